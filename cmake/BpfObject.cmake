@@ -1,0 +1,62 @@
+# telltale_bpf_objects(TARGET NAMES...): compiles agent/sensor/bpf/NAME.bpf.c for the BPF machine with
+# clang, strips DWARF (the BTF that CO-RE needs stays; 829 KB become 180 KB), and embeds the objects in
+# TARGET. The generated C++ table is what agent/sensor/bpf_objects.h declares.
+# Needs neither a BTF kernel nor kernel headers: the types are our own (kernel_types.bpf.h).
+find_program(TELLTALE_BPF_CLANG NAMES clang clang-14 clang-16 clang-19 REQUIRED)
+find_program(TELLTALE_BPF_STRIP NAMES llvm-strip llvm-strip-14 llvm-strip-16 llvm-strip-19 REQUIRED)
+pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf)
+
+function(telltale_bpf_objects target)
+  set(source_dir ${CMAKE_SOURCE_DIR}/agent/sensor/bpf)
+  set(out_dir ${CMAKE_BINARY_DIR}/generated/bpf)
+  file(MAKE_DIRECTORY ${out_dir})
+  file(GLOB headers CONFIGURE_DEPENDS ${source_dir}/*.bpf.h)
+  list(APPEND headers ${CMAKE_SOURCE_DIR}/sketch/layout.h ${CMAKE_SOURCE_DIR}/sketch/vital_ids.h)
+  set(symbols "")
+  set(blobs "")
+  set(rows "")
+  set(objects "")
+  foreach(name IN LISTS ARGN)
+    set(object ${out_dir}/${name}.bpf.o)
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${TELLTALE_BPF_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror
+              -Wno-unused-function -Wno-unused-parameter -I${CMAKE_SOURCE_DIR}
+              -c ${source_dir}/${name}.bpf.c -o ${object}
+      COMMAND ${TELLTALE_BPF_STRIP} -g ${object}
+      DEPENDS ${source_dir}/${name}.bpf.c ${headers}
+      COMMENT "BPF object ${name}" VERBATIM)
+    list(APPEND objects ${object})
+    string(APPEND blobs "asm(\".pushsection .rodata\\n.balign 16\\n"
+           "telltale_bpf_${name}_begin:\\n.incbin \\\"${object}\\\"\\n"
+           "telltale_bpf_${name}_end:\\n.popsection\");\n")
+    string(APPEND symbols "extern \"C\" const char telltale_bpf_${name}_begin[], telltale_bpf_${name}_end[];\n")
+    string(APPEND rows "    {\"${name}\", telltale_bpf_${name}_begin, telltale_bpf_${name}_end},\n")
+  endforeach()
+  set(table ${out_dir}/bpf_objects.cc)
+  file(CONFIGURE OUTPUT ${table} @ONLY CONTENT
+"// Made by cmake/BpfObject.cmake; do not edit.
+#include \"agent/sensor/bpf_objects.h\"
+@blobs@@symbols@
+namespace telltale::agent {
+namespace {
+struct Row {
+  std::string_view name;
+  const char* begin;
+  const char* end;
+};
+const Row kRows[] = {
+@rows@};
+}  // namespace
+
+std::span<const char> FindBpfObject(std::string_view name) {
+  for (const Row& row : kRows) {
+    if (row.name == name) return {row.begin, row.end};
+  }
+  return {};
+}
+}  // namespace telltale::agent
+")
+  set_source_files_properties(${table} PROPERTIES OBJECT_DEPENDS "${objects}")
+  target_sources(${target} PRIVATE ${table})
+endfunction()

@@ -1,0 +1,49 @@
+# telltale::warnings carries the warning and sanitizer flags of our own code (never of generated code).
+# telltale_library(NAME SOURCES... LINK ...) makes a static library telltale_NAME, alias telltale::NAME.
+# telltale_test(NAME LABEL <folder> [tsan] SOURCES... LINK ...) makes a GoogleTest binary known to ctest; the
+#   target tests_<label> builds all tests of a label. Label `tsan` marks what the thread sanitizer must also see.
+
+add_library(telltale_warnings INTERFACE)
+add_library(telltale::warnings ALIAS telltale_warnings)
+# Options structs are filled by designated initializers that name only what differs from the default.
+target_compile_options(telltale_warnings INTERFACE
+  -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wnon-virtual-dtor -Wcast-align -Woverloaded-virtual -Werror
+  # GCC 12 sees overlaps that cannot be in one-character string literals (its bug 105651).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+
+# The whole program is built with one set of sanitizers or none.
+if(TELLTALE_SANITIZE)
+  add_compile_options(-fsanitize=${TELLTALE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
+  add_link_options(-fsanitize=${TELLTALE_SANITIZE})
+endif()
+
+function(telltale_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(telltale_${name} STATIC ${ARG_SOURCES})
+  add_library(telltale::${name} ALIAS telltale_${name})
+  target_include_directories(telltale_${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+  target_link_libraries(telltale_${name} PUBLIC ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK} telltale::warnings)
+endfunction()
+
+function(telltale_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABEL;ENVIRONMENT" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main telltale::warnings)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT}
+    ENVIRONMENT "${ARG_ENVIRONMENT}")
+  # One kernel, one sensor, and exact counts of what the host did: these run alone.
+  if("bpf" IN_LIST ARG_LABEL)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
+  foreach(label IN LISTS ARG_LABEL)
+    if(NOT TARGET tests_${label})
+      add_custom_target(tests_${label})
+    endif()
+    add_dependencies(tests_${label} ${name})
+  endforeach()
+endfunction()
