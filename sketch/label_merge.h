@@ -1,0 +1,56 @@
+// Merging what several epochs or windows say about labels (the rollup). Each child lists some
+// labels with an interval that holds the label's weight there, and a threshold that no label it
+// does not list exceeds. Plain values, free functions, integers only: any thread, and the same
+// bytes on every machine.
+//
+// The merge is over all children at once and does not depend on their order. Merging in two steps
+// (5 min, then 1 h of them) gives intervals that hold the truth too, but wider ones, since the
+// first step has put labels away; so one window must always be computed from the same children.
+
+#ifndef TELLTALE_SKETCH_LABEL_MERGE_H_
+#define TELLTALE_SKETCH_LABEL_MERGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace telltale::sketch {
+
+// Labels a window keeps by name.
+inline constexpr size_t kKeptLabels = 24;
+
+struct LabelWeight {
+  uint64_t id = 0;
+  uint64_t low = 0, high = 0;  // the label's weight lies in [low, high]
+  uint64_t samples = 0;        // times it was sampled
+  friend bool operator==(const LabelWeight&, const LabelWeight&) = default;
+};
+
+struct LabelList {
+  std::vector<LabelWeight> labels;  // each id at most once
+  uint64_t total = 0;               // exact weight of all labels, listed or not
+  uint64_t threshold = 0;           // no label that is not listed weighs more
+  uint64_t other_samples = 0;       // of labels that are not listed
+  friend bool operator==(const LabelList&, const LabelList&) = default;
+};
+
+// The sum of the children:
+//   low  = sum of low where listed
+//   high = sum of high where listed + sum of threshold where not, and at most
+//          total - sum of the other labels' low, since weights add up to the total
+// The `keep` labels of greatest low stay, ties to the smaller id; the threshold becomes the
+// greatest high among what was put away and what no child listed. Labels come out by descending
+// low, then by id. Sums saturate.
+LabelList MergeLabels(std::span<const LabelList> children, size_t keep = kKeptLabels);
+
+// What of the total the listed labels leave: between total - sum of high (or 0) and total - sum of
+// low.
+struct Rest {
+  uint64_t low = 0, high = 0;
+};
+Rest OtherOf(const LabelList& list);
+
+}  // namespace telltale::sketch
+
+#endif  // TELLTALE_SKETCH_LABEL_MERGE_H_

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+ *
+ * The memory that the kernel programs (C, agent/sensor/bpf) and the agent (C++) share: dimensions
+ * of the sketch, the control words, one block of counters per CPU, and the records of the ring
+ * buffer and of the task iterator. Only plain structs, largest members first, sizes asserted on
+ * both sides.
+ *
+ * Times: *_ns is CLOCK_MONOTONIC except where a name says rq (run-queue clock, see task.bpf.h).
+ * Weights are in the unit of their vital (sketch/vitals.h).
+ */
+#ifndef TELLTALE_SKETCH_LAYOUT_H_
+#define TELLTALE_SKETCH_LAYOUT_H_
+
+#include "sketch/vital_ids.h"
+
+#ifndef __bpf__
+#include <stdint.h>
+#endif
+
+/* Sketch: one row of 256 plain cells per vital, CPU and half (2 KB: the part of it that an event
+ * touches stays in L1 with its neighbours). Bits 56..63 of a label's hash pick the cell,
+ * bits 44..55 its place in the bitmap of distinct labels. */
+#define TELLTALE_VITALS 14 /* dense: vital id - 1 */
+#define TELLTALE_COLUMNS 256
+#define TELLTALE_CELL_SHIFT 56
+#define TELLTALE_BITMAP_BITS 4096
+#define TELLTALE_BITMAP_SHIFT 44
+#define TELLTALE_SECONDS 64 /* the longest epoch is 60 s; a late cut adds to the last slot */
+
+/* Every sub-series has one dense index; these are the first ones of each vital. */
+enum telltale_sub_base {
+  TELLTALE_SUBS_CPU = 0,
+  TELLTALE_SUBS_LLC = 3,
+  TELLTALE_SUBS_SCHED_DELAY = 4,
+  TELLTALE_SUBS_BLOCKING = 6,
+  TELLTALE_SUBS_DISK_IO = 14,
+  TELLTALE_SUBS_USER_PAGE = 20,
+  TELLTALE_SUBS_KERNEL_PAGE = 22,
+  TELLTALE_SUBS_SYSCALL = 24,
+  TELLTALE_SUBS_SIGNAL = 26,
+  TELLTALE_SUBS_SOCKET = 28,
+  TELLTALE_SUBS_LOCK = 30,
+  TELLTALE_SUBS_SOFTIRQ = 34,
+  TELLTALE_SUBS_RECLAIM = 41,
+  TELLTALE_SUBS_RETRANSMIT = 43,
+  TELLTALE_SUBS = 44
+};
+
+/* Vitals with a backlog: begun minus ended. */
+enum telltale_backlog {
+  TELLTALE_BACKLOG_BLOCKED = 0,
+  TELLTALE_BACKLOG_DISK = 1,
+  TELLTALE_BACKLOG_PAGES = 2,
+  TELLTALE_BACKLOG_LOCK = 3,
+  TELLTALE_BACKLOGS = 4
+};
+
+/* Histograms of durations in ns: 4 buckets an octave from 256 ns; bucket 0 holds all below, the
+ * last all from 2^37 ns (137 s) on. */
+enum telltale_hist {
+  TELLTALE_HIST_DISK_READ = 0,
+  TELLTALE_HIST_DISK_WRITE = 1,
+  TELLTALE_HIST_DISK_FLUSH = 2,
+  TELLTALE_HIST_RUNQUEUE = 3,
+  TELLTALE_HIST_LOCK = 4,
+  TELLTALE_HIST_BLOCK = 5, /* + blocking sub-series */
+  TELLTALE_HISTS = 13
+};
+#define TELLTALE_HIST_R 4
+#define TELLTALE_HIST_MIN_LOG2 8
+#define TELLTALE_HIST_BUCKETS 118
+
+#define TELLTALE_KERNEL_FRAMES 40
+#define TELLTALE_USER_FRAMES 48
+
+struct telltale_total {
+  uint64_t events;
+  uint64_t weight;
+};
+
+struct telltale_histogram {
+  uint64_t sum;
+  uint64_t entries;
+  uint32_t bucket[TELLTALE_HIST_BUCKETS];
+};
+
+/* Why a sample or record was lost, per vital; sums of events and their weight. */
+enum telltale_loss {
+  TELLTALE_LOST_TOKENS = 0,
+  TELLTALE_LOST_RING = 1,
+  TELLTALE_LOST_MAP = 2,      /* no task storage: its interval is unknown */
+  TELLTALE_LOST_INTERVAL = 3, /* the kernel did not show us when the task left the CPU */
+  TELLTALE_LOSSES = 4
+};
+
+/* What one CPU counted in one epoch. Two of them alternate; the agent reads and clears the one the
+ * programs have left. */
+struct telltale_half {
+  struct telltale_total total[TELLTALE_SUBS];
+  /* The part of total already given to a task (or to [irq]); the rest belongs to the running task.
+   */
+  struct telltale_total given[TELLTALE_SUBS];
+  struct telltale_total irq[TELLTALE_SUBS];
+  uint64_t second_base[TELLTALE_SUBS]; /* total.weight when the current second began */
+  uint64_t cell[TELLTALE_VITALS][TELLTALE_COLUMNS];
+  uint64_t bitmap[TELLTALE_VITALS][TELLTALE_BITMAP_BITS / 64];
+  uint64_t second_weight[TELLTALE_SUBS][TELLTALE_SECONDS];
+  int64_t backlog[TELLTALE_BACKLOGS][TELLTALE_SECONDS]; /* begun minus ended within the second */
+  struct telltale_histogram hist[TELLTALE_HISTS];
+  struct telltale_total lost[TELLTALE_VITALS][TELLTALE_LOSSES];
+  uint32_t dry_spells[TELLTALE_VITALS]; /* times the tokens ran out */
+  uint32_t second;                      /* the second that totals now belong to */
+  uint32_t pad;
+};
+
+struct telltale_bucket {
+  uint64_t refilled_ns;
+  uint32_t tokens;
+  uint32_t dry;
+};
+
+/* An interval whose stack is taken a moment later, in the incoming task (sched_exit_tp). */
+struct telltale_pending {
+  uint64_t hash;
+  uint64_t before;
+  uint64_t weight;
+  uint64_t ip;
+  uint64_t sp_block;
+  uint64_t syscall;
+  uint32_t tid;
+  uint32_t live; /* 0: empty */
+  uint8_t vital;
+  uint8_t sub;
+  uint8_t half;
+  uint8_t pad[5];
+};
+
+/* Task that ran before the incoming one. */
+struct telltale_ran {
+  uint64_t start_ns;
+  uint32_t tid;
+  uint32_t tgid;
+  char comm[16];
+};
+
+/* All of one CPU. Written by programs running there with preemption off; one more block past the
+ * last CPU belongs to the agent's own iterator. */
+struct telltale_cpu {
+  /* The first line is all that the common path of most events reads besides its counters. */
+  uint64_t ident;      /* hash of the running task's (executable, uid); not keyed */
+  uint64_t touched[2]; /* per half: sub-series with totals not yet given to the running task */
+  uint32_t irq_depth;  /* > 0: interrupt or soft interrupt running */
+  uint32_t tgid;       /* of the running task, 0 until the first switch */
+  uint64_t softirq_begin_ns; /* 0: this one is not timed */
+  uint32_t softirq_count;
+  uint32_t pending_live; /* some entry of pending is live */
+  uint64_t tick_jiffies;
+  struct telltale_bucket bucket[TELLTALE_VITALS];
+  struct telltale_bucket own; /* for the agent itself */
+  uint64_t irq_lock_begin_ns; /* spinning lock waited for in an interrupt */
+  uint64_t irq_lock_address;
+  struct telltale_pending pending[3]; /* delay, blocking, futex */
+  struct telltale_ran ran;
+  struct telltale_half half[2];
+};
+
+/* Knobs of one vital. */
+struct telltale_knobs {
+  uint64_t powers;       /* bits at multiples of t_log2: the powers of t as a bit mask */
+  uint32_t tokens_per_s; /* per CPU */
+  uint32_t token_burst;
+  uint8_t quantum_log2; /* quantum is a power of two: a shift instead of a division an event */
+  uint8_t t_log2;
+  uint8_t pad[6];
+};
+
+#define TELLTALE_SYSCALL_CLASSES 512
+
+/* Control words, written by the agent, read by every program at a fixed address. */
+struct telltale_control {
+  uint32_t half; /* index of the half in use; flipped by the cut */
+  uint32_t second[2];
+  uint32_t cpus; /* possible CPUs */
+  uint64_t seed[2];
+  struct telltale_knobs knobs[TELLTALE_VITALS];
+  uint64_t epoch_start_ns[2];
+  uint64_t tick_ns;
+  int64_t
+      rq_clock_offset_ns; /* run-queue clock minus CLOCK_MONOTONIC; from the agent's own switches */
+  uint64_t timer_entry_begin; /* address range of the timer interrupt's entry code, 0: unknown */
+  uint64_t timer_entry_end;
+  int32_t own_tgid;
+  uint32_t cgroup_subsys;      /* index into css_set.subsys, or 0xffffffff: the unified hierarchy */
+  uint32_t use_ktime;          /* run-queue clocks of the CPUs do not agree: take CLOCK_MONOTONIC */
+  uint32_t exit_hook;          /* sched_exit_tp is attached: waits get their stacks there */
+  uint32_t pass;               /* of the task iterator, enum telltale_pass */
+  uint16_t ephemeral_ports[2]; /* first and last port that the kernel gives to clients */
+  uint8_t syscall_class[TELLTALE_SYSCALL_CLASSES]; /* blocking sub-series + 1 by syscall number */
+  uint8_t bit_index[64];                           /* de Bruijn: index of the lowest set bit */
+};
+
+enum telltale_pass {
+  TELLTALE_PASS_ADOPT = 0,   /* at the start: make storage for the tasks that exist */
+  TELLTALE_PASS_CHARGE = 1,  /* before the flip: charge open intervals up to now */
+  TELLTALE_PASS_COLLECT = 2, /* after it: give out and clear the old half */
+};
+
+/* Cumulative kernel accounts of one task. */
+struct telltale_accounts {
+  uint64_t run_ns;
+  uint64_t user_ns;
+  uint64_t system_ns;
+  uint64_t voluntary;
+  uint64_t involuntary;
+  uint64_t faults_minor;
+  uint64_t faults_major;
+  uint64_t read_bytes;
+  uint64_t write_bytes;
+};
+
+struct telltale_exe {
+  uint64_t inode;
+  uint32_t device;
+  uint32_t generation;
+};
+
+enum telltale_task_state {
+  TELLTALE_TASK_UNKNOWN = 0, /* storage just made */
+  TELLTALE_TASK_RUNNING = 1,
+  TELLTALE_TASK_RUNNABLE = 2,
+  TELLTALE_TASK_BLOCKED = 3,
+  TELLTALE_TASK_GONE = 4, /* its last row is out */
+};
+
+/* What a task did in one epoch. */
+struct telltale_task_half {
+  struct telltale_total share[TELLTALE_SUBS];
+  uint64_t run_ns;
+  uint64_t queue_ns;
+  uint64_t blocked_ns;
+  uint64_t touched;
+};
+
+/* Task storage. Written by the CPU that switches the task, and by the iterator. */
+struct telltale_task {
+  uint64_t since_rq_ns; /* all time before is charged */
+  uint64_t ident;
+  uint64_t cred; /* ident, exe and uid hold while these two pointers are the task's */
+  uint64_t mm;
+  uint64_t began_rq_ns;      /* when it left the CPU: the whole wait, for the histograms */
+  uint64_t run_delay_ns;     /* the scheduler's account of queue time when it left the CPU */
+  uint64_t rss_pages;        /* left by the exit hook for the last row */
+  uint64_t lock_begin_ns[2]; /* sleeping lock; spinning lock (may nest in the former) */
+  uint64_t lock_address[2];
+  struct telltale_ran lock_holder; /* of the sleeping lock, when the wait began */
+  uint64_t reclaim_begin_ns;
+  uint64_t futex_address;
+  uint64_t first_ns; /* CLOCK_MONOTONIC: begin of the task's time not yet given out */
+  struct telltale_exe exe;
+  uint32_t uid;
+  uint8_t state;
+  uint8_t block_sub;
+  uint8_t preempted;
+  uint8_t counted_blocked; /* it is in the backlog of blocked tasks */
+  uint32_t lock_kind[2];
+  uint32_t futex_owner; /* > 0: the wait is one for a glibc mutex with this owner (a guess) */
+  uint32_t reclaim_order;
+  uint64_t faults_major_seen;
+  uint64_t file_fd; /* what the last wait on a descriptor was for, kept for a few waits */
+  uint8_t file_class;
+  uint8_t file_uses;
+  uint8_t pad[6];
+  struct telltale_accounts base; /* accounts at the last cut */
+  struct telltale_task_half half[2];
+};
+
+/* Records of the ring buffer. */
+enum telltale_record_kind {
+  TELLTALE_RECORD_SAMPLE = 1,
+  TELLTALE_RECORD_EXEC = 2,
+  TELLTALE_RECORD_EXIT = 3,
+  TELLTALE_RECORD_OOM = 4,
+  TELLTALE_RECORD_ROW = 5, /* a task's last row */
+};
+
+#define TELLTALE_SAMPLE_OPEN 1u
+#define TELLTALE_SAMPLE_IRQ 2u
+#define TELLTALE_SAMPLE_KSTACK 4u /* asked for */
+#define TELLTALE_SAMPLE_USTACK 8u
+
+struct telltale_who {
+  uint64_t start_ns; /* of the thread group's leader */
+  uint64_t cgroup;
+  struct telltale_exe exe;
+  uint32_t tid;
+  uint32_t tgid;
+  uint32_t uid;
+  uint32_t pad;
+  char comm[16];
+};
+
+struct telltale_sample {
+  uint32_t kind;
+  uint8_t vital;
+  uint8_t sub;
+  uint8_t half; /* of the epoch it belongs to */
+  uint8_t flags;
+  uint64_t time_ns;
+  uint64_t hash;
+  uint64_t before;
+  uint64_t weight;
+  struct telltale_who who;
+  struct telltale_ran ran_instead;
+  struct telltale_ran holder;
+  uint64_t label[5];
+  uint64_t detail[7];
+  uint8_t address[2][16]; /* local, remote */
+  uint8_t address_family; /* 0, 4 or 6 */
+  uint8_t t_log2;
+  uint16_t cpu;
+  uint32_t pad;
+  int32_t kernel_bytes; /* of the stack; negative: -errno */
+  int32_t user_bytes;
+  uint64_t kernel[TELLTALE_KERNEL_FRAMES];
+  uint64_t user[TELLTALE_USER_FRAMES];
+};
+
+struct telltale_event {
+  uint32_t kind;
+  uint32_t half;
+  uint64_t time_ns;
+  struct telltale_who who;
+  uint32_t code;
+  uint32_t pad;
+  char path[256];
+};
+
+/* One task's part of an epoch, from the iterator or, at its end, from the ring. */
+struct telltale_row {
+  uint32_t kind;
+  uint8_t half;
+  uint8_t exited;
+  uint16_t pad;
+  uint64_t task_ns; /* time it existed in the epoch */
+  struct telltale_who who;
+  uint64_t rss_pages;
+  struct telltale_accounts used; /* in the epoch */
+  struct telltale_task_half did;
+};
+
+#ifdef __cplusplus
+#define TELLTALE_ASSERT_SIZE(type, size) static_assert(sizeof(type) == (size), #type)
+#else
+#define TELLTALE_ASSERT_SIZE(type, size) _Static_assert(sizeof(type) == (size), #type)
+#endif
+TELLTALE_ASSERT_SIZE(struct telltale_who, 64);
+TELLTALE_ASSERT_SIZE(struct telltale_sample,
+                     312 + 8 * (TELLTALE_KERNEL_FRAMES + TELLTALE_USER_FRAMES));
+TELLTALE_ASSERT_SIZE(struct telltale_event, 344);
+TELLTALE_ASSERT_SIZE(struct telltale_row, 192 + 16 * TELLTALE_SUBS);
+TELLTALE_ASSERT_SIZE(struct telltale_knobs, 24);
+
+#endif /* TELLTALE_SKETCH_LAYOUT_H_ */
