@@ -1,0 +1,96 @@
+#include "absl/strings/str_cat.h"
+#include "proto/codec.h"
+#include "proto/compress.h"
+#include "proto/message_count.h"
+#include "proto/validate.h"
+
+namespace telltale::proto {
+namespace {
+
+struct Part {
+  const char* field;
+  const std::string& bytes;
+  size_t limit;      // of bytes
+  size_t stated;     // length when opened
+  size_t raw_limit;  // of that
+};
+
+// From compressed bytes to a parsed message, each step bounded by the one before.
+absl::Status Open(const Part& part, size_t objects, google::protobuf::Message& out) {
+  const FieldPath root("summary");
+  TELLTALE_RETURN_IF_ERROR(root.AtMost(part.field, part.bytes.size(), part.limit, "bytes"));
+  const absl::StatusOr<std::string> raw =
+      Decompress(part.field, part.bytes, part.stated, part.raw_limit);
+  if (!raw.ok()) return raw.status();
+  const absl::StatusOr<size_t> count = CountObjects(*raw, *out.GetDescriptor(), objects);
+  if (!count.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("summary: ", part.field, ": ", count.status().message()));
+  }
+  TELLTALE_RETURN_IF_ERROR(
+      FieldPath(root, part.field).AtMost("messages and strings", *count, objects, "limit"));
+  if (!out.ParseFromString(*raw)) {
+    return absl::InvalidArgumentError(absl::StrCat("summary: ", part.field, " of ", raw->size(),
+                                                   " bytes is no ", out.GetTypeName()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEnvelope(const v1::Summary& summary, const v1::Schema& schema) {
+  const FieldPath root("summary");
+  TELLTALE_RETURN_IF_ERROR(ValidateIdentity(FieldPath(root, "identity"), summary.identity()));
+  if (summary.format() != kBodyFormat) {
+    return root.Refuse("format", summary.format(),
+                       absl::StrCat("this build reads only ", kBodyFormat));
+  }
+  if (summary.schema_id() != schema.id()) {
+    return root.Refuse("schema_id", summary.schema_id(),
+                       absl::StrCat("the schema given has id ", schema.id()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Decoded> DecodeSummary(const v1::Summary& summary, const v1::Schema& schema,
+                                      const Limits& limits) {
+  TELLTALE_RETURN_IF_ERROR(CheckEnvelope(summary, schema));
+  Decoded decoded;
+  TELLTALE_RETURN_IF_ERROR(
+      Open({"body", summary.body(), limits.body_bytes, summary.body_bytes(), limits.body_raw_bytes},
+           limits.objects, decoded.body));
+  TELLTALE_RETURN_IF_ERROR(ValidateBody(decoded.body, &schema, limits));
+  const FieldPath root("summary");
+  const v1::Epoch& epoch = decoded.body.epoch();
+  if (summary.start_unix_ns() != epoch.start_unix_ns()) {
+    return root.Refuse("start_unix_ns", summary.start_unix_ns(),
+                       absl::StrCat("its body says ", epoch.start_unix_ns()));
+  }
+  if (summary.end_unix_ns() != epoch.end_unix_ns()) {
+    return root.Refuse("end_unix_ns", summary.end_unix_ns(),
+                       absl::StrCat("its body says ", epoch.end_unix_ns()));
+  }
+  TELLTALE_RETURN_IF_ERROR(
+      root.AtMost("cells", summary.cells().size(), limits.cells_bytes, "bytes"));
+  TELLTALE_RETURN_IF_ERROR(
+      root.AtMost("cells_bytes", summary.cells_bytes(), limits.cells_raw_bytes, "limit"));
+  return decoded;
+}
+
+absl::StatusOr<v1::SketchCells> DecodeCells(const v1::Summary& summary, const Limits& limits) {
+  v1::SketchCells cells;
+  if (summary.cells().empty()) {
+    if (summary.cells_bytes() != 0) {
+      return FieldPath("summary").Refuse("cells_bytes", summary.cells_bytes(),
+                                         "but there are no cells");
+    }
+    return cells;
+  }
+  TELLTALE_RETURN_IF_ERROR(Open(
+      {"cells", summary.cells(), limits.cells_bytes, summary.cells_bytes(), limits.cells_raw_bytes},
+      limits.objects, cells));
+  TELLTALE_RETURN_IF_ERROR(ValidateCells(cells));
+  return cells;
+}
+
+}  // namespace telltale::proto
