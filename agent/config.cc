@@ -1,0 +1,80 @@
+#include "agent/config.h"
+
+#include "absl/strings/match.h"
+#include "config/values.h"
+
+namespace telltale::agent {
+namespace {
+
+absl::Status CheckScope(const std::string& text) {
+  if (text == "host") return absl::OkStatus();
+  if (absl::StartsWith(text, "cgroup:/") && text.size() <= 1024) return absl::OkStatus();
+  return absl::InvalidArgumentError("must be host or cgroup:/PATH below the cgroup root");
+}
+
+// Epoch lengths divide a minute, so that windows nest.
+config::Option EpochLength(uint32_t& field) {
+  return {{"epoch", "DURATION", "length of an epoch: 5s 10s 15s 20s 30s or 60s", false},
+          [&field](const std::string& text) -> absl::Status {
+            auto seconds = config::ParseSeconds(text, 5, 60);
+            if (!seconds.ok() || 60 % *seconds != 0) {
+              return absl::InvalidArgumentError(
+                  "must be one of 5s 10s 15s 20s 30s 60s: it has to divide a minute");
+            }
+            field = static_cast<uint32_t>(*seconds);
+            return absl::OkStatus();
+          },
+          [&field] { return config::FormatSeconds(field); }};
+}
+
+constexpr uint64_t kMiB = 1 << 20;
+
+}  // namespace
+
+config::OptionTable AgentOptions(Config& config) {
+  config::OptionTable table("TELLTALE_AGENT_");
+  table.Address({"collector", "HOST:PORT", "where summaries go", false}, config.collector);
+  table.Path({"tls.ca", "FILE", "authority that signs the collector (PEM); watched", false},
+             config.tls_ca, false);
+  table.Path({"tls.cert", "FILE", "this node's certificate and chain (PEM); watched", false},
+             config.tls_cert, false);
+  table.Path({"tls.key", "FILE", "its private key (PEM, not readable by others); watched", false},
+             config.tls_key, false);
+  table.Path({"tls.server_name", "NAME",
+              "name expected in the collector's certificate; empty: the host of collector", false},
+             config.tls_server_name, true);
+  table.Add(EpochLength(config.epoch_s));
+  table.Pairs(
+      {"labels", "KEY=VALUE,...", "what the node is for: role, rack ...; filters use role", false},
+      config.labels);
+  table.Path({"spool.dir", "DIR", "summaries not yet acknowledged; the node's identity", false},
+             config.spool_dir, false);
+  table.Bytes(
+      {"spool.max_bytes", "BYTES", "beyond it the oldest are given up and declared lost", false},
+      config.spool_max_bytes, kMiB, 1ull << 40);
+  table.Choice({"sensor.kind", "KIND", "bpf: this kernel; replay: synthetic, for tests", false},
+               config.sensor_kind, {"bpf", "replay"});
+  table.Text({"sensor.scope", "SCOPE", "host, or cgroup:/PATH to count only tasks below it", false},
+             config.sensor_scope, CheckScope);
+  table.Number({"sensor.replay_seed", "N", "of the synthetic epochs", false},
+               config.sensor_replay_seed, 0, UINT64_MAX);
+  table.Bytes(
+      {"uplink.max_bytes_per_day", "BYTES",
+       "summaries are folded harder to stay below, and say so; 0: 16 KiB an epoch on average",
+       false},
+      config.uplink_max_bytes_per_day, 0, 1ull << 34);
+  table.Seconds({"uplink.reconnect_max", "DURATION", "longest pause between attempts", false},
+                config.uplink_reconnect_max_s, 1, 3600);
+  table.Path(
+      {"run_as", "USER", "user of the process that talks to the network; empty: as started", false},
+      config.run_as, true);
+  table.Path({"status_socket", "FILE", "where telltale-agent status asks", false},
+             config.status_socket, false);
+  table.Choice({"log.level", "LEVEL", "trace, debug, info, warning or error", true},
+               config.log_level, {"trace", "debug", "info", "warning", "error"});
+  table.Choice({"log.format", "FORMAT", "text or json, on standard error", true}, config.log_format,
+               {"text", "json"});
+  return table;
+}
+
+}  // namespace telltale::agent

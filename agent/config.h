@@ -1,0 +1,52 @@
+// Configuration of the agent: one struct, filled from flags, environment, file and defaults. Read
+// once at the start and again on SIGHUP, by the main thread; everybody else gets values.
+
+#ifndef TELLTALE_AGENT_CONFIG_H_
+#define TELLTALE_AGENT_CONFIG_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "config/options.h"
+
+namespace telltale::agent {
+
+struct Config {
+  std::string collector = "localhost:7410";
+
+  std::string tls_ca = "/etc/telltale/pki/ca.crt";
+  std::string tls_cert =
+      "/etc/telltale/pki/node.crt";  // its URI SAN telltale://node/NAME names the node
+  std::string tls_key = "/etc/telltale/pki/node.key";
+  std::string
+      tls_server_name;  // expected in the collector's certificate; empty: the host of `collector`
+
+  uint32_t epoch_s = 60;
+  std::map<std::string, std::string> labels;
+
+  std::string spool_dir = "/var/lib/telltale/spool";
+  uint64_t spool_max_bytes = 256ull << 20;
+
+  std::string sensor_kind = "bpf";    // bpf | replay
+  std::string sensor_scope = "host";  // host | cgroup:PATH
+  uint64_t sensor_replay_seed = 1;
+
+  uint64_t uplink_max_bytes_per_day = 0;  // 0: 16 KiB an epoch on average
+  uint32_t uplink_reconnect_max_s = 60;   // longest pause between attempts, full jitter below it
+  std::string run_as;                     // user of the uplink process; empty: as started
+
+  std::string status_socket = "/run/telltale/agent.sock";
+  std::string log_level = "info";
+  std::string log_format = "text";
+};
+
+// Binds every key to its field; `config` must outlive the table. Environment variables begin with
+// TELLTALE_AGENT_, the default file is /etc/telltale/agent.yaml.
+config::OptionTable AgentOptions(Config& config);
+inline constexpr const char* kDefaultConfigFile = "/etc/telltale/agent.yaml";
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_CONFIG_H_

@@ -1,0 +1,205 @@
+#include "agent/epoch/epoch_cutter.h"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "agent/epoch/body_tables.h"
+#include "agent/epoch/event_list.h"
+#include "agent/epoch/label_bounds.h"
+#include "agent/epoch/sample_list.h"
+#include "agent/epoch/vital_part.h"
+#include "proto/codec.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr int kProbes = 6;  // bodies built to find how many samples fit
+constexpr int kZstdLevel = 3;
+
+// How much of what may be cut a body keeps.
+struct Plan {
+  size_t samples = 0;
+  size_t rows = 0;
+  size_t events = 0;
+  bool byte_limited = false;  // rows or events gave way to the byte limit
+};
+
+struct Draft {
+  v1::SummaryBody body;
+  size_t compressed_bytes = 0;
+};
+
+absl::StatusOr<v1::Epoch> EpochOf(const RawEpoch& raw, const CutContext& context) {
+  if (raw.end_mono_ns <= raw.start_mono_ns) {
+    return absl::InvalidArgumentError(absl::StrCat("cut: epoch ", raw.number, " ends at ",
+                                                   raw.end_mono_ns, " ns, begins at ",
+                                                   raw.start_mono_ns, " ns: not an interval"));
+  }
+  const auto start = static_cast<__int128>(raw.start_mono_ns) + context.clock.wall_minus_mono_ns;
+  const auto length = raw.end_mono_ns - raw.start_mono_ns;
+  if (start <= 0 || start + length > std::numeric_limits<int64_t>::max()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cut: epoch ", raw.number, ": wall clock minus monotonic clock = ",
+                     context.clock.wall_minus_mono_ns, " ns is no time after 1970; set the clock"));
+  }
+  v1::Epoch epoch;
+  epoch.set_start_unix_ns(static_cast<uint64_t>(start));
+  epoch.set_end_unix_ns(static_cast<uint64_t>(start) + length);
+  epoch.set_start_mono_ns(raw.start_mono_ns);
+  epoch.set_end_mono_ns(raw.end_mono_ns);
+  epoch.set_kind(context.kind);
+  epoch.set_length_s(context.length_s);
+  epoch.set_watched_ns(std::min(raw.watched_ns, length));
+  epoch.set_clock_offset_ns(context.clock.offset_ns);
+  epoch.set_clock_error_ns(context.clock.error_ns);
+  epoch.set_hlc(context.clock.hlc);
+  epoch.set_boot_id(context.boot_id);
+  epoch.set_agent_start_unix_ns(context.agent_start_unix_ns);
+  epoch.set_scope(context.scope);
+  return epoch;
+}
+
+void AddLoss(v1::LossReason reason, uint64_t events, v1::SummaryBody* body) {
+  if (events == 0) return;
+  for (v1::Loss& loss : *body->mutable_losses()) {
+    if (loss.reason() == reason) return loss.set_events(loss.events() + events);
+  }
+  v1::Loss& loss = *body->add_losses();
+  loss.set_reason(reason);
+  loss.set_events(events);
+}
+
+size_t CompressedBytes(const v1::SummaryBody& body) {
+  const std::string bytes = proto::Canonical(body);
+  std::string packed(ZSTD_compressBound(bytes.size()), '\0');
+  return ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), kZstdLevel);
+}
+
+// Builds bodies of one epoch that keep more or less.
+class Drafter {
+ public:
+  Drafter(const RawEpoch& raw, FoldedEpoch& folded, const CutContext& context, v1::Epoch epoch,
+          const ProcessRows& rows)
+      : span_{raw.start_mono_ns, raw.end_mono_ns},
+        folded_(folded),
+        rows_(rows),
+        bounds_(BoundLabels(folded, raw)),
+        samples_(RankSamples(folded, bounds_, raw)),
+        events_(RankEvents(folded.events)) {
+    *fixed_.mutable_epoch() = std::move(epoch);
+    WriteVitals(raw, folded, context.vitals, &fixed_);
+    WriteHistograms(raw, &fixed_);
+    *fixed_.mutable_gauges() = context.gauges;
+    fixed_.mutable_gauges()->set_sensor_map_bytes(raw.map_bytes);
+  }
+
+  size_t must() const { return samples_.must; }
+  size_t samples() const { return samples_.entries.size(); }
+  size_t events() const { return events_.size(); }
+
+  absl::StatusOr<Draft> Make(const Plan& plan) {
+    Draft draft{fixed_};
+    BodyTables tables(folded_.tables, *draft.body.mutable_tables());
+    WriteSamples(folded_, bounds_, samples_, plan.samples, span_, tables, &draft.body);
+    const absl::Status rows = rows_.Write(plan.rows, tables, draft.body.mutable_processes());
+    if (!rows.ok()) return rows;
+    const uint64_t left_out =
+        WriteEvents(folded_.events, events_, plan.events, span_, tables, &draft.body);
+    AddLoss(plan.byte_limited ? v1::LOSS_REASON_BYTE_LIMIT : v1::LOSS_REASON_ROW_LIMIT, left_out,
+            &draft.body);
+    draft.compressed_bytes = CompressedBytes(draft.body);
+    return draft;
+  }
+
+ private:
+  const EpochSpan span_;
+  FoldedEpoch& folded_;
+  const ProcessRows& rows_;
+  const std::vector<Bounds> bounds_;
+  const SampleRanking samples_;
+  const std::vector<size_t> events_;
+  v1::SummaryBody fixed_;
+};
+
+// The body with the most samples that fits `budget`, given the rows and events of `plan`; never
+// fewer than the drafter's `must`, so the result may be longer. Body length grows nearly linearly
+// with the number of samples: a few interpolated probes find the place.
+absl::StatusOr<Draft> FitSamples(Drafter& drafter, Plan plan, size_t budget) {
+  const size_t least = std::min(drafter.must(), plan.samples);
+  absl::StatusOr<Draft> full = drafter.Make(plan);
+  if (!full.ok() || full->compressed_bytes <= budget || plan.samples == least) return full;
+  size_t too_many = plan.samples, too_many_bytes = full->compressed_bytes;
+  plan.samples = least;
+  absl::StatusOr<Draft> best = drafter.Make(plan);
+  if (!best.ok() || best->compressed_bytes > budget) return best;
+  size_t fits = least;
+  for (int probe = 0; probe < kProbes && too_many - fits > 1; ++probe) {
+    const size_t span = too_many_bytes - best->compressed_bytes;
+    const size_t room = budget - best->compressed_bytes;
+    const size_t guess = fits + (too_many - fits) * room / std::max<size_t>(span, 1);
+    plan.samples = std::clamp(guess, fits + 1, too_many - 1);
+    absl::StatusOr<Draft> draft = drafter.Make(plan);
+    if (!draft.ok()) return draft;
+    if (draft->compressed_bytes <= budget) {
+      fits = plan.samples;
+      best = std::move(draft);
+    } else {
+      too_many = plan.samples;
+      too_many_bytes = draft->compressed_bytes;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+EpochCutter::EpochCutter(const Options& options, Resolver& resolver)
+    : options_(options), resolver_(resolver), bucket_(options.bytes) {}
+
+absl::StatusOr<CutResult> EpochCutter::Cut(const RawEpoch& raw, FoldedEpoch& folded,
+                                           const CutContext& context) {
+  absl::StatusOr<v1::Epoch> epoch = EpochOf(raw, context);
+  if (!epoch.ok()) return epoch.status();
+  const ProcessRows rows(raw, options_.processes, resolver_, folded.tables);
+  Drafter drafter(raw, folded, context, *std::move(epoch), rows);
+
+  CutResult result;
+  ByteBucket draft_bucket = bucket_;
+  ByteBucket& bucket = context.spend ? bucket_ : draft_bucket;
+  result.budget_bytes = bucket.Budget(raw.end_mono_ns - raw.start_mono_ns);
+  Plan plan{.samples = std::min(drafter.samples(), std::max(options_.max_samples, drafter.must())),
+            .rows = rows.size(),
+            .events = std::min(drafter.events(), options_.max_events)};
+  absl::StatusOr<Draft> draft = FitSamples(drafter, plan, result.budget_bytes);
+  // Three samples a vital are in; still too long: rows and events give way by halves, to 16 each.
+  while (draft.ok() && draft->compressed_bytes > result.budget_bytes &&
+         (plan.rows > 16 || plan.events > 16)) {
+    plan.rows = std::min(plan.rows, std::max<size_t>(16, plan.rows / 2));
+    plan.events = std::min(plan.events, std::max<size_t>(16, plan.events / 2));
+    plan.byte_limited = true;
+    draft = FitSamples(drafter, plan, result.budget_bytes);
+  }
+  if (draft.ok() && draft->compressed_bytes > bucket.hard_bytes())
+    draft = drafter.Make({.byte_limited = true});
+  if (!draft.ok()) return draft.status();
+  if (draft->compressed_bytes > bucket.hard_bytes()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cut: epoch ", raw.number, ": body without samples, rows and events has ",
+                     draft->compressed_bytes, " bytes, limit ", bucket.hard_bytes()));
+  }
+  result.body = std::move(draft->body);
+  result.compressed_bytes = draft->compressed_bytes;
+  for (const v1::Vital& vital : result.body.vitals()) {
+    result.folded_away += vital.folded_away().entries();
+  }
+  result.cells = CellsOf(raw);
+  bucket.Spend(result.compressed_bytes);
+  return result;
+}
+
+}  // namespace telltale::agent

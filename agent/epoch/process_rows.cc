@@ -1,0 +1,279 @@
+#include "agent/epoch/process_rows.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/epoch/sample_folder.h"
+#include "sketch/saturating.h"
+#include "sketch/vitals.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr std::string_view kIrqComm = "[irq]";
+// A row is worth its bytes if it has this part of a column that ranks.
+constexpr uint64_t kWorthOneIn = 1'000;
+
+void AddTo(std::vector<uint64_t>& sum, const std::vector<uint64_t>& values) {
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] = sketch::SaturatingAdd(sum[i], values[i]);
+}
+
+uint32_t ShareColumn(uint32_t vital, uint32_t sub, bool weight) {
+  return v1::PROCESS_COLUMN_FIRST_VITAL + vital * 32 + sub * 2 + (weight ? 1 : 0);
+}
+bool IsShare(uint32_t column) { return column >= v1::PROCESS_COLUMN_FIRST_VITAL; }
+uint8_t VitalOf(uint32_t column) {
+  return static_cast<uint8_t>((column - v1::PROCESS_COLUMN_FIRST_VITAL) / 32);
+}
+uint8_t SubOf(uint32_t column) {
+  return static_cast<uint8_t>((column - v1::PROCESS_COLUMN_FIRST_VITAL) % 32 / 2);
+}
+bool IsWeight(uint32_t column) { return column % 2 == 1; }
+
+bool Ranks(uint32_t column) {
+  if (!IsShare(column)) return column == v1::PROCESS_COLUMN_RUN_NS;
+  if (!IsWeight(column)) return false;
+  const sketch::Vital* vital = sketch::FindVital(VitalOf(column));
+  return vital != nullptr && SubOf(column) < vital->subs.size() && !vital->subs[SubOf(column)].idle;
+}
+
+uint64_t Account(const RawProcess& p, uint32_t column, uint64_t page_size) {
+  switch (column) {
+    case v1::PROCESS_COLUMN_RUN_NS:
+      return p.run_ns;
+    case v1::PROCESS_COLUMN_USER_NS:
+      return p.user_ns;
+    case v1::PROCESS_COLUMN_SYSTEM_NS:
+      return p.system_ns;
+    case v1::PROCESS_COLUMN_QUEUE_NS:
+      return p.queue_ns;
+    case v1::PROCESS_COLUMN_BLOCKED_NS:
+      return p.blocked_ns;
+    case v1::PROCESS_COLUMN_TASK_NS:
+      return p.task_ns;
+    case v1::PROCESS_COLUMN_SWITCHES_VOLUNTARY:
+      return p.switches_voluntary;
+    case v1::PROCESS_COLUMN_SWITCHES_INVOLUNTARY:
+      return p.switches_involuntary;
+    case v1::PROCESS_COLUMN_FAULTS_MINOR:
+      return p.faults_minor;
+    case v1::PROCESS_COLUMN_FAULTS_MAJOR:
+      return p.faults_major;
+    case v1::PROCESS_COLUMN_RSS_BYTES:
+      return p.rss_pages > std::numeric_limits<uint64_t>::max() / page_size
+                 ? std::numeric_limits<uint64_t>::max()
+                 : p.rss_pages * page_size;
+    case v1::PROCESS_COLUMN_READ_BYTES:
+      return p.read_bytes;
+    case v1::PROCESS_COLUMN_WRITE_BYTES:
+      return p.write_bytes;
+    case v1::PROCESS_COLUMN_THREADS:
+      return p.threads;
+    default:
+      return 0;
+  }
+}
+
+bool IsIrq(const RawProcess& p) {
+  return p.tgid == 0 && p.exe.inode == 0 &&
+         std::string_view(p.comm.data(), strnlen(p.comm.data(), p.comm.size())) == kIrqComm;
+}
+
+}  // namespace
+
+ProcessRows::ProcessRows(const RawEpoch& raw, const Options& options, Resolver& resolver,
+                         FoldTables& tables)
+    : options_(options) {
+  ChooseColumns(raw);
+  Group(raw);
+  Total(raw);
+  Rank();
+  Name(resolver, tables);
+}
+
+void ProcessRows::ChooseColumns(const RawEpoch& raw) {
+  std::set<uint32_t> used;
+  auto look = [&](const RawProcess& p) {
+    for (uint32_t c = v1::PROCESS_COLUMN_RUN_NS; c <= v1::PROCESS_COLUMN_THREADS; ++c) {
+      if (Account(p, c, options_.page_size) != 0) used.insert(c);
+    }
+    for (const RawProcess::Share& s : p.shares) {
+      if (s.vital > TELLTALE_MAX_VITAL || s.sub >= 16) continue;
+      if (s.events != 0) used.insert(ShareColumn(s.vital, s.sub, false));
+      if (s.weight != 0) used.insert(ShareColumn(s.vital, s.sub, true));
+    }
+  };
+  for (const RawProcess& p : raw.processes) look(p);
+  look(raw.other);
+  for (const RawVital& vital : raw.vitals) {
+    for (size_t sub = 0; sub < vital.subs.size() && sub < 16; ++sub) {
+      const auto s = static_cast<uint32_t>(sub);
+      if (vital.subs[sub].events != 0) used.insert(ShareColumn(vital.id, s, false));
+      if (vital.subs[sub].weight != 0) used.insert(ShareColumn(vital.id, s, true));
+    }
+  }
+  columns_.assign(used.begin(), used.end());
+}
+
+std::vector<uint64_t> ProcessRows::ValuesOf(const RawProcess& process) const {
+  std::vector<uint64_t> values(columns_.size(), 0);
+  for (size_t i = 0; i < columns_.size() && !IsShare(columns_[i]); ++i) {
+    values[i] = Account(process, columns_[i], options_.page_size);
+  }
+  for (const RawProcess::Share& s : process.shares) {
+    if (s.vital > TELLTALE_MAX_VITAL || s.sub >= 16) continue;
+    for (const bool weight : {false, true}) {
+      const auto it = std::ranges::lower_bound(columns_, ShareColumn(s.vital, s.sub, weight));
+      if (it == columns_.end() || *it != ShareColumn(s.vital, s.sub, weight)) continue;
+      uint64_t& value = values[it - columns_.begin()];
+      value = sketch::SaturatingAdd(value, weight ? s.weight : s.events);
+    }
+  }
+  return values;
+}
+
+void ProcessRows::Group(const RawEpoch& raw) {
+  using GroupKey = std::tuple<uint64_t, uint64_t, uint32_t, uint32_t, uint64_t>;
+  std::map<GroupKey, size_t> short_lived;
+  for (const RawProcess& p : raw.processes) {
+    Row row{.tgid = p.tgid,
+            .uid = p.uid,
+            .exe_id = p.exe,
+            .cgroup_id = p.cgroup_id,
+            .start_ns = p.start_ns,
+            .irq = IsIrq(p),
+            .comm = p.comm,
+            .values = ValuesOf(p)};
+    if (p.exited && p.start_ns >= raw.start_mono_ns && p.exe.inode != 0) {
+      const GroupKey key{p.exe.device, p.exe.inode, p.exe.generation, p.uid, p.cgroup_id};
+      const auto [it, added] = short_lived.try_emplace(key, rows_.size());
+      if (!added) {
+        Row& group = rows_[it->second];
+        AddTo(group.values, row.values);
+        ++group.instances;
+        group.tgid = 0;
+        group.start_ns = std::min(group.start_ns, p.start_ns);
+        continue;
+      }
+    }
+    rows_.push_back(std::move(row));
+  }
+}
+
+// Totals are what the vitals counted. Where processes were given more than that, their sum is the
+// total and the column is an estimate.
+void ProcessRows::Total(const RawEpoch& raw) {
+  rest_ = ValuesOf(raw.other);
+  totals_ = rest_;
+  for (const Row& row : rows_) AddTo(totals_, row.values);
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (!IsShare(columns_[i])) continue;
+    const uint8_t vital = VitalOf(columns_[i]), sub = SubOf(columns_[i]);
+    bool estimated = std::ranges::count(options_.estimated_vitals, vital) != 0;
+    const auto it = std::ranges::find(raw.vitals, vital, &RawVital::id);
+    if (it != raw.vitals.end() && sub < it->subs.size()) {
+      const uint64_t counted = IsWeight(columns_[i]) ? it->subs[sub].weight : it->subs[sub].events;
+      if (counted >= totals_[i]) {
+        rest_[i] += counted - totals_[i];
+        totals_[i] = counted;
+      } else {
+        estimated = true;
+      }
+    }
+    if (estimated) estimated_.push_back(columns_[i]);
+  }
+}
+
+void ProcessRows::Rank() {
+  for (Row& row : rows_) row.rank = rows_.size();
+  std::vector<size_t> order(rows_.size());
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    if (!Ranks(columns_[c])) continue;
+    std::iota(order.begin(), order.end(), size_t{0});
+    const size_t best = std::min(order.size(), options_.max_rows);
+    auto value = [&](size_t i) { return rows_[i].values[c]; };
+    std::ranges::partial_sort(order, order.begin() + best, [&](size_t a, size_t b) {
+      return value(a) != value(b) ? value(a) > value(b) : a < b;
+    });
+    for (size_t place = 0; place < best; ++place) {
+      const uint64_t v = value(order[place]);
+      if (v == 0 || v < totals_[c] / kWorthOneIn) break;
+      rows_[order[place]].rank = std::min(rows_[order[place]].rank, place);
+    }
+  }
+  std::ranges::stable_sort(rows_, {}, &Row::rank);
+  const auto unranked = std::ranges::find(rows_, rows_.size(), &Row::rank);
+  const auto first_left_out = unranked - rows_.begin() > static_cast<ptrdiff_t>(options_.max_rows)
+                                  ? rows_.begin() + static_cast<ptrdiff_t>(options_.max_rows)
+                                  : unranked;
+  for (auto it = first_left_out; it != rows_.end(); ++it) {
+    AddTo(rest_, it->values);
+    unranked_processes_ += it->instances;
+  }
+  rows_.erase(first_left_out, rows_.end());
+}
+
+void ProcessRows::Name(Resolver& resolver, FoldTables& tables) {
+  for (Row& row : rows_) {
+    const ProcessRef process{row.tgid, row.start_ns, row.exe_id, row.cgroup_id};
+    if (row.exe_id.inode != 0) {
+      const std::string path = resolver.ExePath(process);
+      row.exe_string = tables.String(path.empty() ? UnknownExeName(row.exe_id) : path);
+    }
+    row.comm_string = tables.String({row.comm.data(), strnlen(row.comm.data(), row.comm.size())});
+    row.cgroup_string = tables.String(resolver.CgroupPath(process));
+  }
+}
+
+absl::Status ProcessRows::Write(size_t limit, BodyTables& tables, v1::ProcessTable* to) const {
+  to->mutable_columns()->Assign(columns_.begin(), columns_.end());
+  to->mutable_estimated()->Assign(estimated_.begin(), estimated_.end());
+  const size_t kept = std::min(limit, rows_.size());
+  std::vector<uint64_t> other = rest_;
+  uint64_t other_processes = unranked_processes_;
+  for (size_t i = kept; i < rows_.size(); ++i) {
+    AddTo(other, rows_[i].values);
+    other_processes += rows_[i].instances;
+  }
+  std::vector<const Row*> rows;
+  for (size_t i = 0; i < kept; ++i) rows.push_back(&rows_[i]);
+  const bool has_run = !columns_.empty() && columns_.front() == v1::PROCESS_COLUMN_RUN_NS;
+  std::ranges::stable_sort(rows, [&](const Row* a, const Row* b) {
+    const uint64_t run_a = has_run ? a->values[0] : 0, run_b = has_run ? b->values[0] : 0;
+    if (run_a != run_b) return run_a > run_b;
+    return std::tie(a->exe_string, a->comm_string, a->uid, a->cgroup_string, a->tgid, a->start_ns) <
+           std::tie(b->exe_string, b->comm_string, b->uid, b->cgroup_string, b->tgid, b->start_ns);
+  });
+  std::vector<uint64_t> sum = other;
+  for (const Row* row : rows) {
+    AddTo(sum, row->values);
+    v1::ProcessRow& wire = *to->add_rows();
+    wire.set_exe(tables.String(row->exe_string));
+    wire.set_comm(tables.String(row->comm_string));
+    wire.set_uid(row->uid);
+    wire.set_cgroup(tables.String(row->cgroup_string));
+    wire.set_pid(row->tgid);
+    wire.set_start_mono_ns(row->start_ns);
+    wire.set_instances(row->instances);
+    wire.set_irq(row->irq);
+    wire.mutable_values()->Assign(row->values.begin(), row->values.end());
+  }
+  to->mutable_other()->mutable_values()->Assign(other.begin(), other.end());
+  to->set_other_processes(other_processes);
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (sum[i] == totals_[i]) continue;
+    return absl::InternalError(absl::StrCat("process table: column ", columns_[i],
+                                            ": rows + other = ", sum[i], ", total = ", totals_[i]));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace telltale::agent

@@ -1,0 +1,208 @@
+#include "agent/epoch/vital_part.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "agent/epoch/epoch_span.h"
+#include "sketch/linear_count.h"
+#include "sketch/round7.h"
+#include "sketch/saturating.h"
+#include "sketch/sketch.h"
+#include "sketch/vitals.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+// Seconds begun in the epoch. A cut a few ms late opens no second of its own.
+size_t SecondsOf(const RawEpoch& raw) {
+  const uint64_t ns = raw.end_mono_ns > raw.start_mono_ns ? raw.end_mono_ns - raw.start_mono_ns : 0;
+  return std::max<size_t>(1, (ns + kSecond / 2) / kSecond);
+}
+
+// Exactly `seconds` values; what lies past the end belongs to the last.
+std::vector<uint64_t> PerSecond(const std::vector<uint64_t>& raw, size_t seconds) {
+  std::vector<uint64_t> values(seconds, 0);
+  for (size_t i = 0; i < raw.size(); ++i) values[std::min(i, seconds - 1)] += raw[i];
+  return values;
+}
+
+void WriteSketch(const RawVital& raw, v1::SketchDigest* to) {
+  if (raw.cells.empty() || raw.cells.size() != uint64_t{raw.rows} * raw.columns) return;
+  to->set_rows(raw.rows);
+  to->set_columns(raw.columns);
+  const sketch::LoadDigest digest =
+      sketch::Digest({.rows = raw.rows, .columns = raw.columns, .cell = raw.cells});
+  to->set_total(digest.total);
+  to->set_distinct(sketch::CountDistinct(raw.bitmap).estimate);
+  to->mutable_load_exponents()->Assign(digest.exponents.begin(), digest.exponents.end());
+  to->mutable_load_cells()->Assign(digest.cells.begin(), digest.cells.end());
+}
+
+using LossMap = std::map<std::pair<uint8_t, v1::LossReason>, LossCount>;
+
+LossMap LossesOf(const RawEpoch& raw, const FoldedEpoch& folded) {
+  LossMap losses = folded.losses;
+  for (const RawLoss& loss : raw.losses) {
+    LossCount& count = losses[{loss.vital, static_cast<v1::LossReason>(loss.kind)}];
+    count.events = sketch::SaturatingAdd(count.events, loss.events);
+    count.weight = sketch::SaturatingAdd(count.weight, loss.weight);
+  }
+  return losses;
+}
+
+void WriteVital(const RawVital& raw, const sketch::Vital& vital, const RawEpoch& epoch,
+                v1::Vital* to) {
+  const size_t seconds = SecondsOf(epoch);
+  to->set_quantum(raw.quantum);
+  to->set_t_log2(raw.t_log2);
+  for (size_t i = 0; i < vital.subs.size(); ++i) {
+    v1::SubSeries& sub = *to->add_subs();
+    if (i >= raw.subs.size()) continue;
+    sub.set_events(raw.subs[i].events);
+    sub.set_weight(raw.subs[i].weight);
+    if (raw.subs[i].weight == 0) continue;  // a silent series has no seconds
+    for (const uint64_t w : PerSecond(raw.subs[i].second_weight, seconds)) {
+      sub.add_second_weight(sketch::Round7(w));
+    }
+  }
+  WriteSketch(raw, to->mutable_sketch());
+  if (vital.has_backlog && !raw.backlog.empty()) {
+    // A level, not a sum: what lies past the end replaces the last.
+    for (size_t i = 0; i < std::min(seconds, raw.backlog.size()); ++i) {
+      to->add_backlog(i + 1 == seconds ? raw.backlog.back() : raw.backlog[i]);
+    }
+  }
+  for (const RawKnobChange& change : raw.knobs) {
+    v1::KnobChange& knob = *to->add_knobs();
+    knob.set_time_ms(EpochSpan{epoch.start_mono_ns, epoch.end_mono_ns}.Ms(change.mono_ns));
+    knob.set_knob(static_cast<v1::Knob>(change.knob));
+    knob.set_from(change.from);
+    knob.set_to(change.to);
+  }
+}
+
+struct HistogramKind {
+  v1::Layer layer;
+  const char* operation;
+};
+
+HistogramKind KindOf(HistogramOp op) {
+  switch (op) {
+    case HistogramOp::kDiskRead:
+      return {v1::LAYER_DISK, "read"};
+    case HistogramOp::kDiskWrite:
+      return {v1::LAYER_DISK, "write"};
+    case HistogramOp::kDiskFlush:
+      return {v1::LAYER_DISK, "flush"};
+    case HistogramOp::kRunqueueWait:
+      return {v1::LAYER_RUNQUEUE, "wait"};
+    case HistogramOp::kLockWait:
+      return {v1::LAYER_LOCK, "wait"};
+    case HistogramOp::kBlockDisk:
+      return {v1::LAYER_BLOCK, "disk"};
+    case HistogramOp::kBlockUninterruptible:
+      return {v1::LAYER_BLOCK, "uninterruptible"};
+    case HistogramOp::kBlockLock:
+      return {v1::LAYER_BLOCK, "lock"};
+    case HistogramOp::kBlockSocket:
+      return {v1::LAYER_BLOCK, "socket"};
+    case HistogramOp::kBlockPipe:
+      return {v1::LAYER_BLOCK, "pipe"};
+    case HistogramOp::kBlockPoll:
+      return {v1::LAYER_BLOCK, "poll"};
+    case HistogramOp::kBlockTimer:
+      return {v1::LAYER_BLOCK, "timer"};
+    case HistogramOp::kBlockOther:
+      return {v1::LAYER_BLOCK, "other"};
+  }
+  return {v1::LAYER_UNSPECIFIED, ""};
+}
+
+}  // namespace
+
+void WriteVitals(const RawEpoch& raw, const FoldedEpoch& folded,
+                 const std::vector<VitalStatus>& statuses, v1::SummaryBody* body) {
+  const LossMap losses = LossesOf(raw, folded);
+  for (const sketch::Vital& vital : sketch::Vitals()) {
+    const auto raw_vital = std::ranges::find(raw.vitals, vital.id, &RawVital::id);
+    const auto status = std::ranges::find(statuses, vital.id, &VitalStatus::id);
+    v1::Vital& to = *body->add_vitals();
+    to.set_id(vital.id);
+    if (status != statuses.end()) {
+      to.set_state(static_cast<v1::VitalState>(status->state));
+    } else {
+      to.set_state(raw_vital != raw.vitals.end() ? v1::VITAL_STATE_ACTIVE
+                                                 : v1::VITAL_STATE_UNAVAILABLE);
+    }
+    // What was not watched has no totals: unavailable is never zero.
+    if (to.state() != v1::VITAL_STATE_UNAVAILABLE) {
+      RawVital none;
+      none.quantum = vital.quantum;
+      WriteVital(raw_vital != raw.vitals.end() ? *raw_vital : none, vital, raw, &to);
+    }
+    for (const auto& [key, count] : losses) {
+      if (key.first != vital.id) continue;
+      v1::Loss& loss = *to.add_losses();
+      loss.set_reason(key.second);
+      loss.set_events(count.events);
+      loss.set_weight(count.weight);
+    }
+  }
+  for (const auto& [key, count] : losses) {
+    if (sketch::FindVital(key.first) != nullptr) continue;
+    v1::Loss& loss = *body->add_losses();
+    loss.set_reason(key.second);
+    loss.set_events(count.events);
+    loss.set_weight(count.weight);
+  }
+}
+
+void WriteHistograms(const RawEpoch& raw, v1::SummaryBody* body) {
+  for (const RawHistogram& histogram : raw.histograms) {
+    const HistogramKind kind = KindOf(histogram.op);
+    uint64_t exits = 0;
+    for (const uint64_t count : histogram.buckets) exits = sketch::SaturatingAdd(exits, count);
+    if (kind.layer == v1::LAYER_UNSPECIFIED || (exits == 0 && histogram.entries == 0)) continue;
+    v1::Histogram& to = *body->add_histograms();
+    to.set_layer(kind.layer);
+    to.set_operation(kind.operation);
+    to.set_r(histogram.r);
+    to.set_unit(v1::UNIT_NANOSECONDS);
+    for (size_t b = 0; b < histogram.buckets.size(); ++b) {
+      if (histogram.buckets[b] == 0) continue;
+      to.add_bucket(static_cast<uint32_t>(b));
+      to.add_count(histogram.buckets[b]);
+    }
+    to.set_sum(histogram.sum);
+    to.set_entries(histogram.entries);
+    to.set_exits(exits);
+    to.set_share_ppm(histogram.share_ppm);
+  }
+}
+
+v1::SketchCells CellsOf(const RawEpoch& raw) {
+  v1::SketchCells cells;
+  constexpr std::string_view kDomain = "telltale sketch seed id";
+  const uint64_t domain = XXH3_64bits(kDomain.data(), kDomain.size());
+  cells.set_seed_id(XXH3_64bits_withSeed(&raw.seed, sizeof raw.seed, domain));
+  for (const RawVital& vital : raw.vitals) {
+    if (vital.cells.empty()) continue;
+    v1::SketchCells::One& one = *cells.add_vitals();
+    one.set_vital(vital.id);
+    one.mutable_cells()->Assign(vital.cells.begin(), vital.cells.end());
+    std::string& bits = *one.mutable_bitmap();
+    bits.reserve(vital.bitmap.size() * 8);
+    for (const uint64_t word : vital.bitmap) {
+      for (int byte = 0; byte < 8; ++byte) bits.push_back(static_cast<char>(word >> (8 * byte)));
+    }
+  }
+  return cells;
+}
+
+}  // namespace telltale::agent

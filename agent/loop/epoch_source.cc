@@ -1,0 +1,75 @@
+#include "agent/loop/epoch_source.h"
+
+#include <ctime>
+#include <utility>
+
+namespace telltale::agent {
+namespace {
+
+uint64_t ThreadCpuNs() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace
+
+EpochSource::EpochSource(Options options)
+    : options_(std::move(options)),
+      folder_(SampleFolder::Options{}, *options_.resolver, names_),
+      cutter_(options_.cutter, *options_.resolver),
+      gauges_(options_.gauges) {}
+
+absl::Status EpochSource::Start() {
+  if (absl::Status status = options_.sensor->Start(); !status.ok()) return status;
+  gauges_.Read();
+  return absl::OkStatus();
+}
+
+absl::Status EpochSource::Drain() { return options_.sensor->Drain(folder_).status(); }
+
+CutContext EpochSource::Context(const Moment& moment) const {
+  CutContext context;
+  context.clock = moment.clock;
+  context.kind = moment.kind;
+  context.length_s = options_.length_s;
+  context.boot_id = options_.boot_id;
+  context.agent_start_unix_ns = options_.agent_start_unix_ns;
+  context.scope = options_.scope;
+  context.vitals = options_.sensor->Status();
+  return context;
+}
+
+absl::StatusOr<FinishedEpoch> EpochSource::Cut(const Moment& moment) {
+  const uint64_t cpu_before = ThreadCpuNs();
+  const auto raw = options_.sensor->Cut(folder_);
+  FoldedEpoch folded = folder_.Take();
+  if (!raw.ok()) return raw.status();
+  CutContext context = Context(moment);
+  context.gauges = gauges_.Read();
+  context.gauges.set_spool_bytes(moment.spool_bytes);
+  context.gauges.set_spool_summaries(static_cast<uint32_t>(moment.spool_records));
+  context.gauges.set_cut_us(cut_us_);
+  auto cut = cutter_.Cut(*raw, folded, context);
+  cut_us_ = static_cast<uint32_t>((ThreadCpuNs() - cpu_before) / 1'000);
+  if (!cut.ok()) return cut.status();
+  FinishedEpoch epoch;
+  epoch.names = names_.Unsent(cut->body.tables());
+  epoch.body = std::move(cut->body);
+  epoch.cells = std::move(cut->cells);
+  return epoch;
+}
+
+absl::StatusOr<v1::SummaryBody> EpochSource::Draft(const Moment& moment) {
+  const auto raw = options_.sensor->Peek();
+  if (!raw.ok()) return raw.status();
+  CutContext context = Context(moment);
+  context.kind = v1::EPOCH_KIND_PARTIAL;
+  context.spend = false;
+  FoldedEpoch folded = folder_.Current();  // a copy: the folding goes on
+  auto cut = cutter_.Cut(*raw, folded, context);
+  if (!cut.ok()) return cut.status();
+  return std::move(cut->body);
+}
+
+}  // namespace telltale::agent

@@ -1,0 +1,71 @@
+// The sensor with all that turns what it sees into finished epochs: resolver, folder, names,
+// gauges, cutter. Owned and called by the sensor thread only.
+
+#ifndef TELLTALE_AGENT_LOOP_EPOCH_SOURCE_H_
+#define TELLTALE_AGENT_LOOP_EPOCH_SOURCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/epoch/epoch_cutter.h"
+#include "agent/epoch/sample_folder.h"
+#include "agent/host/gauges.h"
+#include "agent/sensor/sensor.h"
+#include "agent/spool/disk_writer.h"
+#include "agent/symbols/name_book.h"
+#include "agent/symbols/resolver.h"
+
+namespace telltale::agent {
+
+class EpochSource {
+ public:
+  struct Options {
+    std::unique_ptr<Sensor> sensor;
+    std::unique_ptr<Resolver> resolver;
+    GaugeReader::Options gauges;
+    EpochCutter::Options cutter;
+    uint32_t length_s = 60;
+    std::string boot_id;  // 16 bytes
+    uint64_t agent_start_unix_ns = 0;
+    std::string scope;  // empty: host
+  };
+  // What else a cut needs to know.
+  struct Moment {
+    v1::EpochKind kind = v1::EPOCH_KIND_FULL;
+    EpochClock clock;
+    uint64_t spool_bytes = 0, spool_records = 0;
+  };
+
+  explicit EpochSource(Options options);
+
+  // Loads the sensor. Its status is that of Sensor::Start.
+  // Starting the sensor takes seconds on a busy host: gauges count from when it watches, not from
+  // before.
+  absl::Status Start();
+  std::vector<VitalStatus> Status() const { return options_.sensor->Status(); }
+
+  absl::Status Drain();
+  absl::StatusOr<FinishedEpoch> Cut(const Moment& moment);
+  // The running epoch so far, for the crash journal. Leaves everything as it is.
+  absl::StatusOr<v1::SummaryBody> Draft(const Moment& moment);
+  // Another store answers, or records with names were dropped: names are sent again.
+  void ForgetNamesSent() { names_.ForgetSent(); }
+
+ private:
+  CutContext Context(const Moment& moment) const;
+
+  Options options_;
+  NameBook names_;
+  SampleFolder folder_;
+  EpochCutter cutter_;
+  GaugeReader gauges_;
+  uint32_t cut_us_ = 0;  // CPU time the cut before took
+};
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_LOOP_EPOCH_SOURCE_H_

@@ -1,0 +1,139 @@
+#include "agent/loop/sensor_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "spdlog/spdlog.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr uint64_t kNsPerMs = 1'000'000;
+
+}  // namespace
+
+SensorLoop::SensorLoop(const Options& options, EpochSource& source, const Clock& clock,
+                       DiskWriter& disk)
+    : options_(options), source_(source), clock_(clock), disk_(disk), schedule_(options.schedule) {}
+
+SensorLoop::~SensorLoop() { Stop(); }
+
+void SensorLoop::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void SensorLoop::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void SensorLoop::SetClock(int64_t offset_ns, uint64_t error_ns) {
+  const std::lock_guard lock(mutex_);
+  stats_.clock_offset_ns = offset_ns;
+  stats_.clock_error_ns = error_ns;
+}
+
+void SensorLoop::MergeHlc(uint64_t stamp) {
+  const std::lock_guard lock(mutex_);
+  hlc_.Merge(stamp, clock_.WallNs());
+}
+
+void SensorLoop::ForgetNamesSent() {
+  const std::lock_guard lock(mutex_);
+  forget_names_ = true;
+}
+
+SensorLoop::Stats SensorLoop::GetStats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+SensorLoop::Now SensorLoop::Read() const {
+  const std::lock_guard lock(mutex_);
+  const uint64_t wall = clock_.WallNs();
+  return {wall, clock_.MonoNs(), wall + static_cast<uint64_t>(stats_.clock_offset_ns)};
+}
+
+EpochSource::Moment SensorLoop::MomentAt(const Now& now, v1::EpochKind kind) {
+  const DiskWriter::Stats disk = disk_.GetStats();
+  const std::lock_guard lock(mutex_);
+  EpochSource::Moment moment;
+  moment.kind = kind;
+  moment.clock.wall_minus_mono_ns = static_cast<int64_t>(now.wall_ns - now.mono_ns);
+  moment.clock.offset_ns = stats_.clock_offset_ns;
+  moment.clock.error_ns = stats_.clock_error_ns;
+  moment.clock.hlc = hlc_.Now(now.wall_ns);
+  moment.spool_bytes = disk.bytes;
+  moment.spool_records = disk.records;
+  return moment;
+}
+
+void SensorLoop::Run() {
+  Now now = Read();
+  schedule_.Begin(now.mono_ns, now.collector_ns);
+  uint64_t journal_at = now.mono_ns + options_.journal_ms * kNsPerMs;
+  while (true) {
+    const uint64_t wait =
+        std::min(options_.drain_ms * kNsPerMs, schedule_.WaitNs(now.mono_ns, now.collector_ns));
+    bool forget_names = false, stopping = false;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait_for(lock, std::chrono::nanoseconds(wait), [this] { return stopping_; });
+      stopping = stopping_;
+      forget_names = std::exchange(forget_names_, false);
+    }
+    if (forget_names) source_.ForgetNamesSent();
+    now = Read();
+    const auto kind = schedule_.Due(now.mono_ns, now.collector_ns);
+    if (stopping) return Cut(v1::EPOCH_KIND_SHORT);
+    if (kind) {
+      Cut(*kind);
+      now = Read();
+      schedule_.Begin(now.mono_ns, now.collector_ns);
+      journal_at = now.mono_ns + options_.journal_ms * kNsPerMs;
+      continue;
+    }
+    Report(source_.Drain());
+    if (now.mono_ns >= journal_at) {
+      Draft();
+      journal_at = now.mono_ns + options_.journal_ms * kNsPerMs;
+    }
+    now = Read();
+  }
+}
+
+void SensorLoop::Cut(v1::EpochKind kind) {
+  // Records with names that never reach the collector take their names along.
+  const DiskWriter::Stats disk = disk_.GetStats();
+  const uint64_t dropped = disk.counts.dropped_full + disk.counts.dropped_corrupt +
+                           disk.counts.refused + disk.lost_in_memory;
+  if (std::exchange(dropped_with_names_, dropped) != dropped) source_.ForgetNamesSent();
+  auto epoch = source_.Cut(MomentAt(Read(), kind));
+  Report(epoch.status());
+  if (epoch.ok()) disk_.Submit(*std::move(epoch));
+  const std::lock_guard lock(mutex_);
+  ++(epoch.ok() ? stats_.epochs : stats_.failed_cuts);
+}
+
+void SensorLoop::Draft() {
+  auto draft = source_.Draft(MomentAt(Read(), v1::EPOCH_KIND_PARTIAL));
+  Report(draft.status());
+  if (draft.ok()) disk_.SubmitJournal(*std::move(draft));
+}
+
+// Says a problem when it begins or changes; the thread goes on, the next epoch may work.
+void SensorLoop::Report(const absl::Status& status) {
+  if (status.ok()) return;
+  const std::string problem(status.message());
+  if (problem != problem_) spdlog::error("{}", problem);
+  problem_ = problem;
+  const std::lock_guard lock(mutex_);
+  stats_.problem = problem;
+}
+
+}  // namespace telltale::agent

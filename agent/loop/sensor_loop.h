@@ -1,0 +1,83 @@
+// The sensor thread: drains every 100 ms, cuts when the schedule says so, drafts for the crash
+// journal every 5 s. Never waits for disk or network: what it makes is handed to sinks that must
+// not block.
+
+#ifndef TELLTALE_AGENT_LOOP_SENSOR_LOOP_H_
+#define TELLTALE_AGENT_LOOP_SENSOR_LOOP_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "agent/loop/cut_schedule.h"
+#include "agent/loop/epoch_source.h"
+#include "agent/spool/disk_writer.h"
+#include "agent/uplink/clock.h"
+#include "agent/uplink/hlc.h"
+
+namespace telltale::agent {
+
+class SensorLoop {
+ public:
+  struct Options {
+    CutSchedule::Options schedule;
+    uint64_t drain_ms = 100;
+    uint64_t journal_ms = 5'000;
+  };
+  struct Stats {
+    uint64_t epochs = 0, failed_cuts = 0;
+    int64_t clock_offset_ns = 0;
+    uint64_t clock_error_ns = 0;  // 0: unknown
+    std::string problem;          // of the last failed step; empty while all is well
+  };
+
+  // All outlive the loop. `source` has been started.
+  SensorLoop(const Options& options, EpochSource& source, const Clock& clock, DiskWriter& disk);
+  ~SensorLoop();
+
+  void Start();
+  // Cuts the running epoch, marked short, hands it on and ends the thread.
+  void Stop();
+
+  // From the uplink; any thread.
+  void SetClock(int64_t offset_ns, uint64_t error_ns);
+  void MergeHlc(uint64_t stamp);
+  void ForgetNamesSent();
+
+  Stats GetStats() const;
+
+ private:
+  struct Now {
+    uint64_t wall_ns, mono_ns, collector_ns;
+  };
+  void Run();
+  Now Read() const;
+  EpochSource::Moment MomentAt(const Now& now, v1::EpochKind kind);
+  void Cut(v1::EpochKind kind);
+  void Draft();
+  void Report(const absl::Status& status);
+
+  const Options options_;
+  EpochSource& source_;
+  const Clock& clock_;
+  DiskWriter& disk_;
+  CutSchedule schedule_;
+  std::string problem_;  // sensor thread
+  uint64_t dropped_with_names_ = 0;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  Hlc hlc_;
+  bool forget_names_ = false;
+  bool stopping_ = false;
+  Stats stats_;
+  std::thread thread_;
+};
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_LOOP_SENSOR_LOOP_H_

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// The agent's own programs: the second's beat, the flush of one CPU, and the pass over all tasks
+// that adopts them at the start, charges open intervals before a cut, and collects rows after it.
+
+#include "agent/sensor/bpf/wait.bpf.h"
+
+struct beat {
+  struct bpf_timer timer;
+};
+/* One timer that moves control.second on at each second of the epoch. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct beat);
+} beats SEC(".maps");
+
+/* The row being built by the iterator; only one pass runs at a time. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct telltale_row);
+} rows SEC(".maps");
+
+#define SECOND_NS 1000000000ULL
+#define CLOCK_MONOTONIC 1
+
+static __always_inline uint64_t current_second(uint64_t now) {
+  uint64_t start = control.epoch_start_ns[control.half & 1];
+  return now > start ? (now - start) / SECOND_NS : 0;
+}
+
+static int on_beat(void* map, uint32_t* key, struct beat* b) {
+  uint64_t now = bpf_ktime_get_ns();
+  uint64_t second = current_second(now);
+
+  control.second[control.half & 1] = second < TELLTALE_SECONDS ? second : TELLTALE_SECONDS - 1;
+  bpf_timer_start(&b->timer,
+                  control.epoch_start_ns[control.half & 1] + (second + 1) * SECOND_NS - now, 0);
+  return 0;
+}
+
+SEC("syscall")
+int start_beat(void* ctx) {
+  uint32_t key = 0;
+  struct beat* b = bpf_map_lookup_elem(&beats, &key);
+
+  if (!b) return 1;
+  bpf_timer_init(&b->timer, &beats, CLOCK_MONOTONIC);
+  bpf_timer_set_callback(&b->timer, on_beat);
+  return bpf_timer_start(&b->timer, 1, 0);
+}
+
+/* Run once on each CPU by test_run after the flip: gives what the running task did in the old half
+ * since it came on. Nobody else writes the old half by then. */
+SEC("raw_tp")
+int flush_cpu(void* ctx) {
+  struct telltale_cpu* c = this_cpu();
+  uint32_t old = (control.half & 1) ^ 1;
+  struct task_struct* task;
+
+  if (!c || !c->touched[old]) return 0;
+  task = bpf_get_current_task_btf();
+  give_to(c, old, task->pid ? bpf_task_storage_get(&tasks, task, 0, 0) : 0);
+  return 0;
+}
+
+static __always_inline void adopt(struct task_struct* task, uint64_t now) {
+  struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+  if (!st || task->exit_state) {
+    if (st) st->state = TELLTALE_TASK_GONE;
+    return;
+  }
+  st->faults_major_seen = task->maj_flt;
+  if (st->state != TELLTALE_TASK_UNKNOWN) {
+    /* Switched in between attaching and here: known since then, born long before. */
+    st->first_ns = control.epoch_start_ns[0];
+    read_accounts(task, &st->base);
+    return;
+  }
+  refresh_ident(st, task);
+  st->first_ns = control.epoch_start_ns[0];
+  st->since_rq_ns = st->began_rq_ns = now;
+  st->run_delay_ns = task->sched_info.run_delay;
+  read_accounts(task, &st->base);
+  if (task->on_cpu) {
+    st->state = TELLTALE_TASK_RUNNING;
+  } else if (task->on_rq && !task->__state) {
+    st->state = TELLTALE_TASK_RUNNABLE;
+  } else {
+    struct telltale_cpu* own = cpu_block(control.cpus);
+    st->block_sub = wait_class(task, st, task->__state);
+    st->state = TELLTALE_TASK_BLOCKED;
+    st->counted_blocked = 1;
+    if (own) backlog(&own->half[0], 0, TELLTALE_BACKLOG_BLOCKED, 1);
+  }
+}
+
+/* Charges the interval up to `now`. The switch program may end the same interval on another CPU at
+ * this moment: whoever moves since_rq_ns on charges it. */
+static __always_inline void charge_open(struct task_struct* task, struct telltale_task* st,
+                                        uint64_t now) {
+  uint32_t half = control.half & 1, vital, sub;
+  struct telltale_cpu* own = cpu_block(control.cpus);
+  uint64_t since = st->since_rq_ns, off, delay, hash, before;
+  struct telltale_task_half* t = &st->half[half];
+  struct telltale_sample* s;
+  struct telltale_half* h;
+  struct user_regs u;
+  bool keep;
+
+  if (!own || now <= since) return;
+  h = &own->half[half];
+  off = now - since;
+  if (st->state == TELLTALE_TASK_RUNNING) {
+    if (__sync_val_compare_and_swap(&st->since_rq_ns, since, now) == since)
+      __sync_fetch_and_add(&t->run_ns, off);
+    return;
+  }
+  if (st->state != TELLTALE_TASK_RUNNABLE && st->state != TELLTALE_TASK_BLOCKED) return;
+  delay = queue_time(task, st, now, off);
+  if (delay > off - delay) {
+    vital = TELLTALE_SCHED_DELAY;
+    sub = st->state == TELLTALE_TASK_RUNNABLE ? TELLTALE_DELAY_PREEMPTED : TELLTALE_DELAY_WOKEN;
+  } else {
+    vital = TELLTALE_BLOCKING;
+    sub = st->block_sub & (TELLTALE_BLOCK_SUBS - 1);
+  }
+  if (!(off >> control.knobs[vital - 1].quantum_log2)) return;
+  if (__sync_val_compare_and_swap(&st->since_rq_ns, since, now) != since) return;
+  user_regs(task, &u);
+  hash = wait_label(st, half, task->pid, &u);
+  if (vital == TELLTALE_SCHED_DELAY) {
+    __sync_fetch_and_add(&t->queue_ns, off);
+    keep = charge(h, half, st, vital, TELLTALE_SUBS_SCHED_DELAY + sub, hash, off, &before);
+  } else {
+    __sync_fetch_and_add(&t->blocked_ns, off);
+    keep = charge(h, half, st, vital, TELLTALE_SUBS_BLOCKING + sub, hash, off, &before);
+    /* A task that cannot even be killed is shown at every cut; an idle kernel thread never. */
+    if (sub == TELLTALE_BLOCK_DISK || sub == TELLTALE_BLOCK_UNINTERRUPTIBLE) keep = true;
+    if (by_choice(vital, sub) && (task->flags & PF_KTHREAD)) keep = false;
+  }
+  if (!keep) return;
+  s = sample_begin(own, task, SAMPLE_WHAT(vital, sub, half, TELLTALE_SAMPLE_OPEN), hash, off);
+  if (!s) return;
+  s->before = before;
+  s->label[0] = task->pid;
+  s->label[1] = u.syscall;
+  s->label[2] = u.ip;
+  s->label[3] = u.sp >> 8;
+  s->detail[0] = task->prio;
+  if (vital == TELLTALE_SCHED_DELAY) {
+    s->detail[1] = task->policy;
+    s->detail[2] = s->time_ns - s->who.start_ns;
+    s->detail[3] = 1;
+  } else {
+    s->detail[1] = s->time_ns - s->who.start_ns;
+    s->detail[2] = 1;
+  }
+  s->flags |= TELLTALE_SAMPLE_KSTACK;
+  s->kernel_bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
+  sample_end(s);
+}
+
+/* Gives out the old half as one record. The kernel calls again for the same task when its page is
+ * full, so nothing is cleared before the write has succeeded. */
+static __always_inline int collect(struct seq_file* seq, struct task_struct* task,
+                                   struct telltale_task* st) {
+  uint32_t half = control.half & 1, old = half ^ 1, key = 0;
+  uint64_t cut = control.epoch_start_ns[half];
+  struct telltale_accounts accounts;
+  struct telltale_row* row = bpf_map_lookup_elem(&rows, &key);
+
+  if (!row) return 0;
+  row->kind = TELLTALE_RECORD_ROW;
+  row->half = old;
+  row->exited = 0;
+  row->pad = 0;
+  row->task_ns = cut > st->first_ns ? cut - st->first_ns : 0;
+  row->rss_pages = rss_pages(task);
+  fill_who(&row->who, task, st);
+  read_accounts(task, &accounts);
+  row->used = accounts;
+  subtract_accounts(&row->used, &st->base);
+  row->did = st->half[old];
+  if (bpf_seq_write(seq, row, sizeof(*row))) return 0;
+  st->base = accounts;
+  if (cut > st->first_ns) st->first_ns = cut;
+  __builtin_memset(&st->half[old], 0, sizeof(st->half[old]));
+  return 0;
+}
+
+SEC("iter/task")
+int pass(struct bpf_iter__task* ctx) {
+  struct task_struct* task = ctx->task;
+  struct telltale_task* st;
+  uint64_t now;
+
+  if (!task) return 0;
+  now = bpf_ktime_get_ns() + (control.use_ktime ? 0 : control.rq_clock_offset_ns);
+  if (control.pass == TELLTALE_PASS_ADOPT) {
+    adopt(task, now);
+    return 0;
+  }
+  st = bpf_task_storage_get(&tasks, task, 0, 0);
+  if (!st || st->state == TELLTALE_TASK_GONE || st->state == TELLTALE_TASK_UNKNOWN) return 0;
+  if (control.pass == TELLTALE_PASS_CHARGE) {
+    charge_open(task, st, now);
+    return 0;
+  }
+  return collect(ctx->meta->seq, task, st);
+}

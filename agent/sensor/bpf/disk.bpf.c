@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// Vital disk_io: bytes asked of block devices (at issue, by who issues) and moved by them (at
+// completion, which runs in an interrupt and so belongs to [irq]).
+
+#include "agent/sensor/bpf/sample.bpf.h"
+
+#define REQ_OP_MASK 0xff
+#define REQ_OP_READ 0
+#define REQ_OP_WRITE 1
+#define REQ_OP_FLUSH 2
+#define REQ_OP_DISCARD 3
+
+/* Index of the operation in the field `op` of the vital table. */
+enum { OP_READ = 0, OP_WRITE = 1, OP_FLUSH = 2, OP_DISCARD = 3, OP_OTHER = 4 };
+
+static __always_inline uint32_t op_of(uint32_t cmd) {
+  cmd &= REQ_OP_MASK;
+  return cmd <= REQ_OP_DISCARD ? cmd : OP_OTHER;
+}
+/* Sub-series of issuing: read, write or flush; whatever else changes the device counts as write. */
+static __always_inline uint32_t sub_of(uint32_t op) {
+  return op == OP_READ    ? TELLTALE_DISK_READ_ISSUED
+         : op == OP_FLUSH ? TELLTALE_DISK_FLUSH_ISSUED
+                          : TELLTALE_DISK_WRITE_ISSUED;
+}
+static __always_inline uint64_t device_of(struct request* rq) {
+  struct gendisk* disk = BPF_CORE_READ(rq, q, disk);
+  if (!disk) return 0;
+  return (uint64_t)BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
+}
+static __always_inline uint64_t callback_of(struct request* rq) {
+  struct bio* bio = rq->bio;
+  return bio ? (uint64_t)BPF_CORE_READ(bio, bi_end_io) : (uint64_t)rq->end_io;
+}
+
+SEC("tp_btf/block_rq_issue")
+int on_issue(uint64_t* ctx) {
+  struct request* rq = (struct request*)ctx[0];
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct telltale_cpu* c = this_cpu();
+  uint32_t half = control.half & 1, op = op_of(rq->cmd_flags), sub = sub_of(op);
+  uint64_t bytes = rq->__data_len, device = device_of(rq), hash, before;
+  struct telltale_sample* s;
+  struct user_regs u;
+
+  if (!c) return 0;
+  u.ip = 0;
+  u.syscall = TELLTALE_NO_SYSCALL;
+  if (!c->irq_depth) user_regs(task, &u);
+  backlog(&c->half[half], half, TELLTALE_BACKLOG_DISK, 1);
+  hash = mix(mix(mix(label_begin(c, half), u.syscall), u.ip), device << 8 | op);
+  if (sub >= TELLTALE_DISK_SUBS) return 0;
+  if (likely(!count(c, half, TELLTALE_DISK_IO, TELLTALE_SUBS_DISK_IO + sub, hash, bytes, &before)))
+    return 0;
+  s = sample_current(c, half, TELLTALE_DISK_IO, sub, hash, before, bytes);
+  if (!s) return 0;
+  s->label[0] = u.syscall;
+  s->label[1] = u.ip;
+  s->label[2] = device;
+  s->label[3] = op;
+  s->detail[0] = c->irq_depth ? 0 : task->tgid;
+  s->detail[1] = rq->__sector;
+  s->detail[2] = bytes;
+  s->detail[6] = callback_of(rq);
+  take_stacks(ctx, s, true, !c->irq_depth && !(task->flags & PF_KTHREAD));
+  sample_end(s);
+  return 0;
+}
+
+/* Taken back to be issued again: it will be counted then. */
+SEC("tp_btf/block_rq_requeue")
+int on_requeue(uint64_t* ctx) {
+  struct telltale_cpu* c = this_cpu();
+
+  if (c) backlog(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_DISK, -1);
+  return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int on_complete(uint64_t* ctx) {
+  struct request* rq = (struct request*)ctx[0];
+  int32_t status = ctx[1];
+  uint64_t bytes = (uint32_t)ctx[2], device = device_of(rq), now = bpf_ktime_get_ns();
+  uint32_t half = control.half & 1, op = op_of(rq->cmd_flags), sub = sub_of(op) + 1, kind;
+  uint64_t begun = rq->start_time_ns, latency = begun && begun < now ? now - begun : 0;
+  struct telltale_cpu* c = this_cpu();
+  uint64_t hash, before;
+  struct telltale_half* h;
+  struct telltale_sample* s;
+
+  if (!c) return 0;
+  h = &c->half[half];
+  if (bytes >= rq->__data_len) {
+    backlog(h, half, TELLTALE_BACKLOG_DISK, -1);
+    kind = op == OP_READ    ? TELLTALE_HIST_DISK_READ
+           : op == OP_FLUSH ? TELLTALE_HIST_DISK_FLUSH
+                            : TELLTALE_HIST_DISK_WRITE;
+    if (latency) hist_add(h, kind, latency);
+  }
+  /* The interrupted task has nothing to do with it, even where no interrupt hook is attached. */
+  hash = mix(mix(mix(mix(control.seed[half], TELLTALE_IRQ_IDENT), TELLTALE_NO_SYSCALL), 0),
+             device << 8 | op);
+  if (sub >= TELLTALE_DISK_SUBS) return 0;
+  c->irq_depth++;
+  if (unlikely(
+          count(c, half, TELLTALE_DISK_IO, TELLTALE_SUBS_DISK_IO + sub, hash, bytes, &before)) &&
+      (s = sample_current(c, half, TELLTALE_DISK_IO, sub, hash, before, bytes))) {
+    s->label[0] = TELLTALE_NO_SYSCALL;
+    s->label[2] = device;
+    s->label[3] = op;
+    s->detail[1] = rq->__sector;
+    s->detail[2] = rq->__data_len;
+    s->detail[3] = bytes;
+    s->detail[4] = latency;
+    s->detail[5] = status < 0 ? -status : status;
+    s->detail[6] = callback_of(rq);
+    sample_end(s);
+  }
+  c->irq_depth--;
+  return 0;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0
+ *
+ * What every event does (stage 1): hash its label, add its weight to one cell and one total, and
+ * ask whether the cell passed a power of t. Everything rarer is out of line (sample.bpf.h).
+ */
+#ifndef TELLTALE_SENSOR_HOT_BPF_H_
+#define TELLTALE_SENSOR_HOT_BPF_H_
+
+#include "agent/sensor/bpf/maps.bpf.h"
+
+#define TELLTALE_IRQ_IDENT 0x1f83d9abfb41bd6bULL
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Keeps the compiler from proving a bound that the verifier cannot follow. */
+#define opaque(x) asm volatile("" : "+r"(x))
+
+static __always_inline struct telltale_cpu* cpu_block(uint32_t index) {
+  return bpf_map_lookup_elem(&cpus, &index);
+}
+static __always_inline struct telltale_cpu* this_cpu(void) {
+  return cpu_block(bpf_get_smp_processor_id());
+}
+
+/* One round of multiply and fold; the cell is picked by the top bits, which a multiply mixes best.
+ */
+static __always_inline uint64_t mix(uint64_t hash, uint64_t field) {
+  hash = (hash ^ field) * 0x9E3779B97F4A7C15ULL;
+  return hash ^ (hash >> 32);
+}
+static __always_inline uint64_t label_begin(struct telltale_cpu* c, uint32_t half) {
+  return mix(control.seed[half & 1], c->irq_depth ? TELLTALE_IRQ_IDENT : c->ident);
+}
+
+static __always_inline uint64_t smear(uint64_t x) {
+  x |= x >> 1;
+  x |= x >> 2;
+  x |= x >> 4;
+  x |= x >> 8;
+  x |= x >> 16;
+  return x | x >> 32;
+}
+
+/* True iff a power of t lies in (a, b], both in quanta. `powers` has a bit for each power of t; a
+ * number's smear keeps those not above it. The first test settles nearly all events: no power of
+ * two at all was passed. */
+static __always_inline bool crossed(uint64_t a, uint64_t b, uint64_t powers) {
+  if (likely((a ^ b) <= a)) return false;
+  return (smear(b) & powers) > (smear(a) & powers);
+}
+
+/* A new second began: what the totals grew by belongs to the old one. Once a second and CPU. An
+ * interrupt in the middle finds `second` already new and adds to the old second at worst. */
+static __noinline int roll_second(struct telltale_half* h, uint32_t now) {
+  uint32_t old = h->second & (TELLTALE_SECONDS - 1);
+
+  h->second = now & (TELLTALE_SECONDS - 1);
+  for (int i = 0; i < TELLTALE_SUBS; i++) {
+    uint64_t weight = h->total[i].weight, base = h->second_base[i];
+    h->second_base[i] = weight;
+    if (weight != base) h->second_weight[i][old] += weight - base;
+  }
+  return 0;
+}
+
+/* Adds to the vital's cell and totals. True: the event is eligible to be kept whole, and *before is
+ * the cell's value before it. `sub` is dense. */
+static __always_inline bool weigh(struct telltale_half* h, uint32_t half, uint32_t vital,
+                                  uint32_t sub, uint64_t hash, uint64_t weight, uint64_t* before) {
+  uint32_t v = vital - 1;
+  struct telltale_knobs* k = &control.knobs[v];
+  uint64_t* cell = &h->cell[v][hash >> TELLTALE_CELL_SHIFT];
+  uint32_t place = (hash >> TELLTALE_BITMAP_SHIFT) & (TELLTALE_BITMAP_BITS - 1);
+  uint64_t* word = &h->bitmap[v][place >> 6];
+  uint64_t old = *cell, new = old + weight, bit = 1ULL << (place & 63);
+
+  if (unlikely(h->second != control.second[half & 1])) roll_second(h, control.second[half & 1]);
+  *cell = new;
+  if (unlikely(!(*word & bit))) *word |= bit;
+  h->total[sub].events++;
+  h->total[sub].weight += weight;
+  *before = old;
+  return crossed(old >> k->quantum_log2, new >> k->quantum_log2, k->powers);
+}
+
+/* As weigh, for the running task or, in an interrupt, for [irq]. */
+static __always_inline bool count(struct telltale_cpu* c, uint32_t half, uint32_t vital,
+                                  uint32_t sub, uint64_t hash, uint64_t weight, uint64_t* before) {
+  struct telltale_half* h = &c->half[half & 1];
+
+  if (unlikely(c->irq_depth)) {
+    h->irq[sub].events++;
+    h->irq[sub].weight += weight;
+    h->given[sub].events++;
+    h->given[sub].weight += weight;
+  } else {
+    c->touched[half & 1] |= 1ULL << sub;
+  }
+  return weigh(h, half, vital, sub, hash, weight, before);
+}
+
+static __always_inline void backlog(struct telltale_half* h, uint32_t half, uint32_t which,
+                                    int64_t step) {
+  h->backlog[which][control.second[half & 1] & (TELLTALE_SECONDS - 1)] += step;
+}
+
+/* Bucket 1 + floor(4 log2(ns / 256)); 0 for less. Loop-free log2, then the mantissa in 16 bits is
+ * compared with 2^(1/4), 2^(2/4), 2^(3/4). */
+static __always_inline uint32_t hist_bucket(uint64_t ns) {
+  uint64_t x = ns >> TELLTALE_HIST_MIN_LOG2, mantissa;
+  uint32_t log2 = 0, index;
+
+  if (!x) return 0;
+  if (x >> 29) return TELLTALE_HIST_BUCKETS - 1;
+  if (x >> 16) log2 += 16, x >>= 16;
+  if (x >> 8) log2 += 8, x >>= 8;
+  if (x >> 4) log2 += 4, x >>= 4;
+  if (x >> 2) log2 += 2, x >>= 2;
+  log2 += x >> 1;
+  mantissa = ns << 16 >> (TELLTALE_HIST_MIN_LOG2 + log2);
+  index =
+      1 + log2 * TELLTALE_HIST_R + (mantissa >= 77936) + (mantissa >= 92682) + (mantissa >= 110218);
+  return index < TELLTALE_HIST_BUCKETS ? index : TELLTALE_HIST_BUCKETS - 1;
+}
+static __always_inline void hist_add(struct telltale_half* h, uint32_t which, uint64_t ns) {
+  struct telltale_histogram* g;
+
+  if (which >= TELLTALE_HISTS) return;
+  g = &h->hist[which];
+  g->entries++;
+  g->sum += ns;
+  g->bucket[hist_bucket(ns)]++;
+}
+
+#endif /* TELLTALE_SENSOR_HOT_BPF_H_ */

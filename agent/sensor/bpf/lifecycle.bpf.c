@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// Discrete events, always kept: exec, exit with its cause, OOM kill.
+
+#include "agent/sensor/bpf/sample.bpf.h"
+
+#define SIGNAL_GROUP_EXIT 4
+
+static __always_inline struct telltale_event* event_begin(uint32_t kind, struct task_struct* task) {
+  struct telltale_cpu* c = this_cpu();
+  struct telltale_event* e;
+
+  if (!c) return 0;
+  e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
+  if (!e) {
+    lose(&c->half[control.half & 1], TELLTALE_SCHED_DELAY, TELLTALE_LOST_RING, 0);
+    return 0;
+  }
+  e->kind = kind;
+  e->half = control.half & 1;
+  e->time_ns = bpf_ktime_get_ns();
+  e->code = e->pad = 0;
+  e->path[0] = 0;
+  fill_who(&e->who, task, 0);
+  return e;
+}
+
+SEC("tp_btf/sched_process_exec")
+int on_exec(uint64_t* ctx) {
+  struct task_struct* task = (struct task_struct*)ctx[0];
+  struct linux_binprm* bprm = (struct linux_binprm*)ctx[2];
+  struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
+  struct telltale_cpu* c = this_cpu();
+  struct telltale_event* e;
+
+  if (st) refresh_ident(st, task);
+  if (st && c) c->ident = st->ident;
+  e = event_begin(TELLTALE_RECORD_EXEC, task);
+  if (!e) return 0;
+  bpf_probe_read_kernel_str(e->path, sizeof(e->path), bprm->filename);
+  bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+  return 0;
+}
+
+/* The memory is still there: the last row, sent at the last switch, takes its size from here. */
+static __always_inline int exiting(struct task_struct* task, bool group_dead) {
+  struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
+  struct telltale_event* e;
+
+  if (st) {
+    refresh_ident(st, task);
+    st->rss_pages = rss_pages(task);
+  }
+  if (!group_dead) return 0;
+  e = event_begin(TELLTALE_RECORD_EXIT, task);
+  if (!e) return 0;
+  e->code = BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT
+                ? BPF_CORE_READ(task, signal, group_exit_code)
+                : task->exit_code;
+  bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+  return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int on_exit(uint64_t* ctx) { return exiting((struct task_struct*)ctx[0], ctx[1]); }
+
+SEC("tp_btf/mark_victim")
+int on_oom(uint64_t* ctx) {
+  struct telltale_event* e = event_begin(TELLTALE_RECORD_OOM, (struct task_struct*)ctx[0]);
+
+  if (e) bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+  return 0;
+}

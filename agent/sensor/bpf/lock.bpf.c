@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// Vital lock, the kernel's own locks: time spent waiting, only when there is a wait. Futexes are
+// seen by the switch program (wait.bpf.h). Addresses of locks stay in the kernel: samples carry a
+// hash.
+
+#include "agent/sensor/bpf/sample.bpf.h"
+
+/* Flags of contention_begin (include/trace/events/lock.h). */
+#define LCB_F_SPIN 1
+#define LCB_F_READ 2
+#define LCB_F_WRITE 4
+#define LCB_F_PERCPU 16
+#define LCB_F_MUTEX 32
+#define OWNER_FLAGS 7UL /* low bits of a mutex's owner word */
+
+enum { SLEEPING = 0, SPINNING = 1 };
+
+static __always_inline uint32_t kind_of(uint32_t flags) {
+  if (flags & LCB_F_MUTEX) return TELLTALE_LOCK_MUTEX;
+  if (flags & LCB_F_SPIN) return TELLTALE_LOCK_SPIN;
+  if (flags & (LCB_F_READ | LCB_F_WRITE | LCB_F_PERCPU)) return TELLTALE_LOCK_RWSEM;
+  return TELLTALE_LOCK_MUTEX;
+}
+
+static __always_inline void note_holder(struct telltale_task* st, struct mutex* lock) {
+  unsigned long word = 0;
+  struct task_struct* owner;
+
+  __builtin_memset(&st->lock_holder, 0, sizeof(st->lock_holder));
+  if (bpf_core_read(&word, sizeof(word), &lock->owner.counter)) return;
+  owner = (struct task_struct*)(word & ~OWNER_FLAGS);
+  if (!owner) return; /* released since */
+  st->lock_holder.tid = BPF_CORE_READ(owner, pid);
+  st->lock_holder.tgid = BPF_CORE_READ(owner, tgid);
+  st->lock_holder.start_ns = BPF_CORE_READ(owner, group_leader, start_time);
+  bpf_core_read(st->lock_holder.comm, sizeof(st->lock_holder.comm), &owner->comm);
+}
+
+SEC("tp_btf/contention_begin")
+int on_contention(uint64_t* ctx) {
+  uint64_t lock = ctx[0];
+  uint32_t flags = ctx[1], kind = kind_of(flags);
+  uint32_t slot = kind == TELLTALE_LOCK_SPIN ? SPINNING : SLEEPING;
+  struct telltale_cpu* c = this_cpu();
+  struct telltale_task* st;
+
+  if (!c) return 0;
+  if (c->irq_depth) {
+    c->irq_lock_begin_ns = bpf_ktime_get_ns();
+    c->irq_lock_address = lock;
+    backlog(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK, 1);
+    return 0;
+  }
+  st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+  if (!st) return 0;
+  /* A mutex says so twice: when it begins to spin and when it gives that up. */
+  if (st->lock_begin_ns[slot] && st->lock_address[slot] == lock) return 0;
+  if (!st->lock_begin_ns[slot])
+    backlog(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK, 1);
+  st->lock_begin_ns[slot] = bpf_ktime_get_ns();
+  st->lock_address[slot] = lock;
+  st->lock_kind[slot] = kind;
+  if (kind == TELLTALE_LOCK_MUTEX && (flags & LCB_F_MUTEX)) note_holder(st, (struct mutex*)lock);
+  return 0;
+}
+
+static __always_inline int waited(void* ctx, struct telltale_cpu* c, struct telltale_task* st,
+                                  uint64_t lock, uint32_t kind, uint64_t ns) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  uint32_t half = control.half & 1;
+  struct telltale_half* h = &c->half[half];
+  struct telltale_sample* s;
+  uint64_t hash, before;
+  struct user_regs u;
+
+  u.ip = 0;
+  u.syscall = TELLTALE_NO_SYSCALL;
+  if (!c->irq_depth) user_regs(task, &u);
+  backlog(h, half, TELLTALE_BACKLOG_LOCK, -1);
+  hist_add(h, TELLTALE_HIST_LOCK, ns);
+  hash = mix(mix(label_begin(c, half), (uint64_t)kind << 32 | (u.syscall & 0xffffffff)), u.ip);
+  opaque(kind);
+  if (kind >= TELLTALE_LOCK_SUBS) return 0;
+  if (likely(!count(c, half, TELLTALE_LOCK, TELLTALE_SUBS_LOCK + kind, hash, ns, &before)))
+    return 0;
+  s = sample_current(c, half, TELLTALE_LOCK, kind, hash, before, ns);
+  if (!s) return 0;
+  s->label[0] = kind;
+  s->label[1] = u.syscall;
+  s->label[2] = u.ip;
+  s->detail[0] = mix(control.seed[half], lock);
+  if (st && kind == TELLTALE_LOCK_MUTEX) {
+    s->holder = st->lock_holder;
+    s->detail[1] = st->lock_holder.tid;
+  }
+  take_stacks(ctx, s, true, !c->irq_depth && !(task->flags & PF_KTHREAD));
+  sample_end(s);
+  return 0;
+}
+
+SEC("tp_btf/contention_end")
+int on_contention_end(uint64_t* ctx) {
+  uint64_t lock = ctx[0], begun;
+  struct telltale_cpu* c = this_cpu();
+  struct telltale_task* st;
+  uint32_t slot;
+
+  if (!c) return 0;
+  if (c->irq_depth) {
+    begun = c->irq_lock_begin_ns;
+    c->irq_lock_begin_ns = 0;
+    if (!begun || c->irq_lock_address != lock) return 0;
+    return waited(ctx, c, 0, lock, TELLTALE_LOCK_SPIN, bpf_ktime_get_ns() - begun);
+  }
+  st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+  if (!st) return 0;
+  slot = st->lock_begin_ns[SPINNING] && st->lock_address[SPINNING] == lock ? SPINNING : SLEEPING;
+  begun = st->lock_begin_ns[slot];
+  if (!begun || st->lock_address[slot] != lock) return 0;
+  st->lock_begin_ns[slot] = 0;
+  return waited(ctx, c, st, lock, st->lock_kind[slot], bpf_ktime_get_ns() - begun);
+}

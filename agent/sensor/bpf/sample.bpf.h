@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0
+ *
+ * Stage 2: keeping an eligible event whole. Pays a token, reserves a record, fills the part that
+ * all vitals have in common; the caller adds its label, details and stacks and submits it.
+ */
+#ifndef TELLTALE_SENSOR_SAMPLE_BPF_H_
+#define TELLTALE_SENSOR_SAMPLE_BPF_H_
+
+#include "agent/sensor/bpf/task.bpf.h"
+
+/* Adds the tokens of the time that passed. Each epoch begins with a full bucket: every busy cell
+ * passes its quantum then, and what came first must not take what a label that gets heavy later
+ * needs. A dry spell is over when a quarter is there again. */
+static __always_inline void refill(struct telltale_bucket* b, uint64_t now, uint64_t epoch_start,
+                                   uint64_t per_s, uint32_t burst) {
+  uint64_t passed = now - b->refilled_ns;
+  uint64_t more, sum;
+
+  if (b->refilled_ns < epoch_start) {
+    b->tokens = burst;
+    b->refilled_ns = now;
+    b->dry = 0;
+    return;
+  }
+  if (passed > 3600000000000ULL) passed = 3600000000000ULL;
+  more = passed * per_s / 1000000000ULL;
+  if (!more) return;
+  sum = b->tokens + more;
+  b->tokens = sum < burst ? sum : burst;
+  b->refilled_ns = now;
+  if (b->tokens >= burst / 4) b->dry = 0;
+}
+
+/* One token a sample. Counts each time the bucket runs dry. */
+static __always_inline bool take_token(struct telltale_bucket* b, uint32_t* dry_spells) {
+  if (!b->tokens) {
+    if (!b->dry) {
+      b->dry = 1;
+      (*dry_spells)++;
+    }
+    return false;
+  }
+  b->tokens--;
+  return true;
+}
+
+/* Waits by choice (poll, timer) may not use up what a real wait needs: half of the burst stays. */
+static __always_inline bool by_choice(uint32_t vital, uint32_t sub) {
+  return vital == TELLTALE_BLOCKING && (sub == TELLTALE_BLOCK_POLL || sub == TELLTALE_BLOCK_TIMER);
+}
+
+static __always_inline void lose(struct telltale_half* h, uint32_t vital, uint32_t why,
+                                 uint64_t weight) {
+  h->lost[vital - 1][why].events++;
+  h->lost[vital - 1][why].weight += weight;
+}
+
+#define SAMPLE_WHAT(vital, sub, half, flags) ((vital) | (sub) << 8 | (half) << 16 | (flags) << 24)
+
+/* A reserved record with the common part filled in, or null (counted). `sub` counts within the
+ * vital. `task` is whom the event belongs to unless flags say [irq]. */
+static __noinline struct telltale_sample* sample_begin(struct telltale_cpu* c,
+                                                       struct task_struct* task, uint32_t what,
+                                                       uint64_t hash, uint64_t weight) {
+  uint32_t vital = what & 0xff, half = (what >> 16) & 1, flags = what >> 24;
+  struct telltale_half* h = &c->half[half];
+  struct telltale_sample* s;
+  uint64_t now = bpf_ktime_get_ns();
+  uint32_t v = vital - 1;
+  bool own = task->tgid == control.own_tgid && !(flags & TELLTALE_SAMPLE_IRQ);
+  struct telltale_bucket* b;
+  struct telltale_knobs* k;
+  uint32_t own_dry = 0;
+
+  if (v >= TELLTALE_VITALS) return 0;
+  k = &control.knobs[v];
+  b = &c->bucket[v];
+  refill(b, now, control.epoch_start_ns[half], k->tokens_per_s, k->token_burst);
+  /* The agent watches itself too, but with at most 1 % of the samples. */
+  if (own) refill(&c->own, now, 0, 1, 4);
+  if ((own && !take_token(&c->own, &own_dry)) ||
+      (by_choice(vital, what >> 8 & 0xff) && b->tokens <= k->token_burst / 2) ||
+      !take_token(b, &h->dry_spells[v])) {
+    lose(h, vital, TELLTALE_LOST_TOKENS, weight);
+    return 0;
+  }
+  s = bpf_ringbuf_reserve(&ring, sizeof(*s), 0);
+  if (!s) {
+    lose(h, vital, TELLTALE_LOST_RING, weight);
+    return 0;
+  }
+  __builtin_memset(s, 0, __builtin_offsetof(struct telltale_sample, kernel));
+  s->kind = TELLTALE_RECORD_SAMPLE;
+  s->vital = vital;
+  s->sub = what >> 8;
+  s->half = half;
+  s->flags = flags;
+  s->time_ns = now;
+  s->hash = hash;
+  s->weight = weight;
+  s->cpu = bpf_get_smp_processor_id();
+  s->t_log2 = control.knobs[v].t_log2;
+  if (!(flags & TELLTALE_SAMPLE_IRQ))
+    fill_who(&s->who, task, bpf_task_storage_get(&tasks, task, 0, 0));
+  return s;
+}
+
+/* A stack that cannot be read says so in its length; the agent counts it. */
+static __always_inline void take_stacks(void* ctx, struct telltale_sample* s, bool kernel,
+                                        bool user) {
+  if (kernel) {
+    s->flags |= TELLTALE_SAMPLE_KSTACK;
+    s->kernel_bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
+  }
+  if (user) {
+    s->flags |= TELLTALE_SAMPLE_USTACK;
+    s->user_bytes = bpf_get_stack(ctx, s->user, sizeof(s->user), BPF_F_USER_STACK);
+  }
+}
+
+static __always_inline void sample_end(struct telltale_sample* s) {
+  bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+}
+
+/* For an event of the running task (or [irq]): the record's beginning, with the cell's old value.
+ */
+static __always_inline struct telltale_sample* sample_current(struct telltale_cpu* c, uint32_t half,
+                                                              uint32_t vital, uint32_t sub,
+                                                              uint64_t hash, uint64_t before,
+                                                              uint64_t weight) {
+  uint32_t flags = c->irq_depth ? TELLTALE_SAMPLE_IRQ : 0;
+  struct telltale_sample* s = sample_begin(c, bpf_get_current_task_btf(),
+                                           SAMPLE_WHAT(vital, sub, half & 1, flags), hash, weight);
+  if (s) s->before = before;
+  return s;
+}
+
+#endif /* TELLTALE_SENSOR_SAMPLE_BPF_H_ */

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// Vitals sched_delay and blocking, and with them the account of every task: at each switch the
+// outgoing task's time on the CPU ends, and the incoming one's wait is split into time asleep and
+// time in the queue. The two hooks of a task's end are here as well, because its last row needs
+// them.
+
+#include "agent/sensor/bpf/wait.bpf.h"
+
+/* Takes the sample of a pending interval. Called in the incoming task (both stacks) or, without
+ * sched_exit_tp, at the switch for the task about to run (kernel stack only). */
+static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct task_struct* task,
+                                   struct telltale_pending* p, uint32_t at_exit) {
+  struct telltale_sample* s;
+
+  p->live = 0;
+  if (p->tid != (uint32_t)task->pid) return 0;
+  s = sample_begin(c, task, SAMPLE_WHAT(p->vital, p->sub, p->half & 1, 0), p->hash, p->weight);
+  if (!s) return 0;
+  s->before = p->before;
+  if (p->vital == TELLTALE_LOCK) {
+    struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
+    s->label[0] = TELLTALE_LOCK_FUTEX;
+    s->label[1] = p->syscall;
+    s->label[2] = p->ip;
+    if (st) {
+      s->detail[0] = st->futex_address;
+      s->detail[1] = st->futex_owner;
+    }
+    take_stacks(ctx, s, false, at_exit);
+    sample_end(s);
+    return 0;
+  }
+  s->label[0] = task->pid;
+  s->label[1] = p->syscall;
+  s->label[2] = p->ip;
+  s->label[3] = p->sp_block;
+  s->detail[0] = task->prio;
+  if (p->vital == TELLTALE_SCHED_DELAY) {
+    s->detail[1] = task->policy;
+    s->detail[2] = s->time_ns - s->who.start_ns;
+    s->ran_instead = c->ran;
+  } else {
+    s->detail[1] = s->time_ns - s->who.start_ns;
+  }
+  if (at_exit) {
+    take_stacks(ctx, s, true, !(task->flags & PF_KTHREAD));
+  } else {
+    s->flags |= TELLTALE_SAMPLE_KSTACK;
+    s->kernel_bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
+  }
+  sample_end(s);
+  return 0;
+}
+
+static __always_inline void take_both(void* ctx, struct telltale_cpu* c, struct task_struct* task,
+                                      uint32_t at_exit) {
+  c->pending_live = 0;
+  if (c->pending[0].live) take_pending(ctx, c, task, &c->pending[0], at_exit);
+  if (c->pending[1].live) take_pending(ctx, c, task, &c->pending[1], at_exit);
+  if (c->pending[2].live) take_pending(ctx, c, task, &c->pending[2], at_exit);
+}
+
+static __always_inline bool half_used(const struct telltale_task_half* t) {
+  return t->touched || t->queue_ns || t->blocked_ns || t->run_ns;
+}
+
+/* The last row of a task, at its last switch, when all it did has been given to it. What it did in
+ * an epoch that was cut but not yet collected goes out first, together with its accounts. */
+static __noinline int send_last_row(struct telltale_cpu* c, struct task_struct* task,
+                                    struct telltale_task* st, uint32_t half) {
+  bool accounts_out = false;
+
+  st->state = TELLTALE_TASK_GONE;
+  for (int i = 0; i < 2; i++) {
+    uint32_t which = (half + 1 + i) & 1;
+    struct telltale_row* row;
+
+    if (i == 0 && !half_used(&st->half[which])) continue;
+    row = bpf_ringbuf_reserve(&ring, sizeof(*row), 0);
+    if (!row) {
+      lose(&c->half[half & 1], TELLTALE_SCHED_DELAY, TELLTALE_LOST_RING, 0);
+      continue;
+    }
+    row->kind = TELLTALE_RECORD_ROW;
+    row->half = which;
+    row->exited = 1;
+    row->pad = 0;
+    fill_who(&row->who, task, st);
+    row->rss_pages = st->rss_pages;
+    row->did = st->half[which];
+    row->task_ns = 0;
+    if (!accounts_out) {
+      uint64_t now = bpf_ktime_get_ns();
+      row->task_ns = now > st->first_ns ? now - st->first_ns : 0;
+      read_accounts(task, &row->used);
+      subtract_accounts(&row->used, &st->base);
+      accounts_out = true;
+    } else {
+      __builtin_memset(&row->used, 0, sizeof(row->used));
+    }
+    bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
+    __builtin_memset(&st->half[which], 0, sizeof(st->half[which]));
+  }
+  return 0;
+}
+
+/* A fault is known to be major only when it is over, so each was counted as minor. Here, where all
+ * counts have just been given to the task, those that were major change their sub-series. Seconds
+ * may go below zero for it; the reader evens that out. */
+static __noinline int move_major(struct telltale_cpu* c, uint32_t half, struct telltale_task* st,
+                                 uint64_t seen) {
+  const uint32_t minor = TELLTALE_SUBS_USER_PAGE + TELLTALE_FAULT_MINOR;
+  const uint32_t major = TELLTALE_SUBS_USER_PAGE + TELLTALE_FAULT_MAJOR;
+  struct telltale_task_half* t = &st->half[half & 1];
+  struct telltale_half* h = &c->half[half & 1];
+  uint64_t step = seen - st->faults_major_seen;
+
+  st->faults_major_seen = seen;
+  if (t->share[minor].events < step) return 0; /* they were counted before the cut: they stay */
+  t->touched |= 1ULL << major;
+  t->share[minor].events -= step;
+  t->share[minor].weight -= step;
+  t->share[major].events += step;
+  t->share[major].weight += step;
+  h->total[minor].events -= step;
+  h->total[minor].weight -= step;
+  h->given[minor].events -= step;
+  h->given[minor].weight -= step;
+  h->total[major].events += step;
+  h->total[major].weight += step;
+  h->given[major].events += step;
+  h->given[major].weight += step;
+  return 0;
+}
+
+static __always_inline void switch_out(struct telltale_cpu* c, struct task_struct* prev,
+                                       uint32_t half, uint64_t now, bool preempted,
+                                       uint32_t state) {
+  struct telltale_task* st;
+
+  if (!prev->pid) {
+    if (unlikely(c->touched[0])) give_to(c, 0, 0);
+    if (unlikely(c->touched[1])) give_to(c, 1, 0);
+    return;
+  }
+  st = bpf_task_storage_get(&tasks, prev, 0, 0);
+  if (c->touched[0]) give_to(c, 0, st);
+  if (c->touched[1]) give_to(c, 1, st);
+  if (!st) return;
+  if (unlikely(prev->maj_flt != st->faults_major_seen)) move_major(c, half, st, prev->maj_flt);
+  if (now > st->since_rq_ns) st->half[half & 1].run_ns += now - st->since_rq_ns;
+  st->since_rq_ns = now;
+  st->began_rq_ns = now;
+  st->run_delay_ns = prev->sched_info.run_delay;
+  if (preempted || state == TASK_RUNNING) {
+    st->state = TELLTALE_TASK_RUNNABLE;
+  } else if (unlikely(state & TASK_DEAD)) {
+    send_last_row(c, prev, st, half);
+  } else {
+    st->block_sub = wait_class(prev, st, state);
+    st->futex_owner = 0;
+    if (st->block_sub == TELLTALE_BLOCK_LOCK) note_futex(st, prev);
+    st->state = TELLTALE_TASK_BLOCKED;
+    st->counted_blocked = 1;
+    backlog(&c->half[half & 1], half, TELLTALE_BACKLOG_BLOCKED, 1);
+  }
+}
+
+static __always_inline void leave_pending(struct telltale_cpu* c, uint32_t slot, uint32_t tid,
+                                          uint32_t vital, uint32_t sub, uint32_t half,
+                                          uint64_t hash, uint64_t before, uint64_t weight,
+                                          const struct user_regs* u) {
+  struct telltale_pending* p = &c->pending[slot];
+
+  p->hash = hash;
+  p->before = before;
+  p->weight = weight;
+  p->ip = u->ip;
+  p->sp_block = u->sp >> 8;
+  p->syscall = u->syscall;
+  p->vital = vital;
+  p->sub = sub;
+  p->half = half & 1;
+  p->tid = tid;
+  p->live = 1;
+  c->pending_live = 1;
+}
+
+static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct* next,
+                                      uint32_t half, uint64_t now) {
+  struct telltale_half* h = &c->half[half & 1];
+  uint64_t off, delay, block, hash, before;
+  struct telltale_task* st;
+  struct user_regs u;
+  uint32_t sub;
+
+  if (!next->pid) {
+    c->ident = 1;
+    c->tgid = 0;
+    return;
+  }
+  st = bpf_task_storage_get(&tasks, next, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  c->tgid = next->tgid;
+  if (unlikely(!st)) {
+    c->ident = 1;
+    lose(h, TELLTALE_SCHED_DELAY, TELLTALE_LOST_MAP, 0);
+    return;
+  }
+  refresh_ident(st, next);
+  c->ident = st->ident;
+  if (unlikely(st->state == TELLTALE_TASK_UNKNOWN)) {
+    /* Its first time on a CPU: all it did since its birth is wait in the queue. */
+    uint64_t queued = next->sched_info.last_queued;
+    st->first_ns = next->start_time;
+    st->since_rq_ns = queued && queued < now ? queued : now;
+    st->began_rq_ns = st->since_rq_ns;
+    st->run_delay_ns = 0;
+    st->state = TELLTALE_TASK_RUNNABLE;
+    sub = TELLTALE_DELAY_WOKEN;
+  } else {
+    sub = st->state == TELLTALE_TASK_RUNNABLE ? TELLTALE_DELAY_PREEMPTED : TELLTALE_DELAY_WOKEN;
+  }
+  if (unlikely(st->state == TELLTALE_TASK_RUNNING)) {
+    /* Some kernels run no program while certain tasks are current, so its switch away was not seen.
+     */
+    lose(h, TELLTALE_BLOCKING, TELLTALE_LOST_INTERVAL, 0);
+    st->since_rq_ns = now;
+    return;
+  }
+  off = now > st->since_rq_ns ? now - st->since_rq_ns : 0;
+  delay = queue_time(next, st, now, off);
+  block = off - delay;
+  st->since_rq_ns = now;
+  if (st->counted_blocked) {
+    st->counted_blocked = 0;
+    backlog(h, half, TELLTALE_BACKLOG_BLOCKED, -1);
+  }
+  if (delay || block) {
+    user_regs(next, &u);
+    hash = wait_label(st, half, next->pid, &u);
+    if (delay) {
+      st->half[half & 1].queue_ns += delay;
+      hist_add(h, TELLTALE_HIST_RUNQUEUE, delay);
+      if (unlikely(charge(h, half, st, TELLTALE_SCHED_DELAY, TELLTALE_SUBS_SCHED_DELAY + sub, hash,
+                          delay, &before)))
+        leave_pending(c, 0, next->pid, TELLTALE_SCHED_DELAY, sub, half, hash, before, delay, &u);
+    }
+    if (block) {
+      uint32_t class = st->block_sub & (TELLTALE_BLOCK_SUBS - 1);
+      uint64_t whole = now - st->began_rq_ns;
+      st->half[half & 1].blocked_ns += block;
+      hist_add(h, TELLTALE_HIST_BLOCK + class, whole > delay ? whole - delay : block);
+      if (unlikely(charge(h, half, st, TELLTALE_BLOCKING, TELLTALE_SUBS_BLOCKING + class, hash,
+                          block, &before)))
+        leave_pending(c, 1, next->pid, TELLTALE_BLOCKING, class, half, hash, before, block, &u);
+      if (st->futex_owner) {
+        hash = mix(hash, TELLTALE_LOCK_FUTEX);
+        if (unlikely(charge(h, half, st, TELLTALE_LOCK, TELLTALE_SUBS_LOCK + TELLTALE_LOCK_FUTEX,
+                            hash, block, &before)))
+          leave_pending(c, 2, next->pid, TELLTALE_LOCK, TELLTALE_LOCK_FUTEX, half, hash, before,
+                        block, &u);
+      }
+    }
+  }
+  st->state = TELLTALE_TASK_RUNNING;
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(uint64_t* ctx) {
+  bool preempted = ctx[0];
+  struct task_struct* prev = (struct task_struct*)ctx[1];
+  struct task_struct* next = (struct task_struct*)ctx[2];
+  uint32_t state = ctx[3];
+  struct telltale_cpu* c = this_cpu();
+  uint32_t half = control.half;
+  uint64_t now;
+
+  if (!c) return 0;
+  now = control.use_ktime ? bpf_ktime_get_ns() : next->se.cfs_rq->rq->clock;
+  /* A new task's first time on a CPU does not pass sched_exit_tp: it is asked on its way out. */
+  if (unlikely(c->pending_live)) take_both(ctx, c, prev, 1);
+  c->irq_depth = 0; /* no switch happens in an interrupt: heals a count gone astray */
+  switch_out(c, prev, half, now, preempted, state);
+  switch_in(c, next, half, now);
+  if (unlikely(c->pending_live)) {
+    c->ran.tid = prev->pid;
+    c->ran.tgid = prev->tgid;
+    c->ran.start_ns = BPF_CORE_READ(prev, group_leader, start_time);
+    bpf_probe_read_kernel(c->ran.comm, sizeof(c->ran.comm), prev->comm);
+    if (!control.exit_hook) take_both(ctx, c, next, 0);
+  }
+  if (unlikely(next->tgid == control.own_tgid))
+    control.rq_clock_offset_ns = now - bpf_ktime_get_ns();
+  return 0;
+}
+
+SEC("tp_btf/sched_exit_tp")
+int on_switch_exit(uint64_t* ctx) {
+  struct telltale_cpu* c = this_cpu();
+
+  if (!c || likely(!c->pending_live)) return 0;
+  take_both(ctx, c, bpf_get_current_task_btf(), 1);
+  return 0;
+}

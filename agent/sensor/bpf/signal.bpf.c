@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// Vital signal: signals made (by the sender) and handled (by the target).
+
+#include "agent/sensor/bpf/sample.bpf.h"
+
+static __always_inline int weigh_signal(void* ctx, uint32_t sub, uint32_t number, uint32_t target,
+                                        uint64_t handler) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct telltale_cpu* c = this_cpu();
+  uint32_t half = control.half & 1;
+  struct telltale_sample* s;
+  uint64_t hash, before;
+  struct user_regs u;
+
+  if (!c) return 0;
+  u.ip = 0;
+  if (!c->irq_depth) user_regs(task, &u);
+  hash = mix(mix(label_begin(c, half), number), u.ip);
+  if (likely(!count(c, half, TELLTALE_SIGNAL, TELLTALE_SUBS_SIGNAL + sub, hash, 1, &before)))
+    return 0;
+  s = sample_current(c, half, TELLTALE_SIGNAL, sub, hash, before, 1);
+  if (!s) return 0;
+  s->label[0] = number;
+  s->label[1] = u.ip;
+  s->detail[0] = target;
+  s->detail[1] = sub == TELLTALE_SIGNAL_GENERATED && !c->irq_depth ? task->tgid : 0;
+  s->detail[2] = handler;
+  take_stacks(ctx, s, true, !c->irq_depth && !(task->flags & PF_KTHREAD));
+  sample_end(s);
+  return 0;
+}
+
+SEC("tp_btf/signal_generate")
+int on_generate(uint64_t* ctx) {
+  struct task_struct* target = (struct task_struct*)ctx[2];
+  return weigh_signal(ctx, TELLTALE_SIGNAL_GENERATED, ctx[0], target->tgid, 0);
+}
+
+SEC("tp_btf/signal_deliver")
+int on_deliver(uint64_t* ctx) {
+  struct k_sigaction* action = (struct k_sigaction*)ctx[2];
+  struct task_struct* task = bpf_get_current_task_btf();
+  return weigh_signal(ctx, TELLTALE_SIGNAL_DELIVERED, ctx[0], task->tgid,
+                      (uint64_t)action->sa.sa_handler);
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+//
+// Vital socket: bytes that system calls sent and received.
+
+#include "agent/sensor/bpf/socket.bpf.h"
+
+#define MSG_PEEK 2
+
+static __always_inline int bytes(void* ctx, struct sock* sk, int32_t length, uint32_t sub) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct telltale_cpu* c = this_cpu();
+  uint32_t half = control.half & 1, family = sk->__sk_common.skc_family;
+  uint64_t protocol, local = 0, remote = 0, listen = 0, hash, before;
+  struct telltale_sample* s;
+  struct user_regs u;
+
+  if (!c || length <= 0) return 0;
+  protocol = 256 + family;
+  if (family == AF_INET || family == AF_INET6) {
+    protocol = sk->sk_protocol;
+    local = sk->__sk_common.skc_num;
+    remote = swap16(sk->__sk_common.skc_dport);
+    /* A port that the kernel would not have picked for a client is taken for a listener's. */
+    if (local < control.ephemeral_ports[0] || local > control.ephemeral_ports[1]) listen = local;
+  }
+  user_regs(task, &u);
+  hash = mix(mix(mix(label_begin(c, half), u.syscall), u.ip), protocol << 16 | listen);
+  if (likely(!count(c, half, TELLTALE_SOCKET, TELLTALE_SUBS_SOCKET + sub, hash, length, &before)))
+    return 0;
+  s = sample_current(c, half, TELLTALE_SOCKET, sub, hash, before, length);
+  if (!s) return 0;
+  s->label[0] = u.syscall;
+  s->label[1] = u.ip;
+  s->label[2] = protocol;
+  s->label[3] = listen;
+  s->detail[0] = local;
+  s->detail[1] = remote;
+  fill_addresses(s, sk);
+  if (s->address_family) {
+    s->detail[2] = LOCAL_ADDRESS;
+    s->detail[3] = REMOTE_ADDRESS;
+  }
+  s->detail[4] = sub;
+  take_stacks(ctx, s, true, !(task->flags & PF_KTHREAD));
+  sample_end(s);
+  return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int on_send(uint64_t* ctx) {
+  return bytes(ctx, (struct sock*)ctx[0], ctx[1], TELLTALE_SOCKET_SENT);
+}
+
+SEC("tp_btf/sock_recv_length")
+int on_receive(uint64_t* ctx) {
+  if ((uint32_t)ctx[2] & MSG_PEEK) return 0; /* will be received once more */
+  return bytes(ctx, (struct sock*)ctx[0], ctx[1], TELLTALE_SOCKET_RECEIVED);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0
+ *
+ * Who a task is, what the kernel accounts to it, and how the totals of the running task reach its
+ * storage: at each switch, what the CPU's totals grew by since the last one is given to the task
+ * that ran. So an event costs no lookup of its task.
+ */
+#ifndef TELLTALE_SENSOR_TASK_BPF_H_
+#define TELLTALE_SENSOR_TASK_BPF_H_
+
+#include "agent/sensor/bpf/hot.bpf.h"
+
+#define TELLTALE_NO_SYSCALL (~0ULL)
+
+/* User registers of a task, 0 for kernel threads. */
+struct user_regs {
+  uint64_t ip, sp, syscall;
+};
+static __always_inline void user_regs(struct task_struct* task, struct user_regs* u) {
+  struct pt_regs* regs;
+
+  u->ip = u->sp = 0;
+  u->syscall = TELLTALE_NO_SYSCALL;
+  if (task->flags & PF_KTHREAD) return;
+  regs = (struct pt_regs*)bpf_task_pt_regs(task);
+  u->ip = regs->ip;
+  u->sp = regs->sp;
+  /* An interrupt or exception from user mode leaves a negative number here. */
+  if ((int64_t)regs->orig_ax >= 0) u->syscall = regs->orig_ax;
+}
+
+static __always_inline void read_exe(struct task_struct* task, struct telltale_exe* exe) {
+  struct mm_struct* mm = task->mm;
+  struct inode* inode;
+
+  exe->inode = 0;
+  exe->device = exe->generation = 0;
+  if (!mm || (task->flags & PF_KTHREAD)) return;
+  inode = BPF_CORE_READ(mm, exe_file, f_inode);
+  if (!inode) return;
+  exe->inode = BPF_CORE_READ(inode, i_ino);
+  exe->generation = BPF_CORE_READ(inode, i_generation);
+  exe->device = BPF_CORE_READ(inode, i_sb, s_dev);
+}
+
+/* Brings st->ident, exe and uid up to date after an exec or a change of user. A task that is
+ * leaving has lost its mm; it keeps the identity it had. */
+static __always_inline void refresh_ident(struct telltale_task* st, struct task_struct* task) {
+  uint64_t mm = (uint64_t)task->mm, cred = (uint64_t)task->cred;
+
+  if (likely(st->mm == mm && st->cred == cred && st->ident)) return;
+  if (mm || !st->ident) read_exe(task, &st->exe);
+  st->uid = BPF_CORE_READ(task, cred, uid.val);
+  st->mm = mm;
+  st->cred = cred;
+  st->ident = mix(mix(mix(1, st->exe.inode), (uint64_t)st->exe.device << 32 | st->exe.generation),
+                  st->uid) |
+              1;
+}
+
+static __always_inline uint64_t cgroup_id(struct task_struct* task) {
+  uint32_t subsys = control.cgroup_subsys;
+  struct css_set* set = BPF_CORE_READ(task, cgroups);
+  struct cgroup_subsys_state* css = 0;
+
+  if (subsys >= 12) return BPF_CORE_READ(set, dfl_cgrp, kn, id);
+  bpf_probe_read_kernel(&css, sizeof(css), &set->subsys[subsys]);
+  return css ? BPF_CORE_READ(css, cgroup, kn, id) : 0;
+}
+
+static __always_inline uint64_t rss_pages(struct task_struct* task) {
+  struct mm_struct* mm = task->mm;
+  int64_t pages = 0;
+
+  if (!mm || (task->flags & PF_KTHREAD)) return 0;
+  /* File, anonymous and shared memory; 2 is swap. Off by the counters' per-CPU batches. */
+  pages += BPF_CORE_READ(mm, rss_stat[0].count);
+  pages += BPF_CORE_READ(mm, rss_stat[1].count);
+  pages += BPF_CORE_READ(mm, rss_stat[3].count);
+  return pages > 0 ? pages : 0;
+}
+
+static __always_inline void read_accounts(struct task_struct* task, struct telltale_accounts* a) {
+  a->run_ns = task->se.sum_exec_runtime;
+  a->user_ns = task->utime;
+  a->system_ns = task->stime;
+  a->voluntary = task->nvcsw;
+  a->involuntary = task->nivcsw;
+  a->faults_minor = task->min_flt;
+  a->faults_major = task->maj_flt;
+  a->read_bytes = task->ioac.read_bytes;
+  a->write_bytes = task->ioac.write_bytes;
+}
+static __always_inline void subtract_accounts(struct telltale_accounts* a,
+                                              const struct telltale_accounts* base) {
+  a->run_ns -= base->run_ns;
+  a->user_ns -= base->user_ns;
+  a->system_ns -= base->system_ns;
+  a->voluntary -= base->voluntary;
+  a->involuntary -= base->involuntary;
+  a->faults_minor -= base->faults_minor;
+  a->faults_major -= base->faults_major;
+  a->read_bytes -= base->read_bytes;
+  a->write_bytes -= base->write_bytes;
+}
+
+/* Everything about a task that costs more than the hot path may. */
+static __always_inline void fill_who(struct telltale_who* who, struct task_struct* task,
+                                     struct telltale_task* st) {
+  who->tid = task->pid;
+  who->tgid = task->tgid;
+  who->start_ns = BPF_CORE_READ(task, group_leader, start_time);
+  who->cgroup = cgroup_id(task);
+  who->pad = 0;
+  bpf_probe_read_kernel(who->comm, sizeof(who->comm), task->comm);
+  if (st) {
+    who->exe = st->exe;
+    who->uid = st->uid;
+  } else {
+    read_exe(task, &who->exe);
+    who->uid = BPF_CORE_READ(task, cred, uid.val);
+  }
+}
+
+/* Gives what this CPU counted in one half since the last switch to the task that ran, or to [irq]
+ * when there is none (idle). */
+static __noinline int give_to(struct telltale_cpu* c, uint32_t half, struct telltale_task* st) {
+  struct telltale_half* h = &c->half[half & 1];
+  uint64_t left = c->touched[half & 1];
+
+  if (st) st->half[half & 1].touched |= left;
+  c->touched[half & 1] = 0;
+  for (int i = 0; i < TELLTALE_SUBS; i++) {
+    uint64_t lowest, events, weight;
+    uint32_t sub;
+
+    if (!left) break;
+    lowest = left & (0 - left);
+    left ^= lowest;
+    sub = control.bit_index[(lowest * 0x03f79d71b4cb0a89ULL) >> 58];
+    if (sub >= TELLTALE_SUBS) continue;
+    events = h->total[sub].events;
+    weight = h->total[sub].weight;
+    if (st) {
+      st->half[half & 1].share[sub].events += events - h->given[sub].events;
+      st->half[half & 1].share[sub].weight += weight - h->given[sub].weight;
+    } else {
+      h->irq[sub].events += events - h->given[sub].events;
+      h->irq[sub].weight += weight - h->given[sub].weight;
+    }
+    h->given[sub].events = events;
+    h->given[sub].weight = weight;
+  }
+  return 0;
+}
+
+#endif /* TELLTALE_SENSOR_TASK_BPF_H_ */

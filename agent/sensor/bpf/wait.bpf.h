@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0
+ *
+ * What the switch programs and the task iterator have in common: which kind of wait a task is in,
+ * and how an interval that it did not run is charged to the task.
+ *
+ * Time here is the run-queue clock, which the scheduler has just read (2 ns instead of 30 for
+ * ktime). It agrees between CPUs only with a stable TSC, else control.use_ktime is set.
+ */
+#ifndef TELLTALE_SENSOR_WAIT_BPF_H_
+#define TELLTALE_SENSOR_WAIT_BPF_H_
+
+#include "agent/sensor/bpf/sample.bpf.h"
+
+#define TELLTALE_CLASS_BY_FILE 0xff /* in control.syscall_class: look at the file */
+#define SYS_FUTEX 202               /* x86-64 */
+#define S_IFMT 0170000
+#define S_IFSOCK 0140000
+#define S_IFIFO 0010000
+
+/* Looking up the descriptor's file costs some 60 ns, so a task that waits on the same descriptor
+ * again and again (a pipe, a connection) is believed to wait for the same kind of file 15 times. */
+#define FILE_USES 16
+
+static __noinline uint32_t class_by_file(struct task_struct* task, struct telltale_task* st,
+                                         uint64_t fd) {
+  uint32_t class = TELLTALE_BLOCK_OTHER, mode;
+  struct fdtable* fdt = BPF_CORE_READ(task, files, fdt);
+  struct file* file = 0;
+
+  if (fdt && fd < BPF_CORE_READ(fdt, max_fds))
+    bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(fdt, fd) + fd);
+  if (file) {
+    mode = BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
+    if (mode == S_IFSOCK) class = TELLTALE_BLOCK_SOCKET;
+    if (mode == S_IFIFO) class = TELLTALE_BLOCK_PIPE;
+  }
+  st->file_fd = fd;
+  st->file_class = class;
+  st->file_uses = FILE_USES;
+  return class;
+}
+
+/* Sub-series of the wait that a task goes into with this state. Idle kernel threads wait for work
+ * by choice, like a poll. */
+static __always_inline uint32_t wait_class(struct task_struct* task, struct telltale_task* st,
+                                           uint32_t state) {
+  struct pt_regs* regs;
+  uint64_t nr;
+  uint32_t class;
+
+  if (state & TASK_UNINTERRUPTIBLE) {
+    if (state & TASK_NOLOAD) return TELLTALE_BLOCK_POLL;
+    if (BPF_CORE_READ_BITFIELD(task, in_iowait)) return TELLTALE_BLOCK_DISK;
+    return TELLTALE_BLOCK_UNINTERRUPTIBLE;
+  }
+  if (task->flags & PF_KTHREAD) return TELLTALE_BLOCK_POLL;
+  regs = (struct pt_regs*)bpf_task_pt_regs(task);
+  nr = regs->orig_ax;
+  if (nr >= TELLTALE_SYSCALL_CLASSES) return TELLTALE_BLOCK_OTHER;
+  class = control.syscall_class[nr];
+  if (class == TELLTALE_CLASS_BY_FILE) {
+    if (st->file_fd != regs->di || !st->file_uses) return class_by_file(task, st, regs->di);
+    st->file_uses--;
+    return st->file_class;
+  }
+  return class && class <= TELLTALE_BLOCK_SUBS ? class - 1 : TELLTALE_BLOCK_OTHER;
+}
+
+/* A futex wait whose word looks like a contended glibc mutex (locked with waiters, an owner two
+ * words on) is taken for a lock; a condition variable's is not. The going task's memory is read
+ * without faulting. */
+static __always_inline void note_futex(struct telltale_task* st, struct task_struct* task) {
+  struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(task);
+  uint32_t word[3] = {};
+
+  if (regs->orig_ax != SYS_FUTEX) return;
+  if (bpf_probe_read_user(word, sizeof(word), (void*)regs->di)) return;
+  if (word[0] != 2 || !word[2] || word[2] > 4194304) return;
+  st->futex_owner = word[2];
+  st->futex_address = regs->di;
+}
+
+/* How much of the `off` ns since it was last charged the task stood in the queue: what the
+ * scheduler accounts as queue time since it left the CPU, plus the turn that has not ended. Works
+ * across migrations, where last_queued starts anew. */
+static __always_inline uint64_t queue_time(struct task_struct* task, struct telltale_task* st,
+                                           uint64_t now, uint64_t off) {
+  uint64_t queued = task->sched_info.last_queued;
+  uint64_t delay = task->sched_info.run_delay - st->run_delay_ns;
+
+  if (st->state == TELLTALE_TASK_RUNNABLE) return off;
+  if (queued && queued < now) delay += now - queued;
+  return delay < off ? delay : off;
+}
+
+static __always_inline uint64_t wait_label(struct telltale_task* st, uint32_t half, uint32_t pid,
+                                           const struct user_regs* u) {
+  uint64_t hash =
+      mix(mix(control.seed[half & 1], st->ident), (uint64_t)pid << 32 | (u->syscall & 0xffffffff));
+  return mix(mix(hash, u->ip), u->sp >> 8);
+}
+
+/* Adds an interval of a task that is not the running one. */
+static __always_inline bool charge(struct telltale_half* h, uint32_t half, struct telltale_task* st,
+                                   uint32_t vital, uint32_t sub, uint64_t hash, uint64_t ns,
+                                   uint64_t* before) {
+  struct telltale_task_half* t = &st->half[half & 1];
+
+  h->given[sub].events++;
+  h->given[sub].weight += ns;
+  t->share[sub].events++;
+  t->share[sub].weight += ns;
+  t->touched |= 1ULL << sub;
+  return weigh(h, half, vital, sub, hash, ns, before);
+}
+
+#endif /* TELLTALE_SENSOR_WAIT_BPF_H_ */

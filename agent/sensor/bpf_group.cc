@@ -1,0 +1,173 @@
+#include "agent/sensor/bpf_group.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "agent/sensor/bpf_objects.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr std::string_view kShared[] = {".data.control", "cpus", "ring", "tasks"};
+
+bool IsShared(std::string_view name) {
+  return std::ranges::find(kShared, name) != std::end(kShared);
+}
+
+// One line for people: errno names are of no use to them, the usual causes are.
+std::string Explain(int error) {
+  switch (error) {
+    case EPERM:
+    case EACCES:
+      return "the kernel refused it (needs CAP_BPF and CAP_PERFMON, or the verifier said no)";
+    case ESRCH:
+      return "this kernel has no such tracepoint in its type information";
+    case ENOENT:
+    case EOPNOTSUPP:
+      return "this kernel has no such hook";
+    case EINVAL:
+      return "this kernel's version of the hook differs";
+    default:
+      return strerror(error);
+  }
+}
+
+}  // namespace
+
+SharedMaps::~SharedMaps() {
+  for (const auto& [name, fd] : fds_) close(fd);
+}
+
+int SharedMaps::fd(const std::string& name) const {
+  const auto it = fds_.find(name);
+  return it == fds_.end() ? -1 : it->second;
+}
+
+absl::Status SharedMaps::Prepare(bpf_object* object) const {
+  bpf_map* map = nullptr;
+  while ((map = bpf_object__next_map(object, map)) != nullptr) {
+    const std::string name = bpf_map__name(map);
+    int error = 0;
+    if (const int shared = fd(name); shared >= 0) {
+      error = bpf_map__reuse_fd(map, shared);
+    } else if (name == "cpus") {
+      error = bpf_map__set_max_entries(map, possible_cpus_ + 1);
+    } else if (name == "tick_frames") {
+      error = bpf_map__set_max_entries(map, possible_cpus_);
+    }
+    if (error != 0) {
+      return absl::InternalError(
+          absl::StrCat("sensor: preparing BPF map ", name, ": ", strerror(-error)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SharedMaps::Adopt(bpf_object* object) {
+  bpf_map* map = nullptr;
+  while ((map = bpf_object__next_map(object, map)) != nullptr) {
+    const std::string name = bpf_map__name(map);
+    if (!IsShared(name) || fds_.contains(name)) continue;
+    const int copy = dup(bpf_map__fd(map));
+    if (copy < 0) {
+      return absl::InternalError(
+          absl::StrCat("sensor: keeping BPF map ", name, ": ", strerror(errno)));
+    }
+    fds_[name] = copy;
+  }
+  return absl::OkStatus();
+}
+
+BpfGroup::BpfGroup(std::string object, std::vector<Rung> rungs)
+    : object_name_(std::move(object)), rungs_(std::move(rungs)) {}
+
+BpfGroup::~BpfGroup() { Close(); }
+
+void BpfGroup::Close() {
+  for (bpf_link* link : links_) bpf_link__destroy(link);
+  links_.clear();
+  if (object_ != nullptr) bpf_object__close(object_);
+  object_ = nullptr;
+}
+
+absl::Status BpfGroup::Try(const Rung& rung, SharedMaps& maps) {
+  const std::span<const char> image = FindBpfObject(object_name_);
+  bpf_object_open_opts open_opts = {};
+  open_opts.sz = sizeof(open_opts);
+  open_opts.object_name = object_name_.c_str();
+  object_ = bpf_object__open_mem(image.data(), image.size(), &open_opts);
+  if (object_ == nullptr) {
+    return absl::InternalError(
+        absl::StrCat("opening object ", object_name_, ": ", strerror(errno)));
+  }
+  bpf_program* program = nullptr;
+  while ((program = bpf_object__next_program(object_, program)) != nullptr) {
+    const bool wanted =
+        std::ranges::find(rung.programs, bpf_program__name(program)) != rung.programs.end();
+    bpf_program__set_autoload(program, wanted);
+  }
+  if (absl::Status status = maps.Prepare(object_); !status.ok()) return status;
+  if (const int error = bpf_object__load(object_); error != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("loading ", rung.hook, ": ", Explain(-error)));
+  }
+  while ((program = bpf_object__next_program(object_, program)) != nullptr) {
+    const std::string_view section = bpf_program__section_name(program);
+    // Programs that the agent runs itself are not attached.
+    if (!bpf_program__autoload(program) || !section.starts_with("tp_btf/")) continue;
+    bpf_link* link = bpf_program__attach(program);
+    if (link == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("attaching ", std::string(section), ": ", Explain(errno)));
+    }
+    links_.push_back(link);
+  }
+  return maps.Adopt(object_);
+}
+
+absl::Status BpfGroup::Start(SharedMaps& maps) {
+  absl::Status first;
+  for (const Rung& rung : rungs_) {
+    const absl::Status status = Try(rung, maps);
+    if (status.ok()) {
+      rung_ = &rung;
+      return status;
+    }
+    Close();
+    if (first.ok()) {
+      first = status;
+      why_ = std::string(status.message());
+    }
+  }
+  return first;
+}
+
+bpf_program* BpfGroup::program(const char* name) const {
+  return object_ == nullptr ? nullptr : bpf_object__find_program_by_name(object_, name);
+}
+
+int BpfGroup::map_fd(const char* name) const {
+  return object_ == nullptr ? -1 : bpf_object__find_map_fd_by_name(object_, name);
+}
+
+uint64_t BpfGroup::RecursionMisses() const {
+  uint64_t misses = 0;
+  bpf_program* program = nullptr;
+  if (object_ == nullptr) return 0;
+  while ((program = bpf_object__next_program(object_, program)) != nullptr) {
+    bpf_prog_info info = {};
+    uint32_t size = sizeof(info);
+    const int fd = bpf_program__fd(program);
+    if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0) misses += info.recursion_misses;
+  }
+  return misses;
+}
+
+}  // namespace telltale::agent

@@ -1,0 +1,85 @@
+// One group of kernel programs that is loaded and attached on its own, so that a kernel which
+// refuses it costs only its vitals. All groups share the maps of bpf/maps.bpf.h: the first group
+// that names a map creates it, the others are handed its descriptor.
+//
+// Why several small objects and not one with programs switched off: loading is all or nothing per
+// object, and libbpf's own probes are wrong on new kernels; so each group is simply tried, by
+// loading *and* attaching, down a ladder of rungs. Owned by the sensor, its thread only.
+
+#ifndef TELLTALE_AGENT_SENSOR_BPF_GROUP_H_
+#define TELLTALE_AGENT_SENSOR_BPF_GROUP_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+struct bpf_object;
+struct bpf_link;
+struct bpf_program;
+
+namespace telltale::agent {
+
+// Descriptors of the maps created so far, by name. Owns them.
+class SharedMaps {
+ public:
+  explicit SharedMaps(uint32_t possible_cpus) : possible_cpus_(possible_cpus) {}
+  ~SharedMaps();
+  SharedMaps(const SharedMaps&) = delete;
+  SharedMaps& operator=(const SharedMaps&) = delete;
+
+  int fd(const std::string& name) const;  // -1: not created yet
+  uint32_t possible_cpus() const { return possible_cpus_; }
+
+  // Before load: sizes the per-CPU maps of `object` and lets it reuse what exists.
+  absl::Status Prepare(bpf_object* object) const;
+  // After load: keeps the shared maps that `object` created.
+  absl::Status Adopt(bpf_object* object);
+
+ private:
+  const uint32_t possible_cpus_;
+  std::map<std::string, int> fds_;
+};
+
+// One way to watch a group's vitals: these programs, attached at this hook.
+struct Rung {
+  std::vector<std::string> programs;
+  std::string hook;    // as shown to people
+  std::string reason;  // why this is less than the rung above; empty on the first
+};
+
+class BpfGroup {
+ public:
+  BpfGroup(std::string object, std::vector<Rung> rungs);
+  ~BpfGroup();
+
+  // Tries the rungs in order. On failure the status says why the *first* one failed, for people.
+  absl::Status Start(SharedMaps& maps);
+
+  const std::string& object() const { return object_name_; }
+  const Rung* rung() const { return rung_; }  // in use; nullptr: none
+  // Why the rungs above the one in use failed; empty if it is the first.
+  const std::string& why_not_higher() const { return why_; }
+  bpf_program* program(const char* name) const;
+  int map_fd(const char* name) const;
+  // Times the kernel refused to run a program of this group inside itself, since the start.
+  uint64_t RecursionMisses() const;
+
+ private:
+  absl::Status Try(const Rung& rung, SharedMaps& maps);
+  void Close();
+
+  const std::string object_name_;
+  const std::vector<Rung> rungs_;
+  bpf_object* object_ = nullptr;
+  std::vector<bpf_link*> links_;
+  const Rung* rung_ = nullptr;
+  std::string why_;
+};
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_SENSOR_BPF_GROUP_H_

@@ -1,0 +1,312 @@
+#include "agent/sensor/bpf_sensor.h"
+
+#include <bpf/libbpf.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "agent/sensor/bpf_group.h"
+#include "agent/sensor/cut_steps.h"
+#include "agent/sensor/epoch_reader.h"
+#include "agent/sensor/mapped_array.h"
+#include "agent/sensor/process_table.h"
+#include "agent/sensor/record_router.h"
+#include "agent/sensor/vital_groups.h"
+#include "sketch/vitals.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+// Beyond t = 256 a cell is sampled at its quantum and hardly ever again: what t could still save is
+// less than what is no longer seen, and the tokens bound the cost anyway.
+constexpr uint8_t kMaxTLog2 = 8;
+constexpr uint32_t kOpenSamples = 512;  // of one vital at one cut, besides the tokens of the CPUs
+
+uint64_t MonotonicNow() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * kSecond + static_cast<uint64_t>(now.tv_nsec);
+}
+
+absl::Status Failed(const char* step, int error) {
+  return absl::InternalError(absl::StrCat("sensor: ", step, ": ", strerror(error)));
+}
+
+int Quiet(libbpf_print_level, const char*, va_list) { return 0; }
+
+}  // namespace
+
+class BpfSensor::Impl {
+ public:
+  explicit Impl(BpfSensorOptions options) : options_(std::move(options)) {}
+
+  absl::Status Start();
+  std::vector<VitalStatus> Status() const { return status_; }
+  absl::StatusOr<uint64_t> Drain(SampleSink& sink);
+  absl::StatusOr<RawEpoch> Cut(SampleSink& sink);
+  absl::StatusOr<RawEpoch> Peek();
+
+ private:
+  struct Group {
+    std::unique_ptr<BpfGroup> programs;
+    std::vector<uint8_t> vitals;
+    uint64_t misses = 0;  // recursion misses up to the last cut
+  };
+
+  absl::Status StartCore();
+  void StartGroups();
+  // The flip and what makes the old half whole: returns when nobody writes it any more, all tasks
+  // have their part and the ring is drained.
+  absl::Status Flip(SampleSink& sink, uint64_t now);
+  void Clear(uint32_t half);
+  std::vector<const telltale_half*> Halves(uint32_t half) const;
+  void FillTimes(uint32_t half, uint64_t end, RawEpoch& epoch) const;
+  void AddLosses(RawEpoch& epoch);
+  void AdaptKnobs(const std::array<uint32_t, TELLTALE_VITALS>& dry_spells, uint64_t now);
+  uint64_t Seed(uint64_t number) const;
+
+  const BpfSensorOptions options_;
+  uint32_t possible_cpus_ = 0;
+  std::unique_ptr<SharedMaps> maps_;
+  CutSteps steps_;
+  std::vector<Group> groups_;
+  MappedArray control_map_, cpus_map_;
+  telltale_control* control_ = nullptr;
+  RecordRouter router_;
+  bool beats_ = false;  // a kernel timer moves the seconds on; else each drain does
+  std::vector<VitalStatus> status_;
+
+  uint64_t number_ = 0;
+  std::unique_ptr<ProcessTable> table_;  // of the running epoch
+  BacklogBase backlog_{};
+  std::array<uint8_t, TELLTALE_VITALS> quiet_epochs_{};
+  std::array<std::vector<RawKnobChange>, TELLTALE_VITALS> knob_changes_;
+};
+
+uint64_t BpfSensor::Impl::Seed(uint64_t number) const {
+  if (options_.seed) return options_.seed(number);
+  uint64_t seed = 0;
+  if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) seed = MonotonicNow() * number;
+  return seed;
+}
+
+absl::Status BpfSensor::Impl::StartCore() {
+  maps_ = std::make_unique<SharedMaps>(possible_cpus_);
+  if (absl::Status status = steps_.Load(*maps_); !status.ok()) return status;
+  if (absl::Status status =
+          control_map_.Map(maps_->fd(".data.control"), sizeof(telltale_control), 1, "control");
+      !status.ok()) {
+    return status;
+  }
+  if (absl::Status status =
+          cpus_map_.Map(maps_->fd("cpus"), sizeof(telltale_cpu), possible_cpus_ + 1, "cpus");
+      !status.ok()) {
+    return status;
+  }
+  control_ = control_map_.At<telltale_control>(0);
+  InitControl(options_.budget, possible_cpus_,
+              static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))), *control_);
+  control_->seed[0] = Seed(0);
+  control_->epoch_start_ns[0] = MonotonicNow();
+  control_->exit_hook = 1;
+  return router_.Open(maps_->fd("ring"));
+}
+
+void BpfSensor::Impl::StartGroups() {
+  for (const sketch::Vital& vital : sketch::Vitals()) {
+    status_.push_back({vital.id, VitalState::kUnavailable, "", "no program watches it"});
+  }
+  for (VitalGroup& spec : VitalGroups()) {
+    Group group{std::make_unique<BpfGroup>(spec.object, std::move(spec.rungs)), spec.vitals, 0};
+    const absl::Status started = group.programs->Start(*maps_);
+    for (const uint8_t id : spec.vitals) {
+      VitalStatus& status = status_[id - 1U];
+      if (!started.ok()) {
+        status.reason = std::string(started.message());
+        continue;
+      }
+      const Rung& rung = *group.programs->rung();
+      status.hook = rung.hook;
+      status.state = rung.reason.empty() ? VitalState::kActive : VitalState::kDegraded;
+      status.reason = rung.reason.empty()
+                          ? ""
+                          : absl::StrCat(rung.reason, " (", group.programs->why_not_higher(), ")");
+    }
+    if (!started.ok()) continue;
+    if (spec.object == "sched" && group.programs->rung()->programs.size() == 1) {
+      control_->exit_hook = 0;
+    }
+    groups_.push_back(std::move(group));
+  }
+  status_[TELLTALE_LLC - 1].reason = CacheCounterReason();
+}
+
+absl::Status BpfSensor::Impl::Start() {
+  libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+  libbpf_set_print(Quiet);
+  const int cpus = libbpf_num_possible_cpus();
+  if (cpus <= 0) return Failed("counting possible CPUs", -cpus);
+  possible_cpus_ = static_cast<uint32_t>(cpus);
+  if (absl::Status status = StartCore(); !status.ok()) return status;
+  StartGroups();
+  if (std::ranges::none_of(status_, [](const VitalStatus& s) { return !s.hook.empty(); })) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("sensor: no vital can be watched on this host; ",
+                     status_[TELLTALE_SCHED_DELAY - 1].reason));
+  }
+  // One switch of our own tells how far the run-queue clock is from CLOCK_MONOTONIC.
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  table_ = std::make_unique<ProcessTable>(options_.max_processes);
+  if (absl::Status status = steps_.Pass(TELLTALE_PASS_ADOPT, *control_, nullptr); !status.ok()) {
+    return status;
+  }
+  beats_ = steps_.StartBeat();
+  // What was counted while the groups came up one by one is no epoch: drop it.
+  class Nowhere : public SampleSink {
+    void OnSample(const RawSample&) override {}
+    void OnEvent(const RawEvent&) override {}
+  } nowhere;
+  number_ = ~uint64_t{0};  // the epoch after this one is number 0
+  return Cut(nowhere).status();
+}
+
+absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
+  const uint32_t half = control_->half & 1;
+  if (!beats_) {
+    const uint64_t second = (MonotonicNow() - control_->epoch_start_ns[half]) / kSecond;
+    control_->second[half] =
+        static_cast<uint32_t>(std::min<uint64_t>(second, TELLTALE_SECONDS - 1));
+  }
+  return router_.Drain(sink, *table_, half);
+}
+
+std::vector<const telltale_half*> BpfSensor::Impl::Halves(uint32_t half) const {
+  std::vector<const telltale_half*> halves;
+  for (uint32_t cpu = 0; cpu <= possible_cpus_; ++cpu) {
+    halves.push_back(&cpus_map_.At<telltale_cpu>(cpu)->half[half]);
+  }
+  return halves;
+}
+
+void BpfSensor::Impl::FillTimes(uint32_t half, uint64_t end, RawEpoch& epoch) const {
+  epoch.number = number_;
+  epoch.seed = control_->seed[half];
+  epoch.start_mono_ns = control_->epoch_start_ns[half];
+  epoch.end_mono_ns = end;
+  epoch.watched_ns = end - epoch.start_mono_ns;
+  epoch.map_bytes = cpus_map_.bytes() + control_map_.bytes() + 2 * 1024 * 1024;
+}
+
+void BpfSensor::Impl::AddLosses(RawEpoch& epoch) {
+  for (Group& group : groups_) {
+    const uint64_t misses = group.programs->RecursionMisses();
+    if (misses > group.misses) {
+      epoch.losses.push_back({LossKind::kRecursion,
+                              group.vitals.empty() ? uint8_t{0} : group.vitals.front(),
+                              misses - group.misses, 0});
+    }
+    group.misses = misses;
+  }
+  router_.TakeLosses(epoch.losses);
+}
+
+void BpfSensor::Impl::AdaptKnobs(const std::array<uint32_t, TELLTALE_VITALS>& dry_spells,
+                                 uint64_t now) {
+  for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
+    const uint8_t t = control_->knobs[v].t_log2;
+    uint8_t next = t;
+    quiet_epochs_[v] = dry_spells[v] == 0 ? static_cast<uint8_t>(quiet_epochs_[v] + 1) : 0;
+    if (dry_spells[v] >= 2 && t < kMaxTLog2) next = t + 1;
+    if (quiet_epochs_[v] >= 2 && t > 1) {
+      next = t - 1;
+      quiet_epochs_[v] = 0;
+    }
+    if (next == t) continue;
+    SetTLog2(*control_, v, next);
+    knob_changes_[v].push_back({now, KnobKind::kTLog2, t, next});
+  }
+}
+
+absl::Status BpfSensor::Impl::Flip(SampleSink& sink, uint64_t now) {
+  const uint32_t old = control_->half & 1, next = old ^ 1;
+  control_->epoch_start_ns[next] = now;
+  control_->second[next] = 0;
+  control_->seed[next] = Seed(number_ + 1);
+  std::atomic_ref<uint32_t>(control_->half).store(next, std::memory_order_seq_cst);
+  if (absl::Status status = steps_.Barrier(); !status.ok()) return status;
+  if (absl::Status status = steps_.FlushCpus(possible_cpus_); !status.ok()) return status;
+  if (absl::Status status = steps_.Pass(TELLTALE_PASS_COLLECT, *control_, table_.get());
+      !status.ok()) {
+    return status;
+  }
+  return router_.Drain(sink, *table_, old).status();
+}
+
+void BpfSensor::Impl::Clear(uint32_t half) {
+  for (uint32_t cpu = 0; cpu <= possible_cpus_; ++cpu) {
+    memset(&cpus_map_.At<telltale_cpu>(cpu)->half[half], 0, sizeof(telltale_half));
+  }
+}
+
+absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
+  const uint32_t old = control_->half & 1;
+  if (absl::Status status = router_.Drain(sink, *table_, old).status(); !status.ok()) return status;
+  for (telltale_bucket& bucket : cpus_map_.At<telltale_cpu>(possible_cpus_)->bucket) {
+    bucket = {MonotonicNow(), kOpenSamples, 0};
+  }
+  if (absl::Status status = steps_.Pass(TELLTALE_PASS_CHARGE, *control_, nullptr); !status.ok()) {
+    return status;
+  }
+  const uint64_t now = MonotonicNow();
+  if (absl::Status status = Flip(sink, now); !status.ok()) return status;
+
+  RawEpoch epoch;
+  FillTimes(old, now, epoch);
+  const uint64_t length = now - epoch.start_mono_ns;
+  const auto seconds = static_cast<uint32_t>(
+      std::clamp<uint64_t>((length + kSecond - 1) / kSecond, 1, TELLTALE_SECONDS));
+  const EpochSums sums = ReadEpoch(Halves(old), *control_, backlog_, seconds, epoch);
+  backlog_ = sums.backlog_end;
+  Clear(old);
+  table_->AddIrq(sums.irq.data());
+  table_->Finish(epoch);
+  table_ = std::make_unique<ProcessTable>(options_.max_processes);
+  AddLosses(epoch);
+  for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
+    epoch.vitals[v].knobs = std::move(knob_changes_[v]);
+    knob_changes_[v].clear();
+  }
+  AdaptKnobs(sums.dry_spells, now);
+  ++number_;
+  return epoch;
+}
+
+absl::StatusOr<RawEpoch> BpfSensor::Impl::Peek() {
+  const uint32_t half = control_->half & 1;
+  const uint64_t now = MonotonicNow();
+  RawEpoch epoch;
+  FillTimes(half, now, epoch);
+  const auto seconds = static_cast<uint32_t>(
+      std::clamp<uint64_t>((epoch.watched_ns + kSecond - 1) / kSecond, 1, TELLTALE_SECONDS));
+  ReadEpoch(Halves(half), *control_, backlog_, seconds, epoch);
+  return epoch;
+}
+
+BpfSensor::BpfSensor(BpfSensorOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+BpfSensor::~BpfSensor() = default;
+absl::Status BpfSensor::Start() { return impl_->Start(); }
+std::vector<VitalStatus> BpfSensor::Status() const { return impl_->Status(); }
+absl::StatusOr<uint64_t> BpfSensor::Drain(SampleSink& sink) { return impl_->Drain(sink); }
+absl::StatusOr<RawEpoch> BpfSensor::Cut(SampleSink& sink) { return impl_->Cut(sink); }
+absl::StatusOr<RawEpoch> BpfSensor::Peek() { return impl_->Peek(); }
+
+}  // namespace telltale::agent

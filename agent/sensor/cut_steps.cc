@@ -1,0 +1,118 @@
+#include "agent/sensor/cut_steps.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "agent/sensor/vital_groups.h"
+
+namespace telltale::agent {
+namespace {
+
+absl::Status Failed(const char* step, int error) {
+  return absl::InternalError(absl::StrCat("sensor: ", step, ": ", strerror(error)));
+}
+
+// Closes on every return.
+class Fd {
+ public:
+  explicit Fd(int fd) : fd_(fd) {}
+  ~Fd() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+}  // namespace
+
+CutSteps::~CutSteps() {
+  if (barrier_outer_ >= 0) close(barrier_outer_);
+  if (barrier_inner_ >= 0) close(barrier_inner_);
+}
+
+absl::Status CutSteps::Load(SharedMaps& maps) {
+  VitalGroup cut = CutGroup();
+  programs_ = std::make_unique<BpfGroup>(cut.object, std::move(cut.rungs));
+  if (absl::Status status = programs_->Start(maps); !status.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("sensor: nothing can be watched on this host: ", status.message(),
+                     "; run as root or with CAP_BPF and CAP_PERFMON on a kernel with BTF"));
+  }
+  barrier_inner_ = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tt_inner", 4, 8, 1, nullptr);
+  bpf_map_create_opts opts = {};
+  opts.sz = sizeof(opts);
+  opts.inner_map_fd = static_cast<uint32_t>(barrier_inner_);
+  barrier_outer_ = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "tt_barrier", 4, 4, 1, &opts);
+  if (barrier_inner_ < 0 || barrier_outer_ < 0) return Failed("creating the barrier map", errno);
+  return absl::OkStatus();
+}
+
+bool CutSteps::StartBeat() {
+  bpf_test_run_opts opts = {};
+  opts.sz = sizeof(opts);
+  return bpf_prog_test_run_opts(bpf_program__fd(programs_->program("start_beat")), &opts) == 0 &&
+         opts.retval == 0;
+}
+
+absl::Status CutSteps::Barrier() {
+  const uint32_t key = 0;
+  const int inner = barrier_inner_;
+  if (bpf_map_update_elem(barrier_outer_, &key, &inner, BPF_ANY) != 0) {
+    return Failed("waiting for running programs at the cut", errno);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CutSteps::FlushCpus(uint32_t possible_cpus) {
+  const int fd = bpf_program__fd(programs_->program("flush_cpu"));
+  for (uint32_t cpu = 0; cpu < possible_cpus; ++cpu) {
+    bpf_test_run_opts opts = {};
+    opts.sz = sizeof(opts);
+    opts.cpu = cpu;
+    opts.flags = BPF_F_TEST_RUN_ON_CPU;
+    // An offline CPU (ENXIO) has nothing running.
+    if (bpf_prog_test_run_opts(fd, &opts) != 0 && errno != ENXIO) {
+      return Failed("flushing a CPU's counts at the cut", errno);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CutSteps::Pass(telltale_pass pass, telltale_control& control, ProcessTable* table) {
+  control.pass = pass;
+  bpf_link* link = bpf_program__attach_iter(programs_->program("pass"), nullptr);
+  if (link == nullptr) return Failed("creating the task iterator", errno);
+  const Fd fd(bpf_iter_create(bpf_link__fd(link)));
+  bpf_link__destroy(link);
+  if (fd.get() < 0) return Failed("creating the task iterator", errno);
+  std::vector<char> buffer(64 * sizeof(telltale_row));
+  size_t held = 0;
+  while (true) {
+    const ssize_t got = read(fd.get(), buffer.data() + held, buffer.size() - held);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (got < 0) return Failed("reading the task iterator", errno);
+    if (got == 0) break;
+    held += static_cast<size_t>(got);
+    size_t used = 0;
+    for (; held - used >= sizeof(telltale_row); used += sizeof(telltale_row)) {
+      telltale_row row;
+      memcpy(&row, buffer.data() + used, sizeof(row));
+      if (table != nullptr) table->Add(row);
+    }
+    memmove(buffer.data(), buffer.data() + used, held - used);
+    held -= used;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace telltale::agent

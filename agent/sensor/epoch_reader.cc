@@ -1,0 +1,144 @@
+#include "agent/sensor/epoch_reader.h"
+
+#include <algorithm>
+
+#include "sketch/vitals.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr uint8_t kBacklogVital[TELLTALE_BACKLOGS] = {TELLTALE_BLOCKING, TELLTALE_DISK_IO,
+                                                      TELLTALE_KERNEL_PAGE, TELLTALE_LOCK};
+constexpr LossKind kLossKind[TELLTALE_LOSSES] = {LossKind::kTokensRefused, LossKind::kRingFull,
+                                                 LossKind::kMapFull, LossKind::kRecursion};
+
+HistogramOp OpOf(unsigned hist) {
+  constexpr HistogramOp kFirst[] = {HistogramOp::kDiskRead, HistogramOp::kDiskWrite,
+                                    HistogramOp::kDiskFlush, HistogramOp::kRunqueueWait,
+                                    HistogramOp::kLockWait};
+  if (hist < TELLTALE_HIST_BLOCK) return kFirst[hist];
+  return static_cast<HistogramOp>(static_cast<unsigned>(HistogramOp::kBlockDisk) + hist -
+                                  TELLTALE_HIST_BLOCK);
+}
+
+void ReadSub(std::span<const telltale_half* const> halves, unsigned dense, uint32_t seconds,
+             RawSub& sub) {
+  sub.second_weight.assign(seconds, 0);
+  for (const telltale_half* half : halves) {
+    const telltale_total& total = half->total[dense];
+    sub.events += total.events;
+    sub.weight += total.weight;
+    for (unsigned s = 0; s < TELLTALE_SECONDS; ++s) {
+      sub.second_weight[std::min(s, seconds - 1)] += half->second_weight[dense][s];
+    }
+    // What came since the CPU last noticed a new second belongs to the second it stands in.
+    const uint32_t last = std::min(half->second, seconds - 1);
+    sub.second_weight[last] += total.weight - half->second_base[dense];
+  }
+  // A weight taken back in a later second than it was counted (a fault that proved major) comes off
+  // the seconds before.
+  for (uint32_t s = seconds; s-- > 1;) {
+    const auto weight = static_cast<int64_t>(sub.second_weight[s]);
+    if (weight >= 0) continue;
+    sub.second_weight[s] = 0;
+    sub.second_weight[s - 1] += static_cast<uint64_t>(weight);
+  }
+}
+
+void ReadBacklog(std::span<const telltale_half* const> halves, unsigned which, uint32_t seconds,
+                 int64_t base, RawVital& vital, int64_t& end) {
+  vital.backlog.assign(seconds, 0);
+  for (const telltale_half* half : halves) {
+    for (unsigned s = 0; s < TELLTALE_SECONDS; ++s) {
+      vital.backlog[std::min(s, seconds - 1)] += half->backlog[which][s];
+    }
+  }
+  int64_t level = base;
+  for (int64_t& second : vital.backlog) second = level += second;
+  end = level;
+}
+
+void ReadHistograms(std::span<const telltale_half* const> halves, RawEpoch& epoch) {
+  for (unsigned i = 0; i < TELLTALE_HISTS; ++i) {
+    RawHistogram out;
+    out.op = OpOf(i);
+    out.r = TELLTALE_HIST_R;
+    // The kernel's bucket k is floor(r log2(ns)) = first + k - 1; all that is shorter is in 0.
+    constexpr unsigned kFirst = TELLTALE_HIST_MIN_LOG2 * TELLTALE_HIST_R - 1;
+    out.buckets.assign(kFirst + TELLTALE_HIST_BUCKETS, 0);
+    for (const telltale_half* half : halves) {
+      out.entries += half->hist[i].entries;
+      out.sum += half->hist[i].sum;
+      for (unsigned b = 0; b < TELLTALE_HIST_BUCKETS; ++b) {
+        out.buckets[kFirst + b] += half->hist[i].bucket[b];
+      }
+    }
+    out.exits = out.entries;
+    if (i <= TELLTALE_HIST_DISK_FLUSH) {
+      out.entries = epoch.vitals[TELLTALE_DISK_IO - 1].subs[2 * i].events;  // issued
+    }
+    epoch.histograms.push_back(std::move(out));
+  }
+}
+
+}  // namespace
+
+const std::array<DenseSub, TELLTALE_SUBS>& DenseSubs() {
+  static const std::array<DenseSub, TELLTALE_SUBS> subs = [] {
+    std::array<DenseSub, TELLTALE_SUBS> out{};
+    size_t dense = 0;
+    for (const sketch::Vital& vital : sketch::Vitals()) {
+      for (uint8_t sub = 0; sub < vital.subs.size(); ++sub) out.at(dense++) = {vital.id, sub};
+    }
+    return out;
+  }();
+  return subs;
+}
+
+EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const telltale_control& control,
+                    const BacklogBase& base, uint32_t seconds, RawEpoch& epoch) {
+  EpochSums sums;
+  sums.backlog_end = base;
+  for (const sketch::Vital& descriptor : sketch::Vitals()) {
+    const unsigned v = descriptor.id - 1U;
+    RawVital vital;
+    vital.id = descriptor.id;
+    vital.quantum = uint64_t{1} << control.knobs[v].quantum_log2;
+    vital.t_log2 = control.knobs[v].t_log2;
+    vital.subs.resize(descriptor.subs.size());
+    vital.rows = 1;
+    vital.columns = TELLTALE_COLUMNS;
+    vital.cells.assign(TELLTALE_COLUMNS, 0);
+    vital.bitmap.assign(TELLTALE_BITMAP_BITS / 64, 0);
+    for (const telltale_half* half : halves) {
+      for (unsigned i = 0; i < TELLTALE_COLUMNS; ++i) vital.cells[i] += half->cell[v][i];
+      for (unsigned i = 0; i < vital.bitmap.size(); ++i) vital.bitmap[i] |= half->bitmap[v][i];
+      sums.dry_spells[v] = std::max(sums.dry_spells[v], half->dry_spells[v]);
+    }
+    for (unsigned which = 0; which < TELLTALE_BACKLOGS; ++which) {
+      if (kBacklogVital[which] != descriptor.id) continue;
+      ReadBacklog(halves, which, seconds, base[which], vital, sums.backlog_end[which]);
+    }
+    for (unsigned loss = 0; loss < TELLTALE_LOSSES; ++loss) {
+      RawLoss sum{kLossKind[loss], descriptor.id, 0, 0};
+      for (const telltale_half* half : halves) {
+        sum.events += half->lost[v][loss].events;
+        sum.weight += half->lost[v][loss].weight;
+      }
+      if (sum.events != 0) epoch.losses.push_back(sum);
+    }
+    epoch.vitals.push_back(std::move(vital));
+  }
+  for (unsigned dense = 0; dense < TELLTALE_SUBS; ++dense) {
+    const DenseSub where = DenseSubs()[dense];
+    ReadSub(halves, dense, seconds, epoch.vitals[where.vital - 1U].subs[where.sub]);
+    for (const telltale_half* half : halves) {
+      sums.irq[dense].events += half->irq[dense].events;
+      sums.irq[dense].weight += half->irq[dense].weight;
+    }
+  }
+  ReadHistograms(halves, epoch);
+  return sums;
+}
+
+}  // namespace telltale::agent

@@ -1,0 +1,40 @@
+// Adds up the per-CPU blocks of one half into the vitals, histograms and losses of a RawEpoch.
+// Reads only memory handed in, so it works as well on a running epoch (Peek: figures of one CPU may
+// then be a few events apart) as on a closed one (exact). Any thread that owns the memory.
+
+#ifndef TELLTALE_AGENT_SENSOR_EPOCH_READER_H_
+#define TELLTALE_AGENT_SENSOR_EPOCH_READER_H_
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "agent/sensor/sensor.h"
+#include "sketch/layout.h"
+
+namespace telltale::agent {
+
+// Where a dense sub-series index of sketch/layout.h belongs.
+struct DenseSub {
+  uint8_t vital = 0;
+  uint8_t sub = 0;  // within the vital
+};
+const std::array<DenseSub, TELLTALE_SUBS>& DenseSubs();
+
+// Backlog at the begin of an epoch, per telltale_backlog; carried from cut to cut.
+using BacklogBase = std::array<int64_t, TELLTALE_BACKLOGS>;
+
+// Sums of what is read besides the epoch itself.
+struct EpochSums {
+  std::array<telltale_total, TELLTALE_SUBS> irq{};
+  std::array<uint32_t, TELLTALE_VITALS> dry_spells{};  // of the CPU that had most
+  BacklogBase backlog_end{};
+};
+
+// `halves`: one per CPU and the iterator's. `seconds`: slots to give out, 1..TELLTALE_SECONDS.
+EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const telltale_control& control,
+                    const BacklogBase& base, uint32_t seconds, RawEpoch& epoch);
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_SENSOR_EPOCH_READER_H_

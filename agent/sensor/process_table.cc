@@ -1,0 +1,114 @@
+#include "agent/sensor/process_table.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "agent/sensor/epoch_reader.h"
+#include "agent/sensor/record_decoder.h"
+
+namespace telltale::agent {
+namespace {
+
+void SetComm(std::string_view name, RawProcess& process) {
+  std::ranges::copy(name, process.comm.begin());
+}
+
+}  // namespace
+
+void ProcessTable::AddShares(const telltale_total* totals, Entry& entry) {
+  if (entry.shares.empty()) entry.shares.resize(TELLTALE_SUBS);
+  for (unsigned i = 0; i < TELLTALE_SUBS; ++i) {
+    entry.shares[i].events += totals[i].events;
+    entry.shares[i].weight += totals[i].weight;
+  }
+}
+
+void ProcessTable::Add(const telltale_row& row) {
+  const auto key = std::make_pair(row.who.tgid, row.who.start_ns);
+  auto it = rows_.find(key);
+  if (it == rows_.end()) {
+    if (rows_.size() >= max_rows_) {
+      ++over_limit_;
+    } else {
+      it = rows_.emplace(key, Entry{}).first;
+      RawProcess& fresh = it->second.process;
+      fresh.tgid = row.who.tgid;
+      fresh.start_ns = row.who.start_ns;
+    }
+  }
+  Entry& entry = it == rows_.end() ? other_ : it->second;
+  RawProcess& p = entry.process;
+  if (it != rows_.end()) {
+    // The leader speaks for the process; another thread only until it is seen.
+    const bool leader = row.who.tid == row.who.tgid;
+    if (leader || p.threads == 0) {
+      memcpy(p.comm.data(), row.who.comm, p.comm.size());
+      p.comm.back() = 0;
+      p.uid = row.who.uid;
+      p.cgroup_id = row.who.cgroup;
+      if (row.who.exe.inode != 0 || p.exe.inode == 0) p.exe = DecodeExe(row.who.exe);
+      if (leader && row.exited != 0) p.exited = true;
+    }
+  }
+  p.threads += 1;
+  p.rss_pages = std::max(p.rss_pages, row.rss_pages);
+  p.run_ns += row.used.run_ns;
+  p.user_ns += row.used.user_ns;
+  p.system_ns += row.used.system_ns;
+  p.queue_ns += row.did.queue_ns;
+  p.blocked_ns += row.did.blocked_ns;
+  p.task_ns += row.task_ns;
+  p.switches_voluntary += row.used.voluntary;
+  p.switches_involuntary += row.used.involuntary;
+  p.faults_minor += row.used.faults_minor;
+  p.faults_major += row.used.faults_major;
+  p.read_bytes += row.used.read_bytes;
+  p.write_bytes += row.used.write_bytes;
+  task_ns_ += row.task_ns;
+  AddShares(row.did.share, entry);
+}
+
+void ProcessTable::AddIrq(const telltale_total* totals) {
+  SetComm("[irq]", irq_.process);
+  AddShares(totals, irq_);
+}
+
+RawProcess ProcessTable::Close(Entry&& entry) {
+  for (unsigned i = 0; i < entry.shares.size(); ++i) {
+    if (entry.shares[i].events == 0 && entry.shares[i].weight == 0) continue;
+    const DenseSub where = DenseSubs()[i];
+    entry.process.shares.push_back(
+        {where.vital, where.sub, entry.shares[i].events, entry.shares[i].weight});
+  }
+  return std::move(entry.process);
+}
+
+void ProcessTable::Finish(RawEpoch& epoch) {
+  std::vector<telltale_total> given(TELLTALE_SUBS);
+  const auto add = [&given](const Entry& entry) {
+    for (unsigned i = 0; i < entry.shares.size(); ++i) {
+      given[i].events += entry.shares[i].events;
+      given[i].weight += entry.shares[i].weight;
+    }
+  };
+  for (const auto& [key, entry] : rows_) add(entry);
+  add(irq_);
+  add(other_);
+  std::vector<telltale_total> rest(TELLTALE_SUBS);
+  for (unsigned i = 0; i < TELLTALE_SUBS; ++i) {
+    const DenseSub where = DenseSubs()[i];
+    const RawSub& total = epoch.vitals[where.vital - 1U].subs[where.sub];
+    if (total.events > given[i].events) rest[i].events = total.events - given[i].events;
+    if (total.weight > given[i].weight) rest[i].weight = total.weight - given[i].weight;
+  }
+  AddShares(rest.data(), other_);
+  for (auto& [key, entry] : rows_) epoch.processes.push_back(Close(std::move(entry)));
+  epoch.processes.push_back(Close(std::move(irq_)));
+  SetComm("[other]", other_.process);
+  epoch.other = Close(std::move(other_));
+  epoch.task_ns = task_ns_;
+  if (over_limit_ != 0) epoch.losses.push_back({LossKind::kRowLimit, 0, over_limit_, 0});
+}
+
+}  // namespace telltale::agent

@@ -1,0 +1,48 @@
+// Adds the rows of tasks, as the kernel gave them out at the cut or at each task's end, up to
+// processes: one RawProcess per (thread group, start time), one for [irq], and `other` for what
+// found no row. Owned by the sensor, its thread only; one table per epoch.
+
+#ifndef TELLTALE_AGENT_SENSOR_PROCESS_TABLE_H_
+#define TELLTALE_AGENT_SENSOR_PROCESS_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "agent/sensor/sensor.h"
+#include "sketch/layout.h"
+
+namespace telltale::agent {
+
+class ProcessTable {
+ public:
+  // At most `max_rows` processes have a row; later ones are added to `other`.
+  explicit ProcessTable(size_t max_rows) : max_rows_(max_rows) {}
+
+  void Add(const telltale_row& row);
+  // The share of interrupts, already summed over CPUs: TELLTALE_SUBS entries.
+  void AddIrq(const telltale_total* totals);
+
+  // Moves the rows into `epoch`. What the totals of epoch.vitals have beyond all rows (a row lost
+  // in a full ring) is given to `other` as well, so rows + other = total.
+  void Finish(RawEpoch& epoch);
+
+ private:
+  struct Entry {
+    RawProcess process;
+    std::vector<telltale_total> shares;
+  };
+  static void AddShares(const telltale_total* totals, Entry& entry);
+  static RawProcess Close(Entry&& entry);
+
+  const size_t max_rows_;
+  std::map<std::pair<uint32_t, uint64_t>, Entry> rows_;
+  Entry irq_, other_;
+  uint64_t task_ns_ = 0;
+  uint64_t over_limit_ = 0;
+};
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_SENSOR_PROCESS_TABLE_H_

@@ -1,0 +1,122 @@
+#include "agent/sensor/record_decoder.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace telltale::agent {
+namespace {
+
+std::array<char, 16> Comm(const char (&comm)[16]) {
+  std::array<char, 16> out{};
+  memcpy(out.data(), comm, sizeof(comm));
+  out.back() = 0;
+  return out;
+}
+
+// `bytes`: length of the stack in `frames`, or a negative errno.
+void CopyFrames(int32_t bytes, const uint64_t* frames, size_t limit, std::vector<uint64_t>& out,
+                int& error) {
+  if (bytes < 0) {
+    error = -bytes;
+    return;
+  }
+  const size_t count = std::min(static_cast<size_t>(bytes) / sizeof(uint64_t), limit);
+  out.assign(frames, frames + count);
+}
+
+RawPeer Peer(const telltale_ran& ran) {
+  RawPeer peer;
+  peer.tid = ran.tid;
+  peer.tgid = ran.tgid;
+  peer.start_ns = ran.start_ns;
+  peer.comm = Comm(ran.comm);
+  return peer;
+}
+
+}  // namespace
+
+uint32_t RecordKind(const void* data, size_t size) {
+  if (size < sizeof(uint32_t)) return 0;
+  uint32_t kind = 0;
+  memcpy(&kind, data, sizeof(kind));
+  size_t needed = sizeof(telltale_event);
+  if (kind == TELLTALE_RECORD_SAMPLE) needed = sizeof(telltale_sample);
+  if (kind == TELLTALE_RECORD_ROW) needed = sizeof(telltale_row);
+  return size < needed ? 0 : kind;
+}
+
+ExeId DecodeExe(const telltale_exe& exe) {
+  ExeId id;
+  id.device = exe.device;
+  id.inode = exe.inode;
+  id.generation = exe.generation;
+  return id;
+}
+
+RawSample DecodeSample(const telltale_sample& record) {
+  RawSample s;
+  s.mono_ns = record.time_ns;
+  s.vital = record.vital;
+  s.sub = record.sub;
+  s.open = (record.flags & TELLTALE_SAMPLE_OPEN) != 0;
+  s.in_irq = (record.flags & TELLTALE_SAMPLE_IRQ) != 0;
+  s.cpu = record.cpu;
+  s.tid = record.who.tid;
+  s.tgid = record.who.tgid;
+  s.uid = record.who.uid;
+  s.comm = Comm(record.who.comm);
+  s.start_ns = record.who.start_ns;
+  s.cgroup_id = record.who.cgroup;
+  s.exe = DecodeExe(record.who.exe);
+  s.weight = record.weight;
+  s.cell_before = record.before;
+  s.cell_after = record.before + record.weight;
+  s.label_hash = record.hash;
+  s.t_log2 = record.t_log2;
+  std::ranges::copy(record.label, s.label.begin());
+  std::ranges::copy(record.detail, s.detail.begin());
+  if (record.address_family == 4 || record.address_family == 6) {
+    for (size_t i = 0; i < s.addresses.size(); ++i) {
+      s.addresses[i].family = record.address_family;
+      std::ranges::copy(record.address[i], s.addresses[i].bytes.begin());
+    }
+  }
+  RawStack& stack = s.stack;
+  stack.kernel_wanted = (record.flags & TELLTALE_SAMPLE_KSTACK) != 0;
+  stack.user_wanted = (record.flags & TELLTALE_SAMPLE_USTACK) != 0;
+  if (stack.kernel_wanted) {
+    CopyFrames(record.kernel_bytes, record.kernel, TELLTALE_KERNEL_FRAMES, stack.kernel,
+               stack.kernel_errno);
+  }
+  if (stack.user_wanted) {
+    CopyFrames(record.user_bytes, record.user, TELLTALE_USER_FRAMES, stack.user, stack.user_errno);
+    stack.user_truncated = stack.user.size() == TELLTALE_USER_FRAMES;
+  }
+  s.ran_instead = Peer(record.ran_instead);
+  s.holder = Peer(record.holder);
+  return s;
+}
+
+RawEvent DecodeEvent(const telltale_event& record) {
+  RawEvent e;
+  e.mono_ns = record.time_ns;
+  e.kind = record.kind == TELLTALE_RECORD_EXEC   ? RawEventKind::kExec
+           : record.kind == TELLTALE_RECORD_EXIT ? RawEventKind::kExit
+                                                 : RawEventKind::kOom;
+  e.tgid = record.who.tgid;
+  e.uid = record.who.uid;
+  e.comm = Comm(record.who.comm);
+  e.start_ns = record.who.start_ns;
+  e.cgroup_id = record.who.cgroup;
+  e.exe = DecodeExe(record.who.exe);
+  if (e.kind == RawEventKind::kExit) {
+    e.exit_code = record.code;
+    e.exit_signal = record.code & 0x7f;
+  }
+  if (e.kind == RawEventKind::kExec) {
+    e.path.assign(record.path, strnlen(record.path, sizeof(record.path)));
+  }
+  return e;
+}
+
+}  // namespace telltale::agent

@@ -1,0 +1,113 @@
+#include "agent/sensor/record_router.h"
+
+#include <bpf/libbpf.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "agent/sensor/record_decoder.h"
+
+namespace telltale::agent {
+
+RecordRouter::~RecordRouter() {
+  if (ring_ != nullptr) ring_buffer__free(ring_);
+}
+
+absl::Status RecordRouter::Open(int ring_fd) {
+  ring_ = ring_buffer__new(ring_fd, OnRecord, this, nullptr);
+  if (ring_ == nullptr) {
+    return absl::InternalError(absl::StrCat("sensor: opening the ring buffer: ", strerror(errno)));
+  }
+  std::ifstream symbols("/proc/kallsyms");
+  trimmer_.Load(symbols);
+  return absl::OkStatus();
+}
+
+int RecordRouter::OnRecord(void* router, void* data, size_t size) {
+  static_cast<RecordRouter*>(router)->Route(data, size);
+  return 0;
+}
+
+void RecordRouter::RouteSample(const telltale_sample& record) {
+  RawSample sample = DecodeSample(record);
+  const bool kernel_lost = sample.stack.kernel_wanted && sample.stack.kernel.empty();
+  const bool user_lost = sample.stack.user_wanted && sample.stack.user.empty();
+  if (kernel_lost || user_lost) {
+    telltale_total& lost = unreadable_[std::min<size_t>(sample.vital, TELLTALE_VITALS)];
+    lost.events += 1;
+    lost.weight += sample.weight;
+  }
+  trimmer_.Trim(sample);
+  ++count_;
+  if (record.half == half_) {
+    sink_->OnSample(sample);
+  } else {
+    early_samples_.push_back(std::move(sample));
+  }
+}
+
+void RecordRouter::RouteEvent(const telltale_event& record) {
+  ++count_;
+  if (record.half == half_) {
+    sink_->OnEvent(DecodeEvent(record));
+  } else {
+    early_events_.push_back(DecodeEvent(record));
+  }
+}
+
+void RecordRouter::Route(const void* data, size_t size) {
+  switch (RecordKind(data, size)) {
+    case TELLTALE_RECORD_SAMPLE:
+      RouteSample(*static_cast<const telltale_sample*>(data));
+      break;
+    case TELLTALE_RECORD_EXEC:
+    case TELLTALE_RECORD_EXIT:
+    case TELLTALE_RECORD_OOM:
+      RouteEvent(*static_cast<const telltale_event*>(data));
+      break;
+    case TELLTALE_RECORD_ROW: {
+      const auto& row = *static_cast<const telltale_row*>(data);
+      if (row.half == half_) {
+        table_->Add(row);
+      } else {
+        early_rows_.push_back(row);
+      }
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+absl::StatusOr<uint64_t> RecordRouter::Drain(SampleSink& sink, ProcessTable& table, uint32_t half) {
+  sink_ = &sink;
+  table_ = &table;
+  half_ = half;
+  count_ = 0;
+  for (const RawSample& sample : early_samples_) sink.OnSample(sample);
+  for (const RawEvent& event : early_events_) sink.OnEvent(event);
+  for (const telltale_row& row : early_rows_) table.Add(row);
+  early_samples_.clear();
+  early_events_.clear();
+  early_rows_.clear();
+  const int result = ring_buffer__consume(ring_);
+  if (result < 0) {
+    return absl::InternalError(
+        absl::StrCat("sensor: draining the ring buffer: ", strerror(-result)));
+  }
+  return count_;
+}
+
+void RecordRouter::TakeLosses(std::vector<RawLoss>& losses) {
+  for (size_t vital = 0; vital < unreadable_.size(); ++vital) {
+    if (unreadable_[vital].events == 0) continue;
+    losses.push_back({LossKind::kStackUnreadable, static_cast<uint8_t>(vital),
+                      unreadable_[vital].events, unreadable_[vital].weight});
+  }
+  unreadable_ = {};
+}
+
+}  // namespace telltale::agent

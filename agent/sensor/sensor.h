@@ -1,0 +1,257 @@
+// What a sensor is: the source of kernel events of one node, seen from the rest of the agent.
+//
+// Two implementations: BpfSensor (bpf_sensor.h) watches this host's kernel; ReplaySensor
+// (replay_sensor.h) gives out recorded or synthetic epochs for tests and the simulator. The agent's
+// sensor thread owns a Sensor and is the only one that calls it.
+//
+// Units: times are CLOCK_MONOTONIC ns; weights are in the unit of their vital (sketch/vitals.h):
+// ns, bytes, pages, calls. Values that come from the kernel about a monitored process (comm,
+// addresses) are untrusted: they are bounded here and escaped where they are shown.
+
+#ifndef TELLTALE_AGENT_SENSOR_SENSOR_H_
+#define TELLTALE_AGENT_SENSOR_SENSOR_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace telltale::agent {
+
+// Identity of an executable file, as the kernel sees it; a path is found later, in user space.
+struct ExeId {
+  uint64_t device = 0;  // kernel's dev_t
+  uint64_t inode = 0;   // 0: no executable (kernel thread) or [irq]
+  uint32_t generation = 0;
+  friend bool operator==(const ExeId&, const ExeId&) = default;
+};
+
+// A stack as read in the kernel, leaf first. An errno says why a part is missing.
+struct RawStack {
+  std::vector<uint64_t> kernel;
+  std::vector<uint64_t> user;
+  int kernel_errno = 0;  // 0: whole (or not asked for)
+  int user_errno = 0;
+  bool kernel_wanted = false;  // false: this hook takes no such stack, absence is not a loss
+  bool user_wanted = false;
+  bool user_truncated = false;  // ended by the frame limit or a broken frame-pointer chain
+};
+
+// Another task named by a sample: who ran instead, who woke, who held.
+struct RawPeer {
+  uint32_t tid = 0;  // 0: none
+  uint32_t tgid = 0;
+  uint64_t start_ns = 0;  // task start, CLOCK_MONOTONIC (boot clock where the kernel has only that)
+  std::array<char, 16> comm{};
+  RawStack stack;  // kernel part only, often empty
+};
+
+inline constexpr int kMaxLabelFields = 8;
+inline constexpr int kMaxDetailFields = 16;
+
+// An endpoint's address. A kAddress detail is 0 (none) or 1 + index into RawSample::addresses.
+struct RawAddress {
+  uint8_t family = 0;  // 4, 6, or 0: none
+  std::array<uint8_t, 16> bytes{};  // network order; IPv4 uses the first four
+};
+
+// One event kept whole because its sketch cell passed a power of t.
+// label and detail hold the vital's fields in the order of its descriptor (sketch/vitals.h), after
+// the two every label begins with, exe and uid, which stand in `exe` and `uid`.
+struct RawSample {
+  uint64_t mono_ns = 0;
+  uint8_t vital = 0;
+  uint8_t sub = 0;
+  bool open = false;    // an interval still going on at the cut
+  bool in_irq = false;  // belongs to the pseudo-process [irq]
+  uint32_t cpu = 0;
+  uint32_t tid = 0;
+  uint32_t tgid = 0;
+  uint32_t uid = 0;
+  std::array<char, 16> comm{};
+  uint64_t start_ns = 0;  // process (thread group leader) start
+  uint64_t cgroup_id = 0;
+  ExeId exe;
+  uint64_t weight = 0;
+  uint64_t cell_before = 0;  // of the per-CPU cell
+  uint64_t cell_after = 0;
+  uint64_t label_hash = 0;  // keyed by the epoch's seed; finds the label's cells again
+  uint8_t t_log2 = 1;       // t = 2^t_log2 when the event was sampled
+  uint32_t duty_ppm = 1'000'000;
+  std::array<uint64_t, kMaxLabelFields> label{};
+  std::array<uint64_t, kMaxDetailFields> detail{};
+  std::array<RawAddress, 2> addresses;  // local, remote
+  RawStack stack;
+  RawPeer ran_instead, waker, holder;
+};
+
+// Exact totals of one sub-series (exact after the epoch's losses).
+struct RawSub {
+  uint64_t events = 0;
+  uint64_t weight = 0;
+  std::vector<uint64_t> second_weight;  // [second since epoch start], taken in the kernel
+};
+
+enum class KnobKind : uint8_t { kTLog2 = 1, kTokens = 2, kQuantum = 3, kDuty = 4, kStacks = 5 };
+struct RawKnobChange {
+  uint64_t mono_ns = 0;
+  KnobKind knob = KnobKind::kTLog2;
+  uint64_t from = 0, to = 0;
+};
+
+// Loss reasons; the numbers equal telltale.v1.LossReason.
+enum class LossKind : uint8_t {
+  kRecursion = 1,      // kernel refused to run a program inside itself
+  kNestedAdd = 2,      // an interrupt's add hit a cell between its read and write (estimate)
+  kSlotEvicted = 3,    // a timing slot was taken by another task
+  kTokensRefused = 4,  // eligible sample, no token left
+  kRingFull = 5,       // sample found no room in the ring
+  kStackUnreadable = 6,
+  kProcessGone = 7,
+  kRowLimit = 8,   // process or label table full
+  kDutyCycle = 9,  // program was detached on purpose
+  kMapFull = 10,   // a kernel map refused an entry
+  kTooOld = 11,    // ring record of an epoch already cut
+};
+struct RawLoss {
+  LossKind kind;
+  uint8_t vital = 0;  // 0: whole sensor
+  uint64_t events = 0;
+  uint64_t weight = 0;
+};
+
+struct RawVital {
+  uint8_t id = 0;
+  uint64_t quantum = 1;
+  uint8_t t_log2 = 1;  // at the cut
+  std::vector<RawSub> subs;
+  uint32_t rows = 0,
+           columns = 0;  // sketch shape; cells are rows x columns, row-major, summed over CPUs
+  std::vector<uint64_t> cells;
+  std::vector<uint64_t> bitmap;  // distinct-label bitmap, 64 words; empty: none kept
+  std::vector<int64_t> backlog;  // [second]: begun minus ended; empty where the vital has none
+  std::vector<RawKnobChange> knobs;
+};
+
+// A histogram kept in the kernel. Buckets: log2 with r sub-buckets per octave (sketch/histogram.h).
+enum class HistogramOp : uint8_t {
+  kDiskRead = 1,
+  kDiskWrite = 2,
+  kDiskFlush = 3,
+  kRunqueueWait = 4,
+  kLockWait = 5,
+  kBlockDisk = 16,
+  kBlockUninterruptible,
+  kBlockLock,
+  kBlockSocket,
+  kBlockPipe,
+  kBlockPoll,
+  kBlockTimer,
+  kBlockOther,
+};
+struct RawHistogram {
+  HistogramOp op;
+  uint32_t r = 1;  // sub-buckets per octave: 1, 2 or 4
+  uint64_t entries = 0, exits = 0, sum = 0;
+  uint32_t share_ppm = 1'000'000;  // share of the time it was on
+  std::vector<uint64_t> buckets;   // dense
+};
+
+// One process (thread group) as its kernel accounts read, at the cut or at its exit. All values are
+// of this epoch. `weight` is the per-CPU accumulator's share of each vital and sub-series.
+struct RawProcess {
+  uint32_t tgid = 0;
+  uint32_t uid = 0;
+  std::array<char, 16> comm{};
+  uint64_t start_ns = 0;
+  ExeId exe;
+  uint64_t cgroup_id = 0;
+  bool exited = false;
+  uint64_t run_ns = 0, user_ns = 0, system_ns = 0, queue_ns = 0, blocked_ns = 0;
+  uint64_t task_ns = 0;  // sum over its threads of the time they existed in the epoch
+  uint64_t switches_voluntary = 0, switches_involuntary = 0;
+  uint64_t faults_minor = 0, faults_major = 0;
+  uint64_t rss_pages = 0;  // at the cut or exit
+  uint64_t read_bytes = 0, write_bytes = 0;
+  uint32_t threads = 0;
+  struct Share {
+    uint8_t vital, sub;
+    uint64_t events, weight;
+  };
+  std::vector<Share> shares;
+};
+
+enum class RawEventKind : uint8_t { kExec = 1, kExit = 2, kOom = 3 };
+struct RawEvent {
+  uint64_t mono_ns = 0;
+  RawEventKind kind = RawEventKind::kExec;
+  uint32_t tgid = 0, uid = 0;
+  std::array<char, 16> comm{};
+  uint64_t start_ns = 0, cgroup_id = 0;
+  ExeId exe;
+  uint32_t exit_code = 0;    // exit: wait status as in wait(2)
+  uint32_t exit_signal = 0;  // exit: killing signal, 0 if none
+  std::string path;          // exec: file name as given to the kernel, bounded to 256 bytes
+};
+
+struct RawEpoch {
+  uint64_t number = 0;  // cuts since the sensor's start
+  uint64_t seed = 0;    // of the label hash in this epoch
+  uint64_t start_mono_ns = 0, end_mono_ns = 0;
+  uint64_t watched_ns = 0;  // of it attached and counting
+  std::vector<RawVital> vitals;
+  std::vector<RawHistogram> histograms;
+  std::vector<RawProcess> processes;
+  RawProcess other;  // what the process table had no row for
+  uint64_t task_ns =
+      0;  // task-seconds of the host in the epoch: run + delay + blocked of all tasks
+  std::vector<RawEvent> events;
+  std::vector<RawLoss> losses;
+  uint64_t map_bytes = 0;
+};
+
+enum class VitalState : uint8_t { kActive = 1, kDegraded = 2, kUnavailable = 3 };
+struct VitalStatus {
+  uint8_t id = 0;
+  VitalState state = VitalState::kUnavailable;
+  std::string hook;    // e.g. "tp_btf/sched_switch"; empty if unavailable
+  std::string reason;  // why degraded or unavailable, with what to do; empty if active
+};
+
+// Receives samples and events in the order drained, soon after they happened, so that what needs
+// the live process (its maps, its executable's name) can still be read.
+class SampleSink {
+ public:
+  virtual ~SampleSink() = default;
+  virtual void OnSample(const RawSample& sample) = 0;
+  virtual void OnEvent(const RawEvent& event) = 0;
+};
+
+class Sensor {
+ public:
+  virtual ~Sensor() = default;
+
+  // Loads and attaches each vital on its own; a vital that cannot be watched is reported, not
+  // fatal. Fails only if nothing at all can be watched. Called once.
+  virtual absl::Status Start() = 0;
+
+  // One entry per vital of the table, in id order; valid after Start.
+  virtual std::vector<VitalStatus> Status() const = 0;
+
+  // Hands samples and events gathered so far to `sink`. Call every 50 to 100 ms. Returns how many.
+  virtual absl::StatusOr<uint64_t> Drain(SampleSink& sink) = 0;
+
+  // Ends the running epoch and begins the next without a gap; drains to the barrier first, so every
+  // sample of the ended epoch has reached `sink` when this returns.
+  virtual absl::StatusOr<RawEpoch> Cut(SampleSink& sink) = 0;
+
+  // Totals of the running epoch so far (no samples), for the crash journal and live view.
+  virtual absl::StatusOr<RawEpoch> Peek() = 0;
+};
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_SENSOR_SENSOR_H_

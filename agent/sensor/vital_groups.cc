@@ -1,0 +1,92 @@
+#include "agent/sensor/vital_groups.h"
+
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "sketch/vital_ids.h"
+
+namespace telltale::agent {
+
+VitalGroup CutGroup() {
+  return {"cut", {}, {{{"start_beat", "flush_cpu", "pass"}, "iter/task", ""}}};
+}
+
+std::vector<VitalGroup> VitalGroups() {
+  return {
+      {"sched",
+       {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING},
+       {{{"on_switch", "on_switch_exit"}, "tp_btf/sched_switch + sched_exit_tp", ""},
+        {{"on_switch"},
+         "tp_btf/sched_switch",
+         "waits have kernel stacks only: this kernel has no sched_exit_tp (6.15 and later have "
+         "it)"}}},
+      {"lifecycle",
+       {},
+       {{{"on_exec", "on_exit", "on_oom"}, "tp_btf/sched_process_exec, _exit, mark_victim", ""},
+        {{"on_exec", "on_exit"}, "tp_btf/sched_process_exec, _exit", "no OOM events"}}},
+      {"irq",
+       {TELLTALE_SOFTIRQ},
+       {{{"on_softirq", "on_softirq_exit", "on_irq", "on_irq_exit"}, "tp_btf/softirq_entry", ""},
+        {{"on_softirq", "on_softirq_exit"},
+         "tp_btf/softirq_entry",
+         "work in device interrupts is charged to the interrupted process"}}},
+      {"tick",
+       {TELLTALE_CPU},
+       {{{"on_timer", "on_timer_exit"}, "tp_btf/local_timer_entry", ""},
+        {{"on_hrtimer"},
+         "tp_btf/hrtimer_expire_entry",
+         "work in timer interrupts is charged to the interrupted process"}}},
+      {"disk",
+       {TELLTALE_DISK_IO},
+       {{{"on_issue", "on_complete", "on_requeue"}, "tp_btf/block_rq_issue + _complete", ""},
+        {{"on_issue", "on_complete"},
+         "tp_btf/block_rq_issue + _complete",
+         "requests issued again are counted twice"}}},
+      {"memory",
+       {TELLTALE_USER_PAGE, TELLTALE_KERNEL_PAGE},
+       {{{"on_fault", "on_alloc", "on_free"},
+         "tp_btf/page_fault_user, mm_page_alloc, mm_page_free",
+         ""}}},
+      {"syscall", {TELLTALE_SYSCALL}, {{{"on_syscall"}, "tp_btf/sys_exit", ""}}},
+      {"signal",
+       {TELLTALE_SIGNAL},
+       {{{"on_generate", "on_deliver"}, "tp_btf/signal_generate, signal_deliver", ""}}},
+      {"socket",
+       {TELLTALE_SOCKET},
+       {{{"on_send", "on_receive"}, "tp_btf/sock_send_length, sock_recv_length", ""}}},
+      {"lock",
+       {TELLTALE_LOCK},
+       {{{"on_contention", "on_contention_end"}, "tp_btf/contention_begin, contention_end", ""}}},
+      {"reclaim",
+       {TELLTALE_RECLAIM},
+       {{{"on_global", "on_global_end", "on_cgroup", "on_cgroup_end"},
+         "tp_btf/mm_vmscan_direct_reclaim_begin, memcg_reclaim_begin",
+         ""},
+        {{"on_global", "on_global_end"},
+         "tp_btf/mm_vmscan_direct_reclaim_begin",
+         "reclaim for a cgroup's limit is not seen"}}},
+      {"retransmit", {TELLTALE_RETRANSMIT}, {{{"on_retransmit"}, "tp_btf/tcp_retransmit_skb", ""}}},
+  };
+}
+
+std::string CacheCounterReason() {
+  perf_event_attr attr = {};
+  attr.type = PERF_TYPE_HARDWARE;
+  attr.size = sizeof(attr);
+  attr.config = PERF_COUNT_HW_CACHE_MISSES;
+  attr.disabled = 1;
+  const long fd = syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+  if (fd >= 0) {
+    close(static_cast<int>(fd));
+    return "this version does not read hardware counters yet";
+  }
+  if (errno == ENOENT || errno == EOPNOTSUPP) return "no hardware counters on this machine";
+  return absl::StrCat("opening the cache-miss counter: ", strerror(errno));
+}
+
+}  // namespace telltale::agent

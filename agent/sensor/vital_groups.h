@@ -1,0 +1,31 @@
+// Which group of kernel programs watches which vitals, and the rungs to try (sensor facts, sections
+// 5 and 6). Constant data.
+
+#ifndef TELLTALE_AGENT_SENSOR_VITAL_GROUPS_H_
+#define TELLTALE_AGENT_SENSOR_VITAL_GROUPS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/sensor/bpf_group.h"
+
+namespace telltale::agent {
+
+struct VitalGroup {
+  std::string object;           // agent/sensor/bpf/OBJECT.bpf.c
+  std::vector<uint8_t> vitals;  // may be empty: a helper of the others
+  std::vector<Rung> rungs;
+};
+
+// The group of the agent's own programs, without which nothing works.
+VitalGroup CutGroup();
+// All others, in the order to start them.
+std::vector<VitalGroup> VitalGroups();
+
+// Why the last-level cache cannot be watched here; tries to open the counter.
+std::string CacheCounterReason();
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_SENSOR_VITAL_GROUPS_H_

@@ -1,0 +1,301 @@
+#include "agent/spool/disk_writer.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "proto/codec.h"
+#include "spdlog/spdlog.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr size_t kMaxRequests = 8'192;
+constexpr uint64_t kMaxCrashedEpochs = 256;  // a journal that claims more is not believed
+
+TimeRange TimeOf(const v1::SummaryBody& body) {
+  return {body.epoch().start_unix_ns(), body.epoch().end_unix_ns()};
+}
+
+absl::StatusOr<Record> MakeRecord(const FinishedEpoch& epoch, const v1::Schema& schema,
+                                  const std::string& node, const std::string& incarnation,
+                                  uint64_t sequence) {
+  v1::Identity identity;
+  identity.set_node(node);
+  identity.set_incarnation(incarnation);
+  identity.set_sequence(sequence);
+  auto summary = proto::EncodeSummary(identity, schema.id(), epoch.body, epoch.cells);
+  if (!summary.ok()) return summary.status();
+  return Record{schema, epoch.names, *std::move(summary)};
+}
+
+}  // namespace
+
+DiskWriter::DiskWriter(Options options, std::unique_ptr<Spool> spool, Journal journal,
+                       SpoolObserver& observer)
+    : options_(std::move(options)),
+      spool_(std::move(spool)),
+      journal_(std::move(journal)),
+      observer_(observer) {}
+
+DiskWriter::~DiskWriter() { Stop(); }
+
+void DiskWriter::Start() {
+  for (const auto& [sequence, item] : spool_->records()) {
+    observer_.OnSpooled(sequence, item.time, item.bytes, v1::EPOCH_KIND_UNSPECIFIED);
+  }
+  RecoverJournal();
+  AnnounceLost();
+  Publish();
+  thread_ = std::thread([this] { Run(); });
+}
+
+void DiskWriter::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void DiskWriter::RunPosted() {
+  std::deque<Request> requests;
+  {
+    const std::lock_guard lock(mutex_);
+    requests = std::exchange(requests_, {});
+  }
+  for (const Request& request : requests) Report(request());
+  Publish();
+}
+
+void DiskWriter::RecoverJournal() {
+  std::optional<JournalEntry> entry = journal_.Load();
+  const uint64_t next = spool_->next_sequence();
+  if (entry && entry->sequence >= next && entry->sequence - next <= kMaxCrashedEpochs) {
+    Report(spool_->DeclareLost(entry->sequence - next, v1::Lost::CRASHED,
+                               "cut, but the agent ended before it was written", {}));
+    FinishedEpoch epoch;
+    epoch.body = std::move(entry->body);
+    MarkPartial(&epoch.body);
+    auto record =
+        MakeRecord(epoch, entry->schema, options_.node, spool_->incarnation(), entry->sequence);
+    const absl::Status status = record.ok() ? spool_->Append(*record) : record.status();
+    if (status.ok()) {
+      const Spool::Item& item = spool_->records().at(entry->sequence);
+      observer_.OnSpooled(entry->sequence, item.time, item.bytes, v1::EPOCH_KIND_PARTIAL);
+      spdlog::warn(
+          "spool: the agent ended unplanned; what its journal held of the running epoch is "
+          "kept as partial epoch {}",
+          entry->sequence);
+    } else {
+      Report(status);
+      // A full disk may take it at the next start; an unreadable body never will be taken.
+      if (record.ok()) return;
+    }
+  }
+  Report(journal_.Remove());
+}
+
+void DiskWriter::Submit(FinishedEpoch epoch) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.size() >= options_.max_waiting) {
+      CountMemoryLoss(TimeOf(waiting_.front()->body));
+      waiting_.pop_front();
+    }
+    waiting_.push_back(std::make_shared<const FinishedEpoch>(std::move(epoch)));
+    stats_.waiting = waiting_.size();
+    journal_body_.reset();
+  }
+  wake_.notify_all();
+}
+
+void DiskWriter::SubmitJournal(v1::SummaryBody body) {
+  {
+    const std::lock_guard lock(mutex_);
+    journal_body_ = std::move(body);
+  }
+  wake_.notify_all();
+}
+
+void DiskWriter::Post(Request request) {
+  {
+    const std::lock_guard lock(mutex_);
+    // Past the bound the disk hangs; what is left out here is offered again after a restart.
+    if (requests_.size() >= kMaxRequests) return;
+    requests_.push_back(std::move(request));
+  }
+  wake_.notify_all();
+}
+
+void DiskWriter::Settle(uint64_t sequence) {
+  Post([this, sequence] {
+    held_.erase(sequence);
+    return spool_->Settle(sequence);
+  });
+}
+
+void DiskWriter::SetAside(uint64_t sequence, std::string reason) {
+  Post([this, sequence, reason = std::move(reason)] {
+    held_.erase(sequence);
+    return spool_->SetAside(sequence, reason);
+  });
+}
+
+void DiskWriter::Check(uint64_t sequence) {
+  Post([this, sequence] { return spool_->Check(sequence); });
+}
+
+void DiskWriter::LostRecorded(uint64_t first, uint64_t last) {
+  Post([this, first, last] { return spool_->LostRecorded(first, last); });
+}
+
+void DiskWriter::Run() {
+  std::unique_lock lock(mutex_);
+  bool blocked = false;  // the disk refused the oldest waiting epoch
+  while (true) {
+    const bool woken = wake_.wait_for(lock, std::chrono::milliseconds(options_.retry_ms), [&] {
+      return stopping_ || !requests_.empty() || (!blocked && (journal_body_ || !waiting_.empty()));
+    });
+    std::deque<Request> requests = std::exchange(requests_, {});
+    std::shared_ptr<const FinishedEpoch> epoch;
+    if (!waiting_.empty()) {
+      epoch = waiting_.front();
+      waiting_.pop_front();
+    }
+    std::optional<v1::SummaryBody> journal_body;
+    if (waiting_.empty()) journal_body = std::exchange(journal_body_, std::nullopt);
+    const bool stopping = stopping_;
+    lock.unlock();
+
+    for (const Request& request : requests) Report(request());
+    if (!woken) RetryHeld();
+    if (epoch != nullptr) DeclareMemoryLoss();
+    blocked = epoch != nullptr && !Store(*epoch);
+    // Only now is the sequence of the running epoch known.
+    if (journal_body && !blocked) {
+      Report(journal_.Append(options_.schema, spool_->next_sequence(), *journal_body));
+    }
+    AnnounceLost();
+    Publish();
+
+    lock.lock();
+    if (blocked && waiting_.size() < options_.max_waiting) {
+      waiting_.push_front(epoch);
+    } else if (blocked) {
+      CountMemoryLoss(TimeOf(epoch->body));
+    }
+    stats_.waiting = waiting_.size();
+    if (stopping && (waiting_.empty() || blocked) && requests_.empty()) return;
+  }
+}
+
+void DiskWriter::CountMemoryLoss(TimeRange time) {
+  if (memory_lost_++ == 0) memory_lost_time_ = time;
+  memory_lost_time_.start_unix_ns = std::min(memory_lost_time_.start_unix_ns, time.start_unix_ns);
+  memory_lost_time_.end_unix_ns = std::max(memory_lost_time_.end_unix_ns, time.end_unix_ns);
+  ++stats_.lost_in_memory;
+}
+
+void DiskWriter::DeclareMemoryLoss() {
+  uint64_t count = 0;
+  TimeRange time;
+  {
+    const std::lock_guard lock(mutex_);
+    count = std::exchange(memory_lost_, 0);
+    time = memory_lost_time_;
+  }
+  Report(spool_->DeclareLost(count, v1::Lost::MEMORY_FULL,
+                             absl::StrCat("disk hung, ", options_.max_waiting, " waited"), time));
+}
+
+bool DiskWriter::Store(const FinishedEpoch& epoch) {
+  const uint64_t sequence = spool_->next_sequence();
+  auto record = MakeRecord(epoch, options_.schema, options_.node, spool_->incarnation(), sequence);
+  if (!record.ok()) {
+    spdlog::error("spool: encode epoch {}: {}", sequence, std::string(record.status().message()));
+    Report(spool_->DeclareLost(1, v1::Lost::SPOOL_CORRUPT, "body could not be encoded",
+                               TimeOf(epoch.body)));
+    return true;
+  }
+  const TimeRange time = TimeOf(epoch.body);
+  const v1::EpochKind kind = epoch.body.epoch().kind();
+  const absl::Status status = spool_->Append(*record);
+  Report(status);
+  if (!status.ok()) return Keep(*record, time, kind);
+  Report(journal_.Remove());
+  observer_.OnSpooled(sequence, time, spool_->records().at(sequence).bytes, kind);
+  if (held_.empty()) Recovered();
+  return true;
+}
+
+void DiskWriter::Recovered() {
+  if (problem_.empty()) return;
+  problem_.clear();
+  spdlog::info("spool: writing works again");
+}
+
+bool DiskWriter::Keep(const Record& record, TimeRange time, v1::EpochKind kind) {
+  if (held_.size() >= SpoolState::kMaxHeld) {
+    const uint64_t oldest = held_.begin()->first;
+    Report(spool_->DropHeld(oldest, v1::Lost::MEMORY_FULL, "disk full, 64 held in memory"));
+    held_.erase(oldest);
+    const std::lock_guard lock(mutex_);
+    ++stats_.lost_in_memory;
+  }
+  const uint64_t sequence = record.summary.identity().sequence();
+  if (!spool_->Hold(sequence, time).ok()) return false;
+  observer_.OnHeld(sequence, time, EncodeRecord(record), kind);
+  held_.emplace(sequence, record);
+  return true;
+}
+
+void DiskWriter::RetryHeld() {
+  while (!held_.empty()) {
+    const auto oldest = held_.begin();
+    const absl::Status status = spool_->Append(oldest->second);
+    Report(status);
+    if (!status.ok()) return;
+    held_.erase(oldest);
+    if (held_.empty()) Recovered();
+  }
+}
+
+void DiskWriter::AnnounceLost() {
+  std::set<std::pair<uint64_t, uint64_t>> present;
+  for (const v1::Lost& lost : spool_->lost()) {
+    const auto range = std::pair(lost.first_sequence(), lost.last_sequence());
+    present.insert(range);
+    if (!announced_lost_.contains(range)) observer_.OnLost(lost);
+  }
+  announced_lost_ = std::move(present);
+}
+
+// Says a problem when it begins or changes, and when it is over; not at every attempt.
+void DiskWriter::Report(const absl::Status& status) {
+  const std::string problem(status.message());
+  if (status.ok() || problem == problem_) return;
+  problem_ = problem;
+  spdlog::error("{}; epochs stay in memory until it works again (at most {})", problem,
+                SpoolState::kMaxHeld);
+}
+
+void DiskWriter::Publish() {
+  const std::lock_guard lock(mutex_);
+  stats_.next_sequence = spool_->next_sequence();
+  stats_.oldest_sequence = spool_->records().empty() ? 0 : spool_->records().begin()->first;
+  stats_.records = spool_->records().size();
+  stats_.bytes = spool_->bytes();
+  stats_.held = held_.size();
+  stats_.lost_ranges = spool_->lost().size();
+  stats_.counts = spool_->counts();
+  stats_.problem = problem_;
+}
+
+DiskWriter::Stats DiskWriter::GetStats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+}  // namespace telltale::agent

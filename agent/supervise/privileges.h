@@ -1,0 +1,41 @@
+// What a process of the agent may do. Called once, by each process for itself, before it has
+// threads.
+
+#ifndef TELLTALE_AGENT_SUPERVISE_PRIVILEGES_H_
+#define TELLTALE_AGENT_SUPERVISE_PRIVILEGES_H_
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace telltale::agent {
+
+struct Account {
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+// NotFound: no such user.
+absl::StatusOr<Account> FindAccount(const std::string& user);
+
+// The uplink's: becomes `account` if given, gives up every capability for good, sets no_new_privs
+// and a seccomp filter that refuses with EPERM what only an intruder would want (running programs,
+// tracing, mounting, loading BPF or modules, other namespaces, keys).
+absl::Status BecomeUplink(const std::optional<Account>& account);
+
+// The sensor's: keeps CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG as far
+// as it has them (CAP_SYS_ADMIN and CAP_SYS_RESOURCE only until `DropLoadingCapabilities`: old
+// kernels load programs with them), sets no_new_privs. Never fails for a process without
+// capabilities.
+absl::Status BecomeSensor();
+
+// After the programs are loaded: keeps what reading other processes' maps and files needs.
+absl::Status DropLoadingCapabilities();
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_SUPERVISE_PRIVILEGES_H_

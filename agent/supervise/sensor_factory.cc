@@ -1,0 +1,57 @@
+#include "agent/supervise/sensor_factory.h"
+
+#include <unistd.h>
+
+#include <ctime>
+
+#include "absl/strings/str_cat.h"
+#include "agent/sensor/replay_sensor.h"
+#include "agent/sensor/replay_world.h"
+#include "agent/symbols/host_resolver.h"
+#include "agent/uplink/clock.h"
+#ifdef TELLTALE_WITH_BPF
+#include "agent/sensor/bpf_sensor.h"
+#endif
+
+namespace telltale::agent {
+namespace {
+
+int64_t BootMinusMonoNs() {
+  timespec boot = {}, mono = {};
+  clock_gettime(CLOCK_BOOTTIME, &boot);
+  clock_gettime(CLOCK_MONOTONIC, &mono);
+  return (boot.tv_sec - mono.tv_sec) * 1'000'000'000 + (boot.tv_nsec - mono.tv_nsec);
+}
+
+std::unique_ptr<Resolver> MakeHostResolver() {
+  HostResolver::Options options;
+  options.clock_ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  options.boot_minus_mono_ns = BootMinusMonoNs;
+  return std::make_unique<HostResolver>(std::move(options));
+}
+
+}  // namespace
+
+absl::StatusOr<SensorParts> MakeSensor(const Config& config) {
+  if (config.sensor_kind == "replay") {
+    ReplayOptions options;
+    options.seed = config.sensor_replay_seed;
+    options.mono_ns = [] { return SystemClock().MonoNs(); };
+    return SensorParts{std::make_unique<ReplaySensor>(std::move(options)),
+                       std::make_unique<ReplayResolver>()};
+  }
+  if (config.sensor_scope != "host") {
+    return absl::UnimplementedError(absl::StrCat("sensor: scope ", config.sensor_scope,
+                                                 ": this sensor watches whole hosts only; set "
+                                                 "sensor.scope: host"));
+  }
+#ifdef TELLTALE_WITH_BPF
+  return SensorParts{std::make_unique<BpfSensor>(BpfSensorOptions{}), MakeHostResolver()};
+#else
+  return absl::UnimplementedError(
+      "sensor: kind bpf: this program was built without it (TELLTALE_BPF=OFF); set sensor.kind: "
+      "replay or build with it");
+#endif
+}
+
+}  // namespace telltale::agent

@@ -1,0 +1,169 @@
+#include "agent/supervise/status_text.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "proto/codec.h"
+#include "sketch/vitals.h"
+
+namespace telltale::agent {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kTextBytes = 400;
+
+const char* StateName(VitalState state) {
+  switch (state) {
+    case VitalState::kActive:
+      return "active";
+    case VitalState::kDegraded:
+      return "degraded";
+    case VitalState::kUnavailable:
+      return "unavailable";
+  }
+  return "unknown";
+}
+
+std::string VitalName(uint8_t id) {
+  const sketch::Vital* vital = sketch::FindVital(id);
+  return vital == nullptr ? absl::StrCat("vital ", id) : std::string(vital->name);
+}
+
+Json VitalsOf(const std::vector<VitalStatus>& vitals) {
+  Json list = Json::array();
+  for (const VitalStatus& vital : vitals) {
+    list.push_back({{"vital", VitalName(vital.id)},
+                    {"state", StateName(vital.state)},
+                    {"hook", proto::SanitizeText(vital.hook, kTextBytes)},
+                    {"reason", proto::SanitizeText(vital.reason, kTextBytes)}});
+  }
+  return list;
+}
+
+std::string TableOf(const Json& vitals) {
+  const std::string columns[] = {"vital", "state", "hook", "reason"};
+  size_t width[4];
+  for (int i = 0; i < 4; ++i) {
+    width[i] = columns[i].size();
+    for (const Json& row : vitals) {
+      width[i] = std::max(width[i], row.at(columns[i]).get<std::string>().size());
+    }
+  }
+  const auto line = [&](const std::string cells[4]) {
+    std::string text = absl::StrFormat("%-*s  %-*s  %-*s  %s", width[0], cells[0], width[1],
+                                       cells[1], width[2], cells[2], cells[3]);
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text + "\n";
+  };
+  std::string text = line(columns);
+  for (const Json& row : vitals) {
+    std::string cells[4];
+    for (int i = 0; i < 4; ++i) cells[i] = row.at(columns[i]).get<std::string>();
+    text += line(cells);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string VitalsJson(const std::vector<VitalStatus>& vitals) {
+  return Json{{"vitals", VitalsOf(vitals)}}.dump(2) + "\n";
+}
+
+std::string VitalsTable(const std::vector<VitalStatus>& vitals) {
+  return TableOf(VitalsOf(vitals));
+}
+
+std::string StatusJson(const AgentStatus& status) {
+  const DiskWriter::Stats& spool = status.spool;
+  Json json;
+  json["version"] = status.version;
+  json["node"] = status.node;
+  json["incarnation"] = absl::BytesToHexString(status.incarnation);
+  json["configFile"] = status.config_file;
+  json["uptimeS"] = status.uptime_s;
+  json["epochS"] = status.epoch_s;
+  json["sensor"] = {{"kind", status.sensor},
+                    {"scope", status.scope},
+                    {"epochs", status.loop.epochs},
+                    {"failedCuts", status.loop.failed_cuts},
+                    {"problem", proto::SanitizeText(status.loop.problem, kTextBytes)}};
+  json["clock"] = {{"known", status.loop.clock_error_ns != 0},
+                   {"offsetMs", static_cast<double>(status.loop.clock_offset_ns) / 1e6},
+                   {"errorMs", static_cast<double>(status.loop.clock_error_ns) / 1e6}};
+  json["spool"] = {{"records", spool.records},
+                   {"bytes", spool.bytes},
+                   {"oldestSequence", spool.oldest_sequence},
+                   {"nextSequence", spool.next_sequence},
+                   {"heldInMemory", spool.held},
+                   {"waitingForDisk", spool.waiting},
+                   {"lostRanges", spool.lost_ranges},
+                   {"droppedFull", spool.counts.dropped_full},
+                   {"droppedCorrupt", spool.counts.dropped_corrupt},
+                   {"droppedInMemory", spool.lost_in_memory},
+                   {"problem", proto::SanitizeText(spool.problem, kTextBytes)}};
+  json["uplink"] = {{"collector", status.collector},
+                    {"state", status.uplink_state},
+                    {"pending", status.pending},
+                    {"inFlight", status.in_flight},
+                    {"stored", status.stored},
+                    {"tooLate", status.too_late},
+                    {"refused", status.refused},
+                    {"problem", proto::SanitizeText(status.uplink_error, kTextBytes)}};
+  json["vitals"] = VitalsOf(status.vitals);
+  return json.dump(2) + "\n";
+}
+
+absl::StatusOr<std::string> StatusPage(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    return absl::InvalidArgumentError("status: what answered on the socket is no agent");
+  }
+  try {
+    std::string page;
+    const auto add = [&page](const char* what, const std::string& value) {
+      absl::StrAppend(&page, absl::StrFormat("%-10s %s\n", what, value));
+    };
+    const auto problem = [](const Json& part) {
+      const auto said = part.at("problem").get<std::string>();
+      return said.empty() ? "" : absl::StrCat("; ", said);
+    };
+    const auto number = [](const Json& part, const char* name) {
+      return absl::StrCat(part.at(name).get<uint64_t>());
+    };
+    const Json &spool = json.at("spool"), &uplink = json.at("uplink"), &clock = json.at("clock");
+    const Json& sensor = json.at("sensor");
+    add("node", absl::StrCat(json.at("node").get<std::string>(), ", up ", number(json, "uptimeS"),
+                             " s, version ", json.at("version").get<std::string>()));
+    add("sensor", absl::StrCat(sensor.at("kind").get<std::string>(), " on ",
+                               sensor.at("scope").get<std::string>(), ", epochs of ",
+                               number(json, "epochS"), " s, ", number(sensor, "epochs"), " cut, ",
+                               number(sensor, "failedCuts"), " failed", problem(sensor)));
+    add("uplink",
+        absl::StrCat(uplink.at("state").get<std::string>(), " to ",
+                     uplink.at("collector").get<std::string>(), ", ", number(uplink, "stored"),
+                     " stored, ", number(uplink, "pending"), " to send, ",
+                     number(uplink, "inFlight"), " in flight, ", number(uplink, "tooLate"),
+                     " too late, ", number(uplink, "refused"), " refused", problem(uplink)));
+    add("spool",
+        absl::StrCat(number(spool, "records"), " epochs, ", number(spool, "bytes"), " bytes, ",
+                     number(spool, "heldInMemory"), " in memory only, ",
+                     number(spool, "lostRanges"), " lost ranges to declare", problem(spool)));
+    add("clock",
+        clock.at("known").get<bool>()
+            ? absl::StrFormat("collector is ahead by %.3f ms +- %.3f ms",
+                              clock.at("offsetMs").get<double>(), clock.at("errorMs").get<double>())
+            : "offset to the collector not known yet");
+    return page + "\n" + TableOf(json.at("vitals"));
+  } catch (const Json::exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("status: the answer is of another version: ", error.what()));
+  }
+}
+
+}  // namespace telltale::agent

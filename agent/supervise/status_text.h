@@ -1,0 +1,42 @@
+// The status of an agent as JSON, and that JSON as a page for people. Pure functions.
+
+#ifndef TELLTALE_AGENT_SUPERVISE_STATUS_TEXT_H_
+#define TELLTALE_AGENT_SUPERVISE_STATUS_TEXT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "agent/loop/sensor_loop.h"
+#include "agent/sensor/sensor.h"
+#include "agent/spool/disk_writer.h"
+
+namespace telltale::agent {
+
+struct AgentStatus {
+  std::string version, node, collector, sensor, scope, config_file;
+  uint64_t uptime_s = 0;
+  uint32_t epoch_s = 0;
+  std::string incarnation;  // 16 bytes
+  std::vector<VitalStatus> vitals;
+  DiskWriter::Stats spool;
+  SensorLoop::Stats loop;
+  // Of the uplink process, as last told.
+  std::string uplink_state = "starting";
+  uint64_t pending = 0, in_flight = 0, stored = 0, too_late = 0, refused = 0;
+  std::string uplink_error;
+};
+
+std::string StatusJson(const AgentStatus& status);
+
+// InvalidArgument: no status of an agent.
+absl::StatusOr<std::string> StatusPage(const std::string& json);
+
+// The vitals alone, as `telltale-agent check` shows them.
+std::string VitalsJson(const std::vector<VitalStatus>& vitals);
+std::string VitalsTable(const std::vector<VitalStatus>& vitals);
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_SUPERVISE_STATUS_TEXT_H_

@@ -1,0 +1,93 @@
+#include "agent/symbols/name_book.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "proto/codec.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr size_t kNameBytes = 512;
+
+// The build id says which file it is; paths differ between containers.
+uint64_t KeyOf(v1::MappingKind kind, std::string_view build_id, uint64_t offset) {
+  std::string bytes = std::to_string(kind);
+  bytes.push_back('\0');
+  bytes.append(build_id);
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), offset);
+}
+
+uint64_t KeyOf(const CodeLocation& l) { return KeyOf(l.file->kind, l.file->build_id, l.offset); }
+
+}  // namespace
+
+bool NameBook::Has(const CodeLocation& location) const {
+  if (!location.file || location.file->build_id.empty()) return true;  // nothing to learn
+  const uint64_t key = KeyOf(location);
+  return young_.contains(key) || old_.contains(key);
+}
+
+void NameBook::Learn(const CodeLocation& location, std::string_view name) {
+  if (!location.file || location.file->build_id.empty()) return;
+  MakeRoom();
+  young_[KeyOf(location)] = {proto::SanitizeText(name, kNameBytes), false};
+}
+
+void NameBook::MakeRoom() {
+  if (young_.size() < max_names_ / 2) return;
+  old_ = std::move(young_);
+  young_ = {};
+}
+
+NameBook::Entry* NameBook::Find(uint64_t key) {
+  if (const auto it = young_.find(key); it != young_.end()) return &it->second;
+  const auto it = old_.find(key);
+  if (it == old_.end()) return nullptr;
+  Entry entry = std::move(it->second);
+  old_.erase(it);
+  MakeRoom();
+  return &(young_[key] = std::move(entry));
+}
+
+std::vector<v1::Names> NameBook::Unsent(const v1::Tables& tables) {
+  struct Named {
+    uint64_t offset;
+    std::string name;
+  };
+  std::vector<std::vector<Named>> by_file(tables.mappings_size());
+  for (int i = 0; i < tables.frame_mapping_size(); ++i) {
+    const uint32_t file = tables.frame_mapping(i);
+    if (file == 0) continue;
+    const v1::Mapping& mapping = tables.mappings(file - 1);
+    Entry* entry = Find(KeyOf(mapping.kind(), mapping.build_id(), tables.frame_offset(i)));
+    if (entry == nullptr || entry->sent || entry->name.empty()) continue;
+    entry->sent = true;
+    by_file[file - 1].push_back({tables.frame_offset(i), entry->name});
+  }
+  std::vector<v1::Names> messages;
+  for (size_t f = 0; f < by_file.size(); ++f) {
+    if (by_file[f].empty()) continue;
+    std::ranges::sort(by_file[f], {}, &Named::offset);
+    const v1::Mapping& mapping = tables.mappings(static_cast<int>(f));
+    v1::Names& names = messages.emplace_back();
+    names.set_build_id(mapping.build_id());
+    names.set_kind(mapping.kind());
+    if (mapping.path() != 0) names.set_path(tables.strings(mapping.path() - 1));
+    for (Named& n : by_file[f]) {
+      names.add_offset(n.offset);
+      names.add_name(std::move(n.name));
+    }
+  }
+  return messages;
+}
+
+void NameBook::ForgetSent() {
+  for (Map* map : {&young_, &old_}) {
+    for (auto& [key, entry] : *map) entry.sent = false;
+  }
+}
+
+}  // namespace telltale::agent

@@ -1,0 +1,68 @@
+// Turns what a sensor sees (executable ids, cgroup ids, code addresses) into what may travel:
+// paths, and locations inside files. The live one reads /proc (host_resolver.h); the replay sensor
+// brings its own.
+//
+// Owned by the agent's sensor thread, which is the only one that calls it. Every answer may be
+// "unknown": the process may be gone, its files unreadable. Nothing here fails loudly; callers
+// count.
+
+#ifndef TELLTALE_AGENT_SYMBOLS_RESOLVER_H_
+#define TELLTALE_AGENT_SYMBOLS_RESOLVER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/sensor/sensor.h"
+#include "telltale/v1/summary.pb.h"
+
+namespace telltale::agent {
+
+// A process as the kernel names it. An exec keeps tgid and start_ns, but changes exe.
+struct ProcessRef {
+  uint32_t tgid = 0;
+  uint64_t start_ns = 0;
+  ExeId exe;
+  uint64_t cgroup_id = 0;
+};
+
+// What code is mapped from. Two files with equal content of these three are the same file.
+struct CodeFile {
+  v1::MappingKind kind = v1::MAPPING_KIND_UNSPECIFIED;
+  std::string build_id;  // <= 32 bytes; see Mapping.build_id
+  std::string path;      // untrusted text
+};
+
+// A place in code. file == nullptr: unknown; offset is then the plain address.
+// With a file, offset is the address the linker gave (virtual address minus load bias).
+struct CodeLocation {
+  std::shared_ptr<const CodeFile> file;
+  uint64_t offset = 0;
+};
+
+class Resolver {
+ public:
+  virtual ~Resolver() = default;
+
+  // Path of the executable / cgroup; empty if unknown.
+  virtual std::string ExePath(const ProcessRef& process) = 0;
+  virtual std::string CgroupPath(const ProcessRef& process) = 0;
+
+  // `now_ns` is the time of the sample (CLOCK_MONOTONIC): it bounds how often maps are read again.
+  virtual CodeLocation User(const ProcessRef& process, uint64_t address, uint64_t now_ns) = 0;
+  // file == nullptr: the address must not be shown (it would tell where the kernel was loaded).
+  virtual CodeLocation Kernel(uint64_t address) = 0;
+
+  // Function at a location, demangled; empty if it has none; nullopt if its file could not be asked
+  // (another process may know it later).
+  virtual std::optional<std::string> Name(const ProcessRef& process,
+                                          const CodeLocation& location) = 0;
+
+  // A process has just called exec: remember what its executable is called.
+  virtual void OnExec(const RawEvent& event) = 0;
+};
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_SYMBOLS_RESOLVER_H_

@@ -1,0 +1,121 @@
+#include "agent/uplink/send_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace telltale::agent {
+namespace {
+
+constexpr uint64_t kNsPerS = 1'000'000'000;
+
+}  // namespace
+
+void SendQueue::AddFresh(uint64_t sequence, uint64_t bytes, uint64_t due_ns, std::string held) {
+  Remove(sequence);
+  items_[sequence] = {bytes, true, due_ns, false, 0, std::move(held)};
+}
+
+void SendQueue::AddBacklog(uint64_t sequence, uint64_t bytes) {
+  if (!items_.contains(sequence)) items_[sequence] = {bytes, false, 0, false, 0, ""};
+}
+
+bool SendQueue::Fits(const Item& item) const {
+  if (in_flight_ == 0) return true;  // one that is larger than the limit goes alone
+  return in_flight_ < limits_.in_flight && in_flight_bytes_ + item.bytes <= limits_.in_flight_bytes;
+}
+
+std::optional<uint64_t> SendQueue::Next(uint64_t now_ns) {
+  const auto take = [&](uint64_t sequence, Item& item) {
+    item.in_flight = true;
+    item.sent_ns = now_ns;
+    ++in_flight_;
+    in_flight_bytes_ += item.bytes;
+    return sequence;
+  };
+  for (auto it = items_.rbegin(); it != items_.rend(); ++it) {
+    Item& item = it->second;
+    if (!item.fresh || item.in_flight || item.not_before_ns > now_ns) continue;
+    if (!Fits(item)) return std::nullopt;  // nothing older may pass it
+    return take(it->first, item);
+  }
+  if (now_ns < next_backlog_ns_) return std::nullopt;
+  for (auto it = items_.rbegin(); it != items_.rend(); ++it) {
+    Item& item = it->second;
+    if (item.fresh || item.in_flight || item.not_before_ns > now_ns) continue;
+    if (!Fits(item)) return std::nullopt;
+    next_backlog_ns_ = now_ns + kNsPerS / std::max<uint32_t>(1, limits_.backlog_per_s);
+    return take(it->first, item);
+  }
+  return std::nullopt;
+}
+
+uint64_t SendQueue::NextTime(uint64_t now_ns) const {
+  uint64_t earliest = UINT64_MAX;
+  for (const auto& [sequence, item] : items_) {
+    if (item.in_flight || !Fits(item)) continue;
+    const uint64_t gate = item.fresh ? 0 : next_backlog_ns_;
+    earliest = std::min(earliest, std::max({item.not_before_ns, gate, now_ns}));
+  }
+  return earliest;
+}
+
+const SendQueue::Item* SendQueue::Find(uint64_t sequence) const {
+  const auto it = items_.find(sequence);
+  return it == items_.end() ? nullptr : &it->second;
+}
+
+void SendQueue::Land(Item& item) {
+  if (!item.in_flight) return;
+  item.in_flight = false;
+  --in_flight_;
+  in_flight_bytes_ -= item.bytes;
+}
+
+bool SendQueue::Remove(uint64_t sequence) {
+  const auto it = items_.find(sequence);
+  if (it == items_.end()) return false;
+  Land(it->second);
+  items_.erase(it);
+  return true;
+}
+
+void SendQueue::Defer(uint64_t sequence, uint64_t not_before_ns) {
+  const auto it = items_.find(sequence);
+  if (it == items_.end()) return;
+  Land(it->second);
+  it->second.fresh = false;
+  it->second.not_before_ns = not_before_ns;
+}
+
+void SendQueue::ResetInFlight() {
+  bool newest = true;
+  for (auto it = items_.rbegin(); it != items_.rend(); ++it) {
+    Land(it->second);
+    if (it->second.fresh && !std::exchange(newest, false)) {
+      it->second.fresh = false;
+      it->second.not_before_ns = 0;
+    }
+  }
+}
+
+void SendQueue::HurryFresh(uint64_t now_ns) {
+  for (auto& [sequence, item] : items_) {
+    if (item.fresh) item.not_before_ns = std::min(item.not_before_ns, now_ns);
+  }
+}
+
+bool SendQueue::FreshOrInFlight() const {
+  return std::any_of(items_.begin(), items_.end(), [](const auto& entry) {
+    return entry.second.fresh || entry.second.in_flight;
+  });
+}
+
+uint64_t SendQueue::oldest_sent_ns() const {
+  uint64_t oldest = UINT64_MAX;
+  for (const auto& [sequence, item] : items_) {
+    if (item.in_flight) oldest = std::min(oldest, item.sent_ns);
+  }
+  return oldest;
+}
+
+}  // namespace telltale::agent

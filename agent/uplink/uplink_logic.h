@@ -1,0 +1,150 @@
+// What the uplink does, without how: when to connect, what to send next, what each answer of the
+// collector means. Knows neither gRPC nor sockets; the clock, the stream and the spool are handed
+// in.
+//
+// One thread: every method is called by the uplink's main loop, which calls Tick when NextWakeNs
+// has come. Nothing here blocks except reading a record's file.
+
+#ifndef TELLTALE_AGENT_UPLINK_UPLINK_LOGIC_H_
+#define TELLTALE_AGENT_UPLINK_UPLINK_LOGIC_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/spool/record.h"
+#include "agent/uplink/clock.h"
+#include "agent/uplink/clock_offset.h"
+#include "agent/uplink/hlc.h"
+#include "agent/uplink/send_queue.h"
+#include "agent/uplink/transport.h"
+#include "telltale/v1/ingest.pb.h"
+
+namespace telltale::agent {
+
+// The other side of the spool: where records come from and where verdicts go.
+class SpoolSide {
+ public:
+  virtual ~SpoolSide() = default;
+  // See ReadRecord in spool/spool_reader.h.
+  virtual absl::StatusOr<Record> Read(uint64_t sequence) = 0;
+  virtual void Settled(uint64_t sequence) = 0;
+  virtual void SetAside(uint64_t sequence, const std::string& reason) = 0;
+  virtual void Unreadable(uint64_t sequence) = 0;
+  virtual void LostRecorded(uint64_t first, uint64_t last) = 0;
+  // Another collector store answers than before: it knows no names.
+  virtual void NewStore() = 0;
+  virtual void ClockMeasured(int64_t offset_ns, uint64_t error_ns) = 0;
+  virtual void HlcMerged(uint64_t stamp) = 0;
+};
+
+class UplinkLogic {
+ public:
+  struct Options {
+    std::string node;
+    std::string incarnation;  // 16 bytes
+    uint32_t epoch_length_s = 60;
+    std::string collector;             // for messages to people
+    std::function<double()> random;    // uniform in [0, 1)
+    uint64_t reconnect_base_ms = 500;  // doubles up to
+    uint64_t reconnect_max_ms = 60'000;
+    uint64_t welcome_timeout_ms = 20'000;
+    uint64_t verdict_timeout_ms = 120'000;
+    uint64_t max_future_ms = 300'000;  // an epoch further ahead of the collector stays here
+    uint64_t goodbye_timeout_ms = 5'000;
+  };
+  enum class State { kWaiting, kGreeting, kStreaming, kFinished };
+  struct Counts {
+    uint64_t stored = 0, repeats = 0, too_late = 0, refused = 0, retried = 0, connects = 0;
+    uint64_t hlc_refused = 0, unreadable = 0;
+  };
+
+  // All outlive the logic.
+  UplinkLogic(Options options, const Clock& clock, Transport& transport, SpoolSide& spool);
+
+  // From the spool.
+  void SetNodeInfo(const v1::NodeInfo& info);
+  void OnBacklog(uint64_t sequence, uint64_t bytes);
+  // A new epoch. `at_once`: not spread, as the first and the last one. `held_record`: where there
+  // is no file.
+  void OnFresh(uint64_t sequence, uint64_t bytes, bool at_once, std::string held_record);
+  void OnLost(const v1::Lost& lost);
+  // A planned stop: send what is fresh, say goodbye. finished() turns true, at the latest after
+  // goodbye_timeout_ms.
+  void OnStop();
+
+  // From the stream.
+  void OnMessage(const v1::CollectorMessage& message);
+  void OnClosed(const absl::Status& status);
+
+  void Tick();
+  uint64_t NextWakeNs() const;  // CLOCK_MONOTONIC
+
+  bool finished() const { return state_ == State::kFinished; }
+  State state() const { return state_; }
+  const Counts& counts() const { return counts_; }
+  const SendQueue& queue() const { return queue_; }
+  const std::string& last_error() const { return last_error_; }
+  const ClockOffset& clock_offset() const { return offset_; }
+
+  // Delay after a cut, the same for the life of a spool: spreads the fleet's sending over
+  // `spread_s`, but never over more than two thirds of an epoch.
+  static uint64_t SpreadNs(const std::string& node, const std::string& incarnation,
+                           uint32_t spread_s, uint32_t epoch_length_s);
+
+ private:
+  void Connect();
+  void OnWelcome(const v1::Welcome& welcome);
+  void ApplySettings(const v1::Settings& settings);
+  void OnVerdict(const v1::Verdict& verdict);
+  void OnProbeReply(const v1::ProbeReply& reply);
+  void OnCommand(const v1::Command& command);
+  void SendProbe();
+  void SendLost();
+  void SendDue();
+  void SendRecord(uint64_t sequence);
+  bool HeldByFuture(const Record& record, uint64_t now_ns);
+  void SayGoodbye();
+  void Fail(const std::string& why);
+  void Disconnected(const std::string& why);
+  uint64_t JitteredDelayNs();
+
+  const Options options_;
+  const Clock& clock_;
+  Transport& transport_;
+  SpoolSide& spool_;
+
+  State state_ = State::kWaiting;
+  v1::NodeInfo node_info_;
+  bool has_node_info_ = false;
+  SendQueue queue_;
+  v1::Settings settings_;
+  uint64_t newest_sequence_ = 0;
+  std::map<uint64_t, v1::Lost> lost_;  // by first sequence, not recorded yet
+
+  // Of the stream.
+  std::set<uint64_t> schemas_sent_, names_sent_;
+  std::set<uint64_t> lost_sent_;  // first sequences
+  uint64_t greeting_deadline_ns_ = 0, streaming_since_ns_ = 0;
+  uint64_t next_probe_ns_ = 0, probe_sent_unix_ns_ = 0, probe_sent_ns_ = 0;
+  uint32_t probes_sent_ = 0;
+
+  uint64_t reconnect_at_ns_ = 0;
+  uint32_t failures_ = 0;
+  std::string store_id_;
+  ClockOffset offset_;
+  Hlc hlc_;
+  bool stopping_ = false, goodbye_sent_ = false;
+  uint64_t stop_deadline_ns_ = 0;
+  Counts counts_;
+  std::string last_error_;
+};
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_UPLINK_UPLINK_LOGIC_H_
