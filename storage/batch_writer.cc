@@ -1,0 +1,200 @@
+#include "storage/batch_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/codec.h"
+#include "storage/stored_value.h"
+
+namespace telltale::storage {
+namespace {
+
+// The last tier whose marks a summary makes itself; coarser ones are marked when a finer window was
+// computed.
+constexpr Tier kMarkedTiers[] = {Tier::kRaw, Tier::k5Min};
+
+}  // namespace
+
+absl::StatusOr<Incarnation> IncarnationFrom(std::string_view bytes) {
+  Incarnation incarnation;
+  if (bytes.size() != incarnation.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("store summary: incarnation of ", bytes.size(),
+                                                   " bytes, want ", incarnation.size()));
+  }
+  std::copy_n(bytes.begin(), bytes.size(), reinterpret_cast<char*>(incarnation.data()));
+  return incarnation;
+}
+
+absl::StatusOr<uint64_t> BatchWriter::StoredDigest(const std::string& key) const {
+  auto it = digests_.find(key);
+  if (it != digests_.end()) return it->second;
+  absl::StatusOr<std::string> value = options_.history->Get(Family::kRaw, key);
+  if (!value.ok()) return value.status();
+  absl::StatusOr<RawHeader> header = DecodeRawHeader(*value);
+  if (!header.ok()) return header.status();
+  return header->digest;
+}
+
+void BatchWriter::AppendRows(const RawKey& key, const Incoming& item, const RawHeader& header) {
+  std::string bytes = EncodeRawKey(key);
+  if (!item.summary->cells().empty()) {
+    rows_.push_back({Family::kCells, bytes, VersionedValue(item.summary->cells()), 0});
+  }
+  digests_[bytes] = header.digest;
+  rows_.push_back({Family::kRaw, std::move(bytes), EncodeRawValue(header, *item.summary), 0});
+}
+
+absl::StatusOr<Outcome> BatchWriter::AddApart(RawKey key, const Incoming& item,
+                                              const RawHeader& header, Outcome outcome) {
+  key.apart = true;
+  key.apart_digest = header.digest;
+  absl::StatusOr<uint64_t> stored = StoredDigest(EncodeRawKey(key));
+  if (stored.ok()) return outcome == Outcome::kConflict ? outcome : Outcome::kRepeat;
+  if (!absl::IsNotFound(stored.status())) return stored.status();
+  AppendRows(key, item, header);
+  ++StagedOf(item.node).book.counters.apart;
+  return outcome;
+}
+
+absl::Status BatchWriter::AddCounted(const RawKey& key, const EpochSpan& span, const Incoming& item,
+                                     const RawHeader& header) {
+  Staged& staged = StagedOf(item.node);
+  auto day = staged.days.find(key.day);
+  if (day == staged.days.end()) {
+    CoverageDay loaded;
+    absl::StatusOr<std::string> value = transaction_->Get(CoverageKey(item.node, key.day));
+    if (value.ok()) {
+      auto record = DecodeValue<v1::CoverageRecord>(*value, "coverage");
+      if (!record.ok()) return record.status();
+      auto coverage = CoverageDay::FromRecord(*record);
+      if (!coverage.ok()) return coverage.status();
+      loaded = *std::move(coverage);
+    } else if (!absl::IsNotFound(value.status())) {
+      return value.status();
+    }
+    day = staged.days.emplace(key.day, std::move(loaded)).first;
+  }
+  day->second.Add(span);
+
+  SequenceLedger& ledger = staged.book.ledgers[key.incarnation];
+  ledger.AddReceived(key.sequence);
+  ledger.NoteDay(key.day);
+  staged.ledgers.insert(key.incarnation);
+  AddTotals(*item.body, span.partial, &staged.book.counters);
+  for (Tier tier : kMarkedTiers) {
+    const uint64_t start =
+        tier == Tier::kRaw ? FloorTo(span.middle_ns(), kHourNs) : WindowStart(tier, span);
+    staged.dirty.insert({item.node, tier, start});
+  }
+  staged.counted = true;
+  staged.first_start_ns = std::min(staged.first_start_ns, span.start_ns);
+  if (span.end_ns >= staged.latest_end_ns) {
+    staged.latest_end_ns = span.end_ns;
+    staged.latest = &item.body->epoch();
+  }
+  AppendRows(key, item, header);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Outcome> BatchWriter::Add(const Incoming& item) {
+  const v1::Identity& identity = item.summary->identity();
+  absl::StatusOr<Incarnation> incarnation = IncarnationFrom(identity.incarnation());
+  if (!incarnation.ok()) return incarnation.status();
+  const EpochSpan span = PlaceEpoch(item.body->epoch());
+  RawKey key;
+  key.day = DayOf(span.middle_ns());
+  key.node = item.node;
+  key.start_ns = span.start_ns;
+  key.incarnation = *incarnation;
+  key.sequence = identity.sequence();
+  const RawHeader header{proto::Digest(*item.summary), span.end_ns - span.start_ns};
+
+  // Reads staged state where this batch already touched the node.
+  auto staged = staged_.find(item.node);
+  std::shared_ptr<const NodeBook> shared;
+  const NodeBook* book;
+  if (staged != staged_.end()) {
+    book = &staged->second.book;
+  } else {
+    shared = book_of_(item.node);
+    book = shared.get();
+  }
+  auto ledger = book->ledgers.find(*incarnation);
+  const bool known = ledger != book->ledgers.end() && ledger->second.Received(key.sequence);
+  if (known) {
+    absl::StatusOr<uint64_t> stored = StoredDigest(EncodeRawKey(key));
+    if (stored.ok() && *stored == header.digest) return Outcome::kRepeat;
+    if (!stored.ok() && !absl::IsNotFound(stored.status())) return stored.status();
+    if (key.day < raw_floor_) return Outcome::kRepeat;  // its row has expired; it was taken in
+    if (!stored.ok() && key.sequence <= ledger->second.settled_through()) return Outcome::kTooLate;
+    return AddApart(key, item, header, Outcome::kConflict);
+  }
+  if (key.day < raw_floor_) {
+    ++StagedOf(item.node).book.counters.too_late;
+    return Outcome::kTooLate;
+  }
+  const bool room = ledger != book->ledgers.end() || book->ledgers.size() < NodeBook::kMaxLedgers;
+  if (!item.counted || !room) return AddApart(key, item, header, Outcome::kStored);
+  absl::Status added = AddCounted(key, span, item, header);
+  if (!added.ok()) return added;
+  return Outcome::kStored;
+}
+
+absl::Status BatchWriter::Write(uint64_t ingest_number) {
+  ingest_number_ = ingest_number;
+  if (!rows_.empty()) {
+    absl::Status appended = options_.history->Append(rows_);
+    if (!appended.ok()) return appended;
+    absl::Status synced = options_.history->Sync();
+    if (!synced.ok()) return synced;
+  }
+  const uint64_t now_ns = options_.now_ns();
+  for (auto& [node, staged] : staged_) {
+    for (const Incarnation& incarnation : staged.ledgers) {
+      transaction_->Put(LedgerKey(node, incarnation),
+                        EncodeValue(staged.book.ledgers[incarnation].ToRecord()));
+    }
+    for (const auto& [day, coverage] : staged.days) {
+      transaction_->Put(CoverageKey(node, day), EncodeValue(coverage.ToRecord()));
+    }
+    transaction_->Put(CountersKey(node), EncodeValue(EncodeCounters(staged.book)));
+    for (const DirtyKey& key : staged.dirty) {
+      transaction_->Put(EncodeDirtyKey(key), EncodeU64(ingest_number));
+    }
+    if (!staged.counted) continue;
+    const Staged& seen = staged;
+    absl::StatusOr<NodeRecord> record =
+        options_.registry->Stage(node, transaction_.get(), [&](NodeRecord& changed) {
+          if (changed.first_epoch_ns() == 0 || seen.first_start_ns < changed.first_epoch_ns()) {
+            changed.set_first_epoch_ns(seen.first_start_ns);
+          }
+          changed.set_last_received_ns(now_ns);
+          if (seen.latest_end_ns < changed.last_epoch_ns()) return;
+          changed.set_last_epoch_ns(seen.latest_end_ns);
+          changed.set_clock_offset_ns(seen.latest->clock_offset_ns());
+          changed.set_clock_error_ns(seen.latest->clock_error_ns());
+          const bool after_stop = changed.state() != v1::NODE_STATE_STOPPED ||
+                                  seen.latest_end_ns > changed.state_since_ns() + 2 * kSecondNs;
+          if (changed.state() != v1::NODE_STATE_CLONE_CONFLICT &&
+              changed.state() != v1::NODE_STATE_REPORTING && after_stop) {
+            changed.set_state(v1::NODE_STATE_REPORTING);
+            changed.set_state_since_ns(seen.first_start_ns);
+          }
+        });
+    if (!record.ok()) return record.status();
+    records_.push_back(*std::move(record));
+  }
+  return transaction_->Commit(rows_.empty() ? Durability::kBuffered : Durability::kDurable);
+}
+
+void BatchWriter::Publish(const std::function<void(uint32_t, NodeBook)>& publish_book,
+                          DirtyWindows* dirty) {
+  for (NodeRecord& record : records_) options_.registry->Publish(std::move(record));
+  for (auto& [node, staged] : staged_) {
+    for (const DirtyKey& key : staged.dirty) dirty->Mark(key, ingest_number_);
+    publish_book(node, std::move(staged.book));
+  }
+}
+
+}  // namespace telltale::storage

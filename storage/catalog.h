@@ -1,0 +1,56 @@
+// The catalog: what is small and must change together: ledger, dirty marks, counters, node records,
+// schemas, incidents, tokens. Always local, whatever stands behind the history.
+//
+// Implementations are thread-safe; one Transaction belongs to one thread. Transactions of two
+// threads must not write the same keys (each key has one owner: a node's keys belong to its shard's
+// thread); commits are atomic, and a reader sees all of a commit or nothing of it.
+
+#ifndef TELLTALE_STORAGE_CATALOG_H_
+#define TELLTALE_STORAGE_CATALOG_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace telltale::storage {
+
+enum class Durability {
+  kDurable,   // survives a crash of the machine when Commit returns
+  kBuffered,  // survives a crash of the process; of the machine only after a later durable commit
+};
+
+using CatalogVisitor = std::function<bool(std::string_view key, std::string_view value)>;
+
+class Transaction {
+ public:
+  virtual ~Transaction() = default;  // without a Commit nothing happened
+
+  // Reads see the state at Begin() with this transaction's own writes over it. NotFound: no such
+  // key.
+  virtual absl::StatusOr<std::string> Get(std::string_view key) const = 0;
+  // All with from <= key < to in key order (empty `to`: to the end); false from the visitor ends
+  // it.
+  virtual absl::Status Scan(std::string_view from, std::string_view to,
+                            const CatalogVisitor& visit) const = 0;
+  virtual void Put(std::string_view key, std::string_view value) = 0;
+  virtual void Delete(std::string_view key) = 0;
+
+  // Once. ResourceExhausted: no space; Unavailable: another write error. After an error the writes
+  // may or may not survive a crash: write whole values, never differences, and the retry settles
+  // it.
+  virtual absl::Status Commit(Durability durability) = 0;
+};
+
+class Catalog {
+ public:
+  virtual ~Catalog() = default;
+  virtual std::unique_ptr<Transaction> Begin() = 0;
+};
+
+}  // namespace telltale::storage
+
+#endif  // TELLTALE_STORAGE_CATALOG_H_

@@ -1,0 +1,100 @@
+#include "storage/derived.h"
+
+#include "absl/strings/str_cat.h"
+#include "proto/codec.h"
+#include "storage/stored_value.h"
+
+namespace telltale::storage {
+
+DerivedStore::DerivedStore(History* history, Catalog* catalog)
+    : history_(history), catalog_(catalog) {}
+
+absl::StatusOr<uint32_t> DerivedStore::FilterNumber(std::string_view name, uint32_t version) {
+  if (name.empty() || name.size() > 128) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("register filter: name of ", name.size(), " bytes, want 1..128"));
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  const std::string key = FilterNumberKey(name, version);
+  std::unique_ptr<Transaction> transaction = catalog_->Begin();
+  absl::StatusOr<std::string> known = transaction->Get(key);
+  if (known.ok()) {
+    absl::StatusOr<uint64_t> number = DecodeU64(*known);
+    if (!number.ok()) return number.status();
+    return static_cast<uint32_t>(*number);
+  }
+  if (!absl::IsNotFound(known.status())) return known.status();
+  uint32_t count = 0;
+  const std::string prefix = TablePrefix(CatalogTable::kFilterNumbers);
+  absl::Status scanned =
+      transaction->Scan(prefix, PrefixEnd(prefix), [&](std::string_view, std::string_view) {
+        ++count;
+        return true;
+      });
+  if (!scanned.ok()) return scanned;
+  const uint32_t number = count + 1;
+  transaction->Put(key, EncodeU64(number));
+  absl::Status committed = transaction->Commit(Durability::kDurable);
+  if (!committed.ok()) return committed;
+  return number;
+}
+
+absl::Status DerivedStore::Put(const DerivedKey& key, std::string_view value, uint64_t version) {
+  const Row row{Family::kDerived, EncodeDerivedKey(key), VersionedValue(value), version};
+  return history_->Append({&row, 1});
+}
+
+absl::Status DerivedStore::Sync() { return history_->Sync(); }
+
+absl::StatusOr<std::string> DerivedStore::Get(const DerivedKey& key) const {
+  absl::StatusOr<std::string> value = history_->Get(Family::kDerived, EncodeDerivedKey(key));
+  if (!value.ok()) return value.status();
+  absl::StatusOr<std::string_view> content = ValueContent(*value, "derived row");
+  if (!content.ok()) return content.status();
+  return std::string(*content);
+}
+
+absl::Status DerivedStore::ForEach(uint32_t filter, uint64_t from_ns, uint64_t to_ns,
+                                   const Visitor& visit) const {
+  if (to_ns <= from_ns) return absl::OkStatus();
+  // The day leads the key: rows of the first and last day outside the range are passed over.
+  const std::string begin = EncodeDerivedKey({filter, 0, from_ns - from_ns % kDayNs});
+  const uint64_t last_day_ns = (to_ns - 1) - (to_ns - 1) % kDayNs;
+  const std::string end =
+      PrefixEnd(EncodeDerivedKey({filter, UINT32_MAX, last_day_ns + 23 * kHourNs}));
+  absl::Status bad;
+  absl::Status scanned = history_->Scan(
+      Family::kDerived, begin, end, [&](std::string_view bytes, std::string_view value) {
+        absl::StatusOr<DerivedKey> key = DecodeDerivedKey(bytes);
+        if (!key.ok()) {
+          bad = key.status();
+          return false;
+        }
+        if (key->hour_start_ns < from_ns || key->hour_start_ns >= to_ns) return true;
+        absl::StatusOr<std::string_view> content = ValueContent(value, "derived row");
+        if (!content.ok()) {
+          bad = content.status();
+          return false;
+        }
+        return visit(*key, *content);
+      });
+  return scanned.ok() ? bad : scanned;
+}
+
+absl::Status DerivedStore::PutState(std::string_view name, std::string_view value,
+                                    Durability durability) {
+  if (name.empty() || name.size() > 256 || value.size() > kMaxStateBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("store filter state: name of ", name.size(),
+                                                   " bytes (1..256), value of ", value.size(),
+                                                   " bytes (limit ", kMaxStateBytes, ")"));
+  }
+  std::unique_ptr<Transaction> transaction = catalog_->Begin();
+  transaction->Put(FilterStateKey(name), value);
+  return transaction->Commit(durability);
+}
+
+absl::StatusOr<std::string> DerivedStore::GetState(std::string_view name) const {
+  return catalog_->Begin()->Get(FilterStateKey(name));
+}
+
+}  // namespace telltale::storage

@@ -1,0 +1,56 @@
+// What filters emit: one value per (filter and version, node, hour), stored as produced. The
+// content belongs to the filter code; this class gives it numbers, keys, order and retention. Also
+// small durable state by name (a cursor, how far a filter ran).
+//
+// Thread-safe; one (filter, node) is written by one thread at a time.
+
+#ifndef TELLTALE_STORAGE_DERIVED_H_
+#define TELLTALE_STORAGE_DERIVED_H_
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/catalog.h"
+#include "storage/history.h"
+#include "storage/keys.h"
+
+namespace telltale::storage {
+
+class DerivedStore {
+ public:
+  static constexpr size_t kMaxStateBytes = 1 << 20;
+
+  DerivedStore(History* history, Catalog* catalog);
+
+  // The number of (name, version), made durable when new; stable for ever. Name: <= 128 bytes.
+  absl::StatusOr<uint32_t> FilterNumber(std::string_view name, uint32_t version);
+
+  // Replaces the value of one node-hour. `version` ascends per key (an ingest number does well).
+  // Durable after Sync().
+  absl::Status Put(const DerivedKey& key, std::string_view value, uint64_t version);
+  absl::Status Sync();
+  absl::StatusOr<std::string> Get(const DerivedKey& key) const;  // NotFound: nothing emitted
+
+  // Node-hours that begin in [from, to), ascending by (day, node, hour). False ends it.
+  using Visitor = std::function<bool(const DerivedKey& key, std::string_view value)>;
+  absl::Status ForEach(uint32_t filter, uint64_t from_ns, uint64_t to_ns,
+                       const Visitor& visit) const;
+
+  // Small durable values, written whole. NotFound: never written.
+  absl::Status PutState(std::string_view name, std::string_view value, Durability durability);
+  absl::StatusOr<std::string> GetState(std::string_view name) const;
+
+ private:
+  History* const history_;
+  Catalog* const catalog_;
+  std::mutex mutex_;  // one new filter number at a time
+};
+
+}  // namespace telltale::storage
+
+#endif  // TELLTALE_STORAGE_DERIVED_H_

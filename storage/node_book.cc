@@ -1,0 +1,84 @@
+#include "storage/node_book.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace telltale::storage {
+namespace {
+
+void AddTo(uint64_t* sum, uint64_t value) {
+  *sum = value > UINT64_MAX - *sum ? UINT64_MAX : *sum + value;
+}
+
+}  // namespace
+
+v1::CountersRecord EncodeCounters(const NodeBook& book) {
+  const NodeCounters& counters = book.counters;
+  v1::CountersRecord record;
+  for (const auto& [sub, sums] : counters.subs) {
+    record.add_sub(static_cast<uint32_t>(sub.first) << 8 | sub.second);
+    record.add_events(sums.events);
+    record.add_weight(sums.weight);
+  }
+  for (const auto& [reason, events] : counters.losses) {
+    record.add_loss_reason(reason);
+    record.add_loss_events(events);
+  }
+  record.set_agent_cpu_ns(counters.agent_cpu_ns);
+  record.set_epochs(counters.epochs);
+  record.set_partial_epochs(counters.partial_epochs);
+  record.set_apart(counters.apart);
+  record.set_too_late(counters.too_late);
+  record.set_name_bytes(book.name_bytes);
+  for (uint64_t id : book.schema_ids) record.add_schema_ids(id);
+  return record;
+}
+
+absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
+  if (record.events_size() != record.sub_size() || record.weight_size() != record.sub_size() ||
+      record.loss_events_size() != record.loss_reason_size()) {
+    return absl::DataLossError(
+        absl::StrCat("read counters: columns of different length, want ", record.sub_size()));
+  }
+  NodeCounters& counters = book->counters;
+  for (int i = 0; i < record.sub_size(); ++i) {
+    const uint32_t sub = record.sub(i);
+    if (sub > 0xffff) return absl::DataLossError(absl::StrCat("read counters: sub ", sub));
+    counters.subs[{static_cast<uint8_t>(sub >> 8), static_cast<uint8_t>(sub)}] = {record.events(i),
+                                                                                  record.weight(i)};
+  }
+  for (int i = 0; i < record.loss_reason_size(); ++i) {
+    counters.losses[record.loss_reason(i)] = record.loss_events(i);
+  }
+  counters.agent_cpu_ns = record.agent_cpu_ns();
+  counters.epochs = record.epochs();
+  counters.partial_epochs = record.partial_epochs();
+  counters.apart = record.apart();
+  counters.too_late = record.too_late();
+  book->name_bytes = record.name_bytes();
+  book->schema_ids.insert(record.schema_ids().begin(), record.schema_ids().end());
+  return absl::OkStatus();
+}
+
+void AddTotals(const v1::SummaryBody& body, bool partial, NodeCounters* counters) {
+  for (const v1::Vital& vital : body.vitals()) {
+    if (vital.id() > UINT8_MAX) continue;
+    const uint8_t id = static_cast<uint8_t>(vital.id());
+    for (int sub = 0; sub < vital.subs_size() && sub <= UINT8_MAX; ++sub) {
+      Cumulative& sums = counters->subs[{id, static_cast<uint8_t>(sub)}];
+      AddTo(&sums.events, vital.subs(sub).events());
+      AddTo(&sums.weight, vital.subs(sub).weight());
+    }
+    for (const v1::Loss& loss : vital.losses()) {
+      AddTo(&counters->losses[loss.reason()], loss.events());
+    }
+  }
+  for (const v1::Loss& loss : body.losses()) {
+    AddTo(&counters->losses[loss.reason()], loss.events());
+  }
+  AddTo(&counters->agent_cpu_ns, body.gauges().agent_cpu_ns());
+  ++counters->epochs;
+  if (partial) ++counters->partial_epochs;
+}
+
+}  // namespace telltale::storage

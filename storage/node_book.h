@@ -1,0 +1,37 @@
+// What the summary store keeps in memory of one node: sequence ledgers, cumulative counters,
+// quotas. A value; SummaryStore stages a copy, commits it to the catalog and then publishes it.
+
+#ifndef TELLTALE_STORAGE_NODE_BOOK_H_
+#define TELLTALE_STORAGE_NODE_BOOK_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+
+#include "absl/status/statusor.h"
+#include "storage/catalog.h"
+#include "storage/ledger.h"
+#include "storage/summary_store.h"
+
+namespace telltale::storage {
+
+struct NodeBook {
+  // Incarnations with data that has not expired; summaries of further ones are stored apart.
+  static constexpr size_t kMaxLedgers = 1024;
+
+  std::map<Incarnation, SequenceLedger> ledgers;
+  NodeCounters counters;
+  uint64_t name_bytes = 0;
+  std::set<uint64_t> schema_ids;
+};
+
+v1::CountersRecord EncodeCounters(const NodeBook& book);
+// Fills counters and quotas.
+absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book);
+
+// Adds the totals of one summary, saturating.
+void AddTotals(const v1::SummaryBody& body, bool partial, NodeCounters* counters);
+
+}  // namespace telltale::storage
+
+#endif  // TELLTALE_STORAGE_NODE_BOOK_H_

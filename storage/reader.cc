@@ -1,0 +1,208 @@
+#include "storage/reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "storage/raw_value.h"
+#include "storage/stored_value.h"
+
+namespace telltale::storage {
+namespace {
+
+// No epoch is believed to be longer (the codec's limit), so none that overlaps a range begins
+// earlier than this.
+constexpr uint64_t kLongestEpochNs = 120 * kSecondNs;
+
+absl::Status InRow(const absl::Status& status, std::string_view family, uint32_t node,
+                   uint64_t start_ns) {
+  return absl::Status(status.code(),
+                      absl::StrCat(std::string(family), " row of node ", node, " at ",
+                                   start_ns / kSecondNs, " s: ", std::string(status.message())));
+}
+
+}  // namespace
+
+Reader::Reader(const History* history, Catalog* catalog, const NodeRegistry* registry,
+               const SummaryStore* summaries)
+    : history_(history), catalog_(catalog), registry_(registry), summaries_(summaries) {}
+
+std::vector<NodeRecord> Reader::Nodes() const { return registry_->List(); }
+std::optional<NodeRecord> Reader::Node(std::string_view name) const {
+  return registry_->Find(name);
+}
+std::optional<NodeRecord> Reader::Node(uint32_t number) const { return registry_->Find(number); }
+
+absl::Status Reader::ScanRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns, bool apart,
+                             const RawVisitor& visit) const {
+  if (to_ns <= from_ns) return absl::OkStatus();
+  const uint64_t earliest = from_ns > kLongestEpochNs ? from_ns - kLongestEpochNs : 0;
+  const uint64_t latest =
+      to_ns > UINT64_MAX - kLongestEpochNs ? UINT64_MAX : to_ns + kLongestEpochNs;
+  // One lookup of the ledgers serves the whole scan: rows committed meanwhile are not seen.
+  const auto ledgers = summaries_->Ledgers(node);
+  const auto counts = [&](const RawKey& key) {
+    for (const auto& [incarnation, ledger] : ledgers) {
+      if (incarnation == key.incarnation) return ledger.Received(key.sequence);
+    }
+    return false;
+  };
+  const uint32_t last_day = DayOf(latest);
+  uint32_t first_day = std::max<uint32_t>(DayOf(earliest), summaries_->RawFloor());
+  if (from_ns == 0) first_day = std::max(first_day, FirstDayOf(node));
+  bool go_on = true;
+  absl::Status bad;
+  for (uint32_t day = first_day; day <= last_day && go_on; ++day) {
+    const std::string begin = RawKeyFrom(static_cast<uint16_t>(day), node, earliest);
+    const std::string end = RawKeyFrom(static_cast<uint16_t>(day), node, to_ns);
+    absl::Status scanned = history_->Scan(
+        Family::kRaw, begin, end, [&](std::string_view bytes, std::string_view value) {
+          absl::StatusOr<RawKey> key = DecodeRawKey(bytes);
+          if (!key.ok()) {
+            bad = key.status();
+            return go_on = false;
+          }
+          if (key->apart != apart || (!apart && !counts(*key))) return true;
+          absl::StatusOr<RawHeader> header = DecodeRawHeader(value);
+          if (!header.ok()) {
+            bad = InRow(header.status(), "raw", node, key->start_ns);
+            return go_on = false;
+          }
+          RawRow row;
+          row.key = *key;
+          row.end_ns = key->start_ns + header->length_ns;
+          row.digest = header->digest;
+          if (row.end_ns <= from_ns) return true;
+          absl::StatusOr<v1::Summary> summary = DecodeRawSummary(value);
+          if (!summary.ok()) {
+            bad = InRow(summary.status(), "raw", node, key->start_ns);
+            return go_on = false;
+          }
+          row.summary = *std::move(summary);
+          return go_on = visit(row);
+        });
+    if (!scanned.ok()) return scanned;
+  }
+  return bad;
+}
+
+uint32_t Reader::FirstDayOf(uint32_t node) const {
+  const std::optional<NodeRecord> record = registry_->Find(node);
+  return record.has_value() ? DayOf(record->first_epoch_ns()) : 0;
+}
+
+absl::Status Reader::ForEachRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                                const RawVisitor& visit) const {
+  // Nothing lies beyond the node's last epoch; open-ended ranges need not walk empty days.
+  const std::optional<NodeRecord> record = registry_->Find(node);
+  if (!record.has_value()) return absl::OkStatus();
+  const uint64_t end = std::min(to_ns, record->last_epoch_ns() + kLongestEpochNs);
+  const uint64_t begin = std::max(from_ns, FloorTo(record->first_epoch_ns(), kDayNs));
+  return ScanRaw(node, begin, end, /*apart=*/false, visit);
+}
+
+absl::Status Reader::ForEachApart(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                                  const RawVisitor& visit) const {
+  const std::optional<NodeRecord> record = registry_->Find(node);
+  if (!record.has_value()) return absl::OkStatus();
+  // A clone's clock may be elsewhere, but nothing is taken in that lies in the future of its
+  // arrival.
+  const uint64_t latest = std::max(record->last_epoch_ns(), record->last_received_ns());
+  const uint64_t end = latest == 0 ? to_ns : std::min(to_ns, latest + kDayNs);
+  return ScanRaw(node, from_ns, end, /*apart=*/true, visit);
+}
+
+absl::StatusOr<std::string> Reader::Cells(const RawKey& key) const {
+  absl::StatusOr<std::string> value = history_->Get(Family::kCells, EncodeRawKey(key));
+  if (!value.ok()) return value.status();
+  absl::StatusOr<std::string_view> content = ValueContent(*value, "cells");
+  if (!content.ok()) return content.status();
+  return std::string(*content);
+}
+
+absl::StatusOr<std::shared_ptr<const v1::Schema>> Reader::Schema(uint64_t id) const {
+  std::shared_ptr<const v1::Schema> schema = summaries_->FindSchema(id);
+  if (schema == nullptr) {
+    return absl::NotFoundError(absl::StrCat("find schema: no node ever sent ", absl::Hex(id)));
+  }
+  return schema;
+}
+
+std::optional<std::string> Reader::SymbolName(std::string_view build_id, uint64_t offset,
+                                              uint32_t for_node) const {
+  if (build_id.size() > UINT8_MAX) return std::nullopt;
+  const std::string prefix = SymbolPrefix(build_id, offset);
+  std::optional<std::string> own;
+  std::optional<std::string> agreed;
+  std::vector<std::string> others;
+  absl::Status scanned = history_->Scan(
+      Family::kDict, prefix, PrefixEnd(prefix), [&](std::string_view key, std::string_view value) {
+        absl::StatusOr<std::string_view> name = ValueContent(value, "symbol name");
+        if (!name.ok()) return true;
+        if (key == SymbolKey(build_id, offset, for_node)) {
+          own = std::string(*name);
+          return false;
+        }
+        if (!agreed.has_value() && std::find(others.begin(), others.end(), *name) != others.end()) {
+          agreed = std::string(*name);
+        }
+        if (others.size() < 64) others.emplace_back(*name);
+        return true;
+      });
+  if (!scanned.ok()) return std::nullopt;
+  return own.has_value() ? own : agreed;
+}
+
+NodeCounters Reader::Counters(uint32_t node) const { return summaries_->Counters(node); }
+std::vector<std::pair<Incarnation, SequenceLedger>> Reader::Ledgers(uint32_t node) const {
+  return summaries_->Ledgers(node);
+}
+
+absl::StatusOr<CoverageView> Reader::Coverage(uint32_t node, uint64_t from_ns,
+                                              uint64_t to_ns) const {
+  std::vector<CoveragePiece> pieces;
+  std::vector<PlannedStop> stops;
+  std::vector<LostRange> lost;
+  for (const auto& [incarnation, ledger] : summaries_->Ledgers(node)) {
+    lost.insert(lost.end(), ledger.lost().begin(), ledger.lost().end());
+  }
+  std::sort(lost.begin(), lost.end(),
+            [](const LostRange& a, const LostRange& b) { return a.start_ns < b.start_ns; });
+  // The day before, too: it holds the epoch across midnight, and perhaps the stop that explains a
+  // silence.
+  const uint16_t first_day = DayOf(from_ns > kDayNs ? from_ns - kDayNs : 0);
+  const uint16_t last_day = DayOf(to_ns);
+  const std::string end = last_day == UINT16_MAX ? PrefixEnd(CoverageKey(node, last_day))
+                                                 : CoverageKey(node, last_day + 1);
+  absl::Status bad;
+  absl::Status scanned = catalog_->Begin()->Scan(
+      CoverageKey(node, first_day), end, [&](std::string_view, std::string_view value) {
+        auto record = DecodeValue<v1::CoverageRecord>(value, "coverage");
+        if (!record.ok()) {
+          bad = record.status();
+          return false;
+        }
+        auto day = CoverageDay::FromRecord(*record);
+        if (!day.ok()) {
+          bad = day.status();
+          return false;
+        }
+        pieces.insert(pieces.end(), day->pieces().begin(), day->pieces().end());
+        stops.insert(stops.end(), day->stops().begin(), day->stops().end());
+        return true;
+      });
+  if (!scanned.ok()) return scanned;
+  if (!bad.ok()) return bad;
+  return ViewCoverage(pieces, stops, lost, from_ns, to_ns);
+}
+
+absl::StatusOr<uint64_t> Reader::DirtyWindows() const { return summaries_->dirty().size(); }
+
+uint64_t Reader::StoredSummaries() const {
+  uint64_t stored = 0;
+  const size_t nodes = registry_->size();
+  for (uint32_t node = 1; node <= nodes; ++node) stored += summaries_->Counters(node).epochs;
+  return stored;
+}
+
+}  // namespace telltale::storage

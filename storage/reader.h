@@ -1,0 +1,125 @@
+// The read side of the store: what queries, metrics and filters call. Every call reads what was
+// committed when it began. Times are nanoseconds since 1970 on the collector's clock, ranges are
+// [from, to).
+//
+// Thread-safe; cheap to share, owned by the Store.
+
+#ifndef TELLTALE_STORAGE_READER_H_
+#define TELLTALE_STORAGE_READER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/catalog.h"
+#include "storage/history.h"
+#include "storage/keys.h"
+#include "storage/ledger.h"
+#include "storage/node_registry.h"
+#include "storage/summary_store.h"
+#include "telltale/v1/store.pb.h"
+#include "telltale/v1/summary.pb.h"
+
+namespace telltale::storage {
+
+// A stored summary; `summary` has no cells (they live in a family of their own).
+struct RawRow {
+  RawKey key;
+  uint64_t end_ns = 0;  // collector's clock; the key has the start
+  uint64_t digest = 0;  // of the envelope as it came, cells included
+  v1::Summary summary;
+};
+
+// Where data is: of one tier for some nodes.
+struct DataRange {
+  Tier tier = Tier::kRaw;
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;
+};
+
+struct StoreSizeRow {
+  std::string family;  // raw, cells, ... and catalog
+  uint64_t bytes = 0;
+  uint64_t rows = 0;
+  uint64_t oldest_ns = 0;  // 0: unknown or empty
+  uint64_t newest_ns = 0;
+};
+
+// One window of one node: totals of all vitals, and the tables into which its vital rows point.
+struct RollupRow {
+  RollupKey key;
+  v1::RollupWindow window;
+  std::vector<std::pair<uint8_t, v1::RollupVital>> vitals;  // those asked for
+};
+
+class Reader {
+ public:
+  Reader(const History* history, Catalog* catalog, const NodeRegistry* registry,
+         const SummaryStore* summaries);
+
+  std::vector<NodeRecord> Nodes() const;
+  std::optional<NodeRecord> Node(std::string_view name) const;
+  std::optional<NodeRecord> Node(uint32_t number) const;
+
+  // Counted summaries that overlap the range, ascending by start. False ends it. DataLoss names a
+  // damaged row.
+  using RawVisitor = std::function<bool(const RawRow& row)>;
+  absl::Status ForEachRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                          const RawVisitor& visit) const;
+  // Those stored apart (clones, conflicts) instead.
+  absl::Status ForEachApart(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                            const RawVisitor& visit) const;
+  // Sketch cells of a stored summary as they came (zstd of SketchCells); NotFound after 48 h.
+  absl::StatusOr<std::string> Cells(const RawKey& key) const;
+
+  // NotFound: no node ever sent it. The pointer is shared and immutable.
+  absl::StatusOr<std::shared_ptr<const v1::Schema>> Schema(uint64_t id) const;
+
+  // Name of a code location as the node itself gave it, or as two other nodes agree on. Offset as
+  // in Tables.frame_offset; the name of the function that holds it needs an exact entry.
+  std::optional<std::string> SymbolName(std::string_view build_id, uint64_t offset,
+                                        uint32_t for_node) const;
+
+  NodeCounters Counters(uint32_t node) const;
+  std::vector<std::pair<Incarnation, SequenceLedger>> Ledgers(uint32_t node) const;
+  absl::StatusOr<CoverageView> Coverage(uint32_t node, uint64_t from_ns, uint64_t to_ns) const;
+
+  // Node-hours, ascending. Only hours that are over and settled are there: raw has the rest.
+  using SeriesVisitor = std::function<bool(const SeriesKey& key, const v1::SeriesBlock& block)>;
+  absl::Status ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                             const SeriesVisitor& visit) const;
+  // Blocks of one vital, ascending by (bucket, group); groups: node number / 256, all of them.
+  using LineVisitor = std::function<bool(const LineKey& key, const v1::LineBlock& block)>;
+  absl::Status ForEachLine(Tier tier, uint8_t vital, uint64_t from_ns, uint64_t to_ns,
+                           const LineVisitor& visit) const;
+  // Windows of one node that begin in the range, ascending; `vitals` empty: all.
+  using RollupVisitor = std::function<bool(const RollupRow& row)>;
+  absl::Status ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                             const std::vector<uint8_t>& vitals, const RollupVisitor& visit) const;
+
+  // Where data is for this node (0: for any), one entry per tier that has some.
+  absl::StatusOr<std::vector<DataRange>> DataRanges(uint32_t node) const;
+  absl::StatusOr<std::vector<StoreSizeRow>> Sizes() const;
+  absl::StatusOr<uint64_t> DirtyWindows() const;
+  uint64_t StoredSummaries() const;
+
+ private:
+  absl::Status ScanRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns, bool apart,
+                       const RawVisitor& visit) const;
+  uint32_t FirstDayOf(uint32_t node) const;
+
+  const History* const history_;
+  Catalog* const catalog_;
+  const NodeRegistry* const registry_;
+  const SummaryStore* const summaries_;
+};
+
+}  // namespace telltale::storage
+
+#endif  // TELLTALE_STORAGE_READER_H_

@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "storage/placement.h"
+#include "storage/reader.h"
+#include "storage/stored_value.h"
+
+namespace telltale::storage {
+
+absl::Status Reader::ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                                   const SeriesVisitor& visit) const {
+  if (to_ns <= from_ns) return absl::OkStatus();
+  absl::Status bad;
+  bool go_on = true;
+  const std::optional<NodeRecord> record = registry_->Find(node);
+  if (!record.has_value()) return absl::OkStatus();
+  const uint64_t begin = std::max(from_ns, FloorTo(record->first_epoch_ns(), kHourNs));
+  const uint64_t end = std::min(to_ns, record->last_epoch_ns() + kHourNs);
+  for (uint64_t day = FloorTo(begin, kDayNs); day < end && go_on; day += kDayNs) {
+    const uint64_t first = std::max(day, FloorTo(begin, kHourNs));
+    const uint64_t last = std::min(day + kDayNs, end) - 1;
+    absl::Status scanned = history_->Scan(
+        Family::kSeries, EncodeSeriesKey({node, first}), PrefixEnd(EncodeSeriesKey({node, last})),
+        [&](std::string_view bytes, std::string_view value) {
+          absl::StatusOr<SeriesKey> key = DecodeSeriesKey(bytes);
+          absl::StatusOr<v1::SeriesBlock> block =
+              key.ok() ? DecodeValue<v1::SeriesBlock>(value, "series block")
+                       : absl::StatusOr<v1::SeriesBlock>(key.status());
+          if (!block.ok()) {
+            bad = block.status();
+            return go_on = false;
+          }
+          return go_on = visit(*key, *block);
+        });
+    if (!scanned.ok()) return scanned;
+  }
+  return bad;
+}
+
+absl::Status Reader::ForEachLine(Tier tier, uint8_t vital, uint64_t from_ns, uint64_t to_ns,
+                                 const LineVisitor& visit) const {
+  if (to_ns <= from_ns) return absl::OkStatus();
+  absl::Status bad;
+  const uint64_t length = LineBucketNs(tier);
+  absl::Status scanned = history_->Scan(
+      Family::kLine, EncodeLineKey({tier, vital, FloorTo(from_ns, length), 0}),
+      PrefixEnd(EncodeLineKey({tier, vital, FloorTo(to_ns - 1, length), UINT32_MAX})),
+      [&](std::string_view bytes, std::string_view value) {
+        absl::StatusOr<LineKey> key = DecodeLineKey(bytes);
+        absl::StatusOr<v1::LineBlock> block = key.ok()
+                                                  ? DecodeValue<v1::LineBlock>(value, "line block")
+                                                  : absl::StatusOr<v1::LineBlock>(key.status());
+        if (!block.ok()) {
+          bad = block.status();
+          return false;
+        }
+        return visit(*key, *block);
+      });
+  return scanned.ok() ? bad : scanned;
+}
+
+absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                                   const std::vector<uint8_t>& vitals,
+                                   const RollupVisitor& visit) const {
+  if (to_ns <= from_ns || tier == Tier::kRaw) return absl::OkStatus();
+  const std::optional<NodeRecord> record = registry_->Find(node);
+  if (!record.has_value()) return absl::OkStatus();
+  const uint64_t window = WindowNs(tier);
+  const uint64_t begin = std::max(from_ns, FloorTo(record->first_epoch_ns(), window));
+  const uint64_t end = std::min(to_ns, record->last_epoch_ns() + window);
+  const uint64_t bucket_ns = RollupBucketNs(tier);
+  absl::Status bad;
+  bool go_on = true;
+  RollupRow row;
+  bool have_row = false;
+  const auto flush = [&] {
+    if (have_row) go_on = visit(row);
+    have_row = false;
+    return go_on;
+  };
+  for (uint64_t bucket = FloorTo(begin, bucket_ns); bucket < end && go_on; bucket += bucket_ns) {
+    // The first window that begins in the range, and the last.
+    uint64_t first = std::max(bucket, FloorTo(begin + window - 1, window));
+    const uint64_t last = FloorTo(std::min(bucket + bucket_ns, end) - 1, window);
+    if (first > last) continue;
+    absl::Status scanned = history_->Scan(
+        Family::kRollup, EncodeRollupKey({tier, node, first, 0}),
+        PrefixEnd(EncodeRollupKey({tier, node, last, UINT8_MAX})),
+        [&](std::string_view bytes, std::string_view value) {
+          absl::StatusOr<RollupKey> key = DecodeRollupKey(bytes);
+          if (!key.ok()) {
+            bad = key.status();
+            return go_on = false;
+          }
+          if (key->vital == 0) {
+            if (!flush()) return false;
+            auto decoded = DecodeValue<v1::RollupWindow>(value, "rollup window");
+            if (!decoded.ok()) {
+              bad = decoded.status();
+              return go_on = false;
+            }
+            row = RollupRow{*key, *std::move(decoded), {}};
+            have_row = true;
+            return true;
+          }
+          const bool wanted =
+              vitals.empty() || std::find(vitals.begin(), vitals.end(), key->vital) != vitals.end();
+          if (!have_row || !wanted || key->window_start_ns != row.key.window_start_ns) return true;
+          // A window is rewritten as a whole; a vital it no longer lists is left over from before.
+          const bool listed =
+              std::any_of(row.window.vitals().begin(), row.window.vitals().end(),
+                          [&](const v1::VitalTotals& totals) { return totals.id() == key->vital; });
+          if (!listed) return true;
+          auto decoded = DecodeValue<v1::RollupVital>(value, "rollup vital");
+          if (!decoded.ok()) {
+            bad = decoded.status();
+            return go_on = false;
+          }
+          row.vitals.emplace_back(key->vital, *std::move(decoded));
+          return true;
+        });
+    if (!scanned.ok()) return scanned;
+    if (go_on) flush();
+  }
+  return bad;
+}
+
+absl::StatusOr<std::vector<DataRange>> Reader::DataRanges(uint32_t node) const {
+  uint64_t first = UINT64_MAX;
+  uint64_t last = 0;
+  for (const NodeRecord& record : registry_->List()) {
+    if ((node != 0 && record.number() != node) || record.last_epoch_ns() == 0) continue;
+    first = std::min(first, record.first_epoch_ns());
+    last = std::max(last, record.last_epoch_ns());
+  }
+  std::vector<DataRange> ranges;
+  if (last == 0) return ranges;
+  const uint64_t raw_from = std::max(first, summaries_->RawFloor() * kDayNs);
+  if (raw_from < last) ranges.push_back({Tier::kRaw, raw_from, last});
+  for (Tier tier : {Tier::k5Min, Tier::k1Hour, Tier::k1Day}) {
+    DataRange range{tier, 0, 0};
+    // The first bucket with a row tells where the tier begins; what is not computed yet ends it.
+    const std::string begin = RollupBucketPrefix(tier, 0);
+    const std::string end = PrefixEnd(std::string_view(begin).substr(0, 1));
+    absl::Status scanned =
+        history_->Scan(Family::kRollup, begin, end, [&](std::string_view bytes, std::string_view) {
+          absl::StatusOr<RollupKey> key = DecodeRollupKey(bytes);
+          if (!key.ok()) return true;
+          range.start_ns = std::max(first, key->window_start_ns);
+          return false;
+        });
+    if (!scanned.ok()) return scanned;
+    if (range.start_ns == 0) continue;
+    range.end_ns = FloorTo(last, WindowNs(tier));
+    if (range.end_ns > range.start_ns) ranges.push_back(range);
+  }
+  return ranges;
+}
+
+absl::StatusOr<std::vector<StoreSizeRow>> Reader::Sizes() const {
+  std::vector<StoreSizeRow> sizes;
+  uint64_t newest = 0;
+  uint64_t oldest = UINT64_MAX;
+  for (const NodeRecord& record : registry_->List()) {
+    if (record.last_epoch_ns() == 0) continue;
+    newest = std::max(newest, record.last_epoch_ns());
+    oldest = std::min(oldest, record.first_epoch_ns());
+  }
+  for (size_t i = 0; i < kFamilies; ++i) {
+    const Family family = static_cast<Family>(i);
+    absl::StatusOr<FamilySize> size = history_->Size(family);
+    if (!size.ok()) return size.status();
+    StoreSizeRow row;
+    row.family = std::string(FamilyName(family));
+    row.bytes = size->bytes;
+    row.rows = size->rows;
+    if (family == Family::kRaw && newest != 0) {
+      row.oldest_ns = std::max(oldest, summaries_->RawFloor() * kDayNs);
+      row.newest_ns = newest;
+    }
+    sizes.push_back(std::move(row));
+  }
+  return sizes;
+}
+
+}  // namespace telltale::storage

@@ -1,0 +1,206 @@
+#include "storage/retention.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "storage/keys.h"
+
+namespace telltale::storage {
+namespace {
+
+// The first key at or after `from` in [from, to); empty: none.
+absl::StatusOr<std::string> FirstKey(const History& history, Family family, std::string_view from,
+                                     std::string_view to) {
+  std::string first;
+  absl::Status scanned =
+      history.Scan(family, from, to, [&first](std::string_view key, std::string_view) {
+        first = std::string(key);
+        return false;
+      });
+  if (!scanned.ok()) return scanned;
+  return first;
+}
+
+uint16_t DaysBefore(uint64_t now_ns, uint32_t days) {
+  const uint16_t today = DayOf(now_ns);
+  return today > days ? static_cast<uint16_t>(today - days) : 0;
+}
+
+}  // namespace
+
+absl::Status CheckRetention(const RetentionOptions& options) {
+  if (options.raw_days == 0 || options.raw_days > options.five_minute_days ||
+      options.five_minute_days > options.hour_days || options.hour_days > options.day_days) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "check retention: raw ", options.raw_days, " d, 5 min ", options.five_minute_days,
+        " d, 1 h ", options.hour_days, " d, 1 d ", options.day_days,
+        " d; want 1 <= raw <= 5 min <= 1 h <= 1 d, because coarser tiers are made of finer ones"));
+  }
+  if (options.guaranteed_five_minute + options.guaranteed_hour + options.guaranteed_day > 90) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "check retention: guaranteed shares add up to ",
+        options.guaranteed_five_minute + options.guaranteed_hour + options.guaranteed_day,
+        " %, want <= 90 so that raw keeps some"));
+  }
+  return absl::OkStatus();
+}
+
+Retention::Retention(RetentionOptions options, History* history, SummaryStore* summaries)
+    : options_(options), history_(history), summaries_(summaries) {}
+
+absl::StatusOr<bool> Retention::Drop(Family family, std::string_view from, std::string_view to) {
+  absl::StatusOr<std::string> first = FirstKey(*history_, family, from, to);
+  if (!first.ok()) return first.status();
+  if (first->empty()) return false;
+  absl::Status dropped = history_->DropRange(family, from, to);
+  if (!dropped.ok()) return dropped;
+  return true;
+}
+
+absl::StatusOr<uint32_t> Retention::DropRawBefore(uint16_t day) {
+  if (day == 0) return 0;
+  // What is too late from now on is settled before anything goes.
+  absl::Status raised = summaries_->RaiseRawFloor(day);
+  if (!raised.ok()) return raised;
+  uint32_t dropped = 0;
+  const std::string end = DayPrefix(day);
+  for (Family family : {Family::kRaw, Family::kCells, Family::kSeries}) {
+    absl::StatusOr<bool> gone = Drop(family, std::string(2, '\0'), end);
+    if (!gone.ok()) return gone.status();
+    dropped += *gone ? 1 : 0;
+  }
+  // Derived rows are ordered by filter first: one range each.
+  uint32_t filter = 0;
+  while (true) {
+    absl::StatusOr<std::string> first =
+        FirstKey(*history_, Family::kDerived, EncodeDerivedKey({filter, 0, 0}), "");
+    if (!first.ok()) return first.status();
+    if (first->empty()) break;
+    absl::StatusOr<DerivedKey> key = DecodeDerivedKey(*first);
+    if (!key.ok()) return key.status();
+    filter = key->filter;
+    absl::StatusOr<bool> gone = Drop(Family::kDerived, EncodeDerivedKey({filter, 0, 0}),
+                                     EncodeDerivedKey({filter, 0, day * kDayNs}));
+    if (!gone.ok()) return gone.status();
+    dropped += *gone ? 1 : 0;
+    if (filter == UINT32_MAX) break;
+    ++filter;
+  }
+  return dropped;
+}
+
+absl::StatusOr<uint32_t> Retention::DropRollupBefore(Tier tier, uint64_t time_ns) {
+  const uint64_t bucket_ns = RollupBucketNs(tier);
+  const uint64_t end_ns = time_ns - time_ns % bucket_ns;  // whole partitions only
+  uint32_t dropped = 0;
+  absl::StatusOr<bool> gone =
+      Drop(Family::kRollup, RollupBucketPrefix(tier, 0), RollupBucketPrefix(tier, end_ns));
+  if (!gone.ok()) return gone.status();
+  dropped += *gone ? 1 : 0;
+  const uint64_t line_end_ns = end_ns - end_ns % LineBucketNs(tier);
+  for (int vital = 0; vital <= UINT8_MAX; ++vital) {
+    const uint8_t id = static_cast<uint8_t>(vital);
+    gone = Drop(Family::kLine, EncodeLineKey({tier, id, 0, 0}),
+                EncodeLineKey({tier, id, line_end_ns, 0}));
+    if (!gone.ok()) return gone.status();
+    dropped += *gone ? 1 : 0;
+  }
+  return dropped;
+}
+
+absl::StatusOr<uint32_t> Retention::RunByAge(uint64_t now_ns) {
+  absl::StatusOr<uint32_t> sum = DropRawBefore(DaysBefore(now_ns, options_.raw_days));
+  if (!sum.ok()) return sum;
+  const uint32_t cells_days = (options_.cells_hours + 23) / 24;
+  absl::StatusOr<bool> cells =
+      Drop(Family::kCells, std::string(2, '\0'), DayPrefix(DaysBefore(now_ns, cells_days)));
+  if (!cells.ok()) return cells.status();
+  *sum += *cells ? 1 : 0;
+  const std::pair<Tier, uint32_t> tiers[] = {{Tier::k5Min, options_.five_minute_days},
+                                             {Tier::k1Hour, options_.hour_days},
+                                             {Tier::k1Day, options_.day_days}};
+  for (const auto& [tier, days] : tiers) {
+    absl::StatusOr<uint32_t> dropped = DropRollupBefore(tier, DaysBefore(now_ns, days) * kDayNs);
+    if (!dropped.ok()) return dropped;
+    *sum += *dropped;
+  }
+  return sum;
+}
+
+absl::StatusOr<uint32_t> Retention::RunBySize(uint64_t now_ns) {
+  uint64_t total = 0;
+  for (size_t i = 0; i < kFamilies; ++i) {
+    absl::StatusOr<FamilySize> size = history_->Size(static_cast<Family>(i));
+    if (!size.ok()) return size.status();
+    total += size->bytes;
+  }
+  if (options_.max_bytes == 0 || total <= options_.max_bytes) return 0;
+  uint64_t excess = total - options_.max_bytes;
+  uint32_t dropped = 0;
+
+  // Raw first, oldest day first, but never today: without it nothing would be left to answer with.
+  const uint16_t today = DayOf(now_ns);
+  absl::StatusOr<std::string> first = FirstKey(*history_, Family::kRaw, "", "");
+  if (!first.ok()) return first.status();
+  while (excess > 0 && !first->empty()) {
+    absl::StatusOr<RawKey> key = DecodeRawKey(*first);
+    if (!key.ok()) return key.status();
+    if (key->day >= today) break;
+    const uint16_t next = static_cast<uint16_t>(key->day + 1);
+    uint64_t freed = 0;
+    for (Family family : {Family::kRaw, Family::kCells, Family::kSeries}) {
+      absl::StatusOr<uint64_t> bytes =
+          history_->RangeBytes(family, DayPrefix(key->day), DayPrefix(next));
+      if (!bytes.ok()) return bytes.status();
+      freed += *bytes;
+    }
+    absl::StatusOr<uint32_t> gone = DropRawBefore(next);
+    if (!gone.ok()) return gone;
+    dropped += *gone;
+    excess -= std::min(excess, freed);
+    first = FirstKey(*history_, Family::kRaw, DayPrefix(next), "");
+    if (!first.ok()) return first.status();
+  }
+
+  const std::pair<Tier, uint32_t> tiers[] = {{Tier::k5Min, options_.guaranteed_five_minute},
+                                             {Tier::k1Hour, options_.guaranteed_hour},
+                                             {Tier::k1Day, options_.guaranteed_day}};
+  for (const auto& [tier, percent] : tiers) {
+    const uint64_t guaranteed = options_.max_bytes / 100 * percent;
+    const std::string begin = RollupBucketPrefix(tier, 0);
+    const std::string end = PrefixEnd(std::string_view(begin).substr(0, 1));
+    absl::StatusOr<uint64_t> held = history_->RangeBytes(Family::kRollup, begin, end);
+    if (!held.ok()) return held.status();
+    while (excess > 0 && *held > guaranteed) {
+      first = FirstKey(*history_, Family::kRollup, begin, end);
+      if (!first.ok()) return first.status();
+      if (first->empty()) break;
+      absl::StatusOr<RollupKey> key = DecodeRollupKey(*first);
+      if (!key.ok()) return key.status();
+      const uint64_t bucket_ns = RollupBucketNs(tier);
+      const uint64_t next = key->window_start_ns / bucket_ns * bucket_ns + bucket_ns;
+      if (next > now_ns) break;
+      absl::StatusOr<uint64_t> bytes =
+          history_->RangeBytes(Family::kRollup, begin, RollupBucketPrefix(tier, next));
+      if (!bytes.ok()) return bytes.status();
+      absl::StatusOr<uint32_t> gone = DropRollupBefore(tier, next);
+      if (!gone.ok()) return gone;
+      dropped += *gone;
+      excess -= std::min(excess, *bytes);
+      *held -= std::min(*held, *bytes);
+    }
+  }
+  return dropped;
+}
+
+absl::StatusOr<uint32_t> Retention::Run(uint64_t now_ns) {
+  absl::StatusOr<uint32_t> by_age = RunByAge(now_ns);
+  if (!by_age.ok()) return by_age;
+  absl::StatusOr<uint32_t> by_size = RunBySize(now_ns);
+  if (!by_size.ok()) return by_size;
+  return *by_age + *by_size;
+}
+
+}  // namespace telltale::storage

@@ -1,0 +1,58 @@
+// What expires when: by age and by size per tier, oldest raw first, whole partitions at a time.
+// Only the collector's clock moves it. Driven by Store::Maintain on one thread.
+
+#ifndef TELLTALE_STORAGE_RETENTION_H_
+#define TELLTALE_STORAGE_RETENTION_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/history.h"
+#include "storage/keys.h"
+#include "storage/summary_store.h"
+
+namespace telltale::storage {
+
+struct RetentionOptions {
+  uint32_t raw_days = 21;     // raw, series, derived
+  uint32_t cells_hours = 48;  // rounded up to whole days
+  uint32_t five_minute_days = 60;
+  uint32_t hour_days = 400;
+  uint32_t day_days = 5 * 366;
+  uint64_t max_bytes = 0;  // of all families; 0: no limit
+  // Of max_bytes, in percent, below which a tier is not cut for the others' sake.
+  uint32_t guaranteed_five_minute = 15;
+  uint32_t guaranteed_hour = 10;
+  uint32_t guaranteed_day = 5;
+};
+
+// InvalidArgument: a coarser tier would end before a finer one, or the guaranteed shares leave
+// nothing for raw.
+absl::Status CheckRetention(const RetentionOptions& options);
+
+class Retention {
+ public:
+  // All outlive this. `options` were checked.
+  Retention(RetentionOptions options, History* history, SummaryStore* summaries);
+
+  // Drops what is due at `now_ns`; returns how many partitions went.
+  absl::StatusOr<uint32_t> Run(uint64_t now_ns);
+
+ private:
+  absl::StatusOr<uint32_t> RunByAge(uint64_t now_ns);
+  absl::StatusOr<uint32_t> RunBySize(uint64_t now_ns);
+  absl::StatusOr<uint32_t> DropRawBefore(uint16_t day);
+  absl::StatusOr<uint32_t> DropRollupBefore(Tier tier, uint64_t time_ns);
+  // Whether there was anything to drop.
+  absl::StatusOr<bool> Drop(Family family, std::string_view from, std::string_view to);
+
+  const RetentionOptions options_;
+  History* const history_;
+  SummaryStore* const summaries_;
+};
+
+}  // namespace telltale::storage
+
+#endif  // TELLTALE_STORAGE_RETENTION_H_

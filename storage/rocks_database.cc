@@ -1,0 +1,218 @@
+#include "storage/rocks_database.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "rocksdb/cache.h"
+#include "rocksdb/convenience.h"
+#include "rocksdb/env.h"
+#include "rocksdb/filter_policy.h"
+#include "rocksdb/options.h"
+#include "rocksdb/table.h"
+#include "rocksdb/write_batch.h"
+#include "rocksdb/write_buffer_manager.h"
+
+namespace telltale::storage {
+namespace {
+
+rocksdb::ColumnFamilyOptions FamilyOptions(const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.block_size = 16 << 10;
+  table.format_version = 5;
+  table.cache_index_and_filter_blocks = true;
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  rocksdb::ColumnFamilyOptions family;
+  family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  family.compression = rocksdb::kZSTD;
+  family.write_buffer_size = 32 << 20;
+  family.level_compaction_dynamic_level_bytes = true;
+  family.target_file_size_base = 32 << 20;
+  family.force_consistency_checks = true;
+  return family;
+}
+
+// Bodies are compressed already and are written once, dropped by the day: they go to blob files,
+// past compaction.
+rocksdb::ColumnFamilyOptions BodyOptions(rocksdb::ColumnFamilyOptions family) {
+  family.compression = rocksdb::kNoCompression;
+  family.enable_blob_files = true;
+  family.min_blob_size = 512;
+  family.blob_file_size = 64 << 20;
+  family.blob_compression_type = rocksdb::kNoCompression;
+  return family;
+}
+
+// Rows of one node's neighbouring windows repeat each other's strings: larger blocks see more of
+// that.
+rocksdb::ColumnFamilyOptions RollupOptions(rocksdb::ColumnFamilyOptions family,
+                                           const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.block_size = 64 << 10;
+  table.format_version = 5;
+  table.cache_index_and_filter_blocks = true;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return family;
+}
+
+}  // namespace
+
+absl::Status FromRocks(const rocksdb::Status& status, std::string_view step,
+                       std::string_view object) {
+  if (status.ok()) return absl::OkStatus();
+  const std::string text =
+      absl::StrCat(std::string(step), " ", std::string(object), ": ", status.ToString());
+  if (status.IsNotFound()) return absl::NotFoundError(text);
+  if (status.IsNoSpace() || status.subcode() == rocksdb::Status::SubCode::kNoSpace ||
+      status.subcode() == rocksdb::Status::SubCode::kSpaceLimit) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(text, "; the disk is full: free space or lower retention.max_bytes"));
+  }
+  if (status.IsCorruption()) return absl::DataLossError(text);
+  if (status.IsIOError() && text.find("lock") != std::string::npos &&
+      text.find("LOCK") != std::string::npos) {
+    return absl::UnavailableError(absl::StrCat(
+        std::string(step), " ", std::string(object),
+        ": another process holds this data directory; stop it or choose another directory"));
+  }
+  return absl::UnavailableError(text);
+}
+
+absl::StatusOr<std::shared_ptr<RocksInstance>> RocksInstance::Open(const RocksOptions& options) {
+  std::shared_ptr<RocksInstance> instance(new RocksInstance());
+
+  rocksdb::LRUCacheOptions cache_options;
+  cache_options.capacity = options.memory_bytes;
+  std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(cache_options);
+
+  rocksdb::DBOptions db_options;
+  db_options.create_if_missing = true;
+  db_options.create_missing_column_families = true;
+  db_options.env = options.env != nullptr ? options.env : rocksdb::Env::Default();
+  db_options.paranoid_checks = true;
+  // A torn tail is what a crash leaves; damage before it must not pass for one.
+  db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  db_options.write_buffer_manager =
+      std::make_shared<rocksdb::WriteBufferManager>(options.memory_bytes / 2, cache);
+  db_options.max_total_wal_size = std::max<uint64_t>(64 << 20, options.memory_bytes / 2);
+  db_options.max_background_jobs = 2;
+  db_options.max_open_files = 2000;
+  db_options.bytes_per_sync = 1 << 20;
+  db_options.wal_bytes_per_sync = 1 << 20;
+  db_options.keep_log_file_num = 4;
+  db_options.max_log_file_size = 4 << 20;
+  db_options.max_manifest_file_size = 64 << 20;
+
+  const rocksdb::ColumnFamilyOptions base = FamilyOptions(cache);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, base);
+  for (size_t i = 0; i < kFamilies; ++i) {
+    const Family family = static_cast<Family>(i);
+    rocksdb::ColumnFamilyOptions family_options = base;
+    if (family == Family::kRaw || family == Family::kCells) family_options = BodyOptions(base);
+    if (family == Family::kRollup) family_options = RollupOptions(base, cache);
+    families.emplace_back(std::string(FamilyName(family)), family_options);
+  }
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status =
+      rocksdb::DB::Open(db_options, options.path, families, &instance->handles_, &db);
+  if (!status.ok()) return FromRocks(status, "open store", options.path);
+  instance->db_.reset(db);
+  return instance;
+}
+
+RocksInstance::~RocksInstance() {
+  if (db_ == nullptr) return;
+  rocksdb::CancelAllBackgroundWork(db_.get(), /*wait=*/true);
+  for (rocksdb::ColumnFamilyHandle* handle : handles_) {
+    db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+  }
+  db_->Close().PermitUncheckedError();
+}
+
+absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::Open(const RocksOptions& options) {
+  auto instance = RocksInstance::Open(options);
+  if (!instance.ok()) return instance.status();
+  std::unique_ptr<RocksDatabase> database(new RocksDatabase(options));
+  database->instance_ = *std::move(instance);
+  return database;
+}
+
+absl::StatusOr<std::shared_ptr<RocksInstance>> RocksDatabase::Use() {
+  if (failed_.load(std::memory_order_acquire)) Recover();
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (instance_ == nullptr) {
+    return absl::UnavailableError(absl::StrCat(
+        "use store ", options_.path, ": it is being opened anew after a write error; try again"));
+  }
+  return instance_;
+}
+
+// A file's worth of writing and syncing beside the database.
+bool RocksDatabase::DiskTakesWrites() const {
+  rocksdb::Env* env = options_.env != nullptr ? options_.env : rocksdb::Env::Default();
+  const std::string probe = options_.path + "/PROBE";
+  const rocksdb::Status wrote =
+      rocksdb::WriteStringToFile(env, std::string(64 << 10, 'p'), probe, /*should_sync=*/true);
+  env->DeleteFile(probe).PermitUncheckedError();
+  return wrote.ok();
+}
+
+void RocksDatabase::Recover() {
+  std::unique_lock<std::mutex> only(recover_mutex_, std::try_to_lock);
+  if (!only.owns_lock() || !failed_.load(std::memory_order_acquire)) return;
+  if (!DiskTakesWrites()) return;  // keep what there is for reading
+  std::shared_ptr<RocksInstance> old;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    old = std::move(instance_);
+    instance_ = nullptr;
+  }
+  if (old != nullptr) {
+    if (old->db().Resume().ok()) {
+      failed_.store(false, std::memory_order_release);
+      std::lock_guard<std::mutex> lock(mutex_);
+      instance_ = std::move(old);
+      return;
+    }
+    // Only a database that nobody uses can be closed; batches and scans under way end soon.
+    for (int i = 0; i < 200 && old.use_count() > 1; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    if (old.use_count() > 1) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      instance_ = std::move(old);
+      return;
+    }
+    old.reset();
+  }
+  auto opened = RocksInstance::Open(options_);
+  if (!opened.ok()) return;  // tried again by the next Use()
+  failed_.store(false, std::memory_order_release);
+  std::lock_guard<std::mutex> lock(mutex_);
+  instance_ = *std::move(opened);
+}
+
+absl::Status RocksDatabase::Note(const rocksdb::Status& status, const char* step) {
+  if (!status.ok()) failed_.store(true, std::memory_order_release);
+  return FromRocks(status, step, absl::StrCat("store ", options_.path));
+}
+
+absl::Status RocksDatabase::Write(RocksInstance& instance, rocksdb::WriteBatch* batch, bool sync,
+                                  const char* step) {
+  rocksdb::WriteOptions options;
+  options.sync = sync;
+  return Note(instance.db().Write(options, batch), step);
+}
+
+absl::Status RocksDatabase::SyncLog(RocksInstance& instance) {
+  return Note(instance.db().SyncWAL(), "sync");
+}
+
+}  // namespace telltale::storage

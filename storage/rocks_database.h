@@ -1,0 +1,88 @@
+// The one RocksDB of a data directory: column families, options, error translation, recovery after
+// a full disk. Owned by the Store; history and catalog are two faces of it. Thread-safe.
+//
+// After a failed write RocksDB takes no more writes, for some errors until it is opened anew. So
+// work happens on an instance that Use() hands out: when the last write failed and a probe shows
+// that the disk takes writes again, Use() resumes or reopens the database first. Until then reading
+// goes on from the instance there is.
+
+#ifndef TELLTALE_STORAGE_ROCKS_DATABASE_H_
+#define TELLTALE_STORAGE_ROCKS_DATABASE_H_
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "rocksdb/db.h"
+#include "storage/history.h"
+
+namespace telltale::storage {
+
+struct RocksOptions {
+  std::string path;
+  rocksdb::Env* env = nullptr;      // nullptr: the real one; outlives the database
+  size_t memory_bytes = 512 << 20;  // block cache, with the write buffers charged to it
+};
+
+// An open database. Whoever holds one keeps it open; hold it for one batch or one scan, not longer.
+class RocksInstance {
+ public:
+  // Unavailable: another process holds the lock; DataLoss: damaged; others by their cause.
+  static absl::StatusOr<std::shared_ptr<RocksInstance>> Open(const RocksOptions& options);
+  ~RocksInstance();
+
+  rocksdb::DB& db() { return *db_; }
+  rocksdb::ColumnFamilyHandle* catalog() { return handles_.front(); }
+  rocksdb::ColumnFamilyHandle* family(Family family) {
+    return handles_[1 + static_cast<size_t>(family)];
+  }
+
+ private:
+  RocksInstance() = default;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*>
+      handles_;  // catalog, then families; released before db_
+};
+
+class RocksDatabase {
+ public:
+  static absl::StatusOr<std::unique_ptr<RocksDatabase>> Open(const RocksOptions& options);
+
+  // Unavailable only while the database is being reopened after a write error.
+  absl::StatusOr<std::shared_ptr<RocksInstance>> Use();
+
+  // Writes the batch, unsynced or synced; an error is remembered for Use().
+  absl::Status Write(RocksInstance& instance, rocksdb::WriteBatch* batch, bool sync,
+                     const char* step);
+  absl::Status SyncLog(RocksInstance& instance);
+
+ private:
+  explicit RocksDatabase(RocksOptions options) : options_(std::move(options)) {}
+  absl::Status Note(const rocksdb::Status& status, const char* step);
+  void Recover();
+  bool DiskTakesWrites() const;
+
+  const RocksOptions options_;
+  std::atomic<bool> failed_{false};
+  std::mutex recover_mutex_;  // one recovery at a time
+  mutable std::mutex mutex_;
+  std::shared_ptr<RocksInstance> instance_;  // guarded by mutex_; null while reopening
+};
+
+// The one translator of RocksDB's statuses. NoSpace: ResourceExhausted; lock held: Unavailable;
+// corruption: DataLoss; NotFound; other I/O errors: Unavailable. `step` and `object` begin the
+// message.
+absl::Status FromRocks(const rocksdb::Status& status, std::string_view step,
+                       std::string_view object);
+
+inline rocksdb::Slice ToSlice(std::string_view v) { return {v.data(), v.size()}; }
+inline std::string_view ToView(const rocksdb::Slice& s) { return {s.data(), s.size()}; }
+
+}  // namespace telltale::storage
+
+#endif  // TELLTALE_STORAGE_ROCKS_DATABASE_H_

@@ -1,0 +1,104 @@
+#include "storage/rocks_history.h"
+
+#include <memory>
+
+#include "rocksdb/convenience.h"
+#include "rocksdb/write_batch.h"
+
+namespace telltale::storage {
+
+absl::Status RocksHistory::Append(std::span<const Row> rows) {
+  if (rows.empty()) return absl::OkStatus();
+  auto instance = database_->Use();
+  if (!instance.ok()) return instance.status();
+  rocksdb::WriteBatch batch;
+  for (const Row& row : rows) {
+    const rocksdb::Status status =
+        batch.Put((*instance)->family(row.family), ToSlice(row.key), ToSlice(row.value));
+    if (!status.ok()) return FromRocks(status, "append to", FamilyName(row.family));
+  }
+  return database_->Write(**instance, &batch, /*sync=*/false, "append to");
+}
+
+absl::Status RocksHistory::Sync() {
+  auto instance = database_->Use();
+  if (!instance.ok()) return instance.status();
+  return database_->SyncLog(**instance);
+}
+
+absl::StatusOr<std::string> RocksHistory::Get(Family family, std::string_view key) const {
+  auto instance = database_->Use();
+  if (!instance.ok()) return instance.status();
+  std::string value;
+  const rocksdb::Status status =
+      (*instance)->db().Get({}, (*instance)->family(family), ToSlice(key), &value);
+  if (!status.ok()) return FromRocks(status, "read", FamilyName(family));
+  return value;
+}
+
+absl::Status RocksHistory::Scan(Family family, std::string_view from, std::string_view to,
+                                const RowVisitor& visit) const {
+  auto instance = database_->Use();
+  if (!instance.ok()) return instance.status();
+  rocksdb::ReadOptions options;
+  const rocksdb::Slice upper = ToSlice(to);
+  if (!to.empty()) options.iterate_upper_bound = &upper;
+  std::unique_ptr<rocksdb::Iterator> it(
+      (*instance)->db().NewIterator(options, (*instance)->family(family)));
+  for (it->Seek(ToSlice(from)); it->Valid(); it->Next()) {
+    if (!visit(ToView(it->key()), ToView(it->value()))) return absl::OkStatus();
+  }
+  return FromRocks(it->status(), "scan", FamilyName(family));
+}
+
+absl::Status RocksHistory::DropRange(Family family, std::string_view from, std::string_view to) {
+  auto instance = database_->Use();
+  if (!instance.ok()) return instance.status();
+  rocksdb::ColumnFamilyHandle* handle = (*instance)->family(family);
+  const rocksdb::Slice begin = ToSlice(from);
+  const rocksdb::Slice end = ToSlice(to);
+  // Whole files go at once; what shares a file with other data goes by a tombstone, then by
+  // compaction.
+  rocksdb::Status status =
+      rocksdb::DeleteFilesInRange(&(*instance)->db(), handle, &begin, &end, /*include_end=*/false);
+  if (!status.ok()) return FromRocks(status, "drop from", FamilyName(family));
+  rocksdb::WriteBatch batch;
+  status = batch.DeleteRange(handle, begin, end);
+  if (!status.ok()) return FromRocks(status, "drop from", FamilyName(family));
+  return database_->Write(**instance, &batch, /*sync=*/true, "drop from");
+}
+
+absl::StatusOr<FamilySize> RocksHistory::Size(Family family) const {
+  auto instance = database_->Use();
+  if (!instance.ok()) return instance.status();
+  rocksdb::DB& db = (*instance)->db();
+  rocksdb::ColumnFamilyHandle* handle = (*instance)->family(family);
+  FamilySize size;
+  uint64_t value = 0;
+  for (const std::string& property :
+       {rocksdb::DB::Properties::kTotalSstFilesSize, rocksdb::DB::Properties::kTotalBlobFileSize,
+        rocksdb::DB::Properties::kCurSizeAllMemTables}) {
+    if (db.GetIntProperty(handle, property, &value)) size.bytes += value;
+  }
+  if (db.GetIntProperty(handle, rocksdb::DB::Properties::kEstimateNumKeys, &value)) {
+    size.rows = value;
+  }
+  return size;
+}
+
+absl::StatusOr<uint64_t> RocksHistory::RangeBytes(Family family, std::string_view from,
+                                                  std::string_view to) const {
+  auto instance = database_->Use();
+  if (!instance.ok()) return instance.status();
+  rocksdb::SizeApproximationOptions options;
+  options.include_memtables = true;
+  options.include_files = true;
+  const rocksdb::Range range(ToSlice(from), ToSlice(to));
+  uint64_t bytes = 0;
+  const rocksdb::Status status = (*instance)->db().GetApproximateSizes(
+      options, (*instance)->family(family), &range, 1, &bytes);
+  if (!status.ok()) return FromRocks(status, "measure", FamilyName(family));
+  return bytes;
+}
+
+}  // namespace telltale::storage

@@ -1,0 +1,135 @@
+#include <algorithm>
+
+#include "storage/rollup/window_model.h"
+
+namespace telltale::storage {
+namespace {
+
+void ReadGroups(const google::protobuf::RepeatedPtrField<v1::GroupTable>& stored,
+                const TableView& tables, std::array<GroupModel, kGroupings>* groups) {
+  for (const v1::GroupTable& table : stored) {
+    const int by = static_cast<int>(table.by()) - 1;
+    if (by < 0 || by >= kGroupings) continue;
+    GroupModel& group = (*groups)[by];
+    for (const v1::GroupRow& row : table.rows()) {
+      uint64_t id = row.key();
+      if (by != kByUid) {
+        std::string text = tables.String(row.key());
+        id = DigestText(text);
+        group.text.emplace(id, std::move(text));
+      }
+      group.list.labels.push_back({id, row.low(), row.high(), row.events()});
+    }
+    group.list.total = table.total();
+    group.list.threshold = table.threshold();
+    group.list.other_samples = table.other_events();
+    group.estimated = table.estimated();
+  }
+}
+
+SubModel ReadSub(const v1::SubTotals& sub) {
+  SubModel model;
+  model.events = sub.events();
+  model.weight = sub.weight();
+  if (sub.bucket_size() != 0) model.second_min = sub.second_min();
+  model.second_max = sub.second_max();
+  model.seconds.r = kSecondsParts;
+  model.seconds.bucket.assign(sub.bucket().begin(), sub.bucket().end());
+  model.seconds.count.assign(sub.count().begin(), sub.count().end());
+  return model;
+}
+
+PortableExemplar ReadExemplar(const v1::RollupExemplar& stored, uint64_t exact_id,
+                              const v1::VitalDescriptor* descriptor, const TableView& tables) {
+  PortableExemplar exemplar;
+  exemplar.digest =
+      ExemplarDigest(exact_id, stored.epoch_start_ns(), stored.epoch_sequence(), stored.sample());
+  exemplar.epoch_start_ns = stored.epoch_start_ns();
+  exemplar.epoch_sequence = stored.epoch_sequence();
+  exemplar.has_stack = stored.stack() != 0;
+  exemplar.stack = tables.Stack(stored.stack());
+  exemplar.comm = tables.String(stored.sample().comm());
+  exemplar.cgroup = tables.String(stored.sample().cgroup());
+  for (int i = 0; i < stored.sample().detail_size(); ++i) {
+    const bool described = descriptor != nullptr && i < descriptor->detail_size();
+    exemplar.detail.push_back(described
+                                  ? tables.Value(descriptor->detail(i), stored.sample().detail(i))
+                                  : PortableValue(uint64_t{stored.sample().detail(i)}));
+  }
+  exemplar.numbers = stored.sample();
+  exemplar.numbers.clear_comm();
+  exemplar.numbers.clear_cgroup();
+  exemplar.numbers.clear_detail();
+  return exemplar;
+}
+
+void ReadVital(const v1::RollupVital& stored, const v1::VitalDescriptor* descriptor,
+               const TableView& tables, VitalModel* model) {
+  for (const v1::RollupLabel& row : stored.labels()) {
+    LabelFacts facts;
+    facts.label.exe = tables.String(row.exe());
+    facts.label.uid = row.uid();
+    facts.label.irq = row.irq();
+    for (int i = 0; i < row.label_size(); ++i) {
+      const bool described = descriptor != nullptr && i < descriptor->label_size();
+      facts.label.values.push_back(described ? tables.Value(descriptor->label(i), row.label(i))
+                                             : PortableValue(uint64_t{row.label(i)}));
+    }
+    const uint64_t id = ExactId(facts.label);
+    facts.stable_id = StableId(facts.label, descriptor);
+    facts.sub = row.sub();
+    facts.sub_samples = row.sub_samples();
+    if (row.has_exemplar()) facts.exemplar = ReadExemplar(row.exemplar(), id, descriptor, tables);
+    model->labels.labels.push_back({id, row.low(), row.high(), row.samples()});
+    model->facts[id] = std::move(facts);
+  }
+  model->labels.total = stored.total();
+  model->labels.threshold = stored.threshold();
+  model->labels.other_samples = stored.other_samples();
+  model->has_groups = stored.groups_size() != 0;
+  ReadGroups(stored.groups(), tables, &model->groups);
+}
+
+}  // namespace
+
+WindowModel FromRows(const WindowRows& rows, const v1::Schema& schema) {
+  WindowModel model;
+  const v1::RollupWindow& window = rows.window;
+  const TableView tables(window.tables());
+  model.latest_ns = window.latest_ns();
+  model.watched_ns = window.watched_ns();
+  model.covered_ns = window.covered_ns();
+  model.epochs = window.epochs();
+  model.partial_epochs = window.partial_epochs();
+  model.schema_id = window.schema_id();
+  for (const v1::VitalTotals& totals : window.vitals()) {
+    VitalModel& vital = model.vitals[totals.id()];
+    vital.state = totals.state();
+    vital.quantum = totals.quantum();
+    for (const v1::SubTotals& sub : totals.subs()) vital.subs.push_back(ReadSub(sub));
+    for (const v1::Loss& loss : totals.losses()) vital.losses[loss.reason()] = loss;
+  }
+  for (const auto& [id, stored] : rows.vitals) {
+    ReadVital(stored, DescriptorOf(schema, id), tables, &model.vitals[id]);
+  }
+  for (const v1::Histogram& stored : window.histograms()) {
+    HistogramModel histogram;
+    histogram.unit = stored.unit();
+    histogram.values.r = stored.r();
+    histogram.values.bucket.assign(stored.bucket().begin(), stored.bucket().end());
+    histogram.values.count.assign(stored.count().begin(), stored.count().end());
+    histogram.values.sum = stored.sum();
+    histogram.entries = stored.entries();
+    histogram.exits = stored.exits();
+    histogram.share_time = static_cast<unsigned __int128>(stored.share_ppm()) * model.covered_ns;
+    model.histograms[{stored.layer(), stored.operation(), stored.subject_kind(),
+                      tables.String(stored.subject())}] = std::move(histogram);
+  }
+  model.histograms_dropped = window.histograms_dropped();
+  for (const v1::Loss& loss : window.losses()) model.losses[loss.reason()] = loss;
+  model.has_run_time = window.run_time_size() != 0;
+  ReadGroups(window.run_time(), tables, &model.run_time);
+  return model;
+}
+
+}  // namespace telltale::storage

@@ -1,0 +1,274 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "sketch/saturating.h"
+#include "storage/rollup/window_model.h"
+
+namespace telltale::storage {
+namespace {
+
+using sketch::FlooredSubtract;
+using sketch::SaturatingAdd;
+
+SubModel FromSub(const v1::SubSeries& sub) {
+  SubModel model;
+  model.events = sub.events();
+  model.weight = sub.weight();
+  std::vector<uint64_t> dense(sketch::BucketCount(kSecondsParts), 0);
+  uint64_t sum = 0;
+  for (uint64_t weight : sub.second_weight()) {
+    model.second_min = std::min(model.second_min, weight);
+    model.second_max = std::max(model.second_max, weight);
+    ++dense[sketch::BucketOf(weight, kSecondsParts)];
+    sum = SaturatingAdd(sum, weight);
+  }
+  model.seconds = sketch::Sparse(dense, kSecondsParts, sum);
+  return model;
+}
+
+// No label that was not sampled weighs more than the fullest cell, nor more than what samples do
+// not account for.
+uint64_t EpochThreshold(const v1::Vital& vital, uint64_t total, uint64_t lows) {
+  const uint64_t unproven = FlooredSubtract(total, lows);
+  const v1::SketchDigest& sketch = vital.sketch();
+  if (sketch.load_exponents().empty()) return unproven;
+  const uint32_t exponent = *sketch.load_exponents().rbegin();
+  const uint64_t fullest = exponent >= 63 ? UINT64_MAX : (uint64_t{2} << exponent) - 1;
+  return std::min(unproven, fullest);
+}
+
+PortableExemplar MakeExemplar(const v1::FoldedSample& sample, const v1::VitalDescriptor* descriptor,
+                              const TableView& tables, uint64_t digest, uint64_t epoch_start_ns,
+                              uint64_t sequence) {
+  PortableExemplar exemplar;
+  exemplar.digest = digest;
+  exemplar.epoch_start_ns = epoch_start_ns;
+  exemplar.epoch_sequence = sequence;
+  exemplar.has_stack = sample.stack() != 0;
+  exemplar.stack = tables.Stack(sample.stack());
+  exemplar.comm = tables.String(sample.exemplar().comm());
+  exemplar.cgroup = tables.String(sample.exemplar().cgroup());
+  exemplar.numbers = sample.exemplar();
+  for (int i = 0; descriptor != nullptr && i < descriptor->detail_size() &&
+                  i < sample.exemplar().detail_size();
+       ++i) {
+    exemplar.detail.push_back(tables.Value(descriptor->detail(i), sample.exemplar().detail(i)));
+  }
+  exemplar.numbers.clear_comm();
+  exemplar.numbers.clear_cgroup();
+  exemplar.numbers.clear_detail();
+  exemplar.numbers.clear_ran_instead();
+  exemplar.numbers.clear_waker();
+  exemplar.numbers.clear_holder();
+  return exemplar;
+}
+
+// One label may come as several entries (by sub-series and stack); its bounds stand in each of
+// them.
+void FillLabels(const v1::Vital& vital, const v1::VitalDescriptor* descriptor,
+                const TableView& tables, uint64_t epoch_start_ns, uint64_t sequence,
+                VitalModel* model) {
+  struct Chosen {
+    sketch::LabelWeight weight;
+    const v1::FoldedSample* exemplar = nullptr;
+    uint64_t digest = 0;
+    std::map<uint32_t, uint64_t> sub_samples;
+    PortableLabel label;
+  };
+  std::map<uint64_t, Chosen> labels;
+  for (const v1::FoldedSample& sample : vital.samples()) {
+    PortableLabel label;
+    label.exe = tables.String(sample.exe());
+    label.uid = sample.uid();
+    label.irq = sample.irq();
+    for (int i = 0;
+         descriptor != nullptr && i < descriptor->label_size() && i < sample.label_size(); ++i) {
+      label.values.push_back(tables.Value(descriptor->label(i), sample.label(i)));
+    }
+    const uint64_t id = ExactId(label);
+    Chosen& chosen = labels[id];
+    chosen.weight.id = id;
+    chosen.weight.low = std::max(chosen.weight.low, sample.low());
+    chosen.weight.high = std::max(chosen.weight.high, sample.high());
+    chosen.weight.samples = SaturatingAdd(chosen.weight.samples, sample.samples());
+    uint64_t& of_sub = chosen.sub_samples[sample.sub()];
+    of_sub = SaturatingAdd(of_sub, sample.samples());
+    const uint64_t digest = ExemplarDigest(id, epoch_start_ns, sequence, sample.exemplar());
+    if (chosen.exemplar == nullptr || digest < chosen.digest) {
+      chosen.exemplar = &sample;
+      chosen.digest = digest;
+      chosen.label = std::move(label);
+    }
+  }
+  uint64_t lows = 0;
+  for (auto& [id, chosen] : labels) {
+    model->labels.labels.push_back(chosen.weight);
+    lows = SaturatingAdd(lows, chosen.weight.low);
+    LabelFacts& facts = model->facts[id];
+    facts.label = std::move(chosen.label);
+    facts.stable_id = StableId(facts.label, descriptor);
+    for (const auto& [sub, samples] : chosen.sub_samples) {
+      if (samples > facts.sub_samples) {
+        facts.sub = sub;
+        facts.sub_samples = samples;
+      }
+    }
+    facts.exemplar =
+        MakeExemplar(*chosen.exemplar, descriptor, tables, chosen.digest, epoch_start_ns, sequence);
+  }
+  model->labels.threshold = EpochThreshold(vital, model->labels.total, lows);
+  model->labels.other_samples = vital.folded_away().samples();
+}
+
+// Which columns of the process table add up to a group's weight and events.
+struct Columns {
+  std::vector<int> weight;
+  std::vector<int> events;
+  bool estimated = false;
+};
+
+std::string ExeName(const v1::ProcessRow& row, const TableView& tables) {
+  if (row.irq()) return "[irq]";
+  if (row.exe() != 0) return tables.String(row.exe());
+  return absl::StrCat("[", tables.String(row.comm()), "]");
+}
+
+void FillGroups(const v1::ProcessTable& table, const Columns& columns, const TableView& tables,
+                std::array<GroupModel, kGroupings>* groups) {
+  const auto sum = [](const v1::ProcessRow& row, const std::vector<int>& places) {
+    uint64_t total = 0;
+    for (int place : places) {
+      if (place < row.values_size()) total = SaturatingAdd(total, row.values(place));
+    }
+    return total;
+  };
+  const uint64_t other = sum(table.other(), columns.weight);
+  for (int by = 0; by < kGroupings; ++by) {
+    GroupModel& group = (*groups)[by];
+    group.estimated = columns.estimated;
+    std::map<uint64_t, sketch::LabelWeight> sums;
+    for (const v1::ProcessRow& row : table.rows()) {
+      uint64_t id = row.uid();
+      if (by != kByUid) {
+        std::string text = by == kByExe ? ExeName(row, tables) : tables.String(row.cgroup());
+        id = DigestText(text);
+        group.text.emplace(id, std::move(text));
+      }
+      sketch::LabelWeight& weight = sums[id];
+      weight.id = id;
+      weight.low = SaturatingAdd(weight.low, sum(row, columns.weight));
+      weight.samples = SaturatingAdd(weight.samples, sum(row, columns.events));
+    }
+    for (auto& [id, weight] : sums) {
+      group.list.total = SaturatingAdd(group.list.total, weight.low);
+      weight.high = SaturatingAdd(weight.low, other);  // processes without a row may belong to it
+      group.list.labels.push_back(weight);
+    }
+    group.list.total = SaturatingAdd(group.list.total, other);
+    group.list.threshold = other;
+    group.list.other_samples = sum(table.other(), columns.events);
+  }
+}
+
+Columns VitalColumns(const v1::ProcessTable& table, const v1::VitalDescriptor& descriptor) {
+  Columns columns;
+  for (int sub = 0; sub < descriptor.subs_size(); ++sub) {
+    if (descriptor.subs(sub).idle()) continue;
+    const uint32_t events =
+        v1::PROCESS_COLUMN_FIRST_VITAL + descriptor.id() * 32 + static_cast<uint32_t>(sub) * 2;
+    for (int place = 0; place < table.columns_size(); ++place) {
+      if (table.columns(place) == events) columns.events.push_back(place);
+      if (table.columns(place) == events + 1) columns.weight.push_back(place);
+    }
+    for (uint32_t estimated : table.estimated()) {
+      if (estimated == events + 1) columns.estimated = true;
+    }
+  }
+  return columns;
+}
+
+void FillHistograms(const v1::SummaryBody& body, const TableView& tables, uint64_t length_ns,
+                    WindowModel* model) {
+  for (const v1::Histogram& histogram : body.histograms()) {
+    if (!sketch::AllowedParts(histogram.r())) continue;
+    HistogramModel one;
+    one.unit = histogram.unit();
+    one.values.r = histogram.r();
+    one.values.bucket.assign(histogram.bucket().begin(), histogram.bucket().end());
+    one.values.count.assign(histogram.count().begin(), histogram.count().end());
+    one.values.sum = histogram.sum();
+    one.entries = histogram.entries();
+    one.exits = histogram.exits();
+    one.share_time = static_cast<unsigned __int128>(histogram.share_ppm()) * length_ns;
+    HistogramKey key{histogram.layer(), histogram.operation(), histogram.subject_kind(),
+                     tables.String(histogram.subject())};
+    auto [it, fresh] = model->histograms.try_emplace(std::move(key), std::move(one));
+    if (fresh) continue;
+    // A node that sends one key twice means their sum.
+    HistogramModel& known = it->second;
+    sketch::Merge(sketch::Histogram{histogram.r(),
+                                    {histogram.bucket().begin(), histogram.bucket().end()},
+                                    {histogram.count().begin(), histogram.count().end()},
+                                    histogram.sum()},
+                  known.values);
+    known.entries = SaturatingAdd(known.entries, histogram.entries());
+    known.exits = SaturatingAdd(known.exits, histogram.exits());
+  }
+}
+
+void FillLosses(const google::protobuf::RepeatedPtrField<v1::Loss>& losses,
+                std::map<int, v1::Loss>* into) {
+  for (const v1::Loss& loss : losses) {
+    v1::Loss& sum = (*into)[loss.reason()];
+    sum.set_reason(loss.reason());
+    sum.set_events(SaturatingAdd(sum.events(), loss.events()));
+    sum.set_weight(SaturatingAdd(sum.weight(), loss.weight()));
+  }
+}
+
+}  // namespace
+
+WindowModel FromSummary(const v1::SummaryBody& body, const v1::Schema& schema,
+                        const EpochSpan& span, uint64_t sequence) {
+  WindowModel model;
+  model.latest_ns = span.start_ns;
+  model.watched_ns = span.watched_ns;
+  model.covered_ns = span.end_ns - span.start_ns;
+  model.epochs = 1;
+  model.partial_epochs = span.partial ? 1 : 0;
+  model.schema_id = schema.id();
+  const TableView tables(body.tables());
+  for (const v1::Vital& vital : body.vitals()) {
+    if (vital.id() == 0 || vital.id() > UINT8_MAX) continue;
+    const v1::VitalDescriptor* descriptor = DescriptorOf(schema, vital.id());
+    VitalModel& one = model.vitals[vital.id()];
+    one.state = vital.state();
+    one.quantum = vital.quantum();
+    for (const v1::SubSeries& sub : vital.subs()) {
+      one.subs.push_back(FromSub(sub));
+      one.labels.total = SaturatingAdd(one.labels.total, sub.weight());
+    }
+    FillLosses(vital.losses(), &one.losses);
+    FillLabels(vital, descriptor, tables, span.start_ns, sequence, &one);
+    if (descriptor == nullptr) continue;
+    const Columns columns = VitalColumns(body.processes(), *descriptor);
+    one.has_groups = !columns.weight.empty();
+    if (one.has_groups) FillGroups(body.processes(), columns, tables, &one.groups);
+  }
+  FillHistograms(body, tables, model.covered_ns, &model);
+  FillLosses(body.losses(), &model.losses);
+  Columns run_time;
+  for (int place = 0; place < body.processes().columns_size(); ++place) {
+    if (body.processes().columns(place) == v1::PROCESS_COLUMN_RUN_NS) {
+      run_time.weight.push_back(place);
+    }
+  }
+  for (uint32_t estimated : body.processes().estimated()) {
+    if (estimated == v1::PROCESS_COLUMN_RUN_NS) run_time.estimated = true;
+  }
+  model.has_run_time = !run_time.weight.empty();
+  if (model.has_run_time) FillGroups(body.processes(), run_time, tables, &model.run_time);
+  return model;
+}
+
+}  // namespace telltale::storage

@@ -1,0 +1,170 @@
+#include <algorithm>
+
+#include "sketch/saturating.h"
+#include "storage/rollup/window_model.h"
+
+namespace telltale::storage {
+namespace {
+
+using sketch::SaturatingAdd;
+
+void MergeSub(const SubModel& child, SubModel* into) {
+  into->events = SaturatingAdd(into->events, child.events);
+  into->weight = SaturatingAdd(into->weight, child.weight);
+  into->second_min = std::min(into->second_min, child.second_min);
+  into->second_max = std::max(into->second_max, child.second_max);
+  sketch::Merge(child.seconds, into->seconds);
+}
+
+void MergeLosses(const std::map<int, v1::Loss>& child, std::map<int, v1::Loss>* into) {
+  for (const auto& [reason, loss] : child) {
+    v1::Loss& sum = (*into)[reason];
+    sum.set_reason(loss.reason());
+    sum.set_events(SaturatingAdd(sum.events(), loss.events()));
+    sum.set_weight(SaturatingAdd(sum.weight(), loss.weight()));
+  }
+}
+
+// The facts of labels that kept their row. Where children disagree the smaller exemplar digest and
+// the better supported sub-series win, whatever the order.
+void MergeFacts(const LabelFacts& child, LabelFacts* into, bool fresh) {
+  if (fresh) {
+    *into = child;
+    return;
+  }
+  if (child.exemplar.has_value() &&
+      (!into->exemplar.has_value() || child.exemplar->digest < into->exemplar->digest)) {
+    into->exemplar = child.exemplar;
+  }
+  if (child.sub_samples > into->sub_samples ||
+      (child.sub_samples == into->sub_samples && child.sub < into->sub)) {
+    into->sub = child.sub;
+    into->sub_samples = child.sub_samples;
+  }
+}
+
+GroupModel MergeGroup(const std::vector<const GroupModel*>& children) {
+  GroupModel merged;
+  std::vector<sketch::LabelList> lists;
+  for (const GroupModel* child : children) {
+    lists.push_back(child->list);
+    merged.estimated = merged.estimated || child->estimated;
+  }
+  merged.list = sketch::MergeLabels(lists, kKeptGroups);
+  for (const sketch::LabelWeight& label : merged.list.labels) {
+    for (const GroupModel* child : children) {
+      auto it = child->text.find(label.id);
+      if (it == child->text.end()) continue;
+      merged.text.insert(*it);
+      break;
+    }
+  }
+  return merged;
+}
+
+void MergeGroups(const std::vector<const std::array<GroupModel, kGroupings>*>& children,
+                 std::array<GroupModel, kGroupings>* into) {
+  for (int by = 0; by < kGroupings; ++by) {
+    std::vector<const GroupModel*> of_kind;
+    for (const auto* child : children) of_kind.push_back(&(*child)[by]);
+    (*into)[by] = MergeGroup(of_kind);
+  }
+}
+
+VitalModel MergeVital(const std::vector<std::pair<uint64_t, const VitalModel*>>& children) {
+  VitalModel merged;
+  std::vector<sketch::LabelList> lists;
+  std::vector<const std::array<GroupModel, kGroupings>*> groups;
+  uint64_t latest_ns = 0;
+  for (const auto& [child_ns, child] : children) {
+    merged.state = std::max(merged.state, child->state);
+    if (child->quantum != 0 && child_ns >= latest_ns) {
+      latest_ns = child_ns;
+      merged.quantum = child->quantum;
+    }
+    if (child->subs.size() > merged.subs.size()) {
+      SubModel empty;
+      empty.seconds.r = kSecondsParts;
+      merged.subs.resize(child->subs.size(), empty);
+    }
+    for (size_t i = 0; i < child->subs.size(); ++i) MergeSub(child->subs[i], &merged.subs[i]);
+    MergeLosses(child->losses, &merged.losses);
+    lists.push_back(child->labels);
+    if (child->has_groups) groups.push_back(&child->groups);
+  }
+  merged.labels = sketch::MergeLabels(lists);
+  for (const sketch::LabelWeight& label : merged.labels.labels) {
+    bool fresh = true;
+    for (const auto& [child_ns, child] : children) {
+      auto it = child->facts.find(label.id);
+      if (it == child->facts.end()) continue;
+      MergeFacts(it->second, &merged.facts[label.id], fresh);
+      fresh = false;
+    }
+  }
+  merged.has_groups = !groups.empty();
+  if (merged.has_groups) MergeGroups(groups, &merged.groups);
+  return merged;
+}
+
+void MergeHistogram(const HistogramModel& child, HistogramModel* into, bool fresh) {
+  if (fresh) {
+    *into = child;
+    return;
+  }
+  sketch::Merge(child.values, into->values);
+  into->entries = SaturatingAdd(into->entries, child.entries);
+  into->exits = SaturatingAdd(into->exits, child.exits);
+  into->share_time += child.share_time;
+}
+
+// Histograms of the whole node stay; those of single executables or groups are many, the busiest
+// stay.
+void BoundHistograms(WindowModel* model) {
+  std::vector<std::pair<uint64_t, HistogramKey>> single;
+  for (const auto& [key, histogram] : model->histograms) {
+    if (std::get<2>(key) != v1::SUBJECT_KIND_NONE) single.emplace_back(histogram.exits, key);
+  }
+  if (single.size() <= kSubjectHistograms) return;
+  std::sort(single.begin(), single.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  for (size_t i = kSubjectHistograms; i < single.size(); ++i) {
+    model->histograms.erase(single[i].second);
+    ++model->histograms_dropped;
+  }
+}
+
+}  // namespace
+
+WindowModel MergeWindows(std::span<const WindowModel> children) {
+  WindowModel merged;
+  std::map<uint32_t, std::vector<std::pair<uint64_t, const VitalModel*>>> vitals;
+  std::vector<const std::array<GroupModel, kGroupings>*> run_time;
+  for (const WindowModel& child : children) {
+    if (std::pair(child.latest_ns, child.schema_id) >=
+        std::pair(merged.latest_ns, merged.schema_id)) {
+      merged.latest_ns = child.latest_ns;
+      merged.schema_id = child.schema_id;
+    }
+    merged.watched_ns = SaturatingAdd(merged.watched_ns, child.watched_ns);
+    merged.covered_ns = SaturatingAdd(merged.covered_ns, child.covered_ns);
+    merged.epochs += child.epochs;
+    merged.partial_epochs += child.partial_epochs;
+    for (const auto& [id, vital] : child.vitals) vitals[id].emplace_back(child.latest_ns, &vital);
+    for (const auto& [key, histogram] : child.histograms) {
+      auto [it, fresh] = merged.histograms.try_emplace(key);
+      MergeHistogram(histogram, &it->second, fresh);
+    }
+    merged.histograms_dropped = SaturatingAdd(merged.histograms_dropped, child.histograms_dropped);
+    MergeLosses(child.losses, &merged.losses);
+    if (child.has_run_time) run_time.push_back(&child.run_time);
+  }
+  for (const auto& [id, of_vital] : vitals) merged.vitals[id] = MergeVital(of_vital);
+  BoundHistograms(&merged);
+  merged.has_run_time = !run_time.empty();
+  if (merged.has_run_time) MergeGroups(run_time, &merged.run_time);
+  return merged;
+}
+
+}  // namespace telltale::storage

@@ -1,0 +1,112 @@
+// What one window says, in memory and free of tables: an epoch is a small window, so epochs, 5
+// minutes and hours merge by the same code. Made from a summary (FromSummary) or from stored rows
+// (FromRows), merged (MergeWindows), written back (ToRows). Values and pure functions: any thread;
+// nothing here depends on the order of children.
+
+#ifndef TELLTALE_STORAGE_ROLLUP_WINDOW_MODEL_H_
+#define TELLTALE_STORAGE_ROLLUP_WINDOW_MODEL_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sketch/histogram.h"
+#include "sketch/label_merge.h"
+#include "storage/placement.h"
+#include "storage/rollup/portable.h"
+#include "telltale/v1/store.pb.h"
+
+namespace telltale::storage {
+
+inline constexpr size_t kKeptGroups = 32;
+inline constexpr size_t kExemplarLabels = 8;      // labels of a vital that keep an exemplar
+inline constexpr size_t kSubjectHistograms = 64;  // histograms of single subjects in a window
+inline constexpr uint32_t kSecondsParts = 4;      // r of the histogram of per-second weights
+
+struct LabelFacts {
+  PortableLabel label;
+  uint64_t stable_id = 0;
+  uint32_t sub = 0;
+  uint64_t sub_samples = 0;  // that speak for `sub`
+  std::optional<PortableExemplar> exemplar;
+};
+
+// Weights by group. Ids of groups: digest of the text, or the uid.
+struct GroupModel {
+  sketch::LabelList list;                // samples: events
+  std::map<uint64_t, std::string> text;  // of the groups by text
+  bool estimated = false;
+};
+enum GroupIndex { kByExe = 0, kByUid = 1, kByCgroup = 2, kGroupings = 3 };
+
+struct SubModel {
+  uint64_t events = 0;
+  uint64_t weight = 0;
+  uint64_t second_min = UINT64_MAX;  // UINT64_MAX: no second known
+  uint64_t second_max = 0;
+  sketch::Histogram seconds;
+};
+
+struct VitalModel {
+  v1::VitalState state = v1::VITAL_STATE_UNSPECIFIED;
+  uint64_t quantum = 0;
+  std::vector<SubModel> subs;
+  std::map<int, v1::Loss> losses;
+  sketch::LabelList labels;
+  std::map<uint64_t, LabelFacts> facts;  // by exact id, of listed labels
+  std::array<GroupModel, kGroupings> groups;
+  bool has_groups = false;
+};
+
+// layer, operation, subject kind, subject
+using HistogramKey = std::tuple<int, std::string, int, std::string>;
+struct HistogramModel {
+  v1::Unit unit = v1::UNIT_UNSPECIFIED;
+  sketch::Histogram values;
+  uint64_t entries = 0;
+  uint64_t exits = 0;
+  unsigned __int128 share_time = 0;  // share in ppm x time covered in ns
+};
+
+struct WindowModel {
+  uint64_t latest_ns = 0;  // start of the latest epoch in it
+  uint64_t watched_ns = 0;
+  uint64_t covered_ns = 0;
+  uint32_t epochs = 0;
+  uint32_t partial_epochs = 0;
+  uint64_t schema_id = 0;
+  std::map<uint32_t, VitalModel> vitals;
+  std::map<HistogramKey, HistogramModel> histograms;
+  uint64_t histograms_dropped = 0;
+  std::map<int, v1::Loss> losses;
+  std::array<GroupModel, kGroupings> run_time;
+  bool has_run_time = false;
+};
+
+// The rows of one window as stored: the window's own, and one per vital.
+struct WindowRows {
+  v1::RollupWindow window;
+  std::vector<std::pair<uint8_t, v1::RollupVital>> vitals;  // ascending by id
+};
+
+// An epoch as a window. `schema` describes the body.
+WindowModel FromSummary(const v1::SummaryBody& body, const v1::Schema& schema,
+                        const EpochSpan& span, uint64_t sequence);
+// A stored window. `schema` is the one its row names.
+WindowModel FromRows(const WindowRows& rows, const v1::Schema& schema);
+// All children at once. Their order does not matter, except that equals are told apart by
+// latest_ns.
+WindowModel MergeWindows(std::span<const WindowModel> children);
+// Canonical: equal windows give equal bytes.
+WindowRows ToRows(const WindowModel& model);
+
+}  // namespace telltale::storage
+
+#endif  // TELLTALE_STORAGE_ROLLUP_WINDOW_MODEL_H_

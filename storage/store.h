@@ -1,0 +1,79 @@
+// The store: owns the data directory and everything in it. Opened once per process.
+//
+//   auto store = Store::Open({.path = "/var/lib/telltale/store"});
+//   store->summaries() (shard threads), store->reader() (anybody),
+//   store->roller() (shard threads, when idle), store->roller() (shard threads,
+//   when idle), store->Maintain() (one maintenance thread, about once a minute).
+//
+// Open fails with one line when another process holds the directory, when it was written by a newer
+// version, or when it is damaged; it never changes what it could not read.
+
+#ifndef TELLTALE_STORAGE_STORE_H_
+#define TELLTALE_STORAGE_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/blob.h"
+#include "storage/catalog.h"
+#include "storage/derived.h"
+#include "storage/history.h"
+#include "storage/node_registry.h"
+#include "storage/reader.h"
+#include "storage/retention.h"
+#include "storage/rollup/roller.h"
+#include "storage/summary_store.h"
+
+namespace rocksdb {
+class Env;
+}
+
+namespace telltale::storage {
+
+struct StoreOptions {
+  std::string path;                  // created if missing (its parent must exist)
+  rocksdb::Env* env = nullptr;       // nullptr: the real file system; tests hand in faults
+  std::function<uint64_t()> now_ns;  // wall clock; empty: the system's
+  RetentionOptions retention;
+  RollerOptions roller;
+  size_t memory_bytes = 512 << 20;  // block cache and write buffers together, a bound
+  size_t max_nodes = 100'000;
+  uint64_t max_name_bytes_per_node = 8 << 20;  // symbol names
+  uint64_t min_free_bytes =
+      256 << 20;  // below it on the file system PutBatch says ResourceExhausted
+};
+
+class Store {
+ public:
+  // FailedPrecondition: newer format; Unavailable: locked by another process; DataLoss: damaged.
+  static absl::StatusOr<std::unique_ptr<Store>> Open(StoreOptions options);
+  ~Store();  // stops background work, flushes, releases the lock
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  const std::string& store_id() const;  // 16 random bytes, made with the directory
+
+  History& history();
+  Catalog& catalog();
+  NodeRegistry& nodes();
+  SummaryStore& summaries();
+  DerivedStore& derived();
+  Roller& roller();
+  const Reader& reader() const;
+
+  // Retention and line blocks. One thread; returns what could not be done this time.
+  absl::Status Maintain();
+
+ private:
+  Store();
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace telltale::storage
+
+#endif  // TELLTALE_STORAGE_STORE_H_

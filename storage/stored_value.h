@@ -1,0 +1,59 @@
+// A stored message: one version byte, then canonical bytes. Any thread.
+
+#ifndef TELLTALE_STORAGE_STORED_VALUE_H_
+#define TELLTALE_STORAGE_STORED_VALUE_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "proto/codec.h"
+
+namespace telltale::storage {
+
+inline constexpr char kValueVersion = 1;
+
+inline std::string VersionedValue(std::string_view content) {
+  std::string value;
+  value.reserve(1 + content.size());
+  value.push_back(kValueVersion);
+  value.append(content);
+  return value;
+}
+
+inline std::string EncodeValue(const google::protobuf::MessageLite& message) {
+  return VersionedValue(proto::Canonical(message));
+}
+
+// What stands behind the version byte. DataLoss: empty; FailedPrecondition: a version of another
+// program.
+inline absl::StatusOr<std::string_view> ValueContent(std::string_view value, const char* what) {
+  if (value.empty()) {
+    return absl::DataLossError(absl::StrCat("read ", what, ": empty value, want a version byte"));
+  }
+  if (value[0] != kValueVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "read ", what, ": value version ", static_cast<int>(value[0]), ", this program knows ",
+        static_cast<int>(kValueVersion), "; use a newer program"));
+  }
+  return value.substr(1);
+}
+
+template <typename Message>
+absl::StatusOr<Message> DecodeValue(std::string_view value, const char* what) {
+  absl::StatusOr<std::string_view> content = ValueContent(value, what);
+  if (!content.ok()) return content.status();
+  Message message;
+  if (!message.ParseFromArray(content->data(), static_cast<int>(content->size()))) {
+    return absl::DataLossError(
+        absl::StrCat("read ", what, ": ", content->size(), " bytes are not a ", what));
+  }
+  return message;
+}
+
+}  // namespace telltale::storage
+
+#endif  // TELLTALE_STORAGE_STORED_VALUE_H_

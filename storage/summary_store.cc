@@ -1,0 +1,292 @@
+#include "storage/summary_store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/codec.h"
+#include "storage/batch_writer.h"
+#include "storage/ingest_numbers.h"
+#include "storage/node_book.h"
+#include "storage/placement.h"
+#include "storage/raw_value.h"
+#include "storage/stored_value.h"
+
+namespace telltale::storage {
+struct SummaryStore::Impl {
+  explicit Impl(SummaryStoreOptions given) : options(std::move(given)) {}
+
+  const SummaryStoreOptions options;
+  IngestNumbers numbers;
+  DirtyWindows dirty;
+
+  mutable std::shared_mutex mutex;
+  std::map<uint32_t, std::shared_ptr<const NodeBook>> books;      // guarded by mutex
+  std::map<uint64_t, std::shared_ptr<const v1::Schema>> schemas;  // guarded by mutex
+  std::atomic<uint16_t> raw_floor{0};
+
+  std::shared_ptr<const NodeBook> BookOf(uint32_t node) const {
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    auto it = books.find(node);
+    return it == books.end() ? std::make_shared<const NodeBook>() : it->second;
+  }
+  void Publish(uint32_t node, NodeBook book) {
+    auto shared = std::make_shared<const NodeBook>(std::move(book));
+    std::unique_lock<std::shared_mutex> lock(mutex);
+    books[node] = std::move(shared);
+  }
+
+  absl::Status Load();
+};
+
+absl::Status SummaryStore::Impl::Load() {
+  absl::Status status = numbers.Load(options.catalog);
+  if (!status.ok()) return status;
+  raw_floor = static_cast<uint16_t>(numbers.record().raw_floor_day());
+  status = dirty.Load(options.catalog);
+  if (!status.ok()) return status;
+
+  std::map<uint32_t, NodeBook> loaded;
+  std::unique_ptr<Transaction> catalog = options.catalog->Begin();
+  absl::Status bad;
+  const auto scan = [&](CatalogTable table, const auto& take) {
+    const std::string prefix = TablePrefix(table);
+    absl::Status scanned =
+        catalog->Scan(prefix, PrefixEnd(prefix), [&](std::string_view key, std::string_view value) {
+          bad = take(key, value);
+          return bad.ok();
+        });
+    return scanned.ok() ? bad : scanned;
+  };
+  status = scan(CatalogTable::kLedger, [&](std::string_view key, std::string_view value) {
+    auto decoded = DecodeLedgerKey(key);
+    if (!decoded.ok()) return decoded.status();
+    auto record = DecodeValue<v1::LedgerRecord>(value, "ledger");
+    if (!record.ok()) return record.status();
+    auto ledger = SequenceLedger::FromRecord(*record);
+    if (!ledger.ok()) return ledger.status();
+    loaded[decoded->first].ledgers.emplace(decoded->second, *std::move(ledger));
+    return absl::OkStatus();
+  });
+  if (!status.ok()) return status;
+  status = scan(CatalogTable::kCounters, [&](std::string_view key, std::string_view value) {
+    auto node = DecodeNodeOf(key);
+    if (!node.ok()) return node.status();
+    auto record = DecodeValue<v1::CountersRecord>(value, "counters");
+    if (!record.ok()) return record.status();
+    return DecodeCounters(*record, &loaded[*node]);
+  });
+  if (!status.ok()) return status;
+  status = scan(CatalogTable::kSchemas, [&](std::string_view, std::string_view value) {
+    auto schema = DecodeValue<v1::Schema>(value, "schema");
+    if (!schema.ok()) return schema.status();
+    const uint64_t id = schema->id();
+    schemas[id] = std::make_shared<const v1::Schema>(*std::move(schema));
+    return absl::OkStatus();
+  });
+  if (!status.ok()) return status;
+  for (auto& [node, book] : loaded) {
+    books[node] = std::make_shared<const NodeBook>(std::move(book));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<SummaryStore>> SummaryStore::Open(SummaryStoreOptions options) {
+  auto impl = std::make_unique<Impl>(std::move(options));
+  absl::Status loaded = impl->Load();
+  if (!loaded.ok()) return loaded;
+  return std::unique_ptr<SummaryStore>(new SummaryStore(std::move(impl)));
+}
+
+SummaryStore::SummaryStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SummaryStore::~SummaryStore() = default;
+
+absl::StatusOr<std::vector<Outcome>> SummaryStore::PutBatch(std::span<const Incoming> batch) {
+  if (impl_->options.admit) {
+    absl::Status admitted = impl_->options.admit();
+    if (!admitted.ok()) return admitted;
+  }
+  BatchWriter writer(impl_->options, impl_->raw_floor.load(),
+                     [this](uint32_t node) { return impl_->BookOf(node); });
+  std::vector<Outcome> outcomes;
+  outcomes.reserve(batch.size());
+  for (const Incoming& item : batch) {
+    absl::StatusOr<Outcome> outcome = writer.Add(item);
+    if (!outcome.ok()) return outcome.status();
+    outcomes.push_back(*outcome);
+  }
+  if (writer.empty()) return outcomes;
+  absl::StatusOr<uint64_t> number = impl_->numbers.Next();
+  if (!number.ok()) return number.status();
+  absl::Status written = writer.Write(*number);
+  if (!written.ok()) return written;
+  writer.Publish([this](uint32_t node, NodeBook book) { impl_->Publish(node, std::move(book)); },
+                 &impl_->dirty);
+  return outcomes;
+}
+
+absl::Status SummaryStore::DeclareLost(uint32_t node, const Incarnation& incarnation,
+                                       const LostRange& lost) {
+  if (lost.first == 0 || lost.last < lost.first || lost.last > (uint64_t{1} << 48)) {
+    return absl::InvalidArgumentError(absl::StrCat("declare lost: range ", lost.first, "..",
+                                                   lost.last, ", want 1 <= first <= last <= 2^48"));
+  }
+  NodeBook book = *impl_->BookOf(node);
+  if (!book.ledgers.contains(incarnation) && book.ledgers.size() >= NodeBook::kMaxLedgers) {
+    return absl::ResourceExhaustedError(absl::StrCat("declare lost: node ", node, " has ",
+                                                     book.ledgers.size(), " incarnations, limit ",
+                                                     NodeBook::kMaxLedgers));
+  }
+  SequenceLedger& ledger = book.ledgers[incarnation];
+  LostRange clean = lost;
+  clean.detail = proto::SanitizeText(clean.detail, 200);
+  ledger.AddLost(clean);
+  ledger.NoteDay(DayOf(impl_->options.now_ns()));
+  std::unique_ptr<Transaction> transaction = impl_->options.catalog->Begin();
+  transaction->Put(LedgerKey(node, incarnation), EncodeValue(ledger.ToRecord()));
+  absl::Status committed = transaction->Commit(Durability::kDurable);
+  if (committed.ok()) impl_->Publish(node, std::move(book));
+  return committed;
+}
+
+absl::Status SummaryStore::RecordStop(uint32_t node, const PlannedStop& stop) {
+  std::unique_ptr<Transaction> transaction = impl_->options.catalog->Begin();
+  const std::string key = CoverageKey(node, DayOf(stop.time_ns));
+  CoverageDay day;
+  absl::StatusOr<std::string> value = transaction->Get(key);
+  if (value.ok()) {
+    auto record = DecodeValue<v1::CoverageRecord>(*value, "coverage");
+    if (!record.ok()) return record.status();
+    auto loaded = CoverageDay::FromRecord(*record);
+    if (!loaded.ok()) return loaded.status();
+    day = *std::move(loaded);
+  } else if (!absl::IsNotFound(value.status())) {
+    return value.status();
+  }
+  day.AddStop(stop);
+  transaction->Put(key, EncodeValue(day.ToRecord()));
+  absl::StatusOr<NodeRecord> record =
+      impl_->options.registry->Stage(node, transaction.get(), [&](NodeRecord& changed) {
+        if (changed.state() == v1::NODE_STATE_CLONE_CONFLICT) return;
+        changed.set_state(v1::NODE_STATE_STOPPED);
+        changed.set_state_since_ns(stop.time_ns);
+      });
+  if (!record.ok()) return record.status();
+  absl::Status committed = transaction->Commit(Durability::kDurable);
+  if (committed.ok()) impl_->options.registry->Publish(*std::move(record));
+  return committed;
+}
+
+absl::Status SummaryStore::PutNames(uint32_t node, const v1::Names& names) {
+  if (names.offset_size() != names.name_size()) {
+    return absl::InvalidArgumentError(absl::StrCat("store names: ", names.offset_size(),
+                                                   " offsets but ", names.name_size(), " names"));
+  }
+  NodeBook book = *impl_->BookOf(node);
+  const uint64_t limit = impl_->options.max_name_bytes_per_node;
+  std::vector<Row> rows;
+  int left_out = 0;
+  for (int i = 0; i < names.offset_size(); ++i) {
+    std::string key = SymbolKey(names.build_id(), names.offset(i), node);
+    std::string value = VersionedValue(names.name(i));
+    absl::StatusOr<std::string> known = impl_->options.history->Get(Family::kDict, key);
+    if (known.ok() && *known == value) continue;
+    const uint64_t bytes = key.size() + value.size();
+    if (book.name_bytes + bytes > limit) {
+      ++left_out;
+      continue;
+    }
+    book.name_bytes += bytes;
+    rows.push_back({Family::kDict, std::move(key), std::move(value), 0});
+  }
+  if (!rows.empty()) {
+    absl::Status appended = impl_->options.history->Append(rows);
+    if (!appended.ok()) return appended;
+    impl_->Publish(node, std::move(book));
+  }
+  if (left_out != 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("store names: node ", node, " has brought ", limit,
+                     " bytes of symbol names (its limit), left out ", left_out, " of ",
+                     names.name_size(), "; raise limits.name_bytes_per_node"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SummaryStore::PutSchema(uint32_t node, const v1::Schema& schema) {
+  if (FindSchema(schema.id()) != nullptr) return absl::OkStatus();
+  NodeBook book = *impl_->BookOf(node);
+  if (book.schema_ids.size() >= impl_->options.max_schemas_per_node) {
+    return absl::ResourceExhaustedError(absl::StrCat("store schema: node ", node, " has brought ",
+                                                     book.schema_ids.size(), " schemas, limit ",
+                                                     impl_->options.max_schemas_per_node));
+  }
+  book.schema_ids.insert(schema.id());
+  std::unique_ptr<Transaction> transaction = impl_->options.catalog->Begin();
+  transaction->Put(SchemaKey(schema.id()), EncodeValue(schema));
+  transaction->Put(CountersKey(node), EncodeValue(EncodeCounters(book)));
+  {
+    std::unique_lock<std::shared_mutex> lock(impl_->mutex);
+    if (impl_->schemas.size() >= impl_->options.max_schemas) {
+      return absl::ResourceExhaustedError(absl::StrCat("store schema: ", impl_->schemas.size(),
+                                                       " schemas known, limit ",
+                                                       impl_->options.max_schemas));
+    }
+    absl::Status committed = transaction->Commit(Durability::kBuffered);
+    if (!committed.ok()) return committed;
+    impl_->schemas[schema.id()] = std::make_shared<const v1::Schema>(schema);
+  }
+  impl_->Publish(node, std::move(book));
+  return absl::OkStatus();
+}
+
+std::shared_ptr<const v1::Schema> SummaryStore::FindSchema(uint64_t id) const {
+  std::shared_lock<std::shared_mutex> lock(impl_->mutex);
+  auto it = impl_->schemas.find(id);
+  return it == impl_->schemas.end() ? nullptr : it->second;
+}
+
+uint64_t SummaryStore::ReceivedThrough(uint32_t node, const Incarnation& incarnation) const {
+  std::shared_ptr<const NodeBook> book = impl_->BookOf(node);
+  auto it = book->ledgers.find(incarnation);
+  return it == book->ledgers.end() ? 0 : it->second.received_through();
+}
+
+NodeCounters SummaryStore::Counters(uint32_t node) const { return impl_->BookOf(node)->counters; }
+
+std::vector<std::pair<Incarnation, SequenceLedger>> SummaryStore::Ledgers(uint32_t node) const {
+  std::shared_ptr<const NodeBook> book = impl_->BookOf(node);
+  return {book->ledgers.begin(), book->ledgers.end()};
+}
+
+bool SummaryStore::Received(uint32_t node, const Incarnation& incarnation,
+                            uint64_t sequence) const {
+  std::shared_ptr<const NodeBook> book = impl_->BookOf(node);
+  auto it = book->ledgers.find(incarnation);
+  return it != book->ledgers.end() && it->second.Received(sequence);
+}
+
+absl::StatusOr<std::string> SummaryStore::StoreId(const std::function<std::string()>& make) {
+  if (impl_->numbers.record().store_id().empty()) {
+    absl::Status saved = impl_->numbers.UpdateRecord(
+        [&make](v1::StoreRecord& record) { record.set_store_id(make()); });
+    if (!saved.ok()) return saved;
+  }
+  return impl_->numbers.record().store_id();
+}
+
+uint64_t SummaryStore::IngestNumber() const { return impl_->numbers.last(); }
+DirtyWindows& SummaryStore::dirty() const { return impl_->dirty; }
+uint16_t SummaryStore::RawFloor() const { return impl_->raw_floor.load(); }
+
+absl::Status SummaryStore::RaiseRawFloor(uint16_t first_day) {
+  if (first_day <= impl_->raw_floor.load()) return absl::OkStatus();
+  absl::Status saved = impl_->numbers.UpdateRecord(
+      [&](v1::StoreRecord& record) { record.set_raw_floor_day(first_day); });
+  if (saved.ok()) impl_->raw_floor.store(first_day);
+  return saved;
+}
+
+}  // namespace telltale::storage
