@@ -1,0 +1,53 @@
+// What was typed, as values: filled by the parser in telltale.cc, read by the commands.
+
+#ifndef TELLTALE_COLLECTOR_CLI_ARGUMENTS_H_
+#define TELLTALE_COLLECTOR_CLI_ARGUMENTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collector/cli/pki_command.h"
+#include "collector/cli/settings.h"
+#include "collector/cli/time_text.h"
+
+namespace telltale::cli {
+
+// Exit codes: documented in --help, relied upon by scripts.
+enum Exit : int {
+  kOk = 0,
+  kFailed = 1,       // anything else
+  kUsage = 2,        // a flag or value that makes no sense
+  kNoCollector = 3,  // not reached, or not the collector it should be
+  kRefused = 4,      // our certificate or role was refused
+  kUnknownName = 5,  // node, vital, histogram ...
+  kNoData = 6,       // the question was fine, there is no data for it
+};
+
+struct Arguments {
+  Settings connection;
+  std::string output = "table";  // table | json
+  int timeout_s = 60;
+
+  std::vector<std::string> nodes, labels;
+  RangeFlags range;
+  std::string tier;
+
+  std::vector<std::string> vitals;
+  std::string by, process, page, filter, name;
+  std::vector<std::string> event_types;
+  uint32_t limit = 0, points = 0;
+  double min_severity = 0;
+  bool idle = false, per_node = false, per_second = false, backlog = false, folded = false,
+       follow = false;
+  std::string cursor;
+
+  std::string file;  // dump: input; bundle: output
+  std::string kind;  // dump: of a stored value
+  std::vector<std::string> logs;
+  PkiFlags pki;
+};
+
+}  // namespace telltale::cli
+
+#endif  // TELLTALE_COLLECTOR_CLI_ARGUMENTS_H_

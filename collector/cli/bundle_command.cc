@@ -1,0 +1,67 @@
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "collector/cli/archive.h"
+#include "collector/cli/commands.h"
+#include "collector/cli/files.h"
+#include "collector/cli/session.h"
+#include "telltale_version.h"
+
+namespace telltale::cli {
+namespace {
+
+constexpr size_t kMaxLog = 256 << 20, kKeepOfLog = 4 << 20, kMaxBundle = 512 << 20;
+
+// The last part of a log; what could not be read says why, so that the reader of the bundle knows.
+std::string LogTail(const std::string& path) {
+  absl::StatusOr<std::string> log = ReadFile(path, kMaxLog);
+  if (!log.ok()) return absl::StrCat("not in the bundle: ", log.status().message(), "\n");
+  if (log->size() <= kKeepOfLog) return *log;
+  return absl::StrCat("... ", log->size() - kKeepOfLog, " bytes before this are left out\n",
+                      log->substr(log->size() - kKeepOfLog));
+}
+
+}  // namespace
+
+int RunBundle(const Arguments& arguments) {
+  absl::StatusOr<Session> session = OpenSession(arguments);
+  if (!session.ok()) return Report(session.status());
+  std::map<std::string, std::string> files;
+  size_t bytes = 0;
+  absl::Status status = session->client->Bundle([&](const v1::BundlePart& part) {
+    bytes += part.data().size();
+    if (bytes > kMaxBundle) return false;
+    files[part.name()] += part.data();
+    return true;
+  });
+  if (!status.ok()) return Report(status);
+  const std::string stamp =
+      absl::FormatTime("%Y%m%d-%H%M%S", session->view.now, session->view.zone);
+  const std::string name = absl::StrCat("telltale-bundle-", stamp);
+  Archive archive(name, session->view.now);
+  files["cli.txt"] = absl::StrCat(
+      "telltale ", TELLTALE_VERSION, "\nmade ",
+      MomentText(static_cast<double>(absl::ToUnixSeconds(session->view.now)), session->view.zone),
+      "\n");
+  int number = 0;
+  for (const std::string& log : arguments.logs) {
+    const size_t slash = log.rfind('/');
+    files[absl::StrCat("logs/", ++number, "-",
+                       slash == std::string::npos ? log : log.substr(slash + 1))] = LogTail(log);
+  }
+  for (const auto& [file, data] : files) {
+    if (absl::Status added = archive.Add(file, data); !added.ok()) return Report(added);
+  }
+  absl::StatusOr<std::string> packed = archive.Compress();
+  if (!packed.ok()) return Report(packed.status());
+  const std::string path = arguments.file.empty() ? name + ".tar.gz" : arguments.file;
+  // Node names, labels and command names are inside: for the owner's eyes.
+  if (absl::Status written = WriteFile(path, *packed, 0600, false); !written.ok())
+    return Report(written);
+  Print(absl::StrCat("wrote ", path, " (", Quantity(static_cast<double>(packed->size()), "bytes"),
+                     ", ", files.size(),
+                     " files); it holds node and program names, no samples and no keys\n"));
+  return kOk;
+}
+
+}  // namespace telltale::cli

@@ -1,0 +1,116 @@
+#include "collector/cli/client.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "collector/cli/certificate.h"
+#include "collector/cli/files.h"
+#include "collector/cli/probe.h"
+
+namespace telltale::cli {
+namespace {
+
+constexpr size_t kMaxPem = 1 << 20;
+constexpr int kMaxAnswer = 256 << 20;
+
+absl::Status Wrong(const char* what, const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrCat("tls: ", what, ": ", status.message(),
+                                   absl::StrContains(status.message(), path) ? "" : " in " + path));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Open(const Settings& settings,
+                                                     std::chrono::seconds timeout) {
+  absl::StatusOr<std::string> ca = ReadFile(settings.ca, kMaxPem);
+  if (!ca.ok()) return Wrong("authority (--ca)", settings.ca, ca.status());
+  absl::StatusOr<std::string> cert = ReadFile(settings.cert, kMaxPem);
+  if (!cert.ok()) return Wrong("your certificate (--cert)", settings.cert, cert.status());
+  absl::StatusOr<std::string> key = ReadFile(settings.key, kMaxPem);
+  if (!key.ok()) return Wrong("your key (--key)", settings.key, key.status());
+  if (auto facts = ReadCertificates(*ca); !facts.ok())
+    return Wrong("authority (--ca)", settings.ca, facts.status());
+  if (auto facts = ReadCertificates(*cert); !facts.ok()) {
+    return Wrong("your certificate (--cert)", settings.cert, facts.status());
+  }
+  absl::StatusOr<bool> fits = KeyFits(*cert, *key);
+  if (!fits.ok()) return Wrong("your key (--key)", settings.key, fits.status());
+  if (!*fits) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tls: key ", settings.key, " does not belong to certificate ", settings.cert,
+                     "; give the pair that was issued together"));
+  }
+  std::unique_ptr<Client> client(new Client(settings, timeout));
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = *ca;
+  options.pem_private_key = *key;
+  options.pem_cert_chain = *cert;
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxAnswer);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a proxy of the environment is for web pages
+  client->stub_ = v1::Query::NewStub(
+      grpc::CreateCustomChannel(settings.collector, grpc::SslCredentials(options), arguments));
+  return client;
+}
+
+void Client::Prepare(grpc::ClientContext& context) const {
+  context.set_deadline(std::chrono::system_clock::now() + timeout_);
+}
+
+absl::Status Client::Explain(const grpc::Status& status) const {
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    const absl::Status probed = ProbeCollector(settings_, std::chrono::seconds(5));
+    if (!probed.ok()) return probed;
+    return absl::UnavailableError(
+        absl::StrCat("collector ", settings_.collector, ": connected, but the call broke off (",
+                     status.error_message(), "); try again, and look at the collector's log"));
+  }
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    const absl::Status probed = ProbeCollector(settings_, std::chrono::seconds(5));
+    if (!probed.ok()) return probed;
+    return absl::DeadlineExceededError(
+        absl::StrCat("collector ", settings_.collector, ": no answer within ", timeout_.count(),
+                     " s; narrow the time range or raise --timeout"));
+  }
+  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+    return absl::UnimplementedError(
+        absl::StrCat("collector ", settings_.collector,
+                     ": does not know this question; it is older than this program"));
+  }
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+}
+
+absl::Status Client::Follow(const v1::FollowRequest& request,
+                            const std::function<bool(const v1::Anomaly&)>& got) {
+  grpc::ClientContext context;
+  const std::unique_ptr<grpc::ClientReader<v1::Anomaly>> stream =
+      stub_->FollowAnomalies(&context, request);
+  v1::Anomaly anomaly;
+  bool stopped = false;
+  while (stream->Read(&anomaly)) {
+    if (got(anomaly)) continue;
+    stopped = true;
+    context.TryCancel();
+    break;
+  }
+  const grpc::Status status = stream->Finish();
+  return status.ok() || stopped ? absl::OkStatus() : Explain(status);
+}
+
+absl::Status Client::Bundle(const std::function<bool(const v1::BundlePart&)>& got) {
+  grpc::ClientContext context;
+  Prepare(context);
+  const std::unique_ptr<grpc::ClientReader<v1::BundlePart>> stream =
+      stub_->GetBundle(&context, v1::BundleRequest());
+  v1::BundlePart part;
+  while (stream->Read(&part)) {
+    if (!got(part)) {
+      context.TryCancel();
+      break;
+    }
+  }
+  const grpc::Status status = stream->Finish();
+  return status.ok() ? absl::OkStatus() : Explain(status);
+}
+
+}  // namespace telltale::cli

@@ -1,0 +1,62 @@
+// The command line's connection to a collector: mutual TLS, one call at a time, and errors that say
+// what is wrong.
+//
+// One thread.
+
+#ifndef TELLTALE_COLLECTOR_CLI_CLIENT_H_
+#define TELLTALE_COLLECTOR_CLI_CLIENT_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "collector/cli/settings.h"
+#include "telltale/v1/query.grpc.pb.h"
+
+namespace telltale::cli {
+
+class Client {
+ public:
+  // Reads the PEM files and checks that key and certificate belong together. Does not connect yet.
+  static absl::StatusOr<std::unique_ptr<Client>> Open(const Settings& settings,
+                                                      std::chrono::seconds timeout);
+
+  template <typename Question, typename Answer>
+  absl::StatusOr<Answer> Ask(grpc::Status (v1::Query::Stub::*method)(grpc::ClientContext*,
+                                                                     const Question&, Answer*),
+                             const Question& question) {
+    grpc::ClientContext context;
+    Prepare(context);
+    Answer answer;
+    const grpc::Status status = (stub_.get()->*method)(&context, question, &answer);
+    if (!status.ok()) return Explain(status);
+    return answer;
+  }
+
+  // Calls `got` for each message until the stream ends or it returns false. No deadline: it may
+  // last for ever.
+  absl::Status Follow(const v1::FollowRequest& request,
+                      const std::function<bool(const v1::Anomaly&)>& got);
+  absl::Status Bundle(const std::function<bool(const v1::BundlePart&)>& got);
+
+ private:
+  Client(Settings settings, std::chrono::seconds timeout)
+      : settings_(std::move(settings)), timeout_(timeout) {}
+  void Prepare(grpc::ClientContext& context) const;
+  // The collector's own words for what it refused; for a failed connection what the probe finds
+  // out.
+  absl::Status Explain(const grpc::Status& status) const;
+
+  const Settings settings_;
+  const std::chrono::seconds timeout_;
+  std::unique_ptr<v1::Query::Stub> stub_;
+};
+
+}  // namespace telltale::cli
+
+#endif  // TELLTALE_COLLECTOR_CLI_CLIENT_H_

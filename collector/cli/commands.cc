@@ -1,0 +1,332 @@
+#include "collector/cli/commands.h"
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "collector/cli/session.h"
+#include "collector/query/nearest.h"
+
+namespace telltale::cli {
+namespace {
+
+using Stub = v1::Query::Stub;
+
+constexpr absl::Duration kRecent = absl::Minutes(5), kQuarter = absl::Minutes(15),
+                         kHour = absl::Hours(1), kDay = absl::Hours(24);
+
+absl::StatusOr<v1::Dimension> ParseDimension(const std::string& text) {
+  const std::vector<std::pair<std::string, v1::Dimension>> known = {
+      {"", v1::DIMENSION_UNSPECIFIED},  {"process", v1::DIMENSION_PROCESS},
+      {"exe", v1::DIMENSION_EXE},       {"user", v1::DIMENSION_USER},
+      {"cgroup", v1::DIMENSION_CGROUP}, {"site", v1::DIMENSION_SITE},
+      {"stack", v1::DIMENSION_STACK},   {"node", v1::DIMENSION_NODE}};
+  std::vector<std::string> names;
+  for (const auto& [name, dimension] : known) {
+    if (name == text) return dimension;
+    if (!name.empty()) names.push_back(name);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--by \"", text, "\": must be one of ", absl::StrJoin(names, ", ")));
+}
+
+// At most one vital, for questions that take one.
+absl::StatusOr<std::string> OneVital(const Arguments& arguments, const char* command, bool needed) {
+  if (arguments.vitals.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(command, ": takes one --vital; ask once for each"));
+  }
+  if (needed && arguments.vitals.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(command, ": needs --vital, e.g. --vital cpu; `telltale vitals` lists them"));
+  }
+  return arguments.vitals.empty() ? std::string() : arguments.vitals.front();
+}
+
+// Session, selection and question in one; `ask` gives the exit code.
+template <typename Ask>
+int WithSelection(const Arguments& arguments, absl::Duration usual, Ask ask) {
+  absl::StatusOr<Session> session = OpenSession(arguments);
+  if (!session.ok()) return Report(session.status());
+  absl::StatusOr<v1::Selection> selection = SelectionOf(arguments, *session, usual);
+  if (!selection.ok()) return Report(selection.status());
+  return ask(*session, *selection);
+}
+
+// Nodes narrowed to those named; NotFound with the nearest.
+absl::Status KeepNamed(const std::vector<std::string>& wanted, v1::NodesAnswer* answer) {
+  if (wanted.empty()) return absl::OkStatus();
+  std::vector<std::string> names;
+  for (const v1::Node& node : answer->nodes()) names.push_back(node.name());
+  for (const std::string& name : wanted) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      return absl::NotFoundError(
+          absl::StrCat("node \"", name, "\" is unknown", query::NearestHint(name, names)));
+    }
+  }
+  auto* nodes = answer->mutable_nodes();
+  nodes->erase(std::remove_if(nodes->begin(), nodes->end(),
+                              [&](const v1::Node& node) {
+                                return std::find(wanted.begin(), wanted.end(), node.name()) ==
+                                       wanted.end();
+                              }),
+               nodes->end());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::NodesAnswer> AskNodes(const Arguments& arguments, const Session& session) {
+  v1::NodesRequest request;
+  for (const std::string& label : arguments.labels) request.add_label_matches(label);
+  absl::StatusOr<v1::NodesAnswer> answer = session.client->Ask(&Stub::ListNodes, request);
+  if (!answer.ok()) return answer;
+  if (absl::Status status = KeepNamed(arguments.nodes, &*answer); !status.ok()) return status;
+  return answer;
+}
+
+int Show(const Session& session, const google::protobuf::Message& answer,
+         const std::function<std::string()>& render) {
+  if (session.json) {
+    const absl::Status status = PrintJson(answer);
+    return status.ok() ? kOk : Report(status);
+  }
+  Print(render());
+  return kOk;
+}
+
+}  // namespace
+
+int RunNodes(const Arguments& arguments) {
+  absl::StatusOr<Session> session = OpenSession(arguments);
+  if (!session.ok()) return Report(session.status());
+  absl::StatusOr<v1::NodesAnswer> answer = AskNodes(arguments, *session);
+  if (!answer.ok()) return Report(answer.status());
+  return Show(*session, *answer, [&] { return RenderNodes(*answer, session->view); });
+}
+
+int RunVitals(const Arguments& arguments) {
+  absl::StatusOr<Session> session = OpenSession(arguments);
+  if (!session.ok()) return Report(session.status());
+  absl::StatusOr<v1::VitalsAnswer> vitals =
+      session->client->Ask(&Stub::ListVitals, v1::VitalsRequest());
+  if (!vitals.ok()) return Report(vitals.status());
+  absl::StatusOr<v1::NodesAnswer> nodes = AskNodes(arguments, *session);
+  if (!nodes.ok()) return Report(nodes.status());
+  return Show(*session, *vitals, [&] { return RenderVitals(*vitals, *nodes, session->view); });
+}
+
+int RunSeries(const Arguments& arguments) {
+  return WithSelection(
+      arguments, kHour, [&](const Session& session, const v1::Selection& selection) {
+        constexpr uint32_t kTablePoints = 60;
+        v1::SeriesRequest request;
+        *request.mutable_selection() = selection;
+        for (const std::string& vital : arguments.vitals) request.add_vitals(vital);
+        request.set_per_node(arguments.per_node);
+        request.set_per_second(arguments.per_second);
+        request.set_backlog(arguments.backlog);
+        request.set_max_points(arguments.points > 0 || session.json ? arguments.points
+                                                                    : kTablePoints);
+        absl::StatusOr<v1::SeriesAnswer> answer = session.client->Ask(&Stub::GetSeries, request);
+        if (!answer.ok()) return Report(answer.status());
+        return Deliver(session, *answer, answer->coverage(), selection, answer->series().empty(),
+                       [&] { return RenderSeries(*answer, session.view); });
+      });
+}
+
+int RunTop(const Arguments& arguments) {
+  return WithSelection(
+      arguments, kRecent, [&](const Session& session, const v1::Selection& selection) {
+        absl::StatusOr<v1::Dimension> by = ParseDimension(arguments.by);
+        if (!by.ok()) return Report(by.status());
+        absl::StatusOr<std::string> vital = OneVital(arguments, "top", false);
+        if (!vital.ok()) return Report(vital.status());
+        v1::TopRequest request;
+        *request.mutable_selection() = selection;
+        request.set_vital(*vital);
+        request.set_by(*by);
+        request.set_limit(arguments.limit > 0 || session.json || !vital->empty() ? arguments.limit
+                                                                                 : 5);
+        request.set_idle(arguments.idle);
+        request.set_process(arguments.process);
+        absl::StatusOr<v1::TopAnswer> answer = session.client->Ask(&Stub::GetTop, request);
+        if (!answer.ok()) return Report(answer.status());
+        return Deliver(session, *answer, answer->coverage(), selection, true,
+                       [&] { return RenderTop(*answer, session.view); });
+      });
+}
+
+int RunSamples(const Arguments& arguments) {
+  return WithSelection(
+      arguments, kQuarter, [&](const Session& session, const v1::Selection& selection) {
+        absl::StatusOr<std::string> vital = OneVital(arguments, "samples", false);
+        if (!vital.ok()) return Report(vital.status());
+        v1::SamplesRequest request;
+        *request.mutable_selection() = selection;
+        request.set_vital(*vital);
+        request.set_process(arguments.process);
+        request.set_limit(arguments.limit > 0 || session.json ? arguments.limit : 10);
+        request.set_page(arguments.page);
+        absl::StatusOr<v1::SamplesAnswer> answer = session.client->Ask(&Stub::ListSamples, request);
+        if (!answer.ok()) return Report(answer.status());
+        return Deliver(
+            session, *answer, answer->coverage(), selection, answer->samples().empty(), [&] {
+              return (answer->samples().empty() ? "nothing was sampled in this time\n" : "") +
+                     RenderSamples(*answer, session.view);
+            });
+      });
+}
+
+int RunStacks(const Arguments& arguments) {
+  return WithSelection(
+      arguments, kRecent, [&](const Session& session, const v1::Selection& selection) {
+        absl::StatusOr<std::string> vital = OneVital(arguments, "stacks", true);
+        if (!vital.ok()) return Report(vital.status());
+        v1::StacksRequest request;
+        *request.mutable_selection() = selection;
+        request.set_vital(*vital);
+        request.set_process(arguments.process);
+        request.set_limit(arguments.limit > 0 || session.json || arguments.folded ? arguments.limit
+                                                                                  : 10);
+        absl::StatusOr<v1::StacksAnswer> answer = session.client->Ask(&Stub::GetStacks, request);
+        if (!answer.ok()) return Report(answer.status());
+        if (arguments.folded) {
+          Print(RenderFolded(*answer));
+          std::cerr << RenderCoverage(answer->coverage(),
+                                      View{Style{}, session.view.zone, session.view.now});
+          return static_cast<int>(kOk);
+        }
+        return Deliver(session, *answer, answer->coverage(), selection, answer->stacks().empty(),
+                       [&] { return RenderStacks(*answer, session.view); });
+      });
+}
+
+int RunHistogram(const Arguments& arguments) {
+  return WithSelection(arguments, kQuarter,
+                       [&](const Session& session, const v1::Selection& selection) {
+                         v1::HistogramRequest request;
+                         *request.mutable_selection() = selection;
+                         request.set_name(arguments.name);
+                         absl::StatusOr<v1::HistogramAnswer> answer =
+                             session.client->Ask(&Stub::GetHistogram, request);
+                         if (!answer.ok()) return Report(answer.status());
+                         return Deliver(session, *answer, answer->coverage(), selection,
+                                        answer->histograms().empty(),
+                                        [&] { return RenderHistogram(*answer, session.view); });
+                       });
+}
+
+int RunEvents(const Arguments& arguments) {
+  return WithSelection(
+      arguments, kHour, [&](const Session& session, const v1::Selection& selection) {
+        v1::EventsRequest request;
+        *request.mutable_selection() = selection;
+        request.set_limit(arguments.limit);
+        for (std::string type : arguments.event_types) {
+          std::transform(type.begin(), type.end(), type.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+          v1::EventType parsed;
+          if (!v1::EventType_Parse("EVENT_TYPE_" + type, &parsed) ||
+              parsed == v1::EVENT_TYPE_UNSPECIFIED) {
+            return Report(absl::InvalidArgumentError(
+                absl::StrCat("--type \"", type,
+                             "\": must be exec, exit, oom, clock_step, agent_start, agent_stop, "
+                             "deploy or note")));
+          }
+          request.add_types(parsed);
+        }
+        absl::StatusOr<v1::EventsAnswer> answer = session.client->Ask(&Stub::ListEvents, request);
+        if (!answer.ok()) return Report(answer.status());
+        return Deliver(session, *answer, answer->coverage(), selection, answer->events().empty(),
+                       [&] { return RenderEvents(*answer, session.view); });
+      });
+}
+
+int RunCoverage(const Arguments& arguments) {
+  return WithSelection(arguments, kHour,
+                       [&](const Session& session, const v1::Selection& selection) {
+                         v1::CoverageRequest request;
+                         *request.mutable_selection() = selection;
+                         absl::StatusOr<v1::CoverageAnswer> answer =
+                             session.client->Ask(&Stub::GetCoverage, request);
+                         if (!answer.ok()) return Report(answer.status());
+                         return Deliver(session, *answer, answer->coverage(), selection, true,
+                                        [&] { return RenderGaps(*answer, session.view); });
+                       });
+}
+
+int RunStatus(const Arguments& arguments) {
+  absl::StatusOr<Session> session = OpenSession(arguments);
+  if (!session.ok()) return Report(session.status());
+  absl::StatusOr<v1::StatusAnswer> answer =
+      session->client->Ask(&Stub::GetStatus, v1::StatusRequest());
+  if (!answer.ok()) return Report(answer.status());
+  return Show(*session, *answer, [&] { return RenderStatus(*answer, session->view); });
+}
+
+int RunAnomalies(const Arguments& arguments) {
+  if (arguments.follow) {
+    absl::StatusOr<Session> session = OpenSession(arguments);
+    if (!session.ok()) return Report(session.status());
+    v1::FollowRequest request;
+    request.set_cursor(arguments.cursor);
+    for (const std::string& node : arguments.nodes) request.mutable_selection()->add_nodes(node);
+    // Goes on where it was when the collector restarts; what cannot become better ends it.
+    while (true) {
+      const absl::Status status = session->client->Follow(request, [&](const v1::Anomaly& anomaly) {
+        request.set_cursor(anomaly.cursor());
+        if (anomaly.severity() < arguments.min_severity) return true;
+        if (session->json) return PrintJson(anomaly).ok() && std::cout.good();
+        Print(RenderAnomaly(anomaly, session->view));
+        return std::cout.good();
+      });
+      if (status.ok()) return kOk;
+      if (!absl::IsUnavailable(status)) return Report(status);
+      std::cerr << "telltale: " << status.message() << "; trying again every 5 s\n";
+      std::this_thread::sleep_for(std::chrono::seconds(5));
+    }
+  }
+  return WithSelection(
+      arguments, kDay, [&](const Session& session, const v1::Selection& selection) {
+        absl::StatusOr<std::string> vital = OneVital(arguments, "anomalies", false);
+        if (!vital.ok()) return Report(vital.status());
+        v1::AnomaliesRequest request;
+        *request.mutable_selection() = selection;
+        request.set_vital(*vital);
+        request.set_filter(arguments.filter);
+        request.set_min_severity(arguments.min_severity);
+        request.set_limit(arguments.limit);
+        request.set_page(arguments.page);
+        absl::StatusOr<v1::AnomaliesAnswer> answer =
+            session.client->Ask(&Stub::ListAnomalies, request);
+        if (!answer.ok()) return Report(answer.status());
+        return Deliver(session, *answer, answer->coverage(), selection, answer->anomalies().empty(),
+                       [&] { return RenderAnomalies(*answer, session.view); });
+      });
+}
+
+int RunPkiInit(const Arguments& arguments) {
+  const absl::StatusOr<std::string> done = PkiInit(arguments.pki, absl::Now());
+  if (!done.ok()) return Report(done.status());
+  Print(*done);
+  return kOk;
+}
+
+int RunPkiIssue(const Arguments& arguments) {
+  const absl::StatusOr<std::string> done = PkiIssue(arguments.pki, absl::Now());
+  if (!done.ok()) return Report(done.status());
+  Print(*done);
+  return kOk;
+}
+
+int RunPkiShow(const Arguments& arguments) {
+  const absl::StatusOr<std::string> shown = PkiShow(arguments.file, absl::Now());
+  if (!shown.ok()) return Report(shown.status());
+  Print(*shown);
+  return kOk;
+}
+
+}  // namespace telltale::cli

@@ -1,0 +1,36 @@
+// The commands that ask a collector. Each prints its answer to stdout and returns an exit code; an
+// error is one line on stderr, "telltale: ...".
+//
+// The main thread.
+
+#ifndef TELLTALE_COLLECTOR_CLI_COMMANDS_H_
+#define TELLTALE_COLLECTOR_CLI_COMMANDS_H_
+
+#include "absl/status/status.h"
+#include "collector/cli/arguments.h"
+
+namespace telltale::cli {
+
+int RunNodes(const Arguments& arguments);
+int RunVitals(const Arguments& arguments);
+int RunSeries(const Arguments& arguments);
+int RunTop(const Arguments& arguments);
+int RunSamples(const Arguments& arguments);
+int RunStacks(const Arguments& arguments);
+int RunHistogram(const Arguments& arguments);
+int RunEvents(const Arguments& arguments);
+int RunCoverage(const Arguments& arguments);
+int RunAnomalies(const Arguments& arguments);
+int RunStatus(const Arguments& arguments);
+int RunBundle(const Arguments& arguments);
+int RunDump(const Arguments& arguments);
+int RunPkiInit(const Arguments& arguments);
+int RunPkiIssue(const Arguments& arguments);
+int RunPkiShow(const Arguments& arguments);
+
+// Prints the line and maps the error to an exit code.
+int Report(const absl::Status& status);
+
+}  // namespace telltale::cli
+
+#endif  // TELLTALE_COLLECTOR_CLI_COMMANDS_H_

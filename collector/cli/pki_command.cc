@@ -1,0 +1,162 @@
+#include "collector/cli/pki_command.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "collector/cli/certificate.h"
+#include "collector/cli/files.h"
+#include "collector/cli/terminal_text.h"
+#include "proto/codec.h"
+
+namespace telltale::cli {
+namespace {
+
+constexpr int kAuthorityDays = 3650, kIssuedDays = 825;  // 825: the longest browsers accept
+constexpr size_t kMaxPem = 1 << 20;
+// Clocks of a fleet differ; a certificate made now must be valid on a node that is an hour behind.
+constexpr absl::Duration kBackdate = absl::Hours(2);
+
+bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+absl::Status Refuse(const std::string& path) {
+  return absl::AlreadyExistsError(
+      absl::StrCat("pki: ", path,
+                   " is there already; give --force to replace it (what it signed stops working)"));
+}
+
+absl::Status CheckDays(int days) {
+  if (days < 0 || days > 36500) {
+    return absl::InvalidArgumentError(absl::StrCat("pki: --days ", days, ": must be 1 to 36,500"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WritePair(const std::string& base, const KeyPair& pair, bool force) {
+  // The key first: a certificate without its key would look finished.
+  if (absl::Status status = WriteFile(base + ".key", pair.key, 0600, force); !status.ok())
+    return status;
+  return WriteFile(base + ".crt", pair.certificate, 0644, force);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> PkiInit(const PkiFlags& flags, absl::Time now) {
+  if (absl::Status status = CheckDays(flags.days); !status.ok()) return status;
+  if (mkdir(flags.dir.c_str(), 0700) != 0 && errno != EEXIST) {
+    return absl::UnavailableError(
+        absl::StrCat("pki: create directory ", flags.dir, ": ", strerror(errno)));
+  }
+  const std::string base = flags.dir + "/ca";
+  for (const char* end : {".key", ".crt"}) {
+    if (!flags.force && Exists(base + end)) return Refuse(base + end);
+  }
+  const int days = flags.days == 0 ? kAuthorityDays : flags.days;
+  const std::string name = flags.name.empty() ? "Telltale throw-away CA" : flags.name;
+  absl::StatusOr<KeyPair> authority =
+      MakeAuthority(name, now - kBackdate, now + absl::Hours(24) * days);
+  if (!authority.ok()) return authority.status();
+  if (absl::Status status = WritePair(base, *authority, flags.force); !status.ok()) return status;
+  return absl::StrCat("wrote ", base, ".crt and ", base, ".key (keep the key to yourself), valid ",
+                      days, " days\nnext: telltale pki issue --dir ", flags.dir,
+                      " --role collector --name collector --dns localhost --ip 127.0.0.1\n");
+}
+
+absl::StatusOr<std::string> PkiIssue(const PkiFlags& flags, absl::Time now) {
+  if (absl::Status status = CheckDays(flags.days); !status.ok()) return status;
+  const std::vector<std::string> roles = {"node", "operator", "viewer", "collector"};
+  if (std::find(roles.begin(), roles.end(), flags.role) == roles.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "pki: role \"", flags.role, "\": must be one of ", absl::StrJoin(roles, ", ")));
+  }
+  if (!proto::ValidNodeName(flags.name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pki: name \"", Escaped(flags.name.substr(0, 128)),
+                     "\": must be 1 to 128 of a-z A-Z 0-9 . _ - and not begin with . or -"));
+  }
+  const std::string base = absl::StrCat(flags.dir, "/", flags.role, "-", flags.name);
+  for (const char* end : {".key", ".crt"}) {
+    if (!flags.force && Exists(base + end)) return Refuse(base + end);
+  }
+  absl::StatusOr<std::string> certificate = ReadFile(flags.dir + "/ca.crt", kMaxPem);
+  absl::StatusOr<std::string> key = ReadFile(flags.dir + "/ca.key", kMaxPem);
+  for (const absl::Status& status : {certificate.status(), key.status()}) {
+    if (absl::IsNotFound(status)) {
+      return absl::NotFoundError(
+          absl::StrCat("pki: ", status.message(),
+                       "; make the authority first: telltale pki init --dir ", flags.dir));
+    }
+    if (!status.ok()) return status;
+  }
+  Subject subject;
+  subject.common_name = flags.name.substr(0, 64);  // the longest a CN may be; identity is the URI
+  subject.server = flags.role == "collector";
+  if (!subject.server)
+    subject.uris.push_back(absl::StrCat("telltale://", flags.role, "/", flags.name));
+  subject.dns = flags.dns;
+  subject.ips = flags.ips;
+  if (subject.server && subject.dns.empty() && subject.ips.empty())
+    subject.dns.push_back(flags.name);
+  for (const std::string& dns : subject.dns) {
+    const bool good = !dns.empty() && dns.size() <= 253 &&
+                      dns.find_first_not_of(
+                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-*") ==
+                          std::string::npos;
+    if (!good) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("pki: --dns \"", Escaped(dns.substr(0, 128)), "\": is not a host name"));
+    }
+  }
+  for (const std::string& ip : subject.ips) {
+    if (ip.empty() || ip.find_first_not_of("0123456789abcdefABCDEF.:") != std::string::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("pki: --ip \"", Escaped(ip.substr(0, 64)), "\": is not an IP address"));
+    }
+  }
+  const int days = flags.days == 0 ? kIssuedDays : flags.days;
+  subject.not_before = now - kBackdate;
+  subject.not_after = now + absl::Hours(24) * days;
+  absl::StatusOr<KeyPair> issued = Issue({*certificate, *key}, subject);
+  if (!issued.ok()) return issued.status();
+  if (absl::Status status = WritePair(base, *issued, flags.force); !status.ok()) return status;
+  return absl::StrCat("wrote ", base, ".crt and ", base, ".key, valid ", days, " days\n");
+}
+
+absl::StatusOr<std::string> PkiShow(const std::string& path, absl::Time now) {
+  absl::StatusOr<std::string> pem = ReadFile(path, kMaxPem);
+  if (!pem.ok()) return pem.status();
+  absl::StatusOr<std::vector<CertificateFacts>> all = ReadCertificates(*pem);
+  if (!all.ok())
+    return absl::InvalidArgumentError(absl::StrCat("pki: ", path, ": ", all.status().message()));
+  std::string text;
+  for (const CertificateFacts& facts : *all) {
+    Table table({{""}, {""}});
+    const auto row = [&](const std::string& name, const std::string& value) {
+      if (!value.empty()) table.Add({name, Escaped(value)});
+    };
+    row("subject", facts.subject);
+    row("issuer", facts.issuer + (facts.subject == facts.issuer ? " (itself)" : ""));
+    row("identity", absl::StrJoin(facts.uris, ", "));
+    row("DNS names", absl::StrJoin(facts.dns, ", "));
+    row("IP addresses", absl::StrJoin(facts.ips, ", "));
+    row("kind", facts.authority ? "authority" : "leaf");
+    row("valid from",
+        absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", facts.not_before, absl::UTCTimeZone()));
+    std::string until =
+        absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", facts.not_after, absl::UTCTimeZone());
+    if (facts.not_after < now) until += " (EXPIRED)";
+    if (facts.not_before > now) until += " (NOT VALID YET)";
+    row("valid until", until);
+    row("serial", facts.serial);
+    row("SHA-256", facts.sha256);
+    absl::StrAppend(&text, text.empty() ? "" : "\n", table.Render(Style{}));
+  }
+  return text;
+}
+
+}  // namespace telltale::cli

@@ -1,0 +1,60 @@
+// Answers as text for people: tables that line up, numbers with units, stacks indented, and with
+// every answer the line that says what it rests on. Names in answers came from other machines and
+// are escaped here.
+//
+// Pure functions; any thread.
+
+#ifndef TELLTALE_COLLECTOR_CLI_RENDER_H_
+#define TELLTALE_COLLECTOR_CLI_RENDER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "collector/cli/terminal_text.h"
+#include "telltale/v1/query.pb.h"
+
+namespace telltale::cli {
+
+struct View {
+  Style style;
+  absl::TimeZone zone;
+  absl::Time now;
+};
+
+// "covers 58 of 60 s on 1 node; 2 s unwatched: agent restart; lost: 12 samples refused by tokens":
+// one paragraph, wrapped at the terminal's width.
+std::string RenderCoverage(const v1::Coverage& coverage, const View& view);
+
+// Why an answer is empty, one line: what was asked, and where data is. Empty if the coverage does
+// not say nothing was found.
+std::string NothingFound(const v1::Coverage& coverage, const v1::Selection& asked,
+                         const View& view);
+
+std::string RenderNodes(const v1::NodesAnswer& answer, const View& view);
+// State of each vital on each node: hook and reason. `nodes`: already narrowed to those asked for.
+std::string RenderVitals(const v1::VitalsAnswer& vitals, const v1::NodesAnswer& nodes,
+                         const View& view);
+std::string RenderSeries(const v1::SeriesAnswer& answer, const View& view);
+std::string RenderTop(const v1::TopAnswer& answer, const View& view);
+std::string RenderSamples(const v1::SamplesAnswer& answer, const View& view);
+std::string RenderStacks(const v1::StacksAnswer& answer, const View& view);
+// "root;...;leaf weight" lines as flame graph programs read them; weight in whole units (ns for
+// times).
+std::string RenderFolded(const v1::StacksAnswer& answer);
+std::string RenderHistogram(const v1::HistogramAnswer& answer, const View& view);
+std::string RenderEvents(const v1::EventsAnswer& answer, const View& view);
+std::string RenderGaps(const v1::CoverageAnswer& answer, const View& view);
+std::string RenderAnomalies(const v1::AnomaliesAnswer& answer, const View& view);
+std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view);  // one line
+std::string RenderStatus(const v1::StatusAnswer& answer, const View& view);
+
+// One frame as a line: "function (binary)", escaped.
+std::string FrameLine(const v1::Frame& frame);
+// Frames below each other with this indent; long ones keep both ends.
+std::string StackLines(const std::vector<v1::Frame>& frames, const std::string& indent, size_t most,
+                       const View& view);
+
+}  // namespace telltale::cli
+
+#endif  // TELLTALE_COLLECTOR_CLI_RENDER_H_

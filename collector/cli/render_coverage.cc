@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "collector/cli/render.h"
+#include "collector/cli/time_text.h"
+
+namespace telltale::cli {
+namespace {
+
+constexpr size_t kUsualColumns = 120;
+
+std::string TierText(v1::Tier tier) {
+  switch (tier) {
+    case v1::TIER_RAW:
+      return "raw epochs";
+    case v1::TIER_5MIN:
+      return "5 min windows";
+    case v1::TIER_1H:
+      return "1 h windows";
+    case v1::TIER_1D:
+      return "1 d windows";
+    default:
+      return "unknown tier";
+  }
+}
+
+std::string LossText(const std::string& reason, double events) {
+  const std::string count = Count(events);
+  const std::map<std::string, std::string> texts = {
+      {"tokens", " samples refused by tokens"},
+      {"recursion", " events inside the sensor itself"},
+      {"nested_add", " adds hit by an interrupt"},
+      {"slot_evicted", " timings whose slot was taken"},
+      {"ring_full", " samples that found the ring full"},
+      {"stack_unreadable", " stacks that could not be read"},
+      {"process_gone", " processes gone before they were named"},
+      {"row_limit", " entries beyond a table's limit"},
+      {"duty", " events while switched off on purpose"},
+      {"map_full", " entries a full kernel map refused"},
+      {"too_old", " records of an epoch already cut"},
+      {"byte_limit", " entries cut to fit the size limit"},
+      {"not_journalled", " seconds since the crash journal's last append"}};
+  const auto text = texts.find(reason);
+  return text == texts.end() ? absl::StrCat(count, " by ", Escaped(reason)) : count + text->second;
+}
+
+// Parts joined by "; ", broken after a ";" where a line gets too long.
+std::string Wrapped(const std::vector<std::string>& parts, size_t columns) {
+  std::string out, line;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const std::string part = parts[i] + (i + 1 < parts.size() ? ";" : "");
+    if (!line.empty() && Width(line) + 1 + Width(part) > columns) {
+      absl::StrAppend(&out, line, "\n");
+      line = "  " + part;
+    } else {
+      absl::StrAppend(&line, line.empty() ? "" : " ", part);
+    }
+  }
+  return absl::StrCat(out, line, "\n");
+}
+
+}  // namespace
+
+std::string RenderCoverage(const v1::Coverage& coverage, const View& view) {
+  std::vector<std::string> parts;
+  const double nodes = coverage.nodes(), selected = coverage.nodes_selected();
+  // Node-seconds; with one node they are seconds.
+  std::string time = selected > 1 ? absl::StrCat(LengthText(coverage.watched_s()), " of ",
+                                                 LengthText(coverage.selected_s()), " of node time")
+                                  : absl::StrFormat("%s of %s", LengthText(coverage.watched_s()),
+                                                    LengthText(coverage.selected_s()));
+  parts.push_back(absl::StrCat("covers ", time, " on ",
+                               nodes < selected
+                                   ? absl::StrCat(Count(nodes), " of ", Plural(selected, "node"))
+                                   : Plural(selected, "node")));
+  parts.push_back(absl::StrCat(
+      Plural(coverage.epochs_received(), "epoch"), " (", TierText(coverage.tier()), ")",
+      coverage.epochs_partial() > 0
+          ? absl::StrCat(", ", Count(coverage.epochs_partial()), " partial")
+          : "",
+      coverage.epochs_lost() > 0
+          ? absl::StrCat(", ", Count(coverage.epochs_lost()), " declared lost")
+          : ""));
+  for (const std::string& note : coverage.notes()) parts.push_back(Escaped(note));
+  std::map<std::string, double> lost;
+  for (const v1::ReasonCount& reason : coverage.lost_events())
+    lost[reason.reason()] += reason.events();
+  std::vector<std::pair<double, std::string>> ordered;
+  for (const auto& [reason, events] : lost) ordered.emplace_back(-events, LossText(reason, events));
+  std::sort(ordered.begin(), ordered.end());
+  std::vector<std::string> losses;
+  for (auto& [events, text] : ordered) losses.push_back(std::move(text));
+  if (!losses.empty()) {
+    parts.push_back(absl::StrCat("lost: ", absl::StrJoin(losses, ", ")));
+  } else if (coverage.values_end_s() > 0) {  // epochs were opened to look
+    parts.push_back("no events lost");
+  }
+  if (coverage.miss_probability_1pct() >= 0.001) {
+    parts.push_back(absl::StrCat("a label of 1 % of an epoch goes unsampled in ",
+                                 Share(coverage.miss_probability_1pct())));
+  }
+  const std::string text =
+      Wrapped(parts, view.style.columns > 20 ? view.style.columns : kUsualColumns);
+  const bool weak =
+      coverage.watched_s() < 0.9 * coverage.selected_s() || coverage.epochs_lost() > 0;
+  return Painted(text, weak ? Ink::kWarn : Ink::kDim, view.style);
+}
+
+std::string NothingFound(const v1::Coverage& coverage, const v1::Selection& asked,
+                         const View& view) {
+  if (coverage.nodes_selected() == 0) return "no node ever reported to this collector";
+  if (coverage.values_end_s() > 0 || coverage.epochs_received() > 0) return "";
+  std::string what = absl::StrCat("no data from ", MomentText(asked.start_s(), view.zone), " to ",
+                                  MomentText(asked.end_s(), view.zone));
+  if (asked.nodes_size() > 0)
+    absl::StrAppend(&what, " on ", Escaped(absl::StrJoin(asked.nodes(), ", ")));
+  std::vector<std::string> ranges;
+  for (const v1::TierRange& range : coverage.tiers()) {
+    ranges.push_back(absl::StrCat(TierText(range.tier()), " from ",
+                                  MomentText(range.start_s(), view.zone), " to ",
+                                  MomentText(range.end_s(), view.zone)));
+  }
+  return absl::StrCat(what, ranges.empty() ? "; there is none of any time" : "; there is data: ",
+                      absl::StrJoin(ranges, ", "));
+}
+
+std::string RenderGaps(const v1::CoverageAnswer& answer, const View& view) {
+  Table table({{"node"}, {"from"}, {"to"}, {"length", Table::Align::kRight}, {"why"}});
+  for (const v1::Gap& gap : answer.gaps()) {
+    std::string why = Escaped(gap.reason());
+    if (gap.last_sequence() > 0) {
+      absl::StrAppend(&why, absl::StrFormat(" (summaries %.0f to %.0f)", gap.first_sequence(),
+                                            gap.last_sequence()));
+    }
+    table.Add({Escaped(gap.node()), MomentText(gap.start_s(), view.zone),
+               ClockText(gap.end_s(), view.now, view.zone), LengthText(gap.end_s() - gap.start_s()),
+               why});
+  }
+  std::string out = answer.gaps().empty() ? "no gap: every node was watched throughout\n"
+                                          : table.Render(view.style);
+  if (!answer.coverage().lost_events().empty()) {
+    Table losses({{"lost by"}, {"vital"}, {"events", Table::Align::kRight}});
+    for (const v1::ReasonCount& lost : answer.coverage().lost_events()) {
+      losses.Add({Escaped(lost.reason()),
+                  lost.vital().empty() ? "(whole sensor)" : Escaped(lost.vital()),
+                  Count(lost.events())});
+    }
+    absl::StrAppend(&out, "\n", losses.Render(view.style));
+  }
+  return absl::StrCat(out, "\n", RenderCoverage(answer.coverage(), view));
+}
+
+}  // namespace telltale::cli

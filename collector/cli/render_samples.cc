@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "collector/cli/render.h"
+#include "collector/cli/time_text.h"
+
+namespace telltale::cli {
+namespace {
+
+constexpr size_t kAllFrames = 64;
+
+std::string UnitOf(const v1::SampleAnswer& sample) { return sample.unit(); }
+
+std::string Values(const google::protobuf::RepeatedPtrField<v1::NamedValue>& values) {
+  std::vector<std::string> parts;
+  for (const v1::NamedValue& value : values)
+    parts.push_back(absl::StrCat(Escaped(value.name()), " ", Escaped(value.value())));
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string PeerText(const char* role, const v1::PeerAnswer& peer, const View& view) {
+  return absl::StrCat(
+      "  ", role, " ", Escaped(peer.comm()), " (pid ", peer.pid(), ")\n",
+      StackLines({peer.stack().begin(), peer.stack().end()}, "      ", kAllFrames, view));
+}
+
+std::string StackText(const char* which,
+                      const google::protobuf::RepeatedPtrField<v1::Frame>& frames,
+                      const std::string& end, const View& view) {
+  if (frames.empty() && (end.empty() || end == "complete")) return "";
+  const bool whole = end.empty() || end == "complete";
+  return absl::StrCat("  ", which, " stack", whole ? "" : absl::StrCat(" (", Escaped(end), ")"),
+                      "\n", StackLines({frames.begin(), frames.end()}, "      ", kAllFrames, view));
+}
+
+std::string OneSample(const v1::SampleAnswer& sample, const View& view) {
+  std::string name =
+      sample.exe().empty() ? absl::StrCat("[", Escaped(sample.comm()), "]") : Escaped(sample.exe());
+  std::string out = absl::StrCat(
+      Painted(absl::StrCat(MomentText(sample.time_s(), view.zone, true), "  ",
+                           Escaped(sample.vital()), sample.sub().empty() ? "" : "/",
+                           Escaped(sample.sub()), "  ", Quantity(sample.weight(), UnitOf(sample)),
+                           sample.open() ? "  still going on" : ""),
+              Ink::kBold, view.style),
+      "\n  ", name, " (", Escaped(sample.comm()), ", pid ", sample.pid(),
+      sample.tid() != sample.pid() ? absl::StrCat(", thread ", sample.tid()) : "", ", uid ",
+      sample.uid(), ", ", LengthText(sample.process_age_s()), " old) on ", Escaped(sample.node()),
+      " CPU ", sample.cpu(),
+      sample.cgroup().empty() ? "" : absl::StrCat(" in ", Escaped(sample.cgroup())), "\n");
+  if (const std::string label = Values(sample.label()); !label.empty())
+    absl::StrAppend(&out, "  label: ", label, "\n");
+  if (const std::string detail = Values(sample.detail()); !detail.empty())
+    absl::StrAppend(&out, "  event: ", detail, "\n");
+  absl::StrAppend(&out, "  seen ",
+                  sample.samples() == 1 ? "once" : absl::StrCat(Count(sample.samples()), " times"),
+                  "; what it stands for weighs ", Quantity(sample.low(), UnitOf(sample)), " to ",
+                  Quantity(sample.high(), UnitOf(sample)), " in this epoch\n");
+  absl::StrAppend(&out, StackText("kernel", sample.kernel_stack(), sample.kernel_stack_end(), view),
+                  StackText("user", sample.user_stack(), sample.user_stack_end(), view));
+  if (sample.has_ran_instead())
+    absl::StrAppend(&out, PeerText("ran instead:", sample.ran_instead(), view));
+  if (sample.has_waker()) absl::StrAppend(&out, PeerText("woken by:", sample.waker(), view));
+  if (sample.has_holder()) absl::StrAppend(&out, PeerText("held by:", sample.holder(), view));
+  return out;
+}
+
+}  // namespace
+
+std::string RenderSamples(const v1::SamplesAnswer& answer, const View& view) {
+  std::string out;
+  for (const v1::SampleAnswer& sample : answer.samples())
+    absl::StrAppend(&out, OneSample(sample, view), "\n");
+  if (!answer.next_page().empty())
+    absl::StrAppend(&out, "more: --page ", Escaped(answer.next_page()), "\n\n");
+  return absl::StrCat(out, RenderCoverage(answer.coverage(), view));
+}
+
+std::string RenderStacks(const v1::StacksAnswer& answer, const View& view) {
+  std::string out;
+  for (const v1::StackWeight& stack : answer.stacks()) {
+    const double share = answer.total() > 0 ? stack.value() / answer.total() : 0;
+    absl::StrAppend(
+        &out,
+        Painted(absl::StrCat(Quantity(stack.value(), answer.unit()), "  ", Share(share)),
+                Ink::kBold, view.style),
+        "  between ", Quantity(stack.low(), answer.unit()), " and ",
+        Quantity(stack.high(), answer.unit()), ", ", Plural(stack.samples(), "sample"), "  ",
+        Escaped(stack.exe()), "\n",
+        StackLines({stack.frames().begin(), stack.frames().end()}, "    ", kAllFrames, view),
+        stack.end().empty() ? "" : absl::StrCat("    (", Escaped(stack.end()), ")\n"), "\n");
+  }
+  return absl::StrCat(out, "all together: ", Quantity(answer.total(), answer.unit()), "\n",
+                      RenderCoverage(answer.coverage(), view));
+}
+
+std::string RenderFolded(const v1::StacksAnswer& answer) {
+  std::string out;
+  const double scale = answer.unit() == "s" ? 1e9 : 1;
+  for (const v1::StackWeight& stack : answer.stacks()) {
+    std::string line = Escaped(stack.exe());
+    for (int i = stack.frames_size() - 1; i >= 0; --i) {
+      std::string name = Escaped(stack.frames(i).name());
+      std::replace(name.begin(), name.end(), ';', ':');
+      absl::StrAppend(&line, ";", name, stack.frames(i).kernel() ? "_[k]" : "");
+    }
+    absl::StrAppend(&out, line, absl::StrFormat(" %.0f\n", std::max(1.0, stack.value() * scale)));
+  }
+  return out;
+}
+
+std::string RenderEvents(const v1::EventsAnswer& answer, const View& view) {
+  Table table({{"time"},
+               {"node"},
+               {"what"},
+               {"pid", Table::Align::kRight},
+               {"uid", Table::Align::kRight},
+               {"event"}});
+  for (const v1::EventAnswer& event : answer.events()) {
+    table.Add({MomentText(event.time_s(), view.zone, true), Escaped(event.node()),
+               Escaped(event.type()), event.pid() > 0 ? absl::StrCat(event.pid()) : "",
+               event.pid() > 0 ? absl::StrCat(event.uid()) : "", Escaped(event.text())});
+  }
+  return absl::StrCat(
+      answer.events().empty() ? "no event in this time\n" : table.Render(view.style), "\n",
+      RenderCoverage(answer.coverage(), view));
+}
+
+std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view) {
+  const std::string vital =
+      anomaly.sub().empty() ? anomaly.vital() : absl::StrCat(anomaly.vital(), "/", anomaly.sub());
+  return absl::StrCat(MomentText(anomaly.start_s(), view.zone), "  ", Escaped(anomaly.node()), "  ",
+                      Painted(Escaped(vital), Ink::kBold, view.style), "  ",
+                      Escaped(anomaly.text()),
+                      absl::StrFormat("  (%.1f deviations, ", anomaly.severity()),
+                      Escaped(anomaly.filter()), ")\n");
+}
+
+std::string RenderAnomalies(const v1::AnomaliesAnswer& answer, const View& view) {
+  std::string out;
+  for (const v1::Anomaly& anomaly : answer.anomalies()) out += RenderAnomaly(anomaly, view);
+  if (out.empty()) out = "no anomaly in this time\n";
+  if (!answer.next_page().empty())
+    absl::StrAppend(&out, "more: --page ", Escaped(answer.next_page()), "\n");
+  return absl::StrCat(out, "\n", RenderCoverage(answer.coverage(), view));
+}
+
+}  // namespace telltale::cli

@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "collector/cli/render.h"
+#include "collector/cli/time_text.h"
+
+namespace telltale::cli {
+namespace {
+
+constexpr size_t kBarColumns = 30, kSparkPoints = 32;
+
+std::string NameOf(const v1::Series& series) {
+  std::string name =
+      series.sub().empty() ? series.vital() : absl::StrCat(series.vital(), "/", series.sub());
+  if (!series.node().empty()) absl::StrAppend(&name, " ", series.node());
+  return Escaped(name);
+}
+
+struct Summary {
+  double mean = 0, min = 0, max = 0, last = 0;
+};
+
+Summary SummaryOf(const v1::Series& series) {
+  Summary summary;
+  double weight = 0, time = 0;
+  for (int i = 0; i < series.rate_size(); ++i) {
+    const double watched = series.length_s(i) * series.watched(i);
+    weight += series.rate(i) * watched;
+    time += watched;
+    summary.min = i == 0 ? series.min(i) : std::min(summary.min, series.min(i));
+    summary.max = std::max(summary.max, series.max(i));
+    summary.last = series.rate(i);
+  }
+  summary.mean = time > 0 ? weight / time : 0;
+  return summary;
+}
+
+// A line of little bars over time; the largest of each stretch.
+std::string Spark(const v1::Series& series, double max, const Style& style) {
+  if (!style.bars || series.rate_size() == 0 || max <= 0) return "";
+  static constexpr const char* kLevels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const size_t points = static_cast<size_t>(series.rate_size());
+  const size_t columns = std::min(points, kSparkPoints);
+  std::string out;
+  for (size_t c = 0; c < columns; ++c) {
+    double highest = 0;
+    for (size_t i = c * points / columns; i < (c + 1) * points / columns; ++i) {
+      highest = std::max(highest, series.rate(static_cast<int>(i)));
+    }
+    out += kLevels[std::min<size_t>(7, static_cast<size_t>(highest / max * 8))];
+  }
+  return out;
+}
+
+std::string OneSeries(const v1::Series& series, const View& view) {
+  using Align = Table::Align;
+  double highest = 0;
+  for (const double rate : series.rate()) highest = std::max(highest, rate);
+  const bool backlog = series.backlog_size() == series.rate_size() && series.backlog_size() > 0;
+  Table table({{"time"},
+               {"for", Align::kRight},
+               {"rate", Align::kRight},
+               {""},
+               {"lowest second", Align::kRight},
+               {"highest second", Align::kRight},
+               {"events", Align::kRight},
+               {backlog ? "backlog" : "", Align::kRight},
+               {"watched", Align::kRight}});
+  for (int i = 0; i < series.rate_size(); ++i) {
+    table.Add(
+        {ClockText(series.start_s(i), view.now, view.zone),
+         LengthText(std::round(series.length_s(i) * 10) / 10), Rate(series.rate(i), series.unit()),
+         Bar(highest > 0 ? series.rate(i) / highest : 0, kBarColumns, view.style),
+         Rate(series.min(i), series.unit()), Rate(series.max(i), series.unit()),
+         absl::StrCat(Count(series.events(i)), " /s"), backlog ? Count(series.backlog(i)) : "",
+         series.watched(i) < 0.995 ? Share(series.watched(i)) : ""});
+  }
+  return absl::StrCat(Painted(NameOf(series), Ink::kBold, view.style),
+                      series.left_out().empty() ? "" : "  (without ",
+                      Escaped(absl::StrJoin(series.left_out(), ", ")),
+                      series.left_out().empty() ? "" : ")", "\n", table.Render(view.style, "  "));
+}
+
+}  // namespace
+
+std::string RenderSeries(const v1::SeriesAnswer& answer, const View& view) {
+  std::string out;
+  if (answer.series_size() == 1) {
+    out = OneSeries(answer.series(0), view);
+  } else if (answer.series_size() > 1) {
+    using Align = Table::Align;
+    Table table({{"series"},
+                 {"mean", Align::kRight},
+                 {"last", Align::kRight},
+                 {"lowest second", Align::kRight},
+                 {"highest second", Align::kRight},
+                 {""}});
+    for (const v1::Series& series : answer.series()) {
+      const Summary summary = SummaryOf(series);
+      double highest = 0;
+      for (const double rate : series.rate()) highest = std::max(highest, rate);
+      table.Add({NameOf(series), Rate(summary.mean, series.unit()),
+                 Rate(summary.last, series.unit()), Rate(summary.min, series.unit()),
+                 Rate(summary.max, series.unit()), Spark(series, highest, view.style)});
+    }
+    out = table.Render(view.style);
+  }
+  return absl::StrCat(out, out.empty() ? "" : "\n", RenderCoverage(answer.coverage(), view));
+}
+
+std::string RenderHistogram(const v1::HistogramAnswer& answer, const View& view) {
+  using Align = Table::Align;
+  std::string out;
+  for (const v1::HistogramValues& histogram : answer.histograms()) {
+    double total = 0, highest = 0;
+    for (const double count : histogram.count()) {
+      total += count;
+      highest = std::max(highest, count);
+    }
+    absl::StrAppend(
+        &out, out.empty() ? "" : "\n", Painted(Escaped(histogram.name()), Ink::kBold, view.style),
+        "  ", Count(total), " ended, ", Count(histogram.entries()), " begun, ",
+        Quantity(histogram.sum(), histogram.unit()), " in all; median ",
+        Quantity(histogram.p50(), histogram.unit()), ", 90 % ",
+        Quantity(histogram.p90(), histogram.unit()), ", 99 % ",
+        Quantity(histogram.p99(), histogram.unit()),
+        histogram.share() < 0.9995 ? absl::StrCat("; on ", Share(histogram.share()), " of the time")
+                                   : "",
+        "\n");
+    if (answer.histograms_size() > 1) continue;  // one alone is drawn
+    Table table({{"from", Align::kRight},
+                 {"to", Align::kRight},
+                 {"count", Align::kRight},
+                 {"", Align::kRight},
+                 {""}});
+    for (int i = 0; i < histogram.count_size(); ++i) {
+      table.Add({Quantity(histogram.low(i), histogram.unit()),
+                 Quantity(histogram.high(i), histogram.unit()), Count(histogram.count(i)),
+                 Share(total > 0 ? histogram.count(i) / total : 0),
+                 Bar(highest > 0 ? histogram.count(i) / highest : 0, kBarColumns, view.style)});
+    }
+    absl::StrAppend(&out, table.Render(view.style, "  "));
+  }
+  if (answer.histograms().empty()) out = "no histogram in this time\n";
+  return absl::StrCat(out, "\n", RenderCoverage(answer.coverage(), view));
+}
+
+}  // namespace telltale::cli

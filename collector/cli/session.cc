@@ -1,0 +1,120 @@
+#include "collector/cli/session.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "collector/cli/commands.h"
+
+namespace telltale::cli {
+namespace {
+
+absl::StatusOr<v1::Tier> ParseTier(const std::string& text) {
+  if (text.empty() || text == "auto") return v1::TIER_AUTO;
+  if (text == "raw") return v1::TIER_RAW;
+  if (text == "5m" || text == "5min") return v1::TIER_5MIN;
+  if (text == "1h") return v1::TIER_1H;
+  if (text == "1d") return v1::TIER_1D;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--tier \"", text, "\": must be auto, raw, 5m, 1h or 1d"));
+}
+
+}  // namespace
+
+absl::StatusOr<Session> OpenSession(const Arguments& arguments) {
+  if (arguments.output != "table" && arguments.output != "json") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("-o \"", arguments.output, "\": must be table or json"));
+  }
+  if (arguments.timeout_s < 1 || arguments.timeout_s > 3600) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--timeout ", arguments.timeout_s, ": must be 1 to 3,600 seconds"));
+  }
+  SettingsSources sources;
+  sources.flags = arguments.connection;
+  sources.environment = [](const std::string& name) {
+    const char* value = std::getenv(name.c_str());
+    return std::string(value == nullptr ? "" : value);
+  };
+  sources.files = SettingsFiles(sources.environment("HOME"));
+  absl::StatusOr<Settings> settings = LoadSettings(sources);
+  if (!settings.ok()) return settings.status();
+  absl::StatusOr<std::unique_ptr<Client>> client =
+      Client::Open(*settings, std::chrono::seconds(arguments.timeout_s));
+  if (!client.ok()) return client.status();
+  Session session;
+  session.client = *std::move(client);
+  session.view = {StyleOfStdout(), absl::LocalTimeZone(), absl::Now()};
+  session.json = arguments.output == "json";
+  return session;
+}
+
+absl::StatusOr<v1::Selection> SelectionOf(const Arguments& arguments, const Session& session,
+                                          absl::Duration usual) {
+  absl::StatusOr<Range> range =
+      ResolveRange(arguments.range, session.view.now, session.view.zone, usual);
+  if (!range.ok()) return range.status();
+  absl::StatusOr<v1::Tier> tier = ParseTier(arguments.tier);
+  if (!tier.ok()) return tier.status();
+  v1::Selection selection;
+  for (const std::string& node : arguments.nodes) selection.add_nodes(node);
+  for (const std::string& label : arguments.labels) selection.add_label_matches(label);
+  selection.set_start_s(static_cast<double>(absl::ToUnixMicros(range->start)) * 1e-6);
+  selection.set_end_s(static_cast<double>(absl::ToUnixMicros(range->end)) * 1e-6);
+  selection.set_tier(*tier);
+  return selection;
+}
+
+absl::Status PrintJson(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  const auto status = google::protobuf::util::MessageToJsonString(message, &json, options);
+  if (!status.ok())
+    return absl::InternalError(absl::StrCat("json: ", std::string(status.message())));
+  Print(json);
+  return absl::OkStatus();
+}
+
+void Print(const std::string& text) { std::cout << text << std::flush; }
+
+int Deliver(const Session& session, const google::protobuf::Message& answer,
+            const v1::Coverage& coverage, const v1::Selection& asked, bool empty,
+            const std::function<std::string()>& render) {
+  const std::string nothing = empty ? NothingFound(coverage, asked, session.view) : "";
+  if (session.json) {
+    if (const absl::Status status = PrintJson(answer); !status.ok()) return Report(status);
+  } else if (nothing.empty()) {
+    Print(render());
+  }
+  if (nothing.empty()) return kOk;
+  std::cerr << "telltale: " << nothing << "\n";
+  return kNoData;
+}
+
+int Report(const absl::Status& status) {
+  std::cerr << "telltale: " << Escaped(std::string(status.message())) << "\n";
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return kOk;
+    case absl::StatusCode::kInvalidArgument:
+      return kUsage;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kFailedPrecondition:
+      return kNoCollector;
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+      return kRefused;
+    case absl::StatusCode::kNotFound:
+      return kUnknownName;
+    default:
+      return kFailed;
+  }
+}
+
+}  // namespace telltale::cli

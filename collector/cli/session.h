@@ -1,0 +1,46 @@
+// What every asking command shares: the connection, the selection that was typed, how to print.
+
+#ifndef TELLTALE_COLLECTOR_CLI_SESSION_H_
+#define TELLTALE_COLLECTOR_CLI_SESSION_H_
+
+#include <google/protobuf/message.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "collector/cli/arguments.h"
+#include "collector/cli/client.h"
+#include "collector/cli/render.h"
+
+namespace telltale::cli {
+
+struct Session {
+  std::unique_ptr<Client> client;
+  View view;
+  bool json = false;
+};
+
+absl::StatusOr<Session> OpenSession(const Arguments& arguments);
+
+// Nodes, labels, tier and time range; `usual`: the length without --from, --to, --at, --for.
+absl::StatusOr<v1::Selection> SelectionOf(const Arguments& arguments, const Session& session,
+                                          absl::Duration usual);
+
+// Protobuf JSON with every field, one object on stdout.
+absl::Status PrintJson(const google::protobuf::Message& message);
+
+void Print(const std::string& text);
+
+// Prints an answer as JSON or by `render`; an answer without content becomes kNoData and a line
+// saying where data is.
+int Deliver(const Session& session, const google::protobuf::Message& answer,
+            const v1::Coverage& coverage, const v1::Selection& asked, bool empty,
+            const std::function<std::string()>& render);
+
+}  // namespace telltale::cli
+
+#endif  // TELLTALE_COLLECTOR_CLI_SESSION_H_

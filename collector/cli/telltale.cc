@@ -1,0 +1,314 @@
+// The command line: parses what was typed, then runs one command.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <string>
+
+#include "collector/cli/arguments.h"
+#include "collector/cli/commands.h"
+#include "collector/cli/terminal_text.h"
+#include "collector/query/nearest.h"
+#include "telltale_version.h"
+
+namespace telltale::cli {
+namespace {
+
+constexpr char kFooter[] = R"(
+Times:  now, -2h, 17:00, "2026-11-18 17:00" (local), 2026-11-18T17:00:00Z, @1763485200
+Connection: --collector and --ca/--cert/--key, else TELLTALE_COLLECTOR, TELLTALE_TLS_CA, TELLTALE_TLS_CERT,
+  TELLTALE_TLS_KEY or TELLTALE_TLS_DIR, else ~/.config/telltale.yaml, else /etc/telltale/cli.yaml
+Exit codes: 0 answered; 1 failed; 2 a flag or value makes no sense; 3 collector not reached or not ours;
+  4 our certificate or role refused; 5 unknown node, vital or histogram; 6 no data for what was asked
+
+  telltale COMMAND --help    has examples
+)";
+
+void AddConnection(CLI::App* command, Arguments& a) {
+  command->add_option("--collector", a.connection.collector, "host:port of the collector")
+      ->group("Connection");
+  command->add_option("--ca", a.connection.ca, "PEM file: authority of the collector's certificate")
+      ->group("Connection");
+  command
+      ->add_option("--cert", a.connection.cert, "PEM file: your certificate (operator or viewer)")
+      ->group("Connection");
+  command->add_option("--key", a.connection.key, "PEM file: its key")->group("Connection");
+  command->add_option("--timeout", a.timeout_s, "seconds to wait for an answer (60)")
+      ->group("Connection");
+  command->add_option("-o,--output", a.output, "table or json (protobuf JSON of the answer)");
+}
+
+void AddNodes(CLI::App* command, Arguments& a) {
+  command->add_option("-n,--node", a.nodes, "only this node; may be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option("-l,--label", a.labels, "only nodes with this label, key=value; may be repeated")
+      ->allow_extra_args(false);
+}
+
+void AddRange(CLI::App* command, Arguments& a, const char* usual) {
+  command
+      ->add_option("--from", a.range.from,
+                   std::string("start; without any of these four: the last ") + usual)
+      ->group("Time");
+  command->add_option("--to", a.range.to, "end; now if not given")->group("Time");
+  command->add_option("--at", a.range.at, "the minute (or --for) that begins then")->group("Time");
+  command->add_option("--for", a.range.length, "length: 90s, 5m, 1h30m, 2d")->group("Time");
+  command->add_option("--tier", a.tier, "auto, raw, 5m, 1h, 1d")->group("Time");
+}
+
+struct Command {
+  const char* name;
+  const char* about;
+  const char* examples;
+  std::function<void(CLI::App*, Arguments&)> options;
+  int (*run)(const Arguments&);
+};
+
+void AddVital(CLI::App* command, Arguments& a, const char* help) {
+  command->add_option("--vital", a.vitals, help)->allow_extra_args(false);
+}
+void AddLimit(CLI::App* command, Arguments& a, const char* help) {
+  command->add_option("--limit", a.limit, help);
+}
+void AddProcess(CLI::App* command, Arguments& a) {
+  command->add_option("--process", a.process, "only this pid, executable or command name");
+}
+
+const Command kCommands[] = {
+    {"nodes", "the nodes, whether they report, since when",
+     "  telltale nodes\n  telltale nodes --label role=db -o json",
+     [](CLI::App* c, Arguments& a) { AddNodes(c, a); }, RunNodes},
+    {"vitals", "what each node can watch: active, degraded or unavailable, and why",
+     "  telltale vitals --node db-1", [](CLI::App* c, Arguments& a) { AddNodes(c, a); }, RunVitals},
+    {"top", "who did most: processes and code, with stacks",
+     "  telltale top                                   every vital, the last 5 minutes\n"
+     "  telltale top --vital blocking --by stack       who waits, for what, from which line\n"
+     "  telltale top --vital disk_io/write_issued --by exe --at 17:00 --for 10m\n"
+     "  telltale top --vital cpu --process nginx --by site",
+     [](CLI::App* c, Arguments& a) {
+       AddNodes(c, a);
+       AddRange(c, a, "5 minutes");
+       AddVital(c, a, "e.g. cpu or blocking/disk; all if not given");
+       c->add_option(
+           "--by", a.by,
+           "process, exe, user, cgroup, site, stack or node; process and site if not given");
+       AddLimit(c, a, "rows a table (10; 5 when every vital is shown)");
+       AddProcess(c, a);
+       c->add_flag("--idle", a.idle, "count waits by choice (poll, timer) in");
+     },
+     RunTop},
+    {"series", "how much over time",
+     "  telltale series --vital cpu --from -10m\n"
+     "  telltale series --vital blocking/disk --node db-1 --at 17:00 --per-second\n"
+     "  telltale series --from -3d --vital syscall --per-node -o json",
+     [](CLI::App* c, Arguments& a) {
+       AddNodes(c, a);
+       AddRange(c, a, "hour");
+       AddVital(c, a, "e.g. cpu or cpu/user; may be repeated; all totals if not given");
+       c->add_flag("--per-node", a.per_node, "a line per node instead of their sum");
+       c->add_flag("--per-second", a.per_second, "the seconds inside epochs");
+       c->add_flag("--backlog", a.backlog, "begun and not ended, where the vital keeps it");
+       c->add_option("--points", a.points,
+                     "at most so many points a line, keeping extremes (60 in tables, 2,000)");
+     },
+     RunSeries},
+    {"samples", "single events kept whole, with their stacks, newest first",
+     "  telltale samples --vital disk_io\n  telltale samples --vital blocking/lock --process "
+     "mysqld --limit 3",
+     [](CLI::App* c, Arguments& a) {
+       AddNodes(c, a);
+       AddRange(c, a, "15 minutes");
+       AddVital(c, a, "e.g. disk_io; all if not given");
+       AddProcess(c, a);
+       AddLimit(c, a, "samples (10 in tables, 50)");
+       c->add_option("--page", a.page, "go on where the last answer ended");
+     },
+     RunSamples},
+    {"stacks", "all stacks of a vital with their weight",
+     "  telltale stacks --vital cpu\n  telltale stacks --vital cpu --folded > cpu.folded    for a "
+     "flame graph program",
+     [](CLI::App* c, Arguments& a) {
+       AddNodes(c, a);
+       AddRange(c, a, "5 minutes");
+       AddVital(c, a, "e.g. cpu or blocking/disk");
+       AddProcess(c, a);
+       AddLimit(c, a, "stacks (10 in tables, 1,000)");
+       c->add_flag("--folded", a.folded, "root;...;leaf weight, one stack a line");
+     },
+     RunStacks},
+    {"histogram", "how long things took: disk, run queue, waits, locks",
+     "  telltale histogram\n  telltale histogram --name disk/read --from -1h",
+     [](CLI::App* c, Arguments& a) {
+       AddNodes(c, a);
+       AddRange(c, a, "15 minutes");
+       c->add_option("--name", a.name, "e.g. disk/read, runqueue/wait; all if not given");
+     },
+     RunHistogram},
+    {"events", "programs started and ended, out of memory, clock steps, agent restarts",
+     "  telltale events --type oom --from -1d\n  telltale events --node db-1 --at 17:00",
+     [](CLI::App* c, Arguments& a) {
+       AddNodes(c, a);
+       AddRange(c, a, "hour");
+       c->add_option(
+            "--type", a.event_types,
+            "exec, exit, oom, clock_step, agent_start, agent_stop, deploy, note; may be repeated")
+           ->allow_extra_args(false);
+       AddLimit(c, a, "the newest so many (200)");
+     },
+     RunEvents},
+    {"coverage", "what answers rest on: gaps, losses",
+     "  telltale coverage --from -1d\n  telltale coverage --node db-1 --at 17:00 --for 1h",
+     [](CLI::App* c, Arguments& a) {
+       AddNodes(c, a);
+       AddRange(c, a, "hour");
+     },
+     RunCoverage},
+    {"anomalies", "what behaved unusually",
+     "  telltale anomalies --from -1d\n  telltale anomalies --follow",
+     [](CLI::App* c, Arguments& a) {
+       AddNodes(c, a);
+       AddRange(c, a, "day");
+       AddVital(c, a, "only of this vital");
+       c->add_option("--filter", a.filter, "only found by this filter");
+       c->add_option("--min-severity", a.min_severity, "in deviations");
+       AddLimit(c, a, "at most so many");
+       c->add_option("--page", a.page, "go on where the last answer ended");
+       c->add_flag("--follow", a.follow, "stay and print new ones as they are found");
+       c->add_option("--cursor", a.cursor, "with --follow: begin after this one");
+     },
+     RunAnomalies},
+    {"status", "how the collector is: nodes, store, latency, refusals", "  telltale status",
+     [](CLI::App*, Arguments&) {}, RunStatus},
+    {"bundle", "one .tar.gz with what a maintainer asks for first; no secrets, no samples",
+     "  telltale bundle\n  telltale bundle --file /tmp/b.tar.gz --log "
+     "/var/log/telltale/collector.log",
+     [](CLI::App* c, Arguments& a) {
+       c->add_option("--file", a.file, "where to write (telltale-bundle-TIME.tar.gz)");
+       c->add_option("--log", a.logs, "a log to put in; may be repeated")->allow_extra_args(false);
+     },
+     RunBundle},
+};
+
+void AddPki(CLI::App& app, Arguments& a, std::function<int()>& run) {
+  CLI::App* pki = app.add_subcommand(
+      "pki", "a throw-away authority and certificates (for trying, not for a fleet)");
+  pki->require_subcommand(1);
+  CLI::App* init = pki->add_subcommand("init", "make an authority: DIR/ca.crt, DIR/ca.key");
+  CLI::App* issue = pki->add_subcommand("issue", "make DIR/ROLE-NAME.crt and .key");
+  CLI::App* show = pki->add_subcommand("show", "what a certificate file says");
+  for (CLI::App* command : {init, issue}) {
+    command->add_option("--dir", a.pki.dir, "directory of the authority")->required();
+    command->add_option("--name", a.pki.name,
+                        command == init ? "name of the authority" : "who it is for");
+    command->add_option("--days", a.pki.days,
+                        command == init ? "valid for (3,650)" : "valid for (825)");
+    command->add_flag("--force", a.pki.force, "replace what is there");
+  }
+  issue->add_option("--role", a.pki.role, "node, operator, viewer or collector")->required();
+  issue->get_option("--name")->required();
+  issue->add_option("--dns", a.pki.dns, "host name of the collector; may be repeated")
+      ->allow_extra_args(false);
+  issue->add_option("--ip", a.pki.ips, "IP address of the collector; may be repeated")
+      ->allow_extra_args(false);
+  show->add_option("FILE", a.file, "PEM file")->required();
+  init->footer("\nExample:\n  telltale pki init --dir pki");
+  issue->footer(
+      "\nExamples:\n  telltale pki issue --dir pki --role collector --name collector --dns "
+      "localhost --ip 127.0.0.1\n"
+      "  telltale pki issue --dir pki --role node --name db-1\n  telltale pki issue --dir pki "
+      "--role operator --name alice");
+  show->footer("\nExample:\n  telltale pki show pki/node-db-1.crt");
+  init->callback([&] { run = [&] { return RunPkiInit(a); }; });
+  issue->callback([&] { run = [&] { return RunPkiIssue(a); }; });
+  show->callback([&] { run = [&] { return RunPkiShow(a); }; });
+}
+
+// What is wrong with the command line, with the nearest word that would be right.
+std::string Complaint(const CLI::App& app, int argc, char** argv, const CLI::ParseError& error) {
+  const CLI::App* used = &app;
+  while (!used->get_subcommands().empty()) used = used->get_subcommands().front();
+  std::vector<std::string> commands, flags;
+  for (const CLI::App* command : used->get_subcommands([](const CLI::App*) { return true; })) {
+    commands.push_back(command->get_name());
+  }
+  for (const CLI::Option* option : used->get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  if (used == &app && argc > 1 && argv[1][0] != '-') {
+    return "unknown command \"" + Escaped(argv[1]) + "\"" + query::NearestHint(argv[1], commands);
+  }
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
+    const bool flag = word.size() > 2 && word.compare(0, 2, "--") == 0;
+    if (flag && std::find(flags.begin(), flags.end(), word) == flags.end() && word != "--help") {
+      return "unknown flag " + Escaped(word) + query::NearestHint(word, flags);
+    }
+  }
+  return Escaped(error.what());
+}
+
+int Main(int argc, char** argv) {
+  // gRPC's own log lines would stand beside our one clear line; the environment can have them back.
+  setenv("GRPC_VERBOSITY", "NONE", 0);
+  std::signal(SIGPIPE, SIG_IGN);
+  CLI::App app("Telltale: what happened, on which node, in whose code.", "telltale");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "telltale " TELLTALE_VERSION);
+  Arguments arguments;
+  std::function<int()> run;
+  for (const Command& command : kCommands) {
+    CLI::App* sub = app.add_subcommand(command.name, command.about);
+    command.options(sub, arguments);
+    AddConnection(sub, arguments);
+    sub->footer(std::string("\nExamples:\n") + command.examples);
+    sub->callback([&] { run = [&] { return command.run(arguments); }; });
+  }
+  CLI::App* dump = app.add_subcommand(
+      "dump", "decode a summary, a spool file or a stored value; needs no collector");
+  dump->add_option("FILE", arguments.file, "file, or - for standard input")->required();
+  dump->add_option("--kind", arguments.kind,
+                   "what it is, if it cannot be told: summary, body, schema, names, cells, spool, "
+                   "raw, series, line, rollup-window, rollup-vital");
+  dump->add_option("-o,--output", arguments.output, "table or json");
+  dump->footer(
+      "\nExamples:\n  telltale dump /var/lib/telltale/spool/00000000000000000042.rec\n  telltale "
+      "dump --kind summary - < summary.bin");
+  dump->callback([&] { run = [&] { return RunDump(arguments); }; });
+  AddPki(app, arguments, run);
+  CLI::App* version = app.add_subcommand("version", "version of this program");
+  version->callback([&] {
+    run = [] {
+      std::cout << "telltale " TELLTALE_VERSION "\n";
+      return static_cast<int>(kOk);
+    };
+  });
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForAllHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForVersion& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    std::string path = "telltale";
+    for (CLI::App* used = &app; !used->get_subcommands().empty();) {
+      used = used->get_subcommands().front();
+      path += " " + used->get_name();
+    }
+    std::cerr << path << ": " << Complaint(app, argc, argv, error) << "; see " << path
+              << " --help\n";
+    return kUsage;
+  }
+  return run();
+}
+
+}  // namespace
+}  // namespace telltale::cli
+
+int main(int argc, char** argv) { return telltale::cli::Main(argc, argv); }

@@ -1,0 +1,340 @@
+#include "collector/collector.h"
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/codegen/service_type.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "collector/filter/filter_side.h"
+#include "collector/grpc_server.h"
+#include "collector/ingest/clock.h"
+#include "collector/ingest/ingest_core.h"
+#include "collector/ingest/ingest_service.h"
+#include "collector/ingest/store_adapter.h"
+#include "collector/maintenance.h"
+#include "collector/peer.h"
+#include "collector/query/engine.h"
+#include "collector/query/query_service.h"
+#include "collector/query/store_source.h"
+#include "collector/revocation.h"
+#include "collector/tls.h"
+#include "collector/web/web_front.h"
+#include "config/values.h"
+#include "spdlog/spdlog.h"
+#include "storage/store.h"
+#include "telltale_version.h"
+
+namespace telltale::collector {
+namespace {
+
+constexpr uint64_t kSecondsPerDay = 86400;
+constexpr uint64_t kSecondsPerHour = 3600;
+constexpr uint64_t kNsPerS = 1'000'000'000;
+constexpr unsigned kMostShards = 8;
+constexpr uint32_t kStopGraceMs = 2000;
+constexpr std::chrono::seconds kMaintenancePeriod{60};
+
+uint32_t RoundedUp(uint64_t seconds, uint64_t unit) {
+  return static_cast<uint32_t>((seconds + unit - 1) / unit);
+}
+
+storage::StoreOptions StoreOptionsOf(const Config& config) {
+  storage::StoreOptions options;
+  options.path = config.data + "/store";
+  options.max_nodes = config.ingest_max_nodes;
+  options.max_name_bytes_per_node = config.ingest_names_bytes;
+  options.retention.raw_days = RoundedUp(config.retention_raw_s, kSecondsPerDay);
+  options.retention.cells_hours = RoundedUp(config.retention_cells_s, kSecondsPerHour);
+  options.retention.five_minute_days = RoundedUp(config.retention_5min_s, kSecondsPerDay);
+  options.retention.hour_days = RoundedUp(config.retention_1h_s, kSecondsPerDay);
+  options.retention.day_days = RoundedUp(config.retention_1d_s, kSecondsPerDay);
+  options.retention.max_bytes = config.retention_max_bytes;
+  return options;
+}
+
+ingest::IngestSettings SettingsOf(const Config& config) {
+  ingest::IngestSettings settings;
+  settings.spread_s = config.ingest_spread_s;
+  settings.max_in_flight = config.ingest_in_flight;
+  settings.max_in_flight_bytes = static_cast<uint32_t>(config.ingest_in_flight_bytes);
+  settings.max_summary_bytes = static_cast<uint32_t>(config.ingest_summary_bytes);
+  settings.backlog_per_s = config.ingest_backlog_per_s;
+  settings.max_future_ns = config.ingest_max_future_s * kNsPerS;
+  return settings;
+}
+
+ingest::IngestOptions IngestOptionsOf(const Config& config) {
+  ingest::IngestOptions options;
+  options.shards = config.ingest_shards != 0
+                       ? config.ingest_shards
+                       : std::clamp(std::thread::hardware_concurrency(), 1u, kMostShards);
+  options.queue_bytes = config.ingest_queue_bytes;
+  options.version = TELLTALE_VERSION;
+  return options;
+}
+
+TlsFiles TlsFilesOf(const Config& config) {
+  return {.ca = config.tls_ca, .cert = config.tls_cert, .key = config.tls_key};
+}
+
+// What changes when a file is replaced.
+struct FileStamp {
+  int64_t mtime_ns = 0;
+  uint64_t inode = 0;
+  int64_t size = 0;
+  bool operator==(const FileStamp&) const = default;
+};
+
+FileStamp StampOf(const std::string& file) {
+  struct stat info = {};
+  if (file.empty() || stat(file.c_str(), &info) != 0) return {};
+  return {info.st_mtim.tv_sec * static_cast<int64_t>(kNsPerS) + info.st_mtim.tv_nsec, info.st_ino,
+          info.st_size};
+}
+
+absl::Status MakeDataDirectory(const std::string& data) {
+  std::error_code error;
+  std::filesystem::create_directories(data, error);
+  if (error) {
+    return absl::FailedPreconditionError(absl::StrCat("data: directory ", data,
+                                                      " cannot be made: ", error.message(),
+                                                      "; choose another with data"));
+  }
+  return absl::OkStatus();
+}
+
+// Operators and viewers read; a node writes and does not read about others.
+absl::Status MayAsk(const grpc::ServerContextBase& context, const RevocationList& revoked) {
+  const auto peer = PeerOf(context, revoked);
+  if (!peer.ok()) return peer.status();
+  if (peer->role != Role::kNode) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("certificate: is for node ", peer->name,
+                   ", only operators and viewers may ask; use such a certificate"));
+}
+
+void AddIngestStatus(const ingest::IngestSnapshot& stats, v1::StatusAnswer& answer) {
+  answer.set_ack_p50_s(stats.ack.Quantile(0.5));
+  answer.set_ack_p99_s(stats.ack.Quantile(0.99));
+  for (size_t i = 0; i < ingest::kCounts; ++i) {
+    const auto count = static_cast<ingest::Count>(i);
+    if (!ingest::IsRefusal(count) || stats.counts[i] == 0) continue;
+    v1::ReasonCount& reason = *answer.add_refused();
+    reason.set_reason(ingest::CountName(count));
+    reason.set_events(static_cast<double>(stats.counts[i]));
+  }
+}
+
+metrics::IngestFigures FiguresOf(const ingest::IngestSnapshot& stats) {
+  metrics::IngestFigures figures;
+  figures.ack_seconds = {stats.ack.bounds_s, stats.ack.counts, stats.ack.sum_s};
+  for (size_t i = 0; i < ingest::kCounts; ++i) {
+    const auto count = static_cast<ingest::Count>(i);
+    if (ingest::IsRefusal(count))
+      figures.refused.emplace_back(ingest::CountName(count), stats.counts[i]);
+  }
+  return figures;
+}
+
+// For programs that start us with port 0.
+absl::Status WritePorts(const std::string& data, uint16_t grpc_port, uint16_t https_port) {
+  const std::string file = data + "/ports";
+  const std::string temporary = file + ".new";
+  {
+    std::ofstream stream(temporary, std::ios::trunc);
+    stream << "grpc=" << grpc_port << "\nhttps=" << https_port << "\n";
+    stream.flush();
+    if (!stream) {
+      return absl::UnavailableError(
+          absl::StrCat("data: ", temporary, " cannot be written: ", std::strerror(errno)));
+    }
+  }
+  std::error_code error;
+  std::filesystem::rename(temporary, file, error);
+  if (error) {
+    return absl::UnavailableError(
+        absl::StrCat("data: ", file, " cannot be written: ", error.message()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// In the order they are made; destroyed in the reverse one.
+struct Collector::Parts {
+  Config config;
+  RevocationList revoked;
+  FileStamp crl_stamp;
+  ingest::SystemClock clock;
+  std::unique_ptr<storage::Store> store;
+  std::unique_ptr<ingest::StoreAdapter> ingest_store;
+  std::unique_ptr<ingest::IngestCore> ingest;
+  std::unique_ptr<grpc::Service> ingest_service;
+  std::unique_ptr<filter::FilterSide> filters;
+  std::unique_ptr<query::StoreSource> source;
+  std::unique_ptr<query::Engine> engine;
+  std::unique_ptr<query::QueryService> query_service;
+  std::unique_ptr<GrpcServer> grpc;
+  std::unique_ptr<web::WebFront> web;
+  std::unique_ptr<Maintenance> maintenance;
+  bool stopped = false;
+};
+
+Collector::Collector(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Collector::~Collector() { Stop(); }
+
+absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& loaded) {
+  const Config& config = loaded.values;
+  auto owned = std::make_unique<Parts>();
+  Parts& parts = *owned;
+  parts.config = config;
+  const TlsFiles tls = TlsFilesOf(config);
+  const auto now_s = static_cast<int64_t>(parts.clock.UnixNs() / kNsPerS);
+  if (absl::Status status = CheckTlsFiles(tls, now_s); !status.ok()) return status;
+  parts.crl_stamp = StampOf(config.tls_crl);
+  if (absl::Status status = parts.revoked.Load(config.tls_crl, config.tls_ca); !status.ok()) {
+    return status;
+  }
+  const auto grpc_address = config::ParseAddress(config.listen_grpc);
+  if (!grpc_address.ok()) return grpc_address.status();
+  const auto https_address = config::ParseAddress(config.listen_https);
+  if (!https_address.ok()) return https_address.status();
+
+  if (absl::Status status = MakeDataDirectory(config.data); !status.ok()) return status;
+  auto store = storage::Store::Open(StoreOptionsOf(config));
+  if (!store.ok()) return store.status();
+  parts.store = *std::move(store);
+
+  parts.ingest_store = std::make_unique<ingest::StoreAdapter>(parts.store.get());
+  parts.ingest = std::make_unique<ingest::IngestCore>(IngestOptionsOf(config), SettingsOf(config),
+                                                      parts.ingest_store.get(), &parts.clock);
+  parts.ingest->Start();
+  parts.ingest_service = ingest::MakeIngestService(parts.ingest.get(), &parts.revoked);
+
+  auto filters = filter::FilterSide::Open(
+      parts.store.get(), [clock = &parts.clock] { return clock->UnixNs(); },
+      [](const std::string& line) { spdlog::warn("{}", line); });
+  if (!filters.ok()) return filters.status();
+  parts.filters = *std::move(filters);
+
+  parts.source = std::make_unique<query::StoreSource>(&parts.store->reader());
+  const std::string& id = parts.store->store_id();
+  parts.engine = std::make_unique<query::Engine>(query::EngineOptions{
+      .source = parts.source.get(),
+      .anomalies = parts.filters->anomalies(),
+      .now_ns = [clock = &parts.clock] { return clock->UnixNs(); },
+      .version = TELLTALE_VERSION,
+      .store_id_hex = std::string(absl::BytesToHexString(absl::string_view(id.data(), id.size()))),
+      .add_status =
+          [core = parts.ingest.get(), runner = parts.filters->runner()](v1::StatusAnswer& answer) {
+            AddIngestStatus(core->Stats(), answer);
+            for (v1::FilterStatus& filter : runner->Status())
+              *answer.add_filters() = std::move(filter);
+          },
+      .config_text = [text = PrintConfig(loaded)] { return text; },
+  });
+  query::QueryServiceOptions asking;
+  asking.engine = parts.engine.get();
+  asking.authorize = [revoked = &parts.revoked](const grpc::ServerContextBase& context) {
+    return MayAsk(context, *revoked);
+  };
+  parts.query_service = std::make_unique<query::QueryService>(asking);
+
+  std::vector<grpc::Service*> services = {parts.ingest_service.get(),
+                                          parts.query_service->service()};
+  auto server = GrpcServer::Start(
+      {.listen = *grpc_address, .tls = tls, .connection_age_s = config.ingest_connection_age_s},
+      services);
+  if (!server.ok()) return server.status();
+  parts.grpc = *std::move(server);
+
+  web::WebFrontOptions web;
+  web.http.address = https_address->host.empty() ? "0.0.0.0" : https_address->host;
+  web.http.port = https_address->port;
+  web.http.ca_file = config.tls_ca;
+  web.http.cert_file = config.tls_cert;
+  web.http.key_file = config.tls_key;
+  web.http.crl_file = config.tls_crl;
+  web.http.log = [](const std::string& line) { spdlog::warn("{}", line); };
+  web.metrics_public = config.http_metrics_public;
+  web.metrics_per_node_limit = config.metrics_per_node_limit;
+  web.version = TELLTALE_VERSION;
+  web.engine = parts.engine.get();
+  web.reader = &parts.store->reader();
+  web.anomalies = parts.filters->log();
+  web.filters = parts.filters->runner();
+  web.ingest = [core = parts.ingest.get()] { return FiguresOf(core->Stats()); };
+  auto front = web::WebFront::Start(std::move(web));
+  if (!front.ok()) return front.status();
+  parts.web = *std::move(front);
+  parts.filters->Start();
+
+  parts.maintenance = std::make_unique<Maintenance>(
+      kMaintenancePeriod, [store = parts.store.get()] { return store->Maintain(); });
+  if (absl::Status status = WritePorts(config.data, parts.grpc->port(), parts.web->port());
+      !status.ok()) {
+    return status;
+  }
+  return std::unique_ptr<Collector>(new Collector(std::move(owned)));
+}
+
+uint16_t Collector::grpc_port() const { return parts_->grpc->port(); }
+uint16_t Collector::https_port() const { return parts_->web->port(); }
+
+void Collector::Reload(const Config& config) {
+  Parts& parts = *parts_;
+  parts.ingest->SetSettings(SettingsOf(config));
+  parts.config.tls_crl = config.tls_crl;
+  parts.crl_stamp = {};
+  const auto now_s = static_cast<int64_t>(parts.clock.UnixNs() / kNsPerS);
+  if (absl::Status status = CheckTlsFiles(TlsFilesOf(parts.config), now_s); !status.ok()) {
+    spdlog::error("reload: {}; the certificates loaded before stay in use",
+                  std::string(status.message()));
+  }
+  Tick();
+}
+
+void Collector::Tick() {
+  Parts& parts = *parts_;
+  const FileStamp stamp = StampOf(parts.config.tls_crl);
+  if (stamp == parts.crl_stamp) return;
+  parts.crl_stamp = stamp;
+  if (absl::Status status = parts.revoked.Load(parts.config.tls_crl, parts.config.tls_ca);
+      !status.ok()) {
+    spdlog::error("reload: {}; the list loaded before stays in force",
+                  std::string(status.message()));
+    return;
+  }
+  spdlog::info("reload: {} certificates are revoked", parts.revoked.size());
+  parts.ingest->CloseStreams(
+      [&parts](const ingest::Session& session) {
+        return !parts.revoked.Check(session.peer().certificate_id).ok();
+      },
+      absl::UnauthenticatedError("certificate: was revoked; issue another"));
+}
+
+void Collector::Stop() {
+  Parts& parts = *parts_;
+  if (parts.stopped) return;
+  parts.stopped = true;
+  if (parts.web != nullptr) parts.web->Stop();
+  if (parts.filters != nullptr) parts.filters->Stop();
+  // Ingest answers what it has and ends its streams; only then can the server end without cutting
+  // any.
+  if (parts.ingest != nullptr) parts.ingest->Stop();
+  if (parts.query_service != nullptr) parts.query_service->Stop();
+  if (parts.grpc != nullptr) parts.grpc->Stop(kStopGraceMs);
+  parts.maintenance.reset();
+}
+
+}  // namespace telltale::collector

@@ -1,0 +1,97 @@
+#include "collector/config.h"
+
+#include <cstdint>
+#include <utility>
+
+namespace telltale::collector {
+namespace {
+
+constexpr uint64_t kDay = 86400;
+constexpr uint64_t kYear = 365 * kDay;
+constexpr uint64_t kMiB = 1 << 20;
+
+}  // namespace
+
+config::OptionTable CollectorOptions(Config& config) {
+  config::OptionTable table("TELLTALE_COLLECTOR_");
+  table.Address(
+      {"listen.grpc", "HOST:PORT", "agents and the command line, gRPC with mutual TLS", false},
+      config.listen_grpc);
+  table.Address({"listen.https", "HOST:PORT", "web, REST, /metrics, /healthz, /readyz", false},
+                config.listen_https);
+  table.Path({"data", "DIR", "everything stored; one collector at a time", false}, config.data,
+             false);
+  table.Path({"tls.ca", "FILE", "authorities that sign nodes, operators and viewers (PEM); watched",
+              false},
+             config.tls_ca, false);
+  table.Path({"tls.cert", "FILE", "the collector's certificate and chain (PEM); watched", false},
+             config.tls_cert, false);
+  table.Path({"tls.key", "FILE", "its private key (PEM, not readable by others); watched", false},
+             config.tls_key, false);
+  table.Path(
+      {"tls.crl", "FILE", "revocation lists of the authorities (PEM); empty: none; watched", true},
+      config.tls_crl, true);
+  table.Seconds({"retention.raw", "DURATION", "epochs with their samples", false},
+                config.retention_raw_s, kDay, 100 * kYear);
+  table.Seconds({"retention.5min", "DURATION", "5 minute windows", false}, config.retention_5min_s,
+                kDay, 100 * kYear);
+  table.Seconds({"retention.1h", "DURATION", "1 hour windows", false}, config.retention_1h_s, kDay,
+                100 * kYear);
+  table.Seconds({"retention.1d", "DURATION", "1 day windows", false}, config.retention_1d_s, kDay,
+                100 * kYear);
+  table.Seconds({"retention.cells", "DURATION", "sketch cells", false}, config.retention_cells_s,
+                kDay, kYear);
+  table.Bytes({"retention.max_bytes", "BYTES",
+               "all tiers together, oldest raw goes first; 0: by age alone", false},
+              config.retention_max_bytes, 0, 1ull << 50);
+  table.Number(
+      {"ingest.shards", "N", "threads that own the nodes; 0: one per CPU, at most 8", false},
+      config.ingest_shards, 0, 64);
+  table.Bytes({"ingest.queue_bytes", "BYTES",
+               "waiting in one shard; beyond it streams are not read", false},
+              config.ingest_queue_bytes, kMiB, 1ull << 34);
+  table.Seconds({"ingest.spread", "DURATION", "agents send within this after the cut", true},
+                config.ingest_spread_s, 0, 60);
+  table.Number({"ingest.in_flight", "N", "summaries of one node without a verdict", true},
+               config.ingest_in_flight, 1, 64);
+  table.Bytes({"ingest.in_flight_bytes", "BYTES", "the same in bytes", true},
+              config.ingest_in_flight_bytes, 256 << 10, 16 * kMiB);
+  table.Bytes({"ingest.summary_bytes", "BYTES", "largest body, compressed", true},
+              config.ingest_summary_bytes, 16 << 10, 256 << 10);
+  table.Number({"ingest.backlog_per_s", "N", "old summaries one node sends in a second", true},
+               config.ingest_backlog_per_s, 1, 1000);
+  table.Seconds({"ingest.max_future", "DURATION",
+                 "epochs that end later than this from now stay in the agent", true},
+                config.ingest_max_future_s, 1, 3600);
+  table.Number({"ingest.max_nodes", "N", "nodes this collector accepts", false},
+               config.ingest_max_nodes, 1, 1000000);
+  table.Bytes({"ingest.names_bytes", "BYTES", "symbol names one node may add", false},
+              config.ingest_names_bytes, 64 << 10, 1ull << 30);
+  table.Seconds({"ingest.connection_age", "DURATION",
+                 "a connection is renewed after this, so certificates are checked again", false},
+                config.ingest_connection_age_s, 10, 7 * kDay);
+  table.Number({"metrics.per_node_limit", "N", "nodes with series of their own on /metrics", false},
+               config.metrics_per_node_limit, 0, 100000);
+  table.Switch({"http.metrics_public", "BOOL", "/metrics without a certificate", false},
+               config.http_metrics_public);
+  table.Choice({"log.level", "LEVEL", "trace, debug, info, warning or error", true},
+               config.log_level, {"trace", "debug", "info", "warning", "error"});
+  table.Choice({"log.format", "FORMAT", "text or json, on standard error", true}, config.log_format,
+               {"text", "json"});
+  return table;
+}
+
+absl::StatusOr<LoadedConfig> LoadConfig(const config::Sources& sources) {
+  LoadedConfig loaded;
+  auto from = config::Load(CollectorOptions(loaded.values), sources);
+  if (!from.ok()) return from.status();
+  loaded.from = *std::move(from);
+  return loaded;
+}
+
+std::string PrintConfig(const LoadedConfig& loaded) {
+  Config values = loaded.values;
+  return config::Print(CollectorOptions(values), loaded.from);
+}
+
+}  // namespace telltale::collector

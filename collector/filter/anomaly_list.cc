@@ -1,0 +1,103 @@
+#include "collector/filter/anomaly_list.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "collector/filter/anomaly_log.h"
+#include "telltale/v1/filter.pb.h"
+
+namespace telltale::filter {
+namespace {
+
+bool Matches(const v1::FilterAnomaly& anomaly, const AnomalyQuery& query) {
+  if (anomaly.start_ns() >= query.to_ns) return false;
+  if (!anomaly.open() && anomaly.end_ns() <= query.from_ns) return false;
+  if (std::abs(static_cast<double>(anomaly.severity_milli())) < query.min_severity * 1e3) {
+    return false;
+  }
+  return query.vital.empty() || query.vital == anomaly.vital() ||
+         query.vital == absl::StrCat(anomaly.vital(), "/", anomaly.sub());
+}
+
+// Where a page begins: behind this anomaly. "START_NS ID" of the last one shown. Newest first.
+struct Position {
+  uint64_t start_ns = 0;
+  std::string id;
+  bool operator<(const Position& other) const {
+    return start_ns != other.start_ns ? start_ns > other.start_ns : id < other.id;
+  }
+};
+
+absl::StatusOr<Position> ParsePage(const std::string& page) {
+  Position position;
+  if (page.empty()) return position;
+  const size_t space = page.find(' ');
+  if (space == std::string::npos || !absl::SimpleAtoi(page.substr(0, space), &position.start_ns)) {
+    return absl::InvalidArgumentError(
+        "list anomalies: page is not one that an answer gave; ask without it for the first");
+  }
+  position.id = page.substr(space + 1);
+  return position;
+}
+
+}  // namespace
+
+absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
+                                          const std::vector<FilterIdentity>& filters,
+                                          const AnomalyQuery& query) {
+  const auto after = ParsePage(query.page);
+  if (!after.ok()) return after.status();
+  const size_t limit = std::max<size_t>(query.limit, 1);
+  // The first `limit` + 1 behind `after`, as a heap with the last of them in front.
+  std::vector<std::pair<Position, v1::Anomaly>> best;
+  const auto order = [](const auto& a, const auto& b) { return a.first < b.first; };
+  absl::Status damaged;
+  for (const FilterIdentity& filter : filters) {
+    if (!query.filter.empty() && query.filter != filter.name) continue;
+    const auto number = store->FilterNumber(filter.name, filter.version);
+    if (!number.ok()) return number.status();
+    const auto visit = [&](const storage::DerivedKey& key, std::string_view value) {
+      const auto node = query.node_name(key.node);
+      if (!node.has_value()) return true;
+      v1::FilterHour hour;
+      if (!hour.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
+        damaged = absl::DataLossError(absl::StrCat("list anomalies: the outputs of ", filter.name,
+                                                   " for node ", *node, " are damaged"));
+        return false;
+      }
+      for (const v1::FilterAnomaly& anomaly : hour.anomalies()) {
+        if (!Matches(anomaly, query)) continue;
+        Position position{anomaly.start_ns(),
+                          AnomalyId(filter.name, filter.version, *node, anomaly)};
+        if (!query.page.empty() && !(*after < position)) continue;
+        best.emplace_back(std::move(position),
+                          ToAnswer(filter.name, filter.version, *node, anomaly));
+        std::ranges::push_heap(best, order);
+        if (best.size() <= limit + 1) continue;
+        std::ranges::pop_heap(best, order);
+        best.pop_back();
+      }
+      return true;
+    };
+    const uint64_t day_before = query.from_ns - std::min(query.from_ns, storage::kDayNs);
+    if (auto status = store->ForEach(*number, day_before, query.to_ns, visit); !status.ok()) {
+      return status;
+    }
+    if (!damaged.ok()) return damaged;
+  }
+  std::ranges::sort_heap(best, order);
+  AnomalyPage page;
+  for (auto& [position, anomaly] : best) {
+    if (page.anomalies.size() == limit) {
+      const auto& last = best[limit - 1].first;
+      page.next_page = absl::StrCat(last.start_ns, " ", last.id);
+      break;
+    }
+    page.anomalies.push_back(std::move(anomaly));
+  }
+  return page;
+}
+
+}  // namespace telltale::filter

@@ -1,0 +1,51 @@
+// Anomalies by node and time, as the filters' stored outputs have them now: with their end and
+// their peak.
+//
+// Thread-safe; reads the store only.
+
+#ifndef TELLTALE_COLLECTOR_FILTER_ANOMALY_LIST_H_
+#define TELLTALE_COLLECTOR_FILTER_ANOMALY_LIST_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "storage/derived.h"
+#include "telltale/v1/query.pb.h"
+
+namespace telltale::filter {
+
+struct FilterIdentity {
+  std::string name;
+  uint32_t version = 0;
+};
+
+struct AnomalyQuery {
+  uint64_t from_ns = 0;  // those that overlap [from, to)
+  uint64_t to_ns = 0;
+  // Name of a node that is selected; nullopt: it is not.
+  std::function<std::optional<std::string>(uint32_t node)> node_name;
+  std::string vital;        // "" all, "blocking" or "blocking/disk"
+  std::string filter;       // "": all
+  double min_severity = 0;  // of its absolute value
+  size_t limit = 1000;
+  std::string page;  // from AnomalyPage::next_page
+};
+
+struct AnomalyPage {
+  std::vector<v1::Anomaly> anomalies;  // newest start first, then by id
+  std::string next_page;               // empty: that was all
+};
+
+// An anomaly that began more than a day before `from` and still goes on is not found.
+// InvalidArgument: a page that is none.
+absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
+                                          const std::vector<FilterIdentity>& filters,
+                                          const AnomalyQuery& query);
+
+}  // namespace telltale::filter
+
+#endif  // TELLTALE_COLLECTOR_FILTER_ANOMALY_LIST_H_

@@ -1,0 +1,43 @@
+#include "collector/filter/epoch_source.h"
+
+#include "proto/codec.h"
+
+namespace telltale::filter {
+
+std::vector<NodeHead> StoreEpochSource::Nodes() const {
+  std::vector<NodeHead> heads;
+  for (const storage::NodeRecord& record : reader_->Nodes()) {
+    NodeHead& head = heads.emplace_back();
+    head.number = record.number();
+    head.name = record.name();
+    head.epochs = reader_->Counters(record.number()).epochs;
+    if (record.info().epoch_length_s() > 0) head.epoch_length_s = record.info().epoch_length_s();
+    head.first_epoch_ns = record.first_epoch_ns();
+    head.last_epoch_ns = record.last_epoch_ns();
+  }
+  return heads;
+}
+
+absl::Status StoreEpochSource::ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                                       const Visitor& visit) const {
+  return reader_->ForEachRaw(node, from_ns, to_ns, [&](const storage::RawRow& row) {
+    const auto schema = reader_->Schema(row.summary.schema_id());
+    if (!schema.ok()) {
+      ++damaged_;
+      return true;
+    }
+    const auto decoded = proto::DecodeSummary(row.summary, **schema);
+    if (!decoded.ok()) {
+      ++damaged_;
+      return true;
+    }
+    SourceEpoch epoch;
+    epoch.span = storage::PlaceEpoch(decoded->body.epoch());
+    epoch.sequence = row.key.sequence;
+    epoch.body = &decoded->body;
+    epoch.schema = schema->get();
+    return visit(epoch);
+  });
+}
+
+}  // namespace telltale::filter

@@ -1,0 +1,65 @@
+// Where filters' epochs come from: the stored ones, opened. An interface, so that filters are
+// tested without a database; StoreEpochSource is the real one.
+//
+// Thread-safe; outlives the runner.
+
+#ifndef TELLTALE_COLLECTOR_FILTER_EPOCH_SOURCE_H_
+#define TELLTALE_COLLECTOR_FILTER_EPOCH_SOURCE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "storage/placement.h"
+#include "storage/reader.h"
+#include "telltale/v1/summary.pb.h"
+
+namespace telltale::filter {
+
+struct NodeHead {
+  uint32_t number = 0;
+  std::string name;
+  uint64_t epochs = 0;  // counted since the node was first heard of
+  uint32_t epoch_length_s = 60;
+  uint64_t first_epoch_ns = 0;
+  uint64_t last_epoch_ns = 0;  // end of the latest
+};
+
+// One stored epoch; pointers live as long as the visit.
+struct SourceEpoch {
+  storage::EpochSpan span;  // collector's clock
+  uint64_t sequence = 0;
+  const v1::SummaryBody* body = nullptr;
+  const v1::Schema* schema = nullptr;  // describes the body's vitals
+};
+
+class EpochSource {
+ public:
+  virtual ~EpochSource() = default;
+  virtual std::vector<NodeHead> Nodes() const = 0;
+  // Counted epochs that overlap [from, to), ascending by start. False ends it.
+  using Visitor = std::function<bool(const SourceEpoch& epoch)>;
+  virtual absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                               const Visitor& visit) const = 0;
+};
+
+class StoreEpochSource : public EpochSource {
+ public:
+  explicit StoreEpochSource(const storage::Reader* reader) : reader_(reader) {}
+  std::vector<NodeHead> Nodes() const override;
+  absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                       const Visitor& visit) const override;
+  // Rows that could not be opened and were passed over.
+  uint64_t damaged() const { return damaged_; }
+
+ private:
+  const storage::Reader* const reader_;
+  mutable std::atomic<uint64_t> damaged_{0};
+};
+
+}  // namespace telltale::filter
+
+#endif  // TELLTALE_COLLECTOR_FILTER_EPOCH_SOURCE_H_

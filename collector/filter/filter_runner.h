@@ -1,0 +1,94 @@
+// Runs the filters over the stored epochs of all nodes, in one thread of its own: what is new is
+// shown to each filter node by node (node_feed.h), a new filter first runs over the past day. Owned
+// by main, which hands in what it reads and writes.
+//
+// A filter that breaks its interface or gives up on a node is switched off there and reported; the
+// others go on.
+
+#ifndef TELLTALE_COLLECTOR_FILTER_FILTER_RUNNER_H_
+#define TELLTALE_COLLECTOR_FILTER_FILTER_RUNNER_H_
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "collector/filter/anomaly_list.h"
+#include "collector/filter/anomaly_log.h"
+#include "collector/filter/epoch_source.h"
+#include "collector/filter/node_feed.h"
+#include "collector/filter/telltale_filter.h"
+#include "storage/derived.h"
+#include "telltale/v1/query.pb.h"
+
+namespace telltale::filter {
+
+struct FilterRunnerOptions {
+  const EpochSource* source = nullptr;  // these three outlive the runner
+  storage::DerivedStore* store = nullptr;
+  AnomalyLog* log = nullptr;
+  std::vector<const telltale_filter*> filters;
+  std::vector<std::pair<std::string, double>> filter_options;  // handed to each filter
+  std::function<uint64_t()> now_ns;                            // wall clock
+  std::function<void(const std::string&)> log_line;  // what went wrong; any thread; may be empty
+  std::chrono::milliseconds poll{1'000};             // between looks for new epochs
+  uint64_t hold_ns = 60'000'000'000;                 // see FeedOptions
+  uint64_t backfill_ns = 86'400'000'000'000;
+};
+
+class FilterRunner {
+ public:
+  // Checks the filters and reads where they were. InvalidArgument names a filter that does not fit
+  // the interface.
+  static absl::StatusOr<std::unique_ptr<FilterRunner>> Open(FilterRunnerOptions options);
+  ~FilterRunner();  // Stop()
+
+  void Start();  // the thread; without it, RunOnce does the work
+  void Stop();   // after the epoch being shown; twice is safe
+
+  // One look at all nodes. Not while the thread runs.
+  void RunOnce();
+
+  std::vector<FilterIdentity> filters() const;
+  // For status and metrics; any thread.
+  std::vector<v1::FilterStatus> Status() const;
+  std::map<std::string, uint64_t> Skipped() const;  // by filter
+
+ private:
+  // One filter on all nodes.
+  struct Running {
+    FeedOptions feed;
+    std::map<uint32_t, std::unique_ptr<NodeFeed>> nodes;
+    std::map<uint32_t, std::pair<uint64_t, v1::FilterHour>>
+        resume;  // latest stored hour of nodes not yet met
+    v1::FilterStatus status;
+    uint64_t skipped = 0;
+  };
+
+  explicit FilterRunner(FilterRunnerOptions options) : options_(std::move(options)) {}
+  absl::Status Add(const telltale_filter* filter);
+  void Advance(Running& running, const std::vector<NodeHead>& heads);
+  NodeFeed& FeedOf(Running& running, const NodeHead& head);
+  void Say(const absl::Status& status);
+
+  const FilterRunnerOptions options_;
+  std::vector<std::unique_ptr<Running>> running_;  // status and skipped: guarded by mutex_
+  std::map<std::string, uint64_t> said_;           // problems already logged; runner's thread
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace telltale::filter
+
+#endif  // TELLTALE_COLLECTOR_FILTER_FILTER_RUNNER_H_

@@ -1,0 +1,315 @@
+#include "collector/filter/node_feed.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "collector/filter/epoch_view.h"
+#include "proto/codec.h"
+#include "storage/keys.h"
+
+namespace telltale::filter {
+namespace {
+
+// Clocks put the ends of adjacent epochs this far apart without anything being missing.
+constexpr uint64_t kJoinNs = 1'500'000'000;
+constexpr size_t kMaxStateBytes = 512 * 1024;
+constexpr size_t kMaxTextBytes = 512;
+constexpr size_t kMaxNameBytes = 64;
+constexpr double kMaxFigure = 9e12;  // of a base unit; beyond it millionths do not fit 64 bits
+
+uint64_t HourOf(uint64_t time_ns) { return storage::FloorTo(time_ns, storage::kHourNs); }
+
+int64_t Fixed(double value, double scale) {
+  if (std::isnan(value)) return 0;
+  return std::llround(std::clamp(value, -kMaxFigure, kMaxFigure) * scale);
+}
+
+// What a filter hands over is text of unknown origin: it may carry names of the node.
+std::string Name(const char* text) {
+  return text == nullptr ? "" : proto::SanitizeText(text, kMaxNameBytes);
+}
+
+}  // namespace
+
+NodeFeed::NodeFeed(const FeedOptions& options, uint32_t node, std::string name)
+    : options_(options), node_(node), name_(std::move(name)) {
+  host_.struct_size = sizeof host_;
+  host_.abi = TELLTALE_FILTER_ABI;
+  host_.context = this;
+  host_.node = name_.c_str();
+  host_.point = OnPoint;
+  host_.mark = OnMark;
+  host_.anomaly = OnAnomaly;
+}
+
+NodeFeed::~NodeFeed() {
+  if (instance_ != nullptr) options_.filter->destroy(instance_);
+}
+
+absl::Status NodeFeed::Create() {
+  if (instance_ != nullptr) return absl::OkStatus();
+  instance_ = options_.filter->create(&host_, options_.options.data(),
+                                      static_cast<uint32_t>(options_.options.size()));
+  if (instance_ != nullptr) return absl::OkStatus();
+  failed_ = true;
+  return absl::InternalError(
+      absl::StrCat("filter ", options_.filter->name, ": cannot begin on node ", name_));
+}
+
+absl::Status NodeFeed::Resume(uint64_t hour_start_ns, const v1::FilterHour& hour) {
+  if (auto status = Create(); !status.ok()) return status;
+  hour_start_ns_ = hour_start_ns;
+  hour_ = hour;
+  // Epochs of the hour are shown again: those before it never.
+  last_start_ns_ = hour_start_ns - 1;
+  last_end_ns_ = hour.last_end_ns();
+  shown_ = hour.shown_before();
+  skipped_ = hour.skipped_before() + static_cast<uint64_t>(hour.skipped_size());
+  for (const v1::SkippedEpoch& epoch : hour.skipped()) {
+    seen_.emplace(epoch.start_ns(), epoch.sequence());
+  }
+  if (hour.state().empty() || options_.filter->load == nullptr) return absl::OkStatus();
+  if (options_.filter->load(instance_, hour.state().data(), hour.state().size()) == 0) {
+    return absl::OkStatus();
+  }
+  hour_.clear_state();
+  return absl::DataLossError(absl::StrCat("filter ", options_.filter->name, ": state of node ",
+                                          name_, " is not understood; it learns again"));
+}
+
+absl::Status NodeFeed::Advance(const NodeHead& head, const std::atomic<bool>& stop) {
+  if (failed_) return absl::OkStatus();
+  if (auto status = Flush(); !status.ok()) return status;
+  if (settled_ && !waiting_ && head.epochs == dealt_with_) return absl::OkStatus();
+  if (auto status = Create(); !status.ok()) return status;
+  const uint64_t now = options_.now_ns();
+  const uint64_t hold = options_.hold_ns + 3 * uint64_t{head.epoch_length_s} * storage::kSecondNs;
+  const uint64_t from =
+      hour_start_ns_ == 0 ? now - std::min(now, options_.backfill_ns) : last_start_ns_ + 1;
+  const uint64_t shown_before = shown_;
+  uint64_t pending = 0;
+  absl::Status problem;
+  const auto visit = [&](const SourceEpoch& epoch) {
+    if (stop) return false;
+    const std::pair identity(epoch.span.start_ns, epoch.sequence);
+    if (epoch.span.start_ns < from || seen_.contains(identity)) return true;
+    const bool adjoins = last_end_ns_ == 0 || epoch.span.start_ns <= last_end_ns_ + kJoinNs;
+    if (pending > 0 || (!adjoins && epoch.span.end_ns + hold > now)) {
+      ++pending;
+      return true;
+    }
+    problem = Show(epoch);
+    return problem.ok();
+  };
+  const auto read = options_.source->ForEach(node_, from, UINT64_MAX, visit);
+  const uint64_t shown = shown_ - shown_before;
+  dealt_with_ += shown;
+  if (!problem.ok()) return problem;
+  if (!read.ok()) return read;
+  if (stop) return absl::OkStatus();
+  waiting_ = pending > 0;
+  if (!settled_) {
+    settled_ = shown == 0 && head.epochs == last_head_epochs_;
+    last_head_epochs_ = head.epochs;
+    dealt_with_ = head.epochs - std::min(head.epochs, pending);
+    return absl::OkStatus();
+  }
+  // What was counted beyond what was shown or waits came before the last epoch shown: too late.
+  if (head.epochs <= dealt_with_ + pending) return absl::OkStatus();
+  const uint64_t late = head.epochs - dealt_with_ - pending;
+  dealt_with_ += late;
+  return NoteLate(late);
+}
+
+absl::Status NodeFeed::NoteLate(uint64_t late) {
+  skipped_ += late;
+  // Those of the running hour would be shown when it is repeated after a restart.
+  const auto visit = [&](const SourceEpoch& epoch) {
+    const std::pair identity(epoch.span.start_ns, epoch.sequence);
+    if (epoch.span.start_ns > last_start_ns_) return false;
+    if (epoch.span.start_ns < hour_start_ns_ || !seen_.insert(identity).second) return true;
+    v1::SkippedEpoch& skipped = *hour_.add_skipped();
+    skipped.set_start_ns(epoch.span.start_ns);
+    skipped.set_sequence(epoch.sequence);
+    dirty_ = true;
+    return true;
+  };
+  const auto read = options_.source->ForEach(node_, hour_start_ns_, last_start_ns_ + 1, visit);
+  if (!read.ok()) return read;
+  return Flush();
+}
+
+absl::Status NodeFeed::Show(const SourceEpoch& epoch) {
+  const uint64_t hour = HourOf(epoch.span.start_ns);
+  if (hour != hour_start_ns_) {
+    if (auto status = BeginHour(hour); !status.ok()) return status;
+  }
+  const EpochView view(epoch, *options_.filter);
+  const int result = options_.filter->epoch(instance_, view.get());
+  if (result != 0) {
+    failed_ = true;
+    return absl::InternalError(absl::StrCat("filter ", options_.filter->name, ": gave up on node ",
+                                            name_, " with code ", result));
+  }
+  seen_.emplace(epoch.span.start_ns, epoch.sequence);
+  last_start_ns_ = epoch.span.start_ns;
+  last_end_ns_ = std::max(last_end_ns_, epoch.span.end_ns);
+  ++shown_;
+  for (v1::FilterAnomaly& anomaly : found_) anomaly.set_found_ns(epoch.span.end_ns);
+  return Flush();
+}
+
+absl::Status NodeFeed::Flush() {
+  while (!found_.empty()) {
+    if (auto status = TakeAnomaly(found_.front()); !status.ok()) return status;
+    found_.pop_front();
+  }
+  if (!dirty_) return absl::OkStatus();
+  // Ascends also over restarts, as long as the clock does.
+  row_version_ = std::max(row_version_ + 1, options_.now_ns());
+  auto status = options_.store->Put({options_.filter_number, node_, hour_start_ns_},
+                                    proto::Canonical(hour_), row_version_);
+  dirty_ = !status.ok();
+  return status;
+}
+
+absl::Status NodeFeed::BeginHour(uint64_t hour_start_ns) {
+  std::string state;
+  if (options_.filter->save != nullptr) {
+    state.resize(4096);
+    size_t size = options_.filter->save(instance_, state.data(), state.size());
+    if (size > state.size() && size <= kMaxStateBytes) {
+      state.resize(size);
+      size = options_.filter->save(instance_, state.data(), state.size());
+    }
+    if (size > state.size()) {
+      failed_ = true;
+      return absl::ResourceExhaustedError(absl::StrCat("filter ", options_.filter->name,
+                                                       ": state of node ", name_, " has ", size,
+                                                       " bytes, limit ", kMaxStateBytes));
+    }
+    state.resize(size);
+  }
+  hour_.Clear();
+  hour_.set_state(std::move(state));
+  hour_.set_shown_before(shown_);
+  hour_.set_skipped_before(skipped_);
+  hour_.set_last_end_ns(last_end_ns_);
+  hour_start_ns_ = hour_start_ns;
+  seen_.clear();
+  dirty_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status NodeFeed::TakeAnomaly(v1::FilterAnomaly found) {
+  const auto same = [&](const v1::FilterAnomaly& known) {
+    return known.start_ns() == found.start_ns() && known.vital() == found.vital() &&
+           known.sub() == found.sub();
+  };
+  const uint64_t hour = HourOf(found.start_ns());
+  if (hour == hour_start_ns_) {
+    auto& list = *hour_.mutable_anomalies();
+    if (const auto known = std::ranges::find_if(list, same); known != list.end()) {
+      found.set_found_ns(known->found_ns());
+      *known = std::move(found);
+      dirty_ = true;
+      return absl::OkStatus();
+    }
+    if (!RoomFor(static_cast<size_t>(list.size()))) return absl::OkStatus();
+    const auto added =
+        options_.log->Append(options_.filter->name, options_.filter->version, name_, found);
+    if (!added.ok()) return added.status();
+    *list.Add() = std::move(found);
+    dirty_ = true;
+    return absl::OkStatus();
+  }
+  // More about one that began in an earlier hour.
+  const storage::DerivedKey key{options_.filter_number, node_, hour};
+  const auto bytes = options_.store->Get(key);
+  v1::FilterHour earlier;
+  if (!bytes.ok() && !absl::IsNotFound(bytes.status())) return bytes.status();
+  if (!bytes.ok() || !earlier.ParseFromString(*bytes)) {
+    hour_.set_dropped(hour_.dropped() + 1);
+    return absl::OkStatus();
+  }
+  auto& list = *earlier.mutable_anomalies();
+  const auto known = std::ranges::find_if(list, same);
+  if (known == list.end()) {
+    hour_.set_dropped(hour_.dropped() + 1);
+    return absl::OkStatus();
+  }
+  found.set_found_ns(known->found_ns());
+  *known = std::move(found);
+  row_version_ = std::max(row_version_ + 1, options_.now_ns());
+  return options_.store->Put(key, proto::Canonical(earlier), row_version_);
+}
+
+bool NodeFeed::RoomFor(size_t outputs) {
+  if (outputs < options_.max_outputs_per_hour) return true;
+  hour_.set_dropped(hour_.dropped() + 1);
+  dirty_ = true;
+  return false;
+}
+
+void NodeFeed::OnAnomaly(void* context, const telltale_filter_anomaly* anomaly) {
+  v1::FilterAnomaly& found = static_cast<NodeFeed*>(context)->found_.emplace_back();
+  found.set_vital(Name(anomaly->vital));
+  found.set_sub(Name(anomaly->sub));
+  found.set_start_ns(anomaly->start_ns);
+  found.set_end_ns(anomaly->end_ns);
+  found.set_open(anomaly->open != 0);
+  found.set_value_micro(Fixed(anomaly->value, 1e6));
+  found.set_expected_micro(Fixed(anomaly->expected, 1e6));
+  found.set_deviation_micro(Fixed(anomaly->deviation, 1e6));
+  found.set_severity_milli(Fixed(anomaly->severity, 1e3));
+  found.set_learned_epochs(anomaly->learned_epochs);
+  if (anomaly->text != nullptr) {
+    found.set_text(proto::SanitizeText(anomaly->text, kMaxTextBytes));
+  }
+}
+
+void NodeFeed::OnMark(void* context, const telltale_filter_mark* mark) {
+  NodeFeed& self = *static_cast<NodeFeed*>(context);
+  // Marks and points have no identity of their own: a repetition gives the same ones at the same
+  // times.
+  for (const v1::FilterMark& known : self.hour_.marks()) {
+    if (known.start_ns() == mark->start_ns && known.vital() == Name(mark->vital) &&
+        known.sub() == Name(mark->sub)) {
+      return;
+    }
+  }
+  if (!self.RoomFor(static_cast<size_t>(self.hour_.marks_size()))) return;
+  v1::FilterMark& stored = *self.hour_.add_marks();
+  stored.set_vital(Name(mark->vital));
+  stored.set_sub(Name(mark->sub));
+  stored.set_start_ns(mark->start_ns);
+  stored.set_end_ns(mark->end_ns);
+  if (mark->text != nullptr) stored.set_text(proto::SanitizeText(mark->text, kMaxTextBytes));
+  self.dirty_ = true;
+}
+
+void NodeFeed::OnPoint(void* context, const telltale_filter_point* point) {
+  NodeFeed& self = *static_cast<NodeFeed*>(context);
+  auto& all = *self.hour_.mutable_points();
+  auto series = std::ranges::find_if(all, [&](const v1::FilterPoints& known) {
+    return known.series() == Name(point->series) && known.vital() == Name(point->vital) &&
+           known.sub() == Name(point->sub);
+  });
+  if (series == all.end()) {
+    if (!self.RoomFor(static_cast<size_t>(all.size()))) return;
+    v1::FilterPoints& added = *all.Add();
+    added.set_series(Name(point->series));
+    added.set_vital(Name(point->vital));
+    added.set_sub(Name(point->sub));
+    series = all.end() - 1;
+  }
+  const auto& times = series->time_ns();
+  if (!times.empty() && times.Get(times.size() - 1) >= point->time_ns) return;
+  if (!self.RoomFor(static_cast<size_t>(times.size()))) return;
+  series->add_time_ns(point->time_ns);
+  series->add_value_micro(Fixed(point->value, 1e6));
+  self.dirty_ = true;
+}
+
+}  // namespace telltale::filter

@@ -1,0 +1,110 @@
+// One filter on one node: shows it the node's stored epochs in order and stores what it emits.
+//
+// Stored is one value per hour: the instance's state when the hour began and all outputs that begin
+// in it. After a restart the latest of them is loaded and the epochs since are shown again; what
+// comes out again is the same and is stored once. An epoch that arrives after a later one was shown
+// is noted in its hour's value, so that the repetition passes it over too.
+//
+// Belongs to the runner's thread.
+
+#ifndef TELLTALE_COLLECTOR_FILTER_NODE_FEED_H_
+#define TELLTALE_COLLECTOR_FILTER_NODE_FEED_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "collector/filter/anomaly_log.h"
+#include "collector/filter/epoch_source.h"
+#include "collector/filter/telltale_filter.h"
+#include "storage/derived.h"
+#include "telltale/v1/filter.pb.h"
+
+namespace telltale::filter {
+
+struct FeedOptions {
+  const telltale_filter* filter = nullptr;
+  std::vector<telltale_filter_option> options;
+  uint32_t filter_number = 0;  // DerivedStore's
+  const EpochSource* source = nullptr;
+  storage::DerivedStore* store = nullptr;
+  AnomalyLog* log = nullptr;
+  std::function<uint64_t()> now_ns;  // collector's wall clock
+  // An epoch behind a hole waits so long, counted from its end, for what is missing: three epoch
+  // lengths and this.
+  uint64_t hold_ns = 60'000'000'000;
+  // How far back a filter begins on a node it never saw.
+  uint64_t backfill_ns = 86'400'000'000'000;
+  size_t max_outputs_per_hour = 1024;
+};
+
+class NodeFeed {
+ public:
+  // `options` outlives the feed.
+  NodeFeed(const FeedOptions& options, uint32_t node, std::string name);
+  ~NodeFeed();
+  NodeFeed(const NodeFeed&) = delete;
+  NodeFeed& operator=(const NodeFeed&) = delete;
+
+  // Goes on from a stored hour; before the first Advance. A state that the filter does not
+  // understand is reported and the filter begins as new with that hour.
+  absl::Status Resume(uint64_t hour_start_ns, const v1::FilterHour& hour);
+
+  // Shows what has come since. An error of the filter ends the feed for good (failed()); one of the
+  // store leaves it where it was.
+  absl::Status Advance(const NodeHead& head, const std::atomic<bool>& stop);
+
+  bool failed() const { return failed_; }
+  uint64_t shown() const { return shown_; }
+  uint64_t skipped() const { return skipped_; }
+  uint64_t last_end_ns() const { return last_end_ns_; }
+
+ private:
+  absl::Status Create();
+  absl::Status Show(const SourceEpoch& epoch);
+  absl::Status BeginHour(uint64_t hour_start_ns);
+  absl::Status Flush();
+  absl::Status NoteLate(uint64_t late);
+  absl::Status TakeAnomaly(v1::FilterAnomaly found);
+  bool RoomFor(size_t outputs);
+
+  static void OnPoint(void* context, const telltale_filter_point* point);
+  static void OnMark(void* context, const telltale_filter_mark* mark);
+  static void OnAnomaly(void* context, const telltale_filter_anomaly* anomaly);
+
+  const FeedOptions& options_;
+  const uint32_t node_;
+  const std::string name_;
+  telltale_filter_host host_ = {};
+  void* instance_ = nullptr;
+  bool failed_ = false;
+
+  uint64_t hour_start_ns_ = 0;  // 0: nothing shown yet
+  v1::FilterHour hour_;
+  std::set<std::pair<uint64_t, uint64_t>>
+      seen_;  // (start, sequence) shown in or noted for this hour
+  uint64_t last_start_ns_ = 0;
+  uint64_t last_end_ns_ = 0;
+  uint64_t shown_ = 0;
+  uint64_t skipped_ = 0;
+  // Of NodeHead::epochs, how many were shown, skipped, or lie before the beginning; known once two
+  // looks in a row found the same.
+  uint64_t dealt_with_ = 0;
+  uint64_t last_head_epochs_ = UINT64_MAX;
+  bool settled_ = false;
+  bool waiting_ = false;  // an epoch behind a hole waits
+  uint64_t row_version_ = 0;
+  // Emitted and not yet stored: kept until the store takes it.
+  std::deque<v1::FilterAnomaly> found_;
+  bool dirty_ = false;
+};
+
+}  // namespace telltale::filter
+
+#endif  // TELLTALE_COLLECTOR_FILTER_NODE_FEED_H_

@@ -1,0 +1,39 @@
+// What the query engine asks about anomalies, answered from log and stored outputs.
+//
+// Thread-safe; what it points to outlives it.
+
+#ifndef TELLTALE_COLLECTOR_FILTER_QUERY_ANOMALIES_H_
+#define TELLTALE_COLLECTOR_FILTER_QUERY_ANOMALIES_H_
+
+#include <string>
+#include <vector>
+
+#include "collector/filter/anomaly_list.h"
+#include "collector/filter/anomaly_log.h"
+#include "collector/query/engine.h"
+
+namespace telltale::filter {
+
+class QueryAnomalies : public query::AnomalySource {
+ public:
+  QueryAnomalies(storage::DerivedStore* store, const AnomalyLog* log,
+                 std::vector<FilterIdentity> filters)
+      : store_(store), log_(log), filters_(std::move(filters)) {}
+
+  absl::StatusOr<v1::AnomaliesAnswer> List(const v1::AnomaliesRequest& request,
+                                           const query::Selection& selection) const override;
+  absl::StatusOr<std::vector<v1::Anomaly>> After(const std::string& cursor,
+                                                 size_t limit) const override {
+    return log_->After(cursor, limit);
+  }
+  std::string Newest() const override { return log_->NowCursor(); }
+
+ private:
+  storage::DerivedStore* const store_;
+  const AnomalyLog* const log_;
+  const std::vector<FilterIdentity> filters_;
+};
+
+}  // namespace telltale::filter
+
+#endif  // TELLTALE_COLLECTOR_FILTER_QUERY_ANOMALIES_H_

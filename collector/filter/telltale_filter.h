@@ -1,0 +1,205 @@
+/* Telltale's filter interface, version 1: how code of any origin watches the stored epochs of nodes and says what
+ * it found. C11, no other header of Telltale needed. Built-in filters use exactly this header.
+ *
+ * A filter is one constant `struct telltale_filter`. The host makes one instance of it per node and then
+ *   create -> (load) -> epoch, epoch, ... (save now and then) -> destroy
+ * with the node's epochs in ascending order of time, each once. Calls for one instance never overlap; those for
+ * different instances may run in different threads, so state belongs into the instance.
+ *
+ * Late epochs. The host holds an epoch back until those before it have come or may no longer be expected. One that
+ * comes after a later one was already shown is not shown any more; the host counts it. A hole in time is visible
+ * as start_ns > end_ns of the epoch before.
+ *
+ * Repeatability. What an instance emits must be a function of the epochs it was shown (and of load): no clocks,
+ * no randomness, no pointers as keys. After a restart the host makes the instance anew, loads what it saved last,
+ * and shows the epochs since then again; what is emitted again must be equal and is stored once.
+ *
+ * Growth. Every struct begins with its size as its maker knew it. Fields are only ever added at the end; a reader
+ * uses a field only if struct_size covers it (TELLTALE_FILTER_HAS). The version changes only when that is not
+ * enough; a host refuses filters of a version it does not know, and says so.
+ *
+ * Strings are UTF-8, end with a zero byte, and live until the call returns. No exception may cross this
+ * interface. Weights are integers in the vital's stored unit (ns, bytes, pages, calls ...).
+ */
+#ifndef TELLTALE_FILTER_H_
+#define TELLTALE_FILTER_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TELLTALE_FILTER_ABI 1u
+
+/* Whether the struct that `p` points to has the field, by the size its maker wrote. */
+#define TELLTALE_FILTER_HAS(p, type, field) \
+  ((p)->struct_size >= offsetof(type, field) + sizeof((p)->field))
+
+/* Element i of an array of such structs: the host's structs may be longer than the filter knows them. */
+#define TELLTALE_FILTER_AT(type, array, i) \
+  ((const type*)(const void*)((const char*)(array) + (size_t)(i) * (array)->struct_size))
+
+/* What a filter is shown besides time and coverage. */
+enum {
+  TELLTALE_NEEDS_TOTALS = 1u << 0,  /* vitals[].subs */
+  TELLTALE_NEEDS_LABELS = 1u << 1,  /* vitals[].labels: heaviest labels with bounds */
+  TELLTALE_NEEDS_SAMPLES = 1u << 2  /* labels[].exemplar */
+};
+
+/* Why an epoch is shorter or poorer than usual. */
+enum {
+  TELLTALE_EPOCH_FULL = 1,
+  TELLTALE_EPOCH_SHORT = 2,   /* the first after a start, the last before a stop */
+  TELLTALE_EPOCH_PARTIAL = 3  /* what was saved of an epoch that a crash ended */
+};
+
+enum { TELLTALE_VITAL_ACTIVE = 1, TELLTALE_VITAL_DEGRADED = 2, TELLTALE_VITAL_UNAVAILABLE = 3 };
+
+/* One sub-series of one vital in one epoch: exact after the losses of the epoch. */
+struct telltale_filter_sub {
+  uint32_t struct_size;
+  uint32_t index;        /* in the vital's descriptor; stable */
+  const char* name;
+  uint64_t events;
+  uint64_t weight;
+  uint32_t idle;         /* 1: waiting by choice (poll, timer); detectors leave it out */
+  uint32_t seconds;      /* length of second_weight */
+  const uint64_t* second_weight; /* weight of each second of the epoch, 7 significant digits */
+};
+
+/* One sampled event, whole. */
+struct telltale_filter_sample {
+  uint32_t struct_size;
+  uint32_t pid;
+  uint32_t tid;
+  uint32_t cpu;
+  uint64_t time_ns;      /* after the epoch's start */
+  uint64_t weight;
+  const char* comm;
+  const char* cgroup;
+};
+
+/* All sampled events with one label: executable, user, label fields. */
+struct telltale_filter_label {
+  uint32_t struct_size;
+  uint32_t uid;
+  const char* exe;
+  uint32_t sub;          /* index of the sub-series */
+  uint32_t values;       /* length of value */
+  const uint64_t* value; /* label fields in the order of the vital's descriptor */
+  uint64_t samples;
+  uint64_t low;          /* the label's weight in the epoch lies in [low, high] */
+  uint64_t high;
+  const struct telltale_filter_sample* exemplar; /* NULL unless samples are needed */
+};
+
+struct telltale_filter_vital {
+  uint32_t struct_size;
+  uint32_t id;
+  const char* name;
+  const char* unit;      /* "ns", "bytes", "pages", "calls" ... */
+  uint32_t state;        /* TELLTALE_VITAL_*; unavailable ones have no subs */
+  uint32_t sub_count;
+  const struct telltale_filter_sub* subs;
+  uint32_t label_count;
+  const struct telltale_filter_label* labels; /* heaviest first */
+};
+
+struct telltale_filter_epoch {
+  uint32_t struct_size;
+  uint32_t kind;         /* TELLTALE_EPOCH_* */
+  uint64_t start_ns;     /* since 1970, collector's clock; [start, end) */
+  uint64_t end_ns;
+  uint64_t watched_ns;   /* of it a sensor counted */
+  uint64_t lost_events;  /* by sensor and agent, all reasons */
+  uint32_t vital_count;
+  const struct telltale_filter_vital* vitals; /* those asked for, ascending by id */
+};
+
+/* What a filter emits. Times lie within [start of the first epoch shown, end of the current one]. `vital` is a
+ * vital's name, `sub` a sub-series' or "" for the vital as a whole. */
+struct telltale_filter_point {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* series;    /* name of the filter's own series, e.g. "expected" */
+  const char* vital;
+  const char* sub;
+  uint64_t time_ns;
+  double value;          /* base unit per second */
+};
+
+struct telltale_filter_mark {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* vital;
+  const char* sub;
+  uint64_t start_ns;
+  uint64_t end_ns;
+  const char* text;      /* one line */
+};
+
+struct telltale_filter_anomaly {
+  uint32_t struct_size;
+  uint32_t open;         /* 1: still going on; emitted again, with the same start_ns, when more is known */
+  const char* vital;
+  const char* sub;
+  uint64_t start_ns;     /* (vital, sub, start_ns) identifies the anomaly within node and filter */
+  uint64_t end_ns;
+  double value;          /* base unit (s, bytes, 1) per second */
+  double expected;
+  double deviation;      /* what the series usually deviates by */
+  double severity;       /* (value - expected) / deviation */
+  uint64_t learned_epochs; /* history the judgement rests on */
+  const char* text;      /* one sentence */
+};
+
+/* Handed to create; lives as long as the instance. The callbacks may be called during epoch() only. */
+struct telltale_filter_host {
+  uint32_t struct_size;
+  uint32_t abi;
+  void* context;         /* first argument of the callbacks */
+  const char* node;
+  void (*point)(void* context, const struct telltale_filter_point* point);
+  void (*mark)(void* context, const struct telltale_filter_mark* mark);
+  void (*anomaly)(void* context, const struct telltale_filter_anomaly* anomaly);
+};
+
+/* Named numbers from the operator's configuration; a filter ignores names it does not know. */
+struct telltale_filter_option {
+  const char* name;
+  double value;
+};
+
+struct telltale_filter {
+  uint32_t struct_size;
+  uint32_t abi;          /* TELLTALE_FILTER_ABI */
+  const char* name;      /* 1..64 bytes of [a-z0-9_-] */
+  uint32_t version;      /* another version is another filter: its outputs stand beside the older ones */
+  uint32_t needs;        /* TELLTALE_NEEDS_* */
+  const char* about;     /* one sentence */
+  const char* const* vitals; /* names, NULL at the end; NULL: all */
+
+  /* NULL: cannot (the host reports it and leaves the node out). */
+  void* (*create)(const struct telltale_filter_host* host, const struct telltale_filter_option* options,
+                  uint32_t option_count);
+  /* 0: fine; else the host stops the instance and reports the number. */
+  int (*epoch)(void* instance, const struct telltale_filter_epoch* epoch);
+  void (*destroy)(void* instance);
+  /* Writes the state into `bytes` if it fits `capacity`, returns its size in any case (0: nothing to save). Both
+   * may be NULL: then the host shows all epochs it still has again after a restart. load returns 0 if it
+   * understood the bytes; else the instance must be as new. */
+  size_t (*save)(void* instance, void* bytes, size_t capacity);
+  int (*load)(void* instance, const void* bytes, size_t size);
+};
+
+/* What a loadable filter exports. */
+#define TELLTALE_FILTER_ENTRY "telltale_filter_entry"
+typedef const struct telltale_filter* (*telltale_filter_entry_fn)(void);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* TELLTALE_FILTER_H_ */

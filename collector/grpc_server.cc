@@ -1,0 +1,100 @@
+#include "collector/grpc_server.h"
+
+#include <grpc/support/log.h>
+#include <grpcpp/grpcpp.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "spdlog/spdlog.h"
+
+namespace telltale::collector {
+namespace {
+
+constexpr int kMsPerS = 1000;
+
+std::string Joined(const config::Address& address) {
+  // gRPC's and everybody's way to say "every interface, both families".
+  const std::string host = address.host.empty() ? "[::]"
+                           : address.host.find(':') != std::string::npos
+                               ? absl::StrCat("[", address.host, "]")
+                               : address.host;
+  return absl::StrCat(host, ":", address.port);
+}
+
+// Why an address cannot be listened on: gRPC only says that it cannot.
+std::string WhyNot(const config::Address& address) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int code = getaddrinfo(address.host.empty() ? "::" : address.host.c_str(),
+                               std::to_string(address.port).c_str(), &hints, &found);
+  if (code != 0) return gai_strerror(code);
+  std::string reason = "no reason given";
+  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, 1) != 0) {
+    reason = std::strerror(errno);
+  }
+  if (fd >= 0) close(fd);
+  freeaddrinfo(found);
+  return reason;
+}
+
+// gRPC's own log goes where ours goes; what it calls an error is often a peer's fault and nothing
+// to act on.
+void ForwardLog(gpr_log_func_args* args) {
+  spdlog::debug("grpc: {} ({}:{})", args->message, args->file, args->line);
+}
+
+}  // namespace
+
+GrpcServer::GrpcServer(std::unique_ptr<grpc::Server> server, uint16_t port)
+    : server_(std::move(server)), port_(port) {}
+
+GrpcServer::~GrpcServer() { Stop(0); }
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
+    const GrpcServerOptions& options, const std::vector<grpc::Service*>& services) {
+  gpr_set_log_function(ForwardLog);
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(Joined(options.listen), MakeServerCredentials(options.tls), &port);
+  // Without this two collectors on one port would share it in silence.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
+                             static_cast<int>(options.connection_age_s) * kMsPerS);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
+                             static_cast<int>(options.connection_grace_s) * kMsPerS);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
+                             static_cast<int>(options.keepalive_s) * kMsPerS);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             static_cast<int>(options.keepalive_timeout_s) * kMsPerS);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5 * kMsPerS);
+  builder.SetMaxReceiveMessageSize(options.max_message_bytes);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    return absl::UnavailableError(absl::StrCat("listen: gRPC address ", Joined(options.listen),
+                                               ": ", WhyNot(options.listen),
+                                               "; choose another with listen.grpc"));
+  }
+  return std::unique_ptr<GrpcServer>(
+      new GrpcServer(std::move(server), static_cast<uint16_t>(port)));
+}
+
+void GrpcServer::Stop(uint32_t grace_ms) {
+  if (server_ == nullptr) return;
+  server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(grace_ms));
+  server_->Wait();
+  server_.reset();
+}
+
+}  // namespace telltale::collector

@@ -1,0 +1,52 @@
+// The gRPC listener: mutual TLS, size limits, keepalive, bounded age of connections, and the
+// services it was given. Made, started and stopped by the collector.
+
+#ifndef TELLTALE_COLLECTOR_GRPC_SERVER_H_
+#define TELLTALE_COLLECTOR_GRPC_SERVER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "collector/tls.h"
+#include "config/values.h"
+
+namespace grpc {
+class Server;
+class Service;
+}  // namespace grpc
+
+namespace telltale::collector {
+
+struct GrpcServerOptions {
+  config::Address listen;
+  TlsFiles tls;
+  uint32_t connection_age_s = 3600;
+  uint32_t connection_grace_s = 10;   // for streams of a connection whose age is reached
+  uint32_t keepalive_s = 10;          // ping an idle connection ...
+  uint32_t keepalive_timeout_s = 10;  // ... and end it if nothing comes back
+  int max_message_bytes = 1 << 20;
+};
+
+class GrpcServer {
+ public:
+  // The services outlive the server. Unavailable: the address is taken or not ours.
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
+      const GrpcServerOptions& options, const std::vector<grpc::Service*>& services);
+  ~GrpcServer();
+
+  uint16_t port() const { return port_; }
+  // Streams get so long to end, then they are cut. Idempotent.
+  void Stop(uint32_t grace_ms);
+
+ private:
+  GrpcServer(std::unique_ptr<grpc::Server> server, uint16_t port);
+  std::unique_ptr<grpc::Server> server_;
+  const uint16_t port_;
+};
+
+}  // namespace telltale::collector
+
+#endif  // TELLTALE_COLLECTOR_GRPC_SERVER_H_

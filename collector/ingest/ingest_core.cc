@@ -1,0 +1,236 @@
+#include "collector/ingest/ingest_core.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "spdlog/spdlog.h"
+
+namespace telltale::ingest {
+namespace {
+
+constexpr uint64_t kTickNs = 1'000'000'000;
+constexpr uint32_t kRollupWindows = 8;  // between two looks into the inbox
+
+// Stable between processes, so that a node always meets the same shard count the same way (FNV-1a).
+uint64_t HashName(const std::string& name) {
+  uint64_t hash = 14695981039346656037ull;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+  return hash;
+}
+
+Inbox::Options InboxOptions(const IngestOptions& options) {
+  Inbox::Options inbox;
+  inbox.bytes = options.queue_bytes;
+  return inbox;
+}
+
+}  // namespace
+
+struct IngestCore::Lane {
+  Lane(const ShardContext& context, const Inbox::Options& options, IngestStats* stats)
+      : inbox(options, stats), shard(context) {}
+  Inbox inbox;
+  Shard shard;
+  std::thread thread;
+};
+
+IngestCore::IngestCore(const IngestOptions& options, const IngestSettings& settings,
+                       IngestStore* store, const Clock* clock)
+    : options_(options),
+      settings_(settings),
+      store_(store),
+      clock_(clock),
+      live_(&stats_),
+      hybrid_clock_(clock) {
+  const ShardContext context = {
+      .options = options_,
+      .settings = &settings_,
+      .store = store_,
+      .clock = clock_,
+      .stats = &stats_,
+      .live = &live_,
+      .hybrid_clock = &hybrid_clock_,
+      .on_result = [this](const std::string& node,
+                          const v1::Result& result) { commands_.Finish(node, result); },
+  };
+  for (size_t i = 0; i < std::max<size_t>(1, options_.shards); ++i) {
+    lanes_.push_back(std::make_unique<Lane>(context, InboxOptions(options_), &stats_));
+  }
+  for (const storage::NodeRecord& record : store_->Nodes())
+    LaneOf(record.name()).shard.Load(record);
+}
+
+IngestCore::~IngestCore() { Stop(); }
+
+IngestCore::Lane& IngestCore::LaneOf(const std::string& node_name) {
+  return *lanes_[HashName(node_name) % lanes_.size()];
+}
+
+void IngestCore::Start() {
+  for (const auto& lane : lanes_) {
+    lane->thread = std::thread([this, &lane = *lane] { Run(lane); });
+  }
+}
+
+bool IngestCore::Step(Lane& lane) {
+  std::vector<InboxItem> items = lane.inbox.Pop(options_.batch_items, options_.batch_bytes);
+  if (items.empty()) return false;
+  lane.shard.Process(items);
+  lane.inbox.Done(std::move(items));
+  return true;
+}
+
+void IngestCore::Run(Lane& lane) {
+  uint64_t next_tick_ns = 0;
+  bool windows_due = true;
+  while (!stopping_) {
+    const bool busy = Step(lane);
+    const uint64_t now = clock_->MonoNs();
+    if (now >= next_tick_ns) {
+      next_tick_ns = now + kTickNs;
+      lane.shard.Tick();
+      commands_.Expire(now);
+      windows_due = true;
+    }
+    if (busy) continue;
+    if (windows_due) {
+      windows_due = lane.shard.RollUp(kRollupWindows);
+    } else {
+      lane.inbox.Wait(next_tick_ns - now);
+    }
+  }
+  // What was read before the stop still gets its verdict.
+  while (Step(lane)) {
+  }
+}
+
+void IngestCore::RunPending() {
+  for (const auto& lane : lanes_) {
+    while (Step(*lane)) {
+    }
+    lane->shard.Tick();
+  }
+  commands_.Expire(clock_->MonoNs());
+}
+
+void IngestCore::Stop() {
+  if (stopping_.exchange(true)) return;
+  for (const auto& lane : lanes_) {
+    lane->inbox.Wake();
+    if (lane->thread.joinable()) lane->thread.join();
+  }
+  CloseStreams([](const Session&) { return true; },
+               absl::UnavailableError("collector: is stopping; connect again later"));
+  live_.Close();
+}
+
+void IngestCore::PushEvent(const std::shared_ptr<Session>& session, InboxItem::Kind kind) {
+  InboxItem item;
+  item.session = session;
+  item.kind = kind;
+  item.received_mono_ns = clock_->MonoNs();
+  LaneOf(session->node_name()).inbox.Push(std::move(item));
+}
+
+std::shared_ptr<Session> IngestCore::Open(StreamPeer peer, StreamSink* sink) {
+  auto session = std::make_shared<Session>(next_id_++, std::move(peer), sink);
+  stats_.AddStreams(1);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    sessions_[session->id()] = session;
+  }
+  PushEvent(session, InboxItem::Kind::kOpened);
+  return session;
+}
+
+void IngestCore::ReadsDone(const std::shared_ptr<Session>& session) {
+  PushEvent(session, InboxItem::Kind::kReadsDone);
+}
+
+void IngestCore::Closed(const std::shared_ptr<Session>& session) {
+  session->Detach();
+  stats_.AddStreams(-1);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    sessions_.erase(session->id());
+  }
+  PushEvent(session, InboxItem::Kind::kClosed);
+}
+
+std::vector<std::shared_ptr<Session>> IngestCore::OpenSessions() const {
+  std::vector<std::shared_ptr<Session>> open;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [id, session] : sessions_) open.push_back(session);
+  return open;
+}
+
+bool IngestCore::Deliver(const std::shared_ptr<Session>& session, v1::AgentMessage message) {
+  InboxItem item;
+  item.session = session;
+  item.received_mono_ns = clock_->MonoNs();
+  item.bytes = message.ByteSizeLong();
+  if (message.has_probe()) {
+    // Answered here: behind the shard's writes the stamps would measure our disk.
+    const uint64_t received = clock_->UnixNs();
+    item.hlc_refused = message.probe().hlc() != 0 && !hybrid_clock_.Merge(message.probe().hlc());
+    if (item.hlc_refused) stats_.Add(Count::kHlcRefused);
+    v1::CollectorMessage reply;
+    v1::ProbeReply& probe = *reply.mutable_probe_reply();
+    probe.set_sent_unix_ns(message.probe().sent_unix_ns());
+    probe.set_received_unix_ns(received);
+    probe.set_hlc(hybrid_clock_.Now());
+    probe.set_replied_unix_ns(clock_->UnixNs());
+    session->Send(std::move(reply));
+  }
+  item.message = std::move(message);
+  return LaneOf(session->node_name()).inbox.Push(std::move(item));
+}
+
+void IngestCore::SetSettings(const IngestSettings& settings) {
+  settings_.Set(settings);
+  v1::CollectorMessage message;
+  v1::Settings& sent = *message.mutable_settings();
+  sent.set_spread_s(settings.spread_s);
+  sent.set_max_in_flight(settings.max_in_flight);
+  sent.set_max_in_flight_bytes(settings.max_in_flight_bytes);
+  sent.set_max_summary_bytes(settings.max_summary_bytes);
+  sent.set_backlog_per_s(settings.backlog_per_s);
+  for (const auto& session : OpenSessions()) {
+    if (session->welcomed()) session->Send(message);
+  }
+}
+
+void IngestCore::CloseStreams(const std::function<bool(const Session&)>& revoked,
+                              const absl::Status& status) {
+  for (const auto& session : OpenSessions()) {
+    if (revoked(*session)) session->Close(status);
+  }
+}
+
+void IngestCore::SendCommand(const std::string& node, v1::CommandKind kind, std::string payload,
+                             uint64_t timeout_ns, CommandDesk::Done done) {
+  std::shared_ptr<Session> target;
+  for (const auto& session : OpenSessions()) {
+    if (session->node_name() == node && session->welcomed()) target = session;
+  }
+  if (target == nullptr) {
+    done(absl::UnavailableError(absl::StrCat("command: node ", node, " is not connected")));
+    return;
+  }
+  const auto id = commands_.Register(node, clock_->MonoNs() + timeout_ns, done);
+  if (!id.ok()) {
+    done(id.status());
+    return;
+  }
+  v1::CollectorMessage message;
+  v1::Command& command = *message.mutable_command();
+  command.set_id(*id);
+  command.set_kind(kind);
+  command.set_deadline_unix_ns(clock_->UnixNs() + timeout_ns);
+  command.set_payload(std::move(payload));
+  target->Send(std::move(message));
+}
+
+}  // namespace telltale::ingest

@@ -1,0 +1,59 @@
+// Limits and settings of ingest. Values; the part that may change while running is kept in
+// SharedSettings.
+
+#ifndef TELLTALE_COLLECTOR_INGEST_INGEST_OPTIONS_H_
+#define TELLTALE_COLLECTOR_INGEST_INGEST_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace telltale::ingest {
+
+// May change while running.
+struct IngestSettings {
+  uint32_t spread_s = 40;
+  uint32_t max_in_flight = 16;
+  uint32_t max_in_flight_bytes = 1 << 20;
+  uint32_t max_summary_bytes = 256 << 10;  // compressed body, and cells
+  uint32_t backlog_per_s = 10;
+  uint64_t max_future_ns = 300'000'000'000;
+};
+
+class SharedSettings {
+ public:
+  explicit SharedSettings(const IngestSettings& settings) : settings_(settings) {}
+  IngestSettings Get() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return settings_;
+  }
+  void Set(const IngestSettings& settings) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    settings_ = settings;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  IngestSettings settings_;
+};
+
+struct IngestOptions {
+  size_t shards = 2;
+  size_t queue_bytes = 64 << 20;  // waiting in one shard; beyond it its streams are not read
+  size_t batch_items = 512;       // written together at most
+  size_t batch_bytes = 16 << 20;
+  uint64_t hello_timeout_ns = 15'000'000'000;
+  // How long two open streams of one node are given until that proves a clone: longer than it takes
+  // keepalive to notice a dead connection.
+  uint64_t contest_ns = 25'000'000'000;
+  // What the old stream says within this after the new one began may have been on its way.
+  uint64_t contest_margin_ns = 5'000'000'000;
+  uint32_t retry_after_ms = 5000;  // after a failed write
+  size_t max_streams_per_node = 4;
+  std::string version;  // of the collector, for Welcome
+};
+
+}  // namespace telltale::ingest
+
+#endif  // TELLTALE_COLLECTOR_INGEST_INGEST_OPTIONS_H_

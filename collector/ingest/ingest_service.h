@@ -1,0 +1,25 @@
+// The gRPC edge of ingest: one reactor per stream turns callbacks into sessions and messages, and
+// messages back into writes. Checks only who is calling; everything else is IngestCore's.
+// Registered with the server by the collector; gRPC's threads call it.
+
+#ifndef TELLTALE_COLLECTOR_INGEST_INGEST_SERVICE_H_
+#define TELLTALE_COLLECTOR_INGEST_INGEST_SERVICE_H_
+
+#include <memory>
+
+#include "collector/ingest/ingest_core.h"
+#include "collector/revocation.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace telltale::ingest {
+
+// `core` and `revoked` outlive the service.
+std::unique_ptr<grpc::Service> MakeIngestService(IngestCore* core,
+                                                 const collector::RevocationList* revoked);
+
+}  // namespace telltale::ingest
+
+#endif  // TELLTALE_COLLECTOR_INGEST_INGEST_SERVICE_H_

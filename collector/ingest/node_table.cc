@@ -1,0 +1,55 @@
+#include "collector/ingest/node_table.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace telltale::ingest {
+namespace {
+
+constexpr uint64_t kNsPerS = 1'000'000'000;
+constexpr uint32_t kSilentEpochs = 3;
+
+}  // namespace
+
+void NodeTable::Load(const storage::NodeRecord& record, uint64_t mono_ns) {
+  auto entry = std::make_unique<NodeEntry>(record.name(), record.number(), options_);
+  entry->state = record.state();
+  entry->heard_mono_ns = mono_ns;
+  if (record.info().epoch_length_s() > 0) entry->epoch_length_s = record.info().epoch_length_s();
+  entries_[record.name()] = std::move(entry);
+}
+
+absl::StatusOr<NodeEntry*> NodeTable::Obtain(const std::string& name) {
+  if (NodeEntry* known = Find(name)) return known;
+  const auto number = store_->NumberOf(name);
+  if (!number.ok()) return number.status();
+  auto entry = std::make_unique<NodeEntry>(name, *number, options_);
+  NodeEntry* result = entry.get();
+  entries_[name] = std::move(entry);
+  return result;
+}
+
+NodeEntry* NodeTable::Find(const std::string& name) {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? nullptr : found->second.get();
+}
+
+std::vector<NodeEntry*> NodeTable::FallenSilent(uint64_t mono_ns, uint32_t spread_s) {
+  std::vector<NodeEntry*> silent;
+  for (auto& [name, entry] : entries_) {
+    if (entry->state != v1::NODE_STATE_REPORTING) continue;
+    const uint64_t patience_ns =
+        (uint64_t{kSilentEpochs} * entry->epoch_length_s + spread_s) * kNsPerS;
+    if (mono_ns > entry->heard_mono_ns + patience_ns) silent.push_back(entry.get());
+  }
+  return silent;
+}
+
+std::vector<uint32_t> NodeTable::Numbers() const {
+  std::vector<uint32_t> numbers;
+  for (const auto& [name, entry] : entries_) numbers.push_back(entry->number);
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+}  // namespace telltale::ingest

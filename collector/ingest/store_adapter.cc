@@ -1,0 +1,58 @@
+#include "collector/ingest/store_adapter.h"
+
+namespace telltale::ingest {
+
+std::string StoreAdapter::StoreId() const { return store_->store_id(); }
+
+std::vector<storage::NodeRecord> StoreAdapter::Nodes() const { return store_->nodes().List(); }
+
+std::optional<storage::NodeRecord> StoreAdapter::Find(uint32_t node) const {
+  return store_->nodes().Find(node);
+}
+
+absl::StatusOr<uint32_t> StoreAdapter::NumberOf(const std::string& name) {
+  return store_->nodes().NumberOf(name);
+}
+
+absl::Status StoreAdapter::UpdateNode(uint32_t node, storage::Durability durability,
+                                      const std::function<void(storage::NodeRecord&)>& change) {
+  return store_->nodes().Update(node, durability, change);
+}
+
+absl::StatusOr<std::vector<storage::Outcome>> StoreAdapter::PutBatch(
+    std::span<const storage::Incoming> batch) {
+  return store_->summaries().PutBatch(batch);
+}
+
+absl::Status StoreAdapter::DeclareLost(uint32_t node, const storage::Incarnation& incarnation,
+                                       const storage::LostRange& lost) {
+  return store_->summaries().DeclareLost(node, incarnation, lost);
+}
+
+absl::Status StoreAdapter::RecordStop(uint32_t node, const storage::PlannedStop& stop) {
+  return store_->summaries().RecordStop(node, stop);
+}
+
+absl::Status StoreAdapter::PutNames(uint32_t node, const v1::Names& names) {
+  return store_->summaries().PutNames(node, names);
+}
+
+absl::Status StoreAdapter::PutSchema(uint32_t node, const v1::Schema& schema) {
+  return store_->summaries().PutSchema(node, schema);
+}
+
+uint64_t StoreAdapter::ReceivedThrough(uint32_t node,
+                                       const storage::Incarnation& incarnation) const {
+  return store_->summaries().ReceivedThrough(node, incarnation);
+}
+
+absl::StatusOr<std::shared_ptr<const v1::Schema>> StoreAdapter::Schema(uint64_t id) const {
+  return store_->reader().Schema(id);
+}
+
+absl::StatusOr<uint32_t> StoreAdapter::RollUp(std::span<const uint32_t> nodes, uint64_t now_ns,
+                                              uint32_t max_windows) {
+  return store_->roller().RunDue(nodes, now_ns, max_windows);
+}
+
+}  // namespace telltale::ingest

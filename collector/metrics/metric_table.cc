@@ -1,0 +1,252 @@
+#include "collector/metrics/metric_table.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace telltale::metrics {
+namespace {
+
+constexpr MetricType kCounter = MetricType::kCounter;
+constexpr MetricType kGauge = MetricType::kGauge;
+constexpr MetricType kHistogram = MetricType::kHistogram;
+
+// Metric name of a vital where vital and unit alone do not read well.
+constexpr std::pair<std::string_view, std::string_view> kVitalNames[] = {
+    {"user_page", "user_pages"}, {"kernel_page", "kernel_pages"}, {"syscall", "syscalls"},
+    {"signal", "signals"},       {"lock", "lock_wait_seconds"},
+};
+
+std::string_view BaseUnit(sketch::Unit unit) {
+  return unit == sketch::Unit::kNanoseconds ? "seconds" : sketch::UnitName(unit);
+}
+
+std::string VitalStem(uint8_t id, std::string_view name, sketch::Unit unit) {
+  const bool known = sketch::FindVital(id) != nullptr;
+  for (const auto& [vital, stem] : kVitalNames) {
+    if (known && vital == name) return std::string(stem);
+  }
+  std::string stem = known ? "" : absl::StrCat("vital", int{id}, "_");
+  for (const char c : name) {
+    const bool fits = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    stem += fits ? c : '_';
+  }
+  return stem + "_" + std::string(BaseUnit(unit));
+}
+
+std::vector<MetricRow> MakeTable() {
+  std::vector<MetricRow> table = {
+      {"telltale_build_info", kGauge, "1", {"version"}, "Always 1; which collector this is."},
+      {"telltale_fleet_nodes",
+       kGauge,
+       "nodes",
+       {"group", "state"},
+       "Known nodes by state: reporting, silent (without a goodbye), stopped (planned), never (no "
+       "epoch yet), "
+       "clone_conflict. The group is the node's label `group`, else `default`."},
+      {"telltale_fleet_nodes_degraded",
+       kGauge,
+       "nodes",
+       {"group"},
+       "Reporting nodes with at least one vital that is counted by a weaker hook or not at all."},
+      {"telltale_nodes_without_metrics",
+       kGauge,
+       "nodes",
+       {},
+       "Nodes above metrics.per_node_limit: they are in the fleet's figures but have none of their "
+       "own here."},
+      {"telltale_epochs_received_total", kCounter, "epochs", {}, "Epochs received and counted."},
+      {"telltale_epochs_missing",
+       kGauge,
+       "epochs",
+       {},
+       "Epochs declared lost or never received; falls when late ones arrive."},
+      {"telltale_epochs_too_late_total",
+       kCounter,
+       "epochs",
+       {},
+       "Epochs that came after their windows were sealed and were not stored."},
+      {"telltale_epochs_apart_total",
+       kCounter,
+       "epochs",
+       {},
+       "Epochs of clones or conflicting ones, stored apart and left out of all sums."},
+      {"telltale_events_lost_total",
+       kCounter,
+       "events",
+       {"reason"},
+       "Events that sensors and agents could not count or keep, by reason."},
+      {"telltale_anomalies_total",
+       kCounter,
+       "anomalies",
+       {"vital", "filter"},
+       "Anomalies found by filters since the store was made."},
+      {"telltale_filter_lag_seconds",
+       kGauge,
+       "seconds",
+       {"filter"},
+       "How far the filter is behind the newest epoch it may see."},
+      {"telltale_filter_epochs_skipped_total",
+       kCounter,
+       "epochs",
+       {"filter"},
+       "Epochs that came after the filter had passed their time; stored, but not seen by it."},
+      {"telltale_ingest_ack_seconds",
+       kHistogram,
+       "seconds",
+       {},
+       "From the arrival of a summary to its durable acknowledgement."},
+      {"telltale_ingest_refused_total",
+       kCounter,
+       "summaries",
+       {"reason"},
+       "Summaries not taken, by reason."},
+      {"telltale_store_bytes", kGauge, "bytes", {"tier"}, "Size of the store by family."},
+      {"telltale_dirty_windows",
+       kGauge,
+       "windows",
+       {},
+       "Rollup windows that wait to be computed again."},
+      {"telltale_http_connections", kGauge, "connections", {}, "Open HTTPS connections."},
+      {"telltale_http_answers_total",
+       kCounter,
+       "answers",
+       {"class"},
+       "HTTPS answers by class of status: 2xx, 4xx ..."},
+      {"telltale_http_refused_total",
+       kCounter,
+       "connections",
+       {"reason"},
+       "HTTPS connections and requests ended early: full, tls, bad_request, timeout, aborted."},
+      {"process_cpu_seconds_total", kCounter, "seconds", {}, "CPU time of the collector."},
+      {"process_resident_memory_bytes", kGauge, "bytes", {}, "Resident memory of the collector."},
+      {"process_virtual_memory_bytes", kGauge, "bytes", {}, "Virtual memory of the collector."},
+      {"process_open_fds", kGauge, "files", {}, "Open file descriptors of the collector."},
+      {"process_max_fds", kGauge, "files", {}, "Limit of open file descriptors."},
+      {"process_start_time_seconds",
+       kGauge,
+       "seconds",
+       {},
+       "When the collector started, since 1970."},
+      {"telltale_node_reporting", kGauge, "1", {"node"}, "1: the node reports; 0: it does not."},
+      {"telltale_node_last_epoch_seconds",
+       kGauge,
+       "seconds",
+       {"node"},
+       "End of the latest epoch received, since 1970."},
+      {"telltale_node_epochs_missing",
+       kGauge,
+       "epochs",
+       {"node"},
+       "Epochs of the node declared lost or never received."},
+      {"telltale_node_events_lost_total",
+       kCounter,
+       "events",
+       {"node", "reason"},
+       "Events the node's sensor and agent could not count or keep."},
+      {"telltale_agent_cpu_seconds_total",
+       kCounter,
+       "seconds",
+       {"node"},
+       "CPU time the agent itself took on the node, both processes."},
+      {"telltale_vital_state",
+       kGauge,
+       "1",
+       {"node", "vital", "state"},
+       "1 for the state each vital is in: active, degraded, unavailable."},
+  };
+  for (const sketch::Vital& vital : sketch::Vitals()) {
+    VitalMetrics rows = MetricsOfVital(vital.id, vital.name, vital.unit, vital.about);
+    table.push_back(std::move(rows.fleet));
+    table.push_back(std::move(rows.rates));
+    table.push_back(std::move(rows.node));
+  }
+  return table;
+}
+
+std::string_view TypeName(MetricType type) {
+  switch (type) {
+    case MetricType::kCounter:
+      return "counter";
+    case MetricType::kGauge:
+      return "gauge";
+    case MetricType::kHistogram:
+      return "histogram";
+  }
+  return "?";
+}
+
+}  // namespace
+
+VitalMetrics MetricsOfVital(uint8_t id, std::string_view name, sketch::Unit unit,
+                            std::string_view about) {
+  const std::string stem = VitalStem(id, name, unit);
+  const std::string base(BaseUnit(unit));
+  const std::string subject(about);
+  VitalMetrics rows;
+  rows.node = {absl::StrCat("telltale_", stem, "_total"),
+               kCounter,
+               base,
+               {"node", "sub"},
+               absl::StrCat("Of the node: ", subject, ".")};
+  rows.fleet = {absl::StrCat("telltale_fleet_", stem, "_total"),
+                kCounter,
+                base,
+                {"group", "sub"},
+                absl::StrCat("Sum over all nodes of the group: ", subject, ".")};
+  rows.rates = {
+      absl::StrCat("telltale_fleet_", stem, "_per_second"),
+      kGauge,
+      base + "/s",
+      {"group", "q"},
+      absl::StrCat(
+          "Quantiles over the group's reporting nodes, of the rate in their latest epochs, "
+          "idle sub-series left out: ",
+          subject, ".")};
+  return rows;
+}
+
+const std::vector<MetricRow>& MetricTable() {
+  static const auto& table = *new std::vector<MetricRow>(MakeTable());
+  return table;
+}
+
+const MetricRow& Metric(std::string_view name) {
+  const auto& table = MetricTable();
+  const auto found = std::ranges::find(table, name, &MetricRow::name);
+  if (found == table.end()) {
+    std::fprintf(stderr, "metrics: %s is not in the table\n", std::string(name).c_str());
+    std::abort();
+  }
+  return *found;
+}
+
+std::string MetricTableMarkdown() {
+  std::string text =
+      "# Metrics\n\n"
+      "What the collector shows at `/metrics`. Made from the table in `metric_table.cc`; do not "
+      "edit.\n\n"
+      "Counters are the collector's cumulative figures, kept with the ledger: they survive "
+      "restarts and never\n"
+      "decrease. Times are in seconds, exact to the nanosecond. Figures with the label `node` "
+      "exist for at most\n"
+      "`metrics.per_node_limit` nodes, beyond it for those with the most anomalies of late; "
+      "figures of the fleet\n"
+      "hold all nodes. A node whose label `group` changes takes its history along, which looks "
+      "like a reset of\n"
+      "the group it leaves. A vital this collector does not know is shown as "
+      "`telltale_NAME_UNIT_total` and its\n"
+      "two `telltale_fleet_` companions.\n\n"
+      "| name | type | unit | labels | meaning |\n|---|---|---|---|---|\n";
+  for (const MetricRow& row : MetricTable()) {
+    absl::StrAppend(&text, "| `", row.name, "` | ", std::string(TypeName(row.type)), " | ",
+                    row.unit, " | ", absl::StrJoin(row.labels, ", "), " | ", row.meaning, " |\n");
+  }
+  return text;
+}
+
+}  // namespace telltale::metrics

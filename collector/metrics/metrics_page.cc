@@ -1,0 +1,269 @@
+#include "collector/metrics/metrics_page.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "collector/metrics/process_figures.h"
+
+namespace telltale::metrics {
+namespace {
+
+constexpr size_t kPieceBytes = 32 * 1024;
+constexpr int kNanoDigits = 9;
+
+// "LOSS_REASON_RING_FULL" -> "ring_full".
+std::string LowerName(std::string name, size_t prefix_bytes) {
+  name.erase(0, prefix_bytes);
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name;
+}
+
+std::string ReasonName(uint32_t reason) {
+  const int number = static_cast<int>(reason);
+  if (!v1::LossReason_IsValid(number)) return absl::StrCat("reason_", reason);
+  return LowerName(v1::LossReason_Name(number), sizeof("LOSS_REASON_") - 1);
+}
+
+std::string StateName(size_t state) {
+  return LowerName(v1::NodeState_Name(static_cast<int>(state)), sizeof("NODE_STATE_") - 1);
+}
+
+std::string VitalStateName(v1::VitalState state) {
+  return LowerName(v1::VitalState_Name(state), sizeof("VITAL_STATE_") - 1);
+}
+
+// A weight in the vital's base unit, exact.
+std::string Weight(sketch::Unit unit, Wide weight) {
+  return unit == sketch::Unit::kNanoseconds ? Scaled(weight, kNanoDigits) : Integer(weight);
+}
+
+}  // namespace
+
+MetricsPage::MetricsPage(const MetricSources& sources, size_t per_node_limit, RateTracker& rates)
+    : vitals_(sources.local_vitals ? sources.local_vitals() : std::vector<VitalNames>()),
+      fleet_(TakeSnapshot(sources, vitals_, per_node_limit, rates)) {
+  AddCollector(sources);
+  AddFleet();
+  AddFilters(sources);
+  AddIngest(sources);
+  AddProcess(sources);
+  AddNodes();
+  AddVitals();
+}
+
+bool MetricsPage::Next(std::string& piece) {
+  const size_t full = piece.size() + kPieceBytes;
+  while (family_ < families_.size() && piece.size() < full) {
+    const Family& family = families_[family_];
+    if (item_ == 0) WriteFamily(family.row, piece);
+    if (item_ < family.items) family.write(item_++, family.row, piece);
+    if (item_ == family.items) {
+      ++family_;
+      item_ = 0;
+    }
+  }
+  return family_ < families_.size();
+}
+
+void MetricsPage::AddValue(const char* name, std::string value) {
+  families_.push_back(
+      {Metric(name), 1, [value = std::move(value)](size_t, const MetricRow& row, std::string& out) {
+         WriteSample(row, {}, value, out);
+       }});
+}
+
+void MetricsPage::AddPairs(const char* name, const char* label, Pairs pairs) {
+  const size_t items = pairs.size();
+  families_.push_back(
+      {Metric(name), items,
+       [label, pairs = std::move(pairs)](size_t item, const MetricRow& row, std::string& out) {
+         const auto& [text, value] = pairs[item];
+         WriteSample(row, {{label, text}}, Integer(value), out);
+       }});
+}
+
+void MetricsPage::AddNodeValue(const char* name, std::string (*value)(const NodeFigures& node)) {
+  families_.push_back({Metric(name), fleet_.shown.size(),
+                       [this, value](size_t item, const MetricRow& row, std::string& out) {
+                         const NodeFigures& node = fleet_.shown[item];
+                         WriteSample(row, {{"node", node.name}}, value(node), out);
+                       }});
+}
+
+void MetricsPage::AddCollector(const MetricSources& sources) {
+  families_.push_back({Metric("telltale_build_info"), 1,
+                       [version = sources.version](size_t, const MetricRow& row, std::string& out) {
+                         WriteSample(row, {{"version", version}}, "1", out);
+                       }});
+}
+
+void MetricsPage::AddFleet() {
+  families_.push_back(
+      {Metric("telltale_fleet_nodes"), 1, [this](size_t, const MetricRow& row, std::string& out) {
+         for (const auto& [name, group] : fleet_.groups) {
+           for (size_t state = 1; state < kNodeStates; ++state) {
+             WriteSample(row, {{"group", name}, {"state", StateName(state)}},
+                         Integer(group.nodes[state]), out);
+           }
+         }
+       }});
+  families_.push_back({Metric("telltale_fleet_nodes_degraded"), 1,
+                       [this](size_t, const MetricRow& row, std::string& out) {
+                         for (const auto& [name, group] : fleet_.groups) {
+                           WriteSample(row, {{"group", name}}, Integer(group.degraded), out);
+                         }
+                       }});
+  AddValue("telltale_nodes_without_metrics", Integer(fleet_.nodes_not_shown));
+  AddValue("telltale_epochs_received_total", Integer(fleet_.epochs));
+  AddValue("telltale_epochs_missing", Integer(fleet_.epochs_missing));
+  AddValue("telltale_epochs_too_late_total", Integer(fleet_.epochs_too_late));
+  AddValue("telltale_epochs_apart_total", Integer(fleet_.epochs_apart));
+  families_.push_back({Metric("telltale_events_lost_total"), 1,
+                       [this](size_t, const MetricRow& row, std::string& out) {
+                         for (const auto& [reason, events] : fleet_.losses) {
+                           WriteSample(row, {{"reason", ReasonName(reason)}}, Integer(events), out);
+                         }
+                       }});
+}
+
+void MetricsPage::AddFilters(const MetricSources& sources) {
+  const std::vector<FilterFigures> filters =
+      sources.filters ? sources.filters() : std::vector<FilterFigures>();
+  families_.push_back(
+      {Metric("telltale_anomalies_total"), filters.size(),
+       [filters](size_t item, const MetricRow& row, std::string& out) {
+         const FilterFigures& filter = filters[item];
+         for (const auto& [vital, count] : filter.anomalies) {
+           WriteSample(row, {{"vital", vital}, {"filter", filter.filter}}, Integer(count), out);
+         }
+       }});
+  families_.push_back(
+      {Metric("telltale_filter_lag_seconds"), filters.size(),
+       [filters](size_t item, const MetricRow& row, std::string& out) {
+         WriteSample(row, {{"filter", filters[item].filter}}, Real(filters[item].lag_s), out);
+       }});
+  families_.push_back(
+      {Metric("telltale_filter_epochs_skipped_total"), filters.size(),
+       [filters](size_t item, const MetricRow& row, std::string& out) {
+         WriteSample(row, {{"filter", filters[item].filter}}, Integer(filters[item].skipped), out);
+       }});
+}
+
+void MetricsPage::AddIngest(const MetricSources& sources) {
+  IngestFigures ingest = sources.ingest ? sources.ingest() : IngestFigures();
+  const size_t buckets = ingest.ack_seconds.counts.empty() ? 0 : 1;
+  families_.push_back({Metric("telltale_ingest_ack_seconds"), buckets,
+                       [ack = ingest.ack_seconds](size_t, const MetricRow& row, std::string& out) {
+                         uint64_t sum = 0;
+                         for (size_t i = 0; i < ack.counts.size(); ++i) {
+                           sum += ack.counts[i];
+                           const std::string bound =
+                               i < ack.upper.size() ? Real(ack.upper[i]) : "+Inf";
+                           WriteSample(row, "_bucket", {{"le", bound}}, Integer(sum), out);
+                         }
+                         WriteSample(row, "_sum", {}, Real(ack.sum), out);
+                         WriteSample(row, "_count", {}, Integer(sum), out);
+                       }});
+  AddPairs("telltale_ingest_refused_total", "reason", std::move(ingest.refused));
+  StoreFigures store = sources.store ? sources.store() : StoreFigures();
+  AddPairs("telltale_store_bytes", "tier", std::move(store.bytes));
+  AddValue("telltale_dirty_windows", Integer(store.dirty_windows));
+  HttpFigures http = sources.http ? sources.http() : HttpFigures();
+  AddValue("telltale_http_connections", Integer(http.connections));
+  AddPairs("telltale_http_answers_total", "class", std::move(http.answers));
+  AddPairs("telltale_http_refused_total", "reason", std::move(http.refused));
+}
+
+void MetricsPage::AddProcess(const MetricSources& sources) {
+  const auto process = ReadProcess(sources.process_dir);
+  const auto add = [&](const char* name, auto value) {
+    // Without /proc the families stay, without samples: no figure is better than a false zero.
+    families_.push_back(
+        {Metric(name), process.ok() ? size_t{1} : size_t{0},
+         [text = process.ok() ? value() : std::string()](
+             size_t, const MetricRow& row, std::string& out) { WriteSample(row, {}, text, out); }});
+  };
+  add("process_cpu_seconds_total", [&] {
+    return Real(static_cast<double>(process->cpu_ticks) /
+                static_cast<double>(process->ticks_per_second));
+  });
+  add("process_resident_memory_bytes", [&] { return Integer(process->resident_bytes); });
+  add("process_virtual_memory_bytes", [&] { return Integer(process->virtual_bytes); });
+  add("process_open_fds", [&] { return Integer(process->open_files); });
+  add("process_max_fds", [&] { return Integer(process->max_files); });
+  add("process_start_time_seconds", [&] { return Real(process->start_s); });
+}
+
+void MetricsPage::AddNodes() {
+  AddNodeValue("telltale_node_reporting", [](const NodeFigures& node) {
+    return std::string(node.state == v1::NODE_STATE_REPORTING ? "1" : "0");
+  });
+  AddNodeValue("telltale_node_last_epoch_seconds",
+               [](const NodeFigures& node) { return Scaled(node.last_epoch_ns, kNanoDigits); });
+  AddNodeValue("telltale_node_epochs_missing",
+               [](const NodeFigures& node) { return Integer(node.epochs_missing); });
+  families_.push_back({Metric("telltale_node_events_lost_total"), fleet_.shown.size(),
+                       [this](size_t item, const MetricRow& row, std::string& out) {
+                         const NodeFigures& node = fleet_.shown[item];
+                         for (const auto& [reason, events] : node.losses) {
+                           WriteSample(row, {{"node", node.name}, {"reason", ReasonName(reason)}},
+                                       Integer(events), out);
+                         }
+                       }});
+  AddNodeValue("telltale_agent_cpu_seconds_total",
+               [](const NodeFigures& node) { return Scaled(node.agent_cpu_ns, kNanoDigits); });
+  families_.push_back(
+      {Metric("telltale_vital_state"), fleet_.shown.size(),
+       [this](size_t item, const MetricRow& row, std::string& out) {
+         const NodeFigures& node = fleet_.shown[item];
+         for (const auto& [id, state] : node.vital_states) {
+           const VitalNames* names = vitals_.Find(static_cast<uint8_t>(id));
+           const std::string vital = names != nullptr ? names->name : absl::StrCat("vital", id);
+           WriteSample(row,
+                       {{"node", node.name}, {"vital", vital}, {"state", VitalStateName(state)}},
+                       "1", out);
+         }
+       }});
+}
+
+void MetricsPage::AddVitals() {
+  for (const auto& [id, names] : vitals_.all()) {
+    const VitalMetrics rows = MetricsOfVital(id, names.name, names.unit, names.about);
+    const sketch::Unit unit = names.unit;
+    families_.push_back(
+        {rows.fleet, 1, [this, unit, vital = id](size_t, const MetricRow& row, std::string& out) {
+           for (const auto& [name, group] : fleet_.groups) {
+             for (auto it = group.weight.lower_bound({vital, 0});
+                  it != group.weight.end() && it->first.first == vital; ++it) {
+               WriteSample(row,
+                           {{"group", name}, {"sub", vitals_.SubName(vital, it->first.second)}},
+                           Weight(unit, it->second), out);
+             }
+           }
+         }});
+    families_.push_back(
+        {rows.rates, 1, [this, unit, vital = id](size_t, const MetricRow& row, std::string& out) {
+           const double base = unit == sketch::Unit::kNanoseconds ? 1e9 : 1;
+           for (const auto& [name, group] : fleet_.groups) {
+             const auto rates = group.rates.find(vital);
+             if (rates == group.rates.end()) continue;
+             for (const double q : {0.5, 0.9, 0.99, 1.0}) {
+               WriteSample(row, {{"group", name}, {"q", Real(q)}},
+                           Real(Quantile(rates->second, q) / base), out);
+             }
+           }
+         }});
+    families_.push_back(
+        {rows.node, fleet_.shown.size(),
+         [this, unit, vital = id](size_t item, const MetricRow& row, std::string& out) {
+           const NodeFigures& node = fleet_.shown[item];
+           for (const SubFigure& sub : node.subs) {
+             if (sub.vital != vital) continue;
+             WriteSample(row, {{"node", node.name}, {"sub", vitals_.SubName(vital, sub.sub)}},
+                         Weight(unit, sub.weight), out);
+           }
+         }});
+  }
+}
+
+}  // namespace telltale::metrics

@@ -1,0 +1,273 @@
+#include "collector/query/coverage_builder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/query/base_unit.h"
+
+namespace telltale::query {
+namespace {
+
+constexpr size_t kMaxGaps = 10'000;
+
+// How long after its end an epoch may still be on its way: the spread of sending, and the way.
+constexpr uint64_t kOnItsWayNs = 60 * storage::kSecondNs;
+
+std::string SecondsText(double seconds) {
+  if (seconds >= 2 * 86400) return absl::StrFormat("%.3g d", seconds / 86400);
+  if (seconds >= 2 * 3600) return absl::StrFormat("%.3g h", seconds / 3600);
+  if (seconds >= 600) return absl::StrFormat("%.3g min", seconds / 60);
+  return seconds >= 10 ? absl::StrFormat("%.0f s", seconds) : absl::StrFormat("%.2g s", seconds);
+}
+
+}  // namespace
+
+std::string LossReasonName(v1::LossReason reason) {
+  const std::string& name = v1::LossReason_Name(reason);
+  constexpr size_t kPrefix = sizeof("LOSS_REASON_") - 1;
+  if (name.size() <= kPrefix) return absl::StrCat("reason_", static_cast<int>(reason));
+  return absl::AsciiStrToLower(name.substr(kPrefix));
+}
+
+double MissProbability(const v1::Vital& vital, double share) {
+  const v1::SketchDigest& sketch = vital.sketch();
+  if (sketch.total() == 0 || sketch.columns() == 0 || vital.quantum() == 0) return 0;
+  const double weight = share * static_cast<double>(sketch.total());
+  if (weight < static_cast<double>(vital.quantum())) return 0;
+  const double log_t = std::max<uint32_t>(1, vital.t_log2());
+  const auto missed = [&](double foreign) {
+    const double cell = foreign + weight;
+    const double thresholds =
+        std::floor(std::log2(std::max(1.0, cell / static_cast<double>(vital.quantum()))) / log_t);
+    return std::pow(1 - weight / cell, thresholds);
+  };
+  double sum = 0, cells = 0;
+  for (int i = 0; i < std::min(sketch.load_exponents_size(), sketch.load_cells_size()); ++i) {
+    const double count = static_cast<double>(sketch.load_cells(i));
+    sum += count * missed(1.5 * std::exp2(sketch.load_exponents(i)));  // middle of [2^e, 2^(e+1))
+    cells += count;
+  }
+  // A label alone in its cell passes every threshold up to its own weight: it is never missed.
+  cells += std::max(0.0, static_cast<double>(sketch.rows()) * sketch.columns() - cells);
+  return cells > 0 ? std::clamp(sum / cells, 0.0, 1.0) : 0;
+}
+
+CoverageBuilder::CoverageBuilder(const Selection& selection, const Context& context)
+    : selection_(selection),
+      context_(context),
+      end_ns_(std::clamp(context.now_ns, selection.start_ns, selection.end_ns)) {}
+
+void CoverageBuilder::AddLosses(const google::protobuf::RepeatedPtrField<v1::Loss>& losses,
+                                const v1::VitalDescriptor* vital) {
+  for (const v1::Loss& loss : losses) {
+    auto& [events, weight] =
+        losses_[{LossReasonName(loss.reason()), vital == nullptr ? "" : vital->name()}];
+    events += static_cast<double>(loss.events());
+    if (vital != nullptr) weight += static_cast<double>(loss.weight()) * BaseFactor(vital->unit());
+  }
+}
+
+void CoverageBuilder::AddEpoch(const StoredEpoch& epoch, const VitalBook& book,
+                               const std::vector<uint32_t>& vitals) {
+  AddLosses(epoch.body->losses(), nullptr);
+  double miss = 0;
+  for (const v1::Vital& vital : epoch.body->vitals()) {
+    if (!vitals.empty() && std::find(vitals.begin(), vitals.end(), vital.id()) == vitals.end())
+      continue;
+    AddLosses(vital.losses(), book.Find(vital.id()));
+    miss = std::max(miss, MissProbability(vital, 0.01));
+  }
+  // Of one vital it says how far to trust the answer; the worst of many would say nothing.
+  if (vitals.size() == 1) {
+    miss_sum_ += miss;
+    ++miss_epochs_;
+  }
+  Covers(epoch.span.start_ns, epoch.span.end_ns);
+}
+
+void CoverageBuilder::Covers(uint64_t start_ns, uint64_t end_ns) {
+  if (covers_end_ns_ == 0 || start_ns < covers_start_ns_) covers_start_ns_ = start_ns;
+  covers_end_ns_ = std::max(covers_end_ns_, end_ns);
+}
+
+void CoverageBuilder::Note(std::string note) {
+  if (std::find(notes_.begin(), notes_.end(), note) == notes_.end())
+    notes_.push_back(std::move(note));
+}
+
+void CoverageBuilder::AddNodeGap(const storage::NodeRecord& node, uint64_t start_ns,
+                                 uint64_t end_ns, const std::string& reason,
+                                 const storage::Gap& gap) {
+  if (end_ns <= start_ns) return;
+  Unwatched& unwatched = unwatched_[reason];
+  unwatched.seconds += Seconds(end_ns - start_ns);
+  ++unwatched.nodes;
+  if (gaps_.size() >= kMaxGaps) return;
+  v1::Gap& out = gaps_.emplace_back();
+  out.set_node(node.name());
+  out.set_start_s(Seconds(start_ns));
+  out.set_end_s(Seconds(end_ns));
+  out.set_reason(reason);
+  out.set_first_sequence(static_cast<double>(gap.first_sequence));
+  out.set_last_sequence(static_cast<double>(gap.last_sequence));
+}
+
+// A stretch without data means different things before a node's first epoch, between epochs, and
+// after its last.
+void CoverageBuilder::AddGap(const storage::NodeRecord& node, const storage::Gap& gap) {
+  using Cause = storage::Gap::Cause;
+  if (gap.cause == Cause::kDeclaredLost) {
+    AddNodeGap(node, gap.start_ns, gap.end_ns,
+               absl::StrCat("declared lost", gap.detail.empty() ? "" : ": ", gap.detail), gap);
+    return;
+  }
+  if (gap.cause == Cause::kStopped) {
+    AddNodeGap(node, gap.start_ns, gap.end_ns,
+               absl::StrCat("agent stopped", gap.detail.empty() ? "" : ": ", gap.detail), gap);
+    return;
+  }
+  uint64_t start = gap.start_ns, end = gap.end_ns;
+  const uint64_t first = node.first_epoch_ns(), last = node.last_epoch_ns();
+  if (last == 0) {
+    AddNodeGap(node, start, end, "no epoch ever came", gap);
+    return;
+  }
+  AddNodeGap(node, start, std::min(end, first), "before the node's first epoch", gap);
+  start = std::max(start, std::min(end, first));
+  AddNodeGap(node, start, std::min(end, std::max(start, last)),
+             "no data between epochs (agent restart, crash or not yet sent)", gap);
+  start = std::max(start, std::min(end, last));
+  if (start >= end) return;
+  const uint64_t length_ns =
+      std::max<uint64_t>(node.info().epoch_length_s(), 1) * storage::kSecondNs;
+  const bool expected = context_.now_ns < last + length_ns + kOnItsWayNs;
+  AddNodeGap(node, start, end, expected ? "epoch still open or on its way" : "silent since then",
+             gap);
+}
+
+absl::Status CoverageBuilder::LookAtNode(const storage::NodeRecord& node, v1::Coverage* coverage) {
+  if (end_ns_ <= selection_.start_ns) return absl::OkStatus();
+  absl::StatusOr<storage::CoverageView> view =
+      context_.source->Coverage(node.number(), selection_.start_ns, end_ns_);
+  if (!view.ok()) return view.status();
+  double in_gaps = 0;
+  for (const storage::Gap& gap : view->gaps) {
+    in_gaps += Seconds(gap.end_ns - gap.start_ns);
+    AddGap(node, gap);
+  }
+  const double selected = Seconds(end_ns_ - selection_.start_ns),
+               watched = Seconds(view->watched_ns);
+  const double inside = selected - watched - in_gaps;
+  if (inside > 0.0005 * selected && inside > 0.05) {
+    Unwatched& unwatched = unwatched_["sensor not counting inside an epoch"];
+    unwatched.seconds += inside;
+    ++unwatched.nodes;
+  }
+  coverage->set_selected_s(coverage->selected_s() + selected);
+  coverage->set_watched_s(coverage->watched_s() + watched);
+  coverage->set_unwatched_s(coverage->unwatched_s() + std::max(0.0, selected - watched));
+  if (view->epochs > 0) coverage->set_nodes(coverage->nodes() + 1);
+  coverage->set_epochs_received(coverage->epochs_received() + view->epochs);
+  coverage->set_epochs_lost(coverage->epochs_lost() + view->epochs_lost);
+  coverage->set_epochs_partial(coverage->epochs_partial() + view->partial_epochs);
+  return absl::OkStatus();
+}
+
+absl::Status CoverageBuilder::AddRanges(bool found, v1::Tier tier, v1::Coverage* coverage) {
+  std::map<int, std::pair<uint64_t, uint64_t>> ranges;
+  const auto add = [&](uint32_t node) -> absl::Status {
+    absl::StatusOr<std::vector<storage::DataRange>> of_node = context_.source->DataRanges(node);
+    if (!of_node.ok()) return of_node.status();
+    for (const storage::DataRange& range : *of_node) {
+      auto [it, added] =
+          ranges.try_emplace(static_cast<int>(range.tier), range.start_ns, range.end_ns);
+      if (added) continue;
+      it->second.first = std::min(it->second.first, range.start_ns);
+      it->second.second = std::max(it->second.second, range.end_ns);
+    }
+    return absl::OkStatus();
+  };
+  // Asking every node of a fleet would cost more than the answer: beyond some, the range of all.
+  constexpr size_t kAskEach = 16;
+  if (selection_.nodes.size() > kAskEach) {
+    if (absl::Status status = add(0); !status.ok()) return status;
+  } else {
+    for (const storage::NodeRecord& node : selection_.nodes) {
+      if (absl::Status status = add(node.number()); !status.ok()) return status;
+    }
+  }
+  for (const auto& [number, range] : ranges) {
+    if (number == static_cast<int>(tier)) {
+      coverage->set_data_start_s(Seconds(range.first));
+      coverage->set_data_end_s(Seconds(range.second));
+    }
+    if (found) continue;
+    v1::TierRange* out = coverage->add_tiers();
+    out->set_tier(static_cast<v1::Tier>(number));
+    out->set_start_s(Seconds(range.first));
+    out->set_end_s(Seconds(range.second));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) {
+  v1::Coverage coverage;
+  unwatched_.clear();
+  gaps_.clear();
+  coverage.set_tier(tier);
+  coverage.set_nodes_selected(static_cast<uint32_t>(selection_.nodes.size()));
+  for (const storage::NodeRecord& node : selection_.nodes) {
+    if (context_.cancelled()) return absl::CancelledError("query: the asker went away");
+    if (absl::Status status = LookAtNode(node, &coverage); !status.ok()) return status;
+  }
+  for (const auto& [key, lost] : losses_) {
+    if (lost.first == 0 && lost.second == 0) continue;
+    v1::ReasonCount* out = coverage.add_lost_events();
+    out->set_reason(key.first);
+    out->set_vital(key.second);
+    out->set_events(lost.first);
+    out->set_weight(lost.second);
+  }
+  std::vector<std::pair<double, std::string>> reasons;
+  for (const auto& [reason, unwatched] : unwatched_) {
+    reasons.emplace_back(-unwatched.seconds,
+                         absl::StrCat(SecondsText(unwatched.seconds), " unwatched: ", reason));
+  }
+  std::sort(reasons.begin(), reasons.end());
+  for (auto& [size, text] : reasons) coverage.add_notes(std::move(text));
+  for (const storage::NodeRecord& node : selection_.nodes) {
+    if (!node.info().scope().empty()) {
+      coverage.add_notes(
+          absl::StrCat("only tasks below ", node.info().scope(), " are counted on ", node.name()));
+    }
+    if (node.state() == v1::NODE_STATE_CLONE_CONFLICT) {
+      coverage.add_notes(absl::StrCat("another machine uses the certificate of ", node.name(),
+                                      ": its summaries are kept apart and not counted"));
+    }
+  }
+  if (damaged_ > 0) {
+    coverage.add_notes(
+        absl::StrCat(damaged_, " stored epochs could not be opened and are left out"));
+  }
+  if (selection_.tier != v1::TIER_AUTO && selection_.tier != tier) {
+    coverage.add_notes("the tier asked for was not used");
+  }
+  for (const std::string& note : notes_) coverage.add_notes(note);
+  coverage.set_values_start_s(Seconds(covers_start_ns_));
+  coverage.set_values_end_s(Seconds(covers_end_ns_));
+  if (miss_epochs_ > 0) coverage.set_miss_probability_1pct(miss_sum_ / miss_epochs_);
+  if (absl::Status status = AddRanges(found, tier, &coverage); !status.ok()) return status;
+  return coverage;
+}
+
+std::vector<v1::Gap> CoverageBuilder::Gaps(size_t limit, bool* more) {
+  *more = gaps_.size() > limit;
+  std::vector<v1::Gap> gaps(gaps_.begin(),
+                            gaps_.begin() + static_cast<long>(std::min(limit, gaps_.size())));
+  return gaps;
+}
+
+}  // namespace telltale::query

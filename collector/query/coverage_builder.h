@@ -1,0 +1,75 @@
+// What an answer rests on: time watched and not, epochs received and lost, events lost by reason,
+// where data is when nothing was found. One per answer: Begin() with the selection, AddLosses() for
+// each epoch or window that went into it, then Finish(). One thread.
+
+#ifndef TELLTALE_COLLECTOR_QUERY_COVERAGE_BUILDER_H_
+#define TELLTALE_COLLECTOR_QUERY_COVERAGE_BUILDER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "collector/query/selection.h"
+#include "collector/query/vital_choice.h"
+#include "telltale/v1/query.pb.h"
+
+namespace telltale::query {
+
+class CoverageBuilder {
+ public:
+  CoverageBuilder(const Selection& selection, const Context& context);
+
+  // Losses and bounds of one epoch; `vitals`: ids the answer is about, empty: all.
+  void AddEpoch(const StoredEpoch& epoch, const VitalBook& book,
+                const std::vector<uint32_t>& vitals);
+  void AddLosses(const google::protobuf::RepeatedPtrField<v1::Loss>& losses,
+                 const v1::VitalDescriptor* vital);
+  void AddDamaged(uint32_t epochs) { damaged_ += epochs; }
+  void Note(std::string note);
+  // Time the values really stand for, when whole epochs or windows stick out of the selection.
+  void Covers(uint64_t start_ns, uint64_t end_ns);
+
+  // `tier`: what the answer was computed from; `found`: whether it has any content.
+  absl::StatusOr<v1::Coverage> Finish(v1::Tier tier, bool found);
+  // Every stretch without data of the nodes selected, ascending by node and time; at most `limit`.
+  std::vector<v1::Gap> Gaps(size_t limit, bool* more);
+
+ private:
+  struct Unwatched {
+    double seconds = 0;
+    uint32_t nodes = 0;
+  };
+  absl::Status LookAtNode(const storage::NodeRecord& node, v1::Coverage* coverage);
+  void AddGap(const storage::NodeRecord& node, const storage::Gap& gap);
+  void AddNodeGap(const storage::NodeRecord& node, uint64_t start_ns, uint64_t end_ns,
+                  const std::string& reason, const storage::Gap& gap);
+  absl::Status AddRanges(bool found, v1::Tier tier, v1::Coverage* coverage);
+
+  const Selection& selection_;
+  const Context& context_;
+  uint64_t end_ns_;  // of the selection, not after now
+  std::map<std::pair<std::string, std::string>, std::pair<double, double>>
+      losses_;                                  // (reason, vital)
+  std::map<std::string, Unwatched> unwatched_;  // by reason
+  std::vector<v1::Gap> gaps_;
+  std::vector<std::string> notes_;
+  uint32_t damaged_ = 0;
+  uint64_t covers_start_ns_ = 0, covers_end_ns_ = 0;
+  double miss_sum_ = 0;  // largest of each epoch, summed
+  uint32_t miss_epochs_ = 0;
+};
+
+// "recursion", "tokens" ...: names of LossReason in answers and metrics.
+std::string LossReasonName(v1::LossReason reason);
+
+// Chance that a label which holds this share of the vital's weight in one epoch left no sample; the
+// mean over the cells it may fall into. 0 if the epoch has no sketch digest, or if the label weighs
+// less than the quantum. Formula: design of the sketch, spread arrival.
+double MissProbability(const v1::Vital& vital, double share);
+
+}  // namespace telltale::query
+
+#endif  // TELLTALE_COLLECTOR_QUERY_COVERAGE_BUILDER_H_

@@ -1,0 +1,96 @@
+// The one read path: every question of query.proto and its answer, with bounds and coverage. gRPC,
+// web and metrics call it; it knows no transport.
+//
+// Thread-safe: answers share nothing but the source. Owned by main, outlives its callers.
+
+#ifndef TELLTALE_COLLECTOR_QUERY_ENGINE_H_
+#define TELLTALE_COLLECTOR_QUERY_ENGINE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "collector/query/selection.h"
+#include "collector/query/source.h"
+#include "telltale/v1/query.pb.h"
+
+namespace telltale::query {
+
+// Anomalies as found by filters. Implemented beside the filters; thread-safe.
+class AnomalySource {
+ public:
+  virtual ~AnomalySource() = default;
+  // Newest first, `limit` at most; the request's vital, filter, min_severity and page apply.
+  virtual absl::StatusOr<v1::AnomaliesAnswer> List(const v1::AnomaliesRequest& request,
+                                                   const Selection& selection) const = 0;
+  // At most `limit` that were stored after the cursor, in the order stored, each with its cursor.
+  // InvalidArgument: not a cursor of ours.
+  virtual absl::StatusOr<std::vector<v1::Anomaly>> After(const std::string& cursor,
+                                                         size_t limit) const = 0;
+  virtual std::string Newest() const = 0;  // cursor of the last one stored
+};
+
+struct EngineOptions {
+  const Source* source = nullptr;            // outlives the engine
+  const AnomalySource* anomalies = nullptr;  // nullptr: no filters run
+  std::function<uint64_t()> now_ns;          // collector's wall clock
+  std::string version;
+  std::string store_id_hex;
+  // Adds what only others know: ack latency, refusals, filters. May be empty.
+  std::function<void(v1::StatusAnswer&)> add_status;
+  // The effective configuration as text, without secrets, for the bundle. May be empty.
+  std::function<std::string()> config_text;
+};
+
+using Cancelled = std::function<bool()>;
+
+class Engine {
+ public:
+  explicit Engine(EngineOptions options);
+
+  // Errors: InvalidArgument (the question), NotFound (a name, with the nearest), ResourceExhausted
+  // (too much, with the remedy), Cancelled. No data is not an error: the answer is empty and its
+  // coverage says where data is.
+  absl::StatusOr<v1::StatusAnswer> Status(const v1::StatusRequest& request,
+                                          const Cancelled& cancelled) const;
+  absl::StatusOr<v1::NodesAnswer> Nodes(const v1::NodesRequest& request,
+                                        const Cancelled& cancelled) const;
+  absl::StatusOr<v1::VitalsAnswer> Vitals(const v1::VitalsRequest& request,
+                                          const Cancelled& cancelled) const;
+  absl::StatusOr<v1::SeriesAnswer> Series(const v1::SeriesRequest& request,
+                                          const Cancelled& cancelled) const;
+  absl::StatusOr<v1::TopAnswer> Top(const v1::TopRequest& request,
+                                    const Cancelled& cancelled) const;
+  absl::StatusOr<v1::SamplesAnswer> Samples(const v1::SamplesRequest& request,
+                                            const Cancelled& cancelled) const;
+  absl::StatusOr<v1::StacksAnswer> Stacks(const v1::StacksRequest& request,
+                                          const Cancelled& cancelled) const;
+  absl::StatusOr<v1::HistogramAnswer> Histogram(const v1::HistogramRequest& request,
+                                                const Cancelled& cancelled) const;
+  absl::StatusOr<v1::CoverageAnswer> Coverage(const v1::CoverageRequest& request,
+                                              const Cancelled& cancelled) const;
+  absl::StatusOr<v1::EventsAnswer> Events(const v1::EventsRequest& request,
+                                          const Cancelled& cancelled) const;
+  absl::StatusOr<v1::AnomaliesAnswer> Anomalies(const v1::AnomaliesRequest& request,
+                                                const Cancelled& cancelled) const;
+  // For a follower: what was stored after the cursor. Empty cursor: Newest() is where to begin.
+  absl::StatusOr<std::vector<v1::Anomaly>> AnomaliesAfter(const std::string& cursor,
+                                                          size_t limit) const;
+  std::string NewestAnomaly() const;
+
+  // What a maintainer asks for first: status, nodes, vitals, ledgers, configuration; each part <=
+  // 64 KiB.
+  absl::StatusOr<std::vector<v1::BundlePart>> Bundle(const Cancelled& cancelled) const;
+
+ private:
+  Context NewContext(const Cancelled& cancelled) const;
+
+  const EngineOptions options_;
+  const uint64_t start_ns_;
+};
+
+}  // namespace telltale::query
+
+#endif  // TELLTALE_COLLECTOR_QUERY_ENGINE_H_

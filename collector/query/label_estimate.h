@@ -1,0 +1,31 @@
+// What the samples of one vital in one epoch say about weights. Each label's weight lies in [low,
+// high]; the exact total of the vital is divided among the labels within these bounds, and a
+// label's share among its entries (stacks, sub-series) by the weight sampled in each.
+//
+// Pure; any thread.
+
+#ifndef TELLTALE_COLLECTOR_QUERY_LABEL_ESTIMATE_H_
+#define TELLTALE_COLLECTOR_QUERY_LABEL_ESTIMATE_H_
+
+#include <vector>
+
+#include "telltale/v1/summary.pb.h"
+
+namespace telltale::query {
+
+// In the vital's stored unit. low <= value <= high.
+struct EntryEstimate {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+// One per vital.samples(), same order. value = low + f (high - low) with one f in [0, 1] for the
+// whole vital, the largest with which the values do not add up to more than the vital's total. An
+// entry that shares its label with others has what its own samples prove as low, and as high the
+// label's without what the others' samples prove.
+std::vector<EntryEstimate> EstimateEntries(const v1::Vital& vital);
+
+}  // namespace telltale::query
+
+#endif  // TELLTALE_COLLECTOR_QUERY_LABEL_ESTIMATE_H_

@@ -1,0 +1,116 @@
+#include "collector/query/nodes_answer.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/query/base_unit.h"
+#include "collector/query/vital_choice.h"
+
+namespace telltale::query {
+namespace {
+
+uint32_t Clamped(uint64_t count) {
+  return static_cast<uint32_t>(std::min<uint64_t>(count, UINT32_MAX));
+}
+
+v1::Node Show(const storage::NodeRecord& record, const Source& source) {
+  v1::Node node;
+  node.set_name(record.name());
+  *node.mutable_info() = record.info();
+  node.set_state(static_cast<v1::Node::State>(record.state()));
+  if (record.state() == v1::NODE_STATE_SILENT) {
+    node.set_silent_since_s(
+        Seconds(record.last_epoch_ns() > 0 ? record.last_epoch_ns() : record.state_since_ns()));
+  }
+  node.set_first_s(Seconds(record.first_epoch_ns()));
+  node.set_last_s(Seconds(record.last_epoch_ns()));
+  node.set_clock_offset_s(static_cast<double>(record.clock_offset_ns()) * 1e-9);
+  node.set_clock_error_s(Seconds(record.clock_error_ns()));
+  uint64_t received = 0, lost = 0;
+  for (const auto& [incarnation, ledger] : source.Ledgers(record.number())) {
+    received += ledger.received_count();
+    lost += ledger.lost_count();
+  }
+  node.set_epochs_received(Clamped(received));
+  node.set_epochs_lost(Clamped(lost));
+  for (const v1::VitalStatus& vital : record.info().vitals()) {
+    if (vital.state() == v1::VITAL_STATE_ACTIVE) node.set_vitals_active(node.vitals_active() + 1);
+    if (vital.state() == v1::VITAL_STATE_DEGRADED)
+      node.set_vitals_degraded(node.vitals_degraded() + 1);
+    if (vital.state() == v1::VITAL_STATE_UNAVAILABLE)
+      node.set_vitals_unavailable(node.vitals_unavailable() + 1);
+  }
+  const double offset = node.clock_offset_s();
+  if (record.clock_error_ns() > 0 && std::abs(offset) > 1) {
+    node.add_remarks(
+        absl::StrFormat("clock %.0f s %s", std::abs(offset), offset > 0 ? "behind" : "ahead"));
+  }
+  for (const v1::Remark& remark : record.remarks()) {
+    node.add_remarks(remark.count() > 1 ? absl::StrCat(remark.text(), " (x ", remark.count(), ")")
+                                        : remark.text());
+  }
+  if (record.remarks_dropped() > 0) {
+    node.add_remarks(absl::StrCat(record.remarks_dropped(), " older remarks dropped"));
+  }
+  node.set_epoch_length_s(record.info().epoch_length_s());
+  node.set_peer_address(record.peer_address());
+  return node;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::NodesAnswer> AnswerNodes(const v1::NodesRequest& request,
+                                            const Context& context) {
+  v1::NodesAnswer answer;
+  std::vector<storage::NodeRecord> nodes = context.source->Nodes();
+  std::sort(nodes.begin(), nodes.end(),
+            [](const auto& a, const auto& b) { return a.name() < b.name(); });
+  for (const storage::NodeRecord& record : nodes) {
+    absl::StatusOr<bool> matches = MatchesLabels(record, request.label_matches());
+    if (!matches.ok()) return matches.status();
+    if (*matches) *answer.add_nodes() = Show(record, *context.source);
+  }
+  return answer;
+}
+
+absl::StatusOr<v1::VitalsAnswer> AnswerVitals(const Context& context) {
+  Selection everything;
+  everything.nodes = context.source->Nodes();
+  const VitalBook book(everything, context);
+  v1::VitalsAnswer answer;
+  for (const auto& [id, vital] : book.all()) *answer.add_vitals() = vital;
+  return answer;
+}
+
+absl::StatusOr<v1::StatusAnswer> AnswerStatus(const Context& context) {
+  v1::StatusAnswer answer;
+  answer.set_now_s(Seconds(context.now_ns));
+  for (const storage::NodeRecord& node : context.source->Nodes()) {
+    answer.set_nodes_known(answer.nodes_known() + 1);
+    if (node.state() == v1::NODE_STATE_REPORTING)
+      answer.set_nodes_reporting(answer.nodes_reporting() + 1);
+    if (node.state() == v1::NODE_STATE_SILENT) answer.set_nodes_silent(answer.nodes_silent() + 1);
+    if (node.state() == v1::NODE_STATE_CLONE_CONFLICT)
+      answer.set_clone_conflicts(answer.clone_conflicts() + 1);
+    const auto& vitals = node.info().vitals();
+    const bool degraded = std::any_of(
+        vitals.begin(), vitals.end(),
+        [](const v1::VitalStatus& vital) { return vital.state() != v1::VITAL_STATE_ACTIVE; });
+    if (degraded) answer.set_nodes_degraded(answer.nodes_degraded() + 1);
+  }
+  absl::StatusOr<std::vector<storage::StoreSizeRow>> sizes = context.source->Sizes();
+  if (!sizes.ok()) return sizes.status();
+  for (const storage::StoreSizeRow& size : *sizes) {
+    v1::StoreSize* out = answer.add_store();
+    out->set_family(size.family);
+    out->set_bytes(static_cast<double>(size.bytes));
+    out->set_oldest_s(Seconds(size.oldest_ns));
+    out->set_newest_s(Seconds(size.newest_ns));
+  }
+  answer.set_dirty_windows(Clamped(context.source->DirtyWindows()));
+  answer.set_stored_summaries(context.source->StoredSummaries());
+  return answer;
+}
+
+}  // namespace telltale::query

@@ -1,0 +1,43 @@
+#include "collector/query/points.h"
+
+#include <algorithm>
+
+namespace telltale::query {
+
+std::vector<Point> Reduce(std::vector<Point> points, size_t limit) {
+  if (points.size() <= limit) return points;
+  const size_t group = (points.size() + limit - 1) / limit;
+  std::vector<Point> reduced;
+  reduced.reserve(points.size() / group + 1);
+  for (size_t begin = 0; begin < points.size(); begin += group) {
+    Point sum = points[begin];
+    for (size_t i = begin + 1; i < std::min(begin + group, points.size()); ++i) {
+      const Point& next = points[i];
+      sum.length_s = next.start_s + next.length_s - sum.start_s;
+      sum.watched_s += next.watched_s;
+      sum.weight += next.weight;
+      sum.events += next.events;
+      sum.min = std::min(sum.min, next.min);
+      sum.max = std::max(sum.max, next.max);
+      sum.backlog = std::max(sum.backlog, next.backlog);
+    }
+    reduced.push_back(sum);
+  }
+  return reduced;
+}
+
+void WritePoints(const std::vector<Point>& points, bool backlog, v1::Series* series) {
+  for (const Point& point : points) {
+    const double watched = point.watched_s > 0 ? point.watched_s : point.length_s;
+    series->add_start_s(point.start_s);
+    series->add_length_s(point.length_s);
+    series->add_rate(watched > 0 ? point.weight / watched : 0);
+    series->add_events(watched > 0 ? point.events / watched : 0);
+    series->add_min(point.min);
+    series->add_max(point.max);
+    series->add_watched(point.length_s > 0 ? std::min(1.0, point.watched_s / point.length_s) : 0);
+    if (backlog) series->add_backlog(point.backlog);
+  }
+}
+
+}  // namespace telltale::query

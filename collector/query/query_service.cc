@@ -1,0 +1,184 @@
+#include "collector/query/query_service.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/query/followers.h"
+#include "collector/query/worker_pool.h"
+#include "telltale/v1/query.grpc.pb.h"
+
+namespace telltale::query {
+namespace {
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
+}
+
+// Writes the parts of a bundle one after the other.
+class BundleReactor : public grpc::ServerWriteReactor<v1::BundlePart> {
+ public:
+  void Begin(std::vector<v1::BundlePart> parts) {
+    parts_ = std::move(parts);
+    Next();
+  }
+  void OnWriteDone(bool ok) override {
+    if (!ok) {
+      Finish(grpc::Status::CANCELLED);
+      return;
+    }
+    Next();
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  void Next() {
+    if (at_ == parts_.size()) {
+      Finish(grpc::Status::OK);
+      return;
+    }
+    StartWrite(&parts_[at_++]);
+  }
+  std::vector<v1::BundlePart> parts_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+class QueryService::Impl final : public v1::Query::CallbackService {
+ public:
+  explicit Impl(QueryServiceOptions options)
+      : options_(std::move(options)),
+        followers_(options_.engine, options_.max_followers),
+        pool_(options_.threads, options_.max_queued) {}
+
+  void Stop() { followers_.Stop(); }
+
+  using Context = grpc::CallbackServerContext;
+  using Reactor = grpc::ServerUnaryReactor;
+
+  Reactor* GetStatus(Context* context, const v1::StatusRequest* question,
+                     v1::StatusAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Status);
+  }
+  Reactor* ListNodes(Context* context, const v1::NodesRequest* question,
+                     v1::NodesAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Nodes);
+  }
+  Reactor* ListVitals(Context* context, const v1::VitalsRequest* question,
+                      v1::VitalsAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Vitals);
+  }
+  Reactor* GetSeries(Context* context, const v1::SeriesRequest* question,
+                     v1::SeriesAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Series);
+  }
+  Reactor* GetTop(Context* context, const v1::TopRequest* question,
+                  v1::TopAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Top);
+  }
+  Reactor* ListSamples(Context* context, const v1::SamplesRequest* question,
+                       v1::SamplesAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Samples);
+  }
+  Reactor* GetStacks(Context* context, const v1::StacksRequest* question,
+                     v1::StacksAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Stacks);
+  }
+  Reactor* GetHistogram(Context* context, const v1::HistogramRequest* question,
+                        v1::HistogramAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Histogram);
+  }
+  Reactor* GetCoverage(Context* context, const v1::CoverageRequest* question,
+                       v1::CoverageAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Coverage);
+  }
+  Reactor* ListEvents(Context* context, const v1::EventsRequest* question,
+                      v1::EventsAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Events);
+  }
+  Reactor* ListAnomalies(Context* context, const v1::AnomaliesRequest* question,
+                         v1::AnomaliesAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Anomalies);
+  }
+
+  grpc::ServerWriteReactor<v1::Anomaly>* FollowAnomalies(
+      Context* context, const v1::FollowRequest* request) override {
+    if (const absl::Status allowed = options_.authorize(*context); !allowed.ok()) {
+      return Refused<v1::Anomaly>(allowed);
+    }
+    return followers_.Begin(*request);
+  }
+
+  grpc::ServerWriteReactor<v1::BundlePart>* GetBundle(Context* context,
+                                                      const v1::BundleRequest*) override {
+    if (const absl::Status allowed = options_.authorize(*context); !allowed.ok()) {
+      return Refused<v1::BundlePart>(allowed);
+    }
+    auto* reactor = new BundleReactor;  // deletes itself in OnDone
+    const bool taken = pool_.Submit([this, reactor, context] {
+      absl::StatusOr<std::vector<v1::BundlePart>> parts =
+          options_.engine->Bundle([context] { return context->IsCancelled(); });
+      if (parts.ok()) {
+        reactor->Begin(*std::move(parts));
+      } else {
+        reactor->Finish(ToGrpc(parts.status()));
+      }
+    });
+    if (!taken) reactor->Finish(Busy());
+    return reactor;
+  }
+
+ private:
+  template <typename Message>
+  static grpc::ServerWriteReactor<Message>* Refused(const absl::Status& status) {
+    class Reactor final : public grpc::ServerWriteReactor<Message> {
+     public:
+      explicit Reactor(const grpc::Status& why) { this->Finish(why); }
+      void OnDone() override { delete this; }
+    };
+    return new Reactor(ToGrpc(status));
+  }
+
+  grpc::Status Busy() const {
+    return {grpc::StatusCode::RESOURCE_EXHAUSTED,
+            "query: " + std::to_string(options_.max_queued) +
+                " questions wait already; ask again in a moment"};
+  }
+
+  template <typename Question, typename Answer>
+  Reactor* Run(Context* context, const Question* question, Answer* answer,
+               absl::StatusOr<Answer> (Engine::*method)(const Question&, const Cancelled&) const) {
+    Reactor* reactor = context->DefaultReactor();
+    if (const absl::Status allowed = options_.authorize(*context); !allowed.ok()) {
+      reactor->Finish(ToGrpc(allowed));
+      return reactor;
+    }
+    const bool taken = pool_.Submit([=, this] {
+      absl::StatusOr<Answer> result =
+          (options_.engine->*method)(*question, [context] { return context->IsCancelled(); });
+      if (result.ok()) {
+        answer->Swap(&*result);
+        reactor->Finish(grpc::Status::OK);
+      } else {
+        reactor->Finish(ToGrpc(result.status()));
+      }
+    });
+    if (!taken) reactor->Finish(Busy());
+    return reactor;
+  }
+
+  const QueryServiceOptions options_;
+  Followers followers_;
+  WorkerPool pool_;  // keep last: its threads use the rest
+};
+
+QueryService::QueryService(QueryServiceOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+QueryService::~QueryService() = default;
+grpc::Service* QueryService::service() { return impl_.get(); }
+void QueryService::Stop() { impl_->Stop(); }
+
+}  // namespace telltale::query

@@ -1,0 +1,124 @@
+#include "collector/query/selection.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/query/nearest.h"
+
+namespace telltale::query {
+namespace {
+
+constexpr double kLastSecond = 4e9;  // year 2096: beyond it a time is a mistake
+constexpr int kMaxNodesAsked = 10'000;
+
+absl::StatusOr<uint64_t> ToNs(double seconds, const char* which) {
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > kLastSecond) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "selection: %s %g: must be seconds since 1970, at most %g", which, seconds, kLastSecond));
+  }
+  return static_cast<uint64_t>(std::llround(seconds * 1e6)) * 1000;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> MatchesLabels(const storage::NodeRecord& node,
+                                   const google::protobuf::RepeatedPtrField<std::string>& matches) {
+  for (const std::string& match : matches) {
+    const size_t equals = match.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("selection: label match \"", match.substr(0, 100), "\": must be key=value"));
+    }
+    const std::string key = match.substr(0, equals), value = match.substr(equals + 1);
+    const auto& labels = node.info().labels();
+    const bool found = std::any_of(labels.begin(), labels.end(), [&](const v1::Label& label) {
+      return label.key() == key && label.value() == value;
+    });
+    if (!found) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<Selection> Resolve(const v1::Selection& asked, const Context& context) {
+  if (asked.nodes_size() > kMaxNodesAsked) {
+    return absl::InvalidArgumentError(absl::StrCat("selection: ", asked.nodes_size(),
+                                                   " nodes named, limit ", kMaxNodesAsked,
+                                                   "; select them by label"));
+  }
+  Selection selection;
+  selection.tier = asked.tier();
+  absl::StatusOr<uint64_t> start = ToNs(asked.start_s(), "start_s");
+  if (!start.ok()) return start.status();
+  absl::StatusOr<uint64_t> end = ToNs(asked.end_s(), "end_s");
+  if (!end.ok()) return end.status();
+  selection.end_ns = *end == 0 ? context.now_ns : *end;
+  selection.start_ns =
+      *start == 0 ? selection.end_ns - std::min(selection.end_ns, storage::kHourNs) : *start;
+  if (selection.end_ns <= selection.start_ns) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("selection: end_s %.3f is not after start_s %.3f; swap them",
+                        static_cast<double>(selection.end_ns) * 1e-9,
+                        static_cast<double>(selection.start_ns) * 1e-9));
+  }
+
+  const std::vector<storage::NodeRecord> all = context.source->Nodes();
+  std::vector<std::string> names;
+  names.reserve(all.size());
+  for (const storage::NodeRecord& node : all) names.push_back(node.name());
+  for (const std::string& wanted : asked.nodes()) {
+    if (std::find(names.begin(), names.end(), wanted) == names.end()) {
+      return absl::NotFoundError(
+          absl::StrCat("selection: node \"", wanted.substr(0, 128), "\" is unknown",
+                       names.empty() ? "; no node ever reported to this collector"
+                                     : NearestHint(wanted, names)));
+    }
+  }
+  for (const storage::NodeRecord& node : all) {
+    const auto& wanted = asked.nodes();
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), node.name()) == wanted.end())
+      continue;
+    absl::StatusOr<bool> matches = MatchesLabels(node, asked.label_matches());
+    if (!matches.ok()) return matches.status();
+    if (*matches) selection.nodes.push_back(node);
+  }
+  if (selection.nodes.empty() && !all.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("selection: no node has the labels ",
+                     asked.label_matches().size() > 0 ? asked.label_matches(0) : "",
+                     asked.label_matches_size() > 1 ? " and the others" : "",
+                     "; `telltale nodes` shows labels"));
+  }
+  return selection;
+}
+
+absl::Status ForEachEpoch(const Selection& selection, const Context& context,
+                          const std::function<void(const StoredEpoch&)>& visit, uint32_t* damaged) {
+  uint32_t seen = 0;
+  for (const storage::NodeRecord& node : selection.nodes) {
+    absl::Status stopped;
+    absl::Status status = context.source->ForEachEpoch(
+        node.number(), selection.start_ns, selection.end_ns,
+        [&](const StoredEpoch& epoch) {
+          if (context.cancelled()) {
+            stopped = absl::CancelledError("query: the asker went away");
+            return false;
+          }
+          if (++seen > context.max_epochs) {
+            stopped = absl::ResourceExhaustedError(absl::StrCat(
+                "query: more than ", context.max_epochs,
+                " epochs in the selection; narrow the time or the nodes, or ask a coarser tier"));
+            return false;
+          }
+          visit(epoch);
+          return true;
+        },
+        damaged);
+    if (!stopped.ok()) return stopped;
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace telltale::query

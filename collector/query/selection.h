@@ -1,0 +1,50 @@
+// What a question is about, made definite: which nodes, which time, which tier. Made once per
+// question and then only read; belongs to the thread that answers.
+
+#ifndef TELLTALE_COLLECTOR_QUERY_SELECTION_H_
+#define TELLTALE_COLLECTOR_QUERY_SELECTION_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "collector/query/source.h"
+#include "telltale/v1/query.pb.h"
+
+namespace telltale::query {
+
+// What an answer needs besides the question.
+struct Context {
+  const Source* source = nullptr;
+  uint64_t now_ns = 0;
+  std::function<bool()> cancelled = [] { return false; };
+  // Raw epochs one answer may open; more are refused with the remedy. 1,000 nodes x 2 h of 60 s
+  // epochs.
+  uint32_t max_epochs = 120'000;
+};
+
+struct Selection {
+  std::vector<storage::NodeRecord> nodes;  // ascending by number
+  uint64_t start_ns = 0, end_ns = 0;       // [start, end)
+  v1::Tier tier = v1::TIER_AUTO;           // as asked
+};
+
+// NotFound names an unknown node and the nearest ones; InvalidArgument an impossible range. start_s
+// 0: one hour before the end; end_s 0: now. Nodes and labels narrow each other; labels are
+// "key=value", all must match.
+absl::StatusOr<Selection> Resolve(const v1::Selection& asked, const Context& context);
+
+// Whether a node's labels match all of "key=value". InvalidArgument: one is not of that form.
+absl::StatusOr<bool> MatchesLabels(const storage::NodeRecord& node,
+                                   const google::protobuf::RepeatedPtrField<std::string>& matches);
+
+// Visits all raw epochs of the selection, node by node, each ascending by start. Cancelled, or
+// ResourceExhausted beyond max_epochs. `damaged` counts what could not be opened.
+absl::Status ForEachEpoch(const Selection& selection, const Context& context,
+                          const std::function<void(const StoredEpoch&)>& visit, uint32_t* damaged);
+
+}  // namespace telltale::query
+
+#endif  // TELLTALE_COLLECTOR_QUERY_SELECTION_H_

@@ -1,0 +1,77 @@
+#include "collector/query/series_answer.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "collector/query/base_unit.h"
+#include "collector/query/coverage_builder.h"
+#include "collector/query/series_lines.h"
+
+namespace telltale::query {
+namespace {
+
+constexpr uint32_t kMaxPoints = 2000;
+constexpr size_t kMaxLines = 5000;
+
+// The widest epoch of the selection: the grid on which sums over nodes are made.
+double SlotSeconds(const Selection& selection) {
+  uint32_t widest = 1;
+  for (const storage::NodeRecord& node : selection.nodes) {
+    widest = std::max(widest, node.info().epoch_length_s());
+  }
+  return widest;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::SeriesAnswer> AnswerSeries(const v1::SeriesRequest& request,
+                                              const Context& context) {
+  absl::StatusOr<Selection> selection = Resolve(request.selection(), context);
+  if (!selection.ok()) return selection.status();
+  const uint32_t limit =
+      request.max_points() == 0 ? kMaxPoints : std::min(request.max_points(), kMaxPoints);
+  const VitalBook book(*selection, context);
+  std::vector<VitalChoice> choices;
+  std::vector<std::string> asked(request.vitals().begin(), request.vitals().end());
+  if (asked.empty()) asked.push_back("");
+  for (const std::string& text : asked) {
+    absl::StatusOr<std::vector<VitalChoice>> some = book.Choose(text, false);
+    if (!some.ok()) return some.status();
+    choices.insert(choices.end(), some->begin(), some->end());
+  }
+  const size_t lines = choices.size() * (request.per_node() ? selection->nodes.size() : 1);
+  if (lines > kMaxLines) {
+    return absl::InvalidArgumentError(absl::StrCat("series: ", lines, " lines asked for, limit ",
+                                                   kMaxLines, "; name fewer vitals or nodes"));
+  }
+  std::vector<uint32_t> vitals;
+  for (const VitalChoice& choice : choices) vitals.push_back(choice.vital.id());
+  std::map<uint32_t, std::string> names;
+  for (const storage::NodeRecord& node : selection->nodes) names[node.number()] = node.name();
+
+  SeriesLines::Options options{request.per_node(), request.per_second(), request.backlog(), 0};
+  if (!request.per_node() && selection->nodes.size() > 1) {
+    options.slot_s = request.per_second() ? 1 : SlotSeconds(*selection);
+  }
+  CoverageBuilder coverage(*selection, context);
+  SeriesLines drawn(std::move(choices), options);
+  uint32_t damaged = 0;
+  absl::Status status = ForEachEpoch(
+      *selection, context,
+      [&](const StoredEpoch& epoch) {
+        coverage.AddEpoch(epoch, book, vitals);
+        drawn.AddEpoch(epoch);
+      },
+      &damaged);
+  if (!status.ok()) return status;
+  coverage.AddDamaged(damaged);
+  v1::SeriesAnswer answer;
+  drawn.Write(names, limit, &answer);
+  absl::StatusOr<v1::Coverage> finished = coverage.Finish(v1::TIER_RAW, !drawn.empty());
+  if (!finished.ok()) return finished.status();
+  *answer.mutable_coverage() = *std::move(finished);
+  return answer;
+}
+
+}  // namespace telltale::query

@@ -1,0 +1,169 @@
+#include "collector/query/series_lines.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "collector/query/base_unit.h"
+
+namespace telltale::query {
+namespace {
+
+void Merge(const Point& from, Point& to) {
+  if (to.length_s == 0) {
+    to = from;
+    return;
+  }
+  const double end = std::max(to.start_s + to.length_s, from.start_s + from.length_s);
+  to.start_s = std::min(to.start_s, from.start_s);
+  to.length_s = end - to.start_s;
+  to.watched_s += from.watched_s;
+  to.weight += from.weight;
+  to.events += from.events;
+  to.min = std::min(to.min, from.min);
+  to.max = std::max(to.max, from.max);
+  to.backlog = std::max(to.backlog, from.backlog);
+}
+
+}  // namespace
+
+SeriesLines::SeriesLines(std::vector<VitalChoice> choices, const Options& options)
+    : choices_(std::move(choices)), options_(options) {}
+
+void SeriesLines::AddPoint(size_t choice, uint32_t node, const Point& point) {
+  if (options_.per_node || options_.slot_s == 0) {
+    Line& line = lines_[{choice, options_.per_node ? node : 0}];
+    Merge(point, line.points[std::llround(point.start_s * 1e3)]);
+    return;
+  }
+  Line& line = lines_[{choice, 0}];
+  const double middle = point.start_s + point.length_s / 2;
+  Merge(point, line.by_node[static_cast<int64_t>(std::floor(middle / options_.slot_s))][node]);
+}
+
+void SeriesLines::AddTotals(size_t choice, uint32_t node, const Point& stored_units) {
+  const double factor = BaseFactor(choices_[choice].vital.unit());
+  Point point = stored_units;
+  point.weight *= factor;
+  point.min *= factor;
+  point.max *= factor;
+  AddPoint(choice, node, point);
+}
+
+void SeriesLines::AddSeconds(size_t choice, const StoredEpoch& epoch, const v1::Vital& vital) {
+  const double factor = BaseFactor(choices_[choice].vital.unit());
+  const double length_s = Seconds(epoch.span.end_ns - epoch.span.start_ns);
+  const double watched = length_s > 0 ? Seconds(epoch.span.watched_ns) / length_s : 0;
+  std::vector<double> weight;
+  for (int sub = 0; sub < vital.subs_size(); ++sub) {
+    if (!choices_[choice].Counts(sub)) continue;
+    const auto& seconds = vital.subs(sub).second_weight();
+    weight.resize(std::max<size_t>(weight.size(), static_cast<size_t>(seconds.size())), 0);
+    for (int i = 0; i < seconds.size(); ++i) {
+      weight[static_cast<size_t>(i)] += static_cast<double>(seconds.Get(i)) * factor;
+    }
+  }
+  for (size_t i = 0; i < weight.size(); ++i) {
+    Point point;
+    point.start_s = Seconds(epoch.span.start_ns) + static_cast<double>(i);
+    point.length_s = std::min(1.0, length_s - static_cast<double>(i));
+    if (point.length_s <= 0) break;
+    point.watched_s = point.length_s * watched;
+    point.weight = weight[i];
+    point.min = point.max = weight[i] / point.length_s;
+    if (static_cast<int>(i) < vital.backlog_size()) {
+      point.backlog = static_cast<double>(vital.backlog(static_cast<int>(i)));
+    }
+    AddPoint(choice, epoch.node, point);
+  }
+}
+
+void SeriesLines::AddEpoch(const StoredEpoch& epoch) {
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    const VitalChoice& choice = choices_[i];
+    for (const v1::Vital& vital : epoch.body->vitals()) {
+      if (vital.id() != choice.vital.id() || vital.state() == v1::VITAL_STATE_UNAVAILABLE) continue;
+      if (options_.per_second) {
+        AddSeconds(i, epoch, vital);
+        continue;
+      }
+      Point point;
+      point.start_s = Seconds(epoch.span.start_ns);
+      point.length_s = Seconds(epoch.span.end_ns - epoch.span.start_ns);
+      point.watched_s = Seconds(epoch.span.watched_ns);
+      std::vector<double> seconds;
+      for (int sub = 0; sub < vital.subs_size(); ++sub) {
+        if (!choice.Counts(sub)) continue;
+        const v1::SubSeries& series = vital.subs(sub);
+        point.weight += static_cast<double>(series.weight());
+        point.events += static_cast<double>(series.events());
+        seconds.resize(
+            std::max<size_t>(seconds.size(), static_cast<size_t>(series.second_weight_size())), 0);
+        for (int k = 0; k < series.second_weight_size(); ++k) {
+          seconds[static_cast<size_t>(k)] += static_cast<double>(series.second_weight(k));
+        }
+      }
+      // A last second that was cut short says nothing about a rate: leave it out unless it is the
+      // only one.
+      if (seconds.size() > 1 && static_cast<double>(seconds.size()) > point.length_s + 0.01)
+        seconds.pop_back();
+      if (seconds.empty()) {
+        point.min = point.max = point.length_s > 0 ? point.weight / point.length_s : 0;
+      } else {
+        point.min = *std::min_element(seconds.begin(), seconds.end());
+        point.max = *std::max_element(seconds.begin(), seconds.end());
+      }
+      for (const int64_t backlog : vital.backlog()) {
+        point.backlog = std::max(point.backlog, static_cast<double>(backlog));
+      }
+      AddTotals(i, epoch.node, point);
+    }
+  }
+}
+
+void SeriesLines::Write(const std::map<uint32_t, std::string>& node_names, size_t limit,
+                        v1::SeriesAnswer* answer) const {
+  for (const auto& [key, line] : lines_) {
+    const VitalChoice& choice = choices_[key.first];
+    std::vector<Point> points;
+    for (const auto& [at, point] : line.points) points.push_back(point);
+    for (const auto& [slot, parts] : line.by_node) {
+      Point sum;
+      sum.start_s = static_cast<double>(slot) * options_.slot_s;
+      sum.length_s = options_.slot_s;
+      double watched_share = 0;
+      for (const auto& [node, part] : parts) {
+        // Each node's rate counts for the whole slot, whatever part of it the node watched.
+        const double watched = part.watched_s > 0 ? part.watched_s : part.length_s;
+        sum.weight += watched > 0 ? part.weight / watched * options_.slot_s : 0;
+        sum.events += watched > 0 ? part.events / watched * options_.slot_s : 0;
+        sum.min += part.min;
+        sum.max += part.max;
+        sum.backlog += part.backlog;
+        watched_share += std::min(1.0, part.watched_s / options_.slot_s);
+      }
+      // watched_s of a sum is the slot itself; how much of it all nodes watched is a share of the
+      // nodes there.
+      sum.watched_s =
+          options_.slot_s * std::min(1.0, watched_share / static_cast<double>(parts.size()));
+      if (sum.watched_s > 0) {
+        sum.weight *= sum.watched_s / options_.slot_s;
+        sum.events *= sum.watched_s / options_.slot_s;
+      }
+      points.push_back(sum);
+    }
+    v1::Series* series = answer->add_series();
+    series->set_vital(choice.vital.name());
+    series->set_sub(choice.SubName());
+    series->set_unit(std::string(BaseUnitName(choice.vital.unit())));
+    for (const std::string& name : choice.LeftOut()) series->add_left_out(name);
+    if (options_.per_node) {
+      const auto name = node_names.find(key.second);
+      if (name != node_names.end()) series->set_node(name->second);
+    }
+    WritePoints(Reduce(std::move(points), limit), options_.backlog && choice.vital.has_backlog(),
+                series);
+  }
+}
+
+}  // namespace telltale::query

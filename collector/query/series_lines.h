@@ -1,0 +1,57 @@
+// Lines of a series answer under construction: each choice of vital, per node or summed, as points
+// of one grid.
+//
+// Nodes cut their epochs aligned to the collector's clock, so epochs of different nodes fall into
+// the same slots of the grid; a sum over nodes adds what each node counted per second watched. One
+// thread.
+
+#ifndef TELLTALE_COLLECTOR_QUERY_SERIES_LINES_H_
+#define TELLTALE_COLLECTOR_QUERY_SERIES_LINES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "collector/query/points.h"
+#include "collector/query/source.h"
+#include "collector/query/vital_choice.h"
+
+namespace telltale::query {
+
+class SeriesLines {
+ public:
+  struct Options {
+    bool per_node = false;
+    bool per_second = false;
+    bool backlog = false;
+    double slot_s = 0;  // width of the grid a sum over nodes uses; 0: each epoch its own point
+  };
+  SeriesLines(std::vector<VitalChoice> choices, const Options& options);
+
+  void AddEpoch(const StoredEpoch& epoch);
+  // Totals of one stretch of one node: from a coarser tier. Weights in stored units.
+  void AddTotals(size_t choice, uint32_t node, const Point& stored_units);
+  const std::vector<VitalChoice>& choices() const { return choices_; }
+
+  bool empty() const { return lines_.empty(); }
+  // Writes every line, reduced to `limit` points, ordered by vital, sub-series, node.
+  void Write(const std::map<uint32_t, std::string>& node_names, size_t limit,
+             v1::SeriesAnswer* answer) const;
+
+ private:
+  struct Line {
+    std::map<int64_t, Point> points;                       // by start in ms, or by slot
+    std::map<int64_t, std::map<uint32_t, Point>> by_node;  // sums only: each node's part of a slot
+  };
+  void AddPoint(size_t choice, uint32_t node, const Point& point);
+  void AddSeconds(size_t choice, const StoredEpoch& epoch, const v1::Vital& vital);
+
+  const std::vector<VitalChoice> choices_;
+  const Options options_;
+  std::map<std::pair<size_t, uint32_t>, Line> lines_;  // (choice, node or 0)
+};
+
+}  // namespace telltale::query
+
+#endif  // TELLTALE_COLLECTOR_QUERY_SERIES_LINES_H_

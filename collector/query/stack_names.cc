@@ -1,0 +1,158 @@
+#include "collector/query/stack_names.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace telltale::query {
+namespace {
+
+// The C library and what stands around it: a wait is never "in" them for a person.
+bool Plumbing(const std::string& binary) {
+  const std::string name = BaseName(binary);
+  for (const char* prefix : {"libc.so", "libc-2", "ld-linux", "ld-2", "libpthread", "ld-musl"}) {
+    if (absl::StartsWith(name, prefix)) return true;
+  }
+  return name == "[vdso]";
+}
+
+}  // namespace
+
+const std::optional<std::string>& SymbolCache::Name(const std::string& build_id, uint64_t offset,
+                                                    uint32_t node) {
+  std::string key = build_id;
+  key.append(reinterpret_cast<const char*>(&offset), sizeof offset);
+  key.append(reinterpret_cast<const char*>(&node), sizeof node);
+  const auto it = names_.find(key);
+  if (it != names_.end()) return it->second;
+  return names_.emplace(std::move(key), source_->SymbolName(build_id, offset, node)).first->second;
+}
+
+std::string StackNames::String(uint32_t index_plus_1) const {
+  if (index_plus_1 == 0 || index_plus_1 > static_cast<uint32_t>(tables_.strings_size())) return "";
+  return tables_.strings(static_cast<int>(index_plus_1 - 1));
+}
+
+v1::Frame StackNames::Frame(uint32_t frame) const {
+  v1::Frame out;
+  const int i = static_cast<int>(frame);
+  if (i < 0 || i >= tables_.frame_offset_size() || i >= tables_.frame_mapping_size()) return out;
+  const uint64_t offset = tables_.frame_offset(i);
+  const uint32_t mapping_plus_1 = tables_.frame_mapping(i);
+  out.set_offset(static_cast<double>(offset));
+  if (mapping_plus_1 == 0 || mapping_plus_1 > static_cast<uint32_t>(tables_.mappings_size())) {
+    out.set_name(absl::StrFormat("0x%x", offset));
+    return out;
+  }
+  const v1::Mapping& mapping = tables_.mappings(static_cast<int>(mapping_plus_1 - 1));
+  const bool kernel = mapping.kind() == v1::MAPPING_KIND_KERNEL;
+  out.set_kernel(kernel);
+  std::string binary = String(mapping.path());
+  if (mapping.kind() == v1::MAPPING_KIND_VDSO) binary = "[vdso]";
+  if (kernel && binary.empty()) binary = "[kernel]";
+  out.set_binary(binary);
+  const std::optional<std::string>& name = cache_.Name(mapping.build_id(), offset, node_);
+  if (name.has_value()) {
+    out.set_name(*name);
+  } else if (binary.empty()) {
+    out.set_name(absl::StrFormat("0x%x", offset));
+  } else {
+    out.set_name(absl::StrFormat("%s+0x%x", BaseName(binary), offset));
+  }
+  return out;
+}
+
+const v1::Stack* StackNames::Stack(uint32_t stack_plus_1) const {
+  if (stack_plus_1 == 0 || stack_plus_1 > static_cast<uint32_t>(tables_.stacks_size()))
+    return nullptr;
+  return &tables_.stacks(static_cast<int>(stack_plus_1 - 1));
+}
+
+std::vector<v1::Frame> StackNames::Kernel(uint32_t stack_plus_1) const {
+  std::vector<v1::Frame> frames;
+  if (const v1::Stack* stack = Stack(stack_plus_1)) {
+    for (const uint32_t frame : stack->kernel()) frames.push_back(Frame(frame));
+  }
+  return frames;
+}
+
+std::vector<v1::Frame> StackNames::User(uint32_t stack_plus_1) const {
+  std::vector<v1::Frame> frames;
+  if (const v1::Stack* stack = Stack(stack_plus_1)) {
+    for (const uint32_t frame : stack->user()) frames.push_back(Frame(frame));
+  }
+  return frames;
+}
+
+std::string StackNames::StackId(uint32_t stack_plus_1) const {
+  const v1::Stack* stack = Stack(stack_plus_1);
+  if (stack == nullptr) return "";
+  std::string bytes;
+  const auto add = [&](uint32_t frame) {
+    const int i = static_cast<int>(frame);
+    if (i >= tables_.frame_offset_size() || i >= tables_.frame_mapping_size()) return;
+    const uint32_t mapping_plus_1 = tables_.frame_mapping(i);
+    if (mapping_plus_1 > 0 && mapping_plus_1 <= static_cast<uint32_t>(tables_.mappings_size())) {
+      const std::string& build_id =
+          tables_.mappings(static_cast<int>(mapping_plus_1 - 1)).build_id();
+      absl::StrAppend(&bytes, build_id.size(), ":", build_id);
+    }
+    absl::StrAppend(&bytes, "+", tables_.frame_offset(i), ";");
+  };
+  for (const uint32_t frame : stack->kernel()) add(frame);
+  bytes += '|';
+  for (const uint32_t frame : stack->user()) add(frame);
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, hash);
+  return std::string(reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest);
+}
+
+std::string BaseName(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
+}
+
+std::string FrameText(const v1::Frame& frame) {
+  const std::string binary = BaseName(frame.binary());
+  if (frame.kernel() || binary.empty()) return frame.name();
+  if (absl::StartsWith(frame.name(), absl::StrCat(binary, "+0x"))) return frame.name();
+  return absl::StrCat(frame.name(), " (", binary, ")");
+}
+
+const v1::Frame* SiteOf(const std::vector<v1::Frame>& kernel, const std::vector<v1::Frame>& user,
+                        bool leaf_counts) {
+  if (leaf_counts && !kernel.empty()) return &kernel.front();
+  if (leaf_counts && !user.empty()) return &user.front();
+  for (const v1::Frame& frame : user) {
+    if (!Plumbing(frame.binary())) return &frame;
+  }
+  if (!user.empty()) return &user.front();
+  return kernel.empty() ? nullptr : &kernel.front();
+}
+
+std::string StackEndText(v1::StackEnd end) {
+  switch (end) {
+    case v1::STACK_END_NONE:
+      return "";
+    case v1::STACK_END_COMPLETE:
+      return "complete";
+    case v1::STACK_END_DEPTH:
+      return "frame limit reached";
+    case v1::STACK_END_UNREADABLE:
+      return "memory could not be read";
+    case v1::STACK_END_NO_FRAME_POINTERS:
+      return "no frame pointers from here on";
+    case v1::STACK_END_OTHER_TASK:
+      return "task was not running: only its kernel part can be read";
+    case v1::STACK_END_NO_MAPPING:
+      return "process gone before its maps were read";
+    default:
+      return "unknown";
+  }
+}
+
+}  // namespace telltale::query

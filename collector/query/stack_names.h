@@ -1,0 +1,71 @@
+// Turns the tables of one body (strings, code locations, stacks) into what answers show:
+// executables, frames with function names where anybody told them, else binary+offset.
+//
+// StackNames belongs to one body and one answer; SymbolCache to one answer. One thread.
+
+#ifndef TELLTALE_COLLECTOR_QUERY_STACK_NAMES_H_
+#define TELLTALE_COLLECTOR_QUERY_STACK_NAMES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "collector/query/source.h"
+#include "telltale/v1/query.pb.h"
+
+namespace telltale::query {
+
+// Names asked of the source once per location.
+class SymbolCache {
+ public:
+  explicit SymbolCache(const Source* source) : source_(source) {}
+  const std::optional<std::string>& Name(const std::string& build_id, uint64_t offset,
+                                         uint32_t node);
+
+ private:
+  const Source* const source_;
+  std::unordered_map<std::string, std::optional<std::string>> names_;
+};
+
+class StackNames {
+ public:
+  StackNames(const v1::Tables* tables, uint32_t node, SymbolCache* cache)
+      : tables_(*tables), node_(node), cache_(*cache) {}
+
+  // Index + 1 as in the messages; 0 gives "".
+  std::string String(uint32_t index_plus_1) const;
+  // Index of a frame, not + 1.
+  v1::Frame Frame(uint32_t frame) const;
+  // Kernel part, then user part, leaf first. Index + 1; 0 gives nothing.
+  std::vector<v1::Frame> Kernel(uint32_t stack_plus_1) const;
+  std::vector<v1::Frame> User(uint32_t stack_plus_1) const;
+  const v1::Stack* Stack(uint32_t stack_plus_1) const;  // nullptr: none
+  // 16 bytes, equal for equal code locations whatever body they came in. Empty: no stack.
+  std::string StackId(uint32_t stack_plus_1) const;
+
+ private:
+  const v1::Tables& tables_;
+  const uint32_t node_;
+  SymbolCache& cache_;
+};
+
+// "function (binary)" for a line of text; just the function for the kernel.
+std::string FrameText(const v1::Frame& frame);
+
+// Last part of a path.
+std::string BaseName(const std::string& path);
+
+// Where an event comes from, as people mean it: for events of one code address the leaf; else the
+// first user frame outside the C library and the dynamic loader, or what there is. nullptr: no
+// frame at all.
+const v1::Frame* SiteOf(const std::vector<v1::Frame>& kernel, const std::vector<v1::Frame>& user,
+                        bool leaf_counts);
+
+// "complete", "depth limit", "unreadable" ...; empty: this kind of event takes no such stack.
+std::string StackEndText(v1::StackEnd end);
+
+}  // namespace telltale::query
+
+#endif  // TELLTALE_COLLECTOR_QUERY_STACK_NAMES_H_

@@ -1,0 +1,84 @@
+#include "collector/query/store_source.h"
+
+#include "proto/codec.h"
+
+namespace telltale::query {
+
+std::vector<storage::NodeRecord> StoreSource::Nodes() const { return reader_->Nodes(); }
+
+absl::Status StoreSource::ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                                       const EpochVisitor& visit, uint32_t* damaged) const {
+  std::shared_ptr<const v1::Schema> schema;
+  return reader_->ForEachRaw(node, from_ns, to_ns, [&](const storage::RawRow& row) {
+    if (schema == nullptr || schema->id() != row.summary.schema_id()) {
+      schema = Schema(row.summary.schema_id());
+    }
+    if (schema == nullptr) {
+      ++*damaged;
+      return true;
+    }
+    absl::StatusOr<proto::Decoded> decoded = proto::DecodeSummary(row.summary, *schema);
+    if (!decoded.ok()) {
+      ++*damaged;
+      return true;
+    }
+    StoredEpoch epoch;
+    epoch.node = node;
+    epoch.span = storage::PlaceEpoch(decoded->body.epoch());
+    epoch.sequence = row.key.sequence;
+    epoch.body = &decoded->body;
+    epoch.schema = schema;
+    return visit(epoch);
+  });
+}
+
+std::shared_ptr<const v1::Schema> StoreSource::Schema(uint64_t id) const {
+  absl::StatusOr<std::shared_ptr<const v1::Schema>> schema = reader_->Schema(id);
+  return schema.ok() ? *std::move(schema) : nullptr;
+}
+
+std::optional<std::string> StoreSource::SymbolName(std::string_view build_id, uint64_t offset,
+                                                   uint32_t node) const {
+  return reader_->SymbolName(build_id, offset, node);
+}
+
+absl::StatusOr<storage::CoverageView> StoreSource::Coverage(uint32_t node, uint64_t from_ns,
+                                                            uint64_t to_ns) const {
+  return reader_->Coverage(node, from_ns, to_ns);
+}
+
+std::vector<std::pair<storage::Incarnation, storage::SequenceLedger>> StoreSource::Ledgers(
+    uint32_t node) const {
+  return reader_->Ledgers(node);
+}
+
+absl::StatusOr<std::vector<storage::DataRange>> StoreSource::DataRanges(uint32_t node) const {
+  return reader_->DataRanges(node);
+}
+
+absl::Status StoreSource::ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                                        const storage::Reader::SeriesVisitor& visit) const {
+  return reader_->ForEachSeries(node, from_ns, to_ns, visit);
+}
+
+absl::Status StoreSource::ForEachLine(storage::Tier tier, uint8_t vital, uint64_t from_ns,
+                                      uint64_t to_ns,
+                                      const storage::Reader::LineVisitor& visit) const {
+  return reader_->ForEachLine(tier, vital, from_ns, to_ns, visit);
+}
+
+absl::Status StoreSource::ForEachRollup(storage::Tier tier, uint32_t node, uint64_t from_ns,
+                                        uint64_t to_ns, const std::vector<uint8_t>& vitals,
+                                        const storage::Reader::RollupVisitor& visit) const {
+  return reader_->ForEachRollup(tier, node, from_ns, to_ns, vitals, visit);
+}
+
+absl::StatusOr<std::vector<storage::StoreSizeRow>> StoreSource::Sizes() const {
+  return reader_->Sizes();
+}
+
+uint64_t StoreSource::DirtyWindows() const { return reader_->DirtyWindows().value_or(0); }
+
+uint64_t StoreSource::StoredSummaries() const { return reader_->StoredSummaries(); }
+
+}  // namespace telltale::query

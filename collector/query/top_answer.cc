@@ -1,0 +1,196 @@
+#include "collector/query/top_answer.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "collector/query/coverage_builder.h"
+#include "collector/query/top_process.h"
+#include "collector/query/top_sample.h"
+#include "collector/query/top_table.h"
+
+namespace telltale::query {
+namespace {
+
+constexpr uint32_t kUsualRows = 10, kMaxRows = 1000;
+
+bool ByCode(v1::Dimension by) { return by == v1::DIMENSION_SITE || by == v1::DIMENSION_STACK; }
+
+// One table under construction: rows from accounts and rows from samples are kept apart until all
+// epochs were seen, because either could stop being there in the middle of the selection.
+struct Draft {
+  TopTable accounts, samples;
+  uint32_t exact_epochs = 0, estimated_epochs = 0, sampled_epochs = 0;
+};
+
+class TopScan {
+ public:
+  TopScan(const v1::TopRequest& request, const Selection& selection, const Context& context)
+      : request_(request), filter_(request.process()), cache_(context.source) {
+    for (const storage::NodeRecord& node : selection.nodes)
+      node_names_[node.number()] = node.name();
+  }
+
+  void AddTable(const VitalChoice& choice, v1::Dimension by) {
+    drafts_.push_back({TopTable(choice, by), TopTable(choice, by)});
+  }
+
+  void Visit(const StoredEpoch& epoch) {
+    StackNames names(&epoch.body->tables(), epoch.node, &cache_);
+    const std::string& node_name = node_names_[epoch.node];
+    const v1::Vital* vital = nullptr;
+    const v1::VitalDescriptor* descriptor = nullptr;
+    std::optional<std::vector<EntryEstimate>> estimates;
+    for (Draft& draft : drafts_) {
+      const VitalChoice& choice = draft.accounts.choice();
+      if (vital == nullptr || vital->id() != choice.vital.id()) {
+        vital = FindVital(epoch, choice.vital.id());
+        descriptor = FindDescriptor(epoch, choice.vital.id());
+        estimates.reset();
+      }
+      if (vital == nullptr) continue;
+      AddTotals(*vital, draft);
+      const v1::Dimension by = draft.accounts.by();
+      if (by == v1::DIMENSION_NODE) {
+        AddNode(*vital, node_name, draft);
+        continue;
+      }
+      if (!ByCode(by)) {
+        const Accounts accounts = AccountsFor(epoch, choice);
+        AddProcesses(epoch, node_name, names, filter_, draft.accounts);
+        draft.exact_epochs += accounts == Accounts::kExact;
+        draft.estimated_epochs += accounts == Accounts::kEstimated;
+      }
+      if (descriptor == nullptr || vital->samples().empty()) continue;
+      if (!estimates) estimates = EstimateEntries(*vital);
+      AddSamples(epoch, *vital, *descriptor, *estimates, node_name, names, filter_, draft.samples);
+      ++draft.sampled_epochs;
+    }
+  }
+
+  void Finish(const std::map<uint32_t, std::string>& reasons, uint32_t limit,
+              v1::TopAnswer& answer) {
+    for (const Draft& draft : drafts_) {
+      const bool by_accounts = draft.exact_epochs + draft.estimated_epochs > 0 ||
+                               draft.accounts.by() == v1::DIMENSION_NODE;
+      const bool exact = by_accounts && draft.estimated_epochs == 0;
+      const TopTable& chosen = by_accounts ? draft.accounts : draft.samples;
+      if (!chosen.seen() && request_.vital().empty()) continue;
+      v1::TopTable& table = *answer.add_tables();
+      table = chosen.Finish(limit, exact);
+      const auto reason = reasons.find(chosen.choice().vital.id());
+      if (table.state() != v1::VITAL_STATE_ACTIVE && reason != reasons.end()) {
+        table.set_reason(reason->second);
+      }
+    }
+  }
+
+  bool found() const {
+    return std::any_of(drafts_.begin(), drafts_.end(),
+                       [](const Draft& draft) { return draft.accounts.seen(); });
+  }
+
+ private:
+  static const v1::Vital* FindVital(const StoredEpoch& epoch, uint32_t id) {
+    for (const v1::Vital& vital : epoch.body->vitals()) {
+      if (vital.id() == id) return &vital;
+    }
+    return nullptr;
+  }
+  static const v1::VitalDescriptor* FindDescriptor(const StoredEpoch& epoch, uint32_t id) {
+    for (const v1::VitalDescriptor& vital : epoch.schema->vitals()) {
+      if (vital.id() == id) return &vital;
+    }
+    return nullptr;
+  }
+
+  static void AddTotals(const v1::Vital& vital, Draft& draft) {
+    double weight = 0, events = 0;
+    for (int sub = 0; sub < vital.subs_size(); ++sub) {
+      if (!draft.accounts.choice().Counts(sub)) continue;
+      weight += static_cast<double>(vital.subs(sub).weight());
+      events += static_cast<double>(vital.subs(sub).events());
+    }
+    for (TopTable* table : {&draft.accounts, &draft.samples}) {
+      table->AddTotal(weight, events);
+      table->SetState(vital.state());
+    }
+  }
+
+  static void AddNode(const v1::Vital& vital, const std::string& name, Draft& draft) {
+    double weight = 0;
+    for (int sub = 0; sub < vital.subs_size(); ++sub) {
+      if (draft.accounts.choice().Counts(sub))
+        weight += static_cast<double>(vital.subs(sub).weight());
+    }
+    draft.accounts.Add(name, weight, weight, weight, [&](v1::TopRow& row) {
+      row.set_name(name);
+      row.set_node(name);
+    });
+  }
+
+  const v1::TopRequest& request_;
+  const ProcessFilter filter_;
+  SymbolCache cache_;
+  std::map<uint32_t, std::string> node_names_;
+  std::vector<Draft> drafts_;
+};
+
+// Why a vital is not active, by id: what the nodes of the selection say; the first reason, and how
+// many more have one.
+std::map<uint32_t, std::string> Reasons(const Selection& selection) {
+  std::map<uint32_t, std::string> reasons;
+  for (const storage::NodeRecord& node : selection.nodes) {
+    for (const v1::VitalStatus& vital : node.info().vitals()) {
+      if (vital.state() != v1::VITAL_STATE_ACTIVE) reasons.try_emplace(vital.id(), vital.reason());
+    }
+  }
+  return reasons;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::TopAnswer> AnswerTop(const v1::TopRequest& request, const Context& context) {
+  absl::StatusOr<Selection> selection = Resolve(request.selection(), context);
+  if (!selection.ok()) return selection.status();
+  if (request.limit() > kMaxRows) {
+    return absl::InvalidArgumentError(absl::StrCat("top: limit ", request.limit(), " is above ",
+                                                   kMaxRows, "; ask for fewer rows"));
+  }
+  const uint32_t limit = request.limit() == 0 ? kUsualRows : request.limit();
+  const VitalBook book(*selection, context);
+  absl::StatusOr<std::vector<VitalChoice>> choices = book.Choose(request.vital(), request.idle());
+  if (!choices.ok()) return choices.status();
+
+  std::vector<v1::Dimension> dimensions = {request.by()};
+  if (request.by() == v1::DIMENSION_UNSPECIFIED)
+    dimensions = {v1::DIMENSION_PROCESS, v1::DIMENSION_SITE};
+  std::vector<uint32_t> vitals;
+  for (const VitalChoice& choice : *choices) vitals.push_back(choice.vital.id());
+
+  CoverageBuilder coverage(*selection, context);
+  v1::TopAnswer answer;
+  TopScan scan(request, *selection, context);
+  for (const VitalChoice& choice : *choices) {
+    for (const v1::Dimension by : dimensions) scan.AddTable(choice, by);
+  }
+  uint32_t damaged = 0;
+  absl::Status status = ForEachEpoch(
+      *selection, context,
+      [&](const StoredEpoch& epoch) {
+        coverage.AddEpoch(epoch, book, vitals);
+        scan.Visit(epoch);
+      },
+      &damaged);
+  if (!status.ok()) return status;
+  coverage.AddDamaged(damaged);
+  scan.Finish(Reasons(*selection), limit, answer);
+  absl::StatusOr<v1::Coverage> finished = coverage.Finish(v1::TIER_RAW, scan.found());
+  if (!finished.ok()) return finished.status();
+  *answer.mutable_coverage() = *std::move(finished);
+  return answer;
+}
+
+}  // namespace telltale::query

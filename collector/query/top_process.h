@@ -1,0 +1,32 @@
+// Rows of a top table from the exact process table of an epoch.
+//
+// Free functions; any thread.
+
+#ifndef TELLTALE_COLLECTOR_QUERY_TOP_PROCESS_H_
+#define TELLTALE_COLLECTOR_QUERY_TOP_PROCESS_H_
+
+#include <string>
+
+#include "collector/query/process_filter.h"
+#include "collector/query/source.h"
+#include "collector/query/stack_names.h"
+#include "collector/query/top_table.h"
+
+namespace telltale::query {
+
+// Where an epoch's process table has what a choice asks for.
+enum class Accounts { kNone, kEstimated, kExact };
+
+// Whether the epoch's process table says who did this: its columns of the vital, where any row has
+// a share of them; else the kernel's own accounts that mean the same (run time for cpu, queue time
+// for sched_delay, faults for user_page).
+Accounts AccountsFor(const StoredEpoch& epoch, const VitalChoice& choice);
+
+// Adds each process (or its executable, user, cgroup) to the table. Does nothing where AccountsFor
+// is kNone.
+void AddProcesses(const StoredEpoch& epoch, const std::string& node_name, StackNames& names,
+                  const ProcessFilter& filter, TopTable& table);
+
+}  // namespace telltale::query
+
+#endif  // TELLTALE_COLLECTOR_QUERY_TOP_PROCESS_H_

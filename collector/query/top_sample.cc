@@ -1,0 +1,130 @@
+#include "collector/query/top_sample.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace telltale::query {
+namespace {
+
+// Index + 1 of the frame an event of one code address happened at; 0: the vital keeps none, or not
+// here.
+uint32_t ExactAddress(const v1::FoldedSample& sample, const v1::VitalDescriptor& descriptor) {
+  const bool by_address =
+      std::any_of(descriptor.label().begin(), descriptor.label().end(),
+                  [](const v1::FieldDescriptor& field) { return field.name() == "ip_block"; });
+  if (!by_address) return 0;
+  for (int i = 0; i < std::min(descriptor.detail_size(), sample.exemplar().detail_size()); ++i) {
+    if (descriptor.detail(i).kind() == v1::FIELD_KIND_IP) {
+      return static_cast<uint32_t>(sample.exemplar().detail(i));
+    }
+  }
+  return 0;
+}
+
+struct Who {
+  std::string exe, comm, cgroup, shown;
+};
+
+Who WhoOf(const v1::FoldedSample& sample, const StackNames& names) {
+  Who who;
+  who.exe = names.String(sample.exe());
+  who.comm = names.String(sample.exemplar().comm());
+  who.cgroup = names.String(sample.exemplar().cgroup());
+  who.shown = sample.irq() ? "[irq]" : who.exe.empty() ? absl::StrCat("[", who.comm, "]") : who.exe;
+  return who;
+}
+
+void FillStack(const v1::FoldedSample& sample, const StackNames& names, v1::TopRow& row) {
+  row.clear_stack();
+  for (v1::Frame& frame : names.Kernel(sample.stack())) *row.add_stack() = std::move(frame);
+  for (v1::Frame& frame : names.User(sample.stack())) *row.add_stack() = std::move(frame);
+  row.set_stack_id(names.StackId(sample.stack()));
+}
+
+}  // namespace
+
+v1::Frame SiteOfSample(const v1::FoldedSample& sample, const v1::VitalDescriptor& descriptor,
+                       const StackNames& names) {
+  if (const uint32_t frame = ExactAddress(sample, descriptor); frame > 0)
+    return names.Frame(frame - 1);
+  const std::vector<v1::Frame> kernel = names.Kernel(sample.stack()),
+                               user = names.User(sample.stack());
+  if (const v1::Frame* site = SiteOf(kernel, user, false)) return *site;
+  // No stack at all: the label's own address is the next best.
+  for (int i = 0; i < std::min(descriptor.label_size(), sample.label_size()); ++i) {
+    if (descriptor.label(i).kind() == v1::FIELD_KIND_IP && sample.label(i) > 0) {
+      return names.Frame(static_cast<uint32_t>(sample.label(i) - 1));
+    }
+  }
+  v1::Frame none;
+  none.set_name("(no code location)");
+  return none;
+}
+
+void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital,
+                const v1::VitalDescriptor& descriptor, const std::vector<EntryEstimate>& estimates,
+                const std::string& node_name, StackNames& names, const ProcessFilter& filter,
+                TopTable& table) {
+  for (int i = 0; i < vital.samples_size(); ++i) {
+    const v1::FoldedSample& sample = vital.samples(i);
+    if (!table.choice().Counts(static_cast<int>(sample.sub()))) continue;
+    const Who who = WhoOf(sample, names);
+    const uint32_t pid = sample.exemplar().pid();
+    if (!filter.Matches(pid, who.exe, who.comm)) continue;
+    // Interrupt work has no user: uid 0 would claim root did it.
+    const std::string uid = sample.irq() ? "" : absl::StrCat(sample.uid());
+    std::string key, name;
+    v1::Frame site;
+    switch (table.by()) {
+      case v1::DIMENSION_SITE:
+        site = SiteOfSample(sample, descriptor, names);
+        name = FrameText(site);
+        key = absl::StrCat(name, "\n", who.shown);
+        break;
+      case v1::DIMENSION_STACK:
+        site = SiteOfSample(sample, descriptor, names);
+        name = FrameText(site);
+        key = absl::StrCat(names.StackId(sample.stack()), "\n", who.shown,
+                           sample.stack() == 0 ? name : std::string());
+        break;
+      case v1::DIMENSION_EXE:
+        key = name = who.shown;
+        break;
+      case v1::DIMENSION_USER:
+        key = uid;
+        name = uid.empty() ? "[irq]" : absl::StrCat("uid ", uid);
+        break;
+      case v1::DIMENSION_CGROUP:
+        key = who.cgroup;
+        name = who.cgroup.empty() ? "(no cgroup)" : who.cgroup;
+        break;
+      default:
+        key = absl::StrCat(epoch.node, "/", who.shown, "/", sample.irq() ? 0 : pid);
+        name = sample.irq() || who.exe.empty() ? who.shown : BaseName(who.exe);
+    }
+    const EntryEstimate& estimate = estimates[static_cast<size_t>(i)];
+    v1::TopRow& row =
+        table.Add(key, estimate.value, estimate.low, estimate.high, [&](v1::TopRow& fresh) {
+          fresh.set_name(name);
+          const bool code = table.by() == v1::DIMENSION_SITE || table.by() == v1::DIMENSION_STACK;
+          const bool process = table.by() == v1::DIMENSION_PROCESS;
+          if (code || process || table.by() == v1::DIMENSION_EXE) fresh.set_exe(who.shown);
+          if (process) {
+            fresh.set_pid(sample.irq() ? 0 : pid);
+            fresh.set_node(node_name);
+            fresh.set_cgroup(who.cgroup);
+          }
+          if (process || table.by() == v1::DIMENSION_USER) {
+            fresh.set_uid(sample.uid());
+            fresh.set_user(uid);
+          }
+          if (table.by() == v1::DIMENSION_CGROUP) fresh.set_cgroup(who.cgroup);
+        });
+    row.set_samples(row.samples() + static_cast<uint32_t>(sample.samples()));
+    if (sample.open()) row.set_open(true);
+    if (table.Heaviest(key, estimate.value) && sample.stack() != 0) FillStack(sample, names, row);
+  }
+}
+
+}  // namespace telltale::query

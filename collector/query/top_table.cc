@@ -1,0 +1,78 @@
+#include "collector/query/top_table.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "collector/query/base_unit.h"
+
+namespace telltale::query {
+
+TopTable::TopTable(VitalChoice choice, v1::Dimension by)
+    : choice_(std::move(choice)), by_(by), factor_(BaseFactor(choice_.vital.unit())) {}
+
+v1::TopRow& TopTable::Add(const std::string& key, double value, double low, double high,
+                          const std::function<void(v1::TopRow&)>& fill) {
+  auto [it, added] = rows_.try_emplace(key);
+  v1::TopRow& row = it->second.row;
+  if (added) fill(row);
+  row.set_value(row.value() + value);
+  row.set_low(row.low() + low);
+  row.set_high(row.high() + high);
+  row_sum_ += value;
+  return row;
+}
+
+bool TopTable::Heaviest(const std::string& key, double value) {
+  Entry& entry = rows_[key];
+  if (value <= entry.heaviest) return false;
+  entry.heaviest = value;
+  return true;
+}
+
+void TopTable::SetState(v1::VitalState state) {
+  if (state == v1::VITAL_STATE_UNSPECIFIED) return;
+  if (state_ == v1::VITAL_STATE_UNSPECIFIED || state < state_) state_ = state;
+}
+
+v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
+  v1::TopTable table;
+  table.set_vital(choice_.vital.name());
+  table.set_sub(choice_.SubName());
+  table.set_unit(std::string(BaseUnitName(choice_.vital.unit())));
+  table.set_by(by_);
+  table.set_events(events_);
+  table.set_exact(exact);
+  table.set_state(state_);
+  for (const std::string& name : choice_.LeftOut()) table.add_left_out(name);
+
+  std::vector<const std::pair<const std::string, Entry>*> order;
+  for (const auto& entry : rows_) {
+    if (entry.second.row.value() > 0) order.push_back(&entry);
+  }
+  const size_t kept = std::min<size_t>(limit, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<long>(kept), order.end(),
+                    [](const auto* a, const auto* b) {
+                      if (a->second.row.value() != b->second.row.value()) {
+                        return a->second.row.value() > b->second.row.value();
+                      }
+                      return a->first < b->first;
+                    });
+  double shown = 0;
+  for (size_t i = 0; i < kept; ++i) shown += order[i]->second.row.value();
+  // The kernel's accounts may hold a little more than the vital counted: then they are the better
+  // total.
+  const double total = std::max(total_, shown);
+  table.set_total(total * factor_);
+  for (size_t i = 0; i < kept; ++i) {
+    v1::TopRow& row = *table.add_rows();
+    row = order[i]->second.row;
+    row.set_share(total > 0 ? row.value() / total : 0);
+    row.set_value(row.value() * factor_);
+    row.set_low(row.low() * factor_);
+    row.set_high(row.high() * factor_);
+  }
+  table.set_other((total - shown) * factor_);
+  return table;
+}
+
+}  // namespace telltale::query

@@ -1,0 +1,56 @@
+// Collects weights by key for one table of a top answer, then ranks them. Used by the sources of
+// rows (process accounts, samples, totals); one thread.
+
+#ifndef TELLTALE_COLLECTOR_QUERY_TOP_TABLE_H_
+#define TELLTALE_COLLECTOR_QUERY_TOP_TABLE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "collector/query/vital_choice.h"
+#include "telltale/v1/query.pb.h"
+
+namespace telltale::query {
+
+class TopTable {
+ public:
+  TopTable(VitalChoice choice, v1::Dimension by);
+
+  const VitalChoice& choice() const { return choice_; }
+  v1::Dimension by() const { return by_; }
+  double factor() const { return factor_; }
+
+  // Adds to a row, values in stored units; `fill` names a new row.
+  v1::TopRow& Add(const std::string& key, double value, double low, double high,
+                  const std::function<void(v1::TopRow&)>& fill);
+  // The stack of the heaviest contribution is kept: true if this one is the heaviest so far.
+  bool Heaviest(const std::string& key, double value);
+
+  void AddTotal(double weight, double events) { total_ += weight, events_ += events; }
+  void SetState(v1::VitalState state);  // the best seen in the selection
+  bool seen() const { return state_ != v1::VITAL_STATE_UNSPECIFIED; }
+  v1::VitalState state() const { return state_; }
+  double row_sum() const { return row_sum_; }
+
+  // The `limit` heaviest rows with shares, `other` = total - rows, never below 0.
+  v1::TopTable Finish(uint32_t limit, bool exact) const;
+
+ private:
+  struct Entry {
+    v1::TopRow row;
+    double heaviest = -1;
+  };
+  const VitalChoice choice_;
+  const v1::Dimension by_;
+  const double factor_;
+  std::unordered_map<std::string, Entry> rows_;
+  double total_ = 0, events_ = 0, row_sum_ = 0;
+  v1::VitalState state_ = v1::VITAL_STATE_UNSPECIFIED;
+};
+
+}  // namespace telltale::query
+
+#endif  // TELLTALE_COLLECTOR_QUERY_TOP_TABLE_H_

@@ -1,0 +1,39 @@
+// The authorities' revocation lists. gRPC checks the chain of a certificate; whether it was revoked
+// is checked here, per call and again for open streams when the file changes, because gRPC would
+// look only at handshakes. Thread-safe.
+
+#ifndef TELLTALE_COLLECTOR_REVOCATION_H_
+#define TELLTALE_COLLECTOR_REVOCATION_H_
+
+#include <cstddef>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace telltale::collector {
+
+// What revocation lists know a certificate (PEM) by: its issuer and serial number.
+absl::StatusOr<std::string> CertificateId(const std::string& certificate_pem);
+
+class RevocationList {
+ public:
+  // Reads all lists in `crl_file` (PEM), each signed by a certificate in `ca_file`. An empty name:
+  // none are revoked. On an error the lists read before stay in force.
+  absl::Status Load(const std::string& crl_file, const std::string& ca_file);
+
+  // Unauthenticated if the certificate of this id is revoked.
+  absl::Status Check(const std::string& certificate_id) const;
+
+  size_t size() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> revoked_;  // guarded by mutex_; certificate ids
+};
+
+}  // namespace telltale::collector
+
+#endif  // TELLTALE_COLLECTOR_REVOCATION_H_

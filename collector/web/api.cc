@@ -1,0 +1,177 @@
+#include "collector/web/api.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace telltale::web {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+constexpr char kBinary[] = "application/x-protobuf";
+constexpr int kMaxPathDepth = 8;
+constexpr size_t kMaxShownBytes = 64;
+
+absl::Status Wants(const std::string& path, const std::string& value, const std::string& wanted) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "parameter ", path, ": \"", value.substr(0, kMaxShownBytes), "\" is not ", wanted));
+}
+
+std::string FieldNames(const Message& message) {
+  std::vector<std::string> names;
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    names.push_back(message.GetDescriptor()->field(i)->name());
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+// One value of a scalar field, set or appended.
+absl::Status SetScalar(Message* message, const FieldDescriptor* field, const std::string& path,
+                       const std::string& value) {
+  const Reflection* reflection = message->GetReflection();
+  const auto put = [&](auto set, auto add, auto parsed) {
+    if (field->is_repeated()) {
+      (reflection->*add)(message, field, parsed);
+    } else {
+      (reflection->*set)(message, field, parsed);
+    }
+    return absl::OkStatus();
+  };
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_STRING:
+      return put(&Reflection::SetString, &Reflection::AddString, value);
+    case FieldDescriptor::CPPTYPE_DOUBLE: {
+      double number = 0;
+      if (!absl::SimpleAtod(value, &number) || !std::isfinite(number)) {
+        return Wants(path, value, "a number");
+      }
+      return put(&Reflection::SetDouble, &Reflection::AddDouble, number);
+    }
+    case FieldDescriptor::CPPTYPE_UINT32: {
+      uint32_t number = 0;
+      if (!absl::SimpleAtoi(value, &number)) return Wants(path, value, "a 32-bit number >= 0");
+      return put(&Reflection::SetUInt32, &Reflection::AddUInt32, number);
+    }
+    case FieldDescriptor::CPPTYPE_UINT64: {
+      uint64_t number = 0;
+      if (!absl::SimpleAtoi(value, &number)) return Wants(path, value, "a 64-bit number >= 0");
+      return put(&Reflection::SetUInt64, &Reflection::AddUInt64, number);
+    }
+    case FieldDescriptor::CPPTYPE_BOOL: {
+      bool flag = false;
+      if (!absl::SimpleAtob(value, &flag)) return Wants(path, value, "true or false");
+      return put(&Reflection::SetBool, &Reflection::AddBool, flag);
+    }
+    case FieldDescriptor::CPPTYPE_ENUM: {
+      const auto* named = field->enum_type()->FindValueByName(value);
+      if (named == nullptr) {
+        std::vector<std::string> names;
+        for (int i = 0; i < field->enum_type()->value_count(); ++i) {
+          names.push_back(field->enum_type()->value(i)->name());
+        }
+        return Wants(path, value, absl::StrCat("one of ", absl::StrJoin(names, ", ")));
+      }
+      return put(&Reflection::SetEnum, &Reflection::AddEnum, named);
+    }
+    default:
+      return Wants(path, value, "settable from a parameter; POST JSON instead");
+  }
+}
+
+}  // namespace
+
+absl::Status SetField(Message* message, const std::string& path, const std::string& value) {
+  size_t begin = 0;
+  for (int depth = 0; depth < kMaxPathDepth; ++depth) {
+    const size_t dot = path.find('.', begin);
+    const std::string name = path.substr(begin, dot - begin);
+    const FieldDescriptor* field = message->GetDescriptor()->FindFieldByName(name);
+    if (field == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("parameter ", path.substr(0, kMaxShownBytes),
+                       ": no such field; there are: ", FieldNames(*message)));
+    }
+    const bool nested = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    if (dot == std::string::npos) {
+      if (nested) return Wants(path, value, "a message; name one of its fields after a dot");
+      return SetScalar(message, field, path, value);
+    }
+    if (!nested || field->is_repeated()) {
+      return Wants(path, value, "settable from a parameter; POST JSON instead");
+    }
+    message = message->GetReflection()->MutableMessage(message, field);
+    begin = dot + 1;
+  }
+  return absl::InvalidArgumentError("parameter: path too deep");
+}
+
+absl::Status ApiTable::ParseQuestion(const Request& http, Message* question) {
+  for (const auto& [name, value] : http.query) {
+    if (auto status = SetField(question, name, value); !status.ok()) return status;
+  }
+  if (http.method != "POST" || http.body.empty()) return absl::OkStatus();
+  if (absl::StartsWith(http.content_type, kBinary)) {
+    if (!question->MergeFromString(http.body)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("request: body is not a binary ", question->GetTypeName(), " message"));
+    }
+    return absl::OkStatus();
+  }
+  if (!absl::StartsWith(http.content_type, "application/json")) {
+    // Also what stops a form on another site from posting here with the visitor's certificate.
+    return absl::InvalidArgumentError(
+        absl::StrCat("request: content type of a POST must be application/json or ", kBinary));
+  }
+  const auto parsed = google::protobuf::util::JsonStringToMessage(http.body, question);
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("request: body is not the JSON of ", question->GetTypeName(), ": ",
+                     std::string(parsed.message().data(), parsed.message().size())));
+  }
+  return absl::OkStatus();
+}
+
+Response ApiTable::RenderAnswer(const Request& http, const Message& answer) {
+  Response response;
+  if (absl::StrContains(http.accept, kBinary)) {
+    response.content_type = kBinary;
+    response.body = answer.SerializeAsString();
+    return response;
+  }
+  google::protobuf::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  const auto printed = google::protobuf::util::MessageToJsonString(answer, &response.body, options);
+  if (!printed.ok()) {
+    return ErrorResponse(500, absl::StrCat("answer: ", answer.GetTypeName(),
+                                           " has no JSON form; ask for ", kBinary));
+  }
+  response.body += '\n';
+  return response;
+}
+
+Response ApiTable::Answer(const std::string& name, const Request& http) const {
+  const auto found = calls_.find(name);
+  if (found == calls_.end()) {
+    return ErrorResponse(404, absl::StrCat("no answer /api/v1/", name.substr(0, kMaxShownBytes),
+                                           "; there are: ", absl::StrJoin(Names(), ", ")));
+  }
+  return found->second(http, CallContext{*http.peer, http.cancelled});
+}
+
+std::vector<std::string> ApiTable::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, call] : calls_) names.push_back(name);
+  return names;
+}
+
+}  // namespace telltale::web

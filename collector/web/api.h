@@ -1,0 +1,69 @@
+// The table of JSON answers: /api/v1/<name> takes one request message of query.proto and gives its
+// answer. It knows the encoding, not the meaning; what is handed in calls the one query engine.
+//
+// Filled by main before the server starts, then constant: any thread.
+
+#ifndef TELLTALE_COLLECTOR_WEB_API_H_
+#define TELLTALE_COLLECTOR_WEB_API_H_
+
+#include <google/protobuf/message.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "collector/web/http_types.h"
+
+namespace telltale::web {
+
+struct CallContext {
+  Peer peer;
+  std::shared_ptr<const std::atomic<bool>> cancelled;  // may be null
+};
+
+class ApiTable {
+ public:
+  template <typename Question, typename Answer>
+  using Call = std::function<absl::StatusOr<Answer>(const Question&, const CallContext&)>;
+
+  // Adds /api/v1/<name>. A name is added once.
+  template <typename Question, typename Answer>
+  void Add(const std::string& name, Call<Question, Answer> call) {
+    calls_[name] = [call = std::move(call)](const Request& http,
+                                            const CallContext& context) -> Response {
+      Question question;
+      if (auto status = ParseQuestion(http, &question); !status.ok()) return ErrorResponse(status);
+      const absl::StatusOr<Answer> answer = call(question, context);
+      if (!answer.ok()) return ErrorResponse(answer.status());
+      return RenderAnswer(http, *answer);
+    };
+  }
+
+  // 404 names the answers there are. `http.peer` is set.
+  Response Answer(const std::string& name, const Request& http) const;
+
+  std::vector<std::string> Names() const;
+
+ private:
+  // POST: the body is protobuf JSON, or binary with content type application/x-protobuf. GET: each
+  // parameter is a field, nested ones by path:
+  // ?vital=cpu&selection.nodes=a&selection.nodes=b&selection.tier=TIER_RAW.
+  static absl::Status ParseQuestion(const Request& http, google::protobuf::Message* question);
+  // Protobuf JSON with the names of query.proto; binary if Accept asks for application/x-protobuf.
+  static Response RenderAnswer(const Request& http, const google::protobuf::Message& answer);
+
+  std::map<std::string, std::function<Response(const Request&, const CallContext&)>> calls_;
+};
+
+// Sets one field by dotted path from text; repeated fields grow. InvalidArgument names path, value
+// and what the field wants.
+absl::Status SetField(google::protobuf::Message* message, const std::string& path,
+                      const std::string& value);
+
+}  // namespace telltale::web
+
+#endif  // TELLTALE_COLLECTOR_WEB_API_H_

@@ -1,0 +1,93 @@
+// One HTTPS listener: TLS 1.3, HTTP/1.1, keep-alive, every size and every wait bounded. It knows
+// nothing of routes: one handler (router.h) gets each request.
+//
+// Start and Stop are called by the owner (main), once each. One I/O thread does all socket work;
+// handlers and body streams run on a few worker threads and may block there.
+//
+// At the bounds: a connection above `max_connections`, or above `max_connections_per_address` from
+// one address, is closed at once and counted; a request line, header or body above its limit gets
+// 431 or 413; whoever is too slow to send a request or to take an answer is disconnected and
+// counted.
+
+#ifndef TELLTALE_COLLECTOR_WEB_HTTP_SERVER_H_
+#define TELLTALE_COLLECTOR_WEB_HTTP_SERVER_H_
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "collector/web/http_types.h"
+
+namespace telltale::web {
+
+struct HttpServerOptions {
+  std::string address = "0.0.0.0";
+  uint16_t port = 7480;  // 0: any free one, see HttpServer::port()
+  std::string ca_file;   // who signs clients
+  std::string cert_file;
+  std::string key_file;
+  std::string crl_file;  // optional
+  Handler handler;
+  // One line about what went wrong (a reload that failed ...), any thread. May be empty.
+  std::function<void(const std::string&)> log;
+
+  int worker_threads = 2;
+  size_t max_connections = 1024;
+  size_t max_connections_per_address = 128;
+  uint32_t max_header_bytes = 16 * 1024;  // request line and headers together
+  uint64_t max_body_bytes = 1024 * 1024;
+  std::chrono::milliseconds handshake_timeout{10'000};
+  std::chrono::milliseconds request_timeout{10'000};  // first to last byte of a request
+  std::chrono::milliseconds idle_timeout{60'000};     // between requests
+  std::chrono::milliseconds write_timeout{30'000};    // for each piece of an answer
+  std::chrono::milliseconds heartbeat{15'000};        // of silent live streams
+  std::chrono::milliseconds max_connection_age{3'600'000};
+  std::chrono::milliseconds reload_interval{1'000};  // certificate files are looked at this often
+  std::chrono::milliseconds stop_grace{5'000};       // running answers may finish in it
+};
+
+// What happened since the start. Read by /metrics while the server writes.
+struct HttpStats {
+  std::atomic<uint64_t> accepted{0};
+  std::atomic<uint64_t> refused_full{0};    // connections above a limit
+  std::atomic<uint64_t> tls_failed{0};      // handshakes: not TLS 1.3, wrong CA, too slow ...
+  std::atomic<uint64_t> bad_requests{0};    // not HTTP, or above a size limit
+  std::atomic<uint64_t> timeouts{0};        // request or reader too slow
+  std::atomic<uint64_t> aborted_bodies{0};  // answers cut off in the middle
+  std::atomic<uint64_t> reloads{0};
+  std::atomic<uint64_t> reload_failures{0};
+  std::atomic<uint64_t> open{0};                   // connections now
+  std::array<std::atomic<uint64_t>, 6> answers{};  // by first digit of the status
+};
+
+class HttpServer {
+ public:
+  // Binds, loads the certificates and begins to serve. Errors name address and port, or the file.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(HttpServerOptions options);
+
+  ~HttpServer();  // Stop()
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // Accepts no more, ends live streams and idle connections, lets running answers finish within
+  // stop_grace, then cuts them. Returns when all threads have ended. Twice is safe.
+  void Stop();
+
+  uint16_t port() const;
+  const HttpStats& stats() const;
+
+ private:
+  class Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace telltale::web
+
+#endif  // TELLTALE_COLLECTOR_WEB_HTTP_SERVER_H_

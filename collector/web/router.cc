@@ -1,0 +1,94 @@
+#include "collector/web/router.h"
+
+#include <memory>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+
+namespace telltale::web {
+namespace {
+
+constexpr std::string_view kApi = "/api/v1/";
+
+Response PlainText(int status, std::string text) {
+  Response response;
+  response.status = status;
+  response.content_type = "text/plain; charset=utf-8";
+  response.body = std::move(text);
+  return response;
+}
+
+absl::Status CheckReader(const Request& request) {
+  if (!request.peer.has_value()) {
+    return absl::UnauthenticatedError(
+        request.peer_problem.empty()
+            ? "no client certificate; use a viewer's or an operator's (telltale pki issue)"
+            : request.peer_problem);
+  }
+  if (request.peer->role == Role::kNode) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("certificate of node ", request.peer->name,
+                     " may not read; use a viewer's or an operator's (telltale pki issue)"));
+  }
+  return absl::OkStatus();
+}
+
+class Router {
+ public:
+  explicit Router(RouterOptions options) : options_(std::move(options)) {}
+
+  Response Answer(const Request& request) const {
+    const bool post = request.method == "POST";
+    if (!post && request.method != "GET" && request.method != "HEAD") {
+      Response response =
+          ErrorResponse(405, absl::StrCat("method ", request.method, ": use GET, HEAD or POST"));
+      response.headers.emplace_back("Allow", "GET, HEAD, POST");
+      return response;
+    }
+    const std::string& path = request.path;
+    const bool api = std::string_view(path).starts_with(kApi);
+    if (post && !api) return ErrorResponse(405, "only answers below /api/v1/ take POST");
+    if (path == "/healthz") return PlainText(200, "ok\n");
+    if (path == "/readyz") return Ready();
+    const bool open = path == "/metrics" && options_.metrics_public;
+    if (!open) {
+      if (const auto allowed = CheckReader(request); !allowed.ok()) return ErrorResponse(allowed);
+    }
+    // A page of another site must not make a visitor's browser work here under his certificate.
+    if (api && request.sec_fetch_site == "cross-site") {
+      return ErrorResponse(403, "requests from pages of other sites are refused");
+    }
+    if (path == "/metrics") return Call(options_.metrics, request);
+    if (path == "/api/v1/anomalies/follow") return Call(options_.follow_anomalies, request);
+    if (path == "/") return Call(options_.landing, request);
+    if (api) return options_.api.Answer(path.substr(kApi.size()), request);
+    return NotFound(path);
+  }
+
+ private:
+  static Response NotFound(const std::string& path) {
+    return ErrorResponse(404, absl::StrCat("nothing at ", path.substr(0, 128),
+                                           "; there are /, /metrics, /healthz, /readyz, /api/v1/"));
+  }
+
+  static Response Call(const Handler& handler, const Request& request) {
+    return handler ? handler(request) : NotFound(request.path);
+  }
+
+  Response Ready() const {
+    const absl::Status ready = options_.ready ? options_.ready() : absl::OkStatus();
+    if (ready.ok()) return PlainText(200, "ready\n");
+    return ErrorResponse(503, std::string(ready.message().data(), ready.message().size()));
+  }
+
+  const RouterOptions options_;
+};
+
+}  // namespace
+
+Handler MakeRouter(RouterOptions options) {
+  auto router = std::make_shared<const Router>(std::move(options));
+  return [router](const Request& request) { return router->Answer(request); };
+}
+
+}  // namespace telltale::web

@@ -1,0 +1,33 @@
+// Which path is answered by whom, and who may ask. Without a client certificate: /healthz, /readyz
+// and, if it is public, /metrics. With a viewer's or an operator's: all of it. A node's certificate
+// opens nothing more than none: nodes write, they do not read about each other.
+//
+// Constant after construction: any thread.
+
+#ifndef TELLTALE_COLLECTOR_WEB_ROUTER_H_
+#define TELLTALE_COLLECTOR_WEB_ROUTER_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "collector/web/api.h"
+#include "collector/web/http_types.h"
+
+namespace telltale::web {
+
+struct RouterOptions {
+  // Ok: answers are to be had; else the reason why not yet or no more. May be empty: always ready.
+  std::function<absl::Status()> ready;
+  bool metrics_public = false;  // http.metrics_public
+  // Absent ones answer 404.
+  Handler metrics;           // /metrics
+  Handler follow_anomalies;  // /api/v1/anomalies/follow, an event stream
+  Handler landing;           // /
+  ApiTable api;              // /api/v1/<name>
+};
+
+Handler MakeRouter(RouterOptions options);
+
+}  // namespace telltale::web
+
+#endif  // TELLTALE_COLLECTOR_WEB_ROUTER_H_

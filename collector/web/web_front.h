@@ -1,0 +1,58 @@
+// The HTTPS side of a collector put together: every answer of the query engine as JSON, /metrics,
+// followed anomalies, landing page, health. Owned by main, made after and destroyed before what it
+// points to.
+//
+// Start and Stop by the owner; the rest runs on the server's threads.
+
+#ifndef TELLTALE_COLLECTOR_WEB_WEB_FRONT_H_
+#define TELLTALE_COLLECTOR_WEB_WEB_FRONT_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "collector/filter/anomaly_log.h"
+#include "collector/filter/filter_runner.h"
+#include "collector/metrics/metrics_page.h"
+#include "collector/query/engine.h"
+#include "collector/web/http_server.h"
+#include "storage/reader.h"
+
+namespace telltale::web {
+
+struct WebFrontOptions {
+  HttpServerOptions
+      http;  // address, port, certificate files, limits, log; its handler is made here
+  bool metrics_public = false;
+  size_t metrics_per_node_limit = 1000;
+  std::string version;
+  const query::Engine* engine = nullptr;
+  const storage::Reader* reader = nullptr;
+  filter::AnomalyLog* anomalies = nullptr;
+  const filter::FilterRunner* filters = nullptr;
+  std::function<metrics::IngestFigures()> ingest;  // ack latency, refusals; may be empty
+  std::function<absl::Status()> ready;             // may be empty: ready as long as it runs
+};
+
+class WebFront {
+ public:
+  // Errors as HttpServer::Start.
+  static absl::StatusOr<std::unique_ptr<WebFront>> Start(WebFrontOptions options);
+  ~WebFront();  // Stop()
+  WebFront(const WebFront&) = delete;
+  WebFront& operator=(const WebFront&) = delete;
+
+  void Stop();  // twice is safe
+  uint16_t port() const;
+
+ private:
+  WebFront() = default;
+  std::unique_ptr<metrics::MetricsExporter> exporter_;
+  std::unique_ptr<HttpServer> server_;  // keep last: its threads use the rest
+};
+
+}  // namespace telltale::web
+
+#endif  // TELLTALE_COLLECTOR_WEB_WEB_FRONT_H_
