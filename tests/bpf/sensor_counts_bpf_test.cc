@@ -1,0 +1,263 @@
+// Counts of the sensor against an exactly known load: every event of the child is in its row, and
+// no cut loses one.
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "sketch/vital_ids.h"
+#include "tests/bpf/sensor_fixture.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr double kOnePercent = 0.01;
+
+TEST_F(SensorTest, CountsEverySystemCallOfAKnownLoadByResult) {
+  constexpr int kCalls = 100'000;
+  Child child([] {
+    for (int i = 0; i < kCalls; ++i) syscall(SYS_getppid);
+    for (int i = 0; i < kCalls / 2; ++i) syscall(SYS_close, -1);
+  });
+  Cut();
+  child.Begin();
+  child.AwaitDone();
+  const RawEpoch epoch = Cut();
+  EXPECT_TRUE(Within(kOnePercent,
+                     ShareOf(epoch, child.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events,
+                     kCalls));
+  EXPECT_TRUE(Within(kOnePercent,
+                     ShareOf(epoch, child.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_FAILED).events,
+                     kCalls / 2));
+}
+
+TEST_F(SensorTest, LosesNoEventAtTheFlipOfManyQuickCuts) {
+  constexpr int kCalls = 2'000'000;
+  Child child([] {
+    // Not switched out while it works, so that each cut meets it in the middle.
+    const sched_param realtime = {1};
+    PinTo(1);
+    sched_setscheduler(0, SCHED_FIFO, &realtime);
+    for (int i = 0; i < kCalls; ++i) syscall(SYS_getppid);
+  });
+  Cut();
+  child.Begin();
+  uint64_t seen = 0;
+  for (int cut = 0; cut < 20; ++cut) {
+    seen += ShareOf(Cut(), child.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events;
+  }
+  child.AwaitDone();
+  seen += ShareOf(Cut(), child.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events;
+  EXPECT_GE(seen, static_cast<uint64_t>(kCalls));
+  EXPECT_LE(seen, static_cast<uint64_t>(kCalls) + 30);  // reads and writes of the handshake
+}
+
+TEST_F(SensorTest, CountsPageFaultsAndPageAllocationsOfTouchedMemory) {
+  constexpr size_t kPages = 20'000;
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  auto* const faults = static_cast<std::atomic<uint64_t>*>(
+      mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  Child child([page, faults] {
+    rusage before = {}, after = {};
+    faults->store(0);
+    getrusage(RUSAGE_SELF, &before);
+    auto* memory = static_cast<char*>(
+        mmap(nullptr, kPages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    madvise(memory, kPages * page, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < kPages; ++i) memory[i * page] = 1;
+    getrusage(RUSAGE_SELF, &after);
+    faults->store(static_cast<uint64_t>(after.ru_minflt - before.ru_minflt));
+  });
+  Cut();
+  child.Begin();
+  child.AwaitDone();
+  const RawEpoch epoch = Cut();
+  EXPECT_GE(faults->load(), kPages);
+  EXPECT_TRUE(Within(kOnePercent,
+                     ShareOf(epoch, child.pid(), TELLTALE_USER_PAGE, TELLTALE_FAULT_MINOR).weight,
+                     faults->load()));
+  EXPECT_TRUE(Within(kOnePercent,
+                     ShareOf(epoch, child.pid(), TELLTALE_KERNEL_PAGE, TELLTALE_PAGE_ALLOC).weight,
+                     kPages));
+  const RawProcess* row = Find(epoch, child.pid());
+  ASSERT_NE(row, nullptr);
+  EXPECT_TRUE(Within(kOnePercent, row->faults_minor, faults->load()));
+  EXPECT_GE(row->rss_pages, kPages * 98 / 100);
+  child.End();
+  const RawEpoch after = Cut();
+  const uint64_t freed =
+      ShareOf(after, static_cast<pid_t>(row->tgid), TELLTALE_KERNEL_PAGE, TELLTALE_PAGE_FREE)
+          .weight;
+  EXPECT_GE(freed, kPages);  // its memory came back when it ended, and is in its last row
+  munmap(faults, page);
+}
+
+TEST_F(SensorTest, TellsMajorFaultsFromMinorOnes) {
+  constexpr size_t kPages = 600;
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::string path = "telltale_sensor_test.XXXXXX";
+  const int fd = mkstemp(path.data());
+  ASSERT_GE(fd, 0);
+  unlink(path.c_str());
+  ASSERT_EQ(ftruncate(fd, 0), 0);
+  const std::vector<char> zeros(kPages * page, 'x');
+  ASSERT_EQ(write(fd, zeros.data(), zeros.size()), static_cast<ssize_t>(zeros.size()));
+  fsync(fd);
+  auto* const faults = static_cast<std::atomic<uint64_t>*>(
+      mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  Child child([fd, page, faults] {
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    rusage before = {}, after = {};
+    getrusage(RUSAGE_SELF, &before);
+    auto* file =
+        static_cast<volatile char*>(mmap(nullptr, kPages * page, PROT_READ, MAP_SHARED, fd, 0));
+    madvise(const_cast<char*>(file), kPages * page, MADV_RANDOM);
+    for (size_t i = 0; i < kPages; ++i) static_cast<void>(file[i * page]);
+    getrusage(RUSAGE_SELF, &after);
+    faults->store(static_cast<uint64_t>(after.ru_majflt - before.ru_majflt));
+  });
+  Cut();
+  child.Begin();
+  child.AwaitDone();
+  const RawEpoch epoch = Cut();
+  close(fd);
+  if (faults->load() < kPages / 2) {
+    GTEST_SKIP() << "SKIPPED: the page cache kept the file, only " << faults->load()
+                 << " major faults";
+  }
+  EXPECT_TRUE(Within(kOnePercent,
+                     ShareOf(epoch, child.pid(), TELLTALE_USER_PAGE, TELLTALE_FAULT_MAJOR).events,
+                     faults->load()));
+  munmap(faults, page);
+}
+
+TEST_F(SensorTest, CountsSegmentsSentAgain) {
+  Child child([] {
+    if (unshare(CLONE_NEWNET) != 0) _exit(77);
+    // A cable whose other end is up and answers nothing.
+    if (system("ip link add near type veth peer name far && ip addr add 10.255.0.1/24 dev near && "
+               "ip link set near up && ip link set far up && ip neigh add 10.255.0.2 lladdr "
+               "02:00:00:00:00:01 dev near") != 0) {
+      _exit(77);
+    }
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    sockaddr_in nobody = {};
+    nobody.sin_family = AF_INET;
+    nobody.sin_port = htons(9);
+    inet_pton(AF_INET, "10.255.0.2", &nobody.sin_addr);
+    connect(fd, reinterpret_cast<const sockaddr*>(&nobody), sizeof(nobody));
+    usleep(1'600'000);  // the first retry of an unanswered connect comes after 1 s
+  });
+  Cut();
+  child.Begin();
+  if (!child.TryAwaitDone()) {
+    GTEST_SKIP() << "SKIPPED: no network namespace with a veth pair to be had";
+  }
+  const RawEpoch epoch = Cut();
+  EXPECT_GE(Total(epoch, TELLTALE_RETRANSMIT, TELLTALE_RETRANSMIT_SEGMENTS).events, 1U);
+  bool named = false;
+  for (const RawSample& sample : kept_.samples) {
+    named |= sample.vital == TELLTALE_RETRANSMIT && sample.label[1] == 9 &&
+             sample.addresses[1].family == 4 && sample.addresses[1].bytes[3] == 2;
+  }
+  EXPECT_TRUE(named) << "no sample names port 9 of 10.255.0.2";
+}
+
+TEST_F(SensorTest, CountsSignalsMadeAndHandled) {
+  constexpr int kSignals = 10'000;
+  Child child([] {
+    signal(SIGUSR1, [](int) {});
+    for (int i = 0; i < kSignals; ++i) raise(SIGUSR1);
+  });
+  Cut();
+  child.Begin();
+  child.AwaitDone();
+  const RawEpoch epoch = Cut();
+  EXPECT_TRUE(Within(kOnePercent,
+                     ShareOf(epoch, child.pid(), TELLTALE_SIGNAL, TELLTALE_SIGNAL_GENERATED).events,
+                     kSignals));
+  EXPECT_TRUE(Within(kOnePercent,
+                     ShareOf(epoch, child.pid(), TELLTALE_SIGNAL, TELLTALE_SIGNAL_DELIVERED).events,
+                     kSignals));
+}
+
+TEST_F(SensorTest, CountsBytesThroughSocketsAndNotThosePeekedAt) {
+  constexpr uint64_t kMessages = 2'000, kBytes = 3'000;
+  Child child([] {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return;
+    std::vector<char> buffer(kBytes);
+    for (uint64_t i = 0; i < kMessages; ++i) {
+      if (send(ends[0], buffer.data(), kBytes, 0) < 0) return;
+      recv(ends[1], buffer.data(), kBytes, MSG_PEEK);
+      recv(ends[1], buffer.data(), kBytes, MSG_WAITALL);
+    }
+  });
+  Cut();
+  child.Begin();
+  child.AwaitDone();
+  const RawEpoch epoch = Cut();
+  EXPECT_EQ(ShareOf(epoch, child.pid(), TELLTALE_SOCKET, TELLTALE_SOCKET_SENT).weight,
+            kMessages * kBytes);
+  EXPECT_EQ(ShareOf(epoch, child.pid(), TELLTALE_SOCKET, TELLTALE_SOCKET_RECEIVED).weight,
+            kMessages * kBytes);
+}
+
+TEST_F(SensorTest, CountsBytesOfADirectWriteAtIssueAndAtCompletion) {
+  constexpr size_t kBlock = 1 << 20, kBlocks = 16;
+  std::string path = "telltale_sensor_test.XXXXXX";  // on the build's disk, not a tmpfs
+  const int made = mkstemp(path.data());
+  ASSERT_GE(made, 0);
+  close(made);
+  const int fd = open(path.c_str(), O_WRONLY | O_DIRECT);
+  if (fd < 0) {
+    unlink(path.c_str());
+    GTEST_SKIP() << "SKIPPED: the file system of " << path << " has no O_DIRECT";
+  }
+  Child child([fd] {
+    void* block = nullptr;
+    if (posix_memalign(&block, 4096, kBlock) != 0) return;
+    for (size_t i = 0; i < kBlocks; ++i) {
+      if (write(fd, block, kBlock) != static_cast<ssize_t>(kBlock)) return;
+    }
+  });
+  Cut();
+  child.Begin();
+  child.AwaitDone();
+  const RawEpoch epoch = Cut();
+  unlink(path.c_str());
+  close(fd);
+  EXPECT_TRUE(Within(
+      kOnePercent, ShareOf(epoch, child.pid(), TELLTALE_DISK_IO, TELLTALE_DISK_WRITE_ISSUED).weight,
+      kBlock * kBlocks));
+  EXPECT_GE(Total(epoch, TELLTALE_DISK_IO, TELLTALE_DISK_WRITE_DONE).weight, kBlock * kBlocks);
+  bool with_stack = false;
+  for (const RawSample& sample : kept_.samples) {
+    with_stack |= sample.vital == TELLTALE_DISK_IO && sample.sub == TELLTALE_DISK_WRITE_ISSUED &&
+                  sample.tgid == static_cast<uint32_t>(child.pid()) &&
+                  sample.stack.kernel.size() > 5;
+  }
+  EXPECT_TRUE(with_stack) << "no sample of the writer with a kernel stack";
+  for (const RawHistogram& histogram : epoch.histograms) {
+    if (histogram.op != HistogramOp::kDiskWrite) continue;
+    uint64_t sum = 0;
+    for (const uint64_t bucket : histogram.buckets) sum += bucket;
+    EXPECT_EQ(sum, histogram.exits);
+    EXPECT_GE(histogram.exits, kBlocks);
+  }
+}
+
+}  // namespace
+}  // namespace telltale::agent

@@ -1,0 +1,118 @@
+#include "tests/bpf/sensor_fixture.h"
+
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+
+namespace telltale::agent {
+
+Child::Child(std::function<void()> work) {
+  int down[2], up[2];
+  if (pipe(down) != 0 || pipe(up) != 0) abort();
+  pid_ = fork();
+  if (pid_ == 0) {
+    close(down[1]);
+    close(up[0]);
+    char token = 0;
+    if (read(down[0], &token, 1) == 1) {
+      work();
+      if (write(up[1], &token, 1) != 1) _exit(2);
+      if (read(down[0], &token, 1) != 1) _exit(3);
+    }
+    _exit(0);
+  }
+  close(down[0]);
+  close(up[1]);
+  to_child_ = down[1];
+  from_child_ = up[0];
+}
+
+Child::~Child() {
+  if (pid_ > 0) {
+    kill(pid_, SIGKILL);
+    End();
+  }
+}
+
+void Child::Begin() { ASSERT_EQ(write(to_child_, "g", 1), 1); }
+
+bool Child::TryAwaitDone() {
+  char token = 0;
+  return read(from_child_, &token, 1) == 1;
+}
+
+void Child::AwaitDone() { ASSERT_TRUE(TryAwaitDone()); }
+
+int Child::End() {
+  int status = -1;
+  if (write(to_child_, "e", 1) < 0) status = -2;
+  close(to_child_);
+  close(from_child_);
+  waitpid(pid_, &status, 0);
+  pid_ = -1;
+  return status;
+}
+
+void SensorTest::SetUp() {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "SKIPPED: the kernel sensor needs root (or CAP_BPF and CAP_PERFMON)";
+  }
+  signal(SIGPIPE, SIG_IGN);
+  sensor_ = std::make_unique<BpfSensor>(BpfSensorOptions{});
+  const absl::Status started = sensor_->Start();
+  if (absl::IsFailedPrecondition(started)) {
+    GTEST_SKIP() << "SKIPPED: this kernel cannot be watched: " << started;
+  }
+  ASSERT_TRUE(started.ok()) << started;
+}
+
+RawEpoch SensorTest::Cut() {
+  absl::StatusOr<RawEpoch> epoch = sensor_->Cut(kept_);
+  EXPECT_TRUE(epoch.ok()) << epoch.status();
+  return epoch.ok() ? *std::move(epoch) : RawEpoch{};
+}
+
+Amount SensorTest::Total(const RawEpoch& epoch, uint8_t vital, uint8_t sub) {
+  for (const RawVital& v : epoch.vitals) {
+    if (v.id == vital) return {v.subs.at(sub).events, v.subs.at(sub).weight};
+  }
+  return {};
+}
+
+Amount SensorTest::ShareOf(const RawEpoch& epoch, pid_t tgid, uint8_t vital, uint8_t sub) {
+  Amount sum;
+  for (const RawProcess& process : epoch.processes) {
+    if (process.tgid != static_cast<uint32_t>(tgid)) continue;
+    for (const RawProcess::Share& share : process.shares) {
+      if (share.vital != vital || share.sub != sub) continue;
+      sum.events += share.events;
+      sum.weight += share.weight;
+    }
+  }
+  return sum;
+}
+
+const RawProcess* SensorTest::Find(const RawEpoch& epoch, pid_t tgid) {
+  for (const RawProcess& process : epoch.processes) {
+    if (process.tgid == static_cast<uint32_t>(tgid)) return &process;
+  }
+  return nullptr;
+}
+
+void SensorTest::PinTo(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  sched_setaffinity(0, sizeof(set), &set);
+}
+
+testing::AssertionResult Within(double share, uint64_t seen, uint64_t expected) {
+  const double off = std::fabs(static_cast<double>(seen) - static_cast<double>(expected));
+  if (off <= share * static_cast<double>(expected)) return testing::AssertionSuccess();
+  return testing::AssertionFailure()
+         << "seen " << seen << ", expected " << expected << " within " << share * 100 << " %";
+}
+
+}  // namespace telltale::agent

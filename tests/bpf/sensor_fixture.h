@@ -1,0 +1,71 @@
+// What the tests of the real sensor share: a started BpfSensor, a sink that keeps all, and children
+// that do a known amount of work. Skips aloud when the host does not let us watch its kernel.
+
+#ifndef TELLTALE_TESTS_BPF_SENSOR_FIXTURE_H_
+#define TELLTALE_TESTS_BPF_SENSOR_FIXTURE_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "agent/sensor/bpf_sensor.h"
+#include "gtest/gtest.h"
+
+namespace telltale::agent {
+
+struct KeepAll : SampleSink {
+  void OnSample(const RawSample& sample) override { samples.push_back(sample); }
+  void OnEvent(const RawEvent& event) override { events.push_back(event); }
+  std::vector<RawSample> samples;
+  std::vector<RawEvent> events;
+};
+
+// A forked child that does its work when told to and then waits to be told to end, so that it can
+// be looked at while it lives.
+class Child {
+ public:
+  explicit Child(std::function<void()> work);
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  void Begin();         // lets it work
+  void AwaitDone();     // until its work is done; it stays alive
+  bool TryAwaitDone();  // as AwaitDone; false: it gave up
+  int End();            // lets it exit; returns its wait status
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+  int to_child_ = -1, from_child_ = -1;
+};
+
+// Weight and events of one sub-series.
+struct Amount {
+  uint64_t events = 0, weight = 0;
+};
+
+class SensorTest : public testing::Test {
+ protected:
+  void SetUp() override;
+
+  RawEpoch Cut();
+  static Amount Total(const RawEpoch& epoch, uint8_t vital, uint8_t sub);
+  // Of all rows of this process.
+  static Amount ShareOf(const RawEpoch& epoch, pid_t tgid, uint8_t vital, uint8_t sub);
+  static const RawProcess* Find(const RawEpoch& epoch, pid_t tgid);
+  static void PinTo(int cpu);
+
+  std::unique_ptr<BpfSensor> sensor_;
+  KeepAll kept_;
+};
+
+// |seen - expected| <= share * expected, with both shown when not.
+testing::AssertionResult Within(double share, uint64_t seen, uint64_t expected);
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_TESTS_BPF_SENSOR_FIXTURE_H_

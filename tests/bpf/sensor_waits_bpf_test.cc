@@ -1,0 +1,217 @@
+// Time that tasks do not run: queueing for a CPU, and waits that are still open when the epoch is
+// cut.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sketch/vital_ids.h"
+#include "tests/bpf/sensor_fixture.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr double kOnePercent = 0.01;
+
+uint64_t DelayShare(const RawEpoch& epoch, pid_t pid) {
+  uint64_t sum = 0;
+  for (const RawProcess& process : epoch.processes) {
+    if (process.tgid != static_cast<uint32_t>(pid)) continue;
+    for (const RawProcess::Share& share : process.shares) {
+      if (share.vital == TELLTALE_SCHED_DELAY) sum += share.weight;
+    }
+  }
+  return sum;
+}
+
+// With nothing else on the CPU this is 4 s of delay for the pair. On a busy host the two get less
+// of the CPU and wait longer, also to notice that their time is over: what they did not run of the
+// time they were there they waited.
+TEST_F(SensorTest, TwoSpinnersOnOneCpuForFourSecondsWaitWhatTheyDoNotRun) {
+  using std::chrono::steady_clock;
+  auto* const present_ns = static_cast<std::atomic<uint64_t>*>(
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  const auto spin = [present_ns] {
+    PinTo(0);
+    const auto begin = steady_clock::now();
+    while (steady_clock::now() < begin + std::chrono::seconds(4)) {
+    }
+    present_ns->fetch_add(static_cast<uint64_t>((steady_clock::now() - begin).count()));
+  };
+  Child one(spin), two(spin);
+  Cut();
+  one.Begin();
+  two.Begin();
+  one.AwaitDone();
+  two.AwaitDone();
+  const RawEpoch epoch = Cut();
+  const RawProcess* a = Find(epoch, one.pid());
+  const RawProcess* b = Find(epoch, two.pid());
+  ASSERT_NE(a, nullptr);
+  ASSERT_NE(b, nullptr);
+  const uint64_t delay = DelayShare(epoch, one.pid()) + DelayShare(epoch, two.pid());
+  const uint64_t run = a->run_ns + b->run_ns;
+  EXPECT_GE(delay, 3'900'000'000U);
+  EXPECT_TRUE(Within(kOnePercent, delay + run, present_ns->load()));
+  EXPECT_EQ(a->queue_ns + b->queue_ns, delay);
+  munmap(present_ns, 4096);
+}
+
+TEST_F(SensorTest, ShowsAWaitWhileItLastsAndChargesOnlyTheRestAfterwards) {
+  Child child([] {
+    timespec two_seconds = {2, 0};
+    nanosleep(&two_seconds, nullptr);
+  });
+  Cut();
+  child.Begin();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  const RawEpoch during = Cut();
+  const uint64_t first =
+      ShareOf(during, child.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_TIMER).weight;
+  EXPECT_GE(first, 1'150'000'000U);
+  bool open = false;
+  for (const RawSample& sample : kept_.samples) {
+    if (sample.vital != TELLTALE_BLOCKING || sample.tid != static_cast<uint32_t>(child.pid())) {
+      continue;
+    }
+    open |= sample.open && !sample.stack.kernel.empty();
+  }
+  EXPECT_TRUE(open) << "no open sample with a kernel stack";
+  child.AwaitDone();
+  const RawEpoch after = Cut();
+  const uint64_t rest = ShareOf(after, child.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_TIMER).weight;
+  EXPECT_TRUE(Within(kOnePercent, first + rest, 2'000'000'000U));
+}
+
+// A parent in vfork waits uninterruptibly until its child lets go: as stuck as a task on dead
+// storage.
+TEST_F(SensorTest, ShowsATaskStuckInAnUninterruptibleWait) {
+  Child child([] {
+    const pid_t inner = vfork();
+    if (inner == 0) {
+      timespec nap = {1, 500'000'000};
+      nanosleep(&nap, nullptr);
+      _exit(0);
+    }
+    waitpid(inner, nullptr, 0);
+  });
+  Cut();
+  child.Begin();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  const RawEpoch during = Cut();
+  EXPECT_GE(ShareOf(during, child.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_UNINTERRUPTIBLE).weight,
+            950'000'000U);
+  bool open = false;
+  for (const RawSample& sample : kept_.samples) {
+    open |= sample.open && sample.vital == TELLTALE_BLOCKING &&
+            sample.sub == TELLTALE_BLOCK_UNINTERRUPTIBLE &&
+            sample.tgid == static_cast<uint32_t>(child.pid());
+  }
+  EXPECT_TRUE(open) << "the stuck task has no open sample";
+  child.AwaitDone();
+}
+
+TEST_F(SensorTest, TellsAWaitOnAPipeFromOneOnATimer) {
+  Child child([] {
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    if (fork() == 0) {
+      usleep(300'000);
+      _exit(write(ends[1], "x", 1) == 1 ? 0 : 1);
+    }
+    char byte = 0;
+    if (read(ends[0], &byte, 1) != 1) return;
+    usleep(200'000);
+  });
+  Cut();
+  child.Begin();
+  child.AwaitDone();
+  const RawEpoch epoch = Cut();
+  const uint64_t pipe_ns =
+      ShareOf(epoch, child.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_PIPE).weight;
+  const uint64_t timer_ns =
+      ShareOf(epoch, child.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_TIMER).weight;
+  EXPECT_GE(pipe_ns, 295'000'000U);
+  EXPECT_GE(timer_ns, 199'000'000U);
+}
+
+TEST_F(SensorTest, TakesAWaitForAContendedMutexForALockAndNamesItsOwner) {
+  Child child([] {
+    std::mutex mutex;
+    mutex.lock();
+    std::thread waiter([&mutex] { const std::lock_guard<std::mutex> hold(mutex); });
+    usleep(400'000);
+    mutex.unlock();
+    waiter.join();
+  });
+  Cut();
+  child.Begin();
+  child.AwaitDone();
+  const RawEpoch epoch = Cut();
+  const uint64_t waited = ShareOf(epoch, child.pid(), TELLTALE_LOCK, TELLTALE_LOCK_FUTEX).weight;
+  EXPECT_GE(waited, 390'000'000U);
+  EXPECT_LE(waited, 500'000'000U);
+  bool owner_named = false;
+  for (const RawSample& sample : kept_.samples) {
+    owner_named |= sample.vital == TELLTALE_LOCK && sample.sub == TELLTALE_LOCK_FUTEX &&
+                   sample.detail[1] == static_cast<uint64_t>(child.pid());
+  }
+  EXPECT_TRUE(owner_named);
+}
+
+TEST_F(SensorTest, ChargesReclaimForACgroupsLimitToTheTaskThatPaysForIt) {
+  const std::string group = "/sys/fs/cgroup/memory/telltale_sensor_test";
+  if (mkdir(group.c_str(), 0755) != 0) {
+    GTEST_SKIP() << "SKIPPED: no memory cgroup (version 1) can be made at " << group;
+  }
+  Child child([&group] {
+    std::ofstream(group + "/memory.limit_in_bytes") << (24 << 20);
+    std::ofstream(group + "/cgroup.procs") << getpid();
+    std::string path = "telltale_sensor_test.XXXXXX";
+    const int fd = mkstemp(path.data());
+    unlink(path.c_str());
+    const std::vector<char> block(1 << 20, 'x');
+    for (int i = 0; i < 64; ++i) {
+      if (write(fd, block.data(), block.size()) < 0) break;
+      sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    }
+    close(fd);
+  });
+  Cut();
+  child.Begin();
+  child.AwaitDone();
+  const RawEpoch epoch = Cut();
+  const pid_t pid = child.pid();
+  child.End();
+  rmdir(group.c_str());
+  const Amount paid = ShareOf(epoch, pid, TELLTALE_RECLAIM, TELLTALE_RECLAIM_CGROUP);
+  EXPECT_GE(paid.events, 1U);
+  EXPECT_GE(paid.weight, 1'000U);
+}
+
+TEST_F(SensorTest, NamesTheLastLevelCacheUnavailableWithAReasonWithoutCounters) {
+  const std::vector<VitalStatus> status = sensor_->Status();
+  ASSERT_EQ(status.size(), static_cast<size_t>(TELLTALE_BUILTIN_VITALS - 1));
+  for (const VitalStatus& vital : status) {
+    if (vital.state == VitalState::kUnavailable) {
+      EXPECT_TRUE(vital.hook.empty());
+      EXPECT_FALSE(vital.reason.empty()) << "vital " << int{vital.id};
+    } else {
+      EXPECT_FALSE(vital.hook.empty()) << "vital " << int{vital.id};
+    }
+  }
+}
+
+}  // namespace
+}  // namespace telltale::agent

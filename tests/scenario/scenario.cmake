@@ -1,0 +1,11 @@
+# Planted faults and innocent loads: small programs with a known misbehaviour, built with frame pointers and
+# symbols so that their stacks can be told, and scripts that plant them on a running stack.
+foreach(program spin leak stuck)
+  add_executable(scenario_${program} ${CMAKE_CURRENT_SOURCE_DIR}/scenario/programs/${program}.cc)
+  target_compile_options(scenario_${program} PRIVATE -O1 -fno-omit-frame-pointer -Wno-error)
+endforeach()
+find_package(Python3 COMPONENTS Interpreter REQUIRED)
+add_test(NAME planted_truth_test
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/scenario/planted_truth_test.py)
+set_tests_properties(planted_truth_test PROPERTIES LABELS scenario TIMEOUT 300 RESOURCE_LOCK kernel_sensor RUN_SERIAL ON
+  ENVIRONMENT "TELLTALE_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")

@@ -1,0 +1,430 @@
+// From addresses to files and functions, on this very process, on a made-up /proc, on hostile
+// files.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+
+#include "agent/symbols/demangle.h"
+#include "agent/symbols/elf_file.h"
+#include "agent/symbols/host_resolver.h"
+#include "agent/symbols/kallsyms.h"
+#include "agent/symbols/lru_cache.h"
+#include "agent/symbols/proc_maps.h"
+
+// A function whose name the tests look for. Not static, so that it is in the symbol table.
+extern "C" __attribute__((noinline)) int TelltaleTestLandmark(int x) {
+  asm volatile("");
+  return x + 1;
+}
+
+namespace telltale::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+void Write(const fs::path& path, std::string_view text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+std::string Slurp(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class ScratchDir {
+ public:
+  ScratchDir() {
+    std::string name = testing::TempDir() + "telltaleXXXXXX";
+    path_ = mkdtemp(name.data());
+  }
+  ~ScratchDir() { fs::remove_all(path_); }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+int MemoryFile(std::string_view bytes) {
+  const int fd = memfd_create("elf", 0);
+  EXPECT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  return fd;
+}
+
+ExeId OwnExe() {
+  struct stat info {};
+  stat("/proc/self/exe", &info);
+  return {.device = 0, .inode = info.st_ino, .generation = 0};
+}
+
+ProcessRef Self() { return {static_cast<uint32_t>(getpid()), 0, OwnExe(), 7}; }
+
+TEST(ProcMapsTest, KeepsExecutableRegionsWithTheirFiles) {
+  const auto regions = ParseMaps(
+      "55d0c0a00000-55d0c0a02000 r--p 00000000 fe:01 1234                       /usr/bin/cat\n"
+      "55d0c0a02000-55d0c0a07000 r-xp 00002000 fe:01 1234                       /usr/bin/cat\n"
+      "7f10c0000000-7f10c0021000 r-xp 00000000 00:00 0 \n"
+      "7f10d0000000-7f10d0001000 r-xp 00000000 fe:01 99   /tmp/a b\\012c (deleted)\n"
+      "7fffd1bf0000-7fffd1bf2000 r-xp 00000000 00:00 0                          [vdso]\n",
+      100);
+  ASSERT_EQ(regions.size(), 4u);
+  EXPECT_EQ(regions[0].start, 0x55d0c0a02000u);
+  EXPECT_EQ(regions[0].file_offset, 0x2000u);
+  EXPECT_EQ(regions[0].inode, 1234u);
+  EXPECT_EQ(regions[0].device, 0xfe00001u);
+  EXPECT_EQ(regions[0].path, "/usr/bin/cat");
+  EXPECT_EQ(regions[1].path, "");
+  EXPECT_EQ(regions[2].path, "/tmp/a b\nc");
+  EXPECT_EQ(regions[3].path, "[vdso]");
+}
+
+TEST(ProcMapsTest, FindsTheRegionOfAnAddress) {
+  const auto regions = ParseMaps("1000-2000 r-xp 0 0:0 1 /a\n3000-4000 r-xp 0 0:0 2 /b\n", 100);
+  EXPECT_EQ(FindRegion(regions, 0xfff), nullptr);
+  EXPECT_EQ(FindRegion(regions, 0x1000)->path, "/a");
+  EXPECT_EQ(FindRegion(regions, 0x1fff)->path, "/a");
+  EXPECT_EQ(FindRegion(regions, 0x2000), nullptr);
+  EXPECT_EQ(FindRegion(regions, 0x3abc)->path, "/b");
+}
+
+TEST(ProcMapsTest, HostileTextIsHarmless) {
+  EXPECT_TRUE(ParseMaps("", 10).empty());
+  EXPECT_TRUE(ParseMaps("2000-1000 r-xp 0 0:0 1 /backwards\n", 10).empty());
+  EXPECT_TRUE(ParseMaps("ffffffffffffffffff-0 r-xp 0 0:0 1 /x\n1000-2000\n-\n1000", 10).empty());
+  EXPECT_EQ(ParseMaps("1000-5000 r-xp 0 0:0 1 /a\n2000-3000 r-xp 0 0:0 1 /inside\n", 10).size(),
+            1u);
+  std::string many;
+  for (int i = 1; i < 1'000; ++i) {
+    char line[64];
+    snprintf(line, sizeof line, "%x000-%x800 r-xp 0 0:0 1 /a\n", i, i);
+    many += line;
+  }
+  EXPECT_EQ(ParseMaps(many, 10).size(), 10u);
+  std::mt19937 random(1);
+  for (int round = 0; round < 2'000; ++round) {
+    std::string text = many.substr(0, 200);
+    for (int i = 0; i < 5; ++i) text[random() % text.size()] = static_cast<char>(random());
+    ParseMaps(text, 10);
+  }
+}
+
+TEST(HostResolverTest, NamesAFunctionOfThisProcess) {
+  HostResolver resolver({});
+  const auto address = reinterpret_cast<uint64_t>(&TelltaleTestLandmark);
+  const CodeLocation location = resolver.User(Self(), address, 1);
+  ASSERT_NE(location.file, nullptr);
+  EXPECT_EQ(location.file->kind, v1::MAPPING_KIND_FILE);
+  EXPECT_EQ(fs::path(location.file->path).filename(), "agent_symbols_test");
+  EXPECT_EQ(resolver.Name(Self(), location), "TelltaleTestLandmark");
+}
+
+TEST(HostResolverTest, OffsetIsTheLinkersAddress) {
+  HostResolver resolver({});
+  const auto address = reinterpret_cast<uint64_t>(&TelltaleTestLandmark);
+  uint64_t bias = ~uint64_t{0};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* to) {
+        *static_cast<uint64_t*>(to) = info->dlpi_addr;
+        return 1;  // the first is the program itself
+      },
+      &bias);
+  EXPECT_EQ(resolver.User(Self(), address, 1).offset, address - bias);
+}
+
+TEST(HostResolverTest, KnowsItsOwnExecutableAndLibraries) {
+  HostResolver resolver({});
+  EXPECT_EQ(resolver.ExePath(Self()), fs::read_symlink("/proc/self/exe"));
+  const CodeLocation libc = resolver.User(Self(), reinterpret_cast<uint64_t>(&getpid), 1);
+  ASSERT_NE(libc.file, nullptr);
+  EXPECT_THAT(libc.file->path, testing::HasSubstr("libc"));
+  EXPECT_THAT(resolver.Name(Self(), libc).value_or("?"), testing::HasSubstr("getpid"));
+}
+
+TEST(HostResolverTest, AnAddressThatIsNotMappedHasNoFile) {
+  HostResolver resolver({});
+  EXPECT_EQ(resolver.User(Self(), 0x10, 1).file, nullptr);
+  EXPECT_EQ(resolver.User(Self(), 0x10, 1).offset, 0x10u);
+}
+
+// Process 42 of a made-up host; in its own mount namespace /bin/app is this test's executable.
+class FakeHostTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Write(proc() / "stat",
+          "42 (a) b) S 1 42 42 0 -1 0 0 0 0 0 7 8 0 0 20 0 1 0 12345 1000 250 0 0\n");
+    Write(proc() / "cgroup", "4:memory:/m\n3:cpuset:/c\n0::/unified\n");
+    fs::create_directories(container() / "bin");
+    fs::copy_file("/proc/self/exe", container() / "bin/app");
+    fs::create_symlink(container(), proc() / "root");
+    fs::create_symlink(container() / "bin/app", proc() / "exe");
+    struct stat info {};
+    stat((container() / "bin/app").c_str(), &info);
+    process_ = {42, 123'450'000'000, {.device = 5, .inode = info.st_ino, .generation = 0}, 9};
+    MapApp();
+    options_.root = dir_.path();
+    options_.boot_minus_mono_ns = [] { return int64_t{0}; };
+  }
+  fs::path proc() const { return dir_.path() / "proc/42"; }
+  fs::path container() const { return dir_.path() / "container"; }
+  void MapApp() {
+    char line[128];
+    snprintf(line, sizeof line, "100000000-200000000 r-xp 00000000 fe:01 %lu /bin/app\n",
+             static_cast<unsigned long>(process_.exe.inode));
+    Write(proc() / "maps", line);
+  }
+
+  ScratchDir dir_;
+  ProcessRef process_;
+  HostResolver::Options options_;
+};
+
+TEST_F(FakeHostTest, OpensFilesOfAnotherMountNamespace) {
+  HostResolver resolver(options_);
+  const CodeLocation location = resolver.User(process_, 0x1'0000'0000, 1);
+  ASSERT_NE(location.file, nullptr);
+  EXPECT_EQ(location.file->path, "/bin/app");
+  const int fd = open("/proc/self/exe", O_RDONLY);
+  EXPECT_EQ(location.file->build_id.size() == 9, ReadElfIdentity(fd)->build_id.empty());
+  if (!ReadElfIdentity(fd)->build_id.empty()) {
+    EXPECT_EQ(location.file->build_id, ReadElfIdentity(fd)->build_id);
+  }
+  close(fd);
+}
+
+TEST_F(FakeHostTest, AReusedPidIsNotTheProcessMeant) {
+  HostResolver resolver(options_);
+  process_.start_ns += 1'000'000'000;
+  EXPECT_EQ(resolver.User(process_, 0x1'0000'0000, 1).file, nullptr);
+  EXPECT_EQ(resolver.ExePath(process_), "");
+  EXPECT_EQ(resolver.CgroupPath(process_), "");
+}
+
+TEST_F(FakeHostTest, StartTimesOfTheMonotonicClockAgreeAfterASuspend) {
+  options_.boot_minus_mono_ns = [] { return int64_t{3'450'000'000}; };
+  HostResolver resolver(options_);
+  process_.start_ns = 120'000'000'000;
+  EXPECT_NE(resolver.User(process_, 0x1'0000'0000, 1).file, nullptr);
+}
+
+TEST_F(FakeHostTest, AProcessThatHasExecedSinceHasOtherMaps) {
+  HostResolver resolver(options_);
+  process_.exe.inode += 1'000'000;
+  EXPECT_EQ(resolver.User(process_, 0x1'0000'0000, 1).file, nullptr);
+}
+
+TEST_F(FakeHostTest, TheMemoryCgroupComesFirst) {
+  HostResolver resolver(options_);
+  EXPECT_EQ(resolver.CgroupPath(process_), "/m");
+  Write(proc() / "cgroup", "0::/unified\n");
+  EXPECT_EQ(HostResolver(options_).CgroupPath(process_), "/unified");
+}
+
+TEST_F(FakeHostTest, AnExecTellsTheNameOfWhatIsGoneByNow) {
+  HostResolver resolver(options_);
+  RawEvent exec;
+  exec.exe = {.device = 1, .inode = 555, .generation = 2};
+  exec.path = "/usr/bin/true";
+  resolver.OnExec(exec);
+  EXPECT_EQ(resolver.ExePath({4'000'000, 5, exec.exe, 0}), "/usr/bin/true");
+}
+
+TEST_F(FakeHostTest, MapsAreReadAgainForWhatWasLoadedSince) {
+  Write(proc() / "maps", "1000-2000 r-xp 0 0:0 0 [vdso]\n");
+  HostResolver resolver(options_);
+  EXPECT_EQ(resolver.User(process_, 0x1'0000'0000, 1'000).file, nullptr);
+  MapApp();
+  EXPECT_EQ(resolver.User(process_, 0x1'0000'0000, 2'000).file, nullptr);  // too soon
+  EXPECT_NE(resolver.User(process_, 0x1'0000'0000, 200'000'000).file, nullptr);
+}
+
+TEST_F(FakeHostTest, ALinkInPlaceOfAFileIsNotFollowed) {
+  fs::rename(container() / "bin/app", container() / "bin/real");
+  fs::remove(proc() / "exe");
+  fs::create_symlink(container() / "bin/real", proc() / "exe");
+  fs::create_symlink("real", container() / "bin/app");
+  HostResolver resolver(options_);
+  const CodeLocation location = resolver.User(process_, 0x1'0000'0000, 1);
+  ASSERT_NE(location.file, nullptr);
+  EXPECT_EQ(location.file->build_id.size(), 9u);  // 'h' and a hash: nothing was read
+  EXPECT_EQ(resolver.Name(process_, location), std::nullopt);
+}
+
+TEST_F(FakeHostTest, AFifoInPlaceOfAFileDoesNotBlock) {
+  fs::remove(container() / "bin/app");
+  ASSERT_EQ(mkfifo((container() / "bin/app").c_str(), 0600), 0);
+  fs::remove(proc() / "exe");
+  fs::create_symlink(container() / "bin/app", proc() / "exe");
+  struct stat info {};
+  stat((container() / "bin/app").c_str(), &info);
+  process_.exe.inode = info.st_ino;
+  MapApp();
+  HostResolver resolver(options_);
+  const CodeLocation location = resolver.User(process_, 0x1'0000'0000, 1);
+  ASSERT_NE(location.file, nullptr);
+  EXPECT_EQ(location.file->build_id.size(), 9u);  // 'h' and a hash: the file itself stays closed
+  EXPECT_EQ(resolver.Name(process_, location), std::nullopt);
+}
+
+TEST(ElfFileTest, BuildIdIsTheOneTheLoaderSees) {
+  const int fd = open("/proc/self/exe", O_RDONLY);
+  const auto identity = ReadElfIdentity(fd);
+  close(fd);
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  std::string loaded;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* to) {
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          if (info->dlpi_phdr[i].p_type != PT_NOTE) continue;
+          const auto* at =
+              reinterpret_cast<const char*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+          const std::string id = GnuBuildId({at, info->dlpi_phdr[i].p_memsz});
+          if (!id.empty()) *static_cast<std::string*>(to) = id;
+        }
+        return 1;
+      },
+      &loaded);
+  EXPECT_EQ(identity->build_id, loaded);
+  EXPECT_FALSE(identity->segments.empty());
+}
+
+TEST(ElfFileTest, ReadsTheBuildIdAmongOtherNotes) {
+  const auto note = [](std::string name, std::string desc, uint32_t type) {
+    const uint32_t sizes[3] = {static_cast<uint32_t>(name.size()),
+                               static_cast<uint32_t>(desc.size()), type};
+    std::string bytes(reinterpret_cast<const char*>(sizes), sizeof sizes);
+    name.resize((name.size() + 3) / 4 * 4);
+    desc.resize((desc.size() + 3) / 4 * 4);
+    return bytes + name + desc;
+  };
+  const std::string gnu("GNU\0", 4);
+  EXPECT_EQ(GnuBuildId(note("Xen", "zz", 6) + note(gnu, "abi", 1) + note(gnu, "IDIDID", 3)),
+            "IDIDID");
+  EXPECT_EQ(GnuBuildId(note(gnu, std::string(100, 'x'), 3)).size(), 32u);
+  EXPECT_EQ(GnuBuildId(note(gnu, "IDIDID", 3).substr(0, 18)), "");
+  EXPECT_EQ(GnuBuildId(std::string(64, '\xff')), "");
+}
+
+TEST(ElfFileTest, TruncatedAndDamagedFilesAreRefusedOrReadNeverFatal) {
+  const std::string whole = Slurp("/proc/self/exe");
+  ASSERT_GT(whole.size(), 10'000u);
+  const ElfSymbols::Limits limits{
+      .symbol_bytes = 1 << 20, .string_bytes = 1 << 20, .functions = 20'000};
+  for (size_t cut = 0; cut < whole.size(); cut = cut < 256 ? cut + 1 : cut * 2) {
+    const int fd = MemoryFile(std::string_view(whole).substr(0, cut));
+    ReadElfIdentity(fd).IgnoreError();
+    ElfSymbols::Read(fd, limits).IgnoreError();
+    close(fd);
+  }
+  uint64_t section_headers;
+  memcpy(&section_headers, whole.data() + 40, sizeof section_headers);
+  std::mt19937_64 random(7);
+  const int fd = MemoryFile(whole);
+  for (int round = 0; round < 3'000; ++round) {
+    // Damage where it steers the reader: header, program headers, section headers.
+    const bool front = round % 2 == 0;
+    const size_t base = front ? 4 : section_headers;
+    const size_t span = front ? 700 : whole.size() - section_headers;
+    const size_t at = base + random() % span;
+    const char bad = static_cast<char>(random());
+    ASSERT_EQ(pwrite(fd, &bad, 1, static_cast<off_t>(at)), 1);
+    ReadElfIdentity(fd).IgnoreError();
+    const auto symbols = ElfSymbols::Read(fd, limits);
+    if (symbols.ok()) {
+      symbols->NameAt(random());
+      EXPECT_LE(symbols->size(), limits.functions);
+    }
+    ASSERT_EQ(pwrite(fd, whole.data() + at, 1, static_cast<off_t>(at)), 1);
+  }
+  close(fd);
+}
+
+TEST(ElfFileTest, SaysWhichLimitAFileBreaks) {
+  const int fd = open("/proc/self/exe", O_RDONLY);
+  const auto symbols = ElfSymbols::Read(fd, {.symbol_bytes = 100});
+  close(fd);
+  EXPECT_EQ(symbols.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(symbols.status().message()), testing::HasSubstr("limit 100"));
+}
+
+TEST(KallsymsTest, LocatesKernelCodeWithoutTellingWhereItLies) {
+  const std::string text =
+      "ffffffff9a000000 T _text\nffffffff9a000100 t do_one\nffffffff9a000200 D data\n"
+      "ffffffff9a000300 T do_two\nffffffffc0200000 t mod_fn\t[ext4]\n";
+  std::string moved = text;
+  for (size_t at; (at = moved.find("9a0")) != std::string::npos;) moved.replace(at, 3, "bb0");
+  std::vector<uint64_t> offsets;
+  for (const auto& [symbols, base] :
+       {std::pair{text, 0xffffffff9a000000}, {moved, 0xffffffffbb000000}}) {
+    ScratchDir dir;
+    Write(dir.path() / "proc/kallsyms", symbols);
+    Kallsyms kallsyms(dir.path());
+    const CodeLocation two = kallsyms.Locate(base + 0x344);
+    ASSERT_NE(two.file, nullptr);
+    EXPECT_EQ(two.file->path, "[kernel]");
+    EXPECT_FALSE(two.file->build_id.empty());
+    EXPECT_EQ(kallsyms.NameAt(two), "do_two");
+    EXPECT_EQ(kallsyms.NameAt(kallsyms.Locate(base + 0x2ff)), "do_one");
+    offsets.push_back(two.offset);
+    const CodeLocation module = kallsyms.Locate(0xffffffffc0200010);
+    EXPECT_EQ(module.file->path, "[ext4]");
+    EXPECT_EQ(module.offset, 0x10u);
+    EXPECT_EQ(kallsyms.NameAt(module), "mod_fn");
+    EXPECT_EQ(kallsyms.Locate(0x1000).file, nullptr);
+  }
+  EXPECT_EQ(offsets[0], offsets[1]);
+}
+
+TEST(KallsymsTest, HiddenAddressesMeanNothingIsKnown) {
+  ScratchDir dir;
+  Write(dir.path() / "proc/kallsyms", "0000000000000000 T _text\n0000000000000000 T schedule\n");
+  Kallsyms kallsyms(dir.path());
+  EXPECT_EQ(kallsyms.Locate(0xffffffff81000000).file, nullptr);
+  Kallsyms missing(dir.path() / "nowhere");
+  EXPECT_EQ(missing.Locate(0xffffffff81000000).file, nullptr);
+}
+
+TEST(DemangleTest, MakesNamesReadableAndLeavesOthers) {
+  EXPECT_EQ(Demangled("_ZN8telltale5agent9DemangledEi"), "telltale::agent::Demangled(int)");
+  EXPECT_EQ(Demangled("vfs_read"), "vfs_read");
+  EXPECT_EQ(Demangled("_Zoops"), "_Zoops");
+  EXPECT_EQ(Demangled(""), "");
+}
+
+TEST(DemangleTest, ANameThatWouldExplodeStaysAsItIs) {
+  // Each step repeats the last three times: 400 bytes that would unfold into more than 2^60.
+  std::string bomb = "_Z1f1AIiE";
+  std::string last = "S0_";
+  for (int i = 0; i < 34; ++i) {
+    bomb += "S_I" + last + last + last + "E";
+    last = std::string("S") + "123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i] + "_";
+  }
+  EXPECT_EQ(Demangled(bomb), bomb.substr(0, 512));
+}
+
+TEST(LruCacheTest, ForgetsWhatWasUsedLongestAgo) {
+  LruCache<int, std::string> cache(3);
+  cache.Put(1, "a"), cache.Put(2, "b"), cache.Put(3, "c");
+  EXPECT_EQ(*cache.Find(1), "a");
+  cache.Put(4, "d");
+  EXPECT_EQ(cache.Find(2), nullptr);
+  EXPECT_NE(cache.Find(1), nullptr);
+  cache.Put(5, "e", 3);  // costs all there is
+  EXPECT_EQ(cache.size(), 1u);
+  cache.Put(5, "f", 1);
+  EXPECT_EQ(*cache.Find(5), "f");
+  EXPECT_EQ(cache.cost(), 1u);
+}
+
+}  // namespace
+}  // namespace telltale::agent

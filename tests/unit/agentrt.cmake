@@ -1,0 +1,11 @@
+add_library(agentrt_support STATIC ${CMAKE_CURRENT_LIST_DIR}/agentrt_support.cc)
+target_link_libraries(agentrt_support PUBLIC telltale::agent_spool telltale::codec telltale::warnings)
+telltale_test(agentrt_spool_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_spool_test.cc
+  LINK agentrt_support telltale::agent_spool telltale::codec)
+telltale_test(agentrt_disk_writer_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_disk_writer_test.cc
+  LINK agentrt_support telltale::agent_spool telltale::codec)
+telltale_test(agentrt_uplink_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_uplink_test.cc
+  LINK agentrt_support telltale::agent_uplink telltale::agent_loop telltale::codec)

@@ -1,0 +1,182 @@
+// What happens to epochs when the disk is full, hangs, or comes back.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "agent/spool/disk_writer.h"
+#include "agent/spool/spool_reader.h"
+#include "proto/codec.h"
+#include "tests/unit/agentrt_support.h"
+
+namespace telltale::agent {
+namespace {
+
+// A disk that is full (new files fail, what exists can be overwritten) or hangs, on demand.
+class FaultyDisk : public PosixFileSystem {
+ public:
+  absl::Status Write(const std::string& path, std::string_view bytes) override {
+    std::unique_lock lock(mutex_);
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !hangs_; });
+    --waiting_;
+    if (full_) return absl::ResourceExhaustedError("spool: write: No space left on device");
+    lock.unlock();
+    return PosixFileSystem::Write(path, bytes);
+  }
+  void SetFull(bool full) {
+    const std::lock_guard lock(mutex_);
+    full_ = full;
+  }
+  void SetHangs(bool hangs) {
+    const std::lock_guard lock(mutex_);
+    hangs_ = hangs;
+    changed_.notify_all();
+  }
+  void AwaitHanging() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return waiting_ > 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool full_ = false, hangs_ = false;
+  int waiting_ = 0;
+};
+
+class Seen : public SpoolObserver {
+ public:
+  void OnSpooled(uint64_t sequence, TimeRange, uint64_t, v1::EpochKind) override {
+    const std::lock_guard lock(mutex_);
+    spooled.insert(sequence);
+  }
+  void OnHeld(uint64_t sequence, TimeRange, std::string record, v1::EpochKind) override {
+    const std::lock_guard lock(mutex_);
+    held[sequence] = std::move(record);
+  }
+  void OnLost(const v1::Lost& range) override {
+    const std::lock_guard lock(mutex_);
+    lost.push_back(range);
+  }
+  std::mutex mutex_;
+  std::set<uint64_t> spooled;
+  std::map<uint64_t, std::string> held;
+  std::vector<v1::Lost> lost;
+};
+
+class DiskWriterTest : public ::testing::Test {
+ protected:
+  std::string Directory() const { return dir_.path() + "/spool"; }
+  std::unique_ptr<Spool> Open(FileSystem& files) {
+    auto spool = Spool::Open(
+        {Directory(), 64 << 20, 16, [](size_t bytes) { return std::string(bytes, '\x5a'); }},
+        files);
+    EXPECT_TRUE(spool.ok()) << spool.status();
+    return *std::move(spool);
+  }
+  std::unique_ptr<DiskWriter> Start(size_t max_waiting = 64) {
+    auto writer = std::make_unique<DiskWriter>(DiskWriter::Options{.node = kTestNode,
+                                                                   .schema = proto::BuiltinSchema(),
+                                                                   .max_waiting = max_waiting,
+                                                                   .retry_ms = 10},
+                                               Open(disk_), Journal(Directory(), disk_), seen_);
+    writer->Start();
+    return writer;
+  }
+  static FinishedEpoch Epoch(uint64_t n) { return {MakeTestBody(n), {}, {}}; }
+  template <typename F>
+  static void Await(F condition) {
+    while (!condition()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+
+  const TempDir dir_;
+  FaultyDisk disk_;
+  Seen seen_;
+};
+
+TEST_F(DiskWriterTest, GivesEpochsTheirSequencesInOrder) {
+  auto writer = Start();
+  for (uint64_t i = 1; i <= 5; ++i) writer->Submit(Epoch(i));
+  writer->Stop();
+  EXPECT_EQ(seen_.spooled, (std::set<uint64_t>{1, 2, 3, 4, 5}));
+  const auto record = ReadRecord(Directory(), 3);
+  ASSERT_TRUE(record.ok());
+  EXPECT_EQ(record->summary.start_unix_ns(), MakeTestBody(3).epoch().start_unix_ns());
+}
+
+TEST_F(DiskWriterTest, AFullDiskLeavesEpochsInMemoryWhereTheyCanBeSentAndSettled) {
+  auto writer = Start();
+  disk_.SetFull(true);
+  writer->Submit(Epoch(1));
+  writer->Submit(Epoch(2));
+  Await([&] { return writer->GetStats().held == 2; });
+  EXPECT_NE(writer->GetStats().problem.find("No space left"), std::string::npos);
+  const auto record = DecodeRecord(seen_.held.at(1));
+  ASSERT_TRUE(record.ok());
+  EXPECT_EQ(record->summary.identity().sequence(), 1u);
+  writer->Settle(1);
+  Await([&] { return writer->GetStats().held == 1; });
+  disk_.SetFull(false);
+  Await([&] { return writer->GetStats().held == 0; });
+  EXPECT_EQ(writer->GetStats().records, 1u);
+  EXPECT_TRUE(writer->GetStats().problem.empty());
+  EXPECT_TRUE(ReadRecord(Directory(), 2).ok());
+}
+
+TEST_F(DiskWriterTest, ASequenceThatWasOnlyInMemoryIsDeclaredLostAfterACrashAndNotReused) {
+  {
+    auto writer = Start();
+    disk_.SetFull(true);
+    writer->Submit(Epoch(1));
+    Await([&] { return writer->GetStats().held == 1; });
+    // The stop cannot write it either: what is left is what a crash leaves.
+  }
+  disk_.SetFull(false);
+  auto spool = Open(disk_);
+  EXPECT_EQ(spool->next_sequence(), 2u);
+  ASSERT_EQ(spool->lost().size(), 1u);
+  EXPECT_EQ(spool->lost()[0].reason(), v1::Lost::CRASHED);
+}
+
+TEST_F(DiskWriterTest, AHungDiskNeverBlocksTheCutAndTheOverflowIsDeclaredLost) {
+  auto writer = Start(/*max_waiting=*/4);
+  disk_.SetHangs(true);
+  writer->Submit(Epoch(1));
+  disk_.AwaitHanging();
+  for (uint64_t i = 2; i <= 9; ++i)
+    writer->Submit(Epoch(i));  // returns although nothing is written
+  EXPECT_EQ(writer->GetStats().lost_in_memory, 4u);
+  EXPECT_EQ(writer->GetStats().waiting, 4u);
+  disk_.SetHangs(false);
+  writer->Stop();
+  auto spool = Open(disk_);
+  ASSERT_EQ(spool->lost().size(), 1u);
+  EXPECT_EQ(spool->lost()[0].reason(), v1::Lost::MEMORY_FULL);
+  EXPECT_EQ(spool->lost()[0].first_sequence(), 2u);
+  EXPECT_EQ(spool->lost()[0].last_sequence(), 5u);
+  EXPECT_EQ(spool->lost()[0].start_unix_ns(), MakeTestBody(2).epoch().start_unix_ns());
+  EXPECT_EQ(spool->lost()[0].end_unix_ns(), MakeTestBody(5).epoch().end_unix_ns());
+  EXPECT_EQ(spool->records().size(), 5u);
+  EXPECT_EQ(spool->next_sequence(), 10u);
+}
+
+TEST_F(DiskWriterTest, APlannedStopLeavesNoPartialEpochBehind) {
+  auto writer = Start();
+  writer->SubmitJournal(MakeTestBody(1));
+  Await([&] { return std::ifstream(Directory() + "/journal").good(); });
+  writer->Submit(Epoch(1));
+  writer->Stop();
+  writer = Start();
+  writer->Stop();
+  EXPECT_EQ(Open(disk_)->records().size(), 1u);
+}
+
+}  // namespace
+}  // namespace telltale::agent

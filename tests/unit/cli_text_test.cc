@@ -1,0 +1,245 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "collector/cli/certificate.h"
+#include "collector/cli/files.h"
+#include "collector/cli/pki_command.h"
+#include "collector/cli/render.h"
+#include "collector/cli/settings.h"
+#include "collector/cli/spool_file.h"
+#include "collector/cli/terminal_text.h"
+#include "collector/cli/time_text.h"
+#include "tests/support/temp_dir.h"
+
+namespace telltale::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const absl::TimeZone kZone = absl::FixedTimeZone(3600);  // UTC+1
+const absl::Time kNow = absl::FromCivil(absl::CivilSecond(2026, 11, 20, 12, 0, 0), kZone);
+
+std::string Local(const std::string& text) {
+  const absl::StatusOr<absl::Time> moment = ParseMoment(text, kNow, kZone);
+  return moment.ok() ? absl::FormatTime("%Y-%m-%d %H:%M:%E*S", *moment, kZone)
+                     : std::string(moment.status().message());
+}
+
+TEST(TimeTest, UnderstandsWhatPeopleType) {
+  EXPECT_EQ(Local("now"), "2026-11-20 12:00:00");
+  EXPECT_EQ(Local("-2h"), "2026-11-20 10:00:00");
+  EXPECT_EQ(Local("-1h30m"), "2026-11-20 10:30:00");
+  EXPECT_EQ(Local("-1d"), "2026-11-19 12:00:00");
+  EXPECT_EQ(Local("2026-11-18 17:00"), "2026-11-18 17:00:00");
+  EXPECT_EQ(Local("2026-11-18T17:00:00Z"), "2026-11-18 18:00:00");
+  EXPECT_EQ(Local("2026-11-18T17:00:00.250+00:00"), "2026-11-18 18:00:00.25");
+  EXPECT_EQ(Local("09:30"), "2026-11-20 09:30:00");
+  EXPECT_EQ(Local("23:30"), "2026-11-19 23:30:00");  // has not come yet today
+  EXPECT_EQ(Local("@1763485200"), "2025-11-18 18:00:00");
+}
+
+TEST(TimeTest, RefusesTheRestWithTheForms) {
+  for (const char* text :
+       {"", "3pm", "-", "-2x", "2026-13-01", "@", "-0s", "--2h", "-1e9h", "-99999999999w"}) {
+    EXPECT_FALSE(ParseMoment(text, kNow, kZone).ok()) << text;
+  }
+  EXPECT_THAT(Local("3pm"), HasSubstr("write now, -2h, 17:00"));
+}
+
+TEST(TimeTest, FourFlagsMakeOneRange) {
+  const auto range = [](const std::string& from, const std::string& to, const std::string& at,
+                        const std::string& length) {
+    const absl::StatusOr<Range> got =
+        ResolveRange({from, to, at, length}, kNow, kZone, absl::Minutes(5));
+    if (!got.ok()) return std::string("error");
+    return absl::FormatTime("%H:%M", got->start, kZone) + "-" +
+           absl::FormatTime("%H:%M", got->end, kZone);
+  };
+  EXPECT_EQ(range("", "", "", ""), "11:55-12:00");
+  EXPECT_EQ(range("-2h", "", "", ""), "10:00-12:00");
+  EXPECT_EQ(range("-2h", "-1h", "", ""), "10:00-11:00");
+  EXPECT_EQ(range("09:00", "", "", "10m"), "09:00-09:10");
+  EXPECT_EQ(range("", "09:00", "", "10m"), "08:50-09:00");
+  EXPECT_EQ(range("", "", "09:00", ""), "09:00-09:01");
+  EXPECT_EQ(range("", "", "", "1h"), "11:00-12:00");
+  EXPECT_EQ(range("-1h", "-2h", "", ""), "error");
+  EXPECT_EQ(range("-2h", "-1h", "", "5m"), "error");
+  EXPECT_EQ(range("-2h", "", "09:00", ""), "error");
+}
+
+TEST(TextTest, NumbersCarryUnits) {
+  EXPECT_EQ(Quantity(0.0123, "s"), "12.3 ms");
+  EXPECT_EQ(Quantity(0, "s"), "0 s");
+  EXPECT_EQ(Quantity(0.9999, "s"), "1.00 s");
+  EXPECT_EQ(Quantity(4 << 20, "bytes"), "4.00 MiB");
+  EXPECT_EQ(Quantity(1023, "bytes"), "1,023 B");
+  EXPECT_EQ(Quantity(1240, "pages"), "1,240 pages");
+  EXPECT_EQ(Quantity(2'310'000, "calls"), "2.31 M calls");
+  EXPECT_EQ(Rate(1.35, "s"), "1.35 s/s");
+  EXPECT_EQ(Rate(12.0 * (1 << 20), "bytes"), "12.0 MiB/s");
+  EXPECT_EQ(Share(0.0001), "<0.1 %");
+}
+
+TEST(TextTest, HostileNamesCannotMoveTheTerminal) {
+  EXPECT_EQ(Escaped("a\x1b[2Jb"), "a\\x1b[2Jb");
+  EXPECT_EQ(Escaped("x\ny\r\tz"), "x\\x0ay\\x0d\\x09z");
+  EXPECT_EQ(Escaped("\xc2\x9b"
+                    "31m"),
+            "\\u{9b}31m");  // C1 control sequence introducer
+  EXPECT_EQ(Escaped("evil\xe2\x80\xae"
+                    "txt"),
+            "evil\\u{202e}txt");  // right-to-left override
+  EXPECT_EQ(Escaped("\xff\xfe"), "\\xff\\xfe");
+  EXPECT_EQ(Escaped("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
+  EXPECT_EQ(Escaped("\xc0\xaf"), "\\xc0\\xaf");           // overlong
+  EXPECT_EQ(Escaped("caf\xc3\xa9"), "caf\xc3\xa9");
+  EXPECT_EQ(Escaped("\\x1b"), "\\\\x1b");
+}
+
+TEST(TextTest, ShortenedKeepsBothEnds) {
+  const std::string text = Shortened("/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus", 20);
+  EXPECT_EQ(Width(text), 20u);
+  EXPECT_THAT(text, ::testing::StartsWith("/usr"));
+  EXPECT_THAT(text, ::testing::EndsWith("/cc1plus"));
+}
+
+View Plain() { return {Style{}, kZone, kNow}; }
+
+v1::Coverage SomeCoverage() {
+  v1::Coverage coverage;
+  coverage.set_selected_s(60);
+  coverage.set_watched_s(58);
+  coverage.set_unwatched_s(2);
+  coverage.set_nodes(1);
+  coverage.set_nodes_selected(1);
+  coverage.set_epochs_received(2);
+  coverage.set_tier(v1::TIER_RAW);
+  coverage.set_values_end_s(1);
+  coverage.add_notes("2 s unwatched: agent restart");
+  v1::ReasonCount* lost = coverage.add_lost_events();
+  lost->set_reason("tokens");
+  lost->set_events(12);
+  return coverage;
+}
+
+TEST(RenderTest, CoverageIsOneLine) {
+  EXPECT_EQ(RenderCoverage(SomeCoverage(), Plain()),
+            "covers 58 s of 60 s on 1 node; 2 epochs (raw epochs); 2 s unwatched: agent restart; "
+            "lost: 12 samples refused by tokens\n");
+}
+
+TEST(RenderTest, TopLinesUpAndEndsWithCoverage) {
+  v1::TopAnswer answer;
+  v1::TopTable* table = answer.add_tables();
+  table->set_vital("cpu");
+  table->set_unit("s");
+  table->set_by(v1::DIMENSION_PROCESS);
+  table->set_total(10);
+  table->set_events(100);
+  table->set_exact(true);
+  table->set_other(1);
+  table->set_state(v1::VITAL_STATE_ACTIVE);
+  for (const auto& [name, value] : {std::pair<const char*, double>{"spin", 8}, {"ev\x1bil", 1}}) {
+    v1::TopRow* row = table->add_rows();
+    row->set_name(name);
+    row->set_value(value);
+    row->set_share(value / 10);
+    row->set_pid(12);
+    row->set_user("0");
+  }
+  *answer.mutable_coverage() = SomeCoverage();
+  EXPECT_EQ(RenderTop(answer, Plain()),
+            "cpu  10.0 s in all, 100 events\n"
+            "  by process                  pid  uid\n"
+            "  spin        8.00 s  80.0 %   12    0\n"
+            "  ev\\x1bil    1.00 s  10.0 %   12    0\n"
+            "  (other)     1.00 s  10.0 %\n"
+            "\n" +
+                RenderCoverage(SomeCoverage(), Plain()));
+}
+
+TEST(RenderTest, NothingFoundSaysWhereDataIs) {
+  v1::Coverage coverage;
+  coverage.set_nodes_selected(1);
+  v1::TierRange* range = coverage.add_tiers();
+  range->set_tier(v1::TIER_RAW);
+  range->set_start_s(absl::ToUnixSeconds(kNow) - 60);
+  range->set_end_s(absl::ToUnixSeconds(kNow));
+  v1::Selection asked;
+  asked.add_nodes("db-1");
+  asked.set_start_s(0);
+  asked.set_end_s(60);
+  const std::string text = NothingFound(coverage, asked, Plain());
+  EXPECT_THAT(text, HasSubstr("no data from 1970-01-01 01:00:00 to 1970-01-01 01:01:00 on db-1"));
+  EXPECT_THAT(text, HasSubstr("raw epochs from 2026-11-20 11:59:00 to 2026-11-20 12:00:00"));
+}
+
+TEST(RenderTest, FoldedStacksRunFromRootToLeaf) {
+  v1::StacksAnswer answer;
+  answer.set_unit("s");
+  v1::StackWeight* stack = answer.add_stacks();
+  stack->set_exe("/bin/a");
+  stack->set_value(2e-9);
+  stack->add_frames()->set_name("leaf;x");
+  stack->add_frames()->set_name("root");
+  EXPECT_EQ(RenderFolded(answer), "/bin/a;root;leaf:x 2\n");
+}
+
+TEST(PkiTest, IssuesWhatItsAuthoritySignedAndNeverOverwrites) {
+  testing::TempDir dir;
+  PkiFlags flags;
+  flags.dir = dir.path() + "/pki";
+  ASSERT_TRUE(PkiInit(flags, absl::Now()).ok());
+  EXPECT_EQ(PkiInit(flags, absl::Now()).status().code(), absl::StatusCode::kAlreadyExists);
+  flags.role = "node";
+  flags.name = "db-1";
+  ASSERT_TRUE(PkiIssue(flags, absl::Now()).ok());
+  EXPECT_EQ(PkiIssue(flags, absl::Now()).status().code(), absl::StatusCode::kAlreadyExists);
+  const auto facts = ReadCertificates(*ReadFile(flags.dir + "/node-db-1.crt", 1 << 20));
+  ASSERT_TRUE(facts.ok());
+  EXPECT_THAT(facts->front().uris, ::testing::ElementsAre("telltale://node/db-1"));
+  EXPECT_FALSE(facts->front().authority);
+  struct stat info {};
+  ASSERT_EQ(stat((flags.dir + "/node-db-1.key").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_TRUE(*KeyFits(*ReadFile(flags.dir + "/node-db-1.crt", 1 << 20),
+                       *ReadFile(flags.dir + "/node-db-1.key", 1 << 20)));
+  flags.name = "../evil";
+  EXPECT_EQ(PkiIssue(flags, absl::Now()).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(SettingsTest, FlagBeatsEnvironmentBeatsFile) {
+  testing::TempDir dir;
+  const std::string file = dir.path() + "/telltale.yaml";
+  ASSERT_TRUE(WriteFile(file, "collector: from-file\ntls: {ca: f.ca, cert: f.crt, key: f.key}\n",
+                        0600, false)
+                  .ok());
+  SettingsSources sources;
+  sources.files = {file};
+  std::map<std::string, std::string> environment;
+  sources.environment = [&](const std::string& name) { return environment[name]; };
+  EXPECT_EQ(LoadSettings(sources)->collector, "from-file:7410");
+  environment["TELLTALE_COLLECTOR"] = "from-env:1";
+  EXPECT_EQ(LoadSettings(sources)->collector, "from-env:1");
+  sources.flags.collector = "from-flag:2";
+  EXPECT_EQ(LoadSettings(sources)->collector, "from-flag:2");
+  EXPECT_EQ(LoadSettings(sources)->cert, "f.crt");
+  ASSERT_TRUE(WriteFile(file, "collektor: x\n", 0600, true).ok());
+  EXPECT_THAT(std::string(LoadSettings(sources).status().message()),
+              HasSubstr("line 1: key \"collektor\" is unknown"));
+}
+
+TEST(SpoolFileTest, SaysWhereTheDamageIs) {
+  EXPECT_THAT(std::string(ReadSpoolFile("TTSPOOL1\x01\xff\xff\xff\xff").damage.message()),
+              HasSubstr("byte 8 of 13: chunk of 4294967295 bytes, limit"));
+  EXPECT_THAT(std::string(ReadSpoolFile("TTSPOOL1\x01").damage.message()),
+              HasSubstr("ends inside the head"));
+  EXPECT_THAT(std::string(ReadSpoolFile("nothing").damage.message()),
+              HasSubstr("does not begin with TTSPOOL1"));
+  EXPECT_TRUE(ReadSpoolFile("TTSPOOL1").damage.ok());
+}
+
+}  // namespace
+}  // namespace telltale::cli

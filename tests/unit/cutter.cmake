@@ -1,0 +1,12 @@
+telltale_test(agent_epoch_cut_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_epoch_cut_test.cc
+  LINK telltale::agent_epoch telltale::replay_sensor telltale::codec)
+telltale_test(agent_epoch_fold_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_epoch_fold_test.cc
+  LINK telltale::agent_epoch telltale::replay_sensor telltale::codec)
+telltale_test(agent_symbols_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_symbols_test.cc
+  LINK telltale::agent_symbols)
+telltale_test(agent_host_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_host_test.cc
+  LINK telltale::agent_host telltale::codec)

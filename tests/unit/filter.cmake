@@ -1,0 +1,8 @@
+telltale_test(filter_ewma_test LABEL unit SOURCES unit/filter_ewma_test.cc LINK telltale::filter)
+telltale_test(filter_runner_test LABEL unit SOURCES unit/filter_runner_test.cc LINK telltale::filter)
+telltale_test(filter_log_test LABEL unit tsan SOURCES unit/filter_log_test.cc LINK telltale::filter)
+# The public header is C11 and needs nothing else of Telltale: compiling it is the test.
+add_library(filter_header_c11 OBJECT ${CMAKE_CURRENT_SOURCE_DIR}/unit/filter_header_c11.c)
+target_include_directories(filter_header_c11 PRIVATE ${CMAKE_SOURCE_DIR}/collector/filter)
+target_compile_options(filter_header_c11 PRIVATE -std=c11 -pedantic -Wall -Wextra -Werror)
+target_sources(filter_runner_test PRIVATE $<TARGET_OBJECTS:filter_header_c11>)

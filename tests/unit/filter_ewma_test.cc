@@ -1,0 +1,228 @@
+// The EWMA filter through the public interface alone.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "collector/filter/ewma.h"
+
+namespace telltale::filter {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+struct Found {
+  std::string vital, sub;
+  uint64_t start_ns, end_ns;
+  bool open;
+  double value, expected, severity;
+  uint64_t learned;
+  bool operator==(const Found&) const = default;
+};
+
+// One instance fed with one vital's rate per epoch of 10 s.
+class Fed {
+ public:
+  explicit Fed(std::vector<telltale_filter_option> options = {}) {
+    host_.struct_size = sizeof host_;
+    host_.abi = TELLTALE_FILTER_ABI;
+    host_.context = this;
+    host_.node = "a";
+    host_.anomaly = [](void* context, const telltale_filter_anomaly* anomaly) {
+      static_cast<Fed*>(context)->found.push_back(
+          {anomaly->vital, anomaly->sub, anomaly->start_ns, anomaly->end_ns, anomaly->open != 0,
+           anomaly->value, anomaly->expected, anomaly->severity, anomaly->learned_epochs});
+    };
+    instance_ = filter_->create(&host_, options.data(), static_cast<uint32_t>(options.size()));
+  }
+  ~Fed() { filter_->destroy(instance_); }
+  Fed(const Fed&) = delete;
+  Fed& operator=(const Fed&) = delete;
+
+  void Epoch(double rate, uint32_t kind = TELLTALE_EPOCH_FULL, uint64_t watched = 10 * kSecond) {
+    telltale_filter_sub sub = {};
+    sub.struct_size = sizeof sub;
+    sub.name = "disk";
+    sub.weight =
+        static_cast<uint64_t>(std::max(rate, 0.0) * 1e9 * static_cast<double>(watched) / 1e9);
+    sub.idle = idle ? 1 : 0;
+    telltale_filter_vital vital = {};
+    vital.struct_size = sizeof vital;
+    vital.id = 4;
+    vital.name = "blocking";
+    vital.unit = "ns";
+    vital.sub_count = 1;
+    vital.subs = &sub;
+    telltale_filter_epoch epoch = {};
+    epoch.struct_size = sizeof epoch;
+    epoch.kind = kind;
+    epoch.start_ns = now;
+    epoch.end_ns = now + 10 * kSecond;
+    epoch.watched_ns = watched;
+    epoch.vital_count = 1;
+    epoch.vitals = &vital;
+    EXPECT_EQ(filter_->epoch(instance_, &epoch), 0);
+    now += 10 * kSecond;
+  }
+
+  std::string Save() const {
+    std::string bytes(filter_->save(instance_, nullptr, 0), '\0');
+    filter_->save(instance_, bytes.data(), bytes.size());
+    return bytes;
+  }
+  bool Load(const std::string& bytes) {
+    return filter_->load(instance_, bytes.data(), bytes.size()) == 0;
+  }
+
+  std::vector<Found> found;
+  uint64_t now = 1'000'000 * kSecond;
+  bool idle = false;
+
+ private:
+  const telltale_filter* const filter_ = telltale_ewma_filter();
+  telltale_filter_host host_ = {};
+  void* instance_ = nullptr;
+};
+
+class Noise {
+ public:
+  explicit Noise(uint32_t seed) : random_(seed) {}
+  double operator()() { return 2 + 0.2 * normal_(random_); }
+
+ private:
+  std::mt19937 random_;
+  std::normal_distribution<double> normal_;
+};
+
+TEST(EwmaTest, FindsAPlantedSpikeOnce) {
+  Fed fed;
+  Noise noise(1);
+  for (int i = 0; i < 200; ++i) fed.Epoch(noise());
+  const uint64_t spike = fed.now;
+  fed.Epoch(8);
+  for (int i = 0; i < 200; ++i) fed.Epoch(noise());
+  ASSERT_EQ(fed.found.size(), 2u);  // its beginning and its end
+  EXPECT_TRUE(fed.found[0].open);
+  EXPECT_EQ(fed.found[0].start_ns, spike);
+  EXPECT_EQ(fed.found[0].value, 8);
+  EXPECT_NEAR(fed.found[0].expected, 2, 0.15);
+  EXPECT_GT(fed.found[0].severity, 6);
+  EXPECT_EQ(fed.found[0].learned, 200u);
+  EXPECT_FALSE(fed.found[1].open);
+  EXPECT_EQ(fed.found[1].start_ns, spike);
+  EXPECT_EQ(fed.found[1].end_ns, spike + 10 * kSecond);
+}
+
+TEST(EwmaTest, ALongWobblingSpikeIsOneAnomaly) {
+  Fed fed;
+  Noise noise(2);
+  for (int i = 0; i < 200; ++i) fed.Epoch(noise());
+  for (int i = 0; i < 8; ++i) fed.Epoch(i % 2 == 0 ? 8 : 6);
+  for (int i = 0; i < 100; ++i) fed.Epoch(noise());
+  ASSERT_EQ(fed.found.size(), 2u);
+  EXPECT_EQ(fed.found[0].start_ns, fed.found[1].start_ns);
+}
+
+TEST(EwmaTest, QuietNoiseGivesNoneInTenThousandEpochs) {
+  for (uint32_t seed = 1; seed <= 5; ++seed) {
+    Fed fed;
+    Noise noise(seed);
+    for (int i = 0; i < 10'000; ++i) fed.Epoch(noise());
+    EXPECT_TRUE(fed.found.empty()) << "seed " << seed;
+  }
+}
+
+TEST(EwmaTest, ASeriesOfNothingAndALittleIsNoAnomaly) {
+  Fed fed;
+  for (int i = 0; i < 1'000; ++i) fed.Epoch(i % 100 == 99 ? 0.03 : 0);
+  EXPECT_TRUE(fed.found.empty());
+}
+
+TEST(EwmaTest, IsSilentWhileItLearns) {
+  Fed fed;
+  for (int i = 0; i < 29; ++i) fed.Epoch(1);
+  fed.Epoch(50);
+  EXPECT_TRUE(fed.found.empty());
+  Fed learned;
+  for (int i = 0; i < 30; ++i) learned.Epoch(1);
+  learned.Epoch(50);
+  EXPECT_EQ(learned.found.size(), 1u);
+}
+
+TEST(EwmaTest, ADropIsAnAnomalyToo) {
+  Fed fed;
+  Noise noise(3);
+  for (int i = 0; i < 200; ++i) fed.Epoch(noise());
+  fed.Epoch(0);
+  ASSERT_EQ(fed.found.size(), 1u);
+  EXPECT_LT(fed.found[0].severity, -6);
+}
+
+TEST(EwmaTest, ANewLevelIsAcceptedInTime) {
+  Fed fed;
+  Noise noise(4);
+  for (int i = 0; i < 200; ++i) fed.Epoch(noise());
+  for (int i = 0; i < 1'000; ++i) fed.Epoch(noise() + 4);
+  ASSERT_EQ(fed.found.size(), 2u);
+  EXPECT_FALSE(fed.found[1].open);
+}
+
+TEST(EwmaTest, LeavesIdleSeriesOut) {
+  Fed fed;
+  fed.idle = true;
+  for (int i = 0; i < 100; ++i) fed.Epoch(1);
+  fed.Epoch(100);
+  EXPECT_TRUE(fed.found.empty());
+}
+
+TEST(EwmaTest, ShortPartialAndHalfWatchedEpochsDoNotCount) {
+  Fed fed;
+  for (int i = 0; i < 100; ++i) fed.Epoch(1);
+  fed.Epoch(100, TELLTALE_EPOCH_SHORT);
+  fed.Epoch(100, TELLTALE_EPOCH_PARTIAL);
+  fed.Epoch(100, TELLTALE_EPOCH_FULL, 4 * kSecond);
+  fed.Epoch(100, TELLTALE_EPOCH_FULL, 0);
+  EXPECT_TRUE(fed.found.empty());
+}
+
+TEST(EwmaTest, TheRateIsOverTheTimeWatched) {
+  Fed fed;
+  for (int i = 0; i < 100; ++i) fed.Epoch(1);
+  fed.Epoch(1, TELLTALE_EPOCH_FULL, 6 * kSecond);
+  EXPECT_TRUE(fed.found.empty());
+}
+
+TEST(EwmaTest, GoesOnFromASavedStateAsIfNothingHadHappened) {
+  Fed whole, second;
+  Noise noise(5);
+  std::vector<double> rates;
+  for (int i = 0; i < 300; ++i) rates.push_back(i == 250 || i == 251 ? 9 : noise());
+  std::string saved;
+  for (size_t i = 0; i < rates.size(); ++i) {
+    if (i == 150) {
+      saved = whole.Save();
+      second.now = whole.now;
+      ASSERT_TRUE(second.Load(saved));
+    }
+    whole.Epoch(rates[i]);
+    if (i >= 150) second.Epoch(rates[i]);
+  }
+  EXPECT_EQ(whole.found.size(), 2u);
+  EXPECT_EQ(whole.found, second.found);
+  EXPECT_EQ(whole.Save(), second.Save());
+}
+
+TEST(EwmaTest, RefusesAStateItDoesNotUnderstand) {
+  Fed fed;
+  for (int i = 0; i < 50; ++i) fed.Epoch(1);
+  std::string bytes = fed.Save();
+  EXPECT_FALSE(fed.Load(bytes.substr(1)));
+  bytes[0] = 9;  // another layout
+  EXPECT_FALSE(Fed().Load(bytes));
+}
+
+}  // namespace
+}  // namespace telltale::filter

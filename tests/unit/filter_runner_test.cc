@@ -1,0 +1,325 @@
+// Filters over stored epochs: order, lateness, restarts, listing.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "collector/filter/anomaly_list.h"
+#include "collector/filter/ewma.h"
+#include "collector/filter/filter_runner.h"
+#include "proto/codec.h"
+#include "sketch/vital_ids.h"
+#include "storage/memory_catalog.h"
+#include "storage/memory_history.h"
+
+extern "C" const telltale_filter* silence_filter(void);
+
+namespace telltale::filter {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kEpoch = 10 * kSecond;
+constexpr uint64_t kBegin = 500'000 * 3600 * kSecond;  // on the hour
+
+// Stored epochs in memory: per node, epoch number -> CPU rate.
+class FakeSource : public EpochSource {
+ public:
+  void Add(uint32_t node, uint64_t number, double rate) {
+    rates_[node][number] = rate;
+    ++counted_[node];
+  }
+  std::vector<NodeHead> Nodes() const override {
+    std::vector<NodeHead> heads;
+    for (const auto& [node, rates] : rates_) {
+      heads.push_back({node, absl::StrCat("n", node), counted_.at(node),
+                       10, kBegin + rates.begin()->first * kEpoch,
+                       kBegin + (rates.rbegin()->first + 1) * kEpoch});
+    }
+    return heads;
+  }
+  absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                       const Visitor& visit) const override {
+    for (const auto& [number, rate] : rates_.at(node)) {
+      SourceEpoch epoch;
+      epoch.span.start_ns = kBegin + number * kEpoch;
+      epoch.span.end_ns = epoch.span.start_ns + kEpoch;
+      epoch.span.watched_ns = kEpoch;
+      epoch.sequence = number + 1;
+      if (epoch.span.end_ns <= from_ns) continue;
+      if (epoch.span.start_ns >= to_ns) break;
+      v1::SummaryBody body;
+      body.mutable_epoch()->set_kind(v1::EPOCH_KIND_FULL);
+      v1::Vital& cpu = *body.add_vitals();
+      cpu.set_id(TELLTALE_CPU);
+      cpu.set_state(v1::VITAL_STATE_ACTIVE);
+      cpu.add_subs()->set_weight(static_cast<uint64_t>(rate * 1e9) * 10);
+      cpu.add_subs();
+      cpu.add_subs();
+      epoch.body = &body;
+      epoch.schema = &schema_;
+      ++visits;
+      if (!visit(epoch)) break;
+    }
+    return absl::OkStatus();
+  }
+  mutable uint64_t visits = 0;
+
+ private:
+  const v1::Schema schema_ = proto::BuiltinSchema();
+  std::map<uint32_t, std::map<uint64_t, double>> rates_;
+  std::map<uint32_t, uint64_t> counted_;
+};
+
+double Quiet(uint64_t number) {
+  std::mt19937 random(static_cast<uint32_t>(number + 1));
+  return 1 + 0.1 * std::normal_distribution<double>()(random);
+}
+
+// A store, a source, a clock and a runner over them.
+class World {
+ public:
+  World() : store_(&history_, &catalog_) { Restart(); }
+
+  void Restart() {
+    runner_.reset();
+    log_ = *AnomalyLog::Open({.store = &store_});
+    FilterRunnerOptions options;
+    options.source = &source_;
+    options.store = &store_;
+    options.log = log_.get();
+    options.filters = filters_;
+    options.now_ns = [this] { return now_; };
+    options.log_line = [this](const std::string& line) { absl::StrAppend(&said_, line, "\n"); };
+    auto runner = FilterRunner::Open(options);
+    ASSERT_TRUE(runner.ok()) << runner.status();
+    runner_ = *std::move(runner);
+  }
+
+  // Epoch `number` arrives and time moves on to its end.
+  void Arrive(uint64_t number, double rate, uint32_t node = 1) {
+    source_.Add(node, number, rate);
+    now_ = std::max(now_, kBegin + (number + 1) * kEpoch);
+  }
+  void Look() {
+    runner_->RunOnce();
+    runner_->RunOnce();
+  }
+
+  std::vector<v1::Anomaly> List(AnomalyQuery query = {}) {
+    if (query.to_ns == 0) query.to_ns = UINT64_MAX / 2;
+    query.from_ns = std::max(query.from_ns, kBegin - 24 * 3600 * kSecond);
+    if (query.to_ns > now_) query.to_ns = now_ + 3600 * kSecond;
+    query.node_name = [](uint32_t node) {
+      return absl::StrCat("n", node);
+    };
+    const auto page = ListAnomalies(&store_, runner_->filters(), query);
+    EXPECT_TRUE(page.ok()) << page.status();
+    return page.ok() ? page->anomalies : std::vector<v1::Anomaly>();
+  }
+
+  storage::MemoryHistory history_;
+  storage::MemoryCatalog catalog_;
+  storage::DerivedStore store_;
+  FakeSource source_;
+  std::vector<const telltale_filter*> filters_ = {telltale_ewma_filter()};
+  std::unique_ptr<AnomalyLog> log_;
+  std::unique_ptr<FilterRunner> runner_;
+  std::string said_;
+  uint64_t now_ = kBegin;
+};
+
+class FilterRunnerTest : public ::testing::Test, protected World {};
+
+TEST_F(FilterRunnerTest, APlantedSpikeIsStoredLoggedAndCountedOnce) {
+  for (uint64_t i = 0; i < 900; ++i) {
+    Arrive(i, i == 700 ? 5 : Quiet(i));
+    if (i % 3 == 0) Look();
+  }
+  Look();
+  const auto found = List();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].vital(), "cpu");
+  EXPECT_EQ(found[0].sub(), "user");
+  EXPECT_EQ(found[0].value(), 5);
+  EXPECT_EQ(found[0].learned_epochs(), 700);
+  EXPECT_EQ(found[0].end_s() - found[0].start_s(), 10);
+  EXPECT_EQ(log_->After("0", 10)->size(), 1u);
+  EXPECT_EQ((log_->Counts()[{"ewma", "cpu"}]), 1u);
+}
+
+TEST_F(FilterRunnerTest, ARestartAtAnyMomentGivesTheSameAnomalies) {
+  const auto rate = [](uint64_t i) { return i % 211 > 205 && i > 300 ? 6.0 : Quiet(i); };
+  for (uint64_t i = 0; i < 1'500; ++i) {
+    Arrive(i, rate(i));
+    Look();
+    if (i % 97 == 0 || i == 419 || i == 420) Restart();
+  }
+  Look();
+  std::string restarted;
+  for (const auto& anomaly : List()) restarted += anomaly.SerializeAsString();
+  const size_t logged = log_->After("0", 1000)->size();
+
+  World straight;
+  for (uint64_t i = 0; i < 1'500; ++i) straight.Arrive(i, rate(i));
+  straight.Look();
+  std::string once;
+  for (const auto& anomaly : straight.List()) once += anomaly.SerializeAsString();
+  EXPECT_FALSE(once.empty());
+  EXPECT_EQ(restarted, once);
+  EXPECT_EQ(logged, straight.log_->After("0", 1000)->size());
+}
+
+TEST_F(FilterRunnerTest, EpochsThatArriveInDisorderAreShownInOrder) {
+  std::vector<uint64_t> order = {0, 1, 2, 3};
+  for (uint64_t i = 4; i < 400; i += 4) order.insert(order.end(), {i + 1, i, i + 3, i + 2});
+  for (const uint64_t i : order) {
+    Arrive(i, i == 350 ? 5 : Quiet(i));
+    Look();
+  }
+  ASSERT_EQ(List().size(), 1u);
+  EXPECT_EQ(List()[0].learned_epochs(), 350);
+  EXPECT_EQ(runner_->Skipped()["ewma"], 0u);
+}
+
+TEST_F(FilterRunnerTest, AHoleIsWaitedForAndThenPassed) {
+  for (uint64_t i = 0; i < 100; ++i) Arrive(i, Quiet(i));
+  Look();
+  for (uint64_t i = 101; i < 105; ++i) Arrive(i, Quiet(i));
+  Look();
+  EXPECT_GT(runner_->Status()[0].lag_s(), 0);  // 101 to 104 wait for 100
+  for (uint64_t i = 105; i < 130; ++i) Arrive(i, Quiet(i));
+  Look();
+  EXPECT_EQ(runner_->Status()[0].lag_s(),
+            0);  // the hole is older than anything that may still come
+}
+
+TEST_F(FilterRunnerTest, ALateEpochIsCountedAndPassedOverAlsoAfterARestart) {
+  for (uint64_t i = 0; i < 200; ++i) {
+    if (i != 100) Arrive(i, Quiet(i));
+    Look();
+  }
+  EXPECT_EQ(runner_->Skipped()["ewma"], 0u);
+  Arrive(100, 50);  // a spike, had it been shown
+  Look();
+  EXPECT_EQ(runner_->Skipped()["ewma"], 1u);
+  EXPECT_TRUE(List().empty());
+  Restart();
+  Look();
+  EXPECT_TRUE(List().empty());
+  EXPECT_EQ(runner_->Skipped()["ewma"], 1u);
+}
+
+TEST_F(FilterRunnerTest, NodesDoNotMixAndFollowersSeeBoth) {
+  for (uint64_t i = 0; i < 200; ++i) {
+    Arrive(i, i == 150 ? 5 : Quiet(i), 1);
+    Arrive(i, i == 160 ? 5 : Quiet(i + 1000), 2);
+  }
+  Look();
+  const auto found = List();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].node(), "n2");
+  EXPECT_EQ(found[1].node(), "n1");
+  EXPECT_EQ(log_->After("0", 10)->size(), 2u);
+}
+
+TEST_F(FilterRunnerTest, NothingNewCostsNoReading) {
+  for (uint64_t i = 0; i < 100; ++i) Arrive(i, Quiet(i));
+  Look();
+  const uint64_t before = source_.visits;
+  Look();
+  EXPECT_EQ(source_.visits, before);
+}
+
+TEST_F(FilterRunnerTest, ANewFilterBeginsADayBack) {
+  for (uint64_t i = 0; i < 20'000; i += 1) Arrive(i, i == 5'000 || i == 15'000 ? 9 : Quiet(i));
+  Look();
+  const auto found = List();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].start_s(), static_cast<double>((kBegin + 15'000 * kEpoch) / kSecond));
+}
+
+TEST_F(FilterRunnerTest, ListingSelectsByTimeVitalSeverityAndGivesPages) {
+  for (uint64_t i = 0; i < 1'000; ++i) Arrive(i, i > 100 && i % 100 == 50 ? 5 : Quiet(i));
+  Look();
+  ASSERT_EQ(List().size(), 9u);
+  AnomalyQuery query;
+  query.from_ns = kBegin + 300 * kEpoch;
+  query.to_ns = kBegin + 500 * kEpoch;
+  EXPECT_EQ(List(query).size(), 2u);
+  const auto count = [&](auto change) {
+    AnomalyQuery changed;
+    change(changed);
+    return List(changed).size();
+  };
+  EXPECT_EQ(count([](AnomalyQuery& q) { q.vital = "cpu/user"; }), 9u);
+  EXPECT_EQ(count([](AnomalyQuery& q) { q.vital = "cpu/kernel"; }), 0u);
+  EXPECT_EQ(count([](AnomalyQuery& q) { q.filter = "other"; }), 0u);
+  EXPECT_EQ(count([](AnomalyQuery& q) { q.min_severity = 1e6; }), 0u);
+  query = {};
+  query.from_ns = kBegin;
+  query.to_ns = now_;
+  query.limit = 4;
+  query.node_name = [](uint32_t) { return "n1"; };
+  std::vector<double> starts;
+  for (int pages = 1;; ++pages) {
+    const auto page = ListAnomalies(&store_, runner_->filters(), query);
+    ASSERT_TRUE(page.ok());
+    for (const auto& anomaly : page->anomalies) starts.push_back(anomaly.start_s());
+    query.page = page->next_page;
+    if (page->next_page.empty()) {
+      EXPECT_EQ(pages, 3);
+      break;
+    }
+  }
+  EXPECT_EQ(starts.size(), 9u);
+  EXPECT_TRUE(std::ranges::is_sorted(starts, std::greater<>()));
+  query.page = "nonsense";
+  EXPECT_FALSE(ListAnomalies(&store_, runner_->filters(), query).ok());
+}
+
+TEST_F(FilterRunnerTest, AFilterInPlainCRunsBesideOthers) {
+  filters_.push_back(silence_filter());
+  Restart();
+  for (uint64_t i = 0; i < 10; ++i) Arrive(i, i == 7 ? 0 : 1);
+  Look();
+  Restart();
+  Look();
+  const auto number = store_.FilterNumber("silence", 1);
+  v1::FilterHour hour;
+  ASSERT_TRUE(hour.ParseFromString(*store_.Get({*number, 1, kBegin})));
+  ASSERT_EQ(hour.marks_size(), 1);
+  EXPECT_EQ(hour.marks(0).start_ns(), kBegin + 7 * kEpoch);
+  EXPECT_EQ(hour.marks(0).text(), "silence");
+}
+
+TEST_F(FilterRunnerTest, AFilterThatGivesUpIsReportedAndTheOthersGoOn) {
+  static telltale_filter broken = *silence_filter();
+  broken.name = "broken";
+  broken.epoch = [](void*, const telltale_filter_epoch*) { return 42; };
+  filters_.push_back(&broken);
+  Restart();
+  for (uint64_t i = 0; i < 200; ++i) Arrive(i, i == 150 ? 5 : Quiet(i));
+  Look();
+  EXPECT_EQ(List().size(), 1u);
+  EXPECT_EQ(runner_->Status()[1].state(), "disabled");
+  EXPECT_THAT(said_, ::testing::HasSubstr("filter broken: gave up on node n1 with code 42"));
+}
+
+TEST_F(FilterRunnerTest, AFilterOfAnotherInterfaceVersionIsRefusedByNumber) {
+  static telltale_filter newer = *silence_filter();
+  newer.abi = 2;
+  FilterRunnerOptions options;
+  options.store = &store_;
+  options.now_ns = [] { return kBegin; };
+  options.filters = {&newer};
+  const auto runner = FilterRunner::Open(options);
+  ASSERT_FALSE(runner.ok());
+  EXPECT_THAT(std::string(runner.status().message().data(), runner.status().message().size()),
+              ::testing::HasSubstr("version 2, this collector knows 1"));
+}
+
+}  // namespace
+}  // namespace telltale::filter

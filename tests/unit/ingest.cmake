@@ -1,0 +1,12 @@
+add_library(telltale_ingest_bench STATIC ${CMAKE_CURRENT_LIST_DIR}/../support/ingest_bench.cc)
+target_link_libraries(telltale_ingest_bench PUBLIC telltale::ingest telltale::storage
+  GTest::gtest telltale::warnings)
+
+telltale_test(ingest_verdicts_test LABEL unit tsan
+  SOURCES unit/ingest_verdicts_test.cc LINK telltale_ingest_bench)
+telltale_test(ingest_nodes_test LABEL unit
+  SOURCES unit/ingest_nodes_test.cc LINK telltale_ingest_bench)
+telltale_test(ingest_inbox_test LABEL unit tsan
+  SOURCES unit/ingest_inbox_test.cc LINK telltale_ingest_bench)
+telltale_test(ingest_config_test LABEL unit
+  SOURCES unit/ingest_config_test.cc LINK telltale::collector_config absl::strings)

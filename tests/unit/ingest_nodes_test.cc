@@ -1,0 +1,329 @@
+// Who may speak as whom: greeting, clones, reinstalled agents, silence and planned stops.
+
+#include <gtest/gtest.h>
+
+#include "tests/support/ingest_bench.h"
+
+namespace telltale::testing {
+namespace {
+
+using v1::Verdict;
+
+class NodesTest : public ::testing::Test {
+ protected:
+  NodesTest() : core_(Options(), {}, &store_, &clock_) {}
+
+  static ingest::IngestOptions Options() {
+    ingest::IngestOptions options;
+    options.shards = 1;
+    return options;
+  }
+
+  struct Agent {
+    AgentIdentity who;
+    FakeStream stream;
+    std::shared_ptr<ingest::Session> session;
+  };
+
+  // A stream that said Hello and sent the schema.
+  std::unique_ptr<Agent> Connect(const AgentIdentity& who) {
+    auto agent = std::make_unique<Agent>();
+    agent->who = who;
+    agent->session = agent->stream.Open(core_, who.node);
+    Send(*agent, Hello(who));
+    Send(*agent, SchemaMessage());
+    return agent;
+  }
+
+  void Send(Agent& agent, v1::AgentMessage message) {
+    core_.Deliver(agent.session, std::move(message));
+    core_.RunPending();
+  }
+
+  Verdict::Kind SendSummary(Agent& agent, uint64_t sequence) {
+    Send(agent, Summary(agent.who, sequence));
+    return agent.stream.VerdictOn(sequence).kind();
+  }
+
+  void Disconnect(Agent& agent) {
+    agent.stream.Disconnect();
+    core_.RunPending();
+  }
+
+  absl::Status Greeting(const std::string& certificate, const v1::AgentMessage& first) {
+    FakeStream stream;
+    const auto session = stream.Open(core_, certificate);
+    core_.Deliver(session, first);
+    core_.RunPending();
+    return stream.closed().value_or(absl::OkStatus());
+  }
+
+  storage::NodeRecord Node() { return store_.Node("web-1"); }
+  uint64_t Epochs() { return store_.summaries().Counters(Node().number()).epochs; }
+  uint64_t Counted(ingest::Count count) const { return core_.Stats().Of(count); }
+
+  TurnedClock clock_;
+  MemoryIngestStore store_{&clock_};
+  ingest::IngestCore core_;
+};
+
+TEST_F(NodesTest, AValidGreetingIsTakenIn) {
+  EXPECT_TRUE(Greeting("web-1", Hello({})).ok());
+  EXPECT_EQ(Node().state(), v1::NODE_STATE_REPORTING);
+  EXPECT_EQ(Node().info().cpus_possible(), 4u);
+}
+
+TEST_F(NodesTest, SpeakingBeforeHelloEndsTheStream) {
+  EXPECT_EQ(Greeting("web-1", Summary({}, 1)).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(NodesTest, AnotherNameThanTheCertificatesIsRefusedAndLeavesNoTrace) {
+  EXPECT_EQ(Greeting("db-1", Hello({})).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(store_.Nodes().size(), 0u);
+  EXPECT_EQ(Counted(ingest::Count::kStreamWrongNode), 1u);
+}
+
+TEST_F(NodesTest, AnUnknownProtocolIsRefusedByNumber) {
+  v1::AgentMessage hello = Hello({});
+  hello.mutable_hello()->set_protocol(7);
+  const absl::Status status = Greeting("web-1", hello);
+  EXPECT_NE(std::string(status.message()).find("protocol 7 is not spoken here, must be 1"),
+            std::string::npos);
+}
+
+TEST_F(NodesTest, AMalformedGreetingIsRefused) {
+  v1::AgentMessage hello = Hello({});
+  hello.mutable_hello()->set_incarnation("short");
+  EXPECT_EQ(Greeting("web-1", hello).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Counted(ingest::Count::kStreamBadHello), 1u);
+}
+
+TEST_F(NodesTest, AStreamThatNeverGreetsIsEnded) {
+  FakeStream stream;
+  stream.Open(core_, "web-1");
+  clock_.Advance(15 * kSecond);
+  core_.RunPending();
+  EXPECT_FALSE(stream.closed().has_value());
+  clock_.Advance(kSecond);
+  core_.RunPending();
+  EXPECT_EQ(stream.closed()->code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(NodesTest, MoreNodesThanAllowedAreRefused) {
+  MemoryIngestStore small(&clock_, /*max_nodes=*/1);
+  ingest::IngestCore core(Options(), {}, &small, &clock_);
+  FakeStream first;
+  FakeStream second;
+  core.Deliver(first.Open(core, "web-1"), Hello({.node = "web-1"}));
+  core.Deliver(second.Open(core, "web-2"), Hello({.node = "web-2"}));
+  core.RunPending();
+  EXPECT_FALSE(first.closed().has_value());
+  EXPECT_EQ(second.closed()->code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(NodesTest, ANewConnectionOfTheSameAgentTakesTheOldOnesPlace) {
+  auto old = Connect({});
+  auto fresh = Connect({});
+  ASSERT_TRUE(old->stream.closed().has_value());
+  EXPECT_EQ(old->stream.closed()->code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(SendSummary(*fresh, 1), Verdict::STORED);
+  EXPECT_EQ(Counted(ingest::Count::kCloneConflicts), 0u);
+}
+
+TEST_F(NodesTest, AReinstalledAgentCountsOnAndIsRemarked) {
+  auto old = Connect({.incarnation = 'a'});
+  EXPECT_EQ(SendSummary(*old, 1), Verdict::STORED);
+  Disconnect(*old);
+  auto fresh = Connect({.incarnation = 'b'});
+  Send(*fresh, Summary(fresh->who, 1, Body(-3)));
+  EXPECT_EQ(fresh->stream.VerdictOn(1).kind(), Verdict::STORED);
+  EXPECT_EQ(Epochs(), 2u);
+  EXPECT_EQ(Counted(ingest::Count::kReinstalled), 1u);
+  ASSERT_EQ(Node().remarks_size(), 1);
+  EXPECT_EQ(Node().remarks(0).kind(), v1::REMARK_KIND_REINSTALLED);
+  EXPECT_EQ(Node().state(), v1::NODE_STATE_REPORTING);
+}
+
+TEST_F(NodesTest, AReinstalledAgentWaitsUntilTheOldConnectionIsKnownToBeDead) {
+  auto old = Connect({.incarnation = 'a'});
+  auto fresh = Connect({.incarnation = 'b'});  // the old one's machine lost power
+  EXPECT_EQ(SendSummary(*fresh, 1), Verdict::RETRY_AFTER);
+  clock_.Advance(20 * kSecond);
+  Disconnect(*old);  // keepalive
+  EXPECT_EQ(SendSummary(*fresh, 1), Verdict::STORED);
+  EXPECT_EQ(Counted(ingest::Count::kCloneConflicts), 0u);
+  EXPECT_EQ(Counted(ingest::Count::kReinstalled), 1u);
+}
+
+TEST_F(NodesTest, TwoLiveMachinesWithOneCertificateAreBothSetApart) {
+  auto first = Connect({.incarnation = 'a'});
+  EXPECT_EQ(SendSummary(*first, 1), Verdict::STORED);
+  auto second = Connect({.incarnation = 'b'});
+  EXPECT_EQ(SendSummary(*second, 1), Verdict::RETRY_AFTER);
+  clock_.Advance(6 * kSecond);
+  Send(*first, SchemaMessage());  // it is alive
+  EXPECT_EQ(Node().state(), v1::NODE_STATE_CLONE_CONFLICT);
+  const storage::NodeRecord marked = Node();
+  for (const auto& incarnation : marked.incarnations()) {
+    EXPECT_EQ(incarnation.status(), v1::INCARNATION_STATUS_APART);
+  }
+  EXPECT_EQ(Node().incarnations_size(), 2);
+  EXPECT_EQ(SendSummary(*first, 2), Verdict::STORED);
+  EXPECT_EQ(SendSummary(*second, 1), Verdict::STORED);
+  EXPECT_EQ(Epochs(), 1u);  // only what came before the second machine
+  EXPECT_EQ(store_.summaries().Counters(Node().number()).apart, 2u);
+  EXPECT_EQ(Node().remarks(0).kind(), v1::REMARK_KIND_CLONE);
+  // It outlives both connections.
+  Disconnect(*first);
+  Disconnect(*second);
+  auto again = Connect({.incarnation = 'a'});
+  EXPECT_EQ(SendSummary(*again, 3), Verdict::STORED);
+  EXPECT_EQ(Epochs(), 1u);
+}
+
+TEST_F(NodesTest, TwoOpenStreamsAreAConflictEvenIfTheOldOneIsQuiet) {
+  auto first = Connect({.incarnation = 'a'});
+  auto second = Connect({.incarnation = 'b'});
+  clock_.Advance(25 * kSecond);
+  core_.RunPending();
+  EXPECT_EQ(Counted(ingest::Count::kCloneConflicts), 0u);
+  clock_.Advance(kSecond);
+  core_.RunPending();
+  EXPECT_EQ(Counted(ingest::Count::kCloneConflicts), 1u);
+}
+
+TEST_F(NodesTest, ACopiedDiskOnAnotherMachineIsAConflict) {
+  auto first = Connect({.incarnation = 'a', .fingerprint = "machine1"});
+  auto second = Connect({.incarnation = 'a', .fingerprint = "machine2"});
+  EXPECT_FALSE(first->stream.closed().has_value());
+  clock_.Advance(26 * kSecond);
+  core_.RunPending();
+  EXPECT_EQ(Counted(ingest::Count::kCloneConflicts), 1u);
+  EXPECT_EQ(Node().incarnations_size(), 1);
+}
+
+TEST_F(NodesTest, WhatWasOnItsWayFromADeadAgentProvesNothing) {
+  auto old = Connect({.incarnation = 'a'});
+  auto fresh = Connect({.incarnation = 'b'});
+  clock_.Advance(kSecond);
+  EXPECT_EQ(SendSummary(*old, 1), Verdict::STORED);
+  EXPECT_EQ(Counted(ingest::Count::kCloneConflicts), 0u);
+}
+
+TEST_F(NodesTest, ANodeIsSilentAfterThreeEpochsAndTheSpread) {
+  auto agent = Connect({});
+  EXPECT_EQ(SendSummary(*agent, 1), Verdict::STORED);
+  const uint64_t last = clock_.UnixNs();
+  clock_.Advance(220 * kSecond);  // 3 x 60 s + 40 s
+  core_.RunPending();
+  EXPECT_EQ(Node().state(), v1::NODE_STATE_REPORTING);
+  clock_.Advance(kSecond);
+  core_.RunPending();
+  EXPECT_EQ(Node().state(), v1::NODE_STATE_SILENT);
+  EXPECT_EQ(Node().state_since_ns(), last);
+  EXPECT_EQ(SendSummary(*agent, 2), Verdict::STORED);
+  EXPECT_EQ(Node().state(), v1::NODE_STATE_REPORTING);
+}
+
+TEST_F(NodesTest, SilenceIsNoticedAcrossARestartOfTheCollector) {
+  {
+    auto agent = Connect({});
+    Disconnect(*agent);
+  }
+  ingest::IngestCore restarted(Options(), {}, &store_, &clock_);
+  clock_.Advance(221 * kSecond);
+  restarted.RunPending();
+  EXPECT_EQ(Node().state(), v1::NODE_STATE_SILENT);
+}
+
+TEST_F(NodesTest, APlannedStopIsNotSilence) {
+  auto agent = Connect({});
+  v1::AgentMessage message;
+  message.mutable_goodbye()->set_reason(v1::Goodbye::STOP);
+  Send(*agent, message);
+  Disconnect(*agent);
+  clock_.Advance(3600 * kSecond);
+  core_.RunPending();
+  EXPECT_EQ(Node().state(), v1::NODE_STATE_STOPPED);
+}
+
+TEST_F(NodesTest, ACommandReachesTheAgentAndItsResultComesBack) {
+  auto agent = Connect({});
+  std::vector<absl::StatusOr<v1::Result>> results;
+  const auto remember = [&](const absl::StatusOr<v1::Result>& result) {
+    results.push_back(result);
+  };
+  core_.SendCommand("web-1", v1::COMMAND_KIND_SUBSCRIBE, "payload", 10 * kSecond, remember);
+  const v1::CollectorMessage sent = agent->stream.Messages().back();
+  ASSERT_TRUE(sent.has_command());
+  EXPECT_EQ(sent.command().payload(), "payload");
+  v1::AgentMessage answer;
+  answer.mutable_result()->set_id(sent.command().id());
+  answer.mutable_result()->set_message("fine");
+  Send(*agent, answer);
+  Send(*agent, answer);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0]->message(), "fine");
+
+  core_.SendCommand("web-1", v1::COMMAND_KIND_SUBSCRIBE, "", 10 * kSecond, remember);
+  clock_.Advance(11 * kSecond);
+  core_.RunPending();
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[1].status().code(), absl::StatusCode::kDeadlineExceeded);
+
+  core_.SendCommand("nobody", v1::COMMAND_KIND_SUBSCRIBE, "", kSecond, remember);
+  EXPECT_EQ(results[2].status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(NodesTest, AnotherNodeCannotAnswerACommand) {
+  auto agent = Connect({});
+  auto other = Connect({.node = "db-1"});
+  bool answered = false;
+  core_.SendCommand("web-1", v1::COMMAND_KIND_SUBSCRIBE, "", kSecond,
+                    [&](const auto&) { answered = true; });
+  v1::AgentMessage forged;
+  forged.mutable_result()->set_id(agent->stream.Messages().back().command().id());
+  Send(*other, forged);
+  EXPECT_FALSE(answered);
+}
+
+TEST_F(NodesTest, ASlowFollowerLosesTheOldestLiveMessagesAndKnowsIt) {
+  auto agent = Connect({});
+  auto follower = core_.live().Follow("web-1");
+  auto elsewhere = core_.live().Follow("db-1");
+  for (uint64_t i = 0; i < ingest::LiveFollower::kMaxItems + 5; ++i) {
+    v1::AgentMessage message;
+    message.mutable_live()->set_unix_ns(i);
+    Send(*agent, message);
+  }
+  EXPECT_EQ(follower->dropped(), 5u);
+  EXPECT_EQ(follower->Next(0)->live.unix_ns(), 5u);
+  EXPECT_EQ(Counted(ingest::Count::kLiveDropped), 5u);
+  EXPECT_FALSE(elsewhere->Next(0).has_value());
+}
+
+TEST_F(NodesTest, NewSettingsReachWelcomedStreams) {
+  auto agent = Connect({});
+  FakeStream mute;
+  mute.Open(core_, "db-1");
+  ingest::IngestSettings settings;
+  settings.spread_s = 7;
+  core_.SetSettings(settings);
+  EXPECT_EQ(agent->stream.Messages().back().settings().spread_s(), 7u);
+  EXPECT_TRUE(mute.Messages().empty());
+}
+
+TEST_F(NodesTest, ARevokedCertificateEndsItsStreamOnly) {
+  auto agent = Connect({});
+  auto other = Connect({.node = "db-1"});
+  core_.CloseStreams(
+      [](const ingest::Session& session) {
+        return session.peer().certificate_id == "certificate of web-1";
+      },
+      absl::UnauthenticatedError("revoked"));
+  EXPECT_TRUE(agent->stream.closed().has_value());
+  EXPECT_FALSE(other->stream.closed().has_value());
+}
+
+}  // namespace
+}  // namespace telltale::testing

@@ -1,0 +1,380 @@
+// What becomes of a summary: each verdict, and when it is given.
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "proto/codec.h"
+#include "sketch/vital_ids.h"
+#include "tests/support/ingest_bench.h"
+
+namespace telltale::testing {
+namespace {
+
+using v1::Verdict;
+
+class VerdictTest : public ::testing::Test {
+ protected:
+  VerdictTest() : core_(Options(), {}, &store_, &clock_) {
+    session_ = stream_.Open(core_, agent_.node);
+    Send(Hello(agent_));
+    Send(SchemaMessage());
+  }
+
+  static ingest::IngestOptions Options() {
+    ingest::IngestOptions options;
+    options.shards = 1;
+    return options;
+  }
+
+  void Send(v1::AgentMessage message) {
+    core_.Deliver(session_, std::move(message));
+    core_.RunPending();
+  }
+
+  uint64_t Counted(ingest::Count count) const { return core_.Stats().Of(count); }
+
+  storage::NodeCounters Counters() {
+    return store_.summaries().Counters(store_.Node(agent_.node).number());
+  }
+
+  TurnedClock clock_;
+  MemoryIngestStore store_{&clock_};
+  ingest::IngestCore core_;
+  AgentIdentity agent_;
+  FakeStream stream_;
+  std::shared_ptr<ingest::Session> session_;
+};
+
+TEST_F(VerdictTest, WelcomeComesFirstAndSaysWhatIsSettled) {
+  ASSERT_FALSE(stream_.Messages().empty());
+  const v1::Welcome welcome = stream_.Messages()[0].welcome();
+  EXPECT_EQ(welcome.store_id(), "0123456789abcdef");
+  EXPECT_EQ(welcome.received_through(), 0u);
+  EXPECT_EQ(welcome.settings().spread_s(), 40u);
+  EXPECT_EQ(welcome.settings().max_in_flight(), 16u);
+  EXPECT_EQ(welcome.settings().max_in_flight_bytes(), 1u << 20);
+
+  Send(Summary(agent_, 1));
+  Send(Summary(agent_, 2));
+  FakeStream again;
+  const auto session = again.Open(core_, agent_.node);
+  core_.Deliver(session, Hello(agent_));
+  core_.RunPending();
+  EXPECT_EQ(again.Messages()[0].welcome().received_through(), 2u);
+}
+
+TEST_F(VerdictTest, StoredIsSaidOnlyAfterTheWriteReturned) {
+  size_t verdicts_during_write = 99;
+  store_.after_put = [&] { verdicts_during_write = stream_.Verdicts().size(); };
+  Send(Summary(agent_, 1));
+  EXPECT_EQ(verdicts_during_write, 0u);
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::STORED);
+  EXPECT_EQ(Counters().epochs, 1u);
+}
+
+TEST_F(VerdictTest, SummariesThatWaitTogetherAreWrittenTogether) {
+  const uint64_t before = store_.batches;
+  for (uint64_t sequence = 1; sequence <= 10; ++sequence) {
+    core_.Deliver(session_, Summary(agent_, sequence));
+  }
+  core_.RunPending();
+  EXPECT_EQ(store_.batches, before + 1);
+  EXPECT_EQ(stream_.Verdicts().size(), 10u);
+}
+
+TEST_F(VerdictTest, ARepeatIsSaidToBeOneAndCountsOnce) {
+  Send(Summary(agent_, 1));
+  Send(Summary(agent_, 1));
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::REPEAT);
+  EXPECT_EQ(Counters().epochs, 1u);
+  // Twice in one batch as well.
+  core_.Deliver(session_, Summary(agent_, 2));
+  core_.Deliver(session_, Summary(agent_, 2));
+  core_.RunPending();
+  EXPECT_EQ(Counters().epochs, 2u);
+  EXPECT_EQ(Counted(ingest::Count::kRepeat), 2u);
+}
+
+TEST_F(VerdictTest, OneIdentityWithTwoContentsIsAConflictAndSetsTheNodeApart) {
+  Send(Summary(agent_, 1, Body(-5, 1'000'000'000)));
+  Send(Summary(agent_, 1, Body(-5, 2'000'000'000)));
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::REFUSED);
+  EXPECT_TRUE(stream_.VerdictOn(1).permanent());
+  const storage::NodeRecord node = store_.Node(agent_.node);
+  EXPECT_EQ(node.state(), v1::NODE_STATE_CLONE_CONFLICT);
+  EXPECT_EQ(node.incarnations(0).status(), v1::INCARNATION_STATUS_APART);
+  // From now on nothing of it counts.
+  Send(Summary(agent_, 2));
+  EXPECT_EQ(stream_.VerdictOn(2).kind(), Verdict::STORED);
+  EXPECT_EQ(Counters().epochs, 1u);
+  EXPECT_EQ(Counted(ingest::Count::kStoredApart), 1u);
+}
+
+TEST_F(VerdictTest, AFullDiskAsksForPatienceAndTheSameSummaryIsStoredLater) {
+  store_.before_put = [] { return absl::ResourceExhaustedError("disk full: 12 bytes left"); };
+  Send(Summary(agent_, 1));
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::RETRY_AFTER);
+  EXPECT_GT(stream_.VerdictOn(1).retry_after_ms(), 0u);
+  EXPECT_NE(stream_.VerdictOn(1).reason().find("disk full"), std::string::npos);
+  EXPECT_EQ(Counted(ingest::Count::kRetryStorageFull), 1u);
+  store_.before_put = nullptr;
+  Send(Summary(agent_, 1));
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::STORED);
+  EXPECT_EQ(Counters().epochs, 1u);
+}
+
+TEST_F(VerdictTest, AWriteErrorIsCountedApartFromAFullDisk) {
+  store_.before_put = [] { return absl::UnavailableError("write: I/O error"); };
+  Send(Summary(agent_, 1));
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::RETRY_AFTER);
+  EXPECT_EQ(Counted(ingest::Count::kRetryStorageError), 1u);
+}
+
+TEST_F(VerdictTest, AnotherNodesSummaryIsRefused) {
+  AgentIdentity other = agent_;
+  other.node = "db-1";
+  Send(Summary(other, 1));
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::REFUSED);
+  EXPECT_EQ(Counted(ingest::Count::kRefusedWrongNode), 1u);
+  EXPECT_EQ(store_.Node("db-1").number(), 0u);
+}
+
+TEST_F(VerdictTest, AnotherIncarnationThanTheStreamsIsRefused) {
+  AgentIdentity other = agent_;
+  other.incarnation = 'z';
+  Send(Summary(other, 1));
+  EXPECT_EQ(Counted(ingest::Count::kRefusedWrongIncarnation), 1u);
+}
+
+TEST_F(VerdictTest, AnOversizedBodyIsRefusedBeforeItIsOpened) {
+  v1::AgentMessage message = Summary(agent_, 1);
+  message.mutable_summary()->set_body(std::string((256 << 10) + 1, 'x'));
+  Send(message);
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::REFUSED);
+  EXPECT_TRUE(stream_.VerdictOn(1).permanent());
+  EXPECT_EQ(Counted(ingest::Count::kRefusedOversize), 1u);
+}
+
+TEST_F(VerdictTest, ADamagedBodyIsRefusedForGoodAndTheStreamGoesOn) {
+  v1::AgentMessage message = Summary(agent_, 1);
+  message.mutable_summary()->mutable_body()->resize(message.summary().body().size() / 2);
+  Send(message);
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::REFUSED);
+  EXPECT_EQ(Counted(ingest::Count::kRefusedMalformed), 1u);
+  EXPECT_FALSE(stream_.closed().has_value());
+  Send(Summary(agent_, 2));
+  EXPECT_EQ(stream_.VerdictOn(2).kind(), Verdict::STORED);
+}
+
+TEST_F(VerdictTest, DamagedCellsAreRefusedAlthoughNobodyReadsThemNow) {
+  v1::AgentMessage message = Summary(agent_, 1);
+  message.mutable_summary()->set_cells("not zstd");
+  message.mutable_summary()->set_cells_bytes(100);
+  Send(message);
+  EXPECT_EQ(Counted(ingest::Count::kRefusedMalformed), 1u);
+}
+
+TEST_F(VerdictTest, AnEpochInTheFutureStaysWithTheAgentUntilItsTimeComes) {
+  Send(Summary(agent_, 1, Body(5)));  // exactly 5 min ahead: still believed
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::STORED);
+  Send(Summary(agent_, 2, Body(6)));
+  EXPECT_EQ(stream_.VerdictOn(2).kind(), Verdict::RETRY_AFTER);
+  EXPECT_EQ(stream_.VerdictOn(2).retry_after_ms(), 60'001u);
+  EXPECT_NE(stream_.VerdictOn(2).reason().find("360 s in the collector's future"),
+            std::string::npos)
+      << stream_.VerdictOn(2).reason();
+  clock_.Advance(61 * kSecond);
+  Send(Summary(agent_, 2, Body(6)));
+  EXPECT_EQ(stream_.VerdictOn(2).kind(), Verdict::STORED);
+}
+
+TEST_F(VerdictTest, AClockAnHourAheadWithAKnownOffsetIsStoredAndRemarked) {
+  v1::SummaryBody body = Body(60);
+  body.mutable_epoch()->set_clock_offset_ns(-3600ll * static_cast<int64_t>(kSecond));
+  Send(Summary(agent_, 1, body));
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::STORED);
+  const storage::NodeRecord node = store_.Node(agent_.node);
+  ASSERT_EQ(node.remarks_size(), 1);
+  EXPECT_EQ(node.remarks(0).kind(), v1::REMARK_KIND_CLOCK);
+  EXPECT_EQ(node.remarks(0).text(), "clock 3600.0 s ahead of the collector's");
+}
+
+TEST_F(VerdictTest, MoreCpuTimeThanTheCpusHaveIsStoredButRemarked) {
+  Send(Summary(agent_, 1, Body(-5, 4 * 60 * kSecond)));  // all 4 CPUs busy
+  EXPECT_EQ(Counted(ingest::Count::kImplausible), 0u);
+  Send(Summary(agent_, 2, Body(-4, 5 * 60 * kSecond)));
+  EXPECT_EQ(stream_.VerdictOn(2).kind(), Verdict::STORED);
+  EXPECT_EQ(Counted(ingest::Count::kImplausible), 1u);
+  EXPECT_EQ(store_.Node(agent_.node).remarks(0).kind(), v1::REMARK_KIND_IMPLAUSIBLE);
+}
+
+TEST_F(VerdictTest, ImpossibleTotalsAreRefusedAndDoNotReachTheCounters) {
+  v1::SummaryBody body = Body(-5);
+  body.mutable_vitals(0)->mutable_subs(0)->set_events(1ull << 40);
+  Send(Summary(agent_, 1, body));
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::REFUSED);
+  EXPECT_EQ(Counted(ingest::Count::kRefusedImpossible), 1u);
+  EXPECT_EQ(Counters().epochs, 0u);
+}
+
+TEST_F(VerdictTest, AnUnknownSchemaMakesTheAgentSendItFirst) {
+  AgentIdentity other = {.node = "db-1"};
+  MemoryIngestStore store(&clock_);
+  ingest::IngestCore core(Options(), {}, &store, &clock_);
+  FakeStream stream;
+  const auto session = stream.Open(core, other.node);
+  core.Deliver(session, Hello(other));
+  core.Deliver(session, Summary(other, 1));
+  core.RunPending();
+  EXPECT_EQ(stream.VerdictOn(1).kind(), Verdict::RETRY_AFTER);
+  core.Deliver(session, SchemaMessage());
+  core.Deliver(session, Summary(other, 1));
+  core.RunPending();
+  EXPECT_EQ(stream.VerdictOn(1).kind(), Verdict::STORED);
+}
+
+TEST_F(VerdictTest, ALossIsAnsweredOnceItIsInTheLedger) {
+  Send(Summary(agent_, 1));
+  v1::AgentMessage message;
+  v1::Lost& lost = *message.mutable_lost();
+  lost.set_first_sequence(2);
+  lost.set_last_sequence(4);
+  lost.set_reason(v1::Lost::SPOOL_FULL);
+  Send(message);
+  const auto messages = stream_.Messages();
+  ASSERT_TRUE(messages.back().has_lost_recorded());
+  EXPECT_EQ(messages.back().lost_recorded().first_sequence(), 2u);
+  EXPECT_EQ(messages.back().lost_recorded().last_sequence(), 4u);
+  storage::Incarnation incarnation;
+  incarnation.fill('a');
+  EXPECT_EQ(store_.ReceivedThrough(store_.Node(agent_.node).number(), incarnation), 4u);
+  EXPECT_EQ(Counted(ingest::Count::kLostDeclared), 3u);
+}
+
+TEST_F(VerdictTest, AnAbsurdLossGetsNoAnswerAndIsRemarked) {
+  v1::AgentMessage message;
+  message.mutable_lost()->set_first_sequence(9);
+  message.mutable_lost()->set_last_sequence(2);
+  Send(message);
+  EXPECT_FALSE(stream_.Messages().back().has_lost_recorded());
+  EXPECT_EQ(Counted(ingest::Count::kStreamBadMessage), 1u);
+}
+
+TEST_F(VerdictTest, NamesBeyondTheNodesQuotaAreCountedAndRemarked) {
+  MemoryIngestStore store(&clock_, 10, /*name_bytes=*/200);
+  ingest::IngestCore core(Options(), {}, &store, &clock_);
+  FakeStream stream;
+  const auto session = stream.Open(core, agent_.node);
+  core.Deliver(session, Hello(agent_));
+  v1::AgentMessage message;
+  v1::Names& names = *message.mutable_names();
+  names.set_build_id("0123456789");
+  names.set_kind(v1::MAPPING_KIND_FILE);
+  names.set_path("/bin/true");
+  for (uint64_t i = 1; i <= 10; ++i) {
+    names.add_offset(i);
+    names.add_name(std::string(100, 'n'));
+  }
+  core.Deliver(session, message);
+  core.RunPending();
+  EXPECT_EQ(core.Stats().Of(ingest::Count::kNamesRefused), 1u);
+  ASSERT_EQ(store.Node(agent_.node).remarks_size(), 1);
+  EXPECT_EQ(store.Node(agent_.node).remarks(0).kind(), v1::REMARK_KIND_QUOTA);
+}
+
+TEST_F(VerdictTest, AProbeIsAnsweredAtOnceWithBothStamps) {
+  v1::AgentMessage message;
+  message.mutable_probe()->set_sent_unix_ns(42);
+  message.mutable_probe()->set_hlc((kStart / 1'000'000 + 1500) << 16);
+  core_.Deliver(session_, message);  // nobody runs the shard
+  const auto messages = stream_.Messages();
+  ASSERT_TRUE(messages.back().has_probe_reply());
+  EXPECT_EQ(messages.back().probe_reply().sent_unix_ns(), 42u);
+  EXPECT_EQ(messages.back().probe_reply().received_unix_ns(), kStart);
+  EXPECT_GT(messages.back().probe_reply().hlc(), message.probe().hlc());
+}
+
+TEST_F(VerdictTest, AStampMoreThanTwoSecondsAheadIsNotMergedAndTheNodeIsMarked) {
+  v1::AgentMessage message;
+  message.mutable_probe()->set_hlc((kStart / 1'000'000 + 2001) << 16);
+  Send(message);
+  EXPECT_LT(stream_.Messages().back().probe_reply().hlc(), message.probe().hlc());
+  EXPECT_EQ(Counted(ingest::Count::kHlcRefused), 1u);
+  EXPECT_EQ(store_.Node(agent_.node).remarks(0).kind(), v1::REMARK_KIND_CLOCK);
+  message.mutable_probe()->set_hlc((kStart / 1'000'000 + 2000) << 16);
+  Send(message);
+  EXPECT_EQ(Counted(ingest::Count::kHlcRefused), 1u);
+}
+
+TEST_F(VerdictTest, AnAckTakesAsLongAsItsWrite) {
+  store_.before_put = [this] {
+    clock_.Advance(kSecond / 10);
+    return absl::OkStatus();
+  };
+  Send(Summary(agent_, 1));
+  const auto ack = core_.Stats().ack;
+  EXPECT_EQ(ack.count, 1u);
+  EXPECT_DOUBLE_EQ(ack.sum_s, 0.1);
+  EXPECT_DOUBLE_EQ(ack.Quantile(0.99), 0.128);  // upper bound of its bucket
+}
+
+TEST_F(VerdictTest, ASlowDiskPausesReadingInsteadOfFillingMemory) {
+  // Nobody runs the shard: as if it stood in a write.
+  FakeStream stream;
+  const auto session = stream.Open(core_, "slow");
+  int accepted = 0;
+  v1::AgentMessage large;
+  large.mutable_summary()->set_body(std::string(200 << 10, 'x'));
+  while (core_.Deliver(session, large)) ++accepted;
+  EXPECT_EQ(accepted, 5);  // the sixth passes 1 MiB
+  EXPECT_LT(core_.Stats().queued_bytes, 2u << 20);
+  EXPECT_EQ(stream.resumed, 0);
+  core_.RunPending();
+  EXPECT_EQ(stream.resumed, 1);
+  EXPECT_EQ(core_.Stats().queued_bytes, 0u);
+}
+
+TEST_F(VerdictTest, StopAnswersWhatHadArrivedAndThenEndsTheStream) {
+  core_.Start();
+  core_.Deliver(session_, Summary(agent_, 1));
+  core_.Stop();
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::STORED);
+  ASSERT_TRUE(stream_.closed().has_value());
+  EXPECT_EQ(stream_.closed()->code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(VerdictTest, ManyStreamsFromManyThreadsLoseNothing) {
+  constexpr int kThreads = 4;
+  constexpr uint64_t kEach = 50;
+  ingest::IngestOptions options;
+  options.shards = 3;
+  MemoryIngestStore store(&clock_);
+  Send(SchemaMessage());
+  ingest::IngestCore core(options, {}, &store, &clock_);
+  core.Start();
+  std::vector<FakeStream> streams(kThreads);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      const AgentIdentity agent = {.node = "node-" + std::to_string(i)};
+      const auto session = streams[i].Open(core, agent.node);
+      core.Deliver(session, Hello(agent));
+      core.Deliver(session, SchemaMessage());
+      for (uint64_t sequence = 1; sequence <= kEach; ++sequence) {
+        core.Deliver(session, Summary(agent, sequence));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  core.Stop();
+  for (const FakeStream& stream : streams) {
+    uint64_t stored = 0;
+    for (const Verdict& verdict : stream.Verdicts()) stored += verdict.kind() == Verdict::STORED;
+    EXPECT_EQ(stored, kEach);
+  }
+  EXPECT_EQ(store.summaries().Counters(1).epochs, kEach);
+}
+
+}  // namespace
+}  // namespace telltale::testing

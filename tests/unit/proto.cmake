@@ -1,0 +1,13 @@
+telltale_test(proto_codec_test LABEL unit
+  SOURCES unit/proto_codec_test.cc unit/proto_bodies.cc LINK telltale::codec)
+telltale_test(proto_hostile_test LABEL unit
+  SOURCES unit/proto_hostile_test.cc unit/proto_bodies.cc LINK telltale::codec)
+telltale_test(proto_golden_test LABEL unit
+  SOURCES unit/proto_golden_test.cc unit/proto_bodies.cc LINK telltale::codec)
+telltale_test(proto_dump_test LABEL unit
+  SOURCES unit/proto_dump_test.cc unit/proto_bodies.cc LINK telltale::codec)
+telltale_test(proto_stream_test LABEL unit SOURCES unit/proto_stream_test.cc LINK telltale::codec)
+
+add_executable(write_golden EXCLUDE_FROM_ALL golden/write_golden.cc unit/proto_bodies.cc)
+target_include_directories(write_golden PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(write_golden PRIVATE telltale::codec telltale::warnings)

@@ -1,0 +1,83 @@
+#include "proto/codec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/unit/proto_bodies.h"
+
+namespace telltale::proto {
+namespace {
+
+using testing::FullBody;
+using ::testing::HasSubstr;
+using testing::RandomBody;
+using testing::SomeCells;
+using testing::SomeIdentity;
+
+class CodecTest : public ::testing::Test {
+ protected:
+  v1::Summary Encoded(const v1::SummaryBody& body, const v1::SketchCells& cells = {}) {
+    absl::StatusOr<v1::Summary> summary = EncodeSummary(SomeIdentity(), schema_.id(), body, cells);
+    EXPECT_TRUE(summary.ok()) << summary.status();
+    return summary.ok() ? *std::move(summary) : v1::Summary();
+  }
+
+  const v1::Schema schema_ = BuiltinSchema();
+};
+
+TEST_F(CodecTest, GivesBackTheBodyAndCellsItWasGiven) {
+  const v1::SummaryBody body = FullBody(schema_);
+  const v1::SketchCells cells = SomeCells(schema_);
+  const v1::Summary summary = Encoded(body, cells);
+  const absl::StatusOr<Decoded> decoded = DecodeSummary(summary, schema_);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(Canonical(decoded->body), Canonical(body));
+  const absl::StatusOr<v1::SketchCells> decoded_cells = DecodeCells(summary);
+  ASSERT_TRUE(decoded_cells.ok()) << decoded_cells.status();
+  EXPECT_EQ(Canonical(*decoded_cells), Canonical(cells));
+}
+
+TEST_F(CodecTest, GivesBackRandomBodies) {
+  std::mt19937_64 random(20261120);
+  for (int round = 0; round < 200; ++round) {
+    const v1::SummaryBody body = RandomBody(schema_, random);
+    const v1::Summary summary = Encoded(body);
+    const absl::StatusOr<Decoded> decoded = DecodeSummary(summary, schema_);
+    ASSERT_TRUE(decoded.ok()) << decoded.status() << " in round " << round;
+    ASSERT_EQ(Canonical(decoded->body), Canonical(body)) << "round " << round;
+  }
+}
+
+TEST_F(CodecTest, EncodesTheSameBodyToTheSameBytes) {
+  const v1::SummaryBody body = FullBody(schema_);
+  v1::SummaryBody copy;
+  ASSERT_TRUE(copy.ParseFromString(Canonical(body)));
+  EXPECT_EQ(Canonical(Encoded(body)), Canonical(Encoded(copy)));
+}
+
+TEST_F(CodecTest, DigestTellsAnyTwoEnvelopesApart) {
+  const v1::Summary summary = Encoded(FullBody(schema_), SomeCells(schema_));
+  v1::Summary other = summary;
+  EXPECT_EQ(Digest(summary), Digest(other));
+  other.mutable_identity()->set_sequence(43);
+  EXPECT_NE(Digest(summary), Digest(other));
+  other = summary;
+  other.mutable_cells()->back() ^= 1;
+  EXPECT_NE(Digest(summary), Digest(other));
+}
+
+TEST_F(CodecTest, BuiltinSchemaPassesItsOwnCheck) {
+  EXPECT_TRUE(CheckSchema(schema_).ok()) << CheckSchema(schema_);
+  EXPECT_NE(schema_.id(), 0u);
+}
+
+TEST_F(CodecTest, ASchemaWhoseIdIsNotItsHashIsRefused) {
+  v1::Schema changed = schema_;
+  changed.mutable_vitals(0)->set_about("something else");
+  EXPECT_THAT(CheckSchema(changed).message(), HasSubstr("schema: id is"));
+}
+
+}  // namespace
+}  // namespace telltale::proto

@@ -1,0 +1,317 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "collector/query/label_estimate.h"
+#include "collector/query/nearest.h"
+#include "collector/query/points.h"
+#include "tests/unit/query_fixture.h"
+
+namespace telltale::query {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+v1::TopRequest TopOf(const std::string& vital, v1::Dimension by, uint32_t limit = 0) {
+  auto request = Asked<v1::TopRequest>(1000, 1010);
+  request.set_vital(vital);
+  request.set_by(by);
+  request.set_limit(limit);
+  return request;
+}
+
+TEST(TopTest, ExactRowsAndOtherAddUpToTheTotal) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  maker.Vital(TELLTALE_CPU, {7 * kS, 2 * kS, 1 * kS});
+  maker.Columns(
+      {ShareColumn(TELLTALE_CPU, 0), ShareColumn(TELLTALE_CPU, 1), ShareColumn(TELLTALE_CPU, 2)});
+  maker.Process("/bin/x", 1, 0, {4 * kS, 1 * kS, 0});
+  maker.Process("/bin/y", 2, 0, {2 * kS, 0, 0});
+  maker.Process("/bin/z", 3, 0, {1 * kS, 0, 0});
+  source.AddEpoch(node, 1000, 10, maker.body());
+  const auto answer = MakeEngine(source, 1020).Top(TopOf("cpu", v1::DIMENSION_PROCESS, 2), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const v1::TopTable& table = answer->tables(0);
+  EXPECT_TRUE(table.exact());
+  EXPECT_DOUBLE_EQ(table.total(), 10);
+  ASSERT_EQ(table.rows_size(), 2);
+  EXPECT_EQ(table.rows(0).name(), "x");
+  EXPECT_DOUBLE_EQ(table.rows(0).value(), 5);
+  EXPECT_DOUBLE_EQ(table.rows(0).value() + table.rows(1).value() + table.other(), table.total());
+}
+
+TEST(TopTest, ASubSeriesCountsOnlyItself) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  maker.Vital(TELLTALE_CPU, {7 * kS, 2 * kS, 1 * kS});
+  maker.Columns({ShareColumn(TELLTALE_CPU, 0), ShareColumn(TELLTALE_CPU, 1)});
+  maker.Process("/bin/x", 1, 0, {4 * kS, 1 * kS});
+  source.AddEpoch(node, 1000, 10, maker.body());
+  const auto answer = MakeEngine(source, 1020).Top(TopOf("cpu/kernel", v1::DIMENSION_EXE), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_DOUBLE_EQ(answer->tables(0).total(), 2);
+  EXPECT_DOUBLE_EQ(answer->tables(0).rows(0).value(), 1);
+}
+
+TEST(TopTest, IdleWaitsCountOnlyWhenAskedFor) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  maker.Vital(TELLTALE_BLOCKING, {1 * kS, 0, 0, 0, 0, 50 * kS, 30 * kS, 0});  // disk, poll, timer
+  source.AddEpoch(node, 1000, 10, maker.body());
+  const Engine engine = MakeEngine(source, 1020);
+  auto request = TopOf("blocking", v1::DIMENSION_NODE);
+  EXPECT_DOUBLE_EQ(engine.Top(request, {})->tables(0).total(), 1);
+  EXPECT_THAT(engine.Top(request, {})->tables(0).left_out(), ElementsAre("poll", "timer"));
+  request.set_idle(true);
+  EXPECT_DOUBLE_EQ(engine.Top(request, {})->tables(0).total(), 81);
+}
+
+TEST(TopTest, AByteWrittenIsOneByteInTheHeadline) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  maker.Vital(TELLTALE_DISK_IO, {100, 100, 40, 40, 0, 0});
+  source.AddEpoch(node, 1000, 10, maker.body());
+  const auto answer = MakeEngine(source, 1020).Top(TopOf("disk_io", v1::DIMENSION_NODE), {});
+  EXPECT_DOUBLE_EQ(answer->tables(0).total(), 140);
+}
+
+TEST(TopTest, ProcessesOfTwoEpochsAreOneRowEach) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  for (const uint64_t start : {1000, 1010}) {
+    BodyMaker maker;
+    maker.Vital(TELLTALE_CPU, {3 * kS, 0, 0});
+    maker.Columns({ShareColumn(TELLTALE_CPU, 0)});
+    maker.Process("/bin/x", 1, 0, {1 * kS});
+    maker.Process("/bin/cc", 0, 0, {2 * kS}, 30);
+    source.AddEpoch(node, start, 10, maker.body());
+  }
+  auto request = TopOf("cpu", v1::DIMENSION_PROCESS);
+  request.mutable_selection()->set_end_s(1020);
+  const auto answer = MakeEngine(source, 1030).Top(request, {});
+  ASSERT_EQ(answer->tables(0).rows_size(), 2);
+  EXPECT_EQ(answer->tables(0).rows(0).name(), "cc x 60");
+  EXPECT_DOUBLE_EQ(answer->tables(0).rows(0).value(), 4);
+  EXPECT_EQ(answer->tables(0).rows(1).pid(), 1u);
+  EXPECT_DOUBLE_EQ(answer->tables(0).rows(1).value(), 2);
+}
+
+TEST(TopTest, ASiteIsTheFirstFrameOutsideTheCLibraryAndCarriesItsStack) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  source.Name("app", 0x10, "read_config");
+  BodyMaker maker;
+  v1::Vital* vital = maker.Vital(TELLTALE_BLOCKING, {8 * kS, 0, 0, 0, 0, 0, 0, 0});
+  const uint32_t stack =
+      maker.Stack({maker.Frame("k", "", 0x1, true)},
+                  {maker.Frame("c", "/lib/libc.so.6", 0x2), maker.Frame("app", "/bin/app", 0x10)});
+  v1::FoldedSample* sample = maker.Sample(vital, "/bin/app", stack, kS, 6 * kS, 8 * kS, 1);
+  sample->set_open(true);
+  source.AddEpoch(node, 1000, 10, maker.body());
+  const auto answer = MakeEngine(source, 1020).Top(TopOf("blocking", v1::DIMENSION_SITE), {});
+  ASSERT_EQ(answer->tables(0).rows_size(), 1);
+  const v1::TopRow& row = answer->tables(0).rows(0);
+  EXPECT_EQ(row.name(), "read_config (app)");
+  EXPECT_TRUE(row.open());
+  EXPECT_FALSE(answer->tables(0).exact());
+  EXPECT_LE(row.low(), row.value());
+  EXPECT_LE(row.value(), row.high());
+  ASSERT_EQ(row.stack_size(), 3);
+  EXPECT_TRUE(row.stack(0).kernel());
+  EXPECT_EQ(row.stack(1).name(), "libc.so.6+0x2");
+}
+
+TEST(LabelEstimateTest, ValuesStayInTheirBoundsAndBelowTheTotal) {
+  BodyMaker maker;
+  v1::Vital* vital = maker.Vital(TELLTALE_CPU, {100, 0, 0});
+  maker.Sample(vital, "/a", 0, 10, 10, 90, 1);
+  maker.Sample(vital, "/b", 0, 20, 20, 90, 2);
+  const std::vector<EntryEstimate> estimates = EstimateEntries(*vital);
+  double sum = 0;
+  for (const EntryEstimate& estimate : estimates) {
+    EXPECT_LE(estimate.low, estimate.value);
+    EXPECT_LE(estimate.value, estimate.high);
+    sum += estimate.value;
+  }
+  EXPECT_THAT(sum, DoubleNear(100, 1e-9));
+}
+
+TEST(LabelEstimateTest, StacksOfOneLabelShareItByWhatWasSampled) {
+  BodyMaker maker;
+  v1::Vital* vital = maker.Vital(TELLTALE_CPU, {100, 0, 0});
+  for (const uint64_t sampled : {30, 10}) {
+    v1::FoldedSample* sample = maker.Sample(vital, "", 0, sampled, 80, 80, 7);
+    sample->set_exe(1);
+  }
+  const std::vector<EntryEstimate> estimates = EstimateEntries(*vital);
+  EXPECT_DOUBLE_EQ(estimates[0].value, 60);
+  EXPECT_DOUBLE_EQ(estimates[1].value, 20);
+  EXPECT_DOUBLE_EQ(estimates[1].low, 10);
+  EXPECT_DOUBLE_EQ(estimates[1].high, 50);  // the other stack's samples prove 30 of the 80
+}
+
+TEST(ReduceTest, KeepsExtremesAndSums) {
+  std::vector<Point> points;
+  double weight = 0;
+  for (int i = 0; i < 10'007; ++i) {
+    const double value = i == 5'003 ? 1e6 : i == 7'001 ? 0.5 : 10;
+    points.push_back({static_cast<double>(i), 1, 1, value, 1, value, value, value});
+    weight += value;
+  }
+  const std::vector<Point> reduced = Reduce(points, 2000);
+  EXPECT_LE(reduced.size(), 2000u);
+  double highest = 0, lowest = 1e9, sum = 0;
+  for (const Point& point : reduced) {
+    highest = std::max(highest, point.max);
+    lowest = std::min(lowest, point.min);
+    sum += point.weight;
+  }
+  EXPECT_EQ(highest, 1e6);
+  EXPECT_EQ(lowest, 0.5);
+  EXPECT_THAT(sum, DoubleNear(weight, 1e-6));
+  EXPECT_EQ(reduced.back().start_s + reduced.back().length_s, 10'007);
+}
+
+TEST(SeriesTest, RateIsOverTheTimeWatched) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  maker.Vital(TELLTALE_CPU, {8 * kS, 0, 0});
+  source.AddEpoch(node, 1000, 10, maker.body(), 4);
+  auto request = Asked<v1::SeriesRequest>(1000, 1010);
+  request.add_vitals("cpu");
+  const auto answer = MakeEngine(source, 1020).Series(request, {});
+  ASSERT_EQ(answer->series_size(), 1);
+  EXPECT_DOUBLE_EQ(answer->series(0).rate(0), 2);
+  EXPECT_DOUBLE_EQ(answer->series(0).watched(0), 0.4);
+}
+
+TEST(SeriesTest, NodesOfOneSlotAddUp) {
+  FakeSource source;
+  for (const char* name : {"a", "b"}) {
+    const uint32_t node = source.AddNode(name);
+    BodyMaker maker;
+    maker.Vital(TELLTALE_SYSCALL, {50, 0});
+    source.AddEpoch(node, 1000, 10, maker.body());
+  }
+  auto request = Asked<v1::SeriesRequest>(1000, 1010);
+  request.add_vitals("syscall");
+  const auto answer = MakeEngine(source, 1020).Series(request, {});
+  ASSERT_EQ(answer->series_size(), 1);
+  EXPECT_DOUBLE_EQ(answer->series(0).rate(0), 10);
+}
+
+TEST(CoverageTest, WatchedAndUnwatchedAddUpToWhatWasSelected) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  maker.Vital(TELLTALE_CPU, {kS, 0, 0});
+  v1::Loss* loss = maker.body().mutable_vitals(0)->add_losses();
+  loss->set_reason(v1::LOSS_REASON_TOKENS);
+  loss->set_events(12);
+  source.AddEpoch(node, 1000, 10, maker.body());
+  source.AddEpoch(node, 1012, 10, maker.body());
+  const auto answer = MakeEngine(source, 1100).Coverage(Asked<v1::CoverageRequest>(1000, 1022), {});
+  const v1::Coverage& coverage = answer->coverage();
+  EXPECT_DOUBLE_EQ(coverage.selected_s(), 22);
+  EXPECT_DOUBLE_EQ(coverage.watched_s(), 20);
+  EXPECT_DOUBLE_EQ(coverage.unwatched_s(), 2);
+  EXPECT_EQ(coverage.epochs_received(), 2u);
+  ASSERT_EQ(coverage.lost_events_size(), 1);
+  EXPECT_EQ(coverage.lost_events(0).reason(), "tokens");
+  EXPECT_DOUBLE_EQ(coverage.lost_events(0).events(), 24);
+  ASSERT_EQ(answer->gaps_size(), 1);
+  EXPECT_DOUBLE_EQ(answer->gaps(0).start_s(), 1010);
+  EXPECT_DOUBLE_EQ(answer->gaps(0).end_s(), 1012);
+}
+
+TEST(CoverageTest, TellsTheOpenEpochFromSilence) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  source.AddEpoch(node, 1000, 10, BodyMaker().body());
+  const auto soon = MakeEngine(source, 1015).Coverage(Asked<v1::CoverageRequest>(1000, 1015), {});
+  EXPECT_THAT(soon->gaps(0).reason(), HasSubstr("still open"));
+  const auto later = MakeEngine(source, 2000).Coverage(Asked<v1::CoverageRequest>(1000, 1500), {});
+  EXPECT_THAT(later->gaps(0).reason(), HasSubstr("silent"));
+}
+
+TEST(CoverageTest, AnEmptyAnswerSaysWhereDataIs) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  source.AddEpoch(node, 1000, 10, BodyMaker().body());
+  auto request = Asked<v1::TopRequest>(5000, 5060);
+  const auto answer = MakeEngine(source, 6000).Top(request, {});
+  ASSERT_EQ(answer->coverage().tiers_size(), 1);
+  EXPECT_EQ(answer->coverage().tiers(0).tier(), v1::TIER_RAW);
+  EXPECT_DOUBLE_EQ(answer->coverage().tiers(0).start_s(), 1000);
+}
+
+TEST(ErrorsTest, UnknownNamesComeWithTheNearest) {
+  FakeSource source;
+  source.AddNode("db-1");
+  source.AddNode("web-1");
+  const Engine engine = MakeEngine(source, 6000);
+  auto request = Asked<v1::TopRequest>(5000, 5060);
+  request.mutable_selection()->add_nodes("db1");
+  EXPECT_EQ(engine.Top(request, {}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(engine.Top(request, {}).status().message()), HasSubstr("nearest: db-1"));
+  request.mutable_selection()->clear_nodes();
+  request.set_vital("blokcing");
+  EXPECT_THAT(std::string(engine.Top(request, {}).status().message()),
+              HasSubstr("nearest: blocking"));
+  request.set_vital("blocking/dsk");
+  EXPECT_THAT(std::string(engine.Top(request, {}).status().message()), HasSubstr("nearest: disk"));
+}
+
+TEST(ErrorsTest, AnAskerWhoWentAwayEndsTheScan) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  source.AddEpoch(node, 1000, 10, BodyMaker().body());
+  const auto answer =
+      MakeEngine(source, 1020).Top(TopOf("cpu", v1::DIMENSION_EXE), [] { return true; });
+  EXPECT_EQ(answer.status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST(SamplesTest, PagesMeetWithoutLossOrRepeat) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+    BodyMaker maker;
+    v1::Vital* vital = maker.Vital(TELLTALE_CPU, {100, 0, 0});
+    for (uint64_t i = 0; i < 5; ++i) {
+      v1::FoldedSample* sample = maker.Sample(vital, "/a", 0, 1, 1, 2, i);
+      sample->mutable_exemplar()->set_time_ns(i / 2 * kS);  // two share a time
+      sample->mutable_exemplar()->set_pid(static_cast<uint32_t>(epoch * 10 + i + 1));
+    }
+    source.AddEpoch(node, 1000 + epoch * 10, 10, maker.body());
+  }
+  const Engine engine = MakeEngine(source, 1100);
+  auto request = Asked<v1::SamplesRequest>(1000, 1030);
+  request.set_limit(4);
+  std::vector<uint32_t> pids;
+  double last = 1e18;
+  for (int page = 0; page < 10; ++page) {
+    const auto answer = engine.Samples(request, {});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    for (const v1::SampleAnswer& sample : answer->samples()) {
+      pids.push_back(sample.pid());
+      EXPECT_LE(sample.time_s(), last);
+      last = sample.time_s();
+    }
+    if (answer->next_page().empty()) break;
+    request.set_page(answer->next_page());
+  }
+  std::sort(pids.begin(), pids.end());
+  EXPECT_THAT(pids, ElementsAre(1, 2, 3, 4, 5, 11, 12, 13, 14, 15, 21, 22, 23, 24, 25));
+  request.set_page("1.2.3");
+  EXPECT_EQ(engine.Samples(request, {}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace telltale::query

@@ -1,0 +1,115 @@
+// Adding up the kernel's per-CPU blocks, without a kernel.
+
+#include "agent/sensor/epoch_reader.h"
+
+#include <cmath>
+#include <memory>
+#include <numeric>
+
+#include "agent/sensor/control_words.h"
+#include "gtest/gtest.h"
+#include "sketch/vitals.h"
+
+namespace telltale::agent {
+namespace {
+
+class EpochReaderTest : public testing::Test {
+ protected:
+  RawEpoch Read(uint32_t seconds) {
+    RawEpoch epoch;
+    const telltale_half* halves[] = {cpu_[0].get(), cpu_[1].get()};
+    sums_ = ReadEpoch(halves, *control_, base_, seconds, epoch);
+    return epoch;
+  }
+
+  std::unique_ptr<telltale_half> cpu_[2] = {std::make_unique<telltale_half>(),
+                                            std::make_unique<telltale_half>()};
+  std::unique_ptr<telltale_control> control_ = std::make_unique<telltale_control>();
+  BacklogBase base_{};
+  EpochSums sums_;
+};
+
+TEST(DenseSubsTest, AgreeWithTheFirstIndexOfEachVital) {
+  constexpr int kFirst[TELLTALE_VITALS] = {
+      TELLTALE_SUBS_CPU,         TELLTALE_SUBS_LLC,        TELLTALE_SUBS_SCHED_DELAY,
+      TELLTALE_SUBS_BLOCKING,    TELLTALE_SUBS_DISK_IO,    TELLTALE_SUBS_USER_PAGE,
+      TELLTALE_SUBS_KERNEL_PAGE, TELLTALE_SUBS_SYSCALL,    TELLTALE_SUBS_SIGNAL,
+      TELLTALE_SUBS_SOCKET,      TELLTALE_SUBS_LOCK,       TELLTALE_SUBS_SOFTIRQ,
+      TELLTALE_SUBS_RECLAIM,     TELLTALE_SUBS_RETRANSMIT,
+  };
+  for (const sketch::Vital& vital : sketch::Vitals()) {
+    const DenseSub sub = DenseSubs()[kFirst[vital.id - 1]];
+    EXPECT_EQ(sub.vital, vital.id) << vital.name;
+    EXPECT_EQ(sub.sub, 0) << vital.name;
+  }
+  EXPECT_EQ(DenseSubs().back().vital, TELLTALE_RETRANSMIT);
+}
+
+TEST_F(EpochReaderTest, AddsTheCpusAndLeavesWhatIsNotYetInASecondInTheCurrentOne) {
+  constexpr int kSub = TELLTALE_SUBS_SYSCALL;
+  cpu_[0]->total[kSub] = {10, 10};
+  cpu_[0]->second_weight[kSub][0] = 7;
+  cpu_[0]->second_base[kSub] = 7;
+  cpu_[0]->second = 2;
+  cpu_[1]->total[kSub] = {5, 5};
+  const RawSub sub = Read(3).vitals[TELLTALE_SYSCALL - 1].subs[TELLTALE_SYSCALL_OK];
+  EXPECT_EQ(sub.events, 15U);
+  EXPECT_EQ(sub.weight, 15U);
+  EXPECT_EQ(sub.second_weight, (std::vector<uint64_t>{12, 0, 3}));
+}
+
+TEST_F(EpochReaderTest, PutsSecondsPastTheEpochsLastIntoTheLast) {
+  cpu_[0]->total[TELLTALE_SUBS_CPU] = {2, 9};
+  cpu_[0]->second_weight[TELLTALE_SUBS_CPU][5] = 9;
+  cpu_[0]->second_base[TELLTALE_SUBS_CPU] = 9;
+  EXPECT_EQ(Read(2).vitals[0].subs[0].second_weight, (std::vector<uint64_t>{0, 9}));
+}
+
+TEST_F(EpochReaderTest, TakesAFaultThatProvedMajorOffTheSecondItWasCountedIn) {
+  constexpr int kMinor = TELLTALE_SUBS_USER_PAGE;
+  cpu_[0]->total[kMinor] = {3, 3};  // 4 in second 0, then one taken back in second 1
+  cpu_[0]->second_weight[kMinor][0] = 4;
+  cpu_[0]->second_base[kMinor] = 4;
+  cpu_[0]->second = 1;
+  EXPECT_EQ(Read(2).vitals[TELLTALE_USER_PAGE - 1].subs[0].second_weight,
+            (std::vector<uint64_t>{3, 0}));
+}
+
+TEST_F(EpochReaderTest, CarriesTheBacklogFromSecondToSecondAndEpochToEpoch) {
+  base_[TELLTALE_BACKLOG_DISK] = 4;
+  cpu_[0]->backlog[TELLTALE_BACKLOG_DISK][0] = 3;
+  cpu_[1]->backlog[TELLTALE_BACKLOG_DISK][1] = -5;
+  const RawEpoch epoch = Read(3);
+  EXPECT_EQ(epoch.vitals[TELLTALE_DISK_IO - 1].backlog, (std::vector<int64_t>{7, 2, 2}));
+  EXPECT_EQ(sums_.backlog_end[TELLTALE_BACKLOG_DISK], 2);
+}
+
+TEST_F(EpochReaderTest, GivesHistogramBucketsTheIndexOfTheirLogarithm) {
+  cpu_[0]->hist[TELLTALE_HIST_RUNQUEUE].bucket[1] = 1;  // from 256 ns on
+  cpu_[1]->hist[TELLTALE_HIST_RUNQUEUE].bucket[0] = 2;  // shorter
+  for (const RawHistogram& histogram : Read(1).histograms) {
+    if (histogram.op != HistogramOp::kRunqueueWait) continue;
+    const auto index = static_cast<size_t>(std::floor(histogram.r * std::log2(256.0)));
+    EXPECT_EQ(histogram.buckets[index], 1U);
+    EXPECT_EQ(histogram.buckets[index - 1], 2U);
+  }
+}
+
+TEST(ControlWordsTest, RoundsAQuantumToTheNearestPowerOfTwo) {
+  EXPECT_EQ(QuantumLog2(1), 0);
+  EXPECT_EQ(QuantumLog2(4096), 12);
+  EXPECT_EQ(QuantumLog2(1'000'000), 20);
+  EXPECT_EQ(QuantumLog2(64'000), 16);
+  EXPECT_EQ(QuantumLog2(70'000), 16);
+}
+
+TEST(ControlWordsTest, MarksEveryPowerOfT) {
+  telltale_control control = {};
+  SetTLog2(control, 0, 3);
+  EXPECT_EQ(control.knobs[0].powers & 0xfff, 0b001001001001U);
+  SetTLog2(control, 0, 1);
+  EXPECT_EQ(control.knobs[0].powers, ~uint64_t{0});
+}
+
+}  // namespace
+}  // namespace telltale::agent

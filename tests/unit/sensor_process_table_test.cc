@@ -1,0 +1,90 @@
+// From rows of tasks to rows of processes.
+
+#include "agent/sensor/process_table.h"
+
+#include <array>
+#include <cstring>
+#include <memory>
+
+#include "agent/sensor/epoch_reader.h"
+#include "gtest/gtest.h"
+#include "sketch/vitals.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr int kSub = TELLTALE_SUBS_SYSCALL;
+
+telltale_row Row(uint32_t tgid, uint32_t tid, const char* comm, uint64_t calls) {
+  telltale_row row = {};
+  row.who.tgid = tgid;
+  row.who.tid = tid;
+  row.who.start_ns = 1000 + tgid;
+  strncpy(row.who.comm, comm, sizeof(row.who.comm) - 1);
+  row.task_ns = 100;
+  row.used.run_ns = 10;
+  row.did.share[kSub] = {calls, calls};
+  return row;
+}
+
+// An epoch whose only total is `calls` system calls.
+RawEpoch EpochWith(uint64_t calls) {
+  RawEpoch epoch;
+  for (const sketch::Vital& vital : sketch::Vitals()) {
+    RawVital raw;
+    raw.id = vital.id;
+    raw.subs.resize(vital.subs.size());
+    epoch.vitals.push_back(raw);
+  }
+  epoch.vitals[TELLTALE_SYSCALL - 1].subs[TELLTALE_SYSCALL_OK] = {calls, calls, {}};
+  return epoch;
+}
+
+TEST(ProcessTableTest, AddsThreadsToOneRowNamedByTheLeader) {
+  ProcessTable table(10);
+  table.Add(Row(7, 8, "worker", 3));
+  table.Add(Row(7, 7, "server", 2));
+  table.Add(Row(7, 9, "helper", 1));
+  RawEpoch epoch = EpochWith(6);
+  table.Finish(epoch);
+  ASSERT_EQ(epoch.processes.size(), 2U);  // and [irq]
+  const RawProcess& process = epoch.processes[0];
+  EXPECT_STREQ(process.comm.data(), "server");
+  EXPECT_EQ(process.threads, 3U);
+  EXPECT_EQ(process.run_ns, 30U);
+  ASSERT_EQ(process.shares.size(), 1U);
+  EXPECT_EQ(process.shares[0].vital, TELLTALE_SYSCALL);
+  EXPECT_EQ(process.shares[0].weight, 6U);
+  EXPECT_EQ(epoch.task_ns, 300U);
+  EXPECT_TRUE(epoch.other.shares.empty());
+}
+
+TEST(ProcessTableTest, KeepsTwoProcessesThatHadTheSamePidApart) {
+  ProcessTable table(10);
+  telltale_row later = Row(7, 7, "later", 1);
+  later.who.start_ns += 5;
+  table.Add(Row(7, 7, "first", 1));
+  table.Add(later);
+  RawEpoch epoch = EpochWith(2);
+  table.Finish(epoch);
+  EXPECT_EQ(epoch.processes.size(), 3U);
+}
+
+TEST(ProcessTableTest, GivesToOtherWhatHasNoRowSoThatTheSumIsTheTotal) {
+  ProcessTable table(1);
+  table.Add(Row(1, 1, "kept", 4));
+  table.Add(Row(2, 2, "too many", 5));
+  std::array<telltale_total, TELLTALE_SUBS> irq = {};
+  irq[kSub] = {2, 2};
+  table.AddIrq(irq.data());
+  RawEpoch epoch = EpochWith(20);
+  table.Finish(epoch);
+  ASSERT_EQ(epoch.other.shares.size(), 1U);
+  EXPECT_EQ(epoch.other.shares[0].weight, 14U);  // 5 over the limit and 9 of lost rows
+  ASSERT_EQ(epoch.losses.size(), 1U);
+  EXPECT_EQ(epoch.losses[0].kind, LossKind::kRowLimit);
+  EXPECT_EQ(epoch.losses[0].events, 1U);
+}
+
+}  // namespace
+}  // namespace telltale::agent

@@ -1,0 +1,26 @@
+find_package(RocksDB CONFIG REQUIRED)
+add_library(telltale_synthetic STATIC support/synthetic_node.cc)
+target_link_libraries(telltale_synthetic PUBLIC telltale::codec PRIVATE telltale::warnings)
+target_include_directories(telltale_synthetic PUBLIC ${CMAKE_SOURCE_DIR})
+
+telltale_test(storage_keys_test LABEL unit SOURCES unit/storage_keys_test.cc LINK telltale::storage)
+telltale_test(storage_ledger_test LABEL unit
+  SOURCES unit/storage_ledger_test.cc LINK telltale::storage)
+telltale_test(storage_conformance_test LABEL unit
+  SOURCES unit/storage_conformance_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
+telltale_test(storage_store_test LABEL unit
+  SOURCES unit/storage_store_test.cc LINK telltale::storage telltale_synthetic)
+
+add_library(telltale_store_check STATIC support/store_check.cc)
+target_link_libraries(telltale_store_check PUBLIC telltale::storage PRIVATE telltale::warnings)
+telltale_test(storage_fault_test LABEL unit
+  SOURCES unit/storage_fault_test.cc support/fault_file_system.cc
+  LINK telltale::storage telltale_synthetic telltale_store_check RocksDB::rocksdb-shared)
+
+add_library(telltale_rollup_trial STATIC support/rollup_oracle.cc support/rollup_trial.cc)
+target_link_libraries(telltale_rollup_trial
+  PUBLIC telltale::storage PRIVATE telltale_synthetic telltale::warnings)
+telltale_test(storage_rollup_test LABEL unit
+  SOURCES unit/storage_rollup_test.cc LINK telltale_rollup_trial telltale_synthetic)
+telltale_test(storage_retention_test LABEL unit
+  SOURCES unit/storage_retention_test.cc LINK telltale::storage)

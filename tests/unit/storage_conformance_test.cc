@@ -1,0 +1,220 @@
+// What every History and every Catalog must do, run against the model in memory and against
+// RocksDB.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/memory_catalog.h"
+#include "storage/memory_history.h"
+#include "storage/rocks_catalog.h"
+#include "storage/rocks_database.h"
+#include "storage/rocks_history.h"
+#include "tests/support/temp_dir.h"
+
+namespace telltale::storage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+struct Engine {
+  virtual ~Engine() = default;
+  virtual History& history() = 0;
+  virtual Catalog& catalog() = 0;
+};
+
+struct MemoryEngine : Engine {
+  History& history() override { return history_; }
+  Catalog& catalog() override { return catalog_; }
+  MemoryHistory history_;
+  MemoryCatalog catalog_;
+};
+
+struct RocksEngine : Engine {
+  RocksEngine() : database_(*RocksDatabase::Open({dir_.path() + "/rocks", nullptr, 64 << 20})) {}
+  History& history() override { return history_; }
+  Catalog& catalog() override { return catalog_; }
+  testing::TempDir dir_;
+  std::unique_ptr<RocksDatabase> database_;
+  RocksHistory history_{database_.get()};
+  RocksCatalog catalog_{database_.get()};
+};
+
+class ConformanceTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  ConformanceTest() {
+    if (std::string(GetParam()) == "rocks") {
+      engine_ = std::make_unique<RocksEngine>();
+    } else {
+      engine_ = std::make_unique<MemoryEngine>();
+    }
+  }
+  History& history() { return engine_->history(); }
+  Catalog& catalog() { return engine_->catalog(); }
+
+  void Append(Family family, const std::string& key, const std::string& value) {
+    const Row row{family, key, value, 0};
+    ASSERT_TRUE(history().Append({&row, 1}).ok());
+  }
+  std::vector<std::string> Keys(Family family, const std::string& from, const std::string& to) {
+    std::vector<std::string> keys;
+    EXPECT_TRUE(history()
+                    .Scan(family, from, to,
+                          [&](std::string_view key, std::string_view) {
+                            keys.emplace_back(key);
+                            return true;
+                          })
+                    .ok());
+    return keys;
+  }
+  static std::vector<std::string> CatalogRows(const Transaction& transaction,
+                                              const std::string& from, const std::string& to) {
+    std::vector<std::string> rows;
+    EXPECT_TRUE(transaction
+                    .Scan(from, to,
+                          [&](std::string_view key, std::string_view value) {
+                            rows.push_back(std::string(key) + "=" + std::string(value));
+                            return true;
+                          })
+                    .ok());
+    return rows;
+  }
+
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_P(ConformanceTest, ReadsBackWhatWasAppended) {
+  Append(Family::kRaw, "k", std::string("\x01value", 6));
+  ASSERT_TRUE(history().Sync().ok());
+  EXPECT_EQ(*history().Get(Family::kRaw, "k"), std::string("\x01value", 6));
+}
+
+TEST_P(ConformanceTest, AFamilyDoesNotSeeAnothersRows) {
+  Append(Family::kRaw, "k", "a");
+  EXPECT_TRUE(absl::IsNotFound(history().Get(Family::kCells, "k").status()));
+  EXPECT_THAT(Keys(Family::kSeries, "", ""), IsEmpty());
+}
+
+TEST_P(ConformanceTest, WritingARowTwiceChangesNothing) {
+  Append(Family::kRollup, "k", "a");
+  Append(Family::kRollup, "k", "a");
+  EXPECT_THAT(Keys(Family::kRollup, "", ""), ElementsAre("k"));
+  EXPECT_EQ(*history().Get(Family::kRollup, "k"), "a");
+}
+
+TEST_P(ConformanceTest, TheLaterVersionOfARowStands) {
+  const Row first{Family::kRollup, "k", "old", 1};
+  const Row second{Family::kRollup, "k", "new", 2};
+  ASSERT_TRUE(history().Append({&first, 1}).ok());
+  ASSERT_TRUE(history().Append({&second, 1}).ok());
+  EXPECT_EQ(*history().Get(Family::kRollup, "k"), "new");
+}
+
+TEST_P(ConformanceTest, ScansAreOrderedAndHalfOpen) {
+  for (const char* key : {"c", "a", "d", "b"}) Append(Family::kRaw, key, "v");
+  EXPECT_THAT(Keys(Family::kRaw, "b", "d"), ElementsAre("b", "c"));
+  EXPECT_THAT(Keys(Family::kRaw, "b", ""), ElementsAre("b", "c", "d"));
+  EXPECT_THAT(Keys(Family::kRaw, "x", "y"), IsEmpty());
+}
+
+TEST_P(ConformanceTest, KeysOrderAsUnsignedBytes) {
+  Append(Family::kRaw, "\xff", "v");
+  Append(Family::kRaw, std::string("\0", 1), "v");
+  Append(Family::kRaw, "\x7f", "v");
+  EXPECT_THAT(Keys(Family::kRaw, "", ""), ElementsAre(std::string("\0", 1), "\x7f", "\xff"));
+}
+
+TEST_P(ConformanceTest, AVisitorMayEndTheScan) {
+  for (const char* key : {"a", "b", "c"}) Append(Family::kRaw, key, "v");
+  int seen = 0;
+  ASSERT_TRUE(history()
+                  .Scan(Family::kRaw, "", "",
+                        [&](std::string_view, std::string_view) { return ++seen < 2; })
+                  .ok());
+  EXPECT_EQ(seen, 2);
+}
+
+TEST_P(ConformanceTest, AScanSeesTheMomentItBegan) {
+  Append(Family::kRaw, "a", "v");
+  Append(Family::kRaw, "b", "v");
+  std::vector<std::string> seen;
+  ASSERT_TRUE(history()
+                  .Scan(Family::kRaw, "", "",
+                        [&](std::string_view key, std::string_view) {
+                          seen.emplace_back(key);
+                          Append(Family::kRaw, "aa", "later");
+                          return true;
+                        })
+                  .ok());
+  EXPECT_THAT(seen, ElementsAre("a", "b"));
+}
+
+TEST_P(ConformanceTest, DroppingARangeTakesExactlyIt) {
+  for (const char* key : {"a", "b", "c", "d"}) Append(Family::kRaw, key, "v");
+  Append(Family::kCells, "b", "v");
+  ASSERT_TRUE(history().DropRange(Family::kRaw, "b", "d").ok());
+  EXPECT_THAT(Keys(Family::kRaw, "", ""), ElementsAre("a", "d"));
+  EXPECT_THAT(Keys(Family::kCells, "", ""), ElementsAre("b"));
+  Append(Family::kRaw, "b", "again");
+  EXPECT_EQ(*history().Get(Family::kRaw, "b"), "again");
+}
+
+TEST_P(ConformanceTest, SizeGrowsWithWhatIsStored) {
+  const uint64_t before = history().Size(Family::kRaw)->bytes;
+  Append(Family::kRaw, "k", std::string(1 << 20, 'x'));
+  EXPECT_GE(history().Size(Family::kRaw)->bytes, before + (1 << 20));
+}
+
+TEST_P(ConformanceTest, ATransactionReadsItsOwnWrites) {
+  auto seed = catalog().Begin();
+  seed->Put("a", "1");
+  seed->Put("c", "3");
+  ASSERT_TRUE(seed->Commit(Durability::kDurable).ok());
+
+  auto transaction = catalog().Begin();
+  transaction->Put("b", "2");
+  transaction->Put("c", "4");
+  transaction->Put("z", "9");
+  transaction->Delete("a");
+  EXPECT_EQ(*transaction->Get("b"), "2");
+  EXPECT_TRUE(absl::IsNotFound(transaction->Get("a").status()));
+  EXPECT_THAT(CatalogRows(*transaction, "", ""), ElementsAre("b=2", "c=4", "z=9"));
+  EXPECT_THAT(CatalogRows(*transaction, "b", "c"), ElementsAre("b=2"));
+}
+
+TEST_P(ConformanceTest, WithoutACommitNothingHappened) {
+  {
+    auto transaction = catalog().Begin();
+    transaction->Put("a", "1");
+  }
+  EXPECT_TRUE(absl::IsNotFound(catalog().Begin()->Get("a").status()));
+}
+
+TEST_P(ConformanceTest, ATransactionSeesTheMomentItBegan) {
+  auto reader = catalog().Begin();
+  auto writer = catalog().Begin();
+  writer->Put("a", "1");
+  ASSERT_TRUE(writer->Commit(Durability::kBuffered).ok());
+  EXPECT_TRUE(absl::IsNotFound(reader->Get("a").status()));
+  EXPECT_THAT(CatalogRows(*reader, "", ""), IsEmpty());
+  EXPECT_EQ(*catalog().Begin()->Get("a"), "1");
+}
+
+TEST_P(ConformanceTest, DeletedIsGoneAfterTheCommit) {
+  auto first = catalog().Begin();
+  first->Put("a", "1");
+  ASSERT_TRUE(first->Commit(Durability::kDurable).ok());
+  auto second = catalog().Begin();
+  second->Delete("a");
+  ASSERT_TRUE(second->Commit(Durability::kDurable).ok());
+  EXPECT_TRUE(absl::IsNotFound(catalog().Begin()->Get("a").status()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, ConformanceTest, ::testing::Values("memory", "rocks"),
+                         [](const auto& param) { return std::string(param.param); });
+
+}  // namespace
+}  // namespace telltale::storage

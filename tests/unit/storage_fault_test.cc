@@ -1,0 +1,119 @@
+// A disk that fails: nothing acknowledged is lost, nothing is counted twice, and writing goes on
+// once it can.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "storage/store.h"
+#include "tests/support/fault_file_system.h"
+#include "tests/support/store_check.h"
+#include "tests/support/synthetic_node.h"
+#include "tests/support/temp_dir.h"
+
+namespace telltale::storage {
+namespace {
+
+using telltale::testing::CheckBooks;
+using telltale::testing::FaultFileSystem;
+using telltale::testing::MadeSummary;
+using telltale::testing::SyntheticNode;
+using telltale::testing::TempDir;
+using ::testing::ElementsAre;
+
+constexpr uint64_t kStart = 20'500 * kDayNs;
+
+class FaultTest : public ::testing::Test {
+ protected:
+  FaultTest() { Open(); }
+  ~FaultTest() override { files_->set_fault(FaultFileSystem::Fault::kNone); }
+
+  void Open() {
+    store_.reset();
+    StoreOptions options;
+    options.path = dir_.path() + "/store";
+    options.env = env_.get();
+    options.now_ns = [] { return kStart + kDayNs; };
+    options.memory_bytes = 16 << 20;
+    options.min_free_bytes = 0;
+    absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(options);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    node_ = *store_->nodes().NumberOf("web-1");
+  }
+  absl::StatusOr<std::vector<Outcome>> Put(uint64_t sequence) {
+    const MadeSummary made = maker_.Make(sequence, kStart + sequence * 60 * kSecondNs);
+    const Incoming item{node_, &made.summary, &made.body, true};
+    absl::StatusOr<std::vector<Outcome>> outcomes = store_->summaries().PutBatch({&item, 1});
+    if (outcomes.ok()) acked_.insert(sequence);
+    return outcomes;
+  }
+
+  TempDir dir_;
+  std::shared_ptr<FaultFileSystem> files_ = std::make_shared<FaultFileSystem>();
+  std::unique_ptr<rocksdb::Env> env_ = rocksdb::NewCompositeEnv(files_);
+  std::unique_ptr<Store> store_;
+  uint32_t node_ = 0;
+  SyntheticNode maker_{"web-1", 1};
+  std::set<uint64_t> acked_;
+};
+
+TEST_F(FaultTest, AFullDiskRefusesClearlyAndWorksAgainWhenThereIsSpace) {
+  ASSERT_TRUE(Put(1).ok());
+  files_->set_fault(FaultFileSystem::Fault::kNoSpace);
+  EXPECT_EQ(Put(2).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Put(2).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(CheckBooks(*store_, node_, {1}), "") << "reading goes on";
+  files_->set_fault(FaultFileSystem::Fault::kNone);
+  absl::StatusOr<std::vector<Outcome>> again = Put(2);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(*again, ElementsAre(Outcome::kStored));
+  EXPECT_EQ(CheckBooks(*store_, node_, acked_), "");
+  Open();
+  EXPECT_EQ(CheckBooks(*store_, node_, acked_), "");
+}
+
+TEST_F(FaultTest, AWriteErrorIsNotAFullDisk) {
+  files_->set_fault(FaultFileSystem::Fault::kIoError);
+  EXPECT_EQ(Put(1).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(FaultTest, ErrorsAtAnyWriteLoseNothingAcknowledgedAndCountNothingTwice) {
+  for (uint64_t every : {17, 41, 83}) {
+    files_->set_fail_every(every);
+    for (uint64_t i = 0; i < 10; ++i) {
+      const uint64_t sequence = every * 100 + i;
+      for (int attempt = 0; attempt < 4 && !Put(sequence).ok(); ++attempt) {
+      }
+    }
+    files_->set_fail_every(0);
+    EXPECT_EQ(CheckBooks(*store_, node_, acked_), "") << "every " << every;
+    Open();
+    EXPECT_EQ(CheckBooks(*store_, node_, acked_), "") << "reopened, every " << every;
+  }
+  EXPECT_GT(acked_.size(), 3u) << "it went on after errors";
+}
+
+TEST_F(FaultTest, APowerCutForgetsNothingThatWasAcknowledged) {
+  for (int round = 0; round < 5; ++round) {
+    for (uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(Put(1 + round * 10 + i).ok());
+    // Something unsynced is on its way when the power goes.
+    v1::Names names;
+    names.set_build_id("build");
+    names.add_offset(static_cast<uint64_t>(round));
+    names.add_name(std::string(400, 'n'));
+    ASSERT_TRUE(store_->summaries().PutNames(node_, names).ok());
+    files_->set_fault(FaultFileSystem::Fault::kIoError);
+    store_.reset();
+    files_->ForgetUnsynced();
+    files_->set_fault(FaultFileSystem::Fault::kNone);
+    Open();
+    EXPECT_EQ(CheckBooks(*store_, node_, acked_), "") << "round " << round;
+    EXPECT_THAT(*Put(1 + round * 10), ElementsAre(Outcome::kRepeat));
+  }
+}
+
+}  // namespace
+}  // namespace telltale::storage

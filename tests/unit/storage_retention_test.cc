@@ -1,0 +1,125 @@
+#include "storage/retention.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+
+#include "storage/memory_catalog.h"
+#include "storage/memory_history.h"
+
+namespace telltale::storage {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr uint16_t kToday = 20'500;
+
+class RetentionTest : public ::testing::Test {
+ protected:
+  RetentionTest() {
+    registry_ = *NodeRegistry::Open(&catalog_, 10);
+    SummaryStoreOptions options;
+    options.history = &history_;
+    options.catalog = &catalog_;
+    options.registry = registry_.get();
+    options.now_ns = [] { return kToday * kDayNs; };
+    summaries_ = *SummaryStore::Open(std::move(options));
+  }
+  void AddRaw(uint16_t day, size_t bytes) {
+    RawKey key;
+    key.day = day;
+    key.node = 1;
+    key.start_ns = day * kDayNs;
+    const Row row{Family::kRaw, EncodeRawKey(key), std::string(bytes, 'r'), 0};
+    ASSERT_TRUE(history_.Append({&row, 1}).ok());
+  }
+  void AddWindow(Tier tier, uint16_t day, size_t bytes) {
+    const uint64_t start = day * kDayNs;
+    const RollupKey key{tier, 1, start - start % WindowNs(tier), 0};
+    const Row row{Family::kRollup, EncodeRollupKey(key), std::string(bytes, 'w'), 0};
+    ASSERT_TRUE(history_.Append({&row, 1}).ok());
+  }
+  std::set<int> RawDays() {
+    std::set<int> days;
+    EXPECT_TRUE(history_
+                    .Scan(Family::kRaw, "", "",
+                          [&](std::string_view key, std::string_view) {
+                            days.insert(DecodeRawKey(key)->day - kToday);
+                            return true;
+                          })
+                    .ok());
+    return days;
+  }
+  size_t Windows(Tier tier) {
+    size_t windows = 0;
+    EXPECT_TRUE(history_
+                    .Scan(Family::kRollup, "", "",
+                          [&](std::string_view key, std::string_view) {
+                            windows += DecodeRollupKey(key)->tier == tier ? 1 : 0;
+                            return true;
+                          })
+                    .ok());
+    return windows;
+  }
+  void Run(RetentionOptions options) {
+    ASSERT_TRUE(CheckRetention(options).ok());
+    Retention retention(options, &history_, summaries_.get());
+    absl::StatusOr<uint32_t> dropped = retention.Run(kToday * kDayNs + kHourNs);
+    ASSERT_TRUE(dropped.ok()) << dropped.status();
+  }
+
+  MemoryHistory history_;
+  MemoryCatalog catalog_;
+  std::unique_ptr<NodeRegistry> registry_;
+  std::unique_ptr<SummaryStore> summaries_;
+};
+
+TEST_F(RetentionTest, ADayOlderThanTheAgeGoesAndTheLastOneWithinStays) {
+  for (int age : {22, 21, 1}) AddRaw(static_cast<uint16_t>(kToday - age), 10);
+  Run({});
+  EXPECT_THAT(RawDays(), ElementsAre(-21, -1));
+  EXPECT_EQ(summaries_->RawFloor(), kToday - 21);
+}
+
+TEST_F(RetentionTest, EachTierEndsAtItsOwnAge) {
+  for (Tier tier : {Tier::k5Min, Tier::k1Hour, Tier::k1Day}) {
+    AddWindow(tier, kToday - 62, 10);
+    AddWindow(tier, kToday - 500, 10);
+  }
+  Run({});
+  EXPECT_EQ(Windows(Tier::k5Min), 0u);
+  EXPECT_EQ(Windows(Tier::k1Hour), 1u);
+  EXPECT_EQ(Windows(Tier::k1Day), 2u);
+}
+
+TEST_F(RetentionTest, BySizeTheOldestRawDaysGoFirstAndTodayStays) {
+  for (int age : {3, 2, 1, 0}) AddRaw(static_cast<uint16_t>(kToday - age), 1000);
+  AddWindow(Tier::k5Min, kToday - 1, 100);
+  RetentionOptions options;
+  options.max_bytes = 2500;
+  Run(options);
+  EXPECT_THAT(RawDays(), ElementsAre(-1, 0));
+  EXPECT_EQ(Windows(Tier::k5Min), 1u);
+  EXPECT_EQ(summaries_->RawFloor(), kToday - 1) << "what comes late for a dropped day is too late";
+  options.max_bytes = 10;
+  options.guaranteed_five_minute = 0;
+  Run(options);
+  EXPECT_THAT(RawDays(), ElementsAre(0));
+}
+
+TEST_F(RetentionTest, ATierIsNotCutBelowItsGuaranteedShare) {
+  for (int age = 1; age <= 5; ++age)
+    AddWindow(Tier::k5Min, static_cast<uint16_t>(kToday - age), 1000);
+  AddWindow(Tier::k1Hour, kToday - 30, 100);
+  RetentionOptions options;
+  options.max_bytes = 3000;
+  options.guaranteed_five_minute = 60;  // 1,800 bytes: not below two windows of 1,012
+  Run(options);
+  EXPECT_EQ(Windows(Tier::k5Min), 2u);
+  EXPECT_EQ(Windows(Tier::k1Hour), 1u);
+}
+
+}  // namespace
+}  // namespace telltale::storage

@@ -1,0 +1,197 @@
+// Any order of arrival gives the same bytes, and they are right.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "proto/codec.h"
+#include "storage/store.h"
+#include "tests/support/rollup_trial.h"
+#include "tests/support/synthetic_node.h"
+#include "tests/support/temp_dir.h"
+
+namespace telltale::storage {
+namespace {
+
+using telltale::testing::MadeSummary;
+using telltale::testing::RollupTrial;
+using telltale::testing::RollupTrialResult;
+using telltale::testing::SyntheticNode;
+using telltale::testing::TempDir;
+
+TEST(RollupTest, ADayInShuffledOrderEqualsTheRecomputationFromRawByteForByte) {
+  RollupTrial trial;
+  trial.nodes = 3;
+  trial.every_minutes = 3;
+  const RollupTrialResult result = RunTrial(trial);
+  EXPECT_EQ(result.wrong, "");
+  EXPECT_EQ(result.summaries, 3u * 24 * 20);
+  EXPECT_GT(result.compared_rows, 3u * (288 + 24) * 13);
+}
+
+TEST(RollupTest, AnotherOrderAndOtherBatchesGiveTheSame) {
+  RollupTrial trial;
+  trial.nodes = 1;
+  trial.hours = 3;
+  trial.shuffle_seed = 99;
+  trial.batch = 5;
+  trial.roll_every = 2;
+  EXPECT_EQ(RunTrial(trial).wrong, "");
+}
+
+class RollerTest : public ::testing::Test {
+ protected:
+  RollerTest() {
+    StoreOptions options;
+    options.path = dir_.path() + "/store";
+    options.now_ns = [this] { return now_ns_; };
+    options.min_free_bytes = 0;
+    options.memory_bytes = 32 << 20;
+    store_ = *Store::Open(options);
+    node_ = *store_->nodes().NumberOf("web-1");
+    EXPECT_TRUE(store_->summaries().PutSchema(node_, proto::BuiltinSchema()).ok());
+  }
+  void Put(uint64_t sequence, uint64_t start_ns) {
+    const MadeSummary made = maker_.Make(sequence, start_ns);
+    const Incoming item{node_, &made.summary, &made.body, true};
+    ASSERT_TRUE(store_->summaries().PutBatch({&item, 1}).ok());
+  }
+  uint32_t RunDue() { return *store_->roller().RunDue({&node_, 1}, now_ns_, 1000); }
+  uint32_t Windows(Tier tier) {
+    uint32_t windows = 0;
+    EXPECT_TRUE(store_->reader()
+                    .ForEachRollup(tier, node_, 0, UINT64_MAX, {0},
+                                   [&](const RollupRow&) {
+                                     ++windows;
+                                     return true;
+                                   })
+                    .ok());
+    return windows;
+  }
+
+  static constexpr uint64_t kStart = 20'500 * kDayNs;
+  TempDir dir_;
+  uint64_t now_ns_ = kStart;
+  std::unique_ptr<Store> store_;
+  uint32_t node_ = 0;
+  SyntheticNode maker_{"web-1", 1};
+};
+
+TEST_F(RollerTest, AWindowIsComputedOnceItIsOverAndSettled) {
+  Put(1, kStart);
+  now_ns_ = kStart + 359 * kSecondNs;
+  EXPECT_EQ(RunDue(), 0u);
+  now_ns_ = kStart + 360 * kSecondNs;
+  EXPECT_EQ(RunDue(), 1u);
+  EXPECT_EQ(Windows(Tier::k5Min), 1u);
+  EXPECT_EQ(Windows(Tier::k1Hour), 0u) << "the hour still goes on";
+  now_ns_ = kStart + kDayNs + 60 * kSecondNs;
+  EXPECT_EQ(RunDue(), 3u) << "series, hour, day";
+  EXPECT_EQ(*store_->reader().DirtyWindows(), 0u);
+  EXPECT_EQ(RunDue(), 0u);
+}
+
+TEST_F(RollerTest, ALateSummaryMakesItsWindowsDirtyAgain) {
+  Put(1, kStart);
+  now_ns_ = kStart + 2 * kDayNs;
+  RunDue();
+  Put(2, kStart + 60 * kSecondNs);
+  EXPECT_EQ(*store_->reader().DirtyWindows(), 2u);
+  RunDue();
+  uint32_t epochs = 0;
+  ASSERT_TRUE(store_->reader()
+                  .ForEachRollup(Tier::k1Day, node_, 0, UINT64_MAX, {},
+                                 [&](const RollupRow& row) {
+                                   epochs = row.window.epochs();
+                                   return true;
+                                 })
+                  .ok());
+  EXPECT_EQ(epochs, 2u);
+}
+
+TEST_F(RollerTest, ASealedWindowIsLeftAsItIs) {
+  Put(1, kStart);
+  Put(2, kStart + kDayNs);
+  now_ns_ = kStart + 22 * kDayNs + 1;
+  ASSERT_TRUE(store_->Maintain().ok());
+  RunDue();
+  EXPECT_EQ(*store_->reader().DirtyWindows(), 0u);
+  EXPECT_EQ(Windows(Tier::k1Day), 1u) << "the first day expired before it was computed";
+}
+
+TEST_F(RollerTest, ALabelOfSeveralEpochsIsOneRowWithTheSumOfItsBounds) {
+  // Retransmits are labelled by numbers only, so the label can be followed without the tables.
+  constexpr uint8_t kRetransmit = 14;
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t, uint64_t>, std::pair<uint64_t, int>> lows;
+  for (uint64_t i = 0; i < 5; ++i) {
+    Put(i + 1, kStart + i * 60 * kSecondNs);
+    std::map<std::tuple<uint32_t, uint32_t, uint64_t, uint64_t>, uint64_t> of_epoch;
+    const v1::SummaryBody body = maker_.Body(i + 1, kStart + i * 60 * kSecondNs, 60);
+    for (const v1::FoldedSample& sample : body.vitals(kRetransmit - 1).samples()) {
+      uint64_t& low = of_epoch[{sample.exe(), sample.uid(), sample.label(0), sample.label(1)}];
+      low = std::max(low, sample.low());
+    }
+    for (const auto& [label, low] : of_epoch) {
+      lows[label].first += low;
+      ++lows[label].second;
+    }
+  }
+  uint64_t highest = 0;
+  int epochs = 0;
+  for (const auto& [label, sum] : lows) {
+    if (sum.first <= highest) continue;
+    highest = sum.first;
+    epochs = sum.second;
+  }
+  EXPECT_GT(epochs, 1) << "the made data must have labels that come back";
+  now_ns_ = kStart + kHourNs;
+  RunDue();
+  uint64_t first_low = 0;
+  ASSERT_TRUE(store_->reader()
+                  .ForEachRollup(Tier::k5Min, node_, 0, UINT64_MAX, {kRetransmit},
+                                 [&](const RollupRow& row) {
+                                   first_low = row.vitals[0].second.labels(0).low();
+                                   return true;
+                                 })
+                  .ok());
+  EXPECT_EQ(first_low, highest);
+}
+
+TEST_F(RollerTest, LineBlocksHoldWhatTheWindowsSay) {
+  for (uint64_t i = 0; i < 120; ++i) Put(i + 1, kStart + i * 60 * kSecondNs);
+  now_ns_ = kStart + kDayNs + kHourNs;
+  RunDue();
+  ASSERT_TRUE(store_->Maintain().ok());
+  uint64_t from_rollup = 0;
+  ASSERT_TRUE(store_->reader()
+                  .ForEachRollup(Tier::k1Hour, node_, 0, UINT64_MAX, {0},
+                                 [&](const RollupRow& row) {
+                                   from_rollup += row.window.vitals(0).subs(1).weight();
+                                   return true;
+                                 })
+                  .ok());
+  uint64_t from_line = 0;
+  int entries = 0;
+  ASSERT_TRUE(store_->reader()
+                  .ForEachLine(Tier::k1Hour, 1, kStart, kStart + kDayNs,
+                               [&](const LineKey& key, const v1::LineBlock& block) {
+                                 EXPECT_EQ(key.group, 0u);
+                                 EXPECT_EQ(block.node(0), node_);
+                                 entries += block.window_size();
+                                 for (int i = 0; i < block.window_size(); ++i) {
+                                   from_line += block.weight(block.window_size() + i);
+                                 }
+                                 return true;
+                               })
+                  .ok());
+  EXPECT_EQ(entries, 2);
+  EXPECT_EQ(from_line, from_rollup);
+  EXPECT_GT(from_line, 0u);
+}
+
+}  // namespace
+}  // namespace telltale::storage

@@ -1,0 +1,326 @@
+// What the store promises to ingest and to readers, on a real directory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "proto/codec.h"
+#include "storage/store.h"
+#include "tests/support/synthetic_node.h"
+#include "tests/support/temp_dir.h"
+
+namespace telltale::storage {
+namespace {
+
+using telltale::testing::MadeSummary;
+using telltale::testing::SyntheticNode;
+using telltale::testing::TempDir;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kStart = 20'500 * kDayNs + 9 * kHourNs;
+
+class StoreTest : public ::testing::Test {
+ protected:
+  StoreTest() { Open(); }
+
+  void Open() {
+    store_.reset();
+    absl::StatusOr<std::unique_ptr<Store>> store = Store::Open(Options());
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    node_ = *store_->nodes().NumberOf("web-1");
+  }
+  StoreOptions Options() {
+    StoreOptions options;
+    options.path = dir_.path() + "/store";
+    options.now_ns = [this] { return now_ns_; };
+    options.memory_bytes = 32 << 20;
+    options.min_free_bytes = 0;
+    return options;
+  }
+  absl::StatusOr<std::vector<Outcome>> Put(const std::vector<const MadeSummary*>& made,
+                                           bool counted = true) {
+    std::vector<Incoming> batch;
+    for (const MadeSummary* one : made) {
+      batch.push_back({node_, &one->summary, &one->body, counted});
+    }
+    return store_->summaries().PutBatch(batch);
+  }
+  std::vector<uint64_t> StoredSequences(uint64_t from = 0, uint64_t to = UINT64_MAX) {
+    std::vector<uint64_t> sequences;
+    absl::Status scanned = store_->reader().ForEachRaw(node_, from, to, [&](const RawRow& row) {
+      sequences.push_back(row.key.sequence);
+      return true;
+    });
+    EXPECT_TRUE(scanned.ok()) << scanned;
+    return sequences;
+  }
+
+  TempDir dir_;
+  uint64_t now_ns_ = kStart + kHourNs;
+  std::unique_ptr<Store> store_;
+  uint32_t node_ = 0;
+  SyntheticNode maker_{"web-1", 1};
+  MadeSummary first_ = maker_.Make(1, kStart);
+  MadeSummary second_ = maker_.Make(2, kStart + 60 * kSecondNs);
+};
+
+TEST_F(StoreTest, GivesBackTheSummaryAsItCameWithoutItsCells) {
+  EXPECT_THAT(*Put({&first_}), ElementsAre(Outcome::kStored));
+  v1::Summary expected = first_.summary;
+  expected.clear_cells();
+  int rows = 0;
+  ASSERT_TRUE(store_->reader()
+                  .ForEachRaw(node_, 0, UINT64_MAX,
+                              [&](const RawRow& row) {
+                                ++rows;
+                                EXPECT_EQ(row.summary.SerializeAsString(),
+                                          expected.SerializeAsString());
+                                EXPECT_EQ(row.digest, proto::Digest(first_.summary));
+                                EXPECT_EQ(row.key.start_ns, kStart);
+                                EXPECT_EQ(row.end_ns, kStart + 60 * kSecondNs);
+                                EXPECT_EQ(*store_->reader().Cells(row.key), first_.summary.cells());
+                                return true;
+                              })
+                  .ok());
+  EXPECT_EQ(rows, 1);
+}
+
+TEST_F(StoreTest, ARepeatIsToldApartAndCountsOnce) {
+  EXPECT_THAT(*Put({&first_, &first_}), ElementsAre(Outcome::kStored, Outcome::kRepeat));
+  EXPECT_THAT(*Put({&first_}), ElementsAre(Outcome::kRepeat));
+  const NodeCounters counters = store_->reader().Counters(node_);
+  EXPECT_EQ(counters.epochs, 1u);
+  EXPECT_EQ((counters.subs.at({1, 0}).weight), first_.body.vitals(0).subs(0).weight());
+}
+
+TEST_F(StoreTest, AnotherBodyOfAKnownIdentityIsKeptApart) {
+  ASSERT_TRUE(Put({&first_}).ok());
+  const MadeSummary other = maker_.MakeWith(
+      1, kStart, 60, [](v1::SummaryBody& body) { body.mutable_gauges()->set_tasks(77); });
+  EXPECT_THAT(*Put({&other}), ElementsAre(Outcome::kConflict));
+  EXPECT_THAT(StoredSequences(), ElementsAre(1));
+  const MadeSummary elsewhere = maker_.Make(1, kStart + 600 * kSecondNs);
+  EXPECT_THAT(*Put({&elsewhere}), ElementsAre(Outcome::kConflict)) << "even at another time";
+  int apart = 0;
+  ASSERT_TRUE(store_->reader()
+                  .ForEachApart(node_, 0, UINT64_MAX,
+                                [&](const RawRow&) {
+                                  ++apart;
+                                  return true;
+                                })
+                  .ok());
+  EXPECT_EQ(apart, 2);
+  EXPECT_EQ(store_->reader().Counters(node_).epochs, 1u);
+  EXPECT_EQ(store_->reader().Counters(node_).apart, 2u);
+}
+
+TEST_F(StoreTest, AClonesSummaryIsStoredButLeftOutOfSums) {
+  EXPECT_THAT(*Put({&first_}, /*counted=*/false), ElementsAre(Outcome::kStored));
+  EXPECT_THAT(*Put({&first_}, /*counted=*/false), ElementsAre(Outcome::kRepeat));
+  EXPECT_THAT(StoredSequences(), ElementsAre());
+  EXPECT_EQ(store_->reader().Counters(node_).epochs, 0u);
+  EXPECT_EQ(store_->reader().Counters(node_).apart, 1u);
+}
+
+TEST_F(StoreTest, EverythingSurvivesReopening) {
+  ASSERT_TRUE(Put({&first_, &second_}).ok());
+  LostRange lost;
+  lost.first = 4;
+  lost.last = 6;
+  lost.reason = v1::Lost::SPOOL_FULL;
+  ASSERT_TRUE(store_->summaries().DeclareLost(node_, maker_.incarnation(), lost).ok());
+  const NodeCounters before = store_->reader().Counters(node_);
+  const std::string id = store_->store_id();
+  const uint64_t number = store_->summaries().IngestNumber();
+  Open();
+  EXPECT_EQ(store_->store_id(), id);
+  EXPECT_GE(store_->summaries().IngestNumber(), number);
+  EXPECT_THAT(StoredSequences(), ElementsAre(1, 2));
+  EXPECT_EQ(store_->summaries().ReceivedThrough(node_, maker_.incarnation()), 2u);
+  const NodeCounters after = store_->reader().Counters(node_);
+  EXPECT_EQ(after.epochs, before.epochs);
+  EXPECT_EQ((after.subs.at({1, 0}).weight), (before.subs.at({1, 0}).weight));
+  EXPECT_THAT(*Put({&first_}), ElementsAre(Outcome::kRepeat));
+  EXPECT_EQ(*store_->reader().DirtyWindows(), 2u) << "one series hour, one 5-minute window";
+  EXPECT_EQ(store_->reader().Node("web-1")->last_epoch_ns(), kStart + 120 * kSecondNs);
+}
+
+TEST_F(StoreTest, ReadsTheEpochsThatOverlapTheRange) {
+  ASSERT_TRUE(Put({&first_, &second_}).ok());
+  EXPECT_THAT(StoredSequences(kStart + 30 * kSecondNs, kStart + 60 * kSecondNs), ElementsAre(1));
+  EXPECT_THAT(StoredSequences(kStart + 59 * kSecondNs, kStart + 61 * kSecondNs), ElementsAre(1, 2));
+  EXPECT_THAT(StoredSequences(kStart + 120 * kSecondNs, kStart + 180 * kSecondNs), ElementsAre());
+}
+
+TEST_F(StoreTest, AnEpochAcrossMidnightIsFoundFromBothDays) {
+  const uint64_t midnight = 20'501 * kDayNs;
+  now_ns_ = midnight + kHourNs;
+  const MadeSummary early = maker_.Make(9, midnight - 2'000'000);
+  ASSERT_TRUE(Put({&early}).ok());
+  EXPECT_THAT(StoredSequences(midnight - kSecondNs, midnight), ElementsAre(9));
+  EXPECT_THAT(StoredSequences(midnight, midnight + kSecondNs), ElementsAre(9));
+}
+
+TEST_F(StoreTest, ARowTheLedgerDoesNotListCountsForNothingUntilItIsResent) {
+  // As after a crash between the rows and the commit.
+  RawKey key;
+  key.day = DayOf(kStart);
+  key.node = node_;
+  key.start_ns = kStart;
+  key.incarnation = maker_.incarnation();
+  key.sequence = 1;
+  const Row row{Family::kRaw, EncodeRawKey(key), std::string("\x01 torn"), 0};
+  ASSERT_TRUE(Put({&second_}).ok());
+  ASSERT_TRUE(store_->history().Append({&row, 1}).ok());
+  EXPECT_THAT(StoredSequences(), ElementsAre(2));
+  EXPECT_THAT(*Put({&first_}), ElementsAre(Outcome::kStored));
+  EXPECT_THAT(StoredSequences(), ElementsAre(1, 2));
+}
+
+TEST_F(StoreTest, WhatBelongsToAnExpiredDayIsTooLate) {
+  ASSERT_TRUE(Put({&first_}).ok());
+  now_ns_ += 30 * kDayNs;
+  ASSERT_TRUE(store_->Maintain().ok());
+  EXPECT_THAT(StoredSequences(), ElementsAre());
+  EXPECT_THAT(*Put({&second_}), ElementsAre(Outcome::kTooLate));
+  EXPECT_THAT(*Put({&first_}), ElementsAre(Outcome::kRepeat)) << "it was taken in once";
+  EXPECT_EQ(store_->reader().Counters(node_).epochs, 1u) << "counters never decrease";
+  Open();
+  EXPECT_THAT(*Put({&second_}), ElementsAre(Outcome::kTooLate));
+}
+
+TEST_F(StoreTest, APlannedStopStandsInCoverageAndRecord) {
+  ASSERT_TRUE(Put({&first_}).ok());
+  EXPECT_EQ(store_->reader().Node(node_)->state(), v1::NODE_STATE_REPORTING);
+  ASSERT_TRUE(
+      store_->summaries().RecordStop(node_, {kStart + 60 * kSecondNs, v1::Goodbye::STOP}).ok());
+  EXPECT_EQ(store_->reader().Node(node_)->state(), v1::NODE_STATE_STOPPED);
+  const CoverageView view = *store_->reader().Coverage(node_, kStart, kStart + 360 * kSecondNs);
+  EXPECT_EQ(view.watched_ns, 60 * kSecondNs);
+  EXPECT_EQ(view.stopped_ns, 300 * kSecondNs);
+  EXPECT_EQ(view.unwatched_ns, 0u);
+  const MadeSummary back = maker_.Make(2, kStart + 600 * kSecondNs);
+  ASSERT_TRUE(Put({&back}).ok());
+  EXPECT_EQ(store_->reader().Node(node_)->state(), v1::NODE_STATE_REPORTING);
+}
+
+TEST_F(StoreTest, NamesComeFromTheNodeItselfOrFromTwoOthersThatAgree) {
+  const auto names = [](const char* name) {
+    v1::Names message;
+    message.set_build_id("build");
+    message.add_offset(64);
+    message.add_name(name);
+    return message;
+  };
+  const uint32_t second = *store_->nodes().NumberOf("web-2");
+  const uint32_t third = *store_->nodes().NumberOf("web-3");
+  ASSERT_TRUE(store_->summaries().PutNames(second, names("evil")).ok());
+  const Reader& reader = store_->reader();
+  EXPECT_EQ(reader.SymbolName("build", 64, node_), std::nullopt) << "one node's word is its own";
+  EXPECT_EQ(*reader.SymbolName("build", 64, second), "evil");
+  ASSERT_TRUE(store_->summaries().PutNames(third, names("main")).ok());
+  EXPECT_EQ(reader.SymbolName("build", 64, node_), std::nullopt) << "they do not agree";
+  ASSERT_TRUE(store_->summaries().PutNames(node_, names("main")).ok());
+  EXPECT_EQ(*reader.SymbolName("build", 64, node_), "main");
+  EXPECT_EQ(*reader.SymbolName("build", 64, 99), "main") << "two agree";
+  EXPECT_EQ(*reader.SymbolName("build", 64, second), "evil") << "and it keeps its own";
+}
+
+TEST_F(StoreTest, NamesBeyondTheNodesQuotaAreRefusedAndRepeatsAreFree) {
+  store_.reset();
+  StoreOptions options = Options();
+  options.max_name_bytes_per_node = 200;
+  store_ = *Store::Open(options);
+  v1::Names names;
+  names.set_build_id("build");
+  for (uint64_t i = 0; i < 20; ++i) {
+    names.add_offset(i);
+    names.add_name("function");
+  }
+  absl::Status refused = store_->summaries().PutNames(node_, names);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("left out 13 of 20"));
+  v1::Names fitted;
+  fitted.set_build_id("build");
+  fitted.add_offset(0);
+  fitted.add_name("function");
+  EXPECT_TRUE(store_->summaries().PutNames(node_, fitted).ok());
+}
+
+TEST_F(StoreTest, SchemasAreKnownToReaders) {
+  const v1::Schema schema = proto::BuiltinSchema();
+  EXPECT_FALSE(store_->reader().Schema(schema.id()).ok());
+  ASSERT_TRUE(store_->summaries().PutSchema(node_, schema).ok());
+  EXPECT_EQ((*store_->reader().Schema(schema.id()))->vitals_size(), schema.vitals_size());
+  Open();
+  EXPECT_TRUE(store_->reader().Schema(schema.id()).ok());
+}
+
+TEST_F(StoreTest, ASecondProcessIsToldWhoHoldsTheDirectory) {
+  absl::StatusOr<std::unique_ptr<Store>> second = Store::Open(Options());
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("another process holds"));
+}
+
+TEST_F(StoreTest, ADirectoryOfANewerFormatIsRefusedAndLeftAlone) {
+  store_.reset();
+  const std::string file = dir_.path() + "/store/VERSION";
+  std::ofstream(file) << "telltale-store 2\n";
+  absl::StatusOr<std::unique_ptr<Store>> refused = Store::Open(Options());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("written in format 2, this program knows 1"));
+  std::ofstream(file) << "telltale-store 1\n";
+  Open();
+}
+
+TEST_F(StoreTest, TooLittleFreeSpaceRefusesTheBatch) {
+  store_.reset();
+  StoreOptions options = Options();
+  options.min_free_bytes = UINT64_MAX;
+  store_ = *Store::Open(options);
+  absl::StatusOr<std::vector<Outcome>> refused = Put({&first_});
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  Open();
+  EXPECT_THAT(*Put({&first_}), ElementsAre(Outcome::kStored));
+}
+
+TEST_F(StoreTest, RetentionThatTurnsTiersAroundIsRefused) {
+  StoreOptions options = Options();
+  options.path = dir_.path() + "/other";
+  options.retention.raw_days = 90;
+  absl::StatusOr<std::unique_ptr<Store>> refused = Store::Open(options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("raw 90 d, 5 min 60 d"));
+}
+
+TEST_F(StoreTest, DerivedRowsAreReadBackByFilterAndTime) {
+  DerivedStore& derived = store_->derived();
+  const uint32_t ewma = *derived.FilterNumber("ewma", 1);
+  EXPECT_EQ(*derived.FilterNumber("ewma", 1), ewma);
+  const uint32_t newer = *derived.FilterNumber("ewma", 2);
+  EXPECT_NE(newer, ewma);
+  const uint64_t hour = FloorTo(kStart, kHourNs);
+  ASSERT_TRUE(derived.Put({ewma, 2, hour}, "b", 1).ok());
+  ASSERT_TRUE(derived.Put({ewma, 1, hour + kHourNs}, "c", 1).ok());
+  ASSERT_TRUE(derived.Put({newer, 1, hour}, "x", 1).ok());
+  std::vector<std::string> seen;
+  ASSERT_TRUE(derived
+                  .ForEach(ewma, hour, hour + kHourNs,
+                           [&](const DerivedKey&, std::string_view value) {
+                             seen.emplace_back(value);
+                             return true;
+                           })
+                  .ok());
+  EXPECT_THAT(seen, ElementsAre("b"));
+}
+
+}  // namespace
+}  // namespace telltale::storage

@@ -1,0 +1,180 @@
+// Routes, roles and the JSON answers, without a socket.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "collector/web/router.h"
+#include "telltale/v1/query.pb.h"
+
+namespace telltale::web {
+namespace {
+
+using ::testing::HasSubstr;
+
+Request Get(const std::string& path, std::optional<Role> role = std::nullopt) {
+  Request request;
+  request.method = "GET";
+  request.path = path;
+  if (role.has_value()) request.peer = Peer{*role, "someone"};
+  return request;
+}
+
+class RouterTest : public ::testing::Test {
+ protected:
+  RouterTest() {
+    options_.metrics = [](const Request&) {
+      Response response;
+      response.body = "figures";
+      return response;
+    };
+    options_.api.Add<v1::TopRequest, v1::TopAnswer>(
+        "top", [this](const v1::TopRequest& question, const CallContext&) {
+          asked_ = question;
+          v1::TopAnswer answer;
+          answer.mutable_coverage()->set_watched_s(58.5);
+          auto* row = answer.add_tables()->add_rows();
+          row->set_name("evil\"\n\x1b[31m<script>");
+          return answer;
+        });
+  }
+  Response Ask(const Request& request) { return MakeRouter(options_)(request); }
+
+  RouterOptions options_;
+  v1::TopRequest asked_;
+};
+
+TEST_F(RouterTest, HealthIsOpenToAll) { EXPECT_EQ(Ask(Get("/healthz")).status, 200); }
+
+TEST_F(RouterTest, NotReadyGivesTheReason) {
+  options_.ready = [] { return absl::UnavailableError("store: disk full"); };
+  const auto response = Ask(Get("/readyz"));
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.body, "{\"error\": \"store: disk full\"}\n");
+}
+
+TEST_F(RouterTest, WithoutACertificateOnlyPublicMetricsAreOpen) {
+  EXPECT_EQ(Ask(Get("/metrics")).status, 401);
+  EXPECT_EQ(Ask(Get("/api/v1/top")).status, 401);
+  options_.metrics_public = true;
+  EXPECT_EQ(Ask(Get("/metrics")).status, 200);
+  EXPECT_EQ(Ask(Get("/api/v1/top")).status, 401);
+}
+
+TEST_F(RouterTest, ANodesCertificateReadsNothing) {
+  EXPECT_EQ(Ask(Get("/metrics", Role::kNode)).status, 403);
+  EXPECT_EQ(Ask(Get("/api/v1/top", Role::kNode)).status, 403);
+}
+
+TEST_F(RouterTest, ViewersAndOperatorsRead) {
+  EXPECT_EQ(Ask(Get("/metrics", Role::kViewer)).status, 200);
+  EXPECT_EQ(Ask(Get("/api/v1/top", Role::kOperator)).status, 200);
+}
+
+TEST_F(RouterTest, PagesOfOtherSitesCannotUseAVisitorsCertificate) {
+  auto request = Get("/api/v1/top", Role::kViewer);
+  request.sec_fetch_site = "cross-site";
+  EXPECT_EQ(Ask(request).status, 403);
+}
+
+TEST_F(RouterTest, FormsOfOtherSitesAreRefusedByTheirContentType) {
+  auto request = Get("/api/v1/top", Role::kViewer);
+  request.method = "POST";
+  request.content_type = "text/plain";
+  request.body = "{}";
+  EXPECT_EQ(Ask(request).status, 400);
+}
+
+TEST_F(RouterTest, OtherMethodsAreRefused) {
+  auto request = Get("/api/v1/top", Role::kOperator);
+  request.method = "DELETE";
+  EXPECT_EQ(Ask(request).status, 405);
+}
+
+TEST_F(RouterTest, ParametersBecomeFieldsOfTheQuestion) {
+  auto request = Get("/api/v1/top", Role::kViewer);
+  request.query = {{"vital", "blocking/disk"},
+                   {"limit", "7"},
+                   {"by", "DIMENSION_SITE"},
+                   {"selection.nodes", "a"},
+                   {"selection.nodes", "b"},
+                   {"selection.start_s", "1.5"},
+                   {"idle", "true"}};
+  EXPECT_EQ(Ask(request).status, 200);
+  EXPECT_EQ(asked_.vital(), "blocking/disk");
+  EXPECT_EQ(asked_.limit(), 7u);
+  EXPECT_EQ(asked_.by(), v1::DIMENSION_SITE);
+  EXPECT_EQ(asked_.selection().nodes_size(), 2);
+  EXPECT_EQ(asked_.selection().start_s(), 1.5);
+  EXPECT_TRUE(asked_.idle());
+}
+
+TEST_F(RouterTest, AWrongParameterIsNamedWithWhatThereIs) {
+  auto request = Get("/api/v1/top", Role::kViewer);
+  request.query = {{"vitall", "cpu"}};
+  const auto unknown = Ask(request);
+  EXPECT_EQ(unknown.status, 400);
+  EXPECT_THAT(unknown.body, HasSubstr("vitall"));
+  EXPECT_THAT(unknown.body, HasSubstr("selection, vital, by"));
+  request.query = {{"limit", "-1"}};
+  EXPECT_THAT(Ask(request).body, HasSubstr("\\\"-1\\\" is not a 32-bit number"));
+  request.query = {{"by", "SITES"}};
+  EXPECT_THAT(Ask(request).body, HasSubstr("DIMENSION_STACK"));
+}
+
+TEST_F(RouterTest, JsonOfABodyIsTheQuestion) {
+  auto request = Get("/api/v1/top", Role::kViewer);
+  request.method = "POST";
+  request.content_type = "application/json; charset=utf-8";
+  request.body = R"({"vital": "cpu", "selection": {"start_s": 5}})";
+  EXPECT_EQ(Ask(request).status, 200);
+  EXPECT_EQ(asked_.vital(), "cpu");
+  request.body = R"({"vital": )";
+  EXPECT_EQ(Ask(request).status, 400);
+  request.body = R"({"no_such": 1})";
+  EXPECT_EQ(Ask(request).status, 400);
+}
+
+TEST_F(RouterTest, HostileNamesStayInsideTheirJsonString) {
+  const auto response = Ask(Get("/api/v1/top", Role::kViewer));
+  EXPECT_THAT(response.body, HasSubstr(R"(evil\"\n\u001b[31m)"));
+  EXPECT_THAT(response.body, HasSubstr("\"watched_s\":58.5"));
+}
+
+TEST_F(RouterTest, BinaryIsGivenToWhoAsksForIt) {
+  auto request = Get("/api/v1/top", Role::kViewer);
+  request.accept = "application/x-protobuf";
+  const auto response = Ask(request);
+  v1::TopAnswer answer;
+  ASSERT_TRUE(answer.ParseFromString(response.body));
+  EXPECT_EQ(answer.coverage().watched_s(), 58.5);
+}
+
+TEST_F(RouterTest, AnUnknownAnswerListsThoseThereAre) {
+  const auto response = Ask(Get("/api/v1/tops", Role::kViewer));
+  EXPECT_EQ(response.status, 404);
+  EXPECT_THAT(response.body, HasSubstr("there are: top"));
+}
+
+TEST(ErrorResponseTest, IsOneLineOfJsonWhateverTheMessageHolds) {
+  const auto response = ErrorResponse(400, "a\"b\\c\n\x80\x01");
+  EXPECT_EQ(response.body, "{\"error\": \"a\\\"b\\\\c\\u000a\\ufffd\\u0001\"}\n");
+}
+
+TEST(PercentDecodeTest, RefusesBrokenEscapesAndZeroBytes) {
+  EXPECT_EQ(*PercentDecode("a%2Fb", false), "a/b");
+  EXPECT_FALSE(PercentDecode("a%2", false).ok());
+  EXPECT_FALSE(PercentDecode("a%zz", false).ok());
+  EXPECT_FALSE(PercentDecode("a%00", false).ok());
+}
+
+TEST(IdentityTest, TakesOnlyKnownRolesAndPlainNames) {
+  EXPECT_TRUE(ParseIdentity("telltale://viewer/grafana").ok());
+  EXPECT_FALSE(ParseIdentity("telltale://admin/x").ok());
+  EXPECT_FALSE(ParseIdentity("telltale://viewer/").ok());
+  EXPECT_FALSE(ParseIdentity("telltale://viewer/a/b").ok());
+  EXPECT_FALSE(ParseIdentity("telltale://viewer/-x").ok());
+  EXPECT_FALSE(ParseIdentity("https://viewer/a").ok());
+}
+
+}  // namespace
+}  // namespace telltale::web

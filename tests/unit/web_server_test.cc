@@ -1,0 +1,374 @@
+// The HTTPS server against a real client over loopback: who gets in, what bounds hold, what is cut.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "collector/web/http_server.h"
+#include "tests/support/https_client.h"
+#include "tests/support/web_pki.h"
+
+namespace telltale::web {
+namespace {
+
+using testing::CertificateFiles;
+using ::testing::HasSubstr;
+using testing::HttpReply;
+using testing::HttpsClient;
+using testing::WebPki;
+
+Response Echo(const Request& request) {
+  Response response;
+  response.content_type = "text/plain";
+  response.body = request.method + " " + request.path;
+  for (const auto& [name, value] : request.query) response.body += " " + name + "=" + value;
+  response.body += request.peer.has_value() ? " " + request.peer->name : " nobody";
+  response.body += request.body.empty() ? "" : " body:" + request.body;
+  return response;
+}
+
+// `pieces` pieces of 60 KiB; then, if asked, an error.
+class Pieces : public BodyStream {
+ public:
+  Pieces(int pieces, bool fail) : left_(pieces), fail_(fail) {}
+  absl::StatusOr<Step> Next(std::string& piece) override {
+    if (left_ == 0 && fail_) return absl::InternalError("row damaged");
+    if (left_ == 0) return Step::kEnd;
+    piece.assign(60 * 1024, 'x');
+    --left_;
+    return Step::kMore;
+  }
+
+ private:
+  int left_;
+  const bool fail_;
+};
+
+// What a live stream of the test sends, handed over by the test's thread.
+struct Channel {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::string text;
+  std::function<void()> wake;
+  bool gone = false;
+
+  void Say(const std::string& words) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return wake != nullptr; });
+    text += words;
+    wake();
+  }
+  void AwaitGone() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return gone; });
+  }
+};
+
+class LiveStream : public BodyStream {
+ public:
+  explicit LiveStream(Channel& channel) : channel_(channel) {}
+  ~LiveStream() override {
+    const std::lock_guard lock(channel_.mutex);
+    channel_.wake = nullptr;
+    channel_.gone = true;
+    channel_.changed.notify_all();
+  }
+  void SetWake(std::function<void()> wake) override {
+    const std::lock_guard lock(channel_.mutex);
+    channel_.wake = std::move(wake);
+    channel_.changed.notify_all();
+  }
+  absl::StatusOr<Step> Next(std::string& piece) override {
+    const std::lock_guard lock(channel_.mutex);
+    piece.swap(channel_.text);
+    return Step::kWait;
+  }
+  std::string_view Heartbeat() const override { return ": still here\n\n"; }
+
+ private:
+  Channel& channel_;
+};
+
+class HttpServerTest : public ::testing::Test {
+ protected:
+  HttpServerTest() : server_files_(pki_.Issue("collector", {})) {}
+
+  void Start() {
+    options_.address = "127.0.0.1";
+    options_.port = 0;
+    options_.ca_file = pki_.ca_file();
+    options_.cert_file = server_files_.cert;
+    options_.key_file = server_files_.key;
+    if (!options_.handler) options_.handler = Echo;
+    auto server = HttpServer::Start(options_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  HttpsClient::Options Anonymous() const {
+    return {.port = server_->port(), .ca_file = pki_.ca_file(), .client = {}};
+  }
+  HttpsClient::Options As(const std::string& role, const std::string& name) const {
+    auto options = Anonymous();
+    options.client = pki_.Issue(name, {"telltale://" + role + "/" + name});
+    return options;
+  }
+
+  WebPki pki_;
+  const CertificateFiles server_files_;
+  HttpServerOptions options_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpServerTest, AnswersSeveralRequestsOnOneConnection) {
+  Start();
+  HttpsClient client(As("viewer", "grafana"));
+  ASSERT_TRUE(client.ok());
+  EXPECT_EQ(client.Get("/a%20b?x=1&y=%26").body, "GET /a b x=1 y=& grafana");
+  EXPECT_EQ(client.Post("/c", "text/plain", "hello").body, "POST /c grafana body:hello");
+  EXPECT_EQ(server_->stats().accepted, 1u);
+}
+
+TEST_F(HttpServerTest, SendsStrictHeaders) {
+  Start();
+  HttpsClient client(Anonymous());
+  auto reply = client.Get("/");
+  EXPECT_THAT(reply.headers["content-security-policy"], HasSubstr("default-src 'none'"));
+  EXPECT_EQ(reply.headers["x-content-type-options"], "nosniff");
+  EXPECT_EQ(reply.headers["cache-control"], "no-store");
+  EXPECT_EQ(reply.headers["x-frame-options"], "DENY");
+}
+
+TEST_F(HttpServerTest, AClientWithoutACertificateIsNobody) {
+  Start();
+  HttpsClient client(Anonymous());
+  EXPECT_EQ(client.Get("/").body, "GET / nobody");
+}
+
+TEST_F(HttpServerTest, ACertificateOfAnotherAuthorityIsRefused) {
+  Start();
+  const WebPki other;
+  auto options = Anonymous();
+  options.client = other.Issue("grafana", {"telltale://viewer/grafana"});
+  HttpsClient client(options);
+  EXPECT_EQ(client.Get("/").status, 0);
+}
+
+TEST_F(HttpServerTest, ACertificateWithTwoIdentitiesIsNobody) {
+  Start();
+  auto options = Anonymous();
+  options.client = pki_.Issue("two", {"telltale://viewer/a", "telltale://operator/a"});
+  HttpsClient client(options);
+  EXPECT_EQ(client.Get("/").body, "GET / nobody");
+}
+
+TEST_F(HttpServerTest, RefusesOlderTls) {
+  Start();
+  auto options = Anonymous();
+  options.max_tls_version = TLS1_2_VERSION;
+  HttpsClient client(options);
+  EXPECT_FALSE(client.ok());
+}
+
+TEST_F(HttpServerTest, AHeaderAboveTheLimitGets431) {
+  options_.max_header_bytes = 4096;
+  Start();
+  HttpsClient client(Anonymous());
+  const auto reply = client.Get("/", "X-Long: " + std::string(8192, 'a') + "\r\n");
+  EXPECT_EQ(reply.status, 431);
+  EXPECT_THAT(reply.body, HasSubstr("\"error\""));
+  EXPECT_EQ(server_->stats().bad_requests, 1u);
+}
+
+TEST_F(HttpServerTest, ABodyAboveTheLimitGets413BeforeItIsRead) {
+  options_.max_body_bytes = 1000;
+  Start();
+  HttpsClient client(Anonymous());
+  client.Send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\n\r\nfirst bytes");
+  EXPECT_EQ(client.Read().status, 413);
+}
+
+TEST_F(HttpServerTest, BytesThatAreNotHttpGet400) {
+  Start();
+  HttpsClient client(Anonymous());
+  client.Send("\x16\x03\x01 nonsense\r\n\r\n");
+  EXPECT_EQ(client.Read().status, 400);
+}
+
+TEST_F(HttpServerTest, ARequestThatDripsIsCutAtItsDeadline) {
+  options_.request_timeout = std::chrono::milliseconds(200);
+  Start();
+  HttpsClient client(Anonymous());
+  client.Send("GET / HTTP/1.1\r\nHost:");
+  EXPECT_TRUE(client.Closed());
+  // The deadline closes the socket first and is counted a moment later, on the server's thread.
+  for (int i = 0; i < 500 && server_->stats().timeouts == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(server_->stats().timeouts, 1u);
+}
+
+TEST_F(HttpServerTest, ConnectionsAboveTheLimitAreClosedAndCounted) {
+  options_.max_connections = 2;
+  Start();
+  HttpsClient first(Anonymous()), second(Anonymous()), third(Anonymous());
+  EXPECT_TRUE(first.ok());
+  EXPECT_TRUE(second.ok());
+  EXPECT_FALSE(third.ok());
+  EXPECT_EQ(server_->stats().refused_full, 1u);
+}
+
+TEST_F(HttpServerTest, OneAddressCannotTakeAllConnections) {
+  options_.max_connections_per_address = 1;
+  Start();
+  HttpsClient first(Anonymous()), second(Anonymous());
+  EXPECT_TRUE(first.ok());
+  EXPECT_FALSE(second.ok());
+}
+
+TEST_F(HttpServerTest, StreamsALongBodyInChunks) {
+  options_.handler = [](const Request&) {
+    Response response;
+    response.stream = std::make_unique<Pieces>(50, false);
+    return response;
+  };
+  Start();
+  HttpsClient client(Anonymous());
+  const auto reply = client.Get("/");
+  EXPECT_TRUE(reply.complete);
+  EXPECT_EQ(reply.body.size(), 50u * 60 * 1024);
+}
+
+TEST_F(HttpServerTest, AnErrorInTheMiddleLeavesTheBodyVisiblyIncomplete) {
+  options_.handler = [](const Request&) {
+    Response response;
+    response.stream = std::make_unique<Pieces>(2, true);
+    return response;
+  };
+  Start();
+  HttpsClient client(Anonymous());
+  const auto reply = client.Get("/");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_FALSE(reply.complete);
+  EXPECT_EQ(server_->stats().aborted_bodies, 1u);
+}
+
+TEST_F(HttpServerTest, ALiveStreamSendsWhenWokenAndHeartbeatsWhenSilent) {
+  Channel channel;
+  options_.heartbeat = std::chrono::milliseconds(50);
+  options_.handler = [&](const Request&) {
+    Response response;
+    response.stream = std::make_unique<LiveStream>(channel);
+    return response;
+  };
+  Start();
+  HttpsClient client(Anonymous());
+  client.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(client.ReadHeader().status, 200);
+  EXPECT_EQ(client.ReadChunk(), ": still here\n\n");
+  channel.Say("news");
+  std::string chunk;
+  while ((chunk = client.ReadChunk()) == ": still here\n\n") {
+  }
+  EXPECT_EQ(chunk, "news");
+  server_->Stop();
+  channel.AwaitGone();
+}
+
+TEST_F(HttpServerTest, AnExceptionInAHandlerIsAnAnswerNotACrash) {
+  options_.handler = [](const Request&) -> Response { throw std::runtime_error("secret path"); };
+  Start();
+  HttpsClient client(Anonymous());
+  const auto reply = client.Get("/");
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_THAT(reply.body, ::testing::Not(HasSubstr("secret")));
+}
+
+TEST_F(HttpServerTest, ANewCertificateOnDiskIsShownToNewConnections) {
+  options_.reload_interval = std::chrono::milliseconds(10);
+  Start();
+  const long before = HttpsClient(Anonymous()).server_serial();
+  pki_.Issue("collector", {});
+  while (server_->stats().reloads == 0) std::this_thread::yield();
+  EXPECT_NE(HttpsClient(Anonymous()).server_serial(), before);
+}
+
+TEST_F(HttpServerTest, ABrokenCertificateOnDiskLeavesTheOldOneInUse) {
+  options_.reload_interval = std::chrono::milliseconds(10);
+  std::string said;
+  std::mutex mutex;
+  options_.log = [&](const std::string& line) {
+    const std::lock_guard lock(mutex);
+    said = line;
+  };
+  Start();
+  const long before = HttpsClient(Anonymous()).server_serial();
+  {
+    FILE* file = fopen(server_files_.cert.c_str(), "w");
+    fputs("not PEM", file);
+    fclose(file);
+  }
+  while (server_->stats().reload_failures == 0) std::this_thread::yield();
+  EXPECT_EQ(HttpsClient(Anonymous()).server_serial(), before);
+  const std::lock_guard lock(mutex);
+  EXPECT_THAT(said, HasSubstr(server_files_.cert));
+}
+
+TEST_F(HttpServerTest, StopLetsARunningAnswerFinish) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool began = false, go_on = false;
+  options_.handler = [&](const Request&) {
+    std::unique_lock lock(mutex);
+    began = true;
+    changed.notify_all();
+    changed.wait(lock, [&] { return go_on; });
+    Response response;
+    response.body = "done";
+    return response;
+  };
+  Start();
+  HttpsClient client(Anonymous());
+  client.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return began; });
+  }
+  std::thread stop([&] { server_->Stop(); });
+  {
+    const std::lock_guard lock(mutex);
+    go_on = true;
+    changed.notify_all();
+  }
+  EXPECT_EQ(client.Read().body, "done");
+  stop.join();
+  EXPECT_FALSE(HttpsClient(Anonymous()).ok());
+}
+
+TEST_F(HttpServerTest, ATakenPortIsOneClearLine) {
+  Start();
+  auto again = options_;
+  again.port = server_->port();
+  const auto second = HttpServer::Start(again);
+  ASSERT_FALSE(second.ok());
+  EXPECT_THAT(
+      std::string(second.status().message().data(), second.status().message().size()),
+      ::testing::AllOf(HasSubstr("127.0.0.1:"), HasSubstr("in use"), HasSubstr("http.listen")));
+}
+
+TEST_F(HttpServerTest, AMissingKeyFileIsNamed) {
+  options_.handler = Echo;
+  options_.ca_file = pki_.ca_file();
+  options_.cert_file = server_files_.cert;
+  options_.key_file = "/nonexistent/key.pem";
+  const auto server = HttpServer::Start(options_);
+  ASSERT_FALSE(server.ok());
+  EXPECT_THAT(std::string(server.status().message().data(), server.status().message().size()),
+              HasSubstr("/nonexistent/key.pem"));
+}
+
+}  // namespace
+}  // namespace telltale::web
