@@ -4,7 +4,7 @@
 build_packages=(
   g++ cmake ninja-build pkg-config git clang llvm bpftool mold ccache
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev
-  librocksdb-dev libbpf-dev libelf-dev zlib1g-dev libzstd-dev libxxhash-dev
+  librocksdb-dev libbpf-dev libelf-dev zlib1g-dev libzstd-dev libxxhash-dev nlohmann-json3-dev
   libssl-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libboost-dev libcap-dev
 )
 run_packages=(curl ca-certificates procps)
