@@ -5,10 +5,13 @@ add_library(telltale_collector_rig STATIC
 target_link_libraries(telltale_collector_rig PUBLIC telltale_ingest_bench telltale::services
   OpenSSL::Crypto telltale::warnings)
 target_compile_definitions(telltale_collector_rig PRIVATE
-  TELLTALE_COLLECTOR_PROGRAM="$<TARGET_FILE:telltale-collector>")
-add_dependencies(telltale_collector_rig telltale-collector)
+  TELLTALE_COLLECTOR_PROGRAM="$<TARGET_FILE:telltale-collector>"
+  TELLTALE_PROGRAM="$<TARGET_FILE:telltale>")
+add_dependencies(telltale_collector_rig telltale-collector telltale)
 
 telltale_test(ingest_tls_test LABEL integration
   SOURCES integration/ingest_tls_test.cc LINK telltale_collector_rig)
 telltale_test(ingest_kill_test LABEL integration TIMEOUT 300
   SOURCES integration/ingest_kill_test.cc LINK telltale_collector_rig telltale::storage)
+telltale_test(anomaly_path_test LABEL integration
+  SOURCES integration/anomaly_path_test.cc LINK telltale_collector_rig)

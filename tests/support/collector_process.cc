@@ -24,8 +24,9 @@ std::string ReadAll(const std::string& file) {
   return text.str();
 }
 
-pid_t Spawn(const std::vector<std::string>& arguments, const std::string& output_file) {
-  std::vector<std::string> all = {TELLTALE_COLLECTOR_PROGRAM};
+pid_t Spawn(const char* program, const std::vector<std::string>& arguments,
+            const std::string& output_file) {
+  std::vector<std::string> all = {program};
   all.insert(all.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& argument : all) argv.push_back(argument.data());
@@ -45,6 +46,18 @@ int ExitCode(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+ProgramRun Run(const char* program, const std::vector<std::string>& arguments) {
+  const ScratchDirectory scratch;
+  const std::string output = scratch.path() + "/output";
+  const pid_t pid = Spawn(program, arguments, output);
+  int status = 0;
+  for (int i = 0; waitpid(pid, &status, WNOHANG) == 0; ++i) {
+    if (i == kPatiencePolls) kill(pid, SIGKILL);
+    std::this_thread::sleep_for(kPoll);
+  }
+  return {ExitCode(status), ReadAll(output)};
+}
+
 }  // namespace
 
 ScratchDirectory::ScratchDirectory() {
@@ -59,15 +72,11 @@ ScratchDirectory::~ScratchDirectory() {
 }
 
 ProgramRun RunCollector(const std::vector<std::string>& arguments) {
-  const ScratchDirectory scratch;
-  const std::string output = scratch.path() + "/output";
-  const pid_t pid = Spawn(arguments, output);
-  int status = 0;
-  for (int i = 0; waitpid(pid, &status, WNOHANG) == 0; ++i) {
-    if (i == kPatiencePolls) kill(pid, SIGKILL);
-    std::this_thread::sleep_for(kPoll);
-  }
-  return {ExitCode(status), ReadAll(output)};
+  return Run(TELLTALE_COLLECTOR_PROGRAM, arguments);
+}
+
+ProgramRun RunTelltale(const std::vector<std::string>& arguments) {
+  return Run(TELLTALE_PROGRAM, arguments);
 }
 
 CollectorProcess::~CollectorProcess() { Kill(); }
@@ -79,7 +88,7 @@ bool CollectorProcess::Start(const std::vector<std::string>& more_arguments) {
       "--listen-grpc", "127.0.0.1:0", "--listen-https", "127.0.0.1:0", "--data",    data_,
       "--tls-ca",      ca_,           "--tls-cert",     own_.cert,     "--tls-key", own_.key};
   arguments.insert(arguments.end(), more_arguments.begin(), more_arguments.end());
-  pid_ = Spawn(arguments, data_ + ".log");
+  pid_ = Spawn(TELLTALE_COLLECTOR_PROGRAM, arguments, data_ + ".log");
   for (int i = 0; i < kPatiencePolls; ++i) {
     if (std::filesystem::exists(data_ + "/ports")) return true;
     int status = 0;

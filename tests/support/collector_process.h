@@ -29,8 +29,9 @@ struct ProgramRun {
   int exit_code = -1;
   std::string output;  // both streams
 };
-// Runs the collector to its end, which must come by itself within some seconds.
+// Runs the collector, or the command line, to its end, which must come by itself within a minute.
 ProgramRun RunCollector(const std::vector<std::string>& arguments);
+ProgramRun RunTelltale(const std::vector<std::string>& arguments);
 
 class CollectorProcess {
  public:

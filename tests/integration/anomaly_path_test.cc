@@ -1,0 +1,93 @@
+// From a node's stream to the words on the terminal: an unusual epoch becomes one anomaly that
+// `telltale anomalies` shows, and that a restart of the collector neither loses nor finds again.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "tests/support/collector_process.h"
+#include "tests/support/ingest_bench.h"
+#include "tests/support/raw_agent.h"
+
+namespace telltale::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kEpochs = 40;
+constexpr uint64_t kSpike = 38;
+constexpr uint64_t kUsualNs = 3 * kSecond;  // of CPU in a minute
+constexpr uint64_t kUnusualNs = 45 * kSecond;
+
+class AnomalyPathTest : public ::testing::Test {
+ protected:
+  void Send(uint64_t spike = kSpike) {
+    RawAgent agent(collector_.address(), pki_.ca(), node_);
+    ASSERT_TRUE(agent.Write(Hello({})) && agent.Write(SchemaMessage()));
+    for (uint64_t sequence = 1; sequence <= kEpochs; ++sequence) {
+      const uint64_t end = LastMinute() - (kEpochs - sequence) * 60 * kSecond;
+      const uint64_t cpu_ns = sequence == spike ? kUnusualNs : kUsualNs + sequence * 1'000'000;
+      ASSERT_TRUE(agent.Write(Summary({}, sequence, BodyEnding(end, cpu_ns))));
+      const auto verdict = agent.ReadVerdict();
+      ASSERT_TRUE(verdict.has_value() && verdict->kind() == v1::Verdict::STORED);
+    }
+  }
+
+  ProgramRun Telltale(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--collector", collector_.address(), "--ca", pki_.ca(),
+                                       "--cert", viewer_.cert, "--key", viewer_.key});
+    return RunTelltale(arguments);
+  }
+
+  // Asks until the answer is not empty; filters run behind ingest.
+  std::string AwaitAnomalies() {
+    ProgramRun run;
+    for (int i = 0; i < 100; ++i) {
+      run = Telltale({"anomalies", "--from", "-2h"});
+      if (run.exit_code != 0 || run.output.find("no anomaly") == std::string::npos) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    EXPECT_EQ(run.exit_code, 0) << run.output;
+    return run.output;
+  }
+
+  const ScratchDirectory scratch_;
+  Pki pki_{scratch_.path(), "ca"};
+  const IssuedFiles node_ = pki_.Issue("web-1", "URI:telltale://node/web-1");
+  const IssuedFiles viewer_ = pki_.Issue("eve", "URI:telltale://viewer/eve");
+  CollectorProcess collector_{scratch_.path() + "/data", pki_,
+                              pki_.Issue("collector", "DNS:localhost,IP:127.0.0.1")};
+};
+
+size_t Count(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST_F(AnomalyPathTest, AnUnusualEpochIsShownOnceAlsoAfterARestart) {
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  Send();
+  const std::string before = AwaitAnomalies();
+  EXPECT_THAT(before, HasSubstr("cpu/user"));
+  EXPECT_THAT(before, HasSubstr("web-1"));
+  EXPECT_EQ(Count(before, "usual is"), 1u) << before;
+
+  EXPECT_EQ(collector_.Stop(), 0) << collector_.log();
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  EXPECT_EQ(Count(AwaitAnomalies(), "usual is"), 1u);
+}
+
+TEST_F(AnomalyPathTest, NoAnomalyIsAnAnswerNotAnError) {
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  Send(/*spike=*/0);
+  const ProgramRun run = Telltale({"anomalies", "--from", "-2h"});
+  EXPECT_THAT(run.output, HasSubstr("no anomaly in this time"));
+  EXPECT_EQ(run.exit_code, 0);
+}
+
+}  // namespace
+}  // namespace telltale::testing
