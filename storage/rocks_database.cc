@@ -175,7 +175,10 @@ void RocksDatabase::Recover() {
     instance_ = nullptr;
   }
   if (old != nullptr) {
-    if (old->db().Resume().ok()) {
+    std::unique_lock<std::shared_mutex> log(log_mutex_);
+    const bool resumed = old->db().Resume().ok();
+    log.unlock();
+    if (resumed) {
       failed_.store(false, std::memory_order_release);
       std::lock_guard<std::mutex> lock(mutex_);
       instance_ = std::move(old);
@@ -200,18 +203,33 @@ void RocksDatabase::Recover() {
 }
 
 absl::Status RocksDatabase::Note(const rocksdb::Status& status, const char* step) {
-  if (!status.ok()) failed_.store(true, std::memory_order_release);
-  return FromRocks(status, step, absl::StrCat("store ", options_.path));
+  const absl::Status noted = FromRocks(status, step, absl::StrCat("store ", options_.path));
+  if (!noted.ok()) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    failure_ = noted;
+    failed_.store(true, std::memory_order_release);
+  }
+  return noted;
+}
+
+absl::Status RocksDatabase::Failure() const {
+  if (!failed_.load(std::memory_order_acquire)) return absl::OkStatus();
+  std::lock_guard<std::mutex> lock(mutex_);
+  return failure_;
 }
 
 absl::Status RocksDatabase::Write(RocksInstance& instance, rocksdb::WriteBatch* batch, bool sync,
                                   const char* step) {
+  std::shared_lock<std::shared_mutex> log(log_mutex_);
+  if (const absl::Status failure = Failure(); !failure.ok()) return failure;
   rocksdb::WriteOptions options;
   options.sync = sync;
   return Note(instance.db().Write(options, batch), step);
 }
 
 absl::Status RocksDatabase::SyncLog(RocksInstance& instance) {
+  std::unique_lock<std::shared_mutex> log(log_mutex_);
+  if (const absl::Status failure = Failure(); !failure.ok()) return failure;
   return Note(instance.db().SyncWAL(), "sync");
 }
 

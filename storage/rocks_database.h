@@ -4,7 +4,9 @@
 // After a failed write RocksDB takes no more writes, for some errors until it is opened anew. So
 // work happens on an instance that Use() hands out: when the last write failed and a probe shows
 // that the disk takes writes again, Use() resumes or reopens the database first. Until then reading
-// goes on from the instance there is.
+// goes on from the instance there is, and writes and syncs answer with the error that stopped them:
+// RocksDB must not hear of them, since a sync of a log whose last write failed ends the process
+// (an assertion of WritableFileWriter that distributions build in).
 
 #ifndef TELLTALE_STORAGE_ROCKS_DATABASE_H_
 #define TELLTALE_STORAGE_ROCKS_DATABASE_H_
@@ -12,6 +14,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,13 +67,18 @@ class RocksDatabase {
  private:
   explicit RocksDatabase(RocksOptions options) : options_(std::move(options)) {}
   absl::Status Note(const rocksdb::Status& status, const char* step);
+  absl::Status Failure() const;  // what stopped writing; OK when nothing did
   void Recover();
   bool DiskTakesWrites() const;
 
   const RocksOptions options_;
   std::atomic<bool> failed_{false};
   std::mutex recover_mutex_;  // one recovery at a time
+  // Writers share it; a sync and a recovery have it alone, so that neither meets a log in the
+  // moment of its failure. Taken before mutex_.
+  std::shared_mutex log_mutex_;
   mutable std::mutex mutex_;
+  absl::Status failure_;                     // guarded by mutex_
   std::shared_ptr<RocksInstance> instance_;  // guarded by mutex_; null while reopening
 };
 

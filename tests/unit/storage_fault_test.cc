@@ -75,6 +75,17 @@ TEST_F(FaultTest, AFullDiskRefusesClearlyAndWorksAgainWhenThereIsSpace) {
   EXPECT_EQ(CheckBooks(*store_, node_, acked_), "");
 }
 
+TEST_F(FaultTest, ASyncAfterAFailedWriteIsRefusedLikeTheWrite) {
+  ASSERT_TRUE(Put(1).ok());
+  files_->set_fault(FaultFileSystem::Fault::kNoSpace);
+  EXPECT_EQ(Put(2).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(store_->derived().Sync().code(), absl::StatusCode::kResourceExhausted);
+  files_->set_fault(FaultFileSystem::Fault::kNone);
+  ASSERT_TRUE(Put(2).ok());
+  EXPECT_TRUE(store_->derived().Sync().ok());
+  EXPECT_EQ(CheckBooks(*store_, node_, acked_), "");
+}
+
 TEST_F(FaultTest, AWriteErrorIsNotAFullDisk) {
   files_->set_fault(FaultFileSystem::Fault::kIoError);
   EXPECT_EQ(Put(1).status().code(), absl::StatusCode::kUnavailable);
