@@ -236,8 +236,10 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
       .version = TELLTALE_VERSION,
       .store_id_hex = std::string(absl::BytesToHexString(absl::string_view(id.data(), id.size()))),
       .add_status =
-          [core = parts.ingest.get(), runner = parts.filters->runner()](v1::StatusAnswer& answer) {
+          [core = parts.ingest.get(), runner = parts.filters->runner(),
+           store = parts.store.get()](v1::StatusAnswer& answer) {
             AddIngestStatus(core->Stats(), answer);
+            answer.set_not_storing(std::string(store->Writable().message()));
             for (v1::FilterStatus& filter : runner->Status())
               *answer.add_filters() = std::move(filter);
           },
@@ -273,6 +275,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   web.reader = &parts.store->reader();
   web.anomalies = parts.filters->log();
   web.filters = parts.filters->runner();
+  web.ready = [store = parts.store.get()] { return store->Writable(); };
   web.ingest = [core = parts.ingest.get()] { return FiguresOf(core->Stats()); };
   auto front = web::WebFront::Start(std::move(web));
   if (!front.ok()) return front.status();

@@ -63,11 +63,11 @@ class RocksDatabase {
   absl::Status Write(RocksInstance& instance, rocksdb::WriteBatch* batch, bool sync,
                      const char* step);
   absl::Status SyncLog(RocksInstance& instance);
+  absl::Status Failure() const;  // the error that stopped writing; OK when nothing did
 
  private:
   explicit RocksDatabase(RocksOptions options) : options_(std::move(options)) {}
   absl::Status Note(const rocksdb::Status& status, const char* step);
-  absl::Status Failure() const;  // what stopped writing; OK when nothing did
   void Recover();
   bool DiskTakesWrites() const;
 

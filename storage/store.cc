@@ -170,6 +170,11 @@ DerivedStore& Store::derived() { return *parts_->derived; }
 Roller& Store::roller() { return *parts_->roller; }
 const Reader& Store::reader() const { return *parts_->reader; }
 
+absl::Status Store::Writable() const {
+  const absl::Status space = parts_->CheckFreeSpace();
+  return space.ok() ? parts_->database->Failure() : space;
+}
+
 absl::Status Store::Maintain() {
   const uint64_t now_ns = parts_->options.now_ns();
   const absl::StatusOr<uint32_t> lines = parts_->roller->RunLines(now_ns, kLineBlocksAtOnce);

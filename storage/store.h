@@ -65,6 +65,9 @@ class Store {
   Roller& roller();
   const Reader& reader() const;
 
+  // Whether summaries are taken at present; else why not (ResourceExhausted: too little space).
+  absl::Status Writable() const;
+
   // Retention and line blocks. One thread; returns what could not be done this time.
   absl::Status Maintain();
 

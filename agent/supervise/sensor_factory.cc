@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "absl/strings/str_cat.h"
@@ -36,6 +37,8 @@ absl::StatusOr<SensorParts> MakeSensor(const Config& config) {
   if (config.sensor_kind == "replay") {
     ReplayOptions options;
     options.seed = config.sensor_replay_seed;
+    // As many as the node says it has: a collector flags more CPU time than that as impossible.
+    options.cpus = static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
     options.mono_ns = [] { return SystemClock().MonoNs(); };
     return SensorParts{std::make_unique<ReplaySensor>(std::move(options)),
                        std::make_unique<ReplayResolver>()};

@@ -148,6 +148,10 @@ std::string RenderStatus(const v1::StatusAnswer& answer, const View& view) {
     row("ack", absl::StrCat(Quantity(answer.ack_p50_s(), "s"), " median, ",
                             Quantity(answer.ack_p99_s(), "s"), " at 99 %"));
   }
+  if (!answer.not_storing().empty()) {
+    row("NOT STORING", absl::StrCat(Escaped(answer.not_storing()),
+                                    "; agents keep their epochs and send them again"));
+  }
   row("windows", absl::StrCat(answer.dirty_windows(), " to be computed"));
   std::string out = table.Render(view.style);
   if (!answer.store().empty()) {

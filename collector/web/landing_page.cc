@@ -104,6 +104,10 @@ void Figure(std::string& out, const std::string& value, const char* text, const 
 void Figures(std::string& out, const v1::StatusAnswer& status) {
   double bytes = 0;
   for (const v1::StoreSize& size : status.store()) bytes += size.bytes();
+  if (!status.not_storing().empty()) {
+    absl::StrAppend(&out, "<p class=\"bad\">Not storing: ", HtmlEscape(status.not_storing()),
+                    "; agents keep their epochs and send them again.</p>");
+  }
   out += "<div class=\"figures\">";
   Figure(out, absl::StrCat(status.nodes_reporting(), " of ", status.nodes_known()),
          "nodes reporting");

@@ -80,9 +80,11 @@ TEST_F(FaultTest, ASyncAfterAFailedWriteIsRefusedLikeTheWrite) {
   files_->set_fault(FaultFileSystem::Fault::kNoSpace);
   EXPECT_EQ(Put(2).status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(store_->derived().Sync().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(store_->Writable().code(), absl::StatusCode::kResourceExhausted);
   files_->set_fault(FaultFileSystem::Fault::kNone);
   ASSERT_TRUE(Put(2).ok());
   EXPECT_TRUE(store_->derived().Sync().ok());
+  EXPECT_TRUE(store_->Writable().ok());
   EXPECT_EQ(CheckBooks(*store_, node_, acked_), "");
 }
 
