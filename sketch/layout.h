@@ -150,7 +150,7 @@ struct telltale_cpu {
   uint64_t ident;      /* hash of the running task's (executable, uid); not keyed */
   uint64_t touched[2]; /* per half: sub-series with totals not yet given to the running task */
   uint32_t irq_depth;  /* > 0: interrupt or soft interrupt running */
-  uint32_t tgid;       /* of the running task, 0 until the first switch */
+  uint32_t tid;        /* of the running task; 0: idle, or no switch seen yet */
   uint64_t softirq_begin_ns; /* 0: this one is not timed */
   uint32_t softirq_count;
   uint32_t pending_live; /* some entry of pending is live */

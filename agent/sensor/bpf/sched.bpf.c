@@ -197,11 +197,11 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
 
   if (!next->pid) {
     c->ident = 1;
-    c->tgid = 0;
+    c->tid = 0;
     return;
   }
   st = bpf_task_storage_get(&tasks, next, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  c->tgid = next->tgid;
+  c->tid = next->pid;
   if (unlikely(!st)) {
     c->ident = 1;
     lose(h, TELLTALE_SCHED_DELAY, TELLTALE_LOST_MAP, 0);
@@ -295,11 +295,27 @@ int on_switch(uint64_t* ctx) {
   return 0;
 }
 
+/* Some kernels run no program while certain tasks are current, so nobody saw the switch from one of
+ * them to this task: its wait ends here, a moment late, and who ran instead is not known. Meanwhile
+ * the CPU worked for a task unknown to us or for interrupts. */
+static __noinline int switch_in_late(struct telltale_cpu* c, struct task_struct* task) {
+  uint32_t half = control.half;
+
+  if (c->touched[0]) give_to(c, 0, 0);
+  if (c->touched[1]) give_to(c, 1, 0);
+  __builtin_memset(&c->ran, 0, sizeof(c->ran));
+  switch_in(c, task, half, control.use_ktime ? bpf_ktime_get_ns() : task->se.cfs_rq->rq->clock);
+  return 0;
+}
+
 SEC("tp_btf/sched_exit_tp")
 int on_switch_exit(uint64_t* ctx) {
+  struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_cpu* c = this_cpu();
 
-  if (!c || likely(!c->pending_live)) return 0;
-  take_both(ctx, c, bpf_get_current_task_btf(), 1);
+  if (!c) return 0;
+  if (unlikely(c->tid != (uint32_t)task->pid)) switch_in_late(c, task);
+  if (likely(!c->pending_live)) return 0;
+  take_both(ctx, c, task, 1);
   return 0;
 }
