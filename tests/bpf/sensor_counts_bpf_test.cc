@@ -33,7 +33,7 @@ TEST_F(SensorTest, CountsEverySystemCallOfAKnownLoadByResult) {
   });
   Cut();
   child.Begin();
-  child.AwaitDone();
+  Await(child);
   const RawEpoch epoch = Cut();
   EXPECT_TRUE(Within(kOnePercent,
                      ShareOf(epoch, child.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events,
@@ -58,7 +58,7 @@ TEST_F(SensorTest, LosesNoEventAtTheFlipOfManyQuickCuts) {
   for (int cut = 0; cut < 20; ++cut) {
     seen += ShareOf(Cut(), child.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events;
   }
-  child.AwaitDone();
+  Await(child);
   seen += ShareOf(Cut(), child.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events;
   EXPECT_GE(seen, static_cast<uint64_t>(kCalls));
   EXPECT_LE(seen, static_cast<uint64_t>(kCalls) + 30);  // reads and writes of the handshake
@@ -82,7 +82,7 @@ TEST_F(SensorTest, CountsPageFaultsAndPageAllocationsOfTouchedMemory) {
   });
   Cut();
   child.Begin();
-  child.AwaitDone();
+  Await(child);
   const RawEpoch epoch = Cut();
   EXPECT_GE(faults->load(), kPages);
   EXPECT_TRUE(Within(kOnePercent,
@@ -130,7 +130,7 @@ TEST_F(SensorTest, TellsMajorFaultsFromMinorOnes) {
   });
   Cut();
   child.Begin();
-  child.AwaitDone();
+  Await(child);
   const RawEpoch epoch = Cut();
   close(fd);
   if (faults->load() < kPages / 2) {
@@ -162,7 +162,7 @@ TEST_F(SensorTest, CountsSegmentsSentAgain) {
   });
   Cut();
   child.Begin();
-  if (!child.TryAwaitDone()) {
+  if (!TryAwait(child)) {
     GTEST_SKIP() << "SKIPPED: no network namespace with a veth pair to be had";
   }
   const RawEpoch epoch = Cut();
@@ -183,7 +183,7 @@ TEST_F(SensorTest, CountsSignalsMadeAndHandled) {
   });
   Cut();
   child.Begin();
-  child.AwaitDone();
+  Await(child);
   const RawEpoch epoch = Cut();
   EXPECT_TRUE(Within(kOnePercent,
                      ShareOf(epoch, child.pid(), TELLTALE_SIGNAL, TELLTALE_SIGNAL_GENERATED).events,
@@ -207,7 +207,7 @@ TEST_F(SensorTest, CountsBytesThroughSocketsAndNotThosePeekedAt) {
   });
   Cut();
   child.Begin();
-  child.AwaitDone();
+  Await(child);
   const RawEpoch epoch = Cut();
   EXPECT_EQ(ShareOf(epoch, child.pid(), TELLTALE_SOCKET, TELLTALE_SOCKET_SENT).weight,
             kMessages * kBytes);
@@ -235,7 +235,7 @@ TEST_F(SensorTest, CountsBytesOfADirectWriteAtIssueAndAtCompletion) {
   });
   Cut();
   child.Begin();
-  child.AwaitDone();
+  Await(child);
   const RawEpoch epoch = Cut();
   unlink(path.c_str());
   close(fd);

@@ -88,7 +88,7 @@ TEST_F(SensorTest, AgreesWithPerfAboutTheSameProcess) {
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   Cut();
   child.Begin();
-  child.AwaitDone();
+  Await(child);
   const RawEpoch epoch = Cut();
   kill(perf, SIGINT);
   waitpid(perf, nullptr, 0);
