@@ -105,7 +105,10 @@ struct telltale_half {
   uint64_t cell[TELLTALE_VITALS][TELLTALE_COLUMNS];
   uint64_t bitmap[TELLTALE_VITALS][TELLTALE_BITMAP_BITS / 64];
   uint64_t second_weight[TELLTALE_SUBS][TELLTALE_SECONDS];
-  int64_t backlog[TELLTALE_BACKLOGS][TELLTALE_SECONDS]; /* begun minus ended within the second */
+  /* Within the second. Apart, so that an interrupt that ends one cannot undo the beginning of
+   * another it came into the middle of. */
+  uint64_t begun[TELLTALE_BACKLOGS][TELLTALE_SECONDS];
+  uint64_t ended[TELLTALE_BACKLOGS][TELLTALE_SECONDS];
   struct telltale_histogram hist[TELLTALE_HISTS];
   struct telltale_total lost[TELLTALE_VITALS][TELLTALE_LOSSES];
   uint32_t dry_spells[TELLTALE_VITALS]; /* times the tokens ran out */

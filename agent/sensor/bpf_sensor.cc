@@ -222,6 +222,7 @@ void BpfSensor::Impl::AdaptKnobs(const std::array<uint32_t, TELLTALE_VITALS>& dr
                                  uint64_t now) {
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     const uint8_t t = control_->knobs[v].t_log2;
+  CountNestedAdds(epoch);
     uint8_t next = t;
     quiet_epochs_[v] = dry_spells[v] == 0 ? static_cast<uint8_t>(quiet_epochs_[v] + 1) : 0;
     if (dry_spells[v] >= 2 && t < kMaxTLog2) next = t + 1;

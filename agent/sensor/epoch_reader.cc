@@ -50,7 +50,8 @@ void ReadBacklog(std::span<const telltale_half* const> halves, unsigned which, u
   vital.backlog.assign(seconds, 0);
   for (const telltale_half* half : halves) {
     for (unsigned s = 0; s < TELLTALE_SECONDS; ++s) {
-      vital.backlog[std::min(s, seconds - 1)] += half->backlog[which][s];
+      vital.backlog[std::min(s, seconds - 1)] +=
+          static_cast<int64_t>(half->begun[which][s] - half->ended[which][s]);
     }
   }
   int64_t level = base;
@@ -142,3 +143,12 @@ EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const telltale
 }
 
 }  // namespace telltale::agent
+void CountNestedAdds(RawEpoch& epoch) {
+  for (const RawVital& vital : epoch.vitals) {
+    uint64_t cells = 0, totals = 0;
+    for (const uint64_t cell : vital.cells) cells += cell;
+    for (const RawSub& sub : vital.subs) totals += sub.weight;
+    if (cells < totals) epoch.losses.push_back({LossKind::kNestedAdd, vital.id, 1, totals - cells});
+  }
+}
+

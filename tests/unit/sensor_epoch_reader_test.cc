@@ -77,11 +77,29 @@ TEST_F(EpochReaderTest, TakesAFaultThatProvedMajorOffTheSecondItWasCountedIn) {
 
 TEST_F(EpochReaderTest, CarriesTheBacklogFromSecondToSecondAndEpochToEpoch) {
   base_[TELLTALE_BACKLOG_DISK] = 4;
-  cpu_[0]->backlog[TELLTALE_BACKLOG_DISK][0] = 3;
-  cpu_[1]->backlog[TELLTALE_BACKLOG_DISK][1] = -5;
+  cpu_[0]->begun[TELLTALE_BACKLOG_DISK][0] = 4;
+  cpu_[0]->ended[TELLTALE_BACKLOG_DISK][0] = 1;
+  cpu_[1]->ended[TELLTALE_BACKLOG_DISK][1] = 5;
   const RawEpoch epoch = Read(3);
   EXPECT_EQ(epoch.vitals[TELLTALE_DISK_IO - 1].backlog, (std::vector<int64_t>{7, 2, 2}));
   EXPECT_EQ(sums_.backlog_end[TELLTALE_BACKLOG_DISK], 2);
+}
+
+TEST_F(EpochReaderTest, CountsWhatTheCellsLackOfTheTotalsAsNestedAdds) {
+  constexpr int kAlloc = TELLTALE_SUBS_KERNEL_PAGE, kFree = kAlloc + 1;
+  cpu_[0]->total[kAlloc] = {4, 40};
+  cpu_[1]->total[kFree] = {2, 16};
+  cpu_[0]->cell[TELLTALE_KERNEL_PAGE - 1][7] = 33;
+  cpu_[1]->cell[TELLTALE_KERNEL_PAGE - 1][7] = 16;
+  cpu_[0]->total[TELLTALE_SUBS_SIGNAL] = {3, 3};
+  cpu_[0]->cell[TELLTALE_SIGNAL - 1][9] = 3;
+  RawEpoch epoch = Read(1);
+  CountNestedAdds(epoch);
+  ASSERT_EQ(epoch.losses.size(), 1U);
+  EXPECT_EQ(epoch.losses[0].kind, LossKind::kNestedAdd);
+  EXPECT_EQ(epoch.losses[0].vital, TELLTALE_KERNEL_PAGE);
+  EXPECT_EQ(epoch.losses[0].events, 1U);
+  EXPECT_EQ(epoch.losses[0].weight, 7U);
 }
 
 TEST_F(EpochReaderTest, GivesHistogramBucketsTheIndexOfTheirLogarithm) {

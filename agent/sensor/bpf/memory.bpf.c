@@ -43,8 +43,11 @@ static __always_inline int pages(void* ctx, uint32_t sub, uint64_t gfp, uint32_t
   u.ip = 0;
   u.syscall = TELLTALE_NO_SYSCALL;
   if (likely(!c->irq_depth)) user_regs(task, &u);
-  backlog(&c->half[half], half, TELLTALE_BACKLOG_PAGES,
-          sub == TELLTALE_PAGE_ALLOC ? (int64_t)weight : -(int64_t)weight);
+  if (sub == TELLTALE_PAGE_ALLOC) {
+    backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_PAGES, weight);
+  } else {
+    backlog_end(&c->half[half], half, TELLTALE_BACKLOG_PAGES, weight);
+  }
   hash = mix(mix(label_begin(c, half), gfp << 32 | (u.syscall & 0xffffffff)), u.ip);
   if (likely(!count(c, half, TELLTALE_KERNEL_PAGE, TELLTALE_SUBS_KERNEL_PAGE + sub, hash, weight,
                     &before)))

@@ -163,7 +163,7 @@ static __always_inline void switch_out(struct telltale_cpu* c, struct task_struc
     if (st->block_sub == TELLTALE_BLOCK_LOCK) note_futex(st, prev);
     st->state = TELLTALE_TASK_BLOCKED;
     st->counted_blocked = 1;
-    backlog(&c->half[half & 1], half, TELLTALE_BACKLOG_BLOCKED, 1);
+    backlog_begin(&c->half[half & 1], half, TELLTALE_BACKLOG_BLOCKED, 1);
   }
 }
 
@@ -234,7 +234,7 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
   st->since_rq_ns = now;
   if (st->counted_blocked) {
     st->counted_blocked = 0;
-    backlog(h, half, TELLTALE_BACKLOG_BLOCKED, -1);
+    backlog_end(h, half, TELLTALE_BACKLOG_BLOCKED, 1);
   }
   if (delay || block) {
     user_regs(next, &u);
