@@ -53,12 +53,20 @@ const Figure kFigures[] = {
     {"signals", TELLTALE_SIGNAL, {TELLTALE_SIGNAL_GENERATED}, false, 20'000},
 };
 
+// Where the kernel runs no program while certain tasks are current (a virtual machine's PID 1),
+// bpftrace misses their switch to a task of the load, and only sees it leave the CPU with its time
+// in the queue unfinished: unseen_ns is the most that it can have missed. 0 on most hosts.
+//
 // $1 and $2 are the two processes of the load. What a soft interrupt does while one of them is
 // current is not theirs. The interval comes last: when it speaks, all before it are attached.
 constexpr char kScript[] = R"(
 tracepoint:irq:softirq_entry { @soft[cpu] = 1; }
 tracepoint:irq:softirq_exit { @soft[cpu] = 0; }
 tracepoint:sched:sched_wakeup /args->pid == $1 || args->pid == $2/ { @queued[args->pid] = nsecs; }
+tracepoint:sched:sched_switch
+/(args->prev_pid == $1 || args->prev_pid == $2) && @queued[args->prev_pid] != 0/ {
+  @unseen_ns = sum(nsecs - @queued[args->prev_pid]);
+}
 tracepoint:sched:sched_switch
 /(args->prev_pid == $1 || args->prev_pid == $2) && (args->prev_state & 255) == 0/ {
   @queued[args->prev_pid] = nsecs;
@@ -125,13 +133,14 @@ class Bpftrace {
     while (ReadMore()) {
     }
     std::map<std::string, uint64_t> sums;
-    for (const Figure& figure : kFigures) {
-      const std::string key = std::string("\n@") + figure.name + ": ";
+    const auto read = [&](const char* name) {
+      const std::string key = std::string("\n@") + name + ": ";
       const size_t at = output_.rfind(key);
-      if (at != std::string::npos) {
-        sums[figure.name] = strtoull(output_.c_str() + at + key.size(), nullptr, 10);
-      }
-    }
+      if (at == std::string::npos) return;
+      sums[name] = strtoull(output_.c_str() + at + key.size(), nullptr, 10);
+    };
+    for (const Figure& figure : kFigures) read(figure.name);
+    read("unseen_ns");
     return sums;
   }
   const std::string& output() const { return output_; }
@@ -242,6 +251,8 @@ TEST_F(SensorTest, AgreesWithBpftraceAboutSevenVitalsOfTheSameLoad) {
   close(fd);
   munmap(done, 4096);
 
+  printf("bpftrace was not shown the end of at most %.6f s of delay\n",
+         static_cast<double>(sums["unseen_ns"]) / 1e9);
   printf("%-12s %-24s %16s %16s %9s\n", "vital", "what", "telltale", "bpftrace", "differs");
   for (const Figure& figure : kFigures) {
     uint64_t seen = 0;
@@ -252,11 +263,14 @@ TEST_F(SensorTest, AgreesWithBpftraceAboutSevenVitalsOfTheSameLoad) {
       }
     }
     const uint64_t counted = sums[figure.name];
+    const uint64_t most =
+        counted + (figure.vital == TELLTALE_SCHED_DELAY ? sums["unseen_ns"] : uint64_t{0});
     printf("%-12s %-24s %16lu %16lu %8.3f%%\n",
            std::string(sketch::FindVital(figure.vital)->name).c_str(), figure.name, seen, counted,
            100.0 * (static_cast<double>(seen) / static_cast<double>(counted) - 1));
     EXPECT_GE(counted, figure.least) << figure.name << "\n" << bpftrace.output();
-    EXPECT_TRUE(Within(0.01, seen, counted)) << figure.name;
+    EXPECT_GE(seen, counted - counted / 100) << figure.name;
+    EXPECT_LE(seen, most + most / 100) << figure.name;
   }
 }
 
