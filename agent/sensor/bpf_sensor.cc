@@ -2,6 +2,7 @@
 
 #include <bpf/libbpf.h>
 #include <sys/random.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -185,6 +186,11 @@ absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
     control_->second[half] =
         static_cast<uint32_t>(std::min<uint64_t>(second, TELLTALE_SECONDS - 1));
   }
+  struct sysinfo memory = {};
+  if (sysinfo(&memory) == 0) {
+    control_->swap_free_pages =
+        memory.freeswap * memory.mem_unit / static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  }
   return router_.Drain(sink, *table_, half);
 }
 
@@ -216,13 +222,13 @@ void BpfSensor::Impl::AddLosses(RawEpoch& epoch) {
     group.misses = misses;
   }
   router_.TakeLosses(epoch.losses);
+  CountNestedAdds(epoch);
 }
 
 void BpfSensor::Impl::AdaptKnobs(const std::array<uint32_t, TELLTALE_VITALS>& dry_spells,
                                  uint64_t now) {
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     const uint8_t t = control_->knobs[v].t_log2;
-  CountNestedAdds(epoch);
     uint8_t next = t;
     quiet_epochs_[v] = dry_spells[v] == 0 ? static_cast<uint8_t>(quiet_epochs_[v] + 1) : 0;
     if (dry_spells[v] >= 2 && t < kMaxTLog2) next = t + 1;

@@ -10,7 +10,8 @@ namespace {
 constexpr uint8_t kBacklogVital[TELLTALE_BACKLOGS] = {TELLTALE_BLOCKING, TELLTALE_DISK_IO,
                                                       TELLTALE_KERNEL_PAGE, TELLTALE_LOCK};
 constexpr LossKind kLossKind[TELLTALE_LOSSES] = {LossKind::kTokensRefused, LossKind::kRingFull,
-                                                 LossKind::kMapFull, LossKind::kRecursion};
+                                                 LossKind::kMapFull, LossKind::kRecursion,
+                                                 LossKind::kSlotEvicted};
 
 HistogramOp OpOf(unsigned hist) {
   constexpr HistogramOp kFirst[] = {HistogramOp::kDiskRead, HistogramOp::kDiskWrite,
@@ -142,7 +143,6 @@ EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const telltale
   return sums;
 }
 
-}  // namespace telltale::agent
 void CountNestedAdds(RawEpoch& epoch) {
   for (const RawVital& vital : epoch.vitals) {
     uint64_t cells = 0, totals = 0;
@@ -152,3 +152,4 @@ void CountNestedAdds(RawEpoch& epoch) {
   }
 }
 
+}  // namespace telltale::agent

@@ -14,6 +14,7 @@ int on_fault(uint64_t* ctx) {
   uint32_t half = control.half & 1;
   uint64_t ip = regs->ip, hash, before;
   struct telltale_sample* s;
+  struct free_memory free;
 
   if (!c) return 0;
   hash = mix(label_begin(c, half), ip >> 4);
@@ -25,7 +26,10 @@ int on_fault(uint64_t* ctx) {
   s->label[0] = ip >> 4;
   s->detail[0] = ip;
   s->detail[1] = address;
-  s->detail[2] = free_pages();
+  read_free_memory(&free);
+  s->detail[2] = free.all;
+  s->detail[3] = free.low;
+  s->detail[4] = free.swap;
   take_stacks(ctx, s, false, true);
   sample_end(s);
   return 0;
@@ -37,6 +41,7 @@ static __always_inline int pages(void* ctx, uint32_t sub, uint64_t gfp, uint32_t
   uint32_t half = control.half & 1;
   uint64_t weight = 1ULL << (order & 31), hash, before;
   struct telltale_sample* s;
+  struct free_memory free;
   struct user_regs u;
 
   if (!c) return 0;
@@ -58,7 +63,10 @@ static __always_inline int pages(void* ctx, uint32_t sub, uint64_t gfp, uint32_t
   s->label[1] = u.syscall;
   s->label[2] = u.ip;
   s->detail[0] = order;
-  s->detail[1] = free_pages();
+  read_free_memory(&free);
+  s->detail[1] = free.all;
+  s->detail[2] = free.low;
+  s->detail[3] = free.swap;
   take_stacks(ctx, s, true, !c->irq_depth && !(task->flags & PF_KTHREAD));
   sample_end(s);
   return 0;

@@ -5,12 +5,13 @@
 // time in the queue. The two hooks of a task's end are here as well, because its last row needs
 // them.
 
-#include "agent/sensor/bpf/wait.bpf.h"
+#include "agent/sensor/bpf/waker.bpf.h"
 
 /* Takes the sample of a pending interval. Called in the incoming task (both stacks) or, without
  * sched_exit_tp, at the switch for the task about to run (kernel stack only). */
 static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct task_struct* task,
                                    struct telltale_pending* p, uint32_t at_exit) {
+  struct telltale_task* st;
   struct telltale_sample* s;
 
   p->live = 0;
@@ -18,14 +19,15 @@ static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct tas
   s = sample_begin(c, task, SAMPLE_WHAT(p->vital, p->sub, p->half & 1, 0), p->hash, p->weight);
   if (!s) return 0;
   s->before = p->before;
+  st = bpf_task_storage_get(&tasks, task, 0, 0);
   if (p->vital == TELLTALE_LOCK) {
-    struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
     s->label[0] = TELLTALE_LOCK_FUTEX;
     s->label[1] = p->syscall;
     s->label[2] = p->ip;
     if (st) {
       s->detail[0] = st->futex_address;
       s->detail[1] = st->futex_owner;
+      name_peer(&s->peer, st->futex_owner);
     }
     take_stacks(ctx, s, false, at_exit);
     sample_end(s);
@@ -39,9 +41,10 @@ static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct tas
   if (p->vital == TELLTALE_SCHED_DELAY) {
     s->detail[1] = task->policy;
     s->detail[2] = s->time_ns - s->who.start_ns;
-    s->ran_instead = c->ran;
+    s->peer = c->ran;
   } else {
     s->detail[1] = s->time_ns - s->who.start_ns;
+    if (st) name_waker(&c->half[p->half & 1], s, st);
   }
   if (at_exit) {
     take_stacks(ctx, s, true, !(task->flags & PF_KTHREAD));
@@ -160,6 +163,8 @@ static __always_inline void switch_out(struct telltale_cpu* c, struct task_struc
   } else {
     st->block_sub = wait_class(prev, st, state);
     st->futex_owner = 0;
+    st->waker_tid = TELLTALE_WAKER_UNSEEN;
+    st->waker_stack = 0;
     if (st->block_sub == TELLTALE_BLOCK_LOCK) note_futex(st, prev);
     st->state = TELLTALE_TASK_BLOCKED;
     st->counted_blocked = 1;
@@ -246,6 +251,7 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
                           delay, &before)))
         leave_pending(c, 0, next->pid, TELLTALE_SCHED_DELAY, sub, half, hash, before, delay, &u);
     }
+    st->waited_long = block >= FORESEEN_NS;
     if (block) {
       uint32_t class = st->block_sub & (TELLTALE_BLOCK_SUBS - 1);
       uint64_t whole = now - st->began_rq_ns;
@@ -317,5 +323,15 @@ int on_switch_exit(uint64_t* ctx) {
   if (unlikely(c->tid != (uint32_t)task->pid)) switch_in_late(c, task);
   if (likely(!c->pending_live)) return 0;
   take_both(ctx, c, task, 1);
+  return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int on_waking(uint64_t* ctx) {
+  struct task_struct* woken = (struct task_struct*)ctx[0];
+  struct telltale_cpu* c = this_cpu();
+
+  if (!c) return 0;
+  note_waker(ctx, c, woken);
   return 0;
 }
