@@ -95,17 +95,24 @@ enum telltale_loss {
   TELLTALE_LOSSES = 5
 };
 
+/* Sketch of one vital: what an event touches of it lies within one page. */
+struct telltale_sketch {
+  uint64_t cell[TELLTALE_COLUMNS];
+  uint64_t bitmap[TELLTALE_BITMAP_BITS / 64];
+};
+
 /* What one CPU counted in one epoch. Two of them alternate; the agent reads and clears the one the
  * programs have left. */
 struct telltale_half {
+  uint32_t second; /* that totals now belong to; in the page of the totals, as each event asks */
+  uint32_t pad[3];
   struct telltale_total total[TELLTALE_SUBS];
   /* The part of total already given to a task (or to [irq]); the rest belongs to the running task.
    */
   struct telltale_total given[TELLTALE_SUBS];
   struct telltale_total irq[TELLTALE_SUBS];
   uint64_t second_base[TELLTALE_SUBS]; /* total.weight when the current second began */
-  uint64_t cell[TELLTALE_VITALS][TELLTALE_COLUMNS];
-  uint64_t bitmap[TELLTALE_VITALS][TELLTALE_BITMAP_BITS / 64];
+  struct telltale_sketch sketch[TELLTALE_VITALS];
   uint64_t second_weight[TELLTALE_SUBS][TELLTALE_SECONDS];
   /* Within the second. Apart, so that an interrupt that ends one cannot undo the beginning of
    * another it came into the middle of. */
@@ -114,8 +121,6 @@ struct telltale_half {
   struct telltale_histogram hist[TELLTALE_HISTS];
   struct telltale_total lost[TELLTALE_VITALS][TELLTALE_LOSSES];
   uint32_t dry_spells[TELLTALE_VITALS]; /* times the tokens ran out */
-  uint32_t second;                      /* the second that totals now belong to */
-  uint32_t pad;
 };
 
 struct telltale_bucket {

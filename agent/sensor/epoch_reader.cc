@@ -113,8 +113,9 @@ EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const telltale
     vital.cells.assign(TELLTALE_COLUMNS, 0);
     vital.bitmap.assign(TELLTALE_BITMAP_BITS / 64, 0);
     for (const telltale_half* half : halves) {
-      for (unsigned i = 0; i < TELLTALE_COLUMNS; ++i) vital.cells[i] += half->cell[v][i];
-      for (unsigned i = 0; i < vital.bitmap.size(); ++i) vital.bitmap[i] |= half->bitmap[v][i];
+      for (unsigned i = 0; i < TELLTALE_COLUMNS; ++i) vital.cells[i] += half->sketch[v].cell[i];
+      for (unsigned i = 0; i < vital.bitmap.size(); ++i)
+        vital.bitmap[i] |= half->sketch[v].bitmap[i];
       sums.dry_spells[v] = std::max(sums.dry_spells[v], half->dry_spells[v]);
     }
     for (unsigned which = 0; which < TELLTALE_BACKLOGS; ++which) {

@@ -89,10 +89,10 @@ TEST_F(EpochReaderTest, CountsWhatTheCellsLackOfTheTotalsAsNestedAdds) {
   constexpr int kAlloc = TELLTALE_SUBS_KERNEL_PAGE, kFree = kAlloc + 1;
   cpu_[0]->total[kAlloc] = {4, 40};
   cpu_[1]->total[kFree] = {2, 16};
-  cpu_[0]->cell[TELLTALE_KERNEL_PAGE - 1][7] = 33;
-  cpu_[1]->cell[TELLTALE_KERNEL_PAGE - 1][7] = 16;
+  cpu_[0]->sketch[TELLTALE_KERNEL_PAGE - 1].cell[7] = 33;
+  cpu_[1]->sketch[TELLTALE_KERNEL_PAGE - 1].cell[7] = 16;
   cpu_[0]->total[TELLTALE_SUBS_SIGNAL] = {3, 3};
-  cpu_[0]->cell[TELLTALE_SIGNAL - 1][9] = 3;
+  cpu_[0]->sketch[TELLTALE_SIGNAL - 1].cell[9] = 3;
   RawEpoch epoch = Read(1);
   CountNestedAdds(epoch);
   ASSERT_EQ(epoch.losses.size(), 1U);

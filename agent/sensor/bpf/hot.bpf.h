@@ -72,9 +72,9 @@ static __always_inline bool weigh(struct telltale_half* h, uint32_t half, uint32
                                   uint32_t sub, uint64_t hash, uint64_t weight, uint64_t* before) {
   uint32_t v = vital - 1;
   struct telltale_knobs* k = &control.knobs[v];
-  uint64_t* cell = &h->cell[v][hash >> TELLTALE_CELL_SHIFT];
+  uint64_t* cell = &h->sketch[v].cell[hash >> TELLTALE_CELL_SHIFT];
   uint32_t place = (hash >> TELLTALE_BITMAP_SHIFT) & (TELLTALE_BITMAP_BITS - 1);
-  uint64_t* word = &h->bitmap[v][place >> 6];
+  uint64_t* word = &h->sketch[v].bitmap[place >> 6];
   uint64_t old = *cell, new = old + weight, bit = 1ULL << (place & 63);
 
   if (unlikely(h->second != control.second[half & 1])) roll_second(h, control.second[half & 1]);

@@ -64,7 +64,8 @@ static __noinline int read_free_memory(struct free_memory* to) {
   /* By hand: an index that the compiler does not know it takes for one into our reduced types. */
   for (uint32_t z = 0; z < ZONES; z++) {
     char* area = (char*)node + bpf_core_field_offset(struct pglist_data, node_zones) +
-                 z * bpf_core_type_size(struct zone) + bpf_core_field_offset(struct zone, free_area);
+                 z * bpf_core_type_size(struct zone) +
+                 bpf_core_field_offset(struct zone, free_area);
     uint64_t free = 0;
     for (uint32_t order = 0; order < ORDERS; order++) {
       unsigned long blocks = 0;

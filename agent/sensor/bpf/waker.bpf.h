@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0
  *
- * Who ended a wait. At each wakeup the waker leaves its tid with the task it wakes (some 10 ns
- * above dispatch). Its name is looked up only if the wait is kept. Its stack must be taken at once,
- * long before that is known: it is, when a cell that the wait may be added to would be passed.
+ * Who ended a wait. At each wakeup the waker leaves its tid with the task it wakes. Its name is
+ * looked up only if the wait is kept. Its stack must be taken at once, long before that is known:
+ * it is, when a cell that the wait may be added to would be passed.
  */
 #ifndef TELLTALE_SENSOR_WAKER_BPF_H_
 #define TELLTALE_SENSOR_WAKER_BPF_H_
@@ -13,8 +13,9 @@
 extern struct task_struct* bpf_task_from_pid(int pid) __ksym __weak;
 extern void bpf_task_release(struct task_struct* task) __ksym __weak;
 
-/* Shorter waits are too many to look at each one's cell. Their stacks are few and much alike. */
-#define FORESEEN_NS (1ULL << 14)
+/* An eighth of the quantum. Shorter waits are too many to look at each one's cell; where they pass
+ * a power of t together, one is kept with its waker's name and without the stack. */
+#define FORESEEN_NS (1ULL << 17)
 
 #define WAKER_STACKS 512
 struct waker_stack {
@@ -44,7 +45,7 @@ static __always_inline bool would_pass(uint32_t cpu, uint32_t half, uint64_t has
   uint64_t old;
 
   if (!c) return false;
-  old = c->half[half & 1].cell[v][hash >> TELLTALE_CELL_SHIFT];
+  old = c->half[half & 1].sketch[v].cell[hash >> TELLTALE_CELL_SHIFT];
   return crossed(old >> k->quantum_log2, (old + ns) >> k->quantum_log2, k->powers);
 }
 
