@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/sensor/bpf_group.h"
 #include "agent/sensor/cut_steps.h"
+#include "agent/sensor/disk_requests.h"
 #include "agent/sensor/epoch_reader.h"
 #include "agent/sensor/mapped_array.h"
 #include "agent/sensor/process_table.h"
@@ -282,6 +283,9 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
       std::clamp<uint64_t>((length + kSecond - 1) / kSecond, 1, TELLTALE_SECONDS));
   const EpochSums sums = ReadEpoch(Halves(old), *control_, backlog_, seconds, epoch);
   backlog_ = sums.backlog_end;
+  // A completion may go unseen (where the kernel runs no program while certain tasks are current):
+  // so that the error of one epoch does not stay for ever, each begins with the kernel's own count.
+  backlog_[TELLTALE_BACKLOG_DISK] = DiskRequestsInFlight();
   Clear(old);
   table_->AddIrq(sums.irq.data());
   table_->Finish(epoch);

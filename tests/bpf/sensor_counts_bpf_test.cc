@@ -215,6 +215,34 @@ TEST_F(SensorTest, CountsBytesThroughSocketsAndNotThosePeekedAt) {
             kMessages * kBytes);
 }
 
+// A flush is a request of its own, sent on behalf of the one that asks for it: that one is never
+// issued, or once, and completes once more than that.
+TEST_F(SensorTest, EndsEachDiskRequestOnceWhenFilesAreFlushed) {
+  constexpr int kFlushes = 200;
+  std::string path = "telltale_sensor_test.XXXXXX";
+  const int fd = mkstemp(path.data());
+  ASSERT_GE(fd, 0);
+  unlink(path.c_str());
+  Child child([fd] {
+    const std::vector<char> block(4096, 'x');
+    for (int i = 0; i < kFlushes; ++i) {
+      if (pwrite(fd, block.data(), block.size(), 0) < 0 || fsync(fd) != 0) return;
+    }
+  });
+  Cut();
+  child.Begin();
+  Await(child);
+  const RawEpoch epoch = Cut();
+  close(fd);
+  const uint64_t flushes = Total(epoch, TELLTALE_DISK_IO, TELLTALE_DISK_FLUSH_ISSUED).events;
+  if (flushes < kFlushes / 2) {
+    GTEST_SKIP() << "SKIPPED: the file system of " << path << " flushed only " << flushes
+                 << " times";
+  }
+  // Requests in flight: a few of others may have ended, ours cannot have ended twice.
+  EXPECT_GT(epoch.vitals[TELLTALE_DISK_IO - 1].backlog.back(), -kFlushes / 4);
+}
+
 TEST_F(SensorTest, CountsBytesOfADirectWriteAtIssueAndAtCompletion) {
   constexpr size_t kBlock = 1 << 20, kBlocks = 16;
   std::string path = "telltale_sensor_test.XXXXXX";  // on the build's disk, not a tmpfs

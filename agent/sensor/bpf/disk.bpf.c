@@ -90,6 +90,8 @@ int on_complete(uint64_t* ctx) {
   struct telltale_sample* s;
 
   if (!c) return 0;
+  /* The request that asked for a flush ends once more when the flush, a request of its own, has. */
+  if (!bytes && op <= OP_WRITE) return 0;
   h = &c->half[half];
   if (bytes >= rq->__data_len) {
     backlog_end(h, half, TELLTALE_BACKLOG_DISK, 1);
