@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -60,7 +61,7 @@ class BpfSensor::Impl {
   struct Group {
     std::unique_ptr<BpfGroup> programs;
     std::vector<uint8_t> vitals;
-    uint64_t misses = 0;  // recursion misses up to the last cut
+    std::map<std::string, uint64_t> misses;  // by program: recursion misses up to the last cut
   };
 
   absl::Status StartCore();
@@ -127,7 +128,7 @@ void BpfSensor::Impl::StartGroups() {
     status_.push_back({vital.id, VitalState::kUnavailable, "", "no program watches it"});
   }
   for (VitalGroup& spec : VitalGroups()) {
-    Group group{std::make_unique<BpfGroup>(spec.object, std::move(spec.rungs)), spec.vitals, 0};
+    Group group{std::make_unique<BpfGroup>(spec.object, std::move(spec.rungs)), spec.vitals, {}};
     const absl::Status started = group.programs->Start(*maps_);
     for (const uint8_t id : spec.vitals) {
       VitalStatus& status = status_[id - 1U];
@@ -213,14 +214,16 @@ void BpfSensor::Impl::FillTimes(uint32_t half, uint64_t end, RawEpoch& epoch) co
 }
 
 void BpfSensor::Impl::AddLosses(RawEpoch& epoch) {
+  std::map<uint8_t, uint64_t> missed;
   for (Group& group : groups_) {
-    const uint64_t misses = group.programs->RecursionMisses();
-    if (misses > group.misses) {
-      epoch.losses.push_back({LossKind::kRecursion,
-                              group.vitals.empty() ? uint8_t{0} : group.vitals.front(),
-                              misses - group.misses, 0});
+    for (const std::string& program : group.programs->rung()->programs) {
+      const uint64_t misses = group.programs->RecursionMisses(program.c_str());
+      missed[VitalOfProgram(group.vitals, program)] += misses - group.misses[program];
+      group.misses[program] = misses;
     }
-    group.misses = misses;
+  }
+  for (const auto& [vital, events] : missed) {
+    if (events != 0) epoch.losses.push_back({LossKind::kRecursion, vital, events, 0});
   }
   router_.TakeLosses(epoch.losses);
   CountNestedAdds(epoch);

@@ -79,6 +79,12 @@ std::vector<VitalGroup> VitalGroups() {
   };
 }
 
+uint8_t VitalOfProgram(const std::vector<uint8_t>& vitals, std::string_view program) {
+  if (program == "on_alloc" || program == "on_free") return TELLTALE_KERNEL_PAGE;
+  if (program == "on_waking") return TELLTALE_BLOCKING;
+  return vitals.empty() ? uint8_t{0} : vitals.front();
+}
+
 std::string CacheCounterReason() {
   perf_event_attr attr = {};
   attr.type = PERF_TYPE_HARDWARE;

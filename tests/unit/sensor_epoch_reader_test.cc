@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "agent/sensor/control_words.h"
+#include "agent/sensor/vital_groups.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sketch/vitals.h"
 
@@ -111,6 +113,21 @@ TEST_F(EpochReaderTest, GivesHistogramBucketsTheIndexOfTheirLogarithm) {
     EXPECT_EQ(histogram.buckets[index], 1U);
     EXPECT_EQ(histogram.buckets[index - 1], 2U);
   }
+}
+
+TEST(VitalGroupsTest, ARefusedProgramCostsItsOwnVital) {
+  for (const VitalGroup& group : VitalGroups()) {
+    for (const std::string& program : group.rungs.front().programs) {
+      const uint8_t vital = VitalOfProgram(group.vitals, program);
+      if (group.vitals.empty()) {
+        EXPECT_EQ(vital, 0) << program;
+        continue;
+      }
+      EXPECT_THAT(group.vitals, testing::Contains(vital)) << program;
+    }
+  }
+  EXPECT_EQ(VitalOfProgram({TELLTALE_USER_PAGE, TELLTALE_KERNEL_PAGE}, "on_free"),
+            TELLTALE_KERNEL_PAGE);
 }
 
 TEST(ControlWordsTest, RoundsAQuantumToTheNearestPowerOfTwo) {
