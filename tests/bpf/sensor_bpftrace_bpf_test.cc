@@ -43,6 +43,7 @@ const Figure kFigures[] = {
      1'500'000'000},
     {"disk_bytes", TELLTALE_DISK_IO, {TELLTALE_DISK_WRITE_ISSUED}, true, 4 << 20},
     {"pages", TELLTALE_KERNEL_PAGE, {TELLTALE_PAGE_ALLOC}, true, 60'000},
+    {"pages_freed", TELLTALE_KERNEL_PAGE, {TELLTALE_PAGE_FREE}, true, 60'000},
     {"faults", TELLTALE_USER_PAGE, {TELLTALE_FAULT_MINOR, TELLTALE_FAULT_MAJOR}, false, 60'000},
     {"calls", TELLTALE_SYSCALL, {TELLTALE_SYSCALL_OK, TELLTALE_SYSCALL_FAILED}, false, 150'000},
     {"socket_bytes",
@@ -51,6 +52,7 @@ const Figure kFigures[] = {
      true,
      8'000'000},
     {"signals", TELLTALE_SIGNAL, {TELLTALE_SIGNAL_GENERATED}, false, 20'000},
+    {"signals_handled", TELLTALE_SIGNAL, {TELLTALE_SIGNAL_DELIVERED}, false, 20'000},
 };
 
 // Where the kernel runs no program while certain tasks are current (a virtual machine's PID 1),
@@ -83,6 +85,9 @@ tracepoint:kmem:mm_page_alloc
 /(pid == $1 || pid == $2) && !@soft[cpu] && args->pfn != 0xffffffffffffffff/ {
   @pages = sum(1 << args->order);
 }
+tracepoint:kmem:mm_page_free /(pid == $1 || pid == $2) && !@soft[cpu]/ {
+  @pages_freed = sum(1 << args->order);
+}
 tracepoint:exceptions:page_fault_user /pid == $1 || pid == $2/ { @faults = count(); }
 tracepoint:raw_syscalls:sys_enter /pid == $1 || pid == $2/ { @calls = count(); }
 tracepoint:syscalls:sys_exit_sendto,
@@ -91,6 +96,7 @@ tracepoint:syscalls:sys_exit_recvfrom
   @socket_bytes = sum(args->ret);
 }
 tracepoint:signal:signal_generate /(pid == $1 || pid == $2) && !@soft[cpu]/ { @signals = count(); }
+tracepoint:signal:signal_deliver /pid == $1 || pid == $2/ { @signals_handled = count(); }
 interval:ms:200 { printf("watching\n"); }
 )";
 
