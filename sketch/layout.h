@@ -72,6 +72,7 @@ enum telltale_hist {
 
 #define TELLTALE_KERNEL_FRAMES 40
 #define TELLTALE_USER_FRAMES 48
+#define TELLTALE_PEER_FRAMES 24
 
 struct telltale_total {
   uint64_t events;
@@ -90,27 +91,36 @@ enum telltale_loss {
   TELLTALE_LOST_RING = 1,
   TELLTALE_LOST_MAP = 2,      /* no task storage: its interval is unknown */
   TELLTALE_LOST_INTERVAL = 3, /* the kernel did not show us when the task left the CPU */
-  TELLTALE_LOSSES = 4
+  TELLTALE_LOST_SLOT = 4,     /* a waker's stack was overwritten by another's */
+  TELLTALE_LOSSES = 5
+};
+
+/* Sketch of one vital: what an event touches of it lies within one page. */
+struct telltale_sketch {
+  uint64_t cell[TELLTALE_COLUMNS];
+  uint64_t bitmap[TELLTALE_BITMAP_BITS / 64];
 };
 
 /* What one CPU counted in one epoch. Two of them alternate; the agent reads and clears the one the
  * programs have left. */
 struct telltale_half {
+  uint32_t second; /* that totals now belong to; in the page of the totals, as each event asks */
+  uint32_t pad[3];
   struct telltale_total total[TELLTALE_SUBS];
   /* The part of total already given to a task (or to [irq]); the rest belongs to the running task.
    */
   struct telltale_total given[TELLTALE_SUBS];
   struct telltale_total irq[TELLTALE_SUBS];
   uint64_t second_base[TELLTALE_SUBS]; /* total.weight when the current second began */
-  uint64_t cell[TELLTALE_VITALS][TELLTALE_COLUMNS];
-  uint64_t bitmap[TELLTALE_VITALS][TELLTALE_BITMAP_BITS / 64];
+  struct telltale_sketch sketch[TELLTALE_VITALS];
   uint64_t second_weight[TELLTALE_SUBS][TELLTALE_SECONDS];
-  int64_t backlog[TELLTALE_BACKLOGS][TELLTALE_SECONDS]; /* begun minus ended within the second */
+  /* Within the second. Apart, so that an interrupt that ends one cannot undo the beginning of
+   * another it came into the middle of. */
+  uint64_t begun[TELLTALE_BACKLOGS][TELLTALE_SECONDS];
+  uint64_t ended[TELLTALE_BACKLOGS][TELLTALE_SECONDS];
   struct telltale_histogram hist[TELLTALE_HISTS];
   struct telltale_total lost[TELLTALE_VITALS][TELLTALE_LOSSES];
   uint32_t dry_spells[TELLTALE_VITALS]; /* times the tokens ran out */
-  uint32_t second;                      /* the second that totals now belong to */
-  uint32_t pad;
 };
 
 struct telltale_bucket {
@@ -135,8 +145,8 @@ struct telltale_pending {
   uint8_t pad[5];
 };
 
-/* Task that ran before the incoming one. */
-struct telltale_ran {
+/* Another task that a sample names. With tid 0 and a comm: the pseudo-process of that name. */
+struct telltale_peer {
   uint64_t start_ns;
   uint32_t tid;
   uint32_t tgid;
@@ -150,7 +160,7 @@ struct telltale_cpu {
   uint64_t ident;      /* hash of the running task's (executable, uid); not keyed */
   uint64_t touched[2]; /* per half: sub-series with totals not yet given to the running task */
   uint32_t irq_depth;  /* > 0: interrupt or soft interrupt running */
-  uint32_t tgid;       /* of the running task, 0 until the first switch */
+  uint32_t tid;        /* of the running task; 0: idle, or no switch seen yet */
   uint64_t softirq_begin_ns; /* 0: this one is not timed */
   uint32_t softirq_count;
   uint32_t pending_live; /* some entry of pending is live */
@@ -160,7 +170,7 @@ struct telltale_cpu {
   uint64_t irq_lock_begin_ns; /* spinning lock waited for in an interrupt */
   uint64_t irq_lock_address;
   struct telltale_pending pending[3]; /* delay, blocking, futex */
-  struct telltale_ran ran;
+  struct telltale_peer ran;           /* who ran before the incoming task */
   struct telltale_half half[2];
 };
 
@@ -189,6 +199,7 @@ struct telltale_control {
       rq_clock_offset_ns; /* run-queue clock minus CLOCK_MONOTONIC; from the agent's own switches */
   uint64_t timer_entry_begin; /* address range of the timer interrupt's entry code, 0: unknown */
   uint64_t timer_entry_end;
+  uint64_t swap_free_pages; /* as of the agent's last drain */
   int32_t own_tgid;
   uint32_t cgroup_subsys;      /* index into css_set.subsys, or 0xffffffff: the unified hierarchy */
   uint32_t use_ktime;          /* run-queue clocks of the CPUs do not agree: take CLOCK_MONOTONIC */
@@ -232,6 +243,16 @@ enum telltale_task_state {
   TELLTALE_TASK_GONE = 4, /* its last row is out */
 };
 
+#define TELLTALE_WAKER_UNSEEN 0u
+#define TELLTALE_WAKER_IRQ 0xffffffffu
+
+/* Where a lock keeps those who wait for it. */
+enum telltale_lock_queue {
+  TELLTALE_QUEUE_UNKNOWN = 0,
+  TELLTALE_QUEUE_MUTEX = 1,
+  TELLTALE_QUEUE_RWSEM = 2,
+};
+
 /* What a task did in one epoch. */
 struct telltale_task_half {
   struct telltale_total share[TELLTALE_SUBS];
@@ -252,7 +273,7 @@ struct telltale_task {
   uint64_t rss_pages;        /* left by the exit hook for the last row */
   uint64_t lock_begin_ns[2]; /* sleeping lock; spinning lock (may nest in the former) */
   uint64_t lock_address[2];
-  struct telltale_ran lock_holder; /* of the sleeping lock, when the wait began */
+  struct telltale_peer lock_holder; /* of the sleeping lock, when the wait began */
   uint64_t reclaim_begin_ns;
   uint64_t futex_address;
   uint64_t first_ns; /* CLOCK_MONOTONIC: begin of the task's time not yet given out */
@@ -260,7 +281,7 @@ struct telltale_task {
   uint32_t uid;
   uint8_t state;
   uint8_t block_sub;
-  uint8_t preempted;
+  uint8_t waker_stack;     /* the waker's stack was put aside (waker.bpf.h) */
   uint8_t counted_blocked; /* it is in the backlog of blocked tasks */
   uint32_t lock_kind[2];
   uint32_t futex_owner; /* > 0: the wait is one for a glibc mutex with this owner (a guess) */
@@ -269,7 +290,9 @@ struct telltale_task {
   uint64_t file_fd; /* what the last wait on a descriptor was for, kept for a few waits */
   uint8_t file_class;
   uint8_t file_uses;
-  uint8_t pad[6];
+  uint8_t lock_queue;            /* enum telltale_lock_queue: of the sleeping lock */
+  uint8_t waited_long;           /* its last wait was worth a look at its waker */
+  uint32_t waker_tid;            /* who ended the wait; or TELLTALE_WAKER_* */
   struct telltale_accounts base; /* accounts at the last cut */
   struct telltale_task_half half[2];
 };
@@ -310,19 +333,19 @@ struct telltale_sample {
   uint64_t before;
   uint64_t weight;
   struct telltale_who who;
-  struct telltale_ran ran_instead;
-  struct telltale_ran holder;
+  struct telltale_peer peer; /* sched_delay: ran instead; blocking: waker; lock: holder */
   uint64_t label[5];
   uint64_t detail[7];
   uint8_t address[2][16]; /* local, remote */
   uint8_t address_family; /* 0, 4 or 6 */
   uint8_t t_log2;
   uint16_t cpu;
-  uint32_t pad;
+  int32_t peer_bytes;   /* of the peer's kernel stack; 0: none; negative: -errno */
   int32_t kernel_bytes; /* of the stack; negative: -errno */
   int32_t user_bytes;
   uint64_t kernel[TELLTALE_KERNEL_FRAMES];
   uint64_t user[TELLTALE_USER_FRAMES];
+  uint64_t peer_kernel[TELLTALE_PEER_FRAMES];
 };
 
 struct telltale_event {
@@ -355,7 +378,8 @@ struct telltale_row {
 #endif
 TELLTALE_ASSERT_SIZE(struct telltale_who, 64);
 TELLTALE_ASSERT_SIZE(struct telltale_sample,
-                     312 + 8 * (TELLTALE_KERNEL_FRAMES + TELLTALE_USER_FRAMES));
+                     280 + 8 * (TELLTALE_KERNEL_FRAMES + TELLTALE_USER_FRAMES +
+                                TELLTALE_PEER_FRAMES));
 TELLTALE_ASSERT_SIZE(struct telltale_event, 344);
 TELLTALE_ASSERT_SIZE(struct telltale_row, 192 + 16 * TELLTALE_SUBS);
 TELLTALE_ASSERT_SIZE(struct telltale_knobs, 24);

@@ -50,12 +50,19 @@ constexpr Field kDiskDetail[] = {
 
 constexpr Sub kUserPageSubs[] = {{"minor"}, {"major"}};
 constexpr Field kUserPageLabel[] = {{"ip_block", K::kHex}};  // ip >> 4
-constexpr Field kUserPageDetail[] = {
-    {"ip", K::kIp}, {"address", K::kHex}, {"free_pages", K::kNumber}};
+// Free memory: in all zones, in the low ones (DMA, DMA32), in swap.
+constexpr Field kUserPageDetail[] = {{"ip", K::kIp},
+                                     {"address", K::kHex},
+                                     {"free_pages", K::kNumber},
+                                     {"free_low_pages", K::kNumber},
+                                     {"free_swap_pages", K::kNumber}};
 
 constexpr Sub kKernelPageSubs[] = {{"alloc"}, {"free"}};
 constexpr Field kKernelPageLabel[] = {{"gfp", K::kGfp}, {"syscall", K::kSyscall}, {"ip", K::kIp}};
-constexpr Field kKernelPageDetail[] = {{"order", K::kOrder}, {"free_pages", K::kNumber}};
+constexpr Field kKernelPageDetail[] = {{"order", K::kOrder},
+                                       {"free_pages", K::kNumber},
+                                       {"free_low_pages", K::kNumber},
+                                       {"free_swap_pages", K::kNumber}};
 
 constexpr Sub kSyscallSubs[] = {{"ok"}, {"failed"}};
 constexpr Field kSyscallLabel[] = {{"syscall", K::kSyscall}, {"sp_block", K::kStackPointer}};
@@ -79,6 +86,7 @@ constexpr Field kSocketDetail[] = {{"local_port", K::kPort},
 constexpr Sub kLockSubs[] = {{"mutex"}, {"rwsem"}, {"spin"}, {"futex"}};
 constexpr Field kLockLabel[] = {
     {"kind", K::kEnum, kLockKinds}, {"syscall", K::kSyscall}, {"ip", K::kIp}};
+// Waiters: in the lock's queue with this one; 0: this kind of lock does not tell.
 constexpr Field kLockDetail[] = {{"lock", K::kHex}, {"owner", K::kPid}, {"waiters", K::kNumber}};
 
 constexpr Sub kSoftirqSubs[] = {{"timer"}, {"net_tx"}, {"net_rx"}, {"block"},

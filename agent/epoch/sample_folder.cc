@@ -260,7 +260,7 @@ FoldedExemplar SampleFolder::Exemplar(const RawSample& sample, const sketch::Vit
 }
 
 FoldedPeer SampleFolder::Peer(const RawPeer& peer) {
-  if (peer.tid == 0 && peer.tgid == 0) return {};
+  if (peer.tid == 0 && peer.comm[0] == '\0') return {};
   FoldStack stack;
   FoldKernelPart(peer.stack, &stack);
   return {peer.tgid, peer.tid, epoch_.tables.String(CommOf(peer.comm)),

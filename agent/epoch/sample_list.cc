@@ -23,6 +23,9 @@ uint64_t Rebased(sketch::FieldKind kind, uint64_t value, BodyTables& tables) {
   }
 }
 
+// A task, or with a name alone the pseudo-process [irq].
+bool Known(const FoldedPeer& peer) { return peer.tid != 0 || peer.comm != 0; }
+
 void WritePeer(const FoldedPeer& peer, BodyTables& tables, v1::Peer* to) {
   to->set_pid(peer.tgid);
   to->set_tid(peer.tid);
@@ -48,9 +51,9 @@ void WriteExemplar(const FoldedExemplar& e, const sketch::Vital& vital, const Ep
     to->add_detail(Rebased(vital.detail[i].kind, e.detail[i], tables));
   }
   to->set_process_age_ms(e.age_ms);
-  if (e.ran_instead.tid != 0) WritePeer(e.ran_instead, tables, to->mutable_ran_instead());
-  if (e.waker.tid != 0) WritePeer(e.waker, tables, to->mutable_waker());
-  if (e.holder.tid != 0) WritePeer(e.holder, tables, to->mutable_holder());
+  if (Known(e.ran_instead)) WritePeer(e.ran_instead, tables, to->mutable_ran_instead());
+  if (Known(e.waker)) WritePeer(e.waker, tables, to->mutable_waker());
+  if (Known(e.holder)) WritePeer(e.holder, tables, to->mutable_holder());
 }
 
 void WriteEntry(const FoldedLabel& label, const FoldedEntry& entry, const Bounds& bounds,

@@ -157,17 +157,13 @@ int BpfGroup::map_fd(const char* name) const {
   return object_ == nullptr ? -1 : bpf_object__find_map_fd_by_name(object_, name);
 }
 
-uint64_t BpfGroup::RecursionMisses() const {
-  uint64_t misses = 0;
-  bpf_program* program = nullptr;
-  if (object_ == nullptr) return 0;
-  while ((program = bpf_object__next_program(object_, program)) != nullptr) {
-    bpf_prog_info info = {};
-    uint32_t size = sizeof(info);
-    const int fd = bpf_program__fd(program);
-    if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0) misses += info.recursion_misses;
-  }
-  return misses;
+uint64_t BpfGroup::RecursionMisses(const char* name) const {
+  const bpf_program* loaded = program(name);
+  bpf_prog_info info = {};
+  uint32_t size = sizeof(info);
+  if (loaded == nullptr) return 0;
+  const int fd = bpf_program__fd(loaded);
+  return fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 ? info.recursion_misses : 0;
 }
 
 }  // namespace telltale::agent

@@ -65,8 +65,8 @@ class BpfGroup {
   const std::string& why_not_higher() const { return why_; }
   bpf_program* program(const char* name) const;
   int map_fd(const char* name) const;
-  // Times the kernel refused to run a program of this group inside itself, since the start.
-  uint64_t RecursionMisses() const;
+  // Times the kernel refused to run this program inside itself, since the start.
+  uint64_t RecursionMisses(const char* name) const;
 
  private:
   absl::Status Try(const Rung& rung, SharedMaps& maps);

@@ -2,6 +2,7 @@
 
 #include <bpf/libbpf.h>
 #include <sys/random.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,11 +10,13 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "agent/sensor/bpf_group.h"
 #include "agent/sensor/cut_steps.h"
+#include "agent/sensor/disk_requests.h"
 #include "agent/sensor/epoch_reader.h"
 #include "agent/sensor/mapped_array.h"
 #include "agent/sensor/process_table.h"
@@ -58,7 +61,7 @@ class BpfSensor::Impl {
   struct Group {
     std::unique_ptr<BpfGroup> programs;
     std::vector<uint8_t> vitals;
-    uint64_t misses = 0;  // recursion misses up to the last cut
+    std::map<std::string, uint64_t> misses;  // by program: recursion misses up to the last cut
   };
 
   absl::Status StartCore();
@@ -125,7 +128,7 @@ void BpfSensor::Impl::StartGroups() {
     status_.push_back({vital.id, VitalState::kUnavailable, "", "no program watches it"});
   }
   for (VitalGroup& spec : VitalGroups()) {
-    Group group{std::make_unique<BpfGroup>(spec.object, std::move(spec.rungs)), spec.vitals, 0};
+    Group group{std::make_unique<BpfGroup>(spec.object, std::move(spec.rungs)), spec.vitals, {}};
     const absl::Status started = group.programs->Start(*maps_);
     for (const uint8_t id : spec.vitals) {
       VitalStatus& status = status_[id - 1U];
@@ -185,6 +188,11 @@ absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
     control_->second[half] =
         static_cast<uint32_t>(std::min<uint64_t>(second, TELLTALE_SECONDS - 1));
   }
+  struct sysinfo memory = {};
+  if (sysinfo(&memory) == 0) {
+    control_->swap_free_pages =
+        memory.freeswap * memory.mem_unit / static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  }
   return router_.Drain(sink, *table_, half);
 }
 
@@ -206,16 +214,19 @@ void BpfSensor::Impl::FillTimes(uint32_t half, uint64_t end, RawEpoch& epoch) co
 }
 
 void BpfSensor::Impl::AddLosses(RawEpoch& epoch) {
+  std::map<uint8_t, uint64_t> missed;
   for (Group& group : groups_) {
-    const uint64_t misses = group.programs->RecursionMisses();
-    if (misses > group.misses) {
-      epoch.losses.push_back({LossKind::kRecursion,
-                              group.vitals.empty() ? uint8_t{0} : group.vitals.front(),
-                              misses - group.misses, 0});
+    for (const std::string& program : group.programs->rung()->programs) {
+      const uint64_t misses = group.programs->RecursionMisses(program.c_str());
+      missed[VitalOfProgram(group.vitals, program)] += misses - group.misses[program];
+      group.misses[program] = misses;
     }
-    group.misses = misses;
+  }
+  for (const auto& [vital, events] : missed) {
+    if (events != 0) epoch.losses.push_back({LossKind::kRecursion, vital, events, 0});
   }
   router_.TakeLosses(epoch.losses);
+  CountNestedAdds(epoch);
 }
 
 void BpfSensor::Impl::AdaptKnobs(const std::array<uint32_t, TELLTALE_VITALS>& dry_spells,
@@ -275,6 +286,9 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
       std::clamp<uint64_t>((length + kSecond - 1) / kSecond, 1, TELLTALE_SECONDS));
   const EpochSums sums = ReadEpoch(Halves(old), *control_, backlog_, seconds, epoch);
   backlog_ = sums.backlog_end;
+  // A completion may go unseen (where the kernel runs no program while certain tasks are current):
+  // so that the error of one epoch does not stay for ever, each begins with the kernel's own count.
+  backlog_[TELLTALE_BACKLOG_DISK] = DiskRequestsInFlight();
   Clear(old);
   table_->AddIrq(sums.irq.data());
   table_->Finish(epoch);

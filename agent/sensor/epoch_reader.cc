@@ -10,7 +10,8 @@ namespace {
 constexpr uint8_t kBacklogVital[TELLTALE_BACKLOGS] = {TELLTALE_BLOCKING, TELLTALE_DISK_IO,
                                                       TELLTALE_KERNEL_PAGE, TELLTALE_LOCK};
 constexpr LossKind kLossKind[TELLTALE_LOSSES] = {LossKind::kTokensRefused, LossKind::kRingFull,
-                                                 LossKind::kMapFull, LossKind::kRecursion};
+                                                 LossKind::kMapFull, LossKind::kRecursion,
+                                                 LossKind::kSlotEvicted};
 
 HistogramOp OpOf(unsigned hist) {
   constexpr HistogramOp kFirst[] = {HistogramOp::kDiskRead, HistogramOp::kDiskWrite,
@@ -50,7 +51,8 @@ void ReadBacklog(std::span<const telltale_half* const> halves, unsigned which, u
   vital.backlog.assign(seconds, 0);
   for (const telltale_half* half : halves) {
     for (unsigned s = 0; s < TELLTALE_SECONDS; ++s) {
-      vital.backlog[std::min(s, seconds - 1)] += half->backlog[which][s];
+      vital.backlog[std::min(s, seconds - 1)] +=
+          static_cast<int64_t>(half->begun[which][s] - half->ended[which][s]);
     }
   }
   int64_t level = base;
@@ -111,8 +113,9 @@ EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const telltale
     vital.cells.assign(TELLTALE_COLUMNS, 0);
     vital.bitmap.assign(TELLTALE_BITMAP_BITS / 64, 0);
     for (const telltale_half* half : halves) {
-      for (unsigned i = 0; i < TELLTALE_COLUMNS; ++i) vital.cells[i] += half->cell[v][i];
-      for (unsigned i = 0; i < vital.bitmap.size(); ++i) vital.bitmap[i] |= half->bitmap[v][i];
+      for (unsigned i = 0; i < TELLTALE_COLUMNS; ++i) vital.cells[i] += half->sketch[v].cell[i];
+      for (unsigned i = 0; i < vital.bitmap.size(); ++i)
+        vital.bitmap[i] |= half->sketch[v].bitmap[i];
       sums.dry_spells[v] = std::max(sums.dry_spells[v], half->dry_spells[v]);
     }
     for (unsigned which = 0; which < TELLTALE_BACKLOGS; ++which) {
@@ -139,6 +142,15 @@ EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const telltale
   }
   ReadHistograms(halves, epoch);
   return sums;
+}
+
+void CountNestedAdds(RawEpoch& epoch) {
+  for (const RawVital& vital : epoch.vitals) {
+    uint64_t cells = 0, totals = 0;
+    for (const uint64_t cell : vital.cells) cells += cell;
+    for (const RawSub& sub : vital.subs) totals += sub.weight;
+    if (cells < totals) epoch.losses.push_back({LossKind::kNestedAdd, vital.id, 1, totals - cells});
+  }
 }
 
 }  // namespace telltale::agent

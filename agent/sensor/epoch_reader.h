@@ -35,6 +35,12 @@ struct EpochSums {
 EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const telltale_control& control,
                     const BacklogBase& base, uint32_t seconds, RawEpoch& epoch);
 
+// Counts as lost what interrupts added to the cells in the middle of another program's add, which
+// then overwrote it. Totals lose nothing that way (bpf/hot.bpf.h), so it is the weight that the
+// cells lack; in how many events is not known: at least one. Only of an epoch that nobody writes
+// any more.
+void CountNestedAdds(RawEpoch& epoch);
+
 }  // namespace telltale::agent
 
 #endif  // TELLTALE_AGENT_SENSOR_EPOCH_READER_H_

@@ -24,12 +24,15 @@ void CopyFrames(int32_t bytes, const uint64_t* frames, size_t limit, std::vector
   out.assign(frames, frames + count);
 }
 
-RawPeer Peer(const telltale_ran& ran) {
+RawPeer Peer(const telltale_sample& record) {
   RawPeer peer;
-  peer.tid = ran.tid;
-  peer.tgid = ran.tgid;
-  peer.start_ns = ran.start_ns;
-  peer.comm = Comm(ran.comm);
+  peer.tid = record.peer.tid;
+  peer.tgid = record.peer.tgid;
+  peer.start_ns = record.peer.start_ns;
+  peer.comm = Comm(record.peer.comm);
+  peer.stack.kernel_wanted = record.peer_bytes != 0;
+  CopyFrames(record.peer_bytes, record.peer_kernel, TELLTALE_PEER_FRAMES, peer.stack.kernel,
+             peer.stack.kernel_errno);
   return peer;
 }
 
@@ -92,8 +95,9 @@ RawSample DecodeSample(const telltale_sample& record) {
     CopyFrames(record.user_bytes, record.user, TELLTALE_USER_FRAMES, stack.user, stack.user_errno);
     stack.user_truncated = stack.user.size() == TELLTALE_USER_FRAMES;
   }
-  s.ran_instead = Peer(record.ran_instead);
-  s.holder = Peer(record.holder);
+  if (s.vital == TELLTALE_SCHED_DELAY) s.ran_instead = Peer(record);
+  if (s.vital == TELLTALE_BLOCKING) s.waker = Peer(record);
+  if (s.vital == TELLTALE_LOCK) s.holder = Peer(record);
   return s;
 }
 

@@ -42,7 +42,7 @@ struct RawStack {
 
 // Another task named by a sample: who ran instead, who woke, who held.
 struct RawPeer {
-  uint32_t tid = 0;  // 0: none
+  uint32_t tid = 0;  // 0: none, or with a comm the pseudo-process [irq]
   uint32_t tgid = 0;
   uint64_t start_ns = 0;  // task start, CLOCK_MONOTONIC (boot clock where the kernel has only that)
   std::array<char, 16> comm{};
@@ -54,7 +54,7 @@ inline constexpr int kMaxDetailFields = 16;
 
 // An endpoint's address. A kAddress detail is 0 (none) or 1 + index into RawSample::addresses.
 struct RawAddress {
-  uint8_t family = 0;  // 4, 6, or 0: none
+  uint8_t family = 0;               // 4, 6, or 0: none
   std::array<uint8_t, 16> bytes{};  // network order; IPv4 uses the first four
 };
 
@@ -106,7 +106,7 @@ struct RawKnobChange {
 enum class LossKind : uint8_t {
   kRecursion = 1,      // kernel refused to run a program inside itself
   kNestedAdd = 2,      // an interrupt's add hit a cell between its read and write (estimate)
-  kSlotEvicted = 3,    // a timing slot was taken by another task
+  kSlotEvicted = 3,    // what was put aside for a task (its waker's stack) another one took over
   kTokensRefused = 4,  // eligible sample, no token left
   kRingFull = 5,       // sample found no room in the ring
   kStackUnreadable = 6,

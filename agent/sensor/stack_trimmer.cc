@@ -50,12 +50,19 @@ bool StackTrimmer::IsMachinery(uint64_t address) const {
   return it != ranges_.begin() && address < (--it)->second;
 }
 
+size_t StackTrimmer::Depth(const std::vector<uint64_t>& frames) const {
+  size_t depth = 0;
+  for (size_t i = 0; i < std::min(frames.size(), kDeepest); ++i) {
+    if (IsMachinery(frames[i])) depth = i + 1;
+  }
+  return depth;
+}
+
 void StackTrimmer::Trim(RawSample& sample) const {
   std::vector<uint64_t>& frames = sample.stack.kernel;
-  size_t drop = 0;
-  for (size_t i = 0; i < std::min(frames.size(), kDeepest); ++i) {
-    if (IsMachinery(frames[i])) drop = i + 1;
-  }
+  std::vector<uint64_t>& waker = sample.waker.stack.kernel;
+  waker.erase(waker.begin(), waker.begin() + static_cast<ptrdiff_t>(Depth(waker)));
+  size_t drop = Depth(frames);
   if (sample.vital == TELLTALE_CPU && sample.detail[0] != 0) {
     const auto interrupted = std::ranges::find(frames, sample.detail[0]);
     if (interrupted != frames.end()) drop = static_cast<size_t>(interrupted - frames.begin());

@@ -24,6 +24,8 @@ class StackTrimmer {
 
  private:
   bool IsMachinery(uint64_t address) const;
+  // How many frames on top are machinery.
+  size_t Depth(const std::vector<uint64_t>& frames) const;
 
   std::vector<std::pair<uint64_t, uint64_t>> ranges_;  // [begin, end), ascending
 };

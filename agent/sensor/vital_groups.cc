@@ -20,11 +20,16 @@ std::vector<VitalGroup> VitalGroups() {
   return {
       {"sched",
        {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING},
-       {{{"on_switch", "on_switch_exit"}, "tp_btf/sched_switch + sched_exit_tp", ""},
+       {{{"on_switch", "on_switch_exit", "on_waking"},
+         "tp_btf/sched_switch + sched_exit_tp + sched_waking",
+         ""},
+        {{"on_switch", "on_switch_exit"},
+         "tp_btf/sched_switch + sched_exit_tp",
+         "who woke a task is not known"},
         {{"on_switch"},
          "tp_btf/sched_switch",
-         "waits have kernel stacks only: this kernel has no sched_exit_tp (6.15 and later have "
-         "it)"}}},
+         "who woke a task is not known, waits have kernel stacks only: this kernel has no "
+         "sched_exit_tp (6.15 and later have it)"}}},
       {"lifecycle",
        {},
        {{{"on_exec", "on_exit", "on_oom"}, "tp_btf/sched_process_exec, _exit, mark_victim", ""},
@@ -72,6 +77,12 @@ std::vector<VitalGroup> VitalGroups() {
          "reclaim for a cgroup's limit is not seen"}}},
       {"retransmit", {TELLTALE_RETRANSMIT}, {{{"on_retransmit"}, "tp_btf/tcp_retransmit_skb", ""}}},
   };
+}
+
+uint8_t VitalOfProgram(const std::vector<uint8_t>& vitals, std::string_view program) {
+  if (program == "on_alloc" || program == "on_free") return TELLTALE_KERNEL_PAGE;
+  if (program == "on_waking") return TELLTALE_BLOCKING;
+  return vitals.empty() ? uint8_t{0} : vitals.front();
 }
 
 std::string CacheCounterReason() {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/sensor/bpf_group.h"
@@ -22,6 +23,10 @@ struct VitalGroup {
 VitalGroup CutGroup();
 // All others, in the order to start them.
 std::vector<VitalGroup> VitalGroups();
+
+// The vital that lacks an event when the kernel refuses to run this program of a group that watches
+// `vitals`; 0: none, it only helps the others.
+uint8_t VitalOfProgram(const std::vector<uint8_t>& vitals, std::string_view program);
 
 // Why the last-level cache cannot be watched here; tries to open the counter.
 std::string CacheCounterReason();

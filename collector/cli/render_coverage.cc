@@ -33,7 +33,7 @@ std::string LossText(const std::string& reason, double events) {
       {"tokens", " samples refused by tokens"},
       {"recursion", " events inside the sensor itself"},
       {"nested_add", " adds hit by an interrupt"},
-      {"slot_evicted", " timings whose slot was taken"},
+      {"slot_evicted", " stacks of wakers that others overwrote"},
       {"ring_full", " samples that found the ring full"},
       {"stack_unreadable", " stacks that could not be read"},
       {"process_gone", " processes gone before they were named"},

@@ -23,7 +23,8 @@ std::string Values(const google::protobuf::RepeatedPtrField<v1::NamedValue>& val
 
 std::string PeerText(const char* role, const v1::PeerAnswer& peer, const View& view) {
   return absl::StrCat(
-      "  ", role, " ", Escaped(peer.comm()), " (pid ", peer.pid(), ")\n",
+      "  ", role, " ", Escaped(peer.comm()),
+      peer.pid() == 0 ? "" : absl::StrCat(" (pid ", peer.pid(), ")"), "\n",
       StackLines({peer.stack().begin(), peer.stack().end()}, "      ", kAllFrames, view));
 }
 

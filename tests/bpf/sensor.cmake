@@ -4,7 +4,8 @@ if(TELLTALE_BPF)
   telltale_test(sensor_bpf_test LABEL bpf
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/sensor_fixture.cc ${CMAKE_CURRENT_LIST_DIR}/sensor_counts_bpf_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_waits_bpf_test.cc
-            ${CMAKE_CURRENT_LIST_DIR}/sensor_independent_bpf_test.cc ${CMAKE_CURRENT_LIST_DIR}/sensor_accounts_bpf_test.cc
+            ${CMAKE_CURRENT_LIST_DIR}/sensor_bpftrace_bpf_test.cc ${CMAKE_CURRENT_LIST_DIR}/sensor_peers_bpf_test.cc
+            ${CMAKE_CURRENT_LIST_DIR}/sensor_accounts_bpf_test.cc
     LINK telltale::sensor)
-  set_tests_properties(sensor_bpf_test PROPERTIES RUN_SERIAL TRUE TIMEOUT 180)
+  set_tests_properties(sensor_bpf_test PROPERTIES RUN_SERIAL TRUE TIMEOUT 600)
 endif()

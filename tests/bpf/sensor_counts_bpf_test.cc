@@ -33,7 +33,7 @@ TEST_F(SensorTest, CountsEverySystemCallOfAKnownLoadByResult) {
   });
   Cut();
   child.Begin();
-  child.AwaitDone();
+  Await(child);
   const RawEpoch epoch = Cut();
   EXPECT_TRUE(Within(kOnePercent,
                      ShareOf(epoch, child.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events,
@@ -58,7 +58,7 @@ TEST_F(SensorTest, LosesNoEventAtTheFlipOfManyQuickCuts) {
   for (int cut = 0; cut < 20; ++cut) {
     seen += ShareOf(Cut(), child.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events;
   }
-  child.AwaitDone();
+  Await(child);
   seen += ShareOf(Cut(), child.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events;
   EXPECT_GE(seen, static_cast<uint64_t>(kCalls));
   EXPECT_LE(seen, static_cast<uint64_t>(kCalls) + 30);  // reads and writes of the handshake
@@ -82,7 +82,7 @@ TEST_F(SensorTest, CountsPageFaultsAndPageAllocationsOfTouchedMemory) {
   });
   Cut();
   child.Begin();
-  child.AwaitDone();
+  Await(child);
   const RawEpoch epoch = Cut();
   EXPECT_GE(faults->load(), kPages);
   EXPECT_TRUE(Within(kOnePercent,
@@ -130,7 +130,7 @@ TEST_F(SensorTest, TellsMajorFaultsFromMinorOnes) {
   });
   Cut();
   child.Begin();
-  child.AwaitDone();
+  Await(child);
   const RawEpoch epoch = Cut();
   close(fd);
   if (faults->load() < kPages / 2) {
@@ -162,7 +162,7 @@ TEST_F(SensorTest, CountsSegmentsSentAgain) {
   });
   Cut();
   child.Begin();
-  if (!child.TryAwaitDone()) {
+  if (!TryAwait(child)) {
     GTEST_SKIP() << "SKIPPED: no network namespace with a veth pair to be had";
   }
   const RawEpoch epoch = Cut();
@@ -183,7 +183,7 @@ TEST_F(SensorTest, CountsSignalsMadeAndHandled) {
   });
   Cut();
   child.Begin();
-  child.AwaitDone();
+  Await(child);
   const RawEpoch epoch = Cut();
   EXPECT_TRUE(Within(kOnePercent,
                      ShareOf(epoch, child.pid(), TELLTALE_SIGNAL, TELLTALE_SIGNAL_GENERATED).events,
@@ -207,12 +207,40 @@ TEST_F(SensorTest, CountsBytesThroughSocketsAndNotThosePeekedAt) {
   });
   Cut();
   child.Begin();
-  child.AwaitDone();
+  Await(child);
   const RawEpoch epoch = Cut();
   EXPECT_EQ(ShareOf(epoch, child.pid(), TELLTALE_SOCKET, TELLTALE_SOCKET_SENT).weight,
             kMessages * kBytes);
   EXPECT_EQ(ShareOf(epoch, child.pid(), TELLTALE_SOCKET, TELLTALE_SOCKET_RECEIVED).weight,
             kMessages * kBytes);
+}
+
+// A flush is a request of its own, sent on behalf of the one that asks for it: that one is never
+// issued, or once, and completes once more than that.
+TEST_F(SensorTest, EndsEachDiskRequestOnceWhenFilesAreFlushed) {
+  constexpr int kFlushes = 200;
+  std::string path = "telltale_sensor_test.XXXXXX";
+  const int fd = mkstemp(path.data());
+  ASSERT_GE(fd, 0);
+  unlink(path.c_str());
+  Child child([fd] {
+    const std::vector<char> block(4096, 'x');
+    for (int i = 0; i < kFlushes; ++i) {
+      if (pwrite(fd, block.data(), block.size(), 0) < 0 || fsync(fd) != 0) return;
+    }
+  });
+  Cut();
+  child.Begin();
+  Await(child);
+  const RawEpoch epoch = Cut();
+  close(fd);
+  const uint64_t flushes = Total(epoch, TELLTALE_DISK_IO, TELLTALE_DISK_FLUSH_ISSUED).events;
+  if (flushes < kFlushes / 2) {
+    GTEST_SKIP() << "SKIPPED: the file system of " << path << " flushed only " << flushes
+                 << " times";
+  }
+  // Requests in flight: a few of others may have ended, ours cannot have ended twice.
+  EXPECT_GT(epoch.vitals[TELLTALE_DISK_IO - 1].backlog.back(), -kFlushes / 4);
 }
 
 TEST_F(SensorTest, CountsBytesOfADirectWriteAtIssueAndAtCompletion) {
@@ -235,7 +263,7 @@ TEST_F(SensorTest, CountsBytesOfADirectWriteAtIssueAndAtCompletion) {
   });
   Cut();
   child.Begin();
-  child.AwaitDone();
+  Await(child);
   const RawEpoch epoch = Cut();
   unlink(path.c_str());
   close(fd);

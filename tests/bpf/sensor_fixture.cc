@@ -1,5 +1,6 @@
 #include "tests/bpf/sensor_fixture.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,12 +39,12 @@ Child::~Child() {
 
 void Child::Begin() { ASSERT_EQ(write(to_child_, "g", 1), 1); }
 
-bool Child::TryAwaitDone() {
+Child::State Child::AwaitDone(int timeout_ms) {
+  pollfd wait = {from_child_, POLLIN, 0};
+  if (poll(&wait, 1, timeout_ms) != 1) return State::kWorking;
   char token = 0;
-  return read(from_child_, &token, 1) == 1;
+  return read(from_child_, &token, 1) == 1 ? State::kDone : State::kGaveUp;
 }
-
-void Child::AwaitDone() { ASSERT_TRUE(TryAwaitDone()); }
 
 int Child::End() {
   int status = -1;
@@ -67,6 +68,19 @@ void SensorTest::SetUp() {
   }
   ASSERT_TRUE(started.ok()) << started;
 }
+
+bool SensorTest::TryAwait(Child& child) {
+  constexpr int kDrainMs = 50, kDrains = 120'000 / kDrainMs;
+  for (int i = 0; i < kDrains; ++i) {
+    const Child::State state = child.AwaitDone(kDrainMs);
+    if (state != Child::State::kWorking) return state == Child::State::kDone;
+    EXPECT_TRUE(sensor_->Drain(kept_).ok());
+  }
+  ADD_FAILURE() << "the child's work took more than two minutes";
+  return false;
+}
+
+void SensorTest::Await(Child& child) { ASSERT_TRUE(TryAwait(child)); }
 
 RawEpoch SensorTest::Cut() {
   absl::StatusOr<RawEpoch> epoch = sensor_->Cut(kept_);

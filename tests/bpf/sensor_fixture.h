@@ -32,10 +32,10 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  void Begin();         // lets it work
-  void AwaitDone();     // until its work is done; it stays alive
-  bool TryAwaitDone();  // as AwaitDone; false: it gave up
-  int End();            // lets it exit; returns its wait status
+  void Begin();  // lets it work
+  enum class State { kWorking, kDone, kGaveUp };
+  State AwaitDone(int timeout_ms);  // done: it stays alive
+  int End();                        // lets it exit; returns its wait status
   pid_t pid() const { return pid_; }
 
  private:
@@ -52,6 +52,10 @@ class SensorTest : public testing::Test {
  protected:
   void SetUp() override;
 
+  // Until the child's work is done; it stays alive. Drains meanwhile as the agent does: a busy host
+  // fills the ring in seconds. TryAwait: false if the child gave up.
+  void Await(Child& child);
+  bool TryAwait(Child& child);
   RawEpoch Cut();
   static Amount Total(const RawEpoch& epoch, uint8_t vital, uint8_t sub);
   // Of all rows of this process.

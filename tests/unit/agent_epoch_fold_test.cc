@@ -147,6 +147,19 @@ TEST_F(SampleFolderTest, WorkInInterruptContextBelongsToNobody) {
   EXPECT_EQ(epoch.labels[0].uid, 0u);
 }
 
+TEST_F(SampleFolderTest, AnInterruptThatWokeATaskIsNamedAndKeepsItsStack) {
+  RawSample s = Lock(10, 5);
+  s.waker.comm = {'[', 'i', 'r', 'q', ']'};
+  s.waker.stack.kernel_wanted = true;
+  s.waker.stack.kernel = {0xffffffff81000040};
+  folder_.OnSample(s);
+  const FoldedEpoch& epoch = folder_.Current();
+  const FoldedExemplar& kept = epoch.entries.at(0).exemplar;
+  EXPECT_NE(kept.waker.comm, 0U);
+  EXPECT_NE(kept.waker.stack, 0U);
+  EXPECT_EQ(kept.holder.comm, 0U);
+}
+
 TEST_F(SampleFolderTest, AnExecutableWithoutAPathIsStillToldApart) {
   RawSample s = Lock(10, 5);
   s.exe = {.device = 8u << 20 | 1, .inode = 77, .generation = 0};

@@ -176,6 +176,19 @@ TEST(RenderTest, NothingFoundSaysWhereDataIs) {
   EXPECT_THAT(text, HasSubstr("raw epochs from 2026-11-20 11:59:00 to 2026-11-20 12:00:00"));
 }
 
+TEST(RenderTest, ASampleNamesWhoWokeItAndFromWhere) {
+  v1::SamplesAnswer answer;
+  v1::SampleAnswer& sample = *answer.add_samples();
+  sample.mutable_waker()->set_comm("writer");
+  sample.mutable_waker()->set_pid(77);
+  sample.mutable_waker()->add_stack()->set_name("pipe_write");
+  EXPECT_THAT(RenderSamples(answer, Plain()),
+              ::testing::ContainsRegex("  woken by: writer \\(pid 77\\)\n +pipe_write"));
+  sample.mutable_waker()->set_comm("[irq]");
+  sample.mutable_waker()->set_pid(0);
+  EXPECT_THAT(RenderSamples(answer, Plain()), ::testing::HasSubstr("  woken by: [irq]\n"));
+}
+
 TEST(RenderTest, FoldedStacksRunFromRootToLeaf) {
   v1::StacksAnswer answer;
   answer.set_unit("s");

@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "agent/sensor/control_words.h"
+#include "agent/sensor/vital_groups.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sketch/vitals.h"
 
@@ -77,11 +79,29 @@ TEST_F(EpochReaderTest, TakesAFaultThatProvedMajorOffTheSecondItWasCountedIn) {
 
 TEST_F(EpochReaderTest, CarriesTheBacklogFromSecondToSecondAndEpochToEpoch) {
   base_[TELLTALE_BACKLOG_DISK] = 4;
-  cpu_[0]->backlog[TELLTALE_BACKLOG_DISK][0] = 3;
-  cpu_[1]->backlog[TELLTALE_BACKLOG_DISK][1] = -5;
+  cpu_[0]->begun[TELLTALE_BACKLOG_DISK][0] = 4;
+  cpu_[0]->ended[TELLTALE_BACKLOG_DISK][0] = 1;
+  cpu_[1]->ended[TELLTALE_BACKLOG_DISK][1] = 5;
   const RawEpoch epoch = Read(3);
   EXPECT_EQ(epoch.vitals[TELLTALE_DISK_IO - 1].backlog, (std::vector<int64_t>{7, 2, 2}));
   EXPECT_EQ(sums_.backlog_end[TELLTALE_BACKLOG_DISK], 2);
+}
+
+TEST_F(EpochReaderTest, CountsWhatTheCellsLackOfTheTotalsAsNestedAdds) {
+  constexpr int kAlloc = TELLTALE_SUBS_KERNEL_PAGE, kFree = kAlloc + 1;
+  cpu_[0]->total[kAlloc] = {4, 40};
+  cpu_[1]->total[kFree] = {2, 16};
+  cpu_[0]->sketch[TELLTALE_KERNEL_PAGE - 1].cell[7] = 33;
+  cpu_[1]->sketch[TELLTALE_KERNEL_PAGE - 1].cell[7] = 16;
+  cpu_[0]->total[TELLTALE_SUBS_SIGNAL] = {3, 3};
+  cpu_[0]->sketch[TELLTALE_SIGNAL - 1].cell[9] = 3;
+  RawEpoch epoch = Read(1);
+  CountNestedAdds(epoch);
+  ASSERT_EQ(epoch.losses.size(), 1U);
+  EXPECT_EQ(epoch.losses[0].kind, LossKind::kNestedAdd);
+  EXPECT_EQ(epoch.losses[0].vital, TELLTALE_KERNEL_PAGE);
+  EXPECT_EQ(epoch.losses[0].events, 1U);
+  EXPECT_EQ(epoch.losses[0].weight, 7U);
 }
 
 TEST_F(EpochReaderTest, GivesHistogramBucketsTheIndexOfTheirLogarithm) {
@@ -93,6 +113,21 @@ TEST_F(EpochReaderTest, GivesHistogramBucketsTheIndexOfTheirLogarithm) {
     EXPECT_EQ(histogram.buckets[index], 1U);
     EXPECT_EQ(histogram.buckets[index - 1], 2U);
   }
+}
+
+TEST(VitalGroupsTest, ARefusedProgramCostsItsOwnVital) {
+  for (const VitalGroup& group : VitalGroups()) {
+    for (const std::string& program : group.rungs.front().programs) {
+      const uint8_t vital = VitalOfProgram(group.vitals, program);
+      if (group.vitals.empty()) {
+        EXPECT_EQ(vital, 0) << program;
+        continue;
+      }
+      EXPECT_THAT(group.vitals, testing::Contains(vital)) << program;
+    }
+  }
+  EXPECT_EQ(VitalOfProgram({TELLTALE_USER_PAGE, TELLTALE_KERNEL_PAGE}, "on_free"),
+            TELLTALE_KERNEL_PAGE);
 }
 
 TEST(ControlWordsTest, RoundsAQuantumToTheNearestPowerOfTwo) {

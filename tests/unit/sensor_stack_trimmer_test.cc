@@ -38,6 +38,14 @@ TEST(StackTrimmerTest, TakesOffTheProgramAndTheTracepointsCallToIt) {
   EXPECT_EQ(sample.stack.kernel, (std::vector<uint64_t>{0xffffffff81000410, 0xffffffff81000510}));
 }
 
+TEST(StackTrimmerTest, TrimsTheWakersStackToo) {
+  RawSample sample = With({0xffffffff81000510});
+  sample.waker.stack.kernel = {0xffffffffc0001234, 0xffffffff81000110, 0xffffffff81000410};
+  Loaded(kSymbols).Trim(sample);
+  EXPECT_EQ(sample.waker.stack.kernel, (std::vector<uint64_t>{0xffffffff81000410}));
+  EXPECT_EQ(sample.stack.kernel, (std::vector<uint64_t>{0xffffffff81000510}));
+}
+
 TEST(StackTrimmerTest, LeavesAStackTakenFromOutsideAsItIs) {
   RawSample sample = With({0xffffffff81000410, 0xffffffff81000510});
   Loaded(kSymbols).Trim(sample);

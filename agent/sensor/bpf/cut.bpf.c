@@ -95,7 +95,7 @@ static __always_inline void adopt(struct task_struct* task, uint64_t now) {
     st->block_sub = wait_class(task, st, task->__state);
     st->state = TELLTALE_TASK_BLOCKED;
     st->counted_blocked = 1;
-    if (own) backlog(&own->half[0], 0, TELLTALE_BACKLOG_BLOCKED, 1);
+    if (own) backlog_begin(&own->half[0], 0, TELLTALE_BACKLOG_BLOCKED, 1);
   }
 }
 

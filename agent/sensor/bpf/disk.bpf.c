@@ -48,7 +48,7 @@ int on_issue(uint64_t* ctx) {
   u.ip = 0;
   u.syscall = TELLTALE_NO_SYSCALL;
   if (!c->irq_depth) user_regs(task, &u);
-  backlog(&c->half[half], half, TELLTALE_BACKLOG_DISK, 1);
+  backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_DISK, 1);
   hash = mix(mix(mix(label_begin(c, half), u.syscall), u.ip), device << 8 | op);
   if (sub >= TELLTALE_DISK_SUBS) return 0;
   if (likely(!count(c, half, TELLTALE_DISK_IO, TELLTALE_SUBS_DISK_IO + sub, hash, bytes, &before)))
@@ -73,7 +73,7 @@ SEC("tp_btf/block_rq_requeue")
 int on_requeue(uint64_t* ctx) {
   struct telltale_cpu* c = this_cpu();
 
-  if (c) backlog(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_DISK, -1);
+  if (c) backlog_end(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_DISK, 1);
   return 0;
 }
 
@@ -90,9 +90,11 @@ int on_complete(uint64_t* ctx) {
   struct telltale_sample* s;
 
   if (!c) return 0;
+  /* The request that asked for a flush ends once more when the flush, a request of its own, has. */
+  if (!bytes && op <= OP_WRITE) return 0;
   h = &c->half[half];
   if (bytes >= rq->__data_len) {
-    backlog(h, half, TELLTALE_BACKLOG_DISK, -1);
+    backlog_end(h, half, TELLTALE_BACKLOG_DISK, 1);
     kind = op == OP_READ    ? TELLTALE_HIST_DISK_READ
            : op == OP_FLUSH ? TELLTALE_HIST_DISK_FLUSH
                             : TELLTALE_HIST_DISK_WRITE;

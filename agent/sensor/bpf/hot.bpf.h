@@ -63,15 +63,18 @@ static __noinline int roll_second(struct telltale_half* h, uint32_t now) {
   return 0;
 }
 
-/* Adds to the vital's cell and totals. True: the event is eligible to be kept whole, and *before is
- * the cell's value before it. `sub` is dense. */
+/* Adds to the vital's cell and totals. Each total has one program that adds to it, and the kernel
+ * runs no program inside itself (what it refuses it counts), so totals are exact. A cell is shared
+ * by the programs of its vital: an interrupt's add between another's read and write is overwritten,
+ * and the sum of the cells then falls short of that of the totals by just that much. True: the
+ * event is eligible to be kept whole, and *before is the cell's value before it. `sub` is dense. */
 static __always_inline bool weigh(struct telltale_half* h, uint32_t half, uint32_t vital,
                                   uint32_t sub, uint64_t hash, uint64_t weight, uint64_t* before) {
   uint32_t v = vital - 1;
   struct telltale_knobs* k = &control.knobs[v];
-  uint64_t* cell = &h->cell[v][hash >> TELLTALE_CELL_SHIFT];
+  uint64_t* cell = &h->sketch[v].cell[hash >> TELLTALE_CELL_SHIFT];
   uint32_t place = (hash >> TELLTALE_BITMAP_SHIFT) & (TELLTALE_BITMAP_BITS - 1);
-  uint64_t* word = &h->bitmap[v][place >> 6];
+  uint64_t* word = &h->sketch[v].bitmap[place >> 6];
   uint64_t old = *cell, new = old + weight, bit = 1ULL << (place & 63);
 
   if (unlikely(h->second != control.second[half & 1])) roll_second(h, control.second[half & 1]);
@@ -99,9 +102,13 @@ static __always_inline bool count(struct telltale_cpu* c, uint32_t half, uint32_
   return weigh(h, half, vital, sub, hash, weight, before);
 }
 
-static __always_inline void backlog(struct telltale_half* h, uint32_t half, uint32_t which,
-                                    int64_t step) {
-  h->backlog[which][control.second[half & 1] & (TELLTALE_SECONDS - 1)] += step;
+static __always_inline void backlog_begin(struct telltale_half* h, uint32_t half, uint32_t which,
+                                          uint64_t number) {
+  h->begun[which][control.second[half & 1] & (TELLTALE_SECONDS - 1)] += number;
+}
+static __always_inline void backlog_end(struct telltale_half* h, uint32_t half, uint32_t which,
+                                        uint64_t number) {
+  h->ended[which][control.second[half & 1] & (TELLTALE_SECONDS - 1)] += number;
 }
 
 /* Bucket 1 + floor(4 log2(ns / 256)); 0 for less. Loop-free log2, then the mantissa in 16 bits is

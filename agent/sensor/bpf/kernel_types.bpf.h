@@ -159,6 +159,7 @@ struct task_struct {
   char comm[16];
   struct files_struct* files;
   struct signal_struct* signal;
+  struct sighand_struct* sighand;
   struct task_io_accounting ioac;
   struct css_set* cgroups;
   uint64_t self_exec_id;
@@ -197,6 +198,9 @@ struct sigaction {
 struct k_sigaction {
   struct sigaction sa;
 };
+struct sighand_struct {
+  struct k_sigaction action[64];
+};
 
 struct in6_addr {
   uint8_t bytes[16];
@@ -217,11 +221,16 @@ struct sock {
 };
 struct sk_buff;
 
+struct list_head {
+  struct list_head* next;
+};
 struct mutex {
   atomic_long_t owner;
+  struct list_head wait_list;
 };
 struct rw_semaphore {
   atomic_long_t owner;
+  struct list_head wait_list;
 };
 
 struct seq_file;

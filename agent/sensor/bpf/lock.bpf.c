@@ -12,7 +12,9 @@
 #define LCB_F_WRITE 4
 #define LCB_F_PERCPU 16
 #define LCB_F_MUTEX 32
-#define OWNER_FLAGS 7UL /* low bits of a mutex's owner word */
+#define OWNER_FLAGS 7UL  /* low bits of a mutex's or rwsem's owner word */
+#define READER_OWNED 1UL /* of an rwsem's: the owner is only one of the readers, or was */
+#define MOST_WAITERS 8
 
 enum { SLEEPING = 0, SPINNING = 1 };
 
@@ -23,18 +25,50 @@ static __always_inline uint32_t kind_of(uint32_t flags) {
   return TELLTALE_LOCK_MUTEX;
 }
 
-static __always_inline void note_holder(struct telltale_task* st, struct mutex* lock) {
-  unsigned long word = 0;
+static __always_inline uint32_t queue_of(uint32_t flags) {
+  if (flags & LCB_F_MUTEX) return TELLTALE_QUEUE_MUTEX;
+  if (flags & (LCB_F_SPIN | LCB_F_PERCPU)) return TELLTALE_QUEUE_UNKNOWN;
+  return flags & (LCB_F_READ | LCB_F_WRITE) ? TELLTALE_QUEUE_RWSEM : TELLTALE_QUEUE_UNKNOWN;
+}
+
+static __always_inline void note_holder(struct telltale_task* st, uint64_t lock) {
   struct task_struct* owner;
+  unsigned long word = 0;
 
   __builtin_memset(&st->lock_holder, 0, sizeof(st->lock_holder));
-  if (bpf_core_read(&word, sizeof(word), &lock->owner.counter)) return;
+  if (st->lock_queue == TELLTALE_QUEUE_MUTEX) {
+    if (bpf_core_read(&word, sizeof(word), &((struct mutex*)lock)->owner.counter)) return;
+  } else if (st->lock_queue == TELLTALE_QUEUE_RWSEM) {
+    if (bpf_core_read(&word, sizeof(word), &((struct rw_semaphore*)lock)->owner.counter)) return;
+    if (word & READER_OWNED) return;
+  }
   owner = (struct task_struct*)(word & ~OWNER_FLAGS);
   if (!owner) return; /* released since */
   st->lock_holder.tid = BPF_CORE_READ(owner, pid);
   st->lock_holder.tgid = BPF_CORE_READ(owner, tgid);
   st->lock_holder.start_ns = BPF_CORE_READ(owner, group_leader, start_time);
   bpf_core_read(st->lock_holder.comm, sizeof(st->lock_holder.comm), &owner->comm);
+}
+
+/* How many stand in the lock's queue with this task, which has just left it; at most 1 + 8. 0: this
+ * kind of lock does not tell. Read without the queue's own lock: off by those who come and go. */
+static __noinline uint32_t waiters(uint64_t lock, uint32_t queue) {
+  uint64_t head, at;
+  uint32_t number = 1;
+
+  if (queue == TELLTALE_QUEUE_MUTEX) {
+    head = (uint64_t) & ((struct mutex*)lock)->wait_list;
+  } else if (queue == TELLTALE_QUEUE_RWSEM) {
+    head = (uint64_t) & ((struct rw_semaphore*)lock)->wait_list;
+  } else {
+    return 0;
+  }
+  at = head;
+  for (int i = 0; i < MOST_WAITERS; i++) {
+    if (bpf_probe_read_kernel(&at, sizeof(at), (void*)at) || !at || at == head) break;
+    number++;
+  }
+  return number;
 }
 
 SEC("tp_btf/contention_begin")
@@ -49,7 +83,7 @@ int on_contention(uint64_t* ctx) {
   if (c->irq_depth) {
     c->irq_lock_begin_ns = bpf_ktime_get_ns();
     c->irq_lock_address = lock;
-    backlog(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK, 1);
+    backlog_begin(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK, 1);
     return 0;
   }
   st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
@@ -57,11 +91,14 @@ int on_contention(uint64_t* ctx) {
   /* A mutex says so twice: when it begins to spin and when it gives that up. */
   if (st->lock_begin_ns[slot] && st->lock_address[slot] == lock) return 0;
   if (!st->lock_begin_ns[slot])
-    backlog(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK, 1);
+    backlog_begin(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK, 1);
   st->lock_begin_ns[slot] = bpf_ktime_get_ns();
   st->lock_address[slot] = lock;
   st->lock_kind[slot] = kind;
-  if (kind == TELLTALE_LOCK_MUTEX && (flags & LCB_F_MUTEX)) note_holder(st, (struct mutex*)lock);
+  if (slot == SLEEPING) {
+    st->lock_queue = queue_of(flags);
+    note_holder(st, lock);
+  }
   return 0;
 }
 
@@ -77,7 +114,7 @@ static __always_inline int waited(void* ctx, struct telltale_cpu* c, struct tell
   u.ip = 0;
   u.syscall = TELLTALE_NO_SYSCALL;
   if (!c->irq_depth) user_regs(task, &u);
-  backlog(h, half, TELLTALE_BACKLOG_LOCK, -1);
+  backlog_end(h, half, TELLTALE_BACKLOG_LOCK, 1);
   hist_add(h, TELLTALE_HIST_LOCK, ns);
   hash = mix(mix(label_begin(c, half), (uint64_t)kind << 32 | (u.syscall & 0xffffffff)), u.ip);
   opaque(kind);
@@ -90,9 +127,10 @@ static __always_inline int waited(void* ctx, struct telltale_cpu* c, struct tell
   s->label[1] = u.syscall;
   s->label[2] = u.ip;
   s->detail[0] = mix(control.seed[half], lock);
-  if (st && kind == TELLTALE_LOCK_MUTEX) {
-    s->holder = st->lock_holder;
+  if (st && kind != TELLTALE_LOCK_SPIN) {
+    s->peer = st->lock_holder;
     s->detail[1] = st->lock_holder.tid;
+    s->detail[2] = waiters(lock, st->lock_queue);
   }
   take_stacks(ctx, s, true, !c->irq_depth && !(task->flags & PF_KTHREAD));
   sample_end(s);

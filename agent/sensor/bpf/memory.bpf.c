@@ -14,6 +14,7 @@ int on_fault(uint64_t* ctx) {
   uint32_t half = control.half & 1;
   uint64_t ip = regs->ip, hash, before;
   struct telltale_sample* s;
+  struct free_memory free;
 
   if (!c) return 0;
   hash = mix(label_begin(c, half), ip >> 4);
@@ -25,7 +26,10 @@ int on_fault(uint64_t* ctx) {
   s->label[0] = ip >> 4;
   s->detail[0] = ip;
   s->detail[1] = address;
-  s->detail[2] = free_pages();
+  read_free_memory(&free);
+  s->detail[2] = free.all;
+  s->detail[3] = free.low;
+  s->detail[4] = free.swap;
   take_stacks(ctx, s, false, true);
   sample_end(s);
   return 0;
@@ -37,14 +41,18 @@ static __always_inline int pages(void* ctx, uint32_t sub, uint64_t gfp, uint32_t
   uint32_t half = control.half & 1;
   uint64_t weight = 1ULL << (order & 31), hash, before;
   struct telltale_sample* s;
+  struct free_memory free;
   struct user_regs u;
 
   if (!c) return 0;
   u.ip = 0;
   u.syscall = TELLTALE_NO_SYSCALL;
   if (likely(!c->irq_depth)) user_regs(task, &u);
-  backlog(&c->half[half], half, TELLTALE_BACKLOG_PAGES,
-          sub == TELLTALE_PAGE_ALLOC ? (int64_t)weight : -(int64_t)weight);
+  if (sub == TELLTALE_PAGE_ALLOC) {
+    backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_PAGES, weight);
+  } else {
+    backlog_end(&c->half[half], half, TELLTALE_BACKLOG_PAGES, weight);
+  }
   hash = mix(mix(label_begin(c, half), gfp << 32 | (u.syscall & 0xffffffff)), u.ip);
   if (likely(!count(c, half, TELLTALE_KERNEL_PAGE, TELLTALE_SUBS_KERNEL_PAGE + sub, hash, weight,
                     &before)))
@@ -55,7 +63,10 @@ static __always_inline int pages(void* ctx, uint32_t sub, uint64_t gfp, uint32_t
   s->label[1] = u.syscall;
   s->label[2] = u.ip;
   s->detail[0] = order;
-  s->detail[1] = free_pages();
+  read_free_memory(&free);
+  s->detail[1] = free.all;
+  s->detail[2] = free.low;
+  s->detail[3] = free.swap;
   take_stacks(ctx, s, true, !c->irq_depth && !(task->flags & PF_KTHREAD));
   sample_end(s);
   return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0
  *
- * How much memory is free, read from the page allocator of node 0 without kernel data symbols: the
- * running task's memory cgroup knows its node.
+ * How much memory is free where, read from the page allocator of node 0 without kernel data
+ * symbols: the running task's memory cgroup knows its node. Free swap has no such way in; the agent
+ * tells it 10 times a second.
  */
 #ifndef TELLTALE_SENSOR_MEMORY_BPF_H_
 #define TELLTALE_SENSOR_MEMORY_BPF_H_
@@ -32,19 +33,27 @@ struct mem_cgroup {
 #pragma clang attribute pop
 
 enum cgroup_subsys_id { memory_cgrp_id = 4 };
+enum zone_type { ZONE_NORMAL = 2 };
 
 #define ZONES 4
 #define ORDERS 11
 
-/* Pages free in all zones of node 0; 0 if unknown. Only for samples: some 40 reads. */
-static __noinline uint64_t free_pages(void) {
+/* The state of free memory of the paper: in all zones, in the low ones that old devices need (DMA
+ * and DMA32), in swap; pages. */
+struct free_memory {
+  uint64_t all, low, swap;
+};
+
+/* Zeroes if unknown. Only for samples: some 40 reads. */
+static __noinline int read_free_memory(struct free_memory* to) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct cgroup_subsys_state* css = 0;
   struct css_set* set = BPF_CORE_READ(task, cgroups);
   struct mem_cgroup* memcg;
   struct pglist_data* node;
-  uint64_t free = 0;
 
+  to->all = to->low = 0;
+  to->swap = control.swap_free_pages;
   bpf_probe_read_kernel(
       &css, sizeof(css),
       &set->subsys[bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id) & 15]);
@@ -52,11 +61,23 @@ static __noinline uint64_t free_pages(void) {
   memcg = (struct mem_cgroup*)css; /* css is its first member */
   node = BPF_CORE_READ(memcg, nodeinfo[0], lruvec.pgdat);
   if (!node) return 0;
-  for (int z = 0; z < ZONES; z++) {
-    for (int order = 0; order < ORDERS; order++)
-      free += BPF_CORE_READ(node, node_zones[z].free_area[order].nr_free) << order;
+  /* By hand: an index that the compiler does not know it takes for one into our reduced types. */
+  for (uint32_t z = 0; z < ZONES; z++) {
+    char* area = (char*)node + bpf_core_field_offset(struct pglist_data, node_zones) +
+                 z * bpf_core_type_size(struct zone) +
+                 bpf_core_field_offset(struct zone, free_area);
+    uint64_t free = 0;
+    for (uint32_t order = 0; order < ORDERS; order++) {
+      unsigned long blocks = 0;
+      bpf_probe_read_kernel(&blocks, sizeof(blocks),
+                            area + order * bpf_core_type_size(struct free_area) +
+                                bpf_core_field_offset(struct free_area, nr_free));
+      free += blocks << order;
+    }
+    to->all += free;
+    if (z < bpf_core_enum_value(enum zone_type, ZONE_NORMAL)) to->low += free;
   }
-  return free;
+  return 0;
 }
 
 #endif /* TELLTALE_SENSOR_MEMORY_BPF_H_ */

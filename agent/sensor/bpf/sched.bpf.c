@@ -5,12 +5,13 @@
 // time in the queue. The two hooks of a task's end are here as well, because its last row needs
 // them.
 
-#include "agent/sensor/bpf/wait.bpf.h"
+#include "agent/sensor/bpf/waker.bpf.h"
 
 /* Takes the sample of a pending interval. Called in the incoming task (both stacks) or, without
  * sched_exit_tp, at the switch for the task about to run (kernel stack only). */
 static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct task_struct* task,
                                    struct telltale_pending* p, uint32_t at_exit) {
+  struct telltale_task* st;
   struct telltale_sample* s;
 
   p->live = 0;
@@ -18,14 +19,15 @@ static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct tas
   s = sample_begin(c, task, SAMPLE_WHAT(p->vital, p->sub, p->half & 1, 0), p->hash, p->weight);
   if (!s) return 0;
   s->before = p->before;
+  st = bpf_task_storage_get(&tasks, task, 0, 0);
   if (p->vital == TELLTALE_LOCK) {
-    struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
     s->label[0] = TELLTALE_LOCK_FUTEX;
     s->label[1] = p->syscall;
     s->label[2] = p->ip;
     if (st) {
       s->detail[0] = st->futex_address;
       s->detail[1] = st->futex_owner;
+      name_peer(&s->peer, st->futex_owner);
     }
     take_stacks(ctx, s, false, at_exit);
     sample_end(s);
@@ -39,9 +41,10 @@ static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct tas
   if (p->vital == TELLTALE_SCHED_DELAY) {
     s->detail[1] = task->policy;
     s->detail[2] = s->time_ns - s->who.start_ns;
-    s->ran_instead = c->ran;
+    s->peer = c->ran;
   } else {
     s->detail[1] = s->time_ns - s->who.start_ns;
+    if (st) name_waker(&c->half[p->half & 1], s, st);
   }
   if (at_exit) {
     take_stacks(ctx, s, true, !(task->flags & PF_KTHREAD));
@@ -160,10 +163,12 @@ static __always_inline void switch_out(struct telltale_cpu* c, struct task_struc
   } else {
     st->block_sub = wait_class(prev, st, state);
     st->futex_owner = 0;
+    st->waker_tid = TELLTALE_WAKER_UNSEEN;
+    st->waker_stack = 0;
     if (st->block_sub == TELLTALE_BLOCK_LOCK) note_futex(st, prev);
     st->state = TELLTALE_TASK_BLOCKED;
     st->counted_blocked = 1;
-    backlog(&c->half[half & 1], half, TELLTALE_BACKLOG_BLOCKED, 1);
+    backlog_begin(&c->half[half & 1], half, TELLTALE_BACKLOG_BLOCKED, 1);
   }
 }
 
@@ -197,11 +202,11 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
 
   if (!next->pid) {
     c->ident = 1;
-    c->tgid = 0;
+    c->tid = 0;
     return;
   }
   st = bpf_task_storage_get(&tasks, next, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  c->tgid = next->tgid;
+  c->tid = next->pid;
   if (unlikely(!st)) {
     c->ident = 1;
     lose(h, TELLTALE_SCHED_DELAY, TELLTALE_LOST_MAP, 0);
@@ -234,7 +239,7 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
   st->since_rq_ns = now;
   if (st->counted_blocked) {
     st->counted_blocked = 0;
-    backlog(h, half, TELLTALE_BACKLOG_BLOCKED, -1);
+    backlog_end(h, half, TELLTALE_BACKLOG_BLOCKED, 1);
   }
   if (delay || block) {
     user_regs(next, &u);
@@ -246,6 +251,7 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
                           delay, &before)))
         leave_pending(c, 0, next->pid, TELLTALE_SCHED_DELAY, sub, half, hash, before, delay, &u);
     }
+    st->waited_long = block >= FORESEEN_NS;
     if (block) {
       uint32_t class = st->block_sub & (TELLTALE_BLOCK_SUBS - 1);
       uint64_t whole = now - st->began_rq_ns;
@@ -295,11 +301,37 @@ int on_switch(uint64_t* ctx) {
   return 0;
 }
 
+/* Some kernels run no program while certain tasks are current, so nobody saw the switch from one of
+ * them to this task: its wait ends here, a moment late, and who ran instead is not known. Meanwhile
+ * the CPU worked for a task unknown to us or for interrupts. */
+static __noinline int switch_in_late(struct telltale_cpu* c, struct task_struct* task) {
+  uint32_t half = control.half;
+
+  if (c->touched[0]) give_to(c, 0, 0);
+  if (c->touched[1]) give_to(c, 1, 0);
+  __builtin_memset(&c->ran, 0, sizeof(c->ran));
+  switch_in(c, task, half, control.use_ktime ? bpf_ktime_get_ns() : task->se.cfs_rq->rq->clock);
+  return 0;
+}
+
 SEC("tp_btf/sched_exit_tp")
 int on_switch_exit(uint64_t* ctx) {
+  struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_cpu* c = this_cpu();
 
-  if (!c || likely(!c->pending_live)) return 0;
-  take_both(ctx, c, bpf_get_current_task_btf(), 1);
+  if (!c) return 0;
+  if (unlikely(c->tid != (uint32_t)task->pid)) switch_in_late(c, task);
+  if (likely(!c->pending_live)) return 0;
+  take_both(ctx, c, task, 1);
+  return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int on_waking(uint64_t* ctx) {
+  struct task_struct* woken = (struct task_struct*)ctx[0];
+  struct telltale_cpu* c = this_cpu();
+
+  if (!c) return 0;
+  note_waker(ctx, c, woken);
   return 0;
 }

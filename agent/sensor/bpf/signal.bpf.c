@@ -4,8 +4,24 @@
 
 #include "agent/sensor/bpf/sample.bpf.h"
 
-static __always_inline int weigh_signal(void* ctx, uint32_t sub, uint32_t number, uint32_t target,
-                                        uint64_t handler) {
+#define SIGNALS 64
+
+/* What the target will do with the signal: 0 the default, 1 nothing, else the address of its
+ * handler. 0 too if it cannot be read. */
+static __noinline uint64_t handler_of(struct task_struct* target, uint32_t number) {
+  struct sighand_struct* sighand = target->sighand;
+  uint64_t handler = 0;
+
+  if (!sighand || !number || number > SIGNALS) return 0;
+  bpf_probe_read_kernel(&handler, sizeof(handler),
+                        (char*)&sighand->action +
+                            (number - 1) * bpf_core_type_size(struct k_sigaction) +
+                            bpf_core_field_offset(struct k_sigaction, sa.sa_handler));
+  return handler;
+}
+
+static __always_inline int weigh_signal(void* ctx, uint32_t sub, uint32_t number,
+                                        struct task_struct* target, uint64_t handler) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_cpu* c = this_cpu();
   uint32_t half = control.half & 1;
@@ -23,9 +39,9 @@ static __always_inline int weigh_signal(void* ctx, uint32_t sub, uint32_t number
   if (!s) return 0;
   s->label[0] = number;
   s->label[1] = u.ip;
-  s->detail[0] = target;
+  s->detail[0] = target->tgid;
   s->detail[1] = sub == TELLTALE_SIGNAL_GENERATED && !c->irq_depth ? task->tgid : 0;
-  s->detail[2] = handler;
+  s->detail[2] = sub == TELLTALE_SIGNAL_GENERATED ? handler_of(target, number) : handler;
   take_stacks(ctx, s, true, !c->irq_depth && !(task->flags & PF_KTHREAD));
   sample_end(s);
   return 0;
@@ -34,13 +50,13 @@ static __always_inline int weigh_signal(void* ctx, uint32_t sub, uint32_t number
 SEC("tp_btf/signal_generate")
 int on_generate(uint64_t* ctx) {
   struct task_struct* target = (struct task_struct*)ctx[2];
-  return weigh_signal(ctx, TELLTALE_SIGNAL_GENERATED, ctx[0], target->tgid, 0);
+  return weigh_signal(ctx, TELLTALE_SIGNAL_GENERATED, ctx[0], target, 0);
 }
 
 SEC("tp_btf/signal_deliver")
 int on_deliver(uint64_t* ctx) {
   struct k_sigaction* action = (struct k_sigaction*)ctx[2];
   struct task_struct* task = bpf_get_current_task_btf();
-  return weigh_signal(ctx, TELLTALE_SIGNAL_DELIVERED, ctx[0], task->tgid,
+  return weigh_signal(ctx, TELLTALE_SIGNAL_DELIVERED, ctx[0], task,
                       (uint64_t)action->sa.sa_handler);
 }

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0
+ *
+ * Who ended a wait. At each wakeup the waker leaves its tid with the task it wakes. Its name is
+ * looked up only if the wait is kept. Its stack must be taken at once, long before that is known:
+ * it is, when a cell that the wait may be added to would be passed.
+ */
+#ifndef TELLTALE_SENSOR_WAKER_BPF_H_
+#define TELLTALE_SENSOR_WAKER_BPF_H_
+
+#include "agent/sensor/bpf/wait.bpf.h"
+
+/* Kernels before 6.2 lack them: tasks then go without their peers' names. */
+extern struct task_struct* bpf_task_from_pid(int pid) __ksym __weak;
+extern void bpf_task_release(struct task_struct* task) __ksym __weak;
+
+/* An eighth of the quantum. Shorter waits are too many to look at each one's cell; where they pass
+ * a power of t together, one is kept with its waker's name and without the stack. */
+#define FORESEEN_NS (1ULL << 17)
+
+#define WAKER_STACKS 512
+struct waker_stack {
+  uint32_t woken_tid; /* whose waker it is; 0 while it is written */
+  int32_t bytes;
+  uint64_t frame[TELLTALE_PEER_FRAMES];
+};
+/* Kept from a wakeup to the switch that follows, in a place picked by the woken task's tid. Another
+ * task may take it over: counted as TELLTALE_LOST_SLOT. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, WAKER_STACKS);
+  __type(key, uint32_t);
+  __type(value, struct waker_stack);
+} waker_stacks SEC(".maps");
+
+static __always_inline struct waker_stack* stack_of_waker(uint32_t woken_tid) {
+  uint32_t key = woken_tid & (WAKER_STACKS - 1);
+  return bpf_map_lookup_elem(&waker_stacks, &key);
+}
+
+/* Whether the wait, were it to end on this CPU now, would be kept. */
+static __always_inline bool would_pass(uint32_t cpu, uint32_t half, uint64_t hash, uint64_t ns) {
+  const uint32_t v = TELLTALE_BLOCKING - 1;
+  struct telltale_cpu* c = cpu_block(cpu);
+  struct telltale_knobs* k = &control.knobs[v];
+  uint64_t old;
+
+  if (!c) return false;
+  old = c->half[half & 1].sketch[v].cell[hash >> TELLTALE_CELL_SHIFT];
+  return crossed(old >> k->quantum_log2, (old + ns) >> k->quantum_log2, k->powers);
+}
+
+static __noinline int keep_stack(void* ctx, struct task_struct* woken, struct telltale_task* st,
+                                 uint64_t ns) {
+  uint32_t half = control.half & 1;
+  struct waker_stack* stack;
+  struct user_regs u;
+  uint64_t hash;
+
+  user_regs(woken, &u);
+  hash = wait_label(st, half, woken->pid, &u);
+  /* It will run where it ran last or where its waker runs. */
+  if (!would_pass(woken->thread_info.cpu, half, hash, ns) &&
+      !would_pass(bpf_get_smp_processor_id(), half, hash, ns))
+    return 0;
+  stack = stack_of_waker(woken->pid);
+  if (!stack) return 0;
+  stack->woken_tid = 0;
+  stack->bytes = bpf_get_stack(ctx, stack->frame, sizeof(stack->frame), 0);
+  stack->woken_tid = woken->pid;
+  st->waker_stack = 1;
+  return 0;
+}
+
+static __always_inline void note_waker(void* ctx, struct telltale_cpu* c,
+                                       struct task_struct* woken) {
+  struct telltale_task* st = bpf_task_storage_get(&tasks, woken, 0, 0);
+  struct task_struct* waker = bpf_get_current_task_btf();
+  bool in_irq = c->irq_depth || !waker->pid;
+  uint64_t now;
+
+  if (!st || st->state != TELLTALE_TASK_BLOCKED) return;
+  st->waker_tid = in_irq ? TELLTALE_WAKER_IRQ : waker->pid;
+  /* The waker's run-queue clock stands since its last switch or tick, on an idle CPU for longer. It
+   * is enough to tell those who wake each other all the time, who can least afford the real one. */
+  if (!in_irq && !st->waited_long && !control.use_ktime &&
+      waker->se.cfs_rq->rq->clock < st->since_rq_ns + FORESEEN_NS)
+    return;
+  now = bpf_ktime_get_ns() + (control.use_ktime ? 0 : control.rq_clock_offset_ns);
+  if (now > st->since_rq_ns + FORESEEN_NS) keep_stack(ctx, woken, st, now - st->since_rq_ns);
+}
+
+/* Names a task by its tid; nothing if it is gone. */
+static __noinline int name_peer(struct telltale_peer* peer, uint32_t tid) {
+  struct task_struct* task;
+
+  if (!bpf_task_from_pid || !bpf_task_release) return 0;
+  task = bpf_task_from_pid(tid);
+  if (!task) return 0;
+  peer->tid = task->pid;
+  peer->tgid = task->tgid;
+  peer->start_ns = BPF_CORE_READ(task, group_leader, start_time);
+  bpf_probe_read_kernel(peer->comm, sizeof(peer->comm), task->comm);
+  bpf_task_release(task);
+  return 0;
+}
+
+static __noinline int name_waker(struct telltale_half* h, struct telltale_sample* s,
+                                 struct telltale_task* st) {
+  struct waker_stack* stack;
+
+  if (st->waker_tid == TELLTALE_WAKER_IRQ) {
+    __builtin_memcpy(s->peer.comm, "[irq]", 6);
+  } else if (st->waker_tid != TELLTALE_WAKER_UNSEEN) {
+    name_peer(&s->peer, st->waker_tid);
+  }
+  if (!st->waker_stack) return 0;
+  stack = stack_of_waker(s->who.tid);
+  if (!stack) return 0;
+  s->peer_bytes = stack->bytes;
+  __builtin_memcpy(s->peer_kernel, stack->frame, sizeof(s->peer_kernel));
+  if (stack->woken_tid != s->who.tid) {
+    s->peer_bytes = 0;
+    lose(h, TELLTALE_BLOCKING, TELLTALE_LOST_SLOT, 0);
+  }
+  return 0;
+}
+
+#endif /* TELLTALE_SENSOR_WAKER_BPF_H_ */
