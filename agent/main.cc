@@ -239,8 +239,12 @@ int Main(int argc, char** argv) {
   if (arguments.command == "status") return Status(config, arguments.json);
   if (arguments.command == "bundle")
     return Bundle(arguments, config, config::Print(table, *loaded));
-  const auto node = CheckTlsFiles(FilesOf(config), time(nullptr));
+  const auto node = ReadNodeName(FilesOf(config));
   if (!node.ok()) return Complain(node.status(), kUsage);
+  const absl::Status tls = ReadTlsFiles(FilesOf(config), time(nullptr)).status();
+  // A certificate that is over must not blind the node: it watches, keeps and waits for another.
+  const bool only_time = absl::IsFailedPrecondition(tls) && !line.check_config;
+  if (!tls.ok() && !only_time) return Complain(tls, kUsage);
   if (line.check_config) {
     std::printf("configuration %s: good, node %s\n",
                 loaded->file.empty() ? "(defaults)" : loaded->file.c_str(), node->c_str());

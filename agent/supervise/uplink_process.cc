@@ -73,8 +73,10 @@ UplinkLogic::Options LogicOptions(const UplinkProcessOptions& options,
 
 GrpcTransport::Options TransportOptions(const UplinkProcessOptions& options) {
   const Config& config = options.config;
-  return {
-      config.collector, config.tls_server_name, {config.tls_ca, config.tls_cert, config.tls_key}};
+  return {config.collector,
+          config.tls_server_name,
+          {config.tls_ca, config.tls_cert, config.tls_key},
+          options.node};
 }
 
 class UplinkProcess {
