@@ -59,10 +59,10 @@ class AgentTlsTest : public ::testing::Test {
   }
   // It names the trouble in the status and in the log, goes on watching, and keeps what it saw.
   void ExpectTrouble(const AgentProcess& agent, const std::string& text) {
-    EXPECT_TRUE(Await([&] { return Problem(agent).find(text) != std::string::npos; }))
+    ASSERT_TRUE(Await([&] { return Problem(agent).find(text) != std::string::npos; }))
         << Problem(agent) << "\n"
         << agent.log();
-    EXPECT_TRUE(Await([&] { return Number(agent, "spool", "records") > 0; })) << agent.log();
+    ASSERT_TRUE(Await([&] { return Number(agent, "spool", "records") > 0; })) << agent.log();
     EXPECT_GE(agent.Logged(text), 1) << agent.log();
   }
 
@@ -85,15 +85,15 @@ TEST_F(AgentTlsTest, ReplacedCertificatesAndAuthoritiesAreTakenUpWithoutARestart
   EXPECT_EQ(agent.Logged("expired on "), 1) << "said once, however often it is tried";
 
   IssueNode(pki_);
-  EXPECT_TRUE(Await([&] { return Number(agent, "uplink", "stored") > 0; })) << agent.log();
-  EXPECT_TRUE(Await([&] { return Number(agent, "spool", "records") == 0; })) << agent.log();
+  ASSERT_TRUE(Await([&] { return Number(agent, "uplink", "stored") > 0; })) << agent.log();
+  ASSERT_TRUE(Await([&] { return Number(agent, "spool", "records") == 0; })) << agent.log();
 
   // The whole fleet moves to another authority.
   EXPECT_EQ(collector.Stop(), 0);
   Pki other(scratch_.path(), "other");
   CollectorProcess moved(Data(), other, other.Issue("moved", "DNS:localhost"), "127.0.0.1:" + port);
   ASSERT_TRUE(moved.Start()) << moved.log();
-  EXPECT_TRUE(Await([&] {
+  ASSERT_TRUE(Await([&] {
     return Problem(agent).find("not signed by tls.ca") != std::string::npos;
   })) << Problem(agent)
       << "\n"
@@ -101,7 +101,7 @@ TEST_F(AgentTlsTest, ReplacedCertificatesAndAuthoritiesAreTakenUpWithoutARestart
   const uint64_t before = Number(agent, "uplink", "stored");
   UseAuthority(other);
   IssueNode(other);
-  EXPECT_TRUE(Await([&] { return Number(agent, "uplink", "stored") > before; })) << agent.log();
+  ASSERT_TRUE(Await([&] { return Number(agent, "uplink", "stored") > before; })) << agent.log();
   EXPECT_EQ(agent.Logged("vitals active"), 1) << "it was never started again";
   EXPECT_EQ(agent.Stop(), 0) << agent.log();
 }
@@ -124,7 +124,7 @@ TEST_F(AgentTlsTest, ACollectorOfAnotherAuthorityOrNameIsRefusedWithOneLine) {
   EXPECT_EQ(second.Stop(), 0);
   // The name it has is given.
   second.Start(renamed.address(), {"--tls-server-name", "elsewhere"});
-  EXPECT_TRUE(Await([&] { return Number(second, "uplink", "stored") > 0; })) << second.log();
+  ASSERT_TRUE(Await([&] { return Number(second, "uplink", "stored") > 0; })) << second.log();
   EXPECT_EQ(second.Stop(), 0);
 }
 

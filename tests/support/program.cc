@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +37,7 @@ void Program::Start(const std::string& program, const std::vector<std::string>& 
   exit_code_ = -1;
   pid_ = fork();
   if (pid_ != 0) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when the test itself is killed
   const int fd = open(log_file_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   dup2(fd, STDOUT_FILENO);
   dup2(fd, STDERR_FILENO);
