@@ -173,8 +173,10 @@ class Supervisor {
   void UplinkEnded(int status) {
     const pid_t pid = uplink_.pid;
     const uint64_t pause = uplink_.Ended(clock_.MonoNs());
-    if (stopping_ || !sensor_.alive()) return;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == kUplinkCannotStart) {
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    // It may notice the sensor's end before this process does.
+    if (stopping_ || !sensor_.alive() || code == kUplinkAlone) return;
+    if (code == kUplinkCannotStart) {
       exit_code_ = kFailed;
       return;
     }

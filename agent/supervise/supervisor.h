@@ -15,8 +15,9 @@
 
 namespace telltale::agent {
 
-// Exit code of an uplink process that no restart helps: it may not become what it has to be.
-inline constexpr int kUplinkCannotStart = 3;
+// Exit codes of an uplink process: no restart helps, it may not become what it has to be; its link
+// to the sensor process ended, so that process is the one to hear about.
+inline constexpr int kUplinkCannotStart = 3, kUplinkAlone = 4;
 
 struct SupervisorOptions {
   // The bodies of the children: run after fork, their result is the exit code. The sensor gets the

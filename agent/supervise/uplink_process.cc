@@ -127,7 +127,7 @@ class UplinkProcess {
   int Ended(const absl::Status& status) {
     spdlog::warn("uplink: {}; the sensor process is gone, ending too",
                  std::string(status.message()));
-    return 1;
+    return kUplinkAlone;
   }
 
   void SetNodeInfo(const LinkParcel& parcel) {
