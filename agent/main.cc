@@ -182,6 +182,7 @@ int Run(const Arguments& arguments, Config& config, const std::string& node) {
       return Complain(status, kFailed);
     }
   }
+  if (absl::Status status = BecomeSupervisor(); !status.ok()) return Complain(status, kFailed);
   SupervisorOptions options;
   options.reload = [&] { return Reload(arguments.sources, config); };
   options.run_sensor = [&](OwnedFd supervisor) {
