@@ -34,18 +34,21 @@ constexpr uint64_t kMiB = 1 << 20;
 config::OptionTable AgentOptions(Config& config) {
   config::OptionTable table("TELLTALE_AGENT_");
   table.Address({"collector", "HOST:PORT", "where summaries go", false}, config.collector);
-  table.Path({"tls.ca", "FILE", "authority that signs the collector (PEM); watched", false},
+  table.Path({"tls.ca", "FILE",
+              "authority that signs the collector (PEM); read for each connection", false},
              config.tls_ca, false);
-  table.Path({"tls.cert", "FILE", "this node's certificate and chain (PEM); watched", false},
+  table.Path({"tls.cert", "FILE",
+              "this node's certificate and chain (PEM); read for each connection", false},
              config.tls_cert, false);
-  table.Path({"tls.key", "FILE", "its private key (PEM, not readable by others); watched", false},
+  table.Path({"tls.key", "FILE",
+              "its private key (PEM, not readable by others); read for each connection", false},
              config.tls_key, false);
   table.Path({"tls.server_name", "NAME",
               "name expected in the collector's certificate; empty: the host of collector", false},
              config.tls_server_name, true);
   table.Add(EpochLength(config.epoch_s));
   table.Pairs(
-      {"labels", "KEY=VALUE,...", "what the node is for: role, rack ...; filters use role", false},
+      {"labels", "KEY=VALUE,...", "what the node is for: role, rack ...; filters use role", true},
       config.labels);
   table.Path({"spool.dir", "DIR", "summaries not yet acknowledged; the node's identity", false},
              config.spool_dir, false);

@@ -1,4 +1,4 @@
-// Log lines of both processes, on standard error, text or JSON. Called once by each before it logs.
+// Log lines of all processes, on standard error, text or JSON. Called once by each before it logs.
 
 #ifndef TELLTALE_AGENT_LOGGING_H_
 #define TELLTALE_AGENT_LOGGING_H_

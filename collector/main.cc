@@ -3,20 +3,18 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_join.h"
 #include "collector/collector.h"
 #include "collector/config.h"
 #include "collector/logging.h"
 #include "collector/tls.h"
-#include "config/values.h"
+#include "config/command_line.h"
 #include "spdlog/spdlog.h"
 #include "telltale_version.h"
 
@@ -25,12 +23,6 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
-
-struct Arguments {
-  config::Sources sources;
-  bool check_config = false;
-  bool print_config = false;
-};
 
 int Complain(const std::string& line, int code) {
   std::fprintf(stderr, "telltale-collector: %s\n", line.c_str());
@@ -46,58 +38,16 @@ constexpr const char* kFooter =
     "  telltale-collector --config c.yaml --listen-grpc 127.0.0.1:0 --data /tmp/t\n"
     "  telltale-collector --print-config > collector.yaml\n";
 
-// Fills `arguments`; a value other than -1 is the exit code.
-int ParseArguments(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("Takes the summaries of all agents in, keeps them, answers questions about them.",
-               "telltale-collector");
-  app.footer(kFooter);
-  app.allow_extras();
-  app.set_version_flag("--version", std::string("telltale-collector ") + TELLTALE_VERSION);
-  app.add_option("--config", arguments.sources.file,
-                 "configuration file; default /etc/telltale/collector.yaml if it exists");
-  app.add_flag("--check-config", arguments.check_config,
-               "read configuration and certificates, then end");
-  app.add_flag("--print-config", arguments.print_config,
-               "print the effective configuration, then end");
-  std::vector<std::pair<CLI::Option*, std::string>> options;
-  std::vector<std::string> names = {"--config", "--check-config", "--print-config", "--version",
-                                    "--help"};
-  Config defaults;
-  const config::OptionTable table = CollectorOptions(defaults);
-  for (const config::Option& option : table.options()) {
-    const std::string flag = table.Flag(option.info);
-    CLI::Option* added = app.add_option(flag, option.info.help);
-    added->type_name(option.info.value_name)->expected(1);
-    options.emplace_back(added, option.info.key);
-    names.push_back(flag);
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
-  } catch (const CLI::CallForVersion& version) {
-    return app.exit(version);
-  } catch (const CLI::ParseError& error) {
-    return Complain(std::string("flags: ") + error.what() + "; see --help", kUsage);
-  }
-  for (const std::string& extra : app.remaining()) {
-    if (extra == "run") continue;
-    const std::string nearest = config::Nearest(extra.substr(0, extra.find('=')), names);
-    return Complain("flags: unknown argument " + extra +
-                        (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"),
-                    kUsage);
-  }
-  for (const auto& [option, key] : options) {
-    if (option->count() > 0) arguments.sources.flags.emplace_back(key, option->results().back());
-  }
-  arguments.sources.environment = config::Environment(environ);
-  arguments.sources.default_file = kDefaultConfigFile;
-  for (const auto& [name, value] : arguments.sources.environment) {
-    if (name == "TELLTALE_COLLECTOR_CONFIG" && arguments.sources.file.empty()) {
-      arguments.sources.file = value;
-    }
-  }
-  return -1;
+config::Program AboutProgram() {
+  return {
+      .name = "telltale-collector",
+      .about = "Takes the summaries of all agents in, keeps them, answers questions about them.",
+      .version = TELLTALE_VERSION,
+      .default_file = kDefaultConfigFile,
+      .footer = kFooter,
+      .commands_help = "run (default)",
+      .commands = {"run"},
+  };
 }
 
 void ReloadConfig(const config::Sources& sources, Config& current, Collector& collector) {
@@ -150,8 +100,10 @@ int Run(const config::Sources& sources, const LoadedConfig& loaded) {
 }
 
 int Main(int argc, char** argv) {
-  Arguments arguments;
-  if (const int code = ParseArguments(argc, argv, arguments); code >= 0) return code;
+  Config defaults;
+  const auto [arguments, exit_code] =
+      config::ParseCommandLine(argc, argv, AboutProgram(), CollectorOptions(defaults));
+  if (exit_code >= 0) return exit_code;
   const auto loaded = LoadConfig(arguments.sources);
   if (!loaded.ok()) return Complain(std::string(loaded.status().message()), kUsage);
   if (arguments.print_config) {

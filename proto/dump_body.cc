@@ -56,7 +56,8 @@ void DumpEpoch(const v1::Epoch& epoch, std::string& out) {
        ", hlc ", ShowTime((epoch.hlc() >> 16) * 1'000'000), " #", epoch.hlc() & 0xffff);
   Line(out, "  boot ", ShowHex(epoch.boot_id()), ", agent since ",
        ShowTime(epoch.agent_start_unix_ns()), ", scope ",
-       epoch.scope().empty() ? "host" : SanitizeText(epoch.scope(), kShownBytes));
+       epoch.scope().empty() ? "host" : SanitizeText(epoch.scope(), kShownBytes),
+       epoch.unspooled() ? ", not spooled: was in memory only" : "");
 }
 
 void DumpPeer(const char* role, bool present, const v1::Peer& peer, const BodyText& text,
@@ -239,8 +240,8 @@ void DumpGauges(const v1::Gauges& gauges, std::string& out) {
   Line(out, "  agent cpu ", ShowDuration(gauges.agent_cpu_ns()), ", rss ",
        ShowBytes(gauges.agent_rss_bytes()), ", maps ", ShowBytes(gauges.sensor_map_bytes()),
        ", spool ", ShowNumber(gauges.spool_summaries()), " summaries, ",
-       ShowBytes(gauges.spool_bytes()), ", last cut ",
-       ShowDuration(uint64_t{gauges.cut_us()} * 1000));
+       ShowBytes(gauges.spool_bytes()), ", ", ShowNumber(gauges.unspooled_summaries()),
+       " in memory only, last cut ", ShowDuration(uint64_t{gauges.cut_us()} * 1000));
 }
 
 }  // namespace

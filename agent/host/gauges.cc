@@ -135,10 +135,9 @@ GaugeReader::Counters GaugeReader::ReadCounters() const {
     now.psi_us[2 * i] = some;
     now.psi_us[2 * i + 1] = full;
   }
-  for (const uint32_t pid : options_.agent_pids) {
-    const ProcessUse use = ParseProcessStat(Text(absl::StrCat("/proc/", pid, "/stat")));
-    now.agent.ticks += use.ticks;
-    now.agent.rss_pages += use.rss_pages;
+  const auto pids = options_.agent_pids ? options_.agent_pids() : std::vector<uint32_t>();
+  for (const uint32_t pid : pids) {
+    now.agent[pid] = ParseProcessStat(Text(absl::StrCat("/proc/", pid, "/stat")));
   }
   return now;
 }
@@ -161,10 +160,14 @@ v1::Gauges GaugeReader::Read() {
     }
   }
   gauges.set_cpus_online(now.cpu.cpus_online);
-  const uint64_t agent_ticks =
-      std::min(Since(last_.agent.ticks, now.agent.ticks), kMaxReading >> 16);
-  gauges.set_agent_cpu_ns(agent_ticks * ns_per_tick);
-  gauges.set_agent_rss_bytes(std::min(now.agent.rss_pages, kMaxReading >> 16) * options_.page_size);
+  uint64_t agent_ticks = 0, agent_pages = 0;
+  for (const auto& [pid, use] : now.agent) {
+    const auto before = last_.agent.find(pid);
+    agent_ticks += Since(before == last_.agent.end() ? 0 : before->second.ticks, use.ticks);
+    agent_pages += use.rss_pages;
+  }
+  gauges.set_agent_cpu_ns(std::min(agent_ticks, kMaxReading >> 16) * ns_per_tick);
+  gauges.set_agent_rss_bytes(std::min(agent_pages, kMaxReading >> 16) * options_.page_size);
   last_ = now;
   return gauges;
 }

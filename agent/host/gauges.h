@@ -10,6 +10,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,9 +49,10 @@ ProcessUse ParseProcessStat(std::string_view text);
 class GaugeReader {
  public:
   struct Options {
-    std::string root;                  // where proc is: empty for "/", or a test's directory
-    std::vector<uint32_t> agent_pids;  // both processes of the agent
-    uint64_t clock_ticks = 100;        // per second (USER_HZ)
+    std::string root;  // where proc is: empty for "/", or a test's directory
+    // The processes of the agent as they are now; one may be replaced while it runs. Empty: none.
+    std::function<std::vector<uint32_t>()> agent_pids;
+    uint64_t clock_ticks = 100;  // per second (USER_HZ)
     uint64_t page_size = 4096;
   };
 
@@ -65,7 +68,7 @@ class GaugeReader {
     CpuTicks cpu;
     std::array<uint64_t, 6> psi_us{};
     bool has_psi = false;
-    ProcessUse agent;
+    std::map<uint32_t, ProcessUse> agent;  // by pid
   };
   std::string Text(const std::string& path) const;
   Counters ReadCounters() const;

@@ -49,6 +49,7 @@ absl::StatusOr<FinishedEpoch> EpochSource::Cut(const Moment& moment) {
   context.gauges = gauges_.Read();
   context.gauges.set_spool_bytes(moment.spool_bytes);
   context.gauges.set_spool_summaries(static_cast<uint32_t>(moment.spool_records));
+  context.gauges.set_unspooled_summaries(static_cast<uint32_t>(moment.unspooled));
   context.gauges.set_cut_us(cut_us_);
   auto cut = cutter_.Cut(*raw, folded, context);
   cut_us_ = static_cast<uint32_t>((ThreadCpuNs() - cpu_before) / 1'000);

@@ -38,6 +38,7 @@ class EpochSource {
     v1::EpochKind kind = v1::EPOCH_KIND_FULL;
     EpochClock clock;
     uint64_t spool_bytes = 0, spool_records = 0;
+    uint64_t unspooled = 0;  // epochs in memory only, because the disk does not take them
   };
 
   explicit EpochSource(Options options);

@@ -15,7 +15,13 @@ constexpr uint64_t kNsPerMs = 1'000'000;
 
 SensorLoop::SensorLoop(const Options& options, EpochSource& source, const Clock& clock,
                        DiskWriter& disk)
-    : options_(options), source_(source), clock_(clock), disk_(disk), schedule_(options.schedule) {}
+    : options_(options),
+      journal_every_ns_(std::min<uint64_t>(options.journal_ms, options.schedule.length_s * 250) *
+                        kNsPerMs),
+      source_(source),
+      clock_(clock),
+      disk_(disk),
+      schedule_(options.schedule) {}
 
 SensorLoop::~SensorLoop() { Stop(); }
 
@@ -70,13 +76,14 @@ EpochSource::Moment SensorLoop::MomentAt(const Now& now, v1::EpochKind kind) {
   moment.clock.hlc = hlc_.Now(now.wall_ns);
   moment.spool_bytes = disk.bytes;
   moment.spool_records = disk.records;
+  moment.unspooled = disk.held + disk.waiting;
   return moment;
 }
 
 void SensorLoop::Run() {
   Now now = Read();
   schedule_.Begin(now.mono_ns, now.collector_ns);
-  uint64_t journal_at = now.mono_ns + options_.journal_ms * kNsPerMs;
+  uint64_t journal_at = now.mono_ns + journal_every_ns_;
   while (true) {
     const uint64_t wait =
         std::min(options_.drain_ms * kNsPerMs, schedule_.WaitNs(now.mono_ns, now.collector_ns));
@@ -95,13 +102,13 @@ void SensorLoop::Run() {
       Cut(*kind);
       now = Read();
       schedule_.Begin(now.mono_ns, now.collector_ns);
-      journal_at = now.mono_ns + options_.journal_ms * kNsPerMs;
+      journal_at = now.mono_ns + journal_every_ns_;
       continue;
     }
     Report(source_.Drain());
     if (now.mono_ns >= journal_at) {
       Draft();
-      journal_at = now.mono_ns + options_.journal_ms * kNsPerMs;
+      journal_at = now.mono_ns + journal_every_ns_;
     }
     now = Read();
   }
@@ -116,7 +123,9 @@ void SensorLoop::Cut(v1::EpochKind kind) {
   auto epoch = source_.Cut(MomentAt(Read(), kind));
   Report(epoch.status());
   if (epoch.ok()) disk_.Submit(*std::move(epoch));
+  std::vector<VitalStatus> vitals = source_.Status();
   const std::lock_guard lock(mutex_);
+  stats_.vitals = std::move(vitals);
   ++(epoch.ok() ? stats_.epochs : stats_.failed_cuts);
 }
 

@@ -1,6 +1,6 @@
 // The sensor thread: drains every 100 ms, cuts when the schedule says so, drafts for the crash
-// journal every 5 s. Never waits for disk or network: what it makes is handed to sinks that must
-// not block.
+// journal every 5 s, in short epochs four times an epoch. Never waits for disk or network: what it
+// makes is handed to sinks that must not block.
 
 #ifndef TELLTALE_AGENT_LOOP_SENSOR_LOOP_H_
 #define TELLTALE_AGENT_LOOP_SENSOR_LOOP_H_
@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "agent/loop/cut_schedule.h"
 #include "agent/loop/epoch_source.h"
@@ -26,13 +27,14 @@ class SensorLoop {
   struct Options {
     CutSchedule::Options schedule;
     uint64_t drain_ms = 100;
-    uint64_t journal_ms = 5'000;
+    uint64_t journal_ms = 5'000;  // at most; a quarter of an epoch if that is less
   };
   struct Stats {
     uint64_t epochs = 0, failed_cuts = 0;
     int64_t clock_offset_ns = 0;
-    uint64_t clock_error_ns = 0;  // 0: unknown
-    std::string problem;          // of the last failed step; empty while all is well
+    uint64_t clock_error_ns = 0;      // 0: unknown
+    std::string problem;              // of the last failed step; empty while all is well
+    std::vector<VitalStatus> vitals;  // at the last cut
   };
 
   // All outlive the loop. `source` has been started.
@@ -62,6 +64,7 @@ class SensorLoop {
   void Report(const absl::Status& status);
 
   const Options options_;
+  const uint64_t journal_every_ns_;
   EpochSource& source_;
   const Clock& clock_;
   DiskWriter& disk_;

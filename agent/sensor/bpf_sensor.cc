@@ -66,6 +66,7 @@ class BpfSensor::Impl {
 
   absl::Status StartCore();
   void StartGroups();
+  void DegradeSeconds(const absl::Status& why);
   // The flip and what makes the old half whole: returns when nobody writes it any more, all tasks
   // have their part and the ring is drained.
   absl::Status Flip(SampleSink& sink, uint64_t now);
@@ -152,6 +153,17 @@ void BpfSensor::Impl::StartGroups() {
   status_[TELLTALE_LLC - 1].reason = CacheCounterReason();
 }
 
+// The agent moves the seconds on when it drains: totals stay exact, what happened near the end of a
+// second may stand in the one before.
+void BpfSensor::Impl::DegradeSeconds(const absl::Status& why) {
+  for (VitalStatus& status : status_) {
+    if (status.state != VitalState::kActive) continue;
+    status.state = VitalState::kDegraded;
+    status.reason =
+        absl::StrCat("seconds are up to 100 ms late (", std::string(why.message()), ")");
+  }
+}
+
 absl::Status BpfSensor::Impl::Start() {
   libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
   libbpf_set_print(Quiet);
@@ -171,7 +183,9 @@ absl::Status BpfSensor::Impl::Start() {
   if (absl::Status status = steps_.Pass(TELLTALE_PASS_ADOPT, *control_, nullptr); !status.ok()) {
     return status;
   }
-  beats_ = steps_.StartBeat();
+  const absl::Status beat = steps_.StartBeat();
+  beats_ = beat.ok();
+  if (!beat.ok()) DegradeSeconds(beat);
   // What was counted while the groups came up one by one is no epoch: drop it.
   class Nowhere : public SampleSink {
     void OnSample(const RawSample&) override {}

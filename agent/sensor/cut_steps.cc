@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +15,9 @@
 
 namespace telltale::agent {
 namespace {
+
+constexpr int kBeatTries = 50;
+constexpr auto kBeatPause = std::chrono::milliseconds(2);
 
 absl::Status Failed(const char* step, int error) {
   return absl::InternalError(absl::StrCat("sensor: ", step, ": ", strerror(error)));
@@ -57,11 +62,17 @@ absl::Status CutSteps::Load(SharedMaps& maps) {
   return absl::OkStatus();
 }
 
-bool CutSteps::StartBeat() {
-  bpf_test_run_opts opts = {};
-  opts.sz = sizeof(opts);
-  return bpf_prog_test_run_opts(bpf_program__fd(programs_->program("start_beat")), &opts) == 0 &&
-         opts.retval == 0;
+absl::Status CutSteps::StartBeat() {
+  const int fd = bpf_program__fd(programs_->program("start_beat"));
+  int error = 0;
+  for (int tries = 0; tries < kBeatTries; ++tries) {
+    if (tries > 0) std::this_thread::sleep_for(kBeatPause);
+    bpf_test_run_opts opts = {};
+    opts.sz = sizeof(opts);
+    error = bpf_prog_test_run_opts(fd, &opts) != 0 ? errno : -static_cast<int>(opts.retval);
+    if (error == 0) return absl::OkStatus();
+  }
+  return Failed("starting the timer of the seconds", error);
 }
 
 absl::Status CutSteps::Barrier() {

@@ -25,8 +25,8 @@ class CutSteps {
   // not let us.
   absl::Status Load(SharedMaps& maps);
 
-  // Starts the timer that moves control.second on. False: the kernel cannot, the agent must.
-  bool StartBeat();
+  // Starts the timer that moves control.second on. An error: the kernel cannot, the agent must.
+  absl::Status StartBeat();
 
   // Returns when no program that saw the old index is running any more.
   absl::Status Barrier();

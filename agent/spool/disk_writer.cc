@@ -41,13 +41,17 @@ DiskWriter::DiskWriter(Options options, std::unique_ptr<Spool> spool, Journal jo
 DiskWriter::~DiskWriter() { Stop(); }
 
 void DiskWriter::Start() {
-  for (const auto& [sequence, item] : spool_->records()) {
-    observer_.OnSpooled(sequence, item.time, item.bytes, v1::EPOCH_KIND_UNSPECIFIED);
-  }
   RecoverJournal();
-  AnnounceLost();
   Publish();
   thread_ = std::thread([this] { Run(); });
+}
+
+void DiskWriter::Announce() {
+  {
+    const std::lock_guard lock(mutex_);
+    announce_ = true;
+  }
+  wake_.notify_all();
 }
 
 void DiskWriter::Stop() {
@@ -82,8 +86,6 @@ void DiskWriter::RecoverJournal() {
         MakeRecord(epoch, entry->schema, options_.node, spool_->incarnation(), entry->sequence);
     const absl::Status status = record.ok() ? spool_->Append(*record) : record.status();
     if (status.ok()) {
-      const Spool::Item& item = spool_->records().at(entry->sequence);
-      observer_.OnSpooled(entry->sequence, item.time, item.bytes, v1::EPOCH_KIND_PARTIAL);
       spdlog::warn(
           "spool: the agent ended unplanned; what its journal held of the running epoch is "
           "kept as partial epoch {}",
@@ -156,7 +158,8 @@ void DiskWriter::Run() {
   bool blocked = false;  // the disk refused the oldest waiting epoch
   while (true) {
     const bool woken = wake_.wait_for(lock, std::chrono::milliseconds(options_.retry_ms), [&] {
-      return stopping_ || !requests_.empty() || (!blocked && (journal_body_ || !waiting_.empty()));
+      return stopping_ || announce_ || !requests_.empty() ||
+             (!blocked && (journal_body_ || !waiting_.empty()));
     });
     std::deque<Request> requests = std::exchange(requests_, {});
     std::shared_ptr<const FinishedEpoch> epoch;
@@ -166,8 +169,11 @@ void DiskWriter::Run() {
     }
     std::optional<v1::SummaryBody> journal_body;
     if (waiting_.empty()) journal_body = std::exchange(journal_body_, std::nullopt);
-    const bool stopping = stopping_;
+    const bool stopping = stopping_, announce = std::exchange(announce_, false);
     lock.unlock();
+
+    // First: what is new now is named by itself.
+    if (announce) AnnounceAll();
 
     for (const Request& request : requests) Report(request());
     if (!woken) RetryHeld();
@@ -223,7 +229,7 @@ bool DiskWriter::Store(const FinishedEpoch& epoch) {
   const v1::EpochKind kind = epoch.body.epoch().kind();
   const absl::Status status = spool_->Append(*record);
   Report(status);
-  if (!status.ok()) return Keep(*record, time, kind);
+  if (!status.ok()) return Keep(epoch, sequence);
   Report(journal_.Remove());
   observer_.OnSpooled(sequence, time, spool_->records().at(sequence).bytes, kind);
   if (held_.empty()) Recovered();
@@ -236,7 +242,7 @@ void DiskWriter::Recovered() {
   spdlog::info("spool: writing works again");
 }
 
-bool DiskWriter::Keep(const Record& record, TimeRange time, v1::EpochKind kind) {
+bool DiskWriter::Keep(const FinishedEpoch& epoch, uint64_t sequence) {
   if (held_.size() >= SpoolState::kMaxHeld) {
     const uint64_t oldest = held_.begin()->first;
     Report(spool_->DropHeld(oldest, v1::Lost::MEMORY_FULL, "disk full, 64 held in memory"));
@@ -244,10 +250,14 @@ bool DiskWriter::Keep(const Record& record, TimeRange time, v1::EpochKind kind) 
     const std::lock_guard lock(mutex_);
     ++stats_.lost_in_memory;
   }
-  const uint64_t sequence = record.summary.identity().sequence();
-  if (!spool_->Hold(sequence, time).ok()) return false;
-  observer_.OnHeld(sequence, time, EncodeRecord(record), kind);
-  held_.emplace(sequence, record);
+  // The mark is part of what is sent and, should the disk take it yet, of what is spooled.
+  FinishedEpoch marked = epoch;
+  marked.body.mutable_epoch()->set_unspooled(true);
+  auto record = MakeRecord(marked, options_.schema, options_.node, spool_->incarnation(), sequence);
+  const TimeRange time = TimeOf(epoch.body);
+  if (!record.ok() || !spool_->Hold(sequence, time).ok()) return false;
+  observer_.OnHeld(sequence, time, EncodeRecord(*record), epoch.body.epoch().kind());
+  held_.emplace(sequence, *std::move(record));
   return true;
 }
 
@@ -260,6 +270,19 @@ void DiskWriter::RetryHeld() {
     held_.erase(oldest);
     if (held_.empty()) Recovered();
   }
+}
+
+void DiskWriter::AnnounceAll() {
+  for (const auto& [sequence, item] : spool_->records()) {
+    observer_.OnSpooled(sequence, item.time, item.bytes, v1::EPOCH_KIND_UNSPECIFIED);
+  }
+  for (const auto& [sequence, record] : held_) {
+    const TimeRange time = {record.summary.start_unix_ns(), record.summary.end_unix_ns()};
+    observer_.OnHeld(sequence, time, EncodeRecord(record), v1::EPOCH_KIND_UNSPECIFIED);
+  }
+  announced_lost_.clear();
+  AnnounceLost();
+  observer_.OnAnnounced();
 }
 
 void DiskWriter::AnnounceLost() {

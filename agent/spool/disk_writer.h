@@ -4,7 +4,8 @@
 //
 // Bounds: 64 epochs wait for a hung disk, and 64 are kept in memory ("held") on a full one; beyond
 // that the oldest is lost, counted, and declared lost once the disk takes it. A held epoch may be
-// sent although no record exists, because its sequence was persisted first.
+// sent although no record exists, because its sequence was persisted first; its body is marked
+// unspooled for ever.
 //
 // Submit and the other requests may be called from any thread and never block on the disk. The
 // observer is called on the disk thread.
@@ -49,6 +50,8 @@ class SpoolObserver {
                       v1::EpochKind kind) = 0;
   // A range to be declared to the collector.
   virtual void OnLost(const v1::Lost& lost) = 0;
+  // Everything that was there when Announce was called has been named.
+  virtual void OnAnnounced() = 0;
 };
 
 class DiskWriter {
@@ -72,9 +75,11 @@ class DiskWriter {
              SpoolObserver& observer);
   ~DiskWriter();
 
-  // Turns a crash's journal into a partial epoch, then starts the thread. The observer hears of
-  // every record and lost range already there, on the calling thread.
+  // Turns a crash's journal into a partial epoch, then starts the thread.
   void Start();
+  // Names every record, held epoch and lost range to the observer, of unspecified kind, whether it
+  // was named before or not: a new uplink asks what there is.
+  void Announce();
   // Writes what waits, then ends the thread. With a hung disk this hangs too.
   void Stop();
   // After Stop, on the stopping thread: carries out what was posted since.
@@ -97,12 +102,13 @@ class DiskWriter {
   void Run();
   void Post(Request request);
   void RecoverJournal();
-  bool Store(const FinishedEpoch& epoch);  // false: not now
-  bool Keep(const Record& record, TimeRange time, v1::EpochKind kind);
-  void CountMemoryLoss(TimeRange time);  // mutex_ held
+  bool Store(const FinishedEpoch& epoch);                    // false: not now
+  bool Keep(const FinishedEpoch& epoch, uint64_t sequence);  // false: not even that
+  void CountMemoryLoss(TimeRange time);                      // mutex_ held
   void DeclareMemoryLoss();
   void Recovered();
   void RetryHeld();
+  void AnnounceAll();
   void AnnounceLost();
   void Report(const absl::Status& status);
   void Publish();
@@ -124,6 +130,7 @@ class DiskWriter {
   std::deque<Request> requests_;
   uint64_t memory_lost_ = 0;  // of waiting_, not declared yet
   TimeRange memory_lost_time_;
+  bool announce_ = false;
   bool stopping_ = false;
   Stats stats_;
   std::thread thread_;

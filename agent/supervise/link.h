@@ -1,6 +1,6 @@
-// The local socket between the sensor process and the uplink process: messages of one fixed size
-// and a small fixed set, some with a file descriptor. What comes from the uplink is not trusted: it
-// may settle, refuse and measure, nothing else, and every value is checked.
+// The local sockets between the agent's processes: messages of one fixed size and a small fixed
+// set, some with a file descriptor. What comes from the uplink is not trusted: it may settle,
+// refuse and measure, nothing else, and every value is checked.
 //
 // One thread on each side, in poll(2). Sending never blocks: what the socket does not take waits,
 // at most kMaxOutbox messages, then the other side is taken for dead.
@@ -38,12 +38,13 @@ class OwnedFd {
 
 enum class LinkKind : uint32_t {
   // Sensor process to uplink process.
-  kNodeInfo = 1,  // fd: a NodeInfo
+  kNodeInfo = 1,  // fd: a NodeInfo; text: the incarnation in hexadecimal
   kRecord = 2,    // value: sequence, bytes, start, end (unix ns), EpochKind; flag kFresh: just cut
   kHeld = 3,      // the same; fd: the record itself
   kLost = 4,      // value: first, last, reason, start, end; text: detail
   kReady = 5,     // everything that was in the spool at the start has been named
   kStop = 6,      // planned stop: send what is fresh, say goodbye, end
+  kLogging = 7,   // text: level and format, as configured now
 
   // Uplink process to sensor process.
   kSettled = 32,       // value: sequence
@@ -55,11 +56,15 @@ enum class LinkKind : uint32_t {
   kNewStore = 38,
   kUplinkStatus =
       39,  // value: state, pending, in flight, stored, too late, refused; text: last error
+
+  // Supervisor to sensor process, and back.
+  kUplinkStarted = 64,  // value: pid; fd: the link to it
+  kWatching = 65,       // the sensor counts
 };
 
 struct LinkMessage {
   static constexpr size_t kValues = 6;
-  static constexpr size_t kTextBytes = 200;
+  static constexpr size_t kTextBytes = 320;
   static constexpr uint32_t kFresh = 1;
 
   uint32_t kind = 0;

@@ -22,6 +22,10 @@ struct Account {
 // NotFound: no such user.
 absl::StatusOr<Account> FindAccount(const std::string& user);
 
+// The supervisor's: keeps what the two others start with, as far as it has it, and no more:
+// BecomeSensor's capabilities, CAP_SETUID and CAP_SETGID for run_as; sets no_new_privs.
+absl::Status BecomeSupervisor();
+
 // The uplink's: becomes `account` if given, gives up every capability for good, sets no_new_privs
 // and a seccomp filter that refuses with EPERM what only an intruder would want (running programs,
 // tracing, mounting, loading BPF or modules, other namespaces, keys).

@@ -2,25 +2,31 @@
 
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "agent/host/node_info.h"
+#include "agent/logging.h"
 #include "agent/loop/epoch_source.h"
 #include "agent/loop/sensor_loop.h"
 #include "agent/spool/disk_writer.h"
-#include "agent/supervise/mailbox.h"
 #include "agent/supervise/privileges.h"
 #include "agent/supervise/sensor_factory.h"
 #include "agent/supervise/status_server.h"
 #include "agent/supervise/status_text.h"
+#include "agent/supervise/uplink_port.h"
 #include "agent/uplink/clock.h"
 #include "proto/codec.h"
 #include "spdlog/spdlog.h"
@@ -29,21 +35,17 @@
 namespace telltale::agent {
 namespace {
 
-constexpr size_t kMaxNews = 200'000;
+constexpr int kFailed = 1;
 constexpr uint64_t kNsPerS = 1'000'000'000;
+constexpr uint64_t kLookEveryNs = 10 * kNsPerS;
 constexpr int kGoodbyeSeconds = 7;  // for the uplink, after the last epoch was spooled
 constexpr int kStopSeconds = 14;    // for everything, then the process ends as it is
 constexpr int64_t kMaxOffsetNs = 100LL * 365 * 86'400 * 1'000'000'000;  // a century is a lie
 
-const char* UplinkStateName(uint64_t state) {
-  constexpr const char* kNames[] = {"waiting", "connecting", "connected", "finished"};
-  return state < 4 ? kNames[state] : "unknown";
-}
-
 OwnedFd WatchSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&signals, number);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   return OwnedFd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -53,116 +55,88 @@ std::string ScopeText(const Config& config) {
   return config.sensor_scope == "host" ? "" : config.sensor_scope.substr(sizeof("cgroup:") - 1);
 }
 
-class SensorProcess : public SpoolObserver {
- public:
-  SensorProcess(const SensorProcessOptions& options, OwnedFd link)
-      : options_(options), link_(std::move(link)), started_ns_(clock_.MonoNs()) {
-    start_unix_ns_ = clock_.WallNs();
-  }
+std::string RandomBytes(size_t count) {
+  std::string bytes(count, '\0');
+  // At most 256 bytes are never given in part once the kernel's generator is seeded; it waits for
+  // that.
+  if (getrandom(bytes.data(), count, 0) != static_cast<ssize_t>(count)) std::abort();
+  return bytes;
+}
 
-  int Run(std::unique_ptr<Spool> spool, FileSystem& files) {
+class SensorProcess {
+ public:
+  SensorProcess(const SensorProcessOptions& options, OwnedFd supervisor)
+      : options_(options),
+        config_(options.config),
+        supervisor_(std::move(supervisor)),
+        started_ns_(clock_.MonoNs()),
+        start_unix_ns_(clock_.WallNs()) {}
+
+  int Run() {
     const OwnedFd signals = WatchSignals();
-    incarnation_ = spool->incarnation();
+    auto spool = Spool::Open({.directory = config_.spool_dir,
+                              .max_bytes = config_.spool_max_bytes,
+                              .random_bytes = RandomBytes},
+                             files_);
+    if (!spool.ok()) return Fail(spool.status());
+    incarnation_ = (*spool)->incarnation();
     if (absl::Status status = StartSensor(); !status.ok()) return Fail(status);
-    auto server = StatusServer::Listen(options_.config.status_socket, [this] { return Answer(); });
+    auto server = StatusServer::Listen(config_.status_socket, [this] { return Answer(); });
     if (!server.ok()) return Fail(server.status());
     disk_ = std::make_unique<DiskWriter>(
         DiskWriter::Options{.node = options_.node, .schema = proto::BuiltinSchema()},
-        std::move(spool), Journal(options_.config.spool_dir, files), *this);
+        *std::move(spool), Journal(config_.spool_dir, files_), uplink_);
     disk_->Start();
-    Post({LinkMessage(LinkKind::kReady, {}), {}});
     SensorLoop::Options loop;
-    loop.schedule.length_s = options_.config.epoch_s;
+    loop.schedule.length_s = config_.epoch_s;
     loop_ = std::make_unique<SensorLoop>(loop, *source_, clock_, *disk_);
     loop_->Start();
-    const int code = Serve(signals, **server);
-    return code == 0 ? Stop() : code;
-  }
-
-  // SpoolObserver; disk thread, and before it starts the main thread.
-  void OnSpooled(uint64_t sequence, TimeRange time, uint64_t bytes, v1::EpochKind kind) override {
-    LinkMessage message(LinkKind::kRecord, {sequence, bytes, time.start_unix_ns, time.end_unix_ns,
-                                            static_cast<uint64_t>(kind)});
-    // What was there at the start, also a crash's partial epoch, is backlog.
-    const bool fresh = kind != v1::EPOCH_KIND_UNSPECIFIED && kind != v1::EPOCH_KIND_PARTIAL;
-    if (fresh) message.flags |= LinkMessage::kFresh;
-    Post({message, {}});
-  }
-  void OnHeld(uint64_t sequence, TimeRange time, std::string record, v1::EpochKind kind) override {
-    auto file = MakeMemoryFile(record);
-    if (!file.ok()) {
-      spdlog::error("{}", std::string(file.status().message()));
-      return;
-    }
-    LinkMessage message(LinkKind::kHeld, {sequence, record.size(), time.start_unix_ns,
-                                          time.end_unix_ns, static_cast<uint64_t>(kind)});
-    message.flags |= LinkMessage::kFresh;
-    Post({message, *std::move(file)});
-  }
-  void OnLost(const v1::Lost& lost) override {
-    Post({LinkMessage(
-              LinkKind::kLost,
-              {lost.first_sequence(), lost.last_sequence(), static_cast<uint64_t>(lost.reason()),
-               lost.start_unix_ns(), lost.end_unix_ns()},
-              lost.detail()),
-          {}});
+    supervisor_.Send(LinkMessage(LinkKind::kWatching, {}));
+    return Serve(signals, **server) ? Stop() : kFailed;
   }
 
  private:
-  void Post(LinkParcel parcel) {
-    if (!news_.Post(std::move(parcel))) {
-      spdlog::error(
-          "agent: {} messages wait for the uplink, limit reached; an epoch is sent only "
-          "after a restart",
-          kMaxNews);
-    }
-  }
-
+  void Say(const absl::Status& status) { spdlog::error("{}", std::string(status.message())); }
   int Fail(const absl::Status& status) {
-    spdlog::error("{}", std::string(status.message()));
-    return 1;
+    Say(status);
+    return kFailed;
   }
 
   absl::Status StartSensor() {
-    const Config& config = options_.config;
     if (absl::Status status = BecomeSensor(); !status.ok()) return status;
-    auto parts = MakeSensor(config);
+    auto parts = MakeSensor(config_);
     if (!parts.ok()) return parts.status();
-    v1::NodeInfo info = ReadNodeInfo("");
+    host_ = ReadNodeInfo("");
     EpochSource::Options source;
     source.sensor = std::move(parts->sensor);
     source.resolver = std::move(parts->resolver);
-    source.gauges.agent_pids = {static_cast<uint32_t>(getpid()),
-                                static_cast<uint32_t>(options_.uplink_pid)};
+    source.gauges.agent_pids = [this] { return AgentPids(); };
     source.gauges.clock_ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
     source.gauges.page_size = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    source.cutter.bytes.bytes_per_day = static_cast<int64_t>(config.uplink_max_bytes_per_day);
+    source.cutter.bytes.bytes_per_day = static_cast<int64_t>(config_.uplink_max_bytes_per_day);
     source.cutter.processes.page_size = source.gauges.page_size;
-    source.length_s = config.epoch_s;
-    source.boot_id = info.boot_id();
+    source.length_s = config_.epoch_s;
+    source.boot_id = host_.boot_id();
     source.agent_start_unix_ns = start_unix_ns_;
-    source.scope = ScopeText(config);
+    source.scope = ScopeText(config_);
     source_ = std::make_unique<EpochSource>(std::move(source));
     if (absl::Status status = source_->Start(); !status.ok()) return status;
     if (absl::Status status = DropLoadingCapabilities(); !status.ok()) return status;
     vitals_ = source_->Status();
-    Describe(info);
-    auto file = MakeMemoryFile(info.SerializeAsString());
-    if (!file.ok()) return file.status();
-    link_.Send(LinkMessage(LinkKind::kNodeInfo, {}), *std::move(file));
     const auto active = std::count_if(vitals_.begin(), vitals_.end(), [](const VitalStatus& vital) {
       return vital.state == VitalState::kActive;
     });
     spdlog::info(
         "agent: node {}, {} sensor on {}, {} of {} vitals active, epochs of {} s, version {}",
-        options_.node, config.sensor_kind, config.sensor_scope, active, vitals_.size(),
-        config.epoch_s, TELLTALE_VERSION);
+        options_.node, config_.sensor_kind, config_.sensor_scope, active, vitals_.size(),
+        config_.epoch_s, TELLTALE_VERSION);
     return absl::OkStatus();
   }
 
-  void Describe(v1::NodeInfo& info) const {
+  v1::NodeInfo Describe() const {
+    v1::NodeInfo info = host_;
     info.set_node(options_.node);
-    for (const auto& [key, value] : options_.config.labels) {
+    for (const auto& [key, value] : config_.labels) {
       v1::Label& label = *info.add_labels();
       label.set_key(key);
       label.set_value(value);
@@ -176,44 +150,87 @@ class SensorProcess : public SpoolObserver {
       status.set_hook(vital.hook);
       status.set_reason(vital.reason);
     }
-    info.set_epoch_length_s(options_.config.epoch_s);
-    info.set_scope(ScopeText(options_.config));
+    info.set_epoch_length_s(config_.epoch_s);
+    info.set_scope(ScopeText(config_));
     info.set_agent_start_unix_ns(start_unix_ns_);
+    return info;
   }
 
-  // 0: a stop was asked for; else the exit code.
-  int Serve(const OwnedFd& signals, StatusServer& server) {
+  void TellNodeInfo() {
+    told_ = Describe().SerializeAsString();
+    auto file = MakeMemoryFile(told_);
+    if (!file.ok()) return Say(file.status());
+    uplink_.Send(LinkMessage(LinkKind::kNodeInfo, {}, absl::BytesToHexString(incarnation_)),
+                 *std::move(file));
+  }
+
+  // Vitals change their rung, CPUs go offline, a clock source is given up: told when it happens.
+  void TellChanges() {
+    const uint64_t now = clock_.MonoNs();
+    if (now < next_look_ns_) return;
+    next_look_ns_ = now + kLookEveryNs;
+    if (auto vitals = loop_->GetStats().vitals; !vitals.empty()) vitals_ = std::move(vitals);
+    v1::NodeInfo host = ReadNodeInfo("");
+    // Of one life of the agent: data of the body, and how clones are told apart.
+    host.set_boot_id(host_.boot_id());
+    host.set_machine_fingerprint(host_.machine_fingerprint());
+    host_ = std::move(host);
+    if (uplink_.open() && Describe().SerializeAsString() != told_) TellNodeInfo();
+  }
+
+  // Until a stop is asked for; false: it cannot go on.
+  bool Serve(const OwnedFd& signals, StatusServer& server) {
     while (true) {
-      if (!Exchange().ok()) return UplinkGone();
-      pollfd fds[4] = {{signals.get(), POLLIN, 0},
-                       {link_.fd(), POLLIN, 0},
-                       {news_.fd(), POLLIN, 0},
-                       {server.fd(), POLLIN, 0}};
-      if (link_.wants_write()) fds[1].events |= POLLOUT;
-      poll(fds, 4, 1'000);
+      if (absl::Status status = HearSupervisor(); !status.ok()) {
+        Say(status);
+        return false;
+      }
+      Exchange();
+      TellChanges();
+      pollfd fds[] = {{signals.get(), POLLIN, 0},
+                      {supervisor_.fd(), POLLIN, 0},
+                      {server.fd(), POLLIN, 0},
+                      uplink_.news_poll(),
+                      uplink_.link_poll()};
+      poll(fds, std::size(fds), 1'000);
       signalfd_siginfo signal = {};
       while (read(signals.get(), &signal, sizeof(signal)) == sizeof(signal)) {
-        if (signal.ssi_signo == SIGCHLD) {
-          if (UplinkEnded(WNOHANG)) return UplinkGone();
-        } else if (signal.ssi_signo == SIGHUP) {
-          options_.reload();
-        } else {
-          return 0;
-        }
+        if (signal.ssi_signo != SIGHUP) return true;
+        Reload();
       }
       server.Serve();
     }
   }
 
-  // Moves messages both ways. Unavailable: the uplink process is gone.
-  absl::Status Exchange() {
-    for (LinkParcel& parcel : news_.Take()) link_.Send(parcel.message, std::move(parcel.fd));
-    absl::Status status = link_.Flush();
-    if (!status.ok()) return status;
-    auto parcels = link_.Receive();
+  absl::Status HearSupervisor() {
+    if (absl::Status status = supervisor_.Flush(); !status.ok()) return status;
+    auto parcels = supervisor_.Receive();
     if (!parcels.ok()) return parcels.status();
-    for (const LinkParcel& parcel : *parcels) Handle(parcel.message);
+    for (LinkParcel& parcel : *parcels) {
+      if (parcel.message.Kind() != LinkKind::kUplinkStarted) continue;
+      uplink_pid_ = static_cast<uint32_t>(parcel.message.value[0]);
+      uplink_.Open(std::move(parcel.fd));
+      TellNodeInfo();
+      disk_->Announce();
+    }
     return absl::OkStatus();
+  }
+
+  void Exchange() {
+    for (const LinkMessage& message : uplink_.Exchange()) Handle(message);
+  }
+
+  // The supervisor has said what changed and what needs a restart.
+  void Reload() {
+    const auto fresh = options_.reload();
+    if (!fresh.ok()) return;
+    config_.log_level = fresh->log_level;
+    config_.log_format = fresh->log_format;
+    SetUpLogging(config_.log_level, config_.log_format);
+    uplink_.Send(LinkMessage(LinkKind::kLogging, {},
+                             absl::StrCat(config_.log_level, " ", config_.log_format)));
+    config_.labels = fresh->labels;
+    next_look_ns_ = 0;
   }
 
   void Handle(const LinkMessage& message) {
@@ -236,32 +253,16 @@ class SensorProcess : public SpoolObserver {
         return loop_->MergeHlc(value[0]);
       case LinkKind::kNewStore:
         return loop_->ForgetNamesSent();
-      case LinkKind::kUplinkStatus:
-        uplink_ = message;
-        return;
       default:
         return;
     }
   }
 
-  bool UplinkEnded(int flags) {
-    if (uplink_status_ >= 0) return true;
-    int status = 0;
-    if (waitpid(options_.uplink_pid, &status, flags) != options_.uplink_pid) return false;
-    uplink_status_ = status;
-    return true;
-  }
-
-  int UplinkGone() {
-    UplinkEnded(0);
-    const std::string how = WIFSIGNALED(uplink_status_)
-                                ? absl::StrCat("killed by signal ", WTERMSIG(uplink_status_))
-                                : absl::StrCat("exit code ", WEXITSTATUS(uplink_status_));
-    spdlog::error("agent: the uplink process (pid {}) ended: {}; ending too, start the agent again",
-                  options_.uplink_pid, how);
-    loop_->Stop();
-    disk_->Stop();
-    return 1;
+  std::vector<uint32_t> AgentPids() const {
+    std::vector<uint32_t> pids = {static_cast<uint32_t>(getppid()),
+                                  static_cast<uint32_t>(getpid())};
+    if (const uint32_t uplink = uplink_pid_; uplink != 0) pids.push_back(uplink);
+    return pids;
   }
 
   // A hung disk or collector must not keep the agent from ending.
@@ -275,17 +276,13 @@ class SensorProcess : public SpoolObserver {
     spdlog::info("agent: stopping: the running epoch is cut and sent first");
     loop_->Stop();
     disk_->Stop();  // the news of the last epoch are in the mailbox now
-    Post({LinkMessage(LinkKind::kStop, {}), {}});
+    uplink_.PostStop();
     const uint64_t deadline = clock_.MonoNs() + kGoodbyeSeconds * kNsPerS;
-    while (Exchange().ok() && clock_.MonoNs() < deadline) {
-      pollfd fd = {link_.fd(), static_cast<short>(POLLIN | (link_.wants_write() ? POLLOUT : 0)), 0};
+    for (Exchange(); uplink_.open() && clock_.MonoNs() < deadline; Exchange()) {
+      pollfd fd = uplink_.link_poll();
       poll(&fd, 1, 200);
     }
     disk_->RunPosted();  // verdicts that came since
-    if (!UplinkEnded(WNOHANG)) {
-      if (clock_.MonoNs() >= deadline) kill(options_.uplink_pid, SIGKILL);
-      UplinkEnded(0);
-    }
     spdlog::info("agent: stopped, {} epochs stay in the spool", disk_->GetStats().records);
     return 0;
   }
@@ -294,50 +291,45 @@ class SensorProcess : public SpoolObserver {
     AgentStatus status;
     status.version = TELLTALE_VERSION;
     status.node = options_.node;
-    status.collector = options_.config.collector;
-    status.sensor = options_.config.sensor_kind;
-    status.scope = options_.config.sensor_scope;
+    status.collector = config_.collector;
+    status.sensor = config_.sensor_kind;
+    status.scope = config_.sensor_scope;
     status.config_file = options_.config_file;
     status.uptime_s = (clock_.MonoNs() - started_ns_) / kNsPerS;
-    status.epoch_s = options_.config.epoch_s;
+    status.epoch_s = config_.epoch_s;
     status.incarnation = incarnation_;
     status.vitals = vitals_;
     status.spool = disk_->GetStats();
     status.loop = loop_->GetStats();
-    if (uplink_.kind != 0) {
-      status.uplink_state = UplinkStateName(uplink_.value[0]);
-      status.pending = uplink_.value[1];
-      status.in_flight = uplink_.value[2];
-      status.stored = uplink_.value[3];
-      status.too_late = uplink_.value[4];
-      status.refused = uplink_.value[5];
-      status.uplink_error = uplink_.Text();
-    }
+    status.uplink = uplink_.status();
     return StatusJson(status);
   }
 
   const SensorProcessOptions& options_;
+  Config config_;
   const SystemClock clock_;
-  Link link_;
-  const uint64_t started_ns_;
-  uint64_t start_unix_ns_ = 0;
+  PosixFileSystem files_;
+  Link supervisor_;
+  const uint64_t started_ns_, start_unix_ns_;
   std::string incarnation_;
-  Mailbox<LinkParcel> news_{kMaxNews};
+  v1::NodeInfo host_;  // as read last
+  std::string told_;   // the NodeInfo the uplink has
+  uint64_t next_look_ns_ = 0;
+  std::vector<VitalStatus> vitals_;
+  std::atomic<uint32_t> uplink_pid_ = 0;  // the sensor thread reads it
+  UplinkPort uplink_;
   std::unique_ptr<EpochSource> source_;
   std::unique_ptr<DiskWriter> disk_;
   std::unique_ptr<SensorLoop> loop_;
-  std::vector<VitalStatus> vitals_;
-  LinkMessage uplink_;
-  int uplink_status_ = -1;
 };
 
 }  // namespace
 
-int RunSensorProcess(const SensorProcessOptions& options, std::unique_ptr<Spool> spool,
-                     FileSystem& files, OwnedFd link) {
+int RunSensorProcess(const SensorProcessOptions& options, OwnedFd supervisor) {
+  prctl(PR_SET_NAME, "telltale-sensor");
   prctl(PR_SET_DUMPABLE, 0);
-  SensorProcess process(options, std::move(link));
-  return process.Run(std::move(spool), files);
+  SensorProcess process(options, std::move(supervisor));
+  return process.Run();
 }
 
 }  // namespace telltale::agent

@@ -108,13 +108,13 @@ std::string StatusJson(const AgentStatus& status) {
                    {"droppedInMemory", spool.lost_in_memory},
                    {"problem", proto::SanitizeText(spool.problem, kTextBytes)}};
   json["uplink"] = {{"collector", status.collector},
-                    {"state", status.uplink_state},
-                    {"pending", status.pending},
-                    {"inFlight", status.in_flight},
-                    {"stored", status.stored},
-                    {"tooLate", status.too_late},
-                    {"refused", status.refused},
-                    {"problem", proto::SanitizeText(status.uplink_error, kTextBytes)}};
+                    {"state", status.uplink.state},
+                    {"pending", status.uplink.pending},
+                    {"inFlight", status.uplink.in_flight},
+                    {"stored", status.uplink.stored},
+                    {"tooLate", status.uplink.too_late},
+                    {"refused", status.uplink.refused},
+                    {"problem", proto::SanitizeText(status.uplink.error, kTextBytes)}};
   json["vitals"] = VitalsOf(status.vitals);
   return json.dump(2) + "\n";
 }
@@ -151,9 +151,11 @@ absl::StatusOr<std::string> StatusPage(const std::string& text) {
                      number(uplink, "inFlight"), " in flight, ", number(uplink, "tooLate"),
                      " too late, ", number(uplink, "refused"), " refused", problem(uplink)));
     add("spool",
-        absl::StrCat(number(spool, "records"), " epochs, ", number(spool, "bytes"), " bytes, ",
-                     number(spool, "heldInMemory"), " in memory only, ",
-                     number(spool, "lostRanges"), " lost ranges to declare", problem(spool)));
+        absl::StrCat(
+            number(spool, "records"), " epochs, ", number(spool, "bytes"), " bytes, ",
+            spool.at("heldInMemory").get<uint64_t>() + spool.at("waitingForDisk").get<uint64_t>(),
+            " in memory only, ", number(spool, "lostRanges"), " lost ranges to declare",
+            problem(spool)));
     add("clock",
         clock.at("known").get<bool>()
             ? absl::StrFormat("collector is ahead by %.3f ms +- %.3f ms",

@@ -11,6 +11,7 @@
 #include "agent/loop/sensor_loop.h"
 #include "agent/sensor/sensor.h"
 #include "agent/spool/disk_writer.h"
+#include "agent/supervise/uplink_port.h"
 
 namespace telltale::agent {
 
@@ -22,10 +23,7 @@ struct AgentStatus {
   std::vector<VitalStatus> vitals;
   DiskWriter::Stats spool;
   SensorLoop::Stats loop;
-  // Of the uplink process, as last told.
-  std::string uplink_state = "starting";
-  uint64_t pending = 0, in_flight = 0, stored = 0, too_late = 0, refused = 0;
-  std::string uplink_error;
+  UplinkPort::Status uplink;
 };
 
 std::string StatusJson(const AgentStatus& status);

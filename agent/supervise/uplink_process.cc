@@ -7,10 +7,17 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <optional>
 #include <random>
+#include <string>
+#include <vector>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_split.h"
+#include "agent/logging.h"
 #include "agent/spool/spool_reader.h"
 #include "agent/supervise/mailbox.h"
+#include "agent/supervise/supervisor.h"
 #include "agent/uplink/clock.h"
 #include "agent/uplink/grpc_transport.h"
 #include "agent/uplink/uplink_logic.h"
@@ -50,10 +57,11 @@ class LinkedSpool : public SpoolSide {
   Link& link_;
 };
 
-UplinkLogic::Options LogicOptions(const UplinkProcessOptions& options) {
+UplinkLogic::Options LogicOptions(const UplinkProcessOptions& options,
+                                  const std::string& incarnation) {
   UplinkLogic::Options logic;
   logic.node = options.node;
-  logic.incarnation = options.incarnation;
+  logic.incarnation = incarnation;
   logic.epoch_length_s = options.config.epoch_s;
   logic.collector = options.config.collector;
   logic.reconnect_max_ms = options.config.uplink_reconnect_max_s * 1'000ull;
@@ -63,21 +71,24 @@ UplinkLogic::Options LogicOptions(const UplinkProcessOptions& options) {
   return logic;
 }
 
-GrpcTransport::Options TransportOptions(const Config& config) {
-  return {
-      config.collector, config.tls_server_name, {config.tls_ca, config.tls_cert, config.tls_key}};
+GrpcTransport::Options TransportOptions(const UplinkProcessOptions& options) {
+  const Config& config = options.config;
+  return {config.collector,
+          config.tls_server_name,
+          {config.tls_ca, config.tls_cert, config.tls_key},
+          options.node};
 }
 
 class UplinkProcess {
  public:
   UplinkProcess(const UplinkProcessOptions& options, OwnedFd link)
-      : link_(std::move(link)),
+      : options_(options),
+        link_(std::move(link)),
         spool_(options.config.spool_dir, link_),
-        transport_(TransportOptions(options.config), [this] { (void)wake_.Post(true); }),
-        logic_(LogicOptions(options), clock_, transport_, spool_) {}
+        transport_(TransportOptions(options), [this] { (void)wake_.Post(true); }) {}
 
   int Run() {
-    while (!logic_.finished()) {
+    while (!logic_ || !logic_->finished()) {
       if (absl::Status status = Wait(); !status.ok()) return Ended(status);
       auto parcels = link_.Receive();
       if (!parcels.ok()) return Ended(parcels.status());
@@ -85,13 +96,13 @@ class UplinkProcess {
       wake_.Take();
       for (GrpcTransport::Event& event : transport_.TakeEvents()) {
         if (event.message) {
-          logic_.OnMessage(*event.message);
+          logic_->OnMessage(*event.message);
         } else {
-          logic_.OnClosed(event.closed);
+          logic_->OnClosed(event.closed);
         }
       }
       // What was in the spool at the start is one backlog: begin when all of it is known.
-      if (ready_) logic_.Tick();
+      if (ready_) logic_->Tick();
       TellStatus();
     }
     TellStatus();
@@ -105,7 +116,7 @@ class UplinkProcess {
     if (!status.ok()) return status;
     const uint64_t now = clock_.MonoNs();
     uint64_t wake_ns = next_status_ns_;
-    if (ready_) wake_ns = std::min(wake_ns, logic_.NextWakeNs());
+    if (ready_) wake_ns = std::min(wake_ns, logic_->NextWakeNs());
     const uint64_t wait_ms = wake_ns <= now ? 0 : (wake_ns - now) / kNsPerMs + 1;
     pollfd fds[2] = {{link_.fd(), POLLIN, 0}, {wake_.fd(), POLLIN, 0}};
     if (link_.wants_write()) fds[0].events |= POLLOUT;
@@ -114,29 +125,43 @@ class UplinkProcess {
   }
 
   int Ended(const absl::Status& status) {
-    spdlog::error("uplink: {}; the sensor process is gone, ending too",
-                  std::string(status.message()));
-    return 1;
+    spdlog::warn("uplink: {}; the sensor process is gone, ending too",
+                 std::string(status.message()));
+    return kUplinkAlone;
+  }
+
+  void SetNodeInfo(const LinkParcel& parcel) {
+    const auto bytes = ReadMemoryFile(parcel.fd, kMaxNodeInfoBytes);
+    v1::NodeInfo info;
+    if (!bytes.ok() || !info.ParseFromString(*bytes)) return;
+    if (!logic_) {
+      const std::string incarnation = absl::HexStringToBytes(parcel.message.Text());
+      logic_.emplace(LogicOptions(options_, incarnation), clock_, transport_, spool_);
+    }
+    logic_->SetNodeInfo(info);
+  }
+
+  void SetLogging(const std::string& text) {
+    const std::vector<std::string> parts = absl::StrSplit(text, ' ');
+    if (parts.size() == 2) SetUpLogging(parts[0], parts[1]);
   }
 
   void Handle(LinkParcel& parcel) {
     const LinkMessage& message = parcel.message;
     const auto& value = message.value;
+    if (message.Kind() == LinkKind::kNodeInfo) return SetNodeInfo(parcel);
+    if (message.Kind() == LinkKind::kLogging) return SetLogging(message.Text());
+    if (!logic_) return;  // who it works for is always said first
     switch (message.Kind()) {
-      case LinkKind::kNodeInfo: {
-        const auto bytes = ReadMemoryFile(parcel.fd, kMaxNodeInfoBytes);
-        v1::NodeInfo info;
-        if (bytes.ok() && info.ParseFromString(*bytes)) logic_.SetNodeInfo(info);
-        return;
-      }
       case LinkKind::kRecord:
-        if ((message.flags & LinkMessage::kFresh) == 0) return logic_.OnBacklog(value[0], value[1]);
-        return logic_.OnFresh(value[0], value[1], value[4] == v1::EPOCH_KIND_SHORT, "");
+        if ((message.flags & LinkMessage::kFresh) == 0)
+          return logic_->OnBacklog(value[0], value[1]);
+        return logic_->OnFresh(value[0], value[1], value[4] == v1::EPOCH_KIND_SHORT, "");
       case LinkKind::kHeld: {
         auto bytes = ReadMemoryFile(parcel.fd, kMaxRecordBytes);
         if (!bytes.ok()) return;
-        return logic_.OnFresh(value[0], value[1], value[4] == v1::EPOCH_KIND_SHORT,
-                              *std::move(bytes));
+        return logic_->OnFresh(value[0], value[1], value[4] != v1::EPOCH_KIND_FULL,
+                               *std::move(bytes));
       }
       case LinkKind::kLost: {
         v1::Lost lost;
@@ -146,13 +171,13 @@ class UplinkProcess {
         lost.set_start_unix_ns(value[3]);
         lost.set_end_unix_ns(value[4]);
         lost.set_detail(message.Text());
-        return logic_.OnLost(lost);
+        return logic_->OnLost(lost);
       }
       case LinkKind::kReady:
         ready_ = true;
         return;
       case LinkKind::kStop:
-        return logic_.OnStop();
+        return logic_->OnStop();
       default:
         return;
     }
@@ -160,14 +185,15 @@ class UplinkProcess {
 
   void TellStatus() {
     const uint64_t now = clock_.MonoNs();
-    if (now < next_status_ns_ && !logic_.finished()) return;
+    if (now < next_status_ns_ && !(logic_ && logic_->finished())) return;
     next_status_ns_ = now + kStatusEveryNs;
-    const UplinkLogic::Counts& counts = logic_.counts();
-    LinkMessage message(
-        LinkKind::kUplinkStatus,
-        {static_cast<uint64_t>(logic_.state()), logic_.queue().size(), logic_.queue().in_flight(),
-         counts.stored + counts.repeats, counts.too_late, counts.refused},
-        logic_.last_error());
+    if (!logic_) return;
+    const UplinkLogic::Counts& counts = logic_->counts();
+    LinkMessage message(LinkKind::kUplinkStatus,
+                        {static_cast<uint64_t>(logic_->state()), logic_->queue().size(),
+                         logic_->queue().in_flight(), counts.stored + counts.repeats,
+                         counts.too_late, counts.refused},
+                        logic_->last_error());
     if (message.kind == told_.kind && std::equal(message.value, message.value + 6, told_.value) &&
         message.Text() == told_.Text()) {
       return;
@@ -176,12 +202,13 @@ class UplinkProcess {
     link_.Send(message);
   }
 
+  const UplinkProcessOptions& options_;
   const SystemClock clock_;
   Link link_;
   Mailbox<bool> wake_{1};
   LinkedSpool spool_;
   GrpcTransport transport_;
-  UplinkLogic logic_;
+  std::optional<UplinkLogic> logic_;  // once it is told for whom
   bool ready_ = false;
   uint64_t next_status_ns_ = 0;
   LinkMessage told_;
@@ -195,9 +222,11 @@ int RunUplinkProcess(const UplinkProcessOptions& options, OwnedFd link) {
   QuietGrpc();
   if (absl::Status status = BecomeUplink(options.account); !status.ok()) {
     spdlog::error("{}", std::string(status.message()));
-    return 1;
+    return kUplinkCannotStart;
   }
-  // A stop is told over the link, after the last epoch was cut; a terminal's Ctrl-C reaches both.
+  // A change of the user has cleared it.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // A stop is told over the link, after the last epoch was cut; a terminal's Ctrl-C reaches all.
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) signal(number, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   prctl(PR_SET_DUMPABLE, 0);

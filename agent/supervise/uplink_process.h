@@ -17,7 +17,6 @@ namespace telltale::agent {
 struct UplinkProcessOptions {
   Config config;
   std::string node;
-  std::string incarnation;
   std::optional<Account> account;  // of run_as
 };
 

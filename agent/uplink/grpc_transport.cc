@@ -5,6 +5,7 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <ctime>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -18,6 +19,10 @@ namespace {
 
 constexpr int kMaxReceiveBytes = 1 << 20;
 
+constexpr const char* kClosed =
+    "the collector closed the connection; if it says so at once, it does not accept tls.cert "
+    "(other authority, expired or revoked)";
+
 // What gRPC 1.51 says, and what the person who reads it can do about it.
 constexpr struct {
   const char* said;
@@ -30,10 +35,12 @@ constexpr struct {
      "the collector's certificate is not signed by tls.ca, or expired"},
     {"Connection refused", "nobody listens there; is the collector running, is the port right?"},
     {"DNS resolution failed", "the host name is not known; correct collector"},
-    {"Socket closed",
-     "the collector closed the connection; if it says so at once, it does not accept tls.cert "
-     "(other "
-     "authority, expired or revoked)"},
+    {"alert handshake failure",
+     "what answers there does not speak TLS 1.3, and nothing older is accepted; is it the "
+     "collector, "
+     "or an old proxy before it?"},
+    {"Socket closed", kClosed},
+    {"Connection reset by peer", kClosed},
 };
 
 absl::Status FromGrpc(const grpc::Status& status) {
@@ -149,22 +156,30 @@ class GrpcTransport::Stream
 };
 
 GrpcTransport::GrpcTransport(Options options, std::function<void()> wake)
-    : options_(std::move(options)),
-      wake_(std::move(wake)),
-      credentials_(MakeChannelCredentials(options_.tls)) {}
+    : options_(std::move(options)), wake_(std::move(wake)) {}
 
 GrpcTransport::~GrpcTransport() { Abort(); }
 
 void GrpcTransport::Open() {
   Abort();
+  auto tls = ReadTlsFiles(options_.tls, time(nullptr));
+  if (tls.ok() && tls->node != options_.node) {
+    tls = absl::InvalidArgumentError(absl::StrCat(
+        "tls: tls.cert ", options_.tls.cert, ": is node ", tls->node, "'s, this agent is ",
+        options_.node, "; put the right one there, or restart the agent to become that node"));
+  }
+  if (!tls.ok()) {
+    failed_ = tls.status();
+    wake_();
+    return;
+  }
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (!options_.name_check.empty()) arguments.SetSslTargetNameOverride(options_.name_check);
-  auto channel = grpc::CreateCustomChannel(
-      options_.collector, std::static_pointer_cast<grpc::ChannelCredentials>(credentials_),
-      arguments);
+  auto channel =
+      grpc::CreateCustomChannel(options_.collector, MakeChannelCredentials(*tls), arguments);
   stream_ = std::make_shared<Stream>(std::move(channel), wake_);
   stream_->Start(stream_);
 }
@@ -180,9 +195,13 @@ void GrpcTransport::Finish() {
 void GrpcTransport::Abort() {
   if (stream_ != nullptr) stream_->Abort();
   stream_ = nullptr;
+  failed_.reset();
 }
 
 std::vector<GrpcTransport::Event> GrpcTransport::TakeEvents() {
+  if (failed_) {
+    return {{std::nullopt, *std::exchange(failed_, std::nullopt)}};
+  }
   return stream_ == nullptr ? std::vector<Event>() : stream_->TakeEvents();
 }
 

@@ -23,6 +23,7 @@ class GrpcTransport : public Transport {
     std::string collector;   // host:port
     std::string name_check;  // expected in the collector's certificate; empty: the host
     TlsFiles tls;
+    std::string node;  // whose certificate it must be
   };
   struct Event {
     std::optional<v1::CollectorMessage> message;  // else the stream has ended:
@@ -45,8 +46,8 @@ class GrpcTransport : public Transport {
 
   const Options options_;
   const std::function<void()> wake_;
-  std::shared_ptr<void> credentials_;
   std::shared_ptr<Stream> stream_;
+  std::optional<absl::Status> failed_;  // to begin the stream
 };
 
 }  // namespace telltale::agent

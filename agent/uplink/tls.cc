@@ -4,19 +4,15 @@
 #include <grpcpp/security/tls_credentials_options.h>
 
 #include <cstdlib>
+#include <vector>
 
 namespace telltale::agent {
-namespace {
 
-constexpr unsigned kRefreshSeconds = 5;
-
-}  // namespace
-
-std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const TlsFiles& files) {
+std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const TlsTexts& texts) {
   grpc::experimental::TlsChannelCredentialsOptions options;
   options.set_certificate_provider(
-      std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
-          files.key, files.cert, files.ca, kRefreshSeconds));
+      std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
+          texts.ca, std::vector<grpc::experimental::IdentityKeyCertPair>{{texts.key, texts.cert}}));
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
   return grpc::experimental::TlsCredentials(options);

@@ -1,5 +1,6 @@
 // Mutual TLS of the agent: the only file that knows gRPC's experimental TLS interface. The files
-// are watched: a new certificate or authority holds for the next connection within seconds.
+// are read and checked for every connection, all three together: a new certificate, key or
+// authority holds from the next connection on.
 
 #ifndef TELLTALE_AGENT_UPLINK_TLS_H_
 #define TELLTALE_AGENT_UPLINK_TLS_H_
@@ -21,12 +22,20 @@ struct TlsFiles {
   std::string key;   // PEM
 };
 
-// Checks that the files are there, readable, fit each other and are valid at `unix_s`, and returns
-// the node's name from the certificate's URI SAN "telltale://node/NAME". Errors name file and
-// remedy.
-absl::StatusOr<std::string> CheckTlsFiles(const TlsFiles& files, int64_t unix_s);
+// What the files held.
+struct TlsTexts {
+  std::string node;  // from the certificate's URI SAN "telltale://node/NAME"
+  std::string ca, cert, key;
+};
 
-std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const TlsFiles& files);
+// Reads the files and checks that they fit each other and are valid at `unix_s`. Errors name file
+// and remedy; FailedPrecondition: it is only the time that does not fit.
+absl::StatusOr<TlsTexts> ReadTlsFiles(const TlsFiles& files, int64_t unix_s);
+
+// The node's name in the certificate, valid or not.
+absl::StatusOr<std::string> ReadNodeName(const TlsFiles& files);
+
+std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const TlsTexts& texts);
 
 // Makes TLS 1.3 the least this process negotiates. gRPC 1.51 has no option for the version, only
 // for the cipher list of TLS 1.2: one that no certificate can use leaves 1.3. Before the first use

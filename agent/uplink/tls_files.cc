@@ -7,6 +7,9 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -18,12 +21,14 @@
 namespace telltale::agent {
 namespace {
 
+constexpr size_t kMaxPemBytes = 1 << 20;
 constexpr absl::string_view kNodePrefix = "telltale://node/";
 
 struct Deleter {
   void operator()(X509* p) const { X509_free(p); }
   void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
   void operator()(GENERAL_NAMES* p) const { GENERAL_NAMES_free(p); }
+  void operator()(BIO* p) const { BIO_free(p); }
   void operator()(std::FILE* p) const { std::fclose(p); }
 };
 template <typename T>
@@ -36,25 +41,36 @@ std::string TakeOpenSslReason() {
   return text;
 }
 
-absl::StatusOr<Owned<std::FILE>> OpenPem(const char* what, const std::string& path) {
-  Owned<std::FILE> file(std::fopen(path.c_str(), "re"));
+absl::StatusOr<std::string> ReadPem(const char* what, const std::string& path) {
+  const Owned<std::FILE> file(std::fopen(path.c_str(), "re"));
   if (file == nullptr) {
     return absl::NotFoundError(
         absl::StrCat("tls: tls.", what, " ", path, ": ", std::strerror(errno),
                      "; issue it with `telltale pki issue` or correct the path"));
   }
-  return file;
+  std::string text(kMaxPemBytes + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (text.size() <= kMaxPemBytes) return text;
+  return absl::InvalidArgumentError(absl::StrCat("tls: tls.", what, " ", path, ": over ",
+                                                 kMaxPemBytes, " bytes, not a PEM file"));
 }
 
-absl::StatusOr<Owned<X509>> ReadCertificate(const char* what, const std::string& path) {
-  auto file = OpenPem(what, path);
-  if (!file.ok()) return file.status();
-  Owned<X509> certificate(PEM_read_X509(file->get(), nullptr, nullptr, nullptr));
-  if (certificate == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "tls: tls.", what, " ", path, ": no PEM certificate in it (", TakeOpenSslReason(), ")"));
+Owned<BIO> BioOf(const std::string& text) {
+  return Owned<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+// All of them, at least one.
+absl::StatusOr<std::vector<Owned<X509>>> Certificates(const char* what, const std::string& path,
+                                                      const std::string& text) {
+  std::vector<Owned<X509>> certificates;
+  const Owned<BIO> bio = BioOf(text);
+  while (X509* next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+    certificates.emplace_back(next);
   }
-  return certificate;
+  const std::string reason = TakeOpenSslReason();  // at best that there is no other
+  if (!certificates.empty()) return certificates;
+  return absl::InvalidArgumentError(
+      absl::StrCat("tls: tls.", what, " ", path, ": no PEM certificate in it (", reason, ")"));
 }
 
 std::string TimeText(const ASN1_TIME* time) {
@@ -64,20 +80,36 @@ std::string TimeText(const ASN1_TIME* time) {
                           absl::UTCTimeZone());
 }
 
-absl::Status CheckValidity(const std::string& path, const X509* certificate, int64_t unix_s) {
+// `remedy`: what to do once it is over.
+absl::Status CheckValidity(const char* what, const std::string& path, const X509* certificate,
+                           int64_t unix_s, const std::string& remedy) {
   time_t now = static_cast<time_t>(unix_s);
   const ASN1_TIME* begin = X509_get0_notBefore(certificate);
   const ASN1_TIME* end = X509_get0_notAfter(certificate);
   if (X509_cmp_time(end, &now) < 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("tls: tls.cert ", path, ": expired on ", TimeText(end), "; issue a new one"));
+        absl::StrCat("tls: tls.", what, " ", path, ": expired on ", TimeText(end), "; ", remedy,
+                     " and put it there, the agent takes it up by itself"));
   }
   if (X509_cmp_time(begin, &now) > 0) {
-    return absl::FailedPreconditionError(absl::StrCat("tls: tls.cert ", path, ": valid only from ",
-                                                      TimeText(begin),
+    return absl::FailedPreconditionError(absl::StrCat("tls: tls.", what, " ", path,
+                                                      ": valid only from ", TimeText(begin),
                                                       " on; correct this node's clock"));
   }
   return absl::OkStatus();
+}
+
+// While authorities are changed the file holds the old and the new one: one valid is enough.
+absl::Status CheckAuthorities(const std::string& path, const std::vector<Owned<X509>>& authorities,
+                              int64_t unix_s) {
+  absl::Status first;
+  for (const Owned<X509>& authority : authorities) {
+    absl::Status status =
+        CheckValidity("ca", path, authority.get(), unix_s, "get the collector's present authority");
+    if (status.ok()) return status;
+    if (first.ok()) first = std::move(status);
+  }
+  return first;
 }
 
 absl::StatusOr<std::string> NodeNameOf(const std::string& path, const X509* certificate) {
@@ -104,31 +136,54 @@ absl::StatusOr<std::string> NodeNameOf(const std::string& path, const X509* cert
 
 }  // namespace
 
-absl::StatusOr<std::string> CheckTlsFiles(const TlsFiles& files, int64_t unix_s) {
-  if (const auto ca = ReadCertificate("ca", files.ca); !ca.ok()) return ca.status();
-  const auto certificate = ReadCertificate("cert", files.cert);
-  if (!certificate.ok()) return certificate.status();
-  absl::Status status = CheckValidity(files.cert, certificate->get(), unix_s);
-  if (!status.ok()) return status;
-  auto node = NodeNameOf(files.cert, certificate->get());
-  if (!node.ok()) return node;
-  const auto key_file = OpenPem("key", files.key);
-  if (!key_file.ok()) return key_file.status();
+absl::StatusOr<std::string> ReadNodeName(const TlsFiles& files) {
+  const auto text = ReadPem("cert", files.cert);
+  if (!text.ok()) return text.status();
+  const auto chain = Certificates("cert", files.cert, *text);
+  if (!chain.ok()) return chain.status();
+  return NodeNameOf(files.cert, chain->front().get());
+}
+
+absl::StatusOr<TlsTexts> ReadTlsFiles(const TlsFiles& files, int64_t unix_s) {
+  TlsTexts texts;
+  const std::tuple<const char*, const std::string&, std::string&> all[] = {
+      {"ca", files.ca, texts.ca}, {"cert", files.cert, texts.cert}, {"key", files.key, texts.key}};
+  for (const auto& [what, path, text] : all) {
+    auto read = ReadPem(what, path);
+    if (!read.ok()) return read.status();
+    text = *std::move(read);
+  }
+  const auto authorities = Certificates("ca", files.ca, texts.ca);
+  if (!authorities.ok()) return authorities.status();
+  const auto chain = Certificates("cert", files.cert, texts.cert);
+  if (!chain.ok()) return chain.status();
+  X509* const own = chain->front().get();
+  auto node = NodeNameOf(files.cert, own);
+  if (!node.ok()) return node.status();
+  texts.node = *std::move(node);
   // With an empty passphrase OpenSSL does not ask for one on the terminal.
   const Owned<EVP_PKEY> key(
-      PEM_read_PrivateKey(key_file->get(), nullptr, nullptr, const_cast<char*>("")));
+      PEM_read_bio_PrivateKey(BioOf(texts.key).get(), nullptr, nullptr, const_cast<char*>("")));
   if (key == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("tls: tls.key ", files.key, ": no PEM private key without passphrase in it (",
                      TakeOpenSslReason(), ")"));
   }
-  if (X509_check_private_key(certificate->get(), key.get()) != 1) {
+  if (X509_check_private_key(own, key.get()) != 1) {
     ERR_clear_error();
     return absl::InvalidArgumentError(absl::StrCat("tls: tls.key ", files.key,
                                                    ": does not belong to ", files.cert,
                                                    "; use the pair that was issued together"));
   }
-  return node;
+  absl::Status status = CheckAuthorities(files.ca, *authorities, unix_s);
+  if (status.ok()) {
+    status =
+        CheckValidity("cert", files.cert, own, unix_s,
+                      absl::StrCat("issue a new one with `telltale pki issue --role node --name ",
+                                   texts.node, " --force`"));
+  }
+  if (!status.ok()) return status;
+  return texts;
 }
 
 }  // namespace telltale::agent

@@ -1,7 +1,8 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "collector/cli/archive.h"
+#include "bundle/archive.h"
+#include "bundle/log_tail.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/files.h"
 #include "collector/cli/session.h"
@@ -10,16 +11,7 @@
 namespace telltale::cli {
 namespace {
 
-constexpr size_t kMaxLog = 256 << 20, kKeepOfLog = 4 << 20, kMaxBundle = 512 << 20;
-
-// The last part of a log; what could not be read says why, so that the reader of the bundle knows.
-std::string LogTail(const std::string& path) {
-  absl::StatusOr<std::string> log = ReadFile(path, kMaxLog);
-  if (!log.ok()) return absl::StrCat("not in the bundle: ", log.status().message(), "\n");
-  if (log->size() <= kKeepOfLog) return *log;
-  return absl::StrCat("... ", log->size() - kKeepOfLog, " bytes before this are left out\n",
-                      log->substr(log->size() - kKeepOfLog));
-}
+constexpr size_t kMaxBundle = 512 << 20;
 
 }  // namespace
 
@@ -38,17 +30,12 @@ int RunBundle(const Arguments& arguments) {
   const std::string stamp =
       absl::FormatTime("%Y%m%d-%H%M%S", session->view.now, session->view.zone);
   const std::string name = absl::StrCat("telltale-bundle-", stamp);
-  Archive archive(name, session->view.now);
+  bundle::Archive archive(name, session->view.now);
   files["cli.txt"] = absl::StrCat(
       "telltale ", TELLTALE_VERSION, "\nmade ",
       MomentText(static_cast<double>(absl::ToUnixSeconds(session->view.now)), session->view.zone),
       "\n");
-  int number = 0;
-  for (const std::string& log : arguments.logs) {
-    const size_t slash = log.rfind('/');
-    files[absl::StrCat("logs/", ++number, "-",
-                       slash == std::string::npos ? log : log.substr(slash + 1))] = LogTail(log);
-  }
+  bundle::AddLogs(arguments.logs, files);
   for (const auto& [file, data] : files) {
     if (absl::Status added = archive.Add(file, data); !added.ok()) return Report(added);
   }

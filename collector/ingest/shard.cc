@@ -214,6 +214,11 @@ void Shard::Answer(const Staged& staged, storage::Outcome outcome) {
     case storage::Outcome::kStored:
       verdict.set_kind(v1::Verdict::STORED);
       context_.stats->Add(session.stream.counted ? Count::kStored : Count::kStoredApart);
+      if (staged.body.epoch().unspooled()) {
+        Remark(session.stream.node, v1::REMARK_KIND_SPOOL,
+               "its spool could not be written: epochs came from memory, where a kill would have "
+               "lost them; free space on the disk of spool.dir");
+      }
       break;
     case storage::Outcome::kRepeat:
       verdict.set_kind(v1::Verdict::REPEAT);

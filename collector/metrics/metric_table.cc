@@ -152,7 +152,7 @@ std::vector<MetricRow> MakeTable() {
        kCounter,
        "seconds",
        {"node"},
-       "CPU time the agent itself took on the node, both processes."},
+       "CPU time the agent itself took on the node, all its processes."},
       {"telltale_vital_state",
        kGauge,
        "1",

@@ -73,6 +73,7 @@ void CoverageBuilder::AddLosses(const google::protobuf::RepeatedPtrField<v1::Los
 void CoverageBuilder::AddEpoch(const StoredEpoch& epoch, const VitalBook& book,
                                const std::vector<uint32_t>& vitals) {
   AddLosses(epoch.body->losses(), nullptr);
+  if (epoch.body->epoch().unspooled()) ++unspooled_;
   double miss = 0;
   for (const v1::Vital& vital : epoch.body->vitals()) {
     if (!vitals.empty() && std::find(vitals.begin(), vitals.end(), vital.id()) == vitals.end())
@@ -251,6 +252,12 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
   if (damaged_ > 0) {
     coverage.add_notes(
         absl::StrCat(damaged_, " stored epochs could not be opened and are left out"));
+  }
+  if (unspooled_ > 0) {
+    coverage.add_notes(
+        absl::StrCat(unspooled_,
+                     " epochs came from their nodes' memory because their spools could not be "
+                     "written; telltale nodes shows whose"));
   }
   if (selection_.tier != v1::TIER_AUTO && selection_.tier != tier) {
     coverage.add_notes("the tier asked for was not used");

@@ -117,7 +117,9 @@ class LiveEpochTest : public testing::Test {
   NameBook names_;
   SampleFolder folder_{{}, resolver_, names_};
   EpochCutter cutter_{{}, resolver_};
-  GaugeReader gauges_{{.root = "", .agent_pids = {static_cast<uint32_t>(getpid())}}};
+  GaugeReader gauges_{{.root = "", .agent_pids = [] {
+                         return std::vector<uint32_t>{static_cast<uint32_t>(getpid())};
+                       }}};
   CutResult cut_;
   std::map<std::pair<std::string, uint64_t>, std::string> named_;
   pid_t child_ = 0;

@@ -1,6 +1,7 @@
 add_library(telltale_collector_rig STATIC
   ${CMAKE_CURRENT_LIST_DIR}/../support/collector_process.cc
   ${CMAKE_CURRENT_LIST_DIR}/../support/pki.cc
+  ${CMAKE_CURRENT_LIST_DIR}/../support/program.cc
   ${CMAKE_CURRENT_LIST_DIR}/../support/raw_agent.cc)
 target_link_libraries(telltale_collector_rig PUBLIC telltale_ingest_bench telltale::services
   OpenSSL::Crypto telltale::warnings)

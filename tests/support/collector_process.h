@@ -4,12 +4,11 @@
 #ifndef TELLTALE_TESTS_SUPPORT_COLLECTOR_PROCESS_H_
 #define TELLTALE_TESTS_SUPPORT_COLLECTOR_PROCESS_H_
 
-#include <sys/types.h>
-
 #include <string>
 #include <vector>
 
 #include "tests/support/pki.h"
+#include "tests/support/program.h"
 
 namespace telltale::testing {
 
@@ -35,23 +34,29 @@ ProgramRun RunTelltale(const std::vector<std::string>& arguments);
 
 class CollectorProcess {
  public:
-  CollectorProcess(std::string data, const Pki& pki, const IssuedFiles& own)
-      : data_(std::move(data)), ca_(pki.ca()), own_(own) {}
-  ~CollectorProcess();
+  // `listen`: for gRPC; another port where one must follow the other.
+  CollectorProcess(std::string data, const Pki& pki, const IssuedFiles& own,
+                   std::string listen = "127.0.0.1:0")
+      : data_(std::move(data)),
+        ca_(pki.ca()),
+        own_(own),
+        listen_(std::move(listen)),
+        program_(data_ + ".log") {}
 
   // Starts it and waits until it listens; false: it ended instead, see log().
   bool Start(const std::vector<std::string>& more_arguments = {});
-  void Kill();  // kill -9
-  int Stop();   // SIGTERM; its exit code
-  void Signal(int number) const;
+  void Kill() { program_.Kill(); }
+  int Stop() { return program_.Stop(); }
+  void Signal(int number) const { program_.Signal(number); }
   std::string address() const;
-  std::string log() const;
+  std::string log() const { return program_.log(); }
 
  private:
   const std::string data_;
   const std::string ca_;
   const IssuedFiles own_;
-  pid_t pid_ = -1;
+  const std::string listen_;
+  Program program_;
 };
 
 }  // namespace telltale::testing

@@ -1,19 +1,10 @@
 #include "tests/support/raw_agent.h"
 
 #include <chrono>
-#include <fstream>
-#include <sstream>
+
+#include "tests/support/program.h"
 
 namespace telltale::testing {
-namespace {
-
-std::string ReadAll(const std::string& file) {
-  std::stringstream text;
-  text << std::ifstream(file).rdbuf();
-  return text.str();
-}
-
-}  // namespace
 
 RawAgent::RawAgent(const std::string& address, const std::string& ca_file,
                    const std::optional<IssuedFiles>& own) {

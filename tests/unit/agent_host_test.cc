@@ -130,7 +130,7 @@ TEST_F(HostTest, ReportsWhatHappenedSinceTheLastReading) {
   Write("/proc/43/stat", "43 (a) S 1 42 42 0 -1 0 0 0 0 0 200 0 0 0 20 0 1 0 1 1000 20 0 0\n");
   GaugeReader::Options options;
   options.root = root_;
-  options.agent_pids = {42, 43};
+  options.agent_pids = [] { return std::vector<uint32_t>{42, 43}; };
   GaugeReader reader(options);
   Write("/proc/stat", "cpu  130 0 60 1500 4 0 0 0\ncpu0 1\ncpu1 1\n");  // iowait ran backwards
   Write("/proc/pressure/cpu", "some avg10=0 avg60=0 avg300=0 total=1700\n");

@@ -1,6 +1,7 @@
 // What happens to epochs when the disk is full, hangs, or comes back.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <fstream>
@@ -61,14 +62,22 @@ class Seen : public SpoolObserver {
     const std::lock_guard lock(mutex_);
     held[sequence] = std::move(record);
   }
+  void OnAnnounced() override { ++announced; }
   void OnLost(const v1::Lost& range) override {
     const std::lock_guard lock(mutex_);
     lost.push_back(range);
+  }
+  void Forget() {
+    const std::lock_guard lock(mutex_);
+    spooled.clear();
+    held.clear();
+    lost.clear();
   }
   std::mutex mutex_;
   std::set<uint64_t> spooled;
   std::map<uint64_t, std::string> held;
   std::vector<v1::Lost> lost;
+  std::atomic<int> announced = 0;
 };
 
 class DiskWriterTest : public ::testing::Test {
@@ -90,10 +99,19 @@ class DiskWriterTest : public ::testing::Test {
     writer->Start();
     return writer;
   }
+  static v1::SummaryBody BodyOf(const Record& record) {
+    const auto decoded = proto::DecodeSummary(record.summary, record.schema);
+    EXPECT_TRUE(decoded.ok()) << decoded.status();
+    return decoded.ok() ? decoded->body : v1::SummaryBody();
+  }
   static FinishedEpoch Epoch(uint64_t n) { return {MakeTestBody(n), {}, {}}; }
   template <typename F>
   static void Await(F condition) {
-    while (!condition()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
   }
 
   const TempDir dir_;
@@ -121,13 +139,55 @@ TEST_F(DiskWriterTest, AFullDiskLeavesEpochsInMemoryWhereTheyCanBeSentAndSettled
   const auto record = DecodeRecord(seen_.held.at(1));
   ASSERT_TRUE(record.ok());
   EXPECT_EQ(record->summary.identity().sequence(), 1u);
+  EXPECT_TRUE(BodyOf(*record).epoch().unspooled());
   writer->Settle(1);
   Await([&] { return writer->GetStats().held == 1; });
   disk_.SetFull(false);
   Await([&] { return writer->GetStats().held == 0; });
   EXPECT_EQ(writer->GetStats().records, 1u);
   EXPECT_TRUE(writer->GetStats().problem.empty());
-  EXPECT_TRUE(ReadRecord(Directory(), 2).ok());
+  // What was sent under this sequence is what is spooled under it, mark and all.
+  const auto spooled = ReadRecord(Directory(), 2);
+  ASSERT_TRUE(spooled.ok());
+  EXPECT_EQ(EncodeRecord(*spooled), seen_.held.at(2));
+  writer->Submit(Epoch(3));
+  writer->Stop();
+  EXPECT_FALSE(BodyOf(*ReadRecord(Directory(), 3)).epoch().unspooled());
+}
+
+TEST_F(DiskWriterTest, AFullDiskKeepsTheNewest64InMemoryAndDeclaresTheOthersLost) {
+  auto writer = Start(/*max_waiting=*/100);
+  disk_.SetFull(true);
+  for (uint64_t i = 1; i <= 67; ++i) writer->Submit(Epoch(i));
+  Await([&] { return writer->GetStats().next_sequence == 68; });
+  EXPECT_EQ(writer->GetStats().held, 64u);
+  EXPECT_EQ(writer->GetStats().lost_in_memory, 3u);
+  disk_.SetFull(false);
+  Await([&] { return writer->GetStats().held == 0; });
+  writer->Stop();
+  auto spool = Open(disk_);
+  EXPECT_EQ(spool->records().size(), 64u);
+  EXPECT_EQ(spool->records().begin()->first, 4u);
+  ASSERT_EQ(spool->lost().size(), 1u);
+  EXPECT_EQ(spool->lost()[0].reason(), v1::Lost::MEMORY_FULL);
+  EXPECT_EQ(spool->lost()[0].first_sequence(), 1u);
+  EXPECT_EQ(spool->lost()[0].last_sequence(), 3u);
+}
+
+TEST_F(DiskWriterTest, ANewUplinkIsToldEverythingThereIs) {
+  auto writer = Start(/*max_waiting=*/100);
+  writer->Submit(Epoch(1));
+  Await([&] { return writer->GetStats().records == 1; });
+  disk_.SetFull(true);
+  for (uint64_t i = 2; i <= 66; ++i) writer->Submit(Epoch(i));  // one more than is kept
+  Await([&] { return writer->GetStats().next_sequence == 67; });
+  seen_.Forget();
+  writer->Announce();
+  Await([&] { return seen_.announced == 1; });
+  EXPECT_EQ(seen_.spooled, (std::set<uint64_t>{1}));
+  EXPECT_EQ(seen_.held.size(), 64u);
+  ASSERT_EQ(seen_.lost.size(), 1u);
+  EXPECT_EQ(seen_.lost[0].first_sequence(), 2u);
 }
 
 TEST_F(DiskWriterTest, ASequenceThatWasOnlyInMemoryIsDeclaredLostAfterACrashAndNotReused) {

@@ -41,6 +41,7 @@ class NoObserver : public SpoolObserver {
   void OnSpooled(uint64_t, TimeRange, uint64_t, v1::EpochKind) override {}
   void OnHeld(uint64_t, TimeRange, std::string, v1::EpochKind) override {}
   void OnLost(const v1::Lost&) override {}
+  void OnAnnounced() override {}
 };
 
 }  // namespace telltale::agent

@@ -419,6 +419,23 @@ TEST_F(UplinkTest, AStopWithoutAnAnswerEndsAtItsDeadline) {
   EXPECT_TRUE(logic().finished());
 }
 
+TEST_F(UplinkTest, AChangedNodeIsToldOnTheStreamAndByTheNextHello) {
+  v1::NodeInfo info;
+  info.set_clock_source("tsc");
+  logic().SetNodeInfo(info);  // before there is a stream: Hello has it
+  Welcome();
+  info.set_clock_source("hpet");
+  logic().SetNodeInfo(info);
+  ASSERT_EQ(transport_.sent.size(), 1u);
+  EXPECT_EQ(transport_.sent[0].node_info().clock_source(), "hpet");
+  transport_.sent.clear();
+  logic().OnClosed(absl::UnavailableError("gone"));
+  clock_.Pass(60 * kSecond);
+  logic().Tick();
+  ASSERT_FALSE(transport_.sent.empty());
+  EXPECT_EQ(transport_.sent[0].hello().node_info().clock_source(), "hpet");
+}
+
 TEST_F(UplinkTest, AnUnknownCommandIsAnsweredUnimplemented) {
   Welcome();
   v1::CollectorMessage message;

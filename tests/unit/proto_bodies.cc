@@ -67,6 +67,7 @@ class Maker {
     epoch->set_boot_id(Bytes(16));
     epoch->set_agent_start_unix_ns(kStart - Up(0, 1000) * kSecond);
     epoch->set_scope(Present() ? "/slices/planet" : "");
+    epoch->set_unspooled(Present());
   }
 
   void Tables(v1::Tables* tables) {
@@ -293,6 +294,7 @@ class Maker {
     gauges->set_spool_summaries(static_cast<uint32_t>(Up(0, 99)));
     gauges->set_cut_us(static_cast<uint32_t>(Up(0, 9999)));
     gauges->set_cpus_online(static_cast<uint32_t>(Up(1, 256)));
+    gauges->set_unspooled_summaries(static_cast<uint32_t>(Up(0, 64)));
   }
 
   void Loss(v1::Loss* loss) {

@@ -57,6 +57,27 @@ TEST(TopTest, ASubSeriesCountsOnlyItself) {
   EXPECT_DOUBLE_EQ(answer->tables(0).rows(0).value(), 1);
 }
 
+TEST(TopTest, EpochsThatTheSpoolDidNotTakeAreNamedInTheCoverage) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  maker.Vital(TELLTALE_CPU, {7 * kS, 2 * kS, 1 * kS});
+  v1::SummaryBody body = maker.body();
+  source.AddEpoch(node, 990, 10, body);
+  body.mutable_epoch()->set_unspooled(true);
+  source.AddEpoch(node, 1000, 10, body);
+  auto request = TopOf("cpu", v1::DIMENSION_EXE);
+  const auto answer = MakeEngine(source, 1020).Top(request, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->coverage().notes(),
+              ::testing::Contains(HasSubstr("1 epochs came from their nodes' memory")));
+  request.mutable_selection()->set_start_s(990);
+  request.mutable_selection()->set_end_s(1000);
+  const auto before = MakeEngine(source, 1020).Top(request, {});
+  ASSERT_TRUE(before.ok()) << before.status();
+  EXPECT_THAT(before->coverage().notes(), ::testing::Not(::testing::Contains(HasSubstr("memory"))));
+}
+
 TEST(TopTest, IdleWaitsCountOnlyWhenAskedFor) {
   FakeSource source;
   const uint32_t node = source.AddNode("a");

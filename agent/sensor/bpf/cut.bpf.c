@@ -26,6 +26,8 @@ struct {
 
 #define SECOND_NS 1000000000ULL
 #define CLOCK_MONOTONIC 1
+#define ENOENT 2
+#define EBUSY 16
 
 static __always_inline uint64_t current_second(uint64_t now) {
   uint64_t start = control.epoch_start_ns[control.half & 1];
@@ -42,15 +44,19 @@ static int on_beat(void* map, uint32_t* key, struct beat* b) {
   return 0;
 }
 
+/* 0 or a negative errno: the agent tries again and says why. The kernel takes the timer's memory
+ * without waiting for any, so that may fail on a busy host and succeed a moment later. */
 SEC("syscall")
 int start_beat(void* ctx) {
   uint32_t key = 0;
   struct beat* b = bpf_map_lookup_elem(&beats, &key);
+  long error;
 
-  if (!b) return 1;
-  bpf_timer_init(&b->timer, &beats, CLOCK_MONOTONIC);
-  bpf_timer_set_callback(&b->timer, on_beat);
-  return bpf_timer_start(&b->timer, 1, 0);
+  if (!b) return -ENOENT;
+  error = bpf_timer_init(&b->timer, &beats, CLOCK_MONOTONIC);
+  if (error && error != -EBUSY) return error; /* EBUSY: an earlier try got this far */
+  error = bpf_timer_set_callback(&b->timer, on_beat);
+  return error ? error : bpf_timer_start(&b->timer, 1, 0);
 }
 
 /* Run once on each CPU by test_run after the flip: gives what the running task did in the old half

@@ -1,4 +1,4 @@
-#include "collector/cli/archive.h"
+#include "bundle/archive.h"
 
 #include <zlib.h>
 
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace telltale::cli {
+namespace telltale::bundle {
 namespace {
 
 constexpr size_t kBlock = 512;
@@ -76,4 +76,4 @@ absl::StatusOr<std::string> Archive::Compress() {
   return out;
 }
 
-}  // namespace telltale::cli
+}  // namespace telltale::bundle

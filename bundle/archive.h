@@ -2,8 +2,8 @@
 //
 // One thread.
 
-#ifndef TELLTALE_COLLECTOR_CLI_ARCHIVE_H_
-#define TELLTALE_COLLECTOR_CLI_ARCHIVE_H_
+#ifndef TELLTALE_BUNDLE_ARCHIVE_H_
+#define TELLTALE_BUNDLE_ARCHIVE_H_
 
 #include <string>
 
@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-namespace telltale::cli {
+namespace telltale::bundle {
 
 // Ustar, file mode 0600, owner 0. Names are plain paths below the archive's one directory.
 class Archive {
@@ -31,6 +31,6 @@ class Archive {
   std::string tar_;
 };
 
-}  // namespace telltale::cli
+}  // namespace telltale::bundle
 
-#endif  // TELLTALE_COLLECTOR_CLI_ARCHIVE_H_
+#endif  // TELLTALE_BUNDLE_ARCHIVE_H_

@@ -1,0 +1,15 @@
+add_library(telltale_agent_rig STATIC ${CMAKE_CURRENT_LIST_DIR}/../support/agent_process.cc)
+target_link_libraries(telltale_agent_rig PUBLIC telltale_collector_rig telltale::agent_supervise
+  telltale::warnings)
+target_compile_definitions(telltale_agent_rig PRIVATE
+  TELLTALE_AGENT_PROGRAM="$<TARGET_FILE:telltale-agent>")
+add_dependencies(telltale_agent_rig telltale-agent)
+
+telltale_test(agent_kill_test LABEL integration TIMEOUT 300
+  SOURCES integration/agent_kill_test.cc LINK telltale_agent_rig telltale::storage)
+telltale_test(agent_disk_test LABEL integration TIMEOUT 300
+  SOURCES integration/agent_disk_test.cc LINK telltale_agent_rig telltale::storage)
+telltale_test(agent_tls_test LABEL integration TIMEOUT 300
+  SOURCES integration/agent_tls_test.cc LINK telltale_agent_rig)
+telltale_test(agent_reload_test LABEL integration TIMEOUT 300
+  SOURCES integration/agent_reload_test.cc LINK telltale_agent_rig telltale::storage)

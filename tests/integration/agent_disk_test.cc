@@ -1,0 +1,135 @@
+// An agent whose spool's disk is full: epochs are sent from memory and say so, and when there is
+// room again everything is as before.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "proto/codec.h"
+#include "storage/store.h"
+#include "tests/support/agent_process.h"
+#include "tests/support/collector_process.h"
+
+namespace telltale::testing {
+namespace {
+
+constexpr uint64_t kHeld = 3;
+
+// A file system of its own, so that it can be full.
+class SmallDisk {
+ public:
+  explicit SmallDisk(const std::string& path) : path_(path) {
+    mkdir(path.c_str(), 0755);
+    mounted_ = mount("telltale-test", path.c_str(), "tmpfs", 0, "size=4m") == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) umount2(path_.c_str(), MNT_DETACH);
+  }
+  bool mounted() const { return mounted_; }
+  void Fill() const {
+    std::ofstream file(Filler(), std::ios::binary);
+    const std::string page(4096, 'x');
+    while (file.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
+    }
+  }
+  void MakeRoom() const { unlink(Filler().c_str()); }
+
+ private:
+  std::string Filler() const { return path_ + "/filler"; }
+  const std::string path_;
+  bool mounted_ = false;
+};
+
+TEST(AgentDiskTest, AFullDiskLosesNothingAndIsReported) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to mount a small file system";
+  const ScratchDirectory scratch;
+  const SmallDisk disk(scratch.path() + "/db-1.spool");
+  if (!disk.mounted()) GTEST_SKIP() << "needs to mount a tmpfs: " << strerror(errno);
+  Pki pki(scratch.path(), "ca");
+  const std::string data = scratch.path() + "/data";
+  CollectorProcess collector(data, pki, pki.Issue("collector", "DNS:localhost,IP:127.0.0.1"));
+  AgentProcess agent(scratch.path(), "db-1", pki.ca(),
+                     pki.Issue("db-1", "URI:telltale://node/db-1"));
+  const auto number = [&agent](const char* part, const char* name) -> uint64_t {
+    const auto status = agent.Status();
+    return status.is_object() ? status[part][name].get<uint64_t>() : 0;
+  };
+  const auto problem = [&agent] {
+    const auto status = agent.Status();
+    return status.is_object() ? status["spool"]["problem"].get<std::string>() : "no answer";
+  };
+  ASSERT_TRUE(collector.Start()) << collector.log();
+  agent.Start(collector.address());
+  ASSERT_TRUE(Await([&] { return number("uplink", "stored") >= 1; })) << agent.log();
+
+  // Nobody takes them: what the disk does not take either stays in memory.
+  disk.Fill();
+  collector.Signal(SIGSTOP);
+  const bool held = Await([&] { return number("spool", "heldInMemory") >= kHeld; }, 90);
+  const std::string said = problem();
+  collector.Signal(SIGCONT);
+  ASSERT_TRUE(held) << agent.Status().dump(2) << agent.log();
+  EXPECT_NE(said.find("No space left"), std::string::npos) << said;
+  // The disk is full still: they go from memory to the collector.
+  EXPECT_TRUE(Await([&] { return number("spool", "heldInMemory") == 0; })) << agent.log();
+  EXPECT_FALSE(problem().empty());
+
+  disk.MakeRoom();
+  const uint64_t before = number("uplink", "stored");
+  EXPECT_TRUE(Await([&] { return problem().empty() && number("uplink", "stored") > before + 1; }))
+      << agent.log();
+  EXPECT_EQ(agent.Logged("spool: writing works again"), 1) << agent.log();
+  EXPECT_EQ(agent.Stop(), 0) << agent.log();
+  EXPECT_EQ(collector.Stop(), 0) << collector.log();
+
+  auto store = storage::Store::Open({.path = data + "/store"});
+  ASSERT_TRUE(store.ok()) << store.status();
+  const auto node = (*store)->reader().Node("db-1");
+  ASSERT_TRUE(node.has_value());
+  const auto ledger = (*store)->reader().Ledgers(node->number()).front().second;
+  EXPECT_EQ(ledger.lost_count(), 0u);
+  EXPECT_EQ(ledger.received_through(), ledger.highest());
+  uint64_t unspooled = 0, most_in_memory = 0;
+  std::map<uint64_t, bool> marks;
+  const v1::Schema schema = proto::BuiltinSchema();
+  const absl::Status read =
+      (*store)->reader().ForEachRaw(node->number(), 0, UINT64_MAX, [&](const storage::RawRow& row) {
+        const auto decoded = proto::DecodeSummary(row.summary, schema);
+        EXPECT_TRUE(decoded.ok()) << decoded.status();
+        if (!decoded.ok()) return true;
+        marks[row.key.sequence] = decoded->body.epoch().unspooled();
+        unspooled += decoded->body.epoch().unspooled() ? 1 : 0;
+        most_in_memory =
+            std::max<uint64_t>(most_in_memory, decoded->body.gauges().unspooled_summaries());
+        return true;
+      });
+  EXPECT_TRUE(read.ok()) << read;
+  EXPECT_EQ(marks.size(), ledger.highest());
+  EXPECT_GE(unspooled, kHeld);
+  EXPECT_GE(most_in_memory, kHeld - 1) << "the next summaries say how many were in memory";
+  EXPECT_FALSE(marks.begin()->second);
+  EXPECT_FALSE(marks.rbegin()->second);
+  // The replay sensor plays four CPUs, which is implausible on a smaller host, and remarked on.
+  uint64_t remarked = 0;
+  for (const v1::Remark& remark : node->remarks()) {
+    if (remark.kind() == v1::REMARK_KIND_SPOOL) {
+      remarked += remark.count();
+    } else {
+      std::printf("also remarked: %s\n", remark.text().c_str());
+    }
+  }
+  EXPECT_EQ(remarked, unspooled);
+}
+
+}  // namespace
+}  // namespace telltale::testing
