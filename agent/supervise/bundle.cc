@@ -17,8 +17,8 @@
 #include "agent/spool/spool_state.h"
 #include "agent/supervise/link.h"
 #include "agent/supervise/status_server.h"
-#include "bundle/archive.h"
-#include "bundle/log_tail.h"
+#include "config/bundle/archive.h"
+#include "config/bundle/log_tail.h"
 #include "telltale_version.h"
 
 namespace telltale::agent {

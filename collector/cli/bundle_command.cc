@@ -1,11 +1,11 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "bundle/archive.h"
-#include "bundle/log_tail.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/files.h"
 #include "collector/cli/session.h"
+#include "config/bundle/archive.h"
+#include "config/bundle/log_tail.h"
 #include "telltale_version.h"
 
 namespace telltale::cli {

@@ -2,8 +2,8 @@
 //
 // One thread.
 
-#ifndef TELLTALE_BUNDLE_ARCHIVE_H_
-#define TELLTALE_BUNDLE_ARCHIVE_H_
+#ifndef TELLTALE_CONFIG_BUNDLE_ARCHIVE_H_
+#define TELLTALE_CONFIG_BUNDLE_ARCHIVE_H_
 
 #include <string>
 
@@ -33,4 +33,4 @@ class Archive {
 
 }  // namespace telltale::bundle
 
-#endif  // TELLTALE_BUNDLE_ARCHIVE_H_
+#endif  // TELLTALE_CONFIG_BUNDLE_ARCHIVE_H_

@@ -1,7 +1,7 @@
 // The end of a log, for a bundle. Free functions; any thread.
 
-#ifndef TELLTALE_BUNDLE_LOG_TAIL_H_
-#define TELLTALE_BUNDLE_LOG_TAIL_H_
+#ifndef TELLTALE_CONFIG_BUNDLE_LOG_TAIL_H_
+#define TELLTALE_CONFIG_BUNDLE_LOG_TAIL_H_
 
 #include <cstddef>
 #include <map>
@@ -19,4 +19,4 @@ void AddLogs(const std::vector<std::string>& paths, std::map<std::string, std::s
 
 }  // namespace telltale::bundle
 
-#endif  // TELLTALE_BUNDLE_LOG_TAIL_H_
+#endif  // TELLTALE_CONFIG_BUNDLE_LOG_TAIL_H_

@@ -1,4 +1,4 @@
-#include "bundle/log_tail.h"
+#include "config/bundle/log_tail.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

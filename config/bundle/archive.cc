@@ -1,4 +1,4 @@
-#include "bundle/archive.h"
+#include "config/bundle/archive.h"
 
 #include <zlib.h>
 
