@@ -29,22 +29,29 @@ void IngestStamps::TouchAll(uint32_t node, uint64_t number) {
   all = std::max(all, number);
 }
 
+uint64_t IngestStamps::Group::Highest(uint64_t first_hour, uint64_t last_hour) const {
+  uint64_t highest = all;
+  if (first_hour <= folded_hour) highest = std::max(highest, folded_number);
+  for (auto hour = hours.lower_bound(first_hour); hour != hours.end() && hour->first <= last_hour;
+       ++hour) {
+    highest = std::max(highest, hour->second);
+  }
+  return highest;
+}
+
 uint64_t IngestStamps::Highest(const std::vector<uint32_t>& groups, uint64_t from_ns,
                                uint64_t to_ns) const {
   if (to_ns <= from_ns) return 0;
   const uint64_t first = from_ns / kHourNs, last = (to_ns - 1) / kHourNs;
   uint64_t highest = 0;
   std::lock_guard<std::mutex> lock(mutex_);
+  if (groups.empty()) {
+    for (const auto& [number, group] : groups_)
+      highest = std::max(highest, group.Highest(first, last));
+  }
   for (const uint32_t number : groups) {
-    const auto found = groups_.find(number);
-    if (found == groups_.end()) continue;
-    const Group& group = found->second;
-    highest = std::max(highest, group.all);
-    if (first <= group.folded_hour) highest = std::max(highest, group.folded_number);
-    for (auto hour = group.hours.lower_bound(first);
-         hour != group.hours.end() && hour->first <= last; ++hour) {
-      highest = std::max(highest, hour->second);
-    }
+    const auto group = groups_.find(number);
+    if (group != groups_.end()) highest = std::max(highest, group->second.Highest(first, last));
   }
   return highest;
 }

@@ -26,12 +26,14 @@ class IngestStamps {
   // What is known of this node at any time changed (a declared loss, a clone set apart).
   void TouchAll(uint32_t node, uint64_t number);
 
-  // The highest stamp of these groups (node number / 256) and of the hours that [from, to)
-  // overlaps; 0: nothing changed since the start.
+  // The highest stamp of these groups (node number / 256; none: of all groups) and of the hours
+  // that [from, to) overlaps; 0: nothing changed since the start.
   uint64_t Highest(const std::vector<uint32_t>& groups, uint64_t from_ns, uint64_t to_ns) const;
 
  private:
   struct Group {
+    uint64_t Highest(uint64_t first_hour, uint64_t last_hour) const;
+
     std::map<uint64_t, uint64_t> hours;           // hour -> number
     uint64_t folded_hour = 0, folded_number = 0;  // hours up to this one, and their highest
     uint64_t all = 0;

@@ -113,7 +113,7 @@ class Reader {
                                                        uint64_t to_ns) const;
   // Raw epochs and series blocks before this time have expired.
   uint64_t RawFloorNs() const;
-  // When these groups of nodes and hours last changed, see ingest_stamps.h.
+  // When these groups of nodes (none: all) and hours last changed, see ingest_stamps.h.
   uint64_t Stamp(const std::vector<uint32_t>& groups, uint64_t from_ns, uint64_t to_ns) const;
 
   // Where data is for this node (0: for any), one entry per tier that has some.

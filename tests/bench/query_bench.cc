@@ -66,7 +66,7 @@ void SeriesOfEpochs(const testing::QueryStore& store, const v1::SeriesRequest& r
 int Run() {
   std::printf(
       "three days of one node, 4,320 epochs of 60 s: making them and rolling them up ...\n");
-  testing::QueryStore store(1);
+  testing::QueryStore store(1, {}, /*cache_bytes=*/0);
   store.set_now(static_cast<uint64_t>(3 * kDay));
   store.Put(0, static_cast<uint64_t>(3 * kDay));
   store.set_now(static_cast<uint64_t>(3 * kDay + kHour));

@@ -19,7 +19,7 @@ void Check(const absl::Status& status) {
 
 }  // namespace
 
-QueryStore::QueryStore(uint32_t nodes, storage::RetentionOptions retention) {
+QueryStore::QueryStore(uint32_t nodes, storage::RetentionOptions retention, size_t cache_bytes) {
   storage::StoreOptions options;
   options.path = dir_.path() + "/store";
   options.now_ns = [this] { return now_ns_; };
@@ -39,6 +39,7 @@ QueryStore::QueryStore(uint32_t nodes, storage::RetentionOptions retention) {
   query::EngineOptions engine;
   engine.source = source_.get();
   engine.now_ns = [this] { return now_ns_; };
+  engine.cache_bytes = cache_bytes;
   engine_ = std::make_unique<query::Engine>(std::move(engine));
 }
 

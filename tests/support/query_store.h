@@ -22,7 +22,9 @@ class QueryStore {
  public:
   static constexpr uint64_t kStart = 20'500 * storage::kDayNs;
 
-  explicit QueryStore(uint32_t nodes, storage::RetentionOptions retention = {});
+  // `cache_bytes`: of the engine; 0: every answer is computed.
+  explicit QueryStore(uint32_t nodes, storage::RetentionOptions retention = {},
+                      size_t cache_bytes = 1 << 20);
 
   // Epochs of 60 s, as many as fit into [from_s, to_s) after kStart, of every node; sequence 1
   // begins at kStart.
