@@ -304,6 +304,31 @@ TEST(QueryExpiryTest, CoarserTiersServeWhereRawExpiredAndNothingCountsTwice) {
   EXPECT_DOUBLE_EQ(inside->coverage().values_end_s() - inside->coverage().values_start_s(), 600);
 }
 
+TEST(QueryRangesTest, AnEmptyAnswerNamesTheRangeOfEachTierOfTheNode) {
+  QueryStore store(2);
+  for (uint64_t sequence = 1; sequence <= 180; ++sequence) {
+    store.PutOne(0, sequence);
+    if (sequence > 120) store.PutOne(1, sequence);
+  }
+  store.set_now(3 * kHour + 20 * kMinute);
+  store.RollUp();
+  store.PutOne(1, 178);  // known: changes nothing
+  store.PutOne(1, 181);
+  auto request = store.Asked<v1::TopRequest>(10 * kHour, 11 * kHour);
+  request.mutable_selection()->add_nodes(store.name(1));
+  request.set_vital("cpu");
+  const auto answer = store.engine().Top(request, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const double start = static_cast<double>(QueryStore::kStart) * 1e-9;
+  ASSERT_EQ(answer->coverage().tiers_size(), 3);
+  for (const v1::TierRange& range : answer->coverage().tiers()) {
+    EXPECT_DOUBLE_EQ(range.start_s(), start + 2 * kHour) << range.tier();
+    EXPECT_DOUBLE_EQ(range.end_s(),
+                     start + 3 * kHour + (range.tier() == v1::TIER_RAW ? kMinute : 0));
+  }
+  EXPECT_EQ(answer->coverage().used_size(), 0);
+}
+
 // Forty labels of known weight in every epoch; samples name a few of them with true bounds.
 class Planted {
  public:
