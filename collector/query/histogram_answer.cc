@@ -32,8 +32,9 @@ absl::StatusOr<v1::HistogramAnswer> AnswerHistogram(const v1::HistogramRequest& 
   const VitalBook book(*selection, context);
   CoverageBuilder coverage(*selection, context);
   std::map<std::string, HistogramSum> sums;
-  absl::StatusOr<TierChoice> tier = ChooseTier(
-      *selection, context, [&](v1::Tier asked) { return LabelsAffordable(asked, *selection); });
+  absl::StatusOr<TierChoice> tier = ChooseTier(*selection, context, [&](v1::Tier asked) {
+    return LabelsAffordable(asked, *selection, false);
+  });
   if (!tier.ok()) return tier.status();
   const auto add = [&](const google::protobuf::RepeatedPtrField<v1::Histogram>& histograms,
                        double length_s) {

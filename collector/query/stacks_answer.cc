@@ -17,9 +17,6 @@ namespace {
 
 constexpr uint32_t kUsualStacks = 1000, kMaxStacks = 10'000;
 
-// Single processes are only in raw epochs: who asks for one waits for so many at most.
-constexpr double kMaxProcessEpochs = 20'000;
-
 std::string EndText(v1::StackEnd kernel, v1::StackEnd user) {
   if (user > v1::STACK_END_COMPLETE) return StackEndText(user);
   return kernel > v1::STACK_END_COMPLETE ? StackEndText(kernel) : "";
@@ -129,8 +126,7 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
   CoverageBuilder coverage(*selection, context);
   const std::vector<uint32_t> vitals = {choice.vital.id()};
   absl::StatusOr<TierChoice> tier = ChooseTier(*selection, context, [&](v1::Tier asked) {
-    return LabelsAffordable(asked, *selection) || (filter.one_pid() && asked == v1::TIER_RAW &&
-                                                   RowsOf(asked, *selection) <= kMaxProcessEpochs);
+    return LabelsAffordable(asked, *selection, filter.one_pid());
   });
   if (!tier.ok()) return tier.status();
   std::map<std::string, Sum> sums;

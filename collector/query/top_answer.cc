@@ -18,9 +18,6 @@ namespace {
 
 constexpr uint32_t kUsualRows = 10, kMaxRows = 1000;
 
-// Single processes are only in raw epochs: who asks for them waits for so many at most.
-constexpr double kMaxProcessEpochs = 20'000;
-
 bool ByCode(v1::Dimension by) { return by == v1::DIMENSION_SITE || by == v1::DIMENSION_STACK; }
 
 // One table under construction: rows from accounts and rows from samples are kept apart until all
@@ -248,8 +245,7 @@ absl::StatusOr<v1::TopAnswer> AnswerTop(const v1::TopRequest& request, const Con
   const bool single =
       request.by() == v1::DIMENSION_PROCESS || ProcessFilter(request.process()).one_pid();
   absl::StatusOr<TierChoice> tier = ChooseTier(*selection, context, [&](v1::Tier asked) {
-    return LabelsAffordable(asked, *selection) ||
-           (single && asked == v1::TIER_RAW && RowsOf(asked, *selection) <= kMaxProcessEpochs);
+    return LabelsAffordable(asked, *selection, single);
   });
   if (!tier.ok()) return tier.status();
 

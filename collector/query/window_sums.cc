@@ -1,5 +1,6 @@
 #include "collector/query/window_sums.h"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -61,6 +62,11 @@ const sketch::LabelList& MergedLabels::Sum() {
 
 WindowSums::WindowSums(const std::vector<uint32_t>& vitals) {
   for (const uint32_t vital : vitals) vitals_[vital];
+}
+
+bool WindowSums::merged_early() const {
+  return std::any_of(vitals_.begin(), vitals_.end(),
+                     [](const auto& vital) { return vital.second.labels.merged_early(); });
 }
 
 VitalSum* WindowSums::Find(uint32_t vital) {
@@ -142,16 +148,21 @@ absl::StatusOr<WindowSums> SumWindows(const Selection& selection, const Context&
     coverage.Note(absl::StrCat(unknown, " windows whose vitals nobody described are left out"));
   }
   NoteBehind(scan, coverage);
+  if (sums.merged_early()) {
+    coverage.Note("so many labels were merged in parts: their bounds are wider than they need be");
+  }
   coverage.Note(absl::StrCat("code and stacks are bounded: a window names its ",
                              sketch::kKeptLabels, " heaviest labels, each with one stack"));
   return sums;
 }
 
-bool LabelsAffordable(v1::Tier tier, const Selection& selection) {
-  constexpr double kMaxRows = 400;
+bool LabelsAffordable(v1::Tier tier, const Selection& selection, bool single_process) {
+  constexpr double kMaxRows = 400, kMaxProcessEpochs = 20'000;
   constexpr uint64_t kAlwaysEpochsNs = 600 * storage::kSecondNs;
-  if (tier == v1::TIER_RAW && selection.end_ns - selection.start_ns <= kAlwaysEpochsNs) return true;
-  return RowsOf(tier, selection) <= kMaxRows;
+  const double rows = RowsOf(tier, selection);
+  if (tier != v1::TIER_RAW) return rows <= kMaxRows;
+  return rows <= (single_process ? kMaxProcessEpochs : kMaxRows) ||
+         selection.end_ns - selection.start_ns <= kAlwaysEpochsNs;
 }
 
 }  // namespace telltale::query

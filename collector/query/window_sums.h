@@ -68,6 +68,7 @@ class WindowSums {
   void Add(uint32_t node, const storage::WindowModel& model, const v1::Schema& schema);
   // nullptr: not one of those asked for, or nothing was added.
   VitalSum* Find(uint32_t vital);
+  bool merged_early() const;  // labels of any vital
 
  private:
   std::map<uint32_t, VitalSum> vitals_;
@@ -81,8 +82,9 @@ absl::StatusOr<WindowSums> SumWindows(const Selection& selection, const Context&
                                       CoverageBuilder& coverage);
 
 // Whether an answer about labels may be computed from this tier: so many epochs or windows at most,
-// but the last minutes always from epochs.
-bool LabelsAffordable(v1::Tier tier, const Selection& selection);
+// but the last minutes always from epochs. `single_process`: what is asked is only in raw epochs,
+// and who asks it waits longer.
+bool LabelsAffordable(v1::Tier tier, const Selection& selection, bool single_process);
 
 }  // namespace telltale::query
 

@@ -281,6 +281,15 @@ TEST(ErrorsTest, UnknownNamesComeWithTheNearest) {
   EXPECT_THAT(std::string(engine.Top(request, {}).status().message()), HasSubstr("nearest: disk"));
 }
 
+TEST(ErrorsTest, ATierNobodyKnowsIsRefused) {
+  FakeSource source;
+  source.AddNode("a");
+  auto request = Asked<v1::TopRequest>(1000, 1010);
+  request.mutable_selection()->set_tier(static_cast<v1::Tier>(9));
+  EXPECT_EQ(MakeEngine(source, 1020).Top(request, {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(ErrorsTest, AnAskerWhoWentAwayEndsTheScan) {
   FakeSource source;
   const uint32_t node = source.AddNode("a");

@@ -9,6 +9,7 @@
 
 #include "collector/query/stretches.h"
 #include "collector/query/vital_choice.h"
+#include "collector/query/window_sums.h"
 #include "proto/codec.h"
 #include "sketch/vital_ids.h"
 #include "tests/support/query_store.h"
@@ -128,6 +129,7 @@ TEST_F(QueryTiersTest, LossesAreThoseOfTheEpochsWhateverTheTier) {
     const auto answer = store_.engine().Series(request, {});
     ASSERT_EQ(answer->coverage().lost_events_size(), 1);
     EXPECT_DOUBLE_EQ(answer->coverage().lost_events(0).events(), truth);
+    EXPECT_EQ(answer->coverage().used(0).rows(), 1438u);
   }
 }
 
@@ -302,6 +304,29 @@ TEST(QueryExpiryTest, CoarserTiersServeWhereRawExpiredAndNothingCountsTwice) {
   const auto inside = store.engine().Top(top, {});
   EXPECT_DOUBLE_EQ(inside->tables(0).total(), TruthOf(store, choice, 0, 20 * 60 + 1, 20 * 60 + 10));
   EXPECT_DOUBLE_EQ(inside->coverage().values_end_s() - inside->coverage().values_start_s(), 600);
+}
+
+TEST(MergedLabelsTest, WhatIsMergedEarlyStillHoldsTheTruth) {
+  MergedLabels merged;
+  constexpr uint64_t kLabels = 4;
+  const uint64_t children = MergedLabels::kMaxPending / kLabels + 500;
+  uint64_t total = 0;
+  for (uint64_t child = 0; child < children; ++child) {
+    sketch::LabelList list;
+    list.labels.push_back({1, 80, 120, 1});  // weighs 100 in each
+    for (uint64_t i = 1; i < kLabels; ++i) list.labels.push_back({2 + child * 8 + i, 1, 2, 1});
+    list.total = 100 + 2 * kLabels;
+    list.threshold = 5;
+    total += list.total;
+    merged.Add(std::move(list));
+  }
+  EXPECT_TRUE(merged.merged_early());
+  const sketch::LabelList& sum = merged.Sum();
+  EXPECT_EQ(sum.total, total);
+  EXPECT_EQ(sum.labels.front().id, 1u);
+  EXPECT_EQ(sum.labels.front().low, 80 * children);
+  EXPECT_GE(sum.labels.front().high, 100 * children);
+  EXPECT_LE(sum.labels.size(), MergedLabels::kKeptEarly + 500 * kLabels);
 }
 
 TEST(QueryRangesTest, AnEmptyAnswerNamesTheRangeOfEachTierOfTheNode) {
