@@ -181,10 +181,11 @@ class SeriesReader {
   // Blocks hold no losses: those of the same time, from the coarsest windows there are.
   absl::Status Losses() {
     if (by_blocks_.empty()) return absl::OkStatus();
-    constexpr double kMaxWindows = 5'000;
-    const double hours =
-        Seconds(asked_.selection.end_ns - asked_.selection.start_ns) / 3600 / 24 + 2 * 24;
-    if (hours * static_cast<double>(by_blocks_.size()) > kMaxWindows) {
+    constexpr double kMaxWindows = 5000;
+    // Days, and hours at both ends.
+    const double each =
+        Seconds(asked_.selection.end_ns - asked_.selection.start_ns) / 86400 + 2 * 24;
+    if (each * static_cast<double>(by_blocks_.size()) > kMaxWindows) {
       coverage_.Note(
           "events lost are not added up over so many nodes; ask fewer nodes or a shorter "
           "time to see them");
