@@ -244,6 +244,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
               *answer.add_filters() = std::move(filter);
           },
       .config_text = [text = PrintConfig(loaded)] { return text; },
+      .cache_bytes = config.query_cache_bytes,
   });
   query::QueryServiceOptions asking;
   asking.engine = parts.engine.get();

@@ -70,6 +70,9 @@ config::OptionTable CollectorOptions(Config& config) {
   table.Seconds({"ingest.connection_age", "DURATION",
                  "a connection is renewed after this, so certificates are checked again", false},
                 config.ingest_connection_age_s, 10, 7 * kDay);
+  table.Bytes(
+      {"query.cache_bytes", "BYTES", "answers kept for the next who asks the same; 0: none", false},
+      config.query_cache_bytes, 0, 1ull << 34);
   table.Number({"metrics.per_node_limit", "N", "nodes with series of their own on /metrics", false},
                config.metrics_per_node_limit, 0, 100000);
   table.Switch({"http.metrics_public", "BOOL", "/metrics without a certificate", false},

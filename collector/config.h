@@ -45,6 +45,8 @@ struct Config {
   uint64_t ingest_names_bytes = 16ull << 20;  // symbol names one node may add
   uint32_t ingest_connection_age_s = 3600;
 
+  uint64_t query_cache_bytes = 64ull << 20;  // answers kept for the next who asks the same
+
   uint32_t metrics_per_node_limit = 1000;
   bool http_metrics_public = false;
 

@@ -189,11 +189,15 @@ absl::Status BatchWriter::Write(uint64_t ingest_number) {
 }
 
 void BatchWriter::Publish(const std::function<void(uint32_t, NodeBook)>& publish_book,
-                          DirtyWindows* dirty) {
+                          DirtyWindows* dirty, IngestStamps* stamps) {
   for (NodeRecord& record : records_) options_.registry->Publish(std::move(record));
   for (auto& [node, staged] : staged_) {
     for (const DirtyKey& key : staged.dirty) dirty->Mark(key, ingest_number_);
+    const std::set<DirtyKey> changed = std::move(staged.dirty);
     publish_book(node, std::move(staged.book));
+    for (const DirtyKey& key : changed) {
+      if (key.tier == Tier::kRaw) stamps->Touch(node, key.window_start_ns, ingest_number_);
+    }
   }
 }
 

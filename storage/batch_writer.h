@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "storage/dirty_windows.h"
+#include "storage/ingest_stamps.h"
 #include "storage/node_book.h"
 #include "storage/placement.h"
 #include "storage/raw_value.h"
@@ -40,7 +41,8 @@ class BatchWriter {
   absl::Status Write(uint64_t ingest_number);
 
   bool empty() const { return staged_.empty(); }
-  void Publish(const std::function<void(uint32_t, NodeBook)>& publish_book, DirtyWindows* dirty);
+  void Publish(const std::function<void(uint32_t, NodeBook)>& publish_book, DirtyWindows* dirty,
+               IngestStamps* stamps);
 
  private:
   struct Staged {

@@ -253,7 +253,8 @@ CoverageView ViewCoverage(const std::vector<CoveragePiece>& pieces,
       if (whole == 0 || part == whole) return n;
       return static_cast<uint32_t>((static_cast<unsigned __int128>(n) * part + whole / 2) / whole);
     };
-    view.epochs += share(piece.epochs);
+    // A range shorter than an epoch rests on one all the same.
+    view.epochs += std::max(std::min(piece.epochs, 1u), share(piece.epochs));
     view.partial_epochs += share(piece.partial_epochs);
   }
   if (to_ns > at) {

@@ -70,6 +70,22 @@ std::vector<DirtyMark> DirtyWindows::Due(uint32_t node, uint64_t ended_by_ns, si
   return due;
 }
 
+std::vector<DirtyKey> DirtyWindows::Of(uint32_t node, uint64_t from_ns, uint64_t to_ns) const {
+  std::vector<DirtyKey> keys;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const Tier tier : {Tier::kRaw, Tier::k5Min, Tier::k1Hour, Tier::k1Day}) {
+    const uint64_t length = LengthOf(tier);
+    const uint64_t first = from_ns > length ? from_ns - length + 1 : 0;
+    for (auto it = marks_.lower_bound(DirtyKey{node, tier, first});
+         it != marks_.end() && it->first.node == node && it->first.tier == tier &&
+         it->first.window_start_ns < to_ns;
+         ++it) {
+      keys.push_back(it->first);
+    }
+  }
+  return keys;
+}
+
 uint64_t DirtyWindows::size() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return marks_.size();

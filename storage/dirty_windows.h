@@ -39,6 +39,9 @@ class DirtyWindows {
   // dirty.
   std::vector<DirtyMark> Due(uint32_t node, uint64_t ended_by_ns, size_t limit) const;
 
+  // Keys of a node, of all tiers, whose window overlaps [from, to).
+  std::vector<DirtyKey> Of(uint32_t node, uint64_t from_ns, uint64_t to_ns) const;
+
   uint64_t size() const;
 
  private:

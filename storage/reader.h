@@ -103,6 +103,19 @@ class Reader {
   absl::Status ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, uint64_t to_ns,
                              const std::vector<uint8_t>& vitals, const RollupVisitor& visit) const;
 
+  // Which stored rows of coarser tiers may be behind what was taken in: keys of a node whose window
+  // overlaps the range (tier kRaw: the series block of an hour), and line blocks whose bucket does.
+  // A window is current when neither it nor a finer one inside it is listed, a line block when in
+  // addition it is not. Ask for windows first, then for lines, then read: a mark moves from one to
+  // the other only after its row was written.
+  std::vector<DirtyKey> Dirty(uint32_t node, uint64_t from_ns, uint64_t to_ns) const;
+  absl::StatusOr<std::vector<DirtyLineKey>> DirtyLines(Tier tier, uint64_t from_ns,
+                                                       uint64_t to_ns) const;
+  // Raw epochs and series blocks before this time have expired.
+  uint64_t RawFloorNs() const;
+  // When these groups of nodes (none: all) and hours last changed, see ingest_stamps.h.
+  uint64_t Stamp(const std::vector<uint32_t>& groups, uint64_t from_ns, uint64_t to_ns) const;
+
   // Where data is for this node (0: for any), one entry per tier that has some.
   absl::StatusOr<std::vector<DataRange>> DataRanges(uint32_t node) const;
   absl::StatusOr<std::vector<StoreSizeRow>> Sizes() const;
@@ -113,6 +126,9 @@ class Reader {
   absl::Status ScanRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns, bool apart,
                        const RawVisitor& visit) const;
   uint32_t FirstDayOf(uint32_t node) const;
+  // Start of the first stored window of a node that lies in [from, to) or its partitions; 0: none.
+  absl::StatusOr<uint64_t> FirstWindow(Tier tier, uint32_t node, uint64_t from_ns,
+                                       uint64_t to_ns) const;
 
   const History* const history_;
   Catalog* const catalog_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -126,6 +127,59 @@ absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, u
   return bad;
 }
 
+std::vector<DirtyKey> Reader::Dirty(uint32_t node, uint64_t from_ns, uint64_t to_ns) const {
+  return summaries_->dirty().Of(node, from_ns, to_ns);
+}
+
+absl::StatusOr<std::vector<DirtyLineKey>> Reader::DirtyLines(Tier tier, uint64_t from_ns,
+                                                             uint64_t to_ns) const {
+  std::vector<DirtyLineKey> keys;
+  if (to_ns <= from_ns) return keys;
+  const uint64_t length = LineBucketNs(tier);
+  absl::Status bad;
+  absl::Status scanned = catalog_->Begin()->Scan(
+      EncodeDirtyLineKey({tier, FloorTo(from_ns, length), 0}),
+      PrefixEnd(EncodeDirtyLineKey({tier, FloorTo(to_ns - 1, length), UINT32_MAX})),
+      [&](std::string_view bytes, std::string_view) {
+        absl::StatusOr<DirtyLineKey> key = DecodeDirtyLineKey(bytes);
+        if (!key.ok()) {
+          bad = key.status();
+          return false;
+        }
+        keys.push_back(*key);
+        return true;
+      });
+  if (!scanned.ok()) return scanned;
+  if (!bad.ok()) return bad;
+  return keys;
+}
+
+uint64_t Reader::RawFloorNs() const { return summaries_->RawFloor() * kDayNs; }
+
+uint64_t Reader::Stamp(const std::vector<uint32_t>& groups, uint64_t from_ns,
+                       uint64_t to_ns) const {
+  return summaries_->stamps().Highest(groups, from_ns, to_ns);
+}
+
+absl::StatusOr<uint64_t> Reader::FirstWindow(Tier tier, uint32_t node, uint64_t from_ns,
+                                             uint64_t to_ns) const {
+  const uint64_t bucket_ns = RollupBucketNs(tier);
+  uint64_t found = 0;
+  for (uint64_t bucket = FloorTo(from_ns, bucket_ns); bucket < to_ns && found == 0;
+       bucket += bucket_ns) {
+    absl::Status scanned = history_->Scan(
+        Family::kRollup, EncodeRollupKey({tier, node, bucket, 0}),
+        PrefixEnd(EncodeRollupKey({tier, node, bucket + bucket_ns - WindowNs(tier), UINT8_MAX})),
+        [&](std::string_view bytes, std::string_view) {
+          absl::StatusOr<RollupKey> key = DecodeRollupKey(bytes);
+          if (key.ok()) found = key->window_start_ns;
+          return false;
+        });
+    if (!scanned.ok()) return scanned;
+  }
+  return found;
+}
+
 absl::StatusOr<std::vector<DataRange>> Reader::DataRanges(uint32_t node) const {
   uint64_t first = UINT64_MAX;
   uint64_t last = 0;
@@ -147,12 +201,32 @@ absl::StatusOr<std::vector<DataRange>> Reader::DataRanges(uint32_t node) const {
         history_->Scan(Family::kRollup, begin, end, [&](std::string_view bytes, std::string_view) {
           absl::StatusOr<RollupKey> key = DecodeRollupKey(bytes);
           if (!key.ok()) return true;
-          range.start_ns = std::max(first, key->window_start_ns);
+          range.start_ns = key->window_start_ns;
           return false;
         });
     if (!scanned.ok()) return scanned;
     if (range.start_ns == 0) continue;
-    range.end_ns = FloorTo(last, WindowNs(tier));
+    const uint64_t window = WindowNs(tier);
+    if (node != 0) {
+      absl::StatusOr<uint64_t> own =
+          FirstWindow(tier, node, std::max(range.start_ns, FloorTo(first, window)), last + window);
+      if (!own.ok()) return own.status();
+      if (*own == 0) continue;
+      range.start_ns = *own;
+    }
+    // A window is there once it is over and was computed.
+    range.end_ns = FloorTo(last, window);
+    std::set<uint64_t> waiting;
+    if (node != 0) {
+      for (const DirtyKey& key : Dirty(node, range.start_ns, range.end_ns)) {
+        if (key.tier != Tier::kRaw && key.tier <= tier) {
+          waiting.insert(FloorTo(key.window_start_ns, window));
+        }
+      }
+    }
+    while (range.end_ns > range.start_ns && waiting.contains(range.end_ns - window)) {
+      range.end_ns -= window;
+    }
     if (range.end_ns > range.start_ns) ranges.push_back(range);
   }
   return ranges;

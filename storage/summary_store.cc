@@ -21,6 +21,7 @@ struct SummaryStore::Impl {
   const SummaryStoreOptions options;
   IngestNumbers numbers;
   DirtyWindows dirty;
+  IngestStamps stamps;
 
   mutable std::shared_mutex mutex;
   std::map<uint32_t, std::shared_ptr<const NodeBook>> books;      // guarded by mutex
@@ -123,7 +124,7 @@ absl::StatusOr<std::vector<Outcome>> SummaryStore::PutBatch(std::span<const Inco
   absl::Status written = writer.Write(*number);
   if (!written.ok()) return written;
   writer.Publish([this](uint32_t node, NodeBook book) { impl_->Publish(node, std::move(book)); },
-                 &impl_->dirty);
+                 &impl_->dirty, &impl_->stamps);
   return outcomes;
 }
 
@@ -146,9 +147,13 @@ absl::Status SummaryStore::DeclareLost(uint32_t node, const Incarnation& incarna
   ledger.NoteDay(DayOf(impl_->options.now_ns()));
   std::unique_ptr<Transaction> transaction = impl_->options.catalog->Begin();
   transaction->Put(LedgerKey(node, incarnation), EncodeValue(ledger.ToRecord()));
+  absl::StatusOr<uint64_t> number = impl_->numbers.Next();
+  if (!number.ok()) return number.status();
   absl::Status committed = transaction->Commit(Durability::kDurable);
-  if (committed.ok()) impl_->Publish(node, std::move(book));
-  return committed;
+  if (!committed.ok()) return committed;
+  impl_->Publish(node, std::move(book));
+  impl_->stamps.TouchAll(node, *number);  // which time was lost is often not known
+  return absl::OkStatus();
 }
 
 absl::Status SummaryStore::RecordStop(uint32_t node, const PlannedStop& stop) {
@@ -174,9 +179,13 @@ absl::Status SummaryStore::RecordStop(uint32_t node, const PlannedStop& stop) {
         changed.set_state_since_ns(stop.time_ns);
       });
   if (!record.ok()) return record.status();
+  absl::StatusOr<uint64_t> number = impl_->numbers.Next();
+  if (!number.ok()) return number.status();
   absl::Status committed = transaction->Commit(Durability::kDurable);
-  if (committed.ok()) impl_->options.registry->Publish(*std::move(record));
-  return committed;
+  if (!committed.ok()) return committed;
+  impl_->options.registry->Publish(*std::move(record));
+  impl_->stamps.TouchAll(node, *number);  // it explains all silence after it
+  return absl::OkStatus();
 }
 
 absl::Status SummaryStore::PutNames(uint32_t node, const v1::Names& names) {
@@ -279,6 +288,7 @@ absl::StatusOr<std::string> SummaryStore::StoreId(const std::function<std::strin
 
 uint64_t SummaryStore::IngestNumber() const { return impl_->numbers.last(); }
 DirtyWindows& SummaryStore::dirty() const { return impl_->dirty; }
+const IngestStamps& SummaryStore::stamps() const { return impl_->stamps; }
 uint16_t SummaryStore::RawFloor() const { return impl_->raw_floor.load(); }
 
 absl::Status SummaryStore::RaiseRawFloor(uint16_t first_day) {

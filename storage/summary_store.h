@@ -24,6 +24,7 @@
 #include "storage/catalog.h"
 #include "storage/dirty_windows.h"
 #include "storage/history.h"
+#include "storage/ingest_stamps.h"
 #include "storage/ledger.h"
 #include "storage/node_registry.h"
 #include "telltale/v1/ingest.pb.h"
@@ -112,6 +113,10 @@ class SummaryStore {
 
   // Windows that wait for their recomputation.
   DirtyWindows& dirty() const;
+
+  // Which hours changed when, by ingest number; a loss or stop that was recorded counts as a
+  // change.
+  const IngestStamps& stamps() const;
 
   // 16 bytes that name this store for ever; `make` is called once, when there are none yet.
   absl::StatusOr<std::string> StoreId(const std::function<std::string()>& make);

@@ -25,6 +25,7 @@ enum Exit : int {
 };
 
 struct Arguments {
+  std::vector<std::string> words;  // as typed, the program first
   Settings connection;
   std::string output = "table";  // table | json
   int timeout_s = 60;

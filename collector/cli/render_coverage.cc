@@ -27,6 +27,34 @@ std::string TierText(v1::Tier tier) {
   }
 }
 
+// "24 windows of 1 h and 12 raw epochs": what was read.
+std::string UsedText(const v1::Coverage& coverage) {
+  const bool windows =
+      std::any_of(coverage.used().begin(), coverage.used().end(),
+                  [](const v1::TierUse& use) { return use.tier() > v1::TIER_RAW; });
+  if (!windows) return TierText(coverage.tier());
+  std::vector<std::string> parts;
+  for (auto use = coverage.used().rbegin(); use != coverage.used().rend(); ++use) {
+    parts.push_back(use->tier() == v1::TIER_RAW
+                        ? Plural(use->rows(), "raw epoch")
+                        : absl::StrCat(Plural(use->rows(), "window"), " of ",
+                                       use->tier() == v1::TIER_5MIN ? "5 min"
+                                       : use->tier() == v1::TIER_1H ? "1 h"
+                                                                    : "1 d"));
+  }
+  return absl::StrJoin(parts, " and ");
+}
+
+// Whole epochs or windows may be longer than what was asked for: then, which time the values mean.
+std::string ValuesText(const v1::Coverage& coverage, const View& view) {
+  if (coverage.used().empty() || coverage.nodes_selected() == 0) return "";
+  const double asked = coverage.selected_s() / coverage.nodes_selected();
+  const double values = coverage.values_end_s() - coverage.values_start_s();
+  if (values <= 1.1 * asked + 2) return "";
+  return absl::StrCat("values are of ", ClockText(coverage.values_start_s(), view.now, view.zone),
+                      " to ", ClockText(coverage.values_end_s(), view.now, view.zone));
+}
+
 std::string LossText(const std::string& reason, double events) {
   const std::string count = Count(events);
   const std::map<std::string, std::string> texts = {
@@ -76,14 +104,17 @@ std::string RenderCoverage(const v1::Coverage& coverage, const View& view) {
                                nodes < selected
                                    ? absl::StrCat(Count(nodes), " of ", Plural(selected, "node"))
                                    : Plural(selected, "node")));
-  parts.push_back(absl::StrCat(
-      Plural(coverage.epochs_received(), "epoch"), " (", TierText(coverage.tier()), ")",
-      coverage.epochs_partial() > 0
-          ? absl::StrCat(", ", Count(coverage.epochs_partial()), " partial")
-          : "",
-      coverage.epochs_lost() > 0
-          ? absl::StrCat(", ", Count(coverage.epochs_lost()), " declared lost")
-          : ""));
+  parts.push_back(
+      absl::StrCat(Plural(coverage.epochs_received(), "epoch"), " (", UsedText(coverage), ")",
+                   coverage.epochs_partial() > 0
+                       ? absl::StrCat(", ", Count(coverage.epochs_partial()), " partial")
+                       : "",
+                   coverage.epochs_lost() > 0
+                       ? absl::StrCat(", ", Count(coverage.epochs_lost()), " declared lost")
+                       : ""));
+  if (const std::string sticks_out = ValuesText(coverage, view); !sticks_out.empty()) {
+    parts.push_back(sticks_out);
+  }
   for (const std::string& note : coverage.notes()) parts.push_back(Escaped(note));
   std::map<std::string, double> lost;
   for (const v1::ReasonCount& reason : coverage.lost_events())
@@ -112,8 +143,13 @@ std::string RenderCoverage(const v1::Coverage& coverage, const View& view) {
 std::string NothingFound(const v1::Coverage& coverage, const v1::Selection& asked,
                          const View& view) {
   if (coverage.nodes_selected() == 0) return "no node ever reported to this collector";
-  if (coverage.values_end_s() > 0 || coverage.epochs_received() > 0) return "";
-  std::string what = absl::StrCat("no data from ", MomentText(asked.start_s(), view.zone), " to ",
+  // Epochs that came may be in no window yet, or in none any more.
+  const bool windows_asked = asked.tier() > v1::TIER_RAW;
+  const bool none_used = coverage.used().empty() && !coverage.tiers().empty();
+  if (coverage.values_end_s() > 0) return "";
+  if (coverage.epochs_received() > 0 && !(windows_asked && none_used)) return "";
+  std::string what = absl::StrCat("no ", windows_asked ? TierText(asked.tier()) : "data", " from ",
+                                  MomentText(asked.start_s(), view.zone), " to ",
                                   MomentText(asked.end_s(), view.zone));
   if (asked.nodes_size() > 0)
     absl::StrAppend(&what, " on ", Escaped(absl::StrJoin(asked.nodes(), ", ")));

@@ -74,8 +74,13 @@ std::string RenderSamples(const v1::SamplesAnswer& answer, const View& view) {
   std::string out;
   for (const v1::SampleAnswer& sample : answer.samples())
     absl::StrAppend(&out, OneSample(sample, view), "\n");
-  if (!answer.next_page().empty())
-    absl::StrAppend(&out, "more: --page ", Escaped(answer.next_page()), "\n\n");
+  const std::string count = Plural(answer.samples_size(), "sample");
+  if (!answer.next_page().empty()) {
+    absl::StrAppend(&out, "the newest ", count, " of all vitals asked for; more: --page ",
+                    Escaped(answer.next_page()), "\n\n");
+  } else if (!answer.samples().empty()) {
+    absl::StrAppend(&out, count, ": all that epochs kept of this time, a few of each vital\n\n");
+  }
   return absl::StrCat(out, RenderCoverage(answer.coverage(), view));
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/cli/commands.h"
+#include "collector/cli/retyped.h"
 
 namespace telltale::cli {
 namespace {
@@ -46,6 +47,7 @@ absl::StatusOr<Session> OpenSession(const Arguments& arguments) {
       Client::Open(*settings, std::chrono::seconds(arguments.timeout_s));
   if (!client.ok()) return client.status();
   Session session;
+  session.words = arguments.words;
   session.client = *std::move(client);
   session.view = {StyleOfStdout(), absl::LocalTimeZone(), absl::Now()};
   session.json = arguments.output == "json";
@@ -93,6 +95,8 @@ int Deliver(const Session& session, const google::protobuf::Message& answer,
   }
   if (nothing.empty()) return kOk;
   std::cerr << "telltale: " << nothing << "\n";
+  const std::vector<std::string> range = NearestRange(coverage, asked, session.view.zone);
+  if (!range.empty()) std::cerr << "  try  " << Escaped(Retyped(session.words, range)) << "\n";
   return kNoData;
 }
 

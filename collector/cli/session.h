@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,6 +20,7 @@
 namespace telltale::cli {
 
 struct Session {
+  std::vector<std::string> words;  // the command as it was typed
   std::unique_ptr<Client> client;
   View view;
   bool json = false;

@@ -57,7 +57,12 @@ void AddRange(CLI::App* command, Arguments& a, const char* usual) {
   command->add_option("--to", a.range.to, "end; now if not given")->group("Time");
   command->add_option("--at", a.range.at, "the minute (or --for) that begins then")->group("Time");
   command->add_option("--for", a.range.length, "length: 90s, 5m, 1h30m, 2d")->group("Time");
-  command->add_option("--tier", a.tier, "auto, raw, 5m, 1h, 1d")->group("Time");
+  command
+      ->add_option(
+          "--tier", a.tier,
+          "what to answer from: raw epochs, windows of 5m, 1h or 1d; auto: the finest that "
+          "holds the whole time in few reads")
+      ->group("Time");
 }
 
 struct Command {
@@ -124,7 +129,8 @@ const Command kCommands[] = {
        AddRange(c, a, "15 minutes");
        AddVital(c, a, "e.g. disk_io; all if not given");
        AddProcess(c, a);
-       AddLimit(c, a, "samples (10 in tables, 50)");
+       AddLimit(c, a,
+                "samples in all, the newest of all vitals together (10 in tables, 50; 1,000)");
        c->add_option("--page", a.page, "go on where the last answer ended");
      },
      RunSamples},
@@ -260,6 +266,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "telltale " TELLTALE_VERSION);
   Arguments arguments;
+  arguments.words.assign(argv, argv + argc);
   std::function<int()> run;
   AddConnection(&app, arguments);  // before the command or after it, as one likes
   for (const Command& command : kCommands) {

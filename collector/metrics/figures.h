@@ -74,6 +74,13 @@ struct StoreFigures {
   uint64_t dirty_windows = 0;
 };
 
+struct AnswerCacheFigures {
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t evictions = 0;
+  uint64_t bytes = 0;
+};
+
 struct HttpFigures {
   uint64_t connections = 0;
   std::vector<std::pair<std::string, uint64_t>> answers;  // "2xx" ...
@@ -87,6 +94,7 @@ struct MetricSources {
   std::function<IngestFigures()> ingest;
   std::function<std::vector<FilterFigures>()> filters;
   std::function<StoreFigures()> store;
+  std::function<AnswerCacheFigures()> answer_cache;
   std::function<HttpFigures()> http;
   // How anomalous a node was of late; decides who is shown above the limit.
   std::function<uint64_t(uint32_t node)> recent_anomalies;

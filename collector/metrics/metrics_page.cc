@@ -168,6 +168,12 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
   StoreFigures store = sources.store ? sources.store() : StoreFigures();
   AddPairs("telltale_store_bytes", "tier", std::move(store.bytes));
   AddValue("telltale_dirty_windows", Integer(store.dirty_windows));
+  const AnswerCacheFigures cache =
+      sources.answer_cache ? sources.answer_cache() : AnswerCacheFigures();
+  AddPairs("telltale_answer_cache_lookups_total", "result",
+           {{"hit", cache.hits}, {"miss", cache.misses}});
+  AddValue("telltale_answer_cache_evictions_total", Integer(cache.evictions));
+  AddValue("telltale_answer_cache_bytes", Integer(cache.bytes));
   HttpFigures http = sources.http ? sources.http() : HttpFigures();
   AddValue("telltale_http_connections", Integer(http.connections));
   AddPairs("telltale_http_answers_total", "class", std::move(http.answers));

@@ -1,12 +1,13 @@
 #include "collector/query/coverage_builder.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "collector/query/base_unit.h"
+#include "collector/query/tier_choice.h"
+#include "sketch/log_sample.h"
 
 namespace telltale::query {
 namespace {
@@ -32,33 +33,31 @@ std::string LossReasonName(v1::LossReason reason) {
   return absl::AsciiStrToLower(name.substr(kPrefix));
 }
 
-double MissProbability(const v1::Vital& vital, double share) {
+double MissProbability(const v1::Vital& vital, double share, uint32_t cpus) {
   const v1::SketchDigest& sketch = vital.sketch();
   if (sketch.total() == 0 || sketch.columns() == 0 || vital.quantum() == 0) return 0;
-  const double weight = share * static_cast<double>(sketch.total());
-  if (weight < static_cast<double>(vital.quantum())) return 0;
-  const double log_t = std::max<uint32_t>(1, vital.t_log2());
-  const auto missed = [&](double foreign) {
-    const double cell = foreign + weight;
-    const double thresholds =
-        std::floor(std::log2(std::max(1.0, cell / static_cast<double>(vital.quantum()))) / log_t);
-    return std::pow(1 - weight / cell, thresholds);
-  };
-  double sum = 0, cells = 0;
+  const uint64_t weight = static_cast<uint64_t>(share * static_cast<double>(sketch.total()));
+  if (weight < vital.quantum()) return 0;
+  std::vector<sketch::CellGroup> loads;
   for (int i = 0; i < std::min(sketch.load_exponents_size(), sketch.load_cells_size()); ++i) {
-    const double count = static_cast<double>(sketch.load_cells(i));
-    sum += count * missed(1.5 * std::exp2(sketch.load_exponents(i)));  // middle of [2^e, 2^(e+1))
-    cells += count;
+    // The middle of [2^e, 2^(e+1)).
+    const uint32_t exponent = std::min(sketch.load_exponents(i), 62u);
+    loads.push_back({(uint64_t{3} << exponent) / 2, sketch.load_cells(i)});
   }
-  // A label alone in its cell passes every threshold up to its own weight: it is never missed.
-  cells += std::max(0.0, static_cast<double>(sketch.rows()) * sketch.columns() - cells);
-  return cells > 0 ? std::clamp(sum / cells, 0.0, 1.0) : 0;
+  const sketch::Sampling sampling{vital.quantum(), std::clamp(vital.t_log2(), 1u, 16u),
+                                  std::max(cpus, 1u)};
+  const uint64_t cells = uint64_t{sketch.rows()} * sketch.columns();
+  return sketch::AverageMiss(weight, loads, cells, sampling).spread;
 }
 
 CoverageBuilder::CoverageBuilder(const Selection& selection, const Context& context)
     : selection_(selection),
       context_(context),
-      end_ns_(std::clamp(context.now_ns, selection.start_ns, selection.end_ns)) {}
+      end_ns_(std::clamp(context.now_ns, selection.start_ns, selection.end_ns)) {
+  for (const storage::NodeRecord& node : selection.nodes) {
+    cpus_[node.number()] = node.info().cpus_online();
+  }
+}
 
 void CoverageBuilder::AddLosses(const google::protobuf::RepeatedPtrField<v1::Loss>& losses,
                                 const v1::VitalDescriptor* vital) {
@@ -70,16 +69,24 @@ void CoverageBuilder::AddLosses(const google::protobuf::RepeatedPtrField<v1::Los
   }
 }
 
-void CoverageBuilder::AddEpoch(const StoredEpoch& epoch, const VitalBook& book,
-                               const std::vector<uint32_t>& vitals) {
+void CoverageBuilder::AddEpochLosses(const StoredEpoch& epoch, const VitalBook& book,
+                                     const std::vector<uint32_t>& vitals) {
   AddLosses(epoch.body->losses(), nullptr);
   if (epoch.body->epoch().unspooled()) ++unspooled_;
-  double miss = 0;
   for (const v1::Vital& vital : epoch.body->vitals()) {
     if (!vitals.empty() && std::find(vitals.begin(), vitals.end(), vital.id()) == vitals.end())
       continue;
     AddLosses(vital.losses(), book.Find(vital.id()));
-    miss = std::max(miss, MissProbability(vital, 0.01));
+  }
+}
+
+void CoverageBuilder::AddEpoch(const StoredEpoch& epoch, const VitalBook& book,
+                               const std::vector<uint32_t>& vitals) {
+  AddEpochLosses(epoch, book, vitals);
+  double miss = 0;
+  for (const v1::Vital& vital : epoch.body->vitals()) {
+    if (vitals.size() != 1 || vital.id() != vitals.front()) continue;
+    miss = std::max(miss, MissProbability(vital, 0.01, cpus_[epoch.node]));
   }
   // Of one vital it says how far to trust the answer; the worst of many would say nothing.
   if (vitals.size() == 1) {
@@ -87,6 +94,33 @@ void CoverageBuilder::AddEpoch(const StoredEpoch& epoch, const VitalBook& book,
     ++miss_epochs_;
   }
   Covers(epoch.span.start_ns, epoch.span.end_ns);
+  Used(v1::TIER_RAW, 1, Seconds(epoch.span.end_ns - epoch.span.start_ns));
+}
+
+void CoverageBuilder::AddWindowLosses(const storage::RollupRow& row, const VitalBook& book,
+                                      const std::vector<uint32_t>& vitals) {
+  AddLosses(row.window.losses(), nullptr);
+  for (const v1::VitalTotals& vital : row.window.vitals()) {
+    if (!vitals.empty() && std::find(vitals.begin(), vitals.end(), vital.id()) == vitals.end())
+      continue;
+    AddLosses(vital.losses(), book.Find(vital.id()));
+  }
+}
+
+void CoverageBuilder::AddWindow(const storage::RollupRow& row, const VitalBook& book,
+                                const std::vector<uint32_t>& vitals) {
+  AddWindowLosses(row, book, vitals);
+  const uint64_t start = row.key.window_start_ns, length = storage::WindowNs(row.key.tier);
+  Covers(start, start + length);
+  Used(static_cast<v1::Tier>(row.key.tier), 1, Seconds(length));
+}
+
+void CoverageBuilder::Used(v1::Tier tier, uint32_t rows, double length_s) {
+  if (rows == 0) return;
+  v1::TierUse& use = used_[tier];
+  use.set_tier(tier);
+  use.set_rows(use.rows() + rows);
+  use.set_length_s(std::max(use.length_s(), length_s));
 }
 
 void CoverageBuilder::Covers(uint64_t start_ns, uint64_t end_ns) {
@@ -218,7 +252,9 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
   v1::Coverage coverage;
   unwatched_.clear();
   gaps_.clear();
+  if (!used_.empty()) tier = static_cast<v1::Tier>(used_.rbegin()->first);
   coverage.set_tier(tier);
+  for (const auto& [number, use] : used_) *coverage.add_used() = use;
   coverage.set_nodes_selected(static_cast<uint32_t>(selection_.nodes.size()));
   for (const storage::NodeRecord& node : selection_.nodes) {
     if (context_.cancelled()) return absl::CancelledError("query: the asker went away");
@@ -265,7 +301,9 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
   for (const std::string& note : notes_) coverage.add_notes(note);
   coverage.set_values_start_s(Seconds(covers_start_ns_));
   coverage.set_values_end_s(Seconds(covers_end_ns_));
-  if (miss_epochs_ > 0) coverage.set_miss_probability_1pct(miss_sum_ / miss_epochs_);
+  // Of windows it is not known; for the few epochs beside them it would mislead.
+  const bool epochs_only = used_.size() == 1 && used_.begin()->first == v1::TIER_RAW;
+  if (miss_epochs_ > 0 && epochs_only) coverage.set_miss_probability_1pct(miss_sum_ / miss_epochs_);
   if (absl::Status status = AddRanges(found, tier, &coverage); !status.ok()) return status;
   return coverage;
 }

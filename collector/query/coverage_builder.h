@@ -25,6 +25,16 @@ class CoverageBuilder {
   // Losses and bounds of one epoch; `vitals`: ids the answer is about, empty: all.
   void AddEpoch(const StoredEpoch& epoch, const VitalBook& book,
                 const std::vector<uint32_t>& vitals);
+  void AddEpochLosses(const StoredEpoch& epoch, const VitalBook& book,
+                      const std::vector<uint32_t>& vitals);
+  // Losses of a window, and that it was used.
+  void AddWindow(const storage::RollupRow& row, const VitalBook& book,
+                 const std::vector<uint32_t>& vitals);
+  // Losses alone, for answers whose values come from elsewhere.
+  void AddWindowLosses(const storage::RollupRow& row, const VitalBook& book,
+                       const std::vector<uint32_t>& vitals);
+  // The answer rests on so many epochs or windows of a tier, the longest of this length.
+  void Used(v1::Tier tier, uint32_t rows, double length_s);
   void AddLosses(const google::protobuf::RepeatedPtrField<v1::Loss>& losses,
                  const v1::VitalDescriptor* vital);
   void AddDamaged(uint32_t epochs) { damaged_ += epochs; }
@@ -32,7 +42,8 @@ class CoverageBuilder {
   // Time the values really stand for, when whole epochs or windows stick out of the selection.
   void Covers(uint64_t start_ns, uint64_t end_ns);
 
-  // `tier`: what the answer was computed from; `found`: whether it has any content.
+  // `tier`: what the answer was computed from where that was not said by Used; `found`: whether it
+  // has any content.
   absl::StatusOr<v1::Coverage> Finish(v1::Tier tier, bool found);
   // Every stretch without data of the nodes selected, ascending by node and time; at most `limit`.
   std::vector<v1::Gap> Gaps(size_t limit, bool* more);
@@ -54,6 +65,8 @@ class CoverageBuilder {
   std::map<std::pair<std::string, std::string>, std::pair<double, double>>
       losses_;                                  // (reason, vital)
   std::map<std::string, Unwatched> unwatched_;  // by reason
+  std::map<int, v1::TierUse> used_;             // by tier
+  std::map<uint32_t, uint32_t> cpus_;           // by node number
   std::vector<v1::Gap> gaps_;
   std::vector<std::string> notes_;
   uint32_t damaged_ = 0;
@@ -66,10 +79,10 @@ class CoverageBuilder {
 // "recursion", "tokens" ...: names of LossReason in answers and metrics.
 std::string LossReasonName(v1::LossReason reason);
 
-// Chance that a label which holds this share of the vital's weight in one epoch left no sample; the
-// mean over the cells it may fall into. 0 if the epoch has no sketch digest, or if the label weighs
-// less than the quantum. Formula: design of the sketch, spread arrival.
-double MissProbability(const v1::Vital& vital, double share);
+// Chance, at most, that a label which holds this share of the vital's weight in one epoch left no
+// sample; the mean over the cells it may fall into, for spread arrival (sketch/log_sample.h). 0 if
+// the epoch has no sketch digest, or if the label weighs less than the quantum.
+double MissProbability(const v1::Vital& vital, double share, uint32_t cpus);
 
 }  // namespace telltale::query
 

@@ -1,5 +1,7 @@
 #include "collector/query/engine.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "collector/query/base_unit.h"
@@ -14,7 +16,7 @@
 namespace telltale::query {
 
 Engine::Engine(EngineOptions options)
-    : options_(std::move(options)), start_ns_(options_.now_ns()) {}
+    : options_(std::move(options)), start_ns_(options_.now_ns()), cache_(options_.cache_bytes) {}
 
 Context Engine::NewContext(const Cancelled& cancelled) const {
   Context context;
@@ -22,6 +24,61 @@ Context Engine::NewContext(const Cancelled& cancelled) const {
   context.now_ns = options_.now_ns();
   if (cancelled) context.cancelled = cancelled;
   return context;
+}
+
+AnswerBasis Engine::BasisOf(const v1::Selection& asked, uint64_t now_ns) const {
+  // An epoch across the edge of an hour is stamped in one of the two.
+  constexpr uint64_t kLongestEpochNs = 120 * storage::kSecondNs;
+  // What an answer says of the last minutes changes with the clock: "on its way", "silent".
+  constexpr uint64_t kUnsettledNs = 300 * storage::kSecondNs;
+  constexpr uint64_t kOpenLifeNs = 5 * storage::kSecondNs, kLifeNs = 300 * storage::kSecondNs;
+  // 0, as for a time that was not given, for one that no answer comes to.
+  const auto to_ns = [](double seconds) {
+    return seconds > 0 && seconds < 4e9 ? static_cast<uint64_t>(seconds * 1e9) : uint64_t{0};
+  };
+  AnswerBasis basis;
+  const uint64_t asked_end = to_ns(asked.end_s()), asked_start = to_ns(asked.start_s());
+  const uint64_t end = asked_end > 0 ? asked_end : now_ns;
+  const uint64_t start = asked_start > 0 ? asked_start : end - std::min(end, storage::kHourNs);
+  const uint64_t this_hour = storage::FloorTo(now_ns, storage::kHourNs);
+  const bool open = end > this_hour || end + kUnsettledNs > now_ns;
+  // Coarser windows are computed after what they hold was stamped: asked for alone, they change
+  // without a new stamp.
+  const bool windows_only = asked.tier() > v1::TIER_RAW;
+  basis.from_ns = start - std::min(start, kLongestEpochNs);
+  basis.to_ns = open ? std::min(end, this_hour) : end + kLongestEpochNs;
+  basis.expires_ns = now_ns + (open || windows_only ? kOpenLifeNs : kLifeNs);
+  if (asked.nodes_size() > 0) {
+    std::set<uint32_t> groups;
+    for (const storage::NodeRecord& node : options_.source->Nodes()) {
+      if (std::find(asked.nodes().begin(), asked.nodes().end(), node.name()) !=
+          asked.nodes().end()) {
+        groups.insert(node.number() / storage::kLineGroupNodes);
+      }
+    }
+    basis.groups.assign(groups.begin(), groups.end());
+  }
+  basis.stamp = options_.source->Stamp(basis.groups, basis.from_ns, basis.to_ns);
+  return basis;
+}
+
+template <typename Answer, typename Request>
+absl::StatusOr<Answer> Engine::Remembered(char kind, const Request& request,
+                                          const Cancelled& cancelled,
+                                          absl::StatusOr<Answer> (*answer)(const Request&,
+                                                                           const Context&)) const {
+  const Context context = NewContext(cancelled);
+  if (!cache_.enabled()) return answer(request, context);
+  const std::string key = kind + request.SerializeAsString();
+  const auto kept = cache_.Find(key, context.now_ns, [&](const AnswerBasis& basis) {
+    return options_.source->Stamp(basis.groups, basis.from_ns, basis.to_ns);
+  });
+  Answer known;
+  if (kept != nullptr && known.ParseFromString(*kept)) return known;
+  AnswerBasis basis = BasisOf(request.selection(), context.now_ns);
+  absl::StatusOr<Answer> fresh = answer(request, context);
+  if (fresh.ok()) cache_.Keep(key, fresh->SerializeAsString(), std::move(basis));
+  return fresh;
 }
 
 absl::StatusOr<v1::StatusAnswer> Engine::Status(const v1::StatusRequest&,
@@ -47,12 +104,12 @@ absl::StatusOr<v1::VitalsAnswer> Engine::Vitals(const v1::VitalsRequest&,
 
 absl::StatusOr<v1::SeriesAnswer> Engine::Series(const v1::SeriesRequest& request,
                                                 const Cancelled& cancelled) const {
-  return AnswerSeries(request, NewContext(cancelled));
+  return Remembered('s', request, cancelled, &AnswerSeries);
 }
 
 absl::StatusOr<v1::TopAnswer> Engine::Top(const v1::TopRequest& request,
                                           const Cancelled& cancelled) const {
-  return AnswerTop(request, NewContext(cancelled));
+  return Remembered('t', request, cancelled, &AnswerTop);
 }
 
 absl::StatusOr<v1::SamplesAnswer> Engine::Samples(const v1::SamplesRequest& request,
@@ -62,12 +119,12 @@ absl::StatusOr<v1::SamplesAnswer> Engine::Samples(const v1::SamplesRequest& requ
 
 absl::StatusOr<v1::StacksAnswer> Engine::Stacks(const v1::StacksRequest& request,
                                                 const Cancelled& cancelled) const {
-  return AnswerStacks(request, NewContext(cancelled));
+  return Remembered('k', request, cancelled, &AnswerStacks);
 }
 
 absl::StatusOr<v1::HistogramAnswer> Engine::Histogram(const v1::HistogramRequest& request,
                                                       const Cancelled& cancelled) const {
-  return AnswerHistogram(request, NewContext(cancelled));
+  return Remembered('h', request, cancelled, &AnswerHistogram);
 }
 
 absl::StatusOr<v1::CoverageAnswer> Engine::Coverage(const v1::CoverageRequest& request,

@@ -1,7 +1,8 @@
 // The one read path: every question of query.proto and its answer, with bounds and coverage. gRPC,
 // web and metrics call it; it knows no transport.
 //
-// Thread-safe: answers share nothing but the source. Owned by main, outlives its callers.
+// Thread-safe: answers share nothing but the source and the cache. Owned by main, outlives its
+// callers.
 
 #ifndef TELLTALE_COLLECTOR_QUERY_ENGINE_H_
 #define TELLTALE_COLLECTOR_QUERY_ENGINE_H_
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "collector/query/answer_cache.h"
 #include "collector/query/selection.h"
 #include "collector/query/source.h"
 #include "telltale/v1/query.pb.h"
@@ -42,6 +44,7 @@ struct EngineOptions {
   std::function<void(v1::StatusAnswer&)> add_status;
   // The effective configuration as text, without secrets, for the bundle. May be empty.
   std::function<std::string()> config_text;
+  size_t cache_bytes = 64 << 20;  // answers kept; 0: none
 };
 
 using Cancelled = std::function<bool()>;
@@ -84,11 +87,20 @@ class Engine {
   // 64 KiB.
   absl::StatusOr<std::vector<v1::BundlePart>> Bundle(const Cancelled& cancelled) const;
 
+  AnswerCache::Figures CacheFigures() const { return cache_.figures(); }
+
  private:
   Context NewContext(const Cancelled& cancelled) const;
+  // The kept answer to this question, or a new one.
+  template <typename Answer, typename Request>
+  absl::StatusOr<Answer> Remembered(char kind, const Request& request, const Cancelled& cancelled,
+                                    absl::StatusOr<Answer> (*answer)(const Request&,
+                                                                     const Context&)) const;
+  AnswerBasis BasisOf(const v1::Selection& asked, uint64_t now_ns) const;
 
   const EngineOptions options_;
   const uint64_t start_ns_;
+  mutable AnswerCache cache_;  // thread-safe
 };
 
 }  // namespace telltale::query

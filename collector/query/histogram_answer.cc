@@ -8,6 +8,8 @@
 #include "collector/query/coverage_builder.h"
 #include "collector/query/histogram_sum.h"
 #include "collector/query/nearest.h"
+#include "collector/query/tier_scan.h"
+#include "collector/query/window_sums.h"
 
 namespace telltale::query {
 namespace {
@@ -30,19 +32,29 @@ absl::StatusOr<v1::HistogramAnswer> AnswerHistogram(const v1::HistogramRequest& 
   const VitalBook book(*selection, context);
   CoverageBuilder coverage(*selection, context);
   std::map<std::string, HistogramSum> sums;
-  uint32_t damaged = 0;
-  absl::Status status = ForEachEpoch(
-      *selection, context,
-      [&](const StoredEpoch& epoch) {
-        coverage.AddEpoch(epoch, book, {});
-        for (const v1::Histogram& histogram : epoch.body->histograms()) {
-          if (histogram.subject_kind() != v1::SUBJECT_KIND_NONE) continue;
-          sums[NameOf(histogram)].Add(histogram, Seconds(epoch.span.end_ns - epoch.span.start_ns));
-        }
-      },
-      &damaged);
-  if (!status.ok()) return status;
-  coverage.AddDamaged(damaged);
+  absl::StatusOr<TierChoice> tier = ChooseTier(*selection, context, [&](v1::Tier asked) {
+    return LabelsAffordable(asked, *selection, false);
+  });
+  if (!tier.ok()) return tier.status();
+  const auto add = [&](const google::protobuf::RepeatedPtrField<v1::Histogram>& histograms,
+                       double length_s) {
+    for (const v1::Histogram& histogram : histograms) {
+      if (histogram.subject_kind() != v1::SUBJECT_KIND_NONE) continue;
+      sums[NameOf(histogram)].Add(histogram, length_s);
+    }
+  };
+  TierScan scan(*selection, context, *tier, {TierScan::kWindowOnly},
+                {[&](const StoredEpoch& epoch) {
+                   coverage.AddEpoch(epoch, book, {});
+                   add(epoch.body->histograms(), Seconds(epoch.span.end_ns - epoch.span.start_ns));
+                 },
+                 [&](const storage::RollupRow& row) {
+                   coverage.AddWindow(row, book, {});
+                   add(row.window.histograms(), Seconds(row.window.covered_ns()));
+                 }});
+  if (absl::Status status = scan.All(); !status.ok()) return status;
+  coverage.AddDamaged(scan.damaged());
+  NoteBehind(scan, coverage);
   if (!request.name().empty() && !sums.empty() && sums.find(request.name()) == sums.end()) {
     std::vector<std::string> names;
     for (const auto& [name, sum] : sums) names.push_back(name);
@@ -58,7 +70,7 @@ absl::StatusOr<v1::HistogramAnswer> AnswerHistogram(const v1::HistogramRequest& 
     sum.Write(out);
   }
   absl::StatusOr<v1::Coverage> finished =
-      coverage.Finish(v1::TIER_RAW, answer.histograms_size() > 0);
+      coverage.Finish(tier->coarsest, answer.histograms_size() > 0);
   if (!finished.ok()) return finished.status();
   *answer.mutable_coverage() = *std::move(finished);
   return answer;

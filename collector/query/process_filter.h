@@ -15,6 +15,7 @@ class ProcessFilter {
   explicit ProcessFilter(const std::string& text);  // empty: every process
 
   bool everything() const { return text_.empty(); }
+  bool one_pid() const { return pid_ != 0; }
   bool Matches(uint32_t pid, const std::string& exe, const std::string& comm) const;
 
  private:

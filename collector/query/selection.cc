@@ -47,6 +47,11 @@ absl::StatusOr<Selection> Resolve(const v1::Selection& asked, const Context& con
                                                    " nodes named, limit ", kMaxNodesAsked,
                                                    "; select them by label"));
   }
+  if (!v1::Tier_IsValid(asked.tier())) {
+    return absl::InvalidArgumentError(absl::StrCat("selection: tier ",
+                                                   static_cast<int>(asked.tier()),
+                                                   ": must be 0 (auto) to ", v1::Tier_MAX));
+  }
   Selection selection;
   selection.tier = asked.tier();
   absl::StatusOr<uint64_t> start = ToNs(asked.start_s(), "start_s");

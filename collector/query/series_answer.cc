@@ -7,6 +7,7 @@
 #include "collector/query/base_unit.h"
 #include "collector/query/coverage_builder.h"
 #include "collector/query/series_lines.h"
+#include "collector/query/series_tiers.h"
 
 namespace telltale::query {
 namespace {
@@ -14,11 +15,12 @@ namespace {
 constexpr uint32_t kMaxPoints = 2000;
 constexpr size_t kMaxLines = 5000;
 
-// The widest epoch of the selection: the grid on which sums over nodes are made.
-double SlotSeconds(const Selection& selection) {
-  uint32_t widest = 1;
+// The widest epoch or window of the selection: the grid on which sums over nodes are made.
+double SlotSeconds(const Selection& selection, v1::Tier tier) {
+  double widest = 1;
   for (const storage::NodeRecord& node : selection.nodes) {
-    widest = std::max(widest, node.info().epoch_length_s());
+    if (tier == v1::TIER_RAW && node.info().epoch_length_s() == 0) continue;
+    widest = std::max(widest, TierSeconds(tier, node));
   }
   return widest;
 }
@@ -50,25 +52,30 @@ absl::StatusOr<v1::SeriesAnswer> AnswerSeries(const v1::SeriesRequest& request,
   std::map<uint32_t, std::string> names;
   for (const storage::NodeRecord& node : selection->nodes) names[node.number()] = node.name();
 
+  const bool inside_epochs = request.per_second() || request.backlog();
+  TierChoice tier{v1::TIER_RAW, true};
+  if (!inside_epochs) {
+    absl::StatusOr<TierChoice> chosen = ChooseTier(*selection, context, [&](v1::Tier affordable) {
+      return SeriesAffordable(affordable, *selection, vitals.size());
+    });
+    if (!chosen.ok()) return chosen.status();
+    tier = *chosen;
+  } else if (selection->tier > v1::TIER_RAW) {
+    return absl::InvalidArgumentError(
+        "series: single seconds and the backlog are in raw epochs only; leave the tier away");
+  }
   SeriesLines::Options options{request.per_node(), request.per_second(), request.backlog(), 0};
   if (!request.per_node() && selection->nodes.size() > 1) {
-    options.slot_s = request.per_second() ? 1 : SlotSeconds(*selection);
+    options.slot_s = request.per_second() ? 1 : SlotSeconds(*selection, tier.coarsest);
   }
   CoverageBuilder coverage(*selection, context);
   SeriesLines drawn(std::move(choices), options);
-  uint32_t damaged = 0;
-  absl::Status status = ForEachEpoch(
-      *selection, context,
-      [&](const StoredEpoch& epoch) {
-        coverage.AddEpoch(epoch, book, vitals);
-        drawn.AddEpoch(epoch);
-      },
-      &damaged);
+  absl::Status status =
+      ScanSeries({*selection, context, book, vitals, tier, inside_epochs}, drawn, coverage);
   if (!status.ok()) return status;
-  coverage.AddDamaged(damaged);
   v1::SeriesAnswer answer;
   drawn.Write(names, limit, &answer);
-  absl::StatusOr<v1::Coverage> finished = coverage.Finish(v1::TIER_RAW, !drawn.empty());
+  absl::StatusOr<v1::Coverage> finished = coverage.Finish(tier.coarsest, !drawn.empty());
   if (!finished.ok()) return finished.status();
   *answer.mutable_coverage() = *std::move(finished);
   return answer;

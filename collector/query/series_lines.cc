@@ -33,7 +33,9 @@ SeriesLines::SeriesLines(std::vector<VitalChoice> choices, const Options& option
 void SeriesLines::AddPoint(size_t choice, uint32_t node, const Point& point) {
   if (options_.per_node || options_.slot_s == 0) {
     Line& line = lines_[{choice, options_.per_node ? node : 0}];
-    Merge(point, line.points[std::llround(point.start_s * 1e3)]);
+    // Mostly the latest so far: then it is found without a search.
+    const auto at = line.points.try_emplace(line.points.end(), std::llround(point.start_s * 1e3));
+    Merge(point, at->second);
     return;
   }
   Line& line = lines_[{choice, 0}];

@@ -10,11 +10,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "collector/query/coverage_builder.h"
 #include "collector/query/points.h"
 #include "collector/query/source.h"
+#include "collector/query/stretches.h"
 #include "collector/query/vital_choice.h"
 
 namespace telltale::query {
@@ -30,8 +33,16 @@ class SeriesLines {
   SeriesLines(std::vector<VitalChoice> choices, const Options& options);
 
   void AddEpoch(const StoredEpoch& epoch);
-  // Totals of one stretch of one node: from a coarser tier. Weights in stored units.
-  void AddTotals(size_t choice, uint32_t node, const Point& stored_units);
+  // The epochs of a series block that belong to [from, to); says which to the coverage.
+  void AddBlock(const storage::SeriesKey& key, const v1::SeriesBlock& block, uint64_t from_ns,
+                uint64_t to_ns, CoverageBuilder& coverage);
+  // Entries of a line block for windows in [from, to), of the nodes that are keys of `wanted`;
+  // returns how many windows of each. nullopt: the block's columns do not fit each other.
+  std::optional<std::map<uint32_t, uint32_t>> AddLine(const storage::LineKey& key,
+                                                      const v1::LineBlock& block, uint64_t from_ns,
+                                                      uint64_t to_ns,
+                                                      const std::map<uint32_t, Stretches>& wanted);
+  void AddWindow(const storage::RollupRow& row);
   const std::vector<VitalChoice>& choices() const { return choices_; }
 
   bool empty() const { return lines_.empty(); }
@@ -45,6 +56,8 @@ class SeriesLines {
     std::map<int64_t, std::map<uint32_t, Point>> by_node;  // sums only: each node's part of a slot
   };
   void AddPoint(size_t choice, uint32_t node, const Point& point);
+  // Totals of one stretch of one node, weights in stored units.
+  void AddTotals(size_t choice, uint32_t node, const Point& stored_units);
   void AddSeconds(size_t choice, const StoredEpoch& epoch, const v1::Vital& vital);
 
   const std::vector<VitalChoice> choices_;

@@ -58,7 +58,7 @@ class Source {
   // Where data is for this node (0: any), one entry per tier that has some.
   virtual absl::StatusOr<std::vector<storage::DataRange>> DataRanges(uint32_t node) const = 0;
 
-  // Coarser tiers, as in storage/reader.h.
+  // Coarser tiers, and which of their rows may be behind, as in storage/reader.h.
   virtual absl::Status ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                      const storage::Reader::SeriesVisitor& visit) const = 0;
   virtual absl::Status ForEachLine(storage::Tier tier, uint8_t vital, uint64_t from_ns,
@@ -67,6 +67,15 @@ class Source {
   virtual absl::Status ForEachRollup(storage::Tier tier, uint32_t node, uint64_t from_ns,
                                      uint64_t to_ns, const std::vector<uint8_t>& vitals,
                                      const storage::Reader::RollupVisitor& visit) const = 0;
+
+  virtual std::vector<storage::DirtyKey> Dirty(uint32_t node, uint64_t from_ns,
+                                               uint64_t to_ns) const = 0;
+  virtual absl::StatusOr<std::vector<storage::DirtyLineKey>> DirtyLines(storage::Tier tier,
+                                                                        uint64_t from_ns,
+                                                                        uint64_t to_ns) const = 0;
+  virtual uint64_t RawFloorNs() const = 0;
+  virtual uint64_t Stamp(const std::vector<uint32_t>& groups, uint64_t from_ns,
+                         uint64_t to_ns) const = 0;
 
   virtual absl::StatusOr<std::vector<storage::StoreSizeRow>> Sizes() const = 0;
   virtual uint64_t DirtyWindows() const = 0;

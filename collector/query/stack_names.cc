@@ -36,33 +36,56 @@ std::string StackNames::String(uint32_t index_plus_1) const {
   return tables_.strings(static_cast<int>(index_plus_1 - 1));
 }
 
-v1::Frame StackNames::Frame(uint32_t frame) const {
+v1::Frame NamedFrame(const CodePlace& place, uint32_t node, SymbolCache& cache) {
   v1::Frame out;
-  const int i = static_cast<int>(frame);
-  if (i < 0 || i >= tables_.frame_offset_size() || i >= tables_.frame_mapping_size()) return out;
-  const uint64_t offset = tables_.frame_offset(i);
-  const uint32_t mapping_plus_1 = tables_.frame_mapping(i);
-  out.set_offset(static_cast<double>(offset));
-  if (mapping_plus_1 == 0 || mapping_plus_1 > static_cast<uint32_t>(tables_.mappings_size())) {
-    out.set_name(absl::StrFormat("0x%x", offset));
+  out.set_offset(static_cast<double>(place.offset));
+  if (!place.mapped) {
+    out.set_name(absl::StrFormat("0x%x", place.offset));
     return out;
   }
-  const v1::Mapping& mapping = tables_.mappings(static_cast<int>(mapping_plus_1 - 1));
-  const bool kernel = mapping.kind() == v1::MAPPING_KIND_KERNEL;
+  const bool kernel = place.kind == v1::MAPPING_KIND_KERNEL;
   out.set_kernel(kernel);
-  std::string binary = String(mapping.path());
-  if (mapping.kind() == v1::MAPPING_KIND_VDSO) binary = "[vdso]";
+  std::string binary = place.path;
+  if (place.kind == v1::MAPPING_KIND_VDSO) binary = "[vdso]";
   if (kernel && binary.empty()) binary = "[kernel]";
   out.set_binary(binary);
-  const std::optional<std::string>& name = cache_.Name(mapping.build_id(), offset, node_);
+  const std::optional<std::string>& name = cache.Name(place.build_id, place.offset, node);
   if (name.has_value()) {
     out.set_name(*name);
   } else if (binary.empty()) {
-    out.set_name(absl::StrFormat("0x%x", offset));
+    out.set_name(absl::StrFormat("0x%x", place.offset));
   } else {
-    out.set_name(absl::StrFormat("%s+0x%x", BaseName(binary), offset));
+    out.set_name(absl::StrFormat("%s+0x%x", BaseName(binary), place.offset));
   }
   return out;
+}
+
+void StackIdMaker::Add(const std::string* build_id, uint64_t offset) {
+  if (build_id != nullptr) absl::StrAppend(&bytes_, build_id->size(), ":", *build_id);
+  absl::StrAppend(&bytes_, "+", offset, ";");
+}
+
+std::string StackIdMaker::Finish() const {
+  const XXH128_hash_t hash = XXH3_128bits(bytes_.data(), bytes_.size());
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, hash);
+  return std::string(reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest);
+}
+
+v1::Frame StackNames::Frame(uint32_t frame) const {
+  const int i = static_cast<int>(frame);
+  if (i < 0 || i >= tables_.frame_offset_size() || i >= tables_.frame_mapping_size()) return {};
+  CodePlace place;
+  place.offset = tables_.frame_offset(i);
+  const uint32_t mapping_plus_1 = tables_.frame_mapping(i);
+  if (mapping_plus_1 > 0 && mapping_plus_1 <= static_cast<uint32_t>(tables_.mappings_size())) {
+    const v1::Mapping& mapping = tables_.mappings(static_cast<int>(mapping_plus_1 - 1));
+    place.mapped = true;
+    place.kind = mapping.kind();
+    place.path = String(mapping.path());
+    place.build_id = mapping.build_id();
+  }
+  return NamedFrame(place, node_, cache_);
 }
 
 const v1::Stack* StackNames::Stack(uint32_t stack_plus_1) const {
@@ -90,25 +113,20 @@ std::vector<v1::Frame> StackNames::User(uint32_t stack_plus_1) const {
 std::string StackNames::StackId(uint32_t stack_plus_1) const {
   const v1::Stack* stack = Stack(stack_plus_1);
   if (stack == nullptr) return "";
-  std::string bytes;
+  StackIdMaker id;
   const auto add = [&](uint32_t frame) {
     const int i = static_cast<int>(frame);
     if (i >= tables_.frame_offset_size() || i >= tables_.frame_mapping_size()) return;
     const uint32_t mapping_plus_1 = tables_.frame_mapping(i);
-    if (mapping_plus_1 > 0 && mapping_plus_1 <= static_cast<uint32_t>(tables_.mappings_size())) {
-      const std::string& build_id =
-          tables_.mappings(static_cast<int>(mapping_plus_1 - 1)).build_id();
-      absl::StrAppend(&bytes, build_id.size(), ":", build_id);
-    }
-    absl::StrAppend(&bytes, "+", tables_.frame_offset(i), ";");
+    const bool mapped =
+        mapping_plus_1 > 0 && mapping_plus_1 <= static_cast<uint32_t>(tables_.mappings_size());
+    id.Add(mapped ? &tables_.mappings(static_cast<int>(mapping_plus_1 - 1)).build_id() : nullptr,
+           tables_.frame_offset(i));
   };
   for (const uint32_t frame : stack->kernel()) add(frame);
-  bytes += '|';
+  id.BeginUser();
   for (const uint32_t frame : stack->user()) add(frame);
-  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, hash);
-  return std::string(reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest);
+  return id.Finish();
 }
 
 std::string BaseName(const std::string& path) {

@@ -29,6 +29,26 @@ class SymbolCache {
   std::unordered_map<std::string, std::optional<std::string>> names_;
 };
 
+// A place in code, free of tables.
+struct CodePlace {
+  bool mapped = false;  // false: the offset is an address
+  v1::MappingKind kind = v1::MAPPING_KIND_UNSPECIFIED;
+  std::string path, build_id;
+  uint64_t offset = 0;
+};
+v1::Frame NamedFrame(const CodePlace& place, uint32_t node, SymbolCache& cache);
+
+// Makes the id of a stack: kernel frames, BeginUser, user frames, each leaf first.
+class StackIdMaker {
+ public:
+  void Add(const std::string* build_id, uint64_t offset);  // nullptr: not mapped
+  void BeginUser() { bytes_ += '|'; }
+  std::string Finish() const;  // 16 bytes
+
+ private:
+  std::string bytes_;
+};
+
 class StackNames {
  public:
   StackNames(const v1::Tables* tables, uint32_t node, SymbolCache* cache)

@@ -8,6 +8,8 @@
 #include "collector/query/process_filter.h"
 #include "collector/query/samples_answer.h"
 #include "collector/query/stack_names.h"
+#include "collector/query/tier_scan.h"
+#include "collector/query/top_windows.h"
 #include "collector/query/vital_choice.h"
 
 namespace telltale::query {
@@ -15,11 +17,89 @@ namespace {
 
 constexpr uint32_t kUsualStacks = 1000, kMaxStacks = 10'000;
 
-std::string EndText(const v1::Stack& stack) {
-  const bool kernel = stack.kernel_end() > v1::STACK_END_COMPLETE;
-  const bool user = stack.user_end() > v1::STACK_END_COMPLETE;
-  if (user) return StackEndText(stack.user_end());
-  return kernel ? StackEndText(stack.kernel_end()) : "";
+std::string EndText(v1::StackEnd kernel, v1::StackEnd user) {
+  if (user > v1::STACK_END_COMPLETE) return StackEndText(user);
+  return kernel > v1::STACK_END_COMPLETE ? StackEndText(kernel) : "";
+}
+
+// One line of the answer, in stored units.
+struct Sum {
+  v1::StackWeight stack;
+  double value = 0;
+};
+
+void AddTo(Sum& sum, double value, double low, double high, uint64_t samples) {
+  sum.value += value;
+  sum.stack.set_low(sum.stack.low() + low);
+  sum.stack.set_high(sum.stack.high() + high);
+  sum.stack.set_samples(sum.stack.samples() + static_cast<uint32_t>(samples));
+}
+
+// Adds an epoch's stacks; returns the weight of the choice in it.
+double AddEpochStacks(const StoredEpoch& epoch, const VitalChoice& choice,
+                      const ProcessFilter& filter, SymbolCache& cache,
+                      std::map<std::string, Sum>& sums) {
+  double total = 0;
+  const StackNames names(&epoch.body->tables(), epoch.node, &cache);
+  for (const v1::Vital& vital : epoch.body->vitals()) {
+    if (vital.id() != choice.vital.id()) continue;
+    for (int sub = 0; sub < vital.subs_size(); ++sub) {
+      if (choice.Counts(sub)) total += static_cast<double>(vital.subs(sub).weight());
+    }
+    const std::vector<EntryEstimate> estimates = EstimateEntries(vital);
+    for (int i = 0; i < vital.samples_size(); ++i) {
+      const v1::FoldedSample& sample = vital.samples(i);
+      if (!choice.Counts(static_cast<int>(sample.sub()))) continue;
+      const std::string exe = sample.irq() ? "[irq]" : names.String(sample.exe());
+      const std::string comm = names.String(sample.exemplar().comm());
+      if (!filter.Matches(sample.exemplar().pid(), exe, comm)) continue;
+      const std::string shown = exe.empty() ? absl::StrCat("[", comm, "]") : exe;
+      auto [it, fresh] = sums.try_emplace(absl::StrCat(names.StackId(sample.stack()), "\n", shown));
+      v1::StackWeight& stack = it->second.stack;
+      if (fresh) {
+        stack.set_exe(shown);
+        for (v1::Frame& frame : names.Kernel(sample.stack()))
+          *stack.add_frames() = std::move(frame);
+        for (v1::Frame& frame : names.User(sample.stack())) *stack.add_frames() = std::move(frame);
+        stack.set_stack_id(names.StackId(sample.stack()));
+        if (const v1::Stack* ends = names.Stack(sample.stack()))
+          stack.set_end(EndText(ends->kernel_end(), ends->user_end()));
+      }
+      const EntryEstimate& estimate = estimates[static_cast<size_t>(i)];
+      AddTo(it->second, estimate.value, estimate.low, estimate.high, sample.samples());
+    }
+  }
+  return total;
+}
+
+// The same of windows: each label at the one stack that was kept of it, else at its code location.
+double AddWindowStacks(VitalSum& windows, const VitalChoice& choice, const ProcessFilter& filter,
+                       SymbolCache& cache, std::map<std::string, Sum>& sums) {
+  double total = 0;
+  for (size_t sub = 0; sub < windows.weight.size(); ++sub) {
+    if (choice.Counts(static_cast<int>(sub))) total += windows.weight[sub];
+  }
+  for (const LabelWeightOf& weight : LabelsOf(windows, choice)) {
+    const auto& exemplar = weight.label->facts.exemplar;
+    const std::string who = WhoOf(*weight.label), id = StackIdOf(*weight.label);
+    if (!filter.Matches(0, who, exemplar.has_value() ? exemplar->comm : "")) continue;
+    const v1::Frame site = SiteOfLabel(*weight.label, windows.descriptor, cache);
+    auto [it, fresh] = sums.try_emplace(absl::StrCat(id.empty() ? FrameText(site) : id, "\n", who));
+    v1::StackWeight& stack = it->second.stack;
+    if (fresh) {
+      stack.set_exe(who);
+      stack.set_stack_id(id);
+      for (v1::Frame& frame : StackOf(*weight.label, cache)) *stack.add_frames() = std::move(frame);
+      if (id.empty()) {
+        *stack.add_frames() = site;
+        stack.set_end("windows keep stacks of the heaviest labels only");
+      } else {
+        stack.set_end(EndText(exemplar->stack.kernel_end, exemplar->stack.user_end));
+      }
+    }
+    AddTo(it->second, weight.value, weight.low, weight.high, weight.samples);
+  }
+  return total;
 }
 
 }  // namespace
@@ -44,53 +124,30 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
   const ProcessFilter filter(request.process());
   SymbolCache cache(context.source);
   CoverageBuilder coverage(*selection, context);
-  struct Sum {
-    v1::StackWeight stack;
-    double value = 0;
-  };
+  const std::vector<uint32_t> vitals = {choice.vital.id()};
+  absl::StatusOr<TierChoice> tier = ChooseTier(*selection, context, [&](v1::Tier asked) {
+    return LabelsAffordable(asked, *selection, filter.one_pid());
+  });
+  if (!tier.ok()) return tier.status();
   std::map<std::string, Sum> sums;
   double total = 0;
-  uint32_t damaged = 0;
-  absl::Status status = ForEachEpoch(
-      *selection, context,
-      [&](const StoredEpoch& epoch) {
-        coverage.AddEpoch(epoch, book, {choice.vital.id()});
-        const StackNames names(&epoch.body->tables(), epoch.node, &cache);
-        for (const v1::Vital& vital : epoch.body->vitals()) {
-          if (vital.id() != choice.vital.id()) continue;
-          for (int sub = 0; sub < vital.subs_size(); ++sub) {
-            if (choice.Counts(sub)) total += static_cast<double>(vital.subs(sub).weight());
-          }
-          const std::vector<EntryEstimate> estimates = EstimateEntries(vital);
-          for (int i = 0; i < vital.samples_size(); ++i) {
-            const v1::FoldedSample& sample = vital.samples(i);
-            if (!choice.Counts(static_cast<int>(sample.sub()))) continue;
-            const std::string exe = sample.irq() ? "[irq]" : names.String(sample.exe());
-            const std::string comm = names.String(sample.exemplar().comm());
-            if (!filter.Matches(sample.exemplar().pid(), exe, comm)) continue;
-            const std::string shown = exe.empty() ? absl::StrCat("[", comm, "]") : exe;
-            Sum& sum = sums[absl::StrCat(names.StackId(sample.stack()), "\n", shown)];
-            if (sum.stack.samples() == 0) {
-              sum.stack.set_exe(shown);
-              for (v1::Frame& frame : names.Kernel(sample.stack()))
-                *sum.stack.add_frames() = std::move(frame);
-              for (v1::Frame& frame : names.User(sample.stack()))
-                *sum.stack.add_frames() = std::move(frame);
-              sum.stack.set_stack_id(names.StackId(sample.stack()));
-              if (const v1::Stack* stack = names.Stack(sample.stack()))
-                sum.stack.set_end(EndText(*stack));
-            }
-            const EntryEstimate& estimate = estimates[static_cast<size_t>(i)];
-            sum.value += estimate.value * factor;
-            sum.stack.set_low(sum.stack.low() + estimate.low * factor);
-            sum.stack.set_high(sum.stack.high() + estimate.high * factor);
-            sum.stack.set_samples(sum.stack.samples() + static_cast<uint32_t>(sample.samples()));
-          }
-        }
-      },
-      &damaged);
-  if (!status.ok()) return status;
-  coverage.AddDamaged(damaged);
+  if (tier->coarsest == v1::TIER_RAW) {
+    TierScan scan(*selection, context, {v1::TIER_RAW, true}, {},
+                  {[&](const StoredEpoch& epoch) {
+                     coverage.AddEpoch(epoch, book, vitals);
+                     total += AddEpochStacks(epoch, choice, filter, cache, sums);
+                   },
+                   nullptr});
+    if (absl::Status status = scan.All(); !status.ok()) return status;
+    coverage.AddDamaged(scan.damaged());
+  } else {
+    absl::StatusOr<WindowSums> windows =
+        SumWindows(*selection, context, *tier, book, vitals, coverage);
+    if (!windows.ok()) return windows.status();
+    if (VitalSum* sum = windows->Find(choice.vital.id())) {
+      total = AddWindowStacks(*sum, choice, filter, cache, sums);
+    }
+  }
   std::vector<Sum> ordered;
   for (auto& [key, sum] : sums) ordered.push_back(std::move(sum));
   std::stable_sort(ordered.begin(), ordered.end(),
@@ -98,8 +155,11 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
   const size_t limit = request.limit() == 0 ? kUsualStacks : request.limit();
   v1::StacksAnswer answer;
   for (size_t i = 0; i < std::min(limit, ordered.size()); ++i) {
-    ordered[i].stack.set_value(ordered[i].value);
-    *answer.add_stacks() = std::move(ordered[i].stack);
+    v1::StackWeight& stack = ordered[i].stack;
+    stack.set_value(ordered[i].value * factor);
+    stack.set_low(stack.low() * factor);
+    stack.set_high(stack.high() * factor);
+    *answer.add_stacks() = std::move(stack);
   }
   if (ordered.size() > limit) {
     coverage.Note(
@@ -107,7 +167,7 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
   }
   answer.set_unit(std::string(BaseUnitName(choice.vital.unit())));
   answer.set_total(total * factor);
-  absl::StatusOr<v1::Coverage> finished = coverage.Finish(v1::TIER_RAW, answer.stacks_size() > 0);
+  absl::StatusOr<v1::Coverage> finished = coverage.Finish(tier->coarsest, answer.stacks_size() > 0);
   if (!finished.ok()) return finished.status();
   *answer.mutable_coverage() = *std::move(finished);
   return answer;

@@ -73,6 +73,24 @@ absl::Status StoreSource::ForEachRollup(storage::Tier tier, uint32_t node, uint6
   return reader_->ForEachRollup(tier, node, from_ns, to_ns, vitals, visit);
 }
 
+std::vector<storage::DirtyKey> StoreSource::Dirty(uint32_t node, uint64_t from_ns,
+                                                  uint64_t to_ns) const {
+  return reader_->Dirty(node, from_ns, to_ns);
+}
+
+absl::StatusOr<std::vector<storage::DirtyLineKey>> StoreSource::DirtyLines(storage::Tier tier,
+                                                                           uint64_t from_ns,
+                                                                           uint64_t to_ns) const {
+  return reader_->DirtyLines(tier, from_ns, to_ns);
+}
+
+uint64_t StoreSource::RawFloorNs() const { return reader_->RawFloorNs(); }
+
+uint64_t StoreSource::Stamp(const std::vector<uint32_t>& groups, uint64_t from_ns,
+                            uint64_t to_ns) const {
+  return reader_->Stamp(groups, from_ns, to_ns);
+}
+
 absl::StatusOr<std::vector<storage::StoreSizeRow>> StoreSource::Sizes() const {
   return reader_->Sizes();
 }

@@ -31,6 +31,14 @@ class StoreSource : public Source {
   absl::Status ForEachRollup(storage::Tier tier, uint32_t node, uint64_t from_ns, uint64_t to_ns,
                              const std::vector<uint8_t>& vitals,
                              const storage::Reader::RollupVisitor& visit) const override;
+  std::vector<storage::DirtyKey> Dirty(uint32_t node, uint64_t from_ns,
+                                       uint64_t to_ns) const override;
+  absl::StatusOr<std::vector<storage::DirtyLineKey>> DirtyLines(storage::Tier tier,
+                                                                uint64_t from_ns,
+                                                                uint64_t to_ns) const override;
+  uint64_t RawFloorNs() const override;
+  uint64_t Stamp(const std::vector<uint32_t>& groups, uint64_t from_ns,
+                 uint64_t to_ns) const override;
   absl::StatusOr<std::vector<storage::StoreSizeRow>> Sizes() const override;
   uint64_t DirtyWindows() const override;
   uint64_t StoredSummaries() const override;

@@ -7,9 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/query/coverage_builder.h"
+#include "collector/query/tier_scan.h"
 #include "collector/query/top_process.h"
 #include "collector/query/top_sample.h"
 #include "collector/query/top_table.h"
+#include "collector/query/top_windows.h"
 
 namespace telltale::query {
 namespace {
@@ -150,6 +152,77 @@ std::map<uint32_t, std::string> Reasons(const Selection& selection) {
   return reasons;
 }
 
+struct TopQuestion {
+  const Selection& selection;
+  const Context& context;
+  const VitalBook& book;
+  const std::vector<VitalChoice>& choices;
+  const std::vector<v1::Dimension>& dimensions;
+  const std::vector<uint32_t>& vitals;
+};
+
+// Whether anything was found.
+absl::StatusOr<bool> TopOfEpochs(const v1::TopRequest& request, const TopQuestion& asked,
+                                 uint32_t limit, CoverageBuilder& coverage, v1::TopAnswer& answer) {
+  TopScan top(request, asked.selection, asked.context);
+  for (const VitalChoice& choice : asked.choices) {
+    for (const v1::Dimension by : asked.dimensions) top.AddTable(choice, by);
+  }
+  TierScan scan(asked.selection, asked.context, {v1::TIER_RAW, true}, {},
+                {[&](const StoredEpoch& epoch) {
+                   coverage.AddEpoch(epoch, asked.book, asked.vitals);
+                   top.Visit(epoch);
+                 },
+                 nullptr});
+  if (absl::Status status = scan.All(); !status.ok()) return status;
+  coverage.AddDamaged(scan.damaged());
+  top.Finish(Reasons(asked.selection), limit, answer);
+  return top.found();
+}
+
+absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuestion& asked,
+                                  TierChoice tier, uint32_t limit, CoverageBuilder& coverage,
+                                  v1::TopAnswer& answer) {
+  absl::StatusOr<WindowSums> sums =
+      SumWindows(asked.selection, asked.context, tier, asked.book, asked.vitals, coverage);
+  if (!sums.ok()) return sums.status();
+  std::map<uint32_t, std::string> node_names;
+  for (const storage::NodeRecord& node : asked.selection.nodes) {
+    node_names[node.number()] = node.name();
+  }
+  const std::map<uint32_t, std::string> reasons = Reasons(asked.selection);
+  const ProcessFilter filter(request.process());
+  SymbolCache cache(asked.context.source);
+  bool found = false;
+  for (const VitalChoice& choice : asked.choices) {
+    VitalSum* sum = sums->Find(choice.vital.id());
+    if (sum == nullptr && request.vital().empty()) continue;
+    found = found || sum != nullptr;
+    for (v1::Dimension by : asked.dimensions) {
+      if (by == v1::DIMENSION_PROCESS) {
+        by = v1::DIMENSION_EXE;
+        coverage.Note(
+            "windows keep no single processes, so executables are shown; raw epochs have them "
+            "(--tier raw)");
+      }
+      TopTable drawn(choice, by);
+      const bool exact = sum != nullptr && AddWindows(*sum, node_names, filter, cache, drawn);
+      v1::TopTable& table = *answer.add_tables();
+      table = drawn.Finish(limit, exact);
+      const auto reason = reasons.find(choice.vital.id());
+      if (table.state() != v1::VITAL_STATE_ACTIVE && reason != reasons.end()) {
+        table.set_reason(reason->second);
+      }
+    }
+  }
+  if (filter.one_pid()) {
+    coverage.Note(
+        "windows keep no process numbers, so nothing matches one; raw epochs have them "
+        "(--tier raw)");
+  }
+  return found;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::TopAnswer> AnswerTop(const v1::TopRequest& request, const Context& context) {
@@ -169,25 +242,23 @@ absl::StatusOr<v1::TopAnswer> AnswerTop(const v1::TopRequest& request, const Con
     dimensions = {v1::DIMENSION_PROCESS, v1::DIMENSION_SITE};
   std::vector<uint32_t> vitals;
   for (const VitalChoice& choice : *choices) vitals.push_back(choice.vital.id());
+  const bool single =
+      request.by() == v1::DIMENSION_PROCESS || ProcessFilter(request.process()).one_pid();
+  absl::StatusOr<TierChoice> tier = ChooseTier(*selection, context, [&](v1::Tier asked) {
+    return LabelsAffordable(asked, *selection, single);
+  });
+  if (!tier.ok()) return tier.status();
 
   CoverageBuilder coverage(*selection, context);
   v1::TopAnswer answer;
-  TopScan scan(request, *selection, context);
-  for (const VitalChoice& choice : *choices) {
-    for (const v1::Dimension by : dimensions) scan.AddTable(choice, by);
-  }
-  uint32_t damaged = 0;
-  absl::Status status = ForEachEpoch(
-      *selection, context,
-      [&](const StoredEpoch& epoch) {
-        coverage.AddEpoch(epoch, book, vitals);
-        scan.Visit(epoch);
-      },
-      &damaged);
-  if (!status.ok()) return status;
-  coverage.AddDamaged(damaged);
-  scan.Finish(Reasons(*selection), limit, answer);
-  absl::StatusOr<v1::Coverage> finished = coverage.Finish(v1::TIER_RAW, scan.found());
+  absl::StatusOr<bool> found =
+      tier->coarsest == v1::TIER_RAW
+          ? TopOfEpochs(request, {*selection, context, book, *choices, dimensions, vitals}, limit,
+                        coverage, answer)
+          : TopOfWindows(request, {*selection, context, book, *choices, dimensions, vitals}, *tier,
+                         limit, coverage, answer);
+  if (!found.ok()) return found.status();
+  absl::StatusOr<v1::Coverage> finished = coverage.Finish(tier->coarsest, *found);
   if (!finished.ok()) return finished.status();
   *answer.mutable_coverage() = *std::move(finished);
   return answer;

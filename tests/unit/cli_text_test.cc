@@ -6,6 +6,7 @@
 #include "collector/cli/files.h"
 #include "collector/cli/pki_command.h"
 #include "collector/cli/render.h"
+#include "collector/cli/retyped.h"
 #include "collector/cli/settings.h"
 #include "collector/cli/spool_file.h"
 #include "collector/cli/terminal_text.h"
@@ -187,6 +188,70 @@ TEST(RenderTest, ASampleNamesWhoWokeItAndFromWhere) {
   sample.mutable_waker()->set_comm("[irq]");
   sample.mutable_waker()->set_pid(0);
   EXPECT_THAT(RenderSamples(answer, Plain()), ::testing::HasSubstr("  woken by: [irq]\n"));
+}
+
+TEST(RenderTest, CoverageSaysWhatWasReadAndWhichTimeValuesMean) {
+  v1::Coverage coverage = SomeCoverage();
+  coverage.clear_notes();
+  coverage.clear_lost_events();
+  coverage.set_epochs_received(1440);
+  v1::TierUse* use = coverage.add_used();
+  use->set_tier(v1::TIER_RAW);
+  use->set_rows(1);
+  use = coverage.add_used();
+  use->set_tier(v1::TIER_1H);
+  use->set_rows(24);
+  coverage.set_values_start_s(absl::ToUnixSeconds(kNow) - 3600);
+  coverage.set_values_end_s(absl::ToUnixSeconds(kNow));
+  EXPECT_EQ(RenderCoverage(coverage, Plain()),
+            "covers 58 s of 60 s on 1 node; 1,440 epochs (24 windows of 1 h and 1 raw epoch); "
+            "values are of 11:00:00 to 12:00:00;\n  no events lost\n");
+}
+
+TEST(RenderTest, WindowsThatAreNotThereYetAreNoData) {
+  v1::Coverage coverage;
+  coverage.set_nodes_selected(1);
+  coverage.set_epochs_received(5);
+  coverage.add_tiers()->set_tier(v1::TIER_RAW);
+  v1::Selection asked;
+  asked.set_end_s(60);
+  EXPECT_EQ(NothingFound(coverage, asked, Plain()), "");  // there are epochs, just without content
+  asked.set_tier(v1::TIER_1H);
+  EXPECT_THAT(NothingFound(coverage, asked, Plain()), HasSubstr("no 1 h windows from"));
+}
+
+TEST(RenderTest, SamplesSayWhetherThereAreMore) {
+  v1::SamplesAnswer answer;
+  answer.add_samples();
+  EXPECT_THAT(RenderSamples(answer, Plain()), HasSubstr("1 sample: all that epochs kept"));
+  answer.set_next_page("1.2");
+  EXPECT_THAT(RenderSamples(answer, Plain()), HasSubstr("the newest 1 sample"));
+  EXPECT_THAT(RenderSamples(answer, Plain()), HasSubstr("more: --page 1.2"));
+}
+
+TEST(RetypedTest, TheSameCommandWithTheTimeThatHasData) {
+  v1::Coverage coverage;
+  v1::TierRange* range = coverage.add_tiers();
+  range->set_tier(v1::TIER_RAW);
+  range->set_start_s(absl::ToUnixSeconds(kNow) - 7200);
+  range->set_end_s(absl::ToUnixSeconds(kNow) - 3600);
+  v1::Selection asked;
+  asked.set_start_s(absl::ToUnixSeconds(kNow) - 300);
+  asked.set_end_s(absl::ToUnixSeconds(kNow));
+  const absl::TimeZone utc = absl::UTCTimeZone();
+  const std::vector<std::string> late = NearestRange(coverage, asked, utc);
+  EXPECT_EQ(Retyped({"/usr/bin/telltale", "top", "--from=-5m", "--node", "it's", "--tier", "1h",
+                     "--vital", "cpu", "--to", "now"},
+                    late),
+            "telltale top --node 'it'\\''s' --vital cpu --from 2026-11-20T09:55:00+00:00 --to "
+            "2026-11-20T10:00:00+00:00");
+  EXPECT_EQ(*ParseMoment(late[1], kNow, kZone), kNow - absl::Seconds(3900));
+  asked.set_start_s(0);
+  asked.set_end_s(60);
+  EXPECT_THAT(Retyped({"telltale", "top"}, NearestRange(coverage, asked, utc)),
+              HasSubstr("--from 2026-11-20T09:00:00+00:00 --to 2026-11-20T09:01:00+00:00"));
+  coverage.clear_tiers();
+  EXPECT_TRUE(NearestRange(coverage, asked, utc).empty());
 }
 
 TEST(RenderTest, FoldedStacksRunFromRootToLeaf) {

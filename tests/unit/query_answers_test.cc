@@ -102,6 +102,18 @@ TEST(TopTest, AByteWrittenIsOneByteInTheHeadline) {
   EXPECT_DOUBLE_EQ(answer->tables(0).total(), 140);
 }
 
+TEST(TopTest, AnEpochBelongsToTheSelectionItsMiddleLiesIn) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  for (const uint64_t start : {991, 1001}) {  // clocks differ: both overlap the selection
+    BodyMaker maker;
+    maker.Vital(TELLTALE_CPU, {(start == 1001 ? 3 : 5) * kS, 0, 0});
+    source.AddEpoch(node, start, 10, maker.body());
+  }
+  const auto answer = MakeEngine(source, 1020).Top(TopOf("cpu", v1::DIMENSION_NODE), {});
+  EXPECT_DOUBLE_EQ(answer->tables(0).total(), 3);
+}
+
 TEST(TopTest, ProcessesOfTwoEpochsAreOneRowEach) {
   FakeSource source;
   const uint32_t node = source.AddNode("a");
@@ -288,6 +300,15 @@ TEST(ErrorsTest, UnknownNamesComeWithTheNearest) {
               HasSubstr("nearest: blocking"));
   request.set_vital("blocking/dsk");
   EXPECT_THAT(std::string(engine.Top(request, {}).status().message()), HasSubstr("nearest: disk"));
+}
+
+TEST(ErrorsTest, ATierNobodyKnowsIsRefused) {
+  FakeSource source;
+  source.AddNode("a");
+  auto request = Asked<v1::TopRequest>(1000, 1010);
+  request.mutable_selection()->set_tier(static_cast<v1::Tier>(9));
+  EXPECT_EQ(MakeEngine(source, 1020).Top(request, {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST(ErrorsTest, AnAskerWhoWentAwayEndsTheScan) {

@@ -42,6 +42,7 @@ class FakeSource : public Source {
     storage::NodeRecord& record = Node(node);
     if (record.first_epoch_ns() == 0) record.set_first_epoch_ns(span.start_ns);
     record.set_last_epoch_ns(span.end_ns);
+    ++stamp_;
     epochs_[node].push_back({span, std::move(body)});
   }
   void Name(const std::string& build_id, uint64_t offset, const std::string& name) {
@@ -107,6 +108,13 @@ class FakeSource : public Source {
                              const storage::Reader::RollupVisitor&) const override {
     return {};
   }
+  std::vector<storage::DirtyKey> Dirty(uint32_t, uint64_t, uint64_t) const override { return {}; }
+  absl::StatusOr<std::vector<storage::DirtyLineKey>> DirtyLines(storage::Tier, uint64_t,
+                                                                uint64_t) const override {
+    return std::vector<storage::DirtyLineKey>{};
+  }
+  uint64_t RawFloorNs() const override { return 0; }
+  uint64_t Stamp(const std::vector<uint32_t>&, uint64_t, uint64_t) const override { return stamp_; }
   absl::StatusOr<std::vector<storage::StoreSizeRow>> Sizes() const override {
     return std::vector<storage::StoreSizeRow>{};
   }
@@ -118,6 +126,7 @@ class FakeSource : public Source {
   std::map<uint32_t, std::vector<std::pair<storage::EpochSpan, v1::SummaryBody>>> epochs_;
   std::map<std::pair<std::string, uint64_t>, std::string> names_;
   std::vector<storage::LostRange> lost_;
+  uint64_t stamp_ = 0;
   std::shared_ptr<const v1::Schema> schema_;
 };
 

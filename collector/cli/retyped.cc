@@ -1,0 +1,72 @@
+#include "collector/cli/retyped.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace telltale::cli {
+namespace {
+
+// Each takes a value.
+bool Replaced(const std::string& flag) {
+  for (const char* name : {"--from", "--to", "--at", "--for", "--tier", "--page"}) {
+    if (flag == name) return true;
+  }
+  return false;
+}
+
+std::string Quoted(const std::string& word) {
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("-_./:=+,@%").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return word;
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
+std::string Moment(double unix_s, absl::TimeZone zone) {
+  return absl::FormatTime(absl::RFC3339_sec, absl::FromUnixSeconds(std::llround(unix_s)), zone);
+}
+
+}  // namespace
+
+std::string Retyped(const std::vector<std::string>& words, const std::vector<std::string>& flags) {
+  std::string out;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string name = words[i].substr(0, words[i].find('='));
+    if (i > 0 && Replaced(name)) {
+      if (name.size() == words[i].size()) ++i;  // its value is the next word
+      continue;
+    }
+    const size_t slash = i == 0 ? words[i].rfind('/') : std::string::npos;
+    const std::string word = slash == std::string::npos ? words[i] : words[i].substr(slash + 1);
+    absl::StrAppend(&out, out.empty() ? "" : " ", Quoted(word));
+  }
+  for (const std::string& flag : flags) absl::StrAppend(&out, " ", Quoted(flag));
+  return out;
+}
+
+std::vector<std::string> NearestRange(const v1::Coverage& coverage, const v1::Selection& asked,
+                                      absl::TimeZone zone) {
+  const v1::TierRange* nearest = nullptr;
+  double least = 0;
+  for (const v1::TierRange& range : coverage.tiers()) {
+    const double away =
+        std::max({0.0, range.start_s() - asked.end_s(), asked.start_s() - range.end_s()});
+    if (nearest != nullptr && away >= least) continue;
+    nearest = &range;
+    least = away;
+  }
+  if (nearest == nullptr) return {};
+  const double length =
+      std::min(asked.end_s() - asked.start_s(), nearest->end_s() - nearest->start_s());
+  // Before all data: its beginning; else its end.
+  const bool before = asked.end_s() <= nearest->start_s();
+  const double start = before ? nearest->start_s() : nearest->end_s() - length;
+  return {"--from", Moment(std::floor(start), zone), "--to",
+          Moment(std::ceil(start + length), zone)};
+}
+
+}  // namespace telltale::cli

@@ -1,0 +1,27 @@
+// A command as it was typed, with another time: what to type next.
+//
+// Pure functions; any thread.
+
+#ifndef TELLTALE_COLLECTOR_CLI_RETYPED_H_
+#define TELLTALE_COLLECTOR_CLI_RETYPED_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "telltale/v1/query.pb.h"
+
+namespace telltale::cli {
+
+// `words`: the program and its arguments. Its own time, tier and page give way to the new flags;
+// words are quoted for the shell where needed.
+std::string Retyped(const std::vector<std::string>& words, const std::vector<std::string>& flags);
+
+// As long as what was asked for, where data is nearest to it: flags --from and --to. Empty: there
+// is no data of any time.
+std::vector<std::string> NearestRange(const v1::Coverage& coverage, const v1::Selection& asked,
+                                      absl::TimeZone zone);
+
+}  // namespace telltale::cli
+
+#endif  // TELLTALE_COLLECTOR_CLI_RETYPED_H_

@@ -1,0 +1,231 @@
+#include "collector/query/series_tiers.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "collector/query/base_unit.h"
+#include "collector/query/tier_scan.h"
+
+namespace telltale::query {
+namespace {
+
+using storage::FloorTo;
+using storage::kHourNs;
+
+// No epoch is longer (the codec's limit): a shorter selection may lie in one of another hour.
+constexpr uint64_t kLongestEpochNs = 120 * storage::kSecondNs;
+
+uint32_t GroupOf(const storage::NodeRecord& node) {
+  return node.number() / storage::kLineGroupNodes;
+}
+
+std::set<uint32_t> GroupsOf(const Selection& selection) {
+  std::set<uint32_t> groups;
+  for (const storage::NodeRecord& node : selection.nodes) groups.insert(GroupOf(node));
+  return groups;
+}
+
+// A line block holds a group of nodes: worth reading when at least one in so many is asked for.
+bool LinesPay(const Selection& selection, size_t known) {
+  constexpr size_t kWorth = 16;
+  const size_t in_blocks =
+      std::min<size_t>(known, GroupsOf(selection).size() * storage::kLineGroupNodes);
+  return selection.nodes.size() * kWorth >= in_blocks;
+}
+
+class SeriesReader {
+ public:
+  SeriesReader(const SeriesScan& asked, SeriesLines& lines, CoverageBuilder& coverage)
+      : asked_(asked),
+        lines_(lines),
+        coverage_(coverage),
+        rest_(asked.selection, asked.context, asked.tier, {TierScan::kWindowOnly},
+              {[this](const StoredEpoch& epoch) { TakeEpoch(epoch); },
+               asked.inside_epochs ? std::function<void(const storage::RollupRow&)>()
+                                   : [this](const storage::RollupRow& row) { TakeWindow(row); }}) {}
+
+  absl::Status Run() {
+    const bool windows = asked_.tier.coarsest != v1::TIER_RAW;
+    std::map<uint32_t, Stretches> left;
+    for (const storage::NodeRecord& node : asked_.selection.nodes) {
+      left.emplace(node.number(), Stretches(asked_.selection.start_ns, asked_.selection.end_ns));
+    }
+    absl::Status status;
+    if (windows && LinesPay(asked_.selection, asked_.context.source->Nodes().size())) {
+      status = Lines(left);
+      if (!status.ok()) return status;
+    }
+    for (const storage::NodeRecord& node : asked_.selection.nodes) {
+      Stretches& time = left[node.number()];
+      if (!windows && !asked_.inside_epochs) status = Blocks(node, time);
+      if (status.ok()) status = rest_.Node(node, time);
+      if (!status.ok()) return status;
+    }
+    coverage_.AddDamaged(rest_.damaged());
+    NoteBehind(rest_, coverage_);
+    return Losses();
+  }
+
+ private:
+  void TakeEpoch(const StoredEpoch& epoch) {
+    coverage_.AddEpoch(epoch, asked_.book, asked_.vitals);
+    lines_.AddEpoch(epoch);
+  }
+  void TakeWindow(const storage::RollupRow& row) {
+    coverage_.AddWindow(row, asked_.book, asked_.vitals);
+    lines_.AddWindow(row);
+  }
+
+  // Series blocks of one node; what they hold leaves `time`.
+  absl::Status Blocks(const storage::NodeRecord& node, Stretches& time) {
+    const Selection& selection = asked_.selection;
+    if (selection.end_ns - selection.start_ns <= kLongestEpochNs) return absl::OkStatus();
+    std::set<uint64_t> behind;
+    for (const storage::DirtyKey& key :
+         asked_.context.source->Dirty(node.number(), selection.start_ns, selection.end_ns)) {
+      if (key.tier == storage::Tier::kRaw) behind.insert(key.window_start_ns);
+    }
+    absl::Status stopped;
+    absl::Status scanned = asked_.context.source->ForEachSeries(
+        node.number(), FloorTo(selection.start_ns, kHourNs), selection.end_ns,
+        [&](const storage::SeriesKey& key, const v1::SeriesBlock& block) {
+          if (asked_.context.cancelled()) {
+            stopped = absl::CancelledError("query: the asker went away");
+            return false;
+          }
+          if (behind.contains(key.hour_start_ns)) return true;
+          lines_.AddBlock(key, block, selection.start_ns, selection.end_ns, coverage_);
+          const uint64_t end = key.hour_start_ns + kHourNs;
+          time.Remove(key.hour_start_ns, end);
+          by_blocks_[node.number()].Add(std::max(key.hour_start_ns, selection.start_ns),
+                                        std::min(end, selection.end_ns));
+          return true;
+        });
+    return stopped.ok() ? scanned : stopped;
+  }
+
+  // Line blocks; what they hold leaves `left`, by node.
+  absl::Status Lines(std::map<uint32_t, Stretches>& left) {
+    const Selection& selection = asked_.selection;
+    const Source& source = *asked_.context.source;
+    const storage::Tier tier = StoreTier(asked_.tier.coarsest);
+    const uint64_t window = storage::WindowNs(tier), bucket = storage::LineBucketNs(tier);
+    // Whole windows, inside the selection; those that were asked for, touching it.
+    uint64_t from = FloorTo(selection.start_ns, window), to = FloorTo(selection.end_ns, window);
+    if (asked_.tier.only) {
+      if (to < selection.end_ns) to += window;
+    } else if (from < selection.start_ns) {
+      from += window;
+    }
+    if (to <= from) return absl::OkStatus();
+    // Windows first, then lines: see storage/reader.h.
+    std::set<std::pair<uint32_t, uint64_t>> behind;  // (group, bucket)
+    const std::set<uint32_t> groups = GroupsOf(selection);
+    for (const storage::NodeRecord& node : source.Nodes()) {
+      if (!groups.contains(GroupOf(node))) continue;
+      for (const storage::DirtyKey& key :
+           source.Dirty(node.number(), FloorTo(from, bucket), FloorTo(to + bucket - 1, bucket))) {
+        if (key.tier == storage::Tier::kRaw || key.tier > tier) continue;
+        behind.insert({GroupOf(node), FloorTo(key.window_start_ns, bucket)});
+      }
+    }
+    absl::StatusOr<std::vector<storage::DirtyLineKey>> dirty = source.DirtyLines(tier, from, to);
+    if (!dirty.ok()) return dirty.status();
+    for (const storage::DirtyLineKey& key : *dirty) behind.insert({key.group, key.bucket_start_ns});
+
+    std::set<std::pair<uint32_t, uint64_t>> used;
+    const std::set<uint32_t> vitals(asked_.vitals.begin(), asked_.vitals.end());
+    for (const uint32_t vital : vitals) {
+      absl::Status stopped;
+      absl::Status scanned = source.ForEachLine(
+          tier, static_cast<uint8_t>(vital), from, to,
+          [&](const storage::LineKey& key, const v1::LineBlock& block) {
+            if (asked_.context.cancelled()) {
+              stopped = absl::CancelledError("query: the asker went away");
+              return false;
+            }
+            const std::pair<uint32_t, uint64_t> place{key.group, key.bucket_start_ns};
+            if (!groups.contains(key.group) || behind.contains(place)) return true;
+            const auto counted = lines_.AddLine(key, block, from, to, left);
+            used.insert(place);
+            if (!counted.has_value()) {
+              coverage_.Note("a stored block of a graph is damaged and left out");
+              return true;
+            }
+            for (const auto& [node, windows] : *counted) {
+              uint32_t& most = line_windows_[{node, key.bucket_start_ns}];
+              most = std::max(most, windows);
+            }
+            return true;
+          });
+      if (!stopped.ok()) return stopped;
+      if (!scanned.ok()) return scanned;
+    }
+    uint32_t windows = 0;
+    for (const auto& [place, count] : line_windows_) windows += count;
+    coverage_.Used(asked_.tier.coarsest, windows, Seconds(window));
+    if (windows > 0) coverage_.Covers(from, to);
+    for (const storage::NodeRecord& node : selection.nodes) {
+      for (const auto& [group, start] : used) {
+        if (group != GroupOf(node)) continue;
+        const uint64_t begin = std::max(start, from), end = std::min(start + bucket, to);
+        left[node.number()].Remove(begin, end);
+        by_blocks_[node.number()].Add(begin, end);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Blocks hold no losses: those of the same time, from the coarsest windows there are.
+  absl::Status Losses() {
+    if (by_blocks_.empty()) return absl::OkStatus();
+    constexpr double kMaxWindows = 5000;
+    // Days, and hours at both ends.
+    const double each =
+        Seconds(asked_.selection.end_ns - asked_.selection.start_ns) / 86400 + 2 * 24;
+    if (each * static_cast<double>(by_blocks_.size()) > kMaxWindows) {
+      coverage_.Note(
+          "events lost are not added up over so many nodes; ask fewer nodes or a shorter "
+          "time to see them");
+      return absl::OkStatus();
+    }
+    TierScan scan(asked_.selection, asked_.context, {v1::TIER_1D, false}, {TierScan::kWindowOnly},
+                  {[this](const StoredEpoch& epoch) {
+                     coverage_.AddEpochLosses(epoch, asked_.book, asked_.vitals);
+                   },
+                   [this](const storage::RollupRow& row) {
+                     coverage_.AddWindowLosses(row, asked_.book, asked_.vitals);
+                   }});
+    for (const storage::NodeRecord& node : asked_.selection.nodes) {
+      const auto time = by_blocks_.find(node.number());
+      if (time == by_blocks_.end()) continue;
+      if (absl::Status status = scan.Node(node, time->second); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  const SeriesScan& asked_;
+  SeriesLines& lines_;
+  CoverageBuilder& coverage_;
+  TierScan rest_;
+  std::map<uint32_t, Stretches> by_blocks_;  // time served from blocks, by node
+  std::map<std::pair<uint32_t, uint64_t>, uint32_t> line_windows_;  // by node and bucket
+};
+
+}  // namespace
+
+bool SeriesAffordable(v1::Tier tier, const Selection& selection, size_t vitals) {
+  constexpr double kMaxBlocks = 1'500, kMaxValues = 1e6;
+  const double nodes = static_cast<double>(selection.nodes.size());
+  const double seconds = Seconds(selection.end_ns - selection.start_ns);
+  if (tier == v1::TIER_RAW) return nodes * (seconds / 3600 + 1) <= kMaxBlocks;
+  return RowsOf(tier, selection) * static_cast<double>(vitals) <= kMaxValues;
+}
+
+absl::Status ScanSeries(const SeriesScan& scan, SeriesLines& lines, CoverageBuilder& coverage) {
+  return SeriesReader(scan, lines, coverage).Run();
+}
+
+}  // namespace telltale::query

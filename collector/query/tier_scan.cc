@@ -1,0 +1,149 @@
+#include "collector/query/tier_scan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace telltale::query {
+namespace {
+
+using storage::FloorTo;
+
+uint64_t CeilTo(uint64_t time_ns, uint64_t length_ns) {
+  return FloorTo(time_ns + length_ns - 1, length_ns);
+}
+
+}  // namespace
+
+bool Belongs(const storage::EpochSpan& span, uint64_t from_ns, uint64_t to_ns) {
+  if (to_ns - from_ns < span.end_ns - span.start_ns) {
+    const uint64_t begin = std::max(span.start_ns, from_ns), end = std::min(span.end_ns, to_ns);
+    return end > begin && 2 * (end - begin) >= to_ns - from_ns;
+  }
+  return span.middle_ns() >= from_ns && span.middle_ns() < to_ns;
+}
+
+bool Behind(const std::vector<storage::DirtyKey>& dirty, storage::Tier tier, uint64_t start_ns) {
+  const uint64_t end_ns = start_ns + storage::WindowNs(tier);
+  return std::any_of(dirty.begin(), dirty.end(), [&](const storage::DirtyKey& key) {
+    return key.tier != storage::Tier::kRaw && key.tier <= tier && key.window_start_ns >= start_ns &&
+           key.window_start_ns < end_ns;
+  });
+}
+
+void NoteBehind(const TierScan& scan, CoverageBuilder& coverage) {
+  if (scan.behind() == 0) return;
+  coverage.Note(absl::StrCat(scan.behind(),
+                             " windows wait to be computed again: what came late is not in them"));
+}
+
+struct TierScan::Part {
+  const storage::NodeRecord& node;
+  std::vector<storage::DirtyKey> dirty;
+  Stretches rest;  // not visited yet
+  Stretches done;
+};
+
+TierScan::TierScan(const Selection& selection, const Context& context, TierChoice choice,
+                   std::vector<uint8_t> vitals, TierVisitor visitor)
+    : selection_(selection),
+      context_(context),
+      choice_(choice),
+      vitals_(std::move(vitals)),
+      visitor_(std::move(visitor)) {}
+
+absl::Status TierScan::Count() {
+  if (context_.cancelled()) return absl::CancelledError("query: the asker went away");
+  if (++seen_ <= context_.max_epochs) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("query: more than ", context_.max_epochs,
+                   " epochs in the selection; narrow the time or the nodes, or ask a coarser tier "
+                   "(--tier 5m, 1h or 1d)"));
+}
+
+absl::Status TierScan::Windows(v1::Tier tier, bool touching, Part& part) {
+  const uint64_t length = storage::WindowNs(StoreTier(tier));
+  const std::vector<Stretch> wanted = part.rest.list();
+  for (const Stretch& stretch : wanted) {
+    const uint64_t from =
+        touching ? FloorTo(stretch.from_ns, length) : CeilTo(stretch.from_ns, length);
+    const uint64_t to = touching ? CeilTo(stretch.to_ns, length) : FloorTo(stretch.to_ns, length);
+    if (to <= from) continue;
+    absl::Status stopped;
+    absl::Status scanned = context_.source->ForEachRollup(
+        StoreTier(tier), part.node.number(), from, to, vitals_, [&](const storage::RollupRow& row) {
+          const uint64_t start = row.key.window_start_ns, end = start + length;
+          const bool behind = Behind(part.dirty, StoreTier(tier), start);
+          if (touching ? part.done.Overlaps(start, end) : behind) return true;
+          stopped = Count();
+          if (!stopped.ok()) return false;
+          if (behind) ++behind_;
+          visitor_.window(row);
+          part.done.Add(start, end);
+          part.rest.Remove(start, end);
+          return true;
+        });
+    if (!stopped.ok()) return stopped;
+    if (!scanned.ok()) return scanned;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TierScan::Epochs(Part& part) {
+  const uint64_t floor = context_.source->RawFloorNs();
+  const std::vector<Stretch> wanted = part.rest.list();
+  for (const Stretch& stretch : wanted) {
+    const uint64_t from = std::max(stretch.from_ns, floor);
+    if (from >= stretch.to_ns) continue;
+    absl::Status stopped;
+    absl::Status scanned = context_.source->ForEachEpoch(
+        part.node.number(), from, stretch.to_ns,
+        [&](const StoredEpoch& epoch) {
+          if (!Belongs(epoch.span, from, stretch.to_ns)) return true;
+          stopped = Count();
+          if (!stopped.ok()) return false;
+          visitor_.epoch(epoch);
+          return true;
+        },
+        &damaged_);
+    if (!stopped.ok()) return stopped;
+    if (!scanned.ok()) return scanned;
+    part.done.Add(from, stretch.to_ns);
+    part.rest.Remove(from, stretch.to_ns);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TierScan::Node(const storage::NodeRecord& node, const Stretches& time) {
+  Part part{node, {}, time, {}};
+  if (visitor_.window && !time.empty()) {
+    part.dirty =
+        context_.source->Dirty(node.number(), FloorTo(selection_.start_ns, storage::kDayNs),
+                               CeilTo(selection_.end_ns, storage::kDayNs));
+  }
+  if (choice_.only && choice_.coarsest != v1::TIER_RAW) {
+    return Windows(choice_.coarsest, /*touching=*/true, part);
+  }
+  for (const v1::Tier tier : {v1::TIER_1D, v1::TIER_1H, v1::TIER_5MIN}) {
+    if (tier > choice_.coarsest || part.rest.empty()) continue;
+    if (absl::Status status = Windows(tier, /*touching=*/false, part); !status.ok()) return status;
+  }
+  if (absl::Status status = Epochs(part); !status.ok()) return status;
+  if (choice_.only || !visitor_.window) return absl::OkStatus();
+  for (const v1::Tier tier : {v1::TIER_5MIN, v1::TIER_1H, v1::TIER_1D}) {
+    if (part.rest.empty()) break;
+    if (absl::Status status = Windows(tier, /*touching=*/true, part); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TierScan::All() {
+  for (const storage::NodeRecord& node : selection_.nodes) {
+    absl::Status status = Node(node, Stretches(selection_.start_ns, selection_.end_ns));
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace telltale::query

@@ -1,0 +1,76 @@
+// Visits what a selection rests on, each moment of each node exactly once: windows of the coarsest
+// tier that lie whole in the selection, finer ones around them, raw epochs for the rest; where raw
+// epochs have expired, the finest windows that are left, even if they stick out. A stored window
+// that is behind what was taken in (it waits to be computed again) is left to the finer tiers, so a
+// late epoch counts at once.
+//
+// An epoch belongs where its middle lies, as in the store, so that sums through any tier are equal;
+// a selection shorter than an epoch has the one that overlaps most of it.
+//
+// Belongs to one answer and its thread.
+
+#ifndef TELLTALE_COLLECTOR_QUERY_TIER_SCAN_H_
+#define TELLTALE_COLLECTOR_QUERY_TIER_SCAN_H_
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "collector/query/coverage_builder.h"
+#include "collector/query/selection.h"
+#include "collector/query/stretches.h"
+#include "collector/query/tier_choice.h"
+
+namespace telltale::query {
+
+struct TierVisitor {
+  std::function<void(const StoredEpoch& epoch)> epoch;
+  // Empty: raw epochs only.
+  std::function<void(const storage::RollupRow& row)> window;
+};
+
+class TierScan {
+ public:
+  // For `vitals` when only the window's own row is wanted.
+  static constexpr uint8_t kWindowOnly = 0;
+
+  // `vitals`: whose rows of a window to open; empty: all.
+  TierScan(const Selection& selection, const Context& context, TierChoice choice,
+           std::vector<uint8_t> vitals, TierVisitor visitor);
+
+  // Errors as ForEachEpoch of selection.h; windows count as epochs do.
+  absl::Status All();
+  // The same for some of the selected time of one node.
+  absl::Status Node(const storage::NodeRecord& node, const Stretches& time);
+
+  uint32_t damaged() const { return damaged_; }  // stored epochs that could not be opened
+  uint32_t behind() const { return behind_; }    // windows used although they wait to be recomputed
+
+ private:
+  struct Part;  // one node's
+  absl::Status Windows(v1::Tier tier, bool touching, Part& part);
+  absl::Status Epochs(Part& part);
+  absl::Status Count();
+
+  const Selection& selection_;
+  const Context& context_;
+  const TierChoice choice_;
+  const std::vector<uint8_t> vitals_;
+  const TierVisitor visitor_;
+  uint32_t seen_ = 0, damaged_ = 0, behind_ = 0;
+};
+
+// Says so where windows were used that wait to be computed again.
+void NoteBehind(const TierScan& scan, CoverageBuilder& coverage);
+
+// Whether an epoch belongs to [from, to).
+bool Belongs(const storage::EpochSpan& span, uint64_t from_ns, uint64_t to_ns);
+
+// Whether a stored window of a tier may be behind: a mark of it or of a finer one inside it.
+bool Behind(const std::vector<storage::DirtyKey>& dirty, storage::Tier tier, uint64_t start_ns);
+
+}  // namespace telltale::query
+
+#endif  // TELLTALE_COLLECTOR_QUERY_TIER_SCAN_H_

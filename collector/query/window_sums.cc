@@ -1,0 +1,168 @@
+#include "collector/query/window_sums.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "collector/query/tier_scan.h"
+
+namespace telltale::query {
+namespace {
+
+void AddGroups(const std::array<storage::GroupModel, storage::kGroupings>& from,
+               std::array<GroupSum, storage::kGroupings>* to) {
+  for (size_t by = 0; by < from.size(); ++by) {
+    GroupSum& sum = (*to)[by];
+    sum.weights.Add(from[by].list);
+    sum.text.insert(from[by].text.begin(), from[by].text.end());
+    sum.estimated = sum.estimated || from[by].estimated;
+  }
+}
+
+// A child without accounts: nothing is known of who it was but the total.
+void AddUnknown(uint64_t total, std::array<GroupSum, storage::kGroupings>* to) {
+  sketch::LabelList unknown;
+  unknown.total = unknown.threshold = total;
+  for (GroupSum& sum : *to) sum.weights.Add(unknown);
+}
+
+uint64_t NotIdle(const storage::VitalModel& vital, const v1::VitalDescriptor& descriptor) {
+  uint64_t total = 0;
+  for (size_t i = 0; i < vital.subs.size(); ++i) {
+    const int index = static_cast<int>(i);
+    if (index < descriptor.subs_size() && descriptor.subs(index).idle()) continue;
+    total += vital.subs[i].weight;
+  }
+  return total;
+}
+
+}  // namespace
+
+void MergedLabels::Add(sketch::LabelList child) {
+  pending_labels_ += child.labels.size();
+  pending_.push_back(std::move(child));
+  if (pending_labels_ < kMaxPending) return;
+  sketch::LabelList sum = sketch::MergeLabels(pending_, kKeptEarly);
+  merged_early_ = true;
+  pending_labels_ = sum.labels.size();
+  pending_.clear();
+  pending_.push_back(std::move(sum));
+}
+
+const sketch::LabelList& MergedLabels::Sum() {
+  if (pending_.size() != 1) {
+    sketch::LabelList sum = sketch::MergeLabels(pending_, std::numeric_limits<size_t>::max());
+    pending_.clear();
+    pending_.push_back(std::move(sum));
+  }
+  return pending_.front();
+}
+
+WindowSums::WindowSums(const std::vector<uint32_t>& vitals) {
+  for (const uint32_t vital : vitals) vitals_[vital];
+}
+
+bool WindowSums::merged_early() const {
+  return std::any_of(vitals_.begin(), vitals_.end(),
+                     [](const auto& vital) { return vital.second.labels.merged_early(); });
+}
+
+VitalSum* WindowSums::Find(uint32_t vital) {
+  const auto found = vitals_.find(vital);
+  if (found == vitals_.end() || found->second.state == v1::VITAL_STATE_UNSPECIFIED) return nullptr;
+  return &found->second;
+}
+
+void WindowSums::Add(uint32_t node, const storage::WindowModel& model, const v1::Schema& schema) {
+  for (auto& [id, sum] : vitals_) {
+    const auto found = model.vitals.find(id);
+    if (found == model.vitals.end()) continue;
+    const storage::VitalModel& vital = found->second;
+    if (vital.state != v1::VITAL_STATE_UNSPECIFIED &&
+        (sum.state == v1::VITAL_STATE_UNSPECIFIED || vital.state < sum.state)) {
+      sum.state = vital.state;
+    }
+    if (const v1::VitalDescriptor* descriptor = storage::DescriptorOf(schema, id)) {
+      sum.descriptor = *descriptor;
+    }
+    std::vector<double>& of_node = sum.node_weight[node];
+    const size_t subs = vital.subs.size();
+    for (std::vector<double>* column : {&sum.events, &sum.weight, &of_node}) {
+      if (column->size() < subs) column->resize(subs, 0);
+    }
+    for (size_t i = 0; i < subs; ++i) {
+      sum.events[i] += static_cast<double>(vital.subs[i].events);
+      sum.weight[i] += static_cast<double>(vital.subs[i].weight);
+      of_node[i] += static_cast<double>(vital.subs[i].weight);
+    }
+    if (subs == 0) continue;
+    sum.labels.Add(vital.labels);
+    for (const auto& [label, facts] : vital.facts) {
+      auto [it, fresh] = sum.facts.try_emplace(label, LabelSum{facts, node});
+      if (!fresh && facts.exemplar.has_value() &&
+          (!it->second.facts.exemplar.has_value() ||
+           facts.exemplar->digest < it->second.facts.exemplar->digest)) {
+        it->second = {facts, node};
+      }
+    }
+    const uint64_t total = NotIdle(vital, sum.descriptor);
+    vital.has_groups ? AddGroups(vital.groups, &sum.groups) : AddUnknown(total, &sum.groups);
+    model.has_run_time ? AddGroups(model.run_time, &sum.run_time)
+                       : AddUnknown(total, &sum.run_time);
+  }
+}
+
+absl::StatusOr<WindowSums> SumWindows(const Selection& selection, const Context& context,
+                                      TierChoice tier, const VitalBook& book,
+                                      const std::vector<uint32_t>& vitals,
+                                      CoverageBuilder& coverage) {
+  WindowSums sums(vitals);
+  std::vector<uint8_t> rows;
+  for (const uint32_t vital : vitals) rows.push_back(static_cast<uint8_t>(vital));
+  TierVisitor visitor;
+  visitor.epoch = [&](const StoredEpoch& epoch) {
+    coverage.AddEpoch(epoch, book, vitals);
+    sums.Add(epoch.node,
+             storage::FromSummary(*epoch.body, *epoch.schema, epoch.span, epoch.sequence),
+             *epoch.schema);
+  };
+  std::shared_ptr<const v1::Schema> schema;
+  uint32_t unknown = 0;
+  visitor.window = [&](const storage::RollupRow& row) {
+    if (schema == nullptr || schema->id() != row.window.schema_id()) {
+      schema = context.source->Schema(row.window.schema_id());
+    }
+    if (schema == nullptr) {
+      ++unknown;
+      return;
+    }
+    coverage.AddWindow(row, book, vitals);
+    sums.Add(row.key.node, storage::FromRows({row.window, row.vitals}, *schema), *schema);
+  };
+  TierScan scan(selection, context, tier, rows, visitor);
+  if (absl::Status status = scan.All(); !status.ok()) return status;
+  coverage.AddDamaged(scan.damaged());
+  if (unknown > 0) {
+    coverage.Note(absl::StrCat(unknown, " windows whose vitals nobody described are left out"));
+  }
+  NoteBehind(scan, coverage);
+  if (sums.merged_early()) {
+    coverage.Note("so many labels were merged in parts: their bounds are wider than they need be");
+  }
+  coverage.Note(absl::StrCat("code and stacks are bounded: a window names its ",
+                             sketch::kKeptLabels, " heaviest labels, each with one stack"));
+  return sums;
+}
+
+bool LabelsAffordable(v1::Tier tier, const Selection& selection, bool single_process) {
+  constexpr double kMaxRows = 400, kMaxProcessEpochs = 20'000;
+  constexpr uint64_t kAlwaysEpochsNs = 600 * storage::kSecondNs;
+  const double rows = RowsOf(tier, selection);
+  if (tier != v1::TIER_RAW) return rows <= kMaxRows;
+  return rows <= (single_process ? kMaxProcessEpochs : kMaxRows) ||
+         selection.end_ns - selection.start_ns <= kAlwaysEpochsNs;
+}
+
+}  // namespace telltale::query

@@ -1,0 +1,91 @@
+// What many windows (and raw epochs beside them) say together about some vitals: exact totals, and
+// weights of labels and of groups as intervals, merged as sketch/label_merge.h says: a child that
+// does not list a label raises its high by that child's threshold.
+//
+// Belongs to one answer and its thread.
+
+#ifndef TELLTALE_COLLECTOR_QUERY_WINDOW_SUMS_H_
+#define TELLTALE_COLLECTOR_QUERY_WINDOW_SUMS_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "collector/query/coverage_builder.h"
+#include "collector/query/tier_choice.h"
+#include "sketch/label_merge.h"
+#include "storage/rollup/window_model.h"
+#include "telltale/v1/summary.pb.h"
+
+namespace telltale::query {
+
+// Lists of children on their way to one sum, merged early when they get many: the intervals stay
+// right but get wider, so memory is bounded.
+class MergedLabels {
+ public:
+  static constexpr size_t kMaxPending = 100'000, kKeptEarly = 5'000;
+
+  void Add(sketch::LabelList child);
+  // Everything added; no label is put away that was not before.
+  const sketch::LabelList& Sum();
+  bool merged_early() const { return merged_early_; }
+
+ private:
+  std::vector<sketch::LabelList> pending_;
+  size_t pending_labels_ = 0;
+  bool merged_early_ = false;
+};
+
+struct GroupSum {
+  MergedLabels weights;
+  std::map<uint64_t, std::string> text;
+  bool estimated = false;
+};
+
+struct LabelSum {
+  storage::LabelFacts facts;
+  uint32_t node = 0;  // where the facts come from
+};
+
+struct VitalSum {
+  v1::VitalState state = v1::VITAL_STATE_UNSPECIFIED;   // the best seen
+  v1::VitalDescriptor descriptor;                       // of the latest schema that has it
+  std::vector<double> events, weight;                   // by sub-series, stored unit
+  std::map<uint32_t, std::vector<double>> node_weight;  // by node, then sub-series
+  MergedLabels labels;
+  std::map<uint64_t, LabelSum> facts;  // by id, of every label listed anywhere
+  std::array<GroupSum, storage::kGroupings> groups, run_time;
+};
+
+class WindowSums {
+ public:
+  explicit WindowSums(const std::vector<uint32_t>& vitals);
+
+  // `schema` describes the model's vitals.
+  void Add(uint32_t node, const storage::WindowModel& model, const v1::Schema& schema);
+  // nullptr: not one of those asked for, or nothing was added.
+  VitalSum* Find(uint32_t vital);
+  bool merged_early() const;  // labels of any vital
+
+ private:
+  std::map<uint32_t, VitalSum> vitals_;
+};
+
+// Sums of a selection through windows; raw epochs beside them count as small windows. Says what it
+// used, what was lost and that labels are bounded. Errors as TierScan.
+absl::StatusOr<WindowSums> SumWindows(const Selection& selection, const Context& context,
+                                      TierChoice tier, const VitalBook& book,
+                                      const std::vector<uint32_t>& vitals,
+                                      CoverageBuilder& coverage);
+
+// Whether an answer about labels may be computed from this tier: so many epochs or windows at most,
+// but the last minutes always from epochs. `single_process`: what is asked is only in raw epochs,
+// and who asks it waits longer.
+bool LabelsAffordable(v1::Tier tier, const Selection& selection, bool single_process);
+
+}  // namespace telltale::query
+
+#endif  // TELLTALE_COLLECTOR_QUERY_WINDOW_SUMS_H_
