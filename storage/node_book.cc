@@ -1,5 +1,7 @@
 #include "storage/node_book.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
@@ -30,6 +32,7 @@ v1::CountersRecord EncodeCounters(const NodeBook& book) {
   record.set_apart(counters.apart);
   record.set_too_late(counters.too_late);
   record.set_name_bytes(book.name_bytes);
+  record.set_name_bucket(book.name_bucket);
   for (uint64_t id : book.schema_ids) record.add_schema_ids(id);
   return record;
 }
@@ -56,6 +59,7 @@ absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
   counters.apart = record.apart();
   counters.too_late = record.too_late();
   book->name_bytes = record.name_bytes();
+  book->name_bucket = static_cast<uint16_t>(std::min<uint32_t>(record.name_bucket(), UINT16_MAX));
   book->schema_ids.insert(record.schema_ids().begin(), record.schema_ids().end());
   return absl::OkStatus();
 }

@@ -185,32 +185,26 @@ absl::Status SummaryStore::PutNames(uint32_t node, const v1::Names& names) {
                                                    " offsets but ", names.name_size(), " names"));
   }
   NodeBook book = *impl_->BookOf(node);
-  const uint64_t limit = impl_->options.max_name_bytes_per_node;
-  std::vector<Row> rows;
-  int left_out = 0;
-  for (int i = 0; i < names.offset_size(); ++i) {
-    std::string key = SymbolKey(names.build_id(), names.offset(i), node);
-    std::string value = VersionedValue(names.name(i));
-    absl::StatusOr<std::string> known = impl_->options.history->Get(Family::kDict, key);
-    if (known.ok() && *known == value) continue;
-    const uint64_t bytes = key.size() + value.size();
-    if (book.name_bytes + bytes > limit) {
-      ++left_out;
-      continue;
-    }
-    book.name_bytes += bytes;
-    rows.push_back({Family::kDict, std::move(key), std::move(value), 0});
+  const uint64_t now_ns = impl_->options.now_ns();
+  const uint16_t bucket = NamePartitionOf(Tier::kRaw, now_ns).bucket;
+  if (book.name_bucket != bucket) {
+    book.name_bucket = bucket;
+    book.name_bytes = 0;
   }
-  if (!rows.empty()) {
-    absl::Status appended = impl_->options.history->Append(rows);
-    if (!appended.ok()) return appended;
+  const uint64_t limit = impl_->options.max_name_bytes_per_node;
+  const uint64_t room = limit - std::min(limit, book.name_bytes);
+  absl::StatusOr<Dictionary::Told> told =
+      impl_->options.dictionary->Tell(node, names, now_ns, room);
+  if (!told.ok()) return told.status();
+  if (told->bytes != 0) {
+    book.name_bytes += told->bytes;
     impl_->Publish(node, std::move(book));
   }
-  if (left_out != 0) {
+  if (told->left_out != 0) {
     return absl::ResourceExhaustedError(
         absl::StrCat("store names: node ", node, " has brought ", limit,
-                     " bytes of symbol names (its limit), left out ", left_out, " of ",
-                     names.name_size(), "; raise limits.name_bytes_per_node"));
+                     " bytes of symbol names this week (its limit), left out ", told->left_out,
+                     " of ", names.name_size(), "; raise ingest.names_bytes"));
   }
   return absl::OkStatus();
 }

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "storage/catalog.h"
+#include "storage/dictionary.h"
 #include "storage/dirty_windows.h"
 #include "storage/history.h"
 #include "storage/ledger.h"
@@ -50,11 +51,12 @@ enum class Outcome : uint8_t {
 };
 
 struct SummaryStoreOptions {
-  History* history = nullptr;  // outlives the store, as do the next two
+  History* history = nullptr;  // outlives the store, as do the next three
   Catalog* catalog = nullptr;
   NodeRegistry* registry = nullptr;
+  Dictionary* dictionary = nullptr;
   std::function<uint64_t()> now_ns;            // collector's wall clock
-  uint64_t max_name_bytes_per_node = 8 << 20;  // symbol names one node may bring
+  uint64_t max_name_bytes_per_node = 8 << 20;  // symbol names one node may bring in a week
   // Asked before each batch; not OK (ResourceExhausted: too little space left) refuses it. May be
   // empty.
   std::function<absl::Status()> admit;
@@ -94,7 +96,8 @@ class SummaryStore {
   // A planned stop at this time; the node's state becomes STOPPED.
   absl::Status RecordStop(uint32_t node, const PlannedStop& stop);
 
-  // ResourceExhausted names the quota; what fitted is kept. Not durable until the next PutBatch.
+  // As Dictionary::Tell. ResourceExhausted names the quota of the week; what fitted is kept. Not
+  // durable until the next PutBatch.
   absl::Status PutNames(uint32_t node, const v1::Names& names);
   absl::Status PutSchema(uint32_t node, const v1::Schema& schema);
 
