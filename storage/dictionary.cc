@@ -28,6 +28,9 @@ absl::StatusOr<std::optional<std::string>> GetIfAny(const History& history, std:
   return value.status();
 }
 
+// A window wants this name: nobody had told it when the window was written.
+bool IsWanted(std::string_view value) { return value.size() == 1; }
+
 bool MayHaveName(std::string_view build_id) {
   return !build_id.empty() && build_id.size() <= UINT8_MAX;
 }
@@ -66,17 +69,19 @@ std::set<NamePartition> Dictionary::partitions() const {
   return partitions_;
 }
 
-absl::Status Dictionary::Append(NamePartition partition, const std::vector<Row>& rows) {
+absl::Status Dictionary::Append(const std::vector<Row>& rows) {
   if (rows.empty()) return absl::OkStatus();
   absl::Status appended = history_->Append(rows);
   if (!appended.ok()) return appended;
   std::lock_guard<std::mutex> lock(mutex_);
-  partitions_.insert(partition);
+  for (const Row& row : rows) {
+    absl::StatusOr<NameOrigin> origin = DecodeNameKey(row.key);
+    if (origin.ok()) partitions_.insert(origin->partition);
+  }
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Dictionary::Agreed(NamePartition now, std::string_view build_id,
-                                        uint64_t offset, uint32_t node,
+absl::StatusOr<bool> Dictionary::Agreed(NamePartition now, const Location& location, uint32_t node,
                                         std::string_view value) const {
   bool agreed = false;
   const auto look = [&](std::string_view key, std::string_view told) {
@@ -85,47 +90,74 @@ absl::StatusOr<bool> Dictionary::Agreed(NamePartition now, std::string_view buil
     return !agreed;
   };
   for (uint16_t back = 0; back <= 1 && back <= now.bucket && !agreed; ++back) {
-    const std::string prefix =
-        NamePrefix({now.tier, static_cast<uint16_t>(now.bucket - back)}, build_id, offset);
+    const NamePartition partition{now.tier, static_cast<uint16_t>(now.bucket - back)};
+    const std::string prefix = NamePrefix(partition, location.build_id, location.offset);
     absl::Status scanned = history_->Scan(Family::kDict, prefix, PrefixEnd(prefix), look);
     if (!scanned.ok()) return scanned;
   }
   return agreed;
 }
 
+absl::Status Dictionary::FillWanted(const Location& location, uint32_t source,
+                                    const std::string& value, uint64_t sealed_ns,
+                                    std::vector<Row>* rows) const {
+  for (const NamePartition& partition : partitions()) {
+    if (partition.tier == Tier::kRaw || NamePartitionEndNs(partition) <= sealed_ns) continue;
+    bool wanted = false;
+    const std::string prefix = source == kSharedName
+                                   ? NamePrefix(partition, location.build_id, location.offset)
+                                   : NameKey(partition, location.build_id, location.offset, source);
+    absl::Status scanned = history_->Scan(Family::kDict, prefix, PrefixEnd(prefix),
+                                          [&](std::string_view, std::string_view there) {
+                                            wanted = IsWanted(there);
+                                            return !wanted;
+                                          });
+    if (!scanned.ok()) return scanned;
+    if (!wanted) continue;
+    rows->push_back(
+        {Family::kDict, NameKey(partition, location.build_id, location.offset, source), value, 0});
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Dictionary::Told> Dictionary::Tell(uint32_t node, const v1::Names& names,
-                                                  uint64_t now_ns, uint64_t room_bytes) {
+                                                  const Telling& telling) {
   Told told;
   if (!MayHaveName(names.build_id())) return told;
-  const NamePartition partition = NamePartitionOf(Tier::kRaw, now_ns);
+  const NamePartition partition = NamePartitionOf(Tier::kRaw, telling.now_ns);
   std::lock_guard<std::mutex> one_at_a_time(tell_mutex_);
   std::vector<Row> rows;
   std::vector<uint64_t> locations;
   for (int i = 0; i < std::min(names.offset_size(), names.name_size()); ++i) {
-    const uint64_t offset = names.offset(i);
-    std::string key = NameKey(partition, names.build_id(), offset, node);
-    std::string value = VersionedValue(names.name(i));
+    const Location location{names.build_id(), names.offset(i)};
+    std::string key = NameKey(partition, location.build_id, location.offset, node);
+    const std::string value = VersionedValue(names.name(i));
     auto known = GetIfAny(*history_, key);
     if (!known.ok()) return known.status();
-    if (*known == value) continue;
+    if (*known == value || names.name(i).empty()) continue;
     const uint64_t bytes = key.size() + value.size();
-    if (told.bytes + bytes > room_bytes) {
+    if (told.bytes + bytes > telling.room_bytes) {
       ++told.left_out;
       continue;
     }
     told.bytes += bytes;
-    std::string shared_key = NameKey(partition, names.build_id(), offset, kSharedName);
+    rows.push_back({Family::kDict, std::move(key), value, 0});
+    locations.push_back(LocationDigest(location.build_id, location.offset));
+    absl::Status filled = FillWanted(location, node, value, telling.sealed_ns, &rows);
+    if (!filled.ok()) return filled;
+
+    std::string shared_key = NameKey(partition, location.build_id, location.offset, kSharedName);
     auto shared = GetIfAny(*history_, shared_key);
     if (!shared.ok()) return shared.status();
-    if (!shared->has_value()) {
-      absl::StatusOr<bool> agreed = Agreed(partition, names.build_id(), offset, node, value);
-      if (!agreed.ok()) return agreed.status();
-      if (*agreed) rows.push_back({Family::kDict, std::move(shared_key), value, 0});
-    }
-    rows.push_back({Family::kDict, std::move(key), std::move(value), 0});
-    locations.push_back(LocationDigest(names.build_id(), offset));
+    if (shared->has_value()) continue;
+    absl::StatusOr<bool> agreed = Agreed(partition, location, node, value);
+    if (!agreed.ok()) return agreed.status();
+    if (!*agreed) continue;
+    rows.push_back({Family::kDict, std::move(shared_key), value, 0});
+    filled = FillWanted(location, kSharedName, value, telling.sealed_ns, &rows);
+    if (!filled.ok()) return filled;
   }
-  absl::Status appended = Append(partition, rows);
+  absl::Status appended = Append(rows);
   if (!appended.ok()) return appended;
   std::lock_guard<std::mutex> lock(mutex_);
   ++told_;
@@ -133,8 +165,7 @@ absl::StatusOr<Dictionary::Told> Dictionary::Tell(uint32_t node, const v1::Names
   return told;
 }
 
-absl::StatusOr<std::optional<Dictionary::Found>> Dictionary::Find(std::string_view build_id,
-                                                                  uint64_t offset,
+absl::StatusOr<std::optional<Dictionary::Found>> Dictionary::Find(const Location& location,
                                                                   uint32_t node) const {
   std::vector<NamePartition> order;  // finest tier first, and of it the newest
   for (const NamePartition& partition : partitions()) order.push_back(partition);
@@ -143,9 +174,10 @@ absl::StatusOr<std::optional<Dictionary::Found>> Dictionary::Find(std::string_vi
   });
   for (const uint32_t source : {node, kSharedName}) {
     for (const NamePartition& partition : order) {
-      auto value = GetIfAny(*history_, NameKey(partition, build_id, offset, source));
+      auto value =
+          GetIfAny(*history_, NameKey(partition, location.build_id, location.offset, source));
       if (!value.ok()) return value.status();
-      if (value->has_value()) {
+      if (value->has_value() && !IsWanted(**value)) {
         return std::optional<Found>(Found{**std::move(value), source == kSharedName});
       }
     }
@@ -163,7 +195,7 @@ std::optional<std::string> Dictionary::Name(std::string_view build_id, uint64_t 
     if (unnamed_[location % kSlots] == Mix(location, node)) return std::nullopt;
     told = told_;
   }
-  auto found = Find(build_id, offset, node);
+  auto found = Find({build_id, offset}, node);
   if (!found.ok()) return std::nullopt;
   if (!found->has_value()) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -175,57 +207,56 @@ std::optional<std::string> Dictionary::Name(std::string_view build_id, uint64_t 
   return std::string(*name);
 }
 
-absl::Status Dictionary::KeepOne(NamePartition partition, std::string_view build_id,
-                                 uint64_t offset, uint32_t node, std::vector<Row>* rows,
-                                 std::vector<uint64_t>* kept) {
-  const uint64_t location = LocationDigest(build_id, offset);
-  const uint64_t unnamed = Mix(location, node);
-  const uint64_t mark =
-      Mix(unnamed, static_cast<uint64_t>(partition.tier) << 16 | partition.bucket);
-  uint64_t told;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (kept_[mark % kSlots] == mark || unnamed_[location % kSlots] == unnamed) {
-      return absl::OkStatus();
-    }
-    told = told_;
-  }
-  auto there = GetIfAny(*history_, NameKey(partition, build_id, offset, node));
+absl::StatusOr<std::optional<Row>> Dictionary::KeptRow(NamePartition partition,
+                                                       const Location& location,
+                                                       uint32_t node) const {
+  std::string key = NameKey(partition, location.build_id, location.offset, node);
+  auto there = GetIfAny(*history_, key);
   if (!there.ok()) return there.status();
-  if (!there->has_value()) {
-    auto found = Find(build_id, offset, node);
-    if (!found.ok()) return found.status();
-    if (!found->has_value()) {
-      std::lock_guard<std::mutex> lock(mutex_);
-      if (told == told_) unnamed_[location % kSlots] = unnamed;
-      return absl::OkStatus();
-    }
-    const uint32_t source = (*found)->shared ? kSharedName : node;
-    rows->push_back({Family::kDict, NameKey(partition, build_id, offset, source),
-                     std::move((*found)->value), 0});
+  if (there->has_value()) return std::optional<Row>();
+  auto found = Find(location, node);
+  if (!found.ok()) return found.status();
+  if (!found->has_value()) return Row{Family::kDict, std::move(key), VersionedValue(""), 0};
+  if ((*found)->shared) {
+    key = NameKey(partition, location.build_id, location.offset, kSharedName);
   }
-  kept->push_back(mark);
-  return absl::OkStatus();
+  return Row{Family::kDict, std::move(key), std::move((*found)->value), 0};
 }
 
 absl::Status Dictionary::Keep(Tier tier, uint64_t window_start_ns, uint32_t node,
                               const v1::Tables& tables) {
   const NamePartition partition = NamePartitionOf(tier, window_start_ns);
-  std::vector<Row> rows;
-  std::vector<uint64_t> kept;
-  const int frames = std::min(tables.frame_mapping_size(), tables.frame_offset_size());
-  for (int i = 0; i < frames; ++i) {
-    const uint32_t mapping = tables.frame_mapping(i);  // index + 1
-    if (mapping == 0 || mapping > static_cast<uint32_t>(tables.mappings_size())) continue;
-    const std::string& build_id = tables.mappings(static_cast<int>(mapping - 1)).build_id();
-    if (!MayHaveName(build_id)) continue;
-    absl::Status status = KeepOne(partition, build_id, tables.frame_offset(i), node, &rows, &kept);
-    if (!status.ok()) return status;
+  const uint64_t partition_number = static_cast<uint64_t>(tier) << 16 | partition.bucket;
+  std::vector<Location> locations;
+  std::vector<uint64_t> marks;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const int frames = std::min(tables.frame_mapping_size(), tables.frame_offset_size());
+    for (int i = 0; i < frames; ++i) {
+      const uint32_t mapping = tables.frame_mapping(i);  // index + 1
+      if (mapping == 0 || mapping > static_cast<uint32_t>(tables.mappings_size())) continue;
+      const Location location{tables.mappings(static_cast<int>(mapping - 1)).build_id(),
+                              tables.frame_offset(i)};
+      if (!MayHaveName(location.build_id)) continue;
+      const uint64_t mark =
+          Mix(Mix(LocationDigest(location.build_id, location.offset), node), partition_number);
+      if (kept_[mark % kSlots] == mark) continue;
+      locations.push_back(location);
+      marks.push_back(mark);
+    }
   }
-  absl::Status appended = Append(partition, rows);
+  if (locations.empty()) return absl::OkStatus();
+  std::lock_guard<std::mutex> one_at_a_time(tell_mutex_);
+  std::vector<Row> rows;
+  for (const Location& location : locations) {
+    absl::StatusOr<std::optional<Row>> row = KeptRow(partition, location, node);
+    if (!row.ok()) return row.status();
+    if (row->has_value()) rows.push_back(**std::move(row));
+  }
+  absl::Status appended = Append(rows);
   if (!appended.ok()) return appended;
   std::lock_guard<std::mutex> lock(mutex_);
-  for (uint64_t mark : kept) kept_[mark % kSlots] = mark;
+  for (uint64_t mark : marks) kept_[mark % kSlots] = mark;
   return absl::OkStatus();
 }
 

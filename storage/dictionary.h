@@ -6,7 +6,9 @@
 // (proto::kNamesTravelAgainNs): they go to the tier-raw partition of their arrival, which outlives
 // the summaries that rest on it. When a coarser window is written, the names of its locations are
 // kept in the partition of its tier and time (Keep), which is dropped after the last window in it.
-// So no name is shared between partitions, nothing is counted, and each goes in one piece.
+// A location without a name is kept as wanted: when a backlog brings the name after the window was
+// written, it is filled in (Tell). Nothing refers from one partition to another and nothing is
+// counted, so each goes in one piece.
 //
 // A name belongs to the node that told it. Others see it only when two nodes told the same: then it
 // is written once more under no node's number (kSharedName).
@@ -42,14 +44,18 @@ class Dictionary {
   // Finds the partitions there are. `history` outlives this.
   static absl::StatusOr<std::unique_ptr<Dictionary>> Open(History* history);
 
+  struct Telling {
+    uint64_t now_ns = 0;      // the collector's clock
+    uint64_t sealed_ns = 0;   // windows that begin before it are written no more (the raw floor)
+    uint64_t room_bytes = 0;  // of the node's quota
+  };
   struct Told {
-    uint64_t bytes = 0;     // keys and values that are new in this partition
+    uint64_t bytes = 0;     // keys and values that are new in the raw partition
     uint32_t left_out = 0;  // names for which `room_bytes` did not suffice
   };
-  // Names a node tells at `now_ns`; rows are durable with the next Sync of the history. Offsets and
-  // names are of equal number. Errors as of History::Append.
-  absl::StatusOr<Told> Tell(uint32_t node, const v1::Names& names, uint64_t now_ns,
-                            uint64_t room_bytes);
+  // Names a node tells; rows are durable with the next Sync of the history. Offsets and names are
+  // of equal number. Errors as of History::Append.
+  absl::StatusOr<Told> Tell(uint32_t node, const v1::Names& names, const Telling& telling);
 
   // What the node itself called this location, last; else what two nodes agreed on. Nothing: nobody
   // told, or the build id is empty or longer than 255 bytes.
@@ -65,29 +71,38 @@ class Dictionary {
   std::set<NamePartition> partitions() const;
 
  private:
+  struct Location {
+    std::string_view build_id;
+    uint64_t offset = 0;
+  };
   struct Found {
     std::string value;  // as stored
     bool shared = false;
   };
 
   explicit Dictionary(History* history);
-  absl::StatusOr<std::optional<Found>> Find(std::string_view build_id, uint64_t offset,
-                                            uint32_t node) const;
+  absl::StatusOr<std::optional<Found>> Find(const Location& location, uint32_t node) const;
   // Whether another node told this name in the current partition or the one before: a name in use
   // is in one of the two.
-  absl::StatusOr<bool> Agreed(NamePartition now, std::string_view build_id, uint64_t offset,
-                              uint32_t node, std::string_view value) const;
-  absl::Status Append(NamePartition partition, const std::vector<Row>& rows);
-  absl::Status KeepOne(NamePartition partition, std::string_view build_id, uint64_t offset,
-                       uint32_t node, std::vector<Row>* rows, std::vector<uint64_t>* kept);
+  absl::StatusOr<bool> Agreed(NamePartition now, const Location& location, uint32_t node,
+                              std::string_view value) const;
+  // Rows that fill in a name where windows want it: the node's own, or what is now shared.
+  absl::Status FillWanted(const Location& location, uint32_t source, const std::string& value,
+                          uint64_t sealed_ns, std::vector<Row>* rows) const;
+  absl::Status Append(const std::vector<Row>& rows);
+  // The row that keeps what a location is called; nullopt: it is there.
+  absl::StatusOr<std::optional<Row>> KeptRow(NamePartition partition, const Location& location,
+                                             uint32_t node) const;
 
   History* const history_;
-  std::mutex tell_mutex_;  // two nodes that tell the same at once must see each other
+  // Two nodes that tell the same at once must see each other, and whoever finds no name must be
+  // seen to want it.
+  std::mutex tell_mutex_;
 
   mutable std::mutex mutex_;
   std::set<NamePartition> partitions_;  // guarded by mutex_
-  // What Keep need not look up again, direct-mapped: (partition, node, location) that were kept,
-  // and (node, location) that have no name. Guarded by mutex_.
+  // Direct-mapped, guarded by mutex_: (partition, node, location) that were kept, and (node,
+  // location) that have no name.
   std::vector<uint64_t> kept_;
   mutable std::vector<uint64_t> unnamed_;
   uint64_t told_ = 0;  // guarded by mutex_; grows when a name comes

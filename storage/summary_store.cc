@@ -194,7 +194,7 @@ absl::Status SummaryStore::PutNames(uint32_t node, const v1::Names& names) {
   const uint64_t limit = impl_->options.max_name_bytes_per_node;
   const uint64_t room = limit - std::min(limit, book.name_bytes);
   absl::StatusOr<Dictionary::Told> told =
-      impl_->options.dictionary->Tell(node, names, now_ns, room);
+      impl_->options.dictionary->Tell(node, names, {now_ns, RawFloor() * kDayNs, room});
   if (!told.ok()) return told.status();
   if (told->bytes != 0) {
     book.name_bytes += told->bytes;

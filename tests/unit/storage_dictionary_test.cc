@@ -52,7 +52,7 @@ class DictionaryTest : public ::testing::TestWithParam<const char*> {
   void Open() { names_ = *Dictionary::Open(&engine_->history()); }
   Dictionary::Told Tell(uint32_t node, const v1::Names& names, uint64_t now_ns,
                         uint64_t room = kPlenty) {
-    auto told = names_->Tell(node, names, now_ns, room);
+    auto told = names_->Tell(node, names, {now_ns, sealed_ns_, room});
     EXPECT_TRUE(told.ok()) << told.status();
     return told.value_or(Dictionary::Told());
   }
@@ -79,6 +79,7 @@ class DictionaryTest : public ::testing::TestWithParam<const char*> {
 
   std::unique_ptr<testing::StorageEngine> engine_;
   std::unique_ptr<Dictionary> names_;
+  uint64_t sealed_ns_ = kNow - 21 * kDayNs;
 };
 
 TEST_P(DictionaryTest, WhatANodeToldIsItsOwnAndTheLatestStands) {
@@ -165,6 +166,27 @@ TEST_P(DictionaryTest, ANameThatComesAfterItWasMissedIsFoundAndKept) {
   EXPECT_EQ(Name(64, 3), "main") << "it was missing for a node that never told";
 }
 
+TEST_P(DictionaryTest, ANameThatComesAfterTheWindowThatWantsItIsFilledIn) {
+  Keep(Tier::k5Min, kNow, 1, TablesOf({64}));
+  Keep(Tier::k1Hour, kNow - 60 * kDayNs, 1, TablesOf({64}));
+  Keep(Tier::k5Min, kNow, 3, TablesOf({64}));
+  EXPECT_EQ(Name(64, 1), "?");
+  Tell(1, Named({{64, "main"}}), kNow);
+  DropBefore(Tier::kRaw, kNow + 100 * kDayNs);
+  EXPECT_EQ(Name(64, 1), "main");
+  EXPECT_EQ(Name(64, 3), "?");
+  DropBefore(Tier::k5Min, kNow + 100 * kDayNs);
+  EXPECT_EQ(Name(64, 1), "?") << "the hour was sealed";
+}
+
+TEST_P(DictionaryTest, WhatTwoAgreeOnLaterIsFilledInForTheThirdThatWantsIt) {
+  Keep(Tier::k5Min, kNow, 3, TablesOf({64}));
+  Tell(1, Named({{64, "main"}}), kNow);
+  Tell(2, Named({{64, "main"}}), kNow + kDayNs);
+  DropBefore(Tier::kRaw, kNow + 100 * kDayNs);
+  EXPECT_EQ(Name(64, 3), "main");
+}
+
 TEST_P(DictionaryTest, PartitionsAreFoundAgain) {
   Tell(1, Named({{64, "main"}}), kNow);
   Keep(Tier::k5Min, kNow, 1, TablesOf({64}));
@@ -202,7 +224,8 @@ TEST_P(DictionaryTest, TablesWithHolesAndAbsurdBuildIdsHarmNothing) {
   names.set_build_id(std::string(300, 'x'));
   Tell(1, names, kNow);
   EXPECT_EQ(names_->Name(std::string(300, 'x'), 64, 1), std::nullopt);
-  EXPECT_THAT(names_->partitions(), IsEmpty());
+  EXPECT_THAT(names_->partitions(), ElementsAre(NamePartitionOf(Tier::k5Min, kNow)));
+  EXPECT_EQ(Rows(NamePartitionOf(Tier::k5Min, kNow)), 1u) << "the one sound location is wanted";
 }
 
 TEST_P(DictionaryTest, NamesOfTheFirstFormatLastAsLongAsAnyWindow) {

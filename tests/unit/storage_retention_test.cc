@@ -108,7 +108,7 @@ TEST_F(RetentionTest, NamesGoAfterTheLastWindowOfTheirBucketAndNeverBeforeRaw) {
   names.add_name("main");
   for (uint16_t age : {100, 40, 25, 0}) {
     const uint64_t then = (kToday - age) * kDayNs;
-    ASSERT_TRUE(dictionary_->Tell(1, names, then, 1000).ok());
+    ASSERT_TRUE(dictionary_->Tell(1, names, {then, 0, 1000}).ok());
     ASSERT_TRUE(dictionary_->Keep(Tier::k5Min, then, 1, tables).ok());
     AddWindow(Tier::k5Min, static_cast<uint16_t>(kToday - age), 10);
   }

@@ -108,6 +108,11 @@ TEST_F(RollerTest, AWindowKeepsTheNamesOfItsLocations) {
   Put(1, kStart);
   now_ns_ = kStart + 2 * kDayNs;
   RunDue();
+  for (Tier tier : {Tier::k5Min, Tier::k1Hour, Tier::k1Day}) {
+    const std::string kept = NamePartitionPrefix(NamePartitionOf(tier, kStart));
+    EXPECT_GT(*store_->history().RangeBytes(Family::kDict, kept, PrefixEnd(kept)), 0u)
+        << "tier " << static_cast<int>(tier);
+  }
   // Raw and 5 minutes are gone, hours and days are there.
   now_ns_ = kStart + 100 * kDayNs;
   ASSERT_TRUE(store_->Maintain().ok());
