@@ -24,6 +24,7 @@ struct NodeBook {
   uint64_t name_bytes = 0;   // symbol names brought into ...
   uint16_t name_bucket = 0;  // ... this bucket of names of tier raw
   std::set<uint64_t> schema_ids;
+  uint16_t pruned_day = 0;  // the raw floor for which the books were pruned last
 };
 
 v1::CountersRecord EncodeCounters(const NodeBook& book);

@@ -112,6 +112,7 @@ absl::StatusOr<uint32_t> Retention::DropRollupBefore(Tier tier, uint64_t time_ns
 }
 
 absl::StatusOr<uint32_t> Retention::RunByAge(uint64_t now_ns) {
+  summaries_->SetCoverageFloor(DaysBefore(now_ns, options_.day_days));
   absl::StatusOr<uint32_t> sum = DropRawBefore(DaysBefore(now_ns, options_.raw_days));
   if (!sum.ok()) return sum;
   const uint32_t cells_days = (options_.cells_hours + 23) / 24;

@@ -10,6 +10,7 @@
 #include "storage/batch_writer.h"
 #include "storage/ingest_numbers.h"
 #include "storage/node_book.h"
+#include "storage/node_pruning.h"
 #include "storage/placement.h"
 #include "storage/raw_value.h"
 #include "storage/stored_value.h"
@@ -25,7 +26,9 @@ struct SummaryStore::Impl {
   mutable std::shared_mutex mutex;
   std::map<uint32_t, std::shared_ptr<const NodeBook>> books;      // guarded by mutex
   std::map<uint64_t, std::shared_ptr<const v1::Schema>> schemas;  // guarded by mutex
+  std::set<uint32_t> to_prune;  // nodes whose books are of an older raw floor; guarded by mutex
   std::atomic<uint16_t> raw_floor{0};
+  std::atomic<uint16_t> coverage_floor{0};
 
   std::shared_ptr<const NodeBook> BookOf(uint32_t node) const {
     std::shared_lock<std::shared_mutex> lock(mutex);
@@ -88,6 +91,7 @@ absl::Status SummaryStore::Impl::Load() {
   });
   if (!status.ok()) return status;
   for (auto& [node, book] : loaded) {
+    if (book.pruned_day < raw_floor) to_prune.insert(node);
     books[node] = std::make_shared<const NodeBook>(std::move(book));
   }
   return absl::OkStatus();
@@ -279,8 +283,35 @@ absl::Status SummaryStore::RaiseRawFloor(uint16_t first_day) {
   if (first_day <= impl_->raw_floor.load()) return absl::OkStatus();
   absl::Status saved = impl_->numbers.UpdateRecord(
       [&](v1::StoreRecord& record) { record.set_raw_floor_day(first_day); });
-  if (saved.ok()) impl_->raw_floor.store(first_day);
-  return saved;
+  if (!saved.ok()) return saved;
+  impl_->raw_floor.store(first_day);
+  std::unique_lock<std::shared_mutex> lock(impl_->mutex);
+  for (const auto& [node, book] : impl_->books) impl_->to_prune.insert(node);
+  return absl::OkStatus();
+}
+
+void SummaryStore::SetCoverageFloor(uint16_t first_day) { impl_->coverage_floor.store(first_day); }
+
+absl::StatusOr<uint32_t> SummaryStore::Prune(std::span<const uint32_t> nodes, uint32_t max_nodes) {
+  std::vector<uint32_t> due;
+  {
+    std::shared_lock<std::shared_mutex> lock(impl_->mutex);
+    if (impl_->to_prune.empty()) return 0;
+    for (uint32_t node : nodes) {
+      if (due.size() < max_nodes && impl_->to_prune.contains(node)) due.push_back(node);
+    }
+  }
+  for (uint32_t node : due) {
+    const PruneFloors floors{impl_->raw_floor.load(), impl_->coverage_floor.load()};
+    NodeBook book = *impl_->BookOf(node);
+    absl::Status pruned = PruneNode(impl_->options, node, floors, &book);
+    if (!pruned.ok()) return pruned;
+    impl_->Publish(node, std::move(book));
+    std::unique_lock<std::shared_mutex> lock(impl_->mutex);
+    // The floor may have gone up meanwhile.
+    if (impl_->raw_floor.load() == floors.raw_day) impl_->to_prune.erase(node);
+  }
+  return static_cast<uint32_t>(due.size());
 }
 
 }  // namespace telltale::storage

@@ -77,6 +77,7 @@ struct NodeCounters {
   uint64_t partial_epochs = 0;
   uint64_t apart = 0;  // summaries stored apart
   uint64_t too_late = 0;
+  uint64_t forgotten_lost = 0;  // epochs that never came, of incarnations whose ledger was pruned
 };
 
 class SummaryStore {
@@ -126,6 +127,14 @@ class SummaryStore {
   // retention, which drops the rows afterwards. Never goes back.
   absl::Status RaiseRawFloor(uint16_t first_day);
   uint16_t RawFloor() const;
+
+  // Days before this one are in no tier any more. Set by retention; not stored, as it follows from
+  // clock and options.
+  void SetCoverageFloor(uint16_t first_day);
+
+  // Takes out of the books of these nodes what nothing refers to any more (node_pruning.h), once for
+  // each raw floor. At most `max_nodes` of them; returns how many. The calling thread owns the nodes.
+  absl::StatusOr<uint32_t> Prune(std::span<const uint32_t> nodes, uint32_t max_nodes);
 
  private:
   struct Impl;
