@@ -45,8 +45,8 @@ struct DataRange {
 };
 
 struct StoreSizeRow {
-  std::string family;  // raw, cells, ... and catalog
-  uint64_t bytes = 0;
+  std::string family;  // raw, cells, series, line, rollup_5min, rollup_1h, rollup_1d, derived, dict
+  uint64_t bytes = 0;  // rollup_*: an estimate
   uint64_t rows = 0;
   uint64_t oldest_ns = 0;  // 0: unknown or empty
   uint64_t newest_ns = 0;

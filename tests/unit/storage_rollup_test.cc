@@ -108,11 +108,21 @@ TEST_F(RollerTest, AWindowKeepsTheNamesOfItsLocations) {
   Put(1, kStart);
   now_ns_ = kStart + 2 * kDayNs;
   RunDue();
+  ASSERT_EQ(*store_->roller().RunLines(now_ns_, 100), 3u);
   for (Tier tier : {Tier::k5Min, Tier::k1Hour, Tier::k1Day}) {
     const std::string kept = NamePartitionPrefix(NamePartitionOf(tier, kStart));
     EXPECT_GT(*store_->history().RangeBytes(Family::kDict, kept, PrefixEnd(kept)), 0u)
         << "tier " << static_cast<int>(tier);
   }
+  std::vector<std::string> families;
+  const std::vector<StoreSizeRow> sizes = *store_->reader().Sizes();
+  for (const StoreSizeRow& size : sizes) {
+    families.push_back(size.family);
+    EXPECT_TRUE(size.bytes > 0 || size.family == "derived") << size.family;
+  }
+  EXPECT_EQ(families,
+            (std::vector<std::string>{"raw", "cells", "series", "line", "rollup_5min", "rollup_1h",
+                                      "rollup_1d", "derived", "dict"}));
   // Raw and 5 minutes are gone, hours and days are there.
   now_ns_ = kStart + 100 * kDayNs;
   ASSERT_TRUE(store_->Maintain().ok());
