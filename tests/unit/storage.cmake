@@ -8,7 +8,7 @@ telltale_test(storage_ledger_test LABEL unit
   SOURCES unit/storage_ledger_test.cc LINK telltale::storage)
 telltale_test(storage_conformance_test LABEL unit
   SOURCES unit/storage_conformance_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
-telltale_test(storage_dictionary_test LABEL unit
+telltale_test(storage_dictionary_test LABEL unit tsan
   SOURCES unit/storage_dictionary_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
 telltale_test(storage_store_test LABEL unit
   SOURCES unit/storage_store_test.cc LINK telltale::storage telltale_synthetic)

@@ -5,8 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <functional>
+#include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -246,6 +250,60 @@ TEST_P(DictionaryTest, NamesOfTheFirstFormatLastAsLongAsAnyWindow) {
   EXPECT_TRUE(absl::IsNotFound(engine_->history().Get(Family::kDict, rows[0].key).status()));
   ASSERT_TRUE(UpgradeFrom1(&engine_->history(), kNow).ok()) << "once more after a crash";
   EXPECT_EQ(Name(2, 1), "old");
+}
+
+TEST_P(DictionaryTest, NodesTellAndKeepAtOnceWhileOldPartitionsGo) {
+  constexpr uint32_t kNodes = 3;
+  constexpr uint64_t kLocations = 200;
+  Tell(1, Named({{1, "old"}}), kNow - 100 * kDayNs);
+  std::vector<std::thread> threads;
+  for (uint32_t node = 1; node <= kNodes; ++node) {
+    threads.emplace_back([this, node] {
+      for (uint64_t offset = 0; offset < kLocations; ++offset) {
+        // The last node tells nothing: it wants what the others agree on.
+        if (node != kNodes) Tell(node, Named({{offset, "f"}}), kNow);
+        Keep(Tier::k5Min, kNow, node, TablesOf({offset}));
+        names_->Name(kBuild, offset, node);
+      }
+    });
+  }
+  threads.emplace_back([this] { DropBefore(Tier::kRaw, kNow - 50 * kDayNs); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(names_->partitions().size(), 2u);
+  DropBefore(Tier::kRaw, kNow + 100 * kDayNs);
+  for (uint32_t node = 1; node <= kNodes; ++node) {
+    for (uint64_t offset = 0; offset < kLocations; ++offset) {
+      ASSERT_EQ(Name(offset, node), "f") << "node " << node << " offset " << offset;
+    }
+  }
+}
+
+// Lets something happen just before rows are written.
+class InterruptedHistory : public MemoryHistory {
+ public:
+  absl::Status Append(std::span<const Row> rows) override {
+    if (std::function<void()> now = std::exchange(before_append, nullptr)) now();
+    return MemoryHistory::Append(rows);
+  }
+  std::function<void()> before_append;
+};
+
+TEST(DictionaryRaceTest, WhoTellsWhileANameIsFoundMissingSeesThatItIsWanted) {
+  InterruptedHistory history;
+  const auto names = *Dictionary::Open(&history);
+  std::future<void> told;
+  history.before_append = [&] {
+    told = std::async(std::launch::async, [&] {
+      for (uint32_t node : {1, 2}) {
+        EXPECT_TRUE(names->Tell(node, Named({{64, "main"}}), {kNow, 0, kPlenty}).ok());
+      }
+    });
+    told.wait_for(std::chrono::milliseconds(200));  // it has to wait for Keep, not the other way
+  };
+  ASSERT_TRUE(names->Keep(Tier::k5Min, kNow, 3, TablesOf({64})).ok());
+  told.get();
+  ASSERT_TRUE(names->DropBefore(Tier::kRaw, kNow + 100 * kDayNs).ok());
+  EXPECT_EQ(names->Name(kBuild, 64, 3), "main");
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, DictionaryTest, ::testing::Values("memory", "rocks"),
