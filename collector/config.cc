@@ -65,7 +65,7 @@ config::OptionTable CollectorOptions(Config& config) {
                 config.ingest_max_future_s, 1, 3600);
   table.Number({"ingest.max_nodes", "N", "nodes this collector accepts", false},
                config.ingest_max_nodes, 1, 1000000);
-  table.Bytes({"ingest.names_bytes", "BYTES", "symbol names one node may add", false},
+  table.Bytes({"ingest.names_bytes", "BYTES", "symbol names one node may add in a week", false},
               config.ingest_names_bytes, 64 << 10, 1ull << 30);
   table.Seconds({"ingest.connection_age", "DURATION",
                  "a connection is renewed after this, so certificates are checked again", false},

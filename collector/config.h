@@ -42,7 +42,7 @@ struct Config {
   uint32_t ingest_backlog_per_s = 10;
   uint32_t ingest_max_future_s = 300;
   uint32_t ingest_max_nodes = 20000;
-  uint64_t ingest_names_bytes = 16ull << 20;  // symbol names one node may add
+  uint64_t ingest_names_bytes = 16ull << 20;  // symbol names one node may add in a week
   uint32_t ingest_connection_age_s = 3600;
 
   uint64_t query_cache_bytes = 64ull << 20;  // answers kept for the next who asks the same

@@ -76,6 +76,11 @@ absl::Status CheckNodeInfo(const v1::NodeInfo& info);
 absl::Status CheckNames(const v1::Names& names);
 absl::Status CheckSchema(const v1::Schema& schema);  // also that its id is the hash of its content
 
+// A name is sent again with a summary that refers to it when this long has passed since it was sent
+// last: so a store may forget names of that age once the summaries of their time have expired.
+// Between readings of the node's wall clock, in either direction.
+inline constexpr uint64_t kNamesTravelAgainNs = uint64_t{7} * 24 * 3600 * 1'000'000'000;
+
 // The built-in vitals as a Schema, from sketch/vitals.h; id filled in.
 v1::Schema BuiltinSchema();
 

@@ -79,7 +79,7 @@ absl::Status BatchWriter::AddCounted(const RawKey& key, const EpochSpan& span, c
 
   SequenceLedger& ledger = staged.book.ledgers[key.incarnation];
   ledger.AddReceived(key.sequence);
-  ledger.NoteDay(key.day);
+  ledger.NoteDay(key.day, key.sequence);
   staged.ledgers.insert(key.incarnation);
   AddTotals(*item.body, span.partial, &staged.book.counters);
   for (Tier tier : kMarkedTiers) {
@@ -126,8 +126,12 @@ absl::StatusOr<Outcome> BatchWriter::Add(const Incoming& item) {
     absl::StatusOr<uint64_t> stored = StoredDigest(EncodeRawKey(key));
     if (stored.ok() && *stored == header.digest) return Outcome::kRepeat;
     if (!stored.ok() && !absl::IsNotFound(stored.status())) return stored.status();
+    if (!stored.ok() && key.sequence <= ledger->second.settled_through()) {
+      // Whether it was ever taken in is no longer known; it never is again.
+      ++StagedOf(item.node).book.counters.too_late;
+      return Outcome::kTooLate;
+    }
     if (key.day < raw_floor_) return Outcome::kRepeat;  // its row has expired; it was taken in
-    if (!stored.ok() && key.sequence <= ledger->second.settled_through()) return Outcome::kTooLate;
     return AddApart(key, item, header, Outcome::kConflict);
   }
   if (key.day < raw_floor_) {

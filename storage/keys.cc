@@ -83,7 +83,7 @@ uint8_t HourOfDay(uint64_t time_ns) { return static_cast<uint8_t>(time_ns % kDay
 // Window length of a dirty mark: the series block of an hour for tier raw.
 uint64_t MarkNs(Tier tier) { return tier == Tier::kRaw ? kHourNs : WindowNs(tier); }
 
-constexpr uint8_t kSymbols = 1;  // first byte of symbol keys in `dict`
+constexpr uint8_t kNames = 4;  // first byte of name keys in `dict`; 1 to 3 were of format 1
 
 }  // namespace
 
@@ -328,12 +328,70 @@ std::string FilterStateKey(std::string_view name) {
 }
 std::string TablePrefix(CatalogTable table) { return Writer(table).Take(); }
 
-std::string SymbolPrefix(std::string_view build_id, uint64_t offset) {
-  const std::string_view id = build_id.substr(0, UINT8_MAX);
-  return Writer().U8(kSymbols).U8(static_cast<uint8_t>(id.size())).Bytes(id).U64(offset).Take();
+uint64_t NameBucketNs(Tier tier) {
+  switch (tier) {
+    case Tier::kRaw:
+      return 7 * kDayNs;
+    case Tier::k5Min:
+      return 10 * kDayNs;
+    case Tier::k1Hour:
+      return 50 * kDayNs;
+    case Tier::k1Day:
+      return 200 * kDayNs;
+  }
+  return 7 * kDayNs;
 }
-std::string SymbolKey(std::string_view build_id, uint64_t offset, uint32_t node) {
-  return Writer().Bytes(SymbolPrefix(build_id, offset)).U32(node).Take();
+
+NamePartition NamePartitionOf(Tier tier, uint64_t time_ns) {
+  return {tier,
+          static_cast<uint16_t>(std::min<uint64_t>(time_ns / NameBucketNs(tier), UINT16_MAX))};
+}
+
+uint64_t NamePartitionEndNs(NamePartition partition) {
+  return (uint64_t{partition.bucket} + 1) * NameBucketNs(partition.tier);
+}
+
+std::string NameTierPrefix(Tier tier) {
+  return Writer().U8(kNames).U8(static_cast<uint8_t>(tier)).Take();
+}
+
+std::string NamePartitionPrefix(NamePartition partition) {
+  return Writer().Bytes(NameTierPrefix(partition.tier)).U16(partition.bucket).Take();
+}
+
+std::string NamePrefix(NamePartition partition, std::string_view build_id, uint64_t offset) {
+  const std::string_view id = build_id.substr(0, UINT8_MAX);
+  return Writer()
+      .Bytes(NamePartitionPrefix(partition))
+      .U8(static_cast<uint8_t>(id.size()))
+      .Bytes(id)
+      .U64(offset)
+      .Take();
+}
+
+std::string NameKey(NamePartition partition, std::string_view build_id, uint64_t offset,
+                    uint32_t source) {
+  return Writer().Bytes(NamePrefix(partition, build_id, offset)).U32(source).Take();
+}
+
+absl::StatusOr<NameOrigin> DecodeNameKey(std::string_view bytes) {
+  constexpr size_t kAround = 4 + 1 + 8 + 4;  // of the build id
+  if (bytes.size() < kAround) return BadLength("name", bytes.size(), ">= 17");
+  Cursor c(bytes);
+  const uint8_t table = c.U8();
+  if (table != kNames) {
+    return absl::DataLossError(absl::StrCat("decode name key: table ", table, ", want ", kNames));
+  }
+  absl::StatusOr<Tier> tier = CheckTier(c.U8(), Tier::kRaw, "name");
+  if (!tier.ok()) return tier.status();
+  NameOrigin origin;
+  origin.partition = {*tier, c.U16()};
+  const size_t id_bytes = c.U8();
+  if (bytes.size() != kAround + id_bytes) {
+    return BadLength("name", bytes.size(), "17 and the build id");
+  }
+  origin.source = Cursor(bytes.substr(bytes.size() - 4)).U32();
+  return origin;
 }
 
 std::string EncodeU64(uint64_t value) { return Writer().U64(value).Take(); }

@@ -139,9 +139,31 @@ enum class CatalogTable : uint8_t {
 };
 std::string TablePrefix(CatalogTable table);
 
-// Symbol names in `dict`: one row per (build id, offset, source node).
-std::string SymbolPrefix(std::string_view build_id, uint64_t offset);
-std::string SymbolKey(std::string_view build_id, uint64_t offset, uint32_t node);
+// Symbol names in `dict`. A partition is a tier and a bucket of time: of tier raw the time at which
+// the names came, of the others that of the windows that refer to them. Its buckets hold whole
+// buckets of `rollup`.
+struct NamePartition {
+  Tier tier = Tier::kRaw;
+  uint16_t bucket = 0;
+  auto operator<=>(const NamePartition&) const = default;
+};
+uint64_t NameBucketNs(Tier tier);  // 7 d, 10 d, 50 d, 200 d
+NamePartition NamePartitionOf(Tier tier, uint64_t time_ns);
+uint64_t NamePartitionEndNs(NamePartition partition);  // first nanosecond behind it
+std::string NamePartitionPrefix(NamePartition partition);
+std::string NameTierPrefix(Tier tier);
+
+// One row per (build id, offset, source). Source: the node that told, or kSharedName: two nodes
+// agreed. Build ids longer than 255 bytes have no names.
+inline constexpr uint32_t kSharedName = 0;
+std::string NamePrefix(NamePartition partition, std::string_view build_id, uint64_t offset);
+std::string NameKey(NamePartition partition, std::string_view build_id, uint64_t offset,
+                    uint32_t source);
+struct NameOrigin {
+  NamePartition partition;
+  uint32_t source = 0;
+};
+absl::StatusOr<NameOrigin> DecodeNameKey(std::string_view bytes);
 
 // u64 as 8 big-endian bytes, for values that are one number.
 std::string EncodeU64(uint64_t value);

@@ -31,6 +31,18 @@ absl::StatusOr<SequenceLedger> SequenceLedger::FromRecord(const v1::LedgerRecord
     ledger.received_.emplace(first, end);
     ledger.received_count_ += length;
   }
+  if (record.day_first_size() != record.day_size() || record.day_last_size() != record.day_size()) {
+    return absl::DataLossError(absl::StrCat("read ledger: ", record.day_size(), " days but ",
+                                            record.day_first_size(), " firsts and ",
+                                            record.day_last_size(), " lasts"));
+  }
+  for (int i = 0; i < record.day_size(); ++i) {
+    if (record.day(i) > UINT16_MAX || record.day_first(i) == 0) {
+      return absl::DataLossError(
+          absl::StrCat("read ledger: day ", record.day(i), " from number ", record.day_first(i)));
+    }
+    ledger.days_[static_cast<uint16_t>(record.day(i))] = {record.day_first(i), record.day_last(i)};
+  }
   for (const v1::LostRecord& lost : record.lost()) {
     if (lost.first() == 0 || lost.last() < lost.first()) {
       return absl::DataLossError(
@@ -52,6 +64,11 @@ v1::LedgerRecord SequenceLedger::ToRecord() const {
   for (const auto& [first, last] : received_) {
     record.add_received_first(first);
     record.add_received_length(last - first + 1);
+  }
+  for (const auto& [day, span] : days_) {
+    record.add_day(day);
+    record.add_day_first(span.first);
+    record.add_day_last(span.last);
   }
   for (const LostRange& lost : lost_) {
     v1::LostRecord* out = record.add_lost();
@@ -155,8 +172,9 @@ void SequenceLedger::AddLost(const LostRange& lost) {
   Bound();
 }
 
-void SequenceLedger::Settle(uint64_t through) {
-  if (through <= settled_through_) return;
+void SequenceLedger::Settle(uint64_t through, uint64_t keep_lost_since_ns) {
+  const uint64_t before = settled_through_;
+  through = std::max(through, before);
   uint64_t received = 0;
   while (!received_.empty() && received_.begin()->first <= through) {
     auto [first, last] = *received_.begin();
@@ -164,25 +182,71 @@ void SequenceLedger::Settle(uint64_t through) {
     received += std::min(last, through) - first + 1;
     if (last > through) received_.emplace(through + 1, last);
   }
-  uint64_t known_lost = 0;
-  while (!lost_.empty() && lost_.front().first <= through) {
-    known_lost += std::min(lost_.front().last, through) - lost_.front().first + 1;
-    if (lost_.front().last > through) {
-      lost_.front().first = through + 1;
-      break;
+  uint64_t listed = 0;  // newly settled numbers that are declared lost ...
+  uint64_t kept = 0;    // ... and remain listed
+  std::vector<LostRange> left;
+  for (LostRange& lost : lost_) {
+    if (lost.first > through) {
+      left.push_back(std::move(lost));
+      continue;
     }
-    lost_.erase(lost_.begin());
+    const uint64_t last = std::min(lost.last, through);
+    const uint64_t fresh = last > before ? last - std::max(before, lost.first - 1) : 0;
+    listed += fresh;
+    if (lost.end_ns > lost.start_ns && lost.end_ns > keep_lost_since_ns) {
+      kept += fresh;
+      left.push_back(std::move(lost));
+      continue;
+    }
+    settled_lost_ += last - lost.first + 1 - fresh;
+    lost.first = through + 1;
+    if (lost.first <= lost.last) left.push_back(std::move(lost));
   }
-  const uint64_t gone = through - settled_through_ - received;
+  lost_ = std::move(left);
+  const uint64_t gone = through - before - received;
   settled_received_ += received;
-  settled_lost_ += gone;
-  lost_count_ += gone - known_lost;
+  settled_lost_ += gone - kept;
+  lost_count_ += gone - listed;
   settled_through_ = through;
 }
 
 void SequenceLedger::Bound() {
-  while (received_.size() > kMaxRanges) Settle(received_.begin()->second);
-  while (lost_.size() > kMaxLost) Settle(lost_.front().last);
+  while (received_.size() > kMaxRanges) Settle(received_.begin()->second, 0);
+  while (lost_.size() > kMaxLost && lost_.front().last <= settled_through_) {
+    settled_lost_ += lost_.front().last - lost_.front().first + 1;
+    lost_.erase(lost_.begin());
+  }
+  while (lost_.size() > kMaxLost) Settle(lost_.front().last, UINT64_MAX);
+}
+
+void SequenceLedger::NoteDay(uint16_t day, uint64_t sequence) {
+  NoteDay(day);
+  if (sequence == 0) return;
+  Span& span = days_[day];
+  span.first = std::min(span.first, sequence);
+  span.last = std::max(span.last, sequence);
+  while (days_.size() > kMaxDays) {
+    const Span lowest = days_.begin()->second;
+    days_.erase(days_.begin());
+    Span& next = days_.begin()->second;
+    next.first = std::min(next.first, lowest.first);
+    next.last = std::max(next.last, lowest.last);
+  }
+}
+
+void SequenceLedger::Expire(uint16_t floor_day, uint64_t since_ns) {
+  uint64_t through = 0;
+  uint64_t first_alive = UINT64_MAX;
+  for (const auto& [day, span] : days_) {
+    if (day < floor_day) {
+      through = std::max(through, span.last);
+    } else {
+      // Clocks that were set back put later numbers into earlier days.
+      first_alive = std::min(first_alive, span.first);
+    }
+  }
+  days_.erase(days_.begin(), days_.lower_bound(floor_day));
+  Settle(std::min(through, first_alive - 1), since_ns);
 }
 
 uint64_t SequenceLedger::received_through() const {

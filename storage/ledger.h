@@ -30,11 +30,12 @@ struct LostRange {
 
 class SequenceLedger {
  public:
-  // At a bound the lowest part is settled: nothing at or below settled_through() is taken in any
-  // more, and what was missing there counts as lost. So memory is bounded and nothing is forgotten
-  // in silence.
+  // At a bound, and when its days have expired, the lowest part is settled: nothing at or below
+  // settled_through() is taken in any more, and what was missing there counts as lost. So memory is
+  // bounded and nothing is forgotten in silence.
   static constexpr size_t kMaxRanges = 4096;
   static constexpr size_t kMaxLost = 512;
+  static constexpr size_t kMaxDays = 1024;
 
   static absl::StatusOr<SequenceLedger> FromRecord(const v1::LedgerRecord& record);
   v1::LedgerRecord ToRecord() const;
@@ -42,9 +43,15 @@ class SequenceLedger {
   bool Received(uint64_t sequence) const;  // or settled
   bool DeclaredLost(uint64_t sequence) const;
 
-  // Latest day an epoch of this incarnation lies in: when that day has expired, so has the ledger.
+  // An epoch with this number lies in this day; or something else was heard of it on this day.
+  void NoteDay(uint16_t day, uint64_t sequence);
   void NoteDay(uint16_t day) { last_day_ = std::max(last_day_, day); }
   uint16_t last_day() const { return last_day_; }
+
+  // Days before `floor_day` have expired: settles all below the first number that may lie in a
+  // later day. Losses of a known time at or after `since_ns` stay listed, because they explain
+  // gaps.
+  void Expire(uint16_t floor_day, uint64_t since_ns);
 
   void AddReceived(uint64_t sequence);  // no longer lost, should it have been declared so
   void AddLost(const LostRange& lost);  // what was received of it stays received
@@ -63,14 +70,22 @@ class SequenceLedger {
 
  private:
   void Bound();
-  void Settle(uint64_t through);
+  // Settles up to this number, or only what already is; losses of known time since then stay
+  // listed.
+  void Settle(uint64_t through, uint64_t keep_lost_since_ns);
+
+  struct Span {
+    uint64_t first = UINT64_MAX;
+    uint64_t last = 0;
+  };
 
   std::map<uint64_t, uint64_t> received_;  // first -> last, disjoint, not adjacent
-  std::vector<LostRange> lost_;  // ascending by first, disjoint from received_ and each other
+  std::vector<LostRange> lost_;    // ascending by first, disjoint from received_ and each other
+  std::map<uint16_t, Span> days_;  // of days that have not expired: the numbers they hold
   uint16_t last_day_ = 0;
   uint64_t settled_through_ = 0;
   uint64_t settled_received_ = 0;
-  uint64_t settled_lost_ = 0;
+  uint64_t settled_lost_ = 0;  // without those still listed in lost_
   uint64_t received_count_ = 0;
   uint64_t lost_count_ = 0;
 };

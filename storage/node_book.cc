@@ -1,5 +1,7 @@
 #include "storage/node_book.h"
 
+#include <algorithm>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
@@ -29,7 +31,10 @@ v1::CountersRecord EncodeCounters(const NodeBook& book) {
   record.set_partial_epochs(counters.partial_epochs);
   record.set_apart(counters.apart);
   record.set_too_late(counters.too_late);
+  record.set_forgotten_lost(counters.forgotten_lost);
+  record.set_pruned_day(book.pruned_day);
   record.set_name_bytes(book.name_bytes);
+  record.set_name_bucket(book.name_bucket);
   for (uint64_t id : book.schema_ids) record.add_schema_ids(id);
   return record;
 }
@@ -55,7 +60,10 @@ absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
   counters.partial_epochs = record.partial_epochs();
   counters.apart = record.apart();
   counters.too_late = record.too_late();
+  counters.forgotten_lost = record.forgotten_lost();
+  book->pruned_day = static_cast<uint16_t>(std::min<uint32_t>(record.pruned_day(), UINT16_MAX));
   book->name_bytes = record.name_bytes();
+  book->name_bucket = static_cast<uint16_t>(std::min<uint32_t>(record.name_bucket(), UINT16_MAX));
   book->schema_ids.insert(record.schema_ids().begin(), record.schema_ids().end());
   return absl::OkStatus();
 }

@@ -21,8 +21,10 @@ struct NodeBook {
 
   std::map<Incarnation, SequenceLedger> ledgers;
   NodeCounters counters;
-  uint64_t name_bytes = 0;
+  uint64_t name_bytes = 0;   // symbol names brought into ...
+  uint16_t name_bucket = 0;  // ... this bucket of names of tier raw
   std::set<uint64_t> schema_ids;
+  uint16_t pruned_day = 0;  // the raw floor for which the books were pruned last
 };
 
 v1::CountersRecord EncodeCounters(const NodeBook& book);

@@ -24,8 +24,12 @@ absl::Status InRow(const absl::Status& status, std::string_view family, uint32_t
 }  // namespace
 
 Reader::Reader(const History* history, Catalog* catalog, const NodeRegistry* registry,
-               const SummaryStore* summaries)
-    : history_(history), catalog_(catalog), registry_(registry), summaries_(summaries) {}
+               const SummaryStore* summaries, const Dictionary* dictionary)
+    : history_(history),
+      catalog_(catalog),
+      registry_(registry),
+      summaries_(summaries),
+      dictionary_(dictionary) {}
 
 std::vector<NodeRecord> Reader::Nodes() const { return registry_->List(); }
 std::optional<NodeRecord> Reader::Node(std::string_view name) const {
@@ -130,27 +134,7 @@ absl::StatusOr<std::shared_ptr<const v1::Schema>> Reader::Schema(uint64_t id) co
 
 std::optional<std::string> Reader::SymbolName(std::string_view build_id, uint64_t offset,
                                               uint32_t for_node) const {
-  if (build_id.size() > UINT8_MAX) return std::nullopt;
-  const std::string prefix = SymbolPrefix(build_id, offset);
-  std::optional<std::string> own;
-  std::optional<std::string> agreed;
-  std::vector<std::string> others;
-  absl::Status scanned = history_->Scan(
-      Family::kDict, prefix, PrefixEnd(prefix), [&](std::string_view key, std::string_view value) {
-        absl::StatusOr<std::string_view> name = ValueContent(value, "symbol name");
-        if (!name.ok()) return true;
-        if (key == SymbolKey(build_id, offset, for_node)) {
-          own = std::string(*name);
-          return false;
-        }
-        if (!agreed.has_value() && std::find(others.begin(), others.end(), *name) != others.end()) {
-          agreed = std::string(*name);
-        }
-        if (others.size() < 64) others.emplace_back(*name);
-        return true;
-      });
-  if (!scanned.ok()) return std::nullopt;
-  return own.has_value() ? own : agreed;
+  return dictionary_->Name(build_id, offset, for_node);
 }
 
 NodeCounters Reader::Counters(uint32_t node) const { return summaries_->Counters(node); }

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "storage/catalog.h"
+#include "storage/dictionary.h"
 #include "storage/history.h"
 #include "storage/keys.h"
 #include "storage/ledger.h"
@@ -44,8 +45,8 @@ struct DataRange {
 };
 
 struct StoreSizeRow {
-  std::string family;  // raw, cells, ... and catalog
-  uint64_t bytes = 0;
+  std::string family;  // raw, cells, series, line, rollup_5min, rollup_1h, rollup_1d, derived, dict
+  uint64_t bytes = 0;  // rollup_*: an estimate
   uint64_t rows = 0;
   uint64_t oldest_ns = 0;  // 0: unknown or empty
   uint64_t newest_ns = 0;
@@ -61,7 +62,7 @@ struct RollupRow {
 class Reader {
  public:
   Reader(const History* history, Catalog* catalog, const NodeRegistry* registry,
-         const SummaryStore* summaries);
+         const SummaryStore* summaries, const Dictionary* dictionary);
 
   std::vector<NodeRecord> Nodes() const;
   std::optional<NodeRecord> Node(std::string_view name) const;
@@ -81,8 +82,8 @@ class Reader {
   // NotFound: no node ever sent it. The pointer is shared and immutable.
   absl::StatusOr<std::shared_ptr<const v1::Schema>> Schema(uint64_t id) const;
 
-  // Name of a code location as the node itself gave it, or as two other nodes agree on. Offset as
-  // in Tables.frame_offset; the name of the function that holds it needs an exact entry.
+  // Name of a code location as the node itself gave it, or as two nodes agree on (dictionary.h).
+  // Offset as in Tables.frame_offset; the name of the function that holds it needs an exact entry.
   std::optional<std::string> SymbolName(std::string_view build_id, uint64_t offset,
                                         uint32_t for_node) const;
 
@@ -134,6 +135,7 @@ class Reader {
   Catalog* const catalog_;
   const NodeRegistry* const registry_;
   const SummaryStore* const summaries_;
+  const Dictionary* const dictionary_;
 };
 
 }  // namespace telltale::storage

@@ -243,6 +243,18 @@ absl::StatusOr<std::vector<StoreSizeRow>> Reader::Sizes() const {
   }
   for (size_t i = 0; i < kFamilies; ++i) {
     const Family family = static_cast<Family>(i);
+    if (family == Family::kRollup) {
+      const std::pair<Tier, const char*> tiers[] = {
+          {Tier::k5Min, "rollup_5min"}, {Tier::k1Hour, "rollup_1h"}, {Tier::k1Day, "rollup_1d"}};
+      for (const auto& [tier, name] : tiers) {
+        const std::string begin = RollupBucketPrefix(tier, 0);
+        absl::StatusOr<uint64_t> bytes =
+            history_->RangeBytes(family, begin, PrefixEnd(std::string_view(begin).substr(0, 1)));
+        if (!bytes.ok()) return bytes.status();
+        sizes.push_back({.family = name, .bytes = *bytes});
+      }
+      continue;
+    }
     absl::StatusOr<FamilySize> size = history_->Size(family);
     if (!size.ok()) return size.status();
     StoreSizeRow row;

@@ -47,8 +47,9 @@ absl::Status CheckRetention(const RetentionOptions& options) {
   return absl::OkStatus();
 }
 
-Retention::Retention(RetentionOptions options, History* history, SummaryStore* summaries)
-    : options_(options), history_(history), summaries_(summaries) {}
+Retention::Retention(RetentionOptions options, History* history, SummaryStore* summaries,
+                     Dictionary* dictionary)
+    : options_(options), history_(history), summaries_(summaries), dictionary_(dictionary) {}
 
 absl::StatusOr<bool> Retention::Drop(Family family, std::string_view from, std::string_view to) {
   absl::StatusOr<std::string> first = FirstKey(*history_, family, from, to);
@@ -111,6 +112,7 @@ absl::StatusOr<uint32_t> Retention::DropRollupBefore(Tier tier, uint64_t time_ns
 }
 
 absl::StatusOr<uint32_t> Retention::RunByAge(uint64_t now_ns) {
+  summaries_->SetCoverageFloor(DaysBefore(now_ns, options_.day_days));
   absl::StatusOr<uint32_t> sum = DropRawBefore(DaysBefore(now_ns, options_.raw_days));
   if (!sum.ok()) return sum;
   const uint32_t cells_days = (options_.cells_hours + 23) / 24;
@@ -195,12 +197,38 @@ absl::StatusOr<uint32_t> Retention::RunBySize(uint64_t now_ns) {
   return dropped;
 }
 
+absl::StatusOr<uint32_t> Retention::DropNames() {
+  const uint64_t raw_floor_ns = summaries_->RawFloor() * kDayNs;
+  absl::StatusOr<uint32_t> sum = dictionary_->DropBefore(Tier::kRaw, raw_floor_ns);
+  if (!sum.ok()) return sum;
+  for (Tier tier : {Tier::k5Min, Tier::k1Hour, Tier::k1Day}) {
+    // Windows that begin before the raw floor are sealed, so none comes back in front of the first
+    // one there is; those behind the floor may still be written.
+    uint64_t referred_ns = raw_floor_ns;
+    const std::string begin = RollupBucketPrefix(tier, 0);
+    absl::StatusOr<std::string> first = FirstKey(*history_, Family::kRollup, begin,
+                                                 PrefixEnd(std::string_view(begin).substr(0, 1)));
+    if (!first.ok()) return first.status();
+    if (!first->empty()) {
+      absl::StatusOr<RollupKey> key = DecodeRollupKey(*first);
+      if (!key.ok()) return key.status();
+      referred_ns = std::min(referred_ns, key->window_start_ns);
+    }
+    absl::StatusOr<uint32_t> dropped = dictionary_->DropBefore(tier, referred_ns);
+    if (!dropped.ok()) return dropped;
+    *sum += *dropped;
+  }
+  return sum;
+}
+
 absl::StatusOr<uint32_t> Retention::Run(uint64_t now_ns) {
   absl::StatusOr<uint32_t> by_age = RunByAge(now_ns);
   if (!by_age.ok()) return by_age;
   absl::StatusOr<uint32_t> by_size = RunBySize(now_ns);
   if (!by_size.ok()) return by_size;
-  return *by_age + *by_size;
+  absl::StatusOr<uint32_t> names = DropNames();
+  if (!names.ok()) return names;
+  return *by_age + *by_size + *names;
 }
 
 }  // namespace telltale::storage

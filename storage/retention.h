@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "storage/dictionary.h"
 #include "storage/history.h"
 #include "storage/keys.h"
 #include "storage/summary_store.h"
@@ -35,7 +36,8 @@ absl::Status CheckRetention(const RetentionOptions& options);
 class Retention {
  public:
   // All outlive this. `options` were checked.
-  Retention(RetentionOptions options, History* history, SummaryStore* summaries);
+  Retention(RetentionOptions options, History* history, SummaryStore* summaries,
+            Dictionary* dictionary);
 
   // Drops what is due at `now_ns`; returns how many partitions went.
   absl::StatusOr<uint32_t> Run(uint64_t now_ns);
@@ -45,12 +47,15 @@ class Retention {
   absl::StatusOr<uint32_t> RunBySize(uint64_t now_ns);
   absl::StatusOr<uint32_t> DropRawBefore(uint16_t day);
   absl::StatusOr<uint32_t> DropRollupBefore(Tier tier, uint64_t time_ns);
+  // Names go after the last data that could refer to them, by age or by size.
+  absl::StatusOr<uint32_t> DropNames();
   // Whether there was anything to drop.
   absl::StatusOr<bool> Drop(Family family, std::string_view from, std::string_view to);
 
   const RetentionOptions options_;
   History* const history_;
   SummaryStore* const summaries_;
+  Dictionary* const dictionary_;
 };
 
 }  // namespace telltale::storage

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "rocksdb/env.h"
+#include "storage/dictionary.h"
+#include "storage/format_upgrade.h"
 #include "storage/placement.h"
 #include "storage/rocks_catalog.h"
 #include "storage/rocks_database.h"
@@ -17,7 +19,7 @@
 namespace telltale::storage {
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 constexpr uint32_t kLineBlocksAtOnce = 256;  // a bound of one maintenance round
 constexpr char kVersionFile[] = "VERSION";
 constexpr char kVersionWord[] = "telltale-store ";
@@ -28,8 +30,18 @@ uint64_t SystemNowNs() {
                                    .count());
 }
 
-// Makes the directory and its version file, or checks them.
-absl::Status PrepareDirectory(rocksdb::Env* env, const std::string& path) {
+// Whole or not at all.
+absl::Status WriteVersion(rocksdb::Env* env, const std::string& path) {
+  const std::string file = path + "/" + kVersionFile;
+  const std::string temporary = file + ".new";
+  rocksdb::Status wrote = rocksdb::WriteStringToFile(env, absl::StrCat(kVersionWord, kFormat, "\n"),
+                                                     temporary, /*should_sync=*/true);
+  if (wrote.ok()) wrote = env->RenameFile(temporary, file);
+  return FromRocks(wrote, "write", file);
+}
+
+// Makes the directory and its version file, or checks them; the format it is in.
+absl::StatusOr<int> PrepareDirectory(rocksdb::Env* env, const std::string& path) {
   const rocksdb::Status made = env->CreateDirIfMissing(path);
   if (!made.ok()) return FromRocks(made, "make data directory", path);
   const std::string file = path + "/" + kVersionFile;
@@ -40,11 +52,9 @@ absl::Status PrepareDirectory(rocksdb::Env* env, const std::string& path) {
       return absl::DataLossError(absl::StrCat("open store ", path, ": ", kVersionFile,
                                               " is missing beside a database; restore it"));
     }
-    const std::string temporary = file + ".new";
-    rocksdb::Status wrote = rocksdb::WriteStringToFile(
-        env, absl::StrCat(kVersionWord, kFormat, "\n"), temporary, /*should_sync=*/true);
-    if (wrote.ok()) wrote = env->RenameFile(temporary, file);
-    return FromRocks(wrote, "write", file);
+    absl::Status wrote = WriteVersion(env, path);
+    if (!wrote.ok()) return wrote;
+    return kFormat;
   }
   if (!read.ok()) return FromRocks(read, "read", file);
   int format = 0;
@@ -60,7 +70,7 @@ absl::Status PrepareDirectory(rocksdb::Env* env, const std::string& path) {
         absl::StrCat("open store ", path, ": written in format ", format, ", this program knows ",
                      kFormat, "; use a newer program or another directory"));
   }
-  return absl::OkStatus();
+  return format;
 }
 
 std::string NewStoreId() {
@@ -83,6 +93,7 @@ struct Store::Parts {
   std::unique_ptr<RocksDatabase> database;
   std::unique_ptr<RocksHistory> history;
   std::unique_ptr<RocksCatalog> catalog;
+  std::unique_ptr<Dictionary> dictionary;
   std::unique_ptr<NodeRegistry> nodes;
   std::unique_ptr<SummaryStore> summaries;
   std::unique_ptr<DerivedStore> derived;
@@ -110,13 +121,21 @@ absl::Status Store::Parts::CheckFreeSpace() const {
 absl::Status Store::Parts::Open() {
   absl::Status status = CheckRetention(options.retention);
   if (!status.ok()) return status;
-  status = PrepareDirectory(env(), options.path);
-  if (!status.ok()) return status;
+  absl::StatusOr<int> format = PrepareDirectory(env(), options.path);
+  if (!format.ok()) return format.status();
   auto opened = RocksDatabase::Open({options.path + "/rocks", options.env, options.memory_bytes});
   if (!opened.ok()) return opened.status();
   database = *std::move(opened);
   history = std::make_unique<RocksHistory>(database.get());
   catalog = std::make_unique<RocksCatalog>(database.get());
+  if (*format < kFormat) {
+    status = UpgradeFrom1(history.get(), options.now_ns());
+    if (status.ok()) status = WriteVersion(env(), options.path);
+    if (!status.ok()) return status;
+  }
+  auto names = Dictionary::Open(history.get());
+  if (!names.ok()) return names.status();
+  dictionary = *std::move(names);
 
   auto registry = NodeRegistry::Open(catalog.get(), options.max_nodes);
   if (!registry.ok()) return registry.status();
@@ -125,6 +144,7 @@ absl::Status Store::Parts::Open() {
   summary_options.history = history.get();
   summary_options.catalog = catalog.get();
   summary_options.registry = nodes.get();
+  summary_options.dictionary = dictionary.get();
   summary_options.now_ns = options.now_ns;
   summary_options.admit = [this] { return CheckFreeSpace(); };
   summary_options.max_name_bytes_per_node = options.max_name_bytes_per_node;
@@ -142,10 +162,12 @@ absl::Status Store::Parts::Open() {
     if (!status.ok()) return status;
   }
   derived = std::make_unique<DerivedStore>(history.get(), catalog.get());
-  retention = std::make_unique<Retention>(options.retention, history.get(), summaries.get());
-  reader = std::make_unique<Reader>(history.get(), catalog.get(), nodes.get(), summaries.get());
+  retention = std::make_unique<Retention>(options.retention, history.get(), summaries.get(),
+                                          dictionary.get());
+  reader = std::make_unique<Reader>(history.get(), catalog.get(), nodes.get(), summaries.get(),
+                                    dictionary.get());
   roller = std::make_unique<Roller>(options.roller, history.get(), catalog.get(), reader.get(),
-                                    summaries.get());
+                                    summaries.get(), dictionary.get());
   return absl::OkStatus();
 }
 

@@ -6,7 +6,8 @@
 //   when idle), store->Maintain() (one maintenance thread, about once a minute).
 //
 // Open fails with one line when another process holds the directory, when it was written by a newer
-// version, or when it is damaged; it never changes what it could not read.
+// version, or when it is damaged; it never changes what it could not read. A directory of an older
+// format is upgraded in place.
 
 #ifndef TELLTALE_STORAGE_STORE_H_
 #define TELLTALE_STORAGE_STORE_H_
@@ -42,7 +43,7 @@ struct StoreOptions {
   RollerOptions roller;
   size_t memory_bytes = 512 << 20;  // block cache and write buffers together, a bound
   size_t max_nodes = 100'000;
-  uint64_t max_name_bytes_per_node = 8 << 20;  // symbol names
+  uint64_t max_name_bytes_per_node = 8 << 20;  // symbol names, in a week
   uint64_t min_free_bytes =
       256 << 20;  // below it on the file system PutBatch says ResourceExhausted
 };

@@ -10,6 +10,7 @@
 #include "storage/batch_writer.h"
 #include "storage/ingest_numbers.h"
 #include "storage/node_book.h"
+#include "storage/node_pruning.h"
 #include "storage/placement.h"
 #include "storage/raw_value.h"
 #include "storage/stored_value.h"
@@ -26,7 +27,9 @@ struct SummaryStore::Impl {
   mutable std::shared_mutex mutex;
   std::map<uint32_t, std::shared_ptr<const NodeBook>> books;      // guarded by mutex
   std::map<uint64_t, std::shared_ptr<const v1::Schema>> schemas;  // guarded by mutex
+  std::set<uint32_t> to_prune;  // nodes whose books are of an older raw floor; guarded by mutex
   std::atomic<uint16_t> raw_floor{0};
+  std::atomic<uint16_t> coverage_floor{0};
 
   std::shared_ptr<const NodeBook> BookOf(uint32_t node) const {
     std::shared_lock<std::shared_mutex> lock(mutex);
@@ -89,6 +92,7 @@ absl::Status SummaryStore::Impl::Load() {
   });
   if (!status.ok()) return status;
   for (auto& [node, book] : loaded) {
+    if (book.pruned_day < raw_floor) to_prune.insert(node);
     books[node] = std::make_shared<const NodeBook>(std::move(book));
   }
   return absl::OkStatus();
@@ -194,32 +198,26 @@ absl::Status SummaryStore::PutNames(uint32_t node, const v1::Names& names) {
                                                    " offsets but ", names.name_size(), " names"));
   }
   NodeBook book = *impl_->BookOf(node);
-  const uint64_t limit = impl_->options.max_name_bytes_per_node;
-  std::vector<Row> rows;
-  int left_out = 0;
-  for (int i = 0; i < names.offset_size(); ++i) {
-    std::string key = SymbolKey(names.build_id(), names.offset(i), node);
-    std::string value = VersionedValue(names.name(i));
-    absl::StatusOr<std::string> known = impl_->options.history->Get(Family::kDict, key);
-    if (known.ok() && *known == value) continue;
-    const uint64_t bytes = key.size() + value.size();
-    if (book.name_bytes + bytes > limit) {
-      ++left_out;
-      continue;
-    }
-    book.name_bytes += bytes;
-    rows.push_back({Family::kDict, std::move(key), std::move(value), 0});
+  const uint64_t now_ns = impl_->options.now_ns();
+  const uint16_t bucket = NamePartitionOf(Tier::kRaw, now_ns).bucket;
+  if (book.name_bucket != bucket) {
+    book.name_bucket = bucket;
+    book.name_bytes = 0;
   }
-  if (!rows.empty()) {
-    absl::Status appended = impl_->options.history->Append(rows);
-    if (!appended.ok()) return appended;
+  const uint64_t limit = impl_->options.max_name_bytes_per_node;
+  const uint64_t room = limit - std::min(limit, book.name_bytes);
+  absl::StatusOr<Dictionary::Told> told =
+      impl_->options.dictionary->Tell(node, names, {now_ns, RawFloor() * kDayNs, room});
+  if (!told.ok()) return told.status();
+  if (told->bytes != 0) {
+    book.name_bytes += told->bytes;
     impl_->Publish(node, std::move(book));
   }
-  if (left_out != 0) {
+  if (told->left_out != 0) {
     return absl::ResourceExhaustedError(
         absl::StrCat("store names: node ", node, " has brought ", limit,
-                     " bytes of symbol names (its limit), left out ", left_out, " of ",
-                     names.name_size(), "; raise limits.name_bytes_per_node"));
+                     " bytes of symbol names this week (its limit), left out ", told->left_out,
+                     " of ", names.name_size(), "; raise ingest.names_bytes"));
   }
   return absl::OkStatus();
 }
@@ -295,8 +293,35 @@ absl::Status SummaryStore::RaiseRawFloor(uint16_t first_day) {
   if (first_day <= impl_->raw_floor.load()) return absl::OkStatus();
   absl::Status saved = impl_->numbers.UpdateRecord(
       [&](v1::StoreRecord& record) { record.set_raw_floor_day(first_day); });
-  if (saved.ok()) impl_->raw_floor.store(first_day);
-  return saved;
+  if (!saved.ok()) return saved;
+  impl_->raw_floor.store(first_day);
+  std::unique_lock<std::shared_mutex> lock(impl_->mutex);
+  for (const auto& [node, book] : impl_->books) impl_->to_prune.insert(node);
+  return absl::OkStatus();
+}
+
+void SummaryStore::SetCoverageFloor(uint16_t first_day) { impl_->coverage_floor.store(first_day); }
+
+absl::StatusOr<uint32_t> SummaryStore::Prune(std::span<const uint32_t> nodes, uint32_t max_nodes) {
+  std::vector<uint32_t> due;
+  {
+    std::shared_lock<std::shared_mutex> lock(impl_->mutex);
+    if (impl_->to_prune.empty()) return 0;
+    for (uint32_t node : nodes) {
+      if (due.size() < max_nodes && impl_->to_prune.contains(node)) due.push_back(node);
+    }
+  }
+  for (uint32_t node : due) {
+    const PruneFloors floors{impl_->raw_floor.load(), impl_->coverage_floor.load()};
+    NodeBook book = *impl_->BookOf(node);
+    absl::Status pruned = PruneNode(impl_->options, node, floors, &book);
+    if (!pruned.ok()) return pruned;
+    impl_->Publish(node, std::move(book));
+    std::unique_lock<std::shared_mutex> lock(impl_->mutex);
+    // The floor may have gone up meanwhile.
+    if (impl_->raw_floor.load() == floors.raw_day) impl_->to_prune.erase(node);
+  }
+  return static_cast<uint32_t>(due.size());
 }
 
 }  // namespace telltale::storage

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "storage/catalog.h"
+#include "storage/dictionary.h"
 #include "storage/dirty_windows.h"
 #include "storage/history.h"
 #include "storage/ingest_stamps.h"
@@ -51,11 +52,12 @@ enum class Outcome : uint8_t {
 };
 
 struct SummaryStoreOptions {
-  History* history = nullptr;  // outlives the store, as do the next two
+  History* history = nullptr;  // outlives the store, as do the next three
   Catalog* catalog = nullptr;
   NodeRegistry* registry = nullptr;
+  Dictionary* dictionary = nullptr;
   std::function<uint64_t()> now_ns;            // collector's wall clock
-  uint64_t max_name_bytes_per_node = 8 << 20;  // symbol names one node may bring
+  uint64_t max_name_bytes_per_node = 8 << 20;  // symbol names one node may bring in a week
   // Asked before each batch; not OK (ResourceExhausted: too little space left) refuses it. May be
   // empty.
   std::function<absl::Status()> admit;
@@ -76,6 +78,7 @@ struct NodeCounters {
   uint64_t partial_epochs = 0;
   uint64_t apart = 0;  // summaries stored apart
   uint64_t too_late = 0;
+  uint64_t forgotten_lost = 0;  // epochs that never came, of incarnations whose ledger was pruned
 };
 
 class SummaryStore {
@@ -95,7 +98,8 @@ class SummaryStore {
   // A planned stop at this time; the node's state becomes STOPPED.
   absl::Status RecordStop(uint32_t node, const PlannedStop& stop);
 
-  // ResourceExhausted names the quota; what fitted is kept. Not durable until the next PutBatch.
+  // As Dictionary::Tell. ResourceExhausted names the quota of the week; what fitted is kept. Not
+  // durable until the next PutBatch.
   absl::Status PutNames(uint32_t node, const v1::Names& names);
   absl::Status PutSchema(uint32_t node, const v1::Schema& schema);
 
@@ -128,6 +132,14 @@ class SummaryStore {
   // retention, which drops the rows afterwards. Never goes back.
   absl::Status RaiseRawFloor(uint16_t first_day);
   uint16_t RawFloor() const;
+
+  // Days before this one are in no tier any more. Set by retention; not stored, as it follows from
+  // clock and options.
+  void SetCoverageFloor(uint16_t first_day);
+
+  // Takes out of the books of these nodes what nothing refers to any more (node_pruning.h), once for
+  // each raw floor. At most `max_nodes` of them; returns how many. The calling thread owns the nodes.
+  absl::StatusOr<uint32_t> Prune(std::span<const uint32_t> nodes, uint32_t max_nodes);
 
  private:
   struct Impl;

@@ -55,7 +55,7 @@ absl::StatusOr<FinishedEpoch> EpochSource::Cut(const Moment& moment) {
   cut_us_ = static_cast<uint32_t>((ThreadCpuNs() - cpu_before) / 1'000);
   if (!cut.ok()) return cut.status();
   FinishedEpoch epoch;
-  epoch.names = names_.Unsent(cut->body.tables());
+  epoch.names = names_.Unsent(cut->body.tables(), cut->body.epoch().start_unix_ns());
   epoch.body = std::move(cut->body);
   epoch.cells = std::move(cut->cells);
   return epoch;

@@ -20,6 +20,11 @@ uint64_t KeyOf(v1::MappingKind kind, std::string_view build_id, uint64_t offset)
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), offset);
 }
 
+bool SentLately(uint64_t sent_ns, uint64_t now_ns) {
+  const uint64_t apart = std::max(sent_ns, now_ns) - std::min(sent_ns, now_ns);
+  return sent_ns != 0 && apart < proto::kNamesTravelAgainNs;
+}
+
 uint64_t KeyOf(const CodeLocation& l) { return KeyOf(l.file->kind, l.file->build_id, l.offset); }
 
 }  // namespace
@@ -33,7 +38,7 @@ bool NameBook::Has(const CodeLocation& location) const {
 void NameBook::Learn(const CodeLocation& location, std::string_view name) {
   if (!location.file || location.file->build_id.empty()) return;
   MakeRoom();
-  young_[KeyOf(location)] = {proto::SanitizeText(name, kNameBytes), false};
+  young_[KeyOf(location)] = {proto::SanitizeText(name, kNameBytes), 0};
 }
 
 void NameBook::MakeRoom() {
@@ -52,7 +57,7 @@ NameBook::Entry* NameBook::Find(uint64_t key) {
   return &(young_[key] = std::move(entry));
 }
 
-std::vector<v1::Names> NameBook::Unsent(const v1::Tables& tables) {
+std::vector<v1::Names> NameBook::Unsent(const v1::Tables& tables, uint64_t now_unix_ns) {
   struct Named {
     uint64_t offset;
     std::string name;
@@ -63,8 +68,10 @@ std::vector<v1::Names> NameBook::Unsent(const v1::Tables& tables) {
     if (file == 0) continue;
     const v1::Mapping& mapping = tables.mappings(file - 1);
     Entry* entry = Find(KeyOf(mapping.kind(), mapping.build_id(), tables.frame_offset(i)));
-    if (entry == nullptr || entry->sent || entry->name.empty()) continue;
-    entry->sent = true;
+    if (entry == nullptr || entry->name.empty() || SentLately(entry->sent_unix_ns, now_unix_ns)) {
+      continue;
+    }
+    entry->sent_unix_ns = now_unix_ns;
     by_file[file - 1].push_back({tables.frame_offset(i), entry->name});
   }
   std::vector<v1::Names> messages;
@@ -86,7 +93,7 @@ std::vector<v1::Names> NameBook::Unsent(const v1::Tables& tables) {
 
 void NameBook::ForgetSent() {
   for (Map* map : {&young_, &old_}) {
-    for (auto& [key, entry] : *map) entry.sent = false;
+    for (auto& [key, entry] : *map) entry.sent_unix_ns = 0;
   }
 }
 

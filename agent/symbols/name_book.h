@@ -1,5 +1,6 @@
-// The names of code locations this agent has learned, and which of them the present store has been
-// sent: names travel once per (store, file), before the first summary that uses them.
+// The names of code locations this agent has learned, and when the present store was sent them:
+// names travel before the first summary that uses them, and again after a week
+// (proto::kNamesTravelAgainNs), because stores forget what nobody refers to.
 //
 // Filled while samples are folded, because the process whose file must be read may be gone at the
 // cut. Bounded: beyond `max_names` the oldest half is forgotten (and learned and sent again when
@@ -31,9 +32,10 @@ class NameBook {
   // Records `name`, made printable and cut to 512 bytes; empty: there is none, do not look again.
   void Learn(const CodeLocation& location, std::string_view name);
 
-  // Names of the frames of `tables` that the store has not been sent, one message per file, offsets
-  // ascending, files in the order of the table; they count as sent. Empty when all are known.
-  std::vector<v1::Names> Unsent(const v1::Tables& tables);
+  // Names of the frames of `tables` that the store has not been sent or was sent a week before
+  // `now_unix_ns` (the node's clock), one message per file, offsets ascending, files in the order
+  // of the table; they count as sent. Empty when all are known.
+  std::vector<v1::Names> Unsent(const v1::Tables& tables, uint64_t now_unix_ns);
 
   // Another store answers: nothing has been sent to it yet.
   void ForgetSent();
@@ -43,7 +45,7 @@ class NameBook {
  private:
   struct Entry {
     std::string name;
-    bool sent = false;
+    uint64_t sent_unix_ns = 0;  // 0: never
   };
   using Map = absl::flat_hash_map<uint64_t, Entry>;
 

@@ -52,7 +52,11 @@ absl::StatusOr<std::shared_ptr<const v1::Schema>> StoreAdapter::Schema(uint64_t 
 
 absl::StatusOr<uint32_t> StoreAdapter::RollUp(std::span<const uint32_t> nodes, uint64_t now_ns,
                                               uint32_t max_windows) {
-  return store_->roller().RunDue(nodes, now_ns, max_windows);
+  absl::StatusOr<uint32_t> pruned = store_->summaries().Prune(nodes, max_windows);
+  if (!pruned.ok()) return pruned;
+  absl::StatusOr<uint32_t> rolled = store_->roller().RunDue(nodes, now_ns, max_windows);
+  if (!rolled.ok()) return rolled;
+  return *pruned + *rolled;
 }
 
 }  // namespace telltale::ingest

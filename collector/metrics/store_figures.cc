@@ -25,6 +25,7 @@ NodeFigures FiguresOf(const storage::NodeRecord& record, const storage::Reader& 
     figures.epochs_missing += ledger.lost_count() + ledger.missing_count();
   }
   const storage::NodeCounters counters = reader.Counters(record.number());
+  figures.epochs_missing += counters.forgotten_lost;
   figures.epochs = counters.epochs;
   figures.epochs_too_late = counters.too_late;
   figures.epochs_apart = counters.apart;

@@ -56,12 +56,13 @@ absl::Status ForEachEpoch(
 }  // namespace
 
 Roller::Roller(RollerOptions options, History* history, Catalog* catalog, const Reader* reader,
-               const SummaryStore* summaries)
+               const SummaryStore* summaries, Dictionary* dictionary)
     : options_(options),
       history_(history),
       catalog_(catalog),
       reader_(reader),
-      summaries_(summaries) {}
+      summaries_(summaries),
+      dictionary_(dictionary) {}
 
 absl::StatusOr<std::vector<Row>> Roller::ComputeSeries(const DirtyMark& mark) const {
   const uint64_t start_ns = mark.key.window_start_ns;
@@ -77,6 +78,16 @@ absl::StatusOr<std::vector<Row>> Roller::ComputeSeries(const DirtyMark& mark) co
                            EncodeValue(MakeSeriesBlock(start_ns, epochs)), mark.ingest_number}};
 }
 
+absl::StatusOr<std::vector<Row>> Roller::WriteWindow(const DirtyMark& mark,
+                                                     const WindowModel& model) const {
+  const DirtyKey& key = mark.key;
+  const WindowRows rows = ToRows(model);
+  absl::Status kept =
+      dictionary_->Keep(key.tier, key.window_start_ns, key.node, rows.window.tables());
+  if (!kept.ok()) return kept;
+  return RowsOf(rows, {key.tier, key.node, key.window_start_ns, 0}, mark.ingest_number);
+}
+
 absl::StatusOr<std::vector<Row>> Roller::ComputeFromRaw(const DirtyMark& mark) const {
   const uint64_t start_ns = mark.key.window_start_ns;
   std::vector<WindowModel> children;
@@ -87,8 +98,7 @@ absl::StatusOr<std::vector<Row>> Roller::ComputeFromRaw(const DirtyMark& mark) c
       });
   if (!read.ok()) return read;
   if (children.empty()) return std::vector<Row>();
-  return RowsOf(ToRows(MergeWindows(children)), {mark.key.tier, mark.key.node, start_ns, 0},
-                mark.ingest_number);
+  return WriteWindow(mark, MergeWindows(children));
 }
 
 absl::StatusOr<std::vector<Row>> Roller::ComputeFromFiner(const DirtyMark& mark) const {
@@ -111,8 +121,7 @@ absl::StatusOr<std::vector<Row>> Roller::ComputeFromFiner(const DirtyMark& mark)
   if (!read.ok()) return read;
   if (!bad.ok()) return bad;
   if (children.empty()) return std::vector<Row>();
-  return RowsOf(ToRows(MergeWindows(children)), {mark.key.tier, mark.key.node, start_ns, 0},
-                mark.ingest_number);
+  return WriteWindow(mark, MergeWindows(children));
 }
 
 absl::StatusOr<std::vector<Row>> Roller::Compute(const DirtyMark& mark) const {

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "storage/catalog.h"
+#include "storage/dictionary.h"
 #include "storage/dirty_windows.h"
 #include "storage/history.h"
 #include "storage/keys.h"
@@ -35,7 +36,7 @@ class Roller {
  public:
   // All outlive this.
   Roller(RollerOptions options, History* history, Catalog* catalog, const Reader* reader,
-         const SummaryStore* summaries);
+         const SummaryStore* summaries, Dictionary* dictionary);
 
   // Recomputes at most `max_windows` due windows of these nodes; returns how many were done, 0:
   // nothing is due. Errors as of PutBatch, and NotFound when no schema describes a summary; the
@@ -53,6 +54,9 @@ class Roller {
   absl::StatusOr<std::vector<Row>> ComputeSeries(const DirtyMark& mark) const;
   absl::StatusOr<std::vector<Row>> ComputeFromRaw(const DirtyMark& mark) const;
   absl::StatusOr<std::vector<Row>> ComputeFromFiner(const DirtyMark& mark) const;
+  // The rows of a window; what its locations are called is kept as long as they are.
+  absl::StatusOr<std::vector<Row>> WriteWindow(const DirtyMark& mark,
+                                               const WindowModel& model) const;
   absl::Status Commit(const std::vector<DirtyMark>& done);
   absl::StatusOr<std::vector<Row>> ComputeLines(const DirtyLineKey& key) const;
 
@@ -61,6 +65,7 @@ class Roller {
   Catalog* const catalog_;
   const Reader* const reader_;
   const SummaryStore* const summaries_;
+  Dictionary* const dictionary_;
 
   // Line marks are set by shard threads and cleared by the maintenance thread: one commit at a
   // time.

@@ -83,7 +83,8 @@ class LiveEpochTest : public testing::Test {
     auto cut = cutter_.Cut(*raw, folded, context);
     ASSERT_TRUE(cut.ok()) << cut.status();
     cut_ = *std::move(cut);
-    for (const v1::Names& names : names_.Unsent(cut_.body.tables())) {
+    for (const v1::Names& names :
+         names_.Unsent(cut_.body.tables(), cut_.body.epoch().start_unix_ns())) {
       ASSERT_TRUE(proto::CheckNames(names).ok()) << proto::CheckNames(names);
       for (int i = 0; i < names.offset_size(); ++i) {
         named_[{names.build_id(), names.offset(i)}] = names.name(i);

@@ -13,10 +13,14 @@ MemoryIngestStore::MemoryIngestStore(const TurnedClock* clock, size_t max_nodes,
   auto registry = storage::NodeRegistry::Open(&catalog_, max_nodes);
   EXPECT_TRUE(registry.ok()) << registry.status();
   registry_ = *std::move(registry);
+  auto dictionary = storage::Dictionary::Open(&history_);
+  EXPECT_TRUE(dictionary.ok()) << dictionary.status();
+  dictionary_ = *std::move(dictionary);
   storage::SummaryStoreOptions options;
   options.history = &history_;
   options.catalog = &catalog_;
   options.registry = registry_.get();
+  options.dictionary = dictionary_.get();
   options.now_ns = [clock] { return clock->UnixNs(); };
   options.max_name_bytes_per_node = name_bytes;
   auto summaries = storage::SummaryStore::Open(std::move(options));

@@ -78,6 +78,7 @@ class MemoryIngestStore final : public ingest::IngestStore {
   storage::MemoryHistory history_;
   storage::MemoryCatalog catalog_;
   std::unique_ptr<storage::NodeRegistry> registry_;
+  std::unique_ptr<storage::Dictionary> dictionary_;
   std::unique_ptr<storage::SummaryStore> summaries_;
   mutable std::mutex schemas_mutex_;
   std::map<uint64_t, std::shared_ptr<const v1::Schema>> schemas_;  // guarded by schemas_mutex_

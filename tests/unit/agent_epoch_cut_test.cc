@@ -442,9 +442,10 @@ TEST(ByteBucketTest, HonoursTheDaysLimit) {
 }
 
 TEST(NameBookTest, SendsEveryNameOnceAndAgainToAnotherStore) {
+  constexpr uint64_t kNow = 1'700'000'000 * kSecond;
   Node node;
   const CutResult cut = node.Epoch(20);
-  const std::vector<v1::Names> first = node.names.Unsent(cut.body.tables());
+  const std::vector<v1::Names> first = node.names.Unsent(cut.body.tables(), kNow);
   ASSERT_GE(first.size(), 3u);
   std::set<std::string> functions;
   for (const v1::Names& names : first) {
@@ -452,9 +453,24 @@ TEST(NameBookTest, SendsEveryNameOnceAndAgainToAnotherStore) {
     functions.insert(names.name().begin(), names.name().end());
   }
   EXPECT_THAT(functions, testing::Contains("__schedule"));
-  EXPECT_TRUE(node.names.Unsent(cut.body.tables()).empty());
+  EXPECT_TRUE(node.names.Unsent(cut.body.tables(), kNow).empty());
   node.names.ForgetSent();
-  EXPECT_EQ(node.names.Unsent(cut.body.tables()).size(), first.size());
+  EXPECT_EQ(node.names.Unsent(cut.body.tables(), kNow).size(), first.size());
+}
+
+TEST(NameBookTest, SendsANameAgainAWeekLaterWhicheverWayTheClockWent) {
+  constexpr uint64_t kNow = 1'700'000'000 * kSecond;
+  Node node;
+  const CutResult cut = node.Epoch(20);
+  const auto unsent = [&](uint64_t now) {
+    return node.names.Unsent(cut.body.tables(), now).size();
+  };
+  const size_t all = unsent(kNow);
+  ASSERT_GE(all, 3u);
+  EXPECT_EQ(unsent(kNow + proto::kNamesTravelAgainNs - 1), 0u);
+  EXPECT_EQ(unsent(kNow + proto::kNamesTravelAgainNs), all);
+  EXPECT_EQ(unsent(kNow + proto::kNamesTravelAgainNs + 1), 0u);
+  EXPECT_EQ(unsent(kNow), all) << "the clock was set back";
 }
 
 TEST(NameBookTest, ForgetsTheOldestHalfWhenFull) {

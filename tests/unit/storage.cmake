@@ -8,6 +8,8 @@ telltale_test(storage_ledger_test LABEL unit
   SOURCES unit/storage_ledger_test.cc LINK telltale::storage)
 telltale_test(storage_conformance_test LABEL unit
   SOURCES unit/storage_conformance_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
+telltale_test(storage_dictionary_test LABEL unit tsan
+  SOURCES unit/storage_dictionary_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
 telltale_test(storage_store_test LABEL unit
   SOURCES unit/storage_store_test.cc LINK telltale::storage telltale_synthetic)
 
@@ -22,5 +24,9 @@ target_link_libraries(telltale_rollup_trial
   PUBLIC telltale::storage PRIVATE telltale_synthetic telltale::warnings)
 telltale_test(storage_rollup_test LABEL unit
   SOURCES unit/storage_rollup_test.cc LINK telltale_rollup_trial telltale_synthetic)
+telltale_test(storage_expiry_test LABEL unit
+  SOURCES unit/storage_expiry_test.cc LINK telltale::storage telltale_synthetic)
+telltale_test(storage_pruning_test LABEL unit
+  SOURCES unit/storage_pruning_test.cc LINK telltale::storage telltale_synthetic)
 telltale_test(storage_retention_test LABEL unit
   SOURCES unit/storage_retention_test.cc LINK telltale::storage)

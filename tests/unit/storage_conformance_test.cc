@@ -7,12 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/memory_catalog.h"
-#include "storage/memory_history.h"
-#include "storage/rocks_catalog.h"
-#include "storage/rocks_database.h"
-#include "storage/rocks_history.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/storage_engines.h"
 
 namespace telltale::storage {
 namespace {
@@ -20,38 +15,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-struct Engine {
-  virtual ~Engine() = default;
-  virtual History& history() = 0;
-  virtual Catalog& catalog() = 0;
-};
-
-struct MemoryEngine : Engine {
-  History& history() override { return history_; }
-  Catalog& catalog() override { return catalog_; }
-  MemoryHistory history_;
-  MemoryCatalog catalog_;
-};
-
-struct RocksEngine : Engine {
-  RocksEngine() : database_(*RocksDatabase::Open({dir_.path() + "/rocks", nullptr, 64 << 20})) {}
-  History& history() override { return history_; }
-  Catalog& catalog() override { return catalog_; }
-  testing::TempDir dir_;
-  std::unique_ptr<RocksDatabase> database_;
-  RocksHistory history_{database_.get()};
-  RocksCatalog catalog_{database_.get()};
-};
-
 class ConformanceTest : public ::testing::TestWithParam<const char*> {
  protected:
-  ConformanceTest() {
-    if (std::string(GetParam()) == "rocks") {
-      engine_ = std::make_unique<RocksEngine>();
-    } else {
-      engine_ = std::make_unique<MemoryEngine>();
-    }
-  }
+  ConformanceTest() : engine_(testing::MakeEngine(GetParam())) {}
   History& history() { return engine_->history(); }
   Catalog& catalog() { return engine_->catalog(); }
 
@@ -83,7 +49,7 @@ class ConformanceTest : public ::testing::TestWithParam<const char*> {
     return rows;
   }
 
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<testing::StorageEngine> engine_;
 };
 
 TEST_P(ConformanceTest, ReadsBackWhatWasAppended) {

@@ -71,6 +71,24 @@ TEST(KeysTest, ARollupKeyOfAnotherBucketIsRefused) {
   EXPECT_FALSE(DecodeRollupKey(key).ok());
 }
 
+TEST(KeysTest, ANameKeyTellsPartitionAndSource) {
+  const NamePartition partition = NamePartitionOf(Tier::k1Hour, 20'777 * kDayNs);
+  const std::string key = NameKey(partition, "build", 0x40, 7);
+  EXPECT_EQ(DecodeNameKey(key)->partition, partition);
+  EXPECT_EQ(DecodeNameKey(key)->source, 7u);
+  EXPECT_EQ(key.rfind(NamePrefix(partition, "build", 0x40), 0), 0u);
+  EXPECT_FALSE(DecodeNameKey(key + "x").ok());
+  EXPECT_FALSE(DecodeNameKey(key.substr(0, 12)).ok());
+  EXPECT_FALSE(DecodeNameKey("").ok());
+}
+
+TEST(KeysTest, ABucketOfNamesHoldsWholeBucketsOfWindows) {
+  for (Tier tier : {Tier::k5Min, Tier::k1Hour, Tier::k1Day}) {
+    EXPECT_EQ(NameBucketNs(tier) % RollupBucketNs(tier), 0u);
+  }
+  EXPECT_EQ(NamePartitionEndNs(NamePartitionOf(Tier::kRaw, 20 * kDayNs)), 21 * kDayNs);
+}
+
 TEST(KeysTest, PrefixEndIsAboveEveryKeyWithThePrefix) {
   EXPECT_EQ(PrefixEnd("ab"), "ac");
   EXPECT_EQ(PrefixEnd(std::string("a\xff\xff", 3)), "b");

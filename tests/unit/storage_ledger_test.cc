@@ -121,6 +121,111 @@ TEST(LedgerTest, AgreesWithASetOfSingleNumbers) {
   }
 }
 
+TEST(LedgerTest, ExpiredDaysAreSettledAndTheSumsStay) {
+  SequenceLedger ledger;
+  for (uint64_t s : {1, 2, 5, 6}) {
+    ledger.AddReceived(s);
+    ledger.NoteDay(100, s);
+  }
+  for (uint64_t s : {8, 9}) {
+    ledger.AddReceived(s);
+    ledger.NoteDay(101, s);
+  }
+  ledger.AddLost(Lost(3, 3));  // 4 and 7 are missing
+  ledger.Expire(100, UINT64_MAX);
+  EXPECT_EQ(ledger.settled_through(), 0u) << "nothing has expired";
+  ledger = *SequenceLedger::FromRecord(ledger.ToRecord());
+  ledger.Expire(101, UINT64_MAX);
+  EXPECT_EQ(ledger.settled_through(), 6u) << "7 may still come: it may lie in day 101";
+  EXPECT_EQ(ledger.received_count(), 6u);
+  EXPECT_EQ(ledger.lost_count(), 2u) << "3, and 4 which can come no more";
+  EXPECT_EQ(ledger.missing_count(), 1u);
+  EXPECT_THAT(ledger.received(), ElementsAre(std::pair<uint64_t, uint64_t>(8, 9)));
+  EXPECT_TRUE(ledger.lost().empty());
+  ledger.AddReceived(4);
+  EXPECT_EQ(ledger.received_count(), 6u) << "too late";
+  const SequenceLedger again = *SequenceLedger::FromRecord(ledger.ToRecord());
+  EXPECT_EQ(again.ToRecord().SerializeAsString(), ledger.ToRecord().SerializeAsString());
+  EXPECT_EQ(again.lost_count(), 2u);
+}
+
+TEST(LedgerTest, NumbersThatMayLieInALaterDayAreNotSettled) {
+  SequenceLedger ledger;
+  // The clock was set back after 3: 4 lies a day earlier.
+  for (const auto& [s, day] : {std::pair{1, 100}, {2, 101}, {3, 101}, {4, 100}, {5, 101}}) {
+    ledger.AddReceived(s);
+    ledger.NoteDay(day, s);
+  }
+  ledger.Expire(101, UINT64_MAX);
+  EXPECT_EQ(ledger.settled_through(), 1u);
+  ledger.Expire(102, UINT64_MAX);
+  EXPECT_EQ(ledger.settled_through(), 5u);
+}
+
+TEST(LedgerTest, LossesOfKnownTimeExplainGapsUntilTheirTimeHasExpired) {
+  SequenceLedger ledger;
+  LostRange timed = Lost(2, 3);
+  timed.start_ns = 1000;
+  timed.end_ns = 2000;
+  ledger.AddLost(timed);
+  ledger.AddLost(Lost(4, 4));
+  ledger.AddReceived(5);
+  ledger.NoteDay(100, 5);
+  ledger.Expire(101, 1999);
+  ASSERT_EQ(ledger.lost().size(), 1u) << "4 explains nothing";
+  EXPECT_EQ(ledger.lost()[0].first, 2u);
+  EXPECT_EQ(ledger.lost_count(), 4u) << "1 to 4";
+  ledger = *SequenceLedger::FromRecord(ledger.ToRecord());
+  EXPECT_EQ(ledger.lost_count(), 4u);
+  ledger.Expire(101, 2000);
+  EXPECT_TRUE(ledger.lost().empty());
+  ledger = *SequenceLedger::FromRecord(ledger.ToRecord());
+  EXPECT_EQ(ledger.lost_count(), 4u);
+}
+
+TEST(LedgerTest, AfterAnyHistorySettlingKeepsEverySum) {
+  SequenceLedger settled, whole;
+  uint64_t state = 7;
+  const auto below = [&state](uint64_t n) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    return (state >> 33) % n;
+  };
+  uint16_t floor = 0;
+  for (uint64_t step = 0; step < 4000; ++step) {
+    // Day 1 holds 1 to 10, day 2 holds 11 to 20 ...; arrivals lag by up to 3 days.
+    const uint64_t newest = 10 + step / 8;
+    const uint64_t sequence = newest - std::min(newest - 1, below(30));
+    const uint16_t day = static_cast<uint16_t>(1 + (sequence - 1) / 10);
+    if (below(4) != 0) {
+      if (day < floor) continue;  // the store does not take it in
+      settled.AddReceived(sequence);
+      settled.NoteDay(day, sequence);
+      whole.AddReceived(sequence);
+    } else {
+      LostRange lost = Lost(sequence, sequence + below(3));
+      lost.start_ns = below(2) * 10 * day;
+      lost.end_ns = lost.start_ns + (lost.start_ns != 0 ? 10 : 0);
+      settled.AddLost(lost);
+      // What is settled takes no more.
+      if (lost.last > settled.settled_through()) {
+        lost.first = std::max(lost.first, settled.settled_through() + 1);
+        whole.AddLost(lost);
+      }
+    }
+    if (step % 50 == 0) {
+      floor = static_cast<uint16_t>(newest / 10 > 4 ? newest / 10 - 4 : 0);
+      settled.Expire(floor, floor > 3 ? (floor - 3) * 10 : 0);
+    }
+    ASSERT_EQ(settled.received_count(), whole.received_count()) << step;
+    ASSERT_EQ(settled.lost_count() + settled.missing_count(),
+              whole.lost_count() + whole.missing_count())
+        << step;
+    ASSERT_LE(settled.received().size(), 80u) << step;
+    settled = *SequenceLedger::FromRecord(settled.ToRecord());
+  }
+  EXPECT_GT(settled.settled_through(), 400u);
+}
+
 EpochSpan Span(uint64_t start_s, uint64_t end_s, uint64_t watched_s) {
   return {start_s * kSecondNs, end_s * kSecondNs, watched_s * kSecondNs, false};
 }

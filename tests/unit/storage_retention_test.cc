@@ -24,6 +24,8 @@ class RetentionTest : public ::testing::Test {
     options.history = &history_;
     options.catalog = &catalog_;
     options.registry = registry_.get();
+    dictionary_ = *Dictionary::Open(&history_);
+    options.dictionary = dictionary_.get();
     options.now_ns = [] { return kToday * kDayNs; };
     summaries_ = *SummaryStore::Open(std::move(options));
   }
@@ -65,7 +67,7 @@ class RetentionTest : public ::testing::Test {
   }
   void Run(RetentionOptions options) {
     ASSERT_TRUE(CheckRetention(options).ok());
-    Retention retention(options, &history_, summaries_.get());
+    Retention retention(options, &history_, summaries_.get(), dictionary_.get());
     absl::StatusOr<uint32_t> dropped = retention.Run(kToday * kDayNs + kHourNs);
     ASSERT_TRUE(dropped.ok()) << dropped.status();
   }
@@ -73,6 +75,7 @@ class RetentionTest : public ::testing::Test {
   MemoryHistory history_;
   MemoryCatalog catalog_;
   std::unique_ptr<NodeRegistry> registry_;
+  std::unique_ptr<Dictionary> dictionary_;
   std::unique_ptr<SummaryStore> summaries_;
 };
 
@@ -92,6 +95,40 @@ TEST_F(RetentionTest, EachTierEndsAtItsOwnAge) {
   EXPECT_EQ(Windows(Tier::k5Min), 0u);
   EXPECT_EQ(Windows(Tier::k1Hour), 1u);
   EXPECT_EQ(Windows(Tier::k1Day), 2u);
+}
+
+TEST_F(RetentionTest, NamesGoAfterTheLastWindowOfTheirBucketAndNeverBeforeRaw) {
+  v1::Tables tables;
+  tables.add_mappings()->set_build_id("build");
+  tables.add_frame_mapping(1);
+  tables.add_frame_offset(64);
+  v1::Names names;
+  names.set_build_id("build");
+  names.add_offset(64);
+  names.add_name("main");
+  for (uint16_t age : {100, 40, 25, 0}) {
+    const uint64_t then = (kToday - age) * kDayNs;
+    ASSERT_TRUE(dictionary_->Tell(1, names, {then, 0, 1000}).ok());
+    ASSERT_TRUE(dictionary_->Keep(Tier::k5Min, then, 1, tables).ok());
+    AddWindow(Tier::k5Min, static_cast<uint16_t>(kToday - age), 10);
+  }
+  Run({});
+  // Today is day 4 of its week and day 0 of its ten days; raw ends 21 days ago.
+  const auto at = [](Tier tier, int age) { return NamePartitionOf(tier, (kToday - age) * kDayNs); };
+  EXPECT_THAT(dictionary_->partitions(),
+              ElementsAre(at(Tier::kRaw, 25), at(Tier::kRaw, 0), at(Tier::k5Min, 40),
+                          at(Tier::k5Min, 25), at(Tier::k5Min, 0)));
+  RetentionOptions options;
+  options.max_bytes = 1;
+  options.guaranteed_five_minute = 0;
+  Run(options);
+  EXPECT_EQ(Windows(Tier::k5Min), 1u) << "the open bucket";
+  EXPECT_THAT(dictionary_->partitions(), ElementsAre(at(Tier::kRaw, 25), at(Tier::kRaw, 0),
+                                                     at(Tier::k5Min, 25), at(Tier::k5Min, 0)))
+      << "windows behind the raw floor may be computed again";
+  AddRaw(kToday - 1, 10);  // goes for its size and takes the floor along
+  Run(options);
+  EXPECT_THAT(dictionary_->partitions(), ElementsAre(at(Tier::kRaw, 0), at(Tier::k5Min, 0)));
 }
 
 TEST_F(RetentionTest, BySizeTheOldestRawDaysGoFirstAndTodayStays) {

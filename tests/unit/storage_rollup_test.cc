@@ -95,6 +95,58 @@ TEST_F(RollerTest, AWindowIsComputedOnceItIsOverAndSettled) {
   EXPECT_EQ(RunDue(), 0u);
 }
 
+TEST_F(RollerTest, AWindowKeepsTheNamesOfItsLocations) {
+  v1::Names names;
+  const v1::Tables tables = maker_.Body(1, kStart, 60).tables();
+  names.set_build_id(tables.mappings(0).build_id());
+  for (int i = 0; i < tables.frame_mapping_size(); ++i) {
+    if (tables.frame_mapping(i) != 1) continue;
+    names.add_offset(tables.frame_offset(i));
+    names.add_name("f" + std::to_string(tables.frame_offset(i)));
+  }
+  ASSERT_TRUE(store_->summaries().PutNames(node_, names).ok());
+  Put(1, kStart);
+  now_ns_ = kStart + 2 * kDayNs;
+  RunDue();
+  ASSERT_EQ(*store_->roller().RunLines(now_ns_, 100), 3u);
+  for (Tier tier : {Tier::k5Min, Tier::k1Hour, Tier::k1Day}) {
+    const std::string kept = NamePartitionPrefix(NamePartitionOf(tier, kStart));
+    EXPECT_GT(*store_->history().RangeBytes(Family::kDict, kept, PrefixEnd(kept)), 0u)
+        << "tier " << static_cast<int>(tier);
+  }
+  std::vector<std::string> families;
+  const std::vector<StoreSizeRow> sizes = *store_->reader().Sizes();
+  for (const StoreSizeRow& size : sizes) {
+    families.push_back(size.family);
+    EXPECT_TRUE(size.bytes > 0 || size.family == "derived") << size.family;
+  }
+  EXPECT_EQ(families,
+            (std::vector<std::string>{"raw", "cells", "series", "line", "rollup_5min", "rollup_1h",
+                                      "rollup_1d", "derived", "dict"}));
+  // Raw and 5 minutes are gone, hours and days are there.
+  now_ns_ = kStart + 100 * kDayNs;
+  ASSERT_TRUE(store_->Maintain().ok());
+  EXPECT_EQ(Windows(Tier::k5Min), 0u);
+  int named = 0;
+  ASSERT_TRUE(store_->reader()
+                  .ForEachRollup(Tier::k1Hour, node_, 0, UINT64_MAX, {0},
+                                 [&](const RollupRow& row) {
+                                   const v1::Tables& of = row.window.tables();
+                                   for (int i = 0; i < of.frame_mapping_size(); ++i) {
+                                     const auto& mapping = of.mappings(of.frame_mapping(i) - 1);
+                                     if (mapping.build_id() != names.build_id()) continue;
+                                     const uint64_t offset = of.frame_offset(i);
+                                     EXPECT_EQ(store_->reader().SymbolName(mapping.build_id(),
+                                                                           offset, node_),
+                                               "f" + std::to_string(offset));
+                                     ++named;
+                                   }
+                                   return true;
+                                 })
+                  .ok());
+  EXPECT_GT(named, 5);
+}
+
 TEST_F(RollerTest, ALateSummaryMakesItsWindowsDirtyAgain) {
   Put(1, kStart);
   now_ns_ = kStart + 2 * kDayNs;

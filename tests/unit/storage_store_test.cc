@@ -244,12 +244,53 @@ TEST_F(StoreTest, NamesBeyondTheNodesQuotaAreRefusedAndRepeatsAreFree) {
   }
   absl::Status refused = store_->summaries().PutNames(node_, names);
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("left out 13 of 20"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("left out 14 of 20"));
   v1::Names fitted;
   fitted.set_build_id("build");
   fitted.add_offset(0);
   fitted.add_name("function");
   EXPECT_TRUE(store_->summaries().PutNames(node_, fitted).ok());
+}
+
+TEST_F(StoreTest, TheQuotaOfNamesIsAWeeks) {
+  store_.reset();
+  StoreOptions options = Options();
+  options.max_name_bytes_per_node = 40;
+  const auto open = [&] { store_ = *Store::Open(options); };
+  open();
+  const auto names = [](uint64_t offset) {
+    v1::Names message;
+    message.set_build_id("build");
+    message.add_offset(offset);
+    message.add_name("function");
+    return message;
+  };
+  ASSERT_TRUE(store_->summaries().PutNames(node_, names(1)).ok());
+  EXPECT_FALSE(store_->summaries().PutNames(node_, names(2)).ok());
+  ASSERT_TRUE(Put({&first_}).ok());  // commits the books
+  store_.reset();
+  open();
+  EXPECT_FALSE(store_->summaries().PutNames(node_, names(2)).ok()) << "kept over a restart";
+  now_ns_ += 7 * kDayNs;
+  EXPECT_TRUE(store_->summaries().PutNames(node_, names(2)).ok());
+  EXPECT_EQ(*store_->reader().SymbolName("build", 1, node_), "function");
+}
+
+TEST_F(StoreTest, ADirectoryOfTheFirstFormatIsUpgraded) {
+  std::string key = std::string("\x01\x05", 2) + "build" + EncodeU64(64);
+  key += std::string("\0\0\0", 3) + static_cast<char>(node_);
+  const Row row{Family::kDict, key, "\x01main", 0};
+  ASSERT_TRUE(store_->history().Append({&row, 1}).ok());
+  ASSERT_TRUE(Put({&first_}).ok());
+  store_.reset();
+  const std::string file = dir_.path() + "/store/VERSION";
+  std::ofstream(file) << "telltale-store 1\n";
+  Open();
+  EXPECT_EQ(*store_->reader().SymbolName("build", 64, node_), "main");
+  EXPECT_THAT(StoredSequences(), ElementsAre(1u));
+  std::string line;
+  std::getline(std::ifstream(file) >> std::ws, line);
+  EXPECT_EQ(line, "telltale-store 2");
 }
 
 TEST_F(StoreTest, SchemasAreKnownToReaders) {
@@ -271,13 +312,13 @@ TEST_F(StoreTest, ASecondProcessIsToldWhoHoldsTheDirectory) {
 TEST_F(StoreTest, ADirectoryOfANewerFormatIsRefusedAndLeftAlone) {
   store_.reset();
   const std::string file = dir_.path() + "/store/VERSION";
-  std::ofstream(file) << "telltale-store 2\n";
+  std::ofstream(file) << "telltale-store 3\n";
   absl::StatusOr<std::unique_ptr<Store>> refused = Store::Open(Options());
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.status().message()),
-              HasSubstr("written in format 2, this program knows 1"));
-  std::ofstream(file) << "telltale-store 1\n";
+              HasSubstr("written in format 3, this program knows 2"));
+  std::ofstream(file) << "telltale-store 2\n";
   Open();
 }
 

@@ -1,0 +1,113 @@
+// Names of code locations, in partitions that live as long as the data that refers to them. Bodies
+// and rollup windows carry strings, frames and stacks in tables of their own, so a stored stack is
+// whole for as long as its row is; what stands here is only what a (build id, offset) is called.
+//
+// A node tells its names with the first summary that uses them and again a week later
+// (proto::kNamesTravelAgainNs): they go to the tier-raw partition of their arrival, which outlives
+// the summaries that rest on it. When a coarser window is written, the names of its locations are
+// kept in the partition of its tier and time (Keep), which is dropped after the last window in it.
+// A location without a name is kept as wanted: when a backlog brings the name after the window was
+// written, it is filled in (Tell). Nothing refers from one partition to another and nothing is
+// counted, so each goes in one piece.
+//
+// A name belongs to the node that told it. Others see it only when two nodes told the same: then it
+// is written once more under no node's number (kSharedName).
+//
+// Thread-safe. Owned by the Store; grammar in FORMAT.md.
+
+#ifndef TELLTALE_STORAGE_DICTIONARY_H_
+#define TELLTALE_STORAGE_DICTIONARY_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/history.h"
+#include "storage/keys.h"
+#include "telltale/v1/summary.pb.h"
+
+namespace telltale::storage {
+
+class Dictionary {
+ public:
+  // Names serve summaries that come up to this much later than they did (a week, and a day for
+  // clocks that are off).
+  static constexpr uint64_t kServesNs = 8 * kDayNs;
+
+  // Finds the partitions there are. `history` outlives this.
+  static absl::StatusOr<std::unique_ptr<Dictionary>> Open(History* history);
+
+  struct Telling {
+    uint64_t now_ns = 0;      // the collector's clock
+    uint64_t sealed_ns = 0;   // windows that begin before it are written no more (the raw floor)
+    uint64_t room_bytes = 0;  // of the node's quota
+  };
+  struct Told {
+    uint64_t bytes = 0;     // keys and values that are new in the raw partition
+    uint32_t left_out = 0;  // names for which `room_bytes` did not suffice
+  };
+  // Names a node tells; rows are durable with the next Sync of the history. Offsets and names are
+  // of equal number. Errors as of History::Append.
+  absl::StatusOr<Told> Tell(uint32_t node, const v1::Names& names, const Telling& telling);
+
+  // What the node itself called this location, last; else what two nodes agreed on. Nothing: nobody
+  // told, or the build id is empty or longer than 255 bytes.
+  std::optional<std::string> Name(std::string_view build_id, uint64_t offset, uint32_t node) const;
+
+  // Keeps the names of all locations in the tables of a window for as long as the window lives.
+  // Call before its rows are written. Errors as of History.
+  absl::Status Keep(Tier tier, uint64_t window_start_ns, uint32_t node, const v1::Tables& tables);
+
+  // Drops the partitions of a tier that nothing at or after this time refers to; returns how many.
+  absl::StatusOr<uint32_t> DropBefore(Tier tier, uint64_t time_ns);
+
+  std::set<NamePartition> partitions() const;
+
+ private:
+  struct Location {
+    std::string_view build_id;
+    uint64_t offset = 0;
+  };
+  struct Found {
+    std::string value;  // as stored
+    bool shared = false;
+  };
+
+  explicit Dictionary(History* history);
+  absl::StatusOr<std::optional<Found>> Find(const Location& location, uint32_t node) const;
+  // Whether another node told this name in the current partition or the one before: a name in use
+  // is in one of the two.
+  absl::StatusOr<bool> Agreed(NamePartition now, const Location& location, uint32_t node,
+                              std::string_view value) const;
+  // Rows that fill in a name where windows want it: the node's own, or what is now shared.
+  absl::Status FillWanted(const Location& location, uint32_t source, const std::string& value,
+                          uint64_t sealed_ns, std::vector<Row>* rows) const;
+  absl::Status Append(const std::vector<Row>& rows);
+  // The row that keeps what a location is called; nullopt: it is there.
+  absl::StatusOr<std::optional<Row>> KeptRow(NamePartition partition, const Location& location,
+                                             uint32_t node) const;
+
+  History* const history_;
+  // Two nodes that tell the same at once must see each other, and whoever finds no name must be
+  // seen to want it.
+  std::mutex tell_mutex_;
+
+  mutable std::mutex mutex_;
+  std::set<NamePartition> partitions_;  // guarded by mutex_
+  // Direct-mapped, guarded by mutex_: (partition, node, location) that were kept, and (node,
+  // location) that have no name.
+  std::vector<uint64_t> kept_;
+  mutable std::vector<uint64_t> unnamed_;
+  uint64_t told_ = 0;  // guarded by mutex_; grows when a name comes
+};
+
+}  // namespace telltale::storage
+
+#endif  // TELLTALE_STORAGE_DICTIONARY_H_

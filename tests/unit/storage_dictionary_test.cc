@@ -1,0 +1,313 @@
+// Names in partitions: who is believed, what is kept for which tier, what goes when. On the model
+// in memory and on RocksDB.
+#include "storage/dictionary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "storage/format_upgrade.h"
+#include "storage/stored_value.h"
+#include "tests/support/storage_engines.h"
+
+namespace telltale::storage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr uint64_t kWeekNs = 7 * kDayNs;
+constexpr uint64_t kNow = 3'000 * kWeekNs + kDayNs;  // second day of a bucket of tier raw
+constexpr uint64_t kPlenty = 1 << 20;
+constexpr char kBuild[] = "build";
+
+v1::Names Named(const std::vector<std::pair<uint64_t, std::string>>& names) {
+  v1::Names message;
+  message.set_build_id(kBuild);
+  for (const auto& [offset, name] : names) {
+    message.add_offset(offset);
+    message.add_name(name);
+  }
+  return message;
+}
+
+v1::Tables TablesOf(const std::vector<uint64_t>& offsets, const std::string& build_id = kBuild) {
+  v1::Tables tables;
+  tables.add_mappings()->set_build_id(build_id);
+  for (uint64_t offset : offsets) {
+    tables.add_frame_mapping(1);
+    tables.add_frame_offset(offset);
+  }
+  return tables;
+}
+
+class DictionaryTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  DictionaryTest() : engine_(testing::MakeEngine(GetParam())) { Open(); }
+
+  void Open() { names_ = *Dictionary::Open(&engine_->history()); }
+  Dictionary::Told Tell(uint32_t node, const v1::Names& names, uint64_t now_ns,
+                        uint64_t room = kPlenty) {
+    auto told = names_->Tell(node, names, {now_ns, sealed_ns_, room});
+    EXPECT_TRUE(told.ok()) << told.status();
+    return told.value_or(Dictionary::Told());
+  }
+  void Keep(Tier tier, uint64_t start_ns, uint32_t node, const v1::Tables& tables) {
+    const absl::Status kept = names_->Keep(tier, start_ns, node, tables);
+    EXPECT_TRUE(kept.ok()) << kept;
+  }
+  void DropBefore(Tier tier, uint64_t time_ns) {
+    const auto dropped = names_->DropBefore(tier, time_ns);
+    EXPECT_TRUE(dropped.ok()) << dropped.status();
+  }
+  std::string Name(uint64_t offset, uint32_t node) const {
+    return names_->Name(kBuild, offset, node).value_or("?");
+  }
+  size_t Rows(NamePartition partition) {
+    size_t rows = 0;
+    const std::string prefix = NamePartitionPrefix(partition);
+    EXPECT_TRUE(engine_->history()
+                    .Scan(Family::kDict, prefix, PrefixEnd(prefix),
+                          [&](std::string_view, std::string_view) { return ++rows != 0; })
+                    .ok());
+    return rows;
+  }
+
+  std::unique_ptr<testing::StorageEngine> engine_;
+  std::unique_ptr<Dictionary> names_;
+  uint64_t sealed_ns_ = kNow - 21 * kDayNs;
+};
+
+TEST_P(DictionaryTest, WhatANodeToldIsItsOwnAndTheLatestStands) {
+  Tell(1, Named({{64, "main"}, {96, "loop"}}), kNow);
+  EXPECT_EQ(Name(64, 1), "main");
+  EXPECT_EQ(Name(96, 1), "loop");
+  EXPECT_EQ(Name(64, 2), "?") << "one node's word is its own";
+  EXPECT_EQ(Name(65, 1), "?") << "an exact entry";
+  Tell(1, Named({{64, "start"}}), kNow + kWeekNs);
+  EXPECT_EQ(Name(64, 1), "start");
+}
+
+TEST_P(DictionaryTest, TwoNodesThatAgreeSpeakForAllAndEachKeepsItsOwn) {
+  Tell(1, Named({{64, "main"}}), kNow);
+  Tell(2, Named({{64, "evil"}}), kNow);
+  EXPECT_EQ(Name(64, 3), "?") << "they do not agree";
+  Tell(4, Named({{64, "main"}}), kNow + kWeekNs);
+  EXPECT_EQ(Name(64, 3), "main") << "told within the present bucket and the one before";
+  EXPECT_EQ(Name(64, 2), "evil");
+}
+
+TEST_P(DictionaryTest, ANodeDoesNotAgreeWithItself) {
+  for (uint64_t week = 0; week < 3; ++week) {
+    Tell(1, Named({{64, "evil"}}), kNow + week * kWeekNs);
+  }
+  EXPECT_EQ(Name(64, 2), "?");
+}
+
+TEST_P(DictionaryTest, NamesOutliveTheSummariesThatRestOnThem) {
+  Tell(1, Named({{64, "main"}}), kNow);
+  const uint64_t bucket_end = 3'001 * kWeekNs;
+  // The last name of the bucket serves summaries for eight days more: until those have expired ...
+  DropBefore(Tier::kRaw, bucket_end + Dictionary::kServesNs - 1);
+  EXPECT_EQ(Name(64, 1), "main");
+  DropBefore(Tier::kRaw, bucket_end + Dictionary::kServesNs);
+  EXPECT_EQ(Name(64, 1), "?");
+  EXPECT_THAT(names_->partitions(), IsEmpty());
+}
+
+TEST_P(DictionaryTest, ANameLivesAsLongAsTheWindowsThatReferToIt) {
+  Tell(1, Named({{64, "main"}, {96, "loop"}}), kNow);
+  Keep(Tier::k5Min, kNow, 1, TablesOf({64, 96}));
+  Keep(Tier::k1Day, kNow, 1, TablesOf({64}));
+  DropBefore(Tier::kRaw, kNow + 100 * kDayNs);
+  EXPECT_EQ(Name(96, 1), "loop");
+  const uint64_t end_ns = NamePartitionEndNs(NamePartitionOf(Tier::k5Min, kNow));
+  DropBefore(Tier::k5Min, end_ns - 1);
+  EXPECT_EQ(Name(96, 1), "loop");
+  DropBefore(Tier::k5Min, end_ns);
+  EXPECT_EQ(Name(96, 1), "?");
+  EXPECT_EQ(Name(64, 1), "main") << "a day refers to it";
+  EXPECT_THAT(names_->partitions(), ElementsAre(NamePartitionOf(Tier::k1Day, kNow)));
+}
+
+TEST_P(DictionaryTest, WhatTwoAgreedOnIsKeptForTheThirdWhoseWindowUsesIt) {
+  Tell(1, Named({{64, "main"}}), kNow);
+  Tell(2, Named({{64, "main"}}), kNow);
+  Keep(Tier::k1Hour, kNow, 3, TablesOf({64}));
+  DropBefore(Tier::kRaw, kNow + 100 * kDayNs);
+  EXPECT_EQ(Name(64, 3), "main");
+}
+
+TEST_P(DictionaryTest, KeepingTwiceWritesNothingAndKeepingAfterADropWritesAnew) {
+  const NamePartition partition = NamePartitionOf(Tier::k5Min, kNow);
+  Tell(1, Named({{64, "main"}}), kNow);
+  Keep(Tier::k5Min, kNow, 1, TablesOf({64}));
+  Keep(Tier::k5Min, kNow + 300 * kSecondNs, 1, TablesOf({64, 64}));
+  EXPECT_EQ(Rows(partition), 1u);
+  DropBefore(Tier::k5Min, kNow + 100 * kDayNs);
+  ASSERT_EQ(Rows(partition), 0u);
+  Keep(Tier::k5Min, kNow, 1, TablesOf({64}));
+  EXPECT_EQ(Rows(partition), 1u);
+}
+
+TEST_P(DictionaryTest, ANameThatComesAfterItWasMissedIsFoundAndKept) {
+  EXPECT_EQ(Name(64, 1), "?");
+  EXPECT_EQ(Name(64, 3), "?");
+  Keep(Tier::k5Min, kNow, 1, TablesOf({64}));
+  Tell(1, Named({{64, "main"}}), kNow);
+  EXPECT_EQ(Name(64, 1), "main");
+  Keep(Tier::k5Min, kNow, 1, TablesOf({64}));
+  EXPECT_EQ(Rows(NamePartitionOf(Tier::k5Min, kNow)), 1u);
+  Tell(2, Named({{64, "main"}}), kNow);
+  EXPECT_EQ(Name(64, 3), "main") << "it was missing for a node that never told";
+}
+
+TEST_P(DictionaryTest, ANameThatComesAfterTheWindowThatWantsItIsFilledIn) {
+  Keep(Tier::k5Min, kNow, 1, TablesOf({64}));
+  Keep(Tier::k1Hour, kNow - 60 * kDayNs, 1, TablesOf({64}));
+  Keep(Tier::k5Min, kNow, 3, TablesOf({64}));
+  EXPECT_EQ(Name(64, 1), "?");
+  Tell(1, Named({{64, "main"}}), kNow);
+  DropBefore(Tier::kRaw, kNow + 100 * kDayNs);
+  EXPECT_EQ(Name(64, 1), "main");
+  EXPECT_EQ(Name(64, 3), "?");
+  DropBefore(Tier::k5Min, kNow + 100 * kDayNs);
+  EXPECT_EQ(Name(64, 1), "?") << "the hour was sealed";
+}
+
+TEST_P(DictionaryTest, WhatTwoAgreeOnLaterIsFilledInForTheThirdThatWantsIt) {
+  Keep(Tier::k5Min, kNow, 3, TablesOf({64}));
+  Tell(1, Named({{64, "main"}}), kNow);
+  Tell(2, Named({{64, "main"}}), kNow + kDayNs);
+  DropBefore(Tier::kRaw, kNow + 100 * kDayNs);
+  EXPECT_EQ(Name(64, 3), "main");
+}
+
+TEST_P(DictionaryTest, PartitionsAreFoundAgain) {
+  Tell(1, Named({{64, "main"}}), kNow);
+  Keep(Tier::k5Min, kNow, 1, TablesOf({64}));
+  Keep(Tier::k5Min, kNow + 30 * kDayNs, 1, TablesOf({64}));
+  const std::set<NamePartition> before = names_->partitions();
+  EXPECT_EQ(before.size(), 3u);
+  Open();
+  EXPECT_EQ(names_->partitions(), before);
+  EXPECT_EQ(Name(64, 1), "main");
+}
+
+TEST_P(DictionaryTest, NamesBeyondTheRoomAreLeftOutAndRepeatsAreFree) {
+  const v1::Names names = Named({{1, "function"}, {2, "function"}, {3, "function"}});
+  const uint64_t one =
+      NameKey(NamePartitionOf(Tier::kRaw, kNow), kBuild, 1, 1).size() + 1 + 8 /* "function" */;
+  const Dictionary::Told told = Tell(1, names, kNow, 2 * one + 1);
+  EXPECT_EQ(told.bytes, 2 * one);
+  EXPECT_EQ(told.left_out, 1u);
+  const Dictionary::Told again = Tell(1, names, kNow, 0);
+  EXPECT_EQ(again.bytes, 0u);
+  EXPECT_EQ(again.left_out, 1u);
+}
+
+TEST_P(DictionaryTest, TablesWithHolesAndAbsurdBuildIdsHarmNothing) {
+  v1::Tables tables = TablesOf({64});
+  tables.add_frame_mapping(0);  // no mapping
+  tables.add_frame_offset(1);
+  tables.add_frame_mapping(7);  // beyond the table
+  tables.add_frame_offset(2);
+  tables.add_frame_mapping(1);  // without an offset
+  Keep(Tier::k5Min, kNow, 1, tables);
+  Keep(Tier::k5Min, kNow, 1, TablesOf({64}, std::string(300, 'x')));
+  Keep(Tier::k5Min, kNow, 1, TablesOf({64}, ""));
+  v1::Names names = Named({{64, "main"}});
+  names.set_build_id(std::string(300, 'x'));
+  Tell(1, names, kNow);
+  EXPECT_EQ(names_->Name(std::string(300, 'x'), 64, 1), std::nullopt);
+  EXPECT_THAT(names_->partitions(), ElementsAre(NamePartitionOf(Tier::k5Min, kNow)));
+  EXPECT_EQ(Rows(NamePartitionOf(Tier::k5Min, kNow)), 1u) << "the one sound location is wanted";
+}
+
+TEST_P(DictionaryTest, NamesOfTheFirstFormatLastAsLongAsAnyWindow) {
+  // `01 | u8 length | build id | u64 offset | u32 node`, as format 1 wrote it.
+  std::vector<Row> rows;
+  for (char offset = 0; offset < 3; ++offset) {
+    std::string key = std::string("\x01\x05", 2) + kBuild + std::string(7, '\0') + offset;
+    key += std::string("\0\0\0\x01", 4);
+    rows.push_back({Family::kDict, key, VersionedValue("old"), 0});
+  }
+  ASSERT_TRUE(engine_->history().Append(rows).ok());
+  ASSERT_TRUE(UpgradeFrom1(&engine_->history(), kNow).ok());
+  Open();
+  EXPECT_EQ(Name(2, 1), "old");
+  EXPECT_EQ(Name(2, 2), "?");
+  EXPECT_EQ(names_->partitions().size(), 3u);
+  for (const NamePartition& partition : names_->partitions()) EXPECT_EQ(Rows(partition), 3u);
+  EXPECT_TRUE(absl::IsNotFound(engine_->history().Get(Family::kDict, rows[0].key).status()));
+  ASSERT_TRUE(UpgradeFrom1(&engine_->history(), kNow).ok()) << "once more after a crash";
+  EXPECT_EQ(Name(2, 1), "old");
+}
+
+TEST_P(DictionaryTest, NodesTellAndKeepAtOnceWhileOldPartitionsGo) {
+  constexpr uint32_t kNodes = 3;
+  constexpr uint64_t kLocations = 200;
+  Tell(1, Named({{1, "old"}}), kNow - 100 * kDayNs);
+  std::vector<std::thread> threads;
+  for (uint32_t node = 1; node <= kNodes; ++node) {
+    threads.emplace_back([this, node] {
+      for (uint64_t offset = 0; offset < kLocations; ++offset) {
+        // The last node tells nothing: it wants what the others agree on.
+        if (node != kNodes) Tell(node, Named({{offset, "f"}}), kNow);
+        Keep(Tier::k5Min, kNow, node, TablesOf({offset}));
+        names_->Name(kBuild, offset, node);
+      }
+    });
+  }
+  threads.emplace_back([this] { DropBefore(Tier::kRaw, kNow - 50 * kDayNs); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(names_->partitions().size(), 2u);
+  DropBefore(Tier::kRaw, kNow + 100 * kDayNs);
+  for (uint32_t node = 1; node <= kNodes; ++node) {
+    for (uint64_t offset = 0; offset < kLocations; ++offset) {
+      ASSERT_EQ(Name(offset, node), "f") << "node " << node << " offset " << offset;
+    }
+  }
+}
+
+// Lets something happen just before rows are written.
+class InterruptedHistory : public MemoryHistory {
+ public:
+  absl::Status Append(std::span<const Row> rows) override {
+    if (std::function<void()> now = std::exchange(before_append, nullptr)) now();
+    return MemoryHistory::Append(rows);
+  }
+  std::function<void()> before_append;
+};
+
+TEST(DictionaryRaceTest, WhoTellsWhileANameIsFoundMissingSeesThatItIsWanted) {
+  InterruptedHistory history;
+  const auto names = *Dictionary::Open(&history);
+  std::future<void> told;
+  history.before_append = [&] {
+    told = std::async(std::launch::async, [&] {
+      for (uint32_t node : {1, 2}) {
+        EXPECT_TRUE(names->Tell(node, Named({{64, "main"}}), {kNow, 0, kPlenty}).ok());
+      }
+    });
+    told.wait_for(std::chrono::milliseconds(200));  // it has to wait for Keep, not the other way
+  };
+  ASSERT_TRUE(names->Keep(Tier::k5Min, kNow, 3, TablesOf({64})).ok());
+  told.get();
+  ASSERT_TRUE(names->DropBefore(Tier::kRaw, kNow + 100 * kDayNs).ok());
+  EXPECT_EQ(names->Name(kBuild, 64, 3), "main");
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, DictionaryTest, ::testing::Values("memory", "rocks"),
+                         [](const auto& param) { return std::string(param.param); });
+
+}  // namespace
+}  // namespace telltale::storage
