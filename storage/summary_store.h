@@ -137,8 +137,9 @@ class SummaryStore {
   // clock and options.
   void SetCoverageFloor(uint16_t first_day);
 
-  // Takes out of the books of these nodes what nothing refers to any more (node_pruning.h), once for
-  // each raw floor. At most `max_nodes` of them; returns how many. The calling thread owns the nodes.
+  // Takes out of the books of these nodes what nothing refers to any more (node_pruning.h), once
+  // for each raw floor. At most `max_nodes` of them; returns how many. The calling thread owns the
+  // nodes.
   absl::StatusOr<uint32_t> Prune(std::span<const uint32_t> nodes, uint32_t max_nodes);
 
  private:

@@ -45,8 +45,8 @@ class IngestStore {
   // NotFound: nobody ever sent it.
   virtual absl::StatusOr<std::shared_ptr<const v1::Schema>> Schema(uint64_t id) const = 0;
 
-  // Brings at most `max_windows` windows of these nodes up to date and prunes the books of at most so
-  // many; returns how many of both, 0: nothing is due.
+  // Brings at most `max_windows` windows of these nodes up to date and prunes the books of at most
+  // so many; returns how many of both, 0: nothing is due.
   virtual absl::StatusOr<uint32_t> RollUp(std::span<const uint32_t> nodes, uint64_t now_ns,
                                           uint32_t max_windows) = 0;
 };

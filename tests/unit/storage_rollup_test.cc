@@ -120,9 +120,8 @@ TEST_F(RollerTest, AWindowKeepsTheNamesOfItsLocations) {
     families.push_back(size.family);
     EXPECT_TRUE(size.bytes > 0 || size.family == "derived") << size.family;
   }
-  EXPECT_EQ(families,
-            (std::vector<std::string>{"raw", "cells", "series", "line", "rollup_5min", "rollup_1h",
-                                      "rollup_1d", "derived", "dict"}));
+  EXPECT_EQ(families, (std::vector<std::string>{"raw", "cells", "series", "line", "rollup_5min",
+                                                "rollup_1h", "rollup_1d", "derived", "dict"}));
   // Raw and 5 minutes are gone, hours and days are there.
   now_ns_ = kStart + 100 * kDayNs;
   ASSERT_TRUE(store_->Maintain().ok());
