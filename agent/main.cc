@@ -20,7 +20,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "agent/config.h"
-#include "agent/logging.h"
 #include "agent/spool/spool.h"
 #include "agent/supervise/bundle.h"
 #include "agent/supervise/link.h"
@@ -34,6 +33,7 @@
 #include "agent/uplink/tls.h"
 #include "config/command_line.h"
 #include "config/load.h"
+#include "config/logging.h"
 #include "spdlog/spdlog.h"
 #include "telltale_version.h"
 
@@ -158,7 +158,7 @@ bool Reload(const config::Sources& sources, Config& current) {
   current.labels = fresh.labels;
   current.log_level = fresh.log_level;
   current.log_format = fresh.log_format;
-  SetUpLogging(current.log_level, current.log_format);
+  config::SetUpLogging(current.log_level, current.log_format);
   spdlog::info("reload: done{}{}", change.reloadable.empty() ? ", nothing changed" : "; changed: ",
                absl::StrJoin(change.reloadable, ", "));
   return true;
@@ -234,7 +234,7 @@ int Main(int argc, char** argv) {
     std::fputs(config::Print(table, *loaded).c_str(), stdout);
     return 0;
   }
-  SetUpLogging(config.log_level, config.log_format);
+  config::SetUpLogging(config.log_level, config.log_format);
   umask(027);
   if (arguments.command == "check") return Check(config, arguments.json);
   if (arguments.command == "status") return Status(config, arguments.json);

@@ -12,9 +12,9 @@
 #include "absl/strings/str_join.h"
 #include "collector/collector.h"
 #include "collector/config.h"
-#include "collector/logging.h"
 #include "collector/tls.h"
 #include "config/command_line.h"
+#include "config/logging.h"
 #include "spdlog/spdlog.h"
 #include "telltale_version.h"
 
@@ -64,7 +64,7 @@ void ReloadConfig(const config::Sources& sources, Config& current, Collector& co
     spdlog::warn("reload: {} cannot change while running; restart for it",
                  absl::StrJoin(change.fixed, ", "));
   }
-  SetUpLogging(fresh.log_level, fresh.log_format);
+  config::SetUpLogging(fresh.log_level, fresh.log_format);
   collector.Reload(fresh);
   current = fresh;
   spdlog::info("reload: done{}{}", change.reloadable.empty() ? ", nothing changed" : "; changed: ",
@@ -110,7 +110,7 @@ int Main(int argc, char** argv) {
     std::fputs(PrintConfig(*loaded).c_str(), stdout);
     return 0;
   }
-  SetUpLogging(loaded->values.log_level, loaded->values.log_format);
+  config::SetUpLogging(loaded->values.log_level, loaded->values.log_format);
   if (arguments.check_config) {
     const Config& values = loaded->values;
     const absl::Status status = CheckTlsFiles(

@@ -18,7 +18,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "agent/host/node_info.h"
-#include "agent/logging.h"
 #include "agent/loop/epoch_source.h"
 #include "agent/loop/sensor_loop.h"
 #include "agent/spool/disk_writer.h"
@@ -28,6 +27,7 @@
 #include "agent/supervise/status_text.h"
 #include "agent/supervise/uplink_port.h"
 #include "agent/uplink/clock.h"
+#include "config/logging.h"
 #include "proto/codec.h"
 #include "spdlog/spdlog.h"
 #include "telltale_version.h"
@@ -226,7 +226,7 @@ class SensorProcess {
     if (!fresh.ok()) return;
     config_.log_level = fresh->log_level;
     config_.log_format = fresh->log_format;
-    SetUpLogging(config_.log_level, config_.log_format);
+    config::SetUpLogging(config_.log_level, config_.log_format);
     uplink_.Send(LinkMessage(LinkKind::kLogging, {},
                              absl::StrCat(config_.log_level, " ", config_.log_format)));
     config_.labels = fresh->labels;

@@ -14,13 +14,13 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_split.h"
-#include "agent/logging.h"
 #include "agent/spool/spool_reader.h"
 #include "agent/supervise/mailbox.h"
 #include "agent/supervise/supervisor.h"
 #include "agent/uplink/clock.h"
 #include "agent/uplink/grpc_transport.h"
 #include "agent/uplink/uplink_logic.h"
+#include "config/logging.h"
 #include "spdlog/spdlog.h"
 
 namespace telltale::agent {
@@ -143,7 +143,7 @@ class UplinkProcess {
 
   void SetLogging(const std::string& text) {
     const std::vector<std::string> parts = absl::StrSplit(text, ' ');
-    if (parts.size() == 2) SetUpLogging(parts[0], parts[1]);
+    if (parts.size() == 2) config::SetUpLogging(parts[0], parts[1]);
   }
 
   void Handle(LinkParcel& parcel) {

@@ -54,6 +54,14 @@ int main() { std::map<std::string, std::vector<int>> m; m["a"].push_back(1);
 """
 
 
+# What the loads below run. Whatever else is busy on this host may rightly be named before them.
+PLANTED = {"scenario_spin", "scenario_leak", "scenario_stuck", "cc1plus", "as", "g++", "dd", "perf", "bash"}
+
+
+def program(row):
+    return row["name"].split(" ")[0].rsplit("/", 1)[-1]
+
+
 class PlantedTruth(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -82,8 +90,12 @@ class PlantedTruth(unittest.TestCase):
 
     def first(self, vital, by, *more):
         rows = self.top(vital, by, *more).get("rows", [])
-        self.assertTrue(rows, f"{vital} by {by} is empty")
-        return rows[0]
+        planted = [row for row in rows if program(row) in PLANTED]
+        self.assertTrue(planted, f"{vital} by {by} names none of the loads: {[row['name'] for row in rows]}")
+        before = [row["name"] for row in rows[:rows.index(planted[0])]]
+        if before:
+            print(f"busier than the loads in {vital}: {', '.join(before)}", flush=True)
+        return planted[0]
 
     def functions(self, row):
         return [frame.get("name", "") for frame in row.get("stack", [])]

@@ -1,4 +1,4 @@
-#include "collector/logging.h"
+#include "config/logging.h"
 
 #include <memory>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "spdlog/sinks/stdout_sinks.h"
 #include "spdlog/spdlog.h"
 
-namespace telltale::collector {
+namespace telltale::config {
 namespace {
 
 // The message as the inside of a JSON string.
@@ -38,14 +38,14 @@ class JsonPayload final : public spdlog::custom_flag_formatter {
 }  // namespace
 
 void SetUpLogging(const std::string& level, const std::string& format) {
-  auto logger = std::make_shared<spdlog::logger>("collector",
+  auto logger = std::make_shared<spdlog::logger>("telltale",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
   if (format == "json") {
     formatter->add_flag<JsonPayload>('*').set_pattern(
         R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":"%*"})");
   } else {
-    formatter->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v");
+    formatter->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %-7l %v");
   }
   logger->set_formatter(std::move(formatter));
   logger->set_level(spdlog::level::from_str(level));
@@ -53,4 +53,4 @@ void SetUpLogging(const std::string& level, const std::string& format) {
   spdlog::set_default_logger(std::move(logger));
 }
 
-}  // namespace telltale::collector
+}  // namespace telltale::config
