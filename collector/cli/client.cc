@@ -30,8 +30,13 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Open(const Settings& settings,
   if (!key.ok()) return Wrong("your key (--key)", settings.key, key.status());
   if (auto facts = ReadCertificates(*ca); !facts.ok())
     return Wrong("authority (--ca)", settings.ca, facts.status());
-  if (auto facts = ReadCertificates(*cert); !facts.ok()) {
-    return Wrong("your certificate (--cert)", settings.cert, facts.status());
+  const auto facts = ReadCertificates(*cert);
+  if (!facts.ok()) return Wrong("your certificate (--cert)", settings.cert, facts.status());
+  if (const absl::Time end = facts->front().not_after; end < absl::Now()) {
+    return absl::UnauthenticatedError(
+        absl::StrCat("tls: your certificate ", settings.cert, " ended on ",
+                     absl::FormatTime("%Y-%m-%d %H:%M UTC", end, absl::UTCTimeZone()),
+                     "; have it issued again, or give another with --cert and --key"));
   }
   absl::StatusOr<bool> fits = KeyFits(*cert, *key);
   if (!fits.ok()) return Wrong("your key (--key)", settings.key, fits.status());
@@ -61,6 +66,12 @@ absl::Status Client::Explain(const grpc::Status& status) const {
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
     const absl::Status probed = ProbeCollector(settings_, std::chrono::seconds(5));
     if (!probed.ok()) return probed;
+    if (absl::StrContains(status.error_message(), "ALPN")) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "collector ", settings_.collector,
+          ": this port speaks TLS but not gRPC; is it the web port? The collector's gRPC port is "
+          "listen.grpc of its configuration, usually 7410"));
+    }
     return absl::UnavailableError(
         absl::StrCat("collector ", settings_.collector, ": connected, but the call broke off (",
                      status.error_message(), "); try again, and look at the collector's log"));

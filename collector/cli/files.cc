@@ -17,16 +17,13 @@ absl::Status Errno(const char* step, const std::string& path, int error) {
   switch (error) {
     case ENOENT:
       return absl::NotFoundError(text);
-    case EACCES:
-    case EPERM:
-      return absl::PermissionDeniedError(text);
     case EEXIST:
       return absl::AlreadyExistsError(text);
     case ENOSPC:
     case EDQUOT:
       return absl::ResourceExhaustedError(text);
-    default:
-      return absl::UnavailableError(text);
+    default:  // PermissionDenied and Unavailable speak of the collector
+      return absl::InternalError(text);
   }
 }
 

@@ -59,23 +59,27 @@ std::string OneSeries(const v1::Series& series, const View& view) {
   double highest = 0;
   for (const double rate : series.rate()) highest = std::max(highest, rate);
   const bool backlog = series.backlog_size() == series.rate_size() && series.backlog_size() > 0;
+  // The seconds inside epochs carry weights only.
+  const bool events = std::any_of(series.events().begin(), series.events().end(),
+                                  [](double rate) { return rate > 0; });
   Table table({{"time"},
                {"for", Align::kRight},
                {"rate", Align::kRight},
                {""},
                {"lowest second", Align::kRight},
                {"highest second", Align::kRight},
-               {"events", Align::kRight},
+               {events ? "events" : "", Align::kRight},
                {backlog ? "backlog" : "", Align::kRight},
                {"watched", Align::kRight}});
   for (int i = 0; i < series.rate_size(); ++i) {
-    table.Add(
-        {ClockText(series.start_s(i), view.now, view.zone),
-         LengthText(std::round(series.length_s(i) * 10) / 10), Rate(series.rate(i), series.unit()),
-         Bar(highest > 0 ? series.rate(i) / highest : 0, kBarColumns, view.style),
-         Rate(series.min(i), series.unit()), Rate(series.max(i), series.unit()),
-         absl::StrCat(Count(series.events(i)), " /s"), backlog ? Count(series.backlog(i)) : "",
-         series.watched(i) < 0.995 ? Share(series.watched(i)) : ""});
+    table.Add({ClockText(series.start_s(i), view.now, view.zone),
+               LengthText(std::round(series.length_s(i) * 10) / 10),
+               Rate(series.rate(i), series.unit()),
+               Bar(highest > 0 ? series.rate(i) / highest : 0, kBarColumns, view.style),
+               Rate(series.min(i), series.unit()), Rate(series.max(i), series.unit()),
+               events ? absl::StrCat(Count(series.events(i)), " /s") : "",
+               backlog ? Count(series.backlog(i)) : "",
+               series.watched(i) < 0.995 ? Share(series.watched(i)) : ""});
   }
   return absl::StrCat(Painted(NameOf(series), Ink::kBold, view.style),
                       series.left_out().empty() ? "" : "  (without ",

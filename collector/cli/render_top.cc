@@ -142,7 +142,8 @@ std::string RenderTop(const v1::TopAnswer& answer, const View& view) {
       last = VitalText(table);
     }
     if (table.rows().empty()) {
-      absl::StrAppend(&out, "  by ", DimensionText(table.by()), ": nothing was sampled\n");
+      absl::StrAppend(&out, "  by ", DimensionText(table.by()), ": ",
+                      ByCode(table) ? "nothing was sampled\n" : "none in this time\n");
       continue;
     }
     absl::StrAppend(&out, Rows(table, view));

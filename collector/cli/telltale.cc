@@ -22,7 +22,7 @@ Times:  now, -2h, 17:00, "2026-11-18 17:00" (local), 2026-11-18T17:00:00Z, @1763
 Connection: those flags, before or after the command, else TELLTALE_COLLECTOR, TELLTALE_TLS_CA, TELLTALE_TLS_CERT,
   TELLTALE_TLS_KEY or TELLTALE_TLS_DIR, else ~/.config/telltale.yaml, else /etc/telltale/cli.yaml
 Exit codes: 0 answered; 1 failed; 2 a flag or value makes no sense; 3 collector not reached or not ours;
-  4 our certificate or role refused; 5 unknown node, vital or histogram; 6 no data for what was asked
+  4 our certificate or role refused; 5 unknown node, vital, histogram or file; 6 no data for what was asked
 
   telltale COMMAND --help    has examples
 )";

@@ -203,7 +203,7 @@ void Filters(std::string& out, const v1::StatusAnswer& status) {
 constexpr std::string_view kNext = R"html(<h2>What to ask next</h2>
 <pre>telltale top                     # who used what, and where in the code, right now
 telltale samples --vital blocking
-telltale series --vital cpu --for -2h
+telltale series --vital cpu --from -2h
 telltale anomalies --follow
 telltale --help</pre>
 <p class="dim">The same answers as JSON: <code>/api/v1/top</code>, <code>/api/v1/nodes</code>,

@@ -1,4 +1,4 @@
-// From a node's stream to the words on the terminal: an unusual epoch becomes one anomaly that
+// From a node's stream to the words on the terminal. An unusual epoch becomes one anomaly that
 // `telltale anomalies` shows, and that a restart of the collector neither loses nor finds again.
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ constexpr uint64_t kSpike = 38;
 constexpr uint64_t kUsualNs = 3 * kSecond;  // of CPU in a minute
 constexpr uint64_t kUnusualNs = 45 * kSecond;
 
-class AnomalyPathTest : public ::testing::Test {
+class TerminalTest : public ::testing::Test {
  protected:
   void Send(uint64_t spike = kSpike) {
     RawAgent agent(collector_.address(), pki_.ca(), node_);
@@ -68,7 +68,7 @@ size_t Count(const std::string& text, const std::string& part) {
   return count;
 }
 
-TEST_F(AnomalyPathTest, AnUnusualEpochIsShownOnceAlsoAfterARestart) {
+TEST_F(TerminalTest, AnUnusualEpochIsShownOnceAlsoAfterARestart) {
   ASSERT_TRUE(collector_.Start()) << collector_.log();
   Send();
   const std::string before = AwaitAnomalies();
@@ -81,12 +81,21 @@ TEST_F(AnomalyPathTest, AnUnusualEpochIsShownOnceAlsoAfterARestart) {
   EXPECT_EQ(Count(AwaitAnomalies(), "usual is"), 1u);
 }
 
-TEST_F(AnomalyPathTest, NoAnomalyIsAnAnswerNotAnError) {
+TEST_F(TerminalTest, NoAnomalyIsAnAnswerNotAnError) {
   ASSERT_TRUE(collector_.Start()) << collector_.log();
   Send(/*spike=*/0);
   const ProgramRun run = Telltale({"anomalies", "--from", "-2h"});
   EXPECT_THAT(run.output, HasSubstr("no anomaly in this time"));
   EXPECT_EQ(run.exit_code, 0);
+}
+
+TEST_F(TerminalTest, AnExpiredCertificateOfOnesOwnIsCalledThat) {
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  const IssuedFiles over = pki_.Issue("ada", "URI:telltale://viewer/ada", /*days=*/-1);
+  const ProgramRun run = RunTelltale({"nodes", "--collector", collector_.address(), "--ca",
+                                      pki_.ca(), "--cert", over.cert, "--key", over.key});
+  EXPECT_THAT(run.output, HasSubstr("your certificate " + over.cert + " ended on"));
+  EXPECT_EQ(run.exit_code, 4);
 }
 
 }  // namespace
