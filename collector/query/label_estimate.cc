@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "storage/rollup/portable.h"
+
 namespace telltale::query {
 namespace {
 
@@ -58,6 +60,17 @@ std::vector<EntryEstimate> EstimateEntries(const v1::Vital& vital) {
     estimates.push_back(estimate);
   }
   return estimates;
+}
+
+std::vector<uint64_t> LabelIds(const v1::Vital& vital, const v1::VitalDescriptor* descriptor,
+                               const v1::Tables& tables) {
+  const storage::TableView view(tables);
+  std::vector<uint64_t> ids;
+  ids.reserve(static_cast<size_t>(vital.samples_size()));
+  for (const v1::FoldedSample& sample : vital.samples()) {
+    ids.push_back(storage::ExactId(storage::LabelOf(sample, descriptor, view)));
+  }
+  return ids;
 }
 
 }  // namespace telltale::query

@@ -26,6 +26,11 @@ struct EntryEstimate {
 // label's without what the others' samples prove.
 std::vector<EntryEstimate> EstimateEntries(const v1::Vital& vital);
 
+// The exact id of each entry's label (storage/rollup/portable.h): the same in every epoch, while
+// indexes into `tables` are the body's own. One per vital.samples(), same order.
+std::vector<uint64_t> LabelIds(const v1::Vital& vital, const v1::VitalDescriptor* descriptor,
+                               const v1::Tables& tables);
+
 }  // namespace telltale::query
 
 #endif  // TELLTALE_COLLECTOR_QUERY_LABEL_ESTIMATE_H_

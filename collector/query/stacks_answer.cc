@@ -6,11 +6,13 @@
 #include "collector/query/coverage_builder.h"
 #include "collector/query/label_estimate.h"
 #include "collector/query/process_filter.h"
+#include "collector/query/row_bounds.h"
 #include "collector/query/samples_answer.h"
 #include "collector/query/stack_names.h"
 #include "collector/query/tier_scan.h"
 #include "collector/query/top_windows.h"
 #include "collector/query/vital_choice.h"
+#include "storage/rollup/portable.h"
 
 namespace telltale::query {
 namespace {
@@ -38,7 +40,7 @@ void AddTo(Sum& sum, double value, double low, double high, uint64_t samples) {
 // Adds an epoch's stacks; returns the weight of the choice in it.
 double AddEpochStacks(const StoredEpoch& epoch, const VitalChoice& choice,
                       const ProcessFilter& filter, SymbolCache& cache,
-                      std::map<std::string, Sum>& sums) {
+                      std::map<std::string, Sum>& sums, RowBounds& bounds) {
   double total = 0;
   const StackNames names(&epoch.body->tables(), epoch.node, &cache);
   for (const v1::Vital& vital : epoch.body->vitals()) {
@@ -47,6 +49,9 @@ double AddEpochStacks(const StoredEpoch& epoch, const VitalChoice& choice,
       if (choice.Counts(sub)) total += static_cast<double>(vital.subs(sub).weight());
     }
     const std::vector<EntryEstimate> estimates = EstimateEntries(vital);
+    const std::vector<uint64_t> labels =
+        LabelIds(vital, storage::DescriptorOf(*epoch.schema, vital.id()), epoch.body->tables());
+    std::vector<RowBounds::Part> parts;
     for (int i = 0; i < vital.samples_size(); ++i) {
       const v1::FoldedSample& sample = vital.samples(i);
       if (!choice.Counts(static_cast<int>(sample.sub()))) continue;
@@ -66,8 +71,10 @@ double AddEpochStacks(const StoredEpoch& epoch, const VitalChoice& choice,
           stack.set_end(EndText(ends->kernel_end(), ends->user_end()));
       }
       const EntryEstimate& estimate = estimates[static_cast<size_t>(i)];
-      AddTo(it->second, estimate.value, estimate.low, estimate.high, sample.samples());
+      parts.push_back({it->first, labels[static_cast<size_t>(i)], estimate});
+      AddTo(it->second, estimate.value, 0, 0, sample.samples());
     }
+    bounds.AddEpoch(vital, choice, estimates, parts);
   }
   return total;
 }
@@ -132,14 +139,22 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
   std::map<std::string, Sum> sums;
   double total = 0;
   if (tier->coarsest == v1::TIER_RAW) {
+    RowBounds bounds;
     TierScan scan(*selection, context, {v1::TIER_RAW, true}, {},
                   {[&](const StoredEpoch& epoch) {
                      coverage.AddEpoch(epoch, book, vitals);
-                     total += AddEpochStacks(epoch, choice, filter, cache, sums);
+                     total += AddEpochStacks(epoch, choice, filter, cache, sums, bounds);
                    },
                    nullptr});
     if (absl::Status status = scan.All(); !status.ok()) return status;
     coverage.AddDamaged(scan.damaged());
+    for (const auto& [row, between] : bounds.Sum()) {
+      Sum& sum = sums[row];
+      sum.stack.set_low(between.low);
+      sum.stack.set_high(between.high);
+      sum.value = std::clamp(sum.value, between.low, between.high);
+    }
+    if (bounds.merged_early()) coverage.Note(std::string(kMergedEarlyNote));
   } else {
     absl::StatusOr<WindowSums> windows =
         SumWindows(*selection, context, *tier, book, vitals, coverage);

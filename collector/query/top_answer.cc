@@ -12,6 +12,7 @@
 #include "collector/query/top_sample.h"
 #include "collector/query/top_table.h"
 #include "collector/query/top_windows.h"
+#include "storage/rollup/portable.h"
 
 namespace telltale::query {
 namespace {
@@ -24,7 +25,8 @@ bool ByCode(v1::Dimension by) { return by == v1::DIMENSION_SITE || by == v1::DIM
 // epochs were seen, because either could stop being there in the middle of the selection.
 struct Draft {
   TopTable accounts, samples;
-  uint32_t exact_epochs = 0, estimated_epochs = 0, sampled_epochs = 0;
+  RowBounds bounds = {};  // of the samples
+  uint32_t exact_epochs = 0, estimated_epochs = 0;
 };
 
 class TopScan {
@@ -43,14 +45,12 @@ class TopScan {
     StackNames names(&epoch.body->tables(), epoch.node, &cache_);
     const std::string& node_name = node_names_[epoch.node];
     const v1::Vital* vital = nullptr;
-    const v1::VitalDescriptor* descriptor = nullptr;
-    std::optional<std::vector<EntryEstimate>> estimates;
+    std::optional<Entries> entries;
     for (Draft& draft : drafts_) {
       const VitalChoice& choice = draft.accounts.choice();
       if (vital == nullptr || vital->id() != choice.vital.id()) {
         vital = FindVital(epoch, choice.vital.id());
-        descriptor = FindDescriptor(epoch, choice.vital.id());
-        estimates.reset();
+        entries.reset();
       }
       if (vital == nullptr) continue;
       AddTotals(*vital, draft);
@@ -65,21 +65,26 @@ class TopScan {
         draft.exact_epochs += accounts == Accounts::kExact;
         draft.estimated_epochs += accounts == Accounts::kEstimated;
       }
-      if (descriptor == nullptr || vital->samples().empty()) continue;
-      if (!estimates) estimates = EstimateEntries(*vital);
-      AddSamples(epoch, *vital, *descriptor, *estimates, node_name, names, filter_, draft.samples);
-      ++draft.sampled_epochs;
+      if (!entries) entries = EntriesOf(epoch, *vital);
+      AddSamples(epoch, *vital, *entries, node_name, names, filter_, draft.samples, draft.bounds);
     }
   }
 
   void Finish(const std::map<uint32_t, std::string>& reasons, uint32_t limit,
-              v1::TopAnswer& answer) {
-    for (const Draft& draft : drafts_) {
+              CoverageBuilder& coverage, v1::TopAnswer& answer) {
+    bool merged_early = false;
+    for (Draft& draft : drafts_) {
       const bool by_accounts = draft.exact_epochs + draft.estimated_epochs > 0 ||
                                draft.accounts.by() == v1::DIMENSION_NODE;
       const bool exact = by_accounts && draft.estimated_epochs == 0;
       const TopTable& chosen = by_accounts ? draft.accounts : draft.samples;
       if (!chosen.seen() && request_.vital().empty()) continue;
+      if (!by_accounts) {
+        for (const auto& [row, bounds] : draft.bounds.Sum()) {
+          draft.samples.Bound(row, bounds.low, bounds.high);
+        }
+        merged_early = merged_early || draft.bounds.merged_early();
+      }
       v1::TopTable& table = *answer.add_tables();
       table = chosen.Finish(limit, exact);
       const auto reason = reasons.find(chosen.choice().vital.id());
@@ -87,6 +92,7 @@ class TopScan {
         table.set_reason(reason->second);
       }
     }
+    if (merged_early) coverage.Note(std::string(kMergedEarlyNote));
   }
 
   bool found() const {
@@ -101,11 +107,9 @@ class TopScan {
     }
     return nullptr;
   }
-  static const v1::VitalDescriptor* FindDescriptor(const StoredEpoch& epoch, uint32_t id) {
-    for (const v1::VitalDescriptor& vital : epoch.schema->vitals()) {
-      if (vital.id() == id) return &vital;
-    }
-    return nullptr;
+  static Entries EntriesOf(const StoredEpoch& epoch, const v1::Vital& vital) {
+    const v1::VitalDescriptor* descriptor = storage::DescriptorOf(*epoch.schema, vital.id());
+    return {descriptor, EstimateEntries(vital), LabelIds(vital, descriptor, epoch.body->tables())};
   }
 
   static void AddTotals(const v1::Vital& vital, Draft& draft) {
@@ -176,7 +180,7 @@ absl::StatusOr<bool> TopOfEpochs(const v1::TopRequest& request, const TopQuestio
                  nullptr});
   if (absl::Status status = scan.All(); !status.ok()) return status;
   coverage.AddDamaged(scan.damaged());
-  top.Finish(Reasons(asked.selection), limit, answer);
+  top.Finish(Reasons(asked.selection), limit, coverage, answer);
   return top.found();
 }
 

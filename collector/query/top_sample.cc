@@ -62,11 +62,11 @@ v1::Frame SiteOfSample(const v1::FoldedSample& sample, const v1::VitalDescriptor
   return none;
 }
 
-void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital,
-                const v1::VitalDescriptor& descriptor, const std::vector<EntryEstimate>& estimates,
+void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital, const Entries& entries,
                 const std::string& node_name, StackNames& names, const ProcessFilter& filter,
-                TopTable& table) {
-  for (int i = 0; i < vital.samples_size(); ++i) {
+                TopTable& table, RowBounds& bounds) {
+  std::vector<RowBounds::Part> parts;
+  for (int i = 0; i < vital.samples_size() && entries.descriptor != nullptr; ++i) {
     const v1::FoldedSample& sample = vital.samples(i);
     if (!table.choice().Counts(static_cast<int>(sample.sub()))) continue;
     const Who who = WhoOf(sample, names);
@@ -78,12 +78,12 @@ void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital,
     v1::Frame site;
     switch (table.by()) {
       case v1::DIMENSION_SITE:
-        site = SiteOfSample(sample, descriptor, names);
+        site = SiteOfSample(sample, *entries.descriptor, names);
         name = FrameText(site);
         key = absl::StrCat(name, "\n", who.shown);
         break;
       case v1::DIMENSION_STACK:
-        site = SiteOfSample(sample, descriptor, names);
+        site = SiteOfSample(sample, *entries.descriptor, names);
         name = FrameText(site);
         key = absl::StrCat(names.StackId(sample.stack()), "\n", who.shown,
                            sample.stack() == 0 ? name : std::string());
@@ -103,28 +103,29 @@ void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital,
         key = absl::StrCat(epoch.node, "/", who.shown, "/", sample.irq() ? 0 : pid);
         name = sample.irq() || who.exe.empty() ? who.shown : BaseName(who.exe);
     }
-    const EntryEstimate& estimate = estimates[static_cast<size_t>(i)];
-    v1::TopRow& row =
-        table.Add(key, estimate.value, estimate.low, estimate.high, [&](v1::TopRow& fresh) {
-          fresh.set_name(name);
-          const bool code = table.by() == v1::DIMENSION_SITE || table.by() == v1::DIMENSION_STACK;
-          const bool process = table.by() == v1::DIMENSION_PROCESS;
-          if (code || process || table.by() == v1::DIMENSION_EXE) fresh.set_exe(who.shown);
-          if (process) {
-            fresh.set_pid(sample.irq() ? 0 : pid);
-            fresh.set_node(node_name);
-            fresh.set_cgroup(who.cgroup);
-          }
-          if (process || table.by() == v1::DIMENSION_USER) {
-            fresh.set_uid(sample.uid());
-            fresh.set_user(uid);
-          }
-          if (table.by() == v1::DIMENSION_CGROUP) fresh.set_cgroup(who.cgroup);
-        });
+    const EntryEstimate& estimate = entries.estimates[static_cast<size_t>(i)];
+    parts.push_back({key, entries.labels[static_cast<size_t>(i)], estimate});
+    v1::TopRow& row = table.Add(key, estimate.value, 0, 0, [&](v1::TopRow& fresh) {
+      fresh.set_name(name);
+      const bool code = table.by() == v1::DIMENSION_SITE || table.by() == v1::DIMENSION_STACK;
+      const bool process = table.by() == v1::DIMENSION_PROCESS;
+      if (code || process || table.by() == v1::DIMENSION_EXE) fresh.set_exe(who.shown);
+      if (process) {
+        fresh.set_pid(sample.irq() ? 0 : pid);
+        fresh.set_node(node_name);
+        fresh.set_cgroup(who.cgroup);
+      }
+      if (process || table.by() == v1::DIMENSION_USER) {
+        fresh.set_uid(sample.uid());
+        fresh.set_user(uid);
+      }
+      if (table.by() == v1::DIMENSION_CGROUP) fresh.set_cgroup(who.cgroup);
+    });
     row.set_samples(row.samples() + static_cast<uint32_t>(sample.samples()));
     if (sample.open()) row.set_open(true);
     if (table.Heaviest(key, estimate.value) && sample.stack() != 0) FillStack(sample, names, row);
   }
+  bounds.AddEpoch(vital, table.choice(), entries.estimates, parts);
 }
 
 }  // namespace telltale::query

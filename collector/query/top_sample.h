@@ -11,17 +11,25 @@
 
 #include "collector/query/label_estimate.h"
 #include "collector/query/process_filter.h"
+#include "collector/query/row_bounds.h"
 #include "collector/query/source.h"
 #include "collector/query/stack_names.h"
 #include "collector/query/top_table.h"
 
 namespace telltale::query {
 
-// `estimates` are EstimateEntries(vital); `descriptor` describes the vital in this epoch's schema.
-void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital,
-                const v1::VitalDescriptor& descriptor, const std::vector<EntryEstimate>& estimates,
+// What a vital's entries in one epoch say, in the order of vital.samples().
+struct Entries {
+  const v1::VitalDescriptor* descriptor = nullptr;  // in this epoch's schema; null: unknown there
+  std::vector<EntryEstimate> estimates;             // EstimateEntries
+  std::vector<uint64_t> labels;                     // LabelIds
+};
+
+// Adds values to the table and what each row is bounded by to `bounds`; to be called for every
+// epoch that has the vital, since one without entries widens the bounds too.
+void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital, const Entries& entries,
                 const std::string& node_name, StackNames& names, const ProcessFilter& filter,
-                TopTable& table);
+                TopTable& table, RowBounds& bounds);
 
 // The code location of an event of this vital: its exact address where it keeps one, else by
 // SiteOf.

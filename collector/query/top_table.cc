@@ -22,6 +22,13 @@ v1::TopRow& TopTable::Add(const std::string& key, double value, double low, doub
   return row;
 }
 
+void TopTable::Bound(const std::string& key, double low, double high) {
+  v1::TopRow& row = rows_[key].row;
+  row.set_low(low);
+  row.set_high(high);
+  row.set_value(std::clamp(row.value(), low, high));
+}
+
 bool TopTable::Heaviest(const std::string& key, double value) {
   Entry& entry = rows_[key];
   if (value <= entry.heaviest) return false;

@@ -26,6 +26,9 @@ class TopTable {
   // Adds to a row, values in stored units; `fill` names a new row.
   v1::TopRow& Add(const std::string& key, double value, double low, double high,
                   const std::function<void(v1::TopRow&)>& fill);
+  // Sets the bounds of a row that has been added, instead of what Add summed; the value stays in
+  // them.
+  void Bound(const std::string& key, double low, double high);
   // The stack of the heaviest contribution is kept: true if this one is the heaviest so far.
   bool Heaviest(const std::string& key, double value);
 

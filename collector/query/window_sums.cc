@@ -1,7 +1,6 @@
 #include "collector/query/window_sums.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -39,26 +38,6 @@ uint64_t NotIdle(const storage::VitalModel& vital, const v1::VitalDescriptor& de
 }
 
 }  // namespace
-
-void MergedLabels::Add(sketch::LabelList child) {
-  pending_labels_ += child.labels.size();
-  pending_.push_back(std::move(child));
-  if (pending_labels_ < kMaxPending) return;
-  sketch::LabelList sum = sketch::MergeLabels(pending_, kKeptEarly);
-  merged_early_ = true;
-  pending_labels_ = sum.labels.size();
-  pending_.clear();
-  pending_.push_back(std::move(sum));
-}
-
-const sketch::LabelList& MergedLabels::Sum() {
-  if (pending_.size() != 1) {
-    sketch::LabelList sum = sketch::MergeLabels(pending_, std::numeric_limits<size_t>::max());
-    pending_.clear();
-    pending_.push_back(std::move(sum));
-  }
-  return pending_.front();
-}
 
 WindowSums::WindowSums(const std::vector<uint32_t>& vitals) {
   for (const uint32_t vital : vitals) vitals_[vital];
@@ -148,9 +127,7 @@ absl::StatusOr<WindowSums> SumWindows(const Selection& selection, const Context&
     coverage.Note(absl::StrCat(unknown, " windows whose vitals nobody described are left out"));
   }
   NoteBehind(scan, coverage);
-  if (sums.merged_early()) {
-    coverage.Note("so many labels were merged in parts: their bounds are wider than they need be");
-  }
+  if (sums.merged_early()) coverage.Note(std::string(kMergedEarlyNote));
   coverage.Note(absl::StrCat("code and stacks are bounded: a window names its ",
                              sketch::kKeptLabels, " heaviest labels, each with one stack"));
   return sums;

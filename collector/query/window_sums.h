@@ -15,29 +15,12 @@
 
 #include "absl/status/statusor.h"
 #include "collector/query/coverage_builder.h"
+#include "collector/query/merged_labels.h"
 #include "collector/query/tier_choice.h"
-#include "sketch/label_merge.h"
 #include "storage/rollup/window_model.h"
 #include "telltale/v1/summary.pb.h"
 
 namespace telltale::query {
-
-// Lists of children on their way to one sum, merged early when they get many: the intervals stay
-// right but get wider, so memory is bounded.
-class MergedLabels {
- public:
-  static constexpr size_t kMaxPending = 100'000, kKeptEarly = 5'000;
-
-  void Add(sketch::LabelList child);
-  // Everything added; no label is put away that was not before.
-  const sketch::LabelList& Sum();
-  bool merged_early() const { return merged_early_; }
-
- private:
-  std::vector<sketch::LabelList> pending_;
-  size_t pending_labels_ = 0;
-  bool merged_early_ = false;
-};
 
 struct GroupSum {
   MergedLabels weights;

@@ -2,12 +2,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "sketch/saturating.h"
+#include "sketch/sketch.h"
 #include "storage/rollup/window_model.h"
 
 namespace telltale::storage {
 namespace {
 
-using sketch::FlooredSubtract;
 using sketch::SaturatingAdd;
 
 SubModel FromSub(const v1::SubSeries& sub) {
@@ -24,17 +24,6 @@ SubModel FromSub(const v1::SubSeries& sub) {
   }
   model.seconds = sketch::Sparse(dense, kSecondsParts, sum);
   return model;
-}
-
-// No label that was not sampled weighs more than the fullest cell, nor more than what samples do
-// not account for.
-uint64_t EpochThreshold(const v1::Vital& vital, uint64_t total, uint64_t lows) {
-  const uint64_t unproven = FlooredSubtract(total, lows);
-  const v1::SketchDigest& sketch = vital.sketch();
-  if (sketch.load_exponents().empty()) return unproven;
-  const uint32_t exponent = *sketch.load_exponents().rbegin();
-  const uint64_t fullest = exponent >= 63 ? UINT64_MAX : (uint64_t{2} << exponent) - 1;
-  return std::min(unproven, fullest);
 }
 
 PortableExemplar MakeExemplar(const v1::FoldedSample& sample, const v1::VitalDescriptor* descriptor,
@@ -77,14 +66,7 @@ void FillLabels(const v1::Vital& vital, const v1::VitalDescriptor* descriptor,
   };
   std::map<uint64_t, Chosen> labels;
   for (const v1::FoldedSample& sample : vital.samples()) {
-    PortableLabel label;
-    label.exe = tables.String(sample.exe());
-    label.uid = sample.uid();
-    label.irq = sample.irq();
-    for (int i = 0;
-         descriptor != nullptr && i < descriptor->label_size() && i < sample.label_size(); ++i) {
-      label.values.push_back(tables.Value(descriptor->label(i), sample.label(i)));
-    }
+    PortableLabel label = LabelOf(sample, descriptor, tables);
     const uint64_t id = ExactId(label);
     Chosen& chosen = labels[id];
     chosen.weight.id = id;
@@ -227,6 +209,14 @@ void FillLosses(const google::protobuf::RepeatedPtrField<v1::Loss>& losses,
 }
 
 }  // namespace
+
+uint64_t EpochThreshold(const v1::Vital& vital, uint64_t total, uint64_t lows) {
+  const uint64_t unproven = sketch::FlooredSubtract(total, lows);
+  const auto& exponents = vital.sketch().load_exponents();
+  if (exponents.empty()) return unproven;
+  return sketch::LargestCellBound({exponents.data(), static_cast<size_t>(exponents.size())},
+                                  unproven);
+}
 
 WindowModel FromSummary(const v1::SummaryBody& body, const v1::Schema& schema,
                         const EpochSpan& span, uint64_t sequence) {

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <type_traits>
 
 #include "storage/keys.h"
@@ -85,6 +86,19 @@ PortableValue TableView::Value(const v1::FieldDescriptor& field, uint64_t value)
     default:
       return value;
   }
+}
+
+PortableLabel LabelOf(const v1::FoldedSample& sample, const v1::VitalDescriptor* descriptor,
+                      const TableView& tables) {
+  PortableLabel label;
+  label.exe = tables.String(sample.exe());
+  label.uid = sample.uid();
+  label.irq = sample.irq();
+  const int described = descriptor == nullptr ? 0 : descriptor->label_size();
+  for (int i = 0; i < std::min(described, sample.label_size()); ++i) {
+    label.values.push_back(tables.Value(descriptor->label(i), sample.label(i)));
+  }
+  return label;
 }
 
 uint64_t ExactId(const PortableLabel& label) {

@@ -70,6 +70,10 @@ class TableView {
   const v1::Tables& tables_;
 };
 
+// The label of an entry of a summary. No descriptor: executable and uid alone.
+PortableLabel LabelOf(const v1::FoldedSample& sample, const v1::VitalDescriptor* descriptor,
+                      const TableView& tables);
+
 // The digest of a label: exact by build id and offset; stable by exe, file and operation only,
 // without process numbers, addresses and offsets, so that an upgrade or a restart does not make
 // everything new. xxh3.

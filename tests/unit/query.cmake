@@ -6,3 +6,4 @@ telltale_test(query_tiers_test LABEL unit TIMEOUT 300
   SOURCES unit/query_tiers_test.cc LINK telltale_query_store)
 telltale_test(query_cache_test LABEL unit
   SOURCES unit/query_cache_test.cc LINK telltale_query_store)
+telltale_test(query_bounds_test LABEL unit SOURCES unit/query_bounds_test.cc LINK telltale::query)

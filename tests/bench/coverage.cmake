@@ -1,0 +1,4 @@
+# Run by hand: prints the sketch's figures against their goals, asserts nothing.
+add_executable(coverage_bench bench/coverage_bench.cc bench/coverage_sim.cc)
+target_include_directories(coverage_bench PRIVATE ${CMAKE_SOURCE_DIR})
+target_link_libraries(coverage_bench PRIVATE telltale::sketch telltale::warnings)

@@ -1,0 +1,53 @@
+// One vital of one node for one epoch, in user space, with exact counts beside it: what the sensor
+// would count and keep of a stream of events (agent/sensor/bpf/hot.bpf.h, sample.bpf.h), by the
+// functions of sketch/ where they exist. For the coverage bench; one thread.
+
+#ifndef TELLTALE_TESTS_BENCH_COVERAGE_SIM_H_
+#define TELLTALE_TESTS_BENCH_COVERAGE_SIM_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sketch/linear_count.h"
+#include "sketch/sketch.h"
+
+namespace telltale::bench {
+
+// Events in the order they happen; each weighs 1.
+struct Stream {
+  struct Event {
+    uint32_t label = 0;
+    uint32_t cpu = 0;
+  };
+  std::string name;
+  uint32_t labels = 0, cpus = 1;
+  std::vector<Event> events;
+  std::vector<uint64_t> truth;  // weight by label
+};
+
+// Zipf's law with exponent 1 over `labels`, on all CPUs alike. `bursts`: each label's events come
+// in runs of 1..2,000 on one CPU, otherwise mixed evenly.
+Stream MakeStream(uint32_t labels, uint32_t cpus, bool bursts, uint64_t events, uint64_t seed);
+
+struct Knobs {
+  uint32_t columns = 256, rows = 1, t_log2 = 1;
+  bool candidates = false;  // each cell keeps the label that leads a weighted majority vote
+  bool tokens = true;       // the sensor's burst and rate, events evenly over 60 s
+};
+
+struct Seen {
+  sketch::Cells cells;            // summed over CPUs
+  std::vector<uint64_t> proven;   // by label: weight of its samples, or its vote margins
+  std::vector<uint64_t> high;     // by label: no more than that
+  std::vector<uint32_t> samples;  // by label
+  sketch::Distinct distinct;
+  uint64_t eligible = 0, refused = 0;
+};
+
+// The epoch as counted with one hash seed.
+Seen Watch(const Stream& stream, const Knobs& knobs, uint64_t seed);
+
+}  // namespace telltale::bench
+
+#endif  // TELLTALE_TESTS_BENCH_COVERAGE_SIM_H_

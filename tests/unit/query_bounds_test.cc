@@ -1,0 +1,203 @@
+// Bounds of rows over several epochs, against weights that are known: an epoch that lists only
+// some of its labels must not pull an interval below the truth.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "collector/query/row_bounds.h"
+#include "collector/query/top_windows.h"
+#include "collector/query/window_sums.h"
+#include "sketch/sketch.h"
+#include "storage/rollup/window_model.h"
+#include "tests/unit/query_fixture.h"
+
+namespace telltale::query {
+namespace {
+
+v1::TopRequest SitesOf(double start_s, double end_s) {
+  auto request = Asked<v1::TopRequest>(start_s, end_s);
+  request.set_vital("syscall");
+  request.set_by(v1::DIMENSION_SITE);
+  request.set_limit(100);
+  request.mutable_selection()->set_tier(v1::TIER_RAW);
+  return request;
+}
+
+v1::StacksRequest StacksOf(double start_s, double end_s) {
+  auto request = Asked<v1::StacksRequest>(start_s, end_s);
+  request.set_vital("syscall");
+  request.mutable_selection()->set_tier(v1::TIER_RAW);
+  return request;
+}
+
+TEST(RowBoundsTest, AnEpochThatDoesNotListALabelRaisesItsHigh) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker first, second;
+  v1::Vital* vital = first.Vital(TELLTALE_SYSCALL, {100, 0});
+  first.Sample(vital, "/x", 0, 40, 40, 70, 1);
+  vital = second.Vital(TELLTALE_SYSCALL, {100, 0});  // x may have made 31 of them
+  second.Sample(vital, "/y", 0, 60, 60, 80, 2);
+  vital->mutable_sketch()->add_load_exponents(4);
+  source.AddEpoch(node, 1000, 10, first.body());
+  source.AddEpoch(node, 1010, 10, second.body());
+  const Engine engine = MakeEngine(source, 1030);
+  const auto answer = engine.Top(SitesOf(1000, 1020), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_EQ(answer->tables(0).rows_size(), 2);
+  const v1::TopRow &y = answer->tables(0).rows(0), &x = answer->tables(0).rows(1);
+  EXPECT_EQ(x.exe(), "/x");
+  EXPECT_DOUBLE_EQ(x.low(), 40);
+  EXPECT_DOUBLE_EQ(x.high(), 70 + 31);
+  EXPECT_EQ(y.exe(), "/y");
+  EXPECT_DOUBLE_EQ(y.low(), 60);
+  EXPECT_DOUBLE_EQ(y.high(), 80 + 60);  // what the first epoch has not proven for x
+  const auto stacks = engine.Stacks(StacksOf(1000, 1020), {});
+  ASSERT_TRUE(stacks.ok()) << stacks.status();
+  ASSERT_EQ(stacks->stacks_size(), 2);
+  EXPECT_DOUBLE_EQ(stacks->stacks(1).high(), 70 + 31);
+}
+
+TEST(RowBoundsTest, AnEpochWithoutAnyEntryRaisesEveryHigh) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker first, second;
+  v1::Vital* vital = first.Vital(TELLTALE_SYSCALL, {100, 0});
+  first.Sample(vital, "/x", 0, 40, 40, 70, 1);
+  second.Vital(TELLTALE_SYSCALL, {25, 0});
+  source.AddEpoch(node, 1000, 10, first.body());
+  source.AddEpoch(node, 1010, 10, second.body());
+  const auto answer = MakeEngine(source, 1030).Top(SitesOf(1000, 1020), {});
+  EXPECT_DOUBLE_EQ(answer->tables(0).rows(0).high(), 95);
+}
+
+TEST(RowBoundsTest, WhatIsProvenForOthersBoundsARowEvenIfAFilterHidesThem) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  v1::Vital* vital = maker.Vital(TELLTALE_SYSCALL, {100, 0});
+  maker.Sample(vital, "/x", 0, 10, 10, 90, 1);
+  maker.Sample(vital, "/y", 0, 55, 55, 90, 2);
+  source.AddEpoch(node, 1000, 10, maker.body());
+  auto request = SitesOf(1000, 1010);
+  request.set_process("x");
+  const auto answer = MakeEngine(source, 1030).Top(request, {});
+  ASSERT_EQ(answer->tables(0).rows_size(), 1);
+  EXPECT_DOUBLE_EQ(answer->tables(0).rows(0).high(), 45);
+}
+
+TEST(RowBoundsTest, StacksOfOneLabelAtOneSiteCountWhatIsUnprovenOnce) {
+  BodyMaker maker;
+  v1::Vital* vital = maker.Vital(TELLTALE_SYSCALL, {100, 0});
+  for (const uint64_t sampled : {30, 10}) {
+    v1::FoldedSample* sample = maker.Sample(vital, "", 0, sampled, 40, 70, 7);
+    sample->set_exe(1);
+  }
+  const VitalChoice choice{*storage::DescriptorOf(proto::BuiltinSchema(), TELLTALE_SYSCALL), -1,
+                           false};
+  const std::vector<EntryEstimate> estimates = EstimateEntries(*vital);
+  RowBounds bounds;
+  bounds.AddEpoch(*vital, choice, estimates, {{"row", 1, estimates[0]}, {"row", 1, estimates[1]}});
+  EXPECT_DOUBLE_EQ(bounds.Sum()["row"].low, 40);
+  EXPECT_DOUBLE_EQ(bounds.Sum()["row"].high, 70);
+}
+
+// Some epochs of a node with two labels of each executable. Every label is listed at least once.
+struct World {
+  static constexpr size_t kExes = 12, kLabels = 2 * kExes, kCells = 8;
+  std::vector<v1::SummaryBody> epochs;
+  std::array<uint64_t, kLabels> truth{};
+
+  explicit World(std::mt19937_64& random) {
+    const size_t count = 2 + random() % 4;
+    std::array<size_t, kLabels> always;
+    for (size_t& epoch : always) epoch = random() % count;
+    for (size_t i = 0; i < count; ++i) {
+      std::array<uint64_t, kLabels> weight;
+      sketch::Cells cells{0, 1, kCells, std::vector<uint64_t>(kCells, 0)};
+      std::array<size_t, kLabels> place;
+      uint64_t total = 0;
+      for (size_t l = 0; l < kLabels; ++l) {
+        weight[l] = random() % (uint64_t{1} << random() % 12);
+        place[l] = random() % kCells;
+        cells.cell[place[l]] += weight[l];
+        truth[l] += weight[l];
+        total += weight[l];
+      }
+      BodyMaker maker;
+      v1::Vital* vital = maker.Vital(TELLTALE_SYSCALL, {total, 0});
+      for (size_t l = 0; l < kLabels; ++l) {
+        if (always[l] != i && random() % 3 != 0) continue;
+        const uint64_t proven = weight[l] == 0 ? 0 : random() % (weight[l] + 1);
+        maker.Sample(vital, absl::StrCat("/", l / 2), 0, proven, proven, cells.cell[place[l]],
+                     l + 1);
+      }
+      for (const uint32_t exponent : sketch::Digest(cells).exponents) {
+        vital->mutable_sketch()->add_load_exponents(exponent);
+      }
+      epochs.push_back(maker.body());
+    }
+  }
+};
+
+TEST(RowBoundsTest, IntervalsHoldTheTruthWhateverEpochsFoldAway) {
+  std::mt19937_64 random(7);
+  for (int trial = 0; trial < 300; ++trial) {
+    const World world(random);
+    FakeSource source;
+    const uint32_t node = source.AddNode("a");
+    for (size_t i = 0; i < world.epochs.size(); ++i) {
+      source.AddEpoch(node, 1000 + 10 * i, 10, world.epochs[i]);
+    }
+    const auto answer = MakeEngine(source, 1100).Top(SitesOf(1000, 1090), {});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    for (const v1::TopRow& row : answer->tables(0).rows()) {
+      const size_t exe = std::stoul(row.exe().substr(1));
+      const auto truth = static_cast<double>(world.truth[2 * exe] + world.truth[2 * exe + 1]);
+      ASSERT_LE(row.low(), truth) << "trial " << trial << " exe " << exe;
+      ASSERT_GE(row.high(), truth) << "trial " << trial << " exe " << exe;
+      ASSERT_LE(row.low(), row.value());
+      ASSERT_GE(row.high(), row.value());
+    }
+  }
+}
+
+TEST(RowBoundsTest, RawEpochsAndWindowsBoundALabelAlike) {
+  std::mt19937_64 random(8);
+  const v1::Schema schema = proto::BuiltinSchema();
+  const VitalChoice choice{*storage::DescriptorOf(schema, TELLTALE_SYSCALL), -1, false};
+  for (int trial = 0; trial < 100; ++trial) {
+    const World world(random);
+    WindowSums windows({TELLTALE_SYSCALL});
+    RowBounds raw;
+    for (const v1::SummaryBody& body : world.epochs) {
+      windows.Add(1, storage::FromSummary(body, schema, {}, 1), schema);
+      const v1::Vital& vital = body.vitals(0);
+      const std::vector<EntryEstimate> estimates = EstimateEntries(vital);
+      const std::vector<uint64_t> labels = LabelIds(vital, &choice.vital, body.tables());
+      std::vector<RowBounds::Part> parts;
+      for (size_t i = 0; i < labels.size(); ++i) {
+        parts.push_back({absl::StrCat(labels[i]), labels[i], estimates[i]});
+      }
+      raw.AddEpoch(vital, choice, estimates, parts);
+    }
+    std::map<std::string, RowBounds::Bounds> rows = raw.Sum();
+    const auto labels = LabelsOf(*windows.Find(TELLTALE_SYSCALL), choice);
+    ASSERT_EQ(labels.size(), rows.size());
+    for (const LabelWeightOf& label : labels) {
+      const auto row = rows.find(absl::StrCat(storage::ExactId(label.label->facts.label)));
+      ASSERT_NE(row, rows.end());
+      ASSERT_DOUBLE_EQ(label.low, row->second.low);
+      ASSERT_DOUBLE_EQ(label.high, row->second.high);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace telltale::query
