@@ -168,6 +168,9 @@ int RunDump(const Arguments& arguments) {
   absl::StatusOr<std::string> bytes = ReadFile(arguments.file, kMaxInput);
   if (!bytes.ok())
     return Report(absl::Status(absl::StatusCode::kInternal, bytes.status().message()));
+  if (bytes->empty()) {
+    return Report(absl::InvalidArgumentError(absl::StrCat("dump: ", arguments.file, " is empty")));
+  }
   Dump dump(arguments.output == "json");
   using Reader = std::function<absl::Status(std::string_view)>;
   const std::map<std::string, Reader> kinds = {

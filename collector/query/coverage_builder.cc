@@ -161,7 +161,7 @@ void CoverageBuilder::AddGap(const storage::NodeRecord& node, const storage::Gap
   }
   if (gap.cause == Cause::kStopped) {
     AddNodeGap(node, gap.start_ns, gap.end_ns,
-               absl::StrCat("agent stopped", gap.detail.empty() ? "" : ": ", gap.detail), gap);
+               gap.detail.empty() ? "agent stopped" : gap.detail, gap);
     return;
   }
   uint64_t start = gap.start_ns, end = gap.end_ns;
@@ -179,8 +179,11 @@ void CoverageBuilder::AddGap(const storage::NodeRecord& node, const storage::Gap
   const uint64_t length_ns =
       std::max<uint64_t>(node.info().epoch_length_s(), 1) * storage::kSecondNs;
   const bool expected = context_.now_ns < last + length_ns + kOnItsWayNs;
-  AddNodeGap(node, start, end, expected ? "epoch still open or on its way" : "silent since then",
-             gap);
+  const char* reason = expected ? "epoch still open or on its way" : "silent since then";
+  if (node.state() == v1::NODE_STATE_CLONE_CONFLICT) {
+    reason = "kept apart: another machine uses this node's certificate";
+  }
+  AddNodeGap(node, start, end, reason, gap);
 }
 
 absl::Status CoverageBuilder::LookAtNode(const storage::NodeRecord& node, v1::Coverage* coverage) {

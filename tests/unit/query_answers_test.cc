@@ -272,6 +272,9 @@ TEST(CoverageTest, TellsTheOpenEpochFromSilence) {
   EXPECT_THAT(soon->gaps(0).reason(), HasSubstr("still open"));
   const auto later = MakeEngine(source, 2000).Coverage(Asked<v1::CoverageRequest>(1000, 1500), {});
   EXPECT_THAT(later->gaps(0).reason(), HasSubstr("silent"));
+  source.Node(node).set_state(v1::NODE_STATE_CLONE_CONFLICT);
+  const auto apart = MakeEngine(source, 2000).Coverage(Asked<v1::CoverageRequest>(1000, 1500), {});
+  EXPECT_THAT(apart->gaps(0).reason(), HasSubstr("kept apart"));
 }
 
 TEST(CoverageTest, AnEmptyAnswerSaysWhereDataIs) {
