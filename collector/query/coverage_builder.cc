@@ -160,8 +160,8 @@ void CoverageBuilder::AddGap(const storage::NodeRecord& node, const storage::Gap
     return;
   }
   if (gap.cause == Cause::kStopped) {
-    AddNodeGap(node, gap.start_ns, gap.end_ns,
-               gap.detail.empty() ? "agent stopped" : gap.detail, gap);
+    AddNodeGap(node, gap.start_ns, gap.end_ns, gap.detail.empty() ? "agent stopped" : gap.detail,
+               gap);
     return;
   }
   uint64_t start = gap.start_ns, end = gap.end_ns;
