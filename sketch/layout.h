@@ -89,7 +89,8 @@ struct telltale_histogram {
 enum telltale_loss {
   TELLTALE_LOST_TOKENS = 0,
   TELLTALE_LOST_RING = 1,
-  TELLTALE_LOST_MAP = 2,      /* no task storage: its interval is unknown */
+  TELLTALE_LOST_MAP = 2,      /* no task storage: its interval is unknown; disk_io: no room for a
+                                 request sent back, it is counted twice */
   TELLTALE_LOST_INTERVAL = 3, /* the kernel did not show us when the task left the CPU */
   TELLTALE_LOST_SLOT = 4,     /* a waker's stack was overwritten by another's */
   TELLTALE_LOSSES = 5

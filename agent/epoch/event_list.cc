@@ -50,6 +50,7 @@ uint64_t WriteEvents(const std::vector<FoldedEvent>& events, const std::vector<s
     wire.set_uid(e.uid);
     wire.set_exit_code(e.exit_code);
     wire.set_exit_signal(e.exit_signal);
+    wire.set_value(e.value);
     wire.set_text(tables.String(e.text));
     if (e.count > 1) wire.set_count(e.count);
   }

@@ -64,6 +64,7 @@ struct FoldedEvent {
   uint32_t exe = 0, comm = 0, cgroup = 0, uid = 0, exit_code = 0, exit_signal = 0, text = 0;
   uint32_t pid = 0;  // of the first
   uint64_t first_ns = 0;
+  int64_t value = 0;  // clock step: ns
   uint32_t count = 0;
 };
 

@@ -18,6 +18,7 @@ EpochSource::EpochSource(Options options)
     : options_(std::move(options)),
       folder_(SampleFolder::Options{}, *options_.resolver, names_),
       cutter_(options_.cutter, *options_.resolver),
+      node_events_(options_.agent_start),
       gauges_(options_.gauges) {}
 
 absl::Status EpochSource::Start() {
@@ -34,7 +35,7 @@ CutContext EpochSource::Context(const Moment& moment) const {
   context.kind = moment.kind;
   context.length_s = options_.length_s;
   context.boot_id = options_.boot_id;
-  context.agent_start_unix_ns = options_.agent_start_unix_ns;
+  context.agent_start_unix_ns = options_.agent_start.unix_ns;
   context.scope = options_.scope;
   context.vitals = options_.sensor->Status();
   return context;
@@ -45,6 +46,7 @@ absl::StatusOr<FinishedEpoch> EpochSource::Cut(const Moment& moment) {
   const auto raw = options_.sensor->Cut(folder_);
   FoldedEpoch folded = folder_.Take();
   if (!raw.ok()) return raw.status();
+  node_events_.Add(moment.clock.wall_minus_mono_ns, raw->end_mono_ns, folded);
   CutContext context = Context(moment);
   context.gauges = gauges_.Read();
   context.gauges.set_spool_bytes(moment.spool_bytes);
@@ -54,6 +56,7 @@ absl::StatusOr<FinishedEpoch> EpochSource::Cut(const Moment& moment) {
   auto cut = cutter_.Cut(*raw, folded, context);
   cut_us_ = static_cast<uint32_t>((ThreadCpuNs() - cpu_before) / 1'000);
   if (!cut.ok()) return cut.status();
+  node_events_.Said(moment.clock.wall_minus_mono_ns);
   FinishedEpoch epoch;
   epoch.names = names_.Unsent(cut->body.tables(), cut->body.epoch().start_unix_ns());
   epoch.body = std::move(cut->body);
@@ -68,6 +71,7 @@ absl::StatusOr<v1::SummaryBody> EpochSource::Draft(const Moment& moment) {
   context.kind = v1::EPOCH_KIND_PARTIAL;
   context.spend = false;
   FoldedEpoch folded = folder_.Current();  // a copy: the folding goes on
+  node_events_.Add(moment.clock.wall_minus_mono_ns, raw->end_mono_ns, folded);
   auto cut = cutter_.Cut(*raw, folded, context);
   if (!cut.ok()) return cut.status();
   return std::move(cut->body);

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/epoch/epoch_cutter.h"
+#include "agent/epoch/node_events.h"
 #include "agent/epoch/sample_folder.h"
 #include "agent/host/gauges.h"
 #include "agent/sensor/sensor.h"
@@ -30,7 +31,7 @@ class EpochSource {
     EpochCutter::Options cutter;
     uint32_t length_s = 60;
     std::string boot_id;  // 16 bytes
-    uint64_t agent_start_unix_ns = 0;
+    NodeEvents::AgentStart agent_start;
     std::string scope;  // empty: host
   };
   // What else a cut needs to know.
@@ -63,6 +64,7 @@ class EpochSource {
   NameBook names_;
   SampleFolder folder_;
   EpochCutter cutter_;
+  NodeEvents node_events_;
   GaugeReader gauges_;
   uint32_t cut_us_ = 0;  // CPU time the cut before took
 };

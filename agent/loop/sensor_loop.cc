@@ -61,8 +61,8 @@ SensorLoop::Stats SensorLoop::GetStats() const {
 
 SensorLoop::Now SensorLoop::Read() const {
   const std::lock_guard lock(mutex_);
-  const uint64_t wall = clock_.WallNs();
-  return {wall, clock_.MonoNs(), wall + static_cast<uint64_t>(stats_.clock_offset_ns)};
+  const ClockPair now = ReadTogether(clock_);
+  return {now.wall_ns, now.mono_ns, now.wall_ns + static_cast<uint64_t>(stats_.clock_offset_ns)};
 }
 
 EpochSource::Moment SensorLoop::MomentAt(const Now& now, v1::EpochKind kind) {

@@ -69,8 +69,7 @@ class SensorProcess {
       : options_(options),
         config_(options.config),
         supervisor_(std::move(supervisor)),
-        started_ns_(clock_.MonoNs()),
-        start_unix_ns_(clock_.WallNs()) {}
+        started_(ReadTogether(clock_)) {}
 
   int Run() {
     const OwnedFd signals = WatchSignals();
@@ -117,7 +116,7 @@ class SensorProcess {
     source.cutter.processes.page_size = source.gauges.page_size;
     source.length_s = config_.epoch_s;
     source.boot_id = host_.boot_id();
-    source.agent_start_unix_ns = start_unix_ns_;
+    source.agent_start = {started_.wall_ns, started_.mono_ns, TELLTALE_VERSION};
     source.scope = ScopeText(config_);
     source_ = std::make_unique<EpochSource>(std::move(source));
     if (absl::Status status = source_->Start(); !status.ok()) return status;
@@ -152,7 +151,7 @@ class SensorProcess {
     }
     info.set_epoch_length_s(config_.epoch_s);
     info.set_scope(ScopeText(config_));
-    info.set_agent_start_unix_ns(start_unix_ns_);
+    info.set_agent_start_unix_ns(started_.wall_ns);
     return info;
   }
 
@@ -295,7 +294,7 @@ class SensorProcess {
     status.sensor = config_.sensor_kind;
     status.scope = config_.sensor_scope;
     status.config_file = options_.config_file;
-    status.uptime_s = (clock_.MonoNs() - started_ns_) / kNsPerS;
+    status.uptime_s = (clock_.MonoNs() - started_.mono_ns) / kNsPerS;
     status.epoch_s = config_.epoch_s;
     status.incarnation = incarnation_;
     status.vitals = vitals_;
@@ -310,7 +309,7 @@ class SensorProcess {
   const SystemClock clock_;
   PosixFileSystem files_;
   Link supervisor_;
-  const uint64_t started_ns_, start_unix_ns_;
+  const ClockPair started_;
   std::string incarnation_;
   v1::NodeInfo host_;  // as read last
   std::string told_;   // the NodeInfo the uplink has

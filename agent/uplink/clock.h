@@ -21,6 +21,13 @@ class SystemClock : public Clock {
   uint64_t MonoNs() const override;
 };
 
+struct ClockPair {
+  uint64_t wall_ns = 0, mono_ns = 0;
+};
+// Both clocks at one moment: a thread that lost its CPU between the two would see a clock step that
+// nobody made. Reads again when that happened, a few times.
+ClockPair ReadTogether(const Clock& clock);
+
 }  // namespace telltale::agent
 
 #endif  // TELLTALE_AGENT_UPLINK_CLOCK_H_

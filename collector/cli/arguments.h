@@ -24,6 +24,9 @@ enum Exit : int {
   kNoData = 6,       // the question was fine, there is no data for it
 };
 
+// The kinds of events that are ever answered, as people type them.
+inline constexpr const char* kEventTypes = "exec, exit, oom, clock_step, agent_start";
+
 struct Arguments {
   std::vector<std::string> words;  // as typed, the program first
   Settings connection;

@@ -230,11 +230,9 @@ int RunEvents(const Arguments& arguments) {
                          [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
           v1::EventType parsed;
           if (!v1::EventType_Parse("EVENT_TYPE_" + type, &parsed) ||
-              parsed == v1::EVENT_TYPE_UNSPECIFIED) {
+              parsed == v1::EVENT_TYPE_UNSPECIFIED || parsed > v1::EVENT_TYPE_AGENT_START) {
             return Report(absl::InvalidArgumentError(
-                absl::StrCat("--type \"", type,
-                             "\": must be exec, exit, oom, clock_step, agent_start, agent_stop, "
-                             "deploy or note")));
+                absl::StrCat("--type \"", type, "\": must be one of ", kEventTypes)));
           }
           request.add_types(parsed);
         }

@@ -154,14 +154,12 @@ const Command kCommands[] = {
        c->add_option("--name", a.name, "e.g. disk/read, runqueue/wait; all if not given");
      },
      RunHistogram},
-    {"events", "programs started and ended, out of memory, clock steps, agent restarts",
+    {"events", "programs started and ended, out of memory, clock steps, agent starts",
      "  telltale events --type oom --from -1d\n  telltale events --node db-1 --at 17:00",
      [](CLI::App* c, Arguments& a) {
        AddNodes(c, a);
        AddRange(c, a, "hour");
-       c->add_option(
-            "--type", a.event_types,
-            "exec, exit, oom, clock_step, agent_start, agent_stop, deploy, note; may be repeated")
+       c->add_option("--type", a.event_types, std::string(kEventTypes) + "; may be repeated")
            ->allow_extra_args(false);
        AddLimit(c, a, "the newest so many (200)");
      },

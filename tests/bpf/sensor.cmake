@@ -5,7 +5,8 @@ if(TELLTALE_BPF)
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/sensor_fixture.cc ${CMAKE_CURRENT_LIST_DIR}/sensor_counts_bpf_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_waits_bpf_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_bpftrace_bpf_test.cc ${CMAKE_CURRENT_LIST_DIR}/sensor_peers_bpf_test.cc
-            ${CMAKE_CURRENT_LIST_DIR}/sensor_accounts_bpf_test.cc
+            ${CMAKE_CURRENT_LIST_DIR}/sensor_accounts_bpf_test.cc ${CMAKE_CURRENT_LIST_DIR}/sensor_disk_bpf_test.cc
+            ${CMAKE_CURRENT_LIST_DIR}/sensor_events_bpf_test.cc
     LINK telltale::sensor)
   set_tests_properties(sensor_bpf_test PROPERTIES RUN_SERIAL TRUE TIMEOUT 600)
 endif()

@@ -78,8 +78,13 @@ tracepoint:sched:sched_switch
   @delay_ns = sum(nsecs - @queued[args->next_pid]);
   @queued[args->next_pid] = 0;
 }
-tracepoint:block:block_rq_issue /(pid == $1 || pid == $2) && !@soft[cpu]/ {
-  @disk_bytes = sum(args->bytes);
+tracepoint:block:block_rq_requeue { @sent_back[args->dev, args->sector] = 1; }
+tracepoint:block:block_rq_issue {
+  if (@sent_back[args->dev, args->sector] == 1) {
+    delete(@sent_back[args->dev, args->sector]);
+  } else if ((pid == $1 || pid == $2) && @soft[cpu] == 0) {
+    @disk_bytes = sum(args->bytes);
+  }
 }
 tracepoint:kmem:mm_page_alloc
 /(pid == $1 || pid == $2) && !@soft[cpu] && args->pfn != 0xffffffffffffffff/ {

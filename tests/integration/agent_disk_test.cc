@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/codec.h"
@@ -101,6 +102,7 @@ TEST(AgentDiskTest, AFullDiskLosesNothingAndIsReported) {
   EXPECT_EQ(ledger.received_through(), ledger.highest());
   uint64_t unspooled = 0, most_in_memory = 0;
   std::map<uint64_t, bool> marks;
+  std::vector<uint64_t> starts;  // sequences of the epochs that tell of the agent's start
   const v1::Schema schema = proto::BuiltinSchema();
   const absl::Status read =
       (*store)->reader().ForEachRaw(node->number(), 0, UINT64_MAX, [&](const storage::RawRow& row) {
@@ -108,6 +110,9 @@ TEST(AgentDiskTest, AFullDiskLosesNothingAndIsReported) {
         EXPECT_TRUE(decoded.ok()) << decoded.status();
         if (!decoded.ok()) return true;
         marks[row.key.sequence] = decoded->body.epoch().unspooled();
+        for (const v1::DiscreteEvent& event : decoded->body.events()) {
+          if (event.type() == v1::EVENT_TYPE_AGENT_START) starts.push_back(row.key.sequence);
+        }
         unspooled += decoded->body.epoch().unspooled() ? 1 : 0;
         most_in_memory =
             std::max<uint64_t>(most_in_memory, decoded->body.gauges().unspooled_summaries());
@@ -115,6 +120,7 @@ TEST(AgentDiskTest, AFullDiskLosesNothingAndIsReported) {
       });
   EXPECT_TRUE(read.ok()) << read;
   EXPECT_EQ(marks.size(), ledger.highest());
+  EXPECT_EQ(starts, std::vector<uint64_t>{marks.begin()->first});
   EXPECT_GE(unspooled, kHeld);
   EXPECT_GE(most_in_memory, kHeld - 1) << "the next summaries say how many were in memory";
   EXPECT_FALSE(marks.begin()->second);

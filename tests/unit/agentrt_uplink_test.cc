@@ -135,6 +135,33 @@ class UplinkTest : public ::testing::Test {
   std::unique_ptr<UplinkLogic> logic_;
 };
 
+// A clock whose reader loses its CPU before each of the first readings of the wall clock.
+class PausingClock : public Clock {
+ public:
+  explicit PausingClock(int pauses) : pauses_(pauses) {}
+  uint64_t WallNs() const override {
+    if (pauses_-- > 0) mono_ += 300'000'000;
+    return kTestStartNs + mono_;
+  }
+  uint64_t MonoNs() const override { return mono_; }
+
+ private:
+  mutable int pauses_;
+  mutable uint64_t mono_ = 5'000 * kSecond;
+};
+
+TEST(ClockTest, ReadsBothClocksAgainWhenTimePassedBetween) {
+  const PausingClock clock(3);
+  const ClockPair now = ReadTogether(clock);
+  EXPECT_EQ(now.wall_ns - now.mono_ns, kTestStartNs);
+}
+
+TEST(ClockTest, TakesTheReadingThereIsWhenTimeAlwaysPassesBetween) {
+  const PausingClock clock(1'000);
+  const ClockPair now = ReadTogether(clock);
+  EXPECT_EQ(now.wall_ns - now.mono_ns, kTestStartNs + 300'000'000);
+}
+
 TEST_F(UplinkTest, HelloNamesOldestAndNewestSequence) {
   logic().OnBacklog(7, 100);
   logic().OnBacklog(9, 100);

@@ -10,9 +10,20 @@
 #define REQ_OP_WRITE 1
 #define REQ_OP_FLUSH 2
 #define REQ_OP_DISCARD 3
+#define REQUEUED_REQUESTS 4096
 
 /* Index of the operation in the field `op` of the vital table. */
 enum { OP_READ = 0, OP_WRITE = 1, OP_FLUSH = 2, OP_DISCARD = 3, OP_OTHER = 4 };
+
+/* Requests taken back after they were issued, by address: start_time_ns tells a request from a
+ * later one at the same address. Requests live in fixed pools, so no more addresses come than the
+ * disks' queues are long. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, REQUEUED_REQUESTS);
+  __type(key, uint64_t);
+  __type(value, uint64_t);
+} requeued SEC(".maps");
 
 static __always_inline uint32_t op_of(uint32_t cmd) {
   cmd &= REQ_OP_MASK;
@@ -34,6 +45,15 @@ static __always_inline uint64_t callback_of(struct request* rq) {
   return bio ? (uint64_t)BPF_CORE_READ(bio, bi_end_io) : (uint64_t)rq->end_io;
 }
 
+/* True: this request was issued before and taken back. */
+static __always_inline bool issued_again(struct request* rq) {
+  uint64_t address = (uint64_t)rq, *start = bpf_map_lookup_elem(&requeued, &address);
+  bool again = start && *start == rq->start_time_ns;
+
+  if (start) bpf_map_delete_elem(&requeued, &address);
+  return again;
+}
+
 SEC("tp_btf/block_rq_issue")
 int on_issue(uint64_t* ctx) {
   struct request* rq = (struct request*)ctx[0];
@@ -45,10 +65,11 @@ int on_issue(uint64_t* ctx) {
   struct user_regs u;
 
   if (!c) return 0;
+  backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_DISK, 1);
+  if (issued_again(rq)) return 0;
   u.ip = 0;
   u.syscall = TELLTALE_NO_SYSCALL;
   if (!c->irq_depth) user_regs(task, &u);
-  backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_DISK, 1);
   hash = mix(mix(mix(label_begin(c, half), u.syscall), u.ip), device << 8 | op);
   if (sub >= TELLTALE_DISK_SUBS) return 0;
   if (likely(!count(c, half, TELLTALE_DISK_IO, TELLTALE_SUBS_DISK_IO + sub, hash, bytes, &before)))
@@ -68,12 +89,18 @@ int on_issue(uint64_t* ctx) {
   return 0;
 }
 
-/* Taken back to be issued again: it will be counted then. */
+/* Taken back to be issued again (the device's queue was full): it waits no longer at the device,
+ * but its bytes are counted already. */
 SEC("tp_btf/block_rq_requeue")
 int on_requeue(uint64_t* ctx) {
+  struct request* rq = (struct request*)ctx[0];
+  uint64_t address = (uint64_t)rq, start = rq->start_time_ns;
   struct telltale_cpu* c = this_cpu();
 
-  if (c) backlog_end(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_DISK, 1);
+  if (!c) return 0;
+  backlog_end(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_DISK, 1);
+  if (bpf_map_update_elem(&requeued, &address, &start, BPF_ANY))
+    lose(&c->half[control.half & 1], TELLTALE_DISK_IO, TELLTALE_LOST_MAP, 0);
   return 0;
 }
 

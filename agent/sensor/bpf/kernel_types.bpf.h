@@ -33,6 +33,7 @@ typedef _Bool bool;
 #define false 0
 
 enum {
+  BPF_MAP_TYPE_HASH = 1,
   BPF_MAP_TYPE_ARRAY = 2,
   BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
   BPF_MAP_TYPE_RINGBUF = 27,
@@ -40,7 +41,7 @@ enum {
 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1024 };
 enum { BPF_F_USER_STACK = 256, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
-enum { BPF_RB_NO_WAKEUP = 1 };
+enum { BPF_ANY = 0, BPF_RB_NO_WAKEUP = 1 };
 
 #define TASK_RUNNING 0
 #define TASK_UNINTERRUPTIBLE 2
