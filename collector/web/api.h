@@ -21,7 +21,7 @@
 namespace telltale::web {
 
 struct CallContext {
-  Peer peer;
+  collector::Identity peer;
   std::shared_ptr<const std::atomic<bool>> cancelled;  // may be null
 };
 

@@ -129,7 +129,7 @@ net::awaitable<bool> HttpSession::Handshake() {
     co_return false;
   }
   if (X509* certificate = SSL_get1_peer_certificate(stream_.native_handle())) {
-    auto peer = PeerOfCertificate(certificate);
+    auto peer = collector::IdentityOf(certificate);
     X509_free(certificate);
     if (peer.ok()) {
       peer_ = *std::move(peer);

@@ -69,7 +69,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   Stream stream_;
   boost::beast::flat_buffer buffer_;
   const Clock::time_point began_;
-  std::optional<Peer> peer_;
+  std::optional<collector::Identity> peer_;
   std::string peer_problem_;
   const std::shared_ptr<std::atomic<bool>> cancelled_;
   std::shared_ptr<Wake> wake_;

@@ -18,7 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "collector/web/peer.h"
+#include "collector/identity.h"
 
 namespace telltale::web {
 
@@ -31,8 +31,8 @@ struct Request {
   std::string last_event_id;   // header Last-Event-ID: where an event stream resumes
   std::string sec_fetch_site;  // what a browser says about who asks
   std::string body;
-  std::optional<Peer> peer;  // absent: no client certificate
-  std::string peer_problem;  // why a certificate that was shown gives no peer
+  std::optional<collector::Identity> peer;  // absent: no client certificate
+  std::string peer_problem;                 // why a certificate that was shown gives no peer
   std::shared_ptr<const std::atomic<bool>>
       cancelled;  // set when the answer is of no use any more; may be null
 };

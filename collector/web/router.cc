@@ -25,7 +25,7 @@ absl::Status CheckReader(const Request& request) {
             ? "no client certificate; use a viewer's or an operator's (telltale pki issue)"
             : request.peer_problem);
   }
-  if (request.peer->role == Role::kNode) {
+  if (request.peer->role == collector::Role::kNode) {
     return absl::PermissionDeniedError(
         absl::StrCat("certificate of node ", request.peer->name,
                      " may not read; use a viewer's or an operator's (telltale pki issue)"));

@@ -229,11 +229,8 @@ TEST_F(SensorTest, AgreesWithBpftraceAboutSevenVitalsOfTheSameLoad) {
       system("bpftrace --version >/dev/null 2>&1") != 0) {
     GTEST_SKIP() << "SKIPPED: needs bpftrace (package bpftrace) and tracefs";
   }
-  std::string path = "telltale_sensor_test.XXXXXX";  // on the build's disk, not a tmpfs
-  close(mkstemp(path.data()));
-  const int fd = open(path.c_str(), O_WRONLY | O_DIRECT);
-  unlink(path.c_str());
-  if (fd < 0) GTEST_SKIP() << "SKIPPED: the file system of " << path << " has no O_DIRECT";
+  const int fd = UnnamedFile(O_DIRECT);
+  if (fd < 0) GTEST_SKIP() << "SKIPPED: the working directory's file system has no O_DIRECT";
   auto* const done = static_cast<std::atomic<bool>*>(
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   // Two on one CPU, so that each waits for it as long as the other has it.

@@ -107,10 +107,8 @@ TEST_F(SensorTest, CountsPageFaultsAndPageAllocationsOfTouchedMemory) {
 TEST_F(SensorTest, TellsMajorFaultsFromMinorOnes) {
   constexpr size_t kPages = 600;
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  std::string path = "telltale_sensor_test.XXXXXX";
-  const int fd = mkstemp(path.data());
+  const int fd = UnnamedFile();
   ASSERT_GE(fd, 0);
-  unlink(path.c_str());
   ASSERT_EQ(ftruncate(fd, 0), 0);
   const std::vector<char> zeros(kPages * page, 'x');
   ASSERT_EQ(write(fd, zeros.data(), zeros.size()), static_cast<ssize_t>(zeros.size()));
@@ -219,10 +217,8 @@ TEST_F(SensorTest, CountsBytesThroughSocketsAndNotThosePeekedAt) {
 // issued, or once, and completes once more than that.
 TEST_F(SensorTest, EndsEachDiskRequestOnceWhenFilesAreFlushed) {
   constexpr int kFlushes = 200;
-  std::string path = "telltale_sensor_test.XXXXXX";
-  const int fd = mkstemp(path.data());
+  const int fd = UnnamedFile();
   ASSERT_GE(fd, 0);
-  unlink(path.c_str());
   Child child([fd] {
     const std::vector<char> block(4096, 'x');
     for (int i = 0; i < kFlushes; ++i) {
@@ -236,7 +232,7 @@ TEST_F(SensorTest, EndsEachDiskRequestOnceWhenFilesAreFlushed) {
   close(fd);
   const uint64_t flushes = Total(epoch, TELLTALE_DISK_IO, TELLTALE_DISK_FLUSH_ISSUED).events;
   if (flushes < kFlushes / 2) {
-    GTEST_SKIP() << "SKIPPED: the file system of " << path << " flushed only " << flushes
+    GTEST_SKIP() << "SKIPPED: the working directory's file system flushed only " << flushes
                  << " times";
   }
   // Requests in flight: a few of others may have ended, ours cannot have ended twice.
@@ -245,15 +241,8 @@ TEST_F(SensorTest, EndsEachDiskRequestOnceWhenFilesAreFlushed) {
 
 TEST_F(SensorTest, CountsBytesOfADirectWriteAtIssueAndAtCompletion) {
   constexpr size_t kBlock = 1 << 20, kBlocks = 16;
-  std::string path = "telltale_sensor_test.XXXXXX";  // on the build's disk, not a tmpfs
-  const int made = mkstemp(path.data());
-  ASSERT_GE(made, 0);
-  close(made);
-  const int fd = open(path.c_str(), O_WRONLY | O_DIRECT);
-  if (fd < 0) {
-    unlink(path.c_str());
-    GTEST_SKIP() << "SKIPPED: the file system of " << path << " has no O_DIRECT";
-  }
+  const int fd = UnnamedFile(O_DIRECT);
+  if (fd < 0) GTEST_SKIP() << "SKIPPED: the working directory's file system has no O_DIRECT";
   Child child([fd] {
     void* block = nullptr;
     if (posix_memalign(&block, 4096, kBlock) != 0) return;
@@ -265,7 +254,6 @@ TEST_F(SensorTest, CountsBytesOfADirectWriteAtIssueAndAtCompletion) {
   child.Begin();
   Await(child);
   const RawEpoch epoch = Cut();
-  unlink(path.c_str());
   close(fd);
   EXPECT_TRUE(Within(
       kOnePercent, ShareOf(epoch, child.pid(), TELLTALE_DISK_IO, TELLTALE_DISK_WRITE_ISSUED).weight,

@@ -21,10 +21,8 @@ void FillTheQueue() {
   std::vector<std::thread> writers;
   for (int i = 0; i < kWriters; ++i) {
     writers.emplace_back([] {
-      std::string path = "telltale_sensor_test.XXXXXX";  // on the build's disk, not a tmpfs
-      const int fd = mkstemp(path.data());
+      const int fd = UnnamedFile();
       if (fd < 0) return;
-      unlink(path.c_str());
       const std::vector<char> block(kBlock, 'x');
       for (int round = 0; round < kRounds; ++round) {
         // Every second block: no two of them merge.

@@ -1,11 +1,14 @@
 #include "tests/bpf/sensor_fixture.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <string>
 
 namespace telltale::agent {
 
@@ -120,6 +123,17 @@ void SensorTest::PinTo(int cpu) {
   CPU_ZERO(&set);
   CPU_SET(cpu, &set);
   sched_setaffinity(0, sizeof(set), &set);
+}
+
+int UnnamedFile(int flags) {
+  std::string path = "telltale_sensor_test.XXXXXX";
+  const int made = mkstemp(path.data());
+  const int fd = made < 0 ? -1 : open(path.c_str(), O_RDWR | flags);
+  if (made >= 0) {
+    close(made);
+    unlink(path.c_str());
+  }
+  return fd;
 }
 
 testing::AssertionResult Within(double share, uint64_t seen, uint64_t expected) {

@@ -67,6 +67,10 @@ class SensorTest : public testing::Test {
   KeepAll kept_;
 };
 
+// An empty file without a name below the working directory: the build's disk, not a tmpfs. `flags`
+// besides read and write, such as O_DIRECT; -1: this file system cannot.
+int UnnamedFile(int flags = 0);
+
 // |seen - expected| <= share * expected, with both shown when not.
 testing::AssertionResult Within(double share, uint64_t seen, uint64_t expected);
 

@@ -275,10 +275,8 @@ TEST_F(SensorTest, NamesTheHolderOfAMutexAndCountsThoseWhoWaitForIt) {
 
 TEST_F(SensorTest, NamesTheWriterThatHoldsAnRwsemAndCountsThoseWhoWaitForIt) {
   auto* const holder = Shared<std::atomic<pid_t>>();
-  std::string path = "telltale_sensor_test.XXXXXX";
-  const int fd = mkstemp(path.data());
+  const int fd = UnnamedFile();
   ASSERT_GE(fd, 0);
-  unlink(path.c_str());
   // The inode's rwsem.
   Child child(
       [&] { HoldAndWait([&](const void* byte) { return pwrite(fd, byte, 1, 0); }, holder); });

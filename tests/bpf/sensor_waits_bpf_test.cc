@@ -213,9 +213,7 @@ TEST_F(SensorTest, ChargesReclaimForACgroupsLimitToTheTaskThatPaysForIt) {
   Child child([&group] {
     std::ofstream(group + "/memory.limit_in_bytes") << (24 << 20);
     std::ofstream(group + "/cgroup.procs") << getpid();
-    std::string path = "telltale_sensor_test.XXXXXX";
-    const int fd = mkstemp(path.data());
-    unlink(path.c_str());
+    const int fd = UnnamedFile();
     const std::vector<char> block(1 << 20, 'x');
     for (int i = 0; i < 64; ++i) {
       if (write(fd, block.data(), block.size()) < 0) break;

@@ -53,7 +53,7 @@ class SmallDisk {
 
 TEST(AgentDiskTest, AFullDiskLosesNothingAndIsReported) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root to mount a small file system";
-  const ScratchDirectory scratch;
+  const TempDir scratch;
   const SmallDisk disk(scratch.path() + "/db-1.spool");
   if (!disk.mounted()) GTEST_SKIP() << "needs to mount a tmpfs: " << strerror(errno);
   Pki pki(scratch.path(), "ca");

@@ -241,7 +241,7 @@ class AgentKillTest : public ::testing::Test {
     return stored.partial;
   }
 
-  const ScratchDirectory scratch_;
+  const TempDir scratch_;
   Pki pki_;
   CollectorProcess collector_;
   std::mt19937_64 random_;

@@ -28,7 +28,7 @@ class AgentReloadTest : public ::testing::Test {
     return status.is_object() ? status["uplink"]["stored"].get<uint64_t>() : 0;
   }
 
-  const ScratchDirectory scratch_;
+  const TempDir scratch_;
   Pki pki_;
   CollectorProcess collector_;
   AgentProcess agent_;

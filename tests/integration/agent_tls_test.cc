@@ -66,7 +66,7 @@ class AgentTlsTest : public ::testing::Test {
     EXPECT_GE(agent.Logged(text), 1) << agent.log();
   }
 
-  const ScratchDirectory scratch_;
+  const TempDir scratch_;
   Pki pki_;
   const IssuedFiles own_;
   const std::string ca_file_;

@@ -54,7 +54,7 @@ void SendUntilKilled(RawAgent& client, std::deque<uint64_t>& unsettled, uint64_t
 }
 
 TEST(IngestKillTest, NoAckedEpochIsLostAndNoneIsCountedTwice) {
-  const ScratchDirectory scratch;
+  const TempDir scratch;
   Pki pki(scratch.path(), "ca");
   const IssuedFiles own = pki.Issue("collector", "DNS:localhost,IP:127.0.0.1");
   const IssuedFiles node = pki.Issue("web-1", "URI:telltale://node/web-1");

@@ -48,7 +48,7 @@ class IngestTlsTest : public ::testing::Test {
     return arguments;
   }
 
-  ScratchDirectory scratch_;
+  TempDir scratch_;
   Pki pki_;
   const IssuedFiles own_;
   const IssuedFiles node_;

@@ -54,7 +54,7 @@ class TerminalTest : public ::testing::Test {
     return run.output;
   }
 
-  const ScratchDirectory scratch_;
+  const TempDir scratch_;
   Pki pki_{scratch_.path(), "ca"};
   const IssuedFiles node_ = pki_.Issue("web-1", "URI:telltale://node/web-1");
   const IssuedFiles viewer_ = pki_.Issue("eve", "URI:telltale://viewer/eve");

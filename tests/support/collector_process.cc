@@ -1,13 +1,12 @@
 #include "tests/support/collector_process.h"
 
-#include <cstdlib>
 #include <filesystem>
 
 namespace telltale::testing {
 namespace {
 
 ProgramRun Run(const std::string& path, const std::vector<std::string>& arguments) {
-  const ScratchDirectory scratch;
+  const TempDir scratch;
   Program program(scratch.path() + "/output");
   program.Start(path, arguments);
   const int code = program.AwaitEnd();
@@ -15,17 +14,6 @@ ProgramRun Run(const std::string& path, const std::vector<std::string>& argument
 }
 
 }  // namespace
-
-ScratchDirectory::ScratchDirectory() {
-  char name[] = "/tmp/telltale-test-XXXXXX";
-  const char* made = mkdtemp(name);
-  path_ = made == nullptr ? "/nonexistent" : made;
-}
-
-ScratchDirectory::~ScratchDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 ProgramRun RunCollector(const std::vector<std::string>& arguments) {
   return Run(TELLTALE_COLLECTOR_PROGRAM, arguments);

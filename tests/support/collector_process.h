@@ -9,19 +9,9 @@
 
 #include "tests/support/pki.h"
 #include "tests/support/program.h"
+#include "tests/support/temp_dir.h"
 
 namespace telltale::testing {
-
-// A directory below /tmp that is removed at the end.
-class ScratchDirectory {
- public:
-  ScratchDirectory();
-  ~ScratchDirectory();
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // What a program said and how it ended.
 struct ProgramRun {

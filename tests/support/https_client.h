@@ -27,8 +27,8 @@ class HttpsClient {
   struct Options {
     uint16_t port = 0;
     std::string ca_file;
-    std::optional<CertificateFiles> client;  // certificate to show
-    int max_tls_version = 0;                 // 0: newest
+    std::optional<IssuedFiles> client;  // certificate to show
+    int max_tls_version = 0;            // 0: newest
   };
   // Connects and shakes hands; ok() tells whether that worked.
   explicit HttpsClient(const Options& options);

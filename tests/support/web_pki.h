@@ -1,46 +1,33 @@
-// A throw-away certificate authority for tests of the HTTPS side: EC P-256, files in a directory of
-// its own.
+// The throw-away authority of pki.h with what tests of the HTTPS side need besides: a directory of
+// its own, certificates good for the server name 127.0.0.1. One thread.
 
 #ifndef TELLTALE_TESTS_SUPPORT_WEB_PKI_H_
 #define TELLTALE_TESTS_SUPPORT_WEB_PKI_H_
 
-#include <openssl/evp.h>
-#include <openssl/x509.h>
-
-#include <memory>
 #include <string>
 #include <vector>
 
-namespace telltale::testing {
+#include "tests/support/pki.h"
+#include "tests/support/temp_dir.h"
 
-struct CertificateFiles {
-  std::string cert;
-  std::string key;
-};
+namespace telltale::testing {
 
 class WebPki {
  public:
-  WebPki();   // makes the CA; ends the test on an error
-  ~WebPki();  // removes the directory
-  WebPki(const WebPki&) = delete;
-  WebPki& operator=(const WebPki&) = delete;
+  std::string ca_file() const { return pki_.ca(); }
+  const std::string& dir() const { return directory_.path(); }
 
-  std::string ca_file() const { return dir_ + "/ca.crt"; }
-  const std::string& dir() const { return dir_; }
-
-  // `uris`: URI subject alternative names; also good for the server name 127.0.0.1. Files NAME.crt,
-  // NAME.key are replaced by rename, so that a server never reads half of one.
-  CertificateFiles Issue(const std::string& name, const std::vector<std::string>& uris) const;
+  // `uris`: URI subject alternative names. NAME.crt and NAME.key are replaced by rename, so that a
+  // server never reads half of one.
+  IssuedFiles Issue(const std::string& name, const std::vector<std::string>& uris) const {
+    std::string names = "IP:127.0.0.1";
+    for (const std::string& uri : uris) names += ",URI:" + uri;
+    return pki_.Issue(name, names);
+  }
 
  private:
-  struct Free {
-    void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-    void operator()(X509* certificate) const { X509_free(certificate); }
-  };
-  std::string dir_;
-  std::unique_ptr<EVP_PKEY, Free> key_;
-  std::unique_ptr<X509, Free> ca_;
-  mutable long serial_ = 1;
+  const TempDir directory_;
+  mutable Pki pki_{directory_.path(), "ca"};
 };
 
 }  // namespace telltale::testing

@@ -9,3 +9,6 @@ telltale_test(agentrt_disk_writer_test LABEL unit
 telltale_test(agentrt_uplink_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_uplink_test.cc
   LINK agentrt_support telltale::agent_uplink telltale::agent_loop telltale::codec)
+telltale_test(agentrt_clocks_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_clocks_test.cc
+  LINK agentrt_support telltale::agent_uplink telltale::agent_loop telltale::codec)

@@ -1,7 +1,5 @@
 #include "tests/unit/agentrt_support.h"
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -38,13 +36,6 @@ Record MakeTestRecord(uint64_t n) {
   record.summary = proto::EncodeSummary(identity, record.schema.id(), MakeTestBody(n), {}).value();
   return record;
 }
-
-TempDir::TempDir() {
-  std::string pattern = std::filesystem::temp_directory_path() / "telltale-test-XXXXXX";
-  path_ = mkdtemp(pattern.data());
-}
-
-TempDir::~TempDir() { std::filesystem::remove_all(path_); }
 
 std::string Slurp(const std::string& path) {
   std::stringstream text;

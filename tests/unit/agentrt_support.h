@@ -1,5 +1,4 @@
-// What the tests of spool and uplink share: small valid epochs, a directory that goes away, files
-// as text.
+// What the tests of spool and uplink share: small valid epochs, files as text.
 
 #ifndef TELLTALE_TESTS_UNIT_AGENTRT_SUPPORT_H_
 #define TELLTALE_TESTS_UNIT_AGENTRT_SUPPORT_H_
@@ -8,6 +7,7 @@
 
 #include "agent/spool/disk_writer.h"
 #include "agent/spool/record.h"
+#include "tests/support/temp_dir.h"
 
 namespace telltale::agent {
 
@@ -20,17 +20,7 @@ v1::SummaryBody MakeTestBody(uint64_t n);
 // With sequence n, of the incarnation 16 x 0x5a, and one Names message.
 Record MakeTestRecord(uint64_t n);
 
-class TempDir {
- public:
-  TempDir();
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-  ~TempDir();
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using ::telltale::testing::TempDir;
 
 std::string Slurp(const std::string& path);
 void Spill(const std::string& path, const std::string& bytes);

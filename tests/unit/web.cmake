@@ -1,6 +1,6 @@
 if(NOT TARGET telltale_web_testing)
   telltale_library(web_testing
-    SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/support/web_pki.cc ${CMAKE_CURRENT_SOURCE_DIR}/support/https_client.cc
+    SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/support/pki.cc ${CMAKE_CURRENT_SOURCE_DIR}/support/https_client.cc
     LINK OpenSSL::SSL OpenSSL::Crypto)
 endif()
 telltale_test(web_server_test LABEL unit SOURCES unit/web_server_test.cc LINK telltale::web telltale::web_testing)

@@ -11,11 +11,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Request Get(const std::string& path, std::optional<Role> role = std::nullopt) {
+Request Get(const std::string& path, std::optional<collector::Role> role = std::nullopt) {
   Request request;
   request.method = "GET";
   request.path = path;
-  if (role.has_value()) request.peer = Peer{*role, "someone"};
+  if (role.has_value()) request.peer = collector::Identity{*role, "someone"};
   return request;
 }
 
@@ -61,23 +61,23 @@ TEST_F(RouterTest, WithoutACertificateOnlyPublicMetricsAreOpen) {
 }
 
 TEST_F(RouterTest, ANodesCertificateReadsNothing) {
-  EXPECT_EQ(Ask(Get("/metrics", Role::kNode)).status, 403);
-  EXPECT_EQ(Ask(Get("/api/v1/top", Role::kNode)).status, 403);
+  EXPECT_EQ(Ask(Get("/metrics", collector::Role::kNode)).status, 403);
+  EXPECT_EQ(Ask(Get("/api/v1/top", collector::Role::kNode)).status, 403);
 }
 
 TEST_F(RouterTest, ViewersAndOperatorsRead) {
-  EXPECT_EQ(Ask(Get("/metrics", Role::kViewer)).status, 200);
-  EXPECT_EQ(Ask(Get("/api/v1/top", Role::kOperator)).status, 200);
+  EXPECT_EQ(Ask(Get("/metrics", collector::Role::kViewer)).status, 200);
+  EXPECT_EQ(Ask(Get("/api/v1/top", collector::Role::kOperator)).status, 200);
 }
 
 TEST_F(RouterTest, PagesOfOtherSitesCannotUseAVisitorsCertificate) {
-  auto request = Get("/api/v1/top", Role::kViewer);
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
   request.sec_fetch_site = "cross-site";
   EXPECT_EQ(Ask(request).status, 403);
 }
 
 TEST_F(RouterTest, FormsOfOtherSitesAreRefusedByTheirContentType) {
-  auto request = Get("/api/v1/top", Role::kViewer);
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
   request.method = "POST";
   request.content_type = "text/plain";
   request.body = "{}";
@@ -85,13 +85,13 @@ TEST_F(RouterTest, FormsOfOtherSitesAreRefusedByTheirContentType) {
 }
 
 TEST_F(RouterTest, OtherMethodsAreRefused) {
-  auto request = Get("/api/v1/top", Role::kOperator);
+  auto request = Get("/api/v1/top", collector::Role::kOperator);
   request.method = "DELETE";
   EXPECT_EQ(Ask(request).status, 405);
 }
 
 TEST_F(RouterTest, ParametersBecomeFieldsOfTheQuestion) {
-  auto request = Get("/api/v1/top", Role::kViewer);
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
   request.query = {{"vital", "blocking/disk"},
                    {"limit", "7"},
                    {"by", "DIMENSION_SITE"},
@@ -109,7 +109,7 @@ TEST_F(RouterTest, ParametersBecomeFieldsOfTheQuestion) {
 }
 
 TEST_F(RouterTest, AWrongParameterIsNamedWithWhatThereIs) {
-  auto request = Get("/api/v1/top", Role::kViewer);
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
   request.query = {{"vitall", "cpu"}};
   const auto unknown = Ask(request);
   EXPECT_EQ(unknown.status, 400);
@@ -122,7 +122,7 @@ TEST_F(RouterTest, AWrongParameterIsNamedWithWhatThereIs) {
 }
 
 TEST_F(RouterTest, JsonOfABodyIsTheQuestion) {
-  auto request = Get("/api/v1/top", Role::kViewer);
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
   request.method = "POST";
   request.content_type = "application/json; charset=utf-8";
   request.body = R"({"vital": "cpu", "selection": {"start_s": 5}})";
@@ -135,13 +135,13 @@ TEST_F(RouterTest, JsonOfABodyIsTheQuestion) {
 }
 
 TEST_F(RouterTest, HostileNamesStayInsideTheirJsonString) {
-  const auto response = Ask(Get("/api/v1/top", Role::kViewer));
+  const auto response = Ask(Get("/api/v1/top", collector::Role::kViewer));
   EXPECT_THAT(response.body, HasSubstr(R"(evil\"\n\u001b[31m)"));
   EXPECT_THAT(response.body, HasSubstr("\"watched_s\":58.5"));
 }
 
 TEST_F(RouterTest, BinaryIsGivenToWhoAsksForIt) {
-  auto request = Get("/api/v1/top", Role::kViewer);
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
   request.accept = "application/x-protobuf";
   const auto response = Ask(request);
   v1::TopAnswer answer;
@@ -150,7 +150,7 @@ TEST_F(RouterTest, BinaryIsGivenToWhoAsksForIt) {
 }
 
 TEST_F(RouterTest, AnUnknownAnswerListsThoseThereAre) {
-  const auto response = Ask(Get("/api/v1/tops", Role::kViewer));
+  const auto response = Ask(Get("/api/v1/tops", collector::Role::kViewer));
   EXPECT_EQ(response.status, 404);
   EXPECT_THAT(response.body, HasSubstr("there are: top"));
 }
@@ -168,12 +168,12 @@ TEST(PercentDecodeTest, RefusesBrokenEscapesAndZeroBytes) {
 }
 
 TEST(IdentityTest, TakesOnlyKnownRolesAndPlainNames) {
-  EXPECT_TRUE(ParseIdentity("telltale://viewer/grafana").ok());
-  EXPECT_FALSE(ParseIdentity("telltale://admin/x").ok());
-  EXPECT_FALSE(ParseIdentity("telltale://viewer/").ok());
-  EXPECT_FALSE(ParseIdentity("telltale://viewer/a/b").ok());
-  EXPECT_FALSE(ParseIdentity("telltale://viewer/-x").ok());
-  EXPECT_FALSE(ParseIdentity("https://viewer/a").ok());
+  EXPECT_TRUE(collector::ParseIdentity("telltale://viewer/grafana").ok());
+  EXPECT_FALSE(collector::ParseIdentity("telltale://admin/x").ok());
+  EXPECT_FALSE(collector::ParseIdentity("telltale://viewer/").ok());
+  EXPECT_FALSE(collector::ParseIdentity("telltale://viewer/a/b").ok());
+  EXPECT_FALSE(collector::ParseIdentity("telltale://viewer/-x").ok());
+  EXPECT_FALSE(collector::ParseIdentity("https://viewer/a").ok());
 }
 
 }  // namespace

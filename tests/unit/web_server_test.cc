@@ -14,10 +14,10 @@
 namespace telltale::web {
 namespace {
 
-using testing::CertificateFiles;
 using ::testing::HasSubstr;
 using testing::HttpReply;
 using testing::HttpsClient;
+using testing::IssuedFiles;
 using testing::WebPki;
 
 Response Echo(const Request& request) {
@@ -118,7 +118,7 @@ class HttpServerTest : public ::testing::Test {
   }
 
   WebPki pki_;
-  const CertificateFiles server_files_;
+  const IssuedFiles server_files_;
   HttpServerOptions options_;
   std::unique_ptr<HttpServer> server_;
 };
