@@ -58,6 +58,12 @@ std::string DumpCells(const v1::SketchCells& cells, const v1::Schema& schema) {
         "\n   ");
     for (const uint64_t cell : one.cells()) absl::StrAppend(&text, " ", cell);
     text += "\n";
+    if (one.contested().empty()) continue;
+    text += "    contested";
+    for (const uint64_t weight : one.contested()) absl::StrAppend(&text, " ", weight);
+    text += "\n    greatest margin";
+    for (const uint64_t weight : one.greatest_margin()) absl::StrAppend(&text, " ", weight);
+    text += "\n";
   }
   return text;
 }

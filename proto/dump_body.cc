@@ -114,7 +114,11 @@ void DumpVital(const v1::Vital& vital, const v1::VitalDescriptor& descriptor, co
   }
   const v1::SketchDigest& sketch = vital.sketch();
   Line(out, "  sketch ", sketch.rows(), " x ", sketch.columns(), ", ",
-       ShowWeight(unit, sketch.total()), ", about ", ShowNumber(sketch.distinct()), " labels");
+       ShowWeight(unit, sketch.total()), ", about ", ShowNumber(sketch.distinct()), " labels",
+       sketch.layout() == v1::CELL_LAYOUT_VOTED
+           ? absl::StrCat("; a label without samples weighs at most ",
+                          ShowWeight(unit, sketch.unlisted_high()))
+           : "");
   if (vital.backlog_size() != 0) {
     std::string backlog;
     for (const int64_t value : vital.backlog()) absl::StrAppend(&backlog, " ", value);

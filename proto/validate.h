@@ -27,7 +27,6 @@ inline constexpr uint64_t kMaxUnixNs = 4'102'444'800ull * 1'000'000'000ull;
 inline constexpr uint32_t kMaxVital = 127;
 inline constexpr size_t kIncarnationBytes = 16;
 inline constexpr size_t kBootIdBytes = 16;
-inline constexpr size_t kBitmapBytes = 512;
 
 // What the parts of one body are checked against.
 struct BodyContext {

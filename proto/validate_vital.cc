@@ -35,6 +35,9 @@ absl::Status ValidateSketch(const FieldPath& at, const v1::SketchDigest& sketch)
   TELLTALE_RETURN_IF_ERROR(at.AtMost("columns", sketch.columns(), kMaxColumns, "limit"));
   TELLTALE_RETURN_IF_ERROR(at.AtMost("total", sketch.total(), kMaxTotal, "limit"));
   TELLTALE_RETURN_IF_ERROR(at.AtMost("distinct", sketch.distinct(), kMaxTotal, "limit"));
+  TELLTALE_RETURN_IF_ERROR(at.AtMost("unlisted_high", sketch.unlisted_high(), kMaxTotal, "limit"));
+  TELLTALE_RETURN_IF_ERROR(
+      at.AtMost("contested_samples", sketch.contested_samples(), kMaxTotal, "limit"));
   if (sketch.load_exponents_size() != sketch.load_cells_size()) {
     return at.Refuse(
         "load_cells", sketch.load_cells_size(),

@@ -17,14 +17,17 @@
 #include <stdint.h>
 #endif
 
-/* Sketch: one row of 256 plain cells per vital, CPU and half (2 KB: the part of it that an event
- * touches stays in L1 with its neighbours). Bits 56..63 of a label's hash pick the cell,
- * bits 44..55 its place in the bitmap of distinct labels. */
+#include "sketch/slot.h"
+
+/* Sketch: one row of 256 cells with candidates per vital, CPU and half: 16 bytes a cell, so an
+ * event touches one cache line of it (tests/bench/COVERAGE.md says why this many and not plain
+ * ones). Bits 56..63 of a label's hash pick the cell, bits 43..55 its place in the bitmap of
+ * distinct labels, bits 0..15 are its mark in the cell. */
 #define TELLTALE_VITALS 14 /* dense: vital id - 1 */
 #define TELLTALE_COLUMNS 256
 #define TELLTALE_CELL_SHIFT 56
-#define TELLTALE_BITMAP_BITS 4096
-#define TELLTALE_BITMAP_SHIFT 44
+#define TELLTALE_BITMAP_BITS 8192
+#define TELLTALE_BITMAP_SHIFT 43
 #define TELLTALE_SECONDS 64 /* the longest epoch is 60 s; a late cut adds to the last slot */
 
 /* Every sub-series has one dense index; these are the first ones of each vital. */
@@ -96,10 +99,15 @@ enum telltale_loss {
   TELLTALE_LOSSES = 5
 };
 
-/* Sketch of one vital: what an event touches of it lies within one page. */
+/* Sketch of one vital. */
 struct telltale_sketch {
-  uint64_t cell[TELLTALE_COLUMNS];
-  uint64_t bitmap[TELLTALE_BITMAP_BITS / 64];
+  struct telltale_slot slot[TELLTALE_COLUMNS];
+};
+
+/* Which labels occurred, of all CPUs: an event reads its word, and writes it only if it is the
+ * first of its label, so that the line stays in every CPU's cache. */
+struct telltale_bitmaps {
+  uint64_t word[2][TELLTALE_VITALS][TELLTALE_BITMAP_BITS / 64]; /* per half */
 };
 
 /* What one CPU counted in one epoch. Two of them alternate; the agent reads and clears the one the
@@ -383,6 +391,7 @@ TELLTALE_ASSERT_SIZE(struct telltale_sample,
                                 TELLTALE_PEER_FRAMES));
 TELLTALE_ASSERT_SIZE(struct telltale_event, 344);
 TELLTALE_ASSERT_SIZE(struct telltale_row, 192 + 16 * TELLTALE_SUBS);
+TELLTALE_ASSERT_SIZE(struct telltale_slot, 16);
 TELLTALE_ASSERT_SIZE(struct telltale_knobs, 24);
 
 #endif /* TELLTALE_SKETCH_LAYOUT_H_ */

@@ -14,6 +14,14 @@ uint32_t FloorLog(uint64_t quanta, uint32_t t_log2) {
   return static_cast<uint32_t>(std::bit_width(quanta) - 1) / t_log2;
 }
 
+// Powers that a load passes, spread evenly over the CPUs; of less than a quantum a CPU, some pass
+// t^0.
+double PowersOnAll(double weight, const Sampling& sampling) {
+  const double quanta = weight / static_cast<double>(sampling.quantum) / sampling.cpus;
+  if (quanta < 1) return sampling.cpus * quanta;
+  return sampling.cpus * (std::floor(std::log2(quanta) / sampling.t_log2) + 1);
+}
+
 }  // namespace
 
 uint64_t CrossedPower(uint64_t before, uint64_t after, uint64_t quantum, uint32_t t_log2) {
@@ -30,40 +38,47 @@ uint32_t PowersPassed(uint64_t total, uint64_t quantum, uint32_t t_log2) {
 
 double MissSpread(uint64_t n, uint64_t others, const Sampling& sampling) {
   const uint64_t total = SaturatingAdd(n, others);
-  const uint64_t quanta = total / sampling.quantum;
-  if (n == 0 || quanta == 0) return 1;
-  const uint64_t quanta_each = quanta / sampling.cpus;
-  const uint64_t on_one = FloorLog(quanta, sampling.t_log2);
-  const uint64_t on_all =
-      quanta_each == 0 ? 0 : uint64_t{sampling.cpus} * FloorLog(quanta_each, sampling.t_log2);
+  if (n == 0 || total < sampling.quantum) return 1;
+  const double powers = PowersOnAll(static_cast<double>(total), sampling);
   const double share = static_cast<double>(n) / static_cast<double>(total);
-  return std::pow(1 - share, static_cast<double>(std::min(on_one, on_all)));
+  const double kept = n > others ? std::max(sampling.kept, sampling.kept_first) : sampling.kept;
+  // Samples that are there beyond the powers are as good as more powers.
+  return kept > 1 ? std::pow(1 - share, powers * kept) : std::pow(1 - share * kept, powers);
 }
 
 double MissBurst(uint64_t n, uint64_t others, const Sampling& sampling) {
-  const uint64_t total = SaturatingAdd(n, others);
-  if (n == 0 || total < sampling.quantum) return 1;
-  if (others < sampling.quantum) return 0;  // from below t^0 to above it
-  const double growth = 1 + static_cast<double>(n) / static_cast<double>(others);
-  return std::max(0.0, 1 - std::log2(growth) / sampling.t_log2);
+  const uint64_t there = others / sampling.cpus;
+  if (n == 0 || SaturatingAdd(n, there) < sampling.quantum) return 1;
+  const double kept = std::min(sampling.kept, 1.0);
+  if (there < sampling.quantum) return 1 - kept;  // from below t^0 to above it
+  const double growth = 1 + static_cast<double>(n) / static_cast<double>(there);
+  return 1 - kept * std::min(1.0, std::log2(growth) / sampling.t_log2);
+}
+
+double KeptShare(uint64_t samples, std::span<const CellGroup> loads, const Sampling& sampling) {
+  double powers = 0;
+  for (const CellGroup& group : loads) {
+    powers += group.cells * PowersOnAll(static_cast<double>(group.weight), sampling);
+  }
+  return powers > 0 ? static_cast<double>(samples) / powers : 1;
 }
 
 Miss AverageMiss(uint64_t n, std::span<const CellGroup> loads, uint64_t cells,
                  const Sampling& sampling) {
   if (cells == 0) return {};
-  uint64_t loaded = 0;
-  double spread = 0, burst = 0;
-  const auto add = [&](uint64_t weight, uint64_t count) {
-    spread += static_cast<double>(count) * MissSpread(n, weight, sampling);
-    burst += static_cast<double>(count) * MissBurst(n, weight, sampling);
+  const auto all = static_cast<double>(cells);
+  double loaded = 0, spread = 0, burst = 0;
+  const auto add = [&](uint64_t weight, double count) {
+    spread += count * MissSpread(n, weight, sampling);
+    burst += count * MissBurst(n, weight, sampling);
   };
   for (const CellGroup& group : loads) {
-    const uint64_t count = std::min(group.cells, cells - loaded);
+    const double count = std::min(group.cells, all - loaded);
     add(group.weight, count);
     loaded += count;
   }
-  add(0, cells - loaded);
-  return {spread / static_cast<double>(cells), burst / static_cast<double>(cells)};
+  add(0, all - loaded);
+  return {spread / all, burst / all};
 }
 
 }  // namespace telltale::sketch

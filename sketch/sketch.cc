@@ -3,50 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-
-#include "sketch/saturating.h"
+#include <cmath>
 
 namespace telltale::sketch {
 
-uint32_t Column(uint64_t hash, uint32_t row, uint32_t columns) {
+uint32_t Column(uint64_t hash, uint32_t columns) {
   const int bits = std::countr_zero(columns);
-  if (bits == 0) return 0;
-  return static_cast<uint32_t>(std::rotl(hash, static_cast<int>(row) * bits) >> (64 - bits));
+  return bits == 0 ? 0 : static_cast<uint32_t>(hash >> (64 - bits));
 }
 
-bool Add(const Cells& other, Cells& into) {
-  if (other.seed_id != into.seed_id || other.rows != into.rows || other.columns != into.columns ||
-      other.cell.size() != into.cell.size()) {
-    return false;
-  }
-  for (size_t i = 0; i < into.cell.size(); ++i) {
-    into.cell[i] = SaturatingAdd(into.cell[i], other.cell[i]);
-  }
-  return true;
-}
-
-Interval Estimate(const Cells& cells, uint64_t hash, uint64_t proved) {
-  Interval found{0, ~uint64_t{0}};
-  for (uint32_t row = 0; row < cells.rows; ++row) {
-    const size_t index = size_t{row} * cells.columns + Column(hash, row, cells.columns);
-    found.high = std::min(found.high, cells.cell[index]);
-  }
-  found.low = std::min(proved, found.high);
-  return found;
-}
-
-LoadDigest Digest(const Cells& cells) {
+LoadDigest Digest(std::span<const uint64_t> loads) {
   LoadDigest digest;
   std::array<uint64_t, 64> with_exponent{};
-  for (uint32_t row = 0; row < cells.rows; ++row) {
-    uint64_t sum = 0;
-    for (uint32_t column = 0; column < cells.columns; ++column) {
-      const uint64_t cell = cells.cell[size_t{row} * cells.columns + column];
-      if (cell == 0) continue;
-      sum = SaturatingAdd(sum, cell);
-      ++with_exponent[std::bit_width(cell) - 1];
-    }
-    digest.total = std::max(digest.total, sum);
+  for (const uint64_t load : loads) {
+    if (load != 0) ++with_exponent[std::bit_width(load) - 1];
   }
   for (uint32_t exponent = 0; exponent < 64; ++exponent) {
     if (with_exponent[exponent] == 0) continue;
@@ -57,10 +27,15 @@ LoadDigest Digest(const Cells& cells) {
 }
 
 std::vector<CellGroup> Loads(const LoadDigest& digest) {
+  constexpr int kParts = 4;
   std::vector<CellGroup> groups;
-  for (size_t i = 0; i < digest.exponents.size(); ++i) {
-    const uint64_t power = uint64_t{1} << digest.exponents[i];
-    groups.push_back({power + power / 2, digest.cells[i]});
+  for (size_t i = 0; i < std::min(digest.exponents.size(), digest.cells.size()); ++i) {
+    const double power = std::ldexp(1.0, static_cast<int>(std::min(digest.exponents[i], 62U)));
+    for (int part = 0; part < kParts; ++part) {
+      const double weight = power * (1 + (part + 0.5) / kParts);
+      groups.push_back({static_cast<uint64_t>(std::llround(weight)),
+                        static_cast<double>(digest.cells[i]) / kParts});
+    }
   }
   return groups;
 }

@@ -86,6 +86,7 @@ class Drafter {
   Drafter(const RawEpoch& raw, FoldedEpoch& folded, const CutContext& context, v1::Epoch epoch,
           const ProcessRows& rows)
       : span_{raw.start_mono_ns, raw.end_mono_ns},
+        raw_(raw),
         folded_(folded),
         rows_(rows),
         bounds_(BoundLabels(folded, raw)),
@@ -105,7 +106,7 @@ class Drafter {
   absl::StatusOr<Draft> Make(const Plan& plan) {
     Draft draft{fixed_};
     BodyTables tables(folded_.tables, *draft.body.mutable_tables());
-    WriteSamples(folded_, bounds_, samples_, plan.samples, span_, tables, &draft.body);
+    WriteSamples(folded_, raw_, bounds_, samples_, plan.samples, span_, tables, &draft.body);
     const absl::Status rows = rows_.Write(plan.rows, tables, draft.body.mutable_processes());
     if (!rows.ok()) return rows;
     const uint64_t left_out =
@@ -118,6 +119,7 @@ class Drafter {
 
  private:
   const EpochSpan span_;
+  const RawEpoch& raw_;
   FoldedEpoch& folded_;
   const ProcessRows& rows_;
   const std::vector<Bounds> bounds_;

@@ -79,7 +79,7 @@ void WriteEntry(const FoldedLabel& label, const FoldedEntry& entry, const Bounds
 
 }  // namespace
 
-void WriteSamples(const FoldedEpoch& epoch, const std::vector<Bounds>& bounds,
+void WriteSamples(const FoldedEpoch& epoch, const RawEpoch& raw, const std::vector<Bounds>& bounds,
                   const SampleRanking& ranking, size_t kept, const EpochSpan& span,
                   BodyTables& tables, v1::SummaryBody* body) {
   std::array<v1::Vital*, TELLTALE_MAX_VITAL + 1> vitals{};
@@ -102,13 +102,20 @@ void WriteSamples(const FoldedEpoch& epoch, const std::vector<Bounds>& bounds,
     if (x.sampled_weight != y.sampled_weight) return x.sampled_weight > y.sampled_weight;
     return std::tie(x.label, x.sub, x.stack, x.open) < std::tie(y.label, y.sub, y.stack, y.open);
   });
+  std::vector<bool> listed(epoch.labels.size());
   for (const uint32_t i : order) {
     const FoldedEntry& entry = epoch.entries[i];
+    listed[entry.label] = true;
     const FoldedLabel& label = epoch.labels[entry.label];
     const sketch::Vital* vital = sketch::FindVital(label.vital);
     if (vital == nullptr || vitals[label.vital] == nullptr) continue;
     WriteEntry(label, entry, bounds[entry.label], *vital, span, tables,
                vitals[label.vital]->add_samples());
+  }
+  for (const auto& [id, high] : BoundUnlisted(epoch, raw, bounds, listed)) {
+    v1::Vital* vital = vitals[id];
+    if (vital == nullptr || vital->sketch().layout() != v1::CELL_LAYOUT_VOTED) continue;
+    vital->mutable_sketch()->set_unlisted_high(high);
   }
 }
 

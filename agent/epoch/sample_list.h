@@ -28,8 +28,9 @@ SampleRanking RankSamples(const FoldedEpoch& epoch, const std::vector<Bounds>& b
                           const RawEpoch& raw);
 
 // Writes the first `kept` entries of the ranking into the vitals of `body` (already there, with
-// id), each vital's by descending weight, and counts the rest as folded away. `bounds` per label.
-void WriteSamples(const FoldedEpoch& epoch, const std::vector<Bounds>& bounds,
+// id), each vital's by descending weight, counts the rest as folded away, and says what no label
+// weighs more that has no entry. `bounds` per label.
+void WriteSamples(const FoldedEpoch& epoch, const RawEpoch& raw, const std::vector<Bounds>& bounds,
                   const SampleRanking& ranking, size_t kept, const EpochSpan& span,
                   BodyTables& tables, v1::SummaryBody* body);
 

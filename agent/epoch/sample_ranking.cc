@@ -4,9 +4,11 @@
 #include <array>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "agent/epoch/sample_list.h"
 #include "sketch/vitals.h"
+#include "sketch/votes.h"
 
 namespace telltale::agent {
 namespace {
@@ -25,25 +27,46 @@ struct Candidate {
   double share = 0;  // of its sub-series' weight
 };
 
-// Samples that each cell gave: entries of one vital whose upper bound is the same share the cell.
-using CellSamples = std::map<std::pair<uint8_t, uint64_t>, uint64_t>;
+// Samples of each label's ended entries, and those that its cell gave. A label of several cells
+// counts in the first one's.
+struct EndedSamples {
+  std::vector<uint64_t> of_label, of_cell;  // by label
+};
 
-CellSamples CountCellSamples(const FoldedEpoch& epoch, const std::vector<Bounds>& bounds) {
-  CellSamples samples;
+EndedSamples CountEnded(const FoldedEpoch& epoch, const RawEpoch& raw) {
+  EndedSamples ended{std::vector<uint64_t>(epoch.labels.size()), {}};
   for (const FoldedEntry& entry : epoch.entries) {
-    if (entry.open) continue;
-    samples[{epoch.labels[entry.label].vital, bounds[entry.label].high}] += entry.samples;
+    if (!entry.open) ended.of_label[entry.label] += entry.samples;
   }
-  return samples;
+  std::array<uint32_t, TELLTALE_MAX_VITAL + 1> columns{};
+  for (const RawVital& vital : raw.vitals) {
+    if (vital.id < columns.size()) columns[vital.id] = vital.cells.columns();
+  }
+  std::vector<std::pair<uint8_t, uint32_t>> cell_of;
+  std::map<std::pair<uint8_t, uint32_t>, uint64_t> of_cell;
+  for (size_t i = 0; i < epoch.labels.size(); ++i) {
+    const FoldedLabel& label = epoch.labels[i];
+    const bool placed = columns[label.vital] != 0 && !label.hashes.empty();
+    cell_of.emplace_back(label.vital,
+                         placed ? sketch::PlaceOf(label.hashes[0], columns[label.vital]).cell : 0);
+    of_cell[cell_of.back()] += ended.of_label[i];
+  }
+  for (const auto& cell : cell_of) ended.of_cell.push_back(of_cell[cell]);
+  return ended;
 }
 
-double EstimatedWeight(const FoldedEntry& entry, uint8_t vital, const Bounds& bounds,
-                       const CellSamples& cells) {
+// Of what is contested in its cell, an entry's part is its share of the cell's samples; of what its
+// label certainly weighs, its share of the label's.
+double EstimatedWeight(const FoldedEntry& entry, const Bounds& bounds, const EndedSamples& ended) {
   const auto sampled = static_cast<double>(entry.sampled_weight);
   if (entry.open) return sampled;
-  const auto of_cell = static_cast<double>(cells.at({vital, bounds.high}));
-  return std::max(sampled, static_cast<double>(bounds.high) * static_cast<double>(entry.samples) /
-                               std::max(1.0, of_cell));
+  const auto samples = static_cast<double>(entry.samples);
+  const auto of_label = static_cast<double>(ended.of_label[entry.label]);
+  const auto of_cell = static_cast<double>(ended.of_cell[entry.label]);
+  const auto low = static_cast<double>(bounds.low);
+  const auto open_range = static_cast<double>(bounds.high - bounds.low);
+  return std::max(sampled, low * samples / std::max(1.0, of_label) +
+                               open_range * samples / std::max(1.0, of_cell));
 }
 
 }  // namespace
@@ -56,12 +79,12 @@ SampleRanking RankSamples(const FoldedEpoch& epoch, const std::vector<Bounds>& b
       total[{vital.id, sub}] = static_cast<double>(vital.subs[sub].weight);
     }
   }
-  const CellSamples cells = CountCellSamples(epoch, bounds);
+  const EndedSamples ended_samples = CountEnded(epoch, raw);
   std::vector<Candidate> ended, open;
   for (uint32_t i = 0; i < epoch.entries.size(); ++i) {
     const FoldedEntry& entry = epoch.entries[i];
     const FoldedLabel& label = epoch.labels[entry.label];
-    const double weight = EstimatedWeight(entry, label.vital, bounds[entry.label], cells);
+    const double weight = EstimatedWeight(entry, bounds[entry.label], ended_samples);
     (entry.open ? open : ended)
         .push_back(
             {i, Idle(label, entry), weight / std::max(1.0, total[{label.vital, entry.sub}])});

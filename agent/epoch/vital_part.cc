@@ -11,8 +11,8 @@
 #include "sketch/linear_count.h"
 #include "sketch/round7.h"
 #include "sketch/saturating.h"
-#include "sketch/sketch.h"
 #include "sketch/vitals.h"
+#include "sketch/votes.h"
 
 namespace telltale::agent {
 namespace {
@@ -32,16 +32,30 @@ std::vector<uint64_t> PerSecond(const std::vector<uint64_t>& raw, size_t seconds
   return values;
 }
 
-void WriteSketch(const RawVital& raw, v1::SketchDigest* to) {
-  if (raw.cells.empty() || raw.cells.size() != uint64_t{raw.rows} * raw.columns) return;
-  to->set_rows(raw.rows);
-  to->set_columns(raw.columns);
-  const sketch::LoadDigest digest =
-      sketch::Digest({.rows = raw.rows, .columns = raw.columns, .cell = raw.cells});
-  to->set_total(digest.total);
+// Samples of labels that do not lead the cell of their first hash.
+uint64_t ContestedSamples(const RawVital& raw, const FoldedEpoch& folded) {
+  uint64_t samples = 0;
+  for (const FoldedLabel& label : folded.labels) {
+    if (label.vital != raw.id || label.hashes.empty()) continue;
+    const sketch::Place place = sketch::PlaceOf(label.hashes[0], raw.cells.columns());
+    const uint64_t margin = raw.cells.MarginAt(place);
+    const bool leads = margin > 0 && margin == raw.cells.GreatestMargin(place.cell);
+    if (!leads) samples = sketch::SaturatingAdd(samples, label.samples);
+  }
+  return samples;
+}
+
+void WriteSketch(const RawVital& raw, const FoldedEpoch& folded, v1::SketchDigest* to) {
+  if (raw.cells.columns() == 0) return;
+  to->set_layout(v1::CELL_LAYOUT_VOTED);
+  to->set_rows(1);
+  to->set_columns(raw.cells.columns());
+  const sketch::LoadDigest digest = sketch::Digest(sketch::Competing(raw.cells));
+  to->set_total(raw.cells.Sum());
   to->set_distinct(sketch::CountDistinct(raw.bitmap).estimate);
   to->mutable_load_exponents()->Assign(digest.exponents.begin(), digest.exponents.end());
   to->mutable_load_cells()->Assign(digest.cells.begin(), digest.cells.end());
+  to->set_contested_samples(ContestedSamples(raw, folded));
 }
 
 using LossMap = std::map<std::pair<uint8_t, v1::LossReason>, LossCount>;
@@ -57,7 +71,7 @@ LossMap LossesOf(const RawEpoch& raw, const FoldedEpoch& folded) {
 }
 
 void WriteVital(const RawVital& raw, const sketch::Vital& vital, const RawEpoch& epoch,
-                v1::Vital* to) {
+                const FoldedEpoch& folded, v1::Vital* to) {
   const size_t seconds = SecondsOf(epoch);
   to->set_quantum(raw.quantum);
   to->set_t_log2(raw.t_log2);
@@ -71,7 +85,7 @@ void WriteVital(const RawVital& raw, const sketch::Vital& vital, const RawEpoch&
       sub.add_second_weight(sketch::Round7(w));
     }
   }
-  WriteSketch(raw, to->mutable_sketch());
+  WriteSketch(raw, folded, to->mutable_sketch());
   if (vital.has_backlog && !raw.backlog.empty()) {
     // A level, not a sum: what lies past the end replaces the last.
     for (size_t i = 0; i < std::min(seconds, raw.backlog.size()); ++i) {
@@ -144,7 +158,7 @@ void WriteVitals(const RawEpoch& raw, const FoldedEpoch& folded,
     if (to.state() != v1::VITAL_STATE_UNAVAILABLE) {
       RawVital none;
       none.quantum = vital.quantum;
-      WriteVital(raw_vital != raw.vitals.end() ? *raw_vital : none, vital, raw, &to);
+      WriteVital(raw_vital != raw.vitals.end() ? *raw_vital : none, vital, raw, folded, &to);
     }
     for (const auto& [key, count] : losses) {
       if (key.first != vital.id) continue;
@@ -192,10 +206,14 @@ v1::SketchCells CellsOf(const RawEpoch& raw) {
   const uint64_t domain = XXH3_64bits(kDomain.data(), kDomain.size());
   cells.set_seed_id(XXH3_64bits_withSeed(&raw.seed, sizeof raw.seed, domain));
   for (const RawVital& vital : raw.vitals) {
-    if (vital.cells.empty()) continue;
+    if (vital.cells.columns() == 0) continue;
     v1::SketchCells::One& one = *cells.add_vitals();
     one.set_vital(vital.id);
-    one.mutable_cells()->Assign(vital.cells.begin(), vital.cells.end());
+    one.mutable_cells()->Assign(vital.cells.total.begin(), vital.cells.total.end());
+    one.mutable_contested()->Assign(vital.cells.contested.begin(), vital.cells.contested.end());
+    for (uint32_t cell = 0; cell < vital.cells.columns(); ++cell) {
+      one.add_greatest_margin(vital.cells.GreatestMargin(cell));
+    }
     std::string& bits = *one.mutable_bitmap();
     bits.reserve(vital.bitmap.size() * 8);
     for (const uint64_t word : vital.bitmap) {

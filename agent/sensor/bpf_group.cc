@@ -15,7 +15,7 @@
 namespace telltale::agent {
 namespace {
 
-constexpr std::string_view kShared[] = {".data.control", "cpus", "ring", "tasks"};
+constexpr std::string_view kShared[] = {".data.control", ".data.bitmaps", "cpus", "ring", "tasks"};
 
 bool IsShared(std::string_view name) {
   return std::ranges::find(kShared, name) != std::end(kShared);

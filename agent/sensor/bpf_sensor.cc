@@ -72,6 +72,7 @@ class BpfSensor::Impl {
   absl::Status Flip(SampleSink& sink, uint64_t now);
   void Clear(uint32_t half);
   std::vector<const telltale_half*> Halves(uint32_t half) const;
+  const HalfBitmaps& Bitmaps(uint32_t half) const;
   void FillTimes(uint32_t half, uint64_t end, RawEpoch& epoch) const;
   void AddLosses(RawEpoch& epoch);
   void AdaptKnobs(const std::array<uint32_t, TELLTALE_VITALS>& dry_spells, uint64_t now);
@@ -82,7 +83,7 @@ class BpfSensor::Impl {
   std::unique_ptr<SharedMaps> maps_;
   CutSteps steps_;
   std::vector<Group> groups_;
-  MappedArray control_map_, cpus_map_;
+  MappedArray control_map_, bitmaps_map_, cpus_map_;
   telltale_control* control_ = nullptr;
   RecordRouter router_;
   bool beats_ = false;  // a kernel timer moves the seconds on; else each drain does
@@ -107,6 +108,11 @@ absl::Status BpfSensor::Impl::StartCore() {
   if (absl::Status status = steps_.Load(*maps_); !status.ok()) return status;
   if (absl::Status status =
           control_map_.Map(maps_->fd(".data.control"), sizeof(telltale_control), 1, "control");
+      !status.ok()) {
+    return status;
+  }
+  if (absl::Status status =
+          bitmaps_map_.Map(maps_->fd(".data.bitmaps"), sizeof(telltale_bitmaps), 1, "bitmaps");
       !status.ok()) {
     return status;
   }
@@ -224,7 +230,8 @@ void BpfSensor::Impl::FillTimes(uint32_t half, uint64_t end, RawEpoch& epoch) co
   epoch.start_mono_ns = control_->epoch_start_ns[half];
   epoch.end_mono_ns = end;
   epoch.watched_ns = end - epoch.start_mono_ns;
-  epoch.map_bytes = cpus_map_.bytes() + control_map_.bytes() + 2 * 1024 * 1024;
+  epoch.map_bytes =
+      cpus_map_.bytes() + bitmaps_map_.bytes() + control_map_.bytes() + 2 * 1024 * 1024;
 }
 
 void BpfSensor::Impl::AddLosses(RawEpoch& epoch) {
@@ -275,7 +282,12 @@ absl::Status BpfSensor::Impl::Flip(SampleSink& sink, uint64_t now) {
   return router_.Drain(sink, *table_, old).status();
 }
 
+const HalfBitmaps& BpfSensor::Impl::Bitmaps(uint32_t half) const {
+  return bitmaps_map_.At<telltale_bitmaps>(0)->word[half];
+}
+
 void BpfSensor::Impl::Clear(uint32_t half) {
+  memset(&bitmaps_map_.At<telltale_bitmaps>(0)->word[half], 0, sizeof(HalfBitmaps));
   for (uint32_t cpu = 0; cpu <= possible_cpus_; ++cpu) {
     memset(&cpus_map_.At<telltale_cpu>(cpu)->half[half], 0, sizeof(telltale_half));
   }
@@ -298,7 +310,7 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   const uint64_t length = now - epoch.start_mono_ns;
   const auto seconds = static_cast<uint32_t>(
       std::clamp<uint64_t>((length + kSecond - 1) / kSecond, 1, TELLTALE_SECONDS));
-  const EpochSums sums = ReadEpoch(Halves(old), *control_, backlog_, seconds, epoch);
+  const EpochSums sums = ReadEpoch(Halves(old), Bitmaps(old), *control_, backlog_, seconds, epoch);
   backlog_ = sums.backlog_end;
   // A completion may go unseen (where the kernel runs no program while certain tasks are current):
   // so that the error of one epoch does not stay for ever, each begins with the kernel's own count.
@@ -324,7 +336,7 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Peek() {
   FillTimes(half, now, epoch);
   const auto seconds = static_cast<uint32_t>(
       std::clamp<uint64_t>((epoch.watched_ns + kSecond - 1) / kSecond, 1, TELLTALE_SECONDS));
-  ReadEpoch(Halves(half), *control_, backlog_, seconds, epoch);
+  ReadEpoch(Halves(half), Bitmaps(half), *control_, backlog_, seconds, epoch);
   return epoch;
 }
 

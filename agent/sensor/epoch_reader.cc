@@ -97,8 +97,9 @@ const std::array<DenseSub, TELLTALE_SUBS>& DenseSubs() {
   return subs;
 }
 
-EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const telltale_control& control,
-                    const BacklogBase& base, uint32_t seconds, RawEpoch& epoch) {
+EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const HalfBitmaps& bitmaps,
+                    const telltale_control& control, const BacklogBase& base, uint32_t seconds,
+                    RawEpoch& epoch) {
   EpochSums sums;
   sums.backlog_end = base;
   for (const sketch::Vital& descriptor : sketch::Vitals()) {
@@ -108,16 +109,13 @@ EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const telltale
     vital.quantum = uint64_t{1} << control.knobs[v].quantum_log2;
     vital.t_log2 = control.knobs[v].t_log2;
     vital.subs.resize(descriptor.subs.size());
-    vital.rows = 1;
-    vital.columns = TELLTALE_COLUMNS;
-    vital.cells.assign(TELLTALE_COLUMNS, 0);
-    vital.bitmap.assign(TELLTALE_BITMAP_BITS / 64, 0);
+    vital.bitmap.assign(std::begin(bitmaps[v]), std::end(bitmaps[v]));
+    std::vector<std::span<const telltale_slot>> rows;
     for (const telltale_half* half : halves) {
-      for (unsigned i = 0; i < TELLTALE_COLUMNS; ++i) vital.cells[i] += half->sketch[v].cell[i];
-      for (unsigned i = 0; i < vital.bitmap.size(); ++i)
-        vital.bitmap[i] |= half->sketch[v].bitmap[i];
+      rows.emplace_back(half->sketch[v].slot);
       sums.dry_spells[v] = std::max(sums.dry_spells[v], half->dry_spells[v]);
     }
+    vital.cells = sketch::AddUp(rows);
     for (unsigned which = 0; which < TELLTALE_BACKLOGS; ++which) {
       if (kBacklogVital[which] != descriptor.id) continue;
       ReadBacklog(halves, which, seconds, base[which], vital, sums.backlog_end[which]);
@@ -147,7 +145,7 @@ EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const telltale
 void CountNestedAdds(RawEpoch& epoch) {
   for (const RawVital& vital : epoch.vitals) {
     uint64_t cells = 0, totals = 0;
-    for (const uint64_t cell : vital.cells) cells += cell;
+    for (const uint64_t cell : vital.cells.total) cells += cell;
     for (const RawSub& sub : vital.subs) totals += sub.weight;
     if (cells < totals) epoch.losses.push_back({LossKind::kNestedAdd, vital.id, 1, totals - cells});
   }

@@ -31,9 +31,13 @@ struct EpochSums {
   BacklogBase backlog_end{};
 };
 
-// `halves`: one per CPU and the iterator's. `seconds`: slots to give out, 1..TELLTALE_SECONDS.
-EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const telltale_control& control,
-                    const BacklogBase& base, uint32_t seconds, RawEpoch& epoch);
+using HalfBitmaps = uint64_t[TELLTALE_VITALS][TELLTALE_BITMAP_BITS / 64];
+
+// `halves`: one per CPU and the iterator's. `bitmaps`: of the same half. `seconds`: slots to give
+// out, 1..TELLTALE_SECONDS.
+EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const HalfBitmaps& bitmaps,
+                    const telltale_control& control, const BacklogBase& base, uint32_t seconds,
+                    RawEpoch& epoch);
 
 // Counts as lost what interrupts added to the cells in the middle of another program's add, which
 // then overwrote it. Totals lose nothing that way (bpf/hot.bpf.h), so it is the weight that the

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "agent/sensor/replay_sites.h"
+#include "sketch/layout.h"
 #include "sketch/vitals.h"
 
 namespace telltale::agent {
@@ -16,9 +17,6 @@ namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kCompilerLife = 700'000'000;  // ns
-// The shape of the kernel's sketch (sketch/layout.h): one row, cell and bitmap place from the hash.
-constexpr uint32_t kColumns = 256, kCellShift = 56;
-constexpr uint32_t kBitmapBits = 4096, kBitmapShift = 44;
 constexpr size_t kMaxSeconds = 64;
 constexpr size_t kMaxQueue = 100'000;
 constexpr std::string_view kIrqComm = "[irq]";
@@ -148,10 +146,8 @@ void ReplaySensor::BeginEpoch(uint64_t start_ns) {
     raw.quantum = vital.quantum;
     raw.t_log2 = t_log2_[vital.id];
     raw.subs.resize(vital.subs.size());
-    raw.rows = 1;
-    raw.columns = kColumns;
-    raw.cells.assign(kColumns, 0);
-    raw.bitmap.assign(kBitmapBits / 64, 0);
+    raw.bitmap.assign(TELLTALE_BITMAP_BITS / 64, 0);
+    slots_[vital.id].assign(TELLTALE_COLUMNS, {});
     epoch_.vitals.push_back(std::move(raw));
     tokens_[vital.id] = options_.samples_per_vital;
     // As the kernel's: t doubles when tokens ran dry twice, halves after two quiet epochs.
@@ -339,11 +335,11 @@ void ReplaySensor::Count(const Activity& a) {
   } const key{epoch_.seed, a.vital, a.irq ? 0 : a.account->exe.inode, a.irq ? 0 : a.account->uid,
               a.label};
   const uint64_t hash = XXH3_64bits(&key, sizeof key);
-  uint64_t& cell = vital.cells[hash >> kCellShift];
-  const uint64_t bit = hash >> kBitmapShift & (kBitmapBits - 1);
+  telltale_slot& slot = slots_[a.vital][hash >> TELLTALE_CELL_SHIFT];
+  const uint64_t bit = hash >> TELLTALE_BITMAP_SHIFT & (TELLTALE_BITMAP_BITS - 1);
   vital.bitmap[bit / 64] |= uint64_t{1} << bit % 64;
-  const uint64_t before = cell;
-  cell += a.weight;
+  const uint64_t before = slot.total;
+  telltale_add(&slot, hash, a.weight, 0, /*powers=*/0);
   SampleIfCrossed(a, hash, before);
 }
 
@@ -438,6 +434,10 @@ RawEpoch ReplaySensor::EpochSoFar(uint64_t end_ns) const {
   epoch.end_mono_ns = end_ns;
   epoch.watched_ns = end_ns - epoch.start_mono_ns;
   for (const auto& [program, account] : alive_) epoch.processes.push_back(account);
+  for (RawVital& vital : epoch.vitals) {
+    const std::span<const telltale_slot> row(slots_.at(vital.id));
+    vital.cells = sketch::AddUp({&row, 1});
+  }
   RawProcess irq;
   irq.comm = CommOf(kIrqComm);
   for (const RawVital& vital : epoch.vitals) {

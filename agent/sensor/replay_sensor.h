@@ -1,8 +1,8 @@
 // A Sensor that needs no kernel: plays a small lifelike world (replay_world.h) second by second.
 // Its programs have habits, noise and bursts; short-lived compilers come and go; labels follow a
 // Zipf law over code sites; cells, power-of-t sampling, tokens, seconds, histograms and process
-// accounts obey the same rules as the kernel's. Planted incidents make one program misbehave for a
-// while.
+// accounts obey the same rules as the kernel's, except that who leads a cell does not matter for
+// who is sampled (slot.h). Planted incidents make one program misbehave for a while.
 //
 // For tests, the simulator and machines without BPF. Equal options and equal clock readings give
 // equal epochs. Time only passes by `mono_ns`; threads as for any Sensor.
@@ -79,6 +79,7 @@ class ReplaySensor : public Sensor {
   double compilers_due_ = 0;
   std::vector<std::pair<size_t, RawProcess>> alive_;  // (program, accounts of this epoch)
   RawEpoch epoch_;
+  std::map<uint8_t, std::vector<telltale_slot>> slots_;  // by vital
   std::map<uint8_t, uint32_t> tokens_, dry_, quiet_epochs_;
   std::map<uint8_t, uint8_t> t_log2_;
   std::vector<std::variant<RawSample, RawEvent>> queue_;  // not yet drained

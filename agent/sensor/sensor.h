@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sketch/votes.h"
 
 namespace telltale::agent {
 
@@ -128,10 +129,8 @@ struct RawVital {
   uint64_t quantum = 1;
   uint8_t t_log2 = 1;  // at the cut
   std::vector<RawSub> subs;
-  uint32_t rows = 0,
-           columns = 0;  // sketch shape; cells are rows x columns, row-major, summed over CPUs
-  std::vector<uint64_t> cells;
-  std::vector<uint64_t> bitmap;  // distinct-label bitmap, 64 words; empty: none kept
+  sketch::VotedCells cells;      // of all CPUs; no columns: none kept
+  std::vector<uint64_t> bitmap;  // distinct-label bitmap; empty: none kept
   std::vector<int64_t> backlog;  // [second]: begun minus ended; empty where the vital has none
   std::vector<RawKnobChange> knobs;
 };

@@ -8,6 +8,8 @@
 #include "collector/query/base_unit.h"
 #include "collector/query/tier_choice.h"
 #include "sketch/log_sample.h"
+#include "sketch/saturating.h"
+#include "sketch/sketch.h"
 
 namespace telltale::query {
 namespace {
@@ -34,19 +36,32 @@ std::string LossReasonName(v1::LossReason reason) {
 }
 
 double MissProbability(const v1::Vital& vital, double share, uint32_t cpus) {
-  const v1::SketchDigest& sketch = vital.sketch();
-  if (sketch.total() == 0 || sketch.columns() == 0 || vital.quantum() == 0) return 0;
-  const uint64_t weight = static_cast<uint64_t>(share * static_cast<double>(sketch.total()));
+  const v1::SketchDigest& digest = vital.sketch();
+  if (digest.total() == 0 || digest.columns() == 0 || vital.quantum() == 0) return 0;
+  const uint64_t weight = static_cast<uint64_t>(share * static_cast<double>(digest.total()));
   if (weight < vital.quantum()) return 0;
-  std::vector<sketch::CellGroup> loads;
-  for (int i = 0; i < std::min(sketch.load_exponents_size(), sketch.load_cells_size()); ++i) {
-    // The middle of [2^e, 2^(e+1)).
-    const uint32_t exponent = std::min(sketch.load_exponents(i), 62u);
-    loads.push_back({(uint64_t{3} << exponent) / 2, sketch.load_cells(i)});
+  const std::vector<sketch::CellGroup> loads =
+      sketch::Loads({{digest.load_exponents().begin(), digest.load_exponents().end()},
+                     {digest.load_cells().begin(), digest.load_cells().end()}});
+  sketch::Sampling sampling{vital.quantum(), std::clamp(vital.t_log2(), 1u, 16u),
+                            std::max(cpus, 1u)};
+  uint64_t samples = vital.folded_away().samples();
+  for (const v1::FoldedSample& sample : vital.samples()) {
+    samples = sketch::SaturatingAdd(samples, sample.samples());
   }
-  const sketch::Sampling sampling{vital.quantum(), std::clamp(vital.t_log2(), 1u, 16u),
-                                  std::max(cpus, 1u)};
-  const uint64_t cells = uint64_t{sketch.rows()} * sketch.columns();
+  if (digest.layout() == v1::CELL_LAYOUT_PLAIN) {
+    sampling.kept = sketch::KeptShare(samples, loads, sampling);
+  } else {
+    sampling.kept = sketch::KeptShare(digest.contested_samples(), loads, sampling);
+    uint64_t due = samples;
+    for (const v1::Loss& loss : vital.losses()) {
+      const bool sample =
+          loss.reason() == v1::LOSS_REASON_TOKENS || loss.reason() == v1::LOSS_REASON_RING_FULL;
+      if (sample) due = sketch::SaturatingAdd(due, loss.events());
+    }
+    sampling.kept_first = due == 0 ? 1 : static_cast<double>(samples) / static_cast<double>(due);
+  }
+  const uint64_t cells = uint64_t{digest.rows()} * digest.columns();
   return sketch::AverageMiss(weight, loads, cells, sampling).spread;
 }
 

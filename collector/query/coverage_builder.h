@@ -79,9 +79,10 @@ class CoverageBuilder {
 // "recursion", "tokens" ...: names of LossReason in answers and metrics.
 std::string LossReasonName(v1::LossReason reason);
 
-// Chance, at most, that a label which holds this share of the vital's weight in one epoch left no
-// sample; the mean over the cells it may fall into, for spread arrival (sketch/log_sample.h). 0 if
-// the epoch has no sketch digest, or if the label weighs less than the quantum.
+// Chance that a label which holds this share of the vital's weight in one epoch left no sample; the
+// mean over the cells it may fall into, for spread arrival (sketch/log_sample.h), with the samples
+// that were taken, so refused ones count. 0 if the epoch has no sketch digest, or if the label
+// weighs less than the quantum.
 double MissProbability(const v1::Vital& vital, double share, uint32_t cpus);
 
 }  // namespace telltale::query

@@ -212,6 +212,9 @@ void FillLosses(const google::protobuf::RepeatedPtrField<v1::Loss>& losses,
 
 uint64_t EpochThreshold(const v1::Vital& vital, uint64_t total, uint64_t lows) {
   const uint64_t unproven = sketch::FlooredSubtract(total, lows);
+  if (vital.sketch().layout() == v1::CELL_LAYOUT_VOTED) {
+    return std::min(vital.sketch().unlisted_high(), unproven);
+  }
   const auto& exponents = vital.sketch().load_exponents();
   if (exponents.empty()) return unproven;
   return sketch::LargestCellBound({exponents.data(), static_cast<size_t>(exponents.size())},

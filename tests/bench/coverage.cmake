@@ -2,3 +2,8 @@
 add_executable(coverage_bench bench/coverage_bench.cc bench/coverage_sim.cc)
 target_include_directories(coverage_bench PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(coverage_bench PRIVATE telltale::sketch telltale::warnings)
+if(TELLTALE_BPF)
+  add_executable(event_cost bench/event_cost.cc)
+  target_include_directories(event_cost PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(event_cost PRIVATE telltale::sensor telltale::warnings)
+endif()

@@ -1,8 +1,8 @@
 #include "tests/bench/coverage_sim.h"
 
 #include <algorithm>
-#include <array>
 #include <random>
+#include <span>
 
 #include "sketch/layout.h"
 #include "sketch/log_sample.h"
@@ -16,7 +16,7 @@ uint64_t Mix(uint64_t hash, uint64_t field) {
   return hash ^ (hash >> 32);
 }
 
-// Of one CPU, as control_words.cc sets it and sample.bpf.h spends it.
+// Of one CPU, as control_words.cc sets it and sample.bpf.h spends it: filled up only when asked.
 class Tokens {
  public:
   Tokens(uint32_t cpus, uint64_t events) : events_(events) {
@@ -25,27 +25,22 @@ class Tokens {
     burst_ = std::max<uint32_t>(1000 / shares, TELLTALE_COLUMNS * 5 / 4);
     left_ = burst_;
   }
+  bool Plenty() const { return left_ > burst_ - burst_ / 4; }
   bool Take(uint64_t event) {
     const uint64_t given = event * 60 * per_second_ / events_;
-    left_ = std::min<uint64_t>(left_ + given - given_, burst_);
+    left_ = static_cast<uint32_t>(std::min<uint64_t>(left_ + given - given_, burst_));
     given_ = given;
     return left_ > 0 && left_-- > 0;
   }
 
  private:
-  uint64_t events_, per_second_ = 0, burst_ = 0, left_ = 0, given_ = 0;
+  uint64_t events_, per_second_ = 0, given_ = 0;
+  uint32_t left_ = 0, burst_ = 0;
 };
 
-struct Vote {
-  uint32_t label = 0;
-  uint64_t margin = 0;
-};
-
-// Events of weight 1 as votes: the margin is weight of the candidate alone, and every vote that was
-// cancelled took one of another label with it.
-void Cast(uint32_t label, Vote& vote) {
-  if (vote.margin == 0) vote = {label, 0};
-  vote.label == label ? ++vote.margin : --vote.margin;
+// The label of a made-up event has two fields.
+uint64_t HashOf(uint32_t label, uint64_t seed) {
+  return Mix(Mix(Mix(0, seed), label * uint64_t{4096} + 1), label);
 }
 
 }  // namespace
@@ -53,12 +48,13 @@ void Cast(uint32_t label, Vote& vote) {
 Stream MakeStream(uint32_t labels, uint32_t cpus, bool bursts, uint64_t events, uint64_t seed) {
   const std::string name =
       (bursts ? "bursts " : "zipf ") + std::to_string(labels) + "/" + std::to_string(cpus) + "cpu";
-  Stream stream{name, labels, cpus, {}, {}};
+  Stream stream{name, labels, cpus, {}, {}, {}};
   std::mt19937_64 random(seed);
   std::vector<double> weights(labels);
   for (uint32_t i = 0; i < labels; ++i) weights[i] = 1.0 / (i + 1);
   std::discrete_distribution<uint32_t> pick(weights.begin(), weights.end());
   stream.truth.resize(labels);
+  stream.runs.resize(labels);
   stream.events.reserve(events);
   while (stream.events.size() < events) {
     const uint32_t label = pick(random);
@@ -66,77 +62,57 @@ Stream MakeStream(uint32_t labels, uint32_t cpus, bool bursts, uint64_t events, 
     const uint64_t run = bursts ? std::min(1 + random() % 2000, events - stream.events.size()) : 1;
     stream.events.insert(stream.events.end(), run, {label, cpu});
     stream.truth[label] += run;
+    ++stream.runs[label];
   }
   return stream;
 }
 
 Seen Watch(const Stream& stream, const Knobs& knobs, uint64_t seed) {
-  const size_t row_cells = knobs.columns, of_cpu = row_cells * knobs.rows;
-  std::vector<uint64_t> cell(of_cpu * stream.cpus);
-  std::vector<Vote> votes(knobs.candidates ? cell.size() : 0);
-  std::vector<uint64_t> bitmap(TELLTALE_BITMAP_BITS / 64);
-  std::vector<uint32_t> place(size_t{stream.labels} * knobs.rows);
+  std::vector<std::vector<telltale_slot>> rows(stream.cpus,
+                                               std::vector<telltale_slot>(knobs.columns));
+  std::vector<uint64_t> bitmap(TELLTALE_BITMAP_BITS / 64), hashes(stream.labels);
   std::vector<Tokens> tokens(stream.cpus, Tokens(stream.cpus, stream.events.size()));
-  Seen seen{{seed, knobs.rows, knobs.columns, std::vector<uint64_t>(of_cpu)},
-            std::vector<uint64_t>(stream.labels),
-            std::vector<uint64_t>(stream.labels),
-            std::vector<uint32_t>(stream.labels),
-            {},
-            0,
-            0};
+  uint64_t powers = 0;
+  for (uint32_t bit = 0; bit < 64; bit += knobs.t_log2) powers |= uint64_t{1} << bit;
+  Seen seen;
+  seen.samples.resize(stream.labels);
   for (uint32_t label = 0; label < stream.labels; ++label) {
-    const uint64_t hash = Mix(Mix(Mix(0, seed), label * uint64_t{4096} + 1), label);
-    for (uint32_t row = 0; row < knobs.rows; ++row) {
-      place[size_t{label} * knobs.rows + row] =
-          static_cast<uint32_t>(row * row_cells + sketch::Column(hash, row, knobs.columns));
-    }
+    hashes[label] = HashOf(label, seed);
     if (stream.truth[label] == 0) continue;
-    const uint64_t bit = hash >> TELLTALE_BITMAP_SHIFT & (TELLTALE_BITMAP_BITS - 1);
+    const uint64_t bit = hashes[label] >> TELLTALE_BITMAP_SHIFT & (TELLTALE_BITMAP_BITS - 1);
     bitmap[bit / 64] |= uint64_t{1} << bit % 64;
   }
   for (size_t i = 0; i < stream.events.size(); ++i) {
     const auto [label, cpu] = stream.events[i];
-    bool eligible = false;
-    for (uint32_t row = 0; row < knobs.rows; ++row) {
-      const size_t at = cpu * of_cpu + place[size_t{label} * knobs.rows + row];
-      eligible |= sketch::CrossedPower(cell[at], cell[at] + 1, 1, knobs.t_log2) != 0;
-      ++cell[at];
-      if (knobs.candidates) Cast(label, votes[at]);
+    telltale_slot& slot = rows[cpu][sketch::Column(hashes[label], knobs.columns)];
+    bool due = false;
+    if (knobs.voted) {
+      const telltale_due how = telltale_add(&slot, hashes[label], 1, 0, powers);
+      due = how == TELLTALE_DUE ||
+            (how == TELLTALE_DUE_AGAIN && (!knobs.tokens || tokens[cpu].Plenty()));
+    } else {
+      due = sketch::CrossedPower(slot.total, slot.total + 1, 1, knobs.t_log2) != 0;
+      ++slot.total;
     }
-    if (!eligible) continue;
-    ++seen.eligible;
+    if (!due) continue;
+    ++seen.due;
     if (knobs.tokens && !tokens[cpu].Take(i)) {
       ++seen.refused;
-      continue;
+      telltale_refused(&slot, hashes[label]);
+    } else {
+      ++seen.samples[label];
     }
-    ++seen.samples[label];
-    ++seen.proven[label];
   }
-  for (size_t i = 0; i < cell.size(); ++i) seen.cells.cell[i % of_cpu] += cell[i];
+  const std::vector<std::span<const telltale_slot>> views(rows.begin(), rows.end());
+  seen.cells = sketch::AddUp(views);
+  if (!knobs.voted) seen.cells.contested = seen.cells.total;
   for (uint32_t label = 0; label < stream.labels; ++label) {
-    if (!knobs.candidates) {
-      const uint64_t hash = Mix(Mix(Mix(0, seed), label * uint64_t{4096} + 1), label);
-      const sketch::Interval interval = sketch::Estimate(seen.cells, hash, seen.proven[label]);
-      seen.high[label] = interval.high;
-      continue;
+    const sketch::Place place = sketch::PlaceOf(hashes[label], knobs.columns);
+    const uint64_t margin = seen.cells.MarginAt(place);
+    if (margin == 0 || margin < seen.cells.GreatestMargin(place.cell)) {
+      seen.contested_samples += seen.samples[label];
     }
-    // The best row of each CPU, added up.
-    uint64_t low = 0, high = 0;
-    for (uint32_t cpu = 0; cpu < stream.cpus; ++cpu) {
-      uint64_t most = 0, least = ~uint64_t{0};
-      for (uint32_t row = 0; row < knobs.rows; ++row) {
-        const size_t at = cpu * of_cpu + place[size_t{label} * knobs.rows + row];
-        const Vote& vote = votes[at];
-        const uint64_t cancelled = (cell[at] - vote.margin) / 2;
-        const bool leads = vote.margin > 0 && vote.label == label;
-        if (leads) most = std::max(most, vote.margin);
-        least = std::min(least, leads ? cancelled + vote.margin : cancelled);
-      }
-      low += most;
-      high += least;
-    }
-    seen.proven[label] = std::max(seen.proven[label], low);
-    seen.high[label] = high;
+    seen.bounds.push_back(sketch::Estimate(seen.cells, {&place, 1}, seen.samples[label]));
   }
   seen.distinct = sketch::CountDistinct(bitmap);
   return seen;

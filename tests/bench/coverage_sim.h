@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sketch/linear_count.h"
-#include "sketch/sketch.h"
+#include "sketch/votes.h"
 
 namespace telltale::bench {
 
@@ -24,6 +24,7 @@ struct Stream {
   uint32_t labels = 0, cpus = 1;
   std::vector<Event> events;
   std::vector<uint64_t> truth;  // weight by label
+  std::vector<uint32_t> runs;   // by label: times its events came together
 };
 
 // Zipf's law with exponent 1 over `labels`, on all CPUs alike. `bursts`: each label's events come
@@ -31,18 +32,18 @@ struct Stream {
 Stream MakeStream(uint32_t labels, uint32_t cpus, bool bursts, uint64_t events, uint64_t seed);
 
 struct Knobs {
-  uint32_t columns = 256, rows = 1, t_log2 = 1;
-  bool candidates = false;  // each cell keeps the label that leads a weighted majority vote
-  bool tokens = true;       // the sensor's burst and rate, events evenly over 60 s
+  uint32_t columns = 256, t_log2 = 1;
+  bool voted = true;   // false: plain cells, who passes a power of t is due
+  bool tokens = true;  // the sensor's burst and rate, events evenly over 60 s
 };
 
 struct Seen {
-  sketch::Cells cells;            // summed over CPUs
-  std::vector<uint64_t> proven;   // by label: weight of its samples, or its vote margins
-  std::vector<uint64_t> high;     // by label: no more than that
-  std::vector<uint32_t> samples;  // by label
+  sketch::VotedCells cells;              // summed over CPUs; plain: all is contested
+  std::vector<sketch::Interval> bounds;  // by label
+  std::vector<uint32_t> samples;         // by label
   sketch::Distinct distinct;
-  uint64_t eligible = 0, refused = 0;
+  uint64_t due = 0, refused = 0;
+  uint64_t contested_samples = 0;  // of labels that do not lead their cell
 };
 
 // The epoch as counted with one hash seed.

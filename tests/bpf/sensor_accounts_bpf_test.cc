@@ -79,7 +79,7 @@ TEST_F(SensorTest, SecondsAddUpToEachTotal) {
       EXPECT_EQ(sum, sub.weight) << sketch::FindVital(vital.id)->name;
     }
     uint64_t cells = 0, subs = 0;
-    for (const uint64_t cell : vital.cells) cells += cell;
+    for (const uint64_t cell : vital.cells.total) cells += cell;
     for (const RawSub& sub : vital.subs) subs += sub.weight;
     for (const RawLoss& loss : epoch.losses) {
       if (loss.kind == LossKind::kNestedAdd && loss.vital == vital.id) cells += loss.weight;

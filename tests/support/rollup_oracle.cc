@@ -242,7 +242,9 @@ VitalChild VitalOf(const v1::Vital& vital, const v1::SummaryBody& body, uint64_t
     }
   }
   child.labels.threshold = Minus(child.labels.total, lows);
-  if (vital.sketch().load_exponents_size() != 0) {
+  if (vital.sketch().layout() == v1::CELL_LAYOUT_VOTED) {
+    child.labels.threshold = std::min(child.labels.threshold, vital.sketch().unlisted_high());
+  } else if (vital.sketch().load_exponents_size() != 0) {
     const uint32_t e = vital.sketch().load_exponents(vital.sketch().load_exponents_size() - 1);
     child.labels.threshold =
         std::min<uint64_t>(child.labels.threshold, e >= 63 ? UINT64_MAX : (uint64_t{2} << e) - 1);

@@ -18,7 +18,7 @@
 #include "agent/sensor/replay_sensor.h"
 #include "agent/symbols/name_book.h"
 #include "proto/codec.h"
-#include "sketch/sketch.h"
+#include "sketch/votes.h"
 
 namespace telltale::agent {
 namespace {
@@ -276,9 +276,14 @@ TEST(SampleRankingTest, ALabelCountsForItsPartOfItsCell) {
   epoch.labels.resize(3);
   for (FoldedLabel& label : epoch.labels) label.vital = TELLTALE_BLOCKING;
   epoch.entries = {Entry(0, 0, 1, 1, false), Entry(1, 0, 9, 9, false), Entry(2, 0, 1, 1, false)};
-  // The first two share a cell of 1,000; the third has 500 for itself.
+  // The first two share a cell in which 1,000 are contested; the third has 500 for itself.
+  epoch.labels[0].hashes = {1};
+  epoch.labels[1].hashes = {2};
+  epoch.labels[2].hashes = {3 | uint64_t{1} << 62};
+  RawEpoch raw = BlockingTotals({1500});
+  raw.vitals[0].cells.total = {1000, 500, 0, 0};
   const std::vector<Bounds> bounds = {{1, 1000}, {9, 1000}, {1, 500}};
-  const SampleRanking ranking = RankSamples(epoch, bounds, BlockingTotals({1500}));
+  const SampleRanking ranking = RankSamples(epoch, bounds, raw);
   EXPECT_EQ(ranking.entries, (std::vector<uint32_t>{1, 2, 0}));
 }
 
@@ -302,48 +307,82 @@ TEST(LabelBoundsTest, SamplesOfALabelNeverProveMoreThanItsCellsHold) {
     const FoldedLabel& label = node.folded.labels[i];
     const RawVital& vital = *std::ranges::find(node.raw.vitals, label.vital, &RawVital::id);
     std::set<uint32_t> cells;
-    for (const uint64_t hash : label.hashes) cells.insert(sketch::Column(hash, 0, vital.columns));
+    for (const uint64_t hash : label.hashes) {
+      cells.insert(sketch::PlaceOf(hash, vital.cells.columns()).cell);
+    }
     uint64_t in_cells = 0;
-    for (const uint32_t c : cells) in_cells += vital.cells[c];
-    EXPECT_EQ(bounds[i].low, label.sampled_weight);
-    EXPECT_EQ(bounds[i].high, in_cells);
+    for (const uint32_t c : cells) in_cells += vital.cells.total[c];
+    EXPECT_GE(bounds[i].low, label.sampled_weight);
+    EXPECT_LE(bounds[i].high, in_cells);
     EXPECT_LE(bounds[i].low, bounds[i].high);
   }
 }
 
-TEST(LabelBoundsTest, HighIsTheLeastOverTheRows) {
-  FoldedEpoch epoch;
-  FoldedLabel label;
-  label.vital = TELLTALE_CPU;
-  label.sampled_weight = 4;
-  label.hashes = {0};  // column 0 of every row
-  epoch.labels = {label};
+// One vital with four cells: cell 0 is led by mark 1 (30) and, on another CPU, by mark 2 (8).
+RawEpoch FourCells() {
   RawEpoch raw;
   raw.vitals.resize(1);
   raw.vitals[0].id = TELLTALE_CPU;
-  raw.vitals[0].rows = 2;
-  raw.vitals[0].columns = 4;
-  raw.vitals[0].cells = {90, 1, 1, 8, 30, 40, 20, 10};
+  raw.vitals[0].cells = {
+      .total = {50, 20, 0, 30}, .contested = {6, 10, 0, 15}, .leads = {{{0, 1}, 30}, {{0, 2}, 8}}};
   raw.vitals[0].subs = {{.events = 9, .weight = 100, .second_weight = {}}};
-  EXPECT_EQ(BoundLabels(epoch, raw)[0].high, 30u);
-  raw.vitals[0].cells.clear();  // none kept: the vital's total is all that is known
-  EXPECT_EQ(BoundLabels(epoch, raw)[0].high, 100u);
+  return raw;
 }
 
-TEST(LabelBoundsTest, HashesThatShareACellCountItOnce) {
-  FoldedEpoch epoch;
+FoldedLabel CpuLabel(std::vector<uint64_t> hashes, uint64_t sampled_weight) {
   FoldedLabel label;
   label.vital = TELLTALE_CPU;
-  label.hashes = {0, 1, uint64_t{1} << 62};  // columns 0, 0, 1
-  epoch.labels = {label};
-  RawEpoch raw;
-  raw.vitals.resize(1);
-  raw.vitals[0].id = TELLTALE_CPU;
-  raw.vitals[0].rows = 1;
-  raw.vitals[0].columns = 4;
-  raw.vitals[0].cells = {10, 20, 1, 1};
-  raw.vitals[0].subs = {{.events = 9, .weight = 100, .second_weight = {}}};
-  EXPECT_EQ(BoundLabels(epoch, raw)[0].high, 30u);
+  label.hashes = std::move(hashes);
+  label.sampled_weight = sampled_weight;
+  return label;
+}
+
+constexpr uint64_t kCell1 = uint64_t{1} << 62, kCell3 = uint64_t{3} << 62;
+
+TEST(LabelBoundsTest, AreTheMarginAndWhatIsContestedInTheCells) {
+  FoldedEpoch epoch;
+  epoch.labels = {CpuLabel({1}, 4), CpuLabel({2 | kCell1, 2}, 4), CpuLabel({9 | kCell3}, 4)};
+  RawEpoch raw = FourCells();
+  const std::vector<Bounds> bounds = BoundLabels(epoch, raw);
+  EXPECT_EQ(bounds[0].low, 30u);
+  EXPECT_EQ(bounds[0].high, 36u);
+  EXPECT_EQ(bounds[1].low, 8u);
+  EXPECT_EQ(bounds[1].high, 24u) << "two cells";
+  EXPECT_EQ(bounds[2].low, 4u) << "leads nowhere: its samples";
+  EXPECT_EQ(bounds[2].high, 15u);
+  epoch.labels[0].more_hashes = true;  // they may lie anywhere
+  EXPECT_EQ(BoundLabels(epoch, raw)[0].high, 100u);
+  raw.vitals[0].cells = {};  // none kept: the vital's total is all that is known
+  EXPECT_EQ(BoundLabels(epoch, raw)[1].high, 100u);
+  EXPECT_EQ(BoundLabels(epoch, raw)[1].low, 4u);
+}
+
+TEST(LabelBoundsTest, HashesThatShareAPlaceCountItOnce) {
+  FoldedEpoch epoch;
+  epoch.labels = {CpuLabel({1, 1 | uint64_t{1} << 30, 1 | uint64_t{1} << 40}, 0)};
+  EXPECT_EQ(BoundLabels(epoch, FourCells())[0].low, 30u);
+  EXPECT_EQ(BoundLabels(epoch, FourCells())[0].high, 36u);
+}
+
+TEST(LabelBoundsTest, AMarginThatTwoLabelsShareIsNobodysOwn) {
+  FoldedEpoch epoch;
+  epoch.labels = {CpuLabel({1}, 4), CpuLabel({1 | uint64_t{1} << 30}, 5)};
+  for (const Bounds& bounds : BoundLabels(epoch, FourCells())) {
+    EXPECT_LE(bounds.low, 5u);
+    EXPECT_EQ(bounds.high, 36u);
+  }
+}
+
+TEST(LabelBoundsTest, WhatIsNotListedIsBoundByItsCellsAndByWhatWasFoldedAway) {
+  FoldedEpoch epoch;
+  epoch.labels = {CpuLabel({1}, 4), CpuLabel({2 | kCell1, 2, 9 | kCell3}, 4)};
+  const RawEpoch raw = FourCells();
+  const std::vector<Bounds> bounds = BoundLabels(epoch, raw);
+  EXPECT_EQ(BoundUnlisted(epoch, raw, bounds, {true, true}).at(TELLTALE_CPU), 15u);
+  EXPECT_EQ(BoundUnlisted(epoch, raw, bounds, {false, true}).at(TELLTALE_CPU), 36u);
+  EXPECT_EQ(bounds[1].high, 39u);
+  EXPECT_EQ(BoundUnlisted(epoch, raw, bounds, {true, false}).at(TELLTALE_CPU), 39u)
+      << "its hashes lie in three cells";
 }
 
 TEST(EpochCutterTest, EqualNodesMakeEqualBytes) {

@@ -165,6 +165,11 @@ class Maker {
       sketch->add_load_exponents(exponent);
       sketch->add_load_cells(Up(1, 30));
     }
+    sketch->set_layout(static_cast<v1::CellLayout>(Up(0, 1)));
+    if (sketch->layout() == v1::CELL_LAYOUT_VOTED) {
+      sketch->set_unlisted_high(Total());
+      sketch->set_contested_samples(Up(0, 400));
+    }
   }
 
   void Peer(v1::Peer* peer) {
@@ -333,7 +338,12 @@ v1::SketchCells SomeCells(const v1::Schema& schema) {
     v1::SketchCells::One* one = cells.add_vitals();
     one->set_vital(descriptor.id());
     for (uint64_t i = 0; i < 256; ++i) one->add_cells(i * i * descriptor.id());
-    one->set_bitmap(std::string(512, static_cast<char>(descriptor.id())));
+    const bool voted = descriptor.id() % 2 != 0;
+    one->set_bitmap(std::string(voted ? 1024 : 512, static_cast<char>(descriptor.id())));
+    for (int i = 0; voted && i < one->cells_size(); ++i) {
+      one->add_contested(one->cells(i) / 3);
+      one->add_greatest_margin(one->cells(i) / 4);
+    }
   }
   return cells;
 }

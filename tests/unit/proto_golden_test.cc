@@ -54,7 +54,7 @@ TEST_P(GoldenTest, HasTheDigestItWasAcknowledgedUnder) {
   EXPECT_EQ(digest.str(), Golden(std::string("summary_") + GetParam() + ".digest"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Releases, GoldenTest, ::testing::Values("v1", "v2"));
+INSTANTIATE_TEST_SUITE_P(Releases, GoldenTest, ::testing::Values("v1", "v2", "v3"));
 
 // A newer agent's additions, at every level, come out as they went in: an old collector loses
 // nothing.

@@ -163,6 +163,9 @@ const Lie kLies[] = {
     {"t_of_zero", [](auto& b) { b.mutable_vitals(0)->set_t_log2(0); }, "vitals[0].t_log2 is 0"},
     {"t_of_2_to_the_17", [](auto& b) { b.mutable_vitals(0)->set_t_log2(17); },
      "vitals[0].t_log2 is 17, must be at most 16"},
+    {"unlisted_label_above_all_totals",
+     [](auto& b) { b.mutable_vitals(0)->mutable_sketch()->set_unlisted_high(UINT64_MAX); },
+     "sketch.unlisted_high is 18446744073709551615"},
     {"more_loaded_cells_than_cells",
      [](auto& b) { b.mutable_vitals(0)->mutable_sketch()->set_load_cells(0, 257); },
      "sketch.load_cells is 257"},
@@ -420,10 +423,16 @@ TEST(HostileTest, LyingCellsAreRefused) {
   EXPECT_THAT(open(), HasSubstr("cells: vitals[0].cells is 18446744073709551615"));
   cells = SomeCells(TestSchema());
   cells.mutable_vitals(0)->set_bitmap("x");
-  EXPECT_THAT(open(), HasSubstr("bitmap length is 1, must be 0 or 512 bytes"));
+  EXPECT_THAT(open(), HasSubstr("bitmap length is 1, must be 0, 512 or 1024 bytes"));
   cells = SomeCells(TestSchema());
   cells.mutable_vitals(1)->set_vital(1);
   EXPECT_THAT(open(), HasSubstr("cells: vitals[1].vital is 1"));
+  cells = SomeCells(TestSchema());
+  cells.mutable_vitals(0)->add_contested(1);
+  EXPECT_THAT(open(), HasSubstr("contested is 257, must be 0 or as many as cells, 256"));
+  cells = SomeCells(TestSchema());
+  cells.mutable_vitals(0)->set_greatest_margin(9, cells.vitals(0).cells(9) + 1);
+  EXPECT_THAT(open(), HasSubstr("greatest_margin is 82, must be at most 81 (total of the cell)"));
   cells = SomeCells(TestSchema());
   cells.mutable_vitals(0)->mutable_cells()->Resize(16385, 0);
   EXPECT_THAT(open(), HasSubstr("cells is 16385, must be at most 16384"));

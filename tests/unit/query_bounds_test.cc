@@ -120,13 +120,13 @@ struct World {
     for (size_t& epoch : always) epoch = random() % count;
     for (size_t i = 0; i < count; ++i) {
       std::array<uint64_t, kLabels> weight;
-      sketch::Cells cells{0, 1, kCells, std::vector<uint64_t>(kCells, 0)};
+      std::array<uint64_t, kCells> cells{};
       std::array<size_t, kLabels> place;
       uint64_t total = 0;
       for (size_t l = 0; l < kLabels; ++l) {
         weight[l] = random() % (uint64_t{1} << random() % 12);
         place[l] = random() % kCells;
-        cells.cell[place[l]] += weight[l];
+        cells[place[l]] += weight[l];
         truth[l] += weight[l];
         total += weight[l];
       }
@@ -135,7 +135,7 @@ struct World {
       for (size_t l = 0; l < kLabels; ++l) {
         if (always[l] != i && random() % 3 != 0) continue;
         const uint64_t proven = weight[l] == 0 ? 0 : random() % (weight[l] + 1);
-        maker.Sample(vital, absl::StrCat("/", l / 2), 0, proven, proven, cells.cell[place[l]],
+        maker.Sample(vital, absl::StrCat("/", l / 2), 0, proven, proven, cells[place[l]],
                      l + 1);
       }
       for (const uint32_t exponent : sketch::Digest(cells).exponents) {

@@ -20,12 +20,13 @@ class EpochReaderTest : public testing::Test {
   RawEpoch Read(uint32_t seconds) {
     RawEpoch epoch;
     const telltale_half* halves[] = {cpu_[0].get(), cpu_[1].get()};
-    sums_ = ReadEpoch(halves, *control_, base_, seconds, epoch);
+    sums_ = ReadEpoch(halves, bitmaps_->word[0], *control_, base_, seconds, epoch);
     return epoch;
   }
 
   std::unique_ptr<telltale_half> cpu_[2] = {std::make_unique<telltale_half>(),
                                             std::make_unique<telltale_half>()};
+  std::unique_ptr<telltale_bitmaps> bitmaps_ = std::make_unique<telltale_bitmaps>();
   std::unique_ptr<telltale_control> control_ = std::make_unique<telltale_control>();
   BacklogBase base_{};
   EpochSums sums_;
@@ -91,10 +92,10 @@ TEST_F(EpochReaderTest, CountsWhatTheCellsLackOfTheTotalsAsNestedAdds) {
   constexpr int kAlloc = TELLTALE_SUBS_KERNEL_PAGE, kFree = kAlloc + 1;
   cpu_[0]->total[kAlloc] = {4, 40};
   cpu_[1]->total[kFree] = {2, 16};
-  cpu_[0]->sketch[TELLTALE_KERNEL_PAGE - 1].cell[7] = 33;
-  cpu_[1]->sketch[TELLTALE_KERNEL_PAGE - 1].cell[7] = 16;
+  cpu_[0]->sketch[TELLTALE_KERNEL_PAGE - 1].slot[7].total = 33;
+  cpu_[1]->sketch[TELLTALE_KERNEL_PAGE - 1].slot[7].total = 16;
   cpu_[0]->total[TELLTALE_SUBS_SIGNAL] = {3, 3};
-  cpu_[0]->sketch[TELLTALE_SIGNAL - 1].cell[9] = 3;
+  cpu_[0]->sketch[TELLTALE_SIGNAL - 1].slot[9].total = 3;
   RawEpoch epoch = Read(1);
   CountNestedAdds(epoch);
   ASSERT_EQ(epoch.losses.size(), 1U);
@@ -102,6 +103,21 @@ TEST_F(EpochReaderTest, CountsWhatTheCellsLackOfTheTotalsAsNestedAdds) {
   EXPECT_EQ(epoch.losses[0].vital, TELLTALE_KERNEL_PAGE);
   EXPECT_EQ(epoch.losses[0].events, 1U);
   EXPECT_EQ(epoch.losses[0].weight, 7U);
+}
+
+TEST_F(EpochReaderTest, AddsTheVotesOfTheCpusAndCopiesTheBitmapOfItsHalf) {
+  constexpr unsigned kVital = TELLTALE_SYSCALL - 1;
+  for (const auto& [cpu, weight] : {std::pair{0, 10}, std::pair{1, 7}}) {
+    telltale_add(&cpu_[cpu]->sketch[kVital].slot[3], 77, static_cast<uint64_t>(weight), 0, 1);
+  }
+  telltale_add(&cpu_[1]->sketch[kVital].slot[3], 78, 5, 0, 1);
+  bitmaps_->word[0][kVital][9] = 6;
+  bitmaps_->word[1][kVital][9] = 1;
+  const RawVital vital = Read(1).vitals[kVital];
+  EXPECT_EQ(vital.cells.total[3], 22U);
+  EXPECT_EQ(vital.cells.MarginAt({3, 77}), 12U);
+  EXPECT_EQ(vital.cells.contested[3], 5U);
+  EXPECT_EQ(vital.bitmap[9], 6U);
 }
 
 TEST_F(EpochReaderTest, GivesHistogramBucketsTheIndexOfTheirLogarithm) {

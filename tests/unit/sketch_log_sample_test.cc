@@ -51,11 +51,16 @@ struct Case {
   uint64_t n, others;  // unit events of the label and of the rest of its cell
   Sampling sampling;
   bool one_cpu = true;  // all events on one CPU, or each on a random one
+  double refused = 0;   // of the due events
 };
 
-// Share of `rounds` simulated epochs in which the label got no sample.
-double MissedShare(const Case& c, Arrival arrival, int rounds, std::mt19937_64& random) {
-  int missed = 0;
+struct Outcome {
+  double missed = 0;   // share of the simulated epochs in which the label got no sample
+  double samples = 0;  // of all labels, mean of an epoch
+};
+
+Outcome Simulate(const Case& c, Arrival arrival, int rounds, std::mt19937_64& random) {
+  int missed = 0, samples = 0;
   for (int round = 0; round < rounds; ++round) {
     std::vector<uint64_t> cell(c.sampling.cpus, 0);
     uint64_t mine = c.n, rest = c.others;
@@ -65,7 +70,9 @@ double MissedShare(const Case& c, Arrival arrival, int rounds, std::mt19937_64& 
       const bool eligible = CrossedPower(mine_or_any, mine_or_any + weight, c.sampling.quantum,
                                          c.sampling.t_log2) != 0;
       mine_or_any += weight;
-      sampled |= eligible && is_mine;
+      if (!eligible || std::uniform_real_distribution<double>()(random) < c.refused) return;
+      ++samples;
+      sampled |= is_mine;
     };
     if (arrival == Arrival::kBurst) {
       count(rest, false);
@@ -79,10 +86,10 @@ double MissedShare(const Case& c, Arrival arrival, int rounds, std::mt19937_64& 
     }
     missed += sampled ? 0 : 1;
   }
-  return static_cast<double>(missed) / rounds;
+  return {static_cast<double>(missed) / rounds, static_cast<double>(samples) / rounds};
 }
 
-TEST(MissSpreadTest, BoundsTheShareOfMissedLabelsInSimulatedEpochs) {
+TEST(MissSpreadTest, IsTheShareOfMissedLabelsInSimulatedEpochs) {
   std::mt19937_64 random(22);
   const Case cases[] = {
       {.n = 100, .others = 900, .sampling = {1, 1, 1}},
@@ -90,24 +97,36 @@ TEST(MissSpreadTest, BoundsTheShareOfMissedLabelsInSimulatedEpochs) {
       {.n = 500, .others = 1500, .sampling = {10, 1, 1}},
       {.n = 50, .others = 4000, .sampling = {4, 1, 1}},
       {.n = 1000, .others = 1000, .sampling = {1, 4, 1}},
-      {.n = 20, .others = 10, .sampling = {100, 1, 1}},
-      {.n = 300, .others = 3000, .sampling = {1, 1, 4}, .one_cpu = false},
+      {.n = 100, .others = 3000, .sampling = {1, 1, 4}, .one_cpu = false},
       {.n = 300, .others = 3000, .sampling = {64, 1, 4}, .one_cpu = false},
-      {.n = 300, .others = 3000, .sampling = {1000, 1, 8}, .one_cpu = false},
-      {.n = 300, .others = 3000, .sampling = {1, 1, 8}, .one_cpu = true},
+      {.n = 100, .others = 3000, .sampling = {1, 1, 8}, .one_cpu = true},
+      {.n = 100, .others = 900, .sampling = {1, 1, 1}, .refused = 0.7},
+      {.n = 100, .others = 3000, .sampling = {1, 1, 4}, .one_cpu = false, .refused = 0.5},
   };
-  constexpr int kRounds = 2000;
+  constexpr int kRounds = 3000;
   for (const Case& c : cases) {
-    const double share = MissedShare(c, Arrival::kMixed, kRounds, random);
-    const double bound = MissSpread(c.n, c.others, c.sampling);
-    const double noise = 3 * std::sqrt(0.25 / kRounds);
-    EXPECT_LE(share, bound + noise) << c.n << " in " << c.others;
-    if (c.sampling.cpus == 1 && bound < 1) {
-      // Not only a bound: the one power left out is all the slack there is.
-      const double p = static_cast<double>(c.n) / static_cast<double>(c.n + c.others);
-      EXPECT_GE(share, bound * (1 - p) - noise) << c.n << " in " << c.others;
-    }
+    const Outcome outcome = Simulate(c, Arrival::kMixed, kRounds, random);
+    const CellGroup load[] = {{c.n + c.others, 1}};
+    Sampling sampling = c.sampling;
+    sampling.kept = outcome.samples * KeptShare(1, load, sampling);
+    EXPECT_NEAR(outcome.missed, MissSpread(c.n, c.others, sampling),
+                3 * std::sqrt(0.25 / kRounds) + 0.01)
+        << c.n << " in " << c.others << ", " << c.refused << " refused";
   }
+}
+
+TEST(MissSpreadTest, ALabelThatWouldLeadIsDueUntilItIsKept) {
+  const Sampling sampling{.kept = 0, .kept_first = 0.5};
+  EXPECT_EQ(MissSpread(100, 100, sampling), 1) << "nothing contested was kept";
+  EXPECT_LT(MissSpread(101, 100, sampling), 0.2);
+  EXPECT_NEAR(MissSpread(7, 0, sampling), 0.125, 1e-9) << "passes 1, 2 and 4";
+}
+
+TEST(KeptShareTest, IsSamplesOverPowersPassed) {
+  const CellGroup loads[] = {{1000, 2}, {7, 1}};
+  EXPECT_DOUBLE_EQ(KeptShare(23, loads, {1, 1, 1}), 1.0);  // 10 each, and 3
+  EXPECT_DOUBLE_EQ(KeptShare(23, loads, {1, 1, 2}), 23.0 / (2 * 2 * 9 + 2 * 2));
+  EXPECT_DOUBLE_EQ(KeptShare(5, {}, {1, 1, 1}), 1.0);
 }
 
 TEST(MissBurstTest, IsTheShareOfMissedBurstsWhenWhatWasThereIsSpreadOverThePowers) {

@@ -114,12 +114,10 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
   uint64_t since = st->since_rq_ns, off, delay, hash, before;
   struct telltale_task_half* t = &st->half[half];
   struct telltale_sample* s;
-  struct telltale_half* h;
   struct user_regs u;
   bool keep;
 
   if (!own || now <= since) return;
-  h = &own->half[half];
   off = now - since;
   if (st->state == TELLTALE_TASK_RUNNING) {
     if (__sync_val_compare_and_swap(&st->since_rq_ns, since, now) == since)
@@ -141,10 +139,10 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
   hash = wait_label(st, half, task->pid, &u);
   if (vital == TELLTALE_SCHED_DELAY) {
     __sync_fetch_and_add(&t->queue_ns, off);
-    keep = charge(h, half, st, vital, TELLTALE_SUBS_SCHED_DELAY + sub, hash, off, &before);
+    keep = charge(own, half, st, vital, TELLTALE_SUBS_SCHED_DELAY + sub, hash, off, &before);
   } else {
     __sync_fetch_and_add(&t->blocked_ns, off);
-    keep = charge(h, half, st, vital, TELLTALE_SUBS_BLOCKING + sub, hash, off, &before);
+    keep = charge(own, half, st, vital, TELLTALE_SUBS_BLOCKING + sub, hash, off, &before);
     /* A task that cannot even be killed is shown at every cut; an idle kernel thread never. */
     if (sub == TELLTALE_BLOCK_DISK || sub == TELLTALE_BLOCK_UNINTERRUPTIBLE) keep = true;
     if (by_choice(vital, sub) && (task->flags & PF_KTHREAD)) keep = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0
  *
- * What every event does (stage 1): hash its label, add its weight to one cell and one total, and
- * ask whether the cell passed a power of t. Everything rarer is out of line (sample.bpf.h).
+ * What every event does (stage 1): hash its label, add its weight to one cell and one total, vote
+ * for its label there, and ask whether the cell passed a power of t. Everything rarer is out of
+ * line (sample.bpf.h).
  */
 #ifndef TELLTALE_SENSOR_HOT_BPF_H_
 #define TELLTALE_SENSOR_HOT_BPF_H_
@@ -32,23 +33,6 @@ static __always_inline uint64_t label_begin(struct telltale_cpu* c, uint32_t hal
   return mix(control.seed[half & 1], c->irq_depth ? TELLTALE_IRQ_IDENT : c->ident);
 }
 
-static __always_inline uint64_t smear(uint64_t x) {
-  x |= x >> 1;
-  x |= x >> 2;
-  x |= x >> 4;
-  x |= x >> 8;
-  x |= x >> 16;
-  return x | x >> 32;
-}
-
-/* True iff a power of t lies in (a, b], both in quanta. `powers` has a bit for each power of t; a
- * number's smear keeps those not above it. The first test settles nearly all events: no power of
- * two at all was passed. */
-static __always_inline bool crossed(uint64_t a, uint64_t b, uint64_t powers) {
-  if (likely((a ^ b) <= a)) return false;
-  return (smear(b) & powers) > (smear(a) & powers);
-}
-
 /* A new second began: what the totals grew by belongs to the old one. Once a second and CPU. An
  * interrupt in the middle finds `second` already new and adds to the old second at worst. */
 static __noinline int roll_second(struct telltale_half* h, uint32_t now) {
@@ -63,27 +47,37 @@ static __noinline int roll_second(struct telltale_half* h, uint32_t now) {
   return 0;
 }
 
+/* Adds to a cell. True: the event is due to be kept whole (sketch/slot.h). */
+static __always_inline bool add(struct telltale_cpu* c, uint32_t v, struct telltale_slot* slot,
+                                uint64_t hash, uint64_t weight) {
+  struct telltale_knobs* k = &control.knobs[v];
+  enum telltale_due due = telltale_add(slot, hash, weight, k->quantum_log2, k->powers);
+
+  if (likely(due == TELLTALE_NOT_DUE)) return false;
+  /* Plenty: the last quarter of the burst is for leaders too, the rest for who was not seen. */
+  return due == TELLTALE_DUE || c->bucket[v].tokens > k->token_burst - k->token_burst / 4;
+}
+
 /* Adds to the vital's cell and totals. Each total has one program that adds to it, and the kernel
  * runs no program inside itself (what it refuses it counts), so totals are exact. A cell is shared
  * by the programs of its vital: an interrupt's add between another's read and write is overwritten,
  * and the sum of the cells then falls short of that of the totals by just that much. True: the
- * event is eligible to be kept whole, and *before is the cell's value before it. `sub` is dense. */
-static __always_inline bool weigh(struct telltale_half* h, uint32_t half, uint32_t vital,
+ * event is due to be kept whole, and *before is the cell's value before it. `sub` is dense. */
+static __always_inline bool weigh(struct telltale_cpu* c, uint32_t half, uint32_t vital,
                                   uint32_t sub, uint64_t hash, uint64_t weight, uint64_t* before) {
   uint32_t v = vital - 1;
-  struct telltale_knobs* k = &control.knobs[v];
-  uint64_t* cell = &h->sketch[v].cell[hash >> TELLTALE_CELL_SHIFT];
+  struct telltale_half* h = &c->half[half & 1];
+  struct telltale_slot* slot = &h->sketch[v].slot[hash >> TELLTALE_CELL_SHIFT];
   uint32_t place = (hash >> TELLTALE_BITMAP_SHIFT) & (TELLTALE_BITMAP_BITS - 1);
-  uint64_t* word = &h->sketch[v].bitmap[place >> 6];
-  uint64_t old = *cell, new = old + weight, bit = 1ULL << (place & 63);
+  uint64_t* word = &bitmaps.word[half & 1][v][place >> 6];
+  uint64_t bit = 1ULL << (place & 63);
 
   if (unlikely(h->second != control.second[half & 1])) roll_second(h, control.second[half & 1]);
-  *cell = new;
-  if (unlikely(!(*word & bit))) *word |= bit;
+  if (unlikely(!(*word & bit))) __sync_fetch_and_or(word, bit);
   h->total[sub].events++;
   h->total[sub].weight += weight;
-  *before = old;
-  return crossed(old >> k->quantum_log2, new >> k->quantum_log2, k->powers);
+  *before = slot->total;
+  return add(c, v, slot, hash, weight);
 }
 
 /* As weigh, for the running task or, in an interrupt, for [irq]. */
@@ -99,7 +93,7 @@ static __always_inline bool count(struct telltale_cpu* c, uint32_t half, uint32_
   } else {
     c->touched[half & 1] |= 1ULL << sub;
   }
-  return weigh(h, half, vital, sub, hash, weight, before);
+  return weigh(c, half, vital, sub, hash, weight, before);
 }
 
 static __always_inline void backlog_begin(struct telltale_half* h, uint32_t half, uint32_t which,

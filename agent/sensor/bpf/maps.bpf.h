@@ -17,6 +17,10 @@
 /* Written by the agent; read by every program at a fixed address (no lookup). */
 struct telltale_control control SEC(".data.control") = {};
 
+/* Written by the programs of all CPUs; read and cleared by the agent once they have left its half.
+ */
+struct telltale_bitmaps bitmaps SEC(".data.bitmaps") = {};
+
 /* One block per possible CPU and one for the iterator, mapped by the agent. Written only by
  * programs on that CPU. The loader sets max_entries. */
 struct {

@@ -55,6 +55,13 @@ static __always_inline void lose(struct telltale_half* h, uint32_t vital, uint32
   h->lost[vital - 1][why].weight += weight;
 }
 
+/* A due event is not kept: counted, and its label is due again. */
+static __always_inline void refuse(struct telltale_half* h, uint32_t vital, uint32_t why,
+                                   uint64_t hash, uint64_t weight) {
+  telltale_refused(&h->sketch[vital - 1].slot[hash >> TELLTALE_CELL_SHIFT], hash);
+  lose(h, vital, why, weight);
+}
+
 #define SAMPLE_WHAT(vital, sub, half, flags) ((vital) | (sub) << 8 | (half) << 16 | (flags) << 24)
 
 /* A reserved record with the common part filled in, or null (counted). `sub` counts within the
@@ -81,12 +88,12 @@ static __noinline struct telltale_sample* sample_begin(struct telltale_cpu* c,
   if ((own && !take_token(&c->own, &own_dry)) ||
       (by_choice(vital, what >> 8 & 0xff) && b->tokens <= k->token_burst / 2) ||
       !take_token(b, &h->dry_spells[v])) {
-    lose(h, vital, TELLTALE_LOST_TOKENS, weight);
+    refuse(h, vital, TELLTALE_LOST_TOKENS, hash, weight);
     return 0;
   }
   s = bpf_ringbuf_reserve(&ring, sizeof(*s), 0);
   if (!s) {
-    lose(h, vital, TELLTALE_LOST_RING, weight);
+    refuse(h, vital, TELLTALE_LOST_RING, hash, weight);
     return 0;
   }
   __builtin_memset(s, 0, __builtin_offsetof(struct telltale_sample, kernel));

@@ -247,7 +247,7 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
     if (delay) {
       st->half[half & 1].queue_ns += delay;
       hist_add(h, TELLTALE_HIST_RUNQUEUE, delay);
-      if (unlikely(charge(h, half, st, TELLTALE_SCHED_DELAY, TELLTALE_SUBS_SCHED_DELAY + sub, hash,
+      if (unlikely(charge(c, half, st, TELLTALE_SCHED_DELAY, TELLTALE_SUBS_SCHED_DELAY + sub, hash,
                           delay, &before)))
         leave_pending(c, 0, next->pid, TELLTALE_SCHED_DELAY, sub, half, hash, before, delay, &u);
     }
@@ -257,12 +257,12 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
       uint64_t whole = now - st->began_rq_ns;
       st->half[half & 1].blocked_ns += block;
       hist_add(h, TELLTALE_HIST_BLOCK + class, whole > delay ? whole - delay : block);
-      if (unlikely(charge(h, half, st, TELLTALE_BLOCKING, TELLTALE_SUBS_BLOCKING + class, hash,
+      if (unlikely(charge(c, half, st, TELLTALE_BLOCKING, TELLTALE_SUBS_BLOCKING + class, hash,
                           block, &before)))
         leave_pending(c, 1, next->pid, TELLTALE_BLOCKING, class, half, hash, before, block, &u);
       if (st->futex_owner) {
         hash = mix(hash, TELLTALE_LOCK_FUTEX);
-        if (unlikely(charge(h, half, st, TELLTALE_LOCK, TELLTALE_SUBS_LOCK + TELLTALE_LOCK_FUTEX,
+        if (unlikely(charge(c, half, st, TELLTALE_LOCK, TELLTALE_SUBS_LOCK + TELLTALE_LOCK_FUTEX,
                             hash, block, &before)))
           leave_pending(c, 2, next->pid, TELLTALE_LOCK, TELLTALE_LOCK_FUTEX, half, hash, before,
                         block, &u);

@@ -101,9 +101,10 @@ static __always_inline uint64_t wait_label(struct telltale_task* st, uint32_t ha
 }
 
 /* Adds an interval of a task that is not the running one. */
-static __always_inline bool charge(struct telltale_half* h, uint32_t half, struct telltale_task* st,
+static __always_inline bool charge(struct telltale_cpu* c, uint32_t half, struct telltale_task* st,
                                    uint32_t vital, uint32_t sub, uint64_t hash, uint64_t ns,
                                    uint64_t* before) {
+  struct telltale_half* h = &c->half[half & 1];
   struct telltale_task_half* t = &st->half[half & 1];
 
   h->given[sub].events++;
@@ -111,7 +112,7 @@ static __always_inline bool charge(struct telltale_half* h, uint32_t half, struc
   t->share[sub].events++;
   t->share[sub].weight += ns;
   t->touched |= 1ULL << sub;
-  return weigh(h, half, vital, sub, hash, ns, before);
+  return weigh(c, half, vital, sub, hash, ns, before);
 }
 
 #endif /* TELLTALE_SENSOR_WAIT_BPF_H_ */

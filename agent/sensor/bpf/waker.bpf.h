@@ -2,7 +2,7 @@
  *
  * Who ended a wait. At each wakeup the waker leaves its tid with the task it wakes. Its name is
  * looked up only if the wait is kept. Its stack must be taken at once, long before that is known:
- * it is, when a cell that the wait may be added to would be passed.
+ * it is, when by a cell that the wait may be added to it would be due.
  */
 #ifndef TELLTALE_SENSOR_WAKER_BPF_H_
 #define TELLTALE_SENSOR_WAKER_BPF_H_
@@ -38,15 +38,14 @@ static __always_inline struct waker_stack* stack_of_waker(uint32_t woken_tid) {
 }
 
 /* Whether the wait, were it to end on this CPU now, would be kept. */
-static __always_inline bool would_pass(uint32_t cpu, uint32_t half, uint64_t hash, uint64_t ns) {
+static __always_inline bool would_be_due(uint32_t cpu, uint32_t half, uint64_t hash, uint64_t ns) {
   const uint32_t v = TELLTALE_BLOCKING - 1;
   struct telltale_cpu* c = cpu_block(cpu);
-  struct telltale_knobs* k = &control.knobs[v];
-  uint64_t old;
+  struct telltale_slot trial;
 
   if (!c) return false;
-  old = c->half[half & 1].sketch[v].cell[hash >> TELLTALE_CELL_SHIFT];
-  return crossed(old >> k->quantum_log2, (old + ns) >> k->quantum_log2, k->powers);
+  trial = c->half[half & 1].sketch[v].slot[hash >> TELLTALE_CELL_SHIFT];
+  return add(c, v, &trial, hash, ns);
 }
 
 static __noinline int keep_stack(void* ctx, struct task_struct* woken, struct telltale_task* st,
@@ -59,8 +58,8 @@ static __noinline int keep_stack(void* ctx, struct task_struct* woken, struct te
   user_regs(woken, &u);
   hash = wait_label(st, half, woken->pid, &u);
   /* It will run where it ran last or where its waker runs. */
-  if (!would_pass(woken->thread_info.cpu, half, hash, ns) &&
-      !would_pass(bpf_get_smp_processor_id(), half, hash, ns))
+  if (!would_be_due(woken->thread_info.cpu, half, hash, ns) &&
+      !would_be_due(bpf_get_smp_processor_id(), half, hash, ns))
     return 0;
   stack = stack_of_waker(woken->pid);
   if (!stack) return 0;
