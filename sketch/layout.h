@@ -190,7 +190,8 @@ struct telltale_knobs {
   uint32_t token_burst;
   uint8_t quantum_log2; /* quantum is a power of two: a shift instead of a division an event */
   uint8_t t_log2;
-  uint8_t pad[6];
+  uint8_t heavy_log2; /* from so many quanta on a label's first sample may take the last tokens */
+  uint8_t pad[5];
 };
 
 #define TELLTALE_SYSCALL_CLASSES 512

@@ -15,7 +15,8 @@
  * that fills its cell passes nearly all of them, and what shares the cell would hardly ever be
  * kept. So an event of another label is also kept when the contested part passes a power, as if
  * those who do not lead had a cell of their own; and a leader that had its sample is kept again
- * only while tokens are plenty.
+ * only while tokens are plenty. A heavy leader that found no token tries again at each power of its
+ * own margin: its cell's total may be past the last one of the epoch.
  */
 #ifndef TELLTALE_SKETCH_SLOT_H_
 #define TELLTALE_SKETCH_SLOT_H_
@@ -65,11 +66,12 @@ TELLTALE_INLINE int telltale_passed(uint64_t a, uint64_t b, uint64_t powers) {
 
 TELLTALE_INLINE uint64_t telltale_margin(uint64_t lead) { return lead >> TELLTALE_MARGIN_SHIFT; }
 
-/* Adds an event. `powers` as above, of quanta of 2^quantum_log2. A leader that is due counts as
- * seen; who then refuses it (no token, no room) says so by telltale_refused. */
+/* Adds an event. `powers` as above, of quanta of 2^quantum_log2; a label is heavy from
+ * 2^heavy_log2 quanta on. A leader that is due counts as seen; who then refuses it (no token, no
+ * room) says so by telltale_refused. */
 TELLTALE_INLINE enum telltale_due telltale_add(struct telltale_slot* slot, uint64_t hash,
                                                uint64_t weight, uint32_t quantum_log2,
-                                               uint64_t powers) {
+                                               uint64_t powers, uint32_t heavy_log2) {
   uint64_t before = slot->total, after = before + weight, lead = slot->lead, next, margin;
   int passed = telltale_passed(before >> quantum_log2, after >> quantum_log2, powers);
   enum telltale_due due = TELLTALE_NOT_DUE;
@@ -79,6 +81,9 @@ TELLTALE_INLINE enum telltale_due telltale_add(struct telltale_slot* slot, uint6
   if (((lead ^ hash) & TELLTALE_MARK_MASK) == 0) {
     next = lead + (weight << TELLTALE_MARGIN_SHIFT);
     if (TELLTALE_RARE(next < lead)) next = lead | TELLTALE_VOTE_MAX << TELLTALE_MARGIN_SHIFT;
+    if (!(lead & TELLTALE_LEAD_SEEN) && telltale_margin(next) >> quantum_log2 >> heavy_log2)
+      passed |= telltale_passed(telltale_margin(lead) >> quantum_log2,
+                                telltale_margin(next) >> quantum_log2, powers);
     if (TELLTALE_RARE(passed)) {
       due = lead & TELLTALE_LEAD_SEEN ? TELLTALE_DUE_AGAIN : TELLTALE_DUE;
       next |= TELLTALE_LEAD_SEEN;
@@ -99,6 +104,14 @@ TELLTALE_INLINE enum telltale_due telltale_add(struct telltale_slot* slot, uint6
   }
   slot->lead = next;
   return due;
+}
+
+/* What a label may weigh by what its cell knows now: the margin with which it leads, or what is
+ * contested. */
+TELLTALE_INLINE uint64_t telltale_stake(const struct telltale_slot* slot, uint64_t hash) {
+  uint64_t margin = telltale_margin(slot->lead);
+  if (((slot->lead ^ hash) & TELLTALE_MARK_MASK) == 0) return margin;
+  return (slot->total - margin) / 2;
 }
 
 /* The event of this label that was due could not be kept: if it leads, it is due again. */

@@ -325,6 +325,9 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
     knob_changes_[v].clear();
   }
   AdaptKnobs(sums.dry_spells, now);
+  for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
+    SetHeavy(*control_, v, epoch.vitals[v].cells.Sum());
+  }
   ++number_;
   return epoch;
 }

@@ -121,6 +121,13 @@ void SetTLog2(telltale_control& control, unsigned vital, uint8_t t_log2) {
   control.knobs[vital].t_log2 = t_log2;
 }
 
+void SetHeavy(telltale_control& control, unsigned vital, uint64_t total) {
+  telltale_knobs& knobs = control.knobs[vital];
+  const uint64_t quanta =
+      (total >> knobs.quantum_log2) / TELLTALE_COLUMNS / std::max(control.cpus, 1U) / 4;
+  knobs.heavy_log2 = static_cast<uint8_t>(quanta == 0 ? 0 : std::bit_width(quanta) - 1);
+}
+
 void InitControl(const SampleBudget& budget, uint32_t possible_cpus, uint32_t online_cpus,
                  telltale_control& control) {
   // Few vitals are busy at a time: four times the even share gives a busy one stacks from its first

@@ -339,7 +339,7 @@ void ReplaySensor::Count(const Activity& a) {
   const uint64_t bit = hash >> TELLTALE_BITMAP_SHIFT & (TELLTALE_BITMAP_BITS - 1);
   vital.bitmap[bit / 64] |= uint64_t{1} << bit % 64;
   const uint64_t before = slot.total;
-  telltale_add(&slot, hash, a.weight, 0, /*powers=*/0);
+  telltale_add(&slot, hash, a.weight, 0, /*powers=*/0, 0);
   SampleIfCrossed(a, hash, before);
 }
 

@@ -1,6 +1,7 @@
 #include "tests/bench/coverage_sim.h"
 
 #include <algorithm>
+#include <bit>
 #include <random>
 #include <span>
 
@@ -26,10 +27,11 @@ class Tokens {
     left_ = burst_;
   }
   bool Plenty() const { return left_ > burst_ - burst_ / 4; }
-  bool Take(uint64_t event) {
+  bool Take(uint64_t event, bool light) {
     const uint64_t given = event * 60 * per_second_ / events_;
     left_ = static_cast<uint32_t>(std::min<uint64_t>(left_ + given - given_, burst_));
     given_ = given;
+    if (light && left_ <= burst_ / 4) return false;
     return left_ > 0 && left_-- > 0;
   }
 
@@ -45,9 +47,10 @@ uint64_t HashOf(uint32_t label, uint64_t seed) {
 
 }  // namespace
 
-Stream MakeStream(uint32_t labels, uint32_t cpus, bool bursts, uint64_t events, uint64_t seed) {
-  const std::string name =
-      (bursts ? "bursts " : "zipf ") + std::to_string(labels) + "/" + std::to_string(cpus) + "cpu";
+Stream MakeStream(uint32_t labels, uint32_t cpus, uint32_t longest, uint64_t events,
+                  uint64_t seed) {
+  const std::string name = (longest > 1 ? "runs of " + std::to_string(longest) + " " : "zipf ") +
+                           std::to_string(labels) + "/" + std::to_string(cpus) + "cpu";
   Stream stream{name, labels, cpus, {}, {}, {}};
   std::mt19937_64 random(seed);
   std::vector<double> weights(labels);
@@ -59,7 +62,7 @@ Stream MakeStream(uint32_t labels, uint32_t cpus, bool bursts, uint64_t events, 
   while (stream.events.size() < events) {
     const uint32_t label = pick(random);
     const uint32_t cpu = static_cast<uint32_t>(random() % cpus);
-    const uint64_t run = bursts ? std::min(1 + random() % 2000, events - stream.events.size()) : 1;
+    const uint64_t run = std::min(1 + random() % longest, events - stream.events.size());
     stream.events.insert(stream.events.end(), run, {label, cpu});
     stream.truth[label] += run;
     ++stream.runs[label];
@@ -74,6 +77,10 @@ Seen Watch(const Stream& stream, const Knobs& knobs, uint64_t seed) {
   std::vector<Tokens> tokens(stream.cpus, Tokens(stream.cpus, stream.events.size()));
   uint64_t powers = 0;
   for (uint32_t bit = 0; bit < 64; bit += knobs.t_log2) powers |= uint64_t{1} << bit;
+  // As SetHeavy in control_words.cc, of an epoch before like this one.
+  const uint64_t heavy = stream.events.size() / knobs.columns / stream.cpus / 4;
+  const uint32_t heavy_log2 =
+      static_cast<uint32_t>(std::bit_width(std::max<uint64_t>(heavy, 1)) - 1);
   Seen seen;
   seen.samples.resize(stream.labels);
   for (uint32_t label = 0; label < stream.labels; ++label) {
@@ -87,7 +94,7 @@ Seen Watch(const Stream& stream, const Knobs& knobs, uint64_t seed) {
     telltale_slot& slot = rows[cpu][sketch::Column(hashes[label], knobs.columns)];
     bool due = false;
     if (knobs.voted) {
-      const telltale_due how = telltale_add(&slot, hashes[label], 1, 0, powers);
+      const telltale_due how = telltale_add(&slot, hashes[label], 1, 0, powers, heavy_log2);
       due = how == TELLTALE_DUE ||
             (how == TELLTALE_DUE_AGAIN && (!knobs.tokens || tokens[cpu].Plenty()));
     } else {
@@ -96,7 +103,8 @@ Seen Watch(const Stream& stream, const Knobs& knobs, uint64_t seed) {
     }
     if (!due) continue;
     ++seen.due;
-    if (knobs.tokens && !tokens[cpu].Take(i)) {
+    const bool light = knobs.voted && telltale_stake(&slot, hashes[label]) >> heavy_log2 == 0;
+    if (knobs.tokens && !tokens[cpu].Take(i, light)) {
       ++seen.refused;
       telltale_refused(&slot, hashes[label]);
     } else {

@@ -27,9 +27,9 @@ struct Stream {
   std::vector<uint32_t> runs;   // by label: times its events came together
 };
 
-// Zipf's law with exponent 1 over `labels`, on all CPUs alike. `bursts`: each label's events come
-// in runs of 1..2,000 on one CPU, otherwise mixed evenly.
-Stream MakeStream(uint32_t labels, uint32_t cpus, bool bursts, uint64_t events, uint64_t seed);
+// Zipf's law with exponent 1 over `labels`, on all CPUs alike. Each label's events come in runs of
+// 1..longest on one CPU; with longest = 1 they are mixed evenly.
+Stream MakeStream(uint32_t labels, uint32_t cpus, uint32_t longest, uint64_t events, uint64_t seed);
 
 struct Knobs {
   uint32_t columns = 256, t_log2 = 1;

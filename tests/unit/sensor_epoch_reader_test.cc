@@ -108,9 +108,9 @@ TEST_F(EpochReaderTest, CountsWhatTheCellsLackOfTheTotalsAsNestedAdds) {
 TEST_F(EpochReaderTest, AddsTheVotesOfTheCpusAndCopiesTheBitmapOfItsHalf) {
   constexpr unsigned kVital = TELLTALE_SYSCALL - 1;
   for (const auto& [cpu, weight] : {std::pair{0, 10}, std::pair{1, 7}}) {
-    telltale_add(&cpu_[cpu]->sketch[kVital].slot[3], 77, static_cast<uint64_t>(weight), 0, 1);
+    telltale_add(&cpu_[cpu]->sketch[kVital].slot[3], 77, static_cast<uint64_t>(weight), 0, 1, 0);
   }
-  telltale_add(&cpu_[1]->sketch[kVital].slot[3], 78, 5, 0, 1);
+  telltale_add(&cpu_[1]->sketch[kVital].slot[3], 78, 5, 0, 1, 0);
   bitmaps_->word[0][kVital][9] = 6;
   bitmaps_->word[1][kVital][9] = 1;
   const RawVital vital = Read(1).vitals[kVital];
@@ -152,6 +152,16 @@ TEST(ControlWordsTest, RoundsAQuantumToTheNearestPowerOfTwo) {
   EXPECT_EQ(QuantumLog2(1'000'000), 20);
   EXPECT_EQ(QuantumLog2(64'000), 16);
   EXPECT_EQ(QuantumLog2(70'000), 16);
+}
+
+TEST(ControlWordsTest, ALabelIsHeavyFromAQuarterOfACpusMeanCellOn) {
+  auto control = std::make_unique<telltale_control>();
+  control->cpus = 4;
+  control->knobs[0].quantum_log2 = 3;
+  SetHeavy(*control, 0, uint64_t{100} * 8 * 4 * TELLTALE_COLUMNS * 4);
+  EXPECT_EQ(control->knobs[0].heavy_log2, 6) << "100 quanta, rounded down to a power of two";
+  SetHeavy(*control, 0, 12);
+  EXPECT_EQ(control->knobs[0].heavy_log2, 0);
 }
 
 TEST(ControlWordsTest, MarksEveryPowerOfT) {

@@ -31,10 +31,11 @@ struct Event {
 class Counting {
  public:
   explicit Counting(size_t cpus) : rows_(cpus, std::vector<telltale_slot>(kColumns)) {}
-  telltale_due Add(const Event& e, uint32_t quantum_log2 = 0, uint32_t t_log2 = 1) {
+  telltale_due Add(const Event& e, uint32_t quantum_log2 = 0, uint32_t t_log2 = 1,
+                   uint32_t heavy_log2 = 63) {
     exact_[e.hash] += e.weight;
     return telltale_add(&rows_[e.cpu][Column(e.hash, kColumns)], e.hash, e.weight, quantum_log2,
-                        PowersMask(t_log2));
+                        PowersMask(t_log2), heavy_log2);
   }
   void Refuse(uint64_t hash) { telltale_refused(&rows_[0][Column(hash, kColumns)], hash); }
   VotedCells Cells() const {
@@ -210,6 +211,20 @@ TEST(DueTest, ALeaderThatWasRefusedIsDueAtTheNextPower) {
   EXPECT_EQ(counting.Add({6, 20, 0}), TELLTALE_DUE) << "another leads, and is kept at once";
   EXPECT_EQ(counting.Add({6, 40, 0}), TELLTALE_DUE_AGAIN);
   EXPECT_EQ(telltale_margin(counting.slot(0, 0).lead), 56u);
+}
+
+TEST(DueTest, AHeavyLeaderThatWasRefusedIsDueAtThePowersOfItsOwnMargin) {
+  Counting counting(1);
+  counting.Add({6, 1000, 0}, 0, 1, 5);  // the total's next power is 1,024, then 2,048
+  counting.Add({5, 1002, 0}, 0, 1, 5);  // leads with 2
+  counting.Refuse(5);
+  EXPECT_EQ(counting.Add({5, 2, 0}, 0, 1, 5), TELLTALE_NOT_DUE) << "4 is light";
+  EXPECT_EQ(counting.Add({5, 27, 0}, 0, 1, 5), TELLTALE_NOT_DUE) << "31 is light";
+  EXPECT_EQ(counting.Add({5, 1, 0}, 0, 1, 5), TELLTALE_DUE) << "32 is heavy";
+  counting.Refuse(5);
+  EXPECT_EQ(counting.Add({5, 1, 0}, 0, 1, 5), TELLTALE_NOT_DUE);
+  EXPECT_EQ(telltale_stake(&counting.slot(0, 0), 5), 33u);
+  EXPECT_EQ(telltale_stake(&counting.slot(0, 0), 6), 1000u) << "what is contested";
 }
 
 }  // namespace

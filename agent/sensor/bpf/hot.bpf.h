@@ -51,7 +51,8 @@ static __noinline int roll_second(struct telltale_half* h, uint32_t now) {
 static __always_inline bool add(struct telltale_cpu* c, uint32_t v, struct telltale_slot* slot,
                                 uint64_t hash, uint64_t weight) {
   struct telltale_knobs* k = &control.knobs[v];
-  enum telltale_due due = telltale_add(slot, hash, weight, k->quantum_log2, k->powers);
+  enum telltale_due due =
+      telltale_add(slot, hash, weight, k->quantum_log2, k->powers, k->heavy_log2);
 
   if (likely(due == TELLTALE_NOT_DUE)) return false;
   /* Plenty: the last quarter of the burst is for leaders too, the rest for who was not seen. */

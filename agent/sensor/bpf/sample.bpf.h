@@ -62,6 +62,13 @@ static __always_inline void refuse(struct telltale_half* h, uint32_t vital, uint
   lose(h, vital, why, weight);
 }
 
+/* The many that weigh little may not use up what one that gets heavy needs: a quarter stays. */
+static __always_inline bool is_light(struct telltale_half* h, uint32_t v, uint64_t hash) {
+  struct telltale_knobs* k = &control.knobs[v];
+  uint64_t stake = telltale_stake(&h->sketch[v].slot[hash >> TELLTALE_CELL_SHIFT], hash);
+  return stake >> k->quantum_log2 >> k->heavy_log2 == 0;
+}
+
 #define SAMPLE_WHAT(vital, sub, half, flags) ((vital) | (sub) << 8 | (half) << 16 | (flags) << 24)
 
 /* A reserved record with the common part filled in, or null (counted). `sub` counts within the
@@ -87,6 +94,7 @@ static __noinline struct telltale_sample* sample_begin(struct telltale_cpu* c,
   if (own) refill(&c->own, now, 0, 1, 4);
   if ((own && !take_token(&c->own, &own_dry)) ||
       (by_choice(vital, what >> 8 & 0xff) && b->tokens <= k->token_burst / 2) ||
+      (b->tokens <= k->token_burst / 4 && is_light(h, v, hash)) ||
       !take_token(b, &h->dry_spells[v])) {
     refuse(h, vital, TELLTALE_LOST_TOKENS, hash, weight);
     return 0;
