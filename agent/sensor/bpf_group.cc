@@ -15,7 +15,9 @@
 namespace telltale::agent {
 namespace {
 
-constexpr std::string_view kShared[] = {".data.control", ".data.bitmaps", "cpus", "ring", "tasks"};
+// `truth` is there only in the tests' variant of the objects (bpf/truth.bpf.h).
+constexpr std::string_view kShared[] = {".data.control", ".data.bitmaps", "cpus",
+                                        "ring",          "tasks",         "truth"};
 
 bool IsShared(std::string_view name) {
   return std::ranges::find(kShared, name) != std::end(kShared);

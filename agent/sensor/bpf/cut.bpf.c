@@ -145,7 +145,10 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
     keep = charge(own, half, st, vital, TELLTALE_SUBS_BLOCKING + sub, hash, off, &before);
     /* A task that cannot even be killed is shown at every cut; an idle kernel thread never. */
     if (sub == TELLTALE_BLOCK_DISK || sub == TELLTALE_BLOCK_UNINTERRUPTIBLE) keep = true;
-    if (by_choice(vital, sub) && (task->flags & PF_KTHREAD)) keep = false;
+    if (by_choice(vital, sub) && (task->flags & PF_KTHREAD)) {
+      keep = false;
+      leave_out_of_truth(half, vital, hash);
+    }
   }
   if (!keep) return;
   s = sample_begin(own, task, SAMPLE_WHAT(vital, sub, half, TELLTALE_SAMPLE_OPEN), hash, off);

@@ -7,7 +7,7 @@
 #ifndef TELLTALE_SENSOR_HOT_BPF_H_
 #define TELLTALE_SENSOR_HOT_BPF_H_
 
-#include "agent/sensor/bpf/maps.bpf.h"
+#include "agent/sensor/bpf/truth.bpf.h"
 
 #define TELLTALE_IRQ_IDENT 0x1f83d9abfb41bd6bULL
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -77,6 +77,7 @@ static __always_inline bool weigh(struct telltale_cpu* c, uint32_t half, uint32_
   if (unlikely(!(*word & bit))) __sync_fetch_and_or(word, bit);
   h->total[sub].events++;
   h->total[sub].weight += weight;
+  tell_truth(half & 1, vital, hash, weight);
   *before = slot->total;
   return add(c, v, slot, hash, weight);
 }

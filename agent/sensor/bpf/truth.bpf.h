@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0
+ *
+ * Ground truth, for measuring the sketch on a real kernel (tests/bench/coverage_truth.cc): with
+ * TELLTALE_TRUTH every event is also added to an exact count of its label. Without it this is
+ * nothing: the product's objects have neither map nor code of it.
+ */
+#ifndef TELLTALE_SENSOR_TRUTH_BPF_H_
+#define TELLTALE_SENSOR_TRUTH_BPF_H_
+
+#include "agent/sensor/bpf/maps.bpf.h"
+#include "sketch/truth.h"
+
+#ifdef TELLTALE_TRUTH
+/* Read and emptied by the tests after each cut. A label that finds no room, or whose bucket an
+ * interrupted program holds, is missing: the tests compare the sum with the total. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 256 * 1024);
+  __type(key, struct telltale_truth_key);
+  __type(value, struct telltale_total);
+} truth SEC(".maps");
+
+static __noinline int tell_truth(uint32_t half, uint32_t vital, uint64_t hash, uint64_t weight) {
+  struct telltale_truth_key key = {hash, vital, half};
+  struct telltale_total none = {}, *sum;
+
+  /* The agent holds itself to a hundredth of the samples, and reading this map is its work. */
+  if (bpf_get_current_pid_tgid() >> 32 == control.own_tgid) return 0;
+  sum = bpf_map_lookup_elem(&truth, &key);
+  if (!sum) {
+    bpf_map_update_elem(&truth, &key, &none, 1 /* BPF_NOEXIST */);
+    sum = bpf_map_lookup_elem(&truth, &key);
+    if (!sum) return 0;
+  }
+  __sync_fetch_and_add(&sum->events, 1);
+  __sync_fetch_and_add(&sum->weight, weight);
+  return 0;
+}
+
+/* The label is of a kind that is never kept whole. */
+static __always_inline void leave_out_of_truth(uint32_t half, uint32_t vital, uint64_t hash) {
+  struct telltale_truth_key key = {hash, vital, half};
+  bpf_map_delete_elem(&truth, &key);
+}
+#else
+static __always_inline void tell_truth(uint32_t half, uint32_t vital, uint64_t hash,
+                                       uint64_t weight) {}
+static __always_inline void leave_out_of_truth(uint32_t half, uint32_t vital, uint64_t hash) {}
+#endif
+
+#endif /* TELLTALE_SENSOR_TRUTH_BPF_H_ */
