@@ -108,6 +108,16 @@ TEST(RowBoundsTest, StacksOfOneLabelAtOneSiteCountWhatIsUnprovenOnce) {
   EXPECT_DOUBLE_EQ(bounds.Sum()["row"].high, 70);
 }
 
+TEST(EpochThresholdTest, OfVotedCellsIsWhatTheNodeSaysAndOfPlainOnesTheFullestCell) {
+  v1::Vital vital;
+  vital.mutable_sketch()->add_load_exponents(5);
+  EXPECT_EQ(storage::EpochThreshold(vital, 1000, 100), 63u);
+  vital.mutable_sketch()->set_layout(v1::CELL_LAYOUT_VOTED);
+  vital.mutable_sketch()->set_unlisted_high(700);
+  EXPECT_EQ(storage::EpochThreshold(vital, 1000, 100), 700u);
+  EXPECT_EQ(storage::EpochThreshold(vital, 1000, 400), 600u) << "what listed ones leave";
+}
+
 // Some epochs of a node with two labels of each executable. Every label is listed at least once.
 struct World {
   static constexpr size_t kExes = 12, kLabels = 2 * kExes, kCells = 8;
@@ -135,8 +145,7 @@ struct World {
       for (size_t l = 0; l < kLabels; ++l) {
         if (always[l] != i && random() % 3 != 0) continue;
         const uint64_t proven = weight[l] == 0 ? 0 : random() % (weight[l] + 1);
-        maker.Sample(vital, absl::StrCat("/", l / 2), 0, proven, proven, cells[place[l]],
-                     l + 1);
+        maker.Sample(vital, absl::StrCat("/", l / 2), 0, proven, proven, cells[place[l]], l + 1);
       }
       for (const uint32_t exponent : sketch::Digest(cells).exponents) {
         vital->mutable_sketch()->add_load_exponents(exponent);
