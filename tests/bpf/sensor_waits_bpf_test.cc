@@ -179,11 +179,36 @@ TEST_F(SensorTest, TellsAWaitOnAPipeFromOneOnATimer) {
   EXPECT_GE(timer_ns, 199'000'000U);
 }
 
+// On every kernel, by whatever hook: a wait without the code that asked for it explains little.
+TEST_F(SensorTest, KeepsTheUserStackOfAWait) {
+  Child child([] {
+    for (int i = 0; i < 20; ++i) usleep(20'000);
+  });
+  Cut();
+  child.Begin();
+  Await(child);
+  Cut();
+  size_t waits = 0, with_user_stack = 0;
+  for (const RawSample& sample : kept_.samples) {
+    if (sample.vital != TELLTALE_BLOCKING || sample.sub != TELLTALE_BLOCK_TIMER) continue;
+    if (sample.tgid != static_cast<uint32_t>(child.pid()) || sample.open) continue;
+    ++waits;
+    with_user_stack += sample.stack.user.empty() ? 0 : 1;
+  }
+  EXPECT_GE(waits, 3U);
+  EXPECT_EQ(with_user_stack, waits);
+}
+
 TEST_F(SensorTest, TakesAWaitForAContendedMutexForALockAndNamesItsOwner) {
   Child child([] {
     std::mutex mutex;
     mutex.lock();
-    std::thread waiter([&mutex] { const std::lock_guard<std::mutex> hold(mutex); });
+    std::atomic<bool> there = false;
+    std::thread waiter([&] {
+      there = true;
+      const std::lock_guard<std::mutex> hold(mutex);
+    });
+    while (!there) usleep(1'000);
     usleep(400'000);
     mutex.unlock();
     waiter.join();

@@ -4,7 +4,8 @@
  * and how an interval that it did not run is charged to the task.
  *
  * Time here is the run-queue clock, which the scheduler has just read (2 ns instead of 30 for
- * ktime). It agrees between CPUs only with a stable TSC, else control.use_ktime is set.
+ * ktime). It agrees between CPUs only with a stable TSC, else control.use_ktime is set. What the
+ * scheduler itself noted is compared with the run-queue clock in either case.
  */
 #ifndef TELLTALE_SENSOR_WAIT_BPF_H_
 #define TELLTALE_SENSOR_WAIT_BPF_H_
@@ -82,14 +83,14 @@ static __always_inline void note_futex(struct telltale_task* st, struct task_str
 
 /* How much of the `off` ns since it was last charged the task stood in the queue: what the
  * scheduler accounts as queue time since it left the CPU, plus the turn that has not ended. Works
- * across migrations, where last_queued starts anew. */
+ * across migrations, where last_queued starts anew. `rq_now`: the run-queue clock. */
 static __always_inline uint64_t queue_time(struct task_struct* task, struct telltale_task* st,
-                                           uint64_t now, uint64_t off) {
+                                           uint64_t rq_now, uint64_t off) {
   uint64_t queued = task->sched_info.last_queued;
   uint64_t delay = task->sched_info.run_delay - st->run_delay_ns;
 
   if (st->state == TELLTALE_TASK_RUNNABLE) return off;
-  if (queued && queued < now) delay += now - queued;
+  if (queued && queued < rq_now) delay += rq_now - queued;
   return delay < off ? delay : off;
 }
 
