@@ -11,6 +11,7 @@ namespace telltale::cli {
 namespace {
 
 constexpr size_t kAllFrames = 64;
+constexpr size_t kShortId = 12;  // of a container, as runtimes list them
 
 std::string UnitOf(const v1::SampleAnswer& sample) { return sample.unit(); }
 
@@ -37,6 +38,18 @@ std::string StackText(const char* which,
                       "\n", StackLines({frames.begin(), frames.end()}, "      ", kAllFrames, view));
 }
 
+// The container if the cgroup is one's, else the cgroup.
+std::string WhereItRuns(const v1::SampleAnswer& sample) {
+  if (sample.container().empty() && sample.pod_uid().empty()) {
+    return sample.cgroup().empty() ? "" : absl::StrCat(" in ", Escaped(sample.cgroup()));
+  }
+  std::string text;
+  if (!sample.container().empty())
+    absl::StrAppend(&text, " in container ", Escaped(sample.container().substr(0, kShortId)));
+  if (!sample.pod_uid().empty()) absl::StrAppend(&text, " of pod ", Escaped(sample.pod_uid()));
+  return text;
+}
+
 std::string OneSample(const v1::SampleAnswer& sample, const View& view) {
   std::string name =
       sample.exe().empty() ? absl::StrCat("[", Escaped(sample.comm()), "]") : Escaped(sample.exe());
@@ -49,8 +62,7 @@ std::string OneSample(const v1::SampleAnswer& sample, const View& view) {
       "\n  ", name, " (", Escaped(sample.comm()), ", pid ", sample.pid(),
       sample.tid() != sample.pid() ? absl::StrCat(", thread ", sample.tid()) : "", ", uid ",
       sample.uid(), ", ", LengthText(sample.process_age_s()), " old) on ", Escaped(sample.node()),
-      " CPU ", sample.cpu(),
-      sample.cgroup().empty() ? "" : absl::StrCat(" in ", Escaped(sample.cgroup())), "\n");
+      " CPU ", sample.cpu(), WhereItRuns(sample), "\n");
   if (const std::string label = Values(sample.label()); !label.empty())
     absl::StrAppend(&out, "  label: ", label, "\n");
   if (const std::string detail = Values(sample.detail()); !detail.empty())

@@ -190,6 +190,17 @@ TEST(RenderTest, ASampleNamesWhoWokeItAndFromWhere) {
   EXPECT_THAT(RenderSamples(answer, Plain()), ::testing::HasSubstr("  woken by: [irq]\n"));
 }
 
+TEST(RenderTest, ASampleNamesItsContainerAndPodOrElseItsCgroup) {
+  v1::SamplesAnswer answer;
+  v1::SampleAnswer& sample = *answer.add_samples();
+  sample.set_cgroup("/system.slice/nginx.service");
+  EXPECT_THAT(RenderSamples(answer, Plain()), HasSubstr(" in /system.slice/nginx.service\n"));
+  sample.set_container("0123456789abcdef0123");
+  sample.set_pod_uid("8d3cf0aa");
+  EXPECT_THAT(RenderSamples(answer, Plain()),
+              HasSubstr(" in container 0123456789ab of pod 8d3cf0aa\n"));
+}
+
 TEST(RenderTest, CoverageSaysWhatWasReadAndWhichTimeValuesMean) {
   v1::Coverage coverage = SomeCoverage();
   coverage.clear_notes();
