@@ -30,6 +30,7 @@ v1::CountersRecord EncodeCounters(const NodeBook& book) {
   record.set_epochs(counters.epochs);
   record.set_partial_epochs(counters.partial_epochs);
   record.set_apart(counters.apart);
+  record.set_adopted(counters.adopted);
   record.set_too_late(counters.too_late);
   record.set_forgotten_lost(counters.forgotten_lost);
   record.set_pruned_day(book.pruned_day);
@@ -59,6 +60,7 @@ absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
   counters.epochs = record.epochs();
   counters.partial_epochs = record.partial_epochs();
   counters.apart = record.apart();
+  counters.adopted = record.adopted();
   counters.too_late = record.too_late();
   counters.forgotten_lost = record.forgotten_lost();
   book->pruned_day = static_cast<uint16_t>(std::min<uint32_t>(record.pruned_day(), UINT16_MAX));

@@ -44,7 +44,7 @@ absl::Status PruneCoverage(uint32_t node, uint16_t first_day, Transaction* trans
   return scanned;
 }
 
-// Not the one seen last, and not those an operator has yet to decide about.
+// Not the one seen last, and not those an operator has yet to decide about or has decided about.
 void PruneIncarnations(uint64_t before_ns, NodeRecord& record) {
   uint64_t last_ns = 0;
   for (const v1::KnownIncarnation& known : record.incarnations()) {
@@ -54,7 +54,7 @@ void PruneIncarnations(uint64_t before_ns, NodeRecord& record) {
   const auto gone =
       std::remove_if(known->begin(), known->end(), [&](const v1::KnownIncarnation& one) {
         return one.last_seen_ns() < before_ns && one.last_seen_ns() != last_ns &&
-               one.status() != v1::INCARNATION_STATUS_APART;
+               one.status() == v1::INCARNATION_STATUS_COUNTED && !one.kept();
       });
   record.set_incarnations_forgotten(record.incarnations_forgotten() +
                                     static_cast<uint64_t>(known->end() - gone));

@@ -26,6 +26,7 @@ constexpr uint64_t kProbeEveryNs = 60 * kNsPerS;
 constexpr uint64_t kFirstProbesEveryNs = kNsPerS;
 constexpr uint64_t kProbeTimeoutNs = 20 * kNsPerS;  // how a dead connection is noticed
 constexpr uint32_t kFirstProbes = 4;
+constexpr size_t kReasonBytes = 300;
 constexpr uint32_t kUnimplemented = 12;  // google.rpc.Code
 
 // A setting the collector may lower, within what the protocol allows; 0: not said.
@@ -176,10 +177,17 @@ void UplinkLogic::OnVerdict(const v1::Verdict& verdict) {
     queue_.Remove(sequence);
     spool_.Settled(sequence);
   };
-  const std::string reason = proto::SanitizeText(verdict.reason(), 160);
+  const std::string reason = proto::SanitizeText(verdict.reason(), kReasonBytes);
   switch (verdict.kind()) {
     case v1::Verdict::STORED:
       ++counts_.stored;
+      if (verdict.apart()) {
+        ++counts_.apart;
+        if (apart_.empty()) spdlog::error("uplink: epoch {} is {}", sequence, reason);
+        apart_ = reason;
+      } else {
+        apart_.clear();
+      }
       return settle();
     case v1::Verdict::REPEAT:
       ++counts_.repeats;
@@ -335,7 +343,7 @@ void UplinkLogic::Fail(const std::string& why) {
 void UplinkLogic::OnClosed(const absl::Status& status) {
   if (state_ != State::kGreeting && state_ != State::kStreaming) return;
   Disconnected(status.ok() ? "the collector ended the stream"
-                           : proto::SanitizeText(std::string(status.message()), 300));
+                           : proto::SanitizeText(std::string(status.message()), kReasonBytes));
 }
 
 void UplinkLogic::Disconnected(const std::string& why) {

@@ -61,6 +61,7 @@ class UplinkLogic {
   enum class State { kWaiting, kGreeting, kStreaming, kFinished };
   struct Counts {
     uint64_t stored = 0, repeats = 0, too_late = 0, refused = 0, retried = 0, connects = 0;
+    uint64_t apart = 0;  // of those stored: in no answer, in a clone conflict
     uint64_t hlc_refused = 0, unreadable = 0;
   };
 
@@ -89,7 +90,10 @@ class UplinkLogic {
   State state() const { return state_; }
   const Counts& counts() const { return counts_; }
   const SendQueue& queue() const { return queue_; }
-  const std::string& last_error() const { return last_error_; }
+  // What is wrong now, for people: no stream, or what is sent is kept apart; empty: nothing.
+  const std::string& trouble() const { return last_error_.empty() ? apart_ : last_error_; }
+  // When the next attempt to connect is due; 0: not waiting for one. CLOCK_MONOTONIC.
+  uint64_t next_attempt_ns() const { return state_ == State::kWaiting ? reconnect_at_ns_ : 0; }
   const ClockOffset& clock_offset() const { return offset_; }
 
   // Delay after a cut, the same for the life of a spool: spreads the fleet's sending over
@@ -143,6 +147,7 @@ class UplinkLogic {
   uint64_t stop_deadline_ns_ = 0;
   Counts counts_;
   std::string last_error_;
+  std::string apart_;  // why the last summary was kept apart; empty: it was not
 };
 
 }  // namespace telltale::agent

@@ -84,9 +84,17 @@ void AddProcess(CLI::App* command, Arguments& a) {
 }
 
 const Command kCommands[] = {
-    {"nodes", "the nodes, whether they report, since when",
-     "  telltale nodes\n  telltale nodes --label role=db -o json",
-     [](CLI::App* c, Arguments& a) { AddNodes(c, a); }, RunNodes},
+    {"nodes", "the nodes, whether they report, since when; ends a clone conflict",
+     "  telltale nodes\n  telltale nodes --label role=db -o json\n"
+     "  telltale nodes --node web-1                    with the agents that spoke as it\n"
+     "  telltale nodes --node web-1 --keep 1a2b3c4d    this one is web-1, the others are refused",
+     [](CLI::App* c, Arguments& a) {
+       AddNodes(c, a);
+       c->add_option("--keep", a.keep,
+                     "where two machines use one certificate: the agent that is the node, by the "
+                     "first digits of its id; needs --node and an operator's certificate");
+     },
+     RunNodes},
     {"vitals", "what each node can watch: active, degraded or unavailable, and why",
      "  telltale vitals --node db-1", [](CLI::App* c, Arguments& a) { AddNodes(c, a); }, RunVitals},
     {"top", "who did most: processes and code, with stacks",
