@@ -49,9 +49,12 @@ class UplinkLogic {
     std::string node;
     std::string incarnation;  // 16 bytes
     uint32_t epoch_length_s = 60;
-    std::string collector;             // for messages to people
-    std::function<double()> random;    // uniform in [0, 1)
-    uint64_t reconnect_base_ms = 500;  // doubles up to
+    std::string collector;           // for messages to people
+    std::function<double()> random;  // uniform in [0, 1)
+    // Longest pause between attempts: a quarter of the time without a stream, within these, so that
+    // a restarted collector is found about as fast as it came back, and a fleet that was long
+    // without one comes back over the last.
+    uint64_t reconnect_base_ms = 1'000;
     uint64_t reconnect_max_ms = 60'000;
     uint64_t welcome_timeout_ms = 20'000;
     uint64_t verdict_timeout_ms = 120'000;
@@ -116,7 +119,7 @@ class UplinkLogic {
   void SayGoodbye();
   void Fail(const std::string& why);
   void Disconnected(const std::string& why);
-  uint64_t JitteredDelayNs();
+  uint64_t JitteredDelayNs(uint64_t now_ns) const;
 
   const Options options_;
   const Clock& clock_;
@@ -139,7 +142,7 @@ class UplinkLogic {
   uint32_t probes_sent_ = 0;
 
   uint64_t reconnect_at_ns_ = 0;
-  uint32_t failures_ = 0;
+  uint64_t alone_since_ns_ = 0;  // without a stream that lasted; 0: there is one, or none was tried
   std::string store_id_;
   ClockOffset offset_;
   Hlc hlc_;
