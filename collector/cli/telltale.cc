@@ -287,10 +287,11 @@ int Main(int argc, char** argv) {
   dump->add_option("FILE", arguments.file, "file, or - for standard input")->required();
   dump->add_option("--kind", arguments.kind,
                    "what it is, if it cannot be told: summary, body, schema, names, cells, spool, "
-                   "raw, series, line, rollup-window, rollup-vital");
+                   "spool-state, incarnation, raw, series, line, rollup-window, rollup-vital");
   dump->add_option("-o,--output", arguments.output, "table or json");
   dump->footer(
       "\nExamples:\n  telltale dump /var/lib/telltale/spool/00000000000000000042.rec\n  telltale "
+      "dump /var/lib/telltale/spool/state.0\n  telltale "
       "dump --kind summary - < summary.bin");
   dump->callback([&] { run = [&] { return RunDump(arguments); }; });
   AddPki(app, arguments, run);
