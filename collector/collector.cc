@@ -218,6 +218,12 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   auto store = storage::Store::Open(StoreOptionsOf(config));
   if (!store.ok()) return store.status();
   parts.store = *std::move(store);
+  if (const auto& upgrade = parts.store->upgrade()) {
+    spdlog::info(
+        "store: {} upgraded from format {} to {} in {:.1f} s; older programs cannot open it",
+        StoreOptionsOf(config).path, upgrade->from, upgrade->to,
+        static_cast<double>(upgrade->took_ns) * 1e-9);
+  }
 
   parts.ingest_store = std::make_unique<ingest::StoreAdapter>(parts.store.get());
   parts.ingest = std::make_unique<ingest::IngestCore>(IngestOptionsOf(config), SettingsOf(config),
