@@ -54,12 +54,19 @@ absl::StatusOr<Outcome> BatchWriter::AddApart(RawKey key, const Incoming& item,
   if (!absl::IsNotFound(stored.status())) return stored.status();
   AppendRows(key, item, header);
   Staged& staged = StagedOf(item.node);
+  NoteSchema(item, key.day, staged);
   ++staged.book.counters.apart;
   Apart& apart = staged.apart[item.summary->identity().incarnation()];
   ++apart.epochs;
   apart.from_ns = std::min(apart.from_ns, key.start_ns);
   apart.to_ns = std::max(apart.to_ns, key.start_ns + header.length_ns);
   return outcome;
+}
+
+void BatchWriter::NoteSchema(const Incoming& item, uint16_t day, Staged& staged) {
+  NodeBook::SchemaUse& use = staged.book.schemas[item.summary->schema_id()];
+  use.day = use.used ? std::max(use.day, day) : day;
+  use.used = true;
 }
 
 absl::Status BatchWriter::AddCounted(const RawKey& key, const EpochSpan& span, const Incoming& item,
@@ -85,6 +92,7 @@ absl::Status BatchWriter::AddCounted(const RawKey& key, const EpochSpan& span, c
   SequenceLedger& ledger = staged.book.ledgers[key.incarnation];
   ledger.AddReceived(key.sequence);
   ledger.NoteDay(key.day, key.sequence);
+  NoteSchema(item, key.day, staged);
   staged.ledgers.insert(key.incarnation);
   AddTotals(*item.body, span.partial, &staged.book.counters);
   for (Tier tier : kMarkedTiers) {

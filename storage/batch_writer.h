@@ -75,6 +75,7 @@ class BatchWriter {
   absl::StatusOr<uint64_t> StoredDigest(const std::string& key) const;
   absl::StatusOr<Outcome> AddApart(RawKey key, const Incoming& item, const RawHeader& header,
                                    Outcome outcome);
+  static void NoteSchema(const Incoming& item, uint16_t day, Staged& staged);
   static void NoteInRecord(const Staged& staged, uint64_t now_ns, NodeRecord& record);
   absl::Status AddCounted(const RawKey& key, const EpochSpan& span, const Incoming& item,
                           const RawHeader& header);

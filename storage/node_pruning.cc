@@ -69,6 +69,10 @@ absl::Status PruneNode(const SummaryStoreOptions& options, uint32_t node, PruneF
   PruneLedgers(node, floors, book, transaction.get());
   absl::Status covered = PruneCoverage(node, floors.coverage_day, transaction.get());
   if (!covered.ok()) return covered;
+  std::erase_if(book->schemas, [&](const auto& schema) {
+    const NodeBook::SchemaUse& use = schema.second;
+    return use.used ? use.day < floors.coverage_day : use.day + kUnusedSchemaDays < floors.today;
+  });
   book->pruned_day = floors.raw_day;
   transaction->Put(CountersKey(node), EncodeValue(EncodeCounters(*book)));
   absl::StatusOr<NodeRecord> record = options.registry->Stage(

@@ -57,6 +57,9 @@ struct SummaryStore::Impl {
     books[node] = std::move(shared);
   }
 
+  // Once all books are of the present floor: forgets the schemas that stand in none of them.
+  absl::Status DropUnusedSchemas();
+
   // One step of AdoptDue at one node.
   absl::Status AdoptSome(uint32_t node);
 
@@ -109,7 +112,11 @@ absl::Status SummaryStore::Impl::Load() {
     return absl::OkStatus();
   });
   if (!status.ok()) return status;
+  const uint16_t today = DayOf(options.now_ns());
   for (auto& [node, book] : loaded) {
+    for (auto& [id, use] : book.schemas) {
+      if (use.day == 0) use = {.day = today, .used = true};  // of an older program: not known
+    }
     if (book.pruned_day < raw_floor) to_prune.insert(node);
     books[node] = std::make_shared<const NodeBook>(std::move(book));
   }
@@ -244,20 +251,29 @@ absl::Status SummaryStore::PutNames(uint32_t node, const v1::Names& names) {
 }
 
 absl::Status SummaryStore::PutSchema(uint32_t node, const v1::Schema& schema) {
-  if (FindSchema(schema.id()) != nullptr) return absl::OkStatus();
   NodeBook book = *impl_->BookOf(node);
-  if (book.schema_ids.size() >= impl_->options.max_schemas_per_node) {
+  const bool known = FindSchema(schema.id()) != nullptr;
+  if (known && book.schemas.contains(schema.id())) return absl::OkStatus();
+  // Those only windows still speak of are left to the limit of the store.
+  const auto recent =
+      std::count_if(book.schemas.begin(), book.schemas.end(),
+                    [this](const auto& one) { return one.second.day >= impl_->raw_floor.load(); });
+  const bool room = static_cast<uint64_t>(recent) < impl_->options.max_schemas_per_node;
+  if (known && !room) return absl::OkStatus();
+  if (!room) {
     return absl::ResourceExhaustedError(absl::StrCat("store schema: node ", node, " has brought ",
-                                                     book.schema_ids.size(), " schemas, limit ",
-                                                     impl_->options.max_schemas_per_node));
+                                                     recent, " schemas, limit ",
+                                                     impl_->options.max_schemas_per_node,
+                                                     " of those that raw epochs use or that "
+                                                     "came since yesterday"));
   }
-  book.schema_ids.insert(schema.id());
+  book.schemas[schema.id()] = {.day = DayOf(impl_->options.now_ns()), .used = false};
   std::unique_ptr<Transaction> transaction = impl_->options.catalog->Begin();
   transaction->Put(SchemaKey(schema.id()), EncodeValue(schema));
   transaction->Put(CountersKey(node), EncodeValue(EncodeCounters(book)));
   {
     std::unique_lock<std::shared_mutex> lock(impl_->mutex);
-    if (impl_->schemas.size() >= impl_->options.max_schemas) {
+    if (!known && impl_->schemas.size() >= impl_->options.max_schemas) {
       return absl::ResourceExhaustedError(absl::StrCat("store schema: ", impl_->schemas.size(),
                                                        " schemas known, limit ",
                                                        impl_->options.max_schemas));
@@ -402,6 +418,26 @@ absl::Status SummaryStore::RaiseRawFloor(uint16_t first_day) {
 
 void SummaryStore::SetCoverageFloor(uint16_t first_day) { impl_->coverage_floor.store(first_day); }
 
+absl::Status SummaryStore::Impl::DropUnusedSchemas() {
+  std::unique_lock<std::shared_mutex> lock(mutex);
+  if (!to_prune.empty()) return absl::OkStatus();
+  std::set<uint64_t> used;
+  for (const auto& [node, book] : books) {
+    for (const auto& [id, use] : book->schemas) used.insert(id);
+  }
+  std::unique_ptr<Transaction> transaction = options.catalog->Begin();
+  std::vector<uint64_t> unused;
+  for (const auto& [id, schema] : schemas) {
+    if (used.contains(id)) continue;
+    unused.push_back(id);
+    transaction->Delete(SchemaKey(id));
+  }
+  if (unused.empty()) return absl::OkStatus();
+  if (absl::Status done = transaction->Commit(Durability::kBuffered); !done.ok()) return done;
+  for (const uint64_t id : unused) schemas.erase(id);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<uint32_t> SummaryStore::Prune(std::span<const uint32_t> nodes, uint32_t max_nodes) {
   std::vector<uint32_t> due;
   {
@@ -412,7 +448,8 @@ absl::StatusOr<uint32_t> SummaryStore::Prune(std::span<const uint32_t> nodes, ui
     }
   }
   for (uint32_t node : due) {
-    const PruneFloors floors{impl_->raw_floor.load(), impl_->coverage_floor.load()};
+    const PruneFloors floors{impl_->raw_floor.load(), impl_->coverage_floor.load(),
+                             DayOf(impl_->options.now_ns())};
     NodeBook book = *impl_->BookOf(node);
     absl::Status pruned = PruneNode(impl_->options, node, floors, &book);
     if (!pruned.ok()) return pruned;
@@ -421,6 +458,7 @@ absl::StatusOr<uint32_t> SummaryStore::Prune(std::span<const uint32_t> nodes, ui
     // The floor may have gone up meanwhile.
     if (impl_->raw_floor.load() == floors.raw_day) impl_->to_prune.erase(node);
   }
+  if (absl::Status dropped = impl_->DropUnusedSchemas(); !dropped.ok()) return dropped;
   return static_cast<uint32_t>(due.size());
 }
 
