@@ -100,11 +100,28 @@ int Show(const Session& session, const google::protobuf::Message& answer,
 }  // namespace
 
 int RunNodes(const Arguments& arguments) {
+  if (!arguments.keep.empty() && arguments.nodes.size() != 1) {
+    return Report(absl::InvalidArgumentError(absl::StrCat("nodes: --keep needs one --node, not ",
+                                                          arguments.nodes.size(),
+                                                          ", e.g. --node web-1 --keep 1a2b3c4d")));
+  }
   absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
+  std::string decided;
+  if (!arguments.keep.empty()) {
+    v1::KeepRequest request;
+    request.set_node(arguments.nodes.front());
+    request.set_agent(arguments.keep);
+    absl::StatusOr<v1::KeepAnswer> kept = session->client->Keep(request);
+    if (!kept.ok()) return Report(kept.status());
+    decided = RenderKept(arguments.nodes.front(), *kept, session->view);
+  }
   absl::StatusOr<v1::NodesAnswer> answer = AskNodes(arguments, *session);
   if (!answer.ok()) return Report(answer.status());
-  return Show(*session, *answer, [&] { return RenderNodes(*answer, session->view); });
+  return Show(*session, *answer, [&] {
+    return absl::StrCat(decided, RenderNodes(*answer, session->view),
+                        RenderAgents(*answer, !arguments.nodes.empty(), session->view));
+  });
 }
 
 int RunVitals(const Arguments& arguments) {

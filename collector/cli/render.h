@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "collector/cli/terminal_text.h"
+#include "telltale/v1/operate.pb.h"
 #include "telltale/v1/query.pb.h"
 
 namespace telltale::cli {
@@ -32,6 +33,11 @@ std::string NothingFound(const v1::Coverage& coverage, const v1::Selection& aske
                          const View& view);
 
 std::string RenderNodes(const v1::NodesAnswer& answer, const View& view);
+// Below the nodes: for each clone conflict where to look, or, if nodes were asked for by name, the
+// agents that spoke as them, what an operator decided, and the commands that would decide.
+std::string RenderAgents(const v1::NodesAnswer& answer, bool named, const View& view);
+// What a decision did.
+std::string RenderKept(const std::string& node, const v1::KeepAnswer& answer, const View& view);
 // State of each vital on each node: hook and reason. `nodes`: already narrowed to those asked for.
 std::string RenderVitals(const v1::VitalsAnswer& vitals, const v1::NodesAnswer& nodes,
                          const View& view);

@@ -84,9 +84,17 @@ void AddProcess(CLI::App* command, Arguments& a) {
 }
 
 const Command kCommands[] = {
-    {"nodes", "the nodes, whether they report, since when",
-     "  telltale nodes\n  telltale nodes --label role=db -o json",
-     [](CLI::App* c, Arguments& a) { AddNodes(c, a); }, RunNodes},
+    {"nodes", "the nodes, whether they report, since when; ends a clone conflict",
+     "  telltale nodes\n  telltale nodes --label role=db -o json\n"
+     "  telltale nodes --node web-1                    with the agents that spoke as it\n"
+     "  telltale nodes --node web-1 --keep 1a2b3c4d    this one is web-1, the others are refused",
+     [](CLI::App* c, Arguments& a) {
+       AddNodes(c, a);
+       c->add_option("--keep", a.keep,
+                     "where two machines use one certificate: the agent that is the node, by the "
+                     "first digits of its id; needs --node and an operator's certificate");
+     },
+     RunNodes},
     {"vitals", "what each node can watch: active, degraded or unavailable, and why",
      "  telltale vitals --node db-1", [](CLI::App* c, Arguments& a) { AddNodes(c, a); }, RunVitals},
     {"top", "who did most: processes and code, with stacks",
@@ -279,10 +287,11 @@ int Main(int argc, char** argv) {
   dump->add_option("FILE", arguments.file, "file, or - for standard input")->required();
   dump->add_option("--kind", arguments.kind,
                    "what it is, if it cannot be told: summary, body, schema, names, cells, spool, "
-                   "raw, series, line, rollup-window, rollup-vital");
+                   "spool-state, incarnation, raw, series, line, rollup-window, rollup-vital");
   dump->add_option("-o,--output", arguments.output, "table or json");
   dump->footer(
       "\nExamples:\n  telltale dump /var/lib/telltale/spool/00000000000000000042.rec\n  telltale "
+      "dump /var/lib/telltale/spool/state.0\n  telltale "
       "dump --kind summary - < summary.bin");
   dump->callback([&] { run = [&] { return RunDump(arguments); }; });
   AddPki(app, arguments, run);

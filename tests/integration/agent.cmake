@@ -15,3 +15,5 @@ telltale_test(agent_tls_test LABEL integration TIMEOUT 300
   SOURCES integration/agent_tls_test.cc LINK telltale_agent_rig)
 telltale_test(agent_reload_test LABEL integration TIMEOUT 300
   SOURCES integration/agent_reload_test.cc LINK telltale_agent_rig telltale::storage)
+telltale_test(clone_decision_test LABEL integration TIMEOUT 300
+  SOURCES integration/clone_decision_test.cc LINK telltale_agent_rig)

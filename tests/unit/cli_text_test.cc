@@ -77,6 +77,9 @@ TEST(TextTest, NumbersCarryUnits) {
   EXPECT_EQ(Quantity(4 << 20, "bytes"), "4.00 MiB");
   EXPECT_EQ(Quantity(1023, "bytes"), "1,023 B");
   EXPECT_EQ(Quantity(1240, "pages"), "1,240 pages");
+  EXPECT_EQ(Quantity(1, "signals"), "1 signal");
+  EXPECT_EQ(Quantity(1, "misses"), "1 miss");
+  EXPECT_EQ(Quantity(1, "pages"), "1 page");
   EXPECT_EQ(Quantity(2'310'000, "calls"), "2.31 M calls");
   EXPECT_EQ(Rate(1.35, "s"), "1.35 s/s");
   EXPECT_EQ(Rate(12.0 * (1 << 20), "bytes"), "12.0 MiB/s");
