@@ -11,8 +11,14 @@
 #include "collector/query/source.h"
 #include "collector/query/stack_names.h"
 #include "collector/query/top_table.h"
+#include "collector/query/window_sums.h"
 
 namespace telltale::query {
+
+// Adds what each executable weighs in the epoch by the accounts of the choice, or that nothing but
+// its total is known.
+void AddExeAccounts(const StoredEpoch& epoch, const VitalChoice& choice, uint64_t total,
+                    const StackNames& names, GroupSum& sum);
 
 // Where an epoch's process table has what a choice asks for.
 enum class Accounts { kNone, kEstimated, kExact };

@@ -161,6 +161,32 @@ TEST(RenderTest, TopLinesUpAndEndsWithCoverage) {
                 RenderCoverage(SomeCoverage(), Plain()));
 }
 
+TEST(RenderTest, AnUncertainSiteShowsFromWhatToWhatShare) {
+  v1::TopAnswer answer;
+  v1::TopTable* table = answer.add_tables();
+  table->set_vital("syscall");
+  table->set_unit("calls");
+  table->set_by(v1::DIMENSION_SITE);
+  table->set_total(1000);
+  table->set_events(1000);
+  table->set_state(v1::VITAL_STATE_ACTIVE);
+  table->set_unlisted_most(40);
+  table->set_kept_labels(24);
+  for (const double low : {20, 395}) {
+    v1::TopRow* row = table->add_rows();
+    row->set_name("f");
+    row->set_value(400);
+    row->set_low(low);
+    row->set_high(405);
+    row->set_share(0.4);
+  }
+  const std::string text = RenderTop(answer, Plain());
+  EXPECT_THAT(text, HasSubstr("2.0 to 40.5 %"));
+  EXPECT_THAT(text, HasSubstr(" 40.0 %"));
+  EXPECT_THAT(text, HasSubstr("windows keep 24 labels of a vital; what is not listed weighs at "
+                              "most 40 calls each\n"));
+}
+
 TEST(RenderTest, NothingFoundSaysWhereDataIs) {
   v1::Coverage coverage;
   coverage.set_nodes_selected(1);

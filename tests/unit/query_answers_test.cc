@@ -172,7 +172,8 @@ TEST(LabelEstimateTest, ValuesStayInTheirBoundsAndBelowTheTotal) {
     EXPECT_LE(estimate.value, estimate.high);
     sum += estimate.value;
   }
-  EXPECT_THAT(sum, DoubleNear(100, 1e-9));
+  EXPECT_LE(sum, 100);
+  EXPECT_GT(sum, 100 - 2) << "each value is rounded down";
 }
 
 TEST(LabelEstimateTest, StacksOfOneLabelShareItByWhatWasSampled) {

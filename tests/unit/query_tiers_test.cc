@@ -432,6 +432,30 @@ TEST(QueryLabelsTest, IntervalsOfLabelsHoldTheTruth) {
   }
 }
 
+TEST(QueryLabelsTest, TheHeaviestAreTheSameInEpochsAndInWindowsOfThem) {
+  QueryStore store(1);
+  store.set_change(Planted(TELLTALE_SYSCALL));
+  store.Put(0, 9 * kHour);
+  store.set_now(25 * kHour);
+  store.RollUp();
+  const auto rows = [&](v1::Tier tier) {
+    auto request = store.Asked<v1::TopRequest>(kHour, 3 * kHour, tier);
+    request.set_vital("syscall");
+    request.set_by(v1::DIMENSION_EXE);
+    const auto answer = store.engine().Top(request, {});
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    std::vector<std::string> out;
+    for (const v1::TopRow& row : answer->tables(0).rows()) out.push_back(row.exe());
+    return out;
+  };
+  const auto raw = rows(v1::TIER_RAW);
+  ASSERT_EQ(raw.size(), 10u);
+  EXPECT_EQ(rows(v1::TIER_5MIN), raw);
+  // What an hour put away of lighter ones may swap neighbours.
+  EXPECT_THAT(rows(v1::TIER_1H), ::testing::UnorderedElementsAreArray(raw));
+  EXPECT_EQ(rows(v1::TIER_1H).front(), raw.front());
+}
+
 TEST(QueryLabelsTest, StacksOfWindowsAddUpToAtMostTheTotal) {
   QueryStore store(1);
   store.Put(0, 9 * kHour);
