@@ -242,6 +242,17 @@ TEST_F(QueryTiersTest, ASelectionWithinAnEpochShowsThatEpoch) {
   EXPECT_EQ(store_.engine().Series(series, {})->series(0).rate_size(), 1);
 }
 
+TEST_F(QueryTiersTest, WhatWindowsLeaveOfARangeTakesNoEpochThatIsNotInIt) {
+  auto request = store_.Asked<v1::TopRequest>(0, 8 * kHour + 1);  // one second of epoch 481
+  request.mutable_selection()->add_nodes(store_.name(0));
+  request.set_vital("syscall");
+  request.set_by(v1::DIMENSION_NODE);
+  const auto answer = store_.engine().Top(request, {});
+  EXPECT_EQ(answer->coverage().tier(), v1::TIER_5MIN);
+  EXPECT_DOUBLE_EQ(answer->tables(0).total(),
+                   TruthOf(store_, Headline(TELLTALE_SYSCALL), 0, 1, 480));
+}
+
 TEST(QueryLateTest, ALateEpochCountsAtOnceInEveryAnswer) {
   QueryStore store(1);
   store.Put(0, 2 * kHour);
