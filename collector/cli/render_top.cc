@@ -38,12 +38,13 @@ std::string VitalText(const v1::TopTable& table) {
                                      : absl::StrCat(table.vital(), "/", table.sub()));
 }
 
-std::string Heading(const v1::TopTable& table, const View& view) {
+std::string Heading(const v1::TopTable& table, const std::string& process, const View& view) {
   std::string text = absl::StrCat(Painted(VitalText(table), Ink::kBold, view.style), "  ",
                                   Quantity(table.total(), table.unit()), " in all");
   if (table.unit() == "s" || table.unit() == "bytes" || table.unit() == "pages") {
     absl::StrAppend(&text, ", ", Plural(table.events(), "event"));
   }
+  if (!process.empty()) absl::StrAppend(&text, "; rows are of process ", Escaped(process));
   if (!table.left_out().empty())
     absl::StrAppend(&text, " (without ", Escaped(absl::StrJoin(table.left_out(), ", ")), ")");
   if (table.state() == v1::VITAL_STATE_DEGRADED) {
@@ -160,7 +161,7 @@ std::string RenderTop(const v1::TopAnswer& answer, const View& view) {
       continue;
     }
     if (VitalText(table) != last) {
-      absl::StrAppend(&out, out.empty() ? "" : "\n", Heading(table, view));
+      absl::StrAppend(&out, out.empty() ? "" : "\n", Heading(table, answer.process(), view));
       last = VitalText(table);
     }
     if (table.rows().empty()) {

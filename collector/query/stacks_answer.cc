@@ -40,11 +40,12 @@ void AddTo(Sum& sum, double value, double low, double high, uint64_t samples) {
 }
 
 // Adds an epoch's stacks; returns the weight of the choice in it.
-double AddEpochStacks(const StoredEpoch& epoch, const VitalChoice& choice,
-                      const ProcessFilter& filter, SymbolCache& cache,
-                      std::map<std::string, Sum>& sums, RowBounds& bounds, GroupSum& accounts) {
+double AddEpochStacks(const StoredEpoch& epoch, const VitalChoice& choice, ProcessFilter& filter,
+                      SymbolCache& cache, std::map<std::string, Sum>& sums, RowBounds& bounds,
+                      GroupSum& accounts) {
   uint64_t total = 0;
   const StackNames names(&epoch.body->tables(), epoch.node, &cache);
+  LookForProcess(epoch, names, filter);
   for (const v1::Vital& vital : epoch.body->vitals()) {
     if (vital.id() != choice.vital.id()) continue;
     for (int sub = 0; sub < vital.subs_size(); ++sub) {
@@ -99,7 +100,7 @@ void Fit(double total, const ExeLimits& limits, std::map<std::string, Sum>& sums
 }
 
 // The same of windows: each label at the one stack that was kept of it, else at its code location.
-double AddWindowStacks(VitalSum& windows, const VitalChoice& choice, const ProcessFilter& filter,
+double AddWindowStacks(VitalSum& windows, const VitalChoice& choice, ProcessFilter& filter,
                        SymbolCache& cache, std::map<std::string, Sum>& sums) {
   double total = 0;
   for (size_t sub = 0; sub < windows.weight.size(); ++sub) {
@@ -147,7 +148,7 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
   if (!choices.ok()) return choices.status();
   const VitalChoice& choice = choices->front();
   const double factor = BaseFactor(choice.vital.unit());
-  const ProcessFilter filter(request.process());
+  ProcessFilter filter(request.process());
   SymbolCache cache(context.source);
   CoverageBuilder coverage(*selection, context);
   const std::vector<uint32_t> vitals = {choice.vital.id()};
@@ -181,9 +182,14 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
     if (!windows.ok()) return windows.status();
     coverage.Note(KeptLabelsNote());
     if (VitalSum* sum = windows->Find(choice.vital.id())) {
+      LookForExe(*sum, filter);
       total = AddWindowStacks(*sum, choice, filter, cache, sums);
       Fit(total, ExeLimitsOf(*sum, choice), sums);
     }
+  }
+  // Windows keep no process numbers.
+  if (tier->coarsest == v1::TIER_RAW || !filter.one_pid()) {
+    if (absl::Status status = filter.Found("stacks"); !status.ok()) return status;
   }
   std::vector<Sum> ordered;
   for (auto& [key, sum] : sums) ordered.push_back(std::move(sum));

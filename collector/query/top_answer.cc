@@ -46,6 +46,7 @@ class TopScan {
   void Visit(const StoredEpoch& epoch) {
     StackNames names(&epoch.body->tables(), epoch.node, &cache_);
     const std::string& node_name = node_names_[epoch.node];
+    LookForProcess(epoch, names, filter_);
     const v1::Vital* vital = nullptr;
     std::optional<Entries> entries;
     for (Draft& draft : drafts_) {
@@ -104,6 +105,7 @@ class TopScan {
     if (merged_early) coverage.Note(std::string(kMergedEarlyNote));
   }
 
+  absl::Status FoundProcess() const { return filter_.Found("top"); }
   bool found() const {
     return std::any_of(drafts_.begin(), drafts_.end(),
                        [](const Draft& draft) { return draft.accounts.seen(); });
@@ -153,7 +155,7 @@ class TopScan {
   }
 
   const v1::TopRequest& request_;
-  const ProcessFilter filter_;
+  ProcessFilter filter_;
   SymbolCache cache_;
   std::map<uint32_t, std::string> node_names_;
   std::vector<Draft> drafts_;
@@ -194,6 +196,7 @@ absl::StatusOr<bool> TopOfEpochs(const v1::TopRequest& request, const TopQuestio
                  },
                  nullptr});
   if (absl::Status status = scan.All(); !status.ok()) return status;
+  if (absl::Status status = top.FoundProcess(); !status.ok()) return status;
   coverage.AddDamaged(scan.damaged());
   top.Finish(Reasons(asked.selection), limit, coverage, answer);
   return top.found();
@@ -210,13 +213,14 @@ absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuesti
     node_names[node.number()] = node.name();
   }
   const std::map<uint32_t, std::string> reasons = Reasons(asked.selection);
-  const ProcessFilter filter(request.process());
+  ProcessFilter filter(request.process());
   SymbolCache cache(asked.context.source);
   bool found = false, by_labels = false;
   for (const VitalChoice& choice : asked.choices) {
     VitalSum* sum = sums->Find(choice.vital.id());
     if (sum == nullptr && request.vital().empty()) continue;
     found = found || sum != nullptr;
+    if (sum != nullptr) LookForExe(*sum, filter);
     for (v1::Dimension by : asked.dimensions) {
       if (by == v1::DIMENSION_PROCESS) {
         by = v1::DIMENSION_EXE;
@@ -236,7 +240,9 @@ absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuesti
     }
   }
   if (by_labels) coverage.Note(KeptLabelsNote());
-  if (filter.one_pid()) {
+  if (!filter.one_pid()) {
+    if (absl::Status status = filter.Found("top"); !status.ok()) return status;
+  } else {
     coverage.Note(
         "windows keep no process numbers, so nothing matches one; raw epochs have them "
         "(--tier raw)");
@@ -272,6 +278,7 @@ absl::StatusOr<v1::TopAnswer> AnswerTop(const v1::TopRequest& request, const Con
 
   CoverageBuilder coverage(*selection, context);
   v1::TopAnswer answer;
+  answer.set_process(request.process());
   absl::StatusOr<bool> found =
       tier->coarsest == v1::TIER_RAW
           ? TopOfEpochs(request, {*selection, context, book, *choices, dimensions, vitals}, limit,

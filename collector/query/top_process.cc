@@ -102,6 +102,13 @@ Accounts AccountsFor(const StoredEpoch& epoch, const VitalChoice& choice) {
   return columns.estimated ? Accounts::kEstimated : Accounts::kExact;
 }
 
+void LookForProcess(const StoredEpoch& epoch, const StackNames& names, ProcessFilter& filter) {
+  if (filter.everything()) return;
+  for (const v1::ProcessRow& row : epoch.body->processes().rows()) {
+    filter.Matches(row.pid(), names.String(row.exe()), names.String(row.comm()));
+  }
+}
+
 void AddExeAccounts(const StoredEpoch& epoch, const VitalChoice& choice, uint64_t total,
                     const StackNames& names, GroupSum& sum) {
   const v1::ProcessTable& table = epoch.body->processes();
@@ -133,7 +140,7 @@ void AddExeAccounts(const StoredEpoch& epoch, const VitalChoice& choice, uint64_
 }
 
 void AddProcesses(const StoredEpoch& epoch, const std::string& node_name, StackNames& names,
-                  const ProcessFilter& filter, TopTable& table) {
+                  ProcessFilter& filter, TopTable& table) {
   const Columns columns = Choose(epoch, table.choice());
   if (columns.indexes.empty()) return;
   if (table.by() != v1::DIMENSION_PROCESS) {

@@ -20,6 +20,9 @@ namespace telltale::query {
 void AddExeAccounts(const StoredEpoch& epoch, const VitalChoice& choice, uint64_t total,
                     const StackNames& names, GroupSum& sum);
 
+// Asks the filter about every process of the epoch's table, whatever it did.
+void LookForProcess(const StoredEpoch& epoch, const StackNames& names, ProcessFilter& filter);
+
 // Where an epoch's process table has what a choice asks for.
 enum class Accounts { kNone, kEstimated, kExact };
 
@@ -31,7 +34,7 @@ Accounts AccountsFor(const StoredEpoch& epoch, const VitalChoice& choice);
 // Adds each process (or its executable, user, cgroup) to the table. Does nothing where AccountsFor
 // is kNone.
 void AddProcesses(const StoredEpoch& epoch, const std::string& node_name, StackNames& names,
-                  const ProcessFilter& filter, TopTable& table);
+                  ProcessFilter& filter, TopTable& table);
 
 }  // namespace telltale::query
 

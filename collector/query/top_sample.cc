@@ -65,7 +65,7 @@ v1::Frame SiteOfSample(const v1::FoldedSample& sample, const v1::VitalDescriptor
 }
 
 void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital, const Entries& entries,
-                const std::string& node_name, StackNames& names, const ProcessFilter& filter,
+                const std::string& node_name, StackNames& names, ProcessFilter& filter,
                 TopTable& table, RowBounds& bounds) {
   const std::vector<EntryEstimate>& estimates =
       RowsAreStacks(table.by(), entries.descriptor) ? entries.of_stacks : entries.estimates;

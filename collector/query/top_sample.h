@@ -29,7 +29,7 @@ struct Entries {
 // Adds values to the table and what each row is bounded by to `bounds`; to be called for every
 // epoch that has the vital, since one without entries widens the bounds too.
 void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital, const Entries& entries,
-                const std::string& node_name, StackNames& names, const ProcessFilter& filter,
+                const std::string& node_name, StackNames& names, ProcessFilter& filter,
                 TopTable& table, RowBounds& bounds);
 
 // Whether rows tell the stacks of one label apart: then what is proven of the label is not proven

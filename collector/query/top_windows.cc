@@ -47,7 +47,7 @@ GroupSum* GroupsFor(VitalSum& sum, const VitalChoice& choice, v1::Dimension by) 
   return nullptr;
 }
 
-bool AddGroups(GroupSum& groups, const ProcessFilter& filter, TopTable& table) {
+bool AddGroups(GroupSum& groups, ProcessFilter& filter, TopTable& table) {
   const sketch::LabelList& list = groups.weights.Sum();
   bool exact = list.threshold == 0 && !groups.estimated;
   for (const sketch::LabelWeight& row : list.labels) {
@@ -143,6 +143,13 @@ std::vector<LabelWeightOf> LabelsOf(VitalSum& sum, const VitalChoice& choice) {
   return labels;
 }
 
+void LookForExe(const VitalSum& sum, ProcessFilter& filter) {
+  if (filter.everything()) return;
+  for (const auto* groups : {&sum.groups, &sum.run_time}) {
+    for (const auto& [id, name] : (*groups)[storage::kByExe].text) filter.Matches(0, name, name);
+  }
+}
+
 ExeLimits ExeLimitsOf(VitalSum& sum, const VitalChoice& choice) {
   for (int i = 0; i < choice.vital.subs_size(); ++i) {
     if (choice.Counts(i) && choice.vital.subs(i).idle()) return ExeLimits();  // in no group table
@@ -153,7 +160,7 @@ ExeLimits ExeLimitsOf(VitalSum& sum, const VitalChoice& choice) {
 }
 
 bool AddWindows(VitalSum& sum, const std::map<uint32_t, std::string>& node_names,
-                const ProcessFilter& filter, SymbolCache& cache, TopTable& table) {
+                ProcessFilter& filter, SymbolCache& cache, TopTable& table) {
   const VitalChoice& choice = table.choice();
   table.AddTotal(Counted(sum.weight, choice), Counted(sum.events, choice));
   table.SetState(sum.state);

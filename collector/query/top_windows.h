@@ -34,9 +34,12 @@ std::vector<LabelWeightOf> LabelsOf(VitalSum& sum, const VitalChoice& choice);
 // What executables weigh at most in this choice, by the windows' group tables.
 ExeLimits ExeLimitsOf(VitalSum& sum, const VitalChoice& choice);
 
+// Asks the filter about every executable that the windows name.
+void LookForExe(const VitalSum& sum, ProcessFilter& filter);
+
 // Adds totals and rows. Says whether the rows are exact.
 bool AddWindows(VitalSum& sum, const std::map<uint32_t, std::string>& node_names,
-                const ProcessFilter& filter, SymbolCache& cache, TopTable& table);
+                ProcessFilter& filter, SymbolCache& cache, TopTable& table);
 
 }  // namespace telltale::query
 

@@ -234,6 +234,51 @@ TEST(RenderTest, CoverageSaysWhatWasReadAndWhichTimeValuesMean) {
             "values are of 11:00:00 to 12:00:00;\n  no events lost\n");
 }
 
+TEST(RenderTest, LessThanAnEpochSaysFirstThatFiguresAreOfTheWholeEpoch) {
+  v1::Coverage coverage = SomeCoverage();
+  v1::TierUse* used = coverage.add_used();
+  used->set_tier(v1::TIER_RAW);
+  used->set_rows(1);
+  used->set_length_s(60);
+  coverage.set_asked_start_s(1'763'485'210);
+  coverage.set_asked_end_s(1'763'485'211);
+  coverage.set_values_start_s(1'763'485'200);
+  coverage.set_values_end_s(1'763'485'260);
+  EXPECT_THAT(Headline(coverage, Plain()), HasSubstr("asked for 1 s; all figures are of the whole "
+                                                     "epoch "));
+  EXPECT_THAT(Headline(coverage, Plain()), HasSubstr(" to "));
+  coverage.set_asked_end_s(1'763'485'270);
+  EXPECT_EQ(Headline(coverage, Plain()), "");
+}
+
+TEST(RenderTest, AnAnomalyNamesItsVitalOnce) {
+  v1::Anomaly anomaly;
+  anomaly.set_node("a");
+  anomaly.set_vital("blocking");
+  anomaly.set_sub("disk");
+  anomaly.set_text("blocking/disk high at 50 s/s");
+  anomaly.set_filter("ewma");
+  const std::string line = RenderAnomaly(anomaly, Plain());
+  EXPECT_THAT(line, HasSubstr("a  blocking/disk  high at 50 s/s"));
+  EXPECT_EQ(line.find("blocking/disk"), line.rfind("blocking/disk"));
+}
+
+TEST(RenderTest, WithoutAnomaliesItSaysWhereFiltersStillLearn) {
+  v1::AnomaliesAnswer answer;
+  for (int i = 1; i <= 12; ++i) {
+    v1::FilterLearning* learning = answer.add_learning();
+    learning->set_node("db-" + std::to_string(i));
+    learning->set_filter("ewma");
+    learning->set_learned_epochs(static_cast<uint64_t>(i));
+    learning->set_needed_epochs(30);
+  }
+  const std::string text = RenderAnomalies(answer, Plain());
+  EXPECT_THAT(text,
+              HasSubstr("no anomaly in this time\ndb-1  ewma is still learning: 1 of 30 epochs"
+                        "\n"));
+  EXPECT_THAT(text, HasSubstr("and 2 other nodes where filters are still learning\n"));
+}
+
 TEST(RenderTest, WindowsThatAreNotThereYetAreNoData) {
   v1::Coverage coverage;
   coverage.set_nodes_selected(1);

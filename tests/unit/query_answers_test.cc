@@ -114,6 +114,77 @@ TEST(TopTest, AnEpochBelongsToTheSelectionItsMiddleLiesIn) {
   EXPECT_DOUBLE_EQ(answer->tables(0).total(), 3);
 }
 
+// Three epochs of 10 s, each with one sample and one event; how many of them each answer counts.
+TEST(SelectionTest, OneRuleSaysInEveryAnswerWhichEpochsBelongToARange) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  for (const uint64_t start : {1000, 1010, 1020}) {
+    BodyMaker maker;
+    v1::Vital* vital = maker.Vital(TELLTALE_CPU, {1 * kS, 0, 0});
+    maker.Sample(vital, "/a", 0, 1, 1, 2, 1);
+    v1::DiscreteEvent* event = maker.body().add_events();
+    event->set_type(v1::EVENT_TYPE_EXEC);
+    event->set_time_ms(9'000);
+    v1::Histogram* histogram = maker.body().add_histograms();
+    histogram->set_layer(v1::LAYER_DISK);
+    histogram->set_operation("read");
+    histogram->set_r(4);
+    histogram->add_bucket(3);
+    histogram->add_count(1);
+    source.AddEpoch(node, start, 10, maker.body());
+  }
+  const Engine engine = MakeEngine(source, 1100);
+  const auto counts = [&](double from, double to) {
+    auto top = Asked<v1::TopRequest>(from, to);
+    top.set_vital("cpu");
+    top.set_by(v1::DIMENSION_NODE);
+    auto stacks = Asked<v1::StacksRequest>(from, to);
+    stacks.set_vital("cpu");
+    auto series = Asked<v1::SeriesRequest>(from, to);
+    series.add_vitals("cpu");
+    const auto lines = engine.Series(series, {});
+    const auto histograms = engine.Histogram(Asked<v1::HistogramRequest>(from, to), {});
+    return std::vector<double>{
+        engine.Top(top, {})->tables(0).total(),
+        engine.Stacks(stacks, {})->total(),
+        lines->series().empty() ? 0.0 : static_cast<double>(lines->series(0).rate_size()),
+        histograms->histograms().empty() ? 0.0 : histograms->histograms(0).count(0),
+        static_cast<double>(
+            engine.Samples(Asked<v1::SamplesRequest>(from, to), {})->samples_size()),
+        static_cast<double>(engine.Events(Asked<v1::EventsRequest>(from, to), {})->events_size())};
+  };
+  EXPECT_THAT(counts(1000, 1030), ElementsAre(3, 3, 3, 3, 3, 3));
+  EXPECT_THAT(counts(1004, 1016), ElementsAre(2, 2, 2, 2, 2, 2));
+  EXPECT_THAT(counts(1006, 1024), ElementsAre(1, 1, 1, 1, 1, 1));
+  EXPECT_THAT(counts(1018.6, 1019.6), ElementsAre(1, 1, 1, 1, 1, 1));  // within one
+  EXPECT_THAT(counts(1019, 1021), ElementsAre(1, 1, 1, 1, 1, 1));      // as much of one as of two
+  EXPECT_THAT(counts(1030, 1031), ElementsAre(0, 0, 0, 0, 0, 0));
+  const auto answer = engine.Events(Asked<v1::EventsRequest>(1019, 1021), {});
+  EXPECT_DOUBLE_EQ(answer->coverage().asked_end_s() - answer->coverage().asked_start_s(), 2);
+  EXPECT_DOUBLE_EQ(answer->coverage().values_start_s(), 1020);
+}
+
+TEST(HistogramTest, SaysHowManyWaitsItCannotHoldYet) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  for (const uint64_t start : {1000, 1010}) {
+    BodyMaker maker;
+    v1::Vital* vital = maker.Vital(TELLTALE_BLOCKING, {1});
+    vital->add_backlog(50);
+    vital->add_backlog(start == 1000 ? 60 : 7);
+    v1::Histogram* histogram = maker.body().add_histograms();
+    histogram->set_layer(v1::LAYER_BLOCK);
+    histogram->set_operation("disk");
+    histogram->set_r(4);
+    source.AddEpoch(node, start, 10, maker.body());
+  }
+  const auto answer =
+      MakeEngine(source, 1100).Histogram(Asked<v1::HistogramRequest>(1000, 1020), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->coverage().notes(),
+              ::testing::Contains(HasSubstr("7 tasks were blocked at the end")));
+}
+
 TEST(TopTest, ProcessesOfTwoEpochsAreOneRowEach) {
   FakeSource source;
   const uint32_t node = source.AddNode("a");
@@ -304,6 +375,75 @@ TEST(ErrorsTest, UnknownNamesComeWithTheNearest) {
               HasSubstr("nearest: blocking"));
   request.set_vital("blocking/dsk");
   EXPECT_THAT(std::string(engine.Top(request, {}).status().message()), HasSubstr("nearest: disk"));
+}
+
+TEST(ErrorsTest, AProcessThatNobodyIsIsAnErrorWithTheNearestNames) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  v1::Vital* vital = maker.Vital(TELLTALE_SYSCALL, {100, 0});
+  maker.Columns({ShareColumn(TELLTALE_SYSCALL, 0)});
+  maker.Process("/usr/sbin/nginx", 7, 0, {60});
+  maker.Process("/usr/bin/idler", 8, 0, {0});
+  maker.Sample(vital, "/usr/sbin/nginx", 0, 1, 1, 60, 1);
+  source.AddEpoch(node, 1000, 10, maker.body());
+  const Engine engine = MakeEngine(source, 1020);
+  auto top = TopOf("syscall", v1::DIMENSION_UNSPECIFIED);
+  auto stacks = Asked<v1::StacksRequest>(1000, 1010);
+  stacks.set_vital("syscall");
+  auto samples = Asked<v1::SamplesRequest>(1000, 1010);
+  for (const char* name : {"ngnix", "99"}) {
+    top.set_process(name);
+    stacks.set_process(name);
+    samples.set_process(name);
+    for (const absl::Status& status :
+         {engine.Top(top, {}).status(), engine.Stacks(stacks, {}).status(),
+          engine.Samples(samples, {}).status()}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr("nginx"));
+    }
+  }
+  for (const char* name : {"nginx", "7", "idler"}) {  // the last is there and did nothing
+    top.set_process(name);
+    stacks.set_process(name);
+    samples.set_process(name);
+    EXPECT_TRUE(engine.Top(top, {}).ok()) << name;
+    EXPECT_EQ(engine.Top(top, {})->process(), name);
+    EXPECT_TRUE(engine.Stacks(stacks, {}).ok()) << name;
+    EXPECT_TRUE(engine.Samples(samples, {}).ok()) << name;
+  }
+  top = Asked<v1::TopRequest>(2000, 2010);  // no data is not a wrong name
+  top.set_process("ngnix");
+  EXPECT_TRUE(engine.Top(top, {}).ok());
+}
+
+TEST(ErrorsTest, ABacklogNobodyKeepsNamesTheVitalsThatDo) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  maker.Vital(TELLTALE_CPU, {1, 0, 0});
+  maker.Vital(TELLTALE_DISK_IO, {1})->add_backlog(3);
+  source.AddEpoch(node, 1000, 10, maker.body());
+  auto request = Asked<v1::SeriesRequest>(1000, 1010);
+  request.set_backlog(true);
+  request.add_vitals("cpu");
+  const absl::Status status = MakeEngine(source, 1020).Series(request, {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cpu keeps no backlog; those that do: "));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("disk_io"));
+  request.clear_vitals();
+  const auto answer = MakeEngine(source, 1020).Series(request, {});
+  ASSERT_EQ(answer->series_size(), 1);
+  EXPECT_EQ(answer->series(0).vital(), "disk_io");
+}
+
+TEST(ErrorsTest, ASeverityBelowNothingIsRefused) {
+  FakeSource source;
+  source.AddNode("a");
+  auto request = Asked<v1::AnomaliesRequest>(1000, 1010);
+  request.set_min_severity(-1);
+  EXPECT_EQ(MakeEngine(source, 1020).Anomalies(request, {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST(ErrorsTest, ATierNobodyKnowsIsRefused) {

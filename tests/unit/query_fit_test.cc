@@ -82,7 +82,8 @@ TEST(FitTest, WindowsKnowTheSameLimits) {
   FakeSource source;
   SymbolCache cache(&source);
   TopTable table(choice, v1::DIMENSION_SITE);
-  AddWindows(*windows.Find(TELLTALE_SYSCALL), {}, ProcessFilter(""), cache, table);
+  ProcessFilter everything("");
+  AddWindows(*windows.Find(TELLTALE_SYSCALL), {}, everything, cache, table);
   const v1::TopTable answer = table.Finish(10, false);
   ASSERT_EQ(answer.rows_size(), 3);
   double sum = 0;
