@@ -23,9 +23,18 @@ bool ProcessFilter::Matches(uint32_t pid, const std::string& exe, const std::str
 
 absl::Status ProcessFilter::Found(const char* question) const {
   if (matched_ || names_.empty()) return absl::OkStatus();
+  std::string hint = NearestHint(text_, {names_.begin(), names_.end()});
+  if (hint.empty()) {  // none is spelt like it: those beside it in the alphabet
+    constexpr int kShown = 5;
+    auto name = names_.lower_bound(text_);
+    for (int i = 0; i < kShown && name != names_.begin(); ++i) --name;
+    hint = "; there are, among others:";
+    for (int i = 0; i < kShown && name != names_.end(); ++i, ++name) {
+      absl::StrAppend(&hint, i == 0 ? " " : ", ", *name);
+    }
+  }
   return absl::NotFoundError(absl::StrCat(question, ": no process \"", text_.substr(0, 128),
-                                          "\" has an account or a sample in this time",
-                                          NearestHint(text_, {names_.begin(), names_.end()})));
+                                          "\" has an account or a sample in this time", hint));
 }
 
 }  // namespace telltale::query

@@ -4,6 +4,7 @@
 #include "collector/query/label_estimate.h"
 #include "collector/query/nearest.h"
 #include "collector/query/points.h"
+#include "collector/query/process_filter.h"
 #include "tests/unit/query_fixture.h"
 
 namespace telltale::query {
@@ -415,6 +416,16 @@ TEST(ErrorsTest, AProcessThatNobodyIsIsAnErrorWithTheNearestNames) {
   top = Asked<v1::TopRequest>(2000, 2010);  // no data is not a wrong name
   top.set_process("ngnix");
   EXPECT_TRUE(engine.Top(top, {}).ok());
+}
+
+TEST(ErrorsTest, AProcessUnlikeAnyOfManyIsAnsweredWithSomeThatAreThere) {
+  ProcessFilter filter("nosuch");
+  for (char first = 'a'; first <= 'z'; ++first) {
+    filter.Matches(1, "/bin/" + std::string(12, first), "comm");
+  }
+  const std::string message(filter.Found("top").message());
+  EXPECT_THAT(message, HasSubstr("among others: jjjjjjjjjjjj, kkkkkkkkkkkk, llllllllllll, "
+                                 "mmmmmmmmmmmm, nnnnnnnnnnnn"));
 }
 
 TEST(ErrorsTest, ABacklogNobodyKeepsNamesTheVitalsThatDo) {
