@@ -1,4 +1,5 @@
 telltale_test(query_answers_test LABEL unit SOURCES unit/query_answers_test.cc LINK telltale::query)
+telltale_test(query_errors_test LABEL unit SOURCES unit/query_errors_test.cc LINK telltale::query)
 add_library(telltale_query_store STATIC support/query_store.cc)
 target_link_libraries(telltale_query_store
   PUBLIC telltale::query telltale_synthetic PRIVATE telltale::warnings)
