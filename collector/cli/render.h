@@ -27,6 +27,10 @@ struct View {
 // one paragraph, wrapped at the terminal's width.
 std::string RenderCoverage(const v1::Coverage& coverage, const View& view);
 
+// The first line of an answer to a question about less time than one epoch or window it was read
+// from: which time its values are of. Empty for others.
+std::string Headline(const v1::Coverage& coverage, const View& view);
+
 // Why an answer is empty, one line: what was asked, and where data is. Empty if the coverage does
 // not say nothing was found.
 std::string NothingFound(const v1::Coverage& coverage, const v1::Selection& asked,
