@@ -223,6 +223,22 @@ TEST_F(FakeHostTest, AProcessThatHasExecedSinceHasOtherMaps) {
   EXPECT_EQ(resolver.User(process_, 0x1'0000'0000, 1).file, nullptr);
 }
 
+TEST_F(FakeHostTest, AForkedCopyThatIsGoneHadItsParentsMaps) {
+  HostResolver resolver(options_);
+  ProcessRef child = process_;
+  child.tgid = 4'000'000;
+  EXPECT_EQ(resolver.User(child, 0x1'0000'0000, 1).file, nullptr);
+  child.start_ns += 1;
+  child.parent = process_.tgid;
+  const CodeLocation location = resolver.User(child, 0x1'0000'0000, 1);
+  ASSERT_NE(location.file, nullptr);
+  EXPECT_EQ(location.file->path, "/bin/app");
+  EXPECT_NE(resolver.Name(child, location), std::nullopt);
+  child.start_ns += 1;
+  child.exe.inode += 1;  // the parent runs something else by now
+  EXPECT_EQ(resolver.User(child, 0x1'0000'0000, 2).file, nullptr);
+}
+
 TEST_F(FakeHostTest, TheMemoryCgroupComesFirst) {
   HostResolver resolver(options_);
   EXPECT_EQ(resolver.CgroupPath(process_), "/m");
