@@ -12,11 +12,13 @@
 #include "agent/uplink/clock.h"
 #ifdef TELLTALE_WITH_BPF
 #include "agent/sensor/bpf_sensor.h"
+#include "agent/unwind/host_unwinder.h"
 #endif
 
 namespace telltale::agent {
 namespace {
 
+#ifdef TELLTALE_WITH_BPF
 int64_t BootMinusMonoNs() {
   timespec boot = {}, mono = {};
   clock_gettime(CLOCK_BOOTTIME, &boot);
@@ -24,12 +26,23 @@ int64_t BootMinusMonoNs() {
   return (boot.tv_sec - mono.tv_sec) * 1'000'000'000 + (boot.tv_nsec - mono.tv_nsec);
 }
 
-std::unique_ptr<Resolver> MakeHostResolver() {
-  HostResolver::Options options;
-  options.clock_ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
-  options.boot_minus_mono_ns = BootMinusMonoNs;
-  return std::make_unique<HostResolver>(std::move(options));
+// This host's sensor and resolver; they share what is known of its processes.
+SensorParts MakeHostParts(const Config& config) {
+  HostResolver::Options host;
+  host.clock_ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  host.boot_minus_mono_ns = BootMinusMonoNs;
+  const auto maps = std::make_shared<ProcessMaps>(host);
+  BpfSensorOptions sensor;
+#ifdef __x86_64__
+  HostUnwinder::Options unwinder;
+  unwinder.tables.store.directory = config.unwind_dir;
+  unwinder.tables.store.max_bytes = config.unwind_max_bytes;
+  sensor.unwinder = std::make_shared<HostUnwinder>(std::move(unwinder), maps);
+#endif
+  return {std::make_unique<BpfSensor>(std::move(sensor)),
+          std::make_unique<HostResolver>(std::move(host), maps)};
 }
+#endif
 
 }  // namespace
 
@@ -49,7 +62,7 @@ absl::StatusOr<SensorParts> MakeSensor(const Config& config) {
                                                  "sensor.scope: host"));
   }
 #ifdef TELLTALE_WITH_BPF
-  return SensorParts{std::make_unique<BpfSensor>(BpfSensorOptions{}), MakeHostResolver()};
+  return MakeHostParts(config);
 #else
   return absl::UnimplementedError(
       "sensor: kind bpf: this program was built without it (TELLTALE_BPF=OFF); set sensor.kind: "
