@@ -88,6 +88,7 @@ ProcessMaps::Maps& ProcessMaps::Read(const ProcessRef& process, uint64_t now_ns,
   Maps maps;
   maps.read_ns = now_ns;
   maps.rereads = rereads;
+  maps.number = ++readings_;
   if (IsAlive(process) && RunsItsExe(process)) {
     if (const auto text = ReadBounded(ProcPath(process.tgid, "maps"), options_.maps_bytes);
         text.ok()) {
@@ -120,21 +121,29 @@ ProcessMaps::Maps& ProcessMaps::Of(const ProcessRef& process, uint64_t now_ns) {
   return last_ != nullptr ? *last_ : Read(process, now_ns);
 }
 
-bool ProcessMaps::Knows(const ProcessRef& process, uint64_t now_ns) {
-  if (process.tgid == 0) return false;
+uint64_t ProcessMaps::Reading(const ProcessRef& process, uint64_t now_ns) {
+  if (process.tgid == 0) return 0;
   const Maps* maps = &Of(process, now_ns);
   // It may have been in the middle of an exec.
   if (maps->regions.empty() && MayReread(*maps, now_ns)) {
     maps = &Read(process, now_ns, maps->rereads + 1);
   }
-  return !maps->regions.empty();
+  return maps->regions.empty() ? 0 : maps->number;
+}
+
+const MappedRegion* ProcessMaps::FindHinted(const Maps& maps, uint64_t address) {
+  if (maps.hint < maps.regions.size()) {
+    const MappedRegion& last = maps.regions[maps.hint];
+    if (address >= last.start && address < last.end) return &last;
+  }
+  return FindRegion(maps.regions, address);
 }
 
 std::optional<ProcessMaps::Place> ProcessMaps::Find(const ProcessRef& process, uint64_t address,
                                                     uint64_t now_ns) {
   if (process.tgid == 0) return std::nullopt;
   Maps* maps = &Of(process, now_ns);
-  const MappedRegion* region = FindRegion(maps->regions, address);
+  const MappedRegion* region = FindHinted(*maps, address);
   if (region == nullptr && MayReread(*maps, now_ns)) {
     // Something was loaded since. A process that is gone by now keeps the maps it had.
     if (!maps->regions.empty() && !IsAlive(process)) {
@@ -145,7 +154,8 @@ std::optional<ProcessMaps::Place> ProcessMaps::Find(const ProcessRef& process, u
     region = FindRegion(maps->regions, address);
   }
   if (region == nullptr) return std::nullopt;
-  std::shared_ptr<const Mapped>& mapped = maps->files[region - maps->regions.data()];
+  maps->hint = static_cast<size_t>(region - maps->regions.data());
+  std::shared_ptr<const Mapped>& mapped = maps->files[maps->hint];
   if (!mapped) mapped = Identify(process, *region);
   const uint64_t in_file = address - region->start + region->file_offset;
   for (const ElfSegment& s : mapped->segments) {

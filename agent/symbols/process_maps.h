@@ -55,11 +55,12 @@ class ProcessMaps {
   explicit ProcessMaps(Options options);
 
   // What `address` belongs to; nullopt: nothing executable is mapped there, or the process was gone
-  // before it could be asked (then Knows is false). `now_ns` is the time of the sample
+  // before it could be asked (then Reading is 0). `now_ns` is the time of the sample
   // (CLOCK_MONOTONIC): it bounds how often maps are read again.
   std::optional<Place> Find(const ProcessRef& process, uint64_t address, uint64_t now_ns);
-  // Whether its maps have been read, now or before it went.
-  bool Knows(const ProcessRef& process, uint64_t now_ns);
+  // Names its maps as they have been read, now or before it went: whoever remembers what Find
+  // answered asks again under another number. 0: they are not known.
+  uint64_t Reading(const ProcessRef& process, uint64_t now_ns);
 
   // Whether the process with this pid is the one that began at start_ns.
   bool IsAlive(const ProcessRef& process) const;
@@ -79,10 +80,13 @@ class ProcessMaps {
     std::vector<MappedRegion> regions;
     std::vector<std::shared_ptr<const Mapped>> files;  // per region, found when first needed
     uint64_t read_ns = 0;
+    uint64_t number = 0;  // of all readings ever made
+    size_t hint = 0;      // the region found last: a stack's frames are mostly in one file
     unsigned rereads = 0;
   };
 
   int OpenThrough(uint32_t tgid, const std::string& path, uint64_t inode) const;
+  static const MappedRegion* FindHinted(const Maps& maps, uint64_t address);
   Maps& Of(const ProcessRef& process, uint64_t now_ns);
   Maps& Read(const ProcessRef& process, uint64_t now_ns, unsigned rereads = 0);
   bool MayReread(const Maps& maps, uint64_t now_ns) const;
@@ -97,7 +101,7 @@ class ProcessMaps {
   // The process asked about last: a stack asks for each of its frames.
   ProcessKey last_key_;
   Maps* last_ = nullptr;
-  uint64_t serial_ = 0;
+  uint64_t serial_ = 0, readings_ = 0;
 };
 
 }  // namespace telltale::agent

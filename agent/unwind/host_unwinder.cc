@@ -19,22 +19,36 @@ uint64_t MonotonicNs() {
 // For one walk: remembers the tables of the few files that a stack passes through.
 class HostUnwinder::Finder : public CodeFinder {
  public:
-  Finder(HostUnwinder& owner, const ProcessRef& process, uint64_t now_ns)
-      : owner_(owner), process_(process), now_ns_(now_ns) {}
+  Finder(HostUnwinder& owner, const ProcessRef& process, uint64_t reading, uint64_t now_ns)
+      : owner_(owner), process_(process), reading_(reading), now_ns_(now_ns) {}
 
   CodeAt Find(uint64_t address) override {
+    Known& known = owner_.known_[Slot(address)];
+    if (known.address == address && known.reading == reading_) return known.code;
+    const CodeAt code = Look(address);
+    // A process may have to be read again for it: what it had before is not to be mixed up.
+    reading_ = owner_.maps_->Reading(process_, now_ns_);
+    if (code.kind != CodeAt::Kind::kNothing) known = {reading_, address, code};
+    return code;
+  }
+
+ private:
+  size_t Slot(uint64_t address) const {
+    return ((address ^ reading_ << 40) * 0x9E3779B97F4A7C15) >> (64 - kKnownBits);
+  }
+
+  CodeAt Look(uint64_t address) {
     const auto place = owner_.maps_->Find(process_, address, now_ns_);
     if (!place) return {};
     const ProcessMaps::Mapped& mapped = *place->mapped;
     const v1::MappingKind kind = mapped.file->kind;
     if (kind != v1::MAPPING_KIND_FILE && kind != v1::MAPPING_KIND_VDSO) {
-      return {CodeAt::Kind::kGenerated, nullptr};
+      return {CodeAt::Kind::kGenerated, {}};
     }
     const UnwindTable* table = TableOf(mapped);
-    return {CodeAt::Kind::kFile, table == nullptr ? nullptr : &table->At(place->address)};
+    return {CodeAt::Kind::kFile, table == nullptr ? UnwindRule() : table->At(place->address)};
   }
 
- private:
   const UnwindTable* TableOf(const ProcessMaps::Mapped& mapped) {
     for (const auto& [serial, table] : tables_) {
       if (serial == mapped.serial) return table.get();
@@ -44,6 +58,7 @@ class HostUnwinder::Finder : public CodeFinder {
 
   HostUnwinder& owner_;
   const ProcessRef& process_;
+  uint64_t reading_;
   const uint64_t now_ns_;
   std::vector<std::pair<uint64_t, std::shared_ptr<const UnwindTable>>> tables_;
 };
@@ -66,14 +81,15 @@ void HostUnwinder::Unwind(const UserCopy& copy, RawSample& sample) {
                            sample.parent};
   stack.user.clear();
   stack.user_errno = 0;
-  if (!maps_->Knows(process, sample.mono_ns)) {
+  const uint64_t reading = maps_->Reading(process, sample.mono_ns);
+  if (reading == 0) {
     stack.user.push_back(copy.registers[kRip]);
     stack.user_end = UserEnd::kProcessGone;
   } else if (copy.stack.empty()) {
     stack.user.push_back(copy.registers[kRip]);
     stack.user_end = UserEnd::kUnreadable;
   } else {
-    Finder finder(*this, process, sample.mono_ns);
+    Finder finder(*this, process, reading, sample.mono_ns);
     stack.user.reserve(32);
     stack.user_end = WalkStack(copy, finder, options_.max_frames, stack.user);
   }

@@ -32,6 +32,11 @@ class HostUnwinder : public UserUnwinder {
 
  private:
   class Finder;
+  struct Known {  // what was found at an address of a process
+    uint64_t reading = 0, address = 0;
+    CodeAt code;
+  };
+  static constexpr unsigned kKnownBits = 13;  // 8,192 of 32 bytes each
 
   std::shared_ptr<const UnwindTable> TableOf(const ProcessRef& process,
                                              const ProcessMaps::Mapped& mapped);
@@ -39,6 +44,8 @@ class HostUnwinder : public UserUnwinder {
   const Options options_;
   const std::shared_ptr<ProcessMaps> maps_;
   TableCache tables_;
+  std::vector<Known> known_ = std::vector<Known>(
+      1 << kKnownBits);  // by a hash: stacks meet the same callers again and again
   RawUnwinding counts_;  // of samples, since they were taken last
   RawUnwinding taken_;   // the caches' counts as they were then
 };

@@ -56,7 +56,7 @@ class Walk {
       uint64_t caller_ip = 0;
       if (!copy_.Read(at, &caller_ip)) return false;
       const CodeAt code = finder.Find(caller_ip - 1);
-      if (code.rule == nullptr || code.rule->cfa == CfaRule::kNone) continue;
+      if (code.rule.cfa == CfaRule::kNone) continue;
       known_ = Bit(kRsp) | Bit(kRbp) | Bit(kRbx);
       Enter(caller_ip, at + 8);
       return true;
@@ -186,10 +186,10 @@ UserEnd WalkStack(const UserCopy& copy, CodeFinder& finder, size_t max_frames,
     UserEnd end = UserEnd::kNone;
     if (code.kind == CodeAt::Kind::kGenerated) {
       end = walk.StepByFramePointer(UserEnd::kGenerated);
-    } else if (code.rule == nullptr || code.rule->cfa == CfaRule::kNone) {
+    } else if (code.rule.cfa == CfaRule::kNone) {
       if (!walk.StepFromStub(finder)) end = walk.StepByFramePointer(UserEnd::kNoTable);
     } else {
-      end = walk.Step(*code.rule);
+      end = walk.Step(code.rule);
     }
     if (end != UserEnd::kNone) return end;
     if (frames.size() >= max_frames) return UserEnd::kDepth;

@@ -21,17 +21,16 @@ namespace telltale::agent {
 struct CodeAt {
   enum class Kind : uint8_t {
     kNothing,    // no code is mapped there
-    kFile,       // of a file; rule: null where it has no table or the table does not speak of it
+    kFile,       // of a file; its rule is kNone where it has no table or that does not speak of it
     kGenerated,  // not of a file: made while the program runs
   };
   Kind kind = Kind::kNothing;
-  const UnwindRule* rule = nullptr;  // of kind kFile; valid until the walk is over
+  UnwindRule rule;  // of kind kFile
 };
 
 class CodeFinder {
  public:
   virtual ~CodeFinder() = default;
-  // What it gave before stays valid.
   virtual CodeAt Find(uint64_t address) = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "agent/unwind/table_cache.h"
 
 #include <elf.h>
+#include <malloc.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -42,6 +43,8 @@ std::shared_ptr<const UnwindTable> TableCache::Find(const std::string& build_id,
     table = std::make_shared<UnwindTable>(Build(fd));
     close(fd);
     if (table->size() > 0) store_.Save(build_id, *table);
+    // Building takes several times the table's memory for a moment, which the heap would keep.
+    malloc_trim(0);
   }
   return tables_.Put(build_id, table, std::max(kLeastCost, table->bytes()));
 }

@@ -38,7 +38,7 @@ void Require(bool fact) {
 class OneTable : public CodeFinder {
  public:
   explicit OneTable(const UnwindTable& table) : table_(table) {}
-  CodeAt Find(uint64_t address) override { return {CodeAt::Kind::kFile, &table_.At(address)}; }
+  CodeAt Find(uint64_t address) override { return {CodeAt::Kind::kFile, table_.At(address)}; }
 
  private:
   const UnwindTable& table_;

@@ -20,11 +20,12 @@ class FakeCode : public CodeFinder {
     if (it == code_.begin()) return {};
     --it;
     if (address - it->first >= 0x100) return {};
-    return {it->second.kind, it->second.kind == CodeAt::Kind::kFile ? &it->second.rule : nullptr};
+    return it->second;
   }
   // 256 bytes of code whose frames have `words` words above the stack pointer, with the return
   // address.
   UnwindRule& Add(uint64_t begin, int32_t words) {
+    code_[begin].kind = CodeAt::Kind::kFile;
     UnwindRule& rule = code_[begin].rule;
     rule.cfa = CfaRule::kRegister;
     rule.base = kRsp;
@@ -36,11 +37,7 @@ class FakeCode : public CodeFinder {
   std::vector<uint64_t> asked;
 
  private:
-  struct Code {
-    CodeAt::Kind kind = CodeAt::Kind::kFile;
-    UnwindRule rule;
-  };
-  std::map<uint64_t, Code> code_;
+  std::map<uint64_t, CodeAt> code_;
 };
 
 class StackWalkerTest : public testing::Test {
