@@ -13,6 +13,7 @@
 #ifdef TELLTALE_WITH_BPF
 #include "agent/sensor/bpf_sensor.h"
 #include "agent/unwind/host_unwinder.h"
+#include "sketch/layout.h"
 #endif
 
 namespace telltale::agent {
@@ -38,9 +39,16 @@ SensorParts MakeHostParts(const Config& config) {
   unwinder.tables.store.directory = config.unwind_dir;
   unwinder.tables.store.max_bytes = config.unwind_max_bytes;
   sensor.unwinder = std::make_shared<HostUnwinder>(std::move(unwinder), maps);
+  const std::string user_stacks = absl::StrCat(
+      "up to ", TELLTALE_STACK_BYTES / 1024, " KB copied and unwound; tables ",
+      config.unwind_dir.empty() ? "built at each start" : absl::StrCat("in ", config.unwind_dir),
+      "; 32-bit programs by frame pointers");
+#else
+  const std::string user_stacks =
+      "by frame pointers, which most programs lack: copies are unwound on x86-64 only";
 #endif
   return {std::make_unique<BpfSensor>(std::move(sensor)),
-          std::make_unique<HostResolver>(std::move(host), maps)};
+          std::make_unique<HostResolver>(std::move(host), maps), user_stacks};
 }
 #endif
 
@@ -54,7 +62,7 @@ absl::StatusOr<SensorParts> MakeSensor(const Config& config) {
     options.cpus = static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
     options.mono_ns = [] { return SystemClock().MonoNs(); };
     return SensorParts{std::make_unique<ReplaySensor>(std::move(options)),
-                       std::make_unique<ReplayResolver>()};
+                       std::make_unique<ReplayResolver>(), "synthetic"};
   }
   if (config.sensor_scope != "host") {
     return absl::UnimplementedError(absl::StrCat("sensor: scope ", config.sensor_scope,

@@ -173,6 +173,12 @@ TEST_F(UserStacksTest, OfThreadsRecursionAllocaAndSignalHandlersWithoutFramePoin
   Expect("deep_calls", Watch(program, {program, {}}));
 }
 
+TEST_F(UserStacksTest, OfAProgramWithFramePointersAndNoUnwindInformation) {
+  const char* program = getenv("DEEP_CALLS_FRAMED");
+  ASSERT_NE(program, nullptr);
+  Expect("framed", Watch(program, {program, {}}));
+}
+
 TEST_F(UserStacksTest, OfTheCompiler) {
   const std::string source =
       Write("a.cc",
