@@ -189,6 +189,13 @@ struct telltale_knobs {
 
 #define TELLTALE_SYSCALL_CLASSES 512
 
+/* Where a task that comes back after a wait is asked for its stacks, running again. */
+enum telltale_exit_hook {
+  TELLTALE_EXIT_NONE = 0,     /* nowhere: at the switch, kernel stack only */
+  TELLTALE_EXIT_SWITCH = 1,   /* sched_exit_tp */
+  TELLTALE_EXIT_SCHEDULE = 2, /* schedule() returns; tasks that gave way elsewhere never pass it */
+};
+
 /* Control words, written by the agent, read by every program at a fixed address. */
 struct telltale_control {
   uint32_t half; /* index of the half in use; flipped by the cut */
@@ -206,7 +213,7 @@ struct telltale_control {
   int32_t own_tgid;
   uint32_t cgroup_subsys;      /* index into css_set.subsys, or 0xffffffff: the unified hierarchy */
   uint32_t use_ktime;          /* run-queue clocks of the CPUs do not agree: take CLOCK_MONOTONIC */
-  uint32_t exit_hook;          /* sched_exit_tp is attached: waits get their stacks there */
+  uint32_t exit_hook;          /* enum telltale_exit_hook */
   uint32_t pass;               /* of the task iterator, enum telltale_pass */
   uint32_t stack_bytes;        /* of a user stack copied with a sample; 0: frame pointers only */
   uint16_t ephemeral_ports[2]; /* first and last port that the kernel gives to clients */
@@ -291,12 +298,15 @@ struct telltale_task {
   uint32_t futex_owner; /* > 0: the wait is one for a glibc mutex with this owner (a guess) */
   uint32_t reclaim_order;
   uint64_t faults_major_seen;
-  uint64_t file_fd; /* what the last wait on a descriptor was for, kept for a few waits */
+  uint64_t exit_told; /* of a process's first thread */
+  uint64_t gave_way;  /* it left the CPU in the midst of kernel code, not through schedule() */
+  uint64_t file_fd;   /* what the last wait on a descriptor was for, kept for a few waits */
   uint8_t file_class;
   uint8_t file_uses;
   uint8_t lock_queue;            /* enum telltale_lock_queue: of the sleeping lock */
   uint8_t waited_long;           /* its last wait was worth a look at its waker */
   uint32_t waker_tid;            /* who ended the wait; or TELLTALE_WAKER_* */
+  uint64_t waker_task;           /* its address; it may be gone by the time it is looked at */
   struct telltale_accounts base; /* accounts at the last cut */
   struct telltale_task_half half[2];
 };

@@ -34,12 +34,17 @@ v1::CountersRecord EncodeCounters(const NodeBook& book) {
   record.set_epochs(counters.epochs);
   record.set_partial_epochs(counters.partial_epochs);
   record.set_apart(counters.apart);
+  record.set_adopted(counters.adopted);
   record.set_too_late(counters.too_late);
   record.set_forgotten_lost(counters.forgotten_lost);
   record.set_pruned_day(book.pruned_day);
   record.set_name_bytes(book.name_bytes);
   record.set_name_bucket(book.name_bucket);
-  for (uint64_t id : book.schema_ids) record.add_schema_ids(id);
+  for (const auto& [id, use] : book.schemas) {
+    record.add_schema_ids(id);
+    record.add_schema_day(use.day);
+    record.add_schema_used(use.used);
+  }
   return record;
 }
 
@@ -67,12 +72,20 @@ absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
   counters.epochs = record.epochs();
   counters.partial_epochs = record.partial_epochs();
   counters.apart = record.apart();
+  counters.adopted = record.adopted();
   counters.too_late = record.too_late();
   counters.forgotten_lost = record.forgotten_lost();
   book->pruned_day = static_cast<uint16_t>(std::min<uint32_t>(record.pruned_day(), UINT16_MAX));
   book->name_bytes = record.name_bytes();
   book->name_bucket = static_cast<uint16_t>(std::min<uint32_t>(record.name_bucket(), UINT16_MAX));
-  book->schema_ids.insert(record.schema_ids().begin(), record.schema_ids().end());
+  const bool told = record.schema_day_size() == record.schema_ids_size() &&
+                    record.schema_used_size() == record.schema_ids_size();
+  for (int i = 0; i < record.schema_ids_size(); ++i) {
+    NodeBook::SchemaUse& use = book->schemas[record.schema_ids(i)];
+    if (!told) continue;
+    use.day = static_cast<uint16_t>(std::min<uint32_t>(record.schema_day(i), UINT16_MAX));
+    use.used = record.schema_used(i);
+  }
   return absl::OkStatus();
 }
 

@@ -121,7 +121,6 @@ absl::Status BpfSensor::Impl::StartCore() {
               static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))), *control_);
   control_->seed[0] = Seed(0);
   control_->epoch_start_ns[0] = MonotonicNow();
-  control_->exit_hook = 1;
   control_->stack_bytes = router_.unwinds() ? TELLTALE_STACK_BYTES : 0;
   return router_.Open(maps_->fd("ring"));
 }
@@ -147,9 +146,7 @@ void BpfSensor::Impl::StartGroups() {
                           : absl::StrCat(rung.reason, " (", group.programs->why_not_higher(), ")");
     }
     if (!started.ok()) continue;
-    if (spec.object == "sched" && group.programs->rung()->programs.size() == 1) {
-      control_->exit_hook = 0;
-    }
+    if (spec.object == "sched") control_->exit_hook = ExitHookOf(*group.programs->rung());
     groups_.push_back(std::move(group));
   }
   status_[TELLTALE_LLC - 1].reason = CacheCounterReason();

@@ -141,6 +141,22 @@ std::string RenderCoverage(const v1::Coverage& coverage, const View& view) {
   return Painted(text, weak ? Ink::kWarn : Ink::kDim, view.style);
 }
 
+std::string Headline(const v1::Coverage& coverage, const View& view) {
+  const double asked = coverage.asked_end_s() - coverage.asked_start_s();
+  if (coverage.used().empty() || asked <= 0) return "";
+  const auto longest = std::max_element(
+      coverage.used().begin(), coverage.used().end(),
+      [](const v1::TierUse& a, const v1::TierUse& b) { return a.length_s() < b.length_s(); });
+  // A range up to now ends a moment before what was just cut.
+  if (longest->length_s() <= asked + 1) return "";
+  const char* what = longest->tier() == v1::TIER_RAW ? "epoch" : "window";
+  return Painted(absl::StrCat("asked for ", LengthText(asked), "; all figures are of the whole ",
+                              what, longest->rows() > 1 ? "s " : " ",
+                              ClockText(coverage.values_start_s(), view.now, view.zone), " to ",
+                              ClockText(coverage.values_end_s(), view.now, view.zone), "\n\n"),
+                 Ink::kBold, view.style);
+}
+
 std::string NothingFound(const v1::Coverage& coverage, const v1::Selection& asked,
                          const View& view) {
   if (coverage.nodes_selected() == 0) return "no node ever reported to this collector";

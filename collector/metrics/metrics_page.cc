@@ -124,6 +124,7 @@ void MetricsPage::AddFleet() {
   AddValue("telltale_epochs_missing", Integer(fleet_.epochs_missing));
   AddValue("telltale_epochs_too_late_total", Integer(fleet_.epochs_too_late));
   AddValue("telltale_epochs_apart_total", Integer(fleet_.epochs_apart));
+  AddValue("telltale_epochs_adopted_total", Integer(fleet_.epochs_adopted));
   families_.push_back({Metric("telltale_events_lost_total"), 1,
                        [this](size_t, const MetricRow& row, std::string& out) {
                          for (const auto& [reason, events] : fleet_.losses) {
@@ -171,6 +172,8 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
                          WriteSample(row, "_count", {}, Integer(sum), out);
                        }});
   AddPairs("telltale_ingest_refused_total", "reason", std::move(ingest.refused));
+  AddValue("telltale_clone_conflicts_total", Integer(ingest.clone_conflicts));
+  AddValue("telltale_clone_decisions_total", Integer(ingest.clone_decisions));
   StoreFigures store = sources.store ? sources.store() : StoreFigures();
   AddPairs("telltale_store_bytes", "tier", std::move(store.bytes));
   AddValue("telltale_dirty_windows", Integer(store.dirty_windows));

@@ -29,6 +29,7 @@ NodeFigures FiguresOf(const storage::NodeRecord& record, const storage::Reader& 
   figures.epochs = counters.epochs;
   figures.epochs_too_late = counters.too_late;
   figures.epochs_apart = counters.apart;
+  figures.epochs_adopted = counters.adopted;
   figures.agent_cpu_ns = counters.agent_cpu_ns;
   figures.subs.reserve(counters.subs.size());
   for (const auto& [sub, total] : counters.subs) {

@@ -3,6 +3,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -139,6 +141,11 @@ std::string FrameText(const v1::Frame& frame) {
   if (frame.kernel() || binary.empty()) return frame.name();
   if (absl::StartsWith(frame.name(), absl::StrCat(binary, "+0x"))) return frame.name();
   return absl::StrCat(frame.name(), " (", binary, ")");
+}
+
+bool ByAddress(const v1::VitalDescriptor& descriptor) {
+  return std::any_of(descriptor.label().begin(), descriptor.label().end(),
+                     [](const v1::FieldDescriptor& field) { return field.name() == "ip_block"; });
 }
 
 const v1::Frame* SiteOf(const std::vector<v1::Frame>& kernel, const std::vector<v1::Frame>& user,

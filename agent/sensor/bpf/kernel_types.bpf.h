@@ -92,6 +92,13 @@ struct mm_struct {
   struct file* exe_file;
   struct percpu_counter rss_stat[4];
 };
+/* Before 6.2. What stands behind ___ is no part of the kernel's name. */
+struct mm_rss_stat {
+  atomic_long_t count[4];
+};
+struct mm_struct___before_6_2 {
+  struct mm_rss_stat rss_stat;
+};
 struct kernfs_node {
   uint64_t id;
 };
@@ -127,6 +134,7 @@ struct task_io_accounting {
   uint64_t write_bytes;
 };
 struct signal_struct {
+  atomic_t live;
   int group_exit_code;
   unsigned int flags;
 };
@@ -226,6 +234,9 @@ struct sock_common {
 struct sock {
   struct sock_common __sk_common;
   uint16_t sk_protocol;
+};
+struct socket {
+  struct sock* sk;
 };
 struct sk_buff;
 

@@ -51,17 +51,15 @@ static __always_inline bool by_choice(uint32_t vital, uint32_t sub) {
 
 #define SAMPLE_WHAT(vital, sub, half, flags) ((vital) | (sub) << 8 | (half) << 16 | (flags) << 24)
 
-/* A reserved record with the common part filled in, or null (counted). `sub` counts within the
- * vital. `task` is whom the event belongs to unless flags say [irq]. */
-static __noinline struct telltale_sample* sample_begin(struct telltale_cpu* c,
-                                                       struct task_struct* task, uint32_t what,
-                                                       uint64_t hash, uint64_t weight) {
+/* Whether the event may be kept: its vital, and for events of the agent itself the agent, must have
+ * a token left. A refusal is counted. */
+static __noinline int sample_paid(struct telltale_cpu* c, int32_t tgid, uint32_t what,
+                                  uint64_t weight) {
   uint32_t vital = what & 0xff, half = (what >> 16) & 1, flags = what >> 24;
   struct telltale_half* h = &c->half[half];
-  struct telltale_sample* s;
   uint64_t now = bpf_ktime_get_ns();
   uint32_t v = vital - 1;
-  bool own = task->tgid == control.own_tgid && !(flags & TELLTALE_SAMPLE_IRQ);
+  bool own = tgid == control.own_tgid && !(flags & TELLTALE_SAMPLE_IRQ);
   struct telltale_bucket* b;
   struct telltale_knobs* k;
   uint32_t own_dry = 0;
@@ -78,24 +76,45 @@ static __noinline struct telltale_sample* sample_begin(struct telltale_cpu* c,
     lose(h, vital, TELLTALE_LOST_TOKENS, weight);
     return 0;
   }
-  s = bpf_ringbuf_reserve(&ring, sizeof(*s), 0);
-  if (!s) {
-    lose(h, vital, TELLTALE_LOST_RING, weight);
-    return 0;
-  }
+  return 1;
+}
+
+/* The part of a record that all vitals have in common. */
+static __noinline int sample_fill(struct telltale_sample* s, struct task_struct* task,
+                                  uint32_t what, uint64_t hash, uint64_t weight) {
+  uint32_t flags = what >> 24, v = (what & 0xff) - 1;
+
   __builtin_memset(s, 0, __builtin_offsetof(struct telltale_sample, kernel));
   s->kind = TELLTALE_RECORD_SAMPLE;
-  s->vital = vital;
+  s->vital = what;
   s->sub = what >> 8;
-  s->half = half;
+  s->half = what >> 16 & 1;
   s->flags = flags;
-  s->time_ns = now;
+  s->time_ns = bpf_ktime_get_ns();
   s->hash = hash;
   s->weight = weight;
   s->cpu = bpf_get_smp_processor_id();
-  s->t_log2 = control.knobs[v].t_log2;
+  if (v < TELLTALE_VITALS) s->t_log2 = control.knobs[v].t_log2;
   if (!(flags & TELLTALE_SAMPLE_IRQ))
     fill_who(&s->who, task, bpf_task_storage_get(&tasks, task, 0, 0));
+  return 0;
+}
+
+/* A reserved record with the common part filled in, or null (counted). `sub` counts within the
+ * vital. `task` is whom the event belongs to unless flags say [irq]. Inline, because verifiers
+ * before 6.2 forget that a record which a function returns was found not to be null. */
+static __always_inline struct telltale_sample* sample_begin(struct telltale_cpu* c,
+                                                            struct task_struct* task, uint32_t what,
+                                                            uint64_t hash, uint64_t weight) {
+  struct telltale_sample* s;
+
+  if (!sample_paid(c, task->tgid, what, weight)) return 0;
+  s = bpf_ringbuf_reserve(&ring, sizeof(*s), 0);
+  if (!s) {
+    lose(&c->half[what >> 16 & 1], what & 0xff, TELLTALE_LOST_RING, weight);
+    return 0;
+  }
+  sample_fill(s, task, what, hash, weight);
   return s;
 }
 

@@ -21,8 +21,12 @@
 
 static __always_inline void lose(struct telltale_half* h, uint32_t vital, uint32_t why,
                                  uint64_t weight) {
-  h->lost[vital - 1][why].events++;
-  h->lost[vital - 1][why].weight += weight;
+  uint32_t v = vital - 1;
+
+  opaque(v);
+  if (v >= TELLTALE_VITALS) return;
+  h->lost[v][why].events++;
+  h->lost[v][why].weight += weight;
 }
 
 /* A page that is not there fails the whole read: then what lies before a page's begin is read, the
@@ -72,7 +76,6 @@ static __noinline int copy_user_stack(struct telltale_sample* s) {
   struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(task);
   uint64_t bytes = control.stack_bytes, number, above;
   struct telltale_cpu* c = this_cpu();
-  uint32_t vital = s->vital;
   bool done;
 
   if (!c || !bytes || regs->cs != USER_CS_64) return 0;
@@ -104,8 +107,7 @@ static __noinline int copy_user_stack(struct telltale_sample* s) {
         bpf_ringbuf_reserve(&ring, sizeof(struct telltale_copy) + TELLTALE_STACK_BYTES, 0), s, regs,
         number, bytes, TELLTALE_STACK_BYTES);
   }
-  if (!done && vital - 1 < TELLTALE_VITALS)
-    lose(&c->half[s->half & 1], vital, TELLTALE_LOST_COPY, s->weight);
+  if (!done) lose(&c->half[s->half & 1], s->vital, TELLTALE_LOST_COPY, s->weight);
   return done;
 }
 

@@ -67,15 +67,22 @@ static __always_inline uint64_t cgroup_id(struct task_struct* task) {
   return css ? BPF_CORE_READ(css, cgroup, kn, id) : 0;
 }
 
+/* File, anonymous and shared memory; 2 is swap. Off by the counters' per-CPU batches. */
 static __always_inline uint64_t rss_pages(struct task_struct* task) {
   struct mm_struct* mm = task->mm;
   int64_t pages = 0;
 
   if (!mm || (task->flags & PF_KTHREAD)) return 0;
-  /* File, anonymous and shared memory; 2 is swap. Off by the counters' per-CPU batches. */
-  pages += BPF_CORE_READ(mm, rss_stat[0].count);
-  pages += BPF_CORE_READ(mm, rss_stat[1].count);
-  pages += BPF_CORE_READ(mm, rss_stat[3].count);
+  if (bpf_core_type_exists(struct mm_rss_stat)) {
+    struct mm_struct___before_6_2* old = (void*)mm;
+    pages += BPF_CORE_READ(old, rss_stat.count[0].counter);
+    pages += BPF_CORE_READ(old, rss_stat.count[1].counter);
+    pages += BPF_CORE_READ(old, rss_stat.count[3].counter);
+  } else {
+    pages += BPF_CORE_READ(mm, rss_stat[0].count);
+    pages += BPF_CORE_READ(mm, rss_stat[1].count);
+    pages += BPF_CORE_READ(mm, rss_stat[3].count);
+  }
   return pages > 0 ? pages : 0;
 }
 
