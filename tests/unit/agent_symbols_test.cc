@@ -223,6 +223,19 @@ TEST_F(FakeHostTest, AProcessThatHasExecedSinceHasOtherMaps) {
   EXPECT_EQ(resolver.User(process_, 0x1'0000'0000, 1).file, nullptr);
 }
 
+TEST_F(FakeHostTest, AProcessMetInTheMiddleOfAnExecIsReadAgain) {
+  Write(proc() / "maps", "");
+  ProcessMaps maps(options_);
+  EXPECT_EQ(maps.Reading(process_, 1'000), 0u);
+  MapApp();
+  EXPECT_EQ(maps.Reading(process_, 2'000), 0u);  // too soon
+  const uint64_t first = maps.Reading(process_, 10'000'000);
+  EXPECT_NE(first, 0u);
+  EXPECT_EQ(maps.Reading(process_, 20'000'000), first);
+  EXPECT_FALSE(maps.Find(process_, 0x9'0000'0000, 30'000'000).has_value());
+  EXPECT_NE(maps.Reading(process_, 30'000'000), first);  // it was read again for that address
+}
+
 TEST_F(FakeHostTest, AForkedCopyThatIsGoneHadItsParentsMaps) {
   HostResolver resolver(options_);
   ProcessRef child = process_;
