@@ -26,6 +26,10 @@ v1::CountersRecord EncodeCounters(const NodeBook& book) {
     record.add_loss_reason(reason);
     record.add_loss_events(events);
   }
+  for (const auto& [end, samples] : counters.user_stacks) {
+    record.add_stack_end(end);
+    record.add_stack_samples(samples);
+  }
   record.set_agent_cpu_ns(counters.agent_cpu_ns);
   record.set_epochs(counters.epochs);
   record.set_partial_epochs(counters.partial_epochs);
@@ -46,7 +50,8 @@ v1::CountersRecord EncodeCounters(const NodeBook& book) {
 
 absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
   if (record.events_size() != record.sub_size() || record.weight_size() != record.sub_size() ||
-      record.loss_events_size() != record.loss_reason_size()) {
+      record.loss_events_size() != record.loss_reason_size() ||
+      record.stack_samples_size() != record.stack_end_size()) {
     return absl::DataLossError(
         absl::StrCat("read counters: columns of different length, want ", record.sub_size()));
   }
@@ -59,6 +64,9 @@ absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
   }
   for (int i = 0; i < record.loss_reason_size(); ++i) {
     counters.losses[record.loss_reason(i)] = record.loss_events(i);
+  }
+  for (int i = 0; i < record.stack_end_size(); ++i) {
+    counters.user_stacks[record.stack_end(i)] = record.stack_samples(i);
   }
   counters.agent_cpu_ns = record.agent_cpu_ns();
   counters.epochs = record.epochs();
@@ -96,6 +104,10 @@ void AddTotals(const v1::SummaryBody& body, bool partial, NodeCounters* counters
   }
   for (const v1::Loss& loss : body.losses()) {
     AddTo(&counters->losses[loss.reason()], loss.events());
+  }
+  const v1::UserStacks& stacks = body.user_stacks();
+  for (int i = 0; i < std::min(stacks.end_size(), stacks.samples_size()); ++i) {
+    AddTo(&counters->user_stacks[static_cast<uint32_t>(stacks.end(i))], stacks.samples(i));
   }
   AddTo(&counters->agent_cpu_ns, body.gauges().agent_cpu_ns());
   ++counters->epochs;

@@ -40,6 +40,7 @@ struct NodeFigures {
   uint64_t agent_cpu_ns = 0;
   std::vector<SubFigure> subs;
   std::vector<std::pair<uint32_t, uint64_t>> losses;              // v1.LossReason, events
+  std::vector<std::pair<uint32_t, uint64_t>> user_stacks;         // v1.StackEnd, samples
   std::vector<std::pair<uint32_t, v1::VitalState>> vital_states;  // by vital id
 };
 

@@ -36,6 +36,7 @@ NodeFigures FiguresOf(const storage::NodeRecord& record, const storage::Reader& 
     figures.subs.push_back({sub.first, sub.second, total.weight});
   }
   figures.losses.assign(counters.losses.begin(), counters.losses.end());
+  figures.user_stacks.assign(counters.user_stacks.begin(), counters.user_stacks.end());
   for (const v1::VitalStatus& vital : record.info().vitals()) {
     figures.vital_states.emplace_back(vital.id(), vital.state());
   }

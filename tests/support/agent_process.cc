@@ -25,7 +25,10 @@ void AgentProcess::Start(const std::string& collector,
                                         "--spool-dir", spool_,    "--status-socket", socket_};
   // A flag given twice is an error: those of the test come instead of these.
   const std::vector<std::pair<std::string, std::string>> usual = {
-      {"--epoch", "5s"}, {"--uplink-reconnect-max", "1s"}, {"--sensor-kind", "replay"}};
+      {"--epoch", "5s"},
+      {"--uplink-reconnect-max", "1s"},
+      {"--sensor-kind", "replay"},
+      {"--unwind-dir", base_ + ".unwind"}};
   for (const auto& [flag, value] : usual) {
     if (std::find(more_arguments.begin(), more_arguments.end(), flag) != more_arguments.end()) {
       continue;

@@ -6,7 +6,7 @@
 #ifndef TELLTALE_SENSOR_SAMPLE_BPF_H_
 #define TELLTALE_SENSOR_SAMPLE_BPF_H_
 
-#include "agent/sensor/bpf/task.bpf.h"
+#include "agent/sensor/bpf/stack.bpf.h"
 
 /* Adds the tokens of the time that passed. Each epoch begins with a full bucket: every busy cell
  * passes its quantum then, and what came first must not take what a label that gets heavy later
@@ -47,16 +47,6 @@ static __always_inline bool take_token(struct telltale_bucket* b, uint32_t* dry_
 /* Waits by choice (poll, timer) may not use up what a real wait needs: half of the burst stays. */
 static __always_inline bool by_choice(uint32_t vital, uint32_t sub) {
   return vital == TELLTALE_BLOCKING && (sub == TELLTALE_BLOCK_POLL || sub == TELLTALE_BLOCK_TIMER);
-}
-
-static __always_inline void lose(struct telltale_half* h, uint32_t vital, uint32_t why,
-                                 uint64_t weight) {
-  uint32_t v = vital - 1;
-
-  opaque(v);
-  if (v >= TELLTALE_VITALS) return;
-  h->lost[v][why].events++;
-  h->lost[v][why].weight += weight;
 }
 
 #define SAMPLE_WHAT(vital, sub, half, flags) ((vital) | (sub) << 8 | (half) << 16 | (flags) << 24)
@@ -135,9 +125,11 @@ static __always_inline void take_stacks(void* ctx, struct telltale_sample* s, bo
     s->flags |= TELLTALE_SAMPLE_KSTACK;
     s->kernel_bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
   }
-  if (user) {
+  /* A task that is ending has given its memory back and has no user stack any more. */
+  if (user && bpf_get_current_task_btf()->mm) {
     s->flags |= TELLTALE_SAMPLE_USTACK;
-    s->user_bytes = bpf_get_stack(ctx, s->user, sizeof(s->user), BPF_F_USER_STACK);
+    if (!copy_user_stack(s))
+      s->user_bytes = bpf_get_stack(ctx, s->user, sizeof(s->user), BPF_F_USER_STACK);
   }
 }
 

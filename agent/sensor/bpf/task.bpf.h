@@ -110,6 +110,15 @@ static __always_inline void subtract_accounts(struct telltale_accounts* a,
   a->write_bytes -= base->write_bytes;
 }
 
+/* The two count execs: of a process itself, and of its parent when it was forked. */
+static __always_inline uint32_t forked_from(struct task_struct* task) {
+  struct task_struct* leader = BPF_CORE_READ(task, group_leader);
+
+  if ((uint32_t)BPF_CORE_READ(leader, self_exec_id) != BPF_CORE_READ(leader, parent_exec_id))
+    return 0;
+  return BPF_CORE_READ(leader, real_parent, tgid);
+}
+
 /* Everything about a task that costs more than the hot path may. */
 static __always_inline void fill_who(struct telltale_who* who, struct task_struct* task,
                                      struct telltale_task* st) {
@@ -117,7 +126,7 @@ static __always_inline void fill_who(struct telltale_who* who, struct task_struc
   who->tgid = task->tgid;
   who->start_ns = BPF_CORE_READ(task, group_leader, start_time);
   who->cgroup = cgroup_id(task);
-  who->pad = 0;
+  who->parent = forked_from(task);
   bpf_probe_read_kernel(who->comm, sizeof(who->comm), task->comm);
   if (st) {
     who->exe = st->exe;
