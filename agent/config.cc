@@ -61,6 +61,12 @@ config::OptionTable AgentOptions(Config& config) {
              config.sensor_scope, CheckScope);
   table.Number({"sensor.replay_seed", "N", "of the synthetic epochs", false},
                config.sensor_replay_seed, 0, UINT64_MAX);
+  table.Path({"unwind.dir", "DIR",
+              "unwind tables of programs met, a cache of any agent; empty: built anew at each start",
+              false},
+             config.unwind_dir, true);
+  table.Bytes({"unwind.max_bytes", "BYTES", "of it; what was used longest ago goes first", false},
+              config.unwind_max_bytes, 0, 1ull << 34);
   table.Bytes(
       {"uplink.max_bytes_per_day", "BYTES",
        "summaries are folded harder to stay below, and say so; 0: 16 KiB an epoch on average",

@@ -33,6 +33,9 @@ struct Config {
   std::string sensor_scope = "host";  // host | cgroup:PATH
   uint64_t sensor_replay_seed = 1;
 
+  std::string unwind_dir = "/var/lib/telltale/unwind";  // empty: tables are not kept
+  uint64_t unwind_max_bytes = 64ull << 20;
+
   uint64_t uplink_max_bytes_per_day = 0;  // 0: 16 KiB an epoch on average
   uint32_t uplink_reconnect_max_s = 60;   // longest pause between attempts, full jitter below it
   std::string run_as;                     // user of the uplink process; empty: as started

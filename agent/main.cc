@@ -93,6 +93,7 @@ int Check(const Config& config, bool json) {
   const absl::Status status = parts->sensor->Start();
   const std::vector<VitalStatus> vitals = parts->sensor->Status();
   std::fputs((json ? VitalsJson(vitals) : VitalsTable(vitals)).c_str(), stdout);
+  if (!json) std::printf("user stacks: %s\n", parts->user_stacks.c_str());
   return status.ok() ? 0 : Complain(status, kFailed);
 }
 

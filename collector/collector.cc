@@ -20,6 +20,7 @@
 #include "collector/ingest/clock.h"
 #include "collector/ingest/ingest_core.h"
 #include "collector/ingest/ingest_service.h"
+#include "collector/ingest/operate_service.h"
 #include "collector/ingest/store_adapter.h"
 #include "collector/maintenance.h"
 #include "collector/peer.h"
@@ -137,6 +138,8 @@ void AddIngestStatus(const ingest::IngestSnapshot& stats, v1::StatusAnswer& answ
 
 metrics::IngestFigures FiguresOf(const ingest::IngestSnapshot& stats) {
   metrics::IngestFigures figures;
+  figures.clone_conflicts = stats.Of(ingest::Count::kCloneConflicts);
+  figures.clone_decisions = stats.Of(ingest::Count::kCloneDecisions);
   figures.ack_seconds = {stats.ack.bounds_s, stats.ack.counts, stats.ack.sum_s};
   for (size_t i = 0; i < ingest::kCounts; ++i) {
     const auto count = static_cast<ingest::Count>(i);
@@ -180,6 +183,7 @@ struct Collector::Parts {
   std::unique_ptr<ingest::StoreAdapter> ingest_store;
   std::unique_ptr<ingest::IngestCore> ingest;
   std::unique_ptr<grpc::Service> ingest_service;
+  std::unique_ptr<grpc::Service> operate_service;
   std::unique_ptr<filter::FilterSide> filters;
   std::unique_ptr<query::StoreSource> source;
   std::unique_ptr<query::Engine> engine;
@@ -214,12 +218,19 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   auto store = storage::Store::Open(StoreOptionsOf(config));
   if (!store.ok()) return store.status();
   parts.store = *std::move(store);
+  if (const auto& upgrade = parts.store->upgrade()) {
+    spdlog::info(
+        "store: {} upgraded from format {} to {} in {:.1f} s; older programs cannot open it",
+        StoreOptionsOf(config).path, upgrade->from, upgrade->to,
+        static_cast<double>(upgrade->took_ns) * 1e-9);
+  }
 
   parts.ingest_store = std::make_unique<ingest::StoreAdapter>(parts.store.get());
   parts.ingest = std::make_unique<ingest::IngestCore>(IngestOptionsOf(config), SettingsOf(config),
                                                       parts.ingest_store.get(), &parts.clock);
   parts.ingest->Start();
   parts.ingest_service = ingest::MakeIngestService(parts.ingest.get(), &parts.revoked);
+  parts.operate_service = ingest::MakeOperateService(parts.ingest.get(), &parts.revoked);
 
   auto filters = filter::FilterSide::Open(
       parts.store.get(), [clock = &parts.clock] { return clock->UnixNs(); },
@@ -253,8 +264,8 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   };
   parts.query_service = std::make_unique<query::QueryService>(asking);
 
-  std::vector<grpc::Service*> services = {parts.ingest_service.get(),
-                                          parts.query_service->service()};
+  std::vector<grpc::Service*> services = {
+      parts.ingest_service.get(), parts.query_service->service(), parts.operate_service.get()};
   auto server = GrpcServer::Start(
       {.listen = *grpc_address, .tls = tls, .connection_age_s = config.ingest_connection_age_s},
       services);

@@ -8,7 +8,10 @@ build_packages=(
   libssl-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libboost-dev libcap-dev
 )
 run_packages=(curl ca-certificates procps)
-test_packages=(libgtest-dev libgmock-dev prometheus bpftrace openssl jq linux-perf stress-ng python3 iproute2)
+test_packages=(libgtest-dev libgmock-dev prometheus bpftrace openssl jq linux-perf stress-ng python3 iproute2
+  nginx-light apache2-utils redis-server)
+# A kernel of another version, emulated (tests/kernels/run).
+kernel_test_packages=(qemu-system-x86 busybox-static cpio)
 
 # install_missing PACKAGE...: installs those that are not there; says which. Root and apt only if something is.
 install_missing() {

@@ -61,6 +61,23 @@ start_service() {
   disown
 }
 
+# users_of DIR: "pid N (COMMAND)" of each other process that has a file open below DIR. Called with the lock closed.
+users_of() {
+  local pattern=$1 pid command
+  pattern=${pattern//\\/\\\\}
+  pattern=${pattern//\[/\\[}
+  pattern=${pattern//\*/\\*}
+  pattern=${pattern//\?/\\?}
+  # find complains about processes that ended meanwhile.
+  { find /proc/[0-9]*/fd -maxdepth 1 \( -lname "$pattern" -o -lname "$pattern/*" \) 2>/dev/null || true; } |
+    cut -d / -f 3 | sort -nu |
+    while read -r pid; do
+      [[ $pid != "$$" ]] || continue
+      { command=$(tr '\0' ' ' <"/proc/$pid/cmdline"); } 2>/dev/null || continue  # it ended meanwhile
+      echo "pid $pid (${command:0:80})"
+    done
+}
+
 # free_port WANTED: WANTED if nobody listens there on loopback, else a free one.
 free_port() {
   local port=$1

@@ -248,6 +248,20 @@ void DumpGauges(const v1::Gauges& gauges, std::string& out) {
        " in memory only, last cut ", ShowDuration(uint64_t{gauges.cut_us()} * 1000));
 }
 
+void DumpUserStacks(const v1::UserStacks& stacks, std::string& out) {
+  std::string ends;
+  for (int i = 0; i < std::min(stacks.end_size(), stacks.samples_size()); ++i) {
+    absl::StrAppend(&ends, i == 0 ? "" : ", ", ShowNumber(stacks.samples(i)), " ",
+                    EnumWord(static_cast<v1::StackEnd>(stacks.end(i))));
+  }
+  Line(out, "user stacks: ", ends.empty() ? "-" : ends);
+  Line(out, "  ", ShowNumber(stacks.unwound()), " unwound, ", ShowNumber(stacks.frames()),
+       " frames in ", ShowDuration(stacks.unwind_ns()), "; tables ",
+       ShowNumber(stacks.tables_built()), " built, ", ShowNumber(stacks.tables_loaded()),
+       " loaded, ", ShowNumber(stacks.tables_damaged()), " damaged, ",
+       ShowBytes(stacks.table_bytes()), " in memory");
+}
+
 }  // namespace
 
 std::string DumpBody(const v1::SummaryBody& body, const v1::Schema& schema,
@@ -268,6 +282,7 @@ std::string DumpBody(const v1::SummaryBody& body, const v1::Schema& schema,
   Line(out, "events: ", body.events_size());
   for (const v1::DiscreteEvent& event : body.events()) DumpEvent(event, text, out);
   if (body.has_gauges()) DumpGauges(body.gauges(), out);
+  if (body.has_user_stacks()) DumpUserStacks(body.user_stacks(), out);
   Line(out, "losses: ", body.losses_size());
   DumpLosses(body.losses(), v1::UNIT_UNSPECIFIED, "  ", out);
   return out;

@@ -5,6 +5,7 @@
 namespace telltale::proto {
 namespace {
 
+constexpr uint64_t kMaxStackEnd = 63;
 constexpr uint64_t kNsPerMs = 1'000'000, kNsPerS = 1'000'000'000;
 constexpr size_t kMaxLosses = 256;
 constexpr size_t kMaxGaugeValues = 64;
@@ -111,6 +112,25 @@ absl::Status ValidateGauges(const FieldPath& at, const v1::Gauges& gauges) {
   return absl::OkStatus();
 }
 
+// Ends that are not known here count too, but not without bound: they become counters of the node.
+absl::Status ValidateUserStacks(const FieldPath& at, const v1::UserStacks& stacks) {
+  if (stacks.end_size() != stacks.samples_size()) {
+    return at.Refuse("samples", stacks.samples_size(),
+                     absl::StrCat("must be as many as end, ", stacks.end_size()));
+  }
+  int previous = v1::STACK_END_NONE;
+  for (int i = 0; i < stacks.end_size(); ++i) {
+    const int end = stacks.end(i);
+    if (end <= previous) {
+      return at.RefuseSigned("end", end, absl::StrCat("must be above the one before, ", previous));
+    }
+    TELLTALE_RETURN_IF_ERROR(at.AtMost("end", static_cast<uint64_t>(end), kMaxStackEnd, "limit"));
+    TELLTALE_RETURN_IF_ERROR(at.AtMost("samples", stacks.samples(i), kMaxTotal, "limit"));
+    previous = end;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateBody(const v1::SummaryBody& body, const v1::Schema* schema,
                           const Limits& limits) {
   const FieldPath root("summary");
@@ -160,6 +180,7 @@ absl::Status ValidateBody(const v1::SummaryBody& body, const v1::Schema* schema,
     }
     previous_ms = body.events(i).time_ms();
   }
+  TELLTALE_RETURN_IF_ERROR(ValidateUserStacks(FieldPath(root, "user_stacks"), body.user_stacks()));
   TELLTALE_RETURN_IF_ERROR(ValidateGauges(FieldPath(root, "gauges"), body.gauges()));
   TELLTALE_RETURN_IF_ERROR(root.AtMost("losses", body.losses_size(), kMaxLosses, "limit"));
   for (int i = 0; i < body.losses_size(); ++i) {

@@ -10,7 +10,7 @@ namespace {
 // One label's mentions in the children, summed.
 struct Sum {
   uint64_t id = 0;
-  uint64_t low = 0, high = 0, samples = 0;
+  uint64_t low = 0, high = 0, samples = 0, estimate = 0;
   uint64_t thresholds = 0;  // of the children that list it
 };
 
@@ -22,7 +22,7 @@ std::vector<Sum> SumById(std::span<const LabelList> children) {
   for (const LabelList& child : children) {
     for (const LabelWeight& label : child.labels) {
       sums.push_back({label.id, label.low, std::min(label.high, child.total), label.samples,
-                      ThresholdOf(child)});
+                      label.estimate, ThresholdOf(child)});
     }
   }
   std::ranges::sort(sums, {}, &Sum::id);
@@ -35,6 +35,7 @@ std::vector<Sum> SumById(std::span<const LabelList> children) {
     sums[last].low = SaturatingAdd(sums[last].low, sums[i].low);
     sums[last].high = SaturatingAdd(sums[last].high, sums[i].high);
     sums[last].samples = SaturatingAdd(sums[last].samples, sums[i].samples);
+    sums[last].estimate = SaturatingAdd(sums[last].estimate, sums[i].estimate);
     sums[last].thresholds = SaturatingAdd(sums[last].thresholds, sums[i].thresholds);
   }
   if (!sums.empty()) sums.resize(last + 1);
@@ -62,7 +63,7 @@ LabelList MergeLabels(std::span<const LabelList> children, size_t keep) {
     const uint64_t unlisted = FlooredSubtract(thresholds, sum.thresholds);
     const uint64_t room = FlooredSubtract(merged.total, lows - std::min(lows, sum.low));
     const uint64_t high = std::min(SaturatingAdd(sum.high, unlisted), room);
-    merged.labels.push_back({sum.id, sum.low, std::max(sum.low, high), sum.samples});
+    merged.labels.push_back({sum.id, sum.low, std::max(sum.low, high), sum.samples, sum.estimate});
   }
   std::ranges::sort(merged.labels, [](const LabelWeight& a, const LabelWeight& b) {
     return a.low != b.low ? a.low > b.low : a.id < b.id;
@@ -73,6 +74,21 @@ LabelList MergeLabels(std::span<const LabelList> children, size_t keep) {
   }
   if (merged.labels.size() > keep) merged.labels.resize(keep);
   return merged;
+}
+
+void DivideTotal(LabelList& list) {
+  unsigned __int128 lows = 0, widths = 0;
+  for (const LabelWeight& label : list.labels) {
+    lows += label.low;
+    widths += FlooredSubtract(label.high, label.low);
+  }
+  const unsigned __int128 room = list.total > lows ? list.total - lows : 0;
+  for (LabelWeight& label : list.labels) {
+    const uint64_t width = FlooredSubtract(label.high, label.low);
+    // Both factors are of 64 bits.
+    const uint64_t part = room >= widths ? width : static_cast<uint64_t>(width * room / widths);
+    label.estimate = SaturatingAdd(label.low, part);
+  }
 }
 
 Rest OtherOf(const LabelList& list) {

@@ -24,6 +24,7 @@ struct LabelWeight {
   uint64_t id = 0;
   uint64_t low = 0, high = 0;  // the label's weight lies in [low, high]
   uint64_t samples = 0;        // times it was sampled
+  uint64_t estimate = 0;       // likely weight where it is listed, see DivideTotal
   friend bool operator==(const LabelWeight&, const LabelWeight&) = default;
 };
 
@@ -39,10 +40,16 @@ struct LabelList {
 //   low  = sum of low where listed
 //   high = sum of high where listed + sum of threshold where not, and at most
 //          total - sum of the other labels' low, since weights add up to the total
+//   estimate = sum of estimate where listed: unlike high it does not grow with children that say
+//          nothing about the label, so it means the same however many steps a merge took
 // The `keep` labels of greatest low stay, ties to the smaller id; the threshold becomes the
 // greatest high among what was put away and what no child listed. Labels come out by descending
 // low, then by id. Sums saturate.
 LabelList MergeLabels(std::span<const LabelList> children, size_t keep = kKeptLabels);
+
+// Fills in the estimates of one epoch's list: low + f (high - low) with one f in [0, 1] for all,
+// the largest with which the estimates do not add up to more than the total; rounded down.
+void DivideTotal(LabelList& list);
 
 // What of the total the listed labels leave: between total - sum of high (or 0) and total - sum of
 // low.

@@ -96,7 +96,8 @@ enum telltale_loss {
                                  request sent back, it is counted twice */
   TELLTALE_LOST_INTERVAL = 3, /* the kernel did not show us when the task left the CPU */
   TELLTALE_LOST_SLOT = 4,     /* a waker's stack was overwritten by another's */
-  TELLTALE_LOSSES = 5
+  TELLTALE_LOST_COPY = 5,     /* no room for the copy of a user stack; the sample itself is kept */
+  TELLTALE_LOSSES = 6
 };
 
 /* Sketch of one vital. */
@@ -176,6 +177,7 @@ struct telltale_cpu {
   uint64_t tick_jiffies;
   struct telltale_bucket bucket[TELLTALE_VITALS];
   struct telltale_bucket own; /* for the agent itself */
+  uint64_t copies;            /* of user stacks made here */
   uint64_t irq_lock_begin_ns; /* spinning lock waited for in an interrupt */
   uint64_t irq_lock_address;
   struct telltale_pending pending[3]; /* delay, blocking, futex */
@@ -196,6 +198,13 @@ struct telltale_knobs {
 
 #define TELLTALE_SYSCALL_CLASSES 512
 
+/* Where a task that comes back after a wait is asked for its stacks, running again. */
+enum telltale_exit_hook {
+  TELLTALE_EXIT_NONE = 0,     /* nowhere: at the switch, kernel stack only */
+  TELLTALE_EXIT_SWITCH = 1,   /* sched_exit_tp */
+  TELLTALE_EXIT_SCHEDULE = 2, /* schedule() returns; tasks that gave way elsewhere never pass it */
+};
+
 /* Control words, written by the agent, read by every program at a fixed address. */
 struct telltale_control {
   uint32_t half; /* index of the half in use; flipped by the cut */
@@ -213,8 +222,9 @@ struct telltale_control {
   int32_t own_tgid;
   uint32_t cgroup_subsys;      /* index into css_set.subsys, or 0xffffffff: the unified hierarchy */
   uint32_t use_ktime;          /* run-queue clocks of the CPUs do not agree: take CLOCK_MONOTONIC */
-  uint32_t exit_hook;          /* sched_exit_tp is attached: waits get their stacks there */
+  uint32_t exit_hook;          /* enum telltale_exit_hook */
   uint32_t pass;               /* of the task iterator, enum telltale_pass */
+  uint32_t stack_bytes;        /* of a user stack copied with a sample; 0: frame pointers only */
   uint16_t ephemeral_ports[2]; /* first and last port that the kernel gives to clients */
   uint8_t syscall_class[TELLTALE_SYSCALL_CLASSES]; /* blocking sub-series + 1 by syscall number */
   uint8_t bit_index[64];                           /* de Bruijn: index of the lowest set bit */
@@ -297,15 +307,25 @@ struct telltale_task {
   uint32_t futex_owner; /* > 0: the wait is one for a glibc mutex with this owner (a guess) */
   uint32_t reclaim_order;
   uint64_t faults_major_seen;
-  uint64_t file_fd; /* what the last wait on a descriptor was for, kept for a few waits */
+  uint64_t exit_told; /* of a process's first thread */
+  uint64_t gave_way;  /* it left the CPU in the midst of kernel code, not through schedule() */
+  uint64_t file_fd;   /* what the last wait on a descriptor was for, kept for a few waits */
   uint8_t file_class;
   uint8_t file_uses;
   uint8_t lock_queue;            /* enum telltale_lock_queue: of the sleeping lock */
   uint8_t waited_long;           /* its last wait was worth a look at its waker */
   uint32_t waker_tid;            /* who ended the wait; or TELLTALE_WAKER_* */
+  uint64_t waker_task;           /* its address; it may be gone by the time it is looked at */
   struct telltale_accounts base; /* accounts at the last cut */
   struct telltale_task_half half[2];
 };
+
+/* The ring of samples, their stack copies, events and last rows. Copies may fill it only up to
+ * TELLTALE_RING_COPIES, so that a burst of them cannot cost a sample. */
+#define TELLTALE_RING_BYTES (4 * 1024 * 1024)
+#define TELLTALE_RING_COPIES (3 * 1024 * 1024)
+#define TELLTALE_STACK_BYTES 16384 /* most that is copied of one stack */
+#define TELLTALE_REGISTERS 21      /* 8-byte words of the kernel's pt_regs on x86-64 */
 
 /* Records of the ring buffer. */
 enum telltale_record_kind {
@@ -313,7 +333,8 @@ enum telltale_record_kind {
   TELLTALE_RECORD_EXEC = 2,
   TELLTALE_RECORD_EXIT = 3,
   TELLTALE_RECORD_OOM = 4,
-  TELLTALE_RECORD_ROW = 5, /* a task's last row */
+  TELLTALE_RECORD_ROW = 5,  /* a task's last row */
+  TELLTALE_RECORD_COPY = 6, /* registers and stack bytes; follows the sample it belongs to */
 };
 
 #define TELLTALE_SAMPLE_OPEN 1u
@@ -328,7 +349,8 @@ struct telltale_who {
   uint32_t tid;
   uint32_t tgid;
   uint32_t uid;
-  uint32_t pad;
+  uint32_t
+      parent; /* process it was forked from and whose program it still runs; 0: it has its own */
   char comm[16];
 };
 
@@ -353,9 +375,20 @@ struct telltale_sample {
   int32_t peer_bytes;   /* of the peer's kernel stack; 0: none; negative: -errno */
   int32_t kernel_bytes; /* of the stack; negative: -errno */
   int32_t user_bytes;
+  uint64_t copy; /* number of the copy of its user stack; 0: none, then `user` was walked */
   uint64_t kernel[TELLTALE_KERNEL_FRAMES];
   uint64_t user[TELLTALE_USER_FRAMES];
   uint64_t peer_kernel[TELLTALE_PEER_FRAMES];
+};
+
+/* Reserved between its sample's reservation and submission, so it comes later in the ring and is
+ * there as soon as the sample is. The record is as long as the copy may become. */
+struct telltale_copy {
+  uint32_t kind;
+  uint32_t bytes; /* copied; what the record has beyond is not of the stack */
+  uint64_t number;
+  uint64_t address;                       /* of the first byte: the stack pointer */
+  uint64_t registers[TELLTALE_REGISTERS]; /* struct pt_regs */
 };
 
 struct telltale_event {
@@ -388,8 +421,9 @@ struct telltale_row {
 #endif
 TELLTALE_ASSERT_SIZE(struct telltale_who, 64);
 TELLTALE_ASSERT_SIZE(struct telltale_sample,
-                     280 + 8 * (TELLTALE_KERNEL_FRAMES + TELLTALE_USER_FRAMES +
+                     288 + 8 * (TELLTALE_KERNEL_FRAMES + TELLTALE_USER_FRAMES +
                                 TELLTALE_PEER_FRAMES));
+TELLTALE_ASSERT_SIZE(struct telltale_copy, 24 + 8 * TELLTALE_REGISTERS);
 TELLTALE_ASSERT_SIZE(struct telltale_event, 344);
 TELLTALE_ASSERT_SIZE(struct telltale_row, 192 + 16 * TELLTALE_SUBS);
 TELLTALE_ASSERT_SIZE(struct telltale_slot, 16);

@@ -53,8 +53,20 @@ absl::StatusOr<Outcome> BatchWriter::AddApart(RawKey key, const Incoming& item,
   if (stored.ok()) return outcome == Outcome::kConflict ? outcome : Outcome::kRepeat;
   if (!absl::IsNotFound(stored.status())) return stored.status();
   AppendRows(key, item, header);
-  ++StagedOf(item.node).book.counters.apart;
+  Staged& staged = StagedOf(item.node);
+  NoteSchema(item, key.day, staged);
+  ++staged.book.counters.apart;
+  Apart& apart = staged.apart[item.summary->identity().incarnation()];
+  ++apart.epochs;
+  apart.from_ns = std::min(apart.from_ns, key.start_ns);
+  apart.to_ns = std::max(apart.to_ns, key.start_ns + header.length_ns);
   return outcome;
+}
+
+void BatchWriter::NoteSchema(const Incoming& item, uint16_t day, Staged& staged) {
+  NodeBook::SchemaUse& use = staged.book.schemas[item.summary->schema_id()];
+  use.day = use.used ? std::max(use.day, day) : day;
+  use.used = true;
 }
 
 absl::Status BatchWriter::AddCounted(const RawKey& key, const EpochSpan& span, const Incoming& item,
@@ -80,6 +92,7 @@ absl::Status BatchWriter::AddCounted(const RawKey& key, const EpochSpan& span, c
   SequenceLedger& ledger = staged.book.ledgers[key.incarnation];
   ledger.AddReceived(key.sequence);
   ledger.NoteDay(key.day, key.sequence);
+  NoteSchema(item, key.day, staged);
   staged.ledgers.insert(key.incarnation);
   AddTotals(*item.body, span.partial, &staged.book.counters);
   for (Tier tier : kMarkedTiers) {
@@ -142,7 +155,57 @@ absl::StatusOr<Outcome> BatchWriter::Add(const Incoming& item) {
   if (!item.counted || !room) return AddApart(key, item, header, Outcome::kStored);
   absl::Status added = AddCounted(key, span, item, header);
   if (!added.ok()) return added;
+  StagedOf(item.node).arrived = true;
   return Outcome::kStored;
+}
+
+absl::StatusOr<Outcome> BatchWriter::Adopt(RawKey apart, const RawHeader& header,
+                                           const Incoming& item) {
+  RawKey key = apart;
+  key.apart = false;
+  key.apart_digest = 0;
+  if (key.day < raw_floor_) return Outcome::kTooLate;
+  const NodeBook& book = StagedOf(item.node).book;
+  const auto ledger = book.ledgers.find(key.incarnation);
+  if (ledger != book.ledgers.end() && ledger->second.Received(key.sequence)) {
+    const absl::StatusOr<uint64_t> stored = StoredDigest(EncodeRawKey(key));
+    if (!stored.ok() && !absl::IsNotFound(stored.status())) return stored.status();
+    return stored.ok() && *stored == header.digest ? Outcome::kRepeat : Outcome::kConflict;
+  }
+  if (ledger == book.ledgers.end() && book.ledgers.size() >= NodeBook::kMaxLedgers) {
+    return Outcome::kConflict;
+  }
+  absl::Status added = AddCounted(key, PlaceEpoch(item.body->epoch()), item, header);
+  if (!added.ok()) return added;
+  ++StagedOf(item.node).book.counters.adopted;
+  return Outcome::kStored;
+}
+
+void BatchWriter::NoteInRecord(const Staged& staged, uint64_t now_ns, NodeRecord& record) {
+  for (v1::KnownIncarnation& known : *record.mutable_incarnations()) {
+    const auto apart = staged.apart.find(known.id());
+    if (apart == staged.apart.end()) continue;
+    known.set_epochs_apart(known.epochs_apart() + apart->second.epochs);
+    const uint64_t from = known.apart_from_ns() == 0 ? UINT64_MAX : known.apart_from_ns();
+    known.set_apart_from_ns(std::min(from, apart->second.from_ns));
+    known.set_apart_to_ns(std::max(known.apart_to_ns(), apart->second.to_ns));
+  }
+  if (!staged.counted) return;
+  if (record.first_epoch_ns() == 0 || staged.first_start_ns < record.first_epoch_ns()) {
+    record.set_first_epoch_ns(staged.first_start_ns);
+  }
+  if (staged.arrived) record.set_last_received_ns(now_ns);
+  if (staged.latest_end_ns < record.last_epoch_ns()) return;
+  record.set_last_epoch_ns(staged.latest_end_ns);
+  record.set_clock_offset_ns(staged.latest->clock_offset_ns());
+  record.set_clock_error_ns(staged.latest->clock_error_ns());
+  const bool after_stop = record.state() != v1::NODE_STATE_STOPPED ||
+                          staged.latest_end_ns > record.state_since_ns() + 2 * kSecondNs;
+  if (staged.arrived && record.state() != v1::NODE_STATE_CLONE_CONFLICT &&
+      record.state() != v1::NODE_STATE_REPORTING && after_stop) {
+    record.set_state(v1::NODE_STATE_REPORTING);
+    record.set_state_since_ns(staged.first_start_ns);
+  }
 }
 
 absl::Status BatchWriter::Write(uint64_t ingest_number) {
@@ -166,26 +229,11 @@ absl::Status BatchWriter::Write(uint64_t ingest_number) {
     for (const DirtyKey& key : staged.dirty) {
       transaction_->Put(EncodeDirtyKey(key), EncodeU64(ingest_number));
     }
-    if (!staged.counted) continue;
+    if (!staged.counted && staged.apart.empty()) continue;
     const Staged& seen = staged;
     absl::StatusOr<NodeRecord> record =
-        options_.registry->Stage(node, transaction_.get(), [&](NodeRecord& changed) {
-          if (changed.first_epoch_ns() == 0 || seen.first_start_ns < changed.first_epoch_ns()) {
-            changed.set_first_epoch_ns(seen.first_start_ns);
-          }
-          changed.set_last_received_ns(now_ns);
-          if (seen.latest_end_ns < changed.last_epoch_ns()) return;
-          changed.set_last_epoch_ns(seen.latest_end_ns);
-          changed.set_clock_offset_ns(seen.latest->clock_offset_ns());
-          changed.set_clock_error_ns(seen.latest->clock_error_ns());
-          const bool after_stop = changed.state() != v1::NODE_STATE_STOPPED ||
-                                  seen.latest_end_ns > changed.state_since_ns() + 2 * kSecondNs;
-          if (changed.state() != v1::NODE_STATE_CLONE_CONFLICT &&
-              changed.state() != v1::NODE_STATE_REPORTING && after_stop) {
-            changed.set_state(v1::NODE_STATE_REPORTING);
-            changed.set_state_since_ns(seen.first_start_ns);
-          }
-        });
+        options_.registry->Stage(node, transaction_.get(),
+                                 [&](NodeRecord& changed) { NoteInRecord(seen, now_ns, changed); });
     if (!record.ok()) return record.status();
     records_.push_back(*std::move(record));
   }

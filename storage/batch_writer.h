@@ -37,6 +37,10 @@ class BatchWriter {
 
   absl::StatusOr<Outcome> Add(const Incoming& item);
 
+  // A summary that is stored apart already, by its row's key and header; item.summary with its
+  // cells if they are still there. kStored: it counts from now on; else it stays as it is.
+  absl::StatusOr<Outcome> Adopt(RawKey apart, const RawHeader& header, const Incoming& item);
+
   // History first, durably; then the catalog in one commit.
   absl::Status Write(uint64_t ingest_number);
 
@@ -45,6 +49,10 @@ class BatchWriter {
                IngestStamps* stamps);
 
  private:
+  struct Apart {
+    uint64_t epochs = 0;
+    uint64_t from_ns = UINT64_MAX, to_ns = 0;
+  };
   struct Staged {
     NodeBook book;
     std::set<Incarnation> ledgers;         // changed
@@ -54,6 +62,8 @@ class BatchWriter {
     const v1::Epoch* latest = nullptr;
     uint64_t latest_end_ns = 0;
     bool counted = false;
+    bool arrived = false;  // not only counted by a decision about what had come before
+    std::map<std::string, Apart> apart;  // by incarnation
   };
 
   Staged& StagedOf(uint32_t node) {
@@ -65,6 +75,8 @@ class BatchWriter {
   absl::StatusOr<uint64_t> StoredDigest(const std::string& key) const;
   absl::StatusOr<Outcome> AddApart(RawKey key, const Incoming& item, const RawHeader& header,
                                    Outcome outcome);
+  static void NoteSchema(const Incoming& item, uint16_t day, Staged& staged);
+  static void NoteInRecord(const Staged& staged, uint64_t now_ns, NodeRecord& record);
   absl::Status AddCounted(const RawKey& key, const EpochSpan& span, const Incoming& item,
                           const RawHeader& header);
   void AppendRows(const RawKey& key, const Incoming& item, const RawHeader& header);

@@ -26,22 +26,32 @@ v1::CountersRecord EncodeCounters(const NodeBook& book) {
     record.add_loss_reason(reason);
     record.add_loss_events(events);
   }
+  for (const auto& [end, samples] : counters.user_stacks) {
+    record.add_stack_end(end);
+    record.add_stack_samples(samples);
+  }
   record.set_agent_cpu_ns(counters.agent_cpu_ns);
   record.set_epochs(counters.epochs);
   record.set_partial_epochs(counters.partial_epochs);
   record.set_apart(counters.apart);
+  record.set_adopted(counters.adopted);
   record.set_too_late(counters.too_late);
   record.set_forgotten_lost(counters.forgotten_lost);
   record.set_pruned_day(book.pruned_day);
   record.set_name_bytes(book.name_bytes);
   record.set_name_bucket(book.name_bucket);
-  for (uint64_t id : book.schema_ids) record.add_schema_ids(id);
+  for (const auto& [id, use] : book.schemas) {
+    record.add_schema_ids(id);
+    record.add_schema_day(use.day);
+    record.add_schema_used(use.used);
+  }
   return record;
 }
 
 absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
   if (record.events_size() != record.sub_size() || record.weight_size() != record.sub_size() ||
-      record.loss_events_size() != record.loss_reason_size()) {
+      record.loss_events_size() != record.loss_reason_size() ||
+      record.stack_samples_size() != record.stack_end_size()) {
     return absl::DataLossError(
         absl::StrCat("read counters: columns of different length, want ", record.sub_size()));
   }
@@ -55,16 +65,27 @@ absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
   for (int i = 0; i < record.loss_reason_size(); ++i) {
     counters.losses[record.loss_reason(i)] = record.loss_events(i);
   }
+  for (int i = 0; i < record.stack_end_size(); ++i) {
+    counters.user_stacks[record.stack_end(i)] = record.stack_samples(i);
+  }
   counters.agent_cpu_ns = record.agent_cpu_ns();
   counters.epochs = record.epochs();
   counters.partial_epochs = record.partial_epochs();
   counters.apart = record.apart();
+  counters.adopted = record.adopted();
   counters.too_late = record.too_late();
   counters.forgotten_lost = record.forgotten_lost();
   book->pruned_day = static_cast<uint16_t>(std::min<uint32_t>(record.pruned_day(), UINT16_MAX));
   book->name_bytes = record.name_bytes();
   book->name_bucket = static_cast<uint16_t>(std::min<uint32_t>(record.name_bucket(), UINT16_MAX));
-  book->schema_ids.insert(record.schema_ids().begin(), record.schema_ids().end());
+  const bool told = record.schema_day_size() == record.schema_ids_size() &&
+                    record.schema_used_size() == record.schema_ids_size();
+  for (int i = 0; i < record.schema_ids_size(); ++i) {
+    NodeBook::SchemaUse& use = book->schemas[record.schema_ids(i)];
+    if (!told) continue;
+    use.day = static_cast<uint16_t>(std::min<uint32_t>(record.schema_day(i), UINT16_MAX));
+    use.used = record.schema_used(i);
+  }
   return absl::OkStatus();
 }
 
@@ -83,6 +104,10 @@ void AddTotals(const v1::SummaryBody& body, bool partial, NodeCounters* counters
   }
   for (const v1::Loss& loss : body.losses()) {
     AddTo(&counters->losses[loss.reason()], loss.events());
+  }
+  const v1::UserStacks& stacks = body.user_stacks();
+  for (int i = 0; i < std::min(stacks.end_size(), stacks.samples_size()); ++i) {
+    AddTo(&counters->user_stacks[static_cast<uint32_t>(stacks.end(i))], stacks.samples(i));
   }
   AddTo(&counters->agent_cpu_ns, body.gauges().agent_cpu_ns());
   ++counters->epochs;

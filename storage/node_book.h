@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 
 #include "absl/status/statusor.h"
 #include "storage/catalog.h"
@@ -23,12 +22,17 @@ struct NodeBook {
   NodeCounters counters;
   uint64_t name_bytes = 0;   // symbol names brought into ...
   uint16_t name_bucket = 0;  // ... this bucket of names of tier raw
-  std::set<uint64_t> schema_ids;
-  uint16_t pruned_day = 0;  // the raw floor for which the books were pruned last
+  struct SchemaUse {
+    uint16_t day = 0;   // latest day of an epoch that uses it; unused: when it was brought
+    bool used = false;  // an epoch was stored that does
+  };
+  std::map<uint64_t, SchemaUse> schemas;  // that the node brought or its epochs use, by id
+  uint16_t pruned_day = 0;                // the raw floor for which the books were pruned last
 };
 
 v1::CountersRecord EncodeCounters(const NodeBook& book);
-// Fills counters and quotas.
+// Fills counters and quotas. What a record of an older program does not say of its schemas is day
+// 0.
 absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book);
 
 // Adds the totals of one summary, saturating.

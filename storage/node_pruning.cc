@@ -44,7 +44,7 @@ absl::Status PruneCoverage(uint32_t node, uint16_t first_day, Transaction* trans
   return scanned;
 }
 
-// Not the one seen last, and not those an operator has yet to decide about.
+// Not the one seen last, and not those an operator has yet to decide about or has decided about.
 void PruneIncarnations(uint64_t before_ns, NodeRecord& record) {
   uint64_t last_ns = 0;
   for (const v1::KnownIncarnation& known : record.incarnations()) {
@@ -54,7 +54,7 @@ void PruneIncarnations(uint64_t before_ns, NodeRecord& record) {
   const auto gone =
       std::remove_if(known->begin(), known->end(), [&](const v1::KnownIncarnation& one) {
         return one.last_seen_ns() < before_ns && one.last_seen_ns() != last_ns &&
-               one.status() != v1::INCARNATION_STATUS_APART;
+               one.status() == v1::INCARNATION_STATUS_COUNTED && !one.kept();
       });
   record.set_incarnations_forgotten(record.incarnations_forgotten() +
                                     static_cast<uint64_t>(known->end() - gone));
@@ -69,6 +69,10 @@ absl::Status PruneNode(const SummaryStoreOptions& options, uint32_t node, PruneF
   PruneLedgers(node, floors, book, transaction.get());
   absl::Status covered = PruneCoverage(node, floors.coverage_day, transaction.get());
   if (!covered.ok()) return covered;
+  std::erase_if(book->schemas, [&](const auto& schema) {
+    const NodeBook::SchemaUse& use = schema.second;
+    return use.used ? use.day < floors.coverage_day : use.day + kUnusedSchemaDays < floors.today;
+  });
   book->pruned_day = floors.raw_day;
   transaction->Put(CountersKey(node), EncodeValue(EncodeCounters(*book)));
   absl::StatusOr<NodeRecord> record = options.registry->Stage(

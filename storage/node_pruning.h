@@ -24,7 +24,11 @@ inline constexpr size_t kIdleLedgers = 64;
 struct PruneFloors {
   uint16_t raw_day = 0;       // days before it have expired from `raw`
   uint16_t coverage_day = 0;  // and before this one from every tier
+  uint16_t today = 0;
 };
+
+// Days a schema is kept for that no stored epoch uses: its epochs follow it at once.
+inline constexpr uint16_t kUnusedSchemaDays = 1;
 
 // Prunes and commits; `book` is changed even when the commit fails, so hand in a copy.
 absl::Status PruneNode(const SummaryStoreOptions& options, uint32_t node, PruneFloors floors,

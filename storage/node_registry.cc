@@ -168,11 +168,16 @@ v1::KnownIncarnation& NodeRegistry::IncarnationOf(NodeRecord& record,
   }
   if (static_cast<size_t>(record.incarnations_size()) >= kMaxIncarnations) {
     auto* known = record.mutable_incarnations();
-    const auto longest_unseen =
-        std::min_element(known->begin(), known->end(),
-                         [](const v1::KnownIncarnation& a, const v1::KnownIncarnation& b) {
-                           return a.last_seen_ns() < b.last_seen_ns();
-                         });
+    // Those an operator decided about, or has to, go last.
+    const auto longest_unseen = std::min_element(
+        known->begin(), known->end(),
+        [](const v1::KnownIncarnation& a, const v1::KnownIncarnation& b) {
+          const auto rank = [](const v1::KnownIncarnation& one) {
+            return std::pair(one.kept() || one.status() != v1::INCARNATION_STATUS_COUNTED,
+                             one.last_seen_ns());
+          };
+          return rank(a) < rank(b);
+        });
     known->erase(longest_unseen);
     record.set_incarnations_forgotten(record.incarnations_forgotten() + 1);
   }

@@ -101,6 +101,7 @@ struct Store::Parts {
   std::unique_ptr<Reader> reader;
   std::unique_ptr<Roller> roller;
   std::string store_id;
+  std::optional<FormatUpgrade> upgrade;
 
   rocksdb::Env* env() const {
     return options.env != nullptr ? options.env : rocksdb::Env::Default();
@@ -129,9 +130,12 @@ absl::Status Store::Parts::Open() {
   history = std::make_unique<RocksHistory>(database.get());
   catalog = std::make_unique<RocksCatalog>(database.get());
   if (*format < kFormat) {
+    const auto begun = std::chrono::steady_clock::now();
     status = UpgradeFrom1(history.get(), options.now_ns());
     if (status.ok()) status = WriteVersion(env(), options.path);
     if (!status.ok()) return status;
+    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begun;
+    upgrade = {.from = *format, .to = kFormat, .took_ns = static_cast<uint64_t>(took.count())};
   }
   auto names = Dictionary::Open(history.get());
   if (!names.ok()) return names.status();
@@ -185,6 +189,7 @@ Store::~Store() = default;
 
 const std::string& Store::store_id() const { return parts_->store_id; }
 History& Store::history() { return *parts_->history; }
+const std::optional<FormatUpgrade>& Store::upgrade() const { return parts_->upgrade; }
 Catalog& Store::catalog() { return *parts_->catalog; }
 NodeRegistry& Store::nodes() { return *parts_->nodes; }
 SummaryStore& Store::summaries() { return *parts_->summaries; }

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -48,6 +49,12 @@ struct StoreOptions {
       256 << 20;  // below it on the file system PutBatch says ResourceExhausted
 };
 
+// What Open made of a directory of an older format.
+struct FormatUpgrade {
+  int from = 0, to = 0;
+  uint64_t took_ns = 0;
+};
+
 class Store {
  public:
   // FailedPrecondition: newer format; Unavailable: locked by another process; DataLoss: damaged.
@@ -55,6 +62,9 @@ class Store {
   ~Store();  // stops background work, flushes, releases the lock
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
+
+  // Nothing: the directory was of the present format.
+  const std::optional<FormatUpgrade>& upgrade() const;
 
   const std::string& store_id() const;  // 16 random bytes, made with the directory
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/codec.h"
+#include "storage/apart_rows.h"
 #include "storage/batch_writer.h"
 #include "storage/ingest_numbers.h"
 #include "storage/node_book.h"
@@ -16,6 +17,13 @@
 #include "storage/stored_value.h"
 
 namespace telltale::storage {
+namespace {
+
+// Of one node in one step of AdoptDue: some tens of milliseconds of its shard's thread.
+constexpr size_t kAdoptedAtOnce = 64;
+
+}  // namespace
+
 struct SummaryStore::Impl {
   explicit Impl(SummaryStoreOptions given) : options(std::move(given)) {}
 
@@ -28,6 +36,8 @@ struct SummaryStore::Impl {
   std::map<uint32_t, std::shared_ptr<const NodeBook>> books;      // guarded by mutex
   std::map<uint64_t, std::shared_ptr<const v1::Schema>> schemas;  // guarded by mutex
   std::set<uint32_t> to_prune;  // nodes whose books are of an older raw floor; guarded by mutex
+  // Nodes with rows to adopt, each with the key to go on at; guarded by mutex.
+  std::map<uint32_t, std::string> to_adopt;
   std::atomic<uint16_t> raw_floor{0};
   std::atomic<uint16_t> coverage_floor{0};
 
@@ -36,11 +46,22 @@ struct SummaryStore::Impl {
     auto it = books.find(node);
     return it == books.end() ? std::make_shared<const NodeBook>() : it->second;
   }
+  std::shared_ptr<const v1::Schema> SchemaOf(uint64_t id) const {
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    auto it = schemas.find(id);
+    return it == schemas.end() ? nullptr : it->second;
+  }
   void Publish(uint32_t node, NodeBook book) {
     auto shared = std::make_shared<const NodeBook>(std::move(book));
     std::unique_lock<std::shared_mutex> lock(mutex);
     books[node] = std::move(shared);
   }
+
+  // Once all books are of the present floor: forgets the schemas that stand in none of them.
+  absl::Status DropUnusedSchemas();
+
+  // One step of AdoptDue at one node.
+  absl::Status AdoptSome(uint32_t node);
 
   absl::Status Load();
 };
@@ -91,9 +112,16 @@ absl::Status SummaryStore::Impl::Load() {
     return absl::OkStatus();
   });
   if (!status.ok()) return status;
+  const uint16_t today = DayOf(options.now_ns());
   for (auto& [node, book] : loaded) {
+    for (auto& [id, use] : book.schemas) {
+      if (use.day == 0) use = {.day = today, .used = true};  // of an older program: not known
+    }
     if (book.pruned_day < raw_floor) to_prune.insert(node);
     books[node] = std::make_shared<const NodeBook>(std::move(book));
+  }
+  for (const NodeRecord& record : options.registry->List()) {
+    if (FirstAdopting(record) != nullptr) to_adopt.emplace(record.number(), "");
   }
   return absl::OkStatus();
 }
@@ -223,20 +251,29 @@ absl::Status SummaryStore::PutNames(uint32_t node, const v1::Names& names) {
 }
 
 absl::Status SummaryStore::PutSchema(uint32_t node, const v1::Schema& schema) {
-  if (FindSchema(schema.id()) != nullptr) return absl::OkStatus();
   NodeBook book = *impl_->BookOf(node);
-  if (book.schema_ids.size() >= impl_->options.max_schemas_per_node) {
+  const bool known = FindSchema(schema.id()) != nullptr;
+  if (known && book.schemas.contains(schema.id())) return absl::OkStatus();
+  // Those only windows still speak of are left to the limit of the store.
+  const auto recent =
+      std::count_if(book.schemas.begin(), book.schemas.end(),
+                    [this](const auto& one) { return one.second.day >= impl_->raw_floor.load(); });
+  const bool room = static_cast<uint64_t>(recent) < impl_->options.max_schemas_per_node;
+  if (known && !room) return absl::OkStatus();
+  if (!room) {
     return absl::ResourceExhaustedError(absl::StrCat("store schema: node ", node, " has brought ",
-                                                     book.schema_ids.size(), " schemas, limit ",
-                                                     impl_->options.max_schemas_per_node));
+                                                     recent, " schemas, limit ",
+                                                     impl_->options.max_schemas_per_node,
+                                                     " of those that raw epochs use or that "
+                                                     "came since yesterday"));
   }
-  book.schema_ids.insert(schema.id());
+  book.schemas[schema.id()] = {.day = DayOf(impl_->options.now_ns()), .used = false};
   std::unique_ptr<Transaction> transaction = impl_->options.catalog->Begin();
   transaction->Put(SchemaKey(schema.id()), EncodeValue(schema));
   transaction->Put(CountersKey(node), EncodeValue(EncodeCounters(book)));
   {
     std::unique_lock<std::shared_mutex> lock(impl_->mutex);
-    if (impl_->schemas.size() >= impl_->options.max_schemas) {
+    if (!known && impl_->schemas.size() >= impl_->options.max_schemas) {
       return absl::ResourceExhaustedError(absl::StrCat("store schema: ", impl_->schemas.size(),
                                                        " schemas known, limit ",
                                                        impl_->options.max_schemas));
@@ -250,9 +287,7 @@ absl::Status SummaryStore::PutSchema(uint32_t node, const v1::Schema& schema) {
 }
 
 std::shared_ptr<const v1::Schema> SummaryStore::FindSchema(uint64_t id) const {
-  std::shared_lock<std::shared_mutex> lock(impl_->mutex);
-  auto it = impl_->schemas.find(id);
-  return it == impl_->schemas.end() ? nullptr : it->second;
+  return impl_->SchemaOf(id);
 }
 
 uint64_t SummaryStore::ReceivedThrough(uint32_t node, const Incarnation& incarnation) const {
@@ -273,6 +308,87 @@ bool SummaryStore::Received(uint32_t node, const Incarnation& incarnation,
   std::shared_ptr<const NodeBook> book = impl_->BookOf(node);
   auto it = book->ledgers.find(incarnation);
   return it != book->ledgers.end() && it->second.Received(sequence);
+}
+
+absl::Status SummaryStore::Decided(uint32_t node) {
+  absl::StatusOr<uint64_t> number = impl_->numbers.Next();
+  if (!number.ok()) return number.status();
+  impl_->stamps.TouchAll(node, *number);
+  std::unique_lock<std::shared_mutex> lock(impl_->mutex);
+  impl_->to_adopt[node].clear();
+  return absl::OkStatus();
+}
+
+absl::Status SummaryStore::Impl::AdoptSome(uint32_t node) {
+  std::string cursor;
+  {
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    cursor = to_adopt.at(node);
+  }
+  const std::optional<NodeRecord> record = options.registry->Find(node);
+  const v1::KnownIncarnation* known = record.has_value() ? FirstAdopting(*record) : nullptr;
+  if (known == nullptr) {
+    std::unique_lock<std::shared_mutex> lock(mutex);
+    to_adopt.erase(node);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<ApartRows> rows = ReadApartRows(*options.history, {.node = node,
+                                                                    .known = known,
+                                                                    .raw_floor = raw_floor.load(),
+                                                                    .now_ns = options.now_ns(),
+                                                                    .from_key = cursor,
+                                                                    .limit = kAdoptedAtOnce});
+  if (!rows.ok()) return rows.status();
+  BatchWriter writer(options, raw_floor.load(), [this](uint32_t of) { return BookOf(of); });
+  uint64_t adopted = 0;
+  std::vector<v1::SummaryBody> bodies(rows->rows.size());  // outlive the write
+  for (size_t i = 0; i < rows->rows.size(); ++i) {
+    const ApartRow& row = rows->rows[i];
+    const auto schema = SchemaOf(row.summary.schema_id());
+    if (schema == nullptr) continue;
+    auto decoded = proto::DecodeSummary(row.summary, *schema);
+    if (!decoded.ok()) continue;
+    bodies[i] = std::move(decoded->body);
+    absl::StatusOr<Outcome> outcome = writer.Adopt(
+        row.key, row.header, {.node = node, .summary = &row.summary, .body = &bodies[i]});
+    if (!outcome.ok()) return outcome.status();
+    if (*outcome == Outcome::kStored || *outcome == Outcome::kRepeat) ++adopted;
+  }
+  if (!writer.empty()) {
+    absl::StatusOr<uint64_t> number = numbers.Next();
+    if (!number.ok()) return number.status();
+    if (absl::Status written = writer.Write(*number); !written.ok()) return written;
+    writer.Publish([this](uint32_t of, NodeBook book) { Publish(of, std::move(book)); }, &dirty,
+                   &stamps);
+  }
+  const absl::Status noted =
+      options.registry->Update(node, Durability::kBuffered, [&](NodeRecord& changed) {
+        for (v1::KnownIncarnation& one : *changed.mutable_incarnations()) {
+          if (one.id() != known->id()) continue;
+          one.set_epochs_apart(one.epochs_apart() - std::min(one.epochs_apart(), adopted));
+          if (rows->next_key.empty()) one.set_adopting(false);
+        }
+      });
+  if (!noted.ok()) return noted;
+  std::unique_lock<std::shared_mutex> lock(mutex);
+  to_adopt[node] = rows->next_key;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint32_t> SummaryStore::AdoptDue(std::span<const uint32_t> nodes,
+                                                uint32_t max_nodes) {
+  std::vector<uint32_t> due;
+  {
+    std::shared_lock<std::shared_mutex> lock(impl_->mutex);
+    if (impl_->to_adopt.empty()) return 0;
+    for (uint32_t node : nodes) {
+      if (due.size() < max_nodes && impl_->to_adopt.contains(node)) due.push_back(node);
+    }
+  }
+  for (uint32_t node : due) {
+    if (absl::Status status = impl_->AdoptSome(node); !status.ok()) return status;
+  }
+  return static_cast<uint32_t>(due.size());
 }
 
 absl::StatusOr<std::string> SummaryStore::StoreId(const std::function<std::string()>& make) {
@@ -302,6 +418,26 @@ absl::Status SummaryStore::RaiseRawFloor(uint16_t first_day) {
 
 void SummaryStore::SetCoverageFloor(uint16_t first_day) { impl_->coverage_floor.store(first_day); }
 
+absl::Status SummaryStore::Impl::DropUnusedSchemas() {
+  std::unique_lock<std::shared_mutex> lock(mutex);
+  if (!to_prune.empty()) return absl::OkStatus();
+  std::set<uint64_t> used;
+  for (const auto& [node, book] : books) {
+    for (const auto& [id, use] : book->schemas) used.insert(id);
+  }
+  std::unique_ptr<Transaction> transaction = options.catalog->Begin();
+  std::vector<uint64_t> unused;
+  for (const auto& [id, schema] : schemas) {
+    if (used.contains(id)) continue;
+    unused.push_back(id);
+    transaction->Delete(SchemaKey(id));
+  }
+  if (unused.empty()) return absl::OkStatus();
+  if (absl::Status done = transaction->Commit(Durability::kBuffered); !done.ok()) return done;
+  for (const uint64_t id : unused) schemas.erase(id);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<uint32_t> SummaryStore::Prune(std::span<const uint32_t> nodes, uint32_t max_nodes) {
   std::vector<uint32_t> due;
   {
@@ -312,7 +448,8 @@ absl::StatusOr<uint32_t> SummaryStore::Prune(std::span<const uint32_t> nodes, ui
     }
   }
   for (uint32_t node : due) {
-    const PruneFloors floors{impl_->raw_floor.load(), impl_->coverage_floor.load()};
+    const PruneFloors floors{impl_->raw_floor.load(), impl_->coverage_floor.load(),
+                             DayOf(impl_->options.now_ns())};
     NodeBook book = *impl_->BookOf(node);
     absl::Status pruned = PruneNode(impl_->options, node, floors, &book);
     if (!pruned.ok()) return pruned;
@@ -321,6 +458,7 @@ absl::StatusOr<uint32_t> SummaryStore::Prune(std::span<const uint32_t> nodes, ui
     // The floor may have gone up meanwhile.
     if (impl_->raw_floor.load() == floors.raw_day) impl_->to_prune.erase(node);
   }
+  if (absl::Status dropped = impl_->DropUnusedSchemas(); !dropped.ok()) return dropped;
   return static_cast<uint32_t>(due.size());
 }
 

@@ -73,10 +73,12 @@ struct Cumulative {
 struct NodeCounters {
   std::map<std::pair<uint8_t, uint8_t>, Cumulative> subs;  // (vital, sub-series)
   std::map<uint32_t, uint64_t> losses;                     // v1.LossReason -> events
+  std::map<uint32_t, uint64_t> user_stacks;                // v1.StackEnd -> samples
   uint64_t agent_cpu_ns = 0;
   uint64_t epochs = 0;  // summaries counted
   uint64_t partial_epochs = 0;
-  uint64_t apart = 0;  // summaries stored apart
+  uint64_t apart = 0;    // summaries stored apart
+  uint64_t adopted = 0;  // of them, those counted since
   uint64_t too_late = 0;
   uint64_t forgotten_lost = 0;  // epochs that never came, of incarnations whose ledger was pruned
 };
@@ -121,6 +123,15 @@ class SummaryStore {
   // Which hours changed when, by ingest number; a loss or stop that was recorded counts as a
   // change.
   const IngestStamps& stamps() const;
+
+  // A decision about the node is in its record: what is said of any of its time is asked anew, and
+  // the rows apart of incarnations that are `adopting` there are counted by AdoptDue from now on.
+  absl::Status Decided(uint32_t node);
+
+  // Counts what is stored apart and an operator decided for, a bounded number of rows for each of
+  // at most `max_nodes` of these nodes; returns how many nodes were worked at, 0: nothing is due.
+  // The rows apart stay until their day expires. The calling thread owns the nodes.
+  absl::StatusOr<uint32_t> AdoptDue(std::span<const uint32_t> nodes, uint32_t max_nodes);
 
   // 16 bytes that name this store for ever; `make` is called once, when there are none yet.
   absl::StatusOr<std::string> StoreId(const std::function<std::string()>& make);

@@ -80,6 +80,20 @@ size_t CompressedBytes(const v1::SummaryBody& body) {
   return ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), kZstdLevel);
 }
 
+void WriteUserStacks(const RawUnwinding& raw, const FoldedEpoch& folded, v1::UserStacks* stacks) {
+  for (const auto& [end, samples] : folded.user_stacks) {
+    stacks->add_end(end);
+    stacks->add_samples(samples);
+  }
+  stacks->set_frames(raw.frames);
+  stacks->set_unwound(raw.stacks);
+  stacks->set_unwind_ns(raw.ns);
+  stacks->set_tables_built(raw.tables_built);
+  stacks->set_tables_loaded(raw.tables_loaded);
+  stacks->set_tables_damaged(raw.tables_damaged);
+  stacks->set_table_bytes(raw.table_bytes);
+}
+
 // Builds bodies of one epoch that keep more or less.
 class Drafter {
  public:
@@ -97,6 +111,7 @@ class Drafter {
     WriteHistograms(raw, &fixed_);
     *fixed_.mutable_gauges() = context.gauges;
     fixed_.mutable_gauges()->set_sensor_map_bytes(raw.map_bytes);
+    WriteUserStacks(raw.unwinding, folded, fixed_.mutable_user_stacks());
   }
 
   size_t must() const { return samples_.must; }

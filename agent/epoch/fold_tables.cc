@@ -52,13 +52,13 @@ uint32_t FoldTables::Frame(const CodeLocation& location) {
 }
 
 uint32_t FoldTables::Stack(FoldStack stack) {
-  const size_t part = limits_.frames_per_stack / 2;
-  if (stack.kernel.size() > part) {
-    stack.kernel.resize(part);
+  const size_t most = limits_.frames_per_stack;
+  if (stack.kernel.size() > most / 2) {
+    stack.kernel.resize(most / 2);
     stack.kernel_end = v1::STACK_END_DEPTH;
   }
-  if (stack.user.size() > part) {
-    stack.user.resize(part);
+  if (stack.user.size() > most - stack.kernel.size()) {
+    stack.user.resize(most - stack.kernel.size());
     stack.user_end = v1::STACK_END_DEPTH;
   }
   if (stack == FoldStack{}) return 0;

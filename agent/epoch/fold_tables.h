@@ -48,7 +48,7 @@ class FoldTables {
     size_t files = 4'096;
     size_t frames = 48'000;
     size_t stacks = 6'000;
-    size_t frames_per_stack = 256;  // kernel and user part each at most half of it
+    size_t frames_per_stack = 256;  // the kernel part at most half of it
   };
   FoldTables() = default;
   explicit FoldTables(const Limits& limits) : limits_(limits) {}

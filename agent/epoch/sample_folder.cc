@@ -21,7 +21,7 @@ std::string_view CommOf(const std::array<char, 16>& comm) {
   return {comm.data(), strnlen(comm.data(), comm.size())};
 }
 
-ProcessRef RefOf(const RawSample& s) { return {s.tgid, s.start_ns, s.exe, s.cgroup_id}; }
+ProcessRef RefOf(const RawSample& s) { return {s.tgid, s.start_ns, s.exe, s.cgroup_id, s.parent}; }
 
 uint64_t ZigZag(uint64_t raw) {
   return (raw << 1) ^ static_cast<uint64_t>(static_cast<int64_t>(raw) >> 63);
@@ -188,6 +188,7 @@ uint32_t SampleFolder::StackOf(const RawSample& sample, const ProcessRef& proces
   if (stack.user_end == v1::STACK_END_NO_MAPPING) {
     Lose(sample.vital, v1::LOSS_REASON_PROCESS_GONE, 1, sample.weight);
   }
+  if (stack.user_end != v1::STACK_END_NONE) ++epoch_.user_stacks[stack.user_end];
   return epoch_.tables.Stack(std::move(stack));
 }
 
@@ -215,7 +216,7 @@ void SampleFolder::FoldUserPart(const RawSample& sample, const ProcessRef& proce
                           ? v1::STACK_END_OTHER_TASK
                           : v1::STACK_END_UNREADABLE;
   } else {
-    stack->user_end = raw.user_truncated ? v1::STACK_END_NO_FRAME_POINTERS : v1::STACK_END_COMPLETE;
+    stack->user_end = static_cast<v1::StackEnd>(raw.user_end);
   }
   bool any_file = false;
   std::vector<CodeLocation> locations;
@@ -228,7 +229,8 @@ void SampleFolder::FoldUserPart(const RawSample& sample, const ProcessRef& proce
     // Among frames that lie in files, one that does not is no frame: the chain broke before it.
     const uint32_t frame = any_file && !location.file ? 0 : Frame(process, location);
     if (frame == 0) {
-      stack->user_end = v1::STACK_END_NO_FRAME_POINTERS;
+      stack->user_end = raw.user_end == UserEnd::kFramePointers ? v1::STACK_END_NO_FRAME_POINTERS
+                                                                : v1::STACK_END_BAD_PLACE;
       return;
     }
     stack->user.push_back(frame);

@@ -123,7 +123,8 @@ absl::Status BpfGroup::Try(const Rung& rung, SharedMaps& maps) {
   while ((program = bpf_object__next_program(object_, program)) != nullptr) {
     const std::string_view section = bpf_program__section_name(program);
     // Programs that the agent runs itself are not attached.
-    if (!bpf_program__autoload(program) || !section.starts_with("tp_btf/")) continue;
+    const bool hooked = section.starts_with("tp_btf/") || section.starts_with("fexit/");
+    if (!bpf_program__autoload(program) || !hooked) continue;
     bpf_link* link = bpf_program__attach(program);
     if (link == nullptr) {
       return absl::FailedPreconditionError(

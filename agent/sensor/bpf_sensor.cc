@@ -49,7 +49,8 @@ int Quiet(libbpf_print_level, const char*, va_list) { return 0; }
 
 class BpfSensor::Impl {
  public:
-  explicit Impl(BpfSensorOptions options) : options_(std::move(options)) {}
+  explicit Impl(BpfSensorOptions options)
+      : options_(std::move(options)), router_(options_.unwinder) {}
 
   absl::Status Start();
   std::vector<VitalStatus> Status() const { return status_; }
@@ -126,7 +127,7 @@ absl::Status BpfSensor::Impl::StartCore() {
               static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))), *control_);
   control_->seed[0] = Seed(0);
   control_->epoch_start_ns[0] = MonotonicNow();
-  control_->exit_hook = 1;
+  control_->stack_bytes = router_.unwinds() ? TELLTALE_STACK_BYTES : 0;
   return router_.Open(maps_->fd("ring"));
 }
 
@@ -151,9 +152,7 @@ void BpfSensor::Impl::StartGroups() {
                           : absl::StrCat(rung.reason, " (", group.programs->why_not_higher(), ")");
     }
     if (!started.ok()) continue;
-    if (spec.object == "sched" && group.programs->rung()->programs.size() == 1) {
-      control_->exit_hook = 0;
-    }
+    if (spec.object == "sched") control_->exit_hook = ExitHookOf(*group.programs->rung());
     groups_.push_back(std::move(group));
   }
   status_[TELLTALE_LLC - 1].reason = CacheCounterReason();
@@ -231,7 +230,7 @@ void BpfSensor::Impl::FillTimes(uint32_t half, uint64_t end, RawEpoch& epoch) co
   epoch.end_mono_ns = end;
   epoch.watched_ns = end - epoch.start_mono_ns;
   epoch.map_bytes =
-      cpus_map_.bytes() + bitmaps_map_.bytes() + control_map_.bytes() + 2 * 1024 * 1024;
+      cpus_map_.bytes() + bitmaps_map_.bytes() + control_map_.bytes() + TELLTALE_RING_BYTES;
 }
 
 void BpfSensor::Impl::AddLosses(RawEpoch& epoch) {
@@ -247,6 +246,7 @@ void BpfSensor::Impl::AddLosses(RawEpoch& epoch) {
     if (events != 0) epoch.losses.push_back({LossKind::kRecursion, vital, events, 0});
   }
   router_.TakeLosses(epoch.losses);
+  epoch.unwinding = router_.TakeUnwinding();
   CountNestedAdds(epoch);
 }
 

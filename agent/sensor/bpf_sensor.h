@@ -18,6 +18,7 @@
 
 #include "agent/sensor/control_words.h"
 #include "agent/sensor/sensor.h"
+#include "agent/sensor/user_unwinder.h"
 
 namespace telltale::agent {
 
@@ -26,6 +27,9 @@ struct BpfSensorOptions {
   // Seed of the label hash of an epoch (design: H(deployment key, epoch number)). Unset: random.
   std::function<uint64_t(uint64_t number)> seed;
   size_t max_processes = 4096;  // rows; the rest goes to `other`
+  // Makes user stacks of what samples copy. Null: nothing is copied, the kernel walks frame
+  // pointers.
+  std::shared_ptr<UserUnwinder> unwinder;
 };
 
 class BpfSensor : public Sensor {

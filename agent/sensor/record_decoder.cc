@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace telltale::agent {
 namespace {
@@ -24,6 +25,9 @@ void CopyFrames(int32_t bytes, const uint64_t* frames, size_t limit, std::vector
   out.assign(frames, frames + count);
 }
 
+// Place of each register (DWARF's number) in the kernel's pt_regs (asm/ptrace.h).
+constexpr size_t kInPtRegs[] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16};
+
 RawPeer Peer(const telltale_sample& record) {
   RawPeer peer;
   peer.tid = record.peer.tid;
@@ -45,6 +49,7 @@ uint32_t RecordKind(const void* data, size_t size) {
   size_t needed = sizeof(telltale_event);
   if (kind == TELLTALE_RECORD_SAMPLE) needed = sizeof(telltale_sample);
   if (kind == TELLTALE_RECORD_ROW) needed = sizeof(telltale_row);
+  if (kind == TELLTALE_RECORD_COPY) needed = sizeof(telltale_copy);
   return size < needed ? 0 : kind;
 }
 
@@ -69,6 +74,7 @@ RawSample DecodeSample(const telltale_sample& record) {
   s.uid = record.who.uid;
   s.comm = Comm(record.who.comm);
   s.start_ns = record.who.start_ns;
+  s.parent = record.who.parent;
   s.cgroup_id = record.who.cgroup;
   s.exe = DecodeExe(record.who.exe);
   s.weight = record.weight;
@@ -93,12 +99,26 @@ RawSample DecodeSample(const telltale_sample& record) {
   }
   if (stack.user_wanted) {
     CopyFrames(record.user_bytes, record.user, TELLTALE_USER_FRAMES, stack.user, stack.user_errno);
-    stack.user_truncated = stack.user.size() == TELLTALE_USER_FRAMES;
+    stack.user_end = stack.user.size() == TELLTALE_USER_FRAMES ? UserEnd::kDepth
+                     : stack.user.empty()                      ? UserEnd::kUnreadable
+                                                               : UserEnd::kFramePointers;
   }
   if (s.vital == TELLTALE_SCHED_DELAY) s.ran_instead = Peer(record);
   if (s.vital == TELLTALE_BLOCKING) s.waker = Peer(record);
   if (s.vital == TELLTALE_LOCK) s.holder = Peer(record);
   return s;
+}
+
+UserCopy DecodeCopy(const telltale_copy& record, size_t size) {
+  UserCopy copy;
+  static_assert(std::size(kInPtRegs) == std::tuple_size_v<decltype(copy.registers)>);
+  for (size_t i = 0; i < copy.registers.size(); ++i) {
+    copy.registers[i] = record.registers[kInPtRegs[i]];
+  }
+  copy.stack_address = record.address;
+  copy.stack = {reinterpret_cast<const char*>(&record + 1),
+                std::min<size_t>(record.bytes, size - sizeof(record))};
+  return copy;
 }
 
 RawEvent DecodeEvent(const telltale_event& record) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "agent/sensor/sensor.h"
+#include "agent/sensor/user_unwinder.h"
 #include "sketch/layout.h"
 
 namespace telltale::agent {
@@ -16,6 +17,8 @@ namespace telltale::agent {
 uint32_t RecordKind(const void* data, size_t size);
 
 RawSample DecodeSample(const telltale_sample& record);
+// `size`: of the whole record. The copy refers to the record's bytes.
+UserCopy DecodeCopy(const telltale_copy& record, size_t size);
 RawEvent DecodeEvent(const telltale_event& record);
 ExeId DecodeExe(const telltale_exe& exe);
 

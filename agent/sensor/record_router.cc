@@ -11,6 +11,14 @@
 #include "agent/sensor/record_decoder.h"
 
 namespace telltale::agent {
+namespace {
+
+constexpr int kTries = 100;
+
+}  // namespace
+
+RecordRouter::RecordRouter(std::shared_ptr<UserUnwinder> unwinder)
+    : unwinder_(std::move(unwinder)) {}
 
 RecordRouter::~RecordRouter() {
   if (ring_ != nullptr) ring_buffer__free(ring_);
@@ -33,6 +41,32 @@ int RecordRouter::OnRecord(void* router, void* data, size_t size) {
 
 void RecordRouter::RouteSample(const telltale_sample& record) {
   RawSample sample = DecodeSample(record);
+  if (record.copy != 0 && unwinder_ != nullptr) {
+    awaiting_.push_back({record.copy, record.half, std::move(sample)});
+    return;
+  }
+  Finish(std::move(sample), record.half);
+}
+
+void RecordRouter::RouteCopy(const telltale_copy& record, size_t size) {
+  const auto it = std::ranges::find(awaiting_, record.number, &Awaiting::copy);
+  if (it == awaiting_.end()) return;
+  RawSample sample = std::move(it->sample);
+  const uint32_t half = it->half;
+  awaiting_.erase(it);
+  unwinder_->Unwind(DecodeCopy(record, size), sample);
+  Finish(std::move(sample), half);
+}
+
+void RecordRouter::FinishAwaiting() {
+  for (Awaiting& waiting : awaiting_) {
+    waiting.sample.stack.user_end = UserEnd::kUnreadable;
+    Finish(std::move(waiting.sample), waiting.half);
+  }
+  awaiting_.clear();
+}
+
+void RecordRouter::Finish(RawSample sample, uint32_t half) {
   const bool kernel_lost = sample.stack.kernel_wanted && sample.stack.kernel.empty();
   const bool user_lost = sample.stack.user_wanted && sample.stack.user.empty();
   if (kernel_lost || user_lost) {
@@ -42,7 +76,7 @@ void RecordRouter::RouteSample(const telltale_sample& record) {
   }
   trimmer_.Trim(sample);
   ++count_;
-  if (record.half == half_) {
+  if (half == half_) {
     sink_->OnSample(sample);
   } else {
     early_samples_.push_back(std::move(sample));
@@ -62,6 +96,9 @@ void RecordRouter::Route(const void* data, size_t size) {
   switch (RecordKind(data, size)) {
     case TELLTALE_RECORD_SAMPLE:
       RouteSample(*static_cast<const telltale_sample*>(data));
+      break;
+    case TELLTALE_RECORD_COPY:
+      RouteCopy(*static_cast<const telltale_copy*>(data), size);
       break;
     case TELLTALE_RECORD_EXEC:
     case TELLTALE_RECORD_EXIT:
@@ -93,11 +130,14 @@ absl::StatusOr<uint64_t> RecordRouter::Drain(SampleSink& sink, ProcessTable& tab
   early_samples_.clear();
   early_events_.clear();
   early_rows_.clear();
-  const int result = ring_buffer__consume(ring_);
-  if (result < 0) {
-    return absl::InternalError(
-        absl::StrCat("sensor: draining the ring buffer: ", strerror(-result)));
+  // A record that another CPU has not finished yet holds up those behind it, for a moment.
+  for (int tries = 0; tries == 0 || (!awaiting_.empty() && tries < kTries); ++tries) {
+    if (const int result = ring_buffer__consume(ring_); result < 0) {
+      return absl::InternalError(
+          absl::StrCat("sensor: draining the ring buffer: ", strerror(-result)));
+    }
   }
+  FinishAwaiting();
   return count_;
 }
 

@@ -1,13 +1,17 @@
 // Drains the kernel's ring buffer and hands each record where it belongs: samples and events to the
 // agent's sink, last rows of tasks to the process table. A record is tagged with the half of
 // counters its epoch used; one that already belongs to the next epoch is held back until the next
-// drain. Owned by the sensor, its thread only. Held back at most: what a ring of 2 MB holds.
+// drain. The copy of a sample's user stack comes later in the ring: the sample waits for it, the
+// copy is unwound where it lies and is gone with its record. Owned by the sensor, its thread only.
+// Held back at most: what the ring holds.
 
 #ifndef TELLTALE_AGENT_SENSOR_RECORD_ROUTER_H_
 #define TELLTALE_AGENT_SENSOR_RECORD_ROUTER_H_
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,6 +19,7 @@
 #include "agent/sensor/process_table.h"
 #include "agent/sensor/sensor.h"
 #include "agent/sensor/stack_trimmer.h"
+#include "agent/sensor/user_unwinder.h"
 #include "sketch/layout.h"
 
 struct ring_buffer;
@@ -23,12 +28,18 @@ namespace telltale::agent {
 
 class RecordRouter {
  public:
-  RecordRouter() = default;
+  // `unwinder`: may be null; then there must be no copies.
+  explicit RecordRouter(std::shared_ptr<UserUnwinder> unwinder);
   ~RecordRouter();
   RecordRouter(const RecordRouter&) = delete;
   RecordRouter& operator=(const RecordRouter&) = delete;
 
   absl::Status Open(int ring_fd);
+  bool unwinds() const { return unwinder_ != nullptr; }
+  // Since the last call; zeroes without an unwinder.
+  RawUnwinding TakeUnwinding() {
+    return unwinder_ == nullptr ? RawUnwinding{} : unwinder_->TakeCounts();
+  }
 
   // Hands out what was held back, then all the ring holds up to now. `half`: of the epoch that
   // `sink` and `table` collect. Returns the number of samples and events handed out or held back.
@@ -41,11 +52,24 @@ class RecordRouter {
   static int OnRecord(void* router, void* data, size_t size);
   void Route(const void* data, size_t size);
   void RouteSample(const telltale_sample& record);
+  void RouteCopy(const telltale_copy& record, size_t size);
+  // A sample with all its parts; `half`: of its epoch.
+  void Finish(RawSample sample, uint32_t half);
+  // Of samples whose copy did not come: cannot happen while the kernel keeps records in order.
+  void FinishAwaiting();
   void RouteEvent(const telltale_event& record);
 
+  struct Awaiting {
+    uint64_t copy;
+    uint32_t half;
+    RawSample sample;
+  };
+
+  const std::shared_ptr<UserUnwinder> unwinder_;
   ring_buffer* ring_ = nullptr;
   StackTrimmer trimmer_;
   std::array<telltale_total, TELLTALE_VITALS + 1> unreadable_{};
+  std::vector<Awaiting> awaiting_;  // a few at a time: one a CPU
   std::vector<RawSample> early_samples_;
   std::vector<RawEvent> early_events_;
   std::vector<telltale_row> early_rows_;

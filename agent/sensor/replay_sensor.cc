@@ -413,6 +413,7 @@ RawSample ReplaySensor::SampleOf(const Activity& a, uint64_t hash) const {
     for (uint32_t d = 0; d < 6; ++d) s.stack.kernel.push_back(ReplayKernelAddress(path(d), 0x41));
   }
   if (s.stack.user_wanted) {
+    s.stack.user_end = UserEnd::kComplete;
     for (uint32_t d = 0; d < 4 + a.site % 9; ++d) {
       s.stack.user.push_back(
           ReplayUserAddress(s.tgid, d == 0, 0x1000 + (path(d) % 0x400) * 0x100 + 0x21));

@@ -30,7 +30,24 @@ struct ExeId {
   friend bool operator==(const ExeId&, const ExeId&) = default;
 };
 
-// A stack as read in the kernel, leaf first. An errno says why a part is missing.
+// Where a user stack ends, and why there; the numbers equal telltale.v1.StackEnd.
+enum class UserEnd : uint8_t {
+  kNone = 0,
+  kComplete = 1,       // where the thread began
+  kDepth = 2,          // frame limit reached
+  kUnreadable = 3,     // nothing of the stack could be copied
+  kProcessGone = 6,    // before its maps were read
+  kWindow = 7,         // the caller's frame lies beyond what was copied
+  kNoTable = 8,        // code without unwind information and without a frame pointer
+  kBadPlace = 9,       // what should be a return address is no code
+  kBadFrame = 10,      // the rule leads to no frame above
+  kUnsupported = 11,   // the code's unwind information says something we cannot follow
+  kGenerated = 12,     // code made at run time, without frame pointers
+  kFramePointers = 13  // walked in the kernel by frame pointers, which may skip or lack frames
+};
+inline constexpr size_t kUserEnds = 14;
+
+// A stack, leaf first. An errno says why a part is missing.
 struct RawStack {
   std::vector<uint64_t> kernel;
   std::vector<uint64_t> user;
@@ -38,7 +55,7 @@ struct RawStack {
   int user_errno = 0;
   bool kernel_wanted = false;  // false: this hook takes no such stack, absence is not a loss
   bool user_wanted = false;
-  bool user_truncated = false;  // ended by the frame limit or a broken frame-pointer chain
+  UserEnd user_end = UserEnd::kNone;
 };
 
 // Another task named by a sample: who ran instead, who woke, who held.
@@ -74,6 +91,7 @@ struct RawSample {
   uint32_t uid = 0;
   std::array<char, 16> comm{};
   uint64_t start_ns = 0;  // process (thread group leader) start
+  uint32_t parent = 0;    // process it was forked from and whose program it still runs, else 0
   uint64_t cgroup_id = 0;
   ExeId exe;
   uint64_t weight = 0;
@@ -116,6 +134,8 @@ enum class LossKind : uint8_t {
   kDutyCycle = 9,  // program was detached on purpose
   kMapFull = 10,   // a kernel map refused an entry
   kTooOld = 11,    // ring record of an epoch already cut
+  // 12 and 13 are the agent's own.
+  kStackCopy = 14,  // no room to copy a user stack: walked by frame pointers instead
 };
 struct RawLoss {
   LossKind kind;
@@ -196,6 +216,16 @@ struct RawEvent {
   std::string path;          // exec: file name as given to the kernel, bounded to 256 bytes
 };
 
+// What making user stacks of copies took. All of this epoch but the bytes.
+struct RawUnwinding {
+  uint64_t stacks = 0, frames = 0;
+  uint64_t ns = 0;  // with the building of tables
+  uint64_t tables_built = 0;
+  uint64_t tables_loaded = 0;   // from disk
+  uint64_t tables_damaged = 0;  // on disk: built again
+  uint64_t table_bytes = 0;     // in memory at the cut
+};
+
 struct RawEpoch {
   uint64_t number = 0;  // cuts since the sensor's start
   uint64_t seed = 0;    // of the label hash in this epoch
@@ -209,6 +239,7 @@ struct RawEpoch {
       0;  // task-seconds of the host in the epoch: run + delay + blocked of all tasks
   std::vector<RawEvent> events;
   std::vector<RawLoss> losses;
+  RawUnwinding unwinding;
   uint64_t map_bytes = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "sketch/layout.h"
 #include "sketch/vital_ids.h"
 
 namespace telltale::agent {
@@ -26,14 +27,22 @@ std::vector<VitalGroup> VitalGroups() {
         {{"on_switch", "on_switch_exit"},
          "tp_btf/sched_switch + sched_exit_tp",
          "who woke a task is not known"},
+        {{"on_switch", "on_schedule_exit", "on_waking"},
+         "tp_btf/sched_switch + sched_waking, fexit/schedule",
+         "tasks that gave way inside the kernel have no user stacks"},
         {{"on_switch"},
          "tp_btf/sched_switch",
-         "who woke a task is not known, waits have kernel stacks only: this kernel has no "
-         "sched_exit_tp (6.15 and later have it)"}}},
+         "who woke a task is not known, waits have kernel stacks only"}}},
       {"lifecycle",
        {},
        {{{"on_exec", "on_exit", "on_oom"}, "tp_btf/sched_process_exec, _exit, mark_victim", ""},
-        {{"on_exec", "on_exit"}, "tp_btf/sched_process_exec, _exit", "no OOM events"}}},
+        {{"on_exec", "on_exit_of_task", "on_oom"},
+         "tp_btf/sched_process_exec, _exit, mark_victim",
+         "the memory of processes that end is not known"},
+        {{"on_exec", "on_exit_of_task", "on_oom_of_pid"},
+         "tp_btf/sched_process_exec, _exit, mark_victim",
+         "the memory of processes that end is not known"},
+        {{"on_exec", "on_exit_of_task"}, "tp_btf/sched_process_exec, _exit", "no OOM events"}}},
       {"irq",
        {TELLTALE_SOFTIRQ},
        {{{"on_softirq", "on_softirq_exit", "on_irq", "on_irq_exit"}, "tp_btf/softirq_entry", ""},
@@ -63,7 +72,12 @@ std::vector<VitalGroup> VitalGroups() {
        {{{"on_generate", "on_deliver"}, "tp_btf/signal_generate, signal_deliver", ""}}},
       {"socket",
        {TELLTALE_SOCKET},
-       {{{"on_send", "on_receive"}, "tp_btf/sock_send_length, sock_recv_length", ""}}},
+       {{{"on_send", "on_receive"}, "tp_btf/sock_send_length, sock_recv_length", ""},
+        {{"on_inet_sendmsg", "on_inet6_sendmsg", "on_stream_sendmsg", "on_dgram_sendmsg",
+          "on_inet_sendpage", "on_recvmsg"},
+         "fexit/inet_sendmsg, unix_stream_sendmsg, ..., sock_recvmsg",
+         "what is sent over other sockets than IP and UNIX is not seen, and of several messages "
+         "that one recvmmsg receives only the first"}}},
       {"lock",
        {TELLTALE_LOCK},
        {{{"on_contention", "on_contention_end"}, "tp_btf/contention_begin, contention_end", ""}}},
@@ -77,6 +91,14 @@ std::vector<VitalGroup> VitalGroups() {
          "reclaim for a cgroup's limit is not seen"}}},
       {"retransmit", {TELLTALE_RETRANSMIT}, {{{"on_retransmit"}, "tp_btf/tcp_retransmit_skb", ""}}},
   };
+}
+
+uint32_t ExitHookOf(const Rung& rung) {
+  for (const std::string& program : rung.programs) {
+    if (program == "on_switch_exit") return TELLTALE_EXIT_SWITCH;
+    if (program == "on_schedule_exit") return TELLTALE_EXIT_SCHEDULE;
+  }
+  return TELLTALE_EXIT_NONE;
 }
 
 uint8_t VitalOfProgram(const std::vector<uint8_t>& vitals, std::string_view program) {

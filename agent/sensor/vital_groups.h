@@ -24,6 +24,9 @@ VitalGroup CutGroup();
 // All others, in the order to start them.
 std::vector<VitalGroup> VitalGroups();
 
+// Where the programs of a rung of "sched" take the stacks of waits.
+uint32_t ExitHookOf(const Rung& rung);  // enum telltale_exit_hook
+
 // The vital that lacks an event when the kernel refuses to run this program of a group that watches
 // `vitals`; 0: none, it only helps the others.
 uint8_t VitalOfProgram(const std::vector<uint8_t>& vitals, std::string_view program);

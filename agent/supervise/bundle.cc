@@ -18,6 +18,7 @@
 #include "agent/supervise/link.h"
 #include "agent/supervise/status_server.h"
 #include "config/bundle/archive.h"
+#include "config/bundle/free_name.h"
 #include "config/bundle/log_tail.h"
 #include "telltale_version.h"
 
@@ -116,9 +117,9 @@ absl::StatusOr<std::string> WriteBundle(const BundleOptions& options) {
       {"spool-ledger.txt", SpoolLedger(options.config.spool_dir)},
   };
   bundle::AddLogs(options.logs, files);
-  const std::string name =
+  const std::string name = bundle::FreeName(
       absl::StrCat("telltale-agent-bundle-",
-                   absl::FormatTime("%Y%m%d-%H%M%S", options.now, absl::UTCTimeZone()));
+                   absl::FormatTime("%Y%m%d-%H%M%S", options.now, absl::UTCTimeZone())));
   bundle::Archive archive(name, options.now);
   for (const auto& [file, data] : files) {
     if (absl::Status added = archive.Add(file, data); !added.ok()) return added;
@@ -130,7 +131,8 @@ absl::StatusOr<std::string> WriteBundle(const BundleOptions& options) {
   if (!fd.valid() ||
       write(fd.get(), packed->data(), packed->size()) != static_cast<ssize_t>(packed->size())) {
     return absl::UnavailableError(absl::StrCat("bundle: write ", path, ": ", std::strerror(errno),
-                                               "; choose another --file"));
+                                               "; choose another --file",
+                                               errno == EEXIST ? ", or remove that one" : ""));
   }
   return absl::StrCat("wrote ", path, " (", packed->size(), " bytes, ", files.size(),
                       " files); it holds node and label names, no samples and no keys",

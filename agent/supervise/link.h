@@ -54,8 +54,9 @@ enum class LinkKind : uint32_t {
   kClock = 36,         // value: offset (two's complement), error; ns
   kHlc = 37,           // value: stamp
   kNewStore = 38,
-  kUplinkStatus =
-      39,  // value: state, pending, in flight, stored, too late, refused; text: last error
+  // value: state, pending, in flight, stored, too late, refused, apart, next attempt (monotonic ns,
+  // 0: none); text: what is wrong
+  kUplinkStatus = 39,
 
   // Supervisor to sensor process, and back.
   kUplinkStarted = 64,  // value: pid; fd: the link to it
@@ -63,7 +64,7 @@ enum class LinkKind : uint32_t {
 };
 
 struct LinkMessage {
-  static constexpr size_t kValues = 6;
+  static constexpr size_t kValues = 8;
   static constexpr size_t kTextBytes = 320;
   static constexpr uint32_t kFresh = 1;
 

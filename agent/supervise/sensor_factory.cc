@@ -12,11 +12,14 @@
 #include "agent/uplink/clock.h"
 #ifdef TELLTALE_WITH_BPF
 #include "agent/sensor/bpf_sensor.h"
+#include "agent/unwind/host_unwinder.h"
+#include "sketch/layout.h"
 #endif
 
 namespace telltale::agent {
 namespace {
 
+#ifdef TELLTALE_WITH_BPF
 int64_t BootMinusMonoNs() {
   timespec boot = {}, mono = {};
   clock_gettime(CLOCK_BOOTTIME, &boot);
@@ -24,12 +27,30 @@ int64_t BootMinusMonoNs() {
   return (boot.tv_sec - mono.tv_sec) * 1'000'000'000 + (boot.tv_nsec - mono.tv_nsec);
 }
 
-std::unique_ptr<Resolver> MakeHostResolver() {
-  HostResolver::Options options;
-  options.clock_ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
-  options.boot_minus_mono_ns = BootMinusMonoNs;
-  return std::make_unique<HostResolver>(std::move(options));
+// This host's sensor and resolver; they share what is known of its processes.
+SensorParts MakeHostParts(const Config& config) {
+  HostResolver::Options host;
+  host.clock_ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  host.boot_minus_mono_ns = BootMinusMonoNs;
+  const auto maps = std::make_shared<ProcessMaps>(host);
+  BpfSensorOptions sensor;
+#ifdef __x86_64__
+  HostUnwinder::Options unwinder;
+  unwinder.tables.store.directory = config.unwind_dir;
+  unwinder.tables.store.max_bytes = config.unwind_max_bytes;
+  sensor.unwinder = std::make_shared<HostUnwinder>(std::move(unwinder), maps);
+  const std::string user_stacks = absl::StrCat(
+      "up to ", TELLTALE_STACK_BYTES / 1024, " KB copied and unwound; tables ",
+      config.unwind_dir.empty() ? "built at each start" : absl::StrCat("in ", config.unwind_dir),
+      "; 32-bit programs by frame pointers");
+#else
+  const std::string user_stacks =
+      "by frame pointers, which most programs lack: copies are unwound on x86-64 only";
+#endif
+  return {std::make_unique<BpfSensor>(std::move(sensor)),
+          std::make_unique<HostResolver>(std::move(host), maps), user_stacks};
 }
+#endif
 
 }  // namespace
 
@@ -41,7 +62,7 @@ absl::StatusOr<SensorParts> MakeSensor(const Config& config) {
     options.cpus = static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
     options.mono_ns = [] { return SystemClock().MonoNs(); };
     return SensorParts{std::make_unique<ReplaySensor>(std::move(options)),
-                       std::make_unique<ReplayResolver>()};
+                       std::make_unique<ReplayResolver>(), "synthetic"};
   }
   if (config.sensor_scope != "host") {
     return absl::UnimplementedError(absl::StrCat("sensor: scope ", config.sensor_scope,
@@ -49,7 +70,7 @@ absl::StatusOr<SensorParts> MakeSensor(const Config& config) {
                                                  "sensor.scope: host"));
   }
 #ifdef TELLTALE_WITH_BPF
-  return SensorParts{std::make_unique<BpfSensor>(BpfSensorOptions{}), MakeHostResolver()};
+  return MakeHostParts(config);
 #else
   return absl::UnimplementedError(
       "sensor: kind bpf: this program was built without it (TELLTALE_BPF=OFF); set sensor.kind: "

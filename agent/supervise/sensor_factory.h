@@ -5,6 +5,7 @@
 #define TELLTALE_AGENT_SUPERVISE_SENSOR_FACTORY_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "agent/config.h"
@@ -16,6 +17,7 @@ namespace telltale::agent {
 struct SensorParts {
   std::unique_ptr<Sensor> sensor;
   std::unique_ptr<Resolver> resolver;
+  std::string user_stacks;  // how they are taken, for people
 };
 
 // Unimplemented: built without it, or a scope it cannot watch.

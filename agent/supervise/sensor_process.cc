@@ -294,7 +294,8 @@ class SensorProcess {
     status.sensor = config_.sensor_kind;
     status.scope = config_.sensor_scope;
     status.config_file = options_.config_file;
-    status.uptime_s = (clock_.MonoNs() - started_.mono_ns) / kNsPerS;
+    status.mono_ns = clock_.MonoNs();
+    status.uptime_s = (status.mono_ns - started_.mono_ns) / kNsPerS;
     status.epoch_s = config_.epoch_s;
     status.incarnation = incarnation_;
     status.vitals = vitals_;

@@ -1,6 +1,7 @@
 #include "agent/supervise/status_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "absl/status/status.h"
@@ -16,6 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kTextBytes = 400;
+constexpr uint64_t kNsPerS = 1'000'000'000;
 
 const char* StateName(VitalState state) {
   switch (state) {
@@ -69,6 +71,35 @@ std::string TableOf(const Json& vitals) {
   return text;
 }
 
+// Whole seconds, rounded up; 0: none is due.
+uint64_t NextAttemptS(const AgentStatus& status) {
+  const uint64_t at_ns = status.uplink.next_attempt_ns;
+  if (at_ns == 0) return 0;
+  return at_ns <= status.mono_ns ? 1 : (at_ns - status.mono_ns - 1) / kNsPerS + 1;
+}
+
+// "connected to collector:7410", "no stream to collector:7410, next try in 3 s".
+std::string UplinkText(const Json& uplink) {
+  const auto state = uplink.at("state").get<std::string>();
+  const auto collector = uplink.at("collector").get<std::string>();
+  if (state != "waiting") return absl::StrCat(state, " to ", collector);
+  const auto next_s = uplink.at("nextAttemptInS").get<uint64_t>();
+  return absl::StrCat("no stream to ", collector,
+                      next_s > 0 ? absl::StrCat(", next try in ", next_s, " s") : "");
+}
+
+std::string Plural(const Json& part, const char* name, const char* noun) {
+  const auto count = part.at(name).get<uint64_t>();
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+std::string ClockText(const Json& clock) {
+  if (!clock.at("known").get<bool>()) return "offset to the collector not known yet";
+  const double offset_ms = clock.at("offsetMs").get<double>();
+  return absl::StrFormat("%.3f ms %s the collector's, known to +- %.3f ms", std::abs(offset_ms),
+                         offset_ms < 0 ? "ahead of" : "behind", clock.at("errorMs").get<double>());
+}
+
 }  // namespace
 
 std::string VitalsJson(const std::vector<VitalStatus>& vitals) {
@@ -112,8 +143,10 @@ std::string StatusJson(const AgentStatus& status) {
                     {"pending", status.uplink.pending},
                     {"inFlight", status.uplink.in_flight},
                     {"stored", status.uplink.stored},
+                    {"apart", status.uplink.apart},
                     {"tooLate", status.uplink.too_late},
                     {"refused", status.uplink.refused},
+                    {"nextAttemptInS", NextAttemptS(status)},
                     {"problem", proto::SanitizeText(status.uplink.error, kTextBytes)}};
   json["vitals"] = VitalsOf(status.vitals);
   return json.dump(2) + "\n";
@@ -138,29 +171,29 @@ absl::StatusOr<std::string> StatusPage(const std::string& text) {
     };
     const Json &spool = json.at("spool"), &uplink = json.at("uplink"), &clock = json.at("clock");
     const Json& sensor = json.at("sensor");
-    add("node", absl::StrCat(json.at("node").get<std::string>(), ", up ", number(json, "uptimeS"),
-                             " s, version ", json.at("version").get<std::string>()));
+    add("node", absl::StrCat(json.at("node").get<std::string>(), ", agent ",
+                             json.at("incarnation").get<std::string>().substr(0, 8), ", up ",
+                             number(json, "uptimeS"), " s, version ",
+                             json.at("version").get<std::string>()));
     add("sensor", absl::StrCat(sensor.at("kind").get<std::string>(), " on ",
                                sensor.at("scope").get<std::string>(), ", epochs of ",
                                number(json, "epochS"), " s, ", number(sensor, "epochs"), " cut, ",
                                number(sensor, "failedCuts"), " failed", problem(sensor)));
+    const uint64_t apart = uplink.at("apart").get<uint64_t>();
     add("uplink",
-        absl::StrCat(uplink.at("state").get<std::string>(), " to ",
-                     uplink.at("collector").get<std::string>(), ", ", number(uplink, "stored"),
-                     " stored, ", number(uplink, "pending"), " to send, ",
-                     number(uplink, "inFlight"), " in flight, ", number(uplink, "tooLate"),
-                     " too late, ", number(uplink, "refused"), " refused", problem(uplink)));
+        absl::StrCat(
+            UplinkText(uplink), ", ", number(uplink, "stored"), " stored",
+            apart > 0 ? absl::StrCat(" (", apart, " of them KEPT APART, in no answer)") : "", ", ",
+            number(uplink, "pending"), " to send, ", number(uplink, "inFlight"), " in flight, ",
+            number(uplink, "tooLate"), " too late, ", number(uplink, "refused"), " refused",
+            problem(uplink)));
     add("spool",
         absl::StrCat(
-            number(spool, "records"), " epochs, ", number(spool, "bytes"), " bytes, ",
+            Plural(spool, "records", "epoch"), ", ", Plural(spool, "bytes", "byte"), ", ",
             spool.at("heldInMemory").get<uint64_t>() + spool.at("waitingForDisk").get<uint64_t>(),
-            " in memory only, ", number(spool, "lostRanges"), " lost ranges to declare",
+            " in memory only, ", Plural(spool, "lostRanges", "lost range"), " to declare",
             problem(spool)));
-    add("clock",
-        clock.at("known").get<bool>()
-            ? absl::StrFormat("collector is ahead by %.3f ms +- %.3f ms",
-                              clock.at("offsetMs").get<double>(), clock.at("errorMs").get<double>())
-            : "offset to the collector not known yet");
+    add("clock", ClockText(clock));
     return page + "\n" + TableOf(json.at("vitals"));
   } catch (const Json::exception& error) {
     return absl::InvalidArgumentError(

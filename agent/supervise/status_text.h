@@ -18,6 +18,7 @@ namespace telltale::agent {
 struct AgentStatus {
   std::string version, node, collector, sensor, scope, config_file;
   uint64_t uptime_s = 0;
+  uint64_t mono_ns = 0;  // CLOCK_MONOTONIC when it was asked
   uint32_t epoch_s = 0;
   std::string incarnation;  // 16 bytes
   std::vector<VitalStatus> vitals;

@@ -71,6 +71,7 @@ void UplinkPort::Close(const absl::Status& why) {
   before_.stored = now.stored;
   before_.too_late = now.too_late;
   before_.refused = now.refused;
+  before_.apart = now.apart;
   told_ = {};
   ended_ = std::string(why.message());
   link_.reset();
@@ -116,6 +117,8 @@ UplinkPort::Status UplinkPort::status() const {
   status.stored += told_.value[3];
   status.too_late += told_.value[4];
   status.refused += told_.value[5];
+  status.apart += told_.value[6];
+  status.next_attempt_ns = told_.value[7];
   status.error = told_.Text();
   return status;
 }

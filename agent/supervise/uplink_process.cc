@@ -192,9 +192,10 @@ class UplinkProcess {
     LinkMessage message(LinkKind::kUplinkStatus,
                         {static_cast<uint64_t>(logic_->state()), logic_->queue().size(),
                          logic_->queue().in_flight(), counts.stored + counts.repeats,
-                         counts.too_late, counts.refused},
-                        logic_->last_error());
-    if (message.kind == told_.kind && std::equal(message.value, message.value + 6, told_.value) &&
+                         counts.too_late, counts.refused, counts.apart, logic_->next_attempt_ns()},
+                        logic_->trouble());
+    if (message.kind == told_.kind &&
+        std::equal(std::begin(message.value), std::end(message.value), told_.value) &&
         message.Text() == told_.Text()) {
       return;
     }

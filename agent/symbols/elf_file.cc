@@ -201,6 +201,42 @@ absl::StatusOr<ElfIdentity> ReadElfIdentity(int fd) {
   return *elf_class == ELFCLASS64 ? IdentityOf<Elf64>(fd) : IdentityOf<Elf32>(fd);
 }
 
+absl::StatusOr<ElfSection> ReadElfSection(int fd, uint16_t machine, std::string_view name,
+                                          size_t max_bytes) {
+  const absl::StatusOr<int> elf_class = ClassOf(fd);
+  if (!elf_class.ok()) return elf_class.status();
+  const auto absent = [&] {
+    return absl::NotFoundError(absl::StrCat("read ELF: no section ", std::string(name)));
+  };
+  Elf64_Ehdr header;
+  if (*elf_class != ELFCLASS64) return absent();
+  if (!ReadAt(fd, 0, &header, sizeof header)) return Bad("header cut short");
+  if (header.e_machine != machine) return absent();
+  const auto sections =
+      ReadTable<Elf64_Shdr>(fd, header.e_shoff, header.e_shnum, header.e_shentsize, "sections");
+  if (!sections.ok()) return sections.status();
+  if (header.e_shstrndx >= sections->size()) return absent();
+  const Elf64_Shdr& names = (*sections)[header.e_shstrndx];
+  std::string found(name.size() + 1, '\0');
+  for (const Elf64_Shdr& section : *sections) {
+    if (section.sh_type == SHT_NOBITS || section.sh_type == SHT_NULL) continue;
+    if (uint64_t{section.sh_name} + found.size() > names.sh_size) continue;
+    if (!ReadAt(fd, names.sh_offset + section.sh_name, found.data(), found.size())) continue;
+    if (found.back() != '\0' || !found.starts_with(name)) continue;
+    if (section.sh_size > max_bytes) {
+      return absl::ResourceExhaustedError(absl::StrCat("read ELF: section ", std::string(name),
+                                                       " of ", section.sh_size, " bytes, limit ",
+                                                       max_bytes));
+    }
+    ElfSection result{section.sh_addr, std::string(section.sh_size, '\0')};
+    if (!ReadAt(fd, section.sh_offset, result.bytes.data(), result.bytes.size())) {
+      return Bad(absl::StrCat("section ", std::string(name), ": beyond the end of the file"));
+    }
+    return result;
+  }
+  return absent();
+}
+
 absl::StatusOr<ElfSymbols> ElfSymbols::Read(int fd, const Limits& limits) {
   const absl::StatusOr<int> elf_class = ClassOf(fd);
   if (!elf_class.ok()) return elf_class.status();

@@ -37,6 +37,16 @@ std::string GnuBuildId(std::string_view notes);
 // caller's.
 absl::StatusOr<ElfIdentity> ReadElfIdentity(int fd);
 
+struct ElfSection {
+  uint64_t address = 0;  // the linker's, of its first byte
+  std::string bytes;
+};
+
+// A section of a 64-bit file for `machine` (EM_*), by name. NotFound: it has none, or is for
+// another machine; InvalidArgument as above; ResourceExhausted: longer than `max_bytes`.
+absl::StatusOr<ElfSection> ReadElfSection(int fd, uint16_t machine, std::string_view name,
+                                          size_t max_bytes);
+
 // Functions of .symtab, or of .dynsym where that is stripped.
 class ElfSymbols {
  public:

@@ -25,6 +25,7 @@ struct ProcessRef {
   uint64_t start_ns = 0;
   ExeId exe;
   uint64_t cgroup_id = 0;
+  uint32_t parent = 0;  // forked from it and running the same program still, else 0
 };
 
 // What code is mapped from. Two files with equal content of these three are the same file.

@@ -26,6 +26,8 @@ constexpr uint64_t kProbeEveryNs = 60 * kNsPerS;
 constexpr uint64_t kFirstProbesEveryNs = kNsPerS;
 constexpr uint64_t kProbeTimeoutNs = 20 * kNsPerS;  // how a dead connection is noticed
 constexpr uint32_t kFirstProbes = 4;
+constexpr uint64_t kPausesPerOutage = 4;
+constexpr size_t kReasonBytes = 300;
 constexpr uint32_t kUnimplemented = 12;  // google.rpc.Code
 
 // A setting the collector may lower, within what the protocol allows; 0: not said.
@@ -176,10 +178,17 @@ void UplinkLogic::OnVerdict(const v1::Verdict& verdict) {
     queue_.Remove(sequence);
     spool_.Settled(sequence);
   };
-  const std::string reason = proto::SanitizeText(verdict.reason(), 160);
+  const std::string reason = proto::SanitizeText(verdict.reason(), kReasonBytes);
   switch (verdict.kind()) {
     case v1::Verdict::STORED:
       ++counts_.stored;
+      if (verdict.apart()) {
+        ++counts_.apart;
+        if (apart_.empty()) spdlog::error("uplink: epoch {} is {}", sequence, reason);
+        apart_ = reason;
+      } else {
+        apart_.clear();
+      }
       return settle();
     case v1::Verdict::REPEAT:
       ++counts_.repeats;
@@ -321,10 +330,11 @@ void UplinkLogic::SayGoodbye() {
   transport_.Finish();
 }
 
-uint64_t UplinkLogic::JitteredDelayNs() {
-  const uint64_t cap =
-      std::min(options_.reconnect_max_ms, options_.reconnect_base_ms << std::min(failures_, 20u));
-  return static_cast<uint64_t>(options_.random() * static_cast<double>(cap)) * kNsPerMs;
+uint64_t UplinkLogic::JitteredDelayNs(uint64_t now_ns) const {
+  const uint64_t alone_ms = (now_ns - alone_since_ns_) / kNsPerMs;
+  const uint64_t longest_ms = std::min(
+      options_.reconnect_max_ms, std::max(options_.reconnect_base_ms, alone_ms / kPausesPerOutage));
+  return static_cast<uint64_t>(options_.random() * static_cast<double>(longest_ms)) * kNsPerMs;
 }
 
 void UplinkLogic::Fail(const std::string& why) {
@@ -335,13 +345,13 @@ void UplinkLogic::Fail(const std::string& why) {
 void UplinkLogic::OnClosed(const absl::Status& status) {
   if (state_ != State::kGreeting && state_ != State::kStreaming) return;
   Disconnected(status.ok() ? "the collector ended the stream"
-                           : proto::SanitizeText(std::string(status.message()), 300));
+                           : proto::SanitizeText(std::string(status.message()), kReasonBytes));
 }
 
 void UplinkLogic::Disconnected(const std::string& why) {
   const uint64_t now = clock_.MonoNs();
   const bool was_stable = state_ == State::kStreaming && now - streaming_since_ns_ >= kStableNs;
-  if (was_stable) failures_ = 0;
+  if (was_stable || alone_since_ns_ == 0) alone_since_ns_ = now;
   queue_.ResetInFlight();
   probe_sent_unix_ns_ = 0;
   if (stopping_) {
@@ -349,9 +359,7 @@ void UplinkLogic::Disconnected(const std::string& why) {
     return;
   }
   state_ = State::kWaiting;
-  const uint64_t delay = JitteredDelayNs();
-  reconnect_at_ns_ = now + delay;
-  ++failures_;
+  reconnect_at_ns_ = now + JitteredDelayNs(now);
   // The same trouble at every attempt is said once.
   if (why != last_error_) {
     spdlog::warn(

@@ -49,9 +49,12 @@ class UplinkLogic {
     std::string node;
     std::string incarnation;  // 16 bytes
     uint32_t epoch_length_s = 60;
-    std::string collector;             // for messages to people
-    std::function<double()> random;    // uniform in [0, 1)
-    uint64_t reconnect_base_ms = 500;  // doubles up to
+    std::string collector;           // for messages to people
+    std::function<double()> random;  // uniform in [0, 1)
+    // Longest pause between attempts: a quarter of the time without a stream, within these, so that
+    // a restarted collector is found about as fast as it came back, and a fleet that was long
+    // without one comes back over the last.
+    uint64_t reconnect_base_ms = 1'000;
     uint64_t reconnect_max_ms = 60'000;
     uint64_t welcome_timeout_ms = 20'000;
     uint64_t verdict_timeout_ms = 120'000;
@@ -61,6 +64,7 @@ class UplinkLogic {
   enum class State { kWaiting, kGreeting, kStreaming, kFinished };
   struct Counts {
     uint64_t stored = 0, repeats = 0, too_late = 0, refused = 0, retried = 0, connects = 0;
+    uint64_t apart = 0;  // of those stored: in no answer, in a clone conflict
     uint64_t hlc_refused = 0, unreadable = 0;
   };
 
@@ -89,7 +93,10 @@ class UplinkLogic {
   State state() const { return state_; }
   const Counts& counts() const { return counts_; }
   const SendQueue& queue() const { return queue_; }
-  const std::string& last_error() const { return last_error_; }
+  // What is wrong now, for people: no stream, or what is sent is kept apart; empty: nothing.
+  const std::string& trouble() const { return last_error_.empty() ? apart_ : last_error_; }
+  // When the next attempt to connect is due; 0: not waiting for one. CLOCK_MONOTONIC.
+  uint64_t next_attempt_ns() const { return state_ == State::kWaiting ? reconnect_at_ns_ : 0; }
   const ClockOffset& clock_offset() const { return offset_; }
 
   // Delay after a cut, the same for the life of a spool: spreads the fleet's sending over
@@ -112,7 +119,7 @@ class UplinkLogic {
   void SayGoodbye();
   void Fail(const std::string& why);
   void Disconnected(const std::string& why);
-  uint64_t JitteredDelayNs();
+  uint64_t JitteredDelayNs(uint64_t now_ns) const;
 
   const Options options_;
   const Clock& clock_;
@@ -135,7 +142,7 @@ class UplinkLogic {
   uint32_t probes_sent_ = 0;
 
   uint64_t reconnect_at_ns_ = 0;
-  uint32_t failures_ = 0;
+  uint64_t alone_since_ns_ = 0;  // without a stream that lasted; 0: there is one, or none was tried
   std::string store_id_;
   ClockOffset offset_;
   Hlc hlc_;
@@ -143,6 +150,7 @@ class UplinkLogic {
   uint64_t stop_deadline_ns_ = 0;
   Counts counts_;
   std::string last_error_;
+  std::string apart_;  // why the last summary was kept apart; empty: it was not
 };
 
 }  // namespace telltale::agent

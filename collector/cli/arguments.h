@@ -34,6 +34,7 @@ struct Arguments {
   int timeout_s = 60;
 
   std::vector<std::string> nodes, labels;
+  std::string keep;  // nodes: the agent an operator decides for
   RangeFlags range;
   std::string tier;
 

@@ -5,6 +5,7 @@
 #include "collector/cli/files.h"
 #include "collector/cli/session.h"
 #include "config/bundle/archive.h"
+#include "config/bundle/free_name.h"
 #include "config/bundle/log_tail.h"
 #include "telltale_version.h"
 
@@ -29,7 +30,7 @@ int RunBundle(const Arguments& arguments) {
   if (!status.ok()) return Report(status);
   const std::string stamp =
       absl::FormatTime("%Y%m%d-%H%M%S", session->view.now, session->view.zone);
-  const std::string name = absl::StrCat("telltale-bundle-", stamp);
+  const std::string name = bundle::FreeName(absl::StrCat("telltale-bundle-", stamp));
   bundle::Archive archive(name, session->view.now);
   files["cli.txt"] = absl::StrCat(
       "telltale ", TELLTALE_VERSION, "\nmade ",
@@ -43,8 +44,12 @@ int RunBundle(const Arguments& arguments) {
   if (!packed.ok()) return Report(packed.status());
   const std::string path = arguments.file.empty() ? name + ".tar.gz" : arguments.file;
   // Node names, labels and command names are inside: for the owner's eyes.
-  if (absl::Status written = WriteFile(path, *packed, 0600, false); !written.ok())
-    return Report(written);
+  absl::Status written = WriteFile(path, *packed, 0600, false);
+  if (absl::IsAlreadyExists(written)) {
+    written = absl::AlreadyExistsError(
+        absl::StrCat("bundle: ", written.message(), "; choose another --file, or remove that one"));
+  }
+  if (!written.ok()) return Report(written);
   Print(absl::StrCat("wrote ", path, " (", Quantity(static_cast<double>(packed->size()), "bytes"),
                      ", ", files.size(),
                      " files); it holds node and program names, no samples and no keys\n"));

@@ -53,8 +53,10 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Open(const Settings& settings,
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxAnswer);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a proxy of the environment is for web pages
-  client->stub_ = v1::Query::NewStub(
-      grpc::CreateCustomChannel(settings.collector, grpc::SslCredentials(options), arguments));
+  const auto channel =
+      grpc::CreateCustomChannel(settings.collector, grpc::SslCredentials(options), arguments);
+  client->stub_ = v1::Query::NewStub(channel);
+  client->operate_ = v1::Operate::NewStub(channel);
   return client;
 }
 
@@ -89,6 +91,15 @@ absl::Status Client::Explain(const grpc::Status& status) const {
                      ": does not know this question; it is older than this program"));
   }
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+}
+
+absl::StatusOr<v1::KeepAnswer> Client::Keep(const v1::KeepRequest& request) {
+  grpc::ClientContext context;
+  Prepare(context);
+  v1::KeepAnswer answer;
+  const grpc::Status status = operate_->KeepAgent(&context, request, &answer);
+  if (!status.ok()) return Explain(status);
+  return answer;
 }
 
 absl::Status Client::Follow(const v1::FollowRequest& request,

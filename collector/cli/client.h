@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "collector/cli/settings.h"
+#include "telltale/v1/operate.grpc.pb.h"
 #include "telltale/v1/query.grpc.pb.h"
 
 namespace telltale::cli {
@@ -38,6 +39,9 @@ class Client {
     return answer;
   }
 
+  // An order of an operator.
+  absl::StatusOr<v1::KeepAnswer> Keep(const v1::KeepRequest& request);
+
   // Calls `got` for each message until the stream ends or it returns false. No deadline: it may
   // last for ever.
   absl::Status Follow(const v1::FollowRequest& request,
@@ -55,6 +59,7 @@ class Client {
   const Settings settings_;
   const std::chrono::seconds timeout_;
   std::unique_ptr<v1::Query::Stub> stub_;
+  std::unique_ptr<v1::Operate::Stub> operate_;
 };
 
 }  // namespace telltale::cli

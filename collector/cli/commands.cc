@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <cmath>
 #include <iostream>
 #include <thread>
 
@@ -100,11 +101,28 @@ int Show(const Session& session, const google::protobuf::Message& answer,
 }  // namespace
 
 int RunNodes(const Arguments& arguments) {
+  if (!arguments.keep.empty() && arguments.nodes.size() != 1) {
+    return Report(absl::InvalidArgumentError(absl::StrCat("nodes: --keep needs one --node, not ",
+                                                          arguments.nodes.size(),
+                                                          ", e.g. --node web-1 --keep 1a2b3c4d")));
+  }
   absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
+  std::string decided;
+  if (!arguments.keep.empty()) {
+    v1::KeepRequest request;
+    request.set_node(arguments.nodes.front());
+    request.set_agent(arguments.keep);
+    absl::StatusOr<v1::KeepAnswer> kept = session->client->Keep(request);
+    if (!kept.ok()) return Report(kept.status());
+    decided = RenderKept(arguments.nodes.front(), *kept, session->view);
+  }
   absl::StatusOr<v1::NodesAnswer> answer = AskNodes(arguments, *session);
   if (!answer.ok()) return Report(answer.status());
-  return Show(*session, *answer, [&] { return RenderNodes(*answer, session->view); });
+  return Show(*session, *answer, [&] {
+    return absl::StrCat(decided, RenderNodes(*answer, session->view),
+                        RenderAgents(*answer, !arguments.nodes.empty(), session->view));
+  });
 }
 
 int RunVitals(const Arguments& arguments) {
@@ -272,11 +290,25 @@ int RunAnomalies(const Arguments& arguments) {
     v1::FollowRequest request;
     request.set_cursor(arguments.cursor);
     for (const std::string& node : arguments.nodes) request.mutable_selection()->add_nodes(node);
+    absl::StatusOr<std::string> vital = OneVital(arguments, "anomalies", false);
+    if (!vital.ok()) return Report(vital.status());
+    if (!arguments.filter.empty() || !vital->empty()) {  // names that nobody has never come
+      v1::AnomaliesRequest check;
+      check.set_filter(arguments.filter);
+      check.set_vital(*vital);
+      check.set_limit(1);
+      const auto checked = session->client->Ask(&Stub::ListAnomalies, check);
+      if (!checked.ok()) return Report(checked.status());
+    }
     // Goes on where it was when the collector restarts; what cannot become better ends it.
     while (true) {
       const absl::Status status = session->client->Follow(request, [&](const v1::Anomaly& anomaly) {
         request.set_cursor(anomaly.cursor());
-        if (anomaly.severity() < arguments.min_severity) return true;
+        if (std::abs(anomaly.severity()) < arguments.min_severity) return true;
+        if (!arguments.filter.empty() && anomaly.filter() != arguments.filter) return true;
+        const bool of_vital = vital->empty() || *vital == anomaly.vital() ||
+                              *vital == absl::StrCat(anomaly.vital(), "/", anomaly.sub());
+        if (!of_vital) return true;
         if (session->json) return PrintJson(anomaly).ok() && std::cout.good();
         Print(RenderAnomaly(anomaly, session->view));
         return std::cout.good();

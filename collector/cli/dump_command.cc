@@ -11,6 +11,7 @@
 #include "collector/cli/files.h"
 #include "collector/cli/session.h"
 #include "collector/cli/spool_file.h"
+#include "collector/cli/spool_state_file.h"
 #include "collector/query/nearest.h"
 #include "proto/codec.h"
 #include "proto/dump.h"
@@ -22,6 +23,7 @@ namespace {
 constexpr size_t kMaxInput = 16 << 20;
 constexpr size_t kRawHead = 1 + 8 + 8;  // version byte, digest, length: storage/FORMAT.md
 constexpr char kStoredVersion = 1;
+constexpr char kOfNoMark[] = "summary";  // what a file is taken for that does not say what it is
 
 // One dump on its way to stdout: text or JSON of each message found, in order.
 class Dump {
@@ -120,6 +122,11 @@ class Dump {
     return file.damage;
   }
 
+  absl::Status SpoolText(const absl::StatusOr<SpoolStateFile>& file) {
+    if (!file.ok()) return file.status();
+    return Show(file->fields, [&] { return file->text; });
+  }
+
  private:
   static absl::Status Version(std::string_view bytes) {
     if (bytes.empty()) return absl::DataLossError("stored value: is empty, want a version byte");
@@ -162,6 +169,14 @@ class Dump {
   std::map<std::pair<std::string, uint64_t>, std::string> symbols_;
 };
 
+// Told by how it begins.
+std::string KindOf(std::string_view bytes) {
+  if (IsSpoolFile(bytes)) return "spool";
+  if (IsSpoolState(bytes)) return "spool-state";
+  if (IsIncarnation(bytes)) return "incarnation";
+  return kOfNoMark;
+}
+
 }  // namespace
 
 int RunDump(const Arguments& arguments) {
@@ -180,13 +195,15 @@ int RunDump(const Arguments& arguments) {
       {"names", [&](std::string_view b) { return dump.Names(b); }},
       {"cells", [&](std::string_view b) { return dump.Cells(b); }},
       {"spool", [&](std::string_view b) { return dump.Spool(b); }},
+      {"spool-state", [&](std::string_view b) { return dump.SpoolText(ReadSpoolState(b)); }},
+      {"incarnation", [&](std::string_view b) { return dump.SpoolText(ReadIncarnation(b)); }},
       {"raw", [&](std::string_view b) { return dump.Raw(b); }},
       {"series", [&](std::string_view b) { return dump.Stored<v1::SeriesBlock>(b); }},
       {"line", [&](std::string_view b) { return dump.Stored<v1::LineBlock>(b); }},
       {"rollup-window", [&](std::string_view b) { return dump.Stored<v1::RollupWindow>(b); }},
       {"rollup-vital", [&](std::string_view b) { return dump.Stored<v1::RollupVital>(b); }}};
   std::string kind = arguments.kind;
-  if (kind.empty()) kind = IsSpoolFile(*bytes) ? "spool" : "summary";
+  if (kind.empty()) kind = KindOf(*bytes);
   const auto reader = kinds.find(kind);
   if (reader == kinds.end()) {
     std::vector<std::string> names;
@@ -196,7 +213,7 @@ int RunDump(const Arguments& arguments) {
   }
   const absl::Status status = reader->second(*bytes);
   if (status.ok()) return kOk;
-  const std::string hint = arguments.kind.empty() && !IsSpoolFile(*bytes)
+  const std::string hint = arguments.kind.empty() && kind == kOfNoMark
                                ? "; if it is something else, say what with --kind"
                                : "";
   return Report(absl::InternalError(absl::StrCat("dump: ", arguments.file, " as ", kind, ": ",

@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "collector/cli/terminal_text.h"
+#include "telltale/v1/operate.pb.h"
 #include "telltale/v1/query.pb.h"
 
 namespace telltale::cli {
@@ -26,12 +27,21 @@ struct View {
 // one paragraph, wrapped at the terminal's width.
 std::string RenderCoverage(const v1::Coverage& coverage, const View& view);
 
+// The first line of an answer to a question about less time than one epoch or window it was read
+// from: which time its values are of. Empty for others.
+std::string Headline(const v1::Coverage& coverage, const View& view);
+
 // Why an answer is empty, one line: what was asked, and where data is. Empty if the coverage does
 // not say nothing was found.
 std::string NothingFound(const v1::Coverage& coverage, const v1::Selection& asked,
                          const View& view);
 
 std::string RenderNodes(const v1::NodesAnswer& answer, const View& view);
+// Below the nodes: for each clone conflict where to look, or, if nodes were asked for by name, the
+// agents that spoke as them, what an operator decided, and the commands that would decide.
+std::string RenderAgents(const v1::NodesAnswer& answer, bool named, const View& view);
+// What a decision did.
+std::string RenderKept(const std::string& node, const v1::KeepAnswer& answer, const View& view);
 // State of each vital on each node: hook and reason. `nodes`: already narrowed to those asked for.
 std::string RenderVitals(const v1::VitalsAnswer& vitals, const v1::NodesAnswer& nodes,
                          const View& view);

@@ -70,6 +70,7 @@ std::string LossText(const std::string& reason, double events) {
       {"map_full", " entries a full kernel map refused"},
       {"too_old", " records of an epoch already cut"},
       {"byte_limit", " entries cut to fit the size limit"},
+      {"stack_copy", " user stacks that found no room to be copied"},
       {"not_journalled", " seconds since the crash journal's last append"}};
   const auto text = texts.find(reason);
   return text == texts.end() ? absl::StrCat(count, " by ", Escaped(reason)) : count + text->second;
@@ -138,6 +139,22 @@ std::string RenderCoverage(const v1::Coverage& coverage, const View& view) {
   const bool weak =
       coverage.watched_s() < 0.9 * coverage.selected_s() || coverage.epochs_lost() > 0;
   return Painted(text, weak ? Ink::kWarn : Ink::kDim, view.style);
+}
+
+std::string Headline(const v1::Coverage& coverage, const View& view) {
+  const double asked = coverage.asked_end_s() - coverage.asked_start_s();
+  if (coverage.used().empty() || asked <= 0) return "";
+  const auto longest = std::max_element(
+      coverage.used().begin(), coverage.used().end(),
+      [](const v1::TierUse& a, const v1::TierUse& b) { return a.length_s() < b.length_s(); });
+  // A range up to now ends a moment before what was just cut.
+  if (longest->length_s() <= asked + 1) return "";
+  const char* what = longest->tier() == v1::TIER_RAW ? "epoch" : "window";
+  return Painted(absl::StrCat("asked for ", LengthText(asked), "; all figures are of the whole ",
+                              what, longest->rows() > 1 ? "s " : " ",
+                              ClockText(coverage.values_start_s(), view.now, view.zone), " to ",
+                              ClockText(coverage.values_end_s(), view.now, view.zone), "\n\n"),
+                 Ink::kBold, view.style);
 }
 
 std::string NothingFound(const v1::Coverage& coverage, const v1::Selection& asked,

@@ -11,6 +11,7 @@ namespace telltale::cli {
 namespace {
 
 constexpr size_t kAllFrames = 64;
+constexpr size_t kShortId = 12;  // of a container, as runtimes list them
 
 std::string UnitOf(const v1::SampleAnswer& sample) { return sample.unit(); }
 
@@ -37,6 +38,18 @@ std::string StackText(const char* which,
                       "\n", StackLines({frames.begin(), frames.end()}, "      ", kAllFrames, view));
 }
 
+// The container if the cgroup is one's, else the cgroup.
+std::string WhereItRuns(const v1::SampleAnswer& sample) {
+  if (sample.container().empty() && sample.pod_uid().empty()) {
+    return sample.cgroup().empty() ? "" : absl::StrCat(" in ", Escaped(sample.cgroup()));
+  }
+  std::string text;
+  if (!sample.container().empty())
+    absl::StrAppend(&text, " in container ", Escaped(sample.container().substr(0, kShortId)));
+  if (!sample.pod_uid().empty()) absl::StrAppend(&text, " of pod ", Escaped(sample.pod_uid()));
+  return text;
+}
+
 std::string OneSample(const v1::SampleAnswer& sample, const View& view) {
   std::string name =
       sample.exe().empty() ? absl::StrCat("[", Escaped(sample.comm()), "]") : Escaped(sample.exe());
@@ -49,8 +62,7 @@ std::string OneSample(const v1::SampleAnswer& sample, const View& view) {
       "\n  ", name, " (", Escaped(sample.comm()), ", pid ", sample.pid(),
       sample.tid() != sample.pid() ? absl::StrCat(", thread ", sample.tid()) : "", ", uid ",
       sample.uid(), ", ", LengthText(sample.process_age_s()), " old) on ", Escaped(sample.node()),
-      " CPU ", sample.cpu(),
-      sample.cgroup().empty() ? "" : absl::StrCat(" in ", Escaped(sample.cgroup())), "\n");
+      " CPU ", sample.cpu(), WhereItRuns(sample), "\n");
   if (const std::string label = Values(sample.label()); !label.empty())
     absl::StrAppend(&out, "  label: ", label, "\n");
   if (const std::string detail = Values(sample.detail()); !detail.empty())
@@ -137,9 +149,12 @@ std::string RenderEvents(const v1::EventsAnswer& answer, const View& view) {
 std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view) {
   const std::string vital =
       anomaly.sub().empty() ? anomaly.vital() : absl::StrCat(anomaly.vital(), "/", anomaly.sub());
+  // Its sentence stands alone elsewhere and begins with the vital; here the vital stands before it.
+  std::string_view text = anomaly.text();
+  if (text.starts_with(vital + " ")) text.remove_prefix(vital.size() + 1);
   return absl::StrCat(MomentText(anomaly.start_s(), view.zone), "  ", Escaped(anomaly.node()), "  ",
                       Painted(Escaped(vital), Ink::kBold, view.style), "  ",
-                      Escaped(anomaly.text()),
+                      Escaped(std::string(text)),
                       absl::StrFormat("  (%.1f deviations, ", anomaly.severity()),
                       Escaped(anomaly.filter()), ")\n");
 }
@@ -148,6 +163,17 @@ std::string RenderAnomalies(const v1::AnomaliesAnswer& answer, const View& view)
   std::string out;
   for (const v1::Anomaly& anomaly : answer.anomalies()) out += RenderAnomaly(anomaly, view);
   if (out.empty()) out = "no anomaly in this time\n";
+  constexpr int kShownNodes = 10;
+  for (int i = 0; i < std::min(kShownNodes, answer.learning_size()); ++i) {
+    const v1::FilterLearning& learning = answer.learning(i);
+    absl::StrAppend(&out, Escaped(learning.node()), "  ", Escaped(learning.filter()),
+                    " is still learning: ", learning.learned_epochs(), " of ",
+                    learning.needed_epochs(), " epochs\n");
+  }
+  if (answer.learning_size() > kShownNodes) {
+    absl::StrAppend(&out, "and ", Plural(answer.learning_size() - kShownNodes, "other node"),
+                    " where filters are still learning\n");
+  }
   if (!answer.next_page().empty())
     absl::StrAppend(&out, "more: --page ", Escaped(answer.next_page()), "\n");
   return absl::StrCat(out, "\n", RenderCoverage(answer.coverage(), view));

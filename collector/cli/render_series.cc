@@ -95,19 +95,26 @@ std::string RenderSeries(const v1::SeriesAnswer& answer, const View& view) {
     out = OneSeries(answer.series(0), view);
   } else if (answer.series_size() > 1) {
     using Align = Table::Align;
+    const bool backlog =
+        std::any_of(answer.series().begin(), answer.series().end(),
+                    [](const v1::Series& series) { return series.backlog_size() > 0; });
     Table table({{"series"},
                  {"mean", Align::kRight},
                  {"last", Align::kRight},
                  {"lowest second", Align::kRight},
                  {"highest second", Align::kRight},
-                 {""}});
+                 {""},
+                 {backlog ? "highest backlog" : "", Align::kRight}});
     for (const v1::Series& series : answer.series()) {
       const Summary summary = SummaryOf(series);
       double highest = 0;
       for (const double rate : series.rate()) highest = std::max(highest, rate);
       table.Add({NameOf(series), Rate(summary.mean, series.unit()),
                  Rate(summary.last, series.unit()), Rate(summary.min, series.unit()),
-                 Rate(summary.max, series.unit()), Spark(series, highest, view.style)});
+                 Rate(summary.max, series.unit()), Spark(series, highest, view.style),
+                 series.backlog().empty()
+                     ? ""
+                     : Count(*std::max_element(series.backlog().begin(), series.backlog().end()))});
     }
     out = table.Render(view.style);
   }

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "collector/cli/render.h"
 #include "collector/cli/time_text.h"
 
@@ -37,12 +38,13 @@ std::string VitalText(const v1::TopTable& table) {
                                      : absl::StrCat(table.vital(), "/", table.sub()));
 }
 
-std::string Heading(const v1::TopTable& table, const View& view) {
+std::string Heading(const v1::TopTable& table, const std::string& process, const View& view) {
   std::string text = absl::StrCat(Painted(VitalText(table), Ink::kBold, view.style), "  ",
                                   Quantity(table.total(), table.unit()), " in all");
   if (table.unit() == "s" || table.unit() == "bytes" || table.unit() == "pages") {
     absl::StrAppend(&text, ", ", Plural(table.events(), "event"));
   }
+  if (!process.empty()) absl::StrAppend(&text, "; rows are of process ", Escaped(process));
   if (!table.left_out().empty())
     absl::StrAppend(&text, " (without ", Escaped(absl::StrJoin(table.left_out(), ", ")), ")");
   if (table.state() == v1::VITAL_STATE_DEGRADED) {
@@ -54,6 +56,27 @@ std::string Heading(const v1::TopTable& table, const View& view) {
 
 bool ByCode(const v1::TopTable& table) {
   return table.by() == v1::DIMENSION_SITE || table.by() == v1::DIMENSION_STACK;
+}
+
+// The row's share of the total; from what to what where it is an estimate that may be far off.
+std::string ShareText(const v1::TopTable& table, const v1::TopRow& row) {
+  constexpr double kCertain = 0.1;
+  const bool far = row.high() - row.low() > kCertain * row.value();
+  if (table.exact() || !far || table.total() <= 0) return Share(row.share());
+  const std::string low = Share(row.low() / table.total());
+  const std::string high = Share(row.high() / table.total());
+  return low == high ? low : absl::StrCat(absl::StripSuffix(low, " %"), " to ", high);
+}
+
+// What may be said of code that has no row.
+std::string NotListed(const v1::TopTable& table) {
+  if (!ByCode(table) || table.unlisted_most() <= 0) return "";
+  const std::string why =
+      table.kept_labels() > 0
+          ? absl::StrCat("windows keep ", table.kept_labels(), " labels of a vital")
+          : "epochs keep what was sampled";
+  return absl::StrCat("    ", why, "; what is not listed weighs at most ",
+                      Quantity(table.unlisted_most(), table.unit()), " each\n");
 }
 
 std::string Rows(const v1::TopTable& table, const View& view) {
@@ -76,7 +99,7 @@ std::string Rows(const v1::TopTable& table, const View& view) {
     if (row.open()) absl::StrAppend(&name, " (open: still going on)");
     const bool bounded = !table.exact() && row.high() > row.low();
     out.Add(
-        {name, Quantity(row.value(), table.unit()), Share(row.share()),
+        {name, Quantity(row.value(), table.unit()), ShareText(table, row),
          Bar(row.share(), kBarColumns, view.style), row.pid() != 0 ? absl::StrCat(row.pid()) : "",
          process ? Escaped(row.user()) : "", process && nodes.size() > 1 ? Escaped(row.node()) : "",
          bounded ? absl::StrCat(Quantity(row.low(), table.unit()), " and ",
@@ -89,7 +112,7 @@ std::string Rows(const v1::TopTable& table, const View& view) {
     out.Add({table.exact() ? "(other)" : "(other and not sampled)",
              Quantity(table.other(), table.unit()), Share(share)});
   }
-  return out.Render(view.style, "  ");
+  return out.Render(view.style, "  ") + NotListed(table);
 }
 
 }  // namespace
@@ -138,7 +161,7 @@ std::string RenderTop(const v1::TopAnswer& answer, const View& view) {
       continue;
     }
     if (VitalText(table) != last) {
-      absl::StrAppend(&out, out.empty() ? "" : "\n", Heading(table, view));
+      absl::StrAppend(&out, out.empty() ? "" : "\n", Heading(table, answer.process(), view));
       last = VitalText(table);
     }
     if (table.rows().empty()) {

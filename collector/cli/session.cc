@@ -91,7 +91,7 @@ int Deliver(const Session& session, const google::protobuf::Message& answer,
   if (session.json) {
     if (const absl::Status status = PrintJson(answer); !status.ok()) return Report(status);
   } else if (nothing.empty()) {
-    Print(render());
+    Print(Headline(coverage, session.view) + render());
   }
   if (nothing.empty()) return kOk;
   std::cerr << "telltale: " << nothing << "\n";

@@ -19,6 +19,8 @@ namespace {
 
 constexpr char kFooter[] = R"(
 Times:  now, -2h, 17:00, "2026-11-18 17:00" (local), 2026-11-18T17:00:00Z, @1763485200
+        answers count whole epochs (60 s or what the agent cuts): one belongs to the range its middle lies in;
+        a range shorter than an epoch shows the one that its own middle lies in
 Connection: those flags, before or after the command, else TELLTALE_COLLECTOR, TELLTALE_TLS_CA, TELLTALE_TLS_CERT,
   TELLTALE_TLS_KEY or TELLTALE_TLS_DIR, else ~/.config/telltale.yaml, else /etc/telltale/cli.yaml
 Exit codes: 0 answered; 1 failed; 2 a flag or value makes no sense; 3 collector not reached or not ours;
@@ -49,6 +51,9 @@ void AddNodes(CLI::App* command, Arguments& a) {
       ->allow_extra_args(false);
 }
 
+// What may stand behind a flag that takes a number; CLI11 quotes what is wrong with another.
+CLI::Validator From1To(int most) { return CLI::Range(1, most); }
+
 void AddRange(CLI::App* command, Arguments& a, const char* usual) {
   command
       ->add_option("--from", a.range.from,
@@ -57,6 +62,9 @@ void AddRange(CLI::App* command, Arguments& a, const char* usual) {
   command->add_option("--to", a.range.to, "end; now if not given")->group("Time");
   command->add_option("--at", a.range.at, "the minute (or --for) that begins then")->group("Time");
   command->add_option("--for", a.range.length, "length: 90s, 5m, 1h30m, 2d")->group("Time");
+}
+// Only for answers that windows can give, too.
+void AddTier(CLI::App* command, Arguments& a) {
   command
       ->add_option(
           "--tier", a.tier,
@@ -76,17 +84,25 @@ struct Command {
 void AddVital(CLI::App* command, Arguments& a, const char* help) {
   command->add_option("--vital", a.vitals, help)->allow_extra_args(false);
 }
-void AddLimit(CLI::App* command, Arguments& a, const char* help) {
-  command->add_option("--limit", a.limit, help);
+void AddLimit(CLI::App* command, Arguments& a, int most, const char* help) {
+  command->add_option("--limit", a.limit, help)->check(From1To(most));
 }
 void AddProcess(CLI::App* command, Arguments& a) {
   command->add_option("--process", a.process, "only this pid, executable or command name");
 }
 
 const Command kCommands[] = {
-    {"nodes", "the nodes, whether they report, since when",
-     "  telltale nodes\n  telltale nodes --label role=db -o json",
-     [](CLI::App* c, Arguments& a) { AddNodes(c, a); }, RunNodes},
+    {"nodes", "the nodes, whether they report, since when; ends a clone conflict",
+     "  telltale nodes\n  telltale nodes --label role=db -o json\n"
+     "  telltale nodes --node web-1                    with the agents that spoke as it\n"
+     "  telltale nodes --node web-1 --keep 1a2b3c4d    this one is web-1, the others are refused",
+     [](CLI::App* c, Arguments& a) {
+       AddNodes(c, a);
+       c->add_option("--keep", a.keep,
+                     "where two machines use one certificate: the agent that is the node, by the "
+                     "first digits of its id; needs --node and an operator's certificate");
+     },
+     RunNodes},
     {"vitals", "what each node can watch: active, degraded or unavailable, and why",
      "  telltale vitals --node db-1", [](CLI::App* c, Arguments& a) { AddNodes(c, a); }, RunVitals},
     {"top", "who did most: processes and code, with stacks",
@@ -97,11 +113,12 @@ const Command kCommands[] = {
      [](CLI::App* c, Arguments& a) {
        AddNodes(c, a);
        AddRange(c, a, "5 minutes");
+       AddTier(c, a);
        AddVital(c, a, "e.g. cpu or blocking/disk; all if not given");
        c->add_option(
            "--by", a.by,
            "process, exe, user, cgroup, site, stack or node; process and site if not given");
-       AddLimit(c, a, "rows a table (10; 5 when every vital is shown)");
+       AddLimit(c, a, 1000, "rows a table (10; 5 when every vital is shown); at most 1,000");
        AddProcess(c, a);
        c->add_flag("--idle", a.idle, "count waits by choice (poll, timer) in");
      },
@@ -113,12 +130,14 @@ const Command kCommands[] = {
      [](CLI::App* c, Arguments& a) {
        AddNodes(c, a);
        AddRange(c, a, "hour");
+       AddTier(c, a);
        AddVital(c, a, "e.g. cpu or cpu/user; may be repeated; all totals if not given");
        c->add_flag("--per-node", a.per_node, "a line per node instead of their sum");
        c->add_flag("--per-second", a.per_second, "the seconds inside epochs");
        c->add_flag("--backlog", a.backlog, "begun and not ended, where the vital keeps it");
        c->add_option("--points", a.points,
-                     "at most so many points a line, keeping extremes (60 in tables, 2,000)");
+                     "at most so many points a line, keeping extremes (60 in tables, 2,000)")
+           ->check(From1To(2000));
      },
      RunSeries},
     {"samples", "single events kept whole, with their stacks, newest first",
@@ -129,7 +148,7 @@ const Command kCommands[] = {
        AddRange(c, a, "15 minutes");
        AddVital(c, a, "e.g. disk_io; all if not given");
        AddProcess(c, a);
-       AddLimit(c, a,
+       AddLimit(c, a, 1000,
                 "samples in all, the newest of all vitals together (10 in tables, 50; 1,000)");
        c->add_option("--page", a.page, "go on where the last answer ended");
      },
@@ -140,9 +159,10 @@ const Command kCommands[] = {
      [](CLI::App* c, Arguments& a) {
        AddNodes(c, a);
        AddRange(c, a, "5 minutes");
+       AddTier(c, a);
        AddVital(c, a, "e.g. cpu or blocking/disk");
        AddProcess(c, a);
-       AddLimit(c, a, "stacks (10 in tables, 1,000)");
+       AddLimit(c, a, 10'000, "stacks (10 in tables, 1,000); at most 10,000");
        c->add_flag("--folded", a.folded, "root;...;leaf weight, one stack a line");
      },
      RunStacks},
@@ -151,6 +171,7 @@ const Command kCommands[] = {
      [](CLI::App* c, Arguments& a) {
        AddNodes(c, a);
        AddRange(c, a, "15 minutes");
+       AddTier(c, a);
        c->add_option("--name", a.name, "e.g. disk/read, runqueue/wait; all if not given");
      },
      RunHistogram},
@@ -161,7 +182,7 @@ const Command kCommands[] = {
        AddRange(c, a, "hour");
        c->add_option("--type", a.event_types, std::string(kEventTypes) + "; may be repeated")
            ->allow_extra_args(false);
-       AddLimit(c, a, "the newest so many (200)");
+       AddLimit(c, a, 10'000, "the newest so many (200); at most 10,000");
      },
      RunEvents},
     {"coverage", "what answers rest on: gaps, losses",
@@ -178,8 +199,9 @@ const Command kCommands[] = {
        AddRange(c, a, "day");
        AddVital(c, a, "only of this vital");
        c->add_option("--filter", a.filter, "only found by this filter");
-       c->add_option("--min-severity", a.min_severity, "in deviations");
-       AddLimit(c, a, "at most so many");
+       c->add_option("--min-severity", a.min_severity, "in deviations, 0 or more")
+           ->check(CLI::NonNegativeNumber);
+       AddLimit(c, a, 10'000, "at most so many (100); at most 10,000");
        c->add_option("--page", a.page, "go on where the last answer ended");
        c->add_flag("--follow", a.follow, "stay and print new ones as they are found");
        c->add_option("--cursor", a.cursor, "with --follow: begin after this one");
@@ -208,8 +230,10 @@ void AddPki(CLI::App& app, Arguments& a, std::function<int()>& run) {
     command->add_option("--dir", a.pki.dir, "directory of the authority")->required();
     command->add_option("--name", a.pki.name,
                         command == init ? "name of the authority" : "who it is for");
-    command->add_option("--days", a.pki.days,
-                        command == init ? "valid for (3,650)" : "valid for (825)");
+    command
+        ->add_option("--days", a.pki.days,
+                     command == init ? "valid for (3,650)" : "valid for (825)")
+        ->check(From1To(36'500));
     command->add_flag("--force", a.pki.force, "replace what is there");
   }
   issue->add_option("--role", a.pki.role, "node, operator, viewer or collector")->required();
@@ -279,10 +303,11 @@ int Main(int argc, char** argv) {
   dump->add_option("FILE", arguments.file, "file, or - for standard input")->required();
   dump->add_option("--kind", arguments.kind,
                    "what it is, if it cannot be told: summary, body, schema, names, cells, spool, "
-                   "raw, series, line, rollup-window, rollup-vital");
+                   "spool-state, incarnation, raw, series, line, rollup-window, rollup-vital");
   dump->add_option("-o,--output", arguments.output, "table or json");
   dump->footer(
       "\nExamples:\n  telltale dump /var/lib/telltale/spool/00000000000000000042.rec\n  telltale "
+      "dump /var/lib/telltale/spool/state.0\n  telltale "
       "dump --kind summary - < summary.bin");
   dump->callback([&] { run = [&] { return RunDump(arguments); }; });
   AddPki(app, arguments, run);

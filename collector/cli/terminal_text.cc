@@ -109,11 +109,25 @@ std::string Count(double value) {
   return Scaled(value, {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}});
 }
 
+namespace {
+
+// "calls" -> "call", "misses" -> "miss".
+std::string_view Singular(std::string_view unit) {
+  for (const std::string_view ending : {"ses", "s"}) {
+    if (unit.size() > ending.size() && unit.substr(unit.size() - ending.size()) == ending) {
+      return unit.substr(0, unit.size() - (ending == "ses" ? 2 : 1));
+    }
+  }
+  return unit;
+}
+
+}  // namespace
+
 std::string Quantity(double value, std::string_view unit) {
   if (!std::isfinite(value)) return "?";
   if (unit == "s") return TimeQuantity(value);
   if (unit == "bytes") return ByteQuantity(value);
-  return absl::StrCat(Count(value), " ", std::string(unit));
+  return absl::StrCat(Count(value), " ", std::string(value == 1 ? Singular(unit) : unit));
 }
 
 std::string Rate(double value, std::string_view unit) {

@@ -46,15 +46,40 @@ double Floor(std::string_view unit) {
   return 4;
 }
 
+// "1.23 s/s", "340 ms/s", "45.6 MB/s", "1234 calls/s": a rate in base units as people read it.
+std::string RateText(double rate, std::string_view unit) {
+  struct Scale {
+    double from;
+    const char* name;
+  };
+  static constexpr Scale kSeconds[] = {{1, "s"}, {1e-3, "ms"}, {0, "us"}};
+  static constexpr Scale kBytes[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {0, "bytes"}};
+  std::string name(unit);
+  double scaled = rate;
+  const auto scale = [&](const auto& scales) {
+    for (const Scale& one : scales) {
+      if (std::abs(rate) < one.from) continue;
+      const double by = one.from > 0 ? one.from : unit == "ns" ? 1e-6 : 1;
+      scaled = rate / by;
+      name = one.name;
+      return;
+    }
+  };
+  if (unit == "ns") scale(kSeconds);
+  if (unit == "bytes") scale(kBytes);
+  char text[64];
+  std::snprintf(text, sizeof text, std::abs(scaled) >= 100 ? "%.0f" : "%.3g", scaled);
+  return std::string(text) + " " + name + "/s";
+}
+
 void Emit(const Instance& self, const telltale_filter_vital& vital, const telltale_filter_sub& sub,
           const Track& track, uint64_t end_ns) {
-  const bool seconds = std::string_view(vital.unit) == "ns";
   char text[256];
   std::snprintf(
-      text, sizeof text,
-      "%s/%s %s at %.4g %s/s; usual is %.4g, give or take %.2g (learned from %llu epochs)",
-      vital.name, sub.name, track.peak < track.peak_expected ? "low" : "high", track.peak,
-      seconds ? "s" : vital.unit, track.peak_expected, track.peak_deviation,
+      text, sizeof text, "%s/%s %s at %s; usual is %s, give or take %s (learned from %llu epochs)",
+      vital.name, sub.name, track.peak < track.peak_expected ? "low" : "high",
+      RateText(track.peak, vital.unit).c_str(), RateText(track.peak_expected, vital.unit).c_str(),
+      RateText(track.peak_deviation, vital.unit).c_str(),
       static_cast<unsigned long long>(track.open_learned));
   telltale_filter_anomaly anomaly = {};
   anomaly.struct_size = sizeof anomaly;
@@ -174,6 +199,16 @@ int Load(void* instance, const void* bytes, size_t size) {
   return 0;
 }
 
+// By the sub-series that was there longest: others may have come later.
+void Learning(const void* instance, telltale_filter_learning* learning) {
+  const Instance& self = *static_cast<const Instance*>(instance);
+  learning->learned_epochs = 0;
+  for (const auto& [key, track] : self.tracks) {
+    learning->learned_epochs = std::max(learning->learned_epochs, track.learned);
+  }
+  learning->needed_epochs = static_cast<uint64_t>(std::ceil(std::max(0.0, self.options.learn)));
+}
+
 }  // namespace
 
 const telltale_filter* telltale_ewma_filter(void) {
@@ -188,6 +223,7 @@ const telltale_filter* telltale_ewma_filter(void) {
                                          Epoch,
                                          Destroy,
                                          Save,
-                                         Load};
+                                         Load,
+                                         Learning};
   return &filter;
 }

@@ -133,12 +133,17 @@ NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
 void FilterRunner::Advance(Running& running, const std::vector<NodeHead>& heads) {
   uint64_t lag_ns = 0, skipped = 0;
   uint32_t failed = 0;
+  std::vector<v1::FilterLearning> learning;
   for (const NodeHead& head : heads) {
     if (stop_) return;
     if (head.epochs == 0) continue;
     NodeFeed& feed = FeedOf(running, head);
     Say(feed.Advance(head, stop_));
     failed += feed.failed() ? 1 : 0;
+    if (auto told = feed.Learning();
+        told.has_value() && told->learned_epochs() < told->needed_epochs()) {
+      learning.push_back(*std::move(told));
+    }
     skipped += feed.skipped();
     if (!feed.failed() && head.last_epoch_ns > feed.last_end_ns()) {
       lag_ns = std::max(lag_ns, head.last_epoch_ns - feed.last_end_ns());
@@ -150,6 +155,7 @@ void FilterRunner::Advance(Running& running, const std::vector<NodeHead>& heads)
   }
   const std::lock_guard lock(mutex_);
   running.skipped = skipped;
+  running.learning = std::move(learning);
   running.status.set_lag_s(static_cast<double>(lag_ns) / 1e9);
   running.status.set_anomalies(static_cast<uint32_t>(anomalies));
   running.status.set_reason(failed == 0 ? "" : absl::StrCat("gave up on ", failed, " nodes"));
@@ -176,6 +182,15 @@ std::vector<v1::FilterStatus> FilterRunner::Status() const {
   std::vector<v1::FilterStatus> list;
   for (const auto& running : running_) list.push_back(running->status);
   return list;
+}
+
+std::vector<v1::FilterLearning> FilterRunner::Learning() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<v1::FilterLearning> all;
+  for (const auto& running : running_) {
+    all.insert(all.end(), running->learning.begin(), running->learning.end());
+  }
+  return all;
 }
 
 std::map<std::string, uint64_t> FilterRunner::Skipped() const {

@@ -62,6 +62,8 @@ class FilterRunner {
   // For status and metrics; any thread.
   std::vector<v1::FilterStatus> Status() const;
   std::map<std::string, uint64_t> Skipped() const;  // by filter
+  // Where a filter has not learned enough yet to speak; any thread.
+  std::vector<v1::FilterLearning> Learning() const;
 
  private:
   // One filter on all nodes.
@@ -72,6 +74,7 @@ class FilterRunner {
         resume;  // latest stored hour of nodes not yet met
     v1::FilterStatus status;
     uint64_t skipped = 0;
+    std::vector<v1::FilterLearning> learning;
   };
 
   explicit FilterRunner(FilterRunnerOptions options) : options_(std::move(options)) {}
@@ -81,7 +84,7 @@ class FilterRunner {
   void Say(const absl::Status& status);
 
   const FilterRunnerOptions options_;
-  std::vector<std::unique_ptr<Running>> running_;  // status and skipped: guarded by mutex_
+  std::vector<std::unique_ptr<Running>> running_;  // status, skipped, learning: guarded by mutex_
   std::map<std::string, uint64_t> said_;           // problems already logged; runner's thread
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -22,8 +22,9 @@ absl::StatusOr<std::unique_ptr<FilterSide>> FilterSide::Open(
   auto runner = FilterRunner::Open(std::move(options));
   if (!runner.ok()) return runner.status();
   side->runner_ = *std::move(runner);
-  side->anomalies_ = std::make_unique<QueryAnomalies>(&store->derived(), side->log_.get(),
-                                                      side->runner_->filters());
+  side->anomalies_ = std::make_unique<QueryAnomalies>(
+      &store->derived(), side->log_.get(), side->runner_->filters(),
+      [runner = side->runner_.get()] { return runner->Learning(); });
   return side;
 }
 

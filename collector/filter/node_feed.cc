@@ -140,6 +140,23 @@ absl::Status NodeFeed::NoteLate(uint64_t late) {
   return Flush();
 }
 
+std::optional<v1::FilterLearning> NodeFeed::Learning() const {
+  const telltale_filter* filter = options_.filter;
+  if (instance_ == nullptr || failed_) return std::nullopt;
+  if (!TELLTALE_FILTER_HAS(filter, telltale_filter, learning) || filter->learning == nullptr) {
+    return std::nullopt;
+  }
+  telltale_filter_learning told = {};
+  told.struct_size = sizeof told;
+  filter->learning(instance_, &told);
+  v1::FilterLearning learning;
+  learning.set_filter(filter->name);
+  learning.set_node(name_);
+  learning.set_learned_epochs(told.learned_epochs);
+  learning.set_needed_epochs(told.needed_epochs);
+  return learning;
+}
+
 absl::Status NodeFeed::Show(const SourceEpoch& epoch) {
   const uint64_t hour = HourOf(epoch.span.start_ns);
   if (hour != hour_start_ns_) {

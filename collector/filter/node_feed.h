@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "collector/filter/telltale_filter.h"
 #include "storage/derived.h"
 #include "telltale/v1/filter.pb.h"
+#include "telltale/v1/query.pb.h"
 
 namespace telltale::filter {
 
@@ -59,6 +61,9 @@ class NodeFeed {
   // Shows what has come since. An error of the filter ends the feed for good (failed()); one of the
   // store leaves it where it was.
   absl::Status Advance(const NodeHead& head, const std::atomic<bool>& stop);
+
+  // How far the filter is on this node; nullopt: it does not tell, or was shown nothing yet.
+  std::optional<v1::FilterLearning> Learning() const;
 
   bool failed() const { return failed_; }
   uint64_t shown() const { return shown_; }

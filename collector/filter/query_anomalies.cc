@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/strings/str_cat.h"
+#include "collector/query/nearest.h"
+
 namespace telltale::filter {
 namespace {
 
@@ -13,6 +16,13 @@ constexpr size_t kMaxLimit = 10'000;
 
 absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequest& request,
                                                          const query::Selection& selection) const {
+  std::vector<std::string> known;
+  for (const FilterIdentity& filter : filters_) known.push_back(filter.name);
+  if (!request.filter().empty() && std::ranges::count(known, request.filter()) == 0) {
+    return absl::NotFoundError(absl::StrCat("anomalies: filter \"", request.filter().substr(0, 64),
+                                            "\" is unknown",
+                                            query::NearestHint(request.filter(), known)));
+  }
   std::map<uint32_t, std::string> names;
   for (const storage::NodeRecord& node : selection.nodes) names[node.number()] = node.name();
   AnomalyQuery asked;
@@ -32,6 +42,13 @@ absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequ
   if (!page.ok()) return page.status();
   v1::AnomaliesAnswer answer;
   for (v1::Anomaly& anomaly : page->anomalies) *answer.add_anomalies() = std::move(anomaly);
+  for (v1::FilterLearning& learning : learning_()) {
+    const bool selected = std::any_of(
+        selection.nodes.begin(), selection.nodes.end(),
+        [&](const storage::NodeRecord& node) { return node.name() == learning.node(); });
+    if (!selected || (!request.filter().empty() && request.filter() != learning.filter())) continue;
+    *answer.add_learning() = std::move(learning);
+  }
   answer.set_next_page(page->next_page);
   return answer;
 }

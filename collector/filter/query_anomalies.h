@@ -5,6 +5,7 @@
 #ifndef TELLTALE_COLLECTOR_FILTER_QUERY_ANOMALIES_H_
 #define TELLTALE_COLLECTOR_FILTER_QUERY_ANOMALIES_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,11 @@ namespace telltale::filter {
 
 class QueryAnomalies : public query::AnomalySource {
  public:
+  // `learning`: where filters cannot speak yet; any thread.
   QueryAnomalies(storage::DerivedStore* store, const AnomalyLog* log,
-                 std::vector<FilterIdentity> filters)
-      : store_(store), log_(log), filters_(std::move(filters)) {}
+                 std::vector<FilterIdentity> filters,
+                 std::function<std::vector<v1::FilterLearning>()> learning)
+      : store_(store), log_(log), filters_(std::move(filters)), learning_(std::move(learning)) {}
 
   absl::StatusOr<v1::AnomaliesAnswer> List(const v1::AnomaliesRequest& request,
                                            const query::Selection& selection) const override;
@@ -32,6 +35,7 @@ class QueryAnomalies : public query::AnomalySource {
   storage::DerivedStore* const store_;
   const AnomalyLog* const log_;
   const std::vector<FilterIdentity> filters_;
+  const std::function<std::vector<v1::FilterLearning>()> learning_;
 };
 
 }  // namespace telltale::filter

@@ -172,6 +172,14 @@ struct telltale_filter_option {
   double value;
 };
 
+/* How far an instance is with what it must have seen before it may speak. */
+struct telltale_filter_learning {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t learned_epochs;
+  uint64_t needed_epochs; /* learned_epochs >= needed_epochs: it may speak */
+};
+
 struct telltale_filter {
   uint32_t struct_size;
   uint32_t abi;          /* TELLTALE_FILTER_ABI */
@@ -192,6 +200,9 @@ struct telltale_filter {
    * understood the bytes; else the instance must be as new. */
   size_t (*save)(void* instance, void* bytes, size_t capacity);
   int (*load)(void* instance, const void* bytes, size_t size);
+
+  /* Fills in `learning`, whose size the host has set. NULL, or a struct that ends before it: not told. */
+  void (*learning)(const void* instance, struct telltale_filter_learning* learning);
 };
 
 /* What a loadable filter exports. */

@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint64_t kTickNs = 1'000'000'000;
 constexpr uint32_t kRollupWindows = 8;  // between two looks into the inbox
+constexpr size_t kMaxOrders = 64;       // waiting at one shard
 
 // Stable between processes, so that a node always meets the same shard count the same way (FNV-1a).
 uint64_t HashName(const std::string& name) {
@@ -34,6 +35,9 @@ struct IngestCore::Lane {
   Inbox inbox;
   Shard shard;
   std::thread thread;
+  std::mutex orders_mutex;
+  std::vector<std::pair<KeepOrder, Kept>> orders;  // guarded by orders_mutex; bounded
+  bool closed = false;                             // guarded by orders_mutex: takes no more
 };
 
 IngestCore::IngestCore(const IngestOptions& options, const IngestSettings& settings,
@@ -74,7 +78,38 @@ void IngestCore::Start() {
   }
 }
 
+void IngestCore::Keep(KeepOrder order, Kept done) {
+  Lane& lane = LaneOf(order.node);
+  absl::Status refused;
+  {
+    const std::lock_guard<std::mutex> lock(lane.orders_mutex);
+    if (lane.closed) {
+      refused = absl::UnavailableError("keep: the collector is stopping; say it again later");
+    } else if (lane.orders.size() >= kMaxOrders) {
+      refused = absl::ResourceExhaustedError(
+          absl::StrCat("keep: ", kMaxOrders, " decisions wait already; say it again in a moment"));
+    } else {
+      lane.orders.emplace_back(std::move(order), std::move(done));
+    }
+  }
+  if (!refused.ok()) {
+    done(refused);
+    return;
+  }
+  lane.inbox.Wake();
+}
+
+void IngestCore::ObeyOrders(Lane& lane) {
+  std::vector<std::pair<KeepOrder, Kept>> orders;
+  {
+    const std::lock_guard<std::mutex> lock(lane.orders_mutex);
+    orders.swap(lane.orders);
+  }
+  for (const auto& [order, done] : orders) done(lane.shard.Keep(order));
+}
+
 bool IngestCore::Step(Lane& lane) {
+  ObeyOrders(lane);
   std::vector<InboxItem> items = lane.inbox.Pop(options_.batch_items, options_.batch_bytes);
   if (items.empty()) return false;
   lane.shard.Process(items);
@@ -100,6 +135,10 @@ void IngestCore::Run(Lane& lane) {
     } else {
       lane.inbox.Wait(next_tick_ns - now);
     }
+  }
+  {
+    const std::lock_guard<std::mutex> lock(lane.orders_mutex);
+    lane.closed = true;
   }
   // What was read before the stop still gets its verdict.
   while (Step(lane)) {

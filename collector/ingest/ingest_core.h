@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "collector/ingest/clock.h"
+#include "collector/ingest/clone_decision.h"
 #include "collector/ingest/command_desk.h"
 #include "collector/ingest/hybrid_clock.h"
 #include "collector/ingest/inbox.h"
@@ -66,6 +68,11 @@ class IngestCore {
   void SendCommand(const std::string& node, v1::CommandKind kind, std::string payload,
                    uint64_t timeout_ns, CommandDesk::Done done);
 
+  // Has an operator's order carried out by the shard of its node, on its thread; `done` is called
+  // once, there, or at once with Unavailable while stopping. See Shard::Keep.
+  using Kept = std::function<void(const absl::StatusOr<v1::KeepAnswer>&)>;
+  void Keep(KeepOrder order, Kept done);
+
   IngestSnapshot Stats() const { return stats_.Snapshot(); }
   IngestStats& stats() { return stats_; }
   LiveHub& live() { return live_; }
@@ -75,6 +82,7 @@ class IngestCore {
   Lane& LaneOf(const std::string& node_name);
   void Run(Lane& lane);
   bool Step(Lane& lane);
+  void ObeyOrders(Lane& lane);
   void PushEvent(const std::shared_ptr<Session>& session, InboxItem::Kind kind);
   std::vector<std::shared_ptr<Session>> OpenSessions() const;
 

@@ -56,6 +56,8 @@ const char* CountName(Count count) {
       return "stream_superseded";
     case Count::kStreamDenied:
       return "stream_denied";
+    case Count::kStreamDecidedAgainst:
+      return "stream_decided_against";
     case Count::kStreamBadMessage:
       return "stream_bad_message";
     case Count::kImplausible:
@@ -72,6 +74,8 @@ const char* CountName(Count count) {
       return "lost_declared";
     case Count::kCloneConflicts:
       return "clone_conflicts";
+    case Count::kCloneDecisions:
+      return "clone_decisions";
     case Count::kReinstalled:
       return "reinstalled";
     case Count::kRollupErrors:

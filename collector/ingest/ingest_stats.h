@@ -40,7 +40,8 @@ enum class Count : uint8_t {
   kStreamWrongNode,
   kStreamNodeLimit,
   kStreamSuperseded,
-  kStreamDenied,  // role or certificate
+  kStreamDenied,          // role or certificate
+  kStreamDecidedAgainst,  // by an operator, in a clone conflict
   kStreamBadMessage,
   // Other things dropped or noted.
   kImplausible,
@@ -50,6 +51,7 @@ enum class Count : uint8_t {
   kLiveDropped,
   kLostDeclared,  // sequence numbers
   kCloneConflicts,
+  kCloneDecisions,
   kReinstalled,
   kRollupErrors,
   kEnd,

@@ -38,6 +38,7 @@ class IngestStore {
   virtual absl::Status DeclareLost(uint32_t node, const storage::Incarnation& incarnation,
                                    const storage::LostRange& lost) = 0;
   virtual absl::Status RecordStop(uint32_t node, const storage::PlannedStop& stop) = 0;
+  virtual absl::Status Decided(uint32_t node) = 0;
   virtual absl::Status PutNames(uint32_t node, const v1::Names& names) = 0;
   virtual absl::Status PutSchema(uint32_t node, const v1::Schema& schema) = 0;
   virtual uint64_t ReceivedThrough(uint32_t node,
@@ -45,8 +46,9 @@ class IngestStore {
   // NotFound: nobody ever sent it.
   virtual absl::StatusOr<std::shared_ptr<const v1::Schema>> Schema(uint64_t id) const = 0;
 
-  // Brings at most `max_windows` windows of these nodes up to date and prunes the books of at most
-  // so many; returns how many of both, 0: nothing is due.
+  // Brings at most `max_windows` windows of these nodes up to date, prunes the books of at most so
+  // many and counts epochs that were apart of at most so many; returns how many of all, 0: nothing
+  // is due.
   virtual absl::StatusOr<uint32_t> RollUp(std::span<const uint32_t> nodes, uint64_t now_ns,
                                           uint32_t max_windows) = 0;
 };

@@ -50,7 +50,7 @@ struct StreamState {
   uint32_t node = 0;  // registry number
   storage::Incarnation incarnation = {};
   bool counted = true;  // false: set apart
-  uint32_t cpus = 0;
+  v1::NodeInfo info;    // the last one received
   bool clock_remarked = false;
   std::map<uint64_t, std::shared_ptr<const v1::Schema>> schemas;  // sent on this stream
 };

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "collector/ingest/clone_decision.h"
 #include "collector/ingest/summary_gate.h"
 #include "proto/codec.h"
 #include "spdlog/spdlog.h"
@@ -143,7 +144,7 @@ void Shard::HandleSummary(InboxItem& item) {
                                .node_name = session.node_name(),
                                .incarnation = session.stream.incarnation,
                                .schema = schema.get(),
-                               .cpus = session.stream.cpus,
+                               .cpus = session.stream.info.cpus_possible(),
                                .now_unix_ns = context_.clock->UnixNs(),
                                .settings = settings});
   if (const auto* rejected = std::get_if<Rejected>(&checked)) {
@@ -213,6 +214,14 @@ void Shard::Answer(const Staged& staged, storage::Outcome outcome) {
   switch (outcome) {
     case storage::Outcome::kStored:
       verdict.set_kind(v1::Verdict::STORED);
+      if (!session.stream.counted) {
+        verdict.set_apart(true);
+        verdict.set_reason(absl::StrCat(
+            "kept apart, in no answer: another machine uses this node's certificate; an operator "
+            "ends it with: ",
+            KeepCommand(session.node_name(), {session.stream.incarnation}),
+            " (or the other agent's id)"));
+      }
       context_.stats->Add(session.stream.counted ? Count::kStored : Count::kStoredApart);
       if (staged.body.epoch().unspooled()) {
         Remark(session.stream.node, v1::REMARK_KIND_SPOOL,
@@ -231,8 +240,10 @@ void Shard::Answer(const Staged& staged, storage::Outcome outcome) {
       break;
     case storage::Outcome::kConflict:
       verdict = ingest::Refuse(verdict.sequence(),
-                               "identity: this sequence was received with another content; both "
-                               "are kept apart until an operator decides");
+                               absl::StrCat("identity: this sequence was received with another "
+                                            "content, and both are kept apart; an operator ends "
+                                            "it with: ",
+                                            KeepCommand(session.node_name(), {})));
       context_.stats->Add(Count::kRefusedConflict);
       if (NodeEntry* entry = nodes_.Find(session.node_name());
           entry != nullptr && session.stream.counted) {

@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "collector/ingest/clock.h"
+#include "collector/ingest/clone_decision.h"
 #include "collector/ingest/hybrid_clock.h"
 #include "collector/ingest/ingest_options.h"
 #include "collector/ingest/ingest_stats.h"
@@ -52,6 +54,11 @@ class Shard {
   // About once a second: silent nodes, contests, streams that never said Hello.
   void Tick();
 
+  // An operator's decision about one node of this shard: recorded durably, then its streams follow
+  // it. As Decide (clone_decision.h), NotFound also for an unknown node; Unavailable: it could not
+  // be recorded, nothing is changed.
+  absl::StatusOr<v1::KeepAnswer> Keep(const KeepOrder& order);
+
   // Brings at most so many windows up to date; whether more may be due.
   bool RollUp(uint32_t max_windows);
 
@@ -79,6 +86,8 @@ class Shard {
   void Refuse(Session& session, Count count, const absl::Status& status);
 
   void Welcome(Session& session);
+  // Whether a decision lets this stream speak; notes where a refused one speaks from.
+  absl::Status MayGreet(const NodeEntry& entry, const Session& session, const v1::Hello& hello);
   // Records the incarnation as this node's, after any contest over it is over.
   void Adopt(NodeEntry& entry, Session& session);
   void SetApart(NodeEntry& entry, const std::vector<storage::Incarnation>& incarnations,

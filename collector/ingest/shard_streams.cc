@@ -1,6 +1,5 @@
-// Streams and nodes of a shard: who may speak as whom. The other half of class Shard.
+// Streams and nodes of a shard: greetings, ends, states. A part of class Shard.
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -56,10 +55,14 @@ void Shard::HandleHello(const InboxItem& item) {
                " open streams already, at most ", context_.options.max_streams_per_node)));
     return;
   }
+  if (absl::Status status = MayGreet(entry, session, hello); !status.ok()) {
+    Refuse(session, Count::kStreamDecidedAgainst, status);
+    return;
+  }
   StreamState& stream = session.stream;
   stream.greeted = true;
   stream.node = entry.number;
-  stream.cpus = hello.node_info().cpus_possible();
+  stream.info = hello.node_info();
   std::memcpy(stream.incarnation.data(), hello.incarnation().data(), stream.incarnation.size());
   entry.streams[session.id()] = item.session;
   if (hello.node_info().epoch_length_s() > 0) {
@@ -75,15 +78,6 @@ void Shard::HandleHello(const InboxItem& item) {
     const std::shared_ptr<Session> superseded = old->second;
     Refuse(*superseded, Count::kStreamSuperseded,
            absl::AbortedError("stream: the agent opened a newer one, which takes its place"));
-  }
-  const absl::Status updated = context_.store->UpdateNode(
-      entry.number, storage::Durability::kBuffered, [&](storage::NodeRecord& record) {
-        *record.mutable_info() = hello.node_info();
-        record.set_peer_address(session.peer().address);
-      });
-  if (!updated.ok()) {
-    spdlog::error("ingest: node {}: its record could not be written: {}", entry.name,
-                  std::string(updated.message()));
   }
   Heard(entry);
   if (!entry.clones.Contested(session.id())) Adopt(entry, session);
@@ -105,32 +99,6 @@ void Shard::Welcome(Session& session) {
   sent.set_max_summary_bytes(settings.max_summary_bytes);
   sent.set_backlog_per_s(settings.backlog_per_s);
   session.Send(std::move(message));
-}
-
-void Shard::Adopt(NodeEntry& entry, Session& session) {
-  const uint64_t now = context_.clock->UnixNs();
-  bool reinstalled = false;
-  bool counted = true;
-  const absl::Status status = context_.store->UpdateNode(
-      entry.number, storage::Durability::kBuffered, [&](storage::NodeRecord& record) {
-        const int known = record.incarnations_size();
-        v1::KnownIncarnation& incarnation = storage::NodeRegistry::IncarnationOf(
-            record, session.stream.incarnation, v1::INCARNATION_STATUS_COUNTED, now);
-        incarnation.set_last_seen_ns(now);
-        counted = incarnation.status() != v1::INCARNATION_STATUS_APART;
-        reinstalled = known > 0 && record.incarnations_size() > known;
-        if (reinstalled) {
-          storage::NodeRegistry::AddRemark(record, v1::REMARK_KIND_REINSTALLED,
-                                           "the agent began anew with an empty spool directory",
-                                           now);
-        }
-      });
-  if (!status.ok()) {
-    spdlog::error("ingest: node {}: its incarnation could not be recorded: {}", entry.name,
-                  std::string(status.message()));
-  }
-  session.stream.counted = counted;
-  if (reinstalled) context_.stats->Add(Count::kReinstalled);
 }
 
 void Shard::HandleClosed(Session& session) {
@@ -160,43 +128,6 @@ void Shard::Refuse(Session& session, Count count, const absl::Status& status) {
   HandleClosed(session);
 }
 
-void Shard::SetApart(NodeEntry& entry, const std::vector<storage::Incarnation>& incarnations,
-                     v1::RemarkKind kind, const std::string& why) {
-  // What was checked before the proof still went by the old status.
-  Flush();
-  const uint64_t now = context_.clock->UnixNs();
-  for (const auto& [id, session] : entry.streams) {
-    if (std::find(incarnations.begin(), incarnations.end(), session->stream.incarnation) !=
-        incarnations.end()) {
-      session->stream.counted = false;
-    }
-  }
-  entry.clones.Settle();
-  if (entry.state != v1::NODE_STATE_CLONE_CONFLICT) {
-    context_.stats->Add(Count::kCloneConflicts);
-    spdlog::error(
-        "ingest: node {}: {}; what its streams send is kept apart until an operator "
-        "decides; give each machine a certificate of its own",
-        entry.name, why);
-  }
-  entry.state = v1::NODE_STATE_CLONE_CONFLICT;
-  const absl::Status status = context_.store->UpdateNode(
-      entry.number, storage::Durability::kDurable, [&](storage::NodeRecord& record) {
-        for (const storage::Incarnation& incarnation : incarnations) {
-          storage::NodeRegistry::IncarnationOf(record, incarnation, v1::INCARNATION_STATUS_APART,
-                                               now)
-              .set_status(v1::INCARNATION_STATUS_APART);
-        }
-        if (record.state() != v1::NODE_STATE_CLONE_CONFLICT) record.set_state_since_ns(now);
-        record.set_state(v1::NODE_STATE_CLONE_CONFLICT);
-        storage::NodeRegistry::AddRemark(record, kind, why, now);
-      });
-  if (!status.ok()) {
-    spdlog::error("ingest: node {}: its clone conflict could not be recorded: {}", entry.name,
-                  std::string(status.message()));
-  }
-}
-
 void Shard::HandleNodeInfo(const InboxItem& item) {
   StreamState& stream = item.session->stream;
   const v1::NodeInfo& info = item.message.node_info();
@@ -209,11 +140,12 @@ void Shard::HandleNodeInfo(const InboxItem& item) {
     Remark(stream.node, v1::REMARK_KIND_REFUSED, std::string(status.message()));
     return;
   }
-  stream.cpus = info.cpus_possible();
+  stream.info = info;
   if (NodeEntry* entry = nodes_.Find(item.session->node_name());
       entry != nullptr && info.epoch_length_s() > 0) {
     entry->epoch_length_s = info.epoch_length_s();
   }
+  if (!stream.counted) return;  // what the node is, is not for it to say
   status = context_.store->UpdateNode(
       stream.node, storage::Durability::kBuffered,
       [&](storage::NodeRecord& record) { *record.mutable_info() = info; });

@@ -33,6 +33,8 @@ absl::Status StoreAdapter::RecordStop(uint32_t node, const storage::PlannedStop&
   return store_->summaries().RecordStop(node, stop);
 }
 
+absl::Status StoreAdapter::Decided(uint32_t node) { return store_->summaries().Decided(node); }
+
 absl::Status StoreAdapter::PutNames(uint32_t node, const v1::Names& names) {
   return store_->summaries().PutNames(node, names);
 }
@@ -54,9 +56,11 @@ absl::StatusOr<uint32_t> StoreAdapter::RollUp(std::span<const uint32_t> nodes, u
                                               uint32_t max_windows) {
   absl::StatusOr<uint32_t> pruned = store_->summaries().Prune(nodes, max_windows);
   if (!pruned.ok()) return pruned;
+  absl::StatusOr<uint32_t> adopted = store_->summaries().AdoptDue(nodes, max_windows);
+  if (!adopted.ok()) return adopted;
   absl::StatusOr<uint32_t> rolled = store_->roller().RunDue(nodes, now_ns, max_windows);
   if (!rolled.ok()) return rolled;
-  return *pruned + *rolled;
+  return *pruned + *adopted + *rolled;
 }
 
 }  // namespace telltale::ingest

@@ -28,6 +28,7 @@ class StoreAdapter final : public IngestStore {
   absl::Status DeclareLost(uint32_t node, const storage::Incarnation& incarnation,
                            const storage::LostRange& lost) override;
   absl::Status RecordStop(uint32_t node, const storage::PlannedStop& stop) override;
+  absl::Status Decided(uint32_t node) override;
   absl::Status PutNames(uint32_t node, const v1::Names& names) override;
   absl::Status PutSchema(uint32_t node, const v1::Schema& schema) override;
   uint64_t ReceivedThrough(uint32_t node, const storage::Incarnation& incarnation) const override;

@@ -36,9 +36,11 @@ struct NodeFigures {
   uint64_t epochs_missing = 0;
   uint64_t epochs_too_late = 0;
   uint64_t epochs_apart = 0;
+  uint64_t epochs_adopted = 0;
   uint64_t agent_cpu_ns = 0;
   std::vector<SubFigure> subs;
   std::vector<std::pair<uint32_t, uint64_t>> losses;              // v1.LossReason, events
+  std::vector<std::pair<uint32_t, uint64_t>> user_stacks;         // v1.StackEnd, samples
   std::vector<std::pair<uint32_t, v1::VitalState>> vital_states;  // by vital id
 };
 
@@ -60,6 +62,8 @@ struct HistogramFigures {
 struct IngestFigures {
   HistogramFigures ack_seconds;
   std::vector<std::pair<std::string, uint64_t>> refused;  // by reason
+  uint64_t clone_conflicts = 0;
+  uint64_t clone_decisions = 0;
 };
 
 struct FilterFigures {

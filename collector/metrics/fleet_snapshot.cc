@@ -119,6 +119,7 @@ FleetSnapshot TakeSnapshot(const MetricSources& sources, const VitalDirectory& v
     fleet.epochs_missing += node.epochs_missing;
     fleet.epochs_too_late += node.epochs_too_late;
     fleet.epochs_apart += node.epochs_apart;
+    fleet.epochs_adopted += node.epochs_adopted;
     shown.Offer(node);
   };
   if (sources.for_each_node) sources.for_each_node(take);

@@ -54,6 +54,7 @@ struct FleetSnapshot {
   Wide epochs_missing = 0;
   Wide epochs_too_late = 0;
   Wide epochs_apart = 0;
+  Wide epochs_adopted = 0;
   std::map<uint32_t, Wide> losses;  // by v1.LossReason
 };
 

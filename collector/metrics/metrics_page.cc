@@ -24,6 +24,12 @@ std::string ReasonName(uint32_t reason) {
   return LowerName(v1::LossReason_Name(number), sizeof("LOSS_REASON_") - 1);
 }
 
+std::string EndName(uint32_t end) {
+  const int number = static_cast<int>(end);
+  if (!v1::StackEnd_IsValid(number)) return absl::StrCat("end_", end);
+  return LowerName(v1::StackEnd_Name(number), sizeof("STACK_END_") - 1);
+}
+
 std::string StateName(size_t state) {
   return LowerName(v1::NodeState_Name(static_cast<int>(state)), sizeof("NODE_STATE_") - 1);
 }
@@ -118,6 +124,7 @@ void MetricsPage::AddFleet() {
   AddValue("telltale_epochs_missing", Integer(fleet_.epochs_missing));
   AddValue("telltale_epochs_too_late_total", Integer(fleet_.epochs_too_late));
   AddValue("telltale_epochs_apart_total", Integer(fleet_.epochs_apart));
+  AddValue("telltale_epochs_adopted_total", Integer(fleet_.epochs_adopted));
   families_.push_back({Metric("telltale_events_lost_total"), 1,
                        [this](size_t, const MetricRow& row, std::string& out) {
                          for (const auto& [reason, events] : fleet_.losses) {
@@ -165,6 +172,8 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
                          WriteSample(row, "_count", {}, Integer(sum), out);
                        }});
   AddPairs("telltale_ingest_refused_total", "reason", std::move(ingest.refused));
+  AddValue("telltale_clone_conflicts_total", Integer(ingest.clone_conflicts));
+  AddValue("telltale_clone_decisions_total", Integer(ingest.clone_decisions));
   StoreFigures store = sources.store ? sources.store() : StoreFigures();
   AddPairs("telltale_store_bytes", "tier", std::move(store.bytes));
   AddValue("telltale_dirty_windows", Integer(store.dirty_windows));
@@ -216,6 +225,14 @@ void MetricsPage::AddNodes() {
                                        Integer(events), out);
                          }
                        }});
+  families_.push_back(
+      {Metric("telltale_node_user_stacks_total"), fleet_.shown.size(),
+       [this](size_t item, const MetricRow& row, std::string& out) {
+         const NodeFigures& node = fleet_.shown[item];
+         for (const auto& [end, samples] : node.user_stacks) {
+           WriteSample(row, {{"node", node.name}, {"end", EndName(end)}}, Integer(samples), out);
+         }
+       }});
   AddNodeValue("telltale_agent_cpu_seconds_total",
                [](const NodeFigures& node) { return Scaled(node.agent_cpu_ns, kNanoDigits); });
   families_.push_back(

@@ -29,12 +29,14 @@ NodeFigures FiguresOf(const storage::NodeRecord& record, const storage::Reader& 
   figures.epochs = counters.epochs;
   figures.epochs_too_late = counters.too_late;
   figures.epochs_apart = counters.apart;
+  figures.epochs_adopted = counters.adopted;
   figures.agent_cpu_ns = counters.agent_cpu_ns;
   figures.subs.reserve(counters.subs.size());
   for (const auto& [sub, total] : counters.subs) {
     figures.subs.push_back({sub.first, sub.second, total.weight});
   }
   figures.losses.assign(counters.losses.begin(), counters.losses.end());
+  figures.user_stacks.assign(counters.user_stacks.begin(), counters.user_stacks.end());
   for (const v1::VitalStatus& vital : record.info().vitals()) {
     figures.vital_states.emplace_back(vital.id(), vital.state());
   }

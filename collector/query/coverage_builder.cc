@@ -317,6 +317,8 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
     coverage.add_notes("the tier asked for was not used");
   }
   for (const std::string& note : notes_) coverage.add_notes(note);
+  coverage.set_asked_start_s(Seconds(selection_.start_ns));
+  coverage.set_asked_end_s(Seconds(end_ns_));
   coverage.set_values_start_s(Seconds(covers_start_ns_));
   coverage.set_values_end_s(Seconds(covers_end_ns_));
   // Of windows it is not known; for the few epochs beside them it would mislead.

@@ -142,6 +142,11 @@ absl::StatusOr<v1::AnomaliesAnswer> Engine::Anomalies(const v1::AnomaliesRequest
   const Context context = NewContext(cancelled);
   absl::StatusOr<Selection> selection = Resolve(request.selection(), context);
   if (!selection.ok()) return selection.status();
+  if (!(request.min_severity() >= 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("anomalies: severity of at least ", request.min_severity(),
+                     ": must be 0 or more deviations, drops count like rises"));
+  }
   const VitalBook book(*selection, context);
   absl::StatusOr<std::vector<VitalChoice>> choices = book.Choose(request.vital(), true);
   if (!choices.ok()) return choices.status();

@@ -86,8 +86,6 @@ absl::StatusOr<v1::EventsAnswer> AnswerEvents(const v1::EventsRequest& request,
           if (!types.empty() && std::find(types.begin(), types.end(), event.type()) == types.end())
             continue;
           const double time_s = Seconds(epoch.span.start_ns) + event.time_ms() * 1e-3;
-          if (time_s < Seconds(selection->start_ns) || time_s >= Seconds(selection->end_ns))
-            continue;
           v1::EventAnswer out;
           out.set_node(node_names[epoch.node]);
           out.set_time_s(time_s);

@@ -1,6 +1,8 @@
 #include "collector/query/histogram_answer.h"
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -10,6 +12,7 @@
 #include "collector/query/nearest.h"
 #include "collector/query/tier_scan.h"
 #include "collector/query/window_sums.h"
+#include "sketch/vital_ids.h"
 
 namespace telltale::query {
 namespace {
@@ -21,6 +24,35 @@ std::string NameOf(const v1::Histogram& histogram) {
                                 ? absl::AsciiStrToLower(layer.substr(kPrefix))
                                 : absl::StrCat("layer_", static_cast<int>(histogram.layer()));
   return absl::StrCat(shown, "/", histogram.operation());
+}
+
+// Tasks that were blocked when the latest epoch of each node ended.
+class StillWaiting {
+ public:
+  void Look(const StoredEpoch& epoch) {
+    for (const v1::Vital& vital : epoch.body->vitals()) {
+      if (vital.id() != TELLTALE_BLOCKING || vital.backlog().empty()) continue;
+      auto& [end_ns, tasks] = by_node_[epoch.node];
+      if (epoch.span.end_ns <= end_ns) continue;
+      end_ns = epoch.span.end_ns;
+      tasks = *vital.backlog().rbegin();
+    }
+  }
+  // A duration is known when a wait has ended; top counts a wait while it lasts.
+  std::string Note() const {
+    int64_t tasks = 0;
+    for (const auto& [node, at_end] : by_node_) tasks += std::max<int64_t>(at_end.second, 0);
+    return absl::StrCat(
+        "waits that go on are in no histogram, top counts them",
+        by_node_.empty() ? "" : absl::StrCat(": ", tasks, " tasks were blocked at the end"));
+  }
+
+ private:
+  std::map<uint32_t, std::pair<uint64_t, int64_t>> by_node_;  // end of the epoch, tasks
+};
+
+bool OfWaits(const std::string& name) {
+  return name.starts_with("block/") || name.starts_with("runqueue/") || name.starts_with("lock/");
 }
 
 }  // namespace
@@ -43,8 +75,10 @@ absl::StatusOr<v1::HistogramAnswer> AnswerHistogram(const v1::HistogramRequest& 
       sums[NameOf(histogram)].Add(histogram, length_s);
     }
   };
+  StillWaiting waiting;
   TierScan scan(*selection, context, *tier, {TierScan::kWindowOnly},
                 {[&](const StoredEpoch& epoch) {
+                   waiting.Look(epoch);
                    coverage.AddEpoch(epoch, book, {});
                    add(epoch.body->histograms(), Seconds(epoch.span.end_ns - epoch.span.start_ns));
                  },
@@ -69,6 +103,10 @@ absl::StatusOr<v1::HistogramAnswer> AnswerHistogram(const v1::HistogramRequest& 
     out->set_name(name);
     sum.Write(out);
   }
+  const bool waits =
+      std::any_of(answer.histograms().begin(), answer.histograms().end(),
+                  [](const v1::HistogramValues& histogram) { return OfWaits(histogram.name()); });
+  if (waits) coverage.Note(waiting.Note());
   absl::StatusOr<v1::Coverage> finished =
       coverage.Finish(tier->coarsest, answer.histograms_size() > 0);
   if (!finished.ok()) return finished.status();

@@ -4,13 +4,16 @@
 #include <map>
 #include <tuple>
 
+#include "sketch/label_merge.h"
+#include "sketch/saturating.h"
 #include "storage/rollup/portable.h"
 
 namespace telltale::query {
 namespace {
 
 struct Label {
-  double low = 0, high = 0, sampled = 0;
+  uint64_t low = 0, high = 0, sampled = 0;
+  double value = 0;
   int entries = 0;
 };
 
@@ -26,40 +29,53 @@ std::vector<EntryEstimate> EstimateEntries(const v1::Vital& vital) {
   std::map<LabelKey, Label> labels;
   for (const v1::FoldedSample& sample : vital.samples()) {
     Label& label = labels[KeyOf(sample)];
-    label.low = std::max(label.low, static_cast<double>(sample.low()));
-    label.high = std::max(label.high, static_cast<double>(sample.high()));
-    label.sampled += static_cast<double>(sample.sampled_weight());
+    label.low = std::max(label.low, sample.low());
+    label.high = std::max(label.high, sample.high());
+    label.sampled = sketch::SaturatingAdd(label.sampled, sample.sampled_weight());
     ++label.entries;
   }
-  double total = 0, low_sum = 0, width_sum = 0;
-  for (const v1::SubSeries& sub : vital.subs()) total += static_cast<double>(sub.weight());
+  sketch::LabelList list;
+  for (const v1::SubSeries& sub : vital.subs()) {
+    list.total = sketch::SaturatingAdd(list.total, sub.weight());
+  }
   for (auto& [key, label] : labels) {
     // Samples prove what they weigh, whatever the cells say.
     label.low = std::max(label.low, label.sampled);
     label.high = std::max(label.high, label.low);
-    low_sum += label.low;
-    width_sum += label.high - label.low;
+    list.labels.push_back({0, label.low, label.high});
   }
-  const double f = width_sum > 0 ? std::clamp((total - low_sum) / width_sum, 0.0, 1.0) : 0.0;
+  sketch::DivideTotal(list);
+  auto divided = list.labels.begin();
+  for (auto& [key, label] : labels) label.value = static_cast<double>((divided++)->estimate);
 
   std::vector<EntryEstimate> estimates;
   estimates.reserve(static_cast<size_t>(vital.samples_size()));
   for (const v1::FoldedSample& sample : vital.samples()) {
     const Label& label = labels[KeyOf(sample)];
-    const double sampled = static_cast<double>(sample.sampled_weight());
-    const double value = label.low + f * (label.high - label.low);
+    const auto sampled = static_cast<double>(sample.sampled_weight());
+    const auto low = static_cast<double>(label.low), high = static_cast<double>(label.high),
+               all_sampled = static_cast<double>(label.sampled);
     EntryEstimate estimate;
     if (label.entries == 1) {
-      estimate = {value, label.low, label.high};
+      estimate = {label.value, low, high};
     } else {
-      const double share = label.sampled > 0 ? sampled / label.sampled : 1.0 / label.entries;
+      const double share = all_sampled > 0 ? sampled / all_sampled : 1.0 / label.entries;
       estimate.low = sampled;
-      estimate.high = label.high - (label.sampled - sampled);
-      estimate.value = std::clamp(value * share, estimate.low, estimate.high);
+      estimate.high = high - (all_sampled - sampled);
+      estimate.value = std::clamp(label.value * share, estimate.low, estimate.high);
     }
     estimates.push_back(estimate);
   }
   return estimates;
+}
+
+std::vector<EntryEstimate> EstimateStacks(const v1::Vital& vital,
+                                          std::vector<EntryEstimate> entries) {
+  for (int i = 0; i < vital.samples_size(); ++i) {
+    EntryEstimate& entry = entries[static_cast<size_t>(i)];
+    entry.low = std::min(entry.low, static_cast<double>(vital.samples(i).sampled_weight()));
+  }
+  return entries;
 }
 
 std::vector<uint64_t> LabelIds(const v1::Vital& vital, const v1::VitalDescriptor* descriptor,

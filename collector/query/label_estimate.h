@@ -20,11 +20,15 @@ struct EntryEstimate {
   double high = 0;
 };
 
-// One per vital.samples(), same order. value = low + f (high - low) with one f in [0, 1] for the
-// whole vital, the largest with which the values do not add up to more than the vital's total. An
+// One per vital.samples(), same order. A label's value is sketch::DivideTotal's, as in windows. An
 // entry that shares its label with others has what its own samples prove as low, and as high the
 // label's without what the others' samples prove.
 std::vector<EntryEstimate> EstimateEntries(const v1::Vital& vital);
+
+// The same for entries as stacks: what is proven of a label need not have come from the one stack
+// of it that is listed, so an entry's low is what its own samples weigh.
+std::vector<EntryEstimate> EstimateStacks(const v1::Vital& vital,
+                                          std::vector<EntryEstimate> entries);
 
 // The exact id of each entry's label (storage/rollup/portable.h): the same in every epoch, while
 // indexes into `tables` are the body's own. One per vital.samples(), same order.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "collector/query/base_unit.h"
@@ -12,6 +13,45 @@ namespace {
 
 uint32_t Clamped(uint64_t count) {
   return static_cast<uint32_t>(std::min<uint64_t>(count, UINT32_MAX));
+}
+
+std::string Hex(const std::string& bytes) { return std::string(absl::BytesToHexString(bytes)); }
+
+// One for each machine an incarnation was seen on.
+void ShowAgents(const v1::KnownIncarnation& known, v1::Node& node) {
+  v1::NodeAgent agent;
+  agent.set_id(Hex(known.id()));
+  agent.set_state(static_cast<v1::NodeAgent::State>(known.status()));
+  agent.set_kept(known.kept());
+  agent.set_first_s(Seconds(known.first_seen_ns()));
+  agent.set_last_s(Seconds(known.last_seen_ns()));
+  agent.set_epochs_apart(Clamped(known.epochs_apart()));
+  agent.set_adopting(known.adopting());
+  if (known.machines().empty()) *node.add_agents() = agent;  // told by an older program
+  for (const v1::SeenMachine& machine : known.machines()) {
+    v1::NodeAgent& shown = *node.add_agents() = agent;
+    shown.set_machine(Hex(machine.fingerprint()));
+    const bool other = !known.kept_machine().empty() && !machine.fingerprint().empty() &&
+                       machine.fingerprint() != known.kept_machine();
+    if (other) {
+      shown.set_state(v1::NodeAgent::REFUSED);
+      shown.set_kept(false);
+    }
+    shown.set_address(machine.address());
+    shown.set_kernel_release(machine.kernel_release());
+    shown.set_boot_id(Hex(machine.boot_id()));
+    shown.set_agent_version(machine.agent_version());
+    shown.set_first_s(Seconds(machine.first_seen_ns()));
+    shown.set_last_s(Seconds(machine.last_seen_ns()));
+  }
+}
+
+void ShowDecision(const v1::CloneDecision& decision, v1::NodeDecision& shown) {
+  shown.set_kept(Hex(decision.kept()));
+  shown.set_machine(Hex(decision.machine()));
+  for (const std::string& refused : decision.refused()) shown.add_refused(Hex(refused));
+  shown.set_by(decision.by());
+  shown.set_time_s(Seconds(decision.time_ns()));
 }
 
 v1::Node Show(const storage::NodeRecord& record, const Source& source) {
@@ -55,6 +95,10 @@ v1::Node Show(const storage::NodeRecord& record, const Source& source) {
   }
   node.set_epoch_length_s(record.info().epoch_length_s());
   node.set_peer_address(record.peer_address());
+  for (const v1::KnownIncarnation& known : record.incarnations()) ShowAgents(known, node);
+  for (const v1::CloneDecision& decision : record.decisions()) {
+    ShowDecision(decision, *node.add_decisions());
+  }
   return node;
 }
 

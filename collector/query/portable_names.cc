@@ -26,10 +26,7 @@ std::vector<v1::Frame> FramesOf(const std::vector<Location>& locations, uint32_t
 
 // The address an event of one code address happened at; nullptr: the vital keeps none.
 const Location* ExactAddress(const LabelSum& label, const v1::VitalDescriptor& descriptor) {
-  const bool by_address =
-      std::any_of(descriptor.label().begin(), descriptor.label().end(),
-                  [](const v1::FieldDescriptor& field) { return field.name() == "ip_block"; });
-  if (!by_address || !label.facts.exemplar.has_value()) return nullptr;
+  if (!ByAddress(descriptor) || !label.facts.exemplar.has_value()) return nullptr;
   const auto& detail = label.facts.exemplar->detail;
   for (int i = 0; i < std::min(descriptor.detail_size(), static_cast<int>(detail.size())); ++i) {
     if (descriptor.detail(i).kind() != v1::FIELD_KIND_IP) continue;

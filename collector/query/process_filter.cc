@@ -1,6 +1,8 @@
 #include "collector/query/process_filter.h"
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "collector/query/nearest.h"
 #include "collector/query/stack_names.h"
 
 namespace telltale::query {
@@ -9,10 +11,30 @@ ProcessFilter::ProcessFilter(const std::string& text) : text_(text) {
   if (!absl::SimpleAtoi(text, &pid_)) pid_ = 0;
 }
 
-bool ProcessFilter::Matches(uint32_t pid, const std::string& exe, const std::string& comm) const {
+bool ProcessFilter::Matches(uint32_t pid, const std::string& exe, const std::string& comm) {
   if (text_.empty()) return true;
-  if (pid_ != 0 && pid == pid_) return true;
-  return exe == text_ || comm == text_ || BaseName(exe) == text_;
+  if ((pid_ != 0 && pid == pid_) || exe == text_ || comm == text_ || BaseName(exe) == text_) {
+    matched_ = true;
+    return true;
+  }
+  if (!matched_ && names_.size() < kMaxNames) names_.insert(exe.empty() ? comm : BaseName(exe));
+  return false;
+}
+
+absl::Status ProcessFilter::Found(const char* question) const {
+  if (matched_ || names_.empty()) return absl::OkStatus();
+  std::string hint = NearestHint(text_, {names_.begin(), names_.end()});
+  if (hint.empty()) {  // none is spelt like it: those beside it in the alphabet
+    constexpr int kShown = 5;
+    auto name = names_.lower_bound(text_);
+    for (int i = 0; i < kShown && name != names_.begin(); ++i) --name;
+    hint = "; there are, among others:";
+    for (int i = 0; i < kShown && name != names_.end(); ++i, ++name) {
+      absl::StrAppend(&hint, i == 0 ? " " : ", ", *name);
+    }
+  }
+  return absl::NotFoundError(absl::StrCat(question, ": no process \"", text_.substr(0, 128),
+                                          "\" has an account or a sample in this time", hint));
 }
 
 }  // namespace telltale::query

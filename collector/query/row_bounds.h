@@ -41,6 +41,8 @@ class RowBounds {
     double low = 0, high = 0;
   };
   std::map<std::string, Bounds> Sum();
+  // No label that is in no row weighs more.
+  double unlisted() { return static_cast<double>(labels_.Sum().threshold); }
   bool merged_early() const { return labels_.merged_early(); }
 
  private:

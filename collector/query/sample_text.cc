@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/query/base_unit.h"
+#include "collector/query/container.h"
 #include "collector/query/field_text.h"
 
 namespace telltale::query {
@@ -38,6 +39,9 @@ v1::SampleAnswer ShowSample(const StoredEpoch& epoch, const v1::VitalDescriptor&
   out.set_uid(sample.uid());
   if (!sample.irq()) out.set_user(absl::StrCat(sample.uid()));
   out.set_cgroup(names.String(kept.cgroup()));
+  Container container = ContainerOf(out.cgroup());
+  out.set_container(std::move(container.id));
+  out.set_pod_uid(std::move(container.pod_uid));
   out.set_cpu(kept.cpu());
   out.set_unit(std::string(BaseUnitName(descriptor.unit())));
   out.set_weight(static_cast<double>(kept.weight()) * factor);

@@ -11,6 +11,7 @@
 #include "collector/query/coverage_builder.h"
 #include "collector/query/process_filter.h"
 #include "collector/query/sample_text.h"
+#include "collector/query/top_process.h"
 #include "collector/query/vital_choice.h"
 
 namespace telltale::query {
@@ -83,7 +84,7 @@ absl::StatusOr<v1::SamplesAnswer> AnswerSamples(const v1::SamplesRequest& reques
   std::map<uint32_t, const storage::NodeRecord*> nodes;
   for (const storage::NodeRecord& node : selection->nodes) nodes[node.number()] = &node;
 
-  const ProcessFilter filter(request.process());
+  ProcessFilter filter(request.process());
   SymbolCache cache(context.source);
   CoverageBuilder coverage(*selection, context);
   std::map<Place, v1::SampleAnswer> kept;  // the first `limit` of the order, so far
@@ -94,6 +95,7 @@ absl::StatusOr<v1::SamplesAnswer> AnswerSamples(const v1::SamplesRequest& reques
       [&](const StoredEpoch& epoch) {
         coverage.AddEpoch(epoch, book, vitals);
         const StackNames names(&epoch.body->tables(), epoch.node, &cache);
+        LookForProcess(epoch, names, filter);
         for (const v1::Vital& vital : epoch.body->vitals()) {
           const auto choice = by_id.find(vital.id());
           if (choice == by_id.end()) continue;
@@ -125,6 +127,7 @@ absl::StatusOr<v1::SamplesAnswer> AnswerSamples(const v1::SamplesRequest& reques
       },
       &damaged);
   if (!status.ok()) return status;
+  if (absl::Status found = filter.Found("samples"); !found.ok()) return found;
   coverage.AddDamaged(damaged);
   v1::SamplesAnswer answer;
   for (auto& [place, sample] : kept) *answer.add_samples() = std::move(sample);

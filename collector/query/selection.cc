@@ -98,6 +98,14 @@ absl::StatusOr<Selection> Resolve(const v1::Selection& asked, const Context& con
   return selection;
 }
 
+bool Belongs(const storage::EpochSpan& span, uint64_t from_ns, uint64_t to_ns) {
+  if (to_ns - from_ns < span.end_ns - span.start_ns) {
+    const uint64_t middle_ns = from_ns + (to_ns - from_ns) / 2;
+    return middle_ns >= span.start_ns && middle_ns < span.end_ns;
+  }
+  return span.middle_ns() >= from_ns && span.middle_ns() < to_ns;
+}
+
 absl::Status ForEachEpoch(const Selection& selection, const Context& context,
                           const std::function<void(const StoredEpoch&)>& visit, uint32_t* damaged) {
   uint32_t seen = 0;
@@ -106,6 +114,7 @@ absl::Status ForEachEpoch(const Selection& selection, const Context& context,
     absl::Status status = context.source->ForEachEpoch(
         node.number(), selection.start_ns, selection.end_ns,
         [&](const StoredEpoch& epoch) {
+          if (!Belongs(epoch.span, selection.start_ns, selection.end_ns)) return true;
           if (context.cancelled()) {
             stopped = absl::CancelledError("query: the asker went away");
             return false;

@@ -40,8 +40,13 @@ absl::StatusOr<Selection> Resolve(const v1::Selection& asked, const Context& con
 absl::StatusOr<bool> MatchesLabels(const storage::NodeRecord& node,
                                    const google::protobuf::RepeatedPtrField<std::string>& matches);
 
-// Visits all raw epochs of the selection, node by node, each ascending by start. Cancelled, or
-// ResourceExhausted beyond max_epochs. `damaged` counts what could not be opened.
+// Whether an epoch belongs to [from, to), the one rule of all answers: its middle lies in it; a
+// range shorter than the epoch has the epoch its own middle lies in. So ranges that meet share no
+// epoch and lose none.
+bool Belongs(const storage::EpochSpan& span, uint64_t from_ns, uint64_t to_ns);
+
+// Visits all raw epochs that belong to the selection, node by node, each ascending by start.
+// Cancelled, or ResourceExhausted beyond max_epochs. `damaged` counts what could not be opened.
 absl::Status ForEachEpoch(const Selection& selection, const Context& context,
                           const std::function<void(const StoredEpoch&)>& visit, uint32_t* damaged);
 

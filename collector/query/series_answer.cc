@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "collector/query/base_unit.h"
 #include "collector/query/coverage_builder.h"
 #include "collector/query/series_lines.h"
@@ -25,6 +26,23 @@ double SlotSeconds(const Selection& selection, v1::Tier tier) {
   return widest;
 }
 
+// Leaves the vitals that keep a backlog; one that was named and keeps none is an error.
+absl::Status KeepBacklogs(const VitalBook& book, bool named, std::vector<VitalChoice>& choices) {
+  const auto none = [](const VitalChoice& choice) { return !choice.vital.has_backlog(); };
+  const auto wrong = std::find_if(choices.begin(), choices.end(), none);
+  if (named && wrong != choices.end()) {
+    std::vector<std::string> names;
+    for (const auto& [id, vital] : book.all()) {
+      if (vital.has_backlog()) names.push_back(vital.name());
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("series: ", wrong->vital.name(),
+                     " keeps no backlog; those that do: ", absl::StrJoin(names, ", ")));
+  }
+  choices.erase(std::remove_if(choices.begin(), choices.end(), none), choices.end());
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<v1::SeriesAnswer> AnswerSeries(const v1::SeriesRequest& request,
@@ -41,6 +59,12 @@ absl::StatusOr<v1::SeriesAnswer> AnswerSeries(const v1::SeriesRequest& request,
     absl::StatusOr<std::vector<VitalChoice>> some = book.Choose(text, false);
     if (!some.ok()) return some.status();
     choices.insert(choices.end(), some->begin(), some->end());
+  }
+  if (request.backlog()) {
+    if (absl::Status status = KeepBacklogs(book, !request.vitals().empty(), choices);
+        !status.ok()) {
+      return status;
+    }
   }
   const size_t lines = choices.size() * (request.per_node() ? selection->nodes.size() : 1);
   if (lines > kMaxLines) {

@@ -3,6 +3,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -141,6 +143,11 @@ std::string FrameText(const v1::Frame& frame) {
   return absl::StrCat(frame.name(), " (", binary, ")");
 }
 
+bool ByAddress(const v1::VitalDescriptor& descriptor) {
+  return std::any_of(descriptor.label().begin(), descriptor.label().end(),
+                     [](const v1::FieldDescriptor& field) { return field.name() == "ip_block"; });
+}
+
 const v1::Frame* SiteOf(const std::vector<v1::Frame>& kernel, const std::vector<v1::Frame>& user,
                         bool leaf_counts) {
   if (leaf_counts && !kernel.empty()) return &kernel.front();
@@ -168,6 +175,20 @@ std::string StackEndText(v1::StackEnd end) {
       return "task was not running: only its kernel part can be read";
     case v1::STACK_END_NO_MAPPING:
       return "process gone before its maps were read";
+    case v1::STACK_END_WINDOW:
+      return "copied part of the stack ends here";
+    case v1::STACK_END_NO_TABLE:
+      return "code without unwind information or frame pointer";
+    case v1::STACK_END_BAD_PLACE:
+      return "return address is no code";
+    case v1::STACK_END_BAD_FRAME:
+      return "unwind information leads nowhere";
+    case v1::STACK_END_UNSUPPORTED:
+      return "unwind information of an unknown kind";
+    case v1::STACK_END_GENERATED:
+      return "generated code without frame pointers";
+    case v1::STACK_END_FRAME_POINTERS:
+      return "followed by frame pointers only: callers may be missing";
     default:
       return "unknown";
   }

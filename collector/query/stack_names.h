@@ -77,6 +77,9 @@ std::string FrameText(const v1::Frame& frame);
 // Last part of a path.
 std::string BaseName(const std::string& path);
 
+// Whether the label of a vital holds the code address its events happen at.
+bool ByAddress(const v1::VitalDescriptor& descriptor);
+
 // Where an event comes from, as people mean it: for events of one code address the leaf; else the
 // first user frame outside the C library and the dynamic loader, or what there is. nullptr: no
 // frame at all.

@@ -10,8 +10,10 @@
 #include "collector/query/samples_answer.h"
 #include "collector/query/stack_names.h"
 #include "collector/query/tier_scan.h"
+#include "collector/query/top_process.h"
 #include "collector/query/top_windows.h"
 #include "collector/query/vital_choice.h"
+#include "sketch/saturating.h"
 #include "storage/rollup/portable.h"
 
 namespace telltale::query {
@@ -38,17 +40,19 @@ void AddTo(Sum& sum, double value, double low, double high, uint64_t samples) {
 }
 
 // Adds an epoch's stacks; returns the weight of the choice in it.
-double AddEpochStacks(const StoredEpoch& epoch, const VitalChoice& choice,
-                      const ProcessFilter& filter, SymbolCache& cache,
-                      std::map<std::string, Sum>& sums, RowBounds& bounds) {
-  double total = 0;
+double AddEpochStacks(const StoredEpoch& epoch, const VitalChoice& choice, ProcessFilter& filter,
+                      SymbolCache& cache, std::map<std::string, Sum>& sums, RowBounds& bounds,
+                      GroupSum& accounts) {
+  uint64_t total = 0;
   const StackNames names(&epoch.body->tables(), epoch.node, &cache);
+  LookForProcess(epoch, names, filter);
   for (const v1::Vital& vital : epoch.body->vitals()) {
     if (vital.id() != choice.vital.id()) continue;
     for (int sub = 0; sub < vital.subs_size(); ++sub) {
-      if (choice.Counts(sub)) total += static_cast<double>(vital.subs(sub).weight());
+      if (choice.Counts(sub)) total = sketch::SaturatingAdd(total, vital.subs(sub).weight());
     }
-    const std::vector<EntryEstimate> estimates = EstimateEntries(vital);
+    AddExeAccounts(epoch, choice, total, names, accounts);
+    const std::vector<EntryEstimate> estimates = EstimateStacks(vital, EstimateEntries(vital));
     const std::vector<uint64_t> labels =
         LabelIds(vital, storage::DescriptorOf(*epoch.schema, vital.id()), epoch.body->tables());
     std::vector<RowBounds::Part> parts;
@@ -76,11 +80,27 @@ double AddEpochStacks(const StoredEpoch& epoch, const VitalChoice& choice,
     }
     bounds.AddEpoch(vital, choice, estimates, parts);
   }
-  return total;
+  return static_cast<double>(total);
+}
+
+// Fits the stacks into their executables' accounts and the total.
+void Fit(double total, const ExeLimits& limits, std::map<std::string, Sum>& sums) {
+  std::vector<RowWeight> weights;
+  for (const auto& [key, sum] : sums) {
+    weights.push_back({sum.stack.exe(), sum.stack.low(), sum.value, sum.stack.high()});
+  }
+  FitRows(total, limits, weights);
+  auto weight = weights.begin();
+  for (auto& [key, sum] : sums) {
+    sum.stack.set_low(weight->low);
+    sum.stack.set_high(weight->high);
+    sum.value = weight->value;
+    ++weight;
+  }
 }
 
 // The same of windows: each label at the one stack that was kept of it, else at its code location.
-double AddWindowStacks(VitalSum& windows, const VitalChoice& choice, const ProcessFilter& filter,
+double AddWindowStacks(VitalSum& windows, const VitalChoice& choice, ProcessFilter& filter,
                        SymbolCache& cache, std::map<std::string, Sum>& sums) {
   double total = 0;
   for (size_t sub = 0; sub < windows.weight.size(); ++sub) {
@@ -104,7 +124,7 @@ double AddWindowStacks(VitalSum& windows, const VitalChoice& choice, const Proce
         stack.set_end(EndText(exemplar->stack.kernel_end, exemplar->stack.user_end));
       }
     }
-    AddTo(it->second, weight.value, weight.low, weight.high, weight.samples);
+    AddTo(it->second, weight.value, weight.at_stack, weight.high, weight.samples);
   }
   return total;
 }
@@ -128,7 +148,7 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
   if (!choices.ok()) return choices.status();
   const VitalChoice& choice = choices->front();
   const double factor = BaseFactor(choice.vital.unit());
-  const ProcessFilter filter(request.process());
+  ProcessFilter filter(request.process());
   SymbolCache cache(context.source);
   CoverageBuilder coverage(*selection, context);
   const std::vector<uint32_t> vitals = {choice.vital.id()};
@@ -140,10 +160,11 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
   double total = 0;
   if (tier->coarsest == v1::TIER_RAW) {
     RowBounds bounds;
+    GroupSum accounts;  // by executable
     TierScan scan(*selection, context, {v1::TIER_RAW, true}, {},
                   {[&](const StoredEpoch& epoch) {
                      coverage.AddEpoch(epoch, book, vitals);
-                     total += AddEpochStacks(epoch, choice, filter, cache, sums, bounds);
+                     total += AddEpochStacks(epoch, choice, filter, cache, sums, bounds, accounts);
                    },
                    nullptr});
     if (absl::Status status = scan.All(); !status.ok()) return status;
@@ -152,16 +173,23 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
       Sum& sum = sums[row];
       sum.stack.set_low(between.low);
       sum.stack.set_high(between.high);
-      sum.value = std::clamp(sum.value, between.low, between.high);
     }
+    Fit(total, ExeLimits(accounts), sums);
     if (bounds.merged_early()) coverage.Note(std::string(kMergedEarlyNote));
   } else {
     absl::StatusOr<WindowSums> windows =
         SumWindows(*selection, context, *tier, book, vitals, coverage);
     if (!windows.ok()) return windows.status();
+    coverage.Note(KeptLabelsNote());
     if (VitalSum* sum = windows->Find(choice.vital.id())) {
+      LookForExe(*sum, filter);
       total = AddWindowStacks(*sum, choice, filter, cache, sums);
+      Fit(total, ExeLimitsOf(*sum, choice), sums);
     }
+  }
+  // Windows keep no process numbers.
+  if (tier->coarsest == v1::TIER_RAW || !filter.one_pid()) {
+    if (absl::Status status = filter.Found("stacks"); !status.ok()) return status;
   }
   std::vector<Sum> ordered;
   for (auto& [key, sum] : sums) ordered.push_back(std::move(sum));

@@ -16,14 +16,6 @@ uint64_t CeilTo(uint64_t time_ns, uint64_t length_ns) {
 
 }  // namespace
 
-bool Belongs(const storage::EpochSpan& span, uint64_t from_ns, uint64_t to_ns) {
-  if (to_ns - from_ns < span.end_ns - span.start_ns) {
-    const uint64_t begin = std::max(span.start_ns, from_ns), end = std::min(span.end_ns, to_ns);
-    return end > begin && 2 * (end - begin) >= to_ns - from_ns;
-  }
-  return span.middle_ns() >= from_ns && span.middle_ns() < to_ns;
-}
-
 bool Behind(const std::vector<storage::DirtyKey>& dirty, storage::Tier tier, uint64_t start_ns) {
   const uint64_t end_ns = start_ns + storage::WindowNs(tier);
   return std::any_of(dirty.begin(), dirty.end(), [&](const storage::DirtyKey& key) {
@@ -100,7 +92,11 @@ absl::Status TierScan::Epochs(Part& part) {
     absl::Status scanned = context_.source->ForEachEpoch(
         part.node.number(), from, stretch.to_ns,
         [&](const StoredEpoch& epoch) {
-          if (!Belongs(epoch.span, from, stretch.to_ns)) return true;
+          // Windows may leave less than an epoch of the selection: no reason to take one more.
+          const bool fragment = stretch.to_ns - from < selection_.end_ns - selection_.start_ns;
+          const uint64_t middle = epoch.span.middle_ns();
+          if (!Belongs(epoch.span, selection_.start_ns, selection_.end_ns)) return true;
+          if (fragment && (middle < from || middle >= stretch.to_ns)) return true;
           stopped = Count();
           if (!stopped.ok()) return false;
           visitor_.epoch(epoch);

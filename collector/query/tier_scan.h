@@ -65,9 +65,6 @@ class TierScan {
 // Says so where windows were used that wait to be computed again.
 void NoteBehind(const TierScan& scan, CoverageBuilder& coverage);
 
-// Whether an epoch belongs to [from, to).
-bool Belongs(const storage::EpochSpan& span, uint64_t from_ns, uint64_t to_ns);
-
 // Whether a stored window of a tier may be behind: a mark of it or of a finer one inside it.
 bool Behind(const std::vector<storage::DirtyKey>& dirty, storage::Tier tier, uint64_t start_ns);
 

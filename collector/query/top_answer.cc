@@ -12,6 +12,7 @@
 #include "collector/query/top_sample.h"
 #include "collector/query/top_table.h"
 #include "collector/query/top_windows.h"
+#include "sketch/saturating.h"
 #include "storage/rollup/portable.h"
 
 namespace telltale::query {
@@ -26,6 +27,7 @@ bool ByCode(v1::Dimension by) { return by == v1::DIMENSION_SITE || by == v1::DIM
 struct Draft {
   TopTable accounts, samples;
   RowBounds bounds = {};  // of the samples
+  GroupSum by_exe = {};   // accounts, where rows are code
   uint32_t exact_epochs = 0, estimated_epochs = 0;
 };
 
@@ -44,6 +46,7 @@ class TopScan {
   void Visit(const StoredEpoch& epoch) {
     StackNames names(&epoch.body->tables(), epoch.node, &cache_);
     const std::string& node_name = node_names_[epoch.node];
+    LookForProcess(epoch, names, filter_);
     const v1::Vital* vital = nullptr;
     std::optional<Entries> entries;
     for (Draft& draft : drafts_) {
@@ -65,6 +68,9 @@ class TopScan {
         draft.exact_epochs += accounts == Accounts::kExact;
         draft.estimated_epochs += accounts == Accounts::kEstimated;
       }
+      if (ByCode(by)) {
+        AddExeAccounts(epoch, choice, WeightOf(*vital, choice), names, draft.by_exe);
+      }
       if (!entries) entries = EntriesOf(epoch, *vital);
       AddSamples(epoch, *vital, *entries, node_name, names, filter_, draft.samples, draft.bounds);
     }
@@ -76,12 +82,16 @@ class TopScan {
     for (Draft& draft : drafts_) {
       const bool by_accounts = draft.exact_epochs + draft.estimated_epochs > 0 ||
                                draft.accounts.by() == v1::DIMENSION_NODE;
-      const bool exact = by_accounts && draft.estimated_epochs == 0;
+      const bool exact = by_accounts && draft.estimated_epochs == 0 && draft.accounts.slack() == 0;
       const TopTable& chosen = by_accounts ? draft.accounts : draft.samples;
       if (!chosen.seen() && request_.vital().empty()) continue;
       if (!by_accounts) {
         for (const auto& [row, bounds] : draft.bounds.Sum()) {
           draft.samples.Bound(row, bounds.low, bounds.high);
+        }
+        if (ByCode(draft.samples.by())) {
+          draft.samples.Fit(ExeLimits(draft.by_exe));
+          draft.samples.Unlisted(draft.bounds.unlisted(), 0);
         }
         merged_early = merged_early || draft.bounds.merged_early();
       }
@@ -95,6 +105,7 @@ class TopScan {
     if (merged_early) coverage.Note(std::string(kMergedEarlyNote));
   }
 
+  absl::Status FoundProcess() const { return filter_.Found("top"); }
   bool found() const {
     return std::any_of(drafts_.begin(), drafts_.end(),
                        [](const Draft& draft) { return draft.accounts.seen(); });
@@ -109,14 +120,24 @@ class TopScan {
   }
   static Entries EntriesOf(const StoredEpoch& epoch, const v1::Vital& vital) {
     const v1::VitalDescriptor* descriptor = storage::DescriptorOf(*epoch.schema, vital.id());
-    return {descriptor, EstimateEntries(vital), LabelIds(vital, descriptor, epoch.body->tables())};
+    std::vector<EntryEstimate> estimates = EstimateEntries(vital);
+    return {descriptor, estimates, EstimateStacks(vital, estimates),
+            LabelIds(vital, descriptor, epoch.body->tables())};
+  }
+
+  static uint64_t WeightOf(const v1::Vital& vital, const VitalChoice& choice) {
+    uint64_t weight = 0;
+    for (int sub = 0; sub < vital.subs_size(); ++sub) {
+      if (choice.Counts(sub)) weight = sketch::SaturatingAdd(weight, vital.subs(sub).weight());
+    }
+    return weight;
   }
 
   static void AddTotals(const v1::Vital& vital, Draft& draft) {
-    double weight = 0, events = 0;
+    const auto weight = static_cast<double>(WeightOf(vital, draft.accounts.choice()));
+    double events = 0;
     for (int sub = 0; sub < vital.subs_size(); ++sub) {
       if (!draft.accounts.choice().Counts(sub)) continue;
-      weight += static_cast<double>(vital.subs(sub).weight());
       events += static_cast<double>(vital.subs(sub).events());
     }
     for (TopTable* table : {&draft.accounts, &draft.samples}) {
@@ -126,11 +147,7 @@ class TopScan {
   }
 
   static void AddNode(const v1::Vital& vital, const std::string& name, Draft& draft) {
-    double weight = 0;
-    for (int sub = 0; sub < vital.subs_size(); ++sub) {
-      if (draft.accounts.choice().Counts(sub))
-        weight += static_cast<double>(vital.subs(sub).weight());
-    }
+    const auto weight = static_cast<double>(WeightOf(vital, draft.accounts.choice()));
     draft.accounts.Add(name, weight, weight, weight, [&](v1::TopRow& row) {
       row.set_name(name);
       row.set_node(name);
@@ -138,7 +155,7 @@ class TopScan {
   }
 
   const v1::TopRequest& request_;
-  const ProcessFilter filter_;
+  ProcessFilter filter_;
   SymbolCache cache_;
   std::map<uint32_t, std::string> node_names_;
   std::vector<Draft> drafts_;
@@ -179,6 +196,7 @@ absl::StatusOr<bool> TopOfEpochs(const v1::TopRequest& request, const TopQuestio
                  },
                  nullptr});
   if (absl::Status status = scan.All(); !status.ok()) return status;
+  if (absl::Status status = top.FoundProcess(); !status.ok()) return status;
   coverage.AddDamaged(scan.damaged());
   top.Finish(Reasons(asked.selection), limit, coverage, answer);
   return top.found();
@@ -195,13 +213,14 @@ absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuesti
     node_names[node.number()] = node.name();
   }
   const std::map<uint32_t, std::string> reasons = Reasons(asked.selection);
-  const ProcessFilter filter(request.process());
+  ProcessFilter filter(request.process());
   SymbolCache cache(asked.context.source);
-  bool found = false;
+  bool found = false, by_labels = false;
   for (const VitalChoice& choice : asked.choices) {
     VitalSum* sum = sums->Find(choice.vital.id());
     if (sum == nullptr && request.vital().empty()) continue;
     found = found || sum != nullptr;
+    if (sum != nullptr) LookForExe(*sum, filter);
     for (v1::Dimension by : asked.dimensions) {
       if (by == v1::DIMENSION_PROCESS) {
         by = v1::DIMENSION_EXE;
@@ -211,6 +230,7 @@ absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuesti
       }
       TopTable drawn(choice, by);
       const bool exact = sum != nullptr && AddWindows(*sum, node_names, filter, cache, drawn);
+      by_labels = by_labels || (sum != nullptr && !exact);
       v1::TopTable& table = *answer.add_tables();
       table = drawn.Finish(limit, exact);
       const auto reason = reasons.find(choice.vital.id());
@@ -219,7 +239,10 @@ absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuesti
       }
     }
   }
-  if (filter.one_pid()) {
+  if (by_labels) coverage.Note(KeptLabelsNote());
+  if (!filter.one_pid()) {
+    if (absl::Status status = filter.Found("top"); !status.ok()) return status;
+  } else {
     coverage.Note(
         "windows keep no process numbers, so nothing matches one; raw epochs have them "
         "(--tier raw)");
@@ -255,6 +278,7 @@ absl::StatusOr<v1::TopAnswer> AnswerTop(const v1::TopRequest& request, const Con
 
   CoverageBuilder coverage(*selection, context);
   v1::TopAnswer answer;
+  answer.set_process(request.process());
   absl::StatusOr<bool> found =
       tier->coarsest == v1::TIER_RAW
           ? TopOfEpochs(request, {*selection, context, book, *choices, dimensions, vitals}, limit,

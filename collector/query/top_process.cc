@@ -1,10 +1,14 @@
 #include "collector/query/top_process.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "sketch/saturating.h"
 #include "sketch/vital_ids.h"
+#include "storage/rollup/portable.h"
 
 namespace telltale::query {
 namespace {
@@ -12,6 +16,7 @@ namespace {
 struct Columns {
   std::vector<int> indexes;  // to add up
   bool estimated = false;
+  bool kernel = false;  // the kernel's own accounts, not shares of the vital
 };
 
 int IndexOf(const v1::ProcessTable& table, uint32_t column) {
@@ -65,6 +70,7 @@ Columns Choose(const StoredEpoch& epoch, const VitalChoice& choice) {
   }
   if (AnyRow(table, shares)) return shares;
   Columns accounts;
+  accounts.kernel = true;
   if (choice.vital.id() == TELLTALE_USER_PAGE && choice.sub < 0) {
     Include(table, v1::PROCESS_COLUMN_FAULTS_MINOR, accounts);
     Include(table, v1::PROCESS_COLUMN_FAULTS_MAJOR, accounts);
@@ -72,6 +78,12 @@ Columns Choose(const StoredEpoch& epoch, const VitalChoice& choice) {
     Include(table, column, accounts);
   }
   return AnyRow(table, accounts) ? accounts : Columns{};
+}
+
+std::string ExeOf(const v1::ProcessRow& row, const StackNames& names) {
+  if (row.irq()) return "[irq]";
+  const std::string exe = names.String(row.exe());
+  return exe.empty() ? absl::StrCat("[", names.String(row.comm()), "]") : exe;
 }
 
 std::string ProcessName(const v1::ProcessRow& row, const std::string& exe,
@@ -90,17 +102,57 @@ Accounts AccountsFor(const StoredEpoch& epoch, const VitalChoice& choice) {
   return columns.estimated ? Accounts::kEstimated : Accounts::kExact;
 }
 
+void LookForProcess(const StoredEpoch& epoch, const StackNames& names, ProcessFilter& filter) {
+  if (filter.everything()) return;
+  for (const v1::ProcessRow& row : epoch.body->processes().rows()) {
+    filter.Matches(row.pid(), names.String(row.exe()), names.String(row.comm()));
+  }
+}
+
+void AddExeAccounts(const StoredEpoch& epoch, const VitalChoice& choice, uint64_t total,
+                    const StackNames& names, GroupSum& sum) {
+  const v1::ProcessTable& table = epoch.body->processes();
+  const Columns columns = Choose(epoch, choice);
+  sum.other_measure = sum.other_measure || columns.kernel;
+  sketch::LabelList list;
+  if (columns.indexes.empty() || columns.estimated) {
+    list.total = list.threshold = total;
+    sum.weights.Add(std::move(list));
+    return;
+  }
+  const uint64_t other = ValueOf(table.other(), columns);
+  std::map<uint64_t, sketch::LabelWeight> weights;
+  for (const v1::ProcessRow& row : table.rows()) {
+    std::string exe = ExeOf(row, names);
+    const uint64_t id = storage::DigestText(exe);
+    sum.text.try_emplace(id, std::move(exe));
+    sketch::LabelWeight& weight = weights[id];
+    weight.id = id;
+    weight.low = sketch::SaturatingAdd(weight.low, ValueOf(row, columns));
+  }
+  list.total = list.threshold = other;
+  for (auto& [id, weight] : weights) {
+    list.total = sketch::SaturatingAdd(list.total, weight.low);
+    weight.high = sketch::SaturatingAdd(weight.low, other);  // it may have processes without a row
+    list.labels.push_back(weight);
+  }
+  sum.weights.Add(std::move(list));
+}
+
 void AddProcesses(const StoredEpoch& epoch, const std::string& node_name, StackNames& names,
-                  const ProcessFilter& filter, TopTable& table) {
+                  ProcessFilter& filter, TopTable& table) {
   const Columns columns = Choose(epoch, table.choice());
   if (columns.indexes.empty()) return;
+  if (table.by() != v1::DIMENSION_PROCESS) {
+    table.AddSlack(static_cast<double>(ValueOf(epoch.body->processes().other(), columns)));
+  }
   for (const v1::ProcessRow& row : epoch.body->processes().rows()) {
     const double value = static_cast<double>(ValueOf(row, columns));
     if (value == 0) continue;
     const std::string exe = names.String(row.exe()), comm = names.String(row.comm());
     if (!filter.Matches(row.pid(), exe, comm)) continue;
     const std::string cgroup = names.String(row.cgroup());
-    const std::string who = row.irq() ? "[irq]" : exe.empty() ? absl::StrCat("[", comm, "]") : exe;
+    const std::string who = ExeOf(row, names);
     std::string key;
     switch (table.by()) {
       case v1::DIMENSION_EXE:

@@ -11,8 +11,17 @@
 #include "collector/query/source.h"
 #include "collector/query/stack_names.h"
 #include "collector/query/top_table.h"
+#include "collector/query/window_sums.h"
 
 namespace telltale::query {
+
+// Adds what each executable weighs in the epoch by the accounts of the choice, or that nothing but
+// its total is known.
+void AddExeAccounts(const StoredEpoch& epoch, const VitalChoice& choice, uint64_t total,
+                    const StackNames& names, GroupSum& sum);
+
+// Asks the filter about every process of the epoch's table, whatever it did.
+void LookForProcess(const StoredEpoch& epoch, const StackNames& names, ProcessFilter& filter);
 
 // Where an epoch's process table has what a choice asks for.
 enum class Accounts { kNone, kEstimated, kExact };
@@ -25,7 +34,7 @@ Accounts AccountsFor(const StoredEpoch& epoch, const VitalChoice& choice);
 // Adds each process (or its executable, user, cgroup) to the table. Does nothing where AccountsFor
 // is kNone.
 void AddProcesses(const StoredEpoch& epoch, const std::string& node_name, StackNames& names,
-                  const ProcessFilter& filter, TopTable& table);
+                  ProcessFilter& filter, TopTable& table);
 
 }  // namespace telltale::query
 

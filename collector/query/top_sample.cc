@@ -10,10 +10,7 @@ namespace {
 // Index + 1 of the frame an event of one code address happened at; 0: the vital keeps none, or not
 // here.
 uint32_t ExactAddress(const v1::FoldedSample& sample, const v1::VitalDescriptor& descriptor) {
-  const bool by_address =
-      std::any_of(descriptor.label().begin(), descriptor.label().end(),
-                  [](const v1::FieldDescriptor& field) { return field.name() == "ip_block"; });
-  if (!by_address) return 0;
+  if (!ByAddress(descriptor)) return 0;
   for (int i = 0; i < std::min(descriptor.detail_size(), sample.exemplar().detail_size()); ++i) {
     if (descriptor.detail(i).kind() == v1::FIELD_KIND_IP) {
       return static_cast<uint32_t>(sample.exemplar().detail(i));
@@ -44,6 +41,11 @@ void FillStack(const v1::FoldedSample& sample, const StackNames& names, v1::TopR
 
 }  // namespace
 
+bool RowsAreStacks(v1::Dimension by, const v1::VitalDescriptor* descriptor) {
+  if (by != v1::DIMENSION_SITE) return by == v1::DIMENSION_STACK;
+  return descriptor == nullptr || !ByAddress(*descriptor);
+}
+
 v1::Frame SiteOfSample(const v1::FoldedSample& sample, const v1::VitalDescriptor& descriptor,
                        const StackNames& names) {
   if (const uint32_t frame = ExactAddress(sample, descriptor); frame > 0)
@@ -63,8 +65,10 @@ v1::Frame SiteOfSample(const v1::FoldedSample& sample, const v1::VitalDescriptor
 }
 
 void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital, const Entries& entries,
-                const std::string& node_name, StackNames& names, const ProcessFilter& filter,
+                const std::string& node_name, StackNames& names, ProcessFilter& filter,
                 TopTable& table, RowBounds& bounds) {
+  const std::vector<EntryEstimate>& estimates =
+      RowsAreStacks(table.by(), entries.descriptor) ? entries.of_stacks : entries.estimates;
   std::vector<RowBounds::Part> parts;
   for (int i = 0; i < vital.samples_size() && entries.descriptor != nullptr; ++i) {
     const v1::FoldedSample& sample = vital.samples(i);
@@ -103,7 +107,7 @@ void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital, const Entries&
         key = absl::StrCat(epoch.node, "/", who.shown, "/", sample.irq() ? 0 : pid);
         name = sample.irq() || who.exe.empty() ? who.shown : BaseName(who.exe);
     }
-    const EntryEstimate& estimate = entries.estimates[static_cast<size_t>(i)];
+    const EntryEstimate& estimate = estimates[static_cast<size_t>(i)];
     parts.push_back({key, entries.labels[static_cast<size_t>(i)], estimate});
     v1::TopRow& row = table.Add(key, estimate.value, 0, 0, [&](v1::TopRow& fresh) {
       fresh.set_name(name);
@@ -125,7 +129,7 @@ void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital, const Entries&
     if (sample.open()) row.set_open(true);
     if (table.Heaviest(key, estimate.value) && sample.stack() != 0) FillStack(sample, names, row);
   }
-  bounds.AddEpoch(vital, table.choice(), entries.estimates, parts);
+  bounds.AddEpoch(vital, table.choice(), estimates, parts);
 }
 
 }  // namespace telltale::query

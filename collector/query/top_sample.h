@@ -22,14 +22,19 @@ namespace telltale::query {
 struct Entries {
   const v1::VitalDescriptor* descriptor = nullptr;  // in this epoch's schema; null: unknown there
   std::vector<EntryEstimate> estimates;             // EstimateEntries
+  std::vector<EntryEstimate> of_stacks;             // EstimateStacks
   std::vector<uint64_t> labels;                     // LabelIds
 };
 
 // Adds values to the table and what each row is bounded by to `bounds`; to be called for every
 // epoch that has the vital, since one without entries widens the bounds too.
 void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital, const Entries& entries,
-                const std::string& node_name, StackNames& names, const ProcessFilter& filter,
+                const std::string& node_name, StackNames& names, ProcessFilter& filter,
                 TopTable& table, RowBounds& bounds);
+
+// Whether rows tell the stacks of one label apart: then what is proven of the label is not proven
+// of any row. A site that is the label's own address holds the whole label.
+bool RowsAreStacks(v1::Dimension by, const v1::VitalDescriptor* descriptor);
 
 // The code location of an event of this vital: its exact address where it keeps one, else by
 // SiteOf.

@@ -29,6 +29,21 @@ void TopTable::Bound(const std::string& key, double low, double high) {
   row.set_value(std::clamp(row.value(), low, high));
 }
 
+void TopTable::Fit(const ExeLimits& limits) {
+  std::vector<RowWeight> weights;
+  for (const auto& [key, entry] : rows_) {
+    weights.push_back({entry.row.exe(), entry.row.low(), entry.row.value(), entry.row.high()});
+  }
+  FitRows(total_, limits, weights);
+  auto weight = weights.begin();
+  for (auto& [key, entry] : rows_) {
+    entry.row.set_low(weight->low);
+    entry.row.set_value(weight->value);
+    entry.row.set_high(weight->high);
+    ++weight;
+  }
+}
+
 bool TopTable::Heaviest(const std::string& key, double value) {
   Entry& entry = rows_[key];
   if (value <= entry.heaviest) return false;
@@ -64,8 +79,11 @@ v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
                       }
                       return a->first < b->first;
                     });
-  double shown = 0;
-  for (size_t i = 0; i < kept; ++i) shown += order[i]->second.row.value();
+  double shown = 0, lows = 0;
+  for (size_t i = 0; i < kept; ++i) {
+    shown += order[i]->second.row.value();
+    lows += order[i]->second.row.low();
+  }
   // The kernel's accounts may hold a little more than the vital counted: then they are the better
   // total.
   const double total = std::max(total_, shown);
@@ -76,9 +94,18 @@ v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
     row.set_share(total > 0 ? row.value() / total : 0);
     row.set_value(row.value() * factor_);
     row.set_low(row.low() * factor_);
-    row.set_high(row.high() * factor_);
+    row.set_high((row.high() + slack_) * factor_);
   }
   table.set_other((total - shown) * factor_);
+  if (by_ != v1::DIMENSION_SITE && by_ != v1::DIMENSION_STACK) return table;
+  double unlisted = unlisted_;
+  for (const auto& [key, entry] : rows_) {
+    const bool listed = std::any_of(order.begin(), order.begin() + static_cast<long>(kept),
+                                    [&](const auto* row) { return row->first == key; });
+    if (!listed) unlisted = std::max(unlisted, entry.row.high());
+  }
+  table.set_unlisted_most(std::min(unlisted, total - lows) * factor_);
+  table.set_kept_labels(kept_labels_);
   return table;
 }
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collector/query/fitted_rows.h"
 #include "collector/query/vital_choice.h"
 #include "telltale/v1/query.pb.h"
 
@@ -29,6 +30,14 @@ class TopTable {
   // Sets the bounds of a row that has been added, instead of what Add summed; the value stays in
   // them.
   void Bound(const std::string& key, double low, double high);
+  // Every row may weigh so much more: of processes that have no row of their own.
+  void AddSlack(double weight) { slack_ += weight; }
+  double slack() const { return slack_; }
+  // Fits the rows into their executables' accounts and the total (fitted_rows.h); by code only.
+  void Fit(const ExeLimits& limits);
+  // How much a label without a row may weigh at most, and how many labels a window keeps (0: there
+  // was none): what is said of rows that are not there.
+  void Unlisted(double most, uint32_t kept_labels) { unlisted_ = most, kept_labels_ = kept_labels; }
   // The stack of the heaviest contribution is kept: true if this one is the heaviest so far.
   bool Heaviest(const std::string& key, double value);
 
@@ -50,7 +59,8 @@ class TopTable {
   const v1::Dimension by_;
   const double factor_;
   std::unordered_map<std::string, Entry> rows_;
-  double total_ = 0, events_ = 0, row_sum_ = 0;
+  double total_ = 0, events_ = 0, row_sum_ = 0, unlisted_ = 0, slack_ = 0;
+  uint32_t kept_labels_ = 0;
   v1::VitalState state_ = v1::VITAL_STATE_UNSPECIFIED;
 };
 

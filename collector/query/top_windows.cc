@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "collector/query/top_sample.h"
 #include "sketch/vital_ids.h"
 
 namespace telltale::query {
@@ -14,6 +15,12 @@ double Counted(const std::vector<double>& subs, const VitalChoice& choice) {
     if (choice.Counts(static_cast<int>(i))) sum += subs[i];
   }
   return sum;
+}
+
+bool AnyListed(GroupSum& groups) {
+  const auto& rows = groups.weights.Sum().labels;
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const sketch::LabelWeight& row) { return row.low > 0; });
 }
 
 // Group tables are sums over the sub-series that are not idle: right for a choice of just these.
@@ -29,21 +36,18 @@ GroupSum* GroupsFor(VitalSum& sum, const VitalChoice& choice, v1::Dimension by) 
   const int index = by == v1::DIMENSION_USER     ? storage::kByUid
                     : by == v1::DIMENSION_CGROUP ? storage::kByCgroup
                                                  : storage::kByExe;
-  const auto any = [](GroupSum& groups) {
-    const auto& rows = groups.weights.Sum().labels;
-    return std::any_of(rows.begin(), rows.end(),
-                       [](const sketch::LabelWeight& row) { return row.low > 0; });
-  };
   if (!GroupsFit(choice)) return nullptr;
-  if (any(sum.groups[static_cast<size_t>(index)])) return &sum.groups[static_cast<size_t>(index)];
+  if (AnyListed(sum.groups[static_cast<size_t>(index)])) {
+    return &sum.groups[static_cast<size_t>(index)];
+  }
   // What the kernel itself counts as run time is the same for the processor as a whole.
   if (choice.vital.id() != TELLTALE_CPU || choice.sub >= 0) return nullptr;
-  if (any(sum.run_time[static_cast<size_t>(index)]))
+  if (AnyListed(sum.run_time[static_cast<size_t>(index)]))
     return &sum.run_time[static_cast<size_t>(index)];
   return nullptr;
 }
 
-bool AddGroups(GroupSum& groups, const ProcessFilter& filter, TopTable& table) {
+bool AddGroups(GroupSum& groups, ProcessFilter& filter, TopTable& table) {
   const sketch::LabelList& list = groups.weights.Sum();
   bool exact = list.threshold == 0 && !groups.estimated;
   for (const sketch::LabelWeight& row : list.labels) {
@@ -98,7 +102,8 @@ void AddLabel(const LabelWeightOf& weight, const VitalSum& sum, SymbolCache& cac
     default:
       key = name = who;
   }
-  v1::TopRow& row = table.Add(key, weight.value, weight.low, weight.high, [&](v1::TopRow& fresh) {
+  const double low = RowsAreStacks(table.by(), &sum.descriptor) ? weight.at_stack : weight.low;
+  v1::TopRow& row = table.Add(key, weight.value, low, weight.high, [&](v1::TopRow& fresh) {
     fresh.set_name(name);
     if (code || table.by() == v1::DIMENSION_EXE) fresh.set_exe(who);
     if (table.by() == v1::DIMENSION_CGROUP && key != "?") fresh.set_cgroup(key);
@@ -118,13 +123,6 @@ void AddLabel(const LabelWeightOf& weight, const VitalSum& sum, SymbolCache& cac
 std::vector<LabelWeightOf> LabelsOf(VitalSum& sum, const VitalChoice& choice) {
   const sketch::LabelList& list = sum.labels.Sum();
   const double most = Counted(sum.weight, choice);
-  double lows = 0, widths = 0;
-  for (const sketch::LabelWeight& label : list.labels) {
-    lows += static_cast<double>(label.low);
-    widths += static_cast<double>(label.high - label.low);
-  }
-  const double total = static_cast<double>(list.total);
-  const double f = widths > 0 ? std::clamp((total - lows) / widths, 0.0, 1.0) : 0.0;
   std::vector<LabelWeightOf> labels;
   for (const sketch::LabelWeight& label : list.labels) {
     const auto facts = sum.facts.find(label.id);
@@ -135,15 +133,34 @@ std::vector<LabelWeightOf> LabelsOf(VitalSum& sum, const VitalChoice& choice) {
     out.label = &facts->second;
     out.low = static_cast<double>(label.low);
     out.high = std::max(out.low, std::min(static_cast<double>(label.high), most));
-    out.value = std::min(out.low + f * static_cast<double>(label.high - label.low), out.high);
+    out.value = std::clamp(static_cast<double>(label.estimate), out.low, out.high);
+    if (const auto& exemplar = out.label->facts.exemplar; exemplar.has_value()) {
+      out.at_stack = std::min(out.low, static_cast<double>(exemplar->numbers.weight()));
+    }
     out.samples = label.samples;
     labels.push_back(out);
   }
   return labels;
 }
 
+void LookForExe(const VitalSum& sum, ProcessFilter& filter) {
+  if (filter.everything()) return;
+  for (const auto* groups : {&sum.groups, &sum.run_time}) {
+    for (const auto& [id, name] : (*groups)[storage::kByExe].text) filter.Matches(0, name, name);
+  }
+}
+
+ExeLimits ExeLimitsOf(VitalSum& sum, const VitalChoice& choice) {
+  for (int i = 0; i < choice.vital.subs_size(); ++i) {
+    if (choice.Counts(i) && choice.vital.subs(i).idle()) return ExeLimits();  // in no group table
+  }
+  if (AnyListed(sum.groups[storage::kByExe])) return ExeLimits(sum.groups[storage::kByExe]);
+  if (choice.vital.id() != TELLTALE_CPU) return ExeLimits();
+  return ExeLimits(sum.run_time[storage::kByExe]);
+}
+
 bool AddWindows(VitalSum& sum, const std::map<uint32_t, std::string>& node_names,
-                const ProcessFilter& filter, SymbolCache& cache, TopTable& table) {
+                ProcessFilter& filter, SymbolCache& cache, TopTable& table) {
   const VitalChoice& choice = table.choice();
   table.AddTotal(Counted(sum.weight, choice), Counted(sum.events, choice));
   table.SetState(sum.state);
@@ -170,6 +187,10 @@ bool AddWindows(VitalSum& sum, const std::map<uint32_t, std::string>& node_names
     const auto& exemplar = weight.label->facts.exemplar;
     if (!filter.Matches(0, who, exemplar.has_value() ? exemplar->comm : "")) continue;
     AddLabel(weight, sum, cache, table);
+  }
+  if (code) {
+    table.Fit(ExeLimitsOf(sum, choice));
+    table.Unlisted(static_cast<double>(sum.labels.Sum().threshold), sketch::kKeptLabels);
   }
   return false;
 }

@@ -18,21 +18,28 @@
 
 namespace telltale::query {
 
-// A label's weight in the stored unit, low <= value <= high.
+// A label's weight in the stored unit, at_stack <= low <= value <= high.
 struct LabelWeightOf {
   const LabelSum* label = nullptr;
   double value = 0, low = 0, high = 0;
+  double at_stack = 0;  // of low, what is proven of the one stack that was kept
   uint64_t samples = 0;
 };
 
-// The listed labels that count towards the choice: those sampled mostly in its sub-series. value =
-// low + f (high - low) with one f in [0, 1], the largest with which all values do not add up to
-// more than the vital's total; high is at most the weight of the choice.
+// The listed labels that count towards the choice: those sampled mostly in its sub-series. value is
+// what the epochs that list the label make likely, whatever tiers they went through; high is at
+// most the weight of the choice.
 std::vector<LabelWeightOf> LabelsOf(VitalSum& sum, const VitalChoice& choice);
+
+// What executables weigh at most in this choice, by the windows' group tables.
+ExeLimits ExeLimitsOf(VitalSum& sum, const VitalChoice& choice);
+
+// Asks the filter about every executable that the windows name.
+void LookForExe(const VitalSum& sum, ProcessFilter& filter);
 
 // Adds totals and rows. Says whether the rows are exact.
 bool AddWindows(VitalSum& sum, const std::map<uint32_t, std::string>& node_names,
-                const ProcessFilter& filter, SymbolCache& cache, TopTable& table);
+                ProcessFilter& filter, SymbolCache& cache, TopTable& table);
 
 }  // namespace telltale::query
 

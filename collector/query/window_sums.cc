@@ -40,7 +40,9 @@ uint64_t NotIdle(const storage::VitalModel& vital, const v1::VitalDescriptor& de
 }  // namespace
 
 WindowSums::WindowSums(const std::vector<uint32_t>& vitals) {
-  for (const uint32_t vital : vitals) vitals_[vital];
+  for (const uint32_t vital : vitals) {
+    for (GroupSum& sum : vitals_[vital].run_time) sum.other_measure = true;
+  }
 }
 
 bool WindowSums::merged_early() const {
@@ -128,9 +130,12 @@ absl::StatusOr<WindowSums> SumWindows(const Selection& selection, const Context&
   }
   NoteBehind(scan, coverage);
   if (sums.merged_early()) coverage.Note(std::string(kMergedEarlyNote));
-  coverage.Note(absl::StrCat("code and stacks are bounded: a window names its ",
-                             sketch::kKeptLabels, " heaviest labels, each with one stack"));
   return sums;
+}
+
+std::string KeptLabelsNote() {
+  return absl::StrCat("code and stacks are bounded: windows keep ", sketch::kKeptLabels,
+                      " labels of each vital, each with one stack");
 }
 
 bool LabelsAffordable(v1::Tier tier, const Selection& selection, bool single_process) {

@@ -26,6 +26,9 @@ struct GroupSum {
   MergedLabels weights;
   std::map<uint64_t, std::string> text;
   bool estimated = false;
+  // The kernel's own accounts of the same thing (run time beside timer ticks): samples may add up
+  // to more.
+  bool other_measure = false;
 };
 
 struct LabelSum {
@@ -58,11 +61,14 @@ class WindowSums {
 };
 
 // Sums of a selection through windows; raw epochs beside them count as small windows. Says what it
-// used, what was lost and that labels are bounded. Errors as TierScan.
+// used and what was lost. Errors as TierScan.
 absl::StatusOr<WindowSums> SumWindows(const Selection& selection, const Context& context,
                                       TierChoice tier, const VitalBook& book,
                                       const std::vector<uint32_t>& vitals,
                                       CoverageBuilder& coverage);
+
+// What an answer notes if its rows are labels of windows.
+std::string KeptLabelsNote();
 
 // Whether an answer about labels may be computed from this tier: so many epochs or windows at most,
 // but the last minutes always from epochs. `single_process`: what is asked is only in raw epochs,

@@ -80,7 +80,9 @@ void ReadVital(const v1::RollupVital& stored, const v1::VitalDescriptor* descrip
     facts.sub = row.sub();
     facts.sub_samples = row.sub_samples();
     if (row.has_exemplar()) facts.exemplar = ReadExemplar(row.exemplar(), id, descriptor, tables);
-    model->labels.labels.push_back({id, row.low(), row.high(), row.samples()});
+    // Windows that were written before estimates were kept have none: then what is proven.
+    model->labels.labels.push_back(
+        {id, row.low(), row.high(), row.samples(), std::max(row.estimate(), row.low())});
     model->facts[id] = std::move(facts);
   }
   model->labels.total = stored.total();

@@ -98,6 +98,7 @@ void FillLabels(const v1::Vital& vital, const v1::VitalDescriptor* descriptor,
     facts.exemplar =
         MakeExemplar(*chosen.exemplar, descriptor, tables, chosen.digest, epoch_start_ns, sequence);
   }
+  sketch::DivideTotal(model->labels);
   model->labels.threshold = EpochThreshold(vital, model->labels.total, lows);
   model->labels.other_samples = vital.folded_away().samples();
 }

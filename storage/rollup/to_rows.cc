@@ -131,6 +131,7 @@ void WriteVital(const VitalModel& model, TableBuilder& tables, v1::RollupVital* 
     label->set_low(weight.low);
     label->set_high(weight.high);
     label->set_samples(weight.samples);
+    label->set_estimate(weight.estimate);
     label->set_sub_samples(facts.sub_samples);
     if (place++ < kExemplarLabels && facts.exemplar.has_value()) {
       WriteExemplar(*facts.exemplar, tables, label->mutable_exemplar());

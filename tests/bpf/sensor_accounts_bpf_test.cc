@@ -10,6 +10,7 @@
 #include <map>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "sketch/vitals.h"
 #include "tests/bpf/sensor_fixture.h"
@@ -63,6 +64,24 @@ TEST_F(SensorTest, RowsAndOtherAddUpToEachTotalAndOtherIsSmall) {
       EXPECT_LE(other[key].events, vital.subs[sub].events / 100 + kFewEvents) << name;
     }
   }
+}
+
+TEST_F(SensorTest, AProcessKeepsWhatItsThreadsDidBeforeTheyEnded) {
+  constexpr int kThreads = 8;
+  constexpr auto kSleep = std::chrono::milliseconds(400);
+  Child child([kSleep] {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i)
+      threads.emplace_back([kSleep] { std::this_thread::sleep_for(kSleep); });
+    for (std::thread& thread : threads) thread.join();
+  });
+  Cut();
+  child.Begin();
+  Await(child);
+  const RawEpoch epoch = Cut();
+  const Amount slept = ShareOf(epoch, child.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_TIMER);
+  EXPECT_GE(slept.events, 8U);
+  EXPECT_GE(slept.weight, 8 * 399'000'000U);
 }
 
 TEST_F(SensorTest, SecondsAddUpToEachTotal) {

@@ -27,6 +27,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "sketch/vital_ids.h"
 #include "tests/bpf/sensor_fixture.h"
 
@@ -90,9 +91,12 @@ TEST_F(SensorTest, NamesThePipesWriterAsWhoWokeTheReader) {
   Await(reader);
   Cut();
   bool named = false, with_stack = false;
+  std::string seen;
   for (const RawSample& sample : kept_.samples) {
     if (sample.vital != TELLTALE_BLOCKING || sample.sub != TELLTALE_BLOCK_PIPE) continue;
     if (sample.tgid != static_cast<uint32_t>(reader.pid())) continue;
+    absl::StrAppend(&seen, " ", sample.waker.tid, "/", sample.waker.tgid, "+",
+                    sample.waker.stack.kernel.size());
     if (sample.waker.tgid != static_cast<uint32_t>(writer->load())) continue;
     EXPECT_EQ(sample.waker.tid, sample.waker.tgid);
     EXPECT_EQ(std::string(sample.waker.comm.data()), std::string(sample.comm.data()));
@@ -100,7 +104,7 @@ TEST_F(SensorTest, NamesThePipesWriterAsWhoWokeTheReader) {
     named = true;
     with_stack |= Through(sample.waker.stack.kernel, "pipe_write");
   }
-  EXPECT_TRUE(named);
+  EXPECT_TRUE(named) << "wakers seen, tid/pid+frames:" << seen;
   EXPECT_TRUE(with_stack) << "no stack of the writer passes through pipe_write";
 }
 

@@ -127,6 +127,51 @@ TEST_F(SensorTest, ShowsAWaitWhileItLastsAndChargesOnlyTheRestAfterwards) {
   EXPECT_TRUE(Within(kOnePercent, first + rest, 2'000'000'000U));
 }
 
+// Eight threads cannot wait for more than eight seconds in one second, neither while they wait nor
+// when all that they waited for comes at once. What others on the host wait for is not known, so
+// all of it is allowed.
+TEST_F(SensorTest, NoSecondHoldsMoreWaitingThanItsTasksCan) {
+  constexpr uint64_t kThreads = 8, kSecond = 1'000'000'000;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  Child child([&ends] {
+    close(ends[1]);
+    std::atomic<uint64_t> done = 0;
+    for (uint64_t i = 0; i < kThreads; ++i) {
+      std::thread([&done, from = ends[0]] {
+        char byte = 0;
+        (void)!read(from, &byte, 1);  // until no writer is left
+        ++done;
+        pause();
+      }).detach();
+    }
+    while (done < kThreads) usleep(10'000);
+  });
+  const auto largest_fits = [&](const RawEpoch& epoch) {
+    const uint64_t own = ShareOf(epoch, child.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_PIPE).weight;
+    EXPECT_GT(own, kThreads * kSecond * 5 / 4) << "the threads waited long enough to tell";
+    for (const RawVital& vital : epoch.vitals) {
+      if (vital.id != TELLTALE_BLOCKING) continue;
+      const RawSub& sub = vital.subs[TELLTALE_BLOCK_PIPE];
+      uint64_t sum = 0;
+      for (const uint64_t second : sub.second_weight) {
+        EXPECT_LE(second, kThreads * kSecond * 102 / 100 + (sub.weight - own));
+        sum += second;
+      }
+      EXPECT_EQ(sum, sub.weight);
+    }
+  };
+  Cut();
+  child.Begin();
+  std::this_thread::sleep_for(std::chrono::milliseconds(3300));
+  largest_fits(Cut());  // all are open
+  std::this_thread::sleep_for(std::chrono::milliseconds(3300));
+  close(ends[0]);
+  close(ends[1]);
+  Await(child);
+  largest_fits(Cut());
+}
+
 // A parent in vfork waits uninterruptibly until its child lets go: as stuck as a task on dead
 // storage.
 TEST_F(SensorTest, ShowsATaskStuckInAnUninterruptibleWait) {
@@ -179,11 +224,36 @@ TEST_F(SensorTest, TellsAWaitOnAPipeFromOneOnATimer) {
   EXPECT_GE(timer_ns, 199'000'000U);
 }
 
+// On every kernel, by whatever hook: a wait without the code that asked for it explains little.
+TEST_F(SensorTest, KeepsTheUserStackOfAWait) {
+  Child child([] {
+    for (int i = 0; i < 20; ++i) usleep(20'000);
+  });
+  Cut();
+  child.Begin();
+  Await(child);
+  Cut();
+  size_t waits = 0, with_user_stack = 0;
+  for (const RawSample& sample : kept_.samples) {
+    if (sample.vital != TELLTALE_BLOCKING || sample.sub != TELLTALE_BLOCK_TIMER) continue;
+    if (sample.tgid != static_cast<uint32_t>(child.pid()) || sample.open) continue;
+    ++waits;
+    with_user_stack += sample.stack.user.empty() ? 0 : 1;
+  }
+  EXPECT_GE(waits, 3U);
+  EXPECT_EQ(with_user_stack, waits);
+}
+
 TEST_F(SensorTest, TakesAWaitForAContendedMutexForALockAndNamesItsOwner) {
   Child child([] {
     std::mutex mutex;
     mutex.lock();
-    std::thread waiter([&mutex] { const std::lock_guard<std::mutex> hold(mutex); });
+    std::atomic<bool> there = false;
+    std::thread waiter([&] {
+      there = true;
+      const std::lock_guard<std::mutex> hold(mutex);
+    });
+    while (!there) usleep(1'000);
     usleep(400'000);
     mutex.unlock();
     waiter.join();

@@ -1,5 +1,6 @@
 telltale_test(codec_corpus_test LABEL fuzz
-  SOURCES fuzz/codec_corpus_test.cc fuzz/codec_fuzzer.cc LINK telltale::codec)
+  SOURCES fuzz/corpus_test.cc fuzz/codec_fuzzer.cc LINK telltale::codec)
+target_compile_definitions(codec_corpus_test PRIVATE TELLTALE_CORPUS="tests/fuzz/codec_corpus")
 
 # cmake -DCMAKE_CXX_COMPILER=clang++ -DTELLTALE_SANITIZE=fuzzer-no-link,address,undefined, then
 # codec_fuzzer tests/fuzz/codec_corpus

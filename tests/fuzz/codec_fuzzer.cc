@@ -7,7 +7,7 @@
 // characters.
 //
 // Built as a libFuzzer target when the compiler is clang; its corpus is replayed by
-// codec_corpus_test.cc with any compiler.
+// corpus_test.cc with any compiler.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

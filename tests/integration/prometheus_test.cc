@@ -127,8 +127,8 @@ class FrontTest : public ::testing::Test {
     filters.filters = {telltale_ewma_filter()};
     filters.now_ns = WallNs;
     runner_ = *filter::FilterRunner::Open(filters);
-    anomalies_ = std::make_unique<filter::QueryAnomalies>(&store_->derived(), log_.get(),
-                                                          runner_->filters());
+    anomalies_ = std::make_unique<filter::QueryAnomalies>(
+        &store_->derived(), log_.get(), runner_->filters(), [this] { return runner_->Learning(); });
     source_ = std::make_unique<query::StoreSource>(&store_->reader());
     query::EngineOptions engine;
     engine.source = source_.get();

@@ -89,6 +89,48 @@ TEST_F(TerminalTest, NoAnomalyIsAnAnswerNotAnError) {
   EXPECT_EQ(run.exit_code, 0);
 }
 
+// Each is one line that names what would be right; none is answered as if it had not been typed.
+TEST_F(TerminalTest, WhatMakesNoSenseIsRefusedByName) {
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  Send(/*spike=*/0);
+  struct Case {
+    std::vector<std::string> typed;
+    const char* says;
+    int exit_code;
+  };
+  const std::vector<Case> cases = {
+      {{"anomalies", "--filter", "nope"}, "filter \"nope\" is unknown; there are: ewma", 5},
+      {{"anomalies", "--follow", "--filter", "nope"}, "there are: ewma", 5},
+      {{"anomalies", "--min-severity", "-3"}, "--min-severity: ", 2},
+      {{"top", "--limit", "0"}, "--limit: Value 0 not in range 1 to 1000", 2},
+      {{"series", "--points", "0"}, "--points: Value 0 not in range 1 to 2000", 2},
+      {{"series", "--backlog", "--vital", "cpu"}, "cpu keeps no backlog; those that do: ", 2},
+      {{"events", "--tier", "raw"}, "unknown flag --tier", 2},
+      {{"samples", "--tier", "1h"}, "unknown flag --tier", 2},
+      {{"coverage", "--tier", "raw"}, "unknown flag --tier", 2},
+      {{"anomalies", "--tier", "raw"}, "unknown flag --tier", 2},
+  };
+  for (const Case& one : cases) {
+    const ProgramRun run = Telltale(one.typed);
+    EXPECT_THAT(run.output, HasSubstr(one.says));
+    EXPECT_EQ(run.exit_code, one.exit_code) << run.output;
+    EXPECT_EQ(Count(run.output, "\n"), 1u) << run.output;
+  }
+  const ProgramRun days = RunTelltale({"pki", "init", "--dir", scratch_.path(), "--days", "0"});
+  EXPECT_THAT(days.output, HasSubstr("--days: Value 0 not in range 1 to 36500"));
+  EXPECT_EQ(days.exit_code, 2);
+}
+
+TEST_F(TerminalTest, ASecondWithinAnEpochIsAnsweredWithTheWholeEpochAndSaysSo) {
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  Send(/*spike=*/0);
+  const std::string at = "@" + std::to_string(LastMinute() / kSecond - 150);
+  const ProgramRun run = Telltale({"series", "--vital", "cpu", "--at", at, "--for", "1s"});
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_TRUE(run.output.starts_with("asked for 1 s; all figures are of the whole epoch "))
+      << run.output;
+}
+
 TEST_F(TerminalTest, AnExpiredCertificateOfOnesOwnIsCalledThat) {
   ASSERT_TRUE(collector_.Start()) << collector_.log();
   const IssuedFiles over = pki_.Issue("ada", "URI:telltale://viewer/ada", /*days=*/-1);

@@ -20,13 +20,15 @@ AgentProcess::AgentProcess(const std::string& directory, std::string name,
 
 void AgentProcess::Start(const std::string& collector,
                          const std::vector<std::string>& more_arguments) {
-  std::vector<std::string> arguments = {"--collector",   collector, "--tls-ca",        ca_,
-                                        "--tls-cert",    own_.cert, "--tls-key",       own_.key,
-                                        "--spool-dir",   spool_,    "--status-socket", socket_,
-                                        "--sensor-kind", "replay"};
+  std::vector<std::string> arguments = {"--collector", collector, "--tls-ca",        ca_,
+                                        "--tls-cert",  own_.cert, "--tls-key",       own_.key,
+                                        "--spool-dir", spool_,    "--status-socket", socket_};
   // A flag given twice is an error: those of the test come instead of these.
-  const std::vector<std::pair<std::string, std::string>> usual = {{"--epoch", "5s"},
-                                                                  {"--uplink-reconnect-max", "1s"}};
+  const std::vector<std::pair<std::string, std::string>> usual = {
+      {"--epoch", "5s"},
+      {"--uplink-reconnect-max", "1s"},
+      {"--sensor-kind", "replay"},
+      {"--unwind-dir", base_ + ".unwind"}};
   for (const auto& [flag, value] : usual) {
     if (std::find(more_arguments.begin(), more_arguments.end(), flag) != more_arguments.end()) {
       continue;

@@ -1,4 +1,4 @@
-// A real telltale-agent with the replay sensor and a spool, socket and log of its own, for
+// A real telltale-agent with a spool, socket and log of its own, for
 // integration tests. Whatever happens, its processes are gone when this is. One thread.
 
 #ifndef TELLTALE_TESTS_SUPPORT_AGENT_PROCESS_H_
@@ -21,13 +21,14 @@ class AgentProcess {
   AgentProcess(const std::string& directory, std::string name, const std::string& ca_file,
                const IssuedFiles& own);
 
-  // Epochs of 5 s unless the arguments say otherwise.
+  // Epochs of 5 s of the replay sensor unless the arguments say otherwise.
   void Start(const std::string& collector, const std::vector<std::string>& more_arguments = {});
   void Kill() { program_.Kill(); }  // kill -9 of the first process: the others go with it
   int Stop() { return program_.Stop(); }
   int AwaitEnd() { return program_.AwaitEnd(); }
   void Signal(int number) const { program_.Signal(number); }
   bool Ended() { return program_.Ended(); }
+  pid_t pid() const { return program_.pid(); }
   // Of the process with this name below the first one ("telltale-sensor"); 0: not there.
   pid_t ChildPid(const std::string& name) const;
   // What `telltale-agent status --json` answers; a JSON null while nobody does.

@@ -39,6 +39,7 @@ class CollectorProcess {
   int Stop() { return program_.Stop(); }
   void Signal(int number) const { program_.Signal(number); }
   std::string address() const;
+  pid_t pid() const { return program_.pid(); }
   std::string log() const { return program_.log(); }
 
  private:

@@ -9,8 +9,14 @@
 namespace telltale::testing {
 
 MemoryIngestStore::MemoryIngestStore(const TurnedClock* clock, size_t max_nodes,
-                                     uint64_t name_bytes) {
-  auto registry = storage::NodeRegistry::Open(&catalog_, max_nodes);
+                                     uint64_t name_bytes)
+    : clock_(clock), max_nodes_(max_nodes), name_bytes_(name_bytes) {
+  Reopen();
+}
+
+void MemoryIngestStore::Reopen() {
+  summaries_.reset();
+  auto registry = storage::NodeRegistry::Open(&catalog_, max_nodes_);
   EXPECT_TRUE(registry.ok()) << registry.status();
   registry_ = *std::move(registry);
   auto dictionary = storage::Dictionary::Open(&history_);
@@ -21,8 +27,8 @@ MemoryIngestStore::MemoryIngestStore(const TurnedClock* clock, size_t max_nodes,
   options.catalog = &catalog_;
   options.registry = registry_.get();
   options.dictionary = dictionary_.get();
-  options.now_ns = [clock] { return clock->UnixNs(); };
-  options.max_name_bytes_per_node = name_bytes;
+  options.now_ns = [clock = clock_] { return clock->UnixNs(); };
+  options.max_name_bytes_per_node = name_bytes_;
   auto summaries = storage::SummaryStore::Open(std::move(options));
   EXPECT_TRUE(summaries.ok()) << summaries.status();
   summaries_ = *std::move(summaries);
@@ -68,6 +74,8 @@ absl::Status MemoryIngestStore::RecordStop(uint32_t node, const storage::Planned
   return summaries_->RecordStop(node, stop);
 }
 
+absl::Status MemoryIngestStore::Decided(uint32_t node) { return summaries_->Decided(node); }
+
 absl::Status MemoryIngestStore::PutNames(uint32_t node, const v1::Names& names) {
   return summaries_->PutNames(node, names);
 }
@@ -92,8 +100,9 @@ absl::StatusOr<std::shared_ptr<const v1::Schema>> MemoryIngestStore::Schema(uint
   return found->second;
 }
 
-absl::StatusOr<uint32_t> MemoryIngestStore::RollUp(std::span<const uint32_t>, uint64_t, uint32_t) {
-  return 0u;
+absl::StatusOr<uint32_t> MemoryIngestStore::RollUp(std::span<const uint32_t> nodes, uint64_t,
+                                                   uint32_t max_windows) {
+  return summaries_->AdoptDue(nodes, max_windows);
 }
 
 std::shared_ptr<ingest::Session> FakeStream::Open(ingest::IngestCore& core,

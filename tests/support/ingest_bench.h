@@ -47,6 +47,9 @@ class MemoryIngestStore final : public ingest::IngestStore {
   explicit MemoryIngestStore(const TurnedClock* clock, size_t max_nodes = 1000,
                              uint64_t name_bytes = 1 << 20);
 
+  // As after a restart: what was only in memory is gone.
+  void Reopen();
+
   // Before each PutBatch; an error is its result.
   std::function<absl::Status()> before_put;
   // After a successful PutBatch, before ingest hears of it.
@@ -67,6 +70,7 @@ class MemoryIngestStore final : public ingest::IngestStore {
   absl::Status DeclareLost(uint32_t node, const storage::Incarnation& incarnation,
                            const storage::LostRange& lost) override;
   absl::Status RecordStop(uint32_t node, const storage::PlannedStop& stop) override;
+  absl::Status Decided(uint32_t node) override;
   absl::Status PutNames(uint32_t node, const v1::Names& names) override;
   absl::Status PutSchema(uint32_t node, const v1::Schema& schema) override;
   uint64_t ReceivedThrough(uint32_t node, const storage::Incarnation& incarnation) const override;
@@ -75,6 +79,9 @@ class MemoryIngestStore final : public ingest::IngestStore {
                                   uint32_t max_windows) override;
 
  private:
+  const TurnedClock* const clock_;
+  const size_t max_nodes_;
+  const uint64_t name_bytes_;
   storage::MemoryHistory history_;
   storage::MemoryCatalog catalog_;
   std::unique_ptr<storage::NodeRegistry> registry_;

@@ -24,7 +24,7 @@ using storage::TableView;
 // ---- merging bounds, the plain way ----
 
 struct Bound {
-  uint64_t low = 0, high = 0, count = 0;
+  uint64_t low = 0, high = 0, count = 0, estimate = 0;
 };
 struct Listed {
   std::map<uint64_t, Bound> rows;
@@ -57,6 +57,7 @@ Listed MergeBounds(const std::vector<Listed>& children, size_t keep) {
         sum.low += it->second.low;
         sum.high += std::min(it->second.high, child.total);
         sum.count += it->second.count;
+        sum.estimate += it->second.estimate;
       }
     }
     sum.high = std::max(sum.low, std::min(sum.high, Minus(merged.total, lows - sum.low)));
@@ -194,6 +195,7 @@ VitalChild VitalOf(const v1::Vital& vital, const v1::SummaryBody& body, uint64_t
     child.labels.total += sub.weight();
   }
   uint64_t lows = 0;
+  unsigned __int128 widths = 0;
   std::map<uint64_t, std::map<uint32_t, uint64_t>> subs;
   for (const v1::FoldedSample& sample : vital.samples()) {
     Label one;
@@ -234,6 +236,7 @@ VitalChild VitalOf(const v1::Vital& vital, const v1::SummaryBody& body, uint64_t
   }
   for (auto& [id, bound] : child.labels.rows) {
     lows += bound.low;
+    widths += Minus(bound.high, bound.low);
     for (const auto& [sub, samples] : subs[id]) {
       if (samples > child.facts[id].sub_samples) {
         child.facts[id].sub = sub;
@@ -242,6 +245,11 @@ VitalChild VitalOf(const v1::Vital& vital, const v1::SummaryBody& body, uint64_t
     }
   }
   child.labels.threshold = Minus(child.labels.total, lows);
+  for (auto& [id, bound] : child.labels.rows) {
+    const unsigned __int128 width = Minus(bound.high, bound.low);
+    const unsigned __int128 room = std::min<unsigned __int128>(child.labels.threshold, widths);
+    bound.estimate = bound.low + (widths == 0 ? 0 : static_cast<uint64_t>(width * room / widths));
+  }
   if (vital.sketch().layout() == v1::CELL_LAYOUT_VOTED) {
     child.labels.threshold = std::min(child.labels.threshold, vital.sketch().unlisted_high());
   } else if (vital.sketch().load_exponents_size() != 0) {
@@ -340,7 +348,7 @@ Child ChildOf(const OracleWindow& stored, const v1::Schema& schema) {
         label.label.values.push_back(tables.Value(descriptor.label(i), row.label(i)));
       }
       const uint64_t id_of_label = ExactId(label.label);
-      one.labels.rows[id_of_label] = {row.low(), row.high(), row.samples()};
+      one.labels.rows[id_of_label] = {row.low(), row.high(), row.samples(), row.estimate()};
       label.sub = row.sub();
       label.sub_samples = row.sub_samples();
       if (!row.has_exemplar()) {
@@ -552,6 +560,7 @@ void MergeVital(const std::vector<const VitalChild*>& children, Tables& tables,
     row->set_low(merged.rows.at(id).low);
     row->set_high(merged.rows.at(id).high);
     row->set_samples(merged.rows.at(id).count);
+    row->set_estimate(merged.rows.at(id).estimate);
     if (place++ >= 8 || !best.exemplar.has_value()) continue;
     v1::RollupExemplar* exemplar = row->mutable_exemplar();
     *exemplar = best.exemplar->message;

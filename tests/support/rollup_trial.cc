@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/codec.h"
 #include "storage/store.h"
+#include "tests/support/line_oracle.h"
 #include "tests/support/rollup_oracle.h"
 #include "tests/support/synthetic_node.h"
 #include "tests/support/temp_dir.h"
@@ -53,6 +54,10 @@ class Trial {
       return;
     }
     store_ = *std::move(store);
+    // Nodes without data before them: the trial's nodes lie in two groups of line blocks.
+    for (uint32_t i = 1; i + (trial_.nodes + 1) / 2 < storage::kLineGroupNodes; ++i) {  // from 1 on
+      Check(store_->nodes().NumberOf(absl::StrCat("silent-", i)).status());
+    }
     for (uint32_t i = 0; i < trial_.nodes; ++i) {
       makers_.emplace_back(absl::StrCat("node-", i), i + 1);
       nodes_.push_back(*store_->nodes().NumberOf(makers_.back().name()));
@@ -64,6 +69,7 @@ class Trial {
     if (result_.wrong.empty()) PutAll();
     if (result_.wrong.empty()) RollAll();
     for (uint32_t i = 0; i < trial_.nodes && result_.wrong.empty(); ++i) Compare(i);
+    if (result_.wrong.empty()) CompareLines();
     for (size_t i = 0; i < storage::kFamilies && store_ != nullptr; ++i) {
       result_.store_bytes[i] = store_->history().Size(static_cast<Family>(i))->bytes;
     }
@@ -112,7 +118,9 @@ class Trial {
       }
       if (++commits % trial_.roll_every == 0) {
         const Timed timed(&result_.roll_s);
-        Check(store_->roller().RunDue(nodes_, kStart + trial_.hours * kHourNs / 2, 100).status());
+        const uint64_t now_ns = kStart + trial_.hours * kHourNs / 2;
+        Check(store_->roller().RunDue(nodes_, now_ns, 100).status());
+        Check(store_->roller().RunLines(now_ns, 10).status());
       }
     }
   }
@@ -151,6 +159,7 @@ class Trial {
                                           (start - kStart) / kSecondNs, " s vital ");
     storage::RollupKey key{tier, nodes_[node], start, 0};
     Same(Family::kRollup, EncodeRollupKey(key), expected.window, what + "0");
+    lines_.Add(tier, nodes_[node], start, expected.window);
     for (const auto& [vital, rows] : expected.vitals) {
       key.vital = static_cast<uint8_t>(vital);
       Same(Family::kRollup, EncodeRollupKey(key), rows, absl::StrCat(what, vital));
@@ -188,6 +197,26 @@ class Trial {
     }
   }
 
+  void CompareLines() {
+    const Timed timed(&result_.compare_s);
+    const std::map<std::string, v1::LineBlock> expected = lines_.Blocks();
+    for (const auto& [key, block] : expected) {
+      const absl::StatusOr<storage::LineKey> where = storage::DecodeLineKey(key);
+      Same(Family::kLine, key, block,
+           absl::StrCat("line of tier ", static_cast<int>(where->tier), " vital ", where->vital,
+                        " group ", where->group, " at +",
+                        (where->bucket_start_ns - kStart) / kSecondNs, " s"));
+    }
+    result_.compared_lines = expected.size();
+    Check(
+        store_->history().Scan(Family::kLine, "", "", [&](std::string_view key, std::string_view) {
+          if (!expected.contains(std::string(key))) {
+            result_.wrong = "a line block of windows that do not exist";
+          }
+          return result_.wrong.empty();
+        }));
+  }
+
   const RollupTrial trial_;
   const v1::Schema schema_;
   TempDir dir_;
@@ -195,6 +224,7 @@ class Trial {
   std::unique_ptr<storage::Store> store_;
   std::vector<SyntheticNode> makers_;
   std::vector<uint32_t> nodes_;
+  LineOracle lines_;
   RollupTrialResult result_;
 };
 

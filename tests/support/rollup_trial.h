@@ -1,6 +1,6 @@
 // A day of distinct epochs of many nodes, put into a store in a shuffled order with rollups running
-// in between; then every row of every tier is compared, byte for byte, with what the oracle works
-// out.
+// in between; then every row of every tier and every line block is compared, byte for byte, with
+// what the oracles work out.
 
 #ifndef TELLTALE_TESTS_SUPPORT_ROLLUP_TRIAL_H_
 #define TELLTALE_TESTS_SUPPORT_ROLLUP_TRIAL_H_
@@ -23,12 +23,13 @@ struct RollupTrialResult {
   std::string wrong;  // empty: all equal; else the first difference
   uint64_t summaries = 0;
   uint64_t compared_rows = 0;
+  uint64_t compared_lines = 0;   // line blocks among them
   uint64_t store_bytes[7] = {};  // by family
   // CPU seconds of this process, background work of the store included.
   double make_s = 0;     // the summaries themselves
   double put_s = 0;      // PutBatch
   double roll_s = 0;     // RunDue and RunLines
-  double compare_s = 0;  // the oracle
+  double compare_s = 0;  // the oracles
 };
 
 RollupTrialResult RunTrial(const RollupTrial& trial);

@@ -99,6 +99,27 @@ TEST(EpochCutterTest, MakesBodiesThatTheCodecAccepts) {
   }
 }
 
+TEST(EpochCutterTest, SaysHowTheUserStacksOfAllSamplesEnded) {
+  Node node;
+  node.raw = node.Run(10);
+  node.raw.unwinding = {
+      .stacks = 9, .frames = 90, .ns = 900, .tables_built = 3, .tables_damaged = 1};
+  node.folded = node.folder.Take();
+  const uint64_t complete = node.folded.user_stacks[v1::STACK_END_COMPLETE];
+  EXPECT_GT(complete, 100u);
+  node.folded.user_stacks[v1::STACK_END_WINDOW] = 7;
+  const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(10));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  const v1::UserStacks& stacks = cut->body.user_stacks();
+  EXPECT_THAT(stacks.end(), testing::ElementsAre(v1::STACK_END_COMPLETE, v1::STACK_END_WINDOW));
+  EXPECT_THAT(stacks.samples(), testing::ElementsAre(complete, 7));
+  EXPECT_EQ(stacks.unwound(), 9u);
+  EXPECT_EQ(stacks.frames(), 90u);
+  EXPECT_EQ(stacks.unwind_ns(), 900u);
+  EXPECT_EQ(stacks.tables_built(), 3u);
+  EXPECT_EQ(stacks.tables_damaged(), 1u);
+}
+
 TEST(EpochCutterTest, KeepsTheSensorsTotalsExactly) {
   Node node;
   const CutResult cut = node.Epoch(20);

@@ -57,6 +57,7 @@ class SampleFolderTest : public testing::Test {
     s.label = {TELLTALE_LOCK_FUTEX, 202, base + 0x40};
     s.stack.user_wanted = true;
     s.stack.user = {base + 0x40, base + 0x81};
+    s.stack.user_end = UserEnd::kFramePointers;
     return s;
   }
 
@@ -111,6 +112,23 @@ TEST_F(SampleFolderTest, AFrameOutsideAllFilesEndsTheChain) {
   const FoldStack& stack = epoch.tables.StackAt(epoch.entries[0].stack);
   EXPECT_EQ(stack.user.size(), 1u);
   EXPECT_EQ(stack.user_end, v1::STACK_END_NO_FRAME_POINTERS);
+}
+
+TEST_F(SampleFolderTest, HowUserStacksEndedIsCountedForAllSamples) {
+  RawSample s = Lock(10, 5);
+  s.stack.user_end = UserEnd::kComplete;
+  folder_.OnSample(s);
+  folder_.OnSample(s);
+  s.stack.user_end = UserEnd::kWindow;
+  folder_.OnSample(s);
+  s.stack.user = {0x1000'0040, 0xdead'beef};  // unmapped since it was unwound
+  folder_.OnSample(s);
+  const FoldedEpoch epoch = folder_.Take();
+  using Counts = std::map<v1::StackEnd, uint64_t>;
+  EXPECT_EQ(epoch.user_stacks, (Counts{{v1::STACK_END_COMPLETE, 2},
+                                       {v1::STACK_END_WINDOW, 1},
+                                       {v1::STACK_END_BAD_PLACE, 1}}));
+  EXPECT_EQ(epoch.tables.StackAt(epoch.entries[0].stack).user_end, v1::STACK_END_COMPLETE);
 }
 
 TEST_F(SampleFolderTest, AnUnreadableStackSaysSoAndIsNotCountedTwice) {

@@ -223,6 +223,35 @@ TEST_F(FakeHostTest, AProcessThatHasExecedSinceHasOtherMaps) {
   EXPECT_EQ(resolver.User(process_, 0x1'0000'0000, 1).file, nullptr);
 }
 
+TEST_F(FakeHostTest, AProcessMetInTheMiddleOfAnExecIsReadAgain) {
+  Write(proc() / "maps", "");
+  ProcessMaps maps(options_);
+  EXPECT_EQ(maps.Reading(process_, 1'000), 0u);
+  MapApp();
+  EXPECT_EQ(maps.Reading(process_, 2'000), 0u);  // too soon
+  const uint64_t first = maps.Reading(process_, 10'000'000);
+  EXPECT_NE(first, 0u);
+  EXPECT_EQ(maps.Reading(process_, 20'000'000), first);
+  EXPECT_FALSE(maps.Find(process_, 0x9'0000'0000, 30'000'000).has_value());
+  EXPECT_NE(maps.Reading(process_, 30'000'000), first);  // it was read again for that address
+}
+
+TEST_F(FakeHostTest, AForkedCopyThatIsGoneHadItsParentsMaps) {
+  HostResolver resolver(options_);
+  ProcessRef child = process_;
+  child.tgid = 4'000'000;
+  EXPECT_EQ(resolver.User(child, 0x1'0000'0000, 1).file, nullptr);
+  child.start_ns += 1;
+  child.parent = process_.tgid;
+  const CodeLocation location = resolver.User(child, 0x1'0000'0000, 1);
+  ASSERT_NE(location.file, nullptr);
+  EXPECT_EQ(location.file->path, "/bin/app");
+  EXPECT_NE(resolver.Name(child, location), std::nullopt);
+  child.start_ns += 1;
+  child.exe.inode += 1;  // the parent runs something else by now
+  EXPECT_EQ(resolver.User(child, 0x1'0000'0000, 2).file, nullptr);
+}
+
 TEST_F(FakeHostTest, TheMemoryCgroupComesFirst) {
   HostResolver resolver(options_);
   EXPECT_EQ(resolver.CgroupPath(process_), "/m");

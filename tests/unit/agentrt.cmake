@@ -12,3 +12,5 @@ telltale_test(agentrt_uplink_test LABEL unit
 telltale_test(agentrt_clocks_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_clocks_test.cc
   LINK agentrt_support telltale::agent_uplink telltale::agent_loop telltale::codec)
+telltale_test(agentrt_status_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_status_test.cc LINK telltale::agent_supervise)

@@ -319,7 +319,7 @@ TEST_F(UplinkTest, ReconnectsWithFullJitterUpToTheLimit) {
   random_ = 0.999;
   logic().Tick();
   uint64_t before = 0;
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 40; ++i) {
     ASSERT_EQ(transport_.opened, i + 1);
     logic().OnClosed(absl::UnavailableError("refused"));
     const uint64_t delay = logic().NextWakeNs() - clock_.mono;
@@ -333,6 +333,51 @@ TEST_F(UplinkTest, ReconnectsWithFullJitterUpToTheLimit) {
   random_ = 0;
   logic().OnClosed(absl::UnavailableError("refused"));
   EXPECT_EQ(logic().NextWakeNs(), clock_.mono);
+}
+
+TEST_F(UplinkTest, ARestartedCollectorIsFoundAboutAsFastAsItCameBack) {
+  random_ = 0.999;
+  // The collector is away for this long; how long after it the agent asks again.
+  const auto late_ns = [&](uint64_t away_ns) {
+    const uint64_t back = clock_.mono + away_ns;
+    logic().OnClosed(absl::UnavailableError("gone"));
+    while (true) {
+      EXPECT_EQ(logic().next_attempt_ns(), logic().NextWakeNs());
+      clock_.Pass(logic().NextWakeNs() - clock_.mono);
+      logic().Tick();
+      if (clock_.mono >= back) return clock_.mono - back;
+      logic().OnClosed(absl::UnavailableError("refused"));
+    }
+  };
+  for (int restarts = 0; restarts < 3; ++restarts) {
+    Welcome();
+    EXPECT_EQ(logic().next_attempt_ns(), 0u);
+    Run(31);  // long enough to forget what was before
+    EXPECT_LE(late_ns(3 * kSecond), kSecond);
+    Welcome();
+    Run(31);
+    EXPECT_LE(late_ns(20 * kSecond), 5 * kSecond + kSecond / 2);
+  }
+}
+
+TEST_F(UplinkTest, WhatIsKeptApartIsCountedAndSaidUntilItIsOver) {
+  for (uint64_t i = 1; i <= 2; ++i) logic().OnBacklog(i, 100);
+  Welcome();
+  Run(1);
+  v1::CollectorMessage message;
+  v1::Verdict& verdict = *message.mutable_verdict();
+  verdict.set_sequence(1);
+  verdict.set_kind(v1::Verdict::STORED);
+  verdict.set_apart(true);
+  verdict.set_reason("kept apart: telltale nodes --node web-1 --keep 5a5a5a5a");
+  logic().OnMessage(message);
+  EXPECT_EQ(logic().counts().stored, 1u);
+  EXPECT_EQ(logic().counts().apart, 1u);
+  EXPECT_EQ(logic().trouble(), "kept apart: telltale nodes --node web-1 --keep 5a5a5a5a");
+  EXPECT_TRUE(spool_.settled.contains(1));
+  Say(2, v1::Verdict::STORED);
+  EXPECT_EQ(logic().counts().apart, 1u);
+  EXPECT_EQ(logic().trouble(), "");
 }
 
 TEST_F(UplinkTest, ASilentCollectorIsLeftAndTriedAgain) {

@@ -77,6 +77,9 @@ TEST(TextTest, NumbersCarryUnits) {
   EXPECT_EQ(Quantity(4 << 20, "bytes"), "4.00 MiB");
   EXPECT_EQ(Quantity(1023, "bytes"), "1,023 B");
   EXPECT_EQ(Quantity(1240, "pages"), "1,240 pages");
+  EXPECT_EQ(Quantity(1, "signals"), "1 signal");
+  EXPECT_EQ(Quantity(1, "misses"), "1 miss");
+  EXPECT_EQ(Quantity(1, "pages"), "1 page");
   EXPECT_EQ(Quantity(2'310'000, "calls"), "2.31 M calls");
   EXPECT_EQ(Rate(1.35, "s"), "1.35 s/s");
   EXPECT_EQ(Rate(12.0 * (1 << 20), "bytes"), "12.0 MiB/s");
@@ -161,6 +164,32 @@ TEST(RenderTest, TopLinesUpAndEndsWithCoverage) {
                 RenderCoverage(SomeCoverage(), Plain()));
 }
 
+TEST(RenderTest, AnUncertainSiteShowsFromWhatToWhatShare) {
+  v1::TopAnswer answer;
+  v1::TopTable* table = answer.add_tables();
+  table->set_vital("syscall");
+  table->set_unit("calls");
+  table->set_by(v1::DIMENSION_SITE);
+  table->set_total(1000);
+  table->set_events(1000);
+  table->set_state(v1::VITAL_STATE_ACTIVE);
+  table->set_unlisted_most(40);
+  table->set_kept_labels(24);
+  for (const double low : {20, 395}) {
+    v1::TopRow* row = table->add_rows();
+    row->set_name("f");
+    row->set_value(400);
+    row->set_low(low);
+    row->set_high(405);
+    row->set_share(0.4);
+  }
+  const std::string text = RenderTop(answer, Plain());
+  EXPECT_THAT(text, HasSubstr("2.0 to 40.5 %"));
+  EXPECT_THAT(text, HasSubstr(" 40.0 %"));
+  EXPECT_THAT(text, HasSubstr("windows keep 24 labels of a vital; what is not listed weighs at "
+                              "most 40 calls each\n"));
+}
+
 TEST(RenderTest, NothingFoundSaysWhereDataIs) {
   v1::Coverage coverage;
   coverage.set_nodes_selected(1);
@@ -190,6 +219,17 @@ TEST(RenderTest, ASampleNamesWhoWokeItAndFromWhere) {
   EXPECT_THAT(RenderSamples(answer, Plain()), ::testing::HasSubstr("  woken by: [irq]\n"));
 }
 
+TEST(RenderTest, ASampleNamesItsContainerAndPodOrElseItsCgroup) {
+  v1::SamplesAnswer answer;
+  v1::SampleAnswer& sample = *answer.add_samples();
+  sample.set_cgroup("/system.slice/nginx.service");
+  EXPECT_THAT(RenderSamples(answer, Plain()), HasSubstr(" in /system.slice/nginx.service\n"));
+  sample.set_container("0123456789abcdef0123");
+  sample.set_pod_uid("8d3cf0aa");
+  EXPECT_THAT(RenderSamples(answer, Plain()),
+              HasSubstr(" in container 0123456789ab of pod 8d3cf0aa\n"));
+}
+
 TEST(RenderTest, CoverageSaysWhatWasReadAndWhichTimeValuesMean) {
   v1::Coverage coverage = SomeCoverage();
   coverage.clear_notes();
@@ -206,6 +246,51 @@ TEST(RenderTest, CoverageSaysWhatWasReadAndWhichTimeValuesMean) {
   EXPECT_EQ(RenderCoverage(coverage, Plain()),
             "covers 58 s of 60 s on 1 node; 1,440 epochs (24 windows of 1 h and 1 raw epoch); "
             "values are of 11:00:00 to 12:00:00;\n  no events lost\n");
+}
+
+TEST(RenderTest, LessThanAnEpochSaysFirstThatFiguresAreOfTheWholeEpoch) {
+  v1::Coverage coverage = SomeCoverage();
+  v1::TierUse* used = coverage.add_used();
+  used->set_tier(v1::TIER_RAW);
+  used->set_rows(1);
+  used->set_length_s(60);
+  coverage.set_asked_start_s(1'763'485'210);
+  coverage.set_asked_end_s(1'763'485'211);
+  coverage.set_values_start_s(1'763'485'200);
+  coverage.set_values_end_s(1'763'485'260);
+  EXPECT_THAT(Headline(coverage, Plain()), HasSubstr("asked for 1 s; all figures are of the whole "
+                                                     "epoch "));
+  EXPECT_THAT(Headline(coverage, Plain()), HasSubstr(" to "));
+  coverage.set_asked_end_s(1'763'485'270);
+  EXPECT_EQ(Headline(coverage, Plain()), "");
+}
+
+TEST(RenderTest, AnAnomalyNamesItsVitalOnce) {
+  v1::Anomaly anomaly;
+  anomaly.set_node("a");
+  anomaly.set_vital("blocking");
+  anomaly.set_sub("disk");
+  anomaly.set_text("blocking/disk high at 50 s/s");
+  anomaly.set_filter("ewma");
+  const std::string line = RenderAnomaly(anomaly, Plain());
+  EXPECT_THAT(line, HasSubstr("a  blocking/disk  high at 50 s/s"));
+  EXPECT_EQ(line.find("blocking/disk"), line.rfind("blocking/disk"));
+}
+
+TEST(RenderTest, WithoutAnomaliesItSaysWhereFiltersStillLearn) {
+  v1::AnomaliesAnswer answer;
+  for (int i = 1; i <= 12; ++i) {
+    v1::FilterLearning* learning = answer.add_learning();
+    learning->set_node("db-" + std::to_string(i));
+    learning->set_filter("ewma");
+    learning->set_learned_epochs(static_cast<uint64_t>(i));
+    learning->set_needed_epochs(30);
+  }
+  const std::string text = RenderAnomalies(answer, Plain());
+  EXPECT_THAT(text,
+              HasSubstr("no anomaly in this time\ndb-1  ewma is still learning: 1 of 30 epochs"
+                        "\n"));
+  EXPECT_THAT(text, HasSubstr("and 2 other nodes where filters are still learning\n"));
 }
 
 TEST(RenderTest, WindowsThatAreNotThereYetAreNoData) {

@@ -32,6 +32,7 @@ class Fed {
     host_.context = this;
     host_.node = "a";
     host_.anomaly = [](void* context, const telltale_filter_anomaly* anomaly) {
+      static_cast<Fed*>(context)->texts.push_back(anomaly->text);
       static_cast<Fed*>(context)->found.push_back(
           {anomaly->vital, anomaly->sub, anomaly->start_ns, anomaly->end_ns, anomaly->open != 0,
            anomaly->value, anomaly->expected, anomaly->severity, anomaly->learned_epochs});
@@ -77,7 +78,15 @@ class Fed {
     return filter_->load(instance_, bytes.data(), bytes.size()) == 0;
   }
 
+  std::pair<uint64_t, uint64_t> Learned() const {
+    telltale_filter_learning learning = {};
+    learning.struct_size = sizeof learning;
+    filter_->learning(instance_, &learning);
+    return {learning.learned_epochs, learning.needed_epochs};
+  }
+
   std::vector<Found> found;
+  std::vector<std::string> texts;
   uint64_t now = 1'000'000 * kSecond;
   bool idle = false;
 
@@ -150,6 +159,23 @@ TEST(EwmaTest, IsSilentWhileItLearns) {
   for (int i = 0; i < 30; ++i) learned.Epoch(1);
   learned.Epoch(50);
   EXPECT_EQ(learned.found.size(), 1u);
+}
+
+TEST(EwmaTest, TellsHowFarItHasLearned) {
+  Fed fed;
+  EXPECT_EQ(fed.Learned(), (std::pair<uint64_t, uint64_t>(0, 30)));
+  for (int i = 0; i < 12; ++i) fed.Epoch(1);
+  EXPECT_EQ(fed.Learned(), (std::pair<uint64_t, uint64_t>(12, 30)));
+}
+
+TEST(EwmaTest, ItsSentenceHasUnits) {
+  Fed fed;
+  for (int i = 0; i < 30; ++i) fed.Epoch(0.25);
+  fed.Epoch(50);
+  ASSERT_EQ(fed.texts.size(), 1u);
+  EXPECT_EQ(fed.texts[0],
+            "blocking/disk high at 50 s/s; usual is 250 ms/s, give or take 12.5 ms/s (learned from "
+            "30 epochs)");
 }
 
 TEST(EwmaTest, ADropIsAnAnomalyToo) {

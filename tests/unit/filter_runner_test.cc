@@ -34,8 +34,8 @@ class FakeSource : public EpochSource {
   std::vector<NodeHead> Nodes() const override {
     std::vector<NodeHead> heads;
     for (const auto& [node, rates] : rates_) {
-      heads.push_back({node, absl::StrCat("n", node), counted_.at(node),
-                       10, kBegin + rates.begin()->first * kEpoch,
+      heads.push_back({node, absl::StrCat("n", node), counted_.at(node), 10,
+                       kBegin + rates.begin()->first * kEpoch,
                        kBegin + (rates.rbegin()->first + 1) * kEpoch});
     }
     return heads;
@@ -148,6 +148,20 @@ TEST_F(FilterRunnerTest, APlantedSpikeIsStoredLoggedAndCountedOnce) {
   EXPECT_EQ(found[0].end_s() - found[0].start_s(), 10);
   EXPECT_EQ(log_->After("0", 10)->size(), 1u);
   EXPECT_EQ((log_->Counts()[{"ewma", "cpu"}]), 1u);
+}
+
+TEST_F(FilterRunnerTest, SaysOnWhichNodesAFilterStillLearns) {
+  for (uint64_t i = 0; i < 40; ++i) {
+    Arrive(i, Quiet(i));
+    if (i >= 28) Arrive(i, Quiet(i), 2);
+  }
+  Look();
+  const auto learning = runner_->Learning();
+  ASSERT_EQ(learning.size(), 1u);
+  EXPECT_EQ(learning[0].filter(), "ewma");
+  EXPECT_EQ(learning[0].node(), "n2");
+  EXPECT_EQ(learning[0].learned_epochs(), 12u);
+  EXPECT_EQ(learning[0].needed_epochs(), 30u);
 }
 
 TEST_F(FilterRunnerTest, ARestartAtAnyMomentGivesTheSameAnomalies) {

@@ -6,6 +6,8 @@ telltale_test(ingest_verdicts_test LABEL unit tsan
   SOURCES unit/ingest_verdicts_test.cc LINK telltale_ingest_bench)
 telltale_test(ingest_nodes_test LABEL unit
   SOURCES unit/ingest_nodes_test.cc LINK telltale_ingest_bench)
+telltale_test(ingest_clones_test LABEL unit tsan
+  SOURCES unit/ingest_clones_test.cc LINK telltale_ingest_bench)
 telltale_test(ingest_inbox_test LABEL unit tsan
   SOURCES unit/ingest_inbox_test.cc LINK telltale_ingest_bench)
 telltale_test(ingest_config_test LABEL unit

@@ -104,6 +104,15 @@ TEST_F(MetricsPageTest, EverySampleHasTheLabelsOfItsRow) {
   }
 }
 
+TEST_F(MetricsPageTest, UserStacksAreCountedByHowTheyEnded) {
+  AddNode("a").user_stacks = {{v1::STACK_END_COMPLETE, 970}, {v1::STACK_END_WINDOW, 30}, {60, 1}};
+  const std::string page = Page();
+  for (const char* line : {"{node=\"a\",end=\"complete\"} 970", "{node=\"a\",end=\"window\"} 30",
+                           "{node=\"a\",end=\"end_60\"} 1"}) {
+    EXPECT_THAT(page, HasSubstr(std::string("telltale_node_user_stacks_total") + line));
+  }
+}
+
 TEST_F(MetricsPageTest, TheTableInTheDocumentIsTheOneInTheCode) {
   const char* rewrite = std::getenv("TELLTALE_REWRITE");
   if (rewrite != nullptr) std::ofstream("collector/metrics/METRICS.md") << MetricTableMarkdown();

@@ -26,6 +26,36 @@ uint64_t MissingOf(const storage::Store& store) {
   return missing;
 }
 
+TEST(StoreFiguresTest, UserStacksAddUpAndSurviveARestart) {
+  testing::TempDir dir;
+  storage::StoreOptions options;
+  options.path = dir.path() + "/store";
+  options.now_ns = [] { return 20'500 * kDayNs; };
+  options.min_free_bytes = 0;
+  testing::SyntheticNode maker("web-1", 1);
+  for (uint64_t i = 0; i < 3; ++i) {  // opened anew for each
+    auto store = *storage::Store::Open(options);
+    const uint32_t node = *store->nodes().NumberOf("web-1");
+    ASSERT_TRUE(store->summaries().PutSchema(node, proto::BuiltinSchema()).ok());
+    testing::MadeSummary made = maker.Make(i + 1, 20'500 * kDayNs + i * 60 * kSecondNs);
+    made.body.mutable_user_stacks()->add_end(v1::STACK_END_COMPLETE);
+    made.body.mutable_user_stacks()->add_samples(40 + i);
+    if (i == 1) {
+      made.body.mutable_user_stacks()->add_end(v1::STACK_END_WINDOW);
+      made.body.mutable_user_stacks()->add_samples(2);
+    }
+    const storage::Incoming item{node, &made.summary, &made.body, true};
+    ASSERT_TRUE(store->summaries().PutBatch({&item, 1}).ok());
+  }
+  auto store = *storage::Store::Open(options);
+  MetricSources sources;
+  UseStore(&store->reader(), sources);
+  std::vector<std::pair<uint32_t, uint64_t>> stacks;
+  sources.for_each_node([&](const NodeFigures& node) { stacks = node.user_stacks; });
+  using Counts = std::vector<std::pair<uint32_t, uint64_t>>;
+  EXPECT_EQ(stacks, (Counts{{v1::STACK_END_COMPLETE, 123}, {v1::STACK_END_WINDOW, 2}}));
+}
+
 TEST(AgedStoreTest, EpochsOfInstallationsLongGoneAreStillMissing) {
   constexpr uint64_t kInstallations = storage::kIdleLedgers + 30;
   testing::TempDir dir;

@@ -277,6 +277,21 @@ const Lie kLies[] = {
     {"event_after_the_epoch",
      [](auto& b) { b.mutable_events(b.events_size() - 1)->set_time_ms(10'001); },
      "time_ms is 10001"},
+    {"stack_ends_without_counts",
+     [](v1::SummaryBody& b) {
+       b.mutable_user_stacks()->clear_end();
+       b.mutable_user_stacks()->add_end(v1::STACK_END_COMPLETE);
+       b.mutable_user_stacks()->clear_samples();
+     },
+     "user_stacks.samples is 0, must be as many as end, 1"},
+    {"stack_ends_without_bound",
+     [](v1::SummaryBody& b) {
+       b.mutable_user_stacks()->clear_end();
+       b.mutable_user_stacks()->clear_samples();
+       b.mutable_user_stacks()->add_end(static_cast<v1::StackEnd>(64));
+       b.mutable_user_stacks()->add_samples(1);
+     },
+     "user_stacks.end is 64, must be at most 63"},
     {"endless_gauges",
      [](auto& b) {
        for (int i = 0; i < 64; ++i) b.mutable_gauges()->add_psi_us(1);

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "collector/query/label_estimate.h"
-#include "collector/query/nearest.h"
 #include "collector/query/points.h"
 #include "tests/unit/query_fixture.h"
 
@@ -114,6 +113,77 @@ TEST(TopTest, AnEpochBelongsToTheSelectionItsMiddleLiesIn) {
   EXPECT_DOUBLE_EQ(answer->tables(0).total(), 3);
 }
 
+// Three epochs of 10 s, each with one sample and one event; how many of them each answer counts.
+TEST(SelectionTest, OneRuleSaysInEveryAnswerWhichEpochsBelongToARange) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  for (const uint64_t start : {1000, 1010, 1020}) {
+    BodyMaker maker;
+    v1::Vital* vital = maker.Vital(TELLTALE_CPU, {1 * kS, 0, 0});
+    maker.Sample(vital, "/a", 0, 1, 1, 2, 1);
+    v1::DiscreteEvent* event = maker.body().add_events();
+    event->set_type(v1::EVENT_TYPE_EXEC);
+    event->set_time_ms(9'000);
+    v1::Histogram* histogram = maker.body().add_histograms();
+    histogram->set_layer(v1::LAYER_DISK);
+    histogram->set_operation("read");
+    histogram->set_r(4);
+    histogram->add_bucket(3);
+    histogram->add_count(1);
+    source.AddEpoch(node, start, 10, maker.body());
+  }
+  const Engine engine = MakeEngine(source, 1100);
+  const auto counts = [&](double from, double to) {
+    auto top = Asked<v1::TopRequest>(from, to);
+    top.set_vital("cpu");
+    top.set_by(v1::DIMENSION_NODE);
+    auto stacks = Asked<v1::StacksRequest>(from, to);
+    stacks.set_vital("cpu");
+    auto series = Asked<v1::SeriesRequest>(from, to);
+    series.add_vitals("cpu");
+    const auto lines = engine.Series(series, {});
+    const auto histograms = engine.Histogram(Asked<v1::HistogramRequest>(from, to), {});
+    return std::vector<double>{
+        engine.Top(top, {})->tables(0).total(),
+        engine.Stacks(stacks, {})->total(),
+        lines->series().empty() ? 0.0 : static_cast<double>(lines->series(0).rate_size()),
+        histograms->histograms().empty() ? 0.0 : histograms->histograms(0).count(0),
+        static_cast<double>(
+            engine.Samples(Asked<v1::SamplesRequest>(from, to), {})->samples_size()),
+        static_cast<double>(engine.Events(Asked<v1::EventsRequest>(from, to), {})->events_size())};
+  };
+  EXPECT_THAT(counts(1000, 1030), ElementsAre(3, 3, 3, 3, 3, 3));
+  EXPECT_THAT(counts(1004, 1016), ElementsAre(2, 2, 2, 2, 2, 2));
+  EXPECT_THAT(counts(1006, 1024), ElementsAre(1, 1, 1, 1, 1, 1));
+  EXPECT_THAT(counts(1018.6, 1019.6), ElementsAre(1, 1, 1, 1, 1, 1));  // within one
+  EXPECT_THAT(counts(1019, 1021), ElementsAre(1, 1, 1, 1, 1, 1));      // as much of one as of two
+  EXPECT_THAT(counts(1030, 1031), ElementsAre(0, 0, 0, 0, 0, 0));
+  const auto answer = engine.Events(Asked<v1::EventsRequest>(1019, 1021), {});
+  EXPECT_DOUBLE_EQ(answer->coverage().asked_end_s() - answer->coverage().asked_start_s(), 2);
+  EXPECT_DOUBLE_EQ(answer->coverage().values_start_s(), 1020);
+}
+
+TEST(HistogramTest, SaysHowManyWaitsItCannotHoldYet) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  for (const uint64_t start : {1000, 1010}) {
+    BodyMaker maker;
+    v1::Vital* vital = maker.Vital(TELLTALE_BLOCKING, {1});
+    vital->add_backlog(50);
+    vital->add_backlog(start == 1000 ? 60 : 7);
+    v1::Histogram* histogram = maker.body().add_histograms();
+    histogram->set_layer(v1::LAYER_BLOCK);
+    histogram->set_operation("disk");
+    histogram->set_r(4);
+    source.AddEpoch(node, start, 10, maker.body());
+  }
+  const auto answer =
+      MakeEngine(source, 1100).Histogram(Asked<v1::HistogramRequest>(1000, 1020), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->coverage().notes(),
+              ::testing::Contains(HasSubstr("7 tasks were blocked at the end")));
+}
+
 TEST(TopTest, ProcessesOfTwoEpochsAreOneRowEach) {
   FakeSource source;
   const uint32_t node = source.AddNode("a");
@@ -172,7 +242,8 @@ TEST(LabelEstimateTest, ValuesStayInTheirBoundsAndBelowTheTotal) {
     EXPECT_LE(estimate.value, estimate.high);
     sum += estimate.value;
   }
-  EXPECT_THAT(sum, DoubleNear(100, 1e-9));
+  EXPECT_LE(sum, 100);
+  EXPECT_GT(sum, 100 - 2) << "each value is rounded down";
 }
 
 TEST(LabelEstimateTest, StacksOfOneLabelShareItByWhatWasSampled) {
@@ -286,41 +357,6 @@ TEST(CoverageTest, AnEmptyAnswerSaysWhereDataIs) {
   ASSERT_EQ(answer->coverage().tiers_size(), 1);
   EXPECT_EQ(answer->coverage().tiers(0).tier(), v1::TIER_RAW);
   EXPECT_DOUBLE_EQ(answer->coverage().tiers(0).start_s(), 1000);
-}
-
-TEST(ErrorsTest, UnknownNamesComeWithTheNearest) {
-  FakeSource source;
-  source.AddNode("db-1");
-  source.AddNode("web-1");
-  const Engine engine = MakeEngine(source, 6000);
-  auto request = Asked<v1::TopRequest>(5000, 5060);
-  request.mutable_selection()->add_nodes("db1");
-  EXPECT_EQ(engine.Top(request, {}).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(engine.Top(request, {}).status().message()), HasSubstr("nearest: db-1"));
-  request.mutable_selection()->clear_nodes();
-  request.set_vital("blokcing");
-  EXPECT_THAT(std::string(engine.Top(request, {}).status().message()),
-              HasSubstr("nearest: blocking"));
-  request.set_vital("blocking/dsk");
-  EXPECT_THAT(std::string(engine.Top(request, {}).status().message()), HasSubstr("nearest: disk"));
-}
-
-TEST(ErrorsTest, ATierNobodyKnowsIsRefused) {
-  FakeSource source;
-  source.AddNode("a");
-  auto request = Asked<v1::TopRequest>(1000, 1010);
-  request.mutable_selection()->set_tier(static_cast<v1::Tier>(9));
-  EXPECT_EQ(MakeEngine(source, 1020).Top(request, {}).status().code(),
-            absl::StatusCode::kInvalidArgument);
-}
-
-TEST(ErrorsTest, AnAskerWhoWentAwayEndsTheScan) {
-  FakeSource source;
-  const uint32_t node = source.AddNode("a");
-  source.AddEpoch(node, 1000, 10, BodyMaker().body());
-  const auto answer =
-      MakeEngine(source, 1020).Top(TopOf("cpu", v1::DIMENSION_EXE), [] { return true; });
-  EXPECT_EQ(answer.status().code(), absl::StatusCode::kCancelled);
 }
 
 TEST(SamplesTest, PagesMeetWithoutLossOrRepeat) {

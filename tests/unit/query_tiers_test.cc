@@ -242,6 +242,17 @@ TEST_F(QueryTiersTest, ASelectionWithinAnEpochShowsThatEpoch) {
   EXPECT_EQ(store_.engine().Series(series, {})->series(0).rate_size(), 1);
 }
 
+TEST_F(QueryTiersTest, WhatWindowsLeaveOfARangeTakesNoEpochThatIsNotInIt) {
+  auto request = store_.Asked<v1::TopRequest>(0, 8 * kHour + 1);  // one second of epoch 481
+  request.mutable_selection()->add_nodes(store_.name(0));
+  request.set_vital("syscall");
+  request.set_by(v1::DIMENSION_NODE);
+  const auto answer = store_.engine().Top(request, {});
+  EXPECT_EQ(answer->coverage().tier(), v1::TIER_5MIN);
+  EXPECT_DOUBLE_EQ(answer->tables(0).total(),
+                   TruthOf(store_, Headline(TELLTALE_SYSCALL), 0, 1, 480));
+}
+
 TEST(QueryLateTest, ALateEpochCountsAtOnceInEveryAnswer) {
   QueryStore store(1);
   store.Put(0, 2 * kHour);
@@ -430,6 +441,30 @@ TEST(QueryLabelsTest, IntervalsOfLabelsHoldTheTruth) {
     EXPECT_THAT(answer->coverage().notes(), ::testing::Contains(HasSubstr("bounded")));
     EXPECT_EQ(answer->coverage().miss_probability_1pct(), 0);
   }
+}
+
+TEST(QueryLabelsTest, TheHeaviestAreTheSameInEpochsAndInWindowsOfThem) {
+  QueryStore store(1);
+  store.set_change(Planted(TELLTALE_SYSCALL));
+  store.Put(0, 9 * kHour);
+  store.set_now(25 * kHour);
+  store.RollUp();
+  const auto rows = [&](v1::Tier tier) {
+    auto request = store.Asked<v1::TopRequest>(kHour, 3 * kHour, tier);
+    request.set_vital("syscall");
+    request.set_by(v1::DIMENSION_EXE);
+    const auto answer = store.engine().Top(request, {});
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    std::vector<std::string> out;
+    for (const v1::TopRow& row : answer->tables(0).rows()) out.push_back(row.exe());
+    return out;
+  };
+  const auto raw = rows(v1::TIER_RAW);
+  ASSERT_EQ(raw.size(), 10u);
+  EXPECT_EQ(rows(v1::TIER_5MIN), raw);
+  // What an hour put away of lighter ones may swap neighbours.
+  EXPECT_THAT(rows(v1::TIER_1H), ::testing::UnorderedElementsAreArray(raw));
+  EXPECT_EQ(rows(v1::TIER_1H).front(), raw.front());
 }
 
 TEST(QueryLabelsTest, StacksOfWindowsAddUpToAtMostTheTotal) {

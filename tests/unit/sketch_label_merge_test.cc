@@ -49,6 +49,27 @@ TEST(LabelMergeTest, NothingMergesToNothing) {
   EXPECT_EQ(OtherOf(MergeLabels({})).high, 0u);
 }
 
+TEST(LabelMergeTest, EstimatesDivideTheTotalAndOnlyAddUpWhereALabelIsListed) {
+  LabelList epoch{{Label(1, 10, 50), Label(2, 20, 100)}, 60, 90, 0};
+  DivideTotal(epoch);
+  EXPECT_EQ(epoch.labels[0].estimate, 10u + 40 * 30 / 120);
+  EXPECT_EQ(epoch.labels[1].estimate, 20u + 80 * 30 / 120);
+  LabelList roomy = epoch;
+  roomy.total = 1000;
+  DivideTotal(roomy);
+  EXPECT_EQ(roomy.labels[1].estimate, 100u);
+  const LabelList other{{Label(2, 5, 9)}, 500, 400, 0};
+  const LabelList merged = MergeLabels(std::vector<LabelList>{epoch, epoch, other});
+  ASSERT_EQ(merged.labels[1].id, 1u);
+  EXPECT_EQ(merged.labels[1].estimate, 2 * epoch.labels[0].estimate)
+      << "the third says nothing about label 1, however much it may weigh there";
+  const uint64_t most = ~uint64_t{0};
+  LabelList huge{{Label(1, most, most), Label(2, 0, most)}, most, most, most};
+  DivideTotal(huge);
+  EXPECT_EQ(huge.labels[0].estimate, most);
+  EXPECT_EQ(huge.labels[1].estimate, 0u);
+}
+
 TEST(LabelMergeTest, HostileSumsSaturate) {
   const uint64_t most = ~uint64_t{0};
   const LabelList huge{{Label(1, most, most)}, most, most, most};

@@ -19,7 +19,8 @@ telltale_test(storage_fault_test LABEL unit
   SOURCES unit/storage_fault_test.cc support/fault_file_system.cc
   LINK telltale::storage telltale_synthetic telltale_store_check RocksDB::rocksdb-shared)
 
-add_library(telltale_rollup_trial STATIC support/rollup_oracle.cc support/rollup_trial.cc)
+add_library(telltale_rollup_trial STATIC
+  support/rollup_oracle.cc support/line_oracle.cc support/rollup_trial.cc)
 target_link_libraries(telltale_rollup_trial
   PUBLIC telltale::storage PRIVATE telltale_synthetic telltale::warnings)
 telltale_test(storage_rollup_test LABEL unit

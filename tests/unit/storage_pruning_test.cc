@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "proto/codec.h"
 #include "storage/store.h"
 #include "tests/support/synthetic_node.h"
 #include "tests/support/temp_dir.h"
@@ -168,6 +169,58 @@ TEST_F(PruningTest, IncarnationsNotSeenSinceRawBeganAreForgottenButNotTheLastNor
   EXPECT_EQ(record.incarnations(0).status(), v1::INCARNATION_STATUS_APART);
   EXPECT_EQ(record.incarnations(1).last_seen_ns(), kStart + 4);
   EXPECT_EQ(record.incarnations_forgotten(), 2u);
+}
+
+TEST_F(PruningTest, SchemasThatNoStoredEpochUsesMakeRoomForOthers) {
+  v1::Schema schema = proto::BuiltinSchema();
+  const auto bring = [&](uint64_t id) {
+    schema.set_id(id);
+    return store_->summaries().PutSchema(node_, schema);
+  };
+  const auto use = [&](uint64_t id, uint64_t sequence) {
+    MadeSummary made = maker_.Make(sequence, now_ns_);
+    made.summary.set_schema_id(id);
+    const Incoming item{node_, &made.summary, &made.body, true};
+    EXPECT_EQ(store_->summaries().PutBatch({&item, 1})->front(), Outcome::kStored);
+  };
+  constexpr uint64_t kLimit = 32;
+  for (uint64_t id = 1; id <= kLimit; ++id) ASSERT_TRUE(bring(id).ok()) << id;
+  EXPECT_EQ(bring(kLimit + 1).code(), absl::StatusCode::kResourceExhausted);
+  use(1, 1);
+  Pass(40);
+  // Only what an epoch used is left, for the windows that go on speaking of it.
+  EXPECT_NE(store_->summaries().FindSchema(1), nullptr);
+  EXPECT_EQ(store_->summaries().FindSchema(2), nullptr);
+  for (uint64_t id = 101; id < 101 + kLimit; ++id) ASSERT_TRUE(bring(id).ok()) << id;
+  EXPECT_EQ(bring(200).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(bring(101).ok()) << "one that is known";
+  // It outlives a restart, and goes with the last window.
+  Open();
+  EXPECT_NE(store_->summaries().FindSchema(1), nullptr);
+  EXPECT_EQ(store_->summaries().FindSchema(2), nullptr);
+  use(101, 2);
+  Pass(470);
+  EXPECT_EQ(store_->summaries().FindSchema(1), nullptr);
+  EXPECT_NE(store_->summaries().FindSchema(101), nullptr);
+  Open();
+  EXPECT_EQ(store_->summaries().FindSchema(1), nullptr);
+  EXPECT_NE(store_->summaries().FindSchema(101), nullptr);
+}
+
+TEST_F(PruningTest, ASchemaAnotherNodeUsesStays) {
+  v1::Schema schema = proto::BuiltinSchema();
+  schema.set_id(7);
+  ASSERT_TRUE(store_->summaries().PutSchema(node_, schema).ok());
+  const uint32_t other = *store_->nodes().NumberOf("web-2");
+  const SyntheticNode maker("web-2", 2);
+  MadeSummary made = maker.Make(1, now_ns_);
+  made.summary.set_schema_id(7);
+  const Incoming item{other, &made.summary, &made.body, true};
+  ASSERT_TRUE(store_->summaries().PutBatch({&item, 1}).ok());
+  Pass(40);
+  const std::vector<uint32_t> both = {node_, other};
+  ASSERT_TRUE(store_->summaries().Prune(both, 10).ok());
+  EXPECT_NE(store_->summaries().FindSchema(7), nullptr);
 }
 
 TEST_F(PruningTest, BooksArePrunedOncePerRawFloor) {

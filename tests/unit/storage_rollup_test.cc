@@ -31,6 +31,8 @@ TEST(RollupTest, ADayInShuffledOrderEqualsTheRecomputationFromRawByteForByte) {
   EXPECT_EQ(result.wrong, "");
   EXPECT_EQ(result.summaries, 3u * 24 * 20);
   EXPECT_GT(result.compared_rows, 3u * (288 + 24) * 13);
+  // Two groups of nodes, a dozen vitals, 24 buckets of an hour, one of a day, one of thirty.
+  EXPECT_GE(result.compared_lines, 2u * 10 * (24 + 1 + 1));
 }
 
 TEST(RollupTest, AnotherOrderAndOtherBatchesGiveTheSame) {

@@ -286,11 +286,16 @@ TEST_F(StoreTest, ADirectoryOfTheFirstFormatIsUpgraded) {
   const std::string file = dir_.path() + "/store/VERSION";
   std::ofstream(file) << "telltale-store 1\n";
   Open();
+  ASSERT_TRUE(store_->upgrade().has_value()) << "whoever opened it is told";
+  EXPECT_EQ(store_->upgrade()->from, 1);
+  EXPECT_EQ(store_->upgrade()->to, 2);
   EXPECT_EQ(*store_->reader().SymbolName("build", 64, node_), "main");
   EXPECT_THAT(StoredSequences(), ElementsAre(1u));
   std::string line;
   std::getline(std::ifstream(file) >> std::ws, line);
   EXPECT_EQ(line, "telltale-store 2");
+  Open();
+  EXPECT_FALSE(store_->upgrade().has_value());
 }
 
 TEST_F(StoreTest, SchemasAreKnownToReaders) {

@@ -108,7 +108,7 @@ static __always_inline void adopt(struct task_struct* task, uint64_t now) {
 /* Charges the interval up to `now`. The switch program may end the same interval on another CPU at
  * this moment: whoever moves since_rq_ns on charges it. */
 static __always_inline void charge_open(struct task_struct* task, struct telltale_task* st,
-                                        uint64_t now) {
+                                        uint64_t now, uint64_t rq_now) {
   uint32_t half = control.half & 1, vital, sub;
   struct telltale_cpu* own = cpu_block(control.cpus);
   uint64_t since = st->since_rq_ns, off, delay, hash, before;
@@ -125,7 +125,7 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
     return;
   }
   if (st->state != TELLTALE_TASK_RUNNABLE && st->state != TELLTALE_TASK_BLOCKED) return;
-  delay = queue_time(task, st, now, off);
+  delay = queue_time(task, st, rq_now, off);
   if (delay > off - delay) {
     vital = TELLTALE_SCHED_DELAY;
     sub = st->state == TELLTALE_TASK_RUNNABLE ? TELLTALE_DELAY_PREEMPTED : TELLTALE_DELAY_WOKEN;
@@ -204,10 +204,12 @@ SEC("iter/task")
 int pass(struct bpf_iter__task* ctx) {
   struct task_struct* task = ctx->task;
   struct telltale_task* st;
-  uint64_t now;
+  uint64_t now, rq_now;
 
   if (!task) return 0;
-  now = bpf_ktime_get_ns() + (control.use_ktime ? 0 : control.rq_clock_offset_ns);
+  now = bpf_ktime_get_ns();
+  rq_now = now + control.rq_clock_offset_ns;
+  if (!control.use_ktime) now = rq_now;
   if (control.pass == TELLTALE_PASS_ADOPT) {
     adopt(task, now);
     return 0;
@@ -215,7 +217,7 @@ int pass(struct bpf_iter__task* ctx) {
   st = bpf_task_storage_get(&tasks, task, 0, 0);
   if (!st || st->state == TELLTALE_TASK_GONE || st->state == TELLTALE_TASK_UNKNOWN) return 0;
   if (control.pass == TELLTALE_PASS_CHARGE) {
-    charge_open(task, st, now);
+    charge_open(task, st, now, rq_now);
     return 0;
   }
   return collect(ctx->meta->seq, task, st);

@@ -41,7 +41,7 @@ enum {
 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1024 };
 enum { BPF_F_USER_STACK = 256, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
-enum { BPF_ANY = 0, BPF_RB_NO_WAKEUP = 1 };
+enum { BPF_ANY = 0, BPF_RB_NO_WAKEUP = 1, BPF_RB_AVAIL_DATA = 0 };
 
 #define TASK_RUNNING 0
 #define TASK_UNINTERRUPTIBLE 2
@@ -62,7 +62,7 @@ typedef struct {
 } atomic_long_t;
 
 struct pt_regs {
-  unsigned long bp, ax, dx, si, di, orig_ax, ip, sp;
+  unsigned long bp, ax, dx, si, di, orig_ax, ip, cs, sp;
 };
 
 struct super_block {
@@ -88,8 +88,16 @@ struct percpu_counter {
   int64_t count;
 };
 struct mm_struct {
+  unsigned long start_stack;
   struct file* exe_file;
   struct percpu_counter rss_stat[4];
+};
+/* Before 6.2. What stands behind ___ is no part of the kernel's name. */
+struct mm_rss_stat {
+  atomic_long_t count[4];
+};
+struct mm_struct___before_6_2 {
+  struct mm_rss_stat rss_stat;
 };
 struct kernfs_node {
   uint64_t id;
@@ -126,14 +134,19 @@ struct task_io_accounting {
   uint64_t write_bytes;
 };
 struct signal_struct {
+  atomic_t live;
   int group_exit_code;
   unsigned int flags;
 };
 struct thread_info {
   uint32_t cpu;
 };
+struct thread_struct {
+  unsigned long fsbase;
+};
 struct task_struct {
   struct thread_info thread_info;
+  struct thread_struct thread;
   unsigned int __state;
   unsigned int flags;
   int on_cpu;
@@ -149,6 +162,7 @@ struct task_struct {
   int pid;
   int tgid;
   struct task_struct* group_leader;
+  struct task_struct* real_parent;
   uint64_t utime;
   uint64_t stime;
   unsigned long nvcsw;
@@ -164,6 +178,7 @@ struct task_struct {
   struct task_io_accounting ioac;
   struct css_set* cgroups;
   uint64_t self_exec_id;
+  uint32_t parent_exec_id;
 };
 
 struct linux_binprm {
@@ -219,6 +234,9 @@ struct sock_common {
 struct sock {
   struct sock_common __sk_common;
   uint16_t sk_protocol;
+};
+struct socket {
+  struct sock* sk;
 };
 struct sk_buff;
 

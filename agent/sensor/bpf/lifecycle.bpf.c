@@ -6,7 +6,8 @@
 
 #define SIGNAL_GROUP_EXIT 4
 
-static __always_inline struct telltale_event* event_begin(uint32_t kind, struct task_struct* task) {
+static __always_inline struct telltale_event* event_begin(uint32_t kind, struct task_struct* task,
+                                                          struct telltale_task* st) {
   struct telltale_cpu* c = this_cpu();
   struct telltale_event* e;
 
@@ -21,7 +22,7 @@ static __always_inline struct telltale_event* event_begin(uint32_t kind, struct 
   e->time_ns = bpf_ktime_get_ns();
   e->code = e->pad = 0;
   e->path[0] = 0;
-  fill_who(&e->who, task, 0);
+  fill_who(&e->who, task, st);
   return e;
 }
 
@@ -35,14 +36,15 @@ int on_exec(uint64_t* ctx) {
 
   if (st) refresh_ident(st, task);
   if (st && c) c->ident = st->ident;
-  e = event_begin(TELLTALE_RECORD_EXEC, task);
+  e = event_begin(TELLTALE_RECORD_EXEC, task, st);
   if (!e) return 0;
   bpf_probe_read_kernel_str(e->path, sizeof(e->path), bprm->filename);
   bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
   return 0;
 }
 
-/* The memory is still there: the last row, sent at the last switch, takes its size from here. */
+/* The last row, sent at the last switch, takes the memory's size from here, if it is still there.
+ */
 static __always_inline int exiting(struct task_struct* task, bool group_dead) {
   struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
   struct telltale_event* e;
@@ -52,7 +54,7 @@ static __always_inline int exiting(struct task_struct* task, bool group_dead) {
     st->rss_pages = rss_pages(task);
   }
   if (!group_dead) return 0;
-  e = event_begin(TELLTALE_RECORD_EXIT, task);
+  e = event_begin(TELLTALE_RECORD_EXIT, task, st);
   if (!e) return 0;
   e->code = BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT
                 ? BPF_CORE_READ(task, signal, group_exit_code)
@@ -64,9 +66,36 @@ static __always_inline int exiting(struct task_struct* task, bool group_dead) {
 SEC("tp_btf/sched_process_exit")
 int on_exit(uint64_t* ctx) { return exiting((struct task_struct*)ctx[0], ctx[1]); }
 
+/* Before 6.16 the tracepoint does not say whether it is the process that ends, and the memory is
+ * gone by then. Two threads that end together may both find none alive: the first one tells. */
+SEC("tp_btf/sched_process_exit")
+int on_exit_of_task(uint64_t* ctx) {
+  struct task_struct* task = (struct task_struct*)ctx[0];
+  struct telltale_task* leader = bpf_task_storage_get(&tasks, task->group_leader, 0, 0);
+  bool group_dead = BPF_CORE_READ(task, signal, live.counter) == 0;
+
+  if (group_dead && leader) group_dead = !__sync_lock_test_and_set(&leader->exit_told, 1);
+  return exiting(task, group_dead);
+}
+
+/* Before 6.8 it names the victim by its pid only, in the task that asked for memory. */
+SEC("tp_btf/mark_victim")
+int on_oom_of_pid(uint64_t* ctx) {
+  struct telltale_event* e = event_begin(TELLTALE_RECORD_OOM, bpf_get_current_task_btf(), 0);
+  uint32_t pid = ctx[0];
+
+  if (!e) return 0;
+  if (e->who.tgid != pid) {
+    __builtin_memset(&e->who, 0, sizeof(e->who));
+    e->who.tid = e->who.tgid = pid;
+  }
+  bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+  return 0;
+}
+
 SEC("tp_btf/mark_victim")
 int on_oom(uint64_t* ctx) {
-  struct telltale_event* e = event_begin(TELLTALE_RECORD_OOM, (struct task_struct*)ctx[0]);
+  struct telltale_event* e = event_begin(TELLTALE_RECORD_OOM, (struct task_struct*)ctx[0], 0);
 
   if (e) bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
   return 0;

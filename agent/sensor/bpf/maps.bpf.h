@@ -31,11 +31,11 @@ struct {
   __type(value, struct telltale_cpu);
 } cpus SEC(".maps");
 
-/* Samples, events and last rows of tasks; drained by the agent. When it is full they are lost and
+/* Samples, copies of their stacks, events and last rows of tasks; drained by the agent. When it is full they are lost and
  * counted. */
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, 2 * 1024 * 1024);
+  __uint(max_entries, TELLTALE_RING_BYTES);
 } ring SEC(".maps");
 
 /* State that follows a task. Freed by the kernel with the task. */

@@ -6,7 +6,7 @@
 #ifndef TELLTALE_SENSOR_SAMPLE_BPF_H_
 #define TELLTALE_SENSOR_SAMPLE_BPF_H_
 
-#include "agent/sensor/bpf/task.bpf.h"
+#include "agent/sensor/bpf/stack.bpf.h"
 
 /* Adds the tokens of the time that passed. Each epoch begins with a full bucket: every busy cell
  * passes its quantum then, and what came first must not take what a label that gets heavy later
@@ -49,16 +49,14 @@ static __always_inline bool by_choice(uint32_t vital, uint32_t sub) {
   return vital == TELLTALE_BLOCKING && (sub == TELLTALE_BLOCK_POLL || sub == TELLTALE_BLOCK_TIMER);
 }
 
-static __always_inline void lose(struct telltale_half* h, uint32_t vital, uint32_t why,
-                                 uint64_t weight) {
-  h->lost[vital - 1][why].events++;
-  h->lost[vital - 1][why].weight += weight;
-}
-
 /* A due event is not kept: counted, and its label is due again. */
 static __always_inline void refuse(struct telltale_half* h, uint32_t vital, uint32_t why,
                                    uint64_t hash, uint64_t weight) {
-  telltale_refused(&h->sketch[vital - 1].slot[hash >> TELLTALE_CELL_SHIFT], hash);
+  uint32_t v = vital - 1;
+
+  opaque(v);
+  if (v < TELLTALE_VITALS)
+    telltale_refused(&h->sketch[v].slot[hash >> TELLTALE_CELL_SHIFT], hash);
   lose(h, vital, why, weight);
 }
 
@@ -71,17 +69,15 @@ static __always_inline bool is_light(struct telltale_half* h, uint32_t v, uint64
 
 #define SAMPLE_WHAT(vital, sub, half, flags) ((vital) | (sub) << 8 | (half) << 16 | (flags) << 24)
 
-/* A reserved record with the common part filled in, or null (counted). `sub` counts within the
- * vital. `task` is whom the event belongs to unless flags say [irq]. */
-static __noinline struct telltale_sample* sample_begin(struct telltale_cpu* c,
-                                                       struct task_struct* task, uint32_t what,
-                                                       uint64_t hash, uint64_t weight) {
+/* Whether the event may be kept: its vital, and for events of the agent itself the agent, must have
+ * a token left. A refusal is counted. */
+static __noinline int sample_paid(struct telltale_cpu* c, int32_t tgid, uint32_t what,
+                                  uint64_t hash, uint64_t weight) {
   uint32_t vital = what & 0xff, half = (what >> 16) & 1, flags = what >> 24;
   struct telltale_half* h = &c->half[half];
-  struct telltale_sample* s;
   uint64_t now = bpf_ktime_get_ns();
   uint32_t v = vital - 1;
-  bool own = task->tgid == control.own_tgid && !(flags & TELLTALE_SAMPLE_IRQ);
+  bool own = tgid == control.own_tgid && !(flags & TELLTALE_SAMPLE_IRQ);
   struct telltale_bucket* b;
   struct telltale_knobs* k;
   uint32_t own_dry = 0;
@@ -99,24 +95,45 @@ static __noinline struct telltale_sample* sample_begin(struct telltale_cpu* c,
     refuse(h, vital, TELLTALE_LOST_TOKENS, hash, weight);
     return 0;
   }
-  s = bpf_ringbuf_reserve(&ring, sizeof(*s), 0);
-  if (!s) {
-    refuse(h, vital, TELLTALE_LOST_RING, hash, weight);
-    return 0;
-  }
+  return 1;
+}
+
+/* The part of a record that all vitals have in common. */
+static __noinline int sample_fill(struct telltale_sample* s, struct task_struct* task,
+                                  uint32_t what, uint64_t hash, uint64_t weight) {
+  uint32_t flags = what >> 24, v = (what & 0xff) - 1;
+
   __builtin_memset(s, 0, __builtin_offsetof(struct telltale_sample, kernel));
   s->kind = TELLTALE_RECORD_SAMPLE;
-  s->vital = vital;
+  s->vital = what;
   s->sub = what >> 8;
-  s->half = half;
+  s->half = what >> 16 & 1;
   s->flags = flags;
-  s->time_ns = now;
+  s->time_ns = bpf_ktime_get_ns();
   s->hash = hash;
   s->weight = weight;
   s->cpu = bpf_get_smp_processor_id();
-  s->t_log2 = control.knobs[v].t_log2;
+  if (v < TELLTALE_VITALS) s->t_log2 = control.knobs[v].t_log2;
   if (!(flags & TELLTALE_SAMPLE_IRQ))
     fill_who(&s->who, task, bpf_task_storage_get(&tasks, task, 0, 0));
+  return 0;
+}
+
+/* A reserved record with the common part filled in, or null (counted). `sub` counts within the
+ * vital. `task` is whom the event belongs to unless flags say [irq]. Inline, because verifiers
+ * before 6.2 forget that a record which a function returns was found not to be null. */
+static __always_inline struct telltale_sample* sample_begin(struct telltale_cpu* c,
+                                                            struct task_struct* task, uint32_t what,
+                                                            uint64_t hash, uint64_t weight) {
+  struct telltale_sample* s;
+
+  if (!sample_paid(c, task->tgid, what, hash, weight)) return 0;
+  s = bpf_ringbuf_reserve(&ring, sizeof(*s), 0);
+  if (!s) {
+    refuse(&c->half[what >> 16 & 1], what & 0xff, TELLTALE_LOST_RING, hash, weight);
+    return 0;
+  }
+  sample_fill(s, task, what, hash, weight);
   return s;
 }
 
@@ -127,9 +144,11 @@ static __always_inline void take_stacks(void* ctx, struct telltale_sample* s, bo
     s->flags |= TELLTALE_SAMPLE_KSTACK;
     s->kernel_bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
   }
-  if (user) {
+  /* A task that is ending has given its memory back and has no user stack any more. */
+  if (user && bpf_get_current_task_btf()->mm) {
     s->flags |= TELLTALE_SAMPLE_USTACK;
-    s->user_bytes = bpf_get_stack(ctx, s->user, sizeof(s->user), BPF_F_USER_STACK);
+    if (!copy_user_stack(s))
+      s->user_bytes = bpf_get_stack(ctx, s->user, sizeof(s->user), BPF_F_USER_STACK);
   }
 }
 

@@ -7,6 +7,30 @@
 
 #include "agent/sensor/bpf/waker.bpf.h"
 
+/* Kernels before 6.2 lack them. */
+extern struct task_struct* bpf_task_from_pid(int pid) __ksym __weak;
+extern void bpf_task_release(struct task_struct* task) __ksym __weak;
+
+/* The owner of a futex is known by its tid only. Without a way to look it up it is taken for a
+ * thread of the same process, as the owner of most mutexes is. */
+static __noinline int name_owner(struct telltale_peer* peer, struct task_struct* task,
+                                 uint32_t tid) {
+  struct task_struct* owner;
+
+  if (!bpf_task_from_pid || !bpf_task_release) {
+    owner = BPF_CORE_READ(task, group_leader);
+    name_peer(peer, (uint64_t)owner, BPF_CORE_READ(owner, pid));
+    if (peer->tid != tid) peer->comm[0] = 0; /* another thread may have another name */
+    peer->tid = tid;
+    return 0;
+  }
+  owner = bpf_task_from_pid(tid);
+  if (!owner) return 0;
+  name_peer(peer, (uint64_t)owner, tid);
+  bpf_task_release(owner);
+  return 0;
+}
+
 /* Takes the sample of a pending interval. Called in the incoming task (both stacks) or, without
  * sched_exit_tp, at the switch for the task about to run (kernel stack only). */
 static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct task_struct* task,
@@ -27,7 +51,7 @@ static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct tas
     if (st) {
       s->detail[0] = st->futex_address;
       s->detail[1] = st->futex_owner;
-      name_peer(&s->peer, st->futex_owner);
+      name_owner(&s->peer, task, st->futex_owner);
     }
     take_stacks(ctx, s, false, at_exit);
     sample_end(s);
@@ -156,6 +180,7 @@ static __always_inline void switch_out(struct telltale_cpu* c, struct task_struc
   st->since_rq_ns = now;
   st->began_rq_ns = now;
   st->run_delay_ns = prev->sched_info.run_delay;
+  st->gave_way = preempted;
   if (preempted || state == TASK_RUNNING) {
     st->state = TELLTALE_TASK_RUNNABLE;
   } else if (unlikely(state & TASK_DEAD)) {
@@ -193,7 +218,7 @@ static __always_inline void leave_pending(struct telltale_cpu* c, uint32_t slot,
 }
 
 static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct* next,
-                                      uint32_t half, uint64_t now) {
+                                      uint32_t half, uint64_t now, uint64_t rq_now) {
   struct telltale_half* h = &c->half[half & 1];
   uint64_t off, delay, block, hash, before;
   struct telltale_task* st;
@@ -218,7 +243,7 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
     /* Its first time on a CPU: all it did since its birth is wait in the queue. */
     uint64_t queued = next->sched_info.last_queued;
     st->first_ns = next->start_time;
-    st->since_rq_ns = queued && queued < now ? queued : now;
+    st->since_rq_ns = queued && queued < rq_now ? now - (rq_now - queued) : now;
     st->began_rq_ns = st->since_rq_ns;
     st->run_delay_ns = 0;
     st->state = TELLTALE_TASK_RUNNABLE;
@@ -234,7 +259,7 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
     return;
   }
   off = now > st->since_rq_ns ? now - st->since_rq_ns : 0;
-  delay = queue_time(next, st, now, off);
+  delay = queue_time(next, st, rq_now, off);
   block = off - delay;
   st->since_rq_ns = now;
   if (st->counted_blocked) {
@@ -272,6 +297,11 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
   st->state = TELLTALE_TASK_RUNNING;
 }
 
+static __always_inline bool gave_way(struct task_struct* task) {
+  struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
+  return st && st->gave_way;
+}
+
 SEC("tp_btf/sched_switch")
 int on_switch(uint64_t* ctx) {
   bool preempted = ctx[0];
@@ -280,24 +310,27 @@ int on_switch(uint64_t* ctx) {
   uint32_t state = ctx[3];
   struct telltale_cpu* c = this_cpu();
   uint32_t half = control.half;
-  uint64_t now;
+  uint64_t now, rq_now;
 
   if (!c) return 0;
-  now = control.use_ktime ? bpf_ktime_get_ns() : next->se.cfs_rq->rq->clock;
+  rq_now = next->se.cfs_rq->rq->clock;
+  now = control.use_ktime ? bpf_ktime_get_ns() : rq_now;
   /* A new task's first time on a CPU does not pass sched_exit_tp: it is asked on its way out. */
   if (unlikely(c->pending_live)) take_both(ctx, c, prev, 1);
   c->irq_depth = 0; /* no switch happens in an interrupt: heals a count gone astray */
   switch_out(c, prev, half, now, preempted, state);
-  switch_in(c, next, half, now);
+  switch_in(c, next, half, now, rq_now);
   if (unlikely(c->pending_live)) {
     c->ran.tid = prev->pid;
     c->ran.tgid = prev->tgid;
     c->ran.start_ns = BPF_CORE_READ(prev, group_leader, start_time);
     bpf_probe_read_kernel(c->ran.comm, sizeof(c->ran.comm), prev->comm);
-    if (!control.exit_hook) take_both(ctx, c, next, 0);
+    if (control.exit_hook == TELLTALE_EXIT_NONE ||
+        (control.exit_hook == TELLTALE_EXIT_SCHEDULE && gave_way(next)))
+      take_both(ctx, c, next, 0);
   }
   if (unlikely(next->tgid == control.own_tgid))
-    control.rq_clock_offset_ns = now - bpf_ktime_get_ns();
+    control.rq_clock_offset_ns = rq_now - bpf_ktime_get_ns();
   return 0;
 }
 
@@ -306,16 +339,17 @@ int on_switch(uint64_t* ctx) {
  * the CPU worked for a task unknown to us or for interrupts. */
 static __noinline int switch_in_late(struct telltale_cpu* c, struct task_struct* task) {
   uint32_t half = control.half;
+  uint64_t rq_now = task->se.cfs_rq->rq->clock;
 
   if (c->touched[0]) give_to(c, 0, 0);
   if (c->touched[1]) give_to(c, 1, 0);
   __builtin_memset(&c->ran, 0, sizeof(c->ran));
-  switch_in(c, task, half, control.use_ktime ? bpf_ktime_get_ns() : task->se.cfs_rq->rq->clock);
+  switch_in(c, task, half, control.use_ktime ? bpf_ktime_get_ns() : rq_now, rq_now);
   return 0;
 }
 
-SEC("tp_btf/sched_exit_tp")
-int on_switch_exit(uint64_t* ctx) {
+/* In a task that has just come back. */
+static __always_inline int came_back(void* ctx) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_cpu* c = this_cpu();
 
@@ -325,6 +359,13 @@ int on_switch_exit(uint64_t* ctx) {
   take_both(ctx, c, task, 1);
   return 0;
 }
+
+SEC("tp_btf/sched_exit_tp")
+int on_switch_exit(uint64_t* ctx) { return came_back(ctx); }
+
+/* Before 6.15. */
+SEC("fexit/schedule")
+int on_schedule_exit(uint64_t* ctx) { return came_back(ctx); }
 
 SEC("tp_btf/sched_waking")
 int on_waking(uint64_t* ctx) {

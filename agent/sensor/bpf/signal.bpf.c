@@ -9,7 +9,7 @@
 /* What the target will do with the signal: 0 the default, 1 nothing, else the address of its
  * handler. 0 too if it cannot be read. */
 static __noinline uint64_t handler_of(struct task_struct* target, uint32_t number) {
-  struct sighand_struct* sighand = target->sighand;
+  struct sighand_struct* sighand = BPF_CORE_READ(target, sighand);
   uint64_t handler = 0;
 
   if (!sighand || !number || number > SIGNALS) return 0;

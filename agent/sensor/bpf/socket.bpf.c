@@ -46,6 +46,27 @@ static __always_inline int bytes(void* ctx, struct sock* sk, int32_t length, uin
   return 0;
 }
 
+/* Before 6.3. Sending is seen below sock_sendmsg, which compilers copy into its callers. */
+static __always_inline int sent(void* ctx, uint64_t sock, int32_t length) {
+  return bytes(ctx, ((struct socket*)sock)->sk, length, TELLTALE_SOCKET_SENT);
+}
+SEC("fexit/inet_sendmsg")
+int on_inet_sendmsg(uint64_t* ctx) { return sent(ctx, ctx[0], ctx[3]); }
+SEC("fexit/inet6_sendmsg")
+int on_inet6_sendmsg(uint64_t* ctx) { return sent(ctx, ctx[0], ctx[3]); }
+SEC("fexit/unix_stream_sendmsg")
+int on_stream_sendmsg(uint64_t* ctx) { return sent(ctx, ctx[0], ctx[3]); }
+SEC("fexit/unix_dgram_sendmsg")
+int on_dgram_sendmsg(uint64_t* ctx) { return sent(ctx, ctx[0], ctx[3]); }
+SEC("fexit/inet_sendpage")
+int on_inet_sendpage(uint64_t* ctx) { return sent(ctx, ctx[0], ctx[5]); }
+
+SEC("fexit/sock_recvmsg")
+int on_recvmsg(uint64_t* ctx) {
+  if ((uint32_t)ctx[2] & MSG_PEEK) return 0;
+  return bytes(ctx, ((struct socket*)ctx[0])->sk, ctx[3], TELLTALE_SOCKET_RECEIVED);
+}
+
 SEC("tp_btf/sock_send_length")
 int on_send(uint64_t* ctx) {
   return bytes(ctx, (struct sock*)ctx[0], ctx[1], TELLTALE_SOCKET_SENT);

@@ -67,15 +67,22 @@ static __always_inline uint64_t cgroup_id(struct task_struct* task) {
   return css ? BPF_CORE_READ(css, cgroup, kn, id) : 0;
 }
 
+/* File, anonymous and shared memory; 2 is swap. Off by the counters' per-CPU batches. */
 static __always_inline uint64_t rss_pages(struct task_struct* task) {
   struct mm_struct* mm = task->mm;
   int64_t pages = 0;
 
   if (!mm || (task->flags & PF_KTHREAD)) return 0;
-  /* File, anonymous and shared memory; 2 is swap. Off by the counters' per-CPU batches. */
-  pages += BPF_CORE_READ(mm, rss_stat[0].count);
-  pages += BPF_CORE_READ(mm, rss_stat[1].count);
-  pages += BPF_CORE_READ(mm, rss_stat[3].count);
+  if (bpf_core_type_exists(struct mm_rss_stat)) {
+    struct mm_struct___before_6_2* old = (void*)mm;
+    pages += BPF_CORE_READ(old, rss_stat.count[0].counter);
+    pages += BPF_CORE_READ(old, rss_stat.count[1].counter);
+    pages += BPF_CORE_READ(old, rss_stat.count[3].counter);
+  } else {
+    pages += BPF_CORE_READ(mm, rss_stat[0].count);
+    pages += BPF_CORE_READ(mm, rss_stat[1].count);
+    pages += BPF_CORE_READ(mm, rss_stat[3].count);
+  }
   return pages > 0 ? pages : 0;
 }
 
@@ -103,6 +110,15 @@ static __always_inline void subtract_accounts(struct telltale_accounts* a,
   a->write_bytes -= base->write_bytes;
 }
 
+/* The two count execs: of a process itself, and of its parent when it was forked. */
+static __always_inline uint32_t forked_from(struct task_struct* task) {
+  struct task_struct* leader = BPF_CORE_READ(task, group_leader);
+
+  if ((uint32_t)BPF_CORE_READ(leader, self_exec_id) != BPF_CORE_READ(leader, parent_exec_id))
+    return 0;
+  return BPF_CORE_READ(leader, real_parent, tgid);
+}
+
 /* Everything about a task that costs more than the hot path may. */
 static __always_inline void fill_who(struct telltale_who* who, struct task_struct* task,
                                      struct telltale_task* st) {
@@ -110,7 +126,7 @@ static __always_inline void fill_who(struct telltale_who* who, struct task_struc
   who->tgid = task->tgid;
   who->start_ns = BPF_CORE_READ(task, group_leader, start_time);
   who->cgroup = cgroup_id(task);
-  who->pad = 0;
+  who->parent = forked_from(task);
   bpf_probe_read_kernel(who->comm, sizeof(who->comm), task->comm);
   if (st) {
     who->exe = st->exe;

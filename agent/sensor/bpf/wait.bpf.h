@@ -4,7 +4,8 @@
  * and how an interval that it did not run is charged to the task.
  *
  * Time here is the run-queue clock, which the scheduler has just read (2 ns instead of 30 for
- * ktime). It agrees between CPUs only with a stable TSC, else control.use_ktime is set.
+ * ktime). It agrees between CPUs only with a stable TSC, else control.use_ktime is set. What the
+ * scheduler itself noted is compared with the run-queue clock in either case.
  */
 #ifndef TELLTALE_SENSOR_WAIT_BPF_H_
 #define TELLTALE_SENSOR_WAIT_BPF_H_
@@ -82,14 +83,14 @@ static __always_inline void note_futex(struct telltale_task* st, struct task_str
 
 /* How much of the `off` ns since it was last charged the task stood in the queue: what the
  * scheduler accounts as queue time since it left the CPU, plus the turn that has not ended. Works
- * across migrations, where last_queued starts anew. */
+ * across migrations, where last_queued starts anew. `rq_now`: the run-queue clock. */
 static __always_inline uint64_t queue_time(struct task_struct* task, struct telltale_task* st,
-                                           uint64_t now, uint64_t off) {
+                                           uint64_t rq_now, uint64_t off) {
   uint64_t queued = task->sched_info.last_queued;
   uint64_t delay = task->sched_info.run_delay - st->run_delay_ns;
 
   if (st->state == TELLTALE_TASK_RUNNABLE) return off;
-  if (queued && queued < now) delay += now - queued;
+  if (queued && queued < rq_now) delay += rq_now - queued;
   return delay < off ? delay : off;
 }
 
@@ -100,19 +101,49 @@ static __always_inline uint64_t wait_label(struct telltale_task* st, uint32_t ha
   return mix(mix(hash, u->ip), u->sp >> 8);
 }
 
+/* Shorter waits stand in the second they are charged in: one in 2^24 ns blurs less than 2 % of it.
+ */
+#define TELLTALE_SPREAD_LOG2 24
+
+/* Gives each second of the epoch its part of a wait of `ns` that ends now and that the total has
+ * already: else the second of its end, or of the cut, would hold more than its tasks can wait. */
+static __noinline int spread(struct telltale_half* h, uint32_t half, uint32_t sub, uint64_t ns) {
+  const uint64_t second_ns = 1000000000ULL;
+  uint64_t start = control.epoch_start_ns[half & 1], end = bpf_ktime_get_ns() - start;
+  uint64_t at = end > ns ? end - ns : 0;
+  uint32_t second = at / second_ns;
+
+  if (sub >= TELLTALE_SUBS) return 0;
+  h->second_base[sub] += ns;
+  for (int i = 0; i < TELLTALE_SECONDS; i++) {
+    uint64_t upto = (second + 1) * second_ns, part = upto - at;
+
+    if (part > ns || second + 1 >= TELLTALE_SECONDS) part = ns;
+    h->second_weight[sub][second & (TELLTALE_SECONDS - 1)] += part;
+    ns -= part;
+    if (!ns) break;
+    at = upto;
+    second++;
+  }
+  return 0;
+}
+
 /* Adds an interval of a task that is not the running one. */
 static __always_inline bool charge(struct telltale_cpu* c, uint32_t half, struct telltale_task* st,
                                    uint32_t vital, uint32_t sub, uint64_t hash, uint64_t ns,
                                    uint64_t* before) {
   struct telltale_half* h = &c->half[half & 1];
   struct telltale_task_half* t = &st->half[half & 1];
+  bool keep;
 
   h->given[sub].events++;
   h->given[sub].weight += ns;
   t->share[sub].events++;
   t->share[sub].weight += ns;
   t->touched |= 1ULL << sub;
-  return weigh(c, half, vital, sub, hash, ns, before);
+  keep = weigh(c, half, vital, sub, hash, ns, before);
+  if (unlikely(ns >> TELLTALE_SPREAD_LOG2)) spread(h, half, sub, ns);
+  return keep;
 }
 
 #endif /* TELLTALE_SENSOR_WAIT_BPF_H_ */

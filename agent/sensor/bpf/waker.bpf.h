@@ -9,10 +9,6 @@
 
 #include "agent/sensor/bpf/wait.bpf.h"
 
-/* Kernels before 6.2 lack them: tasks then go without their peers' names. */
-extern struct task_struct* bpf_task_from_pid(int pid) __ksym __weak;
-extern void bpf_task_release(struct task_struct* task) __ksym __weak;
-
 /* An eighth of the quantum. Shorter waits are too many to look at each one's cell; where they pass
  * a power of t together, one is kept with its waker's name and without the stack. */
 #define FORESEEN_NS (1ULL << 17)
@@ -79,6 +75,7 @@ static __always_inline void note_waker(void* ctx, struct telltale_cpu* c,
 
   if (!st || st->state != TELLTALE_TASK_BLOCKED) return;
   st->waker_tid = in_irq ? TELLTALE_WAKER_IRQ : waker->pid;
+  st->waker_task = (uint64_t)waker;
   /* The waker's run-queue clock stands since its last switch or tick, on an idle CPU for longer. It
    * is enough to tell those who wake each other all the time, who can least afford the real one. */
   if (!in_irq && !st->waited_long && !control.use_ktime &&
@@ -88,18 +85,15 @@ static __always_inline void note_waker(void* ctx, struct telltale_cpu* c,
   if (now > st->since_rq_ns + FORESEEN_NS) keep_stack(ctx, woken, st, now - st->since_rq_ns);
 }
 
-/* Names a task by its tid; nothing if it is gone. */
-static __noinline int name_peer(struct telltale_peer* peer, uint32_t tid) {
-  struct task_struct* task;
+/* Who a task is. It may have ended meanwhile, and its memory be another task's: then only `tid`. */
+static __noinline int name_peer(struct telltale_peer* peer, uint64_t address, uint32_t tid) {
+  struct task_struct* task = (struct task_struct*)address;
 
-  if (!bpf_task_from_pid || !bpf_task_release) return 0;
-  task = bpf_task_from_pid(tid);
-  if (!task) return 0;
-  peer->tid = task->pid;
-  peer->tgid = task->tgid;
+  peer->tid = tid;
+  if ((uint32_t)BPF_CORE_READ(task, pid) != tid) return 0;
+  peer->tgid = BPF_CORE_READ(task, tgid);
   peer->start_ns = BPF_CORE_READ(task, group_leader, start_time);
-  bpf_probe_read_kernel(peer->comm, sizeof(peer->comm), task->comm);
-  bpf_task_release(task);
+  bpf_core_read(peer->comm, sizeof(peer->comm), &task->comm);
   return 0;
 }
 
@@ -110,7 +104,7 @@ static __noinline int name_waker(struct telltale_half* h, struct telltale_sample
   if (st->waker_tid == TELLTALE_WAKER_IRQ) {
     __builtin_memcpy(s->peer.comm, "[irq]", 6);
   } else if (st->waker_tid != TELLTALE_WAKER_UNSEEN) {
-    name_peer(&s->peer, st->waker_tid);
+    name_peer(&s->peer, st->waker_task, st->waker_tid);
   }
   if (!st->waker_stack) return 0;
   stack = stack_of_waker(s->who.tid);

@@ -1,4 +1,5 @@
-// Replays the fuzzer's corpus, and random damage to it, where no fuzzer is at hand.
+// Replays a fuzzer's corpus (TELLTALE_CORPUS, a directory), and random damage to it, where no
+// fuzzer is at hand.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 
 std::vector<std::string> Corpus() {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator("tests/fuzz/codec_corpus")) {
+  for (const auto& entry : std::filesystem::directory_iterator(TELLTALE_CORPUS)) {
     paths.push_back(entry.path());
   }
   std::ranges::sort(paths);
@@ -33,13 +34,13 @@ void Feed(const std::string& input) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
 }
 
-TEST(CodecCorpusTest, NoInputCrashesAReader) {
+TEST(CorpusTest, NoInputCrashesAReader) {
   const std::vector<std::string> corpus = Corpus();
-  ASSERT_GE(corpus.size(), 6u) << "one input for each door at least";
+  ASSERT_GE(corpus.size(), 4u) << "one input for each door at least";
   for (const std::string& input : corpus) Feed(input);
 }
 
-TEST(CodecCorpusTest, NoDamagedInputCrashesAReader) {
+TEST(CorpusTest, NoDamagedInputCrashesAReader) {
   std::mt19937_64 random(41);
   for (const std::string& input : Corpus()) {
     for (int round = 0; round < 300; ++round) {

@@ -1,0 +1,228 @@
+#include "agent/symbols/process_maps.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/host/proc_file.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr uint64_t kLendNs = 1'000'000'000;
+constexpr uint64_t kStartSlackNs = 20'000'000;  // two clock ticks
+
+int64_t BootMinusMonotonic() {
+  timespec boot{}, mono{};
+  clock_gettime(CLOCK_BOOTTIME, &boot);
+  clock_gettime(CLOCK_MONOTONIC, &mono);
+  return (boot.tv_sec - mono.tv_sec) * 1'000'000'000 + (boot.tv_nsec - mono.tv_nsec);
+}
+
+uint64_t Distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
+
+// Identity of a file without an ELF build id (summary.proto, Mapping).
+std::string HashedId(uint64_t device, uint64_t inode, uint64_t bytes, uint64_t mtime_ns) {
+  const std::array<uint64_t, 4> key{device, inode, bytes, mtime_ns};
+  const uint64_t hash = XXH3_64bits(key.data(), sizeof key);
+  std::string id = "h";
+  for (int i = 0; i < 8; ++i) id.push_back(static_cast<char>(hash >> (8 * i)));
+  return id;
+}
+
+std::tuple<uint32_t, uint64_t, std::tuple<uint64_t, uint64_t, uint32_t>> KeyOf(
+    const ProcessRef& process) {
+  const ExeId& exe = process.exe;
+  return {process.tgid, process.start_ns, {exe.device, exe.inode, exe.generation}};
+}
+
+}  // namespace
+
+ProcessMaps::ProcessMaps(Options options)
+    : options_(std::move(options)), maps_(options_.regions), files_(options_.files) {}
+
+std::string ProcessMaps::ProcPath(uint32_t tgid, const char* what) const {
+  return absl::StrCat(options_.root, "/proc/", tgid, "/", what);
+}
+
+bool ProcessMaps::IsAlive(const ProcessRef& process) const {
+  if (process.tgid == 0) return false;
+  const auto stat = ReadBounded(ProcPath(process.tgid, "stat"), 4'096);
+  if (!stat.ok()) return false;
+  if (process.start_ns == 0) return true;
+  // The name in parentheses may hold anything, parentheses too: fields count from the last one.
+  const size_t name_end = stat->rfind(')');
+  if (name_end == std::string::npos) return false;
+  std::string_view rest = std::string_view(*stat).substr(name_end + 1);
+  for (int field = 3; field < 22; ++field) TakeWord(rest);
+  const auto ticks = TakeNumber(rest);
+  if (!ticks || *ticks > UINT64_MAX / 1'000'000'000) return false;
+  const uint64_t began = *ticks * (1'000'000'000 / options_.clock_ticks);
+  const int64_t boot_ahead =
+      options_.boot_minus_mono_ns ? options_.boot_minus_mono_ns() : BootMinusMonotonic();
+  return Distance(began, process.start_ns) <= kStartSlackNs ||
+         Distance(began, process.start_ns + static_cast<uint64_t>(boot_ahead)) <= kStartSlackNs;
+}
+
+// Device numbers differ between the kernel's view and stat(2) on some filesystems, inodes do not.
+bool ProcessMaps::RunsItsExe(const ProcessRef& process) const {
+  struct stat info {};
+  if (stat(ProcPath(process.tgid, "exe").c_str(), &info) != 0) return false;
+  return process.exe.inode == 0 || info.st_ino == process.exe.inode;
+}
+
+bool ProcessMaps::MayReread(const Maps& maps, uint64_t now_ns) const {
+  constexpr unsigned kDoublings = 5;
+  const uint64_t wait = options_.reread_ns >> (kDoublings - std::min(maps.rereads, kDoublings));
+  return now_ns > maps.read_ns && now_ns - maps.read_ns >= wait;
+}
+
+ProcessMaps::Maps& ProcessMaps::Read(const ProcessRef& process, uint64_t now_ns, unsigned rereads) {
+  Maps maps;
+  maps.read_ns = now_ns;
+  maps.rereads = rereads;
+  maps.number = ++readings_;
+  if (IsAlive(process) && RunsItsExe(process)) {
+    if (const auto text = ReadBounded(ProcPath(process.tgid, "maps"), options_.maps_bytes);
+        text.ok()) {
+      maps.regions = ParseMaps(*text, options_.regions_per_process);
+      maps.files.resize(maps.regions.size());
+    }
+  } else if (process.parent != 0) {
+    BorrowFromParent(process, now_ns, maps);
+  }
+  const size_t cost = std::max(maps.regions.size(), options_.regions / options_.processes);
+  last_key_ = KeyOf(process);
+  last_ = &maps_.Put(last_key_, std::move(maps), cost);
+  return *last_;
+}
+
+void ProcessMaps::BorrowFromParent(const ProcessRef& process, uint64_t now_ns, Maps& maps) {
+  const ProcessRef parent{.tgid = process.parent, .exe = process.exe};
+  Maps* lender = &Of(parent, now_ns);
+  // Its pid may have come round, or it may have loaded more, since the child before this one.
+  if (now_ns > lender->read_ns + kLendNs) lender = &Read(parent, now_ns);
+  maps.regions = lender->regions;
+  maps.files = lender->files;
+}
+
+ProcessMaps::Maps& ProcessMaps::Of(const ProcessRef& process, uint64_t now_ns) {
+  const ProcessKey key = KeyOf(process);
+  if (last_ != nullptr && key == last_key_) return *last_;
+  last_key_ = key;
+  last_ = maps_.Find(key);
+  return last_ != nullptr ? *last_ : Read(process, now_ns);
+}
+
+uint64_t ProcessMaps::Reading(const ProcessRef& process, uint64_t now_ns) {
+  if (process.tgid == 0) return 0;
+  const Maps* maps = &Of(process, now_ns);
+  // It may have been in the middle of an exec.
+  if (maps->regions.empty() && MayReread(*maps, now_ns)) {
+    maps = &Read(process, now_ns, maps->rereads + 1);
+  }
+  return maps->regions.empty() ? 0 : maps->number;
+}
+
+const MappedRegion* ProcessMaps::FindHinted(const Maps& maps, uint64_t address) {
+  if (maps.hint < maps.regions.size()) {
+    const MappedRegion& last = maps.regions[maps.hint];
+    if (address >= last.start && address < last.end) return &last;
+  }
+  return FindRegion(maps.regions, address);
+}
+
+std::optional<ProcessMaps::Place> ProcessMaps::Find(const ProcessRef& process, uint64_t address,
+                                                    uint64_t now_ns) {
+  if (process.tgid == 0) return std::nullopt;
+  Maps* maps = &Of(process, now_ns);
+  const MappedRegion* region = FindHinted(*maps, address);
+  if (region == nullptr && MayReread(*maps, now_ns)) {
+    // Something was loaded since. A process that is gone by now keeps the maps it had.
+    if (!maps->regions.empty() && !IsAlive(process)) {
+      maps->read_ns = now_ns;
+    } else {
+      maps = &Read(process, now_ns, maps->rereads + 1);
+    }
+    region = FindRegion(maps->regions, address);
+  }
+  if (region == nullptr) return std::nullopt;
+  maps->hint = static_cast<size_t>(region - maps->regions.data());
+  std::shared_ptr<const Mapped>& mapped = maps->files[maps->hint];
+  if (!mapped) mapped = Identify(process, *region);
+  const uint64_t in_file = address - region->start + region->file_offset;
+  for (const ElfSegment& s : mapped->segments) {
+    if (in_file >= s.file_offset && in_file - s.file_offset < s.bytes) {
+      return Place{mapped.get(), s.address + (in_file - s.file_offset)};
+    }
+  }
+  return Place{mapped.get(), in_file};
+}
+
+int ProcessMaps::OpenMapped(const ProcessRef& process, const std::string& path,
+                            uint64_t inode) const {
+  const int fd = OpenThrough(process.tgid, path, inode);
+  return fd >= 0 || process.parent == 0 ? fd : OpenThrough(process.parent, path, inode);
+}
+
+// The process chose the path: nothing but a regular file is opened for reading, and opening never
+// waits.
+int ProcessMaps::OpenThrough(uint32_t tgid, const std::string& path, uint64_t inode) const {
+  const std::string through = ProcPath(tgid, "root") + path;
+  const int fd = open(through.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+  if (fd < 0) return -1;
+  struct stat info {};
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (inode == 0 || info.st_ino == inode)) {
+    return fd;
+  }
+  close(fd);
+  return -1;
+}
+
+std::shared_ptr<const ProcessMaps::Mapped> ProcessMaps::Identify(const ProcessRef& process,
+                                                                 const MappedRegion& region) {
+  const bool is_file = region.inode != 0 && region.path.starts_with('/');
+  const FileKey key{region.device, region.inode, region.path};
+  if (const auto* known = files_.Find(key)) return *known;
+  auto mapped = std::make_shared<Mapped>();
+  mapped->serial = ++serial_;
+  mapped->inode = region.inode;
+  auto file = std::make_shared<CodeFile>();
+  file->path = region.path;
+  file->kind = is_file                   ? v1::MAPPING_KIND_FILE
+               : region.path == "[vdso]" ? v1::MAPPING_KIND_VDSO
+                                         : v1::MAPPING_KIND_ANONYMOUS;
+  bool known_for_good = true;
+  if (is_file) {
+    file->build_id = HashedId(region.device, region.inode, 0, 0);
+    const int fd = OpenMapped(process, region.path, region.inode);
+    known_for_good = fd >= 0;
+    if (fd >= 0) {
+      absl::StatusOr<ElfIdentity> identity = ReadElfIdentity(fd);
+      struct stat info {};
+      fstat(fd, &info);
+      if (identity.ok()) mapped->segments = std::move(identity->segments);
+      if (identity.ok() && !identity->build_id.empty()) {
+        file->build_id = identity->build_id;
+      } else {
+        const uint64_t mtime = static_cast<uint64_t>(info.st_mtim.tv_sec) * 1'000'000'000 +
+                               static_cast<uint64_t>(info.st_mtim.tv_nsec);
+        file->build_id = HashedId(region.device, region.inode, info.st_size, mtime);
+      }
+      close(fd);
+    }
+  }
+  mapped->file = std::move(file);
+  // A file that could not be opened through this process may be through the next.
+  if (known_for_good) files_.Put(key, mapped);
+  return mapped;
+}
+
+}  // namespace telltale::agent

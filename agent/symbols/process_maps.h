@@ -1,0 +1,109 @@
+// Which file's code lies where in the processes of this host: /proc/PID/maps read while they live,
+// and what each mapped file says about itself.
+//
+// Every answer is checked against the process meant: pid and start time must agree, and the inode
+// of its executable, since pids come round and exec replaces what is mapped. Files are opened
+// through /proc/PID/root, so those of other mount namespaces resolve, and only if the inode is the
+// mapped one. All caches are bounded. One thread: the sensor thread's resolver and unwinder share
+// one, so that a process is read once.
+
+#ifndef TELLTALE_AGENT_SYMBOLS_PROCESS_MAPS_H_
+#define TELLTALE_AGENT_SYMBOLS_PROCESS_MAPS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "agent/symbols/elf_file.h"
+#include "agent/symbols/lru_cache.h"
+#include "agent/symbols/proc_maps.h"
+#include "agent/symbols/resolver.h"
+
+namespace telltale::agent {
+
+class ProcessMaps {
+ public:
+  struct Options {
+    std::string root;  // where proc and sys are: empty for "/", or a test's directory
+    size_t processes = 1'024;
+    size_t regions_per_process = 1'024;  // executable ones
+    size_t regions = 64 * 1'024;         // of all cached processes
+    size_t maps_bytes = 4 << 20;         // read of one maps file
+    size_t files = 2'048;
+    // Maps are read again at most this often; of a process just met sooner, as it loads its
+    // libraries then.
+    uint64_t reread_ns = 100'000'000;
+    uint64_t clock_ticks = 100;  // per second in /proc/PID/stat (USER_HZ)
+    // CLOCK_BOOTTIME - CLOCK_MONOTONIC: start times are the one in /proc, the other in samples.
+    std::function<int64_t()> boot_minus_mono_ns;
+  };
+  struct Mapped {         // a file, and how its offsets become addresses
+    uint64_t serial = 0;  // of all ever made: never names two
+    uint64_t inode = 0;   // 0: no file
+    std::shared_ptr<const CodeFile> file;
+    std::vector<ElfSegment> segments;
+  };
+  struct Place {
+    const Mapped* mapped;  // valid until the next call
+    uint64_t address = 0;  // as the linker gave it; the offset in the file if no segment loads it
+  };
+  explicit ProcessMaps(Options options);
+
+  // What `address` belongs to; nullopt: nothing executable is mapped there, or the process was gone
+  // before it could be asked (then Reading is 0). `now_ns` is the time of the sample
+  // (CLOCK_MONOTONIC): it bounds how often maps are read again.
+  std::optional<Place> Find(const ProcessRef& process, uint64_t address, uint64_t now_ns);
+  // Names its maps as they have been read, now or before it went: whoever remembers what Find
+  // answered asks again under another number. 0: they are not known.
+  uint64_t Reading(const ProcessRef& process, uint64_t now_ns);
+
+  // Whether the process with this pid is the one that began at start_ns.
+  bool IsAlive(const ProcessRef& process) const;
+  // Whether it still runs the executable it ran when the event happened.
+  bool RunsItsExe(const ProcessRef& process) const;
+  std::string ProcPath(uint32_t tgid, const char* what) const;
+
+  // Opens what a process, or the parent it is a copy of, has mapped from `path`, if it is still
+  // that file (inode 0: any); -1 if not. The caller closes it.
+  int OpenMapped(const ProcessRef& process, const std::string& path, uint64_t inode) const;
+
+ private:
+  using ExeKey = std::tuple<uint64_t, uint64_t, uint32_t>;
+  using ProcessKey = std::tuple<uint32_t, uint64_t, ExeKey>;
+  using FileKey = std::tuple<uint64_t, uint64_t, std::string>;
+  struct Maps {
+    std::vector<MappedRegion> regions;
+    std::vector<std::shared_ptr<const Mapped>> files;  // per region, found when first needed
+    uint64_t read_ns = 0;
+    uint64_t number = 0;  // of all readings ever made
+    size_t hint = 0;      // the region found last: a stack's frames are mostly in one file
+    unsigned rereads = 0;
+  };
+
+  int OpenThrough(uint32_t tgid, const std::string& path, uint64_t inode) const;
+  static const MappedRegion* FindHinted(const Maps& maps, uint64_t address);
+  Maps& Of(const ProcessRef& process, uint64_t now_ns);
+  Maps& Read(const ProcessRef& process, uint64_t now_ns, unsigned rereads = 0);
+  bool MayReread(const Maps& maps, uint64_t now_ns) const;
+  // What a process that is gone had mapped, or one that has called exec since: as long as it only
+  // was a copy of its parent, the same. Nothing if the parent is gone too or runs something else.
+  void BorrowFromParent(const ProcessRef& process, uint64_t now_ns, Maps& maps);
+  std::shared_ptr<const Mapped> Identify(const ProcessRef& process, const MappedRegion& region);
+
+  const Options options_;
+  LruCache<ProcessKey, Maps> maps_;
+  LruCache<FileKey, std::shared_ptr<const Mapped>> files_;
+  // The process asked about last: a stack asks for each of its frames.
+  ProcessKey last_key_;
+  Maps* last_ = nullptr;
+  uint64_t serial_ = 0, readings_ = 0;
+};
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_SYMBOLS_PROCESS_MAPS_H_

@@ -1,0 +1,115 @@
+#include "agent/unwind/host_unwinder.h"
+
+#include <time.h>
+
+namespace telltale::agent {
+namespace {
+
+// All processes map the same one, and it has no file to ask for an id.
+constexpr const char* kVdsoId = "vdso";
+
+uint64_t MonotonicNs() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace
+
+// For one walk: remembers the tables of the few files that a stack passes through.
+class HostUnwinder::Finder : public CodeFinder {
+ public:
+  Finder(HostUnwinder& owner, const ProcessRef& process, uint64_t reading, uint64_t now_ns)
+      : owner_(owner), process_(process), reading_(reading), now_ns_(now_ns) {}
+
+  CodeAt Find(uint64_t address) override {
+    Known& known = owner_.known_[Slot(address)];
+    if (known.address == address && known.reading == reading_) return known.code;
+    const CodeAt code = Look(address);
+    // A process may have to be read again for it: what it had before is not to be mixed up.
+    reading_ = owner_.maps_->Reading(process_, now_ns_);
+    if (code.kind != CodeAt::Kind::kNothing) known = {reading_, address, code};
+    return code;
+  }
+
+ private:
+  size_t Slot(uint64_t address) const {
+    return ((address ^ reading_ << 40) * 0x9E3779B97F4A7C15) >> (64 - kKnownBits);
+  }
+
+  CodeAt Look(uint64_t address) {
+    const auto place = owner_.maps_->Find(process_, address, now_ns_);
+    if (!place) return {};
+    const ProcessMaps::Mapped& mapped = *place->mapped;
+    const v1::MappingKind kind = mapped.file->kind;
+    if (kind != v1::MAPPING_KIND_FILE && kind != v1::MAPPING_KIND_VDSO) {
+      return {CodeAt::Kind::kGenerated, {}};
+    }
+    const UnwindTable* table = TableOf(mapped);
+    return {CodeAt::Kind::kFile, table == nullptr ? UnwindRule() : table->At(place->address)};
+  }
+
+  const UnwindTable* TableOf(const ProcessMaps::Mapped& mapped) {
+    for (const auto& [serial, table] : tables_) {
+      if (serial == mapped.serial) return table.get();
+    }
+    return tables_.emplace_back(mapped.serial, owner_.TableOf(process_, mapped)).second.get();
+  }
+
+  HostUnwinder& owner_;
+  const ProcessRef& process_;
+  uint64_t reading_;
+  const uint64_t now_ns_;
+  std::vector<std::pair<uint64_t, std::shared_ptr<const UnwindTable>>> tables_;
+};
+
+HostUnwinder::HostUnwinder(Options options, std::shared_ptr<ProcessMaps> maps)
+    : options_(std::move(options)), maps_(std::move(maps)), tables_(options_.tables) {}
+
+std::shared_ptr<const UnwindTable> HostUnwinder::TableOf(const ProcessRef& process,
+                                                         const ProcessMaps::Mapped& mapped) {
+  const CodeFile& file = *mapped.file;
+  if (file.kind == v1::MAPPING_KIND_VDSO) return tables_.Find(kVdsoId, OpenVdso);
+  return tables_.Find(file.build_id,
+                      [&] { return maps_->OpenMapped(process, file.path, mapped.inode); });
+}
+
+void HostUnwinder::Unwind(const UserCopy& copy, RawSample& sample) {
+  const uint64_t begun = MonotonicNs();
+  RawStack& stack = sample.stack;
+  const ProcessRef process{sample.tgid, sample.start_ns, sample.exe, sample.cgroup_id,
+                           sample.parent};
+  stack.user.clear();
+  stack.user_errno = 0;
+  const uint64_t reading = maps_->Reading(process, sample.mono_ns);
+  if (reading == 0) {
+    stack.user.push_back(copy.registers[kRip]);
+    stack.user_end = UserEnd::kProcessGone;
+  } else if (copy.stack.empty()) {
+    stack.user.push_back(copy.registers[kRip]);
+    stack.user_end = UserEnd::kUnreadable;
+  } else {
+    Finder finder(*this, process, reading, sample.mono_ns);
+    stack.user.reserve(32);
+    stack.user_end = WalkStack(copy, finder, options_.max_frames, stack.user);
+  }
+  ++counts_.stacks;
+  counts_.frames += stack.user.size();
+  counts_.ns += MonotonicNs() - begun;
+}
+
+RawUnwinding HostUnwinder::TakeCounts() {
+  RawUnwinding now = counts_;
+  counts_ = {};
+  const TableStore::Counts& store = tables_.store_counts();
+  now.tables_built = tables_.counts().built - taken_.tables_built;
+  now.tables_loaded = store.loaded - taken_.tables_loaded;
+  now.tables_damaged = store.damaged - taken_.tables_damaged;
+  now.table_bytes = tables_.bytes();
+  taken_.tables_built += now.tables_built;
+  taken_.tables_loaded += now.tables_loaded;
+  taken_.tables_damaged += now.tables_damaged;
+  return now;
+}
+
+}  // namespace telltale::agent

@@ -1,0 +1,81 @@
+#include "agent/unwind/table_cache.h"
+
+#include <elf.h>
+#include <malloc.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "agent/symbols/elf_file.h"
+#include "agent/unwind/call_frames.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr size_t kLeastCost = 128;         // of an empty table, in bytes
+constexpr size_t kMaxVdsoBytes = 1 << 20;  // it has a few pages
+
+uint64_t ThreadCpuNs() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace
+
+TableCache::TableCache(Options options)
+    : options_(std::move(options)), store_(options_.store), tables_(options_.memory_bytes) {}
+
+std::shared_ptr<const UnwindTable> TableCache::Find(const std::string& build_id,
+                                                    const std::function<int()>& open) {
+  if (const auto* known = tables_.Find(build_id)) return *known;
+  std::shared_ptr<const UnwindTable> table;
+  if (std::optional<UnwindTable> kept = store_.Load(build_id)) {
+    table = std::make_shared<UnwindTable>(*std::move(kept));
+  } else {
+    const int fd = open();
+    if (fd < 0) return nullptr;
+    table = std::make_shared<UnwindTable>(Build(fd));
+    close(fd);
+    if (table->size() > 0) store_.Save(build_id, *table);
+    // Building takes several times the table's memory for a moment, which the heap would keep.
+    malloc_trim(0);
+  }
+  return tables_.Put(build_id, table, std::max(kLeastCost, table->bytes()));
+}
+
+UnwindTable TableCache::Build(int fd) {
+  const uint64_t begun = ThreadCpuNs();
+  absl::StatusOr<CallFrames> frames = absl::NotFoundError("");
+  const absl::StatusOr<ElfSection> section =
+      ReadElfSection(fd, EM_X86_64, ".eh_frame", options_.section_bytes);
+  if (section.ok()) frames = ParseEhFrame(section->bytes, section->address, options_.store.limits);
+  ++counts_.built;
+  counts_.build_ns += ThreadCpuNs() - begun;
+  if (frames.ok() && frames->functions > 0) return std::move(frames->table);
+  ++counts_.refused;
+  return {};
+}
+
+int OpenVdso() {
+  const auto* image = reinterpret_cast<const char*>(getauxval(AT_SYSINFO_EHDR));
+  if (image == nullptr) return -1;
+  // The section headers are the last thing in the image; all of it is mapped.
+  Elf64_Ehdr header;
+  memcpy(&header, image, sizeof header);
+  const size_t bytes = header.e_shoff + size_t{header.e_shnum} * header.e_shentsize;
+  if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || bytes > kMaxVdsoBytes) return -1;
+  const int fd = memfd_create("telltale-vdso", MFD_CLOEXEC);
+  if (fd >= 0 && pwrite(fd, image, bytes, 0) != static_cast<ssize_t>(bytes)) {
+    close(fd);
+    return -1;
+  }
+  return fd;
+}
+
+}  // namespace telltale::agent

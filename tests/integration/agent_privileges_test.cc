@@ -1,0 +1,103 @@
+// What the three processes of a running agent may do, as the kernel says it: the table in the
+// README.
+
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "tests/support/agent_process.h"
+#include "tests/support/collector_process.h"
+
+namespace telltale::testing {
+namespace {
+
+uint64_t Mask(std::initializer_list<int> capabilities) {
+  uint64_t mask = 0;
+  for (const int capability : capabilities) mask |= uint64_t{1} << capability;
+  return mask;
+}
+
+// Lines of /proc/PID/status by their names.
+std::map<std::string, std::string> StatusOf(pid_t pid) {
+  std::map<std::string, std::string> fields;
+  std::istringstream lines(ReadAll("/proc/" + std::to_string(pid) + "/status"));
+  for (std::string line; std::getline(lines, line);) {
+    const size_t colon = line.find(":\t");
+    if (colon != std::string::npos) fields[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return fields;
+}
+
+uint64_t Hex(const std::string& text) { return std::stoull(text, nullptr, 16); }
+
+class AgentPrivilegesTest : public ::testing::Test {
+ protected:
+  AgentPrivilegesTest()
+      : pki_(scratch_.path(), "ca"),
+        collector_(scratch_.path() + "/data", pki_,
+                   pki_.Issue("collector", "DNS:localhost,IP:127.0.0.1")),
+        agent_(scratch_.path(), "db-1", pki_.ca(), pki_.Issue("db-1", "URI:telltale://node/db-1")) {
+  }
+
+  const TempDir scratch_;
+  Pki pki_;
+  CollectorProcess collector_;
+  AgentProcess agent_;
+};
+
+TEST_F(AgentPrivilegesTest, EachProcessHasWhatItsWorkNeedsAndNoMore) {
+  if (geteuid() != 0) GTEST_SKIP() << "SKIPPED: capabilities can be given up only by root";
+  const passwd* nobody = getpwnam("nobody");
+  ASSERT_NE(nobody, nullptr);
+  // The certificates are the uplink's to read.
+  ASSERT_EQ(chmod(scratch_.path().c_str(), 0755), 0);
+  for (const auto& entry : std::filesystem::directory_iterator(scratch_.path()))
+    ASSERT_EQ(chown(entry.path().c_str(), nobody->pw_uid, nobody->pw_gid), 0);
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  agent_.Start(collector_.address(), {"--sensor-kind", "bpf", "--run-as", "nobody"});
+  const bool stored = Await([&] {
+    const auto status = agent_.Status();
+    return agent_.Ended() || (status.is_object() && status["uplink"]["stored"] > 0);
+  });
+  if (agent_.Logged("nothing can be watched on this host") > 0) {
+    GTEST_SKIP() << "SKIPPED: no kernel sensor here: " << agent_.log();
+  }
+  ASSERT_TRUE(stored && !agent_.Ended()) << agent_.log();
+
+  const auto supervisor = StatusOf(agent_.pid());
+  auto sensor = StatusOf(agent_.ChildPid("telltale-sensor"));
+  auto uplink = StatusOf(agent_.ChildPid("telltale-uplink"));
+  // The sensor reads other processes' maps and files; what loading programs took is given up.
+  const uint64_t reading =
+      Mask({CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG, CAP_KILL});
+  EXPECT_EQ(Hex(sensor["CapPrm"]) & ~reading, 0U) << sensor["CapPrm"];
+  EXPECT_EQ(Hex(sensor["CapEff"]) & ~reading, 0U) << sensor["CapEff"];
+  // The uplink speaks to the network: nothing, another user, and a filter of system calls.
+  EXPECT_EQ(Hex(uplink["CapPrm"]), 0U);
+  EXPECT_EQ(Hex(uplink["CapEff"]), 0U);
+  EXPECT_EQ(Hex(uplink["CapAmb"]), 0U);
+  EXPECT_EQ(uplink["Seccomp"], "2");
+  const std::string id = std::to_string(nobody->pw_uid);
+  EXPECT_EQ(uplink["Uid"], id + "\t" + id + "\t" + id + "\t" + id);
+  // The supervisor hands out what the two begin with.
+  const uint64_t handing =
+      reading | Mask({CAP_SYS_RESOURCE, CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID});
+  EXPECT_EQ(Hex(supervisor.at("CapEff")) & ~handing, 0U);
+  for (const auto& process : {supervisor, sensor, uplink}) {
+    EXPECT_EQ(process.at("NoNewPrivs"), "1") << process.at("Name");
+    EXPECT_EQ(Hex(process.at("CapInh")), 0U) << process.at("Name");
+  }
+  EXPECT_EQ(agent_.Stop(), 0);
+}
+
+}  // namespace
+}  // namespace telltale::testing

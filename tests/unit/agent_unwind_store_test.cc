@@ -1,0 +1,150 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "agent/unwind/table_cache.h"
+#include "agent/unwind/table_store.h"
+#include "tests/support/temp_dir.h"
+
+namespace telltale::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+UnwindTable SomeTable(uint64_t functions) {
+  UnwindTableBuilder builder({});
+  for (uint64_t f = 0; f < functions; ++f) {
+    builder.BeginFunction(0x1000 + f * 64, 0x1000 + f * 64 + 40);
+    UnwindRule rule;
+    rule.cfa = CfaRule::kRegister;
+    rule.base = kRsp;
+    rule.offset = static_cast<int32_t>(8 * (1 + f % 30));
+    builder.Add(0x1000 + f * 64, rule);
+  }
+  auto table = builder.Finish();
+  EXPECT_TRUE(table.ok()) << table.status();
+  return *std::move(table);
+}
+
+class TableStoreTest : public ::testing::Test {
+ protected:
+  fs::path FileOf(const std::string& hex) const { return fs::path(dir()) / (hex + ".unwind"); }
+  std::string dir() const { return scratch_.path() + "/unwind"; }
+
+  telltale::testing::TempDir scratch_;
+};
+
+TEST_F(TableStoreTest, ATableComesBackAsItWasKept) {
+  const UnwindTable table = SomeTable(500);
+  TableStore({.directory = dir()}).Save("id", table);
+  TableStore again({.directory = dir()});
+  const auto kept = again.Load("id");
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->rules(), table.rules());
+  EXPECT_EQ(kept->rows(), table.rows());
+  EXPECT_EQ(kept->pages(), table.pages());
+  for (uint64_t at = 0; at < 0x10000; ++at) ASSERT_EQ(kept->At(at), table.At(at)) << at;
+  EXPECT_EQ(again.counts().loaded, 1u);
+  EXPECT_FALSE(again.Load("other"));
+  struct stat info {};
+  ASSERT_EQ(stat(FileOf("6964").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(TableStoreTest, ADamagedFileIsRemovedAndCounted) {
+  TableStore store({.directory = dir()});
+  store.Save("id", SomeTable(50));
+  {
+    std::fstream file(FileOf("6964"), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(200);
+    file.put('!');
+  }
+  EXPECT_FALSE(store.Load("id"));
+  EXPECT_EQ(store.counts().damaged, 1u);
+  EXPECT_FALSE(fs::exists(FileOf("6964")));
+}
+
+TEST_F(TableStoreTest, NoDamageGoesUnnoticed) {
+  const std::string bytes = EncodeTable("id", SomeTable(20));
+  ASSERT_TRUE(DecodeTable(bytes, "id", {}).ok());
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    EXPECT_FALSE(DecodeTable(damaged, "id", {}).ok()) << at;
+    EXPECT_FALSE(DecodeTable(bytes.substr(0, at), "id", {}).ok()) << at;
+  }
+  EXPECT_FALSE(DecodeTable(bytes, "ie", {}).ok());
+}
+
+TEST_F(TableStoreTest, WhatWasUsedLongestAgoMakesRoom) {
+  const UnwindTable table = SomeTable(100);
+  const uint64_t each = EncodeTable("a", table).size();
+  TableStore store({.directory = dir(), .max_bytes = 2 * each});
+  store.Save("a", table);
+  store.Save("b", table);
+  const auto hour = std::chrono::hours(1);
+  fs::last_write_time(FileOf("61"), fs::file_time_type::clock::now() - 2 * hour);
+  fs::last_write_time(FileOf("62"), fs::file_time_type::clock::now() - hour);
+  ASSERT_TRUE(store.Load("a"));  // now the younger one
+  store.Save("c", table);
+  EXPECT_TRUE(store.Load("a"));
+  EXPECT_FALSE(store.Load("b"));
+  EXPECT_TRUE(store.Load("c"));
+  EXPECT_EQ(store.counts().evicted, 1u);
+  store.Save("larger", SomeTable(10'000));
+  EXPECT_FALSE(store.Load("larger"));
+  EXPECT_TRUE(store.Load("c"));
+}
+
+TEST_F(TableStoreTest, WithoutADirectoryNothingIsKept) {
+  TableStore store({});
+  store.Save("id", SomeTable(1));
+  EXPECT_FALSE(store.Load("id"));
+  EXPECT_EQ(store.counts().failed, 0u);
+  TableStore nowhere({.directory = "/nonexistent/unwind"});
+  nowhere.Save("id", SomeTable(1));
+  EXPECT_FALSE(nowhere.Load("id"));
+  EXPECT_GT(nowhere.counts().failed, 0u);
+}
+
+TEST_F(TableStoreTest, ATableIsBuiltOnceAndThenLoaded) {
+  const auto open = [] { return ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC); };
+  const auto never = [] { return -1; };
+  TableCache first({.store = {.directory = dir()}});
+  EXPECT_EQ(first.Find("self", never), nullptr);
+  const auto built = first.Find("self", open);
+  ASSERT_NE(built, nullptr);
+  EXPECT_GT(built->size(), 100u);
+  EXPECT_EQ(first.Find("self", never), built);
+  EXPECT_EQ(first.counts().built, 1u);
+  TableCache second({.store = {.directory = dir()}});
+  const auto loaded = second.Find("self", never);
+  ASSERT_NE(loaded, nullptr);
+  EXPECT_EQ(loaded->rows(), built->rows());
+  EXPECT_EQ(second.counts().built, 0u);
+}
+
+TEST_F(TableStoreTest, AFileWithoutUnwindInformationIsAskedOnce) {
+  TableCache cache({});
+  const auto text = [] { return ::open("/proc/self/status", O_RDONLY | O_CLOEXEC); };
+  const auto table = cache.Find("text", text);
+  ASSERT_NE(table, nullptr);
+  EXPECT_EQ(table->size(), 0u);
+  EXPECT_EQ(cache.Find("text", text), table);
+  EXPECT_EQ(cache.counts().built, 1u);
+  EXPECT_EQ(cache.counts().refused, 1u);
+}
+
+TEST_F(TableStoreTest, TheVdsoHasATable) {
+  TableCache cache({});
+  const auto table = cache.Find("vdso", OpenVdso);
+  ASSERT_NE(table, nullptr);
+  EXPECT_GT(table->size(), 3u);
+}
+
+}  // namespace
+}  // namespace telltale::agent
