@@ -55,8 +55,7 @@ static __always_inline void refuse(struct telltale_half* h, uint32_t vital, uint
   uint32_t v = vital - 1;
 
   opaque(v);
-  if (v < TELLTALE_VITALS)
-    telltale_refused(&h->sketch[v].slot[hash >> TELLTALE_CELL_SHIFT], hash);
+  if (v < TELLTALE_VITALS) telltale_refused(&h->sketch[v].slot[hash >> TELLTALE_CELL_SHIFT], hash);
   lose(h, vital, why, weight);
 }
 
