@@ -124,7 +124,10 @@ TEST_F(RollerTest, AWindowKeepsTheNamesOfItsLocations) {
   const std::vector<StoreSizeRow> sizes = *store_->reader().Sizes();
   for (const StoreSizeRow& size : sizes) {
     families.push_back(size.family);
-    EXPECT_TRUE(size.bytes > 0 || size.family == "derived") << size.family;
+    // A tier is a range of its family: rows not yet in a file are estimated from a sample of the
+    // memory table's keys, which can be nothing for the one row there is here.
+    const bool estimated = size.family.starts_with("rollup_");
+    EXPECT_TRUE(size.bytes > 0 || estimated || size.family == "derived") << size.family;
   }
   EXPECT_EQ(families, (std::vector<std::string>{"raw", "cells", "series", "line", "rollup_5min",
                                                 "rollup_1h", "rollup_1d", "derived", "dict"}));
