@@ -151,29 +151,33 @@ TEST_F(LiveEpochTest, NamesTheFunctionThatUsesTheProcessorAndItsCallers) {
 }
 
 TEST_F(LiveEpochTest, CarriesWhoWokeATaskWithItsStack) {
-  Watch([] {
-    int ends[2];
-    if (pipe(ends) != 0) return;
-    const pid_t writer = fork();
-    if (writer == 0) {
-      close(ends[0]);  // so that it ends with the reader
-      while (usleep(5'000) == 0 && write(ends[1], "x", 1) == 1) {
-      }
-      _exit(0);
-    }
-    char byte = 0;
-    while (read(ends[0], &byte, 1) == 1) {
-    }
-  });
   bool by_writer = false, by_interrupt = false;
-  const v1::Tables& tables = cut_.body.tables();
-  for (const v1::FoldedSample& sample : VitalOf(TELLTALE_BLOCKING).samples()) {
-    const v1::Peer& waker = sample.exemplar().waker();
-    if (waker.stack() == 0) continue;
-    EXPECT_GT(tables.stacks(static_cast<int>(waker.stack()) - 1).kernel_size(), 0);
-    by_writer |= sample.exemplar().pid() == static_cast<uint32_t>(child_) && waker.pid() != 0 &&
-                 waker.start_mono_ns() != 0 && Text(waker.comm()) == Text(sample.exemplar().comm());
-    by_interrupt |= waker.pid() == 0 && Text(waker.comm()) == "[irq]";
+  // Which waits are kept is chance: three epochs of one that waits two hundred times a second.
+  for (int epoch = 0; epoch < 3 && !(by_writer && by_interrupt); ++epoch) {
+    Watch([] {
+      int ends[2];
+      if (pipe(ends) != 0) return;
+      const pid_t writer = fork();
+      if (writer == 0) {
+        close(ends[0]);  // so that it ends with the reader
+        while (usleep(5'000) == 0 && write(ends[1], "x", 1) == 1) {
+        }
+        _exit(0);
+      }
+      char byte = 0;
+      while (read(ends[0], &byte, 1) == 1) {
+      }
+    });
+    const v1::Tables& tables = cut_.body.tables();
+    for (const v1::FoldedSample& sample : VitalOf(TELLTALE_BLOCKING).samples()) {
+      const v1::Peer& waker = sample.exemplar().waker();
+      if (waker.stack() == 0) continue;
+      EXPECT_GT(tables.stacks(static_cast<int>(waker.stack()) - 1).kernel_size(), 0);
+      by_writer |= sample.exemplar().pid() == static_cast<uint32_t>(child_) && waker.pid() != 0 &&
+                   waker.start_mono_ns() != 0 &&
+                   Text(waker.comm()) == Text(sample.exemplar().comm());
+      by_interrupt |= waker.pid() == 0 && Text(waker.comm()) == "[irq]";
+    }
   }
   EXPECT_TRUE(by_writer);
   EXPECT_TRUE(by_interrupt);

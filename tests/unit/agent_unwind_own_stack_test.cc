@@ -2,7 +2,6 @@
 // says.
 
 #include <alloca.h>
-#include <execinfo.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +11,7 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <algorithm>
 #include <cstring>
@@ -35,6 +35,11 @@ struct Capture {
   std::vector<uint64_t> truth;  // return addresses, from the capturing function's caller on
 };
 
+_Unwind_Reason_Code KeepFrame(_Unwind_Context* context, void* frames) {
+  static_cast<std::vector<uint64_t>*>(frames)->push_back(_Unwind_GetIP(context));
+  return _URC_NO_REASON;
+}
+
 // To be inlined into no one: its own frame is the first of both.
 __attribute__((noinline)) void Take(Capture* capture) {
   ucontext_t context;
@@ -48,11 +53,17 @@ __attribute__((noinline)) void Take(Capture* capture) {
   size_t bytes = 0;
   pthread_attr_getstack(&attributes, &low, &bytes);
   pthread_attr_destroy(&attributes);
-  const auto* sp = reinterpret_cast<const char*>(context.uc_mcontext.gregs[REG_RSP]);
-  capture->stack.assign(sp, static_cast<const char*>(low) + bytes);
-  void* frames[256];
-  const int count = backtrace(frames, 256);
-  for (int i = 1; i < count; ++i) capture->truth.push_back(reinterpret_cast<uint64_t>(frames[i]));
+  auto* sp = reinterpret_cast<char*>(context.uc_mcontext.gregs[REG_RSP]);
+  // By the kernel: a sanitizer objects to reading what lies between the stack's variables.
+  capture->stack.resize(static_cast<size_t>(static_cast<char*>(low) + bytes - sp));
+  const iovec to{capture->stack.data(), capture->stack.size()};
+  const iovec from{sp, capture->stack.size()};
+  ASSERT_EQ(process_vm_readv(getpid(), &to, 1, &from, 1, 0),
+            static_cast<ssize_t>(capture->stack.size()));
+  _Unwind_Backtrace(KeepFrame, &capture->truth);
+  if (!capture->truth.empty() && capture->truth.back() == 0) capture->truth.pop_back();
+  ASSERT_FALSE(capture->truth.empty());
+  capture->truth.erase(capture->truth.begin());  // this function's own
 }
 
 __attribute__((noinline)) int Recurse(int depth, const std::function<void()>& then) {

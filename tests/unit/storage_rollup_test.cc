@@ -113,14 +113,21 @@ TEST_F(RollerTest, AWindowKeepsTheNamesOfItsLocations) {
   ASSERT_EQ(*store_->roller().RunLines(now_ns_, 100), 3u);
   for (Tier tier : {Tier::k5Min, Tier::k1Hour, Tier::k1Day}) {
     const std::string kept = NamePartitionPrefix(NamePartitionOf(tier, kStart));
-    EXPECT_GT(*store_->history().RangeBytes(Family::kDict, kept, PrefixEnd(kept)), 0u)
-        << "tier " << static_cast<int>(tier);
+    size_t names_kept = 0;
+    ASSERT_TRUE(store_->history()
+                    .Scan(Family::kDict, kept, PrefixEnd(kept),
+                          [&](std::string_view, std::string_view) { return ++names_kept > 0; })
+                    .ok());
+    EXPECT_GT(names_kept, 0u) << "tier " << static_cast<int>(tier);
   }
   std::vector<std::string> families;
   const std::vector<StoreSizeRow> sizes = *store_->reader().Sizes();
   for (const StoreSizeRow& size : sizes) {
     families.push_back(size.family);
-    EXPECT_TRUE(size.bytes > 0 || size.family == "derived") << size.family;
+    // A tier is a range of its family: rows not yet in a file are estimated from a sample of the
+    // memory table's keys, which can be nothing for the one row there is here.
+    const bool estimated = size.family.starts_with("rollup_");
+    EXPECT_TRUE(size.bytes > 0 || estimated || size.family == "derived") << size.family;
   }
   EXPECT_EQ(families, (std::vector<std::string>{"raw", "cells", "series", "line", "rollup_5min",
                                                 "rollup_1h", "rollup_1d", "derived", "dict"}));
