@@ -230,6 +230,7 @@ class SensorProcess {
                              absl::StrCat(config_.log_level, " ", config_.log_format)));
     config_.labels = fresh->labels;
     next_look_ns_ = 0;
+    spdlog::debug("sensor: labels and logging are as read again");
   }
 
   void Handle(const LinkMessage& message) {

@@ -47,6 +47,10 @@ TEST_F(AgentReloadTest, AHangupChangesLabelsAtTheCollectorAndNamesWhatNeedsARest
       << agent_.log();
   EXPECT_EQ(agent_.Logged("uplink.max_bytes_per_day cannot change while running; restart for it"),
             1);
+  // Each process reads the file for itself.
+  EXPECT_TRUE(Await([&] {
+    return agent_.Logged("sensor: labels and logging are as read again") == 1;
+  })) << agent_.log();
   std::ofstream(file) << "labels: [\n";
   agent_.Signal(SIGHUP);
   EXPECT_TRUE(Await([&] {
