@@ -246,6 +246,15 @@ void DumpGauges(const v1::Gauges& gauges, std::string& out) {
        ", spool ", ShowNumber(gauges.spool_summaries()), " summaries, ",
        ShowBytes(gauges.spool_bytes()), ", ", ShowNumber(gauges.unspooled_summaries()),
        " in memory only, last cut ", ShowDuration(uint64_t{gauges.cut_us()} * 1000));
+  std::string parts;
+  for (int i = 0; i < std::min(gauges.part_cpu_ns_size(), gauges.part_level_size()); ++i) {
+    absl::StrAppend(&parts, i == 0 ? "" : ", ", EnumWord(static_cast<v1::SensorPart>(i)), " ",
+                    ShowDuration(gauges.part_cpu_ns(i)));
+    if (gauges.part_level(i) != 0) absl::StrAppend(&parts, " level ", gauges.part_level(i));
+  }
+  Line(out, "  budget ",
+       gauges.budget_ppm() == 0 ? "none" : absl::StrFormat("%g %%", gauges.budget_ppm() / 10'000.0),
+       ", parts of the agent ", parts.empty() ? "not reckoned" : parts);
 }
 
 void DumpUserStacks(const v1::UserStacks& stacks, std::string& out) {

@@ -9,6 +9,8 @@ constexpr uint64_t kMaxStackEnd = 63;
 constexpr uint64_t kNsPerMs = 1'000'000, kNsPerS = 1'000'000'000;
 constexpr size_t kMaxLosses = 256;
 constexpr size_t kMaxGaugeValues = 64;
+constexpr uint64_t kMaxPartLevel = 255;
+constexpr uint64_t kMaxBudgetPpm = 1'000'000;
 
 absl::Status Range(const FieldPath& at, const char* field, uint64_t start, uint64_t end,
                    const Limits& limits) {
@@ -94,6 +96,16 @@ absl::Status ValidateGauges(const FieldPath& at, const v1::Gauges& gauges) {
   TELLTALE_RETURN_IF_ERROR(column("free_blocks", gauges.free_blocks()));
   TELLTALE_RETURN_IF_ERROR(column("cpu_ns", gauges.cpu_ns()));
   TELLTALE_RETURN_IF_ERROR(column("psi_us", gauges.psi_us()));
+  TELLTALE_RETURN_IF_ERROR(column("part_cpu_ns", gauges.part_cpu_ns()));
+  if (gauges.part_level_size() != gauges.part_cpu_ns_size()) {
+    return at.Refuse("part_level", static_cast<uint64_t>(gauges.part_level_size()),
+                     absl::StrCat("must be as many as part_cpu_ns, ", gauges.part_cpu_ns_size()));
+  }
+  for (const uint32_t level : gauges.part_level()) {
+    TELLTALE_RETURN_IF_ERROR(at.AtMost("part_level", level, kMaxPartLevel, "limit"));
+  }
+  TELLTALE_RETURN_IF_ERROR(
+      at.AtMost("budget_ppm", gauges.budget_ppm(), kMaxBudgetPpm, "the whole host"));
   const std::pair<const char*, uint64_t> single[] = {
       {"memory_total_bytes", gauges.memory_total_bytes()},
       {"memory_free_bytes", gauges.memory_free_bytes()},

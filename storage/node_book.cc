@@ -30,6 +30,8 @@ v1::CountersRecord EncodeCounters(const NodeBook& book) {
     record.add_stack_end(end);
     record.add_stack_samples(samples);
   }
+  record.mutable_part_cpu_ns()->Assign(counters.part_cpu_ns.begin(), counters.part_cpu_ns.end());
+  record.mutable_part_level()->Assign(counters.part_level.begin(), counters.part_level.end());
   record.set_agent_cpu_ns(counters.agent_cpu_ns);
   record.set_epochs(counters.epochs);
   record.set_partial_epochs(counters.partial_epochs);
@@ -68,6 +70,8 @@ absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
   for (int i = 0; i < record.stack_end_size(); ++i) {
     counters.user_stacks[record.stack_end(i)] = record.stack_samples(i);
   }
+  counters.part_cpu_ns.assign(record.part_cpu_ns().begin(), record.part_cpu_ns().end());
+  counters.part_level.assign(record.part_level().begin(), record.part_level().end());
   counters.agent_cpu_ns = record.agent_cpu_ns();
   counters.epochs = record.epochs();
   counters.partial_epochs = record.partial_epochs();
@@ -109,7 +113,15 @@ void AddTotals(const v1::SummaryBody& body, bool partial, NodeCounters* counters
   for (int i = 0; i < std::min(stacks.end_size(), stacks.samples_size()); ++i) {
     AddTo(&counters->user_stacks[static_cast<uint32_t>(stacks.end(i))], stacks.samples(i));
   }
-  AddTo(&counters->agent_cpu_ns, body.gauges().agent_cpu_ns());
+  const v1::Gauges& gauges = body.gauges();
+  AddTo(&counters->agent_cpu_ns, gauges.agent_cpu_ns());
+  if (counters->part_cpu_ns.size() < static_cast<size_t>(gauges.part_cpu_ns_size())) {
+    counters->part_cpu_ns.resize(static_cast<size_t>(gauges.part_cpu_ns_size()));
+  }
+  for (int i = 0; i < gauges.part_cpu_ns_size(); ++i) {
+    AddTo(&counters->part_cpu_ns[static_cast<size_t>(i)], gauges.part_cpu_ns(i));
+  }
+  counters->part_level.assign(gauges.part_level().begin(), gauges.part_level().end());
   ++counters->epochs;
   if (partial) ++counters->partial_epochs;
 }

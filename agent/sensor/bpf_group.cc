@@ -93,7 +93,7 @@ BpfGroup::BpfGroup(std::string object, std::vector<Rung> rungs)
 BpfGroup::~BpfGroup() { Close(); }
 
 void BpfGroup::Close() {
-  for (bpf_link* link : links_) bpf_link__destroy(link);
+  for (const auto& [name, link] : links_) bpf_link__destroy(link);
   links_.clear();
   if (object_ != nullptr) bpf_object__close(object_);
   object_ = nullptr;
@@ -125,14 +125,32 @@ absl::Status BpfGroup::Try(const Rung& rung, SharedMaps& maps) {
     // Programs that the agent runs itself are not attached.
     const bool hooked = section.starts_with("tp_btf/") || section.starts_with("fexit/");
     if (!bpf_program__autoload(program) || !hooked) continue;
-    bpf_link* link = bpf_program__attach(program);
-    if (link == nullptr) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("attaching ", std::string(section), ": ", Explain(errno)));
-    }
-    links_.push_back(link);
+    if (absl::Status status = AttachProgram(program); !status.ok()) return status;
   }
   return maps.Adopt(object_);
+}
+
+absl::Status BpfGroup::AttachProgram(bpf_program* program) {
+  bpf_link* link = bpf_program__attach(program);
+  if (link == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("attaching ", bpf_program__section_name(program), ": ", Explain(errno)));
+  }
+  links_[bpf_program__name(program)] = link;
+  return absl::OkStatus();
+}
+
+void BpfGroup::Detach(const std::string& name) {
+  const auto it = links_.find(name);
+  if (it == links_.end()) return;
+  bpf_link__destroy(it->second);
+  links_.erase(it);
+}
+
+absl::Status BpfGroup::Attach(const std::string& name) {
+  if (rung_ == nullptr || links_.contains(name)) return absl::OkStatus();
+  if (std::ranges::find(rung_->programs, name) == rung_->programs.end()) return absl::OkStatus();
+  return AttachProgram(program(name.c_str()));
 }
 
 absl::Status BpfGroup::Start(SharedMaps& maps) {

@@ -65,17 +65,23 @@ class BpfGroup {
   const std::string& why_not_higher() const { return why_; }
   bpf_program* program(const char* name) const;
   int map_fd(const char* name) const;
+  // Takes a program of the rung in use off its hook, puts it there again. Harmless when it is so
+  // already; a program that is not of the rung is left alone. One thread at a time, any thread.
+  void Detach(const std::string& name);
+  absl::Status Attach(const std::string& name);
+
   // Times the kernel refused to run this program inside itself, since the start.
   uint64_t RecursionMisses(const char* name) const;
 
  private:
   absl::Status Try(const Rung& rung, SharedMaps& maps);
+  absl::Status AttachProgram(bpf_program* program);
   void Close();
 
   const std::string object_name_;
   const std::vector<Rung> rungs_;
   bpf_object* object_ = nullptr;
-  std::vector<bpf_link*> links_;
+  std::map<std::string, bpf_link*> links_;  // by program
   const Rung* rung_ = nullptr;
   std::string why_;
 };

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/sensor/bpf_group.h"
+#include "agent/sensor/budget_keeper.h"
 #include "agent/sensor/cut_steps.h"
 #include "agent/sensor/disk_requests.h"
 #include "agent/sensor/epoch_reader.h"
@@ -39,6 +40,12 @@ uint64_t MonotonicNow() {
   return static_cast<uint64_t>(now.tv_sec) * kSecond + static_cast<uint64_t>(now.tv_nsec);
 }
 
+uint64_t ThreadCpuNow() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<uint64_t>(now.tv_sec) * kSecond + static_cast<uint64_t>(now.tv_nsec);
+}
+
 absl::Status Failed(const char* step, int error) {
   return absl::InternalError(absl::StrCat("sensor: ", step, ": ", strerror(error)));
 }
@@ -53,7 +60,7 @@ class BpfSensor::Impl {
       : options_(std::move(options)), router_(options_.unwinder) {}
 
   absl::Status Start();
-  std::vector<VitalStatus> Status() const { return status_; }
+  std::vector<VitalStatus> Status() const;
   absl::StatusOr<uint64_t> Drain(SampleSink& sink);
   absl::StatusOr<RawEpoch> Cut(SampleSink& sink);
   absl::StatusOr<RawEpoch> Peek();
@@ -66,6 +73,7 @@ class BpfSensor::Impl {
   };
 
   absl::Status StartCore();
+  void StartKeeper();
   void StartGroups();
   void DegradeSeconds(const absl::Status& why);
   // The flip and what makes the old half whole: returns when nobody writes it any more, all tasks
@@ -87,6 +95,7 @@ class BpfSensor::Impl {
   MappedArray control_map_, bitmaps_map_, cpus_map_;
   telltale_control* control_ = nullptr;
   RecordRouter router_;
+  std::unique_ptr<BudgetKeeper> keeper_;  // after groups_, which it takes off their hooks
   bool beats_ = false;  // a kernel timer moves the seconds on; else each drain does
   std::vector<VitalStatus> status_;
 
@@ -158,6 +167,27 @@ void BpfSensor::Impl::StartGroups() {
   status_[TELLTALE_LLC - 1].reason = CacheCounterReason();
 }
 
+void BpfSensor::Impl::StartKeeper() {
+  std::vector<const telltale_cpu*> blocks;
+  for (uint32_t cpu = 0; cpu < possible_cpus_; ++cpu) {
+    blocks.push_back(cpus_map_.At<telltale_cpu>(cpu));
+  }
+  BudgetKeeper::Options options;
+  options.governor = options_.governor;
+  options.governor.cpus = static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  options.agent_cpu_ns = options_.agent_cpu_ns;
+  keeper_ =
+      std::make_unique<BudgetKeeper>(std::move(options), control_, &steps_, std::move(blocks));
+  for (Group& group : groups_) keeper_->AddGroup(group.programs.get());
+  keeper_->Begin();
+}
+
+std::vector<VitalStatus> BpfSensor::Impl::Status() const {
+  std::vector<VitalStatus> status = status_;
+  if (keeper_ != nullptr) keeper_->AddTo(status);
+  return status;
+}
+
 // The agent moves the seconds on when it drains: totals stay exact, what happened near the end of a
 // second may stand in the one before.
 void BpfSensor::Impl::DegradeSeconds(const absl::Status& why) {
@@ -196,6 +226,7 @@ absl::Status BpfSensor::Impl::Start() {
     void OnSample(const RawSample&) override {}
     void OnEvent(const RawEvent&) override {}
   } nowhere;
+  StartKeeper();
   number_ = ~uint64_t{0};  // the epoch after this one is number 0
   return Cut(nowhere).status();
 }
@@ -212,7 +243,13 @@ absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
     control_->swap_free_pages =
         memory.freeswap * memory.mem_unit / static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   }
-  return router_.Drain(sink, *table_, half);
+  const uint64_t before = ThreadCpuNow();
+  const auto drained = router_.Drain(sink, *table_, half);
+  if (!drained.ok()) return drained.status();
+  DrainUse use = router_.TakeUse();
+  use.thread_ns = ThreadCpuNow() - before;
+  if (absl::Status status = keeper_->Tick(MonotonicNow(), use); !status.ok()) return status;
+  return *drained;
 }
 
 std::vector<const telltale_half*> BpfSensor::Impl::Halves(uint32_t half) const {
@@ -299,11 +336,14 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   for (telltale_bucket& bucket : cpus_map_.At<telltale_cpu>(possible_cpus_)->bucket) {
     bucket = {MonotonicNow(), kOpenSamples, 0};
   }
-  if (absl::Status status = steps_.Pass(TELLTALE_PASS_CHARGE, *control_, nullptr); !status.ok()) {
-    return status;
+  if (keeper_->follows_waits()) {
+    if (absl::Status status = steps_.Pass(TELLTALE_PASS_CHARGE, *control_, nullptr); !status.ok()) {
+      return status;
+    }
   }
   const uint64_t now = MonotonicNow();
   if (absl::Status status = Flip(sink, now); !status.ok()) return status;
+  keeper_->Flipped();
 
   RawEpoch epoch;
   FillTimes(old, now, epoch);
@@ -324,6 +364,7 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
     epoch.vitals[v].knobs = std::move(knob_changes_[v]);
     knob_changes_[v].clear();
   }
+  keeper_->Finish(epoch);
   AdaptKnobs(sums.dry_spells, now);
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     SetHeavy(*control_, v, epoch.vitals[v].cells.Sum());

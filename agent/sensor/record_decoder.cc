@@ -82,6 +82,7 @@ RawSample DecodeSample(const telltale_sample& record) {
   s.cell_after = record.before + record.weight;
   s.label_hash = record.hash;
   s.t_log2 = record.t_log2;
+  s.duty_ppm = 1'000'000U >> std::min<uint64_t>(record.duty_log2, 19);
   std::ranges::copy(record.label, s.label.begin());
   std::ranges::copy(record.detail, s.detail.begin());
   if (record.address_family == 4 || record.address_family == 6) {

@@ -103,7 +103,7 @@ class SensorProcess {
 
   absl::Status StartSensor() {
     if (absl::Status status = BecomeSensor(); !status.ok()) return status;
-    auto parts = MakeSensor(config_);
+    auto parts = MakeSensor(config_, [this] { return AgentCpuNs(); });
     if (!parts.ok()) return parts.status();
     host_ = ReadNodeInfo("");
     EpochSource::Options source;
@@ -263,6 +263,21 @@ class SensorProcess {
                                   static_cast<uint32_t>(getpid())};
     if (const uint32_t uplink = uplink_pid_; uplink != 0) pids.push_back(uplink);
     return pids;
+  }
+
+  // Of all its processes, while they run.
+  uint64_t AgentCpuNs() const {
+    uint64_t sum = 0;
+    for (const uint32_t pid : AgentPids()) {
+      clockid_t clock = 0;
+      timespec used = {};
+      if (clock_getcpuclockid(static_cast<pid_t>(pid), &clock) != 0 ||
+          clock_gettime(clock, &used) != 0) {
+        continue;
+      }
+      sum += static_cast<uint64_t>(used.tv_sec) * kNsPerS + static_cast<uint64_t>(used.tv_nsec);
+    }
+    return sum;
   }
 
   // A hung disk or collector must not keep the agent from ending.

@@ -66,7 +66,7 @@ std::string LossText(const std::string& reason, double events) {
       {"stack_unreadable", " stacks that could not be read"},
       {"process_gone", " processes gone before they were named"},
       {"row_limit", " entries beyond a table's limit"},
-      {"duty", " events while switched off on purpose"},
+      {"duty", " events not looked at, to stay within the agent's budget"},
       {"map_full", " entries a full kernel map refused"},
       {"too_old", " records of an epoch already cut"},
       {"byte_limit", " entries cut to fit the size limit"},

@@ -190,6 +190,19 @@ std::vector<MetricRow> MakeTable() {
        "seconds",
        {"node"},
        "CPU time the agent itself took on the node, all its processes."},
+      {"telltale_agent_part_cpu_seconds_total",
+       kCounter,
+       "seconds",
+       {"node", "part"},
+       "CPU time that a part of the agent took on the node, in the kernel and outside, as the "
+       "agent "
+       "reckons it."},
+      {"telltale_agent_part_level",
+       kGauge,
+       "1",
+       {"node", "part"},
+       "How many steps a part of the agent is turned down to stay within its budget; 0: it sees "
+       "all."},
       {"telltale_vital_state",
        kGauge,
        "1",

@@ -30,6 +30,13 @@ std::string EndName(uint32_t end) {
   return LowerName(v1::StackEnd_Name(number), sizeof("STACK_END_") - 1);
 }
 
+// "syscall", "switch" ...; a part of a newer agent by its number.
+std::string PartName(size_t part) {
+  const int number = static_cast<int>(part);
+  if (!v1::SensorPart_IsValid(number)) return absl::StrCat("part_", part);
+  return LowerName(v1::SensorPart_Name(number), sizeof("SENSOR_PART_") - 1);
+}
+
 std::string StateName(size_t state) {
   return LowerName(v1::NodeState_Name(static_cast<int>(state)), sizeof("NODE_STATE_") - 1);
 }
@@ -235,6 +242,22 @@ void MetricsPage::AddNodes() {
        }});
   AddNodeValue("telltale_agent_cpu_seconds_total",
                [](const NodeFigures& node) { return Scaled(node.agent_cpu_ns, kNanoDigits); });
+  families_.push_back({Metric("telltale_agent_part_cpu_seconds_total"), fleet_.shown.size(),
+                       [this](size_t item, const MetricRow& row, std::string& out) {
+                         const NodeFigures& node = fleet_.shown[item];
+                         for (size_t part = 0; part < node.part_cpu_ns.size(); ++part) {
+                           WriteSample(row, {{"node", node.name}, {"part", PartName(part)}},
+                                       Scaled(node.part_cpu_ns[part], kNanoDigits), out);
+                         }
+                       }});
+  families_.push_back({Metric("telltale_agent_part_level"), fleet_.shown.size(),
+                       [this](size_t item, const MetricRow& row, std::string& out) {
+                         const NodeFigures& node = fleet_.shown[item];
+                         for (size_t part = 0; part < node.part_level.size(); ++part) {
+                           WriteSample(row, {{"node", node.name}, {"part", PartName(part)}},
+                                       Integer(node.part_level[part]), out);
+                         }
+                       }});
   families_.push_back(
       {Metric("telltale_vital_state"), fleet_.shown.size(),
        [this](size_t item, const MetricRow& row, std::string& out) {
