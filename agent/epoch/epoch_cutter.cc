@@ -112,6 +112,10 @@ class Drafter {
     *fixed_.mutable_gauges() = context.gauges;
     fixed_.mutable_gauges()->set_sensor_map_bytes(raw.map_bytes);
     WriteUserStacks(raw.unwinding, folded, fixed_.mutable_user_stacks());
+    for (const auto& [outcome, frames] : folded.user_frames) {
+      fixed_.mutable_user_frames()->add_outcome(outcome);
+      fixed_.mutable_user_frames()->add_frames(frames);
+    }
   }
 
   size_t must() const { return samples_.must; }
