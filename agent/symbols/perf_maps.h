@@ -26,7 +26,7 @@ class PerfMaps {
  public:
   struct Options {
     size_t file_bytes = 16 << 20;  // of one map; what is beyond is not read
-    size_t part_bytes = 4 << 20;   // read at a time
+    size_t part_bytes = 2 << 20;   // read at a time
     size_t processes = 256;
     size_t bytes = 16 << 20;  // of all maps together
     // A map is looked at again at most this often for an address it does not know, and this often

@@ -14,8 +14,11 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <string>
+#include <string_view>
 
+#include "agent/symbols/elf_file.h"
 #include "agent/symbols/elf_symbols.h"
 #include "agent/symbols/host_resolver.h"
 #include "agent/symbols/mini_debug_info.h"
@@ -166,6 +169,45 @@ TEST(VdsoTest, ItsFunctionsHaveNames) {
   EXPECT_EQ(place.file->kind, v1::MAPPING_KIND_VDSO);
   EXPECT_FALSE(place.file->build_id.empty());
   EXPECT_THAT(resolver.Name(self, place).text, ::testing::HasSubstr("clock_gettime"));
+}
+
+TEST(ElfFileTest, TruncatedAndDamagedFilesAreRefusedOrReadNeverFatal) {
+  const std::string whole = Bytes("NAMED_PACKED");
+  ASSERT_GT(whole.size(), 5'000u);
+  const ElfSymbols::Limits limits{.symbol_bytes = 1 << 20,
+                                  .string_bytes = 1 << 20,
+                                  .functions = 100,
+                                  .unpacked_bytes = 1 << 20};
+  const auto read = [&limits](std::string_view bytes, uint64_t address) {
+    const int fd = memfd_create("elf", MFD_CLOEXEC);
+    ASSERT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    ReadElfIdentity(fd).IgnoreError();
+    const ElfSymbols symbols = ElfSymbols::Read(fd, limits);
+    EXPECT_LE(symbols.size(), limits.functions);
+    symbols.NameAt(address);
+    close(fd);
+  };
+  for (size_t cut = 0; cut < whole.size(); cut += cut < 256 ? 1 : 97) {
+    read(std::string_view(whole).substr(0, cut), 0x1100);
+  }
+  uint64_t section_headers;
+  memcpy(&section_headers, whole.data() + 40, sizeof section_headers);
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 3'000; ++round) {
+    // Damage where it steers the reader: header, program headers, section headers.
+    const bool front = round % 2 == 0;
+    const size_t base = front ? 4 : section_headers;
+    const size_t span = front ? 700 : whole.size() - section_headers;
+    std::string damaged = whole;
+    damaged[base + random() % span] = static_cast<char>(random());
+    read(damaged, random());
+  }
+}
+
+TEST_F(NamedFunctionsTest, ASectionBeyondItsLimitIsNamed) {
+  const ElfSymbols symbols = SymbolsOf(Bytes("NAMED_STRIPPED"), {.symbol_bytes = 100});
+  EXPECT_EQ(symbols.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(symbols.status().message()), ::testing::HasSubstr("limit 100"));
 }
 
 TEST(MiniDebugInfoTest, UnpacksWhatWasPacked) {

@@ -1,11 +1,10 @@
 // From addresses to files and functions, on this very process, on a made-up /proc, on hostile
-// files.
+// text.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <link.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +15,6 @@
 #include <string>
 
 #include "agent/symbols/elf_file.h"
-#include "agent/symbols/elf_symbols.h"
 #include "agent/symbols/host_resolver.h"
 #include "agent/symbols/kallsyms.h"
 #include "agent/symbols/lru_cache.h"
@@ -38,11 +36,6 @@ void Write(const fs::path& path, std::string_view text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-std::string Slurp(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 class ScratchDir {
  public:
   ScratchDir() {
@@ -55,12 +48,6 @@ class ScratchDir {
  private:
   fs::path path_;
 };
-
-int MemoryFile(std::string_view bytes) {
-  const int fd = memfd_create("elf", 0);
-  EXPECT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
-  return fd;
-}
 
 ExeId OwnExe() {
   struct stat info {};
@@ -342,46 +329,6 @@ TEST(ElfFileTest, ReadsTheBuildIdAmongOtherNotes) {
   EXPECT_EQ(GnuBuildId(note(gnu, std::string(100, 'x'), 3)).size(), 32u);
   EXPECT_EQ(GnuBuildId(note(gnu, "IDIDID", 3).substr(0, 18)), "");
   EXPECT_EQ(GnuBuildId(std::string(64, '\xff')), "");
-}
-
-TEST(ElfFileTest, TruncatedAndDamagedFilesAreRefusedOrReadNeverFatal) {
-  const std::string whole = Slurp("/proc/self/exe");
-  ASSERT_GT(whole.size(), 10'000u);
-  const ElfSymbols::Limits limits{
-      .symbol_bytes = 1 << 20, .string_bytes = 1 << 20, .functions = 20'000};
-  for (size_t cut = 0; cut < whole.size(); cut = cut < 256 ? cut + 1 : cut * 2) {
-    const int fd = MemoryFile(std::string_view(whole).substr(0, cut));
-    ReadElfIdentity(fd).IgnoreError();
-    ElfSymbols::Read(fd, limits);
-    close(fd);
-  }
-  uint64_t section_headers;
-  memcpy(&section_headers, whole.data() + 40, sizeof section_headers);
-  std::mt19937_64 random(7);
-  const int fd = MemoryFile(whole);
-  for (int round = 0; round < 3'000; ++round) {
-    // Damage where it steers the reader: header, program headers, section headers.
-    const bool front = round % 2 == 0;
-    const size_t base = front ? 4 : section_headers;
-    const size_t span = front ? 700 : whole.size() - section_headers;
-    const size_t at = base + random() % span;
-    const char bad = static_cast<char>(random());
-    ASSERT_EQ(pwrite(fd, &bad, 1, static_cast<off_t>(at)), 1);
-    ReadElfIdentity(fd).IgnoreError();
-    const auto symbols = ElfSymbols::Read(fd, limits);
-    symbols.NameAt(random());
-    EXPECT_LE(symbols.size(), limits.functions);
-    ASSERT_EQ(pwrite(fd, whole.data() + at, 1, static_cast<off_t>(at)), 1);
-  }
-  close(fd);
-}
-
-TEST(ElfFileTest, SaysWhichLimitAFileBreaks) {
-  const int fd = open("/proc/self/exe", O_RDONLY);
-  const auto symbols = ElfSymbols::Read(fd, {.symbol_bytes = 100});
-  close(fd);
-  EXPECT_EQ(symbols.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(symbols.status().message()), testing::HasSubstr("limit 100"));
 }
 
 TEST(KallsymsTest, LocatesKernelCodeWithoutTellingWhereItLies) {
