@@ -77,6 +77,7 @@ TEST(RustDemangleTest, V0Names) {
       {"_RINvC4demo1fRL0_eL_E", "demo::f::<&str>"},
       // Constants.
       {"_RINvC4demo1fKj10_Klna_Kb1_Kb0_Kc41_KpE", "demo::f::<16, -10, true, false, 'A', _>"},
+      {"_RINvC4demo1fKc1b_Kc1f600_E", "demo::f::<'\\u{1b}', '\\u{1f600}'>"},
       {"_RINvC4demo1fKo10000000000000000_E", "demo::f::<0x10000000000000000>"},
       // Who instantiated it does not matter to people.
       {"_RINvC4demo1flECs5_5other", "demo::f::<i32>"},
