@@ -271,6 +271,15 @@ void DumpUserStacks(const v1::UserStacks& stacks, std::string& out) {
        ShowBytes(stacks.table_bytes()), " in memory");
 }
 
+void DumpUserFrames(const v1::UserFrames& frames, std::string& out) {
+  std::string outcomes;
+  for (int i = 0; i < std::min(frames.outcome_size(), frames.frames_size()); ++i) {
+    absl::StrAppend(&outcomes, i == 0 ? "" : ", ", ShowNumber(frames.frames(i)), " ",
+                    EnumWord(static_cast<v1::NameOutcome>(frames.outcome(i))));
+  }
+  Line(out, "user frames: ", outcomes.empty() ? "-" : outcomes);
+}
+
 }  // namespace
 
 std::string DumpBody(const v1::SummaryBody& body, const v1::Schema& schema,
@@ -292,6 +301,7 @@ std::string DumpBody(const v1::SummaryBody& body, const v1::Schema& schema,
   for (const v1::DiscreteEvent& event : body.events()) DumpEvent(event, text, out);
   if (body.has_gauges()) DumpGauges(body.gauges(), out);
   if (body.has_user_stacks()) DumpUserStacks(body.user_stacks(), out);
+  if (body.has_user_frames()) DumpUserFrames(body.user_frames(), out);
   Line(out, "losses: ", body.losses_size());
   DumpLosses(body.losses(), v1::UNIT_UNSPECIFIED, "  ", out);
   return out;

@@ -6,6 +6,7 @@ namespace telltale::proto {
 namespace {
 
 constexpr uint64_t kMaxStackEnd = 63;
+constexpr uint64_t kMaxNameOutcome = 63;
 constexpr uint64_t kNsPerMs = 1'000'000, kNsPerS = 1'000'000'000;
 constexpr size_t kMaxLosses = 256;
 constexpr size_t kMaxGaugeValues = 64;
@@ -143,6 +144,27 @@ absl::Status ValidateUserStacks(const FieldPath& at, const v1::UserStacks& stack
   return absl::OkStatus();
 }
 
+// As above.
+absl::Status ValidateUserFrames(const FieldPath& at, const v1::UserFrames& frames) {
+  if (frames.outcome_size() != frames.frames_size()) {
+    return at.Refuse("frames", frames.frames_size(),
+                     absl::StrCat("must be as many as outcome, ", frames.outcome_size()));
+  }
+  int previous = v1::NAME_OUTCOME_UNSPECIFIED;
+  for (int i = 0; i < frames.outcome_size(); ++i) {
+    const int outcome = frames.outcome(i);
+    if (outcome <= previous) {
+      return at.RefuseSigned("outcome", outcome,
+                             absl::StrCat("must be above the one before, ", previous));
+    }
+    TELLTALE_RETURN_IF_ERROR(
+        at.AtMost("outcome", static_cast<uint64_t>(outcome), kMaxNameOutcome, "limit"));
+    TELLTALE_RETURN_IF_ERROR(at.AtMost("frames", frames.frames(i), kMaxTotal, "limit"));
+    previous = outcome;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateBody(const v1::SummaryBody& body, const v1::Schema* schema,
                           const Limits& limits) {
   const FieldPath root("summary");
@@ -193,6 +215,7 @@ absl::Status ValidateBody(const v1::SummaryBody& body, const v1::Schema* schema,
     previous_ms = body.events(i).time_ms();
   }
   TELLTALE_RETURN_IF_ERROR(ValidateUserStacks(FieldPath(root, "user_stacks"), body.user_stacks()));
+  TELLTALE_RETURN_IF_ERROR(ValidateUserFrames(FieldPath(root, "user_frames"), body.user_frames()));
   TELLTALE_RETURN_IF_ERROR(ValidateGauges(FieldPath(root, "gauges"), body.gauges()));
   TELLTALE_RETURN_IF_ERROR(root.AtMost("losses", body.losses_size(), kMaxLosses, "limit"));
   for (int i = 0; i < body.losses_size(); ++i) {

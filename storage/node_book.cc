@@ -30,6 +30,10 @@ v1::CountersRecord EncodeCounters(const NodeBook& book) {
     record.add_stack_end(end);
     record.add_stack_samples(samples);
   }
+  for (const auto& [outcome, frames] : counters.user_frames) {
+    record.add_name_outcome(outcome);
+    record.add_name_frames(frames);
+  }
   record.mutable_part_cpu_ns()->Assign(counters.part_cpu_ns.begin(), counters.part_cpu_ns.end());
   record.mutable_part_level()->Assign(counters.part_level.begin(), counters.part_level.end());
   record.set_agent_cpu_ns(counters.agent_cpu_ns);
@@ -53,7 +57,8 @@ v1::CountersRecord EncodeCounters(const NodeBook& book) {
 absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
   if (record.events_size() != record.sub_size() || record.weight_size() != record.sub_size() ||
       record.loss_events_size() != record.loss_reason_size() ||
-      record.stack_samples_size() != record.stack_end_size()) {
+      record.stack_samples_size() != record.stack_end_size() ||
+      record.name_frames_size() != record.name_outcome_size()) {
     return absl::DataLossError(
         absl::StrCat("read counters: columns of different length, want ", record.sub_size()));
   }
@@ -69,6 +74,9 @@ absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
   }
   for (int i = 0; i < record.stack_end_size(); ++i) {
     counters.user_stacks[record.stack_end(i)] = record.stack_samples(i);
+  }
+  for (int i = 0; i < record.name_outcome_size(); ++i) {
+    counters.user_frames[record.name_outcome(i)] = record.name_frames(i);
   }
   counters.part_cpu_ns.assign(record.part_cpu_ns().begin(), record.part_cpu_ns().end());
   counters.part_level.assign(record.part_level().begin(), record.part_level().end());
@@ -112,6 +120,10 @@ void AddTotals(const v1::SummaryBody& body, bool partial, NodeCounters* counters
   const v1::UserStacks& stacks = body.user_stacks();
   for (int i = 0; i < std::min(stacks.end_size(), stacks.samples_size()); ++i) {
     AddTo(&counters->user_stacks[static_cast<uint32_t>(stacks.end(i))], stacks.samples(i));
+  }
+  const v1::UserFrames& frames = body.user_frames();
+  for (int i = 0; i < std::min(frames.outcome_size(), frames.frames_size()); ++i) {
+    AddTo(&counters->user_frames[static_cast<uint32_t>(frames.outcome(i))], frames.frames(i));
   }
   const v1::Gauges& gauges = body.gauges();
   AddTo(&counters->agent_cpu_ns, gauges.agent_cpu_ns());

@@ -117,6 +117,10 @@ class Drafter {
       fixed_.mutable_gauges()->add_part_level(cost.level);
     }
     WriteUserStacks(raw.unwinding, folded, fixed_.mutable_user_stacks());
+    for (const auto& [outcome, frames] : folded.user_frames) {
+      fixed_.mutable_user_frames()->add_outcome(outcome);
+      fixed_.mutable_user_frames()->add_frames(frames);
+    }
   }
 
   size_t must() const { return samples_.must; }

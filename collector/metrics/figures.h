@@ -43,6 +43,7 @@ struct NodeFigures {
   std::vector<SubFigure> subs;
   std::vector<std::pair<uint32_t, uint64_t>> losses;              // v1.LossReason, events
   std::vector<std::pair<uint32_t, uint64_t>> user_stacks;         // v1.StackEnd, samples
+  std::vector<std::pair<uint32_t, uint64_t>> user_frames;         // v1.NameOutcome, frames
   std::vector<std::pair<uint32_t, v1::VitalState>> vital_states;  // by vital id
 };
 

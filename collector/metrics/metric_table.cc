@@ -185,6 +185,12 @@ std::vector<MetricRow> MakeTable() {
        "stacks",
        {"node", "end"},
        "User stacks sampled, by how they ended: complete (where the thread began) or why not."},
+      {"telltale_node_user_frames_total",
+       kCounter,
+       "frames",
+       {"node", "name"},
+       "Frames of these stacks, by what they are called: named, generated (code made at run time, "
+       "named by its perf map) or why they show as binary+offset."},
       {"telltale_agent_cpu_seconds_total",
        kCounter,
        "seconds",

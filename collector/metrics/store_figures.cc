@@ -39,6 +39,7 @@ NodeFigures FiguresOf(const storage::NodeRecord& record, const storage::Reader& 
   }
   figures.losses.assign(counters.losses.begin(), counters.losses.end());
   figures.user_stacks.assign(counters.user_stacks.begin(), counters.user_stacks.end());
+  figures.user_frames.assign(counters.user_frames.begin(), counters.user_frames.end());
   for (const v1::VitalStatus& vital : record.info().vitals()) {
     figures.vital_states.emplace_back(vital.id(), vital.state());
   }
