@@ -93,13 +93,14 @@ BpfGroup::BpfGroup(std::string object, std::vector<Rung> rungs)
 BpfGroup::~BpfGroup() { Close(); }
 
 void BpfGroup::Close() {
+  counters_.Stop();
   for (bpf_link* link : links_) bpf_link__destroy(link);
   links_.clear();
   if (object_ != nullptr) bpf_object__close(object_);
   object_ = nullptr;
 }
 
-absl::Status BpfGroup::Try(const Rung& rung, SharedMaps& maps) {
+absl::Status BpfGroup::Try(const Rung& rung, SharedMaps& maps, PerfEvents* perf) {
   const std::span<const char> image = FindBpfObject(object_name_);
   bpf_object_open_opts open_opts = {};
   open_opts.sz = sizeof(open_opts);
@@ -120,11 +121,23 @@ absl::Status BpfGroup::Try(const Rung& rung, SharedMaps& maps) {
     return absl::FailedPreconditionError(
         absl::StrCat("loading ", rung.hook, ": ", Explain(-error)));
   }
+  if (absl::Status status = Attach(rung, perf); !status.ok()) return status;
+  return maps.Adopt(object_);
+}
+
+absl::Status BpfGroup::Attach(const Rung& rung, PerfEvents* perf) {
+  bpf_program* program = nullptr;
   while ((program = bpf_object__next_program(object_, program)) != nullptr) {
+    if (!bpf_program__autoload(program)) continue;
     const std::string_view section = bpf_program__section_name(program);
+    if (section == "perf_event" && rung.counter && perf != nullptr) {
+      const absl::Status started = counters_.Start(*perf, *rung.counter, bpf_program__fd(program));
+      if (!started.ok()) return started;
+      continue;
+    }
     // Programs that the agent runs itself are not attached.
     const bool hooked = section.starts_with("tp_btf/") || section.starts_with("fexit/");
-    if (!bpf_program__autoload(program) || !hooked) continue;
+    if (!hooked) continue;
     bpf_link* link = bpf_program__attach(program);
     if (link == nullptr) {
       return absl::FailedPreconditionError(
@@ -132,13 +145,13 @@ absl::Status BpfGroup::Try(const Rung& rung, SharedMaps& maps) {
     }
     links_.push_back(link);
   }
-  return maps.Adopt(object_);
+  return absl::OkStatus();
 }
 
-absl::Status BpfGroup::Start(SharedMaps& maps) {
+absl::Status BpfGroup::Start(SharedMaps& maps, PerfEvents* perf) {
   absl::Status first;
   for (const Rung& rung : rungs_) {
-    const absl::Status status = Try(rung, maps);
+    const absl::Status status = Try(rung, maps, perf);
     if (status.ok()) {
       rung_ = &rung;
       return status;

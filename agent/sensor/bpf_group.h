@@ -12,10 +12,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "agent/sensor/cpu_counters.h"
 
 struct bpf_object;
 struct bpf_link;
@@ -46,9 +48,10 @@ class SharedMaps {
 
 // One way to watch a group's vitals: these programs, attached at this hook.
 struct Rung {
-  std::vector<std::string> programs;
-  std::string hook;    // as shown to people
-  std::string reason;  // why this is less than the rung above; empty on the first
+  std::vector<std::string> programs = {};
+  std::string hook = {};    // as shown to people
+  std::string reason = {};  // why this is less than the rung above; empty on the first
+  std::optional<PerfCounter> counter = {};  // what runs a program in the section perf_event
 };
 
 class BpfGroup {
@@ -57,25 +60,30 @@ class BpfGroup {
   ~BpfGroup();
 
   // Tries the rungs in order. On failure the status says why the *first* one failed, for people.
-  absl::Status Start(SharedMaps& maps);
+  // `perf`: may be null if no rung has a counter.
+  absl::Status Start(SharedMaps& maps, PerfEvents* perf = nullptr);
 
   const std::string& object() const { return object_name_; }
   const Rung* rung() const { return rung_; }  // in use; nullptr: none
   // Why the rungs above the one in use failed; empty if it is the first.
   const std::string& why_not_higher() const { return why_; }
+  // On which CPUs the rung's counter does not run, and why; empty: it does on all.
+  const std::string& gaps() const { return counters_.gaps(); }
   bpf_program* program(const char* name) const;
   int map_fd(const char* name) const;
   // Times the kernel refused to run this program inside itself, since the start.
   uint64_t RecursionMisses(const char* name) const;
 
  private:
-  absl::Status Try(const Rung& rung, SharedMaps& maps);
+  absl::Status Try(const Rung& rung, SharedMaps& maps, PerfEvents* perf);
+  absl::Status Attach(const Rung& rung, PerfEvents* perf);
   void Close();
 
   const std::string object_name_;
   const std::vector<Rung> rungs_;
   bpf_object* object_ = nullptr;
   std::vector<bpf_link*> links_;
+  CpuCounters counters_;
   const Rung* rung_ = nullptr;
   std::string why_;
 };

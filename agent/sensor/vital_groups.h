@@ -31,9 +31,6 @@ uint32_t ExitHookOf(const Rung& rung);  // enum telltale_exit_hook
 // `vitals`; 0: none, it only helps the others.
 uint8_t VitalOfProgram(const std::vector<uint8_t>& vitals, std::string_view program);
 
-// Why the last-level cache cannot be watched here; tries to open the counter.
-std::string CacheCounterReason();
-
 }  // namespace telltale::agent
 
 #endif  // TELLTALE_AGENT_SENSOR_VITAL_GROUPS_H_
