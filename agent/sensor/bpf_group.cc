@@ -41,6 +41,16 @@ std::string Explain(int error) {
   }
 }
 
+// For a rung that names no programs: what the object has.
+void NamePrograms(bpf_object* object, Rung& rung) {
+  if (!rung.programs.empty()) return;
+  bpf_program* program = nullptr;
+  while ((program = bpf_object__next_program(object, program)) != nullptr) {
+    rung.programs.emplace_back(bpf_program__name(program));
+    absl::StrAppend(&rung.hook, rung.hook.empty() ? "" : ", ", bpf_program__section_name(program));
+  }
+}
+
 }  // namespace
 
 SharedMaps::~SharedMaps() {
@@ -100,7 +110,7 @@ void BpfGroup::Close() {
   object_ = nullptr;
 }
 
-absl::Status BpfGroup::Try(const Rung& rung, SharedMaps& maps, PerfEvents* perf) {
+absl::Status BpfGroup::Try(Rung& rung, SharedMaps& maps, PerfEvents* perf) {
   const std::span<const char> image = FindBpfObject(object_name_);
   bpf_object_open_opts open_opts = {};
   open_opts.sz = sizeof(open_opts);
@@ -110,6 +120,7 @@ absl::Status BpfGroup::Try(const Rung& rung, SharedMaps& maps, PerfEvents* perf)
     return absl::InternalError(
         absl::StrCat("opening object ", object_name_, ": ", strerror(errno)));
   }
+  NamePrograms(object_, rung);
   bpf_program* program = nullptr;
   while ((program = bpf_object__next_program(object_, program)) != nullptr) {
     const bool wanted =
@@ -150,7 +161,7 @@ absl::Status BpfGroup::Attach(const Rung& rung, PerfEvents* perf) {
 
 absl::Status BpfGroup::Start(SharedMaps& maps, PerfEvents* perf) {
   absl::Status first;
-  for (const Rung& rung : rungs_) {
+  for (Rung& rung : rungs_) {
     const absl::Status status = Try(rung, maps, perf);
     if (status.ok()) {
       rung_ = &rung;

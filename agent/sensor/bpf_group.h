@@ -46,7 +46,8 @@ class SharedMaps {
   std::map<std::string, int> fds_;
 };
 
-// One way to watch a group's vitals: these programs, attached at this hook.
+// One way to watch a group's vitals: these programs, attached at this hook. Without programs: all
+// that the object has, at the hooks they name themselves.
 struct Rung {
   std::vector<std::string> programs = {};
   std::string hook = {};    // as shown to people
@@ -75,12 +76,12 @@ class BpfGroup {
   uint64_t RecursionMisses(const char* name) const;
 
  private:
-  absl::Status Try(const Rung& rung, SharedMaps& maps, PerfEvents* perf);
+  absl::Status Try(Rung& rung, SharedMaps& maps, PerfEvents* perf);
   absl::Status Attach(const Rung& rung, PerfEvents* perf);
   void Close();
 
   const std::string object_name_;
-  const std::vector<Rung> rungs_;
+  std::vector<Rung> rungs_;
   bpf_object* object_ = nullptr;
   std::vector<bpf_link*> links_;
   CpuCounters counters_;

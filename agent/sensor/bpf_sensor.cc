@@ -22,7 +22,7 @@
 #include "agent/sensor/process_table.h"
 #include "agent/sensor/record_router.h"
 #include "agent/sensor/vital_groups.h"
-#include "sketch/vitals.h"
+#include "agent/vitals/vitals.h"
 
 namespace telltale::agent {
 namespace {
@@ -134,14 +134,14 @@ absl::Status BpfSensor::Impl::StartCore() {
 void BpfSensor::Impl::StartGroups() {
   const std::shared_ptr<PerfEvents> perf =
       options_.perf_events ? options_.perf_events : std::make_shared<KernelPerfEvents>();
-  for (const sketch::Vital& vital : sketch::Vitals()) {
+  for (const sketch::Vital& vital : Vitals()) {
     status_.push_back({vital.id, VitalState::kUnavailable, "", "no program watches it"});
   }
   for (VitalGroup& spec : VitalGroups()) {
     Group group{std::make_unique<BpfGroup>(spec.object, std::move(spec.rungs)), spec.vitals, {}};
     const absl::Status started = group.programs->Start(*maps_, perf.get());
     for (const uint8_t id : spec.vitals) {
-      VitalStatus& status = status_[id - 1U];
+      VitalStatus& status = status_[PlaceOf(id)];
       if (!started.ok()) {
         status.reason = std::string(started.message());
         continue;

@@ -3,6 +3,7 @@
 #include <linux/perf_event.h>
 
 #include "absl/strings/str_cat.h"
+#include "agent/vitals/vitals.h"
 #include "sketch/layout.h"
 #include "sketch/vital_ids.h"
 
@@ -21,7 +22,7 @@ VitalGroup CutGroup() {
 }
 
 std::vector<VitalGroup> VitalGroups() {
-  return {
+  std::vector<VitalGroup> groups = {
       {"sched",
        {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING},
        {{{"on_switch", "on_switch_exit", "on_waking"},
@@ -95,6 +96,10 @@ std::vector<VitalGroup> VitalGroups() {
       {"retransmit", {TELLTALE_RETRANSMIT}, {{{"on_retransmit"}, "tp_btf/tcp_retransmit_skb", ""}}},
       {"llc", {TELLTALE_LLC}, {{{"on_miss"}, "perf_event/cache-misses", "", kCacheMisses}}},
   };
+  for (const sketch::Vital& vital : LocalVitals()) {
+    groups.push_back({absl::StrCat("local_", std::string(vital.name)), {vital.id}, {Rung{}}});
+  }
+  return groups;
 }
 
 uint32_t ExitHookOf(const Rung& rung) {

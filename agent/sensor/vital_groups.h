@@ -14,14 +14,14 @@
 namespace telltale::agent {
 
 struct VitalGroup {
-  std::string object;           // agent/sensor/bpf/OBJECT.bpf.c
+  std::string object;           // agent/sensor/bpf/OBJECT.bpf.c; local_NAME: a site's NAME.bpf.c
   std::vector<uint8_t> vitals;  // may be empty: a helper of the others
   std::vector<Rung> rungs;
 };
 
 // The group of the agent's own programs, without which nothing works.
 VitalGroup CutGroup();
-// All others, in the order to start them.
+// All others, in the order to start them; the site's own come last.
 std::vector<VitalGroup> VitalGroups();
 
 // Where the programs of a rung of "sched" take the stacks of waits.
