@@ -23,7 +23,12 @@
  * event touches one cache line of it (tests/bench/COVERAGE.md says why this many and not plain
  * ones). Bits 56..63 of a label's hash pick the cell, bits 43..55 its place in the bitmap of
  * distinct labels, bits 0..15 are its mark in the cell. */
-#define TELLTALE_VITALS 14 /* dense: vital id - 1 */
+#ifndef TELLTALE_LOCAL_VITAL_COUNT /* a site's own (cmake/LocalVitals.cmake), behind Telltale's */
+#define TELLTALE_LOCAL_VITAL_COUNT 0
+#define TELLTALE_LOCAL_SUB_COUNT 0
+#endif
+/* Dense: the number of a vital here, less one. Telltale's own have their id for a number. */
+#define TELLTALE_VITALS (14 + TELLTALE_LOCAL_VITAL_COUNT)
 #define TELLTALE_COLUMNS 256
 #define TELLTALE_CELL_SHIFT 56
 #define TELLTALE_BITMAP_BITS 8192
@@ -46,7 +51,8 @@ enum telltale_sub_base {
   TELLTALE_SUBS_SOFTIRQ = 34,
   TELLTALE_SUBS_RECLAIM = 41,
   TELLTALE_SUBS_RETRANSMIT = 43,
-  TELLTALE_SUBS = 44
+  TELLTALE_LOCAL_SUBS = 44,
+  TELLTALE_SUBS = TELLTALE_LOCAL_SUBS + TELLTALE_LOCAL_SUB_COUNT
 };
 
 /* Vitals with a backlog: begun minus ended. */
@@ -432,6 +438,7 @@ struct telltale_row {
 
 #ifdef __cplusplus
 #define TELLTALE_ASSERT_SIZE(type, size) static_assert(sizeof(type) == (size), #type)
+static_assert(TELLTALE_SUBS <= 64, "telltale_cpu::touched has a bit for each");
 #else
 #define TELLTALE_ASSERT_SIZE(type, size) _Static_assert(sizeof(type) == (size), #type)
 #endif

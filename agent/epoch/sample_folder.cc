@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/vitals/vitals.h"
 
 namespace telltale::agent {
 namespace {
@@ -61,7 +62,7 @@ FoldedEpoch SampleFolder::Take() {
 }
 
 void SampleFolder::OnSample(const RawSample& sample) {
-  const sketch::Vital* vital = sketch::FindVital(sample.vital);
+  const sketch::Vital* vital = FindVital(sample.vital);
   if (vital == nullptr || sample.sub >= vital->subs.size()) {
     Lose(0, v1::LOSS_REASON_ROW_LIMIT, 1, 0);
     return;

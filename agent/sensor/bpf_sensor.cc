@@ -23,7 +23,7 @@
 #include "agent/sensor/process_table.h"
 #include "agent/sensor/record_router.h"
 #include "agent/sensor/vital_groups.h"
-#include "sketch/vitals.h"
+#include "agent/vitals/vitals.h"
 
 namespace telltale::agent {
 namespace {
@@ -141,30 +141,31 @@ absl::Status BpfSensor::Impl::StartCore() {
 }
 
 void BpfSensor::Impl::StartGroups() {
-  for (const sketch::Vital& vital : sketch::Vitals()) {
+  const std::shared_ptr<PerfEvents> perf =
+      options_.perf_events ? options_.perf_events : std::make_shared<KernelPerfEvents>();
+  for (const sketch::Vital& vital : Vitals()) {
     status_.push_back({vital.id, VitalState::kUnavailable, "", "no program watches it"});
   }
   for (VitalGroup& spec : VitalGroups()) {
     Group group{std::make_unique<BpfGroup>(spec.object, std::move(spec.rungs)), spec.vitals, {}};
-    const absl::Status started = group.programs->Start(*maps_);
+    const absl::Status started = group.programs->Start(*maps_, perf.get());
     for (const uint8_t id : spec.vitals) {
-      VitalStatus& status = status_[id - 1U];
+      VitalStatus& status = status_[PlaceOf(id)];
       if (!started.ok()) {
         status.reason = std::string(started.message());
         continue;
       }
       const Rung& rung = *group.programs->rung();
       status.hook = rung.hook;
-      status.state = rung.reason.empty() ? VitalState::kActive : VitalState::kDegraded;
       status.reason = rung.reason.empty()
-                          ? ""
+                          ? group.programs->gaps()
                           : absl::StrCat(rung.reason, " (", group.programs->why_not_higher(), ")");
+      status.state = status.reason.empty() ? VitalState::kActive : VitalState::kDegraded;
     }
     if (!started.ok()) continue;
     if (spec.object == "sched") control_->exit_hook = ExitHookOf(*group.programs->rung());
     groups_.push_back(std::move(group));
   }
-  status_[TELLTALE_LLC - 1].reason = CacheCounterReason();
 }
 
 void BpfSensor::Impl::StartKeeper() {

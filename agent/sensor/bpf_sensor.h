@@ -18,6 +18,7 @@
 
 #include "agent/governor/governor.h"
 #include "agent/sensor/control_words.h"
+#include "agent/sensor/perf_events.h"
 #include "agent/sensor/sensor.h"
 #include "agent/sensor/user_unwinder.h"
 
@@ -35,6 +36,8 @@ struct BpfSensorOptions {
   // Makes user stacks of what samples copy. Null: nothing is copied, the kernel walks frame
   // pointers.
   std::shared_ptr<UserUnwinder> unwinder;
+  // Null: the kernel's own.
+  std::shared_ptr<PerfEvents> perf_events;
 };
 
 class BpfSensor : public Sensor {

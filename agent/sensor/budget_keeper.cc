@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "agent/governor/cost_model.h"
 #include "agent/sensor/control_words.h"
-#include "sketch/vitals.h"
+#include "agent/vitals/vitals.h"
 #include "spdlog/spdlog.h"
 
 namespace telltale::agent {
@@ -355,7 +355,7 @@ void BudgetKeeper::Finish(RawEpoch& epoch) {
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     if (lost_[v].events != 0) {
       epoch.losses.push_back(
-          {LossKind::kDutyCycle, static_cast<uint8_t>(v + 1), lost_[v].events, lost_[v].weight});
+          {LossKind::kDutyCycle, epoch.vitals[v].id, lost_[v].events, lost_[v].weight});
     }
     lost_[v] = {};
     RawVital& vital = epoch.vitals[v];
@@ -379,7 +379,7 @@ void BudgetKeeper::Finish(RawEpoch& epoch) {
 
 void BudgetKeeper::AddTo(std::vector<VitalStatus>& status) const {
   const auto degrade = [&](uint8_t vital, const std::string& reason) {
-    VitalStatus& of = status[vital - 1U];
+    VitalStatus& of = status[PlaceOf(vital)];
     if (of.hook.empty()) return;
     of.state = VitalState::kDegraded;
     absl::StrAppend(&of.reason, of.reason.empty() ? "" : "; ", reason);

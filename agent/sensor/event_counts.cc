@@ -1,6 +1,7 @@
 #include "agent/sensor/event_counts.h"
 
 #include "agent/sensor/epoch_reader.h"
+#include "agent/vitals/vitals.h"
 #include "sketch/vital_ids.h"
 
 namespace telltale::agent {
@@ -31,7 +32,7 @@ EventCounts CountEvents(std::span<const telltale_cpu* const> cpus, uint32_t half
   for (const telltale_cpu* cpu : cpus) {
     for (unsigned dense = 0; dense < TELLTALE_SUBS; ++dense) {
       const telltale_total& total = cpu->half[half].total[dense];
-      telltale_total& sum = counts.vitals[DenseSubs()[dense].vital - 1U];
+      telltale_total& sum = counts.vitals[PlaceOf(DenseSubs()[dense].vital)];
       sum.events += total.events;
       sum.weight += total.weight;
     }

@@ -18,7 +18,7 @@ uint8_t VitalOfPart(Part part);
 
 struct EventCounts {
   // Of one half, since it was cleared; of programs watched part of the time what that stands for.
-  std::array<telltale_total, TELLTALE_VITALS> vitals{};
+  std::array<telltale_total, TELLTALE_VITALS> vitals{};  // by place (agent/vitals)
   // Since the sensor's start.
   uint64_t switches = 0;
   uint64_t soft_interrupts = 0;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "agent/vitals/vitals.h"
+
 namespace telltale::agent {
 namespace {
 
@@ -64,7 +66,7 @@ ExeId DecodeExe(const telltale_exe& exe) {
 RawSample DecodeSample(const telltale_sample& record) {
   RawSample s;
   s.mono_ns = record.time_ns;
-  s.vital = record.vital;
+  if (record.vital - 1U < Vitals().size()) s.vital = Vitals()[record.vital - 1U].id;
   s.sub = record.sub;
   s.open = (record.flags & TELLTALE_SAMPLE_OPEN) != 0;
   s.in_irq = (record.flags & TELLTALE_SAMPLE_IRQ) != 0;

@@ -80,7 +80,7 @@ void RecordRouter::Finish(RawSample sample, uint32_t half) {
   const bool kernel_lost = sample.stack.kernel_wanted && sample.stack.kernel.empty();
   const bool user_lost = sample.stack.user_wanted && sample.stack.user.empty();
   if (kernel_lost || user_lost) {
-    telltale_total& lost = unreadable_[std::min<size_t>(sample.vital, TELLTALE_VITALS)];
+    telltale_total& lost = unreadable_.at(sample.vital);
     lost.events += 1;
     lost.weight += sample.weight;
   }

@@ -81,8 +81,8 @@ class RecordRouter {
   DrainUse use_;
   ring_buffer* ring_ = nullptr;
   StackTrimmer trimmer_;
-  std::array<telltale_total, TELLTALE_VITALS + 1> unreadable_{};
-  std::vector<Awaiting> awaiting_;  // a few at a time: one a CPU
+  std::array<telltale_total, TELLTALE_MAX_VITAL + 1> unreadable_{};  // by id
+  std::vector<Awaiting> awaiting_;                                   // a few at a time: one a CPU
   std::vector<RawSample> early_samples_;
   std::vector<RawEvent> early_events_;
   std::vector<telltale_row> early_rows_;

@@ -27,8 +27,10 @@
 #include "agent/supervise/status_text.h"
 #include "agent/supervise/uplink_port.h"
 #include "agent/uplink/clock.h"
+#include "agent/vitals/vitals.h"
 #include "config/logging.h"
 #include "proto/codec.h"
+#include "proto/schema.h"
 #include "spdlog/spdlog.h"
 #include "telltale_version.h"
 
@@ -83,7 +85,7 @@ class SensorProcess {
     auto server = StatusServer::Listen(config_.status_socket, [this] { return Answer(); });
     if (!server.ok()) return Fail(server.status());
     disk_ = std::make_unique<DiskWriter>(
-        DiskWriter::Options{.node = options_.node, .schema = proto::BuiltinSchema()},
+        DiskWriter::Options{.node = options_.node, .schema = proto::SchemaOf(Vitals())},
         *std::move(spool), Journal(config_.spool_dir, files_), uplink_);
     disk_->Start();
     SensorLoop::Options loop;
@@ -141,7 +143,7 @@ class SensorProcess {
       label.set_value(value);
     }
     info.set_agent_version(TELLTALE_VERSION);
-    info.set_schema_id(proto::BuiltinSchema().id());
+    info.set_schema_id(proto::SchemaOf(Vitals()).id());
     for (const VitalStatus& vital : vitals_) {
       v1::VitalStatus& status = *info.add_vitals();
       status.set_id(vital.id);
