@@ -49,6 +49,9 @@ class Pairs(unittest.TestCase):
         self.assertEqual(pairs.verdict(pairs.Figure(5, 3, 6, 8), most), 'OVER?')
         self.assertEqual(pairs.verdict(pairs.Figure(5, 4.1, 6, 8), most), 'OVER')
         self.assertEqual(pairs.verdict(pairs.Figure(4, 4, 4, 1), most), 'OK')
+        # Nothing makes a load cheaper: what says so by more than the target cannot judge by it.
+        self.assertEqual(pairs.verdict(pairs.Figure(-5, -6, -4.5, 8), most), 'OK?')
+        self.assertEqual(pairs.verdict(pairs.Figure(-1, -2, 1, 8), most), 'OK')
         self.assertEqual(pairs.verdict(pairs.Figure(94, 93, 94.5, 8), least), 'OVER')
         self.assertEqual(pairs.verdict(pairs.Figure(96, 95.5, 97, 8), least), 'OK')
         self.assertEqual(pairs.verdict(pairs.Figure(1, 1, 1, 1), None), '')

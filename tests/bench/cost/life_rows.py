@@ -13,6 +13,7 @@ GROUP, IDLE = 'Agent', 'Idle host'
 FIRST_CUT_S = 12  # the first epoch is cut 10 s after the start
 WINDOW_S, WINDOWS = 10, 6  # together an epoch's length, so with one cut
 QUICK_SETTLE_S, QUICK_WINDOW_S = 3, 6  # both before the first cut
+PROCESSES = ('telltale-agent', 'telltale-sensor', 'telltale-uplink')
 STATISTICS = '/proc/sys/kernel/bpf_stats_enabled'
 
 
@@ -116,6 +117,8 @@ class LifeRows:
             self._agent.stop(keep=True)
         finally:
             self._site.thaw()
+        if not self._quick and not cut:
+            raise watchers.WatcherFailed('telltale-agent cut no epoch in 150 s of building')
         record = self._agent.record if self._quick else cut[-1]
         body, sizes = self._site.body(record), watchers.record_sizes(record)
         # Each epoch says how long the cut before its own took.
@@ -123,14 +126,18 @@ class LifeRows:
         return memory + maps + self._summary(sizes, body, cut_us)
 
     def _memory(self):
-        rows, resident, share = [], 0, 0
-        for pid in self._agent.pids():
-            rss, pss = processes.memory_kb(pid)
-            resident, share = resident + rss, share + pss
-            rows.append(Row(GROUP, f'resident: {processes.command_name(pid)}', once(rss / KB), 'MB', '',
-                            f'{pss / KB:.1f} MB its share of what is shared'))
-        return rows + [Row(GROUP, 'resident: all', once(resident / KB), 'MB', 'rss',
-                           f'shared pages counted each time; {share / KB:.1f} MB counted once')]
+        found = {processes.command_name(pid): processes.memory_kb(pid) for pid in self._agent.pids()}
+        rows = []
+        for name in PROCESSES:
+            rss, pss = found.get(name, (0, 0))
+            rows.append(Row(GROUP, f'resident: {name}', once(rss / KB) if rss else None, 'MB', '',
+                            f'{pss / KB:.1f} MB with shared pages counted by part' if rss else
+                            f'not measured: did not run at the end of the load; the log ends: {self._site.log_end()}'))
+        whole = all(row.figure for row in rows)
+        resident, share = sum(rss for rss, _ in found.values()), sum(pss for _, pss in found.values())
+        rows.append(Row(GROUP, 'resident: all', once(resident / KB) if whole else None, 'MB', 'rss',
+                        f'shared pages counted each time; {share / KB:.1f} MB by part' if whole else 'not measured: one is missing'))
+        return rows
 
     def _maps(self):
         locked = sum(one['memlock'] for pid in self._agent.pids()

@@ -53,9 +53,11 @@ def figure(values):
 
 
 def verdict(spread, target):
-    """OK or OVER by the median; with a question mark where the target lies within the spread."""
+    """OK or OVER by the median; with a question mark where the target lies within the spread, or a cost
+    comes out below zero by more than the target: noise is at least that large."""
     if target is None:
         return ''
     kept = spread.value >= target.limit if target.at_least else spread.value <= target.limit
     doubtful = spread.cases > 1 and spread.low <= target.limit <= spread.high
+    doubtful |= not target.at_least and -spread.value > target.limit
     return ('OK' if kept else 'OVER') + ('?' if doubtful else '')

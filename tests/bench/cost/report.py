@@ -48,7 +48,7 @@ class Report:
         share, disturbed, runs = self._others
         cautions = []
         if share > 0.02:
-            cautions.append(f'others used {100 * share:.0f} % of the host while loads ran')
+            cautions.append(f'others used {100 * share:.0f} % of the host while loads ran; what the agent does for them is in its figures')
         if disturbed:
             cautions.append(f'another agent was on this kernel in {disturbed} of {runs} runs')
         return cautions
@@ -59,11 +59,15 @@ class Report:
                 f"{' (virtual machine)' if a['virtual'] else ''}, {a['memory_gb']} GB, agent {a['agent']};"
                 f' measured in {self._seconds / 60:.0f} min by {self._how}.']
 
-    LEGEND = ('value: median; spread: quartiles of the pairs of runs; "?": the target lies within the spread. '
+    def _sum(self):
+        said = [self._cells(row)[4].rstrip('?') for row in self._rows if row.target]
+        return f"Of {len(said)} targets {said.count('OK')} OK, {said.count('OVER')} OVER, {said.count('n/a')} not measured."
+
+    LEGEND = ('value: median; spread: quartiles of the pairs of runs; "?": spread or noise do not tell. '
               'Loads are of the middle of an epoch: cut and first samples stand under Agent.')
 
     def text(self):
-        lines = self._headline() + [f'CAUTION: {caution}' for caution in self._caution()] + [self.LEGEND]
+        lines = self._headline() + [f'CAUTION: {caution}' for caution in self._caution()] + [self.LEGEND, self._sum()]
         cells = {id(row): self._cells(row) for row in self._rows}
         columns = ['', 'value', 'target', 'spread', '', '']
         width = [max(len(one[at]) for one in [columns, *cells.values()]) for at in range(5)]
@@ -82,7 +86,7 @@ class Report:
     def markdown(self):
         lines = ['# What the agent costs', '', 'Made by `tests/bench/run sensor --markdown`; do not edit.', '']
         lines += self._headline()
-        for paragraph in [f'**Caution:** {caution}.' for caution in self._caution()] + [self.LEGEND]:
+        for paragraph in [f'**Caution:** {caution}.' for caution in self._caution()] + [self.LEGEND, self._sum()]:
             lines += ['', paragraph]
         for group, rows in self._groups():
             lines += ['', f'## {group}', '', '| | value | target | spread | | |', '|---|---|---|---|---|---|']

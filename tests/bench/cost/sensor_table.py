@@ -21,7 +21,7 @@ class SensorTable:
         self._site, self._only, self._quick = site, only, quick
         self._scratch, self._progress = scratch, progress
         self._loads, self._hot_loops = loads.all_loads(scratch)
-        self._seconds = 0.6 if quick else 2
+        self._seconds = 0.5 if quick else 1.6
         self._turns = turns or (1 if quick else 4)
         governed = '--sensor-budget' in site.ask('telltale-agent', '--help')
         off = 'off' if governed else None
@@ -30,7 +30,7 @@ class SensorTable:
         self._floor = watchers.Agent('floor', site, 1.5 if quick else 3.5, off)
         self._watchers = {'floor': self._floor}
         if governed:
-            self._watchers['held'] = watchers.Agent('held', site, 3 if quick else 12, '1%')
+            self._watchers['held'] = watchers.Agent('held', site, 2 if quick else 12, '1%')
         self._absent = {} if governed else {'held': NO_GOVERNOR}
         peers = [watchers.Perf(scratch), watchers.Bpftrace(scratch)]
         for peer in peers:

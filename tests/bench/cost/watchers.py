@@ -11,12 +11,13 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import time
 
 import processes
 
 HERE = pathlib.Path(__file__).resolve().parent
-START_LIMIT_S = 30
+START_LIMIT_S, UP_LIMIT_S, DOWN_ATTEMPTS = 30, 120, 10
 
 
 class WatcherFailed(Exception):
@@ -50,10 +51,15 @@ class Site:
         return self
 
     def _up(self):
-        up = subprocess.run([self.root / 'deploy/up', '--no-build', '--dir', self.directory, '--epoch', '60s'],
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+        up = subprocess.Popen([self.root / 'deploy/up', '--no-build', '--dir', self.directory, '--epoch', '60s'],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+        try:
+            said, _ = up.communicate(timeout=UP_LIMIT_S)
+        except BaseException:
+            os.killpg(up.pid, signal.SIGKILL)  # what it started for good has sessions of its own
+            raise
         if up.returncode != 0:
-            raise WatcherFailed('deploy/up: ' + ' '.join(up.stdout.splitlines()[-5:]))
+            raise WatcherFailed('deploy/up: ' + ' '.join(said.splitlines()[-5:]))
         # Its agent has shown that all is well; the measured ones are started one by one.
         agent = int(self._pid_file('agent'))
         os.kill(agent, signal.SIGTERM)
@@ -65,11 +71,20 @@ class Site:
 
     def __exit__(self, *_):
         self.thaw()
-        subprocess.run([self.root / 'deploy/down', '--dir', self.directory, '--purge'], stdout=subprocess.DEVNULL,
-                       timeout=60)
+        for _ in range(DOWN_ATTEMPTS):  # an interrupted deploy/up may hold its lock a moment longer
+            down = subprocess.run([self.root / 'deploy/down', '--dir', self.directory, '--purge'], text=True,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60)
+            if down.returncode == 0:
+                return
+            time.sleep(0.5)
+        print(f'tests/bench/run: something may still run: {down.stderr.strip()}', file=sys.stderr)
 
     def ask(self, program, *arguments):
         return subprocess.run([self.binaries / program, *arguments], stdout=subprocess.PIPE, text=True, timeout=30).stdout
+
+    def log_end(self):
+        """Last lines that agents said."""
+        return ' '.join((self.directory / 'agent.log').read_text(errors='replace').splitlines()[-3:])
 
     def _pid_file(self, name):
         return (self.directory / f'{name}.pid').read_text().split()[0]
@@ -183,8 +198,7 @@ class Agent:
             wait_until(answers, 'telltale-agent', self._process)
         except WatcherFailed as failure:
             self.stop()
-            log = (self._site.directory / 'agent.log').read_text().splitlines()[-3:]
-            raise WatcherFailed(f'{failure}; its log ends: {" ".join(log)}') from None
+            raise WatcherFailed(f'{failure}; its log ends: {self._site.log_end()}') from None
         self.starts.append((time.monotonic() - begun, processes.cpu_s(self.pids())))
 
     def pids(self):
