@@ -118,6 +118,8 @@ class LocalVital(unittest.TestCase):
         self.assertEqual(table["unit"], "segments")
         # No less; more, because others on this host lose packets too.
         self.assertGreaterEqual(table["total"], PACKETS)
+        self.assertTrue(table["exact"], "without totals top makes do with samples")
+        self.assertEqual(table["events"], table["total"])
         self.assertAlmostEqual(sum(row["value"] for row in table["rows"]) + table["other"], table["total"])
 
     def test_top_names_the_place_with_its_weight(self):
