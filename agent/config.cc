@@ -1,6 +1,9 @@
 #include "agent/config.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "config/values.h"
 
 namespace telltale::agent {
@@ -25,6 +28,28 @@ config::Option EpochLength(uint32_t& field) {
             return absl::OkStatus();
           },
           [&field] { return config::FormatSeconds(field); }};
+}
+
+// A share of the host's CPU time.
+config::Option Budget(double& field) {
+  return {{"sensor.budget", "PERCENT",
+           "of the host's CPU time that the agent may take: beyond it parts are watched less, and "
+           "answers say so; off: whatever it takes",
+           false},
+          [&field](const std::string& text) -> absl::Status {
+            double percent = 0;
+            if (text == "off") {
+              field = 0;
+              return absl::OkStatus();
+            }
+            if (!absl::SimpleAtod(absl::StripSuffix(text, "%"), &percent) || !(percent >= 0.1) ||
+                !(percent <= 100)) {
+              return absl::InvalidArgumentError("must be 0.1% to 100%, or off");
+            }
+            field = percent / 100;
+            return absl::OkStatus();
+          },
+          [&field] { return field == 0 ? "off" : absl::StrFormat("%g%%", 100 * field); }};
 }
 
 constexpr uint64_t kMiB = 1 << 20;
@@ -59,12 +84,14 @@ config::OptionTable AgentOptions(Config& config) {
                config.sensor_kind, {"bpf", "replay"});
   table.Text({"sensor.scope", "SCOPE", "host, or cgroup:/PATH to count only tasks below it", false},
              config.sensor_scope, CheckScope);
+  table.Add(Budget(config.sensor_budget));
   table.Number({"sensor.replay_seed", "N", "of the synthetic epochs", false},
                config.sensor_replay_seed, 0, UINT64_MAX);
-  table.Path({"unwind.dir", "DIR",
-              "unwind tables of programs met, a cache of any agent; empty: built anew at each start",
-              false},
-             config.unwind_dir, true);
+  table.Path(
+      {"unwind.dir", "DIR",
+       "unwind tables of programs met, a cache of any agent; empty: built anew at each start",
+       false},
+      config.unwind_dir, true);
   table.Bytes({"unwind.max_bytes", "BYTES", "of it; what was used longest ago goes first", false},
               config.unwind_max_bytes, 0, 1ull << 34);
   table.Bytes(

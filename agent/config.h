@@ -31,6 +31,7 @@ struct Config {
 
   std::string sensor_kind = "bpf";    // bpf | replay
   std::string sensor_scope = "host";  // host | cgroup:PATH
+  double sensor_budget = 0.01;        // of the host's CPU time; 0: off
   uint64_t sensor_replay_seed = 1;
 
   std::string unwind_dir = "/var/lib/telltale/unwind";  // empty: tables are not kept

@@ -88,7 +88,7 @@ config::Program AboutProgram() {
 TlsFiles FilesOf(const Config& config) { return {config.tls_ca, config.tls_cert, config.tls_key}; }
 
 int Check(const Config& config, bool json) {
-  auto parts = MakeSensor(config);
+  auto parts = MakeSensor(config, nullptr);
   if (!parts.ok()) return Complain(parts.status(), kFailed);
   const absl::Status status = parts->sensor->Start();
   const std::vector<VitalStatus> vitals = parts->sensor->Status();

@@ -1,6 +1,7 @@
-# telltale_bpf_objects(TARGET [DEFINE MACRO] NAMES...): compiles agent/sensor/bpf/NAME.bpf.c for the BPF machine with
+# telltale_bpf_objects(TARGET [DEFINE MACRO] NAMES... [LOCAL FILES...]): compiles agent/sensor/bpf/NAME.bpf.c for the BPF machine with
 # clang, strips DWARF (the BTF that CO-RE needs stays; 829 KB become 180 KB), and embeds the objects in
 # TARGET. The generated C++ table is what agent/sensor/bpf_objects.h declares.
+# LOCAL are a site's own programs (cmake/LocalVitals.cmake): FILE.bpf.c becomes the object local_FILE.
 # With DEFINE the objects are a variant of their own, in a folder of that name.
 # Needs neither a BTF kernel nor kernel headers: the types are our own (kernel_types.bpf.h).
 find_program(TELLTALE_BPF_CLANG NAMES clang clang-14 clang-16 clang-19 REQUIRED)
@@ -9,30 +10,37 @@ pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf)
 
 function(telltale_bpf_objects target)
   set(source_dir ${CMAKE_SOURCE_DIR}/agent/sensor/bpf)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "DEFINE" "")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "DEFINE" "LOCAL")
   set(out_dir ${CMAKE_BINARY_DIR}/generated/bpf)
-  set(define "")
+  # Each object has the maps of all: how long they are must be the same everywhere.
+  list(TRANSFORM TELLTALE_LOCAL_DEFINITIONS PREPEND -D OUTPUT_VARIABLE define)
   if(ARG_DEFINE)
     set(out_dir ${out_dir}/${ARG_DEFINE})
-    set(define -D${ARG_DEFINE})
+    list(APPEND define -D${ARG_DEFINE})
   endif()
   file(MAKE_DIRECTORY ${out_dir})
   file(GLOB headers CONFIGURE_DEPENDS ${source_dir}/*.bpf.h)
   list(APPEND headers ${CMAKE_SOURCE_DIR}/sketch/layout.h ${CMAKE_SOURCE_DIR}/sketch/slot.h
-       ${CMAKE_SOURCE_DIR}/sketch/vital_ids.h)
+       ${CMAKE_SOURCE_DIR}/sketch/vital_ids.h ${CMAKE_BINARY_DIR}/generated/telltale_local_vitals.h)
   set(symbols "")
   set(blobs "")
   set(rows "")
   set(objects "")
-  foreach(name IN LISTS ARG_UNPARSED_ARGUMENTS)
+  foreach(name IN LISTS ARG_UNPARSED_ARGUMENTS ARG_LOCAL)
+    set(source ${source_dir}/${name}.bpf.c)
+    if(name IN_LIST ARG_LOCAL)
+      set(source ${name})
+      get_filename_component(name ${source} NAME_WE)
+      set(name local_${name})
+    endif()
     set(object ${out_dir}/${name}.bpf.o)
     add_custom_command(
       OUTPUT ${object}
       COMMAND ${TELLTALE_BPF_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror
-              -Wno-unused-function -Wno-unused-parameter -I${CMAKE_SOURCE_DIR} ${define}
-              -c ${source_dir}/${name}.bpf.c -o ${object}
+              -Wno-unused-function -Wno-unused-parameter -I${CMAKE_SOURCE_DIR} -I${CMAKE_BINARY_DIR}/generated ${define}
+              -c ${source} -o ${object}
       COMMAND ${TELLTALE_BPF_STRIP} -g ${object}
-      DEPENDS ${source_dir}/${name}.bpf.c ${headers}
+      DEPENDS ${source} ${headers}
       COMMENT "BPF object ${name}" VERBATIM)
     list(APPEND objects ${object})
     string(APPEND blobs "asm(\".pushsection .rodata\\n.balign 16\\n"

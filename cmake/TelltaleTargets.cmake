@@ -47,3 +47,16 @@ function(telltale_test name)
     add_dependencies(tests_${label} ${name})
   endforeach()
 endfunction()
+
+# telltale_fuzzer(NAME LINK...): tests/fuzz/NAME_fuzzer.cc as a libFuzzer program where the compiler is clang
+# (tests/fuzz/run builds and runs it), and a test that replays tests/fuzz/NAME_corpus with any compiler.
+function(telltale_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  telltale_test(${name}_corpus_test LABEL fuzz SOURCES fuzz/corpus_test.cc fuzz/${name}_fuzzer.cc LINK ${ARG_LINK})
+  target_compile_definitions(${name}_corpus_test PRIVATE TELLTALE_CORPUS="tests/fuzz/${name}_corpus")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    add_executable(${name}_fuzzer EXCLUDE_FROM_ALL fuzz/${name}_fuzzer.cc)
+    target_include_directories(${name}_fuzzer PRIVATE ${CMAKE_SOURCE_DIR})
+    target_link_libraries(${name}_fuzzer PRIVATE ${ARG_LINK} telltale::warnings -fsanitize=fuzzer)
+  endif()
+endfunction()

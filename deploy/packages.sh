@@ -4,12 +4,14 @@
 build_packages=(
   g++ cmake ninja-build pkg-config git clang llvm bpftool mold ccache
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev
-  librocksdb-dev libbpf-dev libelf-dev zlib1g-dev libzstd-dev libxxhash-dev nlohmann-json3-dev
+  librocksdb-dev libbpf-dev libelf-dev zlib1g-dev libzstd-dev liblzma-dev libxxhash-dev nlohmann-json3-dev
   libssl-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libboost-dev libcap-dev
 )
 run_packages=(curl ca-certificates procps)
 test_packages=(libgtest-dev libgmock-dev prometheus bpftrace openssl jq linux-perf stress-ng python3 iproute2
-  nginx-light apache2-utils redis-server)
+  nginx-light apache2-utils redis-server xz-utils)
+# libFuzzer and the sanitizers of clang (tests/fuzz/run).
+fuzz_packages=(libclang-rt-dev)
 # A kernel of another version, emulated (tests/kernels/run).
 kernel_test_packages=(qemu-system-x86 busybox-static cpio)
 

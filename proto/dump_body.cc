@@ -246,6 +246,15 @@ void DumpGauges(const v1::Gauges& gauges, std::string& out) {
        ", spool ", ShowNumber(gauges.spool_summaries()), " summaries, ",
        ShowBytes(gauges.spool_bytes()), ", ", ShowNumber(gauges.unspooled_summaries()),
        " in memory only, last cut ", ShowDuration(uint64_t{gauges.cut_us()} * 1000));
+  std::string parts;
+  for (int i = 0; i < std::min(gauges.part_cpu_ns_size(), gauges.part_level_size()); ++i) {
+    absl::StrAppend(&parts, i == 0 ? "" : ", ", EnumWord(static_cast<v1::SensorPart>(i)), " ",
+                    ShowDuration(gauges.part_cpu_ns(i)));
+    if (gauges.part_level(i) != 0) absl::StrAppend(&parts, " level ", gauges.part_level(i));
+  }
+  Line(out, "  budget ",
+       gauges.budget_ppm() == 0 ? "none" : absl::StrFormat("%g %%", gauges.budget_ppm() / 10'000.0),
+       ", parts of the agent ", parts.empty() ? "not reckoned" : parts);
 }
 
 void DumpUserStacks(const v1::UserStacks& stacks, std::string& out) {
@@ -260,6 +269,15 @@ void DumpUserStacks(const v1::UserStacks& stacks, std::string& out) {
        ShowNumber(stacks.tables_built()), " built, ", ShowNumber(stacks.tables_loaded()),
        " loaded, ", ShowNumber(stacks.tables_damaged()), " damaged, ",
        ShowBytes(stacks.table_bytes()), " in memory");
+}
+
+void DumpUserFrames(const v1::UserFrames& frames, std::string& out) {
+  std::string outcomes;
+  for (int i = 0; i < std::min(frames.outcome_size(), frames.frames_size()); ++i) {
+    absl::StrAppend(&outcomes, i == 0 ? "" : ", ", ShowNumber(frames.frames(i)), " ",
+                    EnumWord(static_cast<v1::NameOutcome>(frames.outcome(i))));
+  }
+  Line(out, "user frames: ", outcomes.empty() ? "-" : outcomes);
 }
 
 }  // namespace
@@ -283,6 +301,7 @@ std::string DumpBody(const v1::SummaryBody& body, const v1::Schema& schema,
   for (const v1::DiscreteEvent& event : body.events()) DumpEvent(event, text, out);
   if (body.has_gauges()) DumpGauges(body.gauges(), out);
   if (body.has_user_stacks()) DumpUserStacks(body.user_stacks(), out);
+  if (body.has_user_frames()) DumpUserFrames(body.user_frames(), out);
   Line(out, "losses: ", body.losses_size());
   DumpLosses(body.losses(), v1::UNIT_UNSPECIFIED, "  ", out);
   return out;

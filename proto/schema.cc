@@ -1,7 +1,6 @@
 #include "proto/schema.h"
 
 #include "proto/codec.h"
-#include "sketch/vitals.h"
 #include "xxhash.h"
 
 namespace telltale::proto {
@@ -40,12 +39,14 @@ uint64_t SchemaId(const v1::Schema& schema) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-v1::Schema BuiltinSchema() {
+v1::Schema SchemaOf(std::span<const sketch::Vital> vitals) {
   v1::Schema schema;
-  for (const sketch::Vital& vital : sketch::Vitals()) Describe(vital, schema.add_vitals());
+  for (const sketch::Vital& vital : vitals) Describe(vital, schema.add_vitals());
   schema.set_id(SchemaId(schema));
   return schema;
 }
+
+v1::Schema BuiltinSchema() { return SchemaOf(sketch::Vitals()); }
 
 const v1::VitalDescriptor* FindDescriptor(const v1::Schema& schema, uint32_t vital) {
   for (const v1::VitalDescriptor& descriptor : schema.vitals()) {

@@ -6,9 +6,12 @@ namespace telltale::proto {
 namespace {
 
 constexpr uint64_t kMaxStackEnd = 63;
+constexpr uint64_t kMaxNameOutcome = 63;
 constexpr uint64_t kNsPerMs = 1'000'000, kNsPerS = 1'000'000'000;
 constexpr size_t kMaxLosses = 256;
 constexpr size_t kMaxGaugeValues = 64;
+constexpr uint64_t kMaxPartLevel = 255;
+constexpr uint64_t kMaxBudgetPpm = 1'000'000;
 
 absl::Status Range(const FieldPath& at, const char* field, uint64_t start, uint64_t end,
                    const Limits& limits) {
@@ -94,6 +97,16 @@ absl::Status ValidateGauges(const FieldPath& at, const v1::Gauges& gauges) {
   TELLTALE_RETURN_IF_ERROR(column("free_blocks", gauges.free_blocks()));
   TELLTALE_RETURN_IF_ERROR(column("cpu_ns", gauges.cpu_ns()));
   TELLTALE_RETURN_IF_ERROR(column("psi_us", gauges.psi_us()));
+  TELLTALE_RETURN_IF_ERROR(column("part_cpu_ns", gauges.part_cpu_ns()));
+  if (gauges.part_level_size() != gauges.part_cpu_ns_size()) {
+    return at.Refuse("part_level", static_cast<uint64_t>(gauges.part_level_size()),
+                     absl::StrCat("must be as many as part_cpu_ns, ", gauges.part_cpu_ns_size()));
+  }
+  for (const uint32_t level : gauges.part_level()) {
+    TELLTALE_RETURN_IF_ERROR(at.AtMost("part_level", level, kMaxPartLevel, "limit"));
+  }
+  TELLTALE_RETURN_IF_ERROR(
+      at.AtMost("budget_ppm", gauges.budget_ppm(), kMaxBudgetPpm, "the whole host"));
   const std::pair<const char*, uint64_t> single[] = {
       {"memory_total_bytes", gauges.memory_total_bytes()},
       {"memory_free_bytes", gauges.memory_free_bytes()},
@@ -127,6 +140,27 @@ absl::Status ValidateUserStacks(const FieldPath& at, const v1::UserStacks& stack
     TELLTALE_RETURN_IF_ERROR(at.AtMost("end", static_cast<uint64_t>(end), kMaxStackEnd, "limit"));
     TELLTALE_RETURN_IF_ERROR(at.AtMost("samples", stacks.samples(i), kMaxTotal, "limit"));
     previous = end;
+  }
+  return absl::OkStatus();
+}
+
+// As above.
+absl::Status ValidateUserFrames(const FieldPath& at, const v1::UserFrames& frames) {
+  if (frames.outcome_size() != frames.frames_size()) {
+    return at.Refuse("frames", frames.frames_size(),
+                     absl::StrCat("must be as many as outcome, ", frames.outcome_size()));
+  }
+  int previous = v1::NAME_OUTCOME_UNSPECIFIED;
+  for (int i = 0; i < frames.outcome_size(); ++i) {
+    const int outcome = frames.outcome(i);
+    if (outcome <= previous) {
+      return at.RefuseSigned("outcome", outcome,
+                             absl::StrCat("must be above the one before, ", previous));
+    }
+    TELLTALE_RETURN_IF_ERROR(
+        at.AtMost("outcome", static_cast<uint64_t>(outcome), kMaxNameOutcome, "limit"));
+    TELLTALE_RETURN_IF_ERROR(at.AtMost("frames", frames.frames(i), kMaxTotal, "limit"));
+    previous = outcome;
   }
   return absl::OkStatus();
 }
@@ -181,6 +215,7 @@ absl::Status ValidateBody(const v1::SummaryBody& body, const v1::Schema* schema,
     previous_ms = body.events(i).time_ms();
   }
   TELLTALE_RETURN_IF_ERROR(ValidateUserStacks(FieldPath(root, "user_stacks"), body.user_stacks()));
+  TELLTALE_RETURN_IF_ERROR(ValidateUserFrames(FieldPath(root, "user_frames"), body.user_frames()));
   TELLTALE_RETURN_IF_ERROR(ValidateGauges(FieldPath(root, "gauges"), body.gauges()));
   TELLTALE_RETURN_IF_ERROR(root.AtMost("losses", body.losses_size(), kMaxLosses, "limit"));
   for (int i = 0; i < body.losses_size(); ++i) {

@@ -23,7 +23,12 @@
  * event touches one cache line of it (tests/bench/COVERAGE.md says why this many and not plain
  * ones). Bits 56..63 of a label's hash pick the cell, bits 43..55 its place in the bitmap of
  * distinct labels, bits 0..15 are its mark in the cell. */
-#define TELLTALE_VITALS 14 /* dense: vital id - 1 */
+#ifndef TELLTALE_LOCAL_VITAL_COUNT /* a site's own (cmake/LocalVitals.cmake), behind Telltale's */
+#define TELLTALE_LOCAL_VITAL_COUNT 0
+#define TELLTALE_LOCAL_SUB_COUNT 0
+#endif
+/* Dense: the number of a vital here, less one. Telltale's own have their id for a number. */
+#define TELLTALE_VITALS (14 + TELLTALE_LOCAL_VITAL_COUNT)
 #define TELLTALE_COLUMNS 256
 #define TELLTALE_CELL_SHIFT 56
 #define TELLTALE_BITMAP_BITS 8192
@@ -46,7 +51,8 @@ enum telltale_sub_base {
   TELLTALE_SUBS_SOFTIRQ = 34,
   TELLTALE_SUBS_RECLAIM = 41,
   TELLTALE_SUBS_RETRANSMIT = 43,
-  TELLTALE_SUBS = 44
+  TELLTALE_LOCAL_SUBS = 44,
+  TELLTALE_SUBS = TELLTALE_LOCAL_SUBS + TELLTALE_LOCAL_SUB_COUNT
 };
 
 /* Vitals with a backlog: begun minus ended. */
@@ -173,6 +179,7 @@ struct telltale_cpu {
   uint32_t tid;        /* of the running task; 0: idle, or no switch seen yet */
   uint64_t softirq_begin_ns; /* 0: this one is not timed */
   uint32_t softirq_count;
+  uint64_t switches;
   uint32_t pending_live; /* some entry of pending is live */
   uint64_t tick_jiffies;
   struct telltale_bucket bucket[TELLTALE_VITALS];
@@ -193,7 +200,10 @@ struct telltale_knobs {
   uint8_t quantum_log2; /* quantum is a power of two: a shift instead of a division an event */
   uint8_t t_log2;
   uint8_t heavy_log2; /* from so many quanta on a label's first sample may take the last tokens */
-  uint8_t pad[5];
+  uint8_t
+      duty_log2; /* its programs are attached 1/2^duty_log2 of the time: events stand for more */
+  uint8_t closed;     /* they are attached, but not to count now */
+  uint8_t pad[3];
 };
 
 #define TELLTALE_SYSCALL_CLASSES 512
@@ -225,15 +235,25 @@ struct telltale_control {
   uint32_t exit_hook;          /* enum telltale_exit_hook */
   uint32_t pass;               /* of the task iterator, enum telltale_pass */
   uint32_t stack_bytes;        /* of a user stack copied with a sample; 0: frame pointers only */
+  uint32_t no_user_stacks;     /* samples take kernel stacks only */
+  uint32_t switch_level;       /* enum telltale_switch_level */
   uint16_t ephemeral_ports[2]; /* first and last port that the kernel gives to clients */
   uint8_t syscall_class[TELLTALE_SYSCALL_CLASSES]; /* blocking sub-series + 1 by syscall number */
   uint8_t bit_index[64];                           /* de Bruijn: index of the lowest set bit */
+};
+
+/* What the governor lets the switch programs do. */
+enum telltale_switch_level {
+  TELLTALE_SWITCH_ALL = 0,
+  TELLTALE_SWITCH_NO_STACKS = 1, /* samples of waits without stacks and without who woke */
+  TELLTALE_SWITCH_COUNT = 2      /* who runs is followed, waits are not */
 };
 
 enum telltale_pass {
   TELLTALE_PASS_ADOPT = 0,   /* at the start: make storage for the tasks that exist */
   TELLTALE_PASS_CHARGE = 1,  /* before the flip: charge open intervals up to now */
   TELLTALE_PASS_COLLECT = 2, /* after it: give out and clear the old half */
+  TELLTALE_PASS_RESUME = 3,  /* waits are followed again: those going on begin now */
 };
 
 /* Cumulative kernel accounts of one task. */
@@ -376,6 +396,8 @@ struct telltale_sample {
   int32_t kernel_bytes; /* of the stack; negative: -errno */
   int32_t user_bytes;
   uint64_t copy; /* number of the copy of its user stack; 0: none, then `user` was walked */
+  uint64_t
+      duty_log2; /* of the vital: `weight` and `before` stand for 2^duty_log2 times what was seen */
   uint64_t kernel[TELLTALE_KERNEL_FRAMES];
   uint64_t user[TELLTALE_USER_FRAMES];
   uint64_t peer_kernel[TELLTALE_PEER_FRAMES];
@@ -416,12 +438,13 @@ struct telltale_row {
 
 #ifdef __cplusplus
 #define TELLTALE_ASSERT_SIZE(type, size) static_assert(sizeof(type) == (size), #type)
+static_assert(TELLTALE_SUBS <= 64, "telltale_cpu::touched has a bit for each");
 #else
 #define TELLTALE_ASSERT_SIZE(type, size) _Static_assert(sizeof(type) == (size), #type)
 #endif
 TELLTALE_ASSERT_SIZE(struct telltale_who, 64);
 TELLTALE_ASSERT_SIZE(struct telltale_sample,
-                     288 + 8 * (TELLTALE_KERNEL_FRAMES + TELLTALE_USER_FRAMES +
+                     296 + 8 * (TELLTALE_KERNEL_FRAMES + TELLTALE_USER_FRAMES +
                                 TELLTALE_PEER_FRAMES));
 TELLTALE_ASSERT_SIZE(struct telltale_copy, 24 + 8 * TELLTALE_REGISTERS);
 TELLTALE_ASSERT_SIZE(struct telltale_event, 344);

@@ -1,7 +1,8 @@
 // The one table of vital signs: what each is called, its unit, its sub-series, and which fields its
 // label and its kept details have (Chopstix figure 2, design of the label; ids in vital_ids.h).
 //
-// Constant data, readable from any thread. A new vital is one row here plus one BPF function.
+// Constant data, readable from any thread. A new vital is one row here plus one BPF function; a
+// site's own need not be here at all (agent/sensor/NEW_VITAL.md).
 
 #ifndef TELLTALE_SKETCH_VITALS_H_
 #define TELLTALE_SKETCH_VITALS_H_

@@ -30,6 +30,12 @@ v1::CountersRecord EncodeCounters(const NodeBook& book) {
     record.add_stack_end(end);
     record.add_stack_samples(samples);
   }
+  for (const auto& [outcome, frames] : counters.user_frames) {
+    record.add_name_outcome(outcome);
+    record.add_name_frames(frames);
+  }
+  record.mutable_part_cpu_ns()->Assign(counters.part_cpu_ns.begin(), counters.part_cpu_ns.end());
+  record.mutable_part_level()->Assign(counters.part_level.begin(), counters.part_level.end());
   record.set_agent_cpu_ns(counters.agent_cpu_ns);
   record.set_epochs(counters.epochs);
   record.set_partial_epochs(counters.partial_epochs);
@@ -51,7 +57,8 @@ v1::CountersRecord EncodeCounters(const NodeBook& book) {
 absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
   if (record.events_size() != record.sub_size() || record.weight_size() != record.sub_size() ||
       record.loss_events_size() != record.loss_reason_size() ||
-      record.stack_samples_size() != record.stack_end_size()) {
+      record.stack_samples_size() != record.stack_end_size() ||
+      record.name_frames_size() != record.name_outcome_size()) {
     return absl::DataLossError(
         absl::StrCat("read counters: columns of different length, want ", record.sub_size()));
   }
@@ -68,6 +75,11 @@ absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
   for (int i = 0; i < record.stack_end_size(); ++i) {
     counters.user_stacks[record.stack_end(i)] = record.stack_samples(i);
   }
+  for (int i = 0; i < record.name_outcome_size(); ++i) {
+    counters.user_frames[record.name_outcome(i)] = record.name_frames(i);
+  }
+  counters.part_cpu_ns.assign(record.part_cpu_ns().begin(), record.part_cpu_ns().end());
+  counters.part_level.assign(record.part_level().begin(), record.part_level().end());
   counters.agent_cpu_ns = record.agent_cpu_ns();
   counters.epochs = record.epochs();
   counters.partial_epochs = record.partial_epochs();
@@ -109,7 +121,19 @@ void AddTotals(const v1::SummaryBody& body, bool partial, NodeCounters* counters
   for (int i = 0; i < std::min(stacks.end_size(), stacks.samples_size()); ++i) {
     AddTo(&counters->user_stacks[static_cast<uint32_t>(stacks.end(i))], stacks.samples(i));
   }
-  AddTo(&counters->agent_cpu_ns, body.gauges().agent_cpu_ns());
+  const v1::UserFrames& frames = body.user_frames();
+  for (int i = 0; i < std::min(frames.outcome_size(), frames.frames_size()); ++i) {
+    AddTo(&counters->user_frames[static_cast<uint32_t>(frames.outcome(i))], frames.frames(i));
+  }
+  const v1::Gauges& gauges = body.gauges();
+  AddTo(&counters->agent_cpu_ns, gauges.agent_cpu_ns());
+  if (counters->part_cpu_ns.size() < static_cast<size_t>(gauges.part_cpu_ns_size())) {
+    counters->part_cpu_ns.resize(static_cast<size_t>(gauges.part_cpu_ns_size()));
+  }
+  for (int i = 0; i < gauges.part_cpu_ns_size(); ++i) {
+    AddTo(&counters->part_cpu_ns[static_cast<size_t>(i)], gauges.part_cpu_ns(i));
+  }
+  counters->part_level.assign(gauges.part_level().begin(), gauges.part_level().end());
   ++counters->epochs;
   if (partial) ++counters->partial_epochs;
 }

@@ -74,8 +74,11 @@ struct NodeCounters {
   std::map<std::pair<uint8_t, uint8_t>, Cumulative> subs;  // (vital, sub-series)
   std::map<uint32_t, uint64_t> losses;                     // v1.LossReason -> events
   std::map<uint32_t, uint64_t> user_stacks;                // v1.StackEnd -> samples
+  std::map<uint32_t, uint64_t> user_frames;                // v1.NameOutcome -> frames
   uint64_t agent_cpu_ns = 0;
-  uint64_t epochs = 0;  // summaries counted
+  std::vector<uint64_t> part_cpu_ns;  // by v1.SensorPart
+  std::vector<uint32_t> part_level;   // of the epoch received last
+  uint64_t epochs = 0;                // summaries counted
   uint64_t partial_epochs = 0;
   uint64_t apart = 0;    // summaries stored apart
   uint64_t adopted = 0;  // of them, those counted since

@@ -111,7 +111,16 @@ class Drafter {
     WriteHistograms(raw, &fixed_);
     *fixed_.mutable_gauges() = context.gauges;
     fixed_.mutable_gauges()->set_sensor_map_bytes(raw.map_bytes);
+    fixed_.mutable_gauges()->set_budget_ppm(static_cast<uint32_t>(raw.budget * 1e6 + 0.5));
+    for (const RawCost& cost : raw.costs) {
+      fixed_.mutable_gauges()->add_part_cpu_ns(cost.ns);
+      fixed_.mutable_gauges()->add_part_level(cost.level);
+    }
     WriteUserStacks(raw.unwinding, folded, fixed_.mutable_user_stacks());
+    for (const auto& [outcome, frames] : folded.user_frames) {
+      fixed_.mutable_user_frames()->add_outcome(outcome);
+      fixed_.mutable_user_frames()->add_frames(frames);
+    }
   }
 
   size_t must() const { return samples_.must; }

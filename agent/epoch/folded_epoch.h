@@ -82,7 +82,8 @@ struct FoldedEpoch {
   std::vector<FoldedEvent> events;
   // (vital, 0: none of them; reason) -> what was lost while folding.
   std::map<std::pair<uint8_t, v1::LossReason>, LossCount> losses;
-  std::map<v1::StackEnd, uint64_t> user_stacks;  // samples, by how their user stack ended
+  std::map<v1::StackEnd, uint64_t> user_stacks;     // samples, by how their user stack ended
+  std::map<v1::NameOutcome, uint64_t> user_frames;  // of all these stacks, by what they are called
 };
 
 }  // namespace telltale::agent

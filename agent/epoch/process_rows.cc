@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/epoch/sample_folder.h"
+#include "agent/vitals/vitals.h"
 #include "sketch/saturating.h"
-#include "sketch/vitals.h"
 
 namespace telltale::agent {
 namespace {
@@ -41,7 +41,7 @@ bool IsWeight(uint32_t column) { return column % 2 == 1; }
 bool Ranks(uint32_t column) {
   if (!IsShare(column)) return column == v1::PROCESS_COLUMN_RUN_NS;
   if (!IsWeight(column)) return false;
-  const sketch::Vital* vital = sketch::FindVital(VitalOf(column));
+  const sketch::Vital* vital = FindVital(VitalOf(column));
   return vital != nullptr && SubOf(column) < vital->subs.size() && !vital->subs[SubOf(column)].idle;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/vitals/vitals.h"
 
 namespace telltale::agent {
 namespace {
@@ -61,7 +62,7 @@ FoldedEpoch SampleFolder::Take() {
 }
 
 void SampleFolder::OnSample(const RawSample& sample) {
-  const sketch::Vital* vital = sketch::FindVital(sample.vital);
+  const sketch::Vital* vital = FindVital(sample.vital);
   if (vital == nullptr || sample.sub >= vital->subs.size()) {
     Lose(0, v1::LOSS_REASON_ROW_LIMIT, 1, 0);
     return;
@@ -167,12 +168,16 @@ uint64_t SampleFolder::WireValue(const sketch::Field& field, uint64_t raw, const
   }
 }
 
+v1::NameOutcome SampleFolder::LearnName(const ProcessRef& process, const CodeLocation& location) {
+  if (!location.file) return v1::NAME_OUTCOME_GONE;
+  if (const v1::NameOutcome known = names_.Known(location)) return known;
+  const FunctionName name = resolver_.Name(process, location);
+  names_.Learn(location, name);
+  return name.outcome;
+}
+
 uint32_t SampleFolder::Frame(const ProcessRef& process, const CodeLocation& location) {
-  if (location.file && !names_.Has(location)) {
-    if (const std::optional<std::string> name = resolver_.Name(process, location)) {
-      names_.Learn(location, *name);
-    }
-  }
+  LearnName(process, location);
   return epoch_.tables.Frame(location);
 }
 
@@ -227,7 +232,11 @@ void SampleFolder::FoldUserPart(const RawSample& sample, const ProcessRef& proce
   if (!raw.user.empty() && !any_file) stack->user_end = v1::STACK_END_NO_MAPPING;
   for (const CodeLocation& location : locations) {
     // Among frames that lie in files, one that does not is no frame: the chain broke before it.
-    const uint32_t frame = any_file && !location.file ? 0 : Frame(process, location);
+    uint32_t frame = 0;
+    if (!any_file || location.file) {
+      ++epoch_.user_frames[LearnName(process, location)];
+      frame = epoch_.tables.Frame(location);
+    }
     if (frame == 0) {
       stack->user_end = raw.user_end == UserEnd::kFramePointers ? v1::STACK_END_NO_FRAME_POINTERS
                                                                 : v1::STACK_END_BAD_PLACE;

@@ -60,6 +60,8 @@ class SampleFolder : public SampleSink {
                                      const ProcessRef& process);
   uint32_t LabelIndex(const RawSample& sample, const sketch::Vital& vital,
                       const ProcessRef& process);
+  // Finds out what a location is called, unless that is on record.
+  v1::NameOutcome LearnName(const ProcessRef& process, const CodeLocation& location);
   uint32_t Frame(const ProcessRef& process, const CodeLocation& location);
   uint32_t StackOf(const RawSample& sample, const ProcessRef& process);
   uint32_t KernelStackOf(const RawStack& stack);

@@ -5,7 +5,7 @@
 #include <span>
 #include <tuple>
 
-#include "sketch/vitals.h"
+#include "agent/vitals/vitals.h"
 
 namespace telltale::agent {
 namespace {
@@ -107,7 +107,7 @@ void WriteSamples(const FoldedEpoch& epoch, const RawEpoch& raw, const std::vect
     const FoldedEntry& entry = epoch.entries[i];
     listed[entry.label] = true;
     const FoldedLabel& label = epoch.labels[entry.label];
-    const sketch::Vital* vital = sketch::FindVital(label.vital);
+    const sketch::Vital* vital = FindVital(label.vital);
     if (vital == nullptr || vitals[label.vital] == nullptr) continue;
     WriteEntry(label, entry, bounds[entry.label], *vital, span, tables,
                vitals[label.vital]->add_samples());

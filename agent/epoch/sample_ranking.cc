@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "agent/epoch/sample_list.h"
-#include "sketch/vitals.h"
+#include "agent/vitals/vitals.h"
 #include "sketch/votes.h"
 
 namespace telltale::agent {
@@ -17,7 +17,7 @@ constexpr int kMustPerVital = 3;
 constexpr size_t kEndedPerOpen = 2;
 
 bool Idle(const FoldedLabel& label, const FoldedEntry& entry) {
-  const sketch::Vital* vital = sketch::FindVital(label.vital);
+  const sketch::Vital* vital = FindVital(label.vital);
   return vital != nullptr && entry.sub < vital->subs.size() && vital->subs[entry.sub].idle;
 }
 

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "agent/epoch/epoch_span.h"
+#include "agent/vitals/vitals.h"
 #include "sketch/linear_count.h"
 #include "sketch/round7.h"
 #include "sketch/saturating.h"
-#include "sketch/vitals.h"
 #include "sketch/votes.h"
 
 namespace telltale::agent {
@@ -143,7 +143,7 @@ HistogramKind KindOf(HistogramOp op) {
 void WriteVitals(const RawEpoch& raw, const FoldedEpoch& folded,
                  const std::vector<VitalStatus>& statuses, v1::SummaryBody* body) {
   const LossMap losses = LossesOf(raw, folded);
-  for (const sketch::Vital& vital : sketch::Vitals()) {
+  for (const sketch::Vital& vital : Vitals()) {
     const auto raw_vital = std::ranges::find(raw.vitals, vital.id, &RawVital::id);
     const auto status = std::ranges::find(statuses, vital.id, &VitalStatus::id);
     v1::Vital& to = *body->add_vitals();
@@ -169,7 +169,7 @@ void WriteVitals(const RawEpoch& raw, const FoldedEpoch& folded,
     }
   }
   for (const auto& [key, count] : losses) {
-    if (sketch::FindVital(key.first) != nullptr) continue;
+    if (FindVital(key.first) != nullptr) continue;
     v1::Loss& loss = *body->add_losses();
     loss.set_reason(key.second);
     loss.set_events(count.events);

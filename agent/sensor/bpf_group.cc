@@ -23,6 +23,12 @@ bool IsShared(std::string_view name) {
   return std::ranges::find(kShared, name) != std::end(kShared);
 }
 
+// Others are run by the agent itself or by a counter.
+bool IsHooked(const bpf_program* program) {
+  const std::string_view section = bpf_program__section_name(program);
+  return section.starts_with("tp_btf/") || section.starts_with("fexit/");
+}
+
 // One line for people: errno names are of no use to them, the usual causes are.
 std::string Explain(int error) {
   switch (error) {
@@ -38,6 +44,16 @@ std::string Explain(int error) {
       return "this kernel's version of the hook differs";
     default:
       return strerror(error);
+  }
+}
+
+// For a rung that names no programs: what the object has.
+void NamePrograms(bpf_object* object, Rung& rung) {
+  if (!rung.programs.empty()) return;
+  bpf_program* program = nullptr;
+  while ((program = bpf_object__next_program(object, program)) != nullptr) {
+    rung.programs.emplace_back(bpf_program__name(program));
+    absl::StrAppend(&rung.hook, rung.hook.empty() ? "" : ", ", bpf_program__section_name(program));
   }
 }
 
@@ -93,13 +109,14 @@ BpfGroup::BpfGroup(std::string object, std::vector<Rung> rungs)
 BpfGroup::~BpfGroup() { Close(); }
 
 void BpfGroup::Close() {
-  for (bpf_link* link : links_) bpf_link__destroy(link);
+  counters_.Stop();
+  for (const auto& [name, link] : links_) bpf_link__destroy(link);
   links_.clear();
   if (object_ != nullptr) bpf_object__close(object_);
   object_ = nullptr;
 }
 
-absl::Status BpfGroup::Try(const Rung& rung, SharedMaps& maps) {
+absl::Status BpfGroup::Try(Rung& rung, SharedMaps& maps, PerfEvents* perf) {
   const std::span<const char> image = FindBpfObject(object_name_);
   bpf_object_open_opts open_opts = {};
   open_opts.sz = sizeof(open_opts);
@@ -109,6 +126,7 @@ absl::Status BpfGroup::Try(const Rung& rung, SharedMaps& maps) {
     return absl::InternalError(
         absl::StrCat("opening object ", object_name_, ": ", strerror(errno)));
   }
+  NamePrograms(object_, rung);
   bpf_program* program = nullptr;
   while ((program = bpf_object__next_program(object_, program)) != nullptr) {
     const bool wanted =
@@ -120,25 +138,54 @@ absl::Status BpfGroup::Try(const Rung& rung, SharedMaps& maps) {
     return absl::FailedPreconditionError(
         absl::StrCat("loading ", rung.hook, ": ", Explain(-error)));
   }
-  while ((program = bpf_object__next_program(object_, program)) != nullptr) {
-    const std::string_view section = bpf_program__section_name(program);
-    // Programs that the agent runs itself are not attached.
-    const bool hooked = section.starts_with("tp_btf/") || section.starts_with("fexit/");
-    if (!bpf_program__autoload(program) || !hooked) continue;
-    bpf_link* link = bpf_program__attach(program);
-    if (link == nullptr) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("attaching ", std::string(section), ": ", Explain(errno)));
-    }
-    links_.push_back(link);
-  }
+  if (absl::Status status = AttachRung(rung, perf); !status.ok()) return status;
   return maps.Adopt(object_);
 }
 
-absl::Status BpfGroup::Start(SharedMaps& maps) {
+absl::Status BpfGroup::AttachRung(const Rung& rung, PerfEvents* perf) {
+  bpf_program* program = nullptr;
+  while ((program = bpf_object__next_program(object_, program)) != nullptr) {
+    if (!bpf_program__autoload(program)) continue;
+    const std::string_view section = bpf_program__section_name(program);
+    if (section == "perf_event" && rung.counter && perf != nullptr) {
+      const absl::Status started = counters_.Start(*perf, *rung.counter, bpf_program__fd(program));
+      if (!started.ok()) return started;
+      continue;
+    }
+    if (!IsHooked(program)) continue;
+    if (absl::Status status = AttachProgram(program); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BpfGroup::AttachProgram(bpf_program* program) {
+  bpf_link* link = bpf_program__attach(program);
+  if (link == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("attaching ", bpf_program__section_name(program), ": ", Explain(errno)));
+  }
+  links_[bpf_program__name(program)] = link;
+  return absl::OkStatus();
+}
+
+void BpfGroup::Detach(const std::string& name) {
+  const auto it = links_.find(name);
+  if (it == links_.end()) return;
+  bpf_link__destroy(it->second);
+  links_.erase(it);
+}
+
+absl::Status BpfGroup::Attach(const std::string& name) {
+  if (rung_ == nullptr || links_.contains(name)) return absl::OkStatus();
+  if (std::ranges::find(rung_->programs, name) == rung_->programs.end()) return absl::OkStatus();
+  bpf_program* const loaded = program(name.c_str());
+  return IsHooked(loaded) ? AttachProgram(loaded) : absl::OkStatus();
+}
+
+absl::Status BpfGroup::Start(SharedMaps& maps, PerfEvents* perf) {
   absl::Status first;
-  for (const Rung& rung : rungs_) {
-    const absl::Status status = Try(rung, maps);
+  for (Rung& rung : rungs_) {
+    const absl::Status status = Try(rung, maps, perf);
     if (status.ok()) {
       rung_ = &rung;
       return status;

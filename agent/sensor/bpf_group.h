@@ -12,10 +12,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "agent/sensor/cpu_counters.h"
 
 struct bpf_object;
 struct bpf_link;
@@ -44,11 +46,13 @@ class SharedMaps {
   std::map<std::string, int> fds_;
 };
 
-// One way to watch a group's vitals: these programs, attached at this hook.
+// One way to watch a group's vitals: these programs, attached at this hook. Without programs: all
+// that the object has, at the hooks they name themselves.
 struct Rung {
-  std::vector<std::string> programs;
-  std::string hook;    // as shown to people
-  std::string reason;  // why this is less than the rung above; empty on the first
+  std::vector<std::string> programs = {};
+  std::string hook = {};    // as shown to people
+  std::string reason = {};  // why this is less than the rung above; empty on the first
+  std::optional<PerfCounter> counter = {};  // what runs a program in the section perf_event
 };
 
 class BpfGroup {
@@ -57,25 +61,36 @@ class BpfGroup {
   ~BpfGroup();
 
   // Tries the rungs in order. On failure the status says why the *first* one failed, for people.
-  absl::Status Start(SharedMaps& maps);
+  // `perf`: may be null if no rung has a counter.
+  absl::Status Start(SharedMaps& maps, PerfEvents* perf = nullptr);
 
   const std::string& object() const { return object_name_; }
   const Rung* rung() const { return rung_; }  // in use; nullptr: none
   // Why the rungs above the one in use failed; empty if it is the first.
   const std::string& why_not_higher() const { return why_; }
+  // On which CPUs the rung's counter does not run, and why; empty: it does on all.
+  const std::string& gaps() const { return counters_.gaps(); }
   bpf_program* program(const char* name) const;
   int map_fd(const char* name) const;
+  // Takes a program of the rung in use off its hook, puts it there again. Harmless when it is so
+  // already; a program that is not of the rung is left alone. One thread at a time, any thread.
+  void Detach(const std::string& name);
+  absl::Status Attach(const std::string& name);
+
   // Times the kernel refused to run this program inside itself, since the start.
   uint64_t RecursionMisses(const char* name) const;
 
  private:
-  absl::Status Try(const Rung& rung, SharedMaps& maps);
+  absl::Status Try(Rung& rung, SharedMaps& maps, PerfEvents* perf);
+  absl::Status AttachRung(const Rung& rung, PerfEvents* perf);
+  absl::Status AttachProgram(bpf_program* program);
   void Close();
 
   const std::string object_name_;
-  const std::vector<Rung> rungs_;
+  std::vector<Rung> rungs_;
   bpf_object* object_ = nullptr;
-  std::vector<bpf_link*> links_;
+  std::map<std::string, bpf_link*> links_;  // by program
+  CpuCounters counters_;
   const Rung* rung_ = nullptr;
   std::string why_;
 };

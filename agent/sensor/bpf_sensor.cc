@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/sensor/bpf_group.h"
+#include "agent/sensor/budget_keeper.h"
 #include "agent/sensor/cut_steps.h"
 #include "agent/sensor/disk_requests.h"
 #include "agent/sensor/epoch_reader.h"
@@ -22,7 +23,7 @@
 #include "agent/sensor/process_table.h"
 #include "agent/sensor/record_router.h"
 #include "agent/sensor/vital_groups.h"
-#include "sketch/vitals.h"
+#include "agent/vitals/vitals.h"
 
 namespace telltale::agent {
 namespace {
@@ -36,6 +37,12 @@ constexpr uint32_t kOpenSamples = 512;  // of one vital at one cut, besides the 
 uint64_t MonotonicNow() {
   timespec now = {};
   clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * kSecond + static_cast<uint64_t>(now.tv_nsec);
+}
+
+uint64_t ThreadCpuNow() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<uint64_t>(now.tv_sec) * kSecond + static_cast<uint64_t>(now.tv_nsec);
 }
 
@@ -53,7 +60,7 @@ class BpfSensor::Impl {
       : options_(std::move(options)), router_(options_.unwinder) {}
 
   absl::Status Start();
-  std::vector<VitalStatus> Status() const { return status_; }
+  std::vector<VitalStatus> Status() const;
   absl::StatusOr<uint64_t> Drain(SampleSink& sink);
   absl::StatusOr<RawEpoch> Cut(SampleSink& sink);
   absl::StatusOr<RawEpoch> Peek();
@@ -66,6 +73,7 @@ class BpfSensor::Impl {
   };
 
   absl::Status StartCore();
+  void StartKeeper();
   void StartGroups();
   void DegradeSeconds(const absl::Status& why);
   // The flip and what makes the old half whole: returns when nobody writes it any more, all tasks
@@ -87,6 +95,7 @@ class BpfSensor::Impl {
   MappedArray control_map_, bitmaps_map_, cpus_map_;
   telltale_control* control_ = nullptr;
   RecordRouter router_;
+  std::unique_ptr<BudgetKeeper> keeper_;  // after groups_, which it takes off their hooks
   bool beats_ = false;  // a kernel timer moves the seconds on; else each drain does
   std::vector<VitalStatus> status_;
 
@@ -132,30 +141,52 @@ absl::Status BpfSensor::Impl::StartCore() {
 }
 
 void BpfSensor::Impl::StartGroups() {
-  for (const sketch::Vital& vital : sketch::Vitals()) {
+  const std::shared_ptr<PerfEvents> perf =
+      options_.perf_events ? options_.perf_events : std::make_shared<KernelPerfEvents>();
+  for (const sketch::Vital& vital : Vitals()) {
     status_.push_back({vital.id, VitalState::kUnavailable, "", "no program watches it"});
   }
   for (VitalGroup& spec : VitalGroups()) {
     Group group{std::make_unique<BpfGroup>(spec.object, std::move(spec.rungs)), spec.vitals, {}};
-    const absl::Status started = group.programs->Start(*maps_);
+    const absl::Status started = group.programs->Start(*maps_, perf.get());
     for (const uint8_t id : spec.vitals) {
-      VitalStatus& status = status_[id - 1U];
+      VitalStatus& status = status_[PlaceOf(id)];
       if (!started.ok()) {
         status.reason = std::string(started.message());
         continue;
       }
       const Rung& rung = *group.programs->rung();
       status.hook = rung.hook;
-      status.state = rung.reason.empty() ? VitalState::kActive : VitalState::kDegraded;
       status.reason = rung.reason.empty()
-                          ? ""
+                          ? group.programs->gaps()
                           : absl::StrCat(rung.reason, " (", group.programs->why_not_higher(), ")");
+      status.state = status.reason.empty() ? VitalState::kActive : VitalState::kDegraded;
     }
     if (!started.ok()) continue;
     if (spec.object == "sched") control_->exit_hook = ExitHookOf(*group.programs->rung());
     groups_.push_back(std::move(group));
   }
-  status_[TELLTALE_LLC - 1].reason = CacheCounterReason();
+}
+
+void BpfSensor::Impl::StartKeeper() {
+  std::vector<const telltale_cpu*> blocks;
+  for (uint32_t cpu = 0; cpu < possible_cpus_; ++cpu) {
+    blocks.push_back(cpus_map_.At<telltale_cpu>(cpu));
+  }
+  BudgetKeeper::Options options;
+  options.governor = options_.governor;
+  options.governor.cpus = static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  options.agent_cpu_ns = options_.agent_cpu_ns;
+  keeper_ =
+      std::make_unique<BudgetKeeper>(std::move(options), control_, &steps_, std::move(blocks));
+  for (Group& group : groups_) keeper_->AddGroup(group.programs.get());
+  keeper_->Begin();
+}
+
+std::vector<VitalStatus> BpfSensor::Impl::Status() const {
+  std::vector<VitalStatus> status = status_;
+  if (keeper_ != nullptr) keeper_->AddTo(status);
+  return status;
 }
 
 // The agent moves the seconds on when it drains: totals stay exact, what happened near the end of a
@@ -196,6 +227,7 @@ absl::Status BpfSensor::Impl::Start() {
     void OnSample(const RawSample&) override {}
     void OnEvent(const RawEvent&) override {}
   } nowhere;
+  StartKeeper();
   number_ = ~uint64_t{0};  // the epoch after this one is number 0
   return Cut(nowhere).status();
 }
@@ -212,7 +244,13 @@ absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
     control_->swap_free_pages =
         memory.freeswap * memory.mem_unit / static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   }
-  return router_.Drain(sink, *table_, half);
+  const uint64_t before = ThreadCpuNow();
+  const auto drained = router_.Drain(sink, *table_, half);
+  if (!drained.ok()) return drained.status();
+  DrainUse use = router_.TakeUse();
+  use.thread_ns = ThreadCpuNow() - before;
+  if (absl::Status status = keeper_->Tick(MonotonicNow(), use); !status.ok()) return status;
+  return *drained;
 }
 
 std::vector<const telltale_half*> BpfSensor::Impl::Halves(uint32_t half) const {
@@ -299,11 +337,14 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   for (telltale_bucket& bucket : cpus_map_.At<telltale_cpu>(possible_cpus_)->bucket) {
     bucket = {MonotonicNow(), kOpenSamples, 0};
   }
-  if (absl::Status status = steps_.Pass(TELLTALE_PASS_CHARGE, *control_, nullptr); !status.ok()) {
-    return status;
+  if (keeper_->follows_waits()) {
+    if (absl::Status status = steps_.Pass(TELLTALE_PASS_CHARGE, *control_, nullptr); !status.ok()) {
+      return status;
+    }
   }
   const uint64_t now = MonotonicNow();
   if (absl::Status status = Flip(sink, now); !status.ok()) return status;
+  keeper_->Flipped();
 
   RawEpoch epoch;
   FillTimes(old, now, epoch);
@@ -324,6 +365,7 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
     epoch.vitals[v].knobs = std::move(knob_changes_[v]);
     knob_changes_[v].clear();
   }
+  keeper_->Finish(epoch);
   AdaptKnobs(sums.dry_spells, now);
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     SetHeavy(*control_, v, epoch.vitals[v].cells.Sum());

@@ -16,7 +16,9 @@
 #include <functional>
 #include <memory>
 
+#include "agent/governor/governor.h"
 #include "agent/sensor/control_words.h"
+#include "agent/sensor/perf_events.h"
 #include "agent/sensor/sensor.h"
 #include "agent/sensor/user_unwinder.h"
 
@@ -24,12 +26,18 @@ namespace telltale::agent {
 
 struct BpfSensorOptions {
   SampleBudget budget;
+  // How it is kept to its share of the host's CPU time; `cpus` is filled in.
+  GovernorOptions governor;
+  // CPU ns that all processes of the agent have used. Unset: this process alone is reckoned.
+  std::function<uint64_t()> agent_cpu_ns;
   // Seed of the label hash of an epoch (design: H(deployment key, epoch number)). Unset: random.
   std::function<uint64_t(uint64_t number)> seed;
   size_t max_processes = 4096;  // rows; the rest goes to `other`
   // Makes user stacks of what samples copy. Null: nothing is copied, the kernel walks frame
   // pointers.
   std::shared_ptr<UserUnwinder> unwinder;
+  // Null: the kernel's own.
+  std::shared_ptr<PerfEvents> perf_events;
 };
 
 class BpfSensor : public Sensor {

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <string>
 
-#include "sketch/vitals.h"
+#include "agent/vitals/vitals.h"
 
 namespace telltale::agent {
 namespace {
@@ -134,14 +134,14 @@ void InitControl(const SampleBudget& budget, uint32_t possible_cpus, uint32_t on
   // epoch on. Were all of them busy on every CPU, the host's mean would exceed the budget as much.
   constexpr uint32_t kOvercommit = 4;
   const uint32_t shares = std::max(TELLTALE_VITALS * std::max(online_cpus, 1U) / kOvercommit, 1U);
-  for (const sketch::Vital& vital : sketch::Vitals()) {
-    telltale_knobs& knobs = control.knobs[vital.id - 1];
-    knobs.quantum_log2 = QuantumLog2(vital.quantum);
+  for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
+    telltale_knobs& knobs = control.knobs[v];
+    knobs.quantum_log2 = QuantumLog2(Vitals()[v].quantum);
     knobs.tokens_per_s = std::max(budget.per_second / shares, 1U);
     // Each cell is eligible once as it passes the quantum: at least that burst must not run dry, or
     // t would rise in every busy epoch for nothing.
     knobs.token_burst = std::max<uint32_t>(budget.burst / shares, TELLTALE_COLUMNS * 5 / 4);
-    SetTLog2(control, vital.id - 1U, 1);
+    SetTLog2(control, v, 1);
   }
   FillSyscallClasses(control.syscall_class);
   FillBitIndex(control.bit_index);

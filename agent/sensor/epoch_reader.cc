@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sketch/vitals.h"
+#include "agent/vitals/vitals.h"
 
 namespace telltale::agent {
 namespace {
@@ -89,7 +89,7 @@ const std::array<DenseSub, TELLTALE_SUBS>& DenseSubs() {
   static const std::array<DenseSub, TELLTALE_SUBS> subs = [] {
     std::array<DenseSub, TELLTALE_SUBS> out{};
     size_t dense = 0;
-    for (const sketch::Vital& vital : sketch::Vitals()) {
+    for (const sketch::Vital& vital : Vitals()) {
       for (uint8_t sub = 0; sub < vital.subs.size(); ++sub) out.at(dense++) = {vital.id, sub};
     }
     return out;
@@ -102,8 +102,8 @@ EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const HalfBitm
                     RawEpoch& epoch) {
   EpochSums sums;
   sums.backlog_end = base;
-  for (const sketch::Vital& descriptor : sketch::Vitals()) {
-    const unsigned v = descriptor.id - 1U;
+  for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
+    const sketch::Vital& descriptor = Vitals()[v];
     RawVital vital;
     vital.id = descriptor.id;
     vital.quantum = uint64_t{1} << control.knobs[v].quantum_log2;
@@ -132,7 +132,7 @@ EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const HalfBitm
   }
   for (unsigned dense = 0; dense < TELLTALE_SUBS; ++dense) {
     const DenseSub where = DenseSubs()[dense];
-    ReadSub(halves, dense, seconds, epoch.vitals[where.vital - 1U].subs[where.sub]);
+    ReadSub(halves, dense, seconds, epoch.vitals[PlaceOf(where.vital)].subs[where.sub]);
     for (const telltale_half* half : halves) {
       sums.irq[dense].events += half->irq[dense].events;
       sums.irq[dense].weight += half->irq[dense].weight;

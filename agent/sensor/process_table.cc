@@ -6,6 +6,7 @@
 
 #include "agent/sensor/epoch_reader.h"
 #include "agent/sensor/record_decoder.h"
+#include "agent/vitals/vitals.h"
 
 namespace telltale::agent {
 namespace {
@@ -98,7 +99,7 @@ void ProcessTable::Finish(RawEpoch& epoch) {
   std::vector<telltale_total> rest(TELLTALE_SUBS);
   for (unsigned i = 0; i < TELLTALE_SUBS; ++i) {
     const DenseSub where = DenseSubs()[i];
-    const RawSub& total = epoch.vitals[where.vital - 1U].subs[where.sub];
+    const RawSub& total = epoch.vitals[PlaceOf(where.vital)].subs[where.sub];
     if (total.events > given[i].events) rest[i].events = total.events - given[i].events;
     if (total.weight > given[i].weight) rest[i].weight = total.weight - given[i].weight;
   }

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "agent/vitals/vitals.h"
+
 namespace telltale::agent {
 namespace {
 
@@ -64,7 +66,7 @@ ExeId DecodeExe(const telltale_exe& exe) {
 RawSample DecodeSample(const telltale_sample& record) {
   RawSample s;
   s.mono_ns = record.time_ns;
-  s.vital = record.vital;
+  if (record.vital - 1U < Vitals().size()) s.vital = Vitals()[record.vital - 1U].id;
   s.sub = record.sub;
   s.open = (record.flags & TELLTALE_SAMPLE_OPEN) != 0;
   s.in_irq = (record.flags & TELLTALE_SAMPLE_IRQ) != 0;
@@ -82,6 +84,7 @@ RawSample DecodeSample(const telltale_sample& record) {
   s.cell_after = record.before + record.weight;
   s.label_hash = record.hash;
   s.t_log2 = record.t_log2;
+  s.duty_ppm = 1'000'000U >> std::min<uint64_t>(record.duty_log2, 19);
   std::ranges::copy(record.label, s.label.begin());
   std::ranges::copy(record.detail, s.detail.begin());
   if (record.address_family == 4 || record.address_family == 6) {

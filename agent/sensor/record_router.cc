@@ -1,6 +1,7 @@
 #include "agent/sensor/record_router.h"
 
 #include <bpf/libbpf.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,6 +15,12 @@ namespace telltale::agent {
 namespace {
 
 constexpr int kTries = 100;
+
+uint64_t MonotonicNow() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
 
 }  // namespace
 
@@ -54,7 +61,10 @@ void RecordRouter::RouteCopy(const telltale_copy& record, size_t size) {
   RawSample sample = std::move(it->sample);
   const uint32_t half = it->half;
   awaiting_.erase(it);
+  const uint64_t before = MonotonicNow();
   unwinder_->Unwind(DecodeCopy(record, size), sample);
+  use_.unwind_ns += MonotonicNow() - before;
+  ++use_.unwound;
   Finish(std::move(sample), half);
 }
 
@@ -70,12 +80,13 @@ void RecordRouter::Finish(RawSample sample, uint32_t half) {
   const bool kernel_lost = sample.stack.kernel_wanted && sample.stack.kernel.empty();
   const bool user_lost = sample.stack.user_wanted && sample.stack.user.empty();
   if (kernel_lost || user_lost) {
-    telltale_total& lost = unreadable_[std::min<size_t>(sample.vital, TELLTALE_VITALS)];
+    telltale_total& lost = unreadable_.at(sample.vital);
     lost.events += 1;
     lost.weight += sample.weight;
   }
   trimmer_.Trim(sample);
   ++count_;
+  ++use_.samples;
   if (half == half_) {
     sink_->OnSample(sample);
   } else {
@@ -93,6 +104,7 @@ void RecordRouter::RouteEvent(const telltale_event& record) {
 }
 
 void RecordRouter::Route(const void* data, size_t size) {
+  ++use_.records;
   switch (RecordKind(data, size)) {
     case TELLTALE_RECORD_SAMPLE:
       RouteSample(*static_cast<const telltale_sample*>(data));

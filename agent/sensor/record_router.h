@@ -26,6 +26,15 @@ struct ring_buffer;
 
 namespace telltale::agent {
 
+// What drains of the ring took; CPU ns of the sensor's thread.
+struct DrainUse {
+  uint64_t samples = 0;  // among the records
+  uint64_t records = 0;
+  uint64_t thread_ns = 0;
+  uint64_t unwind_ns = 0;  // of it
+  uint64_t unwound = 0;    // stacks
+};
+
 class RecordRouter {
  public:
   // `unwinder`: may be null; then there must be no copies.
@@ -40,6 +49,9 @@ class RecordRouter {
   RawUnwinding TakeUnwinding() {
     return unwinder_ == nullptr ? RawUnwinding{} : unwinder_->TakeCounts();
   }
+
+  // Since the last call; without thread_ns.
+  DrainUse TakeUse() { return std::exchange(use_, {}); }
 
   // Hands out what was held back, then all the ring holds up to now. `half`: of the epoch that
   // `sink` and `table` collect. Returns the number of samples and events handed out or held back.
@@ -66,10 +78,11 @@ class RecordRouter {
   };
 
   const std::shared_ptr<UserUnwinder> unwinder_;
+  DrainUse use_;
   ring_buffer* ring_ = nullptr;
   StackTrimmer trimmer_;
-  std::array<telltale_total, TELLTALE_VITALS + 1> unreadable_{};
-  std::vector<Awaiting> awaiting_;  // a few at a time: one a CPU
+  std::array<telltale_total, TELLTALE_MAX_VITAL + 1> unreadable_{};  // by id
+  std::vector<Awaiting> awaiting_;                                   // a few at a time: one a CPU
   std::vector<RawSample> early_samples_;
   std::vector<RawEvent> early_events_;
   std::vector<telltale_row> early_rows_;

@@ -150,17 +150,19 @@ CodeLocation ReplayResolver::Kernel(uint64_t address) {
   return {kernel_, address - kKernelBase};
 }
 
-std::optional<std::string> ReplayResolver::Name(const ProcessRef&, const CodeLocation& location) {
-  if (!location.file) return "";
+FunctionName ReplayResolver::Name(const ProcessRef&, const CodeLocation& location) {
+  if (!location.file) return {v1::NAME_OUTCOME_GONE, ""};
   if (location.file->kind == v1::MAPPING_KIND_KERNEL) {
-    return std::string(
-        kKernelFunctions[location.offset / kKernelFunctionBytes % kReplayKernelFunctions]);
+    return {v1::NAME_OUTCOME_NAMED,
+            std::string(
+                kKernelFunctions[location.offset / kKernelFunctionBytes % kReplayKernelFunctions])};
   }
   const uint64_t function = location.offset / kFunctionBytes;
   const uint64_t hash = XXH3_64bits_withSeed(location.file->build_id.data(),
                                              location.file->build_id.size(), function);
-  return absl::StrCat(std::string(kVerbs[hash % std::size(kVerbs)]), "_",
-                      std::string(kNouns[hash / 64 % std::size(kNouns)]), "_", hash % 97);
+  return {v1::NAME_OUTCOME_NAMED,
+          absl::StrCat(std::string(kVerbs[hash % std::size(kVerbs)]), "_",
+                       std::string(kNouns[hash / 64 % std::size(kNouns)]), "_", hash % 97)};
 }
 
 void ReplayResolver::OnExec(const RawEvent&) {}

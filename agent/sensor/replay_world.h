@@ -49,7 +49,7 @@ class ReplayResolver : public Resolver {
   std::string CgroupPath(const ProcessRef& process) override;
   CodeLocation User(const ProcessRef& process, uint64_t address, uint64_t now_ns) override;
   CodeLocation Kernel(uint64_t address) override;
-  std::optional<std::string> Name(const ProcessRef& process, const CodeLocation& location) override;
+  FunctionName Name(const ProcessRef& process, const CodeLocation& location) override;
   void OnExec(const RawEvent& event) override;
 
  private:

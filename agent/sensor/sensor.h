@@ -114,6 +114,14 @@ struct RawSub {
   std::vector<uint64_t> second_weight;  // [second since epoch start], taken in the kernel
 };
 
+// What a part of the agent (agent/governor/parts.h) took in the epoch, as reckoned, and how far it
+// is turned down at the cut.
+struct RawCost {
+  uint8_t part = 0;
+  uint64_t ns = 0;  // CPU time
+  uint8_t level = 0;
+};
+
 enum class KnobKind : uint8_t { kTLog2 = 1, kTokens = 2, kQuantum = 3, kDuty = 4, kStacks = 5 };
 struct RawKnobChange {
   uint64_t mono_ns = 0;
@@ -241,6 +249,8 @@ struct RawEpoch {
   std::vector<RawLoss> losses;
   RawUnwinding unwinding;
   uint64_t map_bytes = 0;
+  double budget = 0;           // share of the host's CPU time; 0: none
+  std::vector<RawCost> costs;  // empty: not reckoned
 };
 
 enum class VitalState : uint8_t { kActive = 1, kDegraded = 2, kUnavailable = 3 };

@@ -62,7 +62,8 @@ void StackTrimmer::Trim(RawSample& sample) const {
   std::vector<uint64_t>& frames = sample.stack.kernel;
   std::vector<uint64_t>& waker = sample.waker.stack.kernel;
   waker.erase(waker.begin(), waker.begin() + static_cast<ptrdiff_t>(Depth(waker)));
-  size_t drop = Depth(frames);
+  // A counter interrupts any code, the scheduler's too; its stack begins with what it interrupted.
+  size_t drop = sample.vital == TELLTALE_LLC ? 0 : Depth(frames);
   if (sample.vital == TELLTALE_CPU && sample.detail[0] != 0) {
     const auto interrupted = std::ranges::find(frames, sample.detail[0]);
     if (interrupted != frames.end()) drop = static_cast<size_t>(interrupted - frames.begin());

@@ -14,14 +14,14 @@
 namespace telltale::agent {
 
 struct VitalGroup {
-  std::string object;           // agent/sensor/bpf/OBJECT.bpf.c
+  std::string object;           // agent/sensor/bpf/OBJECT.bpf.c; local_NAME: a site's NAME.bpf.c
   std::vector<uint8_t> vitals;  // may be empty: a helper of the others
   std::vector<Rung> rungs;
 };
 
 // The group of the agent's own programs, without which nothing works.
 VitalGroup CutGroup();
-// All others, in the order to start them.
+// All others, in the order to start them; the site's own come last.
 std::vector<VitalGroup> VitalGroups();
 
 // Where the programs of a rung of "sched" take the stacks of waits.
@@ -30,9 +30,6 @@ uint32_t ExitHookOf(const Rung& rung);  // enum telltale_exit_hook
 // The vital that lacks an event when the kernel refuses to run this program of a group that watches
 // `vitals`; 0: none, it only helps the others.
 uint8_t VitalOfProgram(const std::vector<uint8_t>& vitals, std::string_view program);
-
-// Why the last-level cache cannot be watched here; tries to open the counter.
-std::string CacheCounterReason();
 
 }  // namespace telltale::agent
 

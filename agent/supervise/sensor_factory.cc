@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "agent/sensor/replay_sensor.h"
@@ -28,12 +29,14 @@ int64_t BootMinusMonoNs() {
 }
 
 // This host's sensor and resolver; they share what is known of its processes.
-SensorParts MakeHostParts(const Config& config) {
+SensorParts MakeHostParts(const Config& config, std::function<uint64_t()> agent_cpu_ns) {
   HostResolver::Options host;
   host.clock_ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
   host.boot_minus_mono_ns = BootMinusMonoNs;
   const auto maps = std::make_shared<ProcessMaps>(host);
   BpfSensorOptions sensor;
+  sensor.governor.budget = config.sensor_budget;
+  sensor.agent_cpu_ns = std::move(agent_cpu_ns);
 #ifdef __x86_64__
   HostUnwinder::Options unwinder;
   unwinder.tables.store.directory = config.unwind_dir;
@@ -54,7 +57,8 @@ SensorParts MakeHostParts(const Config& config) {
 
 }  // namespace
 
-absl::StatusOr<SensorParts> MakeSensor(const Config& config) {
+absl::StatusOr<SensorParts> MakeSensor(const Config& config,
+                                       std::function<uint64_t()> agent_cpu_ns) {
   if (config.sensor_kind == "replay") {
     ReplayOptions options;
     options.seed = config.sensor_replay_seed;
@@ -70,7 +74,7 @@ absl::StatusOr<SensorParts> MakeSensor(const Config& config) {
                                                  "sensor.scope: host"));
   }
 #ifdef TELLTALE_WITH_BPF
-  return MakeHostParts(config);
+  return MakeHostParts(config, std::move(agent_cpu_ns));
 #else
   return absl::UnimplementedError(
       "sensor: kind bpf: this program was built without it (TELLTALE_BPF=OFF); set sensor.kind: "

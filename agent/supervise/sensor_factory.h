@@ -4,6 +4,7 @@
 #ifndef TELLTALE_AGENT_SUPERVISE_SENSOR_FACTORY_H_
 #define TELLTALE_AGENT_SUPERVISE_SENSOR_FACTORY_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,8 +21,10 @@ struct SensorParts {
   std::string user_stacks;  // how they are taken, for people
 };
 
+// `agent_cpu_ns`: what all processes of the agent have used; called by the sensor's thread.
 // Unimplemented: built without it, or a scope it cannot watch.
-absl::StatusOr<SensorParts> MakeSensor(const Config& config);
+absl::StatusOr<SensorParts> MakeSensor(const Config& config,
+                                       std::function<uint64_t()> agent_cpu_ns);
 
 }  // namespace telltale::agent
 

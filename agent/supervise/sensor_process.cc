@@ -27,8 +27,10 @@
 #include "agent/supervise/status_text.h"
 #include "agent/supervise/uplink_port.h"
 #include "agent/uplink/clock.h"
+#include "agent/vitals/vitals.h"
 #include "config/logging.h"
 #include "proto/codec.h"
+#include "proto/schema.h"
 #include "spdlog/spdlog.h"
 #include "telltale_version.h"
 
@@ -83,7 +85,7 @@ class SensorProcess {
     auto server = StatusServer::Listen(config_.status_socket, [this] { return Answer(); });
     if (!server.ok()) return Fail(server.status());
     disk_ = std::make_unique<DiskWriter>(
-        DiskWriter::Options{.node = options_.node, .schema = proto::BuiltinSchema()},
+        DiskWriter::Options{.node = options_.node, .schema = proto::SchemaOf(Vitals())},
         *std::move(spool), Journal(config_.spool_dir, files_), uplink_);
     disk_->Start();
     SensorLoop::Options loop;
@@ -103,7 +105,7 @@ class SensorProcess {
 
   absl::Status StartSensor() {
     if (absl::Status status = BecomeSensor(); !status.ok()) return status;
-    auto parts = MakeSensor(config_);
+    auto parts = MakeSensor(config_, [this] { return AgentCpuNs(); });
     if (!parts.ok()) return parts.status();
     host_ = ReadNodeInfo("");
     EpochSource::Options source;
@@ -141,7 +143,7 @@ class SensorProcess {
       label.set_value(value);
     }
     info.set_agent_version(TELLTALE_VERSION);
-    info.set_schema_id(proto::BuiltinSchema().id());
+    info.set_schema_id(proto::SchemaOf(Vitals()).id());
     for (const VitalStatus& vital : vitals_) {
       v1::VitalStatus& status = *info.add_vitals();
       status.set_id(vital.id);
@@ -263,6 +265,21 @@ class SensorProcess {
                                   static_cast<uint32_t>(getpid())};
     if (const uint32_t uplink = uplink_pid_; uplink != 0) pids.push_back(uplink);
     return pids;
+  }
+
+  // Of all its processes, while they run.
+  uint64_t AgentCpuNs() const {
+    uint64_t sum = 0;
+    for (const uint32_t pid : AgentPids()) {
+      clockid_t clock = 0;
+      timespec used = {};
+      if (clock_getcpuclockid(static_cast<pid_t>(pid), &clock) != 0 ||
+          clock_gettime(clock, &used) != 0) {
+        continue;
+      }
+      sum += static_cast<uint64_t>(used.tv_sec) * kNsPerS + static_cast<uint64_t>(used.tv_nsec);
+    }
+    return sum;
   }
 
   // A hung disk or collector must not keep the agent from ending.

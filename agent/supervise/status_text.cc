@@ -8,8 +8,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "agent/vitals/vitals.h"
 #include "proto/codec.h"
-#include "sketch/vitals.h"
 
 namespace telltale::agent {
 namespace {
@@ -32,7 +32,7 @@ const char* StateName(VitalState state) {
 }
 
 std::string VitalName(uint8_t id) {
-  const sketch::Vital* vital = sketch::FindVital(id);
+  const sketch::Vital* vital = FindVital(id);
   return vital == nullptr ? absl::StrCat("vital ", id) : std::string(vital->name);
 }
 

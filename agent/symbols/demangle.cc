@@ -4,6 +4,9 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
+
+#include "agent/symbols/rust_demangle.h"
 
 namespace telltale::agent {
 namespace {
@@ -32,6 +35,8 @@ int BackReferences(std::string_view mangled) {
 }  // namespace
 
 std::string Demangled(std::string_view mangled) {
+  // Before C++: a legacy Rust name is a C++ name too, with its hash as the last part.
+  if (std::optional<std::string> rust = RustDemangled(mangled, kMaxResult)) return *std::move(rust);
   std::string name(mangled.substr(0, kMaxMangled));
   if (mangled.size() <= kMaxMangled && mangled.starts_with("_Z") &&
       BackReferences(mangled) <= kMaxBackReferences) {

@@ -1,7 +1,5 @@
-// What an ELF file says about itself: its build id, where its segments lie, the names of its
-// functions. Files are untrusted (any user may run one): read with pread only (a file cut short
-// while mapped would kill the agent), every count and offset checked against a limit before memory
-// is reserved, no recursion. 32 and 64 bit, little endian. Free functions and values: any thread.
+// What an ELF file says about itself: its build id, where its segments lie, the bytes of a section
+// (elf_bytes.h says how such files are read). Free functions and values: any thread.
 
 #ifndef TELLTALE_AGENT_SYMBOLS_ELF_FILE_H_
 #define TELLTALE_AGENT_SYMBOLS_ELF_FILE_H_
@@ -46,36 +44,6 @@ struct ElfSection {
 // another machine; InvalidArgument as above; ResourceExhausted: longer than `max_bytes`.
 absl::StatusOr<ElfSection> ReadElfSection(int fd, uint16_t machine, std::string_view name,
                                           size_t max_bytes);
-
-// Functions of .symtab, or of .dynsym where that is stripped.
-class ElfSymbols {
- public:
-  struct Limits {
-    size_t symbol_bytes = 24 << 20;  // of the symbol section
-    size_t string_bytes = 16 << 20;  // of its string section
-    size_t functions = 150'000;
-    size_t name_bytes = 1024;  // longer names are left out
-  };
-  ElfSymbols() = default;  // knows none
-
-  // InvalidArgument as above; ResourceExhausted names the section and its limit.
-  static absl::StatusOr<ElfSymbols> Read(int fd, const Limits& limits);
-
-  // Mangled name of the function that holds `address`; empty if none does.
-  std::string_view NameAt(uint64_t address) const;
-
-  size_t size() const { return functions_.size(); }
-  size_t bytes() const { return functions_.size() * sizeof(Function) + names_.size(); }
-
- private:
-  struct Function {
-    uint64_t address;
-    uint32_t bytes;  // 0: up to the next one
-    uint32_t name;   // offset into names_
-  };
-  std::vector<Function> functions_;  // ascending, one an address
-  std::string names_;                // each ends with '\0'
-};
 
 }  // namespace telltale::agent
 

@@ -1,18 +1,26 @@
 #include "agent/symbols/host_resolver.h"
 
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <climits>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "agent/host/proc_file.h"
+#include "agent/host/process_files.h"
 #include "agent/symbols/demangle.h"
+#include "agent/symbols/elf_file.h"
+#include "agent/symbols/vdso.h"
 
 namespace telltale::agent {
 namespace {
 
 constexpr size_t kEmptyCost = 64;  // of a file without symbols, in bytes
+// Of a name's hash: a million names share none with any chance to speak of, and as a number they
+// are short on the wire and whole in a double.
+constexpr unsigned kGeneratedBits = 48;
 
 std::tuple<uint64_t, uint64_t, uint32_t> KeyOf(const ExeId& exe) {
   return {exe.device, exe.inode, exe.generation};
@@ -24,7 +32,11 @@ HostResolver::HostResolver(Options options, std::shared_ptr<ProcessMaps> maps)
     : options_(std::move(options)),
       kernel_(options_.root),
       maps_(maps ? std::move(maps) : std::make_shared<ProcessMaps>(options_)),
+      perf_maps_(options_.perf_maps, maps_),
       symbols_(options_.symbol_bytes),
+      generated_(
+          std::make_shared<CodeFile>(CodeFile{v1::MAPPING_KIND_ANONYMOUS, "jit", kGeneratedCode})),
+      generated_names_(options_.generated_names),
       exe_paths_(options_.paths),
       exec_paths_(options_.paths),
       cgroup_paths_(options_.paths) {}
@@ -57,19 +69,7 @@ std::string HostResolver::CgroupPath(const ProcessRef& process) {
   if (const std::string* known = cgroup_paths_.Find(process.cgroup_id)) return *known;
   if (!maps_->IsAlive(process)) return "";
   const auto text = ReadBounded(maps_->ProcPath(process.tgid, "cgroup"), 64 * 1024);
-  if (!text.ok()) return "";
-  // "4:memory:/path" in version 1, whose memory hierarchy the sensor reads; "0::/path" in
-  // version 2.
-  std::string unified, memory;
-  ForEachLine(*text, [&](std::string_view line) {
-    const size_t first = line.find(':');
-    const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
-    if (second == std::string_view::npos) return;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    if (controllers.empty()) unified = line.substr(second + 1);
-    if (controllers == "memory") memory = line.substr(second + 1);
-  });
-  std::string path = memory.empty() ? unified : memory;
+  std::string path = text.ok() ? CgroupOf(*text) : "";
   if (path.empty()) return "";
   return cgroup_paths_.Put(process.cgroup_id, std::move(path));
 }
@@ -77,32 +77,73 @@ std::string HostResolver::CgroupPath(const ProcessRef& process) {
 CodeLocation HostResolver::User(const ProcessRef& process, uint64_t address, uint64_t now_ns) {
   const auto place = maps_->Find(process, address, now_ns);
   if (!place) return {nullptr, address};
-  return {place->mapped->file, place->address};
+  const CodeLocation location{place->mapped->file, place->address};
+  if (location.file->kind != v1::MAPPING_KIND_ANONYMOUS) return location;
+  const PerfMaps::Answer known = perf_maps_.Find(process, address, now_ns);
+  return known.name.empty() ? location : Generated(known.name);
 }
 
-std::optional<std::string> HostResolver::Name(const ProcessRef& process,
-                                              const CodeLocation& location) {
-  if (!location.file) return std::nullopt;
+// Addresses of generated code mean nothing beyond the process that made it; names do.
+CodeLocation HostResolver::Generated(std::string_view name) {
+  const uint64_t offset = XXH3_64bits(name.data(), name.size()) >> (64 - kGeneratedBits);
+  if (generated_names_.Find(offset) == nullptr) {
+    generated_names_.Put(offset, Demangled(name));
+  }
+  return {generated_, offset};
+}
+
+FunctionName HostResolver::Name(const ProcessRef& process, const CodeLocation& location) {
+  if (!location.file) return {v1::NAME_OUTCOME_GONE, ""};
+  switch (location.file->kind) {
+    case v1::MAPPING_KIND_KERNEL: {
+      const std::string_view name = kernel_.NameAt(location);
+      return {name.empty() ? v1::NAME_OUTCOME_NO_SYMBOL : v1::NAME_OUTCOME_NAMED,
+              std::string(name)};
+    }
+    case v1::MAPPING_KIND_FILE:
+      return NameInFile(process, location);
+    case v1::MAPPING_KIND_VDSO:
+      if (location.file->build_id.empty()) return {v1::NAME_OUTCOME_NO_SYMBOL, ""};
+      return NameInFile(process, location);
+    case v1::MAPPING_KIND_ANONYMOUS: {
+      if (location.file != generated_) return {perf_maps_.Why(process), ""};
+      const std::string* name = generated_names_.Find(location.offset);
+      if (name == nullptr) return {v1::NAME_OUTCOME_NOT_IN_PERF_MAP, ""};
+      return {v1::NAME_OUTCOME_GENERATED, *name};
+    }
+    default:
+      return {v1::NAME_OUTCOME_NO_SYMBOL, ""};
+  }
+}
+
+FunctionName HostResolver::NameInFile(const ProcessRef& process, const CodeLocation& location) {
   const CodeFile& file = *location.file;
-  if (file.kind == v1::MAPPING_KIND_KERNEL) return std::string(kernel_.NameAt(location));
-  if (file.kind != v1::MAPPING_KIND_FILE) return "";
   const ElfSymbols* symbols = symbols_.Find(file.build_id);
   if (symbols == nullptr) {
-    const int fd = maps_->OpenMapped(process, file.path, 0);
-    if (fd < 0) return std::nullopt;
+    const int fd =
+        file.kind == v1::MAPPING_KIND_VDSO ? OpenVdso() : maps_->OpenMapped(process, file.path, 0);
+    if (fd < 0) return {v1::NAME_OUTCOME_NO_FILE, ""};
     // The path may lead to another file by now: names of the wrong one would be worse than none.
     const absl::StatusOr<ElfIdentity> identity = ReadElfIdentity(fd);
     const bool same = identity.ok() && (file.build_id.starts_with('h') && file.build_id.size() == 9
                                             ? identity->build_id.empty()
                                             : identity->build_id == file.build_id);
-    absl::StatusOr<ElfSymbols> read = ElfSymbols::Read(fd, options_.symbols);
+    if (!same) {
+      close(fd);
+      return {v1::NAME_OUTCOME_NO_FILE, ""};
+    }
+    ElfSymbols read = ElfSymbols::Read(fd, options_.symbols);
     close(fd);
-    if (!same) return std::nullopt;
-    if (!read.ok()) read = ElfSymbols();  // too large or broken: it has no names for us
-    const size_t cost = std::max(kEmptyCost, read->bytes());
-    symbols = &symbols_.Put(file.build_id, *std::move(read), cost);
+    const size_t cost = std::max(kEmptyCost, read.bytes());
+    symbols = &symbols_.Put(file.build_id, std::move(read), cost);
   }
-  return Demangled(symbols->NameAt(location.offset));
+  if (const std::string_view name = symbols->NameAt(location.offset); !name.empty()) {
+    return {v1::NAME_OUTCOME_NAMED, Demangled(name)};
+  }
+  if (symbols->status().ok()) return {v1::NAME_OUTCOME_NO_SYMBOL, ""};
+  return {absl::IsResourceExhausted(symbols->status()) ? v1::NAME_OUTCOME_LIMIT
+                                                       : v1::NAME_OUTCOME_DAMAGED,
+          ""};
 }
 
 }  // namespace telltale::agent

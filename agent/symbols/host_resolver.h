@@ -7,13 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <tuple>
 
-#include "agent/symbols/elf_file.h"
+#include "agent/symbols/elf_symbols.h"
 #include "agent/symbols/kallsyms.h"
 #include "agent/symbols/lru_cache.h"
+#include "agent/symbols/perf_maps.h"
 #include "agent/symbols/process_maps.h"
 #include "agent/symbols/resolver.h"
 
@@ -22,9 +22,11 @@ namespace telltale::agent {
 class HostResolver : public Resolver {
  public:
   struct Options : ProcessMaps::Options {
-    size_t paths = 8'192;           // of executables and of cgroups, each
-    size_t symbol_bytes = 8 << 20;  // function names of files, all together
+    size_t paths = 8'192;            // of executables and of cgroups, each
+    size_t symbol_bytes = 8 << 20;   // function names of files, all together
+    size_t generated_names = 4'096;  // between their location's finding and its naming
     ElfSymbols::Limits symbols;
+    PerfMaps::Options perf_maps;
   };
   // `maps`: shared with whoever else asks about the same processes; null: its own.
   explicit HostResolver(Options options, std::shared_ptr<ProcessMaps> maps = nullptr);
@@ -33,16 +35,22 @@ class HostResolver : public Resolver {
   std::string CgroupPath(const ProcessRef& process) override;
   CodeLocation User(const ProcessRef& process, uint64_t address, uint64_t now_ns) override;
   CodeLocation Kernel(uint64_t address) override { return kernel_.Locate(address); }
-  std::optional<std::string> Name(const ProcessRef& process, const CodeLocation& location) override;
+  FunctionName Name(const ProcessRef& process, const CodeLocation& location) override;
   void OnExec(const RawEvent& event) override;
 
  private:
   using ExeKey = std::tuple<uint64_t, uint64_t, uint32_t>;
 
+  CodeLocation Generated(std::string_view name);
+  FunctionName NameInFile(const ProcessRef& process, const CodeLocation& location);
+
   const Options options_;
   Kallsyms kernel_;
   const std::shared_ptr<ProcessMaps> maps_;
+  PerfMaps perf_maps_;
   LruCache<std::string, ElfSymbols> symbols_;  // by build id
+  const std::shared_ptr<const CodeFile> generated_;
+  LruCache<uint64_t, std::string> generated_names_;  // by offset in it
   LruCache<ExeKey, std::string> exe_paths_, exec_paths_;
   LruCache<uint64_t, std::string> cgroup_paths_;
 };

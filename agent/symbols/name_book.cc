@@ -29,16 +29,19 @@ uint64_t KeyOf(const CodeLocation& l) { return KeyOf(l.file->kind, l.file->build
 
 }  // namespace
 
-bool NameBook::Has(const CodeLocation& location) const {
-  if (!location.file || location.file->build_id.empty()) return true;  // nothing to learn
+v1::NameOutcome NameBook::Known(const CodeLocation& location) const {
+  if (!location.file || location.file->build_id.empty()) return v1::NAME_OUTCOME_UNSPECIFIED;
   const uint64_t key = KeyOf(location);
-  return young_.contains(key) || old_.contains(key);
+  for (const Map* map : {&young_, &old_}) {
+    if (const auto it = map->find(key); it != map->end()) return it->second.outcome;
+  }
+  return v1::NAME_OUTCOME_UNSPECIFIED;
 }
 
-void NameBook::Learn(const CodeLocation& location, std::string_view name) {
-  if (!location.file || location.file->build_id.empty()) return;
+void NameBook::Learn(const CodeLocation& location, const FunctionName& name) {
+  if (!location.file || location.file->build_id.empty() || MayBeNamedLater(name.outcome)) return;
   MakeRoom();
-  young_[KeyOf(location)] = {proto::SanitizeText(name, kNameBytes), 0};
+  young_[KeyOf(location)] = {proto::SanitizeText(name.text, kNameBytes), name.outcome, 0};
 }
 
 void NameBook::MakeRoom() {

@@ -25,12 +25,12 @@ class NameBook {
  public:
   explicit NameBook(size_t max_names = 65'536) : max_names_(max_names) {}
 
-  // Whether a name (or the fact that there is none) is on record. Locations without a build id have
-  // no names that could travel: true, and Learn does nothing.
-  bool Has(const CodeLocation& location) const;
+  // What is on record of a location's name; UNSPECIFIED: nothing.
+  v1::NameOutcome Known(const CodeLocation& location) const;
 
-  // Records `name`, made printable and cut to 512 bytes; empty: there is none, do not look again.
-  void Learn(const CodeLocation& location, std::string_view name);
+  // Records a name, made printable and cut to 512 bytes, or that there is none. Not what may change
+  // (MayBeNamedLater), and nothing of locations without a build id: their names could not travel.
+  void Learn(const CodeLocation& location, const FunctionName& name);
 
   // Names of the frames of `tables` that the store has not been sent or was sent a week before
   // `now_unix_ns` (the node's clock), one message per file, offsets ascending, files in the order
@@ -45,6 +45,7 @@ class NameBook {
  private:
   struct Entry {
     std::string name;
+    v1::NameOutcome outcome = v1::NAME_OUTCOME_UNSPECIFIED;
     uint64_t sent_unix_ns = 0;  // 0: never
   };
   using Map = absl::flat_hash_map<uint64_t, Entry>;

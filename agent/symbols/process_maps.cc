@@ -12,6 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/host/proc_file.h"
+#include "agent/host/process_files.h"
+#include "agent/symbols/vdso.h"
 
 namespace telltale::agent {
 namespace {
@@ -57,12 +59,7 @@ bool ProcessMaps::IsAlive(const ProcessRef& process) const {
   const auto stat = ReadBounded(ProcPath(process.tgid, "stat"), 4'096);
   if (!stat.ok()) return false;
   if (process.start_ns == 0) return true;
-  // The name in parentheses may hold anything, parentheses too: fields count from the last one.
-  const size_t name_end = stat->rfind(')');
-  if (name_end == std::string::npos) return false;
-  std::string_view rest = std::string_view(*stat).substr(name_end + 1);
-  for (int field = 3; field < 22; ++field) TakeWord(rest);
-  const auto ticks = TakeNumber(rest);
+  const std::optional<uint64_t> ticks = StartTicks(*stat);
   if (!ticks || *ticks > UINT64_MAX / 1'000'000'000) return false;
   const uint64_t began = *ticks * (1'000'000'000 / options_.clock_ticks);
   const int64_t boot_ahead =
@@ -188,8 +185,11 @@ int ProcessMaps::OpenThrough(uint32_t tgid, const std::string& path, uint64_t in
 
 std::shared_ptr<const ProcessMaps::Mapped> ProcessMaps::Identify(const ProcessRef& process,
                                                                  const MappedRegion& region) {
-  const bool is_file = region.inode != 0 && region.path.starts_with('/');
-  const FileKey key{region.device, region.inode, region.path};
+  // Memory without a file in any directory is where some make their code.
+  const bool is_file =
+      region.inode != 0 && region.path.starts_with('/') && !region.path.starts_with("/memfd:");
+  FileKey key{region.device, region.inode, region.path};
+  if (region.path == "[vdso]") std::get<1>(key) = region.start > UINT32_MAX ? 1 : 0;
   if (const auto* known = files_.Find(key)) return *known;
   auto mapped = std::make_shared<Mapped>();
   mapped->serial = ++serial_;
@@ -199,6 +199,13 @@ std::shared_ptr<const ProcessMaps::Mapped> ProcessMaps::Identify(const ProcessRe
   file->kind = is_file                   ? v1::MAPPING_KIND_FILE
                : region.path == "[vdso]" ? v1::MAPPING_KIND_VDSO
                                          : v1::MAPPING_KIND_ANONYMOUS;
+  if (file->kind == v1::MAPPING_KIND_ANONYMOUS && !file->path.starts_with('[')) {
+    file->path = kGeneratedCode;
+  }
+  // A 32-bit process has another one, below 4 GB.
+  if (file->kind == v1::MAPPING_KIND_VDSO && region.start > UINT32_MAX) {
+    file->build_id = VdsoBuildId();
+  }
   bool known_for_good = true;
   if (is_file) {
     file->build_id = HashedId(region.device, region.inode, 0, 0);
@@ -223,6 +230,18 @@ std::shared_ptr<const ProcessMaps::Mapped> ProcessMaps::Identify(const ProcessRe
   // A file that could not be opened through this process may be through the next.
   if (known_for_good) files_.Put(key, mapped);
   return mapped;
+}
+
+const std::string& ProcessMaps::VdsoBuildId() {
+  if (!vdso_build_id_) {
+    vdso_build_id_ = "";
+    if (const int fd = OpenVdso(); fd >= 0) {
+      const absl::StatusOr<ElfIdentity> identity = ReadElfIdentity(fd);
+      if (identity.ok()) vdso_build_id_ = identity->build_id;
+      close(fd);
+    }
+  }
+  return *vdso_build_id_;
 }
 
 }  // namespace telltale::agent

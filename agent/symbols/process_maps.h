@@ -94,6 +94,7 @@ class ProcessMaps {
   // was a copy of its parent, the same. Nothing if the parent is gone too or runs something else.
   void BorrowFromParent(const ProcessRef& process, uint64_t now_ns, Maps& maps);
   std::shared_ptr<const Mapped> Identify(const ProcessRef& process, const MappedRegion& region);
+  const std::string& VdsoBuildId();
 
   const Options options_;
   LruCache<ProcessKey, Maps> maps_;
@@ -102,6 +103,7 @@ class ProcessMaps {
   ProcessKey last_key_;
   Maps* last_ = nullptr;
   uint64_t serial_ = 0, readings_ = 0;
+  std::optional<std::string> vdso_build_id_;  // once it was asked for; empty: it has none
 };
 
 }  // namespace telltale::agent

@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "agent/sensor/sensor.h"
@@ -31,16 +30,33 @@ struct ProcessRef {
 // What code is mapped from. Two files with equal content of these three are the same file.
 struct CodeFile {
   v1::MappingKind kind = v1::MAPPING_KIND_UNSPECIFIED;
-  std::string build_id;  // <= 32 bytes; see Mapping.build_id
+  std::string build_id;  // <= 32 bytes; see Mapping.build_id. Empty: places in it have no names
   std::string path;      // untrusted text
 };
 
+// The path of code that lies in no file.
+inline constexpr const char* kGeneratedCode = "[generated code]";
+
 // A place in code. file == nullptr: unknown; offset is then the plain address.
-// With a file, offset is the address the linker gave (virtual address minus load bias).
+// With a file, offset is the address the linker gave (virtual address minus load bias); of
+// generated code that has a name it stands for the name (Tables.frame_offset).
 struct CodeLocation {
   std::shared_ptr<const CodeFile> file;
   uint64_t offset = 0;
 };
+
+// What a location is called.
+struct FunctionName {
+  v1::NameOutcome outcome = v1::NAME_OUTCOME_UNSPECIFIED;
+  std::string text;  // demangled; empty: it has none, and the outcome says why
+};
+
+// Whether another process, or the same one later, may know the name of a location that has none.
+inline bool MayBeNamedLater(v1::NameOutcome outcome) {
+  return outcome != v1::NAME_OUTCOME_NAMED && outcome != v1::NAME_OUTCOME_GENERATED &&
+         outcome != v1::NAME_OUTCOME_NO_SYMBOL && outcome != v1::NAME_OUTCOME_DAMAGED &&
+         outcome != v1::NAME_OUTCOME_LIMIT;
+}
 
 class Resolver {
  public:
@@ -55,10 +71,8 @@ class Resolver {
   // file == nullptr: the address must not be shown (it would tell where the kernel was loaded).
   virtual CodeLocation Kernel(uint64_t address) = 0;
 
-  // Function at a location, demangled; empty if it has none; nullopt if its file could not be asked
-  // (another process may know it later).
-  virtual std::optional<std::string> Name(const ProcessRef& process,
-                                          const CodeLocation& location) = 0;
+  // The function at a location that User or Kernel has just given.
+  virtual FunctionName Name(const ProcessRef& process, const CodeLocation& location) = 0;
 
   // A process has just called exec: remember what its executable is called.
   virtual void OnExec(const RawEvent& event) = 0;

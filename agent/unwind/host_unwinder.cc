@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include "agent/symbols/vdso.h"
+
 namespace telltale::agent {
 namespace {
 

@@ -49,10 +49,6 @@ class TableCache {
   Counts counts_;
 };
 
-// A descriptor of a copy of the vdso, the code that the kernel maps into every 64-bit process; -1:
-// there is none. It is the same for all.
-int OpenVdso();
-
 }  // namespace telltale::agent
 
 #endif  // TELLTALE_AGENT_UNWIND_TABLE_CACHE_H_

@@ -38,9 +38,12 @@ struct NodeFigures {
   uint64_t epochs_apart = 0;
   uint64_t epochs_adopted = 0;
   uint64_t agent_cpu_ns = 0;
+  std::vector<uint64_t> part_cpu_ns;  // by v1.SensorPart
+  std::vector<uint32_t> part_level;
   std::vector<SubFigure> subs;
   std::vector<std::pair<uint32_t, uint64_t>> losses;              // v1.LossReason, events
   std::vector<std::pair<uint32_t, uint64_t>> user_stacks;         // v1.StackEnd, samples
+  std::vector<std::pair<uint32_t, uint64_t>> user_frames;         // v1.NameOutcome, frames
   std::vector<std::pair<uint32_t, v1::VitalState>> vital_states;  // by vital id
 };
 

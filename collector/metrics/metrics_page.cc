@@ -30,6 +30,19 @@ std::string EndName(uint32_t end) {
   return LowerName(v1::StackEnd_Name(number), sizeof("STACK_END_") - 1);
 }
 
+// "syscall", "switch" ...; a part of a newer agent by its number.
+std::string PartName(size_t part) {
+  const int number = static_cast<int>(part);
+  if (!v1::SensorPart_IsValid(number)) return absl::StrCat("part_", part);
+  return LowerName(v1::SensorPart_Name(number), sizeof("SENSOR_PART_") - 1);
+}
+
+std::string OutcomeName(uint32_t outcome) {
+  const int number = static_cast<int>(outcome);
+  if (!v1::NameOutcome_IsValid(number)) return absl::StrCat("outcome_", outcome);
+  return LowerName(v1::NameOutcome_Name(number), sizeof("NAME_OUTCOME_") - 1);
+}
+
 std::string StateName(size_t state) {
   return LowerName(v1::NodeState_Name(static_cast<int>(state)), sizeof("NODE_STATE_") - 1);
 }
@@ -233,8 +246,32 @@ void MetricsPage::AddNodes() {
            WriteSample(row, {{"node", node.name}, {"end", EndName(end)}}, Integer(samples), out);
          }
        }});
+  families_.push_back({Metric("telltale_node_user_frames_total"), fleet_.shown.size(),
+                       [this](size_t item, const MetricRow& row, std::string& out) {
+                         const NodeFigures& node = fleet_.shown[item];
+                         for (const auto& [outcome, frames] : node.user_frames) {
+                           WriteSample(row, {{"node", node.name}, {"name", OutcomeName(outcome)}},
+                                       Integer(frames), out);
+                         }
+                       }});
   AddNodeValue("telltale_agent_cpu_seconds_total",
                [](const NodeFigures& node) { return Scaled(node.agent_cpu_ns, kNanoDigits); });
+  families_.push_back({Metric("telltale_agent_part_cpu_seconds_total"), fleet_.shown.size(),
+                       [this](size_t item, const MetricRow& row, std::string& out) {
+                         const NodeFigures& node = fleet_.shown[item];
+                         for (size_t part = 0; part < node.part_cpu_ns.size(); ++part) {
+                           WriteSample(row, {{"node", node.name}, {"part", PartName(part)}},
+                                       Scaled(node.part_cpu_ns[part], kNanoDigits), out);
+                         }
+                       }});
+  families_.push_back({Metric("telltale_agent_part_level"), fleet_.shown.size(),
+                       [this](size_t item, const MetricRow& row, std::string& out) {
+                         const NodeFigures& node = fleet_.shown[item];
+                         for (size_t part = 0; part < node.part_level.size(); ++part) {
+                           WriteSample(row, {{"node", node.name}, {"part", PartName(part)}},
+                                       Integer(node.part_level[part]), out);
+                         }
+                       }});
   families_.push_back(
       {Metric("telltale_vital_state"), fleet_.shown.size(),
        [this](size_t item, const MetricRow& row, std::string& out) {

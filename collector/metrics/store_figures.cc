@@ -31,12 +31,15 @@ NodeFigures FiguresOf(const storage::NodeRecord& record, const storage::Reader& 
   figures.epochs_apart = counters.apart;
   figures.epochs_adopted = counters.adopted;
   figures.agent_cpu_ns = counters.agent_cpu_ns;
+  figures.part_cpu_ns = counters.part_cpu_ns;
+  figures.part_level = counters.part_level;
   figures.subs.reserve(counters.subs.size());
   for (const auto& [sub, total] : counters.subs) {
     figures.subs.push_back({sub.first, sub.second, total.weight});
   }
   figures.losses.assign(counters.losses.begin(), counters.losses.end());
   figures.user_stacks.assign(counters.user_stacks.begin(), counters.user_stacks.end());
+  figures.user_frames.assign(counters.user_frames.begin(), counters.user_frames.end());
   for (const v1::VitalStatus& vital : record.info().vitals()) {
     figures.vital_states.emplace_back(vital.id(), vital.state());
   }

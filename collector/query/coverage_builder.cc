@@ -35,6 +35,13 @@ std::string LossReasonName(v1::LossReason reason) {
   return absl::AsciiStrToLower(name.substr(kPrefix));
 }
 
+std::string NameOutcomeName(v1::NameOutcome outcome) {
+  const std::string& name = v1::NameOutcome_Name(outcome);
+  constexpr size_t kPrefix = sizeof("NAME_OUTCOME_") - 1;
+  if (name.size() <= kPrefix) return absl::StrCat("outcome_", static_cast<int>(outcome));
+  return absl::AsciiStrToLower(name.substr(kPrefix));
+}
+
 double MissProbability(const v1::Vital& vital, double share, uint32_t cpus) {
   const v1::SketchDigest& digest = vital.sketch();
   if (digest.total() == 0 || digest.columns() == 0 || vital.quantum() == 0) return 0;
@@ -88,6 +95,10 @@ void CoverageBuilder::AddEpochLosses(const StoredEpoch& epoch, const VitalBook& 
                                      const std::vector<uint32_t>& vitals) {
   AddLosses(epoch.body->losses(), nullptr);
   if (epoch.body->epoch().unspooled()) ++unspooled_;
+  const v1::UserFrames& frames = epoch.body->user_frames();
+  for (int i = 0; i < std::min(frames.outcome_size(), frames.frames_size()); ++i) {
+    user_frames_[frames.outcome(i)] += static_cast<double>(frames.frames(i));
+  }
   for (const v1::Vital& vital : epoch.body->vitals()) {
     if (!vitals.empty() && std::find(vitals.begin(), vitals.end(), vital.id()) == vitals.end())
       continue;
@@ -285,6 +296,11 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
     out->set_vital(key.second);
     out->set_events(lost.first);
     out->set_weight(lost.second);
+  }
+  for (const auto& [outcome, frames] : user_frames_) {
+    v1::NameCount* out = coverage.add_user_frames();
+    out->set_outcome(NameOutcomeName(outcome));
+    out->set_frames(frames);
   }
   std::vector<std::pair<double, std::string>> reasons;
   for (const auto& [reason, unwatched] : unwatched_) {

@@ -63,7 +63,8 @@ class CoverageBuilder {
   const Context& context_;
   uint64_t end_ns_;  // of the selection, not after now
   std::map<std::pair<std::string, std::string>, std::pair<double, double>>
-      losses_;                                  // (reason, vital)
+      losses_;  // (reason, vital)
+  std::map<v1::NameOutcome, double> user_frames_;
   std::map<std::string, Unwatched> unwatched_;  // by reason
   std::map<int, v1::TierUse> used_;             // by tier
   std::map<uint32_t, uint32_t> cpus_;           // by node number
@@ -78,6 +79,9 @@ class CoverageBuilder {
 
 // "recursion", "tokens" ...: names of LossReason in answers and metrics.
 std::string LossReasonName(v1::LossReason reason);
+
+// "named", "no_symbol" ...: names of NameOutcome in answers.
+std::string NameOutcomeName(v1::NameOutcome outcome);
 
 // Chance that a label which holds this share of the vital's weight in one epoch left no sample; the
 // mean over the cells it may fall into, for spread arrival (sketch/log_sample.h), with the samples

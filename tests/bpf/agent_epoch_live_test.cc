@@ -4,12 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -149,6 +152,45 @@ TEST_F(LiveEpochTest, NamesTheFunctionThatUsesTheProcessorAndItsCallers) {
   ASSERT_NE(row, cut_.body.processes().rows().end());
   EXPECT_EQ(Text(row->exe()), own);
 }
+
+#ifdef __x86_64__
+std::string PerfMapOf(pid_t pid) { return "/tmp/perf-" + std::to_string(pid) + ".map"; }
+
+// Makes a function that never returns, lists it as programs that make code do, and calls it.
+void RunGeneratedCode() {
+  // push %rbp; mov %rsp, %rbp; jmp to itself
+  constexpr unsigned char kCode[] = {0x55, 0x48, 0x89, 0xe5, 0xeb, 0xfe};
+  void* code = mmap(nullptr, 4'096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (code == MAP_FAILED) return;
+  memcpy(code, kCode, sizeof kCode);
+  if (mprotect(code, 4'096, PROT_READ | PROT_EXEC) != 0) return;
+  std::ofstream(PerfMapOf(getpid())) << std::hex << reinterpret_cast<uint64_t>(code) << " "
+                                     << sizeof kCode << " TelltaleMadeAtRunTime\n";
+  reinterpret_cast<void (*)()>(code)();
+}
+
+TEST_F(LiveEpochTest, NamesGeneratedCodeByItsPerfMap) {
+  Watch(RunGeneratedCode);
+  if (child_ > 0) unlink(PerfMapOf(child_).c_str());
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe");
+  bool seen = false;
+  for (const v1::FoldedSample& sample : VitalOf(TELLTALE_CPU).samples()) {
+    if (Text(sample.exe()) != own || sample.sub() != TELLTALE_CPU_USER) continue;
+    const std::vector<std::string> stack = UserStack(sample);
+    if (stack.empty() || stack[0] != "TelltaleMadeAtRunTime") continue;
+    EXPECT_THAT(stack, testing::Contains(testing::HasSubstr("RunGeneratedCode")));
+    seen = true;
+  }
+  EXPECT_TRUE(seen);
+  uint64_t generated = 0;
+  for (int i = 0; i < cut_.body.user_frames().outcome_size(); ++i) {
+    if (cut_.body.user_frames().outcome(i) == v1::NAME_OUTCOME_GENERATED) {
+      generated = cut_.body.user_frames().frames(i);
+    }
+  }
+  EXPECT_GT(generated, 0u);
+}
+#endif
 
 TEST_F(LiveEpochTest, CarriesWhoWokeATaskWithItsStack) {
   bool by_writer = false, by_interrupt = false;

@@ -64,7 +64,7 @@ void SensorTest::SetUp() {
     GTEST_SKIP() << "SKIPPED: the kernel sensor needs root (or CAP_BPF and CAP_PERFMON)";
   }
   signal(SIGPIPE, SIG_IGN);
-  sensor_ = std::make_unique<BpfSensor>(BpfSensorOptions{});
+  sensor_ = std::make_unique<BpfSensor>(Options());
   const absl::Status started = sensor_->Start();
   if (absl::IsFailedPrecondition(started)) {
     GTEST_SKIP() << "SKIPPED: this kernel cannot be watched: " << started;

@@ -51,6 +51,7 @@ struct Amount {
 class SensorTest : public testing::Test {
  protected:
   void SetUp() override;
+  virtual BpfSensorOptions Options() { return {}; }
 
   // Until the child's work is done; it stays alive. Drains meanwhile as the agent does: a busy host
   // fills the ring in seconds. TryAwait: false if the child gave up.

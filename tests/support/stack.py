@@ -53,6 +53,15 @@ class Stack:
             raise RuntimeError(f"telltale {' '.join(arguments)}: {done.stderr.strip()}")
         return json.loads(done.stdout)
 
+    def get(self, path):
+        """The body of an HTTPS answer, as an operator's browser gets it."""
+        environment = self.environment()
+        port = dict(line.split("=") for line in (self.dir / "ports").read_text().split())["http_port"]
+        return subprocess.run(["curl", "-sS", "--fail", "--max-time", "30", "--cacert", environment["TELLTALE_TLS_CA"],
+                               "--cert", environment["TELLTALE_TLS_CERT"], "--key", environment["TELLTALE_TLS_KEY"],
+                               f"https://localhost:{port}{path}"], capture_output=True, text=True, check=True,
+                              timeout=60).stdout
+
     def pid(self, name):
         return int((self.dir / f"{name}.pid").read_text().split()[0])
 

@@ -120,6 +120,21 @@ TEST(EpochCutterTest, SaysHowTheUserStacksOfAllSamplesEnded) {
   EXPECT_EQ(stacks.tables_damaged(), 1u);
 }
 
+TEST(EpochCutterTest, SaysWhatTheFramesOfAllUserStacksAreCalled) {
+  Node node;
+  node.raw = node.Run(10);
+  node.folded = node.folder.Take();
+  const uint64_t named = node.folded.user_frames[v1::NAME_OUTCOME_NAMED];
+  EXPECT_GT(named, 100u);
+  node.folded.user_frames = {{v1::NAME_OUTCOME_NO_SYMBOL, 7}, {v1::NAME_OUTCOME_NAMED, named}};
+  const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(10));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  const v1::UserFrames& frames = cut->body.user_frames();
+  EXPECT_THAT(frames.outcome(),
+              testing::ElementsAre(v1::NAME_OUTCOME_NAMED, v1::NAME_OUTCOME_NO_SYMBOL));
+  EXPECT_THAT(frames.frames(), testing::ElementsAre(named, 7));
+}
+
 TEST(EpochCutterTest, KeepsTheSensorsTotalsExactly) {
   Node node;
   const CutResult cut = node.Epoch(20);
@@ -487,10 +502,20 @@ TEST(NameBookTest, ForgetsTheOldestHalfWhenFull) {
   NameBook book(100);
   const auto file = std::make_shared<const CodeFile>(
       CodeFile{v1::MAPPING_KIND_FILE, std::string(20, 'x'), "/bin/x"});
-  for (uint64_t i = 0; i < 1'000; ++i) book.Learn({file, i}, "f");
+  for (uint64_t i = 0; i < 1'000; ++i) book.Learn({file, i}, {v1::NAME_OUTCOME_NAMED, "f"});
   EXPECT_LE(book.size(), 100u);
-  EXPECT_TRUE(book.Has({file, 999}));
-  EXPECT_FALSE(book.Has({file, 0}));
+  EXPECT_EQ(book.Known({file, 999}), v1::NAME_OUTCOME_NAMED);
+  EXPECT_EQ(book.Known({file, 0}), v1::NAME_OUTCOME_UNSPECIFIED);
+}
+
+TEST(NameBookTest, RemembersWhyThereIsNoNameUnlessThatMayChange) {
+  NameBook book;
+  const auto file = std::make_shared<const CodeFile>(
+      CodeFile{v1::MAPPING_KIND_FILE, std::string(20, 'x'), "/bin/x"});
+  book.Learn({file, 1}, {v1::NAME_OUTCOME_NO_SYMBOL, ""});
+  book.Learn({file, 2}, {v1::NAME_OUTCOME_NO_FILE, ""});
+  EXPECT_EQ(book.Known({file, 1}), v1::NAME_OUTCOME_NO_SYMBOL);
+  EXPECT_EQ(book.Known({file, 2}), v1::NAME_OUTCOME_UNSPECIFIED);
 }
 
 }  // namespace

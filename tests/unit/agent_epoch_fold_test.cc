@@ -29,11 +29,17 @@ class FakeResolver : public Resolver {
     if (kernel_hidden) return {};
     return {kernel_, address & 0xfffff};
   }
-  std::optional<std::string> Name(const ProcessRef&, const CodeLocation&) override { return "fn"; }
+  FunctionName Name(const ProcessRef&, const CodeLocation& location) override {
+    ++asked;
+    if (location.offset == 0x80) return {v1::NAME_OUTCOME_NO_SYMBOL, ""};
+    if (location.offset == 0x90) return {v1::NAME_OUTCOME_NO_FILE, ""};
+    return {v1::NAME_OUTCOME_NAMED, "fn"};
+  }
   void OnExec(const RawEvent& event) override { last_exec = event.path; }
 
   std::string last_exec;
   bool kernel_hidden = false;
+  int asked = 0;  // for names
 
  private:
   std::shared_ptr<const CodeFile> file_ =
@@ -129,6 +135,25 @@ TEST_F(SampleFolderTest, HowUserStacksEndedIsCountedForAllSamples) {
                                        {v1::STACK_END_WINDOW, 1},
                                        {v1::STACK_END_BAD_PLACE, 1}}));
   EXPECT_EQ(epoch.tables.StackAt(epoch.entries[0].stack).user_end, v1::STACK_END_COMPLETE);
+}
+
+TEST_F(SampleFolderTest, WhatUserFramesAreCalledIsCountedForAllSamples) {
+  RawSample s = Lock(10, 5);  // at 0x40, called at 0x80
+  folder_.OnSample(s);
+  folder_.OnSample(s);
+  EXPECT_EQ(resolver_.asked, 2) << "what is known is not asked again";
+  s.stack.user.push_back(0x1000'0091);
+  folder_.OnSample(s);
+  folder_.OnSample(s);
+  EXPECT_EQ(resolver_.asked, 4) << "what may be known later is";
+  folder_.OnSample(Lock(99, 5));  // gone
+  const FoldedEpoch epoch = folder_.Take();
+  using Counts = std::map<v1::NameOutcome, uint64_t>;
+  EXPECT_EQ(epoch.user_frames, (Counts{{v1::NAME_OUTCOME_NAMED, 4},
+                                       {v1::NAME_OUTCOME_NO_SYMBOL, 4},
+                                       {v1::NAME_OUTCOME_NO_FILE, 2},
+                                       {v1::NAME_OUTCOME_GONE, 2}}));
+  EXPECT_TRUE(folder_.Take().user_frames.empty());
 }
 
 TEST_F(SampleFolderTest, AnUnreadableStackSaysSoAndIsNotCountedTwice) {

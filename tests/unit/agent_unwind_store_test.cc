@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "agent/symbols/vdso.h"
 #include "agent/unwind/table_cache.h"
 #include "agent/unwind/table_store.h"
 #include "tests/support/temp_dir.h"

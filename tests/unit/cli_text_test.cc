@@ -134,6 +134,29 @@ TEST(RenderTest, CoverageIsOneLine) {
             "lost: 12 samples refused by tokens\n");
 }
 
+TEST(RenderTest, CoverageSaysWhyManyFramesHaveNoName) {
+  v1::Coverage coverage = SomeCoverage();
+  const auto add = [&coverage](const char* outcome, double frames) {
+    v1::NameCount* count = coverage.add_user_frames();
+    count->set_outcome(outcome);
+    count->set_frames(frames);
+  };
+  add("named", 600);
+  add("generated", 360);
+  add("no_symbol", 25);
+  EXPECT_THAT(RenderCoverage(coverage, Plain()), ::testing::Not(HasSubstr("user frames")));
+  add("no_perf_map", 300);
+  add("what\x1b[31m", 40);
+  EXPECT_THAT(RenderCoverage(coverage, Plain()),
+              HasSubstr("user frames have no name: 22.6 % in generated code without a perf map"));
+  EXPECT_THAT(RenderCoverage(coverage, Plain()), ::testing::Not(HasSubstr("\x1b")));
+  v1::CoverageAnswer answer;
+  *answer.mutable_coverage() = coverage;
+  const std::string gaps = RenderGaps(answer, Plain());
+  EXPECT_THAT(gaps, HasSubstr("generated"));
+  EXPECT_THAT(gaps, HasSubstr("360"));
+}
+
 TEST(RenderTest, TopLinesUpAndEndsWithCoverage) {
   v1::TopAnswer answer;
   v1::TopTable* table = answer.add_tables();

@@ -113,6 +113,17 @@ TEST_F(MetricsPageTest, UserStacksAreCountedByHowTheyEnded) {
   }
 }
 
+TEST_F(MetricsPageTest, UserFramesAreCountedByWhatTheyAreCalled) {
+  AddNode("a").user_frames = {
+      {v1::NAME_OUTCOME_NAMED, 970}, {v1::NAME_OUTCOME_NO_PERF_MAP, 30}, {60, 1}};
+  const std::string page = Page();
+  for (const char* line :
+       {"{node=\"a\",name=\"named\"} 970", "{node=\"a\",name=\"no_perf_map\"} 30",
+        "{node=\"a\",name=\"outcome_60\"} 1"}) {
+    EXPECT_THAT(page, HasSubstr(std::string("telltale_node_user_frames_total") + line));
+  }
+}
+
 TEST_F(MetricsPageTest, TheTableInTheDocumentIsTheOneInTheCode) {
   const char* rewrite = std::getenv("TELLTALE_REWRITE");
   if (rewrite != nullptr) std::ofstream("collector/metrics/METRICS.md") << MetricTableMarkdown();

@@ -26,7 +26,7 @@ uint64_t MissingOf(const storage::Store& store) {
   return missing;
 }
 
-TEST(StoreFiguresTest, UserStacksAddUpAndSurviveARestart) {
+TEST(StoreFiguresTest, UserStacksAndFramesAddUpAndSurviveARestart) {
   testing::TempDir dir;
   storage::StoreOptions options;
   options.path = dir.path() + "/store";
@@ -40,6 +40,8 @@ TEST(StoreFiguresTest, UserStacksAddUpAndSurviveARestart) {
     testing::MadeSummary made = maker.Make(i + 1, 20'500 * kDayNs + i * 60 * kSecondNs);
     made.body.mutable_user_stacks()->add_end(v1::STACK_END_COMPLETE);
     made.body.mutable_user_stacks()->add_samples(40 + i);
+    made.body.mutable_user_frames()->add_outcome(v1::NAME_OUTCOME_NAMED);
+    made.body.mutable_user_frames()->add_frames(400 + i);
     if (i == 1) {
       made.body.mutable_user_stacks()->add_end(v1::STACK_END_WINDOW);
       made.body.mutable_user_stacks()->add_samples(2);
@@ -50,10 +52,14 @@ TEST(StoreFiguresTest, UserStacksAddUpAndSurviveARestart) {
   auto store = *storage::Store::Open(options);
   MetricSources sources;
   UseStore(&store->reader(), sources);
-  std::vector<std::pair<uint32_t, uint64_t>> stacks;
-  sources.for_each_node([&](const NodeFigures& node) { stacks = node.user_stacks; });
+  std::vector<std::pair<uint32_t, uint64_t>> stacks, frames;
+  sources.for_each_node([&](const NodeFigures& node) {
+    stacks = node.user_stacks;
+    frames = node.user_frames;
+  });
   using Counts = std::vector<std::pair<uint32_t, uint64_t>>;
   EXPECT_EQ(stacks, (Counts{{v1::STACK_END_COMPLETE, 123}, {v1::STACK_END_WINDOW, 2}}));
+  EXPECT_EQ(frames, (Counts{{v1::NAME_OUTCOME_NAMED, 1'203}}));
 }
 
 TEST(AgedStoreTest, EpochsOfInstallationsLongGoneAreStillMissing) {

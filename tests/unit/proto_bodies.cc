@@ -300,6 +300,11 @@ class Maker {
     gauges->set_cut_us(static_cast<uint32_t>(Up(0, 9999)));
     gauges->set_cpus_online(static_cast<uint32_t>(Up(1, 256)));
     gauges->set_unspooled_summaries(static_cast<uint32_t>(Up(0, 64)));
+    gauges->set_budget_ppm(10'000);
+    for (uint32_t part = 0; part < 11; ++part) {
+      gauges->add_part_cpu_ns(Total());
+      gauges->add_part_level(part % 3);
+    }
   }
 
   void Loss(v1::Loss* loss) {

@@ -36,8 +36,13 @@ TEST(DumpTest, ShowsTotalsInTheVitalsUnitsAndNames) {
   disk->mutable_subs(1)->set_weight(3 << 20);
   disk->clear_losses();
   disk->add_losses()->set_reason(v1::LOSS_REASON_RING_FULL);
+  body.mutable_user_frames()->add_outcome(v1::NAME_OUTCOME_NAMED);
+  body.mutable_user_frames()->add_outcome(v1::NAME_OUTCOME_NO_SYMBOL);
+  body.mutable_user_frames()->add_frames(1'234);
+  body.mutable_user_frames()->add_frames(5);
   const std::string text = DumpBody(body, schema);
   EXPECT_THAT(text, HasSubstr("disk: 12,345 events, 2.50 s\n"));
+  EXPECT_THAT(text, HasSubstr("user frames: 1,234 named, 5 no_symbol\n"));
   EXPECT_THAT(text, HasSubstr("read_done: "));
   EXPECT_THAT(text, HasSubstr("3.0 MiB\n"));
   EXPECT_THAT(text, HasSubstr("lost: ring_full 0 events"));

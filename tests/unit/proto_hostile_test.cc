@@ -292,6 +292,23 @@ const Lie kLies[] = {
        b.mutable_user_stacks()->add_samples(1);
      },
      "user_stacks.end is 64, must be at most 63"},
+    {"frame_names_without_counts",
+     [](v1::SummaryBody& b) { b.mutable_user_frames()->add_outcome(v1::NAME_OUTCOME_NAMED); },
+     "user_frames.frames is 0, must be as many as outcome, 1"},
+    {"frame_names_twice",
+     [](v1::SummaryBody& b) {
+       for (int i = 0; i < 2; ++i) {
+         b.mutable_user_frames()->add_outcome(v1::NAME_OUTCOME_NAMED);
+         b.mutable_user_frames()->add_frames(1);
+       }
+     },
+     "user_frames.outcome is 1, must be above the one before, 1"},
+    {"frame_names_without_bound",
+     [](v1::SummaryBody& b) {
+       b.mutable_user_frames()->add_outcome(static_cast<v1::NameOutcome>(64));
+       b.mutable_user_frames()->add_frames(1);
+     },
+     "user_frames.outcome is 64, must be at most 63"},
     {"endless_gauges",
      [](auto& b) {
        for (int i = 0; i < 64; ++i) b.mutable_gauges()->add_psi_us(1);

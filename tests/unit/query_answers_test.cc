@@ -319,6 +319,8 @@ TEST(CoverageTest, WatchedAndUnwatchedAddUpToWhatWasSelected) {
   v1::Loss* loss = maker.body().mutable_vitals(0)->add_losses();
   loss->set_reason(v1::LOSS_REASON_TOKENS);
   loss->set_events(12);
+  maker.body().mutable_user_frames()->add_outcome(v1::NAME_OUTCOME_NO_SYMBOL);
+  maker.body().mutable_user_frames()->add_frames(5);
   source.AddEpoch(node, 1000, 10, maker.body());
   source.AddEpoch(node, 1012, 10, maker.body());
   const auto answer = MakeEngine(source, 1100).Coverage(Asked<v1::CoverageRequest>(1000, 1022), {});
@@ -330,6 +332,9 @@ TEST(CoverageTest, WatchedAndUnwatchedAddUpToWhatWasSelected) {
   ASSERT_EQ(coverage.lost_events_size(), 1);
   EXPECT_EQ(coverage.lost_events(0).reason(), "tokens");
   EXPECT_DOUBLE_EQ(coverage.lost_events(0).events(), 24);
+  ASSERT_EQ(coverage.user_frames_size(), 1);
+  EXPECT_EQ(coverage.user_frames(0).outcome(), "no_symbol");
+  EXPECT_DOUBLE_EQ(coverage.user_frames(0).frames(), 10);
   ASSERT_EQ(answer->gaps_size(), 1);
   EXPECT_DOUBLE_EQ(answer->gaps(0).start_s(), 1010);
   EXPECT_DOUBLE_EQ(answer->gaps(0).end_s(), 1012);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "agent/sensor/record_decoder.h"
+#include "agent/vitals/vitals.h"
 
 namespace telltale::agent {
 namespace {
@@ -48,6 +49,18 @@ TEST_F(CopyRecordTest, ALengthBeyondTheRecordIsCutOff) {
   EXPECT_EQ(DecodeCopy(record(), bytes_.size()).stack.size(), 64u);
   EXPECT_EQ(RecordKind(bytes_.data(), bytes_.size()), uint32_t{TELLTALE_RECORD_COPY});
   EXPECT_EQ(RecordKind(bytes_.data(), sizeof(telltale_copy) - 1), 0u);
+}
+
+TEST(SampleRecordTest, HasTheIdOfTheVitalWithItsNumber) {
+  telltale_sample record = {};
+  for (size_t i = 0; i < TELLTALE_VITALS; ++i) {
+    record.vital = static_cast<uint8_t>(i + 1);
+    EXPECT_EQ(DecodeSample(record).vital, Vitals()[i].id);
+  }
+  for (const int none : {0, TELLTALE_VITALS + 1, 255}) {
+    record.vital = static_cast<uint8_t>(none);
+    EXPECT_EQ(DecodeSample(record).vital, 0) << none;
+  }
 }
 
 }  // namespace

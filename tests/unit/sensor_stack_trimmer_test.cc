@@ -15,7 +15,9 @@ constexpr char kSymbols[] =
     "ffffffff81000200 T bpf_prog_alloc\n"
     "ffffffff81000300 t __traceiter_mm_page_alloc\n"
     "ffffffff81000400 T alloc_pages\n"
-    "ffffffff81000500 T handle_mm_fault\n";
+    "ffffffff81000500 T handle_mm_fault\n"
+    "ffffffff81000600 T __schedule\n"
+    "ffffffff81000700 T do_syscall_64\n";
 
 RawSample With(std::vector<uint64_t> frames) {
   RawSample sample;
@@ -59,6 +61,15 @@ TEST(StackTrimmerTest, BeginsATicksStackAtTheInterruptedCode) {
   sample.detail[0] = 0xffffffff81000510;
   Loaded(kSymbols).Trim(sample);
   EXPECT_EQ(sample.stack.kernel, (std::vector<uint64_t>{0xffffffff81000510}));
+}
+
+// A counter interrupts anywhere: the scheduler is then where it happened, not how we came to know.
+TEST(StackTrimmerTest, LeavesTheSchedulerOnTheStackOfACacheMiss) {
+  const std::vector<uint64_t> frames = {0xffffffff81000410, 0xffffffff81000610, 0xffffffff81000710};
+  RawSample sample = With(frames);
+  sample.vital = TELLTALE_LLC;
+  Loaded(kSymbols).Trim(sample);
+  EXPECT_EQ(sample.stack.kernel, frames);
 }
 
 TEST(StackTrimmerTest, DoesNothingWhenTheKernelHidesItsAddresses) {

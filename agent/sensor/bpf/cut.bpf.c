@@ -105,6 +105,31 @@ static __always_inline void adopt(struct task_struct* task, uint64_t now) {
   }
 }
 
+/* Waits were not followed for a while: those going on begin now. */
+static __always_inline void resume(struct task_struct* task, struct telltale_task* st,
+                                   uint64_t now) {
+  struct telltale_cpu* own = cpu_block(control.cpus);
+  uint32_t half = control.half & 1;
+
+  if (st->counted_blocked && own) backlog_end(&own->half[half], half, TELLTALE_BACKLOG_BLOCKED, 1);
+  st->counted_blocked = 0;
+  if (st->state == TELLTALE_TASK_GONE || task->exit_state) return;
+  st->since_rq_ns = st->began_rq_ns = now;
+  st->run_delay_ns = task->sched_info.run_delay;
+  st->faults_major_seen = task->maj_flt;
+  if (task->on_cpu) {
+    st->state = TELLTALE_TASK_RUNNING;
+  } else if (task->on_rq && !task->__state) {
+    st->state = TELLTALE_TASK_RUNNABLE;
+  } else {
+    st->block_sub = wait_class(task, st, task->__state);
+    st->futex_owner = 0;
+    st->state = TELLTALE_TASK_BLOCKED;
+    st->counted_blocked = 1;
+    if (own) backlog_begin(&own->half[half], half, TELLTALE_BACKLOG_BLOCKED, 1);
+  }
+}
+
 /* Charges the interval up to `now`. The switch program may end the same interval on another CPU at
  * this moment: whoever moves since_rq_ns on charges it. */
 static __always_inline void charge_open(struct task_struct* task, struct telltale_task* st,
@@ -216,6 +241,10 @@ int pass(struct bpf_iter__task* ctx) {
   }
   st = bpf_task_storage_get(&tasks, task, 0, 0);
   if (!st || st->state == TELLTALE_TASK_GONE || st->state == TELLTALE_TASK_UNKNOWN) return 0;
+  if (control.pass == TELLTALE_PASS_RESUME) {
+    resume(task, st, now);
+    return 0;
+  }
   if (control.pass == TELLTALE_PASS_CHARGE) {
     charge_open(task, st, now, rq_now);
     return 0;

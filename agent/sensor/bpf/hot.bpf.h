@@ -65,7 +65,8 @@ static __always_inline bool add(struct telltale_cpu* c, uint32_t v, struct tellt
  * and the sum of the cells then falls short of that of the totals by just that much. True: the
  * event is due to be kept whole, and *before is the cell's value before it. `sub` is dense. */
 static __always_inline bool weigh(struct telltale_cpu* c, uint32_t half, uint32_t vital,
-                                  uint32_t sub, uint64_t hash, uint64_t weight, uint64_t* before) {
+                                  uint32_t sub, uint64_t hash, uint64_t events, uint64_t weight,
+                                  uint64_t* before) {
   uint32_t v = vital - 1;
   struct telltale_half* h = &c->half[half & 1];
   struct telltale_slot* slot = &h->sketch[v].slot[hash >> TELLTALE_CELL_SHIFT];
@@ -75,27 +76,38 @@ static __always_inline bool weigh(struct telltale_cpu* c, uint32_t half, uint32_
 
   if (unlikely(h->second != control.second[half & 1])) roll_second(h, control.second[half & 1]);
   if (unlikely(!(*word & bit))) __sync_fetch_and_or(word, bit);
-  h->total[sub].events++;
+  h->total[sub].events += events;
   h->total[sub].weight += weight;
   tell_truth(half & 1, vital, hash, weight);
   *before = slot->total;
   return add(c, v, slot, hash, weight);
 }
 
+/* What one event stands for whose programs are attached part of the time, at random (inverse
+ * probability: agent/sensor/duty_cycler.h). */
+static __always_inline uint64_t stands_for(uint32_t vital, uint64_t number) {
+  return number << (control.knobs[vital - 1].duty_log2 & 15);
+}
+
+/* Outside of the windows in which such programs count (they may still be, or already be, there). */
+static __always_inline bool closed(uint32_t vital) { return control.knobs[vital - 1].closed; }
+
 /* As weigh, for the running task or, in an interrupt, for [irq]. */
 static __always_inline bool count(struct telltale_cpu* c, uint32_t half, uint32_t vital,
                                   uint32_t sub, uint64_t hash, uint64_t weight, uint64_t* before) {
   struct telltale_half* h = &c->half[half & 1];
+  uint64_t events = stands_for(vital, 1);
 
+  weight = stands_for(vital, weight);
   if (unlikely(c->irq_depth)) {
-    h->irq[sub].events++;
+    h->irq[sub].events += events;
     h->irq[sub].weight += weight;
-    h->given[sub].events++;
+    h->given[sub].events += events;
     h->given[sub].weight += weight;
   } else {
     c->touched[half & 1] |= 1ULL << sub;
   }
-  return weigh(c, half, vital, sub, hash, weight, before);
+  return weigh(c, half, vital, sub, hash, events, weight, before);
 }
 
 static __always_inline void backlog_begin(struct telltale_half* h, uint32_t half, uint32_t which,

@@ -79,11 +79,12 @@ int on_contention(uint64_t* ctx) {
   struct telltale_cpu* c = this_cpu();
   struct telltale_task* st;
 
-  if (!c) return 0;
+  if (!c || closed(TELLTALE_LOCK)) return 0;
   if (c->irq_depth) {
     c->irq_lock_begin_ns = bpf_ktime_get_ns();
     c->irq_lock_address = lock;
-    backlog_begin(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK, 1);
+    backlog_begin(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK,
+                  stands_for(TELLTALE_LOCK, 1));
     return 0;
   }
   st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
@@ -91,7 +92,8 @@ int on_contention(uint64_t* ctx) {
   /* A mutex says so twice: when it begins to spin and when it gives that up. */
   if (st->lock_begin_ns[slot] && st->lock_address[slot] == lock) return 0;
   if (!st->lock_begin_ns[slot])
-    backlog_begin(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK, 1);
+    backlog_begin(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK,
+                  stands_for(TELLTALE_LOCK, 1));
   st->lock_begin_ns[slot] = bpf_ktime_get_ns();
   st->lock_address[slot] = lock;
   st->lock_kind[slot] = kind;
@@ -114,7 +116,7 @@ static __always_inline int waited(void* ctx, struct telltale_cpu* c, struct tell
   u.ip = 0;
   u.syscall = TELLTALE_NO_SYSCALL;
   if (!c->irq_depth) user_regs(task, &u);
-  backlog_end(h, half, TELLTALE_BACKLOG_LOCK, 1);
+  backlog_end(h, half, TELLTALE_BACKLOG_LOCK, stands_for(TELLTALE_LOCK, 1));
   hist_add(h, TELLTALE_HIST_LOCK, ns);
   hash = mix(mix(label_begin(c, half), (uint64_t)kind << 32 | (u.syscall & 0xffffffff)), u.ip);
   opaque(kind);

@@ -31,8 +31,8 @@ struct {
   __type(value, struct telltale_cpu);
 } cpus SEC(".maps");
 
-/* Samples, copies of their stacks, events and last rows of tasks; drained by the agent. When it is full they are lost and
- * counted. */
+/* Samples, copies of their stacks, events and last rows of tasks; drained by the agent. When it is
+ * full they are lost and counted. */
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, TELLTALE_RING_BYTES);

@@ -16,7 +16,7 @@ int on_fault(uint64_t* ctx) {
   struct telltale_sample* s;
   struct free_memory free;
 
-  if (!c) return 0;
+  if (!c || closed(TELLTALE_USER_PAGE)) return 0;
   hash = mix(label_begin(c, half), ip >> 4);
   if (likely(!count(c, half, TELLTALE_USER_PAGE, TELLTALE_SUBS_USER_PAGE + TELLTALE_FAULT_MINOR,
                     hash, 1, &before)))
@@ -44,14 +44,16 @@ static __always_inline int pages(void* ctx, uint32_t sub, uint64_t gfp, uint32_t
   struct free_memory free;
   struct user_regs u;
 
-  if (!c) return 0;
+  if (!c || closed(TELLTALE_KERNEL_PAGE)) return 0;
   u.ip = 0;
   u.syscall = TELLTALE_NO_SYSCALL;
   if (likely(!c->irq_depth)) user_regs(task, &u);
   if (sub == TELLTALE_PAGE_ALLOC) {
-    backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_PAGES, weight);
+    backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_PAGES,
+                  stands_for(TELLTALE_KERNEL_PAGE, weight));
   } else {
-    backlog_end(&c->half[half], half, TELLTALE_BACKLOG_PAGES, weight);
+    backlog_end(&c->half[half], half, TELLTALE_BACKLOG_PAGES,
+                stands_for(TELLTALE_KERNEL_PAGE, weight));
   }
   hash = mix(mix(label_begin(c, half), gfp << 32 | (u.syscall & 0xffffffff)), u.ip);
   if (likely(!count(c, half, TELLTALE_KERNEL_PAGE, TELLTALE_SUBS_KERNEL_PAGE + sub, hash, weight,

@@ -144,7 +144,7 @@ static __always_inline void take_stacks(void* ctx, struct telltale_sample* s, bo
     s->kernel_bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
   }
   /* A task that is ending has given its memory back and has no user stack any more. */
-  if (user && bpf_get_current_task_btf()->mm) {
+  if (user && !control.no_user_stacks && bpf_get_current_task_btf()->mm) {
     s->flags |= TELLTALE_SAMPLE_USTACK;
     if (!copy_user_stack(s))
       s->user_bytes = bpf_get_stack(ctx, s->user, sizeof(s->user), BPF_F_USER_STACK);
@@ -162,9 +162,13 @@ static __always_inline struct telltale_sample* sample_current(struct telltale_cp
                                                               uint64_t hash, uint64_t before,
                                                               uint64_t weight) {
   uint32_t flags = c->irq_depth ? TELLTALE_SAMPLE_IRQ : 0;
-  struct telltale_sample* s = sample_begin(c, bpf_get_current_task_btf(),
-                                           SAMPLE_WHAT(vital, sub, half & 1, flags), hash, weight);
-  if (s) s->before = before;
+  struct telltale_sample* s =
+      sample_begin(c, bpf_get_current_task_btf(), SAMPLE_WHAT(vital, sub, half & 1, flags), hash,
+                   stands_for(vital, weight));
+
+  if (!s) return 0;
+  s->before = before;
+  s->duty_log2 = control.knobs[vital - 1].duty_log2;
   return s;
 }
 

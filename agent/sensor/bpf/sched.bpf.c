@@ -72,7 +72,7 @@ static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct tas
   }
   if (at_exit) {
     take_stacks(ctx, s, true, !(task->flags & PF_KTHREAD));
-  } else {
+  } else if (control.switch_level == TELLTALE_SWITCH_ALL) {
     s->flags |= TELLTALE_SAMPLE_KSTACK;
     s->kernel_bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
   }
@@ -297,6 +297,30 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
   st->state = TELLTALE_TASK_RUNNING;
 }
 
+/* Follows who runs, so that labels name their program and counts reach their process. To the agent
+ * the task is running from now on: when waits are followed again (TELLTALE_PASS_RESUME), one that
+ * was switched in between counts as an interval lost. */
+static __noinline int only_count(struct telltale_cpu* c, struct task_struct* prev,
+                                 struct task_struct* next, uint32_t state) {
+  struct telltale_task* st = 0;
+
+  if (prev->pid && (c->touched[0] || c->touched[1] || state & TASK_DEAD))
+    st = bpf_task_storage_get(&tasks, prev, 0, 0);
+  if (c->touched[0]) give_to(c, 0, st);
+  if (c->touched[1]) give_to(c, 1, st);
+  if (unlikely(state & TASK_DEAD) && st) send_last_row(c, prev, st, control.half);
+  c->tid = next->pid;
+  c->ident = 1;
+  if (!next->pid) return 0;
+  st = bpf_task_storage_get(&tasks, next, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!st) return 0;
+  refresh_ident(st, next);
+  c->ident = st->ident;
+  if (st->state == TELLTALE_TASK_UNKNOWN) st->first_ns = next->start_time;
+  st->state = TELLTALE_TASK_RUNNING;
+  return 0;
+}
+
 static __always_inline bool gave_way(struct task_struct* task) {
   struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
   return st && st->gave_way;
@@ -313,6 +337,12 @@ int on_switch(uint64_t* ctx) {
   uint64_t now, rq_now;
 
   if (!c) return 0;
+  c->switches++;
+  if (unlikely(control.switch_level == TELLTALE_SWITCH_COUNT)) {
+    c->irq_depth = 0;
+    c->pending_live = 0;
+    return only_count(c, prev, next, preempted ? TASK_RUNNING : state);
+  }
   rq_now = next->se.cfs_rq->rq->clock;
   now = control.use_ktime ? bpf_ktime_get_ns() : rq_now;
   /* A new task's first time on a CPU does not pass sched_exit_tp: it is asked on its way out. */
@@ -326,6 +356,7 @@ int on_switch(uint64_t* ctx) {
     c->ran.start_ns = BPF_CORE_READ(prev, group_leader, start_time);
     bpf_probe_read_kernel(c->ran.comm, sizeof(c->ran.comm), prev->comm);
     if (control.exit_hook == TELLTALE_EXIT_NONE ||
+        control.switch_level == TELLTALE_SWITCH_NO_STACKS ||
         (control.exit_hook == TELLTALE_EXIT_SCHEDULE && gave_way(next)))
       take_both(ctx, c, next, 0);
   }

@@ -29,7 +29,7 @@ static __always_inline int weigh_signal(void* ctx, uint32_t sub, uint32_t number
   uint64_t hash, before;
   struct user_regs u;
 
-  if (!c) return 0;
+  if (!c || closed(TELLTALE_SIGNAL)) return 0;
   u.ip = 0;
   if (!c->irq_depth) user_regs(task, &u);
   hash = mix(mix(label_begin(c, half), number), u.ip);

@@ -141,7 +141,7 @@ static __always_inline bool charge(struct telltale_cpu* c, uint32_t half, struct
   t->share[sub].events++;
   t->share[sub].weight += ns;
   t->touched |= 1ULL << sub;
-  keep = weigh(c, half, vital, sub, hash, ns, before);
+  keep = weigh(c, half, vital, sub, hash, 1, ns, before);
   if (unlikely(ns >> TELLTALE_SPREAD_LOG2)) spread(h, half, sub, ns);
   return keep;
 }

@@ -1,0 +1,28 @@
+// What one event of each part costs in the kernel, on this machine. Constant data, and one factor
+// that is measured at the start.
+
+#ifndef TELLTALE_AGENT_GOVERNOR_COST_MODEL_H_
+#define TELLTALE_AGENT_GOVERNOR_COST_MODEL_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "agent/governor/parts.h"
+
+namespace telltale::agent {
+
+// ns an event with its dispatch, inside a busy program (caches cold), on the machine the table was
+// measured on; kSamples: a sample with kernel stack and user copy. tests/bench/SENSOR.md.
+inline constexpr PerPart<double> kEventNs = {40, 95, 110, 110, 130, 180, 95, 515, 3000, 0, 0};
+
+// What kEventNs[kSyscall] is in a tight loop there: the loop that MachineFactor runs.
+inline constexpr double kLoopSyscallNs = 36;
+
+// How much slower this machine runs a program than that one: the least of several differences
+// between system calls with and without the program, over kLoopSyscallNs; 0.5 to 6. `attach` and
+// `detach` switch the program. Takes about 2 ms.
+double MachineFactor(const std::function<bool()>& attach, const std::function<void()>& detach);
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_GOVERNOR_COST_MODEL_H_

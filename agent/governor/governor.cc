@@ -1,0 +1,174 @@
+#include "agent/governor/governor.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace telltale::agent {
+namespace {
+
+constexpr double kSecond = 1e9;
+constexpr double kAim = 0.85;     // of the budget, after turning down
+constexpr double kComfort = 0.7;  // of the budget, at most, after a step back
+
+// Kernel ns of a switch with all its programs, without stacks, counting only: 515, 250, 90
+// (tests/bench/SENSOR.md).
+constexpr double kSwitchShare[] = {1.0, 0.49, 0.18};
+// Copying and unwinding 4 KB instead of 16; nothing.
+constexpr double kUnwindShare[] = {1.0, 0.4, 0.0};
+
+}  // namespace
+
+Governor::Governor(const GovernorOptions& options) : options_(options), retry_s_(options.retry_s) {}
+
+double Governor::Cost(Part part, uint8_t level, double full_ns) {
+  if (IsCycled(part)) return std::ldexp(full_ns, -level);
+  if (part == Part::kSwitch) return full_ns * kSwitchShare[std::min<uint8_t>(level, 2)];
+  if (part == Part::kUnwinding) return full_ns * kUnwindShare[std::min<uint8_t>(level, 2)];
+  if (part == Part::kSamples) return std::ldexp(full_ns, -level);
+  return full_ns;
+}
+
+double Governor::BudgetNs(double seconds) const {
+  return options_.budget * options_.cpus * seconds * kSecond;
+}
+
+Governor::Second Governor::Window() const {
+  Second sum;
+  for (const Second& reading : readings_) {
+    sum.seconds += reading.seconds;
+    sum.cycling_ns += reading.cycling_ns;
+    for (size_t i = 0; i < kParts; ++i) sum.full_ns[i] += reading.full_ns[i];
+  }
+  return sum;
+}
+
+double Governor::Predict(const Second& window, const PerPart<uint8_t>& levels) const {
+  double ns = window.cycling_ns;
+  for (size_t i = 0; i < kParts; ++i) {
+    ns += Cost(static_cast<Part>(i), levels[i], window.full_ns[i]);
+  }
+  return ns;
+}
+
+void Governor::StepTo(Part part, uint8_t to, GovernorDecision& decision) {
+  uint8_t& level = levels_[Index(part)];
+  decision.steps.push_back({part, level, to});
+  level = to;
+}
+
+// The largest part first, until what is left fits.
+void Governor::TurnDown(const Second& window, GovernorDecision& decision) {
+  const PerPart<uint8_t> before = levels_;
+  PerPart<uint8_t> wanted = levels_;
+  while (Predict(window, wanted) > kAim * BudgetNs(window.seconds)) {
+    size_t largest = kParts;
+    double most = 0;
+    for (size_t i = 0; i < kParts; ++i) {
+      const Part part = static_cast<Part>(i);
+      const double cost = Cost(part, wanted[i], window.full_ns[i]);
+      if (wanted[i] < MaxLevel(part) && cost > most) {
+        most = cost;
+        largest = i;
+      }
+    }
+    // Less than a hundredth of the budget is not worth what would no longer be seen.
+    if (largest == kParts || most < 0.01 * BudgetNs(window.seconds)) break;
+    ++wanted[largest];
+  }
+  for (size_t i = 0; i < kParts; ++i) {
+    if (wanted[i] != before[i]) StepTo(static_cast<Part>(i), wanted[i], decision);
+  }
+}
+
+// One step of the part that costs least to have back.
+void Governor::TurnUp(const Second& window, uint64_t now, GovernorDecision& decision) {
+  size_t best = kParts;
+  double least = 0;
+  for (size_t i = 0; i < kParts; ++i) {
+    if (levels_[i] == 0) continue;
+    PerPart<uint8_t> wanted = levels_;
+    --wanted[i];
+    const double cost = Predict(window, wanted);
+    if (cost > kComfort * BudgetNs(window.seconds)) {
+      calm_since_ns_[i] = now;
+    } else if (static_cast<double>(now - calm_since_ns_[i]) >= options_.calm_s * kSecond &&
+               (best == kParts || cost < least)) {
+      best = i;
+      least = cost;
+    }
+  }
+  const bool calm = static_cast<double>(now - changed_ns_) >= options_.calm_s * kSecond;
+  if (best == kParts || !calm || overdrawn_ns_ > 0) return;
+  StepTo(static_cast<Part>(best), static_cast<uint8_t>(levels_[best] - 1), decision);
+}
+
+void Governor::Detach(uint64_t now, GovernorDecision& decision) {
+  detached_ = true;
+  decision.detached = true;
+  retry_at_ns_ = now + static_cast<uint64_t>(retry_s_ * kSecond);
+  retry_s_ = std::min(2 * retry_s_, options_.retry_max_s);
+}
+
+// Comes back with everything turned down.
+void Governor::Retry(uint64_t now, GovernorDecision& decision) {
+  detached_ = false;
+  decision.detached = false;
+  helpless_since_ns_ = 0;
+  overdrawn_ns_ = 0;
+  changed_ns_ = now;
+  readings_.clear();
+}
+
+GovernorDecision Governor::Update(const GovernorReading& reading) {
+  GovernorDecision decision;
+  const uint64_t now = reading.mono_ns;
+  if (last_ns_ == 0 || now <= last_ns_) {
+    last_ns_ = now;
+    changed_ns_ = now;
+    calm_since_ns_.fill(now);
+    return decision;
+  }
+  const double passed_s = static_cast<double>(now - last_ns_) / kSecond;
+  last_ns_ = now;
+  if (detached_) {
+    share_ = 0;
+    if (now >= retry_at_ns_) Retry(now, decision);
+    return decision;
+  }
+  readings_.push_back({passed_s, reading.full_ns, reading.cycling_ns});
+  Second window = Window();
+  while (readings_.size() > 1 && window.seconds - readings_.front().seconds >= 1) {
+    readings_.pop_front();
+    window = Window();
+  }
+  share_ = Predict(window, levels_) / (window.seconds * kSecond * options_.cpus);
+  if (options_.budget <= 0) return decision;
+
+  const double spent = Predict(readings_.back(), levels_);
+  overdrawn_ns_ = std::max(0.0, overdrawn_ns_ + spent - BudgetNs(passed_s));
+  const double since_change_s = static_cast<double>(now - changed_ns_) / kSecond;
+  const bool settled =
+      changed_ns_ == 0 || since_change_s >= options_.settle_s || levels_ == PerPart<uint8_t>{};
+  if (overdrawn_ns_ > BudgetNs(options_.burst_s) && settled) {
+    decision.over = share_;
+    TurnDown(window, decision);
+    calm_since_ns_.fill(now);
+    // Not forgiven all: if this was not enough, half the time is.
+    overdrawn_ns_ = BudgetNs(options_.burst_s) / 2;
+    if (decision.steps.empty() && helpless_since_ns_ == 0) helpless_since_ns_ = now;
+  } else {
+    if (overdrawn_ns_ == 0) helpless_since_ns_ = 0;
+    TurnUp(window, now, decision);
+  }
+  if (!decision.steps.empty()) {
+    changed_ns_ = now;
+    readings_.clear();
+  }
+  if (helpless_since_ns_ != 0 &&
+      static_cast<double>(now - helpless_since_ns_) >= options_.give_up_s * kSecond) {
+    Detach(now, decision);
+  }
+  return decision;
+}
+
+}  // namespace telltale::agent

@@ -1,0 +1,100 @@
+// Holds the agent to a share of the host's processor time.
+//
+// It is told what each part of the sensor would cost if it did all it can, and says how far each is
+// to be turned down. It turns the largest part down as soon as the budget of two seconds has been
+// overdrawn, by as many steps as are needed, and takes one step back after 30 s in which the step
+// would have fitted; so a load that comes and goes every few seconds finds it turned down and
+// cannot make it swing. When nothing is left to turn down and the budget is still exceeded, it asks
+// for the sensor to be detached, and tries again later.
+//
+// Pure: no clock, no kernel. Owned by the sensor, its thread only.
+
+#ifndef TELLTALE_AGENT_GOVERNOR_GOVERNOR_H_
+#define TELLTALE_AGENT_GOVERNOR_GOVERNOR_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "agent/governor/parts.h"
+
+namespace telltale::agent {
+
+struct GovernorOptions {
+  double budget = 0;    // share of all CPUs together; 0: only reckons, turns nothing down
+  uint32_t cpus = 1;
+  double burst_s = 2;    // what may be overdrawn, in seconds of budget
+  double calm_s = 30;    // a step back must have fitted so long
+  double settle_s = 1;   // after a step, before the next is judged by what it did
+  double give_up_s = 5;  // over budget so long with nothing left: detach
+  double retry_s = 60;   // first pause after that; doubles up to
+  double retry_max_s = 600;
+};
+
+// CPU ns since the last reading.
+struct GovernorReading {
+  uint64_t mono_ns = 0;
+  // What each part would have cost at level 0. kRest: what it did cost.
+  PerPart<double> full_ns{};
+  // Attaching and detaching what is attached part of the time.
+  double cycling_ns = 0;
+};
+
+struct GovernorStep {
+  Part part;
+  uint8_t from, to;
+};
+
+struct GovernorDecision {
+  std::vector<GovernorStep> steps;  // in order; empty: go on
+  std::optional<bool> detached;     // changed to
+  double over = 0;                  // share of the host it took, when that was too much
+};
+
+class Governor {
+ public:
+  explicit Governor(const GovernorOptions& options);
+
+  // Every 100 ms or so.
+  GovernorDecision Update(const GovernorReading& reading);
+
+  uint8_t level(Part part) const { return levels_[Index(part)]; }
+  bool detached() const { return detached_; }
+  // Share of the host over the last second or so, as estimated: all parts at their levels.
+  double share() const { return share_; }
+  // What this part takes at this level if it takes `full_ns` at level 0.
+  static double Cost(Part part, uint8_t level, double full_ns);
+
+ private:
+  struct Second {
+    double seconds = 0;
+    PerPart<double> full_ns{};
+    double cycling_ns = 0;
+  };
+  double BudgetNs(double seconds) const;
+  Second Window() const;
+  double Predict(const Second& window, const PerPart<uint8_t>& levels) const;
+  void TurnDown(const Second& window, GovernorDecision& decision);
+  void TurnUp(const Second& window, uint64_t now, GovernorDecision& decision);
+  void Detach(uint64_t now, GovernorDecision& decision);
+  void Retry(uint64_t now, GovernorDecision& decision);
+  void StepTo(Part part, uint8_t to, GovernorDecision& decision);
+
+  const GovernorOptions options_;
+  PerPart<uint8_t> levels_{};
+  PerPart<uint64_t> calm_since_ns_{};
+  std::deque<Second> readings_;  // of the last second
+  uint64_t last_ns_ = 0;
+  uint64_t changed_ns_ = 0;
+  double overdrawn_ns_ = 0;
+  double share_ = 0;
+  uint64_t helpless_since_ns_ = 0;  // over budget with nothing left to turn down; 0: no
+  bool detached_ = false;
+  uint64_t retry_at_ns_ = 0;
+  double retry_s_ = 0;
+};
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_GOVERNOR_GOVERNOR_H_

@@ -1,0 +1,47 @@
+#include "agent/host/process_files.h"
+
+#include "agent/host/proc_file.h"
+
+namespace telltale::agent {
+
+std::optional<uint64_t> StartTicks(std::string_view stat) {
+  // The name in parentheses may hold anything, parentheses too: fields count from the last one.
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos) return std::nullopt;
+  std::string_view rest = stat.substr(name_end + 1);
+  for (int field = 3; field < 22; ++field) TakeWord(rest);
+  return TakeNumber(rest);
+}
+
+std::string CgroupOf(std::string_view cgroup) {
+  // "4:memory:/path" in version 1; "0::/path" in version 2.
+  std::string unified, memory;
+  ForEachLine(cgroup, [&](std::string_view line) {
+    const size_t first = line.find(':');
+    const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) return;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    if (controllers.empty()) unified = line.substr(second + 1);
+    if (controllers == "memory") memory = line.substr(second + 1);
+  });
+  return memory.empty() ? unified : memory;
+}
+
+std::optional<ProcessStatus> ParseProcessStatus(std::string_view status) {
+  std::optional<uint64_t> uid, ns_pid;
+  // The name in the first line has its newlines escaped, so a line is what it begins like.
+  ForEachLine(status, [&](std::string_view line) {
+    const std::string_view key = TakeWord(line);
+    if (key == "Uid:") {  // real, effective, saved, of files
+      TakeNumber(line);
+      uid = TakeNumber(line);
+    }
+    if (key == "NSpid:") {  // outermost first
+      while (const auto pid = TakeNumber(line)) ns_pid = pid;
+    }
+  });
+  if (!uid || !ns_pid || *uid > UINT32_MAX || *ns_pid > UINT32_MAX) return std::nullopt;
+  return ProcessStatus{static_cast<uint32_t>(*uid), static_cast<uint32_t>(*ns_pid)};
+}
+
+}  // namespace telltale::agent

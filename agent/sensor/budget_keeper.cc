@@ -1,0 +1,411 @@
+#include "agent/sensor/budget_keeper.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "agent/governor/cost_model.h"
+#include "agent/sensor/control_words.h"
+#include "agent/vitals/vitals.h"
+#include "spdlog/spdlog.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr double kSecond = 1e9;
+constexpr uint64_t kAlways = 1'000'000;
+// Programs whose cost follows no lever: a tick, a disk request, and the exit of a process.
+constexpr double kTickNs = 900, kDiskNs = 350;
+constexpr double kRestSeconds =
+    30;  // over which the agent's own work is smoothed: a cut is a burst
+constexpr double kAttachShare = 0.05;  // of the budget, at most, for attaching one unit
+constexpr uint32_t kShortStack = 4096;
+
+uint64_t CpuNs(clockid_t clock) {
+  timespec now = {};
+  clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+struct Cycled {
+  Part part;
+  const char* object;
+  std::vector<std::string> programs;  // empty: all of the group's
+};
+
+// A wait for a lock is found by its begin: one that began in a window is counted however long it
+// takes.
+const std::vector<Cycled>& CycledParts() {
+  static const std::vector<Cycled> parts = {
+      {Part::kSyscall, "syscall", {"on_syscall"}},
+      {Part::kFault, "memory", {"on_fault"}},
+      {Part::kPages, "memory", {"on_alloc", "on_free"}},
+      {Part::kSocket, "socket", {}},
+      {Part::kSignal, "signal", {}},
+      {Part::kLock, "lock", {"on_contention"}},
+      {Part::kSoftirq, "irq", {"on_softirq", "on_softirq_exit"}},
+  };
+  return parts;
+}
+
+uint64_t DutyPpm(uint8_t level) { return kAlways >> level; }
+
+}  // namespace
+
+BudgetKeeper::BudgetKeeper(Options options, telltale_control* control, CutSteps* steps,
+                           std::vector<const telltale_cpu*> blocks)
+    : options_(std::move(options)), control_(control), steps_(steps), blocks_(std::move(blocks)) {
+  governor_ = std::make_unique<Governor>(options_.governor);
+}
+
+BudgetKeeper::~BudgetKeeper() = default;
+
+void BudgetKeeper::AddGroup(BpfGroup* group) { groups_[group->object()] = group; }
+
+void BudgetKeeper::Begin() {
+  if (const auto it = groups_.find("syscall"); it != groups_.end()) {
+    BpfGroup* const group = it->second;
+    const uint64_t before = CpuNs(CLOCK_THREAD_CPUTIME_ID);
+    group->Detach("on_syscall");
+    const bool attached = group->Attach("on_syscall").ok();
+    attach_ns_ = static_cast<double>(CpuNs(CLOCK_THREAD_CPUTIME_ID) - before);
+    if (attached) {
+      factor_ = MachineFactor([&] { return group->Attach("on_syscall").ok(); },
+                              [&] { group->Detach("on_syscall"); });
+    }
+  }
+  // Where attaching is dear (many tasks, many CPUs) it is done less often.
+  const double affordable = kAttachShare * options_.governor.budget * options_.governor.cpus;
+  const double period_s =
+      affordable > 0 ? std::clamp(attach_ns_ / kSecond / affordable, 1.0, 10.0) : 1.0;
+  spdlog::info(
+      "governor: budget {}; a system call watched costs {:.0f} ns here, taking a program off and "
+      "on "
+      "{:.2f} ms",
+      options_.governor.budget > 0
+          ? absl::StrFormat("%g %% of the host", 100 * options_.governor.budget)
+          : "none",
+      factor_ * kLoopSyscallNs, attach_ns_ / 1e6);
+  cycler_ = std::make_unique<DutyCycler>(
+      std::chrono::nanoseconds(static_cast<int64_t>(period_s * kSecond)));
+  for (const Cycled& cycled : CycledParts()) {
+    const auto it = groups_.find(cycled.object);
+    if (it == groups_.end()) continue;
+    const std::vector<std::string>& all = it->second->rung()->programs;
+    const auto gate = [knobs = &control_->knobs[VitalOfPart(cycled.part) - 1U]](bool open) {
+      knobs->closed = open ? 0 : 1;
+    };
+    units_.push_back(
+        {cycled.part,
+         cycler_->AddUnit(it->second, cycled.programs.empty() ? all : cycled.programs, gate)});
+  }
+  if (const auto it = groups_.find("sched"); it != groups_.end()) {
+    switch_exits_.push_back(cycler_->AddUnit(
+        it->second, {"on_switch_exit", "on_schedule_exit", "on_waking"}, [](bool) {}));
+  }
+  for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
+    tokens_per_s_[v] = control_->knobs[v].tokens_per_s;
+    token_burst_[v] = control_->knobs[v].token_burst;
+  }
+  stack_bytes_ = control_->stack_bytes;
+  last_ = CountEvents(blocks_, control_->half & 1);
+  last_mono_ns_ = CpuNs(CLOCK_MONOTONIC);
+  last_agent_ns_ =
+      options_.agent_cpu_ns ? options_.agent_cpu_ns() : CpuNs(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+bool BudgetKeeper::follows_waits() const {
+  return control_->switch_level != TELLTALE_SWITCH_COUNT && !governor_->detached();
+}
+
+GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
+                                     const EventCounts& counts) {
+  const double passed_s = static_cast<double>(mono_ns - last_mono_ns_) / kSecond;
+  GovernorReading reading;
+  reading.mono_ns = mono_ns;
+  const auto events = [&](uint8_t vital) {
+    return static_cast<double>(counts.vitals[vital - 1U].events - last_.vitals[vital - 1U].events);
+  };
+  for (const Unit& unit : units_) {
+    const double seen = unit.part == Part::kSoftirq
+                            ? std::ldexp(static_cast<double>(static_cast<uint32_t>(
+                                             counts.soft_interrupts - last_.soft_interrupts)),
+                                         governor_->level(unit.part))
+                            : events(VitalOfPart(unit.part));
+    reading.full_ns[Index(unit.part)] = seen * kEventNs[Index(unit.part)] * factor_;
+  }
+  reading.full_ns[Index(Part::kSwitch)] = static_cast<double>(counts.switches - last_.switches) *
+                                          kEventNs[Index(Part::kSwitch)] * factor_;
+
+  // Samples take a part of what the drain took as large as theirs of the records, and what making
+  // them took in the kernel.
+  const double drain_ns = static_cast<double>(use.thread_ns) -
+                          static_cast<double>(std::min(use.unwind_ns, use.thread_ns));
+  const double sample_share =
+      use.records == 0 ? 0 : static_cast<double>(use.samples) / static_cast<double>(use.records);
+  const double samples_ns = drain_ns * sample_share + static_cast<double>(use.samples) *
+                                                          kEventNs[Index(Part::kSamples)] * factor_;
+  reading.full_ns[Index(Part::kSamples)] = std::ldexp(samples_ns, governor_->level(Part::kSamples));
+  const uint8_t unwinding = governor_->level(Part::kUnwinding);
+  if (use.unwound != 0 && unwinding == 0) {
+    const double one = static_cast<double>(use.unwind_ns) / static_cast<double>(use.unwound);
+    unwind_ns_ = unwind_ns_ == 0 ? one : 0.98 * unwind_ns_ + 0.02 * one;
+  }
+  reading.full_ns[Index(Part::kUnwinding)] = unwinding == 0
+                                                 ? static_cast<double>(use.unwind_ns)
+                                                 : unwind_ns_ * static_cast<double>(use.samples);
+
+  const uint64_t agent_ns =
+      options_.agent_cpu_ns ? options_.agent_cpu_ns() : CpuNs(CLOCK_PROCESS_CPUTIME_ID);
+  const uint64_t cycler_ns = cycler_->CpuNs();
+  reading.cycling_ns = static_cast<double>(cycler_ns - last_cycler_ns_);
+  const double rest_ns =
+      std::max(0.0, static_cast<double>(agent_ns - std::min(agent_ns, last_agent_ns_)) -
+                        drain_ns * sample_share - static_cast<double>(use.unwind_ns) -
+                        reading.cycling_ns) +
+      (events(TELLTALE_CPU) * kTickNs + events(TELLTALE_DISK_IO) * kDiskNs) * factor_;
+  const double weight = std::min(1.0, passed_s / kRestSeconds);
+  rest_ns_per_s_ += weight * (rest_ns / std::max(passed_s, 1e-6) - rest_ns_per_s_);
+  reading.full_ns[Index(Part::kRest)] = rest_ns_per_s_ * passed_s;
+  last_agent_ns_ = agent_ns;
+  last_cycler_ns_ = cycler_ns;
+  return reading;
+}
+
+// What programs that were away part of the time did not see, by what they did see.
+void BudgetKeeper::AddLost(const EventCounts& counts) {
+  for (const Unit& unit : units_) {
+    const uint8_t level = governor_->level(unit.part);
+    const unsigned v = VitalOfPart(unit.part) - 1U;
+    if (level == 0) continue;
+    const uint64_t events = counts.vitals[v].events - last_.vitals[v].events;
+    const uint64_t weight = counts.vitals[v].weight - last_.vitals[v].weight;
+    lost_[v].events += events - (events >> level);
+    lost_[v].weight += weight - (weight >> level);
+  }
+  if (governor_->level(Part::kSwitch) == kSwitchCount) {
+    for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
+      lost_[vital - 1U].events += counts.switches - last_.switches;
+    }
+  }
+}
+
+absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
+  if (cycler_ == nullptr || mono_ns <= last_mono_ns_) return absl::OkStatus();
+  const EventCounts counts = CountEvents(blocks_, control_->half & 1);
+  const GovernorReading reading = Reckon(mono_ns, use, counts);
+  AddLost(counts);
+  for (size_t i = 0; i < kParts; ++i) {
+    const auto part = static_cast<Part>(i);
+    spent_ns_[i] += Governor::Cost(part, governor_->level(part), reading.full_ns[i]);
+  }
+  spent_ns_[Index(Part::kRest)] += reading.cycling_ns;
+  last_ = counts;
+  last_mono_ns_ = mono_ns;
+  const GovernorDecision decision = governor_->Update(reading);
+  absl::Status status;
+  for (const GovernorStep& step : decision.steps) {
+    spdlog::info(
+        "governor: {} from level {} to {} of {}{}", PartName(step.part), step.from, step.to,
+        MaxLevel(step.part),
+        decision.over > 0
+            ? absl::StrFormat(": the agent took %.2f %% of the host, its budget is %.2f %%",
+                              100 * decision.over, 100 * options_.governor.budget)
+            : ": there has been room for it");
+    if (absl::Status applied = Apply(step, mono_ns); !applied.ok()) status = applied;
+  }
+  if (decision.detached) {
+    if (absl::Status done = SetDetached(*decision.detached, mono_ns); !done.ok()) status = done;
+  }
+  return status;
+}
+
+void BudgetKeeper::Note(uint8_t vital, uint64_t mono_ns, KnobKind knob, uint64_t from,
+                        uint64_t to) {
+  changes_[vital - 1U].push_back({mono_ns, knob, from, to});
+}
+
+absl::Status BudgetKeeper::ApplySwitch(uint8_t from, uint8_t to) {
+  const auto set_exits = [this](bool away) {
+    for (const size_t unit : switch_exits_) cycler_->SetAway(unit, away);
+  };
+  absl::Status status;
+  // Waits are charged up to here before they are lost sight of, and begin here when seen again.
+  if (to == kSwitchCount) status = steps_->Pass(TELLTALE_PASS_CHARGE, *control_, nullptr);
+  if (from == kSwitchCount) status = steps_->Pass(TELLTALE_PASS_RESUME, *control_, nullptr);
+  control_->switch_level = to;
+  if (from == 0) set_exits(true);
+  if (to == 0) set_exits(false);
+  return status;
+}
+
+void BudgetKeeper::ApplySamples(uint8_t to) {
+  const unsigned shift = std::min(to, kTokenLevels);
+  for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
+    telltale_knobs& knobs = control_->knobs[v];
+    knobs.tokens_per_s = std::max(tokens_per_s_[v] >> shift, 1U);
+    knobs.token_burst = std::max(token_burst_[v] >> shift, 4U);
+    const auto least = static_cast<uint8_t>(to > kTokenLevels ? 1 + to - kTokenLevels : 1);
+    if (knobs.t_log2 < least) SetTLog2(*control_, v, least);
+  }
+}
+
+absl::Status BudgetKeeper::Apply(const GovernorStep& step, uint64_t mono_ns) {
+  if (IsCycled(step.part)) {
+    const uint8_t vital = VitalOfPart(step.part);
+    for (const Unit& unit : units_) {
+      if (unit.part != step.part) continue;
+      if (step.to > step.from) control_->knobs[vital - 1U].duty_log2 = step.to;
+      cycler_->SetDuty(unit.index, step.to);
+      control_->knobs[vital - 1U].duty_log2 = step.to;
+    }
+    Note(vital, mono_ns, KnobKind::kDuty, DutyPpm(step.from), DutyPpm(step.to));
+    return absl::OkStatus();
+  }
+  switch (step.part) {
+    case Part::kSwitch:
+      for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
+        Note(vital, mono_ns, KnobKind::kStacks, kSwitchCount - step.from, kSwitchCount - step.to);
+      }
+      return ApplySwitch(step.from, step.to);
+    case Part::kSamples:
+      for (uint8_t vital = 1; vital <= TELLTALE_VITALS; ++vital) {
+        const uint32_t before = control_->knobs[vital - 1U].tokens_per_s;
+        const unsigned shift = std::min(step.to, kTokenLevels);
+        Note(vital, mono_ns, KnobKind::kTokens, before,
+             std::max(tokens_per_s_[vital - 1U] >> shift, 1U));
+      }
+      ApplySamples(step.to);
+      return absl::OkStatus();
+    case Part::kUnwinding:
+      control_->no_user_stacks = step.to >= kUnwindNone;
+      control_->stack_bytes = step.to == 0 ? stack_bytes_ : std::min(stack_bytes_, kShortStack);
+      for (uint8_t vital = 1; vital <= TELLTALE_VITALS; ++vital) {
+        Note(vital, mono_ns, KnobKind::kStacks, kUnwindNone - step.from, kUnwindNone - step.to);
+      }
+      return absl::OkStatus();
+    default:
+      return absl::OkStatus();
+  }
+}
+
+// The last resort, and the way back.
+absl::Status BudgetKeeper::SetDetached(bool detached, uint64_t mono_ns) {
+  absl::Status status;
+  if (detached) {
+    spdlog::warn(
+        "governor: the sensor is taken off: even with all turned down the agent takes more than "
+        "its "
+        "budget of {:.2f} % of the host; it tries again in a while",
+        100 * options_.governor.budget);
+    if (governor_->level(Part::kSwitch) != kSwitchCount) {
+      status = steps_->Pass(TELLTALE_PASS_CHARGE, *control_, nullptr);
+    }
+    for (const Unit& unit : units_) cycler_->SetAway(unit.index, true);
+    for (const auto& [object, group] : groups_) {
+      for (const std::string& program : group->rung()->programs) group->Detach(program);
+    }
+    detached_at_ns_ = mono_ns;
+    return status;
+  }
+  spdlog::info("governor: the sensor is tried again");
+  if (governor_->level(Part::kSwitch) != kSwitchCount) {
+    status = steps_->Pass(TELLTALE_PASS_RESUME, *control_, nullptr);
+  }
+  for (const auto& [object, group] : groups_) {
+    const bool sched = object == "sched" && governor_->level(Part::kSwitch) != 0;
+    for (const std::string& program : group->rung()->programs) {
+      if (std::ranges::any_of(CycledParts(), [&](const Cycled& cycled) {
+            return cycled.object == object &&
+                   (cycled.programs.empty() ||
+                    std::ranges::find(cycled.programs, program) != cycled.programs.end());
+          })) {
+        continue;  // the cycler's
+      }
+      if (sched && program != "on_switch") continue;
+      if (absl::Status attached = group->Attach(program); !attached.ok()) status = attached;
+    }
+  }
+  for (const Unit& unit : units_) cycler_->SetAway(unit.index, false);
+  detached_ns_ += mono_ns - detached_at_ns_;
+  detached_at_ns_ = 0;
+  last_ = CountEvents(blocks_, control_->half & 1);
+  return status;
+}
+
+void BudgetKeeper::Flipped() {
+  const EventCounts now = CountEvents(blocks_, control_->half & 1);
+  last_.vitals = {};
+  last_.switches = now.switches;
+  last_.soft_interrupts = now.soft_interrupts;
+}
+
+void BudgetKeeper::Finish(RawEpoch& epoch) {
+  uint64_t detached_ns = std::exchange(detached_ns_, 0);
+  if (detached_at_ns_ != 0 && epoch.end_mono_ns > detached_at_ns_) {
+    detached_ns += epoch.end_mono_ns - detached_at_ns_;
+    detached_at_ns_ = epoch.end_mono_ns;
+  }
+  epoch.watched_ns -= std::min(epoch.watched_ns, detached_ns);
+  for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
+    if (lost_[v].events != 0) {
+      epoch.losses.push_back(
+          {LossKind::kDutyCycle, epoch.vitals[v].id, lost_[v].events, lost_[v].weight});
+    }
+    lost_[v] = {};
+    RawVital& vital = epoch.vitals[v];
+    vital.knobs.insert(vital.knobs.end(), changes_[v].begin(), changes_[v].end());
+    changes_[v].clear();
+  }
+  epoch.budget = options_.governor.budget;
+  for (size_t i = 0; i < kParts; ++i) {
+    const auto part = static_cast<Part>(i);
+    epoch.costs.push_back(
+        {static_cast<uint8_t>(i), static_cast<uint64_t>(spent_ns_[i]), governor_->level(part)});
+    spent_ns_[i] = 0;
+  }
+  // Lock waits are as rare in the histogram as they are seen.
+  for (RawHistogram& histogram : epoch.histograms) {
+    if (histogram.op == HistogramOp::kLockWait) {
+      histogram.share_ppm = static_cast<uint32_t>(DutyPpm(governor_->level(Part::kLock)));
+    }
+  }
+}
+
+void BudgetKeeper::AddTo(std::vector<VitalStatus>& status) const {
+  const auto degrade = [&](uint8_t vital, const std::string& reason) {
+    VitalStatus& of = status[PlaceOf(vital)];
+    if (of.hook.empty()) return;
+    of.state = VitalState::kDegraded;
+    absl::StrAppend(&of.reason, of.reason.empty() ? "" : "; ", reason);
+  };
+  const std::string budget =
+      absl::StrFormat("to stay within %g %% of the host", 100 * options_.governor.budget);
+  if (governor_->detached()) {
+    for (const VitalStatus& of : status) {
+      degrade(of.id, absl::StrCat("not watched for now, ", budget));
+    }
+    return;
+  }
+  for (const Unit& unit : units_) {
+    const uint8_t level = governor_->level(unit.part);
+    if (level == 0) continue;
+    degrade(VitalOfPart(unit.part),
+            absl::StrCat("watched 1/", 1 << level, " of the time, at random, ", budget));
+    if (const std::string problem = cycler_->Problem(unit.index); !problem.empty()) {
+      degrade(VitalOfPart(unit.part), problem);
+    }
+  }
+  const uint8_t level = governor_->level(Part::kSwitch);
+  for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
+    if (level == kSwitchNoStacks) degrade(vital, absl::StrCat("without stacks, ", budget));
+    if (level == kSwitchCount) degrade(vital, absl::StrCat("switches are only counted, ", budget));
+  }
+}
+
+}  // namespace telltale::agent

@@ -1,0 +1,100 @@
+// Keeps the sensor to its budget: reckons what each part of it costs, asks the governor
+// (agent/governor) and does what it says: takes programs off their hooks for part of the time,
+// takes tokens and stacks away, and in the end takes everything off. What an epoch lacks by that is
+// added to it, so that each answer can say so.
+//
+// Owned by the sensor, its thread only.
+
+#ifndef TELLTALE_AGENT_SENSOR_BUDGET_KEEPER_H_
+#define TELLTALE_AGENT_SENSOR_BUDGET_KEEPER_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "agent/governor/governor.h"
+#include "agent/sensor/bpf_group.h"
+#include "agent/sensor/cut_steps.h"
+#include "agent/sensor/duty_cycler.h"
+#include "agent/sensor/event_counts.h"
+#include "agent/sensor/record_router.h"
+#include "agent/sensor/sensor.h"
+#include "sketch/layout.h"
+
+namespace telltale::agent {
+
+class BudgetKeeper {
+ public:
+  struct Options {
+    GovernorOptions governor;
+    // CPU ns of all processes of the agent since some moment. Unset: of this one.
+    std::function<uint64_t()> agent_cpu_ns;
+  };
+  // All outlive it. `blocks`: of all CPUs.
+  BudgetKeeper(Options options, telltale_control* control, CutSteps* steps,
+               std::vector<const telltale_cpu*> blocks);
+  ~BudgetKeeper();
+
+  // Each group that was started, before Begin. It outlives this.
+  void AddGroup(BpfGroup* group);
+  // Calibrates: takes a few ms.
+  void Begin();
+
+  // After each drain of the running half.
+  absl::Status Tick(uint64_t mono_ns, const DrainUse& use);
+  // Before the flip, after it with the new half in use, and for the epoch that it ended.
+  bool follows_waits() const;  // else open intervals are not to be charged
+  void Flipped();
+  void Finish(RawEpoch& epoch);
+
+  // The budget's part in a vital's state: degrades it where it is watched less than all the time.
+  void AddTo(std::vector<VitalStatus>& status) const;
+
+ private:
+  struct Unit {
+    Part part;
+    size_t index;  // in the cycler
+  };
+  GovernorReading Reckon(uint64_t mono_ns, const DrainUse& use, const EventCounts& counts);
+  void AddLost(const EventCounts& counts);
+  absl::Status Apply(const GovernorStep& step, uint64_t mono_ns);
+  absl::Status ApplySwitch(uint8_t from, uint8_t to);
+  void ApplySamples(uint8_t to);
+  void Note(uint8_t vital, uint64_t mono_ns, KnobKind knob, uint64_t from, uint64_t to);
+  absl::Status SetDetached(bool detached, uint64_t mono_ns);
+
+  const Options options_;
+  telltale_control* const control_;
+  CutSteps* const steps_;
+  const std::vector<const telltale_cpu*> blocks_;
+  std::map<std::string, BpfGroup*> groups_;  // by object
+  std::unique_ptr<DutyCycler> cycler_;
+  std::vector<Unit> units_;
+  std::vector<size_t> switch_exits_;  // units of what only stacks of waits need
+  std::unique_ptr<Governor> governor_;
+  double factor_ = 1;     // of this machine, to cost_model.h
+  double attach_ns_ = 0;  // measured at the start: once on, once off
+  std::array<uint32_t, TELLTALE_VITALS> tokens_per_s_{}, token_burst_{};  // at level 0
+  uint32_t stack_bytes_ = 0;
+
+  EventCounts last_;
+  uint64_t last_mono_ns_ = 0, last_agent_ns_ = 0, last_cycler_ns_ = 0;
+  double rest_ns_per_s_ = 0;  // smoothed
+  double unwind_ns_ = 0;      // one stack, whole; smoothed
+  uint64_t detached_at_ns_ = 0;
+
+  // Of the running epoch.
+  PerPart<double> spent_ns_{};
+  std::array<telltale_total, TELLTALE_VITALS> lost_{};
+  uint64_t detached_ns_ = 0;
+  std::array<std::vector<RawKnobChange>, TELLTALE_VITALS> changes_;
+};
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_SENSOR_BUDGET_KEEPER_H_

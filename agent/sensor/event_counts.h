@@ -1,0 +1,31 @@
+// What the kernel programs have counted so far, by the parts of the agent's cost. Reads a few words
+// a CPU, so that it can be done every 100 ms. Any thread that owns the memory.
+
+#ifndef TELLTALE_AGENT_SENSOR_EVENT_COUNTS_H_
+#define TELLTALE_AGENT_SENSOR_EVENT_COUNTS_H_
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "agent/governor/parts.h"
+#include "sketch/layout.h"
+
+namespace telltale::agent {
+
+// Vital of a part that is watched part of the time; 0: the part is none of these.
+uint8_t VitalOfPart(Part part);
+
+struct EventCounts {
+  // Of one half, since it was cleared; of programs watched part of the time what that stands for.
+  std::array<telltale_total, TELLTALE_VITALS> vitals{};  // by place (agent/vitals)
+  // Since the sensor's start.
+  uint64_t switches = 0;
+  uint64_t soft_interrupts = 0;
+};
+
+EventCounts CountEvents(std::span<const telltale_cpu* const> cpus, uint32_t half);
+
+}  // namespace telltale::agent
+
+#endif  // TELLTALE_AGENT_SENSOR_EVENT_COUNTS_H_

@@ -1,0 +1,91 @@
+"""What the cost table is made of, on made-up runs and summaries. Run by ctest (label unit)."""
+import collections
+import math
+import pathlib
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import event_rows  # noqa: E402
+import pairs  # noqa: E402
+import rows  # noqa: E402
+import targets  # noqa: E402
+import watchers  # noqa: E402
+
+Run = collections.namedtuple('Run', 'watcher cpu')
+
+
+class Pairs(unittest.TestCase):
+    def test_each_watcher_stands_between_two_runs_alone(self):
+        self.assertEqual(pairs.order(['b', 'c'], 0), ['alone', 'b', 'b', 'alone', 'c', 'c', 'alone'])
+        self.assertEqual(pairs.order(['b', 'c'], 1), ['alone', 'c', 'c', 'alone', 'b', 'b', 'alone'])
+
+    def test_a_run_is_compared_with_its_neighbour_alone(self):
+        runs = [Run(w, c) for w, c in zip(pairs.order(['b', 'c'], 0), [100, 102, 204, 200, 303, 404, 400])]
+        self.assertEqual([(x.cpu, y.cpu) for x, y in pairs.pair(runs, 'b')], [(102, 100), (204, 200)])
+        self.assertEqual([(x.cpu, y.cpu) for x, y in pairs.pair(runs, 'c')], [(303, 200), (404, 400)])
+
+    def test_steady_drift_cancels(self):
+        # The host gets slower by 1 % a run; the watcher costs 5 %.
+        runs = [Run(w, (1 + 0.01 * at) * (1.05 if w == 'b' else 1))
+                for at, w in enumerate(pairs.order(['b'], 0))]
+        mean = sum(x.cpu / y.cpu for x, y in pairs.pair(runs, 'b')) / 2
+        self.assertAlmostEqual(mean, 1.05, delta=0.001)
+
+    def test_figure_is_median_and_quartiles(self):
+        figure = pairs.figure([5, 1, 2, 3, 4])
+        self.assertEqual((figure.value, figure.low, figure.high, figure.cases), (3, 2, 4, 5))
+        # One run that a neighbour disturbed moves nothing.
+        self.assertEqual(pairs.figure([5000, 1, 2, 3, 4]).value, 3)
+        self.assertIsNone(pairs.figure([]))
+        self.assertTrue(math.isnan(pairs.figure([7]).low))
+
+    def test_verdict(self):
+        most, least = targets.Target(4, ''), targets.Target(95, '', at_least=True)
+        self.assertEqual(pairs.verdict(pairs.Figure(3, 2, 3.5, 8), most), 'OK')
+        self.assertEqual(pairs.verdict(pairs.Figure(3, 2, 4.5, 8), most), 'OK?')
+        self.assertEqual(pairs.verdict(pairs.Figure(5, 3, 6, 8), most), 'OVER?')
+        self.assertEqual(pairs.verdict(pairs.Figure(5, 4.1, 6, 8), most), 'OVER')
+        self.assertEqual(pairs.verdict(pairs.Figure(4, 4, 4, 1), most), 'OK')
+        # Nothing makes a load cheaper: what says so by more than the target cannot judge by it.
+        self.assertEqual(pairs.verdict(pairs.Figure(-5, -6, -4.5, 8), most), 'OK?')
+        self.assertEqual(pairs.verdict(pairs.Figure(-1, -2, 1, 8), most), 'OK')
+        self.assertEqual(pairs.verdict(pairs.Figure(94, 93, 94.5, 8), least), 'OVER')
+        self.assertEqual(pairs.verdict(pairs.Figure(96, 95.5, 97, 8), least), 'OK')
+        self.assertEqual(pairs.verdict(pairs.Figure(1, 1, 1, 1), None), '')
+
+
+class Samples(unittest.TestCase):
+    def test_what_many_samples_cost_beyond_few(self):
+        few = {'on_alloc': (1000, 100), 'on_free': (1000, 50)}, {'kernel_page': 100}
+        many = {'on_alloc': (2000, 600), 'on_free': (2000, 50)}, {'kernel_page': 700}
+        # Twice the events would have had 200 of the 700 samples at the old cost: 1 ms more for 500.
+        self.assertAlmostEqual(event_rows.sample_us(event_rows.WITH_STACK, few, many), 2)
+        self.assertIsNone(event_rows.sample_us(event_rows.WITHOUT_STACK, few, many))
+
+
+class Summaries(unittest.TestCase):
+    def test_coverage_counts_what_was_missed_and_refused(self):
+        vital = {'tLog2': 3, 'subs': [{'events': '80'}, {'weight': '7'}, {'events': '10'}],
+                 'samples': [{'samples': '3'}], 'foldedAway': {'samples': '1'},
+                 'losses': [{'reason': 'LOSS_REASON_TOKENS', 'events': '4'}, {'reason': 'LOSS_REASON_DUTY', 'events': '10'},
+                            {'reason': 'LOSS_REASON_RECURSION', 'events': '99'}],
+                 'knobs': [{'knob': 'KNOB_TOKENS', 'to': '1'}, {'knob': 'KNOB_DUTY_PPM', 'to': '250000'}]}
+        seen = rows.coverage({'epoch': {'startMonoNs': '1000000000', 'endMonoNs': '3000000000'}, 'vitals': [vital, {}]})
+        self.assertEqual(seen, {'events': 90, 'counted': 0.9, 'samples': 4, 'kept': 0.5, 'duty': 0.25, 't': 8, 'seconds': 2})
+        self.assertEqual(rows.coverage_words(seen),
+                         '90 % of events counted, 50 % of due samples kept, least duty 25 %, t up to 8')
+
+    def test_documents_one_after_the_other(self):
+        self.assertEqual(watchers.concatenated('{"a":\n1}\n{"b": 2}\n\n'), [{'a': 1}, {'b': 2}])
+
+    def test_lengths_of_a_message(self):
+        # 1: varint 300, 8: 3 bytes, 3: fixed64, 9: 130 bytes, 8 again: 1 byte
+        message = (b'\x08\xac\x02' + b'\x42\x03abc' + b'\x19' + b'\x0a' * 8 + b'\x4a\x82\x01' + bytes(130) + b'\x42\x01x')
+        self.assertEqual(watchers.field_lengths(message), {8: 4, 9: 130})
+
+
+if __name__ == '__main__':
+    unittest.main()

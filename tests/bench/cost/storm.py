@@ -1,0 +1,159 @@
+"""Storms against the governor: does the agent stay within its budget, and recover?
+
+tests/soak storm [MINUTES]. As root, on a machine that does nothing else. Each storm runs for some
+tens of seconds, in turns until the time is over; beside each, what the agent's processes took, and
+what its programs took in the kernel by the kernel's own account (not by the governor's), as a share
+of the host. Fails if a storm costs more than 1.2 times the budget on average, if the agent
+outgrows its memory, if an epoch is lost, or if a vital is not active again when all is calm.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import processes  # noqa: E402
+import watchers  # noqa: E402
+from life_rows import program_use, run_time_statistics  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BUDGET, TOLERANCE = 0.01, 1.2
+MEMORY_LIMIT_MB = 36 + 16  # design: RSS and caches, all processes, shared pages once
+# A run of a program: what the statistics themselves take of the time they count, less what reaching the
+# program takes, which they do not count (tests/bench/SENSOR.md).
+STATISTICS_NS, DISPATCH_NS = 45, 19
+CALM_S, RECOVERY_S = 10, 600
+CPUS = str(processes.CPUS)
+STORMS = {
+    'system calls on all CPUs': ['stress-ng', '--get', CPUS],
+    'switches on all CPUs': ['stress-ng', '--switch', CPUS],
+    'forks': ['stress-ng', '--fork', CPUS],
+    'execs': ['stress-ng', '--exec', CPUS],
+    'thousands of threads': ['stress-ng', '--pthread', '16', '--pthread-max', '1000'],
+    '100,000 mappings': ['stress-ng', '--mmapmany', CPUS],
+    'faults': ['stress-ng', '--fault', CPUS],
+    'pipes': ['stress-ng', '--pipe', CPUS],
+    'sockets': ['stress-ng', '--sock', CPUS],
+    'signals': ['stress-ng', '--kill', CPUS],
+    'futexes': ['stress-ng', '--futex', CPUS],
+}
+ON_AND_OFF = '7 s on, 7 s off'
+
+
+class Meter:
+    """What the agent took since it was last asked, as a share of the host."""
+
+    def __init__(self, agent):
+        self._agent = agent
+        self.share()
+
+    def share(self):
+        pids = self._agent.pids()
+        seconds, runs = program_use(pids)
+        now = (time.monotonic(), processes.cpu_s(pids),
+               seconds + runs * (DISPATCH_NS - STATISTICS_NS) / 1e9)
+        before, self._last = getattr(self, '_last', now), now
+        passed = (now[0] - before[0]) * processes.CPUS
+        if passed <= 0:
+            return 0, 0
+        return (now[1] - before[1]) / passed, (now[2] - before[2]) / passed
+
+
+def run_storm(command, seconds):
+    with tempfile.TemporaryDirectory(prefix='telltale-storm-') as scratch:
+        storm = subprocess.Popen([*command, '--timeout', f'{seconds}s', '--temp-path', scratch], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            storm.wait(seconds + 120)
+        except subprocess.TimeoutExpired:
+            os.killpg(storm.pid, 9)
+            storm.wait()
+
+
+def on_and_off(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        run_storm(STORMS['system calls on all CPUs'], 7)
+        time.sleep(7)
+
+
+def inactive(site):
+    status = site.ask('telltale-agent', 'status', '--json', '--status-socket', str(site.directory / 'agent.sock'))
+    try:
+        return [f"{vital['name']}: {vital['reason']}" for vital in json.loads(status)['vitals']
+                if vital['state'] == 'degraded' and 'of the host' in vital['reason']]
+    except (json.JSONDecodeError, KeyError, TypeError):
+        return ['the agent does not answer']
+
+
+def main():
+    parser = argparse.ArgumentParser(prog='tests/soak storm', description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('minutes', nargs='?', type=float, default=60, help='60: the whole; 10: each storm once')
+    parser.add_argument('--seconds', type=int, default=40, help='of each storm (40)')
+    parser.add_argument('--build', type=pathlib.Path, default=ROOT / 'build/release')
+    given = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit('tests/soak storm: the kernel sensor needs root')
+    if not processes.installed('stress-ng'):
+        sys.exit('tests/soak storm: install stress-ng')
+    failures, end = [], time.monotonic() + given.minutes * 60
+    with tempfile.TemporaryDirectory(prefix='telltale-storm-') as directory, \
+            watchers.Site(ROOT, given.build.resolve() / 'bin', pathlib.Path(directory) / 'site') as site, \
+            run_time_statistics():
+        agent = watchers.Agent('held', site, 0, f'{100 * BUDGET:g}%')
+        agent.start()
+        try:
+            time.sleep(CALM_S)
+            meter, turn, most_mb = Meter(agent), 0, 0
+            print(f'{"storm":28}{"processes":>11}{"kernel":>9}{"both":>9}   budget {100 * BUDGET:g} % of the host', flush=True)
+            while turn == 0 or time.monotonic() < end:
+                for name in [*STORMS, ON_AND_OFF]:
+                    meter.share()
+                    on_and_off(2 * given.seconds) if name == ON_AND_OFF else run_storm(STORMS[name], given.seconds)
+                    own, kernel = meter.share()
+                    over = own + kernel > TOLERANCE * BUDGET
+                    memory = sum(processes.memory_kb(pid)[1] for pid in agent.pids()) / 1024
+                    most_mb = max(most_mb, memory)
+                    print(f'{name:28}{100 * own:9.2f} %{100 * kernel:7.2f} %{100 * (own + kernel):7.2f} %   '
+                          f'{"OVER" if over else "OK"}, {memory:.0f} MB', flush=True)
+                    if over:
+                        failures.append(f'{name}: {100 * (own + kernel):.2f} % of the host')
+                    time.sleep(CALM_S)
+                    if turn and time.monotonic() > end:
+                        break
+                turn += 1
+            if most_mb > MEMORY_LIMIT_MB:
+                failures.append(f'memory: {most_mb:.0f} MB, limit {MEMORY_LIMIT_MB}')
+            begun = time.monotonic()
+            while (left := inactive(site)) and time.monotonic() - begun < RECOVERY_S:
+                time.sleep(5)
+            failures += [f'not recovered after {RECOVERY_S} s: {one}' for one in left]
+            print(f'everything is watched again {time.monotonic() - begun:.0f} s after the last storm' if not left
+                  else 'not everything is watched again', flush=True)
+            time.sleep(5)
+            seen = covered(site)
+            for lost in seen.get('lostEvents', []):
+                print(f"  lost {lost.get('vital', ''):14}{lost['reason']:18}{lost['events']:.0f}")
+            if seen.get('epochsLost', 0):
+                failures.append(f"{seen['epochsLost']} epochs lost")
+        finally:
+            agent.stop()
+    for failure in failures:
+        print(f'FAILED {failure}')
+    sys.exit(1 if failures else 0)
+
+
+def covered(site):
+    """The coverage of all that the collector has."""
+    asked = subprocess.run(['bash', '-c', 'source "$0" && telltale coverage --from -24h -o json', site.directory / 'env'],
+                           stdout=subprocess.PIPE, text=True, timeout=60)
+    return json.loads(asked.stdout)['coverage']
+
+
+if __name__ == '__main__':
+    main()

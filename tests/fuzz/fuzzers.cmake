@@ -1,0 +1,5 @@
+telltale_fuzzer(codec LINK telltale::codec)
+telltale_fuzzer(elf LINK telltale::agent_symbols)
+telltale_fuzzer(perf_map LINK telltale::agent_symbols)
+telltale_fuzzer(proc LINK telltale::agent_symbols telltale::agent_host)
+telltale_fuzzer(unwind LINK telltale::agent_unwind)

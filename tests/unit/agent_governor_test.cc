@@ -1,0 +1,186 @@
+// The governor against simulated hosts: what each part costs is a function of time, and what it
+// does cost follows from the levels it was turned to.
+
+#include "agent/governor/governor.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace telltale::agent {
+namespace {
+
+constexpr double kTick = 0.1;
+
+// CPU seconds a second that each part takes at level 0, by time.
+using Load = std::function<PerPart<double>(double seconds)>;
+
+PerPart<double> Parts(std::initializer_list<std::pair<Part, double>> costs) {
+  PerPart<double> all{};
+  for (const auto& [part, cost] : costs) all[Index(part)] = cost;
+  return all;
+}
+
+class Host {
+ public:
+  explicit Host(GovernorOptions options) : options_(options), governor_(options) {}
+
+  // Runs until `end` and returns the CPU seconds the agent took meanwhile.
+  double Run(const Load& load, double end) {
+    double spent = 0;
+    for (; now_ < end; now_ += kTick) {
+      const PerPart<double> costs = load(now_);
+      GovernorReading reading;
+      reading.mono_ns = static_cast<uint64_t>((now_ + 1) * 1e9);
+      for (size_t i = 0; i < kParts; ++i) {
+        reading.full_ns[i] = costs[i] * kTick * 1e9;
+        const auto part = static_cast<Part>(i);
+        if (!governor_.detached()) {
+          spent += Governor::Cost(part, governor_.level(part), costs[i] * kTick);
+        }
+      }
+      const GovernorDecision decision = governor_.Update(reading);
+      for (const GovernorStep& step : decision.steps) {
+        steps_.push_back({now_, step});
+      }
+      if (decision.detached) detached_.push_back(now_);
+    }
+    return spent;
+  }
+
+  struct Stepped {
+    double at;
+    GovernorStep step;
+  };
+  const std::vector<Stepped>& steps() const { return steps_; }
+  const std::vector<double>& detached() const { return detached_; }
+  const Governor& governor() const { return governor_; }
+  double budget() const { return options_.budget * options_.cpus; }
+
+ private:
+  const GovernorOptions options_;
+  Governor governor_;
+  double now_ = 0;
+  std::vector<Stepped> steps_;
+  std::vector<double> detached_;
+};
+
+GovernorOptions TwoCpus() {
+  GovernorOptions options;
+  options.budget = 0.01;
+  options.cpus = 2;
+  return options;
+}
+
+TEST(Governor, LeavesALoadAloneThatFits) {
+  Host host(TwoCpus());
+  host.Run([](double) { return Parts({{Part::kSwitch, 0.012}, {Part::kRest, 0.004}}); }, 300);
+  EXPECT_TRUE(host.steps().empty());
+}
+
+TEST(Governor, HoldsAStormToTheBudgetFromTheFirstSecondsOn) {
+  Host host(TwoCpus());
+  // A million system calls a second on each CPU, and their samples.
+  const Load storm = [](double) {
+    return Parts({{Part::kSyscall, 0.08}, {Part::kSamples, 0.005}, {Part::kRest, 0.002}});
+  };
+  const double first_ten = host.Run(storm, 10);
+  EXPECT_LE(first_ten, 1.2 * host.budget() * 10);
+  const double next = host.Run(storm, 70);
+  EXPECT_LE(next, host.budget() * 60);
+  ASSERT_FALSE(host.steps().empty());
+  EXPECT_LE(host.steps().front().at, 1.0);
+  // The largest part pays, the others are seen as before.
+  EXPECT_EQ(host.governor().level(Part::kSamples), 0);
+  EXPECT_EQ(host.governor().level(Part::kSwitch), 0);
+  EXPECT_GE(host.governor().level(Part::kSyscall), 2);
+}
+
+TEST(Governor, TakesOneStepBackEachHalfMinuteOfCalm) {
+  Host host(TwoCpus());
+  const Load storm = [](double at) {
+    return Parts({{Part::kSyscall, at < 20 ? 0.3 : 0.001}, {Part::kRest, 0.002}});
+  };
+  host.Run(storm, 20);
+  const uint8_t turned = host.governor().level(Part::kSyscall);
+  ASSERT_GE(turned, 4);
+  const size_t steps = host.steps().size();
+  host.Run(storm, 20 + 31.0 * turned + 10);
+  EXPECT_EQ(host.governor().level(Part::kSyscall), 0) << "everything is seen again";
+  double last = 20;
+  for (size_t i = steps; i < host.steps().size(); ++i) {
+    EXPECT_EQ(host.steps()[i].step.from, host.steps()[i].step.to + 1);
+    EXPECT_GE(host.steps()[i].at - last, 29.9) << "step " << i;
+    last = host.steps()[i].at;
+  }
+}
+
+// A load that comes and goes must not make the governor swing with it.
+TEST(Governor, IsNotSwungByALoadThatSwitchesEverySevenSeconds) {
+  Host host(TwoCpus());
+  const Load swinging = [](double at) {
+    const bool busy = static_cast<int>(at / 7) % 2 == 0;
+    return Parts({{Part::kSyscall, busy ? 0.2 : 0.0001},
+                  {Part::kSwitch, busy ? 0.1 : 0.0001},
+                  {Part::kRest, 0.002}});
+  };
+  host.Run(swinging, 30);
+  const size_t steps = host.steps().size();
+  ASSERT_GE(steps, 2u);
+  const double spent = host.Run(swinging, 30 + 600);
+  EXPECT_EQ(host.steps().size(), steps) << "at " << host.steps().back().at << " s";
+  EXPECT_LE(spent, host.budget() * 600);
+}
+
+TEST(Governor, TurnsDownWhatIsLargestAtTheTime) {
+  for (const Part part : {Part::kFault, Part::kSocket, Part::kLock, Part::kSwitch, Part::kSamples,
+                          Part::kUnwinding}) {
+    Host host(TwoCpus());
+    host.Run([part](double) { return Parts({{part, 0.03}, {Part::kRest, 0.001}}); }, 30);
+    ASSERT_FALSE(host.steps().empty()) << PartName(part);
+    for (const auto& stepped : host.steps()) EXPECT_EQ(stepped.step.part, part);
+  }
+}
+
+TEST(Governor, TheContextSwitchIsNeverWatchedPartOfTheTime) {
+  EXPECT_FALSE(IsCycled(Part::kSwitch));
+  EXPECT_EQ(MaxLevel(Part::kSwitch), kSwitchCount);
+}
+
+TEST(Governor, DetachesWhenNothingIsLeftAndTriesAgainEachTimeLater) {
+  Host host(TwoCpus());
+  const Load hopeless = [](double) { return Parts({{Part::kRest, 0.1}}); };
+  const double spent = host.Run(hopeless, 1200);
+  ASSERT_GE(host.detached().size(), 4u);
+  const double first_pause = host.detached()[1] - host.detached()[0];
+  const double second_pause = host.detached()[3] - host.detached()[2];
+  EXPECT_NEAR(first_pause, 60, 1);
+  EXPECT_NEAR(second_pause, 120, 1);
+  EXPECT_LT(spent, 1.2 * host.budget() * 1200);
+}
+
+TEST(Governor, WithoutABudgetItOnlyReckons) {
+  GovernorOptions options = TwoCpus();
+  options.budget = 0;
+  Host host(options);
+  host.Run([](double) { return Parts({{Part::kSyscall, 0.5}}); }, 20);
+  EXPECT_TRUE(host.steps().empty());
+  EXPECT_NEAR(host.governor().share(), 0.25, 0.01);
+}
+
+TEST(Governor, EveryStepDownCostsLess) {
+  for (size_t i = 0; i < kParts; ++i) {
+    const auto part = static_cast<Part>(i);
+    for (uint8_t level = 1; level <= MaxLevel(part); ++level) {
+      const auto above = static_cast<uint8_t>(level - 1);
+      EXPECT_LT(Governor::Cost(part, level, 1e6), Governor::Cost(part, above, 1e6))
+          << PartName(part) << " " << int{level};
+    }
+  }
+}
+
+}  // namespace
+}  // namespace telltale::agent

@@ -1,0 +1,3 @@
+telltale_test(agent_governor_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_governor_test.cc
+  LINK telltale::agent_governor)
