@@ -12,11 +12,12 @@
 namespace telltale::agent {
 
 // ns an event with its dispatch, inside a busy program (caches cold), on the machine the table was
-// measured on; kSamples: a sample with kernel stack and user copy. tests/bench/SENSOR.md.
-inline constexpr PerPart<double> kEventNs = {40, 95, 110, 110, 130, 180, 95, 515, 3000, 0, 0};
+// measured on: run statistics of the programs less their own cost, 2 CPUs of an AMD EPYC, kernel
+// 6.18. kSwitch: with its three programs; kSamples: a sample with kernel stack and user copy.
+inline constexpr PerPart<double> kEventNs = {95, 110, 140, 140, 150, 200, 110, 500, 4000, 0, 0};
 
 // What kEventNs[kSyscall] is in a tight loop there: the loop that MachineFactor runs.
-inline constexpr double kLoopSyscallNs = 36;
+inline constexpr double kLoopSyscallNs = 92;
 
 // How much slower this machine runs a program than that one: the least of several differences
 // between system calls with and without the program, over kLoopSyscallNs; 0.5 to 6. `attach` and

@@ -8,11 +8,11 @@ namespace {
 
 constexpr double kSecond = 1e9;
 constexpr double kAim = 0.85;     // of the budget, after turning down
+constexpr double kTooMuch = 1.2;  // of the budget: it is not worth watching any more
 constexpr double kComfort = 0.7;  // of the budget, at most, after a step back
 
-// Kernel ns of a switch with all its programs, without stacks, counting only: 515, 250, 90
-// (tests/bench/SENSOR.md).
-constexpr double kSwitchShare[] = {1.0, 0.49, 0.18};
+// Kernel ns of a switch with all its programs, without stacks, counting only: 500, 250, 90.
+constexpr double kSwitchShare[] = {1.0, 0.5, 0.18};
 // Copying and unwinding 4 KB instead of 16; nothing.
 constexpr double kUnwindShare[] = {1.0, 0.4, 0.0};
 
@@ -155,7 +155,9 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
     calm_since_ns_.fill(now);
     // Not forgiven all: if this was not enough, half the time is.
     overdrawn_ns_ = BudgetNs(options_.burst_s) / 2;
-    if (decision.steps.empty() && helpless_since_ns_ == 0) helpless_since_ns_ = now;
+    const bool helpless =
+        decision.steps.empty() && Predict(window, levels_) > kTooMuch * BudgetNs(window.seconds);
+    if (helpless && helpless_since_ns_ == 0) helpless_since_ns_ = now;
   } else {
     if (overdrawn_ns_ == 0) helpless_since_ns_ = 0;
     TurnUp(window, now, decision);

@@ -22,7 +22,7 @@
 namespace telltale::agent {
 
 struct GovernorOptions {
-  double budget = 0;    // share of all CPUs together; 0: only reckons, turns nothing down
+  double budget = 0;  // share of all CPUs together; 0: only reckons, turns nothing down
   uint32_t cpus = 1;
   double burst_s = 2;    // what may be overdrawn, in seconds of budget
   double calm_s = 30;    // a step back must have fitted so long

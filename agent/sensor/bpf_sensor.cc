@@ -295,7 +295,7 @@ void BpfSensor::Impl::AdaptKnobs(const std::array<uint32_t, TELLTALE_VITALS>& dr
     uint8_t next = t;
     quiet_epochs_[v] = dry_spells[v] == 0 ? static_cast<uint8_t>(quiet_epochs_[v] + 1) : 0;
     if (dry_spells[v] >= 2 && t < kMaxTLog2) next = t + 1;
-    if (quiet_epochs_[v] >= 2 && t > 1) {
+    if (quiet_epochs_[v] >= 2 && t > keeper_->least_t_log2()) {
       next = t - 1;
       quiet_epochs_[v] = 0;
     }

@@ -244,14 +244,18 @@ absl::Status BudgetKeeper::ApplySwitch(uint8_t from, uint8_t to) {
   return status;
 }
 
+uint8_t BudgetKeeper::least_t_log2() const {
+  const uint8_t level = governor_->level(Part::kSamples);
+  return static_cast<uint8_t>(level > kTokenLevels ? 1 + level - kTokenLevels : 1);
+}
+
 void BudgetKeeper::ApplySamples(uint8_t to) {
   const unsigned shift = std::min(to, kTokenLevels);
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     telltale_knobs& knobs = control_->knobs[v];
     knobs.tokens_per_s = std::max(tokens_per_s_[v] >> shift, 1U);
     knobs.token_burst = std::max(token_burst_[v] >> shift, 4U);
-    const auto least = static_cast<uint8_t>(to > kTokenLevels ? 1 + to - kTokenLevels : 1);
-    if (knobs.t_log2 < least) SetTLog2(*control_, v, least);
+    if (knobs.t_log2 < least_t_log2()) SetTLog2(*control_, v, least_t_log2());
   }
 }
 

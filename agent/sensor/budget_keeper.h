@@ -50,6 +50,8 @@ class BudgetKeeper {
   // Before the flip, after it with the new half in use, and for the epoch that it ended.
   bool follows_waits() const;  // else open intervals are not to be charged
   void Flipped();
+  // What the governor lets t be at least, as a power of two.
+  uint8_t least_t_log2() const;
   void Finish(RawEpoch& epoch);
 
   // The budget's part in a vital's state: degrades it where it is watched less than all the time.

@@ -25,8 +25,10 @@ class Stack:
         self.output = ""
 
     def up(self):
+        # What is planted is compared with all that happened: on two CPUs the loads alone would use up the budget.
         done = subprocess.run([ROOT / "deploy" / "up", "--no-build", "--dir", self.dir, "--epoch",
-                               f"{self.epoch_s}s"], capture_output=True, text=True, timeout=120)
+                               f"{self.epoch_s}s"], capture_output=True, text=True, timeout=120,
+                              env={**os.environ, "TELLTALE_AGENT_SENSOR_BUDGET": "off"})
         self.output = done.stdout + done.stderr
         if done.returncode != 0:
             raise RuntimeError(f"deploy/up ended with {done.returncode}:\n{self.output}\n{self.logs()}")
