@@ -21,8 +21,9 @@ constexpr double kSecond = 1e9;
 constexpr uint64_t kAlways = 1'000'000;
 // Programs whose cost follows no lever: a tick, a disk request, and the exit of a process.
 constexpr double kTickNs = 900, kDiskNs = 350;
-constexpr double kRestSeconds =
-    30;  // over which the agent's own work is smoothed: a cut is a burst
+// Over which the parts are smoothed that come in bursts: each epoch begins with many samples, a
+// program met first has its tables built, and a cut is one burst.
+constexpr double kBurstSeconds = 30;
 constexpr double kAttachShare = 0.05;  // of the budget, at most, for attaching one unit
 constexpr uint32_t kShortStack = 4096;
 
@@ -169,9 +170,14 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
                         drain_ns * sample_share - static_cast<double>(use.unwind_ns) -
                         reading.cycling_ns) +
       (events(TELLTALE_CPU) * kTickNs + events(TELLTALE_DISK_IO) * kDiskNs) * factor_;
-  const double weight = std::min(1.0, passed_s / kRestSeconds);
-  rest_ns_per_s_ += weight * (rest_ns / std::max(passed_s, 1e-6) - rest_ns_per_s_);
-  reading.full_ns[Index(Part::kRest)] = rest_ns_per_s_ * passed_s;
+  reading.full_ns[Index(Part::kRest)] = rest_ns;
+  const double weight = std::min(1.0, passed_s / kBurstSeconds);
+  for (const Part part : {Part::kSamples, Part::kUnwinding, Part::kRest}) {
+    double& smooth = smooth_ns_per_s_[Index(part)];
+    double& full = reading.full_ns[Index(part)];
+    smooth += weight * (full / std::max(passed_s, 1e-6) - smooth);
+    full = smooth * passed_s;
+  }
   last_agent_ns_ = agent_ns;
   last_cycler_ns_ = cycler_ns;
   return reading;

@@ -86,8 +86,8 @@ class BudgetKeeper {
 
   EventCounts last_;
   uint64_t last_mono_ns_ = 0, last_agent_ns_ = 0, last_cycler_ns_ = 0;
-  double rest_ns_per_s_ = 0;  // smoothed
-  double unwind_ns_ = 0;      // one stack, whole; smoothed
+  PerPart<double> smooth_ns_per_s_{};  // of the parts that come in bursts
+  double unwind_ns_ = 0;               // one stack, whole; smoothed
   uint64_t detached_at_ns_ = 0;
 
   // Of the running epoch.
