@@ -104,7 +104,7 @@ TEST_F(BudgetTest, OfAStormOfSystemCallsAPartStandsForAllAndItSaysSo) {
   EXPECT_EQ(Lost(epoch, TELLTALE_DISK_IO), 0u);
   Await(child);
   EXPECT_TRUE(
-      DrainUntil([&] { return StatusOf(TELLTALE_SYSCALL).state == VitalState::kActive; }, 60))
+      DrainUntil([&] { return StatusOf(TELLTALE_SYSCALL).state == VitalState::kActive; }, 180))
       << StatusOf(TELLTALE_SYSCALL).reason;
 }
 
@@ -146,7 +146,7 @@ TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
   EXPECT_GT(ShareOf(stormy, caller.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events, 0u);
   Await(caller);
   EXPECT_TRUE(
-      DrainUntil([&] { return StatusOf(TELLTALE_BLOCKING).state == VitalState::kActive; }, 60))
+      DrainUntil([&] { return StatusOf(TELLTALE_BLOCKING).state == VitalState::kActive; }, 180))
       << StatusOf(TELLTALE_BLOCKING).reason;
   Cut();
   Child sleeper([] { std::this_thread::sleep_for(milliseconds(1'000)); });
