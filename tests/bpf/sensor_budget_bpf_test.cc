@@ -37,11 +37,11 @@ class SharedCount {
 class BudgetTest : public SensorTest {
  protected:
   // Times are short, so that a test sees it recover.
-  void Start(double budget) {
+  void Start(double budget, double give_up_s = 3600) {
     BpfSensorOptions options;
     options.governor.budget = budget;
-    options.governor.calm_s = 2;
-    options.governor.give_up_s = 2;
+    options.governor.calm_s = 1;
+    options.governor.give_up_s = give_up_s;
     options.governor.retry_s = 2;
     sensor_ = std::make_unique<BpfSensor>(std::move(options));
     ASSERT_TRUE(sensor_->Start().ok());
@@ -90,8 +90,8 @@ TEST_F(BudgetTest, OfAStormOfSystemCallsAPartStandsForAllAndItSaysSo) {
   DrainFor(5);
   const uint64_t made = calls.value() - before;
   const RawEpoch epoch = Cut();
-  // One window each second, at random: as far off as the storm is unsteady, which depends on what else
-  // the host does. Without its weight an event would stand for eight times too little or more.
+  // One window each second, at random: as far off as the storm is unsteady, which depends on what
+  // else the host does. Without its weight an event would stand for eight times too little or more.
   const Amount share = ShareOf(epoch, child.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK);
   EXPECT_GT(share.events, made * 2 / 5);
   EXPECT_LT(share.events, made * 5 / 2);
@@ -109,12 +109,14 @@ TEST_F(BudgetTest, OfAStormOfSystemCallsAPartStandsForAllAndItSaysSo) {
 }
 
 TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
-  Start(0.02);
+  Start(0.01);
   int there[2], back[2];
   ASSERT_EQ(pipe(there), 0);
   ASSERT_EQ(pipe(back), 0);
+  // On one CPU they switch as often as it can.
   Child echo([&] {
     char byte = 0;
+    PinTo(0);
     close(there[1]);
     while (read(there[0], &byte, 1) == 1) {
       if (write(back[1], &byte, 1) != 1) break;
@@ -122,6 +124,7 @@ TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
   });
   Child caller([&] {
     char byte = 0;
+    PinTo(0);
     const auto end = Clock::now() + milliseconds(8'000);
     while (Clock::now() < end) {
       if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) break;
@@ -159,7 +162,7 @@ TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
 }
 
 TEST_F(BudgetTest, WhatCannotBeHeldIsTakenOffAndTriedAgain) {
-  Start(0.00001);
+  Start(0.00001, 2);
   EXPECT_TRUE(DrainUntil(
       [&] { return StatusOf(TELLTALE_CPU).reason.find("not watched") != std::string::npos; }, 60))
       << StatusOf(TELLTALE_CPU).reason;
