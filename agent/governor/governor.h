@@ -4,8 +4,8 @@
 // to be turned down. It turns the largest part down as soon as the budget of two seconds has been
 // overdrawn, by as many steps as are needed, and takes one step back after 30 s in which the step
 // would have fitted; so a load that comes and goes every few seconds finds it turned down and
-// cannot make it swing. When nothing is left to turn down and the budget is still exceeded, it asks
-// for the sensor to be detached, and tries again later.
+// cannot make it swing. When nothing is left to turn down and the budget is still exceeded by a
+// fifth, it asks for the sensor to be detached, and tries again later.
 //
 // Pure: no clock, no kernel. Owned by the sensor, its thread only.
 

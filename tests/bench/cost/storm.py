@@ -23,8 +23,8 @@ from life_rows import program_use, run_time_statistics  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUDGET, TOLERANCE = 0.01, 1.2
 MEMORY_LIMIT_MB = 36 + 16  # design: RSS and caches, all processes, shared pages once
-# A run of a program: what the statistics themselves take of the time they count, less what reaching the
-# program takes, which they do not count (tests/bench/SENSOR.md).
+# A run of a program: what the statistics themselves take of the time they count, and what reaching the
+# program takes, which they do not count. Of a quiet virtual machine; tests/bench/run sensor prints this one's.
 STATISTICS_NS, DISPATCH_NS = 45, 19
 CALM_S, RECOVERY_S = 10, 600
 CPUS = str(processes.CPUS)
