@@ -1,11 +1,12 @@
 #include "agent/governor/cost_model.h"
 
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <limits>
+
+#include "agent/clock_ns.h"
 
 namespace telltale::agent {
 namespace {
@@ -16,12 +17,9 @@ constexpr int kCalls = 1'000;
 double CallNs() {
   double least = std::numeric_limits<double>::max();
   for (int batch = 0; batch < kBatches; ++batch) {
-    timespec begin = {}, end = {};
-    clock_gettime(CLOCK_MONOTONIC, &begin);
+    const uint64_t begin = ClockNs(CLOCK_MONOTONIC);
     for (int i = 0; i < kCalls; ++i) syscall(SYS_getppid);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    const double ns = static_cast<double>(end.tv_sec - begin.tv_sec) * 1e9 +
-                      static_cast<double>(end.tv_nsec - begin.tv_nsec);
+    const auto ns = static_cast<double>(ClockNs(CLOCK_MONOTONIC) - begin);
     least = std::min(least, ns / kCalls);
   }
   return least;

@@ -3,16 +3,9 @@
 #include <ctime>
 #include <utility>
 
+#include "agent/clock_ns.h"
+
 namespace telltale::agent {
-namespace {
-
-uint64_t ThreadCpuNs() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
-}  // namespace
 
 EpochSource::EpochSource(Options options)
     : options_(std::move(options)),
@@ -42,7 +35,7 @@ CutContext EpochSource::Context(const Moment& moment) const {
 }
 
 absl::StatusOr<FinishedEpoch> EpochSource::Cut(const Moment& moment) {
-  const uint64_t cpu_before = ThreadCpuNs();
+  const uint64_t cpu_before = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   const auto raw = options_.sensor->Cut(folder_);
   FoldedEpoch folded = folder_.Take();
   if (!raw.ok()) return raw.status();
@@ -54,7 +47,7 @@ absl::StatusOr<FinishedEpoch> EpochSource::Cut(const Moment& moment) {
   context.gauges.set_unspooled_summaries(static_cast<uint32_t>(moment.unspooled));
   context.gauges.set_cut_us(cut_us_);
   auto cut = cutter_.Cut(*raw, folded, context);
-  cut_us_ = static_cast<uint32_t>((ThreadCpuNs() - cpu_before) / 1'000);
+  cut_us_ = static_cast<uint32_t>((ClockNs(CLOCK_THREAD_CPUTIME_ID) - cpu_before) / 1'000);
   if (!cut.ok()) return cut.status();
   node_events_.Said(moment.clock.wall_minus_mono_ns);
   FinishedEpoch epoch;

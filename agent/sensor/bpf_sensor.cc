@@ -3,7 +3,6 @@
 #include <bpf/libbpf.h>
 #include <sys/random.h>
 #include <sys/sysinfo.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "agent/clock_ns.h"
 #include "agent/sensor/bpf_group.h"
 #include "agent/sensor/budget_keeper.h"
 #include "agent/sensor/cut_steps.h"
@@ -33,18 +33,6 @@ constexpr uint64_t kSecond = 1'000'000'000;
 // less than what is no longer seen, and the tokens bound the cost anyway.
 constexpr uint8_t kMaxTLog2 = 8;
 constexpr uint32_t kOpenSamples = 512;  // of one vital at one cut, besides the tokens of the CPUs
-
-uint64_t MonotonicNow() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * kSecond + static_cast<uint64_t>(now.tv_nsec);
-}
-
-uint64_t ThreadCpuNow() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<uint64_t>(now.tv_sec) * kSecond + static_cast<uint64_t>(now.tv_nsec);
-}
 
 absl::Status Failed(const char* step, int error) {
   return absl::InternalError(absl::StrCat("sensor: ", step, ": ", strerror(error)));
@@ -109,7 +97,7 @@ class BpfSensor::Impl {
 uint64_t BpfSensor::Impl::Seed(uint64_t number) const {
   if (options_.seed) return options_.seed(number);
   uint64_t seed = 0;
-  if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) seed = MonotonicNow() * number;
+  if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) seed = ClockNs(CLOCK_MONOTONIC) * number;
   return seed;
 }
 
@@ -135,7 +123,7 @@ absl::Status BpfSensor::Impl::StartCore() {
   InitControl(options_.budget, possible_cpus_,
               static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))), *control_);
   control_->seed[0] = Seed(0);
-  control_->epoch_start_ns[0] = MonotonicNow();
+  control_->epoch_start_ns[0] = ClockNs(CLOCK_MONOTONIC);
   control_->stack_bytes = router_.unwinds() ? TELLTALE_STACK_BYTES : 0;
   return router_.Open(maps_->fd("ring"));
 }
@@ -235,7 +223,7 @@ absl::Status BpfSensor::Impl::Start() {
 absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
   const uint32_t half = control_->half & 1;
   if (!beats_) {
-    const uint64_t second = (MonotonicNow() - control_->epoch_start_ns[half]) / kSecond;
+    const uint64_t second = (ClockNs(CLOCK_MONOTONIC) - control_->epoch_start_ns[half]) / kSecond;
     control_->second[half] =
         static_cast<uint32_t>(std::min<uint64_t>(second, TELLTALE_SECONDS - 1));
   }
@@ -244,12 +232,13 @@ absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
     control_->swap_free_pages =
         memory.freeswap * memory.mem_unit / static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   }
-  const uint64_t before = ThreadCpuNow();
+  const uint64_t before = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   const auto drained = router_.Drain(sink, *table_, half);
   if (!drained.ok()) return drained.status();
   DrainUse use = router_.TakeUse();
-  use.thread_ns = ThreadCpuNow() - before;
-  if (absl::Status status = keeper_->Tick(MonotonicNow(), use); !status.ok()) return status;
+  use.thread_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before;
+  if (absl::Status status = keeper_->Tick(ClockNs(CLOCK_MONOTONIC), use); !status.ok())
+    return status;
   return *drained;
 }
 
@@ -335,14 +324,14 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   const uint32_t old = control_->half & 1;
   if (absl::Status status = router_.Drain(sink, *table_, old).status(); !status.ok()) return status;
   for (telltale_bucket& bucket : cpus_map_.At<telltale_cpu>(possible_cpus_)->bucket) {
-    bucket = {MonotonicNow(), kOpenSamples, 0};
+    bucket = {ClockNs(CLOCK_MONOTONIC), kOpenSamples, 0};
   }
   if (keeper_->follows_waits()) {
     if (absl::Status status = steps_.Pass(TELLTALE_PASS_CHARGE, *control_, nullptr); !status.ok()) {
       return status;
     }
   }
-  const uint64_t now = MonotonicNow();
+  const uint64_t now = ClockNs(CLOCK_MONOTONIC);
   if (absl::Status status = Flip(sink, now); !status.ok()) return status;
   keeper_->Flipped();
 
@@ -376,7 +365,7 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
 
 absl::StatusOr<RawEpoch> BpfSensor::Impl::Peek() {
   const uint32_t half = control_->half & 1;
-  const uint64_t now = MonotonicNow();
+  const uint64_t now = ClockNs(CLOCK_MONOTONIC);
   RawEpoch epoch;
   FillTimes(half, now, epoch);
   const auto seconds = static_cast<uint32_t>(

@@ -1,7 +1,5 @@
 #include "agent/sensor/budget_keeper.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -9,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "agent/clock_ns.h"
 #include "agent/governor/cost_model.h"
 #include "agent/sensor/control_words.h"
 #include "agent/vitals/vitals.h"
@@ -26,12 +25,6 @@ constexpr double kTickNs = 900, kDiskNs = 350;
 constexpr double kBurstSeconds = 30;
 constexpr double kAttachShare = 0.05;  // of the budget, at most, for attaching one unit
 constexpr uint32_t kShortStack = 4096;
-
-uint64_t CpuNs(clockid_t clock) {
-  timespec now = {};
-  clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 struct Cycled {
   Part part;
@@ -71,10 +64,10 @@ void BudgetKeeper::AddGroup(BpfGroup* group) { groups_[group->object()] = group;
 void BudgetKeeper::Begin() {
   if (const auto it = groups_.find("syscall"); it != groups_.end()) {
     BpfGroup* const group = it->second;
-    const uint64_t before = CpuNs(CLOCK_THREAD_CPUTIME_ID);
+    const uint64_t before = ClockNs(CLOCK_THREAD_CPUTIME_ID);
     group->Detach("on_syscall");
     const bool attached = group->Attach("on_syscall").ok();
-    attach_ns_ = static_cast<double>(CpuNs(CLOCK_THREAD_CPUTIME_ID) - before);
+    attach_ns_ = static_cast<double>(ClockNs(CLOCK_THREAD_CPUTIME_ID) - before);
     if (attached) {
       factor_ = MachineFactor([&] { return group->Attach("on_syscall").ok(); },
                               [&] { group->Detach("on_syscall"); });
@@ -115,9 +108,9 @@ void BudgetKeeper::Begin() {
   }
   stack_bytes_ = control_->stack_bytes;
   last_ = CountEvents(blocks_, control_->half & 1);
-  last_mono_ns_ = CpuNs(CLOCK_MONOTONIC);
+  last_mono_ns_ = ClockNs(CLOCK_MONOTONIC);
   last_agent_ns_ =
-      options_.agent_cpu_ns ? options_.agent_cpu_ns() : CpuNs(CLOCK_PROCESS_CPUTIME_ID);
+      options_.agent_cpu_ns ? options_.agent_cpu_ns() : ClockNs(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 bool BudgetKeeper::follows_waits() const {
@@ -162,7 +155,7 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
                                                  : unwind_ns_ * static_cast<double>(use.samples);
 
   const uint64_t agent_ns =
-      options_.agent_cpu_ns ? options_.agent_cpu_ns() : CpuNs(CLOCK_PROCESS_CPUTIME_ID);
+      options_.agent_cpu_ns ? options_.agent_cpu_ns() : ClockNs(CLOCK_PROCESS_CPUTIME_ID);
   const uint64_t cycler_ns = cycler_->CpuNs();
   reading.cycling_ns = static_cast<double>(cycler_ns - last_cycler_ns_);
   const double rest_ns =

@@ -1,21 +1,11 @@
 #include "agent/sensor/duty_cycler.h"
 
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <algorithm>
 
+#include "agent/clock_ns.h"
 namespace telltale::agent {
-namespace {
-
-uint64_t ThreadCpuNs() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
-}  // namespace
-
 DutyCycler::DutyCycler(std::chrono::nanoseconds period)
     : period_(period), random_(std::random_device{}()) {}
 
@@ -129,7 +119,7 @@ bool DutyCycler::Period(std::unique_lock<std::mutex>& lock) {
     unit->late += Clock::now() - opened - unit->window;
     Detach(*unit);
   }
-  cpu_ns_.store(ThreadCpuNs(), std::memory_order_relaxed);
+  cpu_ns_.store(ClockNs(CLOCK_THREAD_CPUTIME_ID), std::memory_order_relaxed);
   return WaitUntil(lock, begin + length);
 }
 

@@ -1,7 +1,6 @@
 #include "agent/sensor/record_router.h"
 
 #include <bpf/libbpf.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,18 +8,13 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "agent/clock_ns.h"
 #include "agent/sensor/record_decoder.h"
 
 namespace telltale::agent {
 namespace {
 
 constexpr int kTries = 100;
-
-uint64_t MonotonicNow() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 }  // namespace
 
@@ -61,9 +55,9 @@ void RecordRouter::RouteCopy(const telltale_copy& record, size_t size) {
   RawSample sample = std::move(it->sample);
   const uint32_t half = it->half;
   awaiting_.erase(it);
-  const uint64_t before = MonotonicNow();
+  const uint64_t before = ClockNs(CLOCK_MONOTONIC);
   unwinder_->Unwind(DecodeCopy(record, size), sample);
-  use_.unwind_ns += MonotonicNow() - before;
+  use_.unwind_ns += ClockNs(CLOCK_MONOTONIC) - before;
   ++use_.unwound;
   Finish(std::move(sample), half);
 }

@@ -17,6 +17,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "agent/clock_ns.h"
 #include "agent/host/node_info.h"
 #include "agent/loop/epoch_source.h"
 #include "agent/loop/sensor_loop.h"
@@ -272,12 +273,7 @@ class SensorProcess {
     uint64_t sum = 0;
     for (const uint32_t pid : AgentPids()) {
       clockid_t clock = 0;
-      timespec used = {};
-      if (clock_getcpuclockid(static_cast<pid_t>(pid), &clock) != 0 ||
-          clock_gettime(clock, &used) != 0) {
-        continue;
-      }
-      sum += static_cast<uint64_t>(used.tv_sec) * kNsPerS + static_cast<uint64_t>(used.tv_nsec);
+      if (clock_getcpuclockid(static_cast<pid_t>(pid), &clock) == 0) sum += ClockNs(clock);
     }
     return sum;
   }

@@ -1,7 +1,6 @@
 #include "agent/unwind/host_unwinder.h"
 
-#include <time.h>
-
+#include "agent/clock_ns.h"
 #include "agent/symbols/vdso.h"
 
 namespace telltale::agent {
@@ -9,12 +8,6 @@ namespace {
 
 // All processes map the same one, and it has no file to ask for an id.
 constexpr const char* kVdsoId = "vdso";
-
-uint64_t MonotonicNs() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 }  // namespace
 
@@ -77,7 +70,7 @@ std::shared_ptr<const UnwindTable> HostUnwinder::TableOf(const ProcessRef& proce
 }
 
 void HostUnwinder::Unwind(const UserCopy& copy, RawSample& sample) {
-  const uint64_t begun = MonotonicNs();
+  const uint64_t begun = ClockNs(CLOCK_MONOTONIC);
   RawStack& stack = sample.stack;
   const ProcessRef process{sample.tgid, sample.start_ns, sample.exe, sample.cgroup_id,
                            sample.parent};
@@ -97,7 +90,7 @@ void HostUnwinder::Unwind(const UserCopy& copy, RawSample& sample) {
   }
   ++counts_.stacks;
   counts_.frames += stack.user.size();
-  counts_.ns += MonotonicNs() - begun;
+  counts_.ns += ClockNs(CLOCK_MONOTONIC) - begun;
 }
 
 RawUnwinding HostUnwinder::TakeCounts() {

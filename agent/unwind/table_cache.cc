@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/clock_ns.h"
 #include "agent/symbols/elf_file.h"
 #include "agent/unwind/call_frames.h"
 
@@ -15,12 +16,6 @@ namespace telltale::agent {
 namespace {
 
 constexpr size_t kLeastCost = 128;  // of an empty table, in bytes
-
-uint64_t ThreadCpuNs() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 }  // namespace
 
@@ -46,13 +41,13 @@ std::shared_ptr<const UnwindTable> TableCache::Find(const std::string& build_id,
 }
 
 UnwindTable TableCache::Build(int fd) {
-  const uint64_t begun = ThreadCpuNs();
+  const uint64_t begun = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   absl::StatusOr<CallFrames> frames = absl::NotFoundError("");
   const absl::StatusOr<ElfSection> section =
       ReadElfSection(fd, EM_X86_64, ".eh_frame", options_.section_bytes);
   if (section.ok()) frames = ParseEhFrame(section->bytes, section->address, options_.store.limits);
   ++counts_.built;
-  counts_.build_ns += ThreadCpuNs() - begun;
+  counts_.build_ns += ClockNs(CLOCK_THREAD_CPUTIME_ID) - begun;
   if (frames.ok() && frames->functions > 0) return std::move(frames->table);
   ++counts_.refused;
   return {};
