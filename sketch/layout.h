@@ -151,7 +151,7 @@ struct telltale_pending {
   uint64_t before;
   uint64_t weight;
   uint64_t ip;
-  uint64_t sp_block;
+  uint64_t stack_place;
   uint64_t syscall;
   uint32_t tid;
   uint32_t live; /* 0: empty */
@@ -169,6 +169,15 @@ struct telltale_peer {
   char comm[16];
 };
 
+/* Where a program's code and stack lie. The kernel lays them out anew for each process; what labels
+ * take of an address is its distance from these, the same in each process of a program. */
+struct telltale_bases {
+  uint64_t image; /* the executable's code, and its size */
+  uint64_t image_bytes;
+  uint64_t mappings; /* libraries are mapped from here downwards */
+  uint64_t stack;    /* of the first thread */
+};
+
 /* All of one CPU. Written by programs running there with preemption off; one more block past the
  * last CPU belongs to the agent's own iterator. */
 struct telltale_cpu {
@@ -177,7 +186,8 @@ struct telltale_cpu {
   uint64_t touched[2]; /* per half: sub-series with totals not yet given to the running task */
   uint32_t irq_depth;  /* > 0: interrupt or soft interrupt running */
   uint32_t tid;        /* of the running task; 0: idle, or no switch seen yet */
-  uint64_t softirq_begin_ns; /* 0: this one is not timed */
+  struct telltale_bases bases; /* of the running task; not of idle and kernel threads */
+  uint64_t softirq_begin_ns;   /* 0: this one is not timed */
   uint32_t softirq_count;
   uint64_t switches;
   uint32_t pending_live; /* some entry of pending is live */
@@ -201,8 +211,8 @@ struct telltale_knobs {
   uint8_t t_log2;
   uint8_t heavy_log2; /* from so many quanta on a label's first sample may take the last tokens */
   uint8_t
-      duty_log2; /* its programs are attached 1/2^duty_log2 of the time: events stand for more */
-  uint8_t closed;     /* they are attached, but not to count now */
+      duty_log2;  /* its programs are attached 1/2^duty_log2 of the time: events stand for more */
+  uint8_t closed; /* they are attached, but not to count now */
   uint8_t pad[3];
 };
 
@@ -228,6 +238,7 @@ struct telltale_control {
       rq_clock_offset_ns; /* run-queue clock minus CLOCK_MONOTONIC; from the agent's own switches */
   uint64_t timer_entry_begin; /* address range of the timer interrupt's entry code, 0: unknown */
   uint64_t timer_entry_end;
+  uint64_t kernel_text;     /* where the kernel's code begins, 0: unknown */
   uint64_t swap_free_pages; /* as of the agent's last drain */
   int32_t own_tgid;
   uint32_t cgroup_subsys;      /* index into css_set.subsys, or 0xffffffff: the unified hierarchy */
@@ -306,7 +317,8 @@ struct telltale_task_half {
 struct telltale_task {
   uint64_t since_rq_ns; /* all time before is charged */
   uint64_t ident;
-  uint64_t cred; /* ident, exe and uid hold while these two pointers are the task's */
+  struct telltale_bases bases;
+  uint64_t cred; /* ident, bases, exe and uid hold while these two pointers are the task's */
   uint64_t mm;
   uint64_t began_rq_ns;      /* when it left the CPU: the whole wait, for the histograms */
   uint64_t run_delay_ns;     /* the scheduler's account of queue time when it left the CPU */

@@ -15,8 +15,9 @@
  * that fills its cell passes nearly all of them, and what shares the cell would hardly ever be
  * kept. So an event of another label is also kept when the contested part passes a power, as if
  * those who do not lead had a cell of their own; and a leader that had its sample is kept again
- * only while tokens are plenty. A heavy leader that found no token tries again at each power of its
- * own margin: its cell's total may be past the last one of the epoch.
+ * only while tokens are plenty; the last ones are for who weighs much (telltale_too_light). A heavy
+ * leader that found no token tries again at each power of its own margin: its cell's total may be
+ * past the last one of the epoch.
  */
 #ifndef TELLTALE_SKETCH_SLOT_H_
 #define TELLTALE_SKETCH_SLOT_H_
@@ -112,6 +113,18 @@ TELLTALE_INLINE uint64_t telltale_stake(const struct telltale_slot* slot, uint64
   uint64_t margin = telltale_margin(slot->lead);
   if (((slot->lead ^ hash) & TELLTALE_MARK_MASK) == 0) return margin;
   return (slot->total - margin) / 2;
+}
+
+/* Whether an event with that stake, in quanta, must leave the tokens that are left (of a full
+ * bucket of `burst`) to others. The many that weigh little may not use up what one that gets heavy
+ * needs: the last quarter of the tokens stays for the heavy, the half of it for twice, the half of
+ * that for four times as heavy. */
+TELLTALE_INLINE int telltale_too_light(uint64_t stake, uint32_t heavy_log2, uint32_t tokens,
+                                       uint32_t burst) {
+  uint32_t quarter = burst / 4;
+
+  if (tokens > quarter) return 0;
+  return stake >> heavy_log2 < (tokens > quarter / 2 ? 1u : tokens > quarter / 4 ? 2u : 4u);
 }
 
 /* The event of this label that was due could not be kept: if it leads, it is due again. */

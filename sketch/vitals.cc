@@ -17,7 +17,7 @@ constexpr std::string_view kLockKinds[] = {"mutex", "rwsem", "spin", "futex"};
 constexpr std::string_view kDirections[] = {"out", "in"};
 
 constexpr Sub kCpuSubs[] = {{"user"}, {"kernel"}, {"irq"}};
-constexpr Field kCpuLabel[] = {{"ip_block", K::kHex}};  // ip >> 8
+constexpr Field kCpuLabel[] = {{"ip_block", K::kHex}};  // place in the program >> 8
 constexpr Field kCpuDetail[] = {{"ip", K::kIp}, {"mode", K::kEnum, kModes}};
 
 constexpr Sub kLlcSubs[] = {{"misses"}};

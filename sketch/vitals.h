@@ -31,7 +31,7 @@ enum class FieldKind : uint8_t {
   kNumber = 1,        // plain, unsigned
   kSigned = 2,        // two's complement in 64 bits in memory, zigzag on the wire
   kIp = 3,            // user or kernel code address; on the wire a frame index + 1
-  kStackPointer = 4,  // sp >> 8
+  kStackPointer = 4,  // depth of the stack >> 8
   kPid = 5,
   kSyscall = 6,  // syscall number of the node's architecture
   kDevice = 7,   // kernel dev_t

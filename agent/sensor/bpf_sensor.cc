@@ -72,11 +72,12 @@ class BpfSensor::Impl {
   const HalfBitmaps& Bitmaps(uint32_t half) const;
   void FillTimes(uint32_t half, uint64_t end, RawEpoch& epoch) const;
   void AddLosses(RawEpoch& epoch);
+  void AdaptHeavy();
   void AdaptKnobs(const std::array<uint32_t, TELLTALE_VITALS>& dry_spells, uint64_t now);
   uint64_t Seed(uint64_t number) const;
 
   const BpfSensorOptions options_;
-  uint32_t possible_cpus_ = 0;
+  uint32_t possible_cpus_ = 0, online_cpus_ = 1;
   std::unique_ptr<SharedMaps> maps_;
   CutSteps steps_;
   std::vector<Group> groups_;
@@ -91,6 +92,7 @@ class BpfSensor::Impl {
   std::unique_ptr<ProcessTable> table_;  // of the running epoch
   BacklogBase backlog_{};
   std::array<uint8_t, TELLTALE_VITALS> quiet_epochs_{};
+  std::array<uint64_t, TELLTALE_VITALS> total_{};  // of the last epoch
   std::array<std::vector<RawKnobChange>, TELLTALE_VITALS> knob_changes_;
 };
 
@@ -120,8 +122,8 @@ absl::Status BpfSensor::Impl::StartCore() {
     return status;
   }
   control_ = control_map_.At<telltale_control>(0);
-  InitControl(options_.budget, possible_cpus_,
-              static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))), *control_);
+  online_cpus_ = static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  InitControl(options_.budget, possible_cpus_, online_cpus_, *control_);
   control_->seed[0] = Seed(0);
   control_->epoch_start_ns[0] = ClockNs(CLOCK_MONOTONIC);
   control_->stack_bytes = router_.unwinds() ? TELLTALE_STACK_BYTES : 0;
@@ -239,7 +241,15 @@ absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
   use.thread_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before;
   if (absl::Status status = keeper_->Tick(ClockNs(CLOCK_MONOTONIC), use); !status.ok())
     return status;
+  AdaptHeavy();
   return *drained;
+}
+
+// By the last epoch, or by this one as soon as it has more: a load may have begun in the middle.
+void BpfSensor::Impl::AdaptHeavy() {
+  for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
+    SetHeavy(*control_, v, std::max(total_[v], keeper_->counted().vitals[v].weight), online_cpus_);
+  }
 }
 
 std::vector<const telltale_half*> BpfSensor::Impl::Halves(uint32_t half) const {
@@ -357,7 +367,7 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   keeper_->Finish(epoch);
   AdaptKnobs(sums.dry_spells, now);
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
-    SetHeavy(*control_, v, epoch.vitals[v].cells.Sum());
+    total_[v] = epoch.vitals[v].cells.Sum();
   }
   ++number_;
   return epoch;

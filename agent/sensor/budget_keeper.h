@@ -47,6 +47,8 @@ class BudgetKeeper {
 
   // After each drain of the running half.
   absl::Status Tick(uint64_t mono_ns, const DrainUse& use);
+  // Of the half in use, as of the last Tick.
+  const EventCounts& counted() const { return last_; }
   // Before the flip, after it with the new half in use, and for the epoch that it ended.
   bool follows_waits() const;  // else open intervals are not to be charged
   void Flipped();

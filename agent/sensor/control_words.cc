@@ -64,9 +64,9 @@ uint32_t CgroupSubsystem() {
   return kUnifiedCgroups;
 }
 
-// Address range of the timer interrupt's entry code, whose return address is the frame above the
-// interrupted one.
-void FindTimerEntry(telltale_control& control) {
+// Where the kernel's code begins, and the address range of the timer interrupt's entry code, whose
+// return address is the frame above the interrupted one.
+void FindKernelCode(telltale_control& control) {
   std::ifstream symbols("/proc/kallsyms");
   std::string line;
   bool inside = false;
@@ -74,6 +74,7 @@ void FindTimerEntry(telltale_control& control) {
     uint64_t address = 0;
     char type = 0, name[128] = {};
     if (sscanf(line.c_str(), "%" SCNx64 " %c %127s", &address, &type, name) != 3) continue;
+    if (strcmp(name, "_stext") == 0) control.kernel_text = address;
     if (inside && address > control.timer_entry_begin) {
       control.timer_entry_end = address;
       return;
@@ -121,10 +122,10 @@ void SetTLog2(telltale_control& control, unsigned vital, uint8_t t_log2) {
   control.knobs[vital].t_log2 = t_log2;
 }
 
-void SetHeavy(telltale_control& control, unsigned vital, uint64_t total) {
+void SetHeavy(telltale_control& control, unsigned vital, uint64_t total, uint32_t online_cpus) {
   telltale_knobs& knobs = control.knobs[vital];
   const uint64_t quanta =
-      (total >> knobs.quantum_log2) / TELLTALE_COLUMNS / std::max(control.cpus, 1U) / 4;
+      (total >> knobs.quantum_log2) / TELLTALE_COLUMNS / std::max(online_cpus, 1U) / 4;
   knobs.heavy_log2 = static_cast<uint8_t>(quanta == 0 ? 0 : std::bit_width(quanta) - 1);
 }
 
@@ -145,7 +146,7 @@ void InitControl(const SampleBudget& budget, uint32_t possible_cpus, uint32_t on
   }
   FillSyscallClasses(control.syscall_class);
   FillBitIndex(control.bit_index);
-  FindTimerEntry(control);
+  FindKernelCode(control);
   timespec tick = {};
   clock_getres(CLOCK_MONOTONIC_COARSE, &tick);  // exactly one tick
   control.tick_ns = static_cast<uint64_t>(tick.tv_nsec);

@@ -26,9 +26,9 @@ uint8_t QuantumLog2(uint64_t quantum);
 void InitControl(const SampleBudget& budget, uint32_t possible_cpus, uint32_t online_cpus,
                  telltale_control& control);
 
-// Sets from which weight on a label of a dense vital is heavy in the next epoch: a quarter
-// of the mean load of a CPU's cells in the last one, whose weight was `total`.
-void SetHeavy(telltale_control& control, unsigned vital, uint64_t total);
+// Sets from which weight on a label of a dense vital is heavy: a quarter of the mean load of a
+// CPU's cells, with a weight of `total` on all online CPUs.
+void SetHeavy(telltale_control& control, unsigned vital, uint64_t total, uint32_t online_cpus);
 
 // Sets t = 2^t_log2 of a dense vital; 1 <= t_log2 <= 16.
 void SetTLog2(telltale_control& control, unsigned vital, uint8_t t_log2);

@@ -27,11 +27,11 @@ class Tokens {
     left_ = burst_;
   }
   bool Plenty() const { return left_ > burst_ - burst_ / 4; }
-  bool Take(uint64_t event, bool light) {
+  bool Take(uint64_t event, uint64_t stake, uint32_t heavy_log2) {
     const uint64_t given = event * 60 * per_second_ / events_;
     left_ = static_cast<uint32_t>(std::min<uint64_t>(left_ + given - given_, burst_));
     given_ = given;
-    if (light && left_ <= burst_ / 4) return false;
+    if (telltale_too_light(stake, heavy_log2, left_, burst_)) return false;
     return left_ > 0 && left_-- > 0;
   }
 
@@ -103,8 +103,8 @@ Seen Watch(const Stream& stream, const Knobs& knobs, uint64_t seed) {
     }
     if (!due) continue;
     ++seen.due;
-    const bool light = knobs.voted && telltale_stake(&slot, hashes[label]) >> heavy_log2 == 0;
-    if (knobs.tokens && !tokens[cpu].Take(i, light)) {
+    const uint64_t stake = knobs.voted ? telltale_stake(&slot, hashes[label]) : ~uint64_t{0};
+    if (knobs.tokens && !tokens[cpu].Take(i, stake, heavy_log2)) {
       ++seen.refused;
       telltale_refused(&slot, hashes[label]);
     } else {

@@ -122,7 +122,7 @@ struct Result {
   std::vector<double> widths, distinct_errors;
   struct Bin {
     uint64_t cases = 0, missed = 0;
-    double stated = 0;
+    double spread = 0, burst = 0;  // sums of what is stated
   } bins[std::size(kStatedUpTo)];
 };
 
@@ -152,9 +152,9 @@ void Compare(const agent::RawVital& vital, const Weights& truth,
   sampling.kept_first = samples + refused == 0
                             ? 1
                             : static_cast<double>(samples) / static_cast<double>(samples + refused);
-  // Of less than a quantum a cell: there is no label that the goal speaks of.
-  const uint64_t mean_load =
-      total / vital.cells.columns() >= vital.quantum ? total / vital.cells.columns() : ~uint64_t{0};
+  // Of less than a quantum in each CPU's cell: there is no label that the goal speaks of.
+  const uint64_t load = total / vital.cells.columns();
+  const uint64_t mean_load = load >= vital.quantum * cpus ? load : ~uint64_t{0};
   result.samples += samples;
   result.refused += refused;
   result.events_weight += total;
@@ -177,13 +177,14 @@ void Compare(const agent::RawVital& vital, const Weights& truth,
                               static_cast<double>(std::max<uint64_t>(weight, 1)));
     }
     if (weight < vital.quantum) continue;
-    const double stated =
-        sketch::AverageMiss(weight, loads, vital.cells.columns(), sampling).spread;
+    const sketch::Miss stated =
+        sketch::AverageMiss(weight, loads, vital.cells.columns(), sampling);
     size_t bin = 0;
-    while (bin + 1 < std::size(kStatedUpTo) && stated > kStatedUpTo[bin]) ++bin;
+    while (bin + 1 < std::size(kStatedUpTo) && stated.spread > kStatedUpTo[bin]) ++bin;
     ++result.bins[bin].cases;
     result.bins[bin].missed += missed;
-    result.bins[bin].stated += stated;
+    result.bins[bin].spread += stated.spread;
+    result.bins[bin].burst += stated.burst;
   }
   if (truth.size() >= 200) {
     const double found = static_cast<double>(sketch::CountDistinct(vital.bitmap).estimate);
@@ -215,8 +216,8 @@ void Print(const sketch::Vital& vital, const Result& r, int epochs) {
   for (const Result::Bin& bin : r.bins) {
     if (bin.cases == 0) continue;
     const auto cases = static_cast<double>(bin.cases);
-    std::printf("%s[%.4f,%.4f,%llu]", first ? "" : ",", bin.stated / cases,
-                static_cast<double>(bin.missed) / cases,
+    std::printf("%s[%.4f,%.4f,%.4f,%llu]", first ? "" : ",", bin.spread / cases,
+                bin.burst / cases, static_cast<double>(bin.missed) / cases,
                 static_cast<unsigned long long>(bin.cases));
     first = false;
   }

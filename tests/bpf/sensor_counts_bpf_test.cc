@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,31 @@ TEST_F(SensorTest, CountsEverySystemCallOfAKnownLoadByResult) {
   EXPECT_TRUE(Within(kOnePercent,
                      ShareOf(epoch, child.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_FAILED).events,
                      kCalls / 2));
+}
+
+// Programs, their libraries and stacks lie elsewhere each time they are started.
+TEST_F(SensorTest, AProgramStartedManyTimesHasTheLabelsOfOne) {
+  constexpr int kStarts = 12;
+  Cut();
+  for (int i = 0; i < kStarts; ++i) {
+    const int status = system("n=0; while [ $n -lt 300 ]; do kill -0 $$; n=$((n + 1)); done");
+    ASSERT_EQ(status, 0);
+    ASSERT_TRUE(sensor_->Drain(kept_).ok());
+  }
+  Cut();
+  std::set<uint64_t> labels, places;
+  std::set<uint32_t> processes;
+  for (const RawSample& sample : kept_.samples) {
+    if (sample.vital != TELLTALE_SYSCALL || sample.label[0] != SYS_kill ||
+        std::string(sample.comm.data()) != "sh")
+      continue;
+    labels.insert(sample.label_hash);
+    places.insert(sample.label[1]);
+    processes.insert(sample.tgid);
+  }
+  EXPECT_GT(processes.size(), 1U);
+  EXPECT_EQ(labels.size(), 1U);
+  EXPECT_EQ(places.size(), 1U);
 }
 
 TEST_F(SensorTest, LosesNoEventAtTheFlipOfManyQuickCuts) {

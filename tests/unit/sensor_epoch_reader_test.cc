@@ -156,11 +156,10 @@ TEST(ControlWordsTest, RoundsAQuantumToTheNearestPowerOfTwo) {
 
 TEST(ControlWordsTest, ALabelIsHeavyFromAQuarterOfACpusMeanCellOn) {
   auto control = std::make_unique<telltale_control>();
-  control->cpus = 4;
   control->knobs[0].quantum_log2 = 3;
-  SetHeavy(*control, 0, uint64_t{100} * 8 * 4 * TELLTALE_COLUMNS * 4);
+  SetHeavy(*control, 0, uint64_t{100} * 8 * 4 * TELLTALE_COLUMNS * 4, 4);
   EXPECT_EQ(control->knobs[0].heavy_log2, 6) << "100 quanta, rounded down to a power of two";
-  SetHeavy(*control, 0, 12);
+  SetHeavy(*control, 0, 12, 4);
   EXPECT_EQ(control->knobs[0].heavy_log2, 0);
 }
 

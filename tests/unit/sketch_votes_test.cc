@@ -227,5 +227,20 @@ TEST(DueTest, AHeavyLeaderThatWasRefusedIsDueAtThePowersOfItsOwnMargin) {
   EXPECT_EQ(telltale_stake(&counting.slot(0, 0), 6), 1000u) << "what is contested";
 }
 
+TEST(DueTest, TheFewerTokensAreLeftTheHeavierALabelMustBe) {
+  const auto least = [](uint32_t tokens) {  // stake that may still take one, heavy from 32 on
+    uint64_t stake = 0;
+    while (telltale_too_light(stake, 5, tokens, 320)) ++stake;
+    return stake;
+  };
+  EXPECT_EQ(least(81), 0u) << "above a quarter anyone may";
+  EXPECT_EQ(least(80), 32u);
+  EXPECT_EQ(least(41), 32u);
+  EXPECT_EQ(least(40), 64u);
+  EXPECT_EQ(least(21), 64u);
+  EXPECT_EQ(least(20), 128u);
+  EXPECT_EQ(least(1), 128u);
+}
+
 }  // namespace
 }  // namespace telltale::sketch

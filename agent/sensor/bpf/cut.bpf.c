@@ -160,14 +160,16 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
   }
   if (!(off >> control.knobs[vital - 1].quantum_log2)) return;
   if (__sync_val_compare_and_swap(&st->since_rq_ns, since, now) != since) return;
-  user_regs(task, &u);
+  user_regs(task, &st->bases, &u);
   hash = wait_label(st, half, task->pid, &u);
   if (vital == TELLTALE_SCHED_DELAY) {
     __sync_fetch_and_add(&t->queue_ns, off);
-    keep = charge(own, half, st, vital, TELLTALE_SUBS_SCHED_DELAY + sub, hash, off, &before);
+    keep = charge(own, half, st, task->tgid, vital, TELLTALE_SUBS_SCHED_DELAY + sub, hash, off,
+                  &before);
   } else {
     __sync_fetch_and_add(&t->blocked_ns, off);
-    keep = charge(own, half, st, vital, TELLTALE_SUBS_BLOCKING + sub, hash, off, &before);
+    keep =
+        charge(own, half, st, task->tgid, vital, TELLTALE_SUBS_BLOCKING + sub, hash, off, &before);
     /* A task that cannot even be killed is shown at every cut; an idle kernel thread never. */
     if (sub == TELLTALE_BLOCK_DISK || sub == TELLTALE_BLOCK_UNINTERRUPTIBLE) keep = true;
     if (by_choice(vital, sub) && (task->flags & PF_KTHREAD)) {
@@ -182,7 +184,7 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
   s->label[0] = task->pid;
   s->label[1] = u.syscall;
   s->label[2] = u.ip;
-  s->label[3] = u.sp >> 8;
+  s->label[3] = u.stack_place;
   s->detail[0] = task->prio;
   if (vital == TELLTALE_SCHED_DELAY) {
     s->detail[1] = task->policy;

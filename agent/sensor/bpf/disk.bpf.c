@@ -67,10 +67,10 @@ int on_issue(uint64_t* ctx) {
   if (!c) return 0;
   backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_DISK, 1);
   if (issued_again(rq)) return 0;
-  u.ip = 0;
+  u.ip = u.place = 0;
   u.syscall = TELLTALE_NO_SYSCALL;
-  if (!c->irq_depth) user_regs(task, &u);
-  hash = mix(mix(mix(label_begin(c, half), u.syscall), u.ip), device << 8 | op);
+  if (!c->irq_depth) user_regs(task, &c->bases, &u);
+  hash = mix(mix(mix(label_begin(c, half), u.syscall), u.place), device << 8 | op);
   if (sub >= TELLTALE_DISK_SUBS) return 0;
   if (likely(!count(c, half, TELLTALE_DISK_IO, TELLTALE_SUBS_DISK_IO + sub, hash, bytes, &before)))
     return 0;

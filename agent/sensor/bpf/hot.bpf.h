@@ -78,7 +78,6 @@ static __always_inline bool weigh(struct telltale_cpu* c, uint32_t half, uint32_
   if (unlikely(!(*word & bit))) __sync_fetch_and_or(word, bit);
   h->total[sub].events += events;
   h->total[sub].weight += weight;
-  tell_truth(half & 1, vital, hash, weight);
   *before = slot->total;
   return add(c, v, slot, hash, weight);
 }
@@ -107,6 +106,7 @@ static __always_inline bool count(struct telltale_cpu* c, uint32_t half, uint32_
   } else {
     c->touched[half & 1] |= 1ULL << sub;
   }
+  tell_truth(half & 1, vital, hash, weight, c->irq_depth ? 0 : bpf_get_current_pid_tgid() >> 32);
   return weigh(c, half, vital, sub, hash, events, weight, before);
 }
 

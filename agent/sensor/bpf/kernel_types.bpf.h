@@ -88,6 +88,8 @@ struct percpu_counter {
   int64_t count;
 };
 struct mm_struct {
+  unsigned long mmap_base;
+  unsigned long start_code, end_code;
   unsigned long start_stack;
   struct file* exe_file;
   struct percpu_counter rss_stat[4];

@@ -34,8 +34,11 @@ int on_exec(uint64_t* ctx) {
   struct telltale_cpu* c = this_cpu();
   struct telltale_event* e;
 
-  if (st) refresh_ident(st, task);
-  if (st && c) c->ident = st->ident;
+  if (st) {
+    st->mm = 0; /* a switch in the middle of it may have read a layout that was not done */
+    refresh_ident(st, task);
+    if (c) now_runs(c, st);
+  }
   e = event_begin(TELLTALE_RECORD_EXEC, task, st);
   if (!e) return 0;
   bpf_probe_read_kernel_str(e->path, sizeof(e->path), bprm->filename);

@@ -22,17 +22,18 @@ int on_miss(struct bpf_perf_event_data* ctx) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_cpu* c = this_cpu();
   uint32_t half = control.half & 1;
-  uint64_t ip = ctx->regs[REGS_IP], misses = ctx->sample_period, hash, before;
+  uint64_t ip = ctx->regs[REGS_IP], misses = ctx->sample_period, place, hash, before;
   bool user = (ctx->regs[REGS_CS] & 3) == 3;
   struct telltale_sample* s;
 
   if (!c) return 0;
   if (!task->pid && !c->irq_depth) return 0; /* idle, as in the vital cpu */
-  hash = mix(label_begin(c, half), ip >> 8);
+  place = code_place(&c->bases, ip) >> 8;
+  hash = mix(label_begin(c, half), place);
   if (likely(!count(c, half, TELLTALE_LLC, TELLTALE_SUBS_LLC, hash, misses, &before))) return 0;
   s = sample_current(c, half, TELLTALE_LLC, 0, hash, before, misses);
   if (!s) return 0;
-  s->label[0] = ip >> 8;
+  s->label[0] = place;
   s->detail[0] = ip;
   take_stacks(ctx, s, !user, !c->irq_depth && !(task->flags & PF_KTHREAD));
   sample_end(s);

@@ -113,12 +113,12 @@ static __always_inline int waited(void* ctx, struct telltale_cpu* c, struct tell
   uint64_t hash, before;
   struct user_regs u;
 
-  u.ip = 0;
+  u.ip = u.place = 0;
   u.syscall = TELLTALE_NO_SYSCALL;
-  if (!c->irq_depth) user_regs(task, &u);
+  if (!c->irq_depth) user_regs(task, &c->bases, &u);
   backlog_end(h, half, TELLTALE_BACKLOG_LOCK, stands_for(TELLTALE_LOCK, 1));
   hist_add(h, TELLTALE_HIST_LOCK, ns);
-  hash = mix(mix(label_begin(c, half), (uint64_t)kind << 32 | (u.syscall & 0xffffffff)), u.ip);
+  hash = mix(mix(label_begin(c, half), (uint64_t)kind << 32 | (u.syscall & 0xffffffff)), u.place);
   opaque(kind);
   if (kind >= TELLTALE_LOCK_SUBS) return 0;
   if (likely(!count(c, half, TELLTALE_LOCK, TELLTALE_SUBS_LOCK + kind, hash, ns, &before)))

@@ -12,18 +12,19 @@ int on_fault(uint64_t* ctx) {
   struct pt_regs* regs = (struct pt_regs*)ctx[1];
   struct telltale_cpu* c = this_cpu();
   uint32_t half = control.half & 1;
-  uint64_t ip = regs->ip, hash, before;
+  uint64_t ip = regs->ip, place, hash, before;
   struct telltale_sample* s;
   struct free_memory free;
 
   if (!c || closed(TELLTALE_USER_PAGE)) return 0;
-  hash = mix(label_begin(c, half), ip >> 4);
+  place = code_place(&c->bases, ip) >> 4;
+  hash = mix(label_begin(c, half), place);
   if (likely(!count(c, half, TELLTALE_USER_PAGE, TELLTALE_SUBS_USER_PAGE + TELLTALE_FAULT_MINOR,
                     hash, 1, &before)))
     return 0;
   s = sample_current(c, half, TELLTALE_USER_PAGE, TELLTALE_FAULT_MINOR, hash, before, 1);
   if (!s) return 0;
-  s->label[0] = ip >> 4;
+  s->label[0] = place;
   s->detail[0] = ip;
   s->detail[1] = address;
   read_free_memory(&free);
@@ -45,9 +46,9 @@ static __always_inline int pages(void* ctx, uint32_t sub, uint64_t gfp, uint32_t
   struct user_regs u;
 
   if (!c || closed(TELLTALE_KERNEL_PAGE)) return 0;
-  u.ip = 0;
+  u.ip = u.place = 0;
   u.syscall = TELLTALE_NO_SYSCALL;
-  if (likely(!c->irq_depth)) user_regs(task, &u);
+  if (likely(!c->irq_depth)) user_regs(task, &c->bases, &u);
   if (sub == TELLTALE_PAGE_ALLOC) {
     backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_PAGES,
                   stands_for(TELLTALE_KERNEL_PAGE, weight));
@@ -55,7 +56,7 @@ static __always_inline int pages(void* ctx, uint32_t sub, uint64_t gfp, uint32_t
     backlog_end(&c->half[half], half, TELLTALE_BACKLOG_PAGES,
                 stands_for(TELLTALE_KERNEL_PAGE, weight));
   }
-  hash = mix(mix(label_begin(c, half), gfp << 32 | (u.syscall & 0xffffffff)), u.ip);
+  hash = mix(mix(label_begin(c, half), gfp << 32 | (u.syscall & 0xffffffff)), u.place);
   if (likely(!count(c, half, TELLTALE_KERNEL_PAGE, TELLTALE_SUBS_KERNEL_PAGE + sub, hash, weight,
                     &before)))
     return 0;

@@ -27,8 +27,8 @@ static __always_inline int end(void* ctx, uint64_t reclaimed, uint32_t sub) {
   if (!st || !c || !st->reclaim_begin_ns) return 0;
   ns = bpf_ktime_get_ns() - st->reclaim_begin_ns;
   st->reclaim_begin_ns = 0;
-  user_regs(task, &u);
-  hash = mix(mix(label_begin(c, half), task->tgid), u.ip);
+  user_regs(task, &c->bases, &u);
+  hash = mix(mix(label_begin(c, half), task->tgid), u.place);
   if (likely(!count(c, half, TELLTALE_RECLAIM, TELLTALE_SUBS_RECLAIM + sub, hash, ns, &before)))
     return 0;
   s = sample_current(c, half, TELLTALE_RECLAIM, sub, hash, before, ns);

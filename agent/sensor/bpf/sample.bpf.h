@@ -59,11 +59,12 @@ static __always_inline void refuse(struct telltale_half* h, uint32_t vital, uint
   lose(h, vital, why, weight);
 }
 
-/* The many that weigh little may not use up what one that gets heavy needs: a quarter stays. */
-static __always_inline bool is_light(struct telltale_half* h, uint32_t v, uint64_t hash) {
+static __always_inline bool too_light(struct telltale_half* h, uint32_t v, uint64_t hash,
+                                      uint32_t tokens) {
   struct telltale_knobs* k = &control.knobs[v];
   uint64_t stake = telltale_stake(&h->sketch[v].slot[hash >> TELLTALE_CELL_SHIFT], hash);
-  return stake >> k->quantum_log2 >> k->heavy_log2 == 0;
+
+  return telltale_too_light(stake >> k->quantum_log2, k->heavy_log2, tokens, k->token_burst);
 }
 
 #define SAMPLE_WHAT(vital, sub, half, flags) ((vital) | (sub) << 8 | (half) << 16 | (flags) << 24)
@@ -89,8 +90,7 @@ static __noinline int sample_paid(struct telltale_cpu* c, int32_t tgid, uint32_t
   if (own) refill(&c->own, now, 0, 1, 4);
   if ((own && !take_token(&c->own, &own_dry)) ||
       (by_choice(vital, what >> 8 & 0xff) && b->tokens <= k->token_burst / 2) ||
-      (b->tokens <= k->token_burst / 4 && is_light(h, v, hash)) ||
-      !take_token(b, &h->dry_spells[v])) {
+      too_light(h, v, hash, b->tokens) || !take_token(b, &h->dry_spells[v])) {
     refuse(h, vital, TELLTALE_LOST_TOKENS, hash, weight);
     return 0;
   }

@@ -39,7 +39,10 @@ static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct tas
   struct telltale_sample* s;
 
   p->live = 0;
-  if (p->tid != (uint32_t)task->pid) return 0;
+  if (p->tid != (uint32_t)task->pid) {
+    refuse(&c->half[p->half & 1], p->vital, TELLTALE_LOST_SLOT, p->hash, p->weight);
+    return 0;
+  }
   s = sample_begin(c, task, SAMPLE_WHAT(p->vital, p->sub, p->half & 1, 0), p->hash, p->weight);
   if (!s) return 0;
   s->before = p->before;
@@ -60,7 +63,7 @@ static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct tas
   s->label[0] = task->pid;
   s->label[1] = p->syscall;
   s->label[2] = p->ip;
-  s->label[3] = p->sp_block;
+  s->label[3] = p->stack_place;
   s->detail[0] = task->prio;
   if (p->vital == TELLTALE_SCHED_DELAY) {
     s->detail[1] = task->policy;
@@ -207,7 +210,7 @@ static __always_inline void leave_pending(struct telltale_cpu* c, uint32_t slot,
   p->before = before;
   p->weight = weight;
   p->ip = u->ip;
-  p->sp_block = u->sp >> 8;
+  p->stack_place = u->stack_place;
   p->syscall = u->syscall;
   p->vital = vital;
   p->sub = sub;
@@ -238,7 +241,7 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
     return;
   }
   refresh_ident(st, next);
-  c->ident = st->ident;
+  now_runs(c, st);
   if (unlikely(st->state == TELLTALE_TASK_UNKNOWN)) {
     /* Its first time on a CPU: all it did since its birth is wait in the queue. */
     uint64_t queued = next->sched_info.last_queued;
@@ -267,13 +270,13 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
     backlog_end(h, half, TELLTALE_BACKLOG_BLOCKED, 1);
   }
   if (delay || block) {
-    user_regs(next, &u);
+    user_regs(next, &st->bases, &u);
     hash = wait_label(st, half, next->pid, &u);
     if (delay) {
       st->half[half & 1].queue_ns += delay;
       hist_add(h, TELLTALE_HIST_RUNQUEUE, delay);
-      if (unlikely(charge(c, half, st, TELLTALE_SCHED_DELAY, TELLTALE_SUBS_SCHED_DELAY + sub, hash,
-                          delay, &before)))
+      if (unlikely(charge(c, half, st, next->tgid, TELLTALE_SCHED_DELAY,
+                          TELLTALE_SUBS_SCHED_DELAY + sub, hash, delay, &before)))
         leave_pending(c, 0, next->pid, TELLTALE_SCHED_DELAY, sub, half, hash, before, delay, &u);
     }
     st->waited_long = block >= FORESEEN_NS;
@@ -282,13 +285,13 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
       uint64_t whole = now - st->began_rq_ns;
       st->half[half & 1].blocked_ns += block;
       hist_add(h, TELLTALE_HIST_BLOCK + class, whole > delay ? whole - delay : block);
-      if (unlikely(charge(c, half, st, TELLTALE_BLOCKING, TELLTALE_SUBS_BLOCKING + class, hash,
-                          block, &before)))
+      if (unlikely(charge(c, half, st, next->tgid, TELLTALE_BLOCKING,
+                          TELLTALE_SUBS_BLOCKING + class, hash, block, &before)))
         leave_pending(c, 1, next->pid, TELLTALE_BLOCKING, class, half, hash, before, block, &u);
       if (st->futex_owner) {
         hash = mix(hash, TELLTALE_LOCK_FUTEX);
-        if (unlikely(charge(c, half, st, TELLTALE_LOCK, TELLTALE_SUBS_LOCK + TELLTALE_LOCK_FUTEX,
-                            hash, block, &before)))
+        if (unlikely(charge(c, half, st, next->tgid, TELLTALE_LOCK,
+                            TELLTALE_SUBS_LOCK + TELLTALE_LOCK_FUTEX, hash, block, &before)))
           leave_pending(c, 2, next->pid, TELLTALE_LOCK, TELLTALE_LOCK_FUTEX, half, hash, before,
                         block, &u);
       }
@@ -315,7 +318,7 @@ static __noinline int only_count(struct telltale_cpu* c, struct task_struct* pre
   st = bpf_task_storage_get(&tasks, next, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
   if (!st) return 0;
   refresh_ident(st, next);
-  c->ident = st->ident;
+  now_runs(c, st);
   if (st->state == TELLTALE_TASK_UNKNOWN) st->first_ns = next->start_time;
   st->state = TELLTALE_TASK_RUNNING;
   return 0;

@@ -30,9 +30,9 @@ static __always_inline int weigh_signal(void* ctx, uint32_t sub, uint32_t number
   struct user_regs u;
 
   if (!c || closed(TELLTALE_SIGNAL)) return 0;
-  u.ip = 0;
-  if (!c->irq_depth) user_regs(task, &u);
-  hash = mix(mix(label_begin(c, half), number), u.ip);
+  u.ip = u.place = 0;
+  if (!c->irq_depth) user_regs(task, &c->bases, &u);
+  hash = mix(mix(label_begin(c, half), number), u.place);
   if (likely(!count(c, half, TELLTALE_SIGNAL, TELLTALE_SUBS_SIGNAL + sub, hash, 1, &before)))
     return 0;
   s = sample_current(c, half, TELLTALE_SIGNAL, sub, hash, before, 1);

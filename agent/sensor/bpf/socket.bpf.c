@@ -23,8 +23,8 @@ static __always_inline int bytes(void* ctx, struct sock* sk, int32_t length, uin
     /* A port that the kernel would not have picked for a client is taken for a listener's. */
     if (local < control.ephemeral_ports[0] || local > control.ephemeral_ports[1]) listen = local;
   }
-  user_regs(task, &u);
-  hash = mix(mix(mix(label_begin(c, half), u.syscall), u.ip), protocol << 16 | listen);
+  user_regs(task, &c->bases, &u);
+  hash = mix(mix(mix(label_begin(c, half), u.syscall), u.place), protocol << 16 | listen);
   if (likely(!count(c, half, TELLTALE_SOCKET, TELLTALE_SUBS_SOCKET + sub, hash, length, &before)))
     return 0;
   s = sample_current(c, half, TELLTALE_SOCKET, sub, hash, before, length);

@@ -12,19 +12,20 @@ int on_syscall(uint64_t* ctx) {
   struct pt_regs* regs = (struct pt_regs*)ctx[0];
   int64_t result = ctx[1];
   uint32_t sub = result < 0 && result >= -MAX_ERRNO ? TELLTALE_SYSCALL_FAILED : TELLTALE_SYSCALL_OK;
-  uint64_t nr = regs->orig_ax, sp_block = regs->sp >> 8, hash, before;
+  uint64_t nr = regs->orig_ax, place, hash, before;
   struct telltale_cpu* c = this_cpu();
   uint32_t half = control.half & 1;
   struct telltale_sample* s;
 
   if (!c || closed(TELLTALE_SYSCALL)) return 0;
-  hash = mix(mix(label_begin(c, half), nr), sp_block);
+  place = stack_place(&c->bases, regs->sp);
+  hash = mix(mix(label_begin(c, half), nr), place);
   if (likely(!count(c, half, TELLTALE_SYSCALL, TELLTALE_SUBS_SYSCALL + sub, hash, 1, &before)))
     return 0;
   s = sample_current(c, half, TELLTALE_SYSCALL, sub, hash, before, 1);
   if (!s) return 0;
   s->label[0] = nr;
-  s->label[1] = sp_block;
+  s->label[1] = place;
   s->detail[0] = regs->di;
   s->detail[1] = result;
   take_stacks(ctx, s, false, true);

@@ -11,21 +11,49 @@
 
 #define TELLTALE_NO_SYSCALL (~0ULL)
 
-/* User registers of a task, 0 for kernel threads. */
+/* What labels take of a code address: its place in the program (or in the kernel), and not where
+ * this process was laid out. */
+static __always_inline uint64_t code_place(const struct telltale_bases* bases, uint64_t ip) {
+  if ((int64_t)ip < 0) return ip - control.kernel_text;
+  if (ip - bases->image < bases->image_bytes) return ip - bases->image;
+  return bases->mappings - ip;
+}
+
+/* The same for where a system call was made. What lies in a library is told by its place in its
+ * page: the kernel aligns large libraries to huge pages (since 6.7), and which small ones fill the
+ * gaps differs from process to process. The number of the call, in most labels too, tells the
+ * rest. */
+static __always_inline uint64_t call_place(const struct telltale_bases* bases, uint64_t ip) {
+  return ip - bases->image < bases->image_bytes ? ip - bases->image : ip & 0xfff;
+}
+
+/* How deep its stack is, in blocks of 256 bytes: what called what, roughly. Stacks of threads are
+ * mapped like libraries. */
+static __always_inline uint64_t stack_place(const struct telltale_bases* bases, uint64_t sp) {
+  return ((sp > bases->mappings ? bases->stack : bases->mappings) - sp) >> 8;
+}
+
+/* Where a task entered the kernel; all 0 for kernel threads. */
 struct user_regs {
-  uint64_t ip, sp, syscall;
+  uint64_t ip, place, stack_place, syscall;
 };
-static __always_inline void user_regs(struct task_struct* task, struct user_regs* u) {
+static __always_inline void user_regs(struct task_struct* task, const struct telltale_bases* bases,
+                                      struct user_regs* u) {
   struct pt_regs* regs;
 
-  u->ip = u->sp = 0;
+  u->ip = u->place = u->stack_place = 0;
   u->syscall = TELLTALE_NO_SYSCALL;
   if (task->flags & PF_KTHREAD) return;
   regs = (struct pt_regs*)bpf_task_pt_regs(task);
   u->ip = regs->ip;
-  u->sp = regs->sp;
+  u->stack_place = stack_place(bases, regs->sp);
   /* An interrupt or exception from user mode leaves a negative number here. */
-  if ((int64_t)regs->orig_ax >= 0) u->syscall = regs->orig_ax;
+  if ((int64_t)regs->orig_ax >= 0) {
+    u->syscall = regs->orig_ax;
+    u->place = call_place(bases, regs->ip);
+  } else {
+    u->place = code_place(bases, regs->ip);
+  }
 }
 
 static __always_inline void read_exe(struct task_struct* task, struct telltale_exe* exe) {
@@ -42,19 +70,32 @@ static __always_inline void read_exe(struct task_struct* task, struct telltale_e
   exe->device = BPF_CORE_READ(inode, i_sb, s_dev);
 }
 
-/* Brings st->ident, exe and uid up to date after an exec or a change of user. A task that is
+static __always_inline void read_bases(struct mm_struct* mm, struct telltale_bases* bases) {
+  bases->image = BPF_CORE_READ(mm, start_code);
+  bases->image_bytes = BPF_CORE_READ(mm, end_code) - bases->image;
+  bases->mappings = BPF_CORE_READ(mm, mmap_base);
+  bases->stack = BPF_CORE_READ(mm, start_stack);
+}
+
+/* Brings st->ident, bases, exe and uid up to date after an exec or a change of user. A task that is
  * leaving has lost its mm; it keeps the identity it had. */
 static __always_inline void refresh_ident(struct telltale_task* st, struct task_struct* task) {
   uint64_t mm = (uint64_t)task->mm, cred = (uint64_t)task->cred;
 
   if (likely(st->mm == mm && st->cred == cred && st->ident)) return;
   if (mm || !st->ident) read_exe(task, &st->exe);
+  if (mm) read_bases(task->mm, &st->bases);
   st->uid = BPF_CORE_READ(task, cred, uid.val);
   st->mm = mm;
   st->cred = cred;
   st->ident = mix(mix(mix(1, st->exe.inode), (uint64_t)st->exe.device << 32 | st->exe.generation),
                   st->uid) |
               1;
+}
+
+static __always_inline void now_runs(struct telltale_cpu* c, const struct telltale_task* st) {
+  c->ident = st->ident;
+  c->bases = st->bases;
 }
 
 static __always_inline uint64_t cgroup_id(struct task_struct* task) {

@@ -35,7 +35,7 @@ static __always_inline int tick(void* ctx) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_cpu* c = this_cpu();
   uint32_t half = control.half & 1, sub;
-  uint64_t ip, hash, before;
+  uint64_t ip, place, hash, before;
   struct telltale_sample* s;
 
   if (!c) return 0;
@@ -54,13 +54,14 @@ static __always_inline int tick(void* ctx) {
       ip = interrupted_ip(ctx);
     }
   }
-  hash = mix(label_begin(c, half), ip >> 8);
+  place = code_place(&c->bases, ip) >> 8;
+  hash = mix(label_begin(c, half), place);
   if (likely(
           !count(c, half, TELLTALE_CPU, TELLTALE_SUBS_CPU + sub, hash, control.tick_ns, &before)))
     return 0;
   s = sample_current(c, half, TELLTALE_CPU, sub, hash, before, control.tick_ns);
   if (!s) return 0;
-  s->label[0] = ip >> 8;
+  s->label[0] = place;
   s->detail[0] = ip;
   s->detail[1] = sub;
   take_stacks(ctx, s, sub != TELLTALE_CPU_USER,

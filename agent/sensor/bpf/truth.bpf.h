@@ -20,12 +20,10 @@ struct {
   __type(value, struct telltale_total);
 } truth SEC(".maps");
 
-static __noinline int tell_truth(uint32_t half, uint32_t vital, uint64_t hash, uint64_t weight) {
+static __noinline int add_to_truth(uint32_t half, uint32_t vital, uint64_t hash, uint64_t weight) {
   struct telltale_truth_key key = {hash, vital, half};
   struct telltale_total none = {}, *sum;
 
-  /* The agent holds itself to a hundredth of the samples, and reading this map is its work. */
-  if (bpf_get_current_pid_tgid() >> 32 == control.own_tgid) return 0;
   sum = bpf_map_lookup_elem(&truth, &key);
   if (!sum) {
     bpf_map_update_elem(&truth, &key, &none, 1 /* BPF_NOEXIST */);
@@ -37,6 +35,13 @@ static __noinline int tell_truth(uint32_t half, uint32_t vital, uint64_t hash, u
   return 0;
 }
 
+/* `tgid`: whose event it is. The agent holds itself to a hundredth of the samples, and reading this
+ * map is its work. */
+static __always_inline void tell_truth(uint32_t half, uint32_t vital, uint64_t hash,
+                                       uint64_t weight, int32_t tgid) {
+  if (tgid != control.own_tgid) add_to_truth(half, vital, hash, weight);
+}
+
 /* The label is of a kind that is never kept whole. */
 static __always_inline void leave_out_of_truth(uint32_t half, uint32_t vital, uint64_t hash) {
   struct telltale_truth_key key = {hash, vital, half};
@@ -44,7 +49,7 @@ static __always_inline void leave_out_of_truth(uint32_t half, uint32_t vital, ui
 }
 #else
 static __always_inline void tell_truth(uint32_t half, uint32_t vital, uint64_t hash,
-                                       uint64_t weight) {}
+                                       uint64_t weight, int32_t tgid) {}
 static __always_inline void leave_out_of_truth(uint32_t half, uint32_t vital, uint64_t hash) {}
 #endif
 

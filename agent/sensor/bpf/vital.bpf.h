@@ -25,6 +25,14 @@ struct vital_event {
     .first_sub = TELLTALE_SUBS_##vital_name, .labels = TELLTALE_LABELS_##vital_name, .weight = 1, \
   }
 
+/* A code address as a label wants it: the same in each process of a program, in blocks of 2^log2
+ * bytes. */
+static __always_inline uint64_t code_block(uint64_t ip, uint32_t log2) {
+  struct telltale_cpu* c = this_cpu();
+
+  return c ? code_place(&c->bases, ip) >> log2 : 0;
+}
+
 /* `ctx` is the program's own. Returns 0, as programs do. */
 static __always_inline int tell(void* ctx, struct vital_event* e) {
   struct task_struct* task = bpf_get_current_task_btf();

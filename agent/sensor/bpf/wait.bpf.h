@@ -98,7 +98,7 @@ static __always_inline uint64_t wait_label(struct telltale_task* st, uint32_t ha
                                            const struct user_regs* u) {
   uint64_t hash =
       mix(mix(control.seed[half & 1], st->ident), (uint64_t)pid << 32 | (u->syscall & 0xffffffff));
-  return mix(mix(hash, u->ip), u->sp >> 8);
+  return mix(mix(hash, u->place), u->stack_place);
 }
 
 /* Shorter waits stand in the second they are charged in: one in 2^24 ns blurs less than 2 % of it.
@@ -128,10 +128,10 @@ static __noinline int spread(struct telltale_half* h, uint32_t half, uint32_t su
   return 0;
 }
 
-/* Adds an interval of a task that is not the running one. */
+/* Adds an interval of a task, of that process, that is not the running one. */
 static __always_inline bool charge(struct telltale_cpu* c, uint32_t half, struct telltale_task* st,
-                                   uint32_t vital, uint32_t sub, uint64_t hash, uint64_t ns,
-                                   uint64_t* before) {
+                                   int32_t tgid, uint32_t vital, uint32_t sub, uint64_t hash,
+                                   uint64_t ns, uint64_t* before) {
   struct telltale_half* h = &c->half[half & 1];
   struct telltale_task_half* t = &st->half[half & 1];
   bool keep;
@@ -141,6 +141,7 @@ static __always_inline bool charge(struct telltale_cpu* c, uint32_t half, struct
   t->share[sub].events++;
   t->share[sub].weight += ns;
   t->touched |= 1ULL << sub;
+  tell_truth(half & 1, vital, hash, ns, tgid);
   keep = weigh(c, half, vital, sub, hash, 1, ns, before);
   if (unlikely(ns >> TELLTALE_SPREAD_LOG2)) spread(h, half, sub, ns);
   return keep;

@@ -51,7 +51,7 @@ static __noinline int keep_stack(void* ctx, struct task_struct* woken, struct te
   struct user_regs u;
   uint64_t hash;
 
-  user_regs(woken, &u);
+  user_regs(woken, &st->bases, &u);
   hash = wait_label(st, half, woken->pid, &u);
   /* It will run where it ran last or where its waker runs. */
   if (!would_be_due(woken->thread_info.cpu, half, hash, ns) &&
