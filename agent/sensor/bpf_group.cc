@@ -77,7 +77,7 @@ absl::Status SharedMaps::Prepare(bpf_object* object) const {
       error = bpf_map__reuse_fd(map, shared);
     } else if (name == "cpus") {
       error = bpf_map__set_max_entries(map, possible_cpus_ + 1);
-    } else if (name == "tick_frames") {
+    } else if (name == "tick_words") {
       error = bpf_map__set_max_entries(map, possible_cpus_);
     }
     if (error != 0) {

@@ -18,8 +18,9 @@ namespace {
 
 constexpr double kSecond = 1e9;
 constexpr uint64_t kAlways = 1'000'000;
-// Programs whose cost follows no lever: a tick, a disk request, and the exit of a process.
-constexpr double kTickNs = 900, kDiskNs = 350;
+// What follows no lever: a tick, a disk request, and the life of a task (its storage, its row, the
+// record of a process's exec and exit).
+constexpr double kTickNs = 900, kDiskNs = 350, kTaskNs = 3'000;
 // Over which the parts are smoothed that come in bursts: each epoch begins with many samples, a
 // program met first has its tables built, and a cut is one burst.
 constexpr double kBurstSeconds = 30;
@@ -162,7 +163,9 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
       std::max(0.0, static_cast<double>(agent_ns - std::min(agent_ns, last_agent_ns_)) -
                         drain_ns * sample_share - static_cast<double>(use.unwind_ns) -
                         reading.cycling_ns) +
-      (events(TELLTALE_CPU) * kTickNs + events(TELLTALE_DISK_IO) * kDiskNs) * factor_;
+      (events(TELLTALE_CPU) * kTickNs + events(TELLTALE_DISK_IO) * kDiskNs +
+       static_cast<double>(use.records - use.samples) * kTaskNs) *
+          factor_;
   reading.full_ns[Index(Part::kRest)] = rest_ns;
   const double weight = std::min(1.0, passed_s / kBurstSeconds);
   for (const Part part : {Part::kSamples, Part::kUnwinding, Part::kRest}) {

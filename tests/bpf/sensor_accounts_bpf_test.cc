@@ -1,6 +1,7 @@
 // Sums that must hold whatever the host does: rows + other = total, run + delay + blocked =
 // task-seconds; and the discrete events of processes that come and go.
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,6 +83,28 @@ TEST_F(SensorTest, AProcessKeepsWhatItsThreadsDidBeforeTheyEnded) {
   const Amount slept = ShareOf(epoch, child.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_TIMER);
   EXPECT_GE(slept.events, 8U);
   EXPECT_GE(slept.weight, 8 * 399'000'000U);
+}
+
+TEST_F(SensorTest, TheKernelCodeThatATickInterruptedIsWhereItsStackBegins) {
+  Child child([] {
+    std::vector<char> bytes(16 << 20);
+    const int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < 400; ++i) EXPECT_GT(read(zero, bytes.data(), bytes.size()), 0);
+    close(zero);
+  });
+  Cut();
+  child.Begin();
+  Await(child);
+  Cut();
+  size_t seen = 0;
+  for (const RawSample& sample : kept_.samples) {
+    if (sample.vital != TELLTALE_CPU || sample.sub != TELLTALE_CPU_KERNEL ||
+        sample.tgid != static_cast<uint32_t>(child.pid()) || sample.stack.kernel.empty())
+      continue;
+    ++seen;
+    EXPECT_EQ(sample.detail[0], sample.stack.kernel.front());
+  }
+  EXPECT_GT(seen, 0U);
 }
 
 TEST_F(SensorTest, SecondsAddUpToEachTotal) {

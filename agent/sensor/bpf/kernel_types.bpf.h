@@ -150,6 +150,7 @@ struct task_struct {
   struct thread_info thread_info;
   struct thread_struct thread;
   unsigned int __state;
+  void* stack;
   unsigned int flags;
   int on_cpu;
   int on_rq;

@@ -5,30 +5,72 @@
 
 #include "agent/sensor/bpf/sample.bpf.h"
 
-#define TICK_FRAMES 24
+#define TICK_WORDS 24
+#define STACK_BYTES 16384 /* of a task, x86-64 */
+#define PAGE 4096
+#define IRQ_STACK_PAGES 4
 
-/* Kernel frames of the tick being handled, one entry per CPU (set by the loader). */
+/* Words of a stack, one entry per CPU (set by the loader). */
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, 1);
   __type(key, uint32_t);
-  __type(value, uint64_t[TICK_FRAMES]);
-} tick_frames SEC(".maps");
+  __type(value, uint64_t[TICK_WORDS]);
+} tick_words SEC(".maps");
 
-/* Address of the kernel code that the timer interrupted: the frame below the interrupt's entry. */
-static __always_inline uint64_t interrupted_ip(void* ctx) {
-  uint32_t key = bpf_get_smp_processor_id();
-  uint64_t* frame = bpf_map_lookup_elem(&tick_frames, &key);
-  long bytes;
+static __always_inline bool is_timer_entry(uint64_t address) {
+  return address >= control.timer_entry_begin && address < control.timer_entry_end;
+}
 
-  if (!frame || !control.timer_entry_begin) return 0;
-  bytes = bpf_get_stack(ctx, frame, TICK_FRAMES * sizeof(uint64_t), 0);
-  for (int i = 0; i + 1 < TICK_FRAMES; i++) {
-    if ((i + 2) * (long)sizeof(uint64_t) > bytes) break;
-    if (frame[i] >= control.timer_entry_begin && frame[i] < control.timer_entry_end)
-      return frame[i + 1];
+/* The interrupt's entry code puts the registers on the stack of the task, calls a function whose
+ * return address lies below them, and that one changes to the interrupt stack, whose last word says
+ * where it left the task's (arch/x86/include/asm/irq_stack.h). 0: it does not look like that here.
+ */
+static __always_inline uint64_t ip_on_task_stack(void* ctx, struct task_struct* task,
+                                                 uint64_t* word) {
+  uint64_t stack = (uint64_t)task->stack, end = 0, left = 0, ip = 0;
+
+  /* ctx lies on the interrupt stack. Read as memory, for the verifier lets nobody compute with it.
+   */
+  if (bpf_probe_read_kernel(&end, sizeof(end), &ctx)) return 0;
+  end = (end | (PAGE - 1)) + 1;
+  for (int i = 0; i < IRQ_STACK_PAGES; i++) {
+    if (bpf_probe_read_kernel(&left, sizeof(left), (void*)(end - sizeof(left)))) return 0;
+    if (left - stack < STACK_BYTES) break;
+    end += PAGE;
+  }
+  if (left - stack > STACK_BYTES - TICK_WORDS * sizeof(uint64_t)) return 0;
+  if (bpf_probe_read_kernel(word, TICK_WORDS * sizeof(uint64_t), (void*)left)) return 0;
+  for (int i = 0; i < TICK_WORDS; i++) {
+    if (!is_timer_entry(word[i])) continue;
+    bpf_probe_read_kernel(
+        &ip, sizeof(ip),
+        (void*)(left + (i + 1) * sizeof(uint64_t) + bpf_core_field_offset(struct pt_regs, ip)));
+    return ip;
   }
   return 0;
+}
+
+/* The same from the frame below the interrupt's entry: many times as dear. */
+static __always_inline uint64_t ip_by_unwinding(void* ctx, uint64_t* frame) {
+  long bytes = bpf_get_stack(ctx, frame, TICK_WORDS * sizeof(uint64_t), 0);
+
+  for (int i = 0; i + 1 < TICK_WORDS; i++) {
+    if ((i + 2) * (long)sizeof(uint64_t) > bytes) break;
+    if (is_timer_entry(frame[i])) return frame[i + 1];
+  }
+  return 0;
+}
+
+/* Address of the kernel code that the timer interrupted. */
+static __always_inline uint64_t interrupted_ip(void* ctx, struct task_struct* task, bool in_task) {
+  uint32_t key = bpf_get_smp_processor_id();
+  uint64_t* word = bpf_map_lookup_elem(&tick_words, &key);
+  uint64_t ip = 0;
+
+  if (!word || !control.timer_entry_begin) return 0;
+  if (in_task) ip = ip_on_task_stack(ctx, task, word);
+  return (int64_t)ip < 0 ? ip : ip_by_unwinding(ctx, word);
 }
 
 static __always_inline int tick(void* ctx) {
@@ -42,7 +84,7 @@ static __always_inline int tick(void* ctx) {
   if (!task->pid && !c->irq_depth) return 0; /* idle is no use of the CPU */
   if (c->irq_depth) {
     sub = TELLTALE_CPU_IRQ;
-    ip = interrupted_ip(ctx);
+    ip = interrupted_ip(ctx, task, false);
   } else {
     struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(task);
     /* The frame at the top of the stack is this interrupt's iff it came from user mode. */
@@ -51,7 +93,7 @@ static __always_inline int tick(void* ctx) {
       ip = regs->ip;
     } else {
       sub = TELLTALE_CPU_KERNEL;
-      ip = interrupted_ip(ctx);
+      ip = interrupted_ip(ctx, task, true);
     }
   }
   place = code_place(&c->bases, ip) >> 8;
