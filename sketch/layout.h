@@ -101,8 +101,8 @@ enum telltale_loss {
   TELLTALE_LOST_MAP = 2,      /* no task storage: its interval is unknown; disk_io: no room for a
                                  request sent back, it is counted twice */
   TELLTALE_LOST_INTERVAL = 3, /* the kernel did not show us when the task left the CPU */
-  TELLTALE_LOST_SLOT = 4,     /* a waker's stack was overwritten by another's */
-  TELLTALE_LOST_COPY = 5,     /* no room for the copy of a user stack; the sample itself is kept */
+  TELLTALE_LOST_SLOT = 4, /* what was put aside for a task, a wait or its waker's stack, gave way */
+  TELLTALE_LOST_COPY = 5, /* no room for the copy of a user stack; the sample itself is kept */
   TELLTALE_LOSSES = 6
 };
 

@@ -164,7 +164,7 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
                         drain_ns * sample_share - static_cast<double>(use.unwind_ns) -
                         reading.cycling_ns) +
       (events(TELLTALE_CPU) * kTickNs + events(TELLTALE_DISK_IO) * kDiskNs +
-       static_cast<double>(use.records - use.samples) * kTaskNs) *
+       static_cast<double>(use.lives) * kTaskNs) *
           factor_;
   reading.full_ns[Index(Part::kRest)] = rest_ns;
   const double weight = std::min(1.0, passed_s / kBurstSeconds);

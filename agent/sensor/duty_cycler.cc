@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "agent/clock_ns.h"
+
 namespace telltale::agent {
+
 DutyCycler::DutyCycler(std::chrono::nanoseconds period)
     : period_(period), random_(std::random_device{}()) {}
 

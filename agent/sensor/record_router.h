@@ -28,8 +28,9 @@ namespace telltale::agent {
 
 // What drains of the ring took; CPU ns of the sensor's thread.
 struct DrainUse {
-  uint64_t samples = 0;  // among the records
+  uint64_t samples = 0;  // made whole, of these records or of earlier ones
   uint64_t records = 0;
+  uint64_t lives = 0;  // of the records: execs, ends and last rows of tasks
   uint64_t thread_ns = 0;
   uint64_t unwind_ns = 0;  // of it
   uint64_t unwound = 0;    // stacks

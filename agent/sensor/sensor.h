@@ -131,10 +131,9 @@ struct RawKnobChange {
 
 // Loss reasons; the numbers equal telltale.v1.LossReason.
 enum class LossKind : uint8_t {
-  kRecursion = 1,  // kernel refused to run a program inside itself
-  kNestedAdd = 2,  // an interrupt's add hit a cell between its read and write (estimate)
-  kSlotEvicted =
-      3,  // what was put aside for a task (a wait, its waker's stack) another one took over
+  kRecursion = 1,      // kernel refused to run a program inside itself
+  kNestedAdd = 2,      // an interrupt's add hit a cell between its read and write (estimate)
+  kSlotEvicted = 3,    // a wait or a waker's stack, put aside for a task, gave way to another's
   kTokensRefused = 4,  // eligible sample, no token left
   kRingFull = 5,       // sample found no room in the ring
   kStackUnreadable = 6,

@@ -122,7 +122,7 @@ struct Result {
   std::vector<double> widths, distinct_errors;
   struct Bin {
     uint64_t cases = 0, missed = 0;
-    double spread = 0, burst = 0;  // sums of what is stated
+    double stated = 0;
   } bins[std::size(kStatedUpTo)];
 };
 
@@ -177,14 +177,13 @@ void Compare(const agent::RawVital& vital, const Weights& truth,
                               static_cast<double>(std::max<uint64_t>(weight, 1)));
     }
     if (weight < vital.quantum) continue;
-    const sketch::Miss stated =
-        sketch::AverageMiss(weight, loads, vital.cells.columns(), sampling);
+    const double stated =
+        sketch::AverageMiss(weight, loads, vital.cells.columns(), sampling).spread;
     size_t bin = 0;
-    while (bin + 1 < std::size(kStatedUpTo) && stated.spread > kStatedUpTo[bin]) ++bin;
+    while (bin + 1 < std::size(kStatedUpTo) && stated > kStatedUpTo[bin]) ++bin;
     ++result.bins[bin].cases;
     result.bins[bin].missed += missed;
-    result.bins[bin].spread += stated.spread;
-    result.bins[bin].burst += stated.burst;
+    result.bins[bin].stated += stated;
   }
   if (truth.size() >= 200) {
     const double found = static_cast<double>(sketch::CountDistinct(vital.bitmap).estimate);
@@ -216,8 +215,8 @@ void Print(const sketch::Vital& vital, const Result& r, int epochs) {
   for (const Result::Bin& bin : r.bins) {
     if (bin.cases == 0) continue;
     const auto cases = static_cast<double>(bin.cases);
-    std::printf("%s[%.4f,%.4f,%.4f,%llu]", first ? "" : ",", bin.spread / cases,
-                bin.burst / cases, static_cast<double>(bin.missed) / cases,
+    std::printf("%s[%.4f,%.4f,%llu]", first ? "" : ",", bin.stated / cases,
+                static_cast<double>(bin.missed) / cases,
                 static_cast<unsigned long long>(bin.cases));
     first = false;
   }
