@@ -190,6 +190,8 @@ struct telltale_cpu {
   uint64_t softirq_begin_ns;   /* 0: this one is not timed */
   uint32_t softirq_count;
   uint64_t switches;
+  uint64_t ends;         /* of tasks */
+  uint64_t unknown_ends; /* of those that never had storage */
   uint32_t pending_live; /* some entry of pending is live */
   uint64_t tick_jiffies;
   struct telltale_bucket bucket[TELLTALE_VITALS];
@@ -248,6 +250,7 @@ struct telltale_control {
   uint32_t stack_bytes;        /* of a user stack copied with a sample; 0: frame pointers only */
   uint32_t no_user_stacks;     /* samples take kernel stacks only */
   uint32_t switch_level;       /* enum telltale_switch_level */
+  uint32_t least_run_ns;       /* a new task is followed once it has run so long; 0: at once */
   uint16_t ephemeral_ports[2]; /* first and last port that the kernel gives to clients */
   uint8_t syscall_class[TELLTALE_SYSCALL_CLASSES]; /* blocking sub-series + 1 by syscall number */
   uint8_t bit_index[64];                           /* de Bruijn: index of the lowest set bit */

@@ -11,8 +11,8 @@
 namespace telltale::agent {
 namespace {
 
-constexpr int kBatches = 8;
-constexpr int kCalls = 1'000;
+constexpr int kBatches = 40;
+constexpr int kCalls = 500;
 
 double CallNs() {
   double least = std::numeric_limits<double>::max();

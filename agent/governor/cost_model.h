@@ -14,14 +14,15 @@ namespace telltale::agent {
 // ns an event with its dispatch, inside a busy program (caches cold), on the machine the table was
 // measured on: run statistics of the programs less their own cost, 2 CPUs of an AMD EPYC, kernel
 // 6.18. kSwitch: with its three programs; kSamples: a sample with kernel stack and user copy.
-inline constexpr PerPart<double> kEventNs = {95, 110, 140, 140, 150, 200, 110, 500, 4000, 0, 0};
+inline constexpr PerPart<double> kEventNs = {95,  110, 140,  140, 150, 200,
+                                             110, 500, 4000, 0,   0,   4000};
 
 // What kEventNs[kSyscall] is in a tight loop there: the loop that MachineFactor runs.
 inline constexpr double kLoopSyscallNs = 92;
 
 // How much slower this machine runs a program than that one: the least of several differences
 // between system calls with and without the program, over kLoopSyscallNs; 0.5 to 6. `attach` and
-// `detach` switch the program. Takes about 2 ms.
+// `detach` switch the program. Takes about 10 ms.
 double MachineFactor(const std::function<bool()>& attach, const std::function<void()>& detach);
 
 }  // namespace telltale::agent

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace telltale::agent {
 namespace {
@@ -13,6 +14,8 @@ constexpr double kComfort = 0.7;  // of the budget, at most, after a step back
 
 // Kernel ns of a switch with all its programs, without stacks, counting only: 500, 250, 90.
 constexpr double kSwitchShare[] = {1.0, 0.5, 0.18};
+// Of a short life what its identity takes, at each switch to it.
+constexpr double kTasksShare[] = {1.0, 0.1};
 // Copying and unwinding 4 KB instead of 16; nothing.
 constexpr double kUnwindShare[] = {1.0, 0.4, 0.0};
 
@@ -23,6 +26,7 @@ Governor::Governor(const GovernorOptions& options) : options_(options), retry_s_
 double Governor::Cost(Part part, uint8_t level, double full_ns) {
   if (IsCycled(part)) return std::ldexp(full_ns, -level);
   if (part == Part::kSwitch) return full_ns * kSwitchShare[std::min<uint8_t>(level, 2)];
+  if (part == Part::kTasks) return full_ns * kTasksShare[std::min<uint8_t>(level, 1)];
   if (part == Part::kUnwinding) return full_ns * kUnwindShare[std::min<uint8_t>(level, 2)];
   if (part == Part::kSamples) return std::ldexp(full_ns, -level);
   return full_ns;
@@ -80,10 +84,10 @@ void Governor::TurnDown(const Second& window, GovernorDecision& decision) {
   }
 }
 
-// One step of the part that costs least to have back.
+// One step of each part that has been calm for long enough, cheapest first, as far as all of it
+// fits.
 void Governor::TurnUp(const Second& window, uint64_t now, GovernorDecision& decision) {
-  size_t best = kParts;
-  double least = 0;
+  std::vector<std::pair<double, size_t>> ready;
   for (size_t i = 0; i < kParts; ++i) {
     if (levels_[i] == 0) continue;
     PerPart<uint8_t> wanted = levels_;
@@ -91,15 +95,19 @@ void Governor::TurnUp(const Second& window, uint64_t now, GovernorDecision& deci
     const double cost = Predict(window, wanted);
     if (cost > kComfort * BudgetNs(window.seconds)) {
       calm_since_ns_[i] = now;
-    } else if (static_cast<double>(now - calm_since_ns_[i]) >= options_.calm_s * kSecond &&
-               (best == kParts || cost < least)) {
-      best = i;
-      least = cost;
+    } else if (static_cast<double>(now - calm_since_ns_[i]) >= options_.calm_s * kSecond) {
+      ready.emplace_back(cost, i);
     }
   }
   const bool calm = static_cast<double>(now - changed_ns_) >= options_.calm_s * kSecond;
-  if (best == kParts || !calm || overdrawn_ns_ > 0) return;
-  StepTo(static_cast<Part>(best), static_cast<uint8_t>(levels_[best] - 1), decision);
+  if (!calm || overdrawn_ns_ > 0) return;
+  std::ranges::sort(ready);
+  for (const auto& [cost, i] : ready) {
+    PerPart<uint8_t> wanted = levels_;
+    --wanted[i];
+    if (Predict(window, wanted) > kComfort * BudgetNs(window.seconds)) break;
+    StepTo(static_cast<Part>(i), wanted[i], decision);
+  }
 }
 
 void Governor::Detach(uint64_t now, GovernorDecision& decision) {
@@ -113,7 +121,7 @@ void Governor::Detach(uint64_t now, GovernorDecision& decision) {
 void Governor::Retry(uint64_t now, GovernorDecision& decision) {
   detached_ = false;
   decision.detached = false;
-  helpless_since_ns_ = 0;
+  helpless_ = false;
   overdrawn_ns_ = 0;
   changed_ns_ = now;
   readings_.clear();
@@ -155,21 +163,20 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
     calm_since_ns_.fill(now);
     // Not forgiven all: if this was not enough, half the time is.
     overdrawn_ns_ = BudgetNs(options_.burst_s) / 2;
-    const bool helpless =
-        decision.steps.empty() && Predict(window, levels_) > kTooMuch * BudgetNs(window.seconds);
-    if (helpless && helpless_since_ns_ == 0) helpless_since_ns_ = now;
+    if (decision.steps.empty() && !helpless_) {
+      helpless_ = true;
+      overspent_ns_ = 0;
+    }
   } else {
-    if (overdrawn_ns_ == 0) helpless_since_ns_ = 0;
     TurnUp(window, now, decision);
   }
+  if (Predict(window, levels_) <= kTooMuch * BudgetNs(window.seconds)) helpless_ = false;
+  overspent_ns_ += std::max(0.0, spent - BudgetNs(passed_s));
   if (!decision.steps.empty()) {
     changed_ns_ = now;
     readings_.clear();
   }
-  if (helpless_since_ns_ != 0 &&
-      static_cast<double>(now - helpless_since_ns_) >= options_.give_up_s * kSecond) {
-    Detach(now, decision);
-  }
+  if (helpless_ && overspent_ns_ > BudgetNs(options_.give_up_s)) Detach(now, decision);
   return decision;
 }
 

@@ -2,10 +2,10 @@
 //
 // It is told what each part of the sensor would cost if it did all it can, and says how far each is
 // to be turned down. It turns the largest part down as soon as the budget of two seconds has been
-// overdrawn, by as many steps as are needed, and takes one step back after 30 s in which the step
-// would have fitted; so a load that comes and goes every few seconds finds it turned down and
-// cannot make it swing. When nothing is left to turn down and the budget is still exceeded by a
-// fifth, it asks for the sensor to be detached, and tries again later.
+// overdrawn, by as many steps as are needed, and takes one step of each part back after 30 s in
+// which the step would have fitted; so a load that comes and goes every few seconds finds it turned
+// down and cannot make it swing. When nothing is left to turn down and the budget is still exceeded
+// by a fifth, it asks for the sensor to be detached, and tries again later.
 //
 // Pure: no clock, no kernel. Owned by the sensor, its thread only.
 
@@ -24,11 +24,11 @@ namespace telltale::agent {
 struct GovernorOptions {
   double budget = 0;  // share of all CPUs together; 0: only reckons, turns nothing down
   uint32_t cpus = 1;
-  double burst_s = 2;    // what may be overdrawn, in seconds of budget
-  double calm_s = 30;    // a step back must have fitted so long
-  double settle_s = 1;   // after a step, before the next is judged by what it did
-  double give_up_s = 5;  // over budget so long with nothing left: detach
-  double retry_s = 60;   // first pause after that; doubles up to
+  double burst_s = 2;      // what may be overdrawn, in seconds of budget
+  double calm_s = 30;      // a step back must have fitted so long
+  double settle_s = 1;     // after a step, before the next is judged by what it did
+  double give_up_s = 2.5;  // with nothing left to turn down, what may be overspent; then: detach
+  double retry_s = 60;     // first pause after that; doubles up to
   double retry_max_s = 600;
 };
 
@@ -89,7 +89,8 @@ class Governor {
   uint64_t changed_ns_ = 0;
   double overdrawn_ns_ = 0;
   double share_ = 0;
-  uint64_t helpless_since_ns_ = 0;  // over budget with nothing left to turn down; 0: no
+  bool helpless_ = false;    // far over budget with nothing left to turn down
+  double overspent_ns_ = 0;  // since it is
   bool detached_ = false;
   uint64_t retry_at_ns_ = 0;
   double retry_s_ = 0;

@@ -5,7 +5,7 @@ namespace telltale::agent {
 std::string_view PartName(Part part) {
   constexpr std::string_view kNames[kParts] = {"syscall", "fault",     "pages",   "socket",
                                                "signal",  "lock",      "softirq", "switch",
-                                               "samples", "unwinding", "rest"};
+                                               "samples", "unwinding", "rest",    "tasks"};
   return kNames[Index(part)];
 }
 
@@ -18,6 +18,8 @@ uint8_t MaxLevel(Part part) {
       return kTokenLevels + 2;
     case Part::kUnwinding:
       return kUnwindNone;
+    case Part::kTasks:
+      return 1;
     default:
       return 0;
   }

@@ -23,8 +23,9 @@ enum class Part : uint8_t {
   kSamples,    // keeping events whole: in the kernel, and in the agent
   kUnwinding,  // user stacks of samples
   kRest,       // all else: other programs, reading and sending epochs
+  kTasks,      // the lives of tasks: their storage and last row
 };
-inline constexpr size_t kParts = 11;
+inline constexpr size_t kParts = 12;
 
 template <typename T>
 using PerPart = std::array<T, kParts>;
@@ -38,8 +39,10 @@ std::string_view PartName(Part part);
 //   samples     1..4: tokens / 2^level; beyond: t not below 4, 8
 //   unwinding   1: of 4 KB, 2: kernel stacks only
 //   rest        none
+//   tasks       1: only of those that have run for kLeastRunNs
 uint8_t MaxLevel(Part part);
 inline constexpr uint8_t kSwitchNoStacks = 1, kSwitchCount = 2;
+inline constexpr uint32_t kLeastRunNs = 4'000'000;
 inline constexpr uint8_t kUnwindShort = 1, kUnwindNone = 2;
 inline constexpr uint8_t kTokenLevels = 4;
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "agent/clock_ns.h"
 #include "agent/governor/cost_model.h"
 #include "agent/sensor/control_words.h"
@@ -18,9 +20,8 @@ namespace {
 
 constexpr double kSecond = 1e9;
 constexpr uint64_t kAlways = 1'000'000;
-// What follows no lever: a tick, a disk request, and the life of a task (its storage, its row, the
-// record of a process's exec and exit).
-constexpr double kTickNs = 900, kDiskNs = 350, kTaskNs = 3'000;
+// What follows no lever: a tick, a disk request, the record of a process's exec or exit.
+constexpr double kTickNs = 900, kDiskNs = 350, kRecordNs = 1'000;
 // Over which the parts are smoothed that come in bursts: each epoch begins with many samples, a
 // program met first has its tables built, and a cut is one burst.
 constexpr double kBurstSeconds = 30;
@@ -46,6 +47,20 @@ const std::vector<Cycled>& CycledParts() {
       {Part::kSoftirq, "irq", {"on_softirq", "on_softirq_exit"}},
   };
   return parts;
+}
+
+// What is left of it all, largest first.
+std::string Largest(const Governor& governor, const GovernorReading& reading, double host_ns) {
+  std::vector<std::pair<double, Part>> shares;
+  for (size_t i = 0; i < kParts; ++i) {
+    const auto part = static_cast<Part>(i);
+    const double share = Governor::Cost(part, governor.level(part), reading.full_ns[i]) / host_ns;
+    if (share >= 0.0001) shares.emplace_back(share, part);
+  }
+  std::ranges::sort(shares, std::greater<>());
+  return absl::StrJoin(shares, ", ", [](std::string* out, const auto& share) {
+    absl::StrAppendFormat(out, "%s %.2f %%", PartName(share.second), 100 * share.first);
+  });
 }
 
 uint64_t DutyPpm(uint8_t level) { return kAlways >> level; }
@@ -136,15 +151,16 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
   }
   reading.full_ns[Index(Part::kSwitch)] = static_cast<double>(counts.switches - last_.switches) *
                                           kEventNs[Index(Part::kSwitch)] * factor_;
+  reading.full_ns[Index(Part::kTasks)] =
+      static_cast<double>(counts.ends - last_.ends) * kEventNs[Index(Part::kTasks)] * factor_;
 
-  // Samples take a part of what the drain took as large as theirs of the records, and what making
-  // them took in the kernel.
+  // Samples and last rows take a part of what the drain took as large as theirs of the records.
   const double drain_ns = static_cast<double>(use.thread_ns) -
                           static_cast<double>(std::min(use.unwind_ns, use.thread_ns));
-  const double sample_share =
-      use.records == 0 ? 0 : static_cast<double>(use.samples) / static_cast<double>(use.records);
-  const double samples_ns = drain_ns * sample_share + static_cast<double>(use.samples) *
-                                                          kEventNs[Index(Part::kSamples)] * factor_;
+  const double record_ns = use.records == 0 ? 0 : drain_ns / static_cast<double>(use.records);
+  const double drained_ns = record_ns * static_cast<double>(use.samples + use.rows);
+  const double samples_ns =
+      static_cast<double>(use.samples) * (record_ns + kEventNs[Index(Part::kSamples)] * factor_);
   reading.full_ns[Index(Part::kSamples)] = std::ldexp(samples_ns, governor_->level(Part::kSamples));
   const uint8_t unwinding = governor_->level(Part::kUnwinding);
   if (use.unwound != 0 && unwinding == 0) {
@@ -161,10 +177,9 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
   reading.cycling_ns = static_cast<double>(cycler_ns - last_cycler_ns_);
   const double rest_ns =
       std::max(0.0, static_cast<double>(agent_ns - std::min(agent_ns, last_agent_ns_)) -
-                        drain_ns * sample_share - static_cast<double>(use.unwind_ns) -
-                        reading.cycling_ns) +
+                        drained_ns - static_cast<double>(use.unwind_ns) - reading.cycling_ns) +
       (events(TELLTALE_CPU) * kTickNs + events(TELLTALE_DISK_IO) * kDiskNs +
-       static_cast<double>(use.lives) * kTaskNs) *
+       static_cast<double>(use.process_records) * kRecordNs) *
           factor_;
   reading.full_ns[Index(Part::kRest)] = rest_ns;
   const double weight = std::min(1.0, passed_s / kBurstSeconds);
@@ -190,6 +205,9 @@ void BudgetKeeper::AddLost(const EventCounts& counts) {
     lost_[v].events += events - (events >> level);
     lost_[v].weight += weight - (weight >> level);
   }
+  for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
+    lost_[vital - 1U].events += counts.unknown_ends - last_.unknown_ends;
+  }
   if (governor_->level(Part::kSwitch) == kSwitchCount) {
     for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
       lost_[vital - 1U].events += counts.switches - last_.switches;
@@ -207,6 +225,8 @@ absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
     spent_ns_[i] += Governor::Cost(part, governor_->level(part), reading.full_ns[i]);
   }
   spent_ns_[Index(Part::kRest)] += reading.cycling_ns;
+  const double host_ns =
+      static_cast<double>(mono_ns - last_mono_ns_) * std::max(options_.governor.cpus, 1U);
   last_ = counts;
   last_mono_ns_ = mono_ns;
   const GovernorDecision decision = governor_->Update(reading);
@@ -222,6 +242,10 @@ absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
     if (absl::Status applied = Apply(step, mono_ns); !applied.ok()) status = applied;
   }
   if (decision.detached) {
+    if (*decision.detached) {
+      spdlog::warn("governor: with all turned down the agent takes, of the host: {}",
+                   Largest(*governor_, reading, host_ns));
+    }
     if (absl::Status done = SetDetached(*decision.detached, mono_ns); !done.ok()) status = done;
   }
   return status;
@@ -279,6 +303,9 @@ absl::Status BudgetKeeper::Apply(const GovernorStep& step, uint64_t mono_ns) {
         Note(vital, mono_ns, KnobKind::kStacks, kSwitchCount - step.from, kSwitchCount - step.to);
       }
       return ApplySwitch(step.from, step.to);
+    case Part::kTasks:
+      control_->least_run_ns = step.to == 0 ? 0 : kLeastRunNs;
+      return absl::OkStatus();
     case Part::kSamples:
       for (uint8_t vital = 1; vital <= TELLTALE_VITALS; ++vital) {
         const uint32_t before = control_->knobs[vital - 1U].tokens_per_s;
@@ -348,6 +375,8 @@ void BudgetKeeper::Flipped() {
   const EventCounts now = CountEvents(blocks_, control_->half & 1);
   last_.vitals = {};
   last_.switches = now.switches;
+  last_.ends = now.ends;
+  last_.unknown_ends = now.unknown_ends;
   last_.soft_interrupts = now.soft_interrupts;
 }
 
@@ -411,6 +440,10 @@ void BudgetKeeper::AddTo(std::vector<VitalStatus>& status) const {
   for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
     if (level == kSwitchNoStacks) degrade(vital, absl::StrCat("without stacks, ", budget));
     if (level == kSwitchCount) degrade(vital, absl::StrCat("switches are only counted, ", budget));
+    if (governor_->level(Part::kTasks) != 0) {
+      degrade(vital, absl::StrCat("not of tasks that have run for less than ",
+                                  kLeastRunNs / 1'000'000, " ms, ", budget));
+    }
   }
 }
 

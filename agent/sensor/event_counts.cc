@@ -37,6 +37,8 @@ EventCounts CountEvents(std::span<const telltale_cpu* const> cpus, uint32_t half
       sum.weight += total.weight;
     }
     counts.switches += cpu->switches;
+    counts.ends += cpu->ends;
+    counts.unknown_ends += cpu->unknown_ends;
     counts.soft_interrupts += cpu->softirq_count;
   }
   return counts;

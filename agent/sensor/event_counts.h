@@ -21,6 +21,8 @@ struct EventCounts {
   std::array<telltale_total, TELLTALE_VITALS> vitals{};  // by place (agent/vitals)
   // Since the sensor's start.
   uint64_t switches = 0;
+  uint64_t ends = 0;          // of tasks
+  uint64_t unknown_ends = 0;  // of those that were never followed
   uint64_t soft_interrupts = 0;
 };
 

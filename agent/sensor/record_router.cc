@@ -109,11 +109,11 @@ void RecordRouter::Route(const void* data, size_t size) {
     case TELLTALE_RECORD_EXEC:
     case TELLTALE_RECORD_EXIT:
     case TELLTALE_RECORD_OOM:
-      ++use_.lives;
+      ++use_.process_records;
       RouteEvent(*static_cast<const telltale_event*>(data));
       break;
     case TELLTALE_RECORD_ROW: {
-      ++use_.lives;
+      ++use_.rows;
       const auto& row = *static_cast<const telltale_row*>(data);
       if (row.half == half_) {
         table_->Add(row);

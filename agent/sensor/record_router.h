@@ -30,7 +30,8 @@ namespace telltale::agent {
 struct DrainUse {
   uint64_t samples = 0;  // made whole, of these records or of earlier ones
   uint64_t records = 0;
-  uint64_t lives = 0;  // of the records: execs, ends and last rows of tasks
+  uint64_t rows = 0;             // of the records: last rows of tasks
+  uint64_t process_records = 0;  // of the records: execs, exits, deaths for want of memory
   uint64_t thread_ns = 0;
   uint64_t unwind_ns = 0;  // of it
   uint64_t unwound = 0;    // stacks

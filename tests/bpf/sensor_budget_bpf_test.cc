@@ -75,6 +75,12 @@ void CallUntil(volatile uint64_t& calls, milliseconds length) {
   }
 }
 
+uint64_t ThreadCpuNs() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
 TEST_F(BudgetTest, OfAStormOfSystemCallsAPartStandsForAllAndItSaysSo) {
   Start(0.015);
   SharedCount calls;
@@ -159,6 +165,41 @@ TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
   const Amount slept = ShareOf(calm, sleeper.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_TIMER);
   EXPECT_GE(slept.weight, 950'000'000u);
   EXPECT_LE(slept.weight, 1'500'000'000u);
+}
+
+TEST_F(BudgetTest, OfAStormOfShortThreadsTheBusyAreFollowedAndTheOthersCounted) {
+  Start(0.001);
+  SharedCount calls;
+  Child storm([&] {
+    const auto end = Clock::now() + milliseconds(12'000);
+    while (Clock::now() < end) {
+      std::thread([] { syscall(SYS_getppid); }).join();
+      calls.value() = calls.value() + 1;
+    }
+  });
+  storm.Begin();
+  const auto short_ones_left_out = [&] {
+    return StatusOf(TELLTALE_BLOCKING).reason.find("run for less than 4 ms") != std::string::npos;
+  };
+  EXPECT_TRUE(DrainUntil(short_ones_left_out, 8)) << StatusOf(TELLTALE_BLOCKING).reason;
+  Cut();
+  const uint64_t before = calls.value();
+  Child busy([] {
+    const uint64_t until = ThreadCpuNs() + 300'000'000;
+    while (ThreadCpuNs() < until) {
+    }
+  });
+  busy.Begin();
+  Await(busy);
+  DrainFor(1);
+  const uint64_t threads = calls.value() - before;
+  const RawEpoch epoch = Cut();
+  EXPECT_GE(Lost(epoch, TELLTALE_BLOCKING), threads / 2) << "tasks that were not followed";
+  const RawProcess* const row = Find(epoch, busy.pid());
+  ASSERT_NE(row, nullptr);
+  EXPECT_GE(row->run_ns, 250'000'000u) << "followed once it had run for 4 ms";
+  EXPECT_LE(row->run_ns, 450'000'000u);
+  Await(storm);
 }
 
 TEST_F(BudgetTest, WhatCannotBeHeldIsTakenOffAndTriedAgain) {

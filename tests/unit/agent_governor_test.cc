@@ -118,6 +118,21 @@ TEST(Governor, TakesOneStepBackEachHalfMinuteOfCalm) {
   }
 }
 
+TEST(Governor, WhatFitsTogetherComesBackTogether) {
+  Host host(TwoCpus());
+  const Load storm = [](double at) {
+    const double each = at < 20 ? 0.2 : 0.0005;
+    return Parts({{Part::kSyscall, each}, {Part::kFault, each}, {Part::kPages, each}});
+  };
+  host.Run(storm, 20);
+  const int most = host.governor().level(Part::kSyscall);
+  ASSERT_GE(most, 4);
+  host.Run(storm, 20 + 31.0 * most + 10);
+  for (const Part part : {Part::kSyscall, Part::kFault, Part::kPages}) {
+    EXPECT_EQ(host.governor().level(part), 0) << PartName(part);
+  }
+}
+
 // A load that comes and goes must not make the governor swing with it.
 TEST(Governor, IsNotSwungByALoadThatSwitchesEverySevenSeconds) {
   Host host(TwoCpus());
@@ -160,6 +175,17 @@ TEST(Governor, DetachesWhenNothingIsLeftAndTriesAgainEachTimeLater) {
   EXPECT_NEAR(first_pause, 60, 1);
   EXPECT_NEAR(second_pause, 120, 1);
   EXPECT_LT(spent, 1.2 * host.budget() * 1200);
+}
+
+// What comes in bursts is smoothed, so it still shows for a while after all was turned down.
+TEST(Governor, KeepsWatchingWhenWhatCouldNotBeHeldGoesAway) {
+  Host host(TwoCpus());
+  host.Run(
+      [](double at) {
+        return Parts({{Part::kSyscall, 0.3}, {Part::kRest, at < 5 ? 0.028 : 0.0155}});
+      },
+      300);
+  EXPECT_TRUE(host.detached().empty());
 }
 
 TEST(Governor, WithoutABudgetItOnlyReckons) {

@@ -69,7 +69,7 @@ int flush_cpu(void* ctx) {
 
   if (!c || !c->touched[old]) return 0;
   task = bpf_get_current_task_btf();
-  give_to(c, old, task->pid ? bpf_task_storage_get(&tasks, task, 0, 0) : 0);
+  give_to(c, old, task->pid, task->pid ? bpf_task_storage_get(&tasks, task, 0, 0) : 0);
   return 0;
 }
 

@@ -38,6 +38,8 @@ int on_exec(uint64_t* ctx) {
     st->mm = 0; /* a switch in the middle of it may have read a layout that was not done */
     refresh_ident(st, task);
     if (c) now_runs(c, st);
+  } else if (c) {
+    unknown_runs(c, task);
   }
   e = event_begin(TELLTALE_RECORD_EXEC, task, st);
   if (!e) return 0;

@@ -164,19 +164,25 @@ static __noinline int move_major(struct telltale_cpu* c, uint32_t half, struct t
   return 0;
 }
 
+static __always_inline void count_end(struct telltale_cpu* c, const struct telltale_task* st) {
+  c->ends++;
+  if (!st) c->unknown_ends++;
+}
+
 static __always_inline void switch_out(struct telltale_cpu* c, struct task_struct* prev,
                                        uint32_t half, uint64_t now, bool preempted,
                                        uint32_t state) {
   struct telltale_task* st;
 
   if (!prev->pid) {
-    if (unlikely(c->touched[0])) give_to(c, 0, 0);
-    if (unlikely(c->touched[1])) give_to(c, 1, 0);
+    if (unlikely(c->touched[0])) give_to(c, 0, 0, 0);
+    if (unlikely(c->touched[1])) give_to(c, 1, 0, 0);
     return;
   }
   st = bpf_task_storage_get(&tasks, prev, 0, 0);
-  if (c->touched[0]) give_to(c, 0, st);
-  if (c->touched[1]) give_to(c, 1, st);
+  if (c->touched[0]) give_to(c, 0, prev->pid, st);
+  if (c->touched[1]) give_to(c, 1, prev->pid, st);
+  if (unlikely(state & TASK_DEAD)) count_end(c, st);
   if (!st) return;
   if (unlikely(prev->maj_flt != st->faults_major_seen)) move_major(c, half, st, prev->maj_flt);
   if (now > st->since_rq_ns) st->half[half & 1].run_ns += now - st->since_rq_ns;
@@ -223,7 +229,7 @@ static __always_inline void leave_pending(struct telltale_cpu* c, uint32_t slot,
 static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct* next,
                                       uint32_t half, uint64_t now, uint64_t rq_now) {
   struct telltale_half* h = &c->half[half & 1];
-  uint64_t off, delay, block, hash, before;
+  uint64_t off, delay, block, hash, before, create;
   struct telltale_task* st;
   struct user_regs u;
   uint32_t sub;
@@ -233,19 +239,21 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
     c->tid = 0;
     return;
   }
-  st = bpf_task_storage_get(&tasks, next, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  create = follow(next);
+  st = bpf_task_storage_get(&tasks, next, 0, create);
   c->tid = next->pid;
   if (unlikely(!st)) {
-    c->ident = 1;
-    lose(h, TELLTALE_SCHED_DELAY, TELLTALE_LOST_MAP, 0);
+    unknown_runs(c, next);
+    if (create) lose(h, TELLTALE_SCHED_DELAY, TELLTALE_LOST_MAP, 0);
     return;
   }
   refresh_ident(st, next);
   now_runs(c, st);
   if (unlikely(st->state == TELLTALE_TASK_UNKNOWN)) {
-    /* Its first time on a CPU: all it did since its birth is wait in the queue. */
+    /* Its first time on a CPU: all it did since its birth is wait in the queue. (Where it was not
+     * followed at first: since it was queued last.) */
     uint64_t queued = next->sched_info.last_queued;
-    st->first_ns = next->start_time;
+    begin_life(st, next);
     st->since_rq_ns = queued && queued < rq_now ? now - (rq_now - queued) : now;
     st->began_rq_ns = st->since_rq_ns;
     st->run_delay_ns = 0;
@@ -306,20 +314,29 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
 static __noinline int only_count(struct telltale_cpu* c, struct task_struct* prev,
                                  struct task_struct* next, uint32_t state) {
   struct telltale_task* st = 0;
+  uint64_t create;
 
   if (prev->pid && (c->touched[0] || c->touched[1] || state & TASK_DEAD))
     st = bpf_task_storage_get(&tasks, prev, 0, 0);
-  if (c->touched[0]) give_to(c, 0, st);
-  if (c->touched[1]) give_to(c, 1, st);
-  if (unlikely(state & TASK_DEAD) && st) send_last_row(c, prev, st, control.half);
+  if (c->touched[0]) give_to(c, 0, prev->pid, st);
+  if (c->touched[1]) give_to(c, 1, prev->pid, st);
+  if (unlikely(prev->pid && state & TASK_DEAD)) {
+    count_end(c, st);
+    if (st) send_last_row(c, prev, st, control.half);
+  }
   c->tid = next->pid;
   c->ident = 1;
   if (!next->pid) return 0;
-  st = bpf_task_storage_get(&tasks, next, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (!st) return 0;
+  create = follow(next);
+  st = bpf_task_storage_get(&tasks, next, 0, create);
+  if (!st) {
+    unknown_runs(c, next);
+    if (create) lose(&c->half[control.half & 1], TELLTALE_SCHED_DELAY, TELLTALE_LOST_MAP, 0);
+    return 0;
+  }
   refresh_ident(st, next);
   now_runs(c, st);
-  if (st->state == TELLTALE_TASK_UNKNOWN) st->first_ns = next->start_time;
+  if (st->state == TELLTALE_TASK_UNKNOWN) begin_life(st, next);
   st->state = TELLTALE_TASK_RUNNING;
   return 0;
 }
@@ -356,7 +373,7 @@ int on_switch(uint64_t* ctx) {
   if (unlikely(c->pending_live)) {
     c->ran.tid = prev->pid;
     c->ran.tgid = prev->tgid;
-    c->ran.start_ns = BPF_CORE_READ(prev, group_leader, start_time);
+    c->ran.start_ns = prev->group_leader->start_time;
     bpf_probe_read_kernel(c->ran.comm, sizeof(c->ran.comm), prev->comm);
     if (control.exit_hook == TELLTALE_EXIT_NONE ||
         control.switch_level == TELLTALE_SWITCH_NO_STACKS ||
@@ -375,8 +392,8 @@ static __noinline int switch_in_late(struct telltale_cpu* c, struct task_struct*
   uint32_t half = control.half;
   uint64_t rq_now = task->se.cfs_rq->rq->clock;
 
-  if (c->touched[0]) give_to(c, 0, 0);
-  if (c->touched[1]) give_to(c, 1, 0);
+  if (c->touched[0]) give_to(c, 0, 0, 0);
+  if (c->touched[1]) give_to(c, 1, 0, 0);
   __builtin_memset(&c->ran, 0, sizeof(c->ran));
   switch_in(c, task, half, control.use_ktime ? bpf_ktime_get_ns() : rq_now, rq_now);
   return 0;

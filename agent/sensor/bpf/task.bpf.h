@@ -59,22 +59,29 @@ static __always_inline void user_regs(struct task_struct* task, const struct tel
 static __always_inline void read_exe(struct task_struct* task, struct telltale_exe* exe) {
   struct mm_struct* mm = task->mm;
   struct inode* inode;
+  struct file* file;
 
   exe->inode = 0;
   exe->device = exe->generation = 0;
   if (!mm || (task->flags & PF_KTHREAD)) return;
-  inode = BPF_CORE_READ(mm, exe_file, f_inode);
+  file = mm->exe_file;
+  if (!file) return;
+  inode = file->f_inode;
   if (!inode) return;
-  exe->inode = BPF_CORE_READ(inode, i_ino);
-  exe->generation = BPF_CORE_READ(inode, i_generation);
-  exe->device = BPF_CORE_READ(inode, i_sb, s_dev);
+  exe->inode = inode->i_ino;
+  exe->generation = inode->i_generation;
+  exe->device = inode->i_sb->s_dev;
 }
 
 static __always_inline void read_bases(struct mm_struct* mm, struct telltale_bases* bases) {
-  bases->image = BPF_CORE_READ(mm, start_code);
-  bases->image_bytes = BPF_CORE_READ(mm, end_code) - bases->image;
-  bases->mappings = BPF_CORE_READ(mm, mmap_base);
-  bases->stack = BPF_CORE_READ(mm, start_stack);
+  bases->image = mm->start_code;
+  bases->image_bytes = mm->end_code - bases->image;
+  bases->mappings = mm->mmap_base;
+  bases->stack = mm->start_stack;
+}
+
+static __always_inline uint64_t ident_of(const struct telltale_exe* exe, uint32_t uid) {
+  return mix(mix(mix(1, exe->inode), (uint64_t)exe->device << 32 | exe->generation), uid) | 1;
 }
 
 /* Brings st->ident, bases, exe and uid up to date after an exec or a change of user. A task that is
@@ -85,12 +92,10 @@ static __always_inline void refresh_ident(struct telltale_task* st, struct task_
   if (likely(st->mm == mm && st->cred == cred && st->ident)) return;
   if (mm || !st->ident) read_exe(task, &st->exe);
   if (mm) read_bases(task->mm, &st->bases);
-  st->uid = BPF_CORE_READ(task, cred, uid.val);
+  st->uid = task->cred->uid.val;
   st->mm = mm;
   st->cred = cred;
-  st->ident = mix(mix(mix(1, st->exe.inode), (uint64_t)st->exe.device << 32 | st->exe.generation),
-                  st->uid) |
-              1;
+  st->ident = ident_of(&st->exe, st->uid);
 }
 
 static __always_inline void now_runs(struct telltale_cpu* c, const struct telltale_task* st) {
@@ -98,33 +103,16 @@ static __always_inline void now_runs(struct telltale_cpu* c, const struct tellta
   c->bases = st->bases;
 }
 
-static __always_inline uint64_t cgroup_id(struct task_struct* task) {
-  uint32_t subsys = control.cgroup_subsys;
-  struct css_set* set = BPF_CORE_READ(task, cgroups);
-  struct cgroup_subsys_state* css = 0;
-
-  if (subsys >= 12) return BPF_CORE_READ(set, dfl_cgrp, kn, id);
-  bpf_probe_read_kernel(&css, sizeof(css), &set->subsys[subsys]);
-  return css ? BPF_CORE_READ(css, cgroup, kn, id) : 0;
-}
-
-/* File, anonymous and shared memory; 2 is swap. Off by the counters' per-CPU batches. */
-static __always_inline uint64_t rss_pages(struct task_struct* task) {
+/* The same for a task without storage: its events are counted and kept like all others, and belong
+ * to no process. */
+static __noinline int unknown_runs(struct telltale_cpu* c, struct task_struct* task) {
   struct mm_struct* mm = task->mm;
-  int64_t pages = 0;
+  struct telltale_exe exe;
 
-  if (!mm || (task->flags & PF_KTHREAD)) return 0;
-  if (bpf_core_type_exists(struct mm_rss_stat)) {
-    struct mm_struct___before_6_2* old = (void*)mm;
-    pages += BPF_CORE_READ(old, rss_stat.count[0].counter);
-    pages += BPF_CORE_READ(old, rss_stat.count[1].counter);
-    pages += BPF_CORE_READ(old, rss_stat.count[3].counter);
-  } else {
-    pages += BPF_CORE_READ(mm, rss_stat[0].count);
-    pages += BPF_CORE_READ(mm, rss_stat[1].count);
-    pages += BPF_CORE_READ(mm, rss_stat[3].count);
-  }
-  return pages > 0 ? pages : 0;
+  read_exe(task, &exe);
+  c->ident = ident_of(&exe, task->cred->uid.val);
+  if (mm) read_bases(mm, &c->bases);
+  return 0;
 }
 
 static __always_inline void read_accounts(struct task_struct* task, struct telltale_accounts* a) {
@@ -151,13 +139,57 @@ static __always_inline void subtract_accounts(struct telltale_accounts* a,
   a->write_bytes -= base->write_bytes;
 }
 
+/* A life costs 4 us to follow: storage, and a last row. Where many thousands of tasks live for a
+ * moment only, those are left out (control.least_run_ns). */
+static __always_inline uint64_t follow(struct task_struct* task) {
+  return task->se.sum_exec_runtime >= control.least_run_ns ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0;
+}
+
+/* [st] was just made. One that has run before was not followed so far: what it did is not its own.
+ */
+static __always_inline void begin_life(struct telltale_task* st, struct task_struct* task) {
+  st->first_ns = task->start_time;
+  if (!task->se.sum_exec_runtime) return;
+  st->first_ns = bpf_ktime_get_ns();
+  st->faults_major_seen = task->maj_flt;
+  read_accounts(task, &st->base);
+}
+
+static __always_inline uint64_t cgroup_id(struct task_struct* task) {
+  uint32_t subsys = control.cgroup_subsys;
+  struct css_set* set = task->cgroups;
+  struct cgroup_subsys_state* css = 0;
+
+  if (subsys >= 12) return set->dfl_cgrp->kn->id;
+  bpf_probe_read_kernel(&css, sizeof(css), &set->subsys[subsys]);
+  return css ? BPF_CORE_READ(css, cgroup, kn, id) : 0;
+}
+
+/* File, anonymous and shared memory; 2 is swap. Off by the counters' per-CPU batches. */
+static __always_inline uint64_t rss_pages(struct task_struct* task) {
+  struct mm_struct* mm = task->mm;
+  int64_t pages = 0;
+
+  if (!mm || (task->flags & PF_KTHREAD)) return 0;
+  if (bpf_core_type_exists(struct mm_rss_stat)) {
+    struct mm_struct___before_6_2* old = (void*)mm;
+    pages += BPF_CORE_READ(old, rss_stat.count[0].counter);
+    pages += BPF_CORE_READ(old, rss_stat.count[1].counter);
+    pages += BPF_CORE_READ(old, rss_stat.count[3].counter);
+  } else {
+    pages += mm->rss_stat[0].count;
+    pages += mm->rss_stat[1].count;
+    pages += mm->rss_stat[3].count;
+  }
+  return pages > 0 ? pages : 0;
+}
+
 /* The two count execs: of a process itself, and of its parent when it was forked. */
 static __always_inline uint32_t forked_from(struct task_struct* task) {
-  struct task_struct* leader = BPF_CORE_READ(task, group_leader);
+  struct task_struct* leader = task->group_leader;
 
-  if ((uint32_t)BPF_CORE_READ(leader, self_exec_id) != BPF_CORE_READ(leader, parent_exec_id))
-    return 0;
-  return BPF_CORE_READ(leader, real_parent, tgid);
+  if ((uint32_t)leader->self_exec_id != leader->parent_exec_id) return 0;
+  return leader->real_parent->tgid;
 }
 
 /* Everything about a task that costs more than the hot path may. */
@@ -165,7 +197,7 @@ static __always_inline void fill_who(struct telltale_who* who, struct task_struc
                                      struct telltale_task* st) {
   who->tid = task->pid;
   who->tgid = task->tgid;
-  who->start_ns = BPF_CORE_READ(task, group_leader, start_time);
+  who->start_ns = task->group_leader->start_time;
   who->cgroup = cgroup_id(task);
   who->parent = forked_from(task);
   bpf_probe_read_kernel(who->comm, sizeof(who->comm), task->comm);
@@ -179,8 +211,9 @@ static __always_inline void fill_who(struct telltale_who* who, struct task_struc
 }
 
 /* Gives what this CPU counted in one half since the last switch to the task that ran, or to [irq]
- * when there is none (idle). */
-static __noinline int give_to(struct telltale_cpu* c, uint32_t half, struct telltale_task* st) {
+ * when that was the idle one. What a task without storage did stays nobody's. */
+static __noinline int give_to(struct telltale_cpu* c, uint32_t half, uint32_t pid,
+                              struct telltale_task* st) {
   struct telltale_half* h = &c->half[half & 1];
   uint64_t left = c->touched[half & 1];
 
@@ -200,7 +233,7 @@ static __noinline int give_to(struct telltale_cpu* c, uint32_t half, struct tell
     if (st) {
       st->half[half & 1].share[sub].events += events - h->given[sub].events;
       st->half[half & 1].share[sub].weight += weight - h->given[sub].weight;
-    } else {
+    } else if (!pid) {
       h->irq[sub].events += events - h->given[sub].events;
       h->irq[sub].weight += weight - h->given[sub].weight;
     }

@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -66,6 +67,31 @@ class Meter:
         return (now[1] - before[1]) / passed, (now[2] - before[2]) / passed
 
 
+class Governor:
+    """What it turned down, by the agent's log."""
+
+    def __init__(self, log):
+        self._log, self._read, self._levels, self._off = log, 0, {}, False
+
+    def most(self):
+        """The highest level of each part since it was last asked."""
+        with open(self._log, errors='replace') as log:
+            log.seek(self._read)
+            new = log.read()
+            self._read = log.tell()
+        most, off = dict(self._levels), self._off
+        for part, level, limit, taken in re.findall(
+                r'governor: (?:(\w+) from level \d+ to (\d+) of (\d+)|the sensor is (taken off|tried again))', new):
+            if taken:
+                self._off = taken == 'taken off'
+                off |= self._off
+                continue
+            self._levels[part] = (int(level), int(limit))
+            most[part] = max(most.get(part, (0, 0)), self._levels[part])
+        said = [f'{part} {level}/{limit}' for part, (level, limit) in sorted(most.items()) if level]
+        return ', '.join(['the sensor was taken off'] * off + said) or 'nothing turned down'
+
+
 def run_storm(storm, seconds):
     """storm: of stress-ng the options, or what one bash on each CPU is to do."""
     with tempfile.TemporaryDirectory(prefix='telltale-storm-') as scratch:
@@ -100,9 +126,13 @@ def main():
     parser = argparse.ArgumentParser(prog='tests/soak storm', description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('minutes', nargs='?', type=float, default=60, help='60: the whole; 10: each storm once')
+    parser.add_argument('--only', action='append', metavar='WORD', help='storms whose name has it; may be repeated')
     parser.add_argument('--seconds', type=int, default=40, help='of each storm (40)')
     parser.add_argument('--build', type=pathlib.Path, default=ROOT / 'build/release')
     given = parser.parse_args()
+    names = [name for name in [*STORMS, ON_AND_OFF] if not given.only or any(word in name for word in given.only)]
+    if not names:
+        sys.exit(f'tests/soak storm: no storm is named so; there are: {", ".join([*STORMS, ON_AND_OFF])}')
     if os.geteuid() != 0:
         sys.exit('tests/soak storm: the kernel sensor needs root')
     if not processes.installed('stress-ng'):
@@ -118,9 +148,10 @@ def main():
         try:
             time.sleep(CALM_S)
             meter, turn, most_mb = Meter(agent, events.empty_ns), 0, 0
+            governor = Governor(site.directory / 'agent.log')
             print(f'{"storm":28}{"processes":>11}{"kernel":>9}{"both":>9}   budget {100 * BUDGET:g} % of the host', flush=True)
             while turn == 0 or time.monotonic() < end:
-                for name in [*STORMS, ON_AND_OFF]:
+                for name in names:
                     meter.share()
                     on_and_off(2 * given.seconds) if name == ON_AND_OFF else run_storm(STORMS[name], given.seconds)
                     own, kernel = meter.share()
@@ -128,7 +159,7 @@ def main():
                     memory = sum(processes.memory_kb(pid)[1] for pid in agent.pids()) / 1024
                     most_mb = max(most_mb, memory)
                     print(f'{name:28}{100 * own:9.2f} %{100 * kernel:7.2f} %{100 * (own + kernel):7.2f} %   '
-                          f'{"OVER" if over else "OK"}, {memory:.0f} MB', flush=True)
+                          f'{"OVER" if over else "OK"}, {memory:.0f} MB; {governor.most()}', flush=True)
                     if over:
                         failures.append(f'{name}: {100 * (own + kernel):.2f} % of the host')
                     time.sleep(CALM_S)
