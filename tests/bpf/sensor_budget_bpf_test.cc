@@ -195,6 +195,9 @@ TEST_F(BudgetTest, OfAStormOfShortThreadsTheBusyAreFollowedAndTheOthersCounted) 
   const uint64_t threads = calls.value() - before;
   const RawEpoch epoch = Cut();
   EXPECT_GE(Lost(epoch, TELLTALE_BLOCKING), threads / 2) << "tasks that were not followed";
+  const RawProcess* const many = Find(epoch, storm.pid());
+  ASSERT_NE(many, nullptr) << "its first thread is busy";
+  EXPECT_LT(many->threads, threads / 2);
   const RawProcess* const row = Find(epoch, busy.pid());
   ASSERT_NE(row, nullptr);
   EXPECT_GE(row->run_ns, 250'000'000u) << "followed once it had run for 4 ms";
