@@ -144,7 +144,7 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
                                                    kMaxStacks, "; ask for fewer"));
   }
   const VitalBook book(*selection, context);
-  absl::StatusOr<std::vector<VitalChoice>> choices = book.Choose(request.vital(), false);
+  absl::StatusOr<std::vector<VitalChoice>> choices = book.Choose(request.vital(), request.idle());
   if (!choices.ok()) return choices.status();
   const VitalChoice& choice = choices->front();
   const double factor = BaseFactor(choice.vital.unit());
@@ -214,6 +214,13 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
   if (!finished.ok()) return finished.status();
   *answer.mutable_coverage() = *std::move(finished);
   return answer;
+}
+
+absl::StatusOr<v1::StacksAnswer> AnswerStacksWhole(const v1::StacksRequest& request,
+                                                   const Context& context) {
+  v1::StacksRequest whole = request;
+  whole.set_limit(kMaxStacks);
+  return AnswerStacks(whole, context);
 }
 
 }  // namespace telltale::query

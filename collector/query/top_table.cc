@@ -1,6 +1,7 @@
 #include "collector/query/top_table.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 
 #include "collector/query/base_unit.h"
@@ -64,6 +65,7 @@ v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
   table.set_by(by_);
   table.set_events(events_);
   table.set_exact(exact);
+  table.set_estimated(estimated_);
   table.set_state(state_);
   for (const std::string& name : choice_.LeftOut()) table.add_left_out(name);
 
@@ -97,12 +99,10 @@ v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
     row.set_high((row.high() + slack_) * factor_);
   }
   table.set_other((total - shown) * factor_);
-  if (by_ != v1::DIMENSION_SITE && by_ != v1::DIMENSION_STACK) return table;
-  double unlisted = unlisted_;
-  for (const auto& [key, entry] : rows_) {
-    const bool listed = std::any_of(order.begin(), order.begin() + static_cast<long>(kept),
-                                    [&](const auto* row) { return row->first == key; });
-    if (!listed) unlisted = std::max(unlisted, entry.row.high());
+  double unlisted = std::max(unlisted_, slack_);
+  const std::set<const void*> listed(order.begin(), order.begin() + static_cast<long>(kept));
+  for (const auto& entry : rows_) {
+    if (!listed.contains(&entry)) unlisted = std::max(unlisted, entry.second.row.high() + slack_);
   }
   table.set_unlisted_most(std::min(unlisted, total - lows) * factor_);
   table.set_kept_labels(kept_labels_);

@@ -35,9 +35,13 @@ class TopTable {
   double slack() const { return slack_; }
   // Fits the rows into their executables' accounts and the total (fitted_rows.h); by code only.
   void Fit(const ExeLimits& limits);
-  // How much a label without a row may weigh at most, and how many labels a window keeps (0: there
-  // was none): what is said of rows that are not there.
+  // How much may weigh at most what has no row (by code: each label without one), and how many
+  // labels a window keeps (0: there was none): what is said of rows that are not there.
   void Unlisted(double most, uint32_t kept_labels) { unlisted_ = most, kept_labels_ = kept_labels; }
+  // Somebody without a row may weigh so much more.
+  void AddHidden(double weight) { unlisted_ += weight; }
+  // The rows are estimates that nobody knows the bounds of.
+  void SetEstimated() { estimated_ = true; }
   // The stack of the heaviest contribution is kept: true if this one is the heaviest so far.
   bool Heaviest(const std::string& key, double value);
 
@@ -61,6 +65,7 @@ class TopTable {
   std::unordered_map<std::string, Entry> rows_;
   double total_ = 0, events_ = 0, row_sum_ = 0, unlisted_ = 0, slack_ = 0;
   uint32_t kept_labels_ = 0;
+  bool estimated_ = false;
   v1::VitalState state_ = v1::VITAL_STATE_UNSPECIFIED;
 };
 

@@ -50,6 +50,8 @@ GroupSum* GroupsFor(VitalSum& sum, const VitalChoice& choice, v1::Dimension by) 
 bool AddGroups(GroupSum& groups, ProcessFilter& filter, TopTable& table) {
   const sketch::LabelList& list = groups.weights.Sum();
   bool exact = list.threshold == 0 && !groups.estimated;
+  if (groups.estimated) table.SetEstimated();
+  table.Unlisted(static_cast<double>(list.threshold), 0);
   for (const sketch::LabelWeight& row : list.labels) {
     if (row.low == 0) continue;
     const auto text = groups.text.find(row.id);
@@ -188,10 +190,8 @@ bool AddWindows(VitalSum& sum, const std::map<uint32_t, std::string>& node_names
     if (!filter.Matches(0, who, exemplar.has_value() ? exemplar->comm : "")) continue;
     AddLabel(weight, sum, cache, table);
   }
-  if (code) {
-    table.Fit(ExeLimitsOf(sum, choice));
-    table.Unlisted(static_cast<double>(sum.labels.Sum().threshold), sketch::kKeptLabels);
-  }
+  if (code) table.Fit(ExeLimitsOf(sum, choice));
+  table.Unlisted(static_cast<double>(sum.labels.Sum().threshold), sketch::kKeptLabels);
   return false;
 }
 
