@@ -145,6 +145,8 @@ v1::FlameAnswer FlameOf(const v1::StacksAnswer& selected, const v1::StacksAnswer
                         uint32_t max_nodes) {
   v1::FlameAnswer answer;
   *answer.mutable_coverage() = selected.coverage();
+  answer.set_vital(selected.vital());
+  answer.set_sub(selected.sub());
   answer.set_unit(selected.unit());
   answer.set_total(selected.total());
   Tree root;

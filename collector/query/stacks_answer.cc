@@ -208,6 +208,8 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
     coverage.Note(
         absl::StrCat(ordered.size() - limit, " lighter stacks are not shown; raise the limit"));
   }
+  answer.set_vital(choice.vital.name());
+  answer.set_sub(choice.SubName());
   answer.set_unit(std::string(BaseUnitName(choice.vital.unit())));
   answer.set_total(total * factor);
   absl::StatusOr<v1::Coverage> finished = coverage.Finish(tier->coarsest, answer.stacks_size() > 0);
