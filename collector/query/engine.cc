@@ -19,6 +19,11 @@
 namespace telltale::query {
 namespace {
 
+// What is wrong with the second of two selections.
+absl::Status OfAgainst(const absl::Status& status) {
+  return {status.code(), absl::StrCat("against: ", status.message())};
+}
+
 bool Has(const v1::TopAnswer& answer, v1::Dimension by) {
   return std::any_of(answer.tables().begin(), answer.tables().end(),
                      [&](const v1::TopTable& table) { return table.by() == by; });
@@ -148,7 +153,7 @@ absl::StatusOr<v1::FlameAnswer> Engine::Flame(const v1::FlameRequest& request,
   *question.mutable_selection() =
       AgainstOf(request.stacks().selection(), request.against(), Seconds(options_.now_ns()));
   const auto against = Remembered('f', question, cancelled, &AnswerStacksWhole);
-  if (!against.ok()) return against.status();
+  if (!against.ok()) return OfAgainst(against.status());
   return FlameOf(*selected, &*against, most);
 }
 
@@ -173,7 +178,7 @@ absl::StatusOr<v1::DiffAnswer> Engine::Diff(const v1::DiffRequest& request,
         TopSide(question, request.top().selection(), cancelled);
     if (!selected.ok()) return selected.status();
     const absl::StatusOr<v1::TopAnswer> against = TopSide(question, against_selection, cancelled);
-    if (!against.ok()) return against.status();
+    if (!against.ok()) return OfAgainst(against.status());
     const bool alike = Has(*selected, question.by()) == Has(*against, question.by());
     if (question.by() != v1::DIMENSION_PROCESS || alike) {
       return CompareTops(*selected, *against, limit);

@@ -155,6 +155,16 @@ TEST(DiffTest, WithoutDataOnOneSideThereIsNothingToCompare) {
   EXPECT_GT(answer->against_coverage().tiers_size(), 0);  // where data is
 }
 
+TEST(DiffTest, AnErrorOfTheOtherSideSaysSo) {
+  FakeSource source;
+  source.AddEpoch(source.AddNode("a"), 1020, 10, CpuOf({{"/x", 4}}));
+  v1::DiffRequest request = DiffOf("cpu", v1::DIMENSION_EXE);
+  request.mutable_against()->add_nodes("b");
+  const absl::Status status = MakeEngine(source, 1040).Diff(request, {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("against: selection: node \"b\""));
+}
+
 TEST(DiffTest, WithoutATimeTheOtherSideIsJustBefore) {
   FakeSource source;
   const uint32_t node = source.AddNode("a");
