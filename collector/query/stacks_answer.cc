@@ -153,7 +153,7 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
   CoverageBuilder coverage(*selection, context);
   const std::vector<uint32_t> vitals = {choice.vital.id()};
   absl::StatusOr<TierChoice> tier = ChooseTier(*selection, context, [&](v1::Tier asked) {
-    return LabelsAffordable(asked, *selection, filter.one_pid());
+    return LabelsAffordable(asked, *selection, 1, filter.one_pid());
   });
   if (!tier.ok()) return tier.status();
   std::map<std::string, Sum> sums;

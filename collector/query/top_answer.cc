@@ -264,7 +264,7 @@ absl::StatusOr<v1::TopAnswer> AnswerRows(const v1::TopRequest& request, const Co
   const bool single =
       request.by() == v1::DIMENSION_PROCESS || ProcessFilter(request.process()).one_pid();
   absl::StatusOr<TierChoice> tier = ChooseTier(*selection, context, [&](v1::Tier asked) {
-    return LabelsAffordable(asked, *selection, single);
+    return LabelsAffordable(asked, *selection, vitals.size(), single);
   });
   if (!tier.ok()) return tier.status();
 
