@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "collector/query/base_unit.h"
 
@@ -52,6 +53,11 @@ bool TopTable::Heaviest(const std::string& key, double value) {
   return true;
 }
 
+void TopTable::FillIfHeaviest(const std::string& key, double value,
+                              std::function<void(v1::TopRow&)> fill) {
+  if (Heaviest(key, value)) rows_[key].fill = std::move(fill);
+}
+
 void TopTable::SetState(v1::VitalState state) {
   if (state == v1::VITAL_STATE_UNSPECIFIED) return;
   if (state_ == v1::VITAL_STATE_UNSPECIFIED || state < state_) state_ = state;
@@ -93,6 +99,7 @@ v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
   for (size_t i = 0; i < kept; ++i) {
     v1::TopRow& row = *table.add_rows();
     row = order[i]->second.row;
+    if (order[i]->second.fill) order[i]->second.fill(row);
     row.set_share(total > 0 ? row.value() / total : 0);
     row.set_value(row.value() * factor_);
     row.set_low(row.low() * factor_);

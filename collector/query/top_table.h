@@ -44,6 +44,9 @@ class TopTable {
   void SetEstimated() { estimated_ = true; }
   // The stack of the heaviest contribution is kept: true if this one is the heaviest so far.
   bool Heaviest(const std::string& key, double value);
+  // The same where the stack takes long to make and what it is made of stays: `fill` is called by
+  // Finish, for rows that are shown.
+  void FillIfHeaviest(const std::string& key, double value, std::function<void(v1::TopRow&)> fill);
 
   void AddTotal(double weight, double events) { total_ += weight, events_ += events; }
   void SetState(v1::VitalState state);  // the best seen in the selection
@@ -58,6 +61,7 @@ class TopTable {
   struct Entry {
     v1::TopRow row;
     double heaviest = -1;
+    std::function<void(v1::TopRow&)> fill;
   };
   const VitalChoice choice_;
   const v1::Dimension by_;

@@ -114,10 +114,12 @@ void AddLabel(const LabelWeightOf& weight, const VitalSum& sum, SymbolCache& cac
     fresh.set_user(key);
   });
   row.set_samples(row.samples() + static_cast<uint32_t>(weight.samples));
-  if (!code || StackIdOf(label).empty() || !table.Heaviest(key, weight.value)) return;
-  row.clear_stack();
-  for (v1::Frame& frame : StackOf(label, cache)) *row.add_stack() = std::move(frame);
-  row.set_stack_id(StackIdOf(label));
+  const auto& exemplar = label.facts.exemplar;
+  if (!code || !exemplar.has_value() || !exemplar->has_stack) return;
+  table.FillIfHeaviest(key, weight.value, [&label, &cache](v1::TopRow& shown) {
+    for (v1::Frame& frame : StackOf(label, cache)) *shown.add_stack() = std::move(frame);
+    shown.set_stack_id(StackIdOf(label));
+  });
 }
 
 }  // namespace
