@@ -30,13 +30,16 @@ inline constexpr const char* kEventTypes = "exec, exit, oom, clock_step, agent_s
 struct Arguments {
   std::vector<std::string> words;  // as typed, the program first
   Settings connection;
-  std::string output = "table";  // table | json
+  std::string output = "table";  // table | json | csv | folded | pprof
   int timeout_s = 60;
 
   std::vector<std::string> nodes, labels;
   std::string keep;  // nodes: the agent an operator decides for
   RangeFlags range;
   std::string tier;
+  // diff, flame: the other side
+  std::string against, against_to;
+  std::vector<std::string> against_nodes, against_labels;
 
   std::vector<std::string> vitals;
   std::string by, process, page, filter, name;

@@ -17,6 +17,8 @@ int RunSeries(const Arguments& arguments);
 int RunTop(const Arguments& arguments);
 int RunSamples(const Arguments& arguments);
 int RunStacks(const Arguments& arguments);
+int RunFlame(const Arguments& arguments);
+int RunDiff(const Arguments& arguments);
 int RunHistogram(const Arguments& arguments);
 int RunEvents(const Arguments& arguments);
 int RunCoverage(const Arguments& arguments);

@@ -87,6 +87,14 @@ class QueryService::Impl final : public v1::Query::CallbackService {
                      v1::StacksAnswer* answer) override {
     return Run(context, question, answer, &Engine::Stacks);
   }
+  Reactor* GetFlame(Context* context, const v1::FlameRequest* question,
+                    v1::FlameAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Flame);
+  }
+  Reactor* GetDiff(Context* context, const v1::DiffRequest* question,
+                   v1::DiffAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Diff);
+  }
   Reactor* GetHistogram(Context* context, const v1::HistogramRequest* question,
                         v1::HistogramAnswer* answer) override {
     return Run(context, question, answer, &Engine::Histogram);

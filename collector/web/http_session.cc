@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "collector/web/peer_watch.h"
 
 namespace telltale::web {
 namespace net = boost::asio;
@@ -243,7 +244,10 @@ net::awaitable<bool> HttpSession::Answer(Parser& parser) {
   const unsigned version = parser.get().version();
   Response response;
   auto work = [&] { response = Handle(parser); };
-  co_await OnPool(pool_, work);
+  {
+    const PeerWatch watch(beast::get_lowest_layer(stream_).socket(), cancelled_);
+    co_await OnPool(pool_, work);
+  }
   const bool keep_alive = parser.get().keep_alive() && !finishing_ && !Old();
   co_return co_await Send(response, head, version, keep_alive);
 }

@@ -35,6 +35,8 @@ ApiTable ApiOf(const query::Engine* engine) {
   Add(api, "top", engine, &Engine::Top);
   Add(api, "samples", engine, &Engine::Samples);
   Add(api, "stacks", engine, &Engine::Stacks);
+  Add(api, "flame", engine, &Engine::Flame);
+  Add(api, "diff", engine, &Engine::Diff);
   Add(api, "histogram", engine, &Engine::Histogram);
   Add(api, "coverage", engine, &Engine::Coverage);
   Add(api, "events", engine, &Engine::Events);

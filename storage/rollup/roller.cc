@@ -115,7 +115,7 @@ absl::StatusOr<std::vector<Row>> Roller::ComputeFromFiner(const DirtyMark& mark)
                                  bad = schema.status();
                                  return false;
                                }
-                               children.push_back(FromRows({row.window, row.vitals}, **schema));
+                               children.push_back(FromRows(row.window, row.vitals, **schema));
                                return true;
                              });
   if (!read.ok()) return read;

@@ -9,5 +9,9 @@ telltale_test(query_tiers_test LABEL unit TIMEOUT 300
   SOURCES unit/query_tiers_test.cc LINK telltale_query_store)
 telltale_test(query_cache_test LABEL unit
   SOURCES unit/query_cache_test.cc LINK telltale_query_store)
+telltale_test(query_comparison_test LABEL unit
+  SOURCES unit/query_comparison_test.cc LINK telltale_query_store)
 telltale_test(query_fit_test LABEL unit SOURCES unit/query_fit_test.cc LINK telltale::query)
 telltale_test(query_bounds_test LABEL unit SOURCES unit/query_bounds_test.cc LINK telltale::query)
+telltale_test(query_service_test LABEL unit
+  SOURCES unit/query_service_test.cc LINK telltale::query_service telltale::services)

@@ -149,6 +149,30 @@ TEST_F(RouterTest, BinaryIsGivenToWhoAsksForIt) {
   EXPECT_EQ(answer.coverage().watched_s(), 58.5);
 }
 
+TEST_F(RouterTest, AFormatMakesAFileOfTheAnswer) {
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
+  request.query = {{"vital", "cpu"}, {"format", "csv"}};
+  const Response file = Ask(request);
+  EXPECT_EQ(file.status, 200);
+  EXPECT_EQ(file.content_type, "text/csv; charset=utf-8");
+  EXPECT_THAT(file.headers,
+              ::testing::ElementsAre(::testing::Pair("Content-Disposition",
+                                                     "attachment; filename=\"telltale-top.csv\"")));
+  EXPECT_TRUE(file.body.starts_with("vital,sub,unit,by,name,")) << file.body;
+  EXPECT_EQ(asked_.vital(), "cpu");
+  request.query = {{"format", "json"}};
+  EXPECT_EQ(Ask(request).content_type, "application/json");
+}
+
+TEST_F(RouterTest, AFormatNobodyKnowsIsRefusedBeforeTheWork) {
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
+  request.query = {{"vital", "cpu"}, {"format", "pprof"}};
+  const Response refused = Ask(request);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("this answer comes as json, csv"));
+  EXPECT_EQ(asked_.vital(), "");
+}
+
 TEST_F(RouterTest, AnUnknownAnswerListsThoseThereAre) {
   const auto response = Ask(Get("/api/v1/tops", collector::Role::kViewer));
   EXPECT_EQ(response.status, 404);

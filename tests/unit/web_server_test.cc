@@ -348,6 +348,35 @@ TEST_F(HttpServerTest, StopLetsARunningAnswerFinish) {
   EXPECT_FALSE(HttpsClient(Anonymous()).ok());
 }
 
+TEST_F(HttpServerTest, AnAskerWhoClosesEndsTheWorkOnItsAnswer) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool began = false, ended = false, noticed = false;
+  options_.handler = [&](const Request& request) {
+    std::unique_lock lock(mutex);
+    began = true;
+    changed.notify_all();
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!request.cancelled->load() && std::chrono::steady_clock::now() < patience) {
+      changed.wait_for(lock, std::chrono::milliseconds(10));
+    }
+    noticed = request.cancelled->load();
+    ended = true;
+    changed.notify_all();
+    return Response();
+  };
+  Start();
+  {
+    HttpsClient client(Anonymous());
+    client.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return began; });
+  }
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return ended; });
+  EXPECT_TRUE(noticed);
+}
+
 TEST_F(HttpServerTest, ATakenPortIsOneClearLine) {
   Start();
   auto again = options_;
