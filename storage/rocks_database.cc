@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdarg>
 #include <thread>
 #include <utility>
 
@@ -60,6 +61,13 @@ rocksdb::ColumnFamilyOptions RollupOptions(rocksdb::ColumnFamilyOptions family,
   family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return family;
 }
+
+// RocksDB's own log would be a file in the directory.
+class NoLog : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
 
 }  // namespace
 
@@ -120,8 +128,15 @@ absl::StatusOr<std::shared_ptr<RocksInstance>> RocksInstance::Open(const RocksOp
     families.emplace_back(std::string(FamilyName(family)), family_options);
   }
   rocksdb::DB* db = nullptr;
-  const rocksdb::Status status =
-      rocksdb::DB::Open(db_options, options.path, families, &instance->handles_, &db);
+  rocksdb::Status status;
+  if (options.read_only) {
+    db_options.create_if_missing = false;
+    db_options.info_log = std::make_shared<NoLog>();
+    status =
+        rocksdb::DB::OpenForReadOnly(db_options, options.path, families, &instance->handles_, &db);
+  } else {
+    status = rocksdb::DB::Open(db_options, options.path, families, &instance->handles_, &db);
+  }
   if (!status.ok()) return FromRocks(status, "open store", options.path);
   instance->db_.reset(db);
   return instance;
@@ -216,6 +231,16 @@ absl::Status RocksDatabase::Failure() const {
   if (!failed_.load(std::memory_order_acquire)) return absl::OkStatus();
   std::lock_guard<std::mutex> lock(mutex_);
   return failure_;
+}
+
+absl::Status RocksDatabase::CheckFiles() {
+  auto instance = Use();
+  if (!instance.ok()) return instance.status();
+  rocksdb::ReadOptions options;
+  options.fill_cache = false;
+  options.readahead_size = 1 << 20;
+  return FromRocks((*instance)->db().VerifyChecksum(options), "check files of",
+                   absl::StrCat("store ", options_.path));
 }
 
 absl::Status RocksDatabase::Write(RocksInstance& instance, rocksdb::WriteBatch* batch, bool sync,

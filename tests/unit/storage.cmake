@@ -31,3 +31,5 @@ telltale_test(storage_pruning_test LABEL unit
   SOURCES unit/storage_pruning_test.cc LINK telltale::storage telltale_synthetic)
 telltale_test(storage_retention_test LABEL unit
   SOURCES unit/storage_retention_test.cc LINK telltale::storage)
+telltale_test(storage_verify_test LABEL unit
+  SOURCES unit/storage_verify_test.cc LINK telltale::storage telltale_synthetic)
