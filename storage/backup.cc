@@ -68,7 +68,8 @@ class Growing {
     }
     if (!done.ok()) return done;
     begun_ = false;
-    return SyncDirectory(env_, data_);
+    done = SyncDirectory(env_, data_);
+    return done.ok() ? SyncParent(env_, data_) : done;
   }
 
  private:
@@ -178,6 +179,52 @@ class KeepFiles {
   const rocksdb::Status status_;
 };
 
+// Every file of a store nobody writes to.
+absl::StatusOr<std::vector<Part>> PartsOf(rocksdb::Env* env, const std::string& store) {
+  std::vector<std::string> names;
+  const std::string rocks = store + "/rocks";
+  const rocksdb::Status listed = env->GetChildren(rocks, &names);
+  if (!listed.ok()) return FromRocks(listed, "read", rocks);
+  std::vector<Part> parts;
+  for (const std::string& name : names) {
+    if (name == "." || name == ".." || name == "LOCK" || absl::StartsWith(name, "LOG")) continue;
+    Part part{.name = name, .from = rocks + "/" + name};
+    const rocksdb::Status sized = env->GetFileSize(part.from, &part.bytes);
+    if (!sized.ok()) return FromRocks(sized, "read", part.from);
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+// Copies a store that nobody uses, and opens the copy to see that all of it is there.
+absl::StatusOr<CopyResult> CopyStopped(rocksdb::Env* env, const char* step,
+                                       const std::string& store, const std::string& to_data,
+                                       bool into_empty, const CopyWatcher& watch) {
+  if (env == nullptr) env = rocksdb::Env::Default();
+  const absl::StatusOr<int> format = ReadFormat(env, store);
+  if (!format.ok()) return format.status();
+  if (*format != kFormat) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(step, " ", store, ": is of format ", *format, ", this program copies ",
+                     kFormat, "; start a collector on it once, which upgrades it"));
+  }
+  const absl::StatusOr<DirectoryHold> hold = DirectoryHold::Take(env, store);
+  if (!hold.ok()) return hold.status();
+  const auto parts = PartsOf(env, store);
+  if (!parts.ok()) return parts.status();
+  Growing growing(env, to_data);
+  const absl::Status begun = into_empty ? growing.Begin(step) : growing.Make(step);
+  if (!begun.ok()) return begun;
+  auto copied = CopyAll(env, *parts, growing.rocks(), watch);
+  if (!copied.ok()) return copied;
+  auto opened = RocksDatabase::Open({.path = growing.rocks(), .env = env, .read_only = true});
+  if (!opened.ok()) return opened.status();
+  opened->reset();
+  absl::Status finished = growing.Finish();
+  if (!finished.ok()) return finished;
+  return copied;
+}
+
 }  // namespace
 
 absl::StatusOr<CopyResult> BackUp(RocksDatabase& database, rocksdb::Env* env,
@@ -211,47 +258,21 @@ absl::StatusOr<CopyResult> BackUp(RocksDatabase& database, rocksdb::Env* env,
   return copied;
 }
 
+absl::StatusOr<CopyResult> BackUpStopped(rocksdb::Env* env, const std::string& from_data,
+                                         const std::string& to_data, const CopyWatcher& watch) {
+  return CopyStopped(env, "back up", from_data + "/store", to_data, /*into_empty=*/true, watch);
+}
+
 absl::StatusOr<CopyResult> Restore(rocksdb::Env* env, const std::string& from_data,
                                    const std::string& to_data, const CopyWatcher& watch) {
-  const std::string from = from_data + "/store";
-  const absl::StatusOr<int> format = ReadFormat(env, from);
-  if (!format.ok()) return format.status();
-  if (*format != kFormat) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "restore ", from, ": is of format ", *format, ", this program restores ", kFormat,
-        "; copy the directory by hand, the collector upgrades it when it opens it"));
-  }
-  const absl::StatusOr<DirectoryHold> hold = DirectoryHold::Take(env, from);
-  if (!hold.ok()) return hold.status();
-  std::vector<std::string> there;
+  if (env == nullptr) env = rocksdb::Env::Default();
   const std::string store = to_data + "/store";
-  if (env->GetChildren(store, &there).ok()) {
+  if (env->FileExists(store).ok()) {
     return absl::FailedPreconditionError(
         absl::StrCat("restore to ", to_data, ": there is a store already, want none; move ", store,
                      " away or choose another directory with --data"));
   }
-  std::vector<std::string> names;
-  const rocksdb::Status listed = env->GetChildren(from + "/rocks", &names);
-  if (!listed.ok()) return FromRocks(listed, "read", from + "/rocks");
-  std::vector<Part> parts;
-  for (const std::string& name : names) {
-    if (name == "." || name == ".." || name == "LOCK" || absl::StartsWith(name, "LOG")) continue;
-    Part part{.name = name, .from = from + "/rocks/" + name};
-    const rocksdb::Status sized = env->GetFileSize(part.from, &part.bytes);
-    if (!sized.ok()) return FromRocks(sized, "read", part.from);
-    parts.push_back(std::move(part));
-  }
-  Growing growing(env, to_data);
-  absl::Status status = growing.Make("restore to");
-  if (!status.ok()) return status;
-  auto copied = CopyAll(env, parts, growing.rocks(), watch);
-  if (!copied.ok()) return copied;
-  auto opened = RocksDatabase::Open({.path = growing.rocks(), .env = env, .read_only = true});
-  if (!opened.ok()) return opened.status();
-  opened->reset();
-  status = growing.Finish();
-  if (!status.ok()) return status;
-  return copied;
+  return CopyStopped(env, "restore", from_data + "/store", to_data, /*into_empty=*/false, watch);
 }
 
 }  // namespace telltale::storage

@@ -3,6 +3,8 @@
 // (nothing waits for it but the deletion of files) and appears under its name only when it is whole
 // and durable; what a killed one leaves is called store.part and is cleared away by the next. Free
 // functions; any thread.
+//
+// No `env` is the real file system.
 
 #ifndef TELLTALE_STORAGE_BACKUP_H_
 #define TELLTALE_STORAGE_BACKUP_H_
@@ -36,6 +38,10 @@ struct CopyResult {
 // FailedPrecondition: `to_data` holds something already; ResourceExhausted: it is full.
 absl::StatusOr<CopyResult> BackUp(RocksDatabase& database, rocksdb::Env* env,
                                   const std::string& to_data, const CopyWatcher& watch);
+
+// Of a store that no collector runs on: holds it meanwhile. Unavailable: one does.
+absl::StatusOr<CopyResult> BackUpStopped(rocksdb::Env* env, const std::string& from_data,
+                                         const std::string& to_data, const CopyWatcher& watch);
 
 // From a backup (or any data directory that nobody uses) to a data directory without a store. Every
 // byte is copied, then the copy is opened once to see that all of it is there. NotFound: there is

@@ -14,12 +14,6 @@ namespace {
 constexpr char kVersionFile[] = "VERSION";
 constexpr char kVersionWord[] = "telltale-store ";
 
-std::string ParentOf(const std::string& path) {
-  const size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 }  // namespace
 
 absl::Status SyncDirectory(rocksdb::Env* env, const std::string& path) {
@@ -27,6 +21,14 @@ absl::Status SyncDirectory(rocksdb::Env* env, const std::string& path) {
   rocksdb::Status synced = env->NewDirectory(path, &directory);
   if (synced.ok()) synced = directory->Fsync();
   return FromRocks(synced, "sync directory", path);
+}
+
+absl::Status SyncParent(rocksdb::Env* env, const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return absl::OkStatus();  // the root
+  const size_t slash = path.find_last_of('/', end);
+  if (slash == std::string::npos) return SyncDirectory(env, ".");
+  return SyncDirectory(env, slash == 0 ? "/" : path.substr(0, slash));
 }
 
 absl::Status WriteFormat(rocksdb::Env* env, const std::string& path) {
@@ -78,7 +80,7 @@ absl::StatusOr<int> PrepareDirectory(rocksdb::Env* env, const std::string& path)
   const rocksdb::Status below = env->CreateDirIfMissing(rocks);
   if (!below.ok()) return FromRocks(below, "make data directory", rocks);
   absl::Status wrote = WriteFormat(env, path);
-  if (wrote.ok()) wrote = SyncDirectory(env, ParentOf(path));
+  if (wrote.ok()) wrote = SyncParent(env, path);
   if (!wrote.ok()) return wrote;
   return kFormat;
 }

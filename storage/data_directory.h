@@ -45,7 +45,8 @@ class DirectoryHold {
   std::unique_ptr<Lock> lock_;
 };
 
-// Makes the entries of a directory durable.
+// Makes the entries of a directory durable; of the one it lies in, its own.
+absl::Status SyncParent(rocksdb::Env* env, const std::string& path);
 absl::Status SyncDirectory(rocksdb::Env* env, const std::string& path);
 
 }  // namespace telltale::storage

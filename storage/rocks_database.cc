@@ -13,6 +13,7 @@
 #include "rocksdb/filter_policy.h"
 #include "rocksdb/options.h"
 #include "rocksdb/table.h"
+#include "rocksdb/transaction_log.h"
 #include "rocksdb/write_batch.h"
 #include "rocksdb/write_buffer_manager.h"
 
@@ -60,6 +61,12 @@ rocksdb::ColumnFamilyOptions RollupOptions(rocksdb::ColumnFamilyOptions family,
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return family;
+}
+
+// Its number; 0: unknown.
+uint64_t CurrentLog(rocksdb::DB& db) {
+  std::unique_ptr<rocksdb::LogFile> log;
+  return db.GetCurrentWalFile(&log).ok() ? log->LogNumber() : 0;
 }
 
 // RocksDB's own log would be a file in the directory.
@@ -191,7 +198,10 @@ void RocksDatabase::Recover() {
   }
   if (old != nullptr) {
     std::unique_lock<std::shared_mutex> log(log_mutex_);
-    const bool resumed = old->db().Resume().ok();
+    // Resuming flushes what is in memory and begins a new log with it. Of an empty memory it keeps
+    // the log there is, and another write to a log whose last write failed ends the process.
+    const uint64_t failed_log = CurrentLog(old->db());
+    const bool resumed = old->db().Resume().ok() && CurrentLog(old->db()) != failed_log;
     log.unlock();
     if (resumed) {
       failed_.store(false, std::memory_order_release);

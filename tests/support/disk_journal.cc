@@ -74,6 +74,9 @@ class Disk {
       case 'T':
         RenameDirectory(part[0], part[1]);
         break;
+      case 'X':
+        Forget(part[0]);
+        break;
       case 'N':
         Pend(part[0], {{}, {}, part[0]});
         break;
@@ -173,6 +176,15 @@ class Disk {
     pending_ = std::move(moved);
   }
 
+  void Forget(const std::string& directory) {
+    const auto below = [&](const auto& entry) {
+      return entry.first == directory || entry.first.rfind(directory + "/", 0) == 0;
+    };
+    std::erase_if(now_, below);
+    std::erase_if(durable_, below);
+    std::erase_if(pending_, below);
+  }
+
   uint64_t random_;
   const bool all_;
   std::vector<File> files_;
@@ -221,6 +233,7 @@ void DiskJournal::Deleted(const std::string& path, const std::string& aside) {
 void DiskJournal::RenamedDirectory(const std::string& from, const std::string& to) {
   Note('T', from, to);
 }
+void DiskJournal::RemovedDirectory(const std::string& path) { Note('X', path); }
 void DiskJournal::MadeDirectory(const std::string& path) { Note('N', path); }
 void DiskJournal::SyncedDirectory(const std::string& path) { Note('F', path); }
 

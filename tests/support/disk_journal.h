@@ -3,10 +3,10 @@
 // entry of a directory (made, renamed, removed) what was done before the directory was last synced;
 // of what came later a disk may have anything: nothing, or by `seed` some of it.
 //
-// Files that were there before the journal began are whole. Renamed directories are taken as
-// durable at once. The journal itself is a file, so that it outlives the process whose disk it is;
-// deleted and replaced files wait in KEEP until it is settled. The caller sees to it that an
-// operation and its note are not torn apart. Thread-safe.
+// Files that were there before the journal began are whole. Renamed and removed directories
+// are taken as durable at once. The journal itself is a file, so that it outlives the process whose
+// disk it is; deleted and replaced files wait in KEEP until it is settled. The caller sees to it
+// that an operation and its note are not torn apart. Thread-safe.
 
 #ifndef TELLTALE_TESTS_SUPPORT_DISK_JOURNAL_H_
 #define TELLTALE_TESTS_SUPPORT_DISK_JOURNAL_H_
@@ -36,6 +36,7 @@ class DiskJournal {
   void Renamed(const std::string& from, const std::string& to, const std::string& aside);
   void Deleted(const std::string& path, const std::string& aside);
   void RenamedDirectory(const std::string& from, const std::string& to);
+  void RemovedDirectory(const std::string& path);
   void MadeDirectory(const std::string& path);
   void SyncedDirectory(const std::string& path);
 

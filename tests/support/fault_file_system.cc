@@ -20,7 +20,7 @@ class FaultFile : public rocksdb::FSWritableFileOwnerWrapper {
     if (system_->DiesNow(name_)) {
       const rocksdb::Slice half(data.data(), data.size() / 2);
       FSWritableFileOwnerWrapper::Append(half, options, debug).PermitUncheckedError();
-      system_->Die();
+      system_->Die(name_);
     }
     rocksdb::IOStatus fault = system_->Check();
     if (!fault.ok()) return fault;
@@ -44,7 +44,7 @@ class FaultFile : public rocksdb::FSWritableFileOwnerWrapper {
 
  private:
   rocksdb::IOStatus Synced(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) {
-    if (system_->DiesNow(name_)) system_->Die();
+    if (system_->DiesNow(name_)) system_->Die(name_);
     rocksdb::IOStatus fault = system_->Check();
     if (!fault.ok()) return fault;
     const uint64_t written = written_;  // what comes meanwhile may not be in it
@@ -65,7 +65,7 @@ class FaultDirectory : public rocksdb::FSDirectoryWrapper {
 
   rocksdb::IOStatus Fsync(const rocksdb::IOOptions& options,
                           rocksdb::IODebugContext* debug) override {
-    if (system_->DiesNow(name_)) system_->Die();
+    if (system_->DiesNow(name_)) system_->Die(name_);
     rocksdb::IOStatus fault = system_->Check();
     if (!fault.ok()) return fault;
     rocksdb::IOStatus status = FSDirectoryWrapper::Fsync(options, debug);
@@ -113,21 +113,22 @@ rocksdb::IOStatus FaultFileSystem::Check() {
   return rocksdb::IOStatus::OK();
 }
 
-void FaultFileSystem::DieIn(uint64_t n, const std::string& part) {
+void FaultFileSystem::DieIn(uint64_t n, Where at) {
   std::lock_guard<std::mutex> lock(die_mutex_);
-  dies_at_ = part;
+  dies_at_ = std::move(at);
   dies_in_ = n;
 }
 
 bool FaultFileSystem::DiesNow(const std::string& name) {
   if (dies_in_.load() == 0) return false;
   std::lock_guard<std::mutex> lock(die_mutex_);
-  if (dies_in_ == 0 || name.find(dies_at_) == std::string::npos) return false;
+  if (dies_in_ == 0 || !dies_at_(name)) return false;
   return --dies_in_ == 0;
 }
 
-void FaultFileSystem::Die() {
+void FaultFileSystem::Die(const std::string& name) {
   step_mutex_.lock();
+  if (on_death_) on_death_(name);
   kill(getpid(), SIGKILL);
   while (true) pause();
 }
@@ -141,7 +142,7 @@ void FaultFileSystem::NoteSyncedDirectory(const std::string& name) {
 
 rocksdb::IOStatus FaultFileSystem::Step(const std::string& name,
                                         const std::function<rocksdb::IOStatus()>& change) {
-  if (DiesNow(name)) Die();
+  if (DiesNow(name)) Die(name);
   std::lock_guard<std::mutex> lock(step_mutex_);
   return change();
 }
@@ -196,6 +197,16 @@ rocksdb::IOStatus FaultFileSystem::CreateDirIfMissing(const std::string& name,
     const bool there = std::filesystem::exists(name);
     rocksdb::IOStatus status = FileSystemWrapper::CreateDirIfMissing(name, options, debug);
     if (status.ok() && !there && journal_ != nullptr) journal_->MadeDirectory(Plain(name));
+    return status;
+  });
+}
+
+rocksdb::IOStatus FaultFileSystem::DeleteDir(const std::string& name,
+                                             const rocksdb::IOOptions& options,
+                                             rocksdb::IODebugContext* debug) {
+  return Step(name, [&] {
+    rocksdb::IOStatus status = FileSystemWrapper::DeleteDir(name, options, debug);
+    if (status.ok() && journal_ != nullptr) journal_->RemovedDirectory(Plain(name));
     return status;
   });
 }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "rocksdb/env.h"
 #include "rocksdb/file_system.h"
@@ -30,11 +31,16 @@ class FaultFileSystem : public rocksdb::FileSystemWrapper {
   void set_fault(Fault fault) { fault_ = fault; }
   // Every n-th write or sync fails once with an I/O error; 0: none.
   void set_fail_every(uint64_t n) { fail_every_ = n; }
-  // This process is killed (SIGKILL) in the n-th operation from now on a file whose path contains
-  // `part`: before it, or half way through a write.
-  void DieIn(uint64_t n, const std::string& part);
-  // Now, between two operations.
-  [[noreturn]] void Die();
+  // This process is killed (SIGKILL) in the n-th operation from now on a file for which `at` holds
+  // on the thread at work: before it, or half way through a write.
+  using Where = std::function<bool(const std::string& name)>;
+  void DieIn(uint64_t n, Where at);
+  // Now, between two operations. `name`: of the file it would have been.
+  [[noreturn]] void Die(const std::string& name = "");
+  // Called right before, on the thread that was at work.
+  void set_on_death(std::function<void(const std::string& name)> on_death) {
+    on_death_ = std::move(on_death);
+  }
   // The power goes and comes back, with the database closed.
   void CutPower(uint64_t seed) { DiskJournal::CutPower(keep_, seed); }
 
@@ -48,6 +54,8 @@ class FaultFileSystem : public rocksdb::FileSystemWrapper {
                               rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus CreateDirIfMissing(const std::string& name, const rocksdb::IOOptions& options,
                                        rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus DeleteDir(const std::string& name, const rocksdb::IOOptions& options,
+                              rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to,
                                const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* debug) override;
@@ -74,8 +82,9 @@ class FaultFileSystem : public rocksdb::FileSystemWrapper {
   std::atomic<uint64_t> fail_every_{0};
   std::atomic<uint64_t> operations_{0};
   std::atomic<uint64_t> dies_in_{0};
+  std::function<void(const std::string& name)> on_death_;
   std::mutex die_mutex_;
-  std::string dies_at_;  // guarded by die_mutex_
+  Where dies_at_;  // guarded by die_mutex_
   std::mutex step_mutex_;
 };
 

@@ -7,7 +7,9 @@
 #include <set>
 #include <vector>
 
+#include "proto/codec.h"
 #include "storage/store.h"
+#include "storage/verify.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/store_check.h"
 #include "tests/support/synthetic_node.h"
@@ -42,6 +44,7 @@ class FaultTest : public ::testing::Test {
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
     node_ = *store_->nodes().NumberOf("web-1");
+    ASSERT_TRUE(store_->summaries().PutSchema(node_, proto::BuiltinSchema()).ok());
   }
   absl::StatusOr<std::vector<Outcome>> Put(uint64_t sequence) {
     const MadeSummary made = maker_.Make(sequence, kStart + sequence * 60 * kSecondNs);
@@ -108,6 +111,39 @@ TEST_F(FaultTest, ErrorsAtAnyWriteLoseNothingAcknowledgedAndCountNothingTwice) {
     EXPECT_EQ(CheckBooks(*store_, node_, acked_), "") << "reopened, every " << every;
   }
   EXPECT_GT(acked_.size(), 3u) << "it went on after errors";
+}
+
+// A commit that failed may come back when the database is opened anew: it must not count beside the
+// retry.
+TEST_F(FaultTest, WhatAFailedCommitLeftIsTakenBack) {
+  ASSERT_TRUE(Put(1).ok());
+  for (uint64_t nth = 1; nth <= 8; ++nth) {
+    const uint64_t sequence = 10 * nth;
+    files_->set_fail_every(nth);
+    const bool refused = !Put(sequence).ok();
+    files_->set_fail_every(0);
+    ASSERT_TRUE(Put(sequence + 1).ok()) << "another epoch of the node comes first";
+    if (refused && nth % 2 == 0) Open();
+    ASSERT_TRUE(!refused || Put(sequence).ok());
+    const absl::StatusOr<VerifyReport> report = Verify(*store_, {});
+    ASSERT_TRUE(report.ok()) << report.status();
+    for (const VerifyFault& fault : report->faults) {
+      ADD_FAILURE() << "operation " << nth << ": " << fault.place << ": " << fault.what;
+    }
+    EXPECT_EQ(CheckBooks(*store_, node_, acked_), "");
+  }
+}
+
+TEST_F(FaultTest, ADiskThatIsFullBeforeTheFirstWriteIsWrittenToOnceThereIsSpace) {
+  Open();  // nothing in memory
+  for (uint64_t sequence = 1; sequence <= 3; ++sequence) {
+    files_->set_fault(FaultFileSystem::Fault::kNoSpace);
+    EXPECT_EQ(Put(sequence).status().code(), absl::StatusCode::kResourceExhausted);
+    files_->set_fault(FaultFileSystem::Fault::kNone);
+    ASSERT_TRUE(Put(sequence).ok());
+    Open();
+  }
+  EXPECT_EQ(CheckBooks(*store_, node_, acked_), "");
 }
 
 TEST_F(FaultTest, APowerCutForgetsNothingThatWasAcknowledged) {
