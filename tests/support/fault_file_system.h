@@ -29,8 +29,11 @@ class FaultFileSystem : public rocksdb::FileSystemWrapper {
 
   // From now on every write, sync and new file fails so (kNone: works again).
   void set_fault(Fault fault) { fault_ = fault; }
-  // Every n-th write or sync fails once with an I/O error; 0: none.
-  void set_fail_every(uint64_t n) { fail_every_ = n; }
+  // Every n-th write or sync from now on fails once with an I/O error; 0: none.
+  void set_fail_every(uint64_t n) {
+    operations_ = 0;
+    fail_every_ = n;
+  }
   // This process is killed (SIGKILL) in the n-th operation from now on a file for which `at` holds
   // on the thread at work: before it, or half way through a write.
   using Where = std::function<bool(const std::string& name)>;
