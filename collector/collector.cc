@@ -60,6 +60,10 @@ storage::StoreOptions StoreOptionsOf(const Config& config) {
   options.retention.five_minute_days = RoundedUp(config.retention_5min_s, kSecondsPerDay);
   options.retention.hour_days = RoundedUp(config.retention_1h_s, kSecondsPerDay);
   options.retention.day_days = RoundedUp(config.retention_1d_s, kSecondsPerDay);
+  options.retention.max_raw_bytes = config.retention_raw_bytes;
+  options.retention.max_five_minute_bytes = config.retention_5min_bytes;
+  options.retention.max_hour_bytes = config.retention_1h_bytes;
+  options.retention.max_day_bytes = config.retention_1d_bytes;
   options.retention.max_bytes = config.retention_max_bytes;
   return options;
 }
