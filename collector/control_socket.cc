@@ -141,8 +141,8 @@ void ControlSocket::Run() {
 }
 
 void ControlSocket::Serve(int peer) {
-  const auto line = Lines(peer).Next(kRequestMs);
-  absl::string_view to = line.has_value() ? *line : "";
+  const std::string line = Lines(peer).Next(kRequestMs).value_or("");
+  absl::string_view to = line;
   if (!absl::ConsumePrefix(&to, "backup /")) {
     Send(peer, absl::StrCat("error ", static_cast<int>(absl::StatusCode::kInvalidArgument),
                             " control: want \"backup /DIR\"\n"));

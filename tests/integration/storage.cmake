@@ -5,3 +5,5 @@ telltale_test(store_format_test LABEL integration TIMEOUT 300
   LINK telltale_collector_rig telltale_synthetic telltale::storage RocksDB::rocksdb-shared)
 target_compile_definitions(store_format_test PRIVATE TELLTALE_STORE_DECODER="$<TARGET_FILE:store_decoder>")
 add_dependencies(store_format_test store_decoder)
+telltale_test(store_commands_test LABEL integration TIMEOUT 300
+  SOURCES integration/store_commands_test.cc LINK telltale_collector_rig)
