@@ -15,6 +15,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "collector/control_socket.h"
 #include "collector/filter/filter_side.h"
 #include "collector/grpc_server.h"
 #include "collector/ingest/clock.h"
@@ -59,6 +60,10 @@ storage::StoreOptions StoreOptionsOf(const Config& config) {
   options.retention.five_minute_days = RoundedUp(config.retention_5min_s, kSecondsPerDay);
   options.retention.hour_days = RoundedUp(config.retention_1h_s, kSecondsPerDay);
   options.retention.day_days = RoundedUp(config.retention_1d_s, kSecondsPerDay);
+  options.retention.max_raw_bytes = config.retention_raw_bytes;
+  options.retention.max_five_minute_bytes = config.retention_5min_bytes;
+  options.retention.max_hour_bytes = config.retention_1h_bytes;
+  options.retention.max_day_bytes = config.retention_1d_bytes;
   options.retention.max_bytes = config.retention_max_bytes;
   return options;
 }
@@ -191,6 +196,7 @@ struct Collector::Parts {
   std::unique_ptr<GrpcServer> grpc;
   std::unique_ptr<web::WebFront> web;
   std::unique_ptr<Maintenance> maintenance;
+  std::unique_ptr<ControlSocket> control;
   bool stopped = false;
 };
 
@@ -296,6 +302,13 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
 
   parts.maintenance = std::make_unique<Maintenance>(
       kMaintenancePeriod, [store = parts.store.get()] { return store->Maintain(); });
+  auto control = ControlSocket::Listen(
+      config.data,
+      [store = parts.store.get()](const std::string& to_data, const storage::CopyWatcher& watch) {
+        return store->BackUp(to_data, watch);
+      });
+  if (!control.ok()) return control.status();
+  parts.control = *std::move(control);
   if (absl::Status status = WritePorts(config.data, parts.grpc->port(), parts.web->port());
       !status.ok()) {
     return status;
@@ -342,6 +355,7 @@ void Collector::Stop() {
   Parts& parts = *parts_;
   if (parts.stopped) return;
   parts.stopped = true;
+  parts.control.reset();
   if (parts.web != nullptr) parts.web->Stop();
   if (parts.filters != nullptr) parts.filters->Stop();
   // Ingest answers what it has and ends its streams; only then can the server end without cutting

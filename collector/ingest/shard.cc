@@ -237,6 +237,9 @@ void Shard::Answer(const Staged& staged, storage::Outcome outcome) {
       verdict.set_kind(v1::Verdict::TOO_LATE);
       verdict.set_reason("its windows are sealed or expired");
       context_.stats->Add(Count::kTooLate);
+      Remark(session.stream.node, v1::REMARK_KIND_LATE,
+             "epochs came whose day had already expired here: not stored; the node was away for "
+             "longer than retention.raw, or its clock is behind");
       break;
     case storage::Outcome::kConflict:
       verdict = ingest::Refuse(verdict.sequence(),

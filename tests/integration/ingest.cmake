@@ -12,8 +12,6 @@ add_dependencies(telltale_collector_rig telltale-collector telltale)
 
 telltale_test(ingest_tls_test LABEL integration
   SOURCES integration/ingest_tls_test.cc LINK telltale_collector_rig)
-telltale_test(ingest_kill_test LABEL integration TIMEOUT 300
-  SOURCES integration/ingest_kill_test.cc LINK telltale_collector_rig telltale::storage)
 telltale_test(deploy_down_test LABEL integration
   SOURCES integration/deploy_down_test.cc LINK telltale_collector_rig)
 telltale_test(terminal_test LABEL integration

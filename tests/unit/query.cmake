@@ -15,3 +15,10 @@ telltale_test(query_fit_test LABEL unit SOURCES unit/query_fit_test.cc LINK tell
 telltale_test(query_bounds_test LABEL unit SOURCES unit/query_bounds_test.cc LINK telltale::query)
 telltale_test(query_service_test LABEL unit
   SOURCES unit/query_service_test.cc LINK telltale::query_service telltale::services)
+add_library(telltale_kept_store STATIC support/kept_store.cc)
+target_link_libraries(telltale_kept_store PUBLIC telltale::storage
+  PRIVATE telltale::query telltale_synthetic absl::str_format telltale::warnings)
+add_executable(write_golden_store EXCLUDE_FROM_ALL golden/write_store.cc)
+target_link_libraries(write_golden_store PRIVATE telltale_kept_store telltale::warnings)
+telltale_test(storage_kept_test LABEL unit
+  SOURCES unit/storage_kept_test.cc LINK telltale_kept_store)
