@@ -153,7 +153,9 @@ std::vector<MetricRow> MakeTable() {
        kCounter,
        "connections",
        {"reason"},
-       "HTTPS connections and requests ended early: full, tls, bad_request, timeout, aborted."},
+       "HTTPS connections and requests ended early or refused: full, tls, timeout, aborted, "
+       "bad_request, header_limit, body_limit, parameter, unauthenticated, forbidden, not_found, "
+       "method, busy."},
       {"process_cpu_seconds_total", kCounter, "seconds", {}, "CPU time of the collector."},
       {"process_resident_memory_bytes", kGauge, "bytes", {}, "Resident memory of the collector."},
       {"process_virtual_memory_bytes", kGauge, "bytes", {}, "Virtual memory of the collector."},

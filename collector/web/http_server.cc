@@ -92,7 +92,7 @@ class HttpServer::Impl {
     if (sessions_.size() >= options_.max_connections ||
         per_address_[address] >= options_.max_connections_per_address) {
       if (per_address_[address] == 0) per_address_.erase(address);
-      ++stats_.refused_full;
+      stats_.Refuse(Refusal::kFull);
       return;  // closes the socket
     }
     ++stats_.accepted;

@@ -5,15 +5,13 @@
 // handlers and body streams run on a few worker threads and may block there.
 //
 // At the bounds: a connection above `max_connections`, or above `max_connections_per_address` from
-// one address, is closed at once and counted; a request line, header or body above its limit gets
-// 431 or 413; whoever is too slow to send a request or to take an answer is disconnected and
-// counted.
+// one address, is closed at once; a request line, header or body above its limit gets 431 or 413,
+// one that could be read in two ways 400 (request_head.h); whoever is too slow to send a request or
+// to take an answer is disconnected. Each is counted by its reason (http_stats.h).
 
 #ifndef TELLTALE_COLLECTOR_WEB_HTTP_SERVER_H_
 #define TELLTALE_COLLECTOR_WEB_HTTP_SERVER_H_
 
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -22,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "collector/web/http_stats.h"
 #include "collector/web/http_types.h"
 
 namespace telltale::web {
@@ -50,20 +49,6 @@ struct HttpServerOptions {
   std::chrono::milliseconds max_connection_age{3'600'000};
   std::chrono::milliseconds reload_interval{1'000};  // certificate files are looked at this often
   std::chrono::milliseconds stop_grace{5'000};       // running answers may finish in it
-};
-
-// What happened since the start. Read by /metrics while the server writes.
-struct HttpStats {
-  std::atomic<uint64_t> accepted{0};
-  std::atomic<uint64_t> refused_full{0};    // connections above a limit
-  std::atomic<uint64_t> tls_failed{0};      // handshakes: not TLS 1.3, wrong CA, too slow ...
-  std::atomic<uint64_t> bad_requests{0};    // not HTTP, or above a size limit
-  std::atomic<uint64_t> timeouts{0};        // request or reader too slow
-  std::atomic<uint64_t> aborted_bodies{0};  // answers cut off in the middle
-  std::atomic<uint64_t> reloads{0};
-  std::atomic<uint64_t> reload_failures{0};
-  std::atomic<uint64_t> open{0};                   // connections now
-  std::array<std::atomic<uint64_t>, 6> answers{};  // by first digit of the status
 };
 
 class HttpServer {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "collector/web/request_head.h"
 
 namespace telltale::web {
 namespace net = boost::asio;
@@ -84,7 +85,7 @@ void HttpSession::Cut() {
 }
 
 void HttpSession::CountFailure(const error_code& error) {
-  if (error == beast::error::timeout) ++stats_.timeouts;
+  if (error == beast::error::timeout) stats_.Refuse(Refusal::kTimeout);
 }
 
 net::awaitable<void> HttpSession::Run() {
@@ -123,7 +124,7 @@ net::awaitable<bool> HttpSession::Handshake() {
   co_await stream_.async_handshake(net::ssl::stream_base::server,
                                    net::redirect_error(net::use_awaitable, error));
   if (error) {
-    ++stats_.tls_failed;
+    stats_.Refuse(Refusal::kTls);
     CountFailure(error);
     beast::get_lowest_layer(stream_).close();
     co_return false;
@@ -144,19 +145,18 @@ net::awaitable<bool> HttpSession::ReadRequest(std::optional<Parser>& parser) {
   auto& socket = beast::get_lowest_layer(stream_);
   error_code error;
   if (buffer_.size() == 0) {
+    // Silence here is how keep-alive connections end, not a failure.
     socket.expires_after(options_.idle_timeout);
     const auto space = buffer_.prepare(kReadBytes);
     const size_t bytes =
         co_await stream_.async_read_some(space, net::redirect_error(net::use_awaitable, error));
-    if (error) {
-      // Silence between requests is how keep-alive connections end, not a failure.
-      co_return false;
-    }
+    if (error) co_return false;
     buffer_.commit(bytes);
   }
   idle_ = false;
   // One deadline for the whole request: a byte now and then does not extend it.
   socket.expires_after(options_.request_timeout);
+  if (!co_await ReadHead()) co_return false;
   parser.emplace();
   parser->header_limit(options_.max_header_bytes);
   parser->body_limit(options_.max_body_bytes);
@@ -173,21 +173,53 @@ net::awaitable<bool> HttpSession::ReadRequest(std::optional<Parser>& parser) {
   if (!error) co_return true;
 
   CountFailure(error);
-  if (error == http::error::end_of_stream) co_return false;
-  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    co_await Refuse(431, absl::StrCat("request: line and headers above ", options_.max_header_bytes,
-                                      " bytes; POST parameters"));
-  } else if (error == http::error::body_limit) {
-    co_await Refuse(413, absl::StrCat("request: body above ", options_.max_body_bytes,
-                                      " bytes; ask for less at once"));
-  } else if (error.category() == http::make_error_code(http::error::bad_method).category()) {
-    co_await Refuse(400, absl::StrCat("request: not HTTP/1.1: ", error.message()));
+  if (error == http::error::body_limit) {
+    co_await Refuse(Refusal::kBodyLimit, 413,
+                    absl::StrCat("request: body above ", options_.max_body_bytes,
+                                 " bytes; ask for less at once"));
+  } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&
+             error != http::error::end_of_stream) {
+    co_await Refuse(Refusal::kBadRequest, 400,
+                    absl::StrCat("request: not HTTP/1.1: ", error.message()));
   }
   co_return false;
 }
 
-net::awaitable<bool> HttpSession::Refuse(int status, std::string_view message) {
-  ++stats_.bad_requests;
+net::awaitable<bool> HttpSession::ReadHead() {
+  const auto seen = [this] {
+    const auto bytes = buffer_.data();
+    return std::string_view(static_cast<const char*>(bytes.data()), bytes.size());
+  };
+  std::optional<size_t> head;
+  while (true) {
+    absl::Status status = FindHead(seen().substr(0, options_.max_header_bytes), &head);
+    if (status.ok() && head.has_value()) status = CheckHead(seen().substr(0, *head));
+    if (absl::IsInvalidArgument(status)) {
+      co_return co_await Refuse(
+          Refusal::kBadRequest, 400,
+          absl::StrCat("request: ", std::string(status.message()), "; send HTTP/1.1"));
+    }
+    if (!status.ok() || (!head.has_value() && seen().size() >= options_.max_header_bytes)) {
+      co_return co_await Refuse(
+          Refusal::kHeaderLimit, 431,
+          absl::StrCat("request: line and headers above ", options_.max_header_bytes, " bytes or ",
+                       kMaxHeaders, " headers; POST parameters"));
+    }
+    if (head.has_value()) co_return true;
+    error_code error;
+    const auto space = buffer_.prepare(kReadBytes);
+    const size_t bytes =
+        co_await stream_.async_read_some(space, net::redirect_error(net::use_awaitable, error));
+    if (error) {
+      CountFailure(error);
+      co_return false;
+    }
+    buffer_.commit(bytes);
+  }
+}
+
+net::awaitable<bool> HttpSession::Refuse(Refusal refusal, int status, std::string_view message) {
+  stats_.Refuse(refusal);
   Response response = ErrorResponse(status, message);
   co_await Send(response, false, 11, false);
   // The rest of the request is still in flight: closing now would reset the connection and could
@@ -244,6 +276,7 @@ net::awaitable<bool> HttpSession::Answer(Parser& parser) {
   Response response;
   auto work = [&] { response = Handle(parser); };
   co_await OnPool(pool_, work);
+  if (const auto refusal = RefusalOf(response.status)) stats_.Refuse(*refusal);
   const bool keep_alive = parser.get().keep_alive() && !finishing_ && !Old();
   co_return co_await Send(response, head, version, keep_alive);
 }
@@ -314,7 +347,7 @@ net::awaitable<bool> HttpSession::SendStream(BodyStream& body, bool chunked) {
     auto pull = [&] { step = body.Next(piece); };
     co_await OnPool(pool_, pull);
     if (!step.ok()) {
-      ++stats_.aborted_bodies;
+      stats_.Refuse(Refusal::kAborted);
       if (options_.log) {
         options_.log(absl::StrCat(
             "https: answer cut short: ",
@@ -323,7 +356,7 @@ net::awaitable<bool> HttpSession::SendStream(BodyStream& body, bool chunked) {
       co_return false;
     }
     if (!piece.empty() && !co_await Write(piece, chunked, false)) {
-      ++stats_.aborted_bodies;
+      stats_.Refuse(Refusal::kAborted);
       co_return false;
     }
     if (*step == BodyStream::Step::kEnd) break;

@@ -55,7 +55,9 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
                                     bool keep_alive);
   boost::asio::awaitable<bool> SendStream(BodyStream& body, bool chunked);
   boost::asio::awaitable<bool> WaitForWake(Wake& wake);
-  boost::asio::awaitable<bool> Refuse(int status, std::string_view message);
+  // Until the head of a request is in the buffer and can be read in one way only; else as above.
+  boost::asio::awaitable<bool> ReadHead();
+  boost::asio::awaitable<bool> Refuse(Refusal refusal, int status, std::string_view message);
   boost::asio::awaitable<bool> Write(std::string_view piece, bool chunked, bool last);
 
   Response Handle(const Parser& parser);  // on a worker

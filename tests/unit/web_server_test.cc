@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -180,7 +181,7 @@ TEST_F(HttpServerTest, AHeaderAboveTheLimitGets431) {
   const auto reply = client.Get("/", "X-Long: " + std::string(8192, 'a') + "\r\n");
   EXPECT_EQ(reply.status, 431);
   EXPECT_THAT(reply.body, HasSubstr("\"error\""));
-  EXPECT_EQ(server_->stats().bad_requests, 1u);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kHeaderLimit), 1u);
 }
 
 TEST_F(HttpServerTest, ABodyAboveTheLimitGets413BeforeItIsRead) {
@@ -198,6 +199,23 @@ TEST_F(HttpServerTest, BytesThatAreNotHttpGet400) {
   EXPECT_EQ(client.Read().status, 400);
 }
 
+TEST_F(HttpServerTest, ARequestThatCouldBeReadTwoWaysIsRefusedAndWhatFollowsItIsNotRead) {
+  std::atomic<int> asked = 0;
+  options_.handler = [&](const Request& request) {
+    ++asked;
+    return Echo(request);
+  };
+  Start();
+  HttpsClient client(Anonymous());
+  client.Send(
+      "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n"
+      "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(client.Read().status, 400);
+  EXPECT_TRUE(client.Closed());
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kBadRequest), 1u);
+}
+
 TEST_F(HttpServerTest, ARequestThatDripsIsCutAtItsDeadline) {
   options_.request_timeout = std::chrono::milliseconds(200);
   Start();
@@ -205,10 +223,10 @@ TEST_F(HttpServerTest, ARequestThatDripsIsCutAtItsDeadline) {
   client.Send("GET / HTTP/1.1\r\nHost:");
   EXPECT_TRUE(client.Closed());
   // The deadline closes the socket first and is counted a moment later, on the server's thread.
-  for (int i = 0; i < 500 && server_->stats().timeouts == 0; ++i) {
+  for (int i = 0; i < 500 && server_->stats().Refused(Refusal::kTimeout) == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  EXPECT_EQ(server_->stats().timeouts, 1u);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kTimeout), 1u);
 }
 
 TEST_F(HttpServerTest, ConnectionsAboveTheLimitAreClosedAndCounted) {
@@ -218,7 +236,7 @@ TEST_F(HttpServerTest, ConnectionsAboveTheLimitAreClosedAndCounted) {
   EXPECT_TRUE(first.ok());
   EXPECT_TRUE(second.ok());
   EXPECT_FALSE(third.ok());
-  EXPECT_EQ(server_->stats().refused_full, 1u);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kFull), 1u);
 }
 
 TEST_F(HttpServerTest, OneAddressCannotTakeAllConnections) {
@@ -253,7 +271,7 @@ TEST_F(HttpServerTest, AnErrorInTheMiddleLeavesTheBodyVisiblyIncomplete) {
   const auto reply = client.Get("/");
   EXPECT_EQ(reply.status, 200);
   EXPECT_FALSE(reply.complete);
-  EXPECT_EQ(server_->stats().aborted_bodies, 1u);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kAborted), 1u);
 }
 
 TEST_F(HttpServerTest, ALiveStreamSendsWhenWokenAndHeartbeatsWhenSilent) {
