@@ -5,9 +5,10 @@
 // handlers and body streams run on a few worker threads and may block there.
 //
 // At the bounds: a connection above `max_connections`, or above `max_connections_per_address` from
-// one address, is closed at once; a request line, header or body above its limit gets 431 or 413,
-// one that could be read in two ways 400 (request_head.h); whoever is too slow to send a request or
-// to take an answer is disconnected. Each is counted by its reason (http_stats.h).
+// one address, or that comes too soon after others of its address, is closed at once; a request
+// line, header or body above its limit gets 431 or 413, one that could be read in two ways 400
+// (request_head.h); whoever is too slow to send a request or to take an answer is disconnected.
+// Each is counted by its reason (http_stats.h).
 
 #ifndef TELLTALE_COLLECTOR_WEB_HTTP_SERVER_H_
 #define TELLTALE_COLLECTOR_WEB_HTTP_SERVER_H_
@@ -20,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "collector/access/address_limits.h"
 #include "collector/web/http_stats.h"
 #include "collector/web/http_types.h"
 
@@ -31,14 +33,23 @@ struct HttpServerOptions {
   std::string ca_file;   // who signs clients
   std::string cert_file;
   std::string key_file;
-  std::string crl_file;  // optional
   Handler handler;
+  // Whether a certificate that its authority vouches for is still good; asked for each request, so
+  // that open connections end too. Any thread. Empty: all are.
+  std::function<absl::Status(const X509* certificate)> check_certificate;
+  // Whom a bearer token stands for, or Unauthenticated; any thread. Empty: no tokens are taken.
+  std::function<absl::StatusOr<collector::Identity>(std::string_view token,
+                                                    const std::string& address)>
+      check_token;
   // One line about what went wrong (a reload that failed ...), any thread. May be empty.
   std::function<void(const std::string&)> log;
 
   int worker_threads = 2;
   size_t max_connections = 1024;
   size_t max_connections_per_address = 128;
+  access::AddressLimits::Options connection_rate{.per_second = 50, .at_once = 500};
+  // Requests without a certificate or a good token.
+  access::AddressLimits::Options anonymous_rate{.per_second = 20, .at_once = 200};
   uint32_t max_header_bytes = 16 * 1024;  // request line and headers together
   uint64_t max_body_bytes = 1024 * 1024;
   std::chrono::milliseconds handshake_timeout{10'000};

@@ -49,6 +49,8 @@ constexpr std::pair<const char*, const char*> kHeaders[] = {
     {"Referrer-Policy", "no-referrer"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"X-Frame-Options", "DENY"},
+    {"Strict-Transport-Security", "max-age=31536000"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
 };
 
 }  // namespace
@@ -61,7 +63,8 @@ struct HttpSession::Wake {
 };
 
 HttpSession::HttpSession(net::ip::tcp::socket socket, std::shared_ptr<net::ssl::context> context,
-                         const HttpServerOptions& options, HttpStats& stats, net::thread_pool& pool)
+                         const HttpServerOptions& options, HttpStats& stats, net::thread_pool& pool,
+                         access::AddressLimits& anonymous_rate, std::string address)
     : options_(options),
       stats_(stats),
       pool_(pool),
@@ -69,7 +72,9 @@ HttpSession::HttpSession(net::ip::tcp::socket socket, std::shared_ptr<net::ssl::
       stream_(std::move(socket), *context_),
       buffer_(std::max<size_t>(options.max_header_bytes, kReadBytes) + kReadBytes),
       began_(Clock::now()),
-      cancelled_(std::make_shared<std::atomic<bool>>(false)) {}
+      cancelled_(std::make_shared<std::atomic<bool>>(false)),
+      anonymous_rate_(anonymous_rate),
+      address_(std::move(address)) {}
 
 void HttpSession::Finish() {
   finishing_ = true;
@@ -130,8 +135,8 @@ net::awaitable<bool> HttpSession::Handshake() {
     co_return false;
   }
   if (X509* certificate = SSL_get1_peer_certificate(stream_.native_handle())) {
+    certificate_.reset(certificate);
     auto peer = collector::IdentityOf(certificate);
-    X509_free(certificate);
     if (peer.ok()) {
       peer_ = *std::move(peer);
     } else {
@@ -236,6 +241,36 @@ net::awaitable<bool> HttpSession::Refuse(Refusal refusal, int status, std::strin
   co_return false;
 }
 
+void HttpSession::Authenticate(const Parser& parser, Request& request) {
+  bad_token_ = false;
+  request.peer = peer_;
+  request.peer_problem = peer_problem_;
+  if (certificate_ != nullptr && options_.check_certificate) {
+    if (absl::Status status = options_.check_certificate(certificate_.get()); !status.ok()) {
+      request.peer.reset();
+      request.peer_problem = std::string(status.message());
+    }
+  }
+  const auto shown = parser.get().equal_range(http::field::authorization);
+  if (shown.first == shown.second) return;
+  request.peer.reset();
+  const std::string value = Text(shown.first->value());
+  absl::StatusOr<collector::Identity> peer =
+      absl::UnauthenticatedError("Authorization: must be Bearer TOKEN, once");
+  constexpr size_t kScheme = 7;
+  if (options_.check_token && std::next(shown.first) == shown.second &&
+      beast::iequals(value.substr(0, kScheme), "bearer ")) {
+    peer = options_.check_token(std::string_view(value).substr(kScheme), address_);
+  }
+  if (peer.ok()) {
+    request.peer = *std::move(peer);
+    if (!peer_.has_value()) anonymous_rate_.GiveBack(address_, Clock::now());
+  } else {
+    bad_token_ = true;
+    request.peer_problem = std::string(peer.status().message());
+  }
+}
+
 Response HttpSession::Handle(const Parser& parser) {
   const auto& message = parser.get();
   Request request;
@@ -256,8 +291,9 @@ Response HttpSession::Handle(const Parser& parser) {
   request.last_event_id = Text(message["Last-Event-ID"]);
   request.sec_fetch_site = Text(message["Sec-Fetch-Site"]);
   request.body = message.body();
-  request.peer = peer_;
-  request.peer_problem = peer_problem_;
+  request.origin = Text(message[http::field::origin]);
+  request.host = Text(message[http::field::host]);
+  Authenticate(parser, request);
   request.cancelled = cancelled_;
   try {
     return options_.handler(request);
@@ -273,10 +309,17 @@ Response HttpSession::Handle(const Parser& parser) {
 net::awaitable<bool> HttpSession::Answer(Parser& parser) {
   const bool head = parser.get().method() == http::verb::head;
   const unsigned version = parser.get().version();
+  if (!peer_.has_value() && !anonymous_rate_.Take(address_, Clock::now())) {
+    co_return co_await Refuse(Refusal::kRate, 429,
+                              "request: too many from this address without a certificate or token; "
+                              "come again in a while");
+  }
   Response response;
   auto work = [&] { response = Handle(parser); };
   co_await OnPool(pool_, work);
-  if (const auto refusal = RefusalOf(response.status)) stats_.Refuse(*refusal);
+  if (const auto refusal = RefusalOf(response.status)) {
+    stats_.Refuse(response.status == 401 && bad_token_ ? Refusal::kToken : *refusal);
+  }
   const bool keep_alive = parser.get().keep_alive() && !finishing_ && !Old();
   co_return co_await Send(response, head, version, keep_alive);
 }
@@ -294,6 +337,7 @@ net::awaitable<bool> HttpSession::Send(Response& response, bool head, unsigned v
   for (const auto& [name, value] : kHeaders) message.set(name, value);
   message.set(http::field::content_type, response.content_type);
   for (const auto& [name, value] : response.headers) message.set(name, value);
+  if (response.status == 401) message.set(http::field::www_authenticate, "Bearer");
   message.keep_alive(keep_alive);
   if (chunked) {
     message.chunked(true);

@@ -6,6 +6,8 @@ const char* RefusalName(Refusal refusal) {
   switch (refusal) {
     case Refusal::kFull:
       return "full";
+    case Refusal::kRate:
+      return "rate";
     case Refusal::kTls:
       return "tls";
     case Refusal::kTimeout:
@@ -22,6 +24,8 @@ const char* RefusalName(Refusal refusal) {
       return "parameter";
     case Refusal::kUnauthenticated:
       return "unauthenticated";
+    case Refusal::kToken:
+      return "token";
     case Refusal::kForbidden:
       return "forbidden";
     case Refusal::kNotFound:

@@ -15,6 +15,7 @@ namespace telltale::web {
 enum class Refusal : uint8_t {
   // Connections.
   kFull,     // above a limit of open connections
+  kRate,     // an address that knocks too often, or asks too often without saying who it is
   kTls,      // handshakes: not TLS 1.3, a certificate that is not good, too slow ...
   kTimeout,  // request or reader too slow
   kAborted,  // answers cut off in the middle
@@ -25,6 +26,7 @@ enum class Refusal : uint8_t {
   // Requests that were read and not answered as asked.
   kParameter,  // target, query or body that makes no question
   kUnauthenticated,
+  kToken,  // unknown, expired, revoked
   kForbidden,
   kNotFound,
   kMethod,
