@@ -24,3 +24,9 @@ telltale_test(hostile_test LABEL integration TIMEOUT 600
     integration/hostile_list_test.cc support/mutations.cc support/synthetic_node.cc
     support/https_client.cc
   LINK telltale_collector_rig telltale::codec OpenSSL::SSL)
+telltale_test(rotation_test LABEL integration TIMEOUT 300
+  SOURCES integration/rotation_test.cc support/https_client.cc
+  LINK telltale_collector_rig OpenSSL::SSL)
+telltale_test(token_test LABEL integration
+  SOURCES integration/token_test.cc support/https_client.cc
+  LINK telltale_collector_rig OpenSSL::SSL)
