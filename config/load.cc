@@ -104,6 +104,24 @@ absl::Status ReadMapping(const OptionTable& table, const YAML::Node& mapping,
   return absl::OkStatus();
 }
 
+absl::Status ReadText(const OptionTable& table, const std::string& text, const std::string& file,
+                      Loaded& loaded) {
+  loaded.file = file;
+  try {
+    const YAML::Node root = YAML::Load(text);
+    if (root.IsNull()) return absl::OkStatus();
+    if (!root.IsMap()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "config ", file, ":1: must be YAML keys and values, e.g. data: /var/lib/telltale"));
+    }
+    return ReadMapping(table, root, "", file, loaded);
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(absl::StrCat("config ", file, ":", error.mark.line + 1, ":",
+                                                   error.mark.column + 1,
+                                                   ": not valid YAML: ", error.msg));
+  }
+}
+
 absl::Status ReadFile(const OptionTable& table, const std::string& file, Loaded& loaded) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
@@ -121,20 +139,7 @@ absl::Status ReadFile(const OptionTable& table, const std::string& file, Loaded&
     return absl::InvalidArgumentError(
         absl::StrCat("config ", file, ": larger than ", kMaxFileBytes, " bytes"));
   }
-  loaded.file = file;
-  try {
-    const YAML::Node root = YAML::Load(text);
-    if (root.IsNull()) return absl::OkStatus();
-    if (!root.IsMap()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "config ", file, ":1: must be YAML keys and values, e.g. data: /var/lib/telltale"));
-    }
-    return ReadMapping(table, root, "", file, loaded);
-  } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat("config ", file, ":", error.mark.line + 1, ":",
-                                                   error.mark.column + 1,
-                                                   ": not valid YAML: ", error.msg));
-  }
+  return ReadText(table, text, file, loaded);
 }
 
 absl::Status ReadEnvironment(const OptionTable& table, const Sources& sources, Loaded& loaded) {
@@ -192,6 +197,13 @@ absl::StatusOr<Loaded> Load(const OptionTable& table, const Sources& sources) {
       return status;
     }
   }
+  return loaded;
+}
+
+absl::StatusOr<Loaded> LoadText(const OptionTable& table, const std::string& text,
+                                const std::string& name) {
+  Loaded loaded;
+  if (absl::Status status = ReadText(table, text, name, loaded); !status.ok()) return status;
   return loaded;
 }
 
