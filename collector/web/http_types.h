@@ -77,6 +77,8 @@ int HttpStatus(absl::StatusCode code);
 // UTF-8 replaced.
 std::string JsonEscape(std::string_view text);
 
+bool ValidUtf8(std::string_view text);
+
 // %41 -> A and, in queries, + -> space. InvalidArgument on a broken escape or a zero byte.
 absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus_is_space);
 

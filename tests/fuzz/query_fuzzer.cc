@@ -63,12 +63,15 @@ void CheckAnswer(const web::Response& response) {
     Require(google::protobuf::util::JsonStringToMessage(response.body, &json).ok());
     return;
   }
-  for (size_t i = 0; i + 1 < response.body.size(); ++i) {
-    Require(static_cast<unsigned char>(response.body[i]) >= 0x20);
+  // By hand, because protobuf's reader of JSON takes most of the time.
+  std::string_view body = response.body;
+  Require(body.starts_with(R"({"error": ")") && body.ends_with("\"}\n"));
+  Require(web::ValidUtf8(body));
+  body = body.substr(11, body.size() - 14);
+  for (size_t i = 0; i < body.size(); ++i) {
+    Require(static_cast<unsigned char>(body[i]) >= 0x20 && body[i] != '"');
+    if (body[i] == '\\') Require(++i < body.size());
   }
-  google::protobuf::Struct json;
-  Require(google::protobuf::util::JsonStringToMessage(response.body, &json).ok());
-  Require(json.fields().contains("error"));
 }
 
 }  // namespace
@@ -99,10 +102,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     request.query = *std::move(query);
   }
+  if (!target.starts_with('j')) request.accept = "application/x-protobuf";
   CheckAnswer(Router()(request));
-  // A JSON string may hold anything.
-  google::protobuf::Value value;
-  Require(google::protobuf::util::JsonStringToMessage("\"" + web::JsonEscape(rest) + "\"", &value)
-              .ok());
   return 0;
 }

@@ -129,7 +129,9 @@ class RotationTest : public ::testing::Test {
   }
   void ExpectEachOnce(const std::string& node, uint64_t acked) {
     const v1::Node answer = Node(node);
-    EXPECT_EQ(answer.epochs_received(), acked) << node;
+    // The last one may have been stored when its stream ended before that could be said.
+    EXPECT_GE(answer.epochs_received(), acked) << node;
+    EXPECT_LE(answer.epochs_received(), acked + 1) << node;
     EXPECT_EQ(answer.epochs_lost(), 0u) << node;
   }
 

@@ -1,3 +1,3 @@
 telltale_test(cli_spool_state_test LABEL unit
-  SOURCES unit/cli_spool_state_test.cc LINK telltale::cli telltale::agent_spool)
+  SOURCES unit/cli_spool_state_test.cc LINK telltale::cli telltale::agent_spool PkgConfig::XXHASH)
 telltale_test(cli_text_test LABEL unit SOURCES unit/cli_text_test.cc LINK telltale::cli absl::time)
