@@ -27,6 +27,10 @@ enum Exit : int {
 // The kinds of events that are ever answered, as people type them.
 inline constexpr const char* kEventTypes = "exec, exit, oom, clock_step, agent_start";
 
+struct TokenFlags {
+  std::string name, role = "viewer", expires = "90d", id;
+};
+
 struct Arguments {
   std::vector<std::string> words;  // as typed, the program first
   Settings connection;
@@ -54,6 +58,7 @@ struct Arguments {
   std::string kind;  // dump: of a stored value
   std::vector<std::string> logs;
   PkiFlags pki;
+  TokenFlags token;
 };
 
 }  // namespace telltale::cli

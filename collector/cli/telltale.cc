@@ -271,6 +271,12 @@ const Command kCommands[] = {
      RunAnomalies},
     {"status", "how the collector is: nodes, store, latency, refusals", "  telltale status",
      [](CLI::App*, Arguments&) {}, RunStatus},
+    {"audit", "who did what: orders of operators, and what was refused to whom; an operator's",
+     "  telltale audit\n  telltale audit --limit 1000 -o json",
+     [](CLI::App* c, Arguments& a) {
+       AddLimit(c, a, 1000, "the newest so many (100); at most 1,000");
+     },
+     RunAudit},
     {"bundle", "one .tar.gz with what a maintainer asks for first; no secrets, no samples",
      "  telltale bundle\n  telltale bundle --file /tmp/b.tar.gz --log "
      "/var/log/telltale/collector.log",
@@ -315,6 +321,30 @@ void AddPki(CLI::App& app, Arguments& a, std::function<int()>& run) {
   init->callback([&] { run = [&] { return RunPkiInit(a); }; });
   issue->callback([&] { run = [&] { return RunPkiIssue(a); }; });
   show->callback([&] { run = [&] { return RunPkiShow(a); }; });
+}
+
+void AddToken(CLI::App& app, Arguments& a, std::function<int()>& run) {
+  CLI::App* token = app.add_subcommand(
+      "token", "tokens with which programs read over HTTPS without a certificate; an operator's");
+  token->require_subcommand(1);
+  CLI::App* create = token->add_subcommand("create", "make one; it is shown once");
+  CLI::App* list = token->add_subcommand("list", "who has one, until when, when it was used");
+  CLI::App* revoke = token->add_subcommand("revoke", "end one at once");
+  create->add_option("--name", a.token.name, "who it is for")->required();
+  create->add_option("--role", a.token.role, "viewer (default) or operator");
+  create->add_option("--expires", a.token.expires,
+                     "ends after this: 12h, 90d (default), at most 400d");
+  revoke->add_option("ID", a.token.id, "as telltale token list shows it")->required();
+  create->footer(
+      "\nExample:\n  telltale token create --name grafana --expires 365d\n"
+      "  curl --cacert ca.crt -H \"Authorization: Bearer $TOKEN\" "
+      "https://collector:7480/api/v1/nodes");
+  list->footer("\nExample:\n  telltale token list");
+  revoke->footer("\nExample:\n  telltale token revoke 1a2b3c4d");
+  for (CLI::App* command : {create, list, revoke}) AddConnection(command, a);
+  create->callback([&] { run = [&] { return RunTokenCreate(a); }; });
+  list->callback([&] { run = [&] { return RunTokenList(a); }; });
+  revoke->callback([&] { run = [&] { return RunTokenRevoke(a); }; });
 }
 
 // What is wrong with the command line, with the nearest word that would be right.
@@ -372,6 +402,7 @@ int Main(int argc, char** argv) {
       "dump /var/lib/telltale/spool/state.0\n  telltale "
       "dump --kind summary - < summary.bin");
   dump->callback([&] { run = [&] { return RunDump(arguments); }; });
+  AddToken(app, arguments, run);
   AddPki(app, arguments, run);
   CLI::App* version = app.add_subcommand("version", "version of this program");
   version->callback([&] {

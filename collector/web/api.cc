@@ -59,6 +59,8 @@ absl::Status SetScalar(Message* message, const FieldDescriptor* field, const std
   };
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_STRING:
+      // An answer that shows it again could not be written as JSON.
+      if (!ValidUtf8(value)) return Wants(path, value, "UTF-8 text");
       return put(&Reflection::SetString, &Reflection::AddString, value);
     case FieldDescriptor::CPPTYPE_DOUBLE: {
       double number = 0;

@@ -1,6 +1,6 @@
-// Which path is answered by whom, and who may ask. Without a client certificate: /healthz, /readyz
-// and, if it is public, /metrics. With a viewer's or an operator's: all of it. A node's certificate
-// opens nothing more than none: nodes write, they do not read about each other.
+// Which path is answered by whom, and who may ask. Without a client certificate or token: /healthz,
+// /readyz and, if it is public, /metrics. With a viewer's or an operator's: all of it. A node's
+// certificate opens nothing more than none: nodes write, they do not read about each other.
 //
 // Constant after construction: any thread.
 

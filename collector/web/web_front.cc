@@ -87,6 +87,7 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
   metrics::UseStore(options.reader, sources);
   sources.version = options.version;
   sources.ingest = options.ingest;
+  sources.grpc_refused = options.grpc_refused;
   sources.answer_cache = [engine = options.engine] {
     const query::AnswerCache::Figures kept = engine->CacheFigures();
     return metrics::AnswerCacheFigures{kept.hits, kept.misses, kept.evictions, kept.bytes};

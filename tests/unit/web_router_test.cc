@@ -76,6 +76,19 @@ TEST_F(RouterTest, PagesOfOtherSitesCannotUseAVisitorsCertificate) {
   EXPECT_EQ(Ask(request).status, 403);
 }
 
+TEST_F(RouterTest, AnOriginMustBeOurs) {
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
+  request.host = "collector:7480";
+  for (const char* origin : {"https://evil", "null", "http://collector:7480"}) {
+    request.origin = origin;
+    EXPECT_EQ(Ask(request).status, 403) << origin;
+  }
+  request.origin = "https://collector:7480";
+  EXPECT_EQ(Ask(request).status, 200);
+  request.sec_fetch_site = "same-site";
+  EXPECT_EQ(Ask(request).status, 403);
+}
+
 TEST_F(RouterTest, FormsOfOtherSitesAreRefusedByTheirContentType) {
   auto request = Get("/api/v1/top", collector::Role::kViewer);
   request.method = "POST";
@@ -119,6 +132,12 @@ TEST_F(RouterTest, AWrongParameterIsNamedWithWhatThereIs) {
   EXPECT_THAT(Ask(request).body, HasSubstr("\\\"-1\\\" is not a 32-bit number"));
   request.query = {{"by", "SITES"}};
   EXPECT_THAT(Ask(request).body, HasSubstr("DIMENSION_STACK"));
+}
+
+TEST_F(RouterTest, AParameterMustBeText) {
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
+  request.query = {{"vital", "\xe0\x9d"}};
+  EXPECT_EQ(Ask(request).status, 400);
 }
 
 TEST_F(RouterTest, JsonOfABodyIsTheQuestion) {
