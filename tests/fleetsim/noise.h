@@ -35,11 +35,26 @@ inline double LogNormal(uint64_t hash, double sigma) {
   return std::exp(sigma * radius * std::cos(2 * std::numbers::pi * Uniform(Mix(hash, 2))));
 }
 
-// `value` times `factor`, rounded; what was not 0 stays so.
+// `value` times `factor`, rounded; what was not 0 stays so. Values that come in steps (pages of
+// memory, ticks of a clock) keep theirs.
 inline uint64_t Scaled(uint64_t value, double factor) {
   if (value == 0) return 0;
-  const double scaled = static_cast<double>(value) * factor;
-  return scaled < 1 ? 1 : static_cast<uint64_t>(std::min(scaled + 0.5, 0x1p57));
+  uint64_t step = 1;
+  for (const uint64_t known : {1'000'000, 4096, 512}) {
+    if (step == 1 && value % known == 0) step = known;
+  }
+  const double steps = static_cast<double>(value / step) * factor;
+  return step *
+         (steps < 1
+              ? 1
+              : static_cast<uint64_t>(std::min(steps + 0.5, 0x1p57 / static_cast<double>(step))));
+}
+
+// The same for noise: counts of a few stay, because noise on them is a coarse one that would make
+// an epoch less like another than epochs are.
+inline uint64_t Noisy(uint64_t value, double factor) {
+  constexpr uint64_t kFew = 8;
+  return value < kFew ? value : Scaled(value, factor);
 }
 
 }  // namespace telltale::fleetsim

@@ -14,7 +14,9 @@
 namespace telltale::fleetsim {
 namespace {
 
+constexpr uint64_t kNsPerS = 1'000'000'000;
 constexpr uint64_t kSyntheticNodes = 4, kSyntheticEpochs = 8;
+constexpr uint32_t kLeastMadeS = 5;  // the shortest epoch a made-up node can make
 
 }  // namespace
 
@@ -56,7 +58,6 @@ absl::Status Recording::Read(const std::string& directory, uint32_t epoch_s) {
     const double seconds = static_cast<double>(epoch.end_mono_ns() - epoch.start_mono_ns()) / 1e9;
     RecordedEpoch recorded;
     recorded.schema_id = record->schema.id();
-    recorded.recorded_length_s = epoch.length_s();
     recorded.bytes = record->summary.body().size() + record->summary.cells().size();
     stretched_ = stretched_ || epoch.length_s() != epoch_s;
     Stretch(epoch_s, seconds, decoded->body);
@@ -105,13 +106,19 @@ Recording Recording::Synthetic(uint32_t epoch_s) {
   for (uint64_t seed = 1; seed <= kSyntheticNodes; ++seed) {
     const testing::SyntheticNode node("synthetic", seed);
     for (uint64_t sequence = 1; sequence <= kSyntheticEpochs; ++sequence) {
-      const testing::MadeSummary made =
-          node.Make(sequence, sequence * epoch_s * 1'000'000'000, epoch_s);
+      const uint32_t made_s = std::max(epoch_s, kLeastMadeS);
       RecordedEpoch epoch;
       epoch.schema_id = schema.id();
-      epoch.body = made.body;
+      testing::MadeSummary made =
+          node.MakeWith(sequence, sequence * made_s * kNsPerS, made_s, [&](v1::SummaryBody& body) {
+            Stretch(epoch_s, made_s, body);
+            v1::Epoch& made_epoch = *body.mutable_epoch();
+            made_epoch.set_end_unix_ns(made_epoch.start_unix_ns() + epoch_s * kNsPerS);
+            made_epoch.set_end_mono_ns(made_epoch.start_mono_ns() + epoch_s * kNsPerS);
+            made_epoch.set_watched_ns(epoch_s * kNsPerS);
+          });
+      epoch.body = std::move(made.body);
       epoch.bytes = made.summary.body().size() + made.summary.cells().size();
-      epoch.recorded_length_s = epoch_s;
       recording.epochs_.push_back(std::move(epoch));
     }
   }

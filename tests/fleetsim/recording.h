@@ -31,7 +31,6 @@ struct RecordedEpoch {
   v1::SketchCells cells;
   std::vector<int32_t> frame_place;  // of each frame: index into places(), -1: it has no name
   size_t bytes = 0;                  // of body and cells as recorded, compressed
-  uint32_t recorded_length_s = 0;
 };
 
 class Recording {

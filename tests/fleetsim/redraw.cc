@@ -16,12 +16,7 @@ namespace {
 
 constexpr uint64_t kNsPerS = 1'000'000'000, kNsPerMs = 1'000'000;
 constexpr uint32_t kFirstPrivatePid = 300;  // below it are the kernel's, alike everywhere
-constexpr uint32_t kMostPid = 4'194'303;    // PID_MAX_LIMIT of the kernel
-
-uint32_t NodePid(uint64_t seed, uint32_t pid) {
-  if (pid < kFirstPrivatePid) return pid;
-  return kFirstPrivatePid + static_cast<uint32_t>(Mix(seed, pid) % (kMostPid - kFirstPrivatePid));
-}
+constexpr uint32_t kMostShift = 20'000;     // as far as process ids of small hosts go
 
 void MovePids(uint64_t seed, const v1::Schema& schema, v1::SummaryBody& body) {
   const auto pid = [seed](uint32_t recorded) { return NodePid(seed, recorded); };
@@ -55,13 +50,15 @@ void MoveMoments(uint64_t epoch_seed, uint32_t length_s, v1::SummaryBody& body) 
   for (v1::Vital& vital : *body.mutable_vitals()) {
     for (v1::FoldedSample& sample : *vital.mutable_samples()) {
       seed = Mix(seed);
+      v1::Sample& exemplar = *sample.mutable_exemplar();
       const uint32_t last = std::min(sample.last_ms(), length_ms);
       const uint32_t span = last - std::min(sample.first_ms(), last);
       const auto first = static_cast<uint32_t>(seed % (length_ms - span + 1));
+      const uint64_t recorded_ns = sample.first_ms() * kNsPerMs;
+      const uint64_t into_ns = exemplar.time_ns() - std::min(exemplar.time_ns(), recorded_ns);
       sample.set_first_ms(first);
       sample.set_last_ms(first + span);
-      const uint64_t within = Mix(seed) % (span * kNsPerMs + 1);
-      sample.mutable_exemplar()->set_time_ns(first * kNsPerMs + within);
+      exemplar.set_time_ns(std::min(first * kNsPerMs + into_ns, length_s * kNsPerS));
     }
   }
   for (v1::DiscreteEvent& event : *body.mutable_events()) {
@@ -142,6 +139,11 @@ DrawnTotals TotalsOf(const v1::SummaryBody& body) {
 }
 
 }  // namespace
+
+// All by the same distance, so that what was near each other stays so.
+uint32_t NodePid(uint64_t seed, uint32_t pid) {
+  return pid < kFirstPrivatePid ? pid : pid + 1 + static_cast<uint32_t>(Mix(seed, 33) % kMostShift);
+}
 
 const RecordedEpoch& Redraw::Pick(const NodeTraits& node, uint64_t sequence) const {
   // From an epoch of its own on, in the order recorded.

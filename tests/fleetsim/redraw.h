@@ -79,6 +79,9 @@ class Redraw {
   const RedrawOptions options_;
 };
 
+// What a recorded process id is on the node with this seed.
+uint32_t NodePid(uint64_t node_seed, uint32_t pid);
+
 }  // namespace telltale::fleetsim
 
 #endif  // TELLTALE_TESTS_FLEETSIM_REDRAW_H_

@@ -132,19 +132,12 @@ TEST_F(RedrawTest, OneNodeInTenRunsOtherBuilds) {
 }
 
 TEST_F(RedrawTest, ProcessesHaveIdsOfTheNodesOwnThatLast) {
-  const auto pids = [this](uint64_t node, uint64_t sequence) {
-    std::set<uint32_t> all;
-    for (const v1::ProcessRow& row : BodyOf(Draw(node, sequence)).processes().rows()) {
-      all.insert(row.pid());
-    }
-    return all;
-  };
-  EXPECT_EQ(pids(1, 1).size(), pids(2, 1).size());
-  NodeTraits node = Node(1);
-  // Recorded ids of the kernel's own stay: none above them is as recorded.
-  v1::SummaryBody recorded = recording_.epochs().front().body;
-  recorded.mutable_processes()->mutable_rows(0)->set_pid(5000);
-  EXPECT_FALSE(pids(1, 1).contains(5000));
+  const auto moved = [](uint64_t node, uint32_t pid) { return NodePid(Node(node).seed, pid); };
+  EXPECT_EQ(moved(1, 4000), moved(1, 4000));
+  EXPECT_NE(moved(1, 4000), 4000u);
+  EXPECT_NE(moved(1, 4000), moved(2, 4000));
+  EXPECT_EQ(moved(1, 4001), moved(1, 4000) + 1);
+  EXPECT_EQ(moved(1, 17), 17u);
 }
 
 TEST_F(RedrawTest, EntropyIsThatOfTheRecording) {

@@ -32,6 +32,7 @@ struct Factors {
   std::vector<double> rows;  // of the process table
   std::map<uint32_t, double> vitals;
   double accounts = 1;  // kernel accounts of processes
+  uint64_t (*scaled)(uint64_t value, double factor) = Noisy;
 
   double Vital(uint32_t id) const {
     const auto found = vitals.find(id);
@@ -61,7 +62,7 @@ ColumnSum ScaleColumn(int column, double all, const Factors& factors, v1::Proces
   }
   const double level = weighted > 0 ? sum.before / weighted * all : all;
   const auto scale = [&](v1::ProcessRow* row, double factor) {
-    const uint64_t value = Scaled(row->values(column), factor);
+    const uint64_t value = factors.scaled(row->values(column), factor);
     row->set_values(column, value);
     sum.after += static_cast<double>(value);
   };
@@ -92,11 +93,11 @@ ColumnSums ScaleProcesses(const Factors& factors, v1::ProcessTable& table) {
 }
 
 // The new total: what the rows add up to now, and what they did not account for, scaled.
-uint64_t NewTotal(uint64_t total, double factor, const ColumnSum* rows) {
-  if (rows == nullptr) return Scaled(total, factor);
+uint64_t NewTotal(uint64_t total, double factor, const Factors& factors, const ColumnSum* rows) {
+  if (rows == nullptr) return factors.scaled(total, factor);
   const double rest = static_cast<double>(total) - rows->before;
   if (rest < 0) return static_cast<uint64_t>(rows->after);
-  return static_cast<uint64_t>(rows->after) + Scaled(static_cast<uint64_t>(rest), factor);
+  return static_cast<uint64_t>(rows->after) + factors.scaled(static_cast<uint64_t>(rest), factor);
 }
 
 // Seconds with noise of their own, added up to the new total as the old ones did.
@@ -127,8 +128,8 @@ void ScaleTotals(const WeightNoise& noise, const Factors& factors, const ColumnS
       return found == sums.end() ? nullptr : &found->second;
     };
     const uint64_t before = sub.weight();
-    sub.set_events(NewTotal(sub.events(), factor, rows(false)));
-    sub.set_weight(NewTotal(before, factor, rows(true)));
+    sub.set_events(NewTotal(sub.events(), factor, factors, rows(false)));
+    sub.set_weight(NewTotal(before, factor, factors, rows(true)));
     const uint64_t seed = Mix(noise.epoch_seed, vital.id() * 64 + static_cast<uint64_t>(s));
     ScaleSeconds(seed, noise.epoch_sigma, before, sub);
   }
@@ -136,14 +137,14 @@ void ScaleTotals(const WeightNoise& noise, const Factors& factors, const ColumnS
     backlog = static_cast<int64_t>(static_cast<double>(backlog) * factor);
   }
   for (v1::Loss& loss : *vital.mutable_losses()) {
-    loss.set_events(Scaled(loss.events(), factor));
-    loss.set_weight(Scaled(loss.weight(), factor));
+    loss.set_events(factors.scaled(loss.events(), factor));
+    loss.set_weight(factors.scaled(loss.weight(), factor));
   }
   v1::SketchDigest& sketch = *vital.mutable_sketch();
-  sketch.set_total(Scaled(sketch.total(), factor));
-  sketch.set_unlisted_high(Scaled(sketch.unlisted_high(), factor));
+  sketch.set_total(factors.scaled(sketch.total(), factor));
+  sketch.set_unlisted_high(factors.scaled(sketch.unlisted_high(), factor));
   v1::FoldedAway& away = *vital.mutable_folded_away();
-  away.set_sampled_weight(Scaled(away.sampled_weight(), factor));
+  away.set_sampled_weight(factors.scaled(away.sampled_weight(), factor));
 }
 
 // What names a label on every node alike.
@@ -180,20 +181,21 @@ void ScaleSamples(const WeightNoise& noise, double all, const v1::VitalDescripto
     const uint64_t key = LabelKey(descriptor, tables, sample);
     const double factor = all * LogNormal(Mix(noise.node_seed, key), noise.label_sigma) *
                           LogNormal(Mix(noise.epoch_seed, key), noise.epoch_sigma);
-    sample.set_high(std::min(Scaled(sample.high(), factor), most));
-    sample.set_low(std::min(Scaled(sample.low(), factor), sample.high()));
-    sample.set_sampled_weight(std::min(Scaled(sample.sampled_weight(), factor), most));
+    sample.set_high(std::min(Noisy(sample.high(), factor), most));
+    sample.set_low(std::min(Noisy(sample.low(), factor), sample.high()));
+    sample.set_sampled_weight(std::min(Noisy(sample.sampled_weight(), factor), most));
     v1::Sample& exemplar = *sample.mutable_exemplar();
-    exemplar.set_weight(std::min(Scaled(exemplar.weight(), factor), most));
-    exemplar.set_cell_after(Scaled(exemplar.cell_after(), factor));
+    exemplar.set_weight(std::min(Noisy(exemplar.weight(), factor), most));
+    exemplar.set_cell_after(Noisy(exemplar.cell_after(), factor));
     exemplar.set_cell_before(
-        std::min(Scaled(exemplar.cell_before(), factor), exemplar.cell_after()));
+        std::min(Noisy(exemplar.cell_before(), factor), exemplar.cell_after()));
   }
   std::ranges::stable_sort(*vital.mutable_samples(), std::ranges::greater(),
                            &v1::FoldedSample::sampled_weight);
 }
 
-void ScaleHistograms(const WeightNoise& noise, double all, v1::SummaryBody& body) {
+void ScaleHistograms(const WeightNoise& noise, const Factors& factors, v1::SummaryBody& body) {
+  const double all = factors.accounts;
   uint64_t seed = noise.epoch_seed;
   for (v1::Histogram& histogram : *body.mutable_histograms()) {
     seed = Mix(seed);
@@ -201,12 +203,12 @@ void ScaleHistograms(const WeightNoise& noise, double all, v1::SummaryBody& body
     uint64_t exits = 0;
     for (int i = 0; i < histogram.count_size(); ++i) {
       const double factor = all * LogNormal(Mix(seed, static_cast<uint64_t>(i)), noise.epoch_sigma);
-      histogram.set_count(i, Scaled(histogram.count(i), factor));
+      histogram.set_count(i, factors.scaled(histogram.count(i), factor));
       exits += histogram.count(i);
     }
     histogram.set_exits(exits);
     histogram.set_entries(exits + open);
-    histogram.set_sum(Scaled(histogram.sum(), all));
+    histogram.set_sum(factors.scaled(histogram.sum(), all));
   }
 }
 
@@ -253,7 +255,7 @@ void Apply(const WeightNoise& noise, const Factors& factors, const v1::Schema* s
       ScaleSamples(noise, factors.Vital(vital.id()), descriptor, body.tables(), vital);
     }
   }
-  ScaleHistograms(noise, factors.accounts, body);
+  ScaleHistograms(noise, factors, body);
   BalanceTaskTime(*body.mutable_processes());
   SortRows(*body.mutable_processes());
 }
@@ -300,7 +302,8 @@ void RedrawCells(const WeightNoise& noise, v1::SketchCells& cells) {
         std::rotate(column->begin(), column->begin() + shift, column->end());
       for (int i = 0; i < column->size(); ++i) {
         const double factor = LogNormal(Mix(seed, static_cast<uint64_t>(i)), noise.epoch_sigma);
-        column->Set(i, Scaled(column->Get(i), factor));
+        column->Set(i, std::min(Noisy(column->Get(i), factor),
+                                column == one.mutable_cells() ? UINT64_MAX : one.cells(i)));
       }
     }
   }
@@ -351,6 +354,7 @@ void Stretch(uint32_t epoch_s, double seconds, v1::SummaryBody& body) {
   for (auto& us : *body.mutable_gauges()->mutable_psi_us()) us = Scaled(us, ratio);
   Factors factors;
   factors.accounts = ratio;
+  factors.scaled = Scaled;
   factors.rows.assign(static_cast<size_t>(body.processes().rows_size()), 1);
   for (const v1::Vital& vital : body.vitals()) factors.vitals[vital.id()] = ratio;
   WeightNoise none;

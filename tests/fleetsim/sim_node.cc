@@ -196,7 +196,9 @@ uint64_t SimNode::NextWakeNs() const {
 }
 
 NodeOutcome SimNode::outcome() const {
-  return {plan_.traits.name, plan_.behaviour, acked_, acked_totals_};
+  uint64_t unanswered = 0;
+  for (const auto& [sequence, pending] : pending_) unanswered += pending.sent_mono_ns != 0 ? 1 : 0;
+  return {plan_.traits.name, plan_.behaviour, acked_, acked_totals_, unanswered};
 }
 
 void SimNode::Open() {

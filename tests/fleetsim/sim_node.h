@@ -39,8 +39,9 @@ struct NodePlan {
 struct NodeOutcome {
   std::string name;
   Behaviour behaviour = Behaviour::kGood;
-  uint64_t acked = 0;  // epochs that are in its answers
-  DrawnTotals totals;  // of these
+  uint64_t acked = 0;       // epochs that are in its answers
+  DrawnTotals totals;       // of these
+  uint64_t unanswered = 0;  // sent, but no answer was seen
 };
 
 class SimNode final : private agent::SpoolSide, private agent::Transport {

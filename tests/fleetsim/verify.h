@@ -28,8 +28,9 @@ class Verifier {
   // Remembers what the collector has of these nodes from before.
   static absl::StatusOr<Verifier> Open(const std::string& collector, const ViewerFiles& files);
 
-  // Every node's number of epochs; of the first `sums` honest nodes also the CPU time and system
-  // calls of all epochs since `start_unix_ns`, which were all acknowledged ones.
+  // Every node's number of epochs: those acked, and at most those without an answer besides; of the
+  // first `sums` honest nodes also the CPU time and system calls of all epochs since
+  // `start_unix_ns`, which were all acknowledged ones.
   absl::StatusOr<Verification> Check(const std::vector<NodeOutcome>& outcomes, uint32_t sums,
                                      uint64_t start_unix_ns);
 
