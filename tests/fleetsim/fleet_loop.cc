@@ -24,6 +24,7 @@ FleetLoop::FleetLoop(LoopOptions options, std::vector<NodePlan> plans, const Red
   world_.live = live;
   world_.measuring = &measuring_;
   world_.problems = &problems_;
+  world_.storms = &storms_done_;
   scheduled_ns_.assign(plans.size(), UINT64_MAX);
   for (uint32_t i = 0; i < plans.size(); ++i) {
     nodes_.push_back(std::make_unique<SimNode>(world_, std::move(plans[i]), [ready = ready_, i] {

@@ -74,7 +74,7 @@ std::vector<Line> Lines(RunFigures& figures) {
         {"ack_max_ms", "longest", 1.0}}) {
     add_known(acks, key, words, Quantile(tally.ack_us, share) * kMsPerUs, "ms", 1);
   }
-  add("acks_measured", "acks measured", whole(tally.ack_us.size()));
+  add("acks_measured", "acks measured, before any storm", whole(tally.ack_us.size()));
   add("connects", "connections begun", whole(tally.connects));
   add("lost_streams", "streams that ended unasked", whole(tally.lost_streams));
   add("departures", "nodes left", whole(tally.departures));
@@ -83,6 +83,11 @@ std::vector<Line> Lines(RunFigures& figures) {
             Quantile(tally.reconnect_ms, 0.5) * 1e-3, "s", 1);
   add_known(stormed, "storm_back_max_s", "the last", Quantile(tally.reconnect_ms, 1) * 1e-3, "s",
             1);
+  const bool storm_acks = !tally.storm_ack_us.empty();
+  add_known(storm_acks, "storm_ack_p99_ms", "acks from then on: p99",
+            Quantile(tally.storm_ack_us, 0.99) * kMsPerUs, "ms", 1);
+  add_known(storm_acks, "storm_ack_max_ms", "longest", Quantile(tally.storm_ack_us, 1) * kMsPerUs,
+            "ms", 1);
   add("storm_reconnected", "came back after a storm", whole(tally.reconnect_ms.size()));
   add("sent_mb", "messages sent", whole(tally.sent_bytes) / (1 << 20), "MB", 1);
   const double drawn = Ratio(whole(tally.summary_bytes), whole(tally.summary_epochs));

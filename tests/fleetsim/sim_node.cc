@@ -153,8 +153,9 @@ void SimNode::OnVerdict(const v1::Verdict& verdict, uint64_t mono_ns) {
       if (pending == nullptr) return;
       pending->uncounted = verdict.apart();
       if (honest() && *world_.measuring && pending->sent_mono_ns != 0) {
-        world_.tally->ack_us.push_back(
-            static_cast<uint32_t>((mono_ns - pending->sent_mono_ns) / kNsPerUs));
+        Tally& tally = *world_.tally;
+        (*world_.storms == 0 ? tally.ack_us : tally.storm_ack_us)
+            .push_back(static_cast<uint32_t>((mono_ns - pending->sent_mono_ns) / kNsPerUs));
       }
       return;
     case v1::Verdict::REPEAT:

@@ -53,7 +53,8 @@ class SimNode final : private agent::SpoolSide, private agent::Transport {
     const Redraw* redraw = nullptr;
     Tally* tally = nullptr;
     Live* live = nullptr;
-    const bool* measuring = nullptr;  // acks count
+    const uint32_t* storms = nullptr;  // so far
+    const bool* measuring = nullptr;   // acks count
     std::unordered_map<std::string, uint64_t>* problems = nullptr;
   };
 

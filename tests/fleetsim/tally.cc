@@ -35,6 +35,7 @@ void Answers::Add(const Answers& other) {
 void Tally::Add(const Tally& other) {
   for (size_t i = 0; i < kBehaviours; ++i) answers[i].Add(other.answers[i]);
   ack_us.insert(ack_us.end(), other.ack_us.begin(), other.ack_us.end());
+  storm_ack_us.insert(storm_ack_us.end(), other.storm_ack_us.begin(), other.storm_ack_us.end());
   reconnect_ms.insert(reconnect_ms.end(), other.reconnect_ms.begin(), other.reconnect_ms.end());
   cut += other.cut;
   settled += other.settled;

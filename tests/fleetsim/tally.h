@@ -32,7 +32,8 @@ struct Answers {
 
 struct Tally {
   std::array<Answers, kBehaviours> answers;
-  std::vector<uint32_t> ack_us;  // of good nodes, within the measured time: sent to stored
+  std::vector<uint32_t> storm_ack_us;  // the same from the first storm on
+  std::vector<uint32_t> ack_us;        // of good nodes, within the measured time: sent to stored
   uint64_t cut = 0, settled = 0;
   uint64_t summary_bytes = 0, summary_epochs = 0;  // bodies and cells, compressed, each epoch once
   uint64_t sent_bytes = 0;                         // messages as encoded, all kinds
