@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
 #include "collector/collector.h"
 #include "collector/config.h"
 #include "collector/store_commands.h"
@@ -91,6 +92,9 @@ int Run(const config::Sources& sources, const LoadedConfig& loaded) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   RequireTls13();
+  // Debian's abseil looks for lock cycles at every lock of gRPC: a check for its developers, that
+  // takes a share of each message.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 
   auto collector = Collector::Start(loaded);
   if (!collector.ok()) return Complain(std::string(collector.status().message()), kFailed);
