@@ -21,7 +21,7 @@ constexpr uint64_t kLongestS = 400ull * 86400;
 template <typename Answer, typename Render>
 int Shown(const Session& session, const absl::StatusOr<Answer>& answer, Render render) {
   if (!answer.ok()) return Report(answer.status());
-  if (session.json) {
+  if (session.json()) {
     const absl::Status status = PrintJson(*answer);
     return status.ok() ? kOk : Report(status);
   }
