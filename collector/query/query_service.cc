@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -165,8 +166,8 @@ class QueryService::Impl final : public v1::Query::CallbackService {
       return reactor;
     }
     const bool taken = pool_.Submit([=, this] {
-      absl::StatusOr<Answer> result =
-          (options_.engine->*method)(*question, [context] { return context->IsCancelled(); });
+      const Cancelled cancelled = [context] { return context->IsCancelled(); };
+      absl::StatusOr<Answer> result = std::invoke(method, *options_.engine, *question, cancelled);
       if (result.ok()) {
         answer->Swap(&*result);
         reactor->Finish(grpc::Status::OK);
