@@ -76,9 +76,10 @@ config::OptionTable CollectorOptions(Config& config) {
                config.ingest_max_nodes, 1, 1000000);
   table.Bytes({"ingest.names_bytes", "BYTES", "symbol names one node may add in a week", false},
               config.ingest_names_bytes, 64 << 10, 1ull << 30);
-  table.Seconds({"ingest.connection_age", "DURATION",
-                 "a connection is renewed after this, so certificates are checked again; HTTPS too", false},
-                config.ingest_connection_age_s, 10, 7 * kDay);
+  table.Seconds(
+      {"ingest.connection_age", "DURATION",
+       "a connection is renewed after this, so certificates are checked again; HTTPS too", false},
+      config.ingest_connection_age_s, 10, 7 * kDay);
   table.Bytes(
       {"query.cache_bytes", "BYTES", "answers kept for the next who asks the same; 0: none", false},
       config.query_cache_bytes, 0, 1ull << 34);

@@ -22,7 +22,8 @@ struct RetentionOptions {
   uint32_t five_minute_days = 60;
   uint32_t hour_days = 400;
   uint32_t day_days = 5 * 366;
-  // Bytes of single tiers, their oldest partitions go first; 0: no limit. Raw: with cells and series.
+  // Bytes of single tiers, their oldest partitions go first; 0: no limit. Raw: with cells and
+  // series.
   uint64_t max_raw_bytes = 0;
   uint64_t max_five_minute_bytes = 0;
   uint64_t max_hour_bytes = 0;

@@ -96,8 +96,9 @@ struct WindowRows {
   std::vector<std::pair<uint8_t, v1::RollupVital>> vitals;  // ascending by id
 };
 
-// What no label that an epoch does not list exceeds: what its node says of voted cells, the bound of
-// its fullest cell with plain ones, and what of `total` the `lows` of listed labels leave. The same for windows and for answers from raw epochs.
+// What no label that an epoch does not list exceeds: what its node says of voted cells, the bound
+// of its fullest cell with plain ones, and what of `total` the `lows` of listed labels leave. The
+// same for windows and for answers from raw epochs.
 uint64_t EpochThreshold(const v1::Vital& vital, uint64_t total, uint64_t lows);
 
 // An epoch as a window. `schema` describes the body.

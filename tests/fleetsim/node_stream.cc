@@ -5,26 +5,17 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
-#include <ctime>
 #include <deque>
 #include <mutex>
 #include <utility>
 
+#include "agent/clock_ns.h"
 #include "telltale/v1/ingest.grpc.pb.h"
 
 namespace telltale::fleetsim {
-namespace {
 
-uint64_t ReadClock(clockid_t clock) {
-  timespec now = {};
-  clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
-}  // namespace
-
-uint64_t MonoNowNs() { return ReadClock(CLOCK_MONOTONIC); }
-uint64_t WallNowNs() { return ReadClock(CLOCK_REALTIME); }
+uint64_t MonoNowNs() { return agent::ClockNs(CLOCK_MONOTONIC); }
+uint64_t WallNowNs() { return agent::ClockNs(CLOCK_REALTIME); }
 
 // gRPC allows one write at a time, hence the queue; the hold keeps OnDone away while reads and
 // writes may still be begun from outside.

@@ -219,7 +219,8 @@ class Decoder {
     } else if (table == 0x0e) {
       const uint64_t kind = key.Int(1);
       key.Int(8);
-      Require(Parse<v1::StoredAuditEntry>(plain.Rest()).refused() == (kind == 1), "of another kind");
+      Require(Parse<v1::StoredAuditEntry>(plain.Rest()).refused() == (kind == 1),
+              "of another kind");
     } else {
       throw std::runtime_error("unknown table");
     }
