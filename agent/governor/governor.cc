@@ -11,6 +11,7 @@ constexpr double kSecond = 1e9;
 constexpr double kAim = 0.85;     // of the budget, after turning down
 constexpr double kTooMuch = 1.2;  // of the budget: it is not worth watching any more
 constexpr double kComfort = 0.7;  // of the budget, at most, after a step back
+constexpr double kMeanS = 10;     // in which a reading fades to 1/e of the mean
 
 // Kernel ns of a switch with all its programs, without stacks, counting only: 500, 250, 90.
 constexpr double kSwitchShare[] = {1.0, 0.5, 0.18};
@@ -44,6 +45,15 @@ Governor::Second Governor::Window() const {
     for (size_t i = 0; i < kParts; ++i) sum.full_ns[i] += reading.full_ns[i];
   }
   return sum;
+}
+
+void Governor::AddToMean(const Second& reading) {
+  const double kept = std::exp(-reading.seconds / kMeanS);
+  mean_.seconds = kept * mean_.seconds + reading.seconds;
+  mean_.cycling_ns = kept * mean_.cycling_ns + reading.cycling_ns;
+  for (size_t i = 0; i < kParts; ++i) {
+    mean_.full_ns[i] = kept * mean_.full_ns[i] + reading.full_ns[i];
+  }
 }
 
 double Governor::Predict(const Second& window, const PerPart<uint8_t>& levels) const {
@@ -86,14 +96,14 @@ void Governor::TurnDown(const Second& window, GovernorDecision& decision) {
 
 // One step of each part that has been calm for long enough, cheapest first, as far as all of it
 // fits.
-void Governor::TurnUp(const Second& window, uint64_t now, GovernorDecision& decision) {
+void Governor::TurnUp(uint64_t now, GovernorDecision& decision) {
   std::vector<std::pair<double, size_t>> ready;
   for (size_t i = 0; i < kParts; ++i) {
     if (levels_[i] == 0) continue;
     PerPart<uint8_t> wanted = levels_;
     --wanted[i];
-    const double cost = Predict(window, wanted);
-    if (cost > kComfort * BudgetNs(window.seconds)) {
+    const double cost = Predict(mean_, wanted);
+    if (cost > kComfort * BudgetNs(mean_.seconds)) {
       calm_since_ns_[i] = now;
     } else if (static_cast<double>(now - calm_since_ns_[i]) >= options_.calm_s * kSecond) {
       ready.emplace_back(cost, i);
@@ -105,7 +115,7 @@ void Governor::TurnUp(const Second& window, uint64_t now, GovernorDecision& deci
   for (const auto& [cost, i] : ready) {
     PerPart<uint8_t> wanted = levels_;
     --wanted[i];
-    if (Predict(window, wanted) > kComfort * BudgetNs(window.seconds)) break;
+    if (Predict(mean_, wanted) > kComfort * BudgetNs(mean_.seconds)) break;
     StepTo(static_cast<Part>(i), wanted[i], decision);
   }
 }
@@ -125,6 +135,7 @@ void Governor::Retry(uint64_t now, GovernorDecision& decision) {
   overdrawn_ns_ = 0;
   changed_ns_ = now;
   readings_.clear();
+  mean_ = {};
 }
 
 GovernorDecision Governor::Update(const GovernorReading& reading) {
@@ -144,6 +155,7 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
     return decision;
   }
   readings_.push_back({passed_s, reading.full_ns, reading.cycling_ns});
+  AddToMean(readings_.back());
   Second window = Window();
   while (readings_.size() > 1 && window.seconds - readings_.front().seconds >= 1) {
     readings_.pop_front();
@@ -168,7 +180,7 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
       overspent_ns_ = 0;
     }
   } else {
-    TurnUp(window, now, decision);
+    TurnUp(now, decision);
   }
   if (Predict(window, levels_) <= kTooMuch * BudgetNs(window.seconds)) helpless_ = false;
   overspent_ns_ += std::max(0.0, spent - BudgetNs(passed_s));

@@ -134,6 +134,19 @@ TEST(Governor, WhatFitsTogetherComesBackTogether) {
 }
 
 // A load that comes and goes must not make the governor swing with it.
+TEST(Governor, ComesBackAlthoughWhatItWritesEveryFewSecondsTakesMoreThanASecondOfBudget) {
+  Host host(TwoCpus());
+  const Load storm_then_drafts = [](double at) {
+    const bool draft = std::fmod(at, 5) < kTick / 2 || std::fmod(at, 5) > 5 - kTick / 2;
+    return Parts({{Part::kSyscall, at < 20 ? 0.3 : 0.001}, {Part::kRest, draft ? 0.18 : 0.002}});
+  };
+  host.Run(storm_then_drafts, 20);
+  const uint8_t turned = host.governor().level(Part::kSyscall);
+  ASSERT_GE(turned, 4);
+  host.Run(storm_then_drafts, 20 + 45 + 32.0 * turned);
+  EXPECT_EQ(host.governor().level(Part::kSyscall), 0);
+}
+
 TEST(Governor, IsNotSwungByALoadThatSwitchesEverySevenSeconds) {
   Host host(TwoCpus());
   const Load swinging = [](double at) {
