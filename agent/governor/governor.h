@@ -26,6 +26,7 @@ namespace telltale::agent {
 struct GovernorOptions {
   double budget = 0;  // share of all CPUs together; 0: only reckons, turns nothing down
   uint32_t cpus = 1;
+  double cycling_ns = 0;   // a second, of taking a part's programs off and on
   double burst_s = 2;      // what may be overdrawn, in seconds of budget
   double calm_s = 30;      // a step back must have fitted so long
   double settle_s = 1;     // after a step, before the next is judged by what it did
@@ -74,11 +75,18 @@ class Governor {
     PerPart<double> full_ns{};
     double cycling_ns = 0;
   };
+  // Levels to go to, and what taking programs off and on would cost then.
+  struct Candidate {
+    PerPart<uint8_t> levels;
+    double cycling_ns;
+  };
   double BudgetNs(double seconds) const;
   Second Window() const;
   void AddToMean(const Second& reading);
   double Predict(const Second& window, const PerPart<uint8_t>& levels) const;
   void TurnDown(const Second& window, GovernorDecision& decision);
+  Candidate StepBack(size_t part, const PerPart<uint8_t>& levels) const;
+  double CostOf(const Candidate& candidate) const;
   void TurnUp(uint64_t now, GovernorDecision& decision);
   void Detach(uint64_t now, GovernorDecision& decision);
   void Retry(uint64_t now, GovernorDecision& decision);
