@@ -2,6 +2,7 @@
 // 2: usage or configuration.
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -271,4 +272,9 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace telltale::agent
 
-int main(int argc, char** argv) { return telltale::agent::Main(argc, argv); }
+int main(int argc, char** argv) {
+  // Large buffers of a moment go back to the system when freed. Left to itself the limit grows with
+  // the largest ever freed (mallopt(3)), and the heap keeps the holes.
+  mallopt(M_MMAP_THRESHOLD, 256 << 10);
+  return telltale::agent::Main(argc, argv);
+}

@@ -149,8 +149,7 @@ void IngestCore::Run(Lane& lane) {
 
 void IngestCore::RunPending() {
   for (const auto& lane : lanes_) {
-    while (Step(*lane)) {
-    }
+    while (Step(*lane)) lane->shard.Tick();
     lane->shard.Tick();
   }
   commands_.Expire(clock_->MonoNs());
@@ -208,6 +207,7 @@ std::vector<std::shared_ptr<Session>> IngestCore::OpenSessions() const {
 }
 
 bool IngestCore::Deliver(const std::shared_ptr<Session>& session, v1::AgentMessage message) {
+  session->Heard();
   InboxItem item;
   item.session = session;
   item.received_mono_ns = clock_->MonoNs();

@@ -361,8 +361,10 @@ void Shard::Tick() {
   }
   // Refuse ends streams, which may take them out of the map: collect first.
   std::vector<std::shared_ptr<Session>> mute;
+  // A Hello that waits here, because many connected at once, is not held against its sender: it
+  // would connect again and make them more.
   for (const auto& [id, session] : streams_) {
-    if (!session->stream.greeted &&
+    if (!session->stream.greeted && !session->heard() &&
         mono_ns > session->stream.opened_mono_ns + context_.options.hello_timeout_ns) {
       mute.push_back(session);
     }
