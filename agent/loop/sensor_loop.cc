@@ -93,6 +93,7 @@ void SensorLoop::Run() {
     {
       std::unique_lock lock(mutex_);
       wake_.wait_for(lock, std::chrono::nanoseconds(wait), [this] { return stopping_; });
+      ++stats_.rounds;
       stopping = stopping_;
       forget_names = std::exchange(forget_names_, false);
     }

@@ -250,6 +250,15 @@ void IngestCore::CloseStreams(const std::function<bool(const Session&)>& revoked
   }
 }
 
+int64_t IngestCore::FirstCertificateEnd() const {
+  int64_t first = 0;
+  for (const auto& session : OpenSessions()) {
+    const int64_t end = session->peer().certificate_end_s;
+    if (end != 0 && (first == 0 || end < first)) first = end;
+  }
+  return first;
+}
+
 void IngestCore::SendCommand(const std::string& node, v1::CommandKind kind, std::string payload,
                              uint64_t timeout_ns, CommandDesk::Done done) {
   std::shared_ptr<Session> target;

@@ -63,6 +63,7 @@ struct StreamPeer {
   std::string node_name = {};  // of the certificate
   std::string address = {};
   std::string certificate_id = {};  // what revocation lists know it by
+  int64_t certificate_end_s = 0;    // Unix seconds; 0: unknown
 };
 
 class Session {
