@@ -27,7 +27,8 @@ function partsOf(coverage: Coverage): string[] {
     parts.push('no events lost');
   }
   if (coverage.miss_probability_1pct >= 0.001) {
-    parts.push(`code with 1 % of a vital in one epoch is missed with a chance of ${percent(coverage.miss_probability_1pct)}`);
+    const chance = percent(coverage.miss_probability_1pct);
+    parts.push(`code with 1 % of a vital in one epoch is missed with a chance of ${chance}`);
   }
   return parts;
 }

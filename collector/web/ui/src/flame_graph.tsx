@@ -116,10 +116,12 @@ export function FlameGraph({ root, unit, theme }: Props) {
           onInput={(event) => setFind(event.currentTarget.value.toLowerCase())} />
         {within.length > 1 && <button type="button" onClick={() => setPath([root])}>all</button>}
         <span class="dim"><i class="box user" /> user <i class="box kernel" /> kernel</span>
-        <span class="read" role="status"><b>{said.name}</b> {amount(said.value, unit)}, {percent(said.value / root.value)}</span>
+        <span class="read" role="status">
+          <b>{said.name}</b> {amount(said.value, unit)}, {percent(said.value / root.value)}</span>
       </div>
       <div ref={measured}>
-        <canvas ref={canvas} tabIndex={0} role="img" aria-label="Flame graph: callers above what they call; the tables list the same"
+        <canvas ref={canvas} tabIndex={0} role="img"
+          aria-label="Flame graph: callers above what they call; the tables list the same"
           onMouseMove={(event) => setOver(boxAt(event))} onMouseLeave={() => setOver(undefined)} onClick={enter}
           onKeyDown={(event) => { if (event.key === 'Escape') setPath([root]); }} />
       </div>

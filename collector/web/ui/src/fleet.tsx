@@ -11,7 +11,7 @@ import type { Anomaly, Node, Selection, Series } from './messages';
 import { address, go } from './route';
 import { Answered, Empty } from './states';
 import { useShownTheme } from './theme';
-import { fixedParams } from './time_range';
+import { fixedParams, withEdges } from './time_range';
 import { useAnswer } from './use_answer';
 import { digits, plural, rate } from './units';
 
@@ -25,9 +25,10 @@ interface FleetAnswer {
   anomalies: Anomaly[];
 }
 
-async function askFleet(selection: Selection, vital: string, signal: AbortSignal): Promise<FleetAnswer> {
+async function askFleet(selection: Selection, drawn: Selection, vital: string,
+                        signal: AbortSignal): Promise<FleetAnswer> {
   const [series, anomalies] = await Promise.all([
-    askSeries({ selection, vitals: [vital], per_node: true, max_points: kColumns }, signal),
+    askSeries({ selection: drawn, vitals: [vital], per_node: true, max_points: 2 * kColumns }, signal),
     ask('anomalies', { selection, limit: kMostAnomalies }, signal)]);
   return { series: series.series, anomalies: anomalies.anomalies };
 }
@@ -48,8 +49,8 @@ export function Fleet({ route, range, world }: ViewProps) {
   // A vital, "cpu/user" included, is asked as it is; anomalies need only to know what was watched.
   const asked = bySeverity ? 'cpu' : vital;
   const selection = { start_s: range.start_s, end_s: range.end_s };
-  const answer = useAnswer(`fleet ${asked} ${range.start_s} ${range.end_s}`,
-                           (signal) => askFleet(selection, asked, signal));
+  const answer = useAnswer(`fleet ${asked} ${range.start_s} ${range.end_s}`, (signal) =>
+    askFleet(selection, withEdges(range), asked, signal));
   const nodes = useMemo(() => world.nodes.filter((node) => matches(node, filter)).map((node) => node.name),
                         [world.nodes, filter]);
   const grid = useMemo(() => {
@@ -87,8 +88,8 @@ export function Fleet({ route, range, world }: ViewProps) {
         </select></label>
         <input type="search" placeholder="Filter by name or label, e.g. role=db (/)" aria-label="Filter nodes"
           value={filter} onInput={(event) => to({ filter: event.currentTarget.value }, true)} />
-        <span class="dim">{nodes.length < world.nodes.length ? `${nodes.length} of ` : ''}{plural(world.nodes.length, 'node')}
-          , {world.status.nodes_reporting} reporting</span>
+        <span class="dim">{nodes.length < world.nodes.length ? `${nodes.length} of ` : ''}
+          {plural(world.nodes.length, 'node')}, {world.status.nodes_reporting} reporting</span>
       </div>
       <Answered asked={answer}>{() => grid === undefined || nodes.length === 0
         ? <Empty><p>No node matches “{filter}”.</p></Empty>

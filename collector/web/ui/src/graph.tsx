@@ -31,8 +31,8 @@ function options(props: Props, legend: (moment: number | undefined) => void): uP
   const { data } = props;
   const stroke = colour('dim');
   const grid = { stroke: colour('line'), width: 1 };
-  const days = props.end_s - props.start_s > 2 * 86400;
-  const tick = (_: uPlot, at: number[]) => at.map((moment) => days ? dateText(moment).slice(5) : clockText(moment, props.end_s - props.start_s < 600));
+  const tick = (_plot: uPlot, at: number[], _axis: number, _space: number, step: number) => at.map((moment) =>
+    step >= 86400 ? dateText(moment).slice(5) : clockText(moment, step < 60));
   return {
     width: props.width,
     height: kHeight,
@@ -48,7 +48,8 @@ function options(props: Props, legend: (moment: number | undefined) => void): uP
     },
     axes: [
       { stroke, grid, ticks: grid, size: 30, gap: 2, font: '11px system-ui', values: tick },
-      { stroke, grid, ticks: { show: false }, size: kAxis, font: '11px system-ui', space: 28, incrs: data.unit === 'bytes' ? kBinarySteps : undefined,
+      { stroke, grid, ticks: { show: false }, size: kAxis, font: '11px system-ui', space: 28,
+        incrs: data.unit === 'bytes' ? kBinarySteps : undefined,
         values: (_plot, at) => at.map((value) => rate(value, data.unit, props.name)) },
     ],
     series: [
@@ -110,7 +111,8 @@ export function Graph(props: Props) {
 export function Lines({ labels }: { labels: string[] }) {
   return (
     <span class="lines">
-      {labels.map((label, i) => <span><i style={{ background: `var(--${kLines[i % kLines.length]})` }} />{label}</span>)}
+      {labels.map((label, i) => (
+        <span><i style={{ background: `var(--${kLines[i % kLines.length]})` }} />{label}</span>))}
     </span>
   );
 }

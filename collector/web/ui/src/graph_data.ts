@@ -16,6 +16,7 @@ export interface GraphData {
 }
 
 const kThin = 0.9;
+const kMoment_s = 0.001;
 const kSlack_s = 0.5;  // epochs do not end on the second they should
 
 // Where the first series has no value within [start_s, end_s).
@@ -52,8 +53,12 @@ export function graphData(all: Series[], start_s: number, end_s: number): GraphD
       at.set(from, value);
       const until = from + series.length_s[i]!;
       const next = series.start_s[i + 1];
-      // A step lasts to the next one; with none close by it ends here.
-      if (next === undefined || next > until + kSlack_s) at.set(until, null);
+      // A step lasts to the next one; with none close by it ends here. Its value is said again just before, because a
+      // step is only drawn up to another value.
+      if (next === undefined || next > until + kSlack_s) {
+        at.set(until - kMoment_s, value);
+        at.set(until, null);
+      }
     });
     at.forEach((_, moment) => moments.add(moment));
     return at;

@@ -9,8 +9,11 @@ export interface HeatGrid {
   cell_s: number;
   values: Float32Array;  // [row * columns + column]
   marks: Uint8Array;     // 1: an anomaly was found there
+  thin: Uint8Array;      // 1: watched, but for less than kThin of the time
   unit: string;
 }
+
+const kThin = 0.9;
 
 interface Asked {
   nodes: string[];
@@ -27,6 +30,7 @@ export function heatGrid(asked: Asked): HeatGrid {
   const cell_s = (asked.end_s - start_s) / columns;
   const values = new Float32Array(nodes.length * columns).fill(NaN);
   const marks = new Uint8Array(values.length);
+  const thin = new Uint8Array(values.length);
   const rows = new Map(nodes.map((node, row) => [node, row]));
   const each = (node: string, from_s: number, to_s: number, visit: (cell: number) => void) => {
     const row = rows.get(node);
@@ -44,7 +48,11 @@ export function heatGrid(asked: Asked): HeatGrid {
       if (series.watched[i] === 0) continue;
       const from = series.start_s[i]!;
       const value = asked.bySeverity ? 0 : series.rate[i]!;
-      each(series.node, from, from + series.length_s[i]!, (cell) => raise(cell, value));
+      const seldom = series.watched[i]! < kThin;
+      each(series.node, from, from + series.length_s[i]!, (cell) => {
+        raise(cell, value);
+        if (seldom) thin[cell] = 1;
+      });
     }
   }
   for (const found of asked.anomalies) {
@@ -53,7 +61,7 @@ export function heatGrid(asked: Asked): HeatGrid {
       if (asked.bySeverity) raise(cell, Math.abs(found.severity));
     });
   }
-  return { nodes, columns, start_s, cell_s, values, marks, unit: asked.series[0]?.unit ?? '' };
+  return { nodes, columns, start_s, cell_s, values, marks, thin, unit: asked.series[0]?.unit ?? '' };
 }
 
 // Largest value of each row; -1: nothing was watched.
@@ -69,12 +77,16 @@ export function rowPeaks(grid: HeatGrid): number[] {
 
 // The same grid with its rows in another order.
 export function ordered(grid: HeatGrid, order: number[]): HeatGrid {
-  const values = new Float32Array(grid.values.length);
-  const marks = new Uint8Array(grid.marks.length);
-  order.forEach((from, to) => {
-    const begin = from * grid.columns;
-    values.set(grid.values.subarray(begin, begin + grid.columns), to * grid.columns);
-    marks.set(grid.marks.subarray(begin, begin + grid.columns), to * grid.columns);
-  });
-  return { ...grid, nodes: order.map((row) => grid.nodes[row]!), values, marks };
+  const moved = <Cells extends Float32Array | Uint8Array>(cells: Cells): Cells => {
+    const result = cells.slice() as Cells;
+    order.forEach((from, to) => {
+      const begin = from * grid.columns;
+      result.set(cells.subarray(begin, begin + grid.columns), to * grid.columns);
+    });
+    return result;
+  };
+  return {
+    ...grid, nodes: order.map((row) => grid.nodes[row]!), values: moved(grid.values), marks: moved(grid.marks),
+    thin: moved(grid.thin),
+  };
 }

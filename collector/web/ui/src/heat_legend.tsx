@@ -11,7 +11,7 @@ export function HeatLegend({ top, theme, text }: { top: number; theme: Theme; te
       <span>0</span>
       <span class="ramp">{steps.map((background) => <i style={{ background }} />)}</span>
       <span>{text(top)} or more</span>
-      <span class="box hatched" /><span>not watched</span>
+      <span class="box hatched" /><span>not watched, or in part</span>
       <span class="diamond">◆</span><span>anomaly</span>
     </div>
   );

@@ -39,7 +39,8 @@ function draw(canvas: HTMLCanvasElement, width: number, height: number, props: P
   const { grid, top, theme } = props;
   const total = grid.nodes.length * height;
   const ink = sized(canvas, width, total);
-  ink.fillStyle = hatch(ink);
+  const unwatched = hatch(ink);
+  ink.fillStyle = unwatched;
   ink.fillRect(0, 0, width, total);
   const colours = heatColours(theme === 'light');
   const gap = height > 6 ? 1 : 0;
@@ -51,7 +52,11 @@ function draw(canvas: HTMLCanvasElement, width: number, height: number, props: P
       if (Number.isNaN(value)) continue;
       const x = Math.floor(i * column);
       ink.fillStyle = colours[top > 0 ? Math.min(colours.length - 1, Math.floor(value / top * colours.length)) : 0]!;
-      ink.fillRect(x, row * height, Math.floor((i + 1) * column) - x, height - gap);
+      const size = Math.floor((i + 1) * column) - x;
+      ink.fillRect(x, row * height, size, height - gap);
+      if (grid.thin[cell] === 0) continue;
+      ink.fillStyle = unwatched;
+      ink.fillRect(x, row * height, size, height - gap);
     }
   }
   ink.fillStyle = colour('mark');

@@ -36,7 +36,8 @@ export function Histogram({ values }: { values: HistogramValues }) {
         half below {amount(values.p50, values.unit)}, 90 % below {amount(values.p90, values.unit)},
         99 % below {amount(values.p99, values.unit)}</figcaption>
       <div class="bars">{made.map((bar) => (
-        <i title={`${amount(bar.low, values.unit)} to ${amount(bar.high, values.unit)}: ${plural(Math.round(bar.count), 'event')}`}
+        <i title={`${amount(bar.low, values.unit)} to ${amount(bar.high, values.unit)}: `
+          + plural(Math.round(bar.count), 'event')}
           style={{ height: `${bar.count > 0 ? Math.max(2, 100 * bar.count / most) : 0}%` }} />))}
       </div>
       <div class="ends"><span>{amount(made[0]!.low, values.unit)}</span>

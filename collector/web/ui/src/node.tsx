@@ -13,7 +13,7 @@ import type { Anomaly, Coverage, Node, Selection, Series, Vital } from './messag
 import { address, go } from './route';
 import { Answered, Empty } from './states';
 import { useShownTheme } from './theme';
-import { fixedParams, type TimeRange } from './time_range';
+import { fixedParams, type TimeRange, withEdges } from './time_range';
 import { Time } from './times';
 import { plural } from './units';
 import { useAnswer } from './use_answer';
@@ -27,12 +27,14 @@ interface NodeAnswer {
   coverage: Coverage;
 }
 
-async function askNode(selection: Selection, split: string[], points: number, signal: AbortSignal): Promise<NodeAnswer> {
-  const totals = askSeries({ selection, vitals: [], max_points: points }, signal);
+async function askNode(selection: Selection, drawn: Selection, split: string[], points: number,
+                       signal: AbortSignal): Promise<NodeAnswer> {
+  const totals = askSeries({ selection: drawn, vitals: [], max_points: points }, signal);
   const parts = split.length === 0 ? { series: [] }
-    : askSeries({ selection, vitals: split, max_points: points }, signal);
+    : askSeries({ selection: drawn, vitals: split, max_points: points }, signal);
   const [all, subs, anomalies, coverage] = await Promise.all([
-    totals, parts, ask('anomalies', { selection, limit: kMostAnomalies }, signal), ask('coverage', { selection }, signal)]);
+    totals, parts, ask('anomalies', { selection, limit: kMostAnomalies }, signal),
+    ask('coverage', { selection }, signal)]);
   return { series: [...all.series, ...subs.series], anomalies: anomalies.anomalies, coverage: coverage.coverage };
 }
 
@@ -48,7 +50,8 @@ function Facts({ node }: { node: Node }) {
     <p class="facts">
       <b class={style}>{state}</b>
       {node.last_s > 0 && <span>last epoch <Time at={node.last_s} /></span>}
-      {node.info && <span>{node.info.distribution} {node.info.kernel_release}, {plural(node.info.cpus_online, 'CPU')}</span>}
+      {node.info && node.info.cpus_online > 0 && <span>
+        {node.info.distribution} {node.info.kernel_release}, {plural(node.info.cpus_online, 'CPU')}</span>}
       {node.info?.labels.map((label) => <code>{label.key}={label.value}</code>)}
       {node.remarks.map((remark) => <span class="warn">{remark}</span>)}
     </p>
@@ -78,7 +81,9 @@ function VitalGraph({ vital, answer, range, route, world, width }: VitalProps) {
   const lines = answer.series.filter((series) => series.vital === vital.name && (series.sub !== '') === open);
   const now = world.nodes.find((node) => node.name === route.params.get('node'))?.info?.vitals
     .find((state) => state.id === vital.id)?.reason ?? '';
-  const data = useMemo(() => lines.length > 0 ? graphData(lines, range.start_s, Math.min(range.end_s, answer.coverage.data_end_s || range.end_s)) : undefined,
+  // What is newer than the newest epoch is not yet known rather than unwatched.
+  const end_s = Math.min(range.end_s, answer.coverage.data_end_s || range.end_s);
+  const data = useMemo(() => lines.length > 0 ? graphData(lines, range.start_s, end_s) : undefined,
                        [answer, open, range]);
   if (data === undefined) {
     return <section class="vital off"><h3>{vital.name} <small>{vital.about}</small></h3>
@@ -123,7 +128,7 @@ export function NodeView({ route, range, world }: ViewProps) {
   const points = Math.max(200, 2 * Math.ceil(width / 200) * 100);
   const selection = { nodes: [name], start_s: range.start_s, end_s: range.end_s };
   const answer = useAnswer(`node ${name} ${split} ${range.start_s} ${range.end_s} ${points} ${node !== undefined}`,
-    (signal) => askNode(selection, subs, points, signal));
+    (signal) => askNode(selection, { nodes: [name], ...withEdges(range) }, subs, points, signal));
   useKeys({ Enter: () => go(explainAll(route, range)) });
   if (node === undefined) {
     return <Empty><h2>No node “{name}”</h2><p><Link to={address('/', route.params, { node: '' })}>

@@ -61,8 +61,8 @@ export function SelectionView({ route, range, world }: ViewProps) {
   return (
     <section class="selection">
       <nav class="chips" aria-label="Vital">
-        {process !== '' && <Link class="only" title="All processes again" to={address('/selection', params, { process: '' })}>
-          only {process} ✕</Link>}
+        {process !== '' && <Link class="only" title="All processes again"
+          to={address('/selection', params, { process: '' })}>only {process} ✕</Link>}
         <Link current={chosen === ''} to={address('/selection', params, { vital: '' })}>all</Link>
         {world.vitals.map(({ name, about }) => <Link key={name} title={about} current={chosen.split('/')[0] === name}
           to={address('/selection', params, { vital: name })}>{name}</Link>)}

@@ -3,7 +3,8 @@ import type { Frame } from './messages';
 
 export function Stack({ kernel, user, kernelEnd, userEnd }:
   { kernel: Frame[]; user: Frame[]; kernelEnd?: string; userEnd?: string }) {
-  const end = (text?: string) => text && text !== 'complete' ? <li class="dim">… {text.replaceAll('_', ' ')}</li> : null;
+  const end = (text?: string) =>
+    text && text !== 'complete' ? <li class="dim">… {text.replaceAll('_', ' ')}</li> : null;
   const row = (frame: Frame) => (
     <li class={frame.kernel ? 'kernel' : 'user'}>{frame.name} <small>{frame.binary.split('/').pop()}</small></li>);
   if (kernel.length + user.length === 0) return <p class="dim">No stack.</p>;

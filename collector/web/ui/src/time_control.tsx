@@ -55,7 +55,8 @@ export function TimeControl({ route, range }: { route: Route; range: TimeRange }
       </span>
       <form onSubmit={at}>
         <input name="at" placeholder="go to 17:05" aria-label="At a time, local" autocomplete="off"
-          aria-invalid={wrong} title={wrong ? 'Not a time: write 17:05 or 2026-11-18 17:05' : 'Local time, as 17:05 or 2026-11-18 17:05; Enter goes there'} />
+          aria-invalid={wrong}
+          title={`${wrong ? 'Not a time; write' : 'Local time,'} 17:05 or 2026-11-18 17:05`} />
       </form>
     </div>
   );

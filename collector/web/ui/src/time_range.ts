@@ -19,6 +19,8 @@ export const kLive: { key: string; label: string; seconds: number }[] = [
 
 const kDefault = 3600;
 const kShortest = 1;
+const kEdge = 0.05;
+const kLongestEpoch_s = 60;
 
 export function readRange(params: URLSearchParams): TimeRange {
   const from = Number(params.get('from') ?? NaN);
@@ -30,6 +32,13 @@ export function readRange(params: URLSearchParams): TimeRange {
   const period = refreshPeriod(last_s);
   const end_s = Math.ceil(now() / period) * period;
   return { start_s: end_s - last_s, end_s, last_s };
+}
+
+// Somewhat more, for what is drawn over time: an epoch or window whose middle lies outside is not in an answer, yet a
+// part of it is in the picture.
+export function withEdges(range: TimeRange): { start_s: number; end_s: number } {
+  const edge_s = Math.max(kLongestEpoch_s, (range.end_s - range.start_s) * kEdge);
+  return { start_s: range.start_s - edge_s, end_s: range.end_s + edge_s };
 }
 
 // As parameters of an address; what does not apply is emptied.

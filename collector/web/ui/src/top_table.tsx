@@ -1,4 +1,5 @@
-// Who, or which code, a vital's total came from; the heaviest first, with the two figures a sampled weight lies between.
+// Who, or which code, a vital's total came from; the heaviest first, with the two figures a sampled weight lies
+// between.
 import { Link } from './link';
 import type { TopRow, TopTable } from './messages';
 import { address } from './route';
@@ -15,7 +16,8 @@ function Name({ row, process, params }: { row: TopRow; process: boolean; params:
   return (
     <>
       {only === '' ? row.name
-        : <Link title={`${row.exe}\nonly this`} to={address('/selection', params, { process: only })}>{row.name}</Link>}
+        : <Link title={`${row.exe}\nonly this`}
+          to={address('/selection', params, { process: only })}>{row.name}</Link>}
       <span class="dim">{row.pid > 0 ? ` ${row.pid}` : ''}</span>
       {row.open && <b class="warn"> still going on</b>}
     </>
@@ -26,8 +28,9 @@ export function Top({ table, params }: { table: TopTable; params: URLSearchParam
   const process = table.by === 'DIMENSION_PROCESS';
   return (
     <table class="rows top">
-      <thead><tr><th>{process ? 'by process' : 'by site'}</th><th class="n">{table.unit === 's' ? 'time' : table.unit}</th>
-        <th class="n">share</th>{!table.exact && <th class="n">between</th>}</tr></thead>
+      <thead><tr><th>{process ? 'by process' : 'by site'}</th>
+        <th class="n">{table.unit === 's' ? 'time' : table.unit}</th><th class="n">share</th>
+        {!table.exact && <th class="n">between</th>}</tr></thead>
       <tbody>
         {table.rows.map((row) => (
           <tr>
@@ -39,7 +42,8 @@ export function Top({ table, params }: { table: TopTable; params: URLSearchParam
             {!table.exact && <Bounds row={row} unit={table.unit} />}
           </tr>))}
         {table.total > 0 && table.other > 0 && <tr class="dim"><td>(other)</td>
-          <td class="n tight">{amount(table.other, table.unit)}</td><td class="n tight">{percent(table.other / table.total)}</td>
+          <td class="n tight">{amount(table.other, table.unit)}</td>
+          <td class="n tight">{percent(table.other / table.total)}</td>
           {!table.exact && <td />}</tr>}
       </tbody>
     </table>

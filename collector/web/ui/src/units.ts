@@ -1,7 +1,8 @@
 // Numbers for people, in base units of the API (s, bytes, calls ...), always with their unit.
-const kTime: [number, string][] = [[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's'], [1e-3, 'ms'], [1e-6, 'µs'], [1e-9, 'ns']];
-const kBinary: [number, string][] = [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']];
-const kDecimal: [number, string][] = [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'k'], [1, '']];
+type Step = [number, string];
+const kTime: Step[] = [[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's'], [1e-3, 'ms'], [1e-6, 'µs'], [1e-9, 'ns']];
+const kBinary: Step[] = [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']];
+const kDecimal: Step[] = [[1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'k'], [1, '']];
 
 // Three digits that mean something.
 export function digits(value: number): string {
@@ -12,7 +13,7 @@ export function digits(value: number): string {
   return size >= 0.001 ? String(Number(value.toPrecision(3))) : value.toExponential(1);
 }
 
-function scaled(value: number, steps: [number, string][]): string {
+function scaled(value: number, steps: Step[]): string {
   const size = Math.abs(value);
   const step = steps.find(([from]) => size >= from * 0.9995) ?? steps[steps.length - 1]!;
   return `${digits(value / step[0])} ${step[1]}`.trim();

@@ -33,7 +33,8 @@ function Histograms({ selection, layer }: { selection: Selection; layer: string 
     <section>
       <h3>How long <small>of all events, whatever program</small></h3>
       <Answered asked={answer}>{(value) => {
-        const shown = value.histograms.filter((values) => values.name.startsWith(`${layer}/`) && values.count.length > 0);
+        const shown = value.histograms.filter((values) =>
+          values.name.startsWith(`${layer}/`) && values.count.length > 0);
         return shown.length === 0 ? <p class="dim">No histogram in this time.</p>
           : <div class="histograms">{shown.map((values) => <Histogram values={values} />)}</div>;
       }}</Answered>
