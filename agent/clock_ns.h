@@ -17,6 +17,11 @@ inline uint64_t ClockNs(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
+// By how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC: the time this host was suspended.
+inline int64_t BootMinusMonoNs() {
+  return static_cast<int64_t>(ClockNs(CLOCK_BOOTTIME) - ClockNs(CLOCK_MONOTONIC));
+}
+
 }  // namespace telltale::agent
 
 #endif  // TELLTALE_AGENT_CLOCK_NS_H_

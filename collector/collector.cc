@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +16,10 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "collector/access/access_service.h"
+#include "collector/access/audit_log.h"
+#include "collector/access/token_book.h"
+#include "collector/control_socket.h"
 #include "collector/filter/filter_side.h"
 #include "collector/grpc_server.h"
 #include "collector/ingest/clock.h"
@@ -59,6 +64,10 @@ storage::StoreOptions StoreOptionsOf(const Config& config) {
   options.retention.five_minute_days = RoundedUp(config.retention_5min_s, kSecondsPerDay);
   options.retention.hour_days = RoundedUp(config.retention_1h_s, kSecondsPerDay);
   options.retention.day_days = RoundedUp(config.retention_1d_s, kSecondsPerDay);
+  options.retention.max_raw_bytes = config.retention_raw_bytes;
+  options.retention.max_five_minute_bytes = config.retention_5min_bytes;
+  options.retention.max_hour_bytes = config.retention_1h_bytes;
+  options.retention.max_day_bytes = config.retention_1d_bytes;
   options.retention.max_bytes = config.retention_max_bytes;
   return options;
 }
@@ -96,6 +105,7 @@ struct FileStamp {
   bool operator==(const FileStamp&) const = default;
 };
 
+// Of one file; none if it is not there.
 FileStamp StampOf(const std::string& file) {
   struct stat info = {};
   if (file.empty() || stat(file.c_str(), &info) != 0) return {};
@@ -115,10 +125,12 @@ absl::Status MakeDataDirectory(const std::string& data) {
 }
 
 // Operators and viewers read; a node writes and does not read about others.
-absl::Status MayAsk(const grpc::ServerContextBase& context, const RevocationList& revoked) {
+absl::Status MayAsk(const grpc::ServerContextBase& context, const RevocationList& revoked,
+                    GrpcStats& stats) {
   const auto peer = PeerOf(context, revoked);
+  if (peer.ok() && peer->role != Role::kNode) return absl::OkStatus();
+  stats.Refuse(GrpcRefusal::kDenied);
   if (!peer.ok()) return peer.status();
-  if (peer->role != Role::kNode) return absl::OkStatus();
   return absl::PermissionDeniedError(
       absl::StrCat("certificate: is for node ", peer->name,
                    ", only operators and viewers may ask; use such a certificate"));
@@ -139,12 +151,21 @@ void AddIngestStatus(const ingest::IngestSnapshot& stats, v1::StatusAnswer& answ
 metrics::IngestFigures FiguresOf(const ingest::IngestSnapshot& stats) {
   metrics::IngestFigures figures;
   figures.clone_conflicts = stats.Of(ingest::Count::kCloneConflicts);
+  figures.implausible = stats.Of(ingest::Count::kImplausible);
   figures.clone_decisions = stats.Of(ingest::Count::kCloneDecisions);
   figures.ack_seconds = {stats.ack.bounds_s, stats.ack.counts, stats.ack.sum_s};
   for (size_t i = 0; i < ingest::kCounts; ++i) {
     const auto count = static_cast<ingest::Count>(i);
     if (ingest::IsRefusal(count))
       figures.refused.emplace_back(ingest::CountName(count), stats.counts[i]);
+  }
+  return figures;
+}
+
+metrics::RefusedFigures FiguresOf(const GrpcStats& stats) {
+  metrics::RefusedFigures figures;
+  for (size_t i = 0; i < kGrpcRefusals; ++i) {
+    figures.emplace_back(GrpcRefusalName(static_cast<GrpcRefusal>(i)), stats.refused[i]);
   }
   return figures;
 }
@@ -176,14 +197,18 @@ absl::Status WritePorts(const std::string& data, uint16_t grpc_port, uint16_t ht
 // In the order they are made; destroyed in the reverse one.
 struct Collector::Parts {
   Config config;
+  GrpcStats grpc_stats;
   RevocationList revoked;
-  FileStamp crl_stamp;
+  FileStamp crl_stamp, ca_stamp;
   ingest::SystemClock clock;
   std::unique_ptr<storage::Store> store;
   std::unique_ptr<ingest::StoreAdapter> ingest_store;
   std::unique_ptr<ingest::IngestCore> ingest;
   std::unique_ptr<grpc::Service> ingest_service;
+  std::unique_ptr<access::TokenBook> tokens;
+  std::unique_ptr<access::AuditLog> audit;
   std::unique_ptr<grpc::Service> operate_service;
+  std::unique_ptr<grpc::Service> access_service;
   std::unique_ptr<filter::FilterSide> filters;
   std::unique_ptr<query::StoreSource> source;
   std::unique_ptr<query::Engine> engine;
@@ -191,6 +216,7 @@ struct Collector::Parts {
   std::unique_ptr<GrpcServer> grpc;
   std::unique_ptr<web::WebFront> web;
   std::unique_ptr<Maintenance> maintenance;
+  std::unique_ptr<ControlSocket> control;
   bool stopped = false;
 };
 
@@ -206,6 +232,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   const auto now_s = static_cast<int64_t>(parts.clock.UnixNs() / kNsPerS);
   if (absl::Status status = CheckTlsFiles(tls, now_s); !status.ok()) return status;
   parts.crl_stamp = StampOf(config.tls_crl);
+  parts.ca_stamp = StampOf(config.tls_ca);
   if (absl::Status status = parts.revoked.Load(config.tls_crl, config.tls_ca); !status.ok()) {
     return status;
   }
@@ -229,8 +256,21 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   parts.ingest = std::make_unique<ingest::IngestCore>(IngestOptionsOf(config), SettingsOf(config),
                                                       parts.ingest_store.get(), &parts.clock);
   parts.ingest->Start();
-  parts.ingest_service = ingest::MakeIngestService(parts.ingest.get(), &parts.revoked);
-  parts.operate_service = ingest::MakeOperateService(parts.ingest.get(), &parts.revoked);
+  parts.ingest_service =
+      ingest::MakeIngestService(parts.ingest.get(), &parts.revoked, config.ingest_connection_age_s);
+  const auto now_ns = [clock = &parts.clock] { return clock->UnixNs(); };
+  auto tokens = access::TokenBook::Open(&parts.store->catalog(), now_ns);
+  if (!tokens.ok()) return tokens.status();
+  parts.tokens = *std::move(tokens);
+  auto audit = access::AuditLog::Open(&parts.store->catalog(), now_ns);
+  if (!audit.ok()) return audit.status();
+  parts.audit = *std::move(audit);
+  parts.access_service = access::MakeAccessService({.tokens = parts.tokens.get(),
+                                                    .audit = parts.audit.get(),
+                                                    .revoked = &parts.revoked,
+                                                    .stats = &parts.grpc_stats});
+  parts.operate_service = ingest::MakeOperateService(parts.ingest.get(), &parts.revoked,
+                                                     &parts.grpc_stats, parts.audit.get());
 
   auto filters = filter::FilterSide::Open(
       parts.store.get(), [clock = &parts.clock] { return clock->UnixNs(); },
@@ -259,16 +299,19 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   });
   query::QueryServiceOptions asking;
   asking.engine = parts.engine.get();
-  asking.authorize = [revoked = &parts.revoked](const grpc::ServerContextBase& context) {
-    return MayAsk(context, *revoked);
+  asking.authorize = [&parts](const grpc::ServerContextBase& context) {
+    return MayAsk(context, parts.revoked, parts.grpc_stats);
   };
   parts.query_service = std::make_unique<query::QueryService>(asking);
 
-  std::vector<grpc::Service*> services = {
-      parts.ingest_service.get(), parts.query_service->service(), parts.operate_service.get()};
-  auto server = GrpcServer::Start(
-      {.listen = *grpc_address, .tls = tls, .connection_age_s = config.ingest_connection_age_s},
-      services);
+  std::vector<grpc::Service*> services = {parts.ingest_service.get(),
+                                          parts.query_service->service(),
+                                          parts.operate_service.get(), parts.access_service.get()};
+  auto server = GrpcServer::Start({.listen = *grpc_address,
+                                   .tls = tls,
+                                   .connection_age_s = config.ingest_connection_age_s,
+                                   .stats = &parts.grpc_stats},
+                                  services);
   if (!server.ok()) return server.status();
   parts.grpc = *std::move(server);
 
@@ -278,8 +321,18 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   web.http.ca_file = config.tls_ca;
   web.http.cert_file = config.tls_cert;
   web.http.key_file = config.tls_key;
-  web.http.crl_file = config.tls_crl;
+  web.http.max_connection_age = std::chrono::seconds(config.ingest_connection_age_s);
+  web.http.check_certificate = [&parts](const X509* certificate) {
+    return parts.revoked.Check(CertificateId(certificate));
+  };
   web.http.log = [](const std::string& line) { spdlog::warn("{}", line); };
+  web.http.check_token = [&parts](std::string_view token, const std::string& address) {
+    auto peer = parts.tokens->Check(token);
+    if (!peer.ok()) {
+      parts.audit->Refused("", address, "use a token", std::string(peer.status().message()));
+    }
+    return peer;
+  };
   web.metrics_public = config.http_metrics_public;
   web.metrics_per_node_limit = config.metrics_per_node_limit;
   web.version = TELLTALE_VERSION;
@@ -289,6 +342,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   web.filters = parts.filters->runner();
   web.ready = [store = parts.store.get()] { return store->Writable(); };
   web.ingest = [core = parts.ingest.get()] { return FiguresOf(core->Stats()); };
+  web.grpc_refused = [&parts] { return FiguresOf(parts.grpc_stats); };
   auto front = web::WebFront::Start(std::move(web));
   if (!front.ok()) return front.status();
   parts.web = *std::move(front);
@@ -296,6 +350,13 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
 
   parts.maintenance = std::make_unique<Maintenance>(
       kMaintenancePeriod, [store = parts.store.get()] { return store->Maintain(); });
+  auto control = ControlSocket::Listen(
+      config.data,
+      [store = parts.store.get()](const std::string& to_data, const storage::CopyWatcher& watch) {
+        return store->BackUp(to_data, watch);
+      });
+  if (!control.ok()) return control.status();
+  parts.control = *std::move(control);
   if (absl::Status status = WritePorts(config.data, parts.grpc->port(), parts.web->port());
       !status.ok()) {
     return status;
@@ -311,6 +372,7 @@ void Collector::Reload(const Config& config) {
   parts.ingest->SetSettings(SettingsOf(config));
   parts.config.tls_crl = config.tls_crl;
   parts.crl_stamp = {};
+  parts.ca_stamp = {};
   const auto now_s = static_cast<int64_t>(parts.clock.UnixNs() / kNsPerS);
   if (absl::Status status = CheckTlsFiles(TlsFilesOf(parts.config), now_s); !status.ok()) {
     spdlog::error("reload: {}; the certificates loaded before stay in use",
@@ -321,9 +383,11 @@ void Collector::Reload(const Config& config) {
 
 void Collector::Tick() {
   Parts& parts = *parts_;
-  const FileStamp stamp = StampOf(parts.config.tls_crl);
-  if (stamp == parts.crl_stamp) return;
-  parts.crl_stamp = stamp;
+  // A list may come before the authority that signed it.
+  const FileStamp crl = StampOf(parts.config.tls_crl), ca = StampOf(parts.config.tls_ca);
+  if (crl == parts.crl_stamp && (ca == parts.ca_stamp || parts.config.tls_crl.empty())) return;
+  parts.crl_stamp = crl;
+  parts.ca_stamp = ca;
   if (absl::Status status = parts.revoked.Load(parts.config.tls_crl, parts.config.tls_ca);
       !status.ok()) {
     spdlog::error("reload: {}; the list loaded before stays in force",
@@ -342,6 +406,7 @@ void Collector::Stop() {
   Parts& parts = *parts_;
   if (parts.stopped) return;
   parts.stopped = true;
+  parts.control.reset();
   if (parts.web != nullptr) parts.web->Stop();
   if (parts.filters != nullptr) parts.filters->Stop();
   // Ingest answers what it has and ends its streams; only then can the server end without cutting

@@ -41,6 +41,15 @@ config::OptionTable CollectorOptions(Config& config) {
                 100 * kYear);
   table.Seconds({"retention.cells", "DURATION", "sketch cells", false}, config.retention_cells_s,
                 kDay, kYear);
+  const std::pair<const char*, uint64_t*> tiers[] = {
+      {"retention.raw_bytes", &config.retention_raw_bytes},
+      {"retention.5min_bytes", &config.retention_5min_bytes},
+      {"retention.1h_bytes", &config.retention_1h_bytes},
+      {"retention.1d_bytes", &config.retention_1d_bytes}};
+  for (const auto& [key, bytes] : tiers) {
+    table.Bytes({key, "BYTES", "of this tier, its oldest goes first; 0: by age alone", false},
+                *bytes, 0, 1ull << 50);
+  }
   table.Bytes({"retention.max_bytes", "BYTES",
                "all tiers together, oldest raw goes first; 0: by age alone", false},
               config.retention_max_bytes, 0, 1ull << 50);
@@ -67,9 +76,10 @@ config::OptionTable CollectorOptions(Config& config) {
                config.ingest_max_nodes, 1, 1000000);
   table.Bytes({"ingest.names_bytes", "BYTES", "symbol names one node may add in a week", false},
               config.ingest_names_bytes, 64 << 10, 1ull << 30);
-  table.Seconds({"ingest.connection_age", "DURATION",
-                 "a connection is renewed after this, so certificates are checked again", false},
-                config.ingest_connection_age_s, 10, 7 * kDay);
+  table.Seconds(
+      {"ingest.connection_age", "DURATION",
+       "a connection is renewed after this, so certificates are checked again; HTTPS too", false},
+      config.ingest_connection_age_s, 10, 7 * kDay);
   table.Bytes(
       {"query.cache_bytes", "BYTES", "answers kept for the next who asks the same; 0: none", false},
       config.query_cache_bytes, 0, 1ull << 34);

@@ -31,7 +31,12 @@ struct Config {
   uint64_t retention_1h_s = 400 * 86400ull;
   uint64_t retention_1d_s = 5 * 365 * 86400ull;
   uint64_t retention_cells_s = 2 * 86400ull;
-  uint64_t retention_max_bytes = 0;  // of all tiers; 0: by age alone
+  // Bytes of one tier and of all; 0: by age alone.
+  uint64_t retention_raw_bytes = 0;
+  uint64_t retention_5min_bytes = 0;
+  uint64_t retention_1h_bytes = 0;
+  uint64_t retention_1d_bytes = 0;
+  uint64_t retention_max_bytes = 0;
 
   uint32_t ingest_shards = 0;                 // 0: one per CPU, at most 8
   uint64_t ingest_queue_bytes = 64ull << 20;  // per shard; beyond it streams are not read

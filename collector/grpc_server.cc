@@ -1,6 +1,5 @@
 #include "collector/grpc_server.h"
 
-#include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 #include <netdb.h>
 #include <sys/socket.h>
@@ -12,7 +11,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "spdlog/spdlog.h"
 
 namespace telltale::collector {
 namespace {
@@ -47,22 +45,19 @@ std::string WhyNot(const config::Address& address) {
   return reason;
 }
 
-// gRPC's own log goes where ours goes; what it calls an error is often a peer's fault and nothing
-// to act on.
-void ForwardLog(gpr_log_func_args* args) {
-  spdlog::debug("grpc: {} ({}:{})", args->message, args->file, args->line);
-}
-
 }  // namespace
 
 GrpcServer::GrpcServer(std::unique_ptr<grpc::Server> server, uint16_t port)
     : server_(std::move(server)), port_(port) {}
 
-GrpcServer::~GrpcServer() { Stop(0); }
+GrpcServer::~GrpcServer() {
+  Stop(0);
+  CountHandshakes(nullptr);
+}
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const GrpcServerOptions& options, const std::vector<grpc::Service*>& services) {
-  gpr_set_log_function(ForwardLog);
+  CountHandshakes(options.stats);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(Joined(options.listen), MakeServerCredentials(options.tls), &port);
@@ -78,7 +73,16 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
                              static_cast<int>(options.keepalive_timeout_s) * kMsPerS);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5 * kMsPerS);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             static_cast<int>(options.handshake_s) * kMsPerS);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, options.max_metadata_bytes);
   builder.SetMaxReceiveMessageSize(options.max_message_bytes);
+  // Summaries are compressed already, and gRPC would unpack a message before it looks at its size.
+  builder.SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);
+  for (const auto algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   for (grpc::Service* service : services) builder.RegisterService(service);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {

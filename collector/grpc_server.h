@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "collector/grpc_stats.h"
 #include "collector/tls.h"
 #include "config/values.h"
 
@@ -27,7 +28,10 @@ struct GrpcServerOptions {
   uint32_t connection_grace_s = 10;   // for streams of a connection whose age is reached
   uint32_t keepalive_s = 10;          // ping an idle connection ...
   uint32_t keepalive_timeout_s = 10;  // ... and end it if nothing comes back
+  uint32_t handshake_s = 10;          // from the connection to the end of TLS and settings
   int max_message_bytes = 1 << 20;
+  int max_metadata_bytes = 8 << 10;  // headers of a call
+  GrpcStats* stats = nullptr;        // outlives the server; null: nothing is counted
 };
 
 class GrpcServer {

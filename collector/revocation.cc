@@ -54,8 +54,11 @@ bool SignedByOneOf(X509_CRL* crl, const std::vector<OpenSslPtr<X509>>& authoriti
 absl::StatusOr<std::string> CertificateId(const std::string& certificate_pem) {
   const auto certificates = ParseCertificates("certificate", "of the peer", certificate_pem);
   if (!certificates.ok()) return absl::UnauthenticatedError(certificates.status().message());
-  const X509* leaf = certificates->front().get();
-  return MakeId(X509_get_issuer_name(leaf), X509_get0_serialNumber(leaf));
+  return CertificateId(certificates->front().get());
+}
+
+std::string CertificateId(const X509* certificate) {
+  return MakeId(X509_get_issuer_name(certificate), X509_get0_serialNumber(certificate));
 }
 
 absl::Status RevocationList::Load(const std::string& crl_file, const std::string& ca_file) {

@@ -5,6 +5,8 @@
 #ifndef TELLTALE_COLLECTOR_REVOCATION_H_
 #define TELLTALE_COLLECTOR_REVOCATION_H_
 
+#include <openssl/x509.h>
+
 #include <cstddef>
 #include <mutex>
 #include <set>
@@ -17,6 +19,7 @@ namespace telltale::collector {
 
 // What revocation lists know a certificate (PEM) by: its issuer and serial number.
 absl::StatusOr<std::string> CertificateId(const std::string& certificate_pem);
+std::string CertificateId(const X509* certificate);
 
 class RevocationList {
  public:

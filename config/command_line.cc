@@ -30,6 +30,15 @@ class Parser {
     app_.set_version_flag("--version", absl::StrCat(program.name, " ", program.version));
     parsed_.line.command = program.commands.front();
     app_.add_option("command", parsed_.line.command, program.commands_help);
+    for (const std::string& command : program.commands) {
+      const size_t space = command.find(' ');
+      words_.push_back(command.substr(0, space));
+      arguments_.push_back(space == std::string::npos ? "" : command.substr(space + 1));
+      if (space != std::string::npos && !takes_argument_) {
+        takes_argument_ = true;
+        app_.add_option("argument", parsed_.line.argument, "what the command works on");
+      }
+    }
     app_.add_option(
         "--config", parsed_.line.sources.file,
         absl::StrCat("configuration file; default ", program.default_file, " if it exists"));
@@ -64,10 +73,17 @@ class Parser {
       return Usage(absl::StrCat("flags: unknown argument ", rest[0], DidYouMean(rest[0], names_)));
     }
     const std::string& command = parsed_.line.command;
-    const auto& commands = program_.commands;
-    if (std::find(commands.begin(), commands.end(), command) == commands.end()) {
-      return Usage(absl::StrCat("command: ", command, " is none of ", absl::StrJoin(commands, ", "),
-                                DidYouMean(command, commands)));
+    const auto found = std::find(words_.begin(), words_.end(), command);
+    if (found == words_.end()) {
+      return Usage(absl::StrCat("command: ", command, " is none of ", absl::StrJoin(words_, ", "),
+                                DidYouMean(command, words_)));
+    }
+    const std::string& wanted = arguments_[static_cast<size_t>(found - words_.begin())];
+    const std::string& argument = parsed_.line.argument;
+    if (wanted.empty() != argument.empty()) {
+      return Usage(wanted.empty()
+                       ? absl::StrCat("flags: unknown argument ", argument, "; see --help")
+                       : absl::StrCat("command: ", command, " needs ", wanted, "; see --help"));
     }
     FillSources(parsed_.line.sources);
     return parsed_;
@@ -110,6 +126,8 @@ class Parser {
   Parsed parsed_;
   std::vector<std::pair<CLI::Option*, std::string>> options_;
   std::vector<std::string> names_;
+  std::vector<std::string> words_, arguments_;  // of the commands, each with what it takes
+  bool takes_argument_ = false;
 };
 
 }  // namespace

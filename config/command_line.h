@@ -20,7 +20,8 @@ struct Program {
   std::string default_file;
   std::string footer;  // of --help
   std::string commands_help;
-  std::vector<std::string> commands;  // the first is the one without a word
+  // The first is the one without a word. "backup DIR": it takes one argument.
+  std::vector<std::string> commands;
 };
 
 // A flag that is no option of the table. Exactly one target is set.
@@ -36,6 +37,7 @@ struct ExtraFlag {
 struct CommandLine {
   Sources sources;  // with the environment, <prefix>CONFIG honoured
   std::string command;
+  std::string argument;  // of a command that takes one
   bool check_config = false, print_config = false;
 };
 

@@ -18,6 +18,23 @@ namespace {
 
 constexpr size_t kMaxFileBytes = 1 << 20;
 
+constexpr size_t kMaxMessageBytes = 2000;
+
+// Messages quote what stood in the file: one line, without what a terminal would obey.
+absl::Status Readable(const absl::Status& status) {
+  if (status.ok()) return status;
+  std::string text;
+  for (const char c : status.message().substr(0, kMaxMessageBytes)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      absl::StrAppend(&text, "\\x", absl::Hex(byte, absl::kZeroPad2));
+    } else {
+      text += c;
+    }
+  }
+  return absl::Status(status.code(), text);
+}
+
 absl::Status Set(const Option& option, const std::string& value, const std::string& where,
                  Origin origin, Loaded& loaded) {
   const absl::Status status = option.set(value);
@@ -104,6 +121,28 @@ absl::Status ReadMapping(const OptionTable& table, const YAML::Node& mapping,
   return absl::OkStatus();
 }
 
+absl::Status ReadText(const OptionTable& table, const std::string& text, const std::string& file,
+                      Loaded& loaded) {
+  loaded.file = file;
+  // The YAML reader takes other bytes for what they are not.
+  if (!IsUtf8(text)) {
+    return absl::InvalidArgumentError(absl::StrCat("config ", file, ": is not UTF-8 text"));
+  }
+  try {
+    const YAML::Node root = YAML::Load(text);
+    if (root.IsNull()) return absl::OkStatus();
+    if (!root.IsMap()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "config ", file, ":1: must be YAML keys and values, e.g. data: /var/lib/telltale"));
+    }
+    return ReadMapping(table, root, "", file, loaded);
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(absl::StrCat("config ", file, ":", error.mark.line + 1, ":",
+                                                   error.mark.column + 1,
+                                                   ": not valid YAML: ", error.msg));
+  }
+}
+
 absl::Status ReadFile(const OptionTable& table, const std::string& file, Loaded& loaded) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
@@ -121,20 +160,7 @@ absl::Status ReadFile(const OptionTable& table, const std::string& file, Loaded&
     return absl::InvalidArgumentError(
         absl::StrCat("config ", file, ": larger than ", kMaxFileBytes, " bytes"));
   }
-  loaded.file = file;
-  try {
-    const YAML::Node root = YAML::Load(text);
-    if (root.IsNull()) return absl::OkStatus();
-    if (!root.IsMap()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "config ", file, ":1: must be YAML keys and values, e.g. data: /var/lib/telltale"));
-    }
-    return ReadMapping(table, root, "", file, loaded);
-  } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat("config ", file, ":", error.mark.line + 1, ":",
-                                                   error.mark.column + 1,
-                                                   ": not valid YAML: ", error.msg));
-  }
+  return ReadText(table, text, file, loaded);
 }
 
 absl::Status ReadEnvironment(const OptionTable& table, const Sources& sources, Loaded& loaded) {
@@ -159,6 +185,25 @@ absl::Status ReadEnvironment(const OptionTable& table, const Sources& sources, L
   return absl::OkStatus();
 }
 
+absl::Status ReadAll(const OptionTable& table, const Sources& sources, Loaded& loaded) {
+  std::string file = sources.file;
+  struct stat info;
+  if (file.empty() && stat(sources.default_file.c_str(), &info) == 0) file = sources.default_file;
+  if (!file.empty()) {
+    if (absl::Status status = ReadFile(table, file, loaded); !status.ok()) return status;
+  }
+  if (absl::Status status = ReadEnvironment(table, sources, loaded); !status.ok()) return status;
+  for (const auto& [key, value] : sources.flags) {
+    const Option* option = table.Find(key);
+    if (option == nullptr) return UnknownKey(table, "flag", key);
+    const std::string where = absl::StrCat("flag ", table.Flag(option->info));
+    if (absl::Status status = Set(*option, value, where, Origin::kFlag, loaded); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
 const char* Name(Origin origin) {
   switch (origin) {
     case Origin::kDefault:
@@ -177,20 +222,15 @@ const char* Name(Origin origin) {
 
 absl::StatusOr<Loaded> Load(const OptionTable& table, const Sources& sources) {
   Loaded loaded;
-  std::string file = sources.file;
-  struct stat info;
-  if (file.empty() && stat(sources.default_file.c_str(), &info) == 0) file = sources.default_file;
-  if (!file.empty()) {
-    if (absl::Status status = ReadFile(table, file, loaded); !status.ok()) return status;
-  }
-  if (absl::Status status = ReadEnvironment(table, sources, loaded); !status.ok()) return status;
-  for (const auto& [key, value] : sources.flags) {
-    const Option* option = table.Find(key);
-    if (option == nullptr) return UnknownKey(table, "flag", key);
-    const std::string where = absl::StrCat("flag ", table.Flag(option->info));
-    if (absl::Status status = Set(*option, value, where, Origin::kFlag, loaded); !status.ok()) {
-      return status;
-    }
+  if (absl::Status status = ReadAll(table, sources, loaded); !status.ok()) return Readable(status);
+  return loaded;
+}
+
+absl::StatusOr<Loaded> LoadText(const OptionTable& table, const std::string& text,
+                                const std::string& name) {
+  Loaded loaded;
+  if (absl::Status status = ReadText(table, text, name, loaded); !status.ok()) {
+    return Readable(status);
   }
   return loaded;
 }

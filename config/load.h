@@ -35,6 +35,10 @@ struct Loaded {
 // nearest key. The variable <prefix>CONFIG is not an option: the program reads it to find the file.
 absl::StatusOr<Loaded> Load(const OptionTable& table, const Sources& sources);
 
+// The same of a file's text alone; `name` is what errors call it.
+absl::StatusOr<Loaded> LoadText(const OptionTable& table, const std::string& text,
+                                const std::string& name);
+
 // The effective configuration as YAML, each key with where its value came from and what it means.
 std::string Print(const OptionTable& table, const Loaded& loaded);
 

@@ -123,6 +123,25 @@ absl::StatusOr<Address> ParseAddress(const std::string& text) {
   return address;
 }
 
+bool IsUtf8(const std::string& text) {
+  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // by length in bytes
+  for (size_t i = 0; i < text.size();) {
+    const auto first = static_cast<unsigned char>(text[i++]);
+    if (first < 0x80) continue;
+    const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    if (first < 0xc0 || first >= 0xf8 || i + length - 1 > text.size()) return false;
+    uint32_t point = first & (0x7fu >> length);
+    for (size_t rest = 1; rest < length; ++rest) {
+      const auto next = static_cast<unsigned char>(text[i++]);
+      if ((next & 0xc0) != 0x80) return false;
+      point = point << 6 | (next & 0x3fu);
+    }
+    const bool surrogate = point >= 0xd800 && point < 0xe000;
+    if (point < kLeast[length] || point > 0x10ffff || surrogate) return false;
+  }
+  return true;
+}
+
 std::string Nearest(const std::string& word, const std::vector<std::string>& candidates) {
   std::string best;
   size_t best_edits = std::max<size_t>(2, word.size() / 2);

@@ -32,6 +32,9 @@ struct Address {
 };
 absl::StatusOr<Address> ParseAddress(const std::string& text);
 
+// RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+bool IsUtf8(const std::string& text);
+
 // The candidate with the fewest edits, or empty if none is near.
 std::string Nearest(const std::string& word, const std::vector<std::string>& candidates);
 

@@ -39,9 +39,9 @@ class Transaction {
   virtual void Put(std::string_view key, std::string_view value) = 0;
   virtual void Delete(std::string_view key) = 0;
 
-  // Once. ResourceExhausted: no space; Unavailable: another write error. After an error the writes
-  // may or may not survive a crash: write whole values, never differences, and the retry settles
-  // it.
+  // Once. ResourceExhausted: no space; Unavailable: another write error. After an error nobody sees
+  // anything of it, and the next commit of any transaction takes back what it may have left on
+  // disk; a crash before that may bring back all of it or nothing.
   virtual absl::Status Commit(Durability durability) = 0;
 };
 

@@ -31,6 +31,24 @@ absl::StatusOr<std::optional<std::string>> GetIfAny(const History& history, std:
 // A window wants this name: nobody had told it when the window was written.
 bool IsWanted(std::string_view value) { return value.size() == 1; }
 
+// What one source called a location last, wherever that stands; wanted ones are no names.
+absl::StatusOr<std::optional<std::string>> Last(const History& history,
+                                                const std::set<NamePartition>& partitions,
+                                                std::string_view build_id, uint64_t offset,
+                                                uint32_t source) {
+  // Finest tier first, and of it the newest.
+  std::vector<NamePartition> order(partitions.begin(), partitions.end());
+  std::sort(order.begin(), order.end(), [](const NamePartition& a, const NamePartition& b) {
+    return a.tier != b.tier ? a.tier < b.tier : a.bucket > b.bucket;
+  });
+  for (const NamePartition& partition : order) {
+    auto value = GetIfAny(history, NameKey(partition, build_id, offset, source));
+    if (!value.ok()) return value.status();
+    if (value->has_value() && !IsWanted(**value)) return value;
+  }
+  return std::optional<std::string>();
+}
+
 bool MayHaveName(std::string_view build_id) {
   return !build_id.empty() && build_id.size() <= UINT8_MAX;
 }
@@ -135,6 +153,16 @@ absl::StatusOr<Dictionary::Told> Dictionary::Tell(uint32_t node, const v1::Names
     auto known = GetIfAny(*history_, key);
     if (!known.ok()) return known.status();
     if (*known == value || names.name(i).empty()) continue;
+    // What all nodes are told already needs no row of this one's own: most of a fleet's names.
+    std::string shared_key = NameKey(partition, location.build_id, location.offset, kSharedName);
+    auto shared = GetIfAny(*history_, shared_key);
+    if (!shared.ok()) return shared.status();
+    if (!known->has_value() && *shared == value) {
+      auto own = Last(*history_, partitions(), location.build_id, location.offset,
+                      node);  // perhaps told earlier, and other
+      if (!own.ok()) return own.status();
+      if (!own->has_value() || *own == value) continue;
+    }
     const uint64_t bytes = key.size() + value.size();
     if (told.bytes + bytes > telling.room_bytes) {
       ++told.left_out;
@@ -146,9 +174,6 @@ absl::StatusOr<Dictionary::Told> Dictionary::Tell(uint32_t node, const v1::Names
     absl::Status filled = FillWanted(location, node, value, telling.sealed_ns, &rows);
     if (!filled.ok()) return filled;
 
-    std::string shared_key = NameKey(partition, location.build_id, location.offset, kSharedName);
-    auto shared = GetIfAny(*history_, shared_key);
-    if (!shared.ok()) return shared.status();
     if (shared->has_value()) continue;
     absl::StatusOr<bool> agreed = Agreed(partition, location, node, value);
     if (!agreed.ok()) return agreed.status();
@@ -167,19 +192,12 @@ absl::StatusOr<Dictionary::Told> Dictionary::Tell(uint32_t node, const v1::Names
 
 absl::StatusOr<std::optional<Dictionary::Found>> Dictionary::Find(const Location& location,
                                                                   uint32_t node) const {
-  std::vector<NamePartition> order;  // finest tier first, and of it the newest
-  for (const NamePartition& partition : partitions()) order.push_back(partition);
-  std::sort(order.begin(), order.end(), [](const NamePartition& a, const NamePartition& b) {
-    return a.tier != b.tier ? a.tier < b.tier : a.bucket > b.bucket;
-  });
+  const std::set<NamePartition> all = partitions();
   for (const uint32_t source : {node, kSharedName}) {
-    for (const NamePartition& partition : order) {
-      auto value =
-          GetIfAny(*history_, NameKey(partition, location.build_id, location.offset, source));
-      if (!value.ok()) return value.status();
-      if (value->has_value() && !IsWanted(**value)) {
-        return std::optional<Found>(Found{**std::move(value), source == kSharedName});
-      }
+    auto value = Last(*history_, all, location.build_id, location.offset, source);
+    if (!value.ok()) return value.status();
+    if (value->has_value()) {
+      return std::optional<Found>(Found{**std::move(value), source == kSharedName});
     }
   }
   return std::optional<Found>();

@@ -11,7 +11,8 @@
 // counted, so each goes in one piece.
 //
 // A name belongs to the node that told it. Others see it only when two nodes told the same: then it
-// is written once more under no node's number (kSharedName).
+// is written once more under no node's number (kSharedName), and who tells the same from then on
+// needs no row of its own.
 //
 // Thread-safe. Owned by the Store; grammar in FORMAT.md.
 

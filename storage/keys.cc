@@ -67,6 +67,15 @@ class Cursor {
   size_t at_ = 0;
 };
 
+// The beginning of a span counted since 1970; not every number has one that a time can hold.
+absl::StatusOr<uint64_t> TimeOf(uint64_t number, uint64_t span_ns) {
+  if (number > UINT64_MAX / span_ns) {
+    return absl::DataLossError(
+        absl::StrCat("decode key: span ", number, " of ", span_ns, " ns is beyond all times"));
+  }
+  return number * span_ns;
+}
+
 absl::Status BadLength(const char* what, size_t got, const char* want) {
   return absl::DataLossError(absl::StrCat("decode ", what, " key: ", got, " bytes, want ", want));
 }
@@ -195,7 +204,9 @@ absl::StatusOr<LineKey> DecodeLineKey(std::string_view bytes) {
   if (!tier.ok()) return tier.status();
   key.tier = *tier;
   key.vital = c.U8();
-  key.bucket_start_ns = c.U32() * LineBucketNs(key.tier);
+  absl::StatusOr<uint64_t> start_ns = TimeOf(c.U32(), LineBucketNs(key.tier));
+  if (!start_ns.ok()) return start_ns.status();
+  key.bucket_start_ns = *start_ns;
   key.group = c.U32();
   return key;
 }
@@ -218,7 +229,9 @@ absl::StatusOr<RollupKey> DecodeRollupKey(std::string_view bytes) {
   key.tier = *tier;
   const uint64_t bucket = c.U16();
   key.node = c.U32();
-  key.window_start_ns = c.U32() * WindowNs(key.tier);
+  absl::StatusOr<uint64_t> start_ns = TimeOf(c.U32(), WindowNs(key.tier));
+  if (!start_ns.ok()) return start_ns.status();
+  key.window_start_ns = *start_ns;
   if (key.window_start_ns / RollupBucketNs(key.tier) != bucket) {
     return absl::DataLossError(absl::StrCat("decode rollup key: window ", key.window_start_ns,
                                             " ns is not in bucket ", bucket));
@@ -295,7 +308,9 @@ absl::StatusOr<DirtyKey> DecodeDirtyKey(std::string_view bytes) {
   absl::StatusOr<Tier> tier = CheckTier(c.U8(), Tier::kRaw, "dirty");
   if (!tier.ok()) return tier.status();
   key.tier = *tier;
-  key.window_start_ns = c.U32() * MarkNs(key.tier);
+  absl::StatusOr<uint64_t> start_ns = TimeOf(c.U32(), MarkNs(key.tier));
+  if (!start_ns.ok()) return start_ns.status();
+  key.window_start_ns = *start_ns;
   return key;
 }
 
@@ -314,7 +329,9 @@ absl::StatusOr<DirtyLineKey> DecodeDirtyLineKey(std::string_view bytes) {
   absl::StatusOr<Tier> tier = CheckTier(c.U8(), Tier::k5Min, "dirty line");
   if (!tier.ok()) return tier.status();
   key.tier = *tier;
-  key.bucket_start_ns = c.U32() * LineBucketNs(key.tier);
+  absl::StatusOr<uint64_t> start_ns = TimeOf(c.U32(), LineBucketNs(key.tier));
+  if (!start_ns.ok()) return start_ns.status();
+  key.bucket_start_ns = *start_ns;
   key.group = c.U32();
   return key;
 }

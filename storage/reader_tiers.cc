@@ -73,7 +73,9 @@ absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, u
   const uint64_t bucket_ns = RollupBucketNs(tier);
   absl::Status bad;
   bool go_on = true;
+  // One row and one store of vitals for all windows: most of reading them was making messages.
   RollupRow row;
+  std::vector<v1::RollupVital> spare;
   bool have_row = false;
   const auto flush = [&] {
     if (have_row) go_on = visit(row);
@@ -96,12 +98,11 @@ absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, u
           }
           if (key->vital == 0) {
             if (!flush()) return false;
-            auto decoded = DecodeValue<v1::RollupWindow>(value, "rollup window");
-            if (!decoded.ok()) {
-              bad = decoded.status();
-              return go_on = false;
-            }
-            row = RollupRow{*key, *std::move(decoded), {}};
+            bad = DecodeInto(value, "rollup window", &row.window);
+            if (!bad.ok()) return go_on = false;
+            row.key = *key;
+            for (auto& [id, vital] : row.vitals) spare.push_back(std::move(vital));
+            row.vitals.clear();
             have_row = true;
             return true;
           }
@@ -113,13 +114,11 @@ absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, u
               std::any_of(row.window.vitals().begin(), row.window.vitals().end(),
                           [&](const v1::VitalTotals& totals) { return totals.id() == key->vital; });
           if (!listed) return true;
-          auto decoded = DecodeValue<v1::RollupVital>(value, "rollup vital");
-          if (!decoded.ok()) {
-            bad = decoded.status();
-            return go_on = false;
-          }
-          row.vitals.emplace_back(key->vital, *std::move(decoded));
-          return true;
+          if (spare.empty()) spare.emplace_back();
+          row.vitals.emplace_back(key->vital, std::move(spare.back()));
+          spare.pop_back();
+          bad = DecodeInto(value, "rollup vital", &row.vitals.back().second);
+          return go_on = bad.ok();
         });
     if (!scanned.ok()) return scanned;
     if (go_on) flush();

@@ -131,68 +131,121 @@ absl::StatusOr<uint32_t> Retention::RunByAge(uint64_t now_ns) {
   return sum;
 }
 
+absl::StatusOr<uint64_t> Retention::RawBytes(uint16_t from_day, uint16_t to_day) const {
+  uint64_t sum = 0;
+  for (Family family : {Family::kRaw, Family::kCells, Family::kSeries}) {
+    absl::StatusOr<uint64_t> bytes =
+        history_->RangeBytes(family, DayPrefix(from_day), DayPrefix(to_day));
+    if (!bytes.ok()) return bytes;
+    sum += *bytes;
+  }
+  return sum;
+}
+
+absl::StatusOr<uint64_t> Retention::TierBytes(Tier tier) const {
+  const std::string begin = RollupBucketPrefix(tier, 0);
+  return history_->RangeBytes(Family::kRollup, begin,
+                              PrefixEnd(std::string_view(begin).substr(0, 1)));
+}
+
+// Oldest day first, but never today: without it nothing would be left to answer with.
+absl::StatusOr<uint32_t> Retention::CutRaw(uint64_t now_ns, uint64_t* excess) {
+  uint32_t dropped = 0;
+  const uint16_t today = DayOf(now_ns);
+  absl::StatusOr<std::string> first = FirstKey(*history_, Family::kRaw, "", "");
+  if (!first.ok()) return first.status();
+  while (*excess > 0 && !first->empty()) {
+    absl::StatusOr<RawKey> key = DecodeRawKey(*first);
+    if (!key.ok()) return key.status();
+    if (key->day >= today) break;
+    const uint16_t next = static_cast<uint16_t>(key->day + 1);
+    absl::StatusOr<uint64_t> freed = RawBytes(key->day, next);
+    if (!freed.ok()) return freed.status();
+    absl::StatusOr<uint32_t> gone = DropRawBefore(next);
+    if (!gone.ok()) return gone;
+    dropped += *gone;
+    *excess -= std::min(*excess, *freed);
+    first = FirstKey(*history_, Family::kRaw, DayPrefix(next), "");
+    if (!first.ok()) return first.status();
+  }
+  return dropped;
+}
+
+absl::StatusOr<uint32_t> Retention::CutTier(Tier tier, uint64_t now_ns, uint64_t kept_bytes,
+                                            uint64_t* excess) {
+  uint32_t dropped = 0;
+  const std::string begin = RollupBucketPrefix(tier, 0);
+  const std::string end = PrefixEnd(std::string_view(begin).substr(0, 1));
+  absl::StatusOr<uint64_t> held = TierBytes(tier);
+  if (!held.ok()) return held.status();
+  while (*excess > 0 && *held > kept_bytes) {
+    absl::StatusOr<std::string> first = FirstKey(*history_, Family::kRollup, begin, end);
+    if (!first.ok()) return first.status();
+    if (first->empty()) break;
+    absl::StatusOr<RollupKey> key = DecodeRollupKey(*first);
+    if (!key.ok()) return key.status();
+    const uint64_t bucket_ns = RollupBucketNs(tier);
+    const uint64_t next = key->window_start_ns / bucket_ns * bucket_ns + bucket_ns;
+    if (next > now_ns) break;
+    // Windows of what raw still holds may have to be summed up again, so it goes with them.
+    absl::StatusOr<uint32_t> raw_gone = DropRawBefore(DayOf(next));
+    if (!raw_gone.ok()) return raw_gone;
+    dropped += *raw_gone;
+    absl::StatusOr<uint64_t> bytes =
+        history_->RangeBytes(Family::kRollup, begin, RollupBucketPrefix(tier, next));
+    if (!bytes.ok()) return bytes.status();
+    absl::StatusOr<uint32_t> gone = DropRollupBefore(tier, next);
+    if (!gone.ok()) return gone;
+    dropped += *gone;
+    *excess -= std::min(*excess, *bytes);
+    *held -= std::min(*held, *bytes);
+  }
+  return dropped;
+}
+
 absl::StatusOr<uint32_t> Retention::RunBySize(uint64_t now_ns) {
+  struct Share {
+    Tier tier;
+    uint64_t max_bytes;
+    uint32_t guaranteed;
+  };
+  const Share tiers[] = {
+      {Tier::k5Min, options_.max_five_minute_bytes, options_.guaranteed_five_minute},
+      {Tier::k1Hour, options_.max_hour_bytes, options_.guaranteed_hour},
+      {Tier::k1Day, options_.max_day_bytes, options_.guaranteed_day}};
+  uint32_t dropped = 0;
+  const auto add = [&dropped](const absl::StatusOr<uint32_t>& gone) {
+    if (gone.ok()) dropped += *gone;
+    return gone.status();
+  };
+  if (options_.max_raw_bytes != 0) {
+    absl::StatusOr<uint64_t> held = RawBytes(summaries_->RawFloor(), UINT16_MAX);
+    if (!held.ok()) return held.status();
+    uint64_t excess = *held - std::min(*held, options_.max_raw_bytes);
+    if (absl::Status cut = add(CutRaw(now_ns, &excess)); !cut.ok()) return cut;
+  }
+  for (const Share& share : tiers) {
+    if (share.max_bytes == 0) continue;
+    absl::StatusOr<uint64_t> held = TierBytes(share.tier);
+    if (!held.ok()) return held.status();
+    uint64_t excess = *held - std::min(*held, share.max_bytes);
+    absl::Status cut = add(CutTier(share.tier, now_ns, share.max_bytes, &excess));
+    if (!cut.ok()) return cut;
+  }
+
+  if (options_.max_bytes == 0) return dropped;
   uint64_t total = 0;
   for (size_t i = 0; i < kFamilies; ++i) {
     absl::StatusOr<FamilySize> size = history_->Size(static_cast<Family>(i));
     if (!size.ok()) return size.status();
     total += size->bytes;
   }
-  if (options_.max_bytes == 0 || total <= options_.max_bytes) return 0;
-  uint64_t excess = total - options_.max_bytes;
-  uint32_t dropped = 0;
-
-  // Raw first, oldest day first, but never today: without it nothing would be left to answer with.
-  const uint16_t today = DayOf(now_ns);
-  absl::StatusOr<std::string> first = FirstKey(*history_, Family::kRaw, "", "");
-  if (!first.ok()) return first.status();
-  while (excess > 0 && !first->empty()) {
-    absl::StatusOr<RawKey> key = DecodeRawKey(*first);
-    if (!key.ok()) return key.status();
-    if (key->day >= today) break;
-    const uint16_t next = static_cast<uint16_t>(key->day + 1);
-    uint64_t freed = 0;
-    for (Family family : {Family::kRaw, Family::kCells, Family::kSeries}) {
-      absl::StatusOr<uint64_t> bytes =
-          history_->RangeBytes(family, DayPrefix(key->day), DayPrefix(next));
-      if (!bytes.ok()) return bytes.status();
-      freed += *bytes;
-    }
-    absl::StatusOr<uint32_t> gone = DropRawBefore(next);
-    if (!gone.ok()) return gone;
-    dropped += *gone;
-    excess -= std::min(excess, freed);
-    first = FirstKey(*history_, Family::kRaw, DayPrefix(next), "");
-    if (!first.ok()) return first.status();
-  }
-
-  const std::pair<Tier, uint32_t> tiers[] = {{Tier::k5Min, options_.guaranteed_five_minute},
-                                             {Tier::k1Hour, options_.guaranteed_hour},
-                                             {Tier::k1Day, options_.guaranteed_day}};
-  for (const auto& [tier, percent] : tiers) {
-    const uint64_t guaranteed = options_.max_bytes / 100 * percent;
-    const std::string begin = RollupBucketPrefix(tier, 0);
-    const std::string end = PrefixEnd(std::string_view(begin).substr(0, 1));
-    absl::StatusOr<uint64_t> held = history_->RangeBytes(Family::kRollup, begin, end);
-    if (!held.ok()) return held.status();
-    while (excess > 0 && *held > guaranteed) {
-      first = FirstKey(*history_, Family::kRollup, begin, end);
-      if (!first.ok()) return first.status();
-      if (first->empty()) break;
-      absl::StatusOr<RollupKey> key = DecodeRollupKey(*first);
-      if (!key.ok()) return key.status();
-      const uint64_t bucket_ns = RollupBucketNs(tier);
-      const uint64_t next = key->window_start_ns / bucket_ns * bucket_ns + bucket_ns;
-      if (next > now_ns) break;
-      absl::StatusOr<uint64_t> bytes =
-          history_->RangeBytes(Family::kRollup, begin, RollupBucketPrefix(tier, next));
-      if (!bytes.ok()) return bytes.status();
-      absl::StatusOr<uint32_t> gone = DropRollupBefore(tier, next);
-      if (!gone.ok()) return gone;
-      dropped += *gone;
-      excess -= std::min(excess, *bytes);
-      *held -= std::min(*held, *bytes);
-    }
+  uint64_t excess = total - std::min(total, options_.max_bytes);
+  if (absl::Status cut = add(CutRaw(now_ns, &excess)); !cut.ok()) return cut;
+  for (const Share& share : tiers) {
+    const uint64_t guaranteed = options_.max_bytes / 100 * share.guaranteed;
+    absl::Status cut = add(CutTier(share.tier, now_ns, guaranteed, &excess));
+    if (!cut.ok()) return cut;
   }
   return dropped;
 }

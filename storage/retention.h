@@ -22,6 +22,12 @@ struct RetentionOptions {
   uint32_t five_minute_days = 60;
   uint32_t hour_days = 400;
   uint32_t day_days = 5 * 366;
+  // Bytes of single tiers, their oldest partitions go first; 0: no limit. Raw: with cells and
+  // series.
+  uint64_t max_raw_bytes = 0;
+  uint64_t max_five_minute_bytes = 0;
+  uint64_t max_hour_bytes = 0;
+  uint64_t max_day_bytes = 0;
   uint64_t max_bytes = 0;  // of all families; 0: no limit
   // Of max_bytes, in percent, below which a tier is not cut for the others' sake.
   uint32_t guaranteed_five_minute = 15;
@@ -45,6 +51,12 @@ class Retention {
  private:
   absl::StatusOr<uint32_t> RunByAge(uint64_t now_ns);
   absl::StatusOr<uint32_t> RunBySize(uint64_t now_ns);
+  // Each takes away from `excess` what it frees.
+  absl::StatusOr<uint32_t> CutRaw(uint64_t now_ns, uint64_t* excess);
+  absl::StatusOr<uint32_t> CutTier(Tier tier, uint64_t now_ns, uint64_t kept_bytes,
+                                   uint64_t* excess);
+  absl::StatusOr<uint64_t> RawBytes(uint16_t from_day, uint16_t to_day) const;
+  absl::StatusOr<uint64_t> TierBytes(Tier tier) const;
   absl::StatusOr<uint32_t> DropRawBefore(uint16_t day);
   absl::StatusOr<uint32_t> DropRollupBefore(Tier tier, uint64_t time_ns);
   // Names go after the last data that could refer to them, by age or by size.

@@ -1,18 +1,20 @@
 #include "storage/rocks_catalog.h"
 
-#include <optional>
 #include <string>
+#include <utility>
 
 #include "rocksdb/write_batch.h"
 #include "storage/staged_writes.h"
 
 namespace telltale::storage {
-namespace {
 
 class RocksTransaction : public Transaction {
  public:
-  explicit RocksTransaction(RocksDatabase* database)
-      : database_(database), instance_(database->Use()) {
+  RocksTransaction(RocksCatalog* catalog, RocksDatabase* database)
+      : catalog_(catalog),
+        database_(database),
+        instance_(database->Use()),
+        doubts_(catalog->doubts()) {
     if (!instance_.ok()) return;
     snapshot_ = (*instance_)->db().GetSnapshot();
     read_.snapshot = snapshot_;
@@ -26,12 +28,7 @@ class RocksTransaction : public Transaction {
       if (own->has_value()) return **own;
       return absl::NotFoundError("read catalog: deleted in this transaction");
     }
-    if (!instance_.ok()) return instance_.status();
-    std::string value;
-    const rocksdb::Status status =
-        (*instance_)->db().Get(read_, (*instance_)->catalog(), ToSlice(key), &value);
-    if (!status.ok()) return FromRocks(status, "read", "catalog");
-    return value;
+    return Before(key);
   }
 
   absl::Status Scan(std::string_view from, std::string_view to,
@@ -42,7 +39,11 @@ class RocksTransaction : public Transaction {
     if (!to.empty()) options.iterate_upper_bound = &upper;
     std::unique_ptr<rocksdb::Iterator> it(
         (*instance_)->db().NewIterator(options, (*instance_)->catalog()));
-    StagedWrites::Merge merge(staged_, from, to, visit);
+    // Own writes lie over what is in doubt, that over what is stored.
+    StagedWrites over;
+    for (const auto& [key, value] : *doubts_) Stage(key, value, over);
+    for (const auto& [key, value] : staged_.writes()) Stage(key, value, over);
+    StagedWrites::Merge merge(over, from, to, visit);
     for (it->Seek(ToSlice(from)); it->Valid(); it->Next()) {
       if (!merge.Below(ToView(it->key()), ToView(it->value()))) return absl::OkStatus();
     }
@@ -56,31 +57,76 @@ class RocksTransaction : public Transaction {
 
   absl::Status Commit(Durability durability) override {
     if (!instance_.ok()) return instance_.status();
+    if (staged_.writes().empty() && durability == Durability::kBuffered) return absl::OkStatus();
+    std::unique_lock<std::mutex> lock(catalog_->mutex_);
+    const std::shared_ptr<const RocksCatalog::Doubts> doubts = catalog_->doubts_;
+    // Without doubts commits of different threads need not wait for each other.
+    if (doubts->empty()) lock.unlock();
+    StagedWrites all;
+    for (const auto& [key, value] : *doubts) Stage(key, value, all);
+    for (const auto& [key, value] : staged_.writes()) Stage(key, value, all);
     rocksdb::WriteBatch batch;
-    for (const auto& [key, value] : staged_.writes()) {
+    for (const auto& [key, value] : all.writes()) {
       const rocksdb::Status status = value.has_value()
                                          ? batch.Put((*instance_)->catalog(), key, *value)
                                          : batch.Delete((*instance_)->catalog(), key);
       if (!status.ok()) return FromRocks(status, "commit to", "catalog");
     }
-    if (batch.Count() == 0 && durability == Durability::kBuffered) return absl::OkStatus();
-    return database_->Write(**instance_, &batch, durability == Durability::kDurable,
-                            "commit to catalog of");
+    const absl::Status written = database_->Write(
+        **instance_, &batch, durability == Durability::kDurable, "commit to catalog of");
+    if (written.ok()) {
+      if (lock.owns_lock()) catalog_->doubts_ = std::make_shared<RocksCatalog::Doubts>();
+      return written;
+    }
+    if (!lock.owns_lock()) lock.lock();
+    auto more = std::make_shared<RocksCatalog::Doubts>(*catalog_->doubts_);
+    for (const auto& [key, value] : staged_.writes()) {
+      const absl::StatusOr<std::string> before = Before(key);
+      if (before.ok()) {
+        more->emplace(key, *before);
+      } else if (absl::IsNotFound(before.status())) {
+        more->emplace(key, std::nullopt);
+      }
+    }
+    catalog_->doubts_ = std::move(more);
+    return written;
   }
 
  private:
+  static void Stage(std::string_view key, const std::optional<std::string>& value,
+                    StagedWrites& writes) {
+    if (value.has_value()) {
+      writes.Put(key, *value);
+    } else {
+      writes.Delete(key);
+    }
+  }
+  // As this transaction began.
+  absl::StatusOr<std::string> Before(std::string_view key) const {
+    if (const auto doubt = doubts_->find(key); doubt != doubts_->end()) {
+      if (doubt->second.has_value()) return *doubt->second;
+      return absl::NotFoundError("read catalog: no such key");
+    }
+    if (!instance_.ok()) return instance_.status();
+    std::string value;
+    const rocksdb::Status status =
+        (*instance_)->db().Get(read_, (*instance_)->catalog(), ToSlice(key), &value);
+    if (!status.ok()) return FromRocks(status, "read", "catalog");
+    return value;
+  }
+
+  RocksCatalog* const catalog_;
   RocksDatabase* const database_;
   // Of the beginning; every call of a transaction that could not begin says why.
   const absl::StatusOr<std::shared_ptr<RocksInstance>> instance_;
+  const std::shared_ptr<const RocksCatalog::Doubts> doubts_;
   const rocksdb::Snapshot* snapshot_ = nullptr;
   rocksdb::ReadOptions read_;
   StagedWrites staged_;
 };
 
-}  // namespace
-
 std::unique_ptr<Transaction> RocksCatalog::Begin() {
-  return std::make_unique<RocksTransaction>(database_);
+  return std::make_unique<RocksTransaction>(this, database_);
 }
 
 }  // namespace telltale::storage

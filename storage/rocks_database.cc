@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdarg>
 #include <thread>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "rocksdb/filter_policy.h"
 #include "rocksdb/options.h"
 #include "rocksdb/table.h"
+#include "rocksdb/transaction_log.h"
 #include "rocksdb/write_batch.h"
 #include "rocksdb/write_buffer_manager.h"
 
@@ -60,6 +62,19 @@ rocksdb::ColumnFamilyOptions RollupOptions(rocksdb::ColumnFamilyOptions family,
   family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return family;
 }
+
+// Its number; 0: unknown.
+uint64_t CurrentLog(rocksdb::DB& db) {
+  std::unique_ptr<rocksdb::LogFile> log;
+  return db.GetCurrentWalFile(&log).ok() ? log->LogNumber() : 0;
+}
+
+// RocksDB's own log would be a file in the directory.
+class NoLog : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
 
 }  // namespace
 
@@ -120,8 +135,15 @@ absl::StatusOr<std::shared_ptr<RocksInstance>> RocksInstance::Open(const RocksOp
     families.emplace_back(std::string(FamilyName(family)), family_options);
   }
   rocksdb::DB* db = nullptr;
-  const rocksdb::Status status =
-      rocksdb::DB::Open(db_options, options.path, families, &instance->handles_, &db);
+  rocksdb::Status status;
+  if (options.read_only) {
+    db_options.create_if_missing = false;
+    db_options.info_log = std::make_shared<NoLog>();
+    status =
+        rocksdb::DB::OpenForReadOnly(db_options, options.path, families, &instance->handles_, &db);
+  } else {
+    status = rocksdb::DB::Open(db_options, options.path, families, &instance->handles_, &db);
+  }
   if (!status.ok()) return FromRocks(status, "open store", options.path);
   instance->db_.reset(db);
   return instance;
@@ -176,7 +198,10 @@ void RocksDatabase::Recover() {
   }
   if (old != nullptr) {
     std::unique_lock<std::shared_mutex> log(log_mutex_);
-    const bool resumed = old->db().Resume().ok();
+    // Resuming flushes what is in memory and begins a new log with it. Of an empty memory it keeps
+    // the log there is, and another write to a log whose last write failed ends the process.
+    const uint64_t failed_log = CurrentLog(old->db());
+    const bool resumed = old->db().Resume().ok() && CurrentLog(old->db()) != failed_log;
     log.unlock();
     if (resumed) {
       failed_.store(false, std::memory_order_release);
@@ -216,6 +241,16 @@ absl::Status RocksDatabase::Failure() const {
   if (!failed_.load(std::memory_order_acquire)) return absl::OkStatus();
   std::lock_guard<std::mutex> lock(mutex_);
   return failure_;
+}
+
+absl::Status RocksDatabase::CheckFiles() {
+  auto instance = Use();
+  if (!instance.ok()) return instance.status();
+  rocksdb::ReadOptions options;
+  options.fill_cache = false;
+  options.readahead_size = 1 << 20;
+  return FromRocks((*instance)->db().VerifyChecksum(options), "check files of",
+                   absl::StrCat("store ", options_.path));
 }
 
 absl::Status RocksDatabase::Write(RocksInstance& instance, rocksdb::WriteBatch* batch, bool sync,

@@ -30,6 +30,7 @@ struct RocksOptions {
   std::string path;
   rocksdb::Env* env = nullptr;      // nullptr: the real one; outlives the database
   size_t memory_bytes = 512 << 20;  // block cache, with the write buffers charged to it
+  bool read_only = false;           // changes no file; writes are refused. Must exist
 };
 
 // An open database. Whoever holds one keeps it open; hold it for one batch or one scan, not longer.
@@ -64,6 +65,9 @@ class RocksDatabase {
                      const char* step);
   absl::Status SyncLog(RocksInstance& instance);
   absl::Status Failure() const;  // the error that stopped writing; OK when nothing did
+
+  // Reads every block of every table file against its checksum. DataLoss names file and offset.
+  absl::Status CheckFiles();
 
  private:
   explicit RocksDatabase(RocksOptions options) : options_(std::move(options)) {}

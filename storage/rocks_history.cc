@@ -93,12 +93,19 @@ absl::StatusOr<uint64_t> RocksHistory::RangeBytes(Family family, std::string_vie
   rocksdb::SizeApproximationOptions options;
   options.include_memtables = true;
   options.include_files = true;
-  const rocksdb::Range range(ToSlice(from), ToSlice(to));
-  uint64_t bytes = 0;
-  const rocksdb::Status status = (*instance)->db().GetApproximateSizes(
-      options, (*instance)->family(family), &range, 1, &bytes);
+  const std::string all(1024, '\xff');  // no key is above it
+  const rocksdb::Range ranges[] = {{ToSlice(from), ToSlice(to)}, {rocksdb::Slice(), all}};
+  uint64_t bytes[2] = {};
+  rocksdb::DB& db = (*instance)->db();
+  rocksdb::ColumnFamilyHandle* handle = (*instance)->family(family);
+  const rocksdb::Status status = db.GetApproximateSizes(options, handle, ranges, 2, bytes);
   if (!status.ok()) return FromRocks(status, "measure", FamilyName(family));
-  return bytes;
+  // Of bodies it knows the keys; what lies in blob files is shared out by them.
+  uint64_t blobs = 0;
+  db.GetIntProperty(handle, rocksdb::DB::Properties::kTotalBlobFileSize, &blobs);
+  if (blobs == 0 || bytes[1] == 0) return bytes[0];
+  const double share = static_cast<double>(bytes[0]) / static_cast<double>(bytes[1]);
+  return bytes[0] + static_cast<uint64_t>(share * static_cast<double>(blobs));
 }
 
 }  // namespace telltale::storage

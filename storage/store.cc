@@ -4,10 +4,9 @@
 #include <random>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "rocksdb/env.h"
+#include "storage/data_directory.h"
 #include "storage/dictionary.h"
 #include "storage/format_upgrade.h"
 #include "storage/placement.h"
@@ -19,58 +18,12 @@
 namespace telltale::storage {
 namespace {
 
-constexpr int kFormat = 2;
 constexpr uint32_t kLineBlocksAtOnce = 256;  // a bound of one maintenance round
-constexpr char kVersionFile[] = "VERSION";
-constexpr char kVersionWord[] = "telltale-store ";
 
 uint64_t SystemNowNs() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                    std::chrono::system_clock::now().time_since_epoch())
                                    .count());
-}
-
-// Whole or not at all.
-absl::Status WriteVersion(rocksdb::Env* env, const std::string& path) {
-  const std::string file = path + "/" + kVersionFile;
-  const std::string temporary = file + ".new";
-  rocksdb::Status wrote = rocksdb::WriteStringToFile(env, absl::StrCat(kVersionWord, kFormat, "\n"),
-                                                     temporary, /*should_sync=*/true);
-  if (wrote.ok()) wrote = env->RenameFile(temporary, file);
-  return FromRocks(wrote, "write", file);
-}
-
-// Makes the directory and its version file, or checks them; the format it is in.
-absl::StatusOr<int> PrepareDirectory(rocksdb::Env* env, const std::string& path) {
-  const rocksdb::Status made = env->CreateDirIfMissing(path);
-  if (!made.ok()) return FromRocks(made, "make data directory", path);
-  const std::string file = path + "/" + kVersionFile;
-  std::string text;
-  const rocksdb::Status read = rocksdb::ReadFileToString(env, file, &text);
-  if (read.IsNotFound() || (!read.ok() && !env->FileExists(file).ok())) {
-    if (env->FileExists(path + "/rocks/CURRENT").ok()) {
-      return absl::DataLossError(absl::StrCat("open store ", path, ": ", kVersionFile,
-                                              " is missing beside a database; restore it"));
-    }
-    absl::Status wrote = WriteVersion(env, path);
-    if (!wrote.ok()) return wrote;
-    return kFormat;
-  }
-  if (!read.ok()) return FromRocks(read, "read", file);
-  int format = 0;
-  absl::string_view rest = text;
-  if (!absl::ConsumePrefix(&rest, kVersionWord) ||
-      !absl::SimpleAtoi(absl::StripSuffix(rest, "\n"), &format) || format < 1) {
-    return absl::DataLossError(absl::StrCat("open store ", path, ": ", kVersionFile,
-                                            " does not read \"", kVersionWord,
-                                            "N\"; is this a telltale data directory?"));
-  }
-  if (format > kFormat) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("open store ", path, ": written in format ", format, ", this program knows ",
-                     kFormat, "; use a newer program or another directory"));
-  }
-  return format;
 }
 
 std::string NewStoreId() {
@@ -90,6 +43,7 @@ struct Store::Parts {
 
   // Created in this order, destroyed in reverse.
   const StoreOptions options;
+  std::optional<DirectoryHold> hold;
   std::unique_ptr<RocksDatabase> database;
   std::unique_ptr<RocksHistory> history;
   std::unique_ptr<RocksCatalog> catalog;
@@ -122,9 +76,23 @@ absl::Status Store::Parts::CheckFreeSpace() const {
 absl::Status Store::Parts::Open() {
   absl::Status status = CheckRetention(options.retention);
   if (!status.ok()) return status;
-  absl::StatusOr<int> format = PrepareDirectory(env(), options.path);
+  absl::StatusOr<int> format =
+      options.read_only ? ReadFormat(env(), options.path) : PrepareDirectory(env(), options.path);
   if (!format.ok()) return format.status();
-  auto opened = RocksDatabase::Open({options.path + "/rocks", options.env, options.memory_bytes});
+  if (options.read_only) {
+    if (*format != kFormat) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("open store ", options.path, ": is of format ", *format, ", to be read as ",
+                       kFormat, "; start a collector on it once, which upgrades it"));
+    }
+    absl::StatusOr<DirectoryHold> held = DirectoryHold::Take(env(), options.path);
+    if (!held.ok()) return held.status();
+    hold.emplace(*std::move(held));
+  }
+  auto opened = RocksDatabase::Open({.path = options.path + "/rocks",
+                                     .env = options.env,
+                                     .memory_bytes = options.memory_bytes,
+                                     .read_only = options.read_only});
   if (!opened.ok()) return opened.status();
   database = *std::move(opened);
   history = std::make_unique<RocksHistory>(database.get());
@@ -132,7 +100,7 @@ absl::Status Store::Parts::Open() {
   if (*format < kFormat) {
     const auto begun = std::chrono::steady_clock::now();
     status = UpgradeFrom1(history.get(), options.now_ns());
-    if (status.ok()) status = WriteVersion(env(), options.path);
+    if (status.ok()) status = WriteFormat(env(), options.path);
     if (!status.ok()) return status;
     const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begun;
     upgrade = {.from = *format, .to = kFormat, .took_ns = static_cast<uint64_t>(took.count())};
@@ -161,7 +129,7 @@ absl::Status Store::Parts::Open() {
 
   // Data older than what would be kept is too late from the first moment.
   const uint16_t today = DayOf(options.now_ns());
-  if (today > options.retention.raw_days) {
+  if (!options.read_only && today > options.retention.raw_days) {
     status = summaries->RaiseRawFloor(static_cast<uint16_t>(today - options.retention.raw_days));
     if (!status.ok()) return status;
   }
@@ -201,6 +169,12 @@ absl::Status Store::Writable() const {
   const absl::Status space = parts_->CheckFreeSpace();
   return space.ok() ? parts_->database->Failure() : space;
 }
+
+absl::StatusOr<CopyResult> Store::BackUp(const std::string& to_data, const CopyWatcher& watch) {
+  return storage::BackUp(*parts_->database, parts_->env(), to_data, watch);
+}
+
+absl::Status Store::CheckFiles() { return parts_->database->CheckFiles(); }
 
 absl::Status Store::Maintain() {
   const uint64_t now_ns = parts_->options.now_ns();

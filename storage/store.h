@@ -1,8 +1,7 @@
 // The store: owns the data directory and everything in it. Opened once per process.
 //
 //   auto store = Store::Open({.path = "/var/lib/telltale/store"});
-//   store->summaries() (shard threads), store->reader() (anybody),
-//   store->roller() (shard threads, when idle), store->roller() (shard threads,
+//   store->summaries() (shard threads), store->reader() (anybody), store->roller() (shard threads,
 //   when idle), store->Maintain() (one maintenance thread, about once a minute).
 //
 // Open fails with one line when another process holds the directory, when it was written by a newer
@@ -20,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "storage/backup.h"
 #include "storage/blob.h"
 #include "storage/catalog.h"
 #include "storage/derived.h"
@@ -45,6 +45,9 @@ struct StoreOptions {
   size_t memory_bytes = 512 << 20;  // block cache and write buffers together, a bound
   size_t max_nodes = 100'000;
   uint64_t max_name_bytes_per_node = 8 << 20;  // symbol names, in a week
+  // Changes nothing on disk and holds the directory so that no collector can: for verify. It must
+  // be there, in the present format.
+  bool read_only = false;
   uint64_t min_free_bytes =
       256 << 20;  // below it on the file system PutBatch says ResourceExhausted
 };
@@ -78,6 +81,13 @@ class Store {
 
   // Whether summaries are taken at present; else why not (ResourceExhausted: too little space).
   absl::Status Writable() const;
+
+  // All of it as of now, into a directory that is empty or not there (backup.h). Everything else
+  // goes on meanwhile. Any thread, one at a time.
+  absl::StatusOr<CopyResult> BackUp(const std::string& to_data, const CopyWatcher& watch);
+
+  // Every block of every table file against its checksum.
+  absl::Status CheckFiles();
 
   // Retention and line blocks. One thread; returns what could not be done this time.
   absl::Status Maintain();

@@ -42,15 +42,22 @@ inline absl::StatusOr<std::string_view> ValueContent(std::string_view value, con
   return value.substr(1);
 }
 
-template <typename Message>
-absl::StatusOr<Message> DecodeValue(std::string_view value, const char* what) {
+// Into a message that may have held another value: its memory is used again.
+inline absl::Status DecodeInto(std::string_view value, const char* what,
+                               google::protobuf::MessageLite* message) {
   absl::StatusOr<std::string_view> content = ValueContent(value, what);
   if (!content.ok()) return content.status();
-  Message message;
-  if (!message.ParseFromArray(content->data(), static_cast<int>(content->size()))) {
+  if (!message->ParseFromArray(content->data(), static_cast<int>(content->size()))) {
     return absl::DataLossError(
         absl::StrCat("read ", what, ": ", content->size(), " bytes are not a ", what));
   }
+  return absl::OkStatus();
+}
+
+template <typename Message>
+absl::StatusOr<Message> DecodeValue(std::string_view value, const char* what) {
+  Message message;
+  if (absl::Status status = DecodeInto(value, what, &message); !status.ok()) return status;
   return message;
 }
 

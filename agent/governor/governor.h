@@ -5,7 +5,8 @@
 // overdrawn, by as many steps as are needed, and takes one step of each part back after 30 s in
 // which the step would have fitted; so a load that comes and goes every few seconds finds it turned
 // down and cannot make it swing. When nothing is left to turn down and the budget is still exceeded
-// by a fifth, it asks for the sensor to be detached, and tries again later.
+// by a fifth, it asks for the sensor to be detached as soon as 2.5 s of budget have been overspent
+// so, and tries again later.
 //
 // Pure: no clock, no kernel. Owned by the sensor, its thread only.
 

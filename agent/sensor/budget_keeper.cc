@@ -20,7 +20,8 @@ namespace {
 
 constexpr double kSecond = 1e9;
 constexpr uint64_t kAlways = 1'000'000;
-// What follows no lever: a tick, a disk request, the record of a process's exec or exit.
+// What follows no lever: a tick, a disk request, and the record of a process's exec or exit (that
+// one judged by its size beside a sample's, not measured).
 constexpr double kTickNs = 900, kDiskNs = 350, kRecordNs = 1'000;
 // Over which the parts are smoothed that come in bursts: each epoch begins with many samples, a
 // program met first has its tables built, and a cut is one burst.

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <charconv>
 #include <sstream>
 #include <utility>
 
@@ -39,23 +40,36 @@ absl::Status Damaged(const char* how) {
   return absl::DataLossError(absl::StrCat("state slot ", how));
 }
 
+// The next word, which must be decimal digits: a stream would take "-1" for the greatest number.
+template <typename T>
+bool Number(std::istream& in, T* value) {
+  std::string word;
+  if (!(in >> word)) return false;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *value);
+  return error == std::errc() && end == word.data() + word.size();
+}
+
 bool ParseLine(const std::string& line, SpoolState* state) {
   std::istringstream in(line);
   std::string word;
   in >> word;
-  if (word == "generation") return static_cast<bool>(in >> state->generation);
-  if (word == "next") return static_cast<bool>(in >> state->next) && state->next > 0;
+  if (word == "generation") return Number(in, &state->generation);
+  if (word == "next") return Number(in, &state->next) && state->next > 0;
   if (word == "held") {
     uint64_t sequence = 0;
     TimeRange time;
-    if (!(in >> sequence >> time.start_unix_ns >> time.end_unix_ns) || sequence == 0) return false;
+    if (!Number(in, &sequence) || !Number(in, &time.start_unix_ns) ||
+        !Number(in, &time.end_unix_ns) || sequence == 0) {
+      return false;
+    }
     state->held[sequence] = time;
     return state->held.size() <= SpoolState::kMaxHeld;
   }
   if (word == "lost") {
     uint64_t first = 0, last = 0, start = 0, end = 0;
-    int reason = 0;
-    if (!(in >> first >> last >> reason >> start >> end) || first == 0 || last < first) {
+    uint32_t reason = 0;
+    if (!Number(in, &first) || !Number(in, &last) || !Number(in, &reason) || !Number(in, &start) ||
+        !Number(in, &end) || first == 0 || last < first || reason > INT32_MAX) {
       return false;
     }
     v1::Lost& range = state->lost.emplace_back();

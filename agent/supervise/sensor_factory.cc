@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +11,7 @@
 #include "agent/symbols/host_resolver.h"
 #include "agent/uplink/clock.h"
 #ifdef TELLTALE_WITH_BPF
+#include "agent/clock_ns.h"
 #include "agent/sensor/bpf_sensor.h"
 #include "agent/unwind/host_unwinder.h"
 #include "sketch/layout.h"
@@ -21,13 +21,6 @@ namespace telltale::agent {
 namespace {
 
 #ifdef TELLTALE_WITH_BPF
-int64_t BootMinusMonoNs() {
-  timespec boot = {}, mono = {};
-  clock_gettime(CLOCK_BOOTTIME, &boot);
-  clock_gettime(CLOCK_MONOTONIC, &mono);
-  return (boot.tv_sec - mono.tv_sec) * 1'000'000'000 + (boot.tv_nsec - mono.tv_nsec);
-}
-
 // This host's sensor and resolver; they share what is known of its processes.
 SensorParts MakeHostParts(const Config& config, std::function<uint64_t()> agent_cpu_ns) {
   HostResolver::Options host;

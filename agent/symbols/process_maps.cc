@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/clock_ns.h"
 #include "agent/host/proc_file.h"
 #include "agent/host/process_files.h"
 #include "agent/symbols/vdso.h"
@@ -20,13 +20,6 @@ namespace {
 
 constexpr uint64_t kLendNs = 1'000'000'000;
 constexpr uint64_t kStartSlackNs = 20'000'000;  // two clock ticks
-
-int64_t BootMinusMonotonic() {
-  timespec boot{}, mono{};
-  clock_gettime(CLOCK_BOOTTIME, &boot);
-  clock_gettime(CLOCK_MONOTONIC, &mono);
-  return (boot.tv_sec - mono.tv_sec) * 1'000'000'000 + (boot.tv_nsec - mono.tv_nsec);
-}
 
 uint64_t Distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
@@ -63,7 +56,7 @@ bool ProcessMaps::IsAlive(const ProcessRef& process) const {
   if (!ticks || *ticks > UINT64_MAX / 1'000'000'000) return false;
   const uint64_t began = *ticks * (1'000'000'000 / options_.clock_ticks);
   const int64_t boot_ahead =
-      options_.boot_minus_mono_ns ? options_.boot_minus_mono_ns() : BootMinusMonotonic();
+      options_.boot_minus_mono_ns ? options_.boot_minus_mono_ns() : BootMinusMonoNs();
   return Distance(began, process.start_ns) <= kStartSlackNs ||
          Distance(began, process.start_ns + static_cast<uint64_t>(boot_ahead)) <= kStartSlackNs;
 }

@@ -27,16 +27,23 @@ enum Exit : int {
 // The kinds of events that are ever answered, as people type them.
 inline constexpr const char* kEventTypes = "exec, exit, oom, clock_step, agent_start";
 
+struct TokenFlags {
+  std::string name, role = "viewer", expires = "90d", id;
+};
+
 struct Arguments {
   std::vector<std::string> words;  // as typed, the program first
   Settings connection;
-  std::string output = "table";  // table | json
+  std::string output = "table";  // table | json | csv | folded | pprof
   int timeout_s = 60;
 
   std::vector<std::string> nodes, labels;
   std::string keep;  // nodes: the agent an operator decides for
   RangeFlags range;
   std::string tier;
+  // diff, flame: the other side
+  std::string against, against_to;
+  std::vector<std::string> against_nodes, against_labels;
 
   std::vector<std::string> vitals;
   std::string by, process, page, filter, name;
@@ -51,6 +58,7 @@ struct Arguments {
   std::string kind;  // dump: of a stored value
   std::vector<std::string> logs;
   PkiFlags pki;
+  TokenFlags token;
 };
 
 }  // namespace telltale::cli

@@ -57,6 +57,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Open(const Settings& settings,
       grpc::CreateCustomChannel(settings.collector, grpc::SslCredentials(options), arguments);
   client->stub_ = v1::Query::NewStub(channel);
   client->operate_ = v1::Operate::NewStub(channel);
+  client->access_ = v1::Access::NewStub(channel);
   return client;
 }
 

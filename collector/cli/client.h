@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "collector/cli/settings.h"
+#include "telltale/v1/access.grpc.pb.h"
 #include "telltale/v1/operate.grpc.pb.h"
 #include "telltale/v1/query.grpc.pb.h"
 
@@ -31,12 +32,13 @@ class Client {
   absl::StatusOr<Answer> Ask(grpc::Status (v1::Query::Stub::*method)(grpc::ClientContext*,
                                                                      const Question&, Answer*),
                              const Question& question) {
-    grpc::ClientContext context;
-    Prepare(context);
-    Answer answer;
-    const grpc::Status status = (stub_.get()->*method)(&context, question, &answer);
-    if (!status.ok()) return Explain(status);
-    return answer;
+    return Call<Answer>(*stub_, method, question);
+  }
+  template <typename Question, typename Answer>
+  absl::StatusOr<Answer> Ask(grpc::Status (v1::Access::Stub::*method)(grpc::ClientContext*,
+                                                                      const Question&, Answer*),
+                             const Question& question) {
+    return Call<Answer>(*access_, method, question);
   }
 
   // An order of an operator.
@@ -52,6 +54,15 @@ class Client {
   Client(Settings settings, std::chrono::seconds timeout)
       : settings_(std::move(settings)), timeout_(timeout) {}
   void Prepare(grpc::ClientContext& context) const;
+  template <typename Answer, typename Stub, typename Method, typename Question>
+  absl::StatusOr<Answer> Call(Stub& stub, Method method, const Question& question) const {
+    grpc::ClientContext context;
+    Prepare(context);
+    Answer answer;
+    const grpc::Status status = (stub.*method)(&context, question, &answer);
+    if (!status.ok()) return Explain(status);
+    return answer;
+  }
   // The collector's own words for what it refused; for a failed connection what the probe finds
   // out.
   absl::Status Explain(const grpc::Status& status) const;
@@ -60,6 +71,7 @@ class Client {
   const std::chrono::seconds timeout_;
   std::unique_ptr<v1::Query::Stub> stub_;
   std::unique_ptr<v1::Operate::Stub> operate_;
+  std::unique_ptr<v1::Access::Stub> access_;
 };
 
 }  // namespace telltale::cli

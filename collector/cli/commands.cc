@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "collector/cli/session.h"
+#include "collector/cli/question.h"
+#include "collector/formats/export.h"
 #include "collector/query/nearest.h"
 
 namespace telltale::cli {
@@ -17,45 +17,11 @@ namespace {
 
 using Stub = v1::Query::Stub;
 
-constexpr absl::Duration kRecent = absl::Minutes(5), kQuarter = absl::Minutes(15),
-                         kHour = absl::Hours(1), kDay = absl::Hours(24);
+constexpr uint32_t kMaxStacks = 10'000;
 
-absl::StatusOr<v1::Dimension> ParseDimension(const std::string& text) {
-  const std::vector<std::pair<std::string, v1::Dimension>> known = {
-      {"", v1::DIMENSION_UNSPECIFIED},  {"process", v1::DIMENSION_PROCESS},
-      {"exe", v1::DIMENSION_EXE},       {"user", v1::DIMENSION_USER},
-      {"cgroup", v1::DIMENSION_CGROUP}, {"site", v1::DIMENSION_SITE},
-      {"stack", v1::DIMENSION_STACK},   {"node", v1::DIMENSION_NODE}};
-  std::vector<std::string> names;
-  for (const auto& [name, dimension] : known) {
-    if (name == text) return dimension;
-    if (!name.empty()) names.push_back(name);
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--by \"", text, "\": must be one of ", absl::StrJoin(names, ", ")));
-}
-
-// At most one vital, for questions that take one.
-absl::StatusOr<std::string> OneVital(const Arguments& arguments, const char* command, bool needed) {
-  if (arguments.vitals.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(command, ": takes one --vital; ask once for each"));
-  }
-  if (needed && arguments.vitals.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(command, ": needs --vital, e.g. --vital cpu; `telltale vitals` lists them"));
-  }
-  return arguments.vitals.empty() ? std::string() : arguments.vitals.front();
-}
-
-// Session, selection and question in one; `ask` gives the exit code.
-template <typename Ask>
-int WithSelection(const Arguments& arguments, absl::Duration usual, Ask ask) {
-  absl::StatusOr<Session> session = OpenSession(arguments);
-  if (!session.ok()) return Report(session.status());
-  absl::StatusOr<v1::Selection> selection = SelectionOf(arguments, *session, usual);
-  if (!selection.ok()) return Report(selection.status());
-  return ask(*session, *selection);
+// A flame graph or a profile is to hold what there is.
+bool WholeProfile(const Session& session) {
+  return session.format == "folded" || session.format == "pprof";
 }
 
 // Nodes narrowed to those named; NotFound with the nearest.
@@ -90,10 +56,11 @@ absl::StatusOr<v1::NodesAnswer> AskNodes(const Arguments& arguments, const Sessi
 
 int Show(const Session& session, const google::protobuf::Message& answer,
          const std::function<std::string()>& render) {
-  if (session.json) {
+  if (session.json()) {
     const absl::Status status = PrintJson(answer);
     return status.ok() ? kOk : Report(status);
   }
+  if (!session.table()) return Report(formats::Export(answer, session.format).status());
   Print(render());
   return kOk;
 }
@@ -146,8 +113,8 @@ int RunSeries(const Arguments& arguments) {
         request.set_per_node(arguments.per_node);
         request.set_per_second(arguments.per_second);
         request.set_backlog(arguments.backlog);
-        request.set_max_points(arguments.points > 0 || session.json ? arguments.points
-                                                                    : kTablePoints);
+        request.set_max_points(arguments.points > 0 || !session.table() ? arguments.points
+                                                                        : kTablePoints);
         absl::StatusOr<v1::SeriesAnswer> answer = session.client->Ask(&Stub::GetSeries, request);
         if (!answer.ok()) return Report(answer.status());
         return Deliver(session, *answer, answer->coverage(), selection, answer->series().empty(),
@@ -166,8 +133,8 @@ int RunTop(const Arguments& arguments) {
         *request.mutable_selection() = selection;
         request.set_vital(*vital);
         request.set_by(*by);
-        request.set_limit(arguments.limit > 0 || session.json || !vital->empty() ? arguments.limit
-                                                                                 : 5);
+        request.set_limit(
+            arguments.limit > 0 || !session.table() || !vital->empty() ? arguments.limit : 5);
         request.set_idle(arguments.idle);
         request.set_process(arguments.process);
         absl::StatusOr<v1::TopAnswer> answer = session.client->Ask(&Stub::GetTop, request);
@@ -186,7 +153,7 @@ int RunSamples(const Arguments& arguments) {
         *request.mutable_selection() = selection;
         request.set_vital(*vital);
         request.set_process(arguments.process);
-        request.set_limit(arguments.limit > 0 || session.json ? arguments.limit : 10);
+        request.set_limit(arguments.limit > 0 || !session.table() ? arguments.limit : 10);
         request.set_page(arguments.page);
         absl::StatusOr<v1::SamplesAnswer> answer = session.client->Ask(&Stub::ListSamples, request);
         if (!answer.ok()) return Report(answer.status());
@@ -207,16 +174,11 @@ int RunStacks(const Arguments& arguments) {
         *request.mutable_selection() = selection;
         request.set_vital(*vital);
         request.set_process(arguments.process);
-        request.set_limit(arguments.limit > 0 || session.json || arguments.folded ? arguments.limit
-                                                                                  : 10);
+        request.set_idle(arguments.idle);
+        const uint32_t usual = session.table() ? 10 : WholeProfile(session) ? kMaxStacks : 0;
+        request.set_limit(arguments.limit > 0 ? arguments.limit : usual);
         absl::StatusOr<v1::StacksAnswer> answer = session.client->Ask(&Stub::GetStacks, request);
         if (!answer.ok()) return Report(answer.status());
-        if (arguments.folded) {
-          Print(RenderFolded(*answer));
-          std::cerr << RenderCoverage(answer->coverage(),
-                                      View{Style{}, session.view.zone, session.view.now});
-          return static_cast<int>(kOk);
-        }
         return Deliver(session, *answer, answer->coverage(), selection, answer->stacks().empty(),
                        [&] { return RenderStacks(*answer, session.view); });
       });
@@ -309,7 +271,7 @@ int RunAnomalies(const Arguments& arguments) {
         const bool of_vital = vital->empty() || *vital == anomaly.vital() ||
                               *vital == absl::StrCat(anomaly.vital(), "/", anomaly.sub());
         if (!of_vital) return true;
-        if (session->json) return PrintJson(anomaly).ok() && std::cout.good();
+        if (session->json()) return PrintJson(anomaly).ok() && std::cout.good();
         Print(RenderAnomaly(anomaly, session->view));
         return std::cout.good();
       });

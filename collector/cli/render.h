@@ -49,9 +49,10 @@ std::string RenderSeries(const v1::SeriesAnswer& answer, const View& view);
 std::string RenderTop(const v1::TopAnswer& answer, const View& view);
 std::string RenderSamples(const v1::SamplesAnswer& answer, const View& view);
 std::string RenderStacks(const v1::StacksAnswer& answer, const View& view);
-// "root;...;leaf weight" lines as flame graph programs read them; weight in whole units (ns for
-// times).
-std::string RenderFolded(const v1::StacksAnswer& answer);
+// The tree in `lines` lines at most, heaviest first; frames with a single child share a line.
+std::string RenderFlame(const v1::FlameAnswer& answer, size_t lines, const View& view);
+// What changed beyond its bounds, then what may not have changed.
+std::string RenderDiff(const v1::DiffAnswer& answer, const View& view);
 std::string RenderHistogram(const v1::HistogramAnswer& answer, const View& view);
 std::string RenderEvents(const v1::EventsAnswer& answer, const View& view);
 std::string RenderGaps(const v1::CoverageAnswer& answer, const View& view);
@@ -59,6 +60,7 @@ std::string RenderAnomalies(const v1::AnomaliesAnswer& answer, const View& view)
 std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view);  // one line
 std::string RenderStatus(const v1::StatusAnswer& answer, const View& view);
 
+std::string DimensionText(v1::Dimension by);  // "executable"
 // One frame as a line: "function (binary)", escaped.
 std::string FrameLine(const v1::Frame& frame);
 // Frames below each other with this indent; long ones keep both ends.

@@ -114,21 +114,6 @@ std::string RenderStacks(const v1::StacksAnswer& answer, const View& view) {
                       RenderCoverage(answer.coverage(), view));
 }
 
-std::string RenderFolded(const v1::StacksAnswer& answer) {
-  std::string out;
-  const double scale = answer.unit() == "s" ? 1e9 : 1;
-  for (const v1::StackWeight& stack : answer.stacks()) {
-    std::string line = Escaped(stack.exe());
-    for (int i = stack.frames_size() - 1; i >= 0; --i) {
-      std::string name = Escaped(stack.frames(i).name());
-      std::replace(name.begin(), name.end(), ';', ':');
-      absl::StrAppend(&line, ";", name, stack.frames(i).kernel() ? "_[k]" : "");
-    }
-    absl::StrAppend(&out, line, absl::StrFormat(" %.0f\n", std::max(1.0, stack.value() * scale)));
-  }
-  return out;
-}
-
 std::string RenderEvents(const v1::EventsAnswer& answer, const View& view) {
   Table table({{"time"},
                {"node"},

@@ -12,27 +12,6 @@ namespace {
 
 constexpr size_t kBarColumns = 10, kStackFrames = 12;
 
-std::string DimensionText(v1::Dimension by) {
-  switch (by) {
-    case v1::DIMENSION_PROCESS:
-      return "process";
-    case v1::DIMENSION_EXE:
-      return "executable";
-    case v1::DIMENSION_USER:
-      return "user";
-    case v1::DIMENSION_CGROUP:
-      return "cgroup";
-    case v1::DIMENSION_SITE:
-      return "site";
-    case v1::DIMENSION_STACK:
-      return "stack";
-    case v1::DIMENSION_NODE:
-      return "node";
-    default:
-      return "what";
-  }
-}
-
 std::string VitalText(const v1::TopTable& table) {
   return Escaped(table.sub().empty() ? table.vital()
                                      : absl::StrCat(table.vital(), "/", table.sub()));
@@ -116,6 +95,27 @@ std::string Rows(const v1::TopTable& table, const View& view) {
 }
 
 }  // namespace
+
+std::string DimensionText(v1::Dimension by) {
+  switch (by) {
+    case v1::DIMENSION_PROCESS:
+      return "process";
+    case v1::DIMENSION_EXE:
+      return "executable";
+    case v1::DIMENSION_USER:
+      return "user";
+    case v1::DIMENSION_CGROUP:
+      return "cgroup";
+    case v1::DIMENSION_SITE:
+      return "site";
+    case v1::DIMENSION_STACK:
+      return "stack";
+    case v1::DIMENSION_NODE:
+      return "node";
+    default:
+      return "what";
+  }
+}
 
 std::string FrameLine(const v1::Frame& frame) {
   std::string binary = frame.binary();

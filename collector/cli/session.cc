@@ -2,13 +2,19 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/retyped.h"
+#include "collector/formats/export.h"
 
 namespace telltale::cli {
 namespace {
@@ -26,9 +32,15 @@ absl::StatusOr<v1::Tier> ParseTier(const std::string& text) {
 }  // namespace
 
 absl::StatusOr<Session> OpenSession(const Arguments& arguments) {
-  if (arguments.output != "table" && arguments.output != "json") {
+  const std::string format = arguments.folded ? "folded" : arguments.output;
+  const std::vector<std::string> formats = {"table", "json", "csv", "folded", "pprof"};
+  if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("-o \"", arguments.output, "\": must be table or json"));
+        absl::StrCat("-o \"", format, "\": must be ", absl::StrJoin(formats, ", ")));
+  }
+  if (format == "pprof" && isatty(STDOUT_FILENO) != 0) {
+    return absl::InvalidArgumentError(
+        "-o pprof: is not for a terminal; write it to a file, e.g. > cpu.pb.gz");
   }
   if (arguments.timeout_s < 1 || arguments.timeout_s > 3600) {
     return absl::InvalidArgumentError(
@@ -50,7 +62,7 @@ absl::StatusOr<Session> OpenSession(const Arguments& arguments) {
   session.words = arguments.words;
   session.client = *std::move(client);
   session.view = {StyleOfStdout(), absl::LocalTimeZone(), absl::Now()};
-  session.json = arguments.output == "json";
+  session.format = format;
   return session;
 }
 
@@ -88,8 +100,15 @@ int Deliver(const Session& session, const google::protobuf::Message& answer,
             const v1::Coverage& coverage, const v1::Selection& asked, bool empty,
             const std::function<std::string()>& render) {
   const std::string nothing = empty ? NothingFound(coverage, asked, session.view) : "";
-  if (session.json) {
+  if (session.json()) {
     if (const absl::Status status = PrintJson(answer); !status.ok()) return Report(status);
+  } else if (!session.table()) {
+    const absl::StatusOr<formats::File> file = formats::Export(answer, session.format);
+    if (!file.ok()) return Report(file.status());
+    Print(file->bytes);
+    View plain = session.view;
+    plain.style = Style{};
+    if (nothing.empty()) std::cerr << RenderCoverage(coverage, plain);
   } else if (nothing.empty()) {
     Print(Headline(coverage, session.view) + render());
   }

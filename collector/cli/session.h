@@ -23,7 +23,9 @@ struct Session {
   std::vector<std::string> words;  // the command as it was typed
   std::unique_ptr<Client> client;
   View view;
-  bool json = false;
+  std::string format = "table";  // json, csv, folded, pprof
+  bool table() const { return format == "table"; }
+  bool json() const { return format == "json"; }
 };
 
 absl::StatusOr<Session> OpenSession(const Arguments& arguments);
@@ -37,8 +39,9 @@ absl::Status PrintJson(const google::protobuf::Message& message);
 
 void Print(const std::string& text);
 
-// Prints an answer as JSON or by `render`; an answer without content becomes kNoData and a line
-// saying where data is.
+// Prints an answer in the session's format, as a table by `render`; where the format cannot say
+// what the answer rests on, that goes to stderr. An answer without content becomes kNoData and a
+// line saying where data is.
 int Deliver(const Session& session, const google::protobuf::Message& answer,
             const v1::Coverage& coverage, const v1::Selection& asked, bool empty,
             const std::function<std::string()>& render);

@@ -57,7 +57,9 @@ bool AddLine(const std::string& line, SpoolStateFile& file) {
   const std::vector<std::string> words = absl::StrSplit(line, ' ');
   uint64_t number = 0;
   for (size_t i = 1; i < std::min(words.size(), kLostWords); ++i) {
-    if (!absl::SimpleAtoi(words[i], &number)) return false;
+    // SimpleAtoi lets blanks of all kinds through, which would be shown.
+    const bool digits = std::all_of(words[i].begin(), words[i].end(), absl::ascii_isdigit);
+    if (!digits || !absl::SimpleAtoi(words[i], &number)) return false;
   }
   if (words.size() == 2 && (words[0] == "generation" || words[0] == "next")) {
     absl::StrAppend(&file.text, words[0] == "next" ? "next sequence   " : "generation      ",

@@ -40,7 +40,9 @@ void AddConnection(CLI::App* command, Arguments& a) {
   command->add_option("--key", a.connection.key, "PEM file: its key")->group("Connection");
   command->add_option("--timeout", a.timeout_s, "seconds to wait for an answer (60)")
       ->group("Connection");
-  command->add_option("-o,--output", a.output, "table or json (protobuf JSON of the answer)");
+  command->add_option("-o,--output", a.output,
+                      "table, json (protobuf JSON of the answer) or csv; stacks also folded or "
+                      "pprof, flame folded");
 }
 
 void AddNodes(CLI::App* command, Arguments& a) {
@@ -91,6 +93,25 @@ void AddProcess(CLI::App* command, Arguments& a) {
   command->add_option("--process", a.process, "only this pid, executable or command name");
 }
 
+// The other side of a comparison.
+void AddAgainst(CLI::App* command, Arguments& a) {
+  command
+      ->add_option("--against", a.against,
+                   "what to compare with: how much earlier (-1h, -1d, -7d, yesterday), or where it "
+                   "begins; as long as the time above")
+      ->group("Against");
+  command->add_option("--against-to", a.against_to, "where it ends, if it is not as long")
+      ->group("Against");
+  command
+      ->add_option("--against-node", a.against_nodes,
+                   "other nodes; without --against of the same time; may be repeated")
+      ->allow_extra_args(false)
+      ->group("Against");
+  command->add_option("--against-label", a.against_labels, "nodes with this label, key=value")
+      ->allow_extra_args(false)
+      ->group("Against");
+}
+
 const Command kCommands[] = {
     {"nodes", "the nodes, whether they report, since when; ends a clone conflict",
      "  telltale nodes\n  telltale nodes --label role=db -o json\n"
@@ -123,6 +144,29 @@ const Command kCommands[] = {
        c->add_flag("--idle", a.idle, "count waits by choice (poll, timer) in");
      },
      RunTop},
+    {"diff", "what became more and what less: one time or node set against another",
+     "  telltale diff                                  the last 15 minutes against the 15 before\n"
+     "  telltale diff --vital cpu --at 17:00 --for 10m --against yesterday\n"
+     "  telltale diff --vital blocking --from -1h --against -7d --by stack\n"
+     "  telltale diff --vital syscall --node web-1 --against-node web-2 --from -1h\n"
+     "  telltale diff --vital cpu --from 09:00 --to 10:00 --against 07:00 --against-to 09:00 -o "
+     "csv\n"
+     "Figures of the other side are brought to the same watched node time. Rows whose bounds do "
+     "not\n"
+     "meet changed for certain and come first; the rest may be chance of what was sampled.",
+     [](CLI::App* c, Arguments& a) {
+       AddNodes(c, a);
+       AddRange(c, a, "15 minutes");
+       AddTier(c, a);
+       AddAgainst(c, a);
+       AddVital(c, a, "e.g. cpu or blocking/disk; all if not given");
+       c->add_option("--by", a.by,
+                     "process, exe, user, cgroup, site, stack or node; exe and site if not given");
+       AddLimit(c, a, 1000, "rows a table (10; 5 when every vital is shown); at most 1,000");
+       AddProcess(c, a);
+       c->add_flag("--idle", a.idle, "count waits by choice (poll, timer) in");
+     },
+     RunDiff},
     {"series", "how much over time",
      "  telltale series --vital cpu --from -10m\n"
      "  telltale series --vital blocking/disk --node db-1 --at 17:00 --per-second\n"
@@ -154,8 +198,10 @@ const Command kCommands[] = {
      },
      RunSamples},
     {"stacks", "all stacks of a vital with their weight",
-     "  telltale stacks --vital cpu\n  telltale stacks --vital cpu --folded > cpu.folded    for a "
-     "flame graph program",
+     "  telltale stacks --vital cpu\n"
+     "  telltale stacks --vital cpu -o pprof > cpu.pb.gz           for `go tool pprof`\n"
+     "  telltale stacks --vital cpu -o folded > cpu.folded         for a flame graph program\n"
+     "  telltale stacks --vital blocking/disk --from -1d -o csv > waits.csv",
      [](CLI::App* c, Arguments& a) {
        AddNodes(c, a);
        AddRange(c, a, "5 minutes");
@@ -163,9 +209,25 @@ const Command kCommands[] = {
        AddVital(c, a, "e.g. cpu or blocking/disk");
        AddProcess(c, a);
        AddLimit(c, a, 10'000, "stacks (10 in tables, 1,000); at most 10,000");
-       c->add_flag("--folded", a.folded, "root;...;leaf weight, one stack a line");
+       c->add_flag("--folded", a.folded, "the same as -o folded: root;...;leaf weight");
+       c->add_flag("--idle", a.idle, "count waits by choice (poll, timer) in");
      },
      RunStacks},
+    {"flame", "the stacks of a vital as a tree, alone or against another time",
+     "  telltale flame --vital cpu\n"
+     "  telltale flame --vital cpu --at 17:00 --for 10m --against yesterday\n"
+     "  telltale flame --vital cpu --against -1h -o folded > cpu.diff   two weights: against, now",
+     [](CLI::App* c, Arguments& a) {
+       AddNodes(c, a);
+       AddRange(c, a, "5 minutes");
+       AddTier(c, a);
+       AddAgainst(c, a);
+       AddVital(c, a, "e.g. cpu or blocking/disk");
+       AddProcess(c, a);
+       AddLimit(c, a, 10'000, "lines of the tree (40); at most 10,000");
+       c->add_flag("--idle", a.idle, "count waits by choice (poll, timer) in");
+     },
+     RunFlame},
     {"histogram", "how long things took: disk, run queue, waits, locks",
      "  telltale histogram\n  telltale histogram --name disk/read --from -1h",
      [](CLI::App* c, Arguments& a) {
@@ -209,6 +271,12 @@ const Command kCommands[] = {
      RunAnomalies},
     {"status", "how the collector is: nodes, store, latency, refusals", "  telltale status",
      [](CLI::App*, Arguments&) {}, RunStatus},
+    {"audit", "who did what: orders of operators, and what was refused to whom; an operator's",
+     "  telltale audit\n  telltale audit --limit 1000 -o json",
+     [](CLI::App* c, Arguments& a) {
+       AddLimit(c, a, 1000, "the newest so many (100); at most 1,000");
+     },
+     RunAudit},
     {"bundle", "one .tar.gz with what a maintainer asks for first; no secrets, no samples",
      "  telltale bundle\n  telltale bundle --file /tmp/b.tar.gz --log "
      "/var/log/telltale/collector.log",
@@ -253,6 +321,30 @@ void AddPki(CLI::App& app, Arguments& a, std::function<int()>& run) {
   init->callback([&] { run = [&] { return RunPkiInit(a); }; });
   issue->callback([&] { run = [&] { return RunPkiIssue(a); }; });
   show->callback([&] { run = [&] { return RunPkiShow(a); }; });
+}
+
+void AddToken(CLI::App& app, Arguments& a, std::function<int()>& run) {
+  CLI::App* token = app.add_subcommand(
+      "token", "tokens with which programs read over HTTPS without a certificate; an operator's");
+  token->require_subcommand(1);
+  CLI::App* create = token->add_subcommand("create", "make one; it is shown once");
+  CLI::App* list = token->add_subcommand("list", "who has one, until when, when it was used");
+  CLI::App* revoke = token->add_subcommand("revoke", "end one at once");
+  create->add_option("--name", a.token.name, "who it is for")->required();
+  create->add_option("--role", a.token.role, "viewer (default) or operator");
+  create->add_option("--expires", a.token.expires,
+                     "ends after this: 12h, 90d (default), at most 400d");
+  revoke->add_option("ID", a.token.id, "as telltale token list shows it")->required();
+  create->footer(
+      "\nExample:\n  telltale token create --name grafana --expires 365d\n"
+      "  curl --cacert ca.crt -H \"Authorization: Bearer $TOKEN\" "
+      "https://collector:7480/api/v1/nodes");
+  list->footer("\nExample:\n  telltale token list");
+  revoke->footer("\nExample:\n  telltale token revoke 1a2b3c4d");
+  for (CLI::App* command : {create, list, revoke}) AddConnection(command, a);
+  create->callback([&] { run = [&] { return RunTokenCreate(a); }; });
+  list->callback([&] { run = [&] { return RunTokenList(a); }; });
+  revoke->callback([&] { run = [&] { return RunTokenRevoke(a); }; });
 }
 
 // What is wrong with the command line, with the nearest word that would be right.
@@ -310,6 +402,7 @@ int Main(int argc, char** argv) {
       "dump /var/lib/telltale/spool/state.0\n  telltale "
       "dump --kind summary - < summary.bin");
   dump->callback([&] { run = [&] { return RunDump(arguments); }; });
+  AddToken(app, arguments, run);
   AddPki(app, arguments, run);
   CLI::App* version = app.add_subcommand("version", "version of this program");
   version->callback([&] {

@@ -143,7 +143,8 @@ std::string Share(double share) {
   if (!std::isfinite(share)) return "?";
   const double percent = share * 100;
   if (percent > 0 && percent < 0.1) return "<0.1 %";
-  return absl::StrFormat(percent >= 99.95 || percent == 0 ? "%.0f %%" : "%.1f %%", percent);
+  return percent >= 99.95 || percent == 0 ? absl::StrFormat("%.0f %%", percent)
+                                          : absl::StrFormat("%.1f %%", percent);
 }
 
 std::string Plural(double count, std::string_view noun) {

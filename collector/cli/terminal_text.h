@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "collector/formats/escape.h"
+
 namespace telltale::cli {
 
 // How to draw. The default is what a pipe gets.
@@ -26,10 +28,7 @@ Style StyleOfStdout();
 enum class Ink { kPlain, kBold, kDim, kGood, kWarn, kBad };
 std::string Painted(std::string_view text, Ink ink, const Style& style);
 
-// Makes a string of unknown origin safe and unambiguous on a terminal: control characters (C0, DEL,
-// C1), bytes that are not UTF-8, and code points that reorder or hide text become \xNN or \u{NNNN};
-// a backslash is doubled.
-std::string Escaped(std::string_view raw);
+using formats::Escaped;
 
 // Columns a string takes; escape sequences of Painted() take none.
 size_t Width(std::string_view text);

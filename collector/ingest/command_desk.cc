@@ -19,16 +19,17 @@ absl::StatusOr<uint64_t> CommandDesk::Register(const std::string& node, uint64_t
   return id;
 }
 
-void CommandDesk::Finish(const std::string& node, const v1::Result& result) {
+bool CommandDesk::Finish(const std::string& node, const v1::Result& result) {
   Done done;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = pending_.find(result.id());
-    if (found == pending_.end() || found->second.node != node) return;
+    if (found == pending_.end() || found->second.node != node) return false;
     done = std::move(found->second.done);
     pending_.erase(found);
   }
   done(result);
+  return true;
 }
 
 void CommandDesk::Expire(uint64_t mono_ns) {

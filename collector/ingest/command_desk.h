@@ -24,7 +24,8 @@ class CommandDesk {
   // given.
   absl::StatusOr<uint64_t> Register(const std::string& node, uint64_t deadline_mono_ns, Done done);
   // A node's result. One that nobody waits for, or of another node's command, is ignored.
-  void Finish(const std::string& node, const v1::Result& result);
+  // False: then it changed nothing.
+  bool Finish(const std::string& node, const v1::Result& result);
   void Expire(uint64_t mono_ns);
 
  private:

@@ -4,7 +4,9 @@
 
 namespace telltale::ingest {
 
-ConnectReactor::ConnectReactor(IngestCore* core, const collector::Peer& peer) : core_(core) {
+ConnectReactor::ConnectReactor(IngestCore* core, const collector::Peer& peer,
+                               std::chrono::seconds connection_age)
+    : core_(core), renewed_after_(std::chrono::steady_clock::now() + connection_age * 9 / 10) {
   session_ = core_->Open(
       {.node_name = peer.name, .address = peer.address, .certificate_id = peer.certificate_id},
       this);
@@ -26,6 +28,13 @@ void ConnectReactor::FinishLocked() {
   if (finished_ || writing_ || !writes_.empty() || !closing_.has_value()) return;
   finished_ = true;
   Finish(*closing_);
+}
+
+void ConnectReactor::CutLocked() {
+  // A message that gRPC would not read looks like the end of what the agent writes.
+  if (closing_.has_value() && !closing_->ok()) return;
+  closing_ = grpc::Status::CANCELLED;
+  if (std::chrono::steady_clock::now() < renewed_after_) core_->stats().Add(Count::kStreamCut);
 }
 
 void ConnectReactor::Send(v1::CollectorMessage message) {
@@ -73,7 +82,7 @@ void ConnectReactor::OnWriteDone(bool ok) {
   writes_.pop_front();
   if (!ok) {
     writes_.clear();  // the peer is gone
-    if (!closing_.has_value()) closing_ = grpc::Status::CANCELLED;
+    CutLocked();
   }
   if (writes_full_ && writes_.size() < kMaxQueuedWrites / 2) {
     writes_full_ = false;
@@ -85,7 +94,7 @@ void ConnectReactor::OnWriteDone(bool ok) {
 
 void ConnectReactor::OnCancel() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!closing_.has_value()) closing_ = grpc::Status::CANCELLED;
+  CutLocked();
   if (writes_.size() > 1) writes_.erase(writes_.begin() + (writing_ ? 1 : 0), writes_.end());
   FinishLocked();
 }

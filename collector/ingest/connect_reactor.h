@@ -8,6 +8,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -25,7 +26,9 @@ class ConnectReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1
  public:
   static constexpr size_t kMaxQueuedWrites = 256;
 
-  ConnectReactor(IngestCore* core, const collector::Peer& peer);
+  // `connection_age`: after about this long gRPC ends the connection by itself.
+  ConnectReactor(IngestCore* core, const collector::Peer& peer,
+                 std::chrono::seconds connection_age);
 
   void Send(v1::CollectorMessage message) override;
   void Close(const absl::Status& status) override;
@@ -42,8 +45,12 @@ class ConnectReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1
   void ReadLocked();
   void WriteLocked();
   void FinishLocked();
+  // Neither side ended it: the connection is gone, or gRPC would not read what came.
+  void CutLocked();
 
   IngestCore* const core_;
+  // gRPC spreads the age by a tenth.
+  const std::chrono::steady_clock::time_point renewed_after_;
   v1::AgentMessage incoming_;  // belongs to gRPC while a read is under way
   std::shared_ptr<Session> session_;
 

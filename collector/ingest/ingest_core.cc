@@ -56,8 +56,10 @@ IngestCore::IngestCore(const IngestOptions& options, const IngestSettings& setti
       .stats = &stats_,
       .live = &live_,
       .hybrid_clock = &hybrid_clock_,
-      .on_result = [this](const std::string& node,
-                          const v1::Result& result) { commands_.Finish(node, result); },
+      .on_result =
+          [this](const std::string& node, const v1::Result& result) {
+            if (!commands_.Finish(node, result)) stats_.Add(Count::kStreamBadMessage);
+          },
   };
   for (size_t i = 0; i < std::max<size_t>(1, options_.shards); ++i) {
     lanes_.push_back(std::make_unique<Lane>(context, InboxOptions(options_), &stats_));

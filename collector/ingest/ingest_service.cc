@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -32,20 +33,22 @@ grpc::Status ToGrpc(const absl::Status& status) {
 
 class IngestService final : public v1::Ingest::CallbackService {
  public:
-  IngestService(IngestCore* core, const collector::RevocationList* revoked)
-      : core_(core), revoked_(revoked) {}
+  IngestService(IngestCore* core, const collector::RevocationList* revoked,
+                std::chrono::seconds connection_age)
+      : core_(core), revoked_(revoked), connection_age_(connection_age) {}
 
   grpc::ServerBidiReactor<v1::AgentMessage, v1::CollectorMessage>* Connect(
       grpc::CallbackServerContext* context) override {
     const auto peer = NodeOf(context);
     if (!peer.ok()) return new RefusedStream(ToGrpc(peer.status()));
-    return new ConnectReactor(core_, *peer);
+    return new ConnectReactor(core_, *peer, connection_age_);
   }
 
   grpc::ServerReadReactor<v1::Chunk>* Upload(grpc::CallbackServerContext* context,
                                              v1::UploadResult*) override {
     const auto peer = NodeOf(context);
     if (!peer.ok()) return new RefusedUpload(ToGrpc(peer.status()));
+    core_->stats().Add(Count::kUploadRefused);
     return new RefusedUpload(
         grpc::Status(grpc::StatusCode::UNIMPLEMENTED,
                      "upload: this collector takes no blobs yet; keep them on the node"));
@@ -68,13 +71,15 @@ class IngestService final : public v1::Ingest::CallbackService {
 
   IngestCore* const core_;
   const collector::RevocationList* const revoked_;
+  const std::chrono::seconds connection_age_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeIngestService(IngestCore* core,
-                                                 const collector::RevocationList* revoked) {
-  return std::make_unique<IngestService>(core, revoked);
+                                                 const collector::RevocationList* revoked,
+                                                 uint32_t connection_age_s) {
+  return std::make_unique<IngestService>(core, revoked, std::chrono::seconds(connection_age_s));
 }
 
 }  // namespace telltale::ingest

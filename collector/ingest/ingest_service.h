@@ -5,6 +5,7 @@
 #ifndef TELLTALE_COLLECTOR_INGEST_INGEST_SERVICE_H_
 #define TELLTALE_COLLECTOR_INGEST_INGEST_SERVICE_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "collector/ingest/ingest_core.h"
@@ -16,9 +17,11 @@ class Service;
 
 namespace telltale::ingest {
 
-// `core` and `revoked` outlive the service.
+// `core` and `revoked` outlive the service. A stream that breaks off before its connection was due
+// for renewal is counted as cut.
 std::unique_ptr<grpc::Service> MakeIngestService(IngestCore* core,
-                                                 const collector::RevocationList* revoked);
+                                                 const collector::RevocationList* revoked,
+                                                 uint32_t connection_age_s);
 
 }  // namespace telltale::ingest
 

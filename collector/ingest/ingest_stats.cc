@@ -60,6 +60,12 @@ const char* CountName(Count count) {
       return "stream_decided_against";
     case Count::kStreamBadMessage:
       return "stream_bad_message";
+    case Count::kStreamFlood:
+      return "stream_flood";
+    case Count::kStreamCut:
+      return "stream_cut";
+    case Count::kUploadRefused:
+      return "upload_refused";
     case Count::kImplausible:
       return "implausible";
     case Count::kHlcRefused:

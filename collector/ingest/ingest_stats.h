@@ -43,6 +43,9 @@ enum class Count : uint8_t {
   kStreamDenied,          // role or certificate
   kStreamDecidedAgainst,  // by an operator, in a clone conflict
   kStreamBadMessage,
+  kStreamFlood,  // more messages in a second than any agent has to say
+  kStreamCut,  // broke off: connection lost, or a message that gRPC would not read (size, encoding)
+  kUploadRefused,
   // Other things dropped or noted.
   kImplausible,
   kHlcRefused,

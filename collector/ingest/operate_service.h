@@ -6,6 +6,8 @@
 
 #include <memory>
 
+#include "collector/access/audit_log.h"
+#include "collector/grpc_stats.h"
 #include "collector/ingest/ingest_core.h"
 #include "collector/revocation.h"
 
@@ -15,9 +17,12 @@ class Service;
 
 namespace telltale::ingest {
 
-// `core` and `revoked` outlive the service.
+// All outlive the service; calls of those who may not make them are counted in `stats`, and what
+// was decided is written down in `audit`.
 std::unique_ptr<grpc::Service> MakeOperateService(IngestCore* core,
-                                                  const collector::RevocationList* revoked);
+                                                  const collector::RevocationList* revoked,
+                                                  collector::GrpcStats* stats,
+                                                  access::AuditLog* audit);
 
 }  // namespace telltale::ingest
 

@@ -52,6 +52,8 @@ struct StreamState {
   bool counted = true;  // false: set apart
   v1::NodeInfo info;    // the last one received
   bool clock_remarked = false;
+  uint64_t flood_since_mono_ns = 0;  // messages are counted from here
+  uint32_t flood_messages = 0;
   std::map<uint64_t, std::shared_ptr<const v1::Schema>> schemas;  // sent on this stream
 };
 

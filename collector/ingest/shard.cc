@@ -19,6 +19,9 @@ constexpr uint32_t kContestedRetryMs = 5000;
 constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr size_t kLiveBytes = 4096;
 constexpr size_t kDetailBytes = 200;
+// Far more than a backlog with all its names is.
+constexpr uint32_t kFloodMessages = 20'000;
+constexpr uint64_t kFloodNs = 10'000'000'000;
 constexpr int64_t kClockRemarkNs = 2'000'000'000;
 
 CloneWatch::Options CloneOptions(const IngestOptions& options) {
@@ -74,6 +77,17 @@ void Shard::HandleMessage(InboxItem& item) {
   if (item.hlc_refused) {
     Remark(entry->number, v1::REMARK_KIND_CLOCK,
            "clock stamp more than 2 s ahead of the collector was not merged");
+  }
+  if (item.received_mono_ns > session.stream.flood_since_mono_ns + kFloodNs) {
+    session.stream.flood_since_mono_ns = item.received_mono_ns;
+    session.stream.flood_messages = 0;
+  }
+  if (++session.stream.flood_messages > kFloodMessages) {
+    const absl::Status status = absl::ResourceExhaustedError(absl::StrCat(
+        "stream: more than ", kFloodMessages, " messages in ", kFloodNs / (1000 * kNsPerMs), " s"));
+    Remark(entry->number, v1::REMARK_KIND_REFUSED, std::string(status.message()));
+    Refuse(session, Count::kStreamFlood, status);
+    return;
   }
   const auto proof = entry->clones.Spoke(session.id(), item.received_mono_ns);
   if (!proof.empty()) {
@@ -237,6 +251,9 @@ void Shard::Answer(const Staged& staged, storage::Outcome outcome) {
       verdict.set_kind(v1::Verdict::TOO_LATE);
       verdict.set_reason("its windows are sealed or expired");
       context_.stats->Add(Count::kTooLate);
+      Remark(session.stream.node, v1::REMARK_KIND_LATE,
+             "epochs came whose day had already expired here: not stored; the node was away for "
+             "longer than retention.raw, or its clock is behind");
       break;
     case storage::Outcome::kConflict:
       verdict = ingest::Refuse(verdict.sequence(),

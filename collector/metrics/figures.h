@@ -67,6 +67,7 @@ struct IngestFigures {
   std::vector<std::pair<std::string, uint64_t>> refused;  // by reason
   uint64_t clone_conflicts = 0;
   uint64_t clone_decisions = 0;
+  uint64_t implausible = 0;
 };
 
 struct FilterFigures {
@@ -94,6 +95,8 @@ struct HttpFigures {
   std::vector<std::pair<std::string, uint64_t>> refused;  // by reason
 };
 
+using RefusedFigures = std::vector<std::pair<std::string, uint64_t>>;  // by reason
+
 // Absent functions leave their families without samples.
 struct MetricSources {
   std::function<void(const std::function<void(const NodeFigures&)>&)> for_each_node;
@@ -103,6 +106,7 @@ struct MetricSources {
   std::function<StoreFigures()> store;
   std::function<AnswerCacheFigures()> answer_cache;
   std::function<HttpFigures()> http;
+  std::function<RefusedFigures()> grpc_refused;
   // How anomalous a node was of late; decides who is shown above the limit.
   std::function<uint64_t(uint32_t node)> recent_anomalies;
   std::string process_dir = "/proc/self";

@@ -109,7 +109,15 @@ std::vector<MetricRow> MakeTable() {
        kCounter,
        "summaries",
        {"reason"},
-       "Summaries not taken, by reason."},
+       "Summaries, streams and messages of agents not taken, by reason; HOSTILE.md says what leads "
+       "to "
+       "which."},
+      {"telltale_epochs_implausible_total",
+       kCounter,
+       "epochs",
+       {},
+       "Epochs stored although their totals are more than the node's CPUs have time for, since the "
+       "collector's start; telltale nodes says whose."},
       {"telltale_clone_conflicts_total",
        kCounter,
        "conflicts",
@@ -143,6 +151,13 @@ std::vector<MetricRow> MakeTable() {
        {},
        "Kept answers that made room for others; many: raise query.cache_bytes."},
       {"telltale_answer_cache_bytes", kGauge, "bytes", {}, "Size of the kept answers."},
+      {"telltale_grpc_refused_total",
+       kCounter,
+       "connections",
+       {"reason"},
+       "gRPC connections whose handshake failed (no_certificate, certificate: of another authority "
+       "or not valid now, old_tls, not_tls, handshake: anything else) and calls of those who may "
+       "not make them (denied)."},
       {"telltale_http_connections", kGauge, "connections", {}, "Open HTTPS connections."},
       {"telltale_http_answers_total",
        kCounter,
@@ -153,7 +168,9 @@ std::vector<MetricRow> MakeTable() {
        kCounter,
        "connections",
        {"reason"},
-       "HTTPS connections and requests ended early: full, tls, bad_request, timeout, aborted."},
+       "HTTPS connections and requests ended early or refused: full, rate, tls, timeout, "
+       "aborted, bad_request, header_limit, body_limit, parameter, unauthenticated, token, "
+       "forbidden, not_found, method, busy; HOSTILE.md says what leads to which."},
       {"process_cpu_seconds_total", kCounter, "seconds", {}, "CPU time of the collector."},
       {"process_resident_memory_bytes", kGauge, "bytes", {}, "Resident memory of the collector."},
       {"process_virtual_memory_bytes", kGauge, "bytes", {}, "Virtual memory of the collector."},

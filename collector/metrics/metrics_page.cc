@@ -185,6 +185,7 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
                          WriteSample(row, "_count", {}, Integer(sum), out);
                        }});
   AddPairs("telltale_ingest_refused_total", "reason", std::move(ingest.refused));
+  AddValue("telltale_epochs_implausible_total", Integer(ingest.implausible));
   AddValue("telltale_clone_conflicts_total", Integer(ingest.clone_conflicts));
   AddValue("telltale_clone_decisions_total", Integer(ingest.clone_decisions));
   StoreFigures store = sources.store ? sources.store() : StoreFigures();
@@ -196,6 +197,8 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
            {{"hit", cache.hits}, {"miss", cache.misses}});
   AddValue("telltale_answer_cache_evictions_total", Integer(cache.evictions));
   AddValue("telltale_answer_cache_bytes", Integer(cache.bytes));
+  AddPairs("telltale_grpc_refused_total", "reason",
+           sources.grpc_refused ? sources.grpc_refused() : RefusedFigures());
   HttpFigures http = sources.http ? sources.http() : HttpFigures();
   AddValue("telltale_http_connections", Integer(http.connections));
   AddPairs("telltale_http_answers_total", "class", std::move(http.answers));

@@ -120,6 +120,7 @@ void CoverageBuilder::AddEpoch(const StoredEpoch& epoch, const VitalBook& book,
     ++miss_epochs_;
   }
   Covers(epoch.span.start_ns, epoch.span.end_ns);
+  values_watched_ns_ += epoch.span.watched_ns;
   Used(v1::TIER_RAW, 1, Seconds(epoch.span.end_ns - epoch.span.start_ns));
 }
 
@@ -138,6 +139,7 @@ void CoverageBuilder::AddWindow(const storage::RollupRow& row, const VitalBook& 
   AddWindowLosses(row, book, vitals);
   const uint64_t start = row.key.window_start_ns, length = storage::WindowNs(row.key.tier);
   Covers(start, start + length);
+  values_watched_ns_ += row.window.watched_ns();
   Used(static_cast<v1::Tier>(row.key.tier), 1, Seconds(length));
 }
 
@@ -337,6 +339,7 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
   coverage.set_asked_end_s(Seconds(end_ns_));
   coverage.set_values_start_s(Seconds(covers_start_ns_));
   coverage.set_values_end_s(Seconds(covers_end_ns_));
+  coverage.set_values_watched_s(Seconds(values_watched_ns_));
   // Of windows it is not known; for the few epochs beside them it would mislead.
   const bool epochs_only = used_.size() == 1 && used_.begin()->first == v1::TIER_RAW;
   if (miss_epochs_ > 0 && epochs_only) coverage.set_miss_probability_1pct(miss_sum_ / miss_epochs_);

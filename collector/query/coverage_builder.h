@@ -73,6 +73,7 @@ class CoverageBuilder {
   uint32_t damaged_ = 0;
   uint32_t unspooled_ = 0;  // epochs
   uint64_t covers_start_ns_ = 0, covers_end_ns_ = 0;
+  uint64_t values_watched_ns_ = 0;
   double miss_sum_ = 0;  // largest of each epoch, summed
   uint32_t miss_epochs_ = 0;
 };

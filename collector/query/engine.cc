@@ -4,9 +4,12 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "collector/query/base_unit.h"
+#include "collector/query/comparison.h"
 #include "collector/query/coverage_builder.h"
 #include "collector/query/events_answer.h"
+#include "collector/query/flame.h"
 #include "collector/query/histogram_answer.h"
 #include "collector/query/nodes_answer.h"
 #include "collector/query/samples_answer.h"
@@ -14,6 +17,19 @@
 #include "collector/query/top_answer.h"
 
 namespace telltale::query {
+namespace {
+
+// What is wrong with the second of two selections.
+absl::Status OfAgainst(const absl::Status& status) {
+  return {status.code(), absl::StrCat("against: ", status.message())};
+}
+
+bool Has(const v1::TopAnswer& answer, v1::Dimension by) {
+  return std::any_of(answer.tables().begin(), answer.tables().end(),
+                     [&](const v1::TopTable& table) { return table.by() == by; });
+}
+
+}  // namespace
 
 Engine::Engine(EngineOptions options)
     : options_(std::move(options)), start_ns_(options_.now_ns()), cache_(options_.cache_bytes) {}
@@ -120,6 +136,55 @@ absl::StatusOr<v1::SamplesAnswer> Engine::Samples(const v1::SamplesRequest& requ
 absl::StatusOr<v1::StacksAnswer> Engine::Stacks(const v1::StacksRequest& request,
                                                 const Cancelled& cancelled) const {
   return Remembered('k', request, cancelled, &AnswerStacks);
+}
+
+absl::StatusOr<v1::FlameAnswer> Engine::Flame(const v1::FlameRequest& request,
+                                              const Cancelled& cancelled) const {
+  if (request.max_nodes() > kMaxFlameNodes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "flame: max_nodes ", request.max_nodes(), " is above ", kMaxFlameNodes, "; ask for fewer"));
+  }
+  const uint32_t most = request.max_nodes() == 0 ? kUsualFlameNodes : request.max_nodes();
+  v1::StacksRequest question = request.stacks();
+  question.clear_limit();
+  const auto selected = Remembered('f', question, cancelled, &AnswerStacksWhole);
+  if (!selected.ok()) return selected.status();
+  if (!request.has_against()) return FlameOf(*selected, nullptr, most);
+  *question.mutable_selection() =
+      AgainstOf(request.stacks().selection(), request.against(), Seconds(options_.now_ns()));
+  const auto against = Remembered('f', question, cancelled, &AnswerStacksWhole);
+  if (!against.ok()) return OfAgainst(against.status());
+  return FlameOf(*selected, &*against, most);
+}
+
+absl::StatusOr<v1::TopAnswer> Engine::TopSide(v1::TopRequest request,
+                                              const v1::Selection& selection,
+                                              const Cancelled& cancelled) const {
+  request.clear_limit();
+  *request.mutable_selection() = selection;
+  return Remembered('d', request, cancelled, &AnswerTopWhole);
+}
+
+absl::StatusOr<v1::DiffAnswer> Engine::Diff(const v1::DiffRequest& request,
+                                            const Cancelled& cancelled) const {
+  constexpr uint32_t kUsualRows = 10;
+  if (absl::Status status = CheckTopLimit(request.top().limit()); !status.ok()) return status;
+  const uint32_t limit = request.top().limit() == 0 ? kUsualRows : request.top().limit();
+  const v1::Selection against_selection =
+      AgainstOf(request.top().selection(), request.against(), Seconds(options_.now_ns()));
+  v1::TopRequest question = request.top();
+  while (true) {
+    const absl::StatusOr<v1::TopAnswer> selected =
+        TopSide(question, request.top().selection(), cancelled);
+    if (!selected.ok()) return selected.status();
+    const absl::StatusOr<v1::TopAnswer> against = TopSide(question, against_selection, cancelled);
+    if (!against.ok()) return OfAgainst(against.status());
+    const bool alike = Has(*selected, question.by()) == Has(*against, question.by());
+    if (question.by() != v1::DIMENSION_PROCESS || alike) {
+      return CompareTops(*selected, *against, limit);
+    }
+    question.set_by(v1::DIMENSION_EXE);  // one side is of windows, which keep no single processes
+  }
 }
 
 absl::StatusOr<v1::HistogramAnswer> Engine::Histogram(const v1::HistogramRequest& request,

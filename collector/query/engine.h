@@ -70,6 +70,10 @@ class Engine {
                                             const Cancelled& cancelled) const;
   absl::StatusOr<v1::StacksAnswer> Stacks(const v1::StacksRequest& request,
                                           const Cancelled& cancelled) const;
+  absl::StatusOr<v1::FlameAnswer> Flame(const v1::FlameRequest& request,
+                                        const Cancelled& cancelled) const;
+  absl::StatusOr<v1::DiffAnswer> Diff(const v1::DiffRequest& request,
+                                      const Cancelled& cancelled) const;
   absl::StatusOr<v1::HistogramAnswer> Histogram(const v1::HistogramRequest& request,
                                                 const Cancelled& cancelled) const;
   absl::StatusOr<v1::CoverageAnswer> Coverage(const v1::CoverageRequest& request,
@@ -96,6 +100,9 @@ class Engine {
   absl::StatusOr<Answer> Remembered(char kind, const Request& request, const Cancelled& cancelled,
                                     absl::StatusOr<Answer> (*answer)(const Request&,
                                                                      const Context&)) const;
+  // One of the two answers that a diff compares.
+  absl::StatusOr<v1::TopAnswer> TopSide(v1::TopRequest request, const v1::Selection& selection,
+                                        const Cancelled& cancelled) const;
   AnswerBasis BasisOf(const v1::Selection& asked, uint64_t now_ns) const;
 
   const EngineOptions options_;

@@ -65,7 +65,7 @@ absl::StatusOr<v1::HistogramAnswer> AnswerHistogram(const v1::HistogramRequest& 
   CoverageBuilder coverage(*selection, context);
   std::map<std::string, HistogramSum> sums;
   absl::StatusOr<TierChoice> tier = ChooseTier(*selection, context, [&](v1::Tier asked) {
-    return LabelsAffordable(asked, *selection, false);
+    return LabelsAffordable(asked, *selection, 1, false);
   });
   if (!tier.ok()) return tier.status();
   const auto add = [&](const google::protobuf::RepeatedPtrField<v1::Histogram>& histograms,

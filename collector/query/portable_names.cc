@@ -10,10 +10,13 @@ namespace {
 
 using storage::Location;
 
+CodePlace PlaceOf(const Location& location) {
+  return {location.kind != v1::MAPPING_KIND_UNSPECIFIED, location.kind, location.path,
+          location.build_id, location.offset};
+}
+
 v1::Frame FrameOf(const Location& location, uint32_t node, SymbolCache& cache) {
-  return NamedFrame({location.kind != v1::MAPPING_KIND_UNSPECIFIED, location.kind, location.path,
-                     location.build_id, location.offset},
-                    node, cache);
+  return NamedFrame(PlaceOf(location), node, cache);
 }
 
 std::vector<v1::Frame> FramesOf(const std::vector<Location>& locations, uint32_t node,
@@ -69,9 +72,12 @@ v1::Frame SiteOfLabel(const LabelSum& label, const v1::VitalDescriptor& descript
   }
   if (label.facts.exemplar.has_value() && label.facts.exemplar->has_stack) {
     const storage::PortableStack& stack = label.facts.exemplar->stack;
-    const std::vector<v1::Frame> kernel = FramesOf(stack.kernel, label.node, cache),
-                                 user = FramesOf(stack.user, label.node, cache);
-    if (const v1::Frame* site = SiteOf(kernel, user, false)) return *site;
+    if (!stack.user.empty()) {
+      const size_t site =
+          SiteAmong(stack.user.size(), [&](size_t i) { return BinaryOf(PlaceOf(stack.user[i])); });
+      return FrameOf(stack.user[site], label.node, cache);
+    }
+    if (!stack.kernel.empty()) return FrameOf(stack.kernel.front(), label.node, cache);
   }
   for (const storage::PortableValue& value : label.facts.label.values) {
     if (const Location* location = std::get_if<Location>(&value)) {

@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,6 +88,14 @@ class QueryService::Impl final : public v1::Query::CallbackService {
                      v1::StacksAnswer* answer) override {
     return Run(context, question, answer, &Engine::Stacks);
   }
+  Reactor* GetFlame(Context* context, const v1::FlameRequest* question,
+                    v1::FlameAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Flame);
+  }
+  Reactor* GetDiff(Context* context, const v1::DiffRequest* question,
+                   v1::DiffAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Diff);
+  }
   Reactor* GetHistogram(Context* context, const v1::HistogramRequest* question,
                         v1::HistogramAnswer* answer) override {
     return Run(context, question, answer, &Engine::Histogram);
@@ -157,8 +166,8 @@ class QueryService::Impl final : public v1::Query::CallbackService {
       return reactor;
     }
     const bool taken = pool_.Submit([=, this] {
-      absl::StatusOr<Answer> result =
-          (options_.engine->*method)(*question, [context] { return context->IsCancelled(); });
+      const Cancelled cancelled = [context] { return context->IsCancelled(); };
+      absl::StatusOr<Answer> result = std::invoke(method, *options_.engine, *question, cancelled);
       if (result.ok()) {
         answer->Swap(&*result);
         reactor->Finish(grpc::Status::OK);

@@ -19,6 +19,10 @@ absl::StatusOr<v1::SamplesAnswer> AnswerSamples(const v1::SamplesRequest& reques
 absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
                                               const Context& context);
 
+// The same with every stack there is (10,000 at most), to be made a tree of.
+absl::StatusOr<v1::StacksAnswer> AnswerStacksWhole(const v1::StacksRequest& request,
+                                                   const Context& context);
+
 }  // namespace telltale::query
 
 #endif  // TELLTALE_COLLECTOR_QUERY_SAMPLES_ANSWER_H_

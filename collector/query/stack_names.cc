@@ -38,6 +38,13 @@ std::string StackNames::String(uint32_t index_plus_1) const {
   return tables_.strings(static_cast<int>(index_plus_1 - 1));
 }
 
+std::string BinaryOf(const CodePlace& place) {
+  if (!place.mapped) return "";
+  if (place.kind == v1::MAPPING_KIND_VDSO) return "[vdso]";
+  if (place.kind == v1::MAPPING_KIND_KERNEL && place.path.empty()) return "[kernel]";
+  return place.path;
+}
+
 v1::Frame NamedFrame(const CodePlace& place, uint32_t node, SymbolCache& cache) {
   v1::Frame out;
   out.set_offset(static_cast<double>(place.offset));
@@ -47,9 +54,7 @@ v1::Frame NamedFrame(const CodePlace& place, uint32_t node, SymbolCache& cache) 
   }
   const bool kernel = place.kind == v1::MAPPING_KIND_KERNEL;
   out.set_kernel(kernel);
-  std::string binary = place.path;
-  if (place.kind == v1::MAPPING_KIND_VDSO) binary = "[vdso]";
-  if (kernel && binary.empty()) binary = "[kernel]";
+  const std::string binary = BinaryOf(place);
   out.set_binary(binary);
   const std::optional<std::string>& name = cache.Name(place.build_id, place.offset, node);
   if (name.has_value()) {
@@ -74,9 +79,11 @@ std::string StackIdMaker::Finish() const {
   return std::string(reinterpret_cast<const char*>(canonical.digest), sizeof canonical.digest);
 }
 
-v1::Frame StackNames::Frame(uint32_t frame) const {
+std::optional<CodePlace> StackNames::Place(uint32_t frame) const {
   const int i = static_cast<int>(frame);
-  if (i < 0 || i >= tables_.frame_offset_size() || i >= tables_.frame_mapping_size()) return {};
+  if (i < 0 || i >= tables_.frame_offset_size() || i >= tables_.frame_mapping_size()) {
+    return std::nullopt;
+  }
   CodePlace place;
   place.offset = tables_.frame_offset(i);
   const uint32_t mapping_plus_1 = tables_.frame_mapping(i);
@@ -87,7 +94,17 @@ v1::Frame StackNames::Frame(uint32_t frame) const {
     place.path = String(mapping.path());
     place.build_id = mapping.build_id();
   }
-  return NamedFrame(place, node_, cache_);
+  return place;
+}
+
+v1::Frame StackNames::Frame(uint32_t frame) const {
+  const std::optional<CodePlace> place = Place(frame);
+  return place.has_value() ? NamedFrame(*place, node_, cache_) : v1::Frame();
+}
+
+std::string StackNames::Binary(uint32_t frame) const {
+  const std::optional<CodePlace> place = Place(frame);
+  return place.has_value() ? BinaryOf(*place) : "";
 }
 
 const v1::Stack* StackNames::Stack(uint32_t stack_plus_1) const {
@@ -148,15 +165,11 @@ bool ByAddress(const v1::VitalDescriptor& descriptor) {
                      [](const v1::FieldDescriptor& field) { return field.name() == "ip_block"; });
 }
 
-const v1::Frame* SiteOf(const std::vector<v1::Frame>& kernel, const std::vector<v1::Frame>& user,
-                        bool leaf_counts) {
-  if (leaf_counts && !kernel.empty()) return &kernel.front();
-  if (leaf_counts && !user.empty()) return &user.front();
-  for (const v1::Frame& frame : user) {
-    if (!Plumbing(frame.binary())) return &frame;
+size_t SiteAmong(size_t frames, const std::function<std::string(size_t)>& binary) {
+  for (size_t i = 0; i < frames; ++i) {
+    if (!Plumbing(binary(i))) return i;
   }
-  if (!user.empty()) return &user.front();
-  return kernel.empty() ? nullptr : &kernel.front();
+  return 0;
 }
 
 std::string StackEndText(v1::StackEnd end) {

@@ -6,7 +6,9 @@
 #ifndef TELLTALE_COLLECTOR_QUERY_STACK_NAMES_H_
 #define TELLTALE_COLLECTOR_QUERY_STACK_NAMES_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -37,6 +39,8 @@ struct CodePlace {
   uint64_t offset = 0;
 };
 v1::Frame NamedFrame(const CodePlace& place, uint32_t node, SymbolCache& cache);
+// The file it is in as answers say it, without asking for a name.
+std::string BinaryOf(const CodePlace& place);
 
 // Makes the id of a stack: kernel frames, BeginUser, user frames, each leaf first.
 class StackIdMaker {
@@ -58,6 +62,7 @@ class StackNames {
   std::string String(uint32_t index_plus_1) const;
   // Index of a frame, not + 1.
   v1::Frame Frame(uint32_t frame) const;
+  std::string Binary(uint32_t frame) const;
   // Kernel part, then user part, leaf first. Index + 1; 0 gives nothing.
   std::vector<v1::Frame> Kernel(uint32_t stack_plus_1) const;
   std::vector<v1::Frame> User(uint32_t stack_plus_1) const;
@@ -66,6 +71,8 @@ class StackNames {
   std::string StackId(uint32_t stack_plus_1) const;
 
  private:
+  std::optional<CodePlace> Place(uint32_t frame) const;
+
   const v1::Tables& tables_;
   const uint32_t node_;
   SymbolCache& cache_;
@@ -80,11 +87,10 @@ std::string BaseName(const std::string& path);
 // Whether the label of a vital holds the code address its events happen at.
 bool ByAddress(const v1::VitalDescriptor& descriptor);
 
-// Where an event comes from, as people mean it: for events of one code address the leaf; else the
-// first user frame outside the C library and the dynamic loader, or what there is. nullptr: no
-// frame at all.
-const v1::Frame* SiteOf(const std::vector<v1::Frame>& kernel, const std::vector<v1::Frame>& user,
-                        bool leaf_counts);
+// Where an event comes from, as people mean it: the first user frame outside the C library and the
+// dynamic loader, else the first. Index of a stack of so many user frames, at least one; by the
+// binaries of its frames alone, since asking for all names takes longer than all else.
+size_t SiteAmong(size_t frames, const std::function<std::string(size_t)>& binary);
 
 // "complete", "depth limit", "unreadable" ...; empty: this kind of event takes no such stack.
 std::string StackEndText(v1::StackEnd end);

@@ -144,7 +144,7 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
                                                    kMaxStacks, "; ask for fewer"));
   }
   const VitalBook book(*selection, context);
-  absl::StatusOr<std::vector<VitalChoice>> choices = book.Choose(request.vital(), false);
+  absl::StatusOr<std::vector<VitalChoice>> choices = book.Choose(request.vital(), request.idle());
   if (!choices.ok()) return choices.status();
   const VitalChoice& choice = choices->front();
   const double factor = BaseFactor(choice.vital.unit());
@@ -153,7 +153,7 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
   CoverageBuilder coverage(*selection, context);
   const std::vector<uint32_t> vitals = {choice.vital.id()};
   absl::StatusOr<TierChoice> tier = ChooseTier(*selection, context, [&](v1::Tier asked) {
-    return LabelsAffordable(asked, *selection, filter.one_pid());
+    return LabelsAffordable(asked, *selection, 1, filter.one_pid());
   });
   if (!tier.ok()) return tier.status();
   std::map<std::string, Sum> sums;
@@ -208,12 +208,21 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
     coverage.Note(
         absl::StrCat(ordered.size() - limit, " lighter stacks are not shown; raise the limit"));
   }
+  answer.set_vital(choice.vital.name());
+  answer.set_sub(choice.SubName());
   answer.set_unit(std::string(BaseUnitName(choice.vital.unit())));
   answer.set_total(total * factor);
   absl::StatusOr<v1::Coverage> finished = coverage.Finish(tier->coarsest, answer.stacks_size() > 0);
   if (!finished.ok()) return finished.status();
   *answer.mutable_coverage() = *std::move(finished);
   return answer;
+}
+
+absl::StatusOr<v1::StacksAnswer> AnswerStacksWhole(const v1::StacksRequest& request,
+                                                   const Context& context) {
+  v1::StacksRequest whole = request;
+  whole.set_limit(kMaxStacks);
+  return AnswerStacks(whole, context);
 }
 
 }  // namespace telltale::query

@@ -18,7 +18,7 @@
 namespace telltale::query {
 namespace {
 
-constexpr uint32_t kUsualRows = 10, kMaxRows = 1000;
+constexpr uint32_t kUsualRows = 10, kMaxRows = 1000, kWholeRows = 5000;
 
 bool ByCode(v1::Dimension by) { return by == v1::DIMENSION_SITE || by == v1::DIMENSION_STACK; }
 
@@ -85,14 +85,13 @@ class TopScan {
       const bool exact = by_accounts && draft.estimated_epochs == 0 && draft.accounts.slack() == 0;
       const TopTable& chosen = by_accounts ? draft.accounts : draft.samples;
       if (!chosen.seen() && request_.vital().empty()) continue;
+      if (by_accounts && draft.estimated_epochs > 0) draft.accounts.SetEstimated();
       if (!by_accounts) {
         for (const auto& [row, bounds] : draft.bounds.Sum()) {
           draft.samples.Bound(row, bounds.low, bounds.high);
         }
-        if (ByCode(draft.samples.by())) {
-          draft.samples.Fit(ExeLimits(draft.by_exe));
-          draft.samples.Unlisted(draft.bounds.unlisted(), 0);
-        }
+        if (ByCode(draft.samples.by())) draft.samples.Fit(ExeLimits(draft.by_exe));
+        draft.samples.Unlisted(draft.bounds.unlisted(), 0);
         merged_early = merged_early || draft.bounds.merged_early();
       }
       v1::TopTable& table = *answer.add_tables();
@@ -250,29 +249,22 @@ absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuesti
   return found;
 }
 
-}  // namespace
-
-absl::StatusOr<v1::TopAnswer> AnswerTop(const v1::TopRequest& request, const Context& context) {
+absl::StatusOr<v1::TopAnswer> AnswerRows(const v1::TopRequest& request, const Context& context,
+                                         v1::Dimension usual, uint32_t limit) {
   absl::StatusOr<Selection> selection = Resolve(request.selection(), context);
   if (!selection.ok()) return selection.status();
-  if (request.limit() > kMaxRows) {
-    return absl::InvalidArgumentError(absl::StrCat("top: limit ", request.limit(), " is above ",
-                                                   kMaxRows, "; ask for fewer rows"));
-  }
-  const uint32_t limit = request.limit() == 0 ? kUsualRows : request.limit();
   const VitalBook book(*selection, context);
   absl::StatusOr<std::vector<VitalChoice>> choices = book.Choose(request.vital(), request.idle());
   if (!choices.ok()) return choices.status();
 
   std::vector<v1::Dimension> dimensions = {request.by()};
-  if (request.by() == v1::DIMENSION_UNSPECIFIED)
-    dimensions = {v1::DIMENSION_PROCESS, v1::DIMENSION_SITE};
+  if (request.by() == v1::DIMENSION_UNSPECIFIED) dimensions = {usual, v1::DIMENSION_SITE};
   std::vector<uint32_t> vitals;
   for (const VitalChoice& choice : *choices) vitals.push_back(choice.vital.id());
   const bool single =
       request.by() == v1::DIMENSION_PROCESS || ProcessFilter(request.process()).one_pid();
   absl::StatusOr<TierChoice> tier = ChooseTier(*selection, context, [&](v1::Tier asked) {
-    return LabelsAffordable(asked, *selection, single);
+    return LabelsAffordable(asked, *selection, vitals.size(), single);
   });
   if (!tier.ok()) return tier.status();
 
@@ -290,6 +282,25 @@ absl::StatusOr<v1::TopAnswer> AnswerTop(const v1::TopRequest& request, const Con
   if (!finished.ok()) return finished.status();
   *answer.mutable_coverage() = *std::move(finished);
   return answer;
+}
+
+}  // namespace
+
+absl::Status CheckTopLimit(uint32_t limit) {
+  if (limit <= kMaxRows) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("top: limit ", limit, " is above ", kMaxRows, "; ask for fewer rows"));
+}
+
+absl::StatusOr<v1::TopAnswer> AnswerTop(const v1::TopRequest& request, const Context& context) {
+  if (absl::Status status = CheckTopLimit(request.limit()); !status.ok()) return status;
+  return AnswerRows(request, context, v1::DIMENSION_PROCESS,
+                    request.limit() == 0 ? kUsualRows : request.limit());
+}
+
+absl::StatusOr<v1::TopAnswer> AnswerTopWhole(const v1::TopRequest& request,
+                                             const Context& context) {
+  return AnswerRows(request, context, v1::DIMENSION_EXE, kWholeRows);
 }
 
 }  // namespace telltale::query

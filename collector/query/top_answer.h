@@ -14,6 +14,14 @@ namespace telltale::query {
 
 absl::StatusOr<v1::TopAnswer> AnswerTop(const v1::TopRequest& request, const Context& context);
 
+// The same with every row there is (5,000 a table at most, `unlisted_most` speaks for the rest), to
+// be compared with another; the request's limit does not apply. Without a dimension: executable and
+// site, since few processes are there twice.
+absl::StatusOr<v1::TopAnswer> AnswerTopWhole(const v1::TopRequest& request, const Context& context);
+
+// InvalidArgument: more rows than an answer may have.
+absl::Status CheckTopLimit(uint32_t limit);
+
 }  // namespace telltale::query
 
 #endif  // TELLTALE_COLLECTOR_QUERY_TOP_ANSWER_H_

@@ -143,9 +143,8 @@ void AddProcesses(const StoredEpoch& epoch, const std::string& node_name, StackN
                   ProcessFilter& filter, TopTable& table) {
   const Columns columns = Choose(epoch, table.choice());
   if (columns.indexes.empty()) return;
-  if (table.by() != v1::DIMENSION_PROCESS) {
-    table.AddSlack(static_cast<double>(ValueOf(epoch.body->processes().other(), columns)));
-  }
+  const double other = static_cast<double>(ValueOf(epoch.body->processes().other(), columns));
+  table.by() == v1::DIMENSION_PROCESS ? table.AddHidden(other) : table.AddSlack(other);
   for (const v1::ProcessRow& row : epoch.body->processes().rows()) {
     const double value = static_cast<double>(ValueOf(row, columns));
     if (value == 0) continue;

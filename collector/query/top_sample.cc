@@ -50,9 +50,16 @@ v1::Frame SiteOfSample(const v1::FoldedSample& sample, const v1::VitalDescriptor
                        const StackNames& names) {
   if (const uint32_t frame = ExactAddress(sample, descriptor); frame > 0)
     return names.Frame(frame - 1);
-  const std::vector<v1::Frame> kernel = names.Kernel(sample.stack()),
-                               user = names.User(sample.stack());
-  if (const v1::Frame* site = SiteOf(kernel, user, false)) return *site;
+  if (const v1::Stack* stack = names.Stack(sample.stack())) {
+    const auto& user = stack->user();
+    if (!user.empty()) {
+      const size_t site = SiteAmong(static_cast<size_t>(user.size()), [&](size_t i) {
+        return names.Binary(user.Get(static_cast<int>(i)));
+      });
+      return names.Frame(user.Get(static_cast<int>(site)));
+    }
+    if (!stack->kernel().empty()) return names.Frame(stack->kernel(0));
+  }
   // No stack at all: the label's own address is the next best.
   for (int i = 0; i < std::min(descriptor.label_size(), sample.label_size()); ++i) {
     if (descriptor.label(i).kind() == v1::FIELD_KIND_IP && sample.label(i) > 0) {

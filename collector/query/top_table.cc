@@ -1,7 +1,9 @@
 #include "collector/query/top_table.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "collector/query/base_unit.h"
 
@@ -51,6 +53,11 @@ bool TopTable::Heaviest(const std::string& key, double value) {
   return true;
 }
 
+void TopTable::FillIfHeaviest(const std::string& key, double value,
+                              std::function<void(v1::TopRow&)> fill) {
+  if (Heaviest(key, value)) rows_[key].fill = std::move(fill);
+}
+
 void TopTable::SetState(v1::VitalState state) {
   if (state == v1::VITAL_STATE_UNSPECIFIED) return;
   if (state_ == v1::VITAL_STATE_UNSPECIFIED || state < state_) state_ = state;
@@ -64,6 +71,7 @@ v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
   table.set_by(by_);
   table.set_events(events_);
   table.set_exact(exact);
+  table.set_estimated(estimated_);
   table.set_state(state_);
   for (const std::string& name : choice_.LeftOut()) table.add_left_out(name);
 
@@ -91,18 +99,17 @@ v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
   for (size_t i = 0; i < kept; ++i) {
     v1::TopRow& row = *table.add_rows();
     row = order[i]->second.row;
+    if (order[i]->second.fill) order[i]->second.fill(row);
     row.set_share(total > 0 ? row.value() / total : 0);
     row.set_value(row.value() * factor_);
     row.set_low(row.low() * factor_);
     row.set_high((row.high() + slack_) * factor_);
   }
   table.set_other((total - shown) * factor_);
-  if (by_ != v1::DIMENSION_SITE && by_ != v1::DIMENSION_STACK) return table;
-  double unlisted = unlisted_;
-  for (const auto& [key, entry] : rows_) {
-    const bool listed = std::any_of(order.begin(), order.begin() + static_cast<long>(kept),
-                                    [&](const auto* row) { return row->first == key; });
-    if (!listed) unlisted = std::max(unlisted, entry.row.high());
+  double unlisted = std::max(unlisted_, slack_);
+  const std::set<const void*> listed(order.begin(), order.begin() + static_cast<long>(kept));
+  for (const auto& entry : rows_) {
+    if (!listed.contains(&entry)) unlisted = std::max(unlisted, entry.second.row.high() + slack_);
   }
   table.set_unlisted_most(std::min(unlisted, total - lows) * factor_);
   table.set_kept_labels(kept_labels_);

@@ -35,11 +35,18 @@ class TopTable {
   double slack() const { return slack_; }
   // Fits the rows into their executables' accounts and the total (fitted_rows.h); by code only.
   void Fit(const ExeLimits& limits);
-  // How much a label without a row may weigh at most, and how many labels a window keeps (0: there
-  // was none): what is said of rows that are not there.
+  // How much may weigh at most what has no row (by code: each label without one), and how many
+  // labels a window keeps (0: there was none): what is said of rows that are not there.
   void Unlisted(double most, uint32_t kept_labels) { unlisted_ = most, kept_labels_ = kept_labels; }
+  // Somebody without a row may weigh so much more.
+  void AddHidden(double weight) { unlisted_ += weight; }
+  // The rows are estimates that nobody knows the bounds of.
+  void SetEstimated() { estimated_ = true; }
   // The stack of the heaviest contribution is kept: true if this one is the heaviest so far.
   bool Heaviest(const std::string& key, double value);
+  // The same where the stack takes long to make and what it is made of stays: `fill` is called by
+  // Finish, for rows that are shown.
+  void FillIfHeaviest(const std::string& key, double value, std::function<void(v1::TopRow&)> fill);
 
   void AddTotal(double weight, double events) { total_ += weight, events_ += events; }
   void SetState(v1::VitalState state);  // the best seen in the selection
@@ -54,6 +61,7 @@ class TopTable {
   struct Entry {
     v1::TopRow row;
     double heaviest = -1;
+    std::function<void(v1::TopRow&)> fill;
   };
   const VitalChoice choice_;
   const v1::Dimension by_;
@@ -61,6 +69,7 @@ class TopTable {
   std::unordered_map<std::string, Entry> rows_;
   double total_ = 0, events_ = 0, row_sum_ = 0, unlisted_ = 0, slack_ = 0;
   uint32_t kept_labels_ = 0;
+  bool estimated_ = false;
   v1::VitalState state_ = v1::VITAL_STATE_UNSPECIFIED;
 };
 

@@ -50,6 +50,8 @@ GroupSum* GroupsFor(VitalSum& sum, const VitalChoice& choice, v1::Dimension by) 
 bool AddGroups(GroupSum& groups, ProcessFilter& filter, TopTable& table) {
   const sketch::LabelList& list = groups.weights.Sum();
   bool exact = list.threshold == 0 && !groups.estimated;
+  if (groups.estimated) table.SetEstimated();
+  table.Unlisted(static_cast<double>(list.threshold), 0);
   for (const sketch::LabelWeight& row : list.labels) {
     if (row.low == 0) continue;
     const auto text = groups.text.find(row.id);
@@ -112,10 +114,12 @@ void AddLabel(const LabelWeightOf& weight, const VitalSum& sum, SymbolCache& cac
     fresh.set_user(key);
   });
   row.set_samples(row.samples() + static_cast<uint32_t>(weight.samples));
-  if (!code || StackIdOf(label).empty() || !table.Heaviest(key, weight.value)) return;
-  row.clear_stack();
-  for (v1::Frame& frame : StackOf(label, cache)) *row.add_stack() = std::move(frame);
-  row.set_stack_id(StackIdOf(label));
+  const auto& exemplar = label.facts.exemplar;
+  if (!code || !exemplar.has_value() || !exemplar->has_stack) return;
+  table.FillIfHeaviest(key, weight.value, [&label, &cache](v1::TopRow& shown) {
+    for (v1::Frame& frame : StackOf(label, cache)) *shown.add_stack() = std::move(frame);
+    shown.set_stack_id(StackIdOf(label));
+  });
 }
 
 }  // namespace
@@ -188,10 +192,8 @@ bool AddWindows(VitalSum& sum, const std::map<uint32_t, std::string>& node_names
     if (!filter.Matches(0, who, exemplar.has_value() ? exemplar->comm : "")) continue;
     AddLabel(weight, sum, cache, table);
   }
-  if (code) {
-    table.Fit(ExeLimitsOf(sum, choice));
-    table.Unlisted(static_cast<double>(sum.labels.Sum().threshold), sketch::kKeptLabels);
-  }
+  if (code) table.Fit(ExeLimitsOf(sum, choice));
+  table.Unlisted(static_cast<double>(sum.labels.Sum().threshold), sketch::kKeptLabels);
   return false;
 }
 

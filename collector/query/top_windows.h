@@ -37,7 +37,8 @@ ExeLimits ExeLimitsOf(VitalSum& sum, const VitalChoice& choice);
 // Asks the filter about every executable that the windows name.
 void LookForExe(const VitalSum& sum, ProcessFilter& filter);
 
-// Adds totals and rows. Says whether the rows are exact.
+// Adds totals and rows. Says whether the rows are exact. `sum` and `cache` stay until the table is
+// finished.
 bool AddWindows(VitalSum& sum, const std::map<uint32_t, std::string>& node_names,
                 ProcessFilter& filter, SymbolCache& cache, TopTable& table);
 

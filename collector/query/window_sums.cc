@@ -10,12 +10,12 @@
 namespace telltale::query {
 namespace {
 
-void AddGroups(const std::array<storage::GroupModel, storage::kGroupings>& from,
+void AddGroups(std::array<storage::GroupModel, storage::kGroupings> from,
                std::array<GroupSum, storage::kGroupings>* to) {
   for (size_t by = 0; by < from.size(); ++by) {
     GroupSum& sum = (*to)[by];
-    sum.weights.Add(from[by].list);
-    sum.text.insert(from[by].text.begin(), from[by].text.end());
+    sum.weights.Add(std::move(from[by].list));
+    sum.text.merge(from[by].text);
     sum.estimated = sum.estimated || from[by].estimated;
   }
 }
@@ -56,11 +56,11 @@ VitalSum* WindowSums::Find(uint32_t vital) {
   return &found->second;
 }
 
-void WindowSums::Add(uint32_t node, const storage::WindowModel& model, const v1::Schema& schema) {
+void WindowSums::Add(uint32_t node, storage::WindowModel model, const v1::Schema& schema) {
   for (auto& [id, sum] : vitals_) {
     const auto found = model.vitals.find(id);
     if (found == model.vitals.end()) continue;
-    const storage::VitalModel& vital = found->second;
+    storage::VitalModel& vital = found->second;
     if (vital.state != v1::VITAL_STATE_UNSPECIFIED &&
         (sum.state == v1::VITAL_STATE_UNSPECIFIED || vital.state < sum.state)) {
       sum.state = vital.state;
@@ -79,17 +79,20 @@ void WindowSums::Add(uint32_t node, const storage::WindowModel& model, const v1:
       of_node[i] += static_cast<double>(vital.subs[i].weight);
     }
     if (subs == 0) continue;
-    sum.labels.Add(vital.labels);
-    for (const auto& [label, facts] : vital.facts) {
-      auto [it, fresh] = sum.facts.try_emplace(label, LabelSum{facts, node});
-      if (!fresh && facts.exemplar.has_value() &&
-          (!it->second.facts.exemplar.has_value() ||
-           facts.exemplar->digest < it->second.facts.exemplar->digest)) {
-        it->second = {facts, node};
+    sum.labels.Add(std::move(vital.labels));
+    for (auto& [label, facts] : vital.facts) {
+      const auto it = sum.facts.find(label);
+      if (it == sum.facts.end()) {
+        sum.facts.emplace(label, LabelSum{std::move(facts), node});
+      } else if (facts.exemplar.has_value() &&
+                 (!it->second.facts.exemplar.has_value() ||
+                  facts.exemplar->digest < it->second.facts.exemplar->digest)) {
+        it->second = {std::move(facts), node};
       }
     }
     const uint64_t total = NotIdle(vital, sum.descriptor);
-    vital.has_groups ? AddGroups(vital.groups, &sum.groups) : AddUnknown(total, &sum.groups);
+    vital.has_groups ? AddGroups(std::move(vital.groups), &sum.groups)
+                     : AddUnknown(total, &sum.groups);
     model.has_run_time ? AddGroups(model.run_time, &sum.run_time)
                        : AddUnknown(total, &sum.run_time);
   }
@@ -120,7 +123,7 @@ absl::StatusOr<WindowSums> SumWindows(const Selection& selection, const Context&
       return;
     }
     coverage.AddWindow(row, book, vitals);
-    sums.Add(row.key.node, storage::FromRows({row.window, row.vitals}, *schema), *schema);
+    sums.Add(row.key.node, storage::FromRows(row.window, row.vitals, *schema), *schema);
   };
   TierScan scan(selection, context, tier, rows, visitor);
   if (absl::Status status = scan.All(); !status.ok()) return status;
@@ -138,11 +141,15 @@ std::string KeptLabelsNote() {
                       " labels of each vital, each with one stack");
 }
 
-bool LabelsAffordable(v1::Tier tier, const Selection& selection, bool single_process) {
-  constexpr double kMaxRows = 400, kMaxProcessEpochs = 20'000;
+bool LabelsAffordable(v1::Tier tier, const Selection& selection, size_t vitals,
+                      bool single_process) {
+  // What makes an answer of 100 to 200 ms (tests/bench/query_bench.cc).
+  constexpr double kMaxRows = 400, kMaxVitalRows = 2'100, kMaxProcessEpochs = 20'000;
   constexpr uint64_t kAlwaysEpochsNs = 600 * storage::kSecondNs;
   const double rows = RowsOf(tier, selection);
-  if (tier != v1::TIER_RAW) return rows <= kMaxRows;
+  if (tier != v1::TIER_RAW) {
+    return rows <= kMaxRows && rows * static_cast<double>(vitals) <= kMaxVitalRows;
+  }
   return rows <= (single_process ? kMaxProcessEpochs : kMaxRows) ||
          selection.end_ns - selection.start_ns <= kAlwaysEpochsNs;
 }

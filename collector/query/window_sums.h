@@ -51,7 +51,7 @@ class WindowSums {
   explicit WindowSums(const std::vector<uint32_t>& vitals);
 
   // `schema` describes the model's vitals.
-  void Add(uint32_t node, const storage::WindowModel& model, const v1::Schema& schema);
+  void Add(uint32_t node, storage::WindowModel model, const v1::Schema& schema);
   // nullptr: not one of those asked for, or nothing was added.
   VitalSum* Find(uint32_t vital);
   bool merged_early() const;  // labels of any vital
@@ -70,10 +70,11 @@ absl::StatusOr<WindowSums> SumWindows(const Selection& selection, const Context&
 // What an answer notes if its rows are labels of windows.
 std::string KeptLabelsNote();
 
-// Whether an answer about labels may be computed from this tier: so many epochs or windows at most,
-// but the last minutes always from epochs. `single_process`: what is asked is only in raw epochs,
-// and who asks it waits longer.
-bool LabelsAffordable(v1::Tier tier, const Selection& selection, bool single_process);
+// Whether an answer about labels of so many vitals may be computed from this tier: so many epochs
+// or windows at most (of windows each vital is a row of its own), but the last minutes always from
+// epochs. `single_process`: what is asked is only in raw epochs, and who asks it waits longer.
+bool LabelsAffordable(v1::Tier tier, const Selection& selection, size_t vitals,
+                      bool single_process);
 
 }  // namespace telltale::query
 

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "collector/formats/export.h"
 
 namespace telltale::web {
 namespace {
@@ -18,12 +19,22 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 constexpr char kBinary[] = "application/x-protobuf";
+constexpr char kFormat[] = "format", kJson[] = "json";
 constexpr int kMaxPathDepth = 8;
 constexpr size_t kMaxShownBytes = 64;
 
 absl::Status Wants(const std::string& path, const std::string& value, const std::string& wanted) {
   return absl::InvalidArgumentError(absl::StrCat(
       "parameter ", path, ": \"", value.substr(0, kMaxShownBytes), "\" is not ", wanted));
+}
+
+// "json" if none is asked for.
+std::string FormatOf(const Request& http) {
+  std::string format = kJson;
+  for (const auto& [name, value] : http.query) {
+    if (name == kFormat) format = value;
+  }
+  return format;
 }
 
 std::string FieldNames(const Message& message) {
@@ -48,6 +59,8 @@ absl::Status SetScalar(Message* message, const FieldDescriptor* field, const std
   };
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_STRING:
+      // An answer that shows it again could not be written as JSON.
+      if (!ValidUtf8(value)) return Wants(path, value, "UTF-8 text");
       return put(&Reflection::SetString, &Reflection::AddString, value);
     case FieldDescriptor::CPPTYPE_DOUBLE: {
       double number = 0;
@@ -116,6 +129,7 @@ absl::Status SetField(Message* message, const std::string& path, const std::stri
 
 absl::Status ApiTable::ParseQuestion(const Request& http, Message* question) {
   for (const auto& [name, value] : http.query) {
+    if (name == kFormat) continue;
     if (auto status = SetField(question, name, value); !status.ok()) return status;
   }
   if (http.method != "POST" || http.body.empty()) return absl::OkStatus();
@@ -140,8 +154,25 @@ absl::Status ApiTable::ParseQuestion(const Request& http, Message* question) {
   return absl::OkStatus();
 }
 
+absl::Status ApiTable::CheckFormat(const Request& http, const Message& answer) {
+  const std::string format = FormatOf(http);
+  return format == kJson ? absl::OkStatus() : formats::Check(answer, format);
+}
+
 Response ApiTable::RenderAnswer(const Request& http, const Message& answer) {
   Response response;
+  if (const std::string format = FormatOf(http); format != kJson) {
+    absl::StatusOr<formats::File> file = formats::Export(answer, format);
+    if (!file.ok()) return ErrorResponse(file.status());
+    response.content_type = file->content_type;
+    response.body = std::move(file->bytes);
+    // The last part of the path is the name of an answer that exists.
+    response.headers.emplace_back(
+        "Content-Disposition",
+        absl::StrCat("attachment; filename=\"telltale-", http.path.substr(http.path.rfind('/') + 1),
+                     file->extension, "\""));
+    return response;
+  }
   if (absl::StrContains(http.accept, kBinary)) {
     response.content_type = kBinary;
     response.body = answer.SerializeAsString();

@@ -37,6 +37,7 @@ class ApiTable {
                                             const CallContext& context) -> Response {
       Question question;
       if (auto status = ParseQuestion(http, &question); !status.ok()) return ErrorResponse(status);
+      if (auto status = CheckFormat(http, Answer()); !status.ok()) return ErrorResponse(status);
       const absl::StatusOr<Answer> answer = call(question, context);
       if (!answer.ok()) return ErrorResponse(answer.status());
       return RenderAnswer(http, *answer);
@@ -53,7 +54,10 @@ class ApiTable {
   // parameter is a field, nested ones by path:
   // ?vital=cpu&selection.nodes=a&selection.nodes=b&selection.tier=TIER_RAW.
   static absl::Status ParseQuestion(const Request& http, google::protobuf::Message* question);
-  // Protobuf JSON with the names of query.proto; binary if Accept asks for application/x-protobuf.
+  // Before an answer is computed that could not be shown.
+  static absl::Status CheckFormat(const Request& http, const google::protobuf::Message& answer);
+  // Protobuf JSON with the names of query.proto; binary if Accept asks for application/x-protobuf;
+  // ?format=csv, folded or pprof: a file for other programs (formats/export.h).
   static Response RenderAnswer(const Request& http, const google::protobuf::Message& answer);
 
   std::map<std::string, std::function<Response(const Request&, const CallContext&)>> calls_;

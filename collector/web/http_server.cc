@@ -24,6 +24,8 @@ class HttpServer::Impl {
   Impl(HttpServerOptions options, std::unique_ptr<TlsContext> tls)
       : options_(std::move(options)),
         tls_(std::move(tls)),
+        connection_rate_(options_.connection_rate),
+        anonymous_rate_(options_.anonymous_rate),
         pool_(static_cast<size_t>(std::max(options_.worker_threads, 1))),
         acceptor_(io_),
         reload_timer_(io_),
@@ -92,14 +94,20 @@ class HttpServer::Impl {
     if (sessions_.size() >= options_.max_connections ||
         per_address_[address] >= options_.max_connections_per_address) {
       if (per_address_[address] == 0) per_address_.erase(address);
-      ++stats_.refused_full;
+      stats_.Refuse(Refusal::kFull);
       return;  // closes the socket
+    }
+    if (!connection_rate_.Take(address.to_string(), std::chrono::steady_clock::now())) {
+      if (per_address_[address] == 0) per_address_.erase(address);
+      stats_.Refuse(Refusal::kRate);
+      return;
     }
     ++stats_.accepted;
     ++stats_.open;
     ++per_address_[address];
     auto session =
-        std::make_shared<HttpSession>(std::move(socket), tls_->current(), options_, stats_, pool_);
+        std::make_shared<HttpSession>(std::move(socket), tls_->current(), options_, stats_, pool_,
+                                      anonymous_rate_, address.to_string());
     sessions_.insert(session);
     net::co_spawn(io_, session->Run(), [this, session, address](const std::exception_ptr&) {
       sessions_.erase(session);
@@ -149,6 +157,8 @@ class HttpServer::Impl {
   const HttpServerOptions options_;
   const std::unique_ptr<TlsContext> tls_;
   HttpStats stats_;
+  access::AddressLimits connection_rate_;
+  access::AddressLimits anonymous_rate_;
   net::io_context io_{1};
   net::thread_pool pool_;
   tcp::acceptor acceptor_;
@@ -167,8 +177,7 @@ HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HttpServer::~HttpServer() { Stop(); }
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions options) {
-  auto tls =
-      TlsContext::Load({options.ca_file, options.cert_file, options.key_file, options.crl_file});
+  auto tls = TlsContext::Load({options.ca_file, options.cert_file, options.key_file});
   if (!tls.ok()) return tls.status();
   auto impl = std::make_unique<Impl>(std::move(options), *std::move(tls));
   if (auto status = impl->Listen(); !status.ok()) return status;

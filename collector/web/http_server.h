@@ -5,15 +5,14 @@
 // handlers and body streams run on a few worker threads and may block there.
 //
 // At the bounds: a connection above `max_connections`, or above `max_connections_per_address` from
-// one address, is closed at once and counted; a request line, header or body above its limit gets
-// 431 or 413; whoever is too slow to send a request or to take an answer is disconnected and
-// counted.
+// one address, or that comes too soon after others of its address, is closed at once; a request
+// line, header or body above its limit gets 431 or 413, one that could be read in two ways 400
+// (request_head.h); whoever is too slow to send a request or to take an answer is disconnected.
+// Each is counted by its reason (http_stats.h).
 
 #ifndef TELLTALE_COLLECTOR_WEB_HTTP_SERVER_H_
 #define TELLTALE_COLLECTOR_WEB_HTTP_SERVER_H_
 
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -22,6 +21,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "collector/access/address_limits.h"
+#include "collector/web/http_stats.h"
 #include "collector/web/http_types.h"
 
 namespace telltale::web {
@@ -32,14 +33,23 @@ struct HttpServerOptions {
   std::string ca_file;   // who signs clients
   std::string cert_file;
   std::string key_file;
-  std::string crl_file;  // optional
   Handler handler;
+  // Whether a certificate that its authority vouches for is still good; asked for each request, so
+  // that open connections end too. Any thread. Empty: all are.
+  std::function<absl::Status(const X509* certificate)> check_certificate;
+  // Whom a bearer token stands for, or Unauthenticated; any thread. Empty: no tokens are taken.
+  std::function<absl::StatusOr<collector::Identity>(std::string_view token,
+                                                    const std::string& address)>
+      check_token;
   // One line about what went wrong (a reload that failed ...), any thread. May be empty.
   std::function<void(const std::string&)> log;
 
   int worker_threads = 2;
   size_t max_connections = 1024;
   size_t max_connections_per_address = 128;
+  access::AddressLimits::Options connection_rate{.per_second = 50, .at_once = 500};
+  // Requests without a certificate or a good token.
+  access::AddressLimits::Options anonymous_rate{.per_second = 20, .at_once = 200};
   uint32_t max_header_bytes = 16 * 1024;  // request line and headers together
   uint64_t max_body_bytes = 1024 * 1024;
   std::chrono::milliseconds handshake_timeout{10'000};
@@ -50,20 +60,6 @@ struct HttpServerOptions {
   std::chrono::milliseconds max_connection_age{3'600'000};
   std::chrono::milliseconds reload_interval{1'000};  // certificate files are looked at this often
   std::chrono::milliseconds stop_grace{5'000};       // running answers may finish in it
-};
-
-// What happened since the start. Read by /metrics while the server writes.
-struct HttpStats {
-  std::atomic<uint64_t> accepted{0};
-  std::atomic<uint64_t> refused_full{0};    // connections above a limit
-  std::atomic<uint64_t> tls_failed{0};      // handshakes: not TLS 1.3, wrong CA, too slow ...
-  std::atomic<uint64_t> bad_requests{0};    // not HTTP, or above a size limit
-  std::atomic<uint64_t> timeouts{0};        // request or reader too slow
-  std::atomic<uint64_t> aborted_bodies{0};  // answers cut off in the middle
-  std::atomic<uint64_t> reloads{0};
-  std::atomic<uint64_t> reload_failures{0};
-  std::atomic<uint64_t> open{0};                   // connections now
-  std::array<std::atomic<uint64_t>, 6> answers{};  // by first digit of the status
 };
 
 class HttpServer {

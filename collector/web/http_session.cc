@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "collector/web/peer_watch.h"
+#include "collector/web/request_head.h"
 
 namespace telltale::web {
 namespace net = boost::asio;
@@ -48,6 +50,8 @@ constexpr std::pair<const char*, const char*> kHeaders[] = {
     {"Referrer-Policy", "no-referrer"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"X-Frame-Options", "DENY"},
+    {"Strict-Transport-Security", "max-age=31536000"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
 };
 
 }  // namespace
@@ -60,7 +64,8 @@ struct HttpSession::Wake {
 };
 
 HttpSession::HttpSession(net::ip::tcp::socket socket, std::shared_ptr<net::ssl::context> context,
-                         const HttpServerOptions& options, HttpStats& stats, net::thread_pool& pool)
+                         const HttpServerOptions& options, HttpStats& stats, net::thread_pool& pool,
+                         access::AddressLimits& anonymous_rate, std::string address)
     : options_(options),
       stats_(stats),
       pool_(pool),
@@ -68,7 +73,9 @@ HttpSession::HttpSession(net::ip::tcp::socket socket, std::shared_ptr<net::ssl::
       stream_(std::move(socket), *context_),
       buffer_(std::max<size_t>(options.max_header_bytes, kReadBytes) + kReadBytes),
       began_(Clock::now()),
-      cancelled_(std::make_shared<std::atomic<bool>>(false)) {}
+      cancelled_(std::make_shared<std::atomic<bool>>(false)),
+      anonymous_rate_(anonymous_rate),
+      address_(std::move(address)) {}
 
 void HttpSession::Finish() {
   finishing_ = true;
@@ -84,7 +91,7 @@ void HttpSession::Cut() {
 }
 
 void HttpSession::CountFailure(const error_code& error) {
-  if (error == beast::error::timeout) ++stats_.timeouts;
+  if (error == beast::error::timeout) stats_.Refuse(Refusal::kTimeout);
 }
 
 net::awaitable<void> HttpSession::Run() {
@@ -123,14 +130,14 @@ net::awaitable<bool> HttpSession::Handshake() {
   co_await stream_.async_handshake(net::ssl::stream_base::server,
                                    net::redirect_error(net::use_awaitable, error));
   if (error) {
-    ++stats_.tls_failed;
+    stats_.Refuse(Refusal::kTls);
     CountFailure(error);
     beast::get_lowest_layer(stream_).close();
     co_return false;
   }
   if (X509* certificate = SSL_get1_peer_certificate(stream_.native_handle())) {
+    certificate_.reset(certificate);
     auto peer = collector::IdentityOf(certificate);
-    X509_free(certificate);
     if (peer.ok()) {
       peer_ = *std::move(peer);
     } else {
@@ -144,19 +151,18 @@ net::awaitable<bool> HttpSession::ReadRequest(std::optional<Parser>& parser) {
   auto& socket = beast::get_lowest_layer(stream_);
   error_code error;
   if (buffer_.size() == 0) {
+    // Silence here is how keep-alive connections end, not a failure.
     socket.expires_after(options_.idle_timeout);
     const auto space = buffer_.prepare(kReadBytes);
     const size_t bytes =
         co_await stream_.async_read_some(space, net::redirect_error(net::use_awaitable, error));
-    if (error) {
-      // Silence between requests is how keep-alive connections end, not a failure.
-      co_return false;
-    }
+    if (error) co_return false;
     buffer_.commit(bytes);
   }
   idle_ = false;
   // One deadline for the whole request: a byte now and then does not extend it.
   socket.expires_after(options_.request_timeout);
+  if (!co_await ReadHead()) co_return false;
   parser.emplace();
   parser->header_limit(options_.max_header_bytes);
   parser->body_limit(options_.max_body_bytes);
@@ -173,21 +179,53 @@ net::awaitable<bool> HttpSession::ReadRequest(std::optional<Parser>& parser) {
   if (!error) co_return true;
 
   CountFailure(error);
-  if (error == http::error::end_of_stream) co_return false;
-  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    co_await Refuse(431, absl::StrCat("request: line and headers above ", options_.max_header_bytes,
-                                      " bytes; POST parameters"));
-  } else if (error == http::error::body_limit) {
-    co_await Refuse(413, absl::StrCat("request: body above ", options_.max_body_bytes,
-                                      " bytes; ask for less at once"));
-  } else if (error.category() == http::make_error_code(http::error::bad_method).category()) {
-    co_await Refuse(400, absl::StrCat("request: not HTTP/1.1: ", error.message()));
+  if (error == http::error::body_limit) {
+    co_await Refuse(Refusal::kBodyLimit, 413,
+                    absl::StrCat("request: body above ", options_.max_body_bytes,
+                                 " bytes; ask for less at once"));
+  } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&
+             error != http::error::end_of_stream) {
+    co_await Refuse(Refusal::kBadRequest, 400,
+                    absl::StrCat("request: not HTTP/1.1: ", error.message()));
   }
   co_return false;
 }
 
-net::awaitable<bool> HttpSession::Refuse(int status, std::string_view message) {
-  ++stats_.bad_requests;
+net::awaitable<bool> HttpSession::ReadHead() {
+  const auto seen = [this] {
+    const auto bytes = buffer_.data();
+    return std::string_view(static_cast<const char*>(bytes.data()), bytes.size());
+  };
+  std::optional<size_t> head;
+  while (true) {
+    absl::Status status = FindHead(seen().substr(0, options_.max_header_bytes), &head);
+    if (status.ok() && head.has_value()) status = CheckHead(seen().substr(0, *head));
+    if (absl::IsInvalidArgument(status)) {
+      co_return co_await Refuse(
+          Refusal::kBadRequest, 400,
+          absl::StrCat("request: ", std::string(status.message()), "; send HTTP/1.1"));
+    }
+    if (!status.ok() || (!head.has_value() && seen().size() >= options_.max_header_bytes)) {
+      co_return co_await Refuse(
+          Refusal::kHeaderLimit, 431,
+          absl::StrCat("request: line and headers above ", options_.max_header_bytes, " bytes or ",
+                       kMaxHeaders, " headers; POST parameters"));
+    }
+    if (head.has_value()) co_return true;
+    error_code error;
+    const auto space = buffer_.prepare(kReadBytes);
+    const size_t bytes =
+        co_await stream_.async_read_some(space, net::redirect_error(net::use_awaitable, error));
+    if (error) {
+      CountFailure(error);
+      co_return false;
+    }
+    buffer_.commit(bytes);
+  }
+}
+
+net::awaitable<bool> HttpSession::Refuse(Refusal refusal, int status, std::string_view message) {
+  stats_.Refuse(refusal);
   Response response = ErrorResponse(status, message);
   co_await Send(response, false, 11, false);
   // The rest of the request is still in flight: closing now would reset the connection and could
@@ -202,6 +240,36 @@ net::awaitable<bool> HttpSession::Refuse(int status, std::string_view message) {
         co_await stream_.async_read_some(space, net::redirect_error(net::use_awaitable, error));
   }
   co_return false;
+}
+
+void HttpSession::Authenticate(const Parser& parser, Request& request) {
+  bad_token_ = false;
+  request.peer = peer_;
+  request.peer_problem = peer_problem_;
+  if (certificate_ != nullptr && options_.check_certificate) {
+    if (absl::Status status = options_.check_certificate(certificate_.get()); !status.ok()) {
+      request.peer.reset();
+      request.peer_problem = std::string(status.message());
+    }
+  }
+  const auto shown = parser.get().equal_range(http::field::authorization);
+  if (shown.first == shown.second) return;
+  request.peer.reset();
+  const std::string value = Text(shown.first->value());
+  absl::StatusOr<collector::Identity> peer =
+      absl::UnauthenticatedError("Authorization: must be Bearer TOKEN, once");
+  constexpr size_t kScheme = 7;
+  if (options_.check_token && std::next(shown.first) == shown.second &&
+      beast::iequals(value.substr(0, kScheme), "bearer ")) {
+    peer = options_.check_token(std::string_view(value).substr(kScheme), address_);
+  }
+  if (peer.ok()) {
+    request.peer = *std::move(peer);
+    if (!peer_.has_value()) anonymous_rate_.GiveBack(address_, Clock::now());
+  } else {
+    bad_token_ = true;
+    request.peer_problem = std::string(peer.status().message());
+  }
 }
 
 Response HttpSession::Handle(const Parser& parser) {
@@ -224,8 +292,9 @@ Response HttpSession::Handle(const Parser& parser) {
   request.last_event_id = Text(message["Last-Event-ID"]);
   request.sec_fetch_site = Text(message["Sec-Fetch-Site"]);
   request.body = message.body();
-  request.peer = peer_;
-  request.peer_problem = peer_problem_;
+  request.origin = Text(message[http::field::origin]);
+  request.host = Text(message[http::field::host]);
+  Authenticate(parser, request);
   request.cancelled = cancelled_;
   try {
     return options_.handler(request);
@@ -241,9 +310,20 @@ Response HttpSession::Handle(const Parser& parser) {
 net::awaitable<bool> HttpSession::Answer(Parser& parser) {
   const bool head = parser.get().method() == http::verb::head;
   const unsigned version = parser.get().version();
+  if (!peer_.has_value() && !anonymous_rate_.Take(address_, Clock::now())) {
+    co_return co_await Refuse(Refusal::kRate, 429,
+                              "request: too many from this address without a certificate or token; "
+                              "come again in a while");
+  }
   Response response;
   auto work = [&] { response = Handle(parser); };
-  co_await OnPool(pool_, work);
+  {
+    const PeerWatch watch(beast::get_lowest_layer(stream_).socket(), cancelled_);
+    co_await OnPool(pool_, work);
+  }
+  if (const auto refusal = RefusalOf(response.status)) {
+    stats_.Refuse(response.status == 401 && bad_token_ ? Refusal::kToken : *refusal);
+  }
   const bool keep_alive = parser.get().keep_alive() && !finishing_ && !Old();
   co_return co_await Send(response, head, version, keep_alive);
 }
@@ -261,6 +341,7 @@ net::awaitable<bool> HttpSession::Send(Response& response, bool head, unsigned v
   for (const auto& [name, value] : kHeaders) message.set(name, value);
   message.set(http::field::content_type, response.content_type);
   for (const auto& [name, value] : response.headers) message.set(name, value);
+  if (response.status == 401) message.set(http::field::www_authenticate, "Bearer");
   message.keep_alive(keep_alive);
   if (chunked) {
     message.chunked(true);
@@ -314,7 +395,7 @@ net::awaitable<bool> HttpSession::SendStream(BodyStream& body, bool chunked) {
     auto pull = [&] { step = body.Next(piece); };
     co_await OnPool(pool_, pull);
     if (!step.ok()) {
-      ++stats_.aborted_bodies;
+      stats_.Refuse(Refusal::kAborted);
       if (options_.log) {
         options_.log(absl::StrCat(
             "https: answer cut short: ",
@@ -323,7 +404,7 @@ net::awaitable<bool> HttpSession::SendStream(BodyStream& body, bool chunked) {
       co_return false;
     }
     if (!piece.empty() && !co_await Write(piece, chunked, false)) {
-      ++stats_.aborted_bodies;
+      stats_.Refuse(Refusal::kAborted);
       co_return false;
     }
     if (*step == BodyStream::Step::kEnd) break;

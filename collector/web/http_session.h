@@ -29,10 +29,11 @@ namespace telltale::web {
 
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
  public:
-  // `options`, `stats` and `pool` outlive the session.
+  // What is given by reference outlives the session.
   HttpSession(boost::asio::ip::tcp::socket socket,
               std::shared_ptr<boost::asio::ssl::context> context, const HttpServerOptions& options,
-              HttpStats& stats, boost::asio::thread_pool& pool);
+              HttpStats& stats, boost::asio::thread_pool& pool,
+              access::AddressLimits& anonymous_rate, std::string address);
 
   // Serves until the peer, a limit or Finish ends it. Never throws.
   boost::asio::awaitable<void> Run();
@@ -55,10 +56,14 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
                                     bool keep_alive);
   boost::asio::awaitable<bool> SendStream(BodyStream& body, bool chunked);
   boost::asio::awaitable<bool> WaitForWake(Wake& wake);
-  boost::asio::awaitable<bool> Refuse(int status, std::string_view message);
+  // Until the head of a request is in the buffer and can be read in one way only; else as above.
+  boost::asio::awaitable<bool> ReadHead();
+  boost::asio::awaitable<bool> Refuse(Refusal refusal, int status, std::string_view message);
   boost::asio::awaitable<bool> Write(std::string_view piece, bool chunked, bool last);
 
   Response Handle(const Parser& parser);  // on a worker
+  // Who the request's token stands for takes the place of who the connection's certificate does.
+  void Authenticate(const Parser& parser, Request& request);
   void CountFailure(const boost::system::error_code& error);
   bool Old() const { return Clock::now() - began_ > options_.max_connection_age; }
 
@@ -69,10 +74,17 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   Stream stream_;
   boost::beast::flat_buffer buffer_;
   const Clock::time_point began_;
+  struct FreeCertificate {
+    void operator()(X509* certificate) const { X509_free(certificate); }
+  };
+  std::unique_ptr<X509, FreeCertificate> certificate_;  // that was shown, if any
   std::optional<collector::Identity> peer_;
   std::string peer_problem_;
   const std::shared_ptr<std::atomic<bool>> cancelled_;
   std::shared_ptr<Wake> wake_;
+  access::AddressLimits& anonymous_rate_;
+  const std::string address_;
+  bool bad_token_ = false;  // of the request being answered
   bool finishing_ = false;
   bool idle_ = true;  // no request begun
 };

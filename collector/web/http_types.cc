@@ -56,6 +56,15 @@ std::string JsonEscape(std::string_view text) {
   return out;
 }
 
+bool ValidUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 int HttpStatus(absl::StatusCode code) {
   switch (code) {
     case absl::StatusCode::kOk:

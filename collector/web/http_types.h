@@ -30,9 +30,11 @@ struct Request {
   std::string accept;
   std::string last_event_id;   // header Last-Event-ID: where an event stream resumes
   std::string sec_fetch_site;  // what a browser says about who asks
+  std::string origin;          // the same, of older browsers and of posts
+  std::string host;
   std::string body;
-  std::optional<collector::Identity> peer;  // absent: no client certificate
-  std::string peer_problem;                 // why a certificate that was shown gives no peer
+  std::optional<collector::Identity> peer;  // absent: neither client certificate nor token
+  std::string peer_problem;                 // why a certificate or token that was shown gives none
   std::shared_ptr<const std::atomic<bool>>
       cancelled;  // set when the answer is of no use any more; may be null
 };
@@ -74,6 +76,8 @@ int HttpStatus(absl::StatusCode code);
 // `text` as the inside of a JSON string: quotes, backslashes and control bytes escaped, invalid
 // UTF-8 replaced.
 std::string JsonEscape(std::string_view text);
+
+bool ValidUtf8(std::string_view text);
 
 // %41 -> A and, in queries, + -> space. InvalidArgument on a broken escape or a zero byte.
 absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus_is_space);

@@ -34,11 +34,9 @@ metrics::HttpFigures FiguresOf(const HttpStats& stats) {
   for (size_t i = 2; i < stats.answers.size(); ++i) {
     figures.answers.emplace_back(absl::StrCat(i, "xx"), stats.answers[i]);
   }
-  figures.refused = {{"full", stats.refused_full},
-                     {"tls", stats.tls_failed},
-                     {"bad_request", stats.bad_requests},
-                     {"timeout", stats.timeouts},
-                     {"aborted", stats.aborted_bodies}};
+  for (size_t i = 0; i < kRefusals; ++i) {
+    figures.refused.emplace_back(RefusalName(static_cast<Refusal>(i)), stats.refused[i]);
+  }
   return figures;
 }
 

@@ -22,7 +22,8 @@ absl::Status CheckReader(const Request& request) {
   if (!request.peer.has_value()) {
     return absl::UnauthenticatedError(
         request.peer_problem.empty()
-            ? "no client certificate; use a viewer's or an operator's (telltale pki issue)"
+            ? "neither client certificate nor token; use a viewer's or an operator's (telltale pki "
+              "issue, telltale token create)"
             : request.peer_problem);
   }
   if (request.peer->role == collector::Role::kNode) {
@@ -31,6 +32,13 @@ absl::Status CheckReader(const Request& request) {
                      " may not read; use a viewer's or an operator's (telltale pki issue)"));
   }
   return absl::OkStatus();
+}
+
+// Browsers say so by themselves; what is no browser says nothing.
+bool FromAnotherSite(const Request& request) {
+  const std::string& site = request.sec_fetch_site;
+  if (!site.empty() && site != "same-origin" && site != "none") return true;
+  return !request.origin.empty() && request.origin != absl::StrCat("https://", request.host);
 }
 
 class Router {
@@ -58,7 +66,7 @@ class Router {
       if (const auto allowed = CheckReader(request); !allowed.ok()) return ErrorResponse(allowed);
     }
     // A page of another site must not make a visitor's browser work here under his certificate.
-    if (api && request.sec_fetch_site == "cross-site") {
+    if (api && FromAnotherSite(request)) {
       return ErrorResponse(403, "requests from pages of other sites are refused");
     }
     if (path == "/metrics") return Call(options_.metrics, request);

@@ -1,7 +1,7 @@
-// Which path is answered by whom, and who may ask. Without a client certificate: /healthz, /readyz,
-// the files of the user interface and, if it is public, /metrics. With a viewer's or an operator's:
-// all of it. A node's certificate opens nothing more than none: nodes write, they do not read about
-// each other.
+// Which path is answered by whom, and who may ask. Without a client certificate or token: /healthz,
+// /readyz, the files of the user interface and, if it is public, /metrics. With a viewer's or an
+// operator's: all of it. A node's certificate opens nothing more than none: nodes write, they do not
+// read about each other.
 //
 // Constant after construction: any thread.
 

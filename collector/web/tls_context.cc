@@ -41,14 +41,7 @@ absl::StatusOr<std::shared_ptr<TlsContext::Context>> Build(const TlsFiles& files
   }
   STACK_OF(X509_NAME)* names = SSL_load_client_CA_file(files.ca.c_str());
   if (names == nullptr) return FileError("CA", files.ca);
-  SSL_CTX_set_client_CA_list(ssl, names);  // takes ownership
-  if (!files.crl.empty()) {
-    X509_STORE* store = SSL_CTX_get_cert_store(ssl);
-    if (X509_STORE_load_locations(store, files.crl.c_str(), nullptr) != 1) {
-      return FileError("revocation list", files.crl);
-    }
-    X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
-  }
+  SSL_CTX_set_client_CA_list(ssl, names);             // takes ownership
   SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, nullptr);  // asked for, checked if given
   return context;
 }
@@ -63,7 +56,7 @@ absl::StatusOr<std::unique_ptr<TlsContext>> TlsContext::Load(TlsFiles files) {
 
 std::string TlsContext::Fingerprint() const {
   std::string print;
-  for (const std::string* file : {&files_.ca, &files_.cert, &files_.key, &files_.crl}) {
+  for (const std::string* file : {&files_.ca, &files_.cert, &files_.key}) {
     struct stat info = {};
     if (file->empty() || stat(file->c_str(), &info) != 0) {
       print += "-;";

@@ -19,7 +19,6 @@ struct TlsFiles {
   std::string ca;    // PEM: who may sign client certificates
   std::string cert;  // PEM: ours, then intermediates
   std::string key;   // PEM
-  std::string crl;   // PEM, optional: revoked client certificates
 };
 
 class TlsContext {

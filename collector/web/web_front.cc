@@ -36,6 +36,8 @@ ApiTable ApiOf(const query::Engine* engine) {
   Add(api, "top", engine, &Engine::Top);
   Add(api, "samples", engine, &Engine::Samples);
   Add(api, "stacks", engine, &Engine::Stacks);
+  Add(api, "flame", engine, &Engine::Flame);
+  Add(api, "diff", engine, &Engine::Diff);
   Add(api, "histogram", engine, &Engine::Histogram);
   Add(api, "coverage", engine, &Engine::Coverage);
   Add(api, "events", engine, &Engine::Events);
@@ -86,6 +88,7 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
   metrics::UseStore(options.reader, sources);
   sources.version = options.version;
   sources.ingest = options.ingest;
+  sources.grpc_refused = options.grpc_refused;
   sources.answer_cache = [engine = options.engine] {
     const query::AnswerCache::Figures kept = engine->CacheFigures();
     return metrics::AnswerCacheFigures{kept.hits, kept.misses, kept.evictions, kept.bytes};

@@ -94,9 +94,10 @@ void ReadVital(const v1::RollupVital& stored, const v1::VitalDescriptor* descrip
 
 }  // namespace
 
-WindowModel FromRows(const WindowRows& rows, const v1::Schema& schema) {
+WindowModel FromRows(const v1::RollupWindow& window,
+                     std::span<const std::pair<uint8_t, v1::RollupVital>> vitals,
+                     const v1::Schema& schema) {
   WindowModel model;
-  const v1::RollupWindow& window = rows.window;
   const TableView tables(window.tables());
   model.latest_ns = window.latest_ns();
   model.watched_ns = window.watched_ns();
@@ -111,7 +112,7 @@ WindowModel FromRows(const WindowRows& rows, const v1::Schema& schema) {
     for (const v1::SubTotals& sub : totals.subs()) vital.subs.push_back(ReadSub(sub));
     for (const v1::Loss& loss : totals.losses()) vital.losses[loss.reason()] = loss;
   }
-  for (const auto& [id, stored] : rows.vitals) {
+  for (const auto& [id, stored] : vitals) {
     ReadVital(stored, DescriptorOf(schema, id), tables, &model.vitals[id]);
   }
   for (const v1::Histogram& stored : window.histograms()) {

@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "proto/codec.h"
 #include "storage/placement.h"
-#include "storage/rollup/line_block.h"
-#include "storage/rollup/series_block.h"
 #include "storage/stored_value.h"
 
 namespace telltale::storage {
 namespace {
-
-constexpr uint64_t kLongestEpochNs = 120 * kSecondNs;  // the codec's limit
 
 // Rows of a window; an ingest number orders recomputations of it.
 std::vector<Row> RowsOf(const WindowRows& rows, RollupKey key, uint64_t version) {
@@ -27,32 +21,6 @@ std::vector<Row> RowsOf(const WindowRows& rows, RollupKey key, uint64_t version)
   return out;
 }
 
-// Visits the counted epochs whose middle lies in [start, end), ascending by key.
-absl::Status ForEachEpoch(
-    const Reader& reader, uint32_t node, uint64_t start_ns, uint64_t end_ns,
-    const std::function<void(const RawRow&, const v1::Schema&, v1::SummaryBody)>& take) {
-  absl::Status bad;
-  const uint64_t from = start_ns > kLongestEpochNs ? start_ns - kLongestEpochNs : 0;
-  absl::Status scanned = reader.ForEachRaw(node, from, end_ns, [&](const RawRow& row) {
-    const uint64_t middle = row.key.start_ns + (row.end_ns - row.key.start_ns) / 2;
-    if (middle < start_ns || middle >= end_ns) return true;
-    absl::StatusOr<std::shared_ptr<const v1::Schema>> schema =
-        reader.Schema(row.summary.schema_id());
-    if (!schema.ok()) {
-      bad = schema.status();
-      return false;
-    }
-    absl::StatusOr<proto::Decoded> decoded = proto::DecodeSummary(row.summary, **schema);
-    if (!decoded.ok()) {
-      bad = decoded.status();
-      return false;
-    }
-    take(row, **schema, std::move(decoded->body));
-    return true;
-  });
-  return scanned.ok() ? bad : scanned;
-}
-
 }  // namespace
 
 Roller::Roller(RollerOptions options, History* history, Catalog* catalog, const Reader* reader,
@@ -60,81 +28,29 @@ Roller::Roller(RollerOptions options, History* history, Catalog* catalog, const 
     : options_(options),
       history_(history),
       catalog_(catalog),
-      reader_(reader),
+      recompute_(history, reader),
       summaries_(summaries),
       dictionary_(dictionary) {}
 
-absl::StatusOr<std::vector<Row>> Roller::ComputeSeries(const DirtyMark& mark) const {
-  const uint64_t start_ns = mark.key.window_start_ns;
-  std::vector<SeriesEpoch> epochs;
-  absl::Status read = ForEachEpoch(*reader_, mark.key.node, start_ns, start_ns + kHourNs,
-                                   [&](const RawRow&, const v1::Schema&, v1::SummaryBody body) {
-                                     const EpochSpan span = PlaceEpoch(body.epoch());
-                                     epochs.push_back({span, std::move(body)});
-                                   });
-  if (!read.ok()) return read;
-  if (epochs.empty()) return std::vector<Row>();
-  return std::vector<Row>{{Family::kSeries, EncodeSeriesKey({mark.key.node, start_ns}),
-                           EncodeValue(MakeSeriesBlock(start_ns, epochs)), mark.ingest_number}};
-}
-
-absl::StatusOr<std::vector<Row>> Roller::WriteWindow(const DirtyMark& mark,
-                                                     const WindowModel& model) const {
-  const DirtyKey& key = mark.key;
-  const WindowRows rows = ToRows(model);
-  absl::Status kept =
-      dictionary_->Keep(key.tier, key.window_start_ns, key.node, rows.window.tables());
-  if (!kept.ok()) return kept;
-  return RowsOf(rows, {key.tier, key.node, key.window_start_ns, 0}, mark.ingest_number);
-}
-
-absl::StatusOr<std::vector<Row>> Roller::ComputeFromRaw(const DirtyMark& mark) const {
-  const uint64_t start_ns = mark.key.window_start_ns;
-  std::vector<WindowModel> children;
-  absl::Status read = ForEachEpoch(
-      *reader_, mark.key.node, start_ns, start_ns + WindowNs(mark.key.tier),
-      [&](const RawRow& row, const v1::Schema& schema, const v1::SummaryBody& body) {
-        children.push_back(FromSummary(body, schema, PlaceEpoch(body.epoch()), row.key.sequence));
-      });
-  if (!read.ok()) return read;
-  if (children.empty()) return std::vector<Row>();
-  return WriteWindow(mark, MergeWindows(children));
-}
-
-absl::StatusOr<std::vector<Row>> Roller::ComputeFromFiner(const DirtyMark& mark) const {
-  const Tier finer = mark.key.tier == Tier::k1Hour ? Tier::k5Min : Tier::k1Hour;
-  const uint64_t start_ns = mark.key.window_start_ns;
-  std::vector<WindowModel> children;
-  absl::Status bad;
-  absl::Status read =
-      reader_->ForEachRollup(finer, mark.key.node, start_ns, start_ns + WindowNs(mark.key.tier), {},
-                             [&](const RollupRow& row) {
-                               absl::StatusOr<std::shared_ptr<const v1::Schema>> schema =
-                                   reader_->Schema(row.window.schema_id());
-                               if (!schema.ok()) {
-                                 bad = schema.status();
-                                 return false;
-                               }
-                               children.push_back(FromRows({row.window, row.vitals}, **schema));
-                               return true;
-                             });
-  if (!read.ok()) return read;
-  if (!bad.ok()) return bad;
-  if (children.empty()) return std::vector<Row>();
-  return WriteWindow(mark, MergeWindows(children));
-}
-
 absl::StatusOr<std::vector<Row>> Roller::Compute(const DirtyMark& mark) const {
+  const DirtyKey& key = mark.key;
   // Some of its source has expired: the window is sealed and stays as it is.
-  if (DayOf(mark.key.window_start_ns) < summaries_->RawFloor()) return std::vector<Row>();
-  switch (mark.key.tier) {
-    case Tier::kRaw:
-      return ComputeSeries(mark);
-    case Tier::k5Min:
-      return ComputeFromRaw(mark);
-    default:
-      return ComputeFromFiner(mark);
+  if (DayOf(key.window_start_ns) < summaries_->RawFloor()) return std::vector<Row>();
+  if (key.tier == Tier::kRaw) {
+    auto block = recompute_.Series(key.node, key.window_start_ns);
+    if (!block.ok()) return block.status();
+    if (!block->has_value()) return std::vector<Row>();
+    return std::vector<Row>{{Family::kSeries, EncodeSeriesKey({key.node, key.window_start_ns}),
+                             EncodeValue(**block), mark.ingest_number}};
   }
+  auto rows = recompute_.Window(key.tier, key.node, key.window_start_ns);
+  if (!rows.ok()) return rows.status();
+  if (!rows->has_value()) return std::vector<Row>();
+  // What its locations are called is kept as long as they are.
+  absl::Status kept =
+      dictionary_->Keep(key.tier, key.window_start_ns, key.node, (*rows)->window.tables());
+  if (!kept.ok()) return kept;
+  return RowsOf(**rows, {key.tier, key.node, key.window_start_ns, 0}, mark.ingest_number);
 }
 
 absl::Status Roller::Commit(const std::vector<DirtyMark>& done) {
@@ -199,32 +115,6 @@ absl::StatusOr<uint32_t> Roller::RunDue(std::span<const uint32_t> nodes, uint64_
   return total;
 }
 
-absl::StatusOr<std::vector<Row>> Roller::ComputeLines(const DirtyLineKey& key) const {
-  std::vector<LineWindow> windows;
-  const uint64_t window_ns = WindowNs(key.tier);
-  const uint32_t count = static_cast<uint32_t>(LineBucketNs(key.tier) / window_ns);
-  for (uint32_t in_group = 0; in_group < kLineGroupNodes; ++in_group) {
-    const uint32_t node = key.group * kLineGroupNodes + in_group;
-    if (!reader_->Node(node).has_value()) continue;
-    for (uint32_t index = 0; index < count; ++index) {
-      const RollupKey row_key{key.tier, node, key.bucket_start_ns + index * window_ns, 0};
-      absl::StatusOr<std::string> value = history_->Get(Family::kRollup, EncodeRollupKey(row_key));
-      if (absl::IsNotFound(value.status())) continue;
-      if (!value.ok()) return value.status();
-      absl::StatusOr<v1::RollupWindow> window =
-          DecodeValue<v1::RollupWindow>(*value, "rollup window");
-      if (!window.ok()) return window.status();
-      windows.push_back({node, index, *std::move(window)});
-    }
-  }
-  std::vector<Row> rows;
-  for (const auto& [vital, block] : MakeLineBlocks(windows)) {
-    rows.push_back({Family::kLine, EncodeLineKey({key.tier, vital, key.bucket_start_ns, key.group}),
-                    EncodeValue(block), 0});
-  }
-  return rows;
-}
-
 absl::StatusOr<uint32_t> Roller::RunLines(uint64_t now_ns, uint32_t max_blocks) {
   struct Mark {
     DirtyLineKey key;
@@ -252,9 +142,12 @@ absl::StatusOr<uint32_t> Roller::RunLines(uint64_t now_ns, uint32_t max_blocks) 
   if (!bad.ok()) return bad;
   std::vector<Row> rows;
   for (const Mark& mark : due) {
-    absl::StatusOr<std::vector<Row>> computed = ComputeLines(mark.key);
-    if (!computed.ok()) return computed.status();
-    std::move(computed->begin(), computed->end(), std::back_inserter(rows));
+    auto blocks = recompute_.Lines(mark.key);
+    if (!blocks.ok()) return blocks.status();
+    for (const auto& [vital, block] : *blocks) {
+      const LineKey key{mark.key.tier, vital, mark.key.bucket_start_ns, mark.key.group};
+      rows.push_back({Family::kLine, EncodeLineKey(key), EncodeValue(block), 0});
+    }
   }
   if (due.empty()) return 0;
   absl::Status appended = history_->Append(rows);

@@ -21,6 +21,7 @@
 #include "storage/history.h"
 #include "storage/keys.h"
 #include "storage/reader.h"
+#include "storage/rollup/recompute.h"
 #include "storage/rollup/window_model.h"
 #include "storage/summary_store.h"
 
@@ -50,20 +51,14 @@ class Roller {
   absl::StatusOr<uint32_t> RunLines(uint64_t now_ns, uint32_t max_blocks);
 
  private:
+  // The rows of a window or series block, with the names they need kept.
   absl::StatusOr<std::vector<Row>> Compute(const DirtyMark& mark) const;
-  absl::StatusOr<std::vector<Row>> ComputeSeries(const DirtyMark& mark) const;
-  absl::StatusOr<std::vector<Row>> ComputeFromRaw(const DirtyMark& mark) const;
-  absl::StatusOr<std::vector<Row>> ComputeFromFiner(const DirtyMark& mark) const;
-  // The rows of a window; what its locations are called is kept as long as they are.
-  absl::StatusOr<std::vector<Row>> WriteWindow(const DirtyMark& mark,
-                                               const WindowModel& model) const;
   absl::Status Commit(const std::vector<DirtyMark>& done);
-  absl::StatusOr<std::vector<Row>> ComputeLines(const DirtyLineKey& key) const;
 
   const RollerOptions options_;
   History* const history_;
   Catalog* const catalog_;
-  const Reader* const reader_;
+  const Recompute recompute_;
   const SummaryStore* const summaries_;
   Dictionary* const dictionary_;
 

@@ -96,15 +96,18 @@ struct WindowRows {
   std::vector<std::pair<uint8_t, v1::RollupVital>> vitals;  // ascending by id
 };
 
-// What no label that an epoch does not list exceeds: what its node says of voted cells, the bound of
-// its fullest cell with plain ones, and what of `total` the `lows` of listed labels leave. The same for windows and for answers from raw epochs.
+// What no label that an epoch does not list exceeds: what its node says of voted cells, the bound
+// of its fullest cell with plain ones, and what of `total` the `lows` of listed labels leave. The
+// same for windows and for answers from raw epochs.
 uint64_t EpochThreshold(const v1::Vital& vital, uint64_t total, uint64_t lows);
 
 // An epoch as a window. `schema` describes the body.
 WindowModel FromSummary(const v1::SummaryBody& body, const v1::Schema& schema,
                         const EpochSpan& span, uint64_t sequence);
-// A stored window. `schema` is the one its row names.
-WindowModel FromRows(const WindowRows& rows, const v1::Schema& schema);
+// A stored window, from its own row and those of vitals. `schema` is the one its row names.
+WindowModel FromRows(const v1::RollupWindow& window,
+                     std::span<const std::pair<uint8_t, v1::RollupVital>> vitals,
+                     const v1::Schema& schema);
 // All children at once. Their order does not matter, except that equals are told apart by
 // latest_ns.
 WindowModel MergeWindows(std::span<const WindowModel> children);

@@ -2,7 +2,8 @@
 // the tier the engine chooses, on three made-up days of one node. Prints milliseconds of CPU (the
 // median of some runs) and ratios; asserts nothing.
 //
-//   build/release/bin/query_bench
+//   build/release/bin/query_bench              one node
+//   build/release/bin/query_bench fleet 1000   an hour of so many nodes, no epochs beside it
 
 #include <algorithm>
 #include <cstdio>
@@ -63,6 +64,34 @@ void SeriesOfEpochs(const testing::QueryStore& store, const v1::SeriesRequest& r
   lines.Write({}, 2000, &answer);
 }
 
+// One vital of an hour of a fleet, asked when the hour is a window and when it begins between two.
+int RunFleet(uint32_t nodes) {
+  std::printf("80 minutes of %u nodes: making them and rolling them up ...\n", nodes);
+  std::fflush(stdout);
+  testing::QueryStore store(nodes, {}, /*cache_bytes=*/0);
+  store.set_now(80 * 60);
+  store.Put(0, 80 * 60);
+  store.set_now(3 * static_cast<uint64_t>(kHour));
+  store.RollUp();
+  std::printf("%-42s %10s   %s\n", "CPU ms", "answer", "rests on");
+  for (const double begin : {0., 20 * 60.}) {
+    for (const v1::Dimension by :
+         {v1::DIMENSION_EXE, v1::DIMENSION_CGROUP, v1::DIMENSION_SITE, v1::DIMENSION_STACK}) {
+      auto request = store.Asked<v1::TopRequest>(begin, begin + kHour);
+      request.set_vital("syscall");
+      request.set_by(by);
+      const double ms = Median([&] { (void)store.engine().Top(request, {}); });
+      const auto answer = store.engine().Top(request, {});
+      std::printf("top, 1 h from minute %-2.0f, %-20s %10.1f   %s\n", begin / 60,
+                  v1::Dimension_Name(by).c_str(), ms,
+                  answer.ok() ? RestsOn(answer->coverage()).c_str()
+                              : std::string(answer.status().message()).c_str());
+      std::fflush(stdout);
+    }
+  }
+  return 0;
+}
+
 int Run() {
   std::printf(
       "three days of one node, 4,320 epochs of 60 s: making them and rolling them up ...\n");
@@ -95,6 +124,21 @@ int Run() {
     compare("top, " + std::to_string(static_cast<int>(hours)) + " h, one vital, stack", request,
             top);
   }
+  for (const char* vital : {"cpu", ""}) {
+    v1::DiffRequest request;
+    *request.mutable_top() = store.Asked<v1::TopRequest>(2 * kDay, 3 * kDay);
+    *request.mutable_against() = store.Asked<v1::TopRequest>(kDay, 2 * kDay).selection();
+    request.mutable_top()->set_vital(vital);
+    const auto days = [&](v1::Tier tier) {
+      request.mutable_top()->mutable_selection()->set_tier(tier);
+      request.mutable_against()->set_tier(tier);
+      return Median([&] { (void)store.engine().Diff(request, {}); });
+    };
+    const double raw = days(v1::TIER_RAW), tiers = days(v1::TIER_AUTO);
+    Print(std::string("diff, two days, ") + (*vital == 0 ? "all vitals" : "one vital") +
+              ", exe and site",
+          raw, tiers, RestsOn(store.engine().Diff(request, {})->coverage()));
+  }
   compare(
       "stacks, 24 h, one vital",
       [&] {
@@ -112,4 +156,9 @@ int Run() {
 }  // namespace
 }  // namespace telltale::query
 
-int main() { return telltale::query::Run(); }
+int main(int argc, char** argv) {
+  if (argc == 3 && std::string(argv[1]) == "fleet") {
+    return telltale::query::RunFleet(static_cast<uint32_t>(std::stoul(argv[2])));
+  }
+  return telltale::query::Run();
+}

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "google/protobuf/wrappers.pb.h"
+#include "telltale/v1/access.pb.h"
 #include "telltale/v1/filter.pb.h"
 #include "telltale/v1/store.pb.h"
 #include "tests/format/grammar.h"
@@ -213,6 +214,13 @@ class Decoder {
     } else if (table == 0x0c) {
       Require(Versioned<v1::StoredBlobAudit>(value).time_ns() == key.Int(8), "of another time");
       key.Int(4);
+    } else if (table == 0x0d) {
+      Require(Parse<v1::StoredToken>(plain.Rest()).id() == key.Take(8), "token of another id");
+    } else if (table == 0x0e) {
+      const uint64_t kind = key.Int(1);
+      key.Int(8);
+      Require(Parse<v1::StoredAuditEntry>(plain.Rest()).refused() == (kind == 1),
+              "of another kind");
     } else {
       throw std::runtime_error("unknown table");
     }

@@ -12,9 +12,19 @@ add_dependencies(telltale_collector_rig telltale-collector telltale)
 
 telltale_test(ingest_tls_test LABEL integration
   SOURCES integration/ingest_tls_test.cc LINK telltale_collector_rig)
-telltale_test(ingest_kill_test LABEL integration TIMEOUT 300
-  SOURCES integration/ingest_kill_test.cc LINK telltale_collector_rig telltale::storage)
 telltale_test(deploy_down_test LABEL integration
   SOURCES integration/deploy_down_test.cc LINK telltale_collector_rig)
 telltale_test(terminal_test LABEL integration
   SOURCES integration/terminal_test.cc LINK telltale_collector_rig)
+telltale_test(hostile_test LABEL integration TIMEOUT 600
+  SOURCES integration/hostile_rig.cc integration/hostile_identity_test.cc
+    integration/hostile_summary_test.cc integration/hostile_http_test.cc
+    integration/hostile_list_test.cc support/mutations.cc support/synthetic_node.cc
+    support/https_client.cc
+  LINK telltale_collector_rig telltale::codec OpenSSL::SSL)
+telltale_test(rotation_test LABEL integration TIMEOUT 300
+  SOURCES integration/rotation_test.cc support/https_client.cc
+  LINK telltale_collector_rig OpenSSL::SSL)
+telltale_test(token_test LABEL integration
+  SOURCES integration/token_test.cc support/https_client.cc
+  LINK telltale_collector_rig OpenSSL::SSL)

@@ -131,6 +131,39 @@ TEST_F(TerminalTest, ASecondWithinAnEpochIsAnsweredWithTheWholeEpochAndSaysSo) {
       << run.output;
 }
 
+TEST_F(TerminalTest, TheUnusualMinuteBesideAUsualOne) {
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  Send();
+  const std::string at = "@" + std::to_string(LastMinute() / kSecond - (kEpochs - kSpike + 1) * 60);
+  const std::vector<std::string> question = {"--vital", "cpu/user", "--at",      at,
+                                             "--by",    "node",     "--against", "-10m"};
+  const auto ask = [&](const std::string& command, std::vector<std::string> more) {
+    more.insert(more.begin(), command);
+    return Telltale(std::move(more));
+  };
+  const ProgramRun table = ask("diff", question);
+  EXPECT_EQ(table.exit_code, 0) << table.output;
+  EXPECT_THAT(table.output, HasSubstr("cpu/user  45.0 s in all, against 3.03 s (x 14.9)"));
+  EXPECT_THAT(table.output, HasSubstr("+42.0 s  x 14.9"));
+  std::vector<std::string> as_csv = question;
+  as_csv.insert(as_csv.end(), {"-o", "csv"});
+  const ProgramRun csv = ask("diff", as_csv);
+  EXPECT_EQ(csv.exit_code, 0) << csv.output;
+  EXPECT_THAT(csv.output, HasSubstr("cpu,user,s,node,web-1,"));
+  EXPECT_THAT(csv.output, HasSubstr("covers 60 s of 60 s"));  // on stderr
+}
+
+TEST_F(TerminalTest, AnAnswerThatHasNoSuchFormatNamesThoseItHas) {
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  Send(/*spike=*/0);
+  const ProgramRun series = Telltale({"series", "--vital", "cpu", "-o", "folded"});
+  EXPECT_THAT(series.output, HasSubstr("this answer comes as json, csv"));
+  EXPECT_EQ(series.exit_code, 2);
+  const ProgramRun nobody = Telltale({"top", "-o", "xml"});
+  EXPECT_THAT(nobody.output, HasSubstr("-o \"xml\": must be table, json, csv, folded, pprof"));
+  EXPECT_EQ(nobody.exit_code, 2);
+}
+
 TEST_F(TerminalTest, AnExpiredCertificateOfOnesOwnIsCalledThat) {
   ASSERT_TRUE(collector_.Start()) << collector_.log();
   const IssuedFiles over = pki_.Issue("ada", "URI:telltale://viewer/ada", /*days=*/-1);

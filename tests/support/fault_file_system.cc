@@ -1,5 +1,8 @@
 #include "tests/support/fault_file_system.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <utility>
 
@@ -14,6 +17,11 @@ class FaultFile : public rocksdb::FSWritableFileOwnerWrapper {
 
   rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
                            rocksdb::IODebugContext* debug) override {
+    if (system_->DiesNow(name_)) {
+      const rocksdb::Slice half(data.data(), data.size() / 2);
+      FSWritableFileOwnerWrapper::Append(half, options, debug).PermitUncheckedError();
+      system_->Die(name_);
+    }
     rocksdb::IOStatus fault = system_->Check();
     if (!fault.ok()) return fault;
     rocksdb::IOStatus status = FSWritableFileOwnerWrapper::Append(data, options, debug);
@@ -27,18 +35,21 @@ class FaultFile : public rocksdb::FSWritableFileOwnerWrapper {
   }
   rocksdb::IOStatus Sync(const rocksdb::IOOptions& options,
                          rocksdb::IODebugContext* debug) override {
-    return Synced(FSWritableFileOwnerWrapper::Sync(options, debug));
+    return Synced(options, debug);
   }
   rocksdb::IOStatus Fsync(const rocksdb::IOOptions& options,
                           rocksdb::IODebugContext* debug) override {
-    return Synced(FSWritableFileOwnerWrapper::Fsync(options, debug));
+    return Synced(options, debug);
   }
 
  private:
-  rocksdb::IOStatus Synced(rocksdb::IOStatus status) {
+  rocksdb::IOStatus Synced(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) {
+    if (system_->DiesNow(name_)) system_->Die(name_);
     rocksdb::IOStatus fault = system_->Check();
     if (!fault.ok()) return fault;
-    if (status.ok()) system_->NoteSynced(name_, written_);
+    const uint64_t written = written_;  // what comes meanwhile may not be in it
+    rocksdb::IOStatus status = FSWritableFileOwnerWrapper::Fsync(options, debug);
+    if (status.ok()) system_->NoteSynced(name_, written);
     return status;
   }
   const std::string name_;
@@ -46,7 +57,45 @@ class FaultFile : public rocksdb::FSWritableFileOwnerWrapper {
   std::atomic<uint64_t> written_{0};
 };
 
+class FaultDirectory : public rocksdb::FSDirectoryWrapper {
+ public:
+  FaultDirectory(std::unique_ptr<rocksdb::FSDirectory> directory, std::string name,
+                 FaultFileSystem* system)
+      : FSDirectoryWrapper(std::move(directory)), name_(std::move(name)), system_(system) {}
+
+  rocksdb::IOStatus Fsync(const rocksdb::IOOptions& options,
+                          rocksdb::IODebugContext* debug) override {
+    if (system_->DiesNow(name_)) system_->Die(name_);
+    rocksdb::IOStatus fault = system_->Check();
+    if (!fault.ok()) return fault;
+    rocksdb::IOStatus status = FSDirectoryWrapper::Fsync(options, debug);
+    if (status.ok()) system_->NoteSyncedDirectory(name_);
+    return status;
+  }
+  rocksdb::IOStatus FsyncWithDirOptions(const rocksdb::IOOptions& options,
+                                        rocksdb::IODebugContext* debug,
+                                        const rocksdb::DirFsyncOptions&) override {
+    return Fsync(options, debug);
+  }
+
+ private:
+  const std::string name_;
+  FaultFileSystem* const system_;
+};
+
+// The paths of the journal: without what makes two names of one.
+std::string Plain(const std::string& path) {
+  std::string plain = std::filesystem::path(path).lexically_normal().string();
+  while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
+  return plain;
+}
+
 }  // namespace
+
+FaultFileSystem::FaultFileSystem(const std::string& keep)
+    : FileSystemWrapper(rocksdb::FileSystem::Default()), keep_(keep) {
+  if (!keep.empty()) journal_ = std::make_unique<DiskJournal>(keep);
+}
 
 rocksdb::IOStatus FaultFileSystem::Check() {
   switch (fault_.load()) {
@@ -64,10 +113,38 @@ rocksdb::IOStatus FaultFileSystem::Check() {
   return rocksdb::IOStatus::OK();
 }
 
+void FaultFileSystem::DieIn(uint64_t n, Where at) {
+  std::lock_guard<std::mutex> lock(die_mutex_);
+  dies_at_ = std::move(at);
+  dies_in_ = n;
+}
+
+bool FaultFileSystem::DiesNow(const std::string& name) {
+  if (dies_in_.load() == 0) return false;
+  std::lock_guard<std::mutex> lock(die_mutex_);
+  if (dies_in_ == 0 || !dies_at_(name)) return false;
+  return --dies_in_ == 0;
+}
+
+void FaultFileSystem::Die(const std::string& name) {
+  step_mutex_.lock();
+  if (on_death_) on_death_(name);
+  kill(getpid(), SIGKILL);
+  while (true) pause();
+}
+
 void FaultFileSystem::NoteSynced(const std::string& name, uint64_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  auto it = synced_.find(name);
-  if (it != synced_.end()) it->second = bytes;
+  if (journal_ != nullptr) journal_->Synced(Plain(name), bytes);
+}
+void FaultFileSystem::NoteSyncedDirectory(const std::string& name) {
+  if (journal_ != nullptr) journal_->SyncedDirectory(Plain(name));
+}
+
+rocksdb::IOStatus FaultFileSystem::Step(const std::string& name,
+                                        const std::function<rocksdb::IOStatus()>& change) {
+  if (DiesNow(name)) Die(name);
+  std::lock_guard<std::mutex> lock(step_mutex_);
+  return change();
 }
 
 rocksdb::IOStatus FaultFileSystem::NewWritableFile(const std::string& name,
@@ -76,15 +153,62 @@ rocksdb::IOStatus FaultFileSystem::NewWritableFile(const std::string& name,
                                                    rocksdb::IODebugContext* debug) {
   rocksdb::IOStatus fault = Check();
   if (!fault.ok()) return fault;
-  std::unique_ptr<rocksdb::FSWritableFile> file;
-  rocksdb::IOStatus status = FileSystemWrapper::NewWritableFile(name, options, &file, debug);
+  return Step(name, [&] {
+    std::string aside;
+    if (journal_ != nullptr) {
+      // What stood there is not to be overwritten: it may come back.
+      aside = journal_->PutAside(name);
+      if (!aside.empty()) unlink(name.c_str());
+    }
+    std::unique_ptr<rocksdb::FSWritableFile> file;
+    rocksdb::IOStatus status = FileSystemWrapper::NewWritableFile(name, options, &file, debug);
+    if (!status.ok()) return status;
+    if (journal_ != nullptr) journal_->Made(Plain(name), aside);
+    *result = std::make_unique<FaultFile>(std::move(file), name, this);
+    return status;
+  });
+}
+
+rocksdb::IOStatus FaultFileSystem::NewDirectory(const std::string& name,
+                                                const rocksdb::IOOptions& options,
+                                                std::unique_ptr<rocksdb::FSDirectory>* result,
+                                                rocksdb::IODebugContext* debug) {
+  std::unique_ptr<rocksdb::FSDirectory> directory;
+  rocksdb::IOStatus status = FileSystemWrapper::NewDirectory(name, options, &directory, debug);
   if (!status.ok()) return status;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    synced_[name] = 0;
-  }
-  *result = std::make_unique<FaultFile>(std::move(file), name, this);
+  *result = std::make_unique<FaultDirectory>(std::move(directory), name, this);
   return status;
+}
+
+rocksdb::IOStatus FaultFileSystem::CreateDir(const std::string& name,
+                                             const rocksdb::IOOptions& options,
+                                             rocksdb::IODebugContext* debug) {
+  return Step(name, [&] {
+    rocksdb::IOStatus status = FileSystemWrapper::CreateDir(name, options, debug);
+    if (status.ok() && journal_ != nullptr) journal_->MadeDirectory(Plain(name));
+    return status;
+  });
+}
+
+rocksdb::IOStatus FaultFileSystem::CreateDirIfMissing(const std::string& name,
+                                                      const rocksdb::IOOptions& options,
+                                                      rocksdb::IODebugContext* debug) {
+  return Step(name, [&] {
+    const bool there = std::filesystem::exists(name);
+    rocksdb::IOStatus status = FileSystemWrapper::CreateDirIfMissing(name, options, debug);
+    if (status.ok() && !there && journal_ != nullptr) journal_->MadeDirectory(Plain(name));
+    return status;
+  });
+}
+
+rocksdb::IOStatus FaultFileSystem::DeleteDir(const std::string& name,
+                                             const rocksdb::IOOptions& options,
+                                             rocksdb::IODebugContext* debug) {
+  return Step(name, [&] {
+    rocksdb::IOStatus status = FileSystemWrapper::DeleteDir(name, options, debug);
+    if (status.ok() && journal_ != nullptr) journal_->RemovedDirectory(Plain(name));
+    return status;
+  });
 }
 
 rocksdb::IOStatus FaultFileSystem::RenameFile(const std::string& from, const std::string& to,
@@ -92,34 +216,43 @@ rocksdb::IOStatus FaultFileSystem::RenameFile(const std::string& from, const std
                                               rocksdb::IODebugContext* debug) {
   rocksdb::IOStatus fault = Check();
   if (!fault.ok()) return fault;
-  rocksdb::IOStatus status = FileSystemWrapper::RenameFile(from, to, options, debug);
-  std::lock_guard<std::mutex> lock(mutex_);
-  auto it = synced_.find(from);
-  if (status.ok() && it != synced_.end()) {
-    synced_[to] = it->second;
-    synced_.erase(from);
-  }
-  return status;
+  return Step(to, [&] {
+    const bool directory = std::filesystem::is_directory(from);
+    std::string aside;
+    if (journal_ != nullptr && !directory) aside = journal_->PutAside(to);
+    rocksdb::IOStatus status = FileSystemWrapper::RenameFile(from, to, options, debug);
+    if (!status.ok() || journal_ == nullptr) return status;
+    if (directory) {
+      journal_->RenamedDirectory(Plain(from), Plain(to));
+    } else {
+      journal_->Renamed(Plain(from), Plain(to), aside);
+    }
+    return status;
+  });
+}
+
+rocksdb::IOStatus FaultFileSystem::LinkFile(const std::string& from, const std::string& to,
+                                            const rocksdb::IOOptions& options,
+                                            rocksdb::IODebugContext* debug) {
+  rocksdb::IOStatus fault = Check();
+  if (!fault.ok()) return fault;
+  return Step(to, [&] {
+    rocksdb::IOStatus status = FileSystemWrapper::LinkFile(from, to, options, debug);
+    if (status.ok() && journal_ != nullptr) journal_->Linked(Plain(to));
+    return status;
+  });
 }
 
 rocksdb::IOStatus FaultFileSystem::DeleteFile(const std::string& name,
                                               const rocksdb::IOOptions& options,
                                               rocksdb::IODebugContext* debug) {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    synced_.erase(name);
-  }
-  return FileSystemWrapper::DeleteFile(name, options, debug);
-}
-
-void FaultFileSystem::ForgetUnsynced() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& [name, bytes] : synced_) {
-    std::error_code error;
-    const uint64_t size = std::filesystem::file_size(name, error);
-    if (!error && size > bytes) std::filesystem::resize_file(name, bytes, error);
-  }
-  synced_.clear();
+  return Step(name, [&] {
+    std::string aside;
+    if (journal_ != nullptr) aside = journal_->PutAside(name);
+    rocksdb::IOStatus status = FileSystemWrapper::DeleteFile(name, options, debug);
+    if (status.ok() && journal_ != nullptr) journal_->Deleted(Plain(name), aside);
+    return status;
+  });
 }
 
 }  // namespace telltale::testing

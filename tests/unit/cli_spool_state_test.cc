@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
+#include "absl/strings/str_format.h"
 #include "agent/spool/spool_state.h"
 #include "collector/cli/spool_state_file.h"
 
@@ -48,6 +50,25 @@ TEST(SpoolStateFileTest, DamageIsNamed) {
   EXPECT_THAT(std::string(ReadSpoolState(Slot().substr(0, 30)).status().message()),
               HasSubstr("no checksum line"));
   EXPECT_FALSE(ReadSpoolState("TTSPOOL1").ok());
+}
+
+TEST(SpoolStateFileTest, ANumberIsDigitsAlone) {
+  const std::string lines = "telltale-spool-state 1\ngeneration \r\v12\n";
+  const std::string slot =
+      lines + absl::StrFormat("checksum %016x\n", XXH3_64bits(lines.data(), lines.size()));
+  EXPECT_THAT(std::string(ReadSpoolState(slot).status().message()), HasSubstr("grammar"));
+}
+
+TEST(SpoolStateFileTest, TheAgentTakesNoNegativeNumbersEither) {
+  for (const char* line : {"generation -1\n", "next -1\n", "held -1 1 1\n", "lost 1 2 -3 0 0 \n",
+                           "lost 1 -2 3 0 0 \n", "next 1-1\n"}) {
+    const std::string lines = std::string("telltale-spool-state 1\n") + line;
+    std::string slot =
+        lines + absl::StrFormat("checksum %016x\n", XXH3_64bits(lines.data(), lines.size()));
+    slot.resize(agent::SpoolState::kSlotBytes, '\0');
+    EXPECT_FALSE(agent::SpoolState::Decode(slot).ok()) << line;
+    EXPECT_FALSE(ReadSpoolState(slot).ok()) << line;
+  }
 }
 
 TEST(SpoolStateFileTest, AnIncarnationIsThirtyTwoDigits) {

@@ -362,17 +362,6 @@ TEST(RetypedTest, TheSameCommandWithTheTimeThatHasData) {
   EXPECT_TRUE(NearestRange(coverage, asked, utc).empty());
 }
 
-TEST(RenderTest, FoldedStacksRunFromRootToLeaf) {
-  v1::StacksAnswer answer;
-  answer.set_unit("s");
-  v1::StackWeight* stack = answer.add_stacks();
-  stack->set_exe("/bin/a");
-  stack->set_value(2e-9);
-  stack->add_frames()->set_name("leaf;x");
-  stack->add_frames()->set_name("root");
-  EXPECT_EQ(RenderFolded(answer), "/bin/a;root;leaf:x 2\n");
-}
-
 TEST(PkiTest, IssuesWhatItsAuthoritySignedAndNeverOverwrites) {
   testing::TempDir dir;
   PkiFlags flags;

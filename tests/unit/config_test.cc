@@ -37,6 +37,22 @@ class ConfigTest : public ::testing::Test {
   std::string printed_;
 };
 
+TEST_F(ConfigTest, AMistakeIsShownWithoutWhatATerminalWouldObey) {
+  for (const char* yaml : {"\"epo\\x1b[2Jch\": 10s\n", "epoch: \"a\\nb\"\n"}) {
+    const std::string refusal = Refusal(yaml);
+    EXPECT_THAT(refusal, HasSubstr("\\x"));
+    for (const char c : refusal) EXPECT_GE(static_cast<unsigned char>(c), 0x20) << refusal;
+  }
+}
+
+TEST_F(ConfigTest, AFileThatIsNotUtf8IsRefused) {
+  EXPECT_TRUE(Load({.file = File("spool: {dir: /\xc3\xa9}\n")}).ok());
+  for (const char* bytes :
+       {"\xff", "\xe9sc", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe9"}) {
+    EXPECT_THAT(Refusal(std::string("spool: {dir: /") + bytes + "}\n"), HasSubstr("is not UTF-8"));
+  }
+}
+
 TEST_F(ConfigTest, FlagBeatsEnvironmentBeatsFileBeatsDefault) {
   const std::string file = File("collector: file:1\nepoch: 10s\nspool:\n  dir: /file\n");
   ASSERT_TRUE(Load({.file = file,

@@ -9,5 +9,16 @@ telltale_test(query_tiers_test LABEL unit TIMEOUT 300
   SOURCES unit/query_tiers_test.cc LINK telltale_query_store)
 telltale_test(query_cache_test LABEL unit
   SOURCES unit/query_cache_test.cc LINK telltale_query_store)
+telltale_test(query_comparison_test LABEL unit
+  SOURCES unit/query_comparison_test.cc LINK telltale_query_store)
 telltale_test(query_fit_test LABEL unit SOURCES unit/query_fit_test.cc LINK telltale::query)
 telltale_test(query_bounds_test LABEL unit SOURCES unit/query_bounds_test.cc LINK telltale::query)
+telltale_test(query_service_test LABEL unit
+  SOURCES unit/query_service_test.cc LINK telltale::query_service telltale::services)
+add_library(telltale_kept_store STATIC support/kept_store.cc)
+target_link_libraries(telltale_kept_store PUBLIC telltale::storage
+  PRIVATE telltale::query telltale_synthetic absl::str_format telltale::warnings)
+add_executable(write_golden_store EXCLUDE_FROM_ALL golden/write_store.cc)
+target_link_libraries(write_golden_store PRIVATE telltale_kept_store telltale::warnings)
+telltale_test(storage_kept_test LABEL unit
+  SOURCES unit/storage_kept_test.cc LINK telltale_kept_store)

@@ -15,9 +15,12 @@ telltale_test(storage_store_test LABEL unit
 
 add_library(telltale_store_check STATIC support/store_check.cc)
 target_link_libraries(telltale_store_check PUBLIC telltale::storage PRIVATE telltale::warnings)
+add_library(telltale_fault_disk STATIC support/disk_journal.cc support/fault_file_system.cc)
+target_link_libraries(telltale_fault_disk PUBLIC RocksDB::rocksdb-shared PRIVATE telltale::warnings)
+target_include_directories(telltale_fault_disk PUBLIC ${CMAKE_SOURCE_DIR})
 telltale_test(storage_fault_test LABEL unit
-  SOURCES unit/storage_fault_test.cc support/fault_file_system.cc
-  LINK telltale::storage telltale_synthetic telltale_store_check RocksDB::rocksdb-shared)
+  SOURCES unit/storage_fault_test.cc
+  LINK telltale::storage telltale_synthetic telltale_store_check telltale_fault_disk)
 
 add_library(telltale_rollup_trial STATIC
   support/rollup_oracle.cc support/line_oracle.cc support/rollup_trial.cc)
@@ -31,3 +34,5 @@ telltale_test(storage_pruning_test LABEL unit
   SOURCES unit/storage_pruning_test.cc LINK telltale::storage telltale_synthetic)
 telltale_test(storage_retention_test LABEL unit
   SOURCES unit/storage_retention_test.cc LINK telltale::storage)
+telltale_test(storage_verify_test LABEL unit
+  SOURCES unit/storage_verify_test.cc LINK telltale::storage telltale_synthetic)

@@ -105,6 +105,20 @@ TEST_P(DictionaryTest, TwoNodesThatAgreeSpeakForAllAndEachKeepsItsOwn) {
   EXPECT_EQ(Name(64, 2), "evil");
 }
 
+TEST_P(DictionaryTest, WhatIsSaidForAllNeedsNoRowOfTheNextNode) {
+  Tell(3, Named({{64, "old"}}), kNow);
+  Tell(1, Named({{64, "main"}}), kNow + kWeekNs);
+  Tell(2, Named({{64, "main"}}), kNow + kWeekNs);
+  const NamePartition partition = NamePartitionOf(Tier::kRaw, kNow + kWeekNs);
+  const size_t rows = Rows(partition);
+  EXPECT_EQ(Tell(4, Named({{64, "main"}}), kNow + kWeekNs).bytes, 0u);
+  EXPECT_EQ(Rows(partition), rows);
+  EXPECT_EQ(Name(64, 4), "main");
+  // It called it otherwise before, and that still stands there.
+  Tell(3, Named({{64, "main"}}), kNow + kWeekNs);
+  EXPECT_EQ(Name(64, 3), "main");
+}
+
 TEST_P(DictionaryTest, ANodeDoesNotAgreeWithItself) {
   for (uint64_t week = 0; week < 3; ++week) {
     Tell(1, Named({{64, "evil"}}), kNow + week * kWeekNs);

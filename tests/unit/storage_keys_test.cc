@@ -71,6 +71,16 @@ TEST(KeysTest, ARollupKeyOfAnotherBucketIsRefused) {
   EXPECT_FALSE(DecodeRollupKey(key).ok());
 }
 
+TEST(KeysTest, ASpanBeyondAllTimesIsRefused) {
+  const std::string far = "\xff\xff\xff\xff";
+  std::string dirty = EncodeDirtyKey({7, Tier::k1Day, 0});
+  dirty.replace(6, 4, far);
+  EXPECT_FALSE(DecodeDirtyKey(dirty).ok());
+  std::string line = EncodeLineKey({.tier = Tier::k1Day, .vital = 1});
+  line.replace(2, 4, far);
+  EXPECT_FALSE(DecodeLineKey(line).ok());
+}
+
 TEST(KeysTest, ANameKeyTellsPartitionAndSource) {
   const NamePartition partition = NamePartitionOf(Tier::k1Hour, 20'777 * kDayNs);
   const std::string key = NameKey(partition, "build", 0x40, 7);

@@ -158,5 +158,42 @@ TEST_F(RetentionTest, ATierIsNotCutBelowItsGuaranteedShare) {
   EXPECT_EQ(Windows(Tier::k1Hour), 1u);
 }
 
+TEST_F(RetentionTest, EachTierHasABoundOfItsOwnAndLosesItsOldestFirst) {
+  for (int age : {3, 2, 1, 0}) AddRaw(static_cast<uint16_t>(kToday - age), 1000);
+  for (int age = 10; age <= 13; ++age) {
+    AddWindow(Tier::k5Min, static_cast<uint16_t>(kToday - age), 1000);
+  }
+  for (int age : {20, 40, 60}) AddWindow(Tier::k1Hour, static_cast<uint16_t>(kToday - age), 1000);
+  for (int age : {200, 500}) AddWindow(Tier::k1Day, static_cast<uint16_t>(kToday - age), 1000);
+  RetentionOptions options;
+  options.max_raw_bytes = 3200;
+  Run(options);
+  EXPECT_THAT(RawDays(), ElementsAre(-2, -1, 0));
+  EXPECT_EQ(Windows(Tier::k5Min), 4u);
+  options.max_five_minute_bytes = 2200;
+  Run(options);
+  EXPECT_EQ(Windows(Tier::k5Min), 2u);
+  EXPECT_EQ(Windows(Tier::k1Hour), 3u);
+  options.max_hour_bytes = 1200;
+  options.max_day_bytes = 1200;
+  Run(options);
+  EXPECT_EQ(Windows(Tier::k1Hour), 1u);
+  EXPECT_EQ(Windows(Tier::k1Day), 1u);
+  EXPECT_THAT(RawDays(), ElementsAre(-2, -1, 0));
+}
+
+TEST_F(RetentionTest, WindowsThatRawCouldStillChangeDoNotGoWithoutIt) {
+  for (int age : {3, 2, 1, 0}) {
+    AddRaw(static_cast<uint16_t>(kToday - age), 1000);
+    AddWindow(Tier::k5Min, static_cast<uint16_t>(kToday - age), 1000);
+  }
+  RetentionOptions options;
+  options.max_five_minute_bytes = 2200;
+  Run(options);
+  EXPECT_EQ(Windows(Tier::k5Min), 2u);
+  EXPECT_THAT(RawDays(), ElementsAre(-1, 0));
+  EXPECT_EQ(summaries_->RawFloor(), kToday - 1);
+}
+
 }  // namespace
 }  // namespace telltale::storage

@@ -338,6 +338,25 @@ TEST_F(StoreTest, TooLittleFreeSpaceRefusesTheBatch) {
   EXPECT_THAT(*Put({&first_}), ElementsAre(Outcome::kStored));
 }
 
+TEST_F(StoreTest, TheBytesOfADayCountItsBodiesInBlobFiles) {
+  constexpr uint64_t kRows = 4000, kBody = 1000;
+  std::vector<Row> rows;
+  for (uint64_t i = 0; i < kRows; ++i) {
+    RawKey key;
+    key.day = static_cast<uint16_t>(100 + i * 10 / kRows);
+    key.node = 1;
+    key.start_ns = key.day * kDayNs + i;
+    key.sequence = i + 1;
+    rows.push_back({Family::kRaw, EncodeRawKey(key), std::string(kBody, 'b'), 0});
+  }
+  ASSERT_TRUE(store_->history().Append(rows).ok());
+  ASSERT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());  // puts it into files
+  const auto day = store_->history().RangeBytes(Family::kRaw, DayPrefix(104), DayPrefix(105));
+  ASSERT_TRUE(day.ok()) << day.status();
+  EXPECT_GT(*day, kRows * kBody / 10 / 2);
+  EXPECT_LT(*day, kRows * kBody / 10 * 2);
+}
+
 TEST_F(StoreTest, RetentionThatTurnsTiersAroundIsRefused) {
   StoreOptions options = Options();
   options.path = dir_.path() + "/other";

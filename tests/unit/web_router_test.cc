@@ -76,6 +76,19 @@ TEST_F(RouterTest, PagesOfOtherSitesCannotUseAVisitorsCertificate) {
   EXPECT_EQ(Ask(request).status, 403);
 }
 
+TEST_F(RouterTest, AnOriginMustBeOurs) {
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
+  request.host = "collector:7480";
+  for (const char* origin : {"https://evil", "null", "http://collector:7480"}) {
+    request.origin = origin;
+    EXPECT_EQ(Ask(request).status, 403) << origin;
+  }
+  request.origin = "https://collector:7480";
+  EXPECT_EQ(Ask(request).status, 200);
+  request.sec_fetch_site = "same-site";
+  EXPECT_EQ(Ask(request).status, 403);
+}
+
 TEST_F(RouterTest, FormsOfOtherSitesAreRefusedByTheirContentType) {
   auto request = Get("/api/v1/top", collector::Role::kViewer);
   request.method = "POST";
@@ -121,6 +134,12 @@ TEST_F(RouterTest, AWrongParameterIsNamedWithWhatThereIs) {
   EXPECT_THAT(Ask(request).body, HasSubstr("DIMENSION_STACK"));
 }
 
+TEST_F(RouterTest, AParameterMustBeText) {
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
+  request.query = {{"vital", "\xe0\x9d"}};
+  EXPECT_EQ(Ask(request).status, 400);
+}
+
 TEST_F(RouterTest, JsonOfABodyIsTheQuestion) {
   auto request = Get("/api/v1/top", collector::Role::kViewer);
   request.method = "POST";
@@ -147,6 +166,30 @@ TEST_F(RouterTest, BinaryIsGivenToWhoAsksForIt) {
   v1::TopAnswer answer;
   ASSERT_TRUE(answer.ParseFromString(response.body));
   EXPECT_EQ(answer.coverage().watched_s(), 58.5);
+}
+
+TEST_F(RouterTest, AFormatMakesAFileOfTheAnswer) {
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
+  request.query = {{"vital", "cpu"}, {"format", "csv"}};
+  const Response file = Ask(request);
+  EXPECT_EQ(file.status, 200);
+  EXPECT_EQ(file.content_type, "text/csv; charset=utf-8");
+  EXPECT_THAT(file.headers,
+              ::testing::ElementsAre(::testing::Pair("Content-Disposition",
+                                                     "attachment; filename=\"telltale-top.csv\"")));
+  EXPECT_TRUE(file.body.starts_with("vital,sub,unit,by,name,")) << file.body;
+  EXPECT_EQ(asked_.vital(), "cpu");
+  request.query = {{"format", "json"}};
+  EXPECT_EQ(Ask(request).content_type, "application/json");
+}
+
+TEST_F(RouterTest, AFormatNobodyKnowsIsRefusedBeforeTheWork) {
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
+  request.query = {{"vital", "cpu"}, {"format", "pprof"}};
+  const Response refused = Ask(request);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("this answer comes as json, csv"));
+  EXPECT_EQ(asked_.vital(), "");
 }
 
 TEST_F(RouterTest, AnUnknownAnswerListsThoseThereAre) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -140,6 +141,8 @@ TEST_F(HttpServerTest, SendsStrictHeaders) {
   EXPECT_EQ(reply.headers["x-content-type-options"], "nosniff");
   EXPECT_EQ(reply.headers["cache-control"], "no-store");
   EXPECT_EQ(reply.headers["x-frame-options"], "DENY");
+  EXPECT_EQ(reply.headers["strict-transport-security"], "max-age=31536000");
+  EXPECT_THAT(reply.headers["content-security-policy"], HasSubstr("frame-ancestors 'none'"));
 }
 
 TEST_F(HttpServerTest, AClientWithoutACertificateIsNobody) {
@@ -180,7 +183,7 @@ TEST_F(HttpServerTest, AHeaderAboveTheLimitGets431) {
   const auto reply = client.Get("/", "X-Long: " + std::string(8192, 'a') + "\r\n");
   EXPECT_EQ(reply.status, 431);
   EXPECT_THAT(reply.body, HasSubstr("\"error\""));
-  EXPECT_EQ(server_->stats().bad_requests, 1u);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kHeaderLimit), 1u);
 }
 
 TEST_F(HttpServerTest, ABodyAboveTheLimitGets413BeforeItIsRead) {
@@ -198,6 +201,86 @@ TEST_F(HttpServerTest, BytesThatAreNotHttpGet400) {
   EXPECT_EQ(client.Read().status, 400);
 }
 
+TEST_F(HttpServerTest, ATokenStandsForItsHolderAndABadOneForNobody) {
+  options_.check_token = [](std::string_view token,
+                            const std::string& address) -> absl::StatusOr<collector::Identity> {
+    EXPECT_EQ(address, "127.0.0.1");
+    if (token == "good") return collector::Identity{collector::Role::kViewer, "grafana"};
+    return absl::UnauthenticatedError("token: unknown");
+  };
+  Start();
+  HttpsClient client(Anonymous());
+  EXPECT_EQ(client.Get("/", "Authorization: Bearer good\r\n").body, "GET / grafana");
+  EXPECT_EQ(client.Get("/", "authorization: bearer good\r\n").body, "GET / grafana");
+  for (const char* bad : {"Bearer bad", "Bearer", "Basic good", "good"}) {
+    EXPECT_EQ(client.Get("/", std::string("Authorization: ") + bad + "\r\n").body, "GET / nobody");
+  }
+  EXPECT_EQ(client.Get("/", "Authorization: Bearer good\r\nAuthorization: Bearer good\r\n").body,
+            "GET / nobody");
+  EXPECT_EQ(client.Get("/").body, "GET / nobody");
+  // A bad token is not helped by a good certificate.
+  HttpsClient viewer(As("viewer", "ann"));
+  EXPECT_EQ(viewer.Get("/").body, "GET / ann");
+  EXPECT_EQ(viewer.Get("/", "Authorization: Bearer bad\r\n").body, "GET / nobody");
+}
+
+TEST_F(HttpServerTest, ACertificateIsAskedAboutForEachRequest) {
+  std::atomic<bool> revoked = false;
+  options_.check_certificate = [&](const X509*) {
+    return revoked ? absl::UnauthenticatedError("revoked") : absl::OkStatus();
+  };
+  Start();
+  HttpsClient client(As("viewer", "ann"));
+  EXPECT_EQ(client.Get("/").body, "GET / ann");
+  revoked = true;
+  EXPECT_EQ(client.Get("/").body, "GET / nobody");
+}
+
+TEST_F(HttpServerTest, AnAddressAsksOnlySoOftenWithoutSayingWhoItIs) {
+  options_.anonymous_rate = {.per_second = 0, .at_once = 3};
+  options_.check_token = [](std::string_view, const std::string&) {
+    return absl::StatusOr<collector::Identity>(
+        collector::Identity{collector::Role::kViewer, "grafana"});
+  };
+  Start();
+  HttpsClient known(As("viewer", "ann"));
+  HttpsClient client(Anonymous());
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(known.Get("/").status, 200);
+    EXPECT_EQ(client.Get("/", "Authorization: Bearer good\r\n").status, 200);
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.Get("/").status, 200);
+  EXPECT_EQ(client.Get("/").status, 429);
+  EXPECT_TRUE(client.Closed());
+  EXPECT_EQ(server_->stats().Refused(Refusal::kRate), 1u);
+}
+
+TEST_F(HttpServerTest, AnAddressConnectsOnlySoOften) {
+  options_.connection_rate = {.per_second = 0, .at_once = 2};
+  Start();
+  EXPECT_TRUE(HttpsClient(Anonymous()).ok());
+  EXPECT_TRUE(HttpsClient(Anonymous()).ok());
+  EXPECT_FALSE(HttpsClient(Anonymous()).ok());
+  EXPECT_EQ(server_->stats().Refused(Refusal::kRate), 1u);
+}
+
+TEST_F(HttpServerTest, ARequestThatCouldBeReadTwoWaysIsRefusedAndWhatFollowsItIsNotRead) {
+  std::atomic<int> asked = 0;
+  options_.handler = [&](const Request& request) {
+    ++asked;
+    return Echo(request);
+  };
+  Start();
+  HttpsClient client(Anonymous());
+  client.Send(
+      "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n"
+      "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(client.Read().status, 400);
+  EXPECT_TRUE(client.Closed());
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kBadRequest), 1u);
+}
+
 TEST_F(HttpServerTest, ARequestThatDripsIsCutAtItsDeadline) {
   options_.request_timeout = std::chrono::milliseconds(200);
   Start();
@@ -205,10 +288,10 @@ TEST_F(HttpServerTest, ARequestThatDripsIsCutAtItsDeadline) {
   client.Send("GET / HTTP/1.1\r\nHost:");
   EXPECT_TRUE(client.Closed());
   // The deadline closes the socket first and is counted a moment later, on the server's thread.
-  for (int i = 0; i < 500 && server_->stats().timeouts == 0; ++i) {
+  for (int i = 0; i < 500 && server_->stats().Refused(Refusal::kTimeout) == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  EXPECT_EQ(server_->stats().timeouts, 1u);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kTimeout), 1u);
 }
 
 TEST_F(HttpServerTest, ConnectionsAboveTheLimitAreClosedAndCounted) {
@@ -218,7 +301,7 @@ TEST_F(HttpServerTest, ConnectionsAboveTheLimitAreClosedAndCounted) {
   EXPECT_TRUE(first.ok());
   EXPECT_TRUE(second.ok());
   EXPECT_FALSE(third.ok());
-  EXPECT_EQ(server_->stats().refused_full, 1u);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kFull), 1u);
 }
 
 TEST_F(HttpServerTest, OneAddressCannotTakeAllConnections) {
@@ -253,7 +336,7 @@ TEST_F(HttpServerTest, AnErrorInTheMiddleLeavesTheBodyVisiblyIncomplete) {
   const auto reply = client.Get("/");
   EXPECT_EQ(reply.status, 200);
   EXPECT_FALSE(reply.complete);
-  EXPECT_EQ(server_->stats().aborted_bodies, 1u);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kAborted), 1u);
 }
 
 TEST_F(HttpServerTest, ALiveStreamSendsWhenWokenAndHeartbeatsWhenSilent) {
@@ -346,6 +429,35 @@ TEST_F(HttpServerTest, StopLetsARunningAnswerFinish) {
   EXPECT_EQ(client.Read().body, "done");
   stop.join();
   EXPECT_FALSE(HttpsClient(Anonymous()).ok());
+}
+
+TEST_F(HttpServerTest, AnAskerWhoClosesEndsTheWorkOnItsAnswer) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool began = false, ended = false, noticed = false;
+  options_.handler = [&](const Request& request) {
+    std::unique_lock lock(mutex);
+    began = true;
+    changed.notify_all();
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!request.cancelled->load() && std::chrono::steady_clock::now() < patience) {
+      changed.wait_for(lock, std::chrono::milliseconds(10));
+    }
+    noticed = request.cancelled->load();
+    ended = true;
+    changed.notify_all();
+    return Response();
+  };
+  Start();
+  {
+    HttpsClient client(Anonymous());
+    client.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return began; });
+  }
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return ended; });
+  EXPECT_TRUE(noticed);
 }
 
 TEST_F(HttpServerTest, ATakenPortIsOneClearLine) {

@@ -30,9 +30,10 @@ def machine(agent_version):
 
 
 class Report:
-    def __init__(self, rows, about, others, seconds, how):
-        """others: LoadRows.others(); how: the command line that made it."""
+    def __init__(self, rows, about, others, seconds, how, legend=None):
+        """others: LoadRows.others(); how: the command line that made it; legend: how to read the table."""
         self._rows, self._about, self._seconds, self._how = rows, about, seconds, how
+        self._legend = legend or self.LEGEND
         self._others = others
         self._targets = all_targets(processes.CPUS)
 
@@ -67,7 +68,7 @@ class Report:
               'Loads are of the middle of an epoch: cut and first samples stand under Agent.')
 
     def text(self):
-        lines = self._headline() + [f'CAUTION: {caution}' for caution in self._caution()] + [self.LEGEND, self._sum()]
+        lines = self._headline() + [f'CAUTION: {caution}' for caution in self._caution()] + [self._legend, self._sum()]
         cells = {id(row): self._cells(row) for row in self._rows}
         columns = ['', 'value', 'target', 'spread', '', '']
         width = [max(len(one[at]) for one in [columns, *cells.values()]) for at in range(5)]
@@ -86,7 +87,7 @@ class Report:
     def markdown(self):
         lines = ['# What the agent costs', '', 'Made by `tests/bench/run sensor --markdown`; do not edit.', '']
         lines += self._headline()
-        for paragraph in [f'**Caution:** {caution}.' for caution in self._caution()] + [self.LEGEND, self._sum()]:
+        for paragraph in [f'**Caution:** {caution}.' for caution in self._caution()] + [self._legend, self._sum()]:
             lines += ['', paragraph]
         for group, rows in self._groups():
             lines += ['', f'## {group}', '', '| | value | target | spread | | |', '|---|---|---|---|---|---|']
@@ -109,4 +110,4 @@ class Report:
         share, disturbed, _ = self._others
         return json.dumps({**self._about, 'seconds': round(self._seconds), 'others_share': round(share, 4),
                            'runs_with_other_agents': disturbed, 'rows': rows,
-                           'runs': [vars(run) for turn in runs for run in turn]}, indent=1) + '\n'
+                           'runs': [run if isinstance(run, dict) else vars(run) for turn in runs for run in turn]}, indent=1) + '\n'

@@ -41,4 +41,15 @@ def all_targets(cpus):
         'rss': Target(52, 'RSS <= 36 MB + caches <= 16 MB'),
         'maps': Target((8 * MB + 128 * KB * cpus) / MB, 'maps <= 8 MB + 128 KB per CPU'),
         'wire': Target(16, 'mean <= 16 KB an epoch saturated'),
+        # The collector.
+        'fleet.held': Target(10_000, '10,000 nodes at 60 s', at_least=True),
+        'fleet.ack': Target(250, 'durable ack p99 < 250 ms'),
+        'fleet.cores': Target(1, 'within one core'),
+        'fleet.rss': Target(2.5 * 1024, '<= 2.5 GB'),
+        'fleet.lost': Target(0, 'no ack lost'),
+        'ask.top': Target(1000, 'top labels of 1 h over 1,000 nodes <= 1 s'),
+        'ask.series': Target(300, 'one vital, 30 d, 1,000 nodes <= 300 ms'),
+        'ask.node': Target(50, '3 d of one node <= 50 ms'),
+        'ask.diff': Target(200, 'diff of two days of one node <= 200 ms'),
+        'ask.metrics': Target(1000, '/metrics of 10,000 nodes within 1 s'),
     }

@@ -1,0 +1,32 @@
+// The gRPC face of tokens and of the audit log: checks that an operator asks, writes down what was
+// done. A thin edge. Registered with the server by the collector; gRPC's threads call it.
+
+#ifndef TELLTALE_COLLECTOR_ACCESS_ACCESS_SERVICE_H_
+#define TELLTALE_COLLECTOR_ACCESS_ACCESS_SERVICE_H_
+
+#include <memory>
+
+#include "collector/access/audit_log.h"
+#include "collector/access/token_book.h"
+#include "collector/grpc_stats.h"
+#include "collector/revocation.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace telltale::access {
+
+// All outlive the service.
+struct AccessServiceOptions {
+  TokenBook* tokens = nullptr;
+  AuditLog* audit = nullptr;
+  const collector::RevocationList* revoked = nullptr;
+  collector::GrpcStats* stats = nullptr;  // calls of those who may not make them
+};
+
+std::unique_ptr<grpc::Service> MakeAccessService(const AccessServiceOptions& options);
+
+}  // namespace telltale::access
+
+#endif  // TELLTALE_COLLECTOR_ACCESS_ACCESS_SERVICE_H_

@@ -1,0 +1,63 @@
+// Who did what: orders of operators, and what was refused to whom. The latest of each are kept in
+// the catalog (table 0e). Refusals that come fast are counted and not listed, so neither the disk
+// nor the list is at the mercy of who knocks.
+//
+// Thread-safe. Owned by the collector; the catalog outlives it.
+
+#ifndef TELLTALE_COLLECTOR_ACCESS_AUDIT_LOG_H_
+#define TELLTALE_COLLECTOR_ACCESS_AUDIT_LOG_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "storage/catalog.h"
+#include "telltale/v1/access.pb.h"
+
+namespace telltale::access {
+
+class AuditLog {
+ public:
+  static constexpr uint64_t kKeptOrders = 10'000;
+  static constexpr uint64_t kKeptRefusals = 2'000;
+  static constexpr uint64_t kRefusalEveryNs = 1'000'000'000;  // one is listed, on average ...
+  static constexpr uint64_t kRefusalsAtOnce = 30;             // ... and so many at once
+  static constexpr uint32_t kUsualLimit = 100;
+  static constexpr uint32_t kMaxLimit = 1'000;
+
+  using Now = std::function<uint64_t()>;  // ns since 1970
+
+  static absl::StatusOr<std::unique_ptr<AuditLog>> Open(storage::Catalog* catalog, Now now);
+
+  // What an operator did; durable when it returns. Text is cut and made printable.
+  absl::Status Done(const std::string& who, const std::string& address, const std::string& action,
+                    const std::string& detail);
+  // What somebody was not let do. Survives a crash of the process; a failed write is counted with
+  // those that are not listed.
+  void Refused(const std::string& who, const std::string& address, const std::string& action,
+               const std::string& why);
+
+  // Newest first. InvalidArgument: limit.
+  absl::StatusOr<std::vector<v1::AuditEntry>> List(uint32_t limit) const;
+
+ private:
+  AuditLog(storage::Catalog* catalog, Now now) : catalog_(catalog), now_(std::move(now)) {}
+  absl::Status Write(bool refused, const v1::StoredAuditEntry& entry);
+  absl::Status Collect(bool refused, std::vector<v1::StoredAuditEntry>* entries) const;
+
+  storage::Catalog* const catalog_;
+  const Now now_;
+  mutable std::mutex mutex_;
+  uint64_t next_[2] = {0, 0};    // number of the next order, refusal; guarded by mutex_
+  uint64_t refusal_due_ns_ = 0;  // when the bucket of refusals would be full; guarded by mutex_
+  uint64_t unlisted_ = 0;        // guarded by mutex_
+};
+
+}  // namespace telltale::access
+
+#endif  // TELLTALE_COLLECTOR_ACCESS_AUDIT_LOG_H_

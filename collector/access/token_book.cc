@@ -1,0 +1,211 @@
+#include "collector/access/token_book.h"
+
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "collector/access/access_keys.h"
+#include "proto/codec.h"
+
+namespace telltale::access {
+namespace {
+
+constexpr std::string_view kPrefix = "telltale_";
+constexpr size_t kIdBytes = 4;
+constexpr size_t kIdDigits = 2 * kIdBytes;
+constexpr size_t kSecretBytes = 32;
+// "telltale_1a2b3c4d_" and 64 hexadecimal digits.
+constexpr size_t kWholeBytes = kPrefix.size() + kIdDigits + 1 + 2 * kSecretBytes;
+constexpr double kNsPerS = 1e9;
+constexpr uint64_t kWholeNsPerS = 1'000'000'000;
+
+using Digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
+
+Digest DigestOf(std::string_view secret) {
+  Digest digest;
+  SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest.data());
+  return digest;
+}
+
+absl::StatusOr<std::string> RandomHex(size_t bytes) {
+  std::string random(bytes, '\0');
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(random.data()), static_cast<int>(bytes)) != 1) {
+    return absl::UnavailableError("token: the machine gives no random numbers; try again");
+  }
+  return std::string(absl::BytesToHexString(absl::string_view(random.data(), random.size())));
+}
+
+double Seconds(uint64_t ns) { return static_cast<double>(ns) / kNsPerS; }
+
+std::string Serialized(const v1::StoredToken& token) { return proto::Canonical(token); }
+
+absl::Status BadToken(std::string_view why) {
+  return absl::UnauthenticatedError(
+      absl::StrCat("token: ", absl::string_view(why.data(), why.size()),
+                   "; an operator makes another: telltale token create"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TokenBook>> TokenBook::Open(storage::Catalog* catalog, Now now) {
+  std::unique_ptr<TokenBook> book(new TokenBook(catalog, std::move(now)));
+  const std::string prefix(1, kTokenTable);
+  absl::Status damaged;
+  absl::Status scanned = catalog->Begin()->Scan(
+      prefix, storage::PrefixEnd(prefix), [&](std::string_view key, std::string_view value) {
+        v1::StoredToken token;
+        if (!token.ParseFromArray(value.data(), static_cast<int>(value.size())) ||
+            TokenKey(token.id()) != key) {
+          damaged = absl::DataLossError("token: an entry of the catalog cannot be read");
+          return false;
+        }
+        book->tokens_[token.id()].stored = std::move(token);
+        return true;
+      });
+  if (!scanned.ok()) return scanned;
+  if (!damaged.ok()) return damaged;
+  return book;
+}
+
+v1::Token TokenBook::Shown(const Entry& entry) {
+  const v1::StoredToken& stored = entry.stored;
+  v1::Token token;
+  token.set_id(stored.id());
+  token.set_name(stored.name());
+  token.set_role(stored.role());
+  token.set_created_by(stored.created_by());
+  token.set_created_s(Seconds(stored.created_ns()));
+  token.set_expires_s(Seconds(stored.expires_ns()));
+  token.set_revoked_s(Seconds(stored.revoked_ns()));
+  token.set_revoked_by(stored.revoked_by());
+  token.set_last_used_s(Seconds(entry.last_used_ns));
+  token.set_uses(entry.uses);
+  return token;
+}
+
+absl::StatusOr<TokenBook::Created> TokenBook::Create(const v1::CreateTokenRequest& request,
+                                                     const std::string& by) {
+  if (!proto::ValidNodeName(request.name())) {
+    return absl::InvalidArgumentError(absl::StrCat("token: name ",
+                                                   proto::SanitizeText(request.name(), 64),
+                                                   " must be 1 to 128 of a-z A-Z 0-9 . _ -"));
+  }
+  const std::string role = request.role().empty() ? "viewer" : request.role();
+  if (role != RoleName(collector::Role::kViewer) && role != RoleName(collector::Role::kOperator)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("token: role ", proto::SanitizeText(role, 64), " must be viewer or operator"));
+  }
+  const uint64_t lifetime_s = request.lifetime_s() == 0 ? kUsualLifetimeS : request.lifetime_s();
+  if (lifetime_s < kShortestLifetimeS || lifetime_s > kLongestLifetimeS) {
+    return absl::InvalidArgumentError(absl::StrCat("token: lifetime of ", lifetime_s, " s must be ",
+                                                   kShortestLifetimeS, " to ", kLongestLifetimeS,
+                                                   " s"));
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto transaction = catalog_->Begin();
+  const std::vector<std::string> ended = LongEnded();
+  for (const std::string& gone : ended) transaction->Delete(TokenKey(gone));
+  if (tokens_.size() - ended.size() >= kMaxTokens) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("token: there are ", kMaxTokens, "; revoke some, or let some expire"));
+  }
+  absl::StatusOr<std::string> id = RandomHex(kIdBytes);
+  while (id.ok() && tokens_.contains(*id)) id = RandomHex(kIdBytes);
+  if (!id.ok()) return id.status();
+  const absl::StatusOr<std::string> random = RandomHex(kSecretBytes);
+  if (!random.ok()) return random.status();
+  const std::string secret = absl::StrCat(std::string(kPrefix), *id, "_", *random);
+  const Digest digest = DigestOf(secret);
+
+  Entry entry;
+  v1::StoredToken& stored = entry.stored;
+  stored.set_id(*id);
+  stored.set_name(request.name());
+  stored.set_role(role);
+  stored.set_secret_sha256(std::string(digest.begin(), digest.end()));
+  stored.set_created_by(by);
+  stored.set_created_ns(now_());
+  stored.set_expires_ns(stored.created_ns() + lifetime_s * kWholeNsPerS);
+  transaction->Put(TokenKey(*id), Serialized(stored));
+  if (absl::Status status = transaction->Commit(storage::Durability::kDurable); !status.ok()) {
+    return status;
+  }
+  for (const std::string& gone : ended) tokens_.erase(gone);
+  const Entry& kept = tokens_[*id] = std::move(entry);
+  return Created{Shown(kept), secret};
+}
+
+std::vector<std::string> TokenBook::LongEnded() const {
+  const uint64_t now = now_();
+  std::vector<std::string> ids;
+  for (const auto& [id, entry] : tokens_) {
+    const uint64_t ended_ns =
+        entry.stored.revoked_ns() != 0 ? entry.stored.revoked_ns() : entry.stored.expires_ns();
+    if (now >= ended_ns && now - ended_ns >= kRememberedNs) ids.push_back(id);
+  }
+  return ids;
+}
+
+absl::StatusOr<TokenBook::Revoked> TokenBook::Revoke(const std::string& id, const std::string& by) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = tokens_.find(id);
+  if (found == tokens_.end()) {
+    return absl::NotFoundError(absl::StrCat("token: there is none with the id ",
+                                            proto::SanitizeText(id, 64),
+                                            "; telltale token list shows them"));
+  }
+  if (found->second.stored.revoked_ns() != 0 && !found->second.unwritten) {
+    return Revoked{Shown(found->second), false};
+  }
+  v1::StoredToken stored = found->second.stored;
+  stored.set_revoked_ns(now_());
+  stored.set_revoked_by(by);
+  auto transaction = catalog_->Begin();
+  transaction->Put(TokenKey(id), Serialized(stored));
+  // Refused from here on, even if it cannot be written: then the operator is told, and repeats it.
+  const absl::Status written = transaction->Commit(storage::Durability::kDurable);
+  found->second.unwritten = !written.ok();
+  found->second.stored = std::move(stored);
+  if (!written.ok()) return written;
+  return Revoked{Shown(found->second), true};
+}
+
+std::vector<v1::Token> TokenBook::List() const {
+  std::vector<v1::Token> list;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [id, entry] : tokens_) list.push_back(Shown(entry));
+  std::ranges::stable_sort(list, {}, &v1::Token::created_s);
+  return list;
+}
+
+absl::StatusOr<collector::Identity> TokenBook::Check(std::string_view secret) {
+  if (secret.size() != kWholeBytes || !secret.starts_with(kPrefix)) {
+    return BadToken("it has not the form of one");
+  }
+  const std::string id(secret.substr(kPrefix.size(), kIdDigits));
+  const Digest digest = DigestOf(secret);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = tokens_.find(id);
+  if (found == tokens_.end() || found->second.stored.secret_sha256().size() != digest.size() ||
+      CRYPTO_memcmp(found->second.stored.secret_sha256().data(), digest.data(), digest.size()) !=
+          0) {
+    return BadToken("it is unknown");
+  }
+  Entry& entry = found->second;
+  if (entry.stored.revoked_ns() != 0) return BadToken(absl::StrCat(id, " is revoked"));
+  const uint64_t now = now_();
+  if (now >= entry.stored.expires_ns()) return BadToken(absl::StrCat(id, " has expired"));
+  entry.last_used_ns = now;
+  ++entry.uses;
+  const bool operates = entry.stored.role() == RoleName(collector::Role::kOperator);
+  return collector::Identity{operates ? collector::Role::kOperator : collector::Role::kViewer,
+                             entry.stored.name()};
+}
+
+}  // namespace telltale::access

@@ -1,0 +1,123 @@
+// telltale token and telltale audit: what only an operator may do and see.
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "collector/cli/commands.h"
+#include "collector/cli/session.h"
+#include "collector/cli/terminal_text.h"
+#include "collector/cli/time_text.h"
+#include "config/values.h"
+
+namespace telltale::cli {
+namespace {
+
+using Stub = v1::Access::Stub;
+
+constexpr uint64_t kShortestS = 60;
+constexpr uint64_t kLongestS = 400ull * 86400;
+
+// As JSON or by `render`.
+template <typename Answer, typename Render>
+int Shown(const Session& session, const absl::StatusOr<Answer>& answer, Render render) {
+  if (!answer.ok()) return Report(answer.status());
+  if (session.json()) {
+    const absl::Status status = PrintJson(*answer);
+    return status.ok() ? kOk : Report(status);
+  }
+  Print(render(*answer));
+  return kOk;
+}
+
+std::string StateOf(const v1::Token& token, const View& view) {
+  if (token.revoked_s() > 0) {
+    return absl::StrCat("revoked by ", Escaped(token.revoked_by()), " at ",
+                        ClockText(token.revoked_s(), view.now, view.zone));
+  }
+  const std::string when = ClockText(token.expires_s(), view.now, view.zone);
+  const bool ended = absl::FromUnixSeconds(static_cast<int64_t>(token.expires_s())) <= view.now;
+  return absl::StrCat(ended ? "ended " : "good until ", when);
+}
+
+std::string TokensText(const v1::ListTokensAnswer& answer, const View& view) {
+  if (answer.tokens().empty()) return "no tokens; telltale token create makes one\n";
+  Table table({{"id"}, {"name"}, {"role"}, {"made by"}, {"last used"}, {"state"}});
+  for (const v1::Token& token : answer.tokens()) {
+    table.Add({Escaped(token.id()), Escaped(token.name()), Escaped(token.role()),
+               Escaped(token.created_by()),
+               token.uses() == 0 ? "not since the collector's start"
+                                 : ClockText(token.last_used_s(), view.now, view.zone),
+               StateOf(token, view)});
+  }
+  return table.Render(view.style);
+}
+
+std::string AuditText(const v1::ListAuditAnswer& answer, const View& view) {
+  if (answer.entries().empty()) return "nothing was done or refused yet\n";
+  Table table({{"when"}, {"who"}, {"from"}, {"what"}});
+  for (const v1::AuditEntry& entry : answer.entries()) {
+    std::string what = absl::StrCat(entry.refused() ? "REFUSED " : "", Escaped(entry.action()),
+                                    ": ", Escaped(entry.detail()));
+    if (entry.unlisted() > 0) {
+      absl::StrAppend(&what, " (", entry.unlisted(), " more before it came too fast to be listed)");
+    }
+    table.Add({ClockText(entry.time_s(), view.now, view.zone),
+               entry.who().empty() ? "-" : Escaped(entry.who()), Escaped(entry.address()), what});
+  }
+  return table.Render(view.style);
+}
+
+}  // namespace
+
+int RunTokenCreate(const Arguments& arguments) {
+  const auto lifetime = config::ParseSeconds(arguments.token.expires, kShortestS, kLongestS);
+  if (!lifetime.ok()) {
+    return Report(absl::InvalidArgumentError(absl::StrCat(
+        "--expires ", arguments.token.expires, " ", std::string(lifetime.status().message()))));
+  }
+  const absl::StatusOr<Session> session = OpenSession(arguments);
+  if (!session.ok()) return Report(session.status());
+  v1::CreateTokenRequest request;
+  request.set_name(arguments.token.name);
+  request.set_role(arguments.token.role);
+  request.set_lifetime_s(*lifetime);
+  return Shown(*session, session->client->Ask(&Stub::CreateToken, request),
+               [&](const v1::CreateTokenAnswer& answer) {
+                 return absl::StrCat(answer.secret(), "\n\ntoken ", answer.token().id(), " for ",
+                                     Escaped(answer.token().name()), ", ", answer.token().role(),
+                                     ", ", StateOf(answer.token(), session->view),
+                                     "; it is not shown again\n");
+               });
+}
+
+int RunTokenList(const Arguments& arguments) {
+  const absl::StatusOr<Session> session = OpenSession(arguments);
+  if (!session.ok()) return Report(session.status());
+  return Shown(
+      *session, session->client->Ask(&Stub::ListTokens, v1::ListTokensRequest()),
+      [&](const v1::ListTokensAnswer& answer) { return TokensText(answer, session->view); });
+}
+
+int RunTokenRevoke(const Arguments& arguments) {
+  const absl::StatusOr<Session> session = OpenSession(arguments);
+  if (!session.ok()) return Report(session.status());
+  v1::RevokeTokenRequest request;
+  request.set_id(arguments.token.id);
+  return Shown(*session, session->client->Ask(&Stub::RevokeToken, request),
+               [&](const v1::RevokeTokenAnswer& answer) {
+                 return absl::StrCat("token ", answer.token().id(), " (",
+                                     Escaped(answer.token().name()), ") ",
+                                     answer.changed() ? "is revoked\n" : "was revoked before\n");
+               });
+}
+
+int RunAudit(const Arguments& arguments) {
+  const absl::StatusOr<Session> session = OpenSession(arguments);
+  if (!session.ok()) return Report(session.status());
+  v1::ListAuditRequest request;
+  request.set_limit(arguments.limit);
+  return Shown(*session, session->client->Ask(&Stub::ListAudit, request),
+               [&](const v1::ListAuditAnswer& answer) { return AuditText(answer, session->view); });
+}
+
+}  // namespace telltale::cli

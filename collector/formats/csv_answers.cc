@@ -1,0 +1,221 @@
+#include "collector/formats/csv_answers.h"
+
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "collector/formats/csv.h"
+#include "collector/formats/folded.h"
+
+namespace telltale::formats {
+namespace {
+
+using google::protobuf::RepeatedPtrField;
+using Titles = std::vector<std::string_view>;
+
+// What rows rest on, at the end of each.
+class Basis {
+ public:
+  explicit Basis(const v1::Coverage& coverage) : coverage_(coverage) {
+    for (const v1::ReasonCount& lost : coverage.lost_events()) lost_ += lost.events();
+  }
+  static Titles After(Titles titles) {
+    for (const char* title : {"watched_s", "selected_s", "lost_events"}) titles.push_back(title);
+    return titles;
+  }
+  void EndRow(Csv& csv) const {
+    csv.Number(coverage_.watched_s()).Number(coverage_.selected_s()).Number(lost_).EndRow();
+  }
+
+ private:
+  const v1::Coverage& coverage_;
+  double lost_ = 0;
+};
+
+std::string DimensionText(v1::Dimension by) {
+  constexpr size_t kPrefix = sizeof("DIMENSION_") - 1;
+  const std::string& name = v1::Dimension_Name(by);
+  return name.size() > kPrefix ? absl::AsciiStrToLower(name.substr(kPrefix)) : "";
+}
+
+std::string Path(const RepeatedPtrField<v1::Frame>& frames) {
+  return FoldedPath("", frames.begin(), frames.end());
+}
+
+std::string Values(const RepeatedPtrField<v1::NamedValue>& values) {
+  std::string out;
+  for (const v1::NamedValue& value : values) {
+    absl::StrAppend(&out, out.empty() ? "" : "; ", value.name(), " ", value.value());
+  }
+  return out;
+}
+
+void Who(const v1::TopRow& row, Csv& csv) {
+  csv.Text(row.name()).Text(row.exe()).Text(row.node());
+  row.pid() != 0 ? csv.Number(row.pid()) : csv.Empty();
+  csv.Text(row.user()).Text(row.cgroup());
+}
+
+}  // namespace
+
+std::string CsvOf(const v1::TopAnswer& answer) {
+  Csv csv(Basis::After({"vital", "sub", "unit", "by", "name", "exe", "node", "pid", "uid", "cgroup",
+                        "value", "low", "high", "share", "samples", "open", "exact", "stack"}));
+  const Basis basis(answer.coverage());
+  for (const v1::TopTable& table : answer.tables()) {
+    const auto begin = [&] {
+      csv.Text(table.vital()).Text(table.sub()).Text(table.unit()).Text(DimensionText(table.by()));
+    };
+    for (const v1::TopRow& row : table.rows()) {
+      begin();
+      Who(row, csv);
+      csv.Number(row.value()).Number(row.low()).Number(row.high()).Number(row.share());
+      csv.Number(row.samples()).Flag(row.open()).Flag(table.exact()).Text(Path(row.stack()));
+      basis.EndRow(csv);
+    }
+    begin();
+    v1::TopRow other;
+    other.set_name("(other)");
+    Who(other, csv);
+    csv.Number(table.other()).Empty().Empty();
+    csv.Number(table.total() > 0 ? table.other() / table.total() : 0);
+    csv.Empty().Empty().Flag(table.exact()).Empty();
+    basis.EndRow(csv);
+  }
+  return csv.bytes();
+}
+
+std::string CsvOf(const v1::DiffAnswer& answer) {
+  Csv csv({"vital",
+           "sub",
+           "unit",
+           "by",
+           "name",
+           "exe",
+           "node",
+           "pid",
+           "uid",
+           "cgroup",
+           "value",
+           "low",
+           "high",
+           "against",
+           "against_low",
+           "against_high",
+           "difference",
+           "difference_low",
+           "difference_high",
+           "certain",
+           "scale",
+           "watched_s",
+           "against_watched_s"});
+  for (const v1::DiffTable& table : answer.tables()) {
+    for (const v1::DiffRow& row : table.rows()) {
+      csv.Text(table.vital()).Text(table.sub()).Text(table.unit()).Text(DimensionText(table.by()));
+      Who(row.row(), csv);
+      for (const v1::TopRow* side : {&row.row(), &row.against()}) {
+        csv.Number(side->value()).Number(side->low()).Number(side->high());
+      }
+      csv.Number(row.difference()).Number(row.difference_low()).Number(row.difference_high());
+      csv.Flag(row.certain()).Number(answer.scale());
+      csv.Number(answer.coverage().values_watched_s());
+      csv.Number(answer.against_coverage().values_watched_s()).EndRow();
+    }
+  }
+  return csv.bytes();
+}
+
+std::string CsvOf(const v1::SeriesAnswer& answer) {
+  Csv csv(Basis::After({"vital", "sub", "node", "unit", "start", "length_s", "rate_per_s",
+                        "events_per_s", "lowest_second", "highest_second", "watched", "backlog"}));
+  const Basis basis(answer.coverage());
+  for (const v1::Series& series : answer.series()) {
+    for (int i = 0; i < series.rate_size(); ++i) {
+      const auto number = [&](const google::protobuf::RepeatedField<double>& column) {
+        i < column.size() ? csv.Number(column.Get(i)) : csv.Empty();
+      };
+      csv.Text(series.vital()).Text(series.sub()).Text(series.node()).Text(series.unit());
+      csv.Time(series.start_s(i));
+      for (const auto* column :
+           {&series.length_s(), &series.rate(), &series.events(), &series.min(), &series.max(),
+            &series.watched(), &series.backlog()}) {
+        number(*column);
+      }
+      basis.EndRow(csv);
+    }
+  }
+  return csv.bytes();
+}
+
+std::string CsvOf(const v1::SamplesAnswer& answer) {
+  Csv csv(Basis::After({"time", "node",  "vital",   "sub",          "unit",      "weight",
+                        "low",  "high",  "samples", "exe",          "comm",      "pid",
+                        "tid",  "uid",   "cgroup",  "container",    "pod_uid",   "cpu",
+                        "open", "label", "event",   "kernel_stack", "user_stack"}));
+  const Basis basis(answer.coverage());
+  for (const v1::SampleAnswer& sample : answer.samples()) {
+    csv.Time(sample.time_s()).Text(sample.node()).Text(sample.vital()).Text(sample.sub());
+    csv.Text(sample.unit()).Number(sample.weight()).Number(sample.low()).Number(sample.high());
+    csv.Number(sample.samples()).Text(sample.exe()).Text(sample.comm()).Number(sample.pid());
+    csv.Number(sample.tid()).Number(sample.uid()).Text(sample.cgroup()).Text(sample.container());
+    csv.Text(sample.pod_uid()).Number(sample.cpu()).Flag(sample.open());
+    csv.Text(Values(sample.label())).Text(Values(sample.detail()));
+    csv.Text(Path(sample.kernel_stack())).Text(Path(sample.user_stack()));
+    basis.EndRow(csv);
+  }
+  return csv.bytes();
+}
+
+std::string CsvOf(const v1::StacksAnswer& answer) {
+  Csv csv(Basis::After(
+      {"vital", "sub", "unit", "exe", "stack", "value", "low", "high", "samples", "end"}));
+  const Basis basis(answer.coverage());
+  for (const v1::StackWeight& stack : answer.stacks()) {
+    csv.Text(answer.vital()).Text(answer.sub()).Text(answer.unit()).Text(stack.exe());
+    csv.Text(Path(stack.frames())).Number(stack.value()).Number(stack.low());
+    csv.Number(stack.high()).Number(stack.samples()).Text(stack.end());
+    basis.EndRow(csv);
+  }
+  return csv.bytes();
+}
+
+std::string CsvOf(const v1::HistogramAnswer& answer) {
+  Csv csv(Basis::After({"name", "unit", "low", "high", "count", "share_of_time"}));
+  const Basis basis(answer.coverage());
+  for (const v1::HistogramValues& histogram : answer.histograms()) {
+    for (int i = 0; i < histogram.count_size(); ++i) {
+      csv.Text(histogram.name()).Text(histogram.unit()).Number(histogram.low(i));
+      csv.Number(histogram.high(i)).Number(histogram.count(i)).Number(histogram.share());
+      basis.EndRow(csv);
+    }
+  }
+  return csv.bytes();
+}
+
+std::string CsvOf(const v1::EventsAnswer& answer) {
+  Csv csv(Basis::After({"time", "node", "type", "exe", "comm", "pid", "uid", "count", "event"}));
+  const Basis basis(answer.coverage());
+  for (const v1::EventAnswer& event : answer.events()) {
+    csv.Time(event.time_s()).Text(event.node()).Text(event.type()).Text(event.exe());
+    csv.Text(event.comm()).Number(event.pid()).Number(event.uid()).Number(event.count());
+    csv.Text(event.text());
+    basis.EndRow(csv);
+  }
+  return csv.bytes();
+}
+
+std::string CsvOf(const v1::AnomaliesAnswer& answer) {
+  Csv csv(Basis::After({"start", "end", "node", "vital", "sub", "filter", "value", "expected",
+                        "deviation", "severity", "text"}));
+  const Basis basis(answer.coverage());
+  for (const v1::Anomaly& anomaly : answer.anomalies()) {
+    csv.Time(anomaly.start_s()).Time(anomaly.end_s()).Text(anomaly.node()).Text(anomaly.vital());
+    csv.Text(anomaly.sub()).Text(anomaly.filter()).Number(anomaly.value());
+    csv.Number(anomaly.expected()).Number(anomaly.deviation()).Number(anomaly.severity());
+    csv.Text(anomaly.text());
+    basis.EndRow(csv);
+  }
+  return csv.bytes();
+}
+
+}  // namespace telltale::formats

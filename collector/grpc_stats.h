@@ -1,0 +1,48 @@
+// What the gRPC listener refused before a service could: handshakes by reason, and calls of those
+// who may not make them. Why a handshake failed gRPC 1.51 tells its log alone; CountHandshakes
+// reads it there. Counts are written by gRPC's threads without locks and read by /metrics at any
+// time.
+
+#ifndef TELLTALE_COLLECTOR_GRPC_STATS_H_
+#define TELLTALE_COLLECTOR_GRPC_STATS_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace telltale::collector {
+
+enum class GrpcRefusal : uint8_t {
+  // Handshakes.
+  kNoCertificate,
+  kCertificate,  // of another authority, or not valid now
+  kOldTls,       // nothing newer than TLS 1.2 was offered
+  kNotTls,
+  kHandshake,  // anything else that is wrong with it
+  // Calls.
+  kDenied,  // role, name or revocation of the certificate; those of agents count with ingest
+  kEnd,
+};
+inline constexpr size_t kGrpcRefusals = static_cast<size_t>(GrpcRefusal::kEnd);
+
+// Lower-case name for labels: "no_certificate".
+const char* GrpcRefusalName(GrpcRefusal refusal);
+
+struct GrpcStats {
+  void Refuse(GrpcRefusal refusal) { ++refused[static_cast<size_t>(refusal)]; }
+  std::array<std::atomic<uint64_t>, kGrpcRefusals> refused{};
+};
+
+// What a line of gRPC's log says about a handshake, if it is about one.
+std::optional<GrpcRefusal> HandshakeRefusal(std::string_view log_line);
+
+// Sends gRPC's log to ours, and counts failed handshakes in `stats` from now on; null: no more.
+// The log is the process's, so there is one such counter at a time.
+void CountHandshakes(GrpcStats* stats);
+
+}  // namespace telltale::collector
+
+#endif  // TELLTALE_COLLECTOR_GRPC_STATS_H_

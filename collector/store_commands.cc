@@ -1,0 +1,170 @@
+#include "collector/store_commands.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/control_socket.h"
+#include "storage/backup.h"
+#include "storage/verify.h"
+
+namespace telltale::collector {
+namespace {
+
+constexpr double kMiB = 1 << 20;
+constexpr size_t kVerifyMemory = 256 << 20;
+
+int Complain(const absl::Status& status) {
+  std::fprintf(stderr, "telltale-collector: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
+
+// One line on a terminal that says how far it is, once it takes longer than a second; gone at the
+// end.
+class ProgressLine {
+ public:
+  ~ProgressLine() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+  }
+  void Show(std::string_view what, uint64_t done, uint64_t total) {
+    const auto now = Clock::now();
+    if (!terminal_ || now - begun_ < std::chrono::seconds(1) ||
+        now - told_ < std::chrono::milliseconds(100)) {
+      return;
+    }
+    told_ = now;
+    shown_ = true;
+    const double share =
+        total == 0 ? 0 : 100.0 * static_cast<double>(done) / static_cast<double>(total);
+    std::fprintf(stderr, "\r\033[K%s",
+                 absl::StrFormat("%s  %.0f %%", std::string(what), std::min(share, 100.0)).c_str());
+  }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - begun_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const bool terminal_ = isatty(STDERR_FILENO) != 0;
+  const Clock::time_point begun_ = Clock::now();
+  Clock::time_point told_;
+  bool shown_ = false;
+};
+
+std::string Absolute(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+std::string Copied(const storage::CopyResult& copied) {
+  return absl::StrFormat("%d files, %.1f MiB", copied.files,
+                         static_cast<double>(copied.bytes) / kMiB);
+}
+
+}  // namespace
+
+int RunBackup(const Config& config, const std::string& to) {
+  const std::string to_data = Absolute(to);
+  absl::StatusOr<storage::CopyResult> copied;
+  bool running = true;
+  double seconds = 0;
+  {
+    ProgressLine progress;
+    const auto watch = [&progress](uint64_t done, uint64_t total) {
+      progress.Show("backup", done, total);
+      return true;
+    };
+    copied = AskForBackup(config.data, to_data, watch);
+    if (absl::IsNotFound(copied.status())) {
+      running = false;
+      copied = storage::BackUpStopped(nullptr, Absolute(config.data), to_data, watch);
+    }
+    seconds = progress.seconds();
+  }
+  if (!copied.ok()) return Complain(copied.status());
+  std::printf("%s: whole, %s, in %.1f s, of the %s collector's %s\n", to_data.c_str(),
+              Copied(*copied).c_str(), seconds, running ? "running" : "stopped",
+              config.data.c_str());
+  if (copied->linked_bytes != 0) {
+    std::printf(
+        "  it lies on the same file system and shares %.1f MiB with the original: it outlives "
+        "mistakes, not the disk\n",
+        static_cast<double>(copied->linked_bytes) / kMiB);
+  }
+  std::printf("  check it: telltale-collector verify --data %s\n", to_data.c_str());
+  return 0;
+}
+
+int RunRestore(const Config& config, const std::string& from) {
+  const std::string from_data = Absolute(from);
+  absl::StatusOr<storage::CopyResult> copied;
+  double seconds = 0;
+  {
+    ProgressLine progress;
+    copied = storage::Restore(nullptr, from_data, Absolute(config.data),
+                              [&progress](uint64_t done, uint64_t total) {
+                                progress.Show("restore", done, total);
+                                return true;
+                              });
+    seconds = progress.seconds();
+  }
+  if (!copied.ok()) return Complain(copied.status());
+  std::printf("%s: restored from %s, %s, in %.1f s\n", config.data.c_str(), from_data.c_str(),
+              Copied(*copied).c_str(), seconds);
+  std::printf("  check it: telltale-collector verify --data %s\n", config.data.c_str());
+  return 0;
+}
+
+int RunVerify(const Config& config) {
+  const std::string path = config.data + "/store";
+  auto store =
+      storage::Store::Open({.path = path, .memory_bytes = kVerifyMemory, .read_only = true});
+  if (absl::IsUnavailable(store.status())) {
+    return Complain(absl::UnavailableError(
+        absl::StrCat(std::string(store.status().message()),
+                     "; of a running collector verify a backup: telltale-collector backup DIR")));
+  }
+  if (!store.ok()) return Complain(store.status());
+  absl::StatusOr<storage::VerifyReport> read;
+  double seconds = 0;
+  {
+    ProgressLine progress;
+    read = storage::Verify(
+        **store, {.watch = [&progress](std::string_view step, uint64_t done, uint64_t total) {
+          progress.Show(absl::StrCat("verify ", std::string(step)), done, total);
+          return true;
+        }});
+    seconds = progress.seconds();
+  }
+  if (!read.ok()) return Complain(read.status());
+  const storage::VerifyReport& report = *read;
+  absl::PrintF("%s: %d rows read in %.1f s\n", path, report.rows, seconds);
+  absl::PrintF("  epochs    %d of %d nodes; %d declared lost, %d missing, %d kept apart\n",
+               report.epochs, report.nodes, report.lost, report.missing, report.apart);
+  if (report.unlisted != 0) {
+    absl::PrintF(
+        "            %d more were written and never acknowledged; they count for nothing\n",
+        report.unlisted);
+  }
+  absl::PrintF(
+      "  tiers     %d rows equal what they are made of, %d wait to be computed, of %d the "
+      "source has expired\n",
+      report.recomputed, report.pending, report.sealed);
+  absl::PrintF("  names     %d stand where windows need them\n", report.names);
+  if (report.fault_count == 0) {
+    std::puts("good");
+    return 0;
+  }
+  for (const storage::VerifyFault& fault : report.faults) {
+    absl::PrintF("FAULT  %s: %s\n", fault.place, fault.what);
+  }
+  absl::PrintF("%d faults%s; restore a backup: telltale-collector restore DIR\n",
+               report.fault_count,
+               report.fault_count > report.faults.size() ? ", the first are shown" : "");
+  return 1;
+}
+
+}  // namespace telltale::collector

@@ -1,0 +1,453 @@
+#include "storage/verify.h"
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "proto/codec.h"
+#include "storage/placement.h"
+#include "storage/raw_value.h"
+#include "storage/rollup/recompute.h"
+#include "storage/stored_value.h"
+#include "storage/verify_books.h"
+
+namespace telltale::storage {
+namespace {
+
+constexpr uint64_t kWatchEvery = 256;  // rows
+
+std::string Moment(uint64_t ns) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ",
+                          absl::FromUnixSeconds(static_cast<int64_t>(ns / kSecondNs)),
+                          absl::UTCTimeZone());
+}
+
+// Where a row is whose key says nothing else.
+std::string Unreadable(std::string_view family, std::string_view key) {
+  return absl::StrCat(std::string(family), " row ", absl::BytesToHexString(std::string(key)));
+}
+
+const char* TierName(Tier tier) {
+  switch (tier) {
+    case Tier::k5Min:
+      return "5 min";
+    case Tier::k1Hour:
+      return "1 h";
+    default:
+      return "1 d";
+  }
+}
+
+class Verifier {
+ public:
+  Verifier(Store& store, const VerifyOptions& options)
+      : store_(store), options_(options), recompute_(&store.history(), &store.reader()) {
+    for (size_t i = 0; i < kFamilies; ++i) {
+      const absl::StatusOr<FamilySize> size = store.history().Size(static_cast<Family>(i));
+      if (size.ok()) total_ += size->rows;
+    }
+    raw_floor_ = static_cast<uint16_t>(store.reader().RawFloorNs() / kDayNs);
+  }
+
+  absl::StatusOr<VerifyReport> Run() {
+    Step("files");
+    if (absl::Status files = store_.CheckFiles(); !files.ok()) {
+      Fault("files", std::string(files.message()));
+    }
+    ReadCatalog();
+    raw_whole_ = ReadFamily(Family::kRaw, [this](auto key, auto value) { ReadRaw(key, value); });
+    ReadFamily(Family::kCells, [this](auto key, auto value) { ReadCells(key, value); });
+    CompareBooks();
+    rollup_first_.resize(static_cast<size_t>(Tier::k1Day) + 1, UINT64_MAX);
+    ReadFamily(Family::kRollup, [this](auto key, auto value) { ReadRollup(key, value); });
+    FlushExpected();
+    ReadFamily(Family::kSeries, [this](auto key, auto value) { ReadSeries(key, value); });
+    ReadFamily(Family::kLine, [this](auto key, auto value) { ReadLine(key, value); });
+    ReadFamily(Family::kDerived, [this](auto key, auto value) { ReadDerived(key, value); });
+    ReadFamily(Family::kDict, [this](auto key, auto value) { ReadName(key, value); });
+    if (stopped_) return absl::CancelledError("verify store: stopped");
+    return std::move(report_);
+  }
+
+ private:
+  void Fault(std::string place, std::string what) {
+    ++report_.fault_count;
+    if (report_.faults.size() < options_.max_faults) {
+      report_.faults.push_back({std::move(place), std::move(what)});
+    }
+  }
+  void Fault(std::string place, const absl::Status& status) {
+    Fault(std::move(place), std::string(status.message()));
+  }
+  void Step(std::string_view step) {
+    step_ = step;
+    Watch();
+  }
+  void Watch() {
+    if (options_.watch && !stopped_) stopped_ = !options_.watch(step_, done_, total_);
+  }
+  std::string NodeName(uint32_t node) const {
+    const std::optional<NodeRecord> record = store_.reader().Node(node);
+    return record.has_value() ? record->name() : absl::StrCat("number ", node);
+  }
+  std::string Place(std::string_view what, uint32_t node, uint64_t start_ns) const {
+    return absl::StrCat(std::string(what), " of node ", NodeName(node), " at ", Moment(start_ns));
+  }
+
+  // Whether all of it could be read.
+  template <typename Read>
+  bool ReadFamily(Family family, const Read& read) {
+    Step(FamilyName(family));
+    std::string last;
+    const absl::Status scanned =
+        store_.history().Scan(family, "", "", [&](std::string_view key, std::string_view value) {
+          last = std::string(key);
+          ++report_.rows;
+          if (++done_ % kWatchEvery == 0) Watch();
+          read(key, value);
+          return !stopped_;
+        });
+    if (scanned.ok()) return !stopped_;
+    Fault(absl::StrCat(std::string(FamilyName(family)),
+                       last.empty() ? ", at its first row"
+                                    : absl::StrCat(", behind key ", absl::BytesToHexString(last)),
+                       "; the rest of it was not read"),
+          scanned);
+    return false;
+  }
+
+  void ReadCatalog() {
+    Step("catalog");
+    const std::unique_ptr<Transaction> catalog = store_.catalog().Begin();
+    const absl::Status scanned =
+        catalog->Scan("", "", [this](std::string_view key, std::string_view value) {
+          ++report_.rows;
+          const absl::Status read = ReadCatalogRow(key, value);
+          if (!read.ok()) Fault(Unreadable("catalog", key), read);
+          return true;
+        });
+    if (!scanned.ok()) Fault("catalog; the rest of it was not read", scanned);
+  }
+  // Ledgers, counters, nodes, schemas and marks were decoded as the store was opened.
+  static absl::Status ReadCatalogRow(std::string_view key, std::string_view value) {
+    switch (static_cast<CatalogTable>(key.empty() ? 0 : key[0])) {
+      case CatalogTable::kCoverage: {
+        const auto record = DecodeValue<v1::CoverageRecord>(value, "coverage");
+        return record.ok() ? CoverageDay::FromRecord(*record).status() : record.status();
+      }
+      case CatalogTable::kDirtyLines:
+        return DecodeDirtyLineKey(key).status();
+      case CatalogTable::kFilterNumbers:
+        return DecodeU64(value).status();
+      case CatalogTable::kBlobs:
+        return DecodeValue<v1::StoredBlob>(value, "blob").status();
+      case CatalogTable::kBlobAudit:
+        return DecodeValue<v1::StoredBlobAudit>(value, "blob audit").status();
+      default:
+        return absl::OkStatus();
+    }
+  }
+
+  void ReadRaw(std::string_view bytes, std::string_view value) {
+    const absl::StatusOr<RawKey> key = DecodeRawKey(bytes);
+    if (!key.ok()) return Fault(Unreadable("raw", bytes), key.status());
+    if (key->day < raw_floor_) return;  // about to go
+    const std::string place =
+        absl::StrCat(Place("raw epoch", key->node, key->start_ns), ", sequence ", key->sequence);
+    const absl::StatusOr<RawHeader> header = DecodeRawHeader(value);
+    absl::StatusOr<v1::Summary> summary = DecodeRawSummary(value);
+    if (!header.ok()) return Fault(place, header.status());
+    if (!summary.ok()) return Fault(place, summary.status());
+    const auto schema = store_.reader().Schema(summary->schema_id());
+    if (!schema.ok()) return Fault(place, schema.status());
+    const absl::StatusOr<proto::Decoded> decoded = proto::DecodeSummary(*summary, **schema);
+    if (!decoded.ok()) return Fault(place, decoded.status());
+    const EpochSpan span = PlaceEpoch(decoded->body.epoch());
+    if (span.start_ns != key->start_ns || span.end_ns - span.start_ns != header->length_ns ||
+        DayOf(span.middle_ns()) != key->day || summary->identity().sequence() != key->sequence) {
+      return Fault(place, "stands under another time or number than its body has");
+    }
+    const absl::StatusOr<std::string> cells = store_.reader().Cells(*key);
+    if (cells.ok()) {
+      summary->set_cells(*cells);
+      if (proto::Digest(*summary) != header->digest) {
+        return Fault(place, "body and cells do not have the digest they came with");
+      }
+      if (const auto checked = proto::DecodeCells(*summary); !checked.ok()) {
+        return Fault(place + ", cells", checked.status());
+      }
+    } else if (!absl::IsNotFound(cells.status())) {
+      return Fault(place + ", cells", cells.status());
+    }
+    if (key->apart) {
+      ++report_.apart;
+      return;
+    }
+    if (!store_.summaries().Received(key->node, key->incarnation, key->sequence)) {
+      ++report_.unlisted;
+      return;
+    }
+    ++report_.epochs;
+    if (!books_.Add(*key, decoded->body)) return Fault(place, "its number stands in raw twice");
+    // The finest tiers must have a row for it, unless they are still to be computed.
+    NeedWindow(Tier::k5Min, key->node, WindowStart(Tier::k5Min, span));
+    NeedSeries(key->node, FloorTo(span.middle_ns(), kHourNs));
+  }
+
+  void ReadCells(std::string_view bytes, std::string_view value) {
+    const absl::StatusOr<RawKey> key = DecodeRawKey(bytes);
+    const absl::Status content = ValueContent(value, "cells").status();
+    if (!key.ok() || !content.ok()) {
+      Fault(Unreadable("cells", bytes), key.ok() ? content : key.status());
+    }
+  }
+
+  void CompareBooks() {
+    for (const NodeRecord& node : store_.reader().Nodes()) {
+      ++report_.nodes;
+      for (const auto& [incarnation, ledger] : store_.reader().Ledgers(node.number())) {
+        report_.lost += ledger.lost_count();
+        report_.missing += ledger.missing_count();
+      }
+      if (!raw_whole_) continue;  // what was not read is not missing
+      books_.Compare(
+          store_.reader(), store_.catalog(), node, raw_floor_,
+          [this](const std::string& place, const std::string& what) { Fault(place, what); });
+    }
+  }
+
+  // Whether a row is not what it will be: it or what it rests on is marked.
+  bool Pending(uint32_t node, uint64_t start_ns, uint64_t length_ns, Tier tier) const {
+    for (const DirtyKey& mark : store_.reader().Dirty(node, start_ns, start_ns + length_ns)) {
+      if (tier == Tier::kRaw ? mark.tier == Tier::kRaw
+                             : mark.tier != Tier::kRaw && mark.tier <= tier) {
+        return true;
+      }
+    }
+    return false;
+  }
+  bool Sealed(uint64_t start_ns) const { return DayOf(start_ns) < raw_floor_; }
+
+  void NeedWindow(Tier tier, uint32_t node, uint64_t start_ns) {
+    const RollupKey key{tier, node, start_ns, 0};
+    if (std::exchange(needed_window_, key) == key || Sealed(start_ns) ||
+        Pending(node, start_ns, WindowNs(tier), tier)) {
+      return;
+    }
+    const auto there = store_.history().Get(Family::kRollup, EncodeRollupKey(key));
+    if (!there.ok()) {
+      Fault(Place(absl::StrCat(TierName(tier), " window"), node, start_ns),
+            "what it is made of stands, it neither does nor is marked to be computed");
+    }
+  }
+  void NeedSeries(uint32_t node, uint64_t hour_ns) {
+    const SeriesKey key{node, hour_ns};
+    if (std::exchange(needed_series_, key) == key || Sealed(hour_ns) ||
+        Pending(node, hour_ns, kHourNs, Tier::kRaw)) {
+      return;
+    }
+    if (!store_.history().Get(Family::kSeries, EncodeSeriesKey(key)).ok()) {
+      Fault(Place("series", node, hour_ns),
+            "its epochs stand, it neither does nor is marked to be computed");
+    }
+  }
+
+  void ReadRollup(std::string_view bytes, std::string_view value) {
+    const absl::StatusOr<RollupKey> key = DecodeRollupKey(bytes);
+    if (!key.ok()) return Fault(Unreadable("rollup", bytes), key.status());
+    const uint64_t start_ns = key->window_start_ns;
+    const std::string place =
+        absl::StrCat(Place(absl::StrCat(TierName(key->tier), " window"), key->node, start_ns),
+                     key->vital == 0 ? "" : absl::StrCat(", vital ", key->vital));
+    if (key->vital != 0) {
+      const auto vital = DecodeValue<v1::RollupVital>(value, "rollup vital");
+      if (!vital.ok()) return Fault(place, vital.status());
+      // Rows of a vital the window does not list are left over from before and count for nothing.
+      const auto expected = expected_.find(*key);
+      if (expected != expected_.end() && value != expected->second) {
+        Fault(place, "is not what its source adds up to");
+      }
+      if (expected != expected_.end()) expected_.erase(expected);
+      return;
+    }
+    FlushExpected();
+    uint64_t& first = rollup_first_[static_cast<size_t>(key->tier)];
+    first = std::min(first, FloorTo(start_ns, RollupBucketNs(key->tier)));
+    const auto window = DecodeValue<v1::RollupWindow>(value, "rollup window");
+    if (!window.ok()) return Fault(place, window.status());
+    CheckNames(*key, window->tables(), place);
+    if (key->tier != Tier::k1Day) {
+      const Tier next = key->tier == Tier::k5Min ? Tier::k1Hour : Tier::k1Day;
+      NeedWindow(next, key->node, FloorTo(start_ns, WindowNs(next)));
+    }
+    if (Sealed(start_ns)) {
+      ++report_.sealed;
+      return;
+    }
+    if (Pending(key->node, start_ns, WindowNs(key->tier), key->tier)) {
+      ++report_.pending;
+      return;
+    }
+    const auto rows = recompute_.Window(key->tier, key->node, start_ns);
+    if (!rows.ok()) return Fault(place, rows.status());
+    if (!rows->has_value()) return Fault(place, "stands, but nothing of what it sums up does");
+    if (value != EncodeValue((*rows)->window)) {
+      return Fault(place, "is not what its source adds up to");
+    }
+    ++report_.recomputed;
+    for (const auto& [vital, row] : (*rows)->vitals) {
+      RollupKey of_vital = *key;
+      of_vital.vital = vital;
+      expected_.emplace(of_vital, EncodeValue(row));
+    }
+  }
+  // Rows of vitals that a recomputed window needs and that did not follow it.
+  void FlushExpected() {
+    for (const auto& [key, row] : expected_) {
+      Fault(absl::StrCat(
+                Place(absl::StrCat(TierName(key.tier), " window"), key.node, key.window_start_ns),
+                ", vital ", key.vital),
+            "has no row");
+    }
+    expected_.clear();
+  }
+
+  // Each location of a window has a row in the window's partition: a name, or that one is wanted.
+  void CheckNames(const RollupKey& key, const v1::Tables& tables, const std::string& place) {
+    const NamePartition partition = NamePartitionOf(key.tier, key.window_start_ns);
+    const std::pair<NamePartition, uint32_t> of{partition, key.node};
+    if (of != known_names_of_) {
+      known_names_.clear();
+      known_names_of_ = of;
+    }
+    for (int i = 0; i < tables.frame_mapping_size(); ++i) {
+      const uint32_t mapping = tables.frame_mapping(i);  // index + 1
+      if (mapping > static_cast<uint32_t>(tables.mappings_size()) ||
+          i >= tables.frame_offset_size()) {
+        return Fault(place, absl::StrCat("frame ", i, " points outside of its tables"));
+      }
+      if (mapping == 0) continue;
+      const std::string& id = tables.mappings(static_cast<int>(mapping) - 1).build_id();
+      if (id.empty() || id.size() > UINT8_MAX) continue;
+      const uint64_t offset = tables.frame_offset(i);
+      if (!known_names_.emplace(id, offset).second) continue;
+      bool there = false;
+      for (const uint32_t source : {key.node, kSharedName}) {
+        there = there ||
+                store_.history().Get(Family::kDict, NameKey(partition, id, offset, source)).ok();
+      }
+      if (!there) {
+        return Fault(place, absl::StrCat("the name of ", absl::BytesToHexString(id), "+0x",
+                                         absl::Hex(offset), " is not where its windows need it"));
+      }
+      ++report_.names;
+    }
+  }
+
+  void ReadSeries(std::string_view bytes, std::string_view value) {
+    const absl::StatusOr<SeriesKey> key = DecodeSeriesKey(bytes);
+    if (!key.ok()) return Fault(Unreadable("series", bytes), key.status());
+    const std::string place = Place("series", key->node, key->hour_start_ns);
+    const auto block = DecodeValue<v1::SeriesBlock>(value, "series block");
+    if (!block.ok()) return Fault(place, block.status());
+    if (Sealed(key->hour_start_ns)) {
+      ++report_.sealed;
+    } else if (Pending(key->node, key->hour_start_ns, kHourNs, Tier::kRaw)) {
+      ++report_.pending;
+    } else {
+      const auto again = recompute_.Series(key->node, key->hour_start_ns);
+      if (!again.ok()) return Fault(place, again.status());
+      if (!again->has_value() || value != EncodeValue(**again)) {
+        return Fault(place, "is not what its epochs add up to");
+      }
+      ++report_.recomputed;
+    }
+  }
+
+  void ReadLine(std::string_view bytes, std::string_view value) {
+    const absl::StatusOr<LineKey> key = DecodeLineKey(bytes);
+    if (!key.ok()) return Fault(Unreadable("line", bytes), key.status());
+    const std::string place =
+        absl::StrCat(TierName(key->tier), " line of vital ", key->vital, ", nodes ",
+                     key->group * kLineGroupNodes, " and on, at ", Moment(key->bucket_start_ns));
+    const auto block = DecodeValue<v1::LineBlock>(value, "line block");
+    if (!block.ok()) return Fault(place, block.status());
+    // Windows go by larger pieces than lines do.
+    if (key->bucket_start_ns < rollup_first_[static_cast<size_t>(key->tier)]) {
+      ++report_.sealed;
+      return;
+    }
+    const DirtyLineKey line{key->tier, key->bucket_start_ns, key->group};
+    // A window is written before the mark moves from it to its line.
+    bool pending = store_.catalog().Begin()->Get(EncodeDirtyLineKey(line)).ok();
+    for (uint32_t i = 0; i < kLineGroupNodes && !pending; ++i) {
+      pending = Pending(key->group * kLineGroupNodes + i, key->bucket_start_ns,
+                        LineBucketNs(key->tier), key->tier);
+    }
+    if (pending) {
+      ++report_.pending;
+      return;
+    }
+    if (!lines_.has_value() || lines_->first != line) {
+      auto blocks = recompute_.Lines(line);
+      if (!blocks.ok()) return Fault(place, blocks.status());
+      lines_.emplace(line, *std::move(blocks));
+    }
+    const auto again = lines_->second.find(key->vital);
+    if (again == lines_->second.end() || value != EncodeValue(again->second)) {
+      return Fault(place, "is not what its windows say");
+    }
+    ++report_.recomputed;
+  }
+
+  void ReadDerived(std::string_view bytes, std::string_view value) {
+    const absl::StatusOr<DerivedKey> key = DecodeDerivedKey(bytes);
+    if (!key.ok()) return Fault(Unreadable("derived", bytes), key.status());
+    const absl::Status content = ValueContent(value, "filter hour").status();
+    if (!content.ok()) Fault(Place("derived", key->node, key->hour_start_ns), content);
+  }
+
+  void ReadName(std::string_view bytes, std::string_view value) {
+    const absl::StatusOr<NameOrigin> origin = DecodeNameKey(bytes);
+    const absl::Status content = ValueContent(value, "symbol name").status();
+    if (!origin.ok() || !content.ok()) {
+      Fault(Unreadable("dict", bytes), origin.ok() ? content : origin.status());
+    }
+  }
+
+  Store& store_;
+  const VerifyOptions& options_;
+  const Recompute recompute_;
+  VerifyReport report_;
+  VerifyBooks books_;
+  uint16_t raw_floor_ = 0;
+  bool raw_whole_ = false;
+  bool stopped_ = false;
+  std::string step_;
+  uint64_t done_ = 0, total_ = 0;
+
+  std::optional<RollupKey> needed_window_;  // asked for last
+  std::optional<SeriesKey> needed_series_;
+  struct ByKey {
+    bool operator()(const RollupKey& a, const RollupKey& b) const {
+      return EncodeRollupKey(a) < EncodeRollupKey(b);
+    }
+  };
+  std::map<RollupKey, std::string, ByKey> expected_;  // of the window read last, by vital
+  std::vector<uint64_t> rollup_first_;                // by tier: start of its first bucket
+  std::pair<NamePartition, uint32_t> known_names_of_;
+  std::set<std::pair<std::string, uint64_t>> known_names_;
+  std::optional<std::pair<DirtyLineKey, std::map<uint8_t, v1::LineBlock>>> lines_;
+};
+
+}  // namespace
+
+absl::StatusOr<VerifyReport> Verify(Store& store, const VerifyOptions& options) {
+  return Verifier(store, options).Run();
+}
+
+}  // namespace telltale::storage

@@ -1,0 +1,123 @@
+"""A collector of its own with a throw-away authority, the fleets that report to it, and questions put
+to it meanwhile."""
+import contextlib
+import http.client
+import json
+import pathlib
+import signal
+import ssl
+import subprocess
+import time
+
+import processes
+
+START_LIMIT_S = 30
+QUESTION_LIMIT_S = 60
+
+
+class FleetFailed(Exception):
+    pass
+
+
+class FleetSite:
+    def __init__(self, binaries, directory):
+        self._binaries, self.directory = binaries, pathlib.Path(directory)
+        self._pki, self._data = self.directory / 'pki', self.directory / 'data'
+        self._collector, self._web = None, None
+        self.pid = 0
+
+    def __enter__(self):
+        self._run('telltale', 'pki', 'init', '--dir', self._pki)
+        self._run('telltale', 'pki', 'issue', '--dir', self._pki, '--role', 'collector', '--name', 'collector',
+                  '--dns', 'localhost')
+        self._run('telltale', 'pki', 'issue', '--dir', self._pki, '--role', 'viewer', '--name', 'bench')
+        self._log = open(self.directory / 'collector.log', 'w')
+        self._collector = subprocess.Popen(
+            [self._binaries / 'telltale-collector', '--listen-grpc', '127.0.0.1:0', '--listen-https', '127.0.0.1:0',
+             '--data', self._data, '--tls-ca', self._pki / 'ca.crt', '--tls-cert', self._pki / 'collector-collector.crt',
+             '--tls-key', self._pki / 'collector-collector.key', '--metrics-per-node-limit', '10000'],
+            stdout=self._log, stderr=self._log, start_new_session=True)
+        self.pid = self._collector.pid
+        deadline = time.monotonic() + START_LIMIT_S
+        while not (self._data / 'ports').exists():
+            if self._collector.poll() is not None or time.monotonic() > deadline:
+                self.__exit__()
+                raise FleetFailed('the collector did not start: ' + self.log_end())
+            time.sleep(0.05)
+        self._ports = dict(line.split('=') for line in (self._data / 'ports').read_text().split())
+        self._web = ssl.create_default_context(cafile=self._pki / 'ca.crt')
+        self._web.load_cert_chain(self._pki / 'viewer-bench.crt', self._pki / 'viewer-bench.key')
+        return self
+
+    def __exit__(self, *_):
+        if self._collector is not None:
+            processes.stop(self._collector, signal.SIGTERM)
+        self._log.close()
+
+    def _run(self, program, *arguments):
+        done = subprocess.run([self._binaries / program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=60)
+        if done.returncode != 0:
+            raise FleetFailed(f'{program}: {done.stdout.strip()}')
+
+    def log_end(self):
+        return ' '.join((self.directory / 'collector.log').read_text(errors='replace').splitlines()[-3:])
+
+    @contextlib.contextmanager
+    def fleet(self, nodes, options):
+        """A fleet that is running; .result(), once it has ended, is its report."""
+        said = open(self.directory / 'fleet.log', 'w')
+        fleet = Fleet(subprocess.Popen(
+            [self._binaries / 'telltale-fleetsim', '--collector', f"localhost:{self._ports['grpc']}", '--pki', self._pki,
+             '--nodes', str(nodes), '--collector-pid', str(self.pid), '--disk', self.directory, '-o', 'json', *options],
+            stdout=subprocess.PIPE, stderr=said, text=True, start_new_session=True), pathlib.Path(said.name))
+        try:
+            yield fleet
+        finally:
+            fleet.end()
+            said.close()
+
+    def version(self):
+        done = subprocess.run([self._binaries / 'telltale-collector', '--version'], stdout=subprocess.PIPE, text=True, timeout=60)
+        return done.stdout.split()[-1]
+
+    def ask(self, method, path, question=None):
+        """(seconds until the whole answer was there, its bytes)"""
+        connection = http.client.HTTPSConnection('localhost', int(self._ports['https']), context=self._web,
+                                                 timeout=QUESTION_LIMIT_S)
+        try:
+            connection.connect()  # people keep theirs
+            begun = time.monotonic()
+            body = json.dumps(question) if question is not None else None
+            connection.request(method, path, body, {'Content-Type': 'application/json'} if body else {})
+            answer = connection.getresponse()
+            text = answer.read()
+            took = time.monotonic() - begun
+        except OSError as error:
+            raise FleetFailed(f'{path}: {error}') from error
+        finally:
+            connection.close()
+        if answer.status != 200:
+            raise FleetFailed(f'{path}: HTTP {answer.status}: {text[:200]!r}')
+        return took, text
+
+
+class Fleet:
+    def __init__(self, process, said):
+        self._process, self._said = process, said
+
+    def progress(self):
+        """Its last line; None: it has ended."""
+        return self._last_line() if self._process.poll() is None else None
+
+    def _last_line(self):
+        return (self._said.read_text().splitlines() or [''])[-1]
+
+    def result(self):
+        text = self._process.stdout.read()
+        if self._process.wait() not in (0, 1) or not text:
+            raise FleetFailed(f'telltale-fleetsim: {self._last_line()}')
+        return json.loads(text)
+
+    def end(self):
+        processes.stop(self._process, signal.SIGTERM)

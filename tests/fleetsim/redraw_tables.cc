@@ -1,0 +1,117 @@
+#include "tests/fleetsim/redraw_tables.h"
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "proto/codec.h"
+#include "tests/fleetsim/noise.h"
+
+namespace telltale::fleetsim {
+namespace {
+
+constexpr size_t kCommBytes = 15;  // TASK_COMM_LEN of the kernel, without the 0
+
+uint64_t FrameIdentity(const v1::Tables& tables, uint32_t frame) {
+  const int i = static_cast<int>(frame);
+  const uint32_t mapping = tables.frame_mapping(i);
+  const uint64_t file =
+      mapping == 0 ? 0 : HashText(tables.mappings(static_cast<int>(mapping - 1)).build_id());
+  return Mix(file, tables.frame_offset(i));
+}
+
+bool Chosen(uint64_t hash, uint32_t percent) { return hash % 100 < percent; }
+
+// Hands each comm of the body to `change`.
+template <typename Change>
+void EachComm(v1::SummaryBody& body, const Change& change) {
+  for (v1::ProcessRow& row : *body.mutable_processes()->mutable_rows()) {
+    row.set_comm(change(row.comm()));
+  }
+  for (v1::DiscreteEvent& event : *body.mutable_events()) event.set_comm(change(event.comm()));
+  for (v1::Vital& vital : *body.mutable_vitals()) {
+    for (v1::FoldedSample& sample : *vital.mutable_samples()) {
+      v1::Sample& exemplar = *sample.mutable_exemplar();
+      exemplar.set_comm(change(exemplar.comm()));
+      for (auto* peer : {exemplar.has_waker() ? exemplar.mutable_waker() : nullptr,
+                         exemplar.has_ran_instead() ? exemplar.mutable_ran_instead() : nullptr,
+                         exemplar.has_holder() ? exemplar.mutable_holder() : nullptr}) {
+        if (peer != nullptr) peer->set_comm(change(peer->comm()));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+uint64_t PrivateShift(uint64_t node_seed) { return 1 + Mix(node_seed, 77) % 0xffff; }
+
+std::string OtherBuildId(const std::string& build_id, uint64_t build) {
+  std::string other = build_id;
+  uint64_t hash = Mix(HashText(build_id), build);
+  for (char& byte : other) {
+    byte = static_cast<char>(hash);
+    hash = Mix(hash);
+  }
+  return other;
+}
+
+std::vector<uint64_t> StackIdentities(const v1::Tables& tables) {
+  std::vector<uint64_t> identities;
+  identities.reserve(static_cast<size_t>(tables.stacks_size()));
+  for (const v1::Stack& stack : tables.stacks()) {
+    uint64_t identity = Mix(static_cast<uint64_t>(stack.kernel_size()));
+    for (const uint32_t frame : stack.kernel())
+      identity = Mix(identity, FrameIdentity(tables, frame));
+    for (const uint32_t frame : stack.user())
+      identity = Mix(identity, FrameIdentity(tables, frame));
+    identities.push_back(identity);
+  }
+  return identities;
+}
+
+std::vector<uint32_t> MakeStacksPrivate(uint64_t node_seed, uint32_t percent, v1::Tables& tables) {
+  const std::vector<uint64_t> identities = StackIdentities(tables);
+  const uint64_t shift = PrivateShift(node_seed);
+  std::vector<uint32_t> made_of;
+  std::map<uint32_t, uint32_t> shifted;  // recorded frame to the one made of it
+  const auto private_frame = [&](uint32_t frame) {
+    const auto [at, fresh] =
+        shifted.try_emplace(frame, static_cast<uint32_t>(tables.frame_mapping_size()));
+    if (fresh) {
+      tables.add_frame_mapping(tables.frame_mapping(static_cast<int>(frame)));
+      tables.add_frame_offset(tables.frame_offset(static_cast<int>(frame)) + shift);
+      made_of.push_back(frame);
+    }
+    return at->second;
+  };
+  for (int i = 0; i < tables.stacks_size(); ++i) {
+    if (!Chosen(Mix(node_seed, identities[static_cast<size_t>(i)]), percent)) continue;
+    v1::Stack& stack = *tables.mutable_stacks(i);
+    auto& frames = stack.user_size() > 0 ? *stack.mutable_user() : *stack.mutable_kernel();
+    // The leaf and its caller: a private function in a program that others run too.
+    for (int depth = 0; depth < std::min(2, frames.size()); ++depth) {
+      frames.Set(depth, private_frame(frames.Get(depth)));
+    }
+  }
+  return made_of;
+}
+
+void MakeCommsPrivate(uint64_t node_seed, uint32_t percent, v1::SummaryBody& body) {
+  v1::Tables& tables = *body.mutable_tables();
+  std::map<uint32_t, uint32_t> renamed;
+  EachComm(body, [&](uint32_t comm) {
+    if (comm == 0) return comm;
+    const std::string& text = tables.strings(static_cast<int>(comm - 1));
+    if (!Chosen(Mix(node_seed, HashText(text)), percent)) return comm;
+    const auto [at, fresh] = renamed.try_emplace(comm, 0);
+    if (fresh) {
+      const std::string tail = absl::StrCat("-", absl::Hex(node_seed & 0xffff));
+      tables.add_strings(proto::SanitizeText(
+          absl::StrCat(text.substr(0, kCommBytes - tail.size()), tail), 4 * kCommBytes));
+      at->second = static_cast<uint32_t>(tables.strings_size());
+    }
+    return at->second;
+  });
+}
+
+}  // namespace telltale::fleetsim

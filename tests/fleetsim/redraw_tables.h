@@ -1,0 +1,33 @@
+// The part of re-drawing that makes nodes differ in what code they run: build ids, private stacks,
+// private command names. Free functions; any thread.
+
+#ifndef TELLTALE_TESTS_FLEETSIM_REDRAW_TABLES_H_
+#define TELLTALE_TESTS_FLEETSIM_REDRAW_TABLES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "telltale/v1/summary.pb.h"
+
+namespace telltale::fleetsim {
+
+// Bytes by which a node's private code lies elsewhere; never 0.
+uint64_t PrivateShift(uint64_t node_seed);
+
+// The build id another build of the same file has; `build` > 0.
+std::string OtherBuildId(const std::string& build_id, uint64_t build);
+
+// Gives `percent` of the stacks frames of the node's own: those that are shifted are appended to
+// the frame table. Returns for each frame appended which one it was made of.
+std::vector<uint32_t> MakeStacksPrivate(uint64_t node_seed, uint32_t percent, v1::Tables& tables);
+
+// Renames `percent` of the commands; other uses of the same string stay.
+void MakeCommsPrivate(uint64_t node_seed, uint32_t percent, v1::SummaryBody& body);
+
+// What each stack is, whatever its indexes.
+std::vector<uint64_t> StackIdentities(const v1::Tables& tables);
+
+}  // namespace telltale::fleetsim
+
+#endif  // TELLTALE_TESTS_FLEETSIM_REDRAW_TABLES_H_

@@ -1,0 +1,199 @@
+// backup, restore and verify as an operator uses them: of a collector that runs and of one that
+// does not, and what they say about a damaged store.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/collector_process.h"
+#include "tests/support/ingest_bench.h"
+#include "tests/support/raw_agent.h"
+
+namespace telltale::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr uint64_t kEpochs = 40;
+
+class StoreCommandsTest : public ::testing::Test {
+ protected:
+  void Send(CollectorProcess& collector, uint64_t from, uint64_t to) {
+    RawAgent agent(collector.address(), pki_.ca(), node_);
+    ASSERT_TRUE(agent.Write(Hello({})) && agent.Write(SchemaMessage()));
+    for (uint64_t sequence = from; sequence <= to; ++sequence) {
+      const uint64_t end = start_ + sequence * 60 * kSecond;
+      ASSERT_TRUE(agent.Write(Summary({}, sequence, BodyEnding(end, sequence * 1'000'000))));
+      const auto verdict = agent.ReadVerdict();
+      ASSERT_TRUE(verdict.has_value() && verdict->kind() == v1::Verdict::STORED);
+    }
+  }
+  // What the collector answers about these epochs, as it says it; from the epochs themselves, since
+  // windows are computed when there is time.
+  std::string Answers(const CollectorProcess& collector) {
+    std::string all;
+    const std::string from = "@" + std::to_string(start_ / kSecond);
+    const std::string to = "@" + std::to_string(start_ / kSecond + kEpochs * 60);
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"top", "--by", "exe", "--tier", "raw"},
+          {"top", "--tier", "raw"}}) {
+      std::vector<std::string> asked = words;
+      for (const std::string& word :
+           {std::string("--from"), from, std::string("--to"), to, std::string("-o"),
+            std::string("json"), std::string("--collector"), collector.address(),
+            std::string("--ca"), pki_.ca(), std::string("--cert"), viewer_.cert,
+            std::string("--key"), viewer_.key}) {
+        asked.push_back(word);
+      }
+      const ProgramRun run = RunTelltale(asked);
+      EXPECT_EQ(run.exit_code, 0) << run.output;
+      all += run.output;
+    }
+    return all;
+  }
+  ProgramRun Backup(const std::string& to) const {
+    return RunCollector({"backup", to, "--data", data_});
+  }
+  static ProgramRun Verify(const std::string& data) {
+    return RunCollector({"verify", "--data", data});
+  }
+
+  const TempDir scratch_;
+  Pki pki_{scratch_.path(), "ca"};
+  const IssuedFiles own_ = pki_.Issue("collector", "DNS:localhost,IP:127.0.0.1");
+  const IssuedFiles node_ = pki_.Issue("web-1", "URI:telltale://node/web-1");
+  const IssuedFiles viewer_ = pki_.Issue("eve", "URI:telltale://viewer/eve");
+  const uint64_t start_ = LastMinute() - 86'400 * kSecond;
+  const std::string data_ = scratch_.path() + "/data";
+  const std::string backup_ = scratch_.path() + "/backup";
+};
+
+TEST_F(StoreCommandsTest, ABackupOfARunningCollectorVerifiesAndAnswersLikeIt) {
+  std::string answers;
+  {
+    CollectorProcess collector(data_, pki_, own_);
+    ASSERT_TRUE(collector.Start()) << collector.log();
+    Send(collector, 1, kEpochs);
+    const ProgramRun made = Backup(backup_);
+    ASSERT_EQ(made.exit_code, 0) << made.output;
+    EXPECT_THAT(made.output, HasSubstr("of the running collector's"));
+    EXPECT_THAT(made.output, HasSubstr("verify --data " + backup_));
+    answers = Answers(collector);
+    const ProgramRun running = Verify(data_);
+    EXPECT_EQ(running.exit_code, 1);
+    EXPECT_THAT(running.output, HasSubstr("telltale-collector backup DIR"));
+    EXPECT_EQ(collector.Stop(), 0);
+  }
+  const ProgramRun verified = Verify(backup_);
+  EXPECT_EQ(verified.exit_code, 0) << verified.output;
+  EXPECT_THAT(verified.output, HasSubstr("epochs    40 of 1 nodes"));
+  EXPECT_THAT(verified.output, HasSubstr("good\n"));
+
+  const std::string restored = scratch_.path() + "/restored";
+  const ProgramRun restore = RunCollector({"restore", backup_, "--data", restored});
+  ASSERT_EQ(restore.exit_code, 0) << restore.output;
+  EXPECT_EQ(Verify(restored).exit_code, 0);
+  CollectorProcess again(restored, pki_, own_);
+  ASSERT_TRUE(again.Start()) << again.log();
+  EXPECT_EQ(Answers(again), answers);
+  EXPECT_EQ(again.Stop(), 0);
+  EXPECT_EQ(Verify(backup_).exit_code, 0) << "the backup is as it was";
+
+  const ProgramRun over = RunCollector({"restore", backup_, "--data", restored});
+  EXPECT_EQ(over.exit_code, 1);
+  EXPECT_THAT(over.output, HasSubstr("there is a store already"));
+}
+
+TEST_F(StoreCommandsTest, AStoppedCollectorsStoreIsBackedUpByTheCommandItself) {
+  {
+    CollectorProcess collector(data_, pki_, own_);
+    ASSERT_TRUE(collector.Start()) << collector.log();
+    Send(collector, 1, 10);
+    collector.Kill();
+  }
+  const ProgramRun made = Backup(backup_);
+  ASSERT_EQ(made.exit_code, 0) << made.output;
+  EXPECT_THAT(made.output, HasSubstr("of the stopped collector's"));
+  const ProgramRun verified = Verify(backup_);
+  EXPECT_EQ(verified.exit_code, 0) << verified.output;
+  EXPECT_THAT(verified.output, HasSubstr("epochs    10 of 1 nodes"));
+
+  const ProgramRun twice = Backup(backup_);
+  EXPECT_EQ(twice.exit_code, 1);
+  EXPECT_THAT(twice.output, HasSubstr("has store in it, want an empty directory"));
+}
+
+TEST_F(StoreCommandsTest, ADamagedFileIsNamedAndTheBackupBringsTheStoreBack) {
+  {
+    CollectorProcess collector(data_, pki_, own_);
+    ASSERT_TRUE(collector.Start()) << collector.log();
+    Send(collector, 1, kEpochs);
+    ASSERT_EQ(Backup(backup_).exit_code, 0);
+    EXPECT_EQ(collector.Stop(), 0);
+  }
+  // Of the copy: the original may share its files with it.
+  const std::string copy = scratch_.path() + "/copy";
+  ASSERT_EQ(RunCollector({"restore", backup_, "--data", copy}).exit_code, 0);
+  ASSERT_EQ(Verify(copy).exit_code, 0);
+  fs::path largest;
+  for (const auto& entry : fs::directory_iterator(copy + "/store/rocks")) {
+    const bool table = entry.path().extension() == ".sst" || entry.path().extension() == ".blob";
+    if (table && (largest.empty() || entry.file_size() > fs::file_size(largest))) {
+      largest = entry.path();
+    }
+  }
+  ASSERT_FALSE(largest.empty());
+  {
+    std::fstream file(largest, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(fs::file_size(largest) / 3));
+    file.write("\xff\x00\xff\x00\xff\x00\xff\x00", 8);
+  }
+  const ProgramRun damaged = Verify(copy);
+  EXPECT_EQ(damaged.exit_code, 1);
+  EXPECT_THAT(damaged.output, HasSubstr(largest.filename().string()));
+  EXPECT_THAT(damaged.output, Not(HasSubstr("good\n")));
+
+  fs::remove_all(copy + "/store");
+  ASSERT_EQ(RunCollector({"restore", backup_, "--data", copy}).exit_code, 0);
+  EXPECT_EQ(Verify(copy).exit_code, 0);
+}
+
+TEST_F(StoreCommandsTest, WhatMakesNoSenseIsSaidInOneLine) {
+  ProgramRun run = RunCollector({"backup"});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.output, HasSubstr("backup needs DIR"));
+  run = RunCollector({"verify", "somewhere"});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.output, HasSubstr("unknown argument somewhere"));
+  run = RunCollector({"restor", "x"});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.output, HasSubstr("did you mean restore?"));
+  run = Verify(scratch_.path() + "/nothing");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.output, HasSubstr("there is no store in this directory"));
+  run = RunCollector({"restore", scratch_.path() + "/nothing", "--data", data_});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.output, HasSubstr("there is no store in this directory"));
+  EXPECT_FALSE(fs::exists(data_));
+  run = Backup(backup_);
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.output, HasSubstr("there is no store in this directory"));
+}
+
+TEST_F(StoreCommandsTest, ABackupOfANewerFormatIsNotRestored) {
+  fs::create_directories(backup_ + "/store/rocks");
+  std::ofstream(backup_ + "/store/VERSION") << "telltale-store 99\n";
+  const ProgramRun run = RunCollector({"restore", backup_, "--data", data_});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.output, HasSubstr("written in format 99"));
+  EXPECT_FALSE(fs::exists(data_));
+}
+
+}  // namespace
+}  // namespace telltale::testing

@@ -1,0 +1,109 @@
+// telltale token and telltale audit against a real collector: made, used, revoked, written down.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/collector_process.h"
+#include "tests/support/https_client.h"
+
+namespace telltale::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class TokenTest : public ::testing::Test {
+ protected:
+  TokenTest()
+      : pki_(scratch_.path(), "ca"),
+        own_(pki_.Issue("collector", "DNS:localhost,IP:127.0.0.1")),
+        operator_(pki_.Issue("operator", "URI:telltale://operator/olga")),
+        viewer_(pki_.Issue("viewer", "URI:telltale://viewer/ann")),
+        collector_(scratch_.path() + "/data", pki_, own_) {}
+
+  ProgramRun Telltale(const IssuedFiles& own, std::vector<std::string> arguments) const {
+    for (const std::string& more :
+         {std::string("--collector"), collector_.address(), std::string("--ca"), pki_.ca(),
+          std::string("--cert"), own.cert, std::string("--key"), own.key}) {
+      arguments.push_back(more);
+    }
+    return RunTelltale(arguments);
+  }
+  std::string Create(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"token", "create", "--name", "grafana"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProgramRun run = Telltale(operator_, arguments);
+    EXPECT_EQ(run.exit_code, 0) << run.output;
+    return run.output.substr(0, run.output.find('\n'));
+  }
+  HttpReply Get(const std::string& token) const {
+    const std::string ports = ReadAll(scratch_.path() + "/data/ports");
+    HttpsClient client(
+        {.port = static_cast<uint16_t>(std::stoul(ports.substr(ports.find("https=") + 6))),
+         .ca_file = pki_.ca(),
+         .client = {}});
+    return client.Get("/api/v1/status", "Authorization: Bearer " + token + "\r\n");
+  }
+
+  const TempDir scratch_;
+  Pki pki_;
+  const IssuedFiles own_, operator_, viewer_;
+  CollectorProcess collector_;
+};
+
+TEST_F(TokenTest, ATokenIsMadeUsedRevokedAndWrittenDown) {
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  const std::string token = Create();
+  const std::string id = token.substr(std::string("telltale_").size(), 8);
+  EXPECT_EQ(Get(token).status, 200);
+  // It outlives the collector, which keeps nothing that would open it.
+  EXPECT_EQ(collector_.Stop(), 0);
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  EXPECT_EQ(Get(token).status, 200);
+  EXPECT_THAT(collector_.log(), Not(HasSubstr(token.substr(20))));
+
+  const ProgramRun list = Telltale(operator_, {"token", "list"});
+  EXPECT_THAT(list.output, HasSubstr(id));
+  EXPECT_THAT(list.output, HasSubstr("good until"));
+  EXPECT_THAT(list.output, Not(HasSubstr(token.substr(20))));
+  EXPECT_EQ(Telltale(operator_, {"token", "revoke", id}).exit_code, 0);
+  const HttpReply refused = Get(token);
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_THAT(refused.body, HasSubstr("is revoked"));
+
+  const ProgramRun audit = Telltale(operator_, {"audit"});
+  EXPECT_EQ(audit.exit_code, 0);
+  EXPECT_THAT(audit.output, HasSubstr("operator/olga"));
+  EXPECT_THAT(audit.output, HasSubstr("token create"));
+  EXPECT_THAT(audit.output, HasSubstr("token revoke"));
+  EXPECT_THAT(audit.output, HasSubstr("REFUSED use a token"));
+}
+
+TEST_F(TokenTest, OnlyAnOperatorMay) {
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"token", "create", "--name", "x"},
+                                             {"token", "list"},
+                                             {"token", "revoke", "00000000"},
+                                             {"audit"}}) {
+    const ProgramRun run = Telltale(viewer_, command);
+    EXPECT_EQ(run.exit_code, 4) << run.output;
+    EXPECT_THAT(run.output, HasSubstr("only an operator"));
+  }
+  EXPECT_THAT(Telltale(operator_, {"audit"}).output, HasSubstr("viewer/ann"));
+}
+
+TEST_F(TokenTest, WhatMakesNoTokenIsSaidInOneLine) {
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
+           {"--role", "node"}, {"--expires", "500d"}, {"--expires", "soon"}}) {
+    std::vector<std::string> command = {"token", "create", "--name", "x"};
+    command.insert(command.end(), wrong.begin(), wrong.end());
+    const ProgramRun run = Telltale(operator_, command);
+    EXPECT_NE(run.exit_code, 0) << run.output;
+    EXPECT_EQ(std::count(run.output.begin(), run.output.end(), '\n'), 1) << run.output;
+  }
+}
+
+}  // namespace
+}  // namespace telltale::testing

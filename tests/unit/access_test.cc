@@ -1,0 +1,223 @@
+// Tokens, the audit log and the limits of addresses, over a catalog in memory.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "collector/access/access_keys.h"
+#include "collector/access/address_limits.h"
+#include "collector/access/audit_log.h"
+#include "collector/access/token_book.h"
+#include "storage/memory_catalog.h"
+
+namespace telltale::access {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kStart = 1'795'000'000 * kSecond;
+
+v1::CreateTokenRequest For(const std::string& name, const std::string& role = "",
+                           uint64_t lifetime_s = 3600) {
+  v1::CreateTokenRequest request;
+  request.set_name(name);
+  request.set_role(role);
+  request.set_lifetime_s(lifetime_s);
+  return request;
+}
+
+class AccessTest : public ::testing::Test {
+ protected:
+  AccessTest() { Reopen(); }
+
+  void Reopen() {
+    tokens_ = *TokenBook::Open(&catalog_, [this] { return now_; });
+    audit_ = *AuditLog::Open(&catalog_, [this] { return now_; });
+  }
+  std::string Refusal(const std::string& secret) {
+    return std::string(tokens_->Check(secret).status().message());
+  }
+  std::string AllBytes() {
+    std::string bytes;
+    EXPECT_TRUE(catalog_.Begin()
+                    ->Scan("", "",
+                           [&](std::string_view key, std::string_view value) {
+                             bytes.append(key).append(value);
+                             return true;
+                           })
+                    .ok());
+    return bytes;
+  }
+
+  uint64_t now_ = kStart;
+  storage::MemoryCatalog catalog_;
+  std::unique_ptr<TokenBook> tokens_;
+  std::unique_ptr<AuditLog> audit_;
+};
+
+TEST_F(AccessTest, ATokenStandsForItsNameAndRoleAlsoAfterARestart) {
+  const auto viewer = tokens_->Create(For("grafana"), "olga");
+  const auto boss = tokens_->Create(For("robot", "operator"), "olga");
+  ASSERT_TRUE(viewer.ok() && boss.ok());
+  Reopen();
+  EXPECT_EQ(tokens_->Check(viewer->secret)->name, "grafana");
+  EXPECT_EQ(tokens_->Check(viewer->secret)->role, collector::Role::kViewer);
+  EXPECT_EQ(tokens_->Check(boss->secret)->role, collector::Role::kOperator);
+  EXPECT_EQ(tokens_->List().size(), 2u);
+  EXPECT_EQ(tokens_->List()[0].uses() + tokens_->List()[1].uses(), 3u);
+}
+
+TEST_F(AccessTest, TheSecretIsKeptNowhere) {
+  const auto created = tokens_->Create(For("grafana"), "olga");
+  const std::string random = created->secret.substr(created->secret.size() - 64);
+  EXPECT_THAT(AllBytes(), HasSubstr(created->token.id()));
+  EXPECT_THAT(AllBytes(), Not(HasSubstr(random)));
+  EXPECT_THAT(tokens_->List()[0].ShortDebugString(), Not(HasSubstr(random)));
+}
+
+TEST_F(AccessTest, OneWrongDigitAnywhereIsRefused) {
+  const std::string secret = tokens_->Create(For("grafana"), "olga")->secret;
+  for (size_t i = 0; i < secret.size(); ++i) {
+    std::string wrong = secret;
+    wrong[i] = wrong[i] == '0' ? '1' : '0';
+    EXPECT_FALSE(tokens_->Check(wrong).ok()) << i;
+  }
+  EXPECT_FALSE(tokens_->Check(secret + "0").ok());
+  EXPECT_FALSE(tokens_->Check(secret.substr(1)).ok());
+  EXPECT_FALSE(tokens_->Check("").ok());
+}
+
+TEST_F(AccessTest, AnEndedTokenIsRefusedAndSaysWhyToItsHolderOnly) {
+  const auto created = tokens_->Create(For("grafana"), "olga");
+  now_ += 3599 * kSecond;
+  EXPECT_TRUE(tokens_->Check(created->secret).ok());
+  now_ += kSecond;
+  EXPECT_THAT(Refusal(created->secret), HasSubstr("has expired"));
+  std::string guess = created->secret;
+  guess.back() = guess.back() == '0' ? '1' : '0';
+  EXPECT_THAT(Refusal(guess), HasSubstr("is unknown"));
+}
+
+TEST_F(AccessTest, ARevokedTokenIsRefusedAtOnceAndForEver) {
+  const auto created = tokens_->Create(For("grafana"), "olga");
+  EXPECT_TRUE(tokens_->Revoke(created->token.id(), "otto")->changed);
+  EXPECT_FALSE(tokens_->Revoke(created->token.id(), "otto")->changed);
+  EXPECT_THAT(Refusal(created->secret), HasSubstr("is revoked"));
+  Reopen();
+  EXPECT_THAT(Refusal(created->secret), HasSubstr("is revoked"));
+  EXPECT_EQ(tokens_->List()[0].revoked_by(), "otto");
+  EXPECT_EQ(tokens_->Revoke("00000000", "otto").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(AccessTest, WhatMakesNoTokenIsRefused) {
+  EXPECT_FALSE(tokens_->Create(For("a b"), "olga").ok());
+  EXPECT_FALSE(tokens_->Create(For(""), "olga").ok());
+  EXPECT_FALSE(tokens_->Create(For("a", "node"), "olga").ok());
+  EXPECT_FALSE(tokens_->Create(For("a", "viewer", 59), "olga").ok());
+  EXPECT_FALSE(tokens_->Create(For("a", "viewer", 401 * 86400), "olga").ok());
+  EXPECT_TRUE(tokens_->List().empty());
+}
+
+TEST_F(AccessTest, TokensAreBoundedAndLongEndedOnesMakeRoom) {
+  for (size_t i = 0; i < TokenBook::kMaxTokens; ++i) {
+    ASSERT_TRUE(tokens_->Create(For("a"), "olga").ok());
+  }
+  EXPECT_EQ(tokens_->Create(For("a"), "olga").status().code(),
+            absl::StatusCode::kResourceExhausted);
+  now_ += 3600 * kSecond + TokenBook::kRememberedNs;
+  EXPECT_TRUE(tokens_->Create(For("b"), "olga").ok());
+  EXPECT_EQ(tokens_->List().size(), 1u);
+  Reopen();
+  EXPECT_EQ(tokens_->List().size(), 1u);
+}
+
+TEST_F(AccessTest, TheAuditLogIsNewestFirstAndSurvivesARestart) {
+  ASSERT_TRUE(audit_->Done("operator/olga", "ipv4:1", "token create", "a").ok());
+  now_ += kSecond;
+  audit_->Refused("", "1.2.3.4", "use a token", "unknown");
+  now_ += kSecond;
+  Reopen();
+  ASSERT_TRUE(audit_->Done("operator/olga", "ipv4:1", "token revoke", "\x1b[2J").ok());
+  const auto list = *audit_->List(0);
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_EQ(list[0].action(), "token revoke");
+  EXPECT_THAT(list[0].detail(), Not(HasSubstr("\x1b")));
+  EXPECT_TRUE(list[1].refused());
+  EXPECT_EQ(list[2].action(), "token create");
+  EXPECT_EQ(audit_->List(1)->size(), 1u);
+  EXPECT_FALSE(audit_->List(1001).ok());
+}
+
+TEST_F(AccessTest, AFloodOfRefusalsIsCountedAndPushesNothingOut) {
+  ASSERT_TRUE(audit_->Done("operator/olga", "ipv4:1", "token create", "a").ok());
+  for (int i = 0; i < 100'000; ++i) audit_->Refused("", "1.2.3.4", "use a token", "unknown");
+  EXPECT_EQ(audit_->List(1000)->size(), 1 + AuditLog::kRefusalsAtOnce);
+  now_ += 10 * kSecond;
+  audit_->Refused("", "1.2.3.4", "use a token", "unknown");
+  EXPECT_EQ(audit_->List(1)->front().unlisted(), 100'000 - AuditLog::kRefusalsAtOnce);
+  for (uint64_t i = 0; i < AuditLog::kKeptRefusals + 10; ++i) {
+    now_ += 2 * kSecond;
+    audit_->Refused("", "1.2.3.4", "use a token", "unknown");
+  }
+  size_t kept = 0;
+  std::string first;
+  EXPECT_TRUE(catalog_.Begin()
+                  ->Scan(AuditPrefix(true), storage::PrefixEnd(AuditPrefix(true)),
+                         [&](std::string_view, std::string_view) { return ++kept > 0; })
+                  .ok());
+  EXPECT_EQ(kept, AuditLog::kKeptRefusals);
+  const auto all = *audit_->List(1000);
+  size_t orders = 0;
+  EXPECT_TRUE(catalog_.Begin()
+                  ->Scan(AuditPrefix(false), storage::PrefixEnd(AuditPrefix(false)),
+                         [&](std::string_view, std::string_view) { return ++orders > 0; })
+                  .ok());
+  EXPECT_EQ(orders, 1u);
+}
+
+class AddressLimitsTest : public ::testing::Test {
+ protected:
+  AddressLimits::Time At(double seconds) const {
+    return AddressLimits::Time() + std::chrono::hours(1) +
+           std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+  }
+};
+
+TEST_F(AddressLimitsTest, SoManyAtOnceThenSoManyASecond) {
+  AddressLimits limits({.per_second = 2, .at_once = 3, .max_addresses = 10});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(limits.Take("1.2.3.4", At(0)));
+  EXPECT_FALSE(limits.Take("1.2.3.4", At(0)));
+  EXPECT_TRUE(limits.Take("1.2.3.5", At(0)));
+  EXPECT_TRUE(limits.Take("1.2.3.4", At(0.5)));
+  EXPECT_FALSE(limits.Take("1.2.3.4", At(0.5)));
+  limits.GiveBack("1.2.3.4", At(0.5));
+  EXPECT_TRUE(limits.Take("1.2.3.4", At(0.5)));
+}
+
+TEST_F(AddressLimitsTest, ANetworkOfIPv6CountsAsOne) {
+  AddressLimits limits({.per_second = 1, .at_once = 1, .max_addresses = 10});
+  EXPECT_TRUE(limits.Take("2001:db8::1", At(0)));
+  EXPECT_FALSE(limits.Take("2001:db8::2", At(0)));
+  EXPECT_TRUE(limits.Take("2001:db8:0:1::1", At(0)));
+  EXPECT_TRUE(limits.Take("1.2.3.4", At(0)));
+  EXPECT_FALSE(limits.Take("::ffff:1.2.3.4", At(0)));
+}
+
+TEST_F(AddressLimitsTest, MemoryIsBoundedAndWhatDoesNotFitSharesABucket) {
+  AddressLimits limits({.per_second = 1, .at_once = 2, .max_addresses = 100});
+  int allowed = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    allowed += limits.Take("host-" + std::to_string(i), At(0)) ? 1 : 0;
+  }
+  EXPECT_EQ(limits.addresses(), 100u);
+  EXPECT_EQ(allowed, 102);
+  // Once their buckets are full again they are forgotten.
+  EXPECT_TRUE(limits.Take("another", At(10)));
+  EXPECT_EQ(limits.addresses(), 1u);
+}
+
+}  // namespace
+}  // namespace telltale::access

@@ -1,0 +1,362 @@
+// Whatever order epochs come in, however often, through however many streams: what is stored in the
+// end is, byte for byte, what it would be had all come once and in order; and what was odd about a
+// stream is said of its node.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/ingest/store_adapter.h"
+#include "storage/store.h"
+#include "storage/verify.h"
+#include "tests/support/ingest_bench.h"
+#include "tests/support/temp_dir.h"
+
+namespace telltale::testing {
+namespace {
+
+using storage::Family;
+using storage::kHourNs;
+using ::testing::HasSubstr;
+using v1::Verdict;
+
+constexpr uint64_t kMinute = 60 * kSecond;
+
+struct Sent {
+  AgentIdentity agent;
+  uint64_t sequence = 0;
+  v1::SummaryBody body;
+};
+
+// A collector's ingest and store, on a clock that is turned.
+class World {
+ public:
+  World() {
+    storage::StoreOptions options;
+    options.path = dir_.path() + "/store";
+    options.now_ns = [this] { return clock_.UnixNs(); };
+    options.min_free_bytes = 0;
+    options.memory_bytes = 32 << 20;
+    store_ = *storage::Store::Open(options);
+    adapter_ = std::make_unique<ingest::StoreAdapter>(store_.get());
+    core_ = std::make_unique<ingest::IngestCore>(ingest::IngestOptions{.shards = 1},
+                                                 ingest::IngestSettings{}, adapter_.get(), &clock_);
+    // Numbers are given in the order nodes are first heard of; it is not what is compared.
+    for (int i = 1; i <= 9; ++i) EXPECT_TRUE(store_->nodes().NumberOf(Name(i)).ok());
+  }
+  static std::string Name(int i) { return "web-" + std::to_string(i); }
+
+  // Over the agent's own stream, which is opened if there is none.
+  Verdict Send(const Sent& sent) {
+    Stream& stream = Of(sent.agent);
+    core_->Deliver(stream.session, Summary(sent.agent, sent.sequence, sent.body));
+    core_->RunPending();
+    return stream.stream.VerdictOn(sent.sequence);
+  }
+  Verdict SendMessage(const AgentIdentity& agent, uint64_t sequence, v1::AgentMessage message) {
+    Stream& stream = Of(agent);
+    core_->Deliver(stream.session, std::move(message));
+    core_->RunPending();
+    return stream.stream.VerdictOn(sequence);
+  }
+  void Disconnect(const AgentIdentity& agent) {
+    streams_.erase({agent.node, agent.incarnation});
+    core_->RunPending();
+  }
+  void RollUp(uint64_t now_ns, uint32_t most) {
+    std::vector<uint32_t> nodes;
+    for (const storage::NodeRecord& node : store_->nodes().List()) nodes.push_back(node.number());
+    EXPECT_TRUE(store_->roller().RunDue(nodes, now_ns, most).ok());
+    EXPECT_TRUE(store_->roller().RunLines(now_ns, most).ok());
+  }
+
+  // Everything that answers rest on; `what`: names of what differs first are made of it.
+  std::map<std::string, std::string> Everything() {
+    RollUp(clock_.UnixNs() + 48 * kHourNs, 1'000'000);
+    std::map<std::string, std::string> all;
+    for (const Family family :
+         {Family::kRaw, Family::kCells, Family::kSeries, Family::kRollup, Family::kLine}) {
+      EXPECT_TRUE(
+          store_->history()
+              .Scan(family, "", "",
+                    [&](std::string_view key, std::string_view value) {
+                      all[std::string(storage::FamilyName(family)) + " " + std::string(key)] =
+                          std::string(value);
+                      return true;
+                    })
+              .ok());
+    }
+    for (const storage::CatalogTable table :
+         {storage::CatalogTable::kLedger, storage::CatalogTable::kCoverage,
+          storage::CatalogTable::kCounters, storage::CatalogTable::kDirty}) {
+      const std::string prefix = storage::TablePrefix(table);
+      EXPECT_TRUE(store_->catalog()
+                      .Begin()
+                      ->Scan(prefix, storage::PrefixEnd(prefix),
+                             [&](std::string_view key, std::string_view value) {
+                               all["catalog " + std::string(key)] = std::string(value);
+                               return true;
+                             })
+                      .ok());
+    }
+    return all;
+  }
+  std::string Faults() {
+    const auto report = storage::Verify(*store_, {});
+    if (!report.ok() || report->fault_count == 0) return std::string(report.status().message());
+    return report->faults[0].place + ": " + report->faults[0].what;
+  }
+  storage::NodeRecord Node(const std::string& name) const { return *store_->nodes().Find(name); }
+  std::string Remarks(const std::string& name) const {
+    std::string all;
+    const storage::NodeRecord node = Node(name);
+    for (const v1::Remark& remark : node.remarks()) all += remark.text() + "\n";
+    return all;
+  }
+  uint64_t Epochs(const std::string& name) const {
+    return store_->summaries().Counters(Node(name).number()).epochs;
+  }
+  storage::Store& store() { return *store_; }
+  TurnedClock& clock() { return clock_; }
+
+ private:
+  struct Stream {
+    FakeStream stream;
+    std::shared_ptr<ingest::Session> session;
+  };
+  Stream& Of(const AgentIdentity& agent) {
+    std::unique_ptr<Stream>& stream = streams_[{agent.node, agent.incarnation}];
+    if (stream == nullptr) {
+      stream = std::make_unique<Stream>();
+      stream->session = stream->stream.Open(*core_, agent.node);
+      core_->Deliver(stream->session, Hello(agent));
+      core_->Deliver(stream->session, SchemaMessage());
+      core_->RunPending();
+    }
+    return *stream;
+  }
+
+  TempDir dir_;
+  TurnedClock clock_;
+  std::unique_ptr<storage::Store> store_;
+  std::unique_ptr<ingest::StoreAdapter> adapter_;
+  std::unique_ptr<ingest::IngestCore> core_;
+  std::map<std::pair<std::string, char>, std::unique_ptr<Stream>> streams_;
+};
+
+// The epoch of a minute that ended this many minutes before kStart by the collector's clock, as a
+// node says it whose clock is `ahead_s` ahead and knows it.
+v1::SummaryBody Epoch(int minutes_ago, uint64_t cpu_ns, int64_t ahead_s = 0) {
+  v1::SummaryBody body = Body(-minutes_ago, cpu_ns);
+  v1::Epoch& epoch = *body.mutable_epoch();
+  const int64_t ahead_ns = ahead_s * static_cast<int64_t>(kSecond);
+  epoch.set_start_unix_ns(epoch.start_unix_ns() + static_cast<uint64_t>(ahead_ns));
+  epoch.set_end_unix_ns(epoch.end_unix_ns() + static_cast<uint64_t>(ahead_ns));
+  epoch.set_clock_offset_ns(-ahead_ns);
+  return body;
+}
+
+constexpr int64_t kIn1970 = 3 * 3600 - static_cast<int64_t>(kStart / kSecond);
+constexpr int64_t kIn2038 = 2'147'483'647 - static_cast<int64_t>(kStart / kSecond);
+
+// What all agents have to send, each in its order.
+std::vector<Sent> Everybody() {
+  std::vector<Sent> all;
+  uint64_t cpu = 1'000'000'000;
+  // 1: offline for a day, comes back with all of it.
+  for (uint64_t i = 0; i < 150; ++i) {
+    all.push_back({{.node = "web-1"}, i + 1, Epoch(1500 - static_cast<int>(i) * 10, ++cpu)});
+  }
+  // 2: reports each minute; its machine reboots inside one: the epoch before ends early, the next
+  // begins in the same minute.
+  for (uint64_t i = 0; i < 60; ++i) {
+    v1::SummaryBody body = Epoch(60 - static_cast<int>(i), ++cpu);
+    v1::Epoch& epoch = *body.mutable_epoch();
+    if (i == 30) {
+      epoch.set_kind(v1::EPOCH_KIND_PARTIAL);
+      epoch.set_end_unix_ns(epoch.start_unix_ns() + 20 * kSecond);
+      epoch.set_end_mono_ns(epoch.start_mono_ns() + 20 * kSecond);
+      epoch.set_watched_ns(20 * kSecond);
+    }
+    if (i == 31) {
+      epoch.set_start_unix_ns(epoch.start_unix_ns() - 25 * kSecond);
+      epoch.set_start_mono_ns(5 * kSecond);
+      epoch.set_end_mono_ns(90 * kSecond);
+      epoch.set_watched_ns(85 * kSecond);
+    }
+    if (i > 30) epoch.set_boot_id(std::string(16, 'c'));
+    all.push_back({{.node = "web-2"}, i + 1, body});
+  }
+  // 3: reinstalled: a second agent begins with number 1 again.
+  for (uint64_t i = 0; i < 20; ++i) {
+    all.push_back({{.node = "web-3"}, i + 1, Epoch(60 - static_cast<int>(i), ++cpu)});
+  }
+  for (uint64_t i = 0; i < 20; ++i) {
+    all.push_back(
+        {{.node = "web-3", .incarnation = 'b'}, i + 1, Epoch(39 - static_cast<int>(i), ++cpu)});
+  }
+  // 4 to 7: clocks an hour off, stepping in the middle, in 1970 and in 2038, and known to be.
+  for (uint64_t i = 0; i < 30; ++i) {
+    const int ago = 60 - static_cast<int>(i);
+    all.push_back({{.node = "web-4"}, i + 1, Epoch(ago, ++cpu, 3600)});
+    all.push_back({{.node = "web-5"}, i + 1, Epoch(ago, ++cpu, i < 15 ? 0 : -1800)});
+    all.push_back({{.node = "web-6"}, i + 1, Epoch(ago, ++cpu, kIn1970)});
+    all.push_back({{.node = "web-7"}, i + 1, Epoch(ago, ++cpu, kIn2038)});
+  }
+  // 8: epochs overlap: its clock was set back by 30 s and it does not know.
+  for (uint64_t i = 0; i < 30; ++i) {
+    v1::SummaryBody body = Epoch(60 - static_cast<int>(i), ++cpu);
+    if (i >= 15) {
+      body.mutable_epoch()->set_start_unix_ns(body.epoch().start_unix_ns() - 30 * kSecond);
+      body.mutable_epoch()->set_end_unix_ns(body.epoch().end_unix_ns() - 30 * kSecond);
+    }
+    all.push_back({{.node = "web-8"}, i + 1, body});
+  }
+  return all;
+}
+
+TEST(OrderTest, AnyOrderGivesTheBytesOfOneOrder) {
+  const std::vector<Sent> all = Everybody();
+  World in_order;
+  for (const Sent& sent : all) {
+    // Only one of two agents of a node speaks at a time.
+    if (sent.agent.incarnation == 'b' && sent.sequence == 1) {
+      in_order.Disconnect({.node = sent.agent.node});
+    }
+    ASSERT_EQ(in_order.Send(sent).kind(), Verdict::STORED)
+        << sent.agent.node << " " << sent.sequence << ": " << in_order.Send(sent).reason();
+  }
+  const std::map<std::string, std::string> expected = in_order.Everything();
+  EXPECT_EQ(in_order.Faults(), "");
+  EXPECT_GT(expected.size(), all.size());
+
+  for (const uint32_t seed : {1u, 2u}) {
+    std::mt19937 random(seed);
+    std::vector<Sent> scrambled = all;
+    for (size_t i = 0; i < all.size() / 4; ++i) scrambled.push_back(all[random() % all.size()]);
+    std::shuffle(scrambled.begin(), scrambled.end(), random);
+    // Two agents of one node at once would be a clone conflict: the second comes after the first.
+    std::stable_partition(scrambled.begin(), scrambled.end(),
+                          [](const Sent& sent) { return sent.agent.incarnation == 'a'; });
+    World world;
+    std::set<std::pair<char, std::pair<std::string, uint64_t>>> seen;
+    for (const Sent& sent : scrambled) {
+      if (sent.agent.incarnation == 'b') world.Disconnect({.node = sent.agent.node});
+      if (random() % 20 == 0) world.Disconnect(sent.agent);
+      if (random() % 10 == 0) world.RollUp(world.clock().UnixNs() + kHourNs, 20);
+      const bool fresh =
+          seen.insert({sent.agent.incarnation, {sent.agent.node, sent.sequence}}).second;
+      ASSERT_EQ(world.Send(sent).kind(), fresh ? Verdict::STORED : Verdict::REPEAT)
+          << sent.agent.node << " " << sent.sequence;
+    }
+    const std::map<std::string, std::string> found = world.Everything();
+    EXPECT_EQ(world.Faults(), "");
+    ASSERT_EQ(found.size(), expected.size()) << "seed " << seed;
+    for (const auto& [key, value] : expected) {
+      const auto there = found.find(key);
+      ASSERT_TRUE(there != found.end() && there->second == value)
+          << "seed " << seed << ": " << ::testing::PrintToString(key.substr(0, 40));
+    }
+  }
+}
+
+TEST(OrderTest, WhatIsOddAboutAStreamIsSaidOfItsNode) {
+  World world;
+  for (const Sent& sent : Everybody()) {
+    if (sent.agent.incarnation == 'b' && sent.sequence == 1) {
+      world.Disconnect({.node = sent.agent.node});
+    }
+    world.Send(sent);
+  }
+  EXPECT_EQ(world.Remarks("web-1"), "") << "a backlog is nothing odd";
+  EXPECT_EQ(world.Remarks("web-2"), "") << "nor is a reboot";
+  EXPECT_EQ(world.Epochs("web-2"), 60u);
+  EXPECT_NE(world.Remarks("web-3"), "");
+  EXPECT_EQ(world.Node("web-3").remarks(0).kind(), v1::REMARK_KIND_REINSTALLED);
+  EXPECT_EQ(world.Epochs("web-3"), 40u);
+  EXPECT_THAT(world.Remarks("web-4"), HasSubstr("clock 3600.0 s ahead of"));
+  EXPECT_THAT(world.Remarks("web-5"), HasSubstr("clock 1800.0 s behind"));
+  EXPECT_THAT(world.Remarks("web-6"), HasSubstr("s behind the collector's"));
+  EXPECT_THAT(world.Remarks("web-7"), HasSubstr("s ahead of the collector's"));
+}
+
+TEST(OrderTest, AClockInAnotherCenturyThatIsNotKnownToBeIsHarmlessAndSaid) {
+  World world;
+  const AgentIdentity agent{.node = "web-1"};
+  v1::SummaryBody in_1970 = Epoch(1, 1'000'000'000, kIn1970);
+  in_1970.mutable_epoch()->set_clock_offset_ns(0);
+  in_1970.mutable_epoch()->set_clock_error_ns(0);
+  v1::SummaryBody in_2038 = Epoch(1, 1'000'000'000, kIn2038);
+  in_2038.mutable_epoch()->set_clock_offset_ns(0);
+  in_2038.mutable_epoch()->set_clock_error_ns(0);
+  EXPECT_EQ(world.Send({agent, 1, in_1970}).kind(), Verdict::TOO_LATE);
+  EXPECT_EQ(world.Send({agent, 2, in_2038}).kind(), Verdict::RETRY_AFTER);
+  EXPECT_THAT(world.Remarks("web-1"), HasSubstr("already expired here"));
+  EXPECT_THAT(world.Remarks("web-1"), HasSubstr("in the collector's future"));
+  EXPECT_EQ(world.Send({agent, 3, Epoch(1, 1'000'000'000)}).kind(), Verdict::STORED);
+  EXPECT_EQ(world.Epochs("web-1"), 1u);
+  EXPECT_EQ(world.Faults(), "");
+}
+
+TEST(OrderTest, AnAgentBackAfterRetentionIsToldAndTheNodeSaysSo) {
+  World world;
+  const AgentIdentity agent{.node = "web-1"};
+  EXPECT_EQ(world.Send({agent, 1, Epoch(3, 1'000'000'000)}).kind(), Verdict::STORED);
+  world.Disconnect(agent);
+  world.clock().Advance(40 * 24 * kHourNs);
+  ASSERT_TRUE(world.store().Maintain().ok());
+  // Three epochs of before its silence, then one of now.
+  EXPECT_EQ(world.Send({agent, 2, Epoch(2, 1'000'000'000)}).kind(), Verdict::TOO_LATE);
+  EXPECT_EQ(world.Send({agent, 3, Epoch(1, 1'000'000'000)}).kind(), Verdict::TOO_LATE);
+  EXPECT_EQ(world.Send({agent, 4, Epoch(-40 * 24 * 60 + 1, 1'000'000'000)}).kind(),
+            Verdict::STORED);
+  const storage::NodeRecord node = world.Node("web-1");
+  ASSERT_EQ(node.remarks_size(), 1);
+  EXPECT_EQ(node.remarks(0).kind(), v1::REMARK_KIND_LATE);
+  EXPECT_EQ(node.remarks(0).count(), 2u);
+  EXPECT_EQ(world.Epochs("web-1"), 2u);
+  EXPECT_EQ(world.Faults(), "");
+}
+
+TEST(OrderTest, APoisonedSummaryIsSetAsideAndTheStreamGoesOn) {
+  World world;
+  const AgentIdentity agent{.node = "web-1"};
+  EXPECT_EQ(world.Send({agent, 1, Epoch(3, 1'000'000'000)}).kind(), Verdict::STORED);
+  v1::AgentMessage poison = Summary(agent, 2, Epoch(2, 1'000'000'000));
+  poison.mutable_summary()->mutable_body()->resize(20);
+  for (int again = 0; again < 3; ++again) {
+    const Verdict verdict = world.SendMessage(agent, 2, poison);
+    EXPECT_EQ(verdict.kind(), Verdict::REFUSED);
+    EXPECT_TRUE(verdict.permanent());
+  }
+  EXPECT_EQ(world.Send({agent, 3, Epoch(1, 1'000'000'000)}).kind(), Verdict::STORED);
+  ASSERT_EQ(world.Node("web-1").remarks_size(), 1);
+  EXPECT_EQ(world.Node("web-1").remarks(0).kind(), v1::REMARK_KIND_REFUSED);
+  EXPECT_EQ(world.Epochs("web-1"), 2u);
+}
+
+// The certificate says another name than before; the spool still holds epochs of the old one.
+TEST(OrderTest, ARenamedNodeGoesOnUnderItsNewNameAndItsOldEpochsAreRefusedInWords) {
+  World world;
+  const AgentIdentity before{.node = "web-1"}, after{.node = "web-9"};
+  EXPECT_EQ(world.Send({before, 1, Epoch(4, 1'000'000'000)}).kind(), Verdict::STORED);
+  world.Disconnect(before);
+  const Verdict old = world.SendMessage(after, 2, Summary(before, 2, Epoch(3, 1'000'000'000)));
+  EXPECT_EQ(old.kind(), Verdict::REFUSED);
+  EXPECT_TRUE(old.permanent());
+  EXPECT_EQ(world.Send({after, 3, Epoch(2, 1'000'000'000)}).kind(), Verdict::STORED);
+  EXPECT_THAT(world.Remarks("web-9"), HasSubstr("identity: node web-1, but the certificate is"));
+  EXPECT_EQ(world.Epochs("web-1"), 1u);
+  EXPECT_EQ(world.Epochs("web-9"), 1u);
+}
+
+}  // namespace
+}  // namespace telltale::testing

@@ -1,0 +1,309 @@
+// verify says nothing about a good store, and where it is about a bad one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "proto/codec.h"
+#include "storage/raw_value.h"
+#include "storage/store.h"
+#include "storage/stored_value.h"
+#include "storage/verify.h"
+#include "tests/support/synthetic_node.h"
+#include "tests/support/temp_dir.h"
+
+namespace telltale::storage {
+namespace {
+
+using telltale::testing::MadeSummary;
+using telltale::testing::SyntheticNode;
+using telltale::testing::TempDir;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kStart = 20'500 * kDayNs;
+constexpr uint32_t kNodes = 2;
+constexpr uint32_t kEpochs = 70;  // minutes: an hour and a bit
+
+class VerifyTest : public ::testing::Test {
+ protected:
+  VerifyTest() {
+    Open();
+    EXPECT_TRUE(store_->summaries().PutSchema(1, proto::BuiltinSchema()).ok());
+    std::vector<uint64_t> sequences(kEpochs);
+    std::iota(sequences.begin(), sequences.end(), 1);
+    Put(1, sequences);
+    std::erase(sequences, 7);  // missing
+    Put(0, sequences);
+    EXPECT_TRUE(store_->summaries()
+                    .DeclareLost(1, makers_[0].incarnation(),
+                                 {.first = 71, .last = 73, .reason = v1::Lost::SPOOL_FULL})
+                    .ok());
+    RollUp();
+  }
+  void Open(bool read_only = false) {
+    store_.reset();
+    StoreOptions options;
+    options.path = dir_.path() + "/data/store";
+    options.now_ns = [this] { return now_ns_; };
+    options.memory_bytes = 16 << 20;
+    options.min_free_bytes = 0;
+    options.read_only = read_only;
+    options.retention.raw_days = 5;
+    if (!read_only) std::filesystem::create_directories(dir_.path() + "/data");
+    auto opened = Store::Open(options);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    store_ = *std::move(opened);
+    for (const SyntheticNode& maker : makers_) {
+      if (!read_only) {
+        EXPECT_TRUE(store_->nodes().NumberOf(maker.name()).ok());
+      }
+    }
+  }
+  void Put(uint32_t node, const std::vector<uint64_t>& sequences) {
+    std::vector<MadeSummary> made;
+    for (const uint64_t sequence : sequences) {
+      made.push_back(makers_[node].Make(sequence, kStart + (sequence - 1) * 60 * kSecondNs));
+    }
+    std::vector<Incoming> batch;
+    for (const MadeSummary& one : made) batch.push_back({node + 1, &one.summary, &one.body, true});
+    const auto put = store_->summaries().PutBatch(batch);
+    ASSERT_TRUE(put.ok()) << put.status();
+  }
+  void RollUp() {
+    const std::vector<uint32_t> nodes = {1, 2};
+    while (*store_->roller().RunDue(nodes, now_ns_, 1000) > 0) {
+    }
+    while (*store_->roller().RunLines(now_ns_, 1000) > 0) {
+    }
+  }
+  VerifyReport Verified() {
+    const auto report = Verify(*store_, {});
+    EXPECT_TRUE(report.ok()) << report.status();
+    return *report;
+  }
+  void ExpectFault(const std::string& place, const std::string& what) {
+    const VerifyReport report = Verified();
+    ASSERT_FALSE(report.faults.empty());
+    EXPECT_THAT(report.faults[0].place, HasSubstr(place));
+    EXPECT_THAT(report.faults[0].what, HasSubstr(what));
+  }
+  // The first row of a family in key order, changed or dropped.
+  std::string FirstKey(Family family, const std::function<bool(std::string_view)>& fits = {}) {
+    std::string found;
+    EXPECT_TRUE(store_->history()
+                    .Scan(family, "", "",
+                          [&](std::string_view key, std::string_view) {
+                            if (fits && !fits(key)) return true;
+                            found = std::string(key);
+                            return false;
+                          })
+                    .ok());
+    EXPECT_NE(found, "");
+    return found;
+  }
+  void DropRow(Family family, const std::string& key) {
+    ASSERT_TRUE(store_->history().DropRange(family, key, key + std::string(1, '\0')).ok());
+  }
+
+  TempDir dir_;
+  uint64_t now_ns_ = kStart + 2 * kDayNs;
+  std::vector<SyntheticNode> makers_ = {SyntheticNode("web-1", 1), SyntheticNode("web-2", 2)};
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(VerifyTest, AGoodStoreHasNoFaultsAndEveryTierIsRecomputed) {
+  const VerifyReport report = Verified();
+  for (const VerifyFault& fault : report.faults) ADD_FAILURE() << fault.place << ": " << fault.what;
+  EXPECT_EQ(report.nodes, kNodes);
+  EXPECT_EQ(report.epochs, kNodes * kEpochs - 1);
+  EXPECT_EQ(report.lost, 3u);
+  EXPECT_EQ(report.missing, 1u);
+  EXPECT_EQ(report.pending, 0u);
+  // Of each node 14 windows of 5 min, 2 of 1 h, 1 of 1 d, 2 series blocks; and lines.
+  EXPECT_GT(report.recomputed, kNodes * (14u + 2 + 1 + 2));
+  EXPECT_GT(report.names, 0u);
+}
+
+TEST_F(VerifyTest, ReadingLeavesEveryFileAsItIsAndKeepsACollectorOut) {
+  store_.reset();
+  const auto files = [this] {
+    std::map<std::string, std::pair<uintmax_t, std::filesystem::file_time_type>> found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_.path())) {
+      if (entry.is_regular_file()) {
+        found[entry.path()] = {entry.file_size(), entry.last_write_time()};
+      }
+    }
+    return found;
+  };
+  const auto before = files();
+  Open(/*read_only=*/true);
+  EXPECT_EQ(Verified().fault_count, 0u);
+  EXPECT_TRUE(files() == before);
+  StoreOptions second;
+  second.path = dir_.path() + "/data/store";
+  EXPECT_EQ(Store::Open(second).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(VerifyTest, MarkedWindowsArePendingNotWrong) {
+  Put(0, {7});
+  const VerifyReport report = Verified();
+  EXPECT_EQ(report.fault_count, 0u);
+  EXPECT_GT(report.pending, 0u);
+}
+
+TEST_F(VerifyTest, WhatWasWrittenButNeverAcknowledgedIsNoFault) {
+  MadeSummary made = makers_[0].Make(7, kStart + 6 * 60 * kSecondNs);
+  const RawHeader header{proto::Digest(made.summary), 60 * kSecondNs};
+  RawKey key = *DecodeRawKey(FirstKey(Family::kRaw));
+  key.sequence = 7;
+  key.start_ns = kStart + 6 * 60 * kSecondNs;
+  const Row cells{Family::kCells, EncodeRawKey(key), VersionedValue(made.summary.cells()), 0};
+  made.summary.clear_cells();
+  const Row body{Family::kRaw, EncodeRawKey(key), EncodeRawValue(header, made.summary), 0};
+  ASSERT_TRUE(store_->history().Append(std::vector<Row>{body, cells}).ok());
+  const VerifyReport report = Verified();
+  for (const VerifyFault& fault : report.faults) ADD_FAILURE() << fault.place << ": " << fault.what;
+  EXPECT_EQ(report.unlisted, 1u);
+  EXPECT_EQ(report.epochs, kNodes * kEpochs - 1);
+}
+
+TEST_F(VerifyTest, AnEpochThatIsListedButGoneIsFound) {
+  DropRow(Family::kRaw, FirstKey(Family::kRaw, [](std::string_view key) {
+            return DecodeRawKey(key)->sequence == 9;
+          }));
+  ExpectFault("ledger of node web-1", "lists epochs 9 to 9 as received");
+}
+
+TEST_F(VerifyTest, AnEpochThatStandsTwiceIsFound) {
+  // The same number under another start: its body belongs to one of them only.
+  const std::string first = FirstKey(Family::kRaw);
+  RawKey key = *DecodeRawKey(first);
+  key.start_ns += kSecondNs;
+  const Row row{Family::kRaw, EncodeRawKey(key), *store_->history().Get(Family::kRaw, first), 0};
+  ASSERT_TRUE(store_->history().Append({&row, 1}).ok());
+  ExpectFault("web-1", "another time or number");
+}
+
+TEST_F(VerifyTest, AWindowThatSaysOtherThanItsEpochsIsFound) {
+  const std::string first = FirstKey(Family::kRollup);
+  auto window = *DecodeValue<v1::RollupWindow>(*store_->history().Get(Family::kRollup, first), "");
+  window.set_epochs(window.epochs() + 1);
+  const Row row{Family::kRollup, first, EncodeValue(window), 0};
+  ASSERT_TRUE(store_->history().Append({&row, 1}).ok());
+  ExpectFault("5 min window of node web-1 at 2026-02-16T00:00:00Z", "not what its source adds up");
+}
+
+TEST_F(VerifyTest, AVitalsRowThatIsOtherOrGoneIsFound) {
+  const auto of_vital = [](std::string_view key) { return DecodeRollupKey(key)->vital != 0; };
+  const std::string first = FirstKey(Family::kRollup, of_vital);
+  auto vital = *DecodeValue<v1::RollupVital>(*store_->history().Get(Family::kRollup, first), "");
+  const Row good{Family::kRollup, first, EncodeValue(vital), 0};
+  vital.set_total(vital.total() + 1);
+  const Row row{Family::kRollup, first, EncodeValue(vital), 0};
+  ASSERT_TRUE(store_->history().Append({&row, 1}).ok());
+  ExpectFault(", vital ", "not what its source adds up");
+  ASSERT_TRUE(store_->history().Append({&good, 1}).ok());
+  DropRow(Family::kRollup, first);
+  ExpectFault(", vital ", "has no row");
+}
+
+TEST_F(VerifyTest, AWindowSeriesOrLineThatIsGoneOrOtherIsFound) {
+  const std::string hour = FirstKey(Family::kRollup, [](std::string_view key) {
+    return DecodeRollupKey(key)->tier == Tier::k1Hour;
+  });
+  const std::string kept = *store_->history().Get(Family::kRollup, hour);
+  DropRow(Family::kRollup, hour);
+  ExpectFault("1 h window of node web-1", "neither does nor is marked");
+  const Row back{Family::kRollup, hour, kept, 0};
+  ASSERT_TRUE(store_->history().Append({&back, 1}).ok());
+  EXPECT_EQ(Verified().fault_count, 0u);
+
+  const std::string series = FirstKey(Family::kSeries);
+  DropRow(Family::kSeries, series);
+  ExpectFault("series of node web-1", "neither does nor is marked");
+  const Row empty{Family::kSeries, series, EncodeValue(v1::SeriesBlock()), 0};
+  ASSERT_TRUE(store_->history().Append({&empty, 1}).ok());
+  ExpectFault("series of node web-1", "not what its epochs add up to");
+}
+
+TEST_F(VerifyTest, ALineThatSaysOtherThanItsWindowsIsFound) {
+  const Row row{Family::kLine, FirstKey(Family::kLine), EncodeValue(v1::LineBlock()), 0};
+  ASSERT_TRUE(store_->history().Append({&row, 1}).ok());
+  ExpectFault("line of vital", "not what its windows say");
+}
+
+TEST_F(VerifyTest, ANameThatWindowsNeedAndIsGoneIsFound) {
+  DropRow(Family::kDict, FirstKey(Family::kDict, [](std::string_view key) {
+            return DecodeNameKey(key)->partition.tier == Tier::k5Min;
+          }));
+  ExpectFault("5 min window", "is not where its windows need it");
+}
+
+TEST_F(VerifyTest, CountersAndCoverageThatAreNotTheirSumsAreFound) {
+  std::unique_ptr<Transaction> good = store_->catalog().Begin();
+  auto counters = *DecodeValue<v1::CountersRecord>(*good->Get(CountersKey(1)), "");
+  counters.set_weight(0, counters.weight(0) + 1);
+  auto coverage = *DecodeValue<v1::CoverageRecord>(*good->Get(CoverageKey(2, 20'500)), "");
+  coverage.set_epochs(0, coverage.epochs(0) + 1);
+  std::unique_ptr<Transaction> bad = store_->catalog().Begin();
+  bad->Put(CountersKey(1), EncodeValue(counters));
+  bad->Put(CoverageKey(2, 20'500), EncodeValue(coverage));
+  ASSERT_TRUE(bad->Commit(Durability::kDurable).ok());
+  good.reset();
+  bad.reset();  // they hold the database open
+  Open();
+  const VerifyReport report = Verified();
+  ASSERT_EQ(report.faults.size(), 2u);
+  EXPECT_THAT(report.faults[0].place, HasSubstr("counters of node web-1"));
+  EXPECT_THAT(report.faults[1].place, HasSubstr("coverage of node web-2"));
+}
+
+TEST_F(VerifyTest, WhatExpiredIsNoFault) {
+  now_ns_ = kStart + 7 * kDayNs;
+  ASSERT_TRUE(store_->Maintain().ok());
+  const VerifyReport report = Verified();
+  for (const VerifyFault& fault : report.faults) ADD_FAILURE() << fault.place << ": " << fault.what;
+  EXPECT_EQ(report.epochs, 0u);
+  EXPECT_GT(report.sealed, 0u);
+  const std::vector<uint32_t> nodes = {1, 2};
+  EXPECT_TRUE(store_->summaries().Prune(nodes, 10).ok());
+  EXPECT_EQ(Verified().fault_count, 0u);
+}
+
+TEST_F(VerifyTest, ADamagedTableFileIsNamed) {
+  ASSERT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());  // all of it is in files
+  Open();
+  store_.reset();
+  std::filesystem::path largest;  // of rollups: opening reads little of them
+  for (const auto& entry : std::filesystem::directory_iterator(dir_.path() + "/data/store/rocks")) {
+    if (entry.path().extension() != ".sst") continue;
+    if (largest.empty() || entry.file_size() > std::filesystem::file_size(largest)) {
+      largest = entry.path();
+    }
+  }
+  {
+    std::fstream file(largest, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(100);
+    file.write("\xff\x00\xff\x00", 4);
+  }
+  Open(/*read_only=*/true);
+  const VerifyReport report = Verified();
+  ASSERT_GT(report.fault_count, 0u);
+  EXPECT_EQ(report.faults[0].place, "files");
+  EXPECT_THAT(report.faults[0].what, HasSubstr(largest.filename()));
+}
+
+TEST_F(VerifyTest, ItCanBeStopped) {
+  const auto report =
+      Verify(*store_, {.watch = [](std::string_view, uint64_t, uint64_t) { return false; }});
+  EXPECT_EQ(report.status().code(), absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace telltale::storage
