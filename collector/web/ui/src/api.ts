@@ -48,6 +48,7 @@ export interface SeriesQuestion {
   per_node?: boolean;
   max_points?: number;
   per_second?: boolean;
+  backlog?: boolean;
 }
 
 export async function askSeries(question: SeriesQuestion, signal: AbortSignal): Promise<SeriesAnswer> {

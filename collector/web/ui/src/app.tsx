@@ -1,5 +1,7 @@
 // The frame around every view: where one is, which time is looked at, and the view the address names.
 import { useMemo, useState } from 'preact/hooks';
+import { AnomaliesView } from './anomalies';
+import { CompareView } from './compare';
 import { Fleet } from './fleet';
 import { kHelp, useKeys } from './keys';
 import { Link } from './link';
@@ -7,7 +9,7 @@ import { NodeView } from './node';
 import { refreshPeriod, useRefresh } from './refresh';
 import { address, type Route, useRoute } from './route';
 import { SelectionView } from './selection';
-import { Answered, Empty } from './states';
+import { Answered, Behind, Empty } from './states';
 import { toggleTheme, useShownTheme } from './theme';
 import { TimeControl } from './time_control';
 import { readRange, type TimeRange } from './time_range';
@@ -16,16 +18,24 @@ import { askWorld, type World } from './world';
 
 const kWorldPeriod_s = 30;
 
+// Of a comparison and of a selection, which other views do not know.
+const kAlone = { against: '', afrom: '', ato: '', anode: '' };
+const kElsewhere = { ...kAlone, process: '', frame: '' };
+const kUsualEpoch_s = 60;
+
 function Where({ route }: { route: Route }) {
-  const node = route.params.get('node');
-  const fleet = address('/', route.params, { node: '', process: '' });
+  const node = route.path === '/anomalies' ? null : route.params.get('node');
+  const fleet = address('/', route.params, { ...kElsewhere, node: '' });
   return (
     <nav aria-label="Where you are">
       <Link to={fleet} current={route.path === '/'}>Fleet</Link>
-      {node !== null && <><i>›</i><Link to={address('/node', route.params, { process: '' })}
+      <Link to={address('/anomalies', route.params, { ...kElsewhere, node: '' })}
+        current={route.path === '/anomalies'}>Anomalies</Link>
+      {node !== null && <><i>›</i><Link to={address('/node', route.params, kElsewhere)}
         current={route.path === '/node'}>{node}</Link></>}
-      {route.path === '/selection' && <><i>›</i><Link to={address('/selection', route.params)} current>
-        selection</Link></>}
+      {(route.path === '/selection' || route.path === '/compare') && <><i>›</i>
+        <Link to={address('/selection', route.params, kAlone)} current={route.path === '/selection'}>selection</Link></>}
+      {route.path === '/compare' && <><i>›</i><Link to={address('/compare', route.params)} current>comparison</Link></>}
     </nav>
   );
 }
@@ -44,6 +54,8 @@ function ViewOf({ route, range, world }: { route: Route; range: TimeRange; world
   const view = { route, range, world };
   if (route.path === '/node') return <NodeView {...view} />;
   if (route.path === '/selection') return <SelectionView {...view} />;
+  if (route.path === '/compare') return <CompareView {...view} />;
+  if (route.path === '/anomalies') return <AnomaliesView {...view} />;
   return <Fleet {...view} />;
 }
 
@@ -57,6 +69,8 @@ export function App() {
   const tick = useRefresh(last_s === undefined ? 0 : refreshPeriod(last_s));
   const known = world.value !== undefined;
   const range = useMemo(() => readRange(route.params), [route, tick, known]);
+  const epoch_s = world.value?.nodes.find(({ name }) => name === route.params.get('node'))?.epoch_length_s
+    || kUsualEpoch_s;
   useKeys({
     t: toggleTheme,
     '?': () => setHelp(!help),
@@ -67,7 +81,7 @@ export function App() {
       <header>
         <b class="brand">Telltale</b>
         <Where route={route} />
-        <TimeControl route={route} range={range} />
+        <TimeControl route={route} range={range} epoch_s={epoch_s} />
         <button type="button" title={`${theme === 'dark' ? 'Light' : 'Dark'} (t)`} onClick={toggleTheme}>◐</button>
         <button type="button" title="Keys (?)" aria-expanded={help} onClick={() => setHelp(!help)}>?</button>
       </header>
@@ -75,6 +89,7 @@ export function App() {
       <main>
         {world.value?.status.not_storing
           && <p class="bad" role="alert">Not storing: {world.value.status.not_storing}</p>}
+        {world.value !== undefined && world.problem !== undefined && <Behind problem={world.problem} />}
         {world.value !== undefined ? <ViewOf route={route} range={range} world={world.value} />
           : <Answered asked={world}>{() => null}</Answered>}
       </main>

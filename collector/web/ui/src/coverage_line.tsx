@@ -33,6 +33,7 @@ function partsOf(coverage: Coverage): string[] {
   return parts;
 }
 
-export function CoverageLine({ coverage }: { coverage: Coverage }) {
-  return <p class="coverage">{partsOf(coverage).join('; ')}</p>;
+// `name`: of the selection, where there are two.
+export function CoverageLine({ coverage, name = '' }: { coverage: Coverage; name?: string }) {
+  return <p class="coverage">{name !== '' && <b>{name} </b>}{partsOf(coverage).join('; ')}</p>;
 }

@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { AnomalyList } from './anomaly_list';
 import { ask, askSeries } from './api';
 import type { ViewProps } from './app';
+import { groupsOf, labelKeys, labelOf } from './groups';
 import { heatGrid, ordered, rowPeaks } from './heat_grid';
 import { HeatLegend } from './heat_legend';
 import { HeatMap } from './heat_map';
@@ -44,6 +45,8 @@ export function Fleet({ route, range, world }: ViewProps) {
   const theme = useShownTheme();
   const vital = route.params.get('vital') ?? 'cpu';
   const filter = route.params.get('filter') ?? '';
+  const group = route.params.get('group') ?? '';
+  const keys = useMemo(() => labelKeys(world.nodes), [world.nodes]);
   const byName = route.params.get('sort') === 'name';
   const bySeverity = vital === kAnomalies;
   // A vital, "cpu/user" included, is asked as it is; anomalies need only to know what was watched.
@@ -53,6 +56,8 @@ export function Fleet({ route, range, world }: ViewProps) {
     askFleet(selection, withEdges(range), asked, signal));
   const nodes = useMemo(() => world.nodes.filter((node) => matches(node, filter)).map((node) => node.name),
                         [world.nodes, filter]);
+  const groupOf = useMemo(() => new Map(world.nodes.map((node) => [node.name, labelOf(node, group)])),
+                          [world.nodes, group]);
   const grid = useMemo(() => {
     if (answer.value === undefined) return undefined;
     const shown = bySeverity ? answer.value.anomalies
@@ -61,9 +66,11 @@ export function Fleet({ route, range, world }: ViewProps) {
                             bySeverity });
     const peaks = rowPeaks(made);
     const order = nodes.map((_, row) => row);
-    order.sort((a, b) => (byName ? 0 : peaks[b]! - peaks[a]!) || nodes[a]!.localeCompare(nodes[b]!));
+    const grouped = (row: number) => groupOf.get(nodes[row]!) ?? '';
+    order.sort((a, b) => grouped(a).localeCompare(grouped(b)) || (byName ? 0 : peaks[b]! - peaks[a]!)
+      || nodes[a]!.localeCompare(nodes[b]!));
     return ordered(made, order);
-  }, [answer.value, nodes, vital, byName]);
+  }, [answer.value, nodes, groupOf, vital, byName]);
   const to = (changes: Record<string, string>, replace = false) =>
     go(address('/', route.params, changes), replace);
   const text = (value: number) => bySeverity
@@ -86,6 +93,10 @@ export function Fleet({ route, range, world }: ViewProps) {
         <label>Sort <select value={byName ? 'name' : ''} onChange={(event) => to({ sort: event.currentTarget.value })}>
           <option value="">highest first</option><option value="name">name</option>
         </select></label>
+        {keys.length > 0 && <label>Group <select value={group}
+          onChange={(event) => to({ group: event.currentTarget.value })}>
+          <option value="">not</option>{keys.map((key) => <option value={key}>by {key}</option>)}
+        </select></label>}
         <input type="search" placeholder="Filter by name or label, e.g. role=db (/)" aria-label="Filter nodes"
           value={filter} onInput={(event) => to({ filter: event.currentTarget.value }, true)} />
         <span class="dim">{nodes.length < world.nodes.length ? `${nodes.length} of ` : ''}
@@ -96,9 +107,10 @@ export function Fleet({ route, range, world }: ViewProps) {
         : <>
           <HeatLegend top={scaleTop(grid.values)} theme={theme} text={text} />
           <HeatMap grid={grid} top={scaleTop(grid.values)} theme={theme} text={text} open={open}
+            groups={group === '' ? [] : groupsOf(grid.nodes, groupOf)}
             linkOf={(node) => address('/node', route.params, { node })} />
           <AnomalyList anomalies={answer.value!.anomalies.filter((found) => nodes.includes(found.node))}
-            params={route.params} named />
+            params={route.params} vitals={world.vitals} named />
         </>}
       </Answered>
     </section>

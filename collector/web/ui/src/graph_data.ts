@@ -7,14 +7,23 @@ export interface Stretch {
   end_s: number;
 }
 
-export interface GraphData {
-  labels: string[];
-  columns: (number | null)[][];  // [0]: moments
-  unwatched: Stretch[];
-  thin: Stretch[];               // watched for less than kThin of the time
+export interface Line {
+  label: string;
+  vital: string;
   unit: string;
+  whole: number;     // the column holds values as parts of this: 1, or in an overlay the highest
+  backlog: boolean;  // how many wait, on a scale of its own
 }
 
+export interface GraphData {
+  lines: Line[];
+  columns: (number | null)[][];  // [0]: moments, then one of each line
+  unwatched: Stretch[];
+  thin: Stretch[];               // watched for less than kThin of the time
+  length_s: number;              // of the longest step
+}
+
+export const kBacklog = 'backlog';
 const kThin = 0.9;
 const kMoment_s = 0.001;
 const kSlack_s = 0.5;  // epochs do not end on the second they should
@@ -71,7 +80,26 @@ export function graphData(all: Series[], start_s: number, end_s: number): GraphD
     columns.push(x.map((moment) => (value = at.has(moment) ? at.get(moment)! : value)));
   }
   return {
-    labels: all.map((series) => series.sub || series.vital), columns,
-    unwatched: unwatchedOf(first, start_s, end_s), thin: thinOf(first), unit: first.unit,
+    lines: all.map((series) => ({ label: series.sub || series.vital, vital: series.vital, unit: series.unit, whole: 1,
+                                  backlog: series.sub === kBacklog })),
+    columns, unwatched: unwatchedOf(first, start_s, end_s), thin: thinOf(first),
+    length_s: first.length_s.reduce((most, length) => Math.max(most, length), 0),
+  };
+}
+
+// The backlog of an answer as a line of its own.
+export function backlogOf(series: Series): Series {
+  return { ...series, sub: kBacklog, unit: kBacklog, rate: series.backlog };
+}
+
+// Lines of different units over each other: each as a part of its own highest value.
+export function normalised(data: GraphData): GraphData {
+  const wholes = data.columns.slice(1).map((column) => column.reduce<number>((most, value) =>
+    Math.max(most, value ?? 0), 0) || 1);
+  return {
+    ...data,
+    lines: data.lines.map((line, i) => ({ ...line, label: line.vital, whole: wholes[i]! })),
+    columns: data.columns.map((column, i) => i === 0 ? column
+      : column.map((value) => value === null ? null : value / wholes[i - 1]!)),
   };
 }

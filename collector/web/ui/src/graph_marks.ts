@@ -1,13 +1,22 @@
-// What a graph shows besides its lines: time not watched, below them, and anomalies, above.
+// What a graph shows besides its lines: time not watched, below them; anomalies, above; events, at the foot.
 import type uPlot from 'uplot';
 import type { GraphData } from './graph_data';
 import { hatch } from './hatch';
-import type { Anomaly } from './messages';
+import { isBad } from './events';
+import type { Anomaly, DiscreteEvent } from './messages';
 import { colour } from './theme';
 
 const kMark = 5;
+const kNear = 5;  // pixels between the pointer and an event it reads
 
-export function marks(data: GraphData, anomalies: Anomaly[]): uPlot.Plugin {
+// The event under the pointer.
+export function eventAt(plot: uPlot, events: DiscreteEvent[]): DiscreteEvent | undefined {
+  const { left } = plot.cursor;
+  if (left === undefined || left < 0) return undefined;
+  return events.find((event) => Math.abs(plot.valToPos(event.time_s, 'x') - left) <= kNear);
+}
+
+export function marks(data: GraphData, anomalies: Anomaly[], events: DiscreteEvent[]): uPlot.Plugin {
   const across = (plot: uPlot, start_s: number, end_s: number): [number, number] => {
     const { left, width } = plot.bbox;
     const inside = (at_s: number) =>
@@ -25,9 +34,22 @@ export function marks(data: GraphData, anomalies: Anomaly[]): uPlot.Plugin {
     plot.ctx.restore();
   };
   const above = (plot: uPlot) => {
-    const { top } = plot.bbox;
+    const { left, top, width, height } = plot.bbox;
     const size = kMark * devicePixelRatio;
     plot.ctx.save();
+    for (const event of events) {
+      const x = plot.valToPos(event.time_s, 'x', true);
+      if (x < left || x > left + width) continue;
+      plot.ctx.fillStyle = colour(isBad(event) ? 'bad' : 'ink');
+      plot.ctx.globalAlpha = 0.35;
+      plot.ctx.fillRect(x, top, devicePixelRatio, height);
+      plot.ctx.globalAlpha = 1;
+      plot.ctx.beginPath();
+      plot.ctx.moveTo(x - size, top + height);
+      plot.ctx.lineTo(x + size, top + height);
+      plot.ctx.lineTo(x, top + height - 1.5 * size);
+      plot.ctx.fill();
+    }
     plot.ctx.fillStyle = colour('mark');
     for (const found of anomalies) {
       const [from, to] = across(plot, found.start_s, found.end_s);

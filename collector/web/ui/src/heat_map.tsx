@@ -1,6 +1,7 @@
 // The grid on a canvas: one row a node, time to the right, the value under the pointer in words below it.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { hatch } from './hatch';
+import type { Group } from './groups';
 import type { HeatGrid } from './heat_grid';
 import { heatColours } from './heat_scale';
 import { Link } from './link';
@@ -16,6 +17,7 @@ interface Props {
   top: number;  // value of the brightest colour
   theme: Theme;
   text: (value: number) => string;
+  groups: Group[];
   linkOf: (node: string) => string;
   open: (node: string, start_s: number, end_s: number) => void;
 }
@@ -58,6 +60,10 @@ function draw(canvas: HTMLCanvasElement, width: number, height: number, props: P
       ink.fillStyle = unwatched;
       ink.fillRect(x, row * height, size, height - gap);
     }
+  }
+  ink.fillStyle = colour('ink');
+  for (const { first } of props.groups) {
+    if (first > 0) ink.fillRect(0, first * height - 1, width, 1);
   }
   ink.fillStyle = colour('mark');
   for (let cell = 0; cell < grid.marks.length; ++cell) {
@@ -103,7 +109,7 @@ export function HeatMap(props: Props) {
     if (canvas.current === null || axis.current === null || width === 0) return;
     draw(canvas.current, width, height, props);
     drawAxis(axis.current, grid, width);
-  }, [grid, props.top, props.theme, width, height]);
+  }, [grid, props.top, props.groups.length, props.theme, width, height]);
   const cellAt = (event: MouseEvent) => ({
     row: Math.min(grid.nodes.length - 1, Math.floor(event.offsetY / height)),
     column: Math.min(grid.columns - 1, Math.max(0, Math.floor(event.offsetX / (width / grid.columns)))),
@@ -138,6 +144,8 @@ export function HeatMap(props: Props) {
           aria-label={`${grid.nodes.length} nodes by time; arrow keys move, Enter opens the node`}
           onMouseMove={(event) => setAt(cellAt(event))} onMouseLeave={() => setAt(undefined)}
           onClick={(event) => openAt(cellAt(event))} onKeyDown={step} />
+        {props.groups.map(({ name, first }) =>
+          <span class="group" style={{ top: `${first * height}px` }}>{name || 'without'}</span>)}
         {shown !== undefined && <i class="cursor" style={{ left: `${shown.column * width / grid.columns}px`,
           top: `${shown.row * height}px`, width: `${width / grid.columns}px`, height: `${height}px` }} />}
       </div>

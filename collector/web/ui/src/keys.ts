@@ -24,8 +24,10 @@ export function useKeys(keys: Keys): void {
 export const kHelp: [string, string][] = [
   ['1 … 5', 'last 15 m, 1 h, 6 h, 1 d, 7 d'],
   ['← →', 'earlier, later'],
+  [', .', 'an epoch earlier, later'],
   ['+ −', 'closer, wider'],
   ['Enter', 'on a node: explain the range on the screen'],
+  ['c', 'on a selection: compare it with the time before'],
   ['/', 'go to the filter or search field'],
   ['t', 'dark or light'],
   ['?', 'this list'],

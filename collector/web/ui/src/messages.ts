@@ -76,6 +76,7 @@ export interface Series {
   length_s: Float64Array;
   rate: Float64Array;
   watched: Float64Array;
+  backlog: Float64Array;
 }
 
 export interface SeriesAnswer {
@@ -92,8 +93,18 @@ export interface Anomaly {
   end_s: number;
   value: number;
   expected: number;
+  deviation: number;
   severity: number;
   text: string;
+  learned_epochs: number;
+  found_s: number;
+}
+
+export interface Learning {
+  filter: string;
+  node: string;
+  learned_epochs: string;  // 64 bits
+  needed_epochs: string;
 }
 
 export interface Frame {
@@ -102,7 +113,7 @@ export interface Frame {
   kernel: boolean;
 }
 
-export type Dimension = 'DIMENSION_PROCESS' | 'DIMENSION_SITE';
+export type Dimension = 'DIMENSION_PROCESS' | 'DIMENSION_EXE' | 'DIMENSION_SITE';
 
 export interface TopRow {
   name: string;
@@ -183,18 +194,63 @@ export interface SamplesAnswer {
   next_page: string;
 }
 
-export interface StackWeight {
-  frames: Frame[];
-  exe: string;
+export interface FlameNodeAnswer {
+  parent: number;
+  name: string;
+  binary: string;
+  kernel: boolean;
   value: number;
+  low: number;
+  high: number;
+  against: number;
   samples: number;
-  end: string;
+  certain: boolean;
 }
 
-export interface StacksAnswer {
-  stacks: StackWeight[];
+export interface FlameAnswer {
+  nodes: FlameNodeAnswer[];
   unit: string;
   total: number;
+  against_total: number;
+  scale: number;
+  coverage: Coverage;
+}
+
+export interface DiffRow {
+  row?: TopRow;
+  against?: TopRow;
+  difference: number;
+  difference_low: number;
+  difference_high: number;
+  certain: boolean;
+}
+
+export interface DiffTable {
+  vital: string;
+  sub: string;
+  unit: string;
+  by: Dimension;
+  total: number;
+  against_total: number;
+  rows: DiffRow[];
+  left_out: string[];
+  reason: string;
+  unlisted_most: number;
+}
+
+export interface DiffAnswer {
+  tables: DiffTable[];
+  coverage: Coverage;
+  against_coverage: Coverage;
+  scale: number;
+}
+
+export interface DiscreteEvent {
+  node: string;
+  time_s: number;
+  type: string;
+  text: string;
+  pid: number;
 }
 
 export interface HistogramValues {
@@ -222,8 +278,10 @@ export interface Answers {
   vitals: { vitals: Vital[] };
   top: TopAnswer;
   samples: SamplesAnswer;
-  stacks: StacksAnswer;
+  flame: FlameAnswer;
+  diff: DiffAnswer;
+  events: { events: DiscreteEvent[]; coverage: Coverage };
   histogram: { histograms: HistogramValues[] };
   coverage: { coverage: Coverage; gaps: Gap[] };
-  anomalies: { anomalies: Anomaly[]; next_page: string };
+  anomalies: { anomalies: Anomaly[]; next_page: string; learning: Learning[] };
 }

@@ -16,6 +16,7 @@ function NoPermission({ message }: { message: string }) {
     <div class="state" role="alert">
       <h2>You may not read here</h2>
       <p>{message}</p>
+      <p>If you could until now, your certificate expired or was revoked: you need a new one.</p>
       <p>Reading needs the certificate of a viewer or an operator, imported into this browser. On a machine with the
         authority's key:</p>
       <pre>{'telltale pki issue --dir PKI --role viewer --name you\n'
@@ -38,6 +39,12 @@ export function Problem({ problem }: { problem: unknown }) {
       <button type="button" onClick={() => location.reload()}>Ask again</button>
     </div>
   );
+}
+
+// Over a view that is kept although the collector no longer answers.
+export function Behind({ problem }: { problem: unknown }) {
+  return <p class="bad" role="alert">{problem instanceof Error ? problem.message : String(problem)} What you see is from
+    before; it is asked again by itself.</p>;
 }
 
 // The value once it is there; dimmed while a newer one is on its way.

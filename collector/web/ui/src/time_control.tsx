@@ -1,6 +1,7 @@
 // Which time is looked at: last 15 m ..., a moment typed in, or steps to either side.
 import { useState } from 'preact/hooks';
 import { useKeys } from './keys';
+import { refreshPeriod } from './refresh';
 import { address, go, type Route, type View } from './route';
 import { fixedParams, kLive, lastParams, moved, zoomed, type TimeRange } from './time_range';
 import { dateText, Span } from './times';
@@ -16,7 +17,13 @@ export function readMoment(text: string, today_s: number): number | undefined {
   return Number.isNaN(at) ? undefined : at / 1000;
 }
 
-export function TimeControl({ route, range }: { route: Route; range: TimeRange }) {
+interface Props {
+  route: Route;
+  range: TimeRange;
+  epoch_s: number;  // of the node that is looked at
+}
+
+export function TimeControl({ route, range, epoch_s }: Props) {
   const [wrong, setWrong] = useState(false);
   const length = range.end_s - range.start_s;
   const to = (changes: Record<string, string>) => go(address(route.path as View, route.params, changes));
@@ -31,6 +38,8 @@ export function TimeControl({ route, range }: { route: Route; range: TimeRange }
     ...Object.fromEntries(kLive.map(({ key, seconds }) => [key, () => to(lastParams(seconds))])),
     ArrowLeft: () => to(moved(range, -kStep)),
     ArrowRight: () => to(moved(range, kStep)),
+    ',': () => to(moved(range, -epoch_s / length)),
+    '.': () => to(moved(range, epoch_s / length)),
     '+': () => to(zoomed(range, 0.5)),
     '=': () => to(zoomed(range, 0.5)),
     '-': () => to(zoomed(range, 2)),
@@ -39,7 +48,8 @@ export function TimeControl({ route, range }: { route: Route; range: TimeRange }
     <div class="time" role="group" aria-label="Time">
       <span class="span">
         <Span start={range.start_s} end={range.end_s} />
-        <b>{range.last_s === undefined ? duration(length) : 'live'}</b>
+        {range.last_s === undefined ? <b>{duration(length)}</b>
+          : <b class="good" title={`Asked anew every ${refreshPeriod(range.last_s)} s`}>● live</b>}
       </span>
       <span class="buttons">
         <button type="button" title="Earlier (←)" onClick={() => to(moved(range, -kStep))}>‹</button>

@@ -48,3 +48,20 @@ export function percent(share: number): string {
 export function plural(count: number, what: string): string {
   return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
 }
+
+const kTimes = 2;  // from here on "3 ×" says more than "+200 %"
+
+// From `then` to `now`, as people say it.
+export function change(now: number, then: number): string {
+  if (now === then) return 'the same';
+  if (then === 0) return 'new';
+  if (now === 0) return 'gone';
+  if (now / then >= kTimes) return `${digits(now / then)} ×`;
+  const share = (now / then - 1) * 100;
+  return `${share > 0 ? '+' : '−'}${Math.abs(share) < 0.1 ? '<0.1' : digits(Number(Math.abs(share).toPrecision(2)))} %`;
+}
+
+// The unit of answers for the one a vital is counted in: "UNIT_NANOSECONDS" is told in seconds, "UNIT_BYTES" in bytes.
+export function baseUnit(unit: string): string {
+  return unit === 'UNIT_NANOSECONDS' ? 's' : unit.replace(/^UNIT_/, '').toLowerCase();
+}

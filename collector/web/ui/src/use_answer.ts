@@ -1,4 +1,5 @@
-// An answer as a component sees it: loading, refused, or there. While a new one is on its way the old one stays.
+// An answer as a component sees it: loading, refused, or there. While a new one is on its way, and where the newest
+// question failed, the old one stays: whether to show it then is for the view to say.
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 export interface Asked<T> {
@@ -17,7 +18,7 @@ export function useAnswer<T>(key: string, question: (signal: AbortSignal) => Pro
     setAsked((before) => ({ ...before, loading: true }));
     latest.current(abort.signal).then(
       (value) => !abort.signal.aborted && setAsked({ value, loading: false }),
-      (problem: unknown) => !abort.signal.aborted && setAsked({ problem, loading: false }),
+      (problem: unknown) => !abort.signal.aborted && setAsked((before) => ({ ...before, problem, loading: false })),
     );
     return () => abort.abort();
   }, [key]);

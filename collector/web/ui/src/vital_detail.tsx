@@ -4,7 +4,8 @@ import { ask } from './api';
 import { FlameGraph } from './flame_graph';
 import { flameTree } from './flame_tree';
 import { Histogram } from './histogram';
-import type { Selection, StacksAnswer } from './messages';
+import type { FlameAnswer, Selection } from './messages';
+import { address } from './route';
 import { Samples } from './samples';
 import { Answered } from './states';
 import { useShownTheme } from './theme';
@@ -14,14 +15,22 @@ import { useAnswer } from './use_answer';
 // Which histograms belong to a vital: the part of their name before the slash.
 const kLayers: Record<string, string> = { blocking: 'block', disk_io: 'disk', sched_delay: 'runqueue', lock: 'lock' };
 
-function Flame({ answer }: { answer: StacksAnswer }) {
+interface Props {
+  selection: Selection;
+  vital: string;
+  process: string;
+  params: URLSearchParams;
+}
+
+function Flame({ answer, params }: { answer: FlameAnswer; params: URLSearchParams }) {
   const theme = useShownTheme();
-  const root = useMemo(() => flameTree(answer.stacks), [answer]);
+  const root = useMemo(() => flameTree(answer), [answer]);
   if (root.value === 0) return <p class="dim">No stacks of this vital in this time.</p>;
   return (
     <>
       <p class="dim">From samples: shows {percent(Math.min(1, root.value / answer.total))} of the total.</p>
-      <FlameGraph root={root} unit={answer.unit} theme={theme} />
+      <FlameGraph root={root} unit={answer.unit} theme={theme}
+        across={(frame) => address('/selection', params, { frame })} />
     </>
   );
 }
@@ -42,15 +51,15 @@ function Histograms({ selection, layer }: { selection: Selection; layer: string 
   );
 }
 
-export function VitalDetail({ selection, vital, process }: { selection: Selection; vital: string; process: string }) {
-  const stacks = useAnswer(`stacks ${JSON.stringify(selection)} ${vital} ${process}`,
-    (signal) => ask('stacks', { selection, vital, process }, signal));
+export function VitalDetail({ selection, vital, process, params }: Props) {
+  const flame = useAnswer(`flame ${JSON.stringify(selection)} ${vital} ${process}`,
+    (signal) => ask('flame', { stacks: { selection, vital, process } }, signal));
   const layer = kLayers[vital.split('/')[0]!];
   return (
     <>
       <section>
         <h3>Flame graph <small>callers above what they call</small></h3>
-        <Answered asked={stacks}>{(value) => <Flame answer={value} />}</Answered>
+        <Answered asked={flame}>{(value) => <Flame answer={value} params={params} />}</Answered>
       </section>
       {layer !== undefined && <Histograms selection={selection} layer={layer} />}
       <Samples selection={selection} vital={vital} process={process} />

@@ -55,6 +55,7 @@ function readSeries(bytes: Uint8Array): Series {
   const none = new Float64Array(0);
   const series: Series = {
     vital: '', sub: '', node: '', unit: '', start_s: none, length_s: none, rate: none, watched: none,
+    backlog: none,
   };
   for (const reader = new Reader(bytes); !reader.done();) {
     const tag = reader.varint();
@@ -72,6 +73,7 @@ function readSeries(bytes: Uint8Array): Series {
       case 6: series.length_s = doubles(block); break;
       case 7: series.rate = doubles(block); break;
       case 11: series.watched = doubles(block); break;
+      case 12: series.backlog = doubles(block); break;
     }
   }
   return series;
