@@ -89,6 +89,8 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
   sources.version = options.version;
   sources.ingest = options.ingest;
   sources.grpc_refused = options.grpc_refused;
+  sources.disk = options.disk;
+  sources.certificate_ends = options.certificate_ends;
   sources.answer_cache = [engine = options.engine] {
     const query::AnswerCache::Figures kept = engine->CacheFigures();
     return metrics::AnswerCacheFigures{kept.hits, kept.misses, kept.evictions, kept.bytes};
