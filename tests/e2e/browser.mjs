@@ -2,7 +2,7 @@
 // named like markup and an anomaly to be found. Each step waits for what it needs, never for a time, and says what it
 // saw instead. TELLTALE_SHOTS: a directory for a picture of each view.
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 const { chromium } = createRequire(new URL('../../collector/web/ui/package.json', import.meta.url))('playwright-core');
@@ -196,6 +196,14 @@ try {
     await shot(page, 'selection');
   });
 
+  await step('the stacks are to be had as a file', async () => {
+    const [download] = await Promise.all([page.waitForEvent('download'),
+                                          page.getByRole('link', { name: 'folded' }).click()]);
+    assert.equal(download.suggestedFilename(), 'telltale-stacks.folded');
+    assert.match(readFileSync(await download.path(), 'utf8'), /^.*<img src=x onerror=.*;.* [0-9]+$/m);
+    await harmless(page);
+  });
+
   await step('the address reproduces the view', async () => {
     const other = await sibling(page);
     await other.goto(page.url());
@@ -315,6 +323,22 @@ try {
     await other.getByText('Asking the collector').first().waitFor();
     release();
     await settled(other, '.diff');
+    await other.close();
+  });
+
+  await step('when the collector is gone the view stays and says so, until it is back', async () => {
+    const other = await sibling(page);
+    await other.clock.install();
+    await other.goto(page.url());
+    await settled(other, '.diff');
+    const gone = (route) => route.abort();
+    await other.route('**/api/v1/**', gone);
+    await other.clock.fastForward(31_000);  // when it is asked again
+    await other.getByText('What you see is from before').waitFor();
+    assert.ok(await other.locator('.diff').count() > 0);
+    await other.unroute('**/api/v1/**', gone);
+    await other.clock.fastForward(31_000);
+    await other.getByText('What you see is from before').waitFor({ state: 'detached' });
     await other.close();
   });
 
