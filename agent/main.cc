@@ -133,20 +133,27 @@ absl::StatusOr<OwnedFd> LockSpool(const std::string& directory) {
   return fd;
 }
 
+bool IsShared(const std::string& directory, const Account& account) {
+  struct stat info = {};
+  return stat(directory.c_str(), &info) == 0 && info.st_gid == account.gid &&
+         (info.st_mode & 07777) == kSharedSpool;
+}
+
 // Lets the account of the uplink process read the directory; files made later inherit the group.
 absl::Status ShareSpool(const std::string& directory, const Account& account) {
-  struct stat info = {};
-  // One that was made so by the package asks for no capability.
-  if (stat(directory.c_str(), &info) == 0 && info.st_gid == account.gid &&
-      (info.st_mode & 07777) == kSharedSpool) {
-    return absl::OkStatus();
-  }
+  // One that a package made so asks for no capability.
+  if (IsShared(directory, account)) return absl::OkStatus();
   if (chown(directory.c_str(), static_cast<uid_t>(-1), account.gid) != 0 ||
       chmod(directory.c_str(), kSharedSpool) != 0) {
     return absl::PermissionDeniedError(absl::StrCat(
         "spool: share ", directory, " with run_as: ", std::strerror(errno), "; start as root"));
   }
-  return absl::OkStatus();
+  // Without CAP_FSETID the kernel takes the set-group-id bit away and calls that success.
+  if (IsShared(directory, account)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("spool: share ", directory,
+                   " with run_as: the kernel refused the set-group-id bit; make the directory mode "
+                   "2750 of that group, as the package does, or grant CAP_FSETID"));
 }
 
 // Into `current`, as far as it can change while running; says what did and what needs a restart.

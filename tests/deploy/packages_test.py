@@ -15,31 +15,10 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import facts  # noqa: E402
 import machine_root  # noqa: E402
+import packages  # noqa: E402
 
-BUILD = pathlib.Path(os.environ["TELLTALE_BUILD"])
-NAMES = ("telltale", "telltale-agent", "telltale-collector")
 # `systemd-analyze security`: 0 is nothing allowed, 10 everything. The agent's is what an eBPF sensor needs.
 EXPOSURE = {"telltale-collector": 1.5, "telltale-agent": 4.0}
-
-
-def build_packages():
-    done = subprocess.run(["cmake", "--build", BUILD, "--target", "packages"], capture_output=True, text=True,
-                          timeout=500)
-    if done.returncode != 0:
-        raise RuntimeError(f"building packages: {done.stdout[-4000:]}{done.stderr[-4000:]}")
-    return {name: next((BUILD / "packages").glob(f"{name}_*.deb")) for name in NAMES}
-
-
-def newer(package, folder):
-    """The same package one version on."""
-    tree = pathlib.Path(folder) / package.stem
-    subprocess.run(["dpkg-deb", "-R", package, tree], check=True)
-    control = tree / "DEBIAN/control"
-    control.write_text(re.sub(r"^(Version: .*)$", r"\1.next", control.read_text(), flags=re.M))
-    out = pathlib.Path(folder) / f"{package.stem}-next.deb"
-    subprocess.run(["dpkg-deb", "-Znone", "-b", tree, out], check=True, stdout=subprocess.DEVNULL)
-    shutil.rmtree(tree)
-    return out
 
 
 def await_true(ask, seconds=60):
@@ -60,7 +39,7 @@ def unit_setting(root, service, key):
 class PackagesTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.packages = build_packages()
+        cls.packages = packages.build()
 
     def setUp(self):
         try:
@@ -137,7 +116,7 @@ class PackagesTest(unittest.TestCase):
 
     def test_installed_run_as_the_units_do_upgraded_removed_purged(self):
         self.root.install(self.packages.values())
-        for name in NAMES:
+        for name in packages.NAMES:
             self.assertIn("telltale", self.root.run(name, "--version").stdout)
             self.assertTrue(list(self.path("usr/share/man").glob(f"man?/{name}.?.gz")), name)
         self.assertEqual(self.owner("/var/lib/telltale-agent/spool"), "root:telltale-agent 2750")
@@ -156,7 +135,7 @@ class PackagesTest(unittest.TestCase):
         changed = self.path("etc/telltale/agent.yaml")
         changed.write_text(changed.read_text().replace("labels: {}", "labels: {role: db}"))
         with tempfile.TemporaryDirectory(dir=self.path("tmp")) as folder:
-            self.root.install([newer(self.packages[name], folder) for name in NAMES])
+            self.root.install([packages.newer(self.packages[name], folder) for name in packages.NAMES])
         self.assertIn("labels: {role: db}", changed.read_text())
         self.stop(agent)
         self.stop(collector)
@@ -168,7 +147,7 @@ class PackagesTest(unittest.TestCase):
             if process.poll() is None:
                 self.stop(process)
 
-        self.root.run("dpkg", "-r", *NAMES)
+        self.root.run("dpkg", "-r", *packages.NAMES)
         self.assertFalse(self.path("usr/bin/telltale-agent").exists())
         self.assertTrue(self.path("etc/telltale/agent.yaml").exists())
         said = self.root.run("dpkg", "-P", "telltale-collector").stderr
