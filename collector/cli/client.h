@@ -19,6 +19,7 @@
 #include "telltale/v1/access.grpc.pb.h"
 #include "telltale/v1/operate.grpc.pb.h"
 #include "telltale/v1/query.grpc.pb.h"
+#include "telltale/v1/watch.grpc.pb.h"
 
 namespace telltale::cli {
 
@@ -39,6 +40,13 @@ class Client {
                                                                       const Question&, Answer*),
                              const Question& question) {
     return Call<Answer>(*access_, method, question);
+  }
+
+  template <typename Question, typename Answer>
+  absl::StatusOr<Answer> Ask(grpc::Status (v1::Watch::Stub::*method)(grpc::ClientContext*,
+                                                                     const Question&, Answer*),
+                             const Question& question) {
+    return Call<Answer>(*watch_, method, question);
   }
 
   // An order of an operator.
@@ -72,6 +80,7 @@ class Client {
   std::unique_ptr<v1::Query::Stub> stub_;
   std::unique_ptr<v1::Operate::Stub> operate_;
   std::unique_ptr<v1::Access::Stub> access_;
+  std::unique_ptr<v1::Watch::Stub> watch_;
 };
 
 }  // namespace telltale::cli
