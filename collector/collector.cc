@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -21,6 +22,7 @@
 #include "collector/access/token_book.h"
 #include "collector/control_socket.h"
 #include "collector/filter/filter_side.h"
+#include "collector/filter/watch_service.h"
 #include "collector/grpc_server.h"
 #include "collector/host_figures.h"
 #include "collector/ingest/clock.h"
@@ -29,8 +31,10 @@
 #include "collector/ingest/operate_service.h"
 #include "collector/ingest/store_adapter.h"
 #include "collector/maintenance.h"
+#include "collector/marks/mark_book.h"
 #include "collector/peer.h"
 #include "collector/query/engine.h"
+#include "collector/query/nearest.h"
 #include "collector/query/query_service.h"
 #include "collector/query/store_source.h"
 #include "collector/revocation.h"
@@ -125,6 +129,14 @@ absl::Status MakeDataDirectory(const std::string& data) {
   return absl::OkStatus();
 }
 
+absl::Status NodeKnown(storage::Store& store, const std::string& node) {
+  if (store.nodes().Find(node).has_value()) return absl::OkStatus();
+  std::vector<std::string> names;
+  for (const storage::NodeRecord& record : store.nodes().List()) names.push_back(record.name());
+  return absl::NotFoundError(absl::StrCat("note: node \"", node.substr(0, 128), "\" is unknown",
+                                          query::NearestHint(node, names)));
+}
+
 // Operators and viewers read; a node writes and does not read about others.
 absl::Status MayAsk(const grpc::ServerContextBase& context, const RevocationList& revoked,
                     GrpcStats& stats) {
@@ -135,6 +147,23 @@ absl::Status MayAsk(const grpc::ServerContextBase& context, const RevocationList
   return absl::PermissionDeniedError(
       absl::StrCat("certificate: is for node ", peer->name,
                    ", only operators and viewers may ask; use such a certificate"));
+}
+
+// "operator/alice"; who is none is written down as refused.
+absl::StatusOr<std::string> OperatorOf(const grpc::ServerContextBase& context,
+                                       const std::string& action, const RevocationList& revoked,
+                                       GrpcStats& stats, access::AuditLog& audit) {
+  const auto peer = PeerOf(context, revoked);
+  const std::string who = peer.ok() ? absl::StrCat(RoleName(peer->role), "/", peer->name) : "";
+  if (peer.ok() && peer->role == Role::kOperator) return who;
+  const absl::Status status = peer.ok() ? absl::PermissionDeniedError(absl::StrCat(
+                                              "certificate: is for ", who,
+                                              ", only an operator may do this; use a certificate "
+                                              "telltale://operator/NAME"))
+                                        : peer.status();
+  stats.Refuse(GrpcRefusal::kDenied);
+  audit.Refused(who, peer.ok() ? peer->address : "", action, std::string(status.message()));
+  return status;
 }
 
 void AddIngestStatus(const ingest::IngestSnapshot& stats, v1::StatusAnswer& answer) {
@@ -208,16 +237,19 @@ struct Collector::Parts {
   std::unique_ptr<grpc::Service> ingest_service;
   std::unique_ptr<access::TokenBook> tokens;
   std::unique_ptr<access::AuditLog> audit;
+  std::unique_ptr<marks::MarkBook> marks;
   std::unique_ptr<grpc::Service> operate_service;
   std::unique_ptr<grpc::Service> access_service;
   std::unique_ptr<filter::FilterSide> filters;
   std::unique_ptr<query::StoreSource> source;
   std::unique_ptr<query::Engine> engine;
   std::unique_ptr<query::QueryService> query_service;
+  std::unique_ptr<grpc::Service> watch_service;
   std::unique_ptr<GrpcServer> grpc;
   std::unique_ptr<web::WebFront> web;
   std::unique_ptr<Maintenance> maintenance;
   std::unique_ptr<ControlSocket> control;
+  std::atomic<uint16_t> https_port = 0;  // answers may be asked for before the web is up
   bool stopped = false;
 };
 
@@ -270,8 +302,16 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
                                                     .audit = parts.audit.get(),
                                                     .revoked = &parts.revoked,
                                                     .stats = &parts.grpc_stats});
-  parts.operate_service = ingest::MakeOperateService(parts.ingest.get(), &parts.revoked,
-                                                     &parts.grpc_stats, parts.audit.get());
+  auto marks = marks::MarkBook::Open(
+      &parts.store->catalog(), now_ns,
+      [store = parts.store.get()](const std::string& node) { return NodeKnown(*store, node); });
+  if (!marks.ok()) return marks.status();
+  parts.marks = *std::move(marks);
+  parts.operate_service = ingest::MakeOperateService({.core = parts.ingest.get(),
+                                                      .marks = parts.marks.get(),
+                                                      .revoked = &parts.revoked,
+                                                      .stats = &parts.grpc_stats,
+                                                      .audit = parts.audit.get()});
 
   auto filters = filter::FilterSide::Open(
       parts.store.get(), [clock = &parts.clock] { return clock->UnixNs(); },
@@ -284,12 +324,14 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   parts.engine = std::make_unique<query::Engine>(query::EngineOptions{
       .source = parts.source.get(),
       .anomalies = parts.filters->anomalies(),
+      .marks = parts.marks.get(),
       .now_ns = [clock = &parts.clock] { return clock->UnixNs(); },
       .version = TELLTALE_VERSION,
       .store_id_hex = std::string(absl::BytesToHexString(absl::string_view(id.data(), id.size()))),
       .add_status =
-          [core = parts.ingest.get(), runner = parts.filters->runner(),
-           store = parts.store.get()](v1::StatusAnswer& answer) {
+          [core = parts.ingest.get(), runner = parts.filters->runner(), store = parts.store.get(),
+           https_port = &parts.https_port](v1::StatusAnswer& answer) {
+            answer.set_https_port(https_port->load());
             AddIngestStatus(core->Stats(), answer);
             answer.set_not_storing(std::string(store->Writable().message()));
             for (v1::FilterStatus& filter : runner->Status())
@@ -305,9 +347,28 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   };
   parts.query_service = std::make_unique<query::QueryService>(asking);
 
-  std::vector<grpc::Service*> services = {parts.ingest_service.get(),
-                                          parts.query_service->service(),
-                                          parts.operate_service.get(), parts.access_service.get()};
+  parts.watch_service = filter::MakeWatchService(
+      {.side = parts.filters.get(),
+       .resolve = [engine = parts.engine.get()](
+                      const v1::Selection& asked) { return engine->Select(asked); },
+       .authorize = asking.authorize,
+       .operator_of =
+           [&parts](const grpc::ServerContextBase& context, const std::string& action) {
+             return OperatorOf(context, action, parts.revoked, parts.grpc_stats, *parts.audit);
+           },
+       .audit =
+           [&parts](const grpc::ServerContextBase& context, const std::string& who,
+                    const std::string& action, const std::string& detail) {
+             const auto peer = PeerOf(context, parts.revoked);
+             const std::string address = peer.ok() ? peer->address : "";
+             spdlog::info("audit: {} ({}): {} {}", who, address, action, detail);
+             return parts.audit->Done(who, address, action, detail);
+           },
+       .now_ns = now_ns});
+
+  std::vector<grpc::Service*> services = {
+      parts.ingest_service.get(), parts.query_service->service(), parts.operate_service.get(),
+      parts.access_service.get(), parts.watch_service.get()};
   auto server = GrpcServer::Start({.listen = *grpc_address,
                                    .tls = tls,
                                    .connection_age_s = config.ingest_connection_age_s,
@@ -351,6 +412,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   auto front = web::WebFront::Start(std::move(web));
   if (!front.ok()) return front.status();
   parts.web = *std::move(front);
+  parts.https_port = parts.web->port();
   parts.filters->Start();
 
   parts.maintenance = std::make_unique<Maintenance>(

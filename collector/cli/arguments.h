@@ -31,6 +31,12 @@ struct TokenFlags {
   std::string name, role = "viewer", expires = "90d", id;
 };
 
+struct IncidentFlags {
+  uint64_t number = 0;
+  bool all = false, acknowledge = false, resolve = false, reopen = false;
+  std::string note;
+};
+
 struct Arguments {
   std::vector<std::string> words;  // as typed, the program first
   Settings connection;
@@ -38,7 +44,8 @@ struct Arguments {
   int timeout_s = 60;
 
   std::vector<std::string> nodes, labels;
-  std::string keep;  // nodes: the agent an operator decides for
+  std::string keep;          // nodes: the agent an operator decides for
+  std::string note, remove;  // note: its text; the id of one to take back
   RangeFlags range;
   std::string tier;
   // diff, flame: the other side
@@ -51,14 +58,16 @@ struct Arguments {
   uint32_t limit = 0, points = 0;
   double min_severity = 0;
   bool idle = false, per_node = false, per_second = false, backlog = false, folded = false,
-       follow = false;
+       follow = false, hide_self = false;
   std::string cursor;
+  uint32_t every_s = 2;  // live: between two questions
 
   std::string file;  // dump: input; bundle: output
   std::string kind;  // dump: of a stored value
   std::vector<std::string> logs;
   PkiFlags pki;
   TokenFlags token;
+  IncidentFlags incident;
 };
 
 }  // namespace telltale::cli

@@ -2,10 +2,12 @@
 import { Link } from './link';
 import type { DiffRow, DiffTable, TopRow } from './messages';
 import { address } from './route';
-import { amount, change } from './units';
+import { cell, change } from './units';
+
+const kOwnUnit = ['s', 'bytes'];  // said with every figure
 
 function signed(value: number, unit: string): string {
-  return value === 0 ? amount(0, unit) : `${value > 0 ? '+' : '−'}${amount(Math.abs(value), unit)}`;
+  return value === 0 ? '0' : `${value > 0 ? '+' : '−'}${cell(Math.abs(value), unit)}`;
 }
 
 function Name({ row, by, params }: { row: TopRow; by: DiffTable['by']; params: URLSearchParams }) {
@@ -15,7 +17,7 @@ function Name({ row, by, params }: { row: TopRow; by: DiffTable['by']; params: U
   }
   const process = (row.exe || row.name).split('/').pop() ?? '';
   return process === '' ? <>{row.name}</>
-    : <Link title={`${row.exe}\nonly this`} to={address('/compare', params, { process })}>{row.name}</Link>;
+    : <Link title={`${row.exe || row.name}\nonly this`} to={address('/compare', params, { process })}>{process}</Link>;
 }
 
 // A bar from the middle: to the right what is more, to the left what is less.
@@ -33,7 +35,7 @@ export function Diff({ table, params }: { table: DiffTable; params: URLSearchPar
   return (
     <table class="rows diff">
       <thead><tr><th>{table.by === 'DIMENSION_SITE' ? 'by site' : 'by program'}</th><th class="n">other</th>
-        <th class="n">this</th><th class="n">difference</th><th /></tr></thead>
+        <th class="n">this</th><th class="n">difference{!kOwnUnit.includes(table.unit) && `, ${table.unit}`}</th><th /></tr></thead>
       <tbody>{rows.map((row) => {
         const named = row.row?.name ? row.row : row.against;
         const open = row.certain ? '' : `between ${signed(row.difference_low, table.unit)} and `
@@ -41,8 +43,8 @@ export function Diff({ table, params }: { table: DiffTable; params: URLSearchPar
         return (
           <tr class={row.certain ? undefined : 'dim'} title={open}>
             <td class="name">{named !== undefined && <Name row={named} by={table.by} params={params} />}</td>
-            <td class="n tight">{amount(row.against?.value ?? 0, table.unit)}</td>
-            <td class="n tight">{amount(row.row?.value ?? 0, table.unit)}</td>
+            <td class="n tight">{cell(row.against?.value ?? 0, table.unit)}</td>
+            <td class="n tight">{cell(row.row?.value ?? 0, table.unit)}</td>
             <td class="n tight">{!row.certain && '≈ '}{signed(row.difference, table.unit)}{' '}
               <small>{change(row.row?.value ?? 0, row.against?.value ?? 0)}</small></td>
             <Bar row={row} most={most} />

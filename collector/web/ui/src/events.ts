@@ -12,8 +12,11 @@ export interface Events {
   withExits: boolean;
 }
 
+// Ended by what others do to it, not by its own fault or for want of memory.
+const kOrderly = /killed by SIG(TERM|INT|HUP|PIPE|QUIT|ALRM|USR[12])$/;
+
 export function isBad(event: DiscreteEvent): boolean {
-  return event.type === 'oom' || event.type === 'exit';
+  return event.type === 'oom' || (event.type === 'exit' && !kOrderly.test(event.text));
 }
 
 // A process that ended by itself is no news.

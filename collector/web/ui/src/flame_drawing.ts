@@ -4,7 +4,7 @@ import { colour } from './theme';
 
 export const kRow = 18;
 const kNarrowest = 0.4;  // pixels; narrower frames are not drawn
-const kCharacter = 6.3;
+const kCharacter = 7.3;
 
 export interface Box {
   node: FlameNode;

@@ -14,6 +14,8 @@ const kAxis = 92;
 // Axes of bytes are divided where KiB, MiB ... are whole.
 const kBinarySteps = Array.from({ length: 50 }, (_, power) => 2 ** power);
 const kSync = 'node';
+// More values than this are drawn as hairlines, which browsers paint four times as fast: panning stays smooth.
+const kDense = 1000;
 const kClick = 4;  // pixels a click may move
 const kLines = ['line-1', 'line-2', 'line-3', 'line-4', 'line-5', 'line-6', 'line-7', 'line-8'];
 
@@ -43,10 +45,11 @@ const reduced = uPlot.paths.linear!();
 const paths: uPlot.Series.PathBuilder = (plot, series, from, to) =>
   (to - from > plot.bbox.width / devicePixelRatio ? reduced : stepped)(plot, series, from, to);
 
-function options(props: Props, legend: (plot: uPlot) => void): uPlot.Options {
+function options(props: Props, events: () => DiscreteEvent[], legend: (plot: uPlot) => void): uPlot.Options {
   const { data } = props;
   const first = data.lines[0]!;
   const whole = data.lines.some((line) => line.whole !== 1);
+  const dense = data.lines.length * data.columns[0]!.length > kDense;
   const backlog = data.lines.some((line) => line.backlog);
   const fromZero = (_plot: uPlot, _low: number, high: number): [number, number] => [0, high > 0 ? high * 1.08 : 1];
   const stroke = colour('dim');
@@ -86,14 +89,14 @@ function options(props: Props, legend: (plot: uPlot) => void): uPlot.Options {
         label: line.label,
         scale: line.backlog ? 'backlog' : 'y',
         stroke: colour(kLines[i % kLines.length]!),
-        width: 1.5,
+        width: dense ? 1 : 1.5,
         dash: line.backlog || i >= kLines.length ? [4, 3] : undefined,
         fill: data.lines.length === 1 ? colour('fill') : undefined,
         paths,
         points: { show: false },
       })),
     ],
-    plugins: [marks(data, props.anomalies, props.events)],
+    plugins: [marks(data, props.anomalies, events)],
     hooks: {
       setSelect: [(plot) => {
         if (plot.select.width < kClick) return;
@@ -107,7 +110,12 @@ function options(props: Props, legend: (plot: uPlot) => void): uPlot.Options {
 export function Graph(props: Props) {
   const place = useRef<HTMLDivElement>(null);
   const read = useRef<HTMLSpanElement>(null);
-  const { data, events, theme, width, room, start_s, end_s } = props;
+  const drawn = useRef<uPlot>(undefined);
+  // Events come later than the values: they are painted over what is there.
+  const events = useRef(props.events);
+  events.current = props.events;
+  useEffect(() => drawn.current?.redraw(false), [props.events]);
+  const { data, theme, width, room, start_s, end_s } = props;
   useEffect(() => {
     if (place.current === null || width === 0) return undefined;
     const legend = (plot: uPlot) => {
@@ -116,11 +124,13 @@ export function Graph(props: Props) {
       const at = moment === undefined ? undefined : data.columns[0]![moment];
       const value = (line: Line, i: number) =>
         `${data.lines.length === 1 ? '' : `${line.label} `}${lineText(line, data.columns[i + 1]![moment!])}`;
-      const event = eventAt(plot, events);
+      const event = eventAt(plot, events.current);
       read.current.textContent = at === null || at === undefined ? ''
         : `${localText(at)}  ${data.lines.map(value).join('  ')}${event === undefined ? '' : `  ▲ ${event.text}`}`;
     };
-    const plot = new uPlot(options(props, legend), data.columns as uPlot.AlignedData, place.current);
+    const plot = new uPlot(options(props, () => events.current, legend), data.columns as uPlot.AlignedData,
+                           place.current);
+    drawn.current = plot;
     plot.setScale('x', { min: start_s, max: end_s });
     const unpan = pan(plot, uPlot.sync(kSync), props.zoom);
     let down = 0;
@@ -129,10 +139,11 @@ export function Graph(props: Props) {
       if (!event.shiftKey && Math.abs(event.clientX - down) < kClick) props.pick(plot.posToVal(plot.cursor.left ?? 0, 'x'));
     });
     return () => {
+      drawn.current = undefined;
       unpan();
       plot.destroy();
     };
-  }, [data, events, theme, width, room, start_s, end_s]);
+  }, [data, theme, width, room, start_s, end_s]);
   return (
     <>
       <span class="read" ref={read} />

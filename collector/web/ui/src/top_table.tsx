@@ -3,10 +3,10 @@
 import { Link } from './link';
 import type { TopRow, TopTable } from './messages';
 import { address } from './route';
-import { amount, percent } from './units';
+import { cell, percent } from './units';
 
 function Bounds({ row, unit }: { row: TopRow; unit: string }) {
-  return <td class="n dim tight">{amount(row.low, unit)} to {amount(row.high, unit)}</td>;
+  return <td class="n dim tight">{cell(row.low, unit)} to {cell(row.high, unit)}</td>;
 }
 
 function Name({ row, process, params }: { row: TopRow; process: boolean; params: URLSearchParams }) {
@@ -37,12 +37,12 @@ export function Top({ table, params }: { table: TopTable; params: URLSearchParam
             <td class="name"><i class="bar" style={{ width: `${100 * row.share}%` }} />
               <Name row={row} process={process} params={params} />
               {!process && row.exe && <small> of {row.exe.split('/').pop()}</small>}</td>
-            <td class="n tight">{amount(row.value, table.unit)}</td>
+            <td class="n tight">{cell(row.value, table.unit)}</td>
             <td class="n tight">{percent(row.share)}</td>
             {!table.exact && <Bounds row={row} unit={table.unit} />}
           </tr>))}
         {table.total > 0 && table.other > 0 && <tr class="dim"><td>(other)</td>
-          <td class="n tight">{amount(table.other, table.unit)}</td>
+          <td class="n tight">{cell(table.other, table.unit)}</td>
           <td class="n tight">{percent(table.other / table.total)}</td>
           {!table.exact && <td />}</tr>}
       </tbody>

@@ -30,6 +30,12 @@ export function amount(value: number, unit: string): string {
   return `${scaled(value, kDecimal)} ${unit}`.replace(/(\d) ([TGMk]) /, '$1$2 ');
 }
 
+// The same where the unit of counts stands above: "14.5k", "3.2 s".
+export function cell(value: number, unit: string): string {
+  if (value === 0) return '0';
+  return unit === 's' || unit === 'bytes' ? amount(value, unit) : amount(value, '').trim();
+}
+
 // Seconds per second are how many at once: of CPUs that were busy, or of tasks that waited.
 const kAtOnce: Record<string, string> = {
   cpu: 'CPUs', softirq: 'CPUs', sched_delay: 'waiting', blocking: 'waiting', lock: 'waiting', reclaim: 'waiting',
