@@ -2,6 +2,7 @@
 // 2: usage or configuration.
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,6 +35,7 @@
 #include "config/command_line.h"
 #include "config/load.h"
 #include "config/logging.h"
+#include "config/service_manager.h"
 #include "spdlog/spdlog.h"
 #include "telltale_version.h"
 
@@ -43,6 +45,7 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 constexpr int kLockTries = 20;
+constexpr mode_t kSharedSpool = 02750;
 constexpr auto kLockPause = std::chrono::milliseconds(100);
 
 constexpr const char* kFooter =
@@ -130,14 +133,27 @@ absl::StatusOr<OwnedFd> LockSpool(const std::string& directory) {
   return fd;
 }
 
+bool IsShared(const std::string& directory, const Account& account) {
+  struct stat info = {};
+  return stat(directory.c_str(), &info) == 0 && info.st_gid == account.gid &&
+         (info.st_mode & 07777) == kSharedSpool;
+}
+
 // Lets the account of the uplink process read the directory; files made later inherit the group.
 absl::Status ShareSpool(const std::string& directory, const Account& account) {
+  // One that a package made so asks for no capability.
+  if (IsShared(directory, account)) return absl::OkStatus();
   if (chown(directory.c_str(), static_cast<uid_t>(-1), account.gid) != 0 ||
-      chmod(directory.c_str(), 02750) != 0) {
+      chmod(directory.c_str(), kSharedSpool) != 0) {
     return absl::PermissionDeniedError(absl::StrCat(
         "spool: share ", directory, " with run_as: ", std::strerror(errno), "; start as root"));
   }
-  return absl::OkStatus();
+  // Without CAP_FSETID the kernel takes the set-group-id bit away and calls that success.
+  if (IsShared(directory, account)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("spool: share ", directory,
+                   " with run_as: the kernel refused the set-group-id bit; make the directory mode "
+                   "2750 of that group, as the package does, or grant CAP_FSETID"));
 }
 
 // Into `current`, as far as it can change while running; says what did and what needs a restart.
@@ -166,6 +182,7 @@ bool Reload(const config::Sources& sources, Config& current) {
 }
 
 int Run(const Arguments& arguments, Config& config, const std::string& node) {
+  config::ServiceManager manager = config::ServiceManager::FromEnvironment();
   std::optional<Account> account;
   if (!config.run_as.empty()) {
     const auto found = FindAccount(config.run_as);
@@ -185,8 +202,11 @@ int Run(const Arguments& arguments, Config& config, const std::string& node) {
   }
   if (absl::Status status = BecomeSupervisor(); !status.ok()) return Complain(status, kFailed);
   SupervisorOptions options;
+  options.manager = &manager;
+  options.node = node;
   options.reload = [&] { return Reload(arguments.sources, config); };
   options.run_sensor = [&](OwnedFd supervisor) {
+    manager.Leave();
     const auto reload = [&]() -> absl::StatusOr<Config> {
       Config fresh;
       const auto loaded = config::Load(AgentOptions(fresh), arguments.sources);
@@ -196,6 +216,7 @@ int Run(const Arguments& arguments, Config& config, const std::string& node) {
     return RunSensorProcess({config, node, arguments.sources.file, reload}, std::move(supervisor));
   };
   options.run_uplink = [&](OwnedFd link) {
+    manager.Leave();
     *lock = OwnedFd();  // only what writes the spool holds it
     return RunUplinkProcess({config, node, account}, std::move(link));
   };
@@ -258,4 +279,9 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace telltale::agent
 
-int main(int argc, char** argv) { return telltale::agent::Main(argc, argv); }
+int main(int argc, char** argv) {
+  // Large buffers of a moment go back to the system when freed. Left to itself the limit grows with
+  // the largest ever freed (mallopt(3)), and the heap keeps the holes.
+  mallopt(M_MMAP_THRESHOLD, 256 << 10);
+  return telltale::agent::Main(argc, argv);
+}

@@ -23,6 +23,7 @@
 #include "collector/filter/filter_side.h"
 #include "collector/filter/watch_service.h"
 #include "collector/grpc_server.h"
+#include "collector/host_figures.h"
 #include "collector/ingest/clock.h"
 #include "collector/ingest/ingest_core.h"
 #include "collector/ingest/ingest_service.h"
@@ -378,6 +379,10 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   web.reader = &parts.store->reader();
   web.anomalies = parts.filters->log();
   web.filters = parts.filters->runner();
+  web.disk = [data = config.data] { return DiskOf(data); };
+  web.certificate_ends = [tls, core = parts.ingest.get()] {
+    return CertificateEnds(tls, core->FirstCertificateEnd());
+  };
   web.ready = [store = parts.store.get()] { return store->Writable(); };
   web.ingest = [core = parts.ingest.get()] { return FiguresOf(core->Stats()); };
   web.grpc_refused = [&parts] { return FiguresOf(parts.grpc_stats); };

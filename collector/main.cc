@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "collector/collector.h"
@@ -17,6 +18,7 @@
 #include "collector/tls.h"
 #include "config/command_line.h"
 #include "config/logging.h"
+#include "config/service_manager.h"
 #include "spdlog/spdlog.h"
 #include "telltale_version.h"
 
@@ -85,6 +87,7 @@ void ReloadConfig(const config::Sources& sources, Config& current, Collector& co
 
 int Run(const config::Sources& sources, const LoadedConfig& loaded) {
   Config current = loaded.values;
+  config::ServiceManager manager = config::ServiceManager::FromEnvironment();
   // Blocked before any thread is made, so that only the loop below sees them.
   sigset_t signals;
   sigemptyset(&signals);
@@ -100,13 +103,17 @@ int Run(const config::Sources& sources, const LoadedConfig& loaded) {
   if (!collector.ok()) return Complain(std::string(collector.status().message()), kFailed);
   spdlog::info("ready: version {}, gRPC port {}, HTTPS port {}, data {}", TELLTALE_VERSION,
                (*collector)->grpc_port(), (*collector)->https_port(), current.data);
+  manager.Ready(absl::StrCat("agents at port ", (*collector)->grpc_port(), ", people at port ",
+                             (*collector)->https_port()));
   while (true) {
     const timespec second = {.tv_sec = 1, .tv_nsec = 0};
     const int number = sigtimedwait(&signals, nullptr, &second);
     if (number == SIGTERM || number == SIGINT) break;
     if (number == SIGHUP) ReloadConfig(sources, current, **collector);
     (*collector)->Tick();
+    manager.Beat();
   }
+  manager.Stopping();
   spdlog::info("stopping: what arrived is stored first");
   (*collector)->Stop();
   collector->reset();

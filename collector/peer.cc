@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "collector/pem.h"
 #include "collector/revocation.h"
 
 namespace telltale::collector {
@@ -27,10 +28,13 @@ absl::StatusOr<Peer> PeerOf(const grpc::ServerContextBase& context, const Revoca
   peer.address = context.peer();
   const auto pem = auth->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
   if (pem.size() != 1) return absl::UnauthenticatedError("certificate: not one was presented");
-  auto id = CertificateId(std::string(pem[0].data(), pem[0].size()));
-  if (!id.ok()) return id.status();
-  if (absl::Status status = revoked.Check(*id); !status.ok()) return status;
-  peer.certificate_id = *std::move(id);
+  const auto presented =
+      ParseCertificates("certificate", "of the peer", std::string(pem[0].data(), pem[0].size()));
+  if (!presented.ok()) return absl::UnauthenticatedError(presented.status().message());
+  const X509* certificate = presented->front().get();
+  peer.certificate_id = CertificateId(certificate);
+  if (absl::Status status = revoked.Check(peer.certificate_id); !status.ok()) return status;
+  peer.certificate_end_s = EndOfValidity(certificate).value_or(0);
   return peer;
 }
 

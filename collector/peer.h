@@ -18,8 +18,9 @@ namespace telltale::collector {
 class RevocationList;
 
 struct Peer : Identity {
-  std::string address;         // as the transport calls it, e.g. ipv4:10.0.0.7:51234
-  std::string certificate_id;  // to check it again when revocation lists change
+  std::string address;            // as the transport calls it, e.g. ipv4:10.0.0.7:51234
+  std::string certificate_id;     // to check it again when revocation lists change
+  int64_t certificate_end_s = 0;  // Unix seconds; it is valid no longer
 };
 
 // Unauthenticated as IdentityOf, or because its certificate is revoked.

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <utility>
 
@@ -50,6 +51,12 @@ absl::StatusOr<std::vector<OpenSslPtr<X509>>> ParseCertificates(const char* what
         "tls: ", what, " ", file, " holds no readable PEM certificate (", reason, ")"));
   }
   return certificates;
+}
+
+std::optional<int64_t> EndOfValidity(const X509* certificate) {
+  struct tm parts = {};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &parts) != 1) return std::nullopt;
+  return static_cast<int64_t>(timegm(&parts));
 }
 
 OpenSslPtr<BIO> TextBio(const std::string& text) {

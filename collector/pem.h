@@ -8,6 +8,7 @@
 #include <openssl/x509.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ absl::StatusOr<std::string> ReadPemFile(const char* what, const std::string& fil
 absl::StatusOr<std::vector<OpenSslPtr<X509>>> ParseCertificates(const char* what,
                                                                 const std::string& file,
                                                                 const std::string& pem);
+
+// When it is valid no longer, in Unix seconds; nullopt: it does not say so readably.
+std::optional<int64_t> EndOfValidity(const X509* certificate);
 
 // Memory BIO over `text`, which must outlive it.
 OpenSslPtr<BIO> TextBio(const std::string& text);

@@ -323,9 +323,10 @@ struct telltale_task {
   struct telltale_bases bases;
   uint64_t cred; /* ident, bases, exe and uid hold while these two pointers are the task's */
   uint64_t mm;
-  uint64_t began_rq_ns;      /* when it left the CPU: the whole wait, for the histograms */
-  uint64_t run_delay_ns;     /* the scheduler's account of queue time when it left the CPU */
-  uint64_t rss_pages;        /* left by the exit hook for the last row */
+  uint64_t began_rq_ns;  /* when it left the CPU: the whole wait, for the histograms */
+  uint64_t run_delay_ns; /* the scheduler's account of queue time when it left the CPU */
+  uint64_t woken_rq_ns; /* when it was woken, if the scheduler's account of that is wrong; else 0 */
+  uint64_t rss_pages;   /* left by the exit hook for the last row */
   uint64_t lock_begin_ns[2]; /* sleeping lock; spinning lock (may nest in the former) */
   uint64_t lock_address[2];
   struct telltale_peer lock_holder; /* of the sleeping lock, when the wait began */

@@ -447,6 +447,7 @@ absl::StatusOr<uint32_t> SummaryStore::Prune(std::span<const uint32_t> nodes, ui
       if (due.size() < max_nodes && impl_->to_prune.contains(node)) due.push_back(node);
     }
   }
+  if (due.empty()) return 0;
   for (uint32_t node : due) {
     const PruneFloors floors{impl_->raw_floor.load(), impl_->coverage_floor.load(),
                              DayOf(impl_->options.now_ns())};

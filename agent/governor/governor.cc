@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <utility>
 
 namespace telltale::agent {
@@ -11,6 +12,7 @@ constexpr double kSecond = 1e9;
 constexpr double kAim = 0.85;     // of the budget, after turning down
 constexpr double kTooMuch = 1.2;  // of the budget: it is not worth watching any more
 constexpr double kComfort = 0.7;  // of the budget, at most, after a step back
+constexpr double kMeanS = 10;     // in which a reading fades to 1/e of the mean
 
 // Kernel ns of a switch with all its programs, without stacks, counting only: 500, 250, 90.
 constexpr double kSwitchShare[] = {1.0, 0.5, 0.18};
@@ -46,6 +48,15 @@ Governor::Second Governor::Window() const {
   return sum;
 }
 
+void Governor::AddToMean(const Second& reading) {
+  const double kept = std::exp(-reading.seconds / kMeanS);
+  mean_.seconds = kept * mean_.seconds + reading.seconds;
+  mean_.cycling_ns = kept * mean_.cycling_ns + reading.cycling_ns;
+  for (size_t i = 0; i < kParts; ++i) {
+    mean_.full_ns[i] = kept * mean_.full_ns[i] + reading.full_ns[i];
+  }
+}
+
 double Governor::Predict(const Second& window, const PerPart<uint8_t>& levels) const {
   double ns = window.cycling_ns;
   for (size_t i = 0; i < kParts; ++i) {
@@ -60,7 +71,8 @@ void Governor::StepTo(Part part, uint8_t to, GovernorDecision& decision) {
   level = to;
 }
 
-// The largest part first, until what is left fits.
+// The largest part first, until what is left fits. A part is not taken off and on to save less than
+// that costs.
 void Governor::TurnDown(const Second& window, GovernorDecision& decision) {
   const PerPart<uint8_t> before = levels_;
   PerPart<uint8_t> wanted = levels_;
@@ -70,6 +82,8 @@ void Governor::TurnDown(const Second& window, GovernorDecision& decision) {
     for (size_t i = 0; i < kParts; ++i) {
       const Part part = static_cast<Part>(i);
       const double cost = Cost(part, wanted[i], window.full_ns[i]);
+      const bool begins = IsCycled(part) && wanted[i] == 0;
+      if (begins && cost < 2 * options_.cycling_ns * window.seconds) continue;
       if (wanted[i] < MaxLevel(part) && cost > most) {
         most = cost;
         largest = i;
@@ -84,16 +98,37 @@ void Governor::TurnDown(const Second& window, GovernorDecision& decision) {
   }
 }
 
+// The part one step back. Taking a program off and on costs however much of the time it is there,
+// so where that alone is what does not fit, the step back is to all of the time.
+Governor::Candidate Governor::StepBack(size_t part, const PerPart<uint8_t>& levels) const {
+  Candidate step{levels, mean_.cycling_ns};
+  --step.levels[part];
+  const auto cycled = [&](size_t i) { return IsCycled(static_cast<Part>(i)) && levels[i] > 0; };
+  if (!cycled(part)) return step;
+  const auto all = std::ranges::count_if(std::views::iota(size_t{0}, kParts), cycled);
+  Candidate whole{levels, mean_.cycling_ns * (1 - 1.0 / static_cast<double>(all))};
+  whole.levels[part] = 0;
+  return step.levels[part] == 0 || CostOf(whole) < CostOf(step) ? whole : step;
+}
+
+double Governor::CostOf(const Candidate& candidate) const {
+  Second mean = mean_;
+  mean.cycling_ns = candidate.cycling_ns;
+  return Predict(mean, candidate.levels);
+}
+
 // One step of each part that has been calm for long enough, cheapest first, as far as all of it
 // fits.
-void Governor::TurnUp(const Second& window, uint64_t now, GovernorDecision& decision) {
+void Governor::TurnUp(uint64_t now, GovernorDecision& decision) {
+  // What saves by itself fits always.
+  const auto fits = [&](double cost) {
+    return cost <= std::max(kComfort * BudgetNs(mean_.seconds), Predict(mean_, levels_));
+  };
   std::vector<std::pair<double, size_t>> ready;
   for (size_t i = 0; i < kParts; ++i) {
     if (levels_[i] == 0) continue;
-    PerPart<uint8_t> wanted = levels_;
-    --wanted[i];
-    const double cost = Predict(window, wanted);
-    if (cost > kComfort * BudgetNs(window.seconds)) {
+    const double cost = CostOf(StepBack(i, levels_));
+    if (!fits(cost)) {
       calm_since_ns_[i] = now;
     } else if (static_cast<double>(now - calm_since_ns_[i]) >= options_.calm_s * kSecond) {
       ready.emplace_back(cost, i);
@@ -103,10 +138,10 @@ void Governor::TurnUp(const Second& window, uint64_t now, GovernorDecision& deci
   if (!calm || overdrawn_ns_ > 0) return;
   std::ranges::sort(ready);
   for (const auto& [cost, i] : ready) {
-    PerPart<uint8_t> wanted = levels_;
-    --wanted[i];
-    if (Predict(window, wanted) > kComfort * BudgetNs(window.seconds)) break;
-    StepTo(static_cast<Part>(i), wanted[i], decision);
+    const Candidate step = StepBack(i, levels_);
+    if (!fits(CostOf(step))) break;
+    StepTo(static_cast<Part>(i), step.levels[i], decision);
+    mean_.cycling_ns = step.cycling_ns;
   }
 }
 
@@ -125,6 +160,7 @@ void Governor::Retry(uint64_t now, GovernorDecision& decision) {
   overdrawn_ns_ = 0;
   changed_ns_ = now;
   readings_.clear();
+  mean_ = {};
 }
 
 GovernorDecision Governor::Update(const GovernorReading& reading) {
@@ -144,6 +180,7 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
     return decision;
   }
   readings_.push_back({passed_s, reading.full_ns, reading.cycling_ns});
+  AddToMean(readings_.back());
   Second window = Window();
   while (readings_.size() > 1 && window.seconds - readings_.front().seconds >= 1) {
     readings_.pop_front();
@@ -168,7 +205,7 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
       overspent_ns_ = 0;
     }
   } else {
-    TurnUp(window, now, decision);
+    TurnUp(now, decision);
   }
   if (Predict(window, levels_) <= kTooMuch * BudgetNs(window.seconds)) helpless_ = false;
   overspent_ns_ += std::max(0.0, spent - BudgetNs(passed_s));

@@ -3,10 +3,11 @@
 // It is told what each part of the sensor would cost if it did all it can, and says how far each is
 // to be turned down. It turns the largest part down as soon as the budget of two seconds has been
 // overdrawn, by as many steps as are needed, and takes one step of each part back after 30 s in
-// which the step would have fitted; so a load that comes and goes every few seconds finds it turned
-// down and cannot make it swing. When nothing is left to turn down and the budget is still exceeded
-// by a fifth, it asks for the sensor to be detached as soon as 2.5 s of budget have been overspent
-// so, and tries again later.
+// which the step would have fitted, on the mean of some seconds: a draft written every five seconds
+// is no storm, and a load that comes and goes every few seconds finds it turned down and cannot
+// make it swing. When nothing is left to turn down and the budget is still exceeded by a fifth, it
+// asks for the sensor to be detached as soon as 2.5 s of budget have been overspent so, and tries
+// again later.
 //
 // Pure: no clock, no kernel. Owned by the sensor, its thread only.
 
@@ -25,6 +26,7 @@ namespace telltale::agent {
 struct GovernorOptions {
   double budget = 0;  // share of all CPUs together; 0: only reckons, turns nothing down
   uint32_t cpus = 1;
+  double cycling_ns = 0;   // a second, of taking a part's programs off and on
   double burst_s = 2;      // what may be overdrawn, in seconds of budget
   double calm_s = 30;      // a step back must have fitted so long
   double settle_s = 1;     // after a step, before the next is judged by what it did
@@ -73,11 +75,19 @@ class Governor {
     PerPart<double> full_ns{};
     double cycling_ns = 0;
   };
+  // Levels to go to, and what taking programs off and on would cost then.
+  struct Candidate {
+    PerPart<uint8_t> levels;
+    double cycling_ns;
+  };
   double BudgetNs(double seconds) const;
   Second Window() const;
+  void AddToMean(const Second& reading);
   double Predict(const Second& window, const PerPart<uint8_t>& levels) const;
   void TurnDown(const Second& window, GovernorDecision& decision);
-  void TurnUp(const Second& window, uint64_t now, GovernorDecision& decision);
+  Candidate StepBack(size_t part, const PerPart<uint8_t>& levels) const;
+  double CostOf(const Candidate& candidate) const;
+  void TurnUp(uint64_t now, GovernorDecision& decision);
   void Detach(uint64_t now, GovernorDecision& decision);
   void Retry(uint64_t now, GovernorDecision& decision);
   void StepTo(Part part, uint8_t to, GovernorDecision& decision);
@@ -86,6 +96,7 @@ class Governor {
   PerPart<uint8_t> levels_{};
   PerPart<uint64_t> calm_since_ns_{};
   std::deque<Second> readings_;  // of the last second
+  Second mean_;                  // sums that fade; over mean_.seconds a mean
   uint64_t last_ns_ = 0;
   uint64_t changed_ns_ = 0;
   double overdrawn_ns_ = 0;

@@ -1,5 +1,7 @@
 #include "agent/loop/sensor_loop.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -91,6 +93,7 @@ void SensorLoop::Run() {
     {
       std::unique_lock lock(mutex_);
       wake_.wait_for(lock, std::chrono::nanoseconds(wait), [this] { return stopping_; });
+      ++stats_.rounds;
       stopping = stopping_;
       forget_names = std::exchange(forget_names_, false);
     }
@@ -123,6 +126,7 @@ void SensorLoop::Cut(v1::EpochKind kind) {
   auto epoch = source_.Cut(MomentAt(Read(), kind));
   Report(epoch.status());
   if (epoch.ok()) disk_.Submit(*std::move(epoch));
+  malloc_trim(0);  // what the epoch held
   std::vector<VitalStatus> vitals = source_.Status();
   const std::lock_guard lock(mutex_);
   stats_.vitals = std::move(vitals);

@@ -31,6 +31,7 @@ class SensorLoop {
   };
   struct Stats {
     uint64_t epochs = 0, failed_cuts = 0;
+    uint64_t rounds = 0;  // of the loop, several a second: it lives
     int64_t clock_offset_ns = 0;
     uint64_t clock_error_ns = 0;      // 0: unknown
     std::string problem;              // of the last failed step; empty while all is well

@@ -26,7 +26,7 @@ constexpr double kTickNs = 900, kDiskNs = 350, kRecordNs = 1'000;
 // Over which the parts are smoothed that come in bursts: each epoch begins with many samples, a
 // program met first has its tables built, and a cut is one burst.
 constexpr double kBurstSeconds = 30;
-constexpr double kAttachShare = 0.05;  // of the budget, at most, for attaching one unit
+constexpr double kAttachShare = 0.1;  // of the budget, about, for taking all units off and on
 constexpr uint32_t kShortStack = 4096;
 
 struct Cycled {
@@ -91,9 +91,17 @@ void BudgetKeeper::Begin() {
     }
   }
   // Where attaching is dear (many tasks, many CPUs) it is done less often.
+  size_t programs = 0;
+  for (const Cycled& cycled : CycledParts())
+    programs += std::max<size_t>(1, cycled.programs.size());
   const double affordable = kAttachShare * options_.governor.budget * options_.governor.cpus;
   const double period_s =
-      affordable > 0 ? std::clamp(attach_ns_ / kSecond / affordable, 1.0, 10.0) : 1.0;
+      affordable > 0
+          ? std::clamp(attach_ns_ * static_cast<double>(programs) / kSecond / affordable, 1.0, 10.0)
+          : 1.0;
+  GovernorOptions governor = options_.governor;
+  governor.cycling_ns = attach_ns_ / period_s;
+  governor_ = std::make_unique<Governor>(governor);
   spdlog::info(
       "governor: budget {}; a system call watched costs {:.0f} ns here, taking a program off and "
       "on "

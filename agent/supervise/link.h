@@ -60,7 +60,7 @@ enum class LinkKind : uint32_t {
 
   // Supervisor to sensor process, and back.
   kUplinkStarted = 64,  // value: pid; fd: the link to it
-  kWatching = 65,       // the sensor counts
+  kWatching = 65,       // the sensor counts; said again each second in which its loop went round
 };
 
 struct LinkMessage {

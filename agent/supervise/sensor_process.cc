@@ -41,6 +41,7 @@ namespace {
 constexpr int kFailed = 1;
 constexpr uint64_t kNsPerS = 1'000'000'000;
 constexpr uint64_t kLookEveryNs = 10 * kNsPerS;
+constexpr uint64_t kAliveEveryNs = kNsPerS;
 constexpr int kGoodbyeSeconds = 7;  // for the uplink, after the last epoch was spooled
 constexpr int kStopSeconds = 14;    // for everything, then the process ends as it is
 constexpr int64_t kMaxOffsetNs = 100LL * 365 * 86'400 * 1'000'000'000;  // a century is a lie
@@ -180,6 +181,16 @@ class SensorProcess {
     if (uplink_.open() && Describe().SerializeAsString() != told_) TellNodeInfo();
   }
 
+  // The supervisor hears nothing while the loop hangs.
+  void TellAlive() {
+    const uint64_t now = clock_.MonoNs();
+    if (now < next_alive_ns_) return;
+    const uint64_t rounds = loop_->GetStats().rounds;
+    if (std::exchange(rounds_told_, rounds) == rounds) return;
+    next_alive_ns_ = now + kAliveEveryNs;
+    supervisor_.Send(LinkMessage(LinkKind::kWatching, {}));
+  }
+
   // Until a stop is asked for; false: it cannot go on.
   bool Serve(const OwnedFd& signals, StatusServer& server) {
     while (true) {
@@ -189,6 +200,7 @@ class SensorProcess {
       }
       Exchange();
       TellChanges();
+      TellAlive();
       pollfd fds[] = {{signals.get(), POLLIN, 0},
                       {supervisor_.fd(), POLLIN, 0},
                       {server.fd(), POLLIN, 0},
@@ -329,6 +341,7 @@ class SensorProcess {
   v1::NodeInfo host_;  // as read last
   std::string told_;   // the NodeInfo the uplink has
   uint64_t next_look_ns_ = 0;
+  uint64_t next_alive_ns_ = 0, rounds_told_ = 0;
   std::vector<VitalStatus> vitals_;
   std::atomic<uint32_t> uplink_pid_ = 0;  // the sensor thread reads it
   UplinkPort uplink_;

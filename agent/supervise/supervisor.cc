@@ -79,6 +79,7 @@ class Supervisor {
     while (!exit_code_) {
       if (!stopping_) StartWhatIsDue();
       Exchange();
+      BeatAlone();
       Wait(fd);
       if (stopping_ && clock_.MonoNs() >= stop_deadline_ns_) {
         spdlog::error("agent: the sensor process did not stop within {} s, killing it",
@@ -118,6 +119,7 @@ class Supervisor {
 
   void Stop() {
     if (std::exchange(stopping_, true)) return;
+    if (options_.manager != nullptr) options_.manager->Stopping();
     stop_deadline_ns_ = clock_.MonoNs() + kStopMs * kNsPerMs;
     if (sensor_.alive()) {
       kill(sensor_.pid, SIGTERM);
@@ -133,11 +135,23 @@ class Supervisor {
     auto parcels = control_->Receive();
     if (parcels.ok()) {
       for (const LinkParcel& parcel : *parcels) {
-        if (parcel.message.Kind() == LinkKind::kWatching) has_watched_ = true;
+        if (parcel.message.Kind() == LinkKind::kWatching) Watching();
       }
     }
     // That its other end is gone is known from SIGCHLD too.
     if (!parcels.ok() || !control_->Flush().ok()) control_.reset();
+  }
+
+  void Watching() {
+    has_watched_ = true;
+    if (options_.manager == nullptr) return;
+    if (!std::exchange(manager_knows_, true)) options_.manager->Ready("watching " + options_.node);
+    options_.manager->Beat();
+  }
+
+  // While there is no sensor process it is this one's work to start another.
+  void BeatAlone() {
+    if (options_.manager != nullptr && (stopping_ || !sensor_.alive())) options_.manager->Beat();
   }
 
   void Reap() {
@@ -168,6 +182,10 @@ class Supervisor {
     // Its link is cut, and it has nothing of its own: another one begins with the next sensor.
     if (uplink_.alive()) kill(uplink_.pid, SIGKILL);
     uplink_.due_ns = sensor_.due_ns;
+    manager_knows_ = false;
+    if (options_.manager != nullptr) {
+      options_.manager->Ready("not watching: the sensor process " + HowItEnded(status));
+    }
   }
 
   void UplinkEnded(int status) {
@@ -248,6 +266,7 @@ class Supervisor {
   Child sensor_, uplink_;
   std::optional<Link> control_;  // to the sensor process
   bool has_watched_ = false;     // a sensor process once got that far
+  bool manager_knows_ = false;   // that this one watches
   bool stopping_ = false;
   uint64_t stop_deadline_ns_ = 0;
   std::optional<int> exit_code_;

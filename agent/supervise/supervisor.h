@@ -10,8 +10,10 @@
 #define TELLTALE_AGENT_SUPERVISE_SUPERVISOR_H_
 
 #include <functional>
+#include <string>
 
 #include "agent/supervise/link.h"
+#include "config/service_manager.h"
 
 namespace telltale::agent {
 
@@ -25,6 +27,10 @@ struct SupervisorOptions {
   std::function<int(OwnedFd)> run_sensor, run_uplink;
   // SIGHUP. False: the new configuration cannot be used and the children hear nothing of it.
   std::function<bool()> reload;
+  // Hears that the sensor watches, and that this goes on: not while a sensor process hangs. Not
+  // owned; nullptr: there is none.
+  config::ServiceManager* manager = nullptr;
+  std::string node;  // for the manager's line
 };
 
 // Runs until SIGTERM or SIGINT, or until a sensor process ends that never watched anything, or an

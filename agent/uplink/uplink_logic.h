@@ -56,7 +56,7 @@ class UplinkLogic {
     // without one comes back over the last.
     uint64_t reconnect_base_ms = 1'000;
     uint64_t reconnect_max_ms = 60'000;
-    uint64_t welcome_timeout_ms = 20'000;
+    uint64_t welcome_timeout_ms = 60'000;  // many may connect at once
     uint64_t verdict_timeout_ms = 120'000;
     uint64_t max_future_ms = 300'000;  // an epoch further ahead of the collector stays here
     uint64_t goodbye_timeout_ms = 5'000;

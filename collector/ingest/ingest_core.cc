@@ -149,8 +149,7 @@ void IngestCore::Run(Lane& lane) {
 
 void IngestCore::RunPending() {
   for (const auto& lane : lanes_) {
-    while (Step(*lane)) {
-    }
+    while (Step(*lane)) lane->shard.Tick();
     lane->shard.Tick();
   }
   commands_.Expire(clock_->MonoNs());
@@ -208,6 +207,7 @@ std::vector<std::shared_ptr<Session>> IngestCore::OpenSessions() const {
 }
 
 bool IngestCore::Deliver(const std::shared_ptr<Session>& session, v1::AgentMessage message) {
+  session->Heard();
   InboxItem item;
   item.session = session;
   item.received_mono_ns = clock_->MonoNs();
@@ -248,6 +248,15 @@ void IngestCore::CloseStreams(const std::function<bool(const Session&)>& revoked
   for (const auto& session : OpenSessions()) {
     if (revoked(*session)) session->Close(status);
   }
+}
+
+int64_t IngestCore::FirstCertificateEnd() const {
+  int64_t first = 0;
+  for (const auto& session : OpenSessions()) {
+    const int64_t end = session->peer().certificate_end_s;
+    if (end != 0 && (first == 0 || end < first)) first = end;
+  }
+  return first;
 }
 
 void IngestCore::SendCommand(const std::string& node, v1::CommandKind kind, std::string payload,

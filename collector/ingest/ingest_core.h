@@ -62,6 +62,9 @@ class IngestCore {
   // Ends the streams for which `revoked` is true.
   void CloseStreams(const std::function<bool(const Session&)>& revoked, const absl::Status& status);
 
+  // When the first certificate of those that are connected ends, in Unix seconds; 0: none is.
+  int64_t FirstCertificateEnd() const;
+
   // Sends a command to the newest stream of a node; `done` is called once, on another thread: with
   // the agent's result, DeadlineExceeded, or Unavailable when it is not connected. Bounded;
   // ResourceExhausted.

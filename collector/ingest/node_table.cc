@@ -16,7 +16,7 @@ void NodeTable::Load(const storage::NodeRecord& record, uint64_t mono_ns) {
   entry->state = record.state();
   entry->heard_mono_ns = mono_ns;
   if (record.info().epoch_length_s() > 0) entry->epoch_length_s = record.info().epoch_length_s();
-  entries_[record.name()] = std::move(entry);
+  Add(std::move(entry));
 }
 
 absl::StatusOr<NodeEntry*> NodeTable::Obtain(const std::string& name) {
@@ -24,9 +24,14 @@ absl::StatusOr<NodeEntry*> NodeTable::Obtain(const std::string& name) {
   const auto number = store_->NumberOf(name);
   if (!number.ok()) return number.status();
   auto entry = std::make_unique<NodeEntry>(name, *number, options_);
-  NodeEntry* result = entry.get();
-  entries_[name] = std::move(entry);
-  return result;
+  return Add(std::move(entry));
+}
+
+NodeEntry* NodeTable::Add(std::unique_ptr<NodeEntry> entry) {
+  NodeEntry* const added = entry.get();
+  numbers_.insert(std::ranges::upper_bound(numbers_, added->number), added->number);
+  entries_[added->name] = std::move(entry);
+  return added;
 }
 
 NodeEntry* NodeTable::Find(const std::string& name) {
@@ -43,13 +48,6 @@ std::vector<NodeEntry*> NodeTable::FallenSilent(uint64_t mono_ns, uint32_t sprea
     if (mono_ns > entry->heard_mono_ns + patience_ns) silent.push_back(entry.get());
   }
   return silent;
-}
-
-std::vector<uint32_t> NodeTable::Numbers() const {
-  std::vector<uint32_t> numbers;
-  for (const auto& [name, entry] : entries_) numbers.push_back(entry->number);
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
 }
 
 }  // namespace telltale::ingest

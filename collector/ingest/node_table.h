@@ -46,12 +46,15 @@ class NodeTable {
   std::vector<NodeEntry*> FallenSilent(uint64_t mono_ns, uint32_t spread_s);
 
   std::map<std::string, std::unique_ptr<NodeEntry>>& entries() { return entries_; }
-  std::vector<uint32_t> Numbers() const;
+  const std::vector<uint32_t>& numbers() const { return numbers_; }  // ascending
 
  private:
   IngestStore* const store_;
   const CloneWatch::Options options_;
+  NodeEntry* Add(std::unique_ptr<NodeEntry> entry);
+
   std::map<std::string, std::unique_ptr<NodeEntry>> entries_;
+  std::vector<uint32_t> numbers_;
 };
 
 }  // namespace telltale::ingest

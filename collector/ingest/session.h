@@ -5,6 +5,7 @@
 #ifndef TELLTALE_COLLECTOR_INGEST_SESSION_H_
 #define TELLTALE_COLLECTOR_INGEST_SESSION_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -62,6 +63,7 @@ struct StreamPeer {
   std::string node_name = {};  // of the certificate
   std::string address = {};
   std::string certificate_id = {};  // what revocation lists know it by
+  int64_t certificate_end_s = 0;    // Unix seconds; 0: unknown
 };
 
 class Session {
@@ -75,6 +77,9 @@ class Session {
   // Queues a message. Welcome opens the way for those that were not asked for (settings, commands).
   void Send(v1::CollectorMessage message);
   bool welcomed() const;
+  // Something arrived on it, which may still wait to be handled. Any thread.
+  void Heard() { heard_ = true; }
+  bool heard() const { return heard_; }
   void Close(const absl::Status& status);
   void ResumeReading();
   // After this the sink is never called again; waits for a call in progress.
@@ -86,6 +91,7 @@ class Session {
  private:
   const uint64_t id_;
   const StreamPeer peer_;
+  std::atomic<bool> heard_ = false;
   mutable std::mutex mutex_;
   StreamSink* sink_;       // guarded by mutex_; null once detached
   bool welcomed_ = false;  // guarded by mutex_; and not detached

@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint32_t kContestedRetryMs = 5000;
 constexpr uint64_t kNsPerMs = 1'000'000;
+constexpr size_t kRollupNodes = 16;  // looked at together
 constexpr size_t kLiveBytes = 4096;
 constexpr size_t kDetailBytes = 200;
 // Far more than a backlog with all its names is.
@@ -361,8 +362,10 @@ void Shard::Tick() {
   }
   // Refuse ends streams, which may take them out of the map: collect first.
   std::vector<std::shared_ptr<Session>> mute;
+  // A Hello that waits here, because many connected at once, is not held against its sender: it
+  // would connect again and make them more.
   for (const auto& [id, session] : streams_) {
-    if (!session->stream.greeted &&
+    if (!session->stream.greeted && !session->heard() &&
         mono_ns > session->stream.opened_mono_ns + context_.options.hello_timeout_ns) {
       mute.push_back(session);
     }
@@ -376,14 +379,21 @@ void Shard::Tick() {
 }
 
 bool Shard::RollUp(uint32_t max_windows) {
-  const auto done = context_.store->RollUp(nodes_.Numbers(), context_.clock->UnixNs(), max_windows);
-  if (!done.ok()) {
-    context_.stats->Add(Count::kRollupErrors);
-    spdlog::error("rollup: {}; the windows stay marked and are tried again",
-                  std::string(done.status().message()));
-    return false;
+  const std::span<const uint32_t> nodes = nodes_.numbers();
+  for (size_t looked = 0; looked < nodes.size(); looked += kRollupNodes) {
+    if (rollup_at_ >= nodes.size()) rollup_at_ = 0;
+    const auto some = nodes.subspan(rollup_at_, std::min(kRollupNodes, nodes.size() - rollup_at_));
+    rollup_at_ += some.size();
+    const auto done = context_.store->RollUp(some, context_.clock->UnixNs(), max_windows);
+    if (!done.ok()) {
+      context_.stats->Add(Count::kRollupErrors);
+      spdlog::error("rollup: {}; the windows stay marked and are tried again",
+                    std::string(done.status().message()));
+      return false;
+    }
+    if (*done > 0) return true;
   }
-  return *done > 0;
+  return false;
 }
 
 }  // namespace telltale::ingest

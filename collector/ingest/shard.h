@@ -59,7 +59,8 @@ class Shard {
   // be recorded, nothing is changed.
   absl::StatusOr<v1::KeepAnswer> Keep(const KeepOrder& order);
 
-  // Brings at most so many windows up to date; whether more may be due.
+  // Brings at most so many windows of some nodes up to date, the next time those of the next;
+  // whether more may be due.
   bool RollUp(uint32_t max_windows);
 
  private:
@@ -100,6 +101,7 @@ class Shard {
   const ShardContext context_;
   NodeTable nodes_;
   std::map<uint64_t, std::shared_ptr<Session>> streams_;  // all open ones, greeted or not
+  size_t rollup_at_ = 0;                                  // of nodes_.numbers(): whose turn it is
   std::vector<Staged> staged_;  // checked, not yet written; only within Process
 };
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +83,12 @@ struct StoreFigures {
   uint64_t dirty_windows = 0;
 };
 
+// Of the file system that holds the data directory.
+struct DiskFigures {
+  uint64_t free_bytes = 0;  // for the collector, without what is set aside for root
+  uint64_t size_bytes = 0;
+};
+
 struct AnswerCacheFigures {
   uint64_t hits = 0;
   uint64_t misses = 0;
@@ -104,6 +111,9 @@ struct MetricSources {
   std::function<IngestFigures()> ingest;
   std::function<std::vector<FilterFigures>()> filters;
   std::function<StoreFigures()> store;
+  std::function<std::optional<DiskFigures>()> disk;  // none: could not be asked
+  // Whose certificate ends when, in Unix seconds.
+  std::function<std::vector<std::pair<std::string, uint64_t>>()> certificate_ends;
   std::function<AnswerCacheFigures()> answer_cache;
   std::function<HttpFigures()> http;
   std::function<RefusedFigures()> grpc_refused;

@@ -190,6 +190,18 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
   AddValue("telltale_clone_decisions_total", Integer(ingest.clone_decisions));
   StoreFigures store = sources.store ? sources.store() : StoreFigures();
   AddPairs("telltale_store_bytes", "tier", std::move(store.bytes));
+  const std::optional<DiskFigures> disk = sources.disk ? sources.disk() : std::nullopt;
+  const auto of_disk = [&](const char* name, uint64_t DiskFigures::*bytes) {
+    const std::string text = disk ? Integer((*disk).*bytes) : std::string();
+    families_.push_back({Metric(name), disk ? size_t{1} : size_t{0},
+                         [text](size_t, const MetricRow& row, std::string& out) {
+                           WriteSample(row, {}, text, out);
+                         }});
+  };
+  of_disk("telltale_store_disk_free_bytes", &DiskFigures::free_bytes);
+  of_disk("telltale_store_disk_size_bytes", &DiskFigures::size_bytes);
+  AddPairs("telltale_certificate_end_seconds", "of",
+           sources.certificate_ends ? sources.certificate_ends() : Pairs());
   AddValue("telltale_dirty_windows", Integer(store.dirty_windows));
   const AnswerCacheFigures cache =
       sources.answer_cache ? sources.answer_cache() : AnswerCacheFigures();

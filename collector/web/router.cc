@@ -58,6 +58,9 @@ class Router {
     if (post && !api) return ErrorResponse(405, "only answers below /api/v1/ take POST");
     if (path == "/healthz") return PlainText(200, "ok\n");
     if (path == "/readyz") return Ready();
+    if (!api && options_.ui) {
+      if (auto file = options_.ui(path); file.has_value()) return *std::move(file);
+    }
     const bool open = path == "/metrics" && options_.metrics_public;
     if (!open) {
       if (const auto allowed = CheckReader(request); !allowed.ok()) return ErrorResponse(allowed);
@@ -68,15 +71,16 @@ class Router {
     }
     if (path == "/metrics") return Call(options_.metrics, request);
     if (path == "/api/v1/anomalies/follow") return Call(options_.follow_anomalies, request);
-    if (path == "/") return Call(options_.landing, request);
+    if (path == "/plain") return Call(options_.landing, request);
     if (api) return options_.api.Answer(path.substr(kApi.size()), request);
     return NotFound(path);
   }
 
  private:
   static Response NotFound(const std::string& path) {
-    return ErrorResponse(404, absl::StrCat("nothing at ", path.substr(0, 128),
-                                           "; there are /, /metrics, /healthz, /readyz, /api/v1/"));
+    return ErrorResponse(
+        404, absl::StrCat("nothing at ", path.substr(0, 128),
+                          "; there are /, /plain, /metrics, /healthz, /readyz, /api/v1/"));
   }
 
   static Response Call(const Handler& handler, const Request& request) {

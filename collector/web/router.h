@@ -1,6 +1,7 @@
 // Which path is answered by whom, and who may ask. Without a client certificate or token: /healthz,
-// /readyz and, if it is public, /metrics. With a viewer's or an operator's: all of it. A node's
-// certificate opens nothing more than none: nodes write, they do not read about each other.
+// /readyz, the files of the user interface and, if it is public, /metrics. With a viewer's or an
+// operator's: all of it. A node's certificate opens nothing more than none: nodes write, they do not
+// read about each other.
 //
 // Constant after construction: any thread.
 
@@ -8,6 +9,8 @@
 #define TELLTALE_COLLECTOR_WEB_ROUTER_H_
 
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "collector/web/api.h"
@@ -22,8 +25,10 @@ struct RouterOptions {
   // Absent ones answer 404.
   Handler metrics;           // /metrics
   Handler follow_anomalies;  // /api/v1/anomalies/follow, an event stream
-  Handler landing;           // /
-  ApiTable api;              // /api/v1/<name>
+  Handler landing;           // /plain
+  // The user interface and its files, open to all: nothing where the path is none of them.
+  std::function<std::optional<Response>(const std::string& path)> ui;
+  ApiTable api;  // /api/v1/<name>
 };
 
 Handler MakeRouter(RouterOptions options);

@@ -8,6 +8,7 @@
 #include "collector/web/landing_page.h"
 #include "collector/web/metrics_handler.h"
 #include "collector/web/router.h"
+#include "collector/web/ui_files.h"
 
 namespace telltale::web {
 namespace {
@@ -88,6 +89,8 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
   sources.version = options.version;
   sources.ingest = options.ingest;
   sources.grpc_refused = options.grpc_refused;
+  sources.disk = options.disk;
+  sources.certificate_ends = options.certificate_ends;
   sources.answer_cache = [engine = options.engine] {
     const query::AnswerCache::Figures kept = engine->CacheFigures();
     return metrics::AnswerCacheFigures{kept.hits, kept.misses, kept.evictions, kept.bytes};
@@ -113,6 +116,7 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
   routes.metrics = MetricsHandler(front->exporter_.get());
   if (options.anomalies != nullptr) routes.follow_anomalies = FollowAnomalies(options.anomalies);
   routes.landing = Landing(options.engine);
+  routes.ui = UiResponse;
   routes.api = ApiOf(options.engine);
   options.http.handler = MakeRouter(std::move(routes));
   auto server = HttpServer::Start(std::move(options.http));

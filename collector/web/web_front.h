@@ -32,9 +32,12 @@ struct WebFrontOptions {
   const storage::Reader* reader = nullptr;
   filter::AnomalyLog* anomalies = nullptr;
   const filter::FilterRunner* filters = nullptr;
-  std::function<metrics::IngestFigures()> ingest;         // ack latency, refusals; may be empty
-  std::function<metrics::RefusedFigures()> grpc_refused;  // may be empty
-  std::function<absl::Status()> ready;                    // may be empty: ready as long as it runs
+  std::function<metrics::IngestFigures()> ingest;             // ack latency, refusals; may be empty
+  std::function<metrics::RefusedFigures()> grpc_refused;      // may be empty
+  std::function<std::optional<metrics::DiskFigures>()> disk;  // of the data; may be empty
+  // Whose certificate ends when, in Unix seconds; may be empty.
+  std::function<std::vector<std::pair<std::string, uint64_t>>()> certificate_ends;
+  std::function<absl::Status()> ready;  // may be empty: ready as long as it runs
 };
 
 class WebFront {

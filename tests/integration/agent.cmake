@@ -17,3 +17,5 @@ telltale_test(agent_reload_test LABEL integration TIMEOUT 300
   SOURCES integration/agent_reload_test.cc LINK telltale_agent_rig telltale::storage)
 telltale_test(clone_decision_test LABEL integration TIMEOUT 300
   SOURCES integration/clone_decision_test.cc LINK telltale_agent_rig)
+telltale_test(service_manager_test LABEL integration TIMEOUT 300
+  SOURCES integration/service_manager_test.cc LINK telltale_agent_rig)

@@ -240,7 +240,7 @@ TEST_F(FrontTest, AnswersInJsonComeFromTheOneEngine) {
 
 TEST_F(FrontTest, TheLandingPageNamesNodesAndHoldsNoScript) {
   HttpsClient client(As("operator"));
-  const auto page = client.Get("/");
+  const auto page = client.Get("/plain");
   EXPECT_EQ(page.status, 200);
   EXPECT_THAT(page.body, HasSubstr("web-1"));
   EXPECT_THAT(page.body, HasSubstr("9.8.7"));

@@ -28,6 +28,9 @@ class Host {
  public:
   explicit Host(GovernorOptions options) : options_(options), governor_(options) {}
 
+  // CPU seconds a second that taking one part's programs off and on takes.
+  double cycling = 0;
+
   // Runs until `end` and returns the CPU seconds the agent took meanwhile.
   double Run(const Load& load, double end) {
     double spent = 0;
@@ -38,6 +41,8 @@ class Host {
       for (size_t i = 0; i < kParts; ++i) {
         reading.full_ns[i] = costs[i] * kTick * 1e9;
         const auto part = static_cast<Part>(i);
+        if (IsCycled(part) && governor_.level(part) > 0)
+          reading.cycling_ns += cycling * kTick * 1e9;
         if (!governor_.detached()) {
           spent += Governor::Cost(part, governor_.level(part), costs[i] * kTick);
         }
@@ -134,6 +139,54 @@ TEST(Governor, WhatFitsTogetherComesBackTogether) {
 }
 
 // A load that comes and goes must not make the governor swing with it.
+TEST(Governor, ComesBackAlthoughWhatItWritesEveryFewSecondsTakesMoreThanASecondOfBudget) {
+  Host host(TwoCpus());
+  const Load storm_then_drafts = [](double at) {
+    const bool draft = std::fmod(at, 5) < kTick / 2 || std::fmod(at, 5) > 5 - kTick / 2;
+    return Parts({{Part::kSyscall, at < 20 ? 0.3 : 0.001}, {Part::kRest, draft ? 0.18 : 0.002}});
+  };
+  host.Run(storm_then_drafts, 20);
+  const uint8_t turned = host.governor().level(Part::kSyscall);
+  ASSERT_GE(turned, 4);
+  host.Run(storm_then_drafts, 20 + 45 + 32.0 * turned);
+  EXPECT_EQ(host.governor().level(Part::kSyscall), 0);
+}
+
+TEST(Governor, ComesBackAlthoughTakingProgramsOffAndOnTakesWhatTheyNeed) {
+  Host host(TwoCpus());
+  host.cycling = 0.002;
+  const Load storm = [](double at) {
+    const double most = at < 20 ? 0.1 : 0.0005;
+    return Parts({{Part::kSyscall, most},
+                  {Part::kFault, most},
+                  {Part::kPages, most},
+                  {Part::kSocket, most},
+                  {Part::kSignal, most},
+                  {Part::kLock, most},
+                  {Part::kRest, 0.007}});
+  };
+  host.Run(storm, 20);
+  ASSERT_GE(host.governor().level(Part::kSyscall), 4);
+  ASSERT_GE(host.governor().level(Part::kLock), 4);
+  host.Run(storm, 300);
+  EXPECT_EQ(host.governor().level(Part::kSyscall), 0);
+  EXPECT_EQ(host.governor().level(Part::kLock), 0);
+}
+
+TEST(Governor, TakesNothingOffAndOnToSaveLessThanThatCosts) {
+  GovernorOptions options = TwoCpus();
+  options.cycling_ns = 0.001 * 1e9;
+  Host host(options);
+  host.cycling = 0.001;
+  host.Run(
+      [](double) {
+        return Parts({{Part::kSyscall, 0.3}, {Part::kSignal, 0.001}, {Part::kRest, 0.014}});
+      },
+      20);
+  EXPECT_GE(host.governor().level(Part::kSyscall), 4);
+  EXPECT_EQ(host.governor().level(Part::kSignal), 0);
+}
+
 TEST(Governor, IsNotSwungByALoadThatSwitchesEverySevenSeconds) {
   Host host(TwoCpus());
   const Load swinging = [](double at) {

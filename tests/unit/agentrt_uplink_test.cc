@@ -382,7 +382,7 @@ TEST_F(UplinkTest, WhatIsKeptApartIsCountedAndSaidUntilItIsOver) {
 
 TEST_F(UplinkTest, ASilentCollectorIsLeftAndTriedAgain) {
   logic().Tick();
-  clock_.Pass(21 * kSecond);
+  clock_.Pass(61 * kSecond);
   logic().Tick();
   EXPECT_EQ(transport_.aborted, 1);
   EXPECT_EQ(logic().state(), UplinkLogic::State::kWaiting);

@@ -109,6 +109,18 @@ TEST_F(NodesTest, AStreamThatNeverGreetsIsEnded) {
   EXPECT_EQ(stream.closed()->code(), absl::StatusCode::kDeadlineExceeded);
 }
 
+TEST_F(NodesTest, AGreetingThatWaitsHereIsNotHeldAgainstItsSender) {
+  ingest::IngestOptions one_at_a_time = Options();
+  one_at_a_time.batch_items = 1;
+  ingest::IngestCore core(one_at_a_time, {}, &store_, &clock_);
+  FakeStream stream;
+  core.Deliver(stream.Open(core, "web-1"), Hello({}));
+  clock_.Advance(60 * kSecond);
+  core.RunPending();
+  EXPECT_FALSE(stream.closed().has_value());
+  EXPECT_EQ(Node().state(), v1::NODE_STATE_REPORTING);
+}
+
 TEST_F(NodesTest, MoreNodesThanAllowedAreRefused) {
   MemoryIngestStore small(&clock_, /*max_nodes=*/1);
   ingest::IngestCore core(Options(), {}, &small, &clock_);

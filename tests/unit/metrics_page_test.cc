@@ -38,6 +38,10 @@ class MetricsPageTest : public ::testing::Test {
       return figures;
     };
     sources_.store = [] { return StoreFigures{{{"raw", 12345}, {"rollup", 6}}, 3}; };
+    sources_.disk = [] { return DiskFigures{1000, 5000}; };
+    sources_.certificate_ends = [] {
+      return std::vector<std::pair<std::string, uint64_t>>{{"collector", 1800000000}};
+    };
     sources_.filters = [] { return std::vector<FilterFigures>{{"ewma", 1.5, 2, {{"cpu", 7}}}}; };
     sources_.http = [] { return HttpFigures{2, {{"2xx", 10}}, {{"full", 1}}}; };
   }
@@ -122,6 +126,15 @@ TEST_F(MetricsPageTest, UserFramesAreCountedByWhatTheyAreCalled) {
         "{node=\"a\",name=\"outcome_60\"} 1"}) {
     EXPECT_THAT(page, HasSubstr(std::string("telltale_node_user_frames_total") + line));
   }
+}
+
+TEST_F(MetricsPageTest, DiskAndCertificatesAreShownAsFarAsTheyAreKnown) {
+  const std::string page = Page();
+  EXPECT_THAT(page, HasSubstr("telltale_store_disk_free_bytes 1000\n"));
+  EXPECT_THAT(page, HasSubstr("telltale_store_disk_size_bytes 5000\n"));
+  EXPECT_THAT(page, HasSubstr("telltale_certificate_end_seconds{of=\"collector\"} 1800000000\n"));
+  sources_.disk = [] { return std::nullopt; };
+  EXPECT_THAT(Page(), Not(HasSubstr("\ntelltale_store_disk_free_bytes ")));
 }
 
 TEST_F(MetricsPageTest, TheTableInTheDocumentIsTheOneInTheCode) {

@@ -91,6 +91,7 @@ static __always_inline void adopt(struct task_struct* task, uint64_t now) {
   st->first_ns = control.epoch_start_ns[0];
   st->since_rq_ns = st->began_rq_ns = now;
   st->run_delay_ns = task->sched_info.run_delay;
+  st->woken_rq_ns = 0;
   read_accounts(task, &st->base);
   if (task->on_cpu) {
     st->state = TELLTALE_TASK_RUNNING;
@@ -116,6 +117,7 @@ static __always_inline void resume(struct task_struct* task, struct telltale_tas
   if (st->state == TELLTALE_TASK_GONE || task->exit_state) return;
   st->since_rq_ns = st->began_rq_ns = now;
   st->run_delay_ns = task->sched_info.run_delay;
+  st->woken_rq_ns = 0;
   st->faults_major_seen = task->maj_flt;
   if (task->on_cpu) {
     st->state = TELLTALE_TASK_RUNNING;
@@ -150,6 +152,8 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
     return;
   }
   if (st->state != TELLTALE_TASK_RUNNABLE && st->state != TELLTALE_TASK_BLOCKED) return;
+  if (task->__state && task->__state != TASK_WAKING && !st->woken_rq_ns && queued_asleep(task, st))
+    st->woken_rq_ns = TELLTALE_WOKEN_UNSEEN;
   delay = queue_time(task, st, rq_now, off);
   if (delay > off - delay) {
     vital = TELLTALE_SCHED_DELAY;

@@ -189,6 +189,7 @@ static __always_inline void switch_out(struct telltale_cpu* c, struct task_struc
   st->since_rq_ns = now;
   st->began_rq_ns = now;
   st->run_delay_ns = prev->sched_info.run_delay;
+  st->woken_rq_ns = 0;
   st->gave_way = preempted;
   if (preempted || state == TASK_RUNNING) {
     st->state = TELLTALE_TASK_RUNNABLE;

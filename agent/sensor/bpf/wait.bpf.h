@@ -83,15 +83,30 @@ static __always_inline void note_futex(struct telltale_task* st, struct task_str
 
 /* How much of the `off` ns since it was last charged the task stood in the queue: what the
  * scheduler accounts as queue time since it left the CPU, plus the turn that has not ended. Works
- * across migrations, where last_queued starts anew. `rq_now`: the run-queue clock. */
+ * across migrations, where last_queued starts anew. `rq_now`: the run-queue clock.
+ *
+ * Since 6.12 a task that went to sleep may stay on its run queue for a while (delayed dequeue). If
+ * it is moved to another CPU then, the scheduler takes it for queued from that moment until it next
+ * runs, however long it sleeps: `woken_rq_ns` (queued_asleep) knows better. */
+#define TELLTALE_WOKEN_UNSEEN (~0ULL)
 static __always_inline uint64_t queue_time(struct task_struct* task, struct telltale_task* st,
                                            uint64_t rq_now, uint64_t off) {
   uint64_t queued = task->sched_info.last_queued;
   uint64_t delay = task->sched_info.run_delay - st->run_delay_ns;
 
   if (st->state == TELLTALE_TASK_RUNNABLE) return off;
-  if (queued && queued < rq_now) delay += rq_now - queued;
+  if (st->woken_rq_ns) {
+    delay = rq_now > st->woken_rq_ns ? rq_now - st->woken_rq_ns : 0;
+  } else if (queued && queued < rq_now) {
+    delay += rq_now - queued;
+  }
   return delay < off ? delay : off;
+}
+
+/* Of a task that was seen to go to sleep and not yet to run: whether the scheduler takes it for
+ * queued all the same. Asked while it sleeps or is being woken. */
+static __always_inline bool queued_asleep(struct task_struct* task, struct telltale_task* st) {
+  return unlikely(task->sched_info.last_queued) && st->state == TELLTALE_TASK_BLOCKED;
 }
 
 static __always_inline uint64_t wait_label(struct telltale_task* st, uint32_t half, uint32_t pid,

@@ -74,6 +74,7 @@ static __always_inline void note_waker(void* ctx, struct telltale_cpu* c,
   uint64_t now;
 
   if (!st || st->state != TELLTALE_TASK_BLOCKED) return;
+  if (queued_asleep(woken, st)) st->woken_rq_ns = bpf_ktime_get_ns() + control.rq_clock_offset_ns;
   st->waker_tid = in_irq ? TELLTALE_WAKER_IRQ : waker->pid;
   st->waker_task = (uint64_t)waker;
   /* The waker's run-queue clock stands since its last switch or tick, on an idle CPU for longer. It

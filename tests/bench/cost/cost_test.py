@@ -8,7 +8,9 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import collector_table  # noqa: E402
 import event_rows  # noqa: E402
+import fleet_plot  # noqa: E402
 import pairs  # noqa: E402
 import rows  # noqa: E402
 import targets  # noqa: E402
@@ -85,6 +87,29 @@ class Summaries(unittest.TestCase):
         # 1: varint 300, 8: 3 bytes, 3: fixed64, 9: 130 bytes, 8 again: 1 byte
         message = (b'\x08\xac\x02' + b'\x42\x03abc' + b'\x19' + b'\x0a' * 8 + b'\x4a\x82\x01' + bytes(130) + b'\x42\x01x')
         self.assertEqual(watchers.field_lengths(message), {8: 4, 9: 130})
+
+
+def fleet(nodes, ack_p99_ms, **more):
+    """A report of telltale-fleetsim of a fleet that was borne."""
+    return {'nodes': nodes, 'connected_most': nodes, 'drained': True, 'latency_claim': True, 'good_refused': 0,
+            'verified_wrong': 0, 'ack_p99_ms': ack_p99_ms, 'collector_cores': nodes / 10_000,
+            'collector_rss_most_mb': nodes / 4, **more}
+
+
+class Fleets(unittest.TestCase):
+    def test_the_knee_is_the_largest_fleet_held(self):
+        reports = [fleet(1000, 20), fleet(2500, 240), fleet(5000, 260), fleet(9000, 30, verified_wrong=1)]
+        self.assertEqual(collector_table.knee(reports), 2500)
+        self.assertEqual(collector_table.knee([fleet(1000, 20, latency_claim=False)]), 0)
+
+    def test_the_picture_tells_fleets_held_from_others(self):
+        drawn = fleet_plot.picture([fleet(1000, 20), fleet(2500, 240), fleet(5000, 260)])
+        self.assertEqual(drawn.count('fill="#0072b2"'), 2 * 3)
+        self.assertEqual(drawn.count('fill="white"/>'), 1 + 1 * 3)
+        self.assertIn('5,000', drawn)
+
+    def test_a_fleet_without_a_single_ack_is_drawn_too(self):
+        self.assertIn('CPU of the collector', fleet_plot.picture([fleet(1000, None)]))
 
 
 if __name__ == '__main__':

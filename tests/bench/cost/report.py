@@ -84,8 +84,8 @@ class Report:
             groups.setdefault(row.group, []).append(row)
         return groups.items()
 
-    def markdown(self):
-        lines = ['# What the agent costs', '', 'Made by `tests/bench/run sensor --markdown`; do not edit.', '']
+    def markdown(self, title):
+        lines = [f'# {title}', '', f'Made by `{self._how} --markdown`; do not edit.', '']
         lines += self._headline()
         for paragraph in [f'**Caution:** {caution}.' for caution in self._caution()] + [self._legend, self._sum()]:
             lines += ['', paragraph]

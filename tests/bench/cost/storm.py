@@ -30,12 +30,13 @@ MEMORY_LIMIT_MB = 36 + 16  # design: RSS and caches, all processes, shared pages
 DISPATCH_NS = 19
 CALM_S, RECOVERY_S = 10, 600
 CPUS = str(processes.CPUS)
+EXECS = 'while :; do /bin/true; done'  # stress-ng runs no execs as root
 DEEP = 'f() { if (($1)); then f $(($1 - 1)); else while :; do kill -0 $$; done; fi; }; f 2000'
 STORMS = {
     'system calls on all CPUs': ['--get', CPUS],
     'switches on all CPUs': ['--switch', CPUS],
     'forks': ['--fork', CPUS],
-    'execs': ['--exec', CPUS],
+    'execs': EXECS,
     'thousands of threads': ['--pthread', '16', '--pthread-max', '1000'],
     '100,000 mappings': ['--mmapmany', CPUS],
     'faults': ['--fault', CPUS],
@@ -93,7 +94,8 @@ class Governor:
 
 
 def run_storm(storm, seconds):
-    """storm: of stress-ng the options, or what one bash on each CPU is to do."""
+    """storm: of stress-ng the options, or what one bash on each CPU is to do. Ends all if it did not blow so long."""
+    begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix='telltale-storm-') as scratch:
         command = ['stress-ng', *storm, '--timeout', f'{seconds}s', '--temp-path', scratch]
         if isinstance(storm, str):
@@ -104,6 +106,8 @@ def run_storm(storm, seconds):
         except subprocess.TimeoutExpired:
             os.killpg(storm.pid, 9)
             storm.wait()
+    if time.monotonic() - begun < 0.9 * seconds:
+        sys.exit(f'tests/soak storm: the storm ended after {time.monotonic() - begun:.1f} s of {seconds}: {" ".join(map(str, command))}')
 
 
 def on_and_off(seconds):

@@ -52,4 +52,8 @@ def all_targets(cpus):
         'ask.node': Target(50, '3 d of one node <= 50 ms'),
         'ask.diff': Target(200, 'diff of two days of one node <= 200 ms'),
         'ask.metrics': Target(1000, '/metrics of 10,000 nodes within 1 s'),
+        # The user interface.
+        'web.size': Target(100, '<= 100 KB'),
+        'web.interactive': Target(300, 'interactive <= 300 ms'),
+        'web.pan': Target(30, '>= 30 fps', at_least=True),
     }

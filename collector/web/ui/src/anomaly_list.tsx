@@ -1,0 +1,74 @@
+// Anomalies as a list: what was unusual, by how much, on what history that judgement rests, and the way to what
+// happened then.
+import { Link } from './link';
+import type { Anomaly, Vital } from './messages';
+import { address } from './route';
+import { fixedParams } from './time_range';
+import { Span, Time } from './times';
+import { baseUnit, digits, duration, plural, rate } from './units';
+
+const kShown = 6;
+
+export type Order = 'heaviest' | 'newest';
+
+interface Props {
+  anomalies: Anomaly[];
+  params: URLSearchParams;
+  vitals: Vital[];
+  named?: boolean;  // says the node too
+  most?: number;
+  order?: Order;
+}
+
+function Evidence({ found, unit }: { found: Anomaly; unit: string }) {
+  const name = found.sub === '' ? found.vital : `${found.vital}/${found.sub}`;
+  return (
+    <details>
+      <summary>{found.text || `${name} is unusual`}</summary>
+      <dl class="details">
+        <div><dt>was</dt><dd>{rate(found.value, unit, found.vital)}</dd></div>
+        <div><dt>usual</dt><dd>{rate(found.expected, unit, found.vital)} ± {rate(found.deviation, unit, found.vital)}</dd>
+        </div>
+        <div><dt>lasted</dt><dd>{duration(found.end_s - found.start_s)}</dd></div>
+        {found.learned_epochs > 0 && <div><dt>judged by</dt>
+          <dd>{plural(found.learned_epochs, 'epoch')} of this node</dd></div>}
+        <div><dt>found</dt><dd>by {found.filter}{found.found_s > 0 && <> at <Time at={found.found_s} /></>}</dd></div>
+      </dl>
+    </details>
+  );
+}
+
+export function AnomalyList({ anomalies, params, vitals, named, most = kShown, order = 'heaviest' }: Props) {
+  if (anomalies.length === 0) return <p class="dim">No anomalies found in this time.</p>;
+  const sorted = [...anomalies].sort((a, b) => order === 'newest' ? b.start_s - a.start_s
+    : Math.abs(b.severity) - Math.abs(a.severity));
+  const left = sorted.length - most;
+  const there = { process: '', frame: '', filter: '', sort: '', split: '' };
+  return (
+    <table class="rows anomalies">
+      <thead><tr><th>unusual</th>{named && <th>node</th>}<th>vital</th><th>what</th>
+        <th class="n">× usual deviation</th><th /></tr></thead>
+      <tbody>
+        {sorted.slice(0, most).map((found) => {
+          const time = fixedParams(found.start_s, found.end_s);
+          const to = { ...there, node: found.node, vital: found.vital, ...time };
+          const unit = baseUnit(vitals.find((vital) => vital.name === found.vital)?.unit ?? '');
+          return (
+            <tr key={found.id}>
+              <td class="tight"><Link title="Who and where in the code" to={address('/selection', params, to)}>
+                <Span start={found.start_s} end={found.end_s} /></Link></td>
+              {named && <td class="tight"><Link to={address('/node', params, { ...to, vital: '', ...time })}>
+                {found.node}</Link></td>}
+              <td class="tight">{found.sub === '' ? found.vital : `${found.vital}/${found.sub}`}</td>
+              <td><Evidence found={found} unit={unit} /></td>
+              <td class="n">{digits(found.severity)}</td>
+              <td class="tight"><Link to={address('/compare', params, to)}>compare</Link></td>
+            </tr>);
+        })}
+      </tbody>
+      {left > 0 && <tfoot><tr><td colSpan={6} class="dim">and {left} {order === 'newest' ? 'older' : 'lighter'}:{' '}
+        <Link to={address('/anomalies', params, { vital: '', process: '', frame: '' })}>all of them</Link></td></tr>
+      </tfoot>}
+    </table>
+  );
+}

@@ -1,0 +1,57 @@
+// Asking the collector. One function for all of /api/v1/, so that a new answer is one line in messages.ts.
+import type { Answers, Selection, SeriesAnswer } from './messages';
+import { readSeriesAnswer } from './wire';
+
+// Why there is no answer: the HTTP status (0: the collector could not be reached) and what it said.
+export class Refusal extends Error {
+  constructor(readonly status: number, message: string) {
+    super(message);
+  }
+}
+
+const kTimeoutMs = 30_000;
+
+async function post(name: string, question: object, accept: string, signal: AbortSignal): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(`/api/v1/${name}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Accept: accept },
+      body: JSON.stringify(question),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(kTimeoutMs)]),
+    });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const late = error instanceof DOMException && error.name === 'TimeoutError';
+    throw new Refusal(0, late ? `The collector did not answer within ${kTimeoutMs / 1000} s.`
+                              : 'The collector cannot be reached, or your certificate is no longer accepted.');
+  }
+  if (response.ok) return response;
+  const text = await response.text();
+  let message = text;
+  try {
+    message = (JSON.parse(text) as { error: string }).error;
+  } catch {
+    // Not JSON: something between here and the collector answered; its words are better than none.
+  }
+  throw new Refusal(response.status, message || response.statusText);
+}
+
+export async function ask<Name extends keyof Answers>(
+  name: Name, question: object, signal: AbortSignal): Promise<Answers[Name]> {
+  return (await post(name, question, 'application/json', signal)).json() as Promise<Answers[Name]>;
+}
+
+export interface SeriesQuestion {
+  selection: Selection;
+  vitals: string[];
+  per_node?: boolean;
+  max_points?: number;
+  per_second?: boolean;
+  backlog?: boolean;
+}
+
+export async function askSeries(question: SeriesQuestion, signal: AbortSignal): Promise<SeriesAnswer> {
+  const response = await post('series', question, 'application/x-protobuf', signal);
+  return readSeriesAnswer(new Uint8Array(await response.arrayBuffer()));
+}

@@ -1,0 +1,104 @@
+// The frame around every view: where one is, which time is looked at, and the view the address names.
+import { useMemo, useState } from 'preact/hooks';
+import { AnomaliesView } from './anomalies';
+import { CompareView } from './compare';
+import { Fleet } from './fleet';
+import { kHelp, useKeys } from './keys';
+import { Link } from './link';
+import { NodeView } from './node';
+import { refreshPeriod, useRefresh } from './refresh';
+import { address, type Route, useRoute } from './route';
+import { SelectionView } from './selection';
+import { Answered, Behind, Empty } from './states';
+import { toggleTheme, useShownTheme } from './theme';
+import { TimeControl } from './time_control';
+import { readRange, type TimeRange } from './time_range';
+import { useAnswer } from './use_answer';
+import { askWorld, type World } from './world';
+
+const kWorldPeriod_s = 30;
+
+// Of a comparison and of a selection, which other views do not know.
+const kAlone = { against: '', afrom: '', ato: '', anode: '' };
+const kElsewhere = { ...kAlone, process: '', frame: '' };
+const kUsualEpoch_s = 60;
+
+function Where({ route }: { route: Route }) {
+  const node = route.path === '/anomalies' ? null : route.params.get('node');
+  const fleet = address('/', route.params, { ...kElsewhere, node: '' });
+  return (
+    <nav aria-label="Where you are">
+      <Link to={fleet} current={route.path === '/'}>Fleet</Link>
+      <Link to={address('/anomalies', route.params, { ...kElsewhere, node: '' })}
+        current={route.path === '/anomalies'}>Anomalies</Link>
+      {node !== null && <><i>›</i><Link to={address('/node', route.params, kElsewhere)}
+        current={route.path === '/node'}>{node}</Link></>}
+      {(route.path === '/selection' || route.path === '/compare') && <><i>›</i>
+        <Link to={address('/selection', route.params, kAlone)} current={route.path === '/selection'}>selection</Link></>}
+      {route.path === '/compare' && <><i>›</i><Link to={address('/compare', route.params)} current>comparison</Link></>}
+    </nav>
+  );
+}
+
+function ViewOf({ route, range, world }: { route: Route; range: TimeRange; world: World }) {
+  if (world.nodes.length === 0) {
+    return (
+      <Empty>
+        <h2>No agent has reported yet</h2>
+        <p>Start one with this collector's address and a node's certificate; its first epoch shows here within
+          seconds.</p>
+        <pre>telltale-agent check</pre>
+      </Empty>
+    );
+  }
+  const view = { route, range, world };
+  if (route.path === '/node') return <NodeView {...view} />;
+  if (route.path === '/selection') return <SelectionView {...view} />;
+  if (route.path === '/compare') return <CompareView {...view} />;
+  if (route.path === '/anomalies') return <AnomaliesView {...view} />;
+  return <Fleet {...view} />;
+}
+
+export function App() {
+  const route = useRoute();
+  const theme = useShownTheme();
+  const [help, setHelp] = useState(false);
+  const worldTick = useRefresh(kWorldPeriod_s);
+  const world = useAnswer(`world ${worldTick}`, askWorld);
+  const last_s = readRange(route.params).last_s;
+  const tick = useRefresh(last_s === undefined ? 0 : refreshPeriod(last_s));
+  const known = world.value !== undefined;
+  const range = useMemo(() => readRange(route.params), [route, tick, known]);
+  const epoch_s = world.value?.nodes.find(({ name }) => name === route.params.get('node'))?.epoch_length_s
+    || kUsualEpoch_s;
+  useKeys({
+    t: toggleTheme,
+    '?': () => setHelp(!help),
+    '/': () => document.querySelector<HTMLInputElement>('input[type=search]')?.focus(),
+  });
+  return (
+    <>
+      <header>
+        <b class="brand">Telltale</b>
+        <Where route={route} />
+        <TimeControl route={route} range={range} epoch_s={epoch_s} />
+        <button type="button" title={`${theme === 'dark' ? 'Light' : 'Dark'} (t)`} onClick={toggleTheme}>◐</button>
+        <button type="button" title="Keys (?)" aria-expanded={help} onClick={() => setHelp(!help)}>?</button>
+      </header>
+      {help && <dl class="help">{kHelp.map(([key, text]) => <div><dt>{key}</dt><dd>{text}</dd></div>)}</dl>}
+      <main>
+        {world.value?.status.not_storing
+          && <p class="bad" role="alert">Not storing: {world.value.status.not_storing}</p>}
+        {world.value !== undefined && world.problem !== undefined && <Behind problem={world.problem} />}
+        {world.value !== undefined ? <ViewOf route={route} range={range} world={world.value} />
+          : <Answered asked={world}>{() => null}</Answered>}
+      </main>
+    </>
+  );
+}
+
+export interface ViewProps {
+  route: Route;
+  range: TimeRange;
+  world: World;
+}

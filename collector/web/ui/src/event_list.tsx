@@ -1,0 +1,34 @@
+// Single events of a node as a list below its anomalies.
+import { isBad, type Events } from './events';
+import { Link } from './link';
+import type { DiscreteEvent } from './messages';
+import { address } from './route';
+import { fixedParams } from './time_range';
+import { Time } from './times';
+import { plural } from './units';
+
+const kShown = 5;
+const kAround_s = 60;
+
+function Row({ event, params }: { event: DiscreteEvent; params: URLSearchParams }) {
+  const around = fixedParams(event.time_s - kAround_s, event.time_s + kAround_s);
+  return <li><Link title="The minutes around it" to={address('/node', params, around)}><Time at={event.time_s} /></Link>
+    {' '}<span class={isBad(event) ? 'bad' : undefined}>{event.text}</span>
+    {event.pid > 0 && <span class="dim"> {event.pid}</span>}</li>;
+}
+
+export function EventList({ found, params }: { found: Events; params: URLSearchParams }) {
+  const { events, withExits } = found;
+  const left = withExits ? '' : ' Processes killed are shown in times up to 6 h.';
+  if (events.length === 0) return left === '' ? null : <p class="dim">{left}</p>;
+  const newest = [...events].reverse();
+  const row = (event: DiscreteEvent) => <Row event={event} params={params} />;
+  return (
+    <div class="events">
+      <ul>{newest.slice(0, kShown).map(row)}</ul>
+      {newest.length > kShown && <details><summary>{plural(newest.length - kShown, 'earlier event')}</summary>
+        <ul>{newest.slice(kShown).map(row)}</ul></details>}
+      {left !== '' && <p class="dim">{left}</p>}
+    </div>
+  );
+}

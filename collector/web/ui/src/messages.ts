@@ -1,0 +1,287 @@
+// What /api/v1/ answers, as far as it is shown: the JSON of proto/telltale/v1/query.proto. Answers come with every
+// field set, so nothing here is optional but messages.
+
+export type Tier = 'TIER_AUTO' | 'TIER_RAW' | 'TIER_5MIN' | 'TIER_1H' | 'TIER_1D';
+
+export interface Selection {
+  nodes?: string[];
+  label_matches?: string[];
+  start_s: number;
+  end_s: number;
+  tier?: Tier;
+}
+
+export interface Coverage {
+  selected_s: number;
+  watched_s: number;
+  unwatched_s: number;
+  nodes: number;
+  nodes_selected: number;
+  epochs_received: number;
+  epochs_lost: number;
+  epochs_partial: number;
+  lost_events: { reason: string; events: number }[];
+  tier: Tier;
+  notes: string[];
+  miss_probability_1pct: number;
+  data_start_s: number;
+  data_end_s: number;
+  tiers: { tier: Tier; start_s: number; end_s: number }[];
+  values_start_s: number;
+  values_end_s: number;
+  used: { tier: Tier; rows: number; length_s: number }[];
+}
+
+export interface StatusAnswer {
+  version: string;
+  now_s: number;
+  nodes_known: number;
+  nodes_reporting: number;
+  not_storing: string;
+}
+
+export interface Node {
+  name: string;
+  info?: {
+    labels: { key: string; value: string }[];
+    kernel_release: string;
+    distribution: string;
+    cpus_online: number;
+    vitals: { id: number; state: string; reason: string }[];
+  };
+  state: 'REPORTING' | 'SILENT' | 'STOPPED' | 'NEVER' | 'CLONE_CONFLICT' | 'STATE_UNSPECIFIED';
+  last_s: number;
+  remarks: string[];
+  epoch_length_s: number;
+  vitals_degraded: number;
+  vitals_unavailable: number;
+}
+
+export interface Vital {
+  id: number;
+  name: string;
+  unit: string;
+  subs: { name: string; idle: boolean }[];
+  has_backlog: boolean;
+  about: string;
+}
+
+// Columns; point i covers [start_s[i], start_s[i] + length_s[i]).
+export interface Series {
+  vital: string;
+  sub: string;
+  node: string;
+  unit: string;
+  start_s: Float64Array;
+  length_s: Float64Array;
+  rate: Float64Array;
+  watched: Float64Array;
+  backlog: Float64Array;
+}
+
+export interface SeriesAnswer {
+  series: Series[];
+}
+
+export interface Anomaly {
+  id: string;
+  filter: string;
+  node: string;
+  vital: string;
+  sub: string;
+  start_s: number;
+  end_s: number;
+  value: number;
+  expected: number;
+  deviation: number;
+  severity: number;
+  text: string;
+  learned_epochs: number;
+  found_s: number;
+}
+
+export interface Learning {
+  filter: string;
+  node: string;
+  learned_epochs: string;  // 64 bits
+  needed_epochs: string;
+}
+
+export interface Frame {
+  name: string;
+  binary: string;
+  kernel: boolean;
+}
+
+export type Dimension = 'DIMENSION_PROCESS' | 'DIMENSION_EXE' | 'DIMENSION_SITE';
+
+export interface TopRow {
+  name: string;
+  value: number;
+  low: number;
+  high: number;
+  share: number;
+  user: string;
+  pid: number;
+  instances: number;
+  exe: string;
+  node: string;
+  cgroup: string;
+  stack: Frame[];
+  open: boolean;
+  samples: number;
+}
+
+export interface TopTable {
+  vital: string;
+  sub: string;
+  unit: string;
+  by: Dimension;
+  total: number;
+  events: number;
+  rows: TopRow[];
+  other: number;
+  exact: boolean;
+  state: string;
+  reason: string;
+  left_out: string[];
+}
+
+export interface TopAnswer {
+  tables: TopTable[];
+  coverage: Coverage;
+}
+
+export interface Peer {
+  comm: string;
+  pid: number;
+  tid: number;
+  stack: Frame[];
+}
+
+export interface Sample {
+  node: string;
+  vital: string;
+  sub: string;
+  time_s: number;
+  exe: string;
+  comm: string;
+  pid: number;
+  tid: number;
+  user: string;
+  cgroup: string;
+  cpu: number;
+  weight: number;
+  low: number;
+  high: number;
+  samples: number;
+  unit: string;
+  label: { name: string; value: string }[];
+  detail: { name: string; value: string }[];
+  kernel_stack: Frame[];
+  user_stack: Frame[];
+  kernel_stack_end: string;
+  user_stack_end: string;
+  open: boolean;
+  ran_instead?: Peer | null;
+  waker?: Peer | null;
+  holder?: Peer | null;
+}
+
+export interface SamplesAnswer {
+  samples: Sample[];
+  coverage: Coverage;
+  next_page: string;
+}
+
+export interface FlameNodeAnswer {
+  parent: number;
+  name: string;
+  binary: string;
+  kernel: boolean;
+  value: number;
+  low: number;
+  high: number;
+  against: number;
+  samples: number;
+  certain: boolean;
+}
+
+export interface FlameAnswer {
+  nodes: FlameNodeAnswer[];
+  unit: string;
+  total: number;
+  against_total: number;
+  scale: number;
+  coverage: Coverage;
+}
+
+export interface DiffRow {
+  row?: TopRow;
+  against?: TopRow;
+  difference: number;
+  difference_low: number;
+  difference_high: number;
+  certain: boolean;
+}
+
+export interface DiffTable {
+  vital: string;
+  sub: string;
+  unit: string;
+  by: Dimension;
+  total: number;
+  against_total: number;
+  rows: DiffRow[];
+  left_out: string[];
+  reason: string;
+  unlisted_most: number;
+}
+
+export interface DiffAnswer {
+  tables: DiffTable[];
+  coverage: Coverage;
+  against_coverage: Coverage;
+  scale: number;
+}
+
+export interface DiscreteEvent {
+  node: string;
+  time_s: number;
+  type: string;
+  text: string;
+  pid: number;
+}
+
+export interface HistogramValues {
+  name: string;
+  unit: string;
+  low: number[];
+  high: number[];
+  count: number[];
+  p50: number;
+  p90: number;
+  p99: number;
+}
+
+export interface Gap {
+  node: string;
+  start_s: number;
+  end_s: number;
+  reason: string;
+}
+
+// Names of what can be asked, each with its answer.
+export interface Answers {
+  status: StatusAnswer;
+  nodes: { nodes: Node[] };
+  vitals: { vitals: Vital[] };
+  top: TopAnswer;
+  samples: SamplesAnswer;
+  flame: FlameAnswer;
+  diff: DiffAnswer;
+  events: { events: DiscreteEvent[]; coverage: Coverage };
+  histogram: { histograms: HistogramValues[] };
+  coverage: { coverage: Coverage; gaps: Gap[] };
+  anomalies: { anomalies: Anomaly[]; next_page: string; learning: Learning[] };
+}

@@ -1,0 +1,98 @@
+// One node: every vital over the same time, with anomalies and events as marks. Drag zooms, a click explains the step
+// under it, and "Explain" all that is on the screen.
+import { AnomalyList } from './anomaly_list';
+import { selectionOf } from './against';
+import type { ViewProps } from './app';
+import { CoverageLine } from './coverage_line';
+import { EventList } from './event_list';
+import { askEvents } from './events';
+import { kBacklog } from './graph_data';
+import { useKeys } from './keys';
+import { Link } from './link';
+import type { DiscreteEvent, Node } from './messages';
+import { askNode, kSteps, listOf, subsOf } from './node_answer';
+import { address, go } from './route';
+import { Answered, Empty } from './states';
+import { fixedParams, type TimeRange } from './time_range';
+import { Time } from './times';
+import { plural } from './units';
+import { useAnswer } from './use_answer';
+import { useWidth } from './use_width';
+import { Overlay, VitalGraph } from './vital_graph';
+
+const kNone: DiscreteEvent[] = [];
+
+const kStates: Record<Node['state'], [string, string]> = {
+  REPORTING: ['reporting', 'good'], SILENT: ['silent', 'bad'], STOPPED: ['stopped', 'dim'],
+  NEVER: ['no epoch yet', 'warn'], CLONE_CONFLICT: ['two machines, one name', 'bad'],
+  STATE_UNSPECIFIED: ['unknown', 'warn'],
+};
+
+function Facts({ node }: { node: Node }) {
+  const [state, style] = kStates[node.state];
+  return (
+    <p class="facts">
+      <b class={style}>{state}</b>
+      {node.last_s > 0 && <span>last epoch <Time at={node.last_s} /></span>}
+      {node.info && node.info.cpus_online > 0 && <span>
+        {node.info.distribution} {node.info.kernel_release}, {plural(node.info.cpus_online, 'CPU')}</span>}
+      {node.info?.labels.map((label) => <code>{label.key}={label.value}</code>)}
+      {node.remarks.map((remark) => <span class="warn">{remark}</span>)}
+    </p>
+  );
+}
+
+function explainAll(route: ViewProps['route'], range: TimeRange): string {
+  return address('/selection', route.params, { split: '', vital: '', ...fixedParams(range.start_s, range.end_s) });
+}
+
+export function NodeView({ route, range, world }: ViewProps) {
+  const { params } = route;
+  const name = params.get('node') ?? '';
+  const node = world.nodes.find((known) => known.name === name);
+  const [width, measured] = useWidth();
+  const split = listOf(params, 'split');
+  const backlogs = listOf(params, kBacklog).filter((vital) =>
+    world.vitals.some((known) => known.name === vital && known.has_backlog));
+  const overlay = listOf(params, 'overlay');
+  const step = params.get('step') ?? '';
+  const question = { node: name, range, step, subs: subsOf(world.vitals, split), backlogs };
+  const answer = useAnswer(`node ${JSON.stringify(question)} ${node !== undefined}`,
+    (signal) => askNode(question, signal));
+  const events = useAnswer(`events ${name} ${range.start_s} ${range.end_s}`,
+    (signal) => askEvents(selectionOf(name, range), signal));
+  useKeys({ Enter: () => go(explainAll(route, range)) });
+  if (node === undefined) {
+    return <Empty><h2>No node “{name}”</h2><p><Link to={address('/', params, { node: '' })}>
+      All {world.nodes.length} nodes</Link></p></Empty>;
+  }
+  return (
+    <section>
+      <div class="tools"><Facts node={node} />
+        <label>Step <select value={step}
+          onChange={(event) => go(address('/node', params, { step: event.currentTarget.value }))}>
+          {kSteps.map((known) => <option value={known.name}>{known.label}</option>)}
+        </select></label>
+        <Link class="main" to={explainAll(route, range)}>Explain this time ↵</Link></div>
+      <p class="dim hint">Drag to zoom, Shift and drag to pan, click an epoch to explain it.</p>
+      <div ref={measured}>
+        <Answered asked={answer}>{(value) => {
+          const shared = { route, range, world, width, answer: value, events: events.value?.events ?? kNone };
+          return <>
+            <AnomalyList anomalies={value.anomalies} params={params} vitals={world.vitals} />
+            {events.value !== undefined && <EventList found={events.value} params={params} />}
+            {events.problem !== undefined && <p class="warn">Events are not shown: {String(events.problem)}</p>}
+            {value.series.length === 0 && <Empty><h2>Nothing is kept of this time in these steps</h2>
+              <p>{step === '' ? value.coverage.notes.join('; ')
+                : <Link to={address('/node', params, { step: '' })}>Let the collector choose the step</Link>}</p></Empty>}
+            {value.series.length > 0 && <div class="graphs">
+              {overlay.length > 0 && <Overlay {...shared} names={overlay} />}
+              {world.vitals.map((vital) => <VitalGraph key={vital.name} {...shared} vital={vital} />)}
+            </div>}
+            <CoverageLine coverage={value.coverage} />
+          </>;
+        }}</Answered>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,40 @@
+// Moments, in the reader's time zone with UTC at hand.
+function two(value: number): string {
+  return String(value).padStart(2, '0');
+}
+
+export function dateText(at_s: number): string {
+  const at = new Date(at_s * 1000);
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+}
+
+export function clockText(at_s: number, seconds = true): string {
+  const at = new Date(at_s * 1000);
+  const text = `${two(at.getHours())}:${two(at.getMinutes())}`;
+  return seconds ? `${text}:${two(at.getSeconds())}` : text;
+}
+
+export function localText(at_s: number): string {
+  return `${dateText(at_s)} ${clockText(at_s)}`;
+}
+
+export function utcText(at_s: number): string {
+  return `${new Date(at_s * 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+export function Time({ at }: { at: number }) {
+  return <time dateTime={new Date(at * 1000).toISOString()} title={utcText(at)}>{localText(at)}</time>;
+}
+
+// "2026-11-18 17:00:00 to 17:05:00"
+export function Span({ start, end }: { start: number; end: number }) {
+  const short = dateText(start) === dateText(end);
+  return (
+    <>
+      <Time at={start} /> to{' '}
+      <time dateTime={new Date(end * 1000).toISOString()} title={utcText(end)}>
+        {short ? clockText(end) : localText(end)}
+      </time>
+    </>
+  );
+}

@@ -1,0 +1,51 @@
+// Who, or which code, a vital's total came from; the heaviest first, with the two figures a sampled weight lies
+// between.
+import { Link } from './link';
+import type { TopRow, TopTable } from './messages';
+import { address } from './route';
+import { cell, percent } from './units';
+
+function Bounds({ row, unit }: { row: TopRow; unit: string }) {
+  return <td class="n dim tight">{cell(row.low, unit)} to {cell(row.high, unit)}</td>;
+}
+
+function Name({ row, process, params }: { row: TopRow; process: boolean; params: URLSearchParams }) {
+  if (!process) return <span title={row.stack.map((frame) => frame.name).join('\n← ')}>{row.name}</span>;
+  // A pid, or the executable's name where a row is several processes.
+  const only = row.instances > 1 || row.pid === 0 ? row.exe.split('/').pop() ?? '' : String(row.pid);
+  return (
+    <>
+      {only === '' ? row.name
+        : <Link title={`${row.exe}\nonly this`}
+          to={address('/selection', params, { process: only })}>{row.name}</Link>}
+      <span class="dim">{row.pid > 0 ? ` ${row.pid}` : ''}</span>
+      {row.open && <b class="warn"> still going on</b>}
+    </>
+  );
+}
+
+export function Top({ table, params }: { table: TopTable; params: URLSearchParams }) {
+  const process = table.by === 'DIMENSION_PROCESS';
+  return (
+    <table class="rows top">
+      <thead><tr><th>{process ? 'by process' : 'by site'}</th>
+        <th class="n">{table.unit === 's' ? 'time' : table.unit}</th><th class="n">share</th>
+        {!table.exact && <th class="n">between</th>}</tr></thead>
+      <tbody>
+        {table.rows.map((row) => (
+          <tr>
+            <td class="name"><i class="bar" style={{ width: `${100 * row.share}%` }} />
+              <Name row={row} process={process} params={params} />
+              {!process && row.exe && <small> of {row.exe.split('/').pop()}</small>}</td>
+            <td class="n tight">{cell(row.value, table.unit)}</td>
+            <td class="n tight">{percent(row.share)}</td>
+            {!table.exact && <Bounds row={row} unit={table.unit} />}
+          </tr>))}
+        {table.total > 0 && table.other > 0 && <tr class="dim"><td>(other)</td>
+          <td class="n tight">{cell(table.other, table.unit)}</td>
+          <td class="n tight">{percent(table.other / table.total)}</td>
+          {!table.exact && <td />}</tr>}
+      </tbody>
+    </table>
+  );
+}

@@ -1,0 +1,26 @@
+// An answer as a component sees it: loading, refused, or there. While a new one is on its way, and where the newest
+// question failed, the old one stays: whether to show it then is for the view to say.
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+export interface Asked<T> {
+  value?: T;
+  problem?: unknown;
+  loading: boolean;
+}
+
+// `key` says what is asked: the same key asks nothing new.
+export function useAnswer<T>(key: string, question: (signal: AbortSignal) => Promise<T>): Asked<T> {
+  const [asked, setAsked] = useState<Asked<T>>({ loading: true });
+  const latest = useRef(question);
+  latest.current = question;
+  useEffect(() => {
+    const abort = new AbortController();
+    setAsked((before) => ({ ...before, loading: true }));
+    latest.current(abort.signal).then(
+      (value) => !abort.signal.aborted && setAsked({ value, loading: false }),
+      (problem: unknown) => !abort.signal.aborted && setAsked((before) => ({ ...before, problem, loading: false })),
+    );
+    return () => abort.abort();
+  }, [key]);
+  return asked;
+}

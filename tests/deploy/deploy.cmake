@@ -1,0 +1,11 @@
+# What is given to those who run it: packages, units, roll-out, dashboards, alert rules. From outside, by Python.
+find_package(Python3 COMPONENTS Interpreter REQUIRED)
+function(deploy_test name timeout)
+  add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/deploy/${name}.py)
+  set_tests_properties(${name} PROPERTIES LABELS deploy TIMEOUT ${timeout} ENVIRONMENT
+    "TELLTALE_BUILD=${CMAKE_BINARY_DIR};TELLTALE_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+endfunction()
+deploy_test(packages_test 900)
+deploy_test(fleet_test 900)
+deploy_test(dashboards_live_test 300)
+set_tests_properties(packages_test fleet_test PROPERTIES RESOURCE_LOCK packages)

@@ -1,0 +1,348 @@
+// What a person does in the interface, step by step, at the collector of TELLTALE_URL, whose node evil-1 has programs
+// named like markup and an anomaly to be found. Each step waits for what it needs, never for a time, and says what it
+// saw instead. TELLTALE_SHOTS: a directory for a picture of each view.
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+const { chromium } = createRequire(new URL('../../collector/web/ui/package.json', import.meta.url))('playwright-core');
+const url = process.env.TELLTALE_URL;
+const shots = process.env.TELLTALE_SHOTS;
+const kWait = 60_000;  // for the browser on a busy machine; nothing is measured by it
+const kHostile = '<img src=x onerror=';
+const kMany = 1000;
+
+if (shots) mkdirSync(shots, { recursive: true });
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'], timeout: kWait });
+
+async function open(certificate, scheme = 'dark') {
+  const context = await browser.newContext({
+    ignoreHTTPSErrors: true, viewport: { width: 1400, height: 900 }, colorScheme: scheme,
+    clientCertificates: certificate
+      ? [{ origin: url, certPath: process.env.TELLTALE_TLS_CERT, keyPath: process.env.TELLTALE_TLS_KEY }] : [],
+  });
+  context.setDefaultTimeout(kWait);
+  return watched(await context.newPage());
+}
+
+// What may never happen on a page, whatever it shows. Answers that failed are judged by the step that wants them.
+function watched(page) {
+  page.complaints = [];
+  page.on('console', (message) => message.type() === 'error' && !message.text().startsWith('Failed to load resource')
+    && page.complaints.push(message.text()));
+  page.on('pageerror', (error) => page.complaints.push(error.stack));
+  page.on('request', (request) => request.url().startsWith(url) || page.complaints.push(`asked ${request.url()}`));
+  page.on('dialog', (dialog) => page.complaints.push(`dialog ${dialog.message()}`));
+  return page;
+}
+
+async function sibling(page) {
+  return watched(await page.context().newPage());
+}
+
+let steps = 0;
+async function step(what, action) {
+  try {
+    await action();
+  } catch (error) {
+    throw new Error(`step "${what}": ${error.message}`, { cause: error });
+  }
+  ++steps;
+  console.log(`ok ${what}`);
+}
+
+// By the browser's own protocol, for playwright would inject a style sheet, which the policy refuses.
+async function shot(page, name) {
+  if (!shots) return;
+  await page.evaluate(() => scrollTo(0, 0));
+  const session = await page.context().newCDPSession(page);
+  const { cssContentSize: size } = await session.send('Page.getLayoutMetrics');
+  const { data } = await session.send('Page.captureScreenshot', {
+    captureBeyondViewport: true, clip: { x: 0, y: 0, width: size.width, height: Math.min(size.height, 4000), scale: 1 } });
+  writeFileSync(`${shots}/${name}.png`, Buffer.from(data, 'base64'));
+  await session.detach();
+}
+
+// Names must be seen as they are, and nothing of them may have become an element or have run.
+async function harmless(page) {
+  assert.equal(await page.locator('img, main script, main b[onclick]').count(), 0, 'a name became an element');
+  assert.equal(await page.title(), 'Telltale', 'a name was run');
+  assert.deepEqual(page.complaints, [], 'the browser complained');
+}
+
+// Nothing is being asked any more, so what is seen stays.
+async function settled(page, shown) {
+  await page.locator(shown).first().waitFor();
+  await page.waitForFunction(() => document.querySelector('[aria-busy=true], p.state') === null);
+}
+
+async function lengthOf(page) {
+  const params = new URL(page.url()).searchParams;
+  return Number(params.get('to')) - Number(params.get('from'));
+}
+
+const page = await open(true);
+try {
+  await step('the fleet shows its nodes', async () => {
+    await page.goto(`${url}/?last=3600&sort=name`);
+    await page.locator('.names').getByRole('link', { name: 'evil-1' }).waitFor();
+    assert.equal(await page.locator('.names a').count(), 3);
+    await page.getByText('not watched, or in part').waitFor();
+    await settled(page, '.map canvas');
+    await harmless(page);
+    await shot(page, 'fleet');
+  });
+
+  await step('the filter leaves what it names', async () => {
+    await page.keyboard.press('/');
+    await page.keyboard.type('evil');
+    await page.waitForFunction(() => document.querySelectorAll('.names a').length === 1);
+    assert.equal(new URL(page.url()).searchParams.get('filter'), 'evil');
+  });
+
+  await step('the anomaly is in the list, with what it rests on', async () => {
+    await page.getByRole('link', { name: 'Anomalies' }).click();
+    await page.waitForURL(/\/anomalies/);
+    await page.locator('.anomalies summary').first().click();
+    await page.getByText('judged by').waitFor();
+    await settled(page, '.anomalies');
+    await harmless(page);
+    await shot(page, 'anomalies');
+  });
+
+  await step('its node opens around it', async () => {
+    await page.locator('.anomalies').getByRole('link', { name: 'evil-1' }).click();
+    await page.waitForURL(/\/node\?.*node=evil-1/);
+    await settled(page, '.plot canvas');
+    await page.keyboard.press('-');
+    await page.keyboard.press('-');
+    await settled(page, '.plot canvas');
+    await page.locator('.events li').first().waitFor();
+    await harmless(page);
+    await shot(page, 'node');
+  });
+
+  await step('kinds, backlog and an overlay are drawn', async () => {
+    const cpu = page.locator('.vital', { has: page.locator('h3', { hasText: /^cpu / }) }).last();
+    await cpu.getByRole('link', { name: 'by kind' }).click();
+    await page.locator('.vital .lines').first().waitFor();
+    await cpu.getByRole('link', { name: 'overlay' }).click();
+    await page.locator('.overlaid').waitFor();
+    await page.locator('.vital:not(.overlaid)', { hasText: 'blocking' })
+      .getByRole('link', { name: 'overlay' }).click();
+    await page.waitForFunction(() => document.querySelectorAll('.overlaid .lines > span').length === 2);
+    await page.getByRole('link', { name: 'backlog' }).first().click();
+    await page.waitForURL(/backlog=/);
+    await settled(page, '.overlaid canvas');
+    await harmless(page);
+    await shot(page, 'overlay');
+  });
+
+  await step('a drag over a graph zooms to what was dragged over', async () => {
+    const before = await lengthOf(page);
+    const plot = page.locator('.plot .u-over').nth(1);
+    await plot.scrollIntoViewIfNeeded();
+    const box = await plot.boundingBox();
+    await page.mouse.move(box.x + box.width * 0.3, box.y + 30);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 30, { steps: 4 });
+    await page.mouse.move(box.x + box.width * 0.7, box.y + 30, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForFunction((long) => {
+      const params = new URL(location.href).searchParams;
+      return Number(params.get('to')) - Number(params.get('from')) < long * 0.6;
+    }, before);
+    await settled(page, '.plot canvas');
+  });
+
+  await step('a drag with Shift moves the time', async () => {
+    const from = () => Number(new URL(page.url()).searchParams.get('from'));
+    const [before, long] = [from(), await lengthOf(page)];
+    const plot = page.locator('.plot .u-over').nth(1);
+    await plot.scrollIntoViewIfNeeded();
+    const box = await plot.boundingBox();
+    await page.keyboard.down('Shift');
+    await page.mouse.move(box.x + box.width * 0.3, box.y + 30);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.4, box.y + 30, { steps: 4 });
+    await page.mouse.up();
+    await page.keyboard.up('Shift');
+    await page.waitForFunction((at) => Number(new URL(location.href).searchParams.get('from')) !== at, before);
+    // A tenth of the width to the right shows what was a tenth earlier.
+    assert.ok(Math.abs(before - from() - long / 10) < long / 50, `from ${before} to ${from()} of ${long}`);
+    await settled(page, '.plot canvas');
+  });
+
+  await step('a click on an epoch explains it: processes, as text', async () => {
+    const plot = page.locator('.vital', { hasText: 'blocking' }).last().locator('.u-over');
+    await plot.scrollIntoViewIfNeeded();
+    const box = await plot.boundingBox();
+    await plot.click({ position: { x: box.width * 0.5, y: box.height * 0.5 } });
+    await page.waitForURL(/\/selection\?/);
+    assert.equal(Math.round(await lengthOf(page)), 60);
+    await page.getByText(kHostile).first().waitFor();
+    await harmless(page);
+  });
+
+  await step('and the stack: flame graph, single samples', async () => {
+    await page.getByRole('navigation', { name: 'Vital' }).getByRole('link', { name: 'blocking' }).click();
+    await page.locator('.flame canvas').waitFor();
+    await page.locator('.sample summary').first().click();
+    await page.getByText('<b onclick=').first().waitFor();
+    await page.locator('.sample .stack li').first().waitFor();
+    await settled(page, '.card');
+    await harmless(page);
+    await shot(page, 'selection');
+  });
+
+  await step('the address reproduces the view', async () => {
+    const other = await sibling(page);
+    await other.goto(page.url());
+    // Each answer comes when it comes; the page is the same once all are there.
+    const wanted = JSON.stringify(await page.locator('.card').allInnerTexts());
+    await other.waitForFunction((text) =>
+      JSON.stringify([...document.querySelectorAll('.card')].map((card) => card.innerText)) === text, wanted);
+    await other.locator('.flame canvas').waitFor();
+    await harmless(other);
+    await other.close();
+  });
+
+  await step('an epoch later by a key', async () => {
+    const from = () => Number(new URL(page.url()).searchParams.get('from'));
+    const before = from();
+    await page.locator('body').press(',');
+    await page.waitForFunction((at) => Number(new URL(location.href).searchParams.get('from')) === at - 60, before);
+    await page.locator('body').press('.');
+    await page.waitForFunction((at) => Number(new URL(location.href).searchParams.get('from')) === at, before);
+    await settled(page, '.card');
+  });
+
+  await step('a frame and a process are shown in all vitals', async () => {
+    const flame = page.locator('.flame canvas');
+    await flame.focus();
+    for (let i = 0; i < 3; ++i) await flame.press('ArrowDown');
+    const other = await sibling(page);
+    await other.goto(new URL(await page.locator('.flame').getByRole('link', { name: 'in all vitals' })
+      .getAttribute('href'), url).href);
+    await settled(other, '.across');
+    await harmless(other);
+    await shot(other, 'frame');
+    await other.close();
+    await page.locator('.top td.name a').first().click();
+    await page.waitForURL(/process=/);
+    await settled(page, '.across');
+    await harmless(page);
+    await shot(page, 'process');
+    await page.locator('.chips .only').click();
+  });
+
+  await step('it is compared with the time before', async () => {
+    await page.getByRole('link', { name: 'Compare' }).first().click();
+    await page.waitForURL(/\/compare\?/);
+    await page.locator('.diff').first().waitFor();
+    await page.locator('.flame canvas').waitFor();
+    await settled(page, '.diff');
+    await harmless(page);
+    await shot(page, 'compare-vital');
+    await page.getByRole('navigation', { name: 'Vital' }).getByRole('link', { name: 'all', exact: true }).click();
+    await settled(page, '.cards .diff');
+    await harmless(page);
+    await shot(page, 'compare');
+    await page.getByLabel('Of the node').selectOption('calm-1');
+    await page.waitForURL(/anode=calm-1/);
+    await settled(page, '.cards .diff');
+  });
+
+  await step('in light, too', async () => {
+    const light = await open(true, 'light');
+    await light.goto(page.url());
+    await settled(light, '.cards .diff');
+    assert.equal(await light.locator('html').getAttribute('data-theme'), 'light');
+    await shot(light, 'compare-light');
+    await light.goto(`${url}/node?node=evil-1&last=3600`);
+    await settled(light, '.plot canvas');
+    await shot(light, 'node-light');
+    await harmless(light);
+    await light.context().close();
+  });
+
+  await step('a live view asks again by itself', async () => {
+    const live = await sibling(page);
+    await live.goto(`${url}/node?node=evil-1&last=60`);
+    await live.getByText('● live').waitFor();
+    await settled(live, '.graphs, .state');
+    await live.waitForRequest('**/api/v1/series');
+    await live.close();
+  });
+
+  await step('a thousand nodes fit', async () => {
+    const many = await sibling(page);
+    await many.route('**/api/v1/nodes', async (route) => {
+      const answer = await (await route.fetch()).json();
+      const one = answer.nodes[0];
+      for (let i = answer.nodes.length; i < kMany; ++i) answer.nodes.push({ ...one, name: `made-up-${i}` });
+      await route.fulfill({ json: answer });
+    });
+    await many.goto(`${url}/?last=3600`);
+    await many.getByText('1,000 nodes').first().waitFor();
+    await settled(many, '.map canvas');
+    const box = await many.locator('.map canvas').boundingBox();
+    assert.ok(box.height >= kMany, `${box.height} pixels for ${kMany} rows`);
+    await shot(many, 'thousand');
+    await many.close();
+  });
+
+  await step('a failing answer says so, in its place', async () => {
+    const other = await sibling(page);
+    await other.route('**/api/v1/diff', (route) =>
+      route.fulfill({ status: 503, contentType: 'application/json', body: '{"error": "store: disk full"}' }));
+    await other.goto(page.url());
+    await other.getByText('store: disk full').first().waitFor();
+    assert.equal(await other.getByRole('link', { name: 'Fleet' }).count(), 1);
+    await other.close();
+  });
+
+  await step('a slow answer says that it is waited for', async () => {
+    const other = await sibling(page);
+    let release;
+    const released = new Promise((done) => (release = done));
+    await other.route('**/api/v1/diff', async (route) => {
+      await released;
+      await route.continue();
+    });
+    await other.goto(page.url());
+    await other.getByText('Asking the collector').first().waitFor();
+    release();
+    await settled(other, '.diff');
+    await other.close();
+  });
+
+  await step('an expired certificate says how to get in again', async () => {
+    const other = await sibling(page);
+    await other.route('**/api/v1/**', (route) =>
+      route.fulfill({ status: 401, contentType: 'application/json', body: '{"error": "certificate expired"}' }));
+    await other.goto(page.url());
+    await other.getByText('You may not read here').first().waitFor();
+    await other.getByText('certificate expired').first().waitFor();
+    await other.close();
+  });
+
+  await step('without a certificate one is told how to get in', async () => {
+    const stranger = await open(false);
+    await stranger.goto(url);
+    await stranger.getByText('You may not read here').waitFor();
+    assert.equal(await stranger.getByText('evil-1').count(), 0);
+    await harmless(stranger);
+    await shot(stranger, 'stranger');
+  });
+  console.log(`all ${steps} steps`);
+} catch (error) {
+  console.log(error.stack);
+  if (page.complaints.length > 0) console.log('the browser complained:', page.complaints);
+  console.log('at', page.url(), '\n', (await page.locator('body').innerText()).slice(0, 2000));
+  await shot(page, 'failed');
+  process.exitCode = 1;
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,168 @@
+// A browser at a collector's HTTPS side over a real store: from the fleet to a process's name, with
+// names that try to be markup. What it does there is in browser.mjs.
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "collector/filter/query_anomalies.h"
+#include "collector/query/store_source.h"
+#include "collector/web/web_front.h"
+#include "proto/codec.h"
+#include "storage/store.h"
+#include "tests/support/program.h"
+#include "tests/support/synthetic_node.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/web_pki.h"
+
+namespace telltale::web {
+namespace {
+
+constexpr uint64_t kMinute = 60'000'000'000;
+constexpr uint64_t kEpochs = 40, kKillAt = 24;
+constexpr int kMostSeconds = 540;
+constexpr char kPlaywright[] = "collector/web/ui/node_modules/playwright-core";
+
+uint64_t WallNs() {
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// Every program and command of the body is called something a careless page would obey.
+void MakeHostile(v1::SummaryBody& body) {
+  auto& strings = *body.mutable_tables()->mutable_strings();
+  for (std::string& text : strings) {
+    if (text.starts_with("/usr/bin/")) {
+      text = absl::StrCat("/opt/<img src=x onerror=document.title='pwned'>", text.substr(9));
+    } else if (text.starts_with("program-")) {
+      text = absl::StrCat("<b onclick='x'>&amp;\"", text);
+    }
+  }
+}
+
+// One of its processes was killed for want of memory, in the middle of the epoch.
+void AddKill(v1::SummaryBody& body) {
+  v1::DiscreteEvent& killed = *body.add_events();
+  killed.set_type(v1::EVENT_TYPE_OOM);
+  killed.set_time_ms(30'000);
+  killed.set_pid(4711);
+  killed.set_exe(1);
+  killed.set_comm(1);
+}
+
+class BrowserTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::system("command -v node >/dev/null && command -v chromium >/dev/null") != 0) {
+      GTEST_SKIP() << "no browser here (Debian: chromium nodejs npm)";
+    }
+    if (!std::filesystem::exists(kPlaywright)) {
+      GTEST_SKIP() << kPlaywright << " is not there; run: (cd collector/web/ui && npm ci)";
+    }
+    storage::StoreOptions options;
+    options.path = dir_.path() + "/store";
+    options.memory_bytes = 32 << 20;
+    options.min_free_bytes = 0;
+    store_ = *storage::Store::Open(options);
+    for (const char* name : {"calm-1", "calm-2"}) Fill(name, false);
+    Fill("evil-1", true);
+    Serve();
+  }
+
+  void Fill(const std::string& name, bool hostile) {
+    testing::SyntheticNode maker(name, std::hash<std::string>()(name) % 1000);
+    const uint32_t number = *store_->nodes().NumberOf(name);
+    ASSERT_TRUE(store_->summaries().PutSchema(number, proto::BuiltinSchema()).ok());
+    const uint64_t begin = WallNs() - (kEpochs + 1) * kMinute;
+    for (uint64_t sequence = 1; sequence <= kEpochs; ++sequence) {
+      const auto made =
+          maker.MakeWith(sequence, begin + sequence * kMinute, 60, [&](v1::SummaryBody& body) {
+            if (hostile) MakeHostile(body);
+            if (hostile && sequence == kKillAt) AddKill(body);
+          });
+      const storage::Incoming incoming{number, &made.summary, &made.body, true};
+      const auto outcome = store_->summaries().PutBatch({&incoming, 1});
+      ASSERT_TRUE(outcome.ok()) << outcome.status();
+      ASSERT_EQ(outcome->front(), storage::Outcome::kStored);
+    }
+  }
+
+  // As the filter would have stored it: one anomaly of evil-1.
+  void PlantAnomaly() {
+    const uint64_t start = WallNs() - 20 * kMinute;
+    v1::FilterHour hour;
+    v1::FilterAnomaly& found = *hour.add_anomalies();
+    found.set_vital("cpu");
+    found.set_sub("user");
+    found.set_start_ns(start);
+    found.set_end_ns(start + 5 * kMinute);
+    found.set_value_micro(1'600'000);
+    found.set_expected_micro(400'000);
+    found.set_deviation_micro(100'000);
+    found.set_severity_milli(12'000);
+    found.set_learned_epochs(20);
+    found.set_text("cpu/user high <script>document.title='pwned'</script>");
+    const filter::FilterIdentity ewma{"ewma", 1};
+    const storage::DerivedKey key{*store_->derived().FilterNumber(ewma.name, ewma.version),
+                                  *store_->nodes().NumberOf("evil-1"),
+                                  storage::FloorTo(start, storage::kHourNs)};
+    ASSERT_TRUE(store_->derived().Put(key, hour.SerializeAsString(), 1).ok());
+    log_ = *filter::AnomalyLog::Open({.store = &store_->derived()});
+    anomalies_ = std::make_unique<filter::QueryAnomalies>(
+        &store_->derived(), log_.get(), std::vector<filter::FilterIdentity>{ewma},
+        [] { return std::vector<v1::FilterLearning>{}; });
+  }
+
+  void Serve() {
+    PlantAnomaly();
+    source_ = std::make_unique<query::StoreSource>(&store_->reader());
+    query::EngineOptions engine;
+    engine.source = source_.get();
+    engine.anomalies = anomalies_.get();
+    engine.now_ns = WallNs;
+    engine_ = std::make_unique<query::Engine>(engine);
+    const auto server = pki_.Issue("collector", {});
+    WebFrontOptions web;
+    web.http.address = "127.0.0.1";
+    web.http.port = 0;
+    web.http.ca_file = pki_.ca_file();
+    web.http.cert_file = server.cert;
+    web.http.key_file = server.key;
+    web.engine = engine_.get();
+    web.reader = &store_->reader();
+    auto front = WebFront::Start(std::move(web));
+    ASSERT_TRUE(front.ok()) << front.status();
+    front_ = *std::move(front);
+  }
+
+  const testing::TempDir dir_;
+  const testing::WebPki pki_;
+  std::unique_ptr<storage::Store> store_;
+  std::unique_ptr<filter::AnomalyLog> log_;
+  std::unique_ptr<filter::QueryAnomalies> anomalies_;
+  std::unique_ptr<query::StoreSource> source_;
+  std::unique_ptr<query::Engine> engine_;
+  std::unique_ptr<WebFront> front_;
+};
+
+TEST_F(BrowserTest, FromTheFleetToAProcess) {
+  const auto viewer = pki_.Issue("viewer", {"telltale://viewer/someone"});
+  setenv("TELLTALE_URL", absl::StrCat("https://127.0.0.1:", front_->port()).c_str(), 1);
+  setenv("TELLTALE_TLS_CERT", viewer.cert.c_str(), 1);
+  setenv("TELLTALE_TLS_KEY", viewer.key.c_str(), 1);
+  testing::Program browser(dir_.path() + "/browser.log");
+  browser.Start("/usr/bin/env", {"node", "tests/e2e/browser.mjs"});
+  const bool ended = testing::Await([&] { return browser.Ended(); }, kMostSeconds);
+  EXPECT_TRUE(ended) << "the browser did not come to an end";
+  EXPECT_EQ(browser.exit_code(), 0);
+  EXPECT_NE(browser.log().find("all 20 steps"), std::string::npos) << browser.log();
+}
+
+}  // namespace
+}  // namespace telltale::web

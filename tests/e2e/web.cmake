@@ -1,0 +1,9 @@
+# The user interface in a real browser: Debian's Chromium, driven by playwright-core of collector/web/ui/node_modules. What
+# it saw, view by view, is in e2e-pictures of the build directory.
+telltale_test(browser_test LABEL e2e TIMEOUT 600 SOURCES e2e/browser_test.cc
+  ${CMAKE_CURRENT_SOURCE_DIR}/support/synthetic_node.cc ${CMAKE_CURRENT_SOURCE_DIR}/support/program.cc
+  ENVIRONMENT TELLTALE_SHOTS=${CMAKE_BINARY_DIR}/e2e-pictures
+  LINK telltale::web_front telltale::filter_query telltale::web_testing telltale::storage telltale::codec)
+
+add_test(NAME web_dist_test COMMAND ${CMAKE_SOURCE_DIR}/collector/web/ui/check_dist)
+set_tests_properties(web_dist_test PROPERTIES LABELS e2e TIMEOUT 300 SKIP_RETURN_CODE 77)
