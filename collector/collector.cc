@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -30,8 +31,10 @@
 #include "collector/ingest/operate_service.h"
 #include "collector/ingest/store_adapter.h"
 #include "collector/maintenance.h"
+#include "collector/marks/mark_book.h"
 #include "collector/peer.h"
 #include "collector/query/engine.h"
+#include "collector/query/nearest.h"
 #include "collector/query/query_service.h"
 #include "collector/query/store_source.h"
 #include "collector/revocation.h"
@@ -124,6 +127,14 @@ absl::Status MakeDataDirectory(const std::string& data) {
                                                       "; choose another with data"));
   }
   return absl::OkStatus();
+}
+
+absl::Status NodeKnown(storage::Store& store, const std::string& node) {
+  if (store.nodes().Find(node).has_value()) return absl::OkStatus();
+  std::vector<std::string> names;
+  for (const storage::NodeRecord& record : store.nodes().List()) names.push_back(record.name());
+  return absl::NotFoundError(absl::StrCat("note: node \"", node.substr(0, 128), "\" is unknown",
+                                          query::NearestHint(node, names)));
 }
 
 // Operators and viewers read; a node writes and does not read about others.
@@ -226,6 +237,7 @@ struct Collector::Parts {
   std::unique_ptr<grpc::Service> ingest_service;
   std::unique_ptr<access::TokenBook> tokens;
   std::unique_ptr<access::AuditLog> audit;
+  std::unique_ptr<marks::MarkBook> marks;
   std::unique_ptr<grpc::Service> operate_service;
   std::unique_ptr<grpc::Service> access_service;
   std::unique_ptr<filter::FilterSide> filters;
@@ -237,6 +249,7 @@ struct Collector::Parts {
   std::unique_ptr<web::WebFront> web;
   std::unique_ptr<Maintenance> maintenance;
   std::unique_ptr<ControlSocket> control;
+  std::atomic<uint16_t> https_port = 0;  // answers may be asked for before the web is up
   bool stopped = false;
 };
 
@@ -289,8 +302,16 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
                                                     .audit = parts.audit.get(),
                                                     .revoked = &parts.revoked,
                                                     .stats = &parts.grpc_stats});
-  parts.operate_service = ingest::MakeOperateService(parts.ingest.get(), &parts.revoked,
-                                                     &parts.grpc_stats, parts.audit.get());
+  auto marks = marks::MarkBook::Open(
+      &parts.store->catalog(), now_ns,
+      [store = parts.store.get()](const std::string& node) { return NodeKnown(*store, node); });
+  if (!marks.ok()) return marks.status();
+  parts.marks = *std::move(marks);
+  parts.operate_service = ingest::MakeOperateService({.core = parts.ingest.get(),
+                                                      .marks = parts.marks.get(),
+                                                      .revoked = &parts.revoked,
+                                                      .stats = &parts.grpc_stats,
+                                                      .audit = parts.audit.get()});
 
   auto filters = filter::FilterSide::Open(
       parts.store.get(), [clock = &parts.clock] { return clock->UnixNs(); },
@@ -303,12 +324,14 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   parts.engine = std::make_unique<query::Engine>(query::EngineOptions{
       .source = parts.source.get(),
       .anomalies = parts.filters->anomalies(),
+      .marks = parts.marks.get(),
       .now_ns = [clock = &parts.clock] { return clock->UnixNs(); },
       .version = TELLTALE_VERSION,
       .store_id_hex = std::string(absl::BytesToHexString(absl::string_view(id.data(), id.size()))),
       .add_status =
-          [core = parts.ingest.get(), runner = parts.filters->runner(),
-           store = parts.store.get()](v1::StatusAnswer& answer) {
+          [core = parts.ingest.get(), runner = parts.filters->runner(), store = parts.store.get(),
+           https_port = &parts.https_port](v1::StatusAnswer& answer) {
+            answer.set_https_port(https_port->load());
             AddIngestStatus(core->Stats(), answer);
             answer.set_not_storing(std::string(store->Writable().message()));
             for (v1::FilterStatus& filter : runner->Status())
@@ -389,6 +412,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   auto front = web::WebFront::Start(std::move(web));
   if (!front.ok()) return front.status();
   parts.web = *std::move(front);
+  parts.https_port = parts.web->port();
   parts.filters->Start();
 
   parts.maintenance = std::make_unique<Maintenance>(

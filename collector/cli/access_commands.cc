@@ -17,18 +17,6 @@ using Stub = v1::Access::Stub;
 constexpr uint64_t kShortestS = 60;
 constexpr uint64_t kLongestS = 400ull * 86400;
 
-// As JSON or by `render`.
-template <typename Answer, typename Render>
-int Shown(const Session& session, const absl::StatusOr<Answer>& answer, Render render) {
-  if (!answer.ok()) return Report(answer.status());
-  if (session.json()) {
-    const absl::Status status = PrintJson(*answer);
-    return status.ok() ? kOk : Report(status);
-  }
-  Print(render(*answer));
-  return kOk;
-}
-
 std::string StateOf(const v1::Token& token, const View& view) {
   if (token.revoked_s() > 0) {
     return absl::StrCat("revoked by ", Escaped(token.revoked_by()), " at ",

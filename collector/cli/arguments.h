@@ -44,7 +44,8 @@ struct Arguments {
   int timeout_s = 60;
 
   std::vector<std::string> nodes, labels;
-  std::string keep;  // nodes: the agent an operator decides for
+  std::string keep;          // nodes: the agent an operator decides for
+  std::string note, remove;  // note: its text; the id of one to take back
   RangeFlags range;
   std::string tier;
   // diff, flame: the other side
@@ -57,8 +58,9 @@ struct Arguments {
   uint32_t limit = 0, points = 0;
   double min_severity = 0;
   bool idle = false, per_node = false, per_second = false, backlog = false, folded = false,
-       follow = false;
+       follow = false, hide_self = false;
   std::string cursor;
+  uint32_t every_s = 2;  // live: between two questions
 
   std::string file;  // dump: input; bundle: output
   std::string kind;  // dump: of a stored value

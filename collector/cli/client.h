@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "collector/cli/settings.h"
+#include "collector/cli/waiting.h"
 #include "telltale/v1/access.grpc.pb.h"
 #include "telltale/v1/operate.grpc.pb.h"
 #include "telltale/v1/query.grpc.pb.h"
@@ -43,6 +44,15 @@ class Client {
   }
 
   template <typename Question, typename Answer>
+  absl::StatusOr<Answer> Ask(grpc::Status (v1::Operate::Stub::*method)(grpc::ClientContext*,
+                                                                       const Question&, Answer*),
+                             const Question& question) {
+    return Call<Answer>(*operate_, method, question);
+  }
+
+  // Whether a terminal is told of calls that take longer than a second; at first it is.
+  void set_show_waiting(bool show) { show_waiting_ = show; }
+
   absl::StatusOr<Answer> Ask(grpc::Status (v1::Watch::Stub::*method)(grpc::ClientContext*,
                                                                      const Question&, Answer*),
                              const Question& question) {
@@ -51,6 +61,7 @@ class Client {
 
   // An order of an operator.
   absl::StatusOr<v1::KeepAnswer> Keep(const v1::KeepRequest& request);
+  const std::string& collector() const { return settings_.collector; }  // host:port
 
   // Calls `got` for each message until the stream ends or it returns false. No deadline: it may
   // last for ever.
@@ -64,6 +75,7 @@ class Client {
   void Prepare(grpc::ClientContext& context) const;
   template <typename Answer, typename Stub, typename Method, typename Question>
   absl::StatusOr<Answer> Call(Stub& stub, Method method, const Question& question) const {
+    const Waiting waiting("collector " + settings_.collector, show_waiting_);
     grpc::ClientContext context;
     Prepare(context);
     Answer answer;
@@ -77,6 +89,7 @@ class Client {
 
   const Settings settings_;
   const std::chrono::seconds timeout_;
+  bool show_waiting_ = true;
   std::unique_ptr<v1::Query::Stub> stub_;
   std::unique_ptr<v1::Operate::Stub> operate_;
   std::unique_ptr<v1::Access::Stub> access_;

@@ -137,6 +137,7 @@ int RunTop(const Arguments& arguments) {
             arguments.limit > 0 || !session.table() || !vital->empty() ? arguments.limit : 5);
         request.set_idle(arguments.idle);
         request.set_process(arguments.process);
+        request.set_hide_self(arguments.hide_self);
         absl::StatusOr<v1::TopAnswer> answer = session.client->Ask(&Stub::GetTop, request);
         if (!answer.ok()) return Report(answer.status());
         return Deliver(session, *answer, answer->coverage(), selection, true,

@@ -37,6 +37,7 @@ int RunDiff(const Arguments& arguments) {
                                                                                  : 5);
         top.set_idle(arguments.idle);
         top.set_process(arguments.process);
+        top.set_hide_self(arguments.hide_self);
         absl::StatusOr<v1::DiffAnswer> answer = session.client->Ask(&Stub::GetDiff, request);
         if (!answer.ok()) return Report(answer.status());
         return DeliverCompared(session, *answer, selection, *against,
@@ -59,6 +60,7 @@ int RunFlame(const Arguments& arguments) {
         request.mutable_stacks()->set_vital(*vital);
         request.mutable_stacks()->set_process(arguments.process);
         request.mutable_stacks()->set_idle(arguments.idle);
+        request.mutable_stacks()->set_hide_self(arguments.hide_self);
         if (compared) *request.mutable_against() = *against;
         absl::StatusOr<v1::FlameAnswer> answer = session.client->Ask(&Stub::GetFlame, request);
         if (!answer.ok()) return Report(answer.status());

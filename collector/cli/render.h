@@ -69,6 +69,9 @@ std::string RenderIncidents(const v1::ListIncidentsAnswer& answer, const View& v
 std::string RenderIncident(const v1::Incident& incident, const View& view);
 std::string RenderStatus(const v1::StatusAnswer& answer, const View& view);
 
+// ", without 1.2 s (3.1 %) of Telltale's own"; empty if nothing was hidden.
+std::string HiddenText(double hidden, double total, const std::string& unit);
+
 std::string DimensionText(v1::Dimension by);  // "executable"
 // One frame as a line: "function (binary)", escaped.
 std::string FrameLine(const v1::Frame& frame);

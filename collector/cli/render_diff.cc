@@ -238,6 +238,7 @@ std::string RenderDiff(const v1::DiffAnswer& answer, const View& view) {
       absl::StrAppend(
           &out, last.empty() ? "" : "\n", vital, "  ",
           TotalText(table.total(), table.against_total(), table.unit(), true),
+          HiddenText(table.hidden(), table.total(), table.unit()),
           answer.process().empty()
               ? ""
               : absl::StrCat("; rows are of process ", Escaped(answer.process())),
@@ -260,7 +261,8 @@ std::string RenderFlame(const v1::FlameAnswer& answer, size_t lines, const View&
   std::string out;
   if (compared) out = Sides(answer.coverage(), answer.against_coverage(), answer.scale(), view);
   absl::StrAppend(&out, VitalText(answer.vital(), answer.sub(), view), "  ",
-                  TotalText(answer.total(), answer.against_total(), answer.unit(), compared), "; ",
+                  TotalText(answer.total(), answer.against_total(), answer.unit(), compared),
+                  HiddenText(answer.hidden(), answer.total(), answer.unit()), "; ",
                   Quantity(answer.nodes_size() > 0 ? answer.nodes(0).value() : 0, answer.unit()),
                   " in stacks\n", FlameText(answer, view).Render(lines), "\n");
   return absl::StrCat(out, compared

@@ -23,6 +23,7 @@ std::string Heading(const v1::TopTable& table, const std::string& process, const
   if (table.unit() == "s" || table.unit() == "bytes" || table.unit() == "pages") {
     absl::StrAppend(&text, ", ", Plural(table.events(), "event"));
   }
+  absl::StrAppend(&text, HiddenText(table.hidden(), table.total(), table.unit()));
   if (!process.empty()) absl::StrAppend(&text, "; rows are of process ", Escaped(process));
   if (!table.left_out().empty())
     absl::StrAppend(&text, " (without ", Escaped(absl::StrJoin(table.left_out(), ", ")), ")");
@@ -95,6 +96,12 @@ std::string Rows(const v1::TopTable& table, const View& view) {
 }
 
 }  // namespace
+
+std::string HiddenText(double hidden, double total, const std::string& unit) {
+  if (hidden <= 0) return "";
+  return absl::StrCat(", without ", Quantity(hidden, unit), " (", Share(hidden / (hidden + total)),
+                      ") of Telltale's own");
+}
 
 std::string DimensionText(v1::Dimension by) {
   switch (by) {

@@ -4,26 +4,18 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "absl/strings/str_format.h"
+#include "collector/formats/escape.h"
 
 namespace telltale::cli {
 namespace {
 
 // Each takes a value.
 bool Replaced(const std::string& flag) {
-  for (const char* name : {"--from", "--to", "--at", "--for", "--tier", "--page"}) {
+  for (const char* name : {"--from", "--to", "--at", "--for", "--around", "--tier", "--page"}) {
     if (flag == name) return true;
   }
   return false;
-}
-
-std::string Quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("-_./:=+,@%").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) return word;
-  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
 std::string Moment(double unix_s, absl::TimeZone zone) {
@@ -31,6 +23,34 @@ std::string Moment(double unix_s, absl::TimeZone zone) {
 }
 
 }  // namespace
+
+std::string Quoted(std::string_view word) {
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("-_./:=+,@%").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return std::string(word);
+  // Both ways at once; which one it is shows at the end.
+  std::string quoted, escaped;
+  bool shown = true;
+  while (!word.empty()) {
+    const size_t length = std::max<size_t>(1, formats::HeadOf(word).length);
+    const std::string point(word.substr(0, length));
+    word.remove_prefix(length);
+    quoted += point == "'" ? "'\\''" : point;
+    if (point == "'" || point == "\\") {
+      absl::StrAppend(&escaped, "\\", point);
+    } else if (formats::Escaped(point) == point) {
+      escaped += point;
+    } else {
+      shown = false;
+      for (const char byte : point) {
+        absl::StrAppendFormat(&escaped, "\\x%02x", static_cast<unsigned char>(byte));
+      }
+    }
+  }
+  return shown ? absl::StrCat("'", quoted, "'") : absl::StrCat("$'", escaped, "'");
+}
 
 std::string Retyped(const std::vector<std::string>& words, const std::vector<std::string>& flags) {
   std::string out;

@@ -115,7 +115,7 @@ int Deliver(const Session& session, const google::protobuf::Message& answer,
   if (nothing.empty()) return kOk;
   std::cerr << "telltale: " << nothing << "\n";
   const std::vector<std::string> range = NearestRange(coverage, asked, session.view.zone);
-  if (!range.empty()) std::cerr << "  try  " << Escaped(Retyped(session.words, range)) << "\n";
+  if (!range.empty()) std::cerr << "  try  " << Retyped(session.words, range) << "\n";
   return kNoData;
 }
 

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "collector/cli/arguments.h"
 #include "collector/cli/client.h"
+#include "collector/cli/commands.h"
 #include "collector/cli/render.h"
 
 namespace telltale::cli {
@@ -38,6 +39,18 @@ absl::StatusOr<v1::Selection> SelectionOf(const Arguments& arguments, const Sess
 absl::Status PrintJson(const google::protobuf::Message& message);
 
 void Print(const std::string& text);
+
+// As JSON or by `render`, for answers that rest on no data.
+template <typename Answer, typename Render>
+int Shown(const Session& session, const absl::StatusOr<Answer>& answer, Render render) {
+  if (!answer.ok()) return Report(answer.status());
+  if (session.json()) {
+    const absl::Status status = PrintJson(*answer);
+    return status.ok() ? kOk : Report(status);
+  }
+  Print(render(*answer));
+  return kOk;
+}
 
 // Prints an answer in the session's format, as a table by `render`; where the format cannot say
 // what the answer rests on, that goes to stderr. An answer without content becomes kNoData and a

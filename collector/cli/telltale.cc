@@ -9,7 +9,10 @@
 #include <string>
 
 #include "collector/cli/arguments.h"
+#include "collector/cli/command_options.h"
 #include "collector/cli/commands.h"
+#include "collector/cli/documents.h"
+#include "collector/cli/incident_table.h"
 #include "collector/cli/terminal_text.h"
 #include "collector/query/nearest.h"
 #include "telltale_version.h"
@@ -18,7 +21,8 @@ namespace telltale::cli {
 namespace {
 
 constexpr char kFooter[] = R"(
-Times:  now, -2h, 17:00, "2026-11-18 17:00" (local), 2026-11-18T17:00:00Z, @1763485200
+Times:  now, -2h, 17:00, "yesterday 5pm", "last wednesday 17:00", "2026-11-18 17:00" (local),
+        2026-11-18T17:00:00Z, @1763485200
         answers count whole epochs (60 s or what the agent cuts): one belongs to the range its middle lies in;
         a range shorter than an epoch shows the one that its own middle lies in
 Connection: those flags, before or after the command, else TELLTALE_COLLECTOR, TELLTALE_TLS_CA, TELLTALE_TLS_CERT,
@@ -28,89 +32,6 @@ Exit codes: 0 answered; 1 failed; 2 a flag or value makes no sense; 3 collector 
 
   telltale COMMAND --help    has examples
 )";
-
-void AddConnection(CLI::App* command, Arguments& a) {
-  command->add_option("--collector", a.connection.collector, "host:port of the collector")
-      ->group("Connection");
-  command->add_option("--ca", a.connection.ca, "PEM file: authority of the collector's certificate")
-      ->group("Connection");
-  command
-      ->add_option("--cert", a.connection.cert, "PEM file: your certificate (operator or viewer)")
-      ->group("Connection");
-  command->add_option("--key", a.connection.key, "PEM file: its key")->group("Connection");
-  command->add_option("--timeout", a.timeout_s, "seconds to wait for an answer (60)")
-      ->group("Connection");
-  command->add_option("-o,--output", a.output,
-                      "table, json (protobuf JSON of the answer) or csv; stacks also folded or "
-                      "pprof, flame folded");
-}
-
-void AddNodes(CLI::App* command, Arguments& a) {
-  command->add_option("-n,--node", a.nodes, "only this node; may be repeated")
-      ->allow_extra_args(false);
-  command
-      ->add_option("-l,--label", a.labels, "only nodes with this label, key=value; may be repeated")
-      ->allow_extra_args(false);
-}
-
-// What may stand behind a flag that takes a number; CLI11 quotes what is wrong with another.
-CLI::Validator From1To(int most) { return CLI::Range(1, most); }
-
-void AddRange(CLI::App* command, Arguments& a, const char* usual) {
-  command
-      ->add_option("--from", a.range.from,
-                   std::string("start; without any of these four: the last ") + usual)
-      ->group("Time");
-  command->add_option("--to", a.range.to, "end; now if not given")->group("Time");
-  command->add_option("--at", a.range.at, "the minute (or --for) that begins then")->group("Time");
-  command->add_option("--for", a.range.length, "length: 90s, 5m, 1h30m, 2d")->group("Time");
-}
-// Only for answers that windows can give, too.
-void AddTier(CLI::App* command, Arguments& a) {
-  command
-      ->add_option(
-          "--tier", a.tier,
-          "what to answer from: raw epochs, windows of 5m, 1h or 1d; auto: the finest that "
-          "holds the whole time in few reads")
-      ->group("Time");
-}
-
-struct Command {
-  const char* name;
-  const char* about;
-  const char* examples;
-  std::function<void(CLI::App*, Arguments&)> options;
-  int (*run)(const Arguments&);
-};
-
-void AddVital(CLI::App* command, Arguments& a, const char* help) {
-  command->add_option("--vital", a.vitals, help)->allow_extra_args(false);
-}
-void AddLimit(CLI::App* command, Arguments& a, int most, const char* help) {
-  command->add_option("--limit", a.limit, help)->check(From1To(most));
-}
-void AddProcess(CLI::App* command, Arguments& a) {
-  command->add_option("--process", a.process, "only this pid, executable or command name");
-}
-
-// The other side of a comparison.
-void AddAgainst(CLI::App* command, Arguments& a) {
-  command
-      ->add_option("--against", a.against,
-                   "what to compare with: how much earlier (-1h, -1d, -7d, yesterday), or where it "
-                   "begins; as long as the time above")
-      ->group("Against");
-  command->add_option("--against-to", a.against_to, "where it ends, if it is not as long")
-      ->group("Against");
-  command
-      ->add_option("--against-node", a.against_nodes,
-                   "other nodes; without --against of the same time; may be repeated")
-      ->allow_extra_args(false)
-      ->group("Against");
-  command->add_option("--against-label", a.against_labels, "nodes with this label, key=value")
-      ->allow_extra_args(false)
-      ->group("Against");
-}
 
 const Command kCommands[] = {
     {"nodes", "the nodes, whether they report, since when; ends a clone conflict",
@@ -142,6 +63,7 @@ const Command kCommands[] = {
        AddLimit(c, a, 1000, "rows a table (10; 5 when every vital is shown); at most 1,000");
        AddProcess(c, a);
        c->add_flag("--idle", a.idle, "count waits by choice (poll, timer) in");
+       AddHideSelf(c, a);
      },
      RunTop},
     {"diff", "what became more and what less: one time or node set against another",
@@ -165,6 +87,7 @@ const Command kCommands[] = {
        AddLimit(c, a, 1000, "rows a table (10; 5 when every vital is shown); at most 1,000");
        AddProcess(c, a);
        c->add_flag("--idle", a.idle, "count waits by choice (poll, timer) in");
+       AddHideSelf(c, a);
      },
      RunDiff},
     {"series", "how much over time",
@@ -226,6 +149,7 @@ const Command kCommands[] = {
        AddProcess(c, a);
        AddLimit(c, a, 10'000, "lines of the tree (40); at most 10,000");
        c->add_flag("--idle", a.idle, "count waits by choice (poll, timer) in");
+       AddHideSelf(c, a);
      },
      RunFlame},
     {"histogram", "how long things took: disk, run queue, waits, locks",
@@ -366,6 +290,15 @@ void AddToken(CLI::App& app, Arguments& a, std::function<int()>& run) {
   revoke->callback([&] { run = [&] { return RunTokenRevoke(a); }; });
 }
 
+void AddCommand(CLI::App& app, const Command& command, Arguments& arguments,
+                std::function<int()>& run) {
+  CLI::App* sub = app.add_subcommand(command.name, command.about);
+  command.options(sub, arguments);
+  AddConnection(sub, arguments);
+  sub->footer(std::string("\nExamples:\n") + command.examples);
+  sub->callback([&] { run = [&] { return command.run(arguments); }; });
+}
+
 void AddFilter(CLI::App& app, Arguments& a, std::function<int()>& run) {
   CLI::App* filter = app.add_subcommand("filter", "what watches the epochs as they come");
   filter->require_subcommand(1);
@@ -418,13 +351,8 @@ int Main(int argc, char** argv) {
   arguments.words.assign(argv, argv + argc);
   std::function<int()> run;
   AddConnection(&app, arguments);  // before the command or after it, as one likes
-  for (const Command& command : kCommands) {
-    CLI::App* sub = app.add_subcommand(command.name, command.about);
-    command.options(sub, arguments);
-    AddConnection(sub, arguments);
-    sub->footer(std::string("\nExamples:\n") + command.examples);
-    sub->callback([&] { run = [&] { return command.run(arguments); }; });
-  }
+  for (const Command& command : IncidentCommands()) AddCommand(app, command, arguments, run);
+  for (const Command& command : kCommands) AddCommand(app, command, arguments, run);
   CLI::App* dump = app.add_subcommand(
       "dump", "decode a summary, a spool file or a stored value; needs no collector");
   dump->add_option("FILE", arguments.file, "file, or - for standard input")->required();
@@ -438,6 +366,7 @@ int Main(int argc, char** argv) {
       "dump --kind summary - < summary.bin");
   dump->callback([&] { run = [&] { return RunDump(arguments); }; });
   AddToken(app, arguments, run);
+  AddDocuments(app, arguments, run);
   AddFilter(app, arguments, run);
   AddPki(app, arguments, run);
   CLI::App* version = app.add_subcommand("version", "version of this program");

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
+#include "collector/cli/human_time.h"
 
 namespace telltale::cli {
 namespace {
@@ -107,10 +108,11 @@ absl::StatusOr<absl::Time> ParseMoment(const std::string& text, absl::Time now,
       return absl::FromCivil(absl::CivilSecond(zone.At(moment).cs) - 24 * 3600, zone);
     }
   }
-  return absl::InvalidArgumentError(
-      absl::StrFormat("time \"%s\": not understood; write now, -2h, 17:00, \"2026-11-18 17:00\" "
-                      "(local) or 2026-11-18T17:00:00Z",
-                      text));
+  if (const std::optional<absl::Time> human = ParseHumanMoment(text, now, zone)) return *human;
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "time \"%s\": not understood; write now, -2h, 17:00, \"yesterday 5pm\", \"last "
+      "wednesday 17:00\", \"2026-11-18 17:00\" (local) or 2026-11-18T17:00:00Z",
+      text));
 }
 
 absl::StatusOr<Range> ResolveRange(const RangeFlags& flags, absl::Time now, absl::TimeZone zone,
@@ -124,6 +126,17 @@ absl::StatusOr<Range> ResolveRange(const RangeFlags& flags, absl::Time now, absl
   if (has_from && has_to && has_length) {
     return absl::InvalidArgumentError(
         "time range: --from, --to and --for say it twice; leave one out");
+  }
+  if (!flags.around.empty()) {
+    if (!has_at || has_length) {
+      return absl::InvalidArgumentError(
+          "time range: --around is so much on both sides of --at; give --at, and no --for");
+    }
+    absl::StatusOr<absl::Time> middle = ParseMoment(flags.at, now, zone);
+    if (!middle.ok()) return middle.status();
+    absl::StatusOr<absl::Duration> side = ParseLength(flags.around);
+    if (!side.ok()) return side.status();
+    return Range{*middle - *side, *middle + *side};
   }
   absl::Duration length = has_at ? absl::Minutes(1) : usual;
   if (has_length) {
@@ -162,6 +175,15 @@ std::string ClockText(double unix_s, absl::Time now, absl::TimeZone zone) {
   const absl::Time moment = absl::FromUnixMicros(static_cast<int64_t>(std::llround(unix_s * 1e6)));
   const bool same_day = absl::CivilDay(zone.At(moment).cs) == absl::CivilDay(zone.At(now).cs);
   return absl::FormatTime(same_day ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", moment, zone);
+}
+
+std::string ZoneText(absl::Time moment, absl::TimeZone zone) {
+  const int offset_s = zone.At(moment).offset;
+  if (offset_s == 0) return "UTC";
+  std::string offset = absl::StrFormat("UTC%+d", offset_s / 3600);
+  if (offset_s % 3600 != 0) offset += absl::StrFormat(":%02d", std::abs(offset_s) / 60 % 60);
+  const std::string name = zone.name();
+  return name.rfind("Fixed/", 0) == 0 ? offset : absl::StrFormat("%s, %s", name, offset);
 }
 
 std::string LengthText(double seconds) {

@@ -1,4 +1,5 @@
 // Times as people type and read them: RFC 3339, "2026-11-18 17:00" local, "17:00", "-2h", "now",
+// "last wednesday 5pm" (human_time.h),
 // "@1763485200"; and the four flags --from, --to, --at, --for that make a range of them.
 //
 // Pure functions: clock and time zone are handed in; any thread.
@@ -24,16 +25,17 @@ absl::StatusOr<absl::Time> ParseMoment(const std::string& text, absl::Time now,
                                        absl::TimeZone zone);
 
 struct RangeFlags {
-  std::string from, to, at, length;  // as typed; empty: not given
+  std::string from, to, at, length, around;  // as typed; empty: not given
 };
 
 struct Range {
   absl::Time start, end;  // [start, end)
 };
 
-// --from A [--to B | --for D] | --to B --for D | --at A [--for D, default 1 min] | --for D |
-// nothing. What is not given: end is now, start is `usual` before the end. InvalidArgument for
-// combinations that contradict each other and for a range that ends before it starts.
+// --from A [--to B | --for D] | --to B --for D | --at A [--for D, default 1 min] | --at A --around
+// D (so much on both sides) | --for D | nothing. What is not given: end is now, start is `usual`
+// before the end. InvalidArgument for combinations that contradict each other and for a range that
+// ends before it starts.
 absl::StatusOr<Range> ResolveRange(const RangeFlags& flags, absl::Time now, absl::TimeZone zone,
                                    absl::Duration usual);
 
@@ -43,6 +45,9 @@ std::string MomentText(double unix_s, absl::TimeZone zone, bool milliseconds = f
 // The shortest unambiguous form beside others of one answer: "17:00:05" if on the same day as
 // `now`.
 std::string ClockText(double unix_s, absl::Time now, absl::TimeZone zone);
+
+// The zone a time without one was meant in: "Europe/Berlin, UTC+1", as of that moment.
+std::string ZoneText(absl::Time moment, absl::TimeZone zone);
 
 // "58 s", "4 min", "3.2 h", "12 d": a length of time for people.
 std::string LengthText(double seconds);

@@ -2,7 +2,9 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "collector/peer.h"
@@ -12,7 +14,9 @@
 namespace telltale::ingest {
 namespace {
 
-constexpr const char* kAction = "decide for an agent";
+constexpr const char* kKeep = "decide for an agent";
+constexpr const char* kNote = "note";
+constexpr const char* kRemoveNote = "remove a note";
 
 grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
@@ -20,66 +24,105 @@ grpc::Status ToGrpc(const absl::Status& status) {
 
 class OperateService final : public v1::Operate::CallbackService {
  public:
-  OperateService(IngestCore* core, const collector::RevocationList* revoked,
-                 collector::GrpcStats* stats, access::AuditLog* audit)
-      : core_(core), revoked_(revoked), stats_(stats), audit_(audit) {}
+  explicit OperateService(const OperateServiceOptions& options) : options_(options) {}
 
   grpc::ServerUnaryReactor* KeepAgent(grpc::CallbackServerContext* context,
                                       const v1::KeepRequest* request,
                                       v1::KeepAnswer* answer) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    const auto peer = OperatorOf(context);
+    const auto peer = OperatorOf(context, kKeep);
     if (!peer.ok()) {
       reactor->Finish(ToGrpc(peer.status()));
       return reactor;
     }
-    core_->Keep({.node = request->node(), .agent = request->agent(), .by = peer->name},
-                [this, reactor, answer, peer = *peer,
-                 node = request->node()](const absl::StatusOr<v1::KeepAnswer>& kept) {
-                  if (kept.ok()) *answer = *kept;
-                  const absl::Status noted = kept.ok() ? Note(peer, node, *kept) : kept.status();
-                  reactor->Finish(noted.ok() ? grpc::Status::OK : ToGrpc(noted));
-                });
+    options_.core->Keep({.node = request->node(), .agent = request->agent(), .by = peer->name},
+                        [this, reactor, answer, peer = *peer,
+                         node = request->node()](const absl::StatusOr<v1::KeepAnswer>& kept) {
+                          if (kept.ok()) *answer = *kept;
+                          const absl::Status noted =
+                              kept.ok() ? Audit(peer, node, *kept) : kept.status();
+                          reactor->Finish(noted.ok() ? grpc::Status::OK : ToGrpc(noted));
+                        });
     return reactor;
   }
 
- private:
-  absl::Status Note(const collector::Peer& peer, const std::string& node,
-                    const v1::KeepAnswer& kept) {
-    if (!kept.changed()) return absl::OkStatus();
-    return audit_->Done(absl::StrCat("operator/", peer.name), peer.address, kAction,
-                        absl::StrCat("node ", node, ": kept ", kept.kept()));
+  grpc::ServerUnaryReactor* AddMark(grpc::CallbackServerContext* context,
+                                    const v1::AddMarkRequest* request,
+                                    v1::AddMarkAnswer* answer) override {
+    return Ordered(context, kNote, [&](const collector::Peer& peer) -> absl::Status {
+      auto added = options_.marks->Add(*request, peer.name);
+      if (!added.ok()) return added.status();
+      *answer = *std::move(added);
+      std::string detail = Described(answer->mark());
+      if (answer->has_dropped()) {
+        absl::StrAppend(&detail, "; dropped ", Described(answer->dropped()));
+      }
+      return Done(peer, kNote, detail);
+    });
   }
 
-  absl::StatusOr<collector::Peer> OperatorOf(grpc::CallbackServerContext* context) {
-    auto peer = collector::PeerOf(*context, *revoked_);
+  grpc::ServerUnaryReactor* RemoveMark(grpc::CallbackServerContext* context,
+                                       const v1::RemoveMarkRequest* request,
+                                       v1::RemoveMarkAnswer* answer) override {
+    return Ordered(context, kRemoveNote, [&](const collector::Peer& peer) -> absl::Status {
+      auto removed = options_.marks->Remove(request->id());
+      if (!removed.ok()) return removed.status();
+      *answer->mutable_mark() = *std::move(removed);
+      return Done(peer, kRemoveNote, Described(answer->mark()));
+    });
+  }
+
+ private:
+  static std::string Described(const v1::Mark& mark) {
+    return absl::StrCat(mark.id(), mark.node().empty() ? "" : " on ", mark.node(), ": ",
+                        mark.text());
+  }
+
+  // An order that is carried out at once.
+  grpc::ServerUnaryReactor* Ordered(
+      grpc::CallbackServerContext* context, const char* action,
+      const std::function<absl::Status(const collector::Peer&)>& carry_out) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    const auto peer = OperatorOf(context, action);
+    const absl::Status done = peer.ok() ? carry_out(*peer) : peer.status();
+    reactor->Finish(done.ok() ? grpc::Status::OK : ToGrpc(done));
+    return reactor;
+  }
+
+  absl::Status Done(const collector::Peer& peer, const char* action, const std::string& detail) {
+    return options_.audit->Done(absl::StrCat("operator/", peer.name), peer.address, action, detail);
+  }
+
+  absl::Status Audit(const collector::Peer& peer, const std::string& node,
+                     const v1::KeepAnswer& kept) {
+    if (!kept.changed()) return absl::OkStatus();
+    return Done(peer, kKeep, absl::StrCat("node ", node, ": kept ", kept.kept()));
+  }
+
+  absl::StatusOr<collector::Peer> OperatorOf(grpc::CallbackServerContext* context,
+                                             const char* action) {
+    auto peer = collector::PeerOf(*context, *options_.revoked);
     if (peer.ok() && peer->role != collector::Role::kOperator) {
       peer = absl::PermissionDeniedError(absl::StrCat(
           "certificate: is for ", collector::RoleName(peer->role), " ", peer->name,
-          ", only an operator may decide; use a certificate telltale://operator/NAME"));
+          ", only an operator may ", action, "; use a certificate telltale://operator/NAME"));
     }
     if (!peer.ok()) {
-      stats_->Refuse(collector::GrpcRefusal::kDenied);
-      audit_->Refused("", context->peer(), kAction, std::string(peer.status().message()));
+      options_.stats->Refuse(collector::GrpcRefusal::kDenied);
+      options_.audit->Refused("", context->peer(), action, std::string(peer.status().message()));
       spdlog::warn("operate: {} refused: {}", context->peer(),
                    std::string(peer.status().message()));
     }
     return peer;
   }
 
-  IngestCore* const core_;
-  const collector::RevocationList* const revoked_;
-  collector::GrpcStats* const stats_;
-  access::AuditLog* const audit_;
+  const OperateServiceOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeOperateService(IngestCore* core,
-                                                  const collector::RevocationList* revoked,
-                                                  collector::GrpcStats* stats,
-                                                  access::AuditLog* audit) {
-  return std::make_unique<OperateService>(core, revoked, stats, audit);
+std::unique_ptr<grpc::Service> MakeOperateService(const OperateServiceOptions& options) {
+  return std::make_unique<OperateService>(options);
 }
 
 }  // namespace telltale::ingest

@@ -1,4 +1,5 @@
-// The gRPC face of what an operator may change: checks who orders, hands it to ingest. A thin edge.
+// The gRPC face of what an operator may change: checks who orders, hands it to ingest or
+// to the book of notes. A thin edge.
 // Registered with the server by the collector; gRPC's threads call it.
 
 #ifndef TELLTALE_COLLECTOR_INGEST_OPERATE_SERVICE_H_
@@ -9,6 +10,7 @@
 #include "collector/access/audit_log.h"
 #include "collector/grpc_stats.h"
 #include "collector/ingest/ingest_core.h"
+#include "collector/marks/mark_book.h"
 #include "collector/revocation.h"
 
 namespace grpc {
@@ -17,12 +19,16 @@ class Service;
 
 namespace telltale::ingest {
 
-// All outlive the service; calls of those who may not make them are counted in `stats`, and what
-// was decided is written down in `audit`.
-std::unique_ptr<grpc::Service> MakeOperateService(IngestCore* core,
-                                                  const collector::RevocationList* revoked,
-                                                  collector::GrpcStats* stats,
-                                                  access::AuditLog* audit);
+// All outlive the service; what was ordered is written down in `audit`.
+struct OperateServiceOptions {
+  IngestCore* core = nullptr;
+  marks::MarkBook* marks = nullptr;
+  const collector::RevocationList* revoked = nullptr;
+  collector::GrpcStats* stats = nullptr;  // calls of those who may not make them
+  access::AuditLog* audit = nullptr;
+};
+
+std::unique_ptr<grpc::Service> MakeOperateService(const OperateServiceOptions& options);
 
 }  // namespace telltale::ingest
 

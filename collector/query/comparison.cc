@@ -151,8 +151,14 @@ void CompareTables(const v1::TopTable* selected, const v1::TopTable* against, do
   std::string reason = NotWatched(selected, "the selection");
   if (reason.empty()) reason = NotWatched(against, "what it is compared with");
   out->set_reason(reason);
-  if (selected != nullptr) out->set_total(selected->total());
-  if (against != nullptr) out->set_against_total(against->total() * scale);
+  if (selected != nullptr) {
+    out->set_total(selected->total());
+    out->set_hidden(selected->hidden());
+  }
+  if (against != nullptr) {
+    out->set_against_total(against->total() * scale);
+    out->set_against_hidden(against->hidden() * scale);
+  }
   if (reason.empty()) TableComparison(*selected, *against, scale).Write(limit, out);
 }
 

@@ -11,7 +11,9 @@
 #include "collector/query/events_answer.h"
 #include "collector/query/flame.h"
 #include "collector/query/histogram_answer.h"
+#include "collector/query/investigate.h"
 #include "collector/query/nodes_answer.h"
+#include "collector/query/notable_events.h"
 #include "collector/query/samples_answer.h"
 #include "collector/query/series_answer.h"
 #include "collector/query/top_answer.h"
@@ -199,7 +201,24 @@ absl::StatusOr<v1::CoverageAnswer> Engine::Coverage(const v1::CoverageRequest& r
 
 absl::StatusOr<v1::EventsAnswer> Engine::Events(const v1::EventsRequest& request,
                                                 const Cancelled& cancelled) const {
-  return AnswerEvents(request, NewContext(cancelled));
+  absl::StatusOr<v1::EventsAnswer> answer = AnswerEvents(request, NewContext(cancelled));
+  if (!answer.ok() || !request.types().empty()) return answer;
+  v1::MarksRequest marks;
+  *marks.mutable_selection() = request.selection();
+  absl::StatusOr<v1::MarksAnswer> noted = Marks(marks, cancelled);
+  if (!noted.ok()) return noted.status();
+  for (const v1::Mark& mark : noted->marks()) {
+    v1::EventAnswer& event = *answer->add_events();
+    event.set_type(kNoteType);
+    event.set_node(mark.node());
+    event.set_time_s(mark.time_s());
+    event.set_text(absl::StrCat(mark.text(), " (", mark.by(), ")"));
+    event.set_count(1);
+  }
+  std::stable_sort(
+      answer->mutable_events()->begin(), answer->mutable_events()->end(),
+      [](const v1::EventAnswer& a, const v1::EventAnswer& b) { return a.time_s() < b.time_s(); });
+  return answer;
 }
 
 absl::StatusOr<v1::AnomaliesAnswer> Engine::Anomalies(const v1::AnomaliesRequest& request,
@@ -231,6 +250,36 @@ absl::StatusOr<v1::AnomaliesAnswer> Engine::Anomalies(const v1::AnomaliesRequest
   if (!finished.ok()) return finished.status();
   *answer.mutable_coverage() = *std::move(finished);
   return answer;
+}
+
+absl::StatusOr<v1::MarksAnswer> Engine::Marks(const v1::MarksRequest& request,
+                                              const Cancelled& cancelled) const {
+  constexpr uint32_t kUsualMarks = 200, kMaxMarks = 10'000;
+  const Context context = NewContext(cancelled);
+  absl::StatusOr<Selection> selection = Resolve(request.selection(), context);
+  if (!selection.ok()) return selection.status();
+  if (request.limit() > kMaxMarks) {
+    return absl::InvalidArgumentError(absl::StrCat("marks: limit ", request.limit(), " is above ",
+                                                   kMaxMarks, "; narrow the time"));
+  }
+  v1::MarksAnswer answer;
+  if (options_.marks == nullptr) return answer;
+  std::set<std::string> nodes;
+  for (const storage::NodeRecord& node : selection->nodes) nodes.insert(node.name());
+  for (v1::Mark& mark :
+       options_.marks->Between(Seconds(selection->start_ns), Seconds(selection->end_ns))) {
+    if (mark.node().empty() || nodes.contains(mark.node())) *answer.add_marks() = std::move(mark);
+  }
+  const int most = static_cast<int>(request.limit() == 0 ? kUsualMarks : request.limit());
+  const int left_out = std::max(0, answer.marks_size() - most);
+  answer.set_left_out(static_cast<uint32_t>(left_out));
+  answer.mutable_marks()->DeleteSubrange(0, left_out);
+  return answer;
+}
+
+absl::StatusOr<v1::InvestigateAnswer> Engine::Investigate(const v1::InvestigateRequest& request,
+                                                          const Cancelled& cancelled) const {
+  return AnswerInvestigate(request, *this, NewContext(cancelled));
 }
 
 absl::StatusOr<std::vector<v1::Anomaly>> Engine::AnomaliesAfter(const std::string& cursor,

@@ -34,9 +34,18 @@ class AnomalySource {
   virtual std::string Newest() const = 0;  // cursor of the last one stored
 };
 
+// What operators noted. Thread-safe.
+class MarkSource {
+ public:
+  virtual ~MarkSource() = default;
+  // Of [start_s, end_s), ascending by time: those of all nodes and those of single ones.
+  virtual std::vector<v1::Mark> Between(double start_s, double end_s) const = 0;
+};
+
 struct EngineOptions {
   const Source* source = nullptr;            // outlives the engine
   const AnomalySource* anomalies = nullptr;  // nullptr: no filters run
+  const MarkSource* marks = nullptr;         // nullptr: nobody can note anything
   std::function<uint64_t()> now_ns;          // collector's wall clock
   std::string version;
   std::string store_id_hex;
@@ -82,6 +91,10 @@ class Engine {
                                           const Cancelled& cancelled) const;
   absl::StatusOr<v1::AnomaliesAnswer> Anomalies(const v1::AnomaliesRequest& request,
                                                 const Cancelled& cancelled) const;
+  absl::StatusOr<v1::MarksAnswer> Marks(const v1::MarksRequest& request,
+                                        const Cancelled& cancelled) const;
+  absl::StatusOr<v1::InvestigateAnswer> Investigate(const v1::InvestigateRequest& request,
+                                                    const Cancelled& cancelled) const;
   // For a follower: what was stored after the cursor. Empty cursor: Newest() is where to begin.
   absl::StatusOr<std::vector<v1::Anomaly>> AnomaliesAfter(const std::string& cursor,
                                                           size_t limit) const;

@@ -149,6 +149,7 @@ v1::FlameAnswer FlameOf(const v1::StacksAnswer& selected, const v1::StacksAnswer
   answer.set_sub(selected.sub());
   answer.set_unit(selected.unit());
   answer.set_total(selected.total());
+  answer.set_hidden(selected.hidden());
   Tree root;
   AddStacks(selected, 1, &Tree::weight, &Tree::self, true, &root);
   if (against != nullptr) {

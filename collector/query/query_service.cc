@@ -113,6 +113,15 @@ class QueryService::Impl final : public v1::Query::CallbackService {
     return Run(context, question, answer, &Engine::Anomalies);
   }
 
+  Reactor* ListMarks(Context* context, const v1::MarksRequest* question,
+                     v1::MarksAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Marks);
+  }
+  Reactor* Investigate(Context* context, const v1::InvestigateRequest* question,
+                       v1::InvestigateAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Investigate);
+  }
+
   grpc::ServerWriteReactor<v1::Anomaly>* FollowAnomalies(
       Context* context, const v1::FollowRequest* request) override {
     if (const absl::Status allowed = options_.authorize(*context); !allowed.ok()) {

@@ -5,6 +5,7 @@
 #include "collector/query/base_unit.h"
 #include "collector/query/coverage_builder.h"
 #include "collector/query/label_estimate.h"
+#include "collector/query/own_process.h"
 #include "collector/query/process_filter.h"
 #include "collector/query/row_bounds.h"
 #include "collector/query/samples_answer.h"
@@ -192,7 +193,14 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
     if (absl::Status status = filter.Found("stacks"); !status.ok()) return status;
   }
   std::vector<Sum> ordered;
-  for (auto& [key, sum] : sums) ordered.push_back(std::move(sum));
+  double hidden = 0;
+  for (auto& [key, sum] : sums) {
+    if (request.hide_self() && OwnProcess(sum.stack.exe())) {
+      hidden += sum.value;
+    } else {
+      ordered.push_back(std::move(sum));
+    }
+  }
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const Sum& a, const Sum& b) { return a.value > b.value; });
   const size_t limit = request.limit() == 0 ? kUsualStacks : request.limit();
@@ -211,7 +219,8 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
   answer.set_vital(choice.vital.name());
   answer.set_sub(choice.SubName());
   answer.set_unit(std::string(BaseUnitName(choice.vital.unit())));
-  answer.set_total(total * factor);
+  answer.set_total((total - hidden) * factor);
+  answer.set_hidden(hidden * factor);
   absl::StatusOr<v1::Coverage> finished = coverage.Finish(tier->coarsest, answer.stacks_size() > 0);
   if (!finished.ok()) return finished.status();
   *answer.mutable_coverage() = *std::move(finished);

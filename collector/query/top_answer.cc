@@ -22,6 +22,10 @@ constexpr uint32_t kUsualRows = 10, kMaxRows = 1000, kWholeRows = 5000;
 
 bool ByCode(v1::Dimension by) { return by == v1::DIMENSION_SITE || by == v1::DIMENSION_STACK; }
 
+bool ManyTogether(v1::Dimension by) {
+  return by == v1::DIMENSION_USER || by == v1::DIMENSION_CGROUP || by == v1::DIMENSION_NODE;
+}
+
 // One table under construction: rows from accounts and rows from samples are kept apart until all
 // epochs were seen, because either could stop being there in the middle of the selection.
 struct Draft {
@@ -40,7 +44,10 @@ class TopScan {
   }
 
   void AddTable(const VitalChoice& choice, v1::Dimension by) {
-    drafts_.push_back({TopTable(choice, by), TopTable(choice, by)});
+    Draft& draft = drafts_.emplace_back(Draft{TopTable(choice, by), TopTable(choice, by)});
+    if (!request_.hide_self()) return;
+    draft.accounts.HideSelf();
+    draft.samples.HideSelf();
   }
 
   void Visit(const StoredEpoch& epoch) {
@@ -228,6 +235,7 @@ absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuesti
             "(--tier raw)");
       }
       TopTable drawn(choice, by);
+      if (request.hide_self()) drawn.HideSelf();
       const bool exact = sum != nullptr && AddWindows(*sum, node_names, filter, cache, drawn);
       by_labels = by_labels || (sum != nullptr && !exact);
       v1::TopTable& table = *answer.add_tables();
@@ -253,6 +261,12 @@ absl::StatusOr<v1::TopAnswer> AnswerRows(const v1::TopRequest& request, const Co
                                          v1::Dimension usual, uint32_t limit) {
   absl::StatusOr<Selection> selection = Resolve(request.selection(), context);
   if (!selection.ok()) return selection.status();
+  if (request.hide_self() && ManyTogether(request.by())) {
+    return absl::InvalidArgumentError(
+        "top: rows by user, cgroup or node hold Telltale's processes together with others', so "
+        "they "
+        "cannot be hidden there; ask by process, exe, site or stack");
+  }
   const VitalBook book(*selection, context);
   absl::StatusOr<std::vector<VitalChoice>> choices = book.Choose(request.vital(), request.idle());
   if (!choices.ok()) return choices.status();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "collector/query/base_unit.h"
+#include "collector/query/own_process.h"
 
 namespace telltale::query {
 
@@ -76,8 +77,16 @@ v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
   for (const std::string& name : choice_.LeftOut()) table.add_left_out(name);
 
   std::vector<const std::pair<const std::string, Entry>*> order;
+  double hidden = 0;
+  const auto hide = [this](const Entry& entry) {
+    return hide_self_ && OwnProcess(entry.row.exe());
+  };
   for (const auto& entry : rows_) {
-    if (entry.second.row.value() > 0) order.push_back(&entry);
+    if (hide(entry.second)) {
+      hidden += entry.second.row.value();
+    } else if (entry.second.row.value() > 0) {
+      order.push_back(&entry);
+    }
   }
   const size_t kept = std::min<size_t>(limit, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<long>(kept), order.end(),
@@ -94,8 +103,9 @@ v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
   }
   // The kernel's accounts may hold a little more than the vital counted: then they are the better
   // total.
-  const double total = std::max(total_, shown);
+  const double total = std::max(total_ - hidden, shown);
   table.set_total(total * factor_);
+  table.set_hidden(hidden * factor_);
   for (size_t i = 0; i < kept; ++i) {
     v1::TopRow& row = *table.add_rows();
     row = order[i]->second.row;
@@ -109,7 +119,8 @@ v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
   double unlisted = std::max(unlisted_, slack_);
   const std::set<const void*> listed(order.begin(), order.begin() + static_cast<long>(kept));
   for (const auto& entry : rows_) {
-    if (!listed.contains(&entry)) unlisted = std::max(unlisted, entry.second.row.high() + slack_);
+    if (!listed.contains(&entry) && !hide(entry.second))
+      unlisted = std::max(unlisted, entry.second.row.high() + slack_);
   }
   table.set_unlisted_most(std::min(unlisted, total - lows) * factor_);
   table.set_kept_labels(kept_labels_);

@@ -40,6 +40,8 @@ class TopTable {
   void Unlisted(double most, uint32_t kept_labels) { unlisted_ = most, kept_labels_ = kept_labels; }
   // Somebody without a row may weigh so much more.
   void AddHidden(double weight) { unlisted_ += weight; }
+  // Finish leaves Telltale's own rows out, and what they weigh out of the total.
+  void HideSelf() { hide_self_ = true; }
   // The rows are estimates that nobody knows the bounds of.
   void SetEstimated() { estimated_ = true; }
   // The stack of the heaviest contribution is kept: true if this one is the heaviest so far.
@@ -69,7 +71,7 @@ class TopTable {
   std::unordered_map<std::string, Entry> rows_;
   double total_ = 0, events_ = 0, row_sum_ = 0, unlisted_ = 0, slack_ = 0;
   uint32_t kept_labels_ = 0;
-  bool estimated_ = false;
+  bool estimated_ = false, hide_self_ = false;
   v1::VitalState state_ = v1::VITAL_STATE_UNSPECIFIED;
 };
 

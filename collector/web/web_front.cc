@@ -42,6 +42,8 @@ ApiTable ApiOf(const query::Engine* engine) {
   Add(api, "coverage", engine, &Engine::Coverage);
   Add(api, "events", engine, &Engine::Events);
   Add(api, "anomalies", engine, &Engine::Anomalies);
+  Add(api, "marks", engine, &Engine::Marks);
+  Add(api, "investigate", engine, &Engine::Investigate);
   return api;
 }
 

@@ -221,6 +221,10 @@ class Decoder {
       key.Int(8);
       Require(Parse<v1::StoredAuditEntry>(plain.Rest()).refused() == (kind == 1),
               "of another kind");
+    } else if (table == 0x0f) {
+      const auto mark = Parse<v1::StoredMark>(plain.Rest());
+      Require(mark.time_ns() == key.Int(8), "note of another time");
+      Require(mark.id() == key.Take(8), "note of another id");
     } else {
       throw std::runtime_error("unknown table");
     }

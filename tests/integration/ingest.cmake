@@ -16,6 +16,11 @@ telltale_test(deploy_down_test LABEL integration
   SOURCES integration/deploy_down_test.cc LINK telltale_collector_rig)
 telltale_test(terminal_test LABEL integration
   SOURCES integration/terminal_test.cc LINK telltale_collector_rig)
+telltale_test(incident_test LABEL integration
+  SOURCES integration/incident_test.cc support/pseudo_terminal.cc
+  LINK telltale_collector_rig telltale::cli_text)
+telltale_test(documents_test LABEL integration
+  SOURCES integration/documents_test.cc LINK telltale_collector_rig)
 telltale_test(hostile_test LABEL integration TIMEOUT 600
   SOURCES integration/hostile_rig.cc integration/hostile_identity_test.cc
     integration/hostile_summary_test.cc integration/hostile_http_test.cc

@@ -19,6 +19,8 @@ ProgramRun RunCollector(const std::vector<std::string>& arguments) {
   return Run(TELLTALE_COLLECTOR_PROGRAM, arguments);
 }
 
+std::string TelltaleProgram() { return TELLTALE_PROGRAM; }
+
 ProgramRun RunTelltale(const std::vector<std::string>& arguments) {
   return Run(TELLTALE_PROGRAM, arguments);
 }

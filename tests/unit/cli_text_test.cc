@@ -41,12 +41,79 @@ TEST(TimeTest, UnderstandsWhatPeopleType) {
   EXPECT_EQ(Local("@1763485200"), "2025-11-18 18:00:00");
 }
 
+// kNow is a Friday, noon.
+TEST(TimeTest, UnderstandsWhatPeopleSay) {
+  EXPECT_EQ(Local("yesterday 17:00"), "2026-11-19 17:00:00");
+  EXPECT_EQ(Local("yesterday at 5pm"), "2026-11-19 17:00:00");
+  EXPECT_EQ(Local("yesterday"), "2026-11-19 00:00:00");
+  EXPECT_EQ(Local("today 9:30am"), "2026-11-20 09:30:00");
+  EXPECT_EQ(Local("last wednesday 5pm"), "2026-11-18 17:00:00");
+  EXPECT_EQ(Local("Last Wednesday, around 17:05"), "2026-11-18 17:05:00");
+  EXPECT_EQ(Local("wed 5:30 pm"), "2026-11-18 17:30:00");
+  EXPECT_EQ(Local("friday 9:00"), "2026-11-20 09:00:00");       // it is today
+  EXPECT_EQ(Local("friday 17:00"), "2026-11-13 17:00:00");      // not yet today
+  EXPECT_EQ(Local("last friday 9:00"), "2026-11-13 09:00:00");  // not today
+  EXPECT_EQ(Local("5pm"), "2026-11-19 17:00:00");               // not yet today
+  EXPECT_EQ(Local("12am"), "2026-11-20 00:00:00");
+  EXPECT_EQ(Local("12:15pm"), "2026-11-19 12:15:00");
+  EXPECT_EQ(Local("noon"), "2026-11-20 12:00:00");
+  EXPECT_EQ(Local("18 nov 5pm"), "2026-11-18 17:00:00");
+  EXPECT_EQ(Local("nov 18 17:00"), "2026-11-18 17:00:00");
+  EXPECT_EQ(Local("december 1 17:00"), "2025-12-01 17:00:00");
+  EXPECT_EQ(Local("2026-11-18 5pm"), "2026-11-18 17:00:00");
+  EXPECT_EQ(Local("2 hours ago"), "2026-11-20 10:00:00");
+  EXPECT_EQ(Local("an hour ago"), "2026-11-20 11:00:00");
+  EXPECT_EQ(Local("10 min ago"), "2026-11-20 11:50:00");
+  EXPECT_EQ(Local("yesterday 17:00 UTC"), "2026-11-19 18:00:00");
+}
+
+TEST(TimeTest, AZoneIsCalledByItsNameAndItsOffset) {
+  EXPECT_EQ(ZoneText(kNow, kZone), "UTC+1");
+  EXPECT_EQ(ZoneText(kNow, absl::UTCTimeZone()), "UTC");
+  EXPECT_EQ(ZoneText(kNow, absl::FixedTimeZone(-(3 * 3600 + 1800))), "UTC-3:30");
+}
+
+TEST(TimeTest, AroundIsSoMuchOnBothSides) {
+  const absl::StatusOr<Range> range =
+      ResolveRange({"", "", "09:00", "", "15m"}, kNow, kZone, absl::Minutes(5));
+  ASSERT_TRUE(range.ok()) << range.status();
+  EXPECT_EQ(absl::FormatTime("%H:%M", range->start, kZone), "08:45");
+  EXPECT_EQ(absl::FormatTime("%H:%M", range->end, kZone), "09:15");
+  for (const RangeFlags& flags :
+       {RangeFlags{"", "", "", "", "15m"}, RangeFlags{"", "", "09:00", "5m", "15m"},
+        RangeFlags{"", "", "09:00", "", "x"}}) {
+    EXPECT_FALSE(ResolveRange(flags, kNow, kZone, absl::Minutes(5)).ok());
+  }
+}
+
 TEST(TimeTest, RefusesTheRestWithTheForms) {
-  for (const char* text :
-       {"", "3pm", "-", "-2x", "2026-13-01", "@", "-0s", "--2h", "-1e9h", "-99999999999w"}) {
+  for (const char* text : {"",
+                           "3xm",
+                           "13pm",
+                           "0pm",
+                           "17",
+                           "31 june",
+                           "last 17:00",
+                           "at",
+                           "last",
+                           "wednesday thursday",
+                           "17:00 18:00",
+                           "25:00",
+                           "17:60",
+                           "5 pm pm",
+                           "0 hours ago",
+                           "UTC",
+                           "-",
+                           "-2x",
+                           "2026-13-01",
+                           "@",
+                           "-0s",
+                           "--2h",
+                           "-1e9h",
+                           "-99999999999w"}) {
     EXPECT_FALSE(ParseMoment(text, kNow, kZone).ok()) << text;
   }
-  EXPECT_THAT(Local("3pm"), HasSubstr("write now, -2h, 17:00"));
+  EXPECT_THAT(Local("3xm"), HasSubstr("write now, -2h, 17:00"));
 }
 
 TEST(TimeTest, FourFlagsMakeOneRange) {
@@ -403,6 +470,17 @@ TEST(RetypedTest, TheSameCommandWithTheTimeThatHasData) {
               HasSubstr("--from 2026-11-20T09:00:00+00:00 --to 2026-11-20T09:01:00+00:00"));
   coverage.clear_tiers();
   EXPECT_TRUE(NearestRange(coverage, asked, utc).empty());
+}
+
+// What is offered to be pasted into a shell does nothing but name what it names.
+TEST(RetypedTest, NamesFromElsewhereAreQuoted) {
+  EXPECT_EQ(Quoted("nginx"), "nginx");
+  EXPECT_EQ(Quoted("a b"), "'a b'");
+  EXPECT_EQ(Quoted("'; rm -rf ~; '"), R"(''\''; rm -rf ~; '\''')");
+  EXPECT_EQ(Quoted("a\\b"), R"('a\b')");
+  EXPECT_EQ(Quoted("\x1b[2J'\\"), R"($'\x1b[2J\'\\')");
+  EXPECT_EQ(Quoted("$(id)"), "'$(id)'");
+  EXPECT_EQ(Quoted(""), "''");
 }
 
 TEST(PkiTest, IssuesWhatItsAuthoritySignedAndNeverOverwrites) {

@@ -22,3 +22,7 @@ add_executable(write_golden_store EXCLUDE_FROM_ALL golden/write_store.cc)
 target_link_libraries(write_golden_store PRIVATE telltale_kept_store telltale::warnings)
 telltale_test(storage_kept_test LABEL unit
   SOURCES unit/storage_kept_test.cc LINK telltale_kept_store)
+telltale_test(query_usual_test LABEL unit SOURCES unit/query_usual_test.cc LINK telltale::query)
+telltale_test(query_investigate_test LABEL unit
+  SOURCES unit/query_investigate_test.cc LINK telltale::query)
+telltale_test(marks_test LABEL unit SOURCES unit/marks_test.cc LINK telltale::marks)

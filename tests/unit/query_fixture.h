@@ -89,7 +89,7 @@ class FakeSource : public Source {
     return {};
   }
   absl::StatusOr<std::vector<storage::DataRange>> DataRanges(uint32_t node) const override {
-    const auto epochs = epochs_.find(node);
+    const auto epochs = node == 0 ? epochs_.begin() : epochs_.find(node);  // 0: any
     if (epochs == epochs_.end()) return std::vector<storage::DataRange>{};
     return std::vector<storage::DataRange>{{storage::Tier::kRaw,
                                             epochs->second.front().first.start_ns,

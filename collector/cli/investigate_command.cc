@@ -1,0 +1,59 @@
+// telltale investigate: one question, one page.
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "collector/cli/commands.h"
+#include "collector/cli/question.h"
+#include "collector/cli/render_investigation.h"
+
+namespace telltale::cli {
+namespace {
+
+using Stub = v1::Query::Stub;
+
+// "https://host:port" of the collector's web pages; empty: it does not say.
+std::string WebOf(const Session& session) {
+  const auto status = session.client->Ask(&Stub::GetStatus, v1::StatusRequest());
+  if (!status.ok() || status->https_port() == 0) return "";
+  const std::string& address = session.client->collector();
+  return absl::StrCat("https://", Escaped(address.substr(0, address.rfind(':'))), ":",
+                      status->https_port());
+}
+
+std::string WhoText(const v1::Selection& selection) {
+  std::vector<std::string> parts(selection.nodes().begin(), selection.nodes().end());
+  for (const std::string& label : selection.label_matches()) {
+    parts.push_back(absl::StrCat("nodes with ", label));
+  }
+  return parts.empty() ? "all nodes" : Escaped(absl::StrJoin(parts, ", "));
+}
+
+}  // namespace
+
+int RunInvestigate(const Arguments& typed) {
+  Arguments arguments = typed;
+  if (!arguments.range.at.empty() && arguments.range.length.empty() &&
+      arguments.range.around.empty()) {
+    arguments.range.around = "15m";
+  }
+  return WithSelection(
+      arguments, kQuarter, [&](const Session& session, const v1::Selection& selection) {
+        v1::InvestigateRequest request;
+        *request.mutable_selection() = selection;
+        request.set_limit(arguments.limit);
+        request.set_hide_self(arguments.hide_self);
+        const auto answer = session.client->Ask(&Stub::Investigate, request);
+        if (!answer.ok()) return Report(answer.status());
+        return Deliver(session, *answer, answer->coverage(), selection, true, [&] {
+          const std::string web = WebOf(session);
+          return RenderInvestigation(*answer,
+                                     {selection, WhoText(selection),
+                                      DigOn(session.words, selection, web, session.view.zone)},
+                                     session.view);
+        });
+      });
+}
+
+}  // namespace telltale::cli

@@ -1,0 +1,147 @@
+// telltale live: asks again and again and draws what it is told. The collector sends nothing by
+// itself: what a node did comes with its epochs, so asking every few seconds shows it as soon.
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "collector/cli/commands.h"
+#include "collector/cli/full_screen.h"
+#include "collector/cli/live_screen.h"
+#include "collector/cli/question.h"
+
+namespace telltale::cli {
+namespace {
+
+using Stub = v1::Query::Stub;
+
+class Live {
+ public:
+  Live(const Arguments& arguments, Session session, FullScreen* screen)
+      : arguments_(arguments), session_(std::move(session)), screen_(screen) {}
+
+  absl::Status Run() {
+    session_.client->set_show_waiting(false);
+    if (absl::Status status = Prepare(); !status.ok()) return status;
+    auto due = std::chrono::steady_clock::now();
+    while (true) {
+      if (!state_.held && std::chrono::steady_clock::now() >= due) {
+        Ask();
+        due = std::chrono::steady_clock::now() + std::chrono::seconds(arguments_.every_s);
+      }
+      Draw();
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          due - std::chrono::steady_clock::now());
+      const Key key = screen_->Await(state_.held ? std::chrono::seconds(1)
+                                                 : std::max(std::chrono::milliseconds(1), left));
+      if (key == Key::kQuit) return absl::OkStatus();
+      if (Apply(key)) due = std::chrono::steady_clock::now();
+    }
+  }
+
+ private:
+  absl::Status Prepare() {
+    absl::StatusOr<std::string> vital = OneVital(arguments_, "live", false);
+    if (!vital.ok()) return vital.status();
+    const auto vitals = session_.client->Ask(&Stub::ListVitals, v1::VitalsRequest());
+    if (!vitals.ok()) return vitals.status();
+    for (const v1::VitalDescriptor& known : vitals->vitals()) {
+      state_.vitals.push_back(known.name());
+    }
+    if (!vital->empty() && std::ranges::count(state_.vitals, *vital) == 0) {
+      state_.vitals.insert(state_.vitals.begin(), *vital);  // perhaps a sub-series
+    }
+    const auto chosen = std::ranges::find(state_.vitals, vital->empty() ? "cpu" : *vital);
+    if (chosen != state_.vitals.end()) {
+      state_.chosen = static_cast<size_t>(chosen - state_.vitals.begin());
+    }
+    state_.who =
+        arguments_.nodes.empty() && arguments_.labels.empty()
+            ? "all nodes"
+            : absl::StrCat(absl::StrJoin(arguments_.nodes, ", "),
+                           arguments_.nodes.empty() || arguments_.labels.empty() ? "" : ", ",
+                           absl::StrJoin(arguments_.labels, ", "));
+    v1::TopAnswer first;
+    return Top(&first);  // what is wrong with the question is said before the screen is drawn
+  }
+
+  absl::Status Top(v1::TopAnswer* answer) {
+    session_.view.now = absl::Now();
+    absl::StatusOr<v1::Selection> selection = SelectionOf(arguments_, session_, absl::Minutes(1));
+    if (!selection.ok()) return selection.status();
+    state_.length_s = selection->end_s() - selection->start_s();
+    v1::TopRequest request;
+    *request.mutable_selection() = *selection;
+    if (!state_.vitals.empty()) request.set_vital(state_.vitals[state_.chosen]);
+    request.set_limit(kRows);
+    request.set_hide_self(arguments_.hide_self);
+    absl::StatusOr<v1::TopAnswer> got = session_.client->Ask(&Stub::GetTop, request);
+    if (!got.ok()) return got.status();
+    *answer = *std::move(got);
+    return absl::OkStatus();
+  }
+
+  void Ask() {
+    const absl::Status status = Top(&state_.answer);
+    state_.error = status.ok() ? "" : std::string(status.message());
+  }
+
+  void Draw() {
+    const FullScreen::Size size = screen_->size();
+    session_.view.now = absl::Now();
+    screen_->Draw(LiveScreen(state_, size.columns, size.rows, session_.view));
+  }
+
+  // Whether another answer is needed.
+  bool Apply(Key key) {
+    const size_t vitals = std::max<size_t>(1, state_.vitals.size());
+    switch (key) {
+      case Key::kNext:
+      case Key::kPrevious:
+        state_.chosen = (state_.chosen + (key == Key::kNext ? 1 : vitals - 1)) % vitals;
+        state_.scrolled = 0;
+        state_.held = false;
+        return true;
+      case Key::kUp:
+        if (state_.scrolled > 0) --state_.scrolled;
+        return false;
+      case Key::kDown:
+        state_.scrolled = std::min<size_t>(state_.scrolled + 1, 2 * kRows);
+        return false;
+      case Key::kPause:
+        state_.held = !state_.held;
+        return !state_.held;
+      default:
+        return false;
+    }
+  }
+
+  static constexpr uint32_t kRows = 20;
+
+  const Arguments& arguments_;
+  Session session_;
+  FullScreen* const screen_;
+  LiveState state_;
+};
+
+}  // namespace
+
+int RunLive(const Arguments& arguments) {
+  if (arguments.output != "table") {
+    return Report(absl::InvalidArgumentError(
+        "live: draws a screen; `telltale top -o json` gives the figures"));
+  }
+  absl::Status ended;
+  {
+    // Before gRPC's threads: signals are to come to the screen.
+    absl::StatusOr<std::unique_ptr<FullScreen>> screen = FullScreen::Open();
+    if (!screen.ok()) return Report(screen.status());
+    absl::StatusOr<Session> session = OpenSession(arguments);
+    ended =
+        session.ok() ? Live(arguments, *std::move(session), screen->get()).Run() : session.status();
+  }  // the screen is as it was: what went wrong can be read
+  return ended.ok() ? kOk : Report(ended);
+}
+
+}  // namespace telltale::cli

@@ -1,0 +1,149 @@
+#include "collector/marks/mark_book.h"
+
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "proto/codec.h"
+#include "storage/keys.h"
+
+namespace telltale::marks {
+namespace {
+
+constexpr char kMarkTable = '\x0f';
+constexpr size_t kIdBytes = 4;
+constexpr double kNsPerS = 1e9;
+
+std::string KeyOf(uint64_t time_ns, const std::string& id) {
+  return kMarkTable + storage::EncodeU64(time_ns) + id;
+}
+
+v1::Mark Shown(const v1::StoredMark& stored) {
+  v1::Mark mark;
+  mark.set_id(stored.id());
+  mark.set_time_s(static_cast<double>(stored.time_ns()) / kNsPerS);
+  mark.set_text(stored.text());
+  mark.set_node(stored.node());
+  mark.set_by(stored.by());
+  mark.set_made_s(static_cast<double>(stored.made_ns()) / kNsPerS);
+  return mark;
+}
+
+absl::StatusOr<uint64_t> TimeOf(const v1::AddMarkRequest& request, uint64_t now_ns) {
+  const double time_s = request.time_s();
+  if (time_s == 0) return now_ns;
+  const double most_s = static_cast<double>(now_ns) / kNsPerS + MarkBook::kMaxAheadS;
+  if (!std::isfinite(time_s) || time_s < 1 || time_s > most_s) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "note: time ", time_s, " must be seconds since 1970, at most a year from now"));
+  }
+  return static_cast<uint64_t>(std::llround(time_s * 1e6)) * 1000;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MarkBook>> MarkBook::Open(storage::Catalog* catalog, Now now,
+                                                         NodeKnown node_known) {
+  std::unique_ptr<MarkBook> book(new MarkBook(catalog, std::move(now), std::move(node_known)));
+  const std::string prefix(1, kMarkTable);
+  absl::Status damaged;
+  absl::Status scanned = catalog->Begin()->Scan(
+      prefix, storage::PrefixEnd(prefix), [&](std::string_view key, std::string_view value) {
+        v1::StoredMark mark;
+        if (!mark.ParseFromArray(value.data(), static_cast<int>(value.size())) ||
+            KeyOf(mark.time_ns(), mark.id()) != key) {
+          damaged = absl::DataLossError("note: an entry of the catalog cannot be read");
+          return false;
+        }
+        book->marks_[{mark.time_ns(), mark.id()}] = std::move(mark);
+        return true;
+      });
+  if (!scanned.ok()) return scanned;
+  if (!damaged.ok()) return damaged;
+  return book;
+}
+
+absl::StatusOr<std::string> MarkBook::NewId() const {
+  while (true) {
+    std::string random(kIdBytes, '\0');
+    if (RAND_bytes(reinterpret_cast<unsigned char*>(random.data()), kIdBytes) != 1) {
+      return absl::UnavailableError("note: the machine gives no random numbers; try again");
+    }
+    const std::string id(absl::BytesToHexString(random));
+    if (std::ranges::none_of(marks_, [&](const auto& mark) { return mark.first.second == id; })) {
+      return id;
+    }
+  }
+}
+
+absl::StatusOr<v1::AddMarkAnswer> MarkBook::Add(const v1::AddMarkRequest& request,
+                                                const std::string& by) {
+  if (request.text().empty() || request.text().size() > kMaxTextBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("note: text of ", request.text().size(),
+                                                   " bytes must be 1 to ", kMaxTextBytes));
+  }
+  const absl::StatusOr<uint64_t> time_ns = TimeOf(request, now_());
+  if (!time_ns.ok()) return time_ns.status();
+  if (!request.node().empty()) {
+    if (absl::Status known = node_known_(request.node()); !known.ok()) return known;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  absl::StatusOr<std::string> id = NewId();
+  if (!id.ok()) return id.status();
+  v1::StoredMark stored;
+  stored.set_id(*id);
+  stored.set_time_ns(*time_ns);
+  stored.set_text(proto::SanitizeText(request.text(), kMaxTextBytes));
+  stored.set_node(request.node());
+  stored.set_by(by);
+  stored.set_made_ns(now_());
+  auto transaction = catalog_->Begin();
+  v1::AddMarkAnswer answer;
+  const bool full = marks_.size() >= kMaxMarks;
+  if (full) {
+    *answer.mutable_dropped() = Shown(marks_.begin()->second);
+    transaction->Delete(KeyOf(marks_.begin()->first.first, marks_.begin()->first.second));
+  }
+  transaction->Put(KeyOf(*time_ns, *id), proto::Canonical(stored));
+  if (absl::Status status = transaction->Commit(storage::Durability::kDurable); !status.ok()) {
+    return status;
+  }
+  if (full) marks_.erase(marks_.begin());
+  *answer.mutable_mark() = Shown(stored);
+  marks_[{*time_ns, *id}] = std::move(stored);
+  return answer;
+}
+
+absl::StatusOr<v1::Mark> MarkBook::Remove(const std::string& id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found =
+      std::ranges::find_if(marks_, [&](const auto& mark) { return mark.first.second == id; });
+  if (found == marks_.end()) {
+    return absl::NotFoundError(absl::StrCat("note: there is none with the id ",
+                                            proto::SanitizeText(id, 64),
+                                            "; telltale note lists them"));
+  }
+  auto transaction = catalog_->Begin();
+  transaction->Delete(KeyOf(found->first.first, found->first.second));
+  if (absl::Status status = transaction->Commit(storage::Durability::kDurable); !status.ok()) {
+    return status;
+  }
+  v1::Mark removed = Shown(found->second);
+  marks_.erase(found);
+  return removed;
+}
+
+std::vector<v1::Mark> MarkBook::Between(double start_s, double end_s) const {
+  std::vector<v1::Mark> list;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [position, stored] : marks_) {
+    v1::Mark mark = Shown(stored);
+    if (mark.time_s() >= start_s && mark.time_s() < end_s) list.push_back(std::move(mark));
+  }
+  return list;
+}
+
+}  // namespace telltale::marks

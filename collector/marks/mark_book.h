@@ -1,0 +1,64 @@
+// What operators noted about moments. Kept in the catalog (table 0f), so it survives restarts and
+// is in backups.
+//
+// Thread-safe. Owned by the collector; the catalog outlives it.
+
+#ifndef TELLTALE_COLLECTOR_MARKS_MARK_BOOK_H_
+#define TELLTALE_COLLECTOR_MARKS_MARK_BOOK_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "collector/query/engine.h"
+#include "storage/catalog.h"
+#include "telltale/v1/access.pb.h"
+#include "telltale/v1/operate.pb.h"
+
+namespace telltale::marks {
+
+class MarkBook : public query::MarkSource {
+ public:
+  static constexpr size_t kMaxMarks = 10'000;
+  static constexpr size_t kMaxTextBytes = 300;
+  static constexpr double kMaxAheadS = 366.0 * 86400;  // a note may be about what is planned
+
+  using Now = std::function<uint64_t()>;  // ns since 1970
+  using NodeKnown = std::function<absl::Status(const std::string& node)>;
+
+  // `node_known`: NotFound, with the nearest names, if there is no such node. DataLoss: an entry
+  // that cannot be read.
+  static absl::StatusOr<std::unique_ptr<MarkBook>> Open(storage::Catalog* catalog, Now now,
+                                                        NodeKnown node_known);
+
+  // Durable when it returns. With kMaxMarks the one of the earliest time makes room and is told.
+  absl::StatusOr<v1::AddMarkAnswer> Add(const v1::AddMarkRequest& request, const std::string& by);
+  absl::StatusOr<v1::Mark> Remove(const std::string& id);
+
+  std::vector<v1::Mark> Between(double start_s, double end_s) const override;
+
+ private:
+  using Position = std::pair<uint64_t, std::string>;  // time in ns, id
+
+  MarkBook(storage::Catalog* catalog, Now now, NodeKnown node_known)
+      : catalog_(catalog), now_(std::move(now)), node_known_(std::move(node_known)) {}
+  absl::StatusOr<std::string> NewId() const;
+
+  storage::Catalog* const catalog_;
+  const Now now_;
+  const NodeKnown node_known_;
+  mutable std::mutex mutex_;
+  std::map<Position, v1::StoredMark> marks_;  // guarded by mutex_
+};
+
+}  // namespace telltale::marks
+
+#endif  // TELLTALE_COLLECTOR_MARKS_MARK_BOOK_H_

@@ -1,0 +1,245 @@
+// What is drawn fits, says what was not watched, and lets no name from elsewhere speak to the
+// terminal.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "collector/cli/full_screen.h"
+#include "collector/cli/heat_map.h"
+#include "collector/cli/live_screen.h"
+#include "collector/cli/render_investigation.h"
+
+namespace telltale::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kHostile[] = "\x1b[2J\x1b]0;owned\x07'; rm -rf ~; '";
+const absl::TimeZone kZone = absl::UTCTimeZone();
+const absl::Time kNow = absl::FromCivil(absl::CivilSecond(2026, 11, 18, 18, 0, 0), kZone);
+const double kAt = static_cast<double>(absl::ToUnixSeconds(kNow)) - 3600;
+
+View Plain(size_t columns = 0) { return {{false, true, columns}, kZone, kNow}; }
+
+v1::Series SeriesOf(const std::string& node, const std::vector<double>& rates,
+                    const std::vector<double>& watched = {}) {
+  v1::Series series;
+  series.set_vital("cpu");
+  series.set_unit("s");
+  series.set_node(node);
+  for (size_t i = 0; i < rates.size(); ++i) {
+    series.add_start_s(kAt + static_cast<double>(i) * 60);
+    series.add_length_s(60);
+    series.add_rate(rates[i]);
+    series.add_watched(i < watched.size() ? watched[i] : 1);
+  }
+  return series;
+}
+
+TEST(HeatTest, EachCellIsItsHighestAndWhatNobodyWatchedIsADot) {
+  v1::SeriesAnswer answer;
+  *answer.add_series() = SeriesOf("low", {0, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+  *answer.add_series() =
+      SeriesOf("high", {1, 2, 3, 4, 8, 0, 0, 0, 0, 0}, {1, 1, 1, 1, 1, 1, 1, 1, 0, 0});
+  v1::Selection asked;
+  asked.set_start_s(kAt);
+  asked.set_end_s(kAt + 600);
+  const std::string text = RenderHeat(answer, asked, 10, Plain(42));  // ten cells
+  EXPECT_THAT(text, HasSubstr("high              ▂▃▄▅█   ··  8.00 s/s\n"
+                              "low                ▂▂▂▂▂▂▂▂▂  1.00 s/s\n"));
+  EXPECT_THAT(text, HasSubstr("17:00:00 to 17:10:00"));
+  EXPECT_THAT(RenderHeat(answer, asked, 1, Plain(42)),
+              HasSubstr("and 1 other node, none above 1.00 s/s"));
+  EXPECT_THAT(RenderHeat(answer, asked, 10, {{true, true, 42}, kZone, kNow}),
+              HasSubstr("\x1b[38;5;226m█"));
+}
+
+TEST(HeatTest, ANodesNameIsHarmless) {
+  v1::SeriesAnswer answer;
+  *answer.add_series() = SeriesOf(kHostile, {1});
+  v1::Selection asked;
+  asked.set_start_s(kAt);
+  asked.set_end_s(kAt + 60);
+  EXPECT_THAT(RenderHeat(answer, asked, 10, Plain(80)), Not(HasSubstr("\x1b")));
+}
+
+LiveState LiveOf(const std::string& name, int rows) {
+  LiveState state;
+  state.who = name;
+  for (int i = 0; i < 14; ++i) state.vitals.push_back("vital_number_" + std::to_string(i));
+  state.chosen = 3;
+  for (const v1::Dimension by : {v1::DIMENSION_PROCESS, v1::DIMENSION_SITE}) {
+    v1::TopTable* table = state.answer.add_tables();
+    table->set_vital("cpu");
+    table->set_unit("s");
+    table->set_by(by);
+    table->set_total(60);
+    for (int i = 0; i < rows; ++i) {
+      v1::TopRow* row = table->add_rows();
+      row->set_name(name + std::to_string(i));
+      row->set_exe("/very/long/path/to/the/place/where/a/program/is/installed/" + name);
+      row->set_node(name);
+      row->set_pid(static_cast<uint32_t>(4'000'000 + i));
+      row->set_value(60);
+      row->set_share(1.0 / (i + 1));
+    }
+  }
+  return state;
+}
+
+TEST(LiveTest, FitsEveryScreen) {
+  for (const auto& [columns, rows] : {std::pair<size_t, size_t>{80, 24}, {132, 43}, {40, 10}}) {
+    for (const bool colour : {false, true}) {
+      const std::string screen =
+          LiveScreen(LiveOf("nginx", 20), columns, rows, {{colour, true, columns}, kZone, kNow});
+      const std::vector<std::string> lines = absl::StrSplit(screen, '\n');
+      EXPECT_EQ(lines.size(), rows);
+      for (const std::string& line : lines) EXPECT_LE(Width(line), columns) << line;
+      EXPECT_THAT(screen, HasSubstr("[vital_number_3]"));
+    }
+  }
+}
+
+TEST(LiveTest, NamesAreHarmlessAndSoAreErrors) {
+  LiveState state = LiveOf(kHostile, 3);
+  state.error = kHostile;
+  state.vitals[3] = kHostile;
+  EXPECT_THAT(LiveScreen(state, 80, 24, Plain(80)), Not(HasSubstr("\x1b")));
+}
+
+TEST(LiveTest, ScrollsNoFurtherThanThereIs) {
+  LiveState state = LiveOf("nginx", 20);
+  const std::string first = LiveScreen(state, 80, 24, Plain(80));
+  EXPECT_THAT(first, HasSubstr("nginx0 "));
+  state.scrolled = 1000;
+  const std::string last = LiveScreen(state, 80, 24, Plain(80));
+  EXPECT_THAT(last, Not(HasSubstr("nginx0 ")));
+  EXPECT_THAT(last, HasSubstr("nginx19"));
+}
+
+TEST(KeyTest, SequencesAreOneKeyAlsoInPieces) {
+  std::string input = "\x1b[Cq\t\x1b[5~\x1b[Z ";
+  std::vector<Key> keys;
+  for (Key key = TakeKey(&input); key != Key::kNone; key = TakeKey(&input)) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<Key>{Key::kNext, Key::kQuit, Key::kNext, Key::kOther, Key::kPrevious,
+                                    Key::kPause}));
+  for (std::string begun : {"", "\x1b", "\x1b[", "\x1b[1;5"}) {
+    const std::string before = begun;
+    EXPECT_EQ(TakeKey(&begun), Key::kNone);
+    EXPECT_EQ(begun, before);
+  }
+}
+
+v1::InvestigateAnswer OddAnswer(const std::string& name) {
+  v1::InvestigateAnswer answer;
+  answer.set_nodes(1);
+  answer.set_lines(40);
+  v1::Finding* finding = answer.add_findings();
+  finding->set_node(name);
+  finding->set_vital("lock");
+  finding->set_sub("futex");
+  finding->set_unit("s");
+  finding->set_waiting(true);
+  finding->set_start_s(kAt);
+  finding->set_end_s(kAt + 60);
+  finding->set_value(3);
+  finding->set_peak(4);
+  finding->set_usual(0.3);
+  finding->set_severity(40);
+  finding->set_past_points(240);
+  finding->add_also(name);
+  finding->set_also_nodes(7);
+  v1::DiffRow* row = finding->mutable_processes()->add_rows();
+  row->mutable_row()->set_name(name);
+  row->mutable_row()->set_exe(name);
+  row->mutable_row()->set_user(name);
+  row->mutable_row()->set_value(180);
+  row->mutable_against()->set_value(18);
+  row->set_difference(162);
+  row->set_certain(true);
+  v1::DiffRow* site = finding->mutable_sites()->add_rows();
+  site->mutable_row()->set_name(name);
+  site->set_difference(160);
+  for (int i = 0; i < 3; ++i) {
+    v1::Frame* frame = site->mutable_row()->add_stack();
+    frame->set_name(name);
+    frame->set_binary(name);
+  }
+  v1::PeerAnswer* holder = finding->mutable_example()->mutable_holder();
+  holder->set_comm(name);
+  holder->set_pid(77);
+  *holder->add_stack() = site->row().stack(0);
+  v1::EventAnswer* event = answer.add_events();
+  event->set_type(name);
+  event->set_node(name);
+  event->set_text(name);
+  event->set_time_s(kAt);
+  v1::Mark* mark = answer.add_marks();
+  mark->set_text(name);
+  mark->set_by(name);
+  mark->set_time_s(kAt - 60);
+  v1::Anomaly* anomaly = answer.add_anomalies();
+  anomaly->set_text(name);
+  anomaly->set_node(name);
+  anomaly->set_start_s(kAt + 1);
+  v1::Gap* gap = answer.add_gaps();
+  gap->set_node(name);
+  gap->set_reason(name);
+  answer.add_notes(name);
+  return answer;
+}
+
+std::string PageOf(const std::string& name, const View& view) {
+  v1::Selection asked;
+  asked.set_start_s(kAt - 900);
+  asked.set_end_s(kAt + 900);
+  asked.add_nodes(name);
+  const DigOn commands({"telltale", "investigate", "--collector", "h:1"}, asked, "https://h:2",
+                       kZone);
+  return RenderInvestigation(OddAnswer(name), {asked, Escaped(name), commands}, view);
+}
+
+TEST(InvestigationPageTest, SaysWhoWaitedWhoHeldAndWhatToTypeNext) {
+  const std::string page = PageOf("mysqld", Plain());
+  EXPECT_THAT(page, HasSubstr("mysqld  Wed 2026-11-18 16:45:00 to 17:15:00  (times are UTC)"));
+  EXPECT_THAT(page, HasSubstr("1. lock/futex  3.00 s/s, usual is 300 ms/s, x 10\n"));
+  EXPECT_THAT(page, HasSubstr("on mysqld and 7 other nodes (mysqld, ...)"));
+  EXPECT_THAT(page, HasSubstr("none of 240 past epochs"));
+  EXPECT_THAT(page, HasSubstr("waited  mysqld"));
+  EXPECT_THAT(page, HasSubstr("+2.70 s/s  x 10"));
+  EXPECT_THAT(page, HasSubstr("held by mysqld (pid 77) at mysqld"));
+  EXPECT_THAT(page, HasSubstr("telltale samples --node mysqld --vital lock/futex --process=mysqld "
+                              "--from 2026-11-18T17:00:00+00:00 --to 2026-11-18T17:01:00+00:00 "
+                              "--collector h:1\n"));
+  EXPECT_THAT(page, HasSubstr("https://h:2/selection?node=mysqld&vital=lock&from="));
+  EXPECT_LT(page.find("16:59:00"), page.find("17:00:01")) << page;  // what happened, in order
+}
+
+TEST(InvestigationPageTest, NamesAreHarmlessOnTheScreenAndInTheShell) {
+  const std::string page = PageOf(kHostile, Plain(80));
+  EXPECT_THAT(page, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(page, Not(HasSubstr("\x07")));
+  EXPECT_THAT(page, HasSubstr("--node $'\\x1b[2J\\x1b]0;owned\\x07\\'; rm -rf ~; \\''"));
+}
+
+TEST(InvestigationPageTest, WithoutAPastItSaysSoAndWhatToAsk) {
+  v1::InvestigateAnswer answer;
+  answer.set_nodes(1);
+  answer.set_lines(40);
+  answer.set_unjudged(40);
+  v1::Selection asked;
+  asked.set_start_s(kAt);
+  asked.set_end_s(kAt + 60);
+  const std::string page = RenderInvestigation(
+      answer, {asked, "all nodes", DigOn({"telltale"}, asked, "", kZone)}, Plain());
+  EXPECT_THAT(page, HasSubstr("too little past"));
+  EXPECT_THAT(page, HasSubstr("telltale top --from 2026-11-18T17:00:00+00:00"));
+}
+
+}  // namespace
+}  // namespace telltale::cli

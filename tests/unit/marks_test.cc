@@ -1,0 +1,97 @@
+// Notes are there after a restart, gone when taken back, and never more than there is room for.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "collector/marks/mark_book.h"
+#include "storage/memory_catalog.h"
+
+namespace telltale::marks {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kNow = 1'700'000'000'000'000'000;
+constexpr double kNowS = 1.7e9;
+
+class MarksTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<MarkBook> Open() {
+    auto book = MarkBook::Open(
+        &catalog_, [] { return kNow; },
+        [](const std::string& node) -> absl::Status {
+          if (node == "web-1") return absl::OkStatus();
+          return absl::NotFoundError("note: node is unknown");
+        });
+    EXPECT_TRUE(book.ok()) << book.status();
+    return *std::move(book);
+  }
+  static v1::AddMarkRequest Note(const std::string& text, double time_s = 0,
+                                 const std::string& node = "") {
+    v1::AddMarkRequest request;
+    request.set_text(text);
+    request.set_time_s(time_s);
+    request.set_node(node);
+    return request;
+  }
+
+  storage::MemoryCatalog catalog_;
+};
+
+TEST_F(MarksTest, ANoteIsThereAfterARestartAndGoneWhenTakenBack) {
+  std::string id;
+  {
+    const auto book = Open();
+    ASSERT_TRUE(book->Add(Note("deploy 1.2", kNowS - 100, "web-1"), "olga").ok());
+    const auto second = book->Add(Note("now"), "olga");
+    ASSERT_TRUE(second.ok()) << second.status();
+    id = second->mark().id();
+    EXPECT_DOUBLE_EQ(second->mark().time_s(), kNowS);
+  }
+  const auto book = Open();
+  const std::vector<v1::Mark> marks = book->Between(0, kNowS + 1);
+  ASSERT_EQ(marks.size(), 2u);
+  EXPECT_EQ(marks[0].text(), "deploy 1.2");
+  EXPECT_EQ(marks[0].node(), "web-1");
+  EXPECT_EQ(marks[0].by(), "olga");
+  EXPECT_EQ(book->Between(0, kNowS).size(), 1u);
+  ASSERT_TRUE(book->Remove(id).ok());
+  EXPECT_EQ(book->Remove(id).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Open()->Between(0, kNowS + 1).size(), 1u);
+}
+
+TEST_F(MarksTest, WhatMakesNoSenseIsRefusedByName) {
+  const auto book = Open();
+  const auto said = [&](const v1::AddMarkRequest& request) {
+    return std::string(book->Add(request, "olga").status().message());
+  };
+  EXPECT_THAT(said(Note("")), HasSubstr("text of 0 bytes must be 1 to 300"));
+  EXPECT_THAT(said(Note(std::string(301, 'x'))), HasSubstr("text of 301 bytes"));
+  EXPECT_THAT(said(Note("x", -1)), HasSubstr("time -1 must be"));
+  EXPECT_THAT(said(Note("x", kNowS + 2 * MarkBook::kMaxAheadS)), HasSubstr("at most a year"));
+  EXPECT_THAT(said(Note("x", 0, "web-9")), HasSubstr("unknown"));
+  EXPECT_TRUE(book->Between(0, 1e12).empty());
+}
+
+TEST_F(MarksTest, WhatATerminalWouldObeyIsNotKept) {
+  const auto book = Open();
+  const auto added = book->Add(Note("a\x1b[2Jb"), "olga");
+  ASSERT_TRUE(added.ok());
+  EXPECT_EQ(added->mark().text().find('\x1b'), std::string::npos);
+}
+
+TEST_F(MarksTest, TheEarliestMakesRoomAndIsTold) {
+  const auto book = Open();
+  for (size_t i = 0; i < MarkBook::kMaxMarks; ++i) {
+    ASSERT_FALSE(book->Add(Note("n", 1000 + static_cast<double>(i)), "olga")->has_dropped());
+  }
+  const auto more = book->Add(Note("last"), "olga");
+  ASSERT_TRUE(more.ok());
+  EXPECT_DOUBLE_EQ(more->dropped().time_s(), 1000);
+  EXPECT_EQ(book->Between(0, 1e12).size(), MarkBook::kMaxMarks);
+  EXPECT_EQ(Open()->Between(0, 1e12).size(), MarkBook::kMaxMarks);
+}
+
+}  // namespace
+}  // namespace telltale::marks
