@@ -17,23 +17,32 @@ std::string RecordText(const v1::FilterInfo& filter) {
                       Plural(record.false_alarms(), "false alarm"));
 }
 
-// A line per node: what cannot speak there yet.
+// A line per node: what cannot speak there yet, those that are as far together.
 std::string LearningText(const v1::AnomaliesAnswer& answer) {
   constexpr size_t kShownNodes = 5;
-  std::vector<std::pair<std::string, std::vector<std::string>>> nodes;
+  using Named = std::vector<std::pair<std::string, std::vector<std::string>>>;
+  const auto at = [](auto& list, const std::string& name) -> auto& {
+    for (auto& [known, of] : list) {
+      if (known == name) return of;
+    }
+    list.push_back({name, {}});
+    return list.back().second;
+  };
+  std::vector<std::pair<std::string, Named>> nodes;
   for (const v1::FilterLearning& learning : answer.learning()) {
-    auto node =
-        std::ranges::find(nodes, learning.node(), [](const auto& one) { return one.first; });
-    if (node == nodes.end()) node = nodes.insert(nodes.end(), {learning.node(), {}});
-    node->second.push_back(
-        absl::StrCat(Escaped(learning.filter()), " ", learning.learned_epochs(), " of ",
-                     learning.needed_epochs(), " ",
-                     learning.unit().empty() ? "epochs" : Escaped(learning.unit())));
+    const std::string far =
+        absl::StrCat(learning.learned_epochs(), " of ", learning.needed_epochs(), " ",
+                     learning.unit().empty() ? "epochs" : Escaped(learning.unit()));
+    at(at(nodes, learning.node()), far).push_back(Escaped(learning.filter()));
   }
   std::string out;
   for (size_t i = 0; i < std::min(kShownNodes, nodes.size()); ++i) {
-    absl::StrAppend(&out, Escaped(nodes[i].first),
-                    "  still learning: ", absl::StrJoin(nodes[i].second, ", "), "\n");
+    std::vector<std::string> parts;
+    for (const auto& [far, filters] : nodes[i].second) {
+      parts.push_back(absl::StrCat(absl::StrJoin(filters, ", "), " ", far));
+    }
+    absl::StrAppend(&out, Escaped(nodes[i].first), "  still learning: ", absl::StrJoin(parts, "; "),
+                    "\n");
   }
   if (nodes.size() > kShownNodes) {
     absl::StrAppend(&out, "and ",

@@ -409,6 +409,9 @@ TEST(RenderTest, WithoutAnomaliesItSaysWhereFiltersStillLearn) {
     learning->set_needed_epochs(30);
     if (i > 1) continue;
     learning = answer.add_learning();
+    *learning = answer.learning(0);
+    learning->set_filter("leak");
+    learning = answer.add_learning();
     learning->set_node("db-1");
     learning->set_filter("seasonal");
     learning->set_needed_epochs(3);
@@ -417,8 +420,9 @@ TEST(RenderTest, WithoutAnomaliesItSaysWhereFiltersStillLearn) {
   const std::string text = RenderAnomalies(answer, Plain());
   EXPECT_THAT(
       text,
-      HasSubstr("no anomaly in this time\ndb-1  still learning: ewma 1 of 30 epochs, seasonal "
-                "0 of 3 weeks\n"));
+      HasSubstr(
+          "no anomaly in this time\ndb-1  still learning: ewma, leak 1 of 30 epochs; seasonal "
+          "0 of 3 weeks\n"));
   EXPECT_THAT(text, HasSubstr("and 7 other nodes where filters are still learning\n"));
 }
 

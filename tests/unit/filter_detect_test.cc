@@ -255,6 +255,13 @@ TEST(LeakTest, WhatIsNoLeakIsNotTold) {
   }
 }
 
+TEST(LeakTest, AStartOfFourMinutesIsNoTrendHoweverShortTheEpochs) {
+  Watch watch(LeakFilter());
+  watch.length_s = 5;
+  Grow(watch, 48, [](int i) { return 100 * kMb + i * kMb; });
+  EXPECT_TRUE(watch.told.empty());
+}
+
 TEST(LeakTest, EndsWithItsProcess) {
   Watch watch(LeakFilter());
   Grow(watch, 60, [](int i) { return 100 * kMb + i * kMb; });

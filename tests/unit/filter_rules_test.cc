@@ -52,6 +52,22 @@ TEST(BusyLoopTest, ALoopThatAsksNothingOfTheKernelIsToldInItsSecondEpoch) {
   EXPECT_EQ(watch.told[1].start_ns, began);
 }
 
+TEST(BusyLoopTest, OnABusyNodeItIsToldByWhatItWants) {
+  Watch watch(BusyLoopFilter());
+  Play(watch, 40, 4, Nothing, [](Watch& w) {
+    w.Process(812, "/usr/bin/app",
+              {{TELLTALE_PROCESS_RUN_NS, 0.1e9}, {TELLTALE_PROCESS_QUEUE_NS, 0.89e9}});
+    w.Label("cpu", "user", "/usr/bin/app", 0.1);
+  });
+  EXPECT_EQ(watch.told.size(), 1u);
+}
+
+TEST(BusyLoopTest, WhatGoesOnWhileItLearnsIsNotTold) {
+  Watch watch(BusyLoopFilter());
+  Play(watch, 0, 60, Nothing, [](Watch& w) { Spin(w, 1, 0.97); });
+  EXPECT_TRUE(watch.told.empty());
+}
+
 TEST(BusyLoopTest, WorkThatCallsTheKernelOrIsAllOverTheCodeIsNone) {
   Watch calls(BusyLoopFilter());
   Play(calls, 40, 20, Nothing, [](Watch& w) { Spin(w, 500, 0.97); });
@@ -79,11 +95,17 @@ TEST(BusyLoopTest, WithoutSystemCallsWatchedItCannotTell) {
   EXPECT_TRUE(watch.told.empty());
 }
 
+// In a futex if `futex`, else, of locks, in a mutex of the kernel.
 void Wait(Watch& watch, uint32_t pid, const std::string& exe, const char* sub, double threads,
-          double times) {
-  watch.Process(pid, exe,
-                {{watch.Share("blocking", sub, true), threads * 1e9},
-                 {watch.Share("blocking", sub, false), times}});
+          double times, bool futex = false) {
+  const char* kind = futex ? "futex" : "mutex";
+  std::map<uint32_t, double> columns = {{watch.Share("blocking", sub, true), threads * 1e9},
+                                        {watch.Share("blocking", sub, false), times}};
+  if (std::string(sub) == "lock") {
+    columns[watch.Share("lock", kind, true)] = threads * 1e9;
+    columns[watch.Share("lock", kind, false)] = times;
+  }
+  watch.Process(pid, exe, columns);
 }
 
 TEST(BlockedTest, SaysForWhatItWaitsWhoEndsItAndWhatThatOneWaitsFor) {
@@ -99,9 +121,10 @@ TEST(BlockedTest, SaysForWhatItWaitsWhoEndsItAndWhatThatOneWaitsFor) {
   const Watch::Told& told =
       watch.told[0].subject.starts_with("writer") ? watch.told[1] : watch.told[0];
   EXPECT_EQ(told.text,
-            "postgres (pid 812, uid 0) waited 42 s of 60 s in 96 waits for a lock; its waits are "
+            "postgres (pid 812, uid 0) waited 42 s of 60 s in 96 waits for a lock of the kernel; "
+            "its waits are "
             "ended by writer (pid 90, uid 0), itself waiting for a disk");
-  EXPECT_EQ(told.cause, "blocked on a lock");
+  EXPECT_EQ(told.cause, "blocked on a lock of the kernel");
 }
 
 TEST(BlockedTest, NamesTheOwnerOfALockWhereTheKernelTells) {
@@ -121,6 +144,7 @@ TEST(BlockedTest, WaitsOfASecondAndWaitsForRequestsAreUsual) {
   Play(watch, 40, 20, Nothing, [](Watch& w) {
     Wait(w, 812, "/usr/lib/postgres", "disk", 0.3, 1.6);
     Wait(w, 813, "/usr/sbin/nginx", "socket", 4, 100);
+    Wait(w, 814, "/usr/bin/pool", "lock", 8, 100, true);  // threads that wait for work
   });
   EXPECT_TRUE(watch.told.empty());
 }

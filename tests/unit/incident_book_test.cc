@@ -92,7 +92,8 @@ TEST_F(IncidentBookTest, TwoFaultsAtOnceAreTwoIncidents) {
   Find(0, "db-1", "rule_busy_loop", "cpu", "app (pid 7, uid 0)", 1);
   Find(0, "db-1", "leak", "user_page", "cache (pid 9, uid 0)", 2);
   Find(0, "web-1", "rule_blocked", "blocking", "nginx (pid 7, uid 0)", 5);
-  EXPECT_EQ(All().size(), 3u);
+  Find(0, "web-2", "leak", "user_page", "app (pid 7, uid 0)", 2);  // as on db-1, but another fault
+  EXPECT_EQ(All().size(), 4u);
 }
 
 TEST_F(IncidentBookTest, WhatComesElevenMinutesLaterIsAnother) {

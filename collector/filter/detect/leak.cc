@@ -1,8 +1,8 @@
 // Memory of a process that only grows: the slope of its resident bytes over the last 40 epochs
-// (Theil-Sen), where a rise so steady comes by chance less than once in 10,000 (Mann-Kendall) and
-// is worth more than 1 MB an hour. Resident bytes are the process's own pages and the files it has
-// mapped, not the page cache. Growth that has stopped is a start-up and no leak: the later half
-// must still rise at half the pace at least. Rule 2 of Chopstix 3.2.
+// (of a minute at least; Theil-Sen), where a rise so steady comes by chance less than once in
+// 10,000 (Mann-Kendall) and is worth more than 1 MB an hour. Resident bytes are the process's own
+// pages and the files it has mapped, not the page cache. Growth that has stopped is a start-up and
+// no leak: the later half must still rise at half the pace at least. Rule 2 of Chopstix 3.2.
 
 #include <algorithm>
 #include <cmath>
@@ -19,6 +19,7 @@
 namespace telltale::filter {
 namespace {
 
+constexpr uint64_t kApartS = 60;   // between rows that count: with short epochs a start is no trend
 constexpr size_t kWindow = 40;     // epochs
 constexpr size_t kNeeded = 30;     // of them, to judge
 constexpr size_t kProcesses = 48;  // followed on a node, those that grew most
@@ -50,6 +51,8 @@ class Leak : public Detector {
       Track& track = tracks_[{process.pid, process.start_ns}];
       track.seen = epochs_;
       track.name = ProcessText(process);
+      const uint64_t end_s = epoch.end_ns / kSecondNs;
+      if (!track.time_s.empty() && end_s < track.time_s.back() + kApartS) continue;
       track.time_s.push_back(static_cast<uint32_t>(epoch.end_ns / kSecondNs));
       track.bytes.push_back(static_cast<float>(process.value[*column]));
       if (track.bytes.size() > kWindow) {

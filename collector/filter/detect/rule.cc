@@ -91,14 +91,15 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
     const auto habit = habits_.find(found.program);
     const bool usual = habit != habits_.end() && habit->second > kHabit;
     const auto known = open_.find(found.who);
-    if (known == open_.end() && usual) continue;
+    // What goes on while it learns is how things are here.
+    if (known == open_.end() && (usual || epochs_ <= kLearn)) continue;
     Open& open = open_[found.who];
     if (open.missed > 1) open.held = 0;
     if (open.held == 0 && !open.told) open.start_ns = epoch.start_ns;
     open.missed = 0;
     ++open.held;
     open.last_ns = epoch.end_ns;
-    if (open.told || open.held < kHeld || epochs_ <= kLearn) continue;
+    if (open.told || open.held < kHeld) continue;
     open.told = true;
     open.vital = std::move(found.found.vital);
     open.sub = std::move(found.found.sub);

@@ -44,8 +44,11 @@ class BusyLoop : public Rule {
   using Rule::Rule;
 
  private:
-  static constexpr double kCpus = 0.8, kCalls = 50, kFaults = 20, kSwitches = 20;  // per second
-  static constexpr double kMisses = 1e5;  // per second of CPU time
+  // On a busy node it gets less than it wants: what counts is that it never stops wanting.
+  static constexpr double kWants = 0.8, kGets = 0.02;  // CPUs
+  static constexpr double kCalls = 50, kFaults = 20;   // per second of CPU time
+  static constexpr double kSwitches = 20;              // per second
+  static constexpr double kMisses = 1e5;               // per second of CPU time
   static constexpr size_t kPlaces = 3;
   static constexpr double kConcentrated = 0.7;
 
@@ -53,7 +56,8 @@ class BusyLoop : public Rule {
     std::vector<Case> cases;
     for (const telltale_filter_process* process : epoch.Processes()) {
       const double cpus = epoch.Of(*process, TELLTALE_PROCESS_RUN_NS) / 1e9;
-      if (process->pid == 0 || process->exe[0] == '\0' || cpus < kCpus) continue;
+      const double wants = cpus + epoch.Of(*process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
+      if (process->pid == 0 || process->exe[0] == '\0' || wants < kWants || cpus < kGets) continue;
       const double calls = Calls(epoch, *process);
       const double faults = epoch.Of(*process, TELLTALE_PROCESS_FAULTS_MINOR) +
                             epoch.Of(*process, TELLTALE_PROCESS_FAULTS_MAJOR);
@@ -135,16 +139,26 @@ class Blocked : public Rule {
     const char* sub;
     const char* what;
   };
-  // Sockets are left out: waiting for the next request is what servers do.
-  static constexpr Class kClasses[] = {
-      {"disk", "a disk"}, {"uninterruptible", "something inside the kernel"}, {"lock", "a lock"}};
+  // Sockets are left out, and futexes: waiting for the next request, or for work, is what servers
+  // and their threads do. Of locks it is those of the kernel that count.
+  static constexpr Class kClasses[] = {{"disk", "a disk"},
+                                       {"uninterruptible", "something inside the kernel"},
+                                       {"lock", "a lock of the kernel"}};
+
+  static double Waiting(const RuleEpoch& epoch, const telltale_filter_process& process,
+                        const Class& of, bool weight) {
+    if (std::string_view(of.sub) != "lock") return epoch.Of(process, "blocking", of.sub, weight);
+    double sum = 0;
+    for (const char* kind : {"mutex", "rwsem"}) sum += epoch.Of(process, "lock", kind, weight);
+    return sum;
+  }
 
   static const Class* Worst(const RuleEpoch& epoch, const telltale_filter_process& process,
                             double* waiting) {
     const Class* worst = nullptr;
     *waiting = 0;
     for (const Class& of : kClasses) {
-      const double seconds = epoch.Of(process, "blocking", of.sub, true) / 1e9;
+      const double seconds = Waiting(epoch, process, of, true) / 1e9;
       if (seconds <= *waiting) continue;
       *waiting = seconds;
       worst = &of;
@@ -160,7 +174,7 @@ class Blocked : public Rule {
       double waiting = 0;
       const Class* of = Worst(epoch, *process, &waiting);
       if (of == nullptr || waiting < kWaiting) continue;
-      const double times = epoch.Of(*process, "blocking", of->sub, false) * epoch.seconds();
+      const double times = Waiting(epoch, *process, *of, false) * epoch.seconds();
       const std::string text = ProcessText(*process);
       Case found{Who(*process), ProgramOf(*process), {}};
       found.found.vital = "blocking";
@@ -190,7 +204,7 @@ class Blocked : public Rule {
     size_t others = 0;
     for (const telltale_filter_process* other : epoch.Processes()) {
       if (other != &process && other->exe[0] != '\0' &&
-          epoch.Of(*other, "blocking", of.sub, true) / 1e9 >= kWaiting) {
+          Waiting(epoch, *other, of, true) / 1e9 >= kWaiting) {
         ++others;
       }
     }
@@ -312,9 +326,9 @@ class FailingCall : public Rule {
   using Rule::Rule;
 
  private:
-  static constexpr double kFailed = 1'000;  // calls per second
-  static constexpr double kShare = 0.4;     // of all its calls
-  static constexpr double kCpus = 0.3;
+  static constexpr double kFailed = 1'000;             // calls per second of CPU time
+  static constexpr double kShare = 0.4;                // of all its calls
+  static constexpr double kWants = 0.3, kGets = 0.02;  // CPUs
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     std::vector<Case> cases;
@@ -323,7 +337,9 @@ class FailingCall : public Rule {
       const double calls = Calls(epoch, *process);
       const double cpus = epoch.Of(*process, TELLTALE_PROCESS_RUN_NS) / 1e9;
       if (process->pid == 0 || process->exe[0] == '\0') continue;
-      if (failed < kFailed || failed < kShare * calls || cpus < kCpus) continue;
+      const double wants = cpus + epoch.Of(*process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
+      if (wants < kWants || cpus < kGets) continue;
+      if (failed < kFailed * cpus || failed < kShare * calls) continue;
       const std::string text = ProcessText(*process);
       Case found{Who(*process), ProgramOf(*process), {}};
       found.found.vital = "syscall";
