@@ -106,11 +106,9 @@ TEST_F(IncidentTest, ThePageOfAnInvestigation) {
   EXPECT_EQ(typed.exit_code, 0) << typed.output;
   EXPECT_THAT(typed.output, HasSubstr("cpu/user  45.0 s in all, against 3.00 s (x 15)"));
 
-  const ProgramRun json = Telltale([&] {
-    std::vector<std::string> words = Investigation();
-    words.insert(words.end(), {"-o", "json"});
-    return words;
-  }());
+  std::vector<std::string> as_json = Investigation();
+  as_json.insert(as_json.end(), {"-o", "json"});
+  const ProgramRun json = Telltale(as_json);
   EXPECT_THAT(json.output, HasSubstr("\"vital\": \"cpu\""));
 }
 
