@@ -84,7 +84,7 @@ TEST_F(IncidentTest, ThePageOfAnInvestigation) {
   EXPECT_THAT(run.output, HasSubstr("(times are "));
   EXPECT_THAT(run.output, HasSubstr("covers 10 min of 10 min on 1 node"));
   EXPECT_THAT(run.output,
-              HasSubstr("telltale diff --by stack --node web-1 --vital cpu/user --from"));
+              HasSubstr("telltale diff --by stack --node web-1 --vital cpu/user --against "));
   EXPECT_THAT(run.output, HasSubstr("/selection?node=web-1&vital=cpu&from="));
   EXPECT_THAT(run.output, Not(HasSubstr("\x1b")));  // a pipe
 
