@@ -22,6 +22,7 @@
 #include "collector/access/token_book.h"
 #include "collector/control_socket.h"
 #include "collector/filter/filter_side.h"
+#include "collector/filter/watch_service.h"
 #include "collector/grpc_server.h"
 #include "collector/host_figures.h"
 #include "collector/ingest/clock.h"
@@ -148,6 +149,23 @@ absl::Status MayAsk(const grpc::ServerContextBase& context, const RevocationList
                    ", only operators and viewers may ask; use such a certificate"));
 }
 
+// "operator/alice"; who is none is written down as refused.
+absl::StatusOr<std::string> OperatorOf(const grpc::ServerContextBase& context,
+                                       const std::string& action, const RevocationList& revoked,
+                                       GrpcStats& stats, access::AuditLog& audit) {
+  const auto peer = PeerOf(context, revoked);
+  const std::string who = peer.ok() ? absl::StrCat(RoleName(peer->role), "/", peer->name) : "";
+  if (peer.ok() && peer->role == Role::kOperator) return who;
+  const absl::Status status = peer.ok() ? absl::PermissionDeniedError(absl::StrCat(
+                                              "certificate: is for ", who,
+                                              ", only an operator may do this; use a certificate "
+                                              "telltale://operator/NAME"))
+                                        : peer.status();
+  stats.Refuse(GrpcRefusal::kDenied);
+  audit.Refused(who, peer.ok() ? peer->address : "", action, std::string(status.message()));
+  return status;
+}
+
 void AddIngestStatus(const ingest::IngestSnapshot& stats, v1::StatusAnswer& answer) {
   answer.set_ack_p50_s(stats.ack.Quantile(0.5));
   answer.set_ack_p99_s(stats.ack.Quantile(0.99));
@@ -226,6 +244,7 @@ struct Collector::Parts {
   std::unique_ptr<query::StoreSource> source;
   std::unique_ptr<query::Engine> engine;
   std::unique_ptr<query::QueryService> query_service;
+  std::unique_ptr<grpc::Service> watch_service;
   std::unique_ptr<GrpcServer> grpc;
   std::unique_ptr<web::WebFront> web;
   std::unique_ptr<Maintenance> maintenance;
@@ -328,9 +347,28 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   };
   parts.query_service = std::make_unique<query::QueryService>(asking);
 
-  std::vector<grpc::Service*> services = {parts.ingest_service.get(),
-                                          parts.query_service->service(),
-                                          parts.operate_service.get(), parts.access_service.get()};
+  parts.watch_service = filter::MakeWatchService(
+      {.side = parts.filters.get(),
+       .resolve = [engine = parts.engine.get()](
+                      const v1::Selection& asked) { return engine->Select(asked); },
+       .authorize = asking.authorize,
+       .operator_of =
+           [&parts](const grpc::ServerContextBase& context, const std::string& action) {
+             return OperatorOf(context, action, parts.revoked, parts.grpc_stats, *parts.audit);
+           },
+       .audit =
+           [&parts](const grpc::ServerContextBase& context, const std::string& who,
+                    const std::string& action, const std::string& detail) {
+             const auto peer = PeerOf(context, parts.revoked);
+             const std::string address = peer.ok() ? peer->address : "";
+             spdlog::info("audit: {} ({}): {} {}", who, address, action, detail);
+             return parts.audit->Done(who, address, action, detail);
+           },
+       .now_ns = now_ns});
+
+  std::vector<grpc::Service*> services = {
+      parts.ingest_service.get(), parts.query_service->service(), parts.operate_service.get(),
+      parts.access_service.get(), parts.watch_service.get()};
   auto server = GrpcServer::Start({.listen = *grpc_address,
                                    .tls = tls,
                                    .connection_age_s = config.ingest_connection_age_s,

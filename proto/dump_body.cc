@@ -128,6 +128,9 @@ void DumpVital(const v1::Vital& vital, const v1::VitalDescriptor& descriptor, co
     Line(out, "  at ", change.time_ms(), " ms ", EnumWord(change.knob()), " ",
          ShowNumber(change.from()), " to ", ShowNumber(change.to()));
   }
+  if (vital.unwatched_ns() > 0) {
+    Line(out, "  not counted for ", vital.unwatched_ns() / 1'000'000, " ms, to stay in the budget");
+  }
   DumpLosses(vital.losses(), unit, "  ", out);
   Line(out, "  samples: ", vital.samples_size(), " entries; folded away ",
        ShowNumber(vital.folded_away().entries()), " entries, ",

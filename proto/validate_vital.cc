@@ -123,6 +123,9 @@ absl::Status ValidateVital(const FieldPath& at, const v1::Vital& vital,
       away.AtMost("samples", vital.folded_away().samples(), kMaxTotal, "limit"));
   TELLTALE_RETURN_IF_ERROR(
       away.AtMost("sampled_weight", vital.folded_away().sampled_weight(), kMaxTotal, "limit"));
+  TELLTALE_RETURN_IF_ERROR(at.AtMost("unwatched_ns", vital.unwatched_ns(),
+                                     context.length_ms * 1'000'000 + 1'000'000,
+                                     "length of the epoch"));
   TELLTALE_RETURN_IF_ERROR(ValidateBacklog(at, vital, descriptor, context.seconds));
   TELLTALE_RETURN_IF_ERROR(ValidateKnobs(at, vital, context.length_ms));
   TELLTALE_RETURN_IF_ERROR(at.AtMost("losses", vital.losses_size(), kMaxLosses, "limit"));

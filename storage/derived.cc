@@ -83,13 +83,20 @@ absl::Status DerivedStore::ForEach(uint32_t filter, uint64_t from_ns, uint64_t t
 
 absl::Status DerivedStore::PutState(std::string_view name, std::string_view value,
                                     Durability durability) {
-  if (name.empty() || name.size() > 256 || value.size() > kMaxStateBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("store filter state: name of ", name.size(),
-                                                   " bytes (1..256), value of ", value.size(),
-                                                   " bytes (limit ", kMaxStateBytes, ")"));
-  }
+  return PutStates({{std::string(name), std::string(value)}}, durability);
+}
+
+absl::Status DerivedStore::PutStates(const std::vector<std::pair<std::string, std::string>>& states,
+                                     Durability durability) {
   std::unique_ptr<Transaction> transaction = catalog_->Begin();
-  transaction->Put(FilterStateKey(name), value);
+  for (const auto& [name, value] : states) {
+    if (name.empty() || name.size() > 256 || value.size() > kMaxStateBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("store filter state: name of ", name.size(),
+                                                     " bytes (1..256), value of ", value.size(),
+                                                     " bytes (limit ", kMaxStateBytes, ")"));
+    }
+    transaction->Put(FilterStateKey(name), value);
+  }
   return transaction->Commit(durability);
 }
 

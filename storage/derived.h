@@ -12,6 +12,8 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -44,6 +46,9 @@ class DerivedStore {
   // Small durable values, written whole. NotFound: never written.
   absl::Status PutState(std::string_view name, std::string_view value, Durability durability);
   absl::StatusOr<std::string> GetState(std::string_view name) const;
+  // Several of them, all or none.
+  absl::Status PutStates(const std::vector<std::pair<std::string, std::string>>& states,
+                         Durability durability);
 
  private:
   History* const history_;

@@ -229,6 +229,7 @@ absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
   const EventCounts counts = CountEvents(blocks_, control_->half & 1);
   const GovernorReading reading = Reckon(mono_ns, use, counts);
   AddLost(counts);
+  if (!follows_waits() && !governor_->detached()) waits_unwatched_ns_ += mono_ns - last_mono_ns_;
   for (size_t i = 0; i < kParts; ++i) {
     const auto part = static_cast<Part>(i);
     spent_ns_[i] += Governor::Cost(part, governor_->level(part), reading.full_ns[i]);
@@ -396,6 +397,10 @@ void BudgetKeeper::Finish(RawEpoch& epoch) {
     detached_at_ns_ = epoch.end_mono_ns;
   }
   epoch.watched_ns -= std::min(epoch.watched_ns, detached_ns);
+  const uint64_t unwatched_ns = std::exchange(waits_unwatched_ns_, 0);
+  for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
+    epoch.vitals[vital - 1U].unwatched_ns = std::min(epoch.watched_ns, unwatched_ns);
+  }
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     if (lost_[v].events != 0) {
       epoch.losses.push_back(

@@ -96,6 +96,7 @@ class BudgetKeeper {
   PerPart<double> spent_ns_{};
   std::array<telltale_total, TELLTALE_VITALS> lost_{};
   uint64_t detached_ns_ = 0;
+  uint64_t waits_unwatched_ns_ = 0;  // of the epoch, in which switches were only counted
   std::array<std::vector<RawKnobChange>, TELLTALE_VITALS> changes_;
 };
 

@@ -161,6 +161,7 @@ struct RawVital {
   std::vector<uint64_t> bitmap;  // distinct-label bitmap; empty: none kept
   std::vector<int64_t> backlog;  // [second]: begun minus ended; empty where the vital has none
   std::vector<RawKnobChange> knobs;
+  uint64_t unwatched_ns = 0;  // of the epoch's watched_ns, in which this vital was not counted
 };
 
 // A histogram kept in the kernel. Buckets: log2 with r sub-buckets per octave (sketch/histogram.h).

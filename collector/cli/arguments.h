@@ -31,6 +31,12 @@ struct TokenFlags {
   std::string name, role = "viewer", expires = "90d", id;
 };
 
+struct IncidentFlags {
+  uint64_t number = 0;
+  bool all = false, acknowledge = false, resolve = false, reopen = false;
+  std::string note;
+};
+
 struct Arguments {
   std::vector<std::string> words;  // as typed, the program first
   Settings connection;
@@ -61,6 +67,7 @@ struct Arguments {
   std::vector<std::string> logs;
   PkiFlags pki;
   TokenFlags token;
+  IncidentFlags incident;
 };
 
 }  // namespace telltale::cli

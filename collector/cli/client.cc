@@ -58,6 +58,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Open(const Settings& settings,
   client->stub_ = v1::Query::NewStub(channel);
   client->operate_ = v1::Operate::NewStub(channel);
   client->access_ = v1::Access::NewStub(channel);
+  client->watch_ = v1::Watch::NewStub(channel);
   return client;
 }
 

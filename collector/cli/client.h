@@ -20,6 +20,7 @@
 #include "telltale/v1/access.grpc.pb.h"
 #include "telltale/v1/operate.grpc.pb.h"
 #include "telltale/v1/query.grpc.pb.h"
+#include "telltale/v1/watch.grpc.pb.h"
 
 namespace telltale::cli {
 
@@ -51,6 +52,12 @@ class Client {
 
   // Whether a terminal is told of calls that take longer than a second; at first it is.
   void set_show_waiting(bool show) { show_waiting_ = show; }
+
+  absl::StatusOr<Answer> Ask(grpc::Status (v1::Watch::Stub::*method)(grpc::ClientContext*,
+                                                                     const Question&, Answer*),
+                             const Question& question) {
+    return Call<Answer>(*watch_, method, question);
+  }
 
   // An order of an operator.
   absl::StatusOr<v1::KeepAnswer> Keep(const v1::KeepRequest& request);
@@ -86,6 +93,7 @@ class Client {
   std::unique_ptr<v1::Query::Stub> stub_;
   std::unique_ptr<v1::Operate::Stub> operate_;
   std::unique_ptr<v1::Access::Stub> access_;
+  std::unique_ptr<v1::Watch::Stub> watch_;
 };
 
 }  // namespace telltale::cli

@@ -14,6 +14,7 @@
 #include "collector/cli/terminal_text.h"
 #include "telltale/v1/operate.pb.h"
 #include "telltale/v1/query.pb.h"
+#include "telltale/v1/watch.pb.h"
 
 namespace telltale::cli {
 
@@ -57,7 +58,15 @@ std::string RenderHistogram(const v1::HistogramAnswer& answer, const View& view)
 std::string RenderEvents(const v1::EventsAnswer& answer, const View& view);
 std::string RenderGaps(const v1::CoverageAnswer& answer, const View& view);
 std::string RenderAnomalies(const v1::AnomaliesAnswer& answer, const View& view);
-std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view);  // one line
+// Its sentence, and what speaks for and against it below.
+std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view);
+// The rules by number, with how often each was right; all filters.
+std::string RenderRules(const v1::ListFiltersAnswer& answer, const View& view);
+std::string RenderFilters(const v1::ListFiltersAnswer& answer, const View& view);
+std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view);
+// A line each; one of them with its timeline and notes.
+std::string RenderIncidents(const v1::ListIncidentsAnswer& answer, const View& view);
+std::string RenderIncident(const v1::Incident& incident, const View& view);
 std::string RenderStatus(const v1::StatusAnswer& answer, const View& view);
 
 // ", without 1.2 s (3.1 %) of Telltale's own"; empty if nothing was hidden.

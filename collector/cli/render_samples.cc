@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -129,39 +128,6 @@ std::string RenderEvents(const v1::EventsAnswer& answer, const View& view) {
   return absl::StrCat(
       answer.events().empty() ? "no event in this time\n" : table.Render(view.style), "\n",
       RenderCoverage(answer.coverage(), view));
-}
-
-std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view) {
-  const std::string vital =
-      anomaly.sub().empty() ? anomaly.vital() : absl::StrCat(anomaly.vital(), "/", anomaly.sub());
-  // Its sentence stands alone elsewhere and begins with the vital; here the vital stands before it.
-  std::string_view text = anomaly.text();
-  if (text.starts_with(vital + " ")) text.remove_prefix(vital.size() + 1);
-  return absl::StrCat(MomentText(anomaly.start_s(), view.zone), "  ", Escaped(anomaly.node()), "  ",
-                      Painted(Escaped(vital), Ink::kBold, view.style), "  ",
-                      Escaped(std::string(text)),
-                      absl::StrFormat("  (%.1f deviations, ", anomaly.severity()),
-                      Escaped(anomaly.filter()), ")\n");
-}
-
-std::string RenderAnomalies(const v1::AnomaliesAnswer& answer, const View& view) {
-  std::string out;
-  for (const v1::Anomaly& anomaly : answer.anomalies()) out += RenderAnomaly(anomaly, view);
-  if (out.empty()) out = "no anomaly in this time\n";
-  constexpr int kShownNodes = 10;
-  for (int i = 0; i < std::min(kShownNodes, answer.learning_size()); ++i) {
-    const v1::FilterLearning& learning = answer.learning(i);
-    absl::StrAppend(&out, Escaped(learning.node()), "  ", Escaped(learning.filter()),
-                    " is still learning: ", learning.learned_epochs(), " of ",
-                    learning.needed_epochs(), " epochs\n");
-  }
-  if (answer.learning_size() > kShownNodes) {
-    absl::StrAppend(&out, "and ", Plural(answer.learning_size() - kShownNodes, "other node"),
-                    " where filters are still learning\n");
-  }
-  if (!answer.next_page().empty())
-    absl::StrAppend(&out, "more: --page ", Escaped(answer.next_page()), "\n");
-  return absl::StrCat(out, "\n", RenderCoverage(answer.coverage(), view));
 }
 
 }  // namespace telltale::cli

@@ -193,6 +193,25 @@ const Command kCommands[] = {
        c->add_option("--cursor", a.cursor, "with --follow: begin after this one");
      },
      RunAnomalies},
+    {"incidents", "anomalies and diagnoses that belong together, and what people know of them",
+     "  telltale incidents\n  telltale incidents 12\n  telltale incidents 12 --acknowledge --note "
+     "\"disk on order\"\n  telltale incidents --all",
+     [](CLI::App* c, Arguments& a) {
+       c->add_option("NUMBER", a.incident.number, "this one, with all that is known of it");
+       c->add_flag("--all", a.incident.all, "resolved ones too");
+       auto* acknowledge = c->add_flag("--acknowledge", a.incident.acknowledge,
+                                       "somebody looks at it; an operator's");
+       auto* resolve = c->add_flag("--resolve", a.incident.resolve, "it is over; an operator's");
+       auto* reopen = c->add_flag("--reopen", a.incident.reopen, "it is not over; an operator's");
+       acknowledge->excludes(resolve)->excludes(reopen);
+       resolve->excludes(reopen);
+       c->add_option("--note", a.incident.note,
+                     "what is known, with these or alone; an operator's");
+       AddLimit(c, a, 1'000, "the newest so many (50); at most 1,000");
+     },
+     RunIncidents},
+    {"rules", "the rules that make diagnoses of symptoms, and how often each was right",
+     "  telltale rules", [](CLI::App*, Arguments&) {}, RunRules},
     {"status", "how the collector is: nodes, store, latency, refusals", "  telltale status",
      [](CLI::App*, Arguments&) {}, RunStatus},
     {"audit", "who did what: orders of operators, and what was refused to whom; an operator's",
@@ -280,6 +299,22 @@ void AddCommand(CLI::App& app, const Command& command, Arguments& arguments,
   sub->callback([&] { run = [&] { return command.run(arguments); }; });
 }
 
+void AddFilter(CLI::App& app, Arguments& a, std::function<int()>& run) {
+  CLI::App* filter = app.add_subcommand("filter", "what watches the epochs as they come");
+  filter->require_subcommand(1);
+  CLI::App* list = filter->add_subcommand("list", "detectors and rules, and how each is");
+  CLI::App* again = filter->add_subcommand(
+      "run", "one of them over the past again; nothing of it is kept, live goes on");
+  again->add_option("NAME", a.filter, "as telltale filter list shows it")->required();
+  AddNodes(again, a);
+  AddRange(again, a, "day");
+  list->footer("\nExample:\n  telltale filter list");
+  again->footer("\nExample:\n  telltale filter run level_shift --node db-1 --from -2d");
+  for (CLI::App* command : {list, again}) AddConnection(command, a);
+  list->callback([&] { run = [&] { return RunFilterList(a); }; });
+  again->callback([&] { run = [&] { return RunFilterRun(a); }; });
+}
+
 // What is wrong with the command line, with the nearest word that would be right.
 std::string Complaint(const CLI::App& app, int argc, char** argv, const CLI::ParseError& error) {
   const CLI::App* used = &app;
@@ -332,6 +367,7 @@ int Main(int argc, char** argv) {
   dump->callback([&] { run = [&] { return RunDump(arguments); }; });
   AddToken(app, arguments, run);
   AddDocuments(app, arguments, run);
+  AddFilter(app, arguments, run);
   AddPki(app, arguments, run);
   CLI::App* version = app.add_subcommand("version", "version of this program");
   version->callback([&] {

@@ -24,7 +24,8 @@ std::string IdOf(const v1::LoggedAnomaly& entry) {
 std::string AnomalyId(std::string_view filter, uint32_t version, std::string_view node,
                       const v1::FilterAnomaly& anomaly) {
   return absl::StrCat(std::string(filter), "/", version, "/", std::string(node), "/",
-                      anomaly.vital(), "/", anomaly.sub(), "/", anomaly.start_ns() / kMillisecond);
+                      anomaly.vital(), "/", anomaly.sub(), "/", anomaly.start_ns() / kMillisecond,
+                      anomaly.subject().empty() ? "" : "/", anomaly.subject());
 }
 
 v1::Anomaly ToAnswer(std::string_view filter, uint32_t version, std::string_view node,
@@ -45,6 +46,13 @@ v1::Anomaly ToAnswer(std::string_view filter, uint32_t version, std::string_view
   answer.set_text(anomaly.text());
   answer.set_learned_epochs(static_cast<double>(anomaly.learned_epochs()));
   answer.set_found_s(Seconds(anomaly.found_ns()));
+  answer.set_subject(anomaly.subject());
+  answer.set_evidence(anomaly.evidence());
+  answer.set_against(anomaly.against());
+  answer.set_cause(anomaly.cause());
+  answer.set_next(anomaly.next());
+  answer.set_rule(anomaly.rule());
+  answer.set_open(anomaly.open());
   return answer;
 }
 

@@ -27,7 +27,8 @@
 
 namespace telltale::filter {
 
-// What identifies an anomaly for ever: "ewma/1/NODE/VITAL/SUB/START_MS".
+// What identifies an anomaly for ever: "ewma/1/NODE/VITAL/SUB/START_MS", and
+// "/SUBJECT" where it has one.
 std::string AnomalyId(std::string_view filter, uint32_t version, std::string_view node,
                       const v1::FilterAnomaly& anomaly);
 

@@ -40,4 +40,22 @@ absl::Status StoreEpochSource::ForEach(uint32_t node, uint64_t from_ns, uint64_t
   });
 }
 
+bool StoreEpochSource::Hour(uint32_t node, uint64_t start_ns, const HourVisitor& visit) const {
+  bool shown = false;
+  // Totals stand in the window itself; no vital's labels are read.
+  const auto read = reader_->ForEachRollup(
+      storage::Tier::k1Hour, node, start_ns, start_ns + 1, {0}, [&](const storage::RollupRow& row) {
+        const auto schema = reader_->Schema(row.window.schema_id());
+        if (!schema.ok()) {
+          ++damaged_;
+          return false;
+        }
+        visit({.window = &row.window, .schema = schema->get()});
+        shown = true;
+        return false;
+      });
+  if (!read.ok()) ++damaged_;
+  return shown;
+}
+
 }  // namespace telltale::filter

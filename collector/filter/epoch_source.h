@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "storage/placement.h"
 #include "storage/reader.h"
+#include "telltale/v1/store.pb.h"
 #include "telltale/v1/summary.pb.h"
 
 namespace telltale::filter {
@@ -36,6 +37,12 @@ struct SourceEpoch {
   const v1::Schema* schema = nullptr;  // describes the body's vitals
 };
 
+// The sums of one hour.
+struct SourceHour {
+  const v1::RollupWindow* window = nullptr;
+  const v1::Schema* schema = nullptr;
+};
+
 class EpochSource {
  public:
   virtual ~EpochSource() = default;
@@ -44,6 +51,9 @@ class EpochSource {
   using Visitor = std::function<bool(const SourceEpoch& epoch)>;
   virtual absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                const Visitor& visit) const = 0;
+  // Shows the sums of the hour that begins at start_ns; false: there are none.
+  using HourVisitor = std::function<void(const SourceHour& hour)>;
+  virtual bool Hour(uint32_t node, uint64_t start_ns, const HourVisitor& visit) const = 0;
 };
 
 class StoreEpochSource : public EpochSource {
@@ -52,6 +62,7 @@ class StoreEpochSource : public EpochSource {
   std::vector<NodeHead> Nodes() const override;
   absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                        const Visitor& visit) const override;
+  bool Hour(uint32_t node, uint64_t start_ns, const HourVisitor& visit) const override;
   // Rows that could not be opened and were passed over.
   uint64_t damaged() const { return damaged_; }
 

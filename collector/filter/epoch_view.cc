@@ -1,7 +1,9 @@
 #include "collector/filter/epoch_view.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "storage/keys.h"
+#include "storage/rollup/portable.h"
 
 namespace telltale::filter {
 namespace {
@@ -36,6 +38,22 @@ bool Wanted(const telltale_filter& filter, const std::string& vital) {
   return false;
 }
 
+// A summary that does not tell: an agent at its budget gave the events it did not look at as lost,
+// and nothing else of the vital.
+bool OnlyLost(const v1::Vital& vital) {
+  const bool silent = std::ranges::all_of(vital.subs(), [](const v1::SubSeries& sub) {
+    return sub.events() == 0 && sub.weight() == 0;
+  });
+  return silent && std::ranges::any_of(vital.losses(), [](const v1::Loss& loss) {
+           return loss.reason() == v1::LOSS_REASON_DUTY && loss.events() > 0;
+         });
+}
+
+uint64_t WatchedOf(const v1::Vital& vital, uint64_t watched_ns) {
+  if (vital.state() == v1::VITAL_STATE_UNAVAILABLE || OnlyLost(vital)) return 0;
+  return watched_ns - std::min(watched_ns, vital.unwatched_ns());
+}
+
 }  // namespace
 
 EpochView::EpochView(const SourceEpoch& epoch, const telltale_filter& filter) : body_(*epoch.body) {
@@ -47,49 +65,90 @@ EpochView::EpochView(const SourceEpoch& epoch, const telltale_filter& filter) : 
   for (const v1::Loss& loss : body_.losses()) epoch_.lost_events += loss.events();
   for (const v1::Vital& vital : body_.vitals()) {
     for (const v1::Loss& loss : vital.losses()) epoch_.lost_events += loss.events();
-    const auto& descriptors = epoch.schema->vitals();
-    const auto descriptor = std::ranges::find(descriptors, vital.id(), &v1::VitalDescriptor::id);
-    if (descriptor == descriptors.end() || !Wanted(filter, descriptor->name())) continue;
-    AddVital(vital, *descriptor, filter.needs);
+    const v1::VitalDescriptor* descriptor = storage::DescriptorOf(*epoch.schema, vital.id());
+    if (descriptor == nullptr || !Wanted(filter, descriptor->name())) continue;
+    telltale_filter_vital& view = AddVital(*descriptor, vital.state());
+    view.watched_ns = WatchedOf(vital, epoch_.watched_ns);
+    if ((filter.needs & TELLTALE_NEEDS_TOTALS) != 0 && view.watched_ns > 0) {
+      AddSubs(vital.subs(), *descriptor, view);
+      AddSeconds(vital);
+    }
+    if ((filter.needs & (TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES)) != 0) {
+      AddLabels(vital, *descriptor, (filter.needs & TELLTALE_NEEDS_SAMPLES) != 0, view);
+    }
+  }
+  epoch_.vital_count = static_cast<uint32_t>(vitals_.size());
+  epoch_.vitals = vitals_.data();
+  if ((filter.needs & TELLTALE_NEEDS_PROCESSES) != 0) AddProcesses(body_.processes());
+  if ((filter.needs & TELLTALE_NEEDS_EVENTS) != 0) AddEvents();
+  AddMemory(body_.gauges());
+}
+
+EpochView::EpochView(const SourceHour& hour, uint64_t start_ns, const telltale_filter& filter)
+    : body_(v1::SummaryBody::default_instance()) {
+  epoch_.struct_size = sizeof epoch_;
+  epoch_.kind = TELLTALE_EPOCH_WINDOW;
+  epoch_.start_ns = start_ns;
+  epoch_.end_ns = start_ns + storage::kHourNs;
+  epoch_.watched_ns = hour.window->watched_ns();
+  for (const v1::Loss& loss : hour.window->losses()) epoch_.lost_events += loss.events();
+  for (const v1::VitalTotals& vital : hour.window->vitals()) {
+    const v1::VitalDescriptor* descriptor = storage::DescriptorOf(*hour.schema, vital.id());
+    if (descriptor == nullptr || !Wanted(filter, descriptor->name())) continue;
+    telltale_filter_vital& view = AddVital(*descriptor, vital.state());
+    // A window does not say for how long a vital was away in it: with a part missing its rate is
+    // unknown.
+    if (vital.state() == v1::VITAL_STATE_UNAVAILABLE) continue;
+    view.watched_ns = epoch_.watched_ns;
+    AddSubs(vital.subs(), *descriptor, view);
   }
   epoch_.vital_count = static_cast<uint32_t>(vitals_.size());
   epoch_.vitals = vitals_.data();
 }
 
-void EpochView::AddVital(const v1::Vital& vital, const v1::VitalDescriptor& descriptor,
-                         uint32_t needs) {
+telltale_filter_vital& EpochView::AddVital(const v1::VitalDescriptor& descriptor,
+                                           v1::VitalState state) {
   telltale_filter_vital& view = vitals_.emplace_back();
   view = {};
   view.struct_size = sizeof view;
-  view.id = vital.id();
+  view.id = descriptor.id();
   view.name = descriptor.name().c_str();
   view.unit = UnitText(descriptor.unit());
-  view.state = static_cast<uint32_t>(vital.state());
-  if ((needs & TELLTALE_NEEDS_TOTALS) != 0 && vital.state() != v1::VITAL_STATE_UNAVAILABLE) {
-    auto& subs = subs_.emplace_back();
-    const int count = std::min(vital.subs_size(), descriptor.subs_size());
-    for (int i = 0; i < count; ++i) {
-      telltale_filter_sub& sub = subs.emplace_back();
-      sub = {};
-      sub.struct_size = sizeof sub;
-      sub.index = static_cast<uint32_t>(i);
-      sub.name = descriptor.subs(i).name().c_str();
-      sub.events = vital.subs(i).events();
-      sub.weight = vital.subs(i).weight();
-      sub.idle = descriptor.subs(i).idle() ? 1 : 0;
-      sub.seconds = static_cast<uint32_t>(vital.subs(i).second_weight_size());
-      sub.second_weight = vital.subs(i).second_weight().data();
-    }
-    view.sub_count = static_cast<uint32_t>(subs.size());
-    view.subs = subs.data();
+  view.state = static_cast<uint32_t>(state);
+  return view;
+}
+
+template <typename Subs>
+void EpochView::AddSubs(const Subs& counted, const v1::VitalDescriptor& descriptor,
+                        telltale_filter_vital& view) {
+  auto& subs = subs_.emplace_back();
+  const int count = std::min(counted.size(), descriptor.subs_size());
+  for (int i = 0; i < count; ++i) {
+    telltale_filter_sub& sub = subs.emplace_back();
+    sub = {};
+    sub.struct_size = sizeof sub;
+    sub.index = static_cast<uint32_t>(i);
+    sub.name = descriptor.subs(i).name().c_str();
+    sub.events = counted.Get(i).events();
+    sub.weight = counted.Get(i).weight();
+    sub.idle = descriptor.subs(i).idle() ? 1 : 0;
   }
-  if ((needs & (TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES)) != 0) {
-    AddLabels(vital, (needs & TELLTALE_NEEDS_SAMPLES) != 0, view);
+  view.sub_count = static_cast<uint32_t>(subs.size());
+  view.subs = subs.data();
+}
+
+void EpochView::AddSeconds(const v1::Vital& vital) {
+  for (telltale_filter_sub& sub : subs_.back()) {
+    const auto& seconds = vital.subs(static_cast<int>(sub.index)).second_weight();
+    sub.seconds = static_cast<uint32_t>(seconds.size());
+    sub.second_weight = seconds.data();
   }
 }
 
-void EpochView::AddLabels(const v1::Vital& vital, bool samples, telltale_filter_vital& view) {
+void EpochView::AddLabels(const v1::Vital& vital, const v1::VitalDescriptor& descriptor,
+                          bool samples, telltale_filter_vital& view) {
   auto& labels = labels_.emplace_back();
+  const storage::TableView tables(body_.tables());
   for (const v1::FoldedSample& folded : vital.samples()) {
     telltale_filter_label& label = labels.emplace_back();
     label = {};
@@ -102,6 +161,8 @@ void EpochView::AddLabels(const v1::Vital& vital, bool samples, telltale_filter_
     label.samples = folded.samples();
     label.low = folded.low();
     label.high = folded.high();
+    label.stable_id = storage::StableId(storage::LabelOf(folded, &descriptor, tables), &descriptor);
+    label.exe_build = BuildOf(folded.exe());
     if (!samples) continue;
     const v1::Sample& kept = folded.exemplar();
     telltale_filter_sample& sample = samples_.emplace_back();
@@ -114,10 +175,80 @@ void EpochView::AddLabels(const v1::Vital& vital, bool samples, telltale_filter_
     sample.weight = kept.weight();
     sample.comm = Text(kept.comm());
     sample.cgroup = Text(kept.cgroup());
+    sample.details = static_cast<uint32_t>(kept.detail_size());
+    sample.detail = kept.detail().data();
+    sample.waker_pid = kept.waker().pid();
+    sample.waker_comm = Text(kept.waker().comm());
+    sample.holder_pid = kept.holder().pid();
+    sample.holder_comm = Text(kept.holder().comm());
     label.exemplar = &sample;
   }
   view.label_count = static_cast<uint32_t>(labels.size());
   view.labels = labels.data();
+}
+
+void EpochView::AddProcesses(const v1::ProcessTable& table) {
+  for (const v1::ProcessRow& row : table.rows()) {
+    // Rows are checked to have a value per column when the summary comes in.
+    if (row.values_size() != table.columns_size()) continue;
+    telltale_filter_process& process = processes_.emplace_back();
+    process = {};
+    process.struct_size = sizeof process;
+    process.pid = row.pid();
+    process.uid = row.uid();
+    process.instances = std::max(row.instances(), 1U);
+    process.exe = row.irq() ? "" : Text(row.exe());
+    process.comm = row.irq() ? "[irq]" : Text(row.comm());
+    process.cgroup = Text(row.cgroup());
+    process.start_ns = row.start_mono_ns();
+    process.value = row.values().data();
+  }
+  epoch_.process_columns = static_cast<uint32_t>(table.columns_size());
+  epoch_.process_column = table.columns().data();
+  epoch_.process_count = static_cast<uint32_t>(processes_.size());
+  epoch_.processes = processes_.data();
+}
+
+void EpochView::AddEvents() {
+  for (const v1::DiscreteEvent& told : body_.events()) {
+    telltale_filter_event& event = events_.emplace_back();
+    event = {};
+    event.struct_size = sizeof event;
+    event.type = static_cast<uint32_t>(told.type());
+    event.time_ns = uint64_t{told.time_ms()} * 1'000'000;
+    event.pid = told.pid();
+    event.uid = told.uid();
+    event.exit_code = told.exit_code();
+    event.exit_signal = told.exit_signal();
+    event.count = std::max(told.count(), 1U);
+    event.exe = Text(told.exe());
+    event.comm = Text(told.comm());
+    event.cgroup = Text(told.cgroup());
+  }
+  epoch_.event_count = static_cast<uint32_t>(events_.size());
+  epoch_.events = events_.data();
+}
+
+void EpochView::AddMemory(const v1::Gauges& gauges) {
+  epoch_.cpus = gauges.cpus_online();
+  epoch_.memory_total_bytes = gauges.memory_total_bytes();
+  epoch_.memory_available_bytes = gauges.memory_available_bytes();
+  epoch_.swap_total_bytes = gauges.swap_total_bytes();
+  epoch_.swap_free_bytes = gauges.swap_free_bytes();
+}
+
+// By the mapping of the executable's own file, where a stack of the epoch goes through it.
+uint64_t EpochView::BuildOf(uint32_t exe_plus_1) {
+  if (exe_plus_1 == 0) return 0;
+  if (builds_.empty()) {
+    builds_[0] = 0;  // once
+    for (const v1::Mapping& mapping : body_.tables().mappings()) {
+      if (mapping.kind() != v1::MAPPING_KIND_FILE || mapping.build_id().empty()) continue;
+      builds_[mapping.path()] = storage::DigestText(mapping.build_id());
+    }
+  }
+  const auto build = builds_.find(exe_plus_1);
+  return build == builds_.end() ? 0 : build->second;
 }
 
 const char* EpochView::Text(uint32_t index_plus_1) const {

@@ -1,4 +1,5 @@
-// One stored epoch in the shape of the filter interface. Holds what the C structs point to.
+// One stored epoch, or the sums of an hour, in the shape of the filter interface. Holds what the C
+// structs point to.
 //
 // A value of one call: made, shown to one filter, thrown away. Points into the body and schema it
 // was made from.
@@ -7,6 +8,7 @@
 #define TELLTALE_COLLECTOR_FILTER_EPOCH_VIEW_H_
 
 #include <deque>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,14 +21,24 @@ class EpochView {
  public:
   // Only what `filter` needs is filled in.
   EpochView(const SourceEpoch& epoch, const telltale_filter& filter);
+  EpochView(const SourceHour& hour, uint64_t start_ns, const telltale_filter& filter);
   EpochView(const EpochView&) = delete;
   EpochView& operator=(const EpochView&) = delete;
 
   const telltale_filter_epoch* get() const { return &epoch_; }
 
  private:
-  void AddVital(const v1::Vital& vital, const v1::VitalDescriptor& descriptor, uint32_t needs);
-  void AddLabels(const v1::Vital& vital, bool samples, telltale_filter_vital& view);
+  telltale_filter_vital& AddVital(const v1::VitalDescriptor& descriptor, v1::VitalState state);
+  template <typename Subs>
+  void AddSubs(const Subs& counted, const v1::VitalDescriptor& descriptor,
+               telltale_filter_vital& view);
+  void AddSeconds(const v1::Vital& vital);
+  void AddLabels(const v1::Vital& vital, const v1::VitalDescriptor& descriptor, bool samples,
+                 telltale_filter_vital& view);
+  void AddProcesses(const v1::ProcessTable& table);
+  void AddEvents();
+  void AddMemory(const v1::Gauges& gauges);
+  uint64_t BuildOf(uint32_t exe_plus_1);
   const char* Text(uint32_t index_plus_1) const;
 
   const v1::SummaryBody& body_;
@@ -36,6 +48,9 @@ class EpochView {
   std::deque<std::vector<telltale_filter_sub>> subs_;
   std::deque<std::vector<telltale_filter_label>> labels_;
   std::deque<telltale_filter_sample> samples_;
+  std::vector<telltale_filter_process> processes_;
+  std::vector<telltale_filter_event> events_;
+  std::map<uint32_t, uint64_t> builds_;  // of executables, by string index + 1
 };
 
 }  // namespace telltale::filter

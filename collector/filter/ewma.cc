@@ -9,7 +9,15 @@
 #include <string_view>
 #include <utility>
 
+#include "collector/filter/detect/rates.h"
+
 namespace {
+
+using telltale::filter::FloorOf;
+using telltale::filter::IsUsual;
+using telltale::filter::Rate;
+using telltale::filter::RatesOf;
+using telltale::filter::RateText;
 
 struct Options {
   double alpha = 1.0 / 32;
@@ -35,42 +43,6 @@ struct Instance {
   Options options;
   std::map<std::pair<uint8_t, uint8_t>, Track> tracks;
 };
-
-// The deviation below which nobody cares, in base units per second: hundredths of a CPU, quarter
-// megabytes ...
-double Floor(std::string_view unit) {
-  if (unit == "ns") return 0.01;
-  if (unit == "bytes") return 256e3;
-  if (unit == "pages" || unit == "calls") return 256;
-  if (unit == "misses") return 1e5;
-  return 4;
-}
-
-// "1.23 s/s", "340 ms/s", "45.6 MB/s", "1234 calls/s": a rate in base units as people read it.
-std::string RateText(double rate, std::string_view unit) {
-  struct Scale {
-    double from;
-    const char* name;
-  };
-  static constexpr Scale kSeconds[] = {{1, "s"}, {1e-3, "ms"}, {0, "us"}};
-  static constexpr Scale kBytes[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {0, "bytes"}};
-  std::string name(unit);
-  double scaled = rate;
-  const auto scale = [&](const auto& scales) {
-    for (const Scale& one : scales) {
-      if (std::abs(rate) < one.from) continue;
-      const double by = one.from > 0 ? one.from : unit == "ns" ? 1e-6 : 1;
-      scaled = rate / by;
-      name = one.name;
-      return;
-    }
-  };
-  if (unit == "ns") scale(kSeconds);
-  if (unit == "bytes") scale(kBytes);
-  char text[64];
-  std::snprintf(text, sizeof text, std::abs(scaled) >= 100 ? "%.0f" : "%.3g", scaled);
-  return std::string(text) + " " + name + "/s";
-}
 
 void Emit(const Instance& self, const telltale_filter_vital& vital, const telltale_filter_sub& sub,
           const Track& track, uint64_t end_ns) {
@@ -98,15 +70,13 @@ void Emit(const Instance& self, const telltale_filter_vital& vital, const tellta
 }
 
 void Judge(const Instance& self, const telltale_filter_epoch& epoch,
-           const telltale_filter_vital& vital, const telltale_filter_sub& sub, Track& track) {
+           const telltale_filter_vital& vital, const telltale_filter_sub& sub, double rate,
+           Track& track) {
   const Options& options = self.options;
-  const double unit = std::string_view(vital.unit) == "ns" ? 1e9 : 1;
-  const double rate =
-      static_cast<double>(sub.weight) / unit / (static_cast<double>(epoch.watched_ns) / 1e9);
   // A series that hardly ever moves would make an anomaly of every breath: the deviation counts as
   // at least the unit's floor and a twentieth of the mean.
   const double deviation = std::max(
-      {std::sqrt(track.variance), Floor(vital.unit) * options.floor, std::abs(track.mean) / 20});
+      {std::sqrt(track.variance), FloorOf(vital.unit) * options.floor, std::abs(track.mean) / 20});
   const double distance = std::abs(rate - track.mean) / deviation;
   const bool may_speak = static_cast<double>(track.learned) >= options.learn;
   if (track.open == 0 && may_speak && distance > options.k) {
@@ -151,21 +121,14 @@ void* Create(const telltale_filter_host* host, const telltale_filter_option* opt
 
 int Epoch(void* instance, const telltale_filter_epoch* epoch) {
   Instance& self = *static_cast<Instance*>(instance);
-  // Beginnings, ends and crashes are not usual times; neither is an epoch half of which nobody
-  // watched.
-  if (epoch->kind != TELLTALE_EPOCH_FULL) return 0;
-  if (epoch->watched_ns == 0 || epoch->watched_ns < (epoch->end_ns - epoch->start_ns) / 2) return 0;
-  for (uint32_t v = 0; v < epoch->vital_count; ++v) {
-    const auto& vital = *TELLTALE_FILTER_AT(telltale_filter_vital, epoch->vitals, v);
-    for (uint32_t s = 0; s < vital.sub_count; ++s) {
-      const auto& sub = *TELLTALE_FILTER_AT(telltale_filter_sub, vital.subs, s);
-      if (sub.idle != 0 || vital.id > 255 || sub.index > 255) continue;
-      const auto key = std::pair(static_cast<uint8_t>(vital.id), static_cast<uint8_t>(sub.index));
-      Track& track = self.tracks[key];
-      track.vital = key.first;
-      track.sub = key.second;
-      Judge(self, *epoch, vital, sub, track);
-    }
+  if (!IsUsual(*epoch)) return 0;
+  for (const Rate& rate : RatesOf(*epoch)) {
+    const auto key =
+        std::pair(static_cast<uint8_t>(rate.vital->id), static_cast<uint8_t>(rate.sub->index));
+    Track& track = self.tracks[key];
+    track.vital = key.first;
+    track.sub = key.second;
+    Judge(self, *epoch, *rate.vital, *rate.sub, rate.per_second, track);
   }
   return 0;
 }
@@ -224,6 +187,8 @@ const telltale_filter* telltale_ewma_filter(void) {
                                          Destroy,
                                          Save,
                                          Load,
-                                         Learning};
+                                         Learning,
+                                         30,
+                                         0};
   return &filter;
 }

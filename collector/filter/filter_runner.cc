@@ -112,9 +112,36 @@ void FilterRunner::Stop() {
 
 void FilterRunner::RunOnce() {
   const std::vector<NodeHead> heads = options_.source->Nodes();
-  for (const auto& running : running_) Advance(*running, heads);
+  for (const NodeHead& head : heads) {
+    if (stop_) return;
+    if (head.epochs > 0) Advance(head);
+  }
+  for (const auto& running : running_) Report(*running, heads);
   // What was put since is made durable together; until then a crash only means showing it again.
   if (auto status = options_.store->Sync(); !status.ok()) Say(status);
+  if (options_.after_look) Say(options_.after_look());
+}
+
+// One reading of the node serves all filters.
+void FilterRunner::Advance(const NodeHead& head) {
+  uint64_t from_ns = UINT64_MAX;
+  std::vector<NodeFeed*> feeds;
+  for (const auto& running : running_) {
+    NodeFeed& feed = FeedOf(*running, head);
+    const auto from = feed.Begin(head);
+    if (!from.ok()) Say(from.status());
+    if (!from.ok() || !from->has_value()) continue;
+    feeds.push_back(&feed);
+    from_ns = std::min(from_ns, **from);
+  }
+  if (feeds.empty()) return;
+  const auto read =
+      options_.source->ForEach(head.number, from_ns, UINT64_MAX, [&](const SourceEpoch& epoch) {
+        for (NodeFeed* feed : feeds) feed->Offer(epoch);
+        return !stop_;
+      });
+  if (!read.ok()) Say(read);
+  for (NodeFeed* feed : feeds) Say(feed->Finish(head, read.ok() && !stop_));
 }
 
 NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
@@ -130,15 +157,13 @@ NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
   return *feed;
 }
 
-void FilterRunner::Advance(Running& running, const std::vector<NodeHead>& heads) {
+void FilterRunner::Report(Running& running, const std::vector<NodeHead>& heads) {
   uint64_t lag_ns = 0, skipped = 0;
   uint32_t failed = 0;
   std::vector<v1::FilterLearning> learning;
   for (const NodeHead& head : heads) {
-    if (stop_) return;
     if (head.epochs == 0) continue;
-    NodeFeed& feed = FeedOf(running, head);
-    Say(feed.Advance(head, stop_));
+    const NodeFeed& feed = FeedOf(running, head);
     failed += feed.failed() ? 1 : 0;
     if (auto told = feed.Learning();
         told.has_value() && told->learned_epochs() < told->needed_epochs()) {

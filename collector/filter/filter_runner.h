@@ -39,6 +39,7 @@ struct FilterRunnerOptions {
   std::vector<const telltale_filter*> filters;
   std::vector<std::pair<std::string, double>> filter_options;  // handed to each filter
   std::function<uint64_t()> now_ns;                            // wall clock
+  std::function<absl::Status()> after_look;          // from the runner's thread; may be empty
   std::function<void(const std::string&)> log_line;  // what went wrong; any thread; may be empty
   std::chrono::milliseconds poll{1'000};             // between looks for new epochs
   uint64_t hold_ns = 60'000'000'000;                 // see FeedOptions
@@ -79,7 +80,8 @@ class FilterRunner {
 
   explicit FilterRunner(FilterRunnerOptions options) : options_(std::move(options)) {}
   absl::Status Add(const telltale_filter* filter);
-  void Advance(Running& running, const std::vector<NodeHead>& heads);
+  void Advance(const NodeHead& head);
+  void Report(Running& running, const std::vector<NodeHead>& heads);  // fills in its status
   NodeFeed& FeedOf(Running& running, const NodeHead& head);
   void Say(const absl::Status& status);
 

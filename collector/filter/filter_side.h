@@ -9,13 +9,17 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "collector/filter/anomaly_log.h"
 #include "collector/filter/epoch_source.h"
 #include "collector/filter/filter_runner.h"
 #include "collector/filter/query_anomalies.h"
+#include "collector/filter/replay.h"
+#include "collector/incident/incident_book.h"
 #include "storage/store.h"
+#include "telltale/v1/watch.pb.h"
 
 namespace telltale::filter {
 
@@ -29,13 +33,24 @@ class FilterSide {
   void Start() { runner_->Start(); }
   void Stop() { runner_->Stop(); }
 
+  // Which filters there are, and how they are; any thread.
+  v1::ListFiltersAnswer List() const;
+  // A filter over the past of a node again, see replay.h; any thread. NotFound: no such filter or
+  // node.
+  absl::StatusOr<Replayed> Run(const std::string& name, uint32_t node, uint64_t from_ns,
+                               uint64_t to_ns, const std::function<bool()>& stop) const;
+
+  incident::IncidentBook* incidents() const { return incidents_.get(); }
   AnomalyLog* log() { return log_.get(); }
   const FilterRunner* runner() const { return runner_.get(); }
   const query::AnomalySource* anomalies() const { return anomalies_.get(); }
 
  private:
   FilterSide() = default;
+  storage::Store* store_ = nullptr;
+  std::vector<const telltale_filter*> filters_;
   std::unique_ptr<AnomalyLog> log_;
+  std::unique_ptr<incident::IncidentBook> incidents_;
   std::unique_ptr<StoreEpochSource> epochs_;
   std::unique_ptr<FilterRunner> runner_;
   std::unique_ptr<QueryAnomalies> anomalies_;

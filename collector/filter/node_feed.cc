@@ -16,6 +16,7 @@ constexpr uint64_t kJoinNs = 1'500'000'000;
 constexpr size_t kMaxStateBytes = 512 * 1024;
 constexpr size_t kMaxTextBytes = 512;
 constexpr size_t kMaxNameBytes = 64;
+constexpr size_t kMaxSubjectBytes = 256;
 constexpr double kMaxFigure = 9e12;  // of a base unit; beyond it millionths do not fit 64 bits
 
 uint64_t HourOf(uint64_t time_ns) { return storage::FloorTo(time_ns, storage::kHourNs); }
@@ -41,6 +42,7 @@ NodeFeed::NodeFeed(const FeedOptions& options, uint32_t node, std::string name)
   host_.point = OnPoint;
   host_.mark = OnMark;
   host_.anomaly = OnAnomaly;
+  host_.hour = OnHour;
 }
 
 NodeFeed::~NodeFeed() {
@@ -61,6 +63,7 @@ absl::Status NodeFeed::Resume(uint64_t hour_start_ns, const v1::FilterHour& hour
   if (auto status = Create(); !status.ok()) return status;
   hour_start_ns_ = hour_start_ns;
   hour_ = hour;
+  hour_.clear_shown_sequences();
   // Epochs of the hour are shown again: those before it never.
   last_start_ns_ = hour_start_ns - 1;
   last_end_ns_ = hour.last_end_ns();
@@ -78,46 +81,53 @@ absl::Status NodeFeed::Resume(uint64_t hour_start_ns, const v1::FilterHour& hour
                                           name_, " is not understood; it learns again"));
 }
 
-absl::Status NodeFeed::Advance(const NodeHead& head, const std::atomic<bool>& stop) {
-  if (failed_) return absl::OkStatus();
+absl::StatusOr<std::optional<uint64_t>> NodeFeed::Begin(const NodeHead& head) {
+  if (failed_) return std::nullopt;
   if (auto status = Flush(); !status.ok()) return status;
-  if (settled_ && !waiting_ && head.epochs == dealt_with_) return absl::OkStatus();
+  if (settled_ && !waiting_ && head.epochs == dealt_with_) return std::nullopt;
   if (auto status = Create(); !status.ok()) return status;
   const uint64_t now = options_.now_ns();
-  const uint64_t hold = options_.hold_ns + 3 * uint64_t{head.epoch_length_s} * storage::kSecondNs;
-  const uint64_t from =
-      hour_start_ns_ == 0 ? now - std::min(now, options_.backfill_ns) : last_start_ns_ + 1;
-  const uint64_t shown_before = shown_;
-  uint64_t pending = 0;
-  absl::Status problem;
-  const auto visit = [&](const SourceEpoch& epoch) {
-    if (stop) return false;
-    const std::pair identity(epoch.span.start_ns, epoch.sequence);
-    if (epoch.span.start_ns < from || seen_.contains(identity)) return true;
-    const bool adjoins = last_end_ns_ == 0 || epoch.span.start_ns <= last_end_ns_ + kJoinNs;
-    if (pending > 0 || (!adjoins && epoch.span.end_ns + hold > now)) {
-      ++pending;
-      return true;
-    }
-    problem = Show(epoch);
-    return problem.ok();
-  };
-  const auto read = options_.source->ForEach(node_, from, UINT64_MAX, visit);
-  const uint64_t shown = shown_ - shown_before;
+  const uint64_t length_ns = uint64_t{head.epoch_length_s} * storage::kSecondNs;
+  const bool tells = TELLTALE_FILTER_HAS(options_.filter, telltale_filter, history_epochs);
+  const uint64_t history_ns = tells ? options_.filter->history_epochs * length_ns : 0;
+  hold_ns_ = options_.hold_ns + 3 * length_ns;
+  from_ns_ = hour_start_ns_ == 0 ? now - std::min(now, std::max(options_.backfill_ns, history_ns))
+                                 : last_start_ns_ + 1;
+  pending_ = 0;
+  shown_before_ = shown_;
+  problem_ = absl::OkStatus();
+  return from_ns_;
+}
+
+void NodeFeed::Offer(const SourceEpoch& epoch) {
+  if (!problem_.ok()) return;
+  const std::pair identity(epoch.span.start_ns, epoch.sequence);
+  if (epoch.span.start_ns < from_ns_ || epoch.span.start_ns >= options_.until_ns) return;
+  if (seen_.contains(identity)) return;
+  const bool adjoins = last_end_ns_ == 0 || epoch.span.start_ns <= last_end_ns_ + kJoinNs;
+  if (pending_ > 0 ||
+      (options_.waits && !adjoins && epoch.span.end_ns + hold_ns_ > options_.now_ns())) {
+    ++pending_;
+    return;
+  }
+  problem_ = Show(epoch);
+}
+
+absl::Status NodeFeed::Finish(const NodeHead& head, bool complete) {
+  const uint64_t shown = shown_ - shown_before_;
   dealt_with_ += shown;
-  if (!problem.ok()) return problem;
-  if (!read.ok()) return read;
-  if (stop) return absl::OkStatus();
-  waiting_ = pending > 0;
+  if (!problem_.ok()) return problem_;
+  if (!complete) return absl::OkStatus();
+  waiting_ = pending_ > 0;
   if (!settled_) {
     settled_ = shown == 0 && head.epochs == last_head_epochs_;
     last_head_epochs_ = head.epochs;
-    dealt_with_ = head.epochs - std::min(head.epochs, pending);
+    dealt_with_ = head.epochs - std::min(head.epochs, pending_);
     return absl::OkStatus();
   }
   // What was counted beyond what was shown or waits came before the last epoch shown: too late.
-  if (head.epochs <= dealt_with_ + pending) return absl::OkStatus();
-  const uint64_t late = head.epochs - dealt_with_ - pending;
+  if (head.epochs <= dealt_with_ + pending_) return absl::OkStatus();
+  const uint64_t late = head.epochs - dealt_with_ - pending_;
   dealt_with_ += late;
   return NoteLate(late);
 }
@@ -148,12 +158,14 @@ std::optional<v1::FilterLearning> NodeFeed::Learning() const {
   }
   telltale_filter_learning told = {};
   told.struct_size = sizeof told;
+  told.unit = "epochs";
   filter->learning(instance_, &told);
   v1::FilterLearning learning;
   learning.set_filter(filter->name);
   learning.set_node(name_);
   learning.set_learned_epochs(told.learned_epochs);
   learning.set_needed_epochs(told.needed_epochs);
+  learning.set_unit(Name(told.unit));
   return learning;
 }
 
@@ -163,6 +175,7 @@ absl::Status NodeFeed::Show(const SourceEpoch& epoch) {
     if (auto status = BeginHour(hour); !status.ok()) return status;
   }
   const EpochView view(epoch, *options_.filter);
+  showing_start_ns_ = epoch.span.start_ns;
   const int result = options_.filter->epoch(instance_, view.get());
   if (result != 0) {
     failed_ = true;
@@ -170,6 +183,13 @@ absl::Status NodeFeed::Show(const SourceEpoch& epoch) {
                                             name_, " with code ", result));
   }
   seen_.emplace(epoch.span.start_ns, epoch.sequence);
+  auto& runs = *hour_.mutable_shown_sequences();
+  if (!runs.empty() && runs.Get(runs.size() - 1) + 1 == epoch.sequence) {
+    runs.Set(runs.size() - 1, epoch.sequence);
+  } else {
+    runs.Add(epoch.sequence);
+    runs.Add(epoch.sequence);
+  }
   last_start_ns_ = epoch.span.start_ns;
   last_end_ns_ = std::max(last_end_ns_, epoch.span.end_ns);
   ++shown_;
@@ -192,6 +212,9 @@ absl::Status NodeFeed::Flush() {
 }
 
 absl::Status NodeFeed::BeginHour(uint64_t hour_start_ns) {
+  // What was shown in the hour that ends is whole now.
+  dirty_ = hour_start_ns_ != 0;
+  if (auto status = Flush(); !status.ok()) return status;
   std::string state;
   if (options_.filter->save != nullptr) {
     state.resize(4096);
@@ -222,7 +245,7 @@ absl::Status NodeFeed::BeginHour(uint64_t hour_start_ns) {
 absl::Status NodeFeed::TakeAnomaly(v1::FilterAnomaly found) {
   const auto same = [&](const v1::FilterAnomaly& known) {
     return known.start_ns() == found.start_ns() && known.vital() == found.vital() &&
-           known.sub() == found.sub();
+           known.sub() == found.sub() && known.subject() == found.subject();
   };
   const uint64_t hour = HourOf(found.start_ns());
   if (hour == hour_start_ns_) {
@@ -284,6 +307,30 @@ void NodeFeed::OnAnomaly(void* context, const telltale_filter_anomaly* anomaly) 
   if (anomaly->text != nullptr) {
     found.set_text(proto::SanitizeText(anomaly->text, kMaxTextBytes));
   }
+  if (!TELLTALE_FILTER_HAS(anomaly, telltale_filter_anomaly, next)) return;
+  const auto text = [](const char* of, size_t limit) {
+    return of == nullptr ? "" : proto::SanitizeText(of, limit);
+  };
+  found.set_subject(text(anomaly->subject, kMaxSubjectBytes));
+  found.set_evidence(text(anomaly->evidence, kMaxTextBytes));
+  found.set_against(text(anomaly->against, kMaxTextBytes));
+  found.set_cause(text(anomaly->cause, kMaxTextBytes));
+  found.set_next(text(anomaly->next, kMaxTextBytes));
+  const telltale_filter& filter = *static_cast<NodeFeed*>(context)->options_.filter;
+  if (TELLTALE_FILTER_HAS(&filter, telltale_filter, rule)) found.set_rule(filter.rule);
+}
+
+int NodeFeed::OnHour(void* context, uint64_t start_ns,
+                     void (*show)(void* argument, const telltale_filter_epoch* hour),
+                     void* argument) {
+  const NodeFeed& self = *static_cast<NodeFeed*>(context);
+  if (start_ns % storage::kHourNs != 0 || start_ns + storage::kHourNs > self.showing_start_ns_) {
+    return 1;
+  }
+  const auto shown = self.options_.source->Hour(self.node_, start_ns, [&](const SourceHour& hour) {
+    show(argument, EpochView(hour, start_ns, *self.options_.filter).get());
+  });
+  return shown ? 0 : 1;
 }
 
 void NodeFeed::OnMark(void* context, const telltale_filter_mark* mark) {

@@ -10,7 +10,6 @@
 #ifndef TELLTALE_COLLECTOR_FILTER_NODE_FEED_H_
 #define TELLTALE_COLLECTOR_FILTER_NODE_FEED_H_
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -44,6 +43,8 @@ struct FeedOptions {
   // How far back a filter begins on a node it never saw.
   uint64_t backfill_ns = 86'400'000'000'000;
   size_t max_outputs_per_hour = 1024;
+  bool waits = true;               // false: a hole in time is not waited for
+  uint64_t until_ns = UINT64_MAX;  // epochs that begin later are not shown
 };
 
 class NodeFeed {
@@ -58,9 +59,14 @@ class NodeFeed {
   // understand is reported and the filter begins as new with that hour.
   absl::Status Resume(uint64_t hour_start_ns, const v1::FilterHour& hour);
 
-  // Shows what has come since. An error of the filter ends the feed for good (failed()); one of the
-  // store leaves it where it was.
-  absl::Status Advance(const NodeHead& head, const std::atomic<bool>& stop);
+  // One look at what has come since, in three steps, so that one reading of the node serves all
+  // filters. Begin: from which time epochs are wanted; nullopt: nothing new. Offer: each stored
+  // epoch from there on, ascending by start. Finish: that was all there is (not after a stop or a
+  // failed reading). An error of the filter ends the feed for good (failed()); one of the store
+  // leaves it where it was.
+  absl::StatusOr<std::optional<uint64_t>> Begin(const NodeHead& head);
+  void Offer(const SourceEpoch& epoch);
+  absl::Status Finish(const NodeHead& head, bool complete);
 
   // How far the filter is on this node; nullopt: it does not tell, or was shown nothing yet.
   std::optional<v1::FilterLearning> Learning() const;
@@ -82,6 +88,9 @@ class NodeFeed {
   static void OnPoint(void* context, const telltale_filter_point* point);
   static void OnMark(void* context, const telltale_filter_mark* mark);
   static void OnAnomaly(void* context, const telltale_filter_anomaly* anomaly);
+  static int OnHour(void* context, uint64_t start_ns,
+                    void (*show)(void* argument, const telltale_filter_epoch* hour),
+                    void* argument);
 
   const FeedOptions& options_;
   const uint32_t node_;
@@ -105,6 +114,13 @@ class NodeFeed {
   bool settled_ = false;
   bool waiting_ = false;  // an epoch behind a hole waits
   uint64_t row_version_ = 0;
+  uint64_t showing_start_ns_ = 0;
+  // Of the look that is going on.
+  uint64_t from_ns_ = 0;
+  uint64_t hold_ns_ = 0;
+  uint64_t pending_ = 0;
+  uint64_t shown_before_ = 0;
+  absl::Status problem_;
   // Emitted and not yet stored: kept until the store takes it.
   std::deque<v1::FilterAnomaly> found_;
   bool dirty_ = false;

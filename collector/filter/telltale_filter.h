@@ -45,14 +45,17 @@ extern "C" {
 enum {
   TELLTALE_NEEDS_TOTALS = 1u << 0,  /* vitals[].subs */
   TELLTALE_NEEDS_LABELS = 1u << 1,  /* vitals[].labels: heaviest labels with bounds */
-  TELLTALE_NEEDS_SAMPLES = 1u << 2  /* labels[].exemplar */
+  TELLTALE_NEEDS_SAMPLES = 1u << 2,   /* labels[].exemplar */
+  TELLTALE_NEEDS_PROCESSES = 1u << 3, /* epoch->processes */
+  TELLTALE_NEEDS_EVENTS = 1u << 4     /* epoch->events */
 };
 
 /* Why an epoch is shorter or poorer than usual. */
 enum {
   TELLTALE_EPOCH_FULL = 1,
   TELLTALE_EPOCH_SHORT = 2,   /* the first after a start, the last before a stop */
-  TELLTALE_EPOCH_PARTIAL = 3  /* what was saved of an epoch that a crash ended */
+  TELLTALE_EPOCH_PARTIAL = 3, /* what was saved of an epoch that a crash ended */
+  TELLTALE_EPOCH_WINDOW = 4   /* an hour of epochs added up, see telltale_filter_host.hour */
 };
 
 enum { TELLTALE_VITAL_ACTIVE = 1, TELLTALE_VITAL_DEGRADED = 2, TELLTALE_VITAL_UNAVAILABLE = 3 };
@@ -79,6 +82,13 @@ struct telltale_filter_sample {
   uint64_t weight;
   const char* comm;
   const char* cgroup;
+  uint32_t details;      /* length of detail */
+  uint32_t waker_pid;    /* who ended the wait; 0: unknown */
+  const uint64_t* detail; /* detail fields in the order of the vital's descriptor */
+  const char* waker_comm;
+  uint32_t holder_pid;   /* who held what was waited for; 0: unknown */
+  uint32_t reserved;
+  const char* holder_comm;
 };
 
 /* All sampled events with one label: executable, user, label fields. */
@@ -93,6 +103,8 @@ struct telltale_filter_label {
   uint64_t low;          /* the label's weight in the epoch lies in [low, high] */
   uint64_t high;
   const struct telltale_filter_sample* exemplar; /* NULL unless samples are needed */
+  uint64_t stable_id;    /* the same over restarts and upgrades: executable, files, operation */
+  uint64_t exe_build;    /* digest of the executable's build id, 0: unknown */
 };
 
 struct telltale_filter_vital {
@@ -105,6 +117,66 @@ struct telltale_filter_vital {
   const struct telltale_filter_sub* subs;
   uint32_t label_count;
   const struct telltale_filter_label* labels; /* heaviest first */
+  /* Time of the epoch in which this vital was counted: at most the epoch's watched_ns, less where an agent at its
+   * budget stopped following it for a while. Rates are over this time; with none of it there are no subs. */
+  uint64_t watched_ns;
+};
+
+/* Columns of the process table; those of a vital's share are TELLTALE_PROCESS_SHARE. */
+enum {
+  TELLTALE_PROCESS_RUN_NS = 1,
+  TELLTALE_PROCESS_USER_NS = 2,
+  TELLTALE_PROCESS_SYSTEM_NS = 3,
+  TELLTALE_PROCESS_QUEUE_NS = 4,   /* runnable and not running */
+  TELLTALE_PROCESS_BLOCKED_NS = 5,
+  TELLTALE_PROCESS_TASK_NS = 6,    /* time its threads existed */
+  TELLTALE_PROCESS_SWITCHES_VOLUNTARY = 7,
+  TELLTALE_PROCESS_SWITCHES_INVOLUNTARY = 8,
+  TELLTALE_PROCESS_FAULTS_MINOR = 9,
+  TELLTALE_PROCESS_FAULTS_MAJOR = 10,
+  TELLTALE_PROCESS_RSS_BYTES = 11, /* at the end of the epoch */
+  TELLTALE_PROCESS_READ_BYTES = 12,
+  TELLTALE_PROCESS_WRITE_BYTES = 13,
+  TELLTALE_PROCESS_THREADS = 14
+};
+#define TELLTALE_PROCESS_SHARE(vital_id, sub_index, is_weight) \
+  (64u + (vital_id) * 32u + (sub_index) * 2u + ((is_weight) ? 1u : 0u))
+
+/* One process, or all short-lived ones of one (executable, user, cgroup) together. */
+struct telltale_filter_process {
+  uint32_t struct_size;
+  uint32_t pid;          /* 0: several processes */
+  uint32_t uid;
+  uint32_t instances;    /* processes in this row */
+  const char* exe;       /* "": the kernel's, comm names it */
+  const char* comm;
+  const char* cgroup;
+  uint64_t start_ns;     /* on the node's monotonic clock: tells processes of one pid apart */
+  const uint64_t* value; /* one per column of the epoch */
+};
+
+enum {
+  TELLTALE_EVENT_EXEC = 1,
+  TELLTALE_EVENT_EXIT = 2,
+  TELLTALE_EVENT_OOM = 3,
+  TELLTALE_EVENT_CLOCK_STEP = 4,
+  TELLTALE_EVENT_AGENT_START = 5,
+  TELLTALE_EVENT_AGENT_STOP = 6
+};
+
+struct telltale_filter_event {
+  uint32_t struct_size;
+  uint32_t type;         /* TELLTALE_EVENT_*, or one that came later */
+  uint64_t time_ns;      /* after the epoch's start */
+  uint32_t pid;
+  uint32_t uid;
+  uint32_t exit_code;
+  uint32_t exit_signal;
+  uint32_t count;        /* equal events in one */
+  uint32_t reserved;
+  const char* exe;
+  const char* comm;
+  const char* cgroup;
 };
 
 struct telltale_filter_epoch {
@@ -116,6 +188,18 @@ struct telltale_filter_epoch {
   uint64_t lost_events;  /* by sensor and agent, all reasons */
   uint32_t vital_count;
   const struct telltale_filter_vital* vitals; /* those asked for, ascending by id */
+
+  uint32_t process_columns; /* length of process_column and of each process's value */
+  uint32_t process_count;
+  const uint32_t* process_column; /* TELLTALE_PROCESS_* */
+  const struct telltale_filter_process* processes; /* those with a row; many small ones have none */
+  uint32_t event_count;
+  uint32_t cpus;         /* online; 0: unknown */
+  const struct telltale_filter_event* events; /* ascending by time */
+  uint64_t memory_total_bytes; /* 0: unknown, as the three below */
+  uint64_t memory_available_bytes;
+  uint64_t swap_total_bytes;
+  uint64_t swap_free_bytes;
 };
 
 /* What a filter emits. Times lie within [start of the first epoch shown, end of the current one]. `vital` is a
@@ -145,7 +229,7 @@ struct telltale_filter_anomaly {
   uint32_t open;         /* 1: still going on; emitted again, with the same start_ns, when more is known */
   const char* vital;
   const char* sub;
-  uint64_t start_ns;     /* (vital, sub, start_ns) identifies the anomaly within node and filter */
+  uint64_t start_ns;     /* (vital, sub, subject, start_ns) identifies the anomaly within node and filter */
   uint64_t end_ns;
   double value;          /* base unit (s, bytes, 1) per second */
   double expected;
@@ -153,6 +237,11 @@ struct telltale_filter_anomaly {
   double severity;       /* (value - expected) / deviation */
   uint64_t learned_epochs; /* history the judgement rests on */
   const char* text;      /* one sentence */
+  const char* subject;   /* what of the node it is about: a process, a program, a site; "" or NULL: the node */
+  const char* evidence;  /* figures that speak for it, one line */
+  const char* against;   /* what speaks against it, or what it cannot tell apart; one line */
+  const char* cause;     /* of a diagnosis: what it says is wrong; NULL: a symptom only */
+  const char* next;      /* the command that shows more; NULL: none */
 };
 
 /* Handed to create; lives as long as the instance. The callbacks may be called during epoch() only. */
@@ -164,6 +253,10 @@ struct telltale_filter_host {
   void (*point)(void* context, const struct telltale_filter_point* point);
   void (*mark)(void* context, const struct telltale_filter_mark* mark);
   void (*anomaly)(void* context, const struct telltale_filter_anomaly* anomaly);
+  /* Shows the sums of one hour of the node's past (kind TELLTALE_EPOCH_WINDOW, subs only) if it is stored, at
+   * start_ns, a whole hour since 1970, before the epoch being shown. 0: shown; else there is none. */
+  int (*hour)(void* context, uint64_t start_ns,
+              void (*show)(void* argument, const struct telltale_filter_epoch* hour), void* argument);
 };
 
 /* Named numbers from the operator's configuration; a filter ignores names it does not know. */
@@ -178,6 +271,7 @@ struct telltale_filter_learning {
   uint32_t reserved;
   uint64_t learned_epochs;
   uint64_t needed_epochs; /* learned_epochs >= needed_epochs: it may speak */
+  const char* unit;      /* of what the two count; the host sets "epochs" */
 };
 
 struct telltale_filter {
@@ -203,6 +297,11 @@ struct telltale_filter {
 
   /* Fills in `learning`, whose size the host has set. NULL, or a struct that ends before it: not told. */
   void (*learning)(const void* instance, struct telltale_filter_learning* learning);
+
+  /* Epochs of the past it wants to have seen on a node it never saw; the host begins at least a day back. */
+  uint32_t history_epochs;
+  /* Which of the ten rules of Chopstix 3.2 it applies: its anomalies are diagnoses. 0: none. */
+  uint32_t rule;
 };
 
 /* What a loadable filter exports. */

@@ -291,6 +291,10 @@ absl::StatusOr<std::vector<v1::Anomaly>> Engine::AnomaliesAfter(const std::strin
   return options_.anomalies->After(cursor, limit);
 }
 
+absl::StatusOr<Selection> Engine::Select(const v1::Selection& asked) const {
+  return Resolve(asked, NewContext([] { return false; }));
+}
+
 std::string Engine::NewestAnomaly() const {
   return options_.anomalies == nullptr ? "" : options_.anomalies->Newest();
 }

@@ -104,6 +104,9 @@ class Engine {
   // 64 KiB.
   absl::StatusOr<std::vector<v1::BundlePart>> Bundle(const Cancelled& cancelled) const;
 
+  // The nodes and times a selection means, for who answers beside the engine. Errors as above.
+  absl::StatusOr<Selection> Select(const v1::Selection& asked) const;
+
   AnswerCache::Figures CacheFigures() const { return cache_.figures(); }
 
  private:

@@ -25,6 +25,11 @@ import machine_root  # noqa: E402
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ["TELLTALE_BIN"])
 PROMETHEUS = pathlib.Path("/etc/prometheus")
+# What no replayed epoch has: the query must be good, an empty answer is right.
+NOT_REPLAYED = {
+    "llc_misses": "needs hardware counters, which most virtual machines lack",
+    "telltale_agent_part_": "is reckoned by the governor of the kernel's sensor",
+}
 
 
 def as_sent(variable, panel_expression, choices):
@@ -143,8 +148,11 @@ class DashboardsTest(unittest.TestCase):
             return None
 
     def test_every_panel_shows_data(self):
-        empty = list(queries())
+        every = list(queries())
+        empty = [entry for entry in every if not any(part in entry[2] for part in NOT_REPLAYED)]
         self.assertGreater(len(empty), 80)
+        for entry in every:
+            self.await_true(lambda: self.api("query?query=" + urllib.parse.quote(entry[2])) is not None, entry[2])
 
         def shown():
             empty[:] = [entry for entry in empty if not (self.api(

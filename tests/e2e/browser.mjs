@@ -1,45 +1,12 @@
 // What a person does in the interface, step by step, at the collector of TELLTALE_URL, whose node evil-1 has programs
 // named like markup and an anomaly to be found. Each step waits for what it needs, never for a time, and says what it
-// saw instead. TELLTALE_SHOTS: a directory for a picture of each view.
+// saw instead.
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { close, harmless, open, settled, shot, sibling, url } from './page.mjs';
 
-const { chromium } = createRequire(new URL('../../collector/web/ui/package.json', import.meta.url))('playwright-core');
-const url = process.env.TELLTALE_URL;
-const shots = process.env.TELLTALE_SHOTS;
-const kWait = 60_000;  // for the browser on a busy machine; nothing is measured by it
 const kHostile = '<img src=x onerror=';
 const kMany = 1000;
-
-if (shots) mkdirSync(shots, { recursive: true });
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'], timeout: kWait });
-
-async function open(certificate, scheme = 'dark') {
-  const context = await browser.newContext({
-    ignoreHTTPSErrors: true, viewport: { width: 1400, height: 900 }, colorScheme: scheme,
-    clientCertificates: certificate
-      ? [{ origin: url, certPath: process.env.TELLTALE_TLS_CERT, keyPath: process.env.TELLTALE_TLS_KEY }] : [],
-  });
-  context.setDefaultTimeout(kWait);
-  return watched(await context.newPage());
-}
-
-// What may never happen on a page, whatever it shows. Answers that failed are judged by the step that wants them.
-function watched(page) {
-  page.complaints = [];
-  page.on('console', (message) => message.type() === 'error' && !message.text().startsWith('Failed to load resource')
-    && page.complaints.push(message.text()));
-  page.on('pageerror', (error) => page.complaints.push(error.stack));
-  page.on('request', (request) => request.url().startsWith(url) || page.complaints.push(`asked ${request.url()}`));
-  page.on('dialog', (dialog) => page.complaints.push(`dialog ${dialog.message()}`));
-  return page;
-}
-
-async function sibling(page) {
-  return watched(await page.context().newPage());
-}
 
 let steps = 0;
 async function step(what, action) {
@@ -50,31 +17,6 @@ async function step(what, action) {
   }
   ++steps;
   console.log(`ok ${what}`);
-}
-
-// By the browser's own protocol, for playwright would inject a style sheet, which the policy refuses.
-async function shot(page, name) {
-  if (!shots) return;
-  await page.evaluate(() => scrollTo(0, 0));
-  const session = await page.context().newCDPSession(page);
-  const { cssContentSize: size } = await session.send('Page.getLayoutMetrics');
-  const { data } = await session.send('Page.captureScreenshot', {
-    captureBeyondViewport: true, clip: { x: 0, y: 0, width: size.width, height: Math.min(size.height, 4000), scale: 1 } });
-  writeFileSync(`${shots}/${name}.png`, Buffer.from(data, 'base64'));
-  await session.detach();
-}
-
-// Names must be seen as they are, and nothing of them may have become an element or have run.
-async function harmless(page) {
-  assert.equal(await page.locator('img, main script, main b[onclick]').count(), 0, 'a name became an element');
-  assert.equal(await page.title(), 'Telltale', 'a name was run');
-  assert.deepEqual(page.complaints, [], 'the browser complained');
-}
-
-// Nothing is being asked any more, so what is seen stays.
-async function settled(page, shown) {
-  await page.locator(shown).first().waitFor();
-  await page.waitForFunction(() => document.querySelector('[aria-busy=true], p.state') === null);
 }
 
 async function lengthOf(page) {
@@ -194,6 +136,14 @@ try {
     await settled(page, '.card');
     await harmless(page);
     await shot(page, 'selection');
+  });
+
+  await step('the stacks are to be had as a file', async () => {
+    const [download] = await Promise.all([page.waitForEvent('download'),
+                                          page.getByRole('link', { name: 'folded' }).click()]);
+    assert.equal(download.suggestedFilename(), 'telltale-stacks.folded');
+    assert.match(readFileSync(await download.path(), 'utf8'), /^.*<img src=x onerror=.*;.* [0-9]+$/m);
+    await harmless(page);
   });
 
   await step('the address reproduces the view', async () => {
@@ -318,6 +268,22 @@ try {
     await other.close();
   });
 
+  await step('when the collector is gone the view stays and says so, until it is back', async () => {
+    const other = await sibling(page);
+    await other.clock.install();
+    await other.goto(page.url());
+    await settled(other, '.diff');
+    const gone = (route) => route.abort();
+    await other.route('**/api/v1/**', gone);
+    await other.clock.fastForward(31_000);  // when it is asked again
+    await other.getByText('What you see is from before').waitFor();
+    assert.ok(await other.locator('.diff').count() > 0);
+    await other.unroute('**/api/v1/**', gone);
+    await other.clock.fastForward(31_000);
+    await other.getByText('What you see is from before').waitFor({ state: 'detached' });
+    await other.close();
+  });
+
   await step('an expired certificate says how to get in again', async () => {
     const other = await sibling(page);
     await other.route('**/api/v1/**', (route) =>
@@ -344,5 +310,5 @@ try {
   await shot(page, 'failed');
   process.exitCode = 1;
 } finally {
-  await browser.close();
+  await close();
 }

@@ -155,6 +155,28 @@ TEST(EpochCutterTest, SaysWhatAnUnavailableVitalIsAndGivesItNoTotals) {
   EXPECT_EQ(VitalOf(cut.body, TELLTALE_LLC).subs_size(), 0);
 }
 
+TEST(EpochCutterTest, AVitalThatNobodyCountedInTheEpochIsUnknownAndNotZero) {
+  Node node;
+  RawEpoch raw = node.Run(10);
+  const FoldedEpoch folded = node.folder.Take();
+  const auto blocking = std::ranges::find(raw.vitals, TELLTALE_BLOCKING, &RawVital::id);
+  ASSERT_NE(blocking, raw.vitals.end());
+  const auto cut = [&] {
+    FoldedEpoch copy = folded;
+    const auto result = node.cutter.Cut(raw, copy, node.Context(10));
+    EXPECT_TRUE(result.ok()) << result.status();
+    return *std::ranges::find(result->body.vitals(), TELLTALE_BLOCKING, &v1::Vital::id);
+  };
+  blocking->unwatched_ns = 4 * kSecond;
+  EXPECT_EQ(cut().state(), v1::VITAL_STATE_ACTIVE);
+  EXPECT_EQ(cut().unwatched_ns(), 4 * kSecond);
+  for (RawSub& sub : blocking->subs) sub.events = sub.weight = 0;
+  EXPECT_EQ(cut().state(), v1::VITAL_STATE_ACTIVE) << "nothing happened in what was watched";
+  blocking->unwatched_ns = raw.watched_ns;
+  EXPECT_EQ(cut().state(), v1::VITAL_STATE_UNAVAILABLE);
+  EXPECT_EQ(cut().subs_size(), 0);
+}
+
 TEST(EpochCutterTest, SecondsKeepSevenSignificantBitsOfEachSecond) {
   Node node;
   const CutResult cut = node.Epoch(10);

@@ -367,6 +367,38 @@ TEST(RenderTest, AnAnomalyNamesItsVitalOnce) {
   EXPECT_EQ(line.find("blocking/disk"), line.rfind("blocking/disk"));
 }
 
+TEST(RenderTest, ADiagnosisStandsWithWhatSpeaksForAndAgainstIt) {
+  v1::Anomaly anomaly;
+  anomaly.set_node("a");
+  anomaly.set_vital("cpu");
+  anomaly.set_text("app (pid 812, uid 0) ran 59 s of 60 s: a busy loop");
+  anomaly.set_rule(1);
+  anomaly.set_evidence("0.99 CPUs\x1b[31m");
+  anomaly.set_against("a computation looks the same");
+  anomaly.set_next("telltale stacks --vital cpu --process 812");
+  const std::string text = RenderAnomaly(anomaly, Plain());
+  EXPECT_THAT(text, HasSubstr("a busy loop  (rule 1)\n    because: 0.99 CPUs"));
+  EXPECT_THAT(text,
+              HasSubstr("\n    against: a computation looks the same\n    next:    telltale"));
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+TEST(RenderTest, RulesStandByNumberWithTheirRecord) {
+  v1::ListFiltersAnswer answer;
+  for (const uint32_t rule : {7, 0, 2}) {
+    v1::FilterInfo* filter = answer.add_filters();
+    filter->set_name("filter_" + std::to_string(rule));
+    filter->set_rule(rule);
+  }
+  answer.mutable_filters(2)->mutable_record()->set_hits(27);
+  answer.mutable_filters(2)->mutable_record()->set_misses(2);
+  const std::string text = RenderRules(answer, Plain());
+  EXPECT_EQ(text.find("filter_0"), std::string::npos);
+  EXPECT_LT(text.find("filter_2"), text.find("filter_7"));
+  EXPECT_THAT(text, HasSubstr("27 of 29 found, 0 false alarms"));
+  EXPECT_THAT(text, HasSubstr("no record yet"));
+}
+
 TEST(RenderTest, WithoutAnomaliesItSaysWhereFiltersStillLearn) {
   v1::AnomaliesAnswer answer;
   for (int i = 1; i <= 12; ++i) {
@@ -375,12 +407,19 @@ TEST(RenderTest, WithoutAnomaliesItSaysWhereFiltersStillLearn) {
     learning->set_filter("ewma");
     learning->set_learned_epochs(static_cast<uint64_t>(i));
     learning->set_needed_epochs(30);
+    if (i > 1) continue;
+    learning = answer.add_learning();
+    learning->set_node("db-1");
+    learning->set_filter("seasonal");
+    learning->set_needed_epochs(3);
+    learning->set_unit("weeks");
   }
   const std::string text = RenderAnomalies(answer, Plain());
-  EXPECT_THAT(text,
-              HasSubstr("no anomaly in this time\ndb-1  ewma is still learning: 1 of 30 epochs"
-                        "\n"));
-  EXPECT_THAT(text, HasSubstr("and 2 other nodes where filters are still learning\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("no anomaly in this time\ndb-1  still learning: ewma 1 of 30 epochs, seasonal "
+                "0 of 3 weeks\n"));
+  EXPECT_THAT(text, HasSubstr("and 7 other nodes where filters are still learning\n"));
 }
 
 TEST(RenderTest, WindowsThatAreNotThereYetAreNoData) {

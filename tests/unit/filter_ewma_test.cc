@@ -57,6 +57,8 @@ class Fed {
     vital.unit = "ns";
     vital.sub_count = 1;
     vital.subs = &sub;
+    vital.watched_ns = vital_watched < watched ? vital_watched : watched;
+    if (vital.watched_ns == 0) vital.sub_count = 0;
     telltale_filter_epoch epoch = {};
     epoch.struct_size = sizeof epoch;
     epoch.kind = kind;
@@ -89,6 +91,7 @@ class Fed {
   std::vector<std::string> texts;
   uint64_t now = 1'000'000 * kSecond;
   bool idle = false;
+  uint64_t vital_watched = UINT64_MAX;
 
  private:
   const telltale_filter* const filter_ = telltale_ewma_filter();
@@ -218,6 +221,19 @@ TEST(EwmaTest, TheRateIsOverTheTimeWatched) {
   Fed fed;
   for (int i = 0; i < 100; ++i) fed.Epoch(1);
   fed.Epoch(1, TELLTALE_EPOCH_FULL, 6 * kSecond);
+  EXPECT_TRUE(fed.found.empty());
+}
+
+TEST(EwmaTest, AVitalThatWasNotCountedIsNotLow) {
+  Fed fed;
+  for (int i = 0; i < 100; ++i) fed.Epoch(1);
+  fed.vital_watched = 0;
+  fed.Epoch(0);
+  fed.vital_watched = 4 * kSecond;
+  fed.Epoch(0.5);
+  EXPECT_TRUE(fed.found.empty());
+  fed.vital_watched = 6 * kSecond;  // of 10: the weight is of these 6
+  fed.Epoch(0.6);
   EXPECT_TRUE(fed.found.empty());
 }
 

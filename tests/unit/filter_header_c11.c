@@ -20,7 +20,7 @@ static int epoch(void* instance, const struct telltale_filter_epoch* shown) {
     for (uint32_t s = 0; s < vital->sub_count; ++s) {
       weight += TELLTALE_FILTER_AT(struct telltale_filter_sub, vital->subs, s)->weight;
     }
-    if (weight == 0) {
+    if (weight == 0 && vital->watched_ns > 0) {
       struct telltale_filter_mark mark = {0};
       mark.struct_size = sizeof mark;
       mark.vital = vital->name;

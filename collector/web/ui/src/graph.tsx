@@ -45,7 +45,7 @@ const reduced = uPlot.paths.linear!();
 const paths: uPlot.Series.PathBuilder = (plot, series, from, to) =>
   (to - from > plot.bbox.width / devicePixelRatio ? reduced : stepped)(plot, series, from, to);
 
-function options(props: Props, legend: (plot: uPlot) => void): uPlot.Options {
+function options(props: Props, events: () => DiscreteEvent[], legend: (plot: uPlot) => void): uPlot.Options {
   const { data } = props;
   const first = data.lines[0]!;
   const whole = data.lines.some((line) => line.whole !== 1);
@@ -96,7 +96,7 @@ function options(props: Props, legend: (plot: uPlot) => void): uPlot.Options {
         points: { show: false },
       })),
     ],
-    plugins: [marks(data, props.anomalies, props.events)],
+    plugins: [marks(data, props.anomalies, events)],
     hooks: {
       setSelect: [(plot) => {
         if (plot.select.width < kClick) return;
@@ -110,7 +110,12 @@ function options(props: Props, legend: (plot: uPlot) => void): uPlot.Options {
 export function Graph(props: Props) {
   const place = useRef<HTMLDivElement>(null);
   const read = useRef<HTMLSpanElement>(null);
-  const { data, events, theme, width, room, start_s, end_s } = props;
+  const drawn = useRef<uPlot>(undefined);
+  // Events come later than the values: they are painted over what is there.
+  const events = useRef(props.events);
+  events.current = props.events;
+  useEffect(() => drawn.current?.redraw(false), [props.events]);
+  const { data, theme, width, room, start_s, end_s } = props;
   useEffect(() => {
     if (place.current === null || width === 0) return undefined;
     const legend = (plot: uPlot) => {
@@ -119,11 +124,13 @@ export function Graph(props: Props) {
       const at = moment === undefined ? undefined : data.columns[0]![moment];
       const value = (line: Line, i: number) =>
         `${data.lines.length === 1 ? '' : `${line.label} `}${lineText(line, data.columns[i + 1]![moment!])}`;
-      const event = eventAt(plot, events);
+      const event = eventAt(plot, events.current);
       read.current.textContent = at === null || at === undefined ? ''
         : `${localText(at)}  ${data.lines.map(value).join('  ')}${event === undefined ? '' : `  ▲ ${event.text}`}`;
     };
-    const plot = new uPlot(options(props, legend), data.columns as uPlot.AlignedData, place.current);
+    const plot = new uPlot(options(props, () => events.current, legend), data.columns as uPlot.AlignedData,
+                           place.current);
+    drawn.current = plot;
     plot.setScale('x', { min: start_s, max: end_s });
     const unpan = pan(plot, uPlot.sync(kSync), props.zoom);
     let down = 0;
@@ -132,10 +139,11 @@ export function Graph(props: Props) {
       if (!event.shiftKey && Math.abs(event.clientX - down) < kClick) props.pick(plot.posToVal(plot.cursor.left ?? 0, 'x'));
     });
     return () => {
+      drawn.current = undefined;
       unpan();
       plot.destroy();
     };
-  }, [data, events, theme, width, room, start_s, end_s]);
+  }, [data, theme, width, room, start_s, end_s]);
   return (
     <>
       <span class="read" ref={read} />

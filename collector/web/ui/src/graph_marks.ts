@@ -17,7 +17,8 @@ export function eventAt(plot: uPlot, events: DiscreteEvent[]): DiscreteEvent | u
   return events.find((event) => Math.abs(plot.valToPos(event.time_s, 'x') - left) <= kNear);
 }
 
-export function marks(data: GraphData, anomalies: Anomaly[], events: DiscreteEvent[]): uPlot.Plugin {
+// `events` are asked for at each drawing.
+export function marks(data: GraphData, anomalies: Anomaly[], events: () => DiscreteEvent[]): uPlot.Plugin {
   const across = (plot: uPlot, start_s: number, end_s: number): [number, number] => {
     const { left, width } = plot.bbox;
     const inside = (at_s: number) =>
@@ -38,12 +39,13 @@ export function marks(data: GraphData, anomalies: Anomaly[], events: DiscreteEve
     const { left, top, width, height } = plot.bbox;
     const size = kMark * devicePixelRatio;
     plot.ctx.save();
-    for (const event of events) {
+    const few = events().length <= kFewEvents;
+    for (const event of events()) {
       const x = plot.valToPos(event.time_s, 'x', true);
       if (x < left || x > left + width) continue;
       plot.ctx.fillStyle = colour(isBad(event) ? 'bad' : 'ink');
       plot.ctx.globalAlpha = 0.35;
-      if (events.length <= kFewEvents) plot.ctx.fillRect(x, top, devicePixelRatio, height);
+      if (few) plot.ctx.fillRect(x, top, devicePixelRatio, height);
       plot.ctx.globalAlpha = 1;
       plot.ctx.beginPath();
       plot.ctx.moveTo(x - size, top + height);

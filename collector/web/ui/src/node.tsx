@@ -67,7 +67,7 @@ export function NodeView({ route, range, world }: ViewProps) {
       All {world.nodes.length} nodes</Link></p></Empty>;
   }
   return (
-    <section>
+    <section aria-busy={events.loading}>
       <div class="tools"><Facts node={node} />
         <label>Step <select value={step}
           onChange={(event) => go(address('/node', params, { step: event.currentTarget.value }))}>

@@ -42,6 +42,7 @@ function Card({ vital, tables, params, chosen, seconds }: CardProps) {
           {seconds > 0 && <small> {rate(first.total / seconds, first.unit, vital.name)}</small>}</b>}
       </h3>
       {first.reason !== '' && <p class="warn">{first.reason}</p>}
+      {!counted && first.reason === '' && <p class="dim">Not counted in this time.</p>}
       {first.left_out.length > 0 && first.total > 0 && <p class="dim">without {first.left_out.join(', ')}</p>}
       {first.total === 0 ? counted && <p class="dim">Nothing in this time.</p>
         : <div class="pair">{tables.map((table) => <Top table={table} params={params} />)}</div>}
@@ -69,7 +70,7 @@ export function SelectionView({ route, range, world }: ViewProps) {
     && <Card key={vital.name} vital={vital} tables={tables} params={params} chosen={full} seconds={seconds} />;
   const chosenVital = world.vitals.find((vital) => vital.name === chosen.split('/')[0]);
   return (
-    <section class="selection">
+    <section class="selection" aria-busy={unusual.loading}>
       <div class="tools">
         <VitalChips view="/selection" params={params} vitals={world.vitals} />
         <Link class="main" title="What became more, what less (c)" to={compare}>Compare with before</Link>

@@ -10,17 +10,18 @@ export interface Asked<T> {
 
 // `key` says what is asked: the same key asks nothing new.
 export function useAnswer<T>(key: string, question: (signal: AbortSignal) => Promise<T>): Asked<T> {
-  const [asked, setAsked] = useState<Asked<T>>({ loading: true });
+  const [asked, setAsked] = useState<Asked<T> & { key: string }>({ key, loading: true });
   const latest = useRef(question);
   latest.current = question;
   useEffect(() => {
     const abort = new AbortController();
-    setAsked((before) => ({ ...before, loading: true }));
+    setAsked((before) => ({ ...before, key, loading: true }));
     latest.current(abort.signal).then(
-      (value) => !abort.signal.aborted && setAsked({ value, loading: false }),
-      (problem: unknown) => !abort.signal.aborted && setAsked((before) => ({ ...before, problem, loading: false })),
+      (value) => !abort.signal.aborted && setAsked({ key, value, loading: false }),
+      (problem: unknown) => !abort.signal.aborted && setAsked((before) => ({ ...before, key, problem, loading: false })),
     );
     return () => abort.abort();
   }, [key]);
-  return asked;
+  // What another question was answered is old from the moment on that this one is put.
+  return { ...asked, loading: asked.loading || asked.key !== key };
 }

@@ -1,6 +1,7 @@
 // One vital of a selection in full: flame graph, histograms, samples.
 import { useMemo } from 'preact/hooks';
 import { ask } from './api';
+import { Download } from './download';
 import { FlameGraph } from './flame_graph';
 import { flameTree } from './flame_tree';
 import { Histogram } from './histogram';
@@ -58,7 +59,9 @@ export function VitalDetail({ selection, vital, process, params }: Props) {
   return (
     <>
       <section>
-        <h3>Flame graph <small>callers above what they call</small></h3>
+        <h3>Flame graph <small>callers above what they call</small>
+          <Download answer="stacks" formats={['folded', 'pprof', 'csv']} selection={selection} vital={vital}
+            process={process} /></h3>
         <Answered asked={flame}>{(value) => <Flame answer={value} params={params} />}</Answered>
       </section>
       {layer !== undefined && <Histograms selection={selection} layer={layer} />}

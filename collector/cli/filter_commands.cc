@@ -1,0 +1,80 @@
+// telltale rules and telltale filter: what watches, and one of them over the past again.
+
+#include "collector/cli/commands.h"
+#include "collector/cli/session.h"
+
+namespace telltale::cli {
+namespace {
+
+using Stub = v1::Watch::Stub;
+
+template <typename Answer, typename Render>
+int Shown(const Session& session, const absl::StatusOr<Answer>& answer, Render render) {
+  if (!answer.ok()) return Report(answer.status());
+  if (session.json()) {
+    const absl::Status status = PrintJson(*answer);
+    return status.ok() ? kOk : Report(status);
+  }
+  Print(render(*answer, session.view));
+  return kOk;
+}
+
+int List(const Arguments& arguments,
+         std::string (*render)(const v1::ListFiltersAnswer&, const View&)) {
+  const absl::StatusOr<Session> session = OpenSession(arguments);
+  if (!session.ok()) return Report(session.status());
+  return Shown(*session, session->client->Ask(&Stub::ListFilters, v1::ListFiltersRequest()),
+               render);
+}
+
+}  // namespace
+
+int RunIncidents(const Arguments& arguments) {
+  const IncidentFlags& asked = arguments.incident;
+  const bool changes = asked.acknowledge || asked.resolve || asked.reopen || !asked.note.empty();
+  if (changes && asked.number == 0) {
+    return Report(absl::InvalidArgumentError(
+        "incidents: say which, telltale incidents NUMBER; telltale incidents lists them"));
+  }
+  const absl::StatusOr<Session> session = OpenSession(arguments);
+  if (!session.ok()) return Report(session.status());
+  if (changes) {
+    v1::ChangeIncidentRequest request;
+    request.set_number(asked.number);
+    request.set_note(asked.note);
+    request.set_action(asked.acknowledge ? v1::INCIDENT_ACTION_ACKNOWLEDGE
+                       : asked.resolve   ? v1::INCIDENT_ACTION_RESOLVE
+                       : asked.reopen    ? v1::INCIDENT_ACTION_REOPEN
+                                         : v1::INCIDENT_ACTION_NOTE);
+    return Shown(*session, session->client->Ask(&Stub::ChangeIncident, request),
+                 [](const v1::ChangeIncidentAnswer& answer, const View& view) {
+                   return RenderIncident(answer.incident(), view);
+                 });
+  }
+  v1::ListIncidentsRequest request;
+  request.set_number(asked.number);
+  request.set_resolved(asked.all);
+  request.set_limit(arguments.limit);
+  return Shown(*session, session->client->Ask(&Stub::ListIncidents, request),
+               asked.number != 0
+                   ? [](const v1::ListIncidentsAnswer& answer,
+                        const View& view) { return RenderIncident(answer.incidents(0), view); }
+                   : RenderIncidents);
+}
+
+int RunRules(const Arguments& arguments) { return List(arguments, RenderRules); }
+
+int RunFilterList(const Arguments& arguments) { return List(arguments, RenderFilters); }
+
+int RunFilterRun(const Arguments& arguments) {
+  const absl::StatusOr<Session> session = OpenSession(arguments);
+  if (!session.ok()) return Report(session.status());
+  const auto selection = SelectionOf(arguments, *session, absl::Hours(24));
+  if (!selection.ok()) return Report(selection.status());
+  v1::RunFilterRequest request;
+  request.set_name(arguments.filter);
+  *request.mutable_selection() = *selection;
+  return Shown(*session, session->client->Ask(&Stub::RunFilter, request), RenderFilterRun);
+}
+
+}  // namespace telltale::cli

@@ -1,0 +1,146 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "collector/cli/render.h"
+#include "collector/cli/time_text.h"
+
+namespace telltale::cli {
+namespace {
+
+// Nobody measured how often a rule is right until there is a record of it.
+std::string RecordText(const v1::FilterInfo& filter) {
+  if (!filter.has_record()) return "no record yet";
+  const v1::FilterRecord& record = filter.record();
+  return absl::StrCat(record.hits(), " of ", record.hits() + record.misses(), " found, ",
+                      Plural(record.false_alarms(), "false alarm"));
+}
+
+// A line per node: what cannot speak there yet.
+std::string LearningText(const v1::AnomaliesAnswer& answer) {
+  constexpr size_t kShownNodes = 5;
+  std::vector<std::pair<std::string, std::vector<std::string>>> nodes;
+  for (const v1::FilterLearning& learning : answer.learning()) {
+    auto node =
+        std::ranges::find(nodes, learning.node(), [](const auto& one) { return one.first; });
+    if (node == nodes.end()) node = nodes.insert(nodes.end(), {learning.node(), {}});
+    node->second.push_back(
+        absl::StrCat(Escaped(learning.filter()), " ", learning.learned_epochs(), " of ",
+                     learning.needed_epochs(), " ",
+                     learning.unit().empty() ? "epochs" : Escaped(learning.unit())));
+  }
+  std::string out;
+  for (size_t i = 0; i < std::min(kShownNodes, nodes.size()); ++i) {
+    absl::StrAppend(&out, Escaped(nodes[i].first),
+                    "  still learning: ", absl::StrJoin(nodes[i].second, ", "), "\n");
+  }
+  if (nodes.size() > kShownNodes) {
+    absl::StrAppend(&out, "and ",
+                    Plural(static_cast<double>(nodes.size() - kShownNodes), "other node"),
+                    " where filters are still learning\n");
+  }
+  return out;
+}
+
+std::string FilterTable(const v1::ListFiltersAnswer& answer, bool rules, const View& view) {
+  Table table({{rules ? "rule" : ""},
+               {"filter"},
+               {"what it says"},
+               {"record"},
+               {"state"},
+               {"found", Table::Align::kRight}});
+  std::vector<const v1::FilterInfo*> list;
+  for (const v1::FilterInfo& filter : answer.filters()) {
+    if ((filter.rule() != 0) == rules) list.push_back(&filter);
+  }
+  std::ranges::stable_sort(list, {}, [](const v1::FilterInfo* filter) { return filter->rule(); });
+  for (const v1::FilterInfo* filter : list) {
+    std::string state = Escaped(filter->status().state());
+    if (filter->nodes_learning() > 0) {
+      state = absl::StrCat("learning on ", filter->nodes_learning(), " of ",
+                           Plural(filter->nodes(), "node"));
+    }
+    if (!filter->status().reason().empty()) {
+      absl::StrAppend(&state, ": ", Escaped(filter->status().reason()));
+    }
+    table.Add({rules ? absl::StrCat(filter->rule()) : "", Escaped(filter->name()),
+               Escaped(filter->about()), RecordText(*filter), state,
+               Count(filter->status().anomalies())});
+  }
+  return table.Render(view.style);
+}
+
+}  // namespace
+
+std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view) {
+  const std::string vital =
+      anomaly.sub().empty() ? anomaly.vital() : absl::StrCat(anomaly.vital(), "/", anomaly.sub());
+  // Its sentence stands alone elsewhere and begins with the vital; here the vital stands before it.
+  std::string_view text = anomaly.text();
+  if (text.starts_with(vital + " ")) text.remove_prefix(vital.size() + 1);
+  const std::string judged =
+      anomaly.rule() != 0
+          ? absl::StrCat("rule ", anomaly.rule())
+          : absl::StrFormat("%.1f deviations, ", anomaly.severity()) + Escaped(anomaly.filter());
+  std::string out =
+      absl::StrCat(MomentText(anomaly.start_s(), view.zone), "  ", Escaped(anomaly.node()), "  ",
+                   Painted(Escaped(vital), Ink::kBold, view.style), "  ",
+                   Escaped(std::string(text)), "  (", judged, ")\n");
+  const auto add = [&](const char* word, const std::string& said) {
+    if (!said.empty()) absl::StrAppend(&out, "    ", word, " ", Escaped(said), "\n");
+  };
+  add("because:", anomaly.evidence());
+  add("against:", anomaly.against());
+  add("next:   ", anomaly.next());
+  return out;
+}
+
+std::string RenderAnomalies(const v1::AnomaliesAnswer& answer, const View& view) {
+  std::string out;
+  for (const v1::Anomaly& anomaly : answer.anomalies()) out += RenderAnomaly(anomaly, view);
+  if (out.empty()) out = "no anomaly in this time\n";
+  out += LearningText(answer);
+  if (!answer.next_page().empty())
+    absl::StrAppend(&out, "more: --page ", Escaped(answer.next_page()), "\n");
+  return absl::StrCat(out, "\n", RenderCoverage(answer.coverage(), view));
+}
+
+std::string RenderRules(const v1::ListFiltersAnswer& answer, const View& view) {
+  return FilterTable(answer, true, view);
+}
+
+std::string RenderFilters(const v1::ListFiltersAnswer& answer, const View& view) {
+  return absl::StrCat(FilterTable(answer, false, view), "\n", FilterTable(answer, true, view));
+}
+
+std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view) {
+  std::string out;
+  for (const v1::Anomaly& anomaly : answer.anomalies()) out += RenderAnomaly(anomaly, view);
+  if (out.empty()) out = "no anomaly in this time\n";
+  absl::StrAppend(&out, "\n", Plural(static_cast<double>(answer.epochs()), "epoch"), " shown on ",
+                  Plural(answer.nodes(), "node"));
+  if (answer.nodes_resumed() < answer.nodes()) {
+    absl::StrAppend(&out, "; on ", answer.nodes() - answer.nodes_resumed(),
+                    " of them it began anew, a day before: nothing was saved there");
+  }
+  absl::StrAppend(&out, "\n");
+  if (answer.new_anomalies() + answer.missing_anomalies() == 0) {
+    absl::StrAppend(&out, "the same as live\n");
+  } else {
+    absl::StrAppend(&out, Painted("differs from live", Ink::kWarn, view.style), ": ",
+                    answer.new_anomalies(), " only here, ", answer.missing_anomalies(),
+                    " only live\n");
+  }
+  for (const v1::LateEpoch& late : answer.late()) {
+    absl::StrAppend(&out, "passed over, it came too late: ", Escaped(late.node()), " ",
+                    MomentText(late.start_s(), view.zone), "\n");
+  }
+  if (answer.late_epochs() > static_cast<uint64_t>(answer.late_size())) {
+    absl::StrAppend(&out, "and ", answer.late_epochs() - static_cast<uint64_t>(answer.late_size()),
+                    " more\n");
+  }
+  return out;
+}
+
+}  // namespace telltale::cli

@@ -1,0 +1,14 @@
+#include "collector/filter/detect/detectors.h"
+#include "collector/filter/detect/rules.h"
+#include "collector/filter/ewma.h"
+
+namespace telltale::filter {
+
+std::vector<const telltale_filter*> BuiltinFilters() {
+  return {telltale_ewma_filter(),   LevelShiftFilter(), SeasonalFilter(),  NewLabelFilter(),
+          AffinityFilter(),         BusyLoopFilter(),   LeakFilter(),      UngratifiedIoFilter(),
+          KernelBottleneckFilter(), BlockedFilter(),    LowMemoryFilter(), HeldFromCpuFilter(),
+          FailingCallFilter(),      VanishedFilter()};
+}
+
+}  // namespace telltale::filter

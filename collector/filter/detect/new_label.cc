@@ -1,0 +1,209 @@
+// Something that was never seen here takes a good part of a vital: a label, told by its stable id
+// (executable, files and operation, so that a restart or an upgrade is nothing new), that no epoch
+// of the last week had and that has at least a tenth of its vital's weight in two of three epochs.
+// For 30 epochs after the build of an executable changed, what is new under it counts half.
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "collector/filter/detect/detector.h"
+#include "collector/filter/detect/detectors.h"
+#include "collector/filter/detect/rates.h"
+
+namespace telltale::filter {
+namespace {
+
+constexpr uint64_t kLearn = 1'440;  // a day of minutes: nightly jobs are known then
+constexpr uint32_t kForgetHours = 7 * 24;
+constexpr size_t kKnown = 4'096;    // labels of a node; the longest unseen go first
+constexpr double kShare = 0.1;      // of the vital, by the label's lower bound
+constexpr uint64_t kRecent = 3;     // epochs in which it must be seen twice
+constexpr uint64_t kDeployed = 30;  // epochs
+constexpr uint64_t kHourNs = 3'600'000'000'000;
+
+class NewLabel : public Detector {
+ public:
+  static constexpr DetectorFacts kFacts = {
+      .name = "new_label",
+      .version = 1,
+      .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS,
+      .about = "what was never seen on the node and takes a good part of a vital",
+      .history_epochs = kLearn,
+      .make = Make<NewLabel>};
+
+  explicit NewLabel(const telltale_filter_host& host) : Detector(host) {}
+
+  void Option(const std::string& name, double value) override {
+    if (name == "new_label_learn") learn_ = static_cast<uint64_t>(std::max(0.0, value));
+  }
+
+  void Epoch(const telltale_filter_epoch& epoch) override {
+    if (!IsUsual(epoch)) return;
+    ++epochs_;
+    hour_ = static_cast<uint32_t>(epoch.end_ns / kHourNs);
+    for (uint32_t v = 0; v < epoch.vital_count; ++v) {
+      const auto& vital = *TELLTALE_FILTER_AT(telltale_filter_vital, epoch.vitals, v);
+      if (vital.id <= 255 && vital.watched_ns > 0) Look(epoch, vital);
+    }
+    std::erase_if(fresh_,
+                  [&](const auto& entry) { return entry.second.seen + kRecent <= epochs_; });
+    std::erase_if(deploys_, [&](const auto& entry) { return entry.second + kDeployed < epochs_; });
+    Forget();
+  }
+
+  void Save(StateWriter& to) const override {
+    to.Put(epochs_);
+    to.Put(hour_);
+    to.Put(static_cast<uint32_t>(known_.size()));
+    for (const auto& [id, hour] : known_) {
+      to.Put(id);
+      to.Put(hour);
+    }
+    to.Put(static_cast<uint32_t>(fresh_.size()));
+    for (const auto& [id, fresh] : fresh_) {
+      to.Put(id);
+      to.Put(fresh.seen);
+      to.Put(fresh.start_ns);
+    }
+    to.Put(static_cast<uint32_t>(builds_.size()));
+    for (const auto& [exe, build] : builds_) {
+      to.Text(exe);
+      to.Put(build);
+    }
+    to.Put(static_cast<uint32_t>(deploys_.size()));
+    for (const auto& [exe, epoch] : deploys_) {
+      to.Text(exe);
+      to.Put(epoch);
+    }
+  }
+  bool Load(StateReader& from) override {
+    epochs_ = from.Get<uint64_t>();
+    hour_ = from.Get<uint32_t>();
+    for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
+      const auto id = from.Get<uint64_t>();
+      known_[id] = from.Get<uint32_t>();
+    }
+    for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
+      Fresh& fresh = fresh_[from.Get<uint64_t>()];
+      fresh.seen = from.Get<uint64_t>();
+      fresh.start_ns = from.Get<uint64_t>();
+    }
+    for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
+      const std::string exe = from.Text();
+      builds_[exe] = from.Get<uint64_t>();
+    }
+    for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
+      const std::string exe = from.Text();
+      deploys_[exe] = from.Get<uint64_t>();
+    }
+    return from.ok();
+  }
+  Learned HowFar() const override { return {epochs_, learn_}; }
+
+ private:
+  struct Fresh {
+    uint64_t seen = 0;  // epoch, counted as epochs_ does
+    uint64_t start_ns = 0;
+  };
+
+  // The labels of one vital are other labels than those of another.
+  static uint64_t IdOf(const telltale_filter_vital& vital, const telltale_filter_label& label) {
+    return label.stable_id ^ (uint64_t{vital.id} << 56);
+  }
+
+  void Look(const telltale_filter_epoch& epoch, const telltale_filter_vital& vital) {
+    double total = 0;
+    for (uint32_t s = 0; s < vital.sub_count; ++s) {
+      const auto& sub = *TELLTALE_FILTER_AT(telltale_filter_sub, vital.subs, s);
+      if (sub.idle == 0) total += static_cast<double>(sub.weight);
+    }
+    for (uint32_t i = 0; i < vital.label_count; ++i) {
+      const auto& label = *TELLTALE_FILTER_AT(telltale_filter_label, vital.labels, i);
+      NoteBuild(epoch, label);
+      const uint64_t id = IdOf(vital, label);
+      const auto known = known_.find(id);
+      if (known != known_.end()) {
+        known->second = hour_;
+        continue;
+      }
+      const bool idle = label.sub < vital.sub_count &&
+                        TELLTALE_FILTER_AT(telltale_filter_sub, vital.subs, label.sub)->idle != 0;
+      const double unit = std::string_view(vital.unit) == "ns" ? 1e9 : 1;
+      const double rate =
+          static_cast<double>(label.low) / unit / (static_cast<double>(vital.watched_ns) / 1e9);
+      const bool heavy = !idle && static_cast<double>(label.low) >= kShare * total &&
+                         rate >= 4 * FloorOf(vital.unit);
+      if (epochs_ <= learn_ || !heavy) {
+        // Light ones are not told of: they are known from now on.
+        known_[id] = hour_;
+        continue;
+      }
+      const auto [fresh, first] = fresh_.try_emplace(id, Fresh{epochs_, epoch.start_ns});
+      if (first || fresh->second.seen == epochs_) continue;
+      Tell(epoch, vital, label, rate, static_cast<double>(label.low) / total,
+           fresh->second.start_ns);
+      fresh_.erase(fresh);
+      known_[id] = hour_;
+    }
+  }
+
+  void NoteBuild(const telltale_filter_epoch& epoch, const telltale_filter_label& label) {
+    if (label.exe_build == 0 || label.exe[0] == '\0') return;
+    if (builds_.size() >= kKnown && !builds_.contains(label.exe)) return;
+    const auto [known, first] = builds_.try_emplace(label.exe, label.exe_build);
+    if (first || known->second == label.exe_build) return;
+    known->second = label.exe_build;
+    deploys_[label.exe] = epochs_;
+    Mark("", epoch.start_ns, epoch.start_ns,
+         absl::StrCat("deploy: ", label.exe, " has another build id"));
+  }
+
+  void Tell(const telltale_filter_epoch& epoch, const telltale_filter_vital& vital,
+            const telltale_filter_label& label, double rate, double share,
+            uint64_t start_ns) const {
+    const bool deployed = deploys_.contains(label.exe);
+    const std::string unit = vital.unit;
+    Finding found;
+    found.vital = vital.name;
+    found.sub = label.sub < vital.sub_count
+                    ? TELLTALE_FILTER_AT(telltale_filter_sub, vital.subs, label.sub)->name
+                    : "";
+    found.subject = label.exe[0] == '\0' ? "the kernel" : label.exe;
+    found.start_ns = start_ns;
+    found.end_ns = epoch.end_ns;
+    found.value = rate;
+    found.deviation = 4 * FloorOf(unit) * (deployed ? 2 : 1);
+    found.learned_epochs = epochs_;
+    found.text = absl::StrCat(found.subject, " is new in ", found.vital, ": at least ",
+                              RateText(rate, unit), ", ", PercentText(share), " of it");
+    found.evidence =
+        absl::StrCat("not among ", known_.size(), " kinds of event seen in the last week");
+    found.against = deployed ? "its executable was replaced in the last 30 epochs"
+                             : "a job that runs less than once a week is new each time";
+    found.next = absl::StrCat("telltale samples --vital ", found.vital);
+    Emit(found);
+  }
+
+  void Forget() {
+    std::erase_if(known_, [&](const auto& entry) { return entry.second + kForgetHours < hour_; });
+    while (known_.size() > kKnown) {
+      known_.erase(std::ranges::min_element(
+          known_, {}, [](const auto& entry) { return std::pair(entry.second, entry.first); }));
+    }
+  }
+
+  uint64_t learn_ = kLearn;
+  uint64_t epochs_ = 0;
+  uint32_t hour_ = 0;                        // since 1970
+  std::map<uint64_t, uint32_t> known_;       // hour it was seen last, by id
+  std::map<uint64_t, Fresh> fresh_;          // seen once, by id
+  std::map<std::string, uint64_t> builds_;   // by executable
+  std::map<std::string, uint64_t> deploys_;  // epoch of the latest, by executable
+};
+
+}  // namespace
+
+const telltale_filter* NewLabelFilter() { return FilterOf<NewLabel>(); }
+
+}  // namespace telltale::filter

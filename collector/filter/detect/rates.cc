@@ -1,0 +1,103 @@
+#include "collector/filter/detect/rates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace telltale::filter {
+namespace {
+
+struct Scale {
+  double from;
+  const char* name;
+};
+constexpr Scale kSeconds[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}};
+constexpr Scale kBytes[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "bytes"}};
+
+std::string Figure(double value) {
+  return absl::StrFormat(std::abs(value) >= 100 ? "%.0f" : "%.3g", value);
+}
+
+template <size_t N>
+std::string Scaled(double value, const Scale (&scales)[N]) {
+  for (const Scale& scale : scales) {
+    if (std::abs(value) >= scale.from || &scale == &scales[N - 1]) {
+      return absl::StrCat(Figure(value / scale.from), " ", scale.name);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+bool IsUsual(const telltale_filter_epoch& epoch) {
+  return epoch.kind == TELLTALE_EPOCH_FULL && epoch.watched_ns > 0 &&
+         epoch.watched_ns >= (epoch.end_ns - epoch.start_ns) / 2;
+}
+
+std::vector<Rate> RatesOf(const telltale_filter_epoch& epoch) {
+  std::vector<Rate> rates;
+  for (uint32_t v = 0; v < epoch.vital_count; ++v) {
+    const auto& vital = *TELLTALE_FILTER_AT(telltale_filter_vital, epoch.vitals, v);
+    if (vital.watched_ns == 0 || vital.watched_ns < (epoch.end_ns - epoch.start_ns) / 2) continue;
+    const double unit = std::string_view(vital.unit) == "ns" ? 1e9 : 1;
+    for (uint32_t s = 0; s < vital.sub_count; ++s) {
+      const auto& sub = *TELLTALE_FILTER_AT(telltale_filter_sub, vital.subs, s);
+      if (sub.idle != 0 || vital.id > 255 || sub.index > 255) continue;
+      const double per_second =
+          static_cast<double>(sub.weight) / unit / (static_cast<double>(vital.watched_ns) / 1e9);
+      rates.push_back({&vital, &sub, static_cast<uint16_t>(vital.id << 8 | sub.index), per_second});
+    }
+  }
+  return rates;
+}
+
+double FloorOf(std::string_view unit) {
+  if (unit == "ns") return 0.01;
+  if (unit == "bytes") return 256e3;
+  if (unit == "pages" || unit == "calls") return 256;
+  if (unit == "misses") return 1e5;
+  return 4;
+}
+
+std::string RateText(double rate, std::string_view unit) {
+  if (unit == "ns") return Scaled(rate, kSeconds) + "/s";
+  if (unit == "bytes") return Scaled(rate, kBytes) + "/s";
+  return absl::StrCat(Figure(rate), " ", std::string(unit), "/s");
+}
+
+std::string BytesText(double bytes) { return Scaled(bytes, kBytes); }
+
+std::string PercentText(double share) { return absl::StrFormat("%.3g %%", 100 * share); }
+
+std::string PText(double p) { return absl::StrFormat("%.1e", p); }
+
+std::optional<uint32_t> ColumnOf(const telltale_filter_epoch& epoch, uint32_t column) {
+  for (uint32_t i = 0; i < epoch.process_columns; ++i) {
+    if (epoch.process_column[i] == column) return i;
+  }
+  return std::nullopt;
+}
+
+std::string BaseOf(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
+}
+
+std::string ProgramOf(const telltale_filter_process& process) {
+  return process.exe[0] != '\0' ? process.exe : absl::StrCat("[", process.comm, "]");
+}
+
+std::string ProcessText(const telltale_filter_process& process) {
+  const std::string name =
+      process.exe[0] != '\0' ? BaseOf(process.exe) : absl::StrCat("[", process.comm, "]");
+  if (process.pid == 0) {
+    return absl::StrCat(name, " x ", process.instances, " (uid ", process.uid, ")");
+  }
+  return absl::StrCat(name, " (pid ", process.pid, ", uid ", process.uid, ")");
+}
+
+}  // namespace telltale::filter

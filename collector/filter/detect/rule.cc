@@ -1,0 +1,221 @@
+#include "collector/filter/detect/rule.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace telltale::filter {
+namespace {
+
+constexpr uint64_t kLearn = 30;  // epochs of the node before a rule speaks
+constexpr double kMemory = 1.0 / 256;
+constexpr double kHabit = 0.1;  // 27 epochs of never ending
+constexpr double kForget = 1.0 / 1024;
+constexpr uint32_t kHeld = 2, kMissed = 2;
+constexpr size_t kPrograms = 512;
+
+}  // namespace
+
+const telltale_filter_vital* RuleEpoch::Vital(const char* name) const {
+  for (uint32_t v = 0; v < epoch_.vital_count; ++v) {
+    const auto& vital = *TELLTALE_FILTER_AT(telltale_filter_vital, epoch_.vitals, v);
+    if (std::strcmp(vital.name, name) == 0) return vital.watched_ns > 0 ? &vital : nullptr;
+  }
+  return nullptr;
+}
+
+int RuleEpoch::SubOf(const telltale_filter_vital& vital, const char* sub) {
+  for (uint32_t s = 0; s < vital.sub_count; ++s) {
+    const auto& of = *TELLTALE_FILTER_AT(telltale_filter_sub, vital.subs, s);
+    if (std::strcmp(of.name, sub) == 0) return static_cast<int>(s);
+  }
+  return -1;
+}
+
+std::optional<double> RuleEpoch::Rate(const char* vital, const char* sub) const {
+  const telltale_filter_vital* of = Vital(vital);
+  const int index = of == nullptr ? -1 : SubOf(*of, sub);
+  if (index < 0) return std::nullopt;
+  const double unit = std::strcmp(of->unit, "ns") == 0 ? 1e9 : 1;
+  const auto& counted = *TELLTALE_FILTER_AT(telltale_filter_sub, of->subs, index);
+  return static_cast<double>(counted.weight) / unit / (static_cast<double>(of->watched_ns) / 1e9);
+}
+
+double RuleEpoch::Of(const telltale_filter_process& process, uint32_t column) const {
+  const auto place = ColumnOf(epoch_, column);
+  return place.has_value() ? static_cast<double>(process.value[*place]) / seconds() : 0;
+}
+
+double RuleEpoch::Of(const telltale_filter_process& process, const char* vital, const char* sub,
+                     bool weight) const {
+  const telltale_filter_vital* of = Vital(vital);
+  const int index = of == nullptr ? -1 : SubOf(*of, sub);
+  if (index < 0) return 0;
+  return Of(process, TELLTALE_PROCESS_SHARE(of->id, static_cast<uint32_t>(index), weight));
+}
+
+std::vector<const telltale_filter_process*> RuleEpoch::Processes() const {
+  std::vector<const telltale_filter_process*> all;
+  for (uint32_t i = 0; i < epoch_.process_count; ++i) {
+    all.push_back(TELLTALE_FILTER_AT(telltale_filter_process, epoch_.processes, i));
+  }
+  return all;
+}
+
+const telltale_filter_process* RuleEpoch::Process(uint32_t pid) const {
+  if (pid == 0) return nullptr;
+  for (const telltale_filter_process* process : Processes()) {
+    if (process->pid == pid) return process;
+  }
+  return nullptr;
+}
+
+std::vector<const telltale_filter_label*> RuleEpoch::Labels(const char* vital) const {
+  std::vector<const telltale_filter_label*> all;
+  const telltale_filter_vital* of = Vital(vital);
+  for (uint32_t i = 0; of != nullptr && i < of->label_count; ++i) {
+    all.push_back(TELLTALE_FILTER_AT(telltale_filter_label, of->labels, i));
+  }
+  return all;
+}
+
+void Rule::Epoch(const telltale_filter_epoch& epoch) {
+  if (!IsUsual(epoch)) return;
+  ++epochs_;
+  const RuleEpoch seen(epoch);
+  std::set<std::string> held;
+  for (auto& [who, open] : open_) ++open.missed;
+  for (Case& found : Look(seen)) {
+    held.insert(found.program);
+    const auto habit = habits_.find(found.program);
+    const bool usual = habit != habits_.end() && habit->second > kHabit;
+    const auto known = open_.find(found.who);
+    if (known == open_.end() && usual) continue;
+    Open& open = open_[found.who];
+    if (open.missed > 1) open.held = 0;
+    if (open.held == 0 && !open.told) open.start_ns = epoch.start_ns;
+    open.missed = 0;
+    ++open.held;
+    open.last_ns = epoch.end_ns;
+    if (open.told || open.held < kHeld || epochs_ <= kLearn) continue;
+    open.told = true;
+    open.vital = std::move(found.found.vital);
+    open.sub = std::move(found.found.sub);
+    open.subject = std::move(found.found.subject);
+    open.value = found.found.value;
+    open.expected = found.found.expected;
+    open.deviation = found.found.deviation;
+    open.text = std::move(found.found.text);
+    open.evidence = std::move(found.found.evidence);
+    open.against = std::move(found.found.against);
+    open.cause = std::move(found.found.cause);
+    open.next = std::move(found.found.next);
+    open.learned = epochs_;
+    Tell(open, true);
+  }
+  for (auto it = open_.begin(); it != open_.end();) {
+    const bool over = it->second.missed >= kMissed || (it->second.missed > 0 && !it->second.told);
+    if (over && it->second.told) Tell(it->second, false);
+    it = over ? open_.erase(it) : std::next(it);
+  }
+  Learn(seen, held);
+}
+
+void Rule::Learn(const RuleEpoch& epoch, const std::set<std::string>& held) {
+  for (const std::string& program : held) {
+    if (habits_.size() < kPrograms) habits_.try_emplace(program, 0.0);
+  }
+  std::set<std::string> there = held;
+  for (const telltale_filter_process* process : epoch.Processes()) {
+    there.insert(ProgramOf(*process));
+  }
+  for (auto& [program, share] : habits_) {
+    // What is no executable is the node's own, and always there.
+    if (!program.starts_with('/') || there.contains(program))
+      share += kMemory * ((held.contains(program) ? 1 : 0) - share);
+  }
+  std::erase_if(habits_, [](const auto& habit) { return habit.second < kForget; });
+}
+
+void Rule::Tell(const Open& open, bool goes_on) const {
+  Finding found;
+  found.vital = open.vital;
+  found.sub = open.sub;
+  found.subject = open.subject;
+  found.start_ns = open.start_ns;
+  found.end_ns = open.last_ns;
+  found.open = goes_on;
+  found.value = open.value;
+  found.expected = open.expected;
+  found.deviation = open.deviation;
+  found.learned_epochs = open.learned;
+  found.text = open.text;
+  found.evidence = open.evidence;
+  found.against = open.against;
+  found.cause = open.cause;
+  found.next = open.next;
+  Emit(found);
+}
+
+void Rule::Save(StateWriter& to) const {
+  to.Put(epochs_);
+  to.Put(static_cast<uint32_t>(habits_.size()));
+  for (const auto& [program, share] : habits_) {
+    to.Text(program);
+    to.Put(share);
+  }
+  to.Put(static_cast<uint32_t>(open_.size()));
+  for (const auto& [who, open] : open_) {
+    to.Put(who.first);
+    to.Put(who.second);
+    to.Put(open.start_ns);
+    to.Put(open.last_ns);
+    to.Put(open.held);
+    to.Put(open.missed);
+    to.Put(static_cast<uint8_t>(open.told));
+    to.Put(open.value);
+    to.Put(open.expected);
+    to.Put(open.deviation);
+    to.Put(open.learned);
+    for (const std::string* text : {&open.vital, &open.sub, &open.subject, &open.text,
+                                    &open.evidence, &open.against, &open.cause, &open.next}) {
+      to.Text(*text);
+    }
+  }
+}
+
+bool Rule::Load(StateReader& from) {
+  epochs_ = from.Get<uint64_t>();
+  for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
+    const std::string program = from.Text();
+    habits_[program] = from.Get<double>();
+  }
+  for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
+    const auto pid = from.Get<uint32_t>();
+    Open& open = open_[{pid, from.Get<uint64_t>()}];
+    open.start_ns = from.Get<uint64_t>();
+    open.last_ns = from.Get<uint64_t>();
+    open.held = from.Get<uint32_t>();
+    open.missed = from.Get<uint32_t>();
+    open.told = from.Get<uint8_t>() != 0;
+    open.value = from.Get<double>();
+    open.expected = from.Get<double>();
+    open.deviation = from.Get<double>();
+    open.learned = from.Get<uint64_t>();
+    for (std::string* text : {&open.vital, &open.sub, &open.subject, &open.text, &open.evidence,
+                              &open.against, &open.cause, &open.next}) {
+      *text = from.Text();
+    }
+  }
+  return from.ok();
+}
+
+Learned Rule::HowFar() const { return {epochs_, kLearn}; }
+
+std::string ErrorText(uint64_t error) {
+  const char* name = error < 4096 ? strerrorname_np(static_cast<int>(error)) : nullptr;
+  return name != nullptr ? name : absl::StrCat("error ", error);
+}
+
+}  // namespace telltale::filter

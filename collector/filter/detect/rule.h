@@ -1,0 +1,92 @@
+// What the rules of Chopstix 3.2 share. A rule names in each epoch the cases in which its condition
+// holds: a process, or the node. What is told is a case that holds in two epochs in a row and that
+// is not how its program always is: a program for which the condition held in more than a tenth of
+// its last few hundred epochs (a moving share) is left alone. It ends with two epochs in which it
+// does not hold. A rule is silent for the first 30 epochs of a node.
+//
+// As a Detector: one node, one thread at a time.
+
+#ifndef TELLTALE_COLLECTOR_FILTER_DETECT_RULE_H_
+#define TELLTALE_COLLECTOR_FILTER_DETECT_RULE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/filter/detect/detector.h"
+#include "collector/filter/detect/rates.h"
+
+namespace telltale::filter {
+
+// One epoch, read as the rules need it.
+class RuleEpoch {
+ public:
+  explicit RuleEpoch(const telltale_filter_epoch& epoch) : epoch_(epoch) {}
+
+  const telltale_filter_epoch& epoch() const { return epoch_; }
+  double seconds() const { return static_cast<double>(epoch_.watched_ns) / 1e9; }
+  const telltale_filter_vital* Vital(const char* name) const;  // nullptr: not watched
+  // Of the whole node, in base units per second; nullopt: not watched.
+  std::optional<double> Rate(const char* vital, const char* sub) const;
+  // Of a process: a column per second of watched time; 0 where the epoch has no such column.
+  double Of(const telltale_filter_process& process, uint32_t column) const;
+  // A share of a vital: its weight, or its events. In stored units.
+  double Of(const telltale_filter_process& process, const char* vital, const char* sub,
+            bool weight) const;
+  std::vector<const telltale_filter_process*> Processes() const;
+  const telltale_filter_process* Process(uint32_t pid) const;  // nullptr: has no row
+  // Labels of a watched vital, heaviest first.
+  std::vector<const telltale_filter_label*> Labels(const char* vital) const;
+  // Index of a sub-series; -1: none.
+  static int SubOf(const telltale_filter_vital& vital, const char* sub);
+
+ private:
+  const telltale_filter_epoch& epoch_;
+};
+
+// Where the condition of a rule holds.
+struct Case {
+  std::pair<uint32_t, uint64_t> who;  // pid and start; 0, 0: the node
+  std::string program;                // whose habit it may be
+  Finding found;                      // all but times and learned epochs
+};
+
+class Rule : public Detector {
+ public:
+  using Detector::Detector;
+  void Epoch(const telltale_filter_epoch& epoch) final;
+  void Save(StateWriter& to) const final;
+  bool Load(StateReader& from) final;
+  Learned HowFar() const final;
+
+ protected:
+  virtual std::vector<Case> Look(const RuleEpoch& epoch) const = 0;
+
+ private:
+  struct Open {
+    uint64_t start_ns = 0, last_ns = 0;
+    uint32_t held = 0, missed = 0;  // epochs in a row
+    bool told = false;
+    std::string vital, sub, subject;
+    double value = 0, expected = 0, deviation = 0;
+    std::string text, evidence, against, cause, next;
+    uint64_t learned = 0;
+  };
+  void Learn(const RuleEpoch& epoch, const std::set<std::string>& held);
+  void Tell(const Open& open, bool goes_on) const;
+
+  uint64_t epochs_ = 0;
+  std::map<std::string, double> habits_;  // moving share of its epochs, by program
+  std::map<std::pair<uint32_t, uint64_t>, Open> open_;
+};
+
+// "ECONNREFUSED", "error 999".
+std::string ErrorText(uint64_t error);
+
+}  // namespace telltale::filter
+
+#endif  // TELLTALE_COLLECTOR_FILTER_DETECT_RULE_H_

@@ -1,0 +1,208 @@
+// The rules of Chopstix 3.2 that speak of the node: ungratified I/O (3), kernel bottleneck (4), low
+// memory (6).
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/filter/detect/rule.h"
+#include "collector/filter/detect/rules.h"
+
+namespace telltale::filter {
+namespace {
+
+// Less is done than was issued: requests that failed, or hang. Bytes still in flight at the cut are
+// a burst's, so the shortfall must be there in two epochs; or requests were answered with an error.
+class UngratifiedIo : public Rule {
+ public:
+  static constexpr const char* kVitals[] = {"disk_io", nullptr};
+  static constexpr DetectorFacts kFacts = {
+      .name = "rule_ungratified_io",
+      .version = 1,
+      .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES,
+      .about = "disk requests of which less is done than was asked",
+      .vitals = kVitals,
+      .rule = 3,
+      .make = Make<UngratifiedIo>};
+  using Rule::Rule;
+
+ private:
+  static constexpr double kShort = 0.2;        // of what was issued
+  static constexpr double kBytes = 256e3;      // per second
+  static constexpr uint32_t kErrorDetail = 5;  // place of `error` among the details
+
+  std::vector<Case> Look(const RuleEpoch& epoch) const override {
+    std::vector<Case> cases;
+    const struct {
+      const char *issued, *done, *word;
+      uint64_t key;
+    } kinds[] = {{"read_issued", "read_done", "reads", 1},
+                 {"write_issued", "write_done", "writes", 2}};
+    for (const auto& kind : kinds) {
+      const auto issued = epoch.Rate("disk_io", kind.issued),
+                 done = epoch.Rate("disk_io", kind.done);
+      if (!issued.has_value() || !done.has_value()) continue;
+      const double missing = *issued - *done;
+      const auto [error, who] = Error(epoch, kind.done);
+      if (error == 0 && (missing < kBytes || missing < kShort * *issued)) continue;
+      Case found{{0, kind.key}, absl::StrCat("disk ", kind.word), {}};
+      found.found.vital = "disk_io";
+      found.found.sub = kind.done;
+      found.found.value = *done;
+      found.found.expected = *issued;
+      found.found.deviation = std::max(kBytes / 6, *issued / 20);
+      found.found.subject = who;
+      found.found.text =
+          error != 0
+              ? absl::StrCat("disk ", kind.word, " fail with ", ErrorText(error),
+                             who.empty() ? "" : absl::StrCat(", of ", who))
+              : absl::StrCat("disk ", kind.word, " are not answered: ", RateText(*issued, "bytes"),
+                             " asked, ", RateText(*done, "bytes"), " done");
+      found.found.evidence =
+          absl::StrCat(RateText(*issued, "bytes"), " asked, ", RateText(*done, "bytes"), " done");
+      found.found.against = error != 0 ? "" : "a queue that grows for a minute looks the same";
+      found.found.cause = "ungratified I/O: bad blocks, a full or a lost disk";
+      found.found.next = "telltale samples --vital disk_io";
+      cases.push_back(std::move(found));
+    }
+    return cases;
+  }
+
+  // Of the heaviest kind of request that came back with one; 0: none did.
+  static std::pair<uint64_t, std::string> Error(const RuleEpoch& epoch, const char* done) {
+    const int sub = RuleEpoch::SubOf(*epoch.Vital("disk_io"), done);
+    for (const telltale_filter_label* label : epoch.Labels("disk_io")) {
+      const telltale_filter_sample* sample = label->exemplar;
+      if (static_cast<int>(label->sub) != sub || sample == nullptr) continue;
+      if (sample->details <= kErrorDetail || sample->detail[kErrorDetail] == 0) continue;
+      return {sample->detail[kErrorDetail], label->exe};
+    }
+    return {0, ""};
+  }
+};
+
+// The CPUs are busy and it is the kernel that uses them, while processes wait for them.
+class KernelBottleneck : public Rule {
+ public:
+  static constexpr const char* kVitals[] = {"cpu", "sched_delay", "softirq", nullptr};
+  static constexpr DetectorFacts kFacts = {
+      .name = "rule_kernel_bottleneck",
+      .version = 1,
+      .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
+      .about = "the kernel takes the CPUs and processes wait for them",
+      .vitals = kVitals,
+      .rule = 4,
+      .make = Make<KernelBottleneck>};
+  using Rule::Rule;
+
+ private:
+  static constexpr double kBusy = 0.8, kKernel = 0.6, kUser = 0.25;  // of all CPUs
+  static constexpr double kDelayed = 0.25;                           // threads a CPU
+
+  std::vector<Case> Look(const RuleEpoch& epoch) const override {
+    const auto user = epoch.Rate("cpu", "user"), kernel = epoch.Rate("cpu", "kernel"),
+               irq = epoch.Rate("cpu", "irq"), woken = epoch.Rate("sched_delay", "woken"),
+               preempted = epoch.Rate("sched_delay", "preempted");
+    const double cpus = epoch.epoch().cpus;
+    if (!user || !kernel || !irq || !woken || !preempted || cpus <= 0) return {};
+    const double inside = *kernel + *irq, delayed = *woken + *preempted;
+    if (*user + inside < kBusy * cpus || inside < kKernel * cpus || *user > kUser * cpus) return {};
+    if (delayed < kDelayed * cpus) return {};
+    // Whoever is in the kernel most: a thread of its own, or a process that calls it.
+    const telltale_filter_process* most = nullptr;
+    double most_ns = 0;
+    for (const telltale_filter_process* process : epoch.Processes()) {
+      const double ns = epoch.Of(*process, TELLTALE_PROCESS_SYSTEM_NS);
+      if (ns > most_ns) most = process;
+      most_ns = std::max(most_ns, ns);
+    }
+    Case found{{0, 0}, "[kernel]", {}};
+    found.found.vital = "cpu";
+    found.found.sub = "kernel";
+    found.found.value = inside;
+    found.found.deviation = cpus / 20;
+    found.found.text = absl::StrCat(
+        "the kernel takes ", absl::StrFormat("%.3g of %.0f", inside, cpus),
+        " CPUs and processes wait for them",
+        most == nullptr
+            ? ""
+            : absl::StrCat("; most of it is ", *irq > *kernel ? "[irq]" : ProcessText(*most)));
+    found.found.evidence =
+        absl::StrFormat("user %.3g, kernel %.3g, irq %.3g CPUs; %.3g threads queued", *user,
+                        *kernel, *irq, delayed);
+    found.found.against = "a load of many small calls is all kernel and no fault";
+    found.found.cause = "kernel bottleneck";
+    found.found.next = "telltale flame --vital cpu/kernel";
+    return {std::move(found)};
+  }
+};
+
+// Processes wait for pages to come back from disk, and there is little memory left.
+class LowMemory : public Rule {
+ public:
+  static constexpr const char* kVitals[] = {"user_page", "blocking", "reclaim", nullptr};
+  static constexpr DetectorFacts kFacts = {
+      .name = "rule_low_memory",
+      .version = 1,
+      .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
+      .about = "low memory and swap, against plenty",
+      .vitals = kVitals,
+      .rule = 6,
+      .make = Make<LowMemory>};
+  using Rule::Rule;
+
+ private:
+  static constexpr double kFaults = 50;      // major ones per second, of one process
+  static constexpr double kAvailable = 0.1;  // of all memory; with more it is plenty
+  static constexpr double kReclaim = 0.05;   // seconds of reclaim in a cgroup per second
+
+  std::vector<Case> Look(const RuleEpoch& epoch) const override {
+    const telltale_filter_epoch& of = epoch.epoch();
+    if (of.memory_total_bytes == 0) return {};
+    const double available =
+        static_cast<double>(of.memory_available_bytes) / static_cast<double>(of.memory_total_bytes);
+    const double cgroup = epoch.Rate("reclaim", "cgroup").value_or(0);
+    if (available > kAvailable && cgroup < kReclaim) return {};
+    const telltale_filter_process* most = nullptr;
+    double most_faults = kFaults;
+    for (const telltale_filter_process* process : epoch.Processes()) {
+      const double faults = epoch.Of(*process, TELLTALE_PROCESS_FAULTS_MAJOR);
+      if (faults <= most_faults) continue;
+      most = process;
+      most_faults = faults;
+    }
+    if (most == nullptr) return {};
+    const std::string text = ProcessText(*most);
+    const bool in_cgroup = available > kAvailable;
+    Case found{{most->pid, most->start_ns}, ProgramOf(*most), {}};
+    found.found.vital = "user_page";
+    found.found.sub = "major";
+    found.found.subject = text;
+    found.found.value = most_faults;
+    found.found.deviation = kFaults / 6;
+    found.found.text = absl::StrCat(
+        text, " reads its pages back from disk, ", absl::StrFormat("%.3g", most_faults),
+        " times a second: ",
+        in_cgroup ? absl::StrCat("the memory of its cgroup is used up",
+                                 most->cgroup[0] == '\0' ? "" : " ", most->cgroup)
+                  : absl::StrCat("memory is low, ",
+                                 BytesText(static_cast<double>(of.memory_available_bytes)),
+                                 " available"));
+    found.found.evidence = absl::StrCat(PercentText(available), " of memory available, ",
+                                        BytesText(static_cast<double>(of.swap_free_bytes)), " of ",
+                                        BytesText(static_cast<double>(of.swap_total_bytes)),
+                                        " swap free; reclaim in cgroups ", RateText(cgroup, "ns"));
+    found.found.against = "a program that maps large files and reads them once faults like this";
+    found.found.cause = in_cgroup ? "low memory in a cgroup" : "low memory";
+    found.found.next = "telltale top --vital user_page/major";
+    return {std::move(found)};
+  }
+};
+
+}  // namespace
+
+const telltale_filter* UngratifiedIoFilter() { return FilterOf<UngratifiedIo>(); }
+const telltale_filter* KernelBottleneckFilter() { return FilterOf<KernelBottleneck>(); }
+const telltale_filter* LowMemoryFilter() { return FilterOf<LowMemory>(); }
+
+}  // namespace telltale::filter

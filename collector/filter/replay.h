@@ -1,0 +1,46 @@
+// A filter over the past of one node again, apart from what runs live: nothing it emits is kept. It
+// goes on from the state that the live run saved, passes over the epochs that came too late for
+// that one, and so says the same byte for byte as long as the stored data is the same.
+//
+// Thread-safe: each call has its own instance; reads the store only.
+
+#ifndef TELLTALE_COLLECTOR_FILTER_REPLAY_H_
+#define TELLTALE_COLLECTOR_FILTER_REPLAY_H_
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "collector/filter/epoch_source.h"
+#include "collector/filter/telltale_filter.h"
+#include "storage/derived.h"
+#include "telltale/v1/query.pb.h"
+
+namespace telltale::filter {
+
+struct ReplayOptions {
+  const telltale_filter* filter = nullptr;
+  std::vector<std::pair<std::string, double>> filter_options;  // as the live run has them
+  const EpochSource* source = nullptr;
+  storage::DerivedStore* store = nullptr;  // with the outputs of the live run; is only read
+  NodeHead node;
+  uint64_t from_ns = 0;
+  uint64_t to_ns = 0;
+};
+
+struct Replayed {
+  std::vector<v1::Anomaly> anomalies;  // that overlap [from, to), newest first
+  std::vector<v1::Anomaly> live;       // what the live run has there
+  std::vector<uint64_t> late_ns;       // starts of epochs passed over: they came too late
+  uint64_t epochs = 0;                 // shown, those before `from` that it learned from included
+  bool resumed = false;                // from a saved state; else it began a day (or more) before
+};
+
+// Errors: those of the store, and of a filter that gives up. Cancelled when `stop` says so.
+absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::function<bool()>& stop);
+
+}  // namespace telltale::filter
+
+#endif  // TELLTALE_COLLECTOR_FILTER_REPLAY_H_

@@ -1,0 +1,147 @@
+#include "collector/filter/watch_service.h"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "collector/query/nearest.h"
+#include "storage/keys.h"
+#include "telltale/v1/watch.grpc.pb.h"
+
+namespace telltale::filter {
+namespace {
+
+constexpr int kMaxLate = 100;
+constexpr int kMaxAnomalies = 10'000;
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
+}
+
+class WatchService final : public v1::Watch::Service {
+ public:
+  explicit WatchService(WatchServiceOptions options) : options_(std::move(options)) {}
+
+  grpc::Status ListFilters(grpc::ServerContext* context, const v1::ListFiltersRequest*,
+                           v1::ListFiltersAnswer* answer) override {
+    if (const auto allowed = options_.authorize(*context); !allowed.ok()) return ToGrpc(allowed);
+    *answer = options_.side->List();
+    return grpc::Status::OK;
+  }
+
+  grpc::Status RunFilter(grpc::ServerContext* context, const v1::RunFilterRequest* request,
+                         v1::RunFilterAnswer* answer) override {
+    if (const auto allowed = options_.authorize(*context); !allowed.ok()) return ToGrpc(allowed);
+    const Turn turn(runs_);
+    if (turn.number > options_.max_runs) {
+      return ToGrpc(absl::ResourceExhaustedError(absl::StrCat(
+          "filter run: ", options_.max_runs, " run already; try again when they are done")));
+    }
+    const absl::Status done = Run(*context, *request, *answer);
+    return done.ok() ? grpc::Status::OK : ToGrpc(done);
+  }
+
+  grpc::Status ListIncidents(grpc::ServerContext* context, const v1::ListIncidentsRequest* request,
+                             v1::ListIncidentsAnswer* answer) override {
+    if (const auto allowed = options_.authorize(*context); !allowed.ok()) return ToGrpc(allowed);
+    auto listed = options_.side->incidents()->List(*request);
+    if (!listed.ok()) return ToGrpc(listed.status());
+    *answer = *std::move(listed);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ChangeIncident(grpc::ServerContext* context,
+                              const v1::ChangeIncidentRequest* request,
+                              v1::ChangeIncidentAnswer* answer) override {
+    constexpr char kAction[] = "incident";
+    const auto who = options_.operator_of(*context, kAction);
+    if (!who.ok()) return ToGrpc(who.status());
+    auto changed = options_.side->incidents()->Change(*request, *who, options_.now_ns());
+    if (!changed.ok()) return ToGrpc(changed.status());
+    const v1::IncidentNote& note = *changed->notes().rbegin();
+    const auto noted =
+        options_.audit(*context, *who, kAction, absl::StrCat(changed->number(), ": ", note.text()));
+    *answer->mutable_incident() = *std::move(changed);
+    return noted.ok() ? grpc::Status::OK : ToGrpc(noted);
+  }
+
+ private:
+  struct Turn {
+    explicit Turn(std::atomic<int>& of) : runs(of), number(++of) {}
+    ~Turn() { --runs; }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    std::atomic<int>& runs;
+    const int number;
+  };
+
+  absl::Status Run(grpc::ServerContext& context, const v1::RunFilterRequest& request,
+                   v1::RunFilterAnswer& answer) {
+    const auto selection = options_.resolve(request.selection());
+    if (!selection.ok()) return selection.status();
+    const uint64_t length_ns = selection->end_ns - selection->start_ns;
+    const uint64_t node_days =
+        selection->nodes.size() * ((length_ns + storage::kDayNs - 1) / storage::kDayNs);
+    if (node_days > options_.max_node_days) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("filter run: ", node_days, " days of nodes, limit ", options_.max_node_days,
+                       "; choose fewer nodes or a shorter time"));
+    }
+    for (const storage::NodeRecord& node : selection->nodes) {
+      auto replayed =
+          options_.side->Run(request.name(), node.number(), selection->start_ns, selection->end_ns,
+                             [&context] { return context.IsCancelled(); });
+      if (!replayed.ok()) return replayed.status();
+      Add(node.name(), *std::move(replayed), answer);
+      if (answer.anomalies_size() > kMaxAnomalies) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("filter run: more than ", kMaxAnomalies,
+                         " anomalies; choose fewer nodes or a shorter time"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  static void Add(const std::string& node, Replayed replayed, v1::RunFilterAnswer& answer) {
+    const auto bytes = [](const std::vector<v1::Anomaly>& list) {
+      std::set<std::string> all;
+      for (const v1::Anomaly& anomaly : list) all.insert(anomaly.SerializeAsString());
+      return all;
+    };
+    const auto now = bytes(replayed.anomalies), live = bytes(replayed.live);
+    const auto only = [](const std::set<std::string>& in, const std::set<std::string>& other) {
+      return static_cast<uint32_t>(std::ranges::count_if(
+          in, [&](const std::string& anomaly) { return !other.contains(anomaly); }));
+    };
+    answer.set_new_anomalies(answer.new_anomalies() + only(now, live));
+    answer.set_missing_anomalies(answer.missing_anomalies() + only(live, now));
+    answer.set_nodes(answer.nodes() + 1);
+    answer.set_nodes_resumed(answer.nodes_resumed() + (replayed.resumed ? 1 : 0));
+    answer.set_epochs(answer.epochs() + replayed.epochs);
+    answer.set_late_epochs(answer.late_epochs() + replayed.late_ns.size());
+    for (const uint64_t start_ns : replayed.late_ns) {
+      if (answer.late_size() == kMaxLate) break;
+      v1::LateEpoch& late = *answer.add_late();
+      late.set_node(node);
+      late.set_start_s(static_cast<double>(start_ns) / 1e9);
+    }
+    for (v1::Anomaly& anomaly : replayed.anomalies) {
+      *answer.add_anomalies() = std::move(anomaly);
+    }
+  }
+
+  const WatchServiceOptions options_;
+  std::atomic<int> runs_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeWatchService(WatchServiceOptions options) {
+  return std::make_unique<WatchService>(std::move(options));
+}
+
+}  // namespace telltale::filter

@@ -1,0 +1,45 @@
+// The gRPC edge of the filters: which there are, and one over the past again. Runs are expensive
+// and take a thread each, so few go on at once.
+//
+// Owned by main; thread-safe. What the options point to outlives it.
+
+#ifndef TELLTALE_COLLECTOR_FILTER_WATCH_SERVICE_H_
+#define TELLTALE_COLLECTOR_FILTER_WATCH_SERVICE_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "collector/filter/filter_side.h"
+#include "telltale/v1/watch.pb.h"
+
+namespace telltale::filter {
+
+struct WatchServiceOptions {
+  const FilterSide* side = nullptr;
+  // Nodes and times a selection means.
+  std::function<absl::StatusOr<query::Selection>(const v1::Selection&)> resolve;
+  // Whether the caller may ask; PermissionDenied says why not.
+  std::function<absl::Status(const grpc::ServerContextBase&)> authorize;
+  // The operator who calls, as notes show it ("operator/alice"); an error, noted as refused, for
+  // others.
+  std::function<absl::StatusOr<std::string>(const grpc::ServerContextBase&,
+                                            const std::string& action)>
+      operator_of;
+  // Writes down what an operator did.
+  std::function<absl::Status(const grpc::ServerContextBase&, const std::string& who,
+                             const std::string& action, const std::string& detail)>
+      audit;
+  std::function<uint64_t()> now_ns;
+  int max_runs = 2;              // at once; more are refused
+  uint64_t max_node_days = 100;  // of one run: nodes times days
+};
+
+std::unique_ptr<grpc::Service> MakeWatchService(WatchServiceOptions options);
+
+}  // namespace telltale::filter
+
+#endif  // TELLTALE_COLLECTOR_FILTER_WATCH_SERVICE_H_

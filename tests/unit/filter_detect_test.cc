@@ -1,0 +1,440 @@
+// The detectors on data with and without what they look for.
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "collector/filter/detect/detectors.h"
+#include "collector/filter/detect/robust.h"
+#include "tests/unit/filter_watch.h"
+
+namespace telltale::filter {
+namespace {
+
+using ::testing::HasSubstr;
+constexpr uint64_t kSecond = Watch::kSecond;
+
+class Noise {
+ public:
+  explicit Noise(uint32_t seed) : random_(seed) {}
+  double operator()(double mean, double deviation) { return mean + deviation * normal_(random_); }
+
+ private:
+  std::mt19937 random_;
+  std::normal_distribution<double> normal_;
+};
+
+TEST(RobustTest, MedianAndMadOfSmallLists) {
+  EXPECT_EQ(Median({}), 0);
+  EXPECT_EQ(Median({3}), 3);
+  EXPECT_EQ(Median({4, 1}), 2.5);
+  EXPECT_EQ(Median({9, 1, 2}), 2);
+  EXPECT_DOUBLE_EQ(MadScale({1, 1, 2, 2, 4, 6, 9}), 1.4826);
+}
+
+TEST(RobustTest, MadIsTheDeviationOfNormalValuesAndDoesNotSeeATenthOfOutliers) {
+  Noise noise(1);
+  std::vector<double> values;
+  for (int i = 0; i < 20'000; ++i) values.push_back(noise(5, 2));
+  EXPECT_NEAR(MadScale(values), 2, 0.05);
+  for (int i = 0; i < 2'000; ++i) values[static_cast<size_t>(i)] = 1e6;
+  EXPECT_NEAR(MadScale(values), 2, 0.4);
+  EXPECT_NEAR(Median(values), 5, 0.4);
+}
+
+TEST(RobustTest, TheilSenFindsASlopeThroughOutliersAndKendallItsChance) {
+  std::vector<double> x, y;
+  for (int i = 0; i < 30; ++i) {
+    x.push_back(i);
+    y.push_back(i % 7 == 3 ? 1e5 : 2 * i + 1);
+  }
+  EXPECT_NEAR(TheilSen(x, y).slope, 2, 0.5);
+  EXPECT_LT(TheilSen(x, y).p, 1e-3);
+  for (double& value : y) value = 7;
+  EXPECT_EQ(TheilSen(x, y).p, 1);
+  // Ten in ascending order: S = 45, variance 125; (45 - 1) / 11.18 = 3.94 deviations.
+  std::vector<double> ten;
+  for (int i = 0; i < 10; ++i) ten.push_back(i);
+  EXPECT_NEAR(TheilSen(ten, ten).p, 4.2e-5, 0.2e-5);
+}
+
+TEST(RobustTest, KendallsChanceIsHonest) {
+  Noise noise(2);
+  int below = 0;
+  for (int round = 0; round < 2'000; ++round) {
+    std::vector<double> x, y;
+    for (int i = 0; i < 30; ++i) {
+      x.push_back(i);
+      y.push_back(noise(0, 1));
+    }
+    below += TheilSen(x, y).p < 0.05 ? 1 : 0;
+  }
+  EXPECT_NEAR(below, 100, 40);
+}
+
+TEST(RobustTest, BinomialTailIsTheSumOfItsTerms) {
+  EXPECT_EQ(BinomialTail(10, 0, 0.3), 1);
+  EXPECT_NEAR(BinomialTail(3, 2, 0.5), 0.5, 1e-12);
+  EXPECT_NEAR(BinomialTail(10, 10, 0.5), 1.0 / 1024, 1e-12);
+  EXPECT_EQ(BinomialTail(4, 5, 0.5), 0);
+}
+
+TEST(LevelShiftTest, ANewLevelIsToldOnceWithItsBeginning) {
+  Watch watch(LevelShiftFilter());
+  Noise noise(3);
+  uint64_t began = 0;
+  for (int i = 0; i < 400; ++i) {
+    if (i == 200) began = watch.now;
+    watch.Rate("cpu", "user", noise(i < 200 ? 1 : 1.8, 0.05));
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].start_ns, began);
+  EXPECT_NEAR(watch.told[0].value, 1.8, 0.1);
+  EXPECT_NEAR(watch.told[0].expected, 1, 0.1);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("cpu/user went from 1"));
+  EXPECT_FALSE(watch.told[0].against.empty());
+}
+
+TEST(LevelShiftTest, ASpikeIsNoLevel) {
+  Watch watch(LevelShiftFilter());
+  Noise noise(4);
+  for (int i = 0; i < 400; ++i) {
+    watch.Rate("cpu", "user", i >= 200 && i < 206 ? 3 : noise(1, 0.05));
+    watch.Show();
+  }
+  EXPECT_TRUE(watch.told.empty());
+}
+
+// Normal, heavy-tailed, slowly wandering, and on for a while and off for a while.
+TEST(LevelShiftTest, LoadsWithoutAShiftGiveNone) {
+  int epochs = 0, told = 0;
+  for (uint32_t seed = 1; seed <= 4; ++seed) {
+    Watch watch(LevelShiftFilter());
+    Noise noise(seed);
+    double wander = 0;
+    for (int i = 0; i < 2'500; ++i, ++epochs) {
+      wander = 0.8 * wander + noise(0, 0.1);
+      watch.Rate("cpu", "user", noise(2, 0.3));
+      watch.Rate("cpu", "kernel", std::exp(noise(0, 1)) / 4);
+      watch.Rate("sched_delay", "woken", 2 + wander);
+      watch.Rate("disk_io", "write_done", i / 15 % 2 == 0 ? 5e6 : 40e6);
+      watch.Show();
+    }
+    told += static_cast<int>(watch.told.size());
+  }
+  // A wandering series does reach other levels now and then.
+  EXPECT_LE(told, 8) << "of " << 4 * epochs << " epochs of a series";
+}
+
+TEST(LevelShiftTest, IsSilentWhileItLearnsAndSaysHowFarItIs) {
+  Watch watch(LevelShiftFilter());
+  for (int i = 0; i < 59; ++i) {
+    watch.Rate("cpu", "user", i < 40 ? 1 : 3);
+    watch.Show();
+  }
+  EXPECT_TRUE(watch.told.empty());
+  EXPECT_EQ(watch.Learned().learned_epochs, 59u);
+  EXPECT_EQ(watch.Learned().needed_epochs, 60u);
+}
+
+TEST(LevelShiftTest, AVitalThatWasNotWatchedHasNoLevel) {
+  Watch watch(LevelShiftFilter());
+  for (int i = 0; i < 300; ++i) {
+    if (i < 200) {
+      watch.Rate("blocking", "disk", 2);
+    } else {
+      watch.Vital("blocking").set_unwatched_ns(60 * kSecond);
+    }
+    watch.Show();
+  }
+  EXPECT_TRUE(watch.told.empty());
+}
+
+v1::RollupWindow HourOf(double cpus) {
+  v1::RollupWindow hour;
+  hour.set_watched_ns(3'600 * kSecond);
+  v1::VitalTotals& cpu = *hour.add_vitals();
+  cpu.set_id(1);
+  cpu.set_state(v1::VITAL_STATE_ACTIVE);
+  cpu.add_subs()->set_weight(static_cast<uint64_t>(cpus * 3'600e9));
+  return hour;
+}
+
+// Every evening hour is busy, for `weeks` weeks before.
+void Evenings(Watch& watch, uint64_t weeks) {
+  const uint64_t hour = watch.now;
+  for (uint64_t week = 1; week <= weeks; ++week) {
+    for (const int beside : {-1, 0, 1}) {
+      const uint64_t at =
+          hour - week * 7 * storage::kDayNs + static_cast<uint64_t>(beside) * storage::kHourNs;
+      watch.hours[at] = HourOf(3 + 0.02 * static_cast<double>(week) * beside);
+    }
+  }
+}
+
+void OneHour(Watch& watch, double cpus) {
+  for (int i = 0; i < 61; ++i) {  // and the first epoch of the next
+    watch.Rate("cpu", "user", cpus);
+    watch.Show();
+  }
+}
+
+TEST(SeasonalTest, ABusyHourThatIsAlwaysBusyIsUsualAndAQuietOneIsNot) {
+  Watch usual(SeasonalFilter());
+  Evenings(usual, 5);
+  OneHour(usual, 3.05);
+  EXPECT_TRUE(usual.told.empty());
+  Watch quiet(SeasonalFilter());
+  Evenings(quiet, 5);
+  const uint64_t hour = quiet.now;
+  OneHour(quiet, 0.5);
+  ASSERT_EQ(quiet.told.size(), 1u);
+  EXPECT_EQ(quiet.told[0].start_ns, hour);
+  EXPECT_EQ(quiet.told[0].end_ns, hour + storage::kHourNs);
+  EXPECT_LT(quiet.told[0].severity, -6);
+  EXPECT_THAT(quiet.told[0].text, HasSubstr("low for this hour of the week"));
+}
+
+TEST(SeasonalTest, TwoWeeksAreNotEnough) {
+  Watch watch(SeasonalFilter());
+  Evenings(watch, 2);
+  OneHour(watch, 0.5);
+  EXPECT_TRUE(watch.told.empty());
+  EXPECT_EQ(watch.Learned().learned_epochs, 2u);
+  EXPECT_EQ(watch.Learned().needed_epochs, 3u);
+  EXPECT_STREQ(watch.Learned().unit, "weeks");
+}
+
+TEST(SeasonalTest, APastHourInWhichAVitalWasAwayIsNoHistory) {
+  Watch watch(SeasonalFilter());
+  Evenings(watch, 5);
+  for (auto& [at, hour] : watch.hours) {
+    hour.mutable_vitals(0)->set_state(v1::VITAL_STATE_UNAVAILABLE);
+  }
+  OneHour(watch, 0.5);
+  EXPECT_TRUE(watch.told.empty());
+}
+
+constexpr double kMb = 1e6;
+
+void Grow(Watch& watch, int epochs, const std::function<double(int)>& bytes) {
+  for (int i = 0; i < epochs; ++i) {
+    watch.Process(812, "/usr/bin/app", {{TELLTALE_PROCESS_RSS_BYTES, bytes(i)}});
+    watch.Process(9, "/usr/bin/calm", {{TELLTALE_PROCESS_RSS_BYTES, 50 * kMb}});
+    watch.Show();
+  }
+}
+
+TEST(LeakTest, AProcessThatOnlyGrowsIsNamedWithItsPace) {
+  Watch watch(LeakFilter());
+  Noise noise(5);
+  Grow(watch, 60, [&](int i) { return 100 * kMb + i * 0.2 * kMb + noise(0, 0.1 * kMb); });
+  ASSERT_GE(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].subject, "app (pid 812, uid 0)");
+  EXPECT_NEAR(watch.told[0].value * 3600, 12e6, 1.5e6);
+  EXPECT_EQ(watch.told[0].cause, "memory leak");
+  EXPECT_TRUE(watch.told.back().open);
+}
+
+TEST(LeakTest, WhatIsNoLeakIsNotTold) {
+  const std::map<std::string, std::function<double(int)>> innocent = {
+      {"level", [](int i) { return 100 * kMb + (i * 37 % 11) * 0.3 * kMb; }},
+      {"saw of a garbage collector", [](int i) { return 100 * kMb + (i % 12) * 3 * kMb; }},
+      {"start that is over", [](int i) { return 200 * kMb - 150 * kMb * std::exp(-i / 6.0); }},
+      {"one step", [](int i) { return i < 30 ? 100 * kMb : 300 * kMb; }},
+      {"half a megabyte an hour", [](int i) { return 100 * kMb + i * 0.5 * kMb / 60; }},
+  };
+  for (const auto& [name, bytes] : innocent) {
+    Watch watch(LeakFilter());
+    Grow(watch, 150, bytes);
+    EXPECT_TRUE(watch.told.empty()) << name << ": " << watch.told[0].text;
+  }
+}
+
+TEST(LeakTest, EndsWithItsProcess) {
+  Watch watch(LeakFilter());
+  Grow(watch, 60, [](int i) { return 100 * kMb + i * kMb; });
+  for (int i = 0; i < 5; ++i) watch.Show();
+  EXPECT_EQ(watch.told.size(), 1u) << "epochs without a process table do not end it";
+  for (int i = 0; i < 5; ++i) {
+    watch.Process(9, "/usr/bin/calm", {{TELLTALE_PROCESS_RSS_BYTES, 50 * kMb}});
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 2u);
+  EXPECT_FALSE(watch.told[1].open);
+  EXPECT_EQ(watch.told[0].start_ns, watch.told[1].start_ns);
+}
+
+std::vector<telltale_filter_option> LearnFor(double epochs) {
+  return {{"new_label_learn", epochs}};
+}
+
+TEST(NewLabelTest, WhatWasNeverSeenAndIsHeavyIsToldOnce) {
+  Watch watch(NewLabelFilter(), LearnFor(100));
+  for (int i = 0; i < 200; ++i) {
+    watch.Rate("cpu", "user", 2);
+    watch.Label("cpu", "user", "/usr/bin/old", 1.5);
+    if (i >= 150) watch.Label("cpu", "user", "/usr/bin/miner", 0.4);
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].subject, "/usr/bin/miner");
+  EXPECT_THAT(watch.told[0].text, HasSubstr("is new in cpu"));
+}
+
+TEST(NewLabelTest, LightOnesOneOffsAndKnownOnesAreNot) {
+  Watch watch(NewLabelFilter(), LearnFor(100));
+  for (int i = 0; i < 1'000; ++i) {
+    watch.Rate("cpu", "user", 2);
+    watch.Label("cpu", "user", "/usr/bin/old", 1.5);
+    if (i % 50 == 0) watch.Label("cpu", "user", "/usr/bin/cron", 0.5);
+    if (i == 300) watch.Label("cpu", "user", "/usr/bin/once", 1);
+    if (i > 400) watch.Label("cpu", "user", "/usr/bin/light", 0.01);
+    watch.Show();
+  }
+  EXPECT_TRUE(watch.told.empty());
+}
+
+TEST(NewLabelTest, AnotherBuildIsADeployAndWhatItBringsCountsHalf) {
+  const auto run = [](bool deployed) {
+    Watch watch(NewLabelFilter(), LearnFor(50));
+    for (int i = 0; i < 100; ++i) {
+      v1::Mapping& mapping = *watch.body.mutable_tables()->add_mappings();
+      mapping.set_kind(v1::MAPPING_KIND_FILE);
+      mapping.set_path(watch.String("/usr/bin/app"));
+      mapping.set_build_id(deployed && i >= 80 ? "two" : "one");
+      watch.Rate("syscall", "ok", 1e5);
+      watch.Label("syscall", "ok", "/usr/bin/app", 5e4).set_label(0, 3);
+      if (i >= 82) watch.Label("syscall", "ok", "/usr/bin/app", 2e4).set_label(0, 99);
+      watch.Show();
+    }
+    EXPECT_EQ(watch.told.size(), 1u);
+    EXPECT_EQ(watch.marks.size(), deployed ? 1u : 0u);
+    return watch.told.empty() ? 0 : watch.told[0].severity;
+  };
+  EXPECT_DOUBLE_EQ(run(true) * 2, run(false));
+}
+
+// A backup that makes the disks busy every now and then, and a job that comes as often at other
+// times.
+void DiskHours(Watch& watch, int epochs, bool together) {
+  for (int i = 0; i < epochs; ++i) {
+    const bool busy = i % 15 == 7;
+    watch.Rate("disk_io", "write_done", busy ? 80e6 : 2e6 + i % 5 * 1e4);
+    watch.Rate("cpu", "user", 1);
+    watch.Label("cpu", "user", "/usr/bin/app", 0.5);
+    if (together ? busy : i % 15 == 3) watch.Label("cpu", "user", "/usr/bin/backup", 0.3);
+    watch.Show();
+  }
+}
+
+TEST(AffinityTest, WhatIsAlwaysThereWhenAVitalIsHighIsToldOnce) {
+  Watch watch(AffinityFilter());
+  DiskHours(watch, 300, true);
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].text, "whenever disk_io is high, /usr/bin/backup is there in cpu");
+  EXPECT_GT(watch.told[0].value, 3);
+}
+
+TEST(AffinityTest, WhatIsAlwaysThereOrAtOtherTimesIsNot) {
+  Watch watch(AffinityFilter());
+  DiskHours(watch, 600, false);
+  EXPECT_TRUE(watch.told.empty());
+}
+
+// A hundred labels that come and go by chance, over a thousand epochs.
+TEST(AffinityTest, ChanceAloneTellsNothing) {
+  Watch watch(AffinityFilter());
+  std::mt19937 random(7);
+  for (int i = 0; i < 1'000; ++i) {
+    watch.Rate("disk_io", "write_done", random() % 10 == 0 ? 80e6 : 2e6);
+    watch.Rate("cpu", "user", 1);
+    for (int label = 0; label < 100; ++label) {
+      if (random() % 8 == 0) {
+        watch.Label("cpu", "user", absl::StrCat("/usr/bin/job", label), 0.02);
+      }
+    }
+    watch.Show();
+  }
+  EXPECT_LE(watch.told.size(), 1u);
+}
+
+const std::map<uint32_t, double> kRuns = {{TELLTALE_PROCESS_RUN_NS, 0.05e9}};
+
+TEST(VanishedTest, AProgramThatWasAlwaysThereIsMissedWithHowItEnded) {
+  Watch watch(VanishedFilter());
+  for (int i = 0; i < 100; ++i) {
+    watch.Process(1, "/usr/bin/other", kRuns);
+    if (i < 80) watch.Process(500, "/usr/sbin/daemon", kRuns);
+    if (i == 79) watch.Exit(500, "/usr/sbin/daemon", 0, 11);
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_TRUE(watch.told[0].open);
+  EXPECT_EQ(watch.told[0].subject, "/usr/sbin/daemon");
+  EXPECT_THAT(watch.told[0].text, HasSubstr("pid 500 (uid 0) ended by signal 11"));
+  watch.Process(501, "/usr/sbin/daemon", kRuns);
+  watch.Show();
+  ASSERT_EQ(watch.told.size(), 2u);
+  EXPECT_FALSE(watch.told[1].open);
+  EXPECT_EQ(watch.told[0].start_ns, watch.told[1].start_ns);
+}
+
+TEST(VanishedTest, JobsThatComeAndGoAndProgramsThatHardlyRunAreNotMissed) {
+  Watch watch(VanishedFilter());
+  for (int i = 0; i < 300; ++i) {
+    watch.Process(1, "/usr/bin/other", kRuns);
+    if (i % 10 < 8) watch.Process(500, "/usr/bin/job", kRuns);
+    if (i < 200) watch.Process(600, "/usr/bin/idle", {{TELLTALE_PROCESS_RUN_NS, 1e4}});
+    watch.Show();
+  }
+  EXPECT_TRUE(watch.told.empty());
+}
+
+// Every built-in filter: a saved state goes on as if nothing had happened, and garbage is refused.
+TEST(DetectorStateTest, GoesOnFromASavedState) {
+  const auto show = [](Watch& watch, int i) {
+    Noise noise(static_cast<uint32_t>(i + 1));
+    watch.Rate("cpu", "user", noise(i < 150 ? 1 : 2.5, 0.05));
+    watch.Label("cpu", "user", i < 180 ? "/usr/bin/app" : "/usr/bin/new", 0.9);
+    watch.Process(7, "/usr/bin/app",
+                  {{TELLTALE_PROCESS_RUN_NS, i < 150 ? 0.1e9 : 0.99e9},
+                   {TELLTALE_PROCESS_RSS_BYTES, 1e8 + i * 1e6}});
+    if (i < 170) watch.Process(8, "/usr/bin/gone", {{TELLTALE_PROCESS_RUN_NS, 0.1e9}});
+    watch.Show();
+  };
+  for (const telltale_filter* filter : BuiltinFilters()) {
+    Watch whole(filter, LearnFor(60)), second(filter, LearnFor(60));
+    for (int i = 0; i < 250; ++i) {
+      if (i == 160) {
+        second.now = whole.now;
+        ASSERT_TRUE(second.Load(whole.Save())) << filter->name;
+        second.told = whole.told;
+      }
+      show(whole, i);
+      if (i >= 160) show(second, i);
+    }
+    EXPECT_EQ(whole.told, second.told) << filter->name;
+    EXPECT_EQ(whole.Save(), second.Save()) << filter->name;
+    if (filter == BuiltinFilters().front()) continue;  // its own test has it
+    const std::string state = whole.Save();
+    for (size_t cut = 0; cut < state.size(); cut += state.size() / 17 + 1) {
+      EXPECT_FALSE(second.Load(state.substr(0, cut))) << filter->name << " of " << cut;
+    }
+  }
+}
+
+TEST(DetectorStateTest, TellsWhatItIsAndHowMuchItNeeds) {
+  for (const telltale_filter* filter : BuiltinFilters()) {
+    Watch watch(filter);
+    EXPECT_GT(watch.Learned().needed_epochs, 0u) << filter->name;
+    EXPECT_NE(filter->about, nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace telltale::filter

@@ -1,0 +1,203 @@
+// One filter on one node, shown epochs that a test makes up as summaries: what the collector
+// stores, through the view it makes of them.
+
+#ifndef TELLTALE_TESTS_UNIT_FILTER_WATCH_H_
+#define TELLTALE_TESTS_UNIT_FILTER_WATCH_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "collector/filter/epoch_view.h"
+#include "collector/filter/telltale_filter.h"
+#include "proto/codec.h"
+#include "storage/keys.h"
+
+namespace telltale::filter {
+
+class Watch {
+ public:
+  static constexpr uint64_t kSecond = 1'000'000'000;
+  struct Told {
+    std::string vital, sub, subject, text, evidence, against, cause;
+    uint64_t start_ns, end_ns;
+    bool open;
+    double value, expected, severity;
+    bool operator==(const Told&) const = default;
+  };
+
+  explicit Watch(const telltale_filter* filter, std::vector<telltale_filter_option> options = {})
+      : filter_(filter), options_(std::move(options)) {
+    host_.struct_size = sizeof host_;
+    host_.abi = TELLTALE_FILTER_ABI;
+    host_.context = this;
+    host_.node = "a";
+    host_.anomaly = [](void* context, const telltale_filter_anomaly* a) {
+      const auto text = [](const char* of) { return std::string(of == nullptr ? "" : of); };
+      static_cast<Watch*>(context)->told.push_back(
+          {a->vital, a->sub, text(a->subject), text(a->text), text(a->evidence), text(a->against),
+           text(a->cause), a->start_ns, a->end_ns, a->open != 0, a->value, a->expected,
+           a->severity});
+    };
+    host_.mark = [](void* context, const telltale_filter_mark* mark) {
+      static_cast<Watch*>(context)->marks.push_back(mark->text);
+    };
+    host_.hour = [](void* context, uint64_t start_ns,
+                    void (*show)(void*, const telltale_filter_epoch*), void* argument) {
+      Watch& self = *static_cast<Watch*>(context);
+      const auto hour = self.hours.find(start_ns);
+      if (hour == self.hours.end()) return 1;
+      show(argument, EpochView({&hour->second, &self.schema_}, start_ns, *self.filter_).get());
+      return 0;
+    };
+    instance_ = filter_->create(&host_, options_.data(), static_cast<uint32_t>(options_.size()));
+    Clear();
+  }
+  ~Watch() { filter_->destroy(instance_); }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  // The next epoch: until Show all vitals are watched and count nothing.
+  v1::Vital& Vital(const std::string& name) {
+    const auto descriptor = std::ranges::find(schema_.vitals(), name, &v1::VitalDescriptor::name);
+    return *std::ranges::find(*body.mutable_vitals(), descriptor->id(), &v1::Vital::id);
+  }
+  const v1::VitalDescriptor& Descriptor(const std::string& name) const {
+    return *std::ranges::find(schema_.vitals(), name, &v1::VitalDescriptor::name);
+  }
+  int Sub(const std::string& vital, const std::string& sub) const {
+    const auto& subs = Descriptor(vital).subs();
+    return static_cast<int>(std::ranges::find(subs, sub, &v1::SubDescriptor::name) - subs.begin());
+  }
+  // Base units per second.
+  void Rate(const std::string& vital, const std::string& sub, double rate) {
+    const double unit = Descriptor(vital).unit() == v1::UNIT_NANOSECONDS ? 1e9 : 1;
+    v1::SubSeries& series = *Vital(vital).mutable_subs(Sub(vital, sub));
+    series.set_weight(static_cast<uint64_t>(std::max(rate, 0.0) * unit * length_s));
+    series.set_events(series.weight() / 1000 + 1);
+  }
+  uint32_t Share(const std::string& vital, const std::string& sub, bool weight) const {
+    return TELLTALE_PROCESS_SHARE(Descriptor(vital).id(), static_cast<uint32_t>(Sub(vital, sub)),
+                                  weight);
+  }
+  // Columns are per second, resident bytes as they are.
+  void Process(uint32_t pid, const std::string& exe, const std::map<uint32_t, double>& columns) {
+    v1::ProcessRow& row = *body.mutable_processes()->add_rows();
+    row.set_pid(pid);
+    row.set_exe(String(exe));
+    row.set_comm(String(exe.substr(exe.rfind('/') + 1)));
+    row.set_start_mono_ns(pid * kSecond);
+    row.set_instances(1);
+    for (const auto& [column, value] : columns) columns_.insert({column, 0});
+    values_.push_back(columns);
+  }
+  v1::FoldedSample& Label(const std::string& vital, const std::string& sub, const std::string& exe,
+                          double rate) {
+    const double unit = Descriptor(vital).unit() == v1::UNIT_NANOSECONDS ? 1e9 : 1;
+    v1::FoldedSample& sample = *Vital(vital).add_samples();
+    sample.set_exe(String(exe));
+    sample.set_sub(static_cast<uint32_t>(Sub(vital, sub)));
+    sample.set_samples(3);
+    sample.set_low(static_cast<uint64_t>(rate * unit * length_s));
+    sample.set_high(sample.low() * 2);
+    for (int i = 0; i < Descriptor(vital).label_size(); ++i) sample.add_label(0);
+    for (int i = 0; i < Descriptor(vital).detail_size(); ++i) {
+      sample.mutable_exemplar()->add_detail(0);
+    }
+    return sample;
+  }
+  void Exit(uint32_t pid, const std::string& exe, uint32_t code, uint32_t signal) {
+    v1::DiscreteEvent& event = *body.add_events();
+    event.set_type(v1::EVENT_TYPE_EXIT);
+    event.set_pid(pid);
+    event.set_exe(String(exe));
+    event.set_exit_code(code);
+    event.set_exit_signal(signal);
+  }
+  uint32_t String(const std::string& text) {
+    auto& strings = *body.mutable_tables()->mutable_strings();
+    const auto known = std::ranges::find(strings, text);
+    if (known != strings.end()) return static_cast<uint32_t>(known - strings.begin()) + 1;
+    *strings.Add() = text;
+    return static_cast<uint32_t>(strings.size());
+  }
+
+  void Show() {
+    for (const auto& [column, place] : columns_) body.mutable_processes()->add_columns(column);
+    for (int i = 0; i < body.processes().rows_size(); ++i) {
+      for (const auto& [column, place] : columns_) {
+        const auto value = values_[static_cast<size_t>(i)].find(column);
+        const bool level = column == TELLTALE_PROCESS_RSS_BYTES;
+        body.mutable_processes()->mutable_rows(i)->add_values(
+            value == values_[static_cast<size_t>(i)].end()
+                ? 0
+                : static_cast<uint64_t>(value->second * (level ? 1 : length_s)));
+      }
+    }
+    SourceEpoch epoch;
+    epoch.span.start_ns = now;
+    epoch.span.end_ns = now + length_s * kSecond;
+    epoch.span.watched_ns = length_s * kSecond;
+    epoch.body = &body;
+    epoch.schema = &schema_;
+    ASSERT_EQ(filter_->epoch(instance_, EpochView(epoch, *filter_).get()), 0);
+    now = epoch.span.end_ns;
+    Clear();
+  }
+
+  std::string Save() const {
+    std::string bytes(filter_->save(instance_, nullptr, 0), '\0');
+    filter_->save(instance_, bytes.data(), bytes.size());
+    return bytes;
+  }
+  bool Load(const std::string& bytes) {
+    return filter_->load(instance_, bytes.data(), bytes.size()) == 0;
+  }
+  telltale_filter_learning Learned() const {
+    telltale_filter_learning learning = {};
+    learning.struct_size = sizeof learning;
+    filter_->learning(instance_, &learning);
+    return learning;
+  }
+
+  v1::SummaryBody body;
+  std::vector<Told> told;
+  std::vector<std::string> marks;
+  std::map<uint64_t, v1::RollupWindow> hours;
+  uint64_t length_s = 60;
+  uint64_t now = 480'000 * storage::kHourNs;
+
+ private:
+  void Clear() {
+    body.Clear();
+    columns_.clear();
+    values_.clear();
+    body.mutable_epoch()->set_kind(v1::EPOCH_KIND_FULL);
+    body.mutable_gauges()->set_cpus_online(4);
+    body.mutable_gauges()->set_memory_total_bytes(16e9);
+    body.mutable_gauges()->set_memory_available_bytes(8e9);
+    for (const v1::VitalDescriptor& descriptor : schema_.vitals()) {
+      v1::Vital& vital = *body.add_vitals();
+      vital.set_id(descriptor.id());
+      vital.set_state(descriptor.name() == "llc" ? v1::VITAL_STATE_UNAVAILABLE
+                                                 : v1::VITAL_STATE_ACTIVE);
+      if (descriptor.name() == "llc") continue;
+      for (int i = 0; i < descriptor.subs_size(); ++i) vital.add_subs();
+    }
+  }
+
+  const telltale_filter* const filter_;
+  const std::vector<telltale_filter_option> options_;
+  const v1::Schema schema_ = proto::BuiltinSchema();
+  telltale_filter_host host_ = {};
+  void* instance_ = nullptr;
+  std::map<uint32_t, int> columns_;
+  std::vector<std::map<uint32_t, double>> values_;
+};
+
+}  // namespace telltale::filter
+
+#endif  // TELLTALE_TESTS_UNIT_FILTER_WATCH_H_
