@@ -31,6 +31,13 @@ std::vector<std::string> Tabs(const LiveState& state, size_t columns, const Styl
   return lines;
 }
 
+// What the figures are of: whole epochs, perhaps not up to now.
+double SecondsOf(const LiveState& state) {
+  const v1::Coverage& coverage = state.answer.coverage();
+  const double seconds = coverage.values_end_s() - coverage.values_start_s();
+  return seconds > 0 ? seconds : state.length_s;
+}
+
 std::vector<std::string> TableLines(const v1::TopTable& table, const LiveState& state,
                                     const View& view) {
   using Align = Table::Align;
@@ -42,7 +49,7 @@ std::vector<std::string> TableLines(const v1::TopTable& table, const LiveState& 
              {code ? "of" : "pid", code ? Align::kLeft : Align::kRight, code ? 10u : 0u},
              {code ? "" : "node", Align::kLeft, 8}});
   for (const v1::TopRow& row : table.rows()) {
-    out.Add({Escaped(row.name()), Rate(row.value() / state.length_s, table.unit()),
+    out.Add({Escaped(row.name()), Rate(row.value() / SecondsOf(state), table.unit()),
              Share(row.share()), Bar(row.share(), kBarColumns, view.style),
              code                  ? Escaped(row.exe())
              : row.pid() != 0      ? absl::StrCat(row.pid())
@@ -102,7 +109,7 @@ std::string LiveScreen(const LiveState& state, size_t columns, size_t rows, cons
   for (const v1::TopTable& table : state.answer.tables()) {
     if (body.empty()) {
       body.push_back(absl::StrCat(Painted(Escaped(table.vital()), Ink::kBold, view.style), "  ",
-                                  Rate(table.total() / state.length_s, table.unit()), " in all",
+                                  Rate(table.total() / SecondsOf(state), table.unit()), " in all",
                                   HiddenText(table.hidden(), table.total(), table.unit()),
                                   table.state() == v1::VITAL_STATE_UNAVAILABLE
                                       ? absl::StrCat("; unavailable: ", Escaped(table.reason()))

@@ -273,12 +273,11 @@ class Page {
     if (table.empty()) absl::StrAppend(&out, "nothing of note\n");
     absl::StrAppend(&out, table.Render(view_.style));
     if (answer_.events_left_out() > 0) {
-      absl::StrAppend(
-          &out,
-          Painted(absl::StrCat("and ", Plural(answer_.events_left_out(), "usual start or end"),
-                               " of programs"),
-                  Ink::kDim, view_.style),
-          "\n");
+      absl::StrAppend(&out,
+                      Painted(absl::StrCat("and ", Count(answer_.events_left_out()),
+                                           " usual starts and ends of programs"),
+                              Ink::kDim, view_.style),
+                      "\n");
     }
     return out;
   }

@@ -131,7 +131,7 @@ class Investigation {
     const uint32_t points = lines.AddPast(*series);
     if (points == 0) return absl::OkStatus();
     v1::PastTime& past = *answer_.add_past();
-    past.set_start_s(span.start_s);
+    past.set_start_s(std::max(span.start_s, data_start_s_));
     past.set_end_s(span.end_s);
     past.set_points(points);
     past.set_tier(series->coverage().tier());

@@ -84,7 +84,7 @@ TEST_F(IncidentTest, ThePageOfAnInvestigation) {
   EXPECT_THAT(run.output, HasSubstr("(times are "));
   EXPECT_THAT(run.output, HasSubstr("covers 10 min of 10 min on 1 node"));
   EXPECT_THAT(run.output,
-              HasSubstr("telltale diff --by stack --node web-1 --vital cpu/user --from"));
+              HasSubstr("telltale diff --by stack --node web-1 --vital cpu/user --against "));
   EXPECT_THAT(run.output, HasSubstr("/selection?node=web-1&vital=cpu&from="));
   EXPECT_THAT(run.output, Not(HasSubstr("\x1b")));  // a pipe
 
@@ -106,11 +106,9 @@ TEST_F(IncidentTest, ThePageOfAnInvestigation) {
   EXPECT_EQ(typed.exit_code, 0) << typed.output;
   EXPECT_THAT(typed.output, HasSubstr("cpu/user  45.0 s in all, against 3.00 s (x 15)"));
 
-  const ProgramRun json = Telltale([&] {
-    std::vector<std::string> words = Investigation();
-    words.insert(words.end(), {"-o", "json"});
-    return words;
-  }());
+  std::vector<std::string> as_json = Investigation();
+  as_json.insert(as_json.end(), {"-o", "json"});
+  const ProgramRun json = Telltale(as_json);
   EXPECT_THAT(json.output, HasSubstr("\"vital\": \"cpu\""));
 }
 

@@ -18,7 +18,7 @@ telltale_test(terminal_test LABEL integration
   SOURCES integration/terminal_test.cc LINK telltale_collector_rig)
 telltale_test(incident_test LABEL integration
   SOURCES integration/incident_test.cc support/pseudo_terminal.cc
-  LINK telltale_collector_rig telltale::cli_text)
+  LINK telltale_collector_rig telltale::cli)
 telltale_test(documents_test LABEL integration
   SOURCES integration/documents_test.cc LINK telltale_collector_rig)
 telltale_test(hostile_test LABEL integration TIMEOUT 600
