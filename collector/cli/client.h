@@ -50,14 +50,15 @@ class Client {
     return Call<Answer>(*operate_, method, question);
   }
 
-  // Whether a terminal is told of calls that take longer than a second; at first it is.
-  void set_show_waiting(bool show) { show_waiting_ = show; }
-
+  template <typename Question, typename Answer>
   absl::StatusOr<Answer> Ask(grpc::Status (v1::Watch::Stub::*method)(grpc::ClientContext*,
                                                                      const Question&, Answer*),
                              const Question& question) {
     return Call<Answer>(*watch_, method, question);
   }
+
+  // Whether a terminal is told of calls that take longer than a second; at first it is.
+  void set_show_waiting(bool show) { show_waiting_ = show; }
 
   // An order of an operator.
   absl::StatusOr<v1::KeepAnswer> Keep(const v1::KeepRequest& request);
