@@ -9,7 +9,7 @@ namespace {
 using Stub = v1::Watch::Stub;
 
 template <typename Answer, typename Render>
-int Shown(const Session& session, const absl::StatusOr<Answer>& answer, Render render) {
+int ShownIn(const Session& session, const absl::StatusOr<Answer>& answer, Render render) {
   if (!answer.ok()) return Report(answer.status());
   if (session.json()) {
     const absl::Status status = PrintJson(*answer);
@@ -23,8 +23,8 @@ int List(const Arguments& arguments,
          std::string (*render)(const v1::ListFiltersAnswer&, const View&)) {
   const absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
-  return Shown(*session, session->client->Ask(&Stub::ListFilters, v1::ListFiltersRequest()),
-               render);
+  return ShownIn(*session, session->client->Ask(&Stub::ListFilters, v1::ListFiltersRequest()),
+                 render);
 }
 
 }  // namespace
@@ -46,20 +46,20 @@ int RunIncidents(const Arguments& arguments) {
                        : asked.resolve   ? v1::INCIDENT_ACTION_RESOLVE
                        : asked.reopen    ? v1::INCIDENT_ACTION_REOPEN
                                          : v1::INCIDENT_ACTION_NOTE);
-    return Shown(*session, session->client->Ask(&Stub::ChangeIncident, request),
-                 [](const v1::ChangeIncidentAnswer& answer, const View& view) {
-                   return RenderIncident(answer.incident(), view);
-                 });
+    return ShownIn(*session, session->client->Ask(&Stub::ChangeIncident, request),
+                   [](const v1::ChangeIncidentAnswer& answer, const View& view) {
+                     return RenderIncident(answer.incident(), view);
+                   });
   }
   v1::ListIncidentsRequest request;
   request.set_number(asked.number);
   request.set_resolved(asked.all);
   request.set_limit(arguments.limit);
-  return Shown(*session, session->client->Ask(&Stub::ListIncidents, request),
-               asked.number != 0
-                   ? [](const v1::ListIncidentsAnswer& answer,
-                        const View& view) { return RenderIncident(answer.incidents(0), view); }
-                   : RenderIncidents);
+  return ShownIn(*session, session->client->Ask(&Stub::ListIncidents, request),
+                 asked.number != 0
+                     ? [](const v1::ListIncidentsAnswer& answer,
+                          const View& view) { return RenderIncident(answer.incidents(0), view); }
+                     : RenderIncidents);
 }
 
 int RunRules(const Arguments& arguments) { return List(arguments, RenderRules); }
@@ -74,7 +74,7 @@ int RunFilterRun(const Arguments& arguments) {
   v1::RunFilterRequest request;
   request.set_name(arguments.filter);
   *request.mutable_selection() = *selection;
-  return Shown(*session, session->client->Ask(&Stub::RunFilter, request), RenderFilterRun);
+  return ShownIn(*session, session->client->Ask(&Stub::RunFilter, request), RenderFilterRun);
 }
 
 }  // namespace telltale::cli
