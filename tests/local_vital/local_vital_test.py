@@ -135,7 +135,7 @@ class LocalVital(unittest.TestCase):
         self.assertRegex(sample["detail"][1]["value"], "^[0-9,]+ bytes?$")
 
     def test_browsers_and_prometheus_see_it(self):
-        self.assertIn("<td>net_drop</td>", self.stack.get("/"))
+        self.assertIn("<td>net_drop</td>", self.stack.get("/plain"))
         self.assertIn('"unit":"segments"', self.stack.get("/api/v1/top?vital=net_drop"))
         self.assertIn('telltale_vital64_net_drop_segments_total{', self.stack.get("/metrics"))
 
