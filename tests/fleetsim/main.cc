@@ -92,4 +92,9 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace telltale::fleetsim
 
-int main(int argc, char** argv) { return telltale::fleetsim::Main(argc, argv); }
+int main(int argc, char** argv) {
+  const int code = telltale::fleetsim::Main(argc, argv);
+  std::fflush(nullptr);
+  // gRPC's threads still take thousands of connections down; what OpenSSL frees at exit is theirs.
+  _exit(code);
+}
