@@ -7,3 +7,8 @@ telltale_test(browser_test LABEL e2e TIMEOUT 600 SOURCES e2e/browser_test.cc
 
 add_test(NAME web_dist_test COMMAND ${CMAKE_SOURCE_DIR}/collector/web/ui/check_dist)
 set_tests_properties(web_dist_test PROPERTIES LABELS e2e TIMEOUT 300 SKIP_RETURN_CODE 77)
+
+# If they cannot be fetched the browser is not tried, and says so.
+add_test(NAME web_packages COMMAND ${CMAKE_SOURCE_DIR}/collector/web/ui/fetch_packages)
+set_tests_properties(web_packages PROPERTIES LABELS e2e TIMEOUT 300 SKIP_RETURN_CODE 77 FIXTURES_SETUP web_packages)
+set_tests_properties(browser_test PROPERTIES FIXTURES_REQUIRED web_packages)
