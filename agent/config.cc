@@ -1,7 +1,10 @@
 #include "agent/config.h"
 
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "config/values.h"
@@ -13,6 +16,23 @@ absl::Status CheckScope(const std::string& text) {
   if (text == "host") return absl::OkStatus();
   if (absl::StartsWith(text, "cgroup:/") && text.size() <= 1024) return absl::OkStatus();
   return absl::InvalidArgumentError("must be host or cgroup:/PATH below the cgroup root");
+}
+
+// An address; a host alone gets this port.
+config::Option WithUsualPort(config::OptionInfo info, std::string& field, const char* port) {
+  return {std::move(info),
+          [&field, port](const std::string& text) -> absl::Status {
+            if (text.empty()) {
+              if (field.empty()) return absl::OkStatus();
+              return absl::InvalidArgumentError("must be HOST or HOST:PORT");
+            }
+            const bool alone = text.find(':') == std::string::npos || text.back() == ']';
+            const std::string whole = alone ? absl::StrCat(text, ":", port) : text;
+            if (auto parsed = config::ParseAddress(whole); !parsed.ok()) return parsed.status();
+            field = whole;
+            return absl::OkStatus();
+          },
+          [&field] { return field; }};
 }
 
 // Epoch lengths divide a minute, so that windows nest.
@@ -52,13 +72,17 @@ config::Option Budget(double& field) {
           [&field] { return field == 0 ? "off" : absl::StrFormat("%g%%", 100 * field); }};
 }
 
+constexpr const char* kCollectorPort = "7410";
+constexpr const char* kEnrollPort = "7430";
 constexpr uint64_t kMiB = 1 << 20;
 
 }  // namespace
 
 config::OptionTable AgentOptions(Config& config) {
   config::OptionTable table("TELLTALE_AGENT_");
-  table.Address({"collector", "HOST:PORT", "where summaries go", false}, config.collector);
+  table.Add(
+      WithUsualPort({"collector", "HOST:PORT", "where summaries go; port 7410 if none", false},
+                    config.collector, kCollectorPort));
   table.Path({"tls.ca", "FILE",
               "authority that signs the collector (PEM); read for each connection", false},
              config.tls_ca, false);
@@ -71,6 +95,16 @@ config::OptionTable AgentOptions(Config& config) {
   table.Path({"tls.server_name", "NAME",
               "name expected in the collector's certificate; empty: the host of collector", false},
              config.tls_server_name, true);
+  table.Add(WithUsualPort({"enroll.collector", "HOST:PORT",
+                           "where telltale-agent enroll asks; empty: the host of collector, port "
+                           "7430",
+                           false},
+                          config.enroll_collector, kEnrollPort));
+  table.Switch({"enroll.renew", "BOOL",
+                "ask the collector for the next certificate when a third of the time is left, and "
+                "replace tls.ca, tls.cert and tls.key",
+                false},
+               config.enroll_renew);
   table.Add(EpochLength(config.epoch_s));
   table.Pairs(
       {"labels", "KEY=VALUE,...", "what the node is for: role, rack ...; filters use role", true},

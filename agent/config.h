@@ -23,6 +23,10 @@ struct Config {
   std::string
       tls_server_name;  // expected in the collector's certificate; empty: the host of `collector`
 
+  // Where a certificate is asked for, host:port; empty: the host of `collector`, port 7430.
+  std::string enroll_collector;
+  bool enroll_renew = true;  // before the certificate ends
+
   uint32_t epoch_s = 60;
   std::map<std::string, std::string> labels;
 

@@ -21,6 +21,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "agent/config.h"
+#include "agent/enroll/enroll_command.h"
 #include "agent/spool/spool.h"
 #include "agent/supervise/bundle.h"
 #include "agent/supervise/link.h"
@@ -57,6 +58,8 @@ constexpr const char* kFooter =
     "  telltale-agent check                      which vitals this kernel lets it watch, and why "
     "not\n"
     "  telltale-agent status --json              how the running agent is doing\n"
+    "  telltale-agent enroll --collector HOST --ca-hash sha256:... --token T\n"
+    "                                            makes this node's key here and has it certified\n"
     "  telltale-agent bundle --log /var/log/telltale-agent.log\n"
     "  telltale-agent --print-config > agent.yaml\n";
 
@@ -66,6 +69,7 @@ struct Arguments {
   bool json = false;
   std::string bundle_file;
   std::vector<std::string> logs;
+  EnrollFlags enroll;
 };
 
 int Complain(const absl::Status& status, int code) {
@@ -82,9 +86,10 @@ config::Program AboutProgram() {
       .footer = kFooter,
       .commands_help =
           "run (default) | check: try the sensor and show what it can watch | status: "
-          "of the running agent | bundle: what a maintainer asks for first, as one "
+          "of the running agent | enroll: get this node's certificate | bundle: what a maintainer "
+          "asks for first, as one "
           "file",
-      .commands = {"run", "check", "status", "bundle"},
+      .commands = {"run", "check", "status", "enroll", "bundle"},
   };
 }
 
@@ -231,6 +236,39 @@ int Bundle(const Arguments& arguments, const Config& config, const std::string& 
   return 0;
 }
 
+// What is left to do after `enroll` with --collector on its command line.
+std::string NextStep(const Arguments& arguments, const Config& config) {
+  Config written;
+  config::Sources sources = arguments.sources;
+  sources.flags.clear();
+  const std::string& file = sources.file.empty() ? sources.default_file : sources.file;
+  if (!config::Load(AgentOptions(written), sources).ok() || written.collector == config.collector) {
+    return "next: systemctl restart telltale-agent\n";
+  }
+  return absl::StrCat("next: collector: ", config.collector, " in ", file, " (there it is ",
+                      written.collector, "), then systemctl restart telltale-agent\n");
+}
+
+int Enroll(const Arguments& arguments, const Config& config) {
+  RequireTls13();
+  QuietGrpc();
+  std::optional<FileOwner> owner;
+  if (!config.run_as.empty()) {
+    const auto account = FindAccount(config.run_as);
+    if (!account.ok()) return Complain(account.status(), kUsage);
+    if (geteuid() == 0) owner = {account->uid, account->gid};
+  }
+  const auto said = EnrollNode(config, arguments.enroll, owner, [](const std::string& line) {
+    std::fprintf(stderr, "telltale-agent: %s\n", line.c_str());
+  });
+  if (!said.ok()) {
+    return Complain(said.status(), absl::IsInvalidArgument(said.status()) ? kUsage : kFailed);
+  }
+  std::fputs(said->c_str(), stdout);
+  std::fputs(NextStep(arguments, config).c_str(), stdout);
+  return 0;
+}
+
 int Main(int argc, char** argv) {
   Config config;
   const config::OptionTable table = AgentOptions(config);
@@ -245,7 +283,30 @@ int Main(int argc, char** argv) {
        {.flag = "--log",
         .help = "bundle: a log to put in; may be repeated",
         .values = &arguments.logs,
-        .value_name = "FILE"}});
+        .value_name = "FILE"},
+       {.flag = "--token",
+        .help = "enroll: as telltale enroll token shows it; without one an operator decides",
+        .value = &arguments.enroll.token,
+        .value_name = "TOKEN"},
+       {.flag = "--token-file",
+        .help = "enroll: the same from a file, which other users' ps does not show",
+        .value = &arguments.enroll.token_file,
+        .value_name = "FILE"},
+       {.flag = "--ca-hash",
+        .help = "enroll: whom to believe, sha256:... of the collector's authority",
+        .value = &arguments.enroll.ca_hash,
+        .value_name = "HASH"},
+       {.flag = "--node",
+        .help = "enroll: the name to have (the host's)",
+        .value = &arguments.enroll.node,
+        .value_name = "NAME"},
+       {.flag = "--wait",
+        .help = "enroll: for the collector, and for an operator (10min)",
+        .value = &arguments.enroll.wait,
+        .value_name = "DURATION"},
+       {.flag = "--again",
+        .help = "enroll: even if this node has a good certificate",
+        .set = &arguments.enroll.again}});
   if (exit_code >= 0) return exit_code;
   arguments.sources = line.sources;
   arguments.command = line.command;
@@ -262,6 +323,7 @@ int Main(int argc, char** argv) {
   if (arguments.command == "status") return Status(config, arguments.json);
   if (arguments.command == "bundle")
     return Bundle(arguments, config, config::Print(table, *loaded));
+  if (arguments.command == "enroll") return Enroll(arguments, config);
   const auto node = ReadNodeName(FilesOf(config));
   if (!node.ok()) return Complain(node.status(), kUsage);
   const absl::Status tls = ReadTlsFiles(FilesOf(config), time(nullptr)).status();

@@ -21,15 +21,23 @@
 #include "collector/access/audit_log.h"
 #include "collector/access/token_book.h"
 #include "collector/control_socket.h"
+#include "collector/enroll/enroll_desk.h"
+#include "collector/enroll/enroll_service.h"
+#include "collector/enroll/issuer.h"
 #include "collector/filter/filter_side.h"
 #include "collector/filter/watch_service.h"
 #include "collector/grpc_server.h"
 #include "collector/host_figures.h"
+#include "collector/incident/incident_service.h"
+#include "collector/incident_parts.h"
 #include "collector/ingest/clock.h"
 #include "collector/ingest/ingest_core.h"
 #include "collector/ingest/ingest_service.h"
+#include "collector/ingest/live_renewal.h"
+#include "collector/ingest/live_service.h"
 #include "collector/ingest/operate_service.h"
 #include "collector/ingest/store_adapter.h"
+#include "collector/ingest_figures.h"
 #include "collector/maintenance.h"
 #include "collector/marks/mark_book.h"
 #include "collector/peer.h"
@@ -53,6 +61,10 @@ constexpr uint64_t kSecondsPerHour = 3600;
 constexpr uint64_t kNsPerS = 1'000'000'000;
 constexpr unsigned kMostShards = 8;
 constexpr uint32_t kStopGraceMs = 2000;
+// Who has no certificate gets one quickly, or nothing.
+constexpr uint32_t kEnrollConnectionS = 60;
+constexpr int kEnrollMessageBytes = 16 << 10;
+constexpr int kEnrollThreads = 32;
 constexpr std::chrono::seconds kMaintenancePeriod{60};
 
 uint32_t RoundedUp(uint64_t seconds, uint64_t unit) {
@@ -166,47 +178,15 @@ absl::StatusOr<std::string> OperatorOf(const grpc::ServerContextBase& context,
   return status;
 }
 
-void AddIngestStatus(const ingest::IngestSnapshot& stats, v1::StatusAnswer& answer) {
-  answer.set_ack_p50_s(stats.ack.Quantile(0.5));
-  answer.set_ack_p99_s(stats.ack.Quantile(0.99));
-  for (size_t i = 0; i < ingest::kCounts; ++i) {
-    const auto count = static_cast<ingest::Count>(i);
-    if (!ingest::IsRefusal(count) || stats.counts[i] == 0) continue;
-    v1::ReasonCount& reason = *answer.add_refused();
-    reason.set_reason(ingest::CountName(count));
-    reason.set_events(static_cast<double>(stats.counts[i]));
-  }
-}
-
-metrics::IngestFigures FiguresOf(const ingest::IngestSnapshot& stats) {
-  metrics::IngestFigures figures;
-  figures.clone_conflicts = stats.Of(ingest::Count::kCloneConflicts);
-  figures.implausible = stats.Of(ingest::Count::kImplausible);
-  figures.clone_decisions = stats.Of(ingest::Count::kCloneDecisions);
-  figures.ack_seconds = {stats.ack.bounds_s, stats.ack.counts, stats.ack.sum_s};
-  for (size_t i = 0; i < ingest::kCounts; ++i) {
-    const auto count = static_cast<ingest::Count>(i);
-    if (ingest::IsRefusal(count))
-      figures.refused.emplace_back(ingest::CountName(count), stats.counts[i]);
-  }
-  return figures;
-}
-
-metrics::RefusedFigures FiguresOf(const GrpcStats& stats) {
-  metrics::RefusedFigures figures;
-  for (size_t i = 0; i < kGrpcRefusals; ++i) {
-    figures.emplace_back(GrpcRefusalName(static_cast<GrpcRefusal>(i)), stats.refused[i]);
-  }
-  return figures;
-}
-
 // For programs that start us with port 0.
-absl::Status WritePorts(const std::string& data, uint16_t grpc_port, uint16_t https_port) {
+absl::Status WritePorts(const std::string& data, uint16_t grpc_port, uint16_t https_port,
+                        uint16_t enroll_port) {
   const std::string file = data + "/ports";
   const std::string temporary = file + ".new";
   {
     std::ofstream stream(temporary, std::ios::trunc);
     stream << "grpc=" << grpc_port << "\nhttps=" << https_port << "\n";
+    if (enroll_port != 0) stream << "enroll=" << enroll_port << "\n";
     stream.flush();
     if (!stream) {
       return absl::UnavailableError(
@@ -230,6 +210,7 @@ struct Collector::Parts {
   GrpcStats grpc_stats;
   RevocationList revoked;
   FileStamp crl_stamp, ca_stamp;
+  enroll::EnrollStats enroll_stats;
   ingest::SystemClock clock;
   std::unique_ptr<storage::Store> store;
   std::unique_ptr<ingest::StoreAdapter> ingest_store;
@@ -240,12 +221,19 @@ struct Collector::Parts {
   std::unique_ptr<marks::MarkBook> marks;
   std::unique_ptr<grpc::Service> operate_service;
   std::unique_ptr<grpc::Service> access_service;
+  std::unique_ptr<enroll::Issuer> issuer;  // null: this collector signs nobody
+  std::unique_ptr<enroll::EnrollDesk> enroll_desk;
+  std::unique_ptr<grpc::Service> enroll_service, enrolment_service;
   std::unique_ptr<filter::FilterSide> filters;
   std::unique_ptr<query::StoreSource> source;
   std::unique_ptr<query::Engine> engine;
   std::unique_ptr<query::QueryService> query_service;
+  std::unique_ptr<alert::Alertmanager> alertmanager;
   std::unique_ptr<grpc::Service> watch_service;
-  std::unique_ptr<GrpcServer> grpc;
+  std::unique_ptr<incident::IncidentService> incident_service;
+  std::unique_ptr<ingest::LiveRenewal> live_renewal;
+  std::unique_ptr<grpc::Service> live_service;
+  std::unique_ptr<GrpcServer> grpc, enroll;  // the second only with an issuer
   std::unique_ptr<web::WebFront> web;
   std::unique_ptr<Maintenance> maintenance;
   std::unique_ptr<ControlSocket> control;
@@ -266,9 +254,13 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   if (absl::Status status = CheckTlsFiles(tls, now_s); !status.ok()) return status;
   parts.crl_stamp = StampOf(config.tls_crl);
   parts.ca_stamp = StampOf(config.tls_ca);
-  if (absl::Status status = parts.revoked.Load(config.tls_crl, config.tls_ca); !status.ok()) {
+  if (absl::Status status =
+          parts.revoked.Load(config.tls_crl, {config.tls_ca, config.enroll_ca_cert});
+      !status.ok()) {
     return status;
   }
+  const auto enroll_address = config::ParseAddress(config.listen_enroll);
+  if (!enroll_address.ok()) return enroll_address.status();
   const auto grpc_address = config::ParseAddress(config.listen_grpc);
   if (!grpc_address.ok()) return grpc_address.status();
   const auto https_address = config::ParseAddress(config.listen_https);
@@ -302,6 +294,33 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
                                                     .audit = parts.audit.get(),
                                                     .revoked = &parts.revoked,
                                                     .stats = &parts.grpc_stats});
+  if (!config.enroll_ca_cert.empty()) {
+    parts.issuer = std::make_unique<enroll::Issuer>(
+        enroll::Issuer::Options{.cert = config.enroll_ca_cert,
+                                .key = config.enroll_ca_key,
+                                .trusted = config.tls_ca,
+                                .validity = absl::Seconds(config.enroll_validity_s)});
+    if (absl::Status status = parts.issuer->Check(absl::FromUnixSeconds(now_s)); !status.ok()) {
+      return status;
+    }
+  }
+  auto desk = enroll::EnrollDesk::Open({.catalog = &parts.store->catalog(),
+                                        .issuer = parts.issuer.get(),
+                                        .by_hand = config.enroll_by_hand,
+                                        .now_ns = now_ns});
+  if (!desk.ok()) return desk.status();
+  parts.enroll_desk = *std::move(desk);
+  const enroll::EnrollServiceOptions enrolling = {
+      .desk = parts.enroll_desk.get(),
+      .issuer = parts.issuer.get(),
+      .audit = parts.audit.get(),
+      .stats = &parts.enroll_stats,
+      .revoked = &parts.revoked,
+      .grpc_stats = &parts.grpc_stats,
+      .port = [&parts] { return parts.enroll == nullptr ? uint16_t{0} : parts.enroll->port(); }};
+  parts.enroll_service = enroll::MakeEnrollService(enrolling);
+  parts.enrolment_service = enroll::MakeEnrolmentService(enrolling);
+
   auto marks = marks::MarkBook::Open(
       &parts.store->catalog(), now_ns,
       [store = parts.store.get()](const std::string& node) { return NodeKnown(*store, node); });
@@ -314,8 +333,27 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
                                                       .audit = parts.audit.get()});
 
   auto filters = filter::FilterSide::Open(
-      parts.store.get(), [clock = &parts.clock] { return clock->UnixNs(); },
-      [](const std::string& line) { spdlog::warn("{}", line); });
+      {.store = parts.store.get(),
+       .now_ns = now_ns,
+       .log_line = [](const std::string& line) { spdlog::warn("{}", line); },
+       .on_mark =
+           [marks = parts.marks.get()](const std::string& filter, const std::string& node,
+                                       const v1::FilterMark& mark) {
+             return marks->Notice(filter, node, mark.start_ns(), mark.text());
+           },
+       .learn_epochs = config.filters_learn,
+       .user_directory = config.filters_dir,
+       .host = {.memory_bytes = config.filters_memory_bytes,
+                .cpu = std::chrono::seconds(config.filters_cpu_s),
+                .wait = std::chrono::seconds(config.filters_wait_s)},
+       .user_changed =
+           [audit = parts.audit.get()](const std::string& name, const std::string& what) {
+             const bool bad = what.starts_with("disabled");
+             spdlog::log(bad ? spdlog::level::warn : spdlog::level::info, "filter {}: {}", name,
+                         what);
+             const auto noted = audit->Done("collector", "", absl::StrCat("filter ", name), what);
+             if (!noted.ok()) spdlog::error("{}", std::string(noted.message()));
+           }});
   if (!filters.ok()) return filters.status();
   parts.filters = *std::move(filters);
 
@@ -329,13 +367,15 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
       .version = TELLTALE_VERSION,
       .store_id_hex = std::string(absl::BytesToHexString(absl::string_view(id.data(), id.size()))),
       .add_status =
-          [core = parts.ingest.get(), runner = parts.filters->runner(), store = parts.store.get(),
+          [core = parts.ingest.get(), filters = parts.filters.get(), store = parts.store.get(),
            https_port = &parts.https_port](v1::StatusAnswer& answer) {
             answer.set_https_port(https_port->load());
             AddIngestStatus(core->Stats(), answer);
             answer.set_not_storing(std::string(store->Writable().message()));
-            for (v1::FilterStatus& filter : runner->Status())
-              *answer.add_filters() = std::move(filter);
+            const v1::ListFiltersAnswer listed = filters->List();
+            for (const v1::FilterInfo& filter : listed.filters()) {
+              *answer.add_filters() = filter.status();
+            }
           },
       .config_text = [text = PrintConfig(loaded)] { return text; },
       .cache_bytes = config.query_cache_bytes,
@@ -347,28 +387,60 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   };
   parts.query_service = std::make_unique<query::QueryService>(asking);
 
+  auto alertmanager = MakeAlertmanager(config, parts.filters->incidents(), id, now_ns);
+  if (!alertmanager.ok()) return alertmanager.status();
+  parts.alertmanager = *std::move(alertmanager);
+  const auto alertmanagers = [alertmanager = parts.alertmanager.get()] {
+    return alertmanager->State();
+  };
+  const auto operator_of = [&parts](const grpc::ServerContextBase& context,
+                                    const std::string& action) {
+    return OperatorOf(context, action, parts.revoked, parts.grpc_stats, *parts.audit);
+  };
+  const auto write_down = [&parts](const grpc::ServerContextBase& context, const std::string& who,
+                                   const std::string& action, const std::string& detail) {
+    const auto peer = PeerOf(context, parts.revoked);
+    const std::string address = peer.ok() ? peer->address : "";
+    spdlog::info("audit: {} ({}): {} {}", who, address, action, detail);
+    return parts.audit->Done(who, address, action, detail);
+  };
   parts.watch_service = filter::MakeWatchService(
       {.side = parts.filters.get(),
        .resolve = [engine = parts.engine.get()](
                       const v1::Selection& asked) { return engine->Select(asked); },
        .authorize = asking.authorize,
-       .operator_of =
-           [&parts](const grpc::ServerContextBase& context, const std::string& action) {
-             return OperatorOf(context, action, parts.revoked, parts.grpc_stats, *parts.audit);
-           },
-       .audit =
-           [&parts](const grpc::ServerContextBase& context, const std::string& who,
-                    const std::string& action, const std::string& detail) {
-             const auto peer = PeerOf(context, parts.revoked);
-             const std::string address = peer.ok() ? peer->address : "";
-             spdlog::info("audit: {} ({}): {} {}", who, address, action, detail);
-             return parts.audit->Done(who, address, action, detail);
-           },
+       .operator_of = operator_of,
+       .audit = write_down,
+       .alertmanagers = alertmanagers,
        .now_ns = now_ns});
+  incident::IncidentServiceOptions following;
+  following.book = parts.filters->incidents();
+  following.silences = parts.filters->silences();
+  following.authorize = asking.authorize;
+  following.operator_of = operator_of;
+  following.audit = write_down;
+  following.now_ns = now_ns;
+  parts.incident_service = std::make_unique<incident::IncidentService>(std::move(following));
+
+  parts.live_renewal = std::make_unique<ingest::LiveRenewal>(parts.ingest.get());
+  parts.live_service = ingest::MakeLiveService(&parts.ingest->live(), asking.authorize);
 
   std::vector<grpc::Service*> services = {
-      parts.ingest_service.get(), parts.query_service->service(), parts.operate_service.get(),
-      parts.access_service.get(), parts.watch_service.get()};
+      parts.ingest_service.get(),   parts.query_service->service(), parts.operate_service.get(),
+      parts.access_service.get(),   parts.watch_service.get(),      parts.live_service.get(),
+      parts.enrolment_service.get(), parts.incident_service->service()};
+  if (parts.issuer != nullptr) {
+    auto enroll = GrpcServer::Start({.listen = *enroll_address,
+                                     .tls = tls,
+                                     .option = "listen.enroll",
+                                     .ask_certificates = false,
+                                     .max_threads = kEnrollThreads,
+                                     .connection_age_s = kEnrollConnectionS,
+                                     .max_message_bytes = kEnrollMessageBytes},
+                                    {parts.enroll_service.get()});
+    if (!enroll.ok()) return enroll.status();
+    parts.enroll = *std::move(enroll);
+  }
   auto server = GrpcServer::Start({.listen = *grpc_address,
                                    .tls = tls,
                                    .connection_age_s = config.ingest_connection_age_s,
@@ -401,7 +473,16 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   web.engine = parts.engine.get();
   web.reader = &parts.store->reader();
   web.anomalies = parts.filters->log();
-  web.filters = parts.filters->runner();
+  web.incidents = {.book = parts.filters->incidents(),
+                   .silences = parts.filters->silences(),
+                   .alertmanagers = alertmanagers,
+                   .now_ns = now_ns,
+                   .audit = [&parts](const std::string& who, const std::string& action,
+                                     const std::string& detail, const absl::Status& refused) {
+                     return AuditOverHttps(*parts.audit, who, action, detail, refused);
+                   }};
+  web.live = &parts.ingest->live();
+  web.filters = [filters = parts.filters.get()] { return filters->List(); };
   web.disk = [data = config.data] { return DiskOf(data); };
   web.certificate_ends = [tls, core = parts.ingest.get()] {
     return CertificateEnds(tls, core->FirstCertificateEnd());
@@ -409,11 +490,15 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   web.ready = [store = parts.store.get()] { return store->Writable(); };
   web.ingest = [core = parts.ingest.get()] { return FiguresOf(core->Stats()); };
   web.grpc_refused = [&parts] { return FiguresOf(parts.grpc_stats); };
+  web.enroll = [&parts] {
+    return metrics::EnrollFigures{parts.enroll_stats.Named(), parts.enroll_desk->Waiting()};
+  };
   auto front = web::WebFront::Start(std::move(web));
   if (!front.ok()) return front.status();
   parts.web = *std::move(front);
   parts.https_port = parts.web->port();
   parts.filters->Start();
+  parts.alertmanager->Start();
 
   parts.maintenance = std::make_unique<Maintenance>(
       kMaintenancePeriod, [store = parts.store.get()] { return store->Maintain(); });
@@ -424,7 +509,8 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
       });
   if (!control.ok()) return control.status();
   parts.control = *std::move(control);
-  if (absl::Status status = WritePorts(config.data, parts.grpc->port(), parts.web->port());
+  if (absl::Status status = WritePorts(config.data, parts.grpc->port(), parts.web->port(),
+                                       parts.enroll == nullptr ? 0 : parts.enroll->port());
       !status.ok()) {
     return status;
   }
@@ -450,12 +536,14 @@ void Collector::Reload(const Config& config) {
 
 void Collector::Tick() {
   Parts& parts = *parts_;
+  parts.live_renewal->Tick(parts.clock.MonoNs());
   // A list may come before the authority that signed it.
   const FileStamp crl = StampOf(parts.config.tls_crl), ca = StampOf(parts.config.tls_ca);
   if (crl == parts.crl_stamp && (ca == parts.ca_stamp || parts.config.tls_crl.empty())) return;
   parts.crl_stamp = crl;
   parts.ca_stamp = ca;
-  if (absl::Status status = parts.revoked.Load(parts.config.tls_crl, parts.config.tls_ca);
+  if (absl::Status status = parts.revoked.Load(parts.config.tls_crl,
+                                               {parts.config.tls_ca, parts.config.enroll_ca_cert});
       !status.ok()) {
     spdlog::error("reload: {}; the list loaded before stays in force",
                   std::string(status.message()));
@@ -474,12 +562,15 @@ void Collector::Stop() {
   if (parts.stopped) return;
   parts.stopped = true;
   parts.control.reset();
+  if (parts.enroll != nullptr) parts.enroll->Stop(kStopGraceMs);
   if (parts.web != nullptr) parts.web->Stop();
+  if (parts.alertmanager != nullptr) parts.alertmanager->Stop();
   if (parts.filters != nullptr) parts.filters->Stop();
   // Ingest answers what it has and ends its streams; only then can the server end without cutting
   // any.
   if (parts.ingest != nullptr) parts.ingest->Stop();
   if (parts.query_service != nullptr) parts.query_service->Stop();
+  if (parts.incident_service != nullptr) parts.incident_service->Stop();
   if (parts.grpc != nullptr) parts.grpc->Stop(kStopGraceMs);
   parts.maintenance.reset();
 }

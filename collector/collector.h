@@ -28,7 +28,8 @@ class Collector {
   // Takes over what can change while running; the rest of `config` is ignored.
   void Reload(const Config& config);
 
-  // About every second: looks whether the revocation list changed.
+  // About every second: looks whether the revocation list changed, and asks followed nodes for
+  // their seconds.
   void Tick();
 
   // No new streams; what arrived is stored and answered; then everything ends. Twice is safe.

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "collector/alert/web_address.h"
+
 namespace telltale::collector {
 namespace {
 
@@ -19,6 +21,10 @@ config::OptionTable CollectorOptions(Config& config) {
       config.listen_grpc);
   table.Address({"listen.https", "HOST:PORT", "web, REST, /metrics, /healthz, /readyz", false},
                 config.listen_https);
+  table.Address(
+      {"listen.enroll", "HOST:PORT",
+       "nodes that have no certificate yet (TLS without one); only with enroll.ca_cert", false},
+      config.listen_enroll);
   table.Path({"data", "DIR", "everything stored; one collector at a time", false}, config.data,
              false);
   table.Path({"tls.ca", "FILE", "authorities that sign nodes, operators and viewers (PEM); watched",
@@ -31,6 +37,20 @@ config::OptionTable CollectorOptions(Config& config) {
   table.Path(
       {"tls.crl", "FILE", "revocation lists of the authorities (PEM); empty: none; watched", true},
       config.tls_crl, true);
+  table.Path(
+      {"enroll.ca_cert", "FILE",
+       "authority that signs nodes which enrol (PEM), tls.ca itself or one below it; read for "
+       "each; empty: this collector signs nobody",
+       false},
+      config.enroll_ca_cert, true);
+  table.Path({"enroll.ca_key", "FILE", "its private key (PEM, not readable by others)", false},
+             config.enroll_ca_key, true);
+  table.Seconds(
+      {"enroll.validity", "DURATION", "of what it signs; agents renew when a third is left", false},
+      config.enroll_validity_s, 20, 2 * kYear);
+  table.Switch({"enroll.by_hand", "BOOL",
+                "who has no token may wait for an operator: telltale enroll approve", false},
+               config.enroll_by_hand);
   table.Seconds({"retention.raw", "DURATION", "epochs with their samples", false},
                 config.retention_raw_s, kDay, 100 * kYear);
   table.Seconds({"retention.5min", "DURATION", "5 minute windows", false}, config.retention_5min_s,
@@ -80,9 +100,44 @@ config::OptionTable CollectorOptions(Config& config) {
       {"ingest.connection_age", "DURATION",
        "a connection is renewed after this, so certificates are checked again; HTTPS too", false},
       config.ingest_connection_age_s, 10, 7 * kDay);
+  table.Number({"filters.learn", "EPOCHS", "of a node, before rules speak of it", false},
+               config.filters_learn, 2, 1440);
   table.Bytes(
       {"query.cache_bytes", "BYTES", "answers kept for the next who asks the same; 0: none", false},
       config.query_cache_bytes, 0, 1ull << 34);
+  table.Path({"filters.dir", "DIR",
+              "your own filters, NAME.so each; looked at all the time; empty: none", false},
+             config.filters_dir, true);
+  table.Bytes({"filters.memory_bytes", "BYTES",
+               "memory of one of them; beyond it it is disabled for a while", false},
+              config.filters_memory_bytes, 16 * kMiB, 1ull << 36);
+  table.Seconds(
+      {"filters.cpu", "DURATION",
+       "processor time of one of them for one epoch of one node; beyond it the same", false},
+      config.filters_cpu_s, 1, 600);
+  table.Seconds({"filters.wait", "DURATION", "time in all for the same; beyond it the same", false},
+                config.filters_wait_s, 1, 3600);
+  const auto addresses = [](const std::string& text) {
+    return alert::ParseWebAddresses(text).status();
+  };
+  table.Text({"incidents.alertmanager", "URL,URL",
+              "Alertmanagers that are told of open incidents (API v2); empty: none", false},
+             config.incidents_alertmanager, addresses);
+  table.Path({"incidents.alertmanager_ca", "FILE",
+              "authorities of their certificates (PEM); empty: the system's", false},
+             config.incidents_alertmanager_ca, true);
+  table.Path({"incidents.alertmanager_cert", "FILE",
+              "certificate to show them (PEM); empty: none is shown", false},
+             config.incidents_alertmanager_cert, true);
+  table.Path({"incidents.alertmanager_key", "FILE", "its private key (PEM)", false},
+             config.incidents_alertmanager_key, true);
+  table.Seconds({"incidents.alertmanager_repeat", "DURATION",
+                 "they are told again; less than Alertmanager's resolve_timeout (5min)", false},
+                config.incidents_alertmanager_repeat_s, 1, 3600);
+  table.Text(
+      {"incidents.url", "URL",
+       "where people reach this collector, for links in alerts; empty: by the host's name", false},
+      config.incidents_url, addresses);
   table.Number({"metrics.per_node_limit", "N", "nodes with series of their own on /metrics", false},
                config.metrics_per_node_limit, 0, 100000);
   table.Switch({"http.metrics_public", "BOOL", "/metrics without a certificate", false},

@@ -18,12 +18,18 @@ struct Config {
   std::string listen_grpc =
       ":7410";  // host:port; an empty host is every interface, port 0 a free one
   std::string listen_https = ":7480";
+  std::string listen_enroll = ":7430";  // only with enroll_ca_cert
   std::string data = "/var/lib/telltale";
 
   std::string tls_ca = "/etc/telltale/pki/ca.crt";
   std::string tls_cert = "/etc/telltale/pki/collector.crt";
   std::string tls_key = "/etc/telltale/pki/collector.key";
   std::string tls_crl;  // PEM revocation lists; empty: none
+
+  // The authority that signs nodes which enrol; empty: this collector signs nobody.
+  std::string enroll_ca_cert, enroll_ca_key;
+  uint64_t enroll_validity_s = 45 * 86400ull;
+  bool enroll_by_hand = false;  // who has no token may wait for an operator
 
   // Seconds. What is older is dropped by whole partitions.
   uint64_t retention_raw_s = 21 * 86400ull;
@@ -50,7 +56,18 @@ struct Config {
   uint64_t ingest_names_bytes = 16ull << 20;  // symbol names one node may add in a week
   uint32_t ingest_connection_age_s = 3600;
 
+  uint32_t filters_learn = 30;  // epochs
+
   uint64_t query_cache_bytes = 64ull << 20;  // answers kept for the next who asks the same
+
+  std::string filters_dir = "/etc/telltale/filters.d";  // empty: none
+  uint64_t filters_memory_bytes = 256ull << 20;  // of one filter's process, on top of its own
+  uint64_t filters_cpu_s = 1;                    // processor time for one epoch
+  uint64_t filters_wait_s = 30;                  // until it must have replied
+  std::string incidents_alertmanager;  // addresses, comma-separated; empty: none
+  std::string incidents_alertmanager_ca, incidents_alertmanager_cert, incidents_alertmanager_key;
+  uint32_t incidents_alertmanager_repeat_s = 60;
+  std::string incidents_url;  // where people reach us; empty: https://, the host's name, the port
 
   uint32_t metrics_per_node_limit = 1000;
   bool http_metrics_public = false;

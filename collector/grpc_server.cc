@@ -47,20 +47,26 @@ std::string WhyNot(const config::Address& address) {
 
 }  // namespace
 
-GrpcServer::GrpcServer(std::unique_ptr<grpc::Server> server, uint16_t port)
-    : server_(std::move(server)), port_(port) {}
+GrpcServer::GrpcServer(std::unique_ptr<grpc::Server> server, uint16_t port, bool counts)
+    : server_(std::move(server)), port_(port), counts_(counts) {}
 
 GrpcServer::~GrpcServer() {
   Stop(0);
-  CountHandshakes(nullptr);
+  if (counts_) CountHandshakes(nullptr);
 }
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const GrpcServerOptions& options, const std::vector<grpc::Service*>& services) {
-  CountHandshakes(options.stats);
+  if (options.stats != nullptr) CountHandshakes(options.stats);
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort(Joined(options.listen), MakeServerCredentials(options.tls), &port);
+  builder.AddListeningPort(Joined(options.listen),
+                           options.ask_certificates ? MakeServerCredentials(options.tls)
+                                                    : MakeOpenServerCredentials(options.tls),
+                           &port);
+  if (options.max_threads > 0) {
+    builder.SetResourceQuota(grpc::ResourceQuota().SetMaxThreads(options.max_threads));
+  }
   // Without this two collectors on one port would share it in silence.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
@@ -88,10 +94,10 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   if (server == nullptr || port == 0) {
     return absl::UnavailableError(absl::StrCat("listen: gRPC address ", Joined(options.listen),
                                                ": ", WhyNot(options.listen),
-                                               "; choose another with listen.grpc"));
+                                               "; choose another with ", options.option));
   }
   return std::unique_ptr<GrpcServer>(
-      new GrpcServer(std::move(server), static_cast<uint16_t>(port)));
+      new GrpcServer(std::move(server), static_cast<uint16_t>(port), options.stats != nullptr));
 }
 
 void GrpcServer::Stop(uint32_t grace_ms) {

@@ -24,6 +24,9 @@ namespace telltale::collector {
 struct GrpcServerOptions {
   config::Address listen;
   TlsFiles tls;
+  const char* option = "listen.grpc";  // what the address is called, for people
+  bool ask_certificates = true;        // false: for those who have none yet
+  int max_threads = 0;                 // of all calls together; beyond it they are refused; 0: any
   uint32_t connection_age_s = 3600;
   uint32_t connection_grace_s = 10;   // for streams of a connection whose age is reached
   uint32_t keepalive_s = 10;          // ping an idle connection ...
@@ -46,9 +49,10 @@ class GrpcServer {
   void Stop(uint32_t grace_ms);
 
  private:
-  GrpcServer(std::unique_ptr<grpc::Server> server, uint16_t port);
+  GrpcServer(std::unique_ptr<grpc::Server> server, uint16_t port, bool counts);
   std::unique_ptr<grpc::Server> server_;
   const uint16_t port_;
+  const bool counts_;  // handshakes, into the options' stats
 };
 
 }  // namespace telltale::collector

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "collector/pem.h"
 
 namespace telltale::collector {
@@ -61,16 +62,22 @@ std::string CertificateId(const X509* certificate) {
   return MakeId(X509_get_issuer_name(certificate), X509_get0_serialNumber(certificate));
 }
 
-absl::Status RevocationList::Load(const std::string& crl_file, const std::string& ca_file) {
+absl::Status RevocationList::Load(const std::string& crl_file,
+                                  const std::vector<std::string>& ca_files) {
   if (crl_file.empty()) {
     const std::lock_guard<std::mutex> lock(mutex_);
     revoked_.clear();
     return absl::OkStatus();
   }
-  const auto ca_text = ReadPemFile("ca", ca_file);
-  if (!ca_text.ok()) return ca_text.status();
-  const auto authorities = ParseCertificates("ca", ca_file, *ca_text);
-  if (!authorities.ok()) return authorities.status();
+  std::vector<OpenSslPtr<X509>> authorities;
+  for (const std::string& ca_file : ca_files) {
+    if (ca_file.empty()) continue;
+    const auto ca_text = ReadPemFile("ca", ca_file);
+    if (!ca_text.ok()) return ca_text.status();
+    auto parsed = ParseCertificates("ca", ca_file, *ca_text);
+    if (!parsed.ok()) return parsed.status();
+    for (auto& authority : *parsed) authorities.push_back(std::move(authority));
+  }
   const auto text = ReadPemFile("crl", crl_file);
   if (!text.ok()) return text.status();
 
@@ -79,9 +86,10 @@ absl::Status RevocationList::Load(const std::string& crl_file, const std::string
   const OpenSslPtr<BIO> bio = TextBio(*text);
   while (OpenSslPtr<X509_CRL> crl{PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr)}) {
     ++lists;
-    if (!SignedByOneOf(crl.get(), *authorities)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "tls: crl ", crl_file, ": list ", lists, " is not signed by an authority in ", ca_file));
+    if (!SignedByOneOf(crl.get(), authorities)) {
+      return absl::InvalidArgumentError(absl::StrCat("tls: crl ", crl_file, ": list ", lists,
+                                                     " is not signed by an authority in ",
+                                                     absl::StrJoin(ca_files, " ")));
     }
     const X509_NAME* issuer = X509_CRL_get_issuer(crl.get());
     const STACK_OF(X509_REVOKED)* revoked = X509_CRL_get_REVOKED(crl.get());

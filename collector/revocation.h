@@ -11,6 +11,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,9 +24,10 @@ std::string CertificateId(const X509* certificate);
 
 class RevocationList {
  public:
-  // Reads all lists in `crl_file` (PEM), each signed by a certificate in `ca_file`. An empty name:
-  // none are revoked. On an error the lists read before stay in force.
-  absl::Status Load(const std::string& crl_file, const std::string& ca_file);
+  // Reads all lists in `crl_file` (PEM), each signed by a certificate in one of `ca_files` (an
+  // empty name: no file). An empty `crl_file`: none are revoked. On an error the lists read before
+  // stay in force.
+  absl::Status Load(const std::string& crl_file, const std::vector<std::string>& ca_files);
 
   // Unauthenticated if the certificate of this id is revoked.
   absl::Status Check(const std::string& certificate_id) const;

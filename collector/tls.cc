@@ -92,6 +92,15 @@ std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const TlsFiles& f
   return grpc::experimental::TlsServerCredentials(options);
 }
 
+std::shared_ptr<grpc::ServerCredentials> MakeOpenServerCredentials(const TlsFiles& files) {
+  const auto provider = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+      files.key, files.cert, kRefreshSeconds);
+  grpc::experimental::TlsServerCredentialsOptions options(provider);
+  options.watch_identity_key_cert_pairs();
+  options.set_cert_request_type(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+  return grpc::experimental::TlsServerCredentials(options);
+}
+
 void RequireTls13() {
   // A pre-shared-key cipher: accepted by OpenSSL as a list, never usable with a certificate.
   setenv("GRPC_SSL_CIPHER_SUITES", "PSK-AES256-GCM-SHA384", /*overwrite=*/1);

@@ -30,6 +30,9 @@ absl::Status CheckTlsFiles(const TlsFiles& files, int64_t unix_s);
 // gRPC reports bad files only at handshakes.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(const TlsFiles& files);
 
+// The same for clients that have no certificate yet: none is asked for.
+std::shared_ptr<grpc::ServerCredentials> MakeOpenServerCredentials(const TlsFiles& files);
+
 // Makes TLS 1.3 the least that gRPC negotiates in this process. gRPC 1.51 has no option for it; it
 // does let the TLS 1.2 cipher list be set, and a list without a usable cipher leaves 1.3. Before
 // the first use of gRPC.

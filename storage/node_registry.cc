@@ -73,21 +73,20 @@ std::optional<NodeRecord> NodeRegistry::Find(std::string_view name) const {
 }
 
 std::optional<NodeRecord> NodeRegistry::Find(uint32_t number) const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (number == 0 || number > records_.size()) return std::nullopt;
-  return *records_[number - 1];
+  const SharedNode record = Get(number);
+  if (record == nullptr) return std::nullopt;
+  return *record;
 }
 
-std::vector<NodeRecord> NodeRegistry::List() const {
-  std::vector<std::shared_ptr<const NodeRecord>> shared;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    shared = records_;
-  }
-  std::vector<NodeRecord> list;
-  list.reserve(shared.size());
-  for (const auto& record : shared) list.push_back(*record);
-  return list;
+SharedNode NodeRegistry::Get(uint32_t number) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (number == 0 || number > records_.size()) return nullptr;
+  return records_[number - 1];
+}
+
+NodeList NodeRegistry::List() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return NodeList(records_);
 }
 
 size_t NodeRegistry::size() const {

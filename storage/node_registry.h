@@ -21,12 +21,9 @@
 #include "absl/status/statusor.h"
 #include "storage/catalog.h"
 #include "storage/keys.h"
-#include "telltale/v1/store.pb.h"
+#include "storage/node_list.h"
 
 namespace telltale::storage {
-
-// Stored form and what readers get; fields documented in store.proto.
-using NodeRecord = v1::NodeRecord;
 
 class NodeRegistry {
  public:
@@ -42,7 +39,8 @@ class NodeRegistry {
 
   std::optional<NodeRecord> Find(std::string_view name) const;
   std::optional<NodeRecord> Find(uint32_t number) const;
-  std::vector<NodeRecord> List() const;  // ascending by number
+  SharedNode Get(uint32_t number) const;  // null: no such number
+  NodeList List() const;                  // ascending by number
   size_t size() const;
 
   // Changes a record and commits it. NotFound: no such number. The change is visible once
@@ -69,8 +67,8 @@ class NodeRegistry {
   Catalog* const catalog_;
   const size_t max_nodes_;
   mutable std::mutex mutex_;
-  std::map<std::string, uint32_t, std::less<>> numbers_;    // guarded by mutex_
-  std::vector<std::shared_ptr<const NodeRecord>> records_;  // guarded by mutex_; [number - 1]
+  std::map<std::string, uint32_t, std::less<>> numbers_;  // guarded by mutex_
+  std::vector<SharedNode> records_;                       // guarded by mutex_; [number - 1]
 };
 
 }  // namespace telltale::storage

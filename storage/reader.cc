@@ -31,7 +31,7 @@ Reader::Reader(const History* history, Catalog* catalog, const NodeRegistry* reg
       summaries_(summaries),
       dictionary_(dictionary) {}
 
-std::vector<NodeRecord> Reader::Nodes() const { return registry_->List(); }
+NodeList Reader::Nodes() const { return registry_->List(); }
 std::optional<NodeRecord> Reader::Node(std::string_view name) const {
   return registry_->Find(name);
 }

@@ -64,7 +64,7 @@ class Reader {
   Reader(const History* history, Catalog* catalog, const NodeRegistry* registry,
          const SummaryStore* summaries, const Dictionary* dictionary);
 
-  std::vector<NodeRecord> Nodes() const;
+  NodeList Nodes() const;
   std::optional<NodeRecord> Node(std::string_view name) const;
   std::optional<NodeRecord> Node(uint32_t number) const;
 

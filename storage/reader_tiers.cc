@@ -182,8 +182,14 @@ absl::StatusOr<uint64_t> Reader::FirstWindow(Tier tier, uint32_t node, uint64_t 
 absl::StatusOr<std::vector<DataRange>> Reader::DataRanges(uint32_t node) const {
   uint64_t first = UINT64_MAX;
   uint64_t last = 0;
-  for (const NodeRecord& record : registry_->List()) {
-    if ((node != 0 && record.number() != node) || record.last_epoch_ns() == 0) continue;
+  NodeList nodes;
+  if (node == 0) {
+    nodes = registry_->List();
+  } else if (SharedNode one = registry_->Get(node)) {
+    nodes.Add(std::move(one));
+  }
+  for (const NodeRecord& record : nodes) {
+    if (record.last_epoch_ns() == 0) continue;
     first = std::min(first, record.first_epoch_ns());
     last = std::max(last, record.last_epoch_ns());
   }

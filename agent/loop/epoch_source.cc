@@ -39,6 +39,9 @@ absl::StatusOr<FinishedEpoch> EpochSource::Cut(const Moment& moment) {
   const auto raw = options_.sensor->Cut(folder_);
   FoldedEpoch folded = folder_.Take();
   if (!raw.ok()) return raw.status();
+  if (live_.Watched(raw->end_mono_ns)) {
+    live_.Add(*raw, options_.sensor->Status(), moment.clock.wall_minus_mono_ns);
+  }
   node_events_.Add(moment.clock.wall_minus_mono_ns, raw->end_mono_ns, folded);
   CutContext context = Context(moment);
   context.gauges = gauges_.Read();
@@ -55,6 +58,16 @@ absl::StatusOr<FinishedEpoch> EpochSource::Cut(const Moment& moment) {
   epoch.body = std::move(cut->body);
   epoch.cells = std::move(cut->cells);
   return epoch;
+}
+
+absl::StatusOr<std::optional<v1::Live>> EpochSource::NewSecond(uint64_t mono_ns,
+                                                               int64_t wall_minus_mono_ns) {
+  if (live_.Due(mono_ns)) {
+    const auto raw = options_.sensor->Peek();
+    if (!raw.ok()) return raw.status();
+    live_.Add(*raw, options_.sensor->Status(), wall_minus_mono_ns);
+  }
+  return live_.Take();
 }
 
 absl::StatusOr<v1::SummaryBody> EpochSource::Draft(const Moment& moment) {

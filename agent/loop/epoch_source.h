@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "agent/epoch/node_events.h"
 #include "agent/epoch/sample_folder.h"
 #include "agent/host/gauges.h"
+#include "agent/loop/live_seconds.h"
 #include "agent/sensor/sensor.h"
 #include "agent/spool/disk_writer.h"
 #include "agent/symbols/name_book.h"
@@ -54,6 +56,10 @@ class EpochSource {
   absl::StatusOr<FinishedEpoch> Cut(const Moment& moment);
   // The running epoch so far, for the crash journal. Leaves everything as it is.
   absl::StatusOr<v1::SummaryBody> Draft(const Moment& moment);
+  // Until then each whole second is told.
+  void WatchUntil(uint64_t mono_ns) { live_.WatchUntil(mono_ns); }
+  // The newest whole second that was not told yet; nothing if there is none or nobody looks.
+  absl::StatusOr<std::optional<v1::Live>> NewSecond(uint64_t mono_ns, int64_t wall_minus_mono_ns);
   // Another store answers, or records with names were dropped: names are sent again.
   void ForgetNamesSent() { names_.ForgetSent(); }
 
@@ -66,6 +72,7 @@ class EpochSource {
   EpochCutter cutter_;
   NodeEvents node_events_;
   GaugeReader gauges_;
+  LiveSeconds live_;
   uint32_t cut_us_ = 0;  // CPU time the cut before took
 };
 

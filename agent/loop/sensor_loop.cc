@@ -56,6 +56,12 @@ void SensorLoop::ForgetNamesSent() {
   forget_names_ = true;
 }
 
+void SensorLoop::Watch(uint32_t seconds) {
+  const uint64_t until = clock_.MonoNs() + seconds * 1'000 * kNsPerMs;
+  const std::lock_guard lock(mutex_);
+  watch_until_ns_ = until;
+}
+
 SensorLoop::Stats SensorLoop::GetStats() const {
   const std::lock_guard lock(mutex_);
   return stats_;
@@ -90,15 +96,19 @@ void SensorLoop::Run() {
     const uint64_t wait =
         std::min(options_.drain_ms * kNsPerMs, schedule_.WaitNs(now.mono_ns, now.collector_ns));
     bool forget_names = false, stopping = false;
+    uint64_t watch_until_ns = 0;
     {
       std::unique_lock lock(mutex_);
       wake_.wait_for(lock, std::chrono::nanoseconds(wait), [this] { return stopping_; });
       ++stats_.rounds;
       stopping = stopping_;
       forget_names = std::exchange(forget_names_, false);
+      watch_until_ns = watch_until_ns_;
     }
+    source_.WatchUntil(watch_until_ns);
     if (forget_names) source_.ForgetNamesSent();
     now = Read();
+    TellSecond(now);
     const auto kind = schedule_.Due(now.mono_ns, now.collector_ns);
     if (stopping) return Cut(v1::EPOCH_KIND_SHORT);
     if (kind) {
@@ -137,6 +147,13 @@ void SensorLoop::Draft() {
   auto draft = source_.Draft(MomentAt(Read(), v1::EPOCH_KIND_PARTIAL));
   Report(draft.status());
   if (draft.ok()) disk_.SubmitJournal(*std::move(draft));
+}
+
+void SensorLoop::TellSecond(const Now& now) {
+  const auto second =
+      source_.NewSecond(now.mono_ns, static_cast<int64_t>(now.wall_ns - now.mono_ns));
+  Report(second.status());
+  if (second.ok() && second->has_value() && options_.on_second) options_.on_second(**second);
 }
 
 // Says a problem when it begins or changes; the thread goes on, the next epoch may work.

@@ -1,5 +1,6 @@
 // The sensor thread: drains every 100 ms, cuts when the schedule says so, drafts for the crash
-// journal every 5 s, in short epochs four times an epoch. Never waits for disk or network: what it
+// journal every 5 s, in short epochs four times an epoch, and tells each second while somebody
+// looks. Never waits for disk or network: what it
 // makes is handed to sinks that must not block.
 
 #ifndef TELLTALE_AGENT_LOOP_SENSOR_LOOP_H_
@@ -28,6 +29,7 @@ class SensorLoop {
     CutSchedule::Options schedule;
     uint64_t drain_ms = 100;
     uint64_t journal_ms = 5'000;  // at most; a quarter of an epoch if that is less
+    std::function<void(const v1::Live&)> on_second;  // must not block; may be empty
   };
   struct Stats {
     uint64_t epochs = 0, failed_cuts = 0;
@@ -50,6 +52,8 @@ class SensorLoop {
   void SetClock(int64_t offset_ns, uint64_t error_ns);
   void MergeHlc(uint64_t stamp);
   void ForgetNamesSent();
+  // Seconds are told for so long from now.
+  void Watch(uint32_t seconds);
 
   Stats GetStats() const;
 
@@ -62,6 +66,7 @@ class SensorLoop {
   EpochSource::Moment MomentAt(const Now& now, v1::EpochKind kind);
   void Cut(v1::EpochKind kind);
   void Draft();
+  void TellSecond(const Now& now);
   void Report(const absl::Status& status);
 
   const Options options_;
@@ -78,6 +83,7 @@ class SensorLoop {
   Hlc hlc_;
   bool forget_names_ = false;
   bool stopping_ = false;
+  uint64_t watch_until_ns_ = 0;  // CLOCK_MONOTONIC
   Stats stats_;
   std::thread thread_;
 };

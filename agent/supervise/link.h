@@ -1,6 +1,6 @@
 // The local sockets between the agent's processes: messages of one fixed size and a small fixed
 // set, some with a file descriptor. What comes from the uplink is not trusted: it may settle,
-// refuse and measure, nothing else, and every value is checked.
+// refuse, measure and look at seconds, nothing else, and every value is checked.
 //
 // One thread on each side, in poll(2). Sending never blocks: what the socket does not take waits,
 // at most kMaxOutbox messages, then the other side is taken for dead.
@@ -45,6 +45,7 @@ enum class LinkKind : uint32_t {
   kReady = 5,     // everything that was in the spool at the start has been named
   kStop = 6,      // planned stop: send what is fresh, say goodbye, end
   kLogging = 7,   // text: level and format, as configured now
+  kSecond = 8,    // fd: a Live, not kept anywhere
 
   // Uplink process to sensor process.
   kSettled = 32,       // value: sequence
@@ -57,6 +58,7 @@ enum class LinkKind : uint32_t {
   // value: state, pending, in flight, stored, too late, refused, apart, next attempt (monotonic ns,
   // 0: none); text: what is wrong
   kUplinkStatus = 39,
+  kWatch = 40,  // value: seconds for which each second is to be told
 
   // Supervisor to sensor process, and back.
   kUplinkStarted = 64,  // value: pid; fd: the link to it

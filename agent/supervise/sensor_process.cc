@@ -44,6 +44,7 @@ constexpr uint64_t kLookEveryNs = 10 * kNsPerS;
 constexpr uint64_t kAliveEveryNs = kNsPerS;
 constexpr int kGoodbyeSeconds = 7;  // for the uplink, after the last epoch was spooled
 constexpr int kStopSeconds = 14;    // for everything, then the process ends as it is
+constexpr uint64_t kMaxWatchSeconds = 60;
 constexpr int64_t kMaxOffsetNs = 100LL * 365 * 86'400 * 1'000'000'000;  // a century is a lie
 
 OwnedFd WatchSignals() {
@@ -92,6 +93,7 @@ class SensorProcess {
     disk_->Start();
     SensorLoop::Options loop;
     loop.schedule.length_s = config_.epoch_s;
+    loop.on_second = [this](const v1::Live& second) { uplink_.PostSecond(second); };
     loop_ = std::make_unique<SensorLoop>(loop, *source_, clock_, *disk_);
     loop_->Start();
     supervisor_.Send(LinkMessage(LinkKind::kWatching, {}));
@@ -266,6 +268,8 @@ class SensorProcess {
       }
       case LinkKind::kHlc:
         return loop_->MergeHlc(value[0]);
+      case LinkKind::kWatch:
+        return loop_->Watch(static_cast<uint32_t>(std::min(value[0], kMaxWatchSeconds)));
       case LinkKind::kNewStore:
         return loop_->ForgetNamesSent();
       default:

@@ -51,6 +51,15 @@ void UplinkPort::OnAnnounced() { Post({LinkMessage(LinkKind::kReady, {}), {}}); 
 
 void UplinkPort::PostStop() { Post({LinkMessage(LinkKind::kStop, {}), {}}); }
 
+void UplinkPort::PostSecond(const v1::Live& second) {
+  auto file = MakeMemoryFile(second.SerializeAsString());
+  if (!file.ok()) {
+    spdlog::error("{}", std::string(file.status().message()));
+    return;
+  }
+  Post({LinkMessage(LinkKind::kSecond, {}), *std::move(file)});
+}
+
 void UplinkPort::Post(LinkParcel parcel) {
   if (!news_.Post(std::move(parcel))) {
     spdlog::error(

@@ -2,8 +2,8 @@
 // what the uplink answers comes back. One uplink process at a time; when it has ended another one
 // is opened, which is told everything anew.
 //
-// The SpoolObserver methods and PostStop may be called from any thread; all else belongs to the
-// sensor process's main thread.
+// The SpoolObserver methods, PostStop and PostSecond may be called from any thread; all else
+// belongs to the sensor process's main thread.
 
 #ifndef TELLTALE_AGENT_SUPERVISE_UPLINK_PORT_H_
 #define TELLTALE_AGENT_SUPERVISE_UPLINK_PORT_H_
@@ -38,6 +38,8 @@ class UplinkPort : public SpoolObserver {
   void OnAnnounced() override;
   // Behind everything told before: send what is fresh, say goodbye, end.
   void PostStop();
+  // What nobody takes now is gone.
+  void PostSecond(const v1::Live& second);
 
   // A new uplink process is at the other end of `link`. It knows nothing yet.
   void Open(OwnedFd link);

@@ -14,6 +14,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_split.h"
+#include "agent/enroll/identity_files.h"
+#include "agent/enroll/renewer.h"
 #include "agent/spool/spool_reader.h"
 #include "agent/supervise/mailbox.h"
 #include "agent/supervise/supervisor.h"
@@ -27,6 +29,7 @@ namespace telltale::agent {
 namespace {
 
 constexpr size_t kMaxNodeInfoBytes = 1 << 20;
+constexpr size_t kMaxSecondBytes = 4'096;  // the collector takes no larger ones
 constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr uint64_t kStatusEveryNs = 1'000 * kNsPerMs;
 
@@ -51,6 +54,7 @@ class LinkedSpool : public SpoolSide {
     link_.Send({LinkKind::kClock, {static_cast<uint64_t>(offset_ns), error_ns}});
   }
   void HlcMerged(uint64_t stamp) override { link_.Send({LinkKind::kHlc, {stamp}}); }
+  void WatchSeconds(uint32_t seconds) override { link_.Send({LinkKind::kWatch, {seconds}}); }
 
  private:
   const std::string directory_;
@@ -173,6 +177,12 @@ class UplinkProcess {
         lost.set_detail(message.Text());
         return logic_->OnLost(lost);
       }
+      case LinkKind::kSecond: {
+        const auto bytes = ReadMemoryFile(parcel.fd, kMaxSecondBytes);
+        v1::Live second;
+        if (bytes.ok() && second.ParseFromString(*bytes)) logic_->OnSecond(std::move(second));
+        return;
+      }
       case LinkKind::kReady:
         ready_ = true;
         return;
@@ -231,6 +241,12 @@ int RunUplinkProcess(const UplinkProcessOptions& options, OwnedFd link) {
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) signal(number, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   prctl(PR_SET_DUMPABLE, 0);
+  const GrpcTransport::Options transport = TransportOptions(options);
+  FinishIdentity(transport.tls);
+  Renewer renewer({.collector = {transport.collector, transport.name_check},
+                   .files = transport.tls,
+                   .node = options.node});
+  if (options.config.enroll_renew) renewer.Start();
   UplinkProcess process(options, std::move(link));
   return process.Run();
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "agent/uplink/channel_keeper.h"
 #include "agent/uplink/tls.h"
 #include "agent/uplink/transport.h"
 
@@ -46,6 +47,7 @@ class GrpcTransport : public Transport {
 
   const Options options_;
   const std::function<void()> wake_;
+  ChannelKeeper channels_;
   std::shared_ptr<Stream> stream_;
   std::optional<absl::Status> failed_;  // to begin the stream
 };

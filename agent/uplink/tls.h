@@ -22,6 +22,10 @@ struct TlsFiles {
   std::string key;   // PEM
 };
 
+// A renewal puts the next certificate into `cert` and this, then changes the key, then renames it
+// (agent/enroll/identity_files.h).
+inline constexpr const char* kNextCertificate = ".next";
+
 // What the files held.
 struct TlsTexts {
   std::string node;  // from the certificate's URI SAN "telltale://node/NAME"
@@ -36,6 +40,12 @@ absl::StatusOr<TlsTexts> ReadTlsFiles(const TlsFiles& files, int64_t unix_s);
 absl::StatusOr<std::string> ReadNodeName(const TlsFiles& files);
 
 std::shared_ptr<grpc::ChannelCredentials> MakeChannelCredentials(const TlsTexts& texts);
+
+// For a node that has no certificate yet: believes the authorities in `ca_pem`, shows none itself.
+std::shared_ptr<grpc::ChannelCredentials> MakeNamelessCredentials(const std::string& ca_pem);
+
+// Believes whoever answers: only to ask for what can be checked without knowing who said it.
+std::shared_ptr<grpc::ChannelCredentials> MakeUnverifiedCredentials();
 
 // Makes TLS 1.3 the least this process negotiates. gRPC 1.51 has no option for the version, only
 // for the cipher list of TLS 1.2: one that no certificate can use leaves 1.3. Before the first use

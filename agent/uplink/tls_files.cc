@@ -171,6 +171,12 @@ absl::StatusOr<TlsTexts> ReadTlsFiles(const TlsFiles& files, int64_t unix_s) {
   }
   if (X509_check_private_key(own, key.get()) != 1) {
     ERR_clear_error();
+    // A renewal that was cut short between its two files: the certificate of this key lies beside.
+    if (!absl::EndsWith(files.cert, kNextCertificate)) {
+      auto finished =
+          ReadTlsFiles({files.ca, absl::StrCat(files.cert, kNextCertificate), files.key}, unix_s);
+      if (finished.ok()) return finished;
+    }
     return absl::InvalidArgumentError(absl::StrCat("tls: tls.key ", files.key,
                                                    ": does not belong to ", files.cert,
                                                    "; use the pair that was issued together"));

@@ -28,7 +28,9 @@ constexpr uint64_t kProbeTimeoutNs = 20 * kNsPerS;  // how a dead connection is 
 constexpr uint32_t kFirstProbes = 4;
 constexpr uint64_t kPausesPerOutage = 4;
 constexpr size_t kReasonBytes = 300;
-constexpr uint32_t kUnimplemented = 12;  // google.rpc.Code
+constexpr uint32_t kInvalidArgument = 3;  // google.rpc.Code
+constexpr uint32_t kUnimplemented = 12;
+constexpr uint32_t kMaxWatchSeconds = 60;
 
 // A setting the collector may lower, within what the protocol allows; 0: not said.
 uint32_t Setting(uint32_t value, uint32_t most) {
@@ -239,9 +241,23 @@ void UplinkLogic::OnCommand(const v1::Command& command) {
   v1::AgentMessage message;
   v1::Result& result = *message.mutable_result();
   result.set_id(command.id());
-  result.set_code(kUnimplemented);
-  result.set_message(
-      absl::StrCat("this agent knows no command of kind ", static_cast<int>(command.kind())));
+  if (v1::Subscribe wanted; command.kind() != v1::COMMAND_KIND_SUBSCRIBE) {
+    result.set_code(kUnimplemented);
+    result.set_message(
+        absl::StrCat("this agent knows no command of kind ", static_cast<int>(command.kind())));
+  } else if (!wanted.ParseFromString(command.payload())) {
+    result.set_code(kInvalidArgument);
+    result.set_message("subscribe: its payload is not one");
+  } else {
+    spool_.WatchSeconds(std::min(wanted.seconds(), kMaxWatchSeconds));
+  }
+  transport_.Send(std::move(message));
+}
+
+void UplinkLogic::OnSecond(v1::Live second) {
+  if (state_ != State::kStreaming || goodbye_sent_) return;
+  v1::AgentMessage message;
+  *message.mutable_live() = std::move(second);
   transport_.Send(std::move(message));
 }
 

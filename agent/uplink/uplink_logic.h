@@ -41,6 +41,8 @@ class SpoolSide {
   virtual void NewStore() = 0;
   virtual void ClockMeasured(int64_t offset_ns, uint64_t error_ns) = 0;
   virtual void HlcMerged(uint64_t stamp) = 0;
+  // Somebody looks: each second is to be told for so long from now. At most a minute.
+  virtual void WatchSeconds(uint32_t seconds) = 0;
 };
 
 class UplinkLogic {
@@ -78,6 +80,8 @@ class UplinkLogic {
   // is no file.
   void OnFresh(uint64_t sequence, uint64_t bytes, bool at_once, std::string held_record);
   void OnLost(const v1::Lost& lost);
+  // A second somebody looks at; without a stream it is gone.
+  void OnSecond(v1::Live second);
   // A planned stop: send what is fresh, say goodbye. finished() turns true, at the latest after
   // goodbye_timeout_ms.
   void OnStop();

@@ -31,10 +31,21 @@ struct TokenFlags {
   std::string name, role = "viewer", expires = "90d", id;
 };
 
+struct EnrollFlags {
+  std::string node, lifetime = "1h", id;
+  uint32_t uses = 1;
+};
+
 struct IncidentFlags {
   uint64_t number = 0;
-  bool all = false, acknowledge = false, resolve = false, reopen = false;
+  bool all = false, silenced = false, acknowledge = false, resolve = false, reopen = false;
   std::string note;
+};
+
+struct SilenceFlags {
+  std::string node, rule, process, length, until, reason;
+  std::string end;  // the id of one to end
+  bool all = false;
 };
 
 struct Arguments {
@@ -67,7 +78,9 @@ struct Arguments {
   std::vector<std::string> logs;
   PkiFlags pki;
   TokenFlags token;
+  EnrollFlags enroll;
   IncidentFlags incident;
+  SilenceFlags silence;
 };
 
 }  // namespace telltale::cli

@@ -1,10 +1,12 @@
 #include "collector/cli/client.h"
 
+#include <optional>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "collector/cli/certificate.h"
 #include "collector/cli/files.h"
 #include "collector/cli/probe.h"
+#include "collector/pki/certificate.h"
 
 namespace telltale::cli {
 namespace {
@@ -28,9 +30,9 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Open(const Settings& settings,
   if (!cert.ok()) return Wrong("your certificate (--cert)", settings.cert, cert.status());
   absl::StatusOr<std::string> key = ReadFile(settings.key, kMaxPem);
   if (!key.ok()) return Wrong("your key (--key)", settings.key, key.status());
-  if (auto facts = ReadCertificates(*ca); !facts.ok())
+  if (auto facts = pki::ReadCertificates(*ca); !facts.ok())
     return Wrong("authority (--ca)", settings.ca, facts.status());
-  const auto facts = ReadCertificates(*cert);
+  const auto facts = pki::ReadCertificates(*cert);
   if (!facts.ok()) return Wrong("your certificate (--cert)", settings.cert, facts.status());
   if (const absl::Time end = facts->front().not_after; end < absl::Now()) {
     return absl::UnauthenticatedError(
@@ -38,7 +40,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Open(const Settings& settings,
                      absl::FormatTime("%Y-%m-%d %H:%M UTC", end, absl::UTCTimeZone()),
                      "; have it issued again, or give another with --cert and --key"));
   }
-  absl::StatusOr<bool> fits = KeyFits(*cert, *key);
+  absl::StatusOr<bool> fits = pki::KeyFits(*cert, *key);
   if (!fits.ok()) return Wrong("your key (--key)", settings.key, fits.status());
   if (!*fits) {
     return absl::InvalidArgumentError(
@@ -58,7 +60,10 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Open(const Settings& settings,
   client->stub_ = v1::Query::NewStub(channel);
   client->operate_ = v1::Operate::NewStub(channel);
   client->access_ = v1::Access::NewStub(channel);
+  client->enrolment_ = v1::Enrolment::NewStub(channel);
   client->watch_ = v1::Watch::NewStub(channel);
+  client->incidents_ = v1::Incidents::NewStub(channel);
+  client->live_ = v1::LiveFeed::NewStub(channel);
   return client;
 }
 
@@ -104,21 +109,48 @@ absl::StatusOr<v1::KeepAnswer> Client::Keep(const v1::KeepRequest& request) {
   return answer;
 }
 
+namespace {
+
+// How the stream ended; nothing if `got` wanted no more.
+template <typename Item>
+std::optional<grpc::Status> ReadAll(grpc::ClientContext& context, grpc::ClientReader<Item>& stream,
+                                    const std::function<bool(const Item&)>& got) {
+  Item item;
+  bool stopped = false;
+  while (!stopped && stream.Read(&item)) stopped = !got(item);
+  if (stopped) context.TryCancel();
+  const grpc::Status status = stream.Finish();
+  if (stopped || status.ok()) return std::nullopt;
+  return status;
+}
+
+}  // namespace
+
 absl::Status Client::Follow(const v1::FollowRequest& request,
                             const std::function<bool(const v1::Anomaly&)>& got) {
   grpc::ClientContext context;
-  const std::unique_ptr<grpc::ClientReader<v1::Anomaly>> stream =
-      stub_->FollowAnomalies(&context, request);
-  v1::Anomaly anomaly;
-  bool stopped = false;
-  while (stream->Read(&anomaly)) {
-    if (got(anomaly)) continue;
-    stopped = true;
-    context.TryCancel();
-    break;
-  }
+  const auto stream = stub_->FollowAnomalies(&context, request);
+  const auto failed = ReadAll(context, *stream, got);
+  return failed.has_value() ? Explain(*failed) : absl::OkStatus();
+}
+
+absl::Status Client::Follow(const v1::FollowIncidentsRequest& request,
+                            const std::function<bool(const v1::IncidentNews&)>& got) {
+  grpc::ClientContext context;
+  const auto stream = incidents_->FollowIncidents(&context, request);
+  const auto failed = ReadAll(context, *stream, got);
+  return failed.has_value() ? Explain(*failed) : absl::OkStatus();
+}
+
+absl::Status Client::Subscribe(grpc::ClientContext& context, const v1::SubscribeRequest& request,
+                               const std::function<void(const v1::LiveNews&)>& got) const {
+  const std::unique_ptr<grpc::ClientReader<v1::LiveNews>> stream =
+      live_->Subscribe(&context, request);
+  v1::LiveNews news;
+  while (stream->Read(&news)) got(news);
   const grpc::Status status = stream->Finish();
-  return status.ok() || stopped ? absl::OkStatus() : Explain(status);
+  return status.ok() || status.error_code() == grpc::StatusCode::CANCELLED ? absl::OkStatus()
+                                                                           : Explain(status);
 }
 
 absl::Status Client::Bundle(const std::function<bool(const v1::BundlePart&)>& got) {

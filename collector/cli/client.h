@@ -18,6 +18,9 @@
 #include "collector/cli/settings.h"
 #include "collector/cli/waiting.h"
 #include "telltale/v1/access.grpc.pb.h"
+#include "telltale/v1/enroll.grpc.pb.h"
+#include "telltale/v1/incident.grpc.pb.h"
+#include "telltale/v1/live.grpc.pb.h"
 #include "telltale/v1/operate.grpc.pb.h"
 #include "telltale/v1/query.grpc.pb.h"
 #include "telltale/v1/watch.grpc.pb.h"
@@ -44,6 +47,13 @@ class Client {
   }
 
   template <typename Question, typename Answer>
+  absl::StatusOr<Answer> Ask(grpc::Status (v1::Enrolment::Stub::*method)(grpc::ClientContext*,
+                                                                         const Question&, Answer*),
+                             const Question& question) {
+    return Call<Answer>(*enrolment_, method, question);
+  }
+
+  template <typename Question, typename Answer>
   absl::StatusOr<Answer> Ask(grpc::Status (v1::Operate::Stub::*method)(grpc::ClientContext*,
                                                                        const Question&, Answer*),
                              const Question& question) {
@@ -57,6 +67,13 @@ class Client {
     return Call<Answer>(*watch_, method, question);
   }
 
+  template <typename Question, typename Answer>
+  absl::StatusOr<Answer> Ask(grpc::Status (v1::Incidents::Stub::*method)(grpc::ClientContext*,
+                                                                         const Question&, Answer*),
+                             const Question& question) {
+    return Call<Answer>(*incidents_, method, question);
+  }
+
   // Whether a terminal is told of calls that take longer than a second; at first it is.
   void set_show_waiting(bool show) { show_waiting_ = show; }
 
@@ -68,6 +85,11 @@ class Client {
   // last for ever.
   absl::Status Follow(const v1::FollowRequest& request,
                       const std::function<bool(const v1::Anomaly&)>& got);
+  absl::Status Follow(const v1::FollowIncidentsRequest& request,
+                      const std::function<bool(const v1::IncidentNews&)>& got);
+  // The same of what happens now; cancelling `context` ends it. May run beside another call.
+  absl::Status Subscribe(grpc::ClientContext& context, const v1::SubscribeRequest& request,
+                         const std::function<void(const v1::LiveNews&)>& got) const;
   absl::Status Bundle(const std::function<bool(const v1::BundlePart&)>& got);
 
  private:
@@ -94,7 +116,10 @@ class Client {
   std::unique_ptr<v1::Query::Stub> stub_;
   std::unique_ptr<v1::Operate::Stub> operate_;
   std::unique_ptr<v1::Access::Stub> access_;
+  std::unique_ptr<v1::Enrolment::Stub> enrolment_;
   std::unique_ptr<v1::Watch::Stub> watch_;
+  std::unique_ptr<v1::Incidents::Stub> incidents_;
+  std::unique_ptr<v1::LiveFeed::Stub> live_;
 };
 
 }  // namespace telltale::cli

@@ -65,6 +65,12 @@ int Show(const Session& session, const google::protobuf::Message& answer,
   return kOk;
 }
 
+int Said(const absl::StatusOr<std::string>& done) {
+  if (!done.ok()) return Report(done.status());
+  Print(*done);
+  return kOk;
+}
+
 }  // namespace
 
 int RunNodes(const Arguments& arguments) {
@@ -301,25 +307,16 @@ int RunAnomalies(const Arguments& arguments) {
       });
 }
 
-int RunPkiInit(const Arguments& arguments) {
-  const absl::StatusOr<std::string> done = PkiInit(arguments.pki, absl::Now());
-  if (!done.ok()) return Report(done.status());
-  Print(*done);
-  return kOk;
+int RunPkiInit(const Arguments& arguments) { return Said(PkiInit(arguments.pki, absl::Now())); }
+
+int RunPkiIssuing(const Arguments& arguments) {
+  return Said(PkiIssuing(arguments.pki, absl::Now()));
 }
 
-int RunPkiIssue(const Arguments& arguments) {
-  const absl::StatusOr<std::string> done = PkiIssue(arguments.pki, absl::Now());
-  if (!done.ok()) return Report(done.status());
-  Print(*done);
-  return kOk;
-}
+int RunPkiIssue(const Arguments& arguments) { return Said(PkiIssue(arguments.pki, absl::Now())); }
 
-int RunPkiShow(const Arguments& arguments) {
-  const absl::StatusOr<std::string> shown = PkiShow(arguments.file, absl::Now());
-  if (!shown.ok()) return Report(shown.status());
-  Print(*shown);
-  return kOk;
-}
+int RunPkiRevoke(const Arguments& arguments) { return Said(PkiRevoke(arguments.pki, absl::Now())); }
+
+int RunPkiShow(const Arguments& arguments) { return Said(PkiShow(arguments.file, absl::Now())); }
 
 }  // namespace telltale::cli

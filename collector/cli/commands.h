@@ -24,6 +24,7 @@ int RunEvents(const Arguments& arguments);
 int RunCoverage(const Arguments& arguments);
 int RunAnomalies(const Arguments& arguments);
 int RunIncidents(const Arguments& arguments);
+int RunSilence(const Arguments& arguments);
 int RunRules(const Arguments& arguments);
 int RunFilterList(const Arguments& arguments);
 int RunFilterRun(const Arguments& arguments);
@@ -33,6 +34,11 @@ int RunDump(const Arguments& arguments);
 int RunTokenCreate(const Arguments& arguments);
 int RunTokenList(const Arguments& arguments);
 int RunTokenRevoke(const Arguments& arguments);
+int RunEnrollToken(const Arguments& arguments);
+int RunEnrollList(const Arguments& arguments);
+int RunEnrollApprove(const Arguments& arguments);
+int RunEnrollDeny(const Arguments& arguments);
+int RunEnrollRevoke(const Arguments& arguments);
 int RunAudit(const Arguments& arguments);
 int RunInvestigate(const Arguments& arguments);
 int RunLive(const Arguments& arguments);
@@ -40,6 +46,8 @@ int RunHeat(const Arguments& arguments);
 int RunNote(const Arguments& arguments);
 int RunPkiInit(const Arguments& arguments);
 int RunPkiIssue(const Arguments& arguments);
+int RunPkiIssuing(const Arguments& arguments);
+int RunPkiRevoke(const Arguments& arguments);
 int RunPkiShow(const Arguments& arguments);
 
 // Prints the line and maps the error to an exit code.

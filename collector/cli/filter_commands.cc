@@ -29,39 +29,6 @@ int List(const Arguments& arguments,
 
 }  // namespace
 
-int RunIncidents(const Arguments& arguments) {
-  const IncidentFlags& asked = arguments.incident;
-  const bool changes = asked.acknowledge || asked.resolve || asked.reopen || !asked.note.empty();
-  if (changes && asked.number == 0) {
-    return Report(absl::InvalidArgumentError(
-        "incidents: say which, telltale incidents NUMBER; telltale incidents lists them"));
-  }
-  const absl::StatusOr<Session> session = OpenSession(arguments);
-  if (!session.ok()) return Report(session.status());
-  if (changes) {
-    v1::ChangeIncidentRequest request;
-    request.set_number(asked.number);
-    request.set_note(asked.note);
-    request.set_action(asked.acknowledge ? v1::INCIDENT_ACTION_ACKNOWLEDGE
-                       : asked.resolve   ? v1::INCIDENT_ACTION_RESOLVE
-                       : asked.reopen    ? v1::INCIDENT_ACTION_REOPEN
-                                         : v1::INCIDENT_ACTION_NOTE);
-    return ShownIn(*session, session->client->Ask(&Stub::ChangeIncident, request),
-                   [](const v1::ChangeIncidentAnswer& answer, const View& view) {
-                     return RenderIncident(answer.incident(), view);
-                   });
-  }
-  v1::ListIncidentsRequest request;
-  request.set_number(asked.number);
-  request.set_resolved(asked.all);
-  request.set_limit(arguments.limit);
-  return ShownIn(*session, session->client->Ask(&Stub::ListIncidents, request),
-                 asked.number != 0
-                     ? [](const v1::ListIncidentsAnswer& answer,
-                          const View& view) { return RenderIncident(answer.incidents(0), view); }
-                     : RenderIncidents);
-}
-
 int RunRules(const Arguments& arguments) { return List(arguments, RenderRules); }
 
 int RunFilterList(const Arguments& arguments) { return List(arguments, RenderFilters); }

@@ -89,18 +89,20 @@ std::string RenderHeat(const v1::SeriesAnswer& answer, const v1::Selection& aske
   std::string out = absl::StrCat(
       Painted(Escaped(any.sub().empty() ? any.vital() : absl::StrCat(any.vital(), "/", any.sub())),
               Ink::kBold, view.style),
-      "  a full block is ", Rate(highest, any.unit()), ", blank is none, · is not watched\n");
+      "  a full block is ", Rate(highest, any.unit(), any.vital()),
+      ", blank is none, · is not watched\n");
   const size_t shown = std::min(rows, drawn.size());
   for (size_t i = 0; i < shown; ++i) {
     absl::StrAppend(&out, Padded(Shortened(Escaped(drawn[i].node), kNameColumns), kNameColumns),
                     "  ");
     for (const double rate : drawn[i].cells) out += CellText(rate, highest, view.style);
-    absl::StrAppend(&out, "  ", Rate(drawn[i].peak, any.unit()), "\n");
+    absl::StrAppend(&out, "  ", Rate(drawn[i].peak, any.unit(), any.vital()), "\n");
   }
   absl::StrAppend(&out, std::string(kNameColumns + 2, ' '), Axis(asked, cells, view), "\n");
   if (drawn.size() > shown) {
     absl::StrAppend(&out, "and ", Plural(static_cast<double>(drawn.size() - shown), "other node"),
-                    ", none above ", Rate(drawn[shown].peak, any.unit()), "; --limit shows more\n");
+                    ", none above ", Rate(drawn[shown].peak, any.unit(), any.vital()),
+                    "; --limit shows more\n");
   }
   return absl::StrCat(out, "\n", RenderCoverage(answer.coverage(), view));
 }

@@ -29,20 +29,23 @@ std::span<const Command> IncidentCommands() {
                 AddHideSelf(c, a);
               },
               RunInvestigate},
-      Command{"live", "the whole terminal: who does most now, vital by vital",
-              "  telltale live\n  telltale live --node db-1 --vital blocking\n"
-              "Keys: Tab or right and left choose the vital, up and down scroll, space holds it, q "
-              "leaves.\n"
-              "It asks again every 2 s (--every); what a node did shows when its epoch is over.",
-              [](CLI::App* c, Arguments& a) {
-                AddNodes(c, a);
-                AddVital(c, a, "the vital to begin with (cpu)");
-                c->add_option("--for", a.range.length, "the last so long (1m)")->group("Time");
-                c->add_option("--every", a.every_s, "ask so often, in seconds (2)")
-                    ->check(From1To(3600));
-                AddHideSelf(c, a);
-              },
-              RunLive},
+      Command{
+          "live", "the whole terminal: who does most now, vital by vital",
+          "  telltale live\n  telltale live --node db-1 --vital blocking\n"
+          "Keys: Tab or right and left choose the vital, up and down scroll, space holds it, q "
+          "leaves.\n"
+          "The collector tells when an epoch is over, and each second of nodes named with --node. "
+          "While it tells nothing the screen says so and asks every 2 s (--every).",
+          [](CLI::App* c, Arguments& a) {
+            AddNodes(c, a);
+            AddVital(c, a, "the vital to begin with (cpu)");
+            c->add_option("--for", a.range.length, "the last so long (1m)")->group("Time");
+            c->add_option("--every", a.every_s,
+                          "ask so often while nothing is told, in seconds (2)")
+                ->check(From1To(3600));
+            AddHideSelf(c, a);
+          },
+          RunLive},
       Command{"heat", "a vital of many nodes over time, in blocks",
               "  telltale heat --vital cpu\n"
               "  telltale heat --vital blocking/disk --from -1d --label role=db\n"

@@ -1,14 +1,17 @@
-// telltale live: asks again and again and draws what it is told. The collector sends nothing by
-// itself: what a node did comes with its epochs, so asking every few seconds shows it as soon.
+// telltale live: asks when the collector tells that an epoch is there, and draws what it is told
+// with the seconds of the nodes asked for. While it is told nothing, asks every few seconds.
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/full_screen.h"
 #include "collector/cli/live_screen.h"
+#include "collector/cli/live_stream.h"
 #include "collector/cli/question.h"
 
 namespace telltale::cli {
@@ -24,23 +27,59 @@ class Live {
   absl::Status Run() {
     session_.client->set_show_waiting(false);
     if (absl::Status status = Prepare(); !status.ok()) return status;
-    auto due = std::chrono::steady_clock::now();
+    v1::SubscribeRequest request;
+    // Seconds of more nodes than that are not to be had; their epochs are.
+    if (arguments_.nodes.size() <= kMostNodes) {
+      request.mutable_nodes()->Assign(arguments_.nodes.begin(), arguments_.nodes.end());
+    }
+    const LiveStream stream(session_.client.get(), std::move(request));
+    Clock::time_point asked = {};
+    bool now = true;
     while (true) {
-      if (!state_.held && std::chrono::steady_clock::now() >= due) {
+      now = Told(stream.Look()) || now;
+      const auto age = Clock::now() - asked;
+      const auto every =
+          state_.told ? kSeldom : std::chrono::seconds(std::max(1u, arguments_.every_s));
+      if (!state_.held && ((now && age >= kSoonest) || age >= every)) {
         Ask();
-        due = std::chrono::steady_clock::now() + std::chrono::seconds(arguments_.every_s);
+        asked = Clock::now();
+        now = false;
       }
       Draw();
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-          due - std::chrono::steady_clock::now());
-      const Key key = screen_->Await(state_.held ? std::chrono::seconds(1)
-                                                 : std::max(std::chrono::milliseconds(1), left));
+      const Key key = screen_->Await(kFrame);
       if (key == Key::kQuit) return absl::OkStatus();
-      if (Apply(key)) due = std::chrono::steady_clock::now();
+      if (Apply(key)) {
+        asked = {};
+        now = true;
+      }
     }
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr size_t kMostNodes = 16;
+  static constexpr std::chrono::milliseconds kFrame{500};      // between looks at what was told
+  static constexpr std::chrono::milliseconds kSoonest{1'000};  // between two questions
+  // Even while it is told: what was asked moves on by itself.
+  static constexpr std::chrono::seconds kSeldom{30};
+
+  // Whether an epoch has come.
+  bool Told(const LiveStream::News& news) {
+    state_.told = news.up;
+    state_.untold = news.dropped > 0 && news.problem.empty()
+                        ? absl::StrCat(news.dropped, " news lost, this terminal is too slow")
+                        : news.problem;
+    state_.asked_every_s = arguments_.every_s;
+    state_.now.reset();
+    const std::string& vital = state_.vitals.empty() ? std::string() : state_.vitals[state_.chosen];
+    for (const auto& [node, second] : news.seconds) {
+      for (const v1::LiveRate& rate : second.vitals()) {
+        if (rate.vital() == vital) state_.now = state_.now.value_or(0) + rate.rate();
+      }
+    }
+    return std::exchange(epochs_, news.epochs) != news.epochs;
+  }
+
   absl::Status Prepare() {
     absl::StatusOr<std::string> vital = OneVital(arguments_, "live", false);
     if (!vital.ok()) return vital.status();
@@ -123,6 +162,7 @@ class Live {
   Session session_;
   FullScreen* const screen_;
   LiveState state_;
+  uint64_t epochs_ = 0;
 };
 
 }  // namespace

@@ -49,7 +49,7 @@ std::vector<std::string> TableLines(const v1::TopTable& table, const LiveState& 
              {code ? "of" : "pid", code ? Align::kLeft : Align::kRight, code ? 10u : 0u},
              {code ? "" : "node", Align::kLeft, 8}});
   for (const v1::TopRow& row : table.rows()) {
-    out.Add({Escaped(row.name()), Rate(row.value() / SecondsOf(state), table.unit()),
+    out.Add({Escaped(row.name()), Rate(row.value() / SecondsOf(state), table.unit(), table.vital()),
              Share(row.share()), Bar(row.share(), kBarColumns, view.style),
              code                  ? Escaped(row.exe())
              : row.pid() != 0      ? absl::StrCat(row.pid())
@@ -76,6 +76,16 @@ std::string Summary(const LiveState& state, const View& view) {
   for (const v1::ReasonCount& reason : coverage.lost_events()) lost += reason.events();
   if (lost > 0) absl::StrAppend(&text, "; ", Count(lost), " events lost");
   return text;
+}
+
+// Whether it comes by itself.
+std::string Feed(const LiveState& state) {
+  if (state.told) {
+    return state.untold.empty() ? "told as it comes"
+                                : absl::StrCat("told by epochs only: ", Escaped(state.untold));
+  }
+  return absl::StrCat("not told by the collector, asked every ", state.asked_every_s, " s",
+                      state.untold.empty() ? "" : ": ", Escaped(state.untold));
 }
 
 // Cut by columns; what was painted is not cut, so lines are painted only where they fit.
@@ -105,15 +115,21 @@ std::string LiveScreen(const LiveState& state, size_t columns, size_t rows, cons
   const std::string& last = state.error;
   top.push_back(last.empty() ? Painted(Summary(state, view), Ink::kDim, view.style)
                              : Painted(Escaped(last), Ink::kBad, view.style));
+  top.push_back(
+      Painted(Feed(state), state.told && state.untold.empty() ? Ink::kDim : Ink::kBad, view.style));
   std::vector<std::string> body;
   for (const v1::TopTable& table : state.answer.tables()) {
     if (body.empty()) {
-      body.push_back(absl::StrCat(Painted(Escaped(table.vital()), Ink::kBold, view.style), "  ",
-                                  Rate(table.total() / SecondsOf(state), table.unit()), " in all",
-                                  HiddenText(table.hidden(), table.total(), table.unit()),
-                                  table.state() == v1::VITAL_STATE_UNAVAILABLE
-                                      ? absl::StrCat("; unavailable: ", Escaped(table.reason()))
-                                      : ""));
+      body.push_back(absl::StrCat(
+          Painted(Escaped(table.vital()), Ink::kBold, view.style), "  ",
+          Rate(table.total() / SecondsOf(state), table.unit(), table.vital()), " in all",
+          state.now.has_value()
+              ? absl::StrCat(", ", Rate(*state.now, table.unit(), table.vital()), " now")
+              : "",
+          HiddenText(table.hidden(), table.total(), table.unit()),
+          table.state() == v1::VITAL_STATE_UNAVAILABLE
+              ? absl::StrCat("; unavailable: ", Escaped(table.reason()))
+              : ""));
     } else {
       body.emplace_back();
     }

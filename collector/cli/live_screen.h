@@ -6,6 +6,8 @@
 #define TELLTALE_COLLECTOR_CLI_LIVE_SCREEN_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +21,13 @@ struct LiveState {
   size_t chosen = 0;                // index into vitals
   v1::TopAnswer answer;             // by process and by site, of the chosen vital
   std::string error;                // why there is no newer one; empty: there is
-  size_t scrolled = 0;              // rows of the tables above the screen
-  bool held = false;                // asks no more for now
+  // What the collector tells by itself.
+  bool told = false;           // epochs show as they come
+  std::string untold;          // why not, or why there are no seconds; empty: all is well
+  uint32_t asked_every_s = 0;  // while epochs are not told
+  std::optional<double> now;   // the chosen vital in the last second, in its base unit per second
+  size_t scrolled = 0;         // rows of the tables above the screen
+  bool held = false;           // asks no more for now
   double length_s = 60;
 };
 

@@ -9,15 +9,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "collector/cli/certificate.h"
 #include "collector/cli/files.h"
 #include "collector/cli/terminal_text.h"
+#include "collector/pki/certificate.h"
+#include "collector/pki/revoke.h"
 #include "proto/codec.h"
 
 namespace telltale::cli {
 namespace {
 
-constexpr int kAuthorityDays = 3650, kIssuedDays = 825;  // 825: the longest browsers accept
+constexpr int kAuthorityDays = 3650, kIssuingDays = 1095, kListDays = 3650;
+constexpr int kIssuedDays = 825;  // 825: the longest browsers accept
 constexpr size_t kMaxPem = 1 << 20;
 // Clocks of a fleet differ; a certificate made now must be valid on a node that is an hour behind.
 constexpr absl::Duration kBackdate = absl::Hours(2);
@@ -37,11 +39,26 @@ absl::Status CheckDays(int days) {
   return absl::OkStatus();
 }
 
-absl::Status WritePair(const std::string& base, const KeyPair& pair, bool force) {
+absl::Status WritePair(const std::string& base, const pki::KeyPair& pair, bool force) {
   // The key first: a certificate without its key would look finished.
   if (absl::Status status = WriteFile(base + ".key", pair.key, 0600, force); !status.ok())
     return status;
   return WriteFile(base + ".crt", pair.certificate, 0644, force);
+}
+
+absl::StatusOr<pki::KeyPair> ReadPair(const std::string& dir, const std::string& name) {
+  const std::string base = dir + "/" + name;
+  absl::StatusOr<std::string> certificate = ReadFile(base + ".crt", kMaxPem);
+  absl::StatusOr<std::string> key = ReadFile(base + ".key", kMaxPem);
+  for (const absl::Status& status : {certificate.status(), key.status()}) {
+    if (absl::IsNotFound(status)) {
+      return absl::NotFoundError(absl::StrCat("pki: ", status.message(),
+                                              "; make the authority first: telltale pki ",
+                                              name == "ca" ? "init" : name, " --dir ", dir));
+    }
+    if (!status.ok()) return status;
+  }
+  return pki::KeyPair{*std::move(certificate), *std::move(key)};
 }
 
 }  // namespace
@@ -57,14 +74,70 @@ absl::StatusOr<std::string> PkiInit(const PkiFlags& flags, absl::Time now) {
     if (!flags.force && Exists(base + end)) return Refuse(base + end);
   }
   const int days = flags.days == 0 ? kAuthorityDays : flags.days;
-  const std::string name = flags.name.empty() ? "Telltale throw-away CA" : flags.name;
-  absl::StatusOr<KeyPair> authority =
-      MakeAuthority(name, now - kBackdate, now + absl::Hours(24) * days);
+  const std::string name = flags.name.empty() ? "Telltale CA" : flags.name;
+  absl::StatusOr<pki::KeyPair> authority =
+      pki::MakeAuthority(name, now - kBackdate, now + absl::Hours(24) * days);
   if (!authority.ok()) return authority.status();
   if (absl::Status status = WritePair(base, *authority, flags.force); !status.ok()) return status;
   return absl::StrCat("wrote ", base, ".crt and ", base, ".key (keep the key to yourself), valid ",
                       days, " days\nnext: telltale pki issue --dir ", flags.dir,
                       " --role collector --name collector --dns localhost --ip 127.0.0.1\n");
+}
+
+absl::StatusOr<std::string> PkiIssuing(const PkiFlags& flags, absl::Time now) {
+  if (absl::Status status = CheckDays(flags.days); !status.ok()) return status;
+  const std::string base = flags.dir + "/issuing";
+  for (const char* end : {".key", ".crt"}) {
+    if (!flags.force && Exists(base + end)) return Refuse(base + end);
+  }
+  const auto root = ReadPair(flags.dir, "ca");
+  if (!root.ok()) return root.status();
+  const int days = flags.days == 0 ? kIssuingDays : flags.days;
+  const std::string name = flags.name.empty() ? "Telltale issuing CA" : flags.name;
+  const auto issuing = pki::MakeIssuing(*root, name, now - kBackdate, now + absl::Hours(24) * days);
+  if (!issuing.ok()) return issuing.status();
+  if (absl::Status status = WritePair(base, *issuing, flags.force); !status.ok()) return status;
+  return absl::StrCat("wrote ", base, ".crt and ", base, ".key, valid ", days,
+                      " days\nnext: both to the collector, as its enroll.ca_cert and "
+                      "enroll.ca_key; then ",
+                      flags.dir, "/ca.key to where nobody reaches it\n");
+}
+
+absl::StatusOr<std::string> PkiRevoke(const PkiFlags& flags, absl::Time now) {
+  const char* const name = flags.issuing ? "issuing" : "ca";
+  const auto authority = ReadPair(flags.dir, name);
+  if (!authority.ok()) return authority.status();
+  const auto own = pki::ReadCertificates(authority->certificate);
+  if (!own.ok()) return own.status();
+  std::vector<std::string> serials = flags.serials;
+  for (const std::string& path : flags.certificates) {
+    const auto pem = ReadFile(path, kMaxPem);
+    if (!pem.ok()) return pem.status();
+    const auto facts = pki::ReadCertificates(*pem);
+    if (!facts.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("pki: ", path, ": ", facts.status().message()));
+    }
+    if (facts->front().issuer != own->front().subject) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("pki: ", path, " was signed by ", Escaped(facts->front().issuer),
+                       ", not by this authority", flags.issuing ? "" : "; is it --issuing's?"));
+    }
+    serials.push_back(facts->front().serial);
+  }
+  if (serials.empty()) {
+    return absl::InvalidArgumentError("pki: revoke what? give --cert FILE or --serial NUMBER");
+  }
+  const std::string file = flags.dir + "/crl.pem";
+  const auto before = ReadFile(file, kMaxPem);
+  if (!before.ok() && !absl::IsNotFound(before.status())) return before.status();
+  const auto list = pki::RevokeSerials(*authority, before.ok() ? *before : "", serials, now,
+                                       now + absl::Hours(24) * kListDays);
+  if (!list.ok()) return list.status();
+  if (absl::Status status = WriteFile(file, *list, 0644, true); !status.ok()) return status;
+  return absl::StrCat("wrote ", file,
+                      "\nnext: to the collector, as its tls.crl; it looks at it "
+                      "every second\n");
 }
 
 absl::StatusOr<std::string> PkiIssue(const PkiFlags& flags, absl::Time now) {
@@ -83,17 +156,9 @@ absl::StatusOr<std::string> PkiIssue(const PkiFlags& flags, absl::Time now) {
   for (const char* end : {".key", ".crt"}) {
     if (!flags.force && Exists(base + end)) return Refuse(base + end);
   }
-  absl::StatusOr<std::string> certificate = ReadFile(flags.dir + "/ca.crt", kMaxPem);
-  absl::StatusOr<std::string> key = ReadFile(flags.dir + "/ca.key", kMaxPem);
-  for (const absl::Status& status : {certificate.status(), key.status()}) {
-    if (absl::IsNotFound(status)) {
-      return absl::NotFoundError(
-          absl::StrCat("pki: ", status.message(),
-                       "; make the authority first: telltale pki init --dir ", flags.dir));
-    }
-    if (!status.ok()) return status;
-  }
-  Subject subject;
+  const auto authority = ReadPair(flags.dir, "ca");
+  if (!authority.ok()) return authority.status();
+  pki::Subject subject;
   subject.common_name = flags.name.substr(0, 64);  // the longest a CN may be; identity is the URI
   subject.server = flags.role == "collector";
   if (!subject.server)
@@ -121,7 +186,7 @@ absl::StatusOr<std::string> PkiIssue(const PkiFlags& flags, absl::Time now) {
   const int days = flags.days == 0 ? kIssuedDays : flags.days;
   subject.not_before = now - kBackdate;
   subject.not_after = now + absl::Hours(24) * days;
-  absl::StatusOr<KeyPair> issued = Issue({*certificate, *key}, subject);
+  absl::StatusOr<pki::KeyPair> issued = pki::Issue(*authority, subject);
   if (!issued.ok()) return issued.status();
   if (absl::Status status = WritePair(base, *issued, flags.force); !status.ok()) return status;
   return absl::StrCat("wrote ", base, ".crt and ", base, ".key, valid ", days, " days\n");
@@ -130,11 +195,11 @@ absl::StatusOr<std::string> PkiIssue(const PkiFlags& flags, absl::Time now) {
 absl::StatusOr<std::string> PkiShow(const std::string& path, absl::Time now) {
   absl::StatusOr<std::string> pem = ReadFile(path, kMaxPem);
   if (!pem.ok()) return pem.status();
-  absl::StatusOr<std::vector<CertificateFacts>> all = ReadCertificates(*pem);
+  absl::StatusOr<std::vector<pki::CertificateFacts>> all = pki::ReadCertificates(*pem);
   if (!all.ok())
     return absl::InvalidArgumentError(absl::StrCat("pki: ", path, ": ", all.status().message()));
   std::string text;
-  for (const CertificateFacts& facts : *all) {
+  for (const pki::CertificateFacts& facts : *all) {
     Table table({{""}, {""}});
     const auto row = [&](const std::string& name, const std::string& value) {
       if (!value.empty()) table.Add({name, Escaped(value)});

@@ -1,4 +1,4 @@
-// `telltale pki init | issue | show`: a throw-away PKI in a directory.
+// `telltale pki init | issuing | issue | revoke | show`: a PKI in a directory.
 
 #ifndef TELLTALE_COLLECTOR_CLI_PKI_COMMAND_H_
 #define TELLTALE_COLLECTOR_CLI_PKI_COMMAND_H_
@@ -19,10 +19,19 @@ struct PkiFlags {
   std::vector<std::string> dns, ips;
   int days = 0;  // 0: 3,650 for the authority, 825 for what it issues
   bool force = false;
+  // revoke
+  bool issuing = false;  // of DIR/issuing.*, not of DIR/ca.*
+  std::vector<std::string> certificates, serials;
 };
 
 // Writes DIR/ca.crt and DIR/ca.key. Returns what to tell the user.
 absl::StatusOr<std::string> PkiInit(const PkiFlags& flags, absl::Time now);
+
+// Writes DIR/issuing.crt and DIR/issuing.key: an authority below DIR/ca.* that signs leaves only.
+absl::StatusOr<std::string> PkiIssuing(const PkiFlags& flags, absl::Time now);
+
+// Puts certificates on the list DIR/crl.pem, which it makes if there is none.
+absl::StatusOr<std::string> PkiRevoke(const PkiFlags& flags, absl::Time now);
 
 // Writes DIR/ROLE-NAME.crt and DIR/ROLE-NAME.key, signed by DIR/ca.*. A collector's certificate
 // needs the names its clients use: without --dns and --ip it gets NAME. AlreadyExists without

@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "collector/cli/terminal_text.h"
+#include "telltale/v1/incident.pb.h"
 #include "telltale/v1/operate.pb.h"
 #include "telltale/v1/query.pb.h"
 #include "telltale/v1/watch.pb.h"
@@ -62,11 +63,17 @@ std::string RenderAnomalies(const v1::AnomaliesAnswer& answer, const View& view)
 std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view);
 // The rules by number, with how often each was right; all filters.
 std::string RenderRules(const v1::ListFiltersAnswer& answer, const View& view);
+// Those of filters.d last, with what each costs and why one is disabled.
 std::string RenderFilters(const v1::ListFiltersAnswer& answer, const View& view);
 std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view);
 // A line each; one of them with its timeline and notes.
 std::string RenderIncidents(const v1::ListIncidentsAnswer& answer, const View& view);
 std::string RenderIncident(const v1::Incident& incident, const View& view);
+// One that changed, in a line.
+std::string RenderIncidentNews(const v1::Incident& incident, const View& view);
+std::string RenderSilences(const v1::ListSilencesAnswer& answer, const View& view);
+// "1a2b3c4d  node web-*, rule 5  until 18:00: why (operator/alice)"
+std::string RenderSilence(const v1::Silence& silence, const View& view);
 std::string RenderStatus(const v1::StatusAnswer& answer, const View& view);
 
 // ", without 1.2 s (3.1 %) of Telltale's own"; empty if nothing was hidden.

@@ -9,12 +9,31 @@
 namespace telltale::cli {
 namespace {
 
-// Nobody measured how often a rule is right until there is a record of it.
+// Nobody measured how often a rule is right until there is a record of it. A share of few is never
+// shown without what it may be.
 std::string RecordText(const v1::FilterInfo& filter) {
   if (!filter.has_record()) return "no record yet";
   const v1::FilterRecord& record = filter.record();
-  return absl::StrCat(record.hits(), " of ", record.hits() + record.misses(), " found, ",
-                      Plural(record.false_alarms(), "false alarm"));
+  const uint32_t planted = record.hits() + record.misses();
+  const std::string found =
+      planted == 0 ? "no fault planted"
+                   : absl::StrCat(record.hits(), " of ", planted,
+                                  absl::StrFormat(" found (%.0f to %.0f %%)", 100 * record.low(),
+                                                  100 * record.high()));
+  return absl::StrCat(found, ", ", Plural(record.false_alarms(), "false alarm"));
+}
+
+// What the figures rest on.
+std::string RecordFooter(const v1::ListFiltersAnswer& answer) {
+  for (const v1::FilterInfo& filter : answer.filters()) {
+    if (!filter.has_record()) continue;
+    const v1::FilterRecord& record = filter.record();
+    return absl::StrCat("record: ", Escaped(record.measured()), ", ",
+                        Plural(record.faults(), "planted fault"), " and ",
+                        Plural(record.innocent_loads(), "innocent load"),
+                        " on one machine; in brackets the 95 % interval (Wilson)\n");
+  }
+  return "";
 }
 
 // A line per node: what cannot speak there yet, those that are as far together.
@@ -61,6 +80,7 @@ std::string FilterTable(const v1::ListFiltersAnswer& answer, bool rules, const V
                {"found", Table::Align::kRight}});
   std::vector<const v1::FilterInfo*> list;
   for (const v1::FilterInfo& filter : answer.filters()) {
+    if (filter.has_user() && !rules) continue;  // with those of filters.d
     if ((filter.rule() != 0) == rules) list.push_back(&filter);
   }
   std::ranges::stable_sort(list, {}, [](const v1::FilterInfo* filter) { return filter->rule(); });
@@ -73,11 +93,61 @@ std::string FilterTable(const v1::ListFiltersAnswer& answer, bool rules, const V
     if (!filter->status().reason().empty()) {
       absl::StrAppend(&state, ": ", Escaped(filter->status().reason()));
     }
+    if (filter->dropped() > 0) {
+      absl::StrAppend(&state, "; ", Count(static_cast<double>(filter->dropped())), " not kept");
+    }
     table.Add({rules ? absl::StrCat(filter->rule()) : "", Escaped(filter->name()),
                Escaped(filter->about()), RecordText(*filter), state,
                Count(filter->status().anomalies())});
   }
   return table.Render(view.style);
+}
+
+// Filters of filters.d: what each cost, and below why one is not running.
+std::string UserFilterTable(const v1::ListFiltersAnswer& answer, const View& view) {
+  Table table({{"from filters.d"},
+               {"version", Table::Align::kRight},
+               {"state"},
+               {"epochs", Table::Align::kRight},
+               {"cpu", Table::Align::kRight},
+               {"memory", Table::Align::kRight},
+               {"found", Table::Align::kRight},
+               {"not kept", Table::Align::kRight},
+               {"file"}});
+  std::string reasons;
+  for (const v1::FilterInfo& filter : answer.filters()) {
+    if (!filter.has_user()) continue;
+    const v1::UserFilter& user = filter.user();
+    const bool disabled = filter.status().state() == "disabled";
+    std::string state =
+        Painted(Escaped(filter.status().state()), disabled ? Ink::kBad : Ink::kPlain, view.style);
+    if (filter.nodes_learning() > 0) {
+      state = absl::StrCat("learning on ", filter.nodes_learning(), " of ",
+                           Plural(filter.nodes(), "node"));
+    } else if (!disabled && filter.status().lag_s() >= 60) {
+      absl::StrAppend(&state, ", ", LengthText(filter.status().lag_s()), " behind");
+    }
+    table.Add({Escaped(filter.name()), filter.version() == 0 ? "" : absl::StrCat(filter.version()),
+               state, Count(static_cast<double>(filter.epochs())), Quantity(user.cpu_s(), "s"),
+               disabled ? ""
+                        : Quantity(static_cast<double>(user.memory_bytes()), "bytes") + " of " +
+                              Quantity(static_cast<double>(user.memory_limit_bytes()), "bytes"),
+               Count(filter.status().anomalies()), Count(static_cast<double>(filter.dropped())),
+               Escaped(user.file())});
+    if (filter.status().reason().empty()) continue;
+    absl::StrAppend(&reasons, "  ", Escaped(filter.name()), ": ",
+                    Escaped(filter.status().reason()));
+    if (disabled && user.retry_s() > 0) {
+      absl::StrAppend(&reasons, "; tried again at ",
+                      ClockText(user.retry_s(), view.now, view.zone));
+    } else if (disabled) {
+      absl::StrAppend(&reasons, "; tried again when the file changes");
+    }
+    if (user.failures() > 1) absl::StrAppend(&reasons, "; failure ", user.failures());
+    absl::StrAppend(&reasons, "\n");
+  }
+  if (table.empty()) return "";
+  return absl::StrCat("\n", table.Render(view.style), reasons);
 }
 
 }  // namespace
@@ -116,11 +186,12 @@ std::string RenderAnomalies(const v1::AnomaliesAnswer& answer, const View& view)
 }
 
 std::string RenderRules(const v1::ListFiltersAnswer& answer, const View& view) {
-  return FilterTable(answer, true, view);
+  return absl::StrCat(FilterTable(answer, true, view), RecordFooter(answer));
 }
 
 std::string RenderFilters(const v1::ListFiltersAnswer& answer, const View& view) {
-  return absl::StrCat(FilterTable(answer, false, view), "\n", FilterTable(answer, true, view));
+  return absl::StrCat(FilterTable(answer, false, view), "\n", FilterTable(answer, true, view),
+                      UserFilterTable(answer, view), RecordFooter(answer));
 }
 
 std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view) {

@@ -12,6 +12,7 @@ namespace telltale::cli {
 namespace {
 
 constexpr size_t kStackFrames = 12;
+constexpr size_t kNameColumns = 32;
 
 std::string Signed(double value, const std::string& unit) {
   return absl::StrCat(value < 0 ? "-" : "+", Quantity(std::abs(value), unit));
@@ -47,11 +48,18 @@ std::string BothCoverages(const v1::Coverage& now, const v1::Coverage& against, 
                       "against: ", RenderCoverage(against, view));
 }
 
+// Of one node, which then need not stand in each row.
+bool OneNode(const v1::DiffTable& table) {
+  return std::ranges::all_of(table.rows(), [&](const v1::DiffRow& row) {
+    return row.row().node() == table.rows(0).row().node();
+  });
+}
+
 std::string NameOf(const v1::DiffTable& table, const v1::DiffRow& row) {
   std::string name = Escaped(row.row().name());
   if (table.by() == v1::DIMENSION_PROCESS) {
     if (row.row().pid() != 0) absl::StrAppend(&name, " (pid ", row.row().pid(), ")");
-    absl::StrAppend(&name, " on ", Escaped(row.row().node()));
+    if (!OneNode(table)) absl::StrAppend(&name, " on ", Escaped(row.row().node()));
   }
   return name;
 }
@@ -60,7 +68,7 @@ std::string Rows(const v1::DiffTable& table, bool certain, const std::string& ti
                  const View& view) {
   using Align = Table::Align;
   const bool code = table.by() == v1::DIMENSION_SITE || table.by() == v1::DIMENSION_STACK;
-  Table out({{title, Align::kLeft, 24},
+  Table out({{title, Align::kLeft, kNameColumns},
              {"against", Align::kRight},
              {"now", Align::kRight},
              {"difference", Align::kRight},

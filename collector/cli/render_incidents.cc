@@ -8,22 +8,75 @@
 namespace telltale::cli {
 namespace {
 
-std::string NodesText(const v1::Incident& incident) {
-  constexpr int kShown = 3;
-  std::vector<std::string> names;
-  for (int i = 0; i < std::min(kShown, incident.nodes_size()); ++i) {
-    names.push_back(Escaped(incident.nodes(i)));
+template <typename Names>
+std::string NamesText(const Names& names, uint64_t count) {
+  constexpr size_t kShown = 3;
+  std::vector<std::string> shown;
+  for (const std::string& name : names) {
+    if (shown.size() == kShown) break;
+    shown.push_back(Escaped(name));
   }
-  std::string text = absl::StrJoin(names, ", ");
-  if (incident.node_count() > names.size()) {
-    absl::StrAppend(&text, " and ", incident.node_count() - names.size(), " more");
+  std::string text = absl::StrJoin(shown, ", ");
+  if (count > shown.size()) absl::StrAppend(&text, " and ", count - shown.size(), " more");
+  return text;
+}
+
+std::string NodesText(const v1::Incident& incident) {
+  return NamesText(incident.nodes(), incident.node_count());
+}
+
+std::string NodesText(const v1::IncidentSymptom& symptom) {
+  std::vector<std::string> names(symptom.more_nodes().begin(), symptom.more_nodes().end());
+  names.insert(names.begin(), symptom.node());
+  return NamesText(names, symptom.node_count());
+}
+
+std::string StateText(const v1::Incident& incident, const View& view) {
+  const std::string state = incident.state() == "open" ? Painted("open", Ink::kWarn, view.style)
+                                                       : Escaped(incident.state());
+  return absl::StrCat(state, incident.silenced() ? ", silenced" : "");
+}
+
+std::string SymptomText(const v1::IncidentSymptom& symptom) {
+  return absl::StrCat(
+      NodesText(symptom), "  ", Escaped(symptom.text()), "  (", Escaped(symptom.filter()),
+      symptom.rule() > 0 ? absl::StrCat(", rule ", symptom.rule()) : "",
+      symptom.count() > 1 ? absl::StrCat(", ", symptom.count(), " times") : "", ")");
+}
+
+// A diagnosis with what speaks for and against it, and what it explains; a symptom is a line.
+std::string EntryText(const v1::Incident& incident, int place, const View& view) {
+  constexpr char kIndent[] = "                     ";
+  const v1::IncidentSymptom& symptom = incident.symptoms(place);
+  std::string text = SymptomText(symptom);
+  const auto line = [&](const char* what, const std::string& of) {
+    if (!of.empty()) absl::StrAppend(&text, "\n", kIndent, what, Escaped(of));
+  };
+  if (symptom.rule() > 0) {
+    line("because: ", symptom.evidence());
+    line("against: ", symptom.against());
+    line("next:    ", symptom.next());
+  }
+  size_t under = 0;
+  for (const v1::IncidentSymptom& other : incident.symptoms()) {
+    if (other.explained_by() != static_cast<uint32_t>(place) + 1) continue;
+    if (++under == 1) absl::StrAppend(&text, "\n", kIndent, "explains:");
+    absl::StrAppend(&text, "\n", kIndent, "  ", MomentText(other.first_s(), view.zone), "  ",
+                    SymptomText(other));
   }
   return text;
 }
 
-std::string StateText(const v1::Incident& incident, const View& view) {
-  return incident.state() == "open" ? Painted("open", Ink::kWarn, view.style)
-                                    : Escaped(incident.state());
+std::string AlertsText(const v1::AlertTarget& target, const View& view) {
+  if (target.problem().empty()) return "";
+  return absl::StrCat(
+      Painted("Alertmanager ", Ink::kWarn, view.style), Escaped(target.url()),
+      " is not told of incidents: ", Escaped(target.problem()), " (", target.failures(),
+      " posts failed; ",
+      target.last_post_s() > 0
+          ? absl::StrCat("the last that was taken: ", MomentText(target.last_post_s(), view.zone))
+          : std::string("none was taken since the collector's start"),
+      ")\n");
 }
 
 }  // namespace
@@ -48,6 +101,14 @@ std::string RenderIncidents(const v1::ListIncidentsAnswer& answer, const View& v
     }
     out = table.Render(view.style);
   }
+  const bool left_out = std::ranges::none_of(answer.incidents(), &v1::Incident::silenced);
+  if (answer.silenced() > 0 && left_out) {
+    absl::StrAppend(&out, answer.silenced(),
+                    " more under silences: telltale incidents --silenced\n");
+  }
+  for (const v1::AlertTarget& target : answer.alertmanagers()) {
+    out += AlertsText(target, view);
+  }
   if (answer.missed_anomalies() > 0) {
     absl::StrAppend(&out, Count(static_cast<double>(answer.missed_anomalies())),
                     " anomalies are in no incident: they had left the log before it was read\n");
@@ -60,16 +121,20 @@ std::string RenderIncident(const v1::Incident& incident, const View& view) {
       absl::StrCat("incident ", incident.number(), ", ", StateText(incident, view), ": ",
                    Painted(Escaped(incident.title()), Ink::kBold, view.style), "\non ",
                    NodesText(incident), ", since ", MomentText(incident.start_s(), view.zone),
-                   ", last news ", MomentText(incident.last_s(), view.zone), "\n\n");
-  // Timeline of what was found and what people said.
+                   ", last news ", MomentText(incident.last_s(), view.zone));
+  if (incident.resolved_s() > 0) {
+    absl::StrAppend(&out, ", resolved ", MomentText(incident.resolved_s(), view.zone));
+  }
+  if (incident.merged_into() > 0) {
+    absl::StrAppend(&out, "\npart of incident ", incident.merged_into(), ": telltale incidents ",
+                    incident.merged_into());
+  }
+  out += "\n\n";
+  // Timeline of what was found and what people said; what a diagnosis explains stands under it.
   std::vector<std::pair<double, std::string>> lines;
-  for (const v1::IncidentSymptom& symptom : incident.symptoms()) {
-    lines.emplace_back(
-        symptom.first_s(),
-        absl::StrCat(Escaped(symptom.node()), "  ", Escaped(symptom.text()), "  (",
-                     Escaped(symptom.filter()),
-                     symptom.count() > 1 ? absl::StrCat(", ", symptom.count(), " times") : "",
-                     ")"));
+  for (int i = 0; i < incident.symptoms_size(); ++i) {
+    if (incident.symptoms(i).explained_by() != 0) continue;
+    lines.emplace_back(incident.symptoms(i).first_s(), EntryText(incident, i, view));
   }
   for (const v1::IncidentNote& note : incident.notes()) {
     lines.emplace_back(
@@ -84,6 +149,48 @@ std::string RenderIncident(const v1::Incident& incident, const View& view) {
     absl::StrAppend(&out, "and ", incident.symptoms_left_out(), " more symptoms\n");
   }
   return out;
+}
+
+std::string RenderIncidentNews(const v1::Incident& incident, const View& view) {
+  std::string out = absl::StrCat(MomentText(incident.last_s(), view.zone), "  incident ",
+                                 incident.number(), "  ", StateText(incident, view), "  ",
+                                 NodesText(incident), "  ", Escaped(incident.title()));
+  if (!incident.notes().empty()) {
+    const v1::IncidentNote& note = *incident.notes().rbegin();
+    absl::StrAppend(&out, "  (", note.who().empty() ? "" : Escaped(note.who()) + ": ",
+                    Escaped(note.text()), ")");
+  }
+  return out + "\n";
+}
+
+std::string RenderSilence(const v1::Silence& silence, const View& view) {
+  std::vector<std::string> parts;
+  for (const auto& [what, pattern] : {std::pair("node ", silence.node()),
+                                      {"rule ", silence.rule()},
+                                      {"process ", silence.process()}}) {
+    if (!pattern.empty()) parts.push_back(absl::StrCat(what, Escaped(pattern)));
+  }
+  return absl::StrCat(Escaped(silence.id()), "  ", absl::StrJoin(parts, ", "), "  until ",
+                      MomentText(silence.until_s(), view.zone), ": ", Escaped(silence.reason()),
+                      "  (", Escaped(silence.by()), ")");
+}
+
+std::string RenderSilences(const v1::ListSilencesAnswer& answer, const View& view) {
+  if (answer.silences().empty()) return "no silence is in force\n";
+  Table table({{"id"}, {"node"}, {"rule"}, {"process"}, {"until"}, {"by"}, {"reason"}});
+  const auto any = [](const std::string& pattern) {
+    return pattern.empty() ? std::string("(any)") : Escaped(pattern);
+  };
+  for (const v1::Silence& silence : answer.silences()) {
+    const std::string until = silence.in_force() ? MomentText(silence.until_s(), view.zone)
+                              : silence.ended_s() > 0
+                                  ? absl::StrCat("ended ", MomentText(silence.ended_s(), view.zone),
+                                                 " by ", Escaped(silence.ended_by()))
+                                  : absl::StrCat("over ", MomentText(silence.until_s(), view.zone));
+    table.Add({Escaped(silence.id()), any(silence.node()), any(silence.rule()),
+               any(silence.process()), until, Escaped(silence.by()), Escaped(silence.reason())});
+  }
+  return table.Render(view.style);
 }
 
 }  // namespace telltale::cli

@@ -125,8 +125,9 @@ class Page {
     const bool less = finding.severity() < 0;
     std::string out = absl::StrCat(
         number, ". ", Painted(Escaped(VitalOf(finding)), Ink::kBold, view_.style), "  ",
-        Painted(Rate(finding.value(), unit), less ? Ink::kWarn : Ink::kBad, view_.style),
-        less ? ", less than usual: " : ", usual is ", Rate(finding.usual(), unit),
+        Painted(Rate(finding.value(), unit, finding.vital()), less ? Ink::kWarn : Ink::kBad,
+                view_.style),
+        less ? ", less than usual: " : ", usual is ", Rate(finding.usual(), unit, finding.vital()),
         TimesText(finding.value(), finding.usual()), "\n");
     absl::StrAppend(
         &out, Paragraph(absl::StrCat(ClockText(finding.start_s(), view_.now, view_.zone), " to ",
@@ -157,15 +158,15 @@ class Page {
             ? absl::StrCat("none of ", Count(finding.past_points()), " past epochs was as far")
             : absl::StrCat(Count(finding.past_as_far()), " of ", Count(finding.past_points()),
                            " past epochs ", finding.past_as_far() == 1 ? "was" : "were", " as far");
-    return absl::StrCat(far, " (peak ", Rate(finding.peak(), finding.unit()), ", usually ",
-                        Rate(finding.usual_low(), finding.unit()), " to ",
-                        Rate(finding.usual_high(), finding.unit()), ")");
+    return absl::StrCat(far, " (peak ", Rate(finding.peak(), finding.unit(), finding.vital()),
+                        ", usually ", Rate(finding.usual_low(), finding.unit(), finding.vital()),
+                        " to ", Rate(finding.usual_high(), finding.unit(), finding.vital()), ")");
   }
 
   std::string Changed(const v1::Finding& finding, const v1::DiffRow& row) const {
     const double seconds = std::max(1e-3, finding.end_s() - finding.start_s());
-    return absl::StrCat(row.difference() < 0 ? "-" : "+",
-                        Rate(std::abs(row.difference()) / seconds, finding.unit()));
+    return absl::StrCat(row.difference() < 0 ? "-" : "+", Rate(std::abs(row.difference()) / seconds,
+                                                               finding.unit(), finding.vital()));
   }
 
   std::string Who(const v1::Finding& finding) const {

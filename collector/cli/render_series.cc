@@ -74,9 +74,10 @@ std::string OneSeries(const v1::Series& series, const View& view) {
   for (int i = 0; i < series.rate_size(); ++i) {
     table.Add({ClockText(series.start_s(i), view.now, view.zone),
                LengthText(std::round(series.length_s(i) * 10) / 10),
-               Rate(series.rate(i), series.unit()),
+               Rate(series.rate(i), series.unit(), series.vital()),
                Bar(highest > 0 ? series.rate(i) / highest : 0, kBarColumns, view.style),
-               Rate(series.min(i), series.unit()), Rate(series.max(i), series.unit()),
+               Rate(series.min(i), series.unit(), series.vital()),
+               Rate(series.max(i), series.unit(), series.vital()),
                events ? absl::StrCat(Count(series.events(i)), " /s") : "",
                backlog ? Count(series.backlog(i)) : "",
                series.watched(i) < 0.995 ? Share(series.watched(i)) : ""});
@@ -109,9 +110,11 @@ std::string RenderSeries(const v1::SeriesAnswer& answer, const View& view) {
       const Summary summary = SummaryOf(series);
       double highest = 0;
       for (const double rate : series.rate()) highest = std::max(highest, rate);
-      table.Add({NameOf(series), Rate(summary.mean, series.unit()),
-                 Rate(summary.last, series.unit()), Rate(summary.min, series.unit()),
-                 Rate(summary.max, series.unit()), Spark(series, highest, view.style),
+      table.Add({NameOf(series), Rate(summary.mean, series.unit(), series.vital()),
+                 Rate(summary.last, series.unit(), series.vital()),
+                 Rate(summary.min, series.unit(), series.vital()),
+                 Rate(summary.max, series.unit(), series.vital()),
+                 Spark(series, highest, view.style),
                  series.backlog().empty()
                      ? ""
                      : Count(*std::max_element(series.backlog().begin(), series.backlog().end()))});

@@ -195,10 +195,16 @@ const Command kCommands[] = {
      RunAnomalies},
     {"incidents", "anomalies and diagnoses that belong together, and what people know of them",
      "  telltale incidents\n  telltale incidents 12\n  telltale incidents 12 --acknowledge --note "
-     "\"disk on order\"\n  telltale incidents --all",
+     "\"disk on order\"\n  telltale incidents --all\n"
+     "  telltale incidents --follow                    each that changes, as it changes\n"
+     "What a diagnosis explains stands under it. Those under silences (telltale silence) are "
+     "counted and left out.",
      [](CLI::App* c, Arguments& a) {
        c->add_option("NUMBER", a.incident.number, "this one, with all that is known of it");
-       c->add_flag("--all", a.incident.all, "resolved ones too");
+       c->add_flag("--all", a.incident.all, "resolved ones and those under silences too");
+       c->add_flag("--silenced", a.incident.silenced, "those under silences too");
+       c->add_flag("--follow", a.follow, "go on with each that changes");
+       c->add_option("--cursor", a.cursor, "with --follow: begin after this change; 0: with all");
        auto* acknowledge = c->add_flag("--acknowledge", a.incident.acknowledge,
                                        "somebody looks at it; an operator's");
        auto* resolve = c->add_flag("--resolve", a.incident.resolve, "it is over; an operator's");
@@ -210,6 +216,26 @@ const Command kCommands[] = {
        AddLimit(c, a, 1'000, "the newest so many (50); at most 1,000");
      },
      RunIncidents},
+    {"silence", "what you do not want to hear of, for a time; lists without a pattern",
+     "  telltale silence --node 'web-*' --rule 5 --for 2h --reason \"disks are being replaced\"\n"
+     "  telltale silence --process backup --until \"tomorrow 6:00\" --reason \"first full run\"\n"
+     "  telltale silence                               those in force\n"
+     "  telltale silence --end 1a2b3c4d\n"
+     "Incidents all of which is under silences are kept, left out of telltale incidents, and not "
+     "told to\n"
+     "Alertmanagers. Making and ending one needs an operator's certificate.",
+     [](CLI::App* c, Arguments& a) {
+       SilenceFlags& s = a.silence;
+       c->add_option("--node", s.node, "nodes, as a shell pattern (any)");
+       c->add_option("--rule", s.rule, "a rule's number, or a filter's name as a pattern (any)");
+       c->add_option("--process", s.process, "programs' names without path, as a pattern (any)");
+       c->add_option("--for", s.length, "so long, e.g. 2h or 1d");
+       c->add_option("--until", s.until, "until then");
+       c->add_option("--reason", s.reason, "why, at most 300 bytes");
+       c->add_option("--end", s.end, "the id of one to end now");
+       c->add_flag("--all", s.all, "those of the last 7 days that are over, too");
+     },
+     RunSilence},
     {"rules", "the rules that make diagnoses of symptoms, and how often each was right",
      "  telltale rules", [](CLI::App*, Arguments&) {}, RunRules},
     {"status", "how the collector is: nodes, store, latency, refusals", "  telltale status",
@@ -232,18 +258,26 @@ const Command kCommands[] = {
 
 void AddPki(CLI::App& app, Arguments& a, std::function<int()>& run) {
   CLI::App* pki = app.add_subcommand(
-      "pki", "a throw-away authority and certificates (for trying, not for a fleet)");
+      "pki", "authorities and certificates: an offline root, one that issues, revocation");
   pki->require_subcommand(1);
   CLI::App* init = pki->add_subcommand("init", "make an authority: DIR/ca.crt, DIR/ca.key");
   CLI::App* issue = pki->add_subcommand("issue", "make DIR/ROLE-NAME.crt and .key");
+  CLI::App* issuing =
+      pki->add_subcommand("issuing",
+                          "make an authority below it: DIR/issuing.crt and .key, for a collector's "
+                          "enroll.ca_cert and enroll.ca_key");
+  CLI::App* revoke = pki->add_subcommand(
+      "revoke", "put certificates on the authority's list DIR/crl.pem, for tls.crl");
   CLI::App* show = pki->add_subcommand("show", "what a certificate file says");
-  for (CLI::App* command : {init, issue}) {
+  for (CLI::App* command : {init, issuing, issue}) {
     command->add_option("--dir", a.pki.dir, "directory of the authority")->required();
     command->add_option("--name", a.pki.name,
-                        command == init ? "name of the authority" : "who it is for");
+                        command == issue ? "who it is for" : "name of the authority");
     command
         ->add_option("--days", a.pki.days,
-                     command == init ? "valid for (3,650)" : "valid for (825)")
+                     command == init      ? "valid for (3,650)"
+                     : command == issuing ? "valid for (1,095)"
+                                          : "valid for (825)")
         ->check(From1To(36'500));
     command->add_flag("--force", a.pki.force, "replace what is there");
   }
@@ -254,6 +288,21 @@ void AddPki(CLI::App& app, Arguments& a, std::function<int()>& run) {
   issue->add_option("--ip", a.pki.ips, "IP address of the collector; may be repeated")
       ->allow_extra_args(false);
   show->add_option("FILE", a.file, "PEM file")->required();
+  revoke->add_option("--dir", a.pki.dir, "directory of the authority")->required();
+  revoke->add_flag("--issuing", a.pki.issuing,
+                   "of what DIR/issuing.crt signed, as nodes that enrolled; else of DIR/ca.crt");
+  revoke->add_option("--cert", a.pki.certificates, "certificate (PEM) to revoke; may be repeated")
+      ->allow_extra_args(false);
+  revoke
+      ->add_option("--serial", a.pki.serials,
+                   "the same by its number, as telltale enroll list -o json and pki show have it")
+      ->allow_extra_args(false);
+  issuing->footer(
+      "\nExample:\n  telltale pki issuing --dir pki\n"
+      "Then take ca.key away: it is needed again for the next issuing authority only.");
+  revoke->footer(
+      "\nExamples:\n  telltale pki revoke --dir pki --cert pki/node-db-1.crt\n"
+      "  telltale pki revoke --dir pki --issuing --serial 5F21...");
   init->footer("\nExample:\n  telltale pki init --dir pki");
   issue->footer(
       "\nExamples:\n  telltale pki issue --dir pki --role collector --name collector --dns "
@@ -262,7 +311,9 @@ void AddPki(CLI::App& app, Arguments& a, std::function<int()>& run) {
       "--role operator --name alice");
   show->footer("\nExample:\n  telltale pki show pki/node-db-1.crt");
   init->callback([&] { run = [&] { return RunPkiInit(a); }; });
+  issuing->callback([&] { run = [&] { return RunPkiIssuing(a); }; });
   issue->callback([&] { run = [&] { return RunPkiIssue(a); }; });
+  revoke->callback([&] { run = [&] { return RunPkiRevoke(a); }; });
   show->callback([&] { run = [&] { return RunPkiShow(a); }; });
 }
 
@@ -288,6 +339,43 @@ void AddToken(CLI::App& app, Arguments& a, std::function<int()>& run) {
   create->callback([&] { run = [&] { return RunTokenCreate(a); }; });
   list->callback([&] { run = [&] { return RunTokenList(a); }; });
   revoke->callback([&] { run = [&] { return RunTokenRevoke(a); }; });
+}
+
+void AddEnroll(CLI::App& app, Arguments& a, std::function<int()>& run) {
+  CLI::App* enroll = app.add_subcommand(
+      "enroll", "how nodes come to certificates: tokens, requests that wait; an operator's");
+  enroll->require_subcommand(1);
+  CLI::App* token = enroll->add_subcommand(
+      "token", "make one that lets a node enrol by itself; shows what to type there");
+  CLI::App* list = enroll->add_subcommand("list", "requests that wait, tokens, and who has what");
+  CLI::App* approve = enroll->add_subcommand("approve", "let a request that waits have its name");
+  CLI::App* deny = enroll->add_subcommand("deny", "refuse it");
+  CLI::App* revoke = enroll->add_subcommand("revoke", "end a token at once");
+  token
+      ->add_option("--node", a.enroll.node,
+                   "name it may enrol as; * stands for any letters, ? for one; only a whole name "
+                   "replaces a node that has a certificate")
+      ->required();
+  token->add_option("--uses", a.enroll.uses, "for so many nodes (1)")->check(From1To(10'000));
+  token->add_option("--for", a.enroll.lifetime, "ends after this: 1h (default), at most 30d");
+  for (CLI::App* command : {approve, deny, revoke}) {
+    command->add_option("ID", a.enroll.id, "as telltale enroll list shows it")->required();
+  }
+  token->footer(
+      "\nExamples:\n  telltale enroll token --node db-1\n"
+      "  telltale enroll token --node 'web-*' --uses 40 --for 2h");
+  list->footer("\nExample:\n  telltale enroll list");
+  approve->footer(
+      "\nExample:\n  telltale enroll approve 1a2b3c4d   after comparing the key's SHA-256 with "
+      "what the node shows");
+  deny->footer("\nExample:\n  telltale enroll deny 1a2b3c4d");
+  revoke->footer("\nExample:\n  telltale enroll revoke 1a2b3c4d");
+  for (CLI::App* command : {token, list, approve, deny, revoke}) AddConnection(command, a);
+  token->callback([&] { run = [&] { return RunEnrollToken(a); }; });
+  list->callback([&] { run = [&] { return RunEnrollList(a); }; });
+  approve->callback([&] { run = [&] { return RunEnrollApprove(a); }; });
+  deny->callback([&] { run = [&] { return RunEnrollDeny(a); }; });
+  revoke->callback([&] { run = [&] { return RunEnrollRevoke(a); }; });
 }
 
 void AddCommand(CLI::App& app, const Command& command, Arguments& arguments,
@@ -366,6 +454,7 @@ int Main(int argc, char** argv) {
       "dump --kind summary - < summary.bin");
   dump->callback([&] { run = [&] { return RunDump(arguments); }; });
   AddToken(app, arguments, run);
+  AddEnroll(app, arguments, run);
   AddDocuments(app, arguments, run);
   AddFilter(app, arguments, run);
   AddPki(app, arguments, run);

@@ -139,6 +139,19 @@ std::string Rate(double value, std::string_view unit) {
   return absl::StrCat(Quantity(value, unit), "/s");
 }
 
+std::string Rate(double value, std::string_view unit, std::string_view vital) {
+  const std::string_view name = vital.substr(0, vital.find('/'));
+  const bool busy = name == "cpu" || name == "softirq";
+  const bool waits =
+      name == "sched_delay" || name == "blocking" || name == "lock" || name == "reclaim";
+  if (unit != "s" || !(busy || waits) || !std::isfinite(value)) return Rate(value, unit);
+  const std::string number = value == 0      ? "0"
+                             : value < 0.001 ? "<0.001"
+                             : value < 0.1   ? absl::StrFormat("%.3f", value)
+                                             : ThreeDigits(value);
+  return absl::StrCat(number, busy ? " CPUs" : " waiting");
+}
+
 std::string Share(double share) {
   if (!std::isfinite(share)) return "?";
   const double percent = share * 100;

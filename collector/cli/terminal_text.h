@@ -41,6 +41,9 @@ std::string Shortened(const std::string& text, size_t columns);
 std::string Quantity(double value, std::string_view unit);
 // The same per second: "1.35 s/s", "12.0 MiB/s", "83 calls/s".
 std::string Rate(double value, std::string_view unit);
+// The same of a vital ("cpu", "blocking/disk"): seconds per second are how many at once, "1.50
+// CPUs" that were busy or "8.00 waiting".
+std::string Rate(double value, std::string_view unit, std::string_view vital);
 // A plain count: "1,240", "2.31 M".
 std::string Count(double value);
 // "3.4 %"; "<0.1 %" for what is there but small.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -58,6 +59,19 @@ absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
     if (!query.filter.empty() && query.filter != filter.name) continue;
     const auto number = store->FilterNumber(filter.name, filter.version);
     if (!number.ok()) return number.status();
+    const auto add = [&](const std::string& node, const v1::FilterAnomaly& anomaly) {
+      if (!Matches(anomaly, query)) return;
+      Position position{anomaly.start_ns(), AnomalyId(filter.name, filter.version, node, anomaly)};
+      if (!query.page.empty() && !(*after < position)) return;
+      best.emplace_back(std::move(position), ToAnswer(filter.name, filter.version, node, anomaly));
+      std::ranges::push_heap(best, order);
+      if (best.size() <= limit + 1) return;
+      std::ranges::pop_heap(best, order);
+      best.pop_back();
+    };
+    const uint64_t day_before = query.from_ns - std::min(query.from_ns, storage::kDayNs);
+    // Hours before that in which something began that was still going on in it.
+    std::set<std::pair<uint32_t, uint64_t>> earlier;
     const auto visit = [&](const storage::DerivedKey& key, std::string_view value) {
       const auto node = query.node_name(key.node);
       if (!node.has_value()) return true;
@@ -67,25 +81,25 @@ absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
                                                    " for node ", *node, " are damaged"));
         return false;
       }
-      for (const v1::FilterAnomaly& anomaly : hour.anomalies()) {
-        if (!Matches(anomaly, query)) continue;
-        Position position{anomaly.start_ns(),
-                          AnomalyId(filter.name, filter.version, *node, anomaly)};
-        if (!query.page.empty() && !(*after < position)) continue;
-        best.emplace_back(std::move(position),
-                          ToAnswer(filter.name, filter.version, *node, anomaly));
-        std::ranges::push_heap(best, order);
-        if (best.size() <= limit + 1) continue;
-        std::ranges::pop_heap(best, order);
-        best.pop_back();
+      for (const v1::FilterAnomaly& anomaly : hour.anomalies()) add(*node, anomaly);
+      for (const uint64_t open_hour : hour.open_hours()) {
+        if (open_hour < day_before) earlier.emplace(key.node, open_hour);
       }
       return true;
     };
-    const uint64_t day_before = query.from_ns - std::min(query.from_ns, storage::kDayNs);
     if (auto status = store->ForEach(*number, day_before, query.to_ns, visit); !status.ok()) {
       return status;
     }
     if (!damaged.ok()) return damaged;
+    for (const auto& [node, hour_start_ns] : earlier) {
+      const auto bytes = store->Get({*number, node, hour_start_ns});
+      v1::FilterHour hour;
+      // Dropped with its age, or damaged: what began there is known no more.
+      if (!bytes.ok() || !hour.ParseFromString(*bytes)) continue;
+      for (const v1::FilterAnomaly& anomaly : hour.anomalies()) {
+        add(*query.node_name(node), anomaly);
+      }
+    }
   }
   std::ranges::sort_heap(best, order);
   AnomalyPage page;

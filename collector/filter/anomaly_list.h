@@ -40,8 +40,8 @@ struct AnomalyPage {
   std::string next_page;               // empty: that was all
 };
 
-// An anomaly that began more than a day before `from` and still goes on is not found.
-// InvalidArgument: a page that is none.
+// One that began more than a day before `from` is found if it went on for as long as its filter has
+// been shown epochs of that day. InvalidArgument: a page that is none.
 absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
                                           const std::vector<FilterIdentity>& filters,
                                           const AnomalyQuery& query);

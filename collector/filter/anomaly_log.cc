@@ -151,8 +151,7 @@ absl::StatusOr<bool> AnomalyLog::Append(std::string_view filter, uint32_t versio
     head_ = std::move(head);
     Remember(entry);
   }
-  const std::lock_guard lock(waiters_mutex_);
-  for (Waiter* waiter : waiters_) waiter->wake_();
+  waiters_.WakeAll();
   return true;
 }
 
@@ -194,22 +193,6 @@ absl::StatusOr<std::vector<v1::Anomaly>> AnomalyLog::After(const std::string& cu
     found.back().set_cursor(absl::StrCat(number));
   }
   return found;
-}
-
-absl::StatusOr<std::unique_ptr<AnomalyLog::Waiter>> AnomalyLog::Wait(std::function<void()> wake) {
-  const std::lock_guard lock(waiters_mutex_);
-  if (waiters_.size() == options_.max_waiters) {
-    return absl::ResourceExhaustedError(absl::StrCat("follow anomalies: ", options_.max_waiters,
-                                                     " followers already; try again later"));
-  }
-  std::unique_ptr<Waiter> waiter(new Waiter(this, std::move(wake)));
-  waiters_.insert(waiter.get());
-  return waiter;
-}
-
-AnomalyLog::Waiter::~Waiter() {
-  const std::lock_guard lock(log_->waiters_mutex_);
-  log_->waiters_.erase(this);
 }
 
 std::map<std::pair<std::string, std::string>, uint64_t> AnomalyLog::Counts() const {

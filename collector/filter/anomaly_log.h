@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "collector/feed/waiters.h"
 #include "storage/derived.h"
 #include "telltale/v1/filter.pb.h"
 #include "telltale/v1/query.pb.h"
@@ -62,21 +63,10 @@ class AnomalyLog {
   // many are lost and which cursor to go on with.
   absl::StatusOr<std::vector<v1::Anomaly>> After(const std::string& cursor, size_t limit) const;
 
-  // Calls `wake` after each append, from the appending thread, until the waiter is destroyed; it
-  // must not block or call the log. ResourceExhausted at max_waiters.
-  class Waiter {
-   public:
-    ~Waiter();
-    Waiter(const Waiter&) = delete;
-    Waiter& operator=(const Waiter&) = delete;
-
-   private:
-    friend class AnomalyLog;
-    Waiter(AnomalyLog* log, std::function<void()> wake) : log_(log), wake_(std::move(wake)) {}
-    AnomalyLog* const log_;
-    const std::function<void()> wake_;
-  };
-  absl::StatusOr<std::unique_ptr<Waiter>> Wait(std::function<void()> wake);
+  // Calls `wake` after each append, from the appending thread; as feed::Waiters.
+  absl::StatusOr<std::unique_ptr<feed::Waiter>> Wait(std::function<void()> wake) {
+    return waiters_.Add(std::move(wake));
+  }
 
   // Anomalies found since the store was made, by (filter, vital).
   std::map<std::pair<std::string, std::string>, uint64_t> Counts() const;
@@ -84,7 +74,8 @@ class AnomalyLog {
   uint64_t Recent(const std::string& node) const;
 
  private:
-  explicit AnomalyLog(AnomalyLogOptions options) : options_(options) {}
+  explicit AnomalyLog(AnomalyLogOptions options)
+      : options_(options), waiters_("anomalies", options.max_waiters) {}
   absl::Status Load();
   void Remember(const v1::LoggedAnomaly& entry);  // with mutex_
   std::string SlotName(uint64_t number) const;
@@ -98,8 +89,7 @@ class AnomalyLog {
   std::deque<v1::LoggedAnomaly> recent_;  // ascending, ends at head_.number
   std::set<std::string> recent_ids_;
   std::map<std::string, uint64_t> recent_by_node_;
-  mutable std::mutex waiters_mutex_;
-  std::set<Waiter*> waiters_;  // guarded by waiters_mutex_
+  feed::Waiters waiters_;
 };
 
 }  // namespace telltale::filter

@@ -10,10 +10,17 @@ std::vector<NodeHead> StoreEpochSource::Nodes() const {
     NodeHead& head = heads.emplace_back();
     head.number = record.number();
     head.name = record.name();
+    head.machine = record.info().machine();
     head.epochs = reader_->Counters(record.number()).epochs;
     if (record.info().epoch_length_s() > 0) head.epoch_length_s = record.info().epoch_length_s();
     head.first_epoch_ns = record.first_epoch_ns();
     head.last_epoch_ns = record.last_epoch_ns();
+    head.last_received_ns = record.last_received_ns();
+    head.state = record.state();
+    head.kernel_release = record.info().kernel_release();
+    for (const v1::Label& label : record.info().labels()) {
+      if (label.key() == "role") head.role = label.value();
+    }
   }
   return heads;
 }

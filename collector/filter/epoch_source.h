@@ -26,7 +26,12 @@ struct NodeHead {
   uint64_t epochs = 0;  // counted since the node was first heard of
   uint32_t epoch_length_s = 60;
   uint64_t first_epoch_ns = 0;
-  uint64_t last_epoch_ns = 0;  // end of the latest
+  uint64_t last_epoch_ns = 0;     // end of the latest
+  uint64_t last_received_ns = 0;  // when the last summary came
+  v1::NodeState state = v1::NODE_STATE_UNSPECIFIED;
+  std::string machine;  // "x86_64"; empty: not told
+  std::string kernel_release;
+  std::string role;  // its label `role`; empty: none
 };
 
 // One stored epoch; pointers live as long as the visit.

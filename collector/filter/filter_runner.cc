@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "storage/keys.h"
@@ -11,60 +12,44 @@ namespace {
 
 // A filter that was not run for longer than this begins anew.
 constexpr uint64_t kResumeNs = 2 * storage::kDayNs;
-constexpr size_t kMaxNameBytes = 64;
 constexpr size_t kMaxSaid = 1000;
-
-absl::Status Check(const telltale_filter* filter) {
-  if (filter == nullptr || filter->abi != TELLTALE_FILTER_ABI) {
-    return absl::InvalidArgumentError(absl::StrCat("filter: interface version ",
-                                                   filter == nullptr ? 0 : filter->abi,
-                                                   ", this collector knows ", TELLTALE_FILTER_ABI));
-  }
-  if (!TELLTALE_FILTER_HAS(filter, telltale_filter, load)) {
-    return absl::InvalidArgumentError(absl::StrCat("filter: struct of ", filter->struct_size,
-                                                   " bytes, version 1 has ",
-                                                   sizeof(telltale_filter)));
-  }
-  const std::string_view name = filter->name == nullptr ? "" : filter->name;
-  const bool plain = std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  });
-  if (name.empty() || name.size() > kMaxNameBytes || !plain) {
-    return absl::InvalidArgumentError("filter: name is not 1..64 bytes of [a-z0-9_-]");
-  }
-  if (filter->create == nullptr || filter->epoch == nullptr || filter->destroy == nullptr ||
-      (filter->save == nullptr) != (filter->load == nullptr)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "filter ", std::string(name), ": needs create, epoch, destroy, and save with load"));
-  }
-  return absl::OkStatus();
-}
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FilterRunner>> FilterRunner::Open(FilterRunnerOptions options) {
   std::unique_ptr<FilterRunner> runner(new FilterRunner(std::move(options)));
   for (const telltale_filter* filter : runner->options_.filters) {
-    if (auto status = runner->Add(filter); !status.ok()) return status;
+    runner->local_.push_back(std::make_unique<LocalFilter>(filter));
+    if (auto status = CheckFilter(filter); !status.ok()) return status;
+    if (auto status = runner->Add(runner->local_.back().get()); !status.ok()) return status;
+  }
+  for (FilterCode* code : runner->options_.codes) {
+    if (auto status = runner->Add(code); !status.ok()) return status;
   }
   return runner;
 }
 
-absl::Status FilterRunner::Add(const telltale_filter* filter) {
-  if (auto status = Check(filter); !status.ok()) return status;
+absl::Status FilterRunner::Add(FilterCode* code) {
+  const telltale_filter& filter = code->declared();
   auto running = std::make_unique<Running>();
   FeedOptions& feed = running->feed;
-  feed.filter = filter;
+  feed.code = code;
   for (const auto& [name, value] : options_.filter_options) {
     feed.options.push_back({name.c_str(), value});
   }
-  const auto number = options_.store->FilterNumber(filter->name, filter->version);
+  const auto number = options_.store->FilterNumber(filter.name, filter.version);
   if (!number.ok()) return number.status();
   feed.filter_number = *number;
   feed.source = options_.source;
   feed.store = options_.store;
   feed.log = options_.log;
   feed.now_ns = options_.now_ns;
+  if (options_.on_mark) {
+    feed.on_mark = [this, name = std::string(filter.name)](const std::string& node,
+                                                            const v1::FilterMark& mark) {
+      Say(options_.on_mark(name, node, mark));
+    };
+  }
   feed.hold_ns = options_.hold_ns;
   feed.backfill_ns = options_.backfill_ns;
   const uint64_t now = options_.now_ns();
@@ -82,9 +67,9 @@ absl::Status FilterRunner::Add(const telltale_filter* filter) {
         return true;
       });
   if (!status.ok()) return status;
-  running->status.set_name(filter->name);
-  running->status.set_version(filter->version);
-  running->status.set_state("running");
+  running->report.status.set_name(filter.name);
+  running->report.status.set_version(filter.version);
+  running->report.status.set_state("running");
   running_.push_back(std::move(running));
   return absl::OkStatus();
 }
@@ -116,38 +101,48 @@ void FilterRunner::RunOnce() {
     if (stop_) return;
     if (head.epochs > 0) Advance(head);
   }
-  for (const auto& running : running_) Report(*running, heads);
+  for (const auto& running : running_) {
+    if (!running->feed.code->ended()) Report(*running, heads);
+  }
   // What was put since is made durable together; until then a crash only means showing it again.
-  if (auto status = options_.store->Sync(); !status.ok()) Say(status);
+  if (std::exchange(advanced_, false)) Say(options_.store->Sync());
   if (options_.after_look) Say(options_.after_look());
 }
 
 // One reading of the node serves all filters.
 void FilterRunner::Advance(const NodeHead& head) {
   uint64_t from_ns = UINT64_MAX;
-  std::vector<NodeFeed*> feeds;
+  std::vector<std::pair<const FilterCode*, NodeFeed*>> feeds;
   for (const auto& running : running_) {
+    const FilterCode* code = running->feed.code;
+    if (code->ended()) continue;
     NodeFeed& feed = FeedOf(*running, head);
     const auto from = feed.Begin(head);
-    if (!from.ok()) Say(from.status());
+    if (!from.ok() && !code->ended()) Say(from.status());
     if (!from.ok() || !from->has_value()) continue;
-    feeds.push_back(&feed);
+    feeds.emplace_back(code, &feed);
     from_ns = std::min(from_ns, **from);
   }
   if (feeds.empty()) return;
+  advanced_ = true;
   const auto read =
       options_.source->ForEach(head.number, from_ns, UINT64_MAX, [&](const SourceEpoch& epoch) {
-        for (NodeFeed* feed : feeds) feed->Offer(epoch);
+        for (const auto& [code, feed] : feeds) feed->Offer(epoch);
         return !stop_;
       });
   if (!read.ok()) Say(read);
-  for (NodeFeed* feed : feeds) Say(feed->Finish(head, read.ok() && !stop_));
+  for (const auto& [code, feed] : feeds) {
+    const absl::Status finished = feed->Finish(head, read.ok() && !stop_);
+    if (!code->ended()) Say(finished);
+  }
 }
 
 NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
   auto& feed = running.nodes[head.number];
   if (feed != nullptr) return *feed;
   feed = std::make_unique<NodeFeed>(running.feed, head.number, head.name);
+  feed->set_machine(head.machine);
+  running.by_name[head.name] = feed.get();
   if (const auto stored = running.resume.find(head.number); stored != running.resume.end()) {
     if (stored->second.first > 0) {
       Say(feed->Resume(stored->second.first, stored->second.second));
@@ -158,7 +153,7 @@ NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
 }
 
 void FilterRunner::Report(Running& running, const std::vector<NodeHead>& heads) {
-  uint64_t lag_ns = 0, skipped = 0;
+  uint64_t lag_ns = 0, shown = 0, skipped = 0, dropped = 0;
   uint32_t failed = 0;
   std::vector<v1::FilterLearning> learning;
   for (const NodeHead& head : heads) {
@@ -169,22 +164,27 @@ void FilterRunner::Report(Running& running, const std::vector<NodeHead>& heads) 
         told.has_value() && told->learned_epochs() < told->needed_epochs()) {
       learning.push_back(*std::move(told));
     }
+    shown += feed.shown();
     skipped += feed.skipped();
+    dropped += feed.dropped();
     if (!feed.failed() && head.last_epoch_ns > feed.last_end_ns()) {
       lag_ns = std::max(lag_ns, head.last_epoch_ns - feed.last_end_ns());
     }
   }
   uint64_t anomalies = 0;
   for (const auto& [key, count] : options_.log->Counts()) {
-    if (key.first == running.status.name()) anomalies += count;
+    if (key.first == running.report.status.name()) anomalies += count;
   }
   const std::lock_guard lock(mutex_);
-  running.skipped = skipped;
+  running.report.shown = shown;
+  running.report.skipped = skipped;
+  running.report.dropped = dropped;
   running.learning = std::move(learning);
-  running.status.set_lag_s(static_cast<double>(lag_ns) / 1e9);
-  running.status.set_anomalies(static_cast<uint32_t>(anomalies));
-  running.status.set_reason(failed == 0 ? "" : absl::StrCat("gave up on ", failed, " nodes"));
-  running.status.set_state(failed > 0 && failed == heads.size() ? "disabled" : "running");
+  v1::FilterStatus& status = running.report.status;
+  status.set_lag_s(static_cast<double>(lag_ns) / 1e9);
+  status.set_anomalies(static_cast<uint32_t>(anomalies));
+  status.set_reason(failed == 0 ? "" : absl::StrCat("gave up on ", failed, " nodes"));
+  status.set_state(failed > 0 && failed == heads.size() ? "disabled" : "running");
 }
 
 void FilterRunner::Say(const absl::Status& status) {
@@ -194,18 +194,31 @@ void FilterRunner::Say(const absl::Status& status) {
   if (said_.size() < kMaxSaid && said_[line]++ == 0) options_.log_line(line);
 }
 
+bool FilterRunner::IsOpen(const std::string& filter, const std::string& node,
+                          const std::function<bool(const OpenAnomaly&)>& fits) const {
+  for (const auto& running : running_) {
+    if (running->report.status.name() != filter) continue;
+    const auto feed = running->by_name.find(node);
+    if (feed != running->by_name.end() && std::ranges::any_of(feed->second->open(), fits)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::vector<FilterIdentity> FilterRunner::filters() const {
   std::vector<FilterIdentity> list;
   for (const auto& running : running_) {
-    list.push_back({running->feed.filter->name, running->feed.filter->version});
+    const telltale_filter& filter = running->feed.code->declared();
+    list.push_back({filter.name, filter.version});
   }
   return list;
 }
 
-std::vector<v1::FilterStatus> FilterRunner::Status() const {
+std::vector<FilterReport> FilterRunner::Reports() const {
   const std::lock_guard lock(mutex_);
-  std::vector<v1::FilterStatus> list;
-  for (const auto& running : running_) list.push_back(running->status);
+  std::vector<FilterReport> list;
+  for (const auto& running : running_) list.push_back(running->report);
   return list;
 }
 
@@ -216,13 +229,6 @@ std::vector<v1::FilterLearning> FilterRunner::Learning() const {
     all.insert(all.end(), running->learning.begin(), running->learning.end());
   }
   return all;
-}
-
-std::map<std::string, uint64_t> FilterRunner::Skipped() const {
-  const std::lock_guard lock(mutex_);
-  std::map<std::string, uint64_t> skipped;
-  for (const auto& running : running_) skipped[running->status.name()] += running->skipped;
-  return skipped;
 }
 
 }  // namespace telltale::filter

@@ -25,6 +25,7 @@
 #include "collector/filter/anomaly_list.h"
 #include "collector/filter/anomaly_log.h"
 #include "collector/filter/epoch_source.h"
+#include "collector/filter/filter_code.h"
 #include "collector/filter/node_feed.h"
 #include "collector/filter/telltale_filter.h"
 #include "storage/derived.h"
@@ -36,14 +37,27 @@ struct FilterRunnerOptions {
   const EpochSource* source = nullptr;  // these three outlive the runner
   storage::DerivedStore* store = nullptr;
   AnomalyLog* log = nullptr;
-  std::vector<const telltale_filter*> filters;
+  std::vector<const telltale_filter*> filters;  // called where they stand
+  std::vector<FilterCode*> codes;               // of whatever kind; outlive the runner
   std::vector<std::pair<std::string, double>> filter_options;  // handed to each filter
   std::function<uint64_t()> now_ns;                            // wall clock
-  std::function<absl::Status()> after_look;          // from the runner's thread; may be empty
+  std::function<absl::Status()> after_look;  // from the runner's thread; may be empty
+  // What filters mark, each once; from the runner's thread; may be empty.
+  std::function<absl::Status(const std::string& filter, const std::string& node,
+                             const v1::FilterMark& mark)>
+      on_mark;
   std::function<void(const std::string&)> log_line;  // what went wrong; any thread; may be empty
   std::chrono::milliseconds poll{1'000};             // between looks for new epochs
   uint64_t hold_ns = 60'000'000'000;                 // see FeedOptions
   uint64_t backfill_ns = 86'400'000'000'000;
+};
+
+// How one filter is.
+struct FilterReport {
+  v1::FilterStatus status;
+  uint64_t shown = 0;    // epochs; also by runs before a restart, where it goes on from their state
+  uint64_t skipped = 0;  // epochs that came too late
+  uint64_t dropped = 0;  // outputs not kept
 };
 
 class FilterRunner {
@@ -60,9 +74,12 @@ class FilterRunner {
   void RunOnce();
 
   std::vector<FilterIdentity> filters() const;
+  // Whether an anomaly that fits is open for the filter on the node; from after_look, or with the
+  // thread at rest.
+  bool IsOpen(const std::string& filter, const std::string& node,
+              const std::function<bool(const OpenAnomaly&)>& fits) const;
   // For status and metrics; any thread.
-  std::vector<v1::FilterStatus> Status() const;
-  std::map<std::string, uint64_t> Skipped() const;  // by filter
+  std::vector<FilterReport> Reports() const;
   // Where a filter has not learned enough yet to speak; any thread.
   std::vector<v1::FilterLearning> Learning() const;
 
@@ -71,22 +88,24 @@ class FilterRunner {
   struct Running {
     FeedOptions feed;
     std::map<uint32_t, std::unique_ptr<NodeFeed>> nodes;
+    std::map<std::string, NodeFeed*> by_name;
     std::map<uint32_t, std::pair<uint64_t, v1::FilterHour>>
         resume;  // latest stored hour of nodes not yet met
-    v1::FilterStatus status;
-    uint64_t skipped = 0;
+    FilterReport report;
     std::vector<v1::FilterLearning> learning;
   };
 
   explicit FilterRunner(FilterRunnerOptions options) : options_(std::move(options)) {}
-  absl::Status Add(const telltale_filter* filter);
+  absl::Status Add(FilterCode* code);
   void Advance(const NodeHead& head);
   void Report(Running& running, const std::vector<NodeHead>& heads);  // fills in its status
   NodeFeed& FeedOf(Running& running, const NodeHead& head);
   void Say(const absl::Status& status);
 
   const FilterRunnerOptions options_;
-  std::vector<std::unique_ptr<Running>> running_;  // status, skipped, learning: guarded by mutex_
+  std::vector<std::unique_ptr<LocalFilter>> local_;
+  std::vector<std::unique_ptr<Running>> running_;  // report, learning: guarded by mutex_
+  bool advanced_ = false;                          // since the last Sync; runner's thread
   std::map<std::string, uint64_t> said_;           // problems already logged; runner's thread
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -13,7 +13,6 @@ namespace {
 
 // Clocks put the ends of adjacent epochs this far apart without anything being missing.
 constexpr uint64_t kJoinNs = 1'500'000'000;
-constexpr size_t kMaxStateBytes = 512 * 1024;
 constexpr size_t kMaxTextBytes = 512;
 constexpr size_t kMaxNameBytes = 64;
 constexpr size_t kMaxSubjectBytes = 256;
@@ -34,7 +33,12 @@ std::string Name(const char* text) {
 }  // namespace
 
 NodeFeed::NodeFeed(const FeedOptions& options, uint32_t node, std::string name)
-    : options_(options), node_(node), name_(std::move(name)) {
+    : options_(options),
+      node_(node),
+      name_(std::move(name)),
+      hours_([this](uint64_t start_ns, const EpochSource::HourVisitor& visit) {
+        return ReadHour(start_ns, visit);
+      }) {
   host_.struct_size = sizeof host_;
   host_.abi = TELLTALE_FILTER_ABI;
   host_.context = this;
@@ -45,18 +49,17 @@ NodeFeed::NodeFeed(const FeedOptions& options, uint32_t node, std::string name)
   host_.hour = OnHour;
 }
 
-NodeFeed::~NodeFeed() {
-  if (instance_ != nullptr) options_.filter->destroy(instance_);
-}
-
 absl::Status NodeFeed::Create() {
   if (instance_ != nullptr) return absl::OkStatus();
-  instance_ = options_.filter->create(&host_, options_.options.data(),
-                                      static_cast<uint32_t>(options_.options.size()));
-  if (instance_ != nullptr) return absl::OkStatus();
+  host_.machine = machine_.c_str();
+  auto instance = options_.code->Create(host_, hours_, options_.options);
+  if (instance.ok()) {
+    instance_ = *std::move(instance);
+    return absl::OkStatus();
+  }
   failed_ = true;
   return absl::InternalError(
-      absl::StrCat("filter ", options_.filter->name, ": cannot begin on node ", name_));
+      absl::StrCat("filter ", filter().name, ": node ", name_, ": ", instance.status().message()));
 }
 
 absl::Status NodeFeed::Resume(uint64_t hour_start_ns, const v1::FilterHour& hour) {
@@ -72,13 +75,18 @@ absl::Status NodeFeed::Resume(uint64_t hour_start_ns, const v1::FilterHour& hour
   for (const v1::SkippedEpoch& epoch : hour.skipped()) {
     seen_.emplace(epoch.start_ns(), epoch.sequence());
   }
-  if (hour.state().empty() || options_.filter->load == nullptr) return absl::OkStatus();
-  if (options_.filter->load(instance_, hour.state().data(), hour.state().size()) == 0) {
-    return absl::OkStatus();
+  for (const v1::FilterAnomaly& anomaly : hour.anomalies()) NoteOpen(anomaly);
+  for (const uint64_t start_ns : hour.open_hours()) {
+    const auto bytes = options_.store->Get({options_.filter_number, node_, start_ns});
+    v1::FilterHour earlier;
+    // One that cannot be read costs that its open ones are known as such.
+    if (!bytes.ok() || !earlier.ParseFromString(*bytes)) continue;
+    for (const v1::FilterAnomaly& anomaly : earlier.anomalies()) NoteOpen(anomaly);
   }
+  if (hour.state().empty() || instance_->Load(hour.state())) return absl::OkStatus();
   hour_.clear_state();
-  return absl::DataLossError(absl::StrCat("filter ", options_.filter->name, ": state of node ",
-                                          name_, " is not understood; it learns again"));
+  return absl::DataLossError(absl::StrCat("filter ", filter().name, ": state of node ", name_,
+                                          " is not understood; it learns again"));
 }
 
 absl::StatusOr<std::optional<uint64_t>> NodeFeed::Begin(const NodeHead& head) {
@@ -88,8 +96,8 @@ absl::StatusOr<std::optional<uint64_t>> NodeFeed::Begin(const NodeHead& head) {
   if (auto status = Create(); !status.ok()) return status;
   const uint64_t now = options_.now_ns();
   const uint64_t length_ns = uint64_t{head.epoch_length_s} * storage::kSecondNs;
-  const bool tells = TELLTALE_FILTER_HAS(options_.filter, telltale_filter, history_epochs);
-  const uint64_t history_ns = tells ? options_.filter->history_epochs * length_ns : 0;
+  const bool tells = TELLTALE_FILTER_HAS(&filter(), telltale_filter, history_epochs);
+  const uint64_t history_ns = tells ? filter().history_epochs * length_ns : 0;
   hold_ns_ = options_.hold_ns + 3 * length_ns;
   from_ns_ = hour_start_ns_ == 0 ? now - std::min(now, std::max(options_.backfill_ns, history_ns))
                                  : last_start_ns_ + 1;
@@ -151,21 +159,15 @@ absl::Status NodeFeed::NoteLate(uint64_t late) {
 }
 
 std::optional<v1::FilterLearning> NodeFeed::Learning() const {
-  const telltale_filter* filter = options_.filter;
   if (instance_ == nullptr || failed_) return std::nullopt;
-  if (!TELLTALE_FILTER_HAS(filter, telltale_filter, learning) || filter->learning == nullptr) {
-    return std::nullopt;
-  }
-  telltale_filter_learning told = {};
-  told.struct_size = sizeof told;
-  told.unit = "epochs";
-  filter->learning(instance_, &told);
+  const auto told = instance_->Learning();
+  if (!told.has_value()) return std::nullopt;
   v1::FilterLearning learning;
-  learning.set_filter(filter->name);
+  learning.set_filter(filter().name);
   learning.set_node(name_);
-  learning.set_learned_epochs(told.learned_epochs);
-  learning.set_needed_epochs(told.needed_epochs);
-  learning.set_unit(Name(told.unit));
+  learning.set_learned_epochs(told->learned_epochs);
+  learning.set_needed_epochs(told->needed_epochs);
+  learning.set_unit(Name(told->unit));
   return learning;
 }
 
@@ -174,13 +176,14 @@ absl::Status NodeFeed::Show(const SourceEpoch& epoch) {
   if (hour != hour_start_ns_) {
     if (auto status = BeginHour(hour); !status.ok()) return status;
   }
-  const EpochView view(epoch, *options_.filter);
   showing_start_ns_ = epoch.span.start_ns;
-  const int result = options_.filter->epoch(instance_, view.get());
-  if (result != 0) {
+  const auto code = instance_->Show(epoch);
+  if (!code.ok() || *code != 0) {
     failed_ = true;
-    return absl::InternalError(absl::StrCat("filter ", options_.filter->name, ": gave up on node ",
-                                            name_, " with code ", result));
+    return absl::InternalError(absl::StrCat("filter ", filter().name, ": gave up on node ", name_,
+                                            code.ok()
+                                                ? absl::StrCat(" with code ", *code)
+                                                : absl::StrCat(": ", code.status().message())));
   }
   seen_.emplace(epoch.span.start_ns, epoch.sequence);
   auto& runs = *hour_.mutable_shown_sequences();
@@ -215,31 +218,33 @@ absl::Status NodeFeed::BeginHour(uint64_t hour_start_ns) {
   // What was shown in the hour that ends is whole now.
   dirty_ = hour_start_ns_ != 0;
   if (auto status = Flush(); !status.ok()) return status;
-  std::string state;
-  if (options_.filter->save != nullptr) {
-    state.resize(4096);
-    size_t size = options_.filter->save(instance_, state.data(), state.size());
-    if (size > state.size() && size <= kMaxStateBytes) {
-      state.resize(size);
-      size = options_.filter->save(instance_, state.data(), state.size());
-    }
-    if (size > state.size()) {
-      failed_ = true;
-      return absl::ResourceExhaustedError(absl::StrCat("filter ", options_.filter->name,
-                                                       ": state of node ", name_, " has ", size,
-                                                       " bytes, limit ", kMaxStateBytes));
-    }
-    state.resize(size);
+  auto state = instance_->Save();
+  if (!state.ok()) {
+    failed_ = true;
+    return absl::Status(state.status().code(), absl::StrCat("filter ", filter().name, ": node ",
+                                                            name_, ": ", state.status().message()));
   }
   hour_.Clear();
-  hour_.set_state(std::move(state));
+  hour_.set_state(*std::move(state));
   hour_.set_shown_before(shown_);
   hour_.set_skipped_before(skipped_);
   hour_.set_last_end_ns(last_end_ns_);
+  std::set<uint64_t> open_hours;
+  for (const OpenAnomaly& open : open_) open_hours.insert(HourOf(open.start_ns));
+  for (const uint64_t start_ns : open_hours) hour_.add_open_hours(start_ns);
   hour_start_ns_ = hour_start_ns;
   seen_.clear();
   dirty_ = true;
   return absl::OkStatus();
+}
+
+void NodeFeed::NoteOpen(const v1::FilterAnomaly& anomaly) {
+  const OpenAnomaly one = {anomaly.vital(), anomaly.sub(), anomaly.subject(), anomaly.start_ns()};
+  if (anomaly.open()) {
+    open_.insert(one);
+  } else {
+    open_.erase(one);
+  }
 }
 
 absl::Status NodeFeed::TakeAnomaly(v1::FilterAnomaly found) {
@@ -252,14 +257,15 @@ absl::Status NodeFeed::TakeAnomaly(v1::FilterAnomaly found) {
     auto& list = *hour_.mutable_anomalies();
     if (const auto known = std::ranges::find_if(list, same); known != list.end()) {
       found.set_found_ns(known->found_ns());
+      NoteOpen(found);
       *known = std::move(found);
       dirty_ = true;
       return absl::OkStatus();
     }
     if (!RoomFor(static_cast<size_t>(list.size()))) return absl::OkStatus();
-    const auto added =
-        options_.log->Append(options_.filter->name, options_.filter->version, name_, found);
+    const auto added = options_.log->Append(filter().name, filter().version, name_, found);
     if (!added.ok()) return added.status();
+    NoteOpen(found);
     *list.Add() = std::move(found);
     dirty_ = true;
     return absl::OkStatus();
@@ -270,16 +276,17 @@ absl::Status NodeFeed::TakeAnomaly(v1::FilterAnomaly found) {
   v1::FilterHour earlier;
   if (!bytes.ok() && !absl::IsNotFound(bytes.status())) return bytes.status();
   if (!bytes.ok() || !earlier.ParseFromString(*bytes)) {
-    hour_.set_dropped(hour_.dropped() + 1);
+    CountDropped();
     return absl::OkStatus();
   }
   auto& list = *earlier.mutable_anomalies();
   const auto known = std::ranges::find_if(list, same);
   if (known == list.end()) {
-    hour_.set_dropped(hour_.dropped() + 1);
+    CountDropped();
     return absl::OkStatus();
   }
   found.set_found_ns(known->found_ns());
+  NoteOpen(found);
   *known = std::move(found);
   row_version_ = std::max(row_version_ + 1, options_.now_ns());
   return options_.store->Put(key, proto::Canonical(earlier), row_version_);
@@ -287,9 +294,23 @@ absl::Status NodeFeed::TakeAnomaly(v1::FilterAnomaly found) {
 
 bool NodeFeed::RoomFor(size_t outputs) {
   if (outputs < options_.max_outputs_per_hour) return true;
-  hour_.set_dropped(hour_.dropped() + 1);
-  dirty_ = true;
+  CountDropped();
   return false;
+}
+
+void NodeFeed::CountDropped() {
+  hour_.set_dropped(hour_.dropped() + 1);
+  ++dropped_;
+  dirty_ = true;
+}
+
+bool NodeFeed::ReadHour(uint64_t start_ns, const EpochSource::HourVisitor& visit) const {
+  // Whole hours before the epoch being shown; near the end of time a sum would wrap around.
+  if (start_ns % storage::kHourNs != 0 || start_ns >= showing_start_ns_ ||
+      showing_start_ns_ - start_ns < storage::kHourNs) {
+    return false;
+  }
+  return options_.source->Hour(node_, start_ns, visit);
 }
 
 void NodeFeed::OnAnomaly(void* context, const telltale_filter_anomaly* anomaly) {
@@ -316,7 +337,7 @@ void NodeFeed::OnAnomaly(void* context, const telltale_filter_anomaly* anomaly) 
   found.set_against(text(anomaly->against, kMaxTextBytes));
   found.set_cause(text(anomaly->cause, kMaxTextBytes));
   found.set_next(text(anomaly->next, kMaxTextBytes));
-  const telltale_filter& filter = *static_cast<NodeFeed*>(context)->options_.filter;
+  const telltale_filter& filter = static_cast<NodeFeed*>(context)->filter();
   if (TELLTALE_FILTER_HAS(&filter, telltale_filter, rule)) found.set_rule(filter.rule);
 }
 
@@ -324,11 +345,8 @@ int NodeFeed::OnHour(void* context, uint64_t start_ns,
                      void (*show)(void* argument, const telltale_filter_epoch* hour),
                      void* argument) {
   const NodeFeed& self = *static_cast<NodeFeed*>(context);
-  if (start_ns % storage::kHourNs != 0 || start_ns + storage::kHourNs > self.showing_start_ns_) {
-    return 1;
-  }
-  const auto shown = self.options_.source->Hour(self.node_, start_ns, [&](const SourceHour& hour) {
-    show(argument, EpochView(hour, start_ns, *self.options_.filter).get());
+  const auto shown = self.ReadHour(start_ns, [&](const SourceHour& hour) {
+    show(argument, EpochView(hour, start_ns, self.filter()).get());
   });
   return shown ? 0 : 1;
 }
@@ -351,6 +369,7 @@ void NodeFeed::OnMark(void* context, const telltale_filter_mark* mark) {
   stored.set_end_ns(mark->end_ns);
   if (mark->text != nullptr) stored.set_text(proto::SanitizeText(mark->text, kMaxTextBytes));
   self.dirty_ = true;
+  if (self.options_.on_mark) self.options_.on_mark(self.name_, stored);
 }
 
 void NodeFeed::OnPoint(void* context, const telltale_filter_point* point) {

@@ -10,9 +10,11 @@
 #ifndef TELLTALE_COLLECTOR_FILTER_NODE_FEED_H_
 #define TELLTALE_COLLECTOR_FILTER_NODE_FEED_H_
 
+#include <compare>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,6 +24,7 @@
 #include "absl/status/status.h"
 #include "collector/filter/anomaly_log.h"
 #include "collector/filter/epoch_source.h"
+#include "collector/filter/filter_code.h"
 #include "collector/filter/telltale_filter.h"
 #include "storage/derived.h"
 #include "telltale/v1/filter.pb.h"
@@ -29,14 +32,23 @@
 
 namespace telltale::filter {
 
+// An anomaly that was still going on when its filter spoke of it last.
+struct OpenAnomaly {
+  std::string vital, sub, subject;
+  uint64_t start_ns = 0;
+  auto operator<=>(const OpenAnomaly&) const = default;
+};
+
 struct FeedOptions {
-  const telltale_filter* filter = nullptr;
+  FilterCode* code = nullptr;  // outlives the feed
   std::vector<telltale_filter_option> options;
   uint32_t filter_number = 0;  // DerivedStore's
   const EpochSource* source = nullptr;
   storage::DerivedStore* store = nullptr;
   AnomalyLog* log = nullptr;
   std::function<uint64_t()> now_ns;  // collector's wall clock
+  // A mark that was not there yet; may be empty.
+  std::function<void(const std::string& node, const v1::FilterMark& mark)> on_mark;
   // An epoch behind a hole waits so long, counted from its end, for what is missing: three epoch
   // lengths and this.
   uint64_t hold_ns = 60'000'000'000;
@@ -51,9 +63,11 @@ class NodeFeed {
  public:
   // `options` outlives the feed.
   NodeFeed(const FeedOptions& options, uint32_t node, std::string name);
-  ~NodeFeed();
   NodeFeed(const NodeFeed&) = delete;
   NodeFeed& operator=(const NodeFeed&) = delete;
+
+  // What the node's system calls are called by ("x86_64"); before Resume and the first Begin.
+  void set_machine(const std::string& machine) { machine_ = machine; }
 
   // Goes on from a stored hour; before the first Advance. A state that the filter does not
   // understand is reported and the filter begins as new with that hour.
@@ -74,7 +88,9 @@ class NodeFeed {
   bool failed() const { return failed_; }
   uint64_t shown() const { return shown_; }
   uint64_t skipped() const { return skipped_; }
+  uint64_t dropped() const { return dropped_; }  // outputs not kept, since this feed was made
   uint64_t last_end_ns() const { return last_end_ns_; }
+  const std::set<OpenAnomaly>& open() const { return open_; }
 
  private:
   absl::Status Create();
@@ -84,6 +100,10 @@ class NodeFeed {
   absl::Status NoteLate(uint64_t late);
   absl::Status TakeAnomaly(v1::FilterAnomaly found);
   bool RoomFor(size_t outputs);
+  void NoteOpen(const v1::FilterAnomaly& anomaly);
+  void CountDropped();
+  bool ReadHour(uint64_t start_ns, const EpochSource::HourVisitor& visit) const;
+  const telltale_filter& filter() const { return options_.code->declared(); }
 
   static void OnPoint(void* context, const telltale_filter_point* point);
   static void OnMark(void* context, const telltale_filter_mark* mark);
@@ -95,8 +115,10 @@ class NodeFeed {
   const FeedOptions& options_;
   const uint32_t node_;
   const std::string name_;
+  std::string machine_;
   telltale_filter_host host_ = {};
-  void* instance_ = nullptr;
+  const HourReader hours_;
+  std::unique_ptr<FilterInstance> instance_;
   bool failed_ = false;
 
   uint64_t hour_start_ns_ = 0;  // 0: nothing shown yet
@@ -107,6 +129,7 @@ class NodeFeed {
   uint64_t last_end_ns_ = 0;
   uint64_t shown_ = 0;
   uint64_t skipped_ = 0;
+  uint64_t dropped_ = 0;
   // Of NodeHead::epochs, how many were shown, skipped, or lie before the beginning; known once two
   // looks in a row found the same.
   uint64_t dealt_with_ = 0;
@@ -124,6 +147,7 @@ class NodeFeed {
   // Emitted and not yet stored: kept until the store takes it.
   std::deque<v1::FilterAnomaly> found_;
   bool dirty_ = false;
+  std::set<OpenAnomaly> open_;
 };
 
 }  // namespace telltale::filter

@@ -16,8 +16,9 @@ constexpr size_t kMaxLimit = 10'000;
 
 absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequest& request,
                                                          const query::Selection& selection) const {
+  const std::vector<FilterIdentity> filters = filters_();
   std::vector<std::string> known;
-  for (const FilterIdentity& filter : filters_) known.push_back(filter.name);
+  for (const FilterIdentity& filter : filters) known.push_back(filter.name);
   if (!request.filter().empty() && std::ranges::count(known, request.filter()) == 0) {
     return absl::NotFoundError(absl::StrCat("anomalies: filter \"", request.filter().substr(0, 64),
                                             "\" is unknown",
@@ -38,7 +39,7 @@ absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequ
   asked.min_severity = request.min_severity();
   asked.limit = request.limit() == 0 ? kDefaultLimit : std::min<size_t>(request.limit(), kMaxLimit);
   asked.page = request.page();
-  auto page = ListAnomalies(store_, filters_, asked);
+  auto page = ListAnomalies(store_, filters, asked);
   if (!page.ok()) return page.status();
   v1::AnomaliesAnswer answer;
   for (v1::Anomaly& anomaly : page->anomalies) *answer.add_anomalies() = std::move(anomaly);

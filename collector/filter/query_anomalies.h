@@ -17,9 +17,9 @@ namespace telltale::filter {
 
 class QueryAnomalies : public query::AnomalySource {
  public:
-  // `learning`: where filters cannot speak yet; any thread.
+  // `filters`: all there are; `learning`: where they cannot speak yet; any thread.
   QueryAnomalies(storage::DerivedStore* store, const AnomalyLog* log,
-                 std::vector<FilterIdentity> filters,
+                 std::function<std::vector<FilterIdentity>()> filters,
                  std::function<std::vector<v1::FilterLearning>()> learning)
       : store_(store), log_(log), filters_(std::move(filters)), learning_(std::move(learning)) {}
 
@@ -34,7 +34,7 @@ class QueryAnomalies : public query::AnomalySource {
  private:
   storage::DerivedStore* const store_;
   const AnomalyLog* const log_;
-  const std::vector<FilterIdentity> filters_;
+  const std::function<std::vector<FilterIdentity>()> filters_;
   const std::function<std::vector<v1::FilterLearning>()> learning_;
 };
 

@@ -33,9 +33,9 @@ absl::StatusOr<Saved> Read(const ReplayOptions& options, uint32_t number) {
     if (key.node != options.node.number) return true;
     v1::FilterHour hour;
     if (!hour.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
-      damaged =
-          absl::DataLossError(absl::StrCat("filter run: the outputs of ", options.filter->name,
-                                           " for node ", options.node.name, " are damaged"));
+      damaged = absl::DataLossError(absl::StrCat("filter run: the outputs of ",
+                                                 options.code->declared().name, " for node ",
+                                                 options.node.name, " are damaged"));
       return false;
     }
     if (key.hour_start_ns <= options.from_ns) {
@@ -66,7 +66,8 @@ absl::StatusOr<std::vector<v1::Anomaly>> List(const ReplayOptions& options,
     if (node != options.node.number) return std::nullopt;
     return options.node.name;
   };
-  auto page = ListAnomalies(store, {{options.filter->name, options.filter->version}}, query);
+  auto page = ListAnomalies(
+      store, {{options.code->declared().name, options.code->declared().version}}, query);
   if (!page.ok()) return page.status();
   return std::move(page->anomalies);
 }
@@ -92,7 +93,8 @@ bool CameTooLate(const Saved& saved, const SourceEpoch& epoch) {
 }  // namespace
 
 absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::function<bool()>& stop) {
-  const auto number = options.store->FilterNumber(options.filter->name, options.filter->version);
+  const auto number =
+      options.store->FilterNumber(options.code->declared().name, options.code->declared().version);
   if (!number.ok()) return number.status();
   auto saved = Read(options, *number);
   if (!saved.ok()) return saved.status();
@@ -102,7 +104,8 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
   storage::DerivedStore apart(&history, &catalog);
   auto log = AnomalyLog::Open({.store = &apart});
   if (!log.ok()) return log.status();
-  const auto apart_number = apart.FilterNumber(options.filter->name, options.filter->version);
+  const auto apart_number =
+      apart.FilterNumber(options.code->declared().name, options.code->declared().version);
   if (!apart_number.ok()) return apart_number.status();
   // More may become known of anomalies that began before.
   for (const auto& [hour_start_ns, hour] : saved->before) {
@@ -112,7 +115,7 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
   }
 
   FeedOptions feeding;
-  feeding.filter = options.filter;
+  feeding.code = options.code;
   for (const auto& [name, value] : options.filter_options) {
     feeding.options.push_back({name.c_str(), value});
   }
@@ -126,6 +129,7 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
   feeding.until_ns = options.to_ns;
   feeding.waits = false;
   NodeFeed feed(feeding, options.node.number, options.node.name);
+  feed.set_machine(options.node.machine);
   Replayed replayed;
   if (saved->resume.has_value()) {
     v1::FilterHour& hour = saved->resume->second;

@@ -14,14 +14,14 @@
 
 #include "absl/status/statusor.h"
 #include "collector/filter/epoch_source.h"
-#include "collector/filter/telltale_filter.h"
+#include "collector/filter/filter_code.h"
 #include "storage/derived.h"
 #include "telltale/v1/query.pb.h"
 
 namespace telltale::filter {
 
 struct ReplayOptions {
-  const telltale_filter* filter = nullptr;
+  FilterCode* code = nullptr;
   std::vector<std::pair<std::string, double>> filter_options;  // as the live run has them
   const EpochSource* source = nullptr;
   storage::DerivedStore* store = nullptr;  // with the outputs of the live run; is only read

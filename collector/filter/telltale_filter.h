@@ -257,6 +257,7 @@ struct telltale_filter_host {
    * start_ns, a whole hour since 1970, before the epoch being shown. 0: shown; else there is none. */
   int (*hour)(void* context, uint64_t start_ns,
               void (*show)(void* argument, const struct telltale_filter_epoch* hour), void* argument);
+  const char* machine;   /* "x86_64" as uname says: what system calls' numbers mean; NULL or "": unknown */
 };
 
 /* Named numbers from the operator's configuration; a filter ignores names it does not know. */

@@ -51,6 +51,10 @@ class WatchService final : public v1::Watch::Service {
     auto listed = options_.side->incidents()->List(*request);
     if (!listed.ok()) return ToGrpc(listed.status());
     *answer = *std::move(listed);
+    if (!options_.alertmanagers) return grpc::Status::OK;
+    for (v1::AlertTarget& target : options_.alertmanagers()) {
+      *answer->add_alertmanagers() = std::move(target);
+    }
     return grpc::Status::OK;
   }
 

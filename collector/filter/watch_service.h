@@ -33,6 +33,7 @@ struct WatchServiceOptions {
   std::function<absl::Status(const grpc::ServerContextBase&, const std::string& who,
                              const std::string& action, const std::string& detail)>
       audit;
+  std::function<std::vector<v1::AlertTarget>()> alertmanagers;  // may be empty
   std::function<uint64_t()> now_ns;
   int max_runs = 2;              // at once; more are refused
   uint64_t max_node_days = 100;  // of one run: nodes times days

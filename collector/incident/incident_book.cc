@@ -1,67 +1,22 @@
 #include "collector/incident/incident_book.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "collector/incident/incident_answer.h"
+#include "collector/incident/incident_match.h"
 #include "proto/codec.h"
 
 namespace telltale::incident {
 namespace {
 
 constexpr char kHeadName[] = "incidents/head";
-constexpr int kMaxNodes = 64, kMaxSymptoms = 64, kMaxNotes = 100;
+constexpr int kMaxNotes = 100;
 constexpr size_t kMaxNoteBytes = 1'000;
 constexpr size_t kBatch = 256;
 constexpr uint32_t kDefaultList = 50, kMaxList = 1'000;
-
-double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
-uint64_t Ns(double seconds) {
-  return static_cast<uint64_t>(std::llround(seconds * 1e3)) * 1'000'000;
-}
-
-const char* StateText(v1::IncidentState state) {
-  switch (state) {
-    case v1::INCIDENT_STATE_OPEN:
-      return "open";
-    case v1::INCIDENT_STATE_ACKNOWLEDGED:
-      return "acknowledged";
-    default:
-      return "resolved";
-  }
-}
-
-v1::Incident ToAnswer(const v1::StoredIncident& stored) {
-  v1::Incident answer;
-  answer.set_number(stored.number());
-  answer.set_state(StateText(stored.state()));
-  answer.set_title(stored.title());
-  answer.set_start_s(Seconds(stored.start_ns()));
-  answer.set_last_s(Seconds(stored.last_ns()));
-  answer.set_anomalies(stored.anomalies());
-  *answer.mutable_nodes() = stored.nodes();
-  answer.set_node_count(stored.node_count());
-  answer.set_symptoms_left_out(stored.symptoms_left_out());
-  for (const v1::StoredSymptom& from : stored.symptoms()) {
-    v1::IncidentSymptom& to = *answer.add_symptoms();
-    to.set_node(from.node());
-    to.set_filter(from.filter());
-    to.set_vital(from.vital());
-    to.set_sub(from.sub());
-    to.set_program(from.program());
-    to.set_first_s(Seconds(from.first_ns()));
-    to.set_count(from.count());
-    to.set_text(from.text());
-  }
-  for (const v1::StoredIncidentNote& from : stored.notes()) {
-    v1::IncidentNote& to = *answer.add_notes();
-    to.set_time_s(Seconds(from.time_ns()));
-    to.set_who(from.who());
-    to.set_text(from.text());
-  }
-  return answer;
-}
+constexpr size_t kMaxNewsBytes = 1 << 20;
 
 void AddNote(v1::StoredIncident& incident, uint64_t now_ns, const std::string& who,
              const std::string& text) {
@@ -71,18 +26,14 @@ void AddNote(v1::StoredIncident& incident, uint64_t now_ns, const std::string& w
   note.set_text(text);
 }
 
-}  // namespace
-
-std::string ProgramOfSubject(const std::string& subject) {
-  const std::string name = subject.substr(0, subject.find(" ("));
-  const size_t several = name.rfind(" x ");
-  const std::string program = several == std::string::npos ? name : name.substr(0, several);
-  const size_t slash = program.rfind('/');
-  return slash == std::string::npos ? program : program.substr(slash + 1);
+bool IsResolved(const v1::StoredIncident& incident) {
+  return incident.state() == v1::INCIDENT_STATE_RESOLVED;
 }
 
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<IncidentBook>> IncidentBook::Open(IncidentBookOptions options) {
-  std::unique_ptr<IncidentBook> book(new IncidentBook(options));
+  std::unique_ptr<IncidentBook> book(new IncidentBook(std::move(options)));
   if (auto status = book->Load(); !status.ok()) return status;
   return book;
 }
@@ -101,21 +52,39 @@ absl::Status IncidentBook::Load() {
     if (!incident.ParseFromString(*value)) {
       return absl::DataLossError(absl::StrCat("incidents: number ", number, " is damaged"));
     }
+    if (incident.change() > 0) {
+      by_change_[incident.change()] = incident.number();
+    } else {
+      changed_.insert(incident.number());  // of a store from before there were feeds
+    }
     incidents_[incident.number()] = std::move(incident);
   }
-  return absl::OkStatus();
+  return changed_.empty() ? absl::OkStatus() : Store();
 }
 
 absl::Status IncidentBook::Store() {
   std::vector<std::pair<std::string, std::string>> states;
+  std::map<uint64_t, uint64_t> before, now;  // changes of those that are stored
   for (const uint64_t number : changed_) {
     const auto incident = incidents_.find(number);
     if (incident == incidents_.end()) continue;  // no longer kept
+    before[number] = incident->second.change();
+    head_.set_change(head_.change() + 1);
+    incident->second.set_change(head_.change());
+    now[head_.change()] = number;
     states.emplace_back(SlotName(number), proto::Canonical(incident->second));
   }
   states.emplace_back(kHeadName, proto::Canonical(head_));
   const auto status = options_.store->PutStates(states, storage::Durability::kDurable);
-  if (status.ok()) changed_.clear();
+  if (!status.ok()) {
+    // Followers see no change that a crash could take back; its numbers are left out.
+    for (const auto& [number, change] : before) incidents_[number].set_change(change);
+    return status;
+  }
+  for (const auto& [number, change] : before) by_change_.erase(change);
+  by_change_.merge(now);
+  changed_.clear();
+  if (!before.empty()) waiters_.WakeAll();
   return status;
 }
 
@@ -126,6 +95,13 @@ std::string IncidentBook::SlotName(uint64_t number) const {
 absl::Status IncidentBook::Advance(uint64_t now_ns) {
   const std::lock_guard lock(mutex_);
   const uint64_t before = head_.log_number();
+  if (auto status = TakeNews(); !status.ok()) return status;
+  ResolveAndSilence(now_ns);
+  if (changed_.empty() && head_.log_number() == before) return absl::OkStatus();
+  return Store();
+}
+
+absl::Status IncidentBook::TakeNews() {
   while (true) {
     auto news = options_.log->After(absl::StrCat(head_.log_number()), kBatch);
     if (absl::IsOutOfRange(news.status())) {
@@ -136,7 +112,7 @@ absl::Status IncidentBook::Advance(uint64_t now_ns) {
       continue;
     }
     if (!news.ok()) return news.status();
-    if (news->empty()) break;
+    if (news->empty()) return absl::OkStatus();
     for (const v1::Anomaly& anomaly : *news) {
       uint64_t number = 0;
       if (!absl::SimpleAtoi(anomaly.cursor(), &number)) continue;
@@ -144,42 +120,60 @@ absl::Status IncidentBook::Advance(uint64_t now_ns) {
       head_.set_log_number(number);
     }
   }
+}
+
+void IncidentBook::ResolveAndSilence(uint64_t now_ns) {
   for (auto& [number, incident] : incidents_) {
-    if (incident.state() == v1::INCIDENT_STATE_RESOLVED) continue;
-    if (incident.last_ns() + options_.resolve_ns > now_ns) continue;
-    incident.set_state(v1::INCIDENT_STATE_RESOLVED);
-    AddNote(incident, now_ns, "", "resolved: nothing new for an hour");
+    if (IsResolved(incident)) continue;
+    if (options_.goes_on && std::ranges::any_of(incident.symptoms(), options_.goes_on)) {
+      going_on_ns_[number] = now_ns;
+    }
+    if (LastSeen(incident) + options_.resolve_ns <= now_ns) {
+      Resolve(incident, now_ns, "resolved: nothing new for an hour");
+      continue;
+    }
+    const bool silenced =
+        options_.silences != nullptr && options_.silences->Silences(incident, now_ns);
+    if (silenced == incident.silenced()) continue;
+    incident.set_silenced(silenced);
     changed_.insert(number);
   }
-  if (changed_.empty() && head_.log_number() == before) return absl::OkStatus();
-  return Store();
+}
+
+void IncidentBook::Resolve(v1::StoredIncident& incident, uint64_t now_ns, const std::string& why) {
+  incident.set_state(v1::INCIDENT_STATE_RESOLVED);
+  incident.set_resolved_ns(now_ns);
+  AddNote(incident, now_ns, "", why);
+  going_on_ns_.erase(incident.number());
+  changed_.insert(incident.number());
+}
+
+// Something of it was found, or seen to go on.
+uint64_t IncidentBook::LastSeen(const v1::StoredIncident& incident) const {
+  const auto going_on = going_on_ns_.find(incident.number());
+  return std::max(incident.last_ns(), going_on == going_on_ns_.end() ? 0 : going_on->second);
+}
+
+bool IncidentBook::IsRecent(const v1::StoredIncident& incident, uint64_t found_ns) const {
+  return LastSeen(incident) + options_.together_ns >= found_ns &&
+         found_ns + options_.together_ns >= incident.last_ns();
 }
 
 v1::StoredIncident* IncidentBook::Match(const v1::Anomaly& anomaly, uint64_t found_ns) {
-  const std::string program = ProgramOfSubject(anomaly.subject());
+  v1::StoredIncident* closest = nullptr;
+  Fit best = Fit::kNone;
   for (auto& [number, incident] : incidents_) {
-    if (incident.state() == v1::INCIDENT_STATE_RESOLVED) continue;
-    const uint64_t apart = found_ns > incident.last_ns() ? found_ns - incident.last_ns()
-                                                         : incident.last_ns() - found_ns;
-    if (apart > options_.together_ns) continue;
-    for (const v1::StoredSymptom& symptom : incident.symptoms()) {
-      const bool same_program = symptom.program() == program;
-      const bool same_vital = symptom.vital() == anomaly.vital();
-      if (same_program && same_vital && symptom.filter() == anomaly.filter() &&
-          symptom.sub() == anomaly.sub()) {
-        return &incident;
-      }
-      if (symptom.node() != anomaly.node()) continue;
-      if (same_program || same_vital || program.empty() || symptom.program().empty()) {
-        return &incident;
-      }
-    }
+    if (IsResolved(incident) || !IsRecent(incident, found_ns)) continue;
+    const Fit fit = FitOf(incident, anomaly);
+    if (fit <= best) continue;
+    best = fit;
+    closest = &incident;
   }
-  return nullptr;
+  return closest;
 }
 
 void IncidentBook::Take(const v1::Anomaly& anomaly) {
-  const uint64_t found_ns = Ns(anomaly.found_s());
+  const uint64_t found_ns = NsOf(anomaly.found_s());
   uint64_t number = 0;
   (void)absl::SimpleAtoi(anomaly.cursor(), &number);
   v1::StoredIncident* incident = Match(anomaly, found_ns);
@@ -188,50 +182,88 @@ void IncidentBook::Take(const v1::Anomaly& anomaly) {
     incident = &incidents_[head_.number()];
     incident->set_number(head_.number());
     incident->set_state(v1::INCIDENT_STATE_OPEN);
-    incident->set_start_ns(Ns(anomaly.start_s()));
     incident->set_first_number(number);
-    if (incidents_.size() > options_.kept) incidents_.erase(incidents_.begin());
+    Forget();
   }
+  AddAnomaly(*incident, anomaly);
   changed_.insert(incident->number());
-  incident->set_anomalies(incident->anomalies() + 1);
-  incident->set_start_ns(std::min(incident->start_ns(), Ns(anomaly.start_s())));
-  incident->set_last_ns(std::max(incident->last_ns(), found_ns));
-  if (std::ranges::count(incident->nodes(), anomaly.node()) == 0) {
-    incident->set_node_count(incident->node_count() + 1);
-    if (incident->nodes_size() < kMaxNodes) incident->add_nodes(anomaly.node());
+  if (anomaly.rule() != 0) TakeIn(*incident, found_ns);
+}
+
+// Those that turn out to be nothing but symptoms of what was diagnosed.
+void IncidentBook::TakeIn(v1::StoredIncident& incident, uint64_t now_ns) {
+  for (auto& [number, other] : incidents_) {
+    if (number == incident.number() || IsResolved(other) || !IsRecent(other, now_ns)) continue;
+    if (!IsUnder(incident, other)) continue;
+    Merge(incident, other);
+    other.set_merged_into(incident.number());
+    Resolve(other, now_ns, absl::StrCat("explained by incident ", incident.number()));
   }
-  const bool diagnosis = anomaly.rule() != 0;
-  const auto severity = static_cast<uint64_t>(std::min(std::abs(anomaly.severity()), 1e12) * 1e3);
-  if (incident->title().empty() || diagnosis > incident->title_is_diagnosis() ||
-      (diagnosis == incident->title_is_diagnosis() &&
-       severity > incident->title_severity_milli())) {
-    incident->set_title(anomaly.text());
-    incident->set_title_is_diagnosis(diagnosis);
-    incident->set_title_severity_milli(severity);
+}
+
+void IncidentBook::Forget() {
+  if (incidents_.size() <= options_.kept) return;
+  const auto oldest = incidents_.begin();
+  by_change_.erase(oldest->second.change());
+  head_.set_forgotten_change(std::max(head_.forgotten_change(), oldest->second.change()));
+  going_on_ns_.erase(oldest->first);
+  changed_.erase(oldest->first);
+  incidents_.erase(oldest);
+}
+
+IncidentCounts IncidentBook::Counts() const {
+  const std::lock_guard lock(mutex_);
+  IncidentCounts counts;
+  for (const auto& [number, incident] : incidents_) {
+    if (IsResolved(incident)) continue;
+    ++(incident.silenced()                           ? counts.silenced
+       : incident.state() == v1::INCIDENT_STATE_OPEN ? counts.open
+                                                     : counts.acknowledged);
   }
-  const std::string program = ProgramOfSubject(anomaly.subject());
-  for (v1::StoredSymptom& symptom : *incident->mutable_symptoms()) {
-    if (symptom.node() != anomaly.node() || symptom.filter() != anomaly.filter() ||
-        symptom.vital() != anomaly.vital() || symptom.sub() != anomaly.sub() ||
-        symptom.program() != program) {
-      continue;
-    }
-    symptom.set_count(symptom.count() + 1);
-    return;
+  return counts;
+}
+
+std::vector<v1::Incident> IncidentBook::Alerts(uint64_t since_ns) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<v1::Incident> alerts;
+  for (const auto& [number, incident] : incidents_) {
+    if (IsResolved(incident) && incident.resolved_ns() < since_ns) continue;
+    alerts.push_back(ToAnswer(incident, Shown::kWhole));
   }
-  if (incident->symptoms_size() == kMaxSymptoms) {
-    incident->set_symptoms_left_out(incident->symptoms_left_out() + 1);
-    return;
+  return alerts;
+}
+
+std::string IncidentBook::NowCursor() const {
+  const std::lock_guard lock(mutex_);
+  return absl::StrCat(head_.change());
+}
+
+absl::StatusOr<std::vector<v1::IncidentNews>> IncidentBook::After(const std::string& cursor,
+                                                                  size_t limit) const {
+  uint64_t after = 0;
+  const std::lock_guard lock(mutex_);
+  if (!absl::SimpleAtoi(cursor, &after) || after > head_.change()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("follow incidents: cursor \"", proto::SanitizeText(cursor, 32),
+                     "\" is not of this store, its last is ", head_.change(),
+                     "; follow without a cursor to begin now"));
   }
-  v1::StoredSymptom& symptom = *incident->add_symptoms();
-  symptom.set_node(anomaly.node());
-  symptom.set_filter(anomaly.filter());
-  symptom.set_vital(anomaly.vital());
-  symptom.set_sub(anomaly.sub());
-  symptom.set_program(program);
-  symptom.set_first_ns(Ns(anomaly.start_s()));
-  symptom.set_count(1);
-  symptom.set_text(anomaly.text());
+  if (after != 0 && after < head_.forgotten_change()) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "follow incidents: some that changed after cursor ", after, " are no longer among the ",
+        options_.kept, " that are kept; go on with cursor ", head_.forgotten_change(),
+        ", or with 0 for all that are"));
+  }
+  std::vector<v1::IncidentNews> news;
+  size_t bytes = 0;
+  for (auto it = by_change_.upper_bound(after); it != by_change_.end(); ++it) {
+    if (news.size() == limit || bytes > kMaxNewsBytes) break;
+    v1::IncidentNews& item = news.emplace_back();
+    item.set_cursor(absl::StrCat(it->first));
+    *item.mutable_incident() = ToAnswer(incidents_.at(it->second), Shown::kWhole);
+    bytes += item.ByteSizeLong();
+  }
+  return news;
 }
 
 absl::StatusOr<v1::ListIncidentsAnswer> IncidentBook::List(
@@ -240,7 +272,11 @@ absl::StatusOr<v1::ListIncidentsAnswer> IncidentBook::List(
   v1::ListIncidentsAnswer answer;
   answer.set_missed_anomalies(head_.missed());
   for (const auto& [number, incident] : incidents_) {
-    if (incident.state() == v1::INCIDENT_STATE_OPEN) answer.set_open(answer.open() + 1);
+    if (incident.silenced() && !IsResolved(incident)) {
+      answer.set_silenced(answer.silenced() + 1);
+    } else if (incident.state() == v1::INCIDENT_STATE_OPEN) {
+      answer.set_open(answer.open() + 1);
+    }
   }
   if (request.number() != 0) {
     const auto found = incidents_.find(request.number());
@@ -248,14 +284,16 @@ absl::StatusOr<v1::ListIncidentsAnswer> IncidentBook::List(
       return absl::NotFoundError(absl::StrCat("incidents: there is no number ", request.number(),
                                               ", the last is ", head_.number()));
     }
-    *answer.add_incidents() = ToAnswer(found->second);
+    *answer.add_incidents() = ToAnswer(found->second, Shown::kWhole);
     return answer;
   }
   const uint32_t limit = request.limit() == 0 ? kDefaultList : std::min(request.limit(), kMaxList);
   for (auto it = incidents_.rbegin(); it != incidents_.rend(); ++it) {
-    if (it->second.state() == v1::INCIDENT_STATE_RESOLVED && !request.resolved()) continue;
+    const v1::StoredIncident& incident = it->second;
+    if (IsResolved(incident) && !request.resolved()) continue;
+    if (incident.silenced() && !IsResolved(incident) && !request.silenced()) continue;
     if (static_cast<uint32_t>(answer.incidents_size()) == limit) break;
-    *answer.add_incidents() = ToAnswer(it->second);
+    *answer.add_incidents() = ToAnswer(incident, Shown::kInList);
   }
   return answer;
 }
@@ -308,8 +346,14 @@ absl::StatusOr<v1::Incident> IncidentBook::Change(const v1::ChangeIncidentReques
   const std::string text = proto::SanitizeText(request.note(), kMaxNoteBytes);
   const v1::StoredIncident before = incident;
   incident.set_state(state);
-  // What is open again has news: else the next look would resolve it.
-  if (request.action() == v1::INCIDENT_ACTION_REOPEN) incident.set_last_ns(now_ns);
+  if (IsResolved(incident) && !IsResolved(before)) {
+    incident.set_resolved_ns(now_ns);
+  } else if (IsResolved(before)) {
+    // What is open again has news: else the next look would resolve it.
+    incident.set_last_ns(now_ns);
+    incident.clear_resolved_ns();
+    incident.clear_merged_into();
+  }
   AddNote(incident, now_ns, who,
           absl::StrCat(done, done.empty() || text.empty() ? "" : ": ", text));
   changed_.insert(request.number());
@@ -317,7 +361,7 @@ absl::StatusOr<v1::Incident> IncidentBook::Change(const v1::ChangeIncidentReques
     incident = before;
     return status;
   }
-  return ToAnswer(incident);
+  return ToAnswer(incident, Shown::kWhole);
 }
 
 }  // namespace telltale::incident

@@ -1,18 +1,26 @@
 // Anomalies and diagnoses that belong together, as one incident each. An anomaly belongs to an
-// incident that is not resolved and had news within the last ten minutes if it is
+// incident that is not resolved and had news within the last ten minutes, or something of which
+// still goes on, if it is
 //   the same symptom (filter, vital, sub-series, program), on whatever node: a fault of the fleet;
+//   or on a node of it and explained by a diagnosis there (incident_match.h);
 //   or on a node of it, and of the same program or the same vital, or one of both is of no program.
-// Else it begins a new one. After an hour without news an incident is resolved by itself.
+// The closest fit counts, then the oldest. Else it begins a new one. A diagnosis that comes later
+// takes the incidents that are nothing but its symptoms in. An hour without news, with nothing of
+// it going on, resolves an incident.
+//
+// Each change of an incident has a number, the highest of all so far: a follower's cursor. He gets
+// each incident that changed since, as it is now, by the number of its latest change.
 //
 // The book follows the log of anomalies by its cursor; incidents and cursor are durable together,
 // so a restart neither loses nor doubles one. It keeps the latest `kept` incidents.
 //
-// Thread-safe. Owned by main; the store and the log outlive it.
+// Thread-safe. Owned by the filter side; the store, the log and the silences outlive it.
 
 #ifndef TELLTALE_COLLECTOR_INCIDENT_INCIDENT_BOOK_H_
 #define TELLTALE_COLLECTOR_INCIDENT_INCIDENT_BOOK_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,9 +30,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "collector/feed/waiters.h"
 #include "collector/filter/anomaly_log.h"
+#include "collector/incident/silence_book.h"
 #include "storage/derived.h"
 #include "telltale/v1/filter.pb.h"
+#include "telltale/v1/incident.pb.h"
 #include "telltale/v1/watch.pb.h"
 
 namespace telltale::incident {
@@ -32,16 +43,26 @@ namespace telltale::incident {
 struct IncidentBookOptions {
   storage::DerivedStore* store = nullptr;
   const filter::AnomalyLog* log = nullptr;
+  const SilenceBook* silences = nullptr;  // nullptr: none
+  // Whether the symptom still goes on somewhere; from Advance's thread. May be empty: not known.
+  std::function<bool(const v1::StoredSymptom& symptom)> goes_on;
   uint64_t kept = 4'096;                    // the same for the life of a store
   uint64_t together_ns = 600'000'000'000;   // without news, then a new incident begins
   uint64_t resolve_ns = 3'600'000'000'000;  // without news, then it is resolved
+  size_t max_waiters = 256;
+};
+
+struct IncidentCounts {
+  uint64_t open = 0, acknowledged = 0;  // not silenced
+  uint64_t silenced = 0;                // of those that are not resolved
 };
 
 class IncidentBook {
  public:
   static absl::StatusOr<std::unique_ptr<IncidentBook>> Open(IncidentBookOptions options);
 
-  // Takes in what the log has since, and resolves what is over; durable on return.
+  // Takes in what the log has since, resolves what is over, and puts under silences what is;
+  // durable on return.
   absl::Status Advance(uint64_t now_ns);
 
   // Newest first. NotFound: the one asked for was never there or is no longer kept.
@@ -52,11 +73,36 @@ class IncidentBook {
   absl::StatusOr<v1::Incident> Change(const v1::ChangeIncidentRequest& request,
                                       const std::string& who, uint64_t now_ns);
 
+  IncidentCounts Counts() const;
+  // What an Alertmanager is to know, whole and ascending by number: those that are not resolved,
+  // under silences or not, and those that were resolved at or after `since_ns`.
+  std::vector<v1::Incident> Alerts(uint64_t since_ns) const;
+
+  // The cursor behind the latest change.
+  std::string NowCursor() const;
+  // Incidents that changed after the cursor, by change, at most `limit` and about 1 MB; "0": all
+  // kept. InvalidArgument: not a cursor of this store; OutOfRange: incidents that changed after it
+  // are no longer kept, says with which cursor to go on.
+  absl::StatusOr<std::vector<v1::IncidentNews>> After(const std::string& cursor,
+                                                      size_t limit) const;
+  // Calls `wake` after each change; as feed::Waiters.
+  absl::StatusOr<std::unique_ptr<feed::Waiter>> Wait(std::function<void()> wake) {
+    return waiters_.Add(std::move(wake));
+  }
+
  private:
-  explicit IncidentBook(IncidentBookOptions options) : options_(options) {}
+  explicit IncidentBook(IncidentBookOptions options)
+      : options_(std::move(options)), waiters_("incidents", options_.max_waiters) {}
   absl::Status Load();
+  absl::Status TakeNews();
   void Take(const v1::Anomaly& anomaly);
   v1::StoredIncident* Match(const v1::Anomaly& anomaly, uint64_t found_ns);
+  void TakeIn(v1::StoredIncident& incident, uint64_t now_ns);
+  void Resolve(v1::StoredIncident& incident, uint64_t now_ns, const std::string& why);
+  void ResolveAndSilence(uint64_t now_ns);
+  uint64_t LastSeen(const v1::StoredIncident& incident) const;
+  bool IsRecent(const v1::StoredIncident& incident, uint64_t found_ns) const;
+  void Forget();
   absl::Status Store();
   std::string SlotName(uint64_t number) const;
 
@@ -65,10 +111,11 @@ class IncidentBook {
   v1::IncidentHead head_;                             // guarded by mutex_, as all below
   std::map<uint64_t, v1::StoredIncident> incidents_;  // by number
   std::set<uint64_t> changed_;                        // not stored yet
+  std::map<uint64_t, uint64_t> by_change_;            // number of those stored, by latest change
+  // When something of an incident was last seen to go on, by number. Known anew after a restart.
+  std::map<uint64_t, uint64_t> going_on_ns_;
+  feed::Waiters waiters_;
 };
-
-// "postgres" of "postgres (pid 812, uid 26)": the same program on other nodes and in other lives.
-std::string ProgramOfSubject(const std::string& subject);
 
 }  // namespace telltale::incident
 

@@ -25,7 +25,7 @@ class IngestStore {
   virtual ~IngestStore() = default;
 
   virtual std::string StoreId() const = 0;
-  virtual std::vector<storage::NodeRecord> Nodes() const = 0;
+  virtual storage::NodeList Nodes() const = 0;
   virtual std::optional<storage::NodeRecord> Find(uint32_t node) const = 0;
   // A new name gets a number. ResourceExhausted: too many nodes.
   virtual absl::StatusOr<uint32_t> NumberOf(const std::string& name) = 0;

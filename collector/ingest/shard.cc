@@ -238,6 +238,10 @@ void Shard::Answer(const Staged& staged, storage::Outcome outcome) {
             " (or the other agent's id)"));
       }
       context_.stats->Add(session.stream.counted ? Count::kStored : Count::kStoredApart);
+      if (session.stream.counted) {
+        context_.live->PublishEpoch(session.node_name(), staged.body.epoch().start_unix_ns(),
+                                    staged.body.epoch().end_unix_ns());
+      }
       if (staged.body.epoch().unspooled()) {
         Remark(session.stream.node, v1::REMARK_KIND_SPOOL,
                "its spool could not be written: epochs came from memory, where a kill would have "

@@ -4,7 +4,7 @@ namespace telltale::ingest {
 
 std::string StoreAdapter::StoreId() const { return store_->store_id(); }
 
-std::vector<storage::NodeRecord> StoreAdapter::Nodes() const { return store_->nodes().List(); }
+storage::NodeList StoreAdapter::Nodes() const { return store_->nodes().List(); }
 
 std::optional<storage::NodeRecord> StoreAdapter::Find(uint32_t node) const {
   return store_->nodes().Find(node);

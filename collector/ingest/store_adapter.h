@@ -18,7 +18,7 @@ class StoreAdapter final : public IngestStore {
   explicit StoreAdapter(storage::Store* store) : store_(store) {}
 
   std::string StoreId() const override;
-  std::vector<storage::NodeRecord> Nodes() const override;
+  storage::NodeList Nodes() const override;
   std::optional<storage::NodeRecord> Find(uint32_t node) const override;
   absl::StatusOr<uint32_t> NumberOf(const std::string& name) override;
   absl::Status UpdateNode(uint32_t node, storage::Durability durability,

@@ -21,6 +21,9 @@ std::string KeyOf(uint64_t time_ns, const std::string& id) {
   return kMarkTable + storage::EncodeU64(time_ns) + id;
 }
 
+// No operator's name has a space.
+bool IsNoticed(const v1::StoredMark& mark) { return mark.by().starts_with("filter "); }
+
 v1::Mark Shown(const v1::StoredMark& stored) {
   v1::Mark mark;
   mark.set_id(stored.id());
@@ -58,6 +61,7 @@ absl::StatusOr<std::unique_ptr<MarkBook>> MarkBook::Open(storage::Catalog* catal
           damaged = absl::DataLossError("note: an entry of the catalog cannot be read");
           return false;
         }
+        book->noticed_ += IsNoticed(mark) ? 1 : 0;
         book->marks_[{mark.time_ns(), mark.id()}] = std::move(mark);
         return true;
       });
@@ -102,19 +106,61 @@ absl::StatusOr<v1::AddMarkAnswer> MarkBook::Add(const v1::AddMarkRequest& reques
   stored.set_made_ns(now_());
   auto transaction = catalog_->Begin();
   v1::AddMarkAnswer answer;
-  const bool full = marks_.size() >= kMaxMarks;
+  const bool full = marks_.size() - noticed_ >= kMaxMarks;
+  const auto dropped = Earliest(false);
   if (full) {
-    *answer.mutable_dropped() = Shown(marks_.begin()->second);
-    transaction->Delete(KeyOf(marks_.begin()->first.first, marks_.begin()->first.second));
+    *answer.mutable_dropped() = Shown(dropped->second);
+    transaction->Delete(KeyOf(dropped->first.first, dropped->first.second));
   }
   transaction->Put(KeyOf(*time_ns, *id), proto::Canonical(stored));
   if (absl::Status status = transaction->Commit(storage::Durability::kDurable); !status.ok()) {
     return status;
   }
-  if (full) marks_.erase(marks_.begin());
+  if (full) marks_.erase(dropped);
   *answer.mutable_mark() = Shown(stored);
   marks_[{*time_ns, *id}] = std::move(stored);
   return answer;
+}
+
+std::map<MarkBook::Position, v1::StoredMark>::iterator MarkBook::Earliest(bool noticed) {
+  return std::ranges::find_if(marks_,
+                              [&](const auto& mark) { return IsNoticed(mark.second) == noticed; });
+}
+
+absl::Status MarkBook::Notice(const std::string& filter, const std::string& node, uint64_t time_ns,
+                              const std::string& text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  v1::StoredMark stored;
+  stored.set_time_ns(time_ns);
+  stored.set_text(proto::SanitizeText(text, kMaxTextBytes));
+  stored.set_node(node);
+  stored.set_by("filter " + filter);
+  for (auto it = marks_.lower_bound({time_ns, ""});
+       it != marks_.end() && it->first.first == time_ns; ++it) {
+    const v1::StoredMark& known = it->second;
+    if (known.node() == node && known.by() == stored.by() && known.text() == stored.text()) {
+      return absl::OkStatus();
+    }
+  }
+  absl::StatusOr<std::string> id = NewId();
+  if (!id.ok()) return id.status();
+  stored.set_id(*id);
+  stored.set_made_ns(now_());
+  auto transaction = catalog_->Begin();
+  const bool full = noticed_ >= kMaxNoticed;
+  const auto dropped = Earliest(true);
+  if (full) transaction->Delete(KeyOf(dropped->first.first, dropped->first.second));
+  transaction->Put(KeyOf(time_ns, *id), proto::Canonical(stored));
+  if (absl::Status status = transaction->Commit(storage::Durability::kBuffered); !status.ok()) {
+    return status;
+  }
+  if (full) {
+    marks_.erase(dropped);
+  } else {
+    ++noticed_;
+  }
+  marks_[{time_ns, *id}] = std::move(stored);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::Mark> MarkBook::Remove(const std::string& id) {
@@ -132,6 +178,7 @@ absl::StatusOr<v1::Mark> MarkBook::Remove(const std::string& id) {
     return status;
   }
   v1::Mark removed = Shown(found->second);
+  noticed_ -= IsNoticed(found->second) ? 1 : 0;
   marks_.erase(found);
   return removed;
 }

@@ -1,5 +1,5 @@
-// What operators noted about moments. Kept in the catalog (table 0f), so it survives restarts and
-// is in backups.
+// What operators noted about moments, and what filters noticed (deploys), as one list. Kept in the
+// catalog (table 0f), so it survives restarts and is in backups.
 //
 // Thread-safe. Owned by the collector; the catalog outlives it.
 
@@ -28,6 +28,7 @@ namespace telltale::marks {
 class MarkBook : public query::MarkSource {
  public:
   static constexpr size_t kMaxMarks = 10'000;
+  static constexpr size_t kMaxNoticed = 4'000;
   static constexpr size_t kMaxTextBytes = 300;
   static constexpr double kMaxAheadS = 366.0 * 86400;  // a note may be about what is planned
 
@@ -43,6 +44,11 @@ class MarkBook : public query::MarkSource {
   absl::StatusOr<v1::AddMarkAnswer> Add(const v1::AddMarkRequest& request, const std::string& by);
   absl::StatusOr<v1::Mark> Remove(const std::string& id);
 
+  // What a filter noticed, shown as by "filter NAME". The same again changes nothing. Of these the
+  // earliest makes room with kMaxNoticed, so that they drive no operator's note out.
+  absl::Status Notice(const std::string& filter, const std::string& node, uint64_t time_ns,
+                      const std::string& text);
+
   std::vector<v1::Mark> Between(double start_s, double end_s) const override;
 
  private:
@@ -51,12 +57,15 @@ class MarkBook : public query::MarkSource {
   MarkBook(storage::Catalog* catalog, Now now, NodeKnown node_known)
       : catalog_(catalog), now_(std::move(now)), node_known_(std::move(node_known)) {}
   absl::StatusOr<std::string> NewId() const;
+  // Of operators' notes, or of what filters noticed; with mutex_.
+  std::map<Position, v1::StoredMark>::iterator Earliest(bool noticed);
 
   storage::Catalog* const catalog_;
   const Now now_;
   const NodeKnown node_known_;
   mutable std::mutex mutex_;
-  std::map<Position, v1::StoredMark> marks_;  // guarded by mutex_
+  std::map<Position, v1::StoredMark> marks_;  // guarded by mutex_; as is the next
+  size_t noticed_ = 0;                        // of them, by filters
 };
 
 }  // namespace telltale::marks

@@ -71,11 +71,30 @@ struct IngestFigures {
   uint64_t implausible = 0;
 };
 
+// Of a filter that runs in a process of its own.
+struct UserFilterFigures {
+  bool disabled = false;
+  uint64_t failures = 0;
+  double cpu_s = 0;
+  uint64_t memory_bytes = 0;
+};
+
 struct FilterFigures {
   std::string filter;
   double lag_s = 0;
   uint64_t skipped = 0;
+  uint64_t dropped = 0;
+  std::optional<UserFilterFigures> user;
   std::vector<std::pair<std::string, uint64_t>> anomalies;  // by vital, cumulative
+};
+
+struct IncidentFigures {
+  uint64_t open = 0, acknowledged = 0, silenced = 0;
+  struct Alertmanager {
+    std::string url;
+    uint64_t posts = 0, failures = 0;
+  };
+  std::vector<Alertmanager> alertmanagers;
 };
 
 struct StoreFigures {
@@ -104,12 +123,18 @@ struct HttpFigures {
 
 using RefusedFigures = std::vector<std::pair<std::string, uint64_t>>;  // by reason
 
+struct EnrollFigures {
+  std::vector<std::pair<std::string, uint64_t>> outcomes;  // since the collector's start
+  uint64_t waiting = 0;                                    // for an operator, now
+};
+
 // Absent functions leave their families without samples.
 struct MetricSources {
   std::function<void(const std::function<void(const NodeFigures&)>&)> for_each_node;
   std::function<std::vector<VitalNames>()> local_vitals;
   std::function<IngestFigures()> ingest;
   std::function<std::vector<FilterFigures>()> filters;
+  std::function<IncidentFigures()> incidents;
   std::function<StoreFigures()> store;
   std::function<std::optional<DiskFigures>()> disk;  // none: could not be asked
   // Whose certificate ends when, in Unix seconds.
@@ -117,6 +142,7 @@ struct MetricSources {
   std::function<AnswerCacheFigures()> answer_cache;
   std::function<HttpFigures()> http;
   std::function<RefusedFigures()> grpc_refused;
+  std::function<EnrollFigures()> enroll;
   // How anomalous a node was of late; decides who is shown above the limit.
   std::function<uint64_t(uint32_t node)> recent_anomalies;
   std::string process_dir = "/proc/self";

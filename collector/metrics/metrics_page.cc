@@ -64,6 +64,7 @@ MetricsPage::MetricsPage(const MetricSources& sources, size_t per_node_limit, Ra
   AddCollector(sources);
   AddFleet();
   AddFilters(sources);
+  AddIncidents(sources);
   AddIngest(sources);
   AddProcess(sources);
   AddNodes();
@@ -167,6 +168,50 @@ void MetricsPage::AddFilters(const MetricSources& sources) {
        [filters](size_t item, const MetricRow& row, std::string& out) {
          WriteSample(row, {{"filter", filters[item].filter}}, Integer(filters[item].skipped), out);
        }});
+  families_.push_back(
+      {Metric("telltale_filter_outputs_dropped_total"), filters.size(),
+       [filters](size_t item, const MetricRow& row, std::string& out) {
+         WriteSample(row, {{"filter", filters[item].filter}}, Integer(filters[item].dropped), out);
+       }});
+  const auto add_user = [&](const char* metric, std::string (*value)(const UserFilterFigures&)) {
+    families_.push_back({Metric(metric), filters.size(),
+                         [filters, value](size_t item, const MetricRow& row, std::string& out) {
+                           const FilterFigures& filter = filters[item];
+                           if (!filter.user.has_value()) return;
+                           WriteSample(row, {{"filter", filter.filter}}, value(*filter.user), out);
+                         }});
+  };
+  add_user("telltale_filter_disabled",
+           [](const UserFilterFigures& user) { return Integer(user.disabled ? 1 : 0); });
+  add_user("telltale_filter_failures_total",
+           [](const UserFilterFigures& user) { return Integer(user.failures); });
+  add_user("telltale_filter_cpu_seconds_total",
+           [](const UserFilterFigures& user) { return Real(user.cpu_s); });
+  add_user("telltale_filter_memory_bytes",
+           [](const UserFilterFigures& user) { return Integer(user.memory_bytes); });
+}
+
+void MetricsPage::AddIncidents(const MetricSources& sources) {
+  const bool known = sources.incidents != nullptr;
+  IncidentFigures figures = known ? sources.incidents() : IncidentFigures();
+  for (const auto& [name, value] : {std::pair("telltale_incidents_open", figures.open),
+                                    {"telltale_incidents_acknowledged", figures.acknowledged},
+                                    {"telltale_incidents_silenced", figures.silenced}}) {
+    families_.push_back({Metric(name), known ? 1U : 0U,
+                         [value = value](size_t, const MetricRow& row, std::string& out) {
+                           WriteSample(row, {}, Integer(value), out);
+                         }});
+  }
+  auto targets = std::move(figures.alertmanagers);
+  const size_t items = targets.size();
+  families_.push_back(
+      {Metric("telltale_alertmanager_posts_total"), items,
+       [targets = std::move(targets)](size_t item, const MetricRow& row, std::string& out) {
+         const auto& target = targets[item];
+         WriteSample(row, {{"url", target.url}, {"result", "ok"}}, Integer(target.posts), out);
+         WriteSample(row, {{"url", target.url}, {"result", "failed"}}, Integer(target.failures),
+                     out);
+       }});
 }
 
 void MetricsPage::AddIngest(const MetricSources& sources) {
@@ -211,6 +256,9 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
   AddValue("telltale_answer_cache_bytes", Integer(cache.bytes));
   AddPairs("telltale_grpc_refused_total", "reason",
            sources.grpc_refused ? sources.grpc_refused() : RefusedFigures());
+  EnrollFigures enroll = sources.enroll ? sources.enroll() : EnrollFigures();
+  AddPairs("telltale_enrolments_total", "outcome", std::move(enroll.outcomes));
+  AddValue("telltale_enrolments_waiting", Integer(enroll.waiting));
   HttpFigures http = sources.http ? sources.http() : HttpFigures();
   AddValue("telltale_http_connections", Integer(http.connections));
   AddPairs("telltale_http_answers_total", "class", std::move(http.answers));

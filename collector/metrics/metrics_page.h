@@ -40,6 +40,7 @@ class MetricsPage {
   void AddCollector(const MetricSources& sources);
   void AddFleet();
   void AddFilters(const MetricSources& sources);
+  void AddIncidents(const MetricSources& sources);
   void AddIngest(const MetricSources& sources);
   void AddProcess(const MetricSources& sources);
   void AddNodes();

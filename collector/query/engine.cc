@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -68,11 +70,9 @@ AnswerBasis Engine::BasisOf(const v1::Selection& asked, uint64_t now_ns) const {
   basis.expires_ns = now_ns + (open || windows_only ? kOpenLifeNs : kLifeNs);
   if (asked.nodes_size() > 0) {
     std::set<uint32_t> groups;
+    const std::unordered_set<std::string_view> names(asked.nodes().begin(), asked.nodes().end());
     for (const storage::NodeRecord& node : options_.source->Nodes()) {
-      if (std::find(asked.nodes().begin(), asked.nodes().end(), node.name()) !=
-          asked.nodes().end()) {
-        groups.insert(node.number() / storage::kLineGroupNodes);
-      }
+      if (names.contains(node.name())) groups.insert(node.number() / storage::kLineGroupNodes);
     }
     basis.groups.assign(groups.begin(), groups.end());
   }

@@ -107,13 +107,13 @@ v1::Node Show(const storage::NodeRecord& record, const Source& source) {
 absl::StatusOr<v1::NodesAnswer> AnswerNodes(const v1::NodesRequest& request,
                                             const Context& context) {
   v1::NodesAnswer answer;
-  std::vector<storage::NodeRecord> nodes = context.source->Nodes();
+  std::vector<storage::SharedNode> nodes = context.source->Nodes().shared();
   std::sort(nodes.begin(), nodes.end(),
-            [](const auto& a, const auto& b) { return a.name() < b.name(); });
-  for (const storage::NodeRecord& record : nodes) {
-    absl::StatusOr<bool> matches = MatchesLabels(record, request.label_matches());
+            [](const auto& a, const auto& b) { return a->name() < b->name(); });
+  for (const storage::SharedNode& record : nodes) {
+    absl::StatusOr<bool> matches = MatchesLabels(*record, request.label_matches());
     if (!matches.ok()) return matches.status();
-    if (*matches) *answer.add_nodes() = Show(record, *context.source);
+    if (*matches) *answer.add_nodes() = Show(*record, *context.source);
   }
   return answer;
 }

@@ -3,11 +3,12 @@
 #include <grpcpp/grpcpp.h>
 
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "collector/query/followers.h"
+#include "collector/feed/followers.h"
 #include "collector/query/worker_pool.h"
 #include "telltale/v1/query.grpc.pb.h"
 
@@ -52,7 +53,12 @@ class QueryService::Impl final : public v1::Query::CallbackService {
  public:
   explicit Impl(QueryServiceOptions options)
       : options_(std::move(options)),
-        followers_(options_.engine, options_.max_followers),
+        followers_({.of = "anomalies",
+                    .newest = [engine = options_.engine] { return engine->NewestAnomaly(); },
+                    .after = [engine = options_.engine](
+                                 const std::string& cursor,
+                                 size_t limit) { return engine->AnomaliesAfter(cursor, limit); },
+                    .most = options_.max_followers}),
         pool_(options_.threads, options_.max_queued) {}
 
   void Stop() { followers_.Stop(); }
@@ -127,7 +133,12 @@ class QueryService::Impl final : public v1::Query::CallbackService {
     if (const absl::Status allowed = options_.authorize(*context); !allowed.ok()) {
       return Refused<v1::Anomaly>(allowed);
     }
-    return followers_.Begin(*request);
+    const auto& nodes = request->selection().nodes();
+    return followers_.Begin(
+        request->cursor(),
+        [nodes = std::set<std::string>(nodes.begin(), nodes.end())](const v1::Anomaly& anomaly) {
+          return nodes.empty() || nodes.contains(anomaly.node());
+        });
   }
 
   grpc::ServerWriteReactor<v1::BundlePart>* GetBundle(Context* context,
@@ -189,7 +200,7 @@ class QueryService::Impl final : public v1::Query::CallbackService {
   }
 
   const QueryServiceOptions options_;
-  Followers followers_;
+  feed::Followers<v1::Anomaly> followers_;
   WorkerPool pool_;  // keep last: its threads use the rest
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -68,25 +70,22 @@ absl::StatusOr<Selection> Resolve(const v1::Selection& asked, const Context& con
                         static_cast<double>(selection.start_ns) * 1e-9));
   }
 
-  const std::vector<storage::NodeRecord> all = context.source->Nodes();
-  std::vector<std::string> names;
-  names.reserve(all.size());
-  for (const storage::NodeRecord& node : all) names.push_back(node.name());
-  for (const std::string& wanted : asked.nodes()) {
-    if (std::find(names.begin(), names.end(), wanted) == names.end()) {
-      return absl::NotFoundError(
-          absl::StrCat("selection: node \"", wanted.substr(0, 128), "\" is unknown",
-                       names.empty() ? "; no node ever reported to this collector"
-                                     : NearestHint(wanted, names)));
-    }
-  }
-  for (const storage::NodeRecord& node : all) {
-    const auto& wanted = asked.nodes();
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), node.name()) == wanted.end())
-      continue;
-    absl::StatusOr<bool> matches = MatchesLabels(node, asked.label_matches());
+  const storage::NodeList all = context.source->Nodes();
+  std::unordered_set<std::string_view> unknown(asked.nodes().begin(), asked.nodes().end());
+  const bool by_name = !unknown.empty();
+  for (const storage::SharedNode& node : all.shared()) {
+    if (by_name && unknown.erase(node->name()) == 0) continue;
+    absl::StatusOr<bool> matches = MatchesLabels(*node, asked.label_matches());
     if (!matches.ok()) return matches.status();
-    if (*matches) selection.nodes.push_back(node);
+    if (*matches) selection.nodes.Add(node);
+  }
+  for (const std::string& wanted : asked.nodes()) {
+    if (!unknown.contains(wanted)) continue;
+    std::vector<std::string> names;
+    for (const storage::NodeRecord& node : all) names.push_back(node.name());
+    return absl::NotFoundError(absl::StrCat(
+        "selection: node \"", wanted.substr(0, 128), "\" is unknown",
+        names.empty() ? "; no node ever reported to this collector" : NearestHint(wanted, names)));
   }
   if (selection.nodes.empty() && !all.empty()) {
     return absl::NotFoundError(

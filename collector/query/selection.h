@@ -26,9 +26,9 @@ struct Context {
 };
 
 struct Selection {
-  std::vector<storage::NodeRecord> nodes;  // ascending by number
-  uint64_t start_ns = 0, end_ns = 0;       // [start, end)
-  v1::Tier tier = v1::TIER_AUTO;           // as asked
+  storage::NodeList nodes;            // ascending by number
+  uint64_t start_ns = 0, end_ns = 0;  // [start, end)
+  v1::Tier tier = v1::TIER_AUTO;      // as asked
 };
 
 // NotFound names an unknown node and the nearest ones; InvalidArgument an impossible range. start_s

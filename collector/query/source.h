@@ -37,7 +37,7 @@ class Source {
  public:
   virtual ~Source() = default;
 
-  virtual std::vector<storage::NodeRecord> Nodes() const = 0;  // ascending by number
+  virtual storage::NodeList Nodes() const = 0;  // ascending by number
 
   // Counted epochs that overlap [from, to), ascending by start. False ends it. A row that cannot be
   // opened is skipped and counted in `damaged`.

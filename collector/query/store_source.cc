@@ -4,7 +4,7 @@
 
 namespace telltale::query {
 
-std::vector<storage::NodeRecord> StoreSource::Nodes() const { return reader_->Nodes(); }
+storage::NodeList StoreSource::Nodes() const { return reader_->Nodes(); }
 
 absl::Status StoreSource::ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                        const EpochVisitor& visit, uint32_t* damaged) const {

@@ -13,7 +13,7 @@ class StoreSource : public Source {
  public:
   explicit StoreSource(const storage::Reader* reader) : reader_(reader) {}
 
-  std::vector<storage::NodeRecord> Nodes() const override;
+  storage::NodeList Nodes() const override;
   absl::Status ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                             const EpochVisitor& visit, uint32_t* damaged) const override;
   std::shared_ptr<const v1::Schema> Schema(uint64_t id) const override;

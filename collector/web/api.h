@@ -44,6 +44,18 @@ class ApiTable {
     };
   }
 
+  // The same for what changes something: by POST with a JSON or binary body alone, which no page of
+  // another site can send.
+  template <typename Order, typename Answer>
+  void AddOrder(const std::string& name, Call<Order, Answer> call) {
+    Add<Order, Answer>(name, std::move(call));
+    calls_[name] = [answer = std::move(calls_[name])](const Request& http,
+                                                      const CallContext& context) -> Response {
+      if (http.method == "POST" && !http.body.empty()) return answer(http, context);
+      return ErrorResponse(405, "this changes something: POST it with a body");
+    };
+  }
+
   // 404 names the answers there are. `http.peer` is set.
   Response Answer(const std::string& name, const Request& http) const;
 

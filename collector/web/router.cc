@@ -71,6 +71,8 @@ class Router {
     }
     if (path == "/metrics") return Call(options_.metrics, request);
     if (path == "/api/v1/anomalies/follow") return Call(options_.follow_anomalies, request);
+    if (path == "/api/v1/incidents/follow") return Call(options_.follow_incidents, request);
+    if (path == "/api/v1/live") return Call(options_.live, request);
     if (path == "/plain") return Call(options_.landing, request);
     if (api) return options_.api.Answer(path.substr(kApi.size()), request);
     return NotFound(path);

@@ -1,7 +1,7 @@
 // Which path is answered by whom, and who may ask. Without a client certificate or token: /healthz,
 // /readyz, the files of the user interface and, if it is public, /metrics. With a viewer's or an
-// operator's: all of it. A node's certificate opens nothing more than none: nodes write, they do not
-// read about each other.
+// operator's: all of it. A node's certificate opens nothing more than none: nodes write, they do
+// not read about each other.
 //
 // Constant after construction: any thread.
 
@@ -25,6 +25,8 @@ struct RouterOptions {
   // Absent ones answer 404.
   Handler metrics;           // /metrics
   Handler follow_anomalies;  // /api/v1/anomalies/follow, an event stream
+  Handler follow_incidents;  // /api/v1/incidents/follow, another
+  Handler live;              // /api/v1/live, another
   Handler landing;           // /plain
   // The user interface and its files, open to all: nothing where the path is none of them.
   std::function<std::optional<Response>(const std::string& path)> ui;

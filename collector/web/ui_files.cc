@@ -7,7 +7,8 @@ namespace telltale::web {
 namespace {
 
 // As in ui/src/route.ts.
-constexpr std::string_view kViews[] = {"/", "/anomalies", "/node", "/selection", "/compare"};
+constexpr std::string_view kViews[] = {"/",     "/anomalies", "/incidents",
+                                       "/node", "/selection", "/compare"};
 
 // Only files of this server, no inline script or style, no text turned into markup by a script.
 constexpr char kPolicy[] =

@@ -4,11 +4,12 @@
 #include <map>
 
 #include "collector/metrics/store_figures.h"
-#include "collector/web/anomaly_events.h"
 #include "collector/web/landing_page.h"
+#include "collector/web/live_events.h"
 #include "collector/web/metrics_handler.h"
 #include "collector/web/router.h"
 #include "collector/web/ui_files.h"
+#include "collector/web/watch_events.h"
 
 namespace telltale::web {
 namespace {
@@ -60,23 +61,39 @@ Handler Landing(const query::Engine* engine) {
   });
 }
 
-std::vector<metrics::FilterFigures> FiguresOf(const filter::FilterRunner& runner,
+std::vector<metrics::FilterFigures> FiguresOf(const v1::ListFiltersAnswer& filters,
                                               const filter::AnomalyLog& log) {
   const auto counts = log.Counts();
-  const auto skipped = runner.Skipped();
   std::vector<metrics::FilterFigures> list;
-  for (const v1::FilterStatus& status : runner.Status()) {
+  for (const v1::FilterInfo& info : filters.filters()) {
     metrics::FilterFigures& figures = list.emplace_back();
-    figures.filter = status.name();
-    figures.lag_s = status.lag_s();
-    if (const auto found = skipped.find(status.name()); found != skipped.end()) {
-      figures.skipped = found->second;
-    }
+    figures.filter = info.name();
+    figures.lag_s = info.status().lag_s();
+    figures.skipped = info.epochs_late();
+    figures.dropped = info.dropped();
     for (const auto& [key, count] : counts) {
-      if (key.first == status.name()) figures.anomalies.emplace_back(key.second, count);
+      if (key.first == info.name()) figures.anomalies.emplace_back(key.second, count);
     }
+    if (!info.has_user()) continue;
+    figures.user = {.disabled = info.status().state() == "disabled",
+                    .failures = info.user().failures(),
+                    .cpu_s = info.user().cpu_s(),
+                    .memory_bytes = info.user().memory_bytes()};
   }
   return list;
+}
+
+metrics::IncidentFigures FiguresOf(const IncidentApi& api) {
+  const incident::IncidentCounts counts = api.book->Counts();
+  metrics::IncidentFigures figures;
+  figures.open = counts.open;
+  figures.acknowledged = counts.acknowledged;
+  figures.silenced = counts.silenced;
+  if (!api.alertmanagers) return figures;
+  for (const v1::AlertTarget& target : api.alertmanagers()) {
+    figures.alertmanagers.push_back({target.url(), target.posts(), target.failures()});
+  }
+  return figures;
 }
 
 }  // namespace
@@ -91,20 +108,24 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
   sources.version = options.version;
   sources.ingest = options.ingest;
   sources.grpc_refused = options.grpc_refused;
+  sources.enroll = options.enroll;
   sources.disk = options.disk;
   sources.certificate_ends = options.certificate_ends;
   sources.answer_cache = [engine = options.engine] {
     const query::AnswerCache::Figures kept = engine->CacheFigures();
     return metrics::AnswerCacheFigures{kept.hits, kept.misses, kept.evictions, kept.bytes};
   };
-  if (options.filters != nullptr && options.anomalies != nullptr) {
-    sources.filters = [runner = options.filters, log = options.anomalies] {
-      return FiguresOf(*runner, *log);
+  if (options.filters && options.anomalies != nullptr) {
+    sources.filters = [filters = options.filters, log = options.anomalies] {
+      return FiguresOf(filters(), *log);
     };
     sources.recent_anomalies = [log = options.anomalies, reader = options.reader](uint32_t node) {
       const auto record = reader->Node(node);
       return record.has_value() ? log->Recent(record->name()) : 0;
     };
+  }
+  if (options.incidents.book != nullptr) {
+    sources.incidents = [api = options.incidents] { return FiguresOf(api); };
   }
   sources.http = [stats] {
     const HttpStats* figures = stats->load();
@@ -117,9 +138,14 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
   routes.metrics_public = options.metrics_public;
   routes.metrics = MetricsHandler(front->exporter_.get());
   if (options.anomalies != nullptr) routes.follow_anomalies = FollowAnomalies(options.anomalies);
+  if (options.live != nullptr) routes.live = FollowLive(options.live);
   routes.landing = Landing(options.engine);
   routes.ui = UiResponse;
   routes.api = ApiOf(options.engine);
+  if (options.incidents.book != nullptr) {
+    routes.follow_incidents = FollowIncidents(options.incidents.book);
+    AddIncidents(options.incidents, routes.api);
+  }
   options.http.handler = MakeRouter(std::move(routes));
   auto server = HttpServer::Start(std::move(options.http));
   if (!server.ok()) return server.status();

@@ -1,6 +1,6 @@
 // The HTTPS side of a collector put together: every answer of the query engine as JSON, /metrics,
-// followed anomalies, landing page, health. Owned by main, made after and destroyed before what it
-// points to.
+// followed anomalies and seconds, landing page, health. Owned by main, made after and destroyed
+// before what it points to.
 //
 // Start and Stop by the owner; the rest runs on the server's threads.
 
@@ -14,11 +14,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "collector/filter/anomaly_log.h"
-#include "collector/filter/filter_runner.h"
+#include "collector/incident/incident_book.h"
+#include "collector/ingest/live_hub.h"
 #include "collector/metrics/metrics_page.h"
 #include "collector/query/engine.h"
 #include "collector/web/http_server.h"
+#include "collector/web/incident_api.h"
 #include "storage/reader.h"
+#include "telltale/v1/watch.pb.h"
 
 namespace telltale::web {
 
@@ -31,9 +34,12 @@ struct WebFrontOptions {
   const query::Engine* engine = nullptr;
   const storage::Reader* reader = nullptr;
   filter::AnomalyLog* anomalies = nullptr;
-  const filter::FilterRunner* filters = nullptr;
+  std::function<v1::ListFiltersAnswer()> filters;  // may be empty
+  IncidentApi incidents;                           // without a book: none are answered
+  ingest::LiveHub* live = nullptr;
   std::function<metrics::IngestFigures()> ingest;             // ack latency, refusals; may be empty
   std::function<metrics::RefusedFigures()> grpc_refused;      // may be empty
+  std::function<metrics::EnrollFigures()> enroll;             // may be empty
   std::function<std::optional<metrics::DiskFigures>()> disk;  // of the data; may be empty
   // Whose certificate ends when, in Unix seconds; may be empty.
   std::function<std::vector<std::pair<std::string, uint64_t>>()> certificate_ends;

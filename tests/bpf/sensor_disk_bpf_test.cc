@@ -1,7 +1,14 @@
-// Requests that a full device sends back are issued again: that is no second request.
+// Requests that a full device sends back are issued again: that is no second request. One that
+// fails says so as a program is told it.
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
 
 #include <cstdlib>
 #include <string>
@@ -60,6 +67,65 @@ TEST_F(SensorTest, CountsARequestOnceHoweverOftenTheDeviceSendsItBack) {
   EXPECT_NEAR(static_cast<double>(issued - ended), static_cast<double>(disk.backlog.back() - begun),
               kQueued)
       << issued << " issued, " << ended << " ended";
+}
+
+// A disk whose file was cut short below it; "" where this host makes none.
+class CutDisk {
+ public:
+  CutDisk() {
+    const int file = mkstemp(file_);
+    if (file < 0 || ftruncate(file, 8 << 20) != 0) return;
+    const std::string command =
+        std::string("losetup -f --show --direct-io=on ") + file_ + " 2>/dev/null";
+    if (FILE* said = popen(command.c_str(), "r")) {
+      char line[64] = {};
+      if (fgets(line, sizeof line, said) != nullptr) device_ = line;
+      pclose(said);
+    }
+    while (!device_.empty() && device_.back() == '\n') device_.pop_back();
+    if (ftruncate(file, 1 << 20) != 0) return;
+    close(file);
+  }
+  ~CutDisk() {
+    if (!device_.empty() && system(("losetup -d " + device_).c_str()) != 0) {
+      ADD_FAILURE() << device_ << " could not be taken away";
+    }
+    unlink(file_);
+  }
+  const std::string& device() const { return device_; }
+
+ private:
+  char file_[32] = "cut-disk-XXXXXX";
+  std::string device_;
+};
+
+TEST_F(SensorTest, AReadThatFailsIsKeptWithTheErrorThatTheProgramIsTold) {
+  CutDisk disk;
+  if (disk.device().empty()) GTEST_SKIP() << "SKIPPED: no loop device could be made here";
+  constexpr size_t kBytes = 65'536;
+  const int fd = open(disk.device().c_str(), O_RDONLY | O_DIRECT);
+  ASSERT_GE(fd, 0);
+  void* block = nullptr;
+  ASSERT_EQ(posix_memalign(&block, 4096, kBytes), 0);
+  Cut();
+  kept_.samples.clear();
+  int told = 0;
+  for (int i = 0; i < 8; ++i) {
+    if (pread(fd, block, kBytes, 4 << 20) < 0) told = errno;
+  }
+  Cut();
+  struct stat of = {};
+  fstat(fd, &of);
+  close(fd);
+  free(block);
+  if (told == 0) GTEST_SKIP() << "SKIPPED: this kernel's loop device answers what is not there";
+  const uint64_t device = static_cast<uint64_t>(major(of.st_rdev)) << 20 | minor(of.st_rdev);
+  const auto failed = std::ranges::find_if(kept_.samples, [&](const RawSample& sample) {
+    return sample.vital == TELLTALE_DISK_IO && sample.sub == TELLTALE_DISK_READ_DONE &&
+           sample.label[2] == device;
+  });
+  ASSERT_NE(failed, kept_.samples.end());
+  EXPECT_EQ(failed->detail[5], static_cast<uint64_t>(told));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // cut.
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -222,6 +223,104 @@ TEST_F(SensorTest, TellsAWaitOnAPipeFromOneOnATimer) {
       ShareOf(epoch, child.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_TIMER).weight;
   EXPECT_GE(pipe_ns, 295'000'000U);
   EXPECT_GE(timer_ns, 199'000'000U);
+}
+
+// Burns this much CPU time.
+void Burn(int milliseconds) {
+  const auto used_ns = [] {
+    timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  const int64_t end_ns = used_ns() + int64_t{milliseconds} * 1'000'000;
+  while (used_ns() < end_ns) {
+  }
+}
+
+// False if it did not go to sleep within a second.
+bool AwaitAsleep(pid_t pid) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (std::chrono::steady_clock::now() < end) {
+    std::string word;
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    stat >> word >> word >> word;
+    if (word == "S") return true;
+  }
+  return false;
+}
+
+int64_t NowNs() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+// Since 6.12 a task that had more than its part of the CPU stays on the run queue for a moment when
+// it goes to sleep. If it is moved to another CPU then, the scheduler's own account takes it for
+// queued however long it sleeps, which is told here by what it says of each sleep.
+TEST_F(SensorTest, ASleeperMovedToAnotherCpuDoesNotQueue) {
+  if (sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "SKIPPED: needs two CPUs";
+  constexpr int kRounds = 60, kCutAtRound = 30;
+  constexpr uint64_t kSleep = 50'000'000;
+  struct Shared {
+    std::atomic<bool> ended;
+    int64_t ran_at_ns[kRounds];  // when the sleeper ran again
+    uint64_t delay_ns[kRounds];  // and what the scheduler said of it then
+  };
+  auto* const shared = static_cast<Shared*>(
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  Child sleeper([&] {
+    for (int round = 0; round < kRounds; ++round) {
+      PinTo(0);
+      Burn(1 + round % 3);
+      char byte = 0;
+      if (read(ends[0], &byte, 1) != 1) return;
+      shared->ran_at_ns[round] = NowNs();
+      shared->delay_ns[round] = ReadSchedstat(getpid()).delay_ns;
+    }
+  });
+  Child rival([shared] {
+    PinTo(0);
+    while (!shared->ended.load()) {
+    }
+  });
+  cpu_set_t other;
+  CPU_ZERO(&other);
+  CPU_SET(1, &other);
+
+  Cut();
+  const uint64_t delay_before_ns = ReadSchedstat(sleeper.pid()).delay_ns;
+  rival.Begin();
+  sleeper.Begin();
+  int64_t woken_at_ns[kRounds];
+  uint64_t asleep_delay_ns[kRounds], delay_ns = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    ASSERT_TRUE(AwaitAsleep(sleeper.pid()));
+    ASSERT_EQ(sched_setaffinity(sleeper.pid(), sizeof(other), &other), 0);
+    asleep_delay_ns[round] = ReadSchedstat(sleeper.pid()).delay_ns;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kSleep));
+    if (round == kCutAtRound) delay_ns += DelayShare(Cut(), sleeper.pid());
+    woken_at_ns[round] = NowNs();
+    ASSERT_EQ(write(ends[1], "x", 1), 1);
+  }
+  Await(sleeper);
+  shared->ended.store(true);
+  Await(rival);
+  delay_ns += DelayShare(Cut(), sleeper.pid());
+  const uint64_t scheduler_ns = ReadSchedstat(sleeper.pid()).delay_ns - delay_before_ns;
+  uint64_t not_queued_ns = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const uint64_t said = shared->delay_ns[round] - asleep_delay_ns[round];
+    const auto most = static_cast<uint64_t>(shared->ran_at_ns[round] - woken_at_ns[round]);
+    if (said > most + kSleep / 2) not_queued_ns += said - most;
+  }
+  printf("delay %.3f s, schedstat %.3f s, of it asleep %.3f s\n",
+         static_cast<double>(delay_ns) / 1e9, static_cast<double>(scheduler_ns) / 1e9,
+         static_cast<double>(not_queued_ns) / 1e9);
+  munmap(shared, sizeof(*shared));
+  for (const int end : ends) close(end);
+  if (not_queued_ns == 0) {
+    GTEST_SKIP() << "SKIPPED: the scheduler took no sleeper for queued here (kernels before 6.12)";
+  }
+  EXPECT_LE(delay_ns, scheduler_ns - not_queued_ns * 9 / 10);
 }
 
 // On every kernel, by whatever hook: a wait without the code that asked for it explains little.

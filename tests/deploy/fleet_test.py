@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""deploy/fleet over hosts that are roots of their own with their own sshd, some broken on purpose. One kernel: the agents
-run the replay sensor, and a small program stands in for systemctl, as no host has a systemd.
+"""deploy/fleet over hosts that are network and mount namespaces with a root and an sshd of their own, some broken on
+purpose: five, or twenty with TELLTALE_FLEET=20 (FLEET.md has the record). One kernel: the agents run the replay sensor,
+and a small program stands in for systemctl, as no host has a systemd.
 """
 
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -20,7 +22,14 @@ import packages  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ["TELLTALE_BIN"])
-GOOD, OLD, DOWN = ("web-1", "web-2", "db-1"), "old-1", "down-1"
+# What is wrong with a host, and what the roll-out has to say about it.
+BROKEN = {"down-1": "not reached: ", "old-1": "is Debian GNU/Linux 10 (buster)"}
+GOOD = ["web-1", "web-2", "db-1"]
+if os.environ.get("TELLTALE_FLEET") == "20":
+    BROKEN |= {"kernel-1": "kernel 4.19.0-27-amd64 has no BTF", "full-1": "MB free below /var/lib, 600 are needed",
+               "refused-1": "not reached: ", "hung-1": "did not finish within "}
+    GOOD += [f"web-{number}" for number in range(3, 12)] + ["db-2", "slow-1"]
+HOST_SECONDS = 240
 
 SYSTEMCTL = """#!/bin/sh
 # Stands in for systemctl: one service, as its unit starts it.
@@ -54,16 +63,18 @@ class FleetTest(unittest.TestCase):
         self.running, self.hosts = [], {}
         self.addCleanup(self.stop_all)
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.dir / "key"], check=True)
-        lines = [f"{DOWN} group=shop ssh=root@127.0.0.1 port=2299"]
-        for number, name in enumerate((OLD, *GOOD)):
-            lines.append(f"{name} group=shop ssh=root@127.0.0.1 port={2201 + number}")
+        lines = []
+        subprocess.run(["ip", "link", "add", "fleet", "type", "bridge"], check=True)
+        subprocess.run(["ip", "address", "add", "10.99.0.1/24", "dev", "fleet"], check=True)
+        subprocess.run(["ip", "link", "set", "fleet", "up"], check=True)
+        for number, name in enumerate((*BROKEN, *GOOD), 2):
+            lines.append(f"{name} group=shop ssh=root@10.99.0.{number}")
+            if name == "down-1":
+                continue
             try:
-                self.add_host(name, 2201 + number)
+                self.add_host(name, f"10.99.0.{number}")
             except subprocess.CalledProcessError as error:
-                self.skipTest(f"SKIPPED: no root file system for hosts: {error}")
-        release = self.hosts[OLD].path / "etc/os-release"
-        release.unlink()  # a link
-        release.write_text('ID=debian\nVERSION_ID="10"\nPRETTY_NAME="Debian GNU/Linux 10 (buster)"\n')
+                self.skipTest(f"SKIPPED: no root file system or network for hosts: {error}")
         self.inventory = self.dir / "fleet.txt"
         self.inventory.write_text("# broken ones first: they must not stop the others\n" + "\n".join(lines) + "\n")
         self.start_collector()
@@ -75,24 +86,52 @@ class FleetTest(unittest.TestCase):
         for host in self.hosts.values():
             host.remove()
 
-    def add_host(self, name, port):
+    def add_host(self, name, address):
         root = self.hosts[name] = machine_root.MachineRoot()
-        for file, text, mode in (("usr/bin/systemctl", SYSTEMCTL, 0o755),
-                                 ("etc/ssh/fleet.conf", f"Port {port}\nListenAddress 127.0.0.1\nHostKey /etc/ssh/fleet.key\n"
-                                  "AuthorizedKeysFile /etc/ssh/fleet.pub\nPermitRootLogin yes\nUsePAM no\n"
-                                  "StrictModes no\nPidFile none\n", 0o644),
-                                 ("etc/ssh/fleet.pub", (self.dir / "key.pub").read_text(), 0o644),
-                                 ("etc/ssh/fleet.key", (self.dir / "key").read_text(), 0o600)):
+        allowed = (self.dir / "key.pub").read_text() if name != "refused-1" else ""
+        forced = {"slow-1": 'ForceCommand sleep 2; exec sh -c "$SSH_ORIGINAL_COMMAND"\n',
+                  "hung-1": "ForceCommand sleep 3600\n"}.get(name, "")
+        files = [("usr/bin/systemctl", SYSTEMCTL, 0o755),
+                 ("etc/ssh/fleet.conf", "Port 22\nHostKey /etc/ssh/fleet.key\nAuthorizedKeysFile /etc/ssh/fleet.pub\n"
+                  "PermitRootLogin yes\nPasswordAuthentication no\nUsePAM no\nStrictModes no\nPidFile none\n" + forced, 0o644),
+                 ("etc/ssh/fleet.pub", allowed, 0o644),
+                 ("etc/ssh/fleet.key", (self.dir / "key").read_text(), 0o600)]
+        if name == "old-1":
+            files.append(("etc/os-release", 'ID=debian\nVERSION_ID="10"\nPRETTY_NAME="Debian GNU/Linux 10 (buster)"\n', 0o644))
+        if name == "kernel-1":
+            files.append(("usr/bin/uname", "#!/bin/sh\necho 4.19.0-27-amd64\n", 0o755))
+            subprocess.run(["mount", "-t", "tmpfs", "tmpfs", root.path / "sys/kernel/btf"], check=True)
+        if name == "full-1":
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", root.path / "var/lib"], check=True)
+        for file, text, mode in files:
             path = root.path / file
-            path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)  # it may be a link
             path.write_text(text)
             path.chmod(mode)
         (root.path / "run/sshd").mkdir()
-        self.running.append(root.start("sshd.log", "/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/fleet.conf"))
+        # Its namespaces live as long as this process.
+        holder = subprocess.Popen(["unshare", "--mount", "--net", "--", "sleep", "infinity"])
+        self.running.append(holder)
+        own = os.readlink("/proc/self/ns/net")
+        end = time.monotonic() + 30
+        while os.readlink(f"/proc/{holder.pid}/ns/net") == own:
+            self.assertLess(time.monotonic(), end, "no network namespace of its own")
+            time.sleep(0.02)
+        inside = ["nsenter", "--target", str(holder.pid), "--mount", "--net", "--"]
+        link = f"host{address.rsplit('.', 1)[1]}"
+        for command in (["ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", str(holder.pid)],
+                        ["ip", "link", "set", link, "master", "fleet", "up"],
+                        [*inside, "ip", "link", "set", "lo", "up"],
+                        [*inside, "ip", "address", "add", f"{address}/24", "dev", "eth0"],
+                        [*inside, "ip", "link", "set", "eth0", "up"]):
+            subprocess.run(command, check=True)
+        self.running.append(root.start("sshd.log", "/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/fleet.conf",
+                                       inside=inside))
 
     def start_collector(self):
         self.pki = self.dir / "pki"
-        for words in (["init"], ["issue", "--role", "collector", "--name", "collector", "--dns", "localhost"],
+        for words in (["init"], ["issuing"], ["issue", "--role", "collector", "--name", "collector", "--dns", "localhost", "--ip",
+                                         "10.99.0.1"],
                       ["issue", "--role", "operator", "--name", "root"]):
             subprocess.run([BIN / "telltale", "pki", words[0], "--dir", self.pki, *words[1:]], check=True,
                            stdout=subprocess.DEVNULL)
@@ -101,6 +140,7 @@ class FleetTest(unittest.TestCase):
         self.running.append(subprocess.Popen(
             [BIN / "telltale-collector", "--data", self.dir / "data", "--tls-ca", self.pki / "ca.crt", "--tls-cert",
              self.pki / "collector-collector.crt", "--tls-key", self.pki / "collector-collector.key",
+             "--enroll-ca-cert", self.pki / "issuing.crt", "--enroll-ca-key", self.pki / "issuing.key",
              "--ingest-spread", "1s"], stdout=log, stderr=log))
         self.environment = {**os.environ, "TELLTALE_COLLECTOR": "localhost:7410", "TELLTALE_TLS_DIR": str(self.pki)}
         end = time.monotonic() + 60
@@ -113,9 +153,11 @@ class FleetTest(unittest.TestCase):
         for option in ("UserKnownHostsFile=/dev/null", "StrictHostKeyChecking=no", "LogLevel=ERROR",
                        f"IdentityFile={self.dir}/key"):
             words += ["--ssh-option=-o", f"--ssh-option={option}"]
+        begin = time.monotonic()
         done = subprocess.run([sys.executable, ROOT / "deploy/fleet", command, self.inventory, "--telltale",
-                               BIN / "telltale", *words, *more], capture_output=True, text=True, timeout=400,
-                              env=self.environment)
+                               BIN / "telltale", "--timeout", str(HOST_SECONDS), *words, *more], capture_output=True,
+                              text=True, timeout=1800, env=self.environment)
+        print(f"{command}: {time.monotonic() - begin:.0f} s, exit code {done.returncode}")
         return done.returncode, done.stdout + done.stderr + self.logs()
 
     def logs(self):
@@ -126,22 +168,31 @@ class FleetTest(unittest.TestCase):
         return self.hosts[name].run("dpkg-query", "-W", "-f=${Version}", "telltale-agent", check=False).stdout
 
     def test_rolled_out_upgraded_taken_back_removed(self):
-        first = ["--agent", self.package, "--pki", self.pki, "--collector", "localhost:7410", "--wave", "50%"]
+        first = ["--agent", self.package, "--collector", "10.99.0.1:7410", "--wave", "50%"]
         code, said = self.fleet("rollout", *first)
         self.assertEqual(code, 3, said)
-        self.assertIn("not reached: ", said)
-        self.assertIn("is Debian GNU/Linux 10 (buster)", said)
-        self.assertIn("3 of 5 hosts are as they should be", said)
+        for name, trouble in BROKEN.items():
+            self.assertRegex(said, rf"(?m)^{name} +.*{re.escape(trouble)}")
+        self.assertIn(f"{len(GOOD)} of {len(GOOD) + len(BROKEN)} hosts are as they should be", said)
         for name in GOOD:
             self.assertTrue(self.version(name), name)
-        self.assertEqual(self.version(OLD), "")
+        self.assertEqual(self.version("old-1"), "")
         state = json.loads(pathlib.Path(f"{self.inventory}.state").read_text())["hosts"]
-        self.assertEqual([state[name]["outcome"] for name in GOOD], ["done"] * 3)
+        self.assertEqual([state[name]["outcome"] for name in GOOD], ["done"] * len(GOOD))
+
+        # Each made its own key, with a token that was good once and for its name.
+        listed = json.loads(subprocess.run([BIN / "telltale", "enroll", "list", "-o", "json"], env=self.environment,
+                                           capture_output=True, text=True, check=True).stdout)
+        self.assertEqual(sorted(node["node"] for node in listed["certificates"]), sorted(GOOD))
+        self.assertEqual([token["used"] for token in listed["tokens"] if token["pattern"] in GOOD], [1] * len(GOOD))
+        for name in GOOD:
+            key = self.hosts[name].run("stat", "-c", "%U %a", "/var/lib/telltale-agent/pki/node.key").stdout.strip()
+            self.assertEqual(key, "telltale-agent 600")
 
         # Again: nothing to do, and nobody is restarted.
         before = [(self.hosts[name].path / "run/telltale-agent.pid").read_text() for name in GOOD]
         code, said = self.fleet("rollout", *first)
-        self.assertEqual(said.count("as it should be\n"), 3, said)
+        self.assertEqual(said.count("as it should be\n"), len(GOOD), said)
         self.assertEqual([(self.hosts[name].path / "run/telltale-agent.pid").read_text() for name in GOOD], before)
 
         # One that starts and sees nothing: the canary is taken back, the others never hear of it.
@@ -149,19 +200,19 @@ class FleetTest(unittest.TestCase):
             (tree / "usr/bin/telltale-agent").write_text('#!/bin/sh\n[ "$1" = --check-config ] || sleep 60\n')
         with tempfile.TemporaryDirectory() as folder:
             bad = packages.newer(self.package, folder, breaks)
-            code, said = self.fleet("upgrade", "--agent", bad, "--pki", self.pki, "--health", "15")
+            code, said = self.fleet("upgrade", "--agent", bad, "--health", "15")
             self.assertEqual(code, 1, said)
             self.assertIn("halted", said)
             self.assertEqual([name for name in GOOD if self.version(name).endswith(".next")], [], said)
             end = time.monotonic() + 90  # the one that was taken back has to be heard of first
             while True:
-                code, said = self.fleet("status", "--only", "web-.*|db-.*")
+                code, said = self.fleet("status", "--only", "(web|db|slow)-.*")
                 if code == 0 or time.monotonic() > end:
                     break
-            self.assertEqual((code, said.count(" active, reports")), (0, 3), said)
+            self.assertEqual((code, said.count(" active, reports")), (0, len(GOOD)), said)
 
             good = packages.newer(self.package, folder)
-            code, said = self.fleet("upgrade", "--agent", good, "--pki", self.pki, "--only", "web-.*|db-.*")
+            code, said = self.fleet("upgrade", "--agent", good, "--only", "(web|db|slow)-.*")
             self.assertEqual(code, 0, said)
         self.assertEqual([name for name in GOOD if not self.version(name).endswith(".next")], [], said)
 

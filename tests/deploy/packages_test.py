@@ -66,23 +66,33 @@ class PackagesTest(unittest.TestCase):
     def owner(self, text):
         return self.root.run("stat", "-c", "%U:%G %a", text).stdout.strip()
 
-    def make_certificates(self):
-        """As the quick start says: made somewhere, put where the units look."""
+    def make_collector(self):
+        """As the quick start says: certificates made somewhere, put where the unit looks, and nodes may enrol."""
         pki = ["telltale", "pki"]
         self.root.run(*pki, "init", "--dir", "/root/pki")
+        self.root.run(*pki, "issuing", "--dir", "/root/pki")
         self.root.run(*pki, "issue", "--dir", "/root/pki", "--role", "collector", "--name", "collector", "--dns",
                       "localhost", "--ip", "127.0.0.1")
-        self.root.run(*pki, "issue", "--dir", "/root/pki", "--role", "node", "--name", "db-1")
         self.root.run(*pki, "issue", "--dir", "/root/pki", "--role", "operator", "--name", "root")
         target = "/etc/telltale/pki"
         for source, name, group, mode in (("ca.crt", "ca.crt", "root", "0644"),
                                           ("collector-collector.crt", "collector.crt", "root", "0644"),
                                           ("collector-collector.key", "collector.key", "telltale", "0640"),
-                                          ("node-db-1.crt", "node.crt", "root", "0644"),
-                                          ("node-db-1.key", "node.key", "telltale-agent", "0640"),
+                                          ("issuing.crt", "issuing.crt", "root", "0644"),
+                                          ("issuing.key", "issuing.key", "telltale", "0640"),
                                           ("operator-root.crt", "operator-root.crt", "root", "0644"),
                                           ("operator-root.key", "operator-root.key", "root", "0600")):
             self.root.run("install", "-o", "root", "-g", group, "-m", mode, f"/root/pki/{source}", f"{target}/{name}")
+        config = self.path("etc/telltale/collector.yaml")
+        config.write_text(re.sub(r"^# (enroll:|  ca_)", r"\1", config.read_text(), flags=re.M))
+
+    def enroll(self):
+        token = self.ask("enroll", "token", "--node", "db-1")
+        (self.root.path / "root/token").write_text(token["secret"])
+        said = self.root.run("telltale-agent", "enroll", "--node", "db-1", "--token-file", "/root/token", "--ca-hash",
+                             f"sha256:{token['authoritySha256']}").stdout
+        self.assertIn("enrolled as db-1 until", said)
+        self.assertEqual(self.owner("/var/lib/telltale-agent/pki/node.key"), "telltale-agent:telltale-agent 600")
 
     def start_collector(self):
         process = self.root.start("collector.log", "setpriv", "--reuid", "telltale", "--regid", "telltale",
@@ -124,11 +134,12 @@ class PackagesTest(unittest.TestCase):
         for service in ("telltale-agent", "telltale-collector"):
             link = self.path(f"etc/systemd/system/multi-user.target.wants/{service}.service")
             self.assertTrue(link.is_symlink(), f"{service} is not enabled")
-        self.make_certificates()
-        for name in ("telltale-agent", "telltale-collector"):
-            self.assertIn(": good", self.root.run(name, "--check-config").stdout)
-
-        collector, agent = self.start_collector(), self.start_agent()
+        self.make_collector()
+        self.assertIn(": good", self.root.run("telltale-collector", "--check-config").stdout)
+        collector = self.start_collector()
+        self.enroll()
+        self.assertIn(": good, node db-1", self.root.run("telltale-agent", "--check-config").stdout)
+        agent = self.start_agent()
         self.assertTrue(await_true(lambda: self.stored() >= 2), self.logs())
 
         # The next version, with a configuration somebody has changed: it stays, and so does what was stored.

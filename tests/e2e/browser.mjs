@@ -53,6 +53,24 @@ try {
     await shot(page, 'anomalies');
   });
 
+  await step('its incident says what speaks for it and against it', async () => {
+    const other = await sibling(page);
+    await other.goto(`${url}/incidents`);
+    await other.locator('.incidents a').first().click();
+    await other.waitForURL(/incident=1/);
+    await other.getByText('16 CPUs of <em>16</em>').waitFor();
+    await other.getByText('a batch job looks the same').waitFor();
+    await other.getByText('looking at <s>it</s>').waitFor();
+    await settled(other, '.incident');
+    await harmless(other);
+    await shot(other, 'incident');
+    await other.getByRole('link', { name: 'Who and where in the code' }).click();
+    await other.waitForURL(/\/selection\?.*node=evil-1/);
+    await other.getByText(kHostile).first().waitFor();
+    await harmless(other);
+    await other.close();
+  });
+
   await step('its node opens around it', async () => {
     await page.locator('.anomalies').getByRole('link', { name: 'evil-1' }).click();
     await page.waitForURL(/\/node\?.*node=evil-1/);
@@ -60,7 +78,7 @@ try {
     await page.keyboard.press('-');
     await page.keyboard.press('-');
     await settled(page, '.plot canvas');
-    await page.locator('.events li').first().waitFor();
+    await page.locator('.events li', { hasText: 'deploy' }).getByText('1.2</u>').waitFor();
     await harmless(page);
     await shot(page, 'node');
   });
@@ -217,12 +235,37 @@ try {
     await light.context().close();
   });
 
-  await step('a live view asks again by itself', async () => {
+  await step('a live view is told each second, and when an epoch is there', async () => {
     const live = await sibling(page);
     await live.goto(`${url}/node?node=evil-1&last=60`);
     await live.getByText('● live').waitFor();
-    await settled(live, '.graphs, .state');
+    await live.locator('.tile', { hasText: 'blocking' }).locator('polyline').waitFor();
     await live.waitForRequest('**/api/v1/series');
+    await live.locator('.now').getByText('The second until').waitFor();
+    await harmless(live);
+    await shot(live, 'live');
+    await live.goto(`${url}/node?node=calm-1&last=3600`);
+    await live.getByText('node calm-1 is <i>not</i> connected').waitFor();
+    await harmless(live);
+    await live.close();
+  });
+
+  await step('when the stream fails the view says so and asks again and again', async () => {
+    const live = await sibling(page);
+    const refused = (route) => route.fulfill({ status: 429, contentType: 'application/json', body: '{"error": "too many"}' });
+    await live.route('**/api/v1/live*', refused);
+    await live.goto(`${url}/node?node=evil-1&last=60`);
+    await live.getByText('asked anew every 5 s: the collector’s live stream').waitFor();
+    await live.waitForRequest('**/api/v1/series');
+    await live.unroute('**/api/v1/live*', refused);
+    await live.getByText('● live').waitFor();
+    await live.close();
+  });
+
+  await step('the fleet is told of epochs, too', async () => {
+    const live = await sibling(page);
+    await live.goto(`${url}/?last=3600`);
+    await live.getByText('● live').waitFor();
     await live.close();
   });
 

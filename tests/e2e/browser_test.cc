@@ -4,16 +4,22 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <atomic>
+#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "collector/filter/query_anomalies.h"
+#include "collector/incident/incident_book.h"
+#include "collector/ingest/live_hub.h"
 #include "collector/query/store_source.h"
 #include "collector/web/web_front.h"
 #include "proto/codec.h"
+#include "sketch/vitals.h"
 #include "storage/store.h"
 #include "tests/support/program.h"
 #include "tests/support/synthetic_node.h"
@@ -55,6 +61,56 @@ void AddKill(v1::SummaryBody& body) {
   killed.set_exe(1);
   killed.set_comm(1);
 }
+
+// What an operator noted, ten minutes ago.
+class Notes final : public query::MarkSource {
+ public:
+  std::vector<v1::Mark> Between(double start_s, double end_s) const override {
+    if (time_s_ < start_s || time_s_ >= end_s) return {};
+    v1::Mark mark;
+    mark.set_id("0a1b2c3d");
+    mark.set_time_s(time_s_);
+    mark.set_text("deploy <u onclick='x'>1.2</u>");
+    mark.set_by("olga");
+    return {mark};
+  }
+
+ private:
+  const double time_s_ = static_cast<double>(WallNs() - 10 * kMinute) * 1e-9;
+};
+
+// As an agent would tell its seconds, and as if its epochs came much faster.
+class Teller {
+ public:
+  explicit Teller(ingest::LiveHub* hub) : hub_(hub), thread_([this] { Run(); }) {}
+  ~Teller() {
+    ended_ = true;
+    thread_.join();
+  }
+
+ private:
+  void Run() {
+    for (uint64_t i = 0; !ended_; ++i) {
+      v1::Live live;
+      live.set_unix_ns(WallNs());
+      for (const sketch::Vital& vital : sketch::Vitals()) {
+        v1::LiveVital& told = *live.add_vitals();
+        told.set_id(vital.id);
+        for (size_t sub = 0; sub < vital.subs.size(); ++sub) {
+          told.add_sub_weight((i % 7 + 1) * 100'000'000);
+        }
+      }
+      hub_->Publish("evil-1", live);
+      hub_->PublishTrouble("calm-1", "command: node calm-1 is <i>not</i> connected");
+      hub_->PublishEpoch("evil-1", WallNs() - kMinute, WallNs());
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+  }
+
+  ingest::LiveHub* const hub_;
+  std::atomic<bool> ended_ = false;
+  std::thread thread_;  // keep last
+};
 
 class BrowserTest : public ::testing::Test {
  protected:
@@ -108,14 +164,28 @@ class BrowserTest : public ::testing::Test {
     found.set_severity_milli(12'000);
     found.set_learned_epochs(20);
     found.set_text("cpu/user high <script>document.title='pwned'</script>");
+    found.set_found_ns(start + 5 * kMinute);
+    found.set_evidence("16 CPUs of <em>16</em> in each of 5 epochs");
+    found.set_against("a batch job looks the same");
     const filter::FilterIdentity ewma{"ewma", 1};
     const storage::DerivedKey key{*store_->derived().FilterNumber(ewma.name, ewma.version),
                                   *store_->nodes().NumberOf("evil-1"),
                                   storage::FloorTo(start, storage::kHourNs)};
     ASSERT_TRUE(store_->derived().Put(key, hour.SerializeAsString(), 1).ok());
     log_ = *filter::AnomalyLog::Open({.store = &store_->derived()});
+    ASSERT_TRUE(log_->Append(ewma.name, ewma.version, "evil-1", found).ok());
+    silences_ = *incident::SilenceBook::Open(&store_->derived());
+    incidents_ = *incident::IncidentBook::Open(
+        {.store = &store_->derived(), .log = log_.get(), .silences = silences_.get()});
+    ASSERT_TRUE(incidents_->Advance(WallNs()).ok());
+    v1::ChangeIncidentRequest said;
+    said.set_number(1);
+    said.set_action(v1::INCIDENT_ACTION_NOTE);
+    said.set_note("looking at <s>it</s>");
+    ASSERT_TRUE(incidents_->Change(said, "operator/olga", WallNs()).ok());
     anomalies_ = std::make_unique<filter::QueryAnomalies>(
-        &store_->derived(), log_.get(), std::vector<filter::FilterIdentity>{ewma},
+        &store_->derived(), log_.get(),
+        [ewma] { return std::vector<filter::FilterIdentity>{ewma}; },
         [] { return std::vector<v1::FilterLearning>{}; });
   }
 
@@ -125,6 +195,7 @@ class BrowserTest : public ::testing::Test {
     query::EngineOptions engine;
     engine.source = source_.get();
     engine.anomalies = anomalies_.get();
+    engine.marks = &notes_;
     engine.now_ns = WallNs;
     engine_ = std::make_unique<query::Engine>(engine);
     const auto server = pki_.Issue("collector", {});
@@ -136,6 +207,9 @@ class BrowserTest : public ::testing::Test {
     web.http.key_file = server.key;
     web.engine = engine_.get();
     web.reader = &store_->reader();
+    web.incidents = {
+        .book = incidents_.get(), .silences = silences_.get(), .now_ns = WallNs, .audit = {}};
+    web.live = &hub_;
     auto front = WebFront::Start(std::move(web));
     ASSERT_TRUE(front.ok()) << front.status();
     front_ = *std::move(front);
@@ -143,8 +217,13 @@ class BrowserTest : public ::testing::Test {
 
   const testing::TempDir dir_;
   const testing::WebPki pki_;
+  const Notes notes_;
+  ingest::IngestStats ingest_stats_;
+  ingest::LiveHub hub_{&ingest_stats_};
   std::unique_ptr<storage::Store> store_;
   std::unique_ptr<filter::AnomalyLog> log_;
+  std::unique_ptr<incident::SilenceBook> silences_;
+  std::unique_ptr<incident::IncidentBook> incidents_;
   std::unique_ptr<filter::QueryAnomalies> anomalies_;
   std::unique_ptr<query::StoreSource> source_;
   std::unique_ptr<query::Engine> engine_;
@@ -156,12 +235,13 @@ TEST_F(BrowserTest, FromTheFleetToAProcess) {
   setenv("TELLTALE_URL", absl::StrCat("https://127.0.0.1:", front_->port()).c_str(), 1);
   setenv("TELLTALE_TLS_CERT", viewer.cert.c_str(), 1);
   setenv("TELLTALE_TLS_KEY", viewer.key.c_str(), 1);
+  const Teller teller(&hub_);
   testing::Program browser(dir_.path() + "/browser.log");
   browser.Start("/usr/bin/env", {"node", "tests/e2e/browser.mjs"});
   const bool ended = testing::Await([&] { return browser.Ended(); }, kMostSeconds);
   EXPECT_TRUE(ended) << "the browser did not come to an end";
   EXPECT_EQ(browser.exit_code(), 0);
-  EXPECT_NE(browser.log().find("all 22 steps"), std::string::npos) << browser.log();
+  EXPECT_NE(browser.log().find("all 25 steps"), std::string::npos) << browser.log();
 }
 
 }  // namespace

@@ -50,6 +50,19 @@ export async function shot(page, name) {
   await session.detach();
 }
 
+// What fits a page of the guide: the top of the view, small.
+export async function picture(page, name) {
+  if (!shots) return;
+  const before = page.viewportSize();
+  await page.setViewportSize({ width: 1040, height: 560 });
+  await settled(page, 'main');
+  const session = await page.context().newCDPSession(page);
+  const { data } = await session.send('Page.captureScreenshot', {});
+  writeFileSync(`${shots}/guide-${name}.png`, Buffer.from(data, 'base64'));
+  await session.detach();
+  await page.setViewportSize(before);
+}
+
 // Names must be seen as they are, and nothing of them may have become an element or have run.
 export async function harmless(page) {
   assert.equal(await page.locator('img, main script, main b[onclick]').count(), 0, 'a name became an element');

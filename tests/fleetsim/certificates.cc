@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "collector/cli/certificate.h"
+#include "collector/pki/certificate.h"
 #include "collector/cli/files.h"
 #include "collector/cli/pki_command.h"
 
@@ -18,15 +18,15 @@ constexpr size_t kMaxPem = 1 << 20;
 constexpr const char* kViewer = "fleetsim";
 
 // One file a node: the key, then the certificate. Thousands of them need no fsync each.
-absl::StatusOr<cli::KeyPair> Cached(const std::string& path) {
+absl::StatusOr<pki::KeyPair> Cached(const std::string& path) {
   auto text = cli::ReadFile(path, kMaxPem);
   if (!text.ok()) return text.status();
   const size_t begin = text->find("-----BEGIN CERTIFICATE");
   if (begin == std::string::npos) return absl::NotFoundError("no certificate in it");
-  return cli::KeyPair{text->substr(begin), text->substr(0, begin)};
+  return pki::KeyPair{text->substr(begin), text->substr(0, begin)};
 }
 
-absl::Status Cache(const std::string& path, const cli::KeyPair& pair) {
+absl::Status Cache(const std::string& path, const pki::KeyPair& pair) {
   std::ofstream stream(path, std::ios::trunc);
   stream << pair.key << pair.certificate;
   stream.close();
@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<agent::TlsTexts>> NodeCertificates(
         absl::StrCat("certificates: ", (ca.ok() ? ca_key.status() : ca.status()).message(),
                      "; make the authority first: telltale pki init --dir ", directory));
   }
-  const auto authority = cli::ReadCertificates(*ca);
+  const auto authority = pki::ReadCertificates(*ca);
   if (!authority.ok()) return authority.status();
   // By the authority's fingerprint, so that a new one does not find what the old one signed.
   const std::string cache =
@@ -65,12 +65,12 @@ absl::StatusOr<std::vector<agent::TlsTexts>> NodeCertificates(
     const std::string path = absl::StrCat(cache, "/", node, ".pem");
     auto pair = Cached(path);
     if (!pair.ok()) {
-      cli::Subject subject;
+      pki::Subject subject;
       subject.common_name = node;
       subject.uris.push_back("telltale://node/" + node);
       subject.not_before = now - absl::Hours(2);
       subject.not_after = now + absl::Hours(24 * 365);
-      pair = cli::Issue({*ca, *ca_key}, subject);
+      pair = pki::Issue({*ca, *ca_key}, subject);
       if (!pair.ok()) return pair.status();
       if (absl::Status status = Cache(path, *pair); !status.ok()) return status;
     }

@@ -146,6 +146,7 @@ void NodeStream::Open() {
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   const auto channel =
       grpc::CreateCustomChannel(collector_, agent::MakeChannelCredentials(*tls_), arguments);
+  channels_.Keep(channel);
   call_ = std::make_shared<Call>(channel, wake_);
   call_->Start(call_);
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "agent/uplink/channel_keeper.h"
 #include "agent/uplink/tls.h"
 #include "agent/uplink/transport.h"
 
@@ -48,6 +49,7 @@ class NodeStream final : public agent::Transport {
   const std::string collector_;
   const agent::TlsTexts* const tls_;
   const std::function<void()> wake_;
+  agent::ChannelKeeper channels_;
   std::shared_ptr<Call> call_;
 };
 

@@ -20,6 +20,7 @@
 
 #include "google/protobuf/wrappers.pb.h"
 #include "telltale/v1/access.pb.h"
+#include "telltale/v1/enroll.pb.h"
 #include "telltale/v1/filter.pb.h"
 #include "telltale/v1/store.pb.h"
 #include "tests/format/grammar.h"
@@ -225,10 +226,20 @@ class Decoder {
       const auto mark = Parse<v1::StoredMark>(plain.Rest());
       Require(mark.time_ns() == key.Int(8), "note of another time");
       Require(mark.id() == key.Take(8), "note of another id");
+    } else if (table == 0x14) {
+      Enrolment(key.Int(1), std::string(key.Rest()), std::string(plain.Rest()));
     } else {
       throw std::runtime_error("unknown table");
     }
     key.End();
+  }
+
+  static void Enrolment(uint64_t kind, const std::string& name, const std::string& value) {
+    Require(kind <= 2, "unknown kind of enrolment");
+    const std::string own = kind == 0   ? Parse<v1::StoredEnrollToken>(value).id()
+                            : kind == 1 ? Parse<v1::StoredWaiting>(value).id()
+                                        : Parse<v1::StoredNodeCertificate>(value).node();
+    Require(own == name, "enrolment of another name");
   }
 
   void Raw(std::string_view key_bytes, std::string_view value_bytes) {

@@ -5,6 +5,7 @@ telltale_fuzzer(proc LINK telltale::agent_symbols telltale::agent_host)
 telltale_fuzzer(unwind LINK telltale::agent_unwind)
 telltale_fuzzer(config LINK telltale::agent_config telltale::collector_config telltale::config)
 telltale_fuzzer(http LINK telltale::web_requests)
+telltale_fuzzer(filter_reply LINK telltale::filter_host)
 telltale_fuzzer(keys LINK telltale::storage_keys)
 telltale_fuzzer(query LINK telltale::web_requests)
 telltale_fuzzer(spool LINK telltale::agent_spool telltale::cli_spool PkgConfig::XXHASH

@@ -96,7 +96,8 @@ class ChartTest(unittest.TestCase):
 
     def test_what_is_missing_is_said(self):
         for text, said in (("{}", "give existingSecret"), ("collector: {enabled: false}", "agent.collectorAddress"),
-                           ("collector: {tls: {existingSecret: s}, ingress: {enabled: true}}", "ingress.host")):
+                           ("collector: {tls: {existingSecret: s}, ingress: {enabled: true}}", "ingress.host"),
+                           ("{collector: {tls: {existingSecret: s}}, agent: {enroll: {tokenSecret: t}}}", "nobody signs")):
             file = BUILD / "missing.yaml"
             file.write_text(text)
             done = subprocess.run([BUILD / "render", CHART, "t", "n", file], capture_output=True, text=True, timeout=60)

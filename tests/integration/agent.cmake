@@ -15,6 +15,8 @@ telltale_test(agent_tls_test LABEL integration TIMEOUT 300
   SOURCES integration/agent_tls_test.cc LINK telltale_agent_rig)
 telltale_test(agent_reload_test LABEL integration TIMEOUT 300
   SOURCES integration/agent_reload_test.cc LINK telltale_agent_rig telltale::storage)
+telltale_test(enrolment_test LABEL integration TIMEOUT 300
+  SOURCES integration/enrolment_test.cc LINK telltale_agent_rig telltale::agent_enroll)
 telltale_test(clone_decision_test LABEL integration TIMEOUT 300
   SOURCES integration/clone_decision_test.cc LINK telltale_agent_rig)
 telltale_test(service_manager_test LABEL integration TIMEOUT 300

@@ -79,7 +79,7 @@ std::vector<std::string> PageOf(const std::string& output) {
 TEST_F(IncidentTest, ThePageOfAnInvestigation) {
   const ProgramRun run = Telltale(Investigation());
   EXPECT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr("1. cpu/user  750 ms/s, usual is 50.0 ms/s, x 15"));
+  EXPECT_THAT(run.output, HasSubstr("1. cpu/user  0.75 CPUs, usual is 0.050 CPUs, x 15"));
   EXPECT_THAT(run.output, HasSubstr("past epochs was as far"));
   EXPECT_THAT(run.output, HasSubstr("(times are "));
   EXPECT_THAT(run.output, HasSubstr("covers 10 min of 10 min on 1 node"));
@@ -121,7 +121,7 @@ TEST_F(IncidentTest, ThePageFitsTheTerminalAndColoursObey) {
                                : std::vector<std::pair<std::string, std::string>>{});
       EXPECT_EQ(terminal.AwaitEnd(), 0) << terminal.output();
       EXPECT_EQ(terminal.output().find("\x1b[31m") == std::string::npos, no_colour);
-      EXPECT_THAT(Unpainted(terminal.output()), HasSubstr("1. cpu/user  750 ms/s"));
+      EXPECT_THAT(Unpainted(terminal.output()), HasSubstr("1. cpu/user  0.75 CPUs"));
       for (const std::string& line : PageOf(terminal.output())) {
         EXPECT_LE(cli::Width(line), columns) << line;
       }
@@ -233,7 +233,7 @@ TEST_F(IncidentTest, TheHeatMapOnAPipeAndOnATerminal) {
   const std::vector<std::string> heat = {"heat", "--vital", "cpu", "--from", "-3h"};
   const ProgramRun run = Telltale(heat);
   EXPECT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr("a full block is 750 ms/s"));
+  EXPECT_THAT(run.output, HasSubstr("a full block is 0.75 CPUs"));
   EXPECT_THAT(run.output, HasSubstr("█"));
   EXPECT_THAT(run.output, HasSubstr("·"));  // before the node's first epoch
   EXPECT_THAT(run.output, Not(HasSubstr("\x1b")));

@@ -33,3 +33,6 @@ telltale_test(rotation_test LABEL integration TIMEOUT 300
 telltale_test(token_test LABEL integration
   SOURCES integration/token_test.cc support/https_client.cc
   LINK telltale_collector_rig OpenSSL::SSL)
+telltale_test(incident_feed_test LABEL integration
+  SOURCES integration/incident_feed_test.cc support/https_client.cc support/plain_http.cc
+  LINK telltale_collector_rig OpenSSL::SSL)

@@ -1,13 +1,10 @@
 // A real Prometheus scrapes a real store over mutual TLS, and a browser's and a script's requests
 // beside it.
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +14,9 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "collector/filter/epoch_source.h"
 #include "collector/filter/ewma.h"
+#include "collector/filter/filter_runner.h"
 #include "collector/filter/query_anomalies.h"
 #include "collector/metrics/exposition.h"
 #include "collector/query/store_source.h"
@@ -26,6 +25,7 @@
 #include "sketch/vital_ids.h"
 #include "storage/store.h"
 #include "tests/support/https_client.h"
+#include "tests/support/plain_http.h"
 #include "tests/support/synthetic_node.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/web_pki.h"
@@ -33,9 +33,11 @@
 namespace telltale::web {
 namespace {
 
+using testing::FreePort;
 using ::testing::HasSubstr;
 using testing::HttpsClient;
 using testing::MadeSummary;
+using testing::PlainGet;
 using testing::SyntheticNode;
 using testing::TempDir;
 using testing::WebPki;
@@ -44,41 +46,6 @@ uint64_t WallNs() {
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
-// A port nobody listens on at the moment.
-uint16_t FreePort() {
-  const int probe = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  bind(probe, reinterpret_cast<sockaddr*>(&address), sizeof address);
-  socklen_t size = sizeof address;
-  getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size);
-  close(probe);
-  return ntohs(address.sin_port);
-}
-
-// Plain HTTP, for Prometheus' own API. Empty: no connection.
-std::string PlainGet(uint16_t port, const std::string& target) {
-  const int client = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  std::string answer;
-  if (connect(client, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) {
-    const std::string request =
-        absl::StrCat("GET ", target, " HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
-    if (write(client, request.data(), request.size()) > 0) {
-      char bytes[4096];
-      for (ssize_t got; (got = read(client, bytes, sizeof bytes)) > 0;) {
-        answer.append(bytes, static_cast<size_t>(got));
-      }
-    }
-  }
-  close(client);
-  return answer;
 }
 
 class Prometheus {
@@ -128,7 +95,8 @@ class FrontTest : public ::testing::Test {
     filters.now_ns = WallNs;
     runner_ = *filter::FilterRunner::Open(filters);
     anomalies_ = std::make_unique<filter::QueryAnomalies>(
-        &store_->derived(), log_.get(), runner_->filters(), [this] { return runner_->Learning(); });
+        &store_->derived(), log_.get(), [this] { return runner_->filters(); },
+        [this] { return runner_->Learning(); });
     source_ = std::make_unique<query::StoreSource>(&store_->reader());
     query::EngineOptions engine;
     engine.source = source_.get();
@@ -147,7 +115,16 @@ class FrontTest : public ::testing::Test {
     web.engine = engine_.get();
     web.reader = &store_->reader();
     web.anomalies = log_.get();
-    web.filters = runner_.get();
+    web.filters = [this] {
+      v1::ListFiltersAnswer answer;
+      for (const filter::FilterReport& report : runner_->Reports()) {
+        v1::FilterInfo& info = *answer.add_filters();
+        info.set_name(report.status.name());
+        *info.mutable_status() = report.status;
+        info.set_epochs_late(report.skipped);
+      }
+      return answer;
+    };
     web.version = "9.8.7";
     auto front = WebFront::Start(std::move(web));
     EXPECT_TRUE(front.ok()) << front.status();

@@ -38,10 +38,13 @@ bool CollectorProcess::Start(const std::vector<std::string>& more_arguments) {
          program_.started();
 }
 
-std::string CollectorProcess::address() const {
+std::string CollectorProcess::PortOf(const std::string& listener) const {
   const std::string ports = ReadAll(data_ + "/ports");
-  const size_t begin = ports.find("grpc=") + 5;
-  return "localhost:" + ports.substr(begin, ports.find('\n') - begin);
+  const size_t begin = ports.find(listener + "=") + listener.size() + 1;
+  return ports.substr(begin, ports.find('\n', begin) - begin);
 }
+
+std::string CollectorProcess::address() const { return "localhost:" + PortOf("grpc"); }
+std::string CollectorProcess::enroll_address() const { return "localhost:" + PortOf("enroll"); }
 
 }  // namespace telltale::testing

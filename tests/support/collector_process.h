@@ -29,8 +29,11 @@ class CollectorProcess {
   // `listen`: for gRPC; another port where one must follow the other.
   CollectorProcess(std::string data, const Pki& pki, const IssuedFiles& own,
                    std::string listen = "127.0.0.1:0")
+      : CollectorProcess(std::move(data), pki.ca(), own, std::move(listen)) {}
+  CollectorProcess(std::string data, std::string ca_file, const IssuedFiles& own,
+                   std::string listen = "127.0.0.1:0")
       : data_(std::move(data)),
-        ca_(pki.ca()),
+        ca_(std::move(ca_file)),
         own_(own),
         listen_(std::move(listen)),
         program_(data_ + ".log") {}
@@ -40,11 +43,13 @@ class CollectorProcess {
   void Kill() { program_.Kill(); }
   int Stop() { return program_.Stop(); }
   void Signal(int number) const { program_.Signal(number); }
-  std::string address() const;
+  std::string address() const;         // of gRPC
+  std::string enroll_address() const;  // once it was started with enroll.ca_cert
   pid_t pid() const { return program_.pid(); }
   std::string log() const { return program_.log(); }
 
  private:
+  std::string PortOf(const std::string& listener) const;
   const std::string data_;
   const std::string ca_;
   const IssuedFiles own_;

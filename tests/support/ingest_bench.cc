@@ -38,7 +38,7 @@ storage::NodeRecord MemoryIngestStore::Node(const std::string& name) const {
   return registry_->Find(name).value_or(storage::NodeRecord());
 }
 
-std::vector<storage::NodeRecord> MemoryIngestStore::Nodes() const { return registry_->List(); }
+storage::NodeList MemoryIngestStore::Nodes() const { return registry_->List(); }
 
 std::optional<storage::NodeRecord> MemoryIngestStore::Find(uint32_t node) const {
   return registry_->Find(node);

@@ -60,7 +60,7 @@ class MemoryIngestStore final : public ingest::IngestStore {
   storage::NodeRecord Node(const std::string& name) const;
 
   std::string StoreId() const override { return "0123456789abcdef"; }
-  std::vector<storage::NodeRecord> Nodes() const override;
+  storage::NodeList Nodes() const override;
   std::optional<storage::NodeRecord> Find(uint32_t node) const override;
   absl::StatusOr<uint32_t> NumberOf(const std::string& name) override;
   absl::Status UpdateNode(uint32_t node, storage::Durability durability,

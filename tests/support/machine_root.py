@@ -1,5 +1,6 @@
 """A root file system to install packages into, thrown away afterwards: a copy of this machine (an overlay over /, the
-default), or a bare Debian (debootstrap) when TELLTALE_CLEAN_ROOT is set. Call `enter_namespaces` first, once a process:
+default), or a bare Debian when TELLTALE_CLEAN_ROOT is set: 1 makes one for each root (debootstrap, minutes), a directory
+is one that was made before (debootstrap --variant=minbase --include=systemd,iproute2 bookworm DIR). Call `enter_namespaces` first, once a process:
 mounts, ports and processes are the test's own then, and end with it.
 """
 
@@ -34,18 +35,19 @@ class MachineRoot:
 
     def __init__(self):
         loopback_up()
-        self.clean = bool(os.environ.get("TELLTALE_CLEAN_ROOT"))
+        lower = os.environ.get("TELLTALE_CLEAN_ROOT") or "/"
+        self.clean = lower != "/"
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="telltale-root-"))
         self.path = self.scratch / "root"
         subprocess.run(["mount", "-t", "tmpfs", "telltale", self.scratch], check=True)
         self.path.mkdir()
-        if self.clean:
+        if lower == "1":
             self.with_network("debootstrap", "--variant=minbase", "--include=systemd,iproute2", "bookworm", self.path)
         else:
             for name in ("upper", "work"):
                 (self.scratch / name).mkdir()
             subprocess.run(["mount", "-t", "overlay", "overlay", "-o",
-                            f"lowerdir=/,upperdir={self.scratch}/upper,workdir={self.scratch}/work", self.path],
+                            f"lowerdir={lower},upperdir={self.scratch}/upper,workdir={self.scratch}/work", self.path],
                            check=True)
         for name in ("run", "tmp", "dev"):
             subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", self.path / name], check=True)
@@ -55,6 +57,9 @@ class MachineRoot:
         for name, minor in (("null", 3), ("zero", 5), ("random", 8), ("urandom", 9)):
             os.mknod(self.path / "dev" / name, 0o020666, os.makedev(1, minor))
             (self.path / "dev" / name).chmod(0o666)
+        hosts = self.path / "etc/hosts"  # an installer's work: debootstrap makes none
+        if not hosts.exists():
+            hosts.write_text("127.0.0.1 localhost\n::1 localhost\n")
         # Services are started by the tests, not by dpkg.
         policy = self.path / "usr/sbin/policy-rc.d"
         policy.write_text("#!/bin/sh\nexit 101\n")
@@ -92,8 +97,9 @@ class MachineRoot:
         else:
             self.run("dpkg", "--force-confold", "-i", *paths)
 
-    def start(self, log, *command):
-        """A process in the root; its output goes to the file `log` in the scratch directory."""
+    def start(self, log, *command, inside=()):
+        """A process in the root, with `inside` in namespaces of its own (nsenter ...); its output goes to the file `log`
+        in the scratch directory."""
         with open(self.scratch / log, "ab") as out:
-            return subprocess.Popen(["chroot", self.path, *command], stdout=out, stderr=out,
+            return subprocess.Popen([*inside, "chroot", self.path, *command], stdout=out, stderr=out,
                                     stdin=subprocess.DEVNULL, env={"PATH": PATH})

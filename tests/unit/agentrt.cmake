@@ -12,5 +12,10 @@ telltale_test(agentrt_uplink_test LABEL unit
 telltale_test(agentrt_clocks_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_clocks_test.cc
   LINK agentrt_support telltale::agent_uplink telltale::agent_loop telltale::codec)
+telltale_test(agentrt_live_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_live_test.cc LINK telltale::agent_loop)
 telltale_test(agentrt_status_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_status_test.cc LINK telltale::agent_supervise)
+telltale_test(uplink_transport_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/uplink_transport_test.cc ${CMAKE_CURRENT_LIST_DIR}/../support/pki.cc
+  LINK telltale::agent_transport OpenSSL::Crypto)

@@ -60,9 +60,11 @@ class FakeSpool : public SpoolSide {
     offset_ns = offset, error_ns = error;
   }
   void HlcMerged(uint64_t stamp) override { hlc = stamp; }
+  void WatchSeconds(uint32_t seconds) override { watched.push_back(seconds); }
   std::set<uint64_t> missing, damaged, settled, unreadable;
   std::map<uint64_t, std::string> aside;
   std::set<std::pair<uint64_t, uint64_t>> recorded;
+  std::vector<uint32_t> watched;
   int new_stores = 0;
   int64_t offset_ns = 0;
   uint64_t error_ns = 0, hlc = 0;
@@ -479,6 +481,29 @@ TEST_F(UplinkTest, AChangedNodeIsToldOnTheStreamAndByTheNextHello) {
   logic().Tick();
   ASSERT_FALSE(transport_.sent.empty());
   EXPECT_EQ(transport_.sent[0].hello().node_info().clock_source(), "hpet");
+}
+
+TEST_F(UplinkTest, SecondsAreWatchedForAMinuteAtMostAndToldOverAStreamOnly) {
+  v1::Live second;
+  second.set_unix_ns(7);
+  logic().OnSecond(second);
+  EXPECT_TRUE(transport_.sent.empty()) << "nobody is there";
+  Welcome();
+  v1::CollectorMessage message;
+  v1::Subscribe wanted;
+  wanted.set_seconds(86'400);
+  message.mutable_command()->set_kind(v1::COMMAND_KIND_SUBSCRIBE);
+  message.mutable_command()->set_payload(wanted.SerializeAsString());
+  logic().OnMessage(message);
+  EXPECT_EQ(spool_.watched, std::vector<uint32_t>{60});
+  logic().OnSecond(second);
+  message.mutable_command()->set_payload("\xff");
+  logic().OnMessage(message);
+  ASSERT_EQ(transport_.sent.size(), 3u);
+  EXPECT_EQ(transport_.sent[0].result().code(), 0u);
+  EXPECT_EQ(transport_.sent[1].live().unix_ns(), 7u);
+  EXPECT_EQ(transport_.sent[2].result().code(), 3u);
+  EXPECT_EQ(spool_.watched.size(), 1u);
 }
 
 TEST_F(UplinkTest, AnUnknownCommandIsAnsweredUnimplemented) {

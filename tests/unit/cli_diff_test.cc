@@ -11,6 +11,7 @@ namespace telltale::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const absl::TimeZone kUtc = absl::UTCTimeZone();
 const absl::Time kNow = absl::FromCivil(absl::CivilSecond(2026, 11, 20, 12, 0, 0), kUtc);
@@ -75,6 +76,28 @@ TEST(RenderDiffTest, WhatIsCertainStandsApartFromWhatMayBeChance) {
             "\n"
             "now: covers 10 min of 10 min on 1 node; 10 epochs (raw epochs); no events lost\n"
             "against: covers 20 min of 20 min on 1 node; 10 epochs (raw epochs); no events lost\n");
+}
+
+TEST(RenderDiffTest, TheNodeStandsInTheRowsOnlyWhereThereAreSeveral) {
+  v1::DiffAnswer answer;
+  v1::DiffTable* processes = answer.add_tables();
+  processes->set_vital("cpu");
+  processes->set_unit("s");
+  processes->set_by(v1::DIMENSION_PROCESS);
+  processes->set_total(20);
+  AddRow(processes, "postgres-checkpointer", 1, 9, 2, true);
+  AddRow(processes, "postgres-checkpointer", 1, 9, 2, true);
+  for (v1::DiffRow& row : *processes->mutable_rows()) {
+    row.mutable_row()->set_node("db-1");
+    row.mutable_row()->set_pid(4'194'303);
+  }
+  View narrow = Plain();
+  narrow.style.columns = 60;
+  EXPECT_THAT(RenderDiff(answer, narrow), HasSubstr("  postgres-...ointer (pid 4194303)  "));
+  EXPECT_THAT(RenderDiff(answer, Plain()), Not(HasSubstr(" on db-1")));
+  processes->mutable_rows(1)->mutable_row()->set_node("db-2");
+  EXPECT_THAT(RenderDiff(answer, Plain()),
+              HasSubstr("postgres-checkpointer (pid 4194303) on db-2"));
 }
 
 TEST(RenderDiffTest, AVitalThatWasNotWatchedSaysWhy) {

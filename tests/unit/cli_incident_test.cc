@@ -16,6 +16,7 @@
 namespace telltale::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -50,11 +51,11 @@ TEST(HeatTest, EachCellIsItsHighestAndWhatNobodyWatchedIsADot) {
   asked.set_start_s(kAt);
   asked.set_end_s(kAt + 600);
   const std::string text = RenderHeat(answer, asked, 10, Plain(42));  // ten cells
-  EXPECT_THAT(text, HasSubstr("high              ▂▃▄▅█   ··  8.00 s/s\n"
-                              "low                ▂▂▂▂▂▂▂▂▂  1.00 s/s\n"));
+  EXPECT_THAT(text, HasSubstr("high              ▂▃▄▅█   ··  8.00 CPUs\n"
+                              "low                ▂▂▂▂▂▂▂▂▂  1.00 CPUs\n"));
   EXPECT_THAT(text, HasSubstr("17:00:00 to 17:10:00"));
   EXPECT_THAT(RenderHeat(answer, asked, 1, Plain(42)),
-              HasSubstr("and 1 other node, none above 1.00 s/s"));
+              HasSubstr("and 1 other node, none above 1.00 CPUs"));
   EXPECT_THAT(RenderHeat(answer, asked, 10, {{true, true, 42}, kZone, kNow}),
               HasSubstr("\x1b[38;5;226m█"));
 }
@@ -108,8 +109,23 @@ TEST(LiveTest, FitsEveryScreen) {
 TEST(LiveTest, NamesAreHarmlessAndSoAreErrors) {
   LiveState state = LiveOf(kHostile, 3);
   state.error = kHostile;
+  state.untold = kHostile;
   state.vitals[3] = kHostile;
   EXPECT_THAT(LiveScreen(state, 80, 24, Plain(80)), Not(HasSubstr("\x1b")));
+}
+
+TEST(LiveTest, SaysWhetherItIsToldAndWhatIsNow) {
+  LiveState state = LiveOf("nginx", 3);
+  state.asked_every_s = 2;
+  state.untold = "collector gone";
+  EXPECT_THAT(LiveScreen(state, 80, 24, Plain(80)),
+              AllOf(HasSubstr("not told by the collector, asked every 2 s: collector gone"),
+                    Not(HasSubstr(" now"))));
+  state.told = true;
+  state.untold = "";
+  state.now = 1.5;
+  EXPECT_THAT(LiveScreen(state, 80, 24, Plain(80)),
+              AllOf(HasSubstr("told as it comes"), HasSubstr("1.50 CPUs now")));
 }
 
 TEST(LiveTest, ScrollsNoFurtherThanThereIs) {
@@ -207,11 +223,11 @@ std::string PageOf(const std::string& name, const View& view) {
 TEST(InvestigationPageTest, SaysWhoWaitedWhoHeldAndWhatToTypeNext) {
   const std::string page = PageOf("mysqld", Plain());
   EXPECT_THAT(page, HasSubstr("mysqld  Wed 2026-11-18 16:45:00 to 17:15:00  (times are UTC)"));
-  EXPECT_THAT(page, HasSubstr("1. lock/futex  3.00 s/s, usual is 300 ms/s, x 10\n"));
+  EXPECT_THAT(page, HasSubstr("1. lock/futex  3.00 waiting, usual is 0.30 waiting, x 10\n"));
   EXPECT_THAT(page, HasSubstr("on mysqld and 7 other nodes (mysqld, ...)"));
   EXPECT_THAT(page, HasSubstr("none of 240 past epochs"));
   EXPECT_THAT(page, HasSubstr("waited  mysqld"));
-  EXPECT_THAT(page, HasSubstr("+2.70 s/s  x 10"));
+  EXPECT_THAT(page, HasSubstr("+2.70 waiting  x 10"));
   EXPECT_THAT(page, HasSubstr("held by mysqld (pid 77) at mysqld"));
   EXPECT_THAT(page, HasSubstr("telltale samples --node mysqld --vital lock/futex --process=mysqld "
                               "--from 2026-11-18T17:00:00+00:00 --to 2026-11-18T17:01:00+00:00 "

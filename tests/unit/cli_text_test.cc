@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "collector/cli/certificate.h"
 #include "collector/cli/files.h"
 #include "collector/cli/pki_command.h"
 #include "collector/cli/render.h"
@@ -11,6 +10,7 @@
 #include "collector/cli/spool_file.h"
 #include "collector/cli/terminal_text.h"
 #include "collector/cli/time_text.h"
+#include "collector/pki/certificate.h"
 #include "tests/support/temp_dir.h"
 
 namespace telltale::cli {
@@ -149,6 +149,9 @@ TEST(TextTest, NumbersCarryUnits) {
   EXPECT_EQ(Quantity(1, "pages"), "1 page");
   EXPECT_EQ(Quantity(2'310'000, "calls"), "2.31 M calls");
   EXPECT_EQ(Rate(1.35, "s"), "1.35 s/s");
+  EXPECT_EQ(Rate(1.35, "s", "cpu/user"), "1.35 CPUs");
+  EXPECT_EQ(Rate(0.0001, "s", "blocking"), "<0.001 waiting");
+  EXPECT_EQ(Rate(1.35, "s", "of_a_site"), "1.35 s/s");
   EXPECT_EQ(Rate(12.0 * (1 << 20), "bytes"), "12.0 MiB/s");
   EXPECT_EQ(Share(0.0001), "<0.1 %");
 }
@@ -392,10 +395,16 @@ TEST(RenderTest, RulesStandByNumberWithTheirRecord) {
   }
   answer.mutable_filters(2)->mutable_record()->set_hits(27);
   answer.mutable_filters(2)->mutable_record()->set_misses(2);
+  answer.mutable_filters(2)->mutable_record()->set_low(0.78);
+  answer.mutable_filters(2)->mutable_record()->set_high(0.981);
+  answer.mutable_filters(2)->mutable_record()->set_measured("2026-11-22");
+  answer.mutable_filters(2)->mutable_record()->set_faults(34);
+  answer.mutable_filters(2)->mutable_record()->set_innocent_loads(1);
   const std::string text = RenderRules(answer, Plain());
   EXPECT_EQ(text.find("filter_0"), std::string::npos);
   EXPECT_LT(text.find("filter_2"), text.find("filter_7"));
-  EXPECT_THAT(text, HasSubstr("27 of 29 found, 0 false alarms"));
+  EXPECT_THAT(text, HasSubstr("27 of 29 found (78 to 98 %), 0 false alarms"));
+  EXPECT_THAT(text, HasSubstr("2026-11-22, 34 planted faults and 1 innocent load on one machine"));
   EXPECT_THAT(text, HasSubstr("no record yet"));
 }
 
@@ -493,15 +502,15 @@ TEST(PkiTest, IssuesWhatItsAuthoritySignedAndNeverOverwrites) {
   flags.name = "db-1";
   ASSERT_TRUE(PkiIssue(flags, absl::Now()).ok());
   EXPECT_EQ(PkiIssue(flags, absl::Now()).status().code(), absl::StatusCode::kAlreadyExists);
-  const auto facts = ReadCertificates(*ReadFile(flags.dir + "/node-db-1.crt", 1 << 20));
+  const auto facts = pki::ReadCertificates(*ReadFile(flags.dir + "/node-db-1.crt", 1 << 20));
   ASSERT_TRUE(facts.ok());
   EXPECT_THAT(facts->front().uris, ::testing::ElementsAre("telltale://node/db-1"));
   EXPECT_FALSE(facts->front().authority);
   struct stat info {};
   ASSERT_EQ(stat((flags.dir + "/node-db-1.key").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
-  EXPECT_TRUE(*KeyFits(*ReadFile(flags.dir + "/node-db-1.crt", 1 << 20),
-                       *ReadFile(flags.dir + "/node-db-1.key", 1 << 20)));
+  EXPECT_TRUE(*pki::KeyFits(*ReadFile(flags.dir + "/node-db-1.crt", 1 << 20),
+                            *ReadFile(flags.dir + "/node-db-1.key", 1 << 20)));
   flags.name = "../evil";
   EXPECT_EQ(PkiIssue(flags, absl::Now()).status().code(), absl::StatusCode::kInvalidArgument);
 }

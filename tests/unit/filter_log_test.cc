@@ -202,7 +202,7 @@ TEST_F(AnomalyLogTest, WakesAFollowerInAnotherThread) {
 }
 
 TEST_F(AnomalyLogTest, FollowersAreBounded) {
-  std::vector<std::unique_ptr<AnomalyLog::Waiter>> waiters;
+  std::vector<std::unique_ptr<feed::Waiter>> waiters;
   for (int i = 0; i < 10; ++i) waiters.push_back(*log_->Wait([] {}));
   EXPECT_EQ(log_->Wait([] {}).status().code(), absl::StatusCode::kResourceExhausted);
   waiters.pop_back();

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cerrno>
+
 #include "collector/filter/detect/rules.h"
 #include "tests/unit/filter_watch.h"
 
@@ -44,12 +46,22 @@ TEST(BusyLoopTest, ALoopThatAsksNothingOfTheKernelIsToldInItsSecondEpoch) {
   EXPECT_EQ(watch.told[0].start_ns, began);
   EXPECT_EQ(watch.told[0].subject, "app (pid 812, uid 0)");
   EXPECT_EQ(watch.told[0].cause, "busy loop");
-  EXPECT_THAT(watch.told[0].evidence, HasSubstr("98 % of it in 3 places"));
+  EXPECT_THAT(watch.told[0].evidence, HasSubstr("100 % of what was sampled of it in 3 places"));
   EXPECT_THAT(watch.told[0].against, HasSubstr("without hardware counters"));
   Play(watch, 3, 0, Nothing, Nothing);
   ASSERT_EQ(watch.told.size(), 2u);
   EXPECT_FALSE(watch.told[1].open);
   EXPECT_EQ(watch.told[1].start_ns, began);
+}
+
+TEST(BusyLoopTest, ItSpeaksAfterAsManyEpochsAsItIsToldToLearn) {
+  const auto spoken = [](double learn) {
+    Watch watch(BusyLoopFilter(), {{"learn", learn}});
+    Play(watch, 10, 4, Nothing, [](Watch& w) { Spin(w, 1, 0.97); });
+    return watch.told.size();
+  };
+  EXPECT_EQ(spoken(10), 1u);
+  EXPECT_EQ(spoken(13), 0u);  // the last of them alone is not two in a row
 }
 
 TEST(BusyLoopTest, OnABusyNodeItIsToldByWhatItWants) {
@@ -73,8 +85,25 @@ TEST(BusyLoopTest, WorkThatCallsTheKernelOrIsAllOverTheCodeIsNone) {
   Play(calls, 40, 20, Nothing, [](Watch& w) { Spin(w, 500, 0.97); });
   EXPECT_TRUE(calls.told.empty());
   Watch spread(BusyLoopFilter());
-  Play(spread, 40, 20, Nothing, [](Watch& w) { Spin(w, 1, 0.3); });
+  Play(spread, 40, 20, Nothing, [](Watch& w) {
+    Spin(w, 1, 0.3);
+    for (int i = 0; i < 7; ++i) w.Label("cpu", "user", "/usr/bin/app", 0.09 + 0.001 * i);
+  });
   EXPECT_TRUE(spread.told.empty());
+  Watch unseen(BusyLoopFilter());
+  Play(unseen, 40, 20, Nothing, [](Watch& w) { Spin(w, 1, 0.1); });
+  EXPECT_TRUE(unseen.told.empty());
+}
+
+// Of a program in one loop, on two CPUs that four others want, the samples vouched for 42 %.
+TEST(BusyLoopTest, WhatSamplesVouchForMayBeHalfOfItsTime) {
+  Watch watch(BusyLoopFilter());
+  Play(watch, 40, 4, Nothing, [](Watch& w) {
+    Spin(w, 1, 0.3);
+    w.Label("cpu", "user", "/usr/bin/app", 0.1);
+    w.Label("cpu", "user", "/usr/bin/other", 0.5);
+  });
+  EXPECT_EQ(watch.told.size(), 1u);
 }
 
 TEST(BusyLoopTest, AProgramThatAlwaysComputesIsLeftAlone) {
@@ -149,6 +178,97 @@ TEST(BlockedTest, WaitsOfASecondAndWaitsForRequestsAreUsual) {
   EXPECT_TRUE(watch.told.empty());
 }
 
+// A process that works half of the time, and then waits in a futex or for a socket.
+void Works(Watch& watch) {
+  Nothing(watch);
+  watch.Process(812, "/usr/bin/app", {{TELLTALE_PROCESS_RUN_NS, 0.5e9}});
+}
+void Stalls(Watch& watch, const char* sub, const char* lock, uint32_t waker) {
+  Nothing(watch);
+  std::map<uint32_t, double> columns = {{TELLTALE_PROCESS_RUN_NS, 0.01e9},
+                                        {watch.Share("blocking", sub, true), 7e9},
+                                        {watch.Share("blocking", sub, false), 2}};
+  if (lock != nullptr) {
+    columns[watch.Share("lock", lock, true)] = 7e9;
+    columns[watch.Share("lock", lock, false)] = 2;
+  }
+  watch.Process(812, "/usr/bin/app", columns);
+  if (waker == 0) return;
+  v1::FoldedSample& sample = watch.Label("blocking", sub, "/usr/bin/app", 6);
+  sample.mutable_exemplar()->set_pid(812);
+  sample.mutable_exemplar()->mutable_waker()->set_pid(waker);
+}
+template <typename Fault>
+std::vector<Watch::Told> AfterWork(Fault fault) {
+  Watch watch(BlockedFilter());
+  for (int i = 0; i < 40; ++i) {
+    Works(watch);
+    watch.Show();
+  }
+  for (int i = 0; i < 4; ++i) {
+    fault(watch);
+    watch.Show();
+  }
+  return watch.told;
+}
+
+TEST(BlockedTest, AWorkerThatStandsInAFutexIsToldWithWhoEndsItsWaits) {
+  const auto told = AfterWork([](Watch& w) {
+    Stalls(w, "lock", "futex", 90);
+    w.Process(90, "/usr/bin/writer", {{w.Share("blocking", "timer", true), 0.9e9}});
+  });
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].text, HasSubstr("for a lock in its own memory (futex); its waits are ended "
+                                      "by writer (pid 90, uid 0), asleep on a timer meanwhile"));
+  EXPECT_THAT(told[0].evidence, HasSubstr("it ran 0.01 CPUs where 0.5 are usual"));
+  EXPECT_THAT(told[0].against, HasSubstr("a load that went away"));
+  // A convoy within one process.
+  const auto convoy = AfterWork([](Watch& w) { Stalls(w, "lock", "futex", 812); });
+  ASSERT_EQ(convoy.size(), 1u);
+  EXPECT_THAT(convoy[0].text, HasSubstr("its waits are ended by another thread of its own"));
+}
+
+TEST(BlockedTest, NobodyNamedOrNoLessWorkIsWaitingForWork) {
+  EXPECT_TRUE(AfterWork([](Watch& w) { Stalls(w, "lock", "futex", 0); }).empty());
+  Watch idle(BlockedFilter());
+  Play(idle, 40, 20, Nothing, [](Watch& w) { Stalls(w, "lock", "futex", 90); });
+  EXPECT_TRUE(idle.told.empty()) << idle.told[0].text;
+}
+
+TEST(BlockedTest, ASocketIsBlamedWhereSegmentsAreLostOrThePeerIsStuck) {
+  const auto lost = AfterWork([](Watch& w) {
+    Stalls(w, "socket", nullptr, 0);
+    w.Rate("retransmit", "segments", 3);
+  });
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_THAT(lost[0].text, HasSubstr("for a socket"));
+  EXPECT_THAT(lost[0].evidence, HasSubstr("3 segments/s are sent again"));
+  const auto stuck = AfterWork([](Watch& w) {
+    Stalls(w, "socket", nullptr, 90);
+    Wait(w, 90, "/usr/bin/db", "disk", 0.9, 5);
+  });
+  ASSERT_EQ(stuck.size(), 2u);
+  const Watch::Told& told = stuck[0].subject.starts_with("app") ? stuck[0] : stuck[1];
+  EXPECT_THAT(told.text, HasSubstr("ended by db (pid 90, uid 0), itself waiting for a disk"));
+  // No more requests: the peer is well and nothing is lost.
+  EXPECT_TRUE(AfterWork([](Watch& w) { Stalls(w, "socket", nullptr, 1); }).empty());
+}
+
+TEST(BlockedTest, WhatIsUsualSurvivesARestart) {
+  Watch first(BlockedFilter()), second(BlockedFilter());
+  for (int i = 0; i < 40; ++i) {
+    Works(first);
+    first.Show();
+  }
+  ASSERT_TRUE(second.Load(first.Save()));
+  second.now = first.now;
+  for (int i = 0; i < 4; ++i) {
+    Stalls(second, "lock", "futex", 812);
+    second.Show();
+  }
+  EXPECT_EQ(second.told.size(), 1u);
+}
+
 void Queued(Watch& watch, double queued, double busy) {
   watch.Rate("cpu", "user", busy);
   watch.Process(812, "/usr/bin/app",
@@ -184,7 +304,7 @@ TEST(FailingCallTest, ALoopAroundAFailingSendIsNamedWithItsCallAndError) {
   Watch watch(FailingCallFilter());
   Play(watch, 40, 4, Nothing, [](Watch& w) { Fails(w, 3e5, 1e3); });
   ASSERT_EQ(watch.told.size(), 1u);
-  EXPECT_THAT(watch.told[0].text, HasSubstr("goes round a call that fails (number 44, EPIPE)"));
+  EXPECT_THAT(watch.told[0].text, HasSubstr("goes round a call that fails (sendto, EPIPE)"));
   EXPECT_EQ(watch.told[0].cause, "busy loop around a failing call");
 }
 
@@ -192,6 +312,120 @@ TEST(FailingCallTest, SomeFailuresAmongMuchWorkAreUsual) {
   Watch watch(FailingCallFilter());
   Play(watch, 40, 20, Nothing, [](Watch& w) { Fails(w, 2e4, 3e5); });
   EXPECT_TRUE(watch.told.empty());
+}
+
+// A shell that goes round a failing `kill`: bash makes eleven calls that succeed for each.
+void Round(Watch& watch, int error, double cpus, double pauses) {
+  watch.Process(812, "/usr/bin/bash",
+                {{TELLTALE_PROCESS_RUN_NS, cpus * 1e9},
+                 {TELLTALE_PROCESS_SWITCHES_VOLUNTARY, pauses},
+                 {watch.Share("syscall", "ok", false), 44e3},
+                 {watch.Share("syscall", "failed", false), 4e3}});
+  v1::FoldedSample& sample = watch.Label("syscall", "failed", "/usr/bin/bash", 3.5e3);
+  sample.set_label(0, 62 + 1);
+  sample.mutable_exemplar()->set_pid(812);
+  sample.mutable_exemplar()->set_detail(1, static_cast<uint64_t>(2 * error - 1));
+}
+
+TEST(FailingCallTest, AShellThatGoesRoundAFailingKillIsNamed) {
+  Watch watch(FailingCallFilter());
+  Play(watch, 40, 4, Nothing, [](Watch& w) { Round(w, ESRCH, 0.95, 0); });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("goes round a call that fails (kill, ESRCH)"));
+  EXPECT_THAT(watch.told[0].evidence, HasSubstr("8.33 % of its 4.8e+04 calls/s failed"));
+}
+
+TEST(FailingCallTest, ProgramsThatAskUntilThereIsSomethingOrPauseAreNone) {
+  Watch asks(FailingCallFilter());
+  Play(asks, 40, 20, Nothing, [](Watch& w) { Round(w, EAGAIN, 0.95, 0); });
+  EXPECT_TRUE(asks.told.empty());
+  Watch pauses(FailingCallFilter());
+  Play(pauses, 40, 20, Nothing, [](Watch& w) { Round(w, ESRCH, 0.5, 0); });
+  EXPECT_TRUE(pauses.told.empty());
+}
+
+void Loaded(Watch& watch, double faults, double cpus) {
+  Nothing(watch);
+  watch.Process(812, "/usr/bin/redis",
+                {{TELLTALE_PROCESS_RUN_NS, cpus * 1e9}, {TELLTALE_PROCESS_FAULTS_MINOR, faults}});
+}
+
+TEST(LoadTest, WhatHasBeenThereForLongAndDoesMoreIsAGrowingLoad) {
+  Watch watch(LoadFilter());
+  for (int i = 0; i < 40; ++i) {
+    Loaded(watch, 300, 0.2);
+    watch.Show();
+  }
+  for (int i = 0; i < 4; ++i) {
+    Loaded(watch, 5200, 0.8);
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].text,
+            "redis (pid 812, uid 0) has more to do: it touches 5200 pages a second for the first "
+            "time, usually 300, and takes 0.8 CPUs, usually 0.2");
+  EXPECT_EQ(watch.told[0].cause, "growing load");
+  EXPECT_THAT(watch.told[0].against, HasSubstr("without hardware counters"));
+}
+
+TEST(LoadTest, MoreFirstTouchesAloneOrAUsualPeakAreNone) {
+  Watch touches(LoadFilter());
+  Watch peak(LoadFilter());
+  for (int i = 0; i < 80; ++i) {
+    Loaded(touches, i < 40 ? 300 : 5200, 0.2);
+    touches.Show();
+    Loaded(peak, i < 40 ? 3000 : 9000, i < 40 ? 0.3 : 0.9);
+    peak.Show();
+  }
+  EXPECT_TRUE(touches.told.empty());
+  EXPECT_TRUE(peak.told.empty());
+}
+
+// Starts `epochs` long from here on, then quiet ones.
+void Start(Watch& watch, uint32_t pid, int epochs, int quiet) {
+  for (int i = 0; i < epochs + quiet; ++i) {
+    Nothing(watch);
+    watch.Process(
+        pid, "/usr/bin/java",
+        {{TELLTALE_PROCESS_RUN_NS, 0.9e9}, {TELLTALE_PROCESS_FAULTS_MINOR, i < epochs ? 4e3 : 20}});
+    watch.Show();
+  }
+}
+
+TEST(LoadTest, AStartIsNoLoadAndToldOnlyIfItTakesLongerThanAny) {
+  Watch watch(LoadFilter());
+  Play(watch, 40, 0, Nothing, Nothing);
+  Start(watch, 100, 3, 10);
+  EXPECT_TRUE(watch.told.empty());
+  Start(watch, 101, 9, 10);
+  ASSERT_EQ(watch.told.size(), 2u);  // begins and ends
+  EXPECT_EQ(watch.told[0].text, "java (pid 101, uid 0) still starts up after 6 epochs");
+  EXPECT_EQ(watch.told[0].cause, "slow start");
+  EXPECT_THAT(watch.told[0].evidence, HasSubstr("its longest start took 3 epochs"));
+  Start(watch, 102, 8, 10);  // as long as that one is usual now
+  EXPECT_EQ(watch.told.size(), 2u);
+}
+
+void Forks(Watch& watch, uint32_t instances) {
+  Nothing(watch);
+  watch.Process(0, "/bin/sh", {{TELLTALE_PROCESS_RUN_NS, 1e9}});
+  watch.body.mutable_processes()->mutable_rows()->rbegin()->set_instances(instances);
+}
+
+TEST(LoadTest, AForkStormIsAGrowingLoadAndAUsualBuildIsNone) {
+  Watch storm(LoadFilter());
+  for (int i = 0; i < 44; ++i) {
+    Forks(storm, i < 40 ? 30 : 6000);
+    storm.Show();
+  }
+  ASSERT_EQ(storm.told.size(), 1u);
+  EXPECT_EQ(storm.told[0].text, "sh is started 100 times a second, usually 0.5");
+  Watch build(LoadFilter());
+  for (int i = 0; i < 80; ++i) {
+    Forks(build, i % 10 < 5 ? 6000 : 3000);
+    build.Show();
+  }
+  EXPECT_TRUE(build.told.empty());
 }
 
 TEST(UngratifiedIoTest, RequestsThatAreNotAnsweredAndThoseThatFailAreTold) {
@@ -210,6 +444,23 @@ TEST(UngratifiedIoTest, RequestsThatAreNotAnsweredAndThoseThatFailAreTold) {
   });
   ASSERT_EQ(fails.told.size(), 1u);
   EXPECT_EQ(fails.told[0].text, "disk reads fail with EIO, of /usr/bin/reader");
+}
+
+// Requests end in an interrupt, so what failed names nobody.
+TEST(UngratifiedIoTest, WhoAsksTheDeviceThatFailsIsNamed) {
+  Watch watch(UngratifiedIoFilter());
+  Play(watch, 40, 4, Nothing, [](Watch& w) {
+    w.Rate("disk_io", "read_issued", 9e6);
+    w.Rate("disk_io", "read_done", 9e6);
+    w.Label("disk_io", "read_issued", "/usr/bin/elsewhere", 8e6).set_label(2, 7);
+    w.Label("disk_io", "read_issued", "/usr/bin/reader", 1e6).set_label(2, 8);
+    v1::FoldedSample& failed = w.Label("disk_io", "read_done", "", 1e6);
+    failed.set_label(2, 8);
+    failed.mutable_exemplar()->set_detail(5, 5);
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].text, "disk reads fail with EIO, of /usr/bin/reader");
+  EXPECT_EQ(watch.told[0].subject, "/usr/bin/reader");
 }
 
 TEST(UngratifiedIoTest, ABusyDiskThatAnswersIsNone) {

@@ -11,69 +11,14 @@
 #include "collector/filter/ewma.h"
 #include "collector/filter/filter_runner.h"
 #include "collector/filter/replay.h"
-#include "proto/codec.h"
-#include "sketch/vital_ids.h"
 #include "storage/memory_catalog.h"
 #include "storage/memory_history.h"
+#include "tests/support/fake_epochs.h"
 
 extern "C" const telltale_filter* silence_filter(void);
 
 namespace telltale::filter {
 namespace {
-
-constexpr uint64_t kSecond = 1'000'000'000;
-constexpr uint64_t kEpoch = 10 * kSecond;
-constexpr uint64_t kBegin = 500'000 * 3600 * kSecond;  // on the hour
-
-// Stored epochs in memory: per node, epoch number -> CPU rate.
-class FakeSource : public EpochSource {
- public:
-  void Add(uint32_t node, uint64_t number, double rate) {
-    rates_[node][number] = rate;
-    ++counted_[node];
-  }
-  std::vector<NodeHead> Nodes() const override {
-    std::vector<NodeHead> heads;
-    for (const auto& [node, rates] : rates_) {
-      heads.push_back({node, absl::StrCat("n", node), counted_.at(node), 10,
-                       kBegin + rates.begin()->first * kEpoch,
-                       kBegin + (rates.rbegin()->first + 1) * kEpoch});
-    }
-    return heads;
-  }
-  absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                       const Visitor& visit) const override {
-    for (const auto& [number, rate] : rates_.at(node)) {
-      SourceEpoch epoch;
-      epoch.span.start_ns = kBegin + number * kEpoch;
-      epoch.span.end_ns = epoch.span.start_ns + kEpoch;
-      epoch.span.watched_ns = kEpoch;
-      epoch.sequence = number + 1;
-      if (epoch.span.end_ns <= from_ns) continue;
-      if (epoch.span.start_ns >= to_ns) break;
-      v1::SummaryBody body;
-      body.mutable_epoch()->set_kind(v1::EPOCH_KIND_FULL);
-      v1::Vital& cpu = *body.add_vitals();
-      cpu.set_id(TELLTALE_CPU);
-      cpu.set_state(v1::VITAL_STATE_ACTIVE);
-      cpu.add_subs()->set_weight(static_cast<uint64_t>(rate * 1e9) * 10);
-      cpu.add_subs();
-      cpu.add_subs();
-      epoch.body = &body;
-      epoch.schema = &schema_;
-      ++visits;
-      if (!visit(epoch)) break;
-    }
-    return absl::OkStatus();
-  }
-  bool Hour(uint32_t, uint64_t, const HourVisitor&) const override { return false; }
-  mutable uint64_t visits = 0;
-
- private:
-  const v1::Schema schema_ = proto::BuiltinSchema();
-  std::map<uint32_t, std::map<uint64_t, double>> rates_;
-  std::map<uint32_t, uint64_t> counted_;
-};
 
 double Quiet(uint64_t number) {
   std::mt19937 random(static_cast<uint32_t>(number + 1));
@@ -94,6 +39,11 @@ class World {
     options.log = log_.get();
     options.filters = filters_;
     options.now_ns = [this] { return now_; };
+    options.on_mark = [this](const std::string& filter, const std::string& node,
+                             const v1::FilterMark& mark) {
+      marks_.push_back(absl::StrCat(filter, " ", node, " ", mark.text()));
+      return absl::OkStatus();
+    };
     options.log_line = [this](const std::string& line) { absl::StrAppend(&said_, line, "\n"); };
     auto runner = FilterRunner::Open(options);
     ASSERT_TRUE(runner.ok()) << runner.status();
@@ -128,6 +78,7 @@ class World {
   std::unique_ptr<AnomalyLog> log_;
   std::unique_ptr<FilterRunner> runner_;
   std::string said_;
+  std::vector<std::string> marks_;
   uint64_t now_ = kBegin;
 };
 
@@ -195,7 +146,7 @@ TEST_F(FilterRunnerTest, EpochsThatArriveInDisorderAreShownInOrder) {
   }
   ASSERT_EQ(List().size(), 1u);
   EXPECT_EQ(List()[0].learned_epochs(), 350);
-  EXPECT_EQ(runner_->Skipped()["ewma"], 0u);
+  EXPECT_EQ(runner_->Reports()[0].skipped, 0u);
 }
 
 TEST_F(FilterRunnerTest, AHoleIsWaitedForAndThenPassed) {
@@ -203,10 +154,10 @@ TEST_F(FilterRunnerTest, AHoleIsWaitedForAndThenPassed) {
   Look();
   for (uint64_t i = 101; i < 105; ++i) Arrive(i, Quiet(i));
   Look();
-  EXPECT_GT(runner_->Status()[0].lag_s(), 0);  // 101 to 104 wait for 100
+  EXPECT_GT(runner_->Reports()[0].status.lag_s(), 0);  // 101 to 104 wait for 100
   for (uint64_t i = 105; i < 130; ++i) Arrive(i, Quiet(i));
   Look();
-  EXPECT_EQ(runner_->Status()[0].lag_s(),
+  EXPECT_EQ(runner_->Reports()[0].status.lag_s(),
             0);  // the hole is older than anything that may still come
 }
 
@@ -215,15 +166,15 @@ TEST_F(FilterRunnerTest, ALateEpochIsCountedAndPassedOverAlsoAfterARestart) {
     if (i != 100) Arrive(i, Quiet(i));
     Look();
   }
-  EXPECT_EQ(runner_->Skipped()["ewma"], 0u);
+  EXPECT_EQ(runner_->Reports()[0].skipped, 0u);
   Arrive(100, 50);  // a spike, had it been shown
   Look();
-  EXPECT_EQ(runner_->Skipped()["ewma"], 1u);
+  EXPECT_EQ(runner_->Reports()[0].skipped, 1u);
   EXPECT_TRUE(List().empty());
   Restart();
   Look();
   EXPECT_TRUE(List().empty());
-  EXPECT_EQ(runner_->Skipped()["ewma"], 1u);
+  EXPECT_EQ(runner_->Reports()[0].skipped, 1u);
 }
 
 TEST_F(FilterRunnerTest, NodesDoNotMixAndFollowersSeeBoth) {
@@ -301,7 +252,8 @@ std::string Bytes(const std::vector<v1::Anomaly>& anomalies) {
 }
 
 Replayed Again(World& world, uint64_t from, uint64_t to) {
-  const auto replayed = Replay({.filter = telltale_ewma_filter(),
+  LocalFilter ewma(telltale_ewma_filter());
+  const auto replayed = Replay({.code = &ewma,
                                 .filter_options = {},
                                 .source = &world.source_,
                                 .store = &world.store_,
@@ -314,6 +266,90 @@ Replayed Again(World& world, uint64_t from, uint64_t to) {
 }
 
 // Three hours with spikes, one that lasts across the beginning of an hour, and an epoch too late.
+// Something that begins with epoch 5 and ends with epoch 25,000, days later.
+constexpr uint64_t kStuckFrom = kBegin + 5 * kEpoch, kStuckTo = kBegin + 25'000 * kEpoch;
+const telltale_filter& StuckFilter() {
+  static const telltale_filter filter = [] {
+    telltale_filter made = {};
+    made.struct_size = sizeof made;
+    made.abi = TELLTALE_FILTER_ABI;
+    made.name = "stuck";
+    made.version = 1;
+    made.create = [](const telltale_filter_host* host, const telltale_filter_option*,
+                     uint32_t) -> void* { return new telltale_filter_host(*host); };
+    made.destroy = [](void* instance) { delete static_cast<telltale_filter_host*>(instance); };
+    made.save = [](void*, void*, size_t) -> size_t { return 0; };
+    made.load = [](void*, const void*, size_t) { return 0; };
+    made.epoch = [](void* instance, const telltale_filter_epoch* epoch) {
+      const auto& host = *static_cast<telltale_filter_host*>(instance);
+      if (epoch->start_ns == kStuckFrom) {
+        telltale_filter_mark mark = {};
+        mark.struct_size = sizeof mark;
+        mark.vital = mark.sub = "";
+        mark.start_ns = mark.end_ns = epoch->start_ns;
+        mark.text = "deploy: app";
+        host.mark(host.context, &mark);
+      }
+      if (epoch->start_ns != kStuckFrom && epoch->start_ns != kStuckTo) return 0;
+      telltale_filter_anomaly anomaly = {};
+      anomaly.struct_size = sizeof anomaly;
+      anomaly.vital = "blocking";
+      anomaly.sub = "disk";
+      anomaly.start_ns = kStuckFrom;
+      anomaly.end_ns = epoch->end_ns;
+      anomaly.open = epoch->start_ns == kStuckFrom ? 1 : 0;
+      anomaly.severity = 9;
+      anomaly.text = "stuck";
+      host.anomaly(host.context, &anomaly);
+      return 0;
+    };
+    return made;
+  }();
+  return filter;
+}
+
+TEST_F(FilterRunnerTest, WhatGoesOnForDaysIsListedAndKnownAlsoAfterARestart) {
+  filters_ = {&StuckFilter()};
+  Restart();
+  const auto open = [&] {
+    return runner_->IsOpen("stuck", "n1", [](const OpenAnomaly& one) { return one.sub == "disk"; });
+  };
+  AnomalyQuery last_hour;
+  for (uint64_t i = 0; i < 24'000; ++i) {
+    Arrive(i, 1);
+    if (i % 4'000 != 3'999) continue;
+    Look();
+    if (i == 11'999) Restart();
+  }
+  last_hour.from_ns = now_ - 3600 * kSecond;
+  ASSERT_EQ(List(last_hour).size(), 1u);  // began 66 hours ago
+  EXPECT_TRUE(List(last_hour)[0].open());
+  EXPECT_TRUE(open());
+  Restart();
+  EXPECT_FALSE(open());  // until it has looked
+  Look();
+  EXPECT_TRUE(open());
+  EXPECT_FALSE(runner_->IsOpen("ewma", "n1", [](const OpenAnomaly&) { return true; }));
+  for (uint64_t i = 24'000; i < 26'000; ++i) Arrive(i, 1);
+  Look();
+  EXPECT_FALSE(open());
+  last_hour.from_ns = now_ - 3600 * kSecond;
+  EXPECT_TRUE(List(last_hour).empty());
+  last_hour.from_ns = now_ - 4 * 3600 * kSecond;
+  ASSERT_EQ(List(last_hour).size(), 1u);
+  EXPECT_FALSE(List(last_hour)[0].open());
+}
+
+TEST_F(FilterRunnerTest, AMarkIsHandedOnOnceAlsoAfterARestart) {
+  filters_ = {&StuckFilter()};
+  Restart();
+  for (uint64_t i = 0; i < 100; ++i) Arrive(i, 1);
+  Look();
+  Restart();
+  Look();
+  EXPECT_EQ(marks_, std::vector<std::string>{"stuck n1 deploy: app"});
+}
+
 TEST_F(FilterRunnerTest, ARunOverThePastSaysTheSameByteForByteAndNamesWhatCameTooLate) {
   const auto rate = [](uint64_t i) {
     return (i > 355 && i < 364) || i % 211 == 100 ? 6.0 : Quiet(i);
@@ -377,7 +413,7 @@ TEST_F(FilterRunnerTest, AFilterThatGivesUpIsReportedAndTheOthersGoOn) {
   for (uint64_t i = 0; i < 200; ++i) Arrive(i, i == 150 ? 5 : Quiet(i));
   Look();
   EXPECT_EQ(List().size(), 1u);
-  EXPECT_EQ(runner_->Status()[1].state(), "disabled");
+  EXPECT_EQ(runner_->Reports()[1].status.state(), "disabled");
   EXPECT_THAT(said_, ::testing::HasSubstr("filter broken: gave up on node n1 with code 42"));
 }
 

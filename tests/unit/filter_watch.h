@@ -35,6 +35,7 @@ class Watch {
     host_.abi = TELLTALE_FILTER_ABI;
     host_.context = this;
     host_.node = "a";
+    host_.machine = "x86_64";
     host_.anomaly = [](void* context, const telltale_filter_anomaly* a) {
       const auto text = [](const char* of) { return std::string(of == nullptr ? "" : of); };
       static_cast<Watch*>(context)->told.push_back(

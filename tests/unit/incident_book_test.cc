@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "collector/incident/incident_book.h"
+#include "collector/incident/incident_match.h"
 #include "storage/memory_catalog.h"
 #include "storage/memory_history.h"
 
@@ -22,7 +25,16 @@ class IncidentBookTest : public ::testing::Test {
   void Restart() {
     book_.reset();
     log_ = *filter::AnomalyLog::Open({.store = &store_, .kept = 64, .recent = 64});
-    auto book = IncidentBook::Open({.store = &store_, .log = log_.get(), .kept = 8});
+    silences_ = *SilenceBook::Open(&store_);
+    IncidentBookOptions options;
+    options.store = &store_;
+    options.log = log_.get();
+    options.silences = silences_.get();
+    options.goes_on = [this](const v1::StoredSymptom& symptom) {
+      return going_on_.contains(symptom.program());
+    };
+    options.kept = 8;
+    auto book = IncidentBook::Open(std::move(options));
     ASSERT_TRUE(book.ok()) << book.status();
     book_ = *std::move(book);
   }
@@ -62,10 +74,48 @@ class IncidentBookTest : public ::testing::Test {
     return book_->Change(request, "operator/alice", kBegin + 5 * kMinute);
   }
 
+  v1::Incident Whole(uint64_t number) {
+    v1::ListIncidentsRequest request;
+    request.set_number(number);
+    const auto answer = book_->List(request);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.ok() ? answer->incidents(0) : v1::Incident();
+  }
+  // "NUMBER STATE" of what changed after the cursor, which goes on.
+  std::vector<std::string> News(std::string& cursor) {
+    std::vector<std::string> news;
+    const auto fresh = book_->After(cursor, 100);
+    EXPECT_TRUE(fresh.ok()) << fresh.status();
+    if (!fresh.ok()) return news;
+    for (const v1::IncidentNews& item : *fresh) {
+      cursor = item.cursor();
+      news.push_back(std::to_string(item.incident().number()) + " " + item.incident().state() +
+                     (item.incident().silenced() ? " silenced" : ""));
+    }
+    return news;
+  }
+  absl::StatusOr<v1::Silence> Silence(const std::string& node, const std::string& rule,
+                                      const std::string& process, uint64_t until_minute = 30) {
+    v1::AddSilenceRequest request;
+    request.set_node(node);
+    request.set_rule(rule);
+    request.set_process(process);
+    request.set_reason("known");
+    request.set_until_s(static_cast<double>(kBegin / kSecond + until_minute * 60));
+    return silences_->Add(request, "operator/alice", kBegin);
+  }
+  uint64_t Listed(bool silenced = false) {
+    v1::ListIncidentsRequest request;
+    request.set_silenced(silenced);
+    return static_cast<uint64_t>(book_->List(request)->incidents_size());
+  }
+
   storage::MemoryHistory history_;
   storage::MemoryCatalog catalog_;
   storage::DerivedStore store_;
+  std::set<std::string> going_on_;  // programs
   std::unique_ptr<filter::AnomalyLog> log_;
+  std::unique_ptr<SilenceBook> silences_;
   std::unique_ptr<IncidentBook> book_;
 };
 
@@ -163,6 +213,146 @@ TEST_F(IncidentBookTest, KeepsTheLatestAndCountsAnomaliesThatLeftTheLog) {
   Restart();
   Look(1'100);
   EXPECT_GE(book_->List({})->missed_anomalies(), 36u);
+}
+
+TEST_F(IncidentBookTest, AFollowerGetsWhatChangedOnceAndAsItIs) {
+  std::string cursor = book_->NowCursor();
+  Find(0, "db-1", "ewma", "cpu");
+  Find(1, "db-1", "ewma", "cpu");  // changed twice before he looks
+  EXPECT_EQ(News(cursor), std::vector<std::string>{"1 open"});
+  EXPECT_TRUE(News(cursor).empty());
+  Find(2, "web-1", "leak", "user_page", "app (pid 7, uid 0)", 2);
+  ASSERT_TRUE(Change(1, v1::INCIDENT_ACTION_ACKNOWLEDGE).ok());
+  Restart();
+  EXPECT_EQ(News(cursor), (std::vector<std::string>{"2 open", "1 acknowledged"}));
+  EXPECT_TRUE(News(cursor).empty());
+  std::string all = "0";
+  EXPECT_EQ(News(all), (std::vector<std::string>{"2 open", "1 acknowledged"}));
+  EXPECT_EQ(all, cursor);
+  EXPECT_TRUE(absl::IsInvalidArgument(book_->After("99", 1).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(book_->After("x", 1).status()));
+}
+
+TEST_F(IncidentBookTest, AFollowerWhoWasAwayTooLongIsToldWhereToGoOn) {
+  Find(0, "db-1", "ewma", "cpu");
+  std::string cursor = book_->NowCursor();
+  for (uint64_t i = 1; i <= 10; ++i) Find(i * 100, "db-1", "ewma", "cpu");
+  const auto status = book_->After(cursor, 10).status();
+  ASSERT_TRUE(absl::IsOutOfRange(status)) << status;
+  const std::string told(status.message());
+  const size_t at = told.find("go on with cursor ") + sizeof("go on with cursor ") - 1;
+  cursor = told.substr(at, told.find(',', at) - at);
+  EXPECT_EQ(News(cursor).size(), 8u) << told;
+}
+
+TEST_F(IncidentBookTest, ADiskThatIsFullTellsFollowersNothingThatIsNotStored) {
+  Find(0, "db-1", "ewma", "cpu");
+  std::string cursor = book_->NowCursor();
+  int wakes = 0;
+  const auto waiter = book_->Wait([&] { ++wakes; });
+  ASSERT_TRUE(Change(1, v1::INCIDENT_ACTION_NOTE, "seen").ok());
+  EXPECT_EQ(wakes, 1);
+  EXPECT_FALSE(Change(1, v1::INCIDENT_ACTION_NOTE).ok());
+  EXPECT_EQ(wakes, 1);
+  EXPECT_EQ(News(cursor).size(), 1u);
+}
+
+TEST_F(IncidentBookTest, WhatADiagnosisExplainsStandsUnderIt) {
+  Find(0, "ci-1", "rule_load", "cpu", "sh x 900 (uid 0)", 9);
+  // A fork storm makes much that was never seen.
+  for (const char* program : {"/bin/true", "/bin/sed", "/usr/bin/env"}) {
+    Find(1, "ci-1", "new_label", "user_page", program);
+    Find(1, "ci-1", "new_label", "syscall", program);
+  }
+  Find(1, "ci-1", "leak", "disk_io", "backup (pid 9, uid 0)", 2);  // has nothing to do with it
+  ASSERT_EQ(All().size(), 2u);
+  const v1::Incident storm = Whole(1);
+  ASSERT_EQ(storm.symptoms_size(), 7);
+  EXPECT_EQ(storm.symptoms(0).explained_by(), 0u);
+  for (int i = 1; i < 7; ++i) EXPECT_EQ(storm.symptoms(i).explained_by(), 1u) << i;
+}
+
+TEST_F(IncidentBookTest, ADiagnosisTakesInTheIncidentsThatWereOnlyItsSymptoms) {
+  Find(0, "db-1", "new_label", "disk_io", "/usr/bin/rsync");
+  Find(0, "db-1", "new_label", "kernel_page", "/usr/bin/psql");
+  Find(0, "db-1", "new_label", "socket", "/usr/bin/curl");
+  Find(0, "db-1", "new_label", "user_page", "/usr/bin/vim");
+  ASSERT_EQ(All().size(), 4u);
+  ASSERT_TRUE(Change(2, v1::INCIDENT_ACTION_NOTE, "mine").ok());
+  Find(1, "db-1", "rule_low_memory", "user_page", "java (pid 3, uid 1)", 6);
+  // The oldest it explains becomes it, another is taken in; one is somebody's, one is of another
+  // reason.
+  EXPECT_THAT(Whole(1).title(), HasSubstr("rule_low_memory"));
+  ASSERT_EQ(Whole(1).symptoms_size(), 3);
+  EXPECT_EQ(Whole(1).symptoms(0).explained_by(), 2u);
+  EXPECT_EQ(Whole(1).symptoms(1).explained_by(), 0u);
+  EXPECT_EQ(Whole(1).symptoms(2).explained_by(), 2u);
+  EXPECT_EQ(Whole(2).state(), "open");
+  EXPECT_EQ(Whole(3).state(), "open");
+  EXPECT_EQ(Whole(4).state(), "resolved");
+  EXPECT_EQ(Whole(4).merged_into(), 1u);
+}
+
+TEST_F(IncidentBookTest, SilencesHideWhatTheyFitUntilTheyEnd) {
+  const auto silence = Silence("db-*", "5", "postgres");
+  ASSERT_TRUE(silence.ok()) << silence.status();
+  std::string cursor = book_->NowCursor();
+  Find(0, "db-1", "rule_blocked", "blocking", "postgres (pid 8, uid 2)", 5);
+  EXPECT_EQ(News(cursor), std::vector<std::string>{"1 open silenced"});
+  EXPECT_EQ(Listed(), 0u);
+  EXPECT_EQ(Listed(true), 1u);
+  EXPECT_EQ(book_->Counts().open, 0u);
+  EXPECT_EQ(book_->Counts().silenced, 1u);
+  // Another program, another rule, another node.
+  Find(0, "db-1", "leak", "user_page", "cache (pid 9, uid 0)", 2);
+  Find(0, "web-1", "rule_busy_loop", "cpu", "nginx (pid 9, uid 0)", 1);
+  EXPECT_EQ(Listed(), 2u);
+  Restart();
+  EXPECT_EQ(Listed(), 2u);
+  // The same fault where nobody wanted silence: now it is everybody's.
+  Find(1, "web-1", "rule_blocked", "blocking", "postgres (pid 8, uid 2)", 5);
+  EXPECT_EQ(Listed(), 3u);
+  ASSERT_TRUE(Silence("web-1", "rule_*", "").ok());
+  Look(1);
+  EXPECT_EQ(Listed(), 1u);
+  ASSERT_TRUE(silences_->End(silence->id(), "operator/bob", kBegin).ok());
+  Look(1);
+  EXPECT_EQ(Listed(), 2u);
+  // The other one runs out by itself.
+  Look(31);
+  EXPECT_EQ(Listed(), 3u);
+}
+
+TEST_F(IncidentBookTest, SilencesAreCheckedListedAndDurable) {
+  EXPECT_TRUE(absl::IsInvalidArgument(Silence("", "", "").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Silence("a", "", "", 0).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Silence("a", "", "", 600'000).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Silence("a\n", "", "").status()));
+  const auto silence = Silence("a", "", "");
+  ASSERT_TRUE(silence.ok());
+  Restart();
+  ASSERT_EQ(silences_->List(false, kBegin).silences_size(), 1);
+  EXPECT_EQ(silences_->List(false, kBegin).silences(0).by(), "operator/alice");
+  EXPECT_EQ(silences_->List(false, kBegin + 31 * kMinute).silences_size(), 0);
+  EXPECT_EQ(silences_->List(true, kBegin + 31 * kMinute).silences_size(), 1);
+  ASSERT_TRUE(silences_->End(silence->id(), "operator/bob", kBegin).ok());
+  EXPECT_TRUE(absl::IsNotFound(silences_->End(silence->id(), "operator/bob", kBegin).status()));
+  EXPECT_EQ(silences_->List(true, kBegin).silences(0).ended_by(), "operator/bob");
+}
+
+TEST_F(IncidentBookTest, WhatGoesOnIsNotOverAndTakesNewsIn) {
+  Find(0, "db-1", "leak", "user_page", "app (pid 7, uid 0)", 2);
+  going_on_.insert("app");
+  Look(0);
+  for (uint64_t minute = 1; minute < 300; ++minute) Look(minute);
+  EXPECT_EQ(All()[0].state(), "open");
+  Find(300, "db-1", "ewma", "user_page");
+  EXPECT_EQ(All().size(), 1u);
+  going_on_.clear();
+  Look(359);
+  EXPECT_EQ(All()[0].state(), "open");
+  Look(361);
+  EXPECT_EQ(All()[0].state(), "resolved");
 }
 
 TEST(ProgramOfSubjectTest, IsTheSameForOtherProcessesAndPaths) {

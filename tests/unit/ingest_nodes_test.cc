@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "collector/ingest/live_renewal.h"
+#include "sketch/vitals.h"
 #include "tests/support/ingest_bench.h"
 
 namespace telltale::testing {
@@ -301,17 +305,95 @@ TEST_F(NodesTest, AnotherNodeCannotAnswerACommand) {
 
 TEST_F(NodesTest, ASlowFollowerLosesTheOldestLiveMessagesAndKnowsIt) {
   auto agent = Connect({});
-  auto follower = core_.live().Follow("web-1");
-  auto elsewhere = core_.live().Follow("db-1");
+  int woken = 0;
+  auto follower = core_.live().Follow({"web-1"}, [&] { ++woken; });
+  auto elsewhere = core_.live().Follow({"db-1"}, [] {});
+  auto fleet = core_.live().Follow({}, [] {});
   for (uint64_t i = 0; i < ingest::LiveFollower::kMaxItems + 5; ++i) {
     v1::AgentMessage message;
-    message.mutable_live()->set_unix_ns(i);
+    message.mutable_live()->set_unix_ns(i * kSecond);
     Send(*agent, message);
   }
-  EXPECT_EQ(follower->dropped(), 5u);
-  EXPECT_EQ(follower->Next(0)->live.unix_ns(), 5u);
+  const auto oldest = follower->Next();
+  ASSERT_TRUE(oldest.has_value());
+  EXPECT_EQ(oldest->dropped(), 5u);
+  EXPECT_EQ(oldest->second().end_s(), 5.0);
+  EXPECT_EQ(oldest->second().node(), "web-1");
+  EXPECT_GT(woken, 0);
   EXPECT_EQ(Counted(ingest::Count::kLiveDropped), 5u);
-  EXPECT_FALSE(elsewhere->Next(0).has_value());
+  EXPECT_FALSE(elsewhere->Next().has_value());
+  EXPECT_FALSE(fleet->Next().has_value()) << "the seconds of all nodes are too many for one reader";
+}
+
+TEST_F(NodesTest, WeightsOfASecondBecomeRatesWithoutWhatWaitsByChoice) {
+  auto agent = Connect({});
+  auto follower = core_.live().Follow({"web-1"}, [] {});
+  v1::AgentMessage message;
+  v1::LiveVital& blocking = *message.mutable_live()->add_vitals();
+  blocking.set_id(sketch::FindVital("blocking")->id);
+  for (const sketch::Sub& sub : sketch::FindVital("blocking")->subs) {
+    blocking.add_sub_weight(sub.idle ? 7 * kSecond : kSecond / 2);
+  }
+  message.mutable_live()->add_vitals()->set_id(200);  // unknown here
+  Send(*agent, message);
+  const auto news = follower->Next();
+  ASSERT_TRUE(news.has_value());
+  ASSERT_EQ(news->second().vitals_size(), 1);
+  const v1::LiveRate& rate = news->second().vitals(0);
+  EXPECT_EQ(rate.vital(), "blocking");
+  EXPECT_EQ(rate.unit(), "s");
+  EXPECT_EQ(rate.sub_rate(0), 0.5);
+  const auto busy = std::ranges::count_if(sketch::FindVital("blocking")->subs,
+                                          [](const auto& s) { return !s.idle; });
+  EXPECT_EQ(rate.rate(), 0.5 * static_cast<double>(busy));
+}
+
+TEST_F(NodesTest, AStoredEpochIsToldToThoseWhoFollowItsNodeOrAll) {
+  auto agent = Connect({});
+  auto follower = core_.live().Follow({"web-1"}, [] {});
+  auto elsewhere = core_.live().Follow({"db-1"}, [] {});
+  auto fleet = core_.live().Follow({}, [] {});
+  ASSERT_EQ(SendSummary(*agent, 1), Verdict::STORED);
+  EXPECT_EQ(follower->Next()->epoch().node(), "web-1");
+  const auto news = fleet->Next();
+  ASSERT_TRUE(news.has_value());
+  EXPECT_GT(news->epoch().end_s(), news->epoch().start_s());
+  EXPECT_FALSE(elsewhere->Next().has_value());
+}
+
+TEST_F(NodesTest, AFollowedNodeIsAskedForItsSecondsAgainAndAgain) {
+  auto agent = Connect({});
+  ingest::LiveRenewal renewal(&core_);
+  const auto asked = [&] {
+    int count = 0;
+    for (const v1::CollectorMessage& message : agent->stream.Messages()) {
+      v1::Subscribe wanted;
+      if (!message.has_command() || !wanted.ParseFromString(message.command().payload())) continue;
+      if (wanted.seconds() > 0) ++count;
+    }
+    return count;
+  };
+  renewal.Tick(kSecond);
+  EXPECT_EQ(asked(), 0) << "nobody looks";
+  auto follower = core_.live().Follow({"web-1"}, [] {});
+  renewal.Tick(2 * kSecond);
+  renewal.Tick(3 * kSecond);
+  EXPECT_EQ(asked(), 1);
+  renewal.Tick(2 * kSecond + ingest::LiveRenewal::kEveryNs);
+  EXPECT_EQ(asked(), 2);
+  follower.reset();
+  renewal.Tick(3 * kSecond + 2 * ingest::LiveRenewal::kEveryNs);
+  EXPECT_EQ(asked(), 2);
+}
+
+TEST_F(NodesTest, ThatANodeIsNotConnectedIsToldToWhoFollowsIt) {
+  ingest::LiveRenewal renewal(&core_);
+  auto follower = core_.live().Follow({"nobody"}, [] {});
+  renewal.Tick(kSecond);
+  const auto news = follower->Next();
+  ASSERT_TRUE(news.has_value());
+  EXPECT_EQ(news->trouble().node(), "nobody");
+  EXPECT_FALSE(news->trouble().text().empty());
 }
 
 TEST_F(NodesTest, NewSettingsReachWelcomedStreams) {

@@ -93,5 +93,28 @@ TEST_F(MarksTest, TheEarliestMakesRoomAndIsTold) {
   EXPECT_EQ(Open()->Between(0, 1e12).size(), MarkBook::kMaxMarks);
 }
 
+TEST_F(MarksTest, WhatFiltersNoticeStandsInTheSameListOnceAndDrivesNoNoteOut) {
+  auto book = Open();
+  ASSERT_TRUE(book->Add(Note("raised the cache", kNowS - 10), "olga").ok());
+  const auto notice = [&](uint64_t i) {
+    return book->Notice("new_label", "web-1", kNow + i, "deploy: nginx has another build id");
+  };
+  ASSERT_TRUE(notice(0).ok());
+  ASSERT_TRUE(notice(0).ok());
+  book = Open();
+  ASSERT_TRUE(notice(0).ok());
+  const auto both = book->Between(kNowS - 60, kNowS + 60);
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[0].by(), "olga");
+  EXPECT_EQ(both[1].by(), "filter new_label");
+  EXPECT_EQ(both[1].node(), "web-1");
+  for (uint64_t i = 1; i <= MarkBook::kMaxNoticed + 5; ++i) ASSERT_TRUE(notice(i).ok());
+  const auto all = book->Between(kNowS - 60, kNowS + 60);
+  EXPECT_EQ(all.size(), MarkBook::kMaxNoticed + 1);
+  EXPECT_EQ(all[0].by(), "olga");
+  ASSERT_TRUE(book->Remove(all[1].id()).ok());
+  EXPECT_EQ(Open()->Between(kNowS - 60, kNowS + 60).size(), MarkBook::kMaxNoticed);
+}
+
 }  // namespace
 }  // namespace telltale::marks

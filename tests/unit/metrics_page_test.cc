@@ -42,7 +42,13 @@ class MetricsPageTest : public ::testing::Test {
     sources_.certificate_ends = [] {
       return std::vector<std::pair<std::string, uint64_t>>{{"collector", 1800000000}};
     };
-    sources_.filters = [] { return std::vector<FilterFigures>{{"ewma", 1.5, 2, {{"cpu", 7}}}}; };
+    sources_.filters = [] {
+      return std::vector<FilterFigures>{
+          {.filter = "ewma", .lag_s = 1.5, .skipped = 2, .dropped = 4, .anomalies = {{"cpu", 7}}},
+          {.filter = "mine",
+           .user = UserFilterFigures{
+               .disabled = true, .failures = 3, .cpu_s = 1.25, .memory_bytes = 4096}}};
+    };
     sources_.http = [] { return HttpFigures{2, {{"2xx", 10}}, {{"full", 1}}}; };
   }
 
@@ -106,6 +112,19 @@ TEST_F(MetricsPageTest, EverySampleHasTheLabelsOfItsRow) {
     for (const std::string& label : row.labels) EXPECT_THAT(line, HasSubstr(label + "=\"")) << line;
     EXPECT_EQ(static_cast<size_t>(std::ranges::count(line, '=')), row.labels.size()) << line;
   }
+}
+
+TEST_F(MetricsPageTest, OnlyFiltersWithAProcessOfTheirOwnHaveItsFigures) {
+  const std::string page = Page();
+  for (const char* line :
+       {"telltale_filter_outputs_dropped_total{filter=\"ewma\"} 4",
+        "telltale_filter_disabled{filter=\"mine\"} 1",
+        "telltale_filter_failures_total{filter=\"mine\"} 3",
+        "telltale_filter_cpu_seconds_total{filter=\"mine\"} 1.25",
+        "telltale_filter_memory_bytes{filter=\"mine\"} 4096"}) {
+    EXPECT_THAT(page, HasSubstr(line));
+  }
+  EXPECT_THAT(page, ::testing::Not(HasSubstr("telltale_filter_disabled{filter=\"ewma\"}")));
 }
 
 TEST_F(MetricsPageTest, UserStacksAreCountedByHowTheyEnded) {

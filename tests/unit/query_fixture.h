@@ -50,7 +50,13 @@ class FakeSource : public Source {
   }
   void Lose(const storage::LostRange& lost) { lost_.push_back(lost); }
 
-  std::vector<storage::NodeRecord> Nodes() const override { return nodes_; }
+  storage::NodeList Nodes() const override {
+    storage::NodeList list;
+    for (const storage::NodeRecord& node : nodes_) {
+      list.Add(std::make_shared<const storage::NodeRecord>(node));
+    }
+    return list;
+  }
   absl::Status ForEachEpoch(uint32_t node, uint64_t from, uint64_t to, const EpochVisitor& visit,
                             uint32_t*) const override {
     const auto epochs = epochs_.find(node);

@@ -45,6 +45,37 @@ static __always_inline uint64_t callback_of(struct request* rq) {
   return bio ? (uint64_t)BPF_CORE_READ(bio, bi_end_io) : (uint64_t)rq->end_io;
 }
 
+/* What a request ended with, as programs are told it. Kernels before 5.16 hand an error number, negative; later ones a
+ * status of the block layer (include/linux/blk_types.h), whose first fourteen never changed. */
+static __always_inline uint64_t errno_of(int32_t status) {
+  if (status <= 0) return -status;
+  switch (status) {
+    case 1:
+      return 95; /* EOPNOTSUPP */
+    case 2:
+      return 110; /* ETIMEDOUT */
+    case 3:
+      return 28; /* ENOSPC */
+    case 4:
+      return 67; /* ENOLINK */
+    case 5:
+      return 121; /* EREMOTEIO */
+    case 6:
+      return 52; /* EBADE */
+    case 7:
+      return 61; /* ENODATA: the medium */
+    case 8:
+      return 84; /* EILSEQ: protection */
+    case 9:
+      return 12; /* ENOMEM */
+    case 12:
+    case 13:
+      return 11; /* EAGAIN, and EBUSY of a device */
+    default:
+      return 5; /* EIO */
+  }
+}
+
 /* True: this request was issued before and taken back. */
 static __always_inline bool issued_again(struct request* rq) {
   uint64_t address = (uint64_t)rq, *start = bpf_map_lookup_elem(&requeued, &address);
@@ -142,7 +173,7 @@ int on_complete(uint64_t* ctx) {
     s->detail[2] = rq->__data_len;
     s->detail[3] = bytes;
     s->detail[4] = latency;
-    s->detail[5] = status < 0 ? -status : status;
+    s->detail[5] = errno_of(status);
     s->detail[6] = callback_of(rq);
     sample_end(s);
   }

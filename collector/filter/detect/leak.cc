@@ -71,10 +71,7 @@ class Leak : public Detector {
 
   void Save(StateWriter& to) const override {
     to.Put(epochs_);
-    to.Put(static_cast<uint32_t>(tracks_.size()));
-    for (const auto& [key, track] : tracks_) {
-      to.Put(key.first);
-      to.Put(key.second);
+    to.Map(tracks_, [&](const Track& track) {
       to.Put(track.seen);
       to.Text(track.name);
       to.List(track.time_s);
@@ -84,14 +81,12 @@ class Leak : public Detector {
       to.Put(track.slope);
       to.Put(track.p);
       to.Put(track.grown);
-    }
+    });
   }
   bool Load(StateReader& from) override {
     epochs_ = from.Get<uint64_t>();
-    const auto count = from.Get<uint32_t>();
-    for (uint32_t i = 0; i < count && from.ok(); ++i) {
-      const auto pid = from.Get<uint32_t>();
-      Track& track = tracks_[{pid, from.Get<uint64_t>()}];
+    bool fits = true;
+    from.Map(tracks_, [&](Track& track) {
       track.seen = from.Get<uint64_t>();
       track.name = from.Text();
       track.time_s = from.List<uint32_t>();
@@ -101,9 +96,9 @@ class Leak : public Detector {
       track.slope = from.Get<double>();
       track.p = from.Get<double>();
       track.grown = from.Get<double>();
-      if (track.bytes.size() != track.time_s.size() || track.bytes.size() > kWindow) return false;
-    }
-    return from.ok();
+      fits = fits && track.bytes.size() == track.time_s.size() && track.bytes.size() <= kWindow;
+    });
+    return from.ok() && fits;
   }
   Learned HowFar() const override { return {epochs_, kNeeded}; }
 

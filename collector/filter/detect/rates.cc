@@ -18,7 +18,7 @@ constexpr Scale kSeconds[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}};
 constexpr Scale kBytes[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "bytes"}};
 
 std::string Figure(double value) {
-  return absl::StrFormat(std::abs(value) >= 100 ? "%.0f" : "%.3g", value);
+  return std::abs(value) >= 100 ? absl::StrFormat("%.0f", value) : absl::StrFormat("%.3g", value);
 }
 
 template <size_t N>

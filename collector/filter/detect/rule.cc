@@ -4,11 +4,12 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/query/syscall_names.h"
 
 namespace telltale::filter {
 namespace {
 
-constexpr uint64_t kLearn = 30;  // epochs of the node before a rule speaks
 constexpr double kMemory = 1.0 / 256;
 constexpr double kHabit = 0.1;  // 27 epochs of never ending
 constexpr double kForget = 1.0 / 1024;
@@ -80,6 +81,10 @@ std::vector<const telltale_filter_label*> RuleEpoch::Labels(const char* vital) c
   return all;
 }
 
+void Rule::Option(const std::string& name, double value) {
+  if (name == "learn" && value >= 0) learn_ = static_cast<uint64_t>(value);
+}
+
 void Rule::Epoch(const telltale_filter_epoch& epoch) {
   if (!IsUsual(epoch)) return;
   ++epochs_;
@@ -92,7 +97,7 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
     const bool usual = habit != habits_.end() && habit->second > kHabit;
     const auto known = open_.find(found.who);
     // What goes on while it learns is how things are here.
-    if (known == open_.end() && (usual || epochs_ <= kLearn)) continue;
+    if (known == open_.end() && (usual || epochs_ <= learn_)) continue;
     Open& open = open_[found.who];
     if (open.missed > 1) open.held = 0;
     if (open.held == 0 && !open.told) open.start_ns = epoch.start_ns;
@@ -121,7 +126,12 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
     it = over ? open_.erase(it) : std::next(it);
   }
   Learn(seen, held);
+  NoteUsual(seen, held);
 }
+
+void Rule::NoteUsual(const RuleEpoch&, const std::set<std::string>&) {}
+void Rule::SaveUsual(StateWriter&) const {}
+void Rule::LoadUsual(StateReader&) {}
 
 void Rule::Learn(const RuleEpoch& epoch, const std::set<std::string>& held) {
   for (const std::string& program : held) {
@@ -161,15 +171,8 @@ void Rule::Tell(const Open& open, bool goes_on) const {
 
 void Rule::Save(StateWriter& to) const {
   to.Put(epochs_);
-  to.Put(static_cast<uint32_t>(habits_.size()));
-  for (const auto& [program, share] : habits_) {
-    to.Text(program);
-    to.Put(share);
-  }
-  to.Put(static_cast<uint32_t>(open_.size()));
-  for (const auto& [who, open] : open_) {
-    to.Put(who.first);
-    to.Put(who.second);
+  to.Map(habits_, [&](double share) { to.Put(share); });
+  to.Map(open_, [&](const Open& open) {
     to.Put(open.start_ns);
     to.Put(open.last_ns);
     to.Put(open.held);
@@ -183,18 +186,14 @@ void Rule::Save(StateWriter& to) const {
                                     &open.evidence, &open.against, &open.cause, &open.next}) {
       to.Text(*text);
     }
-  }
+  });
+  SaveUsual(to);
 }
 
 bool Rule::Load(StateReader& from) {
   epochs_ = from.Get<uint64_t>();
-  for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
-    const std::string program = from.Text();
-    habits_[program] = from.Get<double>();
-  }
-  for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
-    const auto pid = from.Get<uint32_t>();
-    Open& open = open_[{pid, from.Get<uint64_t>()}];
+  from.Map(habits_, [&](double& share) { share = from.Get<double>(); });
+  from.Map(open_, [&](Open& open) {
     open.start_ns = from.Get<uint64_t>();
     open.last_ns = from.Get<uint64_t>();
     open.held = from.Get<uint32_t>();
@@ -208,11 +207,30 @@ bool Rule::Load(StateReader& from) {
                               &open.against, &open.cause, &open.next}) {
       *text = from.Text();
     }
-  }
+  });
+  LoadUsual(from);
   return from.ok();
 }
 
-Learned Rule::HowFar() const { return {epochs_, kLearn}; }
+Learned Rule::HowFar() const { return {epochs_, learn_}; }
+
+std::pair<uint32_t, uint64_t> Who(const telltale_filter_process& process) {
+  return {process.pid, process.start_ns};
+}
+
+double Calls(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  return epoch.Of(process, "syscall", "ok", false) + epoch.Of(process, "syscall", "failed", false);
+}
+
+std::string OfEpoch(const RuleEpoch& epoch, double per_second) {
+  const double seconds = epoch.seconds();
+  return absl::StrFormat("%.3g s of %.0f s", per_second * seconds, seconds);
+}
+
+std::string CallText(const char* machine, uint64_t number) {
+  const std::string_view name = query::SyscallName(machine == nullptr ? "" : machine, number);
+  return name.empty() ? absl::StrCat("system call ", number) : std::string(name);
+}
 
 std::string ErrorText(uint64_t error) {
   const char* name = error < 4096 ? strerrorname_np(static_cast<int>(error)) : nullptr;

@@ -2,7 +2,7 @@
 // holds: a process, or the node. What is told is a case that holds in two epochs in a row and that
 // is not how its program always is: a program for which the condition held in more than a tenth of
 // its last few hundred epochs (a moving share) is left alone. It ends with two epochs in which it
-// does not hold. A rule is silent for the first 30 epochs of a node.
+// does not hold. A rule is silent for the first 30 epochs of a node, or as many as it is told to.
 //
 // As a Detector: one node, one thread at a time.
 
@@ -58,6 +58,8 @@ struct Case {
 class Rule : public Detector {
  public:
   using Detector::Detector;
+  // "learn": epochs of a node before it speaks.
+  void Option(const std::string& name, double value) final;
   void Epoch(const telltale_filter_epoch& epoch) final;
   void Save(StateWriter& to) const final;
   bool Load(StateReader& from) final;
@@ -65,6 +67,11 @@ class Rule : public Detector {
 
  protected:
   virtual std::vector<Case> Look(const RuleEpoch& epoch) const = 0;
+  // What a rule remembers of usual epochs besides habits: called for each epoch after Look, with
+  // the programs whose condition held in it; saved and loaded with the rest.
+  virtual void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>& held);
+  virtual void SaveUsual(StateWriter& to) const;
+  virtual void LoadUsual(StateReader& from);
 
  private:
   struct Open {
@@ -79,13 +86,22 @@ class Rule : public Detector {
   void Learn(const RuleEpoch& epoch, const std::set<std::string>& held);
   void Tell(const Open& open, bool goes_on) const;
 
+  uint64_t learn_ = 30;
   uint64_t epochs_ = 0;
   std::map<std::string, double> habits_;  // moving share of its epochs, by program
   std::map<std::pair<uint32_t, uint64_t>, Open> open_;
 };
 
+// Whose case it is, by pid and start.
+std::pair<uint32_t, uint64_t> Who(const telltale_filter_process& process);
+// Per second.
+double Calls(const RuleEpoch& epoch, const telltale_filter_process& process);
+// "44.1 s of 60 s": how long of the epoch, all threads together.
+std::string OfEpoch(const RuleEpoch& epoch, double per_second);
 // "ECONNREFUSED", "error 999".
 std::string ErrorText(uint64_t error);
+// "kill", "system call 999" where nobody knows its name on this machine ("x86_64").
+std::string CallText(const char* machine, uint64_t number);
 
 }  // namespace telltale::filter
 

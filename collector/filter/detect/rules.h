@@ -15,6 +15,7 @@ const telltale_filter* BlockedFilter();           // 5
 const telltale_filter* LowMemoryFilter();         // 6
 const telltale_filter* HeldFromCpuFilter();       // 7
 const telltale_filter* FailingCallFilter();       // 8
+const telltale_filter* LoadFilter();              // 9
 
 }  // namespace telltale::filter
 

@@ -18,7 +18,7 @@ class UngratifiedIo : public Rule {
   static constexpr const char* kVitals[] = {"disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_ungratified_io",
-      .version = 1,
+      .version = 2,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES,
       .about = "disk requests of which less is done than was asked",
       .vitals = kVitals,
@@ -30,6 +30,7 @@ class UngratifiedIo : public Rule {
   static constexpr double kShort = 0.2;        // of what was issued
   static constexpr double kBytes = 256e3;      // per second
   static constexpr uint32_t kErrorDetail = 5;  // place of `error` among the details
+  static constexpr uint32_t kDeviceValue = 2;  // place of `device` in the label
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     std::vector<Case> cases;
@@ -43,7 +44,7 @@ class UngratifiedIo : public Rule {
                  done = epoch.Rate("disk_io", kind.done);
       if (!issued.has_value() || !done.has_value()) continue;
       const double missing = *issued - *done;
-      const auto [error, who] = Error(epoch, kind.done);
+      const auto [error, who] = Error(epoch, kind.issued, kind.done);
       if (error == 0 && (missing < kBytes || missing < kShort * *issued)) continue;
       Case found{{0, kind.key}, absl::StrCat("disk ", kind.word), {}};
       found.found.vital = "disk_io";
@@ -68,14 +69,24 @@ class UngratifiedIo : public Rule {
     return cases;
   }
 
-  // Of the heaviest kind of request that came back with one; 0: none did.
-  static std::pair<uint64_t, std::string> Error(const RuleEpoch& epoch, const char* done) {
-    const int sub = RuleEpoch::SubOf(*epoch.Vital("disk_io"), done);
+  // Of the heaviest kind of request that came back with one; 0: none did. Requests end in an
+  // interrupt: whose they are is told by who asks most of the same device.
+  static std::pair<uint64_t, std::string> Error(const RuleEpoch& epoch, const char* issued,
+                                                const char* done) {
+    const telltale_filter_vital& vital = *epoch.Vital("disk_io");
+    const int issued_sub = RuleEpoch::SubOf(vital, issued), sub = RuleEpoch::SubOf(vital, done);
     for (const telltale_filter_label* label : epoch.Labels("disk_io")) {
       const telltale_filter_sample* sample = label->exemplar;
       if (static_cast<int>(label->sub) != sub || sample == nullptr) continue;
       if (sample->details <= kErrorDetail || sample->detail[kErrorDetail] == 0) continue;
-      return {sample->detail[kErrorDetail], label->exe};
+      if (label->exe[0] != '\0') return {sample->detail[kErrorDetail], label->exe};
+      for (const telltale_filter_label* asked : epoch.Labels("disk_io")) {
+        if (static_cast<int>(asked->sub) != issued_sub || asked->values <= kDeviceValue) continue;
+        if (label->values <= kDeviceValue || asked->exe[0] == '\0') continue;
+        if (asked->value[kDeviceValue] != label->value[kDeviceValue]) continue;
+        return {sample->detail[kErrorDetail], asked->exe};
+      }
+      return {sample->detail[kErrorDetail], ""};
     }
     return {0, ""};
   }

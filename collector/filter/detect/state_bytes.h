@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace telltale::filter {
@@ -31,9 +32,29 @@ class StateWriter {
     Put(static_cast<uint32_t>(values.size()));
     for (const T& value : values) Put(value);
   }
+  // A map: its size, then each key and what `value` puts of it.
+  template <typename M, typename Value>
+  void Map(const M& map, const Value& value) {
+    Put(static_cast<uint32_t>(map.size()));
+    for (const auto& [key, of] : map) {
+      Key(key);
+      value(of);
+    }
+  }
   const std::string& bytes() const { return bytes_; }
 
  private:
+  template <typename T>
+  void Key(const T& key) {
+    Put(key);
+  }
+  void Key(const std::string& key) { Text(key); }
+  template <typename A, typename B>
+  void Key(const std::pair<A, B>& key) {
+    Key(key.first);
+    Key(key.second);
+  }
+
   std::string bytes_;
 };
 
@@ -67,10 +88,29 @@ class StateReader {
     for (uint32_t i = 0; i < count; ++i) values.push_back(Get<T>());
     return values;
   }
+  // What StateWriter::Map wrote; `value` reads into the entry it is given.
+  template <typename M, typename Value>
+  void Map(M& map, const Value& value) {
+    for (auto n = Get<uint32_t>(); n > 0 && ok_; --n) {
+      typename M::key_type key{};
+      Key(key);
+      value(map[key]);
+    }
+  }
   bool ok() const { return ok_; }
   bool at_end() const { return ok_ && bytes_.empty(); }
 
  private:
+  template <typename T>
+  void Key(T& key) {
+    key = Get<T>();
+  }
+  void Key(std::string& key) { key = Text(); }
+  template <typename A, typename B>
+  void Key(std::pair<A, B>& key) {
+    Key(key.first);
+    Key(key.second);
+  }
   bool Has(size_t size) {
     ok_ = ok_ && size <= bytes_.size();
     return ok_;

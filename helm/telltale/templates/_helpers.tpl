@@ -45,6 +45,18 @@ helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{- define "telltale.enrollAddress" -}}
+{{- if .Values.agent.enroll.address -}}
+{{ .Values.agent.enroll.address }}
+{{- else if .Values.agent.collectorAddress -}}
+{{ regexReplaceAll ":[0-9]+$" .Values.agent.collectorAddress ":7430" }}
+{{- else if .Values.collector.enroll.existingSecret -}}
+{{ include "telltale.name" . }}-collector.{{ .Release.Namespace }}.svc:{{ .Values.collector.service.enrollPort }}
+{{- else -}}
+{{ fail "agent.enroll.tokenSecret: nobody signs; give collector.enroll.existingSecret or agent.enroll.address" }}
+{{- end -}}
+{{- end -}}
+
 {{- define "telltale.agentConfig" -}}
 {{- $config := dict
   "collector" (include "telltale.collectorAddress" .)
@@ -54,8 +66,15 @@ helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
   "sensor" (dict "budget" .Values.agent.budget)
   "spool" (dict "dir" "/var/lib/telltale-agent/spool")
   "status_socket" "/run/telltale/agent.sock"
-  "tls" (dict "ca" "/etc/telltale/pki/ca.crt" "cert" "/etc/telltale/pki/node.crt" "key" "/etc/telltale/pki/node.key" "server_name" .Values.agent.serverName)
   "unwind" (dict "dir" "/var/lib/telltale-agent/unwind") -}}
+{{- $pki := "/etc/telltale/pki" -}}
+{{- if .Values.agent.enroll.tokenSecret -}}
+{{- $pki = "/var/lib/telltale-agent/pki" -}}
+{{- $_ := set $config "enroll" (dict "collector" (include "telltale.enrollAddress" .)) -}}
+{{- else -}}
+{{- $_ := set $config "enroll" (dict "renew" false) -}}
+{{- end -}}
+{{- $_ := set $config "tls" (dict "ca" (printf "%s/ca.crt" $pki) "cert" (printf "%s/node.crt" $pki) "key" (printf "%s/node.key" $pki) "server_name" .Values.agent.serverName) -}}
 {{ toYaml (mergeOverwrite $config (deepCopy .Values.agent.config)) }}
 {{- end -}}
 
@@ -64,5 +83,9 @@ helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
   "data" "/var/lib/telltale-collector"
   "listen" (dict "grpc" ":7410" "https" ":7480")
   "tls" (dict "ca" "/etc/telltale/tls/ca.crt" "cert" "/etc/telltale/tls/tls.crt" "key" "/etc/telltale/tls/tls.key") -}}
+{{- if .Values.collector.enroll.existingSecret -}}
+{{- $_ := set $config "enroll" (dict "ca_cert" "/etc/telltale/enroll/tls.crt" "ca_key" "/etc/telltale/enroll/tls.key" "validity" .Values.collector.enroll.validity) -}}
+{{- $_ := set $config.listen "enroll" ":7430" -}}
+{{- end -}}
 {{ toYaml (mergeOverwrite $config (deepCopy .Values.collector.config)) }}
 {{- end -}}

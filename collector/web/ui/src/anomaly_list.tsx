@@ -24,7 +24,8 @@ function Evidence({ found, unit }: { found: Anomaly; unit: string }) {
   const name = found.sub === '' ? found.vital : `${found.vital}/${found.sub}`;
   return (
     <details>
-      <summary>{found.text || `${name} is unusual`}</summary>
+      <summary>{found.rule > 0 && <b title={`Rule ${found.rule}: what several symptoms mean together`}>diagnosis{' '}</b>}
+        {found.text || `${name} is unusual`}{found.open && <span class="warn"> (goes on)</span>}</summary>
       <dl class="details">
         <div><dt>was</dt><dd>{rate(found.value, unit, found.vital)}</dd></div>
         <div><dt>usual</dt><dd>{rate(found.expected, unit, found.vital)} ± {rate(found.deviation, unit, found.vital)}</dd>
@@ -32,6 +33,11 @@ function Evidence({ found, unit }: { found: Anomaly; unit: string }) {
         <div><dt>lasted</dt><dd>{duration(found.end_s - found.start_s)}</dd></div>
         {found.learned_epochs > 0 && <div><dt>judged by</dt>
           <dd>{plural(found.learned_epochs, 'epoch')} of this node</dd></div>}
+        {found.subject !== '' && <div><dt>who</dt><dd>{found.subject}</dd></div>}
+        {found.cause !== '' && <div><dt>it is</dt><dd>{found.cause}{found.rule > 0 && ` (rule ${found.rule})`}</dd></div>}
+        {found.evidence !== '' && <div class="wide"><dt>because</dt><dd>{found.evidence}</dd></div>}
+        {found.against !== '' && <div class="wide"><dt>against</dt><dd>{found.against}</dd></div>}
+        {found.next !== '' && <div class="wide"><dt>in a terminal</dt><dd><code>{found.next}</code></dd></div>}
         <div><dt>found</dt><dd>by {found.filter}{found.found_s > 0 && <> at <Time at={found.found_s} /></>}</dd></div>
       </dl>
     </details>

@@ -3,6 +3,8 @@ import { useMemo, useState } from 'preact/hooks';
 import { AnomaliesView } from './anomalies';
 import { CompareView } from './compare';
 import { Fleet } from './fleet';
+import { type Feed, useFeed } from './feed';
+import { IncidentsView } from './incidents';
 import { kHelp, useKeys } from './keys';
 import { Link } from './link';
 import { NodeView } from './node';
@@ -20,17 +22,21 @@ const kWorldPeriod_s = 30;
 
 // Of a comparison and of a selection, which other views do not know.
 const kAlone = { against: '', afrom: '', ato: '', anode: '' };
-const kElsewhere = { ...kAlone, process: '', frame: '' };
+const kElsewhere = { ...kAlone, process: '', frame: '', incident: '', resolved: '' };
+// While the collector tells what is new, live times move at least so often.
+const kMoves_s = 30;
 const kUsualEpoch_s = 60;
 
 function Where({ route }: { route: Route }) {
-  const node = route.path === '/anomalies' ? null : route.params.get('node');
+  const node = route.path === '/anomalies' || route.path === '/incidents' ? null : route.params.get('node');
   const fleet = address('/', route.params, { ...kElsewhere, node: '' });
   return (
     <nav aria-label="Where you are">
       <Link to={fleet} current={route.path === '/'}>Fleet</Link>
       <Link to={address('/anomalies', route.params, { ...kElsewhere, node: '' })}
         current={route.path === '/anomalies'}>Anomalies</Link>
+      <Link to={address('/incidents', route.params, { ...kElsewhere, node: '' })}
+        current={route.path === '/incidents'}>Incidents</Link>
       {node !== null && <><i>›</i><Link to={address('/node', route.params, kElsewhere)}
         current={route.path === '/node'}>{node}</Link></>}
       {(route.path === '/selection' || route.path === '/compare') && <><i>›</i>
@@ -40,7 +46,8 @@ function Where({ route }: { route: Route }) {
   );
 }
 
-function ViewOf({ route, range, world }: { route: Route; range: TimeRange; world: World }) {
+function ViewOf(view: ViewProps) {
+  const { route, world } = view;
   if (world.nodes.length === 0) {
     return (
       <Empty>
@@ -51,11 +58,11 @@ function ViewOf({ route, range, world }: { route: Route; range: TimeRange; world
       </Empty>
     );
   }
-  const view = { route, range, world };
   if (route.path === '/node') return <NodeView {...view} />;
   if (route.path === '/selection') return <SelectionView {...view} />;
   if (route.path === '/compare') return <CompareView {...view} />;
   if (route.path === '/anomalies') return <AnomaliesView {...view} />;
+  if (route.path === '/incidents') return <IncidentsView {...view} />;
   return <Fleet {...view} />;
 }
 
@@ -66,9 +73,11 @@ export function App() {
   const worldTick = useRefresh(kWorldPeriod_s);
   const world = useAnswer(`world ${worldTick}`, askWorld);
   const last_s = readRange(route.params).last_s;
-  const tick = useRefresh(last_s === undefined ? 0 : refreshPeriod(last_s));
+  const feed = useFeed(last_s !== undefined, route.params.get('node') ?? '');
+  const told = feed.state === 'told';
+  const tick = useRefresh(last_s === undefined ? 0 : told ? kMoves_s : refreshPeriod(last_s));
   const known = world.value !== undefined;
-  const range = useMemo(() => readRange(route.params), [route, tick, known]);
+  const range = useMemo(() => readRange(route.params, told), [route, tick, known, told, feed.epochs]);
   const epoch_s = world.value?.nodes.find(({ name }) => name === route.params.get('node'))?.epoch_length_s
     || kUsualEpoch_s;
   useKeys({
@@ -81,7 +90,7 @@ export function App() {
       <header>
         <b class="brand">Telltale</b>
         <Where route={route} />
-        <TimeControl route={route} range={range} epoch_s={epoch_s} />
+        <TimeControl route={route} range={range} epoch_s={epoch_s} feed={feed} />
         <button type="button" title={`${theme === 'dark' ? 'Light' : 'Dark'} (t)`} onClick={toggleTheme}>◐</button>
         <button type="button" title="Keys (?)" aria-expanded={help} onClick={() => setHelp(!help)}>?</button>
       </header>
@@ -90,7 +99,7 @@ export function App() {
         {world.value?.status.not_storing
           && <p class="bad" role="alert">Not storing: {world.value.status.not_storing}</p>}
         {world.value !== undefined && world.problem !== undefined && <Behind problem={world.problem} />}
-        {world.value !== undefined ? <ViewOf route={route} range={range} world={world.value} />
+        {world.value !== undefined ? <ViewOf route={route} range={range} world={world.value} feed={feed} />
           : <Answered asked={world}>{() => null}</Answered>}
       </main>
     </>
@@ -101,4 +110,5 @@ export interface ViewProps {
   route: Route;
   range: TimeRange;
   world: World;
+  feed: Feed;
 }

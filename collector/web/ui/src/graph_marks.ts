@@ -1,8 +1,9 @@
-// What a graph shows besides its lines: time not watched, below them; anomalies, above; events, at the foot.
+// What a graph shows besides its lines: time not watched, below them; anomalies, above; events, at the foot; what
+// people did, as flags.
 import type uPlot from 'uplot';
 import type { GraphData } from './graph_data';
 import { hatch } from './hatch';
-import { isBad } from './events';
+import { isBad, isMark } from './events';
 import type { Anomaly, DiscreteEvent } from './messages';
 import { colour } from './theme';
 
@@ -43,10 +44,15 @@ export function marks(data: GraphData, anomalies: Anomaly[], events: () => Discr
     for (const event of events()) {
       const x = plot.valToPos(event.time_s, 'x', true);
       if (x < left || x > left + width) continue;
-      plot.ctx.fillStyle = colour(isBad(event) ? 'bad' : 'ink');
-      plot.ctx.globalAlpha = 0.35;
-      if (few) plot.ctx.fillRect(x, top, devicePixelRatio, height);
+      const said = isMark(event);
+      plot.ctx.fillStyle = colour(said ? 'accent' : isBad(event) ? 'bad' : 'ink');
+      plot.ctx.globalAlpha = said ? 0.8 : 0.35;
+      if (few || said) plot.ctx.fillRect(x, top, devicePixelRatio, height);
       plot.ctx.globalAlpha = 1;
+      if (said) {  // a flag, at the head
+        plot.ctx.fillRect(x, top, 1.6 * size, size);
+        continue;
+      }
       plot.ctx.beginPath();
       plot.ctx.moveTo(x - size, top + height);
       plot.ctx.lineTo(x + size, top + height);

@@ -98,6 +98,61 @@ export interface Anomaly {
   text: string;
   learned_epochs: number;
   found_s: number;
+  subject: string;
+  evidence: string;
+  against: string;
+  cause: string;
+  next: string;
+  rule: number;  // of a diagnosis; 0: a symptom
+  open: boolean;
+}
+
+export interface IncidentSymptom {
+  node: string;
+  filter: string;
+  vital: string;
+  sub: string;
+  program: string;
+  first_s: number;
+  count: string;
+  text: string;
+  // Where the collector keeps them with the incident.
+  cause?: string;
+  evidence?: string;
+  against?: string;
+  next?: string;
+}
+
+// 64-bit numbers come as text.
+export interface Incident {
+  number: string;
+  state: string;
+  title: string;
+  start_s: number;
+  last_s: number;
+  anomalies: string;
+  nodes: string[];
+  node_count: string;
+  symptoms: IncidentSymptom[];
+  symptoms_left_out: string;
+  notes: { time_s: number; who: string; text: string }[];
+  silenced?: boolean;
+}
+
+export interface Mark {
+  id: string;
+  time_s: number;
+  text: string;
+  node: string;
+  by: string;
+}
+
+// One event of /api/v1/live.
+export interface LiveNews {
+  dropped: number;
+  second?: { node: string; end_s: number; vitals: { vital: string; unit: string; rate: number; sub_rate: number[] }[] };
+  epoch?: { node: string; start_s: number; end_s: number };
+  trouble?: { node: string; text: string };
 }
 
 export interface Learning {
@@ -281,6 +336,8 @@ export interface Answers {
   flame: FlameAnswer;
   diff: DiffAnswer;
   events: { events: DiscreteEvent[]; coverage: Coverage };
+  incidents: { incidents: Incident[]; open: string; missed_anomalies: string };
+  marks: { marks: Mark[]; left_out: number };
   histogram: { histograms: HistogramValues[] };
   coverage: { coverage: Coverage; gaps: Gap[] };
   anomalies: { anomalies: Anomaly[]; next_page: string; learning: Learning[] };

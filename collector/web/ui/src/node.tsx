@@ -10,6 +10,7 @@ import { kBacklog } from './graph_data';
 import { useKeys } from './keys';
 import { Link } from './link';
 import type { DiscreteEvent, Node } from './messages';
+import { NowStrip } from './now_strip';
 import { askNode, kSteps, listOf, subsOf } from './node_answer';
 import { address, go } from './route';
 import { Answered, Empty } from './states';
@@ -46,7 +47,7 @@ function explainAll(route: ViewProps['route'], range: TimeRange): string {
   return address('/selection', route.params, { split: '', vital: '', ...fixedParams(range.start_s, range.end_s) });
 }
 
-export function NodeView({ route, range, world }: ViewProps) {
+export function NodeView({ route, range, world, feed }: ViewProps) {
   const { params } = route;
   const name = params.get('node') ?? '';
   const node = world.nodes.find((known) => known.name === name);
@@ -74,10 +75,11 @@ export function NodeView({ route, range, world }: ViewProps) {
           {kSteps.map((known) => <option value={known.name}>{known.label}</option>)}
         </select></label>
         <Link class="main" to={explainAll(route, range)}>Explain this time ↵</Link></div>
+      {range.last_s !== undefined && <NowStrip feed={feed} vitals={world.vitals} params={params} />}
       <p class="dim hint">Drag to zoom, Shift and drag to pan, click an epoch to explain it.</p>
       <div ref={measured}>
         <Answered asked={answer}>{(value) => {
-          const shared = { route, range, world, width, answer: value, events: events.value?.events ?? kNone };
+          const shared = { route, range, world, feed, width, answer: value, events: events.value?.events ?? kNone };
           return <>
             <AnomalyList anomalies={value.anomalies} params={params} vitals={world.vitals} />
             {events.value !== undefined && <EventList found={events.value} params={params} />}

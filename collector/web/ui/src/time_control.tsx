@@ -1,5 +1,6 @@
 // Which time is looked at: last 15 m ..., a moment typed in, or steps to either side.
 import { useState } from 'preact/hooks';
+import type { Feed } from './feed';
 import { useKeys } from './keys';
 import { refreshPeriod } from './refresh';
 import { address, go, type Route, type View } from './route';
@@ -21,9 +22,17 @@ interface Props {
   route: Route;
   range: TimeRange;
   epoch_s: number;  // of the node that is looked at
+  feed: Feed;
 }
 
-export function TimeControl({ route, range, epoch_s }: Props) {
+function LiveMark({ feed, last_s }: { feed: Feed; last_s: number }) {
+  const every = `asked anew every ${refreshPeriod(last_s)} s`;
+  if (feed.state === 'told') return <b class="good" title="The collector tells when there is something new">● live</b>;
+  if (feed.state === 'asked') return <b class="warn" role="status" title={feed.why}>○ {every}: {feed.why}</b>;
+  return <b class="dim">○ {every}</b>;
+}
+
+export function TimeControl({ route, range, epoch_s, feed }: Props) {
   const [wrong, setWrong] = useState(false);
   const length = range.end_s - range.start_s;
   const to = (changes: Record<string, string>) => go(address(route.path as View, route.params, changes));
@@ -48,8 +57,7 @@ export function TimeControl({ route, range, epoch_s }: Props) {
     <div class="time" role="group" aria-label="Time">
       <span class="span">
         <Span start={range.start_s} end={range.end_s} />
-        {range.last_s === undefined ? <b>{duration(length)}</b>
-          : <b class="good" title={`Asked anew every ${refreshPeriod(range.last_s)} s`}>● live</b>}
+        {range.last_s === undefined ? <b>{duration(length)}</b> : <LiveMark feed={feed} last_s={range.last_s} />}
       </span>
       <span class="buttons">
         <button type="button" title="Earlier (←)" onClick={() => to(moved(range, -kStep))}>‹</button>

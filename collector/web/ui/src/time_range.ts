@@ -22,14 +22,15 @@ const kShortest = 1;
 const kEdge = 0.05;
 const kLongestEpoch_s = 60;
 
-export function readRange(params: URLSearchParams): TimeRange {
+// `told`: it is read when there is something new, and not before.
+export function readRange(params: URLSearchParams, told = false): TimeRange {
   const from = Number(params.get('from') ?? NaN);
   const to = Number(params.get('to') ?? NaN);
   if (Number.isFinite(from) && Number.isFinite(to) && to > from) return { start_s: from, end_s: to };
   const last = Number(params.get('last') ?? NaN);
   const last_s = Number.isFinite(last) && last >= kShortest ? last : kDefault;
   // On whole periods, so that what is asked stays the same until there can be something new.
-  const period = refreshPeriod(last_s);
+  const period = told ? 1 : refreshPeriod(last_s);
   const end_s = Math.ceil(now() / period) * period;
   return { start_s: end_s - last_s, end_s, last_s };
 }

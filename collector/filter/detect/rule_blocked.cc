@@ -1,0 +1,260 @@
+// Rule 5 of Chopstix 3.2: what a blocked process is blocked on. It waits for a disk, a lock, a
+// socket or inside the kernel for more than half the time of one thread, which it usually does not.
+// Who ends its waits, or holds the lock, and what that one does itself, is said where samples tell;
+// an open wait counts up to the end of the epoch.
+//
+// Waiting in a futex or for a socket is also how threads wait for work. It counts only where more
+// is known: the process worked before and hardly does now, or whoever it waits for is stuck; for
+// sockets also that the node sends segments again, so what it waits for is lost on the way.
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/filter/detect/rule.h"
+#include "collector/filter/detect/rules.h"
+
+namespace telltale::filter {
+namespace {
+
+constexpr double kWaiting = 0.5;      // threads
+constexpr double kWorked = 0.05;      // CPUs, usually
+constexpr double kStopped = 0.25;     // of it, now
+constexpr double kRetransmits = 0.2;  // segments per second
+constexpr double kSpins = 0.8;        // CPUs
+constexpr double kMemory = 1.0 / 64;
+constexpr size_t kPrograms = 512;
+
+struct Class {
+  const char* sub;   // of `blocking`
+  const char* lock;  // or of `lock`; nullptr: all of `sub`
+  const char* what;
+  bool by_choice;  // also how it waits for work
+};
+constexpr Class kClasses[] = {{"disk", nullptr, "a disk", false},
+                              {"uninterruptible", nullptr, "something inside the kernel", false},
+                              {"lock", "mutex", "a lock of the kernel", false},
+                              {"lock", "rwsem", "a lock of the kernel", false},
+                              {"lock", "futex", "a lock in its own memory (futex)", true},
+                              {"socket", nullptr, "a socket", true}};
+
+double Waiting(const RuleEpoch& epoch, const telltale_filter_process& process, const Class& of,
+               bool weight) {
+  if (of.lock != nullptr) return epoch.Of(process, "lock", of.lock, weight);
+  return epoch.Of(process, "blocking", of.sub, weight);
+}
+
+double Ran(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  return epoch.Of(process, TELLTALE_PROCESS_RUN_NS) / 1e9;
+}
+
+// What it waits for most, of what nobody waits for by choice or of what some do.
+const Class* Worst(const RuleEpoch& epoch, const telltale_filter_process& process, bool by_choice,
+                   double* waiting) {
+  const Class* worst = nullptr;
+  *waiting = 0;
+  for (const Class& of : kClasses) {
+    if (of.by_choice != by_choice) continue;
+    const double seconds = Waiting(epoch, process, of, true) / 1e9;
+    if (seconds <= *waiting) continue;
+    *waiting = seconds;
+    worst = &of;
+  }
+  return worst;
+}
+
+// Whom it waits for.
+struct Other {
+  uint32_t pid = 0;  // 0: nobody is named
+  std::string comm;
+  bool holds = false;  // else: ends its waits
+};
+
+Other OtherOf(const RuleEpoch& epoch, const telltale_filter_process& process, const Class& of) {
+  // A lock vital knows the owner of some locks by its number.
+  const telltale_filter_vital* locks = epoch.Vital("lock");
+  for (const telltale_filter_label* label : epoch.Labels("lock")) {
+    const telltale_filter_sample* sample = label->exemplar;
+    if (of.lock == nullptr || sample == nullptr) break;
+    if (static_cast<int>(label->sub) != RuleEpoch::SubOf(*locks, of.lock)) continue;
+    if (sample->pid != process.pid || sample->details < 2 || sample->detail[1] == 0) continue;
+    return {static_cast<uint32_t>(sample->detail[1]), "", true};
+  }
+  const int sub = RuleEpoch::SubOf(*epoch.Vital("blocking"), of.sub);
+  for (const telltale_filter_label* label : epoch.Labels("blocking")) {
+    const telltale_filter_sample* wait = label->exemplar;
+    if (wait == nullptr || wait->pid != process.pid) continue;
+    if (static_cast<int>(label->sub) != sub) continue;
+    if (wait->holder_pid != 0) return {wait->holder_pid, wait->holder_comm, true};
+    if (wait->waker_pid != 0) return {wait->waker_pid, wait->waker_comm, false};
+  }
+  return {};
+}
+
+// What keeps a process from going on; "": nothing that is seen.
+std::string StuckBy(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  double waiting = 0;
+  const Class* of = Worst(epoch, process, false, &waiting);
+  if (of != nullptr && waiting >= kWaiting) return absl::StrCat("itself waiting for ", of->what);
+  const double queued = epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
+  if (queued >= kWaiting && Ran(epoch, process) < queued) return "itself held from the CPU";
+  if (Ran(epoch, process) >= kSpins) {
+    return absl::StrFormat("which runs all the time, on %.3g CPUs", Ran(epoch, process));
+  }
+  const double asleep = epoch.Of(process, "blocking", "timer", true) / 1e9;
+  if (asleep >= kWaiting) return "asleep on a timer meanwhile";
+  return "";
+}
+
+std::string Named(const RuleEpoch& epoch, const Other& other,
+                  const telltale_filter_process& waits) {
+  if (other.pid == 0) return "";
+  const std::string begins = other.holds ? "; it is held by " : "; its waits are ended by ";
+  if (other.pid == waits.pid) return absl::StrCat(begins, "another thread of its own");
+  const telltale_filter_process* process = epoch.Process(other.pid);
+  if (process == nullptr) {
+    return absl::StrCat(begins, other.comm.empty()
+                                    ? absl::StrCat("pid ", other.pid)
+                                    : absl::StrCat(other.comm, " (pid ", other.pid, ")"));
+  }
+  const std::string stuck = StuckBy(epoch, *process);
+  return absl::StrCat(begins, ProcessText(*process), stuck.empty() ? "" : ", ", stuck);
+}
+
+class Blocked : public Rule {
+ public:
+  static constexpr const char* kVitals[] = {"blocking", "lock", "retransmit", nullptr};
+  static constexpr DetectorFacts kFacts = {
+      .name = "rule_blocked",
+      .version = 2,
+      .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
+               TELLTALE_NEEDS_PROCESSES,
+      .about = "what a blocked process waits for, and who holds it",
+      .vitals = kVitals,
+      .rule = 5,
+      .make = Make<Blocked>};
+  using Rule::Rule;
+
+ private:
+  std::vector<Case> Look(const RuleEpoch& epoch) const override {
+    std::vector<Case> cases;
+    for (const telltale_filter_process* process : epoch.Processes()) {
+      // Kernel threads wait for work without a reason to.
+      if (process->pid == 0 || process->exe[0] == '\0' || epoch.Vital("blocking") == nullptr) {
+        continue;
+      }
+      double waiting = 0;
+      const Class* of = Worst(epoch, *process, false, &waiting);
+      std::string more;
+      if (of == nullptr || waiting < kWaiting) {
+        of = Worst(epoch, *process, true, &waiting);
+        if (of == nullptr || waiting < kWaiting) continue;
+        more = NotByChoice(epoch, *process, *of);
+        if (more.empty()) continue;
+      }
+      cases.push_back(CaseOf(epoch, *process, *of, waiting, more));
+    }
+    return cases;
+  }
+
+  // Why it does not just wait for work; "": nothing says so.
+  std::string NotByChoice(const RuleEpoch& epoch, const telltale_filter_process& process,
+                          const Class& of) const {
+    const Other other = OtherOf(epoch, process, of);
+    const telltale_filter_process* named =
+        other.pid == process.pid ? nullptr : epoch.Process(other.pid);
+    std::string why = named == nullptr ? "" : StuckBy(epoch, *named);
+    if (!why.empty() && other.holds) return absl::StrCat("its holder is ", why);
+    const auto usual = usual_.find(ProgramOf(process));
+    const double ran = Ran(epoch, process);
+    const bool stopped =
+        usual != usual_.end() && usual->second >= kWorked && ran < kStopped * usual->second;
+    if (!stopped) return "";
+    const std::string less =
+        absl::StrFormat("it ran %.3g CPUs where %.3g are usual", ran, usual->second);
+    if (!why.empty()) return less;
+    const double again = epoch.Rate("retransmit", "segments").value_or(0);
+    if (of.lock == nullptr) {
+      return again < kRetransmits
+                 ? ""
+                 : absl::StrCat(less, absl::StrFormat(", %.3g segments/s are sent again", again));
+    }
+    return other.pid == 0 ? "" : less;
+  }
+
+  static Case CaseOf(const RuleEpoch& epoch, const telltale_filter_process& process,
+                     const Class& of, double waiting, const std::string& more) {
+    const double times = Waiting(epoch, process, of, false) * epoch.seconds();
+    const std::string text = ProcessText(process);
+    Case found{Who(process), ProgramOf(process), {}};
+    found.found.vital = "blocking";
+    found.found.sub = of.sub;
+    found.found.subject = text;
+    found.found.value = waiting;
+    found.found.deviation = 0.1;
+    found.found.text =
+        absl::StrCat(text, " waited ", OfEpoch(epoch, waiting),
+                     times >= 1 ? absl::StrFormat(" in %.0f waits", times)
+                                : std::string(" in one wait, still open"),
+                     " for ", of.what, Named(epoch, OtherOf(epoch, process, of), process));
+    found.found.evidence = absl::StrCat(
+        absl::StrFormat("blocked %.3g, ran %.3g, queued %.3g threads", waiting, Ran(epoch, process),
+                        epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9),
+        more.empty() ? "" : "; ", more);
+    found.found.against = Against(epoch, process, of);
+    found.found.cause = absl::StrCat("blocked on ", of.what);
+    found.found.next =
+        absl::StrCat("telltale stacks --vital blocking/", of.sub, " --process ", process.pid);
+    return found;
+  }
+
+  // Where most others wait as well it is no fault of this process.
+  static std::string Against(const RuleEpoch& epoch, const telltale_filter_process& process,
+                             const Class& of) {
+    if (of.by_choice) return "a load that went away leaves a program waiting for work like this";
+    size_t others = 0;
+    for (const telltale_filter_process* other : epoch.Processes()) {
+      if (other != &process && other->exe[0] != '\0' &&
+          Waiting(epoch, *other, of, true) / 1e9 >= kWaiting) {
+        ++others;
+      }
+    }
+    return others == 0 ? "a program that only reads or writes waits like this without a fault"
+                       : absl::StrCat(others, " other processes wait for the same kind of thing");
+  }
+
+  // Moving averages of CPUs, by program, of the epochs in which the condition did not hold and it
+  // did not just stand still.
+  void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>& held) override {
+    std::map<std::string, double> most;  // of the processes of one program
+    for (const telltale_filter_process* process : epoch.Processes()) {
+      if (process->pid == 0 || process->exe[0] == '\0') continue;
+      double& ran = most[ProgramOf(*process)];
+      ran = std::max(ran, Ran(epoch, *process));
+    }
+    for (const auto& [program, ran] : most) {
+      if (held.contains(program)) continue;
+      if (usual_.size() >= kPrograms && !usual_.contains(program)) continue;
+      const auto [usual, first] = usual_.try_emplace(program, ran);
+      if (!first) usual->second += kMemory * (ran - usual->second);
+    }
+    std::erase_if(usual_, [&](const auto& entry) {
+      return entry.second < 1e-3 && !most.contains(entry.first);
+    });
+  }
+  void SaveUsual(StateWriter& to) const override {
+    to.Map(usual_, [&](double cpus) { to.Put(cpus); });
+  }
+  void LoadUsual(StateReader& from) override {
+    from.Map(usual_, [&](double& cpus) { cpus = from.Get<double>(); });
+  }
+
+  std::map<std::string, double> usual_;
+};
+
+}  // namespace
+
+const telltale_filter* BlockedFilter() { return FilterOf<Blocked>(); }
+
+}  // namespace telltale::filter

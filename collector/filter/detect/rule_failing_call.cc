@@ -1,0 +1,120 @@
+// Rule 8 of Chopstix 3.2: call after call fails, without a pause; the program does not look at what
+// it is told. Either the failing calls are much of all it does, or it never stops running and one
+// call fails each time round, whatever else the round has: a shell that goes round a failing `kill`
+// writes a message and moves descriptors about for each.
+
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/filter/detect/rule.h"
+#include "collector/filter/detect/rules.h"
+
+namespace telltale::filter {
+namespace {
+
+class FailingCall : public Rule {
+ public:
+  static constexpr const char* kVitals[] = {"syscall", nullptr};
+  static constexpr DetectorFacts kFacts = {.name = "rule_failing_call",
+                                           .version = 2,
+                                           .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS |
+                                                    TELLTALE_NEEDS_SAMPLES |
+                                                    TELLTALE_NEEDS_PROCESSES,
+                                           .about = "a busy loop around a call that fails",
+                                           .vitals = kVitals,
+                                           .rule = 8,
+                                           .make = Make<FailingCall>};
+  using Rule::Rule;
+
+ private:
+  static constexpr double kFailed = 1'000;             // calls per second of CPU time
+  static constexpr double kWants = 0.3, kGets = 0.02;  // CPUs
+  static constexpr double kShare = 0.4;                // of all its calls; or:
+  static constexpr double kShareOfRound = 0.075;       // one call each time round,
+  static constexpr double kAlways = 0.8;               // CPUs it wants: it never pauses,
+  static constexpr double kOneCall = 0.5;              // of its failed calls, for certain
+  // Failures that are answers: programs that work ask until there is something, or search paths.
+  static constexpr uint64_t kAnswers[] = {EAGAIN, EINTR, EINPROGRESS, ENOENT, EEXIST, ETIMEDOUT};
+
+  // What fails; 0, 0: not among the samples.
+  struct Call {
+    uint64_t number_plus_1 = 0, error = 0;
+    double low = 0;  // calls per second, for certain
+  };
+
+  std::vector<Case> Look(const RuleEpoch& epoch) const override {
+    std::vector<Case> cases;
+    for (const telltale_filter_process* process : epoch.Processes()) {
+      if (process->pid == 0 || process->exe[0] == '\0') continue;
+      const double failed = epoch.Of(*process, "syscall", "failed", false);
+      const double calls = Calls(epoch, *process);
+      const double cpus = epoch.Of(*process, TELLTALE_PROCESS_RUN_NS) / 1e9;
+      const double wants = cpus + epoch.Of(*process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
+      if (wants < kWants || cpus < kGets || failed < kFailed * cpus) continue;
+      const Call call = Heaviest(epoch, *process);
+      if (failed < kShare * calls && !IsRound(call, wants, failed, calls)) continue;
+      cases.push_back(CaseOf(*process, call, failed, calls, cpus));
+    }
+    return cases;
+  }
+
+  static bool IsRound(const Call& call, double wants, double failed, double calls) {
+    if (wants < kAlways || failed < kShareOfRound * calls || call.number_plus_1 == 0) return false;
+    if (call.error == 0 || call.low < kOneCall * failed) return false;
+    return std::ranges::count(kAnswers, call.error) == 0;
+  }
+
+  Case CaseOf(const telltale_filter_process& process, const Call& call, double failed, double calls,
+              double cpus) const {
+    const std::string text = ProcessText(process);
+    std::string what;
+    if (call.number_plus_1 != 0) {
+      what = absl::StrCat(" (", CallText(host().machine, call.number_plus_1 - 1),
+                          call.error == 0 ? "" : absl::StrCat(", ", ErrorText(call.error)), ")");
+    }
+    Case found{Who(process), ProgramOf(process), {}};
+    found.found.vital = "syscall";
+    found.found.sub = "failed";
+    found.found.subject = text;
+    found.found.value = failed;
+    found.found.deviation = kFailed / 6;
+    found.found.text =
+        absl::StrCat(text, " goes round a call that fails", what, ": ",
+                     absl::StrFormat("%.3g times a second, %.3g CPUs", failed, cpus));
+    found.found.evidence = absl::StrCat(PercentText(failed / calls), " of its ",
+                                        absl::StrFormat("%.3g", calls), " calls/s failed");
+    found.found.against = "a program that polls without waiting does it on purpose";
+    found.found.cause = "busy loop around a failing call";
+    found.found.next =
+        absl::StrCat("telltale stacks --vital syscall/failed --process ", process.pid);
+    return found;
+  }
+
+  static Call Heaviest(const RuleEpoch& epoch, const telltale_filter_process& process) {
+    const telltale_filter_vital* vital = epoch.Vital("syscall");
+    const int sub = vital == nullptr ? -1 : RuleEpoch::SubOf(*vital, "failed");
+    for (const telltale_filter_label* label : epoch.Labels("syscall")) {
+      const telltale_filter_sample* sample = label->exemplar;
+      if (static_cast<int>(label->sub) != sub || label->values == 0 || label->value[0] == 0)
+        continue;
+      if (sample == nullptr || sample->pid != process.pid) continue;
+      Call call;
+      call.number_plus_1 = label->value[0];
+      // The result is zigzag: -11 is 21.
+      if (sample->details > 1 && sample->detail[1] % 2 == 1) {
+        call.error = (sample->detail[1] + 1) / 2;
+      }
+      call.low = static_cast<double>(label->low) / epoch.seconds();
+      return call;
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+const telltale_filter* FailingCallFilter() { return FilterOf<FailingCall>(); }
+
+}  // namespace telltale::filter

@@ -1,0 +1,251 @@
+// Rule 9 of Chopstix 3.2: a program that starts up against a load that grows. Both touch pages for
+// the first time; a start makes little memory traffic, a growing load much. Without hardware
+// counters the age of the process tells them apart: what is young starts up, what has been there
+// for ten epochs does more than it used to. A start-up is told only when it takes longer than any
+// this program made here before, a growing load when first touches and CPU time are a multiple of
+// what is usual for the process. Many short-lived processes of one program are told by how often
+// they are started.
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/filter/detect/rule.h"
+#include "collector/filter/detect/rules.h"
+
+namespace telltale::filter {
+namespace {
+
+constexpr double kFaults = 1'000;   // first touches (minor faults) per second, at least
+constexpr double kTimes = 4;        // what is usual
+constexpr double kLessCpu = 0.1;    // CPUs more than usual, at least
+constexpr uint32_t kOld = 10;       // epochs: no start any more
+constexpr uint32_t kSlowStart = 5;  // epochs: longer than starts take
+constexpr double kStarts = 50;      // processes per second, at least: more than builds start
+constexpr double kTraffic = 1e5;    // cache misses per second of CPU time: much memory traffic
+constexpr double kMemory = 1.0 / 32;
+constexpr size_t kProcesses = 1'024, kPrograms = 512;
+constexpr double kForget = 1e-3;
+
+double Faults(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  return epoch.Of(process, TELLTALE_PROCESS_FAULTS_MINOR);
+}
+
+double Cpus(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  return epoch.Of(process, TELLTALE_PROCESS_RUN_NS) / 1e9;
+}
+
+class Load : public Rule {
+ public:
+  static constexpr const char* kVitals[] = {"user_page", "llc", nullptr};
+  static constexpr DetectorFacts kFacts = {
+      .name = "rule_load",
+      .version = 1,
+      .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
+      .about = "a start that takes long, a load that grows",
+      .vitals = kVitals,
+      .rule = 9,
+      .make = Make<Load>};
+  using Rule::Rule;
+
+ private:
+  // Of one process, over the epochs it had a row in.
+  struct Life {
+    uint32_t epochs = 0;
+    bool starts = false;          // it was first seen after the node's first epoch
+    uint32_t starting = 0;        // epochs from the first on with many first touches
+    double faults = 0, cpus = 0;  // moving averages
+    uint32_t away = 0;            // epochs without a row
+  };
+  struct Program {
+    double started = 0;          // short-lived processes per second, moving average
+    uint32_t longest_start = 0;  // epochs
+  };
+
+  std::vector<Case> Look(const RuleEpoch& epoch) const override {
+    std::vector<Case> cases;
+    for (const telltale_filter_process* process : epoch.Processes()) {
+      if (process->exe[0] == '\0') continue;
+      std::optional<Finding> found =
+          process->pid == 0 ? Storm(epoch, *process) : Alone(epoch, *process);
+      if (!found.has_value()) continue;
+      const std::string program = ProgramOf(*process);
+      // Those that live shortly are one case a program and user.
+      const auto who = process->pid != 0
+                           ? Who(*process)
+                           : std::pair(0U, std::hash<std::string>()(program) ^ process->uid);
+      found->vital = "user_page";
+      found->sub = "minor";
+      found->subject = ProcessText(*process);
+      found->deviation = std::max(found->expected, kFaults / kTimes) / 2;
+      found->next = process->pid != 0
+                        ? absl::StrCat("telltale stacks --vital user_page --process ", process->pid)
+                        : "telltale events --type exec";
+      cases.push_back({who, program, *std::move(found)});
+    }
+    return cases;
+  }
+
+  std::optional<Finding> Alone(const RuleEpoch& epoch,
+                               const telltale_filter_process& process) const {
+    const double faults = Faults(epoch, process), cpus = Cpus(epoch, process);
+    const auto life = lives_.find(Who(process));
+    if (life == lives_.end() || faults < kFaults) return std::nullopt;
+    const Life& past = life->second;
+    Finding found;
+    found.value = faults;
+    found.expected = past.faults;
+    if (past.starts && past.starting == past.epochs) {
+      const auto program = programs_.find(ProgramOf(process));
+      const uint32_t longest = program == programs_.end() ? 0 : program->second.longest_start;
+      const uint32_t now = past.starting + 1;
+      if (now < kSlowStart || now <= longest) return std::nullopt;
+      found.expected = 0;
+      found.text = absl::StrCat(ProcessText(process), " still starts up after ", now, " epochs");
+      found.evidence = absl::StrCat(
+          absl::StrFormat("%.0f pages/s touched for the first time, %.3g CPUs", faults, cpus),
+          longest == 0
+              ? "; no other start of it was seen"
+              : absl::StrFormat("; its longest start took %d epochs", static_cast<int>(longest)));
+      found.against = "a program that goes through ever new memory looks the same";
+      found.cause = "slow start";
+      return found;
+    }
+    if (past.epochs < kOld || faults < kTimes * past.faults) return std::nullopt;
+    if (cpus < past.cpus + std::max(kLessCpu, past.cpus / 2)) return std::nullopt;
+    const auto traffic = Traffic(epoch, process, cpus);
+    if (traffic.has_value() && *traffic < kTraffic) return std::nullopt;  // it sets things up anew
+    found.text = absl::StrCat(
+        ProcessText(process),
+        absl::StrFormat(" has more to do: it touches %.0f pages a second for the first time, "
+                        "usually %.0f, and takes %.3g CPUs, usually %.3g",
+                        faults, past.faults, cpus, past.cpus));
+    found.evidence = absl::StrCat(
+        "there for ", past.epochs, " epochs",
+        traffic.has_value() ? absl::StrFormat(", %.3g cache misses per second of CPU", *traffic)
+                            : std::string());
+    found.against = traffic.has_value()
+                        ? "a job of its own, as a new table or a cache that warms up"
+                        : "without hardware counters a program that sets itself up anew looks the "
+                          "same";
+    found.cause = "growing load";
+    return found;
+  }
+
+  std::optional<Finding> Storm(const RuleEpoch& epoch,
+                               const telltale_filter_process& processes) const {
+    const double started = processes.instances / epoch.seconds();
+    const auto program = programs_.find(ProgramOf(processes));
+    const double usual = program == programs_.end() ? 0 : program->second.started;
+    if (started < kStarts || started < kTimes * usual) return std::nullopt;
+    Finding found;
+    found.value = Faults(epoch, processes);
+    found.text = absl::StrCat(
+        BaseOf(processes.exe),
+        absl::StrFormat(" is started %.3g times a second, usually %.3g", started, usual));
+    found.evidence =
+        absl::StrFormat("%d short-lived processes, %.3g CPUs, %.0f pages/s",
+                        static_cast<int>(processes.instances), Cpus(epoch, processes), found.value);
+    found.against = "a build or a script that is meant to does the same";
+    found.cause = "growing load: many short-lived processes";
+    return found;
+  }
+
+  static std::optional<double> Traffic(const RuleEpoch& epoch,
+                                       const telltale_filter_process& process, double cpus) {
+    if (epoch.Vital("llc") == nullptr || cpus <= 0) return std::nullopt;
+    return epoch.Of(process, "llc", "misses", true) / cpus;
+  }
+
+  void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>& held) override {
+    for (auto& [who, life] : lives_) ++life.away;
+    std::map<std::string, double> started;
+    for (const telltale_filter_process* process : epoch.Processes()) {
+      if (process->exe[0] == '\0') continue;
+      if (process->pid == 0) {
+        started[ProgramOf(*process)] += process->instances / epoch.seconds();
+        continue;
+      }
+      NoteLife(epoch, *process, held);
+    }
+    first_ = false;
+    std::erase_if(lives_, [](const auto& entry) { return entry.second.away > 2; });
+    for (const auto& [name, rate] : started) {
+      if (programs_.size() >= kPrograms && !programs_.contains(name)) continue;
+      const auto [program, fresh] = programs_.try_emplace(name);
+      if (fresh && !held.contains(name)) program->second.started = rate;
+    }
+    for (auto& [name, program] : programs_) {
+      if (held.contains(name)) continue;
+      const auto rate = started.find(name);
+      program.started += kMemory * ((rate == started.end() ? 0 : rate->second) - program.started);
+    }
+    std::erase_if(programs_, [&](const auto& entry) {
+      return entry.second.started < kForget && entry.second.longest_start == 0;
+    });
+  }
+
+  void NoteLife(const RuleEpoch& epoch, const telltale_filter_process& process,
+                const std::set<std::string>& held) {
+    const auto who = Who(process);
+    if (lives_.size() >= kProcesses && !lives_.contains(who)) return;
+    const auto [at, fresh] = lives_.try_emplace(who);
+    Life& life = at->second;
+    life.away = 0;
+    if (fresh) life.starts = !first_;
+    const double faults = Faults(epoch, process), cpus = Cpus(epoch, process);
+    const bool starting = life.starting == life.epochs && faults >= kFaults;
+    if (life.starts && !starting && life.starting == life.epochs && life.starting > 0 &&
+        programs_.size() < kPrograms) {
+      Program& program = programs_[ProgramOf(process)];
+      program.longest_start = std::max(program.longest_start, life.starting);
+    }
+    ++life.epochs;
+    if (starting) ++life.starting;
+    if (held.contains(ProgramOf(process))) return;
+    const double weight = std::max(kMemory, 1.0 / life.epochs);
+    life.faults += weight * (faults - life.faults);
+    life.cpus += weight * (cpus - life.cpus);
+  }
+
+  void SaveUsual(StateWriter& to) const override {
+    to.Put(static_cast<uint8_t>(first_));
+    to.Map(lives_, [&](const Life& life) {
+      to.Put(life.epochs);
+      to.Put(static_cast<uint8_t>(life.starts));
+      to.Put(life.starting);
+      to.Put(life.faults);
+      to.Put(life.cpus);
+      to.Put(life.away);
+    });
+    to.Map(programs_, [&](const Program& program) {
+      to.Put(program.started);
+      to.Put(program.longest_start);
+    });
+  }
+  void LoadUsual(StateReader& from) override {
+    first_ = from.Get<uint8_t>() != 0;
+    from.Map(lives_, [&](Life& life) {
+      life.epochs = from.Get<uint32_t>();
+      life.starts = from.Get<uint8_t>() != 0;
+      life.starting = from.Get<uint32_t>();
+      life.faults = from.Get<double>();
+      life.cpus = from.Get<double>();
+      life.away = from.Get<uint32_t>();
+    });
+    from.Map(programs_, [&](Program& program) {
+      program.started = from.Get<double>();
+      program.longest_start = from.Get<uint32_t>();
+    });
+  }
+
+  bool first_ = true;  // no epoch was seen yet: who is there did not just start
+  std::map<std::pair<uint32_t, uint64_t>, Life> lives_;  // by pid and start
+  std::map<std::string, Program> programs_;
+};
+
+}  // namespace
+
+const telltale_filter* LoadFilter() { return FilterOf<Load>(); }
+
+}  // namespace telltale::filter

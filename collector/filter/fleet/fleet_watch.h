@@ -1,0 +1,48 @@
+// Those who watch the fleet as a whole: silent nodes and outliers among peers. They need the
+// collector's clock and all nodes at once, so they are no filters of telltale_filter.h, and cannot
+// be run over the past; what they find is stored, listed and grouped like what filters find.
+//
+// Look and IsOpen belong to the runner's thread; the rest to any.
+
+#ifndef TELLTALE_COLLECTOR_FILTER_FLEET_FLEET_WATCH_H_
+#define TELLTALE_COLLECTOR_FILTER_FLEET_FLEET_WATCH_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "collector/filter/anomaly_list.h"
+#include "collector/filter/fleet/fleet_outputs.h"
+#include "collector/filter/fleet/peer_outliers.h"
+#include "collector/filter/fleet/silent_nodes.h"
+#include "telltale/v1/watch.pb.h"
+
+namespace telltale::filter {
+
+class FleetWatch {
+ public:
+  // All outlive it. `now_ns`: the collector's start.
+  FleetWatch(const EpochSource* source, storage::DerivedStore* store, AnomalyLog* log,
+             uint64_t now_ns);
+
+  // With each of the filters' looks.
+  absl::Status Look(uint64_t now_ns);
+  // Whether such an anomaly of the node goes on.
+  bool IsOpen(const std::string& filter, const std::string& node, const std::string& vital,
+              const std::string& sub) const;
+
+  static std::vector<FilterIdentity> Identities();
+  std::vector<v1::FilterInfo> Infos() const;
+
+ private:
+  const EpochSource* const source_;
+  const AnomalyLog* const log_;
+  FleetOutputs outputs_;
+  SilentNodes silent_;
+  PeerOutliers peers_;
+};
+
+}  // namespace telltale::filter
+
+#endif  // TELLTALE_COLLECTOR_FILTER_FLEET_FLEET_WATCH_H_

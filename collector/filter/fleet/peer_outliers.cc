@@ -1,0 +1,270 @@
+#include "collector/filter/fleet/peer_outliers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/filter/detect/rates.h"
+#include "collector/filter/detect/robust.h"
+#include "collector/filter/detect/state_bytes.h"
+#include "collector/filter/epoch_view.h"
+#include "storage/keys.h"
+#include "storage/placement.h"
+
+namespace telltale::filter {
+namespace {
+
+constexpr char kState[] = "fleet/peers";
+constexpr uint8_t kLayout = 1;
+constexpr uint64_t kMinuteNs = 60'000'000'000;
+constexpr uint64_t kWaitNs = 3 * kMinuteNs;
+constexpr uint64_t kMostBehind = 10;  // minutes; those before are passed over
+constexpr double kDeviations = 6;
+constexpr double kShareOfUsual = 0.1;  // a deviation is at least so much of what is usual
+constexpr uint32_t kHeld = 5, kMissed = 5;
+constexpr double kMemory = 1.0 / 60;  // of the program that runs most
+constexpr size_t kPrograms = 32;
+
+// What an epoch is read for.
+telltale_filter Wanted() {
+  telltale_filter filter = {};
+  filter.struct_size = sizeof filter;
+  filter.needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES;
+  return filter;
+}
+
+}  // namespace
+
+PeerOutliers::PeerOutliers(const EpochSource* source, storage::DerivedStore* store,
+                           FleetOutputs* outputs)
+    : source_(source), store_(store), outputs_(outputs) {
+  Load();
+}
+
+absl::Status PeerOutliers::Look(const std::vector<NodeHead>& nodes, uint64_t now_ns) {
+  const uint64_t newest = storage::FloorTo(now_ns - std::min(now_ns, kWaitNs), kMinuteNs);
+  const uint64_t oldest = newest - std::min(newest, kMostBehind * kMinuteNs);
+  next_minute_ns_ = std::max(next_minute_ns_, next_minute_ns_ == 0 ? newest : oldest);
+  for (; next_minute_ns_ < newest; next_minute_ns_ += kMinuteNs) {
+    if (auto status = LookAt(nodes, next_minute_ns_, now_ns); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PeerOutliers::LookAt(const std::vector<NodeHead>& nodes, uint64_t minute_ns,
+                                  uint64_t now_ns) {
+  std::vector<Minute> minutes;
+  minutes.reserve(nodes.size());
+  for (const NodeHead& node : nodes) {
+    if (node.last_epoch_ns <= minute_ns || nodes.size() <= kPeers) continue;
+    auto minute = Read(node, minute_ns);
+    if (!minute.ok()) return minute.status();
+    if (!minute->rates.empty()) minutes.push_back(*std::move(minute));
+  }
+  std::map<std::string, std::vector<const Minute*>> groups;
+  for (const Minute& minute : minutes) groups[GroupOf(minute)].push_back(&minute);
+  for (const auto& [group, peers] : groups) {
+    if (peers.size() <= kPeers) continue;
+    if (auto status = Judge(group, peers, minute_ns, now_ns); !status.ok()) return status;
+  }
+  if (minute_ns % storage::kHourNs == 0) {
+    for (const auto& [key, track] : tracks_) {
+      if (!track.told) continue;
+      const auto carried = outputs_->Carry(kName, kVersion, key.first, track.start_ns, now_ns);
+      if (!carried.ok()) return carried;
+    }
+  }
+  std::erase_if(tracks_, [&](const auto& entry) {
+    const Track& track = entry.second;
+    return !track.told && track.last_ns + kMostBehind * kMinuteNs < minute_ns;
+  });
+  return Save();
+}
+
+absl::StatusOr<PeerOutliers::Minute> PeerOutliers::Read(const NodeHead& node, uint64_t minute_ns) {
+  static const telltale_filter wanted = Wanted();
+  Minute minute;
+  minute.node = &node;
+  auto& programs = programs_[node.number];
+  std::map<Series, double> seconds;
+  const auto visit = [&](const SourceEpoch& epoch) {
+    // An epoch belongs to the minute its middle lies in.
+    const uint64_t middle = epoch.span.start_ns / 2 + epoch.span.end_ns / 2;
+    if (middle < minute_ns || middle >= minute_ns + kMinuteNs) return true;
+    const EpochView view(epoch, wanted);
+    if (!IsUsual(*view.get())) return true;
+    minute.cpus = std::max(1U, view.get()->cpus);
+    for (const filter::Rate& rate : RatesOf(*view.get())) {
+      Rate& sum = minute.rates[{rate.vital->name, rate.sub->name}];
+      const double watched = static_cast<double>(rate.vital->watched_ns) / 1e9;
+      sum.unit = rate.vital->unit;
+      sum.per_cpu += rate.per_second * watched;
+      seconds[{rate.vital->name, rate.sub->name}] += watched;
+    }
+    const auto column = ColumnOf(*view.get(), TELLTALE_PROCESS_RUN_NS);
+    for (auto& [program, share] : programs) share *= 1 - kMemory;
+    for (uint32_t i = 0; column.has_value() && i < view.get()->process_count; ++i) {
+      const auto& process = *TELLTALE_FILTER_AT(telltale_filter_process, view.get()->processes, i);
+      if (process.exe[0] == '\0') continue;
+      if (programs.size() >= kPrograms && !programs.contains(process.exe)) continue;
+      programs[process.exe] += kMemory * static_cast<double>(process.value[*column]);
+    }
+    return true;
+  };
+  const auto read = source_->ForEach(node.number, minute_ns, minute_ns + kMinuteNs, visit);
+  if (!read.ok()) return read;
+  std::erase_if(programs, [](const auto& entry) { return entry.second < 1; });
+  for (auto& [series, rate] : minute.rates) rate.per_cpu /= seconds[series] * minute.cpus;
+  return minute;
+}
+
+std::string PeerOutliers::GroupOf(const Minute& minute) {
+  const NodeHead& node = *minute.node;
+  if (!node.role.empty()) return absl::StrCat("role ", node.role);
+  const auto& programs = programs_[node.number];
+  const auto most =
+      std::ranges::max_element(programs, {}, [](const auto& entry) { return entry.second; });
+  return absl::StrCat("kernel ", node.kernel_release, ", ", minute.cpus, " CPUs, ",
+                      most == programs.end() ? "" : BaseOf(most->first));
+}
+
+absl::Status PeerOutliers::Judge(const std::string& group, const std::vector<const Minute*>& peers,
+                                 uint64_t minute_ns, uint64_t now_ns) {
+  std::map<Series, std::vector<const Minute*>> by_series;
+  for (const Minute* minute : peers) {
+    for (const auto& [series, rate] : minute->rates) by_series[series].push_back(minute);
+  }
+  for (const auto& [series, all] : by_series) {
+    if (all.size() <= kPeers) continue;
+    // Of all of them: one among six or more moves neither median.
+    std::vector<double> values;
+    for (const Minute* minute : all) values.push_back(minute->rates.at(series).per_cpu);
+    const double usual = Median(values), spread = MadScale(values);
+    for (const Minute* minute : all) {
+      const Rate& own = minute->rates.at(series);
+      const double scale =
+          std::max({spread, FloorOf(own.unit) / minute->cpus, kShareOfUsual * std::abs(usual)});
+      const bool outlier = std::abs(own.per_cpu - usual) > kDeviations * scale;
+      const Key key{minute->node->number, series};
+      const auto known = tracks_.find(key);
+      if (known == tracks_.end() && !outlier) continue;
+      Track& track = known == tracks_.end() ? tracks_[key] : known->second;
+      ++track.compared;
+      if (!track.told) {
+        track.node = minute->node->name;
+        track.unit = own.unit;
+        track.value = own.per_cpu;
+        track.usual = usual;
+        track.deviation = scale;
+        track.text =
+            absl::StrCat(series.first, "/", series.second, " is ", RateText(own.per_cpu, own.unit),
+                         " a CPU, its ", all.size() - 1, " peers have ", RateText(usual, own.unit));
+        track.evidence =
+            absl::StrCat(absl::StrFormat("%.1f", std::abs(own.per_cpu - usual) / scale),
+                         " deviations from the median of its peers (", group, "), in ", kHeld,
+                         " minutes in a row");
+      }
+      if (auto status = Advance(key, track, outlier, minute_ns, now_ns); !status.ok()) {
+        return status;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PeerOutliers::Advance(const Key& key, Track& track, bool outlier, uint64_t minute_ns,
+                                   uint64_t now_ns) {
+  if (outlier) {
+    if (track.held == 0 && !track.told) track.start_ns = minute_ns;
+    ++track.held;
+    track.missed = 0;
+    track.last_ns = minute_ns + kMinuteNs;
+    if (track.told || track.held < kHeld) return absl::OkStatus();
+    track.told = true;
+    return Tell(key, track, true, now_ns);
+  }
+  track.held = 0;
+  ++track.missed;
+  if (!track.told || track.missed < kMissed) return absl::OkStatus();
+  track.told = false;
+  return Tell(key, track, false, now_ns);
+}
+
+absl::Status PeerOutliers::Tell(const Key& key, const Track& track, bool goes_on, uint64_t now_ns) {
+  const auto micro = [](double value) {
+    return std::llround(std::clamp(value, -9e12, 9e12) * 1e6);
+  };
+  v1::FilterAnomaly anomaly;
+  anomaly.set_vital(key.second.first);
+  anomaly.set_sub(key.second.second);
+  anomaly.set_start_ns(track.start_ns);
+  anomaly.set_end_ns(track.last_ns);
+  anomaly.set_open(goes_on);
+  anomaly.set_value_micro(micro(track.value));
+  anomaly.set_expected_micro(micro(track.usual));
+  anomaly.set_deviation_micro(micro(track.deviation));
+  anomaly.set_severity_milli(
+      std::llround(std::clamp((track.value - track.usual) / track.deviation, -1e9, 1e9) * 1e3));
+  anomaly.set_learned_epochs(track.compared);
+  anomaly.set_text(track.text);
+  anomaly.set_evidence(track.evidence);
+  anomaly.set_against("its share of the load may be meant to be another one");
+  anomaly.set_next(absl::StrCat("telltale top --vital ", key.second.first, "/", key.second.second,
+                                " --node ", track.node));
+  return outputs_->Put(kName, kVersion, key.first, track.node, std::move(anomaly), now_ns);
+}
+
+bool PeerOutliers::IsOpen(const std::string& node, const std::string& vital,
+                          const std::string& sub) const {
+  return std::ranges::any_of(tracks_, [&](const auto& entry) {
+    return entry.second.told && entry.second.node == node &&
+           entry.first.second == Series(vital, sub);
+  });
+}
+
+absl::Status PeerOutliers::Save() {
+  std::map<Key, const Track*> open;
+  for (const auto& [key, track] : tracks_) {
+    if (track.told) open[key] = &track;
+  }
+  StateWriter to;
+  to.Put(kLayout);
+  to.Map(open, [&](const Track* track) {
+    to.Put(track->missed);
+    to.Put(track->start_ns);
+    to.Put(track->last_ns);
+    to.Put(track->compared);
+    to.Put(track->value);
+    to.Put(track->usual);
+    to.Put(track->deviation);
+    for (const std::string* text : {&track->node, &track->unit, &track->text, &track->evidence}) {
+      to.Text(*text);
+    }
+  });
+  return store_->PutState(kState, to.bytes(), storage::Durability::kBuffered);
+}
+
+void PeerOutliers::Load() {
+  const auto bytes = store_->GetState(kState);
+  if (!bytes.ok()) return;
+  StateReader from(*bytes);
+  if (from.Get<uint8_t>() != kLayout) return;
+  from.Map(tracks_, [&](Track& track) {
+    track.told = true;
+    track.missed = from.Get<uint32_t>();
+    track.start_ns = from.Get<uint64_t>();
+    track.last_ns = from.Get<uint64_t>();
+    track.compared = from.Get<uint64_t>();
+    track.value = from.Get<double>();
+    track.usual = from.Get<double>();
+    track.deviation = from.Get<double>();
+    for (std::string* text : {&track.node, &track.unit, &track.text, &track.evidence}) {
+      *text = from.Text();
+    }
+  });
+  // What cannot be read is found again.
+  if (!from.at_end()) tracks_.clear();
+}
+
+}  // namespace telltale::filter

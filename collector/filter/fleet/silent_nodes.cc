@@ -1,0 +1,132 @@
+#include "collector/filter/fleet/silent_nodes.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/filter/detect/state_bytes.h"
+
+namespace telltale::filter {
+namespace {
+
+constexpr char kState[] = "fleet/silence";
+constexpr uint8_t kLayout = 1;
+constexpr uint64_t kSecondNs = 1'000'000'000;
+constexpr uint64_t kHourNs = 3'600 * kSecondNs;
+constexpr uint64_t kSpareNs = 120 * kSecondNs;
+constexpr uint64_t kAwayNs =
+    60 * kSecondNs;  // without a look: the machine slept, or was overloaded
+constexpr uint64_t kEpochs = 3;
+
+uint64_t AllowedNs(const NodeHead& node) {
+  return kEpochs * uint64_t{node.epoch_length_s} * kSecondNs + kSpareNs;
+}
+
+bool ShouldReport(const NodeHead& node) {
+  return node.epochs > 0 &&
+         (node.state == v1::NODE_STATE_REPORTING || node.state == v1::NODE_STATE_SILENT);
+}
+
+}  // namespace
+
+SilentNodes::SilentNodes(storage::DerivedStore* store, FleetOutputs* outputs, uint64_t now_ns)
+    : store_(store), outputs_(outputs), since_ns_(now_ns), last_look_ns_(now_ns) {
+  Load();
+}
+
+absl::Status SilentNodes::Look(const std::vector<NodeHead>& nodes, uint64_t now_ns) {
+  if (now_ns > last_look_ns_ + kAwayNs) since_ns_ = now_ns;
+  last_look_ns_ = std::max(last_look_ns_, now_ns);
+  const auto heard = [&](const NodeHead& node) {
+    return std::max(node.last_received_ns, since_ns_);
+  };
+  const auto due = static_cast<size_t>(std::ranges::count_if(nodes, ShouldReport));
+  const auto reporting =
+      static_cast<size_t>(std::ranges::count_if(nodes, [&](const NodeHead& node) {
+        return ShouldReport(node) && node.last_received_ns + AllowedNs(node) >= now_ns;
+      }));
+  bool changed = false;
+  for (const NodeHead& node : nodes) {
+    const auto open = open_.find(node.number);
+    if (open != open_.end()) {
+      const bool back = node.last_epoch_ns > open->second.start_ns;
+      if (!back && ShouldReport(node)) continue;
+      if (auto status = Tell(node.number, open->second, false, now_ns); !status.ok()) return status;
+      open_.erase(open);
+      changed = true;
+      continue;
+    }
+    if (!ShouldReport(node) || heard(node) + AllowedNs(node) >= now_ns) continue;
+    Open begun;
+    begun.start_ns = node.last_epoch_ns;
+    begun.name = node.name;
+    begun.text =
+        absl::StrCat("the node is silent: nothing of it for ",
+                     (now_ns - std::max(node.last_received_ns, node.last_epoch_ns)) / kSecondNs,
+                     " s, and no goodbye");
+    begun.evidence = absl::StrCat("an epoch is due every ", node.epoch_length_s, " s; ", reporting,
+                                  " of ", due, " nodes report");
+    begun.against =
+        due > 1 && reporting * 2 < due
+            ? "so many at once have one reason: the network, a certificate, this collector"
+            : "its agent may be stopped, or cut off, and the node be well";
+    if (auto status = Tell(node.number, begun, true, now_ns); !status.ok()) return status;
+    open_[node.number] = std::move(begun);
+    changed = true;
+  }
+  if (const uint64_t hour = now_ns / kHourNs; hour != carried_hour_) {
+    for (const auto& [node, open] : open_) {
+      const auto carried = outputs_->Carry(kName, kVersion, node, open.start_ns, now_ns);
+      if (!carried.ok()) return carried;
+    }
+    carried_hour_ = hour;
+  }
+  return changed ? Save() : absl::OkStatus();
+}
+
+absl::Status SilentNodes::Tell(uint32_t node, const Open& open, bool goes_on, uint64_t now_ns) {
+  v1::FilterAnomaly anomaly;
+  anomaly.set_vital("node");
+  anomaly.set_start_ns(open.start_ns);
+  anomaly.set_end_ns(now_ns);
+  anomaly.set_open(goes_on);
+  anomaly.set_severity_milli(10'000);
+  anomaly.set_text(open.text);
+  anomaly.set_evidence(open.evidence);
+  anomaly.set_against(open.against);
+  anomaly.set_next(absl::StrCat("telltale nodes --node ", open.name));
+  return outputs_->Put(kName, kVersion, node, open.name, std::move(anomaly), now_ns);
+}
+
+bool SilentNodes::IsOpen(const std::string& node) const {
+  return std::ranges::any_of(open_, [&](const auto& entry) { return entry.second.name == node; });
+}
+
+absl::Status SilentNodes::Save() {
+  StateWriter to;
+  to.Put(kLayout);
+  to.Map(open_, [&](const Open& open) {
+    to.Put(open.start_ns);
+    for (const std::string* text : {&open.name, &open.text, &open.evidence, &open.against}) {
+      to.Text(*text);
+    }
+  });
+  return store_->PutState(kState, to.bytes(), storage::Durability::kBuffered);
+}
+
+void SilentNodes::Load() {
+  const auto bytes = store_->GetState(kState);
+  if (!bytes.ok()) return;
+  StateReader from(*bytes);
+  if (from.Get<uint8_t>() != kLayout) return;
+  from.Map(open_, [&](Open& open) {
+    open.start_ns = from.Get<uint64_t>();
+    for (std::string* text : {&open.name, &open.text, &open.evidence, &open.against}) {
+      *text = from.Text();
+    }
+  });
+  // What cannot be read is found again.
+  if (!from.at_end()) open_.clear();
+}
+
+}  // namespace telltale::filter

@@ -1,0 +1,26 @@
+#include "collector/filter/record/record.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace telltale::filter {
+
+std::optional<v1::FilterRecord> RecordOf(const telltale_filter& filter) {
+  const MeasuredRecord& measured = Measured();
+  const auto of = std::ranges::find_if(measured.filters, [&](const MeasuredFilter& known) {
+    return std::string_view(known.name) == filter.name && known.version == filter.version;
+  });
+  if (of == measured.filters.end()) return std::nullopt;
+  v1::FilterRecord record;
+  record.set_hits(of->hits);
+  record.set_misses(of->misses);
+  record.set_false_alarms(of->false_alarms);
+  record.set_low(of->low);
+  record.set_high(of->high);
+  record.set_measured(measured.day);
+  record.set_faults(measured.faults);
+  record.set_innocent_loads(measured.innocent_loads);
+  return record;
+}
+
+}  // namespace telltale::filter

@@ -1,0 +1,36 @@
+// What was measured of the filters on faults and loads whose truth is known (tests/scenario/run):
+// record.json beside this file, read when the build is configured. RECORD.md is its page.
+//
+// Constant; any thread.
+
+#ifndef TELLTALE_COLLECTOR_FILTER_RECORD_RECORD_H_
+#define TELLTALE_COLLECTOR_FILTER_RECORD_RECORD_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "collector/filter/telltale_filter.h"
+#include "telltale/v1/watch.pb.h"
+
+namespace telltale::filter {
+
+struct MeasuredFilter {
+  const char* name;
+  uint32_t version;
+  uint32_t hits, misses, false_alarms;
+  double low, high;
+};
+struct MeasuredRecord {
+  const char* day;
+  uint32_t faults, innocent_loads;
+  std::span<const MeasuredFilter> filters;
+};
+const MeasuredRecord& Measured();
+
+// nullopt: this version of the filter was not measured. Another version is another filter.
+std::optional<v1::FilterRecord> RecordOf(const telltale_filter& filter);
+
+}  // namespace telltale::filter
+
+#endif  // TELLTALE_COLLECTOR_FILTER_RECORD_RECORD_H_

@@ -1,0 +1,197 @@
+#include "collector/incident/incident_match.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+namespace telltale::incident {
+namespace {
+
+// What is stored of an incident stays well below DerivedStore::kMaxStateBytes.
+constexpr int kMaxNodes = 2'048, kMaxSymptoms = 64, kMaxMoreNodes = 31;
+
+// "blocking" or "blocking/disk": what the fault of a rule drives up on its node, whoever shows it.
+struct Effects {
+  uint32_t rule;
+  std::string_view vitals[8];
+};
+constexpr Effects kEffects[] = {
+    {1, {"cpu", "sched_delay"}},
+    {2, {"user_page", "kernel_page", "reclaim"}},
+    {3, {"disk_io", "blocking/disk", "blocking/uninterruptible"}},
+    {4, {"cpu", "sched_delay", "softirq"}},
+    {5, {"blocking", "lock"}},
+    {6,
+     {"user_page", "kernel_page", "reclaim", "disk_io", "blocking/disk",
+      "blocking/uninterruptible"}},
+    {7, {"sched_delay"}},
+    {8, {"syscall", "cpu", "sched_delay"}},
+    {9, {"cpu", "sched_delay", "syscall", "user_page", "kernel_page", "socket", "signal"}},
+};
+
+bool Drives(uint32_t rule, const v1::StoredSymptom& symptom) {
+  const auto of = std::ranges::find(kEffects, rule, &Effects::rule);
+  if (of == std::end(kEffects)) return false;
+  return std::ranges::any_of(of->vitals, [&](std::string_view effect) {
+    return !effect.empty() &&
+           (effect == symptom.vital() || effect == symptom.vital() + "/" + symptom.sub());
+  });
+}
+
+bool IsOn(const v1::StoredSymptom& symptom, const std::string& node) {
+  return symptom.node() == node || std::ranges::count(symptom.more_nodes(), node) > 0;
+}
+
+bool SharesNode(const v1::StoredSymptom& a, const v1::StoredSymptom& b) {
+  return IsOn(b, a.node()) || std::ranges::any_of(a.more_nodes(), [&](const std::string& node) {
+           return IsOn(b, node);
+         });
+}
+
+bool SameSymptom(const v1::StoredSymptom& a, const v1::StoredSymptom& b) {
+  return a.filter() == b.filter() && a.vital() == b.vital() && a.sub() == b.sub() &&
+         a.program() == b.program();
+}
+
+v1::StoredSymptom SymptomOf(const v1::Anomaly& anomaly) {
+  v1::StoredSymptom symptom;
+  symptom.set_node(anomaly.node());
+  symptom.set_filter(anomaly.filter());
+  symptom.set_vital(anomaly.vital());
+  symptom.set_sub(anomaly.sub());
+  symptom.set_program(ProgramOfSubject(anomaly.subject()));
+  symptom.set_first_ns(NsOf(anomaly.start_s()));
+  symptom.set_last_ns(NsOf(anomaly.found_s()));
+  symptom.set_count(1);
+  symptom.set_node_count(1);
+  symptom.set_text(anomaly.text());
+  symptom.set_rule(anomaly.rule());
+  symptom.set_cause(anomaly.cause());
+  symptom.set_evidence(anomaly.evidence());
+  symptom.set_against(anomaly.against());
+  symptom.set_next(anomaly.next());
+  symptom.set_subject(anomaly.subject());
+  return symptom;
+}
+
+void AddNode(v1::StoredIncident& incident, const std::string& node) {
+  if (std::ranges::count(incident.nodes(), node) > 0) return;
+  incident.set_node_count(incident.node_count() + 1);
+  if (incident.nodes_size() < kMaxNodes) incident.add_nodes(node);
+}
+
+void AddSymptom(v1::StoredIncident& incident, const v1::StoredSymptom& added) {
+  const auto known = std::ranges::find_if(
+      *incident.mutable_symptoms(),
+      [&](const v1::StoredSymptom& symptom) { return SameSymptom(symptom, added); });
+  if (known == incident.mutable_symptoms()->end()) {
+    if (incident.symptoms_size() == kMaxSymptoms) {
+      incident.set_symptoms_left_out(incident.symptoms_left_out() + 1);
+    } else {
+      *incident.add_symptoms() = added;
+    }
+    return;
+  }
+  known->set_count(known->count() + added.count());
+  known->set_first_ns(std::min(known->first_ns(), added.first_ns()));
+  known->set_last_ns(std::max(known->last_ns(), added.last_ns()));
+  const auto add = [&](const std::string& node) {
+    if (IsOn(*known, node)) return;
+    known->set_node_count(std::max<uint64_t>(known->node_count(), 1) + 1);
+    if (known->more_nodes_size() < kMaxMoreNodes) known->add_more_nodes(node);
+  };
+  add(added.node());
+  for (const std::string& node : added.more_nodes()) add(node);
+}
+
+void Explain(v1::StoredIncident& incident) {
+  for (v1::StoredSymptom& symptom : *incident.mutable_symptoms()) {
+    symptom.clear_explained_by();
+    for (int i = 0; i < incident.symptoms_size(); ++i) {
+      if (!Explains(incident.symptoms(i), symptom)) continue;
+      symptom.set_explained_by(static_cast<uint32_t>(i) + 1);
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+uint64_t NsOf(double seconds) {
+  return static_cast<uint64_t>(std::llround(seconds * 1e3)) * 1'000'000;
+}
+
+std::string ProgramOfSubject(const std::string& subject) {
+  const std::string name = subject.substr(0, subject.find(" ("));
+  const size_t several = name.rfind(" x ");
+  const std::string program = several == std::string::npos ? name : name.substr(0, several);
+  const size_t slash = program.rfind('/');
+  return slash == std::string::npos ? program : program.substr(slash + 1);
+}
+
+bool Explains(const v1::StoredSymptom& diagnosis, const v1::StoredSymptom& symptom) {
+  if (diagnosis.rule() == 0 || symptom.rule() != 0 || !SharesNode(diagnosis, symptom)) return false;
+  const bool same_program = !symptom.program().empty() && symptom.program() == diagnosis.program();
+  return same_program || Drives(diagnosis.rule(), symptom);
+}
+
+Fit FitOf(const v1::StoredIncident& incident, const v1::Anomaly& anomaly) {
+  const v1::StoredSymptom found = SymptomOf(anomaly);
+  Fit fit = Fit::kNone;
+  for (const v1::StoredSymptom& symptom : incident.symptoms()) {
+    if (SameSymptom(symptom, found)) return Fit::kSameSymptom;
+    if (!IsOn(symptom, found.node())) continue;
+    // A diagnosis may also come after the symptoms it explains, if no other does.
+    const bool explains_it = symptom.explained_by() == 0 && Explains(found, symptom);
+    if (Explains(symptom, found) || explains_it) fit = Fit::kExplained;
+    if (symptom.program() == found.program() || symptom.vital() == found.vital() ||
+        found.program().empty() || symptom.program().empty()) {
+      fit = std::max(fit, Fit::kSameNode);
+    }
+  }
+  return fit;
+}
+
+void AddAnomaly(v1::StoredIncident& incident, const v1::Anomaly& anomaly) {
+  const v1::StoredSymptom found = SymptomOf(anomaly);
+  incident.set_anomalies(incident.anomalies() + 1);
+  incident.set_start_ns(incident.start_ns() == 0 ? found.first_ns()
+                                                 : std::min(incident.start_ns(), found.first_ns()));
+  incident.set_last_ns(std::max(incident.last_ns(), found.last_ns()));
+  AddNode(incident, found.node());
+  const bool diagnosis = found.rule() != 0;
+  const auto severity = static_cast<uint64_t>(std::min(std::abs(anomaly.severity()), 1e12) * 1e3);
+  if (incident.title().empty() || diagnosis > incident.title_is_diagnosis() ||
+      (diagnosis == incident.title_is_diagnosis() && severity > incident.title_severity_milli())) {
+    incident.set_title(anomaly.text());
+    incident.set_title_is_diagnosis(diagnosis);
+    incident.set_title_severity_milli(severity);
+  }
+  AddSymptom(incident, found);
+  Explain(incident);
+}
+
+bool IsUnder(const v1::StoredIncident& incident, const v1::StoredIncident& other) {
+  if (other.state() != v1::INCIDENT_STATE_OPEN || other.symptoms_left_out() > 0) return false;
+  const bool touched = std::ranges::any_of(
+      other.notes(), [](const v1::StoredIncidentNote& note) { return !note.who().empty(); });
+  if (touched) return false;
+  return std::ranges::all_of(other.symptoms(), [&](const v1::StoredSymptom& symptom) {
+    // On one node only: what is elsewhere too has another reason.
+    return symptom.more_nodes().empty() &&
+           std::ranges::any_of(incident.symptoms(), [&](const v1::StoredSymptom& diagnosis) {
+             return Explains(diagnosis, symptom);
+           });
+  });
+}
+
+void Merge(v1::StoredIncident& incident, const v1::StoredIncident& other) {
+  incident.set_anomalies(incident.anomalies() + other.anomalies());
+  incident.set_start_ns(std::min(incident.start_ns(), other.start_ns()));
+  incident.set_last_ns(std::max(incident.last_ns(), other.last_ns()));
+  for (const std::string& node : other.nodes()) AddNode(incident, node);
+  for (const v1::StoredSymptom& symptom : other.symptoms()) AddSymptom(incident, symptom);
+  Explain(incident);
+}
+
+}  // namespace telltale::incident

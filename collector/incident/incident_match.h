@@ -1,0 +1,43 @@
+// What belongs to an incident, and what a diagnosis explains. Pure functions over stored incidents;
+// the book (incident_book.h) keeps them.
+
+#ifndef TELLTALE_COLLECTOR_INCIDENT_INCIDENT_MATCH_H_
+#define TELLTALE_COLLECTOR_INCIDENT_INCIDENT_MATCH_H_
+
+#include <cstdint>
+#include <string>
+
+#include "telltale/v1/filter.pb.h"
+#include "telltale/v1/query.pb.h"
+
+namespace telltale::incident {
+
+// How closely an anomaly belongs to an incident; more is closer.
+enum class Fit {
+  kNone,
+  kSameNode,     // there, and of the same program or vital, or one of both is of no program
+  kExplained,    // a diagnosis of the incident explains it
+  kSameSymptom,  // filter, vital, sub-series and program are equal, on whatever node
+};
+Fit FitOf(const v1::StoredIncident& incident, const v1::Anomaly& anomaly);
+
+// Whether a diagnosis is a reason for the symptom: both are on one node, and of one program, or the
+// symptom's vital is one that this rule's fault drives up for all who are there.
+bool Explains(const v1::StoredSymptom& diagnosis, const v1::StoredSymptom& symptom);
+
+// Takes the anomaly in: symptom, nodes, title, times, and what explains what.
+void AddAnomaly(v1::StoredIncident& incident, const v1::Anomaly& anomaly);
+
+// Whether all of `other` is explained by diagnoses of `incident` and nobody has worked on it.
+bool IsUnder(const v1::StoredIncident& incident, const v1::StoredIncident& other);
+// Takes all symptoms of `other` in.
+void Merge(v1::StoredIncident& incident, const v1::StoredIncident& other);
+
+// "postgres" of "postgres (pid 812, uid 26)": the same program on other nodes and in other lives.
+std::string ProgramOfSubject(const std::string& subject);
+
+uint64_t NsOf(double seconds);
+
+}  // namespace telltale::incident
+
+#endif  // TELLTALE_COLLECTOR_INCIDENT_INCIDENT_MATCH_H_

@@ -1,0 +1,108 @@
+#include "collector/ingest/live_service.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <mutex>
+#include <utility>
+
+#include "telltale/v1/live.grpc.pb.h"
+
+namespace telltale::ingest {
+namespace {
+
+grpc::Status ToGrpc(const absl::Status& status) {
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
+}
+
+// One message is under way at a time; what comes meanwhile waits in the follower's bounded queue.
+// Lives until OnDone, kept by `self_`; whoever brings news knows it weakly.
+class Reactor final : public grpc::ServerWriteReactor<v1::LiveNews> {
+ public:
+  void Begin(std::shared_ptr<Reactor> self, LiveHub* hub, const v1::SubscribeRequest& request) {
+    self_ = std::move(self);
+    auto follower = Subscribe(*hub, request, [weak = std::weak_ptr<Reactor>(self_)] {
+      if (const auto reactor = weak.lock()) reactor->Advance();
+    });
+    if (!follower.ok()) return End(ToGrpc(follower.status()));
+    const std::lock_guard lock(mutex_);
+    follower_ = *std::move(follower);
+    writing_ = true;
+    StartWrite(&news_);  // empty: the stream is there
+  }
+  void Refuse(std::shared_ptr<Reactor> self, const absl::Status& status) {
+    self_ = std::move(self);
+    End(ToGrpc(status));
+  }
+
+  void Advance() {
+    const std::lock_guard lock(mutex_);
+    WriteNext();
+  }
+  void OnWriteDone(bool ok) override {
+    if (!ok) return End(grpc::Status::CANCELLED);
+    const std::lock_guard lock(mutex_);
+    writing_ = false;
+    WriteNext();
+  }
+  void OnCancel() override { End(grpc::Status::CANCELLED); }
+  void OnDone() override { const std::shared_ptr<Reactor> self = std::move(self_); }
+
+ private:
+  void End(const grpc::Status& status) {
+    const std::lock_guard lock(mutex_);
+    EndNow(status);
+  }
+  void EndNow(const grpc::Status& status) {  // mutex_ held
+    if (finished_) return;
+    finished_ = true;
+    Finish(status);
+  }
+  void WriteNext() {  // mutex_ held
+    if (finished_ || writing_ || follower_ == nullptr) return;
+    if (auto next = follower_->Next()) {
+      news_ = *std::move(next);
+      writing_ = true;
+      StartWrite(&news_);
+    } else if (follower_->closed()) {
+      EndNow({grpc::StatusCode::UNAVAILABLE, "the collector is stopping"});
+    }
+  }
+
+  std::shared_ptr<Reactor> self_;
+  std::mutex mutex_;
+  std::shared_ptr<LiveFollower> follower_;  // guarded by mutex_, as all below
+  v1::LiveNews news_;                       // being written
+  bool writing_ = false;
+  bool finished_ = false;
+};
+
+class LiveService final : public v1::LiveFeed::CallbackService {
+ public:
+  LiveService(LiveHub* hub, std::function<absl::Status(const grpc::ServerContextBase&)> authorize)
+      : hub_(hub), authorize_(std::move(authorize)) {}
+
+  grpc::ServerWriteReactor<v1::LiveNews>* Subscribe(grpc::CallbackServerContext* context,
+                                                    const v1::SubscribeRequest* request) override {
+    const auto reactor = std::make_shared<Reactor>();
+    const absl::Status allowed = authorize_(*context);
+    if (allowed.ok()) {
+      reactor->Begin(reactor, hub_, *request);
+    } else {
+      reactor->Refuse(reactor, allowed);
+    }
+    return reactor.get();
+  }
+
+ private:
+  LiveHub* const hub_;
+  const std::function<absl::Status(const grpc::ServerContextBase&)> authorize_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeLiveService(
+    LiveHub* hub, std::function<absl::Status(const grpc::ServerContextBase&)> authorize) {
+  return std::make_unique<LiveService>(hub, std::move(authorize));
+}
+
+}  // namespace telltale::ingest

@@ -1,0 +1,41 @@
+#include "collector/ingest_figures.h"
+
+#include <cstddef>
+
+namespace telltale::collector {
+
+void AddIngestStatus(const ingest::IngestSnapshot& stats, v1::StatusAnswer& answer) {
+  answer.set_ack_p50_s(stats.ack.Quantile(0.5));
+  answer.set_ack_p99_s(stats.ack.Quantile(0.99));
+  for (size_t i = 0; i < ingest::kCounts; ++i) {
+    const auto count = static_cast<ingest::Count>(i);
+    if (!ingest::IsRefusal(count) || stats.counts[i] == 0) continue;
+    v1::ReasonCount& reason = *answer.add_refused();
+    reason.set_reason(ingest::CountName(count));
+    reason.set_events(static_cast<double>(stats.counts[i]));
+  }
+}
+
+metrics::IngestFigures FiguresOf(const ingest::IngestSnapshot& stats) {
+  metrics::IngestFigures figures;
+  figures.clone_conflicts = stats.Of(ingest::Count::kCloneConflicts);
+  figures.implausible = stats.Of(ingest::Count::kImplausible);
+  figures.clone_decisions = stats.Of(ingest::Count::kCloneDecisions);
+  figures.ack_seconds = {stats.ack.bounds_s, stats.ack.counts, stats.ack.sum_s};
+  for (size_t i = 0; i < ingest::kCounts; ++i) {
+    const auto count = static_cast<ingest::Count>(i);
+    if (ingest::IsRefusal(count))
+      figures.refused.emplace_back(ingest::CountName(count), stats.counts[i]);
+  }
+  return figures;
+}
+
+metrics::RefusedFigures FiguresOf(const GrpcStats& stats) {
+  metrics::RefusedFigures figures;
+  for (size_t i = 0; i < kGrpcRefusals; ++i) {
+    figures.emplace_back(GrpcRefusalName(static_cast<GrpcRefusal>(i)), stats.refused[i]);
+  }
+  return figures;
+}
+
+}  // namespace telltale::collector

@@ -1,0 +1,137 @@
+"""The corpus and its record without a kernel: the tables are sound, judgements and intervals are right, and the committed
+page is that of the committed record."""
+
+import json
+import pathlib
+import sys
+import types
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
+import corpus  # noqa: E402
+import facts  # noqa: E402
+import judging  # noqa: E402
+import record  # noqa: E402
+
+COMMITTED = HERE.parents[1] / "collector" / "filter" / "record"
+FILTERS = {"rule_busy_loop": (1, 1), "rule_blocked": (5, 1), "ewma": (0, 1)}
+
+
+def planted(name="spin", uid=7, kind="fault", **fields):
+    entry = corpus.Entry(kind=kind, name=name, truth="t", what="w", **fields)
+    return types.SimpleNamespace(entry=entry, uid=uid, exe=pathlib.Path("/x/bin") / f"planted_{name}", planted_s=100.0,
+                                 ended_s=140.0, problem="")
+
+
+def said(found_s=113.0, subject="planted_spin (pid 9, uid 7)", text="ran 4 s of 5 s", cause="busy loop",
+         filter_="rule_busy_loop", vital="cpu"):
+    return {"filter": filter_, "foundS": found_s, "subject": subject, "text": text, "cause": cause, "vital": vital}
+
+
+class Tables(unittest.TestCase):
+    def test_there_are_thirty_faults_and_twenty_innocent_loads_that_can_be_run(self):
+        self.assertGreaterEqual(sum(not entry.impossible for entry in corpus.load("fault")), 30)
+        self.assertGreaterEqual(len(corpus.load("innocent")), 20)
+
+    def test_each_possible_fault_is_planted_once(self):
+        faults = [entry for entry in corpus.load("fault") if not entry.impossible]
+        names = [entry.name for batch in corpus.batches(faults) for entry in batch]
+        self.assertEqual(sorted(names), sorted(entry.name for entry in faults if not entry.early))
+
+    def test_what_is_planted_alone_is_alone(self):
+        for batch in corpus.batches([entry for entry in corpus.load("fault") if not entry.impossible]):
+            if any(entry.alone or entry.vital for entry in batch):
+                self.assertEqual(len(batch), 1)
+
+    def test_an_entry_without_a_cause_is_refused(self):
+        self.assertIn("cause", corpus.problem_of(corpus.Entry("fault", "x_y", truth="t", run="r", program="p", rule=1)))
+        self.assertIn("one of them", corpus.problem_of(corpus.Entry("fault", "x_y", truth="t", run="r", cause="c")))
+
+
+class Judgements(unittest.TestCase):
+    def judge(self, anomaly, **fields):
+        return judging.judge_fault(planted(rule=1, cause="busy", program="p", run="r", **fields), [anomaly], FILTERS, 5)
+
+    def test_right_process_and_cause_in_time_is_a_hit_with_its_whole_epochs(self):
+        line = self.judge(said())
+        self.assertTrue(line["found"])
+        self.assertEqual(line["epochs"], 2)
+
+    def test_another_process_another_cause_another_filter_or_another_time_is_none(self):
+        for anomaly in (said(subject="planted_spin_two (pid 9, uid 70)"), said(cause="leak"),
+                        said(filter_="rule_blocked"), said(found_s=99), said(found_s=156)):
+            self.assertFalse(self.judge(anomaly)["found"], anomaly)
+
+    def test_what_another_rule_said_of_it_is_told(self):
+        self.assertEqual(self.judge(said(filter_="rule_blocked"))["also"], ["rule_blocked"])
+
+    def test_of_root_it_is_told_by_the_name_of_its_program(self):
+        load = planted(uid=0, rule=1, cause="busy", program="p", run="r")
+        line = judging.judge_fault(load, [said(subject="/x/bin/planted_spin")], FILTERS, 5)
+        self.assertTrue(line["found"])
+
+    def test_a_rule_that_this_build_lacks_is_not_a_miss(self):
+        line = judging.judge_fault(planted(rule=9, cause="x", program="p", run="r"), [], FILTERS, 5)
+        self.assertIn("no filter", line["not_run"])
+
+    def test_whom_another_waits_for_is_not_accused(self):
+        load = planted(kind="innocent")
+        other = said(subject="dd (pid 3, uid 0)", text="dd (pid 3, uid 0) waited; it is held by tar (pid 9, uid 7)")
+        self.assertEqual(judging.judge_innocent(load, [other], 5)["false"], [])
+
+    def test_where_the_subject_is_a_program_the_sentence_tells_whose(self):
+        load = planted(kind="innocent")
+        gone = said(subject="/usr/bin/tar", text="/usr/bin/tar is gone: pid 9 (uid 7) exited with code 0")
+        self.assertEqual(len(judging.judge_innocent(load, [gone], 5)["false"]), 1)
+
+    def test_an_innocent_load_is_accused_by_its_user(self):
+        load = planted(kind="innocent")
+        self.assertEqual(len(judging.judge_innocent(load, [said(subject="cc1plus (pid 3, uid 7)")], 5)["false"]), 1)
+        self.assertEqual(judging.judge_innocent(load, [said(subject="cc1plus (pid 3, uid 70)")], 5)["false"], [])
+
+
+class Intervals(unittest.TestCase):
+    def test_wilson_is_that_of_the_tables(self):
+        for hits, of, low, high in ((10, 10, 0.722, 1.0), (0, 10, 0.0, 0.278), (27, 29, 0.780, 0.981)):
+            found = record.wilson(hits, of)
+            self.assertAlmostEqual(found[0], low, places=3)
+            self.assertAlmostEqual(found[1], high, places=3)
+
+    def test_nothing_seen_is_at_most_three(self):
+        self.assertAlmostEqual(record.most_events(0), 2.996, places=3)
+        self.assertAlmostEqual(record.most_events(3), 7.754, places=3)
+
+
+class Joined(unittest.TestCase):
+    """What one run left out is taken from another, and what the other measured of a later version; else nothing is."""
+
+    @staticmethod
+    def of(version, **line):
+        fault = {"name": "spin", "expected": "rule_busy_loop", "names_process": True, **line}
+        return {"measured": "2026-01-02", "faults": [fault], "innocents": [],
+                "filters": {"rule_busy_loop": {"rule": 1, "version": version}}}
+
+    def test_what_was_left_out_is_taken(self):
+        both = record.joined(self.of(1, not_run="no time"), self.of(1, found=True, epochs=2))
+        self.assertEqual(both["filters"]["rule_busy_loop"]["hits"], 1)
+        self.assertEqual(both["planted"], 1)
+        self.assertEqual(both["faults"][0]["apart"], "2026-01-02")
+
+    def test_a_later_version_replaces_an_earlier_one(self):
+        both = record.joined(self.of(1, found=False), self.of(2, found=True, epochs=2))
+        self.assertEqual((both["filters"]["rule_busy_loop"]["hits"], both["filters"]["rule_busy_loop"]["version"]), (1, 2))
+
+    def test_a_miss_stays_a_miss(self):
+        both = record.joined(self.of(1, found=False), self.of(1, found=True, epochs=2))
+        self.assertEqual(both["filters"]["rule_busy_loop"]["misses"], 1)
+
+
+class Committed(unittest.TestCase):
+    def test_the_page_is_that_of_the_record(self):
+        self.assertEqual((COMMITTED / "RECORD.md").read_text(),
+                         record.page(json.loads((COMMITTED / "record.json").read_text())))
+
+
+if __name__ == "__main__":
+    facts.main()

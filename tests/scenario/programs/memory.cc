@@ -1,0 +1,112 @@
+// Memory used in ways of a known kind. usage: scenario_memory thrash|reread|pipes|leak|fill|slow|grow
+// [FILE or MIB]
+//   thrash FILE  reads the mapped FILE page by page, from the beginning again and again
+//   reread FILE  reads FILE from the beginning again and again
+//   pipes        a full pipe more every second, none ever closed: memory of the kernel's
+//   leak         a quarter of a megabyte every second, never given back
+//   fill MIB     takes MIB step by step and keeps it: a cache that fills, and is full
+//   slow MIB     ten seconds of reading and touching MIB, then it waits: a start-up
+//   grow         does a little more in each second than in the one before: a load that grows
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <thread>
+
+namespace {
+
+void SleepMs(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+__attribute__((noinline)) long touch_pages(const volatile char* bytes, off_t size) {
+  long sum = 0;
+  for (off_t at = 0; at < size; at += 4096) sum += bytes[at];
+  return sum;
+}
+
+void Thrash(const char* path) {
+  const int file = open(path, O_RDONLY);
+  struct stat of = {};
+  if (file < 0 || fstat(file, &of) != 0) std::exit(1);
+  void* mapped = mmap(nullptr, static_cast<size_t>(of.st_size), PROT_READ, MAP_SHARED, file, 0);
+  if (mapped == MAP_FAILED) std::exit(1);
+  madvise(mapped, static_cast<size_t>(of.st_size), MADV_RANDOM);  // no reading ahead
+  for (;;) touch_pages(static_cast<const char*>(mapped), of.st_size);
+}
+
+void Reread(const char* path) {
+  const int file = open(path, O_RDONLY);
+  static char block[65536];
+  for (;;) {
+    if (read(file, block, sizeof block) <= 0) lseek(file, 0, SEEK_SET);
+  }
+}
+
+void Pipes() {
+  for (int ends[2];;) {
+    static char block[65536];
+    if (pipe2(ends, O_NONBLOCK) == 0) (void)!write(ends[1], block, sizeof block);
+    SleepMs(1000);
+  }
+}
+
+void Take(size_t mib) {
+  void* volatile kept = std::malloc(mib << 20);
+  if (kept != nullptr) std::memset(kept, 1, mib << 20);
+}
+
+void Leak() {
+  for (;;) {
+    void* volatile lost = std::malloc(1 << 18);
+    if (lost != nullptr) std::memset(lost, 1, 1 << 18);
+    SleepMs(1000);
+  }
+}
+
+void Fill(size_t mib) {
+  for (size_t i = 0; i < mib; i += 8) {
+    Take(8);
+    SleepMs(500);
+  }
+  for (;;) SleepMs(1000);
+}
+
+__attribute__((noinline)) void work_for(int ms) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
+  volatile double sum = 0;
+  while (std::chrono::steady_clock::now() < end) sum = sum + 1;
+}
+
+void Slow(size_t mib) {
+  for (size_t i = 0; i < 20; ++i) {
+    Take(mib / 20);
+    work_for(400);
+  }
+  for (;;) SleepMs(1000);
+}
+
+void Grow() {
+  for (int busy = 20;; busy = busy < 980 ? busy + 20 : busy) {
+    work_for(busy);
+    SleepMs(1000 - busy);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view kind = argc > 1 ? argv[1] : "";
+  const size_t mib = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 64;
+  if (kind == "thrash" && argc > 2) Thrash(argv[2]);
+  if (kind == "reread" && argc > 2) Reread(argv[2]);
+  if (kind == "pipes") Pipes();
+  if (kind == "leak") Leak();
+  if (kind == "fill") Fill(mib);
+  if (kind == "slow") Slow(mib);
+  if (kind == "grow") Grow();
+  return 2;
+}

@@ -1,0 +1,149 @@
+"""The record: how often each rule and detector was right, as JSON (read by the build) and as a page for people."""
+
+import math
+
+CONFIDENT = 1.96  # deviations: 95 %
+CROWDED = 3       # processes a CPU
+
+
+def wilson(hits, of):
+    """The 95 % interval of a share (Wilson 1927), as two shares."""
+    if of == 0:
+        return 0.0, 1.0
+    share, square = hits / of, CONFIDENT ** 2
+    middle = (share + square / (2 * of)) / (1 + square / of)
+    half = CONFIDENT * math.sqrt(share * (1 - share) / of + square / (4 * of * of)) / (1 + square / of)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def most_events(seen):
+    """Below it the mean of a Poisson count lies with 95 % if `seen` were counted (exact)."""
+    low, high = float(seen), seen + 10 + 5 * math.sqrt(seen + 1)
+
+    def at_most(mean):
+        return sum(math.exp(-mean + k * math.log(mean) - math.lgamma(k + 1)) for k in range(seen + 1)) if mean else 1.0
+
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if at_most(middle) > 0.05 else (low, middle)
+    return high
+
+
+def of_filters(filters, faults, innocents):
+    """Per filter what the build embeds. `filters`: name -> (rule, version)."""
+    table = {}
+    for name, (rule, version) in filters.items():
+        mine = [fault for fault in faults if fault["expected"] == name and "not_run" not in fault]
+        false = [said for innocent in innocents for said in innocent.get("false", []) if said["filter"] == name]
+        hits = sum(fault["found"] for fault in mine)
+        low, high = wilson(hits, len(mine))
+        table[name] = {"rule": rule, "version": version, "hits": hits, "misses": len(mine) - hits, "false_alarms": len(false),
+                       "low": round(low, 4), "high": round(high, 4),
+                       "epochs": sorted(fault["epochs"] for fault in mine if fault["found"])}
+    return table
+
+
+def joined(record, other):
+    """What this run left out, taken from another one, and what that one measured of a later version of its filter."""
+    filters = {name: (row["rule"], row["version"]) for name, row in record["filters"].items()}
+    ran = {line["name"]: {**line, "apart": other["measured"]} for line in other["faults"] if "not_run" not in line}
+    faults = []
+    for line in record["faults"]:
+        instead = ran.get(line["name"])
+        if instead is not None:
+            name = instead["expected"]
+            version = other["filters"][name]["version"]
+            if "not_run" in line or version > filters[name][1]:
+                filters[name] = (filters[name][0], max(version, filters[name][1]))
+                line = instead
+        faults.append(line)
+    return {**record, "faults": faults, "planted": sum("not_run" not in line for line in faults),
+            "filters": of_filters(filters, faults, record["innocents"])}
+
+
+def share_text(hits, of):
+    if of == 0:
+        return "none planted"
+    low, high = wilson(hits, of)
+    return f"{hits} of {of} ({100 * low:.0f} to {100 * high:.0f} %)"
+
+
+def rate_text(seen, hours):
+    if hours <= 0:
+        return "not measured"
+    return f"{seen} in {hours:.3g} node-hours; at most {1000 * most_events(seen) / hours:.3g} per 1,000 (95 %)"
+
+
+def epochs_text(epochs):
+    if not epochs:
+        return "-"
+    return f"{epochs[0]}" if epochs[0] == epochs[-1] else f"{epochs[len(epochs) // 2]} ({epochs[0]} to {epochs[-1]})"
+
+
+def cell(text):
+    return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+def page(record):
+    """Markdown of the record and of nothing else: the same record gives the same page."""
+    faults, innocents = record["faults"], record["innocents"]
+    run = [fault for fault in faults if "not_run" not in fault]
+    loads = [load for load in innocents if "not_run" not in load]
+    named = [fault for fault in run if fault["names_process"]]
+    live_hours = sum(load["hours"] for load in loads)
+    false = sum(len(load["false"]) for load in loads)
+    load = f"; the load average was {record['load']:.0f}" if "load" in record else ""
+    if record.get("load", 0) > CROWDED * int(record["machine"].split()[0]):
+        load += (", far more than this machine has CPUs: epochs grew long, processes lost their rows to busier ones, and "
+                 "rules that want idle CPUs had none. Read the figures as those of a host in distress")
+    out = [
+        "# How often the rules were right", "",
+        f"Made by `tests/scenario/run` on {record['measured']}; not written by hand. {len(run)} faults were planted and "
+        f"{len(loads)} innocent loads run on one machine ({record['machine']}), in epochs of {record['epoch_s']} s, after "
+        f"{record['learned_epochs']} epochs of learning, by a real agent and a real collector.", "",
+        "The sensor sees the whole host, and others used it meanwhile. So only what names a planted process counts for or "
+        f"against a rule, and faults run at nice -5{load}. Where a detector speaks of the "
+        "node, that it named the right vital in time counts, which says less. "
+        "Intervals are Wilson's, 95 %. One run on one machine: other machines, other faults, other figures.", "",
+        f"Right process and cause: {share_text(sum(f['found'] for f in named), len(named))}; "
+        f"within two epochs {share_text(sum(f['found'] and f['epochs'] <= 2 for f in named), len(named))}. "
+        f"Right vital, of faults that only a detector of the node can see: "
+        f"{share_text(sum(f['found'] for f in run if not f['names_process']), len(run) - len(named))}. "
+        "Counted are the whole epochs a fault had lasted when it was found; a rule wants its condition in two in a row.", "",
+        "| rule | filter | found | epochs to the finding, median (range) | false alarms in innocent loads |",
+        "|---|---|---|---|---|"]
+    for name, row in sorted(record["filters"].items(), key=lambda item: (item[1]["rule"] or 99, item[0])):
+        out.append(f"| {row['rule'] or ''} | `{name}` | {share_text(row['hits'], row['hits'] + row['misses'])} | "
+                   f"{epochs_text(row['epochs'])} | {row['false_alarms']} |")
+    out += ["", "## Faults", "", "| fault | truth | ought to say it | found | after epochs | what was said |",
+            "|---|---|---|---|---|---|"]
+    for fault in run:
+        apart = f" (a run of its own, {fault['apart']})" if "apart" in fault else ""
+        also = f" (by {', '.join(fault['also'])})" if "also" in fault and not fault["found"] else ""
+        also += f" Known: {cell(fault['weak'])}" if "weak" in fault else ""
+        out.append(f"| {fault['name']} | {cell(fault['truth'])} | `{fault['expected']}` | "
+                   f"{'yes' if fault['found'] else 'no'} | {fault.get('epochs', '')} | {cell(fault.get('said', ''))}{also}{apart} |")
+    out += ["", "## Innocent loads", "",
+            f"Live: false alarms {rate_text(false, live_hours)}. Only what names a process of the load counts.", ""]
+    if replay := record.get("replay"):
+        out += [f"Replayed: {replay['recorded_epochs']} epochs recorded during these loads were drawn again with noise for "
+                f"{replay['nodes']} nodes and shown to the filters and the incidents of the collector, as epochs of "
+                f"{replay['epoch_s']} s, without the network and the store. Incidents that name a process of the loads, or of the faults that wait beside them: "
+                f"{rate_text(replay['incidents_of_loads'], replay['node_hours'])}. All incidents: "
+                f"{rate_text(replay['incidents'], replay['node_hours'])}, with {replay['anomalies']} anomalies in them; "
+                "the others on this host are in the recording, and whether they were innocent nobody knows. Nodes so drawn "
+                "are alike and what was seconds became minutes, so the bounds hold for loads like these on such a host.", ""]
+        if replay.get("by_filter"):
+            out += ["| filter | anomalies |", "|---|---|"]
+            out += [f"| `{name}` | {count} |" for name, count in sorted(replay["by_filter"].items())] + [""]
+    out += ["| load | what it is | minutes | false alarms |", "|---|---|---|---|"]
+    for load in loads:
+        said = "; ".join(sorted({cell(f"{one['filter']}: {one['text']}") for one in load["false"]}))
+        out.append(f"| {load['name']} | {cell(load['what'])} | {60 * load['hours']:.1f} | {said or 'none'} |")
+    out += ["", f"Beside these, {record['elsewhere']} anomalies named processes of others on this host or the node alone. "
+            "Nobody knows whether they were right; they count nowhere.", "", "## What could not be run", "",
+            "| entry | why |", "|---|---|"]
+    for one in faults + innocents:
+        if "not_run" in one:
+            out.append(f"| {one['name']} | {cell(one['not_run'])} |")
+    return "\n".join(out) + "\n"

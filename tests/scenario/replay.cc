@@ -1,0 +1,189 @@
+// Shows recorded innocent epochs to the collector's filters and incidents, as the epochs of many
+// nodes: drawn again with noise (tests/fleetsim/redraw.h), on a clock of their own. Not the network
+// and not the store: filters, log and incidents are the collector's. Prints what they said as JSON.
+//
+// usage: scenario_replay SPOOL_DIRECTORY NODES HOURS [SEED]
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "collector/filter/detect/detectors.h"
+#include "collector/filter/filter_runner.h"
+#include "collector/incident/incident_book.h"
+#include "nlohmann/json.hpp"
+#include "proto/codec.h"
+#include "storage/memory_catalog.h"
+#include "storage/memory_history.h"
+#include "storage/placement.h"
+#include "tests/fleetsim/noise.h"
+#include "tests/fleetsim/recording.h"
+#include "tests/fleetsim/redraw.h"
+
+namespace telltale::scenario {
+namespace {
+
+constexpr uint32_t kEpochS = 60;
+constexpr uint64_t kEpochNs = kEpochS * 1'000'000'000ull;
+constexpr uint64_t kBeginNs = 497'000ull * 3600 * 1'000'000'000;  // on the hour
+constexpr uint64_t kLearnEpochs = 60;  // what the filters that speak of a day's past want to see
+
+constexpr size_t kTitles = 12;
+
+// A load's user has a number that no other has: run gives them from a million on.
+bool NamesALoad(const v1::IncidentSymptom& symptom) {
+  const size_t at = symptom.text().find("uid ");
+  return at != std::string::npos && std::atol(symptom.text().c_str() + at + 4) >= 1'000'000;
+}
+
+// The epochs of a fleet up to now; each is made when it is asked for.
+class DrawnFleet : public filter::EpochSource {
+ public:
+  DrawnFleet(const fleetsim::Recording* recording, uint32_t nodes, uint64_t seed)
+      : redraw_(recording, {}) {
+    for (uint32_t number = 1; number <= nodes; ++number) {
+      fleetsim::NodeTraits& node = nodes_[number];
+      node.name = absl::StrCat("drawn-", number);
+      node.seed = fleetsim::Mix(seed, number);
+      node.incarnation = node.boot_id = std::string(16, 'x');
+      node.agent_start_unix_ns = kBeginNs;
+    }
+  }
+
+  uint64_t epochs = 0;  // of each node, so far
+
+  std::vector<filter::NodeHead> Nodes() const override {
+    std::vector<filter::NodeHead> heads;
+    for (const auto& [number, node] : nodes_) {
+      heads.push_back({number, node.name, epochs, kEpochS, kBeginNs, kBeginNs + epochs * kEpochNs});
+    }
+    return heads;
+  }
+
+  absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                       const Visitor& visit) const override {
+    for (uint64_t i = from_ns <= kBeginNs ? 0 : (from_ns - kBeginNs) / kEpochNs; i < epochs; ++i) {
+      if (kBeginNs + i * kEpochNs >= to_ns) break;
+      if (absl::Status made = Make(node, i); !made.ok()) return made;
+      filter::SourceEpoch epoch;
+      epoch.span = storage::PlaceEpoch(body_.epoch());
+      epoch.sequence = i + 1;
+      epoch.body = &body_;
+      epoch.schema = &redraw_.AnySchema();
+      if (!visit(epoch)) break;
+    }
+    return absl::OkStatus();
+  }
+
+  bool Hour(uint32_t, uint64_t, const HourVisitor&) const override { return false; }
+
+ private:
+  // Filter after filter asks for the same one.
+  absl::Status Make(uint32_t node, uint64_t number) const {
+    if (made_ == std::pair(node, number)) return absl::OkStatus();
+    fleetsim::CutEpoch cut;
+    cut.sequence = number + 1;
+    cut.start_unix_ns = kBeginNs + number * kEpochNs;
+    cut.end_unix_ns = cut.start_unix_ns + kEpochNs;
+    cut.start_mono_ns = (number + 1) * kEpochNs;
+    cut.length_s = kEpochS;
+    auto drawn = redraw_.Draw(nodes_.at(node), cut, {});
+    if (!drawn.ok()) return drawn.status();
+    auto decoded = proto::DecodeSummary(drawn->record.summary, drawn->record.schema);
+    if (!decoded.ok()) return decoded.status();
+    body_ = std::move(decoded->body);
+    made_ = {node, number};
+    return absl::OkStatus();
+  }
+
+  const fleetsim::Redraw redraw_;
+  std::map<uint32_t, fleetsim::NodeTraits> nodes_;
+  // The runner is one thread.
+  mutable std::pair<uint32_t, uint64_t> made_{0, 0};
+  mutable v1::SummaryBody body_;
+};
+
+absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, uint32_t hours,
+                                      uint64_t seed) {
+  const auto recording = fleetsim::Recording::Load({spool}, kEpochS);
+  if (!recording.ok()) return recording.status();
+  DrawnFleet fleet(&*recording, nodes, seed);
+  storage::MemoryHistory history;
+  storage::MemoryCatalog catalog;
+  storage::DerivedStore store(&history, &catalog);
+  auto log = filter::AnomalyLog::Open({.store = &store});
+  if (!log.ok()) return log.status();
+  auto book = incident::IncidentBook::Open({.store = &store, .log = log->get()});
+  if (!book.ok()) return book.status();
+  const auto now_ns = [&fleet] { return kBeginNs + fleet.epochs * kEpochNs; };
+  filter::FilterRunnerOptions options;
+  options.source = &fleet;
+  options.store = &store;
+  options.log = log->get();
+  options.filters = filter::BuiltinFilters();
+  options.now_ns = now_ns;
+  options.log_line = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+  auto runner = filter::FilterRunner::Open(options);
+  if (!runner.ok()) return runner.status();
+  const uint64_t all = kLearnEpochs + uint64_t{hours} * 3600 / kEpochS;
+  for (fleet.epochs = 1; fleet.epochs <= all; ++fleet.epochs) {
+    (*runner)->RunOnce();
+    if (absl::Status taken = (*book)->Advance(now_ns()); !taken.ok()) return taken;
+  }
+  fleet.epochs = all;
+
+  v1::ListIncidentsRequest every;
+  every.set_resolved(true);
+  every.set_limit(1'000);
+  const auto incidents = (*book)->List(every);
+  if (!incidents.ok()) return incidents.status();
+  nlohmann::json by_filter = nlohmann::json::object();
+  uint64_t anomalies = 0;
+  for (const auto& [key, count] : (*log)->Counts()) {
+    by_filter[key.first] = by_filter.value(key.first, uint64_t{0}) + count;
+    anomalies += count;
+  }
+  nlohmann::json titles = nlohmann::json::array();
+  uint64_t of_loads = 0;
+  for (const v1::Incident& incident : incidents->incidents()) {
+    if (titles.size() < kTitles) titles.push_back(incident.title());
+    of_loads += std::ranges::any_of(incident.symptoms(), NamesALoad) ? 1 : 0;
+  }
+  // Numbers ascend from 1; a list is of the latest alone.
+  const uint64_t number = incidents->incidents().empty() ? 0 : incidents->incidents(0).number();
+  return nlohmann::json{{"recorded_epochs", recording->epochs().size()},
+                        {"nodes", nodes},
+                        {"epoch_s", kEpochS},
+                        {"node_hours", nodes * hours},
+                        {"incidents", number},
+                        {"incidents_listed", incidents->incidents_size()},
+                        {"incidents_of_loads", of_loads},
+                        {"anomalies", anomalies},
+                        {"by_filter", by_filter},
+                        {"latest", titles}};
+}
+
+}  // namespace
+}  // namespace telltale::scenario
+
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: scenario_replay SPOOL_DIRECTORY NODES HOURS [SEED]\n");
+    return 2;
+  }
+  const auto number = [&](int at) { return std::strtoul(argv[at], nullptr, 10); };
+  const auto said =
+      telltale::scenario::Replay(argv[1], static_cast<uint32_t>(number(2)),
+                                 static_cast<uint32_t>(number(3)), argc > 4 ? number(4) : 1);
+  if (!said.ok()) {
+    std::fprintf(stderr, "scenario_replay: %s\n", said.status().ToString().c_str());
+    return 1;
+  }
+  std::printf("%s\n", said->dump(1).c_str());
+  return 0;
+}

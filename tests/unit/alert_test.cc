@@ -1,0 +1,151 @@
+// What an Alertmanager is told, where it may be, and what happens when it is not there.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "collector/alert/alertmanager.h"
+#include "tests/support/plain_http.h"
+#include "tests/support/program.h"
+
+namespace telltale::alert {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(WebAddressTest, IsTakenApart) {
+  const auto address = ParseWebAddress("https://alerts.example:9443/am/");
+  ASSERT_TRUE(address.ok()) << address.status();
+  EXPECT_TRUE(address->tls);
+  EXPECT_EQ(address->host, "alerts.example");
+  EXPECT_EQ(address->port, "9443");
+  EXPECT_EQ(address->path, "/am");
+  EXPECT_EQ(ParseWebAddress("http://[::1]")->host, "::1");
+  EXPECT_EQ(ParseWebAddress("http://[::1]:81")->port, "81");
+  EXPECT_EQ(ParseWebAddress("http://a")->port, "80");
+  EXPECT_EQ(ParseWebAddress("https://a")->port, "443");
+}
+
+TEST(WebAddressTest, WhatIsNoneIsRefused) {
+  for (const char* text : {"", "alerts:9093", "ftp://a", "https://", "https://a:0", "https://a:x",
+                           "https://u:p@a", "https://a/?q", "https://a\r\nHost: b"}) {
+    EXPECT_FALSE(ParseWebAddress(text).ok()) << text;
+  }
+  EXPECT_EQ(ParseWebAddresses("http://a, http://b")->size(), 2u);
+  EXPECT_EQ(ParseWebAddresses("")->size(), 0u);
+  EXPECT_FALSE(ParseWebAddresses("http://a,http://a").ok());
+}
+
+v1::Incident Open() {
+  v1::Incident incident;
+  incident.set_number(12);
+  incident.set_state("open");
+  incident.set_title("postgres waited");
+  incident.set_start_s(1'790'000'000);
+  incident.set_last_s(1'790'000'060);
+  incident.set_anomalies(3);
+  incident.add_nodes("db-1");
+  incident.set_node_count(1);
+  v1::IncidentSymptom& symptom = *incident.add_symptoms();
+  symptom.set_node("db-1");
+  symptom.set_filter("rule_blocked");
+  symptom.set_vital("blocking");
+  symptom.set_program("postgres\xff");
+  symptom.set_rule(5);
+  symptom.set_text("postgres waited");
+  symptom.set_evidence("blocked 0.7 threads");
+  return incident;
+}
+
+nlohmann::json Told(const v1::Incident& incident) {
+  const std::string text = AlertsJson(std::span(&incident, 1), {"0a1b", "https://c:7480"},
+                                      1'790'001'000ull * 1'000'000'000);
+  return nlohmann::json::parse(text)[0];
+}
+
+TEST(AlertsTest, AnOpenIncidentHasLabelsThatStayAndNoEnd) {
+  v1::Incident incident = Open();
+  const nlohmann::json before = Told(incident);
+  EXPECT_EQ(before["labels"]["alertname"], "TelltaleIncident");
+  EXPECT_EQ(before["labels"]["incident"], "12");
+  EXPECT_EQ(before["labels"]["node"], "db-1");
+  EXPECT_EQ(before["labels"]["rule"], "5");
+  EXPECT_EQ(before["startsAt"], "2026-09-21T14:13:20+00:00");
+  EXPECT_EQ(before["generatorURL"], "https://c:7480/incidents?incident=12");
+  EXPECT_THAT(before["annotations"]["description"], HasSubstr("Because: blocked 0.7 threads"));
+  EXPECT_FALSE(before.contains("endsAt"));
+  incident.set_title("another title");
+  incident.add_nodes("db-2");
+  *incident.add_symptoms() = incident.symptoms(0);
+  incident.mutable_symptoms(1)->set_program("other");
+  EXPECT_EQ(Told(incident)["labels"], before["labels"]);
+}
+
+TEST(AlertsTest, WhatIsOverOrSilencedHasAnEnd) {
+  v1::Incident incident = Open();
+  incident.set_silenced(true);
+  EXPECT_EQ(Told(incident)["endsAt"], "2026-09-21T14:30:00+00:00");
+  incident.set_state("resolved");
+  incident.set_resolved_s(1'790'000'300);
+  EXPECT_EQ(Told(incident)["endsAt"], "2026-09-21T14:18:20+00:00");
+}
+
+AlertmanagerOptions To(uint16_t port) {
+  AlertmanagerOptions options;
+  options.targets = *ParseWebAddresses("http://127.0.0.1:" + std::to_string(port) + "/am");
+  options.words = {"0a1b", "https://c:7480"};
+  options.repeat = std::chrono::milliseconds(100);
+  options.gather = std::chrono::milliseconds(1);
+  options.first_retry = std::chrono::milliseconds(20);
+  options.incidents = [](uint64_t) { return std::vector<v1::Incident>{Open()}; };
+  options.wait = [](std::function<void()>) -> absl::StatusOr<std::unique_ptr<feed::Waiter>> {
+    return absl::ResourceExhaustedError("none");
+  };
+  options.now_ns = [] { return uint64_t{1'790'001'000} * 1'000'000'000; };
+  return options;
+}
+
+TEST(AlertmanagerTest, IsToldAgainAndAgain) {
+  testing::PostBox box;
+  Alertmanager alertmanager(To(box.port()));
+  alertmanager.Start();
+  EXPECT_TRUE(testing::Await([&] { return box.bodies().size() >= 3; }));
+  alertmanager.Stop();
+  EXPECT_EQ(nlohmann::json::parse(box.bodies()[0])[0]["labels"]["incident"], "12");
+  EXPECT_GE(alertmanager.State()[0].posts(), 2u);
+  EXPECT_EQ(alertmanager.State()[0].failures(), 0u);
+  EXPECT_EQ(alertmanager.State()[0].problem(), "");
+}
+
+TEST(AlertmanagerTest, FailuresAreCountedToldAndEnd) {
+  testing::PostBox box(503);
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  AlertmanagerOptions options = To(box.port());
+  options.log_line = [&](const std::string& line) {
+    const std::lock_guard lock(mutex);
+    lines.push_back(line);
+  };
+  Alertmanager alertmanager(std::move(options));
+  alertmanager.Start();
+  EXPECT_TRUE(testing::Await([&] { return alertmanager.State()[0].failures() >= 2; }));
+  EXPECT_THAT(alertmanager.State()[0].problem(), HasSubstr("answered 503: no"));
+  box.set_status(200);
+  EXPECT_TRUE(testing::Await([&] { return alertmanager.State()[0].problem().empty(); }));
+  alertmanager.Stop();
+  const std::lock_guard lock(mutex);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_THAT(lines[0], HasSubstr("cannot be told of incidents: answered 503"));
+  EXPECT_THAT(lines[1], HasSubstr("takes posts again"));
+}
+
+TEST(AlertmanagerTest, NobodyThereIsAFailureAndStoppingDoesNotWaitForIt) {
+  Alertmanager alertmanager(To(testing::FreePort()));
+  alertmanager.Start();
+  EXPECT_TRUE(testing::Await([&] { return alertmanager.State()[0].failures() >= 1; }));
+  EXPECT_THAT(alertmanager.State()[0].problem(), HasSubstr("connection"));
+}
+
+}  // namespace
+}  // namespace telltale::alert

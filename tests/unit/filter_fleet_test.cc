@@ -1,0 +1,226 @@
+// Silent nodes and outliers among peers, on synthetic epochs in a real store of memory, with and
+// without what they look for.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "collector/filter/anomaly_list.h"
+#include "collector/filter/fleet/fleet_watch.h"
+#include "proto/codec.h"
+#include "storage/memory_catalog.h"
+#include "storage/memory_history.h"
+#include "telltale/v1/store.pb.h"
+
+namespace telltale::filter {
+namespace {
+
+using ::testing::HasSubstr;
+constexpr uint64_t kSecond = 1'000'000'000, kMinute = 60 * kSecond;
+constexpr uint64_t kBegin = 480'000 * storage::kHourNs;
+
+class FleetTest : public ::testing::Test, public EpochSource {
+ protected:
+  FleetTest() : store_(&history_, &catalog_) {
+    log_ = *AnomalyLog::Open({.store = &store_});
+    Restart();
+  }
+  void Restart() { watch_ = std::make_unique<FleetWatch>(this, &store_, log_.get(), now_); }
+
+  NodeHead& Add(const std::string& name, const std::string& role = "") {
+    NodeHead& node = nodes_.emplace_back();
+    node.number = static_cast<uint32_t>(nodes_.size());
+    node.name = name;
+    node.epochs = 100;
+    node.role = role;
+    node.kernel_release = "6.1.0";
+    node.state = v1::NODE_STATE_REPORTING;
+    Hear(node);
+    return node;
+  }
+  void Hear(NodeHead& node) const {
+    node.last_epoch_ns = now_;
+    node.last_received_ns = now_;
+  }
+  // Minutes in which all report but those named.
+  void Pass(int minutes, const std::set<std::string>& but = {}) {
+    for (int i = 0; i < minutes; ++i) {
+      now_ += kMinute;
+      for (NodeHead& node : nodes_) {
+        if (!but.contains(node.name)) Hear(node);
+      }
+      ASSERT_TRUE(watch_->Look(now_).ok());
+    }
+  }
+  std::vector<v1::Anomaly> Found(uint64_t from_ns = 0) {
+    AnomalyQuery query;
+    query.from_ns = from_ns;
+    query.to_ns = now_ + kMinute;
+    query.node_name = [this](uint32_t node) { return nodes_[node - 1].name; };
+    const auto page = ListAnomalies(&store_, FleetWatch::Identities(), query);
+    EXPECT_TRUE(page.ok()) << page.status();
+    return page->anomalies;
+  }
+
+  std::vector<NodeHead> Nodes() const override { return nodes_; }
+  absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t,
+                       const Visitor& visit) const override {
+    static const v1::Schema schema = proto::BuiltinSchema();
+    v1::SummaryBody body;
+    body.mutable_epoch()->set_kind(v1::EPOCH_KIND_FULL);
+    body.mutable_gauges()->set_cpus_online(cpus_.contains(node) ? cpus_.at(node) : 4);
+    for (const v1::VitalDescriptor& descriptor : schema.vitals()) {
+      v1::Vital& vital = *body.add_vitals();
+      vital.set_id(descriptor.id());
+      vital.set_state(v1::VITAL_STATE_ACTIVE);
+      for (int i = 0; i < descriptor.subs_size(); ++i) vital.add_subs();
+      if (descriptor.name() != "cpu") continue;
+      const double cpus = body.gauges().cpus_online();
+      const double busy = busy_.contains(node) ? busy_.at(node) : 0.2 + 0.002 * node;
+      vital.mutable_subs(0)->set_weight(static_cast<uint64_t>(busy * cpus * 60e9));
+    }
+    SourceEpoch epoch;
+    epoch.span = {.start_ns = from_ns, .end_ns = from_ns + kMinute, .watched_ns = kMinute};
+    epoch.body = &body;
+    epoch.schema = &schema;
+    visit(epoch);
+    return absl::OkStatus();
+  }
+  bool Hour(uint32_t, uint64_t, const HourVisitor&) const override { return false; }
+
+  storage::MemoryHistory history_;
+  storage::MemoryCatalog catalog_;
+  storage::DerivedStore store_;
+  uint64_t now_ = kBegin;
+  std::vector<NodeHead> nodes_;
+  std::map<uint32_t, double> busy_;    // of each CPU, by node
+  std::map<uint32_t, uint32_t> cpus_;  // by node
+  std::unique_ptr<AnomalyLog> log_;
+  std::unique_ptr<FleetWatch> watch_;
+};
+
+TEST_F(FleetTest, ANodeThatSaysNothingMoreIsSilentUntilItIsBack) {
+  Add("a");
+  Add("b");
+  Pass(5);
+  EXPECT_TRUE(Found().empty());
+  const uint64_t last = now_;
+  Pass(5, {"a"});
+  EXPECT_TRUE(Found().empty());
+  Pass(1, {"a"});
+  ASSERT_EQ(Found().size(), 1u);
+  v1::Anomaly silent = Found()[0];
+  EXPECT_EQ(silent.node(), "a");
+  EXPECT_EQ(silent.filter(), "silence");
+  EXPECT_TRUE(silent.open());
+  EXPECT_EQ(silent.start_s(), static_cast<double>(last / kSecond));
+  EXPECT_THAT(silent.text(), HasSubstr("nothing of it for 360 s"));
+  EXPECT_THAT(silent.evidence(), HasSubstr("1 of 2 nodes report"));
+  EXPECT_TRUE(watch_->IsOpen("silence", "a", "node", ""));
+  Pass(10, {"a"});
+  EXPECT_EQ(Found().size(), 1u) << "told once";
+  Pass(1);
+  silent = Found()[0];
+  EXPECT_FALSE(silent.open());
+  EXPECT_EQ(silent.end_s(), static_cast<double>(now_ / kSecond));
+  EXPECT_EQ(log_->Counts().at({"silence", "node"}), 1u);
+}
+
+TEST_F(FleetTest, TheCollectorsOwnAbsenceAndAPlannedStopAreNoSilence) {
+  Add("a");
+  Pass(2);
+  now_ += 60 * kMinute;  // it was off; agents come back within a few minutes
+  Restart();
+  Pass(4, {"a"});
+  EXPECT_TRUE(Found().empty());
+  Pass(5);
+  now_ += 60 * kMinute;  // the machine slept under it
+  Pass(4, {"a"});
+  EXPECT_TRUE(Found().empty());
+  Pass(1);
+  nodes_[0].state = v1::NODE_STATE_STOPPED;
+  Pass(30, {"a"});
+  EXPECT_TRUE(Found().empty());
+  nodes_[0].state = v1::NODE_STATE_REPORTING;
+  Pass(10, {"a"});
+  EXPECT_EQ(Found().size(), 1u);
+}
+
+TEST_F(FleetTest, WhatIsOpenSurvivesARestartAndIsListedAfterDays) {
+  Add("a");
+  Add("b");
+  Pass(10, {"a"});
+  ASSERT_EQ(Found().size(), 1u);
+  ASSERT_TRUE(store_.Sync().ok());
+  Restart();
+  Pass(3 * 24 * 60, {"a"});
+  ASSERT_EQ(Found().size(), 1u) << "found once";
+  const auto recent = Found(now_ - 60 * kMinute);
+  ASSERT_EQ(recent.size(), 1u);
+  EXPECT_TRUE(recent[0].open());
+  Pass(1);
+  EXPECT_FALSE(Found()[0].open());
+  EXPECT_EQ(log_->Counts().at({"silence", "node"}), 1u);
+}
+
+TEST_F(FleetTest, MostNodesSilentAtOnceIsSaidToHaveOneReason) {
+  for (const char* name : {"a", "b", "c", "d"}) Add(name);
+  Pass(2);
+  Pass(8, {"a", "b", "c"});
+  ASSERT_EQ(Found().size(), 3u);
+  EXPECT_THAT(Found()[0].against(), HasSubstr("one reason"));
+}
+
+TEST_F(FleetTest, ANodeUnlikeItsPeersIsToldAfterFiveMinutes) {
+  for (int i = 0; i < 7; ++i) Add(absl::StrCat("web-", i), "web");
+  Pass(20);
+  EXPECT_TRUE(Found().empty());
+  busy_[3] = 0.9;
+  Pass(4);
+  EXPECT_TRUE(Found().empty());
+  Pass(1);
+  ASSERT_EQ(Found().size(), 1u);
+  const v1::Anomaly odd = Found()[0];
+  EXPECT_EQ(odd.filter(), "peer_outlier");
+  EXPECT_EQ(odd.node(), "web-2");
+  EXPECT_THAT(odd.text(), HasSubstr("cpu/user is 900 ms/s a CPU, its 6 peers have 210 ms/s"));
+  EXPECT_THAT(odd.evidence(), HasSubstr("(role web), in 5 minutes in a row"));
+  EXPECT_TRUE(odd.open());
+  ASSERT_TRUE(store_.Sync().ok());
+  Restart();
+  Pass(10);
+  EXPECT_EQ(Found().size(), 1u);
+  busy_.clear();
+  Pass(15);
+  ASSERT_EQ(Found().size(), 1u);
+  EXPECT_FALSE(Found()[0].open());
+}
+
+TEST_F(FleetTest, FewPeersAnotherRoleOrMoreCpusAreNoOutliers) {
+  for (int i = 0; i < 5; ++i) Add(absl::StrCat("web-", i), "web");
+  busy_[1] = 0.9;  // only four peers
+  for (int i = 0; i < 6; ++i) Add(absl::StrCat("db-", i), "db");
+  Add("batch", "batch");
+  busy_[12] = 0.9;
+  cpus_[7] = 64;  // as busy, on each of its CPUs, as the others
+  Pass(30);
+  EXPECT_TRUE(Found().empty()) << Found()[0].text();
+}
+
+TEST_F(FleetTest, WithoutARoleKernelAndCpusMakePeers) {
+  for (int i = 0; i < 12; ++i) {
+    NodeHead& node = Add(absl::StrCat("n-", i));
+    if (i >= 6) node.kernel_release = "5.10";
+    if (i >= 6) busy_[node.number] = 0.8;
+  }
+  Pass(30);
+  EXPECT_TRUE(Found().empty()) << Found()[0].text();
+  busy_[1] = 0.8;  // unlike those of its kernel
+  Pass(12);
+  ASSERT_EQ(Found().size(), 1u);
+  EXPECT_EQ(Found()[0].node(), "n-0");
+  EXPECT_THAT(Found()[0].evidence(), HasSubstr("kernel 6.1.0, 4 CPUs"));
+}
+
+}  // namespace
+}  // namespace telltale::filter
