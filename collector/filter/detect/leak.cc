@@ -23,7 +23,8 @@ constexpr uint64_t kApartS = 60;   // between rows that count: with short epochs
 constexpr size_t kWindow = 40;     // epochs
 constexpr size_t kNeeded = 30;     // of them, to judge
 constexpr size_t kProcesses = 48;  // followed on a node, those that grew most
-constexpr uint64_t kForget = 3;    // epochs without a row
+constexpr uint64_t kForget = 3;    // epochs without a row, and so long: one that sleeps between
+constexpr uint32_t kForgetS = 300;  // its growths is not in each epoch's rows
 constexpr double kChance = 1e-4;
 constexpr double kBytesPerHour = 1e6;
 constexpr double kPages = 16 * 4096;  // growth below it is how an allocator breathes
@@ -32,7 +33,7 @@ constexpr uint64_t kSecondNs = 1'000'000'000;
 class Leak : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {.name = "leak",
-                                           .version = 1,
+                                           .version = 2,
                                            .needs = TELLTALE_NEEDS_PROCESSES,
                                            .about = "a process whose memory only grows",
                                            .history_epochs = kWindow,
@@ -50,6 +51,7 @@ class Leak : public Detector {
       if (process.pid == 0 || process.value[*column] == 0) continue;
       Track& track = tracks_[{process.pid, process.start_ns}];
       track.seen = epochs_;
+      track.seen_s = static_cast<uint32_t>(epoch.end_ns / kSecondNs);
       track.name = ProcessText(process);
       const uint64_t end_s = epoch.end_ns / kSecondNs;
       if (!track.time_s.empty() && end_s < track.time_s.back() + kApartS) continue;
@@ -62,7 +64,8 @@ class Leak : public Detector {
       Judge(epoch, track);
     }
     for (auto it = tracks_.begin(); it != tracks_.end();) {
-      const bool gone = it->second.seen + kForget <= epochs_;
+      const bool gone = it->second.seen + kForget <= epochs_ &&
+                        it->second.seen_s + kForgetS <= epoch.end_ns / kSecondNs;
       if (gone && it->second.open) Tell(it->second, epoch.start_ns, false);
       it = gone ? tracks_.erase(it) : std::next(it);
     }
@@ -73,6 +76,7 @@ class Leak : public Detector {
     to.Put(epochs_);
     to.Map(tracks_, [&](const Track& track) {
       to.Put(track.seen);
+      to.Put(track.seen_s);
       to.Text(track.name);
       to.List(track.time_s);
       to.List(track.bytes);
@@ -88,6 +92,7 @@ class Leak : public Detector {
     bool fits = true;
     from.Map(tracks_, [&](Track& track) {
       track.seen = from.Get<uint64_t>();
+      track.seen_s = from.Get<uint32_t>();
       track.name = from.Text();
       track.time_s = from.List<uint32_t>();
       track.bytes = from.List<float>();
@@ -105,6 +110,7 @@ class Leak : public Detector {
  private:
   struct Track {
     uint64_t seen = 0;  // epoch of its last row, counted as epochs_ does
+    uint32_t seen_s = 0;
     std::string name;
     std::vector<uint32_t> time_s;  // of its last kWindow rows
     std::vector<float> bytes;

@@ -21,8 +21,11 @@ constexpr double kTimes = 4;        // what is usual
 constexpr double kLessCpu = 0.1;    // CPUs more than usual, at least
 constexpr uint32_t kOld = 10;       // epochs: no start any more
 constexpr uint32_t kSlowStart = 5;  // epochs: longer than starts take
-constexpr double kStarts = 50;      // processes per second, at least: more than builds start
-constexpr double kTraffic = 1e5;    // cache misses per second of CPU time: much memory traffic
+constexpr double kStarts = 300;  // processes per second, at least: a script that starts one after
+                                 // the other reaches 200
+constexpr double kKept = 0.25;   // of what a start-up touches, at least
+constexpr double kPageBytes = 4096;
+constexpr double kTraffic = 1e5;  // cache misses per second of CPU time: much memory traffic
 constexpr double kMemory = 1.0 / 32;
 constexpr size_t kProcesses = 1'024, kPrograms = 512;
 constexpr double kForget = 1e-3;
@@ -35,12 +38,16 @@ double Cpus(const RuleEpoch& epoch, const telltale_filter_process& process) {
   return epoch.Of(process, TELLTALE_PROCESS_RUN_NS) / 1e9;
 }
 
+double Resident(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  return epoch.Of(process, TELLTALE_PROCESS_RSS_BYTES) * epoch.seconds();
+}
+
 class Load : public Rule {
  public:
   static constexpr const char* kVitals[] = {"user_page", "llc", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_load",
-      .version = 1,
+      .version = 2,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "a start that takes long, a load that grows",
       .vitals = kVitals,
@@ -55,6 +62,7 @@ class Load : public Rule {
     bool starts = false;          // it was first seen after the node's first epoch
     uint32_t starting = 0;        // epochs from the first on with many first touches
     double faults = 0, cpus = 0;  // moving averages
+    double resident = 0;          // bytes, at the end of its last epoch
     uint32_t away = 0;            // epochs without a row
   };
   struct Program {
@@ -100,10 +108,13 @@ class Load : public Rule {
       const uint32_t longest = program == programs_.end() ? 0 : program->second.longest_start;
       const uint32_t now = past.starting + 1;
       if (now < kSlowStart || now <= longest) return std::nullopt;
+      const double kept = Resident(epoch, process) - past.resident;
+      if (kept < kKept * kPageBytes * faults * epoch.seconds()) return std::nullopt;
       found.expected = 0;
       found.text = absl::StrCat(ProcessText(process), " still starts up after ", now, " epochs");
       found.evidence = absl::StrCat(
-          absl::StrFormat("%.0f pages/s touched for the first time, %.3g CPUs", faults, cpus),
+          absl::StrFormat("%.0f pages/s touched for the first time and kept, %.3g CPUs", faults,
+                          cpus),
           longest == 0
               ? "; no other start of it was seen"
               : absl::StrFormat("; its longest start took %d epochs", static_cast<int>(longest)));
@@ -201,6 +212,7 @@ class Load : public Rule {
       program.longest_start = std::max(program.longest_start, life.starting);
     }
     ++life.epochs;
+    life.resident = Resident(epoch, process);
     if (starting) ++life.starting;
     if (held.contains(ProgramOf(process))) return;
     const double weight = std::max(kMemory, 1.0 / life.epochs);
@@ -216,6 +228,7 @@ class Load : public Rule {
       to.Put(life.starting);
       to.Put(life.faults);
       to.Put(life.cpus);
+      to.Put(life.resident);
       to.Put(life.away);
     });
     to.Map(programs_, [&](const Program& program) {
@@ -231,6 +244,7 @@ class Load : public Rule {
       life.starting = from.Get<uint32_t>();
       life.faults = from.Get<double>();
       life.cpus = from.Get<double>();
+      life.resident = from.Get<double>();
       life.away = from.Get<uint32_t>();
     });
     from.Map(programs_, [&](Program& program) {

@@ -1,17 +1,18 @@
-// Memory used in ways of a known kind. usage: scenario_memory thrash|reread|pipes|leak|fill|slow|grow
-// [FILE or MIB]
+// Memory used in ways of a known kind. usage: scenario_memory
+// thrash|reread|pipes|leak|fill|slow|grow [FILE or MIB]
 //   thrash FILE  reads the mapped FILE page by page, from the beginning again and again
 //   reread FILE  reads FILE from the beginning again and again
 //   pipes        a full pipe more every second, none ever closed: memory of the kernel's
 //   leak         a quarter of a megabyte every second, never given back
 //   fill MIB     takes MIB step by step and keeps it: a cache that fills, and is full
-//   slow MIB     ten seconds of reading and touching MIB, then it waits: a start-up
-//   grow         does a little more in each second than in the one before: a load that grows
+//   slow MIB     forty seconds of working and touching MIB, then it waits: a start-up
+//   grow         serves fifty requests a second for a minute, then fifty more in each second
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -82,17 +83,32 @@ __attribute__((noinline)) void work_for(int ms) {
 }
 
 void Slow(size_t mib) {
-  for (size_t i = 0; i < 20; ++i) {
-    Take(mib / 20);
+  for (size_t i = 0; i < 100; ++i) {
+    Take(mib / 100);
     work_for(400);
   }
   for (;;) SleepMs(1000);
 }
 
+// Half a millisecond and sixteen pages of its own.
+__attribute__((noinline)) void serve_request() {
+  constexpr size_t kBytes = 16 * 4096;
+  void* const own =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (own == MAP_FAILED) return;
+  std::memset(own, 1, kBytes);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(500);
+  volatile double sum = 0;
+  while (std::chrono::steady_clock::now() < end) sum = sum + 1;
+  munmap(own, kBytes);
+}
+
 void Grow() {
-  for (int busy = 20;; busy = busy < 980 ? busy + 20 : busy) {
-    work_for(busy);
-    SleepMs(1000 - busy);
+  auto second = std::chrono::steady_clock::now();
+  for (int i = 0;; ++i) {
+    const int requests = i < 60 ? 50 : 50 * std::min(i - 58, 36);
+    for (int request = 0; request < requests; ++request) serve_request();
+    std::this_thread::sleep_until(second += std::chrono::seconds(1));
   }
 }
 
