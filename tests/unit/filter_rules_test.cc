@@ -222,12 +222,14 @@ TEST(LoadTest, MoreFirstTouchesAloneOrAUsualPeakAreNone) {
 }
 
 // Starts `epochs` long from here on, then quiet ones.
-void Start(Watch& watch, uint32_t pid, int epochs, int quiet) {
+void Start(Watch& watch, uint32_t pid, int epochs, int quiet, bool keeps = true) {
   for (int i = 0; i < epochs + quiet; ++i) {
     Nothing(watch);
-    watch.Process(
-        pid, "/usr/bin/java",
-        {{TELLTALE_PROCESS_RUN_NS, 0.9e9}, {TELLTALE_PROCESS_FAULTS_MINOR, i < epochs ? 4e3 : 20}});
+    const double touched = std::min(i + 1, epochs) * 4e3 * 60 * 4096;
+    watch.Process(pid, "/usr/bin/java",
+                  {{TELLTALE_PROCESS_RUN_NS, 0.9e9},
+                   {TELLTALE_PROCESS_FAULTS_MINOR, i < epochs ? 4e3 : 20},
+                   {TELLTALE_PROCESS_RSS_BYTES, keeps ? touched : 20e6}});
     watch.Show();
   }
 }
@@ -246,6 +248,14 @@ TEST(LoadTest, AStartIsNoLoadAndToldOnlyIfItTakesLongerThanAny) {
   EXPECT_EQ(watch.told.size(), 2u);
 }
 
+// A shell touches its own pages anew after each fork.
+TEST(LoadTest, WhatTouchesMemoryAndDoesNotGrowDoesNotStartUp) {
+  Watch watch(LoadFilter());
+  Play(watch, 40, 0, Nothing, Nothing);
+  Start(watch, 100, 20, 10, false);
+  EXPECT_TRUE(watch.told.empty());
+}
+
 void Forks(Watch& watch, uint32_t instances) {
   Nothing(watch);
   watch.Process(0, "/bin/sh", {{TELLTALE_PROCESS_RUN_NS, 1e9}});
@@ -255,14 +265,20 @@ void Forks(Watch& watch, uint32_t instances) {
 TEST(LoadTest, AForkStormIsAGrowingLoadAndAUsualBuildIsNone) {
   Watch storm(LoadFilter());
   for (int i = 0; i < 44; ++i) {
-    Forks(storm, i < 40 ? 30 : 6000);
+    Forks(storm, i < 40 ? 30 : 24'000);
     storm.Show();
   }
   ASSERT_EQ(storm.told.size(), 1u);
-  EXPECT_EQ(storm.told[0].text, "sh is started 100 times a second, usually 0.5");
+  EXPECT_EQ(storm.told[0].text, "sh is started 400 times a second, usually 0.5");
+  Watch script(LoadFilter());
+  for (int i = 0; i < 44; ++i) {
+    Forks(script, i < 40 ? 30 : 12'000);
+    script.Show();
+  }
+  EXPECT_TRUE(script.told.empty()) << "one after the other, as fast as a script can";
   Watch build(LoadFilter());
   for (int i = 0; i < 80; ++i) {
-    Forks(build, i % 10 < 5 ? 6000 : 3000);
+    Forks(build, i % 10 < 5 ? 24'000 : 12'000);
     build.Show();
   }
   EXPECT_TRUE(build.told.empty());
