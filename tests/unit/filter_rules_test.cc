@@ -80,6 +80,18 @@ TEST(BusyLoopTest, WorkThatCallsTheKernelOrIsAllOverTheCodeIsNone) {
   EXPECT_TRUE(unseen.told.empty());
 }
 
+TEST(BusyLoopTest, WhatGrowsGetsOnWithSomething) {
+  Watch watch(BusyLoopFilter());
+  double resident = 50e6;
+  Play(watch, 40, 20, Nothing, [&](Watch& w) {
+    resident += 600e6;
+    w.Process(812, "/usr/bin/app",
+              {{TELLTALE_PROCESS_RUN_NS, 0.97e9}, {TELLTALE_PROCESS_RSS_BYTES, resident}});
+    w.Label("cpu", "user", "/usr/bin/app", 0.9);
+  });
+  EXPECT_TRUE(watch.told.empty());
+}
+
 // Of a program in one loop, on two CPUs that four others want, the samples vouched for 42 %.
 TEST(BusyLoopTest, WhatSamplesVouchForMayBeHalfOfItsTime) {
   Watch watch(BusyLoopFilter());
@@ -246,6 +258,21 @@ TEST(LoadTest, AStartIsNoLoadAndToldOnlyIfItTakesLongerThanAny) {
   EXPECT_THAT(watch.told[0].evidence, HasSubstr("its longest start took 3 epochs"));
   Start(watch, 102, 8, 10);  // as long as that one is usual now
   EXPECT_EQ(watch.told.size(), 2u);
+}
+
+TEST(LoadTest, AStartThatTouchesHugePagesIsTold) {
+  Watch watch(LoadFilter());
+  Play(watch, 40, 0, Nothing, Nothing);
+  for (int i = 1; i <= 9; ++i) {
+    Nothing(watch);
+    watch.Process(100, "/usr/bin/java",
+                  {{TELLTALE_PROCESS_RUN_NS, 0.9e9},
+                   {TELLTALE_PROCESS_FAULTS_MINOR, 5},
+                   {TELLTALE_PROCESS_RSS_BYTES, i * 400e6}});
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].cause, "slow start");
 }
 
 // A shell touches its own pages anew after each fork.

@@ -218,6 +218,10 @@ std::pair<uint32_t, uint64_t> Who(const telltale_filter_process& process) {
   return {process.pid, process.start_ns};
 }
 
+double Resident(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  return epoch.Of(process, TELLTALE_PROCESS_RSS_BYTES) * epoch.seconds();
+}
+
 double Calls(const RuleEpoch& epoch, const telltale_filter_process& process) {
   return epoch.Of(process, "syscall", "ok", false) + epoch.Of(process, "syscall", "failed", false);
 }

@@ -94,6 +94,8 @@ class Rule : public Detector {
 
 // Whose case it is, by pid and start.
 std::pair<uint32_t, uint64_t> Who(const telltale_filter_process& process);
+// Bytes at the end of the epoch.
+double Resident(const RuleEpoch& epoch, const telltale_filter_process& process);
 // Per second.
 double Calls(const RuleEpoch& epoch, const telltale_filter_process& process);
 // "44.1 s of 60 s": how long of the epoch, all threads together.

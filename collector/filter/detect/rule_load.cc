@@ -38,10 +38,6 @@ double Cpus(const RuleEpoch& epoch, const telltale_filter_process& process) {
   return epoch.Of(process, TELLTALE_PROCESS_RUN_NS) / 1e9;
 }
 
-double Resident(const RuleEpoch& epoch, const telltale_filter_process& process) {
-  return epoch.Of(process, TELLTALE_PROCESS_RSS_BYTES) * epoch.seconds();
-}
-
 class Load : public Rule {
  public:
   static constexpr const char* kVitals[] = {"user_page", "llc", nullptr};
@@ -96,25 +92,26 @@ class Load : public Rule {
 
   std::optional<Finding> Alone(const RuleEpoch& epoch,
                                const telltale_filter_process& process) const {
-    const double faults = Faults(epoch, process), cpus = Cpus(epoch, process);
     const auto life = lives_.find(Who(process));
-    if (life == lives_.end() || faults < kFaults) return std::nullopt;
+    if (life == lives_.end()) return std::nullopt;
     const Life& past = life->second;
+    const double faults = Faults(epoch, process), cpus = Cpus(epoch, process);
+    const double kept = Kept(epoch, process, past), touched = std::max(faults, kept);
+    if (touched < kFaults) return std::nullopt;
     Finding found;
-    found.value = faults;
+    found.value = touched;
     found.expected = past.faults;
     if (past.starts && past.starting == past.epochs) {
       const auto program = programs_.find(ProgramOf(process));
       const uint32_t longest = program == programs_.end() ? 0 : program->second.longest_start;
       const uint32_t now = past.starting + 1;
       if (now < kSlowStart || now <= longest) return std::nullopt;
-      const double kept = Resident(epoch, process) - past.resident;
-      if (kept < kKept * kPageBytes * faults * epoch.seconds()) return std::nullopt;
+      if (kept < kKept * touched) return std::nullopt;
       found.expected = 0;
       found.text = absl::StrCat(ProcessText(process), " still starts up after ", now, " epochs");
       found.evidence = absl::StrCat(
-          absl::StrFormat("%.0f pages/s touched for the first time and kept, %.3g CPUs", faults,
-                          cpus),
+          absl::StrFormat("%.0f pages/s touched for the first time, %.0f kept, %.3g CPUs", touched,
+                          kept, cpus),
           longest == 0
               ? "; no other start of it was seen"
               : absl::StrFormat("; its longest start took %d epochs", static_cast<int>(longest)));
@@ -122,7 +119,7 @@ class Load : public Rule {
       found.cause = "slow start";
       return found;
     }
-    if (past.epochs < kOld || faults < kTimes * past.faults) return std::nullopt;
+    if (past.epochs < kOld || faults < std::max(kFaults, kTimes * past.faults)) return std::nullopt;
     if (cpus < past.cpus + std::max(kLessCpu, past.cpus / 2)) return std::nullopt;
     const auto traffic = Traffic(epoch, process, cpus);
     if (traffic.has_value() && *traffic < kTraffic) return std::nullopt;  // it sets things up anew
@@ -141,6 +138,12 @@ class Load : public Rule {
                           "same";
     found.cause = "growing load";
     return found;
+  }
+
+  // Pages per second by which it grew.
+  static double Kept(const RuleEpoch& epoch, const telltale_filter_process& process,
+                     const Life& past) {
+    return std::max(0.0, Resident(epoch, process) - past.resident) / kPageBytes / epoch.seconds();
   }
 
   std::optional<Finding> Storm(const RuleEpoch& epoch,
@@ -205,7 +208,8 @@ class Load : public Rule {
     life.away = 0;
     if (fresh) life.starts = !first_;
     const double faults = Faults(epoch, process), cpus = Cpus(epoch, process);
-    const bool starting = life.starting == life.epochs && faults >= kFaults;
+    const bool starting =
+        life.starting == life.epochs && std::max(faults, Kept(epoch, process, life)) >= kFaults;
     if (life.starts && !starting && life.starting == life.epochs && life.starting > 0 &&
         programs_.size() < kPrograms) {
       Program& program = programs_[ProgramOf(process)];

@@ -14,13 +14,14 @@ namespace telltale::filter {
 namespace {
 
 // The CPU is busy, next to nothing is asked of the kernel, and either the cache serves all memory
-// traffic or, without hardware counters, few places of the code take all the time.
+// traffic or, without hardware counters, few places of the code take all the time. What grows
+// meanwhile, be it with few faults of huge pages, gets on with something.
 class BusyLoop : public Rule {
  public:
   static constexpr const char* kVitals[] = {"cpu", "llc", "syscall", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_busy_loop",
-      .version = 2,
+      .version = 3,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_PROCESSES,
       .about = "much CPU time without memory traffic or calls: a busy loop",
       .vitals = kVitals,
@@ -37,6 +38,8 @@ class BusyLoop : public Rule {
   static constexpr size_t kPlaces = 3;
   static constexpr double kConcentrated = 0.7;
   static constexpr double kSeen = 0.15;  // of its CPU time, in those places for certain
+  static constexpr double kGrows = 1e6;  // bytes per second
+  static constexpr size_t kProcesses = 1'024;
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     std::vector<Case> cases;
@@ -51,6 +54,7 @@ class BusyLoop : public Rule {
         continue;
       }
       if (epoch.Of(*process, TELLTALE_PROCESS_SWITCHES_VOLUNTARY) > kSwitches) continue;
+      if (Grows(epoch, *process)) continue;
       std::string evidence =
           absl::StrFormat("%.3g CPUs, %.3g calls/s, %.3g faults/s", cpus, calls, faults);
       std::string against;
@@ -82,6 +86,28 @@ class BusyLoop : public Rule {
     }
     return cases;
   }
+
+  bool Grows(const RuleEpoch& epoch, const telltale_filter_process& process) const {
+    const auto before = resident_.find(Who(process));
+    return before != resident_.end() &&
+           Resident(epoch, process) - before->second > kGrows * epoch.seconds();
+  }
+
+  void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>&) override {
+    resident_.clear();
+    for (const telltale_filter_process* process : epoch.Processes()) {
+      if (process->pid == 0 || resident_.size() >= kProcesses) continue;
+      resident_[Who(*process)] = Resident(epoch, *process);
+    }
+  }
+  void SaveUsual(StateWriter& to) const override {
+    to.Map(resident_, [&](double bytes) { to.Put(bytes); });
+  }
+  void LoadUsual(StateReader& from) override {
+    from.Map(resident_, [&](double& bytes) { bytes = from.Get<double>(); });
+  }
+
+  std::map<std::pair<uint32_t, uint64_t>, double> resident_;  // bytes, at the end of the last epoch
 
   // What its heaviest places take: of what is certain of all its places, and of its CPU time. What
   // is certain of a place is the last power it passed, on a busy node half of its weight or a
