@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "collector/access/access_service.h"
 #include "collector/access/audit_log.h"
+#include "collector/access/gate.h"
 #include "collector/access/token_book.h"
 #include "collector/control_socket.h"
 #include "collector/enroll/enroll_desk.h"
@@ -40,7 +41,6 @@
 #include "collector/ingest_figures.h"
 #include "collector/maintenance.h"
 #include "collector/marks/mark_book.h"
-#include "collector/peer.h"
 #include "collector/query/engine.h"
 #include "collector/query/nearest.h"
 #include "collector/query/query_service.h"
@@ -149,35 +149,6 @@ absl::Status NodeKnown(storage::Store& store, const std::string& node) {
                                           query::NearestHint(node, names)));
 }
 
-// Operators and viewers read; a node writes and does not read about others.
-absl::Status MayAsk(const grpc::ServerContextBase& context, const RevocationList& revoked,
-                    GrpcStats& stats) {
-  const auto peer = PeerOf(context, revoked);
-  if (peer.ok() && peer->role != Role::kNode) return absl::OkStatus();
-  stats.Refuse(GrpcRefusal::kDenied);
-  if (!peer.ok()) return peer.status();
-  return absl::PermissionDeniedError(
-      absl::StrCat("certificate: is for node ", peer->name,
-                   ", only operators and viewers may ask; use such a certificate"));
-}
-
-// "operator/alice"; who is none is written down as refused.
-absl::StatusOr<std::string> OperatorOf(const grpc::ServerContextBase& context,
-                                       const std::string& action, const RevocationList& revoked,
-                                       GrpcStats& stats, access::AuditLog& audit) {
-  const auto peer = PeerOf(context, revoked);
-  const std::string who = peer.ok() ? absl::StrCat(RoleName(peer->role), "/", peer->name) : "";
-  if (peer.ok() && peer->role == Role::kOperator) return who;
-  const absl::Status status = peer.ok() ? absl::PermissionDeniedError(absl::StrCat(
-                                              "certificate: is for ", who,
-                                              ", only an operator may do this; use a certificate "
-                                              "telltale://operator/NAME"))
-                                        : peer.status();
-  stats.Refuse(GrpcRefusal::kDenied);
-  audit.Refused(who, peer.ok() ? peer->address : "", action, std::string(status.message()));
-  return status;
-}
-
 // For programs that start us with port 0.
 absl::Status WritePorts(const std::string& data, uint16_t grpc_port, uint16_t https_port,
                         uint16_t enroll_port) {
@@ -218,6 +189,7 @@ struct Collector::Parts {
   std::unique_ptr<grpc::Service> ingest_service;
   std::unique_ptr<access::TokenBook> tokens;
   std::unique_ptr<access::AuditLog> audit;
+  std::unique_ptr<access::Gate> gate;
   std::unique_ptr<marks::MarkBook> marks;
   std::unique_ptr<grpc::Service> operate_service;
   std::unique_ptr<grpc::Service> access_service;
@@ -290,10 +262,10 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   auto audit = access::AuditLog::Open(&parts.store->catalog(), now_ns);
   if (!audit.ok()) return audit.status();
   parts.audit = *std::move(audit);
-  parts.access_service = access::MakeAccessService({.tokens = parts.tokens.get(),
-                                                    .audit = parts.audit.get(),
-                                                    .revoked = &parts.revoked,
-                                                    .stats = &parts.grpc_stats});
+  parts.gate =
+      std::make_unique<access::Gate>(&parts.revoked, &parts.grpc_stats, parts.audit.get());
+  parts.access_service = access::MakeAccessService(
+      {.tokens = parts.tokens.get(), .audit = parts.audit.get(), .gate = parts.gate.get()});
   if (!config.enroll_ca_cert.empty()) {
     parts.issuer = std::make_unique<enroll::Issuer>(
         enroll::Issuer::Options{.cert = config.enroll_ca_cert,
@@ -314,9 +286,8 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
       .desk = parts.enroll_desk.get(),
       .issuer = parts.issuer.get(),
       .audit = parts.audit.get(),
+      .gate = parts.gate.get(),
       .stats = &parts.enroll_stats,
-      .revoked = &parts.revoked,
-      .grpc_stats = &parts.grpc_stats,
       .port = [&parts] { return parts.enroll == nullptr ? uint16_t{0} : parts.enroll->port(); }};
   parts.enroll_service = enroll::MakeEnrollService(enrolling);
   parts.enrolment_service = enroll::MakeEnrolmentService(enrolling);
@@ -382,8 +353,8 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   });
   query::QueryServiceOptions asking;
   asking.engine = parts.engine.get();
-  asking.authorize = [&parts](const grpc::ServerContextBase& context) {
-    return MayAsk(context, parts.revoked, parts.grpc_stats);
+  asking.authorize = [gate = parts.gate.get()](const grpc::ServerContextBase& context) {
+    return gate->MayAsk(context);
   };
   parts.query_service = std::make_unique<query::QueryService>(asking);
 
@@ -393,32 +364,17 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   const auto alertmanagers = [alertmanager = parts.alertmanager.get()] {
     return alertmanager->State();
   };
-  const auto operator_of = [&parts](const grpc::ServerContextBase& context,
-                                    const std::string& action) {
-    return OperatorOf(context, action, parts.revoked, parts.grpc_stats, *parts.audit);
-  };
-  const auto write_down = [&parts](const grpc::ServerContextBase& context, const std::string& who,
-                                   const std::string& action, const std::string& detail) {
-    const auto peer = PeerOf(context, parts.revoked);
-    const std::string address = peer.ok() ? peer->address : "";
-    spdlog::info("audit: {} ({}): {} {}", who, address, action, detail);
-    return parts.audit->Done(who, address, action, detail);
-  };
   parts.watch_service = filter::MakeWatchService(
       {.side = parts.filters.get(),
        .resolve = [engine = parts.engine.get()](
                       const v1::Selection& asked) { return engine->Select(asked); },
-       .authorize = asking.authorize,
-       .operator_of = operator_of,
-       .audit = write_down,
+       .gate = parts.gate.get(),
        .alertmanagers = alertmanagers,
        .now_ns = now_ns});
   incident::IncidentServiceOptions following;
   following.book = parts.filters->incidents();
   following.silences = parts.filters->silences();
-  following.authorize = asking.authorize;
-  following.operator_of = operator_of;
-  following.audit = write_down;
+  following.gate = parts.gate.get();
   following.now_ns = now_ns;
   parts.incident_service = std::make_unique<incident::IncidentService>(std::move(following));
 
