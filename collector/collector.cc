@@ -299,9 +299,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   parts.marks = *std::move(marks);
   parts.operate_service = ingest::MakeOperateService({.core = parts.ingest.get(),
                                                       .marks = parts.marks.get(),
-                                                      .revoked = &parts.revoked,
-                                                      .stats = &parts.grpc_stats,
-                                                      .audit = parts.audit.get()});
+                                                      .gate = parts.gate.get()});
 
   auto filters = filter::FilterSide::Open(
       {.store = parts.store.get(),
