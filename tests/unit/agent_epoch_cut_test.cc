@@ -6,71 +6,13 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
-#include <set>
 #include <string>
 
-#include "agent/epoch/byte_bucket.h"
-#include "agent/epoch/epoch_cutter.h"
-#include "agent/epoch/label_bounds.h"
-#include "agent/epoch/sample_folder.h"
-#include "agent/epoch/sample_list.h"
-#include "agent/sensor/replay_sensor.h"
-#include "agent/symbols/name_book.h"
 #include "proto/codec.h"
-#include "sketch/votes.h"
+#include "tests/unit/replayed_node.h"
 
 namespace telltale::agent {
 namespace {
-
-constexpr uint64_t kSecond = 1'000'000'000;
-
-// A node with a clock that a test moves.
-struct Node {
-  explicit Node(ReplayOptions options = {}, EpochCutter::Options cut = {})
-      : sensor([&] {
-          options.mono_ns = [this] { return now; };
-          return options;
-        }()),
-        folder({}, resolver, names),
-        cutter(cut, resolver) {
-    EXPECT_TRUE(sensor.Start().ok());
-  }
-
-  RawEpoch Run(uint64_t seconds) {
-    for (uint64_t s = 0; s < seconds * 10; ++s) {
-      now += kSecond / 10;
-      EXPECT_TRUE(sensor.Drain(folder).ok());
-    }
-    return *sensor.Cut(folder);
-  }
-
-  CutContext Context(uint32_t length_s) {
-    CutContext context;
-    context.clock.wall_minus_mono_ns = 1'795'000'000 * static_cast<int64_t>(kSecond);
-    context.length_s = length_s;
-    context.boot_id = std::string(16, 'b');
-    context.vitals = sensor.Status();
-    return context;
-  }
-
-  CutResult Epoch(uint32_t seconds) {
-    raw = Run(seconds);
-    folded = folder.Take();
-    absl::StatusOr<CutResult> result = cutter.Cut(raw, folded, Context(seconds));
-    EXPECT_TRUE(result.ok()) << result.status();
-    return *std::move(result);
-  }
-
-  uint64_t now = 1'000 * kSecond;
-  ReplaySensor sensor;
-  ReplayResolver resolver;
-  NameBook names;
-  SampleFolder folder;
-  EpochCutter cutter;
-  RawEpoch raw;
-  FoldedEpoch folded;
-};
 
 v1::Identity Someone() {
   v1::Identity identity;
@@ -85,7 +27,7 @@ const v1::Vital& VitalOf(const v1::SummaryBody& body, uint32_t id) {
 }
 
 TEST(EpochCutterTest, MakesBodiesThatTheCodecAccepts) {
-  Node node;
+  ReplayedNode node;
   for (const uint32_t seconds : {10u, 60u, 5u}) {
     const CutResult cut = node.Epoch(seconds);
     const v1::Schema schema = proto::BuiltinSchema();
@@ -100,7 +42,7 @@ TEST(EpochCutterTest, MakesBodiesThatTheCodecAccepts) {
 }
 
 TEST(EpochCutterTest, SaysHowTheUserStacksOfAllSamplesEnded) {
-  Node node;
+  ReplayedNode node;
   node.raw = node.Run(10);
   node.raw.unwinding = {
       .stacks = 9, .frames = 90, .ns = 900, .tables_built = 3, .tables_damaged = 1};
@@ -121,7 +63,7 @@ TEST(EpochCutterTest, SaysHowTheUserStacksOfAllSamplesEnded) {
 }
 
 TEST(EpochCutterTest, SaysWhatTheFramesOfAllUserStacksAreCalled) {
-  Node node;
+  ReplayedNode node;
   node.raw = node.Run(10);
   node.folded = node.folder.Take();
   const uint64_t named = node.folded.user_frames[v1::NAME_OUTCOME_NAMED];
@@ -136,7 +78,7 @@ TEST(EpochCutterTest, SaysWhatTheFramesOfAllUserStacksAreCalled) {
 }
 
 TEST(EpochCutterTest, KeepsTheSensorsTotalsExactly) {
-  Node node;
+  ReplayedNode node;
   const CutResult cut = node.Epoch(20);
   for (const RawVital& vital : node.raw.vitals) {
     const v1::Vital& wire = VitalOf(cut.body, vital.id);
@@ -149,14 +91,14 @@ TEST(EpochCutterTest, KeepsTheSensorsTotalsExactly) {
 }
 
 TEST(EpochCutterTest, SaysWhatAnUnavailableVitalIsAndGivesItNoTotals) {
-  Node node;
+  ReplayedNode node;
   const CutResult cut = node.Epoch(5);
   EXPECT_EQ(VitalOf(cut.body, TELLTALE_LLC).state(), v1::VITAL_STATE_UNAVAILABLE);
   EXPECT_EQ(VitalOf(cut.body, TELLTALE_LLC).subs_size(), 0);
 }
 
 TEST(EpochCutterTest, AVitalThatNobodyCountedInTheEpochIsUnknownAndNotZero) {
-  Node node;
+  ReplayedNode node;
   RawEpoch raw = node.Run(10);
   const FoldedEpoch folded = node.folder.Take();
   const auto blocking = std::ranges::find(raw.vitals, TELLTALE_BLOCKING, &RawVital::id);
@@ -178,7 +120,7 @@ TEST(EpochCutterTest, AVitalThatNobodyCountedInTheEpochIsUnknownAndNotZero) {
 }
 
 TEST(EpochCutterTest, SecondsKeepSevenSignificantBitsOfEachSecond) {
-  Node node;
+  ReplayedNode node;
   const CutResult cut = node.Epoch(10);
   const RawVital& raw = *std::ranges::find(node.raw.vitals, TELLTALE_SYSCALL, &RawVital::id);
   const v1::SubSeries& sub = VitalOf(cut.body, TELLTALE_SYSCALL).subs(0);
@@ -192,7 +134,7 @@ TEST(EpochCutterTest, SecondsKeepSevenSignificantBitsOfEachSecond) {
 TEST(EpochCutterTest, RowsAndOtherAreTheTotalsOfEveryColumn) {
   EpochCutter::Options options;
   options.processes.max_rows = 7;
-  Node node({}, options);
+  ReplayedNode node({}, options);
   const CutResult cut = node.Epoch(30);
   const v1::ProcessTable& table = cut.body.processes();
   EXPECT_EQ(table.rows_size(), 7);
@@ -217,7 +159,7 @@ TEST(EpochCutterTest, RowsAndOtherAreTheTotalsOfEveryColumn) {
 }
 
 TEST(EpochCutterTest, ShortLivedProcessesOfOneProgramAreOneRowWithTheirNumber) {
-  Node node;
+  ReplayedNode node;
   const CutResult cut = node.Epoch(30);
   const auto compilers =
       std::ranges::count_if(node.raw.processes, [](const RawProcess& p) { return p.exited; });
@@ -235,7 +177,7 @@ TEST(EpochCutterTest, ShortLivedProcessesOfOneProgramAreOneRowWithTheirNumber) {
 }
 
 TEST(EpochCutterTest, WhatNoProcessWasGivenStandsInOther) {
-  Node node;
+  ReplayedNode node;
   node.raw = node.Run(5);
   node.folded = node.folder.Take();
   RawSub& calls = std::ranges::find(node.raw.vitals, TELLTALE_SYSCALL, &RawVital::id)->subs[0];
@@ -254,7 +196,7 @@ TEST(EpochCutterTest, WhatNoProcessWasGivenStandsInOther) {
 }
 
 TEST(EpochCutterTest, SharesBeyondTheTotalAreMarkedAsEstimates) {
-  Node node;
+  ReplayedNode node;
   node.raw = node.Run(5);
   node.folded = node.folder.Take();
   node.raw.processes[0].shares.push_back({TELLTALE_SYSCALL, 0, 1u << 30, 1u << 30});
@@ -269,7 +211,7 @@ TEST(EpochCutterTest, BodyKeepsToItsBytesAndCountsWhatWasFoldedAway) {
   options.bytes.mean_bytes = options.bytes.burst_bytes = 9'000;
   ReplayOptions loud;
   loud.intensity = 3;
-  Node node(loud, options);
+  ReplayedNode node(loud, options);
   for (int i = 0; i < 3; ++i) {
     const CutResult cut = node.Epoch(20);
     EXPECT_LE(cut.compressed_bytes, cut.budget_bytes);
@@ -287,7 +229,7 @@ TEST(EpochCutterTest, BodyKeepsToItsBytesAndCountsWhatWasFoldedAway) {
 TEST(EpochCutterTest, KeepsThreeSamplesOfEveryVitalHoweverFewBytes) {
   EpochCutter::Options options;
   options.bytes.mean_bytes = options.bytes.burst_bytes = options.bytes.floor_bytes = 10;
-  Node node({}, options);
+  ReplayedNode node({}, options);
   const CutResult cut = node.Epoch(20);
   std::map<uint32_t, uint64_t> entries;
   for (const FoldedEntry& e : node.folded.entries) ++entries[node.folded.labels[e.label].vital];
@@ -298,88 +240,10 @@ TEST(EpochCutterTest, KeepsThreeSamplesOfEveryVitalHoweverFewBytes) {
   }
 }
 
-// Vital `blocking` with the given weights of its sub-series.
-RawEpoch BlockingTotals(std::vector<uint64_t> weights) {
-  RawVital vital;
-  vital.id = TELLTALE_BLOCKING;
-  for (const uint64_t weight : weights) vital.subs.push_back({1, weight, {}});
-  RawEpoch raw;
-  raw.vitals.push_back(std::move(vital));
-  return raw;
-}
-
-FoldedEntry Entry(uint32_t label, uint8_t sub, uint64_t samples, uint64_t weight, bool open) {
-  FoldedEntry entry;
-  entry.label = label;
-  entry.sub = sub;
-  entry.samples = samples;
-  entry.sampled_weight = weight;
-  entry.open = open;
-  return entry;
-}
-
-TEST(SampleRankingTest, AMillionShortWaitsRankBeforeAnIdleThreadsOneLongWait) {
-  FoldedEpoch epoch;
-  epoch.labels.resize(3);
-  for (FoldedLabel& label : epoch.labels) label.vital = TELLTALE_BLOCKING;
-  epoch.entries = {Entry(0, 0, 1, 900, true), Entry(1, 0, 1, 20, false),
-                   Entry(2, 0, 10, 100, false)};
-  const std::vector<Bounds> bounds = {{900, 900}, {20, 30}, {100, 5000}};
-  const SampleRanking ranking = RankSamples(epoch, bounds, BlockingTotals({10'000}));
-  EXPECT_EQ(ranking.entries, (std::vector<uint32_t>{2, 1, 0}));
-}
-
-TEST(SampleRankingTest, ALabelCountsForItsPartOfItsCell) {
-  FoldedEpoch epoch;
-  epoch.labels.resize(3);
-  for (FoldedLabel& label : epoch.labels) label.vital = TELLTALE_BLOCKING;
-  epoch.entries = {Entry(0, 0, 1, 1, false), Entry(1, 0, 9, 9, false), Entry(2, 0, 1, 1, false)};
-  // The first two share a cell in which 1,000 are contested; the third has 500 for itself.
-  epoch.labels[0].hashes = {1};
-  epoch.labels[1].hashes = {2};
-  epoch.labels[2].hashes = {3 | uint64_t{1} << 62};
-  RawEpoch raw = BlockingTotals({1500});
-  raw.vitals[0].cells.total = {1000, 500, 0, 0};
-  const std::vector<Bounds> bounds = {{1, 1000}, {9, 1000}, {1, 500}};
-  const SampleRanking ranking = RankSamples(epoch, bounds, raw);
-  EXPECT_EQ(ranking.entries, (std::vector<uint32_t>{1, 2, 0}));
-}
-
-TEST(SampleRankingTest, TheHeaviestOfASmallSubSeriesIsNotCrowdedOutByABigOne) {
-  FoldedEpoch epoch;
-  epoch.labels.resize(3);
-  for (FoldedLabel& label : epoch.labels) label.vital = TELLTALE_BLOCKING;
-  epoch.entries = {Entry(0, 0, 1, 4000, false), Entry(1, 0, 1, 5000, false),
-                   Entry(2, 1, 1, 80, false)};
-  const std::vector<Bounds> bounds = {{4000, 4001}, {5000, 5001}, {80, 81}};
-  const SampleRanking ranking = RankSamples(epoch, bounds, BlockingTotals({10'000, 100}));
-  EXPECT_EQ(ranking.entries, (std::vector<uint32_t>{2, 1, 0}));
-}
-
-TEST(LabelBoundsTest, SamplesOfALabelNeverProveMoreThanItsCellsHold) {
-  Node node;
-  node.Epoch(20);
-  const std::vector<Bounds> bounds = BoundLabels(node.folded, node.raw);
-  ASSERT_FALSE(bounds.empty());
-  for (size_t i = 0; i < bounds.size(); ++i) {
-    const FoldedLabel& label = node.folded.labels[i];
-    const RawVital& vital = *std::ranges::find(node.raw.vitals, label.vital, &RawVital::id);
-    std::set<uint32_t> cells;
-    for (const uint64_t hash : label.hashes) {
-      cells.insert(sketch::PlaceOf(hash, vital.cells.columns()).cell);
-    }
-    uint64_t in_cells = 0;
-    for (const uint32_t c : cells) in_cells += vital.cells.total[c];
-    EXPECT_GE(bounds[i].low, label.sampled_weight);
-    EXPECT_LE(bounds[i].high, in_cells);
-    EXPECT_LE(bounds[i].low, bounds[i].high);
-  }
-}
-
 TEST(EpochCutterTest, SaysWhatNoLabelWithoutAnEntryExceeds) {
   EpochCutter::Options few;
   few.bytes.mean_bytes = few.bytes.burst_bytes = few.bytes.floor_bytes = 10;
-  Node all, cut({}, few);
+  ReplayedNode all, cut({}, few);
   const CutResult a = all.Epoch(20), b = cut.Epoch(20);
   int wider = 0;
   for (const v1::Vital& vital : a.body.vitals()) {
@@ -394,7 +258,7 @@ TEST(EpochCutterTest, SaysWhatNoLabelWithoutAnEntryExceeds) {
 }
 
 TEST(EpochCutterTest, EqualNodesMakeEqualBytes) {
-  Node a, b;
+  ReplayedNode a, b;
   for (int i = 0; i < 3; ++i) {
     const CutResult x = a.Epoch(10), y = b.Epoch(10);
     EXPECT_EQ(proto::Canonical(x.body), proto::Canonical(y.body));
@@ -403,7 +267,7 @@ TEST(EpochCutterTest, EqualNodesMakeEqualBytes) {
 }
 
 TEST(EpochCutterTest, ADraftTakesNoBytesFromTheBucket) {
-  Node a, b;
+  ReplayedNode a, b;
   a.Epoch(10), b.Epoch(10);
   const RawEpoch peek = *a.sensor.Peek();
   b.sensor.Peek().IgnoreError();
@@ -417,7 +281,7 @@ TEST(EpochCutterTest, ADraftTakesNoBytesFromTheBucket) {
 }
 
 TEST(EpochCutterTest, RefusesAnEpochThatIsNoInterval) {
-  Node node;
+  ReplayedNode node;
   RawEpoch raw = node.Run(5);
   raw.end_mono_ns = raw.start_mono_ns;
   FoldedEpoch folded = node.folder.Take();
@@ -429,7 +293,7 @@ TEST(EpochCutterTest, RefusesAnEpochThatIsNoInterval) {
 TEST(EpochCutterTest, FoldsEqualEventsAndCountsThoseBeyondTheLimit) {
   EpochCutter::Options options;
   options.max_events = 20;
-  Node node({}, options);
+  ReplayedNode node({}, options);
   node.raw = node.Run(5);
   RawEvent exit;
   exit.kind = RawEventKind::kExit;
@@ -456,88 +320,6 @@ TEST(EpochCutterTest, FoldsEqualEventsAndCountsThoseBeyondTheLimit) {
     if (loss.reason() == v1::LOSS_REASON_ROW_LIMIT) lost += loss.events();
   }
   EXPECT_EQ(kept + lost, all);
-}
-
-TEST(ByteBucketTest, QuietEpochsSaveUpAndADebtOfAtMostOneEpochIsPaidBack) {
-  ByteBucket bucket(
-      {.mean_bytes = 100, .burst_bytes = 300, .hard_bytes = 1'000, .floor_bytes = 10});
-  EXPECT_EQ(bucket.Budget(60 * kSecond), 300u);
-  bucket.Spend(300);
-  EXPECT_EQ(bucket.Budget(60 * kSecond), 100u);
-  bucket.Spend(0);
-  EXPECT_EQ(bucket.Budget(60 * kSecond), 200u);
-  bucket.Spend(450);  // 250 too many, of which one epoch's 100 are owed
-  EXPECT_EQ(bucket.Budget(60 * kSecond), 10u);
-  bucket.Spend(0);
-  EXPECT_EQ(bucket.Budget(60 * kSecond), 100u);
-}
-
-TEST(ByteBucketTest, HonoursTheDaysLimit) {
-  ByteBucket bucket({.mean_bytes = 16'384,
-                     .burst_bytes = 16'384,
-                     .hard_bytes = 262'144,
-                     .floor_bytes = 0,
-                     .bytes_per_day = 1'440'000});
-  bucket.Spend(bucket.Budget(60 * kSecond));
-  uint64_t spent = 0;
-  for (int i = 0; i < 1'440; ++i) {
-    const size_t budget = bucket.Budget(60 * kSecond);
-    spent += budget;
-    bucket.Spend(budget);
-  }
-  EXPECT_NEAR(static_cast<double>(spent), 1'440'000, 1'440);
-}
-
-TEST(NameBookTest, SendsEveryNameOnceAndAgainToAnotherStore) {
-  constexpr uint64_t kNow = 1'700'000'000 * kSecond;
-  Node node;
-  const CutResult cut = node.Epoch(20);
-  const std::vector<v1::Names> first = node.names.Unsent(cut.body.tables(), kNow);
-  ASSERT_GE(first.size(), 3u);
-  std::set<std::string> functions;
-  for (const v1::Names& names : first) {
-    ASSERT_TRUE(proto::CheckNames(names).ok()) << proto::CheckNames(names);
-    functions.insert(names.name().begin(), names.name().end());
-  }
-  EXPECT_THAT(functions, testing::Contains("__schedule"));
-  EXPECT_TRUE(node.names.Unsent(cut.body.tables(), kNow).empty());
-  node.names.ForgetSent();
-  EXPECT_EQ(node.names.Unsent(cut.body.tables(), kNow).size(), first.size());
-}
-
-TEST(NameBookTest, SendsANameAgainAWeekLaterWhicheverWayTheClockWent) {
-  constexpr uint64_t kNow = 1'700'000'000 * kSecond;
-  Node node;
-  const CutResult cut = node.Epoch(20);
-  const auto unsent = [&](uint64_t now) {
-    return node.names.Unsent(cut.body.tables(), now).size();
-  };
-  const size_t all = unsent(kNow);
-  ASSERT_GE(all, 3u);
-  EXPECT_EQ(unsent(kNow + proto::kNamesTravelAgainNs - 1), 0u);
-  EXPECT_EQ(unsent(kNow + proto::kNamesTravelAgainNs), all);
-  EXPECT_EQ(unsent(kNow + proto::kNamesTravelAgainNs + 1), 0u);
-  EXPECT_EQ(unsent(kNow), all) << "the clock was set back";
-}
-
-TEST(NameBookTest, ForgetsTheOldestHalfWhenFull) {
-  NameBook book(100);
-  const auto file = std::make_shared<const CodeFile>(
-      CodeFile{v1::MAPPING_KIND_FILE, std::string(20, 'x'), "/bin/x"});
-  for (uint64_t i = 0; i < 1'000; ++i) book.Learn({file, i}, {v1::NAME_OUTCOME_NAMED, "f"});
-  EXPECT_LE(book.size(), 100u);
-  EXPECT_EQ(book.Known({file, 999}), v1::NAME_OUTCOME_NAMED);
-  EXPECT_EQ(book.Known({file, 0}), v1::NAME_OUTCOME_UNSPECIFIED);
-}
-
-TEST(NameBookTest, RemembersWhyThereIsNoNameUnlessThatMayChange) {
-  NameBook book;
-  const auto file = std::make_shared<const CodeFile>(
-      CodeFile{v1::MAPPING_KIND_FILE, std::string(20, 'x'), "/bin/x"});
-  book.Learn({file, 1}, {v1::NAME_OUTCOME_NO_SYMBOL, ""});
-  book.Learn({file, 2}, {v1::NAME_OUTCOME_NO_FILE, ""});
-  EXPECT_EQ(book.Known({file, 1}), v1::NAME_OUTCOME_NO_SYMBOL);
-  EXPECT_EQ(book.Known({file, 2}), v1::NAME_OUTCOME_UNSPECIFIED);
 }
 
 }  // namespace

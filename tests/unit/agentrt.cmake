@@ -7,7 +7,7 @@ telltale_test(agentrt_disk_writer_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_disk_writer_test.cc
   LINK agentrt_support telltale::agent_spool telltale::codec)
 telltale_test(agentrt_uplink_test LABEL unit
-  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_uplink_test.cc
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_uplink_test.cc ${CMAKE_CURRENT_LIST_DIR}/agentrt_uplink_stream_test.cc
   LINK agentrt_support telltale::agent_uplink telltale::agent_loop telltale::codec)
 telltale_test(agentrt_clocks_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_clocks_test.cc

@@ -2,7 +2,9 @@ telltale_test(incident_book_test LABEL unit SOURCES unit/incident_book_test.cc L
 telltale_test(filter_ewma_test LABEL unit SOURCES unit/filter_ewma_test.cc LINK telltale::filter)
 telltale_test(filter_detect_test LABEL unit SOURCES unit/filter_detect_test.cc LINK telltale::filter)
 telltale_test(filter_fleet_test LABEL unit SOURCES unit/filter_fleet_test.cc LINK telltale::filter)
-telltale_test(filter_rules_test LABEL unit SOURCES unit/filter_rules_test.cc LINK telltale::filter)
+telltale_test(filter_rules_test LABEL unit
+  SOURCES unit/filter_rules_test.cc unit/filter_rules_blocked_test.cc unit/filter_rules_node_test.cc
+  LINK telltale::filter)
 telltale_test(filter_record_test LABEL unit SOURCES unit/filter_record_test.cc LINK telltale::filter_query)
 telltale_test(filter_runner_test LABEL unit SOURCES unit/filter_runner_test.cc LINK telltale::filter)
 telltale_test(filter_log_test LABEL unit tsan SOURCES unit/filter_log_test.cc LINK telltale::filter)

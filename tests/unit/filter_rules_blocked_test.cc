@@ -1,0 +1,159 @@
+// The rule about processes that wait, on epochs with and without such.
+
+#include <gmock/gmock.h>
+
+#include "collector/filter/detect/rules.h"
+#include "tests/unit/filter_play.h"
+
+namespace telltale::filter {
+namespace {
+
+using ::testing::HasSubstr;
+
+// In a futex if `futex`, else, of locks, in a mutex of the kernel.
+void Wait(Watch& watch, uint32_t pid, const std::string& exe, const char* sub, double threads,
+          double times, bool futex = false) {
+  const char* kind = futex ? "futex" : "mutex";
+  std::map<uint32_t, double> columns = {{watch.Share("blocking", sub, true), threads * 1e9},
+                                        {watch.Share("blocking", sub, false), times}};
+  if (std::string(sub) == "lock") {
+    columns[watch.Share("lock", kind, true)] = threads * 1e9;
+    columns[watch.Share("lock", kind, false)] = times;
+  }
+  watch.Process(pid, exe, columns);
+}
+
+TEST(BlockedTest, SaysForWhatItWaitsWhoEndsItAndWhatThatOneWaitsFor) {
+  Watch watch(BlockedFilter());
+  Play(watch, 40, 4, Nothing, [](Watch& w) {
+    Wait(w, 812, "/usr/lib/postgres", "lock", 0.7, 1.6);
+    Wait(w, 90, "/usr/bin/writer", "disk", 0.9, 5);
+    v1::FoldedSample& sample = w.Label("blocking", "lock", "/usr/lib/postgres", 0.6);
+    sample.mutable_exemplar()->set_pid(812);
+    sample.mutable_exemplar()->mutable_waker()->set_pid(90);
+  });
+  ASSERT_EQ(watch.told.size(), 2u);
+  const Watch::Told& told =
+      watch.told[0].subject.starts_with("writer") ? watch.told[1] : watch.told[0];
+  EXPECT_EQ(told.text,
+            "postgres (pid 812, uid 0) waited 42 s of 60 s in 96 waits for a lock of the kernel; "
+            "its waits are "
+            "ended by writer (pid 90, uid 0), itself waiting for a disk");
+  EXPECT_EQ(told.cause, "blocked on a lock of the kernel");
+}
+
+TEST(BlockedTest, NamesTheOwnerOfALockWhereTheKernelTells) {
+  Watch watch(BlockedFilter());
+  Play(watch, 40, 4, Nothing, [](Watch& w) {
+    Wait(w, 812, "/usr/lib/postgres", "lock", 0.7, 1.6);
+    v1::FoldedSample& sample = w.Label("lock", "mutex", "/usr/lib/postgres", 0.6);
+    sample.mutable_exemplar()->set_pid(812);
+    sample.mutable_exemplar()->set_detail(1, 1);
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("it is held by other (pid 1, uid 0)"));
+}
+
+TEST(BlockedTest, WaitsOfASecondAndWaitsForRequestsAreUsual) {
+  Watch watch(BlockedFilter());
+  Play(watch, 40, 20, Nothing, [](Watch& w) {
+    Wait(w, 812, "/usr/lib/postgres", "disk", 0.3, 1.6);
+    Wait(w, 813, "/usr/sbin/nginx", "socket", 4, 100);
+    Wait(w, 814, "/usr/bin/pool", "lock", 8, 100, true);  // threads that wait for work
+  });
+  EXPECT_TRUE(watch.told.empty());
+}
+
+// A process that works half of the time, and then waits in a futex or for a socket.
+void Works(Watch& watch) {
+  Nothing(watch);
+  watch.Process(812, "/usr/bin/app", {{TELLTALE_PROCESS_RUN_NS, 0.5e9}});
+}
+void Stalls(Watch& watch, const char* sub, const char* lock, uint32_t waker) {
+  Nothing(watch);
+  std::map<uint32_t, double> columns = {{TELLTALE_PROCESS_RUN_NS, 0.01e9},
+                                        {watch.Share("blocking", sub, true), 7e9},
+                                        {watch.Share("blocking", sub, false), 2}};
+  if (lock != nullptr) {
+    columns[watch.Share("lock", lock, true)] = 7e9;
+    columns[watch.Share("lock", lock, false)] = 2;
+  }
+  watch.Process(812, "/usr/bin/app", columns);
+  if (waker == 0) return;
+  v1::FoldedSample& sample = watch.Label("blocking", sub, "/usr/bin/app", 6);
+  sample.mutable_exemplar()->set_pid(812);
+  sample.mutable_exemplar()->mutable_waker()->set_pid(waker);
+}
+template <typename Fault>
+std::vector<Watch::Told> AfterWork(Fault fault) {
+  Watch watch(BlockedFilter());
+  for (int i = 0; i < 40; ++i) {
+    Works(watch);
+    watch.Show();
+  }
+  for (int i = 0; i < 4; ++i) {
+    fault(watch);
+    watch.Show();
+  }
+  return watch.told;
+}
+
+TEST(BlockedTest, AWorkerThatStandsInAFutexIsToldWithWhoEndsItsWaits) {
+  const auto told = AfterWork([](Watch& w) {
+    Stalls(w, "lock", "futex", 90);
+    w.Process(90, "/usr/bin/writer", {{w.Share("blocking", "timer", true), 0.9e9}});
+  });
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].text, HasSubstr("for a lock in its own memory (futex); its waits are ended "
+                                      "by writer (pid 90, uid 0), asleep on a timer meanwhile"));
+  EXPECT_THAT(told[0].evidence, HasSubstr("it ran 0.01 CPUs where 0.5 are usual"));
+  EXPECT_THAT(told[0].against, HasSubstr("a load that went away"));
+  // A convoy within one process.
+  const auto convoy = AfterWork([](Watch& w) { Stalls(w, "lock", "futex", 812); });
+  ASSERT_EQ(convoy.size(), 1u);
+  EXPECT_THAT(convoy[0].text, HasSubstr("its waits are ended by another thread of its own"));
+}
+
+TEST(BlockedTest, NobodyNamedOrNoLessWorkIsWaitingForWork) {
+  EXPECT_TRUE(AfterWork([](Watch& w) { Stalls(w, "lock", "futex", 0); }).empty());
+  Watch idle(BlockedFilter());
+  Play(idle, 40, 20, Nothing, [](Watch& w) { Stalls(w, "lock", "futex", 90); });
+  EXPECT_TRUE(idle.told.empty()) << idle.told[0].text;
+}
+
+TEST(BlockedTest, ASocketIsBlamedWhereSegmentsAreLostOrThePeerIsStuck) {
+  const auto lost = AfterWork([](Watch& w) {
+    Stalls(w, "socket", nullptr, 0);
+    w.Rate("retransmit", "segments", 3);
+  });
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_THAT(lost[0].text, HasSubstr("for a socket"));
+  EXPECT_THAT(lost[0].evidence, HasSubstr("3 segments/s are sent again"));
+  const auto stuck = AfterWork([](Watch& w) {
+    Stalls(w, "socket", nullptr, 90);
+    Wait(w, 90, "/usr/bin/db", "disk", 0.9, 5);
+  });
+  ASSERT_EQ(stuck.size(), 2u);
+  const Watch::Told& told = stuck[0].subject.starts_with("app") ? stuck[0] : stuck[1];
+  EXPECT_THAT(told.text, HasSubstr("ended by db (pid 90, uid 0), itself waiting for a disk"));
+  // No more requests: the peer is well and nothing is lost.
+  EXPECT_TRUE(AfterWork([](Watch& w) { Stalls(w, "socket", nullptr, 1); }).empty());
+}
+
+TEST(BlockedTest, WhatIsUsualSurvivesARestart) {
+  Watch first(BlockedFilter()), second(BlockedFilter());
+  for (int i = 0; i < 40; ++i) {
+    Works(first);
+    first.Show();
+  }
+  ASSERT_TRUE(second.Load(first.Save()));
+  second.now = first.now;
+  for (int i = 0; i < 4; ++i) {
+    Stalls(second, "lock", "futex", 812);
+    second.Show();
+  }
+  EXPECT_EQ(second.told.size(), 1u);
+}
+
+}  // namespace
+}  // namespace telltale::filter
