@@ -4,14 +4,8 @@
 #include <grpcpp/impl/codegen/service_type.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,11 +13,14 @@
 #include "absl/strings/str_cat.h"
 #include "collector/access/access_service.h"
 #include "collector/access/audit_log.h"
+#include "collector/access/gate.h"
 #include "collector/access/token_book.h"
 #include "collector/control_socket.h"
+#include "collector/data_directory.h"
 #include "collector/enroll/enroll_desk.h"
 #include "collector/enroll/enroll_service.h"
 #include "collector/enroll/issuer.h"
+#include "collector/enroll_parts.h"
 #include "collector/filter/filter_side.h"
 #include "collector/filter/watch_service.h"
 #include "collector/grpc_server.h"
@@ -40,7 +37,7 @@
 #include "collector/ingest_figures.h"
 #include "collector/maintenance.h"
 #include "collector/marks/mark_book.h"
-#include "collector/peer.h"
+#include "collector/part_options.h"
 #include "collector/query/engine.h"
 #include "collector/query/nearest.h"
 #include "collector/query/query_service.h"
@@ -56,63 +53,9 @@
 namespace telltale::collector {
 namespace {
 
-constexpr uint64_t kSecondsPerDay = 86400;
-constexpr uint64_t kSecondsPerHour = 3600;
 constexpr uint64_t kNsPerS = 1'000'000'000;
-constexpr unsigned kMostShards = 8;
 constexpr uint32_t kStopGraceMs = 2000;
-// Who has no certificate gets one quickly, or nothing.
-constexpr uint32_t kEnrollConnectionS = 60;
-constexpr int kEnrollMessageBytes = 16 << 10;
-constexpr int kEnrollThreads = 32;
 constexpr std::chrono::seconds kMaintenancePeriod{60};
-
-uint32_t RoundedUp(uint64_t seconds, uint64_t unit) {
-  return static_cast<uint32_t>((seconds + unit - 1) / unit);
-}
-
-storage::StoreOptions StoreOptionsOf(const Config& config) {
-  storage::StoreOptions options;
-  options.path = config.data + "/store";
-  options.max_nodes = config.ingest_max_nodes;
-  options.max_name_bytes_per_node = config.ingest_names_bytes;
-  options.retention.raw_days = RoundedUp(config.retention_raw_s, kSecondsPerDay);
-  options.retention.cells_hours = RoundedUp(config.retention_cells_s, kSecondsPerHour);
-  options.retention.five_minute_days = RoundedUp(config.retention_5min_s, kSecondsPerDay);
-  options.retention.hour_days = RoundedUp(config.retention_1h_s, kSecondsPerDay);
-  options.retention.day_days = RoundedUp(config.retention_1d_s, kSecondsPerDay);
-  options.retention.max_raw_bytes = config.retention_raw_bytes;
-  options.retention.max_five_minute_bytes = config.retention_5min_bytes;
-  options.retention.max_hour_bytes = config.retention_1h_bytes;
-  options.retention.max_day_bytes = config.retention_1d_bytes;
-  options.retention.max_bytes = config.retention_max_bytes;
-  return options;
-}
-
-ingest::IngestSettings SettingsOf(const Config& config) {
-  ingest::IngestSettings settings;
-  settings.spread_s = config.ingest_spread_s;
-  settings.max_in_flight = config.ingest_in_flight;
-  settings.max_in_flight_bytes = static_cast<uint32_t>(config.ingest_in_flight_bytes);
-  settings.max_summary_bytes = static_cast<uint32_t>(config.ingest_summary_bytes);
-  settings.backlog_per_s = config.ingest_backlog_per_s;
-  settings.max_future_ns = config.ingest_max_future_s * kNsPerS;
-  return settings;
-}
-
-ingest::IngestOptions IngestOptionsOf(const Config& config) {
-  ingest::IngestOptions options;
-  options.shards = config.ingest_shards != 0
-                       ? config.ingest_shards
-                       : std::clamp(std::thread::hardware_concurrency(), 1u, kMostShards);
-  options.queue_bytes = config.ingest_queue_bytes;
-  options.version = TELLTALE_VERSION;
-  return options;
-}
-
-TlsFiles TlsFilesOf(const Config& config) {
-  return {.ca = config.tls_ca, .cert = config.tls_cert, .key = config.tls_key};
-}
 
 // What changes when a file is replaced.
 struct FileStamp {
@@ -130,76 +73,12 @@ FileStamp StampOf(const std::string& file) {
           info.st_size};
 }
 
-absl::Status MakeDataDirectory(const std::string& data) {
-  std::error_code error;
-  std::filesystem::create_directories(data, error);
-  if (error) {
-    return absl::FailedPreconditionError(absl::StrCat("data: directory ", data,
-                                                      " cannot be made: ", error.message(),
-                                                      "; choose another with data"));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status NodeKnown(storage::Store& store, const std::string& node) {
   if (store.nodes().Find(node).has_value()) return absl::OkStatus();
   std::vector<std::string> names;
   for (const storage::NodeRecord& record : store.nodes().List()) names.push_back(record.name());
   return absl::NotFoundError(absl::StrCat("note: node \"", node.substr(0, 128), "\" is unknown",
                                           query::NearestHint(node, names)));
-}
-
-// Operators and viewers read; a node writes and does not read about others.
-absl::Status MayAsk(const grpc::ServerContextBase& context, const RevocationList& revoked,
-                    GrpcStats& stats) {
-  const auto peer = PeerOf(context, revoked);
-  if (peer.ok() && peer->role != Role::kNode) return absl::OkStatus();
-  stats.Refuse(GrpcRefusal::kDenied);
-  if (!peer.ok()) return peer.status();
-  return absl::PermissionDeniedError(
-      absl::StrCat("certificate: is for node ", peer->name,
-                   ", only operators and viewers may ask; use such a certificate"));
-}
-
-// "operator/alice"; who is none is written down as refused.
-absl::StatusOr<std::string> OperatorOf(const grpc::ServerContextBase& context,
-                                       const std::string& action, const RevocationList& revoked,
-                                       GrpcStats& stats, access::AuditLog& audit) {
-  const auto peer = PeerOf(context, revoked);
-  const std::string who = peer.ok() ? absl::StrCat(RoleName(peer->role), "/", peer->name) : "";
-  if (peer.ok() && peer->role == Role::kOperator) return who;
-  const absl::Status status = peer.ok() ? absl::PermissionDeniedError(absl::StrCat(
-                                              "certificate: is for ", who,
-                                              ", only an operator may do this; use a certificate "
-                                              "telltale://operator/NAME"))
-                                        : peer.status();
-  stats.Refuse(GrpcRefusal::kDenied);
-  audit.Refused(who, peer.ok() ? peer->address : "", action, std::string(status.message()));
-  return status;
-}
-
-// For programs that start us with port 0.
-absl::Status WritePorts(const std::string& data, uint16_t grpc_port, uint16_t https_port,
-                        uint16_t enroll_port) {
-  const std::string file = data + "/ports";
-  const std::string temporary = file + ".new";
-  {
-    std::ofstream stream(temporary, std::ios::trunc);
-    stream << "grpc=" << grpc_port << "\nhttps=" << https_port << "\n";
-    if (enroll_port != 0) stream << "enroll=" << enroll_port << "\n";
-    stream.flush();
-    if (!stream) {
-      return absl::UnavailableError(
-          absl::StrCat("data: ", temporary, " cannot be written: ", std::strerror(errno)));
-    }
-  }
-  std::error_code error;
-  std::filesystem::rename(temporary, file, error);
-  if (error) {
-    return absl::UnavailableError(
-        absl::StrCat("data: ", file, " cannot be written: ", error.message()));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -218,6 +97,7 @@ struct Collector::Parts {
   std::unique_ptr<grpc::Service> ingest_service;
   std::unique_ptr<access::TokenBook> tokens;
   std::unique_ptr<access::AuditLog> audit;
+  std::unique_ptr<access::Gate> gate;
   std::unique_ptr<marks::MarkBook> marks;
   std::unique_ptr<grpc::Service> operate_service;
   std::unique_ptr<grpc::Service> access_service;
@@ -278,8 +158,8 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   }
 
   parts.ingest_store = std::make_unique<ingest::StoreAdapter>(parts.store.get());
-  parts.ingest = std::make_unique<ingest::IngestCore>(IngestOptionsOf(config), SettingsOf(config),
-                                                      parts.ingest_store.get(), &parts.clock);
+  parts.ingest = std::make_unique<ingest::IngestCore>(
+      IngestOptionsOf(config), IngestSettingsOf(config), parts.ingest_store.get(), &parts.clock);
   parts.ingest->Start();
   parts.ingest_service =
       ingest::MakeIngestService(parts.ingest.get(), &parts.revoked, config.ingest_connection_age_s);
@@ -290,20 +170,12 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   auto audit = access::AuditLog::Open(&parts.store->catalog(), now_ns);
   if (!audit.ok()) return audit.status();
   parts.audit = *std::move(audit);
-  parts.access_service = access::MakeAccessService({.tokens = parts.tokens.get(),
-                                                    .audit = parts.audit.get(),
-                                                    .revoked = &parts.revoked,
-                                                    .stats = &parts.grpc_stats});
-  if (!config.enroll_ca_cert.empty()) {
-    parts.issuer = std::make_unique<enroll::Issuer>(
-        enroll::Issuer::Options{.cert = config.enroll_ca_cert,
-                                .key = config.enroll_ca_key,
-                                .trusted = config.tls_ca,
-                                .validity = absl::Seconds(config.enroll_validity_s)});
-    if (absl::Status status = parts.issuer->Check(absl::FromUnixSeconds(now_s)); !status.ok()) {
-      return status;
-    }
-  }
+  parts.gate = std::make_unique<access::Gate>(&parts.revoked, &parts.grpc_stats, parts.audit.get());
+  parts.access_service = access::MakeAccessService(
+      {.tokens = parts.tokens.get(), .audit = parts.audit.get(), .gate = parts.gate.get()});
+  auto issuer = MakeIssuer(config, absl::FromUnixSeconds(now_s));
+  if (!issuer.ok()) return issuer.status();
+  parts.issuer = *std::move(issuer);
   auto desk = enroll::EnrollDesk::Open({.catalog = &parts.store->catalog(),
                                         .issuer = parts.issuer.get(),
                                         .by_hand = config.enroll_by_hand,
@@ -314,9 +186,8 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
       .desk = parts.enroll_desk.get(),
       .issuer = parts.issuer.get(),
       .audit = parts.audit.get(),
+      .gate = parts.gate.get(),
       .stats = &parts.enroll_stats,
-      .revoked = &parts.revoked,
-      .grpc_stats = &parts.grpc_stats,
       .port = [&parts] { return parts.enroll == nullptr ? uint16_t{0} : parts.enroll->port(); }};
   parts.enroll_service = enroll::MakeEnrollService(enrolling);
   parts.enrolment_service = enroll::MakeEnrolmentService(enrolling);
@@ -326,11 +197,8 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
       [store = parts.store.get()](const std::string& node) { return NodeKnown(*store, node); });
   if (!marks.ok()) return marks.status();
   parts.marks = *std::move(marks);
-  parts.operate_service = ingest::MakeOperateService({.core = parts.ingest.get(),
-                                                      .marks = parts.marks.get(),
-                                                      .revoked = &parts.revoked,
-                                                      .stats = &parts.grpc_stats,
-                                                      .audit = parts.audit.get()});
+  parts.operate_service = ingest::MakeOperateService(
+      {.core = parts.ingest.get(), .marks = parts.marks.get(), .gate = parts.gate.get()});
 
   auto filters = filter::FilterSide::Open(
       {.store = parts.store.get(),
@@ -382,8 +250,8 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   });
   query::QueryServiceOptions asking;
   asking.engine = parts.engine.get();
-  asking.authorize = [&parts](const grpc::ServerContextBase& context) {
-    return MayAsk(context, parts.revoked, parts.grpc_stats);
+  asking.authorize = [gate = parts.gate.get()](const grpc::ServerContextBase& context) {
+    return gate->MayAsk(context);
   };
   parts.query_service = std::make_unique<query::QueryService>(asking);
 
@@ -393,32 +261,17 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   const auto alertmanagers = [alertmanager = parts.alertmanager.get()] {
     return alertmanager->State();
   };
-  const auto operator_of = [&parts](const grpc::ServerContextBase& context,
-                                    const std::string& action) {
-    return OperatorOf(context, action, parts.revoked, parts.grpc_stats, *parts.audit);
-  };
-  const auto write_down = [&parts](const grpc::ServerContextBase& context, const std::string& who,
-                                   const std::string& action, const std::string& detail) {
-    const auto peer = PeerOf(context, parts.revoked);
-    const std::string address = peer.ok() ? peer->address : "";
-    spdlog::info("audit: {} ({}): {} {}", who, address, action, detail);
-    return parts.audit->Done(who, address, action, detail);
-  };
   parts.watch_service = filter::MakeWatchService(
       {.side = parts.filters.get(),
        .resolve = [engine = parts.engine.get()](
                       const v1::Selection& asked) { return engine->Select(asked); },
-       .authorize = asking.authorize,
-       .operator_of = operator_of,
-       .audit = write_down,
+       .gate = parts.gate.get(),
        .alertmanagers = alertmanagers,
        .now_ns = now_ns});
   incident::IncidentServiceOptions following;
   following.book = parts.filters->incidents();
   following.silences = parts.filters->silences();
-  following.authorize = asking.authorize;
-  following.operator_of = operator_of;
-  following.audit = write_down;
+  following.gate = parts.gate.get();
   following.now_ns = now_ns;
   parts.incident_service = std::make_unique<incident::IncidentService>(std::move(following));
 
@@ -426,18 +279,11 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   parts.live_service = ingest::MakeLiveService(&parts.ingest->live(), asking.authorize);
 
   std::vector<grpc::Service*> services = {
-      parts.ingest_service.get(),   parts.query_service->service(), parts.operate_service.get(),
-      parts.access_service.get(),   parts.watch_service.get(),      parts.live_service.get(),
+      parts.ingest_service.get(),    parts.query_service->service(),   parts.operate_service.get(),
+      parts.access_service.get(),    parts.watch_service.get(),        parts.live_service.get(),
       parts.enrolment_service.get(), parts.incident_service->service()};
   if (parts.issuer != nullptr) {
-    auto enroll = GrpcServer::Start({.listen = *enroll_address,
-                                     .tls = tls,
-                                     .option = "listen.enroll",
-                                     .ask_certificates = false,
-                                     .max_threads = kEnrollThreads,
-                                     .connection_age_s = kEnrollConnectionS,
-                                     .max_message_bytes = kEnrollMessageBytes},
-                                    {parts.enroll_service.get()});
+    auto enroll = StartEnrollServer(*enroll_address, tls, parts.enroll_service.get());
     if (!enroll.ok()) return enroll.status();
     parts.enroll = *std::move(enroll);
   }
@@ -522,7 +368,7 @@ uint16_t Collector::https_port() const { return parts_->web->port(); }
 
 void Collector::Reload(const Config& config) {
   Parts& parts = *parts_;
-  parts.ingest->SetSettings(SettingsOf(config));
+  parts.ingest->SetSettings(IngestSettingsOf(config));
   parts.config.tls_crl = config.tls_crl;
   parts.crl_stamp = {};
   parts.ca_stamp = {};

@@ -6,8 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "collector/peer.h"
-#include "spdlog/spdlog.h"
 #include "telltale/v1/access.grpc.pb.h"
 
 namespace telltale::access {
@@ -27,15 +25,15 @@ class AccessService final : public v1::Access::Service {
 
   grpc::Status CreateToken(grpc::ServerContext* context, const v1::CreateTokenRequest* request,
                            v1::CreateTokenAnswer* answer) override {
-    const auto peer = OperatorOf(*context, "token create");
+    const auto peer = options_.gate->Operator(*context, "token create");
     if (!peer.ok()) return ToGrpc(peer.status());
     const auto created = options_.tokens->Create(*request, peer->name);
     if (!created.ok()) return ToGrpc(created.status());
-    const absl::Status noted =
-        Note(*peer, "token create",
-             absl::StrFormat(
-                 "%s, for %d s", Called(created->token),
-                 static_cast<int64_t>(created->token.expires_s() - created->token.created_s())));
+    const absl::Status noted = options_.gate->Done(
+        *peer, "token create",
+        absl::StrFormat(
+            "%s, for %d s", Called(created->token),
+            static_cast<int64_t>(created->token.expires_s() - created->token.created_s())));
     if (!noted.ok()) {
       // Nobody is given what is not written down.
       (void)options_.tokens->Revoke(created->token.id(), peer->name);
@@ -48,7 +46,7 @@ class AccessService final : public v1::Access::Service {
 
   grpc::Status ListTokens(grpc::ServerContext* context, const v1::ListTokensRequest*,
                           v1::ListTokensAnswer* answer) override {
-    const auto peer = OperatorOf(*context, "token list");
+    const auto peer = options_.gate->Operator(*context, "token list");
     if (!peer.ok()) return ToGrpc(peer.status());
     for (v1::Token& token : options_.tokens->List()) *answer->add_tokens() = std::move(token);
     return grpc::Status::OK;
@@ -56,20 +54,20 @@ class AccessService final : public v1::Access::Service {
 
   grpc::Status RevokeToken(grpc::ServerContext* context, const v1::RevokeTokenRequest* request,
                            v1::RevokeTokenAnswer* answer) override {
-    const auto peer = OperatorOf(*context, "token revoke");
+    const auto peer = options_.gate->Operator(*context, "token revoke");
     if (!peer.ok()) return ToGrpc(peer.status());
     const auto revoked = options_.tokens->Revoke(request->id(), peer->name);
     if (!revoked.ok()) return ToGrpc(revoked.status());
     *answer->mutable_token() = revoked->token;
     answer->set_changed(revoked->changed);
     if (!revoked->changed) return grpc::Status::OK;
-    const absl::Status noted = Note(*peer, "token revoke", Called(revoked->token));
+    const absl::Status noted = options_.gate->Done(*peer, "token revoke", Called(revoked->token));
     return noted.ok() ? grpc::Status::OK : ToGrpc(noted);
   }
 
   grpc::Status ListAudit(grpc::ServerContext* context, const v1::ListAuditRequest* request,
                          v1::ListAuditAnswer* answer) override {
-    const auto peer = OperatorOf(*context, "audit");
+    const auto peer = options_.gate->Operator(*context, "audit");
     if (!peer.ok()) return ToGrpc(peer.status());
     auto entries = options_.audit->List(request->limit());
     if (!entries.ok()) return ToGrpc(entries.status());
@@ -78,30 +76,6 @@ class AccessService final : public v1::Access::Service {
   }
 
  private:
-  absl::StatusOr<collector::Peer> OperatorOf(const grpc::ServerContext& context,
-                                             const std::string& action) {
-    auto peer = collector::PeerOf(context, *options_.revoked);
-    const std::string who =
-        peer.ok() ? absl::StrCat(collector::RoleName(peer->role), "/", peer->name) : "";
-    if (peer.ok() && peer->role != collector::Role::kOperator) {
-      peer = absl::PermissionDeniedError(
-          absl::StrCat("certificate: is for ", who,
-                       ", only an operator may do this; use a certificate "
-                       "telltale://operator/NAME"));
-    }
-    if (!peer.ok()) {
-      options_.stats->Refuse(collector::GrpcRefusal::kDenied);
-      options_.audit->Refused(who, context.peer(), action, std::string(peer.status().message()));
-    }
-    return peer;
-  }
-
-  absl::Status Note(const collector::Peer& peer, const std::string& action,
-                    const std::string& detail) {
-    spdlog::info("audit: operator {} ({}): {} {}", peer.name, peer.address, action, detail);
-    return options_.audit->Done(absl::StrCat("operator/", peer.name), peer.address, action, detail);
-  }
-
   const AccessServiceOptions options_;
 };
 

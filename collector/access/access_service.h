@@ -7,9 +7,8 @@
 #include <memory>
 
 #include "collector/access/audit_log.h"
+#include "collector/access/gate.h"
 #include "collector/access/token_book.h"
-#include "collector/grpc_stats.h"
-#include "collector/revocation.h"
 
 namespace grpc {
 class Service;
@@ -21,8 +20,7 @@ namespace telltale::access {
 struct AccessServiceOptions {
   TokenBook* tokens = nullptr;
   AuditLog* audit = nullptr;
-  const collector::RevocationList* revoked = nullptr;
-  collector::GrpcStats* stats = nullptr;  // calls of those who may not make them
+  const Gate* gate = nullptr;
 };
 
 std::unique_ptr<grpc::Service> MakeAccessService(const AccessServiceOptions& options);

@@ -1,45 +1,19 @@
 #include "collector/access/token_book.h"
 
-#include <openssl/crypto.h>
-#include <openssl/rand.h>
-#include <openssl/sha.h>
-
 #include <algorithm>
-#include <array>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "collector/access/access_keys.h"
+#include "collector/access/token_secret.h"
 #include "proto/codec.h"
 
 namespace telltale::access {
 namespace {
 
 constexpr std::string_view kPrefix = "telltale_";
-constexpr size_t kIdBytes = 4;
-constexpr size_t kIdDigits = 2 * kIdBytes;
-constexpr size_t kSecretBytes = 32;
-// "telltale_1a2b3c4d_" and 64 hexadecimal digits.
-constexpr size_t kWholeBytes = kPrefix.size() + kIdDigits + 1 + 2 * kSecretBytes;
 constexpr double kNsPerS = 1e9;
 constexpr uint64_t kWholeNsPerS = 1'000'000'000;
-
-using Digest = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
-
-Digest DigestOf(std::string_view secret) {
-  Digest digest;
-  SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest.data());
-  return digest;
-}
-
-absl::StatusOr<std::string> RandomHex(size_t bytes) {
-  std::string random(bytes, '\0');
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(random.data()), static_cast<int>(bytes)) != 1) {
-    return absl::UnavailableError("token: the machine gives no random numbers; try again");
-  }
-  return std::string(absl::BytesToHexString(absl::string_view(random.data(), random.size())));
-}
 
 double Seconds(uint64_t ns) { return static_cast<double>(ns) / kNsPerS; }
 
@@ -115,30 +89,26 @@ absl::StatusOr<TokenBook::Created> TokenBook::Create(const v1::CreateTokenReques
     return absl::ResourceExhaustedError(
         absl::StrCat("token: there are ", kMaxTokens, "; revoke some, or let some expire"));
   }
-  absl::StatusOr<std::string> id = RandomHex(kIdBytes);
-  while (id.ok() && tokens_.contains(*id)) id = RandomHex(kIdBytes);
-  if (!id.ok()) return id.status();
-  const absl::StatusOr<std::string> random = RandomHex(kSecretBytes);
-  if (!random.ok()) return random.status();
-  const std::string secret = absl::StrCat(std::string(kPrefix), *id, "_", *random);
-  const Digest digest = DigestOf(secret);
+  const auto secret = NewTokenSecret(
+      "token", kPrefix, [this](const std::string& id) { return tokens_.contains(id); });
+  if (!secret.ok()) return secret.status();
 
   Entry entry;
   v1::StoredToken& stored = entry.stored;
-  stored.set_id(*id);
+  stored.set_id(secret->id);
   stored.set_name(request.name());
   stored.set_role(role);
-  stored.set_secret_sha256(std::string(digest.begin(), digest.end()));
+  stored.set_secret_sha256(secret->sha256);
   stored.set_created_by(by);
   stored.set_created_ns(now_());
   stored.set_expires_ns(stored.created_ns() + lifetime_s * kWholeNsPerS);
-  transaction->Put(TokenKey(*id), Serialized(stored));
+  transaction->Put(TokenKey(secret->id), Serialized(stored));
   if (absl::Status status = transaction->Commit(storage::Durability::kDurable); !status.ok()) {
     return status;
   }
   for (const std::string& gone : ended) tokens_.erase(gone);
-  const Entry& kept = tokens_[*id] = std::move(entry);
-  return Created{Shown(kept), secret};
+  const Entry& kept = tokens_[secret->id] = std::move(entry);
+  return Created{Shown(kept), secret->whole};
 }
 
 std::vector<std::string> TokenBook::LongEnded() const {
@@ -185,22 +155,17 @@ std::vector<v1::Token> TokenBook::List() const {
 }
 
 absl::StatusOr<collector::Identity> TokenBook::Check(std::string_view secret) {
-  if (secret.size() != kWholeBytes || !secret.starts_with(kPrefix)) {
-    return BadToken("it has not the form of one");
-  }
-  const std::string id(secret.substr(kPrefix.size(), kIdDigits));
-  const Digest digest = DigestOf(secret);
+  const auto id = TokenIdOf(kPrefix, secret);
+  if (!id) return BadToken("it has not the form of one");
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = tokens_.find(id);
-  if (found == tokens_.end() || found->second.stored.secret_sha256().size() != digest.size() ||
-      CRYPTO_memcmp(found->second.stored.secret_sha256().data(), digest.data(), digest.size()) !=
-          0) {
+  const auto found = tokens_.find(*id);
+  if (found == tokens_.end() || !IsSecretOf(secret, found->second.stored.secret_sha256())) {
     return BadToken("it is unknown");
   }
   Entry& entry = found->second;
-  if (entry.stored.revoked_ns() != 0) return BadToken(absl::StrCat(id, " is revoked"));
+  if (entry.stored.revoked_ns() != 0) return BadToken(absl::StrCat(*id, " is revoked"));
   const uint64_t now = now_();
-  if (now >= entry.stored.expires_ns()) return BadToken(absl::StrCat(id, " has expired"));
+  if (now >= entry.stored.expires_ns()) return BadToken(absl::StrCat(*id, " has expired"));
   entry.last_used_ns = now;
   ++entry.uses;
   const bool operates = entry.stored.role() == RoleName(collector::Role::kOperator);

@@ -1,7 +1,5 @@
-// Bearer tokens: what a program shows over HTTPS that cannot hold a certificate. A token is 256
-// random bits, so SHA-256 is all that is kept of it: there is nothing to guess that a slower hash
-// would protect. Its id, in front of the secret, is no secret and finds the entry; the secret is
-// compared in constant time.
+// Bearer tokens: what a program shows over HTTPS that cannot hold a certificate. What one is made
+// of and what is kept of it: token_secret.h.
 //
 // Thread-safe. Owned by the collector; kept in the catalog (table 0d), which must outlive it.
 

@@ -10,11 +10,10 @@
 #include <memory>
 
 #include "collector/access/audit_log.h"
+#include "collector/access/gate.h"
 #include "collector/enroll/enroll_desk.h"
 #include "collector/enroll/enroll_stats.h"
 #include "collector/enroll/issuer.h"
-#include "collector/grpc_stats.h"
-#include "collector/revocation.h"
 
 namespace grpc {
 class Service;
@@ -27,10 +26,9 @@ struct EnrollServiceOptions {
   EnrollDesk* desk = nullptr;
   const Issuer* issuer = nullptr;  // null: this collector signs nobody
   access::AuditLog* audit = nullptr;
+  const access::Gate* gate = nullptr;
   EnrollStats* stats = nullptr;
-  const collector::RevocationList* revoked = nullptr;
-  collector::GrpcStats* grpc_stats = nullptr;  // calls of those who may not make them
-  std::function<uint16_t()> port;              // of the listener without certificates
+  std::function<uint16_t()> port;  // of the listener without certificates
 };
 
 // telltale.v1.Enroll

@@ -1,16 +1,13 @@
 #include "collector/enroll/enroll_tokens.h"
 
 #include <fnmatch.h>
-#include <openssl/crypto.h>
-#include <openssl/rand.h>
-#include <openssl/sha.h>
 
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "collector/access/token_secret.h"
 #include "collector/enroll/enroll_keys.h"
 #include "proto/codec.h"
 #include "storage/keys.h"
@@ -19,25 +16,7 @@ namespace telltale::enroll {
 namespace {
 
 constexpr std::string_view kPrefix = "enroll_";
-constexpr size_t kIdBytes = 4, kIdDigits = 2 * kIdBytes;
-constexpr size_t kSecretBytes = 32;
-// "enroll_1a2b3c4d_" and 64 hexadecimal digits.
-constexpr size_t kWholeBytes = kPrefix.size() + kIdDigits + 1 + 2 * kSecretBytes;
 constexpr uint64_t kNsPerS = 1'000'000'000;
-
-std::string DigestOf(std::string_view secret) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest);
-  return std::string(reinterpret_cast<const char*>(digest), sizeof digest);
-}
-
-absl::StatusOr<std::string> RandomHex(size_t bytes) {
-  std::string random(bytes, '\0');
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(random.data()), static_cast<int>(bytes)) != 1) {
-    return absl::UnavailableError("enrol: the machine gives no random numbers; try again");
-  }
-  return std::string(absl::BytesToHexString(absl::string_view(random.data(), random.size())));
-}
 
 absl::Status BadToken(std::string_view why) {
   return absl::UnauthenticatedError(
@@ -127,28 +106,25 @@ absl::StatusOr<EnrollTokens::Created> EnrollTokens::Create(
     return absl::ResourceExhaustedError(
         absl::StrCat("enrol: there are ", kMaxTokens, " tokens; let some expire"));
   }
-  absl::StatusOr<std::string> id = RandomHex(kIdBytes);
-  while (id.ok() && tokens_.contains(*id)) id = RandomHex(kIdBytes);
-  if (!id.ok()) return id.status();
-  const absl::StatusOr<std::string> random = RandomHex(kSecretBytes);
-  if (!random.ok()) return random.status();
-  const std::string secret = absl::StrCat(std::string(kPrefix), *id, "_", *random);
+  const auto secret = access::NewTokenSecret(
+      "enrol", kPrefix, [this](const std::string& id) { return tokens_.contains(id); });
+  if (!secret.ok()) return secret.status();
 
   v1::StoredEnrollToken stored;
-  stored.set_id(*id);
+  stored.set_id(secret->id);
   stored.set_pattern(request.pattern());
   stored.set_uses(uses);
-  stored.set_secret_sha256(DigestOf(secret));
+  stored.set_secret_sha256(secret->sha256);
   stored.set_created_by(by);
   stored.set_created_ns(now_ns);
   stored.set_expires_ns(now_ns + lifetime_s * kNsPerS);
-  transaction->Put(Key(Kind::kToken, *id), proto::Canonical(stored));
+  transaction->Put(Key(Kind::kToken, secret->id), proto::Canonical(stored));
   if (absl::Status status = transaction->Commit(storage::Durability::kDurable); !status.ok()) {
     return status;
   }
   for (const std::string& ended : gone) tokens_.erase(ended);
   Keep(stored);
-  return Created{Shown(stored), secret};
+  return Created{Shown(stored), secret->whole};
 }
 
 absl::StatusOr<EnrollTokens::Revoked> EnrollTokens::Revoke(const std::string& id,
@@ -182,13 +158,10 @@ std::vector<v1::EnrollToken> EnrollTokens::List() const {
 absl::StatusOr<v1::StoredEnrollToken> EnrollTokens::Find(const std::string& secret,
                                                          const std::string& node, uint64_t now_ns,
                                                          bool spent) const {
-  if (secret.size() != kWholeBytes || !secret.starts_with(kPrefix)) {
-    return BadToken("has not the form of one");
-  }
-  const auto found = tokens_.find(secret.substr(kPrefix.size(), kIdDigits));
-  const std::string digest = DigestOf(secret);
-  if (found == tokens_.end() || found->second.secret_sha256().size() != digest.size() ||
-      CRYPTO_memcmp(found->second.secret_sha256().data(), digest.data(), digest.size()) != 0) {
+  const auto id = access::TokenIdOf(kPrefix, secret);
+  if (!id) return BadToken("has not the form of one");
+  const auto found = tokens_.find(*id);
+  if (found == tokens_.end() || !access::IsSecretOf(secret, found->second.secret_sha256())) {
     return BadToken("is unknown");
   }
   const v1::StoredEnrollToken& token = found->second;

@@ -1,5 +1,5 @@
 // Tokens a node enrols with: each is good for some uses, for a while, for names that fit a pattern.
-// As with those of collector/access, the secret is random and only its SHA-256 is kept.
+// What one is made of and what is kept of it: collector/access/token_secret.h.
 //
 // Not thread-safe: the desk that owns it locks. Kept in the catalog (table 14).
 

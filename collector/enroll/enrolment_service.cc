@@ -6,7 +6,6 @@
 #include "collector/access/address_limits.h"
 #include "collector/enroll/enroll_edge.h"
 #include "collector/enroll/enroll_service.h"
-#include "collector/peer.h"
 #include "telltale/v1/enroll.grpc.pb.h"
 
 namespace telltale::enroll {
@@ -21,7 +20,7 @@ class EnrolmentService final : public v1::Enrolment::Service {
 
   grpc::Status Renew(grpc::ServerContext* context, const v1::RenewRequest* request,
                      v1::IssuedCertificate* issued) override {
-    const auto peer = PeerAs(collector::Role::kNode, *context, "renew");
+    const auto peer = options_.gate->Admit(*context, collector::Role::kNode, "renew");
     if (!peer.ok()) return ToGrpc(peer.status());
     if (!limits_.Take(peer->name, std::chrono::steady_clock::now())) {
       options_.stats->Count(Outcome::kRate);
@@ -38,16 +37,16 @@ class EnrolmentService final : public v1::Enrolment::Service {
   grpc::Status CreateEnrollToken(grpc::ServerContext* context,
                                  const v1::CreateEnrollTokenRequest* request,
                                  v1::CreateEnrollTokenAnswer* answer) override {
-    const auto peer = PeerAs(collector::Role::kOperator, *context, "enroll token");
+    const auto peer = options_.gate->Operator(*context, "enroll token");
     if (!peer.ok()) return ToGrpc(peer.status());
     const auto created = options_.desk->CreateToken(*request, peer->name);
     if (!created.ok()) return ToGrpc(created.status());
-    const absl::Status noted =
-        Note(*peer, "enroll token",
-             absl::StrFormat(
-                 "%s for %s, %d uses, for %d s", created->token.id(), created->token.pattern(),
-                 created->token.uses(),
-                 static_cast<int64_t>(created->token.expires_s() - created->token.created_s())));
+    const absl::Status noted = options_.gate->Done(
+        *peer, "enroll token",
+        absl::StrFormat(
+            "%s for %s, %d uses, for %d s", created->token.id(), created->token.pattern(),
+            created->token.uses(),
+            static_cast<int64_t>(created->token.expires_s() - created->token.created_s())));
     const auto sha256 = options_.issuer->AuthoritySha256();
     if (!noted.ok() || !sha256.ok()) {
       // Nobody is given what is not written down.
@@ -64,19 +63,19 @@ class EnrolmentService final : public v1::Enrolment::Service {
   grpc::Status RevokeEnrollToken(grpc::ServerContext* context,
                                  const v1::RevokeEnrollTokenRequest* request,
                                  v1::RevokeEnrollTokenAnswer* answer) override {
-    const auto peer = PeerAs(collector::Role::kOperator, *context, "enroll revoke");
+    const auto peer = options_.gate->Operator(*context, "enroll revoke");
     if (!peer.ok()) return ToGrpc(peer.status());
     const auto revoked = options_.desk->RevokeToken(request->id(), peer->name);
     if (!revoked.ok()) return ToGrpc(revoked.status());
     *answer->mutable_token() = revoked->token;
     answer->set_changed(revoked->changed);
     if (!revoked->changed) return grpc::Status::OK;
-    return ToGrpc(Note(*peer, "enroll revoke", revoked->token.id()));
+    return ToGrpc(options_.gate->Done(*peer, "enroll revoke", revoked->token.id()));
   }
 
   grpc::Status ListEnrolments(grpc::ServerContext* context, const v1::ListEnrolmentsRequest*,
                               v1::ListEnrolmentsAnswer* answer) override {
-    const auto peer = PeerAs(collector::Role::kOperator, *context, "enroll list");
+    const auto peer = options_.gate->Operator(*context, "enroll list");
     if (!peer.ok()) return ToGrpc(peer.status());
     auto list = options_.desk->List();
     if (!list.ok()) return ToGrpc(list.status());
@@ -88,7 +87,7 @@ class EnrolmentService final : public v1::Enrolment::Service {
                                const v1::DecideEnrolmentRequest* request,
                                v1::DecideEnrolmentAnswer* answer) override {
     const char* action = request->approve() ? "enroll approve" : "enroll deny";
-    const auto peer = PeerAs(collector::Role::kOperator, *context, action);
+    const auto peer = options_.gate->Operator(*context, action);
     if (!peer.ok()) return ToGrpc(peer.status());
     const auto decided = options_.desk->Decide(request->id(), request->approve(),
                                                absl::StrCat("operator/", peer->name));
@@ -96,37 +95,13 @@ class EnrolmentService final : public v1::Enrolment::Service {
     *answer->mutable_request() = decided->request;
     answer->set_changed(decided->changed);
     if (!decided->changed) return grpc::Status::OK;
-    return ToGrpc(
-        Note(*peer, action,
-             absl::StrCat(decided->request.id(), " as node/", decided->request.node(), " from ",
-                          decided->request.address(), ", key ", decided->request.key_sha256())));
+    return ToGrpc(options_.gate->Done(
+        *peer, action,
+        absl::StrCat(decided->request.id(), " as node/", decided->request.node(), " from ",
+                     decided->request.address(), ", key ", decided->request.key_sha256())));
   }
 
  private:
-  absl::StatusOr<collector::Peer> PeerAs(collector::Role role, const grpc::ServerContext& context,
-                                         const std::string& action) {
-    auto peer = collector::PeerOf(context, *options_.revoked);
-    const std::string who =
-        peer.ok() ? absl::StrCat(collector::RoleName(peer->role), "/", peer->name) : "";
-    if (peer.ok() && peer->role != role) {
-      peer = absl::PermissionDeniedError(absl::StrCat(
-          "certificate: is for ", who, ", only ",
-          role == collector::Role::kNode ? "a node" : "an operator",
-          " may do this; use a certificate telltale://", collector::RoleName(role), "/NAME"));
-    }
-    if (!peer.ok()) {
-      options_.grpc_stats->Refuse(collector::GrpcRefusal::kDenied);
-      options_.audit->Refused(who, context.peer(), action, std::string(peer.status().message()));
-    }
-    return peer;
-  }
-
-  absl::Status Note(const collector::Peer& peer, const std::string& action,
-                    const std::string& detail) {
-    spdlog::info("audit: operator {} ({}): {} {}", peer.name, peer.address, action, detail);
-    return options_.audit->Done(absl::StrCat("operator/", peer.name), peer.address, action, detail);
-  }
-
   const EnrollServiceOptions options_;
   access::AddressLimits limits_{kOfOneNode};
 };

@@ -28,14 +28,14 @@ class WatchService final : public v1::Watch::Service {
 
   grpc::Status ListFilters(grpc::ServerContext* context, const v1::ListFiltersRequest*,
                            v1::ListFiltersAnswer* answer) override {
-    if (const auto allowed = options_.authorize(*context); !allowed.ok()) return ToGrpc(allowed);
+    if (const auto allowed = options_.gate->MayAsk(*context); !allowed.ok()) return ToGrpc(allowed);
     *answer = options_.side->List();
     return grpc::Status::OK;
   }
 
   grpc::Status RunFilter(grpc::ServerContext* context, const v1::RunFilterRequest* request,
                          v1::RunFilterAnswer* answer) override {
-    if (const auto allowed = options_.authorize(*context); !allowed.ok()) return ToGrpc(allowed);
+    if (const auto allowed = options_.gate->MayAsk(*context); !allowed.ok()) return ToGrpc(allowed);
     const Turn turn(runs_);
     if (turn.number > options_.max_runs) {
       return ToGrpc(absl::ResourceExhaustedError(absl::StrCat(
@@ -47,7 +47,7 @@ class WatchService final : public v1::Watch::Service {
 
   grpc::Status ListIncidents(grpc::ServerContext* context, const v1::ListIncidentsRequest* request,
                              v1::ListIncidentsAnswer* answer) override {
-    if (const auto allowed = options_.authorize(*context); !allowed.ok()) return ToGrpc(allowed);
+    if (const auto allowed = options_.gate->MayAsk(*context); !allowed.ok()) return ToGrpc(allowed);
     auto listed = options_.side->incidents()->List(*request);
     if (!listed.ok()) return ToGrpc(listed.status());
     *answer = *std::move(listed);
@@ -62,13 +62,14 @@ class WatchService final : public v1::Watch::Service {
                               const v1::ChangeIncidentRequest* request,
                               v1::ChangeIncidentAnswer* answer) override {
     constexpr char kAction[] = "incident";
-    const auto who = options_.operator_of(*context, kAction);
-    if (!who.ok()) return ToGrpc(who.status());
-    auto changed = options_.side->incidents()->Change(*request, *who, options_.now_ns());
+    const auto peer = options_.gate->Operator(*context, kAction);
+    if (!peer.ok()) return ToGrpc(peer.status());
+    auto changed =
+        options_.side->incidents()->Change(*request, access::Who(*peer), options_.now_ns());
     if (!changed.ok()) return ToGrpc(changed.status());
     const v1::IncidentNote& note = *changed->notes().rbegin();
     const auto noted =
-        options_.audit(*context, *who, kAction, absl::StrCat(changed->number(), ": ", note.text()));
+        options_.gate->Done(*peer, kAction, absl::StrCat(changed->number(), ": ", note.text()));
     *answer->mutable_incident() = *std::move(changed);
     return noted.ok() ? grpc::Status::OK : ToGrpc(noted);
   }

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "collector/access/gate.h"
 #include "collector/filter/filter_side.h"
 #include "telltale/v1/watch.pb.h"
 
@@ -22,17 +23,7 @@ struct WatchServiceOptions {
   const FilterSide* side = nullptr;
   // Nodes and times a selection means.
   std::function<absl::StatusOr<query::Selection>(const v1::Selection&)> resolve;
-  // Whether the caller may ask; PermissionDenied says why not.
-  std::function<absl::Status(const grpc::ServerContextBase&)> authorize;
-  // The operator who calls, as notes show it ("operator/alice"); an error, noted as refused, for
-  // others.
-  std::function<absl::StatusOr<std::string>(const grpc::ServerContextBase&,
-                                            const std::string& action)>
-      operator_of;
-  // Writes down what an operator did.
-  std::function<absl::Status(const grpc::ServerContextBase&, const std::string& who,
-                             const std::string& action, const std::string& detail)>
-      audit;
+  const access::Gate* gate = nullptr;
   std::function<std::vector<v1::AlertTarget>()> alertmanagers;  // may be empty
   std::function<uint64_t()> now_ns;
   int max_runs = 2;              // at once; more are refused

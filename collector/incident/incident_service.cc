@@ -46,7 +46,7 @@ class IncidentService::Impl final : public v1::Incidents::CallbackService {
 
   grpc::ServerWriteReactor<v1::IncidentNews>* FollowIncidents(
       Context* context, const v1::FollowIncidentsRequest* request) override {
-    if (const absl::Status allowed = options_.authorize(*context); !allowed.ok()) {
+    if (const absl::Status allowed = options_.gate->MayAsk(*context); !allowed.ok()) {
       return new RefusedFollower(ToGrpc(allowed));
     }
     return followers_.Begin(request->cursor(), [](const v1::IncidentNews&) { return true; });
@@ -55,7 +55,7 @@ class IncidentService::Impl final : public v1::Incidents::CallbackService {
   grpc::ServerUnaryReactor* ListSilences(Context* context, const v1::ListSilencesRequest* request,
                                          v1::ListSilencesAnswer* answer) override {
     return Done(context, [&]() -> absl::Status {
-      if (const absl::Status allowed = options_.authorize(*context); !allowed.ok()) return allowed;
+      if (const auto allowed = options_.gate->MayAsk(*context); !allowed.ok()) return allowed;
       *answer = options_.silences->List(request->ended(), options_.now_ns());
       return absl::OkStatus();
     });
@@ -64,24 +64,24 @@ class IncidentService::Impl final : public v1::Incidents::CallbackService {
   grpc::ServerUnaryReactor* AddSilence(Context* context, const v1::AddSilenceRequest* request,
                                        v1::AddSilenceAnswer* answer) override {
     return Done(context, [&]() -> absl::Status {
-      const auto who = options_.operator_of(*context, kSilence);
-      if (!who.ok()) return who.status();
-      auto added = options_.silences->Add(*request, *who, options_.now_ns());
+      const auto peer = options_.gate->Operator(*context, kSilence);
+      if (!peer.ok()) return peer.status();
+      auto added = options_.silences->Add(*request, access::Who(*peer), options_.now_ns());
       if (!added.ok()) return added.status();
       *answer->mutable_silence() = *std::move(added);
-      return Changed(*context, *who, kSilence, answer->silence());
+      return Changed(*peer, kSilence, answer->silence());
     });
   }
 
   grpc::ServerUnaryReactor* EndSilence(Context* context, const v1::EndSilenceRequest* request,
                                        v1::EndSilenceAnswer* answer) override {
     return Done(context, [&]() -> absl::Status {
-      const auto who = options_.operator_of(*context, kEndSilence);
-      if (!who.ok()) return who.status();
-      auto ended = options_.silences->End(request->id(), *who, options_.now_ns());
+      const auto peer = options_.gate->Operator(*context, kEndSilence);
+      if (!peer.ok()) return peer.status();
+      auto ended = options_.silences->End(request->id(), access::Who(*peer), options_.now_ns());
       if (!ended.ok()) return ended.status();
       *answer->mutable_silence() = *std::move(ended);
-      return Changed(*context, *who, kEndSilence, answer->silence());
+      return Changed(*peer, kEndSilence, answer->silence());
     });
   }
 
@@ -95,9 +95,9 @@ class IncidentService::Impl final : public v1::Incidents::CallbackService {
   }
 
   // What it means for the incidents shows with the filters' next look, within a second.
-  absl::Status Changed(const Context& context, const std::string& who, const char* action,
+  absl::Status Changed(const collector::Peer& peer, const char* action,
                        const v1::Silence& silence) const {
-    return options_.audit(context, who, action, Described(silence));
+    return options_.gate->Done(peer, action, Described(silence));
   }
 
   const IncidentServiceOptions options_;

@@ -10,10 +10,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <string>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "collector/access/gate.h"
 #include "collector/incident/incident_book.h"
 #include "collector/incident/silence_book.h"
 
@@ -22,14 +20,7 @@ namespace telltale::incident {
 struct IncidentServiceOptions {
   IncidentBook* book = nullptr;
   SilenceBook* silences = nullptr;
-  // These three as filter::WatchServiceOptions.
-  std::function<absl::Status(const grpc::ServerContextBase&)> authorize;
-  std::function<absl::StatusOr<std::string>(const grpc::ServerContextBase&,
-                                            const std::string& action)>
-      operator_of;
-  std::function<absl::Status(const grpc::ServerContextBase&, const std::string& who,
-                             const std::string& action, const std::string& detail)>
-      audit;
+  const access::Gate* gate = nullptr;
   std::function<uint64_t()> now_ns;
   size_t max_followers = 256;
   std::chrono::milliseconds stalled{60'000};  // see feed::Followers

@@ -1,22 +1,21 @@
 #include "collector/incident/silence_book.h"
 
 #include <fnmatch.h>
-#include <openssl/rand.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "collector/random_id.h"
 #include "proto/codec.h"
 
 namespace telltale::incident {
 namespace {
 
 constexpr char kName[] = "incidents/silences";
-constexpr size_t kIdBytes = 4, kMaxPatternBytes = 128, kMaxReasonBytes = 300;
+constexpr size_t kMaxPatternBytes = 128, kMaxReasonBytes = 300;
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kListedNs = 7 * 86'400 * kSecondNs;  // after they are over
 constexpr double kMostAheadS = 366.0 * 86'400;
@@ -116,16 +115,12 @@ absl::StatusOr<v1::Silence> SilenceBook::Add(const v1::AddSilenceRequest& reques
         absl::StrCat("silence: there are ", kMaxSilences,
                      " of this week, the most; one with wider patterns does for many"));
   }
-  std::string random(kIdBytes, '\0');
-  std::string id;
-  do {
-    if (RAND_bytes(reinterpret_cast<unsigned char*>(random.data()), kIdBytes) != 1) {
-      return absl::UnavailableError("silence: the machine gives no random numbers; try again");
-    }
-    id = std::string(absl::BytesToHexString(random));
-  } while (std::ranges::count(silences.silences(), id, &v1::StoredSilence::id) > 0);
+  const auto id = collector::NewId("silence", [&](const std::string& drawn) {
+    return std::ranges::count(silences.silences(), drawn, &v1::StoredSilence::id) > 0;
+  });
+  if (!id.ok()) return id.status();
   v1::StoredSilence& added = *silences.add_silences();
-  added.set_id(id);
+  added.set_id(*id);
   added.set_node(request.node());
   added.set_rule(request.rule());
   added.set_process(request.process());

@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "collector/peer.h"
-#include "spdlog/spdlog.h"
 #include "telltale/v1/operate.grpc.pb.h"
 
 namespace telltale::ingest {
@@ -30,7 +28,7 @@ class OperateService final : public v1::Operate::CallbackService {
                                       const v1::KeepRequest* request,
                                       v1::KeepAnswer* answer) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    const auto peer = OperatorOf(context, kKeep);
+    const auto peer = options_.gate->Operator(*context, kKeep);
     if (!peer.ok()) {
       reactor->Finish(ToGrpc(peer.status()));
       return reactor;
@@ -57,7 +55,7 @@ class OperateService final : public v1::Operate::CallbackService {
       if (answer->has_dropped()) {
         absl::StrAppend(&detail, "; dropped ", Described(answer->dropped()));
       }
-      return Done(peer, kNote, detail);
+      return options_.gate->Done(peer, kNote, detail);
     });
   }
 
@@ -68,7 +66,7 @@ class OperateService final : public v1::Operate::CallbackService {
       auto removed = options_.marks->Remove(request->id());
       if (!removed.ok()) return removed.status();
       *answer->mutable_mark() = *std::move(removed);
-      return Done(peer, kRemoveNote, Described(answer->mark()));
+      return options_.gate->Done(peer, kRemoveNote, Described(answer->mark()));
     });
   }
 
@@ -83,37 +81,16 @@ class OperateService final : public v1::Operate::CallbackService {
       grpc::CallbackServerContext* context, const char* action,
       const std::function<absl::Status(const collector::Peer&)>& carry_out) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    const auto peer = OperatorOf(context, action);
+    const auto peer = options_.gate->Operator(*context, action);
     const absl::Status done = peer.ok() ? carry_out(*peer) : peer.status();
     reactor->Finish(done.ok() ? grpc::Status::OK : ToGrpc(done));
     return reactor;
   }
 
-  absl::Status Done(const collector::Peer& peer, const char* action, const std::string& detail) {
-    return options_.audit->Done(absl::StrCat("operator/", peer.name), peer.address, action, detail);
-  }
-
   absl::Status Audit(const collector::Peer& peer, const std::string& node,
                      const v1::KeepAnswer& kept) {
     if (!kept.changed()) return absl::OkStatus();
-    return Done(peer, kKeep, absl::StrCat("node ", node, ": kept ", kept.kept()));
-  }
-
-  absl::StatusOr<collector::Peer> OperatorOf(grpc::CallbackServerContext* context,
-                                             const char* action) {
-    auto peer = collector::PeerOf(*context, *options_.revoked);
-    if (peer.ok() && peer->role != collector::Role::kOperator) {
-      peer = absl::PermissionDeniedError(absl::StrCat(
-          "certificate: is for ", collector::RoleName(peer->role), " ", peer->name,
-          ", only an operator may ", action, "; use a certificate telltale://operator/NAME"));
-    }
-    if (!peer.ok()) {
-      options_.stats->Refuse(collector::GrpcRefusal::kDenied);
-      options_.audit->Refused("", context->peer(), action, std::string(peer.status().message()));
-      spdlog::warn("operate: {} refused: {}", context->peer(),
-                   std::string(peer.status().message()));
-    }
-    return peer;
+    return options_.gate->Done(peer, kKeep, absl::StrCat("node ", node, ": kept ", kept.kept()));
   }
 
   const OperateServiceOptions options_;

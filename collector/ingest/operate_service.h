@@ -7,11 +7,9 @@
 
 #include <memory>
 
-#include "collector/access/audit_log.h"
-#include "collector/grpc_stats.h"
+#include "collector/access/gate.h"
 #include "collector/ingest/ingest_core.h"
 #include "collector/marks/mark_book.h"
-#include "collector/revocation.h"
 
 namespace grpc {
 class Service;
@@ -19,13 +17,11 @@ class Service;
 
 namespace telltale::ingest {
 
-// All outlive the service; what was ordered is written down in `audit`.
+// All outlive the service.
 struct OperateServiceOptions {
   IngestCore* core = nullptr;
   marks::MarkBook* marks = nullptr;
-  const collector::RevocationList* revoked = nullptr;
-  collector::GrpcStats* stats = nullptr;  // calls of those who may not make them
-  access::AuditLog* audit = nullptr;
+  const access::Gate* gate = nullptr;
 };
 
 std::unique_ptr<grpc::Service> MakeOperateService(const OperateServiceOptions& options);

@@ -1,12 +1,10 @@
 #include "collector/marks/mark_book.h"
 
-#include <openssl/rand.h>
-
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "collector/random_id.h"
 #include "proto/codec.h"
 #include "storage/keys.h"
 
@@ -14,7 +12,6 @@ namespace telltale::marks {
 namespace {
 
 constexpr char kMarkTable = '\x0f';
-constexpr size_t kIdBytes = 4;
 constexpr double kNsPerS = 1e9;
 
 std::string KeyOf(uint64_t time_ns, const std::string& id) {
@@ -71,16 +68,9 @@ absl::StatusOr<std::unique_ptr<MarkBook>> MarkBook::Open(storage::Catalog* catal
 }
 
 absl::StatusOr<std::string> MarkBook::NewId() const {
-  while (true) {
-    std::string random(kIdBytes, '\0');
-    if (RAND_bytes(reinterpret_cast<unsigned char*>(random.data()), kIdBytes) != 1) {
-      return absl::UnavailableError("note: the machine gives no random numbers; try again");
-    }
-    const std::string id(absl::BytesToHexString(random));
-    if (std::ranges::none_of(marks_, [&](const auto& mark) { return mark.first.second == id; })) {
-      return id;
-    }
-  }
+  return collector::NewId("note", [this](const std::string& id) {
+    return std::ranges::any_of(marks_, [&](const auto& mark) { return mark.first.second == id; });
+  });
 }
 
 absl::StatusOr<v1::AddMarkAnswer> MarkBook::Add(const v1::AddMarkRequest& request,

@@ -23,7 +23,8 @@ telltale_test(storage_fault_test LABEL unit
   LINK telltale::storage telltale_synthetic telltale_store_check telltale_fault_disk)
 
 add_library(telltale_rollup_trial STATIC
-  support/rollup_oracle.cc support/line_oracle.cc support/rollup_trial.cc)
+  support/rollup_oracle.cc support/rollup_bounds.cc support/rollup_child.cc support/line_oracle.cc
+  support/rollup_trial.cc)
 target_link_libraries(telltale_rollup_trial
   PUBLIC telltale::storage PRIVATE telltale_synthetic telltale::warnings)
 telltale_test(storage_rollup_test LABEL unit
