@@ -241,7 +241,7 @@ const Command kCommands[] = {
     {"status", "how the collector is: nodes, store, latency, refusals", "  telltale status",
      [](CLI::App*, Arguments&) {}, RunStatus},
     {"audit", "who did what: orders of operators, and what was refused to whom; an operator's",
-     "  telltale audit\n  telltale audit --limit 1000 -o json",
+     "  telltale audit\n  telltale audit --limit 1000 -o csv > audit.csv",
      [](CLI::App* c, Arguments& a) {
        AddLimit(c, a, 1000, "the newest so many (100); at most 1,000");
      },

@@ -44,10 +44,9 @@ class EnrolmentService final : public v1::Enrolment::Service {
     if (!created.ok()) return ToGrpc(created.status());
     const absl::Status noted =
         Note(*peer, "enroll token",
-             absl::StrFormat(
-                 "%s for %s, %d uses, for %d s", created->token.id(), created->token.pattern(),
-                 created->token.uses(),
-                 static_cast<int64_t>(created->token.expires_s() - created->token.created_s())));
+             absl::StrFormat("%s for %s, %d uses, until %s", created->token.id(),
+                             created->token.pattern(), created->token.uses(),
+                             access::AuditLog::Moment(created->token.expires_s())));
     const auto sha256 = options_.issuer->AuthoritySha256();
     if (!noted.ok() || !sha256.ok()) {
       // Nobody is given what is not written down.

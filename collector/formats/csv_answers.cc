@@ -218,4 +218,14 @@ std::string CsvOf(const v1::AnomaliesAnswer& answer) {
   return csv.bytes();
 }
 
+std::string CsvOf(const v1::ListAuditAnswer& answer) {
+  Csv csv({"time", "who", "address", "action", "detail", "refused", "unlisted"});
+  for (const v1::AuditEntry& entry : answer.entries()) {
+    csv.Time(entry.time_s()).Text(entry.who()).Text(entry.address()).Text(entry.action());
+    csv.Text(entry.detail()).Flag(entry.refused());
+    csv.Number(static_cast<double>(entry.unlisted())).EndRow();
+  }
+  return csv.bytes();
+}
+
 }  // namespace telltale::formats

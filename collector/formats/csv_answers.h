@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "telltale/v1/access.pb.h"
 #include "telltale/v1/query.pb.h"
 
 namespace telltale::formats {
@@ -19,6 +20,7 @@ std::string CsvOf(const v1::StacksAnswer& answer);
 std::string CsvOf(const v1::HistogramAnswer& answer);
 std::string CsvOf(const v1::EventsAnswer& answer);
 std::string CsvOf(const v1::AnomaliesAnswer& answer);
+std::string CsvOf(const v1::ListAuditAnswer& answer);  // of what people did: it rests on no data
 
 }  // namespace telltale::formats
 

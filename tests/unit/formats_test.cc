@@ -226,6 +226,21 @@ v1::StacksAnswer TwoStacks() {
   return answer;
 }
 
+TEST(CsvTest, TheAuditHasTimesThatPeopleRead) {
+  v1::ListAuditAnswer answer;
+  v1::AuditEntry* entry = answer.add_entries();
+  entry->set_time_s(1'763'632'800.25);
+  entry->set_who("operator/olga");
+  entry->set_action("token create");
+  entry->set_detail("=1a2b, until tomorrow");
+  entry->set_refused(true);
+  auto cells = Row(Export(answer, "csv")->bytes, 1);
+  EXPECT_EQ(cells["time"], "2025-11-20T10:00:00.250Z");
+  EXPECT_EQ(cells["who"], "operator/olga");
+  EXPECT_EQ(cells["detail"], "'=1a2b, until tomorrow");
+  EXPECT_EQ(cells["refused"], "1");
+}
+
 TEST(FoldedTest, StacksRunFromRootToLeafWhateverNamesHold) {
   EXPECT_EQ(FoldedOf(TwoStacks()),
             "/bin/a;root;le:af\\x0a_[k] 2\n"
