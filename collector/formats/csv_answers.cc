@@ -23,8 +23,12 @@ class Basis {
     for (const char* title : {"watched_s", "selected_s", "lost_events"}) titles.push_back(title);
     return titles;
   }
+  void Add(Csv& csv) const {
+    csv.Number(coverage_.watched_s()).Number(coverage_.selected_s()).Number(lost_);
+  }
   void EndRow(Csv& csv) const {
-    csv.Number(coverage_.watched_s()).Number(coverage_.selected_s()).Number(lost_).EndRow();
+    Add(csv);
+    csv.EndRow();
   }
 
  private:
@@ -86,29 +90,33 @@ std::string CsvOf(const v1::TopAnswer& answer) {
 }
 
 std::string CsvOf(const v1::DiffAnswer& answer) {
-  Csv csv({"vital",
-           "sub",
-           "unit",
-           "by",
-           "name",
-           "exe",
-           "node",
-           "pid",
-           "uid",
-           "cgroup",
-           "value",
-           "low",
-           "high",
-           "against",
-           "against_low",
-           "against_high",
-           "difference",
-           "difference_low",
-           "difference_high",
-           "certain",
-           "scale",
-           "watched_s",
-           "against_watched_s"});
+  Titles titles = Basis::After({"vital",
+                                "sub",
+                                "unit",
+                                "by",
+                                "name",
+                                "exe",
+                                "node",
+                                "pid",
+                                "uid",
+                                "cgroup",
+                                "value",
+                                "low",
+                                "high",
+                                "against",
+                                "against_low",
+                                "against_high",
+                                "difference",
+                                "difference_low",
+                                "difference_high",
+                                "certain",
+                                "scale"});
+  // The other side's stand behind.
+  for (const char* title : {"against_watched_s", "against_selected_s", "against_lost_events"}) {
+    titles.push_back(title);
+  }
+  Csv csv(titles);
+  const Basis basis(answer.coverage()), against(answer.against_coverage());
   for (const v1::DiffTable& table : answer.tables()) {
     for (const v1::DiffRow& row : table.rows()) {
       csv.Text(table.vital()).Text(table.sub()).Text(table.unit()).Text(DimensionText(table.by()));
@@ -118,8 +126,8 @@ std::string CsvOf(const v1::DiffAnswer& answer) {
       }
       csv.Number(row.difference()).Number(row.difference_low()).Number(row.difference_high());
       csv.Flag(row.certain()).Number(answer.scale());
-      csv.Number(answer.coverage().values_watched_s());
-      csv.Number(answer.against_coverage().values_watched_s()).EndRow();
+      basis.Add(csv);
+      against.EndRow(csv);
     }
   }
   return csv.bytes();

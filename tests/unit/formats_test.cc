@@ -190,6 +190,19 @@ TEST(CsvTest, EachAnswerPutsItsFiguresBelowTheirTitles) {
   EXPECT_EQ(cells["difference"], "2");
   EXPECT_EQ(cells["certain"], "1");
   EXPECT_EQ(cells["scale"], "2");
+  diff.mutable_coverage()->set_watched_s(58);
+  diff.mutable_coverage()->set_selected_s(60);
+  diff.mutable_coverage()->add_lost_events()->set_events(12);
+  diff.mutable_against_coverage()->set_watched_s(40);
+  diff.mutable_against_coverage()->set_selected_s(120);
+  diff.mutable_against_coverage()->add_lost_events()->set_events(3);
+  cells = Row(CsvOf(diff), 1);
+  EXPECT_EQ(cells["watched_s"], "58");
+  EXPECT_EQ(cells["selected_s"], "60");
+  EXPECT_EQ(cells["lost_events"], "12");
+  EXPECT_EQ(cells["against_watched_s"], "40");
+  EXPECT_EQ(cells["against_selected_s"], "120");
+  EXPECT_EQ(cells["against_lost_events"], "3");
 
   v1::EventsAnswer events;
   events.add_events()->set_text("a, b");
