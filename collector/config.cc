@@ -71,7 +71,9 @@ config::OptionTable CollectorOptions(Config& config) {
                 *bytes, 0, 1ull << 50);
   }
   table.Bytes({"retention.max_bytes", "BYTES",
-               "all tiers together, oldest raw goes first; 0: by age alone", false},
+               "all tiers together, oldest raw goes first, by whole days; files give the space "
+               "back a little later; 0: by age alone",
+               false},
               config.retention_max_bytes, 0, 1ull << 50);
   table.Number(
       {"ingest.shards", "N", "threads that own the nodes; 0: one per CPU, at most 8", false},
