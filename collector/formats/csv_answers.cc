@@ -70,6 +70,16 @@ std::string CsvOf(const v1::TopAnswer& answer) {
     const auto begin = [&] {
       csv.Text(table.vital()).Text(table.sub()).Text(table.unit()).Text(DimensionText(table.by()));
     };
+    const auto rest = [&](const char* name, double value) {
+      begin();
+      v1::TopRow row;
+      row.set_name(name);
+      Who(row, csv);
+      csv.Number(value).Empty().Empty().Number(table.total() > 0 ? value / table.total() : 0);
+      csv.Empty().Empty().Flag(table.exact()).Empty();
+      basis.EndRow(csv);
+    };
+    if (table.rows_before() > 0) rest("(pages before)", table.before());
     for (const v1::TopRow& row : table.rows()) {
       begin();
       Who(row, csv);
@@ -77,14 +87,7 @@ std::string CsvOf(const v1::TopAnswer& answer) {
       csv.Number(row.samples()).Flag(row.open()).Flag(table.exact()).Text(Path(row.stack()));
       basis.EndRow(csv);
     }
-    begin();
-    v1::TopRow other;
-    other.set_name("(other)");
-    Who(other, csv);
-    csv.Number(table.other()).Empty().Empty();
-    csv.Number(table.total() > 0 ? table.other() / table.total() : 0);
-    csv.Empty().Empty().Flag(table.exact()).Empty();
-    basis.EndRow(csv);
+    rest("(other)", table.other());
   }
   return csv.bytes();
 }

@@ -12,7 +12,8 @@
 
 namespace telltale::formats {
 
-std::string CsvOf(const v1::TopAnswer& answer);  // with a row "(other)" of each table
+std::string CsvOf(const v1::TopAnswer& answer);  // with a row "(other)" of each table, and one of
+                                                 // the rows on pages before, if any
 std::string CsvOf(const v1::DiffAnswer& answer);
 std::string CsvOf(const v1::SeriesAnswer& answer);
 std::string CsvOf(const v1::SamplesAnswer& answer);

@@ -132,6 +132,13 @@ TEST(CsvTest, ATableHasItsRowsItsRestAndWhatItRestsOn) {
   EXPECT_EQ(cells["name"], "(other)");
   EXPECT_EQ(cells["value"], "4");
   EXPECT_EQ(cells["share"], "0.4");
+
+  table->set_rows_before(2);
+  table->set_before(3);
+  table->set_other(1);
+  cells = Row(CsvOf(answer), 1);
+  EXPECT_EQ(cells["name"], "(pages before)");
+  EXPECT_EQ(cells["value"], "3") << "so that each page adds up to the total";
 }
 
 TEST(CsvTest, EachAnswerPutsItsFiguresBelowTheirTitles) {
