@@ -25,6 +25,7 @@
 #include "collector/filter/watch_service.h"
 #include "collector/grpc_server.h"
 #include "collector/host_figures.h"
+#include "collector/http_options.h"
 #include "collector/incident/incident_service.h"
 #include "collector/incident_parts.h"
 #include "collector/ingest/clock.h"
@@ -296,12 +297,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   parts.grpc = *std::move(server);
 
   web::WebFrontOptions web;
-  web.http.address = https_address->host.empty() ? "0.0.0.0" : https_address->host;
-  web.http.port = https_address->port;
-  web.http.ca_file = config.tls_ca;
-  web.http.cert_file = config.tls_cert;
-  web.http.key_file = config.tls_key;
-  web.http.max_connection_age = std::chrono::seconds(config.ingest_connection_age_s);
+  web.http = HttpOptionsOf(config, *https_address);
   web.http.check_certificate = [&parts](const X509* certificate) {
     return parts.revoked.Check(CertificateId(certificate));
   };

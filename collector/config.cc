@@ -71,7 +71,9 @@ config::OptionTable CollectorOptions(Config& config) {
                 *bytes, 0, 1ull << 50);
   }
   table.Bytes({"retention.max_bytes", "BYTES",
-               "all tiers together, oldest raw goes first; 0: by age alone", false},
+               "all tiers together, oldest raw goes first, by whole days; files give the space "
+               "back a little later; 0: by age alone",
+               false},
               config.retention_max_bytes, 0, 1ull << 50);
   table.Number(
       {"ingest.shards", "N", "threads that own the nodes; 0: one per CPU, at most 8", false},
@@ -142,6 +144,28 @@ config::OptionTable CollectorOptions(Config& config) {
                config.metrics_per_node_limit, 0, 100000);
   table.Switch({"http.metrics_public", "BOOL", "/metrics without a certificate", false},
                config.http_metrics_public);
+  table.Number({"http.connections", "N", "HTTPS connections; more are closed at once", false},
+               config.http_connections, 1, 65536);
+  table.Number({"http.connections_per_address", "N", "the same of one address", false},
+               config.http_connections_per_address, 1, 65536);
+  table.Number({"http.answers", "N",
+                "computed at the same time, a thread each; other requests wait their turn", false},
+               config.http_answers, 1, 64);
+  table.Bytes(
+      {"http.header_bytes", "BYTES", "request line and headers together; beyond it 431", false},
+      config.http_header_bytes, 4 << 10, kMiB);
+  table.Bytes({"http.body_bytes", "BYTES", "of a request; beyond it 413 before it is read", false},
+              config.http_body_bytes, 64 << 10, 64 * kMiB);
+  table.Seconds({"http.handshake", "DURATION", "until TLS is agreed on; then disconnected", false},
+                config.http_handshake_s, 1, 600);
+  table.Seconds({"http.request", "DURATION",
+                 "from the first byte of a request to its last; beyond it the same", false},
+                config.http_request_s, 1, 600);
+  table.Seconds({"http.idle", "DURATION", "between two requests; beyond it the same", false},
+                config.http_idle_s, 1, 3600);
+  table.Seconds({"http.write", "DURATION",
+                 "for a reader to take each piece (64KiB) of an answer; beyond it the same", false},
+                config.http_write_s, 1, 600);
   table.Choice({"log.level", "LEVEL", "trace, debug, info, warning or error", true},
                config.log_level, {"trace", "debug", "info", "warning", "error"});
   table.Choice({"log.format", "FORMAT", "text or json, on standard error", true}, config.log_format,

@@ -71,6 +71,15 @@ struct Config {
 
   uint32_t metrics_per_node_limit = 1000;
   bool http_metrics_public = false;
+  uint32_t http_connections = 1024;
+  uint32_t http_connections_per_address = 128;
+  uint32_t http_answers = 2;  // computed at the same time
+  uint64_t http_header_bytes = 16 << 10;
+  uint64_t http_body_bytes = 1 << 20;
+  uint32_t http_handshake_s = 10;
+  uint32_t http_request_s = 10;
+  uint32_t http_idle_s = 60;
+  uint32_t http_write_s = 30;
 
   std::string log_level = "info";   // trace | debug | info | warning | error
   std::string log_format = "text";  // text | json

@@ -10,6 +10,9 @@
 namespace telltale::storage {
 namespace {
 
+// Of keys (FORMAT.md).
+constexpr size_t kTierBytes = 1, kVitalBytes = 1, kFilterBytes = 4;
+
 // The first key at or after `from` in [from, to); empty: none.
 absl::StatusOr<std::string> FirstKey(const History& history, Family family, std::string_view from,
                                      std::string_view to) {
@@ -131,11 +134,28 @@ absl::StatusOr<uint32_t> Retention::RunByAge(uint64_t now_ns) {
   return sum;
 }
 
-absl::StatusOr<uint64_t> Retention::RawBytes(uint16_t from_day, uint16_t to_day) const {
+absl::StatusOr<uint64_t> Retention::BytesOf(Family family, std::string_view from,
+                                            std::string_view to, size_t alike) const {
+  uint64_t sum = 0;
+  std::string begin(from);
+  while (true) {
+    absl::StatusOr<std::string> first = FirstKey(*history_, family, begin, to);
+    if (!first.ok()) return first.status();
+    if (first->empty()) return sum;
+    std::string end = PrefixEnd(std::string_view(*first).substr(0, alike));
+    if (end.empty() || (!to.empty() && end > to)) end = std::string(to);
+    absl::StatusOr<uint64_t> bytes = history_->RangeBytes(family, *first, end);
+    if (!bytes.ok()) return bytes;
+    sum += *bytes;
+    if (end == to) return sum;
+    begin = std::move(end);
+  }
+}
+
+absl::StatusOr<uint64_t> Retention::RawBytes() const {
   uint64_t sum = 0;
   for (Family family : {Family::kRaw, Family::kCells, Family::kSeries}) {
-    absl::StatusOr<uint64_t> bytes =
-        history_->RangeBytes(family, DayPrefix(from_day), DayPrefix(to_day));
+    absl::StatusOr<uint64_t> bytes = BytesOf(family, "", "", 0);
     if (!bytes.ok()) return bytes;
     sum += *bytes;
   }
@@ -144,41 +164,59 @@ absl::StatusOr<uint64_t> Retention::RawBytes(uint16_t from_day, uint16_t to_day)
 
 absl::StatusOr<uint64_t> Retention::TierBytes(Tier tier) const {
   const std::string begin = RollupBucketPrefix(tier, 0);
-  return history_->RangeBytes(Family::kRollup, begin,
-                              PrefixEnd(std::string_view(begin).substr(0, 1)));
+  return BytesOf(Family::kRollup, begin, PrefixEnd(std::string_view(begin).substr(0, kTierBytes)),
+                 kTierBytes);
+}
+
+absl::StatusOr<uint64_t> Retention::HeldBytes() const {
+  absl::StatusOr<uint64_t> sum = RawBytes();
+  if (!sum.ok()) return sum;
+  // Where dropping leaves gaps inside of a family, its keys begin with what is dropped by itself.
+  const std::pair<Family, size_t> others[] = {{Family::kRollup, kTierBytes},
+                                              {Family::kLine, kTierBytes + kVitalBytes},
+                                              {Family::kDerived, kFilterBytes},
+                                              {Family::kDict, NamePartitionPrefix({}).size()}};
+  for (const auto& [family, alike] : others) {
+    absl::StatusOr<uint64_t> bytes = BytesOf(family, "", "", alike);
+    if (!bytes.ok()) return bytes;
+    *sum += *bytes;
+  }
+  return sum;
 }
 
 // Oldest day first, but never today: without it nothing would be left to answer with.
-absl::StatusOr<uint32_t> Retention::CutRaw(uint64_t now_ns, uint64_t* excess) {
+absl::StatusOr<uint32_t> Retention::CutRaw(uint64_t now_ns, const TooMuch& too_much) {
   uint32_t dropped = 0;
   const uint16_t today = DayOf(now_ns);
-  absl::StatusOr<std::string> first = FirstKey(*history_, Family::kRaw, "", "");
-  if (!first.ok()) return first.status();
-  while (*excess > 0 && !first->empty()) {
+  while (true) {
+    const absl::StatusOr<bool> more = too_much();
+    if (!more.ok()) return more.status();
+    if (!*more) break;
+    absl::StatusOr<std::string> first = FirstKey(*history_, Family::kRaw, "", "");
+    if (!first.ok()) return first.status();
+    if (first->empty()) break;
     absl::StatusOr<RawKey> key = DecodeRawKey(*first);
     if (!key.ok()) return key.status();
     if (key->day >= today) break;
-    const uint16_t next = static_cast<uint16_t>(key->day + 1);
-    absl::StatusOr<uint64_t> freed = RawBytes(key->day, next);
-    if (!freed.ok()) return freed.status();
-    absl::StatusOr<uint32_t> gone = DropRawBefore(next);
+    absl::StatusOr<uint32_t> gone = DropRawBefore(static_cast<uint16_t>(key->day + 1));
     if (!gone.ok()) return gone;
     dropped += *gone;
-    *excess -= std::min(*excess, *freed);
-    first = FirstKey(*history_, Family::kRaw, DayPrefix(next), "");
-    if (!first.ok()) return first.status();
   }
   return dropped;
 }
 
 absl::StatusOr<uint32_t> Retention::CutTier(Tier tier, uint64_t now_ns, uint64_t kept_bytes,
-                                            uint64_t* excess) {
+                                            const TooMuch& too_much) {
   uint32_t dropped = 0;
   const std::string begin = RollupBucketPrefix(tier, 0);
-  const std::string end = PrefixEnd(std::string_view(begin).substr(0, 1));
-  absl::StatusOr<uint64_t> held = TierBytes(tier);
-  if (!held.ok()) return held.status();
-  while (*excess > 0 && *held > kept_bytes) {
+  const std::string end = PrefixEnd(std::string_view(begin).substr(0, kTierBytes));
+  while (true) {
+    absl::StatusOr<uint64_t> held = TierBytes(tier);
+    if (!held.ok()) return held.status();
+    if (*held <= kept_bytes) break;
+    const absl::StatusOr<bool> more = too_much();
+    if (!more.ok()) return more.status();
+    if (!*more) break;
     absl::StatusOr<std::string> first = FirstKey(*history_, Family::kRollup, begin, end);
     if (!first.ok()) return first.status();
     if (first->empty()) break;
@@ -191,14 +229,9 @@ absl::StatusOr<uint32_t> Retention::CutTier(Tier tier, uint64_t now_ns, uint64_t
     absl::StatusOr<uint32_t> raw_gone = DropRawBefore(DayOf(next));
     if (!raw_gone.ok()) return raw_gone;
     dropped += *raw_gone;
-    absl::StatusOr<uint64_t> bytes =
-        history_->RangeBytes(Family::kRollup, begin, RollupBucketPrefix(tier, next));
-    if (!bytes.ok()) return bytes.status();
     absl::StatusOr<uint32_t> gone = DropRollupBefore(tier, next);
     if (!gone.ok()) return gone;
     dropped += *gone;
-    *excess -= std::min(*excess, *bytes);
-    *held -= std::min(*held, *bytes);
   }
   return dropped;
 }
@@ -219,32 +252,32 @@ absl::StatusOr<uint32_t> Retention::RunBySize(uint64_t now_ns) {
     return gone.status();
   };
   if (options_.max_raw_bytes != 0) {
-    absl::StatusOr<uint64_t> held = RawBytes(summaries_->RawFloor(), UINT16_MAX);
-    if (!held.ok()) return held.status();
-    uint64_t excess = *held - std::min(*held, options_.max_raw_bytes);
-    if (absl::Status cut = add(CutRaw(now_ns, &excess)); !cut.ok()) return cut;
+    const auto too_much = [this]() -> absl::StatusOr<bool> {
+      const absl::StatusOr<uint64_t> held = RawBytes();
+      if (!held.ok()) return held.status();
+      return *held > options_.max_raw_bytes;
+    };
+    if (absl::Status cut = add(CutRaw(now_ns, too_much)); !cut.ok()) return cut;
   }
   for (const Share& share : tiers) {
     if (share.max_bytes == 0) continue;
-    absl::StatusOr<uint64_t> held = TierBytes(share.tier);
-    if (!held.ok()) return held.status();
-    uint64_t excess = *held - std::min(*held, share.max_bytes);
-    absl::Status cut = add(CutTier(share.tier, now_ns, share.max_bytes, &excess));
+    const auto as_long_as_above = []() -> absl::StatusOr<bool> { return true; };
+    absl::Status cut = add(CutTier(share.tier, now_ns, share.max_bytes, as_long_as_above));
     if (!cut.ok()) return cut;
   }
 
   if (options_.max_bytes == 0) return dropped;
-  uint64_t total = 0;
-  for (size_t i = 0; i < kFamilies; ++i) {
-    absl::StatusOr<FamilySize> size = history_->Size(static_cast<Family>(i));
-    if (!size.ok()) return size.status();
-    total += size->bytes;
-  }
-  uint64_t excess = total - std::min(total, options_.max_bytes);
-  if (absl::Status cut = add(CutRaw(now_ns, &excess)); !cut.ok()) return cut;
+  const auto too_much = [&]() -> absl::StatusOr<bool> {
+    // What was cut last may have been the last that needed some names.
+    if (absl::Status names = add(DropNames()); !names.ok()) return names;
+    const absl::StatusOr<uint64_t> held = HeldBytes();
+    if (!held.ok()) return held.status();
+    return *held > options_.max_bytes;
+  };
+  if (absl::Status cut = add(CutRaw(now_ns, too_much)); !cut.ok()) return cut;
   for (const Share& share : tiers) {
     const uint64_t guaranteed = options_.max_bytes / 100 * share.guaranteed;
-    absl::Status cut = add(CutTier(share.tier, now_ns, guaranteed, &excess));
+    absl::Status cut = add(CutTier(share.tier, now_ns, guaranteed, too_much));
     if (!cut.ok()) return cut;
   }
   return dropped;
@@ -259,8 +292,9 @@ absl::StatusOr<uint32_t> Retention::DropNames() {
     // one there is; those behind the floor may still be written.
     uint64_t referred_ns = raw_floor_ns;
     const std::string begin = RollupBucketPrefix(tier, 0);
-    absl::StatusOr<std::string> first = FirstKey(*history_, Family::kRollup, begin,
-                                                 PrefixEnd(std::string_view(begin).substr(0, 1)));
+    absl::StatusOr<std::string> first =
+        FirstKey(*history_, Family::kRollup, begin,
+                 PrefixEnd(std::string_view(begin).substr(0, kTierBytes)));
     if (!first.ok()) return first.status();
     if (!first->empty()) {
       absl::StatusOr<RollupKey> key = DecodeRollupKey(*first);

@@ -4,7 +4,9 @@
 #ifndef TELLTALE_STORAGE_RETENTION_H_
 #define TELLTALE_STORAGE_RETENTION_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -51,12 +53,20 @@ class Retention {
  private:
   absl::StatusOr<uint32_t> RunByAge(uint64_t now_ns);
   absl::StatusOr<uint32_t> RunBySize(uint64_t now_ns);
-  // Each takes away from `excess` what it frees.
-  absl::StatusOr<uint32_t> CutRaw(uint64_t now_ns, uint64_t* excess);
+  // Whether there still is more than allowed; asked again after each partition that went.
+  using TooMuch = std::function<absl::StatusOr<bool>()>;
+  absl::StatusOr<uint32_t> CutRaw(uint64_t now_ns, const TooMuch& too_much);
   absl::StatusOr<uint32_t> CutTier(Tier tier, uint64_t now_ns, uint64_t kept_bytes,
-                                   uint64_t* excess);
-  absl::StatusOr<uint64_t> RawBytes(uint16_t from_day, uint16_t to_day) const;
+                                   const TooMuch& too_much);
+  // Each counts what can still be read. Files also hold what was dropped until they are compacted:
+  // by their size the next run would cut for the same bytes again.
+  absl::StatusOr<uint64_t> RawBytes() const;
   absl::StatusOr<uint64_t> TierBytes(Tier tier) const;
+  absl::StatusOr<uint64_t> HeldBytes() const;  // of all families
+  // Of the rows from `from` to `to` (empty: to the end) whose keys begin alike in so many bytes,
+  // stretch by stretch.
+  absl::StatusOr<uint64_t> BytesOf(Family family, std::string_view from, std::string_view to,
+                                   size_t alike) const;
   absl::StatusOr<uint32_t> DropRawBefore(uint16_t day);
   absl::StatusOr<uint32_t> DropRollupBefore(Tier tier, uint64_t time_ns);
   // Names go after the last data that could refer to them, by age or by size.

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "collector/access/audit_log.h"
 #include "telltale/v1/access.grpc.pb.h"
 
 namespace telltale::access {
@@ -29,11 +29,10 @@ class AccessService final : public v1::Access::Service {
     if (!peer.ok()) return ToGrpc(peer.status());
     const auto created = options_.tokens->Create(*request, peer->name);
     if (!created.ok()) return ToGrpc(created.status());
-    const absl::Status noted = options_.gate->Done(
-        *peer, "token create",
-        absl::StrFormat(
-            "%s, for %d s", Called(created->token),
-            static_cast<int64_t>(created->token.expires_s() - created->token.created_s())));
+    const absl::Status noted =
+        options_.gate->Done(*peer, "token create",
+                            absl::StrCat(Called(created->token), ", until ",
+                                         AuditLog::Moment(created->token.expires_s())));
     if (!noted.ok()) {
       // Nobody is given what is not written down.
       (void)options_.tokens->Revoke(created->token.id(), peer->name);

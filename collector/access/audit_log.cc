@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "collector/access/access_keys.h"
 #include "proto/codec.h"
 
@@ -97,6 +98,11 @@ absl::Status AuditLog::Collect(bool refused, std::vector<v1::StoredAuditEntry>* 
       });
 }
 
+std::string AuditLog::Moment(double unix_s) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(static_cast<int64_t>(unix_s)),
+                          absl::UTCTimeZone());
+}
+
 absl::StatusOr<std::vector<v1::AuditEntry>> AuditLog::List(uint32_t limit) const {
   if (limit > kMaxLimit) {
     return absl::InvalidArgumentError(
@@ -114,6 +120,7 @@ absl::StatusOr<std::vector<v1::AuditEntry>> AuditLog::List(uint32_t limit) const
   for (const v1::StoredAuditEntry& stored : entries) {
     v1::AuditEntry& entry = list.emplace_back();
     entry.set_time_s(static_cast<double>(stored.time_ns()) / 1e9);
+    entry.set_time(Moment(entry.time_s()));
     entry.set_who(stored.who());
     entry.set_address(stored.address());
     entry.set_action(stored.action());

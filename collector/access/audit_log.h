@@ -42,6 +42,9 @@ class AuditLog {
   void Refused(const std::string& who, const std::string& address, const std::string& action,
                const std::string& why);
 
+  // A moment in words of an entry: RFC 3339 in UTC, "2026-11-22T18:00:00Z".
+  static std::string Moment(double unix_s);
+
   // Newest first. InvalidArgument: limit.
   absl::StatusOr<std::vector<v1::AuditEntry>> List(uint32_t limit) const;
 

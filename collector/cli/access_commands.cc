@@ -7,6 +7,7 @@
 #include "collector/cli/session.h"
 #include "collector/cli/terminal_text.h"
 #include "collector/cli/time_text.h"
+#include "collector/formats/export.h"
 #include "config/values.h"
 
 namespace telltale::cli {
@@ -104,8 +105,17 @@ int RunAudit(const Arguments& arguments) {
   if (!session.ok()) return Report(session.status());
   v1::ListAuditRequest request;
   request.set_limit(arguments.limit);
-  return Shown(*session, session->client->Ask(&Stub::ListAudit, request),
-               [&](const v1::ListAuditAnswer& answer) { return AuditText(answer, session->view); });
+  const absl::StatusOr<v1::ListAuditAnswer> answer =
+      session->client->Ask(&Stub::ListAudit, request);
+  if (answer.ok() && !session->json() && !session->table()) {
+    const absl::StatusOr<formats::File> file = formats::Export(*answer, session->format);
+    if (!file.ok()) return Report(file.status());
+    Print(file->bytes);
+    return kOk;
+  }
+  return Shown(*session, answer, [&](const v1::ListAuditAnswer& entries) {
+    return AuditText(entries, session->view);
+  });
 }
 
 }  // namespace telltale::cli

@@ -57,6 +57,9 @@ void AddLimit(CLI::App* command, Arguments& a, int most, const char* help) {
 void AddProcess(CLI::App* command, Arguments& a) {
   command->add_option("--process", a.process, "only this pid, executable or command name");
 }
+void AddPage(CLI::App* command, Arguments& a) {
+  command->add_option("--page", a.page, "go on where the last answer ended");
+}
 
 void AddAgainst(CLI::App* command, Arguments& a) {
   command

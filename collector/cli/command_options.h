@@ -30,6 +30,7 @@ void AddTier(CLI::App* command, Arguments& a);
 void AddVital(CLI::App* command, Arguments& a, const char* help);
 void AddLimit(CLI::App* command, Arguments& a, int most, const char* help);
 void AddProcess(CLI::App* command, Arguments& a);
+void AddPage(CLI::App* command, Arguments& a);
 // The other side of a comparison.
 void AddAgainst(CLI::App* command, Arguments& a);
 void AddHideSelf(CLI::App* command, Arguments& a);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/cli/question.h"
+#include "collector/cli/retyped.h"
 #include "collector/formats/export.h"
 #include "collector/query/nearest.h"
 
@@ -63,6 +64,23 @@ int Show(const Session& session, const google::protobuf::Message& answer,
   if (!session.table()) return Report(formats::Export(answer, session.format).status());
   Print(render());
   return kOk;
+}
+
+// As Deliver, for an answer that comes in pages: behind it stands the command that asks for the
+// next one, `page`, and how much follows ("3 rows"; empty: nobody counted). JSON has the page in
+// it; beside files it goes to stderr.
+int DeliverPage(const Session& session, const google::protobuf::Message& answer,
+                const v1::Coverage& coverage, const v1::Selection& asked, bool empty,
+                const std::string& page, const std::string& more,
+                const std::function<std::string()>& render) {
+  const std::string next =
+      page.empty() ? ""
+                   : absl::StrCat(more, more.empty() ? "" : " more; ", "next page: ",
+                                  NextPage(session.words, asked, page, session.view.zone), "\n");
+  const int code = Deliver(session, answer, coverage, asked, empty,
+                           [&] { return absl::StrCat(render(), next); });
+  if (code == kOk && !session.json() && !session.table()) std::cerr << next;
+  return code;
 }
 
 int Said(const absl::StatusOr<std::string>& done) {
@@ -144,10 +162,14 @@ int RunTop(const Arguments& arguments) {
         request.set_idle(arguments.idle);
         request.set_process(arguments.process);
         request.set_hide_self(arguments.hide_self);
+        request.set_page(arguments.page);
         absl::StatusOr<v1::TopAnswer> answer = session.client->Ask(&Stub::GetTop, request);
         if (!answer.ok()) return Report(answer.status());
-        return Deliver(session, *answer, answer->coverage(), selection, true,
-                       [&] { return RenderTop(*answer, session.view); });
+        double more = 0;
+        for (const v1::TopTable& table : answer->tables()) more += table.rows_after();
+        return DeliverPage(session, *answer, answer->coverage(), selection, true,
+                           answer->next_page(), Plural(more, "row"),
+                           [&] { return RenderTop(*answer, session.view); });
       });
 }
 
@@ -164,8 +186,9 @@ int RunSamples(const Arguments& arguments) {
         request.set_page(arguments.page);
         absl::StatusOr<v1::SamplesAnswer> answer = session.client->Ask(&Stub::ListSamples, request);
         if (!answer.ok()) return Report(answer.status());
-        return Deliver(
-            session, *answer, answer->coverage(), selection, answer->samples().empty(), [&] {
+        return DeliverPage(
+            session, *answer, answer->coverage(), selection, answer->samples().empty(),
+            answer->next_page(), "", [&] {
               return (answer->samples().empty() ? "nothing was sampled in this time\n" : "") +
                      RenderSamples(*answer, session.view);
             });
@@ -212,6 +235,7 @@ int RunEvents(const Arguments& arguments) {
         v1::EventsRequest request;
         *request.mutable_selection() = selection;
         request.set_limit(arguments.limit);
+        request.set_page(arguments.page);
         for (std::string type : arguments.event_types) {
           std::transform(type.begin(), type.end(), type.begin(),
                          [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
@@ -225,8 +249,10 @@ int RunEvents(const Arguments& arguments) {
         }
         absl::StatusOr<v1::EventsAnswer> answer = session.client->Ask(&Stub::ListEvents, request);
         if (!answer.ok()) return Report(answer.status());
-        return Deliver(session, *answer, answer->coverage(), selection, answer->events().empty(),
-                       [&] { return RenderEvents(*answer, session.view); });
+        return DeliverPage(session, *answer, answer->coverage(), selection,
+                           answer->events().empty(), answer->next_page(),
+                           Plural(answer->left_out(), "older event"),
+                           [&] { return RenderEvents(*answer, session.view); });
       });
 }
 
@@ -302,8 +328,9 @@ int RunAnomalies(const Arguments& arguments) {
         absl::StatusOr<v1::AnomaliesAnswer> answer =
             session.client->Ask(&Stub::ListAnomalies, request);
         if (!answer.ok()) return Report(answer.status());
-        return Deliver(session, *answer, answer->coverage(), selection, answer->anomalies().empty(),
-                       [&] { return RenderAnomalies(*answer, session.view); });
+        return DeliverPage(session, *answer, answer->coverage(), selection,
+                           answer->anomalies().empty(), answer->next_page(), "",
+                           [&] { return RenderAnomalies(*answer, session.view); });
       });
 }
 

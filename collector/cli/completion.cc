@@ -64,7 +64,7 @@ absl::StatusOr<std::string> Completion(const CLI::App& app, const std::string& s
     return absl::InvalidArgumentError(
         absl::StrCat("completion: \"", shell, "\": must be bash or zsh"));
   }
-  std::string values, cases, groups;
+  std::string values, cases;
   for (const auto& [flag, words] : KnownValues()) {
     absl::StrAppend(&values, "    ", flag, ") words=\"", words, "\" ;;\n");
   }
@@ -74,12 +74,22 @@ absl::StatusOr<std::string> Completion(const CLI::App& app, const std::string& s
     names.push_back(command->get_name());
     if (!Commands(*command).empty()) with_own.push_back(command->get_name());
   }
-  const std::string begin =
-      shell == "zsh" ? "#compdef telltale\nautoload -U +X bashcompinit && bashcompinit\n" : "";
+  const bool zsh = shell == "zsh";
+  // In a directory of fpath, zsh runs the whole file as a function called _telltale when the first
+  // completion is asked for: ours has another name, and that first one is answered, too.
+  const char* const function = zsh ? "_telltale_words" : "_telltale";
+  const char* const begin =
+      zsh ? "#compdef telltale\n"
+            "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n"
+            "autoload -U +X bashcompinit && bashcompinit\n"
+          : "";
+  const char* const end =
+      zsh ? "if [[ ${funcstack[1]} == _telltale ]]; then _bash_complete -F _telltale_words; fi\n"
+          : "";
   // The command is the first word that is one, then, where it has commands of its own, the next
   // word.
-  return absl::StrCat(begin,
-                      "_telltale() {\n"
+  return absl::StrCat(begin, function,
+                      "() {\n"
                       "  local current=\"${COMP_WORDS[COMP_CWORD]}\" before=\"\" command=\"\" "
                       "words=\"\" i\n"
                       "  [ \"$COMP_CWORD\" -gt 0 ] && before=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
@@ -103,7 +113,8 @@ absl::StatusOr<std::string> Completion(const CLI::App& app, const std::string& s
                       "  esac\n"
                       "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
                       "}\n"
-                      "complete -F _telltale telltale\n");
+                      "complete -F ",
+                      function, " telltale\n", end);
 }
 
 }  // namespace telltale::cli

@@ -74,6 +74,11 @@ std::string Rows(const v1::TopTable& table, const View& view) {
              {"between"},
              {"samples", Align::kRight},
              {"of", Align::kLeft, 16}});
+  if (table.rows_before() > 0) {
+    const double share = table.total() > 0 ? table.before() / table.total() : 0;
+    out.Add({absl::StrCat("(", Plural(table.rows_before(), "row"), " before)"),
+             Quantity(table.before(), table.unit()), Share(share)});
+  }
   for (const v1::TopRow& row : table.rows()) {
     std::string name = Escaped(row.name());
     if (row.open()) absl::StrAppend(&name, " (open: still going on)");
@@ -172,8 +177,10 @@ std::string RenderTop(const v1::TopAnswer& answer, const View& view) {
       last = VitalText(table);
     }
     if (table.rows().empty()) {
-      absl::StrAppend(&out, "  by ", DimensionText(table.by()), ": ",
-                      ByCode(table) ? "nothing was sampled\n" : "none in this time\n");
+      const char* none = table.rows_before() > 0 ? "all rows are on pages before\n"
+                         : ByCode(table)         ? "nothing was sampled\n"
+                                                 : "none in this time\n";
+      absl::StrAppend(&out, "  by ", DimensionText(table.by()), ": ", none);
       continue;
     }
     absl::StrAppend(&out, Rows(table, view));

@@ -22,6 +22,22 @@ std::string Moment(double unix_s, absl::TimeZone zone) {
   return absl::FormatTime(absl::RFC3339_sec, absl::FromUnixSeconds(std::llround(unix_s)), zone);
 }
 
+// As --tier takes it; empty: it is the usual one.
+std::string TierFlag(v1::Tier tier) {
+  switch (tier) {
+    case v1::TIER_RAW:
+      return "raw";
+    case v1::TIER_5MIN:
+      return "5m";
+    case v1::TIER_1H:
+      return "1h";
+    case v1::TIER_1D:
+      return "1d";
+    default:
+      return "";
+  }
+}
+
 }  // namespace
 
 std::string Quoted(std::string_view word) {
@@ -66,6 +82,21 @@ std::string Retyped(const std::vector<std::string>& words, const std::vector<std
   }
   for (const std::string& flag : flags) absl::StrAppend(&out, " ", Quoted(flag));
   return out;
+}
+
+std::string NextPage(const std::vector<std::string>& words, const v1::Selection& asked,
+                     const std::string& page, absl::TimeZone zone) {
+  const auto exactly = [&](double unix_s) {
+    return absl::FormatTime(absl::RFC3339_full, absl::FromUnixMicros(std::llround(unix_s * 1e6)),
+                            zone);
+  };
+  std::vector<std::string> flags = {"--from", exactly(asked.start_s()), "--to",
+                                    exactly(asked.end_s())};
+  if (const std::string tier = TierFlag(asked.tier()); !tier.empty()) {
+    flags.insert(flags.end(), {"--tier", tier});
+  }
+  flags.insert(flags.end(), {"--page", page});
+  return Retyped(words, flags);
 }
 
 std::vector<std::string> NearestRange(const v1::Coverage& coverage, const v1::Selection& asked,

@@ -62,6 +62,7 @@ const Command kCommands[] = {
            "process, exe, user, cgroup, site, stack or node; process and site if not given");
        AddLimit(c, a, 1000, "rows a table (10; 5 when every vital is shown); at most 1,000");
        AddProcess(c, a);
+       AddPage(c, a);
        c->add_flag("--idle", a.idle, "count waits by choice (poll, timer) in");
        AddHideSelf(c, a);
      },
@@ -117,7 +118,7 @@ const Command kCommands[] = {
        AddProcess(c, a);
        AddLimit(c, a, 1000,
                 "samples in all, the newest of all vitals together (10 in tables, 50; 1,000)");
-       c->add_option("--page", a.page, "go on where the last answer ended");
+       AddPage(c, a);
      },
      RunSamples},
     {"stacks", "all stacks of a vital with their weight",
@@ -169,6 +170,7 @@ const Command kCommands[] = {
        c->add_option("--type", a.event_types, std::string(kEventTypes) + "; may be repeated")
            ->allow_extra_args(false);
        AddLimit(c, a, 10'000, "the newest so many (200); at most 10,000");
+       AddPage(c, a);
      },
      RunEvents},
     {"coverage", "what answers rest on: gaps, losses",
@@ -188,7 +190,7 @@ const Command kCommands[] = {
        c->add_option("--min-severity", a.min_severity, "in deviations, 0 or more")
            ->check(CLI::NonNegativeNumber);
        AddLimit(c, a, 10'000, "at most so many (100); at most 10,000");
-       c->add_option("--page", a.page, "go on where the last answer ended");
+       AddPage(c, a);
        c->add_flag("--follow", a.follow, "stay and print new ones as they are found");
        c->add_option("--cursor", a.cursor, "with --follow: begin after this one");
      },
@@ -241,7 +243,7 @@ const Command kCommands[] = {
     {"status", "how the collector is: nodes, store, latency, refusals", "  telltale status",
      [](CLI::App*, Arguments&) {}, RunStatus},
     {"audit", "who did what: orders of operators, and what was refused to whom; an operator's",
-     "  telltale audit\n  telltale audit --limit 1000 -o json",
+     "  telltale audit\n  telltale audit --limit 1000 -o csv > audit.csv",
      [](CLI::App* c, Arguments& a) {
        AddLimit(c, a, 1000, "the newest so many (100); at most 1,000");
      },

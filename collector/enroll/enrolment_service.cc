@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "collector/access/address_limits.h"
+#include "collector/access/audit_log.h"
 #include "collector/enroll/enroll_edge.h"
 #include "collector/enroll/enroll_service.h"
 #include "telltale/v1/enroll.grpc.pb.h"
@@ -41,12 +42,11 @@ class EnrolmentService final : public v1::Enrolment::Service {
     if (!peer.ok()) return ToGrpc(peer.status());
     const auto created = options_.desk->CreateToken(*request, peer->name);
     if (!created.ok()) return ToGrpc(created.status());
-    const absl::Status noted = options_.gate->Done(
-        *peer, "enroll token",
-        absl::StrFormat(
-            "%s for %s, %d uses, for %d s", created->token.id(), created->token.pattern(),
-            created->token.uses(),
-            static_cast<int64_t>(created->token.expires_s() - created->token.created_s())));
+    const absl::Status noted =
+        options_.gate->Done(*peer, "enroll token",
+                            absl::StrFormat("%s for %s, %d uses, until %s", created->token.id(),
+                                            created->token.pattern(), created->token.uses(),
+                                            access::AuditLog::Moment(created->token.expires_s())));
     const auto sha256 = options_.issuer->AuthoritySha256();
     if (!noted.ok() || !sha256.ok()) {
       // Nobody is given what is not written down.

@@ -23,8 +23,12 @@ class Basis {
     for (const char* title : {"watched_s", "selected_s", "lost_events"}) titles.push_back(title);
     return titles;
   }
+  void Add(Csv& csv) const {
+    csv.Number(coverage_.watched_s()).Number(coverage_.selected_s()).Number(lost_);
+  }
   void EndRow(Csv& csv) const {
-    csv.Number(coverage_.watched_s()).Number(coverage_.selected_s()).Number(lost_).EndRow();
+    Add(csv);
+    csv.EndRow();
   }
 
  private:
@@ -66,6 +70,16 @@ std::string CsvOf(const v1::TopAnswer& answer) {
     const auto begin = [&] {
       csv.Text(table.vital()).Text(table.sub()).Text(table.unit()).Text(DimensionText(table.by()));
     };
+    const auto rest = [&](const char* name, double value) {
+      begin();
+      v1::TopRow row;
+      row.set_name(name);
+      Who(row, csv);
+      csv.Number(value).Empty().Empty().Number(table.total() > 0 ? value / table.total() : 0);
+      csv.Empty().Empty().Flag(table.exact()).Empty();
+      basis.EndRow(csv);
+    };
+    if (table.rows_before() > 0) rest("(pages before)", table.before());
     for (const v1::TopRow& row : table.rows()) {
       begin();
       Who(row, csv);
@@ -73,42 +87,39 @@ std::string CsvOf(const v1::TopAnswer& answer) {
       csv.Number(row.samples()).Flag(row.open()).Flag(table.exact()).Text(Path(row.stack()));
       basis.EndRow(csv);
     }
-    begin();
-    v1::TopRow other;
-    other.set_name("(other)");
-    Who(other, csv);
-    csv.Number(table.other()).Empty().Empty();
-    csv.Number(table.total() > 0 ? table.other() / table.total() : 0);
-    csv.Empty().Empty().Flag(table.exact()).Empty();
-    basis.EndRow(csv);
+    rest("(other)", table.other());
   }
   return csv.bytes();
 }
 
 std::string CsvOf(const v1::DiffAnswer& answer) {
-  Csv csv({"vital",
-           "sub",
-           "unit",
-           "by",
-           "name",
-           "exe",
-           "node",
-           "pid",
-           "uid",
-           "cgroup",
-           "value",
-           "low",
-           "high",
-           "against",
-           "against_low",
-           "against_high",
-           "difference",
-           "difference_low",
-           "difference_high",
-           "certain",
-           "scale",
-           "watched_s",
-           "against_watched_s"});
+  Titles titles = Basis::After({"vital",
+                                "sub",
+                                "unit",
+                                "by",
+                                "name",
+                                "exe",
+                                "node",
+                                "pid",
+                                "uid",
+                                "cgroup",
+                                "value",
+                                "low",
+                                "high",
+                                "against",
+                                "against_low",
+                                "against_high",
+                                "difference",
+                                "difference_low",
+                                "difference_high",
+                                "certain",
+                                "scale"});
+  // The other side's stand behind.
+  for (const char* title : {"against_watched_s", "against_selected_s", "against_lost_events"}) {
+    titles.push_back(title);
+  }
+  Csv csv(titles);
+  const Basis basis(answer.coverage()), against(answer.against_coverage());
   for (const v1::DiffTable& table : answer.tables()) {
     for (const v1::DiffRow& row : table.rows()) {
       csv.Text(table.vital()).Text(table.sub()).Text(table.unit()).Text(DimensionText(table.by()));
@@ -118,8 +129,8 @@ std::string CsvOf(const v1::DiffAnswer& answer) {
       }
       csv.Number(row.difference()).Number(row.difference_low()).Number(row.difference_high());
       csv.Flag(row.certain()).Number(answer.scale());
-      csv.Number(answer.coverage().values_watched_s());
-      csv.Number(answer.against_coverage().values_watched_s()).EndRow();
+      basis.Add(csv);
+      against.EndRow(csv);
     }
   }
   return csv.bytes();
@@ -214,6 +225,16 @@ std::string CsvOf(const v1::AnomaliesAnswer& answer) {
     csv.Number(anomaly.expected()).Number(anomaly.deviation()).Number(anomaly.severity());
     csv.Text(anomaly.text());
     basis.EndRow(csv);
+  }
+  return csv.bytes();
+}
+
+std::string CsvOf(const v1::ListAuditAnswer& answer) {
+  Csv csv({"time", "who", "address", "action", "detail", "refused", "unlisted"});
+  for (const v1::AuditEntry& entry : answer.entries()) {
+    csv.Time(entry.time_s()).Text(entry.who()).Text(entry.address()).Text(entry.action());
+    csv.Text(entry.detail()).Flag(entry.refused());
+    csv.Number(static_cast<double>(entry.unlisted())).EndRow();
   }
   return csv.bytes();
 }

@@ -7,11 +7,13 @@
 
 #include <string>
 
+#include "telltale/v1/access.pb.h"
 #include "telltale/v1/query.pb.h"
 
 namespace telltale::formats {
 
-std::string CsvOf(const v1::TopAnswer& answer);  // with a row "(other)" of each table
+std::string CsvOf(const v1::TopAnswer& answer);  // with a row "(other)" of each table, and one of
+                                                 // the rows on pages before, if any
 std::string CsvOf(const v1::DiffAnswer& answer);
 std::string CsvOf(const v1::SeriesAnswer& answer);
 std::string CsvOf(const v1::SamplesAnswer& answer);
@@ -19,6 +21,7 @@ std::string CsvOf(const v1::StacksAnswer& answer);
 std::string CsvOf(const v1::HistogramAnswer& answer);
 std::string CsvOf(const v1::EventsAnswer& answer);
 std::string CsvOf(const v1::AnomaliesAnswer& answer);
+std::string CsvOf(const v1::ListAuditAnswer& answer);  // of what people did: it rests on no data
 
 }  // namespace telltale::formats
 

@@ -38,6 +38,7 @@ std::map<std::string, Maker, std::less<>> MakersFor(const Message& answer) {
   if (type == v1::HistogramAnswer::descriptor()) return {{"csv", &Csv<v1::HistogramAnswer>}};
   if (type == v1::EventsAnswer::descriptor()) return {{"csv", &Csv<v1::EventsAnswer>}};
   if (type == v1::AnomaliesAnswer::descriptor()) return {{"csv", &Csv<v1::AnomaliesAnswer>}};
+  if (type == v1::ListAuditAnswer::descriptor()) return {{"csv", &Csv<v1::ListAuditAnswer>}};
   if (type == v1::FlameAnswer::descriptor()) return {{"folded", &Folded<v1::FlameAnswer>}};
   if (type == v1::StacksAnswer::descriptor()) {
     return {

@@ -39,6 +39,10 @@ void Shard::HandleHello(const InboxItem& item) {
     const Count count = absl::IsFailedPrecondition(status) ? Count::kStreamProtocol
                         : absl::IsPermissionDenied(status) ? Count::kStreamWrongNode
                                                            : Count::kStreamBadHello;
+    // Whoever holds this certificate did it; a node that never was here stays unknown.
+    if (const NodeEntry* known = nodes_.Find(session.node_name()); known != nullptr) {
+      Remark(known->number, v1::REMARK_KIND_REFUSED, std::string(status.message()));
+    }
     Refuse(session, count, status);
     return;
   }

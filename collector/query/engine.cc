@@ -15,13 +15,14 @@
 #include "collector/query/histogram_answer.h"
 #include "collector/query/investigate.h"
 #include "collector/query/nodes_answer.h"
-#include "collector/query/notable_events.h"
 #include "collector/query/samples_answer.h"
 #include "collector/query/series_answer.h"
 #include "collector/query/top_answer.h"
 
 namespace telltale::query {
 namespace {
+
+constexpr uint32_t kMaxMarks = 10'000;
 
 // What is wrong with the second of two selections.
 absl::Status OfAgainst(const absl::Status& status) {
@@ -171,6 +172,9 @@ absl::StatusOr<v1::DiffAnswer> Engine::Diff(const v1::DiffRequest& request,
                                             const Cancelled& cancelled) const {
   constexpr uint32_t kUsualRows = 10;
   if (absl::Status status = CheckTopLimit(request.top().limit()); !status.ok()) return status;
+  if (!request.top().page().empty()) {
+    return absl::InvalidArgumentError("diff: has no pages; leave out top.page and raise the limit");
+  }
   const uint32_t limit = request.top().limit() == 0 ? kUsualRows : request.top().limit();
   const v1::Selection against_selection =
       AgainstOf(request.top().selection(), request.against(), Seconds(options_.now_ns()));
@@ -201,24 +205,16 @@ absl::StatusOr<v1::CoverageAnswer> Engine::Coverage(const v1::CoverageRequest& r
 
 absl::StatusOr<v1::EventsAnswer> Engine::Events(const v1::EventsRequest& request,
                                                 const Cancelled& cancelled) const {
-  absl::StatusOr<v1::EventsAnswer> answer = AnswerEvents(request, NewContext(cancelled));
-  if (!answer.ok() || !request.types().empty()) return answer;
-  v1::MarksRequest marks;
-  *marks.mutable_selection() = request.selection();
-  absl::StatusOr<v1::MarksAnswer> noted = Marks(marks, cancelled);
-  if (!noted.ok()) return noted.status();
-  for (const v1::Mark& mark : noted->marks()) {
-    v1::EventAnswer& event = *answer->add_events();
-    event.set_type(kNoteType);
-    event.set_node(mark.node());
-    event.set_time_s(mark.time_s());
-    event.set_text(absl::StrCat(mark.text(), " (", mark.by(), ")"));
-    event.set_count(1);
+  std::vector<v1::Mark> marks;
+  if (request.types().empty()) {
+    v1::MarksRequest noted;
+    *noted.mutable_selection() = request.selection();
+    noted.set_limit(kMaxMarks);
+    absl::StatusOr<v1::MarksAnswer> answer = Marks(noted, cancelled);
+    if (!answer.ok()) return answer.status();
+    marks.assign(answer->marks().begin(), answer->marks().end());
   }
-  std::stable_sort(
-      answer->mutable_events()->begin(), answer->mutable_events()->end(),
-      [](const v1::EventAnswer& a, const v1::EventAnswer& b) { return a.time_s() < b.time_s(); });
-  return answer;
+  return AnswerEvents(request, marks, NewContext(cancelled));
 }
 
 absl::StatusOr<v1::AnomaliesAnswer> Engine::Anomalies(const v1::AnomaliesRequest& request,
@@ -254,7 +250,7 @@ absl::StatusOr<v1::AnomaliesAnswer> Engine::Anomalies(const v1::AnomaliesRequest
 
 absl::StatusOr<v1::MarksAnswer> Engine::Marks(const v1::MarksRequest& request,
                                               const Cancelled& cancelled) const {
-  constexpr uint32_t kUsualMarks = 200, kMaxMarks = 10'000;
+  constexpr uint32_t kUsualMarks = 200;
   const Context context = NewContext(cancelled);
   absl::StatusOr<Selection> selection = Resolve(request.selection(), context);
   if (!selection.ok()) return selection.status();

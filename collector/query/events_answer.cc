@@ -1,15 +1,20 @@
 #include "collector/query/events_answer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "collector/query/answer_page.h"
 #include "collector/query/base_unit.h"
 #include "collector/query/coverage_builder.h"
+#include "collector/query/notable_events.h"
 #include "collector/query/stack_names.h"
+#include "storage/rollup/portable.h"
 
 namespace telltale::query {
 namespace {
@@ -17,6 +22,7 @@ namespace {
 constexpr uint32_t kUsualEvents = 200, kMaxEvents = 10'000;
 constexpr size_t kMaxGaps = 1000;
 constexpr uint64_t kLossesFromRawNs = 2 * storage::kHourNs;
+constexpr uint64_t kNsPerMs = 1'000'000;
 
 std::string TypeName(v1::EventType type) {
   const std::string& name = v1::EventType_Name(type);
@@ -57,15 +63,33 @@ std::string TextOf(const v1::DiscreteEvent& event, const std::string& who,
   }
 }
 
+v1::EventAnswer NoteOf(const v1::Mark& mark) {
+  v1::EventAnswer event;
+  event.set_type(kNoteType);
+  event.set_node(mark.node());
+  event.set_time_s(mark.time_s());
+  event.set_text(absl::StrCat(mark.text(), " (", mark.by(), ")"));
+  event.set_count(1);
+  return event;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::EventsAnswer> AnswerEvents(const v1::EventsRequest& request,
+                                              const std::vector<v1::Mark>& marks,
                                               const Context& context) {
   absl::StatusOr<Selection> selection = Resolve(request.selection(), context);
   if (!selection.ok()) return selection.status();
   if (request.limit() > kMaxEvents) {
     return absl::InvalidArgumentError(absl::StrCat("events: limit ", request.limit(), " is above ",
-                                                   kMaxEvents, "; narrow the time"));
+                                                   kMaxEvents,
+                                                   "; ask for fewer and follow next_page"));
+  }
+  Place before;
+  if (!request.page().empty()) {
+    absl::StatusOr<Place> parsed = ParsePlace(request.page(), "events");
+    if (!parsed.ok()) return parsed.status();
+    before = *parsed;
   }
   const size_t limit = request.limit() == 0 ? kUsualEvents : request.limit();
   std::map<uint32_t, std::string> node_names;
@@ -73,22 +97,47 @@ absl::StatusOr<v1::EventsAnswer> AnswerEvents(const v1::EventsRequest& request,
   const VitalBook book(*selection, context);
   CoverageBuilder coverage(*selection, context);
   SymbolCache cache(context.source);
-  std::multimap<double, v1::EventAnswer> kept;  // the newest `limit`
-  uint64_t left_out = 0;
+  std::map<Place, v1::EventAnswer> kept;  // the newest `limit` before the page's begin
+  uint32_t left_out = 0;                  // older ones
+  bool found = false;
+  const auto wanted = [&](const Place& place) {
+    if (!request.page().empty() && !(place < before)) return false;
+    if (kept.size() < limit || kept.begin()->first < place) return true;
+    ++left_out;
+    return false;
+  };
+  const auto keep = [&](const Place& place, v1::EventAnswer event) {
+    kept.emplace(place, std::move(event));
+    if (kept.size() <= limit) return;
+    kept.erase(kept.begin());
+    ++left_out;
+  };
+  for (const v1::Mark& mark : marks) {
+    // No node has the number; two marks of one moment are told apart by what they say.
+    const auto time_ns = static_cast<uint64_t>(std::llround(mark.time_s() * 1e6)) * 1000;
+    const uint64_t which =
+        storage::DigestText(absl::StrCat(mark.id(), " ", mark.node(), " ", mark.text()));
+    const Place place{time_ns, UINT32_MAX, which, 0, 0};
+    if (wanted(place)) keep(place, NoteOf(mark));
+  }
   uint32_t damaged = 0;
   absl::Status status = ForEachEpoch(
       *selection, context,
       [&](const StoredEpoch& epoch) {
         coverage.AddEpoch(epoch, book, {});
         const StackNames names(&epoch.body->tables(), epoch.node, &cache);
-        for (const v1::DiscreteEvent& event : epoch.body->events()) {
+        for (int i = 0; i < epoch.body->events_size(); ++i) {
+          const v1::DiscreteEvent& event = epoch.body->events(i);
           const auto& types = request.types();
           if (!types.empty() && std::find(types.begin(), types.end(), event.type()) == types.end())
             continue;
-          const double time_s = Seconds(epoch.span.start_ns) + event.time_ms() * 1e-3;
+          found = true;
+          const Place place{epoch.span.start_ns + event.time_ms() * kNsPerMs, epoch.node,
+                            epoch.span.start_ns, 0, i};
+          if (!wanted(place)) continue;
           v1::EventAnswer out;
           out.set_node(node_names[epoch.node]);
-          out.set_time_s(time_s);
+          out.set_time_s(Seconds(place.time_ns));
           out.set_type(TypeName(event.type()));
           out.set_exe(names.String(event.exe()));
           out.set_comm(names.String(event.comm()));
@@ -97,23 +146,20 @@ absl::StatusOr<v1::EventsAnswer> AnswerEvents(const v1::EventsRequest& request,
           out.set_count(std::max(1u, event.count()));
           const std::string who = out.exe().empty() ? out.comm() : out.exe();
           out.set_text(TextOf(event, who, names.String(event.text())));
-          kept.emplace(time_s, std::move(out));
-          if (kept.size() > limit) {
-            kept.erase(kept.begin());
-            ++left_out;
-          }
+          keep(place, std::move(out));
         }
       },
       &damaged);
   if (!status.ok()) return status;
   coverage.AddDamaged(damaged);
   if (left_out > 0) {
-    coverage.Note(
-        absl::StrCat(left_out, " older events are not shown; narrow the time or raise the limit"));
+    coverage.Note(absl::StrCat(left_out, " older events are on the pages that follow"));
   }
   v1::EventsAnswer answer;
-  for (auto& [time_s, event] : kept) *answer.add_events() = std::move(event);
-  absl::StatusOr<v1::Coverage> finished = coverage.Finish(v1::TIER_RAW, !kept.empty());
+  if (left_out > 0) answer.set_next_page(kept.begin()->first.Page());
+  answer.set_left_out(left_out);
+  for (auto& [place, event] : kept) *answer.add_events() = std::move(event);
+  absl::StatusOr<v1::Coverage> finished = coverage.Finish(v1::TIER_RAW, found);
   if (!finished.ok()) return finished.status();
   *answer.mutable_coverage() = *std::move(finished);
   return answer;

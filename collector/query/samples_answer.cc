@@ -1,13 +1,12 @@
 #include "collector/query/samples_answer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "collector/query/answer_page.h"
 #include "collector/query/coverage_builder.h"
 #include "collector/query/process_filter.h"
 #include "collector/query/sample_text.h"
@@ -19,40 +18,13 @@ namespace {
 
 constexpr uint32_t kUsualSamples = 50, kMaxSamples = 1000;
 
-// Place of a sample in the order of the answer: newest first. Times in ns since 1970.
-struct Place {
-  uint64_t time_ns = 0;
-  uint32_t node = 0;
-  uint64_t epoch_start_ns = 0;
-  uint32_t vital = 0;
-  int index = 0;
-
-  auto Key() const { return std::tuple(~time_ns, node, epoch_start_ns, vital, index); }
-  bool operator<(const Place& other) const { return Key() < other.Key(); }
-
-  std::string Page() const {
-    return absl::StrCat("1.", time_ns, ".", node, ".", epoch_start_ns, ".", vital, ".", index);
+// The order of the answer: newest first, then by node and position in the epoch.
+struct NewestFirst {
+  static auto Key(const Place& place) {
+    return std::tuple(~place.time_ns, place.node, place.epoch_start_ns, place.vital, place.index);
   }
+  bool operator()(const Place& a, const Place& b) const { return Key(a) < Key(b); }
 };
-
-absl::StatusOr<Place> ParsePage(const std::string& page) {
-  const std::vector<std::string> parts = absl::StrSplit(page, '.');
-  uint64_t numbers[6];
-  bool good = parts.size() == 6;
-  for (size_t i = 0; good && i < 6; ++i) {
-    const auto [end, error] =
-        std::from_chars(parts[i].data(), parts[i].data() + parts[i].size(), numbers[i]);
-    good = error == std::errc() && end == parts[i].data() + parts[i].size();
-  }
-  if (!good || numbers[0] != 1 || numbers[2] > UINT32_MAX || numbers[4] > UINT32_MAX ||
-      numbers[5] > INT32_MAX) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("samples: page \"", page.substr(0, 64),
-                     "\" is not one this collector gave; start without a page"));
-  }
-  return Place{numbers[1], static_cast<uint32_t>(numbers[2]), numbers[3],
-               static_cast<uint32_t>(numbers[4]), static_cast<int>(numbers[5])};
-}
 
 }  // namespace
 
@@ -66,6 +38,7 @@ absl::StatusOr<v1::SamplesAnswer> AnswerSamples(const v1::SamplesRequest& reques
                                                    "; ask for fewer and follow next_page"));
   }
   const size_t limit = request.limit() == 0 ? kUsualSamples : request.limit();
+  const NewestFirst before{};
   const VitalBook book(*selection, context);
   absl::StatusOr<std::vector<VitalChoice>> choices = book.Choose(request.vital(), true);
   if (!choices.ok()) return choices.status();
@@ -77,7 +50,7 @@ absl::StatusOr<v1::SamplesAnswer> AnswerSamples(const v1::SamplesRequest& reques
   }
   Place after;
   if (!request.page().empty()) {
-    absl::StatusOr<Place> parsed = ParsePage(request.page());
+    absl::StatusOr<Place> parsed = ParsePlace(request.page(), "samples");
     if (!parsed.ok()) return parsed.status();
     after = *parsed;
   }
@@ -87,7 +60,7 @@ absl::StatusOr<v1::SamplesAnswer> AnswerSamples(const v1::SamplesRequest& reques
   ProcessFilter filter(request.process());
   SymbolCache cache(context.source);
   CoverageBuilder coverage(*selection, context);
-  std::map<Place, v1::SampleAnswer> kept;  // the first `limit` of the order, so far
+  std::map<Place, v1::SampleAnswer, NewestFirst> kept;  // the first `limit` of the order, so far
   bool more = false;
   uint32_t damaged = 0;
   absl::Status status = ForEachEpoch(
@@ -110,8 +83,8 @@ absl::StatusOr<v1::SamplesAnswer> AnswerSamples(const v1::SamplesRequest& reques
             }
             const Place place{epoch.span.start_ns + sample.exemplar().time_ns(), epoch.node,
                               epoch.span.start_ns, vital.id(), i};
-            if (!request.page().empty() && !(after < place)) continue;
-            if (kept.size() == limit && !(place < kept.rbegin()->first)) {
+            if (!request.page().empty() && !before(after, place)) continue;
+            if (kept.size() == limit && !before(place, kept.rbegin()->first)) {
               more = true;
               continue;
             }

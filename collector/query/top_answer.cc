@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "collector/query/answer_page.h"
 #include "collector/query/coverage_builder.h"
 #include "collector/query/tier_scan.h"
 #include "collector/query/top_process.h"
@@ -25,6 +26,11 @@ bool ByCode(v1::Dimension by) { return by == v1::DIMENSION_SITE || by == v1::DIM
 bool ManyTogether(v1::Dimension by) {
   return by == v1::DIMENSION_USER || by == v1::DIMENSION_CGROUP || by == v1::DIMENSION_NODE;
 }
+
+// Which of the rows by weight an answer shows, of each table.
+struct Rows {
+  uint32_t first = 0, most = 0;
+};
 
 // One table under construction: rows from accounts and rows from samples are kept apart until all
 // epochs were seen, because either could stop being there in the middle of the selection.
@@ -83,7 +89,7 @@ class TopScan {
     }
   }
 
-  void Finish(const std::map<uint32_t, std::string>& reasons, uint32_t limit,
+  void Finish(const std::map<uint32_t, std::string>& reasons, const Rows& rows,
               CoverageBuilder& coverage, v1::TopAnswer& answer) {
     bool merged_early = false;
     for (Draft& draft : drafts_) {
@@ -102,7 +108,7 @@ class TopScan {
         merged_early = merged_early || draft.bounds.merged_early();
       }
       v1::TopTable& table = *answer.add_tables();
-      table = chosen.Finish(limit, exact);
+      table = chosen.Finish(rows.first, rows.most, exact);
       const auto reason = reasons.find(chosen.choice().vital.id());
       if (table.state() != v1::VITAL_STATE_ACTIVE && reason != reasons.end()) {
         table.set_reason(reason->second);
@@ -190,7 +196,8 @@ struct TopQuestion {
 
 // Whether anything was found.
 absl::StatusOr<bool> TopOfEpochs(const v1::TopRequest& request, const TopQuestion& asked,
-                                 uint32_t limit, CoverageBuilder& coverage, v1::TopAnswer& answer) {
+                                 const Rows& rows, CoverageBuilder& coverage,
+                                 v1::TopAnswer& answer) {
   TopScan top(request, asked.selection, asked.context);
   for (const VitalChoice& choice : asked.choices) {
     for (const v1::Dimension by : asked.dimensions) top.AddTable(choice, by);
@@ -204,12 +211,12 @@ absl::StatusOr<bool> TopOfEpochs(const v1::TopRequest& request, const TopQuestio
   if (absl::Status status = scan.All(); !status.ok()) return status;
   if (absl::Status status = top.FoundProcess(); !status.ok()) return status;
   coverage.AddDamaged(scan.damaged());
-  top.Finish(Reasons(asked.selection), limit, coverage, answer);
+  top.Finish(Reasons(asked.selection), rows, coverage, answer);
   return top.found();
 }
 
 absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuestion& asked,
-                                  TierChoice tier, uint32_t limit, CoverageBuilder& coverage,
+                                  TierChoice tier, const Rows& rows, CoverageBuilder& coverage,
                                   v1::TopAnswer& answer) {
   absl::StatusOr<WindowSums> sums =
       SumWindows(asked.selection, asked.context, tier, asked.book, asked.vitals, coverage);
@@ -239,7 +246,7 @@ absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuesti
       const bool exact = sum != nullptr && AddWindows(*sum, node_names, filter, cache, drawn);
       by_labels = by_labels || (sum != nullptr && !exact);
       v1::TopTable& table = *answer.add_tables();
-      table = drawn.Finish(limit, exact);
+      table = drawn.Finish(rows.first, rows.most, exact);
       const auto reason = reasons.find(choice.vital.id());
       if (table.state() != v1::VITAL_STATE_ACTIVE && reason != reasons.end()) {
         table.set_reason(reason->second);
@@ -258,7 +265,7 @@ absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuesti
 }
 
 absl::StatusOr<v1::TopAnswer> AnswerRows(const v1::TopRequest& request, const Context& context,
-                                         v1::Dimension usual, uint32_t limit) {
+                                         v1::Dimension usual, const Rows& rows) {
   absl::StatusOr<Selection> selection = Resolve(request.selection(), context);
   if (!selection.ok()) return selection.status();
   if (request.hide_self() && ManyTogether(request.by())) {
@@ -287,10 +294,10 @@ absl::StatusOr<v1::TopAnswer> AnswerRows(const v1::TopRequest& request, const Co
   answer.set_process(request.process());
   absl::StatusOr<bool> found =
       tier->coarsest == v1::TIER_RAW
-          ? TopOfEpochs(request, {*selection, context, book, *choices, dimensions, vitals}, limit,
+          ? TopOfEpochs(request, {*selection, context, book, *choices, dimensions, vitals}, rows,
                         coverage, answer)
           : TopOfWindows(request, {*selection, context, book, *choices, dimensions, vitals}, *tier,
-                         limit, coverage, answer);
+                         rows, coverage, answer);
   if (!found.ok()) return found.status();
   absl::StatusOr<v1::Coverage> finished = coverage.Finish(tier->coarsest, *found);
   if (!finished.ok()) return finished.status();
@@ -308,13 +315,36 @@ absl::Status CheckTopLimit(uint32_t limit) {
 
 absl::StatusOr<v1::TopAnswer> AnswerTop(const v1::TopRequest& request, const Context& context) {
   if (absl::Status status = CheckTopLimit(request.limit()); !status.ok()) return status;
-  return AnswerRows(request, context, v1::DIMENSION_PROCESS,
-                    request.limit() == 0 ? kUsualRows : request.limit());
+  const absl::StatusOr<RankPage> page = ParseRankPage(request);
+  if (!page.ok()) return page.status();
+  v1::TopRequest question = request;
+  if (page->end_s > 0) {
+    question.mutable_selection()->set_start_s(page->start_s);
+    question.mutable_selection()->set_end_s(page->end_s);
+  }
+  const Rows rows{page->first, request.limit() == 0 ? kUsualRows : request.limit()};
+  absl::StatusOr<v1::TopAnswer> answer = AnswerRows(question, context, v1::DIMENSION_PROCESS, rows);
+  if (!answer.ok()) return answer;
+  v1::Coverage& coverage = *answer->mutable_coverage();
+  if (page->end_s > 0 && page->epochs != coverage.epochs_received()) {
+    coverage.add_notes(absl::StrCat(
+        "epochs came since the page before was made (", page->epochs, " then, ",
+        coverage.epochs_received(),
+        " now): rows may have changed places, so some may be missing or stand there too"));
+  }
+  const bool more = std::any_of(answer->tables().begin(), answer->tables().end(),
+                                [](const v1::TopTable& table) { return table.rows_after() > 0; });
+  if (more) {
+    answer->set_next_page(PageText({rows.first + rows.most, coverage.asked_start_s(),
+                                    coverage.asked_end_s(), coverage.epochs_received()},
+                                   request));
+  }
+  return answer;
 }
 
 absl::StatusOr<v1::TopAnswer> AnswerTopWhole(const v1::TopRequest& request,
                                              const Context& context) {
-  return AnswerRows(request, context, v1::DIMENSION_EXE, kWholeRows);
+  return AnswerRows(request, context, v1::DIMENSION_EXE, {0, kWholeRows});
 }
 
 }  // namespace telltale::query

@@ -64,7 +64,7 @@ void TopTable::SetState(v1::VitalState state) {
   if (state_ == v1::VITAL_STATE_UNSPECIFIED || state < state_) state_ = state;
 }
 
-v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
+v1::TopTable TopTable::Finish(uint32_t first, uint32_t limit, bool exact) const {
   v1::TopTable table;
   table.set_vital(choice_.vital.name());
   table.set_sub(choice_.SubName());
@@ -88,7 +88,8 @@ v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
       order.push_back(&entry);
     }
   }
-  const size_t kept = std::min<size_t>(limit, order.size());
+  const size_t begin = std::min<size_t>(first, order.size());
+  const size_t kept = begin + std::min<size_t>(limit, order.size() - begin);
   std::partial_sort(order.begin(), order.begin() + static_cast<long>(kept), order.end(),
                     [](const auto* a, const auto* b) {
                       if (a->second.row.value() != b->second.row.value()) {
@@ -96,8 +97,9 @@ v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
                       }
                       return a->first < b->first;
                     });
-  double shown = 0, lows = 0;
+  double before = 0, shown = 0, lows = 0;  // shown: here and on pages before
   for (size_t i = 0; i < kept; ++i) {
+    if (i < begin) before += order[i]->second.row.value();
     shown += order[i]->second.row.value();
     lows += order[i]->second.row.low();
   }
@@ -106,7 +108,10 @@ v1::TopTable TopTable::Finish(uint32_t limit, bool exact) const {
   const double total = std::max(total_ - hidden, shown);
   table.set_total(total * factor_);
   table.set_hidden(hidden * factor_);
-  for (size_t i = 0; i < kept; ++i) {
+  table.set_before(before * factor_);
+  table.set_rows_before(static_cast<uint32_t>(begin));
+  table.set_rows_after(static_cast<uint32_t>(order.size() - kept));
+  for (size_t i = begin; i < kept; ++i) {
     v1::TopRow& row = *table.add_rows();
     row = order[i]->second.row;
     if (order[i]->second.fill) order[i]->second.fill(row);

@@ -56,8 +56,9 @@ class TopTable {
   v1::VitalState state() const { return state_; }
   double row_sum() const { return row_sum_; }
 
-  // The `limit` heaviest rows with shares, `other` = total - rows, never below 0.
-  v1::TopTable Finish(uint32_t limit, bool exact) const;
+  // The `limit` heaviest rows behind the `first` heaviest, with shares; `other` = total - rows -
+  // those before, never below 0.
+  v1::TopTable Finish(uint32_t first, uint32_t limit, bool exact) const;
 
  private:
   struct Entry {

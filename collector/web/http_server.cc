@@ -47,7 +47,7 @@ class HttpServer::Impl {
     if (error) {
       return absl::UnavailableError(absl::StrCat("https: cannot listen on ", where, ": ",
                                                  error.message(),
-                                                 "; set http.listen to a free address"));
+                                                 "; set listen.https to a free address"));
     }
     port_ = acceptor_.local_endpoint().port();
     return absl::OkStatus();

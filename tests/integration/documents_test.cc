@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <string>
 
 #include "tests/support/collector_process.h"
+#include "tests/support/pseudo_terminal.h"
 #include "tests/support/temp_dir.h"
 
 namespace telltale::testing {
@@ -52,6 +54,57 @@ TEST_F(CompletionTest, OffersCommandsFlagsAndValues) {
   EXPECT_EQ(Offered({"telltale", "token", "re"}), "revoke ");
   EXPECT_EQ(Offered({"telltale", "token", "create", "--exp"}), "--expires ");
   EXPECT_EQ(Offered({"telltale", "top", "--no-such"}), " ");
+}
+
+constexpr const char* kZsh = "/usr/bin/zsh";
+
+// A zsh in which `telltale` writes down what it was called with.
+class ZshTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (access(kZsh, X_OK) != 0) GTEST_SKIP() << "zsh is not installed (Debian: zsh)";
+    std::ofstream(script_) << Said({"completion", "zsh"});
+    Program check(scratch_.path() + "/check");
+    check.Start(kZsh, {"-n", script_});
+    ASSERT_EQ(check.AwaitEnd(), 0) << check.log();
+  }
+  void Begin(const std::string& how) {
+    terminal_.Start(kZsh, {"-f", "-i"}, {{"HOME", scratch_.path()}});
+    terminal_.Send(how + "; telltale() { print -r -- \"$*\" >> " + typed_ + " }; print rea''dy\n");
+    ASSERT_TRUE(terminal_.Await([&] {
+      return terminal_.output().find("ready") != std::string::npos;
+    })) << terminal_.output();
+  }
+  // What was called after Tab and Enter behind these words.
+  std::string Completed(const std::string& words) {
+    const std::string before = ReadAll(typed_);
+    terminal_.Send("telltale " + words + "\t\n");
+    EXPECT_TRUE(terminal_.Await([&] {
+      const std::string now = ReadAll(typed_);
+      return now.size() > before.size() && now.back() == '\n';
+    })) << terminal_.output();
+    return ReadAll(typed_).substr(before.size());
+  }
+
+  const TempDir scratch_;
+  const std::string script_ = scratch_.path() + "/_telltale", typed_ = scratch_.path() + "/typed";
+  PseudoTerminal terminal_{200, 24};
+};
+
+TEST_F(ZshTest, InADirectoryOfFpathTheFirstTabCompletesAlready) {
+  Begin("fpath=(" + scratch_.path() + " $fpath); autoload -Uz compinit; compinit -u -d " +
+        scratch_.path() + "/dump");
+  EXPECT_EQ(Completed("inv"), "investigate\n");
+  EXPECT_EQ(Completed("top --hi"), "top --hide-self\n");
+  EXPECT_EQ(Completed("top --vital blocking/d"), "top --vital blocking/disk\n");
+  EXPECT_EQ(Completed("token re"), "token revoke\n");
+  EXPECT_EQ(Completed("--timeout 5 diff --against-n"), "--timeout 5 diff --against-node\n");
+}
+
+TEST_F(ZshTest, SourcedItCompletesWhereNothingWasPrepared) {
+  Begin("source " + script_);
+  EXPECT_EQ(Completed("inv"), "investigate\n");
+  EXPECT_EQ(Completed("top --by ex"), "top --by exe\n");
 }
 
 TEST(DocumentsTest, AnotherShellIsRefusedByName) {

@@ -20,7 +20,7 @@ telltale_test(incident_test LABEL integration
   SOURCES integration/incident_test.cc support/pseudo_terminal.cc
   LINK telltale_collector_rig telltale::cli)
 telltale_test(documents_test LABEL integration
-  SOURCES integration/documents_test.cc LINK telltale_collector_rig)
+  SOURCES integration/documents_test.cc support/pseudo_terminal.cc LINK telltale_collector_rig)
 telltale_test(hostile_test LABEL integration TIMEOUT 600
   SOURCES integration/hostile_rig.cc integration/hostile_identity_test.cc
     integration/hostile_summary_test.cc integration/hostile_http_test.cc

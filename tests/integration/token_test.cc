@@ -77,6 +77,9 @@ TEST_F(TokenTest, ATokenIsMadeUsedRevokedAndWrittenDown) {
   EXPECT_THAT(audit.output, HasSubstr("token create"));
   EXPECT_THAT(audit.output, HasSubstr("token revoke"));
   EXPECT_THAT(audit.output, HasSubstr("REFUSED use a token"));
+  EXPECT_THAT(audit.output, HasSubstr("until 20")) << "and not for how many seconds";
+  EXPECT_THAT(Telltale(operator_, {"audit", "-o", "json"}).output, HasSubstr("\"time\": \"20"));
+  EXPECT_THAT(Telltale(operator_, {"audit", "-o", "csv"}).output, HasSubstr("time,who,address"));
 }
 
 TEST_F(TokenTest, OnlyAnOperatorMay) {

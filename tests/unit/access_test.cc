@@ -147,6 +147,8 @@ TEST_F(AccessTest, TheAuditLogIsNewestFirstAndSurvivesARestart) {
   EXPECT_THAT(list[0].detail(), Not(HasSubstr("\x1b")));
   EXPECT_TRUE(list[1].refused());
   EXPECT_EQ(list[2].action(), "token create");
+  EXPECT_EQ(list[2].time(), AuditLog::Moment(list[2].time_s()));
+  EXPECT_EQ(AuditLog::Moment(1'763'632'800.9), "2025-11-20T10:00:00Z");
   EXPECT_EQ(audit_->List(1)->size(), 1u);
   EXPECT_FALSE(audit_->List(1001).ok());
 }

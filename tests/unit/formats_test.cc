@@ -132,6 +132,13 @@ TEST(CsvTest, ATableHasItsRowsItsRestAndWhatItRestsOn) {
   EXPECT_EQ(cells["name"], "(other)");
   EXPECT_EQ(cells["value"], "4");
   EXPECT_EQ(cells["share"], "0.4");
+
+  table->set_rows_before(2);
+  table->set_before(3);
+  table->set_other(1);
+  cells = Row(CsvOf(answer), 1);
+  EXPECT_EQ(cells["name"], "(pages before)");
+  EXPECT_EQ(cells["value"], "3") << "so that each page adds up to the total";
 }
 
 TEST(CsvTest, EachAnswerPutsItsFiguresBelowTheirTitles) {
@@ -190,6 +197,19 @@ TEST(CsvTest, EachAnswerPutsItsFiguresBelowTheirTitles) {
   EXPECT_EQ(cells["difference"], "2");
   EXPECT_EQ(cells["certain"], "1");
   EXPECT_EQ(cells["scale"], "2");
+  diff.mutable_coverage()->set_watched_s(58);
+  diff.mutable_coverage()->set_selected_s(60);
+  diff.mutable_coverage()->add_lost_events()->set_events(12);
+  diff.mutable_against_coverage()->set_watched_s(40);
+  diff.mutable_against_coverage()->set_selected_s(120);
+  diff.mutable_against_coverage()->add_lost_events()->set_events(3);
+  cells = Row(CsvOf(diff), 1);
+  EXPECT_EQ(cells["watched_s"], "58");
+  EXPECT_EQ(cells["selected_s"], "60");
+  EXPECT_EQ(cells["lost_events"], "12");
+  EXPECT_EQ(cells["against_watched_s"], "40");
+  EXPECT_EQ(cells["against_selected_s"], "120");
+  EXPECT_EQ(cells["against_lost_events"], "3");
 
   v1::EventsAnswer events;
   events.add_events()->set_text("a, b");
@@ -224,6 +244,21 @@ v1::StacksAnswer TwoStacks() {
   *answer.add_stacks() = *stack;
   answer.mutable_stacks(1)->mutable_frames()->RemoveLast();
   return answer;
+}
+
+TEST(CsvTest, TheAuditHasTimesThatPeopleRead) {
+  v1::ListAuditAnswer answer;
+  v1::AuditEntry* entry = answer.add_entries();
+  entry->set_time_s(1'763'632'800.25);
+  entry->set_who("operator/olga");
+  entry->set_action("token create");
+  entry->set_detail("=1a2b, until tomorrow");
+  entry->set_refused(true);
+  auto cells = Row(Export(answer, "csv")->bytes, 1);
+  EXPECT_EQ(cells["time"], "2025-11-20T10:00:00.250Z");
+  EXPECT_EQ(cells["who"], "operator/olga");
+  EXPECT_EQ(cells["detail"], "'=1a2b, until tomorrow");
+  EXPECT_EQ(cells["refused"], "1");
 }
 
 TEST(FoldedTest, StacksRunFromRootToLeafWhateverNamesHold) {

@@ -12,5 +12,7 @@ telltale_test(ingest_inbox_test LABEL unit tsan
   SOURCES unit/ingest_inbox_test.cc LINK telltale_ingest_bench)
 telltale_test(ingest_config_test LABEL unit
   SOURCES unit/ingest_config_test.cc LINK telltale::collector_config absl::strings)
+telltale_test(http_options_test LABEL unit
+  SOURCES unit/http_options_test.cc LINK telltale::http_options)
 telltale_test(ingest_order_test LABEL unit
   SOURCES unit/ingest_order_test.cc LINK telltale_ingest_bench telltale::storage)

@@ -87,6 +87,21 @@ TEST_F(NodesTest, AnotherNameThanTheCertificatesIsRefusedAndLeavesNoTrace) {
   EXPECT_EQ(Counted(ingest::Count::kStreamWrongNode), 1u);
 }
 
+TEST_F(NodesTest, WhatANodeSaidUnderAnotherNameStandsWithItsOwn) {
+  ASSERT_TRUE(Greeting("web-1", Hello({})).ok());
+  AgentIdentity other;
+  other.node = "db-1";
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Greeting("web-1", Hello(other)).code(), absl::StatusCode::kPermissionDenied);
+  }
+  EXPECT_EQ(Counted(ingest::Count::kStreamWrongNode), 2u);
+  ASSERT_EQ(Node().remarks_size(), 1);
+  EXPECT_EQ(Node().remarks(0).text(),
+            "hello: node db-1, but the certificate is for web-1; a node speaks only for itself");
+  EXPECT_EQ(Node().remarks(0).count(), 2u);
+  EXPECT_EQ(store_.Nodes().size(), 1u);
+}
+
 TEST_F(NodesTest, AnUnknownProtocolIsRefusedByNumber) {
   v1::AgentMessage hello = Hello({});
   hello.mutable_hello()->set_protocol(7);

@@ -138,6 +138,9 @@ TEST_F(VerdictTest, AnotherNodesSummaryIsRefused) {
   EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::REFUSED);
   EXPECT_EQ(Counted(ingest::Count::kRefusedWrongNode), 1u);
   EXPECT_EQ(store_.Node("db-1").number(), 0u);
+  const storage::NodeRecord sender = store_.Node(agent_.node);
+  ASSERT_EQ(sender.remarks_size(), 1) << "telltale nodes says whose certificate it was";
+  EXPECT_EQ(sender.remarks(0).text(), stream_.VerdictOn(1).reason());
 }
 
 TEST_F(VerdictTest, AnotherIncarnationThanTheStreamsIsRefused) {

@@ -34,6 +34,6 @@ telltale_test(storage_expiry_test LABEL unit
 telltale_test(storage_pruning_test LABEL unit
   SOURCES unit/storage_pruning_test.cc LINK telltale::storage telltale_synthetic)
 telltale_test(storage_retention_test LABEL unit
-  SOURCES unit/storage_retention_test.cc LINK telltale::storage)
+  SOURCES unit/storage_retention_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
 telltale_test(storage_verify_test LABEL unit
   SOURCES unit/storage_verify_test.cc LINK telltale::storage telltale_synthetic)

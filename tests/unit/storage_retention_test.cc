@@ -5,9 +5,11 @@
 
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "storage/memory_catalog.h"
 #include "storage/memory_history.h"
+#include "tests/support/storage_engines.h"
 
 namespace telltale::storage {
 namespace {
@@ -193,6 +195,45 @@ TEST_F(RetentionTest, WindowsThatRawCouldStillChangeDoNotGoWithoutIt) {
   EXPECT_EQ(Windows(Tier::k5Min), 2u);
   EXPECT_THAT(RawDays(), ElementsAre(-1, 0));
   EXPECT_EQ(summaries_->RawFloor(), kToday - 1);
+}
+
+// RocksDB's files hold what was dropped for a while; cutting by their size would take a day too
+// many with each run.
+TEST(RetentionOnDiskTest, WhatWasDroppedGivesItsSpaceBackAndIsNotCutForAgain) {
+  testing::RocksEngine engine;
+  const auto registry = *NodeRegistry::Open(&engine.catalog_, 10);
+  const auto dictionary = *Dictionary::Open(&engine.history_);
+  SummaryStoreOptions made;
+  made.history = &engine.history_;
+  made.catalog = &engine.catalog_;
+  made.registry = registry.get();
+  made.dictionary = dictionary.get();
+  made.now_ns = [] { return kToday * kDayNs; };
+  const auto summaries = *SummaryStore::Open(std::move(made));
+  constexpr uint64_t kRows = 2000, kBytes = 600, kDays = 6;
+  for (uint64_t day = kToday - kDays + 1; day <= kToday; ++day) {
+    std::vector<Row> rows;
+    for (uint64_t i = 0; i < kRows; ++i) {
+      RawKey key;
+      key.day = static_cast<uint16_t>(day);
+      key.node = 1;
+      key.start_ns = day * kDayNs + i * kSecondNs;
+      key.sequence = i;
+      rows.push_back({Family::kRaw, EncodeRawKey(key), std::string(kBytes, 'r'), 0});
+    }
+    ASSERT_TRUE(engine.history_.Append(rows).ok());
+    const auto instance = *engine.database_->Use();
+    ASSERT_TRUE(instance->db().Flush({}, instance->family(Family::kRaw)).ok());
+  }
+  const uint64_t full = engine.history_.Size(Family::kRaw)->bytes;
+  RetentionOptions options;
+  options.max_bytes = full / kDays * 9 / 2;  // four days and a half
+  Retention retention(options, &engine.history_, summaries.get(), dictionary.get());
+  for (int run = 0; run < 3; ++run) {
+    ASSERT_TRUE(retention.Run(kToday * kDayNs + kHourNs).ok());
+    EXPECT_EQ(summaries->RawFloor(), kToday - 3) << "after run " << run;
+  }
+  EXPECT_LT(engine.history_.Size(Family::kRaw)->bytes, full * 3 / 4);
 }
 
 }  // namespace
