@@ -219,6 +219,7 @@ const Command kCommands[] = {
     {"silence", "what you do not want to hear of, for a time; lists without a pattern",
      "  telltale silence --node 'web-*' --rule 5 --for 2h --reason \"disks are being replaced\"\n"
      "  telltale silence --process backup --until \"tomorrow 6:00\" --reason \"first full run\"\n"
+     "  telltale silence --incident 12 --for 8h --reason \"known, disk on order\"\n"
      "  telltale silence                               those in force\n"
      "  telltale silence --end 1a2b3c4d\n"
      "Incidents all of which is under silences are kept, left out of telltale incidents, and not "
@@ -229,6 +230,8 @@ const Command kCommands[] = {
        c->add_option("--node", s.node, "nodes, as a shell pattern (any)");
        c->add_option("--rule", s.rule, "a rule's number, or a filter's name as a pattern (any)");
        c->add_option("--process", s.process, "programs' names without path, as a pattern (any)");
+       c->add_option("--incident", s.incident,
+                     "instead of these: this incident alone, whatever else belongs to it");
        c->add_option("--for", s.length, "so long, e.g. 2h or 1d");
        c->add_option("--until", s.until, "until then");
        c->add_option("--reason", s.reason, "why, at most 300 bytes");

@@ -66,6 +66,9 @@ class IncidentService::Impl final : public v1::Incidents::CallbackService {
     return Done(context, [&]() -> absl::Status {
       const auto who = options_.operator_of(*context, kSilence);
       if (!who.ok()) return who.status();
+      if (auto status = options_.book->CheckSilence(request->incident()); !status.ok()) {
+        return status;
+      }
       auto added = options_.silences->Add(*request, *who, options_.now_ns());
       if (!added.ok()) return added.status();
       *answer->mutable_silence() = *std::move(added);

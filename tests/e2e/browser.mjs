@@ -71,6 +71,63 @@ try {
     await other.close();
   });
 
+  await step('an operator acknowledges it and takes that back, silences it and ends that', async () => {
+    const operator = await open('operator');
+    await operator.goto(`${url}/incidents?incident=1`);
+    const button = (name) => operator.getByRole('button', { name, exact: true });
+    await button('Acknowledge').waitFor();
+    assert.ok(await button('8 h').isDisabled(), 'a silence without a reason');
+    await operator.getByLabel('What is known').fill('looking <i>again</i>');
+    await button('Acknowledge').click();
+    await operator.getByText('◐ acknowledged').waitFor();
+    await operator.locator('.facts').getByText('by operator/olga').waitFor();
+    await operator.locator('.notes').getByText('acknowledged: looking <i>again</i>').waitFor();
+    await harmless(operator);
+    await shot(operator, 'acknowledged');
+    await button('Take the acknowledgement back').click();
+    await button('Acknowledge').waitFor();
+    await operator.getByLabel('What is known').fill('known <i>since</i> monday');
+    await button('8 h').click();
+    await operator.getByText('by operator/olga: known <i>since</i> monday').waitFor();
+    await operator.getByText('● open, silenced').waitFor();
+    await harmless(operator);
+    await shot(operator, 'silenced');
+    await operator.getByRole('link', { name: 'All incidents' }).click();
+    await operator.getByText('No open incident').waitFor();
+    await operator.getByLabel('silenced ones, too').check();
+    await operator.locator('.incidents a').first().click();
+    await button('End the silence').click();
+    await operator.getByText('● open, silenced').waitFor({ state: 'detached' });
+    await button('8 h').waitFor();
+    await operator.context().close();
+  });
+
+  await step('an order on its way, one that failed, and who may give none', async () => {
+    const operator = await open('operator');
+    let answer;
+    const answered = new Promise((done) => (answer = done));
+    await operator.route('**/api/v1/incidents/change', async (route) => {
+      await answered;
+      await route.fulfill({ status: 503, contentType: 'application/json', body: '{"error": "store: disk full"}' });
+    });
+    await operator.goto(`${url}/incidents?incident=1`);
+    await operator.getByLabel('What is known').fill('mine');
+    await operator.getByRole('button', { name: 'Acknowledge' }).click();
+    await operator.getByText('acknowledging …').waitFor();
+    assert.ok(await operator.getByRole('button', { name: 'Acknowledge' }).isDisabled(), 'given twice');
+    answer();
+    await operator.getByText('Not done (acknowledging): store: disk full').waitFor();
+    assert.equal(await operator.getByLabel('What is known').inputValue(), 'mine');
+    await operator.getByText('● open').waitFor();
+    await harmless(operator);
+    await operator.context().close();
+    const viewer = await sibling(page);
+    await viewer.goto(`${url}/incidents?incident=1`);
+    await viewer.getByText('You are viewer/someone.').waitFor();
+    assert.ok(await viewer.getByRole('button', { name: 'Acknowledge' }).isDisabled());
+    await viewer.close();
+  });
+
   await step('its node opens around it', async () => {
     await page.locator('.anomalies').getByRole('link', { name: 'evil-1' }).click();
     await page.waitForURL(/\/node\?.*node=evil-1/);

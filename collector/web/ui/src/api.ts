@@ -1,5 +1,5 @@
 // Asking the collector. One function for all of /api/v1/, so that a new answer is one line in messages.ts.
-import type { Answers, Selection, SeriesAnswer } from './messages';
+import type { Answers, Orders, Selection, SeriesAnswer } from './messages';
 import { readSeriesAnswer } from './wire';
 
 // Why there is no answer: the HTTP status (0: the collector could not be reached) and what it said.
@@ -40,6 +40,12 @@ async function post(name: string, question: object, accept: string, signal: Abor
 export async function ask<Name extends keyof Answers>(
   name: Name, question: object, signal: AbortSignal): Promise<Answers[Name]> {
   return (await post(name, question, 'application/json', signal)).json() as Promise<Answers[Name]>;
+}
+
+// Changes something. Nothing takes it back on its way: who leaves the view has given it all the same. The collector
+// takes it from a page of its own alone (`Origin` and `Sec-Fetch-Site`, which browsers set, and a body of JSON).
+export async function give<Name extends keyof Orders>(name: Name, order: Orders[Name]): Promise<void> {
+  await post(name, order, 'application/json', new AbortController().signal);
 }
 
 export interface SeriesQuestion {

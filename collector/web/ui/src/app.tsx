@@ -22,7 +22,7 @@ const kWorldPeriod_s = 30;
 
 // Of a comparison and of a selection, which other views do not know.
 const kAlone = { against: '', afrom: '', ato: '', anode: '' };
-const kElsewhere = { ...kAlone, process: '', frame: '', incident: '', resolved: '' };
+const kElsewhere = { ...kAlone, process: '', frame: '', incident: '', resolved: '', silenced: '' };
 // While the collector tells what is new, live times move at least so often.
 const kMoves_s = 30;
 const kUsualEpoch_s = 60;
