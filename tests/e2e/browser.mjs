@@ -128,6 +128,41 @@ try {
     await viewer.close();
   });
 
+  await step('incidents are told as they change; where the stream is refused they are asked for, and it says so', async () => {
+    const operator = await open('operator');
+    await operator.goto(`${url}/incidents`);
+    const change = (action, note) => operator.evaluate(async (order) => {
+      const answer = await fetch('/api/v1/incidents/change',
+        { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(order) });
+      if (!answer.ok) throw new Error(await answer.text());
+    }, { number: '1', action: `INCIDENT_ACTION_${action}`, note });
+    const told = await sibling(page);
+    await told.addInitScript(() => (window.setInterval = () => 0));  // it never asks by itself
+    await told.goto(`${url}/incidents`);
+    await told.getByText('● told as they change').waitFor();
+    await told.getByText('● open').waitFor();
+    await change('ACKNOWLEDGE', '');
+    await told.getByText('◐ acknowledged').waitFor();
+    await told.goto(`${url}/incidents?incident=1`);
+    await told.getByText('● told as they change').waitFor();
+    await change('NOTE', 'heard <u>of</u> it');
+    await told.getByText('heard <u>of</u> it').waitFor();
+    await harmless(told);
+    await told.close();
+    const asked = await sibling(page);
+    const refused = (route) => route.fulfill({ status: 429, contentType: 'application/json', body: '{"error": "too many"}' });
+    await asked.route('**/api/v1/incidents/follow', refused);
+    await asked.goto(`${url}/incidents`);
+    await asked.locator('.tools').getByText('asked anew every 10 s: the collector’s live stream').waitFor();
+    await asked.getByText('◐ acknowledged').waitFor();
+    await change('REOPEN', '');
+    await asked.getByText('● open').waitFor();
+    await asked.unroute('**/api/v1/incidents/follow', refused);
+    await asked.getByText('● told as they change').waitFor();
+    await asked.close();
+    await operator.context().close();
+  });
+
   await step('its node opens around it', async () => {
     await page.locator('.anomalies').getByRole('link', { name: 'evil-1' }).click();
     await page.waitForURL(/\/node\?.*node=evil-1/);

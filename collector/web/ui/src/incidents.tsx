@@ -3,18 +3,20 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { ask } from './api';
 import type { ViewProps } from './app';
+import type { Feed } from './feed';
 import { IncidentDetail } from './incident_detail';
 import { Acknowledged, StateOf } from './incident_state';
 import { Link } from './link';
 import type { Incident } from './messages';
-import { useRefresh } from './refresh';
+import { kIncidents_s, useRefresh } from './refresh';
 import { address, go } from './route';
 import { Answered, Behind, Empty } from './states';
 import { Time } from './times';
 import { plural } from './units';
 import { type Asked, useAnswer } from './use_answer';
 
-const kPeriod_s = 10;
+// While the collector tells, all the same: a connection may die without a word.
+const kTold_s = 60;
 const kMost = 200;
 const kNamed = 3;  // nodes of a row
 
@@ -44,21 +46,37 @@ function Kept<T>({ asked, children }: { asked: Asked<T>; children: (value: T) =>
   );
 }
 
-function OneIncident({ number, route, world }: ViewProps & { number: string }) {
-  const tick = useRefresh(kPeriod_s);
+// Grows whenever incidents are to be asked for.
+function useNews(feed: Feed): string {
+  return `${useRefresh(feed.state === 'told' ? kTold_s : kIncidents_s)} ${feed.incidents}`;
+}
+
+function News({ feed }: { feed: Feed }) {
+  if (feed.state === 'told') return <span class="dim">● told as they change</span>;
+  return <span class={feed.state === 'asked' ? 'warn' : 'dim'} role="status">○ asked anew every {kIncidents_s} s
+    {feed.state === 'asked' && `: ${feed.why}`}</span>;
+}
+
+function OneIncident({ number, route, world, feed }: ViewProps & { number: string }) {
+  const tick = useNews(feed);
   const [changes, setChanges] = useState(0);
   const asked = useAnswer(`incident ${number} ${tick} ${changes}`, async (signal) => {
     const [answer, { silences }] = await Promise.all([ask('incidents', { number }, signal), ask('silences', {}, signal)]);
     return { answer, silences };
   });
-  return <Kept asked={asked}>{(value) => <IncidentDetail {...value} params={route.params} vitals={world.vitals}
-    changed={() => setChanges((before) => before + 1)} />}</Kept>;
+  return (
+    <>
+      <p><News feed={feed} /></p>
+      <Kept asked={asked}>{(value) => <IncidentDetail {...value} params={route.params} vitals={world.vitals}
+        changed={() => setChanges((before) => before + 1)} />}</Kept>
+    </>
+  );
 }
 
-function IncidentList({ route }: ViewProps) {
+function IncidentList({ route, feed }: ViewProps) {
   const { params } = route;
   const chosen = (name: string) => params.get(name) === '1';
-  const tick = useRefresh(kPeriod_s);
+  const tick = useNews(feed);
   const question = { resolved: chosen('resolved'), silenced: chosen('silenced'), limit: kMost };
   const asked = useAnswer(`incidents ${JSON.stringify(question)} ${tick}`,
     (signal) => ask('incidents', question, signal));
@@ -69,7 +87,7 @@ function IncidentList({ route }: ViewProps) {
     <>
       <div class="tools">
         {also('resolved')}{also('silenced')}
-        <span class="dim">Asked anew every {kPeriod_s} s. An hour without news resolves an incident.</span>
+        <News feed={feed} /><span class="dim">An hour without news resolves an incident.</span>
       </div>
       <Kept asked={asked}>{(value) => value.incidents.length === 0
         ? <Empty><h2>No open incident</h2>
