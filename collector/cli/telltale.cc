@@ -93,6 +93,7 @@ const Command kCommands[] = {
     {"series", "how much over time",
      "  telltale series --vital cpu --from -10m\n"
      "  telltale series --vital blocking/disk --node db-1 --at 17:00 --per-second\n"
+     "  telltale series --vital cpu --process postgres --from -1d\n"
      "  telltale series --from -3d --vital syscall --per-node -o json",
      [](CLI::App* c, Arguments& a) {
        AddNodes(c, a);
@@ -102,6 +103,7 @@ const Command kCommands[] = {
        c->add_flag("--per-node", a.per_node, "a line per node instead of their sum");
        c->add_flag("--per-second", a.per_second, "the seconds inside epochs");
        c->add_flag("--backlog", a.backlog, "begun and not ended, where the vital keeps it");
+       AddProcess(c, a);
        c->add_option("--points", a.points,
                      "at most so many points a line, keeping extremes (60 in tables, 2,000)")
            ->check(From1To(2000));

@@ -297,6 +297,33 @@ try {
     await page.locator('.chips .only').click();
   });
 
+  await step('a process is drawn over time, beside the totals', async () => {
+    const other = await sibling(page);
+    await other.goto(page.url());
+    await other.locator('.top td.name a').first().click();
+    await other.waitForURL(/process=/);
+    await other.getByRole('link', { name: 'over time' }).click();
+    await other.waitForURL(/\/node\?.*process=/);
+    await settled(other, '.plot canvas');
+    const params = new URL(other.url()).searchParams;
+    assert.ok(Number(params.get('to')) - Number(params.get('from')) >= 1800, 'an epoch alone');
+    const lines = other.locator('.vital .lines > span').filter({ hasText: params.get('process') });
+    const drawn = await lines.count();
+    assert.ok(drawn > 5, `${drawn} graphs with the process`);
+    await harmless(other);
+    await shot(other, 'node-process');
+    await other.goto(other.url());
+    await settled(other, '.plot canvas');
+    assert.equal(await lines.count(), drawn);
+    await other.goto(other.url().replace(/process=[^&]*/, 'process=nobody'));
+    await other.getByText('Totals alone: series: no process "nobody"').waitFor();
+    await other.locator('.chips .only').click();
+    await other.waitForURL((at) => !at.searchParams.has('process'));
+    await settled(other, '.plot canvas');
+    assert.equal(await lines.count(), 0);
+    await other.close();
+  });
+
   await step('it is compared with the time before', async () => {
     await page.getByRole('link', { name: 'Compare' }).first().click();
     await page.waitForURL(/\/compare\?/);

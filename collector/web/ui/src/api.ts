@@ -55,6 +55,7 @@ export interface SeriesQuestion {
   max_points?: number;
   per_second?: boolean;
   backlog?: boolean;
+  process?: string;
 }
 
 export async function askSeries(question: SeriesQuestion, signal: AbortSignal): Promise<SeriesAnswer> {

@@ -77,6 +77,10 @@ export interface Series {
   rate: Float64Array;
   watched: Float64Array;
   backlog: Float64Array;
+  // Of one process: who it is, and what its rate lies between.
+  process?: string;
+  low: Float64Array;
+  high: Float64Array;
 }
 
 export interface SeriesAnswer {
