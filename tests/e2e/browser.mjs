@@ -324,6 +324,29 @@ try {
     await other.close();
   });
 
+  await step('escape sequences and what reorders or hides text are seen, not obeyed', async () => {
+    const kTurned = '\u001b[2Jevil\u202etxt.exe\u009b31m\u200b<i>';
+    const kSeen = '\\x1b[2Jevil\\u{202e}txt.exe\\x9b31m\\u{200b}<i>';
+    const other = await sibling(page);
+    const renamed = async (route) => {
+      const text = JSON.stringify(await (await route.fetch()).json(), (name, value) =>
+        ['name', 'exe', 'comm', 'binary', 'title'].includes(name) && typeof value === 'string' ? kTurned : value);
+      await route.fulfill({ contentType: 'application/json', body: text });
+    };
+    for (const answer of ['top', 'samples', 'flame', 'incidents']) await other.route(`**/api/v1/${answer}`, renamed);
+    await other.goto(page.url());
+    await other.locator('.top td.name').getByText(kSeen).first().waitFor();
+    await other.locator('.sample').getByText(kSeen).first().waitFor();
+    await settled(other, '.card');
+    await harmless(other);
+    await other.goto(`${url}/incidents`);
+    await other.locator('.incidents').getByText(kSeen).waitFor();
+    const text = await other.locator('body').innerText();
+    assert.doesNotMatch(text, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/);
+    await harmless(other);
+    await other.close();
+  });
+
   await step('it is compared with the time before', async () => {
     await page.getByRole('link', { name: 'Compare' }).first().click();
     await page.waitForURL(/\/compare\?/);

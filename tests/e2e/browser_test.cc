@@ -251,7 +251,7 @@ TEST_F(BrowserTest, FromTheFleetToAProcess) {
   const bool ended = testing::Await([&] { return browser.Ended(); }, kMostSeconds);
   EXPECT_TRUE(ended) << "the browser did not come to an end";
   EXPECT_EQ(browser.exit_code(), 0);
-  EXPECT_NE(browser.log().find("all 29 steps"), std::string::npos) << browser.log();
+  EXPECT_NE(browser.log().find("all 30 steps"), std::string::npos) << browser.log();
 }
 
 }  // namespace

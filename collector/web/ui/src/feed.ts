@@ -3,6 +3,7 @@
 // few. When it fails the views ask again and again instead, and say so.
 import { useEffect, useState } from 'preact/hooks';
 import type { LiveNews } from './messages';
+import { readJson } from './shown_text';
 
 const kKept = 60;  // seconds
 const kAgain_ms = 15_000;
@@ -58,7 +59,7 @@ export function useFeed(told: Told, node: string): Feed {
     let soon: ReturnType<typeof setTimeout> | undefined;
     const on = (name: string, take: (before: Feed, news: LiveNews) => Feed) =>
       source!.addEventListener(name, (event) => {
-        const news = JSON.parse((event as MessageEvent<string>).data) as LiveNews;
+        const news = readJson<LiveNews>((event as MessageEvent<string>).data);
         setFeed((before) => take(before, news));
       });
     const close = () => {
