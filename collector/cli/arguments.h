@@ -44,7 +44,8 @@ struct IncidentFlags {
 
 struct SilenceFlags {
   std::string node, rule, process, length, until, reason;
-  std::string end;  // the id of one to end
+  uint64_t incident = 0;  // instead of patterns
+  std::string end;        // the id of one to end
   bool all = false;
 };
 

@@ -137,6 +137,7 @@ int RunSeries(const Arguments& arguments) {
         request.set_per_node(arguments.per_node);
         request.set_per_second(arguments.per_second);
         request.set_backlog(arguments.backlog);
+        request.set_process(arguments.process);
         request.set_max_points(arguments.points > 0 || !session.table() ? arguments.points
                                                                         : kTablePoints);
         absl::StatusOr<v1::SeriesAnswer> answer = session.client->Ask(&Stub::GetSeries, request);

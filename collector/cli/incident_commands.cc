@@ -88,8 +88,8 @@ int RunIncidents(const Arguments& arguments) {
 
 int RunSilence(const Arguments& arguments) {
   const SilenceFlags& asked = arguments.silence;
-  const bool adds =
-      !asked.node.empty() || !asked.rule.empty() || !asked.process.empty() || !asked.reason.empty();
+  const bool adds = !asked.node.empty() || !asked.rule.empty() || !asked.process.empty() ||
+                    asked.incident != 0 || !asked.reason.empty();
   if (adds && !asked.end.empty()) {
     return Report(absl::InvalidArgumentError("silence: makes one or ends one (--end), not both"));
   }
@@ -112,6 +112,7 @@ int RunSilence(const Arguments& arguments) {
     request.set_node(asked.node);
     request.set_rule(asked.rule);
     request.set_process(asked.process);
+    request.set_incident(asked.incident);
     request.set_reason(asked.reason);
     request.set_until_s(*until_s);
     return Shown(

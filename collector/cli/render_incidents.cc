@@ -122,6 +122,10 @@ std::string RenderIncident(const v1::Incident& incident, const View& view) {
                    Painted(Escaped(incident.title()), Ink::kBold, view.style), "\non ",
                    NodesText(incident), ", since ", MomentText(incident.start_s(), view.zone),
                    ", last news ", MomentText(incident.last_s(), view.zone));
+  if (!incident.acknowledged_by().empty()) {
+    absl::StrAppend(&out, ", acknowledged ", MomentText(incident.acknowledged_s(), view.zone),
+                    " by ", Escaped(incident.acknowledged_by()));
+  }
   if (incident.resolved_s() > 0) {
     absl::StrAppend(&out, ", resolved ", MomentText(incident.resolved_s(), view.zone));
   }
@@ -165,6 +169,7 @@ std::string RenderIncidentNews(const v1::Incident& incident, const View& view) {
 
 std::string RenderSilence(const v1::Silence& silence, const View& view) {
   std::vector<std::string> parts;
+  if (silence.incident() > 0) parts.push_back(absl::StrCat("incident ", silence.incident()));
   for (const auto& [what, pattern] : {std::pair("node ", silence.node()),
                                       {"rule ", silence.rule()},
                                       {"process ", silence.process()}}) {
@@ -177,18 +182,21 @@ std::string RenderSilence(const v1::Silence& silence, const View& view) {
 
 std::string RenderSilences(const v1::ListSilencesAnswer& answer, const View& view) {
   if (answer.silences().empty()) return "no silence is in force\n";
-  Table table({{"id"}, {"node"}, {"rule"}, {"process"}, {"until"}, {"by"}, {"reason"}});
-  const auto any = [](const std::string& pattern) {
-    return pattern.empty() ? std::string("(any)") : Escaped(pattern);
-  };
+  Table table(
+      {{"id"}, {"incident"}, {"node"}, {"rule"}, {"process"}, {"until"}, {"by"}, {"reason"}});
   for (const v1::Silence& silence : answer.silences()) {
+    const bool one = silence.incident() > 0;
+    const auto any = [one](const std::string& pattern) {
+      return pattern.empty() && !one ? std::string("(any)") : Escaped(pattern);
+    };
     const std::string until = silence.in_force() ? MomentText(silence.until_s(), view.zone)
                               : silence.ended_s() > 0
                                   ? absl::StrCat("ended ", MomentText(silence.ended_s(), view.zone),
                                                  " by ", Escaped(silence.ended_by()))
                                   : absl::StrCat("over ", MomentText(silence.until_s(), view.zone));
-    table.Add({Escaped(silence.id()), any(silence.node()), any(silence.rule()),
-               any(silence.process()), until, Escaped(silence.by()), Escaped(silence.reason())});
+    table.Add({Escaped(silence.id()), one ? absl::StrCat(silence.incident()) : "",
+               any(silence.node()), any(silence.rule()), any(silence.process()), until,
+               Escaped(silence.by()), Escaped(silence.reason())});
   }
   return table.Render(view.style);
 }

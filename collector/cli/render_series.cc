@@ -59,6 +59,8 @@ std::string OneSeries(const v1::Series& series, const View& view) {
   double highest = 0;
   for (const double rate : series.rate()) highest = std::max(highest, rate);
   const bool backlog = series.backlog_size() == series.rate_size() && series.backlog_size() > 0;
+  // Of a process its seconds are not known, but between what it lies.
+  const bool process = series.low_size() == series.rate_size() && series.low_size() > 0;
   // The seconds inside epochs carry weights only.
   const bool events = std::any_of(series.events().begin(), series.events().end(),
                                   [](double rate) { return rate > 0; });
@@ -66,8 +68,8 @@ std::string OneSeries(const v1::Series& series, const View& view) {
                {"for", Align::kRight},
                {"rate", Align::kRight},
                {""},
-               {"lowest second", Align::kRight},
-               {"highest second", Align::kRight},
+               {process ? "at least" : "lowest second", Align::kRight},
+               {process ? "at most" : "highest second", Align::kRight},
                {events ? "events" : "", Align::kRight},
                {backlog ? "backlog" : "", Align::kRight},
                {"watched", Align::kRight}});
@@ -76,8 +78,8 @@ std::string OneSeries(const v1::Series& series, const View& view) {
                LengthText(std::round(series.length_s(i) * 10) / 10),
                Rate(series.rate(i), series.unit(), series.vital()),
                Bar(highest > 0 ? series.rate(i) / highest : 0, kBarColumns, view.style),
-               Rate(series.min(i), series.unit(), series.vital()),
-               Rate(series.max(i), series.unit(), series.vital()),
+               Rate(process ? series.low(i) : series.min(i), series.unit(), series.vital()),
+               Rate(process ? series.high(i) : series.max(i), series.unit(), series.vital()),
                events ? absl::StrCat(Count(series.events(i)), " /s") : "",
                backlog ? Count(series.backlog(i)) : "",
                series.watched(i) < 0.995 ? Share(series.watched(i)) : ""});
@@ -99,11 +101,12 @@ std::string RenderSeries(const v1::SeriesAnswer& answer, const View& view) {
     const bool backlog =
         std::any_of(answer.series().begin(), answer.series().end(),
                     [](const v1::Series& series) { return series.backlog_size() > 0; });
+    const bool process = !answer.process().empty();  // its seconds are not known
     Table table({{"series"},
                  {"mean", Align::kRight},
                  {"last", Align::kRight},
-                 {"lowest second", Align::kRight},
-                 {"highest second", Align::kRight},
+                 {process ? "lowest" : "lowest second", Align::kRight},
+                 {process ? "highest" : "highest second", Align::kRight},
                  {""},
                  {backlog ? "highest backlog" : "", Align::kRight}});
     for (const v1::Series& series : answer.series()) {
@@ -121,7 +124,10 @@ std::string RenderSeries(const v1::SeriesAnswer& answer, const View& view) {
     }
     out = table.Render(view.style);
   }
-  return absl::StrCat(out, out.empty() ? "" : "\n", RenderCoverage(answer.coverage(), view));
+  const std::string whose =
+      answer.process().empty() ? "" : absl::StrCat("of ", Escaped(answer.process()), " alone\n");
+  return absl::StrCat(out.empty() ? "" : whose, out, out.empty() ? "" : "\n",
+                      RenderCoverage(answer.coverage(), view));
 }
 
 std::string RenderHistogram(const v1::HistogramAnswer& answer, const View& view) {

@@ -94,6 +94,7 @@ const Command kCommands[] = {
     {"series", "how much over time",
      "  telltale series --vital cpu --from -10m\n"
      "  telltale series --vital blocking/disk --node db-1 --at 17:00 --per-second\n"
+     "  telltale series --vital cpu --process postgres --from -1d\n"
      "  telltale series --from -3d --vital syscall --per-node -o json",
      [](CLI::App* c, Arguments& a) {
        AddNodes(c, a);
@@ -103,6 +104,7 @@ const Command kCommands[] = {
        c->add_flag("--per-node", a.per_node, "a line per node instead of their sum");
        c->add_flag("--per-second", a.per_second, "the seconds inside epochs");
        c->add_flag("--backlog", a.backlog, "begun and not ended, where the vital keeps it");
+       AddProcess(c, a);
        c->add_option("--points", a.points,
                      "at most so many points a line, keeping extremes (60 in tables, 2,000)")
            ->check(From1To(2000));
@@ -221,6 +223,7 @@ const Command kCommands[] = {
     {"silence", "what you do not want to hear of, for a time; lists without a pattern",
      "  telltale silence --node 'web-*' --rule 5 --for 2h --reason \"disks are being replaced\"\n"
      "  telltale silence --process backup --until \"tomorrow 6:00\" --reason \"first full run\"\n"
+     "  telltale silence --incident 12 --for 8h --reason \"known, disk on order\"\n"
      "  telltale silence                               those in force\n"
      "  telltale silence --end 1a2b3c4d\n"
      "Incidents all of which is under silences are kept, left out of telltale incidents, and not "
@@ -231,6 +234,8 @@ const Command kCommands[] = {
        c->add_option("--node", s.node, "nodes, as a shell pattern (any)");
        c->add_option("--rule", s.rule, "a rule's number, or a filter's name as a pattern (any)");
        c->add_option("--process", s.process, "programs' names without path, as a pattern (any)");
+       c->add_option("--incident", s.incident,
+                     "instead of these: this incident alone, whatever else belongs to it");
        c->add_option("--for", s.length, "so long, e.g. 2h or 1d");
        c->add_option("--until", s.until, "until then");
        c->add_option("--reason", s.reason, "why, at most 300 bytes");

@@ -138,7 +138,8 @@ std::string CsvOf(const v1::DiffAnswer& answer) {
 
 std::string CsvOf(const v1::SeriesAnswer& answer) {
   Csv csv(Basis::After({"vital", "sub", "node", "unit", "start", "length_s", "rate_per_s",
-                        "events_per_s", "lowest_second", "highest_second", "watched", "backlog"}));
+                        "events_per_s", "lowest_second", "highest_second", "watched", "backlog",
+                        "low_per_s", "high_per_s"}));
   const Basis basis(answer.coverage());
   for (const v1::Series& series : answer.series()) {
     for (int i = 0; i < series.rate_size(); ++i) {
@@ -149,7 +150,7 @@ std::string CsvOf(const v1::SeriesAnswer& answer) {
       csv.Time(series.start_s(i));
       for (const auto* column :
            {&series.length_s(), &series.rate(), &series.events(), &series.min(), &series.max(),
-            &series.watched(), &series.backlog()}) {
+            &series.watched(), &series.backlog(), &series.low(), &series.high()}) {
         number(*column);
       }
       basis.EndRow(csv);

@@ -60,6 +60,8 @@ v1::Incident ToAnswer(const v1::StoredIncident& stored, Shown shown) {
   answer.set_symptoms_left_out(stored.symptoms_left_out());
   answer.set_silenced(stored.silenced());
   answer.set_merged_into(stored.merged_into());
+  answer.set_acknowledged_by(stored.acknowledged_by());
+  answer.set_acknowledged_s(Seconds(stored.acknowledged_ns()));
   for (const v1::StoredSymptom& from : stored.symptoms()) {
     if (shown == Shown::kInList && answer.symptoms_size() == kSymptomsInList) break;
     Show(from, shown, *answer.add_symptoms());

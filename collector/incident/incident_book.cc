@@ -266,6 +266,11 @@ absl::StatusOr<std::vector<v1::IncidentNews>> IncidentBook::After(const std::str
   return news;
 }
 
+absl::Status IncidentBook::NoNumber(uint64_t number) const {
+  return absl::NotFoundError(
+      absl::StrCat("incidents: there is no number ", number, ", the last is ", head_.number()));
+}
+
 absl::StatusOr<v1::ListIncidentsAnswer> IncidentBook::List(
     const v1::ListIncidentsRequest& request) const {
   const std::lock_guard lock(mutex_);
@@ -280,10 +285,7 @@ absl::StatusOr<v1::ListIncidentsAnswer> IncidentBook::List(
   }
   if (request.number() != 0) {
     const auto found = incidents_.find(request.number());
-    if (found == incidents_.end()) {
-      return absl::NotFoundError(absl::StrCat("incidents: there is no number ", request.number(),
-                                              ", the last is ", head_.number()));
-    }
+    if (found == incidents_.end()) return NoNumber(request.number());
     *answer.add_incidents() = ToAnswer(found->second, Shown::kWhole);
     return answer;
   }
@@ -298,6 +300,17 @@ absl::StatusOr<v1::ListIncidentsAnswer> IncidentBook::List(
   return answer;
 }
 
+absl::Status IncidentBook::CheckSilence(uint64_t number) const {
+  const std::lock_guard lock(mutex_);
+  if (number == 0) return absl::OkStatus();
+  const auto found = incidents_.find(number);
+  if (found == incidents_.end()) return NoNumber(number);
+  if (!IsResolved(found->second)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("silence: incident ", number,
+                   " is resolved, so nobody hears of it; what comes anew has another number"));
+}
+
 absl::StatusOr<v1::Incident> IncidentBook::Change(const v1::ChangeIncidentRequest& request,
                                                   const std::string& who, uint64_t now_ns) {
   if (request.note().size() > kMaxNoteBytes) {
@@ -306,10 +319,7 @@ absl::StatusOr<v1::Incident> IncidentBook::Change(const v1::ChangeIncidentReques
   }
   const std::lock_guard lock(mutex_);
   const auto found = incidents_.find(request.number());
-  if (found == incidents_.end()) {
-    return absl::NotFoundError(absl::StrCat("incidents: there is no number ", request.number(),
-                                            ", the last is ", head_.number()));
-  }
+  if (found == incidents_.end()) return NoNumber(request.number());
   v1::StoredIncident& incident = found->second;
   if (incident.notes_size() >= kMaxNotes) {
     return absl::ResourceExhaustedError(absl::StrCat("incidents: number ", request.number(),
@@ -346,6 +356,13 @@ absl::StatusOr<v1::Incident> IncidentBook::Change(const v1::ChangeIncidentReques
   const std::string text = proto::SanitizeText(request.note(), kMaxNoteBytes);
   const v1::StoredIncident before = incident;
   incident.set_state(state);
+  if (request.action() == v1::INCIDENT_ACTION_ACKNOWLEDGE) {
+    incident.set_acknowledged_by(who);
+    incident.set_acknowledged_ns(now_ns);
+  } else if (request.action() == v1::INCIDENT_ACTION_REOPEN) {
+    incident.clear_acknowledged_by();
+    incident.clear_acknowledged_ns();
+  }
   if (IsResolved(incident) && !IsResolved(before)) {
     incident.set_resolved_ns(now_ns);
   } else if (IsResolved(before)) {

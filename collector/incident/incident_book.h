@@ -73,6 +73,10 @@ class IncidentBook {
   absl::StatusOr<v1::Incident> Change(const v1::ChangeIncidentRequest& request,
                                       const std::string& who, uint64_t now_ns);
 
+  // Whether a silence may be of this incident alone; 0, of none, may. NotFound; FailedPrecondition:
+  // it is resolved.
+  absl::Status CheckSilence(uint64_t number) const;
+
   IncidentCounts Counts() const;
   // What an Alertmanager is to know, whole and ascending by number: those that are not resolved,
   // under silences or not, and those that were resolved at or after `since_ns`.
@@ -103,6 +107,7 @@ class IncidentBook {
   uint64_t LastSeen(const v1::StoredIncident& incident) const;
   bool IsRecent(const v1::StoredIncident& incident, uint64_t found_ns) const;
   void Forget();
+  absl::Status NoNumber(uint64_t number) const;
   absl::Status Store();
   std::string SlotName(uint64_t number) const;
 

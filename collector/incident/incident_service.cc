@@ -66,6 +66,9 @@ class IncidentService::Impl final : public v1::Incidents::CallbackService {
     return Done(context, [&]() -> absl::Status {
       const auto peer = options_.gate->Operator(*context, kSilence);
       if (!peer.ok()) return peer.status();
+      if (auto status = options_.book->CheckSilence(request->incident()); !status.ok()) {
+        return status;
+      }
       auto added = options_.silences->Add(*request, access::Who(*peer), options_.now_ns());
       if (!added.ok()) return added.status();
       *answer->mutable_silence() = *std::move(added);

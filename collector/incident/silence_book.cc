@@ -49,6 +49,7 @@ v1::Silence Shown(const v1::StoredSilence& stored, uint64_t now_ns) {
   silence.set_ended_s(seconds(stored.ended_ns()));
   silence.set_ended_by(stored.ended_by());
   silence.set_in_force(InForce(stored, now_ns));
+  silence.set_incident(stored.incident());
   return silence;
 }
 
@@ -65,9 +66,16 @@ absl::Status Check(const v1::AddSilenceRequest& request, uint64_t now_ns) {
           absl::StrCat("silence: ", what, " pattern is not printable text"));
     }
   }
-  if (request.node().empty() && request.rule().empty() && request.process().empty()) {
+  const bool patterns =
+      !request.node().empty() || !request.rule().empty() || !request.process().empty();
+  if (request.incident() != 0 && patterns) {
     return absl::InvalidArgumentError(
-        "silence: name a node, a rule or a process; * is any, if all is really meant");
+        "silence: is of one incident, whatever it takes in, or of patterns, not both");
+  }
+  if (request.incident() == 0 && !patterns) {
+    return absl::InvalidArgumentError(
+        "silence: name a node, a rule or a process (* is any, if all is really meant), or an "
+        "incident");
   }
   if (request.reason().empty() || request.reason().size() > kMaxReasonBytes) {
     return absl::InvalidArgumentError(absl::StrCat("silence: a reason of ", request.reason().size(),
@@ -124,6 +132,7 @@ absl::StatusOr<v1::Silence> SilenceBook::Add(const v1::AddSilenceRequest& reques
   added.set_node(request.node());
   added.set_rule(request.rule());
   added.set_process(request.process());
+  added.set_incident(request.incident());
   added.set_until_ns(static_cast<uint64_t>(std::llround(request.until_s())) * kSecondNs);
   added.set_reason(proto::SanitizeText(request.reason(), kMaxReasonBytes));
   added.set_by(who);
@@ -164,11 +173,16 @@ bool SilenceBook::Silences(const v1::StoredIncident& incident, uint64_t now_ns) 
   const std::lock_guard lock(mutex_);
   const auto silenced = [&](const v1::StoredSymptom& symptom, const std::string& node) {
     return std::ranges::any_of(silences_.silences(), [&](const v1::StoredSilence& silence) {
-      return InForce(silence, now_ns) && Fits(silence.node(), node) &&
+      return InForce(silence, now_ns) && silence.incident() == 0 && Fits(silence.node(), node) &&
              FitsRule(silence.rule(), symptom) && Fits(silence.process(), symptom.program());
     });
   };
   if (silences_.silences().empty() || incident.symptoms().empty()) return false;
+  if (std::ranges::any_of(silences_.silences(), [&](const v1::StoredSilence& silence) {
+        return InForce(silence, now_ns) && silence.incident() == incident.number();
+      })) {
+    return true;
+  }
   return std::ranges::all_of(incident.symptoms(), [&](const v1::StoredSymptom& symptom) {
     if (symptom.explained_by() != 0) return true;
     const auto listed = static_cast<uint64_t>(symptom.more_nodes_size()) + 1;
@@ -186,7 +200,8 @@ std::string Described(const v1::Silence& silence) {
     return pattern.empty() ? "" : absl::StrCat(" ", what, " ", pattern);
   };
   return absl::StrCat(
-      silence.id(), part("node", silence.node()), part("rule", silence.rule()),
+      silence.id(), silence.incident() == 0 ? "" : absl::StrCat(" incident ", silence.incident()),
+      part("node", silence.node()), part("rule", silence.rule()),
       part("process", silence.process()), " until ",
       absl::FormatTime(absl::RFC3339_sec,
                        absl::FromUnixSeconds(static_cast<int64_t>(silence.until_s())),

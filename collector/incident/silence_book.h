@@ -1,6 +1,6 @@
-// Silences: what operators do not want to hear of, by node, rule and process, until a time, with
-// who and why. Durable as one state value of the derived store ("incidents/silences"); those that
-// are over are listed for a week and then forgotten.
+// Silences: what operators do not want to hear of, by node, rule and process or by an incident's
+// number, until a time, with who and why. Durable as one state value of the derived store
+// ("incidents/silences"); those that are over are listed for a week and then forgotten.
 //
 // Thread-safe. Owned with the incidents; the store outlives it.
 
@@ -26,15 +26,16 @@ class SilenceBook {
 
   static absl::StatusOr<std::unique_ptr<SilenceBook>> Open(storage::DerivedStore* store);
 
-  // Durable on return. InvalidArgument: patterns, time or reason; ResourceExhausted: too many.
+  // Durable on return; that the incident is there is for the caller to see. InvalidArgument:
+  // patterns, time or reason; ResourceExhausted: too many.
   absl::StatusOr<v1::Silence> Add(const v1::AddSilenceRequest& request, const std::string& who,
                                   uint64_t now_ns);
   // NotFound: none with this id is in force.
   absl::StatusOr<v1::Silence> End(const std::string& id, const std::string& who, uint64_t now_ns);
   v1::ListSilencesAnswer List(bool ended, uint64_t now_ns) const;
 
-  // Whether all that stands for itself in the incident, on all its nodes that are stored, is under
-  // silences in force.
+  // Whether the incident is under a silence in force, or all that stands for itself in it, on all
+  // its nodes that are stored, is.
   bool Silences(const v1::StoredIncident& incident, uint64_t now_ns) const;
 
  private:

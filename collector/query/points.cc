@@ -17,6 +17,8 @@ std::vector<Point> Reduce(std::vector<Point> points, size_t limit) {
       sum.watched_s += next.watched_s;
       sum.weight += next.weight;
       sum.events += next.events;
+      sum.low += next.low;
+      sum.high += next.high;
       sum.min = std::min(sum.min, next.min);
       sum.max = std::max(sum.max, next.max);
       sum.backlog = std::max(sum.backlog, next.backlog);
@@ -26,17 +28,23 @@ std::vector<Point> Reduce(std::vector<Point> points, size_t limit) {
   return reduced;
 }
 
-void WritePoints(const std::vector<Point>& points, bool backlog, v1::Series* series) {
+void WritePoints(const std::vector<Point>& points, Columns columns, v1::Series* series) {
   for (const Point& point : points) {
     const double watched = point.watched_s > 0 ? point.watched_s : point.length_s;
+    const auto rate = [watched](double weight) { return watched > 0 ? weight / watched : 0; };
     series->add_start_s(point.start_s);
     series->add_length_s(point.length_s);
-    series->add_rate(watched > 0 ? point.weight / watched : 0);
-    series->add_events(watched > 0 ? point.events / watched : 0);
+    series->add_rate(rate(point.weight));
+    if (columns == Columns::kProcess) {
+      series->add_low(rate(point.low));
+      series->add_high(rate(point.high));
+    } else {
+      series->add_events(rate(point.events));
+    }
     series->add_min(point.min);
     series->add_max(point.max);
     series->add_watched(point.length_s > 0 ? std::min(1.0, point.watched_s / point.length_s) : 0);
-    if (backlog) series->add_backlog(point.backlog);
+    if (columns == Columns::kBacklog) series->add_backlog(point.backlog);
   }
 }
 

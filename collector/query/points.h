@@ -23,16 +23,19 @@ struct Point {
   double min = 0;
   double max = 0;
   double backlog = 0;  // largest begun-minus-ended of the stretch
+  double low = 0;      // of one process: its weight lies between; base units
+  double high = 0;
 };
 
-// At most `limit` points: neighbours become one. Weight, events and watched time add up, min, max
-// and backlog keep the extremes, so that no spike disappears and no sum changes. Points must ascend
-// and not overlap. limit >= 1.
+enum class Columns { kUsual, kBacklog, kProcess };
+
+// At most `limit` points: neighbours become one. Weight with what it lies between, events and
+// watched time add up, min, max and backlog keep the extremes, so that no spike disappears and no
+// sum changes. Points must ascend and not overlap. limit >= 1.
 std::vector<Point> Reduce(std::vector<Point> points, size_t limit);
 
-// The columns of a series; rate and events are over the time watched. `backlog`: fill that column
-// too.
-void WritePoints(const std::vector<Point>& points, bool backlog, v1::Series* series);
+// The columns of a series; rates and events are over the time watched.
+void WritePoints(const std::vector<Point>& points, Columns columns, v1::Series* series);
 
 }  // namespace telltale::query
 

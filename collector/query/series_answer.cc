@@ -7,7 +7,9 @@
 #include "absl/strings/str_join.h"
 #include "collector/query/base_unit.h"
 #include "collector/query/coverage_builder.h"
+#include "collector/query/process_filter.h"
 #include "collector/query/series_lines.h"
+#include "collector/query/series_process.h"
 #include "collector/query/series_tiers.h"
 
 namespace telltale::query {
@@ -76,11 +78,19 @@ absl::StatusOr<v1::SeriesAnswer> AnswerSeries(const v1::SeriesRequest& request,
   std::map<uint32_t, std::string> names;
   for (const storage::NodeRecord& node : selection->nodes) names[node.number()] = node.name();
 
+  const bool process = !request.process().empty();
   const bool inside_epochs = request.per_second() || request.backlog();
+  if (process && inside_epochs) {
+    return absl::InvalidArgumentError(
+        "series: single seconds and the backlog are of all processes together; leave the process "
+        "or them away");
+  }
+  const bool one_pid = ProcessFilter(request.process()).one_pid();
   TierChoice tier{v1::TIER_RAW, true};
   if (!inside_epochs) {
     absl::StatusOr<TierChoice> chosen = ChooseTier(*selection, context, [&](v1::Tier affordable) {
-      return SeriesAffordable(affordable, *selection, vitals.size());
+      return process ? ProcessAffordable(affordable, *selection, vitals.size(), one_pid)
+                     : SeriesAffordable(affordable, *selection, vitals.size());
     });
     if (!chosen.ok()) return chosen.status();
     tier = *chosen;
@@ -88,16 +98,19 @@ absl::StatusOr<v1::SeriesAnswer> AnswerSeries(const v1::SeriesRequest& request,
     return absl::InvalidArgumentError(
         "series: single seconds and the backlog are in raw epochs only; leave the tier away");
   }
-  SeriesLines::Options options{request.per_node(), request.per_second(), request.backlog(), 0};
+  SeriesLines::Options options{request.per_node(), request.per_second(), request.backlog(), process,
+                               0};
   if (!request.per_node() && selection->nodes.size() > 1) {
     options.slot_s = request.per_second() ? 1 : SlotSeconds(*selection, tier.coarsest);
   }
   CoverageBuilder coverage(*selection, context);
   SeriesLines drawn(std::move(choices), options);
-  absl::Status status =
-      ScanSeries({*selection, context, book, vitals, tier, inside_epochs}, drawn, coverage);
+  const SeriesScan scan{*selection, context, book, vitals, tier, inside_epochs};
+  absl::Status status = process ? ScanProcess(scan, request.process(), drawn, coverage)
+                                : ScanSeries(scan, drawn, coverage);
   if (!status.ok()) return status;
   v1::SeriesAnswer answer;
+  answer.set_process(request.process());
   drawn.Write(names, limit, &answer);
   absl::StatusOr<v1::Coverage> finished = coverage.Finish(tier.coarsest, !drawn.empty());
   if (!finished.ok()) return finished.status();

@@ -1,6 +1,5 @@
-// "How much, over time": a line per vital (or sub-series), per node or summed over the selection.
-//
-// Computed from raw epochs, whatever the length of the selection; its coverage says so.
+// "How much, over time": a line per vital (or sub-series), per node or summed over the selection,
+// of all processes or of one. Its coverage says which epochs and windows it was computed from.
 
 #ifndef TELLTALE_COLLECTOR_QUERY_SERIES_ANSWER_H_
 #define TELLTALE_COLLECTOR_QUERY_SERIES_ANSWER_H_

@@ -20,6 +20,8 @@ void Merge(const Point& from, Point& to) {
   to.watched_s += from.watched_s;
   to.weight += from.weight;
   to.events += from.events;
+  to.low += from.low;
+  to.high += from.high;
   to.min = std::min(to.min, from.min);
   to.max = std::max(to.max, from.max);
   to.backlog = std::max(to.backlog, from.backlog);
@@ -139,6 +141,8 @@ void SeriesLines::Write(const std::map<uint32_t, std::string>& node_names, size_
         const double watched = part.watched_s > 0 ? part.watched_s : part.length_s;
         sum.weight += watched > 0 ? part.weight / watched * options_.slot_s : 0;
         sum.events += watched > 0 ? part.events / watched * options_.slot_s : 0;
+        sum.low += watched > 0 ? part.low / watched * options_.slot_s : 0;
+        sum.high += watched > 0 ? part.high / watched * options_.slot_s : 0;
         sum.min += part.min;
         sum.max += part.max;
         sum.backlog += part.backlog;
@@ -151,6 +155,8 @@ void SeriesLines::Write(const std::map<uint32_t, std::string>& node_names, size_
       if (sum.watched_s > 0) {
         sum.weight *= sum.watched_s / options_.slot_s;
         sum.events *= sum.watched_s / options_.slot_s;
+        sum.low *= sum.watched_s / options_.slot_s;
+        sum.high *= sum.watched_s / options_.slot_s;
       }
       points.push_back(sum);
     }
@@ -163,7 +169,11 @@ void SeriesLines::Write(const std::map<uint32_t, std::string>& node_names, size_
       const auto name = node_names.find(key.second);
       if (name != node_names.end()) series->set_node(name->second);
     }
-    WritePoints(Reduce(std::move(points), limit), options_.backlog && choice.vital.has_backlog(),
+    const bool backlog = options_.backlog && choice.vital.has_backlog();
+    WritePoints(Reduce(std::move(points), limit),
+                options_.process ? Columns::kProcess
+                : backlog        ? Columns::kBacklog
+                                 : Columns::kUsual,
                 series);
   }
 }

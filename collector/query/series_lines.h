@@ -28,7 +28,8 @@ class SeriesLines {
     bool per_node = false;
     bool per_second = false;
     bool backlog = false;
-    double slot_s = 0;  // width of the grid a sum over nodes uses; 0: each epoch its own point
+    bool process = false;  // points are of one process
+    double slot_s = 0;     // width of the grid a sum over nodes uses; 0: each epoch its own point
   };
   SeriesLines(std::vector<VitalChoice> choices, const Options& options);
 
@@ -43,6 +44,8 @@ class SeriesLines {
                                                       uint64_t to_ns,
                                                       const std::map<uint32_t, Stretches>& wanted);
   void AddWindow(const storage::RollupRow& row);
+  // One stretch of one node, in base units.
+  void AddPoint(size_t choice, uint32_t node, const Point& point);
   const std::vector<VitalChoice>& choices() const { return choices_; }
 
   bool empty() const { return lines_.empty(); }
@@ -55,7 +58,6 @@ class SeriesLines {
     std::map<int64_t, Point> points;                       // by start in ms, or by slot
     std::map<int64_t, std::map<uint32_t, Point>> by_node;  // sums only: each node's part of a slot
   };
-  void AddPoint(size_t choice, uint32_t node, const Point& point);
   // Totals of one stretch of one node, weights in stored units.
   void AddTotals(size_t choice, uint32_t node, const Point& stored_units);
   void AddSeconds(size_t choice, const StoredEpoch& epoch, const v1::Vital& vital);

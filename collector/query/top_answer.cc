@@ -13,8 +13,6 @@
 #include "collector/query/top_sample.h"
 #include "collector/query/top_table.h"
 #include "collector/query/top_windows.h"
-#include "sketch/saturating.h"
-#include "storage/rollup/portable.h"
 
 namespace telltale::query {
 namespace {
@@ -82,7 +80,7 @@ class TopScan {
         draft.estimated_epochs += accounts == Accounts::kEstimated;
       }
       if (ByCode(by)) {
-        AddExeAccounts(epoch, choice, WeightOf(*vital, choice), names, draft.by_exe);
+        AddExeAccounts(epoch, choice, choice.WeightOf(*vital), names, draft.by_exe);
       }
       if (!entries) entries = EntriesOf(epoch, *vital);
       AddSamples(epoch, *vital, *entries, node_name, names, filter_, draft.samples, draft.bounds);
@@ -130,23 +128,8 @@ class TopScan {
     }
     return nullptr;
   }
-  static Entries EntriesOf(const StoredEpoch& epoch, const v1::Vital& vital) {
-    const v1::VitalDescriptor* descriptor = storage::DescriptorOf(*epoch.schema, vital.id());
-    std::vector<EntryEstimate> estimates = EstimateEntries(vital);
-    return {descriptor, estimates, EstimateStacks(vital, estimates),
-            LabelIds(vital, descriptor, epoch.body->tables())};
-  }
-
-  static uint64_t WeightOf(const v1::Vital& vital, const VitalChoice& choice) {
-    uint64_t weight = 0;
-    for (int sub = 0; sub < vital.subs_size(); ++sub) {
-      if (choice.Counts(sub)) weight = sketch::SaturatingAdd(weight, vital.subs(sub).weight());
-    }
-    return weight;
-  }
-
   static void AddTotals(const v1::Vital& vital, Draft& draft) {
-    const auto weight = static_cast<double>(WeightOf(vital, draft.accounts.choice()));
+    const auto weight = static_cast<double>(draft.accounts.choice().WeightOf(vital));
     double events = 0;
     for (int sub = 0; sub < vital.subs_size(); ++sub) {
       if (!draft.accounts.choice().Counts(sub)) continue;
@@ -159,7 +142,7 @@ class TopScan {
   }
 
   static void AddNode(const v1::Vital& vital, const std::string& name, Draft& draft) {
-    const auto weight = static_cast<double>(WeightOf(vital, draft.accounts.choice()));
+    const auto weight = static_cast<double>(draft.accounts.choice().WeightOf(vital));
     draft.accounts.Add(name, weight, weight, weight, [&](v1::TopRow& row) {
       row.set_name(name);
       row.set_node(name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "storage/rollup/portable.h"
 
 namespace telltale::query {
 namespace {
@@ -69,6 +70,13 @@ v1::Frame SiteOfSample(const v1::FoldedSample& sample, const v1::VitalDescriptor
   v1::Frame none;
   none.set_name("(no code location)");
   return none;
+}
+
+Entries EntriesOf(const StoredEpoch& epoch, const v1::Vital& vital) {
+  const v1::VitalDescriptor* descriptor = storage::DescriptorOf(*epoch.schema, vital.id());
+  std::vector<EntryEstimate> estimates = EstimateEntries(vital);
+  return {descriptor, estimates, EstimateStacks(vital, estimates),
+          LabelIds(vital, descriptor, epoch.body->tables())};
 }
 
 void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital, const Entries& entries,

@@ -26,6 +26,8 @@ struct Entries {
   std::vector<uint64_t> labels;                     // LabelIds
 };
 
+Entries EntriesOf(const StoredEpoch& epoch, const v1::Vital& vital);
+
 // Adds values to the table and what each row is bounded by to `bounds`; to be called for every
 // epoch that has the vital, since one without entries widens the bounds too.
 void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital, const Entries& entries,

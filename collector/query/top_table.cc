@@ -64,6 +64,19 @@ void TopTable::SetState(v1::VitalState state) {
   if (state_ == v1::VITAL_STATE_UNSPECIFIED || state < state_) state_ = state;
 }
 
+TopTable::Together TopTable::Sum() const {
+  Together sum;
+  for (const auto& [key, entry] : rows_) {
+    ++sum.rows;
+    sum.value += entry.row.value() * factor_;
+    sum.low += entry.row.low() * factor_;
+    sum.high += (entry.row.high() + slack_) * factor_;
+  }
+  sum.unlisted = std::max(unlisted_, slack_) * factor_;
+  sum.total = std::max(total_ * factor_, sum.value);
+  return sum;
+}
+
 v1::TopTable TopTable::Finish(uint32_t first, uint32_t limit, bool exact) const {
   v1::TopTable table;
   table.set_vital(choice_.vital.name());

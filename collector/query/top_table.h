@@ -56,6 +56,15 @@ class TopTable {
   v1::VitalState state() const { return state_; }
   double row_sum() const { return row_sum_; }
 
+  // All rows together, in base units.
+  struct Together {
+    size_t rows = 0;
+    double value = 0, low = 0, high = 0;
+    double unlisted = 0;  // somebody without a row may weigh so much
+    double total = 0;
+  };
+  Together Sum() const;
+
   // The `limit` heaviest rows behind the `first` heaviest, with shares; `other` = total - rows -
   // those before, never below 0.
   v1::TopTable Finish(uint32_t first, uint32_t limit, bool exact) const;

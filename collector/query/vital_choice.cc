@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "collector/query/nearest.h"
 #include "proto/codec.h"
+#include "sketch/saturating.h"
 
 namespace telltale::query {
 namespace {
@@ -33,6 +34,14 @@ bool VitalChoice::Counts(int index) const {
   if (sub >= 0) return index == sub;
   if (index >= vital.subs_size()) return true;
   return (idle || !vital.subs(index).idle()) && !FarEnd(vital, index);
+}
+
+uint64_t VitalChoice::WeightOf(const v1::Vital& of) const {
+  uint64_t weight = 0;
+  for (int i = 0; i < of.subs_size(); ++i) {
+    if (Counts(i)) weight = sketch::SaturatingAdd(weight, of.subs(i).weight());
+  }
+  return weight;
 }
 
 std::string VitalChoice::SubName() const { return sub < 0 ? "" : vital.subs(sub).name(); }

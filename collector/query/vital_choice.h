@@ -26,6 +26,8 @@ struct VitalChoice {
   // for) and the far end of what it already counts at the near end (done beside issued, free beside
   // alloc, delivered beside generated), so that a byte written is one byte.
   bool Counts(int index) const;
+  // What these sub-series weigh in an epoch, stored unit.
+  uint64_t WeightOf(const v1::Vital& of) const;
   std::string SubName() const;               // empty for a headline
   std::vector<std::string> LeftOut() const;  // names of the sub-series a headline leaves out
 };

@@ -9,8 +9,10 @@ std::string Who(const CallContext& call) {
   return absl::StrCat(collector::RoleName(call.peer.role), "/", call.peer.name);
 }
 
+bool MayChange(const CallContext& call) { return call.peer.role == collector::Role::kOperator; }
+
 absl::Status MayOrder(const IncidentApi& api, const CallContext& call, const char* action) {
-  if (call.peer.role == collector::Role::kOperator) return absl::OkStatus();
+  if (MayChange(call)) return absl::OkStatus();
   const auto refused = absl::PermissionDeniedError(
       absl::StrCat(Who(call), " may only read; an operator's certificate may do this"));
   (void)api.audit(Who(call), action, "", refused);
@@ -23,9 +25,12 @@ void AddIncidents(const IncidentApi& api, ApiTable& table) {
   table.Add<v1::ListIncidentsRequest, v1::ListIncidentsAnswer>(
       "incidents",
       [api](const v1::ListIncidentsRequest& question,
-            const CallContext&) -> absl::StatusOr<v1::ListIncidentsAnswer> {
+            const CallContext& call) -> absl::StatusOr<v1::ListIncidentsAnswer> {
         auto answer = api.book->List(question);
-        if (!answer.ok() || !api.alertmanagers) return answer;
+        if (!answer.ok()) return answer;
+        answer->set_asker(Who(call));
+        answer->set_may_change(MayChange(call));
+        if (!api.alertmanagers) return answer;
         for (v1::AlertTarget& target : api.alertmanagers()) {
           *answer->add_alertmanagers() = std::move(target);
         }
@@ -59,6 +64,7 @@ void AddIncidents(const IncidentApi& api, ApiTable& table) {
             const CallContext& call) -> absl::StatusOr<v1::AddSilenceAnswer> {
         constexpr char kAction[] = "silence";
         if (auto status = MayOrder(api, call, kAction); !status.ok()) return status;
+        if (auto status = api.book->CheckSilence(order.incident()); !status.ok()) return status;
         auto added = api.silences->Add(order, Who(call), api.now_ns());
         if (!added.ok()) return added.status();
         const auto noted = api.audit(Who(call), kAction, incident::Described(*added), {});

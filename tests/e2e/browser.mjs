@@ -71,6 +71,98 @@ try {
     await other.close();
   });
 
+  await step('an operator acknowledges it and takes that back, silences it and ends that', async () => {
+    const operator = await open('operator');
+    await operator.goto(`${url}/incidents?incident=1`);
+    const button = (name) => operator.getByRole('button', { name, exact: true });
+    await button('Acknowledge').waitFor();
+    assert.ok(await button('8 h').isDisabled(), 'a silence without a reason');
+    await operator.getByLabel('What is known').fill('looking <i>again</i>');
+    await button('Acknowledge').click();
+    await operator.getByText('◐ acknowledged').waitFor();
+    await operator.locator('.facts').getByText('by operator/olga').waitFor();
+    await operator.locator('.notes').getByText('acknowledged: looking <i>again</i>').waitFor();
+    await harmless(operator);
+    await shot(operator, 'acknowledged');
+    await button('Take the acknowledgement back').click();
+    await button('Acknowledge').waitFor();
+    await operator.getByLabel('What is known').fill('known <i>since</i> monday');
+    await button('8 h').click();
+    await operator.getByText('by operator/olga: known <i>since</i> monday').waitFor();
+    await operator.getByText('● open, silenced').waitFor();
+    await harmless(operator);
+    await shot(operator, 'silenced');
+    await operator.getByRole('link', { name: 'All incidents' }).click();
+    await operator.getByText('No open incident').waitFor();
+    await operator.getByLabel('silenced ones, too').check();
+    await operator.locator('.incidents a').first().click();
+    await button('End the silence').click();
+    await operator.getByText('● open, silenced').waitFor({ state: 'detached' });
+    await button('8 h').waitFor();
+    await operator.context().close();
+  });
+
+  await step('an order on its way, one that failed, and who may give none', async () => {
+    const operator = await open('operator');
+    let answer;
+    const answered = new Promise((done) => (answer = done));
+    await operator.route('**/api/v1/incidents/change', async (route) => {
+      await answered;
+      await route.fulfill({ status: 503, contentType: 'application/json', body: '{"error": "store: disk full"}' });
+    });
+    await operator.goto(`${url}/incidents?incident=1`);
+    await operator.getByLabel('What is known').fill('mine');
+    await operator.getByRole('button', { name: 'Acknowledge' }).click();
+    await operator.getByText('acknowledging …').waitFor();
+    assert.ok(await operator.getByRole('button', { name: 'Acknowledge' }).isDisabled(), 'given twice');
+    answer();
+    await operator.getByText('Not done (acknowledging): store: disk full').waitFor();
+    assert.equal(await operator.getByLabel('What is known').inputValue(), 'mine');
+    await operator.getByText('● open').waitFor();
+    await harmless(operator);
+    await operator.context().close();
+    const viewer = await sibling(page);
+    await viewer.goto(`${url}/incidents?incident=1`);
+    await viewer.getByText('You are viewer/someone.').waitFor();
+    assert.ok(await viewer.getByRole('button', { name: 'Acknowledge' }).isDisabled());
+    await viewer.close();
+  });
+
+  await step('incidents are told as they change; where the stream is refused they are asked for, and it says so', async () => {
+    const operator = await open('operator');
+    await operator.goto(`${url}/incidents`);
+    const change = (action, note) => operator.evaluate(async (order) => {
+      const answer = await fetch('/api/v1/incidents/change',
+        { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(order) });
+      if (!answer.ok) throw new Error(await answer.text());
+    }, { number: '1', action: `INCIDENT_ACTION_${action}`, note });
+    const told = await sibling(page);
+    await told.addInitScript(() => (window.setInterval = () => 0));  // it never asks by itself
+    await told.goto(`${url}/incidents`);
+    await told.getByText('● told as they change').waitFor();
+    await told.getByText('● open').waitFor();
+    await change('ACKNOWLEDGE', '');
+    await told.getByText('◐ acknowledged').waitFor();
+    await told.goto(`${url}/incidents?incident=1`);
+    await told.getByText('● told as they change').waitFor();
+    await change('NOTE', 'heard <u>of</u> it');
+    await told.getByText('heard <u>of</u> it').waitFor();
+    await harmless(told);
+    await told.close();
+    const asked = await sibling(page);
+    const refused = (route) => route.fulfill({ status: 429, contentType: 'application/json', body: '{"error": "too many"}' });
+    await asked.route('**/api/v1/incidents/follow', refused);
+    await asked.goto(`${url}/incidents`);
+    await asked.locator('.tools').getByText('asked anew every 10 s: the collector’s live stream').waitFor();
+    await asked.getByText('◐ acknowledged').waitFor();
+    await change('REOPEN', '');
+    await asked.getByText('● open').waitFor();
+    await asked.unroute('**/api/v1/incidents/follow', refused);
+    await asked.getByText('● told as they change').waitFor();
+    await asked.close();
+    await operator.context().close();
+  });
+
   await step('its node opens around it', async () => {
     await page.locator('.anomalies').getByRole('link', { name: 'evil-1' }).click();
     await page.waitForURL(/\/node\?.*node=evil-1/);
@@ -203,6 +295,56 @@ try {
     await harmless(page);
     await shot(page, 'process');
     await page.locator('.chips .only').click();
+  });
+
+  await step('a process is drawn over time, beside the totals', async () => {
+    const other = await sibling(page);
+    await other.goto(page.url());
+    await other.locator('.top td.name a').first().click();
+    await other.waitForURL(/process=/);
+    await other.getByRole('link', { name: 'over time' }).click();
+    await other.waitForURL(/\/node\?.*process=/);
+    await settled(other, '.plot canvas');
+    const params = new URL(other.url()).searchParams;
+    assert.ok(Number(params.get('to')) - Number(params.get('from')) >= 1800, 'an epoch alone');
+    const lines = other.locator('.vital .lines > span').filter({ hasText: params.get('process') });
+    const drawn = await lines.count();
+    assert.ok(drawn > 5, `${drawn} graphs with the process`);
+    await harmless(other);
+    await shot(other, 'node-process');
+    await other.goto(other.url());
+    await settled(other, '.plot canvas');
+    assert.equal(await lines.count(), drawn);
+    await other.goto(other.url().replace(/process=[^&]*/, 'process=nobody'));
+    await other.getByText('Totals alone: series: no process "nobody"').waitFor();
+    await other.locator('.chips .only').click();
+    await other.waitForURL((at) => !at.searchParams.has('process'));
+    await settled(other, '.plot canvas');
+    assert.equal(await lines.count(), 0);
+    await other.close();
+  });
+
+  await step('escape sequences and what reorders or hides text are seen, not obeyed', async () => {
+    const kTurned = '\u001b[2Jevil\u202etxt.exe\u009b31m\u200b<i>';
+    const kSeen = '\\x1b[2Jevil\\u{202e}txt.exe\\x9b31m\\u{200b}<i>';
+    const other = await sibling(page);
+    const renamed = async (route) => {
+      const text = JSON.stringify(await (await route.fetch()).json(), (name, value) =>
+        ['name', 'exe', 'comm', 'binary', 'title'].includes(name) && typeof value === 'string' ? kTurned : value);
+      await route.fulfill({ contentType: 'application/json', body: text });
+    };
+    for (const answer of ['top', 'samples', 'flame', 'incidents']) await other.route(`**/api/v1/${answer}`, renamed);
+    await other.goto(page.url());
+    await other.locator('.top td.name').getByText(kSeen).first().waitFor();
+    await other.locator('.sample').getByText(kSeen).first().waitFor();
+    await settled(other, '.card');
+    await harmless(other);
+    await other.goto(`${url}/incidents`);
+    await other.locator('.incidents').getByText(kSeen).waitFor();
+    const text = await other.locator('body').innerText();
+    assert.doesNotMatch(text, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/);
+    await harmless(other);
+    await other.close();
   });
 
   await step('it is compared with the time before', async () => {

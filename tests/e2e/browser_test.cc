@@ -79,10 +79,12 @@ class Notes final : public query::MarkSource {
   const double time_s_ = static_cast<double>(WallNs() - 10 * kMinute) * 1e-9;
 };
 
-// As an agent would tell its seconds, and as if its epochs came much faster.
+// As an agent would tell its seconds, and as if its epochs came much faster; and looks after
+// incidents as the filters' side does.
 class Teller {
  public:
-  explicit Teller(ingest::LiveHub* hub) : hub_(hub), thread_([this] { Run(); }) {}
+  Teller(ingest::LiveHub* hub, incident::IncidentBook* incidents)
+      : hub_(hub), incidents_(incidents), thread_([this] { Run(); }) {}
   ~Teller() {
     ended_ = true;
     thread_.join();
@@ -103,11 +105,13 @@ class Teller {
       hub_->Publish("evil-1", live);
       hub_->PublishTrouble("calm-1", "command: node calm-1 is <i>not</i> connected");
       hub_->PublishEpoch("evil-1", WallNs() - kMinute, WallNs());
+      EXPECT_TRUE(incidents_->Advance(WallNs()).ok());
       std::this_thread::sleep_for(std::chrono::milliseconds(500));
     }
   }
 
   ingest::LiveHub* const hub_;
+  incident::IncidentBook* const incidents_;
   std::atomic<bool> ended_ = false;
   std::thread thread_;  // keep last
 };
@@ -207,8 +211,11 @@ class BrowserTest : public ::testing::Test {
     web.http.key_file = server.key;
     web.engine = engine_.get();
     web.reader = &store_->reader();
-    web.incidents = {
-        .book = incidents_.get(), .silences = silences_.get(), .now_ns = WallNs, .audit = {}};
+    web.incidents = {.book = incidents_.get(),
+                     .silences = silences_.get(),
+                     .now_ns = WallNs,
+                     .audit = [](const std::string&, const std::string&, const std::string&,
+                                 const absl::Status& refused) { return refused; }};
     web.live = &hub_;
     auto front = WebFront::Start(std::move(web));
     ASSERT_TRUE(front.ok()) << front.status();
@@ -235,13 +242,16 @@ TEST_F(BrowserTest, FromTheFleetToAProcess) {
   setenv("TELLTALE_URL", absl::StrCat("https://127.0.0.1:", front_->port()).c_str(), 1);
   setenv("TELLTALE_TLS_CERT", viewer.cert.c_str(), 1);
   setenv("TELLTALE_TLS_KEY", viewer.key.c_str(), 1);
-  const Teller teller(&hub_);
+  const auto owner = pki_.Issue("operator", {"telltale://operator/olga"});
+  setenv("TELLTALE_OPERATOR_CERT", owner.cert.c_str(), 1);
+  setenv("TELLTALE_OPERATOR_KEY", owner.key.c_str(), 1);
+  const Teller teller(&hub_, incidents_.get());
   testing::Program browser(dir_.path() + "/browser.log");
   browser.Start("/usr/bin/env", {"node", "tests/e2e/browser.mjs"});
   const bool ended = testing::Await([&] { return browser.Ended(); }, kMostSeconds);
   EXPECT_TRUE(ended) << "the browser did not come to an end";
   EXPECT_EQ(browser.exit_code(), 0);
-  EXPECT_NE(browser.log().find("all 25 steps"), std::string::npos) << browser.log();
+  EXPECT_NE(browser.log().find("all 30 steps"), std::string::npos) << browser.log();
 }
 
 }  // namespace

@@ -13,11 +13,13 @@ if (shots) mkdirSync(shots, { recursive: true });
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'], timeout: kWait });
 
+// `certificate`: 'operator', true for a viewer's, false for none.
 export async function open(certificate, scheme = 'dark') {
+  const own = certificate === 'operator' ? 'TELLTALE_OPERATOR' : 'TELLTALE_TLS';
   const context = await browser.newContext({
     ignoreHTTPSErrors: true, viewport: { width: 1400, height: 900 }, colorScheme: scheme,
     clientCertificates: certificate
-      ? [{ origin: url, certPath: process.env.TELLTALE_TLS_CERT, keyPath: process.env.TELLTALE_TLS_KEY }] : [],
+      ? [{ origin: url, certPath: process.env[`${own}_CERT`], keyPath: process.env[`${own}_KEY`] }] : [],
   });
   context.setDefaultTimeout(kWait);
   return watched(await context.newPage());

@@ -169,7 +169,12 @@ TEST_F(IncidentBookTest, PeopleAcknowledgeResolveAndReopenWithNotes) {
   EXPECT_EQ(All()[0].state(), "acknowledged");
   EXPECT_EQ(All()[0].notes(0).who(), "operator/alice");
   EXPECT_EQ(All()[0].notes(0).text(), "acknowledged: disk on order");
+  EXPECT_EQ(All()[0].acknowledged_by(), "operator/alice");
+  EXPECT_EQ(All()[0].acknowledged_s(), static_cast<double>((kBegin + 5 * kMinute) / kSecond));
   EXPECT_TRUE(absl::IsFailedPrecondition(Change(1, v1::INCIDENT_ACTION_ACKNOWLEDGE).status()));
+  ASSERT_TRUE(Change(1, v1::INCIDENT_ACTION_REOPEN, "not mine").ok());
+  EXPECT_EQ(All()[0].state(), "open");
+  EXPECT_EQ(All()[0].acknowledged_by(), "");
   ASSERT_TRUE(Change(1, v1::INCIDENT_ACTION_RESOLVE).ok());
   Find(1, "db-1", "ewma", "cpu");
   EXPECT_EQ(All().size(), 2u) << "what is resolved takes no more in";
@@ -321,6 +326,33 @@ TEST_F(IncidentBookTest, SilencesHideWhatTheyFitUntilTheyEnd) {
   // The other one runs out by itself.
   Look(31);
   EXPECT_EQ(Listed(), 3u);
+}
+
+TEST_F(IncidentBookTest, ASilenceOfOneIncidentIsOfAllItTakesInAndOfNoOther) {
+  Find(0, "db-1", "ewma", "cpu", "nginx (pid 9, uid 0)");
+  Find(0, "web-1", "leak", "user_page", "cache (pid 9, uid 0)", 2);
+  v1::AddSilenceRequest request;
+  request.set_incident(1);
+  request.set_reason("known");
+  request.set_until_s(static_cast<double>(kBegin / kSecond + 30 * 60));
+  ASSERT_TRUE(book_->CheckSilence(1).ok());
+  ASSERT_TRUE(silences_->Add(request, "operator/alice", kBegin).ok());
+  Restart();
+  Look(1);
+  EXPECT_TRUE(Whole(1).silenced());
+  EXPECT_FALSE(Whole(2).silenced());
+  Find(2, "db-7", "ewma", "cpu", "nginx (pid 9, uid 0)");
+  EXPECT_EQ(Whole(1).node_count(), 2u);
+  EXPECT_TRUE(Whole(1).silenced());
+  EXPECT_EQ(Listed(), 1u);
+  Look(31);
+  EXPECT_EQ(Listed(), 2u);
+
+  request.set_node("db-*");
+  EXPECT_TRUE(absl::IsInvalidArgument(silences_->Add(request, "operator/alice", kBegin).status()));
+  EXPECT_TRUE(absl::IsNotFound(book_->CheckSilence(9)));
+  ASSERT_TRUE(Change(1, v1::INCIDENT_ACTION_RESOLVE).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(book_->CheckSilence(1)));
 }
 
 TEST_F(IncidentBookTest, SilencesAreCheckedListedAndDurable) {

@@ -1,5 +1,6 @@
 // Asking the collector. One function for all of /api/v1/, so that a new answer is one line in messages.ts.
-import type { Answers, Selection, SeriesAnswer } from './messages';
+import type { Answers, Orders, Selection, SeriesAnswer } from './messages';
+import { readJson } from './shown_text';
 import { readSeriesAnswer } from './wire';
 
 // Why there is no answer: the HTTP status (0: the collector could not be reached) and what it said.
@@ -30,7 +31,7 @@ async function post(name: string, question: object, accept: string, signal: Abor
   const text = await response.text();
   let message = text;
   try {
-    message = (JSON.parse(text) as { error: string }).error;
+    message = readJson<{ error: string }>(text).error;
   } catch {
     // Not JSON: something between here and the collector answered; its words are better than none.
   }
@@ -39,7 +40,13 @@ async function post(name: string, question: object, accept: string, signal: Abor
 
 export async function ask<Name extends keyof Answers>(
   name: Name, question: object, signal: AbortSignal): Promise<Answers[Name]> {
-  return (await post(name, question, 'application/json', signal)).json() as Promise<Answers[Name]>;
+  return readJson<Answers[Name]>(await (await post(name, question, 'application/json', signal)).text());
+}
+
+// Changes something. Nothing takes it back on its way: who leaves the view has given it all the same. The collector
+// takes it from a page of its own alone (`Origin` and `Sec-Fetch-Site`, which browsers set, and a body of JSON).
+export async function give<Name extends keyof Orders>(name: Name, order: Orders[Name]): Promise<void> {
+  await post(name, order, 'application/json', new AbortController().signal);
 }
 
 export interface SeriesQuestion {
@@ -49,6 +56,7 @@ export interface SeriesQuestion {
   max_points?: number;
   per_second?: boolean;
   backlog?: boolean;
+  process?: string;
 }
 
 export async function askSeries(question: SeriesQuestion, signal: AbortSignal): Promise<SeriesAnswer> {

@@ -3,12 +3,12 @@ import { useMemo, useState } from 'preact/hooks';
 import { AnomaliesView } from './anomalies';
 import { CompareView } from './compare';
 import { Fleet } from './fleet';
-import { type Feed, useFeed } from './feed';
+import { type Feed, type Told, useFeed } from './feed';
 import { IncidentsView } from './incidents';
 import { kHelp, useKeys } from './keys';
 import { Link } from './link';
 import { NodeView } from './node';
-import { refreshPeriod, useRefresh } from './refresh';
+import { kIncidents_s, refreshPeriod, useRefresh } from './refresh';
 import { address, type Route, useRoute } from './route';
 import { SelectionView } from './selection';
 import { Answered, Behind, Empty } from './states';
@@ -22,7 +22,7 @@ const kWorldPeriod_s = 30;
 
 // Of a comparison and of a selection, which other views do not know.
 const kAlone = { against: '', afrom: '', ato: '', anode: '' };
-const kElsewhere = { ...kAlone, process: '', frame: '', incident: '', resolved: '' };
+const kElsewhere = { ...kAlone, process: '', frame: '', incident: '', resolved: '', silenced: '' };
 // While the collector tells what is new, live times move at least so often.
 const kMoves_s = 30;
 const kUsualEpoch_s = 60;
@@ -73,7 +73,9 @@ export function App() {
   const worldTick = useRefresh(kWorldPeriod_s);
   const world = useAnswer(`world ${worldTick}`, askWorld);
   const last_s = readRange(route.params).last_s;
-  const feed = useFeed(last_s !== undefined, route.params.get('node') ?? '');
+  const incidents = route.path === '/incidents';
+  const wanted: Told = incidents ? 'incidents' : last_s === undefined ? 'nothing' : 'epochs';
+  const feed = useFeed(wanted, route.params.get('node') ?? '');
   const told = feed.state === 'told';
   const tick = useRefresh(last_s === undefined ? 0 : told ? kMoves_s : refreshPeriod(last_s));
   const known = world.value !== undefined;
@@ -90,7 +92,8 @@ export function App() {
       <header>
         <b class="brand">Telltale</b>
         <Where route={route} />
-        <TimeControl route={route} range={range} epoch_s={epoch_s} feed={feed} />
+        <TimeControl route={route} range={range} epoch_s={epoch_s} feed={feed}
+          every_s={incidents ? kIncidents_s : refreshPeriod(last_s ?? 0)} />
         <button type="button" title={`${theme === 'dark' ? 'Light' : 'Dark'} (t)`} onClick={toggleTheme}>◐</button>
         <button type="button" title="Keys (?)" aria-expanded={help} onClick={() => setHelp(!help)}>?</button>
       </header>

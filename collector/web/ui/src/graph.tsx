@@ -33,9 +33,12 @@ interface Props {
   pick: (at_s: number) => void;
 }
 
-function lineText(line: Line, value: number | null | undefined): string {
+function lineText(line: Line, value: number | null | undefined, moment: number): string {
   if (value === null || value === undefined) return 'not watched';
-  return line.backlog ? `${digits(value)} waiting` : rate(value * line.whole, line.unit, line.vital);
+  if (line.backlog) return `${digits(value)} waiting`;
+  const shown = (amount: number) => rate(amount * line.whole, line.unit, line.vital);
+  const [low, high] = line.between?.map((column) => column[moment] ?? value) ?? [value, value];
+  return low === high ? shown(value) : `${shown(value)} (${shown(low!)} to ${shown(high!)})`;
 }
 
 const stepped = uPlot.paths.stepped!({ align: 1 });
@@ -123,7 +126,7 @@ export function Graph(props: Props) {
       const moment = plot.cursor.idx ?? undefined;
       const at = moment === undefined ? undefined : data.columns[0]![moment];
       const value = (line: Line, i: number) =>
-        `${data.lines.length === 1 ? '' : `${line.label} `}${lineText(line, data.columns[i + 1]![moment!])}`;
+        `${data.lines.length === 1 ? '' : `${line.label} `}${lineText(line, data.columns[i + 1]![moment!], moment!)}`;
       const event = eventAt(plot, events.current);
       read.current.textContent = at === null || at === undefined ? ''
         : `${localText(at)}  ${data.lines.map(value).join('  ')}${event === undefined ? '' : `  ▲ ${event.text}`}`;

@@ -13,6 +13,7 @@ export interface Line {
   unit: string;
   whole: number;     // the column holds values as parts of this: 1, or in an overlay the highest
   backlog: boolean;  // how many wait, on a scale of its own
+  between?: (number | null)[][];  // of a process: the two figures a value lies between, as columns
 }
 
 export interface GraphData {
@@ -52,36 +53,51 @@ function thinOf(series: Series): Stretch[] {
   return found;
 }
 
+type Steps = Map<number, number | null>;
+
+function stepsOf(series: Series, values: Float64Array): Steps {
+  const at: Steps = new Map();
+  series.start_s.forEach((from, i) => {
+    const value = series.watched[i] === 0 ? null : values[i]!;
+    at.set(from, value);
+    const until = from + series.length_s[i]!;
+    const next = series.start_s[i + 1];
+    // A step lasts to the next one; with none close by it ends here. Its value is said again just before, because a
+    // step is only drawn up to another value.
+    if (next === undefined || next > until + kSlack_s) {
+      at.set(until - kMoment_s, value);
+      at.set(until, null);
+    }
+  });
+  return at;
+}
+
+// A moment only others have lies within this one's step: its value goes on.
+function columnOf(at: Steps, moments: number[]): (number | null)[] {
+  let value: number | null = null;
+  return moments.map((moment) => (value = at.has(moment) ? at.get(moment)! : value));
+}
+
+function labelOf({ process, sub, vital }: Series): string {
+  if (process === undefined) return sub || vital;
+  return /^\d+$/.test(process) ? `pid ${process}` : process;
+}
+
 export function graphData(all: Series[], start_s: number, end_s: number): GraphData {
   const first = all[0]!;
   const moments = new Set<number>();
   const steps = all.map((series) => {
-    const at = new Map<number, number | null>();
-    series.start_s.forEach((from, i) => {
-      const value = series.watched[i] === 0 ? null : series.rate[i]!;
-      at.set(from, value);
-      const until = from + series.length_s[i]!;
-      const next = series.start_s[i + 1];
-      // A step lasts to the next one; with none close by it ends here. Its value is said again just before, because a
-      // step is only drawn up to another value.
-      if (next === undefined || next > until + kSlack_s) {
-        at.set(until - kMoment_s, value);
-        at.set(until, null);
-      }
-    });
+    const at = stepsOf(series, series.rate);
     at.forEach((_, moment) => moments.add(moment));
     return at;
   });
   const x = [...moments].sort((a, b) => a - b);
-  const columns: (number | null)[][] = [x];
-  for (const at of steps) {
-    // A moment only others have lies within this one's step: its value goes on.
-    let value: number | null = null;
-    columns.push(x.map((moment) => (value = at.has(moment) ? at.get(moment)! : value)));
-  }
+  const columns: (number | null)[][] = [x, ...steps.map((at) => columnOf(at, x))];
+  const betweenOf = (series: Series) => series.process === undefined ? undefined
+    : [series.low, series.high].map((values) => columnOf(stepsOf(series, values), x));
   return {
-    lines: all.map((series) => ({ label: series.sub || series.vital, vital: series.vital, unit: series.unit, whole: 1,
-                                  backlog: series.sub === kBacklog })),
+    lines: all.map((series) => ({ label: labelOf(series), vital: series.vital, unit: series.unit, whole: 1,
+                                  backlog: series.sub === kBacklog, between: betweenOf(series) })),
     columns, unwatched: unwatchedOf(first, start_s, end_s), thin: thinOf(first),
     length_s: first.length_s.reduce((most, length) => Math.max(most, length), 0),
   };

@@ -1,9 +1,10 @@
 // One incident: what was found, in the order it came, with what speaks for it and against it; what people said; and the
 // way to who and where in the code.
 import { ask } from './api';
-import { StateOf } from './incident_state';
+import { IncidentActions } from './incident_actions';
+import { Acknowledged, StateOf } from './incident_state';
 import { Link } from './link';
-import type { Anomaly, Incident, IncidentSymptom, Vital } from './messages';
+import type { Anomaly, IncidentsAnswer, IncidentSymptom, Silence, Vital } from './messages';
 import { address } from './route';
 import { fixedParams } from './time_range';
 import { Span, Time } from './times';
@@ -54,11 +55,20 @@ function Symptom({ symptom, grounds, params, vitals }: {
   );
 }
 
-export function IncidentDetail({ incident, params: given, vitals }: {
-  incident: Incident; params: URLSearchParams; vitals: Vital[] }) {
+interface Props {
+  answer: IncidentsAnswer;  // of this one
+  silences: Silence[];      // in force, of all
+  params: URLSearchParams;
+  vitals: Vital[];
+  changed: () => void;
+}
+
+export function IncidentDetail({ answer, silences, params: given, vitals, changed }: Props) {
+  const incident = answer.incidents[0]!;
   const params = new URLSearchParams(given);
   params.delete('incident');
   params.delete('resolved');
+  params.delete('silenced');
   const from_s = incident.start_s - kBefore_s;
   const to_s = incident.last_s + kAround_s;
   const selection = { nodes: incident.nodes, start_s: from_s, end_s: to_s };
@@ -69,12 +79,14 @@ export function IncidentDetail({ incident, params: given, vitals }: {
     <article class="incident" aria-busy={found.loading}>
       <p><Link to={address('/incidents', params)}>All incidents</Link></p>
       <h2>{incident.number}: {incident.title}</h2>
-      <p class="facts"><StateOf incident={incident} />
+      <p class="facts"><span><StateOf incident={incident} /> <Acknowledged incident={incident} /></span>
         <span><Span start={incident.start_s} end={incident.last_s} /></span>
         <span>{plural(Number(incident.anomalies), 'anomaly').replace(/ys$/, 'ies')} on{' '}
           {plural(Number(incident.node_count), 'node')}</span>
         {first !== '' && <Link class="main" to={address('/selection', params, { node: Number(incident.node_count) > 1 ? ''
           : first, vital: '', ...fixedParams(incident.start_s - kAround_s, to_s) })}>Explain its time ↵</Link>}</p>
+      <IncidentActions incident={incident} asker={answer.asker} mayChange={answer.may_change} changed={changed}
+        silence={silences.find((silence) => silence.incident === incident.number)} />
       <h3>What was found, as it came</h3>
       <ol class="timeline">{incident.symptoms.map((symptom) => <Symptom symptom={symptom} params={params}
         vitals={vitals} grounds={groundsOf(symptom, found.value?.anomalies ?? [])} />)}</ol>
@@ -82,8 +94,7 @@ export function IncidentDetail({ incident, params: given, vitals }: {
       {Number(incident.symptoms_left_out) > 0
         && <p class="dim">and {incident.symptoms_left_out} more that are not kept</p>}
       <h3>What people said</h3>
-      {incident.notes.length === 0 ? <p class="dim">Nothing yet. An operator says something with{' '}
-        <code>telltale incidents {incident.number} --note "…"</code></p>
+      {incident.notes.length === 0 ? <p class="dim">Nothing yet.</p>
         : <ul class="notes">{incident.notes.map((note) => <li><Time at={note.time_s} /> <span class="dim">{note.who}</span>{' '}
           {note.text}</li>)}</ul>}
     </article>

@@ -77,6 +77,10 @@ export interface Series {
   rate: Float64Array;
   watched: Float64Array;
   backlog: Float64Array;
+  // Of one process: who it is, and what its rate lies between.
+  process?: string;
+  low: Float64Array;
+  high: Float64Array;
 }
 
 export interface SeriesAnswer {
@@ -136,7 +140,17 @@ export interface Incident {
   symptoms: IncidentSymptom[];
   symptoms_left_out: string;
   notes: { time_s: number; who: string; text: string }[];
-  silenced?: boolean;
+  silenced: boolean;
+  acknowledged_by: string;  // empty: nobody
+  acknowledged_s: number;
+}
+
+export interface Silence {
+  id: string;
+  incident: string;  // of this one alone; 0: of patterns
+  until_s: number;
+  reason: string;
+  by: string;
 }
 
 export interface Mark {
@@ -326,6 +340,22 @@ export interface Gap {
   reason: string;
 }
 
+export interface IncidentsAnswer {
+  incidents: Incident[];
+  open: string;
+  silenced: string;
+  missed_anomalies: string;
+  asker: string;  // "viewer/eve"
+  may_change: boolean;
+}
+
+// Names of what changes something, each with what is sent.
+export interface Orders {
+  'incidents/change': { number: string; action: `INCIDENT_ACTION_${'NOTE' | 'ACKNOWLEDGE' | 'REOPEN'}`; note: string };
+  'silences/add': { incident: string; until_s: number; reason: string };
+  'silences/end': { id: string };
+}
+
 // Names of what can be asked, each with its answer.
 export interface Answers {
   status: StatusAnswer;
@@ -336,7 +366,8 @@ export interface Answers {
   flame: FlameAnswer;
   diff: DiffAnswer;
   events: { events: DiscreteEvent[]; coverage: Coverage };
-  incidents: { incidents: Incident[]; open: string; missed_anomalies: string };
+  incidents: IncidentsAnswer;
+  silences: { silences: Silence[] };
   marks: { marks: Mark[]; left_out: number };
   histogram: { histograms: HistogramValues[] };
   coverage: { coverage: Coverage; gaps: Gap[] };

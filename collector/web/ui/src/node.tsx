@@ -57,7 +57,8 @@ export function NodeView({ route, range, world, feed }: ViewProps) {
     world.vitals.some((known) => known.name === vital && known.has_backlog));
   const overlay = listOf(params, 'overlay');
   const step = params.get('step') ?? '';
-  const question = { node: name, range, step, subs: subsOf(world.vitals, split), backlogs };
+  const process = params.get('process') ?? '';
+  const question = { node: name, range, step, subs: subsOf(world.vitals, split), backlogs, process };
   const answer = useAnswer(`node ${JSON.stringify(question)} ${node !== undefined}`,
     (signal) => askNode(question, signal));
   const events = useAnswer(`events ${name} ${range.start_s} ${range.end_s}`,
@@ -76,11 +77,14 @@ export function NodeView({ route, range, world, feed }: ViewProps) {
         </select></label>
         <Link class="main" to={explainAll(route, range)}>Explain this time ↵</Link></div>
       {range.last_s !== undefined && <NowStrip feed={feed} vitals={world.vitals} params={params} />}
+      {process !== '' && <p class="chips">Totals, and of them <Link class="only" title="Totals alone"
+        to={address('/node', params, { process: '' })}>{process} ✕</Link></p>}
       <p class="dim hint">Drag to zoom, Shift and drag to pan, click an epoch to explain it.</p>
       <div ref={measured}>
         <Answered asked={answer}>{(value) => {
           const shared = { route, range, world, feed, width, answer: value, events: events.value?.events ?? kNone };
           return <>
+            {value.withoutProcess !== '' && <p class="warn">Totals alone: {value.withoutProcess}</p>}
             <AnomalyList anomalies={value.anomalies} params={params} vitals={world.vitals} />
             {events.value !== undefined && <EventList found={events.value} params={params} />}
             {events.problem !== undefined && <p class="warn">Events are not shown: {String(events.problem)}</p>}

@@ -1,5 +1,5 @@
 // All that a node's graphs show, asked at once.
-import { ask, askSeries } from './api';
+import { ask, askSeries, Refusal } from './api';
 import { backlogOf } from './graph_data';
 import type { Anomaly, Coverage, Selection, Series, Tier, Vital } from './messages';
 import { type TimeRange, withEdges } from './time_range';
@@ -34,10 +34,12 @@ export interface NodeQuestion {
   step: string;
   subs: string[];      // sub-series to draw, "blocking/disk"
   backlogs: string[];  // vitals whose backlog to draw
+  process: string;     // to draw beside the totals; empty: none
 }
 
 export interface NodeAnswer {
   series: Series[];
+  withoutProcess: string;  // why there is no line of the process that was asked for
   anomalies: Anomaly[];
   coverage: Coverage;
 }
@@ -57,7 +59,7 @@ export function subsOf(vitals: Vital[], split: string[]): string[] {
 }
 
 export async function askNode(question: NodeQuestion, signal: AbortSignal): Promise<NodeAnswer> {
-  const { node, range, subs, backlogs } = question;
+  const { node, range, subs, backlogs, process } = question;
   const step = kSteps.find(({ name }) => name === question.step) ?? kSteps[0]!;
   const selection: Selection = { nodes: [node], start_s: range.start_s, end_s: range.end_s };
   const drawn: Selection = { nodes: [node], ...withEdges(range), tier: step.tier };
@@ -74,8 +76,20 @@ export async function askNode(question: NodeQuestion, signal: AbortSignal): Prom
     const answer = await askSeries({ selection: raw, vitals: backlogs, max_points: kPoints, backlog: true }, signal);
     return answer.series.map(backlogOf);
   };
-  const [totals, parts, queues, anomalies, coverage] = await Promise.all([
+  // The totals are worth seeing where there is nobody of this name, or too much of him to add up.
+  const ofProcess = async (): Promise<{ lines: Series[]; why: string }> => {
+    try {
+      const answer = await askSeries({ selection: drawn, vitals: [], max_points: kPoints, process }, signal);
+      return { lines: answer.series.map((line) => ({ ...line, process })), why: '' };
+    } catch (problem) {
+      if (problem instanceof Refusal && problem.status !== 0) return { lines: [], why: problem.message };
+      throw problem;
+    }
+  };
+  const [totals, parts, queues, own, anomalies, coverage] = await Promise.all([
     series([]), subs.length > 0 ? series(subs) : [], backlogs.length > 0 ? waiting() : [],
+    process !== '' ? ofProcess() : { lines: [], why: '' },
     ask('anomalies', { selection, limit: kMostAnomalies }, signal), ask('coverage', { selection }, signal)]);
-  return { series: [...totals, ...parts, ...queues], anomalies: anomalies.anomalies, coverage: coverage.coverage };
+  return { series: [...totals, ...parts, ...queues, ...own.lines], withoutProcess: own.why,
+           anomalies: anomalies.anomalies, coverage: coverage.coverage };
 }

@@ -1,6 +1,8 @@
 // Live ranges move: `count` grows as often as something new can be seen.
 import { useEffect, useState } from 'preact/hooks';
 
+// Incidents, while nobody tells when one changes.
+export const kIncidents_s = 10;
 const kFastest_s = 5;
 const kSlowest_s = 60;
 const kSteps = 180;

@@ -10,7 +10,7 @@ import { Link } from './link';
 import type { TopTable, Vital } from './messages';
 import { address, go } from './route';
 import { Answered, Empty } from './states';
-import { fixedParams } from './time_range';
+import { fixedParams, lastParams, type TimeRange } from './time_range';
 import { Top } from './top_table';
 import { amount, rate } from './units';
 import { useAnswer } from './use_answer';
@@ -21,6 +21,20 @@ const kRows = 5;
 const kMostAnomalies = 200;
 const kRowsChosen = 15;
 const kRowsOfProcess = 50;  // a name may be many processes, all of which are added up
+
+const kShortest_s = 1800;  // a process over time: so long that an epoch stands beside others
+
+function overTime(node: string, range: TimeRange, params: URLSearchParams): string {
+  const middle = (range.start_s + range.end_s) / 2;
+  const longer = range.last_s !== undefined ? lastParams(kShortest_s)
+    : fixedParams(middle - kShortest_s / 2, middle + kShortest_s / 2);
+  return address('/node', params, { node, vital: '', ...(range.end_s - range.start_s < kShortest_s ? longer : {}) });
+}
+
+// Whose processes an answer about all nodes names first.
+function nodeOf(tables: TopTable[]): string {
+  return tables.flatMap(({ rows }) => rows).find((row) => row.node !== '')?.node ?? '';
+}
 
 interface CardProps {
   vital: Vital;
@@ -78,7 +92,9 @@ export function SelectionView({ route, range, world }: ViewProps) {
       {frame !== '' && <FrameAcross selection={selection} frame={frame} process={process} vitals={world.vitals}
         params={params} />}
       {process !== '' && frame === '' && <Answered asked={all}>{(value) => <section class="card">
-        <h3><code>{process}</code> <small>in all vitals</small></h3>
+        <h3><code>{process}</code> <small>in all vitals</small>
+          {(node || nodeOf(value.tables)) !== '' && <Link class="quiet" title="Beside the totals of the node"
+            to={overTime(node || nodeOf(value.tables), range, params)}>over time</Link>}</h3>
         <AcrossTable parts={partsOfProcess(value.tables)} params={params} who="heaviest code" /></section>}</Answered>}
       {chosenVital !== undefined && <Answered asked={one}>{(value) => value !== undefined
         && card(chosenVital, value.tables, true, value.coverage.watched_s)}</Answered>}

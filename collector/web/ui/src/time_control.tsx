@@ -2,7 +2,6 @@
 import { useState } from 'preact/hooks';
 import type { Feed } from './feed';
 import { useKeys } from './keys';
-import { refreshPeriod } from './refresh';
 import { address, go, type Route, type View } from './route';
 import { fixedParams, kLive, lastParams, moved, zoomed, type TimeRange } from './time_range';
 import { dateText, Span } from './times';
@@ -23,16 +22,17 @@ interface Props {
   range: TimeRange;
   epoch_s: number;  // of the node that is looked at
   feed: Feed;
+  every_s: number;  // how often it is asked where nobody tells
 }
 
-function LiveMark({ feed, last_s }: { feed: Feed; last_s: number }) {
-  const every = `asked anew every ${refreshPeriod(last_s)} s`;
+function LiveMark({ feed, every_s }: { feed: Feed; every_s: number }) {
+  const every = `asked anew every ${every_s} s`;
   if (feed.state === 'told') return <b class="good" title="The collector tells when there is something new">● live</b>;
   if (feed.state === 'asked') return <b class="warn" role="status" title={feed.why}>○ {every}: {feed.why}</b>;
   return <b class="dim">○ {every}</b>;
 }
 
-export function TimeControl({ route, range, epoch_s, feed }: Props) {
+export function TimeControl({ route, range, epoch_s, feed, every_s }: Props) {
   const [wrong, setWrong] = useState(false);
   const length = range.end_s - range.start_s;
   const to = (changes: Record<string, string>) => go(address(route.path as View, route.params, changes));
@@ -57,7 +57,7 @@ export function TimeControl({ route, range, epoch_s, feed }: Props) {
     <div class="time" role="group" aria-label="Time">
       <span class="span">
         <Span start={range.start_s} end={range.end_s} />
-        {range.last_s === undefined ? <b>{duration(length)}</b> : <LiveMark feed={feed} last_s={range.last_s} />}
+        {range.last_s === undefined ? <b>{duration(length)}</b> : <LiveMark feed={feed} every_s={every_s} />}
       </span>
       <span class="buttons">
         <button type="button" title="Earlier (←)" onClick={() => to(moved(range, -kStep))}>‹</button>

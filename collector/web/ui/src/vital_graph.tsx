@@ -44,8 +44,10 @@ export function VitalGraph(props: GraphProps & { vital: Vital }) {
   const backlogs = listOf(route.params, kBacklog);
   const open = split.includes(vital.name);
   const mine = answer.series.filter((series) => series.vital === vital.name);
-  const lines = [...mine.filter((series) => series.sub !== kBacklog && (series.sub !== '') === open),
-                 ...mine.filter((series) => series.sub === kBacklog)];
+  const all = mine.filter((series) => series.process === undefined);
+  const lines = [...all.filter((series) => series.sub !== kBacklog && (series.sub !== '') === open),
+                 ...mine.filter((series) => series.process !== undefined),
+                 ...all.filter((series) => series.sub === kBacklog)];
   const now = world.nodes.find((node) => node.name === route.params.get('node'))?.info?.vitals
     .find((state) => state.id === vital.id)?.reason ?? '';
   const anomalies = useMemo(() => answer.anomalies.filter((found) => found.vital === vital.name), [answer]);

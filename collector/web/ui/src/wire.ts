@@ -55,7 +55,7 @@ function readSeries(bytes: Uint8Array): Series {
   const none = new Float64Array(0);
   const series: Series = {
     vital: '', sub: '', node: '', unit: '', start_s: none, length_s: none, rate: none, watched: none,
-    backlog: none,
+    backlog: none, low: none, high: none,
   };
   for (const reader = new Reader(bytes); !reader.done();) {
     const tag = reader.varint();
@@ -74,6 +74,8 @@ function readSeries(bytes: Uint8Array): Series {
       case 7: series.rate = doubles(block); break;
       case 11: series.watched = doubles(block); break;
       case 12: series.backlog = doubles(block); break;
+      case 14: series.low = doubles(block); break;
+      case 15: series.high = doubles(block); break;
     }
   }
   return series;
