@@ -17,6 +17,11 @@ def names(anomaly, planted):
     return re.search(rf"(?<![\w-]){re.escape(planted.exe.name)}(?![\w-])", said) is not None
 
 
+def said(anomaly, planted):
+    """Without the directory that the programs of this run happened to be in."""
+    return anomaly["text"].replace(f"{planted.exe.parent}/", "")
+
+
 def in_time(anomaly, planted, epoch_s):
     return planted.planted_s <= anomaly["foundS"] <= planted.ended_s + GRACE_EPOCHS * epoch_s
 
@@ -41,14 +46,14 @@ def judge_fault(planted, anomalies, filters, epoch_s):
     if right:
         first = min(right, key=lambda anomaly: anomaly["foundS"])
         line["epochs"] = max(1, int((first["foundS"] - planted.planted_s) // epoch_s))  # whole ones
-        line["said"] = first["text"]
+        line["said"] = said(first, planted)
     elif entry.weak:
         line["weak"] = entry.weak
     others = sorted({anomaly["filter"] for anomaly in about if anomaly not in right})
     if others:
         line["also"] = others
         if not right:
-            line["said"] = about[0]["text"]
+            line["said"] = said(about[0], planted)
     return line
 
 
@@ -59,6 +64,6 @@ def judge_innocent(planted, anomalies, epoch_s):
         line["not_run"] = planted.problem
         return line
     line["hours"] = round((planted.ended_s - planted.planted_s) / 3600, 4)
-    line["false"] = [{"filter": anomaly["filter"], "text": anomaly["text"]} for anomaly in anomalies
+    line["false"] = [{"filter": anomaly["filter"], "text": said(anomaly, planted)} for anomaly in anomalies
                      if in_time(anomaly, planted, epoch_s) and names(anomaly, planted)]
     return line

@@ -84,7 +84,7 @@ TEST(FitTest, WindowsKnowTheSameLimits) {
   TopTable table(choice, v1::DIMENSION_SITE);
   ProcessFilter everything("");
   AddWindows(*windows.Find(TELLTALE_SYSCALL), {}, everything, cache, table);
-  const v1::TopTable answer = table.Finish(10, false);
+  const v1::TopTable answer = table.Finish(0, 10, false);
   ASSERT_EQ(answer.rows_size(), 3);
   double sum = 0;
   for (const v1::TopRow& row : answer.rows()) {
