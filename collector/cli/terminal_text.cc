@@ -127,7 +127,7 @@ std::string Quantity(double value, std::string_view unit) {
   if (!std::isfinite(value)) return "?";
   if (unit == "s") return TimeQuantity(value);
   if (unit == "bytes") return ByteQuantity(value);
-  return absl::StrCat(Count(value), " ", std::string(value == 1 ? Singular(unit) : unit));
+  return absl::StrCat(Count(value), " ", Escaped(value == 1 ? Singular(unit) : unit));
 }
 
 std::string Rate(double value, std::string_view unit) {

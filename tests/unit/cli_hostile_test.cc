@@ -94,8 +94,9 @@ class HostileTest : public ::testing::TestWithParam<size_t> {
   // `shows`: the text is in it, where it can be seen for what it is.
   static void Check(const std::string& printed, bool shows = true) {
     for (const auto line : absl::StrSplit(printed, '\n')) {
-      EXPECT_TRUE(proto::Printable({line.data(), line.size()})) << printed;
-      EXPECT_FALSE(absl::StartsWith(line, "FORGED")) << printed;
+      EXPECT_TRUE(proto::Printable({line.data(), line.size()}))
+          << Escaped({line.data(), line.size()});
+      EXPECT_FALSE(absl::StartsWith(line, "FORGED")) << Escaped({line.data(), line.size()});
     }
     if (shows && GetParam() == 0) {
       EXPECT_THAT(printed, HasSubstr("\\x1b[2J"));
