@@ -7,6 +7,9 @@
 find_program(TELLTALE_BPF_CLANG NAMES clang clang-14 clang-16 clang-19 REQUIRED)
 find_program(TELLTALE_BPF_STRIP NAMES llvm-strip llvm-strip-14 llvm-strip-16 llvm-strip-19 REQUIRED)
 pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf)
+if(TELLTALE_STATIC_AGENT)
+  target_link_libraries(PkgConfig::LIBBPF INTERFACE elf z)  # an archive does not say what it needs
+endif()
 
 function(telltale_bpf_objects target)
   set(source_dir ${CMAKE_SOURCE_DIR}/agent/sensor/bpf)

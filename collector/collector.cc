@@ -74,12 +74,21 @@ FileStamp StampOf(const std::string& file) {
           info.st_size};
 }
 
-absl::Status NodeKnown(storage::Store& store, const std::string& node) {
+absl::Status NodeKnown(storage::Store& store, const char* step, const std::string& node) {
   if (store.nodes().Find(node).has_value()) return absl::OkStatus();
   std::vector<std::string> names;
   for (const storage::NodeRecord& record : store.nodes().List()) names.push_back(record.name());
-  return absl::NotFoundError(absl::StrCat("note: node \"", node.substr(0, 128), "\" is unknown",
+  return absl::NotFoundError(absl::StrCat(step, ": node \"", node.substr(0, 128), "\" is unknown",
                                           query::NearestHint(node, names)));
+}
+
+void CloseRevoked(const RevocationList& revoked, ingest::IngestCore& ingest) {
+  ingest.CloseStreams(
+      [&revoked](const ingest::Session& session) {
+        const auto& peer = session.peer();
+        return !revoked.CheckNode(peer.node_name, peer.certificate_id).ok();
+      },
+      absl::UnauthenticatedError("certificate: was revoked; issue another"));
 }
 
 }  // namespace
@@ -177,10 +186,18 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   auto issuer = MakeIssuer(config, absl::FromUnixSeconds(now_s));
   if (!issuer.ok()) return issuer.status();
   parts.issuer = *std::move(issuer);
-  auto desk = enroll::EnrollDesk::Open({.catalog = &parts.store->catalog(),
-                                        .issuer = parts.issuer.get(),
-                                        .by_hand = config.enroll_by_hand,
-                                        .now_ns = now_ns});
+  auto desk = enroll::EnrollDesk::Open(
+      {.catalog = &parts.store->catalog(),
+       .issuer = parts.issuer.get(),
+       .by_hand = config.enroll_by_hand,
+       .now_ns = now_ns,
+       .set_only =
+           [&parts](const std::string& node, const std::vector<std::string>& serials) {
+             parts.revoked.SetOnly(node, serials);
+             CloseRevoked(parts.revoked, *parts.ingest);
+           },
+       .reported = [store = parts.store.get()](
+                       const std::string& node) { return NodeKnown(*store, "enrol", node); }});
   if (!desk.ok()) return desk.status();
   parts.enroll_desk = *std::move(desk);
   const enroll::EnrollServiceOptions enrolling = {
@@ -193,9 +210,10 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   parts.enroll_service = enroll::MakeEnrollService(enrolling);
   parts.enrolment_service = enroll::MakeEnrolmentService(enrolling);
 
-  auto marks = marks::MarkBook::Open(
-      &parts.store->catalog(), now_ns,
-      [store = parts.store.get()](const std::string& node) { return NodeKnown(*store, node); });
+  auto marks = marks::MarkBook::Open(&parts.store->catalog(), now_ns,
+                                     [store = parts.store.get()](const std::string& node) {
+                                       return NodeKnown(*store, "note", node);
+                                     });
   if (!marks.ok()) return marks.status();
   parts.marks = *std::move(marks);
   parts.operate_service = ingest::MakeOperateService(
@@ -392,11 +410,7 @@ void Collector::Tick() {
     return;
   }
   spdlog::info("reload: {} certificates are revoked", parts.revoked.size());
-  parts.ingest->CloseStreams(
-      [&parts](const ingest::Session& session) {
-        return !parts.revoked.Check(session.peer().certificate_id).ok();
-      },
-      absl::UnauthenticatedError("certificate: was revoked; issue another"));
+  CloseRevoked(parts.revoked, *parts.ingest);
 }
 
 void Collector::Stop() {

@@ -33,7 +33,10 @@ absl::StatusOr<Peer> PeerOf(const grpc::ServerContextBase& context, const Revoca
   if (!presented.ok()) return absl::UnauthenticatedError(presented.status().message());
   const X509* certificate = presented->front().get();
   peer.certificate_id = CertificateId(certificate);
-  if (absl::Status status = revoked.Check(peer.certificate_id); !status.ok()) return status;
+  const absl::Status counts = peer.role == Role::kNode
+                                  ? revoked.CheckNode(peer.name, peer.certificate_id)
+                                  : revoked.Check(peer.certificate_id);
+  if (!counts.ok()) return counts;
   peer.certificate_end_s = EndOfValidity(certificate).value_or(0);
   return peer;
 }

@@ -117,6 +117,23 @@ absl::Status RevocationList::Check(const std::string& certificate_id) const {
                                                  " is revoked; issue another"));
 }
 
+void RevocationList::SetOnly(const std::string& node, const std::vector<std::string>& serials) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  only_[node] = {serials.begin(), serials.end()};
+}
+
+absl::Status RevocationList::CheckNode(const std::string& node,
+                                       const std::string& certificate_id) const {
+  if (absl::Status status = Check(certificate_id); !status.ok()) return status;
+  const std::string serial = certificate_id.substr(0, certificate_id.find('/'));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = only_.find(node);
+  if (found == only_.end() || found->second.contains(serial)) return absl::OkStatus();
+  return absl::UnauthenticatedError(
+      absl::StrCat("certificate: serial ", serial, " of node ", node,
+                   " is revoked; enrol the node anew: telltale enroll token --node ", node));
+}
+
 size_t RevocationList::size() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return revoked_.size();

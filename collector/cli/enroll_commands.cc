@@ -37,12 +37,22 @@ std::string WaitingText(const v1::ListEnrolmentsAnswer& answer, const View& view
       absl::StrAppend(&state, " by ", Escaped(waiting.decided_by()));
     } else if (waiting.known()) {
       state += ": A NODE OF THIS NAME HAS A CERTIFICATE";
+    } else if (!waiting.revoked_by().empty()) {
+      absl::StrAppend(&state, ": THIS NODE WAS REVOKED BY ", Escaped(waiting.revoked_by()));
     }
     table.Add({Escaped(waiting.id()), Escaped(waiting.node()), Escaped(waiting.address()),
                ClockText(waiting.asked_s(), view.now, view.zone), Escaped(waiting.key_sha256()),
                state});
   }
   return table.Render(view.style);
+}
+
+std::string Until(const v1::NodeCertificate& certificate, const View& view) {
+  if (certificate.revoked_by().empty()) {
+    return ClockText(certificate.expires_s(), view.now, view.zone);
+  }
+  return absl::StrCat("REVOKED by ", Escaped(certificate.revoked_by()), " ",
+                      ClockText(certificate.revoked_s(), view.now, view.zone));
 }
 
 std::string ListText(const v1::ListEnrolmentsAnswer& answer, const View& view) {
@@ -63,10 +73,11 @@ std::string ListText(const v1::ListEnrolmentsAnswer& answer, const View& view) {
   if (!answer.certificates().empty()) {
     Table table({{"node"}, {"until"}, {"issued"}, {"by"}, {"from"}, {"serial"}});
     for (const v1::NodeCertificate& certificate : answer.certificates()) {
-      table.Add(
-          {Escaped(certificate.node()), ClockText(certificate.expires_s(), view.now, view.zone),
-           ClockText(certificate.issued_s(), view.now, view.zone), Escaped(certificate.by()),
-           Escaped(certificate.address()), Escaped(certificate.serial().substr(0, kShownSerial))});
+      const bool here = !certificate.serial().empty();
+      table.Add({Escaped(certificate.node()), Until(certificate, view),
+                 here ? ClockText(certificate.issued_s(), view.now, view.zone) : "elsewhere",
+                 Escaped(certificate.by()), Escaped(certificate.address()),
+                 Escaped(certificate.serial().substr(0, kShownSerial))});
     }
     part(table.Render(view.style));
   }
@@ -98,6 +109,26 @@ int Decide(const Arguments& arguments, bool approve) {
             Escaped(decided.node()), " from ", Escaped(decided.address()),
             answer.changed() ? " is " : " was before ", Escaped(decided.state()),
             approve && answer.changed() ? "; it fetches its certificate within seconds" : "", "\n");
+      });
+}
+
+int RevokeNode(const Session& session, const std::string& node) {
+  v1::RevokeNodeRequest request;
+  request.set_node(node);
+  return Shown(
+      session, session.client->Ask(&Stub::RevokeNode, request),
+      [&](const v1::RevokeNodeAnswer& answer) {
+        const v1::NodeCertificate& certificate = answer.certificate();
+        const std::string name = Escaped(certificate.node());
+        if (!answer.changed()) {
+          return absl::StrCat(
+              name, " was revoked before, by ", Escaped(certificate.revoked_by()), " ",
+              ClockText(certificate.revoked_s(), session.view.now, session.view.zone), "\n");
+        }
+        return absl::StrCat(name,
+                            " is revoked: its certificates count no more, its streams are ended; "
+                            "telltale enroll token --node ",
+                            name, " would let it enrol anew\n");
       });
 }
 
@@ -139,8 +170,13 @@ int RunEnrollApprove(const Arguments& arguments) { return Decide(arguments, true
 int RunEnrollDeny(const Arguments& arguments) { return Decide(arguments, false); }
 
 int RunEnrollRevoke(const Arguments& arguments) {
+  if (arguments.enroll.node.empty() && arguments.enroll.id.empty()) {
+    return Report(absl::InvalidArgumentError(
+        "enroll revoke: whom? name a node, or a token with --token; telltale enroll list"));
+  }
   const absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
+  if (!arguments.enroll.node.empty()) return RevokeNode(*session, arguments.enroll.node);
   v1::RevokeEnrollTokenRequest request;
   request.set_id(arguments.enroll.id);
   return Shown(*session, session->client->Ask(&Stub::RevokeEnrollToken, request),

@@ -357,7 +357,8 @@ void AddEnroll(CLI::App& app, Arguments& a, std::function<int()>& run) {
   CLI::App* list = enroll->add_subcommand("list", "requests that wait, tokens, and who has what");
   CLI::App* approve = enroll->add_subcommand("approve", "let a request that waits have its name");
   CLI::App* deny = enroll->add_subcommand("deny", "refuse it");
-  CLI::App* revoke = enroll->add_subcommand("revoke", "end a token at once");
+  CLI::App* revoke =
+      enroll->add_subcommand("revoke", "end a node's certificates or a token at once");
   token
       ->add_option("--node", a.enroll.node,
                    "name it may enrol as; * stands for any letters, ? for one; only a whole name "
@@ -365,9 +366,13 @@ void AddEnroll(CLI::App& app, Arguments& a, std::function<int()>& run) {
       ->required();
   token->add_option("--uses", a.enroll.uses, "for so many nodes (1)")->check(From1To(10'000));
   token->add_option("--for", a.enroll.lifetime, "ends after this: 1h (default), at most 30d");
-  for (CLI::App* command : {approve, deny, revoke}) {
+  for (CLI::App* command : {approve, deny}) {
     command->add_option("ID", a.enroll.id, "as telltale enroll list shows it")->required();
   }
+  CLI::Option* node = revoke->add_option("NODE", a.enroll.node,
+                                         "whose certificates, all of them, are to count no more");
+  revoke->add_option("--token", a.enroll.id, "end this token instead: its id, as list shows it")
+      ->excludes(node);
   token->footer(
       "\nExamples:\n  telltale enroll token --node db-1\n"
       "  telltale enroll token --node 'web-*' --uses 40 --for 2h");
@@ -376,7 +381,9 @@ void AddEnroll(CLI::App& app, Arguments& a, std::function<int()>& run) {
       "\nExample:\n  telltale enroll approve 1a2b3c4d   after comparing the key's SHA-256 with "
       "what the node shows");
   deny->footer("\nExample:\n  telltale enroll deny 1a2b3c4d");
-  revoke->footer("\nExample:\n  telltale enroll revoke 1a2b3c4d");
+  revoke->footer(
+      "\nExamples:\n  telltale enroll revoke db-1   until a token made afterwards enrols it anew\n"
+      "  telltale enroll revoke --token 1a2b3c4d");
   for (CLI::App* command : {token, list, approve, deny, revoke}) AddConnection(command, a);
   token->callback([&] { run = [&] { return RunEnrollToken(a); }; });
   list->callback([&] { run = [&] { return RunEnrollList(a); }; });

@@ -39,8 +39,42 @@ std::string DateText(uint64_t ns) {
 
 bool IsRepetition(const std::optional<v1::StoredNodeCertificate>& known, const std::string& digest,
                   uint64_t now) {
-  return known && known->request_sha256() == digest &&
+  return known && !known->revoked() && known->request_sha256() == digest &&
          now < known->issued_ns() + EnrollDesk::kRepeatNs;
+}
+
+// Older certificates of a node that was revoked stay refused after the next one, too.
+v1::StoredNodeCertificate SuccessorOf(const std::optional<v1::StoredNodeCertificate>& known) {
+  v1::StoredNodeCertificate next;
+  if (!known || known->revoked_ns() == 0) return next;
+  next.set_revoked_ns(known->revoked_ns());
+  next.set_revoked_by(known->revoked_by());
+  return next;
+}
+
+Answer RefuseRevoked(const v1::StoredNodeCertificate& known) {
+  return Refuse(Outcome::kDenied,
+                absl::PermissionDeniedError(absl::StrCat(
+                    "enrol: node ", known.node(), " was revoked by ", known.revoked_by(), " on ",
+                    DateText(known.revoked_ns()),
+                    "; only a token made since then for this very name brings it back: telltale "
+                    "enroll token --node ",
+                    known.node())));
+}
+
+v1::NodeCertificate ShownCertificate(const v1::StoredNodeCertificate& stored) {
+  v1::NodeCertificate shown;
+  shown.set_node(stored.node());
+  shown.set_serial(stored.serial());
+  shown.set_issued_s(Seconds(stored.issued_ns()));
+  shown.set_expires_s(Seconds(stored.expires_ns()));
+  shown.set_by(stored.by());
+  shown.set_address(stored.address());
+  if (stored.revoked()) {
+    shown.set_revoked_by(stored.revoked_by());
+    shown.set_revoked_s(Seconds(stored.revoked_ns()));
+  }
+  return shown;
 }
 
 Answer Repeat(const v1::StoredNodeCertificate& known) {
@@ -53,7 +87,37 @@ absl::StatusOr<std::unique_ptr<EnrollDesk>> EnrollDesk::Open(Options options) {
   std::unique_ptr<EnrollDesk> desk(new EnrollDesk(std::move(options)));
   if (absl::Status status = desk->tokens_.Load(); !status.ok()) return status;
   if (absl::Status status = desk->waiting_.Load(); !status.ok()) return status;
+  if (absl::Status status = desk->EnforceAll(); !status.ok()) return status;
   return desk;
+}
+
+void EnrollDesk::Enforce(const v1::StoredNodeCertificate& latest) const {
+  if (latest.revoked_ns() == 0 || options_.set_only == nullptr) return;
+  std::vector<std::string> serials;
+  if (!latest.revoked()) {
+    serials.push_back(latest.serial());
+    if (!latest.before().empty()) serials.push_back(latest.before());
+  }
+  options_.set_only(latest.node(), serials);
+}
+
+absl::Status EnrollDesk::EnforceAll() const {
+  const std::string prefix = Prefix(Kind::kCertificate);
+  absl::Status damaged;
+  const absl::Status scanned = options_.catalog->Begin()->Scan(
+      prefix, storage::PrefixEnd(prefix), [&](std::string_view key, std::string_view value) {
+        v1::StoredNodeCertificate stored;
+        if (!stored.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
+          damaged = absl::DataLossError(
+              absl::StrCat("enrol: what is kept of the certificate of ",
+                           proto::SanitizeText(std::string(key.substr(prefix.size())), 64),
+                           " cannot be read; whether it is revoked is not known"));
+          return false;
+        }
+        Enforce(stored);
+        return true;
+      });
+  return scanned.ok() ? damaged : scanned;
 }
 
 absl::StatusOr<EnrollDesk::Known> EnrollDesk::CertificateOf(const std::string& node) const {
@@ -88,6 +152,7 @@ Answer EnrollDesk::Issue(const Asked& asked, v1::StoredNodeCertificate certifica
   if (absl::Status status = transaction->Commit(storage::Durability::kDurable); !status.ok()) {
     return Refuse(Outcome::kFailed, status);
   }
+  Enforce(certificate);
   return {.outcome = outcome, .certificate = std::move(certificate), .key_sha256 = key->sha256};
 }
 
@@ -130,6 +195,11 @@ Answer EnrollDesk::ByToken(const Asked& asked, const Known& known, const std::st
   if (token->used() >= token->uses()) {
     return Refuse(Outcome::kToken, tokens_.Find(asked.token, asked.node, now, false).status());
   }
+  if (known && known->revoked_ns() != 0 &&
+      (token->created_ns() <= known->revoked_ns() ||
+       (known->revoked() && !IsOneName(token->pattern())))) {
+    return RefuseRevoked(*known);
+  }
   // Who has a token for web-* must not become the web-1 there is; an operator who names it wants
   // that.
   if (known && known->expires_ns() > now && !IsOneName(token->pattern())) {
@@ -140,7 +210,7 @@ Answer EnrollDesk::ByToken(const Asked& asked, const Known& known, const std::st
             "; only a token for this very name replaces it: telltale enroll token --node ",
             asked.node)));
   }
-  v1::StoredNodeCertificate certificate;
+  v1::StoredNodeCertificate certificate = SuccessorOf(known);
   certificate.set_by(by);
   v1::StoredEnrollToken spent = *token;
   Answer answer =
@@ -180,7 +250,8 @@ Answer EnrollDesk::ByHand(const Asked& asked, const Known& known, const std::str
                   absl::PermissionDeniedError(absl::StrCat(
                       "enrol: request ", waiting->id(), " was denied by ", waiting->decided_by())));
   }
-  v1::StoredNodeCertificate certificate;
+  if (known && waiting->decided_ns() <= known->revoked_ns()) return RefuseRevoked(*known);
+  v1::StoredNodeCertificate certificate = SuccessorOf(known);
   certificate.set_by(waiting->decided_by());
   const std::string id = waiting->id();
   Answer answer = Issue(
@@ -203,6 +274,7 @@ Answer EnrollDesk::Renew(const Asked& asked, const std::string& serial) {
   const auto known = CertificateOf(asked.node);
   if (!known.ok()) return Refuse(Outcome::kFailed, known.status());
   const Known& latest = *known;
+  if (latest && latest->revoked()) return RefuseRevoked(*latest);
   if (latest && serial != latest->serial() && serial != latest->before()) {
     return Refuse(Outcome::kDenied,
                   absl::PermissionDeniedError(absl::StrCat(
@@ -213,7 +285,7 @@ Answer EnrollDesk::Renew(const Asked& asked, const std::string& serial) {
                       asked.node)));
   }
   if (IsRepetition(latest, digest, now)) return Repeat(*latest);
-  v1::StoredNodeCertificate certificate;
+  v1::StoredNodeCertificate certificate = SuccessorOf(latest);
   certificate.set_by("renewal");
   certificate.set_before(serial);
   return Issue(asked, std::move(certificate), now, Outcome::kRenewed, [](storage::Transaction&) {});
@@ -236,6 +308,38 @@ absl::StatusOr<EnrollTokens::Revoked> EnrollDesk::RevokeToken(const std::string&
   return tokens_.Revoke(id, by, options_.now_ns());
 }
 
+absl::StatusOr<EnrollDesk::NodeRevoked> EnrollDesk::RevokeNode(const std::string& node,
+                                                               const std::string& by) {
+  if (!proto::ValidNodeName(node)) {
+    return absl::InvalidArgumentError(absl::StrCat("enrol: ", proto::SanitizeText(node, 64),
+                                                   " is no node's name; telltale enroll list"));
+  }
+  const uint64_t now = options_.now_ns();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = CertificateOf(node);
+  if (!known.ok()) return known.status();
+  if (!known->has_value()) {
+    const absl::Status reported =
+        options_.reported == nullptr
+            ? absl::NotFoundError(absl::StrCat("enrol: no node ", node, "; telltale enroll list"))
+            : options_.reported(node);
+    if (!reported.ok()) return reported;
+  }
+  v1::StoredNodeCertificate latest = known->value_or(v1::StoredNodeCertificate());
+  if (latest.revoked()) return NodeRevoked{ShownCertificate(latest), false};
+  latest.set_node(node);
+  latest.set_revoked(true);
+  latest.set_revoked_ns(now);
+  latest.set_revoked_by(by);
+  auto transaction = options_.catalog->Begin();
+  transaction->Put(Key(Kind::kCertificate, node), proto::Canonical(latest));
+  if (absl::Status status = transaction->Commit(storage::Durability::kDurable); !status.ok()) {
+    return status;
+  }
+  Enforce(latest);
+  return NodeRevoked{ShownCertificate(latest), true};
+}
+
 v1::WaitingEnrolment EnrollDesk::Shown(const v1::StoredWaiting& waiting, uint64_t now) const {
   v1::WaitingEnrolment shown;
   shown.set_id(waiting.id());
@@ -248,7 +352,11 @@ v1::WaitingEnrolment EnrollDesk::Shown(const v1::StoredWaiting& waiting, uint64_
                                             : "denied");
   shown.set_decided_by(waiting.decided_by());
   const auto known = CertificateOf(waiting.node());
-  shown.set_known(known.ok() && *known && (*known)->expires_ns() > now);
+  if (known.ok() && *known && (*known)->revoked()) {
+    shown.set_revoked_by((*known)->revoked_by());
+  } else {
+    shown.set_known(known.ok() && *known && (*known)->expires_ns() > now);
+  }
   return shown;
 }
 
@@ -274,13 +382,7 @@ absl::StatusOr<v1::ListEnrolmentsAnswer> EnrollDesk::List() const {
       prefix, storage::PrefixEnd(prefix), [&](std::string_view, std::string_view value) {
         v1::StoredNodeCertificate stored;
         if (!stored.ParseFromArray(value.data(), static_cast<int>(value.size()))) return true;
-        v1::NodeCertificate& shown = *answer.add_certificates();
-        shown.set_node(stored.node());
-        shown.set_serial(stored.serial());
-        shown.set_issued_s(Seconds(stored.issued_ns()));
-        shown.set_expires_s(Seconds(stored.expires_ns()));
-        shown.set_by(stored.by());
-        shown.set_address(stored.address());
+        *answer.add_certificates() = ShownCertificate(stored);
         return true;
       });
   if (!scanned.ok()) return scanned;

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -35,6 +36,12 @@ class EnrollDesk {
     const Issuer* issuer = nullptr;       // outlives it; null: this collector signs nobody
     bool by_hand = false;                 // who has no token may wait for an operator
     std::function<uint64_t()> now_ns;     // since 1970
+    // Of a node that was revoked only the certificates with these serial numbers count from now on.
+    // Called from Open on, under the desk's lock. Null: nobody has to be told.
+    std::function<void(const std::string& node, const std::vector<std::string>& serials)> set_only;
+    // NotFound, with a hint, for a node that never reported. Null: only those that enrolled are
+    // known.
+    std::function<absl::Status(const std::string& node)> reported;
   };
   // DataLoss: an entry that cannot be read.
   static absl::StatusOr<std::unique_ptr<EnrollDesk>> Open(Options options);
@@ -59,6 +66,13 @@ class EnrollDesk {
   absl::StatusOr<EnrollTokens::Created> CreateToken(const v1::CreateEnrollTokenRequest& request,
                                                     const std::string& by);
   absl::StatusOr<EnrollTokens::Revoked> RevokeToken(const std::string& id, const std::string& by);
+  // The certificates the node has, those issued elsewhere too, count no more, nor do tokens and
+  // approvals from before. Durable when it returns. NotFound: neither enrolled nor ever reported.
+  struct NodeRevoked {
+    v1::NodeCertificate certificate;
+    bool changed = false;
+  };
+  absl::StatusOr<NodeRevoked> RevokeNode(const std::string& node, const std::string& by);
   struct Decided {
     v1::WaitingEnrolment request;
     bool changed = false;
@@ -78,6 +92,9 @@ class EnrollDesk {
   // Signs and keeps it; `also` joins what else changes with it.
   Answer Issue(const Asked& asked, v1::StoredNodeCertificate certificate, uint64_t now,
                Outcome outcome, const std::function<void(storage::Transaction&)>& also);
+  // Tells who has to know which certificates of a node that was revoked count.
+  void Enforce(const v1::StoredNodeCertificate& latest) const;
+  absl::Status EnforceAll() const;
   v1::WaitingEnrolment Shown(const v1::StoredWaiting& waiting, uint64_t now) const;
 
   const Options options_;

@@ -70,7 +70,24 @@ class EnrolmentService final : public v1::Enrolment::Service {
     *answer->mutable_token() = revoked->token;
     answer->set_changed(revoked->changed);
     if (!revoked->changed) return grpc::Status::OK;
-    return ToGrpc(options_.gate->Done(*peer, "enroll revoke", revoked->token.id()));
+    return ToGrpc(
+        options_.gate->Done(*peer, "enroll revoke", absl::StrCat("token ", revoked->token.id())));
+  }
+
+  grpc::Status RevokeNode(grpc::ServerContext* context, const v1::RevokeNodeRequest* request,
+                          v1::RevokeNodeAnswer* answer) override {
+    const auto peer = options_.gate->Operator(*context, "enroll revoke");
+    if (!peer.ok()) return ToGrpc(peer.status());
+    const auto revoked = options_.desk->RevokeNode(request->node(), peer->name);
+    if (!revoked.ok()) return ToGrpc(revoked.status());
+    *answer->mutable_certificate() = revoked->certificate;
+    answer->set_changed(revoked->changed);
+    if (!revoked->changed) return grpc::Status::OK;
+    const std::string& serial = revoked->certificate.serial();
+    return ToGrpc(options_.gate->Done(
+        *peer, "enroll revoke",
+        absl::StrCat("node/", revoked->certificate.node(), ", all its certificates",
+                     serial.empty() ? "" : absl::StrCat(", the latest with serial ", serial))));
   }
 
   grpc::Status ListEnrolments(grpc::ServerContext* context, const v1::ListEnrolmentsRequest*,

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "collector/ingest/connect_reactor.h"
 #include "collector/peer.h"
+#include "collector/revocation.h"
 #include "spdlog/spdlog.h"
 #include "telltale/v1/ingest.grpc.pb.h"
 
@@ -41,7 +42,11 @@ class IngestService final : public v1::Ingest::CallbackService {
       grpc::CallbackServerContext* context) override {
     const auto peer = NodeOf(context);
     if (!peer.ok()) return new RefusedStream(ToGrpc(peer.status()));
-    return new ConnectReactor(core_, *peer, connection_age_);
+    auto* stream = new ConnectReactor(core_, *peer, connection_age_);
+    // Who was revoked since the look above may have come too late to be closed with the others.
+    const absl::Status counts = revoked_->CheckNode(peer->name, peer->certificate_id);
+    if (!counts.ok()) stream->Close(counts);
+    return stream;
   }
 
   grpc::ServerReadReactor<v1::Chunk>* Upload(grpc::CallbackServerContext* context,

@@ -13,6 +13,7 @@
 
 #include "agent/enroll/enroll_client.h"
 #include "agent/enroll/enroll_command.h"
+#include "agent/enroll/node_key.h"
 #include "agent/uplink/tls.h"
 #include "telltale/v1/enroll.grpc.pb.h"
 #include "telltale/v1/query.grpc.pb.h"
@@ -150,6 +151,56 @@ TEST_F(EnrolmentTest, ANodeEnrolsReportsAndRenewsWithoutLosingAnEpochUntilItIsRe
   EXPECT_THAT(Telltale({"audit"}).output, HasSubstr("renew"));
 }
 
+TEST_F(EnrolmentTest, OneCommandRevokesANodeUntilItEnrolsAnew) {
+  ASSERT_TRUE(Start()) << collector_.log();
+  ASSERT_EQ(Enroll("db-1", {"--token", Token("db-1")}).exit_code, 0);
+  const agent::TlsFiles files = {scratch_.path() + "/db-1/ca.crt", FilesOf("db-1").cert,
+                                 FilesOf("db-1").key};
+  const auto stolen = agent::ReadTlsFiles(files, time(nullptr));
+  ASSERT_TRUE(stolen.ok()) << stolen.status();
+  AgentProcess agent(scratch_.path(), "db-1", files.ca, FilesOf("db-1"));
+  agent.Start(collector_.address());
+  const auto stored = [&] {
+    auto nodes = nlohmann::json::parse(Telltale({"nodes", "-o", "json"}).output)["nodes"];
+    return nodes.empty() ? 0 : nodes[0].value("epochsReceived", 0);
+  };
+  ASSERT_TRUE(Await([&] { return stored() >= 1; }, kSeconds)) << agent.log();
+
+  EXPECT_EQ(Telltale({"enroll", "revoke", "db-1"}, "viewer-ann").exit_code, 4);
+  EXPECT_THAT(Telltale({"enroll", "revoke", "db-2"}).output, HasSubstr("db-1"));  // was it meant?
+  const ProgramRun run = Telltale({"enroll", "revoke", "db-1"});
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("db-1 is revoked"));
+  // The stream that was open ended, at once; no other begins.
+  const int received = stored();
+  EXPECT_TRUE(Await([&] { return agent.Logged("was revoked") >= 1; }, kSeconds)) << agent.log();
+  EXPECT_TRUE(Await([&] { return agent.Logged("of node db-1 is revoked") >= 1; }, kSeconds))
+      << agent.log();
+  const auto renew = [&] {
+    const auto key = agent::MakeNodeKey();
+    return agent::AskToRenew({collector_.address(), ""}, *stolen, key->signing_request).status();
+  };
+  EXPECT_EQ(renew().code(), absl::StatusCode::kUnauthenticated) << renew();
+  EXPECT_THAT(Telltale({"enroll", "list"}).output, HasSubstr("REVOKED by olga"));
+  EXPECT_THAT(Telltale({"audit"}).output, HasSubstr("enroll revoke"));
+  EXPECT_THAT(Telltale({"audit"}).output, HasSubstr("node/db-1"));
+  EXPECT_THAT(Telltale({"enroll", "revoke", "db-1"}).output, HasSubstr("was revoked before"));
+
+  // The collector remembers.
+  ASSERT_EQ(collector_.Stop(), 0) << collector_.log();
+  ASSERT_TRUE(Start()) << collector_.log();
+  EXPECT_EQ(renew().code(), absl::StatusCode::kUnauthenticated) << renew();
+  EXPECT_EQ(stored(), received);
+
+  // The machine is in good hands again; whoever kept a copy of its certificate is not it.
+  const AgentRun anew = Enroll("db-1", {"--again", "--token", Token("db-1")});
+  ASSERT_EQ(anew.exit_code, 0) << anew.output;
+  EXPECT_EQ(agent.Stop(), 0) << agent.log();
+  agent.Start(collector_.address());
+  EXPECT_TRUE(Await([&] { return stored() > received; }, kSeconds)) << agent.log();
+  EXPECT_EQ(renew().code(), absl::StatusCode::kUnauthenticated) << renew();
+}
+
 TEST_F(EnrolmentTest, TwoHundredEnrolAtOnce) {
   ASSERT_TRUE(Start()) << collector_.log();
   const std::string token = Token("node-*", kAtOnce);
@@ -278,7 +329,8 @@ TEST_F(EnrolmentTest, TheOpenPortGivesStrangersNothing) {
        std::vector<std::vector<std::string>>{{"enroll", "token", "--node", "x"},
                                              {"enroll", "list"},
                                              {"enroll", "approve", "00000000"},
-                                             {"enroll", "revoke", "00000000"}}) {
+                                             {"enroll", "revoke", "web-1"},
+                                             {"enroll", "revoke", "--token", "00000000"}}) {
     EXPECT_EQ(Telltale(words, "viewer-ann").exit_code, 4) << words[1];
   }
   // Who stole the issuing key makes nodes, and no operators.

@@ -7,6 +7,7 @@
 #include <openssl/x509v3.h>
 
 #include <fstream>
+#include <map>
 
 #include "absl/time/time.h"
 #include "agent/enroll/node_key.h"
@@ -24,6 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kStart = 1'795'000'000 * kSecond;
@@ -78,10 +80,29 @@ class EnrollTest : public ::testing::Test {
     std::ofstream(scratch_.path() + "/" + name) << text;
   }
   void Reopen(bool by_hand = false) {
+    only_.clear();
     desk_ = *EnrollDesk::Open(
-        {.catalog = &catalog_, .issuer = issuer_.get(), .by_hand = by_hand, .now_ns = [this] {
-           return now_;
-         }});
+        {.catalog = &catalog_,
+         .issuer = issuer_.get(),
+         .by_hand = by_hand,
+         .now_ns = [this] { return now_; },
+         .set_only = [this](const std::string& node,
+                            const std::vector<std::string>& serials) { only_[node] = serials; },
+         .reported =
+             [](const std::string& node) {
+               return node == "old-1" ? absl::OkStatus() : absl::NotFoundError("no node " + node);
+             }});
+  }
+  void Revoke(const std::string& node) {
+    now_ += kSecond;
+    const auto revoked = desk_->RevokeNode(node, "olga");
+    ASSERT_TRUE(revoked.ok()) << revoked.status();
+    EXPECT_TRUE(revoked->changed);
+    EXPECT_EQ(revoked->certificate.revoked_by(), "olga");
+    now_ += kSecond;
+  }
+  EnrollDesk::Answer Renew(const std::string& node, const std::string& serial) {
+    return desk_->Renew({node, "", SigningRequest(), "10.0.0.7"}, serial);
   }
   std::string Token(const std::string& pattern, uint32_t uses = 1) {
     v1::CreateEnrollTokenRequest request;
@@ -112,6 +133,7 @@ class EnrollTest : public ::testing::Test {
   pki::KeyPair root_, issuing_;
   std::unique_ptr<Issuer> issuer_;
   std::unique_ptr<EnrollDesk> desk_;
+  std::map<std::string, std::vector<std::string>> only_;  // what the desk said counts
 };
 
 TEST_F(EnrollTest, ATokenIsGoodOnceForTheNamesOfItsPattern) {
@@ -256,6 +278,58 @@ TEST_F(EnrollTest, ANodeRenewsWithTheLatestCertificateOrTheOneBefore) {
   // One that was issued by hand enrols by renewing.
   EXPECT_EQ(desk_->Renew({"old-1", "", SigningRequest(), "10.0.0.7"}, "7F").outcome,
             Outcome::kRenewed);
+}
+
+TEST_F(EnrollTest, OfARevokedNodeNothingCountsUntilATokenMadeSinceForItsVeryName) {
+  const std::string old = Token("web-1", 5), all = Token("web-*", 5);
+  const std::string request = SigningRequest();
+  const std::string serial = Facts(Ask("web-1", old, request)).serial;
+  EXPECT_THAT(only_, IsEmpty());
+  Revoke("web-1");
+  for (const bool restarted : {false, true}) {
+    if (restarted) Reopen();
+    EXPECT_THAT(only_, ElementsAre(Pair("web-1", IsEmpty())));
+    EXPECT_EQ(Renew("web-1", serial).outcome, Outcome::kDenied);
+    EXPECT_EQ(Ask("web-1", old, request).outcome, Outcome::kDenied);  // the certificate once more
+    EXPECT_EQ(Ask("web-1", old).outcome, Outcome::kDenied);
+    EXPECT_EQ(Ask("web-1", Token("web-?")).outcome, Outcome::kDenied);
+    EXPECT_THAT(std::string(Ask("web-1", all).status.message()),
+                HasSubstr("was revoked by olga on "));
+    EXPECT_EQ(desk_->List()->certificates(0).revoked_by(), "olga");
+  }
+  EXPECT_FALSE(desk_->RevokeNode("web-1", "otto")->changed);
+
+  const std::string fresh = Facts(Ask("web-1", Token("web-1"))).serial;
+  EXPECT_THAT(only_, ElementsAre(Pair("web-1", ElementsAre(fresh))));
+  EXPECT_EQ(desk_->List()->certificates(0).revoked_by(), "");
+  const std::string next = Facts(Renew("web-1", fresh)).serial;
+  Reopen();
+  EXPECT_THAT(only_, ElementsAre(Pair("web-1", ElementsAre(next, fresh))));
+  EXPECT_EQ(Renew("web-1", serial).outcome, Outcome::kDenied);
+  EXPECT_EQ(Ask("web-1", old).outcome, Outcome::kDenied);  // made before
+}
+
+TEST_F(EnrollTest, AnApprovalFromBeforeTheNodeWasRevokedBringsNothing) {
+  Reopen(/*by_hand=*/true);
+  Facts(Ask("web-1", Token("web-1")));
+  const std::string before = SigningRequest(), after = SigningRequest();
+  ASSERT_TRUE(desk_->Decide(Ask("web-1", "", before).request, true, "operator/olga").ok());
+  Revoke("web-1");
+  EXPECT_EQ(Ask("web-1", "", before).outcome, Outcome::kDenied);
+  const auto waiting = Ask("web-1", "", after);
+  const auto decided = desk_->Decide(waiting.request, true, "operator/olga");
+  ASSERT_TRUE(decided.ok()) << decided.status();
+  EXPECT_EQ(decided->request.revoked_by(), "olga");  // who decides sees it
+  EXPECT_EQ(Ask("web-1", "", after).outcome, Outcome::kIssued);
+}
+
+TEST_F(EnrollTest, ANodeThatNeverEnrolledButReportedCanBeRevoked) {
+  EXPECT_EQ(desk_->RevokeNode("olt-1", "olga").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(desk_->RevokeNode("web/1", "olga").status().code(), absl::StatusCode::kInvalidArgument);
+  Revoke("old-1");
+  EXPECT_THAT(only_, ElementsAre(Pair("old-1", IsEmpty())));
+  EXPECT_EQ(Renew("old-1", "7F").outcome, Outcome::kDenied);
+  EXPECT_EQ(Ask("old-1", Token("old-1")).outcome, Outcome::kIssued);
 }
 
 TEST_F(EnrollTest, AnAuthorityThatCannotSignCostsNoUse) {

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""The agent as one file: it names no library and no loader, and runs where there is nothing but it and its certificate."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import facts  # noqa: E402
+import machine_root  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ["TELLTALE_BIN"])
+AGENT = ROOT / "build/static-agent/bin/telltale-agent"
+
+
+def run(*command, **options):
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60, **options).stdout
+
+
+@unittest.skipIf(os.geteuid() != 0, "SKIPPED: a root directory and ports of its own need root")
+class StaticAgentTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        for step in (["cmake", "--preset", "static-agent"], ["cmake", "--build", "--preset", "static-agent"]):
+            done = subprocess.run(step, cwd=ROOT, capture_output=True, text=True, timeout=1100)
+            if done.returncode != 0:
+                raise RuntimeError(f"{' '.join(step)}: {done.stdout[-4000:]}{done.stderr[-4000:]}")
+
+    def test_it_names_no_library_and_no_loader(self):
+        self.assertIn("There is no dynamic section", run("readelf", "--dynamic", AGENT))
+        self.assertNotIn("INTERP", run("readelf", "--program-headers", "--wide", AGENT))
+
+    def test_it_reports_from_a_root_with_nothing_else_in_it(self):
+        machine_root.loopback_up()
+        scratch = pathlib.Path(tempfile.mkdtemp(prefix="telltale-static-"))
+        self.addCleanup(shutil.rmtree, scratch, ignore_errors=True)
+        pki, root = scratch / "pki", scratch / "root"
+        run(BIN / "telltale", "pki", "init", "--dir", pki)
+        for role, name, *more in (("collector", "collector", "--dns", "localhost", "--ip", "127.0.0.1"),
+                                  ("node", "bare-1"), ("viewer", "ann")):
+            run(BIN / "telltale", "pki", "issue", "--dir", pki, "--role", role, "--name", name, *more)
+        root.mkdir()
+        for file in (AGENT, pki / "ca.crt", pki / "node-bare-1.crt", pki / "node-bare-1.key"):
+            shutil.copy(file, root)
+        self.assertIn("telltale", run("chroot", root, "/telltale-agent", "--version"))
+
+        self.start(scratch / "collector.log", BIN / "telltale-collector", "--data", scratch / "data", "--tls-ca",
+                   pki / "ca.crt", "--tls-cert", pki / "collector-collector.crt", "--tls-key",
+                   pki / "collector-collector.key", "--ingest-spread", "1s")
+        self.start(scratch / "agent.log", "chroot", root, "/telltale-agent", "--collector", "127.0.0.1:7410", "--tls-ca",
+                   "/ca.crt", "--tls-cert", "/node-bare-1.crt", "--tls-key", "/node-bare-1.key", "--epoch", "5s",
+                   "--spool-dir", "/spool", "--unwind-dir", "", "--status-socket", "/agent.sock", "--sensor-kind",
+                   "replay", "--uplink-reconnect-max", "1s")
+
+        def stored():
+            asked = subprocess.run([BIN / "telltale", "nodes", "-o", "json", "--collector", "localhost:7410", "--ca",
+                                    pki / "ca.crt", "--cert", pki / "viewer-ann.crt", "--key", pki / "viewer-ann.key"],
+                                   capture_output=True, text=True, timeout=60)
+            nodes = json.loads(asked.stdout).get("nodes", []) if asked.returncode == 0 else []
+            return sum(int(node.get("epochsReceived", 0)) for node in nodes)
+        end = time.monotonic() + 120
+        while stored() == 0:
+            logs = "\n".join(f"{log}:\n{log.read_text(errors='replace')[-2000:]}" for log in scratch.glob("*.log"))
+            self.assertLess(time.monotonic(), end, logs)
+            time.sleep(0.5)
+        self.assertIn("bare-1", run("chroot", root, "/telltale-agent", "status", "--status-socket", "/agent.sock"))
+
+    def start(self, log, *command):
+        with open(log, "ab") as out:
+            process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+
+
+if __name__ == "__main__":
+    machine_root.enter_namespaces()
+    facts.main()
