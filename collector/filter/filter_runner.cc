@@ -46,7 +46,7 @@ absl::Status FilterRunner::Add(FilterCode* code) {
   feed.now_ns = options_.now_ns;
   if (options_.on_mark) {
     feed.on_mark = [this, name = std::string(filter.name)](const std::string& node,
-                                                            const v1::FilterMark& mark) {
+                                                           const v1::FilterMark& mark) {
       Say(options_.on_mark(name, node, mark));
     };
   }

@@ -164,14 +164,15 @@ absl::StatusOr<Replayed> FilterSide::Run(const std::string& name, uint32_t node,
     }
     code = *std::move(user);
   }
-  return Replay({.code = code.get(),
-                 .filter_options = builtin != filters_.end() ? filter_options_ : decltype(filter_options_)(),
-                 .source = epochs_.get(),
-                 .store = &store_->derived(),
-                 .node = std::move(*head),
-                 .from_ns = from_ns,
-                 .to_ns = to_ns},
-                stop);
+  return Replay(
+      {.code = code.get(),
+       .filter_options = builtin != filters_.end() ? filter_options_ : decltype(filter_options_)(),
+       .source = epochs_.get(),
+       .store = &store_->derived(),
+       .node = std::move(*head),
+       .from_ns = from_ns,
+       .to_ns = to_ns},
+      stop);
 }
 
 absl::Status FilterSide::Unknown(const std::string& name) const {

@@ -248,8 +248,7 @@ std::string LandingPage(const LandingData& data) {
       "<title>Telltale</title><style>";
   absl::StrAppend(&out, std::string(kStyle),
                   "</style></head><body><main><h1>Telltale</h1><p class=\"dim\">collector ",
-                  HtmlEscape(status.version()), ", started ",
-                  Ago(status.start_s(), status.now_s()),
+                  HtmlEscape(status.version()), ", started ", Ago(status.start_s(), status.now_s()),
                   "; everything below is as of this page's loading</p>");
   Figures(out, status);
   Nodes(out, data);

@@ -1,5 +1,5 @@
-// The page at `/plain`: what this collector sees right now, for a person with a browser and no tool at
-// hand. One self-contained document without scripts; its style sheet is allowed by hash.
+// The page at `/plain`: what this collector sees right now, for a person with a browser and no tool
+// at hand. One self-contained document without scripts; its style sheet is allowed by hash.
 //
 // Pure: any thread.
 

@@ -7,9 +7,9 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "collector/pki/certificate.h"
 #include "collector/cli/files.h"
 #include "collector/cli/pki_command.h"
+#include "collector/pki/certificate.h"
 
 namespace telltale::fleetsim {
 namespace {

@@ -1,4 +1,5 @@
-// 24 h of distinct epochs of many nodes in shuffled order of arrival, all tiers byte for byte. 50 nodes: tests/soak.
+// 24 h of distinct epochs of many nodes in shuffled order of arrival, all tiers byte for byte. 50
+// nodes: tests/soak.
 #include <gtest/gtest.h>
 
 #include <cstdio>

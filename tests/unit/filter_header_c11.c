@@ -3,8 +3,8 @@
 
 static struct telltale_filter_host the_host;
 
-static void* create(const struct telltale_filter_host* host, const struct telltale_filter_option* options,
-                    uint32_t option_count) {
+static void* create(const struct telltale_filter_host* host,
+                    const struct telltale_filter_option* options, uint32_t option_count) {
   (void)options;
   (void)option_count;
   the_host = *host;
@@ -28,7 +28,8 @@ static int epoch(void* instance, const struct telltale_filter_epoch* shown) {
       mark.start_ns = shown->start_ns;
       mark.end_ns = shown->end_ns;
       mark.text = "silence";
-      if (TELLTALE_FILTER_HAS(host, struct telltale_filter_host, mark)) host->mark(host->context, &mark);
+      if (TELLTALE_FILTER_HAS(host, struct telltale_filter_host, mark))
+        host->mark(host->context, &mark);
     }
   }
   return 0;

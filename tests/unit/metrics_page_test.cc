@@ -116,12 +116,11 @@ TEST_F(MetricsPageTest, EverySampleHasTheLabelsOfItsRow) {
 
 TEST_F(MetricsPageTest, OnlyFiltersWithAProcessOfTheirOwnHaveItsFigures) {
   const std::string page = Page();
-  for (const char* line :
-       {"telltale_filter_outputs_dropped_total{filter=\"ewma\"} 4",
-        "telltale_filter_disabled{filter=\"mine\"} 1",
-        "telltale_filter_failures_total{filter=\"mine\"} 3",
-        "telltale_filter_cpu_seconds_total{filter=\"mine\"} 1.25",
-        "telltale_filter_memory_bytes{filter=\"mine\"} 4096"}) {
+  for (const char* line : {"telltale_filter_outputs_dropped_total{filter=\"ewma\"} 4",
+                           "telltale_filter_disabled{filter=\"mine\"} 1",
+                           "telltale_filter_failures_total{filter=\"mine\"} 3",
+                           "telltale_filter_cpu_seconds_total{filter=\"mine\"} 1.25",
+                           "telltale_filter_memory_bytes{filter=\"mine\"} 4096"}) {
     EXPECT_THAT(page, HasSubstr(line));
   }
   EXPECT_THAT(page, ::testing::Not(HasSubstr("telltale_filter_disabled{filter=\"ewma\"}")));

@@ -1,5 +1,6 @@
-/* An example of a filter: says when the CPUs of a node were nearly all taken for three epochs in a row. Copy it, give
- * it another name, and put your own question where this one stands: in crowded_epoch(). */
+/* An example of a filter: says when the CPUs of a node were nearly all taken for three epochs in a
+ * row. Copy it, give it another name, and put your own question where this one stands: in
+ * crowded_epoch(). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,8 @@ struct instance {
   struct memory memory;
 };
 
-static void* crowded_create(const struct telltale_filter_host* host, const struct telltale_filter_option* options,
-                            uint32_t option_count) {
+static void* crowded_create(const struct telltale_filter_host* host,
+                            const struct telltale_filter_option* options, uint32_t option_count) {
   struct instance* self = calloc(1, sizeof *self);
   (void)options;
   (void)option_count;
@@ -34,10 +35,12 @@ static void crowded_destroy(void* instance) { free(instance); }
 static double cpu_rate(const struct telltale_filter_epoch* epoch) {
   double ns = 0;
   for (uint32_t v = 0; v < epoch->vital_count; ++v) {
-    const struct telltale_filter_vital* vital = TELLTALE_FILTER_AT(struct telltale_filter_vital, epoch->vitals, v);
+    const struct telltale_filter_vital* vital =
+        TELLTALE_FILTER_AT(struct telltale_filter_vital, epoch->vitals, v);
     if (vital->watched_ns == 0) continue;
     for (uint32_t s = 0; s < vital->sub_count; ++s) {
-      const struct telltale_filter_sub* sub = TELLTALE_FILTER_AT(struct telltale_filter_sub, vital->subs, s);
+      const struct telltale_filter_sub* sub =
+          TELLTALE_FILTER_AT(struct telltale_filter_sub, vital->subs, s);
       if (!sub->idle) ns += (double)sub->weight / (double)vital->watched_ns;
     }
   }
@@ -61,8 +64,8 @@ static int crowded_epoch(void* instance, const struct telltale_filter_epoch* epo
   if (memory->row++ == 0) memory->since_ns = epoch->start_ns;
   if (memory->row < IN_A_ROW) return 0;
 
-  snprintf(text, sizeof text, "cpu: %.1f of %u CPUs taken, for %u epochs by now", rate, (unsigned)epoch->cpus,
-           (unsigned)memory->row);
+  snprintf(text, sizeof text, "cpu: %.1f of %u CPUs taken, for %u epochs by now", rate,
+           (unsigned)epoch->cpus, (unsigned)memory->row);
   memset(&found, 0, sizeof found);
   found.struct_size = sizeof found;
   found.open = 1; /* as long as it goes on it is said again, with the same start */

@@ -1,5 +1,5 @@
-// Takes 4 MiB a second and never gives any back: pages are touched so that the kernel must hand them out.
-// Stops by itself at the limit given in MiB (default 256) and then only sleeps.
+// Takes 4 MiB a second and never gives any back: pages are touched so that the kernel must hand
+// them out. Stops by itself at the limit given in MiB (default 256) and then only sleeps.
 #include <chrono>
 #include <cstdlib>
 #include <cstring>

@@ -1,5 +1,5 @@
-// Stuck in an uninterruptible wait: a parent of vfork(2) stays in state D until its child execs or ends, and
-// the child does neither for the seconds given (default 60).
+// Stuck in an uninterruptible wait: a parent of vfork(2) stays in state D until its child execs or
+// ends, and the child does neither for the seconds given (default 60).
 #include <unistd.h>
 
 #include <cstdlib>
