@@ -95,6 +95,7 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   const int code = telltale::fleetsim::Main(argc, argv);
   std::fflush(nullptr);
-  // gRPC's threads still take thousands of connections down; what OpenSSL frees at exit is theirs.
+  // Streams and channels are gone by now: agent/uplink/channel_keeper.h says what crashed here
+  // once. gRPC's own threads are not, and what OpenSSL's exit handler frees may be theirs.
   _exit(code);
 }
