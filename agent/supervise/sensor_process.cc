@@ -127,6 +127,11 @@ class SensorProcess {
     auto parts = MakeSensor(config_, [this] { return AgentCpuNs(); });
     if (!parts.ok()) return parts.status();
     host_ = ReadNodeInfo("");
+    if (host_.boot_id().empty()) {
+      return absl::FailedPreconditionError(
+          "agent: /proc/sys/kernel/random/boot_id cannot be read, and epochs are told apart by it; "
+          "mount /proc here");
+    }
     EpochSource::Options source;
     source.sensor = std::move(parts->sensor);
     source.resolver = std::move(parts->resolver);

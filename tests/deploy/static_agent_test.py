@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The agent as one file: it names no library and no loader, and runs where there is nothing but it and its certificate."""
+"""The agent as one file: it names no library and no loader, and runs where there is nothing but it, its certificate and /proc."""
 
 import json
 import os
@@ -50,14 +50,20 @@ class StaticAgentTest(unittest.TestCase):
         for file in (AGENT, pki / "ca.crt", pki / "node-bare-1.crt", pki / "node-bare-1.key"):
             shutil.copy(file, root)
         self.assertIn("telltale", run("chroot", root, "/telltale-agent", "--version"))
+        agent = ["chroot", root, "/telltale-agent", "--collector", "127.0.0.1:7410", "--tls-ca", "/ca.crt", "--tls-cert",
+                 "/node-bare-1.crt", "--tls-key", "/node-bare-1.key", "--epoch", "5s", "--spool-dir", "/spool", "--unwind-dir",
+                 "", "--status-socket", "/agent.sock", "--sensor-kind", "replay", "--uplink-reconnect-max", "1s"]
+        refused = subprocess.run(agent, capture_output=True, text=True, timeout=60)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("mount /proc", refused.stdout + refused.stderr)
+        (root / "proc").mkdir()
+        run("mount", "-t", "proc", "proc", root / "proc")
+        self.addCleanup(run, "umount", "--lazy", root / "proc")
 
         self.start(scratch / "collector.log", BIN / "telltale-collector", "--data", scratch / "data", "--tls-ca",
                    pki / "ca.crt", "--tls-cert", pki / "collector-collector.crt", "--tls-key",
                    pki / "collector-collector.key", "--ingest-spread", "1s")
-        self.start(scratch / "agent.log", "chroot", root, "/telltale-agent", "--collector", "127.0.0.1:7410", "--tls-ca",
-                   "/ca.crt", "--tls-cert", "/node-bare-1.crt", "--tls-key", "/node-bare-1.key", "--epoch", "5s",
-                   "--spool-dir", "/spool", "--unwind-dir", "", "--status-socket", "/agent.sock", "--sensor-kind",
-                   "replay", "--uplink-reconnect-max", "1s")
+        self.start(scratch / "agent.log", *agent)
 
         def stored():
             asked = subprocess.run([BIN / "telltale", "nodes", "-o", "json", "--collector", "localhost:7410", "--ca",
