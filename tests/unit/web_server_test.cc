@@ -468,7 +468,7 @@ TEST_F(HttpServerTest, ATakenPortIsOneClearLine) {
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(
       std::string(second.status().message().data(), second.status().message().size()),
-      ::testing::AllOf(HasSubstr("127.0.0.1:"), HasSubstr("in use"), HasSubstr("http.listen")));
+      ::testing::AllOf(HasSubstr("127.0.0.1:"), HasSubstr("in use"), HasSubstr("listen.https")));
 }
 
 TEST_F(HttpServerTest, AMissingKeyFileIsNamed) {
