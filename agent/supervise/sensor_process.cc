@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -45,7 +44,6 @@ constexpr uint64_t kLookEveryNs = 10 * kNsPerS;
 constexpr uint64_t kAliveEveryNs = kNsPerS;
 constexpr int kGoodbyeSeconds = 7;  // for the uplink, after the last epoch was spooled
 constexpr int kStopSeconds = 14;    // for everything, then the process ends as it is
-constexpr int kNice = -10;
 constexpr uint64_t kMaxWatchSeconds = 60;
 constexpr int64_t kMaxOffsetNs = 100LL * 365 * 86'400 * 1'000'000'000;  // a century is a lie
 
@@ -109,20 +107,7 @@ class SensorProcess {
     return kFailed;
   }
 
-  // A host with more to do than CPUs is when it must be watched: there the share of one among many
-  // would stretch a cut over minutes. What it takes is bounded by the budget, not by its place in
-  // the queue. Where the right to it is missing, everything else works.
-  static void GoAhead() {
-    if (getpriority(PRIO_PROCESS, 0) > kNice && setpriority(PRIO_PROCESS, 0, kNice) != 0) {
-      spdlog::info(
-          "agent: no right to run ahead of others (CAP_SYS_NICE, or Nice={} in the unit): epochs "
-          "may come late while this host is overloaded",
-          kNice);
-    }
-  }
-
   absl::Status StartSensor() {
-    GoAhead();
     if (absl::Status status = BecomeSensor(); !status.ok()) return status;
     auto parts = MakeSensor(config_, [this] { return AgentCpuNs(); });
     if (!parts.ok()) return parts.status();

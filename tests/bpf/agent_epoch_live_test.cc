@@ -194,8 +194,7 @@ TEST_F(LiveEpochTest, NamesGeneratedCodeByItsPerfMap) {
 
 TEST_F(LiveEpochTest, CarriesWhoWokeATaskWithItsStack) {
   bool by_writer = false, by_interrupt = false;
-  // Which waits are kept with the stack is chance: in one of thirty runs none of the reader's was
-  // in three epochs.
+  // Which waits are kept with the stack is chance: once none of the reader's was in three epochs.
   for (int epoch = 0; epoch < 15 && !(by_writer && by_interrupt); ++epoch) {
     Watch([] {
       int ends[2];

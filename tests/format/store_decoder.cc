@@ -198,13 +198,7 @@ class Decoder {
       filters_.insert(plain.Int(8));
       plain.End();
     } else if (table == 0x09) {
-      const std::string name = key.Rest(), log = "anomaly-log/";
-      if (name == log + "head") {
-        Parse<v1::AnomalyLogHead>(plain.Rest());
-      } else {
-        const auto entry = Parse<v1::LoggedAnomaly>(plain.Rest());
-        Require(name == log + std::to_string(entry.number() % 65'536), "state named " + name);
-      }
+      FilterState(key.Rest(), plain);
     } else if (table == 0x0a) {
       const uint64_t tier = Tier(key, 2), bucket = key.Int(4), group = key.Int(4);
       dirty_lines_.insert({tier, bucket, group});
@@ -232,6 +226,27 @@ class Decoder {
       throw std::runtime_error("unknown table");
     }
     key.End();
+  }
+
+  static void FilterState(const std::string& name, Bytes& value) {
+    const auto slot = [&](const std::string& ring, uint64_t number, uint64_t kept) {
+      Require(name == ring + std::to_string(number % kept), "state named " + name);
+    };
+    if (name == "anomaly-log/head") {
+      Parse<v1::AnomalyLogHead>(value.Rest());
+    } else if (name.starts_with("anomaly-log/")) {
+      slot("anomaly-log/", Parse<v1::LoggedAnomaly>(value.Rest()).number(), 65'536);
+    } else if (name == "incidents/head") {
+      Parse<v1::IncidentHead>(value.Rest());
+    } else if (name == "incidents/silences") {
+      Parse<v1::StoredSilences>(value.Rest());
+    } else if (name.starts_with("incidents/")) {
+      slot("incidents/", Parse<v1::StoredIncident>(value.Rest()).number(), 4'096);
+    } else {
+      Require(name == "fleet/silence" || name == "fleet/peers", "state named " + name);
+      Require(value.Int(1) == 1, "unknown layout");
+      value.Rest();
+    }
   }
 
   static void Enrolment(uint64_t kind, const std::string& name, const std::string& value) {

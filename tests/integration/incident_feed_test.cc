@@ -256,6 +256,12 @@ TEST_F(IncidentFeedTest, PeopleFollowOverBothWaysAndOperatorsActOverBoth) {
   const ProgramRun silences = Telltale(viewer_, {"silence"});
   EXPECT_THAT(silences.output, HasSubstr("operator/olga"));
   EXPECT_EQ(Telltale(viewer_, {"silence", "--end", silences.output.substr(0, 8)}).exit_code, 4);
+
+  // What stands in the store is what its format says.
+  EXPECT_EQ(collector_.Stop(), 0);
+  Program decoder(scratch_.path() + "/decoder");
+  decoder.Start(TELLTALE_STORE_DECODER, {scratch_.path() + "/data/store"});
+  EXPECT_EQ(decoder.AwaitEnd(), 0) << decoder.log();
 }
 
 }  // namespace

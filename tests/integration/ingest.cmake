@@ -36,3 +36,5 @@ telltale_test(token_test LABEL integration
 telltale_test(incident_feed_test LABEL integration
   SOURCES integration/incident_feed_test.cc support/https_client.cc support/plain_http.cc
   LINK telltale_collector_rig OpenSSL::SSL)
+target_compile_definitions(incident_feed_test PRIVATE TELLTALE_STORE_DECODER="$<TARGET_FILE:store_decoder>")
+add_dependencies(incident_feed_test store_decoder)
