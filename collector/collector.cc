@@ -47,6 +47,7 @@
 #include "collector/tls.h"
 #include "collector/web/web_front.h"
 #include "config/values.h"
+#include "sketch/time_units.h"
 #include "spdlog/spdlog.h"
 #include "storage/store.h"
 #include "telltale_version.h"
@@ -54,7 +55,6 @@
 namespace telltale::collector {
 namespace {
 
-constexpr uint64_t kNsPerS = 1'000'000'000;
 constexpr uint32_t kStopGraceMs = 2000;
 constexpr std::chrono::seconds kMaintenancePeriod{60};
 

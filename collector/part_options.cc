@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <thread>
 
+#include "sketch/time_units.h"
 #include "telltale_version.h"
 
 namespace telltale::collector {
@@ -11,7 +12,6 @@ namespace {
 
 constexpr uint64_t kSecondsPerDay = 86400;
 constexpr uint64_t kSecondsPerHour = 3600;
-constexpr uint64_t kNsPerS = 1'000'000'000;
 constexpr unsigned kMostShards = 8;
 
 uint32_t RoundedUp(uint64_t seconds, uint64_t unit) {

@@ -13,11 +13,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "sketch/time_units.h"
 
 namespace telltale::config {
 namespace {
 
-constexpr uint64_t kNsPerUs = 1'000, kNsPerS = 1'000'000'000;
 // A manager that asks for a day's silence still hears once an hour.
 constexpr uint64_t kSlowestBeatNs = 3'600 * kNsPerS;
 

@@ -13,8 +13,8 @@ test_packages=(libgtest-dev libgmock-dev prometheus bpftrace openssl jq linux-pe
   systemd prometheus-alertmanager lintian python3-yaml python3-jsonschema openssh-server
   golang-go golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev
   chromium fonts-dejavu-core)
-# libFuzzer and the sanitizers of clang (tests/fuzz/run).
-fuzz_packages=(libclang-rt-dev)
+# libFuzzer and the sanitizers, of the first clang in Debian 12 that knows all of C++20 (preset asan, tests/fuzz/run).
+fuzz_packages=(clang-16 libclang-rt-16-dev)
 # A kernel of another version, emulated (tests/kernels/run).
 kernel_test_packages=(qemu-system-x86 busybox-static cpio)
 

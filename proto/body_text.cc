@@ -10,8 +10,6 @@
 namespace telltale::proto {
 namespace {
 
-constexpr size_t kShownBytes = 1024;
-
 std::string Protocol(uint64_t value) {
   switch (value) {  // IPPROTO_*
     case 1:

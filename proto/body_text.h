@@ -15,6 +15,9 @@
 
 namespace telltale::proto {
 
+// Of a string that is shown, whoever sent it.
+inline constexpr size_t kShownBytes = 1024;
+
 // The symbol at an offset of a mapping, empty if unknown.
 using SymbolSource = std::function<std::string(const v1::Mapping&, uint64_t offset)>;
 

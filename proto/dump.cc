@@ -6,14 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/body_text.h"
 #include "proto/codec.h"
 #include "proto/convert.h"
 #include "proto/schema.h"
 
 namespace telltale::proto {
 namespace {
-
-constexpr size_t kShownBytes = 1024;
 
 std::string Clean(const std::string& text) { return SanitizeText(text, kShownBytes); }
 

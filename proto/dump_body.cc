@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/body_text.h"
 #include "proto/codec.h"
 #include "proto/convert.h"
 #include "proto/dump.h"
@@ -10,8 +11,6 @@
 
 namespace telltale::proto {
 namespace {
-
-constexpr size_t kShownBytes = 1024;
 
 template <typename... Parts>
 void Line(std::string& out, const Parts&... parts) {

@@ -7,7 +7,7 @@
 namespace telltale::proto {
 namespace {
 
-constexpr size_t kShownBytes = 64;
+constexpr size_t kShownValueBytes = 64;
 
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -38,7 +38,7 @@ absl::Status FieldPath::RefuseSigned(const char* field, int64_t value,
 absl::Status FieldPath::RefuseText(const char* field, std::string_view value,
                                    std::string_view rule) const {
   return absl::InvalidArgumentError(absl::StrCat(FieldPath(*this, field).Render(), " is \"",
-                                                 SanitizeText(value, kShownBytes), "\" (",
+                                                 SanitizeText(value, kShownValueBytes), "\" (",
                                                  value.size(), " bytes), ", View(rule)));
 }
 

@@ -27,6 +27,11 @@ inline constexpr uint64_t kMaxUnixNs = 4'102'444'800ull * 1'000'000'000ull;
 inline constexpr uint32_t kMaxVital = 127;
 inline constexpr size_t kIncarnationBytes = 16;
 inline constexpr size_t kBootIdBytes = 16;
+inline constexpr size_t kBuildIdBytes = 32;
+inline constexpr size_t kMaxFields = 32;
+inline constexpr size_t kMaxSubs = 16;  // what a process column's number leaves room for
+inline constexpr uint32_t kMaxTLog2 = 16;
+inline constexpr uint32_t kAlwaysPpm = 1'000'000;
 
 // What the parts of one body are checked against.
 struct BodyContext {

@@ -8,8 +8,7 @@ namespace telltale::proto {
 namespace {
 
 constexpr size_t kOperationBytes = 64;
-constexpr uint32_t kAlwaysPpm = 1'000'000;
-constexpr size_t kMaxColumns = 512;
+constexpr size_t kMaxProcessColumns = 512;
 constexpr uint32_t kColumnNumbers =
     v1::PROCESS_COLUMN_FIRST_VITAL + (kMaxVital + 1) * 32;  // one past the highest
 
@@ -89,7 +88,7 @@ absl::Status ValidateHistogram(const FieldPath& at, const v1::Histogram& histogr
 
 absl::Status ValidateProcesses(const FieldPath& at, const v1::ProcessTable& table,
                                const BodyContext& context) {
-  TELLTALE_RETURN_IF_ERROR(at.AtMost("columns", table.columns_size(), kMaxColumns, "limit"));
+  TELLTALE_RETURN_IF_ERROR(at.AtMost("columns", table.columns_size(), kMaxProcessColumns, "limit"));
   std::bitset<kColumnNumbers> columns;
   for (const uint32_t column : table.columns()) {
     TELLTALE_RETURN_IF_ERROR(at.AtMost("columns", column, kColumnNumbers - 1, "highest number"));

@@ -1,13 +1,13 @@
 #include "absl/strings/str_cat.h"
 #include "proto/validate.h"
 #include "sketch/epoch.h"
+#include "sketch/time_units.h"
 
 namespace telltale::proto {
 namespace {
 
 constexpr uint64_t kMaxStackEnd = 63;
 constexpr uint64_t kMaxNameOutcome = 63;
-constexpr uint64_t kNsPerMs = 1'000'000, kNsPerS = 1'000'000'000;
 constexpr size_t kMaxLosses = 256;
 constexpr size_t kMaxGaugeValues = 64;
 constexpr uint64_t kMaxPartLevel = 255;

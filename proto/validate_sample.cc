@@ -1,13 +1,9 @@
 #include "absl/strings/str_cat.h"
 #include "proto/validate.h"
+#include "sketch/time_units.h"
 
 namespace telltale::proto {
 namespace {
-
-constexpr size_t kMaxFields = 32;
-constexpr uint32_t kMaxTLog2 = 16;
-constexpr uint32_t kAlwaysPpm = 1'000'000;
-constexpr uint64_t kNsPerMs = 1'000'000;
 
 // One value of a label or detail, by the kind the schema gives it. Kinds that are plain numbers,
 // and kinds this build does not know, are shown as numbers and need no check.

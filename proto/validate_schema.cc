@@ -11,10 +11,8 @@
 namespace telltale::proto {
 namespace {
 
-constexpr size_t kNameBytes = 64;
+constexpr size_t kVitalNameBytes = 64;
 constexpr size_t kAboutBytes = 256;
-constexpr size_t kMaxSubs = 16;
-constexpr size_t kMaxFields = 32;
 constexpr size_t kMaxValueNames = 256;
 
 // Names become parts of metric names, paths and columns.
@@ -22,7 +20,7 @@ bool ValidIdentifier(const std::string& name) {
   const auto fits = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
   };
-  return !name.empty() && name.size() <= kNameBytes && std::ranges::all_of(name, fits);
+  return !name.empty() && name.size() <= kVitalNameBytes && std::ranges::all_of(name, fits);
 }
 
 absl::Status CheckName(const FieldPath& at, const std::string& name, std::set<std::string>& seen) {
@@ -43,7 +41,7 @@ absl::Status CheckFields(const FieldPath& parent, const char* name, const Fields
     TELLTALE_RETURN_IF_ERROR(
         at.AtMost("value_names", field.value_names_size(), kMaxValueNames, "limit"));
     for (const std::string& value : field.value_names()) {
-      TELLTALE_RETURN_IF_ERROR(at.Text("value_names", value, kNameBytes));
+      TELLTALE_RETURN_IF_ERROR(at.Text("value_names", value, kVitalNameBytes));
     }
   }
   return absl::OkStatus();

@@ -17,7 +17,6 @@ constexpr size_t kFeatureBytes = 64;
 constexpr size_t kMaxFeatures = 64;
 constexpr size_t kMaxLabels = 64;
 constexpr size_t kFingerprintBytes = 8;
-constexpr size_t kBuildIdBytes = 32;
 constexpr size_t kMaxNames = 16 * 1024;
 constexpr size_t kNameBytes = 512;
 constexpr size_t kPathBytes = 1024;

@@ -4,8 +4,6 @@
 namespace telltale::proto {
 namespace {
 
-constexpr size_t kBuildIdBytes = 32;
-
 absl::Status ValidateStack(const FieldPath& at, const v1::Stack& stack, size_t frames,
                            const Limits& limits) {
   TELLTALE_RETURN_IF_ERROR(at.AtMost("length", stack.kernel_size() + stack.user_size(),

@@ -7,12 +7,10 @@
 namespace telltale::proto {
 namespace {
 
-constexpr size_t kMaxSubs = 16;  // what a process column's number leaves room for
-constexpr uint32_t kMaxTLog2 = 16;
 constexpr uint32_t kMaxRows = 4;
 constexpr uint32_t kMaxColumns = 1 << 16;
 constexpr size_t kMaxKnobs = 1024;
-constexpr size_t kMaxLosses = 64;
+constexpr size_t kMaxVitalLosses = 64;
 
 absl::Status ValidateSub(const FieldPath& at, const v1::SubSeries& sub, size_t seconds) {
   TELLTALE_RETURN_IF_ERROR(at.AtMost("events", sub.events(), kMaxTotal, "limit"));
@@ -128,7 +126,7 @@ absl::Status ValidateVital(const FieldPath& at, const v1::Vital& vital,
                                      "length of the epoch"));
   TELLTALE_RETURN_IF_ERROR(ValidateBacklog(at, vital, descriptor, context.seconds));
   TELLTALE_RETURN_IF_ERROR(ValidateKnobs(at, vital, context.length_ms));
-  TELLTALE_RETURN_IF_ERROR(at.AtMost("losses", vital.losses_size(), kMaxLosses, "limit"));
+  TELLTALE_RETURN_IF_ERROR(at.AtMost("losses", vital.losses_size(), kMaxVitalLosses, "limit"));
   for (int i = 0; i < vital.losses_size(); ++i) {
     TELLTALE_RETURN_IF_ERROR(ValidateLoss(FieldPath(at, "losses", i), vital.losses(i)));
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "sketch/time_units.h"
+
 namespace telltale::sketch {
 
 bool AllowedEpochLength(uint32_t seconds) {
@@ -12,27 +14,27 @@ bool AllowedEpochLength(uint32_t seconds) {
 bool DividesMinute(uint32_t seconds) { return seconds != 0 && 60 % seconds == 0; }
 
 uint64_t IntervalNumber(uint64_t unix_ns, uint32_t length_s) {
-  return unix_ns / (length_s * kNsPerSecond);
+  return unix_ns / (length_s * kNsPerS);
 }
 
 uint64_t IntervalStart(uint64_t unix_ns, uint32_t length_s) {
-  return unix_ns - unix_ns % (length_s * kNsPerSecond);
+  return unix_ns - unix_ns % (length_s * kNsPerS);
 }
 
 uint64_t IntervalEnd(uint64_t unix_ns, uint32_t length_s) {
-  return IntervalStart(unix_ns, length_s) + length_s * kNsPerSecond;
+  return IntervalStart(unix_ns, length_s) + length_s * kNsPerS;
 }
 
 uint64_t NextCut(uint64_t unix_ns, uint32_t length_s) {
-  const uint64_t length = length_s * kNsPerSecond;
+  const uint64_t length = length_s * kNsPerS;
   const uint64_t next = IntervalEnd(unix_ns, length_s);
   return next - unix_ns >= length / 2 ? next : next + length;
 }
 
 uint64_t FirstCut(uint64_t start_unix_ns, uint32_t length_s) {
   uint64_t boundary = IntervalEnd(start_unix_ns, length_s);
-  if (boundary - start_unix_ns < kNsPerSecond) boundary += length_s * kNsPerSecond;
-  return std::min(boundary, start_unix_ns + kFirstCutSeconds * kNsPerSecond);
+  if (boundary - start_unix_ns < kNsPerS) boundary += length_s * kNsPerS;
+  return std::min(boundary, start_unix_ns + kFirstCutSeconds * kNsPerS);
 }
 
 IntervalRange IntervalsTouched(uint64_t start_unix_ns, uint64_t end_unix_ns, uint32_t length_s) {

@@ -10,9 +10,9 @@
 
 #include <cstdint>
 
-namespace telltale::sketch {
+#include "sketch/time_units.h"
 
-inline constexpr uint64_t kNsPerSecond = 1'000'000'000;
+namespace telltale::sketch {
 
 // Lengths an agent may be configured to.
 inline constexpr uint32_t kEpochLengths[] = {5, 10, 15, 20, 30, 60};

@@ -36,7 +36,7 @@ std::vector<Place> PlacesOf(const FoldedLabel& label, uint32_t columns) {
   std::vector<Place> places;
   for (const uint64_t hash : label.hashes) places.push_back(sketch::PlaceOf(hash, columns));
   std::ranges::sort(places);
-  places.erase(std::ranges::unique(places).begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
   return places;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <utility>
 
 namespace telltale::agent {
@@ -105,7 +104,8 @@ Governor::Candidate Governor::StepBack(size_t part, const PerPart<uint8_t>& leve
   --step.levels[part];
   const auto cycled = [&](size_t i) { return IsCycled(static_cast<Part>(i)) && levels[i] > 0; };
   if (!cycled(part)) return step;
-  const auto all = std::ranges::count_if(std::views::iota(size_t{0}, kParts), cycled);
+  int all = 0;
+  for (size_t i = 0; i < kParts; ++i) all += cycled(i);
   Candidate whole{levels, mean_.cycling_ns * (1 - 1.0 / static_cast<double>(all))};
   whole.levels[part] = 0;
   return step.levels[part] == 0 || CostOf(whole) < CostOf(step) ? whole : step;

@@ -17,12 +17,12 @@
 namespace telltale::agent {
 namespace {
 
-constexpr size_t kMaxText = 64 * 1024;
+constexpr size_t kMaxFileBytes = 64 * 1024;
 constexpr size_t kFieldBytes = 256;
 constexpr size_t kMaxInterfaces = 4'096;
 
 std::string Line(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadBounded(path, kMaxText);
+  const absl::StatusOr<std::string> text = ReadBounded(path, kMaxFileBytes);
   return text.ok() ? text->substr(0, text->find('\n')) : "";
 }
 
@@ -123,11 +123,11 @@ v1::NodeInfo ReadNodeInfo(const std::string& root) {
   info.set_kernel_version(clean(Line(root + "/proc/sys/kernel/version")));
   utsname name{};
   if (uname(&name) == 0) info.set_machine(clean(name.machine));
-  const absl::StatusOr<std::string> release = ReadBounded(root + "/etc/os-release", kMaxText);
+  const absl::StatusOr<std::string> release = ReadBounded(root + "/etc/os-release", kMaxFileBytes);
   if (release.ok()) info.set_distribution(clean(PrettyName(*release)));
   info.set_cpus_possible(CountCpuList(Line(root + "/sys/devices/system/cpu/possible")));
   info.set_cpus_online(CountCpuList(Line(root + "/sys/devices/system/cpu/online")));
-  const absl::StatusOr<std::string> meminfo = ReadBounded(root + "/proc/meminfo", kMaxText);
+  const absl::StatusOr<std::string> meminfo = ReadBounded(root + "/proc/meminfo", kMaxFileBytes);
   v1::Gauges gauges;
   if (meminfo.ok()) ParseMeminfo(*meminfo, &gauges);
   info.set_memory_bytes(gauges.memory_total_bytes());

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "sketch/time_units.h"
+
 namespace telltale::agent {
-namespace {
-
-constexpr uint64_t kNsPerS = 1'000'000'000;
-
-}  // namespace
+namespace {}  // namespace
 
 CutSchedule::CutSchedule(const Options& options)
     : length_ns_(options.length_s * kNsPerS),

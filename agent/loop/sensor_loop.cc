@@ -6,14 +6,11 @@
 #include <chrono>
 #include <utility>
 
+#include "sketch/time_units.h"
 #include "spdlog/spdlog.h"
 
 namespace telltale::agent {
-namespace {
-
-constexpr uint64_t kNsPerMs = 1'000'000;
-
-}  // namespace
+namespace {}  // namespace
 
 SensorLoop::SensorLoop(const Options& options, EpochSource& source, const Clock& clock,
                        DiskWriter& disk)

@@ -24,11 +24,11 @@
 #include "agent/sensor/record_router.h"
 #include "agent/sensor/vital_groups.h"
 #include "agent/vitals/vitals.h"
+#include "sketch/time_units.h"
 
 namespace telltale::agent {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
 // Beyond t = 256 a cell is sampled at its quantum and hardly ever again: what t could still save is
 // less than what is no longer seen, and the tokens bound the cost anyway.
 constexpr uint8_t kMaxTLog2 = 8;
@@ -225,7 +225,7 @@ absl::Status BpfSensor::Impl::Start() {
 absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
   const uint32_t half = control_->half & 1;
   if (!beats_) {
-    const uint64_t second = (ClockNs(CLOCK_MONOTONIC) - control_->epoch_start_ns[half]) / kSecond;
+    const uint64_t second = (ClockNs(CLOCK_MONOTONIC) - control_->epoch_start_ns[half]) / kNsPerS;
     control_->second[half] =
         static_cast<uint32_t>(std::min<uint64_t>(second, TELLTALE_SECONDS - 1));
   }
@@ -349,7 +349,7 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   FillTimes(old, now, epoch);
   const uint64_t length = now - epoch.start_mono_ns;
   const auto seconds = static_cast<uint32_t>(
-      std::clamp<uint64_t>((length + kSecond - 1) / kSecond, 1, TELLTALE_SECONDS));
+      std::clamp<uint64_t>((length + kNsPerS - 1) / kNsPerS, 1, TELLTALE_SECONDS));
   const EpochSums sums = ReadEpoch(Halves(old), Bitmaps(old), *control_, backlog_, seconds, epoch);
   backlog_ = sums.backlog_end;
   // A completion may go unseen (where the kernel runs no program while certain tasks are current):
@@ -379,7 +379,7 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Peek() {
   RawEpoch epoch;
   FillTimes(half, now, epoch);
   const auto seconds = static_cast<uint32_t>(
-      std::clamp<uint64_t>((epoch.watched_ns + kSecond - 1) / kSecond, 1, TELLTALE_SECONDS));
+      std::clamp<uint64_t>((epoch.watched_ns + kNsPerS - 1) / kNsPerS, 1, TELLTALE_SECONDS));
   ReadEpoch(Halves(half), Bitmaps(half), *control_, backlog_, seconds, epoch);
   return epoch;
 }

@@ -13,12 +13,12 @@
 #include "agent/governor/cost_model.h"
 #include "agent/sensor/control_words.h"
 #include "agent/vitals/vitals.h"
+#include "sketch/time_units.h"
 #include "spdlog/spdlog.h"
 
 namespace telltale::agent {
 namespace {
 
-constexpr double kSecond = 1e9;
 constexpr uint64_t kAlways = 1'000'000;
 // What follows no lever: a tick, a disk request, and the record of a process's exec or exit (that
 // one judged by its size beside a sample's, not measured).
@@ -97,7 +97,7 @@ void BudgetKeeper::Begin() {
   const double affordable = kAttachShare * options_.governor.budget * options_.governor.cpus;
   const double period_s =
       affordable > 0
-          ? std::clamp(attach_ns_ * static_cast<double>(programs) / kSecond / affordable, 1.0, 10.0)
+          ? std::clamp(attach_ns_ * static_cast<double>(programs) / kNsPerS / affordable, 1.0, 10.0)
           : 1.0;
   GovernorOptions governor = options_.governor;
   governor.cycling_ns = attach_ns_ / period_s;
@@ -111,7 +111,7 @@ void BudgetKeeper::Begin() {
           : "none",
       factor_ * kLoopSyscallNs, attach_ns_ / 1e6);
   cycler_ = std::make_unique<DutyCycler>(
-      std::chrono::nanoseconds(static_cast<int64_t>(period_s * kSecond)));
+      std::chrono::nanoseconds(static_cast<int64_t>(period_s * kNsPerS)));
   for (const Cycled& cycled : CycledParts()) {
     const auto it = groups_.find(cycled.object);
     if (it == groups_.end()) continue;
@@ -144,7 +144,7 @@ bool BudgetKeeper::follows_waits() const {
 
 GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
                                      const EventCounts& counts) {
-  const double passed_s = static_cast<double>(mono_ns - last_mono_ns_) / kSecond;
+  const double passed_s = static_cast<double>(mono_ns - last_mono_ns_) / kNsPerS;
   GovernorReading reading;
   reading.mono_ns = mono_ns;
   const auto events = [&](uint8_t vital) {

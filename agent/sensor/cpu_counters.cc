@@ -14,7 +14,7 @@
 namespace telltale::agent {
 namespace {
 
-std::string Explain(int error) {
+std::string WhyNoCounter(int error) {
   switch (error) {
     case ENOENT:
     case EOPNOTSUPP:
@@ -64,11 +64,11 @@ absl::Status CpuCounters::Start(PerfEvents& perf, const PerfCounter& counter, in
   }
   if (fds_.empty()) {
     return absl::FailedPreconditionError(missing.empty() ? "the kernel lists no CPU"
-                                                         : Explain(missing.begin()->first));
+                                                         : WhyNoCounter(missing.begin()->first));
   }
   for (const auto& [error, cpus] : missing) {
     absl::StrAppend(&gaps_, gaps_.empty() ? "not counted on " : "; on ", NameCpus(cpus), ": ",
-                    Explain(error));
+                    WhyNoCounter(error));
   }
   return absl::OkStatus();
 }

@@ -19,7 +19,7 @@ namespace {
 constexpr int kBeatTries = 50;
 constexpr auto kBeatPause = std::chrono::milliseconds(2);
 
-absl::Status Failed(const char* step, int error) {
+absl::Status StepFailed(const char* step, int error) {
   return absl::InternalError(absl::StrCat("sensor: ", step, ": ", strerror(error)));
 }
 
@@ -58,7 +58,8 @@ absl::Status CutSteps::Load(SharedMaps& maps) {
   opts.sz = sizeof(opts);
   opts.inner_map_fd = static_cast<uint32_t>(barrier_inner_);
   barrier_outer_ = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "tt_barrier", 4, 4, 1, &opts);
-  if (barrier_inner_ < 0 || barrier_outer_ < 0) return Failed("creating the barrier map", errno);
+  if (barrier_inner_ < 0 || barrier_outer_ < 0)
+    return StepFailed("creating the barrier map", errno);
   return absl::OkStatus();
 }
 
@@ -72,14 +73,14 @@ absl::Status CutSteps::StartBeat() {
     error = bpf_prog_test_run_opts(fd, &opts) != 0 ? errno : -static_cast<int>(opts.retval);
     if (error == 0) return absl::OkStatus();
   }
-  return Failed("starting the timer of the seconds", error);
+  return StepFailed("starting the timer of the seconds", error);
 }
 
 absl::Status CutSteps::Barrier() {
   const uint32_t key = 0;
   const int inner = barrier_inner_;
   if (bpf_map_update_elem(barrier_outer_, &key, &inner, BPF_ANY) != 0) {
-    return Failed("waiting for running programs at the cut", errno);
+    return StepFailed("waiting for running programs at the cut", errno);
   }
   return absl::OkStatus();
 }
@@ -93,7 +94,7 @@ absl::Status CutSteps::FlushCpus(uint32_t possible_cpus) {
     opts.flags = BPF_F_TEST_RUN_ON_CPU;
     // An offline CPU (ENXIO) has nothing running.
     if (bpf_prog_test_run_opts(fd, &opts) != 0 && errno != ENXIO) {
-      return Failed("flushing a CPU's counts at the cut", errno);
+      return StepFailed("flushing a CPU's counts at the cut", errno);
     }
   }
   return absl::OkStatus();
@@ -102,16 +103,16 @@ absl::Status CutSteps::FlushCpus(uint32_t possible_cpus) {
 absl::Status CutSteps::Pass(telltale_pass pass, telltale_control& control, ProcessTable* table) {
   control.pass = pass;
   bpf_link* link = bpf_program__attach_iter(programs_->program("pass"), nullptr);
-  if (link == nullptr) return Failed("creating the task iterator", errno);
+  if (link == nullptr) return StepFailed("creating the task iterator", errno);
   const Fd fd(bpf_iter_create(bpf_link__fd(link)));
   bpf_link__destroy(link);
-  if (fd.get() < 0) return Failed("creating the task iterator", errno);
+  if (fd.get() < 0) return StepFailed("creating the task iterator", errno);
   std::vector<char> buffer(64 * sizeof(telltale_row));
   size_t held = 0;
   while (true) {
     const ssize_t got = read(fd.get(), buffer.data() + held, buffer.size() - held);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (got < 0) return Failed("reading the task iterator", errno);
+    if (got < 0) return StepFailed("reading the task iterator", errno);
     if (got == 0) break;
     held += static_cast<size_t>(got);
     size_t used = 0;

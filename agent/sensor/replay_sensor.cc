@@ -10,12 +10,12 @@
 
 #include "agent/sensor/replay_sites.h"
 #include "sketch/layout.h"
+#include "sketch/time_units.h"
 #include "sketch/vitals.h"
 
 namespace telltale::agent {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kCompilerLife = 700'000'000;  // ns
 constexpr size_t kMaxSeconds = 64;
 constexpr size_t kMaxQueue = 100'000;
@@ -166,7 +166,7 @@ void ReplaySensor::BeginEpoch(uint64_t start_ns) {
 void ReplaySensor::AdvanceTo(uint64_t now_ns, bool part_of_second) {
   while (played_to_ns_ < now_ns) {
     const uint64_t in_epoch = played_to_ns_ - epoch_.start_mono_ns;
-    const uint64_t boundary = epoch_.start_mono_ns + (in_epoch / kSecond + 1) * kSecond;
+    const uint64_t boundary = epoch_.start_mono_ns + (in_epoch / kNsPerS + 1) * kNsPerS;
     if (boundary > now_ns && !part_of_second) return;
     const uint64_t to = std::min(boundary, now_ns);
     Play(played_to_ns_, to);
@@ -176,7 +176,7 @@ void ReplaySensor::AdvanceTo(uint64_t now_ns, bool part_of_second) {
 
 double ReplaySensor::FactorOf(uint8_t vital, const ReplayProgram& program) const {
   double factor = options_.intensity;
-  const uint64_t second = (played_to_ns_ - started_ns_) / kSecond;
+  const uint64_t second = (played_to_ns_ - started_ns_) / kNsPerS;
   for (const ReplayIncident& incident : options_.incidents) {
     const bool now = second >= incident.from_s && second < incident.to_s;
     if (now && incident.vital == vital && incident.program == program.name)
@@ -302,7 +302,7 @@ void ReplaySensor::Count(const Activity& a) {
   RawVital& vital = *std::ranges::find(epoch_.vitals, a.vital, &RawVital::id);
   RawSub& sub = vital.subs[a.sub];
   const size_t second =
-      std::min<size_t>((a.from_ns - epoch_.start_mono_ns) / kSecond, kMaxSeconds - 1);
+      std::min<size_t>((a.from_ns - epoch_.start_mono_ns) / kNsPerS, kMaxSeconds - 1);
   sub.events += a.events;
   sub.weight += a.weight;
   if (sub.second_weight.size() <= second) sub.second_weight.resize(second + 1, 0);

@@ -32,6 +32,7 @@
 #include "config/logging.h"
 #include "proto/codec.h"
 #include "proto/schema.h"
+#include "sketch/time_units.h"
 #include "spdlog/spdlog.h"
 #include "telltale_version.h"
 
@@ -39,7 +40,6 @@ namespace telltale::agent {
 namespace {
 
 constexpr int kFailed = 1;
-constexpr uint64_t kNsPerS = 1'000'000'000;
 constexpr uint64_t kLookEveryNs = 10 * kNsPerS;
 constexpr uint64_t kAliveEveryNs = kNsPerS;
 constexpr int kGoodbyeSeconds = 7;  // for the uplink, after the last epoch was spooled

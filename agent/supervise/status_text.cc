@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "agent/vitals/vitals.h"
 #include "proto/codec.h"
+#include "sketch/time_units.h"
 
 namespace telltale::agent {
 namespace {
@@ -17,7 +18,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kTextBytes = 400;
-constexpr uint64_t kNsPerS = 1'000'000'000;
 
 const char* StateName(VitalState state) {
   switch (state) {

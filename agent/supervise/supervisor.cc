@@ -17,13 +17,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/uplink/clock.h"
+#include "sketch/time_units.h"
 #include "spdlog/spdlog.h"
 
 namespace telltale::agent {
 namespace {
 
-constexpr int kFailed = 1;
-constexpr uint64_t kNsPerMs = 1'000'000;
+constexpr int kExitFailed = 1;
 constexpr uint64_t kFirstPauseMs = 500, kLongestPauseMs = 30'000;
 constexpr uint64_t kStableNs = 60'000 * kNsPerMs;
 constexpr uint64_t kStopMs = 20'000;       // for the sensor process, which bounds itself below this
@@ -84,7 +84,7 @@ class Supervisor {
       if (stopping_ && clock_.MonoNs() >= stop_deadline_ns_) {
         spdlog::error("agent: the sensor process did not stop within {} s, killing it",
                       kStopMs / 1'000);
-        return kFailed;
+        return kExitFailed;
       }
     }
     AwaitUplink();
@@ -127,7 +127,7 @@ class Supervisor {
     }
     spdlog::warn(
         "agent: stopped while the sensor process was down; what it saw last is in the spool");
-    exit_code_ = kFailed;
+    exit_code_ = kExitFailed;
   }
 
   void Exchange() {
@@ -169,7 +169,7 @@ class Supervisor {
     const pid_t pid = sensor_.pid;
     const uint64_t pause = sensor_.Ended(clock_.MonoNs());
     if (stopping_ || !has_watched_) {
-      exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
+      exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailed;
       if (WIFSIGNALED(status)) {
         spdlog::error("agent: the sensor process (pid {}) ended: {}", pid, HowItEnded(status));
       }
@@ -195,7 +195,7 @@ class Supervisor {
     // It may notice the sensor's end before this process does.
     if (stopping_ || !sensor_.alive() || code == kUplinkAlone) return;
     if (code == kUplinkCannotStart) {
-      exit_code_ = kFailed;
+      exit_code_ = kExitFailed;
       return;
     }
     spdlog::error(
@@ -243,7 +243,7 @@ class Supervisor {
     const pid_t pid = fork();
     if (pid != 0) return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(kFailed);
+    if (getppid() != parent) _exit(kExitFailed);
     return 0;
   }
 

@@ -23,6 +23,7 @@
 #include "agent/uplink/grpc_transport.h"
 #include "agent/uplink/uplink_logic.h"
 #include "config/logging.h"
+#include "sketch/time_units.h"
 #include "spdlog/spdlog.h"
 
 namespace telltale::agent {
@@ -30,7 +31,6 @@ namespace {
 
 constexpr size_t kMaxNodeInfoBytes = 1 << 20;
 constexpr size_t kMaxSecondBytes = 4'096;  // the collector takes no larger ones
-constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr uint64_t kStatusEveryNs = 1'000 * kNsPerMs;
 
 // Verdicts go back over the link, records come from the directory.

@@ -8,7 +8,7 @@ namespace telltale::agent {
 namespace {
 
 constexpr size_t kMaxLine = 4'096;
-constexpr uint64_t kMaxFunctionBytes = 1 << 30;
+constexpr uint64_t kMaxMapFunctionBytes = 1 << 30;
 
 // A hexadecimal number with or without "0x".
 std::optional<uint64_t> TakeHex(std::string_view& text) {
@@ -56,7 +56,7 @@ void PerfMap::AddLine(std::string_view line) {
   const auto bytes = TakeHex(line);
   if (!bytes || !line.starts_with(' ')) return;
   const size_t at = line.find_first_not_of(' ');
-  if (at == std::string_view::npos || *bytes == 0 || *bytes > kMaxFunctionBytes) return;
+  if (at == std::string_view::npos || *bytes == 0 || *bytes > kMaxMapFunctionBytes) return;
   if (*start > UINT64_MAX - *bytes) return;
   std::string_view name = line.substr(at, limits_.name_bytes);
   name = name.substr(0, name.find('\0'));

@@ -9,9 +9,6 @@
 namespace telltale::agent {
 namespace {
 
-bool IsDigit(char c) { return '0' <= c && c <= '9'; }
-bool IsHexDigit(char c) { return IsDigit(c) || ('a' <= c && c <= 'f'); }
-
 // Legacy: an Itanium nested name whose last part is 'h' and 16 hexadecimal digits.
 
 constexpr size_t kHashBytes = 17;

@@ -10,9 +10,6 @@
 namespace telltale::agent {
 namespace {
 
-bool IsDigit(char c) { return '0' <= c && c <= '9'; }
-bool IsHexDigit(char c) { return IsDigit(c) || ('a' <= c && c <= 'f'); }
-
 constexpr int kMaxDepth = 96;
 // Each step reads at least one letter, or follows a reference back to what was read before.
 constexpr int kMaxSteps = 20'000;

@@ -10,6 +10,10 @@
 
 namespace telltale::agent {
 
+inline bool IsDigit(char c) { return '0' <= c && c <= '9'; }
+// In both manglings of lower case alone.
+inline bool IsHexDigit(char c) { return IsDigit(c) || ('a' <= c && c <= 'f'); }
+
 // `mangled` without its "_R", as RustDemangled (rust_demangle.h) says. References repeat what was
 // read before: nesting and steps are bounded, so that no name takes longer than 20,000 steps.
 std::optional<std::string> RustV0Demangled(std::string_view mangled, size_t max_bytes);

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "sketch/time_units.h"
+
 namespace telltale::agent {
-namespace {
-
-constexpr uint64_t kNsPerS = 1'000'000'000;
-
-}  // namespace
+namespace {}  // namespace
 
 void SendQueue::AddFresh(uint64_t sequence, uint64_t bytes, uint64_t due_ns, std::string held) {
   Remove(sequence);

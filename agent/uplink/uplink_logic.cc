@@ -6,13 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/codec.h"
+#include "sketch/time_units.h"
 #include "spdlog/spdlog.h"
 
 namespace telltale::agent {
 namespace {
 
-constexpr uint64_t kNsPerMs = 1'000'000;
-constexpr uint64_t kNsPerS = 1'000'000'000;
 constexpr uint32_t kProtocol = 1;
 constexpr uint32_t kMaxSpreadS = 3'600;
 constexpr uint32_t kMaxInFlight = 16;

@@ -6,14 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/access/audit_log.h"
+#include "collector/grpc_status.h"
 #include "telltale/v1/access.grpc.pb.h"
 
 namespace telltale::access {
 namespace {
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
-}
 
 std::string Called(const v1::Token& token) {
   return absl::StrCat(token.id(), " (", token.name(), ", ", token.role(), ")");

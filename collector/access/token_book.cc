@@ -7,12 +7,12 @@
 #include "collector/access/access_keys.h"
 #include "collector/access/token_secret.h"
 #include "proto/codec.h"
+#include "sketch/time_units.h"
 
 namespace telltale::access {
 namespace {
 
 constexpr std::string_view kPrefix = "telltale_";
-constexpr double kNsPerS = 1e9;
 constexpr uint64_t kWholeNsPerS = 1'000'000'000;
 
 double Seconds(uint64_t ns) { return static_cast<double>(ns) / kNsPerS; }

@@ -13,7 +13,7 @@
 namespace telltale::cli {
 namespace {
 
-using Stub = v1::Access::Stub;
+using AccessStub = v1::Access::Stub;
 
 constexpr uint64_t kShortestS = 60;
 constexpr uint64_t kLongestS = 400ull * 86400;
@@ -70,7 +70,7 @@ int RunTokenCreate(const Arguments& arguments) {
   request.set_name(arguments.token.name);
   request.set_role(arguments.token.role);
   request.set_lifetime_s(*lifetime);
-  return Shown(*session, session->client->Ask(&Stub::CreateToken, request),
+  return Shown(*session, session->client->Ask(&AccessStub::CreateToken, request),
                [&](const v1::CreateTokenAnswer& answer) {
                  return absl::StrCat(answer.secret(), "\n\ntoken ", answer.token().id(), " for ",
                                      Escaped(answer.token().name()), ", ", answer.token().role(),
@@ -83,7 +83,7 @@ int RunTokenList(const Arguments& arguments) {
   const absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
   return Shown(
-      *session, session->client->Ask(&Stub::ListTokens, v1::ListTokensRequest()),
+      *session, session->client->Ask(&AccessStub::ListTokens, v1::ListTokensRequest()),
       [&](const v1::ListTokensAnswer& answer) { return TokensText(answer, session->view); });
 }
 
@@ -92,7 +92,7 @@ int RunTokenRevoke(const Arguments& arguments) {
   if (!session.ok()) return Report(session.status());
   v1::RevokeTokenRequest request;
   request.set_id(arguments.token.id);
-  return Shown(*session, session->client->Ask(&Stub::RevokeToken, request),
+  return Shown(*session, session->client->Ask(&AccessStub::RevokeToken, request),
                [&](const v1::RevokeTokenAnswer& answer) {
                  return absl::StrCat("token ", answer.token().id(), " (",
                                      Escaped(answer.token().name()), ") ",
@@ -106,7 +106,7 @@ int RunAudit(const Arguments& arguments) {
   v1::ListAuditRequest request;
   request.set_limit(arguments.limit);
   const absl::StatusOr<v1::ListAuditAnswer> answer =
-      session->client->Ask(&Stub::ListAudit, request);
+      session->client->Ask(&AccessStub::ListAudit, request);
   if (answer.ok() && !session->json() && !session->table()) {
     const absl::StatusOr<formats::File> file = formats::Export(*answer, session->format);
     if (!file.ok()) return Report(file.status());

@@ -16,7 +16,7 @@
 namespace telltale::cli {
 namespace {
 
-using Stub = v1::Query::Stub;
+using QueryStub = v1::Query::Stub;
 
 constexpr uint32_t kMaxStacks = 10'000;
 
@@ -49,7 +49,7 @@ absl::Status KeepNamed(const std::vector<std::string>& wanted, v1::NodesAnswer* 
 absl::StatusOr<v1::NodesAnswer> AskNodes(const Arguments& arguments, const Session& session) {
   v1::NodesRequest request;
   for (const std::string& label : arguments.labels) request.add_label_matches(label);
-  absl::StatusOr<v1::NodesAnswer> answer = session.client->Ask(&Stub::ListNodes, request);
+  absl::StatusOr<v1::NodesAnswer> answer = session.client->Ask(&QueryStub::ListNodes, request);
   if (!answer.ok()) return answer;
   if (absl::Status status = KeepNamed(arguments.nodes, &*answer); !status.ok()) return status;
   return answer;
@@ -120,7 +120,7 @@ int RunVitals(const Arguments& arguments) {
   absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
   absl::StatusOr<v1::VitalsAnswer> vitals =
-      session->client->Ask(&Stub::ListVitals, v1::VitalsRequest());
+      session->client->Ask(&QueryStub::ListVitals, v1::VitalsRequest());
   if (!vitals.ok()) return Report(vitals.status());
   absl::StatusOr<v1::NodesAnswer> nodes = AskNodes(arguments, *session);
   if (!nodes.ok()) return Report(nodes.status());
@@ -140,7 +140,8 @@ int RunSeries(const Arguments& arguments) {
         request.set_process(arguments.process);
         request.set_max_points(arguments.points > 0 || !session.table() ? arguments.points
                                                                         : kTablePoints);
-        absl::StatusOr<v1::SeriesAnswer> answer = session.client->Ask(&Stub::GetSeries, request);
+        absl::StatusOr<v1::SeriesAnswer> answer =
+            session.client->Ask(&QueryStub::GetSeries, request);
         if (!answer.ok()) return Report(answer.status());
         return Deliver(session, *answer, answer->coverage(), selection, answer->series().empty(),
                        [&] { return RenderSeries(*answer, session.view); });
@@ -164,7 +165,7 @@ int RunTop(const Arguments& arguments) {
         request.set_process(arguments.process);
         request.set_hide_self(arguments.hide_self);
         request.set_page(arguments.page);
-        absl::StatusOr<v1::TopAnswer> answer = session.client->Ask(&Stub::GetTop, request);
+        absl::StatusOr<v1::TopAnswer> answer = session.client->Ask(&QueryStub::GetTop, request);
         if (!answer.ok()) return Report(answer.status());
         double more = 0;
         for (const v1::TopTable& table : answer->tables()) more += table.rows_after();
@@ -185,7 +186,8 @@ int RunSamples(const Arguments& arguments) {
         request.set_process(arguments.process);
         request.set_limit(arguments.limit > 0 || !session.table() ? arguments.limit : 10);
         request.set_page(arguments.page);
-        absl::StatusOr<v1::SamplesAnswer> answer = session.client->Ask(&Stub::ListSamples, request);
+        absl::StatusOr<v1::SamplesAnswer> answer =
+            session.client->Ask(&QueryStub::ListSamples, request);
         if (!answer.ok()) return Report(answer.status());
         return DeliverPage(
             session, *answer, answer->coverage(), selection, answer->samples().empty(),
@@ -208,7 +210,8 @@ int RunStacks(const Arguments& arguments) {
         request.set_idle(arguments.idle);
         const uint32_t usual = session.table() ? 10 : WholeProfile(session) ? kMaxStacks : 0;
         request.set_limit(arguments.limit > 0 ? arguments.limit : usual);
-        absl::StatusOr<v1::StacksAnswer> answer = session.client->Ask(&Stub::GetStacks, request);
+        absl::StatusOr<v1::StacksAnswer> answer =
+            session.client->Ask(&QueryStub::GetStacks, request);
         if (!answer.ok()) return Report(answer.status());
         return Deliver(session, *answer, answer->coverage(), selection, answer->stacks().empty(),
                        [&] { return RenderStacks(*answer, session.view); });
@@ -222,7 +225,7 @@ int RunHistogram(const Arguments& arguments) {
                          *request.mutable_selection() = selection;
                          request.set_name(arguments.name);
                          absl::StatusOr<v1::HistogramAnswer> answer =
-                             session.client->Ask(&Stub::GetHistogram, request);
+                             session.client->Ask(&QueryStub::GetHistogram, request);
                          if (!answer.ok()) return Report(answer.status());
                          return Deliver(session, *answer, answer->coverage(), selection,
                                         answer->histograms().empty(),
@@ -248,7 +251,8 @@ int RunEvents(const Arguments& arguments) {
           }
           request.add_types(parsed);
         }
-        absl::StatusOr<v1::EventsAnswer> answer = session.client->Ask(&Stub::ListEvents, request);
+        absl::StatusOr<v1::EventsAnswer> answer =
+            session.client->Ask(&QueryStub::ListEvents, request);
         if (!answer.ok()) return Report(answer.status());
         return DeliverPage(session, *answer, answer->coverage(), selection,
                            answer->events().empty(), answer->next_page(),
@@ -263,7 +267,7 @@ int RunCoverage(const Arguments& arguments) {
                          v1::CoverageRequest request;
                          *request.mutable_selection() = selection;
                          absl::StatusOr<v1::CoverageAnswer> answer =
-                             session.client->Ask(&Stub::GetCoverage, request);
+                             session.client->Ask(&QueryStub::GetCoverage, request);
                          if (!answer.ok()) return Report(answer.status());
                          return Deliver(session, *answer, answer->coverage(), selection, true,
                                         [&] { return RenderGaps(*answer, session.view); });
@@ -274,7 +278,7 @@ int RunStatus(const Arguments& arguments) {
   absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
   absl::StatusOr<v1::StatusAnswer> answer =
-      session->client->Ask(&Stub::GetStatus, v1::StatusRequest());
+      session->client->Ask(&QueryStub::GetStatus, v1::StatusRequest());
   if (!answer.ok()) return Report(answer.status());
   return Show(*session, *answer, [&] { return RenderStatus(*answer, session->view); });
 }
@@ -293,7 +297,7 @@ int RunAnomalies(const Arguments& arguments) {
       check.set_filter(arguments.filter);
       check.set_vital(*vital);
       check.set_limit(1);
-      const auto checked = session->client->Ask(&Stub::ListAnomalies, check);
+      const auto checked = session->client->Ask(&QueryStub::ListAnomalies, check);
       if (!checked.ok()) return Report(checked.status());
     }
     // Goes on where it was when the collector restarts; what cannot become better ends it.
@@ -327,7 +331,7 @@ int RunAnomalies(const Arguments& arguments) {
         request.set_limit(arguments.limit);
         request.set_page(arguments.page);
         absl::StatusOr<v1::AnomaliesAnswer> answer =
-            session.client->Ask(&Stub::ListAnomalies, request);
+            session.client->Ask(&QueryStub::ListAnomalies, request);
         if (!answer.ok()) return Report(answer.status());
         return DeliverPage(session, *answer, answer->coverage(), selection,
                            answer->anomalies().empty(), answer->next_page(), "",

@@ -4,7 +4,7 @@
 namespace telltale::cli {
 namespace {
 
-using Stub = v1::Query::Stub;
+using QueryStub = v1::Query::Stub;
 
 // An answer about two selections: without data on one side it says which.
 template <typename Answer>
@@ -38,7 +38,7 @@ int RunDiff(const Arguments& arguments) {
         top.set_idle(arguments.idle);
         top.set_process(arguments.process);
         top.set_hide_self(arguments.hide_self);
-        absl::StatusOr<v1::DiffAnswer> answer = session.client->Ask(&Stub::GetDiff, request);
+        absl::StatusOr<v1::DiffAnswer> answer = session.client->Ask(&QueryStub::GetDiff, request);
         if (!answer.ok()) return Report(answer.status());
         return DeliverCompared(session, *answer, selection, *against,
                                [&] { return RenderDiff(*answer, session.view); });
@@ -62,7 +62,7 @@ int RunFlame(const Arguments& arguments) {
         request.mutable_stacks()->set_idle(arguments.idle);
         request.mutable_stacks()->set_hide_self(arguments.hide_self);
         if (compared) *request.mutable_against() = *against;
-        absl::StatusOr<v1::FlameAnswer> answer = session.client->Ask(&Stub::GetFlame, request);
+        absl::StatusOr<v1::FlameAnswer> answer = session.client->Ask(&QueryStub::GetFlame, request);
         if (!answer.ok()) return Report(answer.status());
         const size_t lines = arguments.limit > 0 ? arguments.limit : 40;
         const auto render = [&] { return RenderFlame(*answer, lines, session.view); };

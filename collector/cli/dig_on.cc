@@ -16,11 +16,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kConnection = {"--collector", "--ca", "--cert", "--key"};
 
-std::string VitalOf(const v1::Finding& finding) {
-  return finding.sub().empty() ? finding.vital()
-                               : absl::StrCat(finding.vital(), "/", finding.sub());
-}
-
 std::string UrlEncoded(const std::string& text) {
   std::string out;
   for (const unsigned char c : text) {
@@ -35,6 +30,11 @@ std::string UrlEncoded(const std::string& text) {
 }
 
 }  // namespace
+
+std::string VitalOf(const v1::Finding& finding) {
+  return finding.sub().empty() ? finding.vital()
+                               : absl::StrCat(finding.vital(), "/", finding.sub());
+}
 
 DigOn::DigOn(const std::vector<std::string>& words, v1::Selection asked, std::string web,
              absl::TimeZone zone)

@@ -13,6 +13,9 @@
 
 namespace telltale::cli {
 
+// "sched_delay" or "syscall/read".
+std::string VitalOf(const v1::Finding& finding);
+
 class DigOn {
  public:
   // `words`: the command as typed, whose connection is kept. `web`: "https://host:port", empty: not

@@ -10,16 +10,12 @@
 namespace telltale::cli {
 namespace {
 
-using Stub = v1::Enrolment::Stub;
+using EnrolmentStub = v1::Enrolment::Stub;
 
-constexpr uint64_t kShortestS = 60;
-constexpr uint64_t kLongestS = 30ull * 86400;
+constexpr uint64_t kShortestTokenS = 60;
+constexpr uint64_t kLongestTokenS = 30ull * 86400;
 constexpr uint32_t kUsualPort = 7430;
 constexpr size_t kShownSerial = 12;
-
-std::string Plural(uint32_t count, const char* word) {
-  return absl::StrCat(count, " ", word, count == 1 ? "" : "s");
-}
 
 std::string TokenState(const v1::EnrollToken& token, const View& view) {
   if (!token.revoked_by().empty()) return absl::StrCat("revoked by ", Escaped(token.revoked_by()));
@@ -102,7 +98,7 @@ int Decide(const Arguments& arguments, bool approve) {
   request.set_id(arguments.enroll.id);
   request.set_approve(approve);
   return Shown(
-      *session, session->client->Ask(&Stub::DecideEnrolment, request),
+      *session, session->client->Ask(&EnrolmentStub::DecideEnrolment, request),
       [&](const v1::DecideEnrolmentAnswer& answer) {
         const v1::WaitingEnrolment& decided = answer.request();
         return absl::StrCat(
@@ -116,7 +112,7 @@ int RevokeNode(const Session& session, const std::string& node) {
   v1::RevokeNodeRequest request;
   request.set_node(node);
   return Shown(
-      session, session.client->Ask(&Stub::RevokeNode, request),
+      session, session.client->Ask(&EnrolmentStub::RevokeNode, request),
       [&](const v1::RevokeNodeAnswer& answer) {
         const v1::NodeCertificate& certificate = answer.certificate();
         const std::string name = Escaped(certificate.node());
@@ -135,7 +131,8 @@ int RevokeNode(const Session& session, const std::string& node) {
 }  // namespace
 
 int RunEnrollToken(const Arguments& arguments) {
-  const auto lifetime = config::ParseSeconds(arguments.enroll.lifetime, kShortestS, kLongestS);
+  const auto lifetime =
+      config::ParseSeconds(arguments.enroll.lifetime, kShortestTokenS, kLongestTokenS);
   if (!lifetime.ok()) {
     return Report(absl::InvalidArgumentError(absl::StrCat(
         "--for ", arguments.enroll.lifetime, " ", std::string(lifetime.status().message()))));
@@ -146,7 +143,7 @@ int RunEnrollToken(const Arguments& arguments) {
   request.set_pattern(arguments.enroll.node);
   request.set_uses(arguments.enroll.uses);
   request.set_lifetime_s(*lifetime);
-  return Shown(*session, session->client->Ask(&Stub::CreateEnrollToken, request),
+  return Shown(*session, session->client->Ask(&EnrolmentStub::CreateEnrollToken, request),
                [&](const v1::CreateEnrollTokenAnswer& answer) {
                  const View& view = session->view;
                  return absl::StrCat(answer.secret(), "\n\ntoken ", answer.token().id(), ", ",
@@ -162,7 +159,7 @@ int RunEnrollList(const Arguments& arguments) {
   const absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
   return Shown(
-      *session, session->client->Ask(&Stub::ListEnrolments, v1::ListEnrolmentsRequest()),
+      *session, session->client->Ask(&EnrolmentStub::ListEnrolments, v1::ListEnrolmentsRequest()),
       [&](const v1::ListEnrolmentsAnswer& answer) { return ListText(answer, session->view); });
 }
 
@@ -179,7 +176,7 @@ int RunEnrollRevoke(const Arguments& arguments) {
   if (!arguments.enroll.node.empty()) return RevokeNode(*session, arguments.enroll.node);
   v1::RevokeEnrollTokenRequest request;
   request.set_id(arguments.enroll.id);
-  return Shown(*session, session->client->Ask(&Stub::RevokeEnrollToken, request),
+  return Shown(*session, session->client->Ask(&EnrolmentStub::RevokeEnrollToken, request),
                [&](const v1::RevokeEnrollTokenAnswer& answer) {
                  return absl::StrCat("token ", answer.token().id(),
                                      answer.changed() ? " is revoked\n" : " was revoked before\n");

@@ -6,7 +6,7 @@
 namespace telltale::cli {
 namespace {
 
-using Stub = v1::Watch::Stub;
+using WatchStub = v1::Watch::Stub;
 
 template <typename Answer, typename Render>
 int ShownIn(const Session& session, const absl::StatusOr<Answer>& answer, Render render) {
@@ -23,7 +23,7 @@ int List(const Arguments& arguments,
          std::string (*render)(const v1::ListFiltersAnswer&, const View&)) {
   const absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
-  return ShownIn(*session, session->client->Ask(&Stub::ListFilters, v1::ListFiltersRequest()),
+  return ShownIn(*session, session->client->Ask(&WatchStub::ListFilters, v1::ListFiltersRequest()),
                  render);
 }
 
@@ -41,7 +41,7 @@ int RunFilterRun(const Arguments& arguments) {
   v1::RunFilterRequest request;
   request.set_name(arguments.filter);
   *request.mutable_selection() = *selection;
-  return ShownIn(*session, session->client->Ask(&Stub::RunFilter, request), RenderFilterRun);
+  return ShownIn(*session, session->client->Ask(&WatchStub::RunFilter, request), RenderFilterRun);
 }
 
 }  // namespace telltale::cli

@@ -19,7 +19,7 @@ namespace telltale::cli {
 namespace {
 
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l", kLeave = "\x1b[?25h\x1b[?1049l";
-constexpr size_t kMaxInput = 256;
+constexpr size_t kMaxKeys = 256;
 
 void WriteAll(std::string_view text) {
   while (!text.empty()) {
@@ -58,7 +58,7 @@ Key TakeKey(std::string* input) {
   if (input->size() > 1 && (*input)[0] == '\x1b' && (*input)[1] == '[') {
     length = 2;
     while (length < input->size() && ((*input)[length] < '@' || (*input)[length] > '~')) ++length;
-    if (length == input->size() && length < kMaxInput) return Key::kNone;
+    if (length == input->size() && length < kMaxKeys) return Key::kNone;
     ++length;
   }
   input->erase(0, length);
@@ -125,7 +125,7 @@ Key FullScreen::Await(std::chrono::milliseconds time) {
   const ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes));
   if (got <= 0) return (files[0].revents & (POLLHUP | POLLERR)) != 0 ? Key::kQuit : Key::kNone;
   input_.append(bytes, static_cast<size_t>(got));
-  if (input_.size() > kMaxInput) input_.clear();  // nobody types that much
+  if (input_.size() > kMaxKeys) input_.clear();  // nobody types that much
   return TakeKey(&input_);
 }
 

@@ -11,11 +11,11 @@
 namespace telltale::cli {
 namespace {
 
-using Stub = v1::Query::Stub;
+using QueryStub = v1::Query::Stub;
 
 // "https://host:port" of the collector's web pages; empty: it does not say.
 std::string WebOf(const Session& session) {
-  const auto status = session.client->Ask(&Stub::GetStatus, v1::StatusRequest());
+  const auto status = session.client->Ask(&QueryStub::GetStatus, v1::StatusRequest());
   if (!status.ok() || status->https_port() == 0) return "";
   const std::string& address = session.client->collector();
   return absl::StrCat("https://", Escaped(address.substr(0, address.rfind(':'))), ":",
@@ -44,7 +44,7 @@ int RunInvestigate(const Arguments& typed) {
         *request.mutable_selection() = selection;
         request.set_limit(arguments.limit);
         request.set_hide_self(arguments.hide_self);
-        const auto answer = session.client->Ask(&Stub::Investigate, request);
+        const auto answer = session.client->Ask(&QueryStub::Investigate, request);
         if (!answer.ok()) return Report(answer.status());
         return Deliver(session, *answer, answer->coverage(), selection, true, [&] {
           const std::string web = WebOf(session);

@@ -17,7 +17,7 @@
 namespace telltale::cli {
 namespace {
 
-using Stub = v1::Query::Stub;
+using QueryStub = v1::Query::Stub;
 
 class Live {
  public:
@@ -83,7 +83,7 @@ class Live {
   absl::Status Prepare() {
     absl::StatusOr<std::string> vital = OneVital(arguments_, "live", false);
     if (!vital.ok()) return vital.status();
-    const auto vitals = session_.client->Ask(&Stub::ListVitals, v1::VitalsRequest());
+    const auto vitals = session_.client->Ask(&QueryStub::ListVitals, v1::VitalsRequest());
     if (!vitals.ok()) return vitals.status();
     for (const v1::VitalDescriptor& known : vitals->vitals()) {
       state_.vitals.push_back(known.name());
@@ -115,7 +115,7 @@ class Live {
     if (!state_.vitals.empty()) request.set_vital(state_.vitals[state_.chosen]);
     request.set_limit(kRows);
     request.set_hide_self(arguments_.hide_self);
-    absl::StatusOr<v1::TopAnswer> got = session_.client->Ask(&Stub::GetTop, request);
+    absl::StatusOr<v1::TopAnswer> got = session_.client->Ask(&QueryStub::GetTop, request);
     if (!got.ok()) return got.status();
     *answer = *std::move(got);
     return absl::OkStatus();

@@ -10,7 +10,7 @@
 namespace telltale::cli {
 namespace {
 
-constexpr size_t kBarColumns = 10;
+constexpr size_t kLiveBarColumns = 10;
 constexpr const char* kKeys = "Tab, right, left: vital   up, down: scroll   space: hold   q: leave";
 
 // Names of vitals, the chosen one in brackets, in as many lines as they need.
@@ -50,7 +50,7 @@ std::vector<std::string> TableLines(const v1::TopTable& table, const LiveState& 
              {code ? "" : "node", Align::kLeft, 8}});
   for (const v1::TopRow& row : table.rows()) {
     out.Add({Escaped(row.name()), Rate(row.value() / SecondsOf(state), table.unit(), table.vital()),
-             Share(row.share()), Bar(row.share(), kBarColumns, view.style),
+             Share(row.share()), Bar(row.share(), kLiveBarColumns, view.style),
              code                  ? Escaped(row.exe())
              : row.pid() != 0      ? absl::StrCat(row.pid())
              : row.instances() > 1 ? absl::StrCat(row.instances(), " x")

@@ -11,8 +11,8 @@
 namespace telltale::cli {
 namespace {
 
-constexpr size_t kStackFrames = 12;
-constexpr size_t kNameColumns = 32;
+constexpr size_t kDiffFrames = 12;
+constexpr size_t kLabelColumns = 32;
 
 std::string Signed(double value, const std::string& unit) {
   return absl::StrCat(value < 0 ? "-" : "+", Quantity(std::abs(value), unit));
@@ -68,7 +68,7 @@ std::string Rows(const v1::DiffTable& table, bool certain, const std::string& ti
                  const View& view) {
   using Align = Table::Align;
   const bool code = table.by() == v1::DIMENSION_SITE || table.by() == v1::DIMENSION_STACK;
-  Table out({{title, Align::kLeft, kNameColumns},
+  Table out({{title, Align::kLeft, kLabelColumns},
              {"against", Align::kRight},
              {"now", Align::kRight},
              {"difference", Align::kRight},
@@ -96,7 +96,7 @@ std::string Stacks(const v1::DiffTable& table, const View& view) {
     if (frames.empty() || !row.certain()) continue;
     absl::StrAppend(&out, "    ", Signed(row.difference(), table.unit()), "  ",
                     Escaped(row.row().exe()), "\n",
-                    StackLines({frames.begin(), frames.end()}, "        ", kStackFrames, view));
+                    StackLines({frames.begin(), frames.end()}, "        ", kDiffFrames, view));
   }
   return out;
 }

@@ -22,11 +22,6 @@ std::string Title(const std::string& text, const View& view) {
   return absl::StrCat("\n", Painted(text, Ink::kBold, view.style), "\n");
 }
 
-std::string VitalOf(const v1::Finding& finding) {
-  return finding.sub().empty() ? finding.vital()
-                               : absl::StrCat(finding.vital(), "/", finding.sub());
-}
-
 // Text in lines of the terminal's width, each begun with the indent.
 std::string Paragraph(const std::string& text, const std::string& indent, const View& view) {
   constexpr size_t kUsualColumns = 100;

@@ -9,7 +9,7 @@
 namespace telltale::cli {
 namespace {
 
-constexpr size_t kBarColumns = 30, kSparkPoints = 32;
+constexpr size_t kSeriesBarColumns = 30, kSparkPoints = 32;
 
 std::string NameOf(const v1::Series& series) {
   std::string name =
@@ -18,12 +18,12 @@ std::string NameOf(const v1::Series& series) {
   return Escaped(name);
 }
 
-struct Summary {
+struct SeriesSummary {
   double mean = 0, min = 0, max = 0, last = 0;
 };
 
-Summary SummaryOf(const v1::Series& series) {
-  Summary summary;
+SeriesSummary SummaryOf(const v1::Series& series) {
+  SeriesSummary summary;
   double weight = 0, time = 0;
   for (int i = 0; i < series.rate_size(); ++i) {
     const double watched = series.length_s(i) * series.watched(i);
@@ -77,7 +77,7 @@ std::string OneSeries(const v1::Series& series, const View& view) {
     table.Add({ClockText(series.start_s(i), view.now, view.zone),
                LengthText(std::round(series.length_s(i) * 10) / 10),
                Rate(series.rate(i), series.unit(), series.vital()),
-               Bar(highest > 0 ? series.rate(i) / highest : 0, kBarColumns, view.style),
+               Bar(highest > 0 ? series.rate(i) / highest : 0, kSeriesBarColumns, view.style),
                Rate(process ? series.low(i) : series.min(i), series.unit(), series.vital()),
                Rate(process ? series.high(i) : series.max(i), series.unit(), series.vital()),
                events ? absl::StrCat(Count(series.events(i)), " /s") : "",
@@ -110,7 +110,7 @@ std::string RenderSeries(const v1::SeriesAnswer& answer, const View& view) {
                  {""},
                  {backlog ? "highest backlog" : "", Align::kRight}});
     for (const v1::Series& series : answer.series()) {
-      const Summary summary = SummaryOf(series);
+      const SeriesSummary summary = SummaryOf(series);
       double highest = 0;
       for (const double rate : series.rate()) highest = std::max(highest, rate);
       table.Add({NameOf(series), Rate(summary.mean, series.unit(), series.vital()),
@@ -156,10 +156,11 @@ std::string RenderHistogram(const v1::HistogramAnswer& answer, const View& view)
                  {"", Align::kRight},
                  {""}});
     for (int i = 0; i < histogram.count_size(); ++i) {
-      table.Add({Quantity(histogram.low(i), histogram.unit()),
-                 Quantity(histogram.high(i), histogram.unit()), Count(histogram.count(i)),
-                 Share(total > 0 ? histogram.count(i) / total : 0),
-                 Bar(highest > 0 ? histogram.count(i) / highest : 0, kBarColumns, view.style)});
+      table.Add(
+          {Quantity(histogram.low(i), histogram.unit()),
+           Quantity(histogram.high(i), histogram.unit()), Count(histogram.count(i)),
+           Share(total > 0 ? histogram.count(i) / total : 0),
+           Bar(highest > 0 ? histogram.count(i) / highest : 0, kSeriesBarColumns, view.style)});
     }
     absl::StrAppend(&out, table.Render(view.style, "  "));
   }

@@ -20,8 +20,8 @@ namespace {
 
 using google::protobuf::Struct;
 
-constexpr std::string_view kHead = "telltale-spool-state 1\n";
-constexpr std::string_view kChecksum = "checksum ";
+constexpr std::string_view kHeadLine = "telltale-spool-state 1\n";
+constexpr std::string_view kChecksumWord = "checksum ";
 constexpr size_t kIncarnationDigits = 32;
 constexpr size_t kHeldWords = 4, kLostWords = 6;  // without the detail
 
@@ -96,7 +96,7 @@ bool AddLine(const std::string& line, SpoolStateFile& file) {
 
 }  // namespace
 
-bool IsSpoolState(std::string_view bytes) { return bytes.substr(0, kHead.size()) == kHead; }
+bool IsSpoolState(std::string_view bytes) { return bytes.substr(0, kHeadLine.size()) == kHeadLine; }
 
 bool IsIncarnation(std::string_view bytes) {
   return bytes.size() == kIncarnationDigits + 1 && bytes.back() == '\n' &&
@@ -108,7 +108,7 @@ absl::StatusOr<SpoolStateFile> ReadSpoolState(std::string_view bytes) {
   if (!IsSpoolState(text)) {
     return absl::DataLossError("does not begin with \"telltale-spool-state 1\"");
   }
-  const size_t sum_at = text.rfind(kChecksum);
+  const size_t sum_at = text.rfind(kChecksumWord);
   if (sum_at == std::string_view::npos) return absl::DataLossError("has no checksum line");
   const std::string wanted = absl::StrFormat("checksum %016x\n", XXH3_64bits(text.data(), sum_at));
   if (text.substr(sum_at) != wanted) {
@@ -116,7 +116,7 @@ absl::StatusOr<SpoolStateFile> ReadSpoolState(std::string_view bytes) {
         "checksum of its ", sum_at, " bytes is wrong (a write cut short?); the other slot holds"));
   }
   SpoolStateFile file;
-  const std::string body(text.substr(kHead.size(), sum_at - kHead.size()));
+  const std::string body(text.substr(kHeadLine.size(), sum_at - kHeadLine.size()));
   for (const absl::string_view line : absl::StrSplit(body, '\n', absl::SkipEmpty())) {
     if (!AddLine(std::string(line), file)) {
       return absl::DataLossError(

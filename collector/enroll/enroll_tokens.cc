@@ -10,13 +10,13 @@
 #include "collector/access/token_secret.h"
 #include "collector/enroll/enroll_keys.h"
 #include "proto/codec.h"
+#include "sketch/time_units.h"
 #include "storage/keys.h"
 
 namespace telltale::enroll {
 namespace {
 
 constexpr std::string_view kPrefix = "enroll_";
-constexpr uint64_t kNsPerS = 1'000'000'000;
 
 absl::Status BadToken(std::string_view why) {
   return absl::UnauthenticatedError(

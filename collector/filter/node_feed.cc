@@ -14,7 +14,7 @@ namespace {
 // Clocks put the ends of adjacent epochs this far apart without anything being missing.
 constexpr uint64_t kJoinNs = 1'500'000'000;
 constexpr size_t kMaxTextBytes = 512;
-constexpr size_t kMaxNameBytes = 64;
+constexpr size_t kMaxLabelNameBytes = 64;
 constexpr size_t kMaxSubjectBytes = 256;
 constexpr double kMaxFigure = 9e12;  // of a base unit; beyond it millionths do not fit 64 bits
 
@@ -27,7 +27,7 @@ int64_t Fixed(double value, double scale) {
 
 // What a filter hands over is text of unknown origin: it may carry names of the node.
 std::string Name(const char* text) {
-  return text == nullptr ? "" : proto::SanitizeText(text, kMaxNameBytes);
+  return text == nullptr ? "" : proto::SanitizeText(text, kMaxLabelNameBytes);
 }
 
 }  // namespace

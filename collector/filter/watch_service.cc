@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "collector/grpc_status.h"
 #include "collector/query/nearest.h"
 #include "storage/keys.h"
 #include "telltale/v1/watch.grpc.pb.h"
@@ -16,11 +17,7 @@ namespace telltale::filter {
 namespace {
 
 constexpr int kMaxLate = 100;
-constexpr int kMaxAnomalies = 10'000;
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
-}
+constexpr int kMaxAnomaliesTold = 10'000;
 
 class WatchService final : public v1::Watch::Service {
  public:
@@ -102,9 +99,9 @@ class WatchService final : public v1::Watch::Service {
                              [&context] { return context.IsCancelled(); });
       if (!replayed.ok()) return replayed.status();
       Add(node.name(), *std::move(replayed), answer);
-      if (answer.anomalies_size() > kMaxAnomalies) {
+      if (answer.anomalies_size() > kMaxAnomaliesTold) {
         return absl::ResourceExhaustedError(
-            absl::StrCat("filter run: more than ", kMaxAnomalies,
+            absl::StrCat("filter run: more than ", kMaxAnomaliesTold,
                          " anomalies; choose fewer nodes or a shorter time"));
       }
     }

@@ -3,16 +3,13 @@
 #include <utility>
 
 #include "collector/feed/followers.h"
+#include "collector/grpc_status.h"
 #include "telltale/v1/incident.grpc.pb.h"
 
 namespace telltale::incident {
 namespace {
 
 constexpr char kSilence[] = "silence", kEndSilence[] = "end a silence";
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
-}
 
 class RefusedFollower final : public grpc::ServerWriteReactor<v1::IncidentNews> {
  public:

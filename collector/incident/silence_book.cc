@@ -35,7 +35,7 @@ bool FitsRule(const std::string& pattern, const v1::StoredSymptom& symptom) {
   return Fits(pattern, symptom.filter());
 }
 
-v1::Silence Shown(const v1::StoredSilence& stored, uint64_t now_ns) {
+v1::Silence ToAnswer(const v1::StoredSilence& stored, uint64_t now_ns) {
   const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) / 1e9; };
   v1::Silence silence;
   silence.set_id(stored.id());
@@ -137,7 +137,7 @@ absl::StatusOr<v1::Silence> SilenceBook::Add(const v1::AddSilenceRequest& reques
   added.set_reason(proto::SanitizeText(request.reason(), kMaxReasonBytes));
   added.set_by(who);
   added.set_made_ns(now_ns);
-  v1::Silence shown = Shown(added, now_ns);
+  v1::Silence shown = ToAnswer(added, now_ns);
   if (auto status = Store(std::move(silences)); !status.ok()) return status;
   return shown;
 }
@@ -154,7 +154,7 @@ absl::StatusOr<v1::Silence> SilenceBook::End(const std::string& id, const std::s
   }
   found->set_ended_ns(now_ns);
   found->set_ended_by(who);
-  v1::Silence shown = Shown(*found, now_ns);
+  v1::Silence shown = ToAnswer(*found, now_ns);
   if (auto status = Store(std::move(silences)); !status.ok()) return status;
   return shown;
 }
@@ -163,7 +163,7 @@ v1::ListSilencesAnswer SilenceBook::List(bool ended, uint64_t now_ns) const {
   const std::lock_guard lock(mutex_);
   v1::ListSilencesAnswer answer;
   for (int i = silences_.silences_size() - 1; i >= 0; --i) {
-    v1::Silence silence = Shown(silences_.silences(i), now_ns);
+    v1::Silence silence = ToAnswer(silences_.silences(i), now_ns);
     if (silence.in_force() || ended) *answer.add_silences() = std::move(silence);
   }
   return answer;

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "sketch/time_units.h"
+
 namespace telltale::ingest {
 namespace {
 
 constexpr int kCounterBits = 16;
-constexpr uint64_t kNsPerMs = 1'000'000;
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "collector/grpc_status.h"
 #include "collector/ingest/connect_reactor.h"
 #include "collector/peer.h"
 #include "collector/revocation.h"
@@ -27,10 +28,6 @@ class RefusedUpload final : public grpc::ServerReadReactor<v1::Chunk> {
   explicit RefusedUpload(const grpc::Status& status) { Finish(status); }
   void OnDone() override { delete this; }
 };
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
-}
 
 class IngestService final : public v1::Ingest::CallbackService {
  public:

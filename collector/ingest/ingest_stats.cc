@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "sketch/time_units.h"
+
 namespace telltale::ingest {
 namespace {
 
 constexpr uint64_t kFirstBoundNs = 1'000'000;
-constexpr double kNsPerS = 1e9;
 
 }  // namespace
 

@@ -5,14 +5,11 @@
 #include <mutex>
 #include <utility>
 
+#include "collector/grpc_status.h"
 #include "telltale/v1/live.grpc.pb.h"
 
 namespace telltale::ingest {
 namespace {
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
-}
 
 // One message is under way at a time; what comes meanwhile waits in the follower's bounded queue.
 // Lives until OnDone, kept by `self_`; whoever brings news knows it weakly.

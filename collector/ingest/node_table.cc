@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "sketch/time_units.h"
+
 namespace telltale::ingest {
 namespace {
 
-constexpr uint64_t kNsPerS = 1'000'000'000;
 constexpr uint32_t kSilentEpochs = 3;
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "collector/grpc_status.h"
 #include "telltale/v1/operate.grpc.pb.h"
 
 namespace telltale::ingest {
@@ -15,10 +16,6 @@ namespace {
 constexpr const char* kKeep = "decide for an agent";
 constexpr const char* kNote = "note";
 constexpr const char* kRemoveNote = "remove a note";
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
-}
 
 class OperateService final : public v1::Operate::CallbackService {
  public:

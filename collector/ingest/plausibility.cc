@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "sketch/time_units.h"
 #include "sketch/vital_ids.h"
 
 namespace telltale::ingest {
 namespace {
 
-constexpr double kNsPerS = 1e9;
 constexpr double kSlack = 1.05;              // clocks of CPUs and epoch differ a little
 constexpr double kSlackNs = 50e6;            // ticks charged at the edges of an epoch
 constexpr uint32_t kMaxCpus = 8192;          // more than any kernel of today has (NR_CPUS)

@@ -10,13 +10,13 @@
 #include "collector/ingest/clone_decision.h"
 #include "collector/ingest/summary_gate.h"
 #include "proto/codec.h"
+#include "sketch/time_units.h"
 #include "spdlog/spdlog.h"
 
 namespace telltale::ingest {
 namespace {
 
 constexpr uint32_t kContestedRetryMs = 5000;
-constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr size_t kRollupNodes = 16;  // looked at together
 constexpr size_t kLiveBytes = 4096;
 constexpr size_t kDetailBytes = 200;

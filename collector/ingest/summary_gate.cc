@@ -8,16 +8,16 @@
 #include "absl/strings/str_format.h"
 #include "collector/ingest/plausibility.h"
 #include "proto/codec.h"
+#include "sketch/time_units.h"
 #include "storage/placement.h"
 
 namespace telltale::ingest {
 namespace {
 
-constexpr size_t kReasonBytes = 300;
-constexpr size_t kNameBytes = 64;
+constexpr size_t kRefusalBytes = 300;
+constexpr size_t kShownNameBytes = 64;
 constexpr uint32_t kUnknownSchemaRetryMs = 30'000;
 constexpr uint64_t kLongestRetryMs = 3'600'000;
-constexpr uint64_t kNsPerMs = 1'000'000;
 
 Rejected Reject(Count count, v1::Verdict verdict, v1::RemarkKind remark = v1::REMARK_KIND_REFUSED) {
   return {std::move(verdict), count, remark};
@@ -30,7 +30,7 @@ v1::Verdict Refuse(uint64_t sequence, const std::string& reason) {
   verdict.set_sequence(sequence);
   verdict.set_kind(v1::Verdict::REFUSED);
   verdict.set_permanent(true);
-  verdict.set_reason(proto::SanitizeText(reason, kReasonBytes));
+  verdict.set_reason(proto::SanitizeText(reason, kRefusalBytes));
   return verdict;
 }
 
@@ -39,7 +39,7 @@ v1::Verdict RetryAfter(uint64_t sequence, const std::string& reason, uint32_t ms
   verdict.set_sequence(sequence);
   verdict.set_kind(v1::Verdict::RETRY_AFTER);
   verdict.set_retry_after_ms(ms);
-  verdict.set_reason(proto::SanitizeText(reason, kReasonBytes));
+  verdict.set_reason(proto::SanitizeText(reason, kRefusalBytes));
   return verdict;
 }
 
@@ -54,12 +54,12 @@ std::variant<Accepted, Rejected> CheckSummary(const GateInput& input) {
                                                 " bytes, at most ", limit, " each; fold harder")));
   }
   if (summary.identity().node() != input.node_name) {
-    return Reject(
-        Count::kRefusedWrongNode,
-        Refuse(sequence, absl::StrCat("identity: node ",
-                                      proto::SanitizeText(summary.identity().node(), kNameBytes),
-                                      ", but the certificate is for ", input.node_name,
-                                      "; a node writes only as itself")));
+    return Reject(Count::kRefusedWrongNode,
+                  Refuse(sequence, absl::StrCat("identity: node ",
+                                                proto::SanitizeText(summary.identity().node(),
+                                                                    kShownNameBytes),
+                                                ", but the certificate is for ", input.node_name,
+                                                "; a node writes only as itself")));
   }
   const std::string& incarnation = summary.identity().incarnation();
   if (incarnation.size() != input.incarnation.size() ||

@@ -6,13 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "collector/random_id.h"
 #include "proto/codec.h"
+#include "sketch/time_units.h"
 #include "storage/keys.h"
 
 namespace telltale::marks {
 namespace {
 
 constexpr char kMarkTable = '\x0f';
-constexpr double kNsPerS = 1e9;
 
 std::string KeyOf(uint64_t time_ns, const std::string& id) {
   return kMarkTable + storage::EncodeU64(time_ns) + id;

@@ -14,15 +14,15 @@
 #include "collector/query/coverage_builder.h"
 #include "collector/query/notable_events.h"
 #include "collector/query/stack_names.h"
+#include "sketch/time_units.h"
 #include "storage/rollup/portable.h"
 
 namespace telltale::query {
 namespace {
 
 constexpr uint32_t kUsualEvents = 200, kMaxEvents = 10'000;
-constexpr size_t kMaxGaps = 1000;
+constexpr size_t kMaxGapsTold = 1000;
 constexpr uint64_t kLossesFromRawNs = 2 * storage::kHourNs;
-constexpr uint64_t kNsPerMs = 1'000'000;
 
 std::string TypeName(v1::EventType type) {
   const std::string& name = v1::EventType_Name(type);
@@ -192,10 +192,10 @@ absl::StatusOr<v1::CoverageAnswer> AnswerCoverage(const v1::CoverageRequest& req
   }
   *answer.mutable_coverage() = *std::move(finished);
   bool more = false;
-  for (v1::Gap& gap : coverage.Gaps(kMaxGaps, &more)) *answer.add_gaps() = std::move(gap);
+  for (v1::Gap& gap : coverage.Gaps(kMaxGapsTold, &more)) *answer.add_gaps() = std::move(gap);
   if (more)
     answer.mutable_coverage()->add_notes(
-        absl::StrCat("only the first ", kMaxGaps, " gaps are listed"));
+        absl::StrCat("only the first ", kMaxGapsTold, " gaps are listed"));
   return answer;
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint32_t kUsualFindings = 5, kMaxFindings = 20;
 constexpr double kLongestS = 86400;
-constexpr double kHourS = 3600;
+constexpr double kSecondsPerHour = 3600;
 constexpr double kEventsBeforeS = 300;  // what happened shortly before may be why
 constexpr size_t kEnoughPast = 30;      // epochs; with fewer the time after is past, too
 constexpr size_t kMostEvents = 12;
@@ -236,7 +236,7 @@ class Investigation {
 
     v1::MarksRequest marks;
     *marks.mutable_selection() = request_.selection();
-    marks.mutable_selection()->set_start_s(time_.start_s - kHourS);
+    marks.mutable_selection()->set_start_s(time_.start_s - kSecondsPerHour);
     marks.mutable_selection()->set_end_s(time_.end_s);
     marks.set_limit(kMostMarks);
     absl::StatusOr<v1::MarksAnswer> noted = engine_.Marks(marks, context_.cancelled);
@@ -244,7 +244,7 @@ class Investigation {
     *answer_.mutable_marks() = std::move(*noted->mutable_marks());
 
     v1::EventsRequest events;
-    *events.mutable_selection() = Selected(close_, {time_.start_s - kHourS, time_.end_s});
+    *events.mutable_selection() = Selected(close_, {time_.start_s - kSecondsPerHour, time_.end_s});
     events.set_limit(10'000);
     absl::StatusOr<v1::EventsAnswer> all = engine_.Events(events, context_.cancelled);
     if (!all.ok()) return all.status();

@@ -9,15 +9,12 @@
 #include <vector>
 
 #include "collector/feed/followers.h"
+#include "collector/grpc_status.h"
 #include "collector/query/worker_pool.h"
 #include "telltale/v1/query.grpc.pb.h"
 
 namespace telltale::query {
 namespace {
-
-grpc::Status ToGrpc(const absl::Status& status) {
-  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
-}
 
 // Writes the parts of a bundle one after the other.
 class BundleReactor : public grpc::ServerWriteReactor<v1::BundlePart> {

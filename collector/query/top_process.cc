@@ -13,7 +13,7 @@
 namespace telltale::query {
 namespace {
 
-struct Columns {
+struct ProcessColumns {
   std::vector<int> indexes;  // to add up
   bool estimated = false;
   bool kernel = false;  // the kernel's own accounts, not shares of the vital
@@ -24,7 +24,7 @@ int IndexOf(const v1::ProcessTable& table, uint32_t column) {
   return it == table.columns().end() ? -1 : static_cast<int>(it - table.columns().begin());
 }
 
-void Include(const v1::ProcessTable& table, uint32_t column, Columns& columns) {
+void Include(const v1::ProcessTable& table, uint32_t column, ProcessColumns& columns) {
   const int index = IndexOf(table, column);
   if (index < 0) return;
   columns.indexes.push_back(index);
@@ -32,7 +32,7 @@ void Include(const v1::ProcessTable& table, uint32_t column, Columns& columns) {
   columns.estimated |= std::find(estimated.begin(), estimated.end(), column) != estimated.end();
 }
 
-uint64_t ValueOf(const v1::ProcessRow& row, const Columns& columns) {
+uint64_t ValueOf(const v1::ProcessRow& row, const ProcessColumns& columns) {
   uint64_t sum = 0;
   for (const int index : columns.indexes) {
     if (index < row.values_size()) sum += row.values(index);
@@ -40,7 +40,7 @@ uint64_t ValueOf(const v1::ProcessRow& row, const Columns& columns) {
   return sum;
 }
 
-bool AnyRow(const v1::ProcessTable& table, const Columns& columns) {
+bool AnyRow(const v1::ProcessTable& table, const ProcessColumns& columns) {
   return std::any_of(table.rows().begin(), table.rows().end(),
                      [&](const v1::ProcessRow& row) { return ValueOf(row, columns) > 0; });
 }
@@ -59,9 +59,9 @@ uint32_t AccountOf(uint32_t vital, int sub) {
   return kNone;
 }
 
-Columns Choose(const StoredEpoch& epoch, const VitalChoice& choice) {
+ProcessColumns Choose(const StoredEpoch& epoch, const VitalChoice& choice) {
   const v1::ProcessTable& table = epoch.body->processes();
-  Columns shares;
+  ProcessColumns shares;
   for (int sub = 0; sub < std::min(choice.vital.subs_size(), 16); ++sub) {
     if (!choice.Counts(sub)) continue;
     const uint32_t column = v1::PROCESS_COLUMN_FIRST_VITAL + choice.vital.id() * 32 +
@@ -69,7 +69,7 @@ Columns Choose(const StoredEpoch& epoch, const VitalChoice& choice) {
     Include(table, column, shares);
   }
   if (AnyRow(table, shares)) return shares;
-  Columns accounts;
+  ProcessColumns accounts;
   accounts.kernel = true;
   if (choice.vital.id() == TELLTALE_USER_PAGE && choice.sub < 0) {
     Include(table, v1::PROCESS_COLUMN_FAULTS_MINOR, accounts);
@@ -77,7 +77,7 @@ Columns Choose(const StoredEpoch& epoch, const VitalChoice& choice) {
   } else if (const uint32_t column = AccountOf(choice.vital.id(), choice.sub); column != 0) {
     Include(table, column, accounts);
   }
-  return AnyRow(table, accounts) ? accounts : Columns{};
+  return AnyRow(table, accounts) ? accounts : ProcessColumns{};
 }
 
 std::string ExeOf(const v1::ProcessRow& row, const StackNames& names) {
@@ -97,7 +97,7 @@ std::string ProcessName(const v1::ProcessRow& row, const std::string& exe,
 }  // namespace
 
 Accounts AccountsFor(const StoredEpoch& epoch, const VitalChoice& choice) {
-  const Columns columns = Choose(epoch, choice);
+  const ProcessColumns columns = Choose(epoch, choice);
   if (columns.indexes.empty()) return Accounts::kNone;
   return columns.estimated ? Accounts::kEstimated : Accounts::kExact;
 }
@@ -112,7 +112,7 @@ void LookForProcess(const StoredEpoch& epoch, const StackNames& names, ProcessFi
 void AddExeAccounts(const StoredEpoch& epoch, const VitalChoice& choice, uint64_t total,
                     const StackNames& names, GroupSum& sum) {
   const v1::ProcessTable& table = epoch.body->processes();
-  const Columns columns = Choose(epoch, choice);
+  const ProcessColumns columns = Choose(epoch, choice);
   sum.other_measure = sum.other_measure || columns.kernel;
   sketch::LabelList list;
   if (columns.indexes.empty() || columns.estimated) {
@@ -141,7 +141,7 @@ void AddExeAccounts(const StoredEpoch& epoch, const VitalChoice& choice, uint64_
 
 void AddProcesses(const StoredEpoch& epoch, const std::string& node_name, StackNames& names,
                   ProcessFilter& filter, TopTable& table) {
-  const Columns columns = Choose(epoch, table.choice());
+  const ProcessColumns columns = Choose(epoch, table.choice());
   if (columns.indexes.empty()) return;
   const double other = static_cast<double>(ValueOf(epoch.body->processes().other(), columns));
   table.by() == v1::DIMENSION_PROCESS ? table.AddHidden(other) : table.AddSlack(other);

@@ -348,7 +348,6 @@ net::awaitable<bool> HttpSession::Send(Response& response, bool head, unsigned v
   } else if (!streamed) {
     message.content_length(response.body.size());
   }
-  error_code error;
   std::string first;
   {
     std::ostringstream text;

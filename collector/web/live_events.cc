@@ -10,7 +10,7 @@
 namespace telltale::web {
 namespace {
 
-constexpr size_t kPieceBytes = 32 << 10;
+constexpr size_t kEventPieceBytes = 32 << 10;
 
 // Whoever brings news may do so when the stream is gone.
 class Alarm {
@@ -42,7 +42,7 @@ class LiveStream final : public BodyStream {
       if (auto status = AppendEvent("begin", "", v1::LiveNews(), piece); !status.ok())
         return status;
     }
-    while (piece.size() < kPieceBytes) {
+    while (piece.size() < kEventPieceBytes) {
       const auto news = follower_->Next();
       if (!news.has_value()) return follower_->closed() ? Step::kEnd : Step::kWait;
       if (auto status = AppendEvent(NameOf(*news), "", *news, piece); !status.ok()) return status;

@@ -2,7 +2,7 @@
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 function(deploy_test name timeout)
   add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/deploy/${name}.py)
-  set_tests_properties(${name} PROPERTIES LABELS deploy TIMEOUT ${timeout} ENVIRONMENT
+  set_tests_properties(${name} PROPERTIES LABELS deploy TIMEOUT ${timeout} COST ${timeout} ENVIRONMENT
     "TELLTALE_BUILD=${CMAKE_BINARY_DIR};TELLTALE_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 endfunction()
 deploy_test(packages_test 900)

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "sketch/epoch.h"
+#include "sketch/time_units.h"
 #include "tests/fleetsim/certificates.h"
 #include "tests/fleetsim/fleet_loop.h"
 #include "tests/fleetsim/noise.h"
@@ -21,7 +22,6 @@
 namespace telltale::fleetsim {
 namespace {
 
-constexpr uint64_t kNsPerS = 1'000'000'000;
 constexpr uint32_t kNodesWithStacks = 200;  // whose distinct stacks are counted
 constexpr uint64_t kSayEveryNs = 5 * kNsPerS;
 

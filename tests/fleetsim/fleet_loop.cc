@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <chrono>
 
+#include "sketch/time_units.h"
 #include "tests/fleetsim/noise.h"
 
 namespace telltale::fleetsim {
 namespace {
 
-constexpr uint64_t kNsPerS = 1'000'000'000;
 constexpr uint64_t kLongestTurnNs = 50'000'000;
 constexpr size_t kTimersATurn = 64;  // then streams are looked at again: drawing takes its time
 

@@ -8,13 +8,13 @@
 #include "agent/spool/record.h"
 #include "agent/spool/spool_reader.h"
 #include "proto/codec.h"
+#include "sketch/time_units.h"
 #include "tests/fleetsim/redraw_weights.h"
 #include "tests/support/synthetic_node.h"
 
 namespace telltale::fleetsim {
 namespace {
 
-constexpr uint64_t kNsPerS = 1'000'000'000;
 constexpr uint64_t kSyntheticNodes = 4, kSyntheticEpochs = 8;
 constexpr uint32_t kLeastMadeS = 5;  // the shortest epoch a made-up node can make
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proto/codec.h"
+#include "sketch/time_units.h"
 #include "sketch/vital_ids.h"
 #include "tests/fleetsim/noise.h"
 #include "tests/fleetsim/redraw_tables.h"
@@ -14,7 +15,6 @@
 namespace telltale::fleetsim {
 namespace {
 
-constexpr uint64_t kNsPerS = 1'000'000'000, kNsPerMs = 1'000'000;
 constexpr uint32_t kFirstPrivatePid = 300;  // below it are the kernel's, alike everywhere
 constexpr uint32_t kMostShift = 20'000;     // as far as process ids of small hosts go
 

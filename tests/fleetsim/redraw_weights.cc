@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "sketch/round7.h"
+#include "sketch/time_units.h"
 #include "sketch/vital_ids.h"
 #include "tests/fleetsim/noise.h"
 
 namespace telltale::fleetsim {
 namespace {
 
-constexpr double kNsPerS = 1e9;
 constexpr double kMostOfCpus = 0.97;  // of its CPUs a node uses at most
 
 // Vital and sub-series of a process column; a total has events and weight.

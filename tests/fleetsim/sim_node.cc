@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sketch/time_units.h"
 #include "tests/fleetsim/noise.h"
 
 namespace telltale::fleetsim {
 namespace {
 
-constexpr uint64_t kNsPerS = 1'000'000'000, kNsPerMs = 1'000'000, kNsPerUs = 1'000;
 constexpr uint64_t kGuessedBytes = 8192;  // of a summary, for the bound of what is in flight
 
 }  // namespace

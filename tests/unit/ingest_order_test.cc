@@ -28,8 +28,6 @@ using storage::kHourNs;
 using ::testing::HasSubstr;
 using v1::Verdict;
 
-constexpr uint64_t kMinute = 60 * kSecond;
-
 struct Sent {
   AgentIdentity agent;
   uint64_t sequence = 0;

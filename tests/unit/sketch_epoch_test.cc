@@ -8,11 +8,12 @@
 #include <utility>
 
 #include "sketch/round7.h"
+#include "sketch/time_units.h"
 
 namespace telltale::sketch {
 namespace {
 
-constexpr uint64_t kNow = 1'790'000'012ull * kNsPerSecond + 345;
+constexpr uint64_t kNow = 1'790'000'012ull * kNsPerS + 345;
 
 TEST(EpochTest, EveryAllowedLengthNestsInEveryWindow) {
   for (const uint32_t length : kEpochLengths) {
@@ -33,7 +34,7 @@ TEST(EpochTest, IntervalsTileTime) {
     const uint64_t start = IntervalStart(kNow, length), end = IntervalEnd(kNow, length);
     EXPECT_LE(start, kNow);
     EXPECT_GT(end, kNow);
-    EXPECT_EQ(end - start, length * kNsPerSecond);
+    EXPECT_EQ(end - start, length * kNsPerS);
     EXPECT_EQ(IntervalNumber(end - 1, length), IntervalNumber(start, length));
     EXPECT_EQ(IntervalNumber(end, length), IntervalNumber(start, length) + 1);
     EXPECT_EQ(IntervalStart(end, length), end);
@@ -43,32 +44,32 @@ TEST(EpochTest, IntervalsTileTime) {
 TEST(EpochTest, CutsAreOnBoundariesAndNeverLeaveHalfAnEpoch) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 10'000; ++i) {
-    const uint64_t now = kNow + random() % (3600 * kNsPerSecond);
+    const uint64_t now = kNow + random() % (3600 * kNsPerS);
     for (const uint32_t length : kEpochLengths) {
       const uint64_t cut = NextCut(now, length);
-      ASSERT_EQ(cut % (length * kNsPerSecond), 0u);
-      ASSERT_GE(cut - now, length * kNsPerSecond / 2);
-      ASSERT_LT(cut - now, length * kNsPerSecond * 3 / 2);
+      ASSERT_EQ(cut % (length * kNsPerS), 0u);
+      ASSERT_GE(cut - now, length * kNsPerS / 2);
+      ASSERT_LT(cut - now, length * kNsPerS * 3 / 2);
     }
   }
-  EXPECT_EQ(NextCut(120 * kNsPerSecond, 60), 180 * kNsPerSecond)
+  EXPECT_EQ(NextCut(120 * kNsPerS, 60), 180 * kNsPerS)
       << "a cut in time is followed by a whole epoch";
 }
 
 TEST(EpochTest, TheFirstCutComesWithinTenSeconds) {
   for (uint64_t offset = 0; offset < 60; ++offset) {
     for (const uint32_t length : kEpochLengths) {
-      const uint64_t start = (1'790'000'000ull / 60 * 60 + offset) * kNsPerSecond + 7;
+      const uint64_t start = (1'790'000'000ull / 60 * 60 + offset) * kNsPerS + 7;
       const uint64_t cut = FirstCut(start, length);
-      EXPECT_GE(cut - start, kNsPerSecond);
-      EXPECT_LE(cut - start, 10 * kNsPerSecond);
-      EXPECT_TRUE(cut - start == 10 * kNsPerSecond || cut % (length * kNsPerSecond) == 0);
+      EXPECT_GE(cut - start, kNsPerS);
+      EXPECT_LE(cut - start, 10 * kNsPerS);
+      EXPECT_TRUE(cut - start == 10 * kNsPerS || cut % (length * kNsPerS) == 0);
     }
   }
 }
 
 TEST(EpochTest, AnEpochTouchesTheWindowsItOverlapsAndNoOther) {
-  const uint64_t s = kNsPerSecond;
+  const uint64_t s = kNsPerS;
   const auto touched = [](uint64_t start, uint64_t end) {
     const IntervalRange range = IntervalsTouched(start, end, 300);
     return std::pair(range.first, range.end);

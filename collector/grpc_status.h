@@ -1,0 +1,19 @@
+// A status as gRPC says it: the codes are the same.
+
+#ifndef TELLTALE_COLLECTOR_GRPC_STATUS_H_
+#define TELLTALE_COLLECTOR_GRPC_STATUS_H_
+
+#include <absl/status/status.h>
+#include <grpcpp/support/status.h>
+
+#include <string>
+
+namespace telltale {
+
+inline grpc::Status ToGrpc(const absl::Status& status) {
+  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
+}
+
+}  // namespace telltale
+
+#endif  // TELLTALE_COLLECTOR_GRPC_STATUS_H_
