@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<MarkBook>> MarkBook::Open(storage::Catalog* catal
           return false;
         }
         book->noticed_ += IsNoticed(mark) ? 1 : 0;
-        book->marks_[{mark.time_ns(), mark.id()}] = std::move(mark);
+        book->Keep(std::move(mark));
         return true;
       });
   if (!scanned.ok()) return scanned;
@@ -68,9 +68,18 @@ absl::StatusOr<std::unique_ptr<MarkBook>> MarkBook::Open(storage::Catalog* catal
 }
 
 absl::StatusOr<std::string> MarkBook::NewId() const {
-  return collector::NewId("note", [this](const std::string& id) {
-    return std::ranges::any_of(marks_, [&](const auto& mark) { return mark.first.second == id; });
-  });
+  return collector::NewId("note", [this](const std::string& id) { return ids_.contains(id); });
+}
+
+void MarkBook::Keep(v1::StoredMark mark) {
+  ids_.insert(mark.id());
+  const Position position{mark.time_ns(), mark.id()};
+  marks_[position] = std::move(mark);
+}
+
+void MarkBook::Forget(std::map<Position, v1::StoredMark>::iterator mark) {
+  ids_.erase(mark->first.second);
+  marks_.erase(mark);
 }
 
 absl::StatusOr<v1::AddMarkAnswer> MarkBook::Add(const v1::AddMarkRequest& request,
@@ -97,7 +106,7 @@ absl::StatusOr<v1::AddMarkAnswer> MarkBook::Add(const v1::AddMarkRequest& reques
   auto transaction = catalog_->Begin();
   v1::AddMarkAnswer answer;
   const bool full = marks_.size() - noticed_ >= kMaxMarks;
-  const auto dropped = Earliest(false);
+  const auto dropped = full ? Earliest(false) : marks_.end();
   if (full) {
     *answer.mutable_dropped() = Shown(dropped->second);
     transaction->Delete(KeyOf(dropped->first.first, dropped->first.second));
@@ -106,9 +115,9 @@ absl::StatusOr<v1::AddMarkAnswer> MarkBook::Add(const v1::AddMarkRequest& reques
   if (absl::Status status = transaction->Commit(storage::Durability::kDurable); !status.ok()) {
     return status;
   }
-  if (full) marks_.erase(dropped);
+  if (full) Forget(dropped);
   *answer.mutable_mark() = Shown(stored);
-  marks_[{*time_ns, *id}] = std::move(stored);
+  Keep(std::move(stored));
   return answer;
 }
 
@@ -138,18 +147,18 @@ absl::Status MarkBook::Notice(const std::string& filter, const std::string& node
   stored.set_made_ns(now_());
   auto transaction = catalog_->Begin();
   const bool full = noticed_ >= kMaxNoticed;
-  const auto dropped = Earliest(true);
+  const auto dropped = full ? Earliest(true) : marks_.end();
   if (full) transaction->Delete(KeyOf(dropped->first.first, dropped->first.second));
   transaction->Put(KeyOf(time_ns, *id), proto::Canonical(stored));
   if (absl::Status status = transaction->Commit(storage::Durability::kBuffered); !status.ok()) {
     return status;
   }
   if (full) {
-    marks_.erase(dropped);
+    Forget(dropped);
   } else {
     ++noticed_;
   }
-  marks_[{time_ns, *id}] = std::move(stored);
+  Keep(std::move(stored));
   return absl::OkStatus();
 }
 
@@ -169,7 +178,7 @@ absl::StatusOr<v1::Mark> MarkBook::Remove(const std::string& id) {
   }
   v1::Mark removed = Shown(found->second);
   noticed_ -= IsNoticed(found->second) ? 1 : 0;
-  marks_.erase(found);
+  Forget(found);
   return removed;
 }
 

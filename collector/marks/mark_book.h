@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,8 @@ class MarkBook : public query::MarkSource {
   MarkBook(storage::Catalog* catalog, Now now, NodeKnown node_known)
       : catalog_(catalog), now_(std::move(now)), node_known_(std::move(node_known)) {}
   absl::StatusOr<std::string> NewId() const;
+  void Keep(v1::StoredMark mark);
+  void Forget(std::map<Position, v1::StoredMark>::iterator mark);
   // Of operators' notes, or of what filters noticed; with mutex_.
   std::map<Position, v1::StoredMark>::iterator Earliest(bool noticed);
 
@@ -64,7 +67,8 @@ class MarkBook : public query::MarkSource {
   const Now now_;
   const NodeKnown node_known_;
   mutable std::mutex mutex_;
-  std::map<Position, v1::StoredMark> marks_;  // guarded by mutex_; as is the next
+  std::map<Position, v1::StoredMark> marks_;  // guarded by mutex_; as are the next
+  std::set<std::string> ids_;                 // theirs
   size_t noticed_ = 0;                        // of them, by filters
 };
 
