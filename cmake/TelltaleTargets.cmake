@@ -1,5 +1,6 @@
 # telltale::warnings carries the warning and sanitizer flags of our own code (never of generated code).
 # telltale_library(NAME SOURCES... LINK ...) makes a static library telltale_NAME, alias telltale::NAME.
+# telltale_unity(TARGET) compiles several of its sources at a time; telltale_library does it by itself.
 # telltale_test(NAME LABEL <folder> [tsan] SOURCES... LINK ...) makes a GoogleTest binary known to ctest; the
 #   target tests_<label> builds all tests of a label. Label `tsan` marks what the thread sanitizer must also see.
 
@@ -35,6 +36,10 @@ endfunction()
 # Most of a compilation is the headers of gRPC, Protobuf and Abseil: a few sources at a time read them once.
 function(telltale_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TELLTALE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  if(TELLTALE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # A source that another includes is no header: what it does not name is seen by nobody else.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
 endfunction()
 
 function(telltale_test name)

@@ -1,12 +1,13 @@
-// A status as gRPC says it: the codes are the same.
+// A status as gRPC says it: the codes are the same. Free function: any thread.
 
 #ifndef TELLTALE_COLLECTOR_GRPC_STATUS_H_
 #define TELLTALE_COLLECTOR_GRPC_STATUS_H_
 
-#include <absl/status/status.h>
 #include <grpcpp/support/status.h>
 
 #include <string>
+
+#include "absl/status/status.h"
 
 namespace telltale {
 

@@ -5,7 +5,6 @@
 #include "sketch/time_units.h"
 
 namespace telltale::agent {
-namespace {}  // namespace
 
 CutSchedule::CutSchedule(const Options& options)
     : length_ns_(options.length_s * kNsPerS),

@@ -10,7 +10,6 @@
 #include "spdlog/spdlog.h"
 
 namespace telltale::agent {
-namespace {}  // namespace
 
 SensorLoop::SensorLoop(const Options& options, EpochSource& source, const Clock& clock,
                        DiskWriter& disk)

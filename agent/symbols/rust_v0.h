@@ -1,4 +1,4 @@
-// Rust's v0 mangling (RFC 2603), read in one pass by its grammar. Free function: any thread.
+// Rust's v0 mangling (RFC 2603), read in one pass by its grammar. Free functions: any thread.
 
 #ifndef TELLTALE_AGENT_SYMBOLS_RUST_V0_H_
 #define TELLTALE_AGENT_SYMBOLS_RUST_V0_H_
@@ -11,7 +11,7 @@
 namespace telltale::agent {
 
 inline bool IsDigit(char c) { return '0' <= c && c <= '9'; }
-// In both manglings of lower case alone.
+// As both manglings write it: lower case alone.
 inline bool IsHexDigit(char c) { return IsDigit(c) || ('a' <= c && c <= 'f'); }
 
 // `mangled` without its "_R", as RustDemangled (rust_demangle.h) says. References repeat what was

@@ -6,7 +6,6 @@
 #include "sketch/time_units.h"
 
 namespace telltale::agent {
-namespace {}  // namespace
 
 void SendQueue::AddFresh(uint64_t sequence, uint64_t bytes, uint64_t due_ns, std::string held) {
   Remove(sequence);

@@ -11,7 +11,6 @@
 namespace telltale::cli {
 namespace {
 
-constexpr size_t kMaxPem = 1 << 20;
 constexpr int kMaxAnswer = 256 << 20;
 
 absl::Status Wrong(const char* what, const std::string& path, const absl::Status& status) {

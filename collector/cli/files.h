@@ -14,6 +14,9 @@
 
 namespace telltale::cli {
 
+// Of certificates, keys, and lists of revoked ones.
+inline constexpr size_t kMaxPem = 1 << 20;
+
 // The whole file; "-" is standard input. NotFound, PermissionDenied, ResourceExhausted beyond
 // `limit`: each names the path.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t limit);

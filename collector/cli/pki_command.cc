@@ -20,7 +20,6 @@ namespace {
 
 constexpr int kAuthorityDays = 3650, kIssuingDays = 1095, kListDays = 3650;
 constexpr int kIssuedDays = 825;  // 825: the longest browsers accept
-constexpr size_t kMaxRequestPem = 1 << 20;
 // Clocks of a fleet differ; a certificate made now must be valid on a node that is an hour behind.
 constexpr absl::Duration kBackdate = absl::Hours(2);
 
@@ -48,8 +47,8 @@ absl::Status WritePair(const std::string& base, const pki::KeyPair& pair, bool f
 
 absl::StatusOr<pki::KeyPair> ReadPair(const std::string& dir, const std::string& name) {
   const std::string base = dir + "/" + name;
-  absl::StatusOr<std::string> certificate = ReadFile(base + ".crt", kMaxRequestPem);
-  absl::StatusOr<std::string> key = ReadFile(base + ".key", kMaxRequestPem);
+  absl::StatusOr<std::string> certificate = ReadFile(base + ".crt", kMaxPem);
+  absl::StatusOr<std::string> key = ReadFile(base + ".key", kMaxPem);
   for (const absl::Status& status : {certificate.status(), key.status()}) {
     if (absl::IsNotFound(status)) {
       return absl::NotFoundError(absl::StrCat("pki: ", status.message(),
@@ -111,7 +110,7 @@ absl::StatusOr<std::string> PkiRevoke(const PkiFlags& flags, absl::Time now) {
   if (!own.ok()) return own.status();
   std::vector<std::string> serials = flags.serials;
   for (const std::string& path : flags.certificates) {
-    const auto pem = ReadFile(path, kMaxRequestPem);
+    const auto pem = ReadFile(path, kMaxPem);
     if (!pem.ok()) return pem.status();
     const auto facts = pki::ReadCertificates(*pem);
     if (!facts.ok()) {
@@ -129,7 +128,7 @@ absl::StatusOr<std::string> PkiRevoke(const PkiFlags& flags, absl::Time now) {
     return absl::InvalidArgumentError("pki: revoke what? give --cert FILE or --serial NUMBER");
   }
   const std::string file = flags.dir + "/crl.pem";
-  const auto before = ReadFile(file, kMaxRequestPem);
+  const auto before = ReadFile(file, kMaxPem);
   if (!before.ok() && !absl::IsNotFound(before.status())) return before.status();
   const auto list = pki::RevokeSerials(*authority, before.ok() ? *before : "", serials, now,
                                        now + absl::Hours(24) * kListDays);
@@ -193,7 +192,7 @@ absl::StatusOr<std::string> PkiIssue(const PkiFlags& flags, absl::Time now) {
 }
 
 absl::StatusOr<std::string> PkiShow(const std::string& path, absl::Time now) {
-  absl::StatusOr<std::string> pem = ReadFile(path, kMaxRequestPem);
+  absl::StatusOr<std::string> pem = ReadFile(path, kMaxPem);
   if (!pem.ok()) return pem.status();
   absl::StatusOr<std::vector<pki::CertificateFacts>> all = pki::ReadCertificates(*pem);
   if (!all.ok())

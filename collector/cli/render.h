@@ -82,6 +82,8 @@ std::string HiddenText(double hidden, double total, const std::string& unit);
 std::string DimensionText(v1::Dimension by);  // "executable"
 // One frame as a line: "function (binary)", escaped.
 std::string FrameLine(const v1::Frame& frame);
+// Of a stack in a table.
+inline constexpr size_t kStackFrames = 12;
 // Frames below each other with this indent; long ones keep both ends.
 std::string StackLines(const std::vector<v1::Frame>& frames, const std::string& indent, size_t most,
                        const View& view);

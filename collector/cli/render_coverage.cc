@@ -10,7 +10,7 @@
 namespace telltale::cli {
 namespace {
 
-constexpr size_t kTableColumns = 120;
+constexpr size_t kCoverageColumns = 120;
 
 std::string TierText(v1::Tier tier) {
   switch (tier) {
@@ -177,7 +177,7 @@ std::string RenderCoverage(const v1::Coverage& coverage, const View& view) {
                                  Share(coverage.miss_probability_1pct())));
   }
   const std::string text =
-      Wrapped(parts, view.style.columns > 20 ? view.style.columns : kTableColumns);
+      Wrapped(parts, view.style.columns > 20 ? view.style.columns : kCoverageColumns);
   const bool weak =
       coverage.watched_s() < 0.9 * coverage.selected_s() || coverage.epochs_lost() > 0;
   return Painted(text, weak ? Ink::kWarn : Ink::kDim, view.style);

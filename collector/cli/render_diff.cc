@@ -11,7 +11,6 @@
 namespace telltale::cli {
 namespace {
 
-constexpr size_t kDiffFrames = 12;
 constexpr size_t kLabelColumns = 32;
 
 std::string Signed(double value, const std::string& unit) {
@@ -96,7 +95,7 @@ std::string Stacks(const v1::DiffTable& table, const View& view) {
     if (frames.empty() || !row.certain()) continue;
     absl::StrAppend(&out, "    ", Signed(row.difference(), table.unit()), "  ",
                     Escaped(row.row().exe()), "\n",
-                    StackLines({frames.begin(), frames.end()}, "        ", kDiffFrames, view));
+                    StackLines({frames.begin(), frames.end()}, "        ", kStackFrames, view));
   }
   return out;
 }

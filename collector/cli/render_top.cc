@@ -10,7 +10,7 @@
 namespace telltale::cli {
 namespace {
 
-constexpr size_t kBarColumns = 10, kStackFrames = 12;
+constexpr size_t kBarColumns = 10;
 
 std::string VitalText(const v1::TopTable& table) {
   return Escaped(table.sub().empty() ? table.vital()

@@ -10,14 +10,14 @@
 #include "absl/time/time.h"
 #include "collector/random_id.h"
 #include "proto/codec.h"
+#include "sketch/time_units.h"
 
 namespace telltale::incident {
 namespace {
 
 constexpr char kName[] = "incidents/silences";
 constexpr size_t kMaxPatternBytes = 128, kMaxReasonBytes = 300;
-constexpr uint64_t kSecondNs = 1'000'000'000;
-constexpr uint64_t kListedNs = 7 * 86'400 * kSecondNs;  // after they are over
+constexpr uint64_t kListedNs = 7 * 86'400 * kNsPerS;  // after they are over
 constexpr double kMostAheadS = 366.0 * 86'400;
 
 bool InForce(const v1::StoredSilence& silence, uint64_t now_ns) {
@@ -133,7 +133,7 @@ absl::StatusOr<v1::Silence> SilenceBook::Add(const v1::AddSilenceRequest& reques
   added.set_rule(request.rule());
   added.set_process(request.process());
   added.set_incident(request.incident());
-  added.set_until_ns(static_cast<uint64_t>(std::llround(request.until_s())) * kSecondNs);
+  added.set_until_ns(static_cast<uint64_t>(std::llround(request.until_s())) * kNsPerS);
   added.set_reason(proto::SanitizeText(request.reason(), kMaxReasonBytes));
   added.set_by(who);
   added.set_made_ns(now_ns);

@@ -58,9 +58,10 @@ class MarkBook : public query::MarkSource {
   MarkBook(storage::Catalog* catalog, Now now, NodeKnown node_known)
       : catalog_(catalog), now_(std::move(now)), node_known_(std::move(node_known)) {}
   absl::StatusOr<std::string> NewId() const;
+  // With mutex_, as what follows.
   void Keep(v1::StoredMark mark);
   void Forget(std::map<Position, v1::StoredMark>::iterator mark);
-  // Of operators' notes, or of what filters noticed; with mutex_.
+  // Of operators' notes, or of what filters noticed.
   std::map<Position, v1::StoredMark>::iterator Earliest(bool noticed);
 
   storage::Catalog* const catalog_;

@@ -15,6 +15,7 @@
 #include "collector/filter/detect/detectors.h"
 #include "collector/filter/detect/rates.h"
 #include "collector/filter/detect/robust.h"
+#include "sketch/time_units.h"
 
 namespace telltale::filter {
 namespace {
@@ -28,7 +29,6 @@ constexpr uint32_t kForgetS = 300;  // its growths is not in each epoch's rows
 constexpr double kChance = 1e-4;
 constexpr double kBytesPerHour = 1e6;
 constexpr double kPages = 16 * 4096;  // growth below it is how an allocator breathes
-constexpr uint64_t kSecondNs = 1'000'000'000;
 
 class Leak : public Detector {
  public:
@@ -51,11 +51,11 @@ class Leak : public Detector {
       if (process.pid == 0 || process.value[*column] == 0) continue;
       Track& track = tracks_[{process.pid, process.start_ns}];
       track.seen = epochs_;
-      track.seen_s = static_cast<uint32_t>(epoch.end_ns / kSecondNs);
+      track.seen_s = static_cast<uint32_t>(epoch.end_ns / kNsPerS);
       track.name = ProcessText(process);
-      const uint64_t end_s = epoch.end_ns / kSecondNs;
+      const uint64_t end_s = epoch.end_ns / kNsPerS;
       if (!track.time_s.empty() && end_s < track.time_s.back() + kApartS) continue;
-      track.time_s.push_back(static_cast<uint32_t>(epoch.end_ns / kSecondNs));
+      track.time_s.push_back(static_cast<uint32_t>(epoch.end_ns / kNsPerS));
       track.bytes.push_back(static_cast<float>(process.value[*column]));
       if (track.bytes.size() > kWindow) {
         track.bytes.erase(track.bytes.begin());
@@ -65,7 +65,7 @@ class Leak : public Detector {
     }
     for (auto it = tracks_.begin(); it != tracks_.end();) {
       const bool gone = it->second.seen + kForget <= epochs_ &&
-                        it->second.seen_s + kForgetS <= epoch.end_ns / kSecondNs;
+                        it->second.seen_s + kForgetS <= epoch.end_ns / kNsPerS;
       if (gone && it->second.open) Tell(it->second, epoch.start_ns, false);
       it = gone ? tracks_.erase(it) : std::next(it);
     }
@@ -141,7 +141,7 @@ class Leak : public Detector {
     if (leaks == track.open) return;
     track.open = leaks;
     if (leaks) {
-      track.start_ns = uint64_t{track.time_s.front()} * kSecondNs;
+      track.start_ns = uint64_t{track.time_s.front()} * kNsPerS;
       track.slope = trend.slope;
       track.p = trend.p;
       track.grown = grown;

@@ -5,21 +5,20 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "collector/filter/detect/state_bytes.h"
+#include "sketch/time_units.h"
 
 namespace telltale::filter {
 namespace {
 
 constexpr char kSilenceState[] = "fleet/silence";
 constexpr uint8_t kSilenceLayout = 1;
-constexpr uint64_t kSecondNs = 1'000'000'000;
-constexpr uint64_t kHourNs = 3'600 * kSecondNs;
-constexpr uint64_t kSpareNs = 120 * kSecondNs;
-constexpr uint64_t kAwayNs =
-    60 * kSecondNs;  // without a look: the machine slept, or was overloaded
+constexpr uint64_t kHourNs = 3'600 * kNsPerS;
+constexpr uint64_t kSpareNs = 120 * kNsPerS;
+constexpr uint64_t kAwayNs = 60 * kNsPerS;  // without a look: the machine slept, or was overloaded
 constexpr uint64_t kEpochs = 3;
 
 uint64_t AllowedNs(const NodeHead& node) {
-  return kEpochs * uint64_t{node.epoch_length_s} * kSecondNs + kSpareNs;
+  return kEpochs * uint64_t{node.epoch_length_s} * kNsPerS + kSpareNs;
 }
 
 bool ShouldReport(const NodeHead& node) {
@@ -62,7 +61,7 @@ absl::Status SilentNodes::Look(const std::vector<NodeHead>& nodes, uint64_t now_
     begun.name = node.name;
     begun.text =
         absl::StrCat("the node is silent: nothing of it for ",
-                     (now_ns - std::max(node.last_received_ns, node.last_epoch_ns)) / kSecondNs,
+                     (now_ns - std::max(node.last_received_ns, node.last_epoch_ns)) / kNsPerS,
                      " s, and no goodbye");
     begun.evidence = absl::StrCat("an epoch is due every ", node.epoch_length_s, " s; ", reporting,
                                   " of ", due, " nodes report");
