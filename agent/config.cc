@@ -116,8 +116,10 @@ config::OptionTable AgentOptions(Config& config) {
       config.spool_max_bytes, kMiB, 1ull << 40);
   table.Choice({"sensor.kind", "KIND", "bpf: this kernel; replay: synthetic, for tests", false},
                config.sensor_kind, {"bpf", "replay"});
-  table.Text({"sensor.scope", "SCOPE", "host, or cgroup:/PATH to count only tasks below it", false},
-             config.sensor_scope, CheckScope);
+  table.Text(
+      {"sensor.scope", "SCOPE",
+       "host; cgroup:/PATH is for sensors that can watch one, the kernel sensor refuses it", false},
+      config.sensor_scope, CheckScope);
   table.Add(Budget(config.sensor_budget));
   table.Number({"sensor.replay_seed", "N", "of the synthetic epochs", false},
                config.sensor_replay_seed, 0, UINT64_MAX);

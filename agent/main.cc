@@ -205,6 +205,10 @@ int Run(const Arguments& arguments, Config& config, const std::string& node) {
       return Complain(status, kFailed);
     }
   }
+  if (absl::Status status = RaisePriority(); !status.ok()) {
+    spdlog::info("{}; on an overloaded host epochs may be cut late: start it at nice -10",
+                 std::string(status.message()));
+  }
   if (absl::Status status = BecomeSupervisor(); !status.ok()) return Complain(status, kFailed);
   SupervisorOptions options;
   options.manager = &manager;

@@ -85,8 +85,9 @@ config::OptionTable CollectorOptions(Config& config) {
                 config.ingest_spread_s, 0, 60);
   table.Number({"ingest.in_flight", "N", "summaries of one node without a verdict", true},
                config.ingest_in_flight, 1, 64);
-  table.Bytes({"ingest.in_flight_bytes", "BYTES", "the same in bytes", true},
-              config.ingest_in_flight_bytes, 256 << 10, 16 * kMiB);
+  table.Bytes(
+      {"ingest.in_flight_bytes", "BYTES", "of one node's summaries without a verdict", true},
+      config.ingest_in_flight_bytes, 256 << 10, 16 * kMiB);
   table.Bytes({"ingest.summary_bytes", "BYTES", "largest body, compressed", true},
               config.ingest_summary_bytes, 16 << 10, 256 << 10);
   table.Number({"ingest.backlog_per_s", "N", "old summaries one node sends in a second", true},
@@ -115,10 +116,16 @@ config::OptionTable CollectorOptions(Config& config) {
               config.filters_memory_bytes, 16 * kMiB, 1ull << 36);
   table.Seconds(
       {"filters.cpu", "DURATION",
-       "processor time of one of them for one epoch of one node; beyond it the same", false},
+       "processor time of one of them for one epoch of one node; beyond it it is disabled for "
+       "a while",
+       false},
       config.filters_cpu_s, 1, 600);
-  table.Seconds({"filters.wait", "DURATION", "time in all for the same; beyond it the same", false},
-                config.filters_wait_s, 1, 3600);
+  table.Seconds(
+      {"filters.wait", "DURATION",
+       "time one of them may take for one epoch of one node, waiting included; beyond it it is "
+       "disabled for a while",
+       false},
+      config.filters_wait_s, 1, 3600);
   const auto addresses = [](const std::string& text) {
     return alert::ParseWebAddresses(text).status();
   };
@@ -146,8 +153,9 @@ config::OptionTable CollectorOptions(Config& config) {
                config.http_metrics_public);
   table.Number({"http.connections", "N", "HTTPS connections; more are closed at once", false},
                config.http_connections, 1, 65536);
-  table.Number({"http.connections_per_address", "N", "the same of one address", false},
-               config.http_connections_per_address, 1, 65536);
+  table.Number(
+      {"http.connections_per_address", "N", "of one address; more are closed at once", false},
+      config.http_connections_per_address, 1, 65536);
   table.Number({"http.answers", "N",
                 "computed at the same time, a thread each; other requests wait their turn", false},
                config.http_answers, 1, 64);
@@ -159,12 +167,12 @@ config::OptionTable CollectorOptions(Config& config) {
   table.Seconds({"http.handshake", "DURATION", "until TLS is agreed on; then disconnected", false},
                 config.http_handshake_s, 1, 600);
   table.Seconds({"http.request", "DURATION",
-                 "from the first byte of a request to its last; beyond it the same", false},
+                 "from the first byte of a request to its last; then disconnected", false},
                 config.http_request_s, 1, 600);
-  table.Seconds({"http.idle", "DURATION", "between two requests; beyond it the same", false},
+  table.Seconds({"http.idle", "DURATION", "between two requests; then disconnected", false},
                 config.http_idle_s, 1, 3600);
   table.Seconds({"http.write", "DURATION",
-                 "for a reader to take each piece (64KiB) of an answer; beyond it the same", false},
+                 "for a reader to take each piece (64KiB) of an answer; then disconnected", false},
                 config.http_write_s, 1, 600);
   table.Choice({"log.level", "LEVEL", "trace, debug, info, warning or error", true},
                config.log_level, {"trace", "debug", "info", "warning", "error"});

@@ -6,6 +6,7 @@ build_packages=(
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev
   librocksdb-dev libbpf-dev libelf-dev zlib1g-dev libzstd-dev liblzma-dev libxxhash-dev nlohmann-json3-dev
   libssl-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libboost-dev libcap-dev
+  dpkg-dev file
 )
 run_packages=(curl ca-certificates procps)
 test_packages=(libgtest-dev libgmock-dev prometheus bpftrace openssl jq linux-perf stress-ng python3 iproute2

@@ -11,7 +11,10 @@ namespace {
 class MemoryTransaction : public Transaction {
  public:
   explicit MemoryTransaction(MemoryCatalog* catalog)
-      : catalog_(catalog), state_(catalog->state()) {}
+      : catalog_(catalog), state_(catalog->Snapshot()) {}
+  ~MemoryTransaction() override { catalog_->Release(std::move(state_)); }
+  MemoryTransaction(const MemoryTransaction&) = delete;
+  MemoryTransaction& operator=(const MemoryTransaction&) = delete;
 
   absl::StatusOr<std::string> Get(std::string_view key) const override {
     if (const std::optional<std::string>* own = staged_.Find(key)) {
@@ -38,13 +41,14 @@ class MemoryTransaction : public Transaction {
   void Delete(std::string_view key) override { staged_.Delete(key); }
 
   absl::Status Commit(Durability) override {
+    catalog_->Release(std::move(state_));
     catalog_->Apply(staged_.writes());
     return absl::OkStatus();
   }
 
  private:
   MemoryCatalog* const catalog_;
-  const std::shared_ptr<const MemoryCatalog::State> state_;
+  std::shared_ptr<const MemoryCatalog::State> state_;  // of the beginning, until the commit
   StagedWrites staged_;
 };
 
@@ -54,24 +58,28 @@ std::unique_ptr<Transaction> MemoryCatalog::Begin() {
   return std::make_unique<MemoryTransaction>(this);
 }
 
-std::shared_ptr<const MemoryCatalog::State> MemoryCatalog::state() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+std::shared_ptr<const MemoryCatalog::State> MemoryCatalog::Snapshot() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
   return state_;
+}
+
+void MemoryCatalog::Release(std::shared_ptr<const State> snapshot) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  snapshot.reset();
 }
 
 void MemoryCatalog::Apply(
     const std::map<std::string, std::optional<std::string>, std::less<>>& writes) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   // Transactions that began earlier keep reading the state of their beginning.
-  auto next = std::make_shared<State>(*state_);
+  if (state_.use_count() > 1) state_ = std::make_shared<State>(*state_);
   for (const auto& [key, value] : writes) {
     if (value.has_value()) {
-      next->insert_or_assign(key, *value);
+      state_->insert_or_assign(key, *value);
     } else {
-      next->erase(key);
+      state_->erase(key);
     }
   }
-  state_ = std::move(next);
 }
 
 }  // namespace telltale::storage

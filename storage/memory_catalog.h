@@ -19,12 +19,14 @@ class MemoryCatalog : public Catalog {
   std::unique_ptr<Transaction> Begin() override;
 
   using State = std::map<std::string, std::string, std::less<>>;
-  std::shared_ptr<const State> state() const;
+  // What is committed now; whoever has it gives it back with Release.
+  std::shared_ptr<const State> Snapshot() const;
+  void Release(std::shared_ptr<const State> snapshot);
   void Apply(const std::map<std::string, std::optional<std::string>, std::less<>>& writes);
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<const State> state_ = std::make_shared<State>();  // guarded by mutex_
+  std::shared_ptr<State> state_ = std::make_shared<State>();  // guarded by mutex_
 };
 
 }  // namespace telltale::storage

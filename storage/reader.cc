@@ -21,6 +21,26 @@ absl::Status InRow(const absl::Status& status, std::string_view family, uint32_t
                                    start_ns / kSecondNs, " s: ", std::string(status.message())));
 }
 
+// Whether what this incarnation reports is the node's: not that of a clone or one that was refused.
+bool SpeaksForTheNode(const NodeRecord& record, const Incarnation& incarnation) {
+  const std::string_view id(reinterpret_cast<const char*>(incarnation.data()), incarnation.size());
+  for (const v1::KnownIncarnation& known : record.incarnations()) {
+    if (known.id() != id) continue;
+    return known.status() != v1::INCARNATION_STATUS_APART &&
+           known.status() != v1::INCARNATION_STATUS_REFUSED;
+  }
+  return true;
+}
+
+// The day before the range, too: it holds the epoch across midnight, and perhaps the stop that
+// explains a silence. Of a node that has been stopped since then, the day of its stop, however long
+// ago: nothing but silence lies between.
+uint16_t FirstCoverageDay(const NodeRecord* record, uint64_t from_ns) {
+  const uint16_t before = DayOf(from_ns > kDayNs ? from_ns - kDayNs : 0);
+  if (record == nullptr || record->state() != v1::NODE_STATE_STOPPED) return before;
+  return std::min(before, DayOf(record->state_since_ns()));
+}
+
 }  // namespace
 
 Reader::Reader(const History* history, Catalog* catalog, const NodeRegistry* registry,
@@ -147,14 +167,14 @@ absl::StatusOr<CoverageView> Reader::Coverage(uint32_t node, uint64_t from_ns,
   std::vector<CoveragePiece> pieces;
   std::vector<PlannedStop> stops;
   std::vector<LostRange> lost;
+  const SharedNode node_record = registry_->Get(node);
   for (const auto& [incarnation, ledger] : summaries_->Ledgers(node)) {
+    if (node_record != nullptr && !SpeaksForTheNode(*node_record, incarnation)) continue;
     lost.insert(lost.end(), ledger.lost().begin(), ledger.lost().end());
   }
   std::sort(lost.begin(), lost.end(),
             [](const LostRange& a, const LostRange& b) { return a.start_ns < b.start_ns; });
-  // The day before, too: it holds the epoch across midnight, and perhaps the stop that explains a
-  // silence.
-  const uint16_t first_day = DayOf(from_ns > kDayNs ? from_ns - kDayNs : 0);
+  const uint16_t first_day = FirstCoverageDay(node_record.get(), from_ns);
   const uint16_t last_day = DayOf(to_ns);
   const std::string end = last_day == UINT16_MAX ? PrefixEnd(CoverageKey(node, last_day))
                                                  : CoverageKey(node, last_day + 1);

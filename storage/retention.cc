@@ -13,6 +13,18 @@ namespace {
 // Of keys (FORMAT.md).
 constexpr size_t kTierBytes = 1, kVitalBytes = 1, kFilterBytes = 4;
 
+// A day that is over is cut for its size only so much later: its last epochs are still on their way
+// and its last windows, up to that of the whole day, wait for them to settle. Without raw they
+// would never be computed.
+constexpr uint64_t kGraceNs = kHourNs;
+
+// A clock that is further ahead of everything ever received is not believed.
+constexpr uint64_t kBelievedAheadNs = 2 * kDayNs;
+
+// How long after the store was opened expired days wait for windows that were still to be computed.
+// A window that cannot be computed must not keep its day for ever.
+constexpr uint64_t kRollUpFirstNs = kDayNs;
+
 // The first key at or after `from` in [from, to); empty: none.
 absl::StatusOr<std::string> FirstKey(const History& history, Family family, std::string_view from,
                                      std::string_view to) {
@@ -30,6 +42,8 @@ uint16_t DaysBefore(uint64_t now_ns, uint32_t days) {
   const uint16_t today = DayOf(now_ns);
   return today > days ? static_cast<uint16_t>(today - days) : 0;
 }
+
+uint64_t LessGrace(uint64_t now_ns) { return now_ns > kGraceNs ? now_ns - kGraceNs : 0; }
 
 }  // namespace
 
@@ -51,8 +65,42 @@ absl::Status CheckRetention(const RetentionOptions& options) {
 }
 
 Retention::Retention(RetentionOptions options, History* history, SummaryStore* summaries,
-                     Dictionary* dictionary)
-    : options_(options), history_(history), summaries_(summaries), dictionary_(dictionary) {}
+                     Dictionary* dictionary, uint64_t opened_ns)
+    : options_(options),
+      history_(history),
+      summaries_(summaries),
+      dictionary_(dictionary),
+      opened_ns_(opened_ns) {}
+
+// One start with a clock years ahead would otherwise delete everything and, as the raw floor never
+// goes back, refuse all data for as many years. Data that comes in while the clock is wrong is
+// dated by that clock, so from then on the clock is believed.
+uint64_t Retention::ExpiryNow(uint64_t now_ns) const {
+  const uint64_t newest_ns = summaries_->NewestReceivedNs();
+  return newest_ns == 0 ? now_ns : std::min(now_ns, newest_ns + kBelievedAheadNs);
+}
+
+// After a start the first run may come before the shards have computed what was left to do: a
+// collector that was down for longer than raw is kept has the epochs of those windows on disk.
+uint16_t Retention::FirstRawDay(uint64_t now_ns) const {
+  const uint16_t day = DaysBefore(ExpiryNow(now_ns), options_.raw_days);
+  if (now_ns < opened_ns_ || now_ns - opened_ns_ >= kRollUpFirstNs) return day;
+  return summaries_->FirstDirtyDay(day);
+}
+
+void Retention::JudgeArrivals(uint64_t now_ns) {
+  summaries_->SetTooOldBefore(DaysBefore(ExpiryNow(now_ns), options_.raw_days));
+}
+
+absl::StatusOr<bool> Retention::NeverUsed() const {
+  if (summaries_->NewestReceivedNs() != 0) return false;
+  for (Family family : {Family::kRaw, Family::kRollup}) {
+    absl::StatusOr<std::string> first = FirstKey(*history_, family, "", "");
+    if (!first.ok()) return first.status();
+    if (!first->empty()) return false;
+  }
+  return true;
+}
 
 absl::StatusOr<bool> Retention::Drop(Family family, std::string_view from, std::string_view to) {
   absl::StatusOr<std::string> first = FirstKey(*history_, family, from, to);
@@ -115,19 +163,29 @@ absl::StatusOr<uint32_t> Retention::DropRollupBefore(Tier tier, uint64_t time_ns
 }
 
 absl::StatusOr<uint32_t> Retention::RunByAge(uint64_t now_ns) {
-  summaries_->SetCoverageFloor(DaysBefore(now_ns, options_.day_days));
-  absl::StatusOr<uint32_t> sum = DropRawBefore(DaysBefore(now_ns, options_.raw_days));
+  // The floor never goes back, and nothing received yet speaks for the clock.
+  const absl::StatusOr<bool> never_used = NeverUsed();
+  if (!never_used.ok()) return never_used.status();
+  if (*never_used) return 0;
+  const uint64_t expiry_ns = ExpiryNow(now_ns);
+  const uint16_t raw_day = std::max(FirstRawDay(now_ns), summaries_->RawFloor());
+  // What raw holds may have to be summed up again, from whole windows: none goes before its raw.
+  const auto first_day = [&](uint32_t days) {
+    return std::min(DaysBefore(expiry_ns, days), raw_day);
+  };
+  summaries_->SetCoverageFloor(first_day(options_.day_days));
+  absl::StatusOr<uint32_t> sum = DropRawBefore(raw_day);
   if (!sum.ok()) return sum;
   const uint32_t cells_days = (options_.cells_hours + 23) / 24;
   absl::StatusOr<bool> cells =
-      Drop(Family::kCells, std::string(2, '\0'), DayPrefix(DaysBefore(now_ns, cells_days)));
+      Drop(Family::kCells, std::string(2, '\0'), DayPrefix(DaysBefore(expiry_ns, cells_days)));
   if (!cells.ok()) return cells.status();
   *sum += *cells ? 1 : 0;
   const std::pair<Tier, uint32_t> tiers[] = {{Tier::k5Min, options_.five_minute_days},
                                              {Tier::k1Hour, options_.hour_days},
                                              {Tier::k1Day, options_.day_days}};
   for (const auto& [tier, days] : tiers) {
-    absl::StatusOr<uint32_t> dropped = DropRollupBefore(tier, DaysBefore(now_ns, days) * kDayNs);
+    absl::StatusOr<uint32_t> dropped = DropRollupBefore(tier, first_day(days) * kDayNs);
     if (!dropped.ok()) return dropped;
     *sum += *dropped;
   }
@@ -187,7 +245,7 @@ absl::StatusOr<uint64_t> Retention::HeldBytes() const {
 // Oldest day first, but never today: without it nothing would be left to answer with.
 absl::StatusOr<uint32_t> Retention::CutRaw(uint64_t now_ns, const TooMuch& too_much) {
   uint32_t dropped = 0;
-  const uint16_t today = DayOf(now_ns);
+  const uint16_t today = DayOf(LessGrace(now_ns));
   while (true) {
     const absl::StatusOr<bool> more = too_much();
     if (!more.ok()) return more.status();
@@ -224,7 +282,7 @@ absl::StatusOr<uint32_t> Retention::CutTier(Tier tier, uint64_t now_ns, uint64_t
     if (!key.ok()) return key.status();
     const uint64_t bucket_ns = RollupBucketNs(tier);
     const uint64_t next = key->window_start_ns / bucket_ns * bucket_ns + bucket_ns;
-    if (next > now_ns) break;
+    if (next > LessGrace(now_ns)) break;
     // Windows of what raw still holds may have to be summed up again, so it goes with them.
     absl::StatusOr<uint32_t> raw_gone = DropRawBefore(DayOf(next));
     if (!raw_gone.ok()) return raw_gone;
@@ -309,9 +367,10 @@ absl::StatusOr<uint32_t> Retention::DropNames() {
 }
 
 absl::StatusOr<uint32_t> Retention::Run(uint64_t now_ns) {
+  JudgeArrivals(now_ns);
   absl::StatusOr<uint32_t> by_age = RunByAge(now_ns);
   if (!by_age.ok()) return by_age;
-  absl::StatusOr<uint32_t> by_size = RunBySize(now_ns);
+  absl::StatusOr<uint32_t> by_size = RunBySize(ExpiryNow(now_ns));
   if (!by_size.ok()) return by_size;
   absl::StatusOr<uint32_t> names = DropNames();
   if (!names.ok()) return names;

@@ -43,14 +43,25 @@ absl::Status CheckRetention(const RetentionOptions& options);
 
 class Retention {
  public:
-  // All outlive this. `options` were checked.
+  // All outlive this. `options` were checked. `opened_ns`: when this process took the store over,
+  // for what waits until then; 0: nothing waits.
   Retention(RetentionOptions options, History* history, SummaryStore* summaries,
-            Dictionary* dictionary);
+            Dictionary* dictionary, uint64_t opened_ns = 0);
 
-  // Drops what is due at `now_ns`; returns how many partitions went.
+  // Drops what is due at `now_ns`, the wall clock; returns how many partitions went.
   absl::StatusOr<uint32_t> Run(uint64_t now_ns);
 
+  // From now on what is older than would be kept is too late on arrival. Drops nothing and leaves
+  // nothing behind on disk; Run() does it, too.
+  void JudgeArrivals(uint64_t now_ns);
+
  private:
+  // The time ages are measured at.
+  uint64_t ExpiryNow(uint64_t now_ns) const;
+  // The first raw day to keep at this age; an older one while its windows are still to be computed.
+  uint16_t FirstRawDay(uint64_t now_ns) const;
+  // Whether no node ever sent anything that counts and nothing is stored of any.
+  absl::StatusOr<bool> NeverUsed() const;
   absl::StatusOr<uint32_t> RunByAge(uint64_t now_ns);
   absl::StatusOr<uint32_t> RunBySize(uint64_t now_ns);
   // Whether there still is more than allowed; asked again after each partition that went.
@@ -78,6 +89,7 @@ class Retention {
   History* const history_;
   SummaryStore* const summaries_;
   Dictionary* const dictionary_;
+  const uint64_t opened_ns_;
 };
 
 }  // namespace telltale::storage

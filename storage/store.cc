@@ -127,15 +127,12 @@ absl::Status Store::Parts::Open() {
   if (!id.ok()) return id.status();
   store_id = *std::move(id);
 
-  // Data older than what would be kept is too late from the first moment.
-  const uint16_t today = DayOf(options.now_ns());
-  if (!options.read_only && today > options.retention.raw_days) {
-    status = summaries->RaiseRawFloor(static_cast<uint16_t>(today - options.retention.raw_days));
-    if (!status.ok()) return status;
-  }
   derived = std::make_unique<DerivedStore>(history.get(), catalog.get());
   retention = std::make_unique<Retention>(options.retention, history.get(), summaries.get(),
-                                          dictionary.get());
+                                          dictionary.get(), options.now_ns());
+  // Data older than what would be kept is too late from the first moment. The raw floor stays: what
+  // it seals could not be summed up any more.
+  retention->JudgeArrivals(options.now_ns());
   reader = std::make_unique<Reader>(history.get(), catalog.get(), nodes.get(), summaries.get(),
                                     dictionary.get());
   roller = std::make_unique<Roller>(options.roller, history.get(), catalog.get(), reader.get(),

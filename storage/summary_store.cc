@@ -39,6 +39,7 @@ struct SummaryStore::Impl {
   // Nodes with rows to adopt, each with the key to go on at; guarded by mutex.
   std::map<uint32_t, std::string> to_adopt;
   std::atomic<uint16_t> raw_floor{0};
+  std::atomic<uint16_t> too_old_before{0};
   std::atomic<uint16_t> coverage_floor{0};
 
   std::shared_ptr<const NodeBook> BookOf(uint32_t node) const {
@@ -141,7 +142,8 @@ absl::StatusOr<std::vector<Outcome>> SummaryStore::PutBatch(std::span<const Inco
     absl::Status admitted = impl_->options.admit();
     if (!admitted.ok()) return admitted;
   }
-  BatchWriter writer(impl_->options, impl_->raw_floor.load(),
+  const uint16_t first_day = std::max(impl_->raw_floor.load(), impl_->too_old_before.load());
+  BatchWriter writer(impl_->options, first_day,
                      [this](uint32_t node) { return impl_->BookOf(node); });
   std::vector<Outcome> outcomes;
   outcomes.reserve(batch.size());
@@ -271,18 +273,18 @@ absl::Status SummaryStore::PutSchema(uint32_t node, const v1::Schema& schema) {
   std::unique_ptr<Transaction> transaction = impl_->options.catalog->Begin();
   transaction->Put(SchemaKey(schema.id()), EncodeValue(schema));
   transaction->Put(CountersKey(node), EncodeValue(EncodeCounters(book)));
-  {
-    std::unique_lock<std::shared_mutex> lock(impl_->mutex);
-    if (!known && impl_->schemas.size() >= impl_->options.max_schemas) {
-      return absl::ResourceExhaustedError(absl::StrCat("store schema: ", impl_->schemas.size(),
-                                                       " schemas known, limit ",
-                                                       impl_->options.max_schemas));
-    }
-    absl::Status committed = transaction->Commit(Durability::kBuffered);
-    if (!committed.ok()) return committed;
-    impl_->schemas[schema.id()] = std::make_shared<const v1::Schema>(schema);
+  // Schema and book become visible together: between the two another thread would find the schema
+  // in no book and drop it as unused.
+  std::unique_lock<std::shared_mutex> lock(impl_->mutex);
+  if (!known && impl_->schemas.size() >= impl_->options.max_schemas) {
+    return absl::ResourceExhaustedError(absl::StrCat("store schema: ", impl_->schemas.size(),
+                                                     " schemas known, limit ",
+                                                     impl_->options.max_schemas));
   }
-  impl_->Publish(node, std::move(book));
+  absl::Status committed = transaction->Commit(Durability::kBuffered);
+  if (!committed.ok()) return committed;
+  impl_->schemas[schema.id()] = std::make_shared<const v1::Schema>(schema);
+  impl_->books[node] = std::make_shared<const NodeBook>(std::move(book));
   return absl::OkStatus();
 }
 
@@ -414,6 +416,30 @@ absl::Status SummaryStore::RaiseRawFloor(uint16_t first_day) {
   std::unique_lock<std::shared_mutex> lock(impl_->mutex);
   for (const auto& [node, book] : impl_->books) impl_->to_prune.insert(node);
   return absl::OkStatus();
+}
+
+void SummaryStore::SetTooOldBefore(uint16_t first_day) { impl_->too_old_before.store(first_day); }
+
+uint64_t SummaryStore::NewestReceivedNs() const {
+  uint64_t newest = 0;
+  for (const NodeRecord& record : impl_->options.registry->List()) {
+    newest = std::max(newest, record.last_received_ns());
+  }
+  return newest;
+}
+
+uint16_t SummaryStore::FirstDirtyDay(uint16_t before) const {
+  const uint16_t floor = impl_->raw_floor.load();
+  uint16_t first = before;
+  if (before <= floor) return first;
+  for (const NodeRecord& record : impl_->options.registry->List()) {
+    for (const DirtyKey& key : impl_->dirty.Of(record.number(), floor * kDayNs, before * kDayNs)) {
+      // A window that begins before the floor is sealed, whatever its mark says.
+      const uint16_t day = DayOf(key.window_start_ns);
+      if (day >= floor) first = std::min(first, day);
+    }
+  }
+  return first;
 }
 
 void SummaryStore::SetCoverageFloor(uint16_t first_day) { impl_->coverage_floor.store(first_day); }

@@ -147,6 +147,16 @@ class SummaryStore {
   absl::Status RaiseRawFloor(uint16_t first_day);
   uint16_t RawFloor() const;
 
+  // Days before this one are older than what would be kept: what belongs there is too late, too.
+  // Set by retention; not stored and may go back, as it follows from clock and options.
+  void SetTooOldBefore(uint16_t first_day);
+
+  // When the summary received last came, by the collector's clock at that time; 0: none ever came.
+  uint64_t NewestReceivedNs() const;
+  // The oldest day from the raw floor on, and before `before`, that has a window to be computed;
+  // `before`: none has.
+  uint16_t FirstDirtyDay(uint16_t before) const;
+
   // Days before this one are in no tier any more. Set by retention; not stored, as it follows from
   // clock and options.
   void SetCoverageFloor(uint16_t first_day);

@@ -148,14 +148,28 @@ void Governor::TurnUp(uint64_t now, GovernorDecision& decision) {
 void Governor::Detach(uint64_t now, GovernorDecision& decision) {
   detached_ = true;
   decision.detached = true;
+  const double lasted_s = static_cast<double>(now - retried_ns_) / kSecond;
+  if (retried_ns_ == 0 || lasted_s > options_.retry_max_s) retry_s_ = options_.retry_s;
+  misled_ = came_early_ && lasted_s < options_.retry_s;
+  stormy_ns_ = now;
   retry_at_ns_ = now + static_cast<uint64_t>(retry_s_ * kSecond);
   retry_s_ = std::min(2 * retry_s_, options_.retry_max_s);
+}
+
+void Governor::Await(const GovernorReading& reading, double passed_s, GovernorDecision& decision) {
+  const uint64_t now = reading.mono_ns;
+  share_ = 0;
+  const double would = Predict({passed_s, reading.full_ns, 0}, levels_);
+  if (!reading.known || would > kComfort * BudgetNs(passed_s)) stormy_ns_ = now;
+  came_early_ = !misled_ && static_cast<double>(now - stormy_ns_) >= options_.calm_s * kSecond;
+  if (came_early_ || now >= retry_at_ns_) Retry(now, decision);
 }
 
 // Comes back with everything turned down.
 void Governor::Retry(uint64_t now, GovernorDecision& decision) {
   detached_ = false;
   decision.detached = false;
+  retried_ns_ = now;
   helpless_ = false;
   overdrawn_ns_ = 0;
   changed_ns_ = now;
@@ -175,8 +189,7 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
   const double passed_s = static_cast<double>(now - last_ns_) / kSecond;
   last_ns_ = now;
   if (detached_) {
-    share_ = 0;
-    if (now >= retry_at_ns_) Retry(now, decision);
+    Await(reading, passed_s, decision);
     return decision;
   }
   readings_.push_back({passed_s, reading.full_ns, reading.cycling_ns});

@@ -7,7 +7,8 @@
 // is no storm, and a load that comes and goes every few seconds finds it turned down and cannot
 // make it swing. When nothing is left to turn down and the budget is still exceeded by a fifth, it
 // asks for the sensor to be detached as soon as 2.5 s of budget have been overspent so, and tries
-// again later.
+// again later: when the host has been calm for 30 s, as far as it can tell, else after a pause that
+// doubles each time.
 //
 // Pure: no clock, no kernel. Owned by the sensor, its thread only.
 
@@ -42,6 +43,8 @@ struct GovernorReading {
   PerPart<double> full_ns{};
   // Attaching and detaching what is attached part of the time.
   double cycling_ns = 0;
+  // False while detached on a host that does not tell: full_ns is not what it would cost.
+  bool known = true;
 };
 
 struct GovernorStep {
@@ -90,6 +93,8 @@ class Governor {
   void TurnUp(uint64_t now, GovernorDecision& decision);
   void Detach(uint64_t now, GovernorDecision& decision);
   void Retry(uint64_t now, GovernorDecision& decision);
+  // While detached.
+  void Await(const GovernorReading& reading, double passed_s, GovernorDecision& decision);
   void StepTo(Part part, uint8_t to, GovernorDecision& decision);
 
   const GovernorOptions options_;
@@ -106,6 +111,10 @@ class Governor {
   bool detached_ = false;
   uint64_t retry_at_ns_ = 0;
   double retry_s_ = 0;
+  uint64_t retried_ns_ = 0;  // when it last came back
+  uint64_t stormy_ns_ = 0;   // while detached: when the host was last too busy
+  bool came_early_ = false;  // it came back because the host was calm
+  bool misled_ = false;      // and had to go at once: what makes it dear is not among what is told
 };
 
 }  // namespace telltale::agent

@@ -6,6 +6,15 @@
 #include "agent/clock_ns.h"
 
 namespace telltale::agent {
+namespace {
+
+uint64_t DiscreteEvents(const FoldedEpoch& folded) {
+  uint64_t events = 0;
+  for (const FoldedEvent& event : folded.events) events += event.count;
+  return events;
+}
+
+}  // namespace
 
 EpochSource::EpochSource(Options options)
     : options_(std::move(options)),
@@ -37,8 +46,14 @@ CutContext EpochSource::Context(const Moment& moment) const {
 absl::StatusOr<FinishedEpoch> EpochSource::Cut(const Moment& moment) {
   const uint64_t cpu_before = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   const auto raw = options_.sensor->Cut(folder_);
-  FoldedEpoch folded = folder_.Take();
+  // The sensor says what else was lost. After any other error the epoch goes on, with what is
+  // folded.
+  if (absl::IsDataLoss(raw.status())) lost_events_ += DiscreteEvents(folder_.Take());
   if (!raw.ok()) return raw.status();
+  FoldedEpoch folded = folder_.Take();
+  if (lost_events_ != 0) {
+    folded.losses[{0, v1::LOSS_REASON_CUT_FAILED}].events += std::exchange(lost_events_, 0);
+  }
   if (live_.Watched(raw->end_mono_ns)) {
     live_.Add(*raw, options_.sensor->Status(), moment.clock.wall_minus_mono_ns);
   }

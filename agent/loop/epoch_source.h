@@ -73,7 +73,8 @@ class EpochSource {
   NodeEvents node_events_;
   GaugeReader gauges_;
   LiveSeconds live_;
-  uint32_t cut_us_ = 0;  // CPU time the cut before took
+  uint32_t cut_us_ = 0;       // CPU time the cut before took
+  uint64_t lost_events_ = 0;  // discrete ones, of epochs whose cut failed; for the next that is cut
 };
 
 }  // namespace telltale::agent

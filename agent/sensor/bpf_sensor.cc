@@ -40,6 +40,13 @@ absl::Status Failed(const char* step, int error) {
 
 int Quiet(libbpf_print_level, const char*, va_list) { return 0; }
 
+// For samples and events of what is no epoch.
+class Nowhere : public SampleSink {
+ public:
+  void OnSample(const RawSample&) override {}
+  void OnEvent(const RawEvent&) override {}
+};
+
 }  // namespace
 
 class BpfSensor::Impl {
@@ -64,9 +71,17 @@ class BpfSensor::Impl {
   void StartKeeper();
   void StartGroups();
   void DegradeSeconds(const absl::Status& why);
-  // The flip and what makes the old half whole: returns when nobody writes it any more, all tasks
-  // have their part and the ring is drained.
+  // The flip and what makes the old half whole: OK when nobody writes it any more, all tasks have
+  // their part and the ring is drained. An error comes after the flip all the same.
   absl::Status Flip(SampleSink& sink, uint64_t now);
+  // OK when nobody writes the half that the flip left any more, and the rows of all tasks are in
+  // `table`, if there is one. May be done again after an error.
+  absl::Status CloseLeftHalf(ProcessTable* table);
+  // After a flip whose half could not be closed: gives up the epoch it ended.
+  absl::Status GiveUp(const absl::Status& why);
+  // Counts what a half that was given up holds as lost, and clears it. Nothing to do: OK. Right
+  // after a drain, so that the router holds back nothing of the running epoch.
+  absl::Status ClearUnread();
   void Clear(uint32_t half);
   std::vector<const telltale_half*> Halves(uint32_t half) const;
   const HalfBitmaps& Bitmaps(uint32_t half) const;
@@ -94,6 +109,8 @@ class BpfSensor::Impl {
   std::array<uint8_t, TELLTALE_VITALS> quiet_epochs_{};
   std::array<uint64_t, TELLTALE_VITALS> total_{};  // of the last epoch
   std::array<std::vector<RawKnobChange>, TELLTALE_VITALS> knob_changes_;
+  bool unread_ = false;            // the half not in use still holds an epoch given up
+  std::vector<RawLoss> given_up_;  // of epochs given up, for the next that is cut
 };
 
 uint64_t BpfSensor::Impl::Seed(uint64_t number) const {
@@ -212,12 +229,9 @@ absl::Status BpfSensor::Impl::Start() {
   const absl::Status beat = steps_.StartBeat();
   beats_ = beat.ok();
   if (!beat.ok()) DegradeSeconds(beat);
-  // What was counted while the groups came up one by one is no epoch: drop it.
-  class Nowhere : public SampleSink {
-    void OnSample(const RawSample&) override {}
-    void OnEvent(const RawEvent&) override {}
-  } nowhere;
   StartKeeper();
+  // What was counted while the groups came up one by one is no epoch: drop it.
+  Nowhere nowhere;
   number_ = ~uint64_t{0};  // the epoch after this one is number 0
   return Cut(nowhere).status();
 }
@@ -239,9 +253,12 @@ absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
   if (!drained.ok()) return drained.status();
   DrainUse use = router_.TakeUse();
   use.thread_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before;
+  // As soon as it can be: the tasks' accounts up to then go with the epoch that was given up.
+  const absl::Status cleared = ClearUnread();
   if (absl::Status status = keeper_->Tick(ClockNs(CLOCK_MONOTONIC), use); !status.ok())
     return status;
   AdaptHeavy();
+  if (!cleared.ok()) return cleared;
   return *drained;
 }
 
@@ -283,6 +300,8 @@ void BpfSensor::Impl::AddLosses(RawEpoch& epoch) {
     if (events != 0) epoch.losses.push_back({LossKind::kRecursion, vital, events, 0});
   }
   router_.TakeLosses(epoch.losses);
+  epoch.losses.insert(epoch.losses.end(), given_up_.begin(), given_up_.end());
+  given_up_.clear();
   epoch.unwinding = router_.TakeUnwinding();
   CountNestedAdds(epoch);
 }
@@ -310,13 +329,64 @@ absl::Status BpfSensor::Impl::Flip(SampleSink& sink, uint64_t now) {
   control_->second[next] = 0;
   control_->seed[next] = Seed(number_ + 1);
   std::atomic_ref<uint32_t>(control_->half).store(next, std::memory_order_seq_cst);
+  const absl::Status closed = CloseLeftHalf(table_.get());
+  // Whether or not that worked: what the ring holds of the old epoch must not get into the new one,
+  // nor may the keeper compare the new half with the old.
+  const absl::Status drained = router_.Drain(sink, *table_, old).status();
+  keeper_->Flipped();
+  return closed.ok() ? drained : closed;
+}
+
+absl::Status BpfSensor::Impl::CloseLeftHalf(ProcessTable* table) {
   if (absl::Status status = steps_.Barrier(); !status.ok()) return status;
   if (absl::Status status = steps_.FlushCpus(possible_cpus_); !status.ok()) return status;
-  if (absl::Status status = steps_.Pass(TELLTALE_PASS_COLLECT, *control_, table_.get());
-      !status.ok()) {
-    return status;
+  return steps_.Pass(TELLTALE_PASS_COLLECT, *control_, table);
+}
+
+absl::Status BpfSensor::Impl::GiveUp(const absl::Status& why) {
+  const uint32_t half = (control_->half & 1) ^ 1;
+  RawEpoch lost;  // with what the keeper and the table kept of it, none of which is the next one's
+  FillTimes(half, control_->epoch_start_ns[half ^ 1], lost);
+  lost.vitals.resize(TELLTALE_VITALS);
+  keeper_->Finish(lost);
+  unread_ = true;
+  ++number_;  // the running epoch has the next one's seed
+  table_ = std::make_unique<ProcessTable>(options_.max_processes);
+  for (std::vector<RawKnobChange>& changes : knob_changes_) changes.clear();
+  return absl::DataLossError(
+      absl::StrCat(why.message(),
+                   "; this epoch is lost, the next one says how much; see that the agent can open "
+                   "files (LimitNOFILE) and has memory"));
+}
+
+// Nobody writes that half meanwhile: programs take the one in use, and this comes before the next
+// flip. Who still wrote it when it was left has ended (barrier), and no CPU has anything of it left
+// to give at its next switch (flush). The pass empties what tasks hold of it, and last rows of
+// those that ended before are dropped, or processes would have more than the totals of their epoch.
+// If one of these fails again the half stays as it is, and no cut flips to it.
+absl::Status BpfSensor::Impl::ClearUnread() {
+  if (!unread_) return absl::OkStatus();
+  const uint32_t half = (control_->half & 1) ^ 1;
+  const absl::Status closed = CloseLeftHalf(nullptr);
+  Nowhere nowhere;
+  ProcessTable no_table(0);
+  const absl::Status dropped = router_.Drain(nowhere, no_table, half).status();
+  if (!closed.ok()) return closed;
+  if (!dropped.ok()) return dropped;
+  RawEpoch lost;
+  backlog_ = ReadEpoch(Halves(half), Bitmaps(half), *control_, backlog_, 1, lost).backlog_end;
+  Clear(half);
+  unread_ = false;
+  // Its samples, and those lost already, are among these events.
+  for (const RawVital& vital : lost.vitals) {
+    RawLoss loss{LossKind::kCutFailed, vital.id, 0, 0};
+    for (const RawSub& sub : vital.subs) {
+      loss.events += sub.events;
+      loss.weight += sub.weight;
+    }
+    if (loss.events != 0) given_up_.push_back(loss);
   }
-  return router_.Drain(sink, *table_, old).status();
+  return absl::OkStatus();
 }
 
 const HalfBitmaps& BpfSensor::Impl::Bitmaps(uint32_t half) const {
@@ -333,6 +403,7 @@ void BpfSensor::Impl::Clear(uint32_t half) {
 absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   const uint32_t old = control_->half & 1;
   if (absl::Status status = router_.Drain(sink, *table_, old).status(); !status.ok()) return status;
+  if (absl::Status status = ClearUnread(); !status.ok()) return status;
   for (telltale_bucket& bucket : cpus_map_.At<telltale_cpu>(possible_cpus_)->bucket) {
     bucket = {ClockNs(CLOCK_MONOTONIC), kOpenSamples, 0};
   }
@@ -342,8 +413,7 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
     }
   }
   const uint64_t now = ClockNs(CLOCK_MONOTONIC);
-  if (absl::Status status = Flip(sink, now); !status.ok()) return status;
-  keeper_->Flipped();
+  if (absl::Status status = Flip(sink, now); !status.ok()) return GiveUp(status);
 
   RawEpoch epoch;
   FillTimes(old, now, epoch);

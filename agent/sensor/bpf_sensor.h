@@ -5,7 +5,8 @@
 // program still holds the old half (the kernel waits for all that run, kernel/bpf/syscall.c,
 // maybe_wait_bpf_programs). Then each CPU's running task is given its part, the rows of all tasks
 // are collected, the ring is drained, and the old half is read and cleared. Nothing is lost at the
-// flip.
+// flip. Where a step after the flip fails the epoch is given up: its half is closed, counted as
+// lost and cleared at a later drain or cut, always before the next flip.
 //
 // Owned by the agent's sensor thread, the only one that may call it. Needs CAP_BPF and CAP_PERFMON.
 

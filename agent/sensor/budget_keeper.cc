@@ -162,6 +162,7 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
                                           kEventNs[Index(Part::kSwitch)] * factor_;
   reading.full_ns[Index(Part::kTasks)] =
       static_cast<double>(counts.ends - last_.ends) * kEventNs[Index(Part::kTasks)] * factor_;
+  if (governor_->detached()) ReckonUnwatched(mono_ns, reading);
 
   // Samples and last rows take a part of what the drain took as large as theirs of the records.
   const double drain_ns = static_cast<double>(use.thread_ns) -
@@ -201,6 +202,29 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
   last_agent_ns_ = agent_ns;
   last_cycler_ns_ = cycler_ns;
   return reading;
+}
+
+void BudgetKeeper::ReckonUnwatched(uint64_t mono_ns, GovernorReading& reading) {
+  constexpr uint64_t kEveryNs = 1'000'000'000;
+  if (host_read_ns_ <= detached_at_ns_) host_known_ = false;  // of the time before
+  if (mono_ns - host_read_ns_ >= kEveryNs) {
+    const std::optional<HostCounts> now = ReadHostCounts();
+    host_known_ = now.has_value() && host_.has_value() && host_read_ns_ > detached_at_ns_ &&
+                  now->switches >= host_->switches && now->tasks >= host_->tasks;
+    if (host_known_) {
+      const double seconds = static_cast<double>(mono_ns - host_read_ns_) / kNsPerS;
+      switches_per_s_ = static_cast<double>(now->switches - host_->switches) / seconds;
+      tasks_per_s_ = static_cast<double>(now->tasks - host_->tasks) / seconds;
+    }
+    host_ = now;
+    host_read_ns_ = mono_ns;
+  }
+  reading.known = host_known_;
+  const double passed_s = static_cast<double>(mono_ns - last_mono_ns_) / kNsPerS;
+  for (const auto& [part, per_s] :
+       {std::pair(Part::kSwitch, switches_per_s_), {Part::kTasks, tasks_per_s_}}) {
+    reading.full_ns[Index(part)] = per_s * passed_s * kEventNs[Index(part)] * factor_;
+  }
 }
 
 // What programs that were away part of the time did not see, by what they did see.

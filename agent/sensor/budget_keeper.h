@@ -22,6 +22,7 @@
 #include "agent/sensor/cut_steps.h"
 #include "agent/sensor/duty_cycler.h"
 #include "agent/sensor/event_counts.h"
+#include "agent/sensor/host_counts.h"
 #include "agent/sensor/record_router.h"
 #include "agent/sensor/sensor.h"
 #include "sketch/layout.h"
@@ -65,6 +66,8 @@ class BudgetKeeper {
     size_t index;  // in the cycler
   };
   GovernorReading Reckon(uint64_t mono_ns, const DrainUse& use, const EventCounts& counts);
+  // While detached: what switches and tasks would cost, by the kernel's own counts.
+  void ReckonUnwatched(uint64_t mono_ns, GovernorReading& reading);
   void AddLost(const EventCounts& counts);
   absl::Status Apply(const GovernorStep& step, uint64_t mono_ns);
   absl::Status ApplySwitch(uint8_t from, uint8_t to);
@@ -91,6 +94,10 @@ class BudgetKeeper {
   PerPart<double> smooth_ns_per_s_{};  // of the parts that come in bursts
   double unwind_ns_ = 0;               // one stack, whole; smoothed
   uint64_t detached_at_ns_ = 0;
+  std::optional<HostCounts> host_;  // as read last, while detached
+  uint64_t host_read_ns_ = 0;
+  double switches_per_s_ = 0, tasks_per_s_ = 0;
+  bool host_known_ = false;
 
   // Of the running epoch.
   PerPart<double> spent_ns_{};

@@ -144,6 +144,7 @@ enum class LossKind : uint8_t {
   kTooOld = 11,    // ring record of an epoch already cut
   // 12 and 13 are the agent's own.
   kStackCopy = 14,  // no room to copy a user stack: walked by frame pointers instead
+  kCutFailed = 15,  // counted in an earlier epoch whose cut failed
 };
 struct RawLoss {
   LossKind kind;
@@ -286,7 +287,9 @@ class Sensor {
   virtual absl::StatusOr<uint64_t> Drain(SampleSink& sink) = 0;
 
   // Ends the running epoch and begins the next without a gap; drains to the barrier first, so every
-  // sample of the ended epoch has reached `sink` when this returns.
+  // sample of the ended epoch has reached `sink` when this returns. DataLoss: the epoch ended and
+  // is lost, with what reached `sink`; the next one's losses say how much. Any other error: the
+  // running epoch goes on.
   virtual absl::StatusOr<RawEpoch> Cut(SampleSink& sink) = 0;
 
   // Totals of the running epoch so far (no samples), for the crash journal and live view.

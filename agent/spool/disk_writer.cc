@@ -100,8 +100,16 @@ void DiskWriter::RecoverJournal() {
 }
 
 void DiskWriter::Submit(FinishedEpoch epoch) {
+  const uint64_t names_left_out = LeaveOutOversizeNames(&epoch.names);
+  if (names_left_out != 0) {
+    spdlog::error(
+        "spool: take epoch: left out {} of its names, a record has at most {} bytes of them and "
+        "{} in a message; that code shows as addresses",
+        names_left_out, kMaxNamesBytes, kMaxChunkBytes);
+  }
   {
     const std::lock_guard lock(mutex_);
+    stats_.names_left_out += names_left_out;
     if (waiting_.size() >= options_.max_waiting) {
       CountMemoryLoss(TimeOf(waiting_.front()->body));
       waiting_.pop_front();

@@ -66,6 +66,7 @@ class DiskWriter {
     uint64_t next_sequence = 1, oldest_sequence = 0;  // 0: nothing in the spool
     uint64_t records = 0, bytes = 0, held = 0, waiting = 0, lost_ranges = 0;
     uint64_t lost_in_memory = 0;  // epochs dropped because disk and memory were full
+    uint64_t names_left_out = 0;  // names without which their epochs were kept: over the limits
     Spool::Counts counts;
     std::string problem;  // of the last failed step; empty while all is well
   };

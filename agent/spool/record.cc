@@ -90,6 +90,22 @@ bool Parse(std::string_view payload, Message* message) {
 
 }  // namespace
 
+uint64_t LeaveOutOversizeNames(std::vector<v1::Names>* names) {
+  uint64_t left_out = 0;
+  size_t bytes = 0;
+  std::erase_if(*names, [&](const v1::Names& message) {
+    const size_t payload = message.ByteSizeLong();
+    const size_t chunk = kHeadBytes + payload + kChecksumBytes;
+    if (payload <= kMaxChunkBytes && bytes + chunk <= kMaxNamesBytes) {
+      bytes += chunk;
+      return false;
+    }
+    left_out += static_cast<uint64_t>(message.name_size());
+    return true;
+  });
+  return left_out;
+}
+
 std::string EncodeRecord(const Record& record) {
   std::string bytes(kMagic);
   AppendChunk(kSchema, record.schema.SerializeAsString(), &bytes);

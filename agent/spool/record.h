@@ -17,6 +17,7 @@ namespace telltale::agent {
 
 inline constexpr size_t kMaxRecordBytes = 8 << 20;
 inline constexpr size_t kMaxChunkBytes = 4 << 20;
+inline constexpr size_t kMaxNamesBytes = 6 << 20;  // of a record: schema and summary fit beside
 
 // A summary with what is needed to read and to name it.
 struct Record {
@@ -31,6 +32,10 @@ struct JournalEntry {
   uint64_t sequence = 0;  // the one this epoch gets when it is cut
   v1::SummaryBody body;
 };
+
+// Takes out messages that no record may hold, because of a chunk or all together they are over the
+// limit: a record is worth more than its names. How many names that were.
+uint64_t LeaveOutOversizeNames(std::vector<v1::Names>* names);
 
 std::string EncodeRecord(const Record& record);
 

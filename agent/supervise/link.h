@@ -66,7 +66,7 @@ enum class LinkKind : uint32_t {
 };
 
 struct LinkMessage {
-  static constexpr size_t kValues = 8;
+  static constexpr size_t kValues = 9;
   static constexpr size_t kTextBytes = 320;
   static constexpr uint32_t kFresh = 1;
 

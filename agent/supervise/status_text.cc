@@ -137,6 +137,7 @@ std::string StatusJson(const AgentStatus& status) {
                    {"droppedFull", spool.counts.dropped_full},
                    {"droppedCorrupt", spool.counts.dropped_corrupt},
                    {"droppedInMemory", spool.lost_in_memory},
+                   {"namesLeftOut", spool.names_left_out},
                    {"problem", proto::SanitizeText(spool.problem, kTextBytes)}};
   json["uplink"] = {{"collector", status.collector},
                     {"state", status.uplink.state},
@@ -146,6 +147,7 @@ std::string StatusJson(const AgentStatus& status) {
                     {"apart", status.uplink.apart},
                     {"tooLate", status.uplink.too_late},
                     {"refused", status.uplink.refused},
+                    {"namesLeftOut", status.uplink.names_left_out},
                     {"nextAttemptInS", NextAttemptS(status)},
                     {"problem", proto::SanitizeText(status.uplink.error, kTextBytes)}};
   json["vitals"] = VitalsOf(status.vitals);

@@ -81,6 +81,7 @@ void UplinkPort::Close(const absl::Status& why) {
   before_.too_late = now.too_late;
   before_.refused = now.refused;
   before_.apart = now.apart;
+  before_.names_left_out = now.names_left_out;
   told_ = {};
   ended_ = std::string(why.message());
   link_.reset();
@@ -128,6 +129,7 @@ UplinkPort::Status UplinkPort::status() const {
   status.refused += told_.value[5];
   status.apart += told_.value[6];
   status.next_attempt_ns = told_.value[7];
+  status.names_left_out += told_.value[8];
   status.error = told_.Text();
   return status;
 }

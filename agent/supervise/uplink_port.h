@@ -28,6 +28,7 @@ class UplinkPort : public SpoolObserver {
     std::string state = "starting";
     uint64_t pending = 0, in_flight = 0, stored = 0, too_late = 0, refused = 0;
     uint64_t apart = 0;            // of those stored: in no answer until a clone conflict is ended
+    uint64_t names_left_out = 0;   // in messages larger than the collector takes
     uint64_t next_attempt_ns = 0;  // to connect, CLOCK_MONOTONIC; 0: none is due
     std::string error;
   };

@@ -199,11 +199,12 @@ class UplinkProcess {
     next_status_ns_ = now + kStatusEveryNs;
     if (!logic_) return;
     const UplinkLogic::Counts& counts = logic_->counts();
-    LinkMessage message(LinkKind::kUplinkStatus,
-                        {static_cast<uint64_t>(logic_->state()), logic_->queue().size(),
-                         logic_->queue().in_flight(), counts.stored + counts.repeats,
-                         counts.too_late, counts.refused, counts.apart, logic_->next_attempt_ns()},
-                        logic_->trouble());
+    LinkMessage message(
+        LinkKind::kUplinkStatus,
+        {static_cast<uint64_t>(logic_->state()), logic_->queue().size(),
+         logic_->queue().in_flight(), counts.stored + counts.repeats, counts.too_late,
+         counts.refused, counts.apart, logic_->next_attempt_ns(), counts.names_left_out},
+        logic_->trouble());
     if (message.kind == told_.kind &&
         std::equal(std::begin(message.value), std::end(message.value), told_.value) &&
         message.Text() == told_.Text()) {

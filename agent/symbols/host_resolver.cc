@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "agent/host/proc_file.h"
 #include "agent/host/process_files.h"
+#include "agent/symbols/code_identity.h"
 #include "agent/symbols/demangle.h"
-#include "agent/symbols/elf_file.h"
 #include "agent/symbols/vdso.h"
 
 namespace telltale::agent {
@@ -120,15 +120,15 @@ FunctionName HostResolver::NameInFile(const ProcessRef& process, const CodeLocat
   const CodeFile& file = *location.file;
   const ElfSymbols* symbols = symbols_.Find(file.build_id);
   if (symbols == nullptr) {
-    const int fd =
-        file.kind == v1::MAPPING_KIND_VDSO ? OpenVdso() : maps_->OpenMapped(process, file.path, 0);
+    // A build id is the same in each copy of a file; a hash is of this one only.
+    const uint64_t inode = IsHashedId(file.build_id) ? file.inode : 0;
+    const int fd = file.kind == v1::MAPPING_KIND_VDSO
+                       ? OpenVdso()
+                       : maps_->OpenMapped(process, file.path, inode);
     if (fd < 0) return {v1::NAME_OUTCOME_NO_FILE, ""};
     // The path may lead to another file by now: names of the wrong one would be worse than none.
-    const absl::StatusOr<ElfIdentity> identity = ReadElfIdentity(fd);
-    const bool same = identity.ok() && (file.build_id.starts_with('h') && file.build_id.size() == 9
-                                            ? identity->build_id.empty()
-                                            : identity->build_id == file.build_id);
-    if (!same) {
+    const CodeIdentity opened = IdentifyCode(fd, file.device);
+    if (!opened.is_elf || opened.build_id != file.build_id) {
       close(fd);
       return {v1::NAME_OUTCOME_NO_FILE, ""};
     }

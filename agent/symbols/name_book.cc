@@ -11,6 +11,23 @@ namespace telltale::agent {
 namespace {
 
 constexpr size_t kNameBytes = 512;
+// The collector ends the stream at a message above 1 MiB (collector/grpc_server.h) and the spool
+// reads no chunk above 4 MiB (agent/spool/record.h): a message stays well below both.
+constexpr size_t kMessageBytes = 256 << 10;
+// The spool takes no record above 8 MiB, and the summary must fit beside the names.
+constexpr size_t kEpochBytes = 4 << 20;
+// Of a name in a message besides its text: an offset of at most 10 bytes, tags and lengths.
+constexpr size_t kBesidesTextBytes = 16;
+
+// proto::CheckNames refuses a message of more names, however short.
+static_assert(kMessageBytes / (kBesidesTextBytes + 1) <= 16 * 1024);
+
+struct Named {
+  uint64_t offset;
+  std::string name;
+};
+
+size_t BytesOf(const std::string& name) { return name.size() + kBesidesTextBytes; }
 
 // The build id says which file it is; paths differ between containers.
 uint64_t KeyOf(v1::MappingKind kind, std::string_view build_id, uint64_t offset) {
@@ -26,6 +43,33 @@ bool SentLately(uint64_t sent_ns, uint64_t now_ns) {
 }
 
 uint64_t KeyOf(const CodeLocation& l) { return KeyOf(l.file->kind, l.file->build_id, l.offset); }
+
+// What every message of a file begins with.
+v1::Names HeadOf(const v1::Tables& tables, const v1::Mapping& mapping) {
+  v1::Names head;
+  head.set_build_id(mapping.build_id());
+  head.set_kind(mapping.kind());
+  if (mapping.path() != 0) head.set_path(tables.strings(mapping.path() - 1));
+  return head;
+}
+
+// The names of one file, in as many messages as they need.
+void AppendMessages(const v1::Names& head, std::vector<Named> named,
+                    std::vector<v1::Names>* messages) {
+  std::ranges::sort(named, {}, &Named::offset);
+  v1::Names* current = nullptr;
+  size_t bytes = 0;
+  for (Named& n : named) {
+    const size_t more = BytesOf(n.name);
+    if (current == nullptr || bytes + more > kMessageBytes) {
+      current = &messages->emplace_back(head);
+      bytes = head.ByteSizeLong();
+    }
+    bytes += more;
+    current->add_offset(n.offset);
+    current->add_name(std::move(n.name));
+  }
+}
 
 }  // namespace
 
@@ -61,11 +105,8 @@ NameBook::Entry* NameBook::Find(uint64_t key) {
 }
 
 std::vector<v1::Names> NameBook::Unsent(const v1::Tables& tables, uint64_t now_unix_ns) {
-  struct Named {
-    uint64_t offset;
-    std::string name;
-  };
   std::vector<std::vector<Named>> by_file(tables.mappings_size());
+  size_t epoch_bytes = 0;
   for (int i = 0; i < tables.frame_mapping_size(); ++i) {
     const uint32_t file = tables.frame_mapping(i);
     if (file == 0) continue;
@@ -74,22 +115,18 @@ std::vector<v1::Names> NameBook::Unsent(const v1::Tables& tables, uint64_t now_u
     if (entry == nullptr || entry->name.empty() || SentLately(entry->sent_unix_ns, now_unix_ns)) {
       continue;
     }
+    size_t bytes = BytesOf(entry->name);
+    if (by_file[file - 1].empty()) bytes += HeadOf(tables, mapping).ByteSizeLong();
+    if (epoch_bytes + bytes > kEpochBytes) continue;
+    epoch_bytes += bytes;
     entry->sent_unix_ns = now_unix_ns;
     by_file[file - 1].push_back({tables.frame_offset(i), entry->name});
   }
   std::vector<v1::Names> messages;
   for (size_t f = 0; f < by_file.size(); ++f) {
     if (by_file[f].empty()) continue;
-    std::ranges::sort(by_file[f], {}, &Named::offset);
-    const v1::Mapping& mapping = tables.mappings(static_cast<int>(f));
-    v1::Names& names = messages.emplace_back();
-    names.set_build_id(mapping.build_id());
-    names.set_kind(mapping.kind());
-    if (mapping.path() != 0) names.set_path(tables.strings(mapping.path() - 1));
-    for (Named& n : by_file[f]) {
-      names.add_offset(n.offset);
-      names.add_name(std::move(n.name));
-    }
+    AppendMessages(HeadOf(tables, tables.mappings(static_cast<int>(f))), std::move(by_file[f]),
+                   &messages);
   }
   return messages;
 }

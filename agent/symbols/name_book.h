@@ -33,8 +33,9 @@ class NameBook {
   void Learn(const CodeLocation& location, const FunctionName& name);
 
   // Names of the frames of `tables` that the store has not been sent or was sent a week before
-  // `now_unix_ns` (the node's clock), one message per file, offsets ascending, files in the order
-  // of the table; they count as sent. Empty when all are known.
+  // `now_unix_ns` (the node's clock); they count as sent. Files in the order of the table; a file
+  // has as many messages of at most 256 KiB as it needs, offsets ascending through all of them.
+  // What is beyond 4 MiB comes with the next tables that refer to it. Empty when all are known.
   std::vector<v1::Names> Unsent(const v1::Tables& tables, uint64_t now_unix_ns);
 
   // Another store answers: nothing has been sent to it yet.

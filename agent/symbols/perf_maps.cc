@@ -14,20 +14,27 @@
 #include "absl/strings/str_cat.h"
 #include "agent/host/proc_file.h"
 #include "agent/host/process_files.h"
+#include "agent/symbols/regular_file.h"
 
 namespace telltale::agent {
 namespace {
 
 constexpr size_t kMaxStatus = 16 * 1024;
 constexpr size_t kChunk = 64 * 1024;
+constexpr size_t kTail = 64;
 
-// A file below a directory that is root to whatever links lie on the way; the last part of the path
-// is not followed if it is a link. Opening never waits.
-int OpenBelow(int directory, const std::string& path) {
+// A file below a directory that is root to whatever links lie on the way, to be looked at: it is
+// opened for nothing yet (regular_file.h).
+int LookBelow(int directory, const std::string& path) {
   open_how how = {};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
+  how.flags = kLookOnly;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   return static_cast<int>(syscall(SYS_openat2, directory, path.c_str(), &how, sizeof how));
+}
+
+void AddToTail(std::string_view read, std::string& tail) {
+  tail.append(read.substr(read.size() - std::min(read.size(), kTail)));
+  if (tail.size() > kTail) tail.erase(0, tail.size() - kTail);
 }
 
 }  // namespace
@@ -85,11 +92,12 @@ void PerfMaps::Look(const ProcessRef& process, Known& known) {
     why = v1::NAME_OUTCOME_GONE;
   } else if (fd >= 0 && fstat(fd, &info) == 0) {
     const auto bytes = static_cast<uint64_t>(info.st_size);
-    if (info.st_dev != known.device || info.st_ino != known.inode || bytes < known.read_bytes) {
+    if (!IsContinued(fd, info, known)) {
       known.map = PerfMap(options_.map);  // written anew
       known.device = info.st_dev;
       known.inode = info.st_ino;
       known.read_bytes = 0;
+      known.tail.clear();
     }
     ReadOn(fd, bytes, known);
     known.cut = bytes > known.read_bytes && known.read_bytes >= options_.file_bytes;
@@ -101,6 +109,16 @@ void PerfMaps::Look(const ProcessRef& process, Known& known) {
   known.why = why;
 }
 
+bool PerfMaps::IsContinued(int fd, const struct stat& info, const Known& known) {
+  if (info.st_dev != known.device || info.st_ino != known.inode) return false;
+  std::string tail(known.tail.size(), '\0');
+  ssize_t got;
+  do {
+    got = pread(fd, tail.data(), tail.size(), static_cast<off_t>(known.read_bytes - tail.size()));
+  } while (got < 0 && errno == EINTR);
+  return got == static_cast<ssize_t>(tail.size()) && tail == known.tail;
+}
+
 int PerfMaps::Open(const ProcessRef& process, v1::NameOutcome* why) const {
   *why = v1::NAME_OUTCOME_GONE;
   const auto text = ReadBounded(processes_->ProcPath(process.tgid, "status"), kMaxStatus);
@@ -109,19 +127,22 @@ int PerfMaps::Open(const ProcessRef& process, v1::NameOutcome* why) const {
   const int root =
       open(processes_->ProcPath(process.tgid, "root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (root < 0) return -1;
-  const int fd = OpenBelow(root, absl::StrCat("tmp/perf-", status->ns_pid, ".map"));
+  const int looked_at = LookBelow(root, absl::StrCat("tmp/perf-", status->ns_pid, ".map"));
   const int error = errno;
   close(root);
-  struct stat info {};
-  if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
-      (info.st_uid == status->uid || info.st_uid == 0)) {
-    *why = v1::NAME_OUTCOME_NOT_IN_PERF_MAP;
-    return fd;
+  if (looked_at < 0) {
+    *why = error == ENOENT ? v1::NAME_OUTCOME_NO_PERF_MAP : v1::NAME_OUTCOME_PERF_MAP_REFUSED;
+    return -1;
   }
-  *why =
-      fd < 0 && error == ENOENT ? v1::NAME_OUTCOME_NO_PERF_MAP : v1::NAME_OUTCOME_PERF_MAP_REFUSED;
-  if (fd >= 0) close(fd);
-  return -1;
+  *why = v1::NAME_OUTCOME_PERF_MAP_REFUSED;
+  struct stat info {};
+  if (fstat(looked_at, &info) != 0 || (info.st_uid != status->uid && info.st_uid != 0)) {
+    close(looked_at);
+    return -1;
+  }
+  const int fd = OpenIfRegular(looked_at, 0);
+  if (fd >= 0) *why = v1::NAME_OUTCOME_NOT_IN_PERF_MAP;
+  return fd;
 }
 
 void PerfMaps::ReadOn(int fd, uint64_t file_bytes, Known& known) const {
@@ -134,6 +155,7 @@ void PerfMaps::ReadOn(int fd, uint64_t file_bytes, Known& known) const {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return;
     known.map.Append(std::string_view(chunk).substr(0, static_cast<size_t>(got)));
+    AddToTail(std::string_view(chunk).substr(0, static_cast<size_t>(got)), known.tail);
     known.read_bytes += static_cast<uint64_t>(got);
   }
 }

@@ -9,9 +9,12 @@
 #ifndef TELLTALE_AGENT_SYMBOLS_PERF_MAPS_H_
 #define TELLTALE_AGENT_SYMBOLS_PERF_MAPS_H_
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <tuple>
 
@@ -55,6 +58,7 @@ class PerfMaps {
     PerfMap map;
     uint64_t device = 0, inode = 0;  // of the file
     uint64_t read_bytes = 0;         // of it so far
+    std::string tail;                // what was read last, to know the file again by
     uint64_t looked_ns = 0;
     bool cut = false;  // the file is longer than what is read of it
     v1::NameOutcome why = v1::NAME_OUTCOME_NO_PERF_MAP;
@@ -63,6 +67,9 @@ class PerfMaps {
   static Key KeyOf(const ProcessRef& process);
   size_t CostOf(const Known& known) const;
   void Look(const ProcessRef& process, Known& known);
+  // Whether the file is what was read so far and perhaps more. Some write theirs anew in place, and
+  // longer than it was.
+  static bool IsContinued(int fd, const struct stat& info, const Known& known);
   // The file, if it may be believed; else -1, and *why says why.
   int Open(const ProcessRef& process, v1::NameOutcome* why) const;
   void ReadOn(int fd, uint64_t file_bytes, Known& known) const;

@@ -3,16 +3,15 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "agent/clock_ns.h"
 #include "agent/host/proc_file.h"
 #include "agent/host/process_files.h"
+#include "agent/symbols/regular_file.h"
 #include "agent/symbols/vdso.h"
 
 namespace telltale::agent {
@@ -21,15 +20,11 @@ namespace {
 constexpr uint64_t kLendNs = 1'000'000'000;
 constexpr uint64_t kStartSlackNs = 20'000'000;  // two clock ticks
 
-uint64_t Distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
-
-// Identity of a file without an ELF build id (summary.proto, Mapping).
-std::string HashedId(uint64_t device, uint64_t inode, uint64_t bytes, uint64_t mtime_ns) {
-  const std::array<uint64_t, 4> key{device, inode, bytes, mtime_ns};
-  const uint64_t hash = XXH3_64bits(key.data(), sizeof key);
-  std::string id = "h";
-  for (int i = 0; i < 8; ++i) id.push_back(static_cast<char>(hash >> (8 * i)));
-  return id;
+// Whether the time in /proc and that of the kernel programs are of one start. The former also
+// counts how long the host had been suspended by then, which is at most how long it has been by
+// now.
+bool IsSameStart(uint64_t boot_ns, uint64_t mono_ns, uint64_t suspended_ns) {
+  return boot_ns + kStartSlackNs >= mono_ns && boot_ns <= mono_ns + suspended_ns + kStartSlackNs;
 }
 
 std::tuple<uint32_t, uint64_t, std::tuple<uint64_t, uint64_t, uint32_t>> KeyOf(
@@ -57,8 +52,8 @@ bool ProcessMaps::IsAlive(const ProcessRef& process) const {
   const uint64_t began = *ticks * (1'000'000'000 / options_.clock_ticks);
   const int64_t boot_ahead =
       options_.boot_minus_mono_ns ? options_.boot_minus_mono_ns() : BootMinusMonoNs();
-  return Distance(began, process.start_ns) <= kStartSlackNs ||
-         Distance(began, process.start_ns + static_cast<uint64_t>(boot_ahead)) <= kStartSlackNs;
+  return IsSameStart(began, process.start_ns,
+                     static_cast<uint64_t>(std::max<int64_t>(boot_ahead, 0)));
 }
 
 // Device numbers differ between the kernel's view and stat(2) on some filesystems, inodes do not.
@@ -166,14 +161,15 @@ int ProcessMaps::OpenMapped(const ProcessRef& process, const std::string& path,
 // waits.
 int ProcessMaps::OpenThrough(uint32_t tgid, const std::string& path, uint64_t inode) const {
   const std::string through = ProcPath(tgid, "root") + path;
-  const int fd = open(through.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
-  if (fd < 0) return -1;
+  return OpenIfRegular(open(through.c_str(), kLookOnly), inode);
+}
+
+bool ProcessMaps::HasChanged(const ProcessRef& process, const MappedRegion& region,
+                             const FileStamp& stamp) const {
+  const std::string through = ProcPath(process.tgid, "root") + region.path;
   struct stat info {};
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (inode == 0 || info.st_ino == inode)) {
-    return fd;
-  }
-  close(fd);
-  return -1;
+  return lstat(through.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+         info.st_ino == region.inode && StampOf(info) != stamp;
 }
 
 std::shared_ptr<const ProcessMaps::Mapped> ProcessMaps::Identify(const ProcessRef& process,
@@ -183,12 +179,16 @@ std::shared_ptr<const ProcessMaps::Mapped> ProcessMaps::Identify(const ProcessRe
       region.inode != 0 && region.path.starts_with('/') && !region.path.starts_with("/memfd:");
   FileKey key{region.device, region.inode, region.path};
   if (region.path == "[vdso]") std::get<1>(key) = region.start > UINT32_MAX ? 1 : 0;
-  if (const auto* known = files_.Find(key)) return *known;
+  if (const IdentifiedFile* known = files_.Find(key)) {
+    if (!is_file || !HasChanged(process, region, known->stamp)) return known->mapped;
+  }
   auto mapped = std::make_shared<Mapped>();
   mapped->serial = ++serial_;
   mapped->inode = region.inode;
   auto file = std::make_shared<CodeFile>();
   file->path = region.path;
+  file->device = region.device;
+  file->inode = region.inode;
   file->kind = is_file                   ? v1::MAPPING_KIND_FILE
                : region.path == "[vdso]" ? v1::MAPPING_KIND_VDSO
                                          : v1::MAPPING_KIND_ANONYMOUS;
@@ -200,28 +200,22 @@ std::shared_ptr<const ProcessMaps::Mapped> ProcessMaps::Identify(const ProcessRe
     file->build_id = VdsoBuildId();
   }
   bool known_for_good = true;
+  FileStamp stamp;
   if (is_file) {
-    file->build_id = HashedId(region.device, region.inode, 0, 0);
+    file->build_id = UnreadId(region.device, region.inode);
     const int fd = OpenMapped(process, region.path, region.inode);
     known_for_good = fd >= 0;
     if (fd >= 0) {
-      absl::StatusOr<ElfIdentity> identity = ReadElfIdentity(fd);
-      struct stat info {};
-      fstat(fd, &info);
-      if (identity.ok()) mapped->segments = std::move(identity->segments);
-      if (identity.ok() && !identity->build_id.empty()) {
-        file->build_id = identity->build_id;
-      } else {
-        const uint64_t mtime = static_cast<uint64_t>(info.st_mtim.tv_sec) * 1'000'000'000 +
-                               static_cast<uint64_t>(info.st_mtim.tv_nsec);
-        file->build_id = HashedId(region.device, region.inode, info.st_size, mtime);
-      }
+      CodeIdentity identity = IdentifyCode(fd, region.device);
       close(fd);
+      file->build_id = std::move(identity.build_id);
+      mapped->segments = std::move(identity.segments);
+      stamp = identity.stamp;
     }
   }
   mapped->file = std::move(file);
   // A file that could not be opened through this process may be through the next.
-  if (known_for_good) files_.Put(key, mapped);
+  if (known_for_good) files_.Put(key, {mapped, stamp});
   return mapped;
 }
 

@@ -4,8 +4,9 @@
 // Every answer is checked against the process meant: pid and start time must agree, and the inode
 // of its executable, since pids come round and exec replaces what is mapped. Files are opened
 // through /proc/PID/root, so those of other mount namespaces resolve, and only if the inode is the
-// mapped one. All caches are bounded. One thread: the sensor thread's resolver and unwinder share
-// one, so that a process is read once.
+// mapped one. What a file says is remembered until it was written or replaced. All caches are
+// bounded. One thread: the sensor thread's resolver and unwinder share one, so that a process is
+// read once.
 
 #ifndef TELLTALE_AGENT_SYMBOLS_PROCESS_MAPS_H_
 #define TELLTALE_AGENT_SYMBOLS_PROCESS_MAPS_H_
@@ -19,6 +20,7 @@
 #include <tuple>
 #include <vector>
 
+#include "agent/symbols/code_identity.h"
 #include "agent/symbols/elf_file.h"
 #include "agent/symbols/lru_cache.h"
 #include "agent/symbols/proc_maps.h"
@@ -76,6 +78,10 @@ class ProcessMaps {
   using ExeKey = std::tuple<uint64_t, uint64_t, uint32_t>;
   using ProcessKey = std::tuple<uint32_t, uint64_t, ExeKey>;
   using FileKey = std::tuple<uint64_t, uint64_t, std::string>;
+  struct IdentifiedFile {
+    std::shared_ptr<const Mapped> mapped;
+    FileStamp stamp;  // when it was identified
+  };
   struct Maps {
     std::vector<MappedRegion> regions;
     std::vector<std::shared_ptr<const Mapped>> files;  // per region, found when first needed
@@ -93,12 +99,16 @@ class ProcessMaps {
   // What a process that is gone had mapped, or one that has called exec since: as long as it only
   // was a copy of its parent, the same. Nothing if the parent is gone too or runs something else.
   void BorrowFromParent(const ProcessRef& process, uint64_t now_ns, Maps& maps);
+  // Once for each region of a reading, as a file may be another one by the next.
   std::shared_ptr<const Mapped> Identify(const ProcessRef& process, const MappedRegion& region);
+  // Whether a file may have become another one. Not if it cannot be found: it is as known then.
+  bool HasChanged(const ProcessRef& process, const MappedRegion& region,
+                  const FileStamp& stamp) const;
   const std::string& VdsoBuildId();
 
   const Options options_;
   LruCache<ProcessKey, Maps> maps_;
-  LruCache<FileKey, std::shared_ptr<const Mapped>> files_;
+  LruCache<FileKey, IdentifiedFile> files_;
   // The process asked about last: a stack asks for each of its frames.
   ProcessKey last_key_;
   Maps* last_ = nullptr;

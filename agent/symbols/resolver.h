@@ -27,11 +27,12 @@ struct ProcessRef {
   uint32_t parent = 0;  // forked from it and running the same program still, else 0
 };
 
-// What code is mapped from. Two files with equal content of these three are the same file.
+// What code is mapped from. Two files of equal kind, build_id and path are the same file.
 struct CodeFile {
   v1::MappingKind kind = v1::MAPPING_KIND_UNSPECIFIED;
   std::string build_id;  // <= 32 bytes; see Mapping.build_id. Empty: places in it have no names
   std::string path;      // untrusted text
+  uint64_t device = 0, inode = 0;  // as the maps name them, to find the file again; 0: none
 };
 
 // The path of code that lies in no file.

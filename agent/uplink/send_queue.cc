@@ -1,6 +1,7 @@
 #include "agent/uplink/send_queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "sketch/time_units.h"
@@ -9,11 +10,11 @@ namespace telltale::agent {
 
 void SendQueue::AddFresh(uint64_t sequence, uint64_t bytes, uint64_t due_ns, std::string held) {
   Remove(sequence);
-  items_[sequence] = {bytes, true, due_ns, false, 0, std::move(held)};
+  items_[sequence] = {bytes, true, due_ns, false, 0, std::move(held), false};
 }
 
 void SendQueue::AddBacklog(uint64_t sequence, uint64_t bytes) {
-  if (!items_.contains(sequence)) items_[sequence] = {bytes, false, 0, false, 0, ""};
+  if (!items_.contains(sequence)) items_[sequence] = {bytes, false, 0, false, 0, "", false};
 }
 
 bool SendQueue::Fits(const Item& item) const {
@@ -76,18 +77,34 @@ bool SendQueue::Remove(uint64_t sequence) {
   return true;
 }
 
+void SendQueue::DropHeld(uint64_t first, uint64_t last) {
+  for (auto it = items_.lower_bound(first); it != items_.end() && it->first <= last;) {
+    Item& item = it->second;
+    const bool memory_only = !item.held.empty();
+    // The collector may have stored what is in flight, so its answer is still waited for. Both said
+    // of one sequence do no harm: what a store has received in a lost range stays received.
+    if (memory_only && item.in_flight) item.lost = true;
+    it = memory_only && !item.in_flight ? items_.erase(it) : std::next(it);
+  }
+}
+
 void SendQueue::Defer(uint64_t sequence, uint64_t not_before_ns) {
   const auto it = items_.find(sequence);
   if (it == items_.end()) return;
+  if (it->second.lost) {
+    Remove(sequence);
+    return;
+  }
   Land(it->second);
   it->second.fresh = false;
   it->second.not_before_ns = not_before_ns;
 }
 
 void SendQueue::ResetInFlight() {
+  for (auto& [sequence, item] : items_) Land(item);
+  std::erase_if(items_, [](const auto& entry) { return entry.second.lost; });
   bool newest = true;
   for (auto it = items_.rbegin(); it != items_.rend(); ++it) {
-    Land(it->second);
     if (it->second.fresh && !std::exchange(newest, false)) {
       it->second.fresh = false;
       it->second.not_before_ns = 0;

@@ -26,7 +26,8 @@ class SendQueue {
     uint64_t not_before_ns = 0;
     bool in_flight = false;
     uint64_t sent_ns = 0;
-    std::string held;  // the record itself, where there is no file
+    std::string held;   // the record itself, where there is no file
+    bool lost = false;  // dropped while in flight: gone when the answer or the stream's end comes
   };
 
   void set_limits(const Limits& limits) { limits_ = limits; }
@@ -44,6 +45,8 @@ class SendQueue {
   const Item* Find(uint64_t sequence) const;
   // Settled, refused or gone. False: not in the queue.
   bool Remove(uint64_t sequence);
+  // [first, last] are declared lost: those held in memory only are not sent any more.
+  void DropHeld(uint64_t first, uint64_t last);
   // Not now: back to the backlog, not before then.
   void Defer(uint64_t sequence, uint64_t not_before_ns);
   // The stream ended: nothing is in flight; all but the newest fresh epoch belongs to the backlog.

@@ -16,6 +16,9 @@ constexpr uint32_t kProtocol = 1;
 constexpr uint32_t kMaxSpreadS = 3'600;
 constexpr uint32_t kMaxInFlight = 16;
 constexpr uint32_t kMaxInFlightBytes = 1 << 20;
+// The collector ends the stream at a message above 1 MiB (collector/grpc_server.h), so one that
+// large must never be sent: it would be sent again on every stream.
+constexpr size_t kMaxMessageBytes = (1 << 20) - (64 << 10);
 constexpr uint32_t kDefaultBacklogPerS = 10;
 constexpr uint64_t kRefusedAgainNs = 60 * kNsPerS;  // after a refusal that is not permanent
 constexpr uint64_t kUnreadAgainNs = 60 * kNsPerS;   // after a disk that would not answer
@@ -83,6 +86,8 @@ void UplinkLogic::OnLost(const v1::Lost& lost) {
   newest_sequence_ = std::max(newest_sequence_, lost.last_sequence());
   lost_[lost.first_sequence()] = lost;
   lost_sent_.erase(lost.first_sequence());
+  // On a full disk the spool keeps the newest in memory, and so must this side.
+  queue_.DropHeld(lost.first_sequence(), lost.last_sequence());
 }
 
 void UplinkLogic::OnStop() {
@@ -212,6 +217,10 @@ void UplinkLogic::OnVerdict(const v1::Verdict& verdict) {
       return;
     case v1::Verdict::RETRY_AFTER: {
       ++counts_.retried;
+      // Where a summary could not be stored, what travelled before it may not have been either; to
+      // tell it twice changes nothing.
+      names_sent_.erase(sequence);
+      schemas_sent_.clear();
       const uint64_t ms = std::clamp<uint64_t>(verdict.retry_after_ms(), 100, kMaxRetryAfterMs);
       return queue_.Defer(sequence, now + ms * kNsPerMs);
     }
@@ -309,15 +318,28 @@ void UplinkLogic::SendRecord(uint64_t sequence) {
     transport_.Send(std::move(message));
   }
   if (names_sent_.insert(sequence).second) {
-    for (v1::Names& names : record->names) {
-      v1::AgentMessage carrier;
-      *carrier.mutable_names() = std::move(names);
-      transport_.Send(std::move(carrier));
-    }
+    for (v1::Names& names : record->names) SendNames(sequence, std::move(names));
   }
+  // The codec's limits on body and cells keep it well below the largest message.
   v1::AgentMessage carrier;
   *carrier.mutable_summary() = std::move(record->summary);
   transport_.Send(std::move(carrier));
+}
+
+// Records of an older agent hold the names of a file in one message, however large. Without them
+// some code stays without names; with them no epoch of this node would arrive any more.
+void UplinkLogic::SendNames(uint64_t sequence, v1::Names names) {
+  v1::AgentMessage carrier;
+  *carrier.mutable_names() = std::move(names);
+  const size_t bytes = carrier.ByteSizeLong();
+  if (bytes <= kMaxMessageBytes) return transport_.Send(std::move(carrier));
+  const auto left_out = static_cast<uint64_t>(carrier.names().name_size());
+  counts_.names_left_out += left_out;
+  spdlog::warn(
+      "uplink: send epoch {}: its {} names of {} take {} bytes, limit {}; sent without them, that "
+      "code shows as addresses",
+      sequence, left_out, proto::SanitizeText(carrier.names().path(), kReasonBytes), bytes,
+      kMaxMessageBytes);
 }
 
 bool UplinkLogic::HeldByFuture(const Record& record, uint64_t now_ns) {

@@ -68,6 +68,7 @@ class UplinkLogic {
     uint64_t stored = 0, repeats = 0, too_late = 0, refused = 0, retried = 0, connects = 0;
     uint64_t apart = 0;  // of those stored: in no answer, in a clone conflict
     uint64_t hlc_refused = 0, unreadable = 0;
+    uint64_t names_left_out = 0;  // in messages larger than the collector takes
   };
 
   // All outlive the logic.
@@ -119,6 +120,7 @@ class UplinkLogic {
   void SendLost();
   void SendDue();
   void SendRecord(uint64_t sequence);
+  void SendNames(uint64_t sequence, v1::Names names);
   bool HeldByFuture(const Record& record, uint64_t now_ns);
   void SayGoodbye();
   void Fail(const std::string& why);

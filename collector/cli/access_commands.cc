@@ -7,7 +7,6 @@
 #include "collector/cli/session.h"
 #include "collector/cli/terminal_text.h"
 #include "collector/cli/time_text.h"
-#include "collector/formats/export.h"
 #include "config/values.h"
 
 namespace telltale::cli {
@@ -70,20 +69,19 @@ int RunTokenCreate(const Arguments& arguments) {
   request.set_name(arguments.token.name);
   request.set_role(arguments.token.role);
   request.set_lifetime_s(*lifetime);
-  return Shown(*session, session->client->Ask(&AccessStub::CreateToken, request),
-               [&](const v1::CreateTokenAnswer& answer) {
-                 return absl::StrCat(answer.secret(), "\n\ntoken ", answer.token().id(), " for ",
-                                     Escaped(answer.token().name()), ", ", answer.token().role(),
-                                     ", ", StateOf(answer.token(), session->view),
-                                     "; it is not shown again\n");
-               });
+  return AskAndShow(
+      *session, &AccessStub::CreateToken, request, [&](const v1::CreateTokenAnswer& answer) {
+        return absl::StrCat(answer.secret(), "\n\ntoken ", answer.token().id(), " for ",
+                            Escaped(answer.token().name()), ", ", answer.token().role(), ", ",
+                            StateOf(answer.token(), session->view), "; it is not shown again\n");
+      });
 }
 
 int RunTokenList(const Arguments& arguments) {
   const absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
-  return Shown(
-      *session, session->client->Ask(&AccessStub::ListTokens, v1::ListTokensRequest()),
+  return AskAndShow(
+      *session, &AccessStub::ListTokens, v1::ListTokensRequest(),
       [&](const v1::ListTokensAnswer& answer) { return TokensText(answer, session->view); });
 }
 
@@ -92,12 +90,11 @@ int RunTokenRevoke(const Arguments& arguments) {
   if (!session.ok()) return Report(session.status());
   v1::RevokeTokenRequest request;
   request.set_id(arguments.token.id);
-  return Shown(*session, session->client->Ask(&AccessStub::RevokeToken, request),
-               [&](const v1::RevokeTokenAnswer& answer) {
-                 return absl::StrCat("token ", answer.token().id(), " (",
-                                     Escaped(answer.token().name()), ") ",
-                                     answer.changed() ? "is revoked\n" : "was revoked before\n");
-               });
+  return AskAndShow(
+      *session, &AccessStub::RevokeToken, request, [&](const v1::RevokeTokenAnswer& answer) {
+        return absl::StrCat("token ", answer.token().id(), " (", Escaped(answer.token().name()),
+                            ") ", answer.changed() ? "is revoked\n" : "was revoked before\n");
+      });
 }
 
 int RunAudit(const Arguments& arguments) {
@@ -105,17 +102,9 @@ int RunAudit(const Arguments& arguments) {
   if (!session.ok()) return Report(session.status());
   v1::ListAuditRequest request;
   request.set_limit(arguments.limit);
-  const absl::StatusOr<v1::ListAuditAnswer> answer =
-      session->client->Ask(&AccessStub::ListAudit, request);
-  if (answer.ok() && !session->json() && !session->table()) {
-    const absl::StatusOr<formats::File> file = formats::Export(*answer, session->format);
-    if (!file.ok()) return Report(file.status());
-    Print(file->bytes);
-    return kOk;
-  }
-  return Shown(*session, answer, [&](const v1::ListAuditAnswer& entries) {
-    return AuditText(entries, session->view);
-  });
+  return AskAndShow(
+      *session, &AccessStub::ListAudit, request,
+      [&](const v1::ListAuditAnswer& entries) { return AuditText(entries, session->view); });
 }
 
 }  // namespace telltale::cli

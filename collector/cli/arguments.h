@@ -52,7 +52,7 @@ struct SilenceFlags {
 struct Arguments {
   std::vector<std::string> words;  // as typed, the program first
   Settings connection;
-  std::string output = "table";  // table | json | csv | folded | pprof
+  std::string output = "table";  // table | json | csv | folded | svg | pprof
   int timeout_s = 60;
 
   std::vector<std::string> nodes, labels;

@@ -68,7 +68,7 @@ void AddPki(CLI::App& app, Arguments& a, std::function<int()>& run) {
 
 void AddToken(CLI::App& app, Arguments& a, std::function<int()>& run) {
   CLI::App* token = app.add_subcommand(
-      "token", "tokens with which programs read over HTTPS without a certificate; an operator's");
+      "token", "tokens with which programs ask over HTTPS without a certificate; an operator's");
   token->require_subcommand(1);
   CLI::App* create = token->add_subcommand("create", "make one; it is shown once");
   CLI::App* list = token->add_subcommand("list", "who has one, until when, when it was used");

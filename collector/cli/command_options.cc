@@ -15,9 +15,11 @@ void AddConnection(CLI::App* command, Arguments& a) {
   command->add_option("--key", a.connection.key, "PEM file: its key")->group("Connection");
   command->add_option("--timeout", a.timeout_s, "seconds to wait for an answer (60)")
       ->group("Connection");
-  command->add_option("-o,--output", a.output,
-                      "table, json (protobuf JSON of the answer) or csv; stacks also folded or "
-                      "pprof, flame folded");
+  command->add_option(
+      "-o,--output", a.output,
+      "table or json (protobuf JSON of the answer); csv of top, diff, series, samples, "
+      "stacks, histogram, host, events, anomalies and audit; stacks also folded or "
+      "pprof, flame folded or svg");
 }
 
 void AddNodes(CLI::App* command, Arguments& a) {

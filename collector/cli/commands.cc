@@ -55,17 +55,6 @@ absl::StatusOr<v1::NodesAnswer> AskNodes(const Arguments& arguments, const Sessi
   return answer;
 }
 
-int Show(const Session& session, const google::protobuf::Message& answer,
-         const std::function<std::string()>& render) {
-  if (session.json()) {
-    const absl::Status status = PrintJson(answer);
-    return status.ok() ? kOk : Report(status);
-  }
-  if (!session.table()) return Report(formats::Export(answer, session.format).status());
-  Print(render());
-  return kOk;
-}
-
 // As Deliver, for an answer that comes in pages: behind it stands the command that asks for the
 // next one, `page`, and how much follows ("3 rows"; empty: nobody counted). JSON has the page in
 // it; beside files it goes to stderr.
@@ -101,6 +90,8 @@ int RunNodes(const Arguments& arguments) {
   if (!session.ok()) return Report(session.status());
   std::string decided;
   if (!arguments.keep.empty()) {
+    const absl::Status format = CheckFormat(*session, v1::NodesAnswer());
+    if (!format.ok()) return Report(format);
     v1::KeepRequest request;
     request.set_node(arguments.nodes.front());
     request.set_agent(arguments.keep);
@@ -231,6 +222,20 @@ int RunHistogram(const Arguments& arguments) {
                                         answer->histograms().empty(),
                                         [&] { return RenderHistogram(*answer, session.view); });
                        });
+}
+
+int RunHost(const Arguments& arguments) {
+  return WithSelection(
+      arguments, kQuarter, [&](const Session& session, const v1::Selection& selection) {
+        v1::HostLevelsRequest request;
+        *request.mutable_selection() = selection;
+        request.set_limit(arguments.limit);
+        absl::StatusOr<v1::HostLevelsAnswer> answer =
+            session.client->Ask(&QueryStub::GetHostLevels, request);
+        if (!answer.ok()) return Report(answer.status());
+        return Deliver(session, *answer, answer->coverage(), selection, answer->hosts().empty(),
+                       [&] { return RenderHost(*answer, session.view); });
+      });
 }
 
 int RunEvents(const Arguments& arguments) {

@@ -20,6 +20,7 @@ int RunStacks(const Arguments& arguments);
 int RunFlame(const Arguments& arguments);
 int RunDiff(const Arguments& arguments);
 int RunHistogram(const Arguments& arguments);
+int RunHost(const Arguments& arguments);
 int RunEvents(const Arguments& arguments);
 int RunCoverage(const Arguments& arguments);
 int RunAnomalies(const Arguments& arguments);

@@ -29,8 +29,8 @@ std::map<std::string, std::string> KnownValues() {
           {"--by", "process exe user cgroup site stack node"},
           {"--tier", "auto raw 5m 1h 1d"},
           {"--type", "exec exit oom clock_step agent_start"},
-          {"--output", "table json csv folded pprof"},
-          {"-o", "table json csv folded pprof"},
+          {"--output", "table json csv folded svg pprof"},
+          {"-o", "table json csv folded svg pprof"},
           {"--role", "viewer operator node collector"}};
 }
 

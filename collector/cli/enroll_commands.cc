@@ -97,8 +97,8 @@ int Decide(const Arguments& arguments, bool approve) {
   v1::DecideEnrolmentRequest request;
   request.set_id(arguments.enroll.id);
   request.set_approve(approve);
-  return Shown(
-      *session, session->client->Ask(&EnrolmentStub::DecideEnrolment, request),
+  return AskAndShow(
+      *session, &EnrolmentStub::DecideEnrolment, request,
       [&](const v1::DecideEnrolmentAnswer& answer) {
         const v1::WaitingEnrolment& decided = answer.request();
         return absl::StrCat(
@@ -111,9 +111,8 @@ int Decide(const Arguments& arguments, bool approve) {
 int RevokeNode(const Session& session, const std::string& node) {
   v1::RevokeNodeRequest request;
   request.set_node(node);
-  return Shown(
-      session, session.client->Ask(&EnrolmentStub::RevokeNode, request),
-      [&](const v1::RevokeNodeAnswer& answer) {
+  return AskAndShow(
+      session, &EnrolmentStub::RevokeNode, request, [&](const v1::RevokeNodeAnswer& answer) {
         const v1::NodeCertificate& certificate = answer.certificate();
         const std::string name = Escaped(certificate.node());
         if (!answer.changed()) {
@@ -143,23 +142,23 @@ int RunEnrollToken(const Arguments& arguments) {
   request.set_pattern(arguments.enroll.node);
   request.set_uses(arguments.enroll.uses);
   request.set_lifetime_s(*lifetime);
-  return Shown(*session, session->client->Ask(&EnrolmentStub::CreateEnrollToken, request),
-               [&](const v1::CreateEnrollTokenAnswer& answer) {
-                 const View& view = session->view;
-                 return absl::StrCat(answer.secret(), "\n\ntoken ", answer.token().id(), ", ",
-                                     Plural(answer.token().uses(), "use"), " by ",
-                                     Escaped(answer.token().pattern()), ", ",
-                                     TokenState(answer.token(), view),
-                                     "; it is not shown again. On the node, as root:\n\n",
-                                     CommandText(answer, session->client->collector()));
-               });
+  return AskAndShow(*session, &EnrolmentStub::CreateEnrollToken, request,
+                    [&](const v1::CreateEnrollTokenAnswer& answer) {
+                      const View& view = session->view;
+                      return absl::StrCat(answer.secret(), "\n\ntoken ", answer.token().id(), ", ",
+                                          Plural(answer.token().uses(), "use"), " by ",
+                                          Escaped(answer.token().pattern()), ", ",
+                                          TokenState(answer.token(), view),
+                                          "; it is not shown again. On the node, as root:\n\n",
+                                          CommandText(answer, session->client->collector()));
+                    });
 }
 
 int RunEnrollList(const Arguments& arguments) {
   const absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
-  return Shown(
-      *session, session->client->Ask(&EnrolmentStub::ListEnrolments, v1::ListEnrolmentsRequest()),
+  return AskAndShow(
+      *session, &EnrolmentStub::ListEnrolments, v1::ListEnrolmentsRequest(),
       [&](const v1::ListEnrolmentsAnswer& answer) { return ListText(answer, session->view); });
 }
 
@@ -176,11 +175,12 @@ int RunEnrollRevoke(const Arguments& arguments) {
   if (!arguments.enroll.node.empty()) return RevokeNode(*session, arguments.enroll.node);
   v1::RevokeEnrollTokenRequest request;
   request.set_id(arguments.enroll.id);
-  return Shown(*session, session->client->Ask(&EnrolmentStub::RevokeEnrollToken, request),
-               [&](const v1::RevokeEnrollTokenAnswer& answer) {
-                 return absl::StrCat("token ", answer.token().id(),
-                                     answer.changed() ? " is revoked\n" : " was revoked before\n");
-               });
+  return AskAndShow(*session, &EnrolmentStub::RevokeEnrollToken, request,
+                    [&](const v1::RevokeEnrollTokenAnswer& answer) {
+                      return absl::StrCat(
+                          "token ", answer.token().id(),
+                          answer.changed() ? " is revoked\n" : " was revoked before\n");
+                    });
 }
 
 }  // namespace telltale::cli

@@ -8,23 +8,13 @@ namespace {
 
 using WatchStub = v1::Watch::Stub;
 
-template <typename Answer, typename Render>
-int ShownIn(const Session& session, const absl::StatusOr<Answer>& answer, Render render) {
-  if (!answer.ok()) return Report(answer.status());
-  if (session.json()) {
-    const absl::Status status = PrintJson(*answer);
-    return status.ok() ? kOk : Report(status);
-  }
-  Print(render(*answer, session.view));
-  return kOk;
-}
-
 int List(const Arguments& arguments,
          std::string (*render)(const v1::ListFiltersAnswer&, const View&)) {
   const absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
-  return ShownIn(*session, session->client->Ask(&WatchStub::ListFilters, v1::ListFiltersRequest()),
-                 render);
+  return AskAndShow(
+      *session, &WatchStub::ListFilters, v1::ListFiltersRequest(),
+      [&](const v1::ListFiltersAnswer& answer) { return render(answer, session->view); });
 }
 
 }  // namespace
@@ -41,7 +31,9 @@ int RunFilterRun(const Arguments& arguments) {
   v1::RunFilterRequest request;
   request.set_name(arguments.filter);
   *request.mutable_selection() = *selection;
-  return ShownIn(*session, session->client->Ask(&WatchStub::RunFilter, request), RenderFilterRun);
+  return AskAndShow(
+      *session, &WatchStub::RunFilter, request,
+      [&](const v1::RunFilterAnswer& answer) { return RenderFilterRun(answer, session->view); });
 }
 
 }  // namespace telltale::cli

@@ -40,10 +40,10 @@ int Change(const Session& session, const IncidentFlags& asked) {
                      : asked.resolve   ? v1::INCIDENT_ACTION_RESOLVE
                      : asked.reopen    ? v1::INCIDENT_ACTION_REOPEN
                                        : v1::INCIDENT_ACTION_NOTE);
-  return Shown(session, session.client->Ask(&Watch::ChangeIncident, request),
-               [&](const v1::ChangeIncidentAnswer& answer) {
-                 return RenderIncident(answer.incident(), session.view);
-               });
+  return AskAndShow(session, &Watch::ChangeIncident, request,
+                    [&](const v1::ChangeIncidentAnswer& answer) {
+                      return RenderIncident(answer.incident(), session.view);
+                    });
 }
 
 absl::StatusOr<double> EndOf(const SilenceFlags& asked, absl::Time now, absl::TimeZone zone) {
@@ -79,11 +79,11 @@ int RunIncidents(const Arguments& arguments) {
   request.set_resolved(asked.all);
   request.set_silenced(asked.all || asked.silenced);
   request.set_limit(arguments.limit);
-  return Shown(*session, session->client->Ask(&Watch::ListIncidents, request),
-               [&](const v1::ListIncidentsAnswer& answer) {
-                 return asked.number != 0 ? RenderIncident(answer.incidents(0), session->view)
-                                          : RenderIncidents(answer, session->view);
-               });
+  return AskAndShow(*session, &Watch::ListIncidents, request,
+                    [&](const v1::ListIncidentsAnswer& answer) {
+                      return asked.number != 0 ? RenderIncident(answer.incidents(0), session->view)
+                                               : RenderIncidents(answer, session->view);
+                    });
 }
 
 int RunSilence(const Arguments& arguments) {
@@ -101,8 +101,8 @@ int RunSilence(const Arguments& arguments) {
   if (!asked.end.empty()) {
     v1::EndSilenceRequest request;
     request.set_id(asked.end);
-    return Shown(
-        *session, session->client->Ask(&Incidents::EndSilence, request),
+    return AskAndShow(
+        *session, &Incidents::EndSilence, request,
         [&](const v1::EndSilenceAnswer& answer) { return shown("ended", answer.silence()); });
   }
   if (adds) {
@@ -115,14 +115,14 @@ int RunSilence(const Arguments& arguments) {
     request.set_incident(asked.incident);
     request.set_reason(asked.reason);
     request.set_until_s(*until_s);
-    return Shown(
-        *session, session->client->Ask(&Incidents::AddSilence, request),
+    return AskAndShow(
+        *session, &Incidents::AddSilence, request,
         [&](const v1::AddSilenceAnswer& answer) { return shown("silenced", answer.silence()); });
   }
   v1::ListSilencesRequest request;
   request.set_ended(asked.all);
-  return Shown(
-      *session, session->client->Ask(&Incidents::ListSilences, request),
+  return AskAndShow(
+      *session, &Incidents::ListSilences, request,
       [&](const v1::ListSilencesAnswer& answer) { return RenderSilences(answer, session->view); });
 }
 

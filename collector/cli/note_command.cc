@@ -38,18 +38,17 @@ int ListMarks(const Arguments& arguments, const Session& session) {
   v1::MarksRequest request;
   *request.mutable_selection() = *selection;
   request.set_limit(arguments.limit);
-  const auto answer = session.client->Ask(&v1::Query::Stub::ListMarks, request);
-  return Shown(session, answer,
-               [&](const v1::MarksAnswer& marks) { return MarksText(marks, session.view); });
+  return AskAndShow(session, &v1::Query::Stub::ListMarks, request,
+                    [&](const v1::MarksAnswer& marks) { return MarksText(marks, session.view); });
 }
 
 int RemoveMark(const Arguments& arguments, const Session& session) {
   v1::RemoveMarkRequest request;
   request.set_id(arguments.remove);
-  const auto answer = session.client->Ask(&v1::Operate::Stub::RemoveMark, request);
-  return Shown(session, answer, [&](const v1::RemoveMarkAnswer& removed) {
-    return absl::StrCat("removed  ", MarkText(removed.mark(), session.view), "\n");
-  });
+  return AskAndShow(
+      session, &v1::Operate::Stub::RemoveMark, request, [&](const v1::RemoveMarkAnswer& removed) {
+        return absl::StrCat("removed  ", MarkText(removed.mark(), session.view), "\n");
+      });
 }
 
 int AddMark(const Arguments& arguments, const Session& session) {
@@ -66,19 +65,19 @@ int AddMark(const Arguments& arguments, const Session& session) {
     if (!at.ok()) return Report(at.status());
     request.set_time_s(static_cast<double>(absl::ToUnixMicros(*at)) * 1e-6);
   }
-  const auto answer = session.client->Ask(&v1::Operate::Stub::AddMark, request);
-  return Shown(session, answer, [&](const v1::AddMarkAnswer& added) {
-    const v1::Mark& mark = added.mark();
-    std::string out = absl::StrCat(
-        "noted  ", MarkText(mark, session.view), "  (time is ",
-        ZoneText(absl::FromUnixSeconds(static_cast<int64_t>(mark.time_s())), session.view.zone),
-        ")\n");
-    if (added.has_dropped()) {
-      absl::StrAppend(&out, "dropped, since there are too many  ",
-                      MarkText(added.dropped(), session.view), "\n");
-    }
-    return out;
-  });
+  return AskAndShow(
+      session, &v1::Operate::Stub::AddMark, request, [&](const v1::AddMarkAnswer& added) {
+        const v1::Mark& mark = added.mark();
+        std::string out = absl::StrCat(
+            "noted  ", MarkText(mark, session.view), "  (time is ",
+            ZoneText(absl::FromUnixSeconds(static_cast<int64_t>(mark.time_s())), session.view.zone),
+            ")\n");
+        if (added.has_dropped()) {
+          absl::StrAppend(&out, "dropped, since there are too many  ",
+                          MarkText(added.dropped(), session.view), "\n");
+        }
+        return out;
+      });
 }
 
 }  // namespace

@@ -56,6 +56,8 @@ std::string RenderFlame(const v1::FlameAnswer& answer, size_t lines, const View&
 // What changed beyond its bounds, then what may not have changed.
 std::string RenderDiff(const v1::DiffAnswer& answer, const View& view);
 std::string RenderHistogram(const v1::HistogramAnswer& answer, const View& view);
+// One table a host; below it the free blocks when the least memory was available.
+std::string RenderHost(const v1::HostLevelsAnswer& answer, const View& view);
 std::string RenderEvents(const v1::EventsAnswer& answer, const View& view);
 std::string RenderGaps(const v1::CoverageAnswer& answer, const View& view);
 std::string RenderAnomalies(const v1::AnomaliesAnswer& answer, const View& view);

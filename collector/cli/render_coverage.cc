@@ -71,6 +71,7 @@ std::string LossText(const std::string& reason, double events) {
       {"too_old", " records of an epoch already cut"},
       {"byte_limit", " entries cut to fit the size limit"},
       {"stack_copy", " user stacks that found no room to be copied"},
+      {"cut_failed", " events of an earlier epoch whose cut failed"},
       {"not_journalled", " seconds since the crash journal's last append"}};
   const auto text = texts.find(reason);
   return text == texts.end() ? absl::StrCat(count, " by ", Escaped(reason)) : count + text->second;

@@ -33,7 +33,7 @@ absl::StatusOr<v1::Tier> ParseTier(const std::string& text) {
 
 absl::StatusOr<Session> OpenSession(const Arguments& arguments) {
   const std::string format = arguments.folded ? "folded" : arguments.output;
-  const std::vector<std::string> formats = {"table", "json", "csv", "folded", "pprof"};
+  const std::vector<std::string> formats = {"table", "json", "csv", "folded", "svg", "pprof"};
   if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("-o \"", format, "\": must be ", absl::StrJoin(formats, ", ")));
@@ -92,6 +92,27 @@ absl::Status PrintJson(const google::protobuf::Message& message) {
     return absl::InternalError(absl::StrCat("json: ", std::string(status.message())));
   Print(json);
   return absl::OkStatus();
+}
+
+absl::Status CheckFormat(const Session& session, const google::protobuf::Message& answer) {
+  if (session.table() || session.json()) return absl::OkStatus();
+  return formats::Check(answer, session.format);
+}
+
+int Show(const Session& session, const google::protobuf::Message& answer,
+         const std::function<std::string()>& render) {
+  if (session.json()) {
+    const absl::Status status = PrintJson(answer);
+    return status.ok() ? kOk : Report(status);
+  }
+  if (session.table()) {
+    Print(render());
+    return kOk;
+  }
+  const absl::StatusOr<formats::File> file = formats::Export(answer, session.format);
+  if (!file.ok()) return Report(file.status());
+  Print(file->bytes);
+  return kOk;
 }
 
 void Print(const std::string& text) { std::cout << text << std::flush; }

@@ -24,7 +24,7 @@ struct Session {
   std::vector<std::string> words;  // the command as it was typed
   std::unique_ptr<Client> client;
   View view;
-  std::string format = "table";  // json, csv, folded, pprof
+  std::string format = "table";  // json, csv, folded, svg, pprof
   bool table() const { return format == "table"; }
   bool json() const { return format == "json"; }
 };
@@ -40,16 +40,24 @@ absl::Status PrintJson(const google::protobuf::Message& message);
 
 void Print(const std::string& text);
 
-// As JSON or by `render`, for answers that rest on no data.
-template <typename Answer, typename Render>
-int Shown(const Session& session, const absl::StatusOr<Answer>& answer, Render render) {
+// Prints an answer that rests on no data in the session's format, as a table by `render`.
+int Show(const Session& session, const google::protobuf::Message& answer,
+         const std::function<std::string()>& render);
+
+// InvalidArgument: an answer of this type does not come in the session's format. Asked before what
+// an order changes, whose answer may be all there is of a secret.
+absl::Status CheckFormat(const Session& session, const google::protobuf::Message& answer);
+
+// Asks and shows; asks nothing where the answer could not be shown.
+template <typename Stub, typename Question, typename Answer, typename Render>
+int AskAndShow(const Session& session,
+               grpc::Status (Stub::*method)(grpc::ClientContext*, const Question&, Answer*),
+               const Question& question, Render render) {
+  const absl::Status format = CheckFormat(session, Answer::default_instance());
+  if (!format.ok()) return Report(format);
+  const absl::StatusOr<Answer> answer = session.client->Ask(method, question);
   if (!answer.ok()) return Report(answer.status());
-  if (session.json()) {
-    const absl::Status status = PrintJson(*answer);
-    return status.ok() ? kOk : Report(status);
-  }
-  Print(render(*answer));
-  return kOk;
+  return Show(session, *answer, [&] { return render(*answer); });
 }
 
 // Prints an answer in the session's format, as a table by `render`; where the format cannot say

@@ -155,7 +155,7 @@ absl::StatusOr<Settings> LoadSettings(const SettingsSources& sources) {
     return absl::InvalidArgumentError(
         absl::StrCat("settings: no certificate of yours given and none in ", dir,
                      "; give --cert and --key, set TELLTALE_TLS_DIR, or make one: telltale pki "
-                     "issue --role operator"));
+                     "issue --dir PKI --role operator --name YOU"));
   }
   return settings;
 }

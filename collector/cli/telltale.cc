@@ -107,7 +107,8 @@ const Command kCommands[] = {
        c->add_flag("--backlog", a.backlog, "begun and not ended, where the vital keeps it");
        AddProcess(c, a);
        c->add_option("--points", a.points,
-                     "at most so many points a line, keeping extremes (60 in tables, 2,000)")
+                     "at most so many points a line, keeping extremes; 60 in tables, else 2,000, "
+                     "which is the most")
            ->check(From1To(2000));
      },
      RunSeries},
@@ -120,7 +121,8 @@ const Command kCommands[] = {
        AddVital(c, a, "e.g. disk_io; all if not given");
        AddProcess(c, a);
        AddLimit(c, a, 1000,
-                "samples in all, the newest of all vitals together (10 in tables, 50; 1,000)");
+                "so many in all, the newest of all vitals together; 10 in tables, else 50; at most "
+                "1,000");
        AddPage(c, a);
      },
      RunSamples},
@@ -135,7 +137,7 @@ const Command kCommands[] = {
        AddTier(c, a);
        AddVital(c, a, "e.g. cpu or blocking/disk");
        AddProcess(c, a);
-       AddLimit(c, a, 10'000, "stacks (10 in tables, 1,000); at most 10,000");
+       AddLimit(c, a, 10'000, "so many; 10 in tables, else 1,000; at most 10,000");
        c->add_flag("--folded", a.folded, "the same as -o folded: root;...;leaf weight");
        c->add_flag("--idle", a.idle, "count waits by choice (poll, timer) in");
      },
@@ -143,6 +145,7 @@ const Command kCommands[] = {
     {"flame", "the stacks of a vital as a tree, alone or against another time",
      "  telltale flame --vital cpu\n"
      "  telltale flame --vital cpu --at 17:00 --for 10m --against yesterday\n"
+     "  telltale flame --vital cpu -o svg > cpu.svg                     a picture for a ticket\n"
      "  telltale flame --vital cpu --against -1h -o folded > cpu.diff   two weights: against, now",
      [](CLI::App* c, Arguments& a) {
        AddNodes(c, a);
@@ -165,6 +168,16 @@ const Command kCommands[] = {
        c->add_option("--name", a.name, "e.g. disk/read, runqueue/wait; all if not given");
      },
      RunHistogram},
+    {"host", "levels of whole hosts: memory and swap, pressure, load, processors",
+     "  telltale host --node web-1 --at 17:00 --for 10m\n"
+     "  telltale host --label role=db --from -1h       which of them came closest to no memory\n"
+     "  telltale host --node web-1 --from -1d -o csv",
+     [](CLI::App* c, Arguments& a) {
+       AddNodes(c, a);
+       AddRange(c, a, "15 minutes");
+       AddLimit(c, a, 1000, "hosts, tightest memory first (20); at most 1,000");
+     },
+     RunHost},
     {"events", "programs started and ended, out of memory, clock steps, agent starts",
      "  telltale events --type oom --from -1d\n  telltale events --node db-1 --at 17:00",
      [](CLI::App* c, Arguments& a) {
@@ -227,9 +240,9 @@ const Command kCommands[] = {
      "  telltale silence --incident 12 --for 8h --reason \"known, disk on order\"\n"
      "  telltale silence                               those in force\n"
      "  telltale silence --end 1a2b3c4d\n"
-     "Incidents all of which is under silences are kept, left out of telltale incidents, and not "
-     "told to\n"
-     "Alertmanagers. Making and ending one needs an operator's certificate.",
+     "An incident that is wholly under silences is kept, but left out of telltale incidents and "
+     "not\n"
+     "told to Alertmanagers. Making and ending a silence needs an operator's certificate.",
      [](CLI::App* c, Arguments& a) {
        SilenceFlags& s = a.silence;
        c->add_option("--node", s.node, "nodes, as a shell pattern (any)");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collector/formats/escape.h"
+#include "collector/formats/quantity.h"
 
 namespace telltale::cli {
 
@@ -36,20 +37,11 @@ size_t Width(std::string_view text);
 // Cut to `columns` with a "..." in the middle, where long paths differ least.
 std::string Shortened(const std::string& text, size_t columns);
 
-// A number of a base unit ("s", "bytes", "pages", "calls" ...) in three digits: "12.3 ms", "4.00
-// MiB", "1,240 pages".
-std::string Quantity(double value, std::string_view unit);
-// The same per second: "1.35 s/s", "12.0 MiB/s", "83 calls/s".
-std::string Rate(double value, std::string_view unit);
-// The same of a vital ("cpu", "blocking/disk"): seconds per second are how many at once, "1.50
-// CPUs" that were busy or "8.00 waiting".
-std::string Rate(double value, std::string_view unit, std::string_view vital);
-// A plain count: "1,240", "2.31 M".
-std::string Count(double value);
-// "3.4 %"; "<0.1 %" for what is there but small.
-std::string Share(double share);
-// "unit", "units": count with its noun, "1 node", "2 nodes".
-std::string Plural(double count, std::string_view noun);
+using formats::Count;
+using formats::Plural;
+using formats::Quantity;
+using formats::Rate;
+using formats::Share;
 
 // share of `columns` as a bar of block characters; empty without bars.
 std::string Bar(double share, size_t columns, const Style& style);

@@ -13,6 +13,16 @@ namespace {
 // A filter that was not run for longer than this begins anew.
 constexpr uint64_t kResumeNs = 2 * storage::kDayNs;
 constexpr size_t kMaxSaid = 1000;
+// A filter speaks only when it is shown an epoch: of a node that is gone it never says that
+// something ended. So what is open on a node of which no epoch came for so long is not known to go
+// on (that the node is silent is told by the filter of that name). It is 15 epochs of the longest
+// kind (an epoch divides a minute), and long beside what delays one of a node that is well: agents
+// spread what they send over 40 s, and come back within a few minutes after they lost the
+// collector.
+constexpr uint64_t kPatienceNs = 900 * storage::kSecondNs;
+// Of the time between two looks no more than this counts as time without an epoch. The rest is the
+// collector's own absence (its machine slept, or a look took long), in which nobody could be heard.
+constexpr uint64_t kMostListenedNs = 60 * storage::kSecondNs;
 
 }  // namespace
 
@@ -97,6 +107,7 @@ void FilterRunner::Stop() {
 
 void FilterRunner::RunOnce() {
   const std::vector<NodeHead> heads = options_.source->Nodes();
+  Listen(heads);
   for (const NodeHead& head : heads) {
     if (stop_) return;
     if (head.epochs > 0) Advance(head);
@@ -107,6 +118,29 @@ void FilterRunner::RunOnce() {
   // What was put since is made durable together; until then a crash only means showing it again.
   if (std::exchange(advanced_, false)) Say(options_.store->Sync());
   if (options_.after_look) Say(options_.after_look());
+}
+
+// What counts is that epochs come, by the collector's clock, and not how old they are or whether
+// they could be shown yet. After the collector was away, nodes send what they kept: each such epoch
+// is news although it ended hours ago, and until the first of them comes the patience begins with
+// the first look. A feed that is behind by a hole or by a store that cannot be read is behind with
+// epochs that came, so what it holds open stays open, too. Were it taken for ended then, its
+// incident would be resolved, and its filter, to which it never ended, would not tell it again.
+void FilterRunner::Listen(const std::vector<NodeHead>& heads) {
+  const uint64_t now = options_.now_ns();
+  listened_ns_ += std::min(now - std::min(now, last_listen_ns_), kMostListenedNs);
+  last_listen_ns_ = now;
+  for (const NodeHead& head : heads) {
+    Heard& heard = heard_[head.number];
+    if (heard.epochs == head.epochs) continue;
+    heard.epochs = head.epochs;
+    heard.at_ns = listened_ns_;
+  }
+}
+
+bool FilterRunner::StillSends(uint32_t node) const {
+  const auto heard = heard_.find(node);
+  return heard != heard_.end() && listened_ns_ - heard->second.at_ns <= kPatienceNs;
 }
 
 // One reading of the node serves all filters.
@@ -196,10 +230,12 @@ void FilterRunner::Say(const absl::Status& status) {
 
 bool FilterRunner::IsOpen(const std::string& filter, const std::string& node,
                           const std::function<bool(const OpenAnomaly&)>& fits) const {
+  // A filter that gave up, or is gone, will not say that something ended either.
   for (const auto& running : running_) {
-    if (running->report.status.name() != filter) continue;
+    if (running->report.status.name() != filter || running->feed.code->ended()) continue;
     const auto feed = running->by_name.find(node);
-    if (feed != running->by_name.end() && std::ranges::any_of(feed->second->open(), fits)) {
+    if (feed == running->by_name.end() || feed->second->failed()) continue;
+    if (StillSends(feed->second->node()) && std::ranges::any_of(feed->second->open(), fits)) {
       return true;
     }
   }

@@ -74,7 +74,8 @@ class FilterRunner {
   void RunOnce();
 
   std::vector<FilterIdentity> filters() const;
-  // Whether an anomaly that fits is open for the filter on the node; from after_look, or with the
+  // Whether an anomaly that fits is known to go on for the filter on the node: it spoke of it as
+  // open, still looks at the node, and the node still sends epochs. From after_look, or with the
   // thread at rest.
   bool IsOpen(const std::string& filter, const std::string& node,
               const std::function<bool(const OpenAnomaly&)>& fits) const;
@@ -95,8 +96,16 @@ class FilterRunner {
     std::vector<v1::FilterLearning> learning;
   };
 
+  // What a node has sent so far.
+  struct Heard {
+    uint64_t epochs = 0;  // NodeHead's
+    uint64_t at_ns = 0;   // listened_ns_ when they grew last
+  };
+
   explicit FilterRunner(FilterRunnerOptions options) : options_(std::move(options)) {}
   absl::Status Add(FilterCode* code);
+  void Listen(const std::vector<NodeHead>& heads);
+  bool StillSends(uint32_t node) const;
   void Advance(const NodeHead& head);
   void Report(Running& running, const std::vector<NodeHead>& heads);  // fills in its status
   NodeFeed& FeedOf(Running& running, const NodeHead& head);
@@ -106,7 +115,10 @@ class FilterRunner {
   std::vector<std::unique_ptr<LocalFilter>> local_;
   std::vector<std::unique_ptr<Running>> running_;  // report, learning: guarded by mutex_
   bool advanced_ = false;                          // since the last Sync; runner's thread
-  std::map<std::string, uint64_t> said_;           // problems already logged; runner's thread
+  uint64_t last_listen_ns_ = 0;                    // by now_ns; runner's thread
+  uint64_t listened_ns_ = 0;         // how long nodes could be heard, see Listen; runner's thread
+  std::map<uint32_t, Heard> heard_;  // by number; runner's thread
+  std::map<std::string, uint64_t> said_;  // problems already logged; runner's thread
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::atomic<bool> stop_{false};

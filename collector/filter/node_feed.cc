@@ -84,9 +84,18 @@ absl::Status NodeFeed::Resume(uint64_t hour_start_ns, const v1::FilterHour& hour
     for (const v1::FilterAnomaly& anomaly : earlier.anomalies()) NoteOpen(anomaly);
   }
   if (hour.state().empty() || instance_->Load(hour.state())) return absl::OkStatus();
-  hour_.clear_state();
+  BeginAnew();
   return absl::DataLossError(absl::StrCat("filter ", filter().name, ": state of node ", name_,
                                           " is not understood; it learns again"));
+}
+
+// Of what was open the filter knows nothing any more and will never say that it ended; not even
+// after another restart may it count as open. What it finds again in this hour it says again.
+void NodeFeed::BeginAnew() {
+  hour_.clear_state();
+  hour_.clear_open_hours();
+  for (v1::FilterAnomaly& anomaly : *hour_.mutable_anomalies()) anomaly.set_open(false);
+  open_.clear();
 }
 
 absl::StatusOr<std::optional<uint64_t>> NodeFeed::Begin(const NodeHead& head) {

@@ -70,7 +70,7 @@ class NodeFeed {
   void set_machine(const std::string& machine) { machine_ = machine; }
 
   // Goes on from a stored hour; before the first Advance. A state that the filter does not
-  // understand is reported and the filter begins as new with that hour.
+  // understand is reported and the filter begins as new with that hour, with nothing open.
   absl::Status Resume(uint64_t hour_start_ns, const v1::FilterHour& hour);
 
   // One look at what has come since, in three steps, so that one reading of the node serves all
@@ -85,6 +85,7 @@ class NodeFeed {
   // How far the filter is on this node; nullopt: it does not tell, or was shown nothing yet.
   std::optional<v1::FilterLearning> Learning() const;
 
+  uint32_t node() const { return node_; }
   bool failed() const { return failed_; }
   uint64_t shown() const { return shown_; }
   uint64_t skipped() const { return skipped_; }
@@ -94,6 +95,7 @@ class NodeFeed {
 
  private:
   absl::Status Create();
+  void BeginAnew();
   absl::Status Show(const SourceEpoch& epoch);
   absl::Status BeginHour(uint64_t hour_start_ns);
   absl::Status Flush();

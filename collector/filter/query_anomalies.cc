@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
+#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "collector/query/nearest.h"
@@ -25,7 +27,11 @@ absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequ
                                             query::NearestHint(request.filter(), known)));
   }
   std::map<uint32_t, std::string> names;
-  for (const storage::NodeRecord& node : selection.nodes) names[node.number()] = node.name();
+  std::unordered_set<std::string_view> selected;
+  for (const storage::NodeRecord& node : selection.nodes) {
+    names[node.number()] = node.name();
+    selected.insert(node.name());
+  }
   AnomalyQuery asked;
   asked.from_ns = selection.start_ns;
   asked.to_ns = selection.end_ns;
@@ -44,10 +50,8 @@ absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequ
   v1::AnomaliesAnswer answer;
   for (v1::Anomaly& anomaly : page->anomalies) *answer.add_anomalies() = std::move(anomaly);
   for (v1::FilterLearning& learning : learning_()) {
-    const bool selected = std::any_of(
-        selection.nodes.begin(), selection.nodes.end(),
-        [&](const storage::NodeRecord& node) { return node.name() == learning.node(); });
-    if (!selected || (!request.filter().empty() && request.filter() != learning.filter())) continue;
+    if (!selected.contains(learning.node())) continue;
+    if (!request.filter().empty() && request.filter() != learning.filter()) continue;
     *answer.add_learning() = std::move(learning);
   }
   answer.set_next_page(page->next_page);

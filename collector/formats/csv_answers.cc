@@ -204,6 +204,22 @@ std::string CsvOf(const v1::HistogramAnswer& answer) {
   return csv.bytes();
 }
 
+std::string CsvOf(const v1::HostLevelsAnswer& answer) {
+  Csv csv(Basis::After({"node", "name", "unit", "low", "low_time", "mean", "high", "high_time",
+                        "last", "memory_bytes", "swap_bytes", "cpus"}));
+  const Basis basis(answer.coverage());
+  for (const v1::HostLevels& host : answer.hosts()) {
+    for (const v1::HostLevel& level : host.levels()) {
+      csv.Text(host.node()).Text(level.name()).Text(level.unit()).Number(level.low());
+      csv.Time(level.low_s()).Number(level.mean()).Number(level.high()).Time(level.high_s());
+      csv.Number(level.last()).Number(host.memory_bytes()).Number(host.swap_bytes());
+      csv.Number(host.cpus());
+      basis.EndRow(csv);
+    }
+  }
+  return csv.bytes();
+}
+
 std::string CsvOf(const v1::EventsAnswer& answer) {
   Csv csv(Basis::After({"time", "node", "type", "exe", "comm", "pid", "uid", "count", "event"}));
   const Basis basis(answer.coverage());

@@ -19,6 +19,7 @@ std::string CsvOf(const v1::SeriesAnswer& answer);
 std::string CsvOf(const v1::SamplesAnswer& answer);
 std::string CsvOf(const v1::StacksAnswer& answer);
 std::string CsvOf(const v1::HistogramAnswer& answer);
+std::string CsvOf(const v1::HostLevelsAnswer& answer);
 std::string CsvOf(const v1::EventsAnswer& answer);
 std::string CsvOf(const v1::AnomaliesAnswer& answer);
 std::string CsvOf(const v1::ListAuditAnswer& answer);  // of what people did: it rests on no data

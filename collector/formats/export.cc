@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "collector/formats/csv_answers.h"
 #include "collector/formats/escape.h"
+#include "collector/formats/flame_svg.h"
 #include "collector/formats/folded.h"
 #include "collector/formats/pprof.h"
 
@@ -25,6 +26,9 @@ template <typename Answer>
 absl::StatusOr<std::string> Folded(const Message& answer) {
   return FoldedOf(static_cast<const Answer&>(answer));
 }
+absl::StatusOr<std::string> Svg(const Message& answer) {
+  return FlameSvgOf(static_cast<const v1::FlameAnswer&>(answer));
+}
 absl::StatusOr<std::string> Pprof(const Message& answer) {
   return PprofOf(static_cast<const v1::StacksAnswer&>(answer));
 }
@@ -36,10 +40,13 @@ std::map<std::string, Maker, std::less<>> MakersFor(const Message& answer) {
   if (type == v1::SeriesAnswer::descriptor()) return {{"csv", &Csv<v1::SeriesAnswer>}};
   if (type == v1::SamplesAnswer::descriptor()) return {{"csv", &Csv<v1::SamplesAnswer>}};
   if (type == v1::HistogramAnswer::descriptor()) return {{"csv", &Csv<v1::HistogramAnswer>}};
+  if (type == v1::HostLevelsAnswer::descriptor()) return {{"csv", &Csv<v1::HostLevelsAnswer>}};
   if (type == v1::EventsAnswer::descriptor()) return {{"csv", &Csv<v1::EventsAnswer>}};
   if (type == v1::AnomaliesAnswer::descriptor()) return {{"csv", &Csv<v1::AnomaliesAnswer>}};
   if (type == v1::ListAuditAnswer::descriptor()) return {{"csv", &Csv<v1::ListAuditAnswer>}};
-  if (type == v1::FlameAnswer::descriptor()) return {{"folded", &Folded<v1::FlameAnswer>}};
+  if (type == v1::FlameAnswer::descriptor()) {
+    return {{"folded", &Folded<v1::FlameAnswer>}, {"svg", &Svg}};
+  }
   if (type == v1::StacksAnswer::descriptor()) {
     return {
         {"csv", &Csv<v1::StacksAnswer>}, {"folded", &Folded<v1::StacksAnswer>}, {"pprof", &Pprof}};
@@ -67,6 +74,7 @@ absl::StatusOr<File> Export(const Message& answer, std::string_view format) {
   if (!bytes.ok()) return bytes.status();
   File file{*std::move(bytes), "text/plain; charset=utf-8", ".folded"};
   if (format == "csv") file.content_type = "text/csv; charset=utf-8", file.extension = ".csv";
+  if (format == "svg") file.content_type = "image/svg+xml", file.extension = ".svg";
   if (format == "pprof") file.content_type = "application/gzip", file.extension = ".pb.gz";
   return file;
 }

@@ -5,6 +5,7 @@
 //           (watched_s, selected_s, lost_events) stands in each
 //   folded  stacks as root;...;leaf weight, for flame graph programs; two weights (against, then
 //           selection) where two selections are compared
+//   svg     a flame graph as a picture
 //   pprof   stacks as a gzipped profile, with low and high as further sample types
 //
 // Names came from other machines: each format escapes them. Pure functions; any thread.
@@ -28,7 +29,8 @@ struct File {
   std::string extension;  // ".csv"
 };
 
-// InvalidArgument names the formats there are for this type of answer ("csv", "folded", "pprof").
+// InvalidArgument names the formats there are for this type of answer ("csv", "folded", "svg",
+// "pprof").
 absl::Status Check(const google::protobuf::Message& answer, std::string_view format);
 absl::StatusOr<File> Export(const google::protobuf::Message& answer, std::string_view format);
 

@@ -384,20 +384,31 @@ void Shard::Tick() {
 
 bool Shard::RollUp(uint32_t max_windows) {
   const std::span<const uint32_t> nodes = nodes_.numbers();
-  for (size_t looked = 0; looked < nodes.size(); looked += kRollupNodes) {
+  absl::Status first_error;
+  uint32_t errors = 0;
+  bool worked = false;
+  for (size_t looked = 0; looked < nodes.size() && !worked; looked += kRollupNodes) {
     if (rollup_at_ >= nodes.size()) rollup_at_ = 0;
     const auto some = nodes.subspan(rollup_at_, std::min(kRollupNodes, nodes.size() - rollup_at_));
     rollup_at_ += some.size();
     const auto done = context_.store->RollUp(some, context_.clock->UnixNs(), max_windows);
-    if (!done.ok()) {
-      context_.stats->Add(Count::kRollupErrors);
-      spdlog::error("rollup: {}; the windows stay marked and are tried again",
-                    std::string(done.status().message()));
-      return false;
+    if (done.ok()) {
+      worked = *done > 0;
+      continue;
     }
-    if (*done > 0) return true;
+    context_.stats->Add(Count::kRollupErrors);
+    first_error.Update(done.status());
+    ++errors;
+    // The disk is full: what the next groups would compute could not be written either.
+    if (absl::IsResourceExhausted(done.status())) break;
   }
-  return false;
+  if (errors > 0) {
+    spdlog::error(
+        "rollup: {} groups of nodes had errors, the first: {}; their windows stay marked "
+        "and are tried again",
+        errors, std::string(first_error.message()));
+  }
+  return worked;
 }
 
 }  // namespace telltale::ingest

@@ -54,13 +54,24 @@ absl::StatusOr<std::shared_ptr<const v1::Schema>> StoreAdapter::Schema(uint64_t 
 
 absl::StatusOr<uint32_t> StoreAdapter::RollUp(std::span<const uint32_t> nodes, uint64_t now_ns,
                                               uint32_t max_windows) {
-  absl::StatusOr<uint32_t> pruned = store_->summaries().Prune(nodes, max_windows);
-  if (!pruned.ok()) return pruned;
-  absl::StatusOr<uint32_t> adopted = store_->summaries().AdoptDue(nodes, max_windows);
-  if (!adopted.ok()) return adopted;
-  absl::StatusOr<uint32_t> rolled = store_->roller().RunDue(nodes, now_ns, max_windows);
-  if (!rolled.ok()) return rolled;
-  return *pruned + *adopted + *rolled;
+  storage::SummaryStore& summaries = store_->summaries();
+  uint32_t worked = 0;
+  absl::Status first_error;
+  const auto take = [&](const absl::StatusOr<uint32_t>& done) {
+    first_error.Update(done.status());
+    if (done.ok()) worked += *done;
+    return done.value_or(0);
+  };
+  // Node by node: what cannot be done for one keeps none of the others waiting.
+  uint32_t pruned = 0;
+  uint32_t adopted = 0;
+  for (const uint32_t& node : nodes) {
+    if (pruned < max_windows) pruned += take(summaries.Prune({&node, 1}, 1));
+    if (adopted < max_windows) adopted += take(summaries.AdoptDue({&node, 1}, 1));
+  }
+  take(store_->roller().RunDue(nodes, now_ns, max_windows));
+  if (!first_error.ok()) return first_error;
+  return worked;
 }
 
 }  // namespace telltale::ingest

@@ -387,8 +387,8 @@ std::string MetricTableMarkdown() {
       "hold all nodes. A node whose label `group` changes takes its history along, which looks "
       "like a reset of\n"
       "the group it leaves. A vital this collector does not know is shown as "
-      "`telltale_NAME_UNIT_total` and its\n"
-      "two `telltale_fleet_` companions.\n\n"
+      "`telltale_vitalID_NAME_UNIT_total`\n"
+      "(`telltale_vital64_net_drop_segments_total`) and its two `telltale_fleet_` companions.\n\n"
       "| name | type | unit | labels | meaning |\n|---|---|---|---|---|\n";
   for (const MetricRow& row : MetricTable()) {
     absl::StrAppend(&text, "| `", row.name, "` | ", std::string(TypeName(row.type)), " | ",

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/time.h"
 #include "collector/query/base_unit.h"
 #include "collector/query/tier_choice.h"
 #include "sketch/log_sample.h"
@@ -159,6 +160,16 @@ void CoverageBuilder::Covers(uint64_t start_ns, uint64_t end_ns) {
 void CoverageBuilder::Note(std::string note) {
   if (std::find(notes_.begin(), notes_.end(), note) == notes_.end())
     notes_.push_back(std::move(note));
+}
+
+void CoverageBuilder::NoteRawFloor() {
+  const uint64_t floor_ns = context_.source->RawFloorNs();
+  if (floor_ns <= selection_.start_ns || floor_ns >= end_ns_) return;
+  Note(absl::StrCat(
+      "raw epochs before ",
+      absl::FormatTime("%Y-%m-%d %H:%M", absl::FromUnixNanos(static_cast<int64_t>(floor_ns)),
+                       absl::UTCTimeZone()),
+      " UTC have expired and are not in this answer"));
 }
 
 void CoverageBuilder::AddNodeGap(const storage::NodeRecord& node, uint64_t start_ns,

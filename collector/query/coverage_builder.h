@@ -39,6 +39,8 @@ class CoverageBuilder {
                  const v1::VitalDescriptor* vital);
   void AddDamaged(uint32_t epochs) { damaged_ += epochs; }
   void Note(std::string note);
+  // For answers that only raw epochs can give: says if those of the selection's beginning expired.
+  void NoteRawFloor();
   // Time the values really stand for, when whole epochs or windows stick out of the selection.
   void Covers(uint64_t start_ns, uint64_t end_ns);
 

@@ -13,6 +13,7 @@
 #include "collector/query/events_answer.h"
 #include "collector/query/flame.h"
 #include "collector/query/histogram_answer.h"
+#include "collector/query/host_answer.h"
 #include "collector/query/investigate.h"
 #include "collector/query/nodes_answer.h"
 #include "collector/query/samples_answer.h"
@@ -201,6 +202,11 @@ absl::StatusOr<v1::HistogramAnswer> Engine::Histogram(const v1::HistogramRequest
 absl::StatusOr<v1::CoverageAnswer> Engine::Coverage(const v1::CoverageRequest& request,
                                                     const Cancelled& cancelled) const {
   return AnswerCoverage(request, NewContext(cancelled));
+}
+
+absl::StatusOr<v1::HostLevelsAnswer> Engine::Host(const v1::HostLevelsRequest& request,
+                                                  const Cancelled& cancelled) const {
+  return Remembered('o', request, cancelled, &AnswerHost);
 }
 
 absl::StatusOr<v1::EventsAnswer> Engine::Events(const v1::EventsRequest& request,

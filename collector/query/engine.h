@@ -87,6 +87,8 @@ class Engine {
                                                 const Cancelled& cancelled) const;
   absl::StatusOr<v1::CoverageAnswer> Coverage(const v1::CoverageRequest& request,
                                               const Cancelled& cancelled) const;
+  absl::StatusOr<v1::HostLevelsAnswer> Host(const v1::HostLevelsRequest& request,
+                                            const Cancelled& cancelled) const;
   absl::StatusOr<v1::EventsAnswer> Events(const v1::EventsRequest& request,
                                           const Cancelled& cancelled) const;
   absl::StatusOr<v1::AnomaliesAnswer> Anomalies(const v1::AnomaliesRequest& request,

@@ -152,6 +152,7 @@ absl::StatusOr<v1::EventsAnswer> AnswerEvents(const v1::EventsRequest& request,
       &damaged);
   if (!status.ok()) return status;
   coverage.AddDamaged(damaged);
+  coverage.NoteRawFloor();
   if (left_out > 0) {
     coverage.Note(absl::StrCat(left_out, " older events are on the pages that follow"));
   }

@@ -107,6 +107,10 @@ class QueryService::Impl final : public v1::Query::CallbackService {
                        v1::CoverageAnswer* answer) override {
     return Run(context, question, answer, &Engine::Coverage);
   }
+  Reactor* GetHostLevels(Context* context, const v1::HostLevelsRequest* question,
+                         v1::HostLevelsAnswer* answer) override {
+    return Run(context, question, answer, &Engine::Host);
+  }
   Reactor* ListEvents(Context* context, const v1::EventsRequest* question,
                       v1::EventsAnswer* answer) override {
     return Run(context, question, answer, &Engine::Events);

@@ -102,6 +102,7 @@ absl::StatusOr<v1::SamplesAnswer> AnswerSamples(const v1::SamplesRequest& reques
   if (!status.ok()) return status;
   if (absl::Status found = filter.Found("samples"); !found.ok()) return found;
   coverage.AddDamaged(damaged);
+  coverage.NoteRawFloor();
   v1::SamplesAnswer answer;
   for (auto& [place, sample] : kept) *answer.add_samples() = std::move(sample);
   if (more && !kept.empty()) answer.set_next_page(kept.rbegin()->first.Page());

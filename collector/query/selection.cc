@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "collector/query/base_unit.h"
 #include "collector/query/nearest.h"
+#include "collector/query/tier_choice.h"
 
 namespace telltale::query {
 namespace {
@@ -105,8 +107,28 @@ bool Belongs(const storage::EpochSpan& span, uint64_t from_ns, uint64_t to_ns) {
   return span.middle_ns() >= from_ns && span.middle_ns() < to_ns;
 }
 
+namespace {
+
+// As many as there would be, had each node reported from its first epoch to its last.
+double EpochsBetween(const Selection& selection) {
+  double epochs = 0;
+  for (const storage::NodeRecord& node : selection.nodes) {
+    const uint64_t from = std::max(selection.start_ns, node.first_epoch_ns());
+    const uint64_t to = std::min(selection.end_ns, node.last_epoch_ns());
+    if (from < to) epochs += Seconds(to - from) / TierSeconds(v1::TIER_RAW, node);
+  }
+  return epochs;
+}
+
+}  // namespace
+
 absl::Status ForEachEpoch(const Selection& selection, const Context& context,
                           const std::function<void(const StoredEpoch&)>& visit, uint32_t* damaged) {
+  const absl::Status too_many = absl::ResourceExhaustedError(
+      absl::StrCat("query: more than ", context.max_epochs,
+                   " epochs in the selection; narrow the time or the nodes"));
+  // What surely is too much is refused before the work; nodes may have been down for half of it.
+  if (EpochsBetween(selection) > 2.0 * context.max_epochs) return too_many;
   uint32_t seen = 0;
   for (const storage::NodeRecord& node : selection.nodes) {
     absl::Status stopped;
@@ -119,9 +141,7 @@ absl::Status ForEachEpoch(const Selection& selection, const Context& context,
             return false;
           }
           if (++seen > context.max_epochs) {
-            stopped = absl::ResourceExhaustedError(absl::StrCat(
-                "query: more than ", context.max_epochs,
-                " epochs in the selection; narrow the time or the nodes, or ask a coarser tier"));
+            stopped = too_many;
             return false;
           }
           visit(epoch);

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "collector/access/address_limits.h"
 #include "collector/web/http_session.h"
 #include "collector/web/tls_context.h"
 
@@ -90,28 +91,28 @@ class HttpServer::Impl {
     error_code error;
     const auto remote = socket.remote_endpoint(error);
     if (error) return;
-    const net::ip::address address = remote.address();
+    const std::string address = remote.address().to_string();
+    const std::string together = access::LimitKey(address);
     if (sessions_.size() >= options_.max_connections ||
-        per_address_[address] >= options_.max_connections_per_address) {
-      if (per_address_[address] == 0) per_address_.erase(address);
+        per_address_[together] >= options_.max_connections_per_address) {
+      if (per_address_[together] == 0) per_address_.erase(together);
       stats_.Refuse(Refusal::kFull);
       return;  // closes the socket
     }
-    if (!connection_rate_.Take(address.to_string(), std::chrono::steady_clock::now())) {
-      if (per_address_[address] == 0) per_address_.erase(address);
+    if (!connection_rate_.Take(address, std::chrono::steady_clock::now())) {
+      if (per_address_[together] == 0) per_address_.erase(together);
       stats_.Refuse(Refusal::kRate);
       return;
     }
     ++stats_.accepted;
     ++stats_.open;
-    ++per_address_[address];
-    auto session =
-        std::make_shared<HttpSession>(std::move(socket), tls_->current(), options_, stats_, pool_,
-                                      anonymous_rate_, address.to_string());
+    ++per_address_[together];
+    auto session = std::make_shared<HttpSession>(std::move(socket), tls_->current(), options_,
+                                                 stats_, pool_, anonymous_rate_, address);
     sessions_.insert(session);
-    net::co_spawn(io_, session->Run(), [this, session, address](const std::exception_ptr&) {
+    net::co_spawn(io_, session->Run(), [this, session, together](const std::exception_ptr&) {
       sessions_.erase(session);
-      if (--per_address_[address] == 0) per_address_.erase(address);
+      if (--per_address_[together] == 0) per_address_.erase(together);
       --stats_.open;
       if (stopping_ && sessions_.empty()) stop_timer_.cancel();
     });
@@ -168,7 +169,7 @@ class HttpServer::Impl {
   std::thread thread_;
   // I/O thread only from here.
   std::set<std::shared_ptr<HttpSession>> sessions_;
-  std::map<net::ip::address, size_t> per_address_;
+  std::map<std::string, size_t> per_address_;  // by access::LimitKey
   std::string reload_problem_;
   bool stopping_ = false;
 };

@@ -41,6 +41,7 @@ ApiTable ApiOf(const query::Engine* engine) {
   Add(api, "diff", engine, &Engine::Diff);
   Add(api, "histogram", engine, &Engine::Histogram);
   Add(api, "coverage", engine, &Engine::Coverage);
+  Add(api, "host", engine, &Engine::Host);
   Add(api, "events", engine, &Engine::Events);
   Add(api, "anomalies", engine, &Engine::Anomalies);
   Add(api, "marks", engine, &Engine::Marks);

@@ -1,8 +1,12 @@
 #include "storage/rollup/roller.h"
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "storage/placement.h"
 #include "storage/stored_value.h"
 
@@ -20,6 +24,46 @@ std::vector<Row> RowsOf(const WindowRows& rows, RollupKey key, uint64_t version)
   }
   return out;
 }
+
+std::string NameOf(Tier tier) {
+  switch (tier) {
+    case Tier::kRaw:
+      return "series block of an hour";
+    case Tier::k5Min:
+      return "window of 5 min";
+    case Tier::k1Hour:
+      return "window of 1 h";
+    case Tier::k1Day:
+      return "window of 1 d";
+  }
+  return "window";
+}
+
+// The windows of one call that could not be computed; the first is told.
+class Failures {
+ public:
+  void Add(const DirtyKey& key, const absl::Status& status) {
+    if (count_++ != 0) return;
+    key_ = key;
+    first_ = status;
+  }
+  // OK: there were none.
+  absl::Status Told() const {
+    if (count_ == 0) return absl::OkStatus();
+    const std::string others =
+        count_ == 1 ? "" : absl::StrCat(" (and ", count_ - 1, " more windows)");
+    return {first_.code(),
+            absl::StrCat(
+                "compute ", NameOf(key_.tier), " of node ", key_.node, " from ",
+                key_.window_start_ns / kSecondNs, " s since 1970: ", std::string(first_.message()),
+                others, "; it waits and the others go on, `telltale verify` says what is damaged")};
+  }
+
+ private:
+  uint32_t count_ = 0;
+  DirtyKey key_;
+  absl::Status first_;
+};
 
 }  // namespace
 
@@ -64,6 +108,7 @@ absl::Status Roller::Commit(const std::vector<DirtyMark>& done) {
     const DirtyLineKey line{mark.key.tier,
                             FloorTo(mark.key.window_start_ns, LineBucketNs(mark.key.tier)),
                             mark.key.node / kLineGroupNodes};
+    marked_lines_.insert(line);
     transaction->Put(EncodeDirtyLineKey(line), EncodeU64(mark.ingest_number));
     if (mark.key.tier == Tier::k1Day) continue;
     const Tier next = mark.key.tier == Tier::k5Min ? Tier::k1Hour : Tier::k1Day;
@@ -85,25 +130,83 @@ absl::Status Roller::Commit(const std::vector<DirtyMark>& done) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint32_t> Roller::RunDue(std::span<const uint32_t> nodes, uint64_t now_ns,
-                                        uint32_t max_windows) {
+size_t Roller::FailedOf(uint32_t node) const {
+  const auto first = failed_ns_.lower_bound(DirtyKey{node, Tier::kRaw, 0});
+  const auto last = failed_ns_.upper_bound(DirtyKey{node, Tier::k1Day, UINT64_MAX});
+  return static_cast<size_t>(std::distance(first, last));
+}
+
+void Roller::NoteFailed(const DirtyKey& key, uint64_t now_ns) {
+  std::lock_guard<std::mutex> lock(failed_mutex_);
+  failed_ns_[key] = now_ns;
+}
+
+void Roller::NoteComputed(const DirtyKey& key) {
+  std::lock_guard<std::mutex> lock(failed_mutex_);
+  failed_ns_.erase(key);
+}
+
+std::vector<DirtyMark> Roller::NextDue(std::span<const uint32_t> nodes, uint64_t now_ns,
+                                       size_t limit) const {
   const uint64_t ended_by_ns = now_ns > options_.settle_ns ? now_ns - options_.settle_ns : 0;
-  uint32_t total = 0;
-  // A computed window makes its parent dirty: go round until nothing is due.
-  while (total < max_windows) {
-    std::vector<DirtyMark> done;
-    std::vector<Row> rows;
-    for (uint32_t node : nodes) {
-      const size_t room = max_windows - total - done.size();
-      if (room == 0) break;
-      for (const DirtyMark& mark : summaries_->dirty().Due(node, ended_by_ns, room)) {
-        absl::StatusOr<std::vector<Row>> computed = Compute(mark);
-        if (!computed.ok()) return computed.status();
-        std::move(computed->begin(), computed->end(), std::back_inserter(rows));
-        done.push_back(mark);
+  struct Failed {
+    uint64_t tried_ns = 0;
+    DirtyMark mark;
+  };
+  std::vector<DirtyMark> fresh;
+  std::vector<Failed> again;
+  std::lock_guard<std::mutex> lock(failed_mutex_);
+  for (uint32_t node : nodes) {
+    if (fresh.size() >= limit) break;
+    // Those that failed may all come first.
+    const size_t enough = limit - fresh.size() + FailedOf(node);
+    for (const DirtyMark& mark : summaries_->dirty().Due(node, ended_by_ns, enough)) {
+      const auto failed = failed_ns_.find(mark.key);
+      if (failed == failed_ns_.end()) {
+        if (fresh.size() < limit) fresh.push_back(mark);
+      } else if (now_ns - failed->second >= options_.retry_ns) {
+        // Also when the clock was set back: the difference wraps round.
+        again.push_back({failed->second, mark});
       }
     }
-    if (done.empty()) break;
+  }
+  if (!fresh.empty()) return fresh;
+  std::stable_sort(again.begin(), again.end(),
+                   [](const Failed& a, const Failed& b) { return a.tried_ns < b.tried_ns; });
+  std::vector<DirtyMark> retried;
+  for (const Failed& failed : again) {
+    if (retried.size() < limit) retried.push_back(failed.mark);
+  }
+  return retried;
+}
+
+absl::StatusOr<uint32_t> Roller::RunDue(std::span<const uint32_t> nodes, uint64_t now_ns,
+                                        uint32_t max_windows) {
+  uint32_t total = 0;
+  uint32_t tried = 0;
+  Failures failures;
+  // A computed window makes its parent dirty: go round until nothing is due. One that fails counts
+  // as tried, so that each round comes nearer to the end.
+  while (tried < max_windows) {
+    const std::vector<DirtyMark> due = NextDue(nodes, now_ns, max_windows - tried);
+    if (due.empty()) break;
+    tried += static_cast<uint32_t>(due.size());
+    std::vector<DirtyMark> done;
+    std::vector<Row> rows;
+    for (const DirtyMark& mark : due) {
+      absl::StatusOr<std::vector<Row>> computed = Compute(mark);
+      // The disk is full: not this window's fault, and the others could not be written either.
+      if (absl::IsResourceExhausted(computed.status())) return computed.status();
+      if (!computed.ok()) {
+        NoteFailed(mark.key, now_ns);
+        failures.Add(mark.key, computed.status());
+        continue;
+      }
+      NoteComputed(mark.key);
+      std::move(computed->begin(), computed->end(), std::back_inserter(rows));
+      done.push_back(mark);
+    }
+    if (done.empty()) continue;
     absl::Status appended = history_->Append(rows);
     if (!appended.ok()) return appended;
     absl::Status synced = history_->Sync();
@@ -112,19 +215,21 @@ absl::StatusOr<uint32_t> Roller::RunDue(std::span<const uint32_t> nodes, uint64_
     if (!committed.ok()) return committed;
     total += static_cast<uint32_t>(done.size());
   }
+  absl::Status failed = failures.Told();
+  if (!failed.ok()) return failed;
   return total;
 }
 
 absl::StatusOr<uint32_t> Roller::RunLines(uint64_t now_ns, uint32_t max_blocks) {
-  struct Mark {
-    DirtyLineKey key;
-    std::string value;
-  };
-  std::vector<Mark> due;
+  {
+    std::lock_guard<std::mutex> lock(line_mutex_);
+    marked_lines_.clear();
+  }
+  std::vector<DirtyLineKey> due;
   absl::Status bad;
   const std::string prefix = TablePrefix(CatalogTable::kDirtyLines);
   absl::Status scanned = catalog_->Begin()->Scan(
-      prefix, PrefixEnd(prefix), [&](std::string_view bytes, std::string_view value) {
+      prefix, PrefixEnd(prefix), [&](std::string_view bytes, std::string_view) {
         absl::StatusOr<DirtyLineKey> key = DecodeDirtyLineKey(bytes);
         if (!key.ok()) {
           bad = key.status();
@@ -135,17 +240,17 @@ absl::StatusOr<uint32_t> Roller::RunLines(uint64_t now_ns, uint32_t max_blocks) 
         auto built = built_ns_.find(*key);
         const bool again =
             built == built_ns_.end() || built->second + WindowNs(key->tier) <= now_ns;
-        if (over || again) due.push_back({*key, std::string(value)});
+        if (over || again) due.push_back(*key);
         return due.size() < max_blocks;
       });
   if (!scanned.ok()) return scanned;
   if (!bad.ok()) return bad;
   std::vector<Row> rows;
-  for (const Mark& mark : due) {
-    auto blocks = recompute_.Lines(mark.key);
+  for (const DirtyLineKey& line : due) {
+    auto blocks = recompute_.Lines(line);
     if (!blocks.ok()) return blocks.status();
     for (const auto& [vital, block] : *blocks) {
-      const LineKey key{mark.key.tier, vital, mark.key.bucket_start_ns, mark.key.group};
+      const LineKey key{line.tier, vital, line.bucket_start_ns, line.group};
       rows.push_back({Family::kLine, EncodeLineKey(key), EncodeValue(block), 0});
     }
   }
@@ -157,14 +262,12 @@ absl::StatusOr<uint32_t> Roller::RunLines(uint64_t now_ns, uint32_t max_blocks) 
 
   std::lock_guard<std::mutex> lock(line_mutex_);
   std::unique_ptr<Transaction> transaction = catalog_->Begin();
-  for (const Mark& mark : due) {
-    const std::string key = EncodeDirtyLineKey(mark.key);
-    absl::StatusOr<std::string> now = transaction->Get(key);
-    if (now.ok() && *now == mark.value) transaction->Delete(key);
-    if (mark.key.bucket_start_ns + LineBucketNs(mark.key.tier) + options_.settle_ns <= now_ns) {
-      built_ns_.erase(mark.key);
+  for (const DirtyLineKey& line : due) {
+    if (!marked_lines_.contains(line)) transaction->Delete(EncodeDirtyLineKey(line));
+    if (line.bucket_start_ns + LineBucketNs(line.tier) + options_.settle_ns <= now_ns) {
+      built_ns_.erase(line);
     } else {
-      built_ns_[mark.key] = now_ns;
+      built_ns_[line] = now_ns;
     }
   }
   absl::Status committed = transaction->Commit(Durability::kBuffered);

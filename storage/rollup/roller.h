@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct RollerOptions {
   // After its end a window waits this long for summaries on their way, then is computed; later ones
   // make it dirty again. Covers the spread of sending.
   uint64_t settle_ns = 60 * kSecondNs;
+  // A window that could not be computed is tried again after so long: what it rests on is mostly
+  // damaged for good, and reading that each second would keep the thread of a shard busy.
+  uint64_t retry_ns = 300 * kSecondNs;
 };
 
 class Roller {
@@ -40,8 +44,9 @@ class Roller {
          const SummaryStore* summaries, Dictionary* dictionary);
 
   // Recomputes at most `max_windows` due windows of these nodes; returns how many were done, 0:
-  // nothing is due. Errors as of PutBatch, and NotFound when no schema describes a summary; the
-  // marks stay, so the next call tries again.
+  // nothing is due. A window that cannot be computed (DataLoss; NotFound: no schema describes a
+  // summary) keeps its mark and waits for `retry_ns`; the others are made all the same, then its
+  // error is returned. Errors as of PutBatch end the call at once; the next one tries again.
   absl::StatusOr<uint32_t> RunDue(std::span<const uint32_t> nodes, uint64_t now_ns,
                                   uint32_t max_windows);
 
@@ -51,6 +56,14 @@ class Roller {
   absl::StatusOr<uint32_t> RunLines(uint64_t now_ns, uint32_t max_blocks);
 
  private:
+  // At most so many marks to work on now: those that have not failed before those that have, so
+  // that many damaged windows keep none behind them waiting.
+  std::vector<DirtyMark> NextDue(std::span<const uint32_t> nodes, uint64_t now_ns,
+                                 size_t limit) const;
+  // How many windows of a node could not be computed; failed_mutex_ is held.
+  size_t FailedOf(uint32_t node) const;
+  void NoteFailed(const DirtyKey& key, uint64_t now_ns);
+  void NoteComputed(const DirtyKey& key);
   // The rows of a window or series block, with the names they need kept.
   absl::StatusOr<std::vector<Row>> Compute(const DirtyMark& mark) const;
   absl::Status Commit(const std::vector<DirtyMark>& done);
@@ -62,9 +75,16 @@ class Roller {
   const SummaryStore* const summaries_;
   Dictionary* const dictionary_;
 
+  mutable std::mutex failed_mutex_;
+  // When a window could not be computed the last time. Guarded by failed_mutex_.
+  std::map<DirtyKey, uint64_t> failed_ns_;
+
   // Line marks are set by shard threads and cleared by the maintenance thread: one commit at a
   // time.
   std::mutex line_mutex_;
+  // Marked since RunLines began, so their blocks may lack rows. The number of a mark does not tell:
+  // all windows of a batch have the same. Guarded by line_mutex_.
+  std::set<DirtyLineKey> marked_lines_;
   std::map<DirtyLineKey, uint64_t>
       built_ns_;  // when a block of an open bucket was built; maintenance only
 };

@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -88,6 +89,79 @@ TEST_F(SensorTest, LosesNoEventAtTheFlipOfManyQuickCuts) {
   seen += ShareOf(Cut(), child.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events;
   EXPECT_GE(seen, static_cast<uint64_t>(kCalls));
   EXPECT_LE(seen, static_cast<uint64_t>(kCalls) + 30);  // reads and writes of the handshake
+}
+
+// While it lives the process can open no file more; then as many as before.
+class NoFileFree {
+ public:
+  NoFileFree() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none = {0, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoFileFree() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoFileFree(const NoFileFree&) = delete;
+  NoFileFree& operator=(const NoFileFree&) = delete;
+
+ private:
+  rlimit before_ = {};
+};
+
+uint64_t EventsOfRows(const RawEpoch& epoch, uint8_t vital) {
+  uint64_t events = 0;
+  for (const RawProcess& process : epoch.processes) {
+    for (const RawProcess::Share& share : process.shares) {
+      if (share.vital == vital) events += share.events;
+    }
+  }
+  return events;
+}
+
+uint64_t LostByFailedCuts(const RawEpoch& epoch, uint8_t vital) {
+  uint64_t events = 0;
+  for (const RawLoss& loss : epoch.losses) {
+    if (loss.kind == LossKind::kCutFailed && loss.vital == vital) events += loss.events;
+  }
+  return events;
+}
+
+// The cut asks for the next epoch's seed just before the flip: from there on it finds no free file,
+// which the pass over the tasks, after the flip, cannot do without.
+TEST_F(SensorTest, WhatAFailedCutLeftIsToldAsLostAndInNoLaterEpoch) {
+  constexpr uint64_t kCalls = 1'000'000;
+  bool fail = false;
+  std::unique_ptr<NoFileFree> no_file;
+  BpfSensorOptions options;
+  options.seed = [&fail, &no_file](uint64_t number) {
+    if (fail) no_file = std::make_unique<NoFileFree>();
+    return 1000 + number;
+  };
+  sensor_ = std::make_unique<BpfSensor>(options);
+  ASSERT_TRUE(sensor_->Start().ok());
+  Child child([] {
+    for (uint64_t i = 0; i < kCalls; ++i) syscall(SYS_getppid);
+  });
+  Cut();
+  child.Begin();
+  Await(child);
+  fail = true;
+  const absl::StatusOr<RawEpoch> failed = sensor_->Cut(kept_);
+  fail = false;
+  no_file.reset();
+  ASSERT_TRUE(absl::IsDataLoss(failed.status())) << failed.status();
+
+  const RawEpoch next = Cut(), after = Cut(), last = Cut();
+  EXPECT_GE(LostByFailedCuts(next, TELLTALE_SYSCALL), kCalls);
+  EXPECT_EQ(LostByFailedCuts(after, TELLTALE_SYSCALL), 0U) << "told once";
+  EXPECT_EQ(next.end_mono_ns, after.start_mono_ns);
+  EXPECT_NE(next.seed, after.seed);
+  for (const RawEpoch* epoch : {&next, &after, &last}) {
+    const uint64_t calls = Total(*epoch, TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events;
+    const uint64_t failures = Total(*epoch, TELLTALE_SYSCALL, TELLTALE_SYSCALL_FAILED).events;
+    EXPECT_LT(calls, kCalls);
+    EXPECT_LE(EventsOfRows(*epoch, TELLTALE_SYSCALL), calls + failures);
+    EXPECT_LT(ShareOf(*epoch, child.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events, kCalls);
+  }
 }
 
 TEST_F(SensorTest, CountsPageFaultsAndPageAllocationsOfTouchedMemory) {

@@ -86,7 +86,11 @@ try {
     await shot(operator, 'acknowledged');
     await button('Take the acknowledgement back').click();
     await button('Acknowledge').waitFor();
-    await operator.getByLabel('What is known').fill('known <i>since</i> monday');
+    // Typed: none of its characters is a command meanwhile.
+    const at = operator.url();
+    await operator.getByLabel('What is known').pressSequentially('known <i>since</i> monday, 15.4?');
+    assert.equal(await operator.getByLabel('What is known').inputValue(), 'known <i>since</i> monday, 15.4?');
+    assert.equal(operator.url(), at);
     await button('8 h').click();
     await operator.getByText('by operator/olga: known <i>since</i> monday').waitFor();
     await operator.getByText('● open, silenced').waitFor();
@@ -251,6 +255,12 @@ try {
                                           page.getByRole('link', { name: 'folded' }).click()]);
     assert.equal(download.suggestedFilename(), 'telltale-stacks.folded');
     assert.match(readFileSync(await download.path(), 'utf8'), /^.*<img src=x onerror=.*;.* [0-9]+$/m);
+    const [picture] = await Promise.all([page.waitForEvent('download'),
+                                         page.getByRole('link', { name: 'svg' }).click()]);
+    assert.equal(picture.suggestedFilename(), 'telltale-flame.svg');
+    const svg = readFileSync(await picture.path(), 'utf8');
+    assert.match(svg, /^<svg .*&lt;img src=x onerror=.*<\/svg>\n$/s);
+    assert.ok(!svg.includes('<img'), 'a name became an element');
     await harmless(page);
   });
 
@@ -374,6 +384,9 @@ try {
     await settled(light, '.plot canvas');
     await shot(light, 'node-light');
     await harmless(light);
+    // Enter explains the time on the screen, but follows a link that has the focus.
+    await light.getByRole('navigation').getByRole('link', { name: 'Fleet' }).press('Enter');
+    await light.waitForURL((at) => at.pathname === '/');
     await light.context().close();
   });
 

@@ -56,6 +56,12 @@ try {
   await seen('process');
 
   const params = new URL(page.url()).searchParams;
+  await page.goto(`${url}/selection?node=web-1&last=${params.get('last')}`);
+  const host = page.locator('.card.host');
+  await host.getByText('memory available').waitFor();
+  await host.getByText('cpu idle', { exact: true }).waitFor();
+  await host.scrollIntoViewIfNeeded();
+  await seen('host');
   await page.goto(`${url}/compare?node=web-1&vital=cpu&last=${params.get('last')}&against=day`);
   await page.locator('.diff').getByText(culprit).first().waitFor();
   await settled(page, '.flame canvas');

@@ -138,6 +138,7 @@ TEST_F(FilterHostTest, AGoodFilterSeesAllEpochsAndWhatItSaysIsKeptClean) {
   ASSERT_EQ(found.size(), kNodes * kEpochs / 10);
   EXPECT_EQ(found[0].text(), "a trial \\x1b[2J");
   EXPECT_EQ(found[0].filter(), "good");
+  EXPECT_EQ(found[0].subject(), "x86_64") << "the machine that system calls are numbered for";
   EXPECT_EQ(found[0].learned_epochs(), 10);
   EXPECT_THAT(Said(), HasSubstr("good: running, version 1, from " + Path("good")));
 }

@@ -93,7 +93,7 @@ static int epoch(void* instance, const struct telltale_filter_epoch* shown) {
   mark(self, shown, "disk", 1);
   say(self, shown, "in it", shown->start_ns);
 #else
-  if (self->epochs % 10 == 0) say(self, shown, "", shown->start_ns);
+  if (self->epochs % 10 == 0) say(self, shown, self->host->machine, shown->start_ns);
 #endif
   return 0;
 }

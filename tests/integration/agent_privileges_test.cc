@@ -4,16 +4,23 @@
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "agent/supervise/privileges.h"
 #include "tests/support/agent_process.h"
 #include "tests/support/collector_process.h"
 
@@ -92,11 +99,39 @@ TEST_F(AgentPrivilegesTest, EachProcessHasWhatItsWorkNeedsAndNoMore) {
   const uint64_t handing =
       reading | Mask({CAP_SYS_RESOURCE, CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID});
   EXPECT_EQ(Hex(supervisor.at("CapEff")) & ~handing, 0U);
+  // An overloaded host is what people want to see; what is sent may wait.
+  EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(agent_.ChildPid("telltale-sensor"))), -10);
+  EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(agent_.ChildPid("telltale-uplink"))), 0);
   for (const auto& process : {supervisor, sensor, uplink}) {
     EXPECT_EQ(process.at("NoNewPrivs"), "1") << process.at("Name");
     EXPECT_EQ(Hex(process.at("CapInh")), 0U) << process.at("Name");
   }
   EXPECT_EQ(agent_.Stop(), 0);
+}
+
+// Exit code of a child that runs as an uplink: 0, or which of the calls was not refused.
+int CallsOfAnUplink() {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!agent::BecomeUplink(std::nullopt).ok()) _exit(100);
+    std::vector<long> calls = {SYS_execve, SYS_ptrace, SYS_bpf, SYS_keyctl, SYS_unshare};
+#ifdef __x86_64__
+    calls.push_back(__X32_SYSCALL_BIT | SYS_execve);
+    calls.push_back(__X32_SYSCALL_BIT | SYS_getpid);
+#endif
+    for (size_t i = 0; i < calls.size(); ++i) {
+      errno = 0;
+      if (syscall(calls[i], 0, 0, 0, 0, 0) != -1 || errno != EPERM) _exit(static_cast<int>(i) + 1);
+    }
+    _exit(getpid() > 0 ? 0 : 101);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(UplinkFilterTest, WhatOnlyAnIntruderWouldCallIsRefusedByAnyOfItsNumbers) {
+  EXPECT_EQ(CallsOfAnUplink(), 0);
 }
 
 }  // namespace

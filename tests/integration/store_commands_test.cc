@@ -42,20 +42,21 @@ class StoreCommandsTest : public ::testing::Test {
     const std::string to = "@" + std::to_string(start_ / kSecond + kEpochs * 60);
     for (const std::vector<std::string>& words :
          {std::vector<std::string>{"top", "--by", "exe", "--tier", "raw"},
-          {"top", "--tier", "raw"}}) {
+          {"top", "--tier", "raw"},
+          {"note"}}) {
       std::vector<std::string> asked = words;
-      for (const std::string& word :
-           {std::string("--from"), from, std::string("--to"), to, std::string("-o"),
-            std::string("json"), std::string("--collector"), collector.address(),
-            std::string("--ca"), pki_.ca(), std::string("--cert"), viewer_.cert,
-            std::string("--key"), viewer_.key}) {
-        asked.push_back(word);
-      }
-      const ProgramRun run = RunTelltale(asked);
+      asked.insert(asked.end(), {"--from", from, "--to", to, "-o", "json"});
+      const ProgramRun run = As(viewer_, collector, asked);
       EXPECT_EQ(run.exit_code, 0) << run.output;
       all += run.output;
     }
     return all;
+  }
+  ProgramRun As(const IssuedFiles& who, const CollectorProcess& collector,
+                std::vector<std::string> words) {
+    words.insert(words.end(), {"--collector", collector.address(), "--ca", pki_.ca(), "--cert",
+                               who.cert, "--key", who.key});
+    return RunTelltale(words);
   }
   ProgramRun Backup(const std::string& to) const {
     return RunCollector({"backup", to, "--data", data_});
@@ -69,6 +70,7 @@ class StoreCommandsTest : public ::testing::Test {
   const IssuedFiles own_ = pki_.Issue("collector", "DNS:localhost,IP:127.0.0.1");
   const IssuedFiles node_ = pki_.Issue("web-1", "URI:telltale://node/web-1");
   const IssuedFiles viewer_ = pki_.Issue("eve", "URI:telltale://viewer/eve");
+  const IssuedFiles operator_ = pki_.Issue("olga", "URI:telltale://operator/olga");
   const uint64_t start_ = LastMinute() - 86'400 * kSecond;
   const std::string data_ = scratch_.path() + "/data";
   const std::string backup_ = scratch_.path() + "/backup";
@@ -80,11 +82,16 @@ TEST_F(StoreCommandsTest, ABackupOfARunningCollectorVerifiesAndAnswersLikeIt) {
     CollectorProcess collector(data_, pki_, own_);
     ASSERT_TRUE(collector.Start()) << collector.log();
     Send(collector, 1, kEpochs);
+    const ProgramRun noted = As(operator_, collector,
+                                {"note", "deploy 1.2", "--node", "web-1", "--at",
+                                 "@" + std::to_string(start_ / kSecond + 600)});
+    ASSERT_EQ(noted.exit_code, 0) << noted.output;
     const ProgramRun made = Backup(backup_);
     ASSERT_EQ(made.exit_code, 0) << made.output;
     EXPECT_THAT(made.output, HasSubstr("of the running collector's"));
     EXPECT_THAT(made.output, HasSubstr("verify --data " + backup_));
     answers = Answers(collector);
+    EXPECT_THAT(answers, HasSubstr("deploy 1.2"));
     const ProgramRun running = Verify(data_);
     EXPECT_EQ(running.exit_code, 1);
     EXPECT_THAT(running.output, HasSubstr("telltale-collector backup DIR"));

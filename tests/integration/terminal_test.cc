@@ -160,7 +160,7 @@ TEST_F(TerminalTest, AnAnswerThatHasNoSuchFormatNamesThoseItHas) {
   EXPECT_THAT(series.output, HasSubstr("this answer comes as json, csv"));
   EXPECT_EQ(series.exit_code, 2);
   const ProgramRun nobody = Telltale({"top", "-o", "xml"});
-  EXPECT_THAT(nobody.output, HasSubstr("-o \"xml\": must be table, json, csv, folded, pprof"));
+  EXPECT_THAT(nobody.output, HasSubstr("-o \"xml\": must be table, json, csv, folded, svg, pprof"));
   EXPECT_EQ(nobody.exit_code, 2);
 }
 

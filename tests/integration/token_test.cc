@@ -82,6 +82,15 @@ TEST_F(TokenTest, ATokenIsMadeUsedRevokedAndWrittenDown) {
   EXPECT_THAT(Telltale(operator_, {"audit", "-o", "csv"}).output, HasSubstr("time,who,address"));
 }
 
+TEST_F(TokenTest, NoneIsMadeWhereItsSecretCouldNotBeShown) {
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  const ProgramRun refused =
+      Telltale(operator_, {"token", "create", "--name", "grafana", "-o", "csv"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("this answer comes as json"));
+  EXPECT_THAT(Telltale(operator_, {"token", "list"}).output, Not(HasSubstr("grafana")));
+}
+
 TEST_F(TokenTest, OnlyAnOperatorMay) {
   ASSERT_TRUE(collector_.Start()) << collector_.log();
   for (const std::vector<std::string>& command :

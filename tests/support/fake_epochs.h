@@ -35,6 +35,7 @@ class FakeSource : public EpochSource {
       heads.push_back({node, absl::StrCat("n", node), counted_.at(node), 10,
                        kBegin + rates.begin()->first * kEpoch,
                        kBegin + (rates.rbegin()->first + 1) * kEpoch});
+      heads.back().machine = "x86_64";
     }
     return heads;
   }

@@ -30,6 +30,8 @@ class Host {
 
   // CPU seconds a second that taking one part's programs off and on takes.
   double cycling = 0;
+  bool known_while_detached = true;
+  double told_while_detached = 1;  // share of the load that is known then
 
   // Runs until `end` and returns the CPU seconds the agent took meanwhile.
   double Run(const Load& load, double end) {
@@ -40,6 +42,7 @@ class Host {
       reading.mono_ns = static_cast<uint64_t>((now_ + 1) * 1e9);
       for (size_t i = 0; i < kParts; ++i) {
         reading.full_ns[i] = costs[i] * kTick * 1e9;
+        if (governor_.detached()) reading.full_ns[i] *= told_while_detached;
         const auto part = static_cast<Part>(i);
         if (IsCycled(part) && governor_.level(part) > 0)
           reading.cycling_ns += cycling * kTick * 1e9;
@@ -47,6 +50,7 @@ class Host {
           spent += Governor::Cost(part, governor_.level(part), costs[i] * kTick);
         }
       }
+      reading.known = !governor_.detached() || known_while_detached;
       const GovernorDecision decision = governor_.Update(reading);
       for (const GovernorStep& step : decision.steps) {
         steps_.push_back({now_, step});
@@ -228,6 +232,40 @@ TEST(Governor, DetachesWhenNothingIsLeftAndTriesAgainEachTimeLater) {
   EXPECT_NEAR(first_pause, 60, 1);
   EXPECT_NEAR(second_pause, 120, 1);
   EXPECT_LT(spent, 1.2 * host.budget() * 1200);
+}
+
+TEST(Governor, ComesBackHalfAMinuteAfterTheHostIsCalmHoweverLongThePauseHadGrown) {
+  Host host(TwoCpus());
+  const Load storm = [](double at) {
+    return Parts({{Part::kSwitch, at < 3600 ? 1.0 : 0.001}, {Part::kRest, 0.002}});
+  };
+  host.Run(storm, 3600);
+  ASSERT_GE(host.detached().size(), 5u);
+  const size_t before = host.detached().size();
+  ASSERT_TRUE(host.governor().detached());
+  host.Run(storm, 3640);
+  ASSERT_EQ(host.detached().size(), before + 1);
+  EXPECT_NEAR(host.detached().back(), 3630, 1);
+  EXPECT_FALSE(host.governor().detached());
+}
+
+TEST(Governor, WhereNobodyTellsOrWhatIsToldMisleadsItWaitsOutThePause) {
+  Host untold(TwoCpus());
+  untold.known_while_detached = false;
+  const Load storm = [](double at) { return Parts({{Part::kSwitch, at < 30 ? 1.0 : 0.001}}); };
+  untold.Run(storm, 200);
+  ASSERT_EQ(untold.detached().size(), 2u);
+  EXPECT_NEAR(untold.detached()[1] - untold.detached()[0], 60, 1);
+
+  // A storm of what is not counted while it is detached.
+  Host misled(TwoCpus());
+  misled.told_while_detached = 0;
+  const double spent = misled.Run([](double) { return Parts({{Part::kRest, 0.1}}); }, 1200);
+  const std::vector<double>& at = misled.detached();
+  ASSERT_GE(at.size(), 4u);
+  EXPECT_NEAR(at[1] - at[0], 30, 1) << "it looks calm";
+  EXPECT_NEAR(at[3] - at[2], 120, 1) << "and is not: the pause goes on growing";
+  EXPECT_LT(spent, 1.2 * misled.budget() * 1200);
 }
 
 // What comes in bursts is smoothed, so it still shows for a while after all was turned down.

@@ -17,6 +17,7 @@
 
 #include "agent/symbols/host_resolver.h"
 #include "agent/symbols/perf_maps.h"
+#include "tests/support/fifo_writer.h"
 #include "tests/support/temp_dir.h"
 
 namespace telltale::agent {
@@ -95,6 +96,27 @@ TEST_F(PerfMapsTest, AMapThatBeginsAnewIsReadAnew) {
   EXPECT_EQ(maps.Find(process_, 0x2000, 2 + kStep).name, "");
 }
 
+TEST_F(PerfMapsTest, AMapThatBeginsAnewAndIsLongerIsReadAnew) {
+  Write(file(), "1000 100 first\n");
+  PerfMaps maps({}, processes_);
+  EXPECT_EQ(maps.Find(process_, 0x1000, 1).name, "first");
+  Write(file(), "3000 100 third\n1000 100 other\n");
+  constexpr uint64_t kBelieved = 5'000'000'000;
+  EXPECT_EQ(maps.Find(process_, 0x3000, 1 + kBelieved).name, "third");
+  EXPECT_EQ(maps.Find(process_, 0x1000, 1 + kBelieved).name, "other");
+}
+
+TEST_F(PerfMapsTest, AMapThatBeginsAnewForgetsMethodsThatAreGone) {
+  const std::string same_end = "4000 100 " + std::string(20, 'e') + "\n";
+  Write(file(), "1000 100 gone\n" + same_end);
+  PerfMaps maps({}, processes_);
+  EXPECT_EQ(maps.Find(process_, 0x1000, 1).name, "gone");
+  Write(file(), "2000 100 here\n" + same_end + "3000 100 more\n");
+  EXPECT_EQ(maps.Find(process_, 0x3000, 1 + kStep).name, "more");
+  EXPECT_EQ(maps.Find(process_, 0x2000, 1 + kStep).name, "here");
+  EXPECT_EQ(maps.Find(process_, 0x1000, 1 + kStep).name, "");
+}
+
 TEST_F(PerfMapsTest, ALongMapIsReadInParts) {
   std::string text;
   for (int i = 1; i <= 100; ++i) text += std::to_string(i) + "000 100 f" + std::to_string(i) + "\n";
@@ -144,8 +166,12 @@ TEST_F(PerfMapsTest, ALinkAFifoOrADirectoryIsNoMap) {
             v1::NAME_OUTCOME_PERF_MAP_REFUSED);
   fs::remove(file());
   ASSERT_EQ(mkfifo(file().c_str(), 0600), 0);
-  EXPECT_EQ(PerfMaps({}, processes_).Find(process_, 0x1000, 1).outcome,
-            v1::NAME_OUTCOME_PERF_MAP_REFUSED);
+  {
+    const testing::FifoWriter writer(file());
+    EXPECT_EQ(PerfMaps({}, processes_).Find(process_, 0x1000, 1).outcome,
+              v1::NAME_OUTCOME_PERF_MAP_REFUSED);
+    EXPECT_TRUE(writer.Waits()) << "whoever waits for a reader was sent on";
+  }
   fs::remove(file());
   fs::create_directories(file());
   EXPECT_EQ(PerfMaps({}, processes_).Find(process_, 0x1000, 1).outcome,

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 
@@ -19,6 +20,7 @@
 #include "agent/symbols/kallsyms.h"
 #include "agent/symbols/lru_cache.h"
 #include "agent/symbols/proc_maps.h"
+#include "tests/support/fifo_writer.h"
 
 // A function whose name the tests look for. Not static, so that it is in the symbol table.
 extern "C" __attribute__((noinline)) int TelltaleTestLandmark(int x) {
@@ -39,7 +41,7 @@ void Write(const fs::path& path, std::string_view text) {
 class ScratchDir {
  public:
   ScratchDir() {
-    std::string name = testing::TempDir() + "telltaleXXXXXX";
+    std::string name = ::testing::TempDir() + "telltaleXXXXXX";
     path_ = mkdtemp(name.data());
   }
   ~ScratchDir() { fs::remove_all(path_); }
@@ -56,6 +58,51 @@ ExeId OwnExe() {
 }
 
 ProcessRef Self() { return {static_cast<uint32_t>(getpid()), 0, OwnExe(), 7}; }
+
+uint64_t LoadBias() {
+  uint64_t bias = ~uint64_t{0};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* to) {
+        *static_cast<uint64_t*>(to) = info->dlpi_addr;
+        return 1;  // the first is the program itself
+      },
+      &bias);
+  return bias;
+}
+
+std::string OwnProgram() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Where the landmark is in this program's file.
+uint64_t LandmarkInFile() {
+  const uint64_t address = reinterpret_cast<uint64_t>(&TelltaleTestLandmark) - LoadBias();
+  const int fd = open("/proc/self/exe", O_RDONLY);
+  const auto identity = ReadElfIdentity(fd);
+  close(fd);
+  for (const ElfSegment& s : identity->segments) {
+    if (address >= s.address && address - s.address < s.bytes) {
+      return address - s.address + s.file_offset;
+    }
+  }
+  ADD_FAILURE() << "no segment of this program holds the landmark";
+  return 0;
+}
+
+// A program without its notes, and so without a build id.
+std::string WithoutNotes(std::string program) {
+  Elf64_Ehdr header;
+  memcpy(&header, program.data(), sizeof header);
+  for (size_t i = 0; i < header.e_phnum; ++i) {
+    char* at = program.data() + header.e_phoff + i * sizeof(Elf64_Phdr);
+    Elf64_Phdr segment;
+    memcpy(&segment, at, sizeof segment);
+    if (segment.p_type == PT_NOTE) segment.p_type = PT_NULL;
+    memcpy(at, &segment, sizeof segment);
+  }
+  return program;
+}
 
 TEST(ProcMapsTest, KeepsExecutableRegionsWithTheirFiles) {
   const auto regions = ParseMaps(
@@ -119,14 +166,7 @@ TEST(HostResolverTest, NamesAFunctionOfThisProcess) {
 TEST(HostResolverTest, OffsetIsTheLinkersAddress) {
   HostResolver resolver({});
   const auto address = reinterpret_cast<uint64_t>(&TelltaleTestLandmark);
-  uint64_t bias = ~uint64_t{0};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* to) {
-        *static_cast<uint64_t*>(to) = info->dlpi_addr;
-        return 1;  // the first is the program itself
-      },
-      &bias);
-  EXPECT_EQ(resolver.User(Self(), address, 1).offset, address - bias);
+  EXPECT_EQ(resolver.User(Self(), address, 1).offset, address - LoadBias());
 }
 
 TEST(HostResolverTest, KnowsItsOwnExecutableAndLibraries) {
@@ -134,8 +174,8 @@ TEST(HostResolverTest, KnowsItsOwnExecutableAndLibraries) {
   EXPECT_EQ(resolver.ExePath(Self()), fs::read_symlink("/proc/self/exe"));
   const CodeLocation libc = resolver.User(Self(), reinterpret_cast<uint64_t>(&getpid), 1);
   ASSERT_NE(libc.file, nullptr);
-  EXPECT_THAT(libc.file->path, testing::HasSubstr("libc"));
-  EXPECT_THAT(resolver.Name(Self(), libc).text, testing::HasSubstr("getpid"));
+  EXPECT_THAT(libc.file->path, ::testing::HasSubstr("libc"));
+  EXPECT_THAT(resolver.Name(Self(), libc).text, ::testing::HasSubstr("getpid"));
 }
 
 TEST(HostResolverTest, AnAddressThatIsNotMappedHasNoFile) {
@@ -145,7 +185,7 @@ TEST(HostResolverTest, AnAddressThatIsNotMappedHasNoFile) {
 }
 
 // Process 42 of a made-up host; in its own mount namespace /bin/app is this test's executable.
-class FakeHostTest : public testing::Test {
+class FakeHostTest : public ::testing::Test {
  protected:
   void SetUp() override {
     Write(proc() / "stat",
@@ -164,6 +204,12 @@ class FakeHostTest : public testing::Test {
   }
   fs::path proc() const { return dir_.path() / "proc/42"; }
   fs::path container() const { return dir_.path() / "container"; }
+  fs::path app() const { return container() / "bin/app"; }
+  // To /proc the same process, but its maps are read anew for it.
+  ProcessRef MetAnew() {
+    ++process_.start_ns;
+    return process_;
+  }
   void MapApp() {
     char line[128];
     snprintf(line, sizeof line, "100000000-200000000 r-xp 00000000 fe:01 %lu /bin/app\n",
@@ -202,6 +248,79 @@ TEST_F(FakeHostTest, StartTimesOfTheMonotonicClockAgreeAfterASuspend) {
   HostResolver resolver(options_);
   process_.start_ns = 120'000'000'000;
   EXPECT_NE(resolver.User(process_, 0x1'0000'0000, 1).file, nullptr);
+}
+
+TEST_F(FakeHostTest, AProcessBegunBetweenTwoSuspendsIsAlive) {
+  options_.boot_minus_mono_ns = [] { return int64_t{10'000'000'000}; };
+  HostResolver resolver(options_);
+  process_.start_ns = 120'000'000'000;  // 3.45 s of the 10 s were before it
+  EXPECT_NE(resolver.User(process_, 0x1'0000'0000, 1).file, nullptr);
+  process_.start_ns = 110'000'000'000;
+  EXPECT_EQ(resolver.User(process_, 0x1'0000'0000, 1).file, nullptr) << "more than all suspends";
+}
+
+TEST_F(FakeHostTest, AFileThatWasWrittenInPlaceIsIdentifiedAnew) {
+  HostResolver resolver(options_);
+  const CodeLocation before = resolver.User(process_, 0x1'0000'0000, 1);
+  ASSERT_NE(before.file, nullptr);
+  EXPECT_EQ(resolver.User(MetAnew(), 0x1'0000'0000, 1).file, before.file);
+  Write(app(), WithoutNotes(OwnProgram()) + "longer than before");
+  const CodeLocation after = resolver.User(MetAnew(), 0x1'0000'0000, 1);
+  ASSERT_NE(after.file, nullptr);
+  EXPECT_NE(after.file->build_id, before.file->build_id);
+  const CodeLocation alone = HostResolver(options_).User(process_, 0x1'0000'0000, 1);
+  ASSERT_NE(alone.file, nullptr);
+  EXPECT_EQ(after.file->build_id, alone.file->build_id);
+}
+
+TEST_F(FakeHostTest, AFileThatCannotBeFoundAnyMoreIsWhatItWas) {
+  HostResolver resolver(options_);
+  const CodeLocation before = resolver.User(process_, 0x1'0000'0000, 1);
+  ASSERT_NE(before.file, nullptr);
+  fs::rename(app(), container() / "bin/old");
+  fs::remove(proc() / "exe");
+  fs::create_symlink(container() / "bin/old", proc() / "exe");
+  EXPECT_EQ(resolver.User(MetAnew(), 0x1'0000'0000, 1).file, before.file);
+}
+
+TEST_F(FakeHostTest, ABuildIdCopiedIntoAUsersFileIsAnother) {
+  if (geteuid() != 0) GTEST_SKIP() << "SKIPPED: only root can give a file away";
+  const int fd = open("/proc/self/exe", O_RDONLY);
+  const bool has_id = !ReadElfIdentity(fd)->build_id.empty();
+  close(fd);
+  if (!has_id) GTEST_SKIP() << "SKIPPED: this program was linked without a build id";
+  const CodeLocation own = HostResolver(options_).User(process_, 0x1'0000'0000, 1);
+  ASSERT_EQ(chown(app().c_str(), 65534, 65534), 0);
+  HostResolver resolver(options_);
+  const CodeLocation users = resolver.User(process_, 0x1'0000'0000 + LandmarkInFile(), 1);
+  ASSERT_NE(own.file, nullptr);
+  ASSERT_NE(users.file, nullptr);
+  EXPECT_NE(users.file->build_id, own.file->build_id);
+  EXPECT_LE(users.file->build_id.size(), 32u);
+  EXPECT_EQ(resolver.Name(process_, users).text, "TelltaleTestLandmark") << "its own names it has";
+}
+
+TEST_F(FakeHostTest, AFileRenamedOverOneWithoutABuildIdDoesNotNameItsCode) {
+  const std::string program = WithoutNotes(OwnProgram());
+  Write(app(), program);
+  HostResolver resolver(options_);
+  const CodeLocation landmark = resolver.User(process_, 0x1'0000'0000 + LandmarkInFile(), 1);
+  ASSERT_NE(landmark.file, nullptr);
+  EXPECT_EQ(landmark.file->build_id.size(), 9u);  // 'h' and a hash
+  EXPECT_EQ(HostResolver(options_).Name(process_, landmark).text, "TelltaleTestLandmark");
+  Write(container() / "bin/new", program);
+  fs::rename(container() / "bin/new", app());
+  EXPECT_EQ(resolver.Name(process_, landmark).outcome, v1::NAME_OUTCOME_NO_FILE);
+}
+
+TEST_F(FakeHostTest, AFileWrittenOverOneWithoutABuildIdDoesNotNameItsCode) {
+  const std::string program = WithoutNotes(OwnProgram());
+  Write(app(), program);
+  HostResolver resolver(options_);
+  const CodeLocation landmark = resolver.User(process_, 0x1'0000'0000 + LandmarkInFile(), 1);
+  ASSERT_NE(landmark.file, nullptr);
+  Write(app(), program + "longer than before");
+  EXPECT_EQ(resolver.Name(process_, landmark).outcome, v1::NAME_OUTCOME_NO_FILE);
 }
 
 TEST_F(FakeHostTest, AProcessThatHasExecedSinceHasOtherMaps) {
@@ -285,11 +404,13 @@ TEST_F(FakeHostTest, AFifoInPlaceOfAFileDoesNotBlock) {
   stat((container() / "bin/app").c_str(), &info);
   process_.exe.inode = info.st_ino;
   MapApp();
+  const telltale::testing::FifoWriter writer(app());
   HostResolver resolver(options_);
   const CodeLocation location = resolver.User(process_, 0x1'0000'0000, 1);
   ASSERT_NE(location.file, nullptr);
   EXPECT_EQ(location.file->build_id.size(), 9u);  // 'h' and a hash: the file itself stays closed
   EXPECT_EQ(resolver.Name(process_, location).outcome, v1::NAME_OUTCOME_NO_FILE);
+  EXPECT_TRUE(writer.Waits()) << "whoever waits for a reader was sent on";
 }
 
 TEST(ElfFileTest, BuildIdIsTheOneTheLoaderSees) {

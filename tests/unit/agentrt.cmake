@@ -14,6 +14,8 @@ telltale_test(agentrt_clocks_test LABEL unit
   LINK agentrt_support telltale::agent_uplink telltale::agent_loop telltale::codec)
 telltale_test(agentrt_live_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_live_test.cc LINK telltale::agent_loop)
+telltale_test(agentrt_epoch_source_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_epoch_source_test.cc LINK telltale::agent_loop telltale::replay_sensor)
 telltale_test(agentrt_status_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_status_test.cc LINK telltale::agent_supervise)
 telltale_test(uplink_transport_test LABEL unit

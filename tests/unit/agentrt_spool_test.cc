@@ -52,6 +52,34 @@ TEST_F(SpoolTest, FindsWhatWasAppendedAfterARestart) {
   EXPECT_EQ(record->names.size(), 1u);
 }
 
+v1::Names NamesOf(uint64_t bytes) {
+  v1::Names names;
+  names.set_build_id("build-id");
+  for (uint64_t offset = 0; offset * 512 < bytes; ++offset) {
+    names.add_offset(offset);
+    names.add_name(std::string(512, 'f'));
+  }
+  return names;
+}
+
+TEST_F(SpoolTest, KeepsAnEpochWithoutTheNamesThatNoRecordCouldHold) {
+  const v1::Names small = NamesOf(1'024), fits = NamesOf(3 << 20), over = NamesOf(5 << 20);
+  NoObserver observer;
+  DiskWriter writer({kTestNode, proto::BuiltinSchema()}, Open(files_),
+                    Journal(Options().directory, files_), observer);
+  writer.Start();
+  // The second `fits` would take the record over its limit, `over` its own chunk.
+  writer.Submit({MakeTestBody(1), {}, {over, fits, fits, small}});
+  writer.Stop();
+  const auto record = ReadRecord(Options().directory, 1);
+  ASSERT_TRUE(record.ok()) << record.status();
+  ASSERT_EQ(record->names.size(), 2u);
+  EXPECT_EQ(record->names[0].name_size(), fits.name_size());
+  EXPECT_EQ(record->names[1].name_size(), small.name_size());
+  EXPECT_EQ(writer.GetStats().names_left_out,
+            static_cast<uint64_t>(over.name_size() + fits.name_size()));
+}
+
 TEST_F(SpoolTest, KeepsItsIncarnationAndNeverReusesASequenceWhenEverythingIsSettled) {
   {
     auto spool = Open(files_);

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/agentrt_uplink.h"
@@ -26,6 +27,24 @@ TEST_F(UplinkTest, SendsSchemaOnceThenNamesThenTheSummary) {
       order += '0' + static_cast<char>(message.summary().identity().sequence());
   }
   EXPECT_EQ(order, "Sn2n1");
+}
+
+TEST_F(UplinkTest, WhatASummaryNeedsIsToldAgainWithItWhenItCouldNotBeStored) {
+  logic().OnBacklog(2, 100);
+  Welcome();
+  logic().Tick();
+  Say(2, v1::Verdict::RETRY_AFTER);
+  for (int i = 0; i < 20; ++i) {
+    clock_.Pass(kSecond);
+    logic().Tick();
+  }
+  std::string order;
+  for (const auto& message : transport_.sent) {
+    if (message.has_schema()) order += 'S';
+    if (message.has_names()) order += 'n';
+    if (message.has_summary()) order += '2';
+  }
+  EXPECT_EQ(order, "Sn2Sn2");
 }
 
 TEST_F(UplinkTest, BacklogGoesNewestFirstAtTenASecond) {
@@ -192,6 +211,100 @@ TEST_F(UplinkTest, AnEpochFarInTheCollectorsFutureStaysInTheSpool) {
   EXPECT_TRUE(Run(60).empty());
   clock_.Pass(3'600 * kSecond);
   EXPECT_EQ(Run(60), std::vector<uint64_t>{1});
+}
+
+class HeldEpochs : public UplinkTest {
+ protected:
+  // An epoch that a full disk did not take.
+  void Hold(uint64_t sequence, bool at_once) {
+    std::string record = EncodeRecord(MakeTestRecord(sequence));
+    const uint64_t bytes = record.size();
+    logic().OnFresh(sequence, bytes, at_once, std::move(record));
+  }
+  void Lose(uint64_t first, uint64_t last) {
+    v1::Lost lost;
+    lost.set_first_sequence(first);
+    lost.set_last_sequence(last);
+    logic().OnLost(lost);
+  }
+  // What is sent within a minute to a collector that stores everything.
+  std::set<uint64_t> SentAndStored() {
+    std::set<uint64_t> all;
+    for (int i = 0; i < 60; ++i) {
+      for (const uint64_t sequence : Run(1)) {
+        all.insert(sequence);
+        Say(sequence, v1::Verdict::STORED);
+      }
+    }
+    return all;
+  }
+};
+
+TEST_F(HeldEpochs, OneThatIsDeclaredLostIsForgottenAndNotSent) {
+  for (uint64_t i = 1; i <= 65; ++i) Hold(i, /*at_once=*/false);
+  Lose(1, 1);
+  EXPECT_EQ(logic().queue().size(), 64u);
+  Welcome();
+  const std::set<uint64_t> sent = SentAndStored();
+  EXPECT_FALSE(sent.contains(1));
+  EXPECT_EQ(sent.size(), 64u);
+}
+
+TEST_F(HeldEpochs, WhatHasAFileIsSentAlthoughItsNeighboursAreLost) {
+  logic().OnBacklog(1, 100);
+  Hold(2, /*at_once=*/false);
+  Lose(1, 2);
+  Welcome();
+  EXPECT_EQ(SentAndStored(), std::set<uint64_t>{1});
+}
+
+TEST_F(HeldEpochs, OneInFlightIsSettledByItsAnswerAlthoughDeclaredLost) {
+  Welcome();
+  Hold(1, /*at_once=*/true);
+  EXPECT_EQ(Run(1), std::vector<uint64_t>{1});
+  Lose(1, 1);
+  Say(1, v1::Verdict::STORED);
+  EXPECT_EQ(spool_.settled, std::set<uint64_t>{1});
+  EXPECT_EQ(logic().queue().size(), 0u);
+}
+
+TEST_F(HeldEpochs, OneInFlightThatIsDeclaredLostIsNotSentAgain) {
+  Welcome();
+  Hold(1, /*at_once=*/true);
+  Hold(2, /*at_once=*/true);
+  EXPECT_EQ(Run(1), (std::vector<uint64_t>{2, 1}));
+  Lose(1, 2);
+  Say(1, v1::Verdict::RETRY_AFTER, false, 1'000);
+  EXPECT_EQ(logic().queue().size(), 1u);
+  logic().OnClosed(absl::UnavailableError("gone"));
+  EXPECT_EQ(logic().queue().size(), 0u);
+  EXPECT_EQ(logic().queue().in_flight(), 0u);
+  clock_.Pass(60 * kSecond);
+  Welcome();
+  EXPECT_TRUE(SentAndStored().empty());
+}
+
+TEST_F(UplinkTest, NamesTheCollectorCannotTakeAreLeftOutAndTheirEpochIsSent) {
+  Record record = MakeTestRecord(1);
+  v1::Names& large = record.names.emplace_back();
+  large.set_build_id("build-id");
+  large.set_kind(v1::MAPPING_KIND_FILE);
+  for (uint64_t i = 0; i < 5'000; ++i) {
+    large.add_offset(i);
+    large.add_name(std::string(512, 'f'));
+  }
+  const std::string bytes = EncodeRecord(record);
+  Welcome();
+  logic().OnFresh(1, bytes.size(), true, bytes);
+  logic().Tick();
+  int names = 0;
+  for (const auto& message : transport_.sent) {
+    EXPECT_LT(message.ByteSizeLong(), size_t{1} << 20);
+    names += message.has_names() ? 1 : 0;
+  }
+  EXPECT_EQ(names, 1) << "the small message goes";
+  EXPECT_EQ(transport_.Summaries(), std::vector<uint64_t>{1});
+  EXPECT_EQ(logic().counts().names_left_out, 5'000u);
 }
 
 }  // namespace

@@ -177,6 +177,7 @@ TEST_P(HostileTest, WhatIsDrawnOrCompared) {
   for (v1::FlameNode& node : *flame.mutable_nodes()) node.set_parent(0);
   Check(RenderFlame(flame, 20, Plain()), false);
   Check(RenderDiff(Hostile<v1::DiffAnswer>(), Plain()));
+  Check(RenderHost(Hostile<v1::HostLevelsAnswer>(), Plain()));
   Check(RenderHistogram(Hostile<v1::HistogramAnswer>(), Plain()));
 }
 

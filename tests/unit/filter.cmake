@@ -6,7 +6,9 @@ telltale_test(filter_rules_test LABEL unit
   SOURCES unit/filter_rules_test.cc unit/filter_rules_blocked_test.cc unit/filter_rules_node_test.cc
   LINK telltale::filter)
 telltale_test(filter_record_test LABEL unit SOURCES unit/filter_record_test.cc LINK telltale::filter_query)
-telltale_test(filter_runner_test LABEL unit SOURCES unit/filter_runner_test.cc LINK telltale::filter)
+telltale_test(filter_runner_test LABEL unit SOURCES unit/filter_open_test.cc unit/filter_runner_test.cc
+  LINK telltale::filter)
+telltale_test(query_anomalies_test LABEL unit SOURCES unit/query_anomalies_test.cc LINK telltale::filter_query)
 telltale_test(filter_log_test LABEL unit tsan SOURCES unit/filter_log_test.cc LINK telltale::filter)
 # The public header is C11 and needs nothing else of Telltale: compiling it is the test.
 add_library(filter_header_c11 OBJECT ${CMAKE_CURRENT_SOURCE_DIR}/unit/filter_header_c11.c)

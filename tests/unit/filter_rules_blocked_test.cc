@@ -140,6 +140,54 @@ TEST(BlockedTest, ASocketIsBlamedWhereSegmentsAreLostOrThePeerIsStuck) {
   EXPECT_TRUE(AfterWork([](Watch& w) { Stalls(w, "socket", nullptr, 1); }).empty());
 }
 
+// A program whose threads queue for a lock of their own, for so long each time; `polls`: threads
+// of it that wait for something from outside.
+std::vector<Watch::Told> Convoy(double wait_s, double polls, uint32_t holder) {
+  Watch watch(BlockedFilter());
+  Play(watch, 40, 4, Nothing, [&](Watch& w) {
+    w.Process(812, "/usr/bin/app",
+              {{w.Share("blocking", "lock", true), 3e9},
+               {w.Share("lock", "futex", true), 3e9},
+               {w.Share("lock", "futex", false), 3 / wait_s},
+               {w.Share("blocking", "poll", true), polls * 1e9}});
+    v1::FoldedSample& sample = w.Label("lock", "futex", "/usr/bin/app", 2.5);
+    sample.mutable_exemplar()->set_pid(812);
+    sample.mutable_exemplar()->mutable_holder()->set_pid(holder);
+  });
+  return watch.told;
+}
+
+TEST(BlockedTest, AConvoyOfThreadsIsToldWhereNoneOfThemServesAnybody) {
+  const auto told = Convoy(0.4, 0, 812);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].text, HasSubstr("it is held by another thread of its own"));
+  EXPECT_THAT(told[0].evidence, HasSubstr("a wait for it takes 400 ms, and none of its threads"));
+  EXPECT_TRUE(Convoy(0.4, 1, 812).empty()) << "threads that take turns at waiting for requests";
+  EXPECT_TRUE(Convoy(0.002, 0, 812).empty()) << "a lock that is wanted often and kept shortly";
+  EXPECT_TRUE(Convoy(0.4, 0, 1).empty()) << "held by another process that is well";
+}
+
+std::vector<Watch::Told> WaitsForASocket(uint64_t call, double wait_s) {
+  Watch watch(BlockedFilter());
+  Play(watch, 40, 4, Nothing, [&](Watch& w) {
+    Wait(w, 812, "/usr/bin/app", "socket", 0.9, 0.9 / wait_s);
+    v1::FoldedSample& sample = w.Label("blocking", "socket", "/usr/bin/app", 0.9);
+    sample.set_label(1, call + 1);
+    sample.mutable_exemplar()->set_pid(812);
+  });
+  return watch.told;
+}
+
+TEST(BlockedTest, WhoSendsAndIsNotTakenFromIsBlockedAndWhoReceivesWaitsForWork) {
+  constexpr uint64_t kSendto = 44, kRecvfrom = 45;  // x86-64
+  const auto told = WaitsForASocket(kSendto, 1e9);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].text, HasSubstr("in one wait, still open for a socket"));
+  EXPECT_THAT(told[0].evidence, HasSubstr("in sendto: its peer does not take what it sends"));
+  EXPECT_TRUE(WaitsForASocket(kRecvfrom, 1e9).empty());
+  EXPECT_TRUE(WaitsForASocket(kSendto, 0.05).empty()) << "a peer that takes it at its own pace";
+}
+
 TEST(BlockedTest, WhatIsUsualSurvivesARestart) {
   Watch first(BlockedFilter()), second(BlockedFilter());
   for (int i = 0; i < 40; ++i) {

@@ -78,9 +78,11 @@ TEST(KernelBottleneckTest, AFullNodeOfUserWorkIsNone) {
   EXPECT_TRUE(watch.told.empty());
 }
 
-void Thrash(Watch& watch, double available) {
+void Thrash(Watch& watch, double available, double reclaims = 0) {
   watch.body.mutable_gauges()->set_memory_available_bytes(static_cast<uint64_t>(available * 16e9));
-  watch.Process(812, "/usr/bin/app", {{TELLTALE_PROCESS_FAULTS_MAJOR, 400}});
+  watch.Process(
+      812, "/usr/bin/app",
+      {{TELLTALE_PROCESS_FAULTS_MAJOR, 400}, {watch.Share("reclaim", "cgroup", false), reclaims}});
 }
 
 TEST(LowMemoryTest, FaultsFromDiskWithLittleMemoryLeft) {
@@ -96,14 +98,17 @@ TEST(LowMemoryTest, FaultsFromDiskWithPlentyAreAStart) {
   EXPECT_TRUE(watch.told.empty());
 }
 
-TEST(LowMemoryTest, ACgroupThatReclaimsIsLowOfItsOwn) {
+TEST(LowMemoryTest, AProcessThatFreesMemoryOfItsCgroupIsLowOfItsOwn) {
   Watch watch(LowMemoryFilter());
   Play(watch, 40, 4, Nothing, [](Watch& w) {
-    Thrash(w, 0.5);
-    w.Rate("reclaim", "cgroup", 0.3);
+    Thrash(w, 0.5, 12);
+    // Another reads as much from disk, and its cgroup has room.
+    w.Process(813, "/usr/bin/reader", {{TELLTALE_PROCESS_FAULTS_MAJOR, 900}});
   });
   ASSERT_EQ(watch.told.size(), 1u);
   EXPECT_EQ(watch.told[0].cause, "low memory in a cgroup");
+  EXPECT_THAT(watch.told[0].subject, HasSubstr("app (pid 812"));
+  EXPECT_THAT(watch.told[0].evidence, HasSubstr("it frees memory of its cgroup 12 times a second"));
 }
 
 }  // namespace

@@ -311,5 +311,32 @@ TEST(LoadTest, AForkStormIsAGrowingLoadAndAUsualBuildIsNone) {
   EXPECT_TRUE(build.told.empty());
 }
 
+std::vector<Watch::Told> Ends(uint32_t code, uint32_t signal, int every) {
+  Watch watch(CrashLoopFilter());
+  Play(watch, 40, 8, Nothing, [&, i = 0](Watch& w) mutable {
+    if (i++ % every != 0) return;
+    w.Exit(900, "/usr/bin/app", code, signal);
+    w.Exit(901, "/usr/bin/app", code, signal);
+  });
+  return watch.told;
+}
+
+TEST(CrashLoopTest, AProgramThatCrashesAgainAndAgainIsToldInItsSecondEpoch) {
+  const auto told = Ends(0, 6, 1);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].text,
+            "app (uid 0) crashes, is started again and crashes: 2 times in 60 s, last pid 901 by "
+            "signal 6 (SIGABRT)");
+  EXPECT_EQ(told[0].end_ns - told[0].start_ns, 120 * Watch::kSecond);
+  EXPECT_TRUE(told[0].open);
+}
+
+TEST(CrashLoopTest, ProgramsThatFailAreEndedOrCrashOnceAreNone) {
+  EXPECT_TRUE(Ends(1, 0, 1).empty());
+  EXPECT_TRUE(Ends(0, 15, 1).empty());
+  EXPECT_TRUE(Ends(0, 9, 1).empty());
+  EXPECT_TRUE(Ends(0, 11, 8).empty());
+}
+
 }  // namespace
 }  // namespace telltale::filter

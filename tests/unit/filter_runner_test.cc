@@ -3,84 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-#include <random>
-
 #include "absl/strings/str_cat.h"
 #include "collector/filter/anomaly_list.h"
 #include "collector/filter/ewma.h"
 #include "collector/filter/filter_runner.h"
 #include "collector/filter/replay.h"
-#include "storage/memory_catalog.h"
-#include "storage/memory_history.h"
-#include "tests/support/fake_epochs.h"
+#include "tests/unit/filter_world.h"
 
 extern "C" const telltale_filter* silence_filter(void);
 
 namespace telltale::filter {
 namespace {
-
-double Quiet(uint64_t number) {
-  std::mt19937 random(static_cast<uint32_t>(number + 1));
-  return 1 + 0.1 * std::normal_distribution<double>()(random);
-}
-
-// A store, a source, a clock and a runner over them.
-class World {
- public:
-  World() : store_(&history_, &catalog_) { Restart(); }
-
-  void Restart() {
-    runner_.reset();
-    log_ = *AnomalyLog::Open({.store = &store_});
-    FilterRunnerOptions options;
-    options.source = &source_;
-    options.store = &store_;
-    options.log = log_.get();
-    options.filters = filters_;
-    options.now_ns = [this] { return now_; };
-    options.on_mark = [this](const std::string& filter, const std::string& node,
-                             const v1::FilterMark& mark) {
-      marks_.push_back(absl::StrCat(filter, " ", node, " ", mark.text()));
-      return absl::OkStatus();
-    };
-    options.log_line = [this](const std::string& line) { absl::StrAppend(&said_, line, "\n"); };
-    auto runner = FilterRunner::Open(options);
-    ASSERT_TRUE(runner.ok()) << runner.status();
-    runner_ = *std::move(runner);
-  }
-
-  // Epoch `number` arrives and time moves on to its end.
-  void Arrive(uint64_t number, double rate, uint32_t node = 1) {
-    source_.Add(node, number, rate);
-    now_ = std::max(now_, kBegin + (number + 1) * kEpoch);
-  }
-  void Look() {
-    runner_->RunOnce();
-    runner_->RunOnce();
-  }
-
-  std::vector<v1::Anomaly> List(AnomalyQuery query = {}) {
-    if (query.to_ns == 0) query.to_ns = UINT64_MAX / 2;
-    query.from_ns = std::max(query.from_ns, kBegin - 24 * 3600 * kSecond);
-    if (query.to_ns > now_) query.to_ns = now_ + 3600 * kSecond;
-    query.node_name = [](uint32_t node) { return absl::StrCat("n", node); };
-    const auto page = ListAnomalies(&store_, runner_->filters(), query);
-    EXPECT_TRUE(page.ok()) << page.status();
-    return page.ok() ? page->anomalies : std::vector<v1::Anomaly>();
-  }
-
-  storage::MemoryHistory history_;
-  storage::MemoryCatalog catalog_;
-  storage::DerivedStore store_;
-  FakeSource source_;
-  std::vector<const telltale_filter*> filters_ = {telltale_ewma_filter()};
-  std::unique_ptr<AnomalyLog> log_;
-  std::unique_ptr<FilterRunner> runner_;
-  std::string said_;
-  std::vector<std::string> marks_;
-  uint64_t now_ = kBegin;
-};
 
 class FilterRunnerTest : public ::testing::Test, protected World {};
 
@@ -266,90 +199,6 @@ Replayed Again(World& world, uint64_t from, uint64_t to) {
 }
 
 // Three hours with spikes, one that lasts across the beginning of an hour, and an epoch too late.
-// Something that begins with epoch 5 and ends with epoch 25,000, days later.
-constexpr uint64_t kStuckFrom = kBegin + 5 * kEpoch, kStuckTo = kBegin + 25'000 * kEpoch;
-const telltale_filter& StuckFilter() {
-  static const telltale_filter filter = [] {
-    telltale_filter made = {};
-    made.struct_size = sizeof made;
-    made.abi = TELLTALE_FILTER_ABI;
-    made.name = "stuck";
-    made.version = 1;
-    made.create = [](const telltale_filter_host* host, const telltale_filter_option*,
-                     uint32_t) -> void* { return new telltale_filter_host(*host); };
-    made.destroy = [](void* instance) { delete static_cast<telltale_filter_host*>(instance); };
-    made.save = [](void*, void*, size_t) -> size_t { return 0; };
-    made.load = [](void*, const void*, size_t) { return 0; };
-    made.epoch = [](void* instance, const telltale_filter_epoch* epoch) {
-      const auto& host = *static_cast<telltale_filter_host*>(instance);
-      if (epoch->start_ns == kStuckFrom) {
-        telltale_filter_mark mark = {};
-        mark.struct_size = sizeof mark;
-        mark.vital = mark.sub = "";
-        mark.start_ns = mark.end_ns = epoch->start_ns;
-        mark.text = "deploy: app";
-        host.mark(host.context, &mark);
-      }
-      if (epoch->start_ns != kStuckFrom && epoch->start_ns != kStuckTo) return 0;
-      telltale_filter_anomaly anomaly = {};
-      anomaly.struct_size = sizeof anomaly;
-      anomaly.vital = "blocking";
-      anomaly.sub = "disk";
-      anomaly.start_ns = kStuckFrom;
-      anomaly.end_ns = epoch->end_ns;
-      anomaly.open = epoch->start_ns == kStuckFrom ? 1 : 0;
-      anomaly.severity = 9;
-      anomaly.text = "stuck";
-      host.anomaly(host.context, &anomaly);
-      return 0;
-    };
-    return made;
-  }();
-  return filter;
-}
-
-TEST_F(FilterRunnerTest, WhatGoesOnForDaysIsListedAndKnownAlsoAfterARestart) {
-  filters_ = {&StuckFilter()};
-  Restart();
-  const auto open = [&] {
-    return runner_->IsOpen("stuck", "n1", [](const OpenAnomaly& one) { return one.sub == "disk"; });
-  };
-  AnomalyQuery last_hour;
-  for (uint64_t i = 0; i < 24'000; ++i) {
-    Arrive(i, 1);
-    if (i % 4'000 != 3'999) continue;
-    Look();
-    if (i == 11'999) Restart();
-  }
-  last_hour.from_ns = now_ - 3600 * kSecond;
-  ASSERT_EQ(List(last_hour).size(), 1u);  // began 66 hours ago
-  EXPECT_TRUE(List(last_hour)[0].open());
-  EXPECT_TRUE(open());
-  Restart();
-  EXPECT_FALSE(open());  // until it has looked
-  Look();
-  EXPECT_TRUE(open());
-  EXPECT_FALSE(runner_->IsOpen("ewma", "n1", [](const OpenAnomaly&) { return true; }));
-  for (uint64_t i = 24'000; i < 26'000; ++i) Arrive(i, 1);
-  Look();
-  EXPECT_FALSE(open());
-  last_hour.from_ns = now_ - 3600 * kSecond;
-  EXPECT_TRUE(List(last_hour).empty());
-  last_hour.from_ns = now_ - 4 * 3600 * kSecond;
-  ASSERT_EQ(List(last_hour).size(), 1u);
-  EXPECT_FALSE(List(last_hour)[0].open());
-}
-
-TEST_F(FilterRunnerTest, AMarkIsHandedOnOnceAlsoAfterARestart) {
-  filters_ = {&StuckFilter()};
-  Restart();
-  for (uint64_t i = 0; i < 100; ++i) Arrive(i, 1);
-  Look();
-  Restart();
-  Look();
-  EXPECT_EQ(marks_, std::vector<std::string>{"stuck n1 deploy: app"});
-}
-
 TEST_F(FilterRunnerTest, ARunOverThePastSaysTheSameByteForByteAndNamesWhatCameTooLate) {
   const auto rate = [](uint64_t i) {
     return (i > 355 && i < 364) || i % 211 == 100 ? 6.0 : Quiet(i);

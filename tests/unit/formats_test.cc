@@ -13,6 +13,7 @@
 #include "collector/formats/csv.h"
 #include "collector/formats/csv_answers.h"
 #include "collector/formats/export.h"
+#include "collector/formats/flame_svg.h"
 #include "collector/formats/folded.h"
 #include "collector/formats/pprof.h"
 #include "collector/formats/profile.pb.h"
@@ -23,6 +24,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 // A reader of RFC 4180.
 std::vector<std::vector<std::string>> Read(const std::string& csv) {
@@ -183,6 +186,23 @@ TEST(CsvTest, EachAnswerPutsItsFiguresBelowTheirTitles) {
   EXPECT_EQ(cells["count"], "7");
   EXPECT_EQ(cells["share_of_time"], "0.5");
 
+  v1::HostLevelsAnswer hosts;
+  v1::HostLevels* host = hosts.add_hosts();
+  host->set_node("a");
+  host->set_memory_bytes(1000);
+  v1::HostLevel* level = host->add_levels();
+  level->set_name("memory available");
+  level->set_low(100);
+  level->set_low_s(1000);
+  level->set_last(400);
+  cells = Row(CsvOf(hosts), 1);
+  EXPECT_EQ(cells["node"], "a");
+  EXPECT_EQ(cells["name"], "memory available");
+  EXPECT_EQ(cells["low"], "100");
+  EXPECT_EQ(cells["low_time"], "1970-01-01T00:16:40.000Z");
+  EXPECT_EQ(cells["last"], "400");
+  EXPECT_EQ(cells["memory_bytes"], "1000");
+
   v1::DiffAnswer diff;
   diff.set_scale(2);
   v1::DiffRow* change = diff.add_tables()->add_rows();
@@ -285,6 +305,66 @@ TEST(FoldedTest, ATreeIsWhatEndsInItsNodesWithBothWeights) {
   EXPECT_EQ(FoldedOf(flame), "/x;main 5\n/x;main;leaf 3\n/x;gone 0\n");
   flame.set_scale(1);
   EXPECT_EQ(FoldedOf(flame), "/x;main 7 5\n/x;main;leaf 0 3\n/x;gone 2 0\n");
+}
+
+v1::FlameNode* AddFrame(uint32_t parent, const std::string& name, double value,
+                        v1::FlameAnswer* flame) {
+  v1::FlameNode* node = flame->add_nodes();
+  node->set_parent(parent);
+  node->set_name(name);
+  node->set_value(value);
+  node->set_low(value);
+  node->set_high(value);
+  return node;
+}
+
+TEST(FlameSvgTest, WidthsAreWeightsAndNamesAreOnlyText) {
+  v1::FlameAnswer flame;
+  flame.set_vital("cpu");
+  flame.set_unit("s");
+  flame.set_total(10);
+  AddFrame(0, "", 8, &flame);
+  AddFrame(0, "/bin/app", 8, &flame);
+  AddFrame(1, "</title><script>alert(1)</script>", 2, &flame)->set_binary("a&\"b");
+  v1::FlameNode* heavy = AddFrame(1, "std::sort\x1b[2J", 6, &flame);
+  heavy->set_low(5);
+  heavy->set_high(7);
+  heavy->set_samples(12);
+  AddFrame(3, "too narrow", 0.001, &flame);
+  flame.mutable_coverage()->add_lost_events()->set_events(3);
+  const std::string svg = FlameSvgOf(flame);
+  EXPECT_THAT(svg, StartsWith("<svg xmlns="));
+  EXPECT_THAT(svg, Not(HasSubstr("<script>")));
+  EXPECT_THAT(svg, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(svg, HasSubstr("&lt;script&gt;"));
+  EXPECT_THAT(svg, HasSubstr("(a&amp;&quot;b)"));
+  EXPECT_THAT(svg, HasSubstr("80.0 % of it in these stacks"));
+  EXPECT_THAT(svg, HasSubstr("3 events lost, 1 frame too narrow to draw"));
+  EXPECT_THAT(svg, HasSubstr("6.00 s (between 5.00 s and 7.00 s), 60.0 % of 10.0 s; 12 samples"));
+  // 1,180 for all; the heaviest child is the first, whatever order they came in.
+  EXPECT_THAT(svg, HasSubstr("x=\"10.00\" y=\"46\" width=\"1179.50\""));
+  EXPECT_THAT(svg, HasSubstr("x=\"10.00\" y=\"82\" width=\"884.50\""));
+  EXPECT_THAT(svg, HasSubstr("x=\"895.00\" y=\"82\" width=\"294.50\""));
+  EXPECT_THAT(svg, Not(HasSubstr(">too narrow")));
+}
+
+TEST(FlameSvgTest, ADifferenceIsColouredOnlyWhereItIsCertain) {
+  v1::FlameAnswer flame;
+  flame.set_unit("calls");
+  flame.set_scale(1);
+  AddFrame(0, "", 5, &flame)->set_against(5);
+  AddFrame(0, "/x", 5, &flame)->set_against(5);
+  v1::FlameNode* more = AddFrame(1, "more", 4, &flame);
+  more->set_against(0);
+  more->set_certain(true);
+  AddFrame(1, "chance", 1, &flame)->set_against(3);
+  v1::FlameNode* gone = AddFrame(1, "gone", 0, &flame);
+  gone->set_against(2);
+  gone->set_certain(true);
+  const std::string svg = FlameSvgOf(flame);
+  EXPECT_THAT(svg, HasSubstr("class=\"m2\" x=\"10.00\" y=\"82\""));
+  EXPECT_THAT(svg, HasSubstr("class=\"l2\""));
+  EXPECT_THAT(svg, HasSubstr("; against 3 calls; the difference may be chance"));
 }
 
 std::string Unzipped(const std::string& bytes) {

@@ -16,3 +16,5 @@ telltale_test(http_options_test LABEL unit
   SOURCES unit/http_options_test.cc LINK telltale::http_options)
 telltale_test(ingest_order_test LABEL unit
   SOURCES unit/ingest_order_test.cc LINK telltale_ingest_bench telltale::storage)
+telltale_test(ingest_rollup_test LABEL unit
+  SOURCES unit/ingest_rollup_test.cc LINK telltale_ingest_bench telltale_synthetic)

@@ -310,6 +310,10 @@ TEST(OrderTest, AnAgentBackAfterRetentionIsToldAndTheNodeSaysSo) {
   EXPECT_EQ(world.Send({agent, 1, Epoch(3, 1'000'000'000)}).kind(), Verdict::STORED);
   world.Disconnect(agent);
   world.clock().Advance(40 * 24 * kHourNs);
+  // Another node reports at that time, so the collector's clock is believed.
+  const AgentIdentity other{.node = "web-2"};
+  EXPECT_EQ(world.Send({other, 1, Epoch(-40 * 24 * 60 + 1, 1'000'000'000)}).kind(),
+            Verdict::STORED);
   ASSERT_TRUE(world.store().Maintain().ok());
   // Three epochs of before its silence, then one of now.
   EXPECT_EQ(world.Send({agent, 2, Epoch(2, 1'000'000'000)}).kind(), Verdict::TOO_LATE);

@@ -83,6 +83,11 @@ TEST(AgedStoreTest, EpochsOfInstallationsLongGoneAreStillMissing) {
   EXPECT_EQ(MissingOf(*store), 2 * kInstallations);
 
   now_ns += 40 * kDayNs;
+  // As if a summary had come now, so that the clock is believed.
+  ASSERT_TRUE(store->nodes()
+                  .Update(node, storage::Durability::kBuffered,
+                          [&](storage::NodeRecord& record) { record.set_last_received_ns(now_ns); })
+                  .ok());
   ASSERT_TRUE(store->Maintain().ok());
   ingest::StoreAdapter adapter(store.get());
   uint32_t rounds = 0;

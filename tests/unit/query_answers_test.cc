@@ -184,6 +184,110 @@ TEST(HistogramTest, SaysHowManyWaitsItCannotHoldYet) {
               ::testing::Contains(HasSubstr("7 tasks were blocked at the end")));
 }
 
+v1::Gauges GaugesOf(uint64_t available, uint64_t swap_free, uint64_t psi_memory_us) {
+  v1::Gauges gauges;
+  gauges.set_memory_total_bytes(1000);
+  gauges.set_memory_available_bytes(available);
+  gauges.set_swap_total_bytes(500);
+  gauges.set_swap_free_bytes(swap_free);
+  for (int i = 0; i < 6; ++i) gauges.add_psi_us(i == 2 ? psi_memory_us : 0);
+  for (const uint64_t ns : {2, 1, 3, 4, 0, 0, 0, 0}) gauges.add_cpu_ns(ns);
+  gauges.set_cpus_online(8);
+  gauges.add_free_blocks(available);
+  gauges.add_free_blocks(2);
+  return gauges;
+}
+
+const v1::HostLevel& LevelOf(const v1::HostLevels& host, const std::string& name) {
+  for (const v1::HostLevel& level : host.levels()) {
+    if (level.name() == name) return level;
+  }
+  ADD_FAILURE() << "no level " << name;
+  return v1::HostLevel::default_instance();
+}
+
+TEST(HostTest, ExtremesHaveTheirMomentAndTheMeanIsWeighedByTime) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  const auto add = [&](uint64_t start_s, uint64_t length_s, const v1::Gauges& gauges) {
+    BodyMaker maker;
+    *maker.body().mutable_gauges() = gauges;
+    source.AddEpoch(node, start_s, length_s, maker.body());
+  };
+  add(1000, 10, GaugesOf(900, 500, 0));
+  add(1010, 30, GaugesOf(100, 200, 15'000'000));
+  add(1040, 10, GaugesOf(400, 300, 0));
+  const auto answer = MakeEngine(source, 1100).Host(Asked<v1::HostLevelsRequest>(1000, 1050), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_EQ(answer->hosts_size(), 1);
+  const v1::HostLevels& host = answer->hosts(0);
+  EXPECT_EQ(host.cpus(), 8u);
+  EXPECT_DOUBLE_EQ(host.memory_bytes(), 1000);
+  const v1::HostLevel& available = LevelOf(host, "memory available");
+  EXPECT_DOUBLE_EQ(available.low(), 100);
+  EXPECT_DOUBLE_EQ(available.low_s(), 1040);
+  EXPECT_DOUBLE_EQ(available.high(), 900);
+  EXPECT_DOUBLE_EQ(available.high_s(), 1010);
+  EXPECT_DOUBLE_EQ(available.mean(), (900 * 10 + 100 * 30 + 400 * 10) / 50.0);
+  EXPECT_DOUBLE_EQ(available.last(), 400);
+  EXPECT_DOUBLE_EQ(LevelOf(host, "swap used").high(), 300);
+  EXPECT_DOUBLE_EQ(LevelOf(host, "some wait for memory").high(), 0.5);
+  EXPECT_DOUBLE_EQ(LevelOf(host, "cpu user").mean(), 0.3);
+  EXPECT_DOUBLE_EQ(host.tightest_s(), 1040);
+  EXPECT_THAT(host.free_blocks(), ElementsAre(100, 2));
+}
+
+TEST(HostTest, TheTightestIsFirstAndWhatIsNotKnownHasNoLevel) {
+  FakeSource source;
+  for (const auto& [name, available] : {std::pair("a", 800), {"b", 50}, {"c", 300}}) {
+    BodyMaker maker;
+    *maker.body().mutable_gauges() = GaugesOf(static_cast<uint64_t>(available), 500, 0);
+    maker.body().mutable_gauges()->clear_swap_total_bytes();
+    maker.body().mutable_gauges()->clear_psi_us();
+    source.AddEpoch(source.AddNode(name), 1000, 10, maker.body());
+  }
+  source.AddEpoch(source.AddNode("told_nothing"), 1000, 10, BodyMaker().body());
+  auto request = Asked<v1::HostLevelsRequest>(1000, 1010);
+  request.set_limit(2);
+  const auto answer = MakeEngine(source, 1100).Host(request, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_EQ(answer->hosts_size(), 2);
+  EXPECT_EQ(answer->hosts(0).node(), "b");
+  EXPECT_EQ(answer->hosts(1).node(), "c");
+  EXPECT_EQ(answer->left_out(), 1u);
+  for (const v1::HostLevel& level : answer->hosts(0).levels()) {
+    EXPECT_NE(level.name(), "swap used");
+    EXPECT_THAT(level.name(), ::testing::Not(HasSubstr("wait for memory")));
+  }
+  request.set_limit(1001);
+  EXPECT_EQ(MakeEngine(source, 1100).Host(request, {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(HostTest, SaysThatEpochsExpiredAndRefusesWhatSurelyIsTooMuchBeforeItReads) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  *maker.body().mutable_gauges() = GaugesOf(900, 500, 0);
+  source.AddEpoch(node, 1000, 10, maker.body());
+  source.AddEpoch(node, 2000, 10, maker.body());
+  source.raw_floor_ns = 1500 * kS;
+  const auto told = MakeEngine(source, 2100).Host(Asked<v1::HostLevelsRequest>(1000, 2050), {});
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_THAT(told->coverage().notes(),
+              ::testing::Contains("raw epochs before 1970-01-01 00:25 UTC have expired and are not "
+                                  "in this answer"));
+  const auto after = MakeEngine(source, 2100).Host(Asked<v1::HostLevelsRequest>(1500, 2050), {});
+  EXPECT_THAT(after->coverage().notes(), ::testing::Not(::testing::Contains(HasSubstr("expired"))));
+
+  source.Node(node).set_first_epoch_ns(1 * kS);
+  source.Node(node).set_last_epoch_ns(10'000'000 * kS);  // a million epochs
+  const auto refused =
+      MakeEngine(source, 10'000'000).Host(Asked<v1::HostLevelsRequest>(1000, 9'000'000), {});
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("narrow the time or the nodes"));
+}
+
 TEST(TopTest, ProcessesOfTwoEpochsAreOneRowEach) {
   FakeSource source;
   const uint32_t node = source.AddNode("a");

@@ -119,13 +119,15 @@ class FakeSource : public Source {
                                                                 uint64_t) const override {
     return std::vector<storage::DirtyLineKey>{};
   }
-  uint64_t RawFloorNs() const override { return 0; }
+  uint64_t RawFloorNs() const override { return raw_floor_ns; }
   uint64_t Stamp(const std::vector<uint32_t>&, uint64_t, uint64_t) const override { return stamp_; }
   absl::StatusOr<std::vector<storage::StoreSizeRow>> Sizes() const override {
     return std::vector<storage::StoreSizeRow>{};
   }
   uint64_t DirtyWindows() const override { return 0; }
   uint64_t StoredSummaries() const override { return 0; }
+
+  uint64_t raw_floor_ns = 0;
 
  private:
   std::vector<storage::NodeRecord> nodes_;

@@ -4,6 +4,7 @@ if(TELLTALE_BPF)
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/sensor_cpu_counters_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_disk_requests_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_epoch_reader_test.cc
+            ${CMAKE_CURRENT_LIST_DIR}/sensor_host_counts_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_process_table_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_record_decoder_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_stack_trimmer_test.cc

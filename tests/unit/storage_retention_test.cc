@@ -67,10 +67,10 @@ class RetentionTest : public ::testing::Test {
                     .ok());
     return windows;
   }
-  void Run(RetentionOptions options) {
+  void Run(RetentionOptions options, uint64_t after_midnight_ns = kHourNs) {
     ASSERT_TRUE(CheckRetention(options).ok());
     Retention retention(options, &history_, summaries_.get(), dictionary_.get());
-    absl::StatusOr<uint32_t> dropped = retention.Run(kToday * kDayNs + kHourNs);
+    absl::StatusOr<uint32_t> dropped = retention.Run(kToday * kDayNs + after_midnight_ns);
     ASSERT_TRUE(dropped.ok()) << dropped.status();
   }
 
@@ -146,6 +146,44 @@ TEST_F(RetentionTest, BySizeTheOldestRawDaysGoFirstAndTodayStays) {
   options.guaranteed_five_minute = 0;
   Run(options);
   EXPECT_THAT(RawDays(), ElementsAre(0));
+}
+
+TEST_F(RetentionTest, YesterdayIsCutForItsSizeOnlyAnHourAfterItsEnd) {
+  for (int age : {2, 1, 0}) {
+    AddRaw(static_cast<uint16_t>(kToday - age), 1000);
+    AddWindow(Tier::k5Min, static_cast<uint16_t>(kToday - age), 1000);
+  }
+  RetentionOptions options;
+  options.max_raw_bytes = 1;
+  options.max_five_minute_bytes = 1;
+  Run(options, kHourNs - 1);
+  EXPECT_THAT(RawDays(), ElementsAre(-1, 0));
+  EXPECT_EQ(Windows(Tier::k5Min), 2u);
+  EXPECT_EQ(summaries_->RawFloor(), kToday - 1) << "its last epochs are still on their way";
+  Run(options, kHourNs);
+  EXPECT_THAT(RawDays(), ElementsAre(0));
+  EXPECT_EQ(Windows(Tier::k5Min), 1u);
+}
+
+TEST_F(RetentionTest, AClockFarAheadOfAllThatWasReceivedIsNotBelieved) {
+  const uint32_t node = *registry_->NumberOf("web-1");
+  ASSERT_TRUE(registry_
+                  ->Update(node, Durability::kBuffered,
+                           [](NodeRecord& record) {
+                             record.set_last_received_ns((kToday - 3650) * kDayNs);
+                           })
+                  .ok());
+  AddRaw(kToday - 3650, 10);
+  AddWindow(Tier::k5Min, kToday - 3650, 10);
+  Run({});
+  EXPECT_THAT(RawDays(), ElementsAre(-3650));
+  EXPECT_EQ(Windows(Tier::k5Min), 1u);
+  EXPECT_EQ(summaries_->RawFloor(), kToday - 3650 + 2 - 21);
+}
+
+TEST_F(RetentionTest, AnEmptyStoreHasNoFloor) {
+  Run({});
+  EXPECT_EQ(summaries_->RawFloor(), 0);
 }
 
 TEST_F(RetentionTest, ATierIsNotCutBelowItsGuaranteedShare) {

@@ -2,13 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "proto/codec.h"
+#include "storage/dictionary.h"
 #include "storage/store.h"
 #include "tests/support/rollup_trial.h"
 #include "tests/support/synthetic_node.h"
@@ -45,6 +48,36 @@ TEST(RollupTest, AnotherOrderAndOtherBatchesGiveTheSame) {
   EXPECT_EQ(RunTrial(trial).wrong, "");
 }
 
+// A history that says what was read, after it was read and before the reader goes on.
+class WatchedHistory final : public History {
+ public:
+  explicit WatchedHistory(History* history) : history_(history) {}
+  std::function<void(Family family, std::string_view key)> after_get;
+
+  absl::Status Append(std::span<const Row> rows) override { return history_->Append(rows); }
+  absl::Status Sync() override { return history_->Sync(); }
+  absl::StatusOr<std::string> Get(Family family, std::string_view key) const override {
+    absl::StatusOr<std::string> value = history_->Get(family, key);
+    if (after_get) after_get(family, key);
+    return value;
+  }
+  absl::Status Scan(Family family, std::string_view from, std::string_view to,
+                    const RowVisitor& visit) const override {
+    return history_->Scan(family, from, to, visit);
+  }
+  absl::Status DropRange(Family family, std::string_view from, std::string_view to) override {
+    return history_->DropRange(family, from, to);
+  }
+  absl::StatusOr<FamilySize> Size(Family family) const override { return history_->Size(family); }
+  absl::StatusOr<uint64_t> RangeBytes(Family family, std::string_view from,
+                                      std::string_view to) const override {
+    return history_->RangeBytes(family, from, to);
+  }
+
+ private:
+  History* const history_;
+};
+
 class RollerTest : public ::testing::Test {
  protected:
   RollerTest() {
@@ -62,11 +95,38 @@ class RollerTest : public ::testing::Test {
     const Incoming item{node_, &made.summary, &made.body, true};
     ASSERT_TRUE(store_->summaries().PutBatch({&item, 1}).ok());
   }
+  // As if a summary had come now, so that the clock is believed.
+  void HearFromTheNode() {
+    ASSERT_TRUE(store_->nodes()
+                    .Update(node_, Durability::kBuffered,
+                            [this](NodeRecord& record) { record.set_last_received_ns(now_ns_); })
+                    .ok());
+  }
   uint32_t RunDue() { return *store_->roller().RunDue({&node_, 1}, now_ns_, 1000); }
-  uint32_t Windows(Tier tier) {
+  // The raw rows of a node from a time on become unreadable; what they were.
+  std::vector<Row> Damage(uint32_t node, uint64_t from_ns) {
+    std::vector<Row> were;
+    EXPECT_TRUE(
+        store_->history()
+            .Scan(Family::kRaw, "", "",
+                  [&](std::string_view key, std::string_view value) {
+                    const absl::StatusOr<RawKey> of = DecodeRawKey(key);
+                    if (of.ok() && of->node == node && of->start_ns >= from_ns) {
+                      were.push_back({Family::kRaw, std::string(key), std::string(value), 0});
+                    }
+                    return true;
+                  })
+            .ok());
+    std::vector<Row> junk = were;
+    for (Row& row : junk) row.value = "junk";
+    EXPECT_TRUE(store_->history().Append(junk).ok());
+    return were;
+  }
+  uint32_t Windows(Tier tier) { return WindowsOf(node_, tier); }
+  uint32_t WindowsOf(uint32_t node, Tier tier) {
     uint32_t windows = 0;
     EXPECT_TRUE(store_->reader()
-                    .ForEachRollup(tier, node_, 0, UINT64_MAX, {0},
+                    .ForEachRollup(tier, node, 0, UINT64_MAX, {0},
                                    [&](const RollupRow&) {
                                      ++windows;
                                      return true;
@@ -133,6 +193,7 @@ TEST_F(RollerTest, AWindowKeepsTheNamesOfItsLocations) {
                                                 "rollup_1h", "rollup_1d", "derived", "dict"}));
   // Raw and 5 minutes are gone, hours and days are there.
   now_ns_ = kStart + 100 * kDayNs;
+  HearFromTheNode();
   ASSERT_TRUE(store_->Maintain().ok());
   EXPECT_EQ(Windows(Tier::k5Min), 0u);
   int named = 0;
@@ -177,6 +238,7 @@ TEST_F(RollerTest, ASealedWindowIsLeftAsItIs) {
   Put(1, kStart);
   Put(2, kStart + kDayNs);
   now_ns_ = kStart + 22 * kDayNs + 1;
+  HearFromTheNode();
   ASSERT_TRUE(store_->Maintain().ok());
   RunDue();
   EXPECT_EQ(*store_->reader().DirtyWindows(), 0u);
@@ -251,6 +313,91 @@ TEST_F(RollerTest, LineBlocksHoldWhatTheWindowsSay) {
   EXPECT_EQ(entries, 2);
   EXPECT_EQ(from_line, from_rollup);
   EXPECT_GT(from_line, 0u);
+}
+
+TEST_F(RollerTest, AWindowThatCannotBeComputedWaitsAndThoseOfOtherNodesAreMade) {
+  const uint32_t other = *store_->nodes().NumberOf("web-2");
+  const SyntheticNode other_maker("web-2", 2);
+  const std::vector<std::vector<uint32_t>> orders = {{node_, other}, {other, node_}};
+  for (uint32_t day = 0; day < orders.size(); ++day) {
+    const uint64_t start_ns = kStart + day * kDayNs;
+    Put(day + 1, start_ns);
+    const MadeSummary made = other_maker.Make(day + 1, start_ns);
+    const Incoming item{other, &made.summary, &made.body, true};
+    ASSERT_TRUE(store_->summaries().PutBatch({&item, 1}).ok());
+    ASSERT_EQ(Damage(node_, start_ns).size(), 1u);
+    now_ns_ = start_ns + kDayNs + kHourNs;
+    const auto done = store_->roller().RunDue(orders[day], now_ns_, 1000);
+    EXPECT_FALSE(done.ok()) << "the damaged row is told";
+    for (const Tier tier : {Tier::k5Min, Tier::k1Hour, Tier::k1Day}) {
+      EXPECT_EQ(WindowsOf(other, tier), day + 1) << "tier " << static_cast<int>(tier);
+    }
+    EXPECT_EQ(Windows(Tier::k5Min), 0u);
+    EXPECT_EQ(store_->summaries().dirty().Of(node_, start_ns, start_ns + kHourNs).size(), 2u)
+        << "its series block and its window of 5 minutes are still to be made";
+  }
+}
+
+TEST_F(RollerTest, ManyDamagedWindowsKeepALaterOneNotWaitingAndAreMadeOnceTheyCanBe) {
+  constexpr uint64_t kFiveMinutesNs = 300 * kSecondNs;
+  for (uint64_t i = 0; i < 12; ++i) Put(i + 1, kStart + i * kFiveMinutesNs);
+  const std::vector<Row> were = Damage(node_, kStart);
+  ASSERT_EQ(were.size(), 12u);
+  Put(13, kStart + 3 * kHourNs);
+  now_ns_ = kStart + 3 * kHourNs + 10 * kFiveMinutesNs;
+  // Fewer at once than are damaged: 12 windows and the series block of their hour.
+  const auto few = [this] { return store_->roller().RunDue({&node_, 1}, now_ns_, 4); };
+  for (int call = 0; call < 5; ++call) few().IgnoreError();
+  EXPECT_EQ(Windows(Tier::k5Min), 1u) << "the one that comes after them";
+  const auto idle = few();
+  ASSERT_TRUE(idle.ok()) << idle.status() << ": damaged windows are not read again at once";
+  EXPECT_EQ(*idle, 0u);
+
+  ASSERT_TRUE(store_->history().Append(were).ok());
+  now_ns_ += RollerOptions().retry_ns;
+  const auto made = store_->roller().RunDue({&node_, 1}, now_ns_, 1000);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(Windows(Tier::k5Min), 13u);
+}
+
+TEST_F(RollerTest, AWindowMadeWhileItsLineBlockIsBuiltComesIntoTheBlock) {
+  const uint32_t other = *store_->nodes().NumberOf("web-2");
+  WatchedHistory history(&store_->history());
+  auto dictionary = Dictionary::Open(&store_->history());
+  ASSERT_TRUE(dictionary.ok()) << dictionary.status();
+  Roller roller(RollerOptions(), &history, &store_->catalog(), &store_->reader(),
+                &store_->summaries(), dictionary->get());
+  // One batch: the marks of both nodes have the same number.
+  const MadeSummary first = maker_.Make(1, kStart);
+  const MadeSummary second = SyntheticNode("web-2", 2).Make(1, kStart);
+  const std::vector<Incoming> batch = {{node_, &first.summary, &first.body, true},
+                                       {other, &second.summary, &second.body, true}};
+  ASSERT_TRUE(store_->summaries().PutBatch(batch).ok());
+  now_ns_ = kStart + kDayNs + kHourNs;
+  ASSERT_TRUE(roller.RunDue({&node_, 1}, now_ns_, 1000).ok());
+
+  // The other node's window is made right after the block's builder found that there is none.
+  bool made = false;
+  history.after_get = [&](Family family, std::string_view key) {
+    if (made || family != Family::kRollup) return;
+    const absl::StatusOr<RollupKey> read = DecodeRollupKey(key);
+    if (!read.ok() || read->node != other) return;
+    made = true;
+    const auto done = roller.RunDue({&other, 1}, now_ns_, 1000);
+    EXPECT_TRUE(done.ok()) << done.status();
+  };
+  ASSERT_TRUE(roller.RunLines(now_ns_, 100).ok());
+  ASSERT_TRUE(made);
+  ASSERT_TRUE(roller.RunLines(now_ns_, 100).ok());
+  std::vector<uint32_t> nodes;
+  ASSERT_TRUE(store_->reader()
+                  .ForEachLine(Tier::k5Min, 1, kStart, kStart + kHourNs,
+                               [&](const LineKey&, const v1::LineBlock& block) {
+                                 nodes.assign(block.node().begin(), block.node().end());
+                                 return true;
+                               })
+                  .ok());
+  EXPECT_EQ(nodes, (std::vector<uint32_t>{node_, other}));
 }
 
 }  // namespace

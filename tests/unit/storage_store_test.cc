@@ -60,6 +60,24 @@ class StoreTest : public ::testing::Test {
     return sequences;
   }
 
+  // As if a summary had come now, so that the clock is believed.
+  void HearFromTheNode() {
+    ASSERT_TRUE(store_->nodes()
+                    .Update(node_, Durability::kBuffered,
+                            [this](NodeRecord& record) { record.set_last_received_ns(now_ns_); })
+                    .ok());
+  }
+  size_t DayWindows() {
+    size_t windows = 0;
+    absl::Status scanned = store_->reader().ForEachRollup(Tier::k1Day, node_, 0, UINT64_MAX, {0},
+                                                          [&](const RollupRow&) {
+                                                            ++windows;
+                                                            return true;
+                                                          });
+    EXPECT_TRUE(scanned.ok()) << scanned;
+    return windows;
+  }
+
   TempDir dir_;
   uint64_t now_ns_ = kStart + kHourNs;
   std::unique_ptr<Store> store_;
@@ -185,6 +203,7 @@ TEST_F(StoreTest, ARowTheLedgerDoesNotListCountsForNothingUntilItIsResent) {
 TEST_F(StoreTest, WhatBelongsToAnExpiredDayIsTooLate) {
   ASSERT_TRUE(Put({&first_}).ok());
   now_ns_ += 30 * kDayNs;
+  HearFromTheNode();
   ASSERT_TRUE(store_->Maintain().ok());
   EXPECT_THAT(StoredSequences(), ElementsAre());
   EXPECT_THAT(*Put({&second_}), ElementsAre(Outcome::kTooLate));
@@ -192,6 +211,152 @@ TEST_F(StoreTest, WhatBelongsToAnExpiredDayIsTooLate) {
   EXPECT_EQ(store_->reader().Counters(node_).epochs, 1u) << "counters never decrease";
   Open();
   EXPECT_THAT(*Put({&second_}), ElementsAre(Outcome::kTooLate));
+}
+
+TEST_F(StoreTest, ADayThatIsCutForItsSizeHasItsWindowsFirst) {
+  store_.reset();
+  StoreOptions options = Options();
+  options.retention.max_raw_bytes = 1;
+  store_ = *Store::Open(options);
+  ASSERT_TRUE(store_->summaries().PutSchema(node_, proto::BuiltinSchema()).ok());
+  const uint64_t midnight = 20'501 * kDayNs;
+  now_ns_ = midnight + 30 * kSecondNs;
+  for (uint64_t sequence = 1; sequence <= 9; ++sequence) {
+    const MadeSummary made = maker_.Make(sequence, midnight - (11 - sequence) * 60 * kSecondNs);
+    ASSERT_THAT(*Put({&made}), ElementsAre(Outcome::kStored));
+  }
+  // Puts it into files: the size of the few rows in memory is estimated and can be nothing.
+  ASSERT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());
+  ASSERT_TRUE(store_->Maintain().ok());
+  const MadeSummary on_its_way = maker_.Make(10, midnight - 60 * kSecondNs);
+  EXPECT_THAT(*Put({&on_its_way}), ElementsAre(Outcome::kStored));
+  now_ns_ = midnight + 2 * kHourNs;
+  ASSERT_TRUE(store_->roller().RunDue({&node_, 1}, now_ns_, 1000).ok());
+  EXPECT_EQ(DayWindows(), 1u);
+  ASSERT_TRUE(store_->Maintain().ok());
+  EXPECT_THAT(StoredSequences(), ElementsAre()) << "an hour after its end it may go";
+  EXPECT_EQ(DayWindows(), 1u);
+}
+
+TEST_F(StoreTest, EpochsThatExpiredWhileNobodyWasThereHaveTheirWindowsFirst) {
+  ASSERT_TRUE(store_->summaries().PutSchema(node_, proto::BuiltinSchema()).ok());
+  ASSERT_TRUE(Put({&first_}).ok());
+  now_ns_ += 40 * kDayNs;
+  Open();
+  HearFromTheNode();
+  ASSERT_TRUE(store_->Maintain().ok());
+  EXPECT_THAT(*Put({&second_}), ElementsAre(Outcome::kTooLate)) << "its age is what it is";
+  ASSERT_TRUE(store_->roller().RunDue({&node_, 1}, now_ns_, 1000).ok());
+  EXPECT_EQ(DayWindows(), 1u);
+  ASSERT_TRUE(store_->Maintain().ok());
+  EXPECT_THAT(StoredSequences(), ElementsAre());
+  EXPECT_EQ(DayWindows(), 1u);
+}
+
+// A late epoch of an hour that was summed up before: the hour is made of all its windows again.
+TEST_F(StoreTest, WindowsStayWhileTheirRawWaitsToBeSummedUpAgain) {
+  ASSERT_TRUE(store_->summaries().PutSchema(node_, proto::BuiltinSchema()).ok());
+  ASSERT_TRUE(Put({&first_}).ok());
+  ASSERT_TRUE(store_->roller().RunDue({&node_, 1}, now_ns_, 1000).ok());
+  const MadeSummary late = maker_.Make(2, kStart + 1200 * kSecondNs);
+  ASSERT_TRUE(Put({&late}).ok());
+  now_ns_ += 100 * kDayNs;  // windows of 5 min are kept for 60
+  Open();
+  HearFromTheNode();
+  ASSERT_TRUE(store_->Maintain().ok());
+  ASSERT_TRUE(store_->roller().RunDue({&node_, 1}, now_ns_, 1000).ok());
+  uint32_t epochs = 0;
+  ASSERT_TRUE(store_->reader()
+                  .ForEachRollup(Tier::k1Hour, node_, 0, UINT64_MAX, {0},
+                                 [&](const RollupRow& row) {
+                                   epochs += row.window.epochs();
+                                   return true;
+                                 })
+                  .ok());
+  EXPECT_EQ(epochs, 2u);
+}
+
+TEST_F(StoreTest, AWindowThatIsNeverComputedKeepsItsDayForADayAtMost) {
+  ASSERT_TRUE(Put({&first_}).ok());
+  now_ns_ += 40 * kDayNs;
+  Open();
+  HearFromTheNode();
+  ASSERT_TRUE(store_->Maintain().ok());
+  EXPECT_THAT(StoredSequences(), ElementsAre(1));
+  now_ns_ += kDayNs;
+  ASSERT_TRUE(store_->Maintain().ok());
+  EXPECT_THAT(StoredSequences(), ElementsAre());
+}
+
+TEST_F(StoreTest, AStartWithAClockYearsAheadDeletesNothingAndRefusesNothingLater) {
+  ASSERT_TRUE(Put({&first_}).ok());
+  constexpr uint64_t kAheadNs = 3653 * kDayNs;
+  now_ns_ += kAheadNs;
+  Open();
+  ASSERT_TRUE(store_->Maintain().ok());
+  now_ns_ -= kAheadNs;
+  Open();
+  EXPECT_THAT(*Put({&second_}), ElementsAre(Outcome::kStored));
+  EXPECT_THAT(StoredSequences(), ElementsAre(1, 2));
+}
+
+TEST_F(StoreTest, AnEmptyStoreDoesNotRememberAClockYearsAhead) {
+  constexpr uint64_t kAheadNs = 3653 * kDayNs;
+  now_ns_ += kAheadNs;
+  Open();
+  ASSERT_TRUE(store_->Maintain().ok());
+  now_ns_ -= kAheadNs;
+  ASSERT_TRUE(store_->Maintain().ok());
+  EXPECT_THAT(*Put({&first_}), ElementsAre(Outcome::kStored));
+  ASSERT_TRUE(store_->Maintain().ok());
+  EXPECT_THAT(StoredSequences(), ElementsAre(1));
+}
+
+TEST_F(StoreTest, AnEmptyStoreRefusesWhatItWouldNotKeep) {
+  const MadeSummary old = maker_.Make(1, kStart - 30 * kDayNs);
+  EXPECT_THAT(*Put({&old}), ElementsAre(Outcome::kTooLate));
+}
+
+TEST_F(StoreTest, WhatACloneDeclaresLostIsNotTheNodesLoss) {
+  ASSERT_TRUE(Put({&first_}).ok());
+  const Incarnation clone = {2};
+  const auto become = [&](v1::IncarnationStatus status) {
+    ASSERT_TRUE(
+        store_->nodes()
+            .Update(
+                node_, Durability::kBuffered,
+                [&](NodeRecord& record) {
+                  NodeRegistry::IncarnationOf(record, clone, status, now_ns_).set_status(status);
+                })
+            .ok());
+  };
+  LostRange lost;
+  lost.first = 1;
+  lost.last = 5;
+  lost.reason = v1::Lost::SPOOL_FULL;
+  ASSERT_TRUE(store_->summaries().DeclareLost(node_, clone, lost).ok());
+  const auto epochs_lost = [&] {
+    return store_->reader().Coverage(node_, kStart, kStart + kHourNs)->epochs_lost;
+  };
+  become(v1::INCARNATION_STATUS_APART);
+  EXPECT_EQ(epochs_lost(), 0u);
+  become(v1::INCARNATION_STATUS_REFUSED);
+  EXPECT_EQ(epochs_lost(), 0u);
+  become(v1::INCARNATION_STATUS_COUNTED);
+  EXPECT_EQ(epochs_lost(), 5u) << "the ledger itself stays";
+}
+
+TEST_F(StoreTest, APlannedStopExplainsTheSilenceHoweverLongAgoItWas) {
+  ASSERT_TRUE(Put({&first_}).ok());
+  ASSERT_TRUE(
+      store_->summaries().RecordStop(node_, {kStart + 60 * kSecondNs, v1::Goodbye::REBOOT}).ok());
+  const uint64_t from = kStart + 3 * kDayNs;
+  const CoverageView view = *store_->reader().Coverage(node_, from, from + kHourNs);
+  EXPECT_EQ(view.stopped_ns, kHourNs);
+  EXPECT_EQ(view.unwatched_ns, 0u);
+  ASSERT_EQ(view.gaps.size(), 1u);
+  EXPECT_EQ(view.gaps[0].cause, Gap::Cause::kStopped);
+  EXPECT_EQ(view.gaps[0].detail, "node rebooted");
 }
 
 TEST_F(StoreTest, APlannedStopStandsInCoverageAndRecord) {

@@ -8,7 +8,7 @@ std::vector<const telltale_filter*> BuiltinFilters() {
   return {telltale_ewma_filter(),   LevelShiftFilter(), SeasonalFilter(),  NewLabelFilter(),
           AffinityFilter(),         BusyLoopFilter(),   LeakFilter(),      UngratifiedIoFilter(),
           KernelBottleneckFilter(), BlockedFilter(),    LowMemoryFilter(), HeldFromCpuFilter(),
-          FailingCallFilter(),      LoadFilter(),       VanishedFilter()};
+          FailingCallFilter(),      LoadFilter(),       VanishedFilter(),  CrashLoopFilter()};
 }
 
 }  // namespace telltale::filter

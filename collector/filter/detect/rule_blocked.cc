@@ -5,10 +5,13 @@
 //
 // Waiting in a futex or for a socket is also how threads wait for work. It counts only where more
 // is known: the process worked before and hardly does now, or whoever it waits for is stuck; for
-// sockets also that the node sends segments again, so what it waits for is lost on the way.
+// sockets also that the node sends segments again, so what it waits for is lost on the way, or that
+// it sends and nobody takes it; for locks also that a thread of its own keeps them for long, while
+// none waits for anything from outside.
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -23,6 +26,12 @@ constexpr double kWorked = 0.05;      // CPUs, usually
 constexpr double kStopped = 0.25;     // of it, now
 constexpr double kRetransmits = 0.2;  // segments per second
 constexpr double kSpins = 0.8;        // CPUs
+constexpr double kLongHold = 0.02;    // seconds a wait, on average
+constexpr double kOutside = 0.1;      // threads that wait for something from outside
+constexpr double kLongSend = 1;       // seconds a wait, on average
+// Calls that wait for a socket until its peer takes something.
+constexpr std::string_view kSends[] = {"sendto", "sendmsg",  "sendmmsg", "write",
+                                       "writev", "pwrite64", "sendfile"};
 constexpr double kMemory = 1.0 / 64;
 constexpr size_t kPrograms = 512;
 
@@ -78,7 +87,9 @@ Other OtherOf(const RuleEpoch& epoch, const telltale_filter_process& process, co
     const telltale_filter_sample* sample = label->exemplar;
     if (of.lock == nullptr || sample == nullptr) break;
     if (static_cast<int>(label->sub) != RuleEpoch::SubOf(*locks, of.lock)) continue;
-    if (sample->pid != process.pid || sample->details < 2 || sample->detail[1] == 0) continue;
+    if (sample->pid != process.pid) continue;
+    if (sample->holder_pid != 0) return {sample->holder_pid, sample->holder_comm, true};
+    if (sample->details < 2 || sample->detail[1] == 0) continue;
     return {static_cast<uint32_t>(sample->detail[1]), "", true};
   }
   const int sub = RuleEpoch::SubOf(*epoch.Vital("blocking"), of.sub);
@@ -127,7 +138,7 @@ class Blocked : public Rule {
   static constexpr const char* kVitals[] = {"blocking", "lock", "retransmit", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_blocked",
-      .version = 2,
+      .version = 3,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "what a blocked process waits for, and who holds it",
@@ -166,6 +177,9 @@ class Blocked : public Rule {
         other.pid == process.pid ? nullptr : epoch.Process(other.pid);
     std::string why = named == nullptr ? "" : StuckBy(epoch, *named);
     if (!why.empty() && other.holds) return absl::StrCat("its holder is ", why);
+    const std::string alone = of.lock != nullptr ? KeptByItself(epoch, process, of, other)
+                                                 : SendsInVain(epoch, process, of);
+    if (!alone.empty()) return alone;
     const auto usual = usual_.find(ProgramOf(process));
     const double ran = Ran(epoch, process);
     const bool stopped =
@@ -181,6 +195,49 @@ class Blocked : public Rule {
                  : absl::StrCat(less, absl::StrFormat(", %.3g segments/s are sent again", again));
     }
     return other.pid == 0 ? "" : less;
+  }
+
+  // Seconds, of waits that ended; of one that goes on, the epoch.
+  static double MeanWait(const RuleEpoch& epoch, const telltale_filter_process& process,
+                         const Class& of) {
+    const double times = Waiting(epoch, process, of, false) * epoch.seconds();
+    return Waiting(epoch, process, of, true) / 1e9 * epoch.seconds() / std::max(times, 1.0);
+  }
+
+  // Threads that take turns at waiting for requests keep a lock meanwhile, too: then one of them
+  // waits for something from outside.
+  static std::string KeptByItself(const RuleEpoch& epoch, const telltale_filter_process& process,
+                                  const Class& of, const Other& other) {
+    if (!other.holds || other.pid != process.pid) return "";
+    double outside = 0;
+    for (const char* sub : {"socket", "pipe", "poll"}) {
+      outside += epoch.Of(process, "blocking", sub, true) / 1e9;
+    }
+    const double mean = MeanWait(epoch, process, of);
+    if (mean < kLongHold || outside >= kOutside) return "";
+    return absl::StrFormat(
+        "a wait for it takes %.3g ms, and none of its threads waits for anything from outside",
+        mean * 1e3);
+  }
+
+  // Of a load that its peer takes at its own pace, a wait ends soon.
+  std::string SendsInVain(const RuleEpoch& epoch, const telltale_filter_process& process,
+                          const Class& of) const {
+    constexpr uint32_t kCallValue = 1;  // place of `syscall` in the label, number + 1
+    const double mean = MeanWait(epoch, process, of);
+    if (mean < kLongSend) return "";
+    const int sub = RuleEpoch::SubOf(*epoch.Vital("blocking"), of.sub);
+    for (const telltale_filter_label* label : epoch.Labels("blocking")) {
+      const telltale_filter_sample* wait = label->exemplar;
+      if (wait == nullptr || wait->pid != process.pid) continue;
+      if (static_cast<int>(label->sub) != sub || label->values <= kCallValue) continue;
+      if (label->value[kCallValue] == 0) continue;
+      const std::string call = CallText(host().machine, label->value[kCallValue] - 1);
+      if (std::ranges::find(kSends, call) == std::end(kSends)) return "";
+      return absl::StrFormat("it waits %.3g s in %s: its peer does not take what it sends", mean,
+                             call);
+    }
+    return "";
   }
 
   static Case CaseOf(const RuleEpoch& epoch, const telltale_filter_process& process,

@@ -148,13 +148,14 @@ class KernelBottleneck : public Rule {
   }
 };
 
-// Processes wait for pages to come back from disk, and there is little memory left.
+// Processes wait for pages to come back from disk, and there is little memory left: of the node, or
+// of the cgroup of a process that has to free some before it gets any.
 class LowMemory : public Rule {
  public:
   static constexpr const char* kVitals[] = {"user_page", "blocking", "reclaim", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_low_memory",
-      .version = 1,
+      .version = 2,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "low memory and swap, against plenty",
       .vitals = kVitals,
@@ -165,26 +166,26 @@ class LowMemory : public Rule {
  private:
   static constexpr double kFaults = 50;      // major ones per second, of one process
   static constexpr double kAvailable = 0.1;  // of all memory; with more it is plenty
-  static constexpr double kReclaim = 0.05;   // seconds of reclaim in a cgroup per second
+  static constexpr double kReclaims = 5;     // per second, of a process in its cgroup
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     const telltale_filter_epoch& of = epoch.epoch();
     if (of.memory_total_bytes == 0) return {};
     const double available =
         static_cast<double>(of.memory_available_bytes) / static_cast<double>(of.memory_total_bytes);
-    const double cgroup = epoch.Rate("reclaim", "cgroup").value_or(0);
-    if (available > kAvailable && cgroup < kReclaim) return {};
+    const bool in_cgroup = available > kAvailable;
     const telltale_filter_process* most = nullptr;
     double most_faults = kFaults;
     for (const telltale_filter_process* process : epoch.Processes()) {
       const double faults = epoch.Of(*process, TELLTALE_PROCESS_FAULTS_MAJOR);
       if (faults <= most_faults) continue;
+      // How long it takes says little: clean pages are freed at once, and read again.
+      if (in_cgroup && epoch.Of(*process, "reclaim", "cgroup", false) < kReclaims) continue;
       most = process;
       most_faults = faults;
     }
     if (most == nullptr) return {};
     const std::string text = ProcessText(*most);
-    const bool in_cgroup = available > kAvailable;
     Case found{{most->pid, most->start_ns}, ProgramOf(*most), {}};
     found.found.vital = "user_page";
     found.found.sub = "major";
@@ -199,10 +200,12 @@ class LowMemory : public Rule {
                   : absl::StrCat("memory is low, ",
                                  BytesText(static_cast<double>(of.memory_available_bytes)),
                                  " available"));
-    found.found.evidence = absl::StrCat(PercentText(available), " of memory available, ",
-                                        BytesText(static_cast<double>(of.swap_free_bytes)), " of ",
-                                        BytesText(static_cast<double>(of.swap_total_bytes)),
-                                        " swap free; reclaim in cgroups ", RateText(cgroup, "ns"));
+    found.found.evidence = absl::StrCat(
+        PercentText(available), " of memory available, ",
+        BytesText(static_cast<double>(of.swap_free_bytes)), " of ",
+        BytesText(static_cast<double>(of.swap_total_bytes)),
+        " swap free; it frees memory of its cgroup ",
+        absl::StrFormat("%.3g", epoch.Of(*most, "reclaim", "cgroup", false)), " times a second");
     found.found.against = "a program that maps large files and reads them once faults like this";
     found.found.cause = in_cgroup ? "low memory in a cgroup" : "low memory";
     found.found.next = "telltale top --vital user_page/major";

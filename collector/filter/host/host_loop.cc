@@ -19,7 +19,7 @@ namespace telltale::filter {
 
 struct HostLoop::Served {
   HostLoop* loop = nullptr;
-  std::string node;
+  std::string node, machine;
   telltale_filter_host host = {};
   HourReader no_hours;
   std::unique_ptr<FilterInstance> instance;
@@ -113,6 +113,8 @@ void HostLoop::Create(const v1::HostCreate& request, v1::HostDone& done) {
   host.abi = TELLTALE_FILTER_ABI;
   host.context = served.get();
   host.node = served->node.c_str();
+  served->machine = request.machine();
+  host.machine = served->machine.c_str();
   host.point = [](void* context, const telltale_filter_point* point) {
     static_cast<Served*>(context)->loop->outputs_.Take(*point);
   };

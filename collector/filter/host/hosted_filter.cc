@@ -210,6 +210,7 @@ absl::StatusOr<std::unique_ptr<FilterInstance>> HostedFilter::Create(
   v1::HostCreate& create = *request.mutable_create();
   create.set_instance(next_instance_);
   create.set_node(host.node);
+  if (host.machine != nullptr) create.set_machine(host.machine);
   for (const telltale_filter_option& option : options) {
     v1::HostOption& to = *create.add_options();
     to.set_name(option.name);

@@ -23,7 +23,7 @@ const kPrograms = 3;
 
 // From tables that hold only the rows of one process.
 export function partsOfProcess(tables: TopTable[]): Part[] {
-  return tables.filter((table) => table.by === 'DIMENSION_PROCESS').map((table) => {
+  return tables.filter((table) => table.by !== 'DIMENSION_SITE').map((table) => {
     const sum = (field: 'value' | 'low' | 'high') => table.rows.reduce((all, row) => all + row[field], 0);
     const site = tables.find((other) => other.vital === table.vital && other.by === 'DIMENSION_SITE')?.rows[0];
     return { vital: table.vital, unit: table.unit, value: sum('value'), low: sum('low'), high: sum('high'),

@@ -1,5 +1,6 @@
 // What an answer rests on, as the command line says it: time watched, epochs and their tier, what was lost.
 import type { Coverage, Tier } from './messages';
+import { localText } from './times';
 import { duration, percent, plural } from './units';
 
 const kTiers: Record<Tier, string> = {
@@ -16,6 +17,10 @@ function partsOf(coverage: Coverage): string[] {
   parts.push(plural(coverage.epochs_received, 'epoch') + ` (${used})`
     + (coverage.epochs_partial > 0 ? `, ${coverage.epochs_partial} partial` : '')
     + (coverage.epochs_lost > 0 ? `, ${coverage.epochs_lost} declared lost` : ''));
+  const values_s = coverage.values_end_s - coverage.values_start_s;
+  if (coverage.used.length > 0 && values_s > 1.1 * coverage.selected_s / Math.max(1, nodes) + 2) {
+    parts.push(`figures are of ${localText(coverage.values_start_s)} to ${localText(coverage.values_end_s)}`);
+  }
   parts.push(...coverage.notes);
   const lost = new Map<string, number>();
   for (const { reason, events } of coverage.lost_events) lost.set(reason, (lost.get(reason) ?? 0) + events);

@@ -10,7 +10,9 @@ export function useKeys(keys: Keys): void {
     const pressed = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       const target = event.target;
-      if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) return;
+      if (target instanceof HTMLElement && target.matches('input, select, textarea')) return;
+      // Enter is also how a link is followed and a button pressed.
+      if (event.key === 'Enter' && target instanceof Element && target.closest('a, button, summary') !== null) return;
       const action = Object.hasOwn(latest.current, event.key) ? latest.current[event.key] : undefined;
       if (action === undefined) return;
       event.preventDefault();

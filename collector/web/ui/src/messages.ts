@@ -30,6 +30,7 @@ export interface Coverage {
   values_start_s: number;
   values_end_s: number;
   used: { tier: Tier; rows: number; length_s: number }[];
+  values_watched_s: number;  // of whole epochs or windows, which may stick out of what was selected
 }
 
 export interface StatusAnswer {
@@ -333,6 +334,28 @@ export interface HistogramValues {
   p99: number;
 }
 
+// Of one host over a time; `unit` is "bytes", "tasks" or "share".
+export interface HostLevel {
+  name: string;
+  unit: string;
+  low: number;
+  low_s: number;
+  mean: number;
+  high: number;
+  high_s: number;
+  last: number;
+}
+
+export interface HostLevels {
+  node: string;
+  cpus: number;
+  memory_bytes: number;
+  swap_bytes: number;
+  levels: HostLevel[];
+  tightest_s: number;
+  free_blocks: number[];  // of 2^i pages
+}
+
 export interface Gap {
   node: string;
   start_s: number;
@@ -370,6 +393,7 @@ export interface Answers {
   silences: { silences: Silence[] };
   marks: { marks: Mark[]; left_out: number };
   histogram: { histograms: HistogramValues[] };
+  host: { hosts: HostLevels[]; coverage: Coverage };
   coverage: { coverage: Coverage; gaps: Gap[] };
   anomalies: { anomalies: Anomaly[]; next_page: string; learning: Learning[] };
 }

@@ -5,6 +5,7 @@ import { AnomalyList } from './anomaly_list';
 import { ask } from './api';
 import type { ViewProps } from './app';
 import { CoverageLine } from './coverage_line';
+import { HostCard } from './host_card';
 import { useKeys } from './keys';
 import { Link } from './link';
 import type { TopTable, Vital } from './messages';
@@ -97,7 +98,7 @@ export function SelectionView({ route, range, world }: ViewProps) {
             to={overTime(node || nodeOf(value.tables), range, params)}>over time</Link>}</h3>
         <AcrossTable parts={partsOfProcess(value.tables)} params={params} who="heaviest code" /></section>}</Answered>}
       {chosenVital !== undefined && <Answered asked={one}>{(value) => value !== undefined
-        && card(chosenVital, value.tables, true, value.coverage.watched_s)}</Answered>}
+        && card(chosenVital, value.tables, true, value.coverage.values_watched_s)}</Answered>}
       {chosenVital !== undefined
         && <VitalDetail selection={selection} vital={chosen} process={process} params={params} />}
       <Answered asked={all}>{(value) => <>
@@ -107,7 +108,8 @@ export function SelectionView({ route, range, world }: ViewProps) {
         {value.coverage.watched_s === 0
           ? <Empty><h2>Nothing was watched in this time</h2><p>{value.coverage.notes.join('; ')}</p></Empty>
           : process === '' && frame === '' && <div class="cards">{world.vitals.filter((vital) => vital !== chosenVital).map((vital) =>
-            card(vital, value.tables.filter((table) => table.vital === vital.name), false, value.coverage.watched_s))}
+            card(vital, value.tables.filter((table) => table.vital === vital.name), false, value.coverage.values_watched_s))}
+            {chosenVital === undefined && node !== '' && <HostCard key={key} selection={selection} />}
           </div>}
       </>}</Answered>
     </section>

@@ -22,8 +22,9 @@ export function utcText(at_s: number): string {
   return `${new Date(at_s * 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-export function Time({ at }: { at: number }) {
-  return <time dateTime={new Date(at * 1000).toISOString()} title={utcText(at)}>{localText(at)}</time>;
+// `short`: without the date, beside others of one day.
+export function Time({ at, short = false }: { at: number; short?: boolean }) {
+  return <time dateTime={new Date(at * 1000).toISOString()} title={utcText(at)}>{short ? clockText(at) : localText(at)}</time>;
 }
 
 // "2026-11-18 17:00:00 to 17:05:00"
@@ -32,9 +33,7 @@ export function Span({ start, end }: { start: number; end: number }) {
   return (
     <>
       <Time at={start} /> to{' '}
-      <time dateTime={new Date(end * 1000).toISOString()} title={utcText(end)}>
-        {short ? clockText(end) : localText(end)}
-      </time>
+      <Time at={end} short={short} />
     </>
   );
 }

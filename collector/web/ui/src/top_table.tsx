@@ -25,10 +25,11 @@ function Name({ row, process, params }: { row: TopRow; process: boolean; params:
 }
 
 export function Top({ table, params }: { table: TopTable; params: URLSearchParams }) {
-  const process = table.by === 'DIMENSION_PROCESS';
+  const process = table.by !== 'DIMENSION_SITE';
+  const by = !process ? 'site' : table.by === 'DIMENSION_EXE' ? 'program' : 'process';  // windows keep programs alone
   return (
     <table class="rows top">
-      <thead><tr><th>{process ? 'by process' : 'by site'}</th>
+      <thead><tr><th>by {by}</th>
         <th class="n">{table.unit === 's' ? 'time' : table.unit}</th><th class="n">share</th>
         {!table.exact && <th class="n">between</th>}</tr></thead>
       <tbody>

@@ -60,7 +60,7 @@ export function VitalDetail({ selection, vital, process, params }: Props) {
     <>
       <section>
         <h3>Flame graph <small>callers above what they call</small>
-          <Download answer="stacks" formats={['folded', 'pprof', 'csv']} selection={selection} vital={vital}
+          <Download answer="stacks" formats={['svg', 'folded', 'pprof', 'csv']} selection={selection} vital={vital}
             process={process} /></h3>
         <Answered asked={flame}>{(value) => <Flame answer={value} params={params} />}</Answered>
       </section>

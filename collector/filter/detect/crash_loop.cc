@@ -1,0 +1,103 @@
+// Rule 10 of Chopstix 3.2, of what comes back: a program that ends by a signal of its own making
+// (SIGABRT, SIGSEGV ...) in one epoch after the other, because something starts it again. Who, how
+// and how often. `vanished` speaks of what stays away.
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/filter/detect/rule.h"
+#include "collector/filter/detect/rules.h"
+
+namespace telltale::filter {
+namespace {
+
+bool IsCrash(uint32_t signal) {
+  switch (signal) {
+    case SIGILL:
+    case SIGTRAP:
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGSEGV:
+    case SIGSYS:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// FNV-1a: the same after a restart.
+uint64_t Digest(std::string_view text) {
+  uint64_t digest = 14'695'981'039'346'656'037u;
+  for (const char c : text) {
+    digest = (digest ^ static_cast<unsigned char>(c)) * 1'099'511'628'211u;
+  }
+  return digest;
+}
+
+class CrashLoop : public Rule {
+ public:
+  static constexpr DetectorFacts kFacts = {
+      .name = "crash_loop",
+      .version = 1,
+      .needs = TELLTALE_NEEDS_PROCESSES | TELLTALE_NEEDS_EVENTS,
+      .about = "a program that crashes, is started again and crashes",
+      .rule = 10,
+      .make = Make<CrashLoop>};
+  using Rule::Rule;
+
+ private:
+  struct Crashes {
+    uint32_t count = 0, last_pid = 0, signal = 0;
+  };
+
+  std::vector<Case> Look(const RuleEpoch& epoch) const override {
+    const telltale_filter_epoch& of = epoch.epoch();
+    std::map<std::pair<std::string, uint32_t>, Crashes> crashes;  // by program and user
+    for (uint32_t i = 0; i < of.event_count; ++i) {
+      const auto& event = *TELLTALE_FILTER_AT(telltale_filter_event, of.events, i);
+      if (event.type != TELLTALE_EVENT_EXIT || event.exe[0] == '\0') continue;
+      if (!IsCrash(event.exit_signal)) continue;
+      Crashes& of_program = crashes[{event.exe, event.uid}];
+      of_program.count += std::max(1u, event.count);
+      of_program.last_pid = event.pid;
+      of_program.signal = event.exit_signal;
+    }
+    std::vector<Case> cases;
+    for (const auto& [who, seen] : crashes) cases.push_back(CaseOf(epoch, who, seen));
+    return cases;
+  }
+
+  static Case CaseOf(const RuleEpoch& epoch, const std::pair<std::string, uint32_t>& who,
+                     const Crashes& crashes) {
+    const auto& [exe, uid] = who;
+    const char* signal = sigabbrev_np(static_cast<int>(crashes.signal));
+    Case found{{uid, Digest(exe)}, exe, {}};
+    found.found.vital = "signal";
+    found.found.subject = exe;
+    found.found.value = crashes.count / epoch.seconds();
+    found.found.deviation = 1 / epoch.seconds();
+    found.found.text = absl::StrCat(
+        BaseOf(exe), " (uid ", uid, ") crashes, is started again and crashes: ",
+        absl::StrFormat("%u times in %.0f s", crashes.count, epoch.seconds()), ", last pid ",
+        crashes.last_pid, " by signal ", crashes.signal, " (SIG", signal, ")");
+    found.found.evidence = "it ended by a signal of its own making in two epochs running";
+    found.found.against = "a test of what happens when a program crashes looks the same";
+    found.found.cause = "disappearance, again and again: a crash loop";
+    found.found.next = "telltale events --type exit";
+    return found;
+  }
+};
+
+}  // namespace
+
+const telltale_filter* CrashLoopFilter() { return FilterOf<CrashLoop>(); }
+
+}  // namespace telltale::filter
