@@ -132,7 +132,7 @@ TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
   Child caller([&] {
     char byte = 0;
     PinTo(0);
-    const auto end = Clock::now() + milliseconds(8'000);
+    const auto end = Clock::now() + milliseconds(16'000);
     while (Clock::now() < end) {
       if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) break;
     }
@@ -149,11 +149,16 @@ TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
       8))
       << StatusOf(TELLTALE_BLOCKING).reason;
   Cut();
-  DrainFor(1.5);
-  const RawEpoch stormy = Cut();
-  EXPECT_GT(Lost(stormy, TELLTALE_BLOCKING), 1000u) << "switches whose waits were not followed";
-  // Whose system calls they are is known as before.
-  EXPECT_GT(ShareOf(stormy, caller.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events, 0u);
+  // Whose system calls they are is known as before; they may be looked at in a few moments alone.
+  uint64_t not_followed = 0, seen = 0;
+  for (int epochs = 0; epochs < 5 && (epochs == 0 || seen == 0); ++epochs) {
+    DrainFor(1.5);
+    const RawEpoch stormy = Cut();
+    if (epochs == 0) not_followed = Lost(stormy, TELLTALE_BLOCKING);
+    seen += ShareOf(stormy, caller.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events;
+  }
+  EXPECT_GT(not_followed, 1000u) << "switches whose waits were not followed";
+  EXPECT_GT(seen, 0u);
   Await(caller);
   EXPECT_TRUE(DrainUntil([&] { return StatusOf(TELLTALE_BLOCKING).reason == at_first; }, 180))
       << StatusOf(TELLTALE_BLOCKING).reason;
