@@ -325,8 +325,8 @@ TEST(CrashLoopTest, AProgramThatCrashesAgainAndAgainIsToldInItsSecondEpoch) {
   const auto told = Ends(0, 6, 1);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].text,
-            "app (uid 0) crashes, is started again and crashes: 2 times in 60 s, last pid 901 by "
-            "signal 6 (SIGABRT)");
+            "app (uid 0) crashes, is started again and crashes: 2 times in 60 s by signal 6 "
+            "(SIGABRT), last pid 901");
   EXPECT_EQ(told[0].end_ns - told[0].start_ns, 120 * Watch::kSecond);
   EXPECT_TRUE(told[0].open);
 }

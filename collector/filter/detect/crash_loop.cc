@@ -67,7 +67,7 @@ class CrashLoop : public Rule {
       if (!IsCrash(event.exit_signal)) continue;
       Crashes& of_program = crashes[{event.exe, event.uid}];
       of_program.count += std::max(1u, event.count);
-      of_program.last_pid = event.pid;
+      if (event.pid != 0) of_program.last_pid = event.pid;
       of_program.signal = event.exit_signal;
     }
     std::vector<Case> cases;
@@ -84,10 +84,12 @@ class CrashLoop : public Rule {
     found.found.subject = exe;
     found.found.value = crashes.count / epoch.seconds();
     found.found.deviation = 1 / epoch.seconds();
-    found.found.text = absl::StrCat(
-        BaseOf(exe), " (uid ", uid, ") crashes, is started again and crashes: ",
-        absl::StrFormat("%u times in %.0f s", crashes.count, epoch.seconds()), ", last pid ",
-        crashes.last_pid, " by signal ", crashes.signal, " (SIG", signal, ")");
+    found.found.text =
+        absl::StrCat(BaseOf(exe), " (uid ", uid, ") crashes, is started again and crashes: ",
+                     absl::StrFormat("%u times in %.0f s", crashes.count, epoch.seconds()),
+                     " by signal ", crashes.signal, " (SIG", signal, ")",
+                     // Equal events are told as one without a pid.
+                     crashes.last_pid == 0 ? "" : absl::StrCat(", last pid ", crashes.last_pid));
     found.found.evidence = "it ended by a signal of its own making in two epochs running";
     found.found.against = "a test of what happens when a program crashes looks the same";
     found.found.cause = "disappearance, again and again: a crash loop";
