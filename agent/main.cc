@@ -206,7 +206,7 @@ int Run(const Arguments& arguments, Config& config, const std::string& node) {
     }
   }
   if (absl::Status status = RaisePriority(); !status.ok()) {
-    spdlog::info("{}; on an overloaded host epochs may be cut late: start it at nice -10",
+    spdlog::info("{}; on an overloaded host epochs may be cut late",
                  std::string(status.message()));
   }
   if (absl::Status status = BecomeSupervisor(); !status.ok()) return Complain(status, kFailed);

@@ -1,5 +1,6 @@
 #include "agent/supervise/privileges.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
@@ -7,7 +8,6 @@
 #include <linux/seccomp.h>
 #include <pwd.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -130,14 +130,17 @@ absl::StatusOr<Account> FindAccount(const std::string& user) {
 }
 
 absl::Status RaisePriority() {
-  constexpr int kNice = -10;
-  if (getpriority(PRIO_PROCESS, 0) <= kNice) return absl::OkStatus();
-  return setpriority(PRIO_PROCESS, 0, kNice) == 0 ? absl::OkStatus() : Failed("raise its priority");
+  // Of another's session the other programs would come along.
+  if (getsid(0) != getpid()) return absl::OkStatus();
+  const int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return absl::OkStatus();  // this kernel groups nothing by session
+  const bool raised = write(fd, "-10", 3) == 3;
+  const absl::Status status = raised ? absl::OkStatus() : Failed("raise its session's priority");
+  close(fd);
+  return status;
 }
 
 absl::Status BecomeUplink(const std::optional<Account>& account) {
-  // What it sends may wait; the spool keeps it. A sandbox that refuses does no harm.
-  if (getpriority(PRIO_PROCESS, 0) < 0) setpriority(PRIO_PROCESS, 0, 0);
   if (account && account->uid != geteuid()) {
     if (setgroups(0, nullptr) != 0 || setresgid(account->gid, account->gid, account->gid) != 0 ||
         setresuid(account->uid, account->uid, account->uid) != 0) {

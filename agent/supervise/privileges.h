@@ -22,18 +22,20 @@ struct Account {
 // NotFound: no such user.
 absl::StatusOr<Account> FindAccount(const std::string& user);
 
-// Puts this process, and those it starts, before others for a CPU (nice -10): an overloaded host is
-// what people want to see, and what the sensor takes is bounded by its budget, not by the queue.
-// PermissionDenied without CAP_SYS_NICE, where nobody else did it.
+// Puts the agent's session before others for a CPU, where the kernel groups tasks by session
+// (autogroup): an overloaded host is what people want to see, and what the sensor takes is bounded
+// by its budget, not by the queue. A nice value of its own would do the opposite: within a group of
+// its own it gains nothing, and Linux 6.18 made it wait five times as long. In a service's cgroup
+// the unit's CPUWeight does it. PermissionDenied without CAP_SYS_NICE.
 absl::Status RaisePriority();
 
 // The supervisor's: keeps what the two others start with, as far as it has it, and no more:
 // BecomeSensor's capabilities, CAP_SETUID and CAP_SETGID for run_as; sets no_new_privs.
 absl::Status BecomeSupervisor();
 
-// The uplink's: becomes `account` if given, gives up every capability and any raised priority for
-// good, sets no_new_privs and a seccomp filter that refuses with EPERM what only an intruder would
-// want (running programs, tracing, mounting, loading BPF or modules, other namespaces, keys).
+// The uplink's: becomes `account` if given, gives up every capability for good, sets no_new_privs
+// and a seccomp filter that refuses with EPERM what only an intruder would want (running programs,
+// tracing, mounting, loading BPF or modules, other namespaces, keys).
 absl::Status BecomeUplink(const std::optional<Account>& account);
 
 // The sensor's: keeps CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG as far
