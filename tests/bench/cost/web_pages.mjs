@@ -55,10 +55,14 @@ const kinds = Buffer.concat(subs.map(({ name }, i) => line('vital-0', name, kEpo
 
 function answer(name, question, only) {
   if (name === 'series') return question.vitals.length > 0 ? kinds : only ? Buffer.alloc(0) : totals;
-  return Buffer.from(JSON.stringify({
+  const answers = {
     status: { version: 'bench', now_s: kEnd_s, nodes_known: 1, nodes_reporting: 1, not_storing: '' },
     nodes: { nodes: [kNode] }, vitals: { vitals }, coverage: { coverage, gaps: [] },
-    anomalies: { anomalies: [], next_page: '', learning: [] }, events: { events: [], coverage } }[name]));
+    anomalies: { anomalies: [], next_page: '', learning: [] }, events: { events: [], coverage },
+    marks: { marks: [], left_out: 0 },
+    incidents: { incidents: [], open: '0', silenced: '0', missed_anomalies: '0', asker: '', may_change: false } };
+  if (answers[name] === undefined) throw new Error(`the page asks for ${name}, of which nothing is made up here`);
+  return Buffer.from(JSON.stringify(answers[name]));
 }
 
 let onlyKinds = false;
