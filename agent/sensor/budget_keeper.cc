@@ -205,24 +205,11 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
 }
 
 void BudgetKeeper::ReckonUnwatched(uint64_t mono_ns, GovernorReading& reading) {
-  constexpr uint64_t kEveryNs = 1'000'000'000;
-  if (host_read_ns_ <= detached_at_ns_) host_known_ = false;  // of the time before
-  if (mono_ns - host_read_ns_ >= kEveryNs) {
-    const std::optional<HostCounts> now = ReadHostCounts();
-    host_known_ = now.has_value() && host_.has_value() && host_read_ns_ > detached_at_ns_ &&
-                  now->switches >= host_->switches && now->tasks >= host_->tasks;
-    if (host_known_) {
-      const double seconds = static_cast<double>(mono_ns - host_read_ns_) / kNsPerS;
-      switches_per_s_ = static_cast<double>(now->switches - host_->switches) / seconds;
-      tasks_per_s_ = static_cast<double>(now->tasks - host_->tasks) / seconds;
-    }
-    host_ = now;
-    host_read_ns_ = mono_ns;
-  }
-  reading.known = host_known_;
+  pace_.Look(mono_ns, ReadHostCounts);
+  reading.known = pace_.known();
   const double passed_s = static_cast<double>(mono_ns - last_mono_ns_) / kNsPerS;
   for (const auto& [part, per_s] :
-       {std::pair(Part::kSwitch, switches_per_s_), {Part::kTasks, tasks_per_s_}}) {
+       {std::pair(Part::kSwitch, pace_.switches_per_s()), {Part::kTasks, pace_.tasks_per_s()}}) {
     reading.full_ns[Index(part)] = per_s * passed_s * kEventNs[Index(part)] * factor_;
   }
 }
@@ -378,6 +365,7 @@ absl::Status BudgetKeeper::SetDetached(bool detached, uint64_t mono_ns) {
       for (const std::string& program : group->rung()->programs) group->Detach(program);
     }
     detached_at_ns_ = mono_ns;
+    pace_.Forget();
     return status;
   }
   spdlog::info("governor: the sensor is tried again");

@@ -94,10 +94,7 @@ class BudgetKeeper {
   PerPart<double> smooth_ns_per_s_{};  // of the parts that come in bursts
   double unwind_ns_ = 0;               // one stack, whole; smoothed
   uint64_t detached_at_ns_ = 0;
-  std::optional<HostCounts> host_;  // as read last, while detached
-  uint64_t host_read_ns_ = 0;
-  double switches_per_s_ = 0, tasks_per_s_ = 0;
-  bool host_known_ = false;
+  HostPace pace_;  // while detached
 
   // Of the running epoch.
   PerPart<double> spent_ns_{};

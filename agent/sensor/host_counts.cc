@@ -1,35 +1,46 @@
 #include "agent/sensor/host_counts.h"
 
-#include <charconv>
-#include <fstream>
-#include <iterator>
 #include <string>
+
+#include "absl/status/statusor.h"
+#include "agent/host/proc_file.h"
+#include "sketch/time_units.h"
 
 namespace telltale::agent {
 namespace {
 
-// The number behind a name at the beginning of a line.
-std::optional<uint64_t> Behind(std::string_view name, std::string_view text) {
-  const size_t line = text.find(name);  // `name` begins with the end of the line before
-  if (line == std::string_view::npos) return std::nullopt;
-  const std::string_view digits = text.substr(line + name.size());
-  uint64_t value = 0;
-  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return read.ec == std::errc() ? std::optional(value) : std::nullopt;
-}
+constexpr size_t kMaxText = 1 << 20;  // a line of it has a number for each interrupt
 
 }  // namespace
 
 std::optional<HostCounts> ParseHostCounts(std::string_view text) {
-  const auto switches = Behind("\nctxt ", text), tasks = Behind("\nprocesses ", text);
+  std::optional<uint64_t> switches, tasks;
+  ForEachLine(text, [&](std::string_view line) {
+    const std::string_view key = TakeWord(line);
+    if (key == "ctxt") switches = TakeNumber(line);
+    if (key == "processes") tasks = TakeNumber(line);
+  });
   if (!switches || !tasks) return std::nullopt;
   return HostCounts{*switches, *tasks};
 }
 
 std::optional<HostCounts> ReadHostCounts() {
-  std::ifstream file("/proc/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return ParseHostCounts(text);
+  const absl::StatusOr<std::string> text = ReadBounded("/proc/stat", kMaxText);
+  return text.ok() ? ParseHostCounts(*text) : std::nullopt;
+}
+
+void HostPace::Look(uint64_t mono_ns, const std::function<std::optional<HostCounts>()>& read) {
+  if (last_ns_ != 0 && mono_ns - last_ns_ < kNsPerS) return;
+  const std::optional<HostCounts> now = read();
+  known_ = now.has_value() && last_.has_value() && now->switches >= last_->switches &&
+           now->tasks >= last_->tasks;
+  if (known_) {
+    const double seconds = static_cast<double>(mono_ns - last_ns_) / kNsPerS;
+    switches_per_s_ = static_cast<double>(now->switches - last_->switches) / seconds;
+    tasks_per_s_ = static_cast<double>(now->tasks - last_->tasks) / seconds;
+  }
+  last_ = now;
+  last_ns_ = mono_ns;
 }
 
 }  // namespace telltale::agent

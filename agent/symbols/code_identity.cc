@@ -15,7 +15,7 @@ namespace telltale::agent {
 namespace {
 
 constexpr size_t kHashedIdBytes = 9;
-constexpr size_t kMaxIdBytes = 32, kOwnerBytes = 5;  // summary.proto, Mapping
+constexpr size_t kOwnerBytes = 5;
 
 uint64_t NsOf(const timespec& time) {
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
@@ -34,7 +34,7 @@ std::string HashedId(uint64_t device, uint64_t inode, const FileStamp& stamp) {
 // root's has its owner behind it.
 void AddOwner(uid_t owner, std::string* build_id) {
   if (owner == 0 || owner == geteuid()) return;
-  build_id->resize(std::min(build_id->size(), kMaxIdBytes - kOwnerBytes));
+  build_id->resize(std::min(build_id->size(), kMaxBuildId - kOwnerBytes));
   build_id->push_back('u');
   for (int i = 0; i < 4; ++i) build_id->push_back(static_cast<char>(owner >> (8 * i)));
 }

@@ -25,8 +25,8 @@ struct FileStamp {
 FileStamp StampOf(const struct stat& info);
 
 struct CodeIdentity {
-  std::string
-      build_id;  // of its ELF notes, with the owner of a file that is not root's; or else hashed
+  // Of its ELF notes, and behind it the owner of a file that is not root's; hashed without notes.
+  std::string build_id;
   std::vector<ElfSegment> segments;
   bool is_elf = false;
   FileStamp stamp;  // from before it was read

@@ -10,7 +10,6 @@ namespace telltale::agent {
 namespace {
 
 constexpr size_t kMaxNoteBytes = 64 * 1024;
-constexpr size_t kMaxBuildId = 32;
 
 template <typename Elf>
 absl::StatusOr<ElfIdentity> IdentityOf(const ElfBytes& file) {

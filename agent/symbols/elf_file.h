@@ -15,20 +15,23 @@
 
 namespace telltale::agent {
 
+// Bytes of the longest id that travels (summary.proto, Mapping).
+inline constexpr size_t kMaxBuildId = 32;
+
 struct ElfSegment {  // a PT_LOAD
   uint64_t file_offset = 0, bytes = 0, address = 0;
 };
 
 struct ElfIdentity {
-  std::string build_id;  // of the GNU note, 1..32 bytes; empty: it has none
+  std::string build_id;  // of the GNU note, 1..kMaxBuildId bytes; empty: it has none
   std::vector<ElfSegment> segments;
 
   // The linker's address of a place in the file; nullopt if no segment loads it.
   std::optional<uint64_t> AddressOf(uint64_t file_offset) const;
 };
 
-// The GNU build id among ELF notes (of a segment, or of a file like /sys/kernel/notes); cut to 32
-// bytes, empty if it is not there.
+// The GNU build id among ELF notes (of a segment, or of a file like /sys/kernel/notes); cut to
+// kMaxBuildId, empty if it is not there.
 std::string GnuBuildId(std::string_view notes);
 
 // InvalidArgument: not an ELF file, or one that contradicts itself. `fd` stays open and is the

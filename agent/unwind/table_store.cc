@@ -16,6 +16,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "agent/host/proc_file.h"
+#include "agent/symbols/elf_file.h"
 #include "agent/unwind/byte_reader.h"
 
 namespace telltale::agent {
@@ -26,7 +27,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic = "TTunwind";
 constexpr uint32_t kVersion = 1;
 constexpr std::string_view kSuffix = ".unwind";
-constexpr size_t kMaxBuildId = 32;
 
 struct Header {
   uint32_t version, rules, pages, rows;

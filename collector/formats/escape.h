@@ -24,6 +24,10 @@ CodePoint HeadOf(std::string_view text);  // not empty
 // backslash is doubled.
 std::string Escaped(std::string_view raw);
 
+// Text as character data or attribute value of HTML and XML; control characters other than tab and
+// newline, which XML has no way to write, become '?'.
+std::string Markup(std::string_view text);
+
 }  // namespace telltale::formats
 
 #endif  // TELLTALE_COLLECTOR_FORMATS_ESCAPE_H_

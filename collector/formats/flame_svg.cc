@@ -34,30 +34,6 @@ constexpr std::string_view kStyle =
     "@media(prefers-color-scheme:dark){svg{background:#13171c}.h{fill:#dfe5ec}.d{fill:#93a0ae}"
     "g:hover rect{stroke:#dfe5ec}}";
 
-// Of text that is Escaped.
-std::string Markup(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 // The first `most` code points, with a mark where some are missing.
 std::string Cut(std::string_view raw, size_t most) {
   const std::string text = Escaped(raw);

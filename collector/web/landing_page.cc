@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "collector/formats/escape.h"
 
 namespace telltale::web {
 namespace {
@@ -97,7 +99,7 @@ Shown StateOf(v1::VitalState state) {
 }
 
 void Figure(std::string& out, const std::string& value, const char* text, const char* style = "") {
-  absl::StrAppend(&out, "<div><b class=\"", style, "\">", HtmlEscape(value), "</b>", text,
+  absl::StrAppend(&out, "<div><b class=\"", style, "\">", formats::Markup(value), "</b>", text,
                   "</div>");
 }
 
@@ -105,7 +107,7 @@ void Figures(std::string& out, const v1::StatusAnswer& status) {
   double bytes = 0;
   for (const v1::StoreSize& size : status.store()) bytes += size.bytes();
   if (!status.not_storing().empty()) {
-    absl::StrAppend(&out, "<p class=\"bad\">Not storing: ", HtmlEscape(status.not_storing()),
+    absl::StrAppend(&out, "<p class=\"bad\">Not storing: ", formats::Markup(status.not_storing()),
                     "; agents keep their epochs and send them again.</p>");
   }
   out += "<div class=\"figures\">";
@@ -136,9 +138,9 @@ void Vitals(std::string& out, const v1::Node& node, const v1::VitalsAnswer& desc
     const Shown state = StateOf(vital.state());
     absl::StrAppend(&out, "<tr><td>",
                     found == by_id.end() ? absl::StrCat("vital ", vital.id())
-                                         : HtmlEscape(found->second->name()),
+                                         : formats::Markup(found->second->name()),
                     "</td><td class=\"", state.style, "\">", state.text, "</td><td class=\"dim\">",
-                    HtmlEscape(vital.reason().empty() ? vital.hook() : vital.reason()),
+                    formats::Markup(vital.reason().empty() ? vital.hook() : vital.reason()),
                     "</td></tr>");
   }
   out += "</table></details>";
@@ -160,13 +162,13 @@ void Nodes(std::string& out, const LandingData& data) {
   for (const v1::Node& node : data.nodes.nodes()) {
     if (shown++ == kMaxNodes) break;
     const Shown state = StateOf(node);
-    absl::StrAppend(&out, "<tr><td>", HtmlEscape(node.name()), "<p class=\"dim\">",
-                    HtmlEscape(node.info().kernel_release()), "</p></td><td class=\"", state.style,
-                    "\">", state.text);
+    absl::StrAppend(&out, "<tr><td>", formats::Markup(node.name()), "<p class=\"dim\">",
+                    formats::Markup(node.info().kernel_release()), "</p></td><td class=\"",
+                    state.style, "\">", state.text);
     int remarks = 0;
     for (const std::string& remark : node.remarks()) {
       if (remarks++ == kMaxRemarks) break;
-      absl::StrAppend(&out, "<p class=\"dim\">", HtmlEscape(remark), "</p>");
+      absl::StrAppend(&out, "<p class=\"dim\">", formats::Markup(remark), "</p>");
     }
     absl::StrAppend(&out, "</td><td>", Ago(node.last_s(), data.status.now_s()),
                     "</td><td class=\"n\">", node.epochs_received());
@@ -191,11 +193,11 @@ void Filters(std::string& out, const v1::StatusAnswer& status) {
       "class=\"scroll\"><table><thead><tr><th>filter</th><th>state</th><th>anomalies</th>"
       "<th>behind</th></tr></thead><tbody>";
   for (const v1::FilterStatus& filter : status.filters()) {
-    absl::StrAppend(&out, "<tr><td>", HtmlEscape(filter.name()), " ", filter.version(), "</td><td>",
-                    HtmlEscape(filter.state()), " <span class=\"dim\">",
-                    HtmlEscape(filter.reason()), "</span></td><td class=\"n\">", filter.anomalies(),
-                    "</td><td class=\"n\">", absl::StrFormat("%.0f s", filter.lag_s()),
-                    "</td></tr>");
+    absl::StrAppend(&out, "<tr><td>", formats::Markup(filter.name()), " ", filter.version(),
+                    "</td><td>", formats::Markup(filter.state()), " <span class=\"dim\">",
+                    formats::Markup(filter.reason()), "</span></td><td class=\"n\">",
+                    filter.anomalies(), "</td><td class=\"n\">",
+                    absl::StrFormat("%.0f s", filter.lag_s()), "</td></tr>");
   }
   out += "</tbody></table></div>";
 }
@@ -213,33 +215,6 @@ telltale --help</pre>
 
 }  // namespace
 
-std::string HtmlEscape(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
-    }
-  }
-  return out;
-}
-
 std::string LandingPage(const LandingData& data) {
   const v1::StatusAnswer& status = data.status;
   std::string out =
@@ -248,7 +223,8 @@ std::string LandingPage(const LandingData& data) {
       "<title>Telltale</title><style>";
   absl::StrAppend(&out, std::string(kStyle),
                   "</style></head><body><main><h1>Telltale</h1><p class=\"dim\">collector ",
-                  HtmlEscape(status.version()), ", started ", Ago(status.start_s(), status.now_s()),
+                  formats::Markup(status.version()), ", started ",
+                  Ago(status.start_s(), status.now_s()),
                   "; everything below is as of this page's loading</p>");
   Figures(out, status);
   Nodes(out, data);

@@ -8,7 +8,6 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "collector/web/http_types.h"
@@ -26,9 +25,6 @@ std::string LandingPage(const LandingData& data);
 
 // Content-Security-Policy that allows exactly the page's style sheet.
 std::string LandingPolicy();
-
-// Text as HTML character data or attribute value.
-std::string HtmlEscape(std::string_view text);
 
 Handler LandingHandler(std::function<absl::StatusOr<LandingData>(const Request&)> data);
 

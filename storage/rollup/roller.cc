@@ -52,11 +52,11 @@ class Failures {
     if (count_ == 0) return absl::OkStatus();
     const std::string others =
         count_ == 1 ? "" : absl::StrCat(" (and ", count_ - 1, " more windows)");
-    return {first_.code(),
-            absl::StrCat(
-                "compute ", NameOf(key_.tier), " of node ", key_.node, " from ",
-                key_.window_start_ns / kSecondNs, " s since 1970: ", std::string(first_.message()),
-                others, "; it waits and the others go on, `telltale verify` says what is damaged")};
+    return {first_.code(), absl::StrCat("compute ", NameOf(key_.tier), " of node ", key_.node,
+                                        " from ", key_.window_start_ns / kSecondNs,
+                                        " s since 1970: ", std::string(first_.message()), others,
+                                        "; it waits and the others go on, `telltale-collector "
+                                        "verify` of a backup says what is damaged")};
   }
 
  private:

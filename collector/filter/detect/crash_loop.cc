@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "collector/filter/detect/rule.h"
 #include "collector/filter/detect/rules.h"
+#include "storage/rollup/portable.h"
 
 namespace telltale::filter {
 namespace {
@@ -31,15 +31,6 @@ bool IsCrash(uint32_t signal) {
     default:
       return false;
   }
-}
-
-// FNV-1a: the same after a restart.
-uint64_t Digest(std::string_view text) {
-  uint64_t digest = 14'695'981'039'346'656'037u;
-  for (const char c : text) {
-    digest = (digest ^ static_cast<unsigned char>(c)) * 1'099'511'628'211u;
-  }
-  return digest;
 }
 
 class CrashLoop : public Rule {
@@ -79,7 +70,7 @@ class CrashLoop : public Rule {
                      const Crashes& crashes) {
     const auto& [exe, uid] = who;
     const char* signal = sigabbrev_np(static_cast<int>(crashes.signal));
-    Case found{{uid, Digest(exe)}, exe, {}};
+    Case found{{uid, storage::DigestText(exe)}, exe, {}};
     found.found.vital = "signal";
     found.found.subject = exe;
     found.found.value = crashes.count / epoch.seconds();

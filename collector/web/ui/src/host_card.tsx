@@ -4,7 +4,7 @@ import { ask } from './api';
 import { CoverageLine } from './coverage_line';
 import type { HostLevel, HostLevels, Selection } from './messages';
 import { Answered } from './states';
-import { clockText, dateText, Time } from './times';
+import { dateText, Time } from './times';
 import { amount, cell, percent, plural } from './units';
 import { useAnswer } from './use_answer';
 
@@ -16,13 +16,18 @@ const kAtOnce_s = 86_400;  // every epoch is read: beyond a day only for who ask
 
 // Of one day the clock is enough beside the value; the whole moment is in its title.
 function Extreme({ value, at, level }: { value: number; at: number; level: HostLevel }) {
-  return <td class="n tight">{text(value, level.unit)}{level.low !== level.high && <small class="dim"> <Time at={at} short={dateText(level.low_s) === dateText(level.high_s)} /></small>}</td>;
+  const oneDay = dateText(level.low_s) === dateText(level.high_s);
+  return (
+    <td class="n tight">{text(value, level.unit)}
+      {level.low !== level.high && <small class="dim"> <Time at={at} short={oneDay} /></small>}</td>
+  );
 }
 
 function Levels({ host }: { host: HostLevels }) {
   return (
     <table class="rows">
-      <thead><tr><th /><th class="n">lowest</th><th class="n">mean</th><th class="n">highest</th><th class="n">last</th></tr>
+      <thead>
+        <tr><th /><th class="n">lowest</th><th class="n">mean</th><th class="n">highest</th><th class="n">last</th></tr>
       </thead>
       <tbody>{host.levels.map((level) => (
         <tr><td>{level.name}</td>
@@ -39,8 +44,8 @@ function Levels({ host }: { host: HostLevels }) {
 function FreeBlocks({ host }: { host: HostLevels }) {
   if (host.free_blocks.length === 0) return null;
   return (
-    <details class="rest"><summary>Free blocks of pages when the least memory was available, {clockText(host.tightest_s)}
-    </summary>
+    <details class="rest">
+      <summary>Free blocks of pages when the least memory was available, <Time at={host.tightest_s} short /></summary>
       <table class="rows"><thead><tr><th>pages in a row</th>
         {host.free_blocks.map((_, order) => <th class="n">{cell(2 ** order, '')}</th>)}</tr></thead>
         <tbody><tr><td>free</td>{host.free_blocks.map((blocks) => <td class="n">{cell(blocks, '')}</td>)}</tr></tbody>
@@ -72,12 +77,13 @@ function Asked({ selection }: { selection: Selection }) {
 }
 
 export function HostCard({ selection }: { selection: Selection }) {
-  const [wanted, setWanted] = useState(selection.end_s - selection.start_s <= kAtOnce_s);
+  const seconds = selection.end_s - selection.start_s;
+  const [agreed_s, agree] = useState(kAtOnce_s);  // a longer time is asked about once
   return (
     <section class="card host">
-      {wanted ? <Asked selection={selection} />
-        : <><h3>host</h3><button type="button" onClick={() => setWanted(true)}>Memory, pressure, load: read every
-          epoch of this time</button></>}
+      {seconds <= agreed_s ? <Asked selection={selection} />
+        : <><h3>host</h3><button type="button" onClick={() => agree(seconds)}>Memory, pressure, load: read every epoch
+          of this time</button></>}
     </section>
   );
 }

@@ -109,7 +109,7 @@ export function SelectionView({ route, range, world }: ViewProps) {
           ? <Empty><h2>Nothing was watched in this time</h2><p>{value.coverage.notes.join('; ')}</p></Empty>
           : process === '' && frame === '' && <div class="cards">{world.vitals.filter((vital) => vital !== chosenVital).map((vital) =>
             card(vital, value.tables.filter((table) => table.vital === vital.name), false, value.coverage.values_watched_s))}
-            {chosenVital === undefined && node !== '' && <HostCard key={key} selection={selection} />}
+            {chosenVital === undefined && node !== '' && <HostCard selection={selection} />}
           </div>}
       </>}</Answered>
     </section>

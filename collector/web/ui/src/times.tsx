@@ -24,7 +24,8 @@ export function utcText(at_s: number): string {
 
 // `short`: without the date, beside others of one day.
 export function Time({ at, short = false }: { at: number; short?: boolean }) {
-  return <time dateTime={new Date(at * 1000).toISOString()} title={utcText(at)}>{short ? clockText(at) : localText(at)}</time>;
+  const text = short ? clockText(at) : localText(at);
+  return <time dateTime={new Date(at * 1000).toISOString()} title={utcText(at)}>{text}</time>;
 }
 
 // "2026-11-18 17:00:00 to 17:05:00"
