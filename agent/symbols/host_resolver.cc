@@ -122,9 +122,9 @@ FunctionName HostResolver::NameInFile(const ProcessRef& process, const CodeLocat
   if (symbols == nullptr) {
     // A build id is the same in each copy of a file; a hash is of this one only.
     const uint64_t inode = IsHashedId(file.build_id) ? file.inode : 0;
-    const int fd = file.kind == v1::MAPPING_KIND_VDSO
-                       ? OpenVdso()
-                       : maps_->OpenMapped(process, file.path, inode);
+    const int fd =
+        file.kind == v1::MAPPING_KIND_VDSO ? OpenVdso() : maps_->OpenMapped(process, file, inode);
+    if (fd == ProcessMaps::kUnanswered) return {v1::NAME_OUTCOME_NO_ANSWER, ""};
     if (fd < 0) return {v1::NAME_OUTCOME_NO_FILE, ""};
     // The path may lead to another file by now: names of the wrong one would be worse than none.
     const CodeIdentity opened = IdentifyCode(fd, file.device);

@@ -124,10 +124,17 @@ int PerfMaps::Open(const ProcessRef& process, v1::NameOutcome* why) const {
   const auto text = ReadBounded(processes_->ProcPath(process.tgid, "status"), kMaxStatus);
   const auto status = text.ok() ? ParseProcessStatus(*text) : std::nullopt;
   if (!status) return -1;
-  const int root =
-      open(processes_->ProcPath(process.tgid, "root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  const std::string directory = processes_->ProcPath(process.tgid, "root");
+  const std::string path = absl::StrCat("/tmp/perf-", status->ns_pid, ".map");
+  FileSystems& file_systems = processes_->file_systems();
+  if (!file_systems.Answers(process.tgid, file_systems.DeviceOf(process.tgid, path),
+                            directory + path)) {
+    *why = v1::NAME_OUTCOME_NO_ANSWER;
+    return -1;
+  }
+  const int root = open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (root < 0) return -1;
-  const int looked_at = LookBelow(root, absl::StrCat("tmp/perf-", status->ns_pid, ".map"));
+  const int looked_at = LookBelow(root, path);
   const int error = errno;
   close(root);
   if (looked_at < 0) {

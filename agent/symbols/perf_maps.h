@@ -40,7 +40,7 @@ class PerfMaps {
   };
   struct Answer {
     // GENERATED; or why there is no name: NO_PERF_MAP, NOT_IN_PERF_MAP, PERF_MAP_REFUSED, LIMIT,
-    // GONE.
+    // GONE, NO_ANSWER.
     v1::NameOutcome outcome = v1::NAME_OUTCOME_UNSPECIFIED;
     std::string_view name;  // valid until the next call
   };

@@ -18,6 +18,7 @@ namespace telltale::agent {
 namespace {
 
 constexpr uint64_t kLendNs = 1'000'000'000;
+constexpr uint64_t kUnansweredNs = 5'000'000'000;
 constexpr uint64_t kStartSlackNs = 20'000'000;  // two clock ticks
 
 // Whether the time in /proc and that of the kernel programs are of one start. The former also
@@ -36,7 +37,10 @@ std::tuple<uint32_t, uint64_t, std::tuple<uint64_t, uint64_t, uint32_t>> KeyOf(
 }  // namespace
 
 ProcessMaps::ProcessMaps(Options options)
-    : options_(std::move(options)), maps_(options_.regions), files_(options_.files) {}
+    : options_(std::move(options)),
+      file_systems_({.root = options_.root}),
+      maps_(options_.regions),
+      files_(options_.files) {}
 
 std::string ProcessMaps::ProcPath(uint32_t tgid, const char* what) const {
   return absl::StrCat(options_.root, "/proc/", tgid, "/", what);
@@ -57,10 +61,14 @@ bool ProcessMaps::IsAlive(const ProcessRef& process) const {
 }
 
 // Device numbers differ between the kernel's view and stat(2) on some filesystems, inodes do not.
+// What the kernel knows of the file is enough: nobody is to be asked over the network.
 bool ProcessMaps::RunsItsExe(const ProcessRef& process) const {
-  struct stat info {};
-  if (stat(ProcPath(process.tgid, "exe").c_str(), &info) != 0) return false;
-  return process.exe.inode == 0 || info.st_ino == process.exe.inode;
+  struct statx info {};
+  if (statx(AT_FDCWD, ProcPath(process.tgid, "exe").c_str(), AT_STATX_DONT_SYNC, STATX_INO,
+            &info) != 0) {
+    return false;
+  }
+  return process.exe.inode == 0 || info.stx_ino == process.exe.inode;
 }
 
 bool ProcessMaps::MayReread(const Maps& maps, uint64_t now_ns) const {
@@ -96,14 +104,21 @@ void ProcessMaps::BorrowFromParent(const ProcessRef& process, uint64_t now_ns, M
   if (now_ns > lender->read_ns + kLendNs) lender = &Read(parent, now_ns);
   maps.regions = lender->regions;
   maps.files = lender->files;
+  maps.again_ns = lender->again_ns;
 }
 
 ProcessMaps::Maps& ProcessMaps::Of(const ProcessRef& process, uint64_t now_ns) {
   const ProcessKey key = KeyOf(process);
-  if (last_ != nullptr && key == last_key_) return *last_;
-  last_key_ = key;
-  last_ = maps_.Find(key);
-  return last_ != nullptr ? *last_ : Read(process, now_ns);
+  if (last_ == nullptr || key != last_key_) {
+    last_key_ = key;
+    last_ = maps_.Find(key);
+  }
+  if (last_ == nullptr) return Read(process, now_ns);
+  if (now_ns >= last_->again_ns) {
+    last_->again_ns = UINT64_MAX;
+    if (IsAlive(process)) return Read(process, now_ns);
+  }
+  return *last_;
 }
 
 uint64_t ProcessMaps::Reading(const ProcessRef& process, uint64_t now_ns) {
@@ -141,7 +156,11 @@ std::optional<ProcessMaps::Place> ProcessMaps::Find(const ProcessRef& process, u
   if (region == nullptr) return std::nullopt;
   maps->hint = static_cast<size_t>(region - maps->regions.data());
   std::shared_ptr<const Mapped>& mapped = maps->files[maps->hint];
-  if (!mapped) mapped = Identify(process, *region);
+  if (!mapped) {
+    Identified identified = Identify(process, *region);
+    mapped = std::move(identified.mapped);
+    if (!identified.answered) maps->again_ns = now_ns + kUnansweredNs;
+  }
   const uint64_t in_file = address - region->start + region->file_offset;
   for (const ElfSegment& s : mapped->segments) {
     if (in_file >= s.file_offset && in_file - s.file_offset < s.bytes) {
@@ -151,36 +170,37 @@ std::optional<ProcessMaps::Place> ProcessMaps::Find(const ProcessRef& process, u
   return Place{mapped.get(), in_file};
 }
 
-int ProcessMaps::OpenMapped(const ProcessRef& process, const std::string& path,
-                            uint64_t inode) const {
-  const int fd = OpenThrough(process.tgid, path, inode);
-  return fd >= 0 || process.parent == 0 ? fd : OpenThrough(process.parent, path, inode);
+int ProcessMaps::OpenMapped(const ProcessRef& process, const CodeFile& file, uint64_t inode) {
+  const int fd = OpenThrough(process.tgid, file, inode);
+  return fd != -1 || process.parent == 0 ? fd : OpenThrough(process.parent, file, inode);
 }
 
 // The process chose the path: nothing but a regular file is opened for reading, and opening never
 // waits.
-int ProcessMaps::OpenThrough(uint32_t tgid, const std::string& path, uint64_t inode) const {
-  const std::string through = ProcPath(tgid, "root") + path;
+int ProcessMaps::OpenThrough(uint32_t tgid, const CodeFile& file, uint64_t inode) {
+  const std::string through = ProcPath(tgid, "root") + file.path;
+  if (!file_systems_.Answers(tgid, file.device, through)) return kUnanswered;
   return OpenIfRegular(open(through.c_str(), kLookOnly), inode);
 }
 
 bool ProcessMaps::HasChanged(const ProcessRef& process, const MappedRegion& region,
-                             const FileStamp& stamp) const {
+                             const FileStamp& stamp) {
   const std::string through = ProcPath(process.tgid, "root") + region.path;
+  if (!file_systems_.Answers(process.tgid, region.device, through)) return false;
   struct stat info {};
   return lstat(through.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
          info.st_ino == region.inode && StampOf(info) != stamp;
 }
 
-std::shared_ptr<const ProcessMaps::Mapped> ProcessMaps::Identify(const ProcessRef& process,
-                                                                 const MappedRegion& region) {
+ProcessMaps::Identified ProcessMaps::Identify(const ProcessRef& process,
+                                              const MappedRegion& region) {
   // Memory without a file in any directory is where some make their code.
   const bool is_file =
       region.inode != 0 && region.path.starts_with('/') && !region.path.starts_with("/memfd:");
   FileKey key{region.device, region.inode, region.path};
   if (region.path == "[vdso]") std::get<1>(key) = region.start > UINT32_MAX ? 1 : 0;
   if (const IdentifiedFile* known = files_.Find(key)) {
-    if (!is_file || !HasChanged(process, region, known->stamp)) return known->mapped;
+    if (!is_file || !HasChanged(process, region, known->stamp)) return {known->mapped};
   }
   auto mapped = std::make_shared<Mapped>();
   mapped->serial = ++serial_;
@@ -199,12 +219,13 @@ std::shared_ptr<const ProcessMaps::Mapped> ProcessMaps::Identify(const ProcessRe
   if (file->kind == v1::MAPPING_KIND_VDSO && region.start > UINT32_MAX) {
     file->build_id = VdsoBuildId();
   }
-  bool known_for_good = true;
+  bool known_for_good = true, answered = true;
   FileStamp stamp;
   if (is_file) {
     file->build_id = UnreadId(region.device, region.inode);
-    const int fd = OpenMapped(process, region.path, region.inode);
+    const int fd = OpenMapped(process, *file, region.inode);
     known_for_good = fd >= 0;
+    answered = fd != kUnanswered;
     if (fd >= 0) {
       CodeIdentity identity = IdentifyCode(fd, region.device);
       close(fd);
@@ -216,7 +237,7 @@ std::shared_ptr<const ProcessMaps::Mapped> ProcessMaps::Identify(const ProcessRe
   mapped->file = std::move(file);
   // A file that could not be opened through this process may be through the next.
   if (known_for_good) files_.Put(key, {mapped, stamp});
-  return mapped;
+  return {std::move(mapped), answered};
 }
 
 const std::string& ProcessMaps::VdsoBuildId() {

@@ -5,8 +5,8 @@
 // of its executable, since pids come round and exec replaces what is mapped. Files are opened
 // through /proc/PID/root, so those of other mount namespaces resolve, and only if the inode is the
 // mapped one. What a file says is remembered until it was written or replaced. All caches are
-// bounded. One thread: the sensor thread's resolver and unwinder share one, so that a process is
-// read once.
+// bounded, and no file keeps the caller waiting (file_systems.h). One thread: the sensor thread's
+// resolver and unwinder share one, so that a process is read once.
 
 #ifndef TELLTALE_AGENT_SYMBOLS_PROCESS_MAPS_H_
 #define TELLTALE_AGENT_SYMBOLS_PROCESS_MAPS_H_
@@ -22,6 +22,7 @@
 
 #include "agent/symbols/code_identity.h"
 #include "agent/symbols/elf_file.h"
+#include "agent/symbols/file_systems.h"
 #include "agent/symbols/lru_cache.h"
 #include "agent/symbols/proc_maps.h"
 #include "agent/symbols/resolver.h"
@@ -70,9 +71,14 @@ class ProcessMaps {
   bool RunsItsExe(const ProcessRef& process) const;
   std::string ProcPath(uint32_t tgid, const char* what) const;
 
-  // Opens what a process, or the parent it is a copy of, has mapped from `path`, if it is still
-  // that file (inode 0: any); -1 if not. The caller closes it.
-  int OpenMapped(const ProcessRef& process, const std::string& path, uint64_t inode) const;
+  // Opens what a process, or the parent it is a copy of, has mapped, if its path still leads to
+  // that file (inode 0: to any); -1 if not, kUnanswered if the file system does not answer. The
+  // caller closes it.
+  static constexpr int kUnanswered = -2;
+  int OpenMapped(const ProcessRef& process, const CodeFile& file, uint64_t inode);
+
+  // Asked before any file is touched that the process chose.
+  FileSystems& file_systems() { return file_systems_; }
 
  private:
   using ExeKey = std::tuple<uint64_t, uint64_t, uint32_t>;
@@ -86,12 +92,13 @@ class ProcessMaps {
     std::vector<MappedRegion> regions;
     std::vector<std::shared_ptr<const Mapped>> files;  // per region, found when first needed
     uint64_t read_ns = 0;
-    uint64_t number = 0;  // of all readings ever made
-    size_t hint = 0;      // the region found last: a stack's frames are mostly in one file
+    uint64_t number = 0;             // of all readings ever made
+    uint64_t again_ns = UINT64_MAX;  // a file did not answer: read again from then on
+    size_t hint = 0;  // the region found last: a stack's frames are mostly in one file
     unsigned rereads = 0;
   };
 
-  int OpenThrough(uint32_t tgid, const std::string& path, uint64_t inode) const;
+  int OpenThrough(uint32_t tgid, const CodeFile& file, uint64_t inode);
   static const MappedRegion* FindHinted(const Maps& maps, uint64_t address);
   Maps& Of(const ProcessRef& process, uint64_t now_ns);
   Maps& Read(const ProcessRef& process, uint64_t now_ns, unsigned rereads = 0);
@@ -100,13 +107,18 @@ class ProcessMaps {
   // was a copy of its parent, the same. Nothing if the parent is gone too or runs something else.
   void BorrowFromParent(const ProcessRef& process, uint64_t now_ns, Maps& maps);
   // Once for each region of a reading, as a file may be another one by the next.
-  std::shared_ptr<const Mapped> Identify(const ProcessRef& process, const MappedRegion& region);
-  // Whether a file may have become another one. Not if it cannot be found: it is as known then.
-  bool HasChanged(const ProcessRef& process, const MappedRegion& region,
-                  const FileStamp& stamp) const;
+  struct Identified {
+    std::shared_ptr<const Mapped> mapped;
+    bool answered = true;
+  };
+  Identified Identify(const ProcessRef& process, const MappedRegion& region);
+  // Whether a file may have become another one. Not if it cannot be found or asked about: it is as
+  // known then.
+  bool HasChanged(const ProcessRef& process, const MappedRegion& region, const FileStamp& stamp);
   const std::string& VdsoBuildId();
 
   const Options options_;
+  FileSystems file_systems_;
   LruCache<ProcessKey, Maps> maps_;
   LruCache<FileKey, IdentifiedFile> files_;
   // The process asked about last: a stack asks for each of its frames.

@@ -66,7 +66,7 @@ std::shared_ptr<const UnwindTable> HostUnwinder::TableOf(const ProcessRef& proce
   const CodeFile& file = *mapped.file;
   if (file.kind == v1::MAPPING_KIND_VDSO) return tables_.Find(kVdsoId, OpenVdso);
   return tables_.Find(file.build_id,
-                      [&] { return maps_->OpenMapped(process, file.path, mapped.inode); });
+                      [&] { return maps_->OpenMapped(process, file, mapped.inode); });
 }
 
 void HostUnwinder::Unwind(const UserCopy& copy, RawSample& sample) {

@@ -89,7 +89,8 @@ std::string NamelessText(const std::string& outcome) {
       {"gone", "of processes gone before they were asked"},
       {"no_perf_map", "in generated code without a perf map"},
       {"not_in_perf_map", "in generated code that its perf map does not list"},
-      {"perf_map_refused", "in generated code whose perf map is another user's"}};
+      {"perf_map_refused", "in generated code whose perf map is another user's"},
+      {"no_answer", "in files on file systems that do not answer"}};
   const auto text = texts.find(outcome);
   return text == texts.end() ? absl::StrCat("by ", Escaped(outcome)) : text->second;
 }

@@ -19,5 +19,8 @@ telltale_test(enrolment_test LABEL integration TIMEOUT 300
   SOURCES integration/enrolment_test.cc LINK telltale_agent_rig telltale::agent_enroll)
 telltale_test(clone_decision_test LABEL integration TIMEOUT 300
   SOURCES integration/clone_decision_test.cc LINK telltale_agent_rig)
+telltale_test(stalled_files_test LABEL integration
+  SOURCES integration/stalled_files_test.cc support/program.cc support/stalling_files.cc
+  LINK telltale::agent_unwind telltale::agent_symbols)
 telltale_test(service_manager_test LABEL integration TIMEOUT 300
   SOURCES integration/service_manager_test.cc LINK telltale_agent_rig)

@@ -1,0 +1,127 @@
+#include "agent/symbols/file_systems.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "agent/clock_ns.h"
+#include "agent/host/proc_file.h"
+#include "agent/symbols/mount_list.h"
+#include "agent/symbols/regular_file.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr size_t kMountBytes = 1 << 20;
+constexpr size_t kMounts = 8'192;
+// A number without a block device behind it goes to another file system once it is free.
+constexpr uint64_t kToldAgainNs = 60'000'000'000;
+// Beyond this many that wait, all that may wait are taken for hung.
+constexpr size_t kMostWaiting = 8;
+
+// Of those without a block device: what this kernel answers by itself.
+constexpr std::array<std::string_view, 9> kOwnAnswer = {
+    "btrfs", "tmpfs", "ramfs", "overlay", "zfs", "bcachefs", "rootfs", "hugetlbfs", "devtmpfs"};
+
+void Touch(const std::string& path) {
+  const int fd = OpenIfRegular(open(path.c_str(), kLookOnly), 0);
+  if (fd < 0) return;
+  char first = 0;
+  // Whether it can be read is for the reader to find out.
+  [[maybe_unused]] const ssize_t got = pread(fd, &first, 1, 0);
+  close(fd);
+}
+
+std::vector<Mount> MountsOf(const std::string& root, uint32_t tgid) {
+  const auto text = ReadBounded(absl::StrCat(root, "/proc/", tgid, "/mountinfo"), kMountBytes);
+  return text.ok() ? ParseMounts(*text, kMounts) : std::vector<Mount>();
+}
+
+std::string DeviceText(uint64_t device) {
+  return absl::StrCat(device >> 20, ":", device & ((1u << 20) - 1));
+}
+
+}  // namespace
+
+struct FileSystems::Asked {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool answered = false;
+};
+
+FileSystems::FileSystems(Options options) : options_(std::move(options)), verdicts_(kDevices) {}
+
+uint64_t FileSystems::DeviceOf(uint32_t tgid, std::string_view path) const {
+  const std::vector<Mount> mounts = MountsOf(options_.root, tgid);
+  const Mount* mount = MountOf(mounts, path);
+  return mount == nullptr ? 0 : mount->device;
+}
+
+FileSystems::Verdict& FileSystems::VerdictOn(uint32_t tgid, uint64_t device, uint64_t now_ns) {
+  if (Verdict* known = verdicts_.Find(device)) {
+    if (now_ns - known->told_ns < kToldAgainNs) return *known;
+  }
+  Verdict verdict{.may_wait = true, .type = "unknown type", .told_ns = now_ns};
+  for (const Mount& mount : MountsOf(options_.root, tgid)) {
+    if (mount.device != device) continue;
+    verdict.may_wait = std::ranges::find(kOwnAnswer, mount.type) == kOwnAnswer.end();
+    verdict.type = mount.type.substr(0, mount.type.find('.'));  // what is behind it anybody chose
+    break;
+  }
+  return verdicts_.Put(device, std::move(verdict));
+}
+
+bool FileSystems::IsStillAsked(uint64_t device) {
+  std::erase_if(unanswered_, [](const auto& entry) {
+    const std::lock_guard lock(entry.second->mutex);
+    if (!entry.second->answered) return false;
+    spdlog::info("symbols: file system {} answers again", DeviceText(entry.first));
+    return true;
+  });
+  return unanswered_.contains(device);
+}
+
+bool FileSystems::Answers(uint32_t tgid, uint64_t device, const std::string& path) {
+  if (device >> 20 != 0) return true;
+  const uint64_t now_ns = ClockNs(CLOCK_MONOTONIC);
+  Verdict& verdict = VerdictOn(tgid, device, now_ns);
+  if (!verdict.may_wait) return true;
+  if (IsStillAsked(device) || unanswered_.size() >= kMostWaiting) return false;
+  if (now_ns - verdict.answered_ns < kBelievedNs) return true;
+
+  const auto asked = std::make_shared<Asked>();
+  try {
+    std::thread([asked, path, touch = options_.touch ? options_.touch : Touch] {
+      touch(path);
+      const std::lock_guard lock(asked->mutex);
+      asked->answered = true;
+      asked->changed.notify_all();
+    }).detach();
+  } catch (const std::system_error&) {
+    return false;  // no thread to be had: then nothing is risked
+  }
+  std::unique_lock lock(asked->mutex);
+  if (asked->changed.wait_for(lock, options_.patience, [&] { return asked->answered; })) {
+    verdict.answered_ns = ClockNs(CLOCK_MONOTONIC);
+    return true;
+  }
+  lock.unlock();
+  unanswered_[device] = asked;
+  spdlog::warn(
+      "symbols: file system {} ({}) does not answer within {} ms; functions of programs on it have "
+      "no names, and stacks end there, until it does",
+      DeviceText(device), verdict.type, options_.patience.count());
+  return false;
+}
+
+}  // namespace telltale::agent
