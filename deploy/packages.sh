@@ -11,7 +11,7 @@ build_packages=(
 run_packages=(curl ca-certificates procps)
 test_packages=(libgtest-dev libgmock-dev prometheus bpftrace openssl jq linux-perf stress-ng python3 iproute2
   nginx-light apache2-utils redis-server xz-utils zsh
-  systemd prometheus-alertmanager lintian python3-yaml python3-jsonschema openssh-server
+  systemd prometheus-alertmanager lintian python3-yaml python3-jsonschema openssh-server debootstrap
   golang-go golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev
   chromium fonts-dejavu-core)
 # libFuzzer and the sanitizers, of the first clang in Debian 12 that knows all of C++20 (preset asan, tests/fuzz/run).

@@ -30,6 +30,27 @@ def loopback_up():
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
 
+def host_network(*command):
+    """The command in the network of the host, as the test's own has none; and the descriptors it needs."""
+    network = int(os.environ[INSIDE])
+    return ["nsenter", f"--net=/proc/self/fd/{network}", *command], [network]
+
+
+def add_devices(folder):
+    """What programs expect below /dev."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", folder], check=True)
+    for name, minor in (("null", 3), ("zero", 5), ("random", 8), ("urandom", 9)):
+        os.mknod(folder / name, 0o020666, os.makedev(1, minor))
+        (folder / name).chmod(0o666)
+
+
+def refuse_to_start_services(root):
+    """Services are started by the tests, not by dpkg."""
+    policy = root / "usr/sbin/policy-rc.d"
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
+
+
 class MachineRoot:
     """`path` is the root directory; `run` runs a command in it."""
 
@@ -49,21 +70,16 @@ class MachineRoot:
             subprocess.run(["mount", "-t", "overlay", "overlay", "-o",
                             f"lowerdir={lower},upperdir={self.scratch}/upper,workdir={self.scratch}/work", self.path],
                            check=True)
-        for name in ("run", "tmp", "dev"):
+        for name in ("run", "tmp"):
             subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", self.path / name], check=True)
         (self.path / "tmp").chmod(0o1777)
         subprocess.run(["mount", "-t", "proc", "proc", self.path / "proc"], check=True)
         subprocess.run(["mount", "-t", "sysfs", "-o", "ro", "sysfs", self.path / "sys"], check=True)
-        for name, minor in (("null", 3), ("zero", 5), ("random", 8), ("urandom", 9)):
-            os.mknod(self.path / "dev" / name, 0o020666, os.makedev(1, minor))
-            (self.path / "dev" / name).chmod(0o666)
+        add_devices(self.path / "dev")
         hosts = self.path / "etc/hosts"  # an installer's work: debootstrap makes none
         if not hosts.exists():
             hosts.write_text("127.0.0.1 localhost\n::1 localhost\n")
-        # Services are started by the tests, not by dpkg.
-        policy = self.path / "usr/sbin/policy-rc.d"
-        policy.write_text("#!/bin/sh\nexit 101\n")
-        policy.chmod(0o755)
+        refuse_to_start_services(self.path)
 
     def remove(self):
         subprocess.run(["umount", "--recursive", "--lazy", self.scratch], check=True)
@@ -71,10 +87,8 @@ class MachineRoot:
 
     @staticmethod
     def with_network(*command):
-        """Of the host: the test's own has none."""
-        network = int(os.environ[INSIDE])
-        subprocess.run(["nsenter", f"--net=/proc/self/fd/{network}", *command], check=True, timeout=600,
-                       stdout=subprocess.DEVNULL, pass_fds=[network],
+        command, keep = host_network(*command)
+        subprocess.run(command, check=True, timeout=600, stdout=subprocess.DEVNULL, pass_fds=keep,
                        env={**os.environ, "PATH": PATH, "DEBIAN_FRONTEND": "noninteractive"})
 
     def run(self, *command, check=True, timeout=120, **environment):
