@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """The Debian packages: built, installed, their services' programs run as the units run them, upgraded, removed."""
 
-import json
 import os
 import pathlib
 import re
@@ -9,115 +8,32 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import facts  # noqa: E402
+import installed  # noqa: E402
 import machine_root  # noqa: E402
 import packages  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def quick_start():
-    """The lines of "One machine" in deploy/docs/README.md, without what they say about themselves."""
-    block = re.search(r"^## One machine\n\n```sh\n(.*?)```", (ROOT / "deploy/docs/README.md").read_text(),
-                      flags=re.MULTILINE | re.DOTALL)[1]
-    return [re.sub(r"\s+#.*$", "", line) for line in block.splitlines()]
-
-
-def await_true(ask, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if ask():
-            return True
-        time.sleep(0.3)
-    return False
-
-
-def unit_setting(root, service, key):
-    text = (root.path / f"lib/systemd/system/{service}.service").read_text()
-    return " ".join(re.findall(rf"^{key}=(.*)$", text, flags=re.M))
-
-
 @unittest.skipIf(os.geteuid() != 0, "SKIPPED: packages are installed by root only")
-class PackagesTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.packages = packages.build()
+class PackagesTest(installed.InstalledTest):
+    def cut(self):
+        """How many epochs the agents of this node have cut, once all of them are stored; else None."""
+        spool = self.spool()
+        return spool["nextSequence"] - 1 if spool and not spool["records"] + spool["heldInMemory"] else None
 
-    def setUp(self):
-        try:
-            self.root = machine_root.MachineRoot()
-        except subprocess.CalledProcessError as error:
-            self.skipTest(f"SKIPPED: no root file system to install into: {error}")
-        self.addCleanup(self.root.remove)
-        self.running = []
-        self.addCleanup(self.stop_all)
-
-    def stop_all(self):
-        for process in self.running:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
-
-    def path(self, text):
-        return self.root.path / text.lstrip("/")
-
-    def logs(self):
-        return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')[-2000:]}"
-                         for log in sorted(self.root.scratch.glob("*.log")))
-
-    def owner(self, text):
-        return self.root.run("stat", "-c", "%U:%G %a", text).stdout.strip()
-
-    def shell(self, *lines):
-        """As somebody would at a shell of the machine."""
-        return self.root.run("sh", "-ec", "\n".join(lines)).stdout
-
-    def make_collector(self):
-        lines = quick_start()
-        self.shell(*lines[1:lines.index("systemctl start telltale-collector")])
-
-    def enroll(self):
-        token = self.ask("enroll", "token", "--node", "db-1")
-        (self.root.path / "root/token").write_text(token["secret"])
-        said = self.root.run("telltale-agent", "enroll", "--node", "db-1", "--token-file", "/root/token", "--ca-hash",
-                             f"sha256:{token['authoritySha256']}").stdout
-        self.assertIn("enrolled as db-1 until", said)
-        self.assertEqual(self.owner("/var/lib/telltale-agent/pki/node.key"), "telltale-agent:telltale-agent 600")
-
-    def start_collector(self):
-        process = self.root.start("collector.log", "setpriv", "--reuid", "telltale", "--regid", "telltale",
-                                  "--clear-groups", "--bounding-set=-all", "--no-new-privs",
-                                  *unit_setting(self.root, "telltale-collector", "ExecStart").split(),
-                                  "--ingest-spread", "1s")
-        self.running.append(process)
-        self.assertTrue(await_true(lambda: self.ask("status") is not None), self.logs())
-        return process
-
-    def start_agent(self):
-        # With what the unit grants and nothing else; the replay sensor stands in for the kernel's one sensor.
-        granted = unit_setting(self.root, "telltale-agent", "CapabilityBoundingSet").lower().replace("cap_", "").split()
-        process = self.root.start("agent.log", "setpriv", "--bounding-set",
-                                  ",".join(["-all", *(f"+{name}" for name in granted)]), "--inh-caps=-all",
-                                  "--no-new-privs", *unit_setting(self.root, "telltale-agent", "ExecStart").split(),
-                                  "--epoch", "5s", "--sensor-kind", "replay", "--uplink-reconnect-max", "1s")
-        self.running.append(process)
-        return process
-
-    def ask(self, *arguments):
-        done = self.root.run("telltale", *arguments, "-o", "json", check=False)
-        return json.loads(done.stdout) if done.returncode == 0 else None
-
-    def stored(self):
-        nodes = (self.ask("nodes") or {}).get("nodes", [])
-        return int(nodes[0].get("epochsReceived", 0)) if nodes else 0
-
-    def stop(self, process):
-        process.terminate()
-        self.assertEqual(process.wait(timeout=60), 0, self.logs())
+    def epochs(self):
+        """Each stored epoch by its beginning, with what it says."""
+        series = self.ask("series", "--vital", "cpu", "--vital", "syscall", "--tier", "raw", "--per-node", "--from", "-1h")["series"]
+        found = {}
+        for line in series:
+            for start, *says in zip(*(line[column] for column in ("startS", "lengthS", "rate", "events"))):
+                found.setdefault(start, {})[line["vital"], line.get("sub", "")] = says
+        return found
 
     def test_installed_run_as_the_units_do_upgraded_removed_purged(self):
         self.root.install(self.packages.values())
@@ -135,23 +51,42 @@ class PackagesTest(unittest.TestCase):
         self.enroll()
         self.assertIn(": good, node db-1", self.root.run("telltale-agent", "--check-config").stdout)
         agent = self.start_agent()
-        self.assertTrue(await_true(lambda: self.stored() >= 2), self.logs())
+        self.assertTrue(installed.await_true(lambda: self.stored() >= 2), self.logs())
 
-        # The next version, with a configuration somebody has changed: it stays, and so does what was stored.
+        # The next version while both run, with a configuration somebody has changed: it stays, and so does what was stored.
         changed = self.path("etc/telltale/agent.yaml")
         changed.write_text(changed.read_text().replace("labels: {}", "labels: {role: db}"))
         with tempfile.TemporaryDirectory(dir=self.path("tmp")) as folder:
             self.root.install([packages.newer(self.packages[name], folder) for name in packages.NAMES])
         self.assertIn("labels: {role: db}", changed.read_text())
-        self.stop(agent)
+        before = self.epochs()
+        # The collector first, as the documents say: the agent keeps its epochs meanwhile.
         self.stop(collector)
-        before = self.stored_after_restart()
-        self.assertTrue(await_true(lambda: self.stored() > before), self.logs())
+        self.assertTrue(installed.await_true(lambda: self.spool().get("records", 0) >= 1), self.logs())
+        collector = self.start_collector()
+        self.assertTrue(installed.await_true(lambda: self.stored() > len(before) and self.cut() is not None), self.logs())
+        self.stop(agent)
+        restarted = self.stored()
+        agent = self.start_agent()
+        self.assertTrue(installed.await_true(lambda: self.stored() >= restarted + 2), self.logs())
+
+        # None is lost, none is there twice, and those of the older version still say what they said.
+        counts = {}
+
+        def all_stored():
+            counts.update(cut=self.cut(), received=self.stored(), listed=len(self.epochs()))
+            return len(set(counts.values())) == 1
+        self.assertTrue(installed.await_true(all_stored), f"{counts}\n{self.logs()}")
+        after = self.epochs()
+        self.assertGreaterEqual(len(before), 2)
+        self.assertEqual({start: after.get(start) for start in before}, before)
         node = self.ask("nodes")["nodes"][0]
         self.assertEqual(int(node.get("epochsLost", 0)), 0, node)
-        for process in self.running:
-            if process.poll() is None:
-                self.stop(process)
+        self.stop(agent)
+        self.stop(collector)
+        verified = self.root.run("setpriv", "--reuid", "telltale", "--regid", "telltale", "--clear-groups",
+                                 "telltale-collector", "verify", "--data", "/var/lib/telltale-collector", check=False)
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
 
         self.root.run("dpkg", "-r", *packages.NAMES)
         self.assertFalse(self.path("usr/bin/telltale-agent").exists())
@@ -164,14 +99,44 @@ class PackagesTest(unittest.TestCase):
         self.assertFalse(self.path("var/lib/telltale-agent").exists())
         self.assertFalse(self.path("etc/systemd/system/multi-user.target.wants/telltale-agent.service").is_symlink())
 
-    def stored_after_restart(self):
-        self.start_collector()
-        before = self.stored()
-        self.start_agent()
-        return before
+    def test_the_way_to_a_new_version_and_back_works_as_written(self):
+        self.root.install(self.packages.values())
+        self.make_collector()
+        self.collector = self.start_collector()
+        self.enroll()
+        agent = self.start_agent()
+        self.assertTrue(installed.await_true(lambda: self.stored() >= 2), self.logs())
+        before, old = self.epochs(), self.installed_version()
+        forth, back = installed.documented("operations.md", "Upgrade and rollback")
+        with tempfile.TemporaryDirectory(dir=self.path("tmp")) as folder:
+            self.follow(forth, "NEW", {name: packages.newer(self.packages[name], folder) for name in packages.NAMES})
+        self.assertEqual(self.installed_version(), f"{old}.next")
+        self.assertTrue(installed.await_true(lambda: self.stored() > len(before)), self.logs())
+        self.follow(back, "OLD", self.packages)
+        self.assertEqual(self.installed_version(), old)
+        restored = self.stored()
+        self.assertTrue(installed.await_true(lambda: self.stored() > restored), self.logs())
+        after = self.epochs()
+        self.assertEqual({start: after.get(start) for start in before}, before)
+        self.stop(agent)
+        self.stop(self.collector)
+
+    def installed_version(self):
+        return self.root.run("dpkg-query", "-W", "-f=${Version}", "telltale-collector").stdout
+
+    def follow(self, lines, which, files):
+        """As typed; apt starts the collector, as its package does where systemd runs."""
+        for line in lines:
+            if line == "systemctl stop telltale-collector":
+                self.stop(self.collector)
+            elif line.startswith("apt install "):
+                self.root.install([files[name] for name in re.findall(rf"\./([a-z-]+)_{which}\.deb", line)])
+                self.collector = self.start_collector()
+            elif line != "systemctl status telltale-collector":
+                self.shell(line)
 
     def test_the_quick_start_works_as_written(self):
-        apt, *lines = quick_start()
+        apt, *lines = installed.quick_start()
         folder = self.packages["telltale"].parent
         self.assertTrue(apt.startswith("apt install ./"), apt)
         self.root.install([file for word in apt.split()[2:] for file in folder.glob(word.removeprefix("./"))])
@@ -191,7 +156,7 @@ class PackagesTest(unittest.TestCase):
                 self.assertEqual(re.sub(r"(sha256:|enroll_)\w+", r"\1...", one_line), line)
                 self.assertIn(f"enrolled as {node} until", self.shell(shown))
             elif line.startswith("telltale nodes "):
-                self.assertTrue(await_true(lambda: self.stored() >= 1), self.logs())
+                self.assertTrue(installed.await_true(lambda: self.stored() >= 1), self.logs())
                 answers = self.shell(line)
                 self.assertIn(node, answers)
                 self.assertIn("covers ", answers)

@@ -107,7 +107,7 @@ class MachineRoot:
         if self.clean:
             shutil.copy("/etc/resolv.conf", self.path / "etc/resolv.conf")
             self.with_network("chroot", self.path, "sh", "-c", "apt-get update -q && apt-get install -y -q "
-                              "--no-install-recommends -o Dpkg::Options::=--force-confold " + " ".join(paths))
+                              "--no-install-recommends --allow-downgrades -o Dpkg::Options::=--force-confold " + " ".join(paths))
         else:
             self.run("dpkg", "--force-confold", "-i", *paths)
 
