@@ -203,8 +203,24 @@ TEST_F(EnrolmentTest, OneCommandRevokesANodeUntilItEnrolsAnew) {
 
 TEST_F(EnrolmentTest, TwoHundredEnrolAtOnce) {
   ASSERT_TRUE(Start()) << collector_.log();
-  const std::string token = Token("node-*", kAtOnce);
+  // One use is left for whoever stole the token.
+  const std::string token = Token("node-*", kAtOnce + 1);
   agent::QuietGrpc();
+  const auto enroll = [&](const std::string& node, const std::string& folder) {
+    const IssuedFiles files = FilesOf(folder);
+    agent::Config config;
+    config.collector = collector_.address();
+    config.enroll_collector = collector_.enroll_address();
+    config.tls_ca = scratch_.path() + "/" + folder + "/ca.crt";
+    config.tls_cert = files.cert;
+    config.tls_key = files.key;
+    agent::EnrollFlags flags;
+    flags.token = token;
+    flags.ca_hash = hash_;
+    flags.node = node;
+    flags.wait = "2min";
+    return agent::EnrollNode(config, flags, std::nullopt, [](const std::string&) {});
+  };
   std::atomic<int> enrolled = 0;
   std::vector<std::thread> threads;
   std::vector<std::string> troubles(kAtOnce);
@@ -212,20 +228,10 @@ TEST_F(EnrolmentTest, TwoHundredEnrolAtOnce) {
     threads.emplace_back([&, i] {
       const std::string node = "node-" + std::to_string(i);
       const IssuedFiles files = FilesOf(node);
-      agent::Config config;
-      config.collector = collector_.address();
-      config.enroll_collector = collector_.enroll_address();
-      config.tls_ca = scratch_.path() + "/" + node + "/ca.crt";
-      config.tls_cert = files.cert;
-      config.tls_key = files.key;
-      agent::EnrollFlags flags;
-      flags.token = token;
-      flags.ca_hash = hash_;
-      flags.node = node;
-      flags.wait = "2min";
-      const auto said = agent::EnrollNode(config, flags, std::nullopt, [](const std::string&) {});
+      const auto said = enroll(node, node);
       if (said.ok() &&
-          agent::ReadNodeName({config.tls_ca, files.cert, files.key}).value_or("") == node) {
+          agent::ReadNodeName({scratch_.path() + "/" + node + "/ca.crt", files.cert, files.key})
+                  .value_or("") == node) {
         ++enrolled;
       } else {
         troubles[static_cast<size_t>(i)] = said.status().ToString();
@@ -237,9 +243,47 @@ TEST_F(EnrolmentTest, TwoHundredEnrolAtOnce) {
   const auto list = List();
   EXPECT_EQ(list["certificates"].size(), static_cast<size_t>(kAtOnce));
   EXPECT_EQ(list["tokens"][0]["used"], kAtOnce);
+
+  const auto taken_over = enroll("node-7", "thief");
+  EXPECT_EQ(taken_over.status().code(), absl::StatusCode::kPermissionDenied) << taken_over.status();
+  const auto elsewhere = enroll("db-1", "thief");
+  EXPECT_EQ(elsewhere.status().code(), absl::StatusCode::kPermissionDenied) << elsewhere.status();
+  EXPECT_EQ(List()["tokens"][0]["used"], kAtOnce);
+  EXPECT_EQ(Enroll("node-last", {"--token", token}).exit_code, 0);
   const AgentRun late = Enroll("node-late", {"--token", token});
   EXPECT_EQ(late.exit_code, 1);
   EXPECT_THAT(late.output, HasSubstr("is used up"));
+}
+
+TEST_F(EnrolmentTest, ARequestThatIsSentAgainAndATokenThatWasUsedBringAThiefNothing) {
+  ASSERT_TRUE(Start()) << collector_.log();
+  v1::EnrollRequest request;
+  request.set_node("web-1");
+  request.set_token(Token("web-1"));
+  request.set_signing_request(agent::MakeNodeKey()->signing_request);
+  const agent::EnrollServer server = {collector_.enroll_address(), ""};
+  agent::QuietGrpc();
+  const auto authority = agent::FetchAuthority(server, hash_.substr(7));
+  ASSERT_TRUE(authority.ok()) << authority.status();
+  const auto first = agent::AskToEnroll(server, *authority, request);
+  ASSERT_TRUE(first.ok()) << first.status();
+
+  // Whoever sends it once more gets the certificate of a key that he does not have.
+  const auto again = agent::AskToEnroll(server, *authority, request);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->issued().certificate_pem(), first->issued().certificate_pem());
+  // With a key of his own the token is used up, for this name and any other.
+  request.set_signing_request(agent::MakeNodeKey()->signing_request);
+  for (const char* node : {"web-1", "web-2"}) {
+    request.set_node(node);
+    EXPECT_EQ(agent::AskToEnroll(server, *authority, request).status().code(),
+              absl::StatusCode::kUnauthenticated)
+        << node;
+  }
+  const auto list = List();
+  EXPECT_EQ(list["certificates"].size(), 1u) << list;
+  EXPECT_EQ(list["tokens"][0]["used"], 1) << list;
+  EXPECT_THAT(Telltale({"audit"}).output, HasSubstr("REFUSED enroll"));
 }
 
 TEST_F(EnrolmentTest, AnOperatorApprovesAndDeniesByHand) {
