@@ -71,13 +71,46 @@ TEST(BusyLoopTest, WorkThatCallsTheKernelOrIsAllOverTheCodeIsNone) {
   EXPECT_TRUE(calls.told.empty());
   Watch spread(BusyLoopFilter());
   Play(spread, 40, 20, Nothing, [](Watch& w) {
-    Spin(w, 1, 0.3);
-    for (int i = 0; i < 7; ++i) w.Label("cpu", "user", "/usr/bin/app", 0.09 + 0.001 * i);
+    Spin(w, 1, 0.03);
+    for (int i = 0; i < 40; ++i) w.Label("cpu", "user", "/usr/bin/app", 0.024 - 0.0001 * i);
   });
   EXPECT_TRUE(spread.told.empty());
   Watch unseen(BusyLoopFilter());
   Play(unseen, 40, 20, Nothing, [](Watch& w) { Spin(w, 1, 0.1); });
   EXPECT_TRUE(unseen.told.empty());
+}
+
+// A shell that counts: its interpreter goes round, in ever the same twenty places.
+void Interpret(Watch& watch, double calls, uint32_t pid = 812) {
+  watch.Process(pid, "/usr/bin/bash",
+                {{TELLTALE_PROCESS_RUN_NS, 0.99e9}, {watch.Share("syscall", "ok", false), calls}});
+  for (int i = 0; i < 20; ++i) watch.Label("cpu", "user", "/usr/bin/bash", 0.04 - 0.001 * i);
+}
+
+TEST(BusyLoopTest, AnInterpretersLoopIsToldOnceItWentOnForFiveEpochs) {
+  Watch watch(BusyLoopFilter());
+  Play(watch, 40, 4, Nothing, [](Watch& w) { Interpret(w, 1); });
+  EXPECT_TRUE(watch.told.empty());
+  Play(watch, 0, 1, Nothing, [](Watch& w) { Interpret(w, 1); });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].evidence,
+              HasSubstr("100 % of what was sampled of it in 24 places of the code, for 5 epochs"));
+  Watch works(BusyLoopFilter());
+  Play(works, 40, 40, Nothing, [i = 0](Watch& w) mutable { Interpret(w, ++i % 4 == 0 ? 500 : 1); });
+  EXPECT_TRUE(works.told.empty()) << "a script that asks something of the kernel now and then";
+}
+
+TEST(BusyLoopTest, AProgramMayComputeForAsLongAsItDidBefore) {
+  Watch first(BusyLoopFilter()), second(BusyLoopFilter());
+  Play(first, 2, 8, Nothing, [](Watch& w) { Interpret(w, 1, 700); });  // while it learns
+  Play(first, 300, 0, Nothing, Nothing);
+  ASSERT_TRUE(second.Load(first.Save()));
+  second.now = first.now;
+  Play(second, 0, 8, Nothing, [](Watch& w) { Interpret(w, 1); });
+  EXPECT_TRUE(second.told.empty());
+  Play(second, 0, 3, Nothing, [](Watch& w) { Interpret(w, 1); });
+  ASSERT_EQ(second.told.size(), 1u);
+  EXPECT_THAT(second.told[0].evidence, HasSubstr("for 10 epochs on end"));
 }
 
 TEST(BusyLoopTest, WhatGrowsGetsOnWithSomething) {
