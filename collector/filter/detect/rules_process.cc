@@ -14,10 +14,10 @@ namespace telltale::filter {
 namespace {
 
 // The CPU is busy, next to nothing is asked of the kernel, and the cache serves all memory traffic.
-// Without hardware counters few places of the code take all the time instead; where they are not so
-// few, as of a loop that an interpreter goes round, it must have gone on for five epochs, and for
-// longer than this program ever computed here. What grows meanwhile, be it with few faults of huge
-// pages, gets on with something.
+// Without hardware counters few places of the code take all the time instead; where they are many,
+// as of a loop that an interpreter goes round, it must have gone on for five epochs, and for longer
+// than this program ever computed here. What grows meanwhile, be it with few faults of huge pages,
+// gets on with something.
 class BusyLoop : public Rule {
  public:
   static constexpr const char* kVitals[] = {"cpu", "llc", "syscall", nullptr};
@@ -39,11 +39,10 @@ class BusyLoop : public Rule {
   static constexpr double kMisses = 1e5;               // per second of CPU time
   static constexpr size_t kPlaces = 3;
   static constexpr double kConcentrated = 0.7;
-  static constexpr double kSeen = 0.15;       // of its CPU time, in those places for certain
-  static constexpr size_t kInterpreted = 24;  // places
-  static constexpr uint32_t kLong = 4;        // epochs; a rule speaks with the next
-  static constexpr uint32_t kLongest = 60;    // epochs: no program may take longer
-  static constexpr double kGrows = 1e6;       // bytes per second
+  static constexpr double kSeen = 0.15;     // of its CPU time, in those places for certain
+  static constexpr uint32_t kLong = 4;      // epochs; a rule speaks with the next
+  static constexpr uint32_t kLongest = 60;  // epochs: no program may take longer
+  static constexpr double kGrows = 1e6;     // bytes per second
   static constexpr size_t kProcesses = 1'024, kPrograms = 512;
 
   // Of a process, at the end of the last epoch.
@@ -75,7 +74,7 @@ class BusyLoop : public Rule {
         const std::string loops = LoopsIn(epoch, *process);
         if (loops.empty()) continue;
         absl::StrAppend(&evidence, ", ", loops);
-        against = "without hardware counters a tight computation looks the same";
+        against = "without hardware counters a long or tight computation looks the same";
       }
       const std::string text = ProcessText(*process);
       Case found{Who(*process), ProgramOf(*process), {}};
@@ -119,21 +118,16 @@ class BusyLoop : public Rule {
 
   // Where it goes round, as evidence; "": it may get on with something.
   std::string LoopsIn(const RuleEpoch& epoch, const telltale_filter_process& process) const {
-    const auto [few, seen] = TopPlaces(epoch, process, kPlaces);
-    if (few >= kConcentrated && seen >= kSeen) return PlacesText(few, kPlaces);
+    const auto [share, seen] = TopPlaces(epoch, process);
+    if (share >= kConcentrated && seen >= kSeen) {
+      return absl::StrCat(PercentText(share), " of what was sampled of it in ", kPlaces,
+                          " places of the code");
+    }
     const auto past = past_.find(Who(process));
     const uint32_t computing = 1 + (past == past_.end() ? 0 : past->second.computing);
     const auto longest = longest_.find(ProgramOf(process));
     if (computing < kLong || (longest != longest_.end() && computing <= longest->second)) return "";
-    const auto [some, seen_of_them] = TopPlaces(epoch, process, kInterpreted);
-    if (some < kConcentrated || seen_of_them < kSeen) return "";
-    return absl::StrCat(PlacesText(some, kInterpreted), ", for ", computing,
-                        " epochs on end; it never computed so long before");
-  }
-
-  static std::string PlacesText(double share, size_t places) {
-    return absl::StrCat(PercentText(share), " of what was sampled of it in ", places,
-                        " places of the code");
+    return absl::StrCat("for ", computing, " epochs on end; it never computed so long before");
   }
 
   void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>&) override {
@@ -181,14 +175,14 @@ class BusyLoop : public Rule {
   // is certain of a place is the last power it passed, on a busy node half of its weight or a
   // quarter; but all places of a program fall short by as much.
   static std::pair<double, double> TopPlaces(const RuleEpoch& epoch,
-                                             const telltale_filter_process& process, size_t count) {
+                                             const telltale_filter_process& process) {
     double top = 0, sampled = 0, all = 0;
     size_t places = 0;
     for (const telltale_filter_label* label : epoch.Labels("cpu")) {
       if (std::string_view(label->exe) != process.exe) continue;
       const double low = static_cast<double>(label->low) / 1e9;
       sampled += low;
-      if (places++ < count) top += low;
+      if (places++ < kPlaces) top += low;
     }
     // Labels are of the program: of all its processes.
     for (const telltale_filter_process* other : epoch.Processes()) {
