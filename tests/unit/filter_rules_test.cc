@@ -168,10 +168,31 @@ TEST(HeldFromCpuTest, AProcessThatMayNotRunOnAnIdleNodeIsHeldAbnormally) {
   EXPECT_THAT(watch.told[0].text, HasSubstr("3.5 of 4 CPUs had nothing to do"));
 }
 
-TEST(HeldFromCpuTest, OnABusyNodeWaitingIsFairSharing) {
+// On four CPUs that are all taken; it waits so many times a second for its turn.
+std::vector<Watch::Told> OnABusyNode(double times, double wanting, uint64_t priority) {
   Watch watch(HeldFromCpuFilter());
-  Play(watch, 40, 20, Nothing, [](Watch& w) { Queued(w, 0.9, 3.9); });
-  EXPECT_TRUE(watch.told.empty());
+  Play(watch, 40, 20, Nothing, [&](Watch& w) {
+    w.Rate("cpu", "user", 3.9);
+    w.Rate("sched_delay", "preempted", wanting - 3.9);
+    w.Process(812, "/usr/bin/app",
+              {{TELLTALE_PROCESS_QUEUE_NS, 0.9e9},
+               {TELLTALE_PROCESS_RUN_NS, 0.05e9},
+               {w.Share("sched_delay", "preempted", false), times}});
+    v1::FoldedSample& sample = w.Label("sched_delay", "preempted", "/usr/bin/app", 0.8);
+    sample.mutable_exemplar()->set_pid(812);
+    sample.mutable_exemplar()->set_detail(0, priority);
+  });
+  return watch.told;
+}
+
+TEST(HeldFromCpuTest, OnABusyNodeWaitingIsFairSharingUnlessItsTurnDoesNotCome) {
+  EXPECT_TRUE(OnABusyNode(40, 8, 120).empty());
+  const auto told = OnABusyNode(1, 8, 120);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].text, HasSubstr("held from the CPU for 54 s of 60 s, 900 ms at a time, where "
+                                      "its turn ought to come after 8"));
+  EXPECT_TRUE(OnABusyNode(1, 8, 139).empty()) << "it was given the lowest priority";
+  EXPECT_TRUE(OnABusyNode(1, 400, 120).empty()) << "a hundred wait for each CPU";
 }
 
 void Fails(Watch& watch, double failed, double ok) {

@@ -195,14 +195,17 @@ class BusyLoop : public Rule {
   }
 };
 
-// A process could run and does not get to, on a node that has CPUs to spare or has none.
+// A process could run and does not get to. Where CPUs are idle that is told at once. Where they are
+// wanted by many, waiting is fair sharing, and a turn comes after a few milliseconds for each who
+// waits: told is who waits twenty times as long at a time, unless it was given a low priority.
 class HeldFromCpu : public Rule {
  public:
-  static constexpr const char* kVitals[] = {"cpu", nullptr};
+  static constexpr const char* kVitals[] = {"cpu", "sched_delay", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_held",
-      .version = 1,
-      .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
+      .version = 2,
+      .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
+               TELLTALE_NEEDS_PROCESSES,
       .about = "a process held from the CPU, normally or abnormally",
       .vitals = kVitals,
       .rule = 7,
@@ -213,6 +216,9 @@ class HeldFromCpu : public Rule {
   static constexpr double kQueued = 0.5;  // threads
   static constexpr double kSpare = 0.25;  // of all CPUs: held abnormally
   static constexpr double kLess = 0.5;    // it ran less than so much of what it was queued
+  static constexpr double kTurn = 0.004;  // seconds: what each runs before the next
+  static constexpr double kTurns = 20, kLongest = 0.1;  // seconds at a time, at least
+  static constexpr uint64_t kUsual = 120;               // priority of who was given none
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     std::vector<Case> cases;
@@ -223,13 +229,18 @@ class HeldFromCpu : public Rule {
       busy += *rate;
     }
     const double cpus = epoch.epoch().cpus;
-    // A busy node makes all wait: that is fair sharing, and the node's matter.
-    if (cpus <= 0 || busy > (1 - kSpare) * cpus) return cases;
+    if (cpus <= 0) return cases;
+    const bool crowded = busy > (1 - kSpare) * cpus;
+    const double wanting = busy + epoch.Rate("sched_delay", "woken").value_or(0) +
+                           epoch.Rate("sched_delay", "preempted").value_or(0);
+    const double fair = kTurn * std::max(1.0, wanting / cpus);
     for (const telltale_filter_process* process : epoch.Processes()) {
       const double queued = epoch.Of(*process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
       const double ran = epoch.Of(*process, TELLTALE_PROCESS_RUN_NS) / 1e9;
       if (process->pid == 0 || process->exe[0] == '\0') continue;
       if (queued < kQueued || ran > kLess * queued) continue;
+      const double turn = AtATime(epoch, *process, queued);
+      if (crowded && (turn < std::max(kTurns * fair, kLongest) || IsLow(epoch, *process))) continue;
       const std::string text = ProcessText(*process);
       Case found{Who(*process), ProgramOf(*process), {}};
       found.found.vital = "sched_delay";
@@ -237,12 +248,15 @@ class HeldFromCpu : public Rule {
       found.found.value = queued;
       found.found.deviation = 0.1;
       found.found.text = absl::StrCat(
-          text, " could run and was held from the CPU for ", OfEpoch(epoch, queued), ", while ",
-          absl::StrFormat("%.3g of %.0f CPUs had nothing to do", cpus - busy, cpus),
+          text, " could run and was held from the CPU for ", OfEpoch(epoch, queued), ", ",
+          crowded ? absl::StrFormat("%.0f ms at a time, where its turn ought to come after %.0f",
+                                    turn * 1e3, fair * 1e3)
+                  : absl::StrFormat("while %.3g of %.0f CPUs had nothing to do", cpus - busy, cpus),
           process->cgroup[0] == '\0' ? "" : absl::StrCat("; its cgroup is ", process->cgroup));
       found.found.evidence = absl::StrFormat("queued %.3g, ran %.3g threads", queued, ran);
       found.found.against =
-          "a process bound to one busy CPU waits like one whose cgroup is throttled";
+          "a process bound to one busy CPU waits like one whose cgroup is throttled or has little "
+          "weight";
       found.found.cause =
           "held from the CPU abnormally: a CPU limit, a binding or a real-time task";
       found.found.next =
@@ -250,6 +264,26 @@ class HeldFromCpu : public Rule {
       cases.push_back(std::move(found));
     }
     return cases;
+  }
+
+  // Seconds it waits for each turn; of a wait that goes on, the epoch.
+  static double AtATime(const RuleEpoch& epoch, const telltale_filter_process& process,
+                        double queued) {
+    double times = 0;
+    for (const char* sub : {"woken", "preempted"}) {
+      times += epoch.Of(process, "sched_delay", sub, false) * epoch.seconds();
+    }
+    return queued * epoch.seconds() / std::max(times, 1.0);
+  }
+
+  // Whether it was given a priority below the usual one, as far as samples tell.
+  static bool IsLow(const RuleEpoch& epoch, const telltale_filter_process& process) {
+    for (const telltale_filter_label* label : epoch.Labels("sched_delay")) {
+      const telltale_filter_sample* wait = label->exemplar;
+      if (wait == nullptr || wait->pid != process.pid || wait->details == 0) continue;
+      return wait->detail[0] > kUsual;
+    }
+    return false;
   }
 };
 
