@@ -79,6 +79,28 @@ TEST(BlockedTest, WaitsForADiskAndInsideTheKernelAddUp) {
   EXPECT_TRUE(told(0.1, 0.3, 0.3).empty()) << "a wait for a lock of the kernel is one inside it";
 }
 
+TEST(BlockedTest, OnABusyNodeItIsToldByWhatItWaitsForBetweenItsTurns) {
+  const auto told = [](double disk, double queued, double ran) {
+    Watch watch(BlockedFilter());
+    Play(watch, 40, 4, Nothing, [&](Watch& w) {
+      w.Process(90, "/usr/bin/writer",
+                {{TELLTALE_PROCESS_RUN_NS, ran * 1e9},
+                 {TELLTALE_PROCESS_QUEUE_NS, queued * 1e9},
+                 {w.Share("blocking", "disk", true), disk * 1e9},
+                 {w.Share("blocking", "disk", false), 3700}});
+    });
+    return watch.told;
+  };
+  const auto syncs = told(0.22, 0.66, 0.08);
+  ASSERT_EQ(syncs.size(), 1u);
+  EXPECT_EQ(syncs[0].cause, "blocked on a disk");
+  EXPECT_THAT(syncs[0].evidence, HasSubstr("blocked 0.22, ran 0.08, queued 0.66 threads"));
+  EXPECT_TRUE(told(0.22, 0.3, 0.08).empty()) << "mostly it waits for something else";
+  EXPECT_TRUE(told(0.22, 0.54, 0.24).empty()) << "mostly it works";
+  EXPECT_TRUE(told(0.05, 0.94, 0.01).empty()) << "it hardly gets to ask the disk";
+  EXPECT_TRUE(told(0.3, 4, 0.1).empty()) << "its other threads wait for a CPU";
+}
+
 TEST(BlockedTest, WaitsOfASecondAndWaitsForRequestsAreUsual) {
   Watch watch(BlockedFilter());
   Play(watch, 40, 20, Nothing, [](Watch& w) {

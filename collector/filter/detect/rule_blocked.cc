@@ -1,9 +1,10 @@
 // Rule 5 of Chopstix 3.2: what a blocked process is blocked on. It waits for a disk, a lock, a
 // socket or inside the kernel for more than half the time of one thread, which it usually does not.
 // Waits for a disk and inside the kernel add up: one who syncs each write waits for its pages, and
-// then for the journal to be committed.
-// Who ends its waits, or holds the lock, and what that one does itself, is said where samples tell;
-// an open wait counts up to the end of the epoch.
+// then for the journal to be committed. Who waits for a CPU can wait for nothing else meanwhile:
+// for a disk half of the rest is enough, if that is more than it runs. Who ends its waits, or holds
+// the lock, and what that one does itself, is said where samples tell; an open wait counts up to
+// the end of the epoch.
 //
 // Waiting in a futex or for a socket is also how threads wait for work. It counts only where more
 // is known: the process worked before and hardly does now, or whoever it waits for is stuck; for
@@ -24,6 +25,7 @@ namespace telltale::filter {
 namespace {
 
 constexpr double kWaiting = 0.5;      // threads
+constexpr double kOnBusyNode = 0.1;   // threads, of one that waits for a CPU between
 constexpr double kWorked = 0.05;      // CPUs, usually
 constexpr double kStopped = 0.25;     // of it, now
 constexpr double kRetransmits = 0.2;  // segments per second
@@ -136,6 +138,13 @@ Other OtherOf(const RuleEpoch& epoch, const telltale_filter_process& process, co
   return {};
 }
 
+bool IsBlocked(const RuleEpoch& epoch, const telltale_filter_process& process, const Waits& waits) {
+  if (waits.threads >= kWaiting) return true;
+  const double queued = epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
+  return waits.most == &kDisk && waits.threads >= kOnBusyNode && queued < 1 &&
+         waits.threads >= kWaiting * (1 - queued) && waits.threads > Ran(epoch, process);
+}
+
 // What keeps a process from going on; "": nothing that is seen.
 std::string StuckBy(const RuleEpoch& epoch, const telltale_filter_process& process) {
   const Waits waits = Forced(epoch, process);
@@ -189,7 +198,7 @@ class Blocked : public Rule {
       }
       Waits waits = Forced(epoch, *process);
       std::string more;
-      if (waits.threads < kWaiting) {
+      if (!IsBlocked(epoch, *process, waits)) {
         waits = ByChoice(epoch, *process);
         if (waits.threads < kWaiting) continue;
         more = NotByChoice(epoch, *process, *waits.most);
