@@ -314,6 +314,19 @@ TEST(LoadTest, AStartIsNoLoadAndToldOnlyIfItTakesLongerThanAny) {
   EXPECT_EQ(watch.told.size(), 2u);
 }
 
+TEST(LoadTest, AJobThatGrowsUntilItEndsStartsForAsLong) {
+  Watch watch(LoadFilter());
+  Play(watch, 40, 0, Nothing, Nothing);
+  Start(watch, 100, 4, 0);
+  Play(watch, 5, 0, Nothing, Nothing);
+  Start(watch, 101, 7, 0);
+  Play(watch, 5, 0, Nothing, Nothing);
+  ASSERT_EQ(watch.told.size(), 2u);  // begins and ends
+  EXPECT_THAT(watch.told[0].evidence, HasSubstr("its longest start took 4 epochs"));
+  Start(watch, 102, 7, 0);
+  EXPECT_EQ(watch.told.size(), 2u);
+}
+
 TEST(LoadTest, AStartThatTouchesHugePagesIsTold) {
   Watch watch(LoadFilter());
   Play(watch, 40, 0, Nothing, Nothing);
