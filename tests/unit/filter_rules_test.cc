@@ -95,6 +95,12 @@ TEST(BusyLoopTest, AnInterpretersLoopIsToldOnceItWentOnForFiveEpochs) {
   ASSERT_EQ(watch.told.size(), 1u);
   EXPECT_THAT(watch.told[0].evidence,
               HasSubstr("for 5 epochs on end; it never computed so long before"));
+  Watch starved(BusyLoopFilter());
+  Play(starved, 40, 20, Nothing, [](Watch& w) {
+    w.Process(812, "/usr/bin/clang",
+              {{TELLTALE_PROCESS_RUN_NS, 0.08e9}, {TELLTALE_PROCESS_QUEUE_NS, 0.9e9}});
+  });
+  EXPECT_TRUE(starved.told.empty()) << "it hardly runs: who knows what it would ask for";
   Watch works(BusyLoopFilter());
   Play(works, 40, 40, Nothing, [i = 0](Watch& w) mutable { Interpret(w, ++i % 4 == 0 ? 500 : 1); });
   EXPECT_TRUE(works.told.empty()) << "a script that asks something of the kernel now and then";
@@ -312,6 +318,22 @@ TEST(LoadTest, AStartIsNoLoadAndToldOnlyIfItTakesLongerThanAny) {
   EXPECT_THAT(watch.told[0].evidence, HasSubstr("its longest start took 3 epochs"));
   Start(watch, 102, 8, 10);  // as long as that one is usual now
   EXPECT_EQ(watch.told.size(), 2u);
+}
+
+TEST(LoadTest, AStartMayBeginLateInAnEpoch) {
+  Watch watch(LoadFilter());
+  Play(watch, 40, 0, Nothing, Nothing);
+  for (int i = 0; i < 8; ++i) {
+    Nothing(watch);
+    watch.Process(100, "/usr/bin/java",
+                  {{TELLTALE_PROCESS_RUN_NS, i == 0 ? 0.1e9 : 0.9e9},
+                   {TELLTALE_PROCESS_TASK_NS, i == 0 ? 0.1e9 : 1e9},
+                   {TELLTALE_PROCESS_FAULTS_MINOR, i == 0 ? 400 : 4e3},
+                   {TELLTALE_PROCESS_RSS_BYTES, (0.1 + i) * 4e3 * 60 * 4096}});
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].cause, "slow start");
 }
 
 TEST(LoadTest, AJobThatGrowsUntilItEndsStartsForAsLong) {

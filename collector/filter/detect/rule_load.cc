@@ -43,7 +43,7 @@ class Load : public Rule {
   static constexpr const char* kVitals[] = {"user_page", "llc", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_load",
-      .version = 3,
+      .version = 4,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "a start that takes long, a load that grows",
       .vitals = kVitals,
@@ -167,6 +167,12 @@ class Load : public Rule {
     return found;
   }
 
+  // How much of the epoch it was there, as far as is known: few begin with one.
+  static double There(const RuleEpoch& epoch, const telltale_filter_process& process) {
+    const double threads = epoch.Of(process, TELLTALE_PROCESS_TASK_NS) / 1e9;
+    return threads > 0 ? std::min(threads, 1.0) : 1;
+  }
+
   static std::optional<double> Traffic(const RuleEpoch& epoch,
                                        const telltale_filter_process& process, double cpus) {
     if (epoch.Vital("llc") == nullptr || cpus <= 0) return std::nullopt;
@@ -215,8 +221,9 @@ class Load : public Rule {
     life.away = 0;
     if (fresh) life.starts = !first_;
     const double faults = Faults(epoch, process), cpus = Cpus(epoch, process);
-    const bool starting =
-        life.starting == life.epochs && std::max(faults, Kept(epoch, process, life)) >= kFaults;
+    const double touched = std::max(faults, Kept(epoch, process, life));
+    const double there = fresh ? There(epoch, process) : 1;
+    const bool starting = life.starting == life.epochs && touched >= kFaults * there;
     if (fresh) life.program = ProgramOf(process);
     if (!starting && life.StillStarts()) NoteStart(life);
     ++life.epochs;

@@ -16,14 +16,15 @@ namespace {
 // The CPU is busy, next to nothing is asked of the kernel, and the cache serves all memory traffic.
 // Without hardware counters few places of the code take all the time instead; where they are many,
 // as of a loop that an interpreter goes round, it must have gone on for five epochs, and for longer
-// than this program ever computed here. What grows meanwhile, be it with few faults of huge pages,
-// gets on with something.
+// than this program ever computed here, and run for a third of a CPU: of a compiler that hardly
+// gets to run nobody can tell what it would ask for. What grows meanwhile, be it with few faults of
+// huge pages, gets on with something.
 class BusyLoop : public Rule {
  public:
   static constexpr const char* kVitals[] = {"cpu", "llc", "syscall", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_busy_loop",
-      .version = 4,
+      .version = 5,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_PROCESSES,
       .about = "much CPU time without memory traffic or calls: a busy loop",
       .vitals = kVitals,
@@ -39,6 +40,7 @@ class BusyLoop : public Rule {
   static constexpr double kMisses = 1e5;               // per second of CPU time
   static constexpr size_t kPlaces = 3;
   static constexpr double kConcentrated = 0.7;
+  static constexpr double kRuns = 0.3;      // CPUs, of a loop in many places
   static constexpr double kSeen = 0.15;     // of its CPU time, in those places for certain
   static constexpr uint32_t kLong = 4;      // epochs; a rule speaks with the next
   static constexpr uint32_t kLongest = 60;  // epochs: no program may take longer
@@ -71,7 +73,7 @@ class BusyLoop : public Rule {
         absl::StrAppend(&evidence, absl::StrFormat(", %.3g cache misses/s", misses));
         against = "a computation that fits into the cache looks the same";
       } else {
-        const std::string loops = LoopsIn(epoch, *process);
+        const std::string loops = LoopsIn(epoch, *process, work.cpus);
         if (loops.empty()) continue;
         absl::StrAppend(&evidence, ", ", loops);
         against = "without hardware counters a long or tight computation looks the same";
@@ -117,12 +119,14 @@ class BusyLoop : public Rule {
   }
 
   // Where it goes round, as evidence; "": it may get on with something.
-  std::string LoopsIn(const RuleEpoch& epoch, const telltale_filter_process& process) const {
+  std::string LoopsIn(const RuleEpoch& epoch, const telltale_filter_process& process,
+                      double cpus) const {
     const auto [share, seen] = TopPlaces(epoch, process);
     if (share >= kConcentrated && seen >= kSeen) {
       return absl::StrCat(PercentText(share), " of what was sampled of it in ", kPlaces,
                           " places of the code");
     }
+    if (cpus < kRuns) return "";
     const auto past = past_.find(Who(process));
     const uint32_t computing = 1 + (past == past_.end() ? 0 : past->second.computing);
     const auto longest = longest_.find(ProgramOf(process));
