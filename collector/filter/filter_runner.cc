@@ -228,18 +228,32 @@ void FilterRunner::Say(const absl::Status& status) {
   if (said_.size() < kMaxSaid && said_[line]++ == 0) options_.log_line(line);
 }
 
+// A filter that gave up, or is gone, will not say that something ended either.
+bool FilterRunner::Speaks(const NodeFeed& feed) const {
+  return !feed.failed() && StillSends(feed.node());
+}
+
 bool FilterRunner::IsOpen(const std::string& filter, const std::string& node,
                           const std::function<bool(const OpenAnomaly&)>& fits) const {
-  // A filter that gave up, or is gone, will not say that something ended either.
   for (const auto& running : running_) {
     if (running->report.status.name() != filter || running->feed.code->ended()) continue;
     const auto feed = running->by_name.find(node);
-    if (feed == running->by_name.end() || feed->second->failed()) continue;
-    if (StillSends(feed->second->node()) && std::ranges::any_of(feed->second->open(), fits)) {
-      return true;
-    }
+    if (feed == running->by_name.end() || !Speaks(*feed->second)) continue;
+    if (std::ranges::any_of(feed->second->open(), fits)) return true;
   }
   return false;
+}
+
+std::map<std::string, std::set<OpenAnomaly>> FilterRunner::AllOpen() const {
+  std::map<std::string, std::set<OpenAnomaly>> all;
+  for (const auto& running : running_) {
+    if (running->feed.code->ended()) continue;
+    for (const auto& [node, feed] : running->by_name) {
+      if (feed->open().empty() || !Speaks(*feed)) continue;
+      all[node].insert(feed->open().begin(), feed->open().end());
+    }
+  }
+  return all;
 }
 
 std::vector<FilterIdentity> FilterRunner::filters() const {

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -79,6 +80,8 @@ class FilterRunner {
   // thread at rest.
   bool IsOpen(const std::string& filter, const std::string& node,
               const std::function<bool(const OpenAnomaly&)>& fits) const;
+  // All that IsOpen knows of, by node; called as that.
+  std::map<std::string, std::set<OpenAnomaly>> AllOpen() const;
   // For status and metrics; any thread.
   std::vector<FilterReport> Reports() const;
   // Where a filter has not learned enough yet to speak; any thread.
@@ -106,6 +109,8 @@ class FilterRunner {
   absl::Status Add(FilterCode* code);
   void Listen(const std::vector<NodeHead>& heads);
   bool StillSends(uint32_t node) const;
+  // Whether what the feed holds open is known to go on.
+  bool Speaks(const NodeFeed& feed) const;
   void Advance(const NodeHead& head);
   void Report(Running& running, const std::vector<NodeHead>& heads);  // fills in its status
   NodeFeed& FeedOf(Running& running, const NodeHead& head);

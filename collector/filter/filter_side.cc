@@ -125,12 +125,14 @@ v1::ListFiltersAnswer FilterSide::List() const {
 }
 
 bool FilterSide::GoesOn(const v1::StoredSymptom& symptom) const {
+  const auto fits = [&](const OpenAnomaly& open) {
+    return open.vital == symptom.vital() && open.sub == symptom.sub() &&
+           incident::ProgramOfSubject(open.subject) == symptom.program();
+  };
   const auto on = [&](const std::string& node) {
     return fleet_->IsOpen(symptom.filter(), node, symptom.vital(), symptom.sub()) ||
-           runner_->IsOpen(symptom.filter(), node, [&](const OpenAnomaly& open) {
-             return open.vital == symptom.vital() && open.sub == symptom.sub() &&
-                    incident::ProgramOfSubject(open.subject) == symptom.program();
-           });
+           runner_->IsOpen(symptom.filter(), node, fits) ||
+           users_->IsOpen(symptom.filter(), node, fits);
   };
   return on(symptom.node()) || std::ranges::any_of(symptom.more_nodes(), on);
 }

@@ -16,6 +16,7 @@ constexpr uint64_t kJoinNs = 1'500'000'000;
 constexpr size_t kMaxTextBytes = 512;
 constexpr size_t kMaxLabelNameBytes = 64;
 constexpr size_t kMaxSubjectBytes = 256;
+constexpr size_t kMaxOpen = 1'024;
 constexpr double kMaxFigure = 9e12;  // of a base unit; beyond it millionths do not fit 64 bits
 
 uint64_t HourOf(uint64_t time_ns) { return storage::FloorTo(time_ns, storage::kHourNs); }
@@ -251,6 +252,10 @@ void NodeFeed::NoteOpen(const v1::FilterAnomaly& anomaly) {
   const OpenAnomaly one = {anomaly.vital(), anomaly.sub(), anomaly.subject(), anomaly.start_ns()};
   if (anomaly.open()) {
     open_.insert(one);
+    // Of a filter that begins ever more and ends nothing.
+    if (open_.size() > kMaxOpen) {
+      open_.erase(std::ranges::min_element(open_, {}, &OpenAnomaly::start_ns));
+    }
   } else {
     open_.erase(one);
   }

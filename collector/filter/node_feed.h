@@ -91,6 +91,7 @@ class NodeFeed {
   uint64_t skipped() const { return skipped_; }
   uint64_t dropped() const { return dropped_; }  // outputs not kept, since this feed was made
   uint64_t last_end_ns() const { return last_end_ns_; }
+  // At most 1,024, the latest.
   const std::set<OpenAnomaly>& open() const { return open_; }
 
  private:

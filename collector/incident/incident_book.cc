@@ -15,6 +15,7 @@ constexpr char kHeadName[] = "incidents/head";
 constexpr int kMaxNotes = 100;
 constexpr size_t kMaxNoteBytes = 1'000;
 constexpr size_t kBatch = 256;
+constexpr uint64_t kSettleNs = 600'000'000'000;
 constexpr uint32_t kDefaultList = 50, kMaxList = 1'000;
 constexpr size_t kMaxNewsBytes = 1 << 20;
 
@@ -95,6 +96,8 @@ std::string IncidentBook::SlotName(uint64_t number) const {
 absl::Status IncidentBook::Advance(uint64_t now_ns) {
   const std::lock_guard lock(mutex_);
   const uint64_t before = head_.log_number();
+  if (first_look_ns_ == 0) first_look_ns_ = now_ns;
+  SeeWhatGoesOn(now_ns);
   if (auto status = TakeNews(); !status.ok()) return status;
   ResolveAndSilence(now_ns);
   if (changed_.empty() && head_.log_number() == before) return absl::OkStatus();
@@ -122,13 +125,20 @@ absl::Status IncidentBook::TakeNews() {
   }
 }
 
+void IncidentBook::SeeWhatGoesOn(uint64_t now_ns) {
+  if (!options_.goes_on) return;
+  for (const auto& [number, incident] : incidents_) {
+    if (IsResolved(incident)) continue;
+    if (std::ranges::any_of(incident.symptoms(), options_.goes_on)) going_on_ns_[number] = now_ns;
+  }
+}
+
 void IncidentBook::ResolveAndSilence(uint64_t now_ns) {
+  // A filter of filters.d must be loaded and shown its last hour before it can say what goes on.
+  const bool known = !options_.goes_on || now_ns >= first_look_ns_ + kSettleNs;
   for (auto& [number, incident] : incidents_) {
     if (IsResolved(incident)) continue;
-    if (options_.goes_on && std::ranges::any_of(incident.symptoms(), options_.goes_on)) {
-      going_on_ns_[number] = now_ns;
-    }
-    if (LastSeen(incident) + options_.resolve_ns <= now_ns) {
+    if (known && LastSeen(incident) + options_.resolve_ns <= now_ns) {
       Resolve(incident, now_ns, "resolved: nothing new for an hour");
       continue;
     }

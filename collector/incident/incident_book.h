@@ -6,7 +6,8 @@
 //   or on a node of it, and of the same program or the same vital, or one of both is of no program.
 // The closest fit counts, then the oldest. Else it begins a new one. A diagnosis that comes later
 // takes the incidents that are nothing but its symptoms in. An hour without news, with nothing of
-// it going on, resolves an incident.
+// it going on, resolves an incident; not in the first ten minutes after a start, in which filters
+// come to know again what goes on.
 //
 // Each change of an incident has a number, the highest of all so far: a follower's cursor. He gets
 // each incident that changed since, as it is now, by the number of its latest change.
@@ -103,6 +104,7 @@ class IncidentBook {
   v1::StoredIncident* Match(const v1::Anomaly& anomaly, uint64_t found_ns);
   void TakeIn(v1::StoredIncident& incident, uint64_t now_ns);
   void Resolve(v1::StoredIncident& incident, uint64_t now_ns, const std::string& why);
+  void SeeWhatGoesOn(uint64_t now_ns);
   void ResolveAndSilence(uint64_t now_ns);
   uint64_t LastSeen(const v1::StoredIncident& incident) const;
   bool IsRecent(const v1::StoredIncident& incident, uint64_t found_ns) const;
@@ -119,6 +121,7 @@ class IncidentBook {
   std::map<uint64_t, uint64_t> by_change_;            // number of those stored, by latest change
   // When something of an incident was last seen to go on, by number. Known anew after a restart.
   std::map<uint64_t, uint64_t> going_on_ns_;
+  uint64_t first_look_ns_ = 0;
   feed::Waiters waiters_;
 };
 

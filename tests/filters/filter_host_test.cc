@@ -249,6 +249,21 @@ TEST_F(FilterHostTest, ADisabledOneIsTriedAgainAndARemovedOneIsGone) {
   });
 }
 
+TEST_F(FilterHostTest, WhatAFilterHoldsOpenGoesOnUntilTheFilterIsGone) {
+  Install("holder");
+  Start();
+  const auto goes_on = [this](const std::string& filter, const std::string& node) {
+    return filters_->IsOpen(filter, node,
+                            [](const OpenAnomaly& open) { return open.subject == "a program"; });
+  };
+  Await("holder", [&](const v1::FilterInfo&) { return goes_on("holder", "n1"); });
+  EXPECT_TRUE(goes_on("holder", "n3"));
+  EXPECT_FALSE(goes_on("holder", "n4"));
+  EXPECT_FALSE(goes_on("good", "n1"));
+  std::filesystem::remove(Path("holder"));
+  Await("holder", [&](const v1::FilterInfo&) { return !goes_on("holder", "n1"); });
+}
+
 TEST_F(FilterHostTest, ARunOverThePastSaysTheSameInAnotherProcess) {
   Install("good");
   Start();

@@ -17,6 +17,7 @@ trial_filter(flood WHAT_FLOOD)
 trial_filter(eater WHAT_EAT)
 trial_filter(escape WHAT_ESCAPE)
 trial_filter(stray WHAT_STRAY)
+trial_filter(holder WHAT_HOLD)
 trial_filter(later ABI=2)
 
 telltale_test(filter_host_test LABEL integration TIMEOUT 600

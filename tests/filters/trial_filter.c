@@ -54,6 +54,9 @@ static void say(const struct instance* self, const struct telltale_filter_epoch*
   made.severity = 10;
   made.learned_epochs = self->epochs;
   made.text = "a trial \x1b[2J";
+#if defined(WHAT_HOLD)
+  made.open = 1;
+#endif
   made.subject = subject;
   self->host->anomaly(self->host->context, &made);
 }
@@ -92,6 +95,9 @@ static int epoch(void* instance, const struct telltale_filter_epoch* shown) {
   say(self, shown, "after it", shown->end_ns + 1);
   mark(self, shown, "disk", 1);
   say(self, shown, "in it", shown->start_ns);
+#elif defined(WHAT_HOLD)
+  /* Begins with its first epoch and goes on. */
+  if (self->epochs == 1) say(self, shown, "a program", shown->start_ns);
 #else
   if (self->epochs % 10 == 0) say(self, shown, self->host->machine, shown->start_ns);
 #endif

@@ -63,6 +63,12 @@ class Judgements(unittest.TestCase):
                         said(filter_="rule_blocked"), said(found_s=99), said(found_s=156)):
             self.assertFalse(self.judge(anomaly)["found"], anomaly)
 
+    def test_of_two_filters_of_a_rule_the_one_that_found_it_has_the_hit(self):
+        filters = {**FILTERS, "other_loops": (1, 1)}
+        load = planted(rule=1, cause="busy", program="p", run="r")
+        line = judging.judge_fault(load, [said(filter_="other_loops")], filters, 5)
+        self.assertEqual((line["found"], line["expected"]), (True, "other_loops"))
+
     def test_what_another_rule_said_of_it_is_told(self):
         self.assertEqual(self.judge(said(filter_="rule_blocked"))["also"], ["rule_blocked"])
 
@@ -121,6 +127,23 @@ class Joined(unittest.TestCase):
     def test_a_later_version_replaces_an_earlier_one(self):
         both = record.joined(self.of(1, found=False), self.of(2, found=True, epochs=2))
         self.assertEqual((both["filters"]["rule_busy_loop"]["hits"], both["filters"]["rule_busy_loop"]["version"]), (1, 2))
+
+    def test_what_is_left_of_an_earlier_version_says_so_and_counts_for_no_other(self):
+        other = {**self.of(2, not_run="no time"), "innocents": []}
+        both = record.joined(self.of(1, found=True, epochs=2), other)
+        self.assertEqual(both["faults"][0]["version"], 1)
+        self.assertEqual((both["filters"]["rule_busy_loop"]["hits"], both["filters"]["rule_busy_loop"]["version"]), (0, 2))
+
+    def test_innocent_loads_count_where_the_later_version_saw_them(self):
+        def with_load(version, hours, false):
+            of = self.of(version, found=True, epochs=2)
+            return {**of, "innocents": [{"name": "web", "what": "w", "hours": hours, "false": false}]}
+
+        alarm = {"filter": "rule_busy_loop", "text": "t"}
+        later = record.joined(with_load(1, 0.5, [alarm]), with_load(2, 0.1, []))
+        self.assertEqual((later["innocents"][0]["hours"], later["filters"]["rule_busy_loop"]["false_alarms"]), (0.1, 0))
+        same = record.joined(with_load(1, 0.5, [alarm]), with_load(1, 0.1, []))
+        self.assertEqual((same["innocents"][0]["hours"], same["filters"]["rule_busy_loop"]["false_alarms"]), (0.5, 1))
 
     def test_a_miss_stays_a_miss(self):
         both = record.joined(self.of(1, found=False), self.of(1, found=True, epochs=2))

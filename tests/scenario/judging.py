@@ -47,6 +47,7 @@ def judge_fault(planted, anomalies, filters, epoch_s):
         first = min(right, key=lambda anomaly: anomaly["foundS"])
         line["epochs"] = max(1, int((first["foundS"] - planted.planted_s) // epoch_s))  # whole ones
         line["said"] = said(first, planted)
+        line["expected"] = first["filter"]  # two may apply a rule
     elif entry.weak:
         line["weak"] = entry.weak
     others = sorted({anomaly["filter"] for anomaly in about if anomaly not in right})

@@ -30,10 +30,11 @@ def most_events(seen):
 
 
 def of_filters(filters, faults, innocents):
-    """Per filter what the build embeds. `filters`: name -> (rule, version)."""
+    """Per filter what the build embeds, of its own version alone. `filters`: name -> (rule, version)."""
     table = {}
     for name, (rule, version) in filters.items():
-        mine = [fault for fault in faults if fault["expected"] == name and "not_run" not in fault]
+        mine = [fault for fault in faults if fault["expected"] == name and "not_run" not in fault and
+                fault.get("version", version) == version]
         false = [said for innocent in innocents for said in innocent.get("false", []) if said["filter"] == name]
         hits = sum(fault["found"] for fault in mine)
         low, high = wilson(hits, len(mine))
@@ -44,21 +45,27 @@ def of_filters(filters, faults, innocents):
 
 
 def joined(record, other):
-    """What this run left out, taken from another one, and what that one measured of a later version of its filter."""
+    """What this run left out, taken from another one, and what that one measured of a later version of its filter; then
+    also the innocent loads that ran there. What is left of an earlier version says so."""
     filters = {name: (row["rule"], row["version"]) for name, row in record["filters"].items()}
+    later = {name: (row["rule"], row["version"]) for name, row in other["filters"].items()
+             if name not in filters or row["version"] > filters[name][1]}
     ran = {line["name"]: {**line, "apart": other["measured"]} for line in other["faults"] if "not_run" not in line}
     faults = []
     for line in record["faults"]:
         instead = ran.get(line["name"])
         if instead is not None:
-            name = instead["expected"]
-            version = other["filters"][name]["version"]
-            if "not_run" in line or version > filters[name][1]:
-                filters[name] = (filters[name][0], max(version, filters[name][1]))
-                line = instead
+            if "not_run" in line or instead["expected"] in later:
+                faults.append(instead)
+                continue
+        if "not_run" not in line and line["expected"] in later:
+            line = {"version": filters[line["expected"]][1], **line}
         faults.append(line)
-    return {**record, "faults": faults, "planted": sum("not_run" not in line for line in faults),
-            "filters": of_filters(filters, faults, record["innocents"])}
+    quiet = {line["name"]: {**line, "apart": other["measured"]} for line in other["innocents"] if "not_run" not in line}
+    innocents = [quiet.get(line["name"], line) if later or "not_run" in line else line for line in record["innocents"]]
+    return {**record, "faults": faults, "planted": sum("not_run" not in line for line in faults), "innocents": innocents,
+            "innocent_loads": sum("not_run" not in line for line in innocents),
+            "filters": of_filters(filters | later, faults, innocents)}
 
 
 def share_text(hits, of):
@@ -119,6 +126,7 @@ def page(record):
             "|---|---|---|---|---|---|"]
     for fault in run:
         apart = f" (a run of its own, {fault['apart']})" if "apart" in fault else ""
+        apart += f" (measured of version {fault['version']} of the rule, and in no figure of it)" if "version" in fault else ""
         also = f" (by {', '.join(fault['also'])})" if "also" in fault and not fault["found"] else ""
         also += f" Known: {cell(fault['weak'])}" if "weak" in fault else ""
         out.append(f"| {fault['name']} | {cell(fault['truth'])} | `{fault['expected']}` | "
@@ -139,7 +147,8 @@ def page(record):
     out += ["| load | what it is | minutes | false alarms |", "|---|---|---|---|"]
     for load in loads:
         said = "; ".join(sorted({cell(f"{one['filter']}: {one['text']}") for one in load["false"]}))
-        out.append(f"| {load['name']} | {cell(load['what'])} | {60 * load['hours']:.1f} | {said or 'none'} |")
+        apart = f" (a run of its own, {load['apart']})" if "apart" in load else ""
+        out.append(f"| {load['name']} | {cell(load['what'])} | {60 * load['hours']:.1f} | {said or 'none'}{apart} |")
     out += ["", f"Beside these, {record['elsewhere']} anomalies named processes of others on this host or the node alone. "
             "Nobody knows whether they were right; they count nowhere.", "", "## What could not be run", "",
             "| entry | why |", "|---|---|"]

@@ -406,6 +406,28 @@ TEST(VanishedTest, AProgramThatWasAlwaysThereIsMissedWithHowItEnded) {
   EXPECT_EQ(watch.told[0].start_ns, watch.told[1].start_ns);
 }
 
+// How many epochs without it until it is told of; 0: not within five.
+int EpochsUntilMissed(bool seen_to_end, double cpus, bool replaced) {
+  Watch watch(VanishedFilter());
+  for (int i = 0; i < 85; ++i) {
+    const std::map<uint32_t, double> runs = {{TELLTALE_PROCESS_RUN_NS, cpus * 1e9}};
+    watch.Process(1, "/usr/bin/other", kRuns);
+    if (i < 80) watch.Process(500, "/usr/sbin/daemon", runs);
+    if (i == 79 && replaced) watch.Process(501, "/usr/sbin/daemon", runs);
+    if (i == 79 && seen_to_end) watch.Exit(500, "/usr/sbin/daemon", 0, 11);
+    watch.Show();
+    if (!watch.told.empty()) return i - 79;
+  }
+  return 0;
+}
+
+TEST(VanishedTest, WhatWasSeenToEndIsMissedInItsFirstEpochWithoutARow) {
+  EXPECT_EQ(EpochsUntilMissed(true, 0.1, false), 1);
+  EXPECT_EQ(EpochsUntilMissed(false, 0.1, false), 3) << "it may be there and do nothing";
+  EXPECT_EQ(EpochsUntilMissed(true, 0.002, false), 3) << "what took its place may have no row";
+  EXPECT_EQ(EpochsUntilMissed(true, 0.1, true), 3) << "another one was started at once";
+}
+
 TEST(VanishedTest, JobsThatComeAndGoAndProgramsThatHardlyRunAreNotMissed) {
   Watch watch(VanishedFilter());
   for (int i = 0; i < 300; ++i) {

@@ -159,6 +159,41 @@ TEST_F(FilterOpenTest, WhatAFilterHeldOpenWhenItGaveUpIsNotKnownToGoOn) {
   EXPECT_FALSE(IsStuck());
 }
 
+// Begins three with each epoch and ends none.
+const telltale_filter& EndlessFilter() {
+  static const telltale_filter filter = [] {
+    telltale_filter made = StuckFilter();
+    made.name = "endless";
+    made.epoch = [](void* instance, const telltale_filter_epoch* epoch) {
+      const auto& host = *static_cast<telltale_filter_host*>(instance);
+      for (const char* sub : {"disk", "pipe", "socket"}) {
+        telltale_filter_anomaly anomaly = {};
+        anomaly.struct_size = sizeof anomaly;
+        anomaly.vital = "blocking";
+        anomaly.sub = sub;
+        anomaly.start_ns = epoch->start_ns;
+        anomaly.end_ns = epoch->end_ns;
+        anomaly.open = 1;
+        host.anomaly(host.context, &anomaly);
+      }
+      return 0;
+    };
+    return made;
+  }();
+  return filter;
+}
+
+TEST_F(FilterOpenTest, OfAFilterThatNeverEndsAnythingTheLatestAreKnown) {
+  filters_ = {&EndlessFilter()};
+  Restart();
+  for (uint64_t i = 0; i < 700; ++i) Arrive(i, 1);
+  Look();
+  const auto all = runner_->AllOpen();
+  ASSERT_EQ(all.count("n1"), 1u);
+  EXPECT_EQ(all.at("n1").size(), 1'024u);
+  for (const OpenAnomaly& open : all.at("n1")) EXPECT_GE(open.start_ns, kBegin + 340 * kEpoch);
+}
+
 // As StuckFilter, with a state.
 const telltale_filter& SavingFilter() {
   static const telltale_filter filter = [] {

@@ -54,6 +54,53 @@ TEST(BlockedTest, NamesTheOwnerOfALockWhereTheKernelTells) {
   EXPECT_THAT(watch.told[0].text, HasSubstr("it is held by other (pid 1, uid 0)"));
 }
 
+TEST(BlockedTest, WaitsForADiskAndInsideTheKernelAddUp) {
+  const auto told = [](double disk, double inside, double lock) {
+    Watch watch(BlockedFilter());
+    Play(watch, 40, 4, Nothing, [&](Watch& w) {
+      w.Process(90, "/usr/bin/writer",
+                {{w.Share("blocking", "disk", true), disk * 1e9},
+                 {w.Share("blocking", "disk", false), 500},
+                 {w.Share("blocking", "uninterruptible", true), inside * 1e9},
+                 {w.Share("blocking", "uninterruptible", false), 250},
+                 {w.Share("lock", "mutex", true), lock * 1e9}});
+    });
+    return watch.told;
+  };
+  const auto syncs = told(0.3, 0.4, 0);
+  ASSERT_EQ(syncs.size(), 1u);
+  EXPECT_EQ(syncs[0].text,
+            "writer (pid 90, uid 0) waited 42 s of 60 s in 45000 waits for something inside the "
+            "kernel and a disk");
+  EXPECT_EQ(syncs[0].cause, "blocked on something inside the kernel and a disk");
+  const auto mostly = told(0.65, 0.05, 0);
+  ASSERT_EQ(mostly.size(), 1u);
+  EXPECT_EQ(mostly[0].cause, "blocked on a disk");
+  EXPECT_TRUE(told(0.1, 0.3, 0.3).empty()) << "a wait for a lock of the kernel is one inside it";
+}
+
+TEST(BlockedTest, OnABusyNodeItIsToldByWhatItWaitsForBetweenItsTurns) {
+  const auto told = [](double disk, double queued, double ran) {
+    Watch watch(BlockedFilter());
+    Play(watch, 40, 4, Nothing, [&](Watch& w) {
+      w.Process(90, "/usr/bin/writer",
+                {{TELLTALE_PROCESS_RUN_NS, ran * 1e9},
+                 {TELLTALE_PROCESS_QUEUE_NS, queued * 1e9},
+                 {w.Share("blocking", "disk", true), disk * 1e9},
+                 {w.Share("blocking", "disk", false), 3700}});
+    });
+    return watch.told;
+  };
+  const auto syncs = told(0.22, 0.66, 0.08);
+  ASSERT_EQ(syncs.size(), 1u);
+  EXPECT_EQ(syncs[0].cause, "blocked on a disk");
+  EXPECT_THAT(syncs[0].evidence, HasSubstr("blocked 0.22, ran 0.08, queued 0.66 threads"));
+  EXPECT_TRUE(told(0.22, 0.3, 0.08).empty()) << "mostly it waits for something else";
+  EXPECT_TRUE(told(0.22, 0.54, 0.24).empty()) << "mostly it works";
+  EXPECT_TRUE(told(0.05, 0.94, 0.01).empty()) << "it hardly gets to ask the disk";
+  EXPECT_TRUE(told(0.3, 4, 0.1).empty()) << "its other threads wait for a CPU";
+}
+
 TEST(BlockedTest, WaitsOfASecondAndWaitsForRequestsAreUsual) {
   Watch watch(BlockedFilter());
   Play(watch, 40, 20, Nothing, [](Watch& w) {

@@ -70,14 +70,53 @@ TEST(BusyLoopTest, WorkThatCallsTheKernelOrIsAllOverTheCodeIsNone) {
   Play(calls, 40, 20, Nothing, [](Watch& w) { Spin(w, 500, 0.97); });
   EXPECT_TRUE(calls.told.empty());
   Watch spread(BusyLoopFilter());
-  Play(spread, 40, 20, Nothing, [](Watch& w) {
+  Play(spread, 40, 4, Nothing, [](Watch& w) {
     Spin(w, 1, 0.3);
     for (int i = 0; i < 7; ++i) w.Label("cpu", "user", "/usr/bin/app", 0.09 + 0.001 * i);
   });
   EXPECT_TRUE(spread.told.empty());
   Watch unseen(BusyLoopFilter());
-  Play(unseen, 40, 20, Nothing, [](Watch& w) { Spin(w, 1, 0.1); });
+  Play(unseen, 40, 4, Nothing, [](Watch& w) { Spin(w, 1, 0.1); });
   EXPECT_TRUE(unseen.told.empty());
+}
+
+// A shell that counts: its interpreter goes round in so many places that few of them are sampled.
+void Interpret(Watch& watch, double calls, uint32_t pid = 812) {
+  watch.Process(pid, "/usr/bin/bash",
+                {{TELLTALE_PROCESS_RUN_NS, 0.99e9}, {watch.Share("syscall", "ok", false), calls}});
+  for (int i = 0; i < 3; ++i) watch.Label("cpu", "user", "/usr/bin/bash", 0.02);
+}
+
+TEST(BusyLoopTest, AnInterpretersLoopIsToldOnceItWentOnForFiveEpochs) {
+  Watch watch(BusyLoopFilter());
+  Play(watch, 40, 4, Nothing, [](Watch& w) { Interpret(w, 1); });
+  EXPECT_TRUE(watch.told.empty());
+  Play(watch, 0, 1, Nothing, [](Watch& w) { Interpret(w, 1); });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].evidence,
+              HasSubstr("for 5 epochs on end; it never computed so long before"));
+  Watch starved(BusyLoopFilter());
+  Play(starved, 40, 20, Nothing, [](Watch& w) {
+    w.Process(812, "/usr/bin/clang",
+              {{TELLTALE_PROCESS_RUN_NS, 0.08e9}, {TELLTALE_PROCESS_QUEUE_NS, 0.9e9}});
+  });
+  EXPECT_TRUE(starved.told.empty()) << "it hardly runs: who knows what it would ask for";
+  Watch works(BusyLoopFilter());
+  Play(works, 40, 40, Nothing, [i = 0](Watch& w) mutable { Interpret(w, ++i % 4 == 0 ? 500 : 1); });
+  EXPECT_TRUE(works.told.empty()) << "a script that asks something of the kernel now and then";
+}
+
+TEST(BusyLoopTest, AProgramMayComputeForAsLongAsItDidBefore) {
+  Watch first(BusyLoopFilter()), second(BusyLoopFilter());
+  Play(first, 2, 8, Nothing, [](Watch& w) { Interpret(w, 1, 700); });  // while it learns
+  Play(first, 300, 0, Nothing, Nothing);
+  ASSERT_TRUE(second.Load(first.Save()));
+  second.now = first.now;
+  Play(second, 0, 8, Nothing, [](Watch& w) { Interpret(w, 1); });
+  EXPECT_TRUE(second.told.empty());
+  Play(second, 0, 3, Nothing, [](Watch& w) { Interpret(w, 1); });
+  ASSERT_EQ(second.told.size(), 1u);
+  EXPECT_THAT(second.told[0].evidence, HasSubstr("for 10 epochs on end"));
 }
 
 TEST(BusyLoopTest, WhatGrowsGetsOnWithSomething) {
@@ -135,10 +174,31 @@ TEST(HeldFromCpuTest, AProcessThatMayNotRunOnAnIdleNodeIsHeldAbnormally) {
   EXPECT_THAT(watch.told[0].text, HasSubstr("3.5 of 4 CPUs had nothing to do"));
 }
 
-TEST(HeldFromCpuTest, OnABusyNodeWaitingIsFairSharing) {
+// On four CPUs that are all taken; it waits so many times a second for its turn.
+std::vector<Watch::Told> OnABusyNode(double times, double wanting, uint64_t priority) {
   Watch watch(HeldFromCpuFilter());
-  Play(watch, 40, 20, Nothing, [](Watch& w) { Queued(w, 0.9, 3.9); });
-  EXPECT_TRUE(watch.told.empty());
+  Play(watch, 40, 20, Nothing, [&](Watch& w) {
+    w.Rate("cpu", "user", 3.9);
+    w.Rate("sched_delay", "preempted", wanting - 3.9);
+    w.Process(812, "/usr/bin/app",
+              {{TELLTALE_PROCESS_QUEUE_NS, 0.9e9},
+               {TELLTALE_PROCESS_RUN_NS, 0.05e9},
+               {w.Share("sched_delay", "preempted", false), times}});
+    v1::FoldedSample& sample = w.Label("sched_delay", "preempted", "/usr/bin/app", 0.8);
+    sample.mutable_exemplar()->set_pid(812);
+    sample.mutable_exemplar()->set_detail(0, priority);
+  });
+  return watch.told;
+}
+
+TEST(HeldFromCpuTest, OnABusyNodeWaitingIsFairSharingUnlessItsTurnDoesNotCome) {
+  EXPECT_TRUE(OnABusyNode(40, 8, 120).empty());
+  const auto told = OnABusyNode(1, 8, 120);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].text, HasSubstr("held from the CPU for 54 s of 60 s, 900 ms at a time, where "
+                                      "its turn ought to come after 8"));
+  EXPECT_TRUE(OnABusyNode(1, 8, 139).empty()) << "it was given the lowest priority";
+  EXPECT_TRUE(OnABusyNode(1, 400, 120).empty()) << "a hundred wait for each CPU";
 }
 
 void Fails(Watch& watch, double failed, double ok) {
@@ -257,6 +317,35 @@ TEST(LoadTest, AStartIsNoLoadAndToldOnlyIfItTakesLongerThanAny) {
   EXPECT_EQ(watch.told[0].cause, "slow start");
   EXPECT_THAT(watch.told[0].evidence, HasSubstr("its longest start took 3 epochs"));
   Start(watch, 102, 8, 10);  // as long as that one is usual now
+  EXPECT_EQ(watch.told.size(), 2u);
+}
+
+TEST(LoadTest, AStartMayBeginLateInAnEpoch) {
+  Watch watch(LoadFilter());
+  Play(watch, 40, 0, Nothing, Nothing);
+  for (int i = 0; i < 8; ++i) {
+    Nothing(watch);
+    watch.Process(100, "/usr/bin/java",
+                  {{TELLTALE_PROCESS_RUN_NS, i == 0 ? 0.1e9 : 0.9e9},
+                   {TELLTALE_PROCESS_TASK_NS, i == 0 ? 0.1e9 : 1e9},
+                   {TELLTALE_PROCESS_FAULTS_MINOR, i == 0 ? 400 : 4e3},
+                   {TELLTALE_PROCESS_RSS_BYTES, (0.1 + i) * 4e3 * 60 * 4096}});
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].cause, "slow start");
+}
+
+TEST(LoadTest, AJobThatGrowsUntilItEndsStartsForAsLong) {
+  Watch watch(LoadFilter());
+  Play(watch, 40, 0, Nothing, Nothing);
+  Start(watch, 100, 4, 0);
+  Play(watch, 5, 0, Nothing, Nothing);
+  Start(watch, 101, 7, 0);
+  Play(watch, 5, 0, Nothing, Nothing);
+  ASSERT_EQ(watch.told.size(), 2u);  // begins and ends
+  EXPECT_THAT(watch.told[0].evidence, HasSubstr("its longest start took 4 epochs"));
+  Start(watch, 102, 7, 0);
   EXPECT_EQ(watch.told.size(), 2u);
 }
 

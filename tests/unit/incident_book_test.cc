@@ -387,6 +387,26 @@ TEST_F(IncidentBookTest, WhatGoesOnIsNotOverAndTakesNewsIn) {
   EXPECT_EQ(All()[0].state(), "resolved");
 }
 
+TEST_F(IncidentBookTest, AfterARestartFiltersHaveTenMinutesToSayWhatGoesOn) {
+  Find(0, "db-1", "leak", "user_page", "app (pid 7, uid 0)", 2);
+  Find(0, "db-2", "ewma", "cpu");
+  going_on_.insert("app");
+  for (uint64_t minute = 1; minute < 59; ++minute) Look(minute);
+  going_on_.clear();
+  Restart();
+  Look(100);
+  Look(105);
+  EXPECT_EQ(All()[1].state(), "open");
+  EXPECT_EQ(All()[0].state(), "open");
+  going_on_.insert("app");
+  Look(111);
+  EXPECT_EQ(All()[1].state(), "open") << "its filter is there again";
+  EXPECT_EQ(All()[0].state(), "resolved");
+  Restart();
+  Find(200, "db-1", "ewma", "user_page");
+  EXPECT_EQ(All().size(), 2u) << "what goes on takes the first news in, too";
+}
+
 TEST(ProgramOfSubjectTest, IsTheSameForOtherProcessesAndPaths) {
   EXPECT_EQ(ProgramOfSubject("postgres (pid 812, uid 26)"), "postgres");
   EXPECT_EQ(ProgramOfSubject("cc1plus x 12 (uid 0)"), "cc1plus");

@@ -1,7 +1,10 @@
 // Rule 5 of Chopstix 3.2: what a blocked process is blocked on. It waits for a disk, a lock, a
 // socket or inside the kernel for more than half the time of one thread, which it usually does not.
-// Who ends its waits, or holds the lock, and what that one does itself, is said where samples tell;
-// an open wait counts up to the end of the epoch.
+// Waits for a disk and inside the kernel add up: one who syncs each write waits for its pages, and
+// then for the journal to be committed. Who waits for a CPU can wait for nothing else meanwhile:
+// for a disk half of the rest is enough, if that is more than it runs. Who ends its waits, or holds
+// the lock, and what that one does itself, is said where samples tell; an open wait counts up to
+// the end of the epoch.
 //
 // Waiting in a futex or for a socket is also how threads wait for work. It counts only where more
 // is known: the process worked before and hardly does now, or whoever it waits for is stuck; for
@@ -22,6 +25,7 @@ namespace telltale::filter {
 namespace {
 
 constexpr double kWaiting = 0.5;      // threads
+constexpr double kOnBusyNode = 0.1;   // threads, of one that waits for a CPU between
 constexpr double kWorked = 0.05;      // CPUs, usually
 constexpr double kStopped = 0.25;     // of it, now
 constexpr double kRetransmits = 0.2;  // segments per second
@@ -29,6 +33,7 @@ constexpr double kSpins = 0.8;        // CPUs
 constexpr double kLongHold = 0.02;    // seconds a wait, on average
 constexpr double kOutside = 0.1;      // threads that wait for something from outside
 constexpr double kLongSend = 1;       // seconds a wait, on average
+constexpr double kWorthAWord = 0.2;   // of all it waits
 // Calls that wait for a socket until its peer takes something.
 constexpr std::string_view kSends[] = {"sendto", "sendmsg",  "sendmmsg", "write",
                                        "writev", "pwrite64", "sendfile"};
@@ -47,6 +52,7 @@ constexpr Class kClasses[] = {{"disk", nullptr, "a disk", false},
                               {"lock", "rwsem", "a lock of the kernel", false},
                               {"lock", "futex", "a lock in its own memory (futex)", true},
                               {"socket", nullptr, "a socket", true}};
+constexpr const Class& kDisk = kClasses[0];
 
 double Waiting(const RuleEpoch& epoch, const telltale_filter_process& process, const Class& of,
                bool weight) {
@@ -58,19 +64,48 @@ double Ran(const RuleEpoch& epoch, const telltale_filter_process& process) {
   return epoch.Of(process, TELLTALE_PROCESS_RUN_NS) / 1e9;
 }
 
-// What it waits for most, of what nobody waits for by choice or of what some do.
-const Class* Worst(const RuleEpoch& epoch, const telltale_filter_process& process, bool by_choice,
-                   double* waiting) {
-  const Class* worst = nullptr;
-  *waiting = 0;
+// What it waits for.
+struct Waits {
+  const Class* most = nullptr;  // nullptr: nothing
+  double threads = 0;           // that wait
+  double times = 0;             // per second
+  std::string what;
+};
+
+Waits WaitsFor(const RuleEpoch& epoch, const telltale_filter_process& process, const Class& of) {
+  const double threads = Waiting(epoch, process, of, true) / 1e9;
+  if (threads <= 0) return {};
+  return {&of, threads, Waiting(epoch, process, of, false), of.what};
+}
+
+// What some wait for by choice: the one it waits for most.
+Waits ByChoice(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  Waits most;
   for (const Class& of : kClasses) {
-    if (of.by_choice != by_choice) continue;
-    const double seconds = Waiting(epoch, process, of, true) / 1e9;
-    if (seconds <= *waiting) continue;
-    *waiting = seconds;
-    worst = &of;
+    if (!of.by_choice) continue;
+    Waits waits = WaitsFor(epoch, process, of);
+    if (waits.threads > most.threads) most = std::move(waits);
   }
-  return worst;
+  return most;
+}
+
+// What nobody waits for by choice: all of it. A wait for a lock of the kernel is one inside the
+// kernel, too, so of those the longest counts.
+Waits Forced(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  Waits disk, inside;
+  for (const Class& of : kClasses) {
+    if (of.by_choice) continue;
+    Waits waits = WaitsFor(epoch, process, of);
+    Waits& part = &of == &kDisk ? disk : inside;
+    if (waits.threads > part.threads) part = std::move(waits);
+  }
+  const bool on_disk = disk.threads > inside.threads;
+  Waits all = on_disk ? disk : inside;
+  const Waits& rest = on_disk ? inside : disk;
+  all.threads += rest.threads;
+  all.times += rest.times;
+  if (rest.threads > kWorthAWord * all.threads) absl::StrAppend(&all.what, " and ", rest.what);
+  return all;
 }
 
 // Whom it waits for.
@@ -103,11 +138,17 @@ Other OtherOf(const RuleEpoch& epoch, const telltale_filter_process& process, co
   return {};
 }
 
+bool IsBlocked(const RuleEpoch& epoch, const telltale_filter_process& process, const Waits& waits) {
+  if (waits.threads >= kWaiting) return true;
+  const double queued = epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
+  return waits.most == &kDisk && waits.threads >= kOnBusyNode && queued < 1 &&
+         waits.threads >= kWaiting * (1 - queued) && waits.threads > Ran(epoch, process);
+}
+
 // What keeps a process from going on; "": nothing that is seen.
 std::string StuckBy(const RuleEpoch& epoch, const telltale_filter_process& process) {
-  double waiting = 0;
-  const Class* of = Worst(epoch, process, false, &waiting);
-  if (of != nullptr && waiting >= kWaiting) return absl::StrCat("itself waiting for ", of->what);
+  const Waits waits = Forced(epoch, process);
+  if (waits.threads >= kWaiting) return absl::StrCat("itself waiting for ", waits.what);
   const double queued = epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
   if (queued >= kWaiting && Ran(epoch, process) < queued) return "itself held from the CPU";
   if (Ran(epoch, process) >= kSpins) {
@@ -138,7 +179,7 @@ class Blocked : public Rule {
   static constexpr const char* kVitals[] = {"blocking", "lock", "retransmit", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_blocked",
-      .version = 3,
+      .version = 4,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "what a blocked process waits for, and who holds it",
@@ -155,16 +196,15 @@ class Blocked : public Rule {
       if (process->pid == 0 || process->exe[0] == '\0' || epoch.Vital("blocking") == nullptr) {
         continue;
       }
-      double waiting = 0;
-      const Class* of = Worst(epoch, *process, false, &waiting);
+      Waits waits = Forced(epoch, *process);
       std::string more;
-      if (of == nullptr || waiting < kWaiting) {
-        of = Worst(epoch, *process, true, &waiting);
-        if (of == nullptr || waiting < kWaiting) continue;
-        more = NotByChoice(epoch, *process, *of);
+      if (!IsBlocked(epoch, *process, waits)) {
+        waits = ByChoice(epoch, *process);
+        if (waits.threads < kWaiting) continue;
+        more = NotByChoice(epoch, *process, *waits.most);
         if (more.empty()) continue;
       }
-      cases.push_back(CaseOf(epoch, *process, *of, waiting, more));
+      cases.push_back(CaseOf(epoch, *process, waits, more));
     }
     return cases;
   }
@@ -241,26 +281,27 @@ class Blocked : public Rule {
   }
 
   static Case CaseOf(const RuleEpoch& epoch, const telltale_filter_process& process,
-                     const Class& of, double waiting, const std::string& more) {
-    const double times = Waiting(epoch, process, of, false) * epoch.seconds();
+                     const Waits& waits, const std::string& more) {
+    const Class& of = *waits.most;
+    const double times = waits.times * epoch.seconds();
     const std::string text = ProcessText(process);
     Case found{Who(process), ProgramOf(process), {}};
     found.found.vital = "blocking";
     found.found.sub = of.sub;
     found.found.subject = text;
-    found.found.value = waiting;
+    found.found.value = waits.threads;
     found.found.deviation = 0.1;
     found.found.text =
-        absl::StrCat(text, " waited ", OfEpoch(epoch, waiting),
+        absl::StrCat(text, " waited ", OfEpoch(epoch, waits.threads),
                      times >= 1 ? absl::StrFormat(" in %.0f waits", times)
                                 : std::string(" in one wait, still open"),
-                     " for ", of.what, Named(epoch, OtherOf(epoch, process, of), process));
+                     " for ", waits.what, Named(epoch, OtherOf(epoch, process, of), process));
     found.found.evidence = absl::StrCat(
-        absl::StrFormat("blocked %.3g, ran %.3g, queued %.3g threads", waiting, Ran(epoch, process),
-                        epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9),
+        absl::StrFormat("blocked %.3g, ran %.3g, queued %.3g threads", waits.threads,
+                        Ran(epoch, process), epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9),
         more.empty() ? "" : "; ", more);
     found.found.against = Against(epoch, process, of);
-    found.found.cause = absl::StrCat("blocked on ", of.what);
+    found.found.cause = absl::StrCat("blocked on ", waits.what);
     found.found.next =
         absl::StrCat("telltale stacks --vital blocking/", of.sub, " --process ", process.pid);
     return found;

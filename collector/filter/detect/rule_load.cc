@@ -2,9 +2,9 @@
 // the first time; a start makes little memory traffic, a growing load much. Without hardware
 // counters the age of the process tells them apart: what is young starts up, what has been there
 // for ten epochs does more than it used to. A start-up is told only when it takes longer than any
-// this program made here before, a growing load when first touches and CPU time are a multiple of
-// what is usual for the process. Many short-lived processes of one program are told by how often
-// they are started.
+// this program made here before, where a job that grows until it ends counts as one; a growing load
+// when first touches and CPU time are a multiple of what is usual for the process. Many short-lived
+// processes of one program are told by how often they are started.
 
 #include <algorithm>
 
@@ -43,7 +43,7 @@ class Load : public Rule {
   static constexpr const char* kVitals[] = {"user_page", "llc", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_load",
-      .version = 2,
+      .version = 4,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "a start that takes long, a load that grows",
       .vitals = kVitals,
@@ -60,6 +60,8 @@ class Load : public Rule {
     double faults = 0, cpus = 0;  // moving averages
     double resident = 0;          // bytes, at the end of its last epoch
     uint32_t away = 0;            // epochs without a row
+    std::string program;
+    bool StillStarts() const { return starts && starting > 0 && starting == epochs; }
   };
   struct Program {
     double started = 0;          // short-lived processes per second, moving average
@@ -165,6 +167,12 @@ class Load : public Rule {
     return found;
   }
 
+  // How much of the epoch it was there, as far as is known: few begin with one.
+  static double There(const RuleEpoch& epoch, const telltale_filter_process& process) {
+    const double threads = epoch.Of(process, TELLTALE_PROCESS_TASK_NS) / 1e9;
+    return threads > 0 ? std::min(threads, 1.0) : 1;
+  }
+
   static std::optional<double> Traffic(const RuleEpoch& epoch,
                                        const telltale_filter_process& process, double cpus) {
     if (epoch.Vital("llc") == nullptr || cpus <= 0) return std::nullopt;
@@ -183,7 +191,12 @@ class Load : public Rule {
       NoteLife(epoch, *process, held);
     }
     first_ = false;
-    std::erase_if(lives_, [](const auto& entry) { return entry.second.away > 2; });
+    std::erase_if(lives_, [this](const auto& entry) {
+      const Life& life = entry.second;
+      if (life.away <= 2) return false;
+      if (life.StillStarts()) NoteStart(life);
+      return true;
+    });
     for (const auto& [name, rate] : started) {
       if (programs_.size() >= kPrograms && !programs_.contains(name)) continue;
       const auto [program, fresh] = programs_.try_emplace(name);
@@ -208,13 +221,11 @@ class Load : public Rule {
     life.away = 0;
     if (fresh) life.starts = !first_;
     const double faults = Faults(epoch, process), cpus = Cpus(epoch, process);
-    const bool starting =
-        life.starting == life.epochs && std::max(faults, Kept(epoch, process, life)) >= kFaults;
-    if (life.starts && !starting && life.starting == life.epochs && life.starting > 0 &&
-        programs_.size() < kPrograms) {
-      Program& program = programs_[ProgramOf(process)];
-      program.longest_start = std::max(program.longest_start, life.starting);
-    }
+    const double touched = std::max(faults, Kept(epoch, process, life));
+    const double there = fresh ? There(epoch, process) : 1;
+    const bool starting = life.starting == life.epochs && touched >= kFaults * there;
+    if (fresh) life.program = ProgramOf(process);
+    if (!starting && life.StillStarts()) NoteStart(life);
     ++life.epochs;
     life.resident = Resident(epoch, process);
     if (starting) ++life.starting;
@@ -222,6 +233,13 @@ class Load : public Rule {
     const double weight = std::max(kMemory, 1.0 / life.epochs);
     life.faults += weight * (faults - life.faults);
     life.cpus += weight * (cpus - life.cpus);
+  }
+
+  // It is over.
+  void NoteStart(const Life& life) {
+    if (programs_.size() >= kPrograms && !programs_.contains(life.program)) return;
+    Program& program = programs_[life.program];
+    program.longest_start = std::max(program.longest_start, life.starting);
   }
 
   void SaveUsual(StateWriter& to) const override {
@@ -234,6 +252,7 @@ class Load : public Rule {
       to.Put(life.cpus);
       to.Put(life.resident);
       to.Put(life.away);
+      to.Text(life.program);
     });
     to.Map(programs_, [&](const Program& program) {
       to.Put(program.started);
@@ -250,6 +269,7 @@ class Load : public Rule {
       life.cpus = from.Get<double>();
       life.resident = from.Get<double>();
       life.away = from.Get<uint32_t>();
+      life.program = from.Text();
     });
     from.Map(programs_, [&](Program& program) {
       program.started = from.Get<double>();

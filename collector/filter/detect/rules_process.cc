@@ -13,15 +13,18 @@
 namespace telltale::filter {
 namespace {
 
-// The CPU is busy, next to nothing is asked of the kernel, and either the cache serves all memory
-// traffic or, without hardware counters, few places of the code take all the time. What grows
-// meanwhile, be it with few faults of huge pages, gets on with something.
+// The CPU is busy, next to nothing is asked of the kernel, and the cache serves all memory traffic.
+// Without hardware counters few places of the code take all the time instead; where they are many,
+// as of a loop that an interpreter goes round, it must have gone on for five epochs, and for longer
+// than this program ever computed here, and run for a third of a CPU: of a compiler that hardly
+// gets to run nobody can tell what it would ask for. What grows meanwhile, be it with few faults of
+// huge pages, gets on with something.
 class BusyLoop : public Rule {
  public:
   static constexpr const char* kVitals[] = {"cpu", "llc", "syscall", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_busy_loop",
-      .version = 3,
+      .version = 5,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_PROCESSES,
       .about = "much CPU time without memory traffic or calls: a busy loop",
       .vitals = kVitals,
@@ -37,46 +40,51 @@ class BusyLoop : public Rule {
   static constexpr double kMisses = 1e5;               // per second of CPU time
   static constexpr size_t kPlaces = 3;
   static constexpr double kConcentrated = 0.7;
-  static constexpr double kSeen = 0.15;  // of its CPU time, in those places for certain
-  static constexpr double kGrows = 1e6;  // bytes per second
-  static constexpr size_t kProcesses = 1'024;
+  static constexpr double kRuns = 0.3;      // CPUs, of a loop in many places
+  static constexpr double kSeen = 0.15;     // of its CPU time, in those places for certain
+  static constexpr uint32_t kLong = 4;      // epochs; a rule speaks with the next
+  static constexpr uint32_t kLongest = 60;  // epochs: no program may take longer
+  static constexpr double kGrows = 1e6;     // bytes per second
+  static constexpr size_t kProcesses = 1'024, kPrograms = 512;
+
+  // Of a process, at the end of the last epoch.
+  struct Past {
+    double resident = 0;     // bytes
+    uint32_t computing = 0;  // epochs in a row
+    std::string program;     // of one that computes
+  };
+  // What it does in the epoch.
+  struct Work {
+    double cpus = 0, calls = 0, faults = 0;
+    bool computes = false;  // and nothing else
+  };
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     std::vector<Case> cases;
     for (const telltale_filter_process* process : epoch.Processes()) {
-      const double cpus = epoch.Of(*process, TELLTALE_PROCESS_RUN_NS) / 1e9;
-      const double wants = cpus + epoch.Of(*process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
-      if (process->pid == 0 || process->exe[0] == '\0' || wants < kWants || cpus < kGets) continue;
-      const double calls = Calls(epoch, *process);
-      const double faults = epoch.Of(*process, TELLTALE_PROCESS_FAULTS_MINOR) +
-                            epoch.Of(*process, TELLTALE_PROCESS_FAULTS_MAJOR);
-      if (epoch.Vital("syscall") == nullptr || calls > kCalls * cpus || faults > kFaults * cpus) {
-        continue;
-      }
-      if (epoch.Of(*process, TELLTALE_PROCESS_SWITCHES_VOLUNTARY) > kSwitches) continue;
-      if (Grows(epoch, *process)) continue;
-      std::string evidence =
-          absl::StrFormat("%.3g CPUs, %.3g calls/s, %.3g faults/s", cpus, calls, faults);
+      const Work work = WorkOf(epoch, *process);
+      if (!work.computes) continue;
+      std::string evidence = absl::StrFormat("%.3g CPUs, %.3g calls/s, %.3g faults/s", work.cpus,
+                                             work.calls, work.faults);
       std::string against;
       if (epoch.Vital("llc") != nullptr) {
-        const double misses = epoch.Of(*process, "llc", "misses", true) / cpus;
+        const double misses = epoch.Of(*process, "llc", "misses", true) / work.cpus;
         if (misses > kMisses) continue;
         absl::StrAppend(&evidence, absl::StrFormat(", %.3g cache misses/s", misses));
         against = "a computation that fits into the cache looks the same";
       } else {
-        const auto [share, seen] = TopPlaces(epoch, *process);
-        if (share < kConcentrated || seen < kSeen) continue;
-        absl::StrAppend(&evidence, ", ", PercentText(share), " of what was sampled of it in ",
-                        kPlaces, " places of the code");
-        against = "without hardware counters a tight computation looks the same";
+        const std::string loops = LoopsIn(epoch, *process, work.cpus);
+        if (loops.empty()) continue;
+        absl::StrAppend(&evidence, ", ", loops);
+        against = "without hardware counters a long or tight computation looks the same";
       }
       const std::string text = ProcessText(*process);
       Case found{Who(*process), ProgramOf(*process), {}};
       found.found.vital = "cpu";
       found.found.subject = text;
-      found.found.value = cpus;
+      found.found.value = work.cpus;
       found.found.deviation = 0.1;
-      found.found.text = absl::StrCat(text, " ran ", OfEpoch(epoch, cpus),
+      found.found.text = absl::StrCat(text, " ran ", OfEpoch(epoch, work.cpus),
                                       " and asked nothing of the kernel: a busy loop");
       found.found.evidence = evidence;
       found.found.against = against;
@@ -87,27 +95,85 @@ class BusyLoop : public Rule {
     return cases;
   }
 
+  Work WorkOf(const RuleEpoch& epoch, const telltale_filter_process& process) const {
+    Work work;
+    work.cpus = epoch.Of(process, TELLTALE_PROCESS_RUN_NS) / 1e9;
+    const double wants = work.cpus + epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
+    if (process.pid == 0 || process.exe[0] == '\0' || wants < kWants || work.cpus < kGets) {
+      return work;
+    }
+    work.calls = Calls(epoch, process);
+    work.faults = epoch.Of(process, TELLTALE_PROCESS_FAULTS_MINOR) +
+                  epoch.Of(process, TELLTALE_PROCESS_FAULTS_MAJOR);
+    work.computes = epoch.Vital("syscall") != nullptr && work.calls <= kCalls * work.cpus &&
+                    work.faults <= kFaults * work.cpus &&
+                    epoch.Of(process, TELLTALE_PROCESS_SWITCHES_VOLUNTARY) <= kSwitches &&
+                    !Grows(epoch, process);
+    return work;
+  }
+
   bool Grows(const RuleEpoch& epoch, const telltale_filter_process& process) const {
-    const auto before = resident_.find(Who(process));
-    return before != resident_.end() &&
-           Resident(epoch, process) - before->second > kGrows * epoch.seconds();
+    const auto before = past_.find(Who(process));
+    return before != past_.end() &&
+           Resident(epoch, process) - before->second.resident > kGrows * epoch.seconds();
+  }
+
+  // Where it goes round, as evidence; "": it may get on with something.
+  std::string LoopsIn(const RuleEpoch& epoch, const telltale_filter_process& process,
+                      double cpus) const {
+    const auto [share, seen] = TopPlaces(epoch, process);
+    if (share >= kConcentrated && seen >= kSeen) {
+      return absl::StrCat(PercentText(share), " of what was sampled of it in ", kPlaces,
+                          " places of the code");
+    }
+    if (cpus < kRuns) return "";
+    const auto past = past_.find(Who(process));
+    const uint32_t computing = 1 + (past == past_.end() ? 0 : past->second.computing);
+    const auto longest = longest_.find(ProgramOf(process));
+    if (computing < kLong || (longest != longest_.end() && computing <= longest->second)) return "";
+    return absl::StrCat("for ", computing, " epochs on end; it never computed so long before");
   }
 
   void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>&) override {
-    resident_.clear();
+    std::map<std::pair<uint32_t, uint64_t>, Past> now;
     for (const telltale_filter_process* process : epoch.Processes()) {
-      if (process->pid == 0 || resident_.size() >= kProcesses) continue;
-      resident_[Who(*process)] = Resident(epoch, *process);
+      if (process->pid == 0 || now.size() >= kProcesses) continue;
+      const auto who = Who(*process);
+      Past& past = now[who];
+      past.resident = Resident(epoch, *process);
+      if (!WorkOf(epoch, *process).computes) continue;
+      const auto before = past_.find(who);
+      past.computing = 1 + (before == past_.end() ? 0 : before->second.computing);
+      past.program = ProgramOf(*process);
     }
+    for (const auto& [who, past] : past_) {
+      const auto after = now.find(who);
+      if (past.computing < kLong || (after != now.end() && after->second.computing > 0)) continue;
+      if (longest_.size() >= kPrograms && !longest_.contains(past.program)) continue;
+      uint32_t& longest = longest_[past.program];
+      longest = std::max(longest, std::min(past.computing, kLongest));
+    }
+    past_ = std::move(now);
   }
   void SaveUsual(StateWriter& to) const override {
-    to.Map(resident_, [&](double bytes) { to.Put(bytes); });
+    to.Map(past_, [&](const Past& past) {
+      to.Put(past.resident);
+      to.Put(past.computing);
+      to.Text(past.program);
+    });
+    to.Map(longest_, [&](uint32_t epochs) { to.Put(epochs); });
   }
   void LoadUsual(StateReader& from) override {
-    from.Map(resident_, [&](double& bytes) { bytes = from.Get<double>(); });
+    from.Map(past_, [&](Past& past) {
+      past.resident = from.Get<double>();
+      past.computing = from.Get<uint32_t>();
+      past.program = from.Text();
+    });
+    from.Map(longest_, [&](uint32_t& epochs) { epochs = from.Get<uint32_t>(); });
   }
 
-  std::map<std::pair<uint32_t, uint64_t>, double> resident_;  // bytes, at the end of the last epoch
+  std::map<std::pair<uint32_t, uint64_t>, Past> past_;  // by pid and start
+  std::map<std::string, uint32_t> longest_;  // epochs a program computed on end, until it stopped
 
   // What its heaviest places take: of what is certain of all its places, and of its CPU time. What
   // is certain of a place is the last power it passed, on a busy node half of its weight or a
@@ -133,14 +199,17 @@ class BusyLoop : public Rule {
   }
 };
 
-// A process could run and does not get to, on a node that has CPUs to spare or has none.
+// A process could run and does not get to. Where CPUs are idle that is told at once. Where they are
+// wanted by many, waiting is fair sharing, and a turn comes after a few milliseconds for each who
+// waits: told is who waits twenty times as long at a time, unless it was given a low priority.
 class HeldFromCpu : public Rule {
  public:
-  static constexpr const char* kVitals[] = {"cpu", nullptr};
+  static constexpr const char* kVitals[] = {"cpu", "sched_delay", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_held",
-      .version = 1,
-      .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
+      .version = 2,
+      .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
+               TELLTALE_NEEDS_PROCESSES,
       .about = "a process held from the CPU, normally or abnormally",
       .vitals = kVitals,
       .rule = 7,
@@ -151,6 +220,9 @@ class HeldFromCpu : public Rule {
   static constexpr double kQueued = 0.5;  // threads
   static constexpr double kSpare = 0.25;  // of all CPUs: held abnormally
   static constexpr double kLess = 0.5;    // it ran less than so much of what it was queued
+  static constexpr double kTurn = 0.004;  // seconds: what each runs before the next
+  static constexpr double kTurns = 20, kLongest = 0.1;  // seconds at a time, at least
+  static constexpr uint64_t kUsual = 120;               // priority of who was given none
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     std::vector<Case> cases;
@@ -161,13 +233,18 @@ class HeldFromCpu : public Rule {
       busy += *rate;
     }
     const double cpus = epoch.epoch().cpus;
-    // A busy node makes all wait: that is fair sharing, and the node's matter.
-    if (cpus <= 0 || busy > (1 - kSpare) * cpus) return cases;
+    if (cpus <= 0) return cases;
+    const bool crowded = busy > (1 - kSpare) * cpus;
+    const double wanting = busy + epoch.Rate("sched_delay", "woken").value_or(0) +
+                           epoch.Rate("sched_delay", "preempted").value_or(0);
+    const double fair = kTurn * std::max(1.0, wanting / cpus);
     for (const telltale_filter_process* process : epoch.Processes()) {
       const double queued = epoch.Of(*process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
       const double ran = epoch.Of(*process, TELLTALE_PROCESS_RUN_NS) / 1e9;
       if (process->pid == 0 || process->exe[0] == '\0') continue;
       if (queued < kQueued || ran > kLess * queued) continue;
+      const double turn = AtATime(epoch, *process, queued);
+      if (crowded && (turn < std::max(kTurns * fair, kLongest) || IsLow(epoch, *process))) continue;
       const std::string text = ProcessText(*process);
       Case found{Who(*process), ProgramOf(*process), {}};
       found.found.vital = "sched_delay";
@@ -175,12 +252,15 @@ class HeldFromCpu : public Rule {
       found.found.value = queued;
       found.found.deviation = 0.1;
       found.found.text = absl::StrCat(
-          text, " could run and was held from the CPU for ", OfEpoch(epoch, queued), ", while ",
-          absl::StrFormat("%.3g of %.0f CPUs had nothing to do", cpus - busy, cpus),
+          text, " could run and was held from the CPU for ", OfEpoch(epoch, queued), ", ",
+          crowded ? absl::StrFormat("%.0f ms at a time, where its turn ought to come after %.0f",
+                                    turn * 1e3, fair * 1e3)
+                  : absl::StrFormat("while %.3g of %.0f CPUs had nothing to do", cpus - busy, cpus),
           process->cgroup[0] == '\0' ? "" : absl::StrCat("; its cgroup is ", process->cgroup));
       found.found.evidence = absl::StrFormat("queued %.3g, ran %.3g threads", queued, ran);
       found.found.against =
-          "a process bound to one busy CPU waits like one whose cgroup is throttled";
+          "a process bound to one busy CPU waits like one whose cgroup is throttled or has little "
+          "weight";
       found.found.cause =
           "held from the CPU abnormally: a CPU limit, a binding or a real-time task";
       found.found.next =
@@ -188,6 +268,26 @@ class HeldFromCpu : public Rule {
       cases.push_back(std::move(found));
     }
     return cases;
+  }
+
+  // Seconds it waits for each turn; of a wait that goes on, the epoch.
+  static double AtATime(const RuleEpoch& epoch, const telltale_filter_process& process,
+                        double queued) {
+    double times = 0;
+    for (const char* sub : {"woken", "preempted"}) {
+      times += epoch.Of(process, "sched_delay", sub, false) * epoch.seconds();
+    }
+    return queued * epoch.seconds() / std::max(times, 1.0);
+  }
+
+  // Whether it was given a priority below the usual one, as far as samples tell.
+  static bool IsLow(const RuleEpoch& epoch, const telltale_filter_process& process) {
+    for (const telltale_filter_label* label : epoch.Labels("sched_delay")) {
+      const telltale_filter_sample* wait = label->exemplar;
+      if (wait == nullptr || wait->pid != process.pid || wait->details == 0) continue;
+      return wait->detail[0] > kUsual;
+    }
+    return false;
   }
 };
 

@@ -1,6 +1,8 @@
 // A program that was always there and is gone: its processes ran in 57 of the last 60 epochs, for a
 // thousandth of a CPU at least, and in the last three no process of it has a row. How it ended is
-// taken from the exits seen since it ran last. Rule 10 of Chopstix 3.2: who, how and where.
+// taken from the exits seen since it ran last. Where its one process, which had been there for half
+// of that time and ran for a hundredth of a CPU, was seen to end and nothing took its place, the
+// first epoch without it is enough. Rule 10 of Chopstix 3.2: who, how and where.
 
 #include <algorithm>
 #include <bit>
@@ -14,10 +16,12 @@
 namespace telltale::filter {
 namespace {
 
-constexpr int kWindow = 60;         // epochs
-constexpr int kPresent = 57;        // of them
-constexpr int kAbsent = 3;          // epochs at the end
-constexpr double kLeastRun = 1e-3;  // CPUs; less may lose its row to other programs
+constexpr int kWindow = 60;           // epochs
+constexpr int kPresent = 57;          // of them
+constexpr int kAbsent = 3;            // epochs at the end
+constexpr double kLeastRun = 1e-3;    // CPUs; less may lose its row to other programs
+constexpr double kSurelySeen = 1e-2;  // CPUs
+constexpr uint32_t kStayed = 30;      // epochs
 constexpr size_t kPrograms = 1'024;
 constexpr double kMemory = 1.0 / 32;
 
@@ -25,7 +29,7 @@ class Vanished : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "vanished",
-      .version = 1,
+      .version = 2,
       .needs = TELLTALE_NEEDS_PROCESSES | TELLTALE_NEEDS_EVENTS,
       .about = "a program that was always there and is gone",
       .history_epochs = kWindow,
@@ -38,23 +42,31 @@ class Vanished : public Detector {
     const auto column = ColumnOf(epoch, TELLTALE_PROCESS_RUN_NS);
     if (!IsUsual(epoch) || !column.has_value()) return;
     ++epochs_;
-    std::map<std::string, double> run;
+    std::map<std::string, Rows> run;
     for (uint32_t i = 0; i < epoch.process_count; ++i) {
       const auto& process = *TELLTALE_FILTER_AT(telltale_filter_process, epoch.processes, i);
       // The kernel's own threads come and go as it pleases.
       if (process.exe[0] == '\0') continue;
-      run[process.exe] += static_cast<double>(process.value[*column]);
+      Rows& rows = run[process.exe];
+      rows.run_ns += static_cast<double>(process.value[*column]);
+      rows.processes += process.instances;
+      rows.last = {process.pid, process.start_ns};
     }
     for (auto& [exe, track] : tracks_) track.seen <<= 1;
-    for (const auto& [exe, ns] : run) {
+    for (const auto& [exe, rows] : run) {
       if (tracks_.size() >= kPrograms && !tracks_.contains(exe)) continue;
       Track& track = tracks_[exe];
-      const double cpus = ns / static_cast<double>(epoch.watched_ns);
+      const double cpus = rows.run_ns / static_cast<double>(epoch.watched_ns);
       track.cpus += (track.seen == 0 ? 1 : kMemory) * (cpus - track.cpus);
       track.seen |= 1;
       if (track.told_start_ns != 0) Return(exe, track, epoch);
       track.last_end_ns = epoch.end_ns;
       track.how.clear();
+      track.ended = false;
+      // A row of short-lived ones has no process.
+      const bool one = rows.processes == 1 && rows.last.first != 0;
+      track.stayed = one && rows.last == track.only ? track.stayed + 1 : one ? 1 : 0;
+      track.only = rows.last;
     }
     NoteExits(epoch);
     for (auto& [exe, track] : tracks_) Judge(exe, track, epoch);
@@ -74,6 +86,10 @@ class Vanished : public Detector {
       to.Put(track.told_start_ns);
       to.Text(track.how);
       to.Put(track.away);
+      to.Put(track.only.first);
+      to.Put(track.only.second);
+      to.Put(track.stayed);
+      to.Put(static_cast<uint8_t>(track.ended));
     }
   }
   bool Load(StateReader& from) override {
@@ -86,12 +102,17 @@ class Vanished : public Detector {
       track.told_start_ns = from.Get<uint64_t>();
       track.how = from.Text();
       track.away = from.Get<uint32_t>();
+      track.only.first = from.Get<uint32_t>();
+      track.only.second = from.Get<uint64_t>();
+      track.stayed = from.Get<uint32_t>();
+      track.ended = from.Get<uint8_t>() != 0;
     }
     return from.ok();
   }
   Learned HowFar() const override { return {epochs_, kWindow}; }
 
  private:
+  static constexpr uint64_t kWhole = (uint64_t{1} << kWindow) - 1;
   static constexpr uint64_t kMask = (uint64_t{1} << (kWindow + kAbsent)) - 1;
   static constexpr uint32_t kGoneForGood = 1'440;  // epochs; then it is no longer waited for
 
@@ -99,9 +120,18 @@ class Vanished : public Detector {
     uint64_t seen = 0;  // bit i: had a row i epochs ago
     double cpus = 0;    // moving average of the epochs it was there
     uint64_t last_end_ns = 0;
-    uint64_t told_start_ns = 0;  // 0: not told of
-    std::string how;             // it ended, by the exits since it was there last
-    uint32_t away = 0;           // epochs since it was told of
+    uint64_t told_start_ns = 0;          // 0: not told of
+    std::string how;                     // it ended, by the exits since it was there last
+    uint32_t away = 0;                   // epochs since it was told of
+    std::pair<uint32_t, uint64_t> only;  // pid and start of its one process, when it ran last
+    uint32_t stayed = 0;                 // epochs in a row that one was alone
+    bool ended = false;                  // that one, after it had stayed
+  };
+  // Of one program in one epoch.
+  struct Rows {
+    double run_ns = 0;
+    uint64_t processes = 0;
+    std::pair<uint32_t, uint64_t> last;
   };
 
   void NoteExits(const telltale_filter_epoch& epoch) {
@@ -110,6 +140,9 @@ class Vanished : public Detector {
       if (event.type != TELLTALE_EVENT_EXIT && event.type != TELLTALE_EVENT_OOM) continue;
       const auto track = tracks_.find(event.exe);
       if (track == tracks_.end()) continue;
+      if (event.pid == track->second.only.first && track->second.stayed >= kStayed) {
+        track->second.ended = true;
+      }
       const std::string who = absl::StrCat("pid ", event.pid, " (uid ", event.uid, ") ");
       if (event.type == TELLTALE_EVENT_OOM) {
         track->second.how = absl::StrCat(who, "was killed for want of memory");
@@ -130,9 +163,10 @@ class Vanished : public Detector {
       }
       return;
     }
-    constexpr uint64_t kLast = (uint64_t{1} << kAbsent) - 1;
-    if ((track.seen & kLast) != 0 || track.cpus < kLeastRun) return;
-    if (std::popcount((track.seen & kMask) >> kAbsent) < kPresent) return;
+    const bool sure = track.ended && track.cpus >= kSurelySeen;
+    const int absent = sure ? 1 : kAbsent;
+    if (std::countr_zero(track.seen) < absent || track.cpus < kLeastRun) return;
+    if (std::popcount((track.seen >> absent) & kWhole) < kPresent) return;
     track.told_start_ns = track.last_end_ns;
     track.away = 0;
     Tell(exe, track, epoch.end_ns, true);

@@ -88,6 +88,7 @@ absl::Status UserFilter::RunOnce() {
   report_.dropped = 0;
   process_ = nullptr;
   filter_ = nullptr;
+  open_.clear();
   return status;
 }
 
@@ -124,11 +125,13 @@ absl::Status UserFilter::Watch(HostedFilter& filter, FilterRunner& runner) {
     runner.RunOnce();
     FilterReport report = runner.Reports().front();
     std::vector<v1::FilterLearning> learning = runner.Learning();
+    auto open = runner.AllOpen();
     if (auto status = filter.failure(); !status.ok()) return status;
     {
       const std::lock_guard lock(mutex_);
       report_ = std::move(report);
       learning_ = std::move(learning);
+      open_ = std::move(open);
     }
     if (std::chrono::steady_clock::now() - began > options_.retry_most) {
       retry_ = options_.retry_first;
@@ -185,6 +188,13 @@ v1::FilterInfo UserFilter::Info() const {
 std::vector<v1::FilterLearning> UserFilter::Learning() const {
   const std::lock_guard lock(mutex_);
   return learning_;
+}
+
+bool UserFilter::IsOpen(const std::string& node,
+                        const std::function<bool(const OpenAnomaly&)>& fits) const {
+  const std::lock_guard lock(mutex_);
+  const auto of = open_.find(node);
+  return of != open_.end() && std::ranges::any_of(of->second, fits);
 }
 
 }  // namespace telltale::filter

@@ -20,8 +20,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,6 +59,8 @@ class UserFilter {
   // As answers show it. Until it was loaded once, its name is the file's without ".so".
   v1::FilterInfo Info() const;
   std::vector<v1::FilterLearning> Learning() const;
+  // As FilterRunner::IsOpen, by its last look; nothing while it does not run.
+  bool IsOpen(const std::string& node, const std::function<bool(const OpenAnomaly&)>& fits) const;
   const std::string& file() const { return file_; }
 
  private:
@@ -80,8 +84,9 @@ class UserFilter {
   v1::FilterInfo info_;
   FilterReport report_;
   std::vector<v1::FilterLearning> learning_;
-  std::chrono::milliseconds retry_;  // its thread's
-  std::thread thread_;               // keep last
+  std::map<std::string, std::set<OpenAnomaly>> open_;  // by node, at its last look
+  std::chrono::milliseconds retry_;                    // its thread's
+  std::thread thread_;                                 // keep last
 };
 
 }  // namespace telltale::filter

@@ -13,7 +13,6 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 #include <thread>
 
@@ -54,8 +53,8 @@ void Crash(const char* path) {
 
 void TakeAllMemory() {
   for (;;) {
-    void* volatile kept = std::malloc(1 << 20);
-    if (kept != nullptr) std::memset(kept, 1, 1 << 20);
+    auto* const kept = static_cast<volatile char*>(std::malloc(1 << 20));
+    for (size_t at = 0; kept != nullptr && at < 1 << 20; at += 4096) kept[at] = 1;
   }
 }
 
