@@ -7,6 +7,8 @@
 #ifndef TELLTALE_STORAGE_READER_H_
 #define TELLTALE_STORAGE_READER_H_
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -59,6 +61,20 @@ struct RollupRow {
   std::vector<std::pair<uint8_t, v1::RollupVital>> vitals;  // those asked for
 };
 
+// A stored row that cannot be read, or the rest of a scan that cannot.
+struct DamagedRow {
+  Family family = Family::kRaw;
+  Tier tier = Tier::kRaw;
+  uint8_t vital = 0;      // of line blocks
+  uint32_t node = 0;      // of line blocks: the group
+  uint64_t start_ns = 0;  // of its epoch, window, hour or bucket
+  uint64_t end_ns = 0;    // of an epoch whose length is not known: as long as the node's are
+};
+// Told what a scan leaves out.
+using DamagedVisitor = std::function<void(const DamagedRow& row)>;
+
+// All scans: a row that cannot be read is told to `damaged` and left out; without one it ends the
+// scan, and DataLoss (FailedPrecondition: a value of another program's version) names it.
 class Reader {
  public:
   Reader(const History* history, Catalog* catalog, const NodeRegistry* registry,
@@ -68,11 +84,10 @@ class Reader {
   std::optional<NodeRecord> Node(std::string_view name) const;
   std::optional<NodeRecord> Node(uint32_t number) const;
 
-  // Counted summaries that overlap the range, ascending by start. False ends it. DataLoss names a
-  // damaged row.
+  // Counted summaries that overlap the range, ascending by start. False ends it.
   using RawVisitor = std::function<bool(const RawRow& row)>;
-  absl::Status ForEachRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                          const RawVisitor& visit) const;
+  absl::Status ForEachRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns, const RawVisitor& visit,
+                          const DamagedVisitor& damaged = {}) const;
   // Those stored apart (clones, conflicts) instead.
   absl::Status ForEachApart(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                             const RawVisitor& visit) const;
@@ -94,15 +109,21 @@ class Reader {
   // Node-hours, ascending. Only hours that are over and settled are there: raw has the rest.
   using SeriesVisitor = std::function<bool(const SeriesKey& key, const v1::SeriesBlock& block)>;
   absl::Status ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                             const SeriesVisitor& visit) const;
+                             const SeriesVisitor& visit, const DamagedVisitor& damaged = {}) const;
   // Blocks of one vital, ascending by (bucket, group); groups: node number / 256, all of them.
   using LineVisitor = std::function<bool(const LineKey& key, const v1::LineBlock& block)>;
   absl::Status ForEachLine(Tier tier, uint8_t vital, uint64_t from_ns, uint64_t to_ns,
-                           const LineVisitor& visit) const;
-  // Windows of one node that begin in the range, ascending; `vitals` empty: all.
+                           const LineVisitor& visit, const DamagedVisitor& damaged = {}) const;
+  // Windows of one node that begin in the range, ascending; `vitals` empty: all. Of a window whose
+  // rows cannot all be read nothing is shown.
   using RollupVisitor = std::function<bool(const RollupRow& row)>;
   absl::Status ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                             const std::vector<uint8_t>& vitals, const RollupVisitor& visit) const;
+                             const std::vector<uint8_t>& vitals, const RollupVisitor& visit,
+                             const DamagedVisitor& damaged = {}) const;
+
+  // How often a row of this family could not be read since the store was opened.
+  uint64_t Unreadable(Family family) const;
+  void CountUnreadable(Family family) const;  // met by who reads the history beside this
 
   // Which stored rows of coarser tiers may be behind what was taken in: keys of a node whose window
   // overlaps the range (tier kRaw: the series block of an hour), and line blocks whose bucket does.
@@ -125,8 +146,12 @@ class Reader {
 
  private:
   absl::Status ScanRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns, bool apart,
-                       const RawVisitor& visit) const;
+                       const RawVisitor& visit, const DamagedVisitor& damaged) const;
+  // Counts what cannot be read. OK: it was told and the scan goes on; else what ends it.
+  absl::Status Skip(const absl::Status& why, const DamagedRow& row,
+                    const DamagedVisitor& damaged) const;
   uint32_t FirstDayOf(uint32_t node) const;
+  uint64_t UsualLengthNs(uint32_t node) const;  // of its epochs
   // Start of the first stored window of a node that lies in [from, to) or its partitions; 0: none.
   absl::StatusOr<uint64_t> FirstWindow(Tier tier, uint32_t node, uint64_t from_ns,
                                        uint64_t to_ns) const;
@@ -136,6 +161,7 @@ class Reader {
   const NodeRegistry* const registry_;
   const SummaryStore* const summaries_;
   const Dictionary* const dictionary_;
+  mutable std::array<std::atomic<uint64_t>, kFamilies> unreadable_{};
 };
 
 }  // namespace telltale::storage

@@ -10,7 +10,8 @@
 namespace telltale::storage {
 
 absl::Status Reader::ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                                   const SeriesVisitor& visit) const {
+                                   const SeriesVisitor& visit,
+                                   const DamagedVisitor& damaged) const {
   if (to_ns <= from_ns) return absl::OkStatus();
   absl::Status bad;
   bool go_on = true;
@@ -18,52 +19,71 @@ absl::Status Reader::ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_
   if (!record.has_value()) return absl::OkStatus();
   const uint64_t begin = std::max(from_ns, FloorTo(record->first_epoch_ns(), kHourNs));
   const uint64_t end = std::min(to_ns, record->last_epoch_ns() + kHourNs);
+  const auto skip = [&](const absl::Status& why, uint64_t start_ns, uint64_t end_ns) {
+    bad =
+        Skip(why, {.family = Family::kSeries, .node = node, .start_ns = start_ns, .end_ns = end_ns},
+             damaged);
+    return go_on = bad.ok();
+  };
   for (uint64_t day = FloorTo(begin, kDayNs); day < end && go_on; day += kDayNs) {
     const uint64_t first = std::max(day, FloorTo(begin, kHourNs));
     const uint64_t last = std::min(day + kDayNs, end) - 1;
+    uint64_t reached_ns = first;
     absl::Status scanned = history_->Scan(
         Family::kSeries, EncodeSeriesKey({node, first}), PrefixEnd(EncodeSeriesKey({node, last})),
         [&](std::string_view bytes, std::string_view value) {
           absl::StatusOr<SeriesKey> key = DecodeSeriesKey(bytes);
+          if (!key.ok()) return skip(key.status(), reached_ns, reached_ns);
+          reached_ns = key->hour_start_ns + kHourNs;
           absl::StatusOr<v1::SeriesBlock> block =
-              key.ok() ? DecodeValue<v1::SeriesBlock>(value, "series block")
-                       : absl::StatusOr<v1::SeriesBlock>(key.status());
-          if (!block.ok()) {
-            bad = block.status();
-            return go_on = false;
-          }
+              DecodeValue<v1::SeriesBlock>(value, "series block");
+          if (!block.ok()) return skip(block.status(), key->hour_start_ns, reached_ns);
           return go_on = visit(*key, *block);
         });
-    if (!scanned.ok()) return scanned;
+    if (scanned.ok()) continue;
+    if (!absl::IsDataLoss(scanned)) return scanned;
+    skip(scanned, reached_ns, std::max(reached_ns, last + 1));
   }
   return bad;
 }
 
 absl::Status Reader::ForEachLine(Tier tier, uint8_t vital, uint64_t from_ns, uint64_t to_ns,
-                                 const LineVisitor& visit) const {
+                                 const LineVisitor& visit, const DamagedVisitor& damaged) const {
   if (to_ns <= from_ns) return absl::OkStatus();
   absl::Status bad;
   const uint64_t length = LineBucketNs(tier);
+  const auto skip = [&](const absl::Status& why, uint32_t group, uint64_t start_ns,
+                        uint64_t end_ns) {
+    bad = Skip(why, {Family::kLine, tier, vital, group, start_ns, end_ns}, damaged);
+    return bad.ok();
+  };
+  LineKey reached{tier, vital, FloorTo(from_ns, length), 0};
   absl::Status scanned = history_->Scan(
-      Family::kLine, EncodeLineKey({tier, vital, FloorTo(from_ns, length), 0}),
+      Family::kLine, EncodeLineKey(reached),
       PrefixEnd(EncodeLineKey({tier, vital, FloorTo(to_ns - 1, length), UINT32_MAX})),
       [&](std::string_view bytes, std::string_view value) {
         absl::StatusOr<LineKey> key = DecodeLineKey(bytes);
-        absl::StatusOr<v1::LineBlock> block = key.ok()
-                                                  ? DecodeValue<v1::LineBlock>(value, "line block")
-                                                  : absl::StatusOr<v1::LineBlock>(key.status());
+        if (!key.ok()) {
+          return skip(key.status(), reached.group, reached.bucket_start_ns,
+                      reached.bucket_start_ns);
+        }
+        reached = *key;
+        absl::StatusOr<v1::LineBlock> block = DecodeValue<v1::LineBlock>(value, "line block");
         if (!block.ok()) {
-          bad = block.status();
-          return false;
+          return skip(block.status(), key->group, key->bucket_start_ns,
+                      key->bucket_start_ns + length);
         }
         return visit(*key, *block);
       });
-  return scanned.ok() ? bad : scanned;
+  if (scanned.ok()) return bad;
+  if (!absl::IsDataLoss(scanned)) return scanned;
+  skip(scanned, reached.group, reached.bucket_start_ns, to_ns);
+  return bad;
 }
 
 absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                                   const std::vector<uint8_t>& vitals,
-                                   const RollupVisitor& visit) const {
+                                   const std::vector<uint8_t>& vitals, const RollupVisitor& visit,
+                                   const DamagedVisitor& damaged) const {
   if (to_ns <= from_ns || tier == Tier::kRaw) return absl::OkStatus();
   const std::optional<NodeRecord> record = registry_->Find(node);
   if (!record.has_value()) return absl::OkStatus();
@@ -82,24 +102,28 @@ absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, u
     have_row = false;
     return go_on;
   };
+  const auto skip = [&](const absl::Status& why, uint64_t start_ns, uint64_t end_ns) {
+    have_row = false;  // totals without their labels would look like a window that has none
+    bad = Skip(why, {Family::kRollup, tier, 0, node, start_ns, end_ns}, damaged);
+    return go_on = bad.ok();
+  };
   for (uint64_t bucket = FloorTo(begin, bucket_ns); bucket < end && go_on; bucket += bucket_ns) {
     // The first window that begins in the range, and the last.
     uint64_t first = std::max(bucket, FloorTo(begin + window - 1, window));
     const uint64_t last = FloorTo(std::min(bucket + bucket_ns, end) - 1, window);
     if (first > last) continue;
+    uint64_t reached_ns = first;
     absl::Status scanned = history_->Scan(
         Family::kRollup, EncodeRollupKey({tier, node, first, 0}),
         PrefixEnd(EncodeRollupKey({tier, node, last, UINT8_MAX})),
         [&](std::string_view bytes, std::string_view value) {
           absl::StatusOr<RollupKey> key = DecodeRollupKey(bytes);
-          if (!key.ok()) {
-            bad = key.status();
-            return go_on = false;
-          }
+          if (!key.ok()) return skip(key.status(), reached_ns, reached_ns);
+          reached_ns = key->window_start_ns;
           if (key->vital == 0) {
             if (!flush()) return false;
-            bad = DecodeInto(value, "rollup window", &row.window);
-            if (!bad.ok()) return go_on = false;
+            absl::Status read = DecodeInto(value, "rollup window", &row.window);
+            if (!read.ok()) return skip(read, reached_ns, reached_ns + window);
             row.key = *key;
             for (auto& [id, vital] : row.vitals) spare.push_back(std::move(vital));
             row.vitals.clear();
@@ -117,11 +141,17 @@ absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, u
           if (spare.empty()) spare.emplace_back();
           row.vitals.emplace_back(key->vital, std::move(spare.back()));
           spare.pop_back();
-          bad = DecodeInto(value, "rollup vital", &row.vitals.back().second);
-          return go_on = bad.ok();
+          absl::Status read = DecodeInto(value, "rollup vital", &row.vitals.back().second);
+          return read.ok() || skip(read, reached_ns, reached_ns + window);
         });
-    if (!scanned.ok()) return scanned;
-    if (go_on) flush();
+    if (scanned.ok()) {
+      if (go_on) flush();
+      continue;
+    }
+    if (!absl::IsDataLoss(scanned)) return scanned;
+    // No window begins behind the node's last epoch.
+    const uint64_t known = FloorTo(record->last_epoch_ns() + window - 1, window);
+    skip(scanned, reached_ns, std::max(reached_ns, std::min(last + window, known)));
   }
   return bad;
 }

@@ -52,8 +52,7 @@ class ProcessReader {
                   {[this](const StoredEpoch& epoch) { TakeEpoch(epoch); },
                    [this](const storage::RollupRow& row) { TakeWindow(row); }});
     if (absl::Status status = scan.All(); !status.ok()) return status;
-    coverage_.AddDamaged(scan.damaged());
-    NoteBehind(scan, coverage_);
+    NoteDefects(scan, coverage_);
     if (undescribed_ > 0) {
       coverage_.Note(
           absl::StrCat(undescribed_, " windows whose vitals nobody described are left out"));

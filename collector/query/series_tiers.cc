@@ -63,8 +63,12 @@ class SeriesReader {
       if (status.ok()) status = rest_.Node(node, time);
       if (!status.ok()) return status;
     }
-    coverage_.AddDamaged(rest_.damaged());
-    NoteBehind(rest_, coverage_);
+    NoteDefects(rest_, coverage_);
+    if (unreadable_blocks_ > 0) {
+      coverage_.Note(absl::StrCat(unreadable_blocks_,
+                                  " stored blocks of a graph unreadable: what they were made of is "
+                                  "read instead"));
+    }
     return Losses();
   }
 
@@ -102,7 +106,8 @@ class SeriesReader {
           by_blocks_[node.number()].Add(std::max(key.hour_start_ns, selection.start_ns),
                                         std::min(end, selection.end_ns));
           return true;
-        });
+        },
+        [this](const storage::DamagedRow&) { ++unreadable_blocks_; });
     return stopped.ok() ? scanned : stopped;
   }
 
@@ -136,6 +141,7 @@ class SeriesReader {
     for (const storage::DirtyLineKey& key : *dirty) behind.insert({key.group, key.bucket_start_ns});
 
     std::set<std::pair<uint32_t, uint64_t>> used;
+    uint32_t unreadable_lines = 0;
     const std::set<uint32_t> vitals(asked_.vitals.begin(), asked_.vitals.end());
     for (const uint32_t vital : vitals) {
       absl::Status stopped;
@@ -149,20 +155,31 @@ class SeriesReader {
             const std::pair<uint32_t, uint64_t> place{key.group, key.bucket_start_ns};
             if (!groups.contains(key.group) || behind.contains(place)) return true;
             const auto counted = lines_.AddLine(key, block, from, to, left);
-            used.insert(place);
             if (!counted.has_value()) {
-              coverage_.Note("a stored block of a graph is damaged and left out");
+              ++unreadable_lines;
               return true;
             }
+            used.insert(place);
+            AddLacking(key, block, from, to, left);
             for (const auto& [node, windows] : *counted) {
               uint32_t& most = line_windows_[{node, key.bucket_start_ns}];
               most = std::max(most, windows);
             }
             return true;
-          });
+          },
+          [&](const storage::DamagedRow&) { ++unreadable_lines; });
       if (!stopped.ok()) return stopped;
       if (!scanned.ok()) return scanned;
     }
+    // The time of a single vital's is still to be read; of one among several it may not be.
+    if (vitals.size() == 1) {
+      unreadable_blocks_ += unreadable_lines;
+    } else if (unreadable_lines > 0) {
+      coverage_.Note(absl::StrCat(unreadable_lines,
+                                  " stored blocks of a graph unreadable and left out; asked for "
+                                  "alone, their vital is read from its windows"));
+    }
+    coverage_.AddLacking(static_cast<uint32_t>(lacking_.size()));
     uint32_t windows = 0;
     for (const auto& [place, count] : line_windows_) windows += count;
     coverage_.Used(asked_.tier.coarsest, windows, Seconds(window));
@@ -176,6 +193,18 @@ class SeriesReader {
       }
     }
     return absl::OkStatus();
+  }
+
+  // Windows of a line block, asked for, that are not there or not whole.
+  void AddLacking(const storage::LineKey& key, const v1::LineBlock& block, uint64_t from,
+                  uint64_t to, const std::map<uint32_t, Stretches>& wanted) {
+    const int marks = std::min(block.unreadable_node_size(), block.unreadable_window_size());
+    const uint64_t length = storage::WindowNs(key.tier);
+    for (int i = 0; i < marks; ++i) {
+      const uint32_t node = key.group * storage::kLineGroupNodes + block.unreadable_node(i);
+      const uint64_t start = key.bucket_start_ns + block.unreadable_window(i) * length;
+      if (wanted.contains(node) && start >= from && start < to) lacking_.emplace(node, start);
+    }
   }
 
   // Blocks hold no losses: those of the same time, from the coarsest windows there are.
@@ -212,6 +241,8 @@ class SeriesReader {
   TierScan rest_;
   std::map<uint32_t, Stretches> by_blocks_;  // time served from blocks, by node
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> line_windows_;  // by node and bucket
+  std::set<std::pair<uint32_t, uint64_t>> lacking_;  // windows of line blocks: node, start
+  uint32_t unreadable_blocks_ = 0;                   // read from finer data instead
 };
 
 }  // namespace

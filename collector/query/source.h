@@ -60,13 +60,15 @@ class Source {
 
   // Coarser tiers, and which of their rows may be behind, as in storage/reader.h.
   virtual absl::Status ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                                     const storage::Reader::SeriesVisitor& visit) const = 0;
+                                     const storage::Reader::SeriesVisitor& visit,
+                                     const storage::DamagedVisitor& damaged) const = 0;
   virtual absl::Status ForEachLine(storage::Tier tier, uint8_t vital, uint64_t from_ns,
-                                   uint64_t to_ns,
-                                   const storage::Reader::LineVisitor& visit) const = 0;
+                                   uint64_t to_ns, const storage::Reader::LineVisitor& visit,
+                                   const storage::DamagedVisitor& damaged) const = 0;
   virtual absl::Status ForEachRollup(storage::Tier tier, uint32_t node, uint64_t from_ns,
                                      uint64_t to_ns, const std::vector<uint8_t>& vitals,
-                                     const storage::Reader::RollupVisitor& visit) const = 0;
+                                     const storage::Reader::RollupVisitor& visit,
+                                     const storage::DamagedVisitor& damaged) const = 0;
 
   virtual std::vector<storage::DirtyKey> Dirty(uint32_t node, uint64_t from_ns,
                                                uint64_t to_ns) const = 0;

@@ -169,7 +169,7 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
                    },
                    nullptr});
     if (absl::Status status = scan.All(); !status.ok()) return status;
-    coverage.AddDamaged(scan.damaged());
+    NoteDefects(scan, coverage);
     for (const auto& [row, between] : bounds.Sum()) {
       Sum& sum = sums[row];
       sum.stack.set_low(between.low);

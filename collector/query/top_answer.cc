@@ -193,7 +193,7 @@ absl::StatusOr<bool> TopOfEpochs(const v1::TopRequest& request, const TopQuestio
                  nullptr});
   if (absl::Status status = scan.All(); !status.ok()) return status;
   if (absl::Status status = top.FoundProcess(); !status.ok()) return status;
-  coverage.AddDamaged(scan.damaged());
+  NoteDefects(scan, coverage);
   top.Finish(Reasons(asked.selection), rows, coverage, answer);
   return top.found();
 }

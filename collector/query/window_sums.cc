@@ -127,11 +127,10 @@ absl::StatusOr<WindowSums> SumWindows(const Selection& selection, const Context&
   };
   TierScan scan(selection, context, tier, rows, visitor);
   if (absl::Status status = scan.All(); !status.ok()) return status;
-  coverage.AddDamaged(scan.damaged());
   if (unknown > 0) {
     coverage.Note(absl::StrCat(unknown, " windows whose vitals nobody described are left out"));
   }
-  NoteBehind(scan, coverage);
+  NoteDefects(scan, coverage);
   if (sums.merged_early()) coverage.Note(std::string(kMergedEarlyNote));
   return sums;
 }

@@ -132,6 +132,9 @@ WindowModel FromRows(const v1::RollupWindow& window,
   for (const v1::Loss& loss : window.losses()) model.losses[loss.reason()] = loss;
   model.has_run_time = window.run_time_size() != 0;
   ReadGroups(window.run_time(), tables, &model.run_time);
+  for (const v1::UnreadablePart& part : window.unreadable()) {
+    model.unreadable.push_back({part.start_ns(), part.end_ns(), part.rows()});
+  }
   return model;
 }
 

@@ -29,6 +29,7 @@ inline constexpr size_t kKeptGroups = 32;
 inline constexpr size_t kExemplarLabels = 8;      // labels of a vital that keep an exemplar
 inline constexpr size_t kSubjectHistograms = 64;  // histograms of single subjects in a window
 inline constexpr uint32_t kSecondsParts = 4;      // r of the histogram of per-second weights
+inline constexpr size_t kUnreadableParts = 24;    // a day's hours
 
 struct LabelFacts {
   PortableLabel label;
@@ -75,6 +76,14 @@ struct HistogramModel {
   unsigned __int128 share_time = 0;  // share in ppm x time covered in ns
 };
 
+// Time of which nothing is known although it was stored once.
+struct UnreadableTime {
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;
+  uint64_t rows = 0;
+  friend bool operator==(const UnreadableTime&, const UnreadableTime&) = default;
+};
+
 struct WindowModel {
   uint64_t latest_ns = 0;  // start of the latest epoch in it
   uint64_t watched_ns = 0;
@@ -88,6 +97,7 @@ struct WindowModel {
   std::map<int, v1::Loss> losses;
   std::array<GroupModel, kGroupings> run_time;
   bool has_run_time = false;
+  std::vector<UnreadableTime> unreadable;  // ascending
 };
 
 // The rows of one window as stored: the window's own, and one per vital.
@@ -109,7 +119,7 @@ WindowModel FromRows(const v1::RollupWindow& window,
                      std::span<const std::pair<uint8_t, v1::RollupVital>> vitals,
                      const v1::Schema& schema);
 // All children at once. Their order does not matter, except that equals are told apart by
-// latest_ns.
+// latest_ns. Of more than kUnreadableParts unreadable times those nearest to each other become one.
 WindowModel MergeWindows(std::span<const WindowModel> children);
 // Canonical: equal windows give equal bytes.
 WindowRows ToRows(const WindowModel& model);

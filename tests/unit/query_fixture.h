@@ -101,17 +101,18 @@ class FakeSource : public Source {
                                             epochs->second.front().first.start_ns,
                                             epochs->second.back().first.end_ns}};
   }
-  absl::Status ForEachSeries(uint32_t, uint64_t, uint64_t,
-                             const storage::Reader::SeriesVisitor&) const override {
+  absl::Status ForEachSeries(uint32_t, uint64_t, uint64_t, const storage::Reader::SeriesVisitor&,
+                             const storage::DamagedVisitor&) const override {
     return {};
   }
   absl::Status ForEachLine(storage::Tier, uint8_t, uint64_t, uint64_t,
-                           const storage::Reader::LineVisitor&) const override {
+                           const storage::Reader::LineVisitor&,
+                           const storage::DamagedVisitor&) const override {
     return {};
   }
   absl::Status ForEachRollup(storage::Tier, uint32_t, uint64_t, uint64_t,
-                             const std::vector<uint8_t>&,
-                             const storage::Reader::RollupVisitor&) const override {
+                             const std::vector<uint8_t>&, const storage::Reader::RollupVisitor&,
+                             const storage::DamagedVisitor&) const override {
     return {};
   }
   std::vector<storage::DirtyKey> Dirty(uint32_t, uint64_t, uint64_t) const override { return {}; }
