@@ -11,8 +11,10 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +61,23 @@ struct RollupRow {
   RollupKey key;
   v1::RollupWindow window;
   std::vector<std::pair<uint8_t, v1::RollupVital>> vitals;  // those asked for
+};
+
+// What of the windows of a node a scan needs; the default is all of it. The rest is left out before
+// it is parsed.
+struct RollupParts {
+  RollupParts() = default;
+  RollupParts(std::initializer_list<uint8_t> of) : vitals(of) {}
+  // Totals and losses of some vitals, without their labels.
+  static RollupParts Totals(std::span<const uint32_t> vitals);
+  // Labels and groups of some vitals.
+  static RollupParts Labels(std::span<const uint32_t> vitals, bool run_time);
+
+  std::vector<uint8_t> vitals;   // whose own rows; empty: all. 0: none
+  std::vector<uint32_t> totals;  // which of the window's totals; empty: all
+  bool tables = true;
+  bool histograms = true;
+  bool run_time = true;
 };
 
 // A stored row that cannot be read, or the rest of a scan that cannot.
@@ -110,15 +129,17 @@ class Reader {
   using SeriesVisitor = std::function<bool(const SeriesKey& key, const v1::SeriesBlock& block)>;
   absl::Status ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                              const SeriesVisitor& visit, const DamagedVisitor& damaged = {}) const;
-  // Blocks of one vital, ascending by (bucket, group); groups: node number / 256, all of them.
+  // Blocks of one vital, ascending by (bucket, group). `groups`: node number / 256, ascending; empty:
+  // all of them.
   using LineVisitor = std::function<bool(const LineKey& key, const v1::LineBlock& block)>;
   absl::Status ForEachLine(Tier tier, uint8_t vital, uint64_t from_ns, uint64_t to_ns,
-                           const LineVisitor& visit, const DamagedVisitor& damaged = {}) const;
-  // Windows of one node that begin in the range, ascending; `vitals` empty: all. Of a window whose
-  // rows cannot all be read nothing is shown.
+                           const LineVisitor& visit, const DamagedVisitor& damaged = {},
+                           const std::vector<uint32_t>& groups = {}) const;
+  // Windows of one node that begin in the range, ascending. Of a window whose rows cannot all be read
+  // nothing is shown.
   using RollupVisitor = std::function<bool(const RollupRow& row)>;
   absl::Status ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                             const std::vector<uint8_t>& vitals, const RollupVisitor& visit,
+                             const RollupParts& parts, const RollupVisitor& visit,
                              const DamagedVisitor& damaged = {}) const;
 
   // How often a row of this family could not be read since the store was opened.

@@ -76,7 +76,7 @@ absl::StatusOr<v1::HistogramAnswer> AnswerHistogram(const v1::HistogramRequest& 
     }
   };
   StillWaiting waiting;
-  TierScan scan(*selection, context, *tier, {TierScan::kWindowOnly},
+  TierScan scan(*selection, context, *tier, {0},
                 {[&](const StoredEpoch& epoch) {
                    waiting.Look(epoch);
                    coverage.AddEpoch(epoch, book, {});

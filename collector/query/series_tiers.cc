@@ -41,10 +41,11 @@ class SeriesReader {
       : asked_(asked),
         lines_(lines),
         coverage_(coverage),
-        rest_(asked.selection, asked.context, asked.tier, {TierScan::kWindowOnly},
+        rest_(asked.selection, asked.context, asked.tier, storage::RollupParts::Totals(asked.vitals),
               {[this](const StoredEpoch& epoch) { TakeEpoch(epoch); },
                asked.inside_epochs ? std::function<void(const storage::RollupRow&)>()
-                                   : [this](const storage::RollupRow& row) { TakeWindow(row); }}) {}
+                                   : [this](const storage::RollupRow& row) { TakeWindow(row); },
+               {proto::BodyParts::Depth::kTotals, asked.vitals}}) {}
 
   absl::Status Run() {
     const bool windows = asked_.tier.coarsest != v1::TIER_RAW;
@@ -140,6 +141,10 @@ class SeriesReader {
     if (!dirty.ok()) return dirty.status();
     for (const storage::DirtyLineKey& key : *dirty) behind.insert({key.group, key.bucket_start_ns});
 
+    std::set<uint32_t> known;
+    for (const storage::NodeRecord& node : source.Nodes()) known.insert(GroupOf(node));
+    std::vector<uint32_t> only;
+    if (groups.size() < known.size()) only.assign(groups.begin(), groups.end());
     std::set<std::pair<uint32_t, uint64_t>> used;
     uint32_t unreadable_lines = 0;
     const std::set<uint32_t> vitals(asked_.vitals.begin(), asked_.vitals.end());
@@ -167,7 +172,7 @@ class SeriesReader {
             }
             return true;
           },
-          [&](const storage::DamagedRow&) { ++unreadable_lines; });
+          [&](const storage::DamagedRow&) { ++unreadable_lines; }, only);
       if (!stopped.ok()) return stopped;
       if (!scanned.ok()) return scanned;
     }
@@ -220,13 +225,14 @@ class SeriesReader {
           "time to see them");
       return absl::OkStatus();
     }
-    TierScan scan(asked_.selection, asked_.context, {v1::TIER_1D, false}, {TierScan::kWindowOnly},
+    TierScan scan(asked_.selection, asked_.context, {v1::TIER_1D, false}, storage::RollupParts::Totals(asked_.vitals),
                   {[this](const StoredEpoch& epoch) {
                      coverage_.AddEpochLosses(epoch, asked_.book, asked_.vitals);
                    },
                    [this](const storage::RollupRow& row) {
                      coverage_.AddWindowLosses(row, asked_.book, asked_.vitals);
-                   }});
+                   },
+                   {proto::BodyParts::Depth::kTotals, asked_.vitals}});
     for (const storage::NodeRecord& node : asked_.selection.nodes) {
       const auto time = by_blocks_.find(node.number());
       if (time == by_blocks_.end()) continue;

@@ -7,7 +7,8 @@ namespace telltale::query {
 storage::NodeList StoreSource::Nodes() const { return reader_->Nodes(); }
 
 absl::Status StoreSource::ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                                       const EpochVisitor& visit, uint32_t* damaged) const {
+                                       const proto::BodyParts& parts, const EpochVisitor& visit,
+                                       uint32_t* damaged) const {
   std::shared_ptr<const v1::Schema> schema;
   const auto open = [&](const storage::RawRow& row) {
     if (schema == nullptr || schema->id() != row.summary.schema_id()) {
@@ -17,7 +18,7 @@ absl::Status StoreSource::ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t
       ++*damaged;
       return true;
     }
-    absl::StatusOr<proto::Decoded> decoded = proto::DecodeSummary(row.summary, *schema);
+    absl::StatusOr<proto::Decoded> decoded = proto::DecodeParts(row.summary, *schema, parts);
     if (!decoded.ok()) {
       ++*damaged;
       return true;
@@ -66,15 +67,16 @@ absl::Status StoreSource::ForEachSeries(uint32_t node, uint64_t from_ns, uint64_
 
 absl::Status StoreSource::ForEachLine(storage::Tier tier, uint8_t vital, uint64_t from_ns,
                                       uint64_t to_ns, const storage::Reader::LineVisitor& visit,
-                                      const storage::DamagedVisitor& damaged) const {
-  return reader_->ForEachLine(tier, vital, from_ns, to_ns, visit, damaged);
+                                      const storage::DamagedVisitor& damaged,
+                                      const std::vector<uint32_t>& groups) const {
+  return reader_->ForEachLine(tier, vital, from_ns, to_ns, visit, damaged, groups);
 }
 
 absl::Status StoreSource::ForEachRollup(storage::Tier tier, uint32_t node, uint64_t from_ns,
-                                        uint64_t to_ns, const std::vector<uint8_t>& vitals,
+                                        uint64_t to_ns, const storage::RollupParts& parts,
                                         const storage::Reader::RollupVisitor& visit,
                                         const storage::DamagedVisitor& damaged) const {
-  return reader_->ForEachRollup(tier, node, from_ns, to_ns, vitals, visit, damaged);
+  return reader_->ForEachRollup(tier, node, from_ns, to_ns, parts, visit, damaged);
 }
 
 std::vector<storage::DirtyKey> StoreSource::Dirty(uint32_t node, uint64_t from_ns,

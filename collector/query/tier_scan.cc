@@ -40,11 +40,11 @@ struct TierScan::Part {
 };
 
 TierScan::TierScan(const Selection& selection, const Context& context, TierChoice choice,
-                   std::vector<uint8_t> vitals, TierVisitor visitor)
+                   storage::RollupParts windows, TierVisitor visitor)
     : selection_(selection),
       context_(context),
       choice_(choice),
-      vitals_(std::move(vitals)),
+      windows_(std::move(windows)),
       visitor_(std::move(visitor)) {}
 
 absl::Status TierScan::Count() {
@@ -69,7 +69,7 @@ absl::Status TierScan::Windows(v1::Tier tier, bool touching, Part& part) {
       unreadable_.emplace(StoreTier(tier), part.node.number(), start_ns);
     };
     absl::Status scanned = context_.source->ForEachRollup(
-        StoreTier(tier), part.node.number(), from, to, vitals_,
+        StoreTier(tier), part.node.number(), from, to, windows_,
         [&](const storage::RollupRow& row) {
           const uint64_t start = row.key.window_start_ns, end = start + length;
           if (row.window.epochs() == 0) {  // made when nothing under it could be read
@@ -103,7 +103,7 @@ absl::Status TierScan::Epochs(Part& part) {
     if (from >= stretch.to_ns) continue;
     absl::Status stopped;
     absl::Status scanned = context_.source->ForEachEpoch(
-        part.node.number(), from, stretch.to_ns,
+        part.node.number(), from, stretch.to_ns, visitor_.parts,
         [&](const StoredEpoch& epoch) {
           // Windows may leave less than an epoch of the selection: no reason to take one more.
           const bool fragment = stretch.to_ns - from < selection_.end_ns - selection_.start_ns;

@@ -30,16 +30,14 @@ struct TierVisitor {
   std::function<void(const StoredEpoch& epoch)> epoch;
   // Empty: raw epochs only.
   std::function<void(const storage::RollupRow& row)> window;
+  proto::BodyParts parts = {};  // of the epochs
 };
 
 class TierScan {
  public:
-  // For `vitals` when only the window's own row is wanted.
-  static constexpr uint8_t kWindowOnly = 0;
-
-  // `vitals`: whose rows of a window to open; empty: all.
+  // `windows`: what of them to open.
   TierScan(const Selection& selection, const Context& context, TierChoice choice,
-           std::vector<uint8_t> vitals, TierVisitor visitor);
+           storage::RollupParts windows, TierVisitor visitor);
 
   // Errors as ForEachEpoch of selection.h; windows count as epochs do.
   absl::Status All();
@@ -59,7 +57,7 @@ class TierScan {
   const Selection& selection_;
   const Context& context_;
   const TierChoice choice_;
-  const std::vector<uint8_t> vitals_;
+  const storage::RollupParts windows_;
   const TierVisitor visitor_;
   uint32_t seen_ = 0, damaged_ = 0, behind_ = 0;
   // Found by more than one pass: tier, node, start.

@@ -13,6 +13,7 @@
 #include "proto/codec.h"
 #include "storage/dictionary.h"
 #include "storage/store.h"
+#include "storage/stored_value.h"
 #include "tests/support/rollup_trial.h"
 #include "tests/support/synthetic_node.h"
 #include "tests/support/temp_dir.h"
@@ -205,6 +206,45 @@ TEST_F(RollerTest, AWindowKeepsTheNamesOfItsLocations) {
                                  })
                   .ok());
   EXPECT_GT(named, 5);
+}
+
+TEST_F(RollerTest, PartsOfAWindowAreThoseOfTheWhole) {
+  constexpr uint8_t kVital = 3;
+  for (uint64_t i = 0; i < 5; ++i) Put(i + 1, kStart + i * 60 * kSecondNs);
+  now_ns_ = kStart + kHourNs;
+  RunDue();
+  const auto first = [&](const RollupParts& parts) {
+    RollupRow found;
+    EXPECT_TRUE(store_->reader()
+                    .ForEachRollup(Tier::k5Min, node_, 0, UINT64_MAX, parts,
+                                   [&](const RollupRow& row) {
+                                     found = row;
+                                     return false;
+                                   })
+                    .ok());
+    return found;
+  };
+  const RollupRow whole = first({kVital});
+  ASSERT_GT(whole.window.histograms_size(), 0);
+  ASSERT_GT(whole.window.vitals_size(), 1);
+  v1::RollupWindow expected = whole.window;
+  expected.clear_histograms();
+  auto& totals = *expected.mutable_vitals();
+  totals.erase(std::remove_if(totals.begin(), totals.end(),
+                              [](const v1::VitalTotals& of) { return of.id() != kVital; }),
+               totals.end());
+  const std::vector<uint32_t> vitals = {kVital};
+  const RollupRow labels = first(RollupParts::Labels(vitals, /*run_time=*/true));
+  EXPECT_EQ(EncodeValue(labels.window), EncodeValue(expected));
+  ASSERT_EQ(labels.vitals.size(), 1u);
+  EXPECT_EQ(EncodeValue(labels.vitals[0].second), EncodeValue(whole.vitals[0].second));
+  expected.clear_run_time();
+  EXPECT_EQ(EncodeValue(first(RollupParts::Labels(vitals, /*run_time=*/false)).window),
+            EncodeValue(expected));
+  expected.clear_tables();
+  const RollupRow alone = first(RollupParts::Totals(vitals));
+  EXPECT_EQ(EncodeValue(alone.window), EncodeValue(expected));
+  EXPECT_TRUE(alone.vitals.empty());
 }
 
 TEST_F(RollerTest, ALateSummaryMakesItsWindowsDirtyAgain) {
