@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/body_parts.h"
 #include "telltale/v1/ingest.pb.h"
 #include "telltale/v1/summary.pb.h"
 
@@ -62,6 +63,11 @@ absl::StatusOr<v1::Summary> EncodeSummary(const v1::Identity& identity, uint64_t
 // against it.
 absl::StatusOr<Decoded> DecodeSummary(const v1::Summary& summary, const v1::Schema& schema,
                                       const Limits& limits = {});
+
+// Opens some of an envelope that was opened whole when it was taken in: objects are not counted
+// again, and what is left out is not checked. kWhole: as above.
+absl::StatusOr<Decoded> DecodeParts(const v1::Summary& summary, const v1::Schema& schema,
+                                    const BodyParts& parts, const Limits& limits = {});
 
 // The same for the cells. An empty field gives an empty message.
 absl::StatusOr<v1::SketchCells> DecodeCells(const v1::Summary& summary, const Limits& limits = {});

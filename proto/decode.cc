@@ -50,6 +50,19 @@ absl::Status CheckEnvelope(const v1::Summary& summary, const v1::Schema& schema)
   return absl::OkStatus();
 }
 
+absl::Status CheckSpan(const v1::Summary& summary, const v1::Epoch& epoch) {
+  const FieldPath root("summary");
+  if (summary.start_unix_ns() != epoch.start_unix_ns()) {
+    return root.Refuse("start_unix_ns", summary.start_unix_ns(),
+                       absl::StrCat("its body says ", epoch.start_unix_ns()));
+  }
+  if (summary.end_unix_ns() != epoch.end_unix_ns()) {
+    return root.Refuse("end_unix_ns", summary.end_unix_ns(),
+                       absl::StrCat("its body says ", epoch.end_unix_ns()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Decoded> DecodeSummary(const v1::Summary& summary, const v1::Schema& schema,
@@ -60,20 +73,34 @@ absl::StatusOr<Decoded> DecodeSummary(const v1::Summary& summary, const v1::Sche
       Open({"body", summary.body(), limits.body_bytes, summary.body_bytes(), limits.body_raw_bytes},
            limits.objects, decoded.body));
   TELLTALE_RETURN_IF_ERROR(ValidateBody(decoded.body, &schema, limits));
+  TELLTALE_RETURN_IF_ERROR(CheckSpan(summary, decoded.body.epoch()));
   const FieldPath root("summary");
-  const v1::Epoch& epoch = decoded.body.epoch();
-  if (summary.start_unix_ns() != epoch.start_unix_ns()) {
-    return root.Refuse("start_unix_ns", summary.start_unix_ns(),
-                       absl::StrCat("its body says ", epoch.start_unix_ns()));
-  }
-  if (summary.end_unix_ns() != epoch.end_unix_ns()) {
-    return root.Refuse("end_unix_ns", summary.end_unix_ns(),
-                       absl::StrCat("its body says ", epoch.end_unix_ns()));
-  }
   TELLTALE_RETURN_IF_ERROR(
       root.AtMost("cells", summary.cells().size(), limits.cells_bytes, "bytes"));
   TELLTALE_RETURN_IF_ERROR(
       root.AtMost("cells_bytes", summary.cells_bytes(), limits.cells_raw_bytes, "limit"));
+  return decoded;
+}
+
+absl::StatusOr<Decoded> DecodeParts(const v1::Summary& summary, const v1::Schema& schema,
+                                    const BodyParts& parts, const Limits& limits) {
+  if (parts.depth == BodyParts::Depth::kWhole) return DecodeSummary(summary, schema, limits);
+  TELLTALE_RETURN_IF_ERROR(CheckEnvelope(summary, schema));
+  TELLTALE_RETURN_IF_ERROR(
+      FieldPath("summary").AtMost("body", summary.body().size(), limits.body_bytes, "bytes"));
+  const absl::StatusOr<std::string> raw =
+      Decompress("body", summary.body(), summary.body_bytes(), limits.body_raw_bytes);
+  if (!raw.ok()) return raw.status();
+  const absl::StatusOr<std::string> kept = KeepParts(*raw, parts);
+  if (!kept.ok()) return kept.status();
+  Decoded decoded;
+  if (!decoded.body.ParseFromString(*kept)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("summary: body of ", raw->size(), " bytes is no summary body"));
+  }
+  const bool totals = parts.depth == BodyParts::Depth::kTotals;
+  TELLTALE_RETURN_IF_ERROR(ValidateBody(decoded.body, &schema, limits, /*samples=*/!totals));
+  TELLTALE_RETURN_IF_ERROR(CheckSpan(summary, decoded.body.epoch()));
   return decoded;
 }
 

@@ -42,10 +42,11 @@ struct BodyContext {
   size_t stacks = 0;
   uint64_t length_ms = 0;  // of the epoch, rounded up
   size_t seconds = 0;      // begun in the epoch, and one more for a cut that came late
+  bool samples = true;     // false: of them only how many they stand for was kept
 };
 
 absl::Status ValidateBody(const v1::SummaryBody& body, const v1::Schema* schema,
-                          const Limits& limits);
+                          const Limits& limits, bool samples = true);
 absl::Status ValidateCells(const v1::SketchCells& cells);
 
 // The parts of ValidateBody.

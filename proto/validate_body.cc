@@ -166,7 +166,7 @@ absl::Status ValidateUserFrames(const FieldPath& at, const v1::UserFrames& frame
 }
 
 absl::Status ValidateBody(const v1::SummaryBody& body, const v1::Schema* schema,
-                          const Limits& limits) {
+                          const Limits& limits, bool samples) {
   const FieldPath root("summary");
   TELLTALE_RETURN_IF_ERROR(ValidateEpoch(FieldPath(root, "epoch"), body.epoch(), limits));
   TELLTALE_RETURN_IF_ERROR(ValidateTables(FieldPath(root, "tables"), body.tables(), limits));
@@ -180,6 +180,7 @@ absl::Status ValidateBody(const v1::SummaryBody& body, const v1::Schema* schema,
       .stacks = static_cast<size_t>(body.tables().stacks_size()),
       .length_ms = (length_ns + kNsPerMs - 1) / kNsPerMs,
       .seconds = static_cast<size_t>((length_ns + kNsPerS - 1) / kNsPerS + 1),
+      .samples = samples,
   };
 
   uint32_t previous = 0;

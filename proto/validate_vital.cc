@@ -110,7 +110,7 @@ absl::Status ValidateVital(const FieldPath& at, const v1::Vital& vital,
   TELLTALE_RETURN_IF_ERROR(ValidateSketch(FieldPath(at, "sketch"), vital.sketch()));
   TELLTALE_RETURN_IF_ERROR(
       at.AtMost("samples", vital.samples_size(), context.limits.samples_per_vital, "limit"));
-  for (int i = 0; i < vital.samples_size(); ++i) {
+  for (int i = 0; i < vital.samples_size() && context.samples; ++i) {
     TELLTALE_RETURN_IF_ERROR(
         ValidateSample(FieldPath(at, "samples", i), vital.samples(i), subs, descriptor, context));
   }

@@ -57,8 +57,24 @@ std::optional<NodeRecord> Reader::Node(std::string_view name) const {
 }
 std::optional<NodeRecord> Reader::Node(uint32_t number) const { return registry_->Find(number); }
 
+absl::Status Reader::Skip(const absl::Status& why, const DamagedRow& row,
+                          const DamagedVisitor& damaged) const {
+  CountUnreadable(row.family);
+  if (!damaged) return why;
+  damaged(row);
+  return absl::OkStatus();
+}
+
+uint64_t Reader::Unreadable(Family family) const {
+  return unreadable_[static_cast<size_t>(family)].load(std::memory_order_relaxed);
+}
+
+void Reader::CountUnreadable(Family family) const {
+  unreadable_[static_cast<size_t>(family)].fetch_add(1, std::memory_order_relaxed);
+}
+
 absl::Status Reader::ScanRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns, bool apart,
-                             const RawVisitor& visit) const {
+                             const RawVisitor& visit, const DamagedVisitor& damaged) const {
   if (to_ns <= from_ns) return absl::OkStatus();
   const uint64_t earliest = from_ns > kLongestEpochNs ? from_ns - kLongestEpochNs : 0;
   const uint64_t latest =
@@ -76,38 +92,45 @@ absl::Status Reader::ScanRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns, bo
   if (from_ns == 0) first_day = std::max(first_day, FirstDayOf(node));
   bool go_on = true;
   absl::Status bad;
+  const auto skip = [&](const absl::Status& why, uint64_t start_ns, uint64_t end_ns) {
+    bad = Skip(InRow(why, "raw", node, start_ns),
+               {.family = Family::kRaw, .node = node, .start_ns = start_ns, .end_ns = end_ns},
+               damaged);
+    return go_on = bad.ok();
+  };
   for (uint32_t day = first_day; day <= last_day && go_on; ++day) {
     const std::string begin = RawKeyFrom(static_cast<uint16_t>(day), node, earliest);
     const std::string end = RawKeyFrom(static_cast<uint16_t>(day), node, to_ns);
+    uint64_t reached_ns = std::max(from_ns, day * kDayNs);
     absl::Status scanned = history_->Scan(
         Family::kRaw, begin, end, [&](std::string_view bytes, std::string_view value) {
           absl::StatusOr<RawKey> key = DecodeRawKey(bytes);
-          if (!key.ok()) {
-            bad = key.status();
-            return go_on = false;
-          }
+          if (!key.ok()) return skip(key.status(), reached_ns, reached_ns);
           if (key->apart != apart || (!apart && !counts(*key))) return true;
           absl::StatusOr<RawHeader> header = DecodeRawHeader(value);
-          if (!header.ok()) {
-            bad = InRow(header.status(), "raw", node, key->start_ns);
-            return go_on = false;
-          }
           RawRow row;
           row.key = *key;
-          row.end_ns = key->start_ns + header->length_ns;
-          row.digest = header->digest;
+          row.end_ns = key->start_ns + (header.ok() ? header->length_ns : UsualLengthNs(node));
           if (row.end_ns <= from_ns) return true;
+          reached_ns = row.end_ns;
+          if (!header.ok()) return skip(header.status(), key->start_ns, row.end_ns);
+          row.digest = header->digest;
           absl::StatusOr<v1::Summary> summary = DecodeRawSummary(value);
-          if (!summary.ok()) {
-            bad = InRow(summary.status(), "raw", node, key->start_ns);
-            return go_on = false;
-          }
+          if (!summary.ok()) return skip(summary.status(), key->start_ns, row.end_ns);
           row.summary = *std::move(summary);
           return go_on = visit(row);
         });
-    if (!scanned.ok()) return scanned;
+    if (scanned.ok()) continue;
+    if (!absl::IsDataLoss(scanned)) return scanned;
+    skip(scanned, reached_ns, std::max(reached_ns, std::min(to_ns, (day + 1) * kDayNs)));
   }
   return bad;
+}
+
+uint64_t Reader::UsualLengthNs(uint32_t node) const {
+  const SharedNode record = registry_->Get(node);
+  const uint32_t length_s = record == nullptr ? 0 : record->info().epoch_length_s();
+  return (length_s == 0 ? 60 : length_s) * kSecondNs;
 }
 
 uint32_t Reader::FirstDayOf(uint32_t node) const {
@@ -116,13 +139,13 @@ uint32_t Reader::FirstDayOf(uint32_t node) const {
 }
 
 absl::Status Reader::ForEachRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                                const RawVisitor& visit) const {
+                                const RawVisitor& visit, const DamagedVisitor& damaged) const {
   // Nothing lies beyond the node's last epoch; open-ended ranges need not walk empty days.
   const std::optional<NodeRecord> record = registry_->Find(node);
   if (!record.has_value()) return absl::OkStatus();
   const uint64_t end = std::min(to_ns, record->last_epoch_ns() + kLongestEpochNs);
   const uint64_t begin = std::max(from_ns, FloorTo(record->first_epoch_ns(), kDayNs));
-  return ScanRaw(node, begin, end, /*apart=*/false, visit);
+  return ScanRaw(node, begin, end, /*apart=*/false, visit, damaged);
 }
 
 absl::Status Reader::ForEachApart(uint32_t node, uint64_t from_ns, uint64_t to_ns,
@@ -133,7 +156,7 @@ absl::Status Reader::ForEachApart(uint32_t node, uint64_t from_ns, uint64_t to_n
   // arrival.
   const uint64_t latest = std::max(record->last_epoch_ns(), record->last_received_ns());
   const uint64_t end = latest == 0 ? to_ns : std::min(to_ns, latest + kDayNs);
-  return ScanRaw(node, from_ns, end, /*apart=*/true, visit);
+  return ScanRaw(node, from_ns, end, /*apart=*/true, visit, {});
 }
 
 absl::StatusOr<std::string> Reader::Cells(const RawKey& key) const {

@@ -7,10 +7,14 @@
 #ifndef TELLTALE_STORAGE_READER_H_
 #define TELLTALE_STORAGE_READER_H_
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +63,37 @@ struct RollupRow {
   std::vector<std::pair<uint8_t, v1::RollupVital>> vitals;  // those asked for
 };
 
+// What of the windows of a node a scan needs; the default is all of it. The rest is left out before
+// it is parsed.
+struct RollupParts {
+  RollupParts() = default;
+  RollupParts(std::initializer_list<uint8_t> of) : vitals(of) {}
+  // Totals and losses of some vitals, without their labels.
+  static RollupParts Totals(std::span<const uint32_t> vitals);
+  // Labels and groups of some vitals.
+  static RollupParts Labels(std::span<const uint32_t> vitals, bool run_time);
+
+  std::vector<uint8_t> vitals;   // whose own rows; empty: all. 0: none
+  std::vector<uint32_t> totals;  // which of the window's totals; empty: all
+  bool tables = true;
+  bool histograms = true;
+  bool run_time = true;
+};
+
+// A stored row that cannot be read, or the rest of a scan that cannot.
+struct DamagedRow {
+  Family family = Family::kRaw;
+  Tier tier = Tier::kRaw;
+  uint8_t vital = 0;      // of line blocks
+  uint32_t node = 0;      // of line blocks: the group
+  uint64_t start_ns = 0;  // of its epoch, window, hour or bucket
+  uint64_t end_ns = 0;    // of an epoch whose length is not known: as long as the node's are
+};
+// Told what a scan leaves out.
+using DamagedVisitor = std::function<void(const DamagedRow& row)>;
+
+// All scans: a row that cannot be read is told to `damaged` and left out; without one it ends the
+// scan, and DataLoss (FailedPrecondition: a value of another program's version) names it.
 class Reader {
  public:
   Reader(const History* history, Catalog* catalog, const NodeRegistry* registry,
@@ -68,11 +103,10 @@ class Reader {
   std::optional<NodeRecord> Node(std::string_view name) const;
   std::optional<NodeRecord> Node(uint32_t number) const;
 
-  // Counted summaries that overlap the range, ascending by start. False ends it. DataLoss names a
-  // damaged row.
+  // Counted summaries that overlap the range, ascending by start. False ends it.
   using RawVisitor = std::function<bool(const RawRow& row)>;
-  absl::Status ForEachRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                          const RawVisitor& visit) const;
+  absl::Status ForEachRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns, const RawVisitor& visit,
+                          const DamagedVisitor& damaged = {}) const;
   // Those stored apart (clones, conflicts) instead.
   absl::Status ForEachApart(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                             const RawVisitor& visit) const;
@@ -94,15 +128,23 @@ class Reader {
   // Node-hours, ascending. Only hours that are over and settled are there: raw has the rest.
   using SeriesVisitor = std::function<bool(const SeriesKey& key, const v1::SeriesBlock& block)>;
   absl::Status ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                             const SeriesVisitor& visit) const;
-  // Blocks of one vital, ascending by (bucket, group); groups: node number / 256, all of them.
+                             const SeriesVisitor& visit, const DamagedVisitor& damaged = {}) const;
+  // Blocks of one vital, ascending by (bucket, group). `groups`: node number / 256, ascending; empty:
+  // all of them.
   using LineVisitor = std::function<bool(const LineKey& key, const v1::LineBlock& block)>;
   absl::Status ForEachLine(Tier tier, uint8_t vital, uint64_t from_ns, uint64_t to_ns,
-                           const LineVisitor& visit) const;
-  // Windows of one node that begin in the range, ascending; `vitals` empty: all.
+                           const LineVisitor& visit, const DamagedVisitor& damaged = {},
+                           const std::vector<uint32_t>& groups = {}) const;
+  // Windows of one node that begin in the range, ascending. Of a window whose rows cannot all be read
+  // nothing is shown.
   using RollupVisitor = std::function<bool(const RollupRow& row)>;
   absl::Status ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                             const std::vector<uint8_t>& vitals, const RollupVisitor& visit) const;
+                             const RollupParts& parts, const RollupVisitor& visit,
+                             const DamagedVisitor& damaged = {}) const;
+
+  // How often a row of this family could not be read since the store was opened.
+  uint64_t Unreadable(Family family) const;
+  void CountUnreadable(Family family) const;  // met by who reads the history beside this
 
   // Which stored rows of coarser tiers may be behind what was taken in: keys of a node whose window
   // overlaps the range (tier kRaw: the series block of an hour), and line blocks whose bucket does.
@@ -125,8 +167,12 @@ class Reader {
 
  private:
   absl::Status ScanRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns, bool apart,
-                       const RawVisitor& visit) const;
+                       const RawVisitor& visit, const DamagedVisitor& damaged) const;
+  // Counts what cannot be read. OK: it was told and the scan goes on; else what ends it.
+  absl::Status Skip(const absl::Status& why, const DamagedRow& row,
+                    const DamagedVisitor& damaged) const;
   uint32_t FirstDayOf(uint32_t node) const;
+  uint64_t UsualLengthNs(uint32_t node) const;  // of its epochs
   // Start of the first stored window of a node that lies in [from, to) or its partitions; 0: none.
   absl::StatusOr<uint64_t> FirstWindow(Tier tier, uint32_t node, uint64_t from_ns,
                                        uint64_t to_ns) const;
@@ -136,6 +182,7 @@ class Reader {
   const NodeRegistry* const registry_;
   const SummaryStore* const summaries_;
   const Dictionary* const dictionary_;
+  mutable std::array<std::atomic<uint64_t>, kFamilies> unreadable_{};
 };
 
 }  // namespace telltale::storage

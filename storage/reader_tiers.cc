@@ -3,14 +3,81 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/wire_field.h"
 #include "storage/placement.h"
 #include "storage/reader.h"
 #include "storage/stored_value.h"
 
 namespace telltale::storage {
+namespace {
+
+template <typename Values, typename Value>
+bool Contains(const Values& values, Value value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+// Whether a field of a window is needed.
+bool Needed(const proto::WireField& field, const RollupParts& parts) {
+  switch (field.number) {
+    case v1::RollupWindow::kVitalsFieldNumber: {
+      std::string_view totals = field.inside;
+      proto::WireField first;  // canonical bytes begin with the id
+      if (parts.totals.empty() || !proto::NextField(totals, first)) return true;
+      return first.number != v1::VitalTotals::kIdFieldNumber ||
+             Contains(parts.totals, first.value);
+    }
+    case v1::RollupWindow::kTablesFieldNumber:
+      return parts.tables;
+    case v1::RollupWindow::kHistogramsFieldNumber:
+      return parts.histograms;
+    case v1::RollupWindow::kRunTimeFieldNumber:
+      return parts.run_time;
+    default:
+      return true;
+  }
+}
+
+absl::Status DecodeWindow(std::string_view value, const RollupParts& parts,
+                          v1::RollupWindow* window) {
+  constexpr char kWhat[] = "rollup window";
+  if (parts.totals.empty() && parts.tables && parts.histograms && parts.run_time) {
+    return DecodeInto(value, kWhat, window);
+  }
+  absl::StatusOr<std::string_view> content = ValueContent(value, kWhat);
+  if (!content.ok()) return content.status();
+  std::string kept(1, kValueVersion);
+  proto::WireField field;
+  while (!content->empty()) {
+    if (!proto::NextField(*content, field)) {
+      return absl::DataLossError(
+          absl::StrCat("read ", kWhat, ": ", value.size(), " bytes are not a ", kWhat));
+    }
+    if (Needed(field, parts)) kept.append(field.whole);
+  }
+  return DecodeInto(kept, kWhat, window);
+}
+
+}  // namespace
+
+RollupParts RollupParts::Totals(std::span<const uint32_t> vitals) {
+  RollupParts parts{0};
+  parts.totals.assign(vitals.begin(), vitals.end());
+  parts.tables = parts.histograms = parts.run_time = false;
+  return parts;
+}
+
+RollupParts RollupParts::Labels(std::span<const uint32_t> vitals, bool run_time) {
+  RollupParts parts;
+  for (const uint32_t vital : vitals) parts.vitals.push_back(static_cast<uint8_t>(vital));
+  parts.totals.assign(vitals.begin(), vitals.end());
+  parts.histograms = false;
+  parts.run_time = run_time;
+  return parts;
+}
 
 absl::Status Reader::ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                                   const SeriesVisitor& visit) const {
+                                   const SeriesVisitor& visit,
+                                   const DamagedVisitor& damaged) const {
   if (to_ns <= from_ns) return absl::OkStatus();
   absl::Status bad;
   bool go_on = true;
@@ -18,52 +85,75 @@ absl::Status Reader::ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_
   if (!record.has_value()) return absl::OkStatus();
   const uint64_t begin = std::max(from_ns, FloorTo(record->first_epoch_ns(), kHourNs));
   const uint64_t end = std::min(to_ns, record->last_epoch_ns() + kHourNs);
+  const auto skip = [&](const absl::Status& why, uint64_t start_ns, uint64_t end_ns) {
+    bad =
+        Skip(why, {.family = Family::kSeries, .node = node, .start_ns = start_ns, .end_ns = end_ns},
+             damaged);
+    return go_on = bad.ok();
+  };
   for (uint64_t day = FloorTo(begin, kDayNs); day < end && go_on; day += kDayNs) {
     const uint64_t first = std::max(day, FloorTo(begin, kHourNs));
     const uint64_t last = std::min(day + kDayNs, end) - 1;
+    uint64_t reached_ns = first;
     absl::Status scanned = history_->Scan(
         Family::kSeries, EncodeSeriesKey({node, first}), PrefixEnd(EncodeSeriesKey({node, last})),
         [&](std::string_view bytes, std::string_view value) {
           absl::StatusOr<SeriesKey> key = DecodeSeriesKey(bytes);
+          if (!key.ok()) return skip(key.status(), reached_ns, reached_ns);
+          reached_ns = key->hour_start_ns + kHourNs;
           absl::StatusOr<v1::SeriesBlock> block =
-              key.ok() ? DecodeValue<v1::SeriesBlock>(value, "series block")
-                       : absl::StatusOr<v1::SeriesBlock>(key.status());
-          if (!block.ok()) {
-            bad = block.status();
-            return go_on = false;
-          }
+              DecodeValue<v1::SeriesBlock>(value, "series block");
+          if (!block.ok()) return skip(block.status(), key->hour_start_ns, reached_ns);
           return go_on = visit(*key, *block);
         });
-    if (!scanned.ok()) return scanned;
+    if (scanned.ok()) continue;
+    if (!absl::IsDataLoss(scanned)) return scanned;
+    skip(scanned, reached_ns, std::max(reached_ns, last + 1));
   }
   return bad;
 }
 
 absl::Status Reader::ForEachLine(Tier tier, uint8_t vital, uint64_t from_ns, uint64_t to_ns,
-                                 const LineVisitor& visit) const {
+                                 const LineVisitor& visit, const DamagedVisitor& damaged,
+                                 const std::vector<uint32_t>& groups) const {
   if (to_ns <= from_ns) return absl::OkStatus();
   absl::Status bad;
+  bool go_on = true;
   const uint64_t length = LineBucketNs(tier);
-  absl::Status scanned = history_->Scan(
-      Family::kLine, EncodeLineKey({tier, vital, FloorTo(from_ns, length), 0}),
-      PrefixEnd(EncodeLineKey({tier, vital, FloorTo(to_ns - 1, length), UINT32_MAX})),
-      [&](std::string_view bytes, std::string_view value) {
-        absl::StatusOr<LineKey> key = DecodeLineKey(bytes);
-        absl::StatusOr<v1::LineBlock> block = key.ok()
-                                                  ? DecodeValue<v1::LineBlock>(value, "line block")
-                                                  : absl::StatusOr<v1::LineBlock>(key.status());
-        if (!block.ok()) {
-          bad = block.status();
-          return false;
-        }
-        return visit(*key, *block);
-      });
-  return scanned.ok() ? bad : scanned;
+  const auto skip = [&](const absl::Status& why, const LineKey& key, uint64_t end_ns) {
+    bad = Skip(why, {Family::kLine, tier, vital, key.group, key.bucket_start_ns, end_ns}, damaged);
+    return go_on = bad.ok();
+  };
+  LineKey reached;
+  const auto read = [&](std::string_view bytes, std::string_view value) {
+    absl::StatusOr<LineKey> key = DecodeLineKey(bytes);
+    if (!key.ok()) return skip(key.status(), reached, reached.bucket_start_ns);
+    reached = *key;
+    if (!groups.empty() && !std::binary_search(groups.begin(), groups.end(), key->group)) {
+      return true;
+    }
+    absl::StatusOr<v1::LineBlock> block = DecodeValue<v1::LineBlock>(value, "line block");
+    if (!block.ok()) return skip(block.status(), *key, key->bucket_start_ns + length);
+    return go_on = visit(*key, *block);
+  };
+  const uint64_t last = FloorTo(to_ns - 1, length);
+  // Of all groups the buckets follow each other.
+  for (uint64_t bucket = FloorTo(from_ns, length); bucket <= last && go_on; bucket += length) {
+    reached = {tier, vital, bucket, groups.empty() ? 0 : groups.front()};
+    const LineKey end{tier, vital, groups.empty() ? last : bucket,
+                      groups.empty() ? UINT32_MAX : groups.back()};
+    absl::Status scanned =
+        history_->Scan(Family::kLine, EncodeLineKey(reached), PrefixEnd(EncodeLineKey(end)), read);
+    if (!scanned.ok() && !absl::IsDataLoss(scanned)) return scanned;
+    if (!scanned.ok()) skip(scanned, reached, end.bucket_start_ns + length);
+    if (groups.empty()) break;
+  }
+  return bad;
 }
 
 absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                                   const std::vector<uint8_t>& vitals,
-                                   const RollupVisitor& visit) const {
+                                   const RollupParts& parts, const RollupVisitor& visit,
+                                   const DamagedVisitor& damaged) const {
   if (to_ns <= from_ns || tier == Tier::kRaw) return absl::OkStatus();
   const std::optional<NodeRecord> record = registry_->Find(node);
   if (!record.has_value()) return absl::OkStatus();
@@ -82,24 +172,28 @@ absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, u
     have_row = false;
     return go_on;
   };
+  const auto skip = [&](const absl::Status& why, uint64_t start_ns, uint64_t end_ns) {
+    have_row = false;  // totals without their labels would look like a window that has none
+    bad = Skip(why, {Family::kRollup, tier, 0, node, start_ns, end_ns}, damaged);
+    return go_on = bad.ok();
+  };
   for (uint64_t bucket = FloorTo(begin, bucket_ns); bucket < end && go_on; bucket += bucket_ns) {
     // The first window that begins in the range, and the last.
     uint64_t first = std::max(bucket, FloorTo(begin + window - 1, window));
     const uint64_t last = FloorTo(std::min(bucket + bucket_ns, end) - 1, window);
     if (first > last) continue;
+    uint64_t reached_ns = first;
     absl::Status scanned = history_->Scan(
         Family::kRollup, EncodeRollupKey({tier, node, first, 0}),
         PrefixEnd(EncodeRollupKey({tier, node, last, UINT8_MAX})),
         [&](std::string_view bytes, std::string_view value) {
           absl::StatusOr<RollupKey> key = DecodeRollupKey(bytes);
-          if (!key.ok()) {
-            bad = key.status();
-            return go_on = false;
-          }
+          if (!key.ok()) return skip(key.status(), reached_ns, reached_ns);
+          reached_ns = key->window_start_ns;
           if (key->vital == 0) {
             if (!flush()) return false;
-            bad = DecodeInto(value, "rollup window", &row.window);
-            if (!bad.ok()) return go_on = false;
+            absl::Status read = DecodeWindow(value, parts, &row.window);
+            if (!read.ok()) return skip(read, reached_ns, reached_ns + window);
             row.key = *key;
             for (auto& [id, vital] : row.vitals) spare.push_back(std::move(vital));
             row.vitals.clear();
@@ -107,7 +201,7 @@ absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, u
             return true;
           }
           const bool wanted =
-              vitals.empty() || std::find(vitals.begin(), vitals.end(), key->vital) != vitals.end();
+              parts.vitals.empty() || Contains(parts.vitals, key->vital);
           if (!have_row || !wanted || key->window_start_ns != row.key.window_start_ns) return true;
           // A window is rewritten as a whole; a vital it no longer lists is left over from before.
           const bool listed =
@@ -117,11 +211,17 @@ absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, u
           if (spare.empty()) spare.emplace_back();
           row.vitals.emplace_back(key->vital, std::move(spare.back()));
           spare.pop_back();
-          bad = DecodeInto(value, "rollup vital", &row.vitals.back().second);
-          return go_on = bad.ok();
+          absl::Status read = DecodeInto(value, "rollup vital", &row.vitals.back().second);
+          return read.ok() || skip(read, reached_ns, reached_ns + window);
         });
-    if (!scanned.ok()) return scanned;
-    if (go_on) flush();
+    if (scanned.ok()) {
+      if (go_on) flush();
+      continue;
+    }
+    if (!absl::IsDataLoss(scanned)) return scanned;
+    // No window begins behind the node's last epoch.
+    const uint64_t known = FloorTo(record->last_epoch_ns() + window - 1, window);
+    skip(scanned, reached_ns, std::max(reached_ns, std::min(last + window, known)));
   }
   return bad;
 }

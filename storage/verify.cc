@@ -295,6 +295,9 @@ class Verifier {
     const auto rows = recompute_.Window(key->tier, key->node, start_ns);
     if (!rows.ok()) return Fault(place, rows.status());
     if (!rows->has_value()) return Fault(place, "stands, but nothing of what it sums up does");
+    if ((*rows)->window.unreadable_size() > window->unreadable_size()) {
+      return Fault(place, "cannot be made again: some of what it sums up cannot be read");
+    }
     if (value != EncodeValue((*rows)->window)) {
       return Fault(place, "is not what its source adds up to");
     }

@@ -27,7 +27,7 @@ std::vector<NodeHead> StoreEpochSource::Nodes() const {
 
 absl::Status StoreEpochSource::ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                        const Visitor& visit) const {
-  return reader_->ForEachRaw(node, from_ns, to_ns, [&](const storage::RawRow& row) {
+  const auto open = [&](const storage::RawRow& row) {
     const auto schema = reader_->Schema(row.summary.schema_id());
     if (!schema.ok()) {
       ++damaged_;
@@ -44,7 +44,9 @@ absl::Status StoreEpochSource::ForEach(uint32_t node, uint64_t from_ns, uint64_t
     epoch.body = &decoded->body;
     epoch.schema = schema->get();
     return visit(epoch);
-  });
+  };
+  return reader_->ForEachRaw(node, from_ns, to_ns, open,
+                             [this](const storage::DamagedRow&) { ++damaged_; });
 }
 
 bool StoreEpochSource::Hour(uint32_t node, uint64_t start_ns, const HourVisitor& visit) const {

@@ -202,6 +202,12 @@ std::vector<MetricRow> MakeTable() {
        "windows",
        {},
        "Rollup windows that wait to be computed again."},
+      {"telltale_store_unreadable_rows_total",
+       kCounter,
+       "rows",
+       {"family"},
+       "Stored rows that could not be read and were left out, each time one was met since the "
+       "collector's start; telltale-collector verify of a backup names them."},
       {"telltale_answer_cache_lookups_total",
        kCounter,
        "answers",

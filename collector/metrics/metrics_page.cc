@@ -248,6 +248,7 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
   AddPairs("telltale_certificate_end_seconds", "of",
            sources.certificate_ends ? sources.certificate_ends() : Pairs());
   AddValue("telltale_dirty_windows", Integer(store.dirty_windows));
+  AddPairs("telltale_store_unreadable_rows_total", "family", std::move(store.unreadable));
   const AnswerCacheFigures cache =
       sources.answer_cache ? sources.answer_cache() : AnswerCacheFigures();
   AddPairs("telltale_answer_cache_lookups_total", "result",

@@ -141,6 +141,7 @@ void CoverageBuilder::AddWindow(const storage::RollupRow& row, const VitalBook& 
   const uint64_t start = row.key.window_start_ns, length = storage::WindowNs(row.key.tier);
   Covers(start, start + length);
   values_watched_ns_ += row.window.watched_ns();
+  if (row.window.unreadable_size() > 0) AddLacking(1);
   Used(static_cast<v1::Tier>(row.key.tier), 1, Seconds(length));
 }
 
@@ -335,6 +336,15 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
   if (damaged_ > 0) {
     coverage.add_notes(
         absl::StrCat(damaged_, " stored epochs could not be opened and are left out"));
+  }
+  if (unreadable_ > 0) {
+    coverage.add_notes(absl::StrCat(unreadable_,
+                                    " windows unreadable: finer data stands in their place where "
+                                    "it is still kept, nothing where it is not"));
+  }
+  if (lacking_ > 0) {
+    coverage.add_notes(absl::StrCat(
+        lacking_, " windows lack a part that was unreadable when they were made; the rest counts"));
   }
   if (unspooled_ > 0) {
     coverage.add_notes(

@@ -38,6 +38,10 @@ class CoverageBuilder {
   void AddLosses(const google::protobuf::RepeatedPtrField<v1::Loss>& losses,
                  const v1::VitalDescriptor* vital);
   void AddDamaged(uint32_t epochs) { damaged_ += epochs; }
+  // Stored windows that cannot be read: the answer has finer data in their place, or nothing.
+  void AddUnreadable(uint32_t windows) { unreadable_ += windows; }
+  // A window that was used and of which some could not be read when it was made.
+  void AddLacking(uint32_t windows) { lacking_ += windows; }
   void Note(std::string note);
   // For answers that only raw epochs can give: says if those of the selection's beginning expired.
   void NoteRawFloor();
@@ -72,7 +76,7 @@ class CoverageBuilder {
   std::map<uint32_t, uint32_t> cpus_;           // by node number
   std::vector<v1::Gap> gaps_;
   std::vector<std::string> notes_;
-  uint32_t damaged_ = 0;
+  uint32_t damaged_ = 0, unreadable_ = 0, lacking_ = 0;
   uint32_t unspooled_ = 0;  // epochs
   uint64_t covers_start_ns_ = 0, covers_end_ns_ = 0;
   uint64_t values_watched_ns_ = 0;

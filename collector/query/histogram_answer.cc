@@ -76,7 +76,7 @@ absl::StatusOr<v1::HistogramAnswer> AnswerHistogram(const v1::HistogramRequest& 
     }
   };
   StillWaiting waiting;
-  TierScan scan(*selection, context, *tier, {TierScan::kWindowOnly},
+  TierScan scan(*selection, context, *tier, {0},
                 {[&](const StoredEpoch& epoch) {
                    waiting.Look(epoch);
                    coverage.AddEpoch(epoch, book, {});
@@ -87,8 +87,7 @@ absl::StatusOr<v1::HistogramAnswer> AnswerHistogram(const v1::HistogramRequest& 
                    add(row.window.histograms(), Seconds(row.window.covered_ns()));
                  }});
   if (absl::Status status = scan.All(); !status.ok()) return status;
-  coverage.AddDamaged(scan.damaged());
-  NoteBehind(scan, coverage);
+  NoteDefects(scan, coverage);
   if (!request.name().empty() && !sums.empty() && sums.find(request.name()) == sums.end()) {
     std::vector<std::string> names;
     for (const auto& [name, sum] : sums) names.push_back(name);

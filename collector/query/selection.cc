@@ -133,7 +133,7 @@ absl::Status ForEachEpoch(const Selection& selection, const Context& context,
   for (const storage::NodeRecord& node : selection.nodes) {
     absl::Status stopped;
     absl::Status status = context.source->ForEachEpoch(
-        node.number(), selection.start_ns, selection.end_ns,
+        node.number(), selection.start_ns, selection.end_ns, {},
         [&](const StoredEpoch& epoch) {
           if (!Belongs(epoch.span, selection.start_ns, selection.end_ns)) return true;
           if (context.cancelled()) {

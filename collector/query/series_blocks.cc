@@ -32,6 +32,12 @@ void SeriesLines::AddBlock(const storage::SeriesKey& key, const v1::SeriesBlock&
     coverage.AddDamaged(static_cast<uint32_t>(epochs));
     return;
   }
+  uint32_t unreadable = 0;
+  for (const int32_t start_ms : block.unreadable_ms()) {
+    const uint64_t start_ns = key.hour_start_ns + static_cast<uint64_t>(start_ms * int64_t{kMsNs});
+    if (start_ns >= from_ns && start_ns < to_ns) ++unreadable;
+  }
+  coverage.AddDamaged(unreadable);
   std::vector<Point> frame(static_cast<size_t>(epochs));
   std::vector<bool> wanted(static_cast<size_t>(epochs));
   int64_t after_ms = 0;

@@ -27,22 +27,41 @@ void Merge(const Point& from, Point& to) {
   to.backlog = std::max(to.backlog, from.backlog);
 }
 
+// The point of a key in an ascending list; what comes is mostly behind all that is there.
+template <typename Key>
+Point& PointAt(std::vector<std::pair<Key, Point>>& list, Key key) {
+  auto at = list.end();
+  if (!list.empty() && list.back().first >= key) {
+    at = std::lower_bound(list.begin(), list.end(), key,
+                          [](const auto& entry, Key wanted) { return entry.first < wanted; });
+  }
+  if (at == list.end() || at->first != key) at = list.emplace(at, key, Point());
+  return at->second;
+}
+
 }  // namespace
 
 SeriesLines::SeriesLines(std::vector<VitalChoice> choices, const Options& options)
     : choices_(std::move(choices)), options_(options) {}
 
+SeriesLines::Line& SeriesLines::LineOf(size_t choice, uint32_t node) {
+  const std::pair key(choice, node);
+  if (latest_line_ == nullptr || key != latest_) {
+    latest_ = key;
+    latest_line_ = &lines_[key];
+  }
+  return *latest_line_;
+}
+
 void SeriesLines::AddPoint(size_t choice, uint32_t node, const Point& point) {
   if (options_.per_node || options_.slot_s == 0) {
-    Line& line = lines_[{choice, options_.per_node ? node : 0}];
-    // Mostly the latest so far: then it is found without a search.
-    const auto at = line.points.try_emplace(line.points.end(), std::llround(point.start_s * 1e3));
-    Merge(point, at->second);
+    Line& line = LineOf(choice, options_.per_node ? node : 0);
+    Merge(point, PointAt(line.points, static_cast<int64_t>(std::llround(point.start_s * 1e3))));
     return;
   }
-  Line& line = lines_[{choice, 0}];
   const double middle = point.start_s + point.length_s / 2;
-  Merge(point, line.by_node[static_cast<int64_t>(std::floor(middle / options_.slot_s))][node]);
+  const auto slot = static_cast<int64_t>(std::floor(middle / options_.slot_s));
+  Merge(point, PointAt(LineOf(choice, 0).by_node[slot], node));
 }
 
 void SeriesLines::AddTotals(size_t choice, uint32_t node, const Point& stored_units) {

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collector/query/coverage_builder.h"
@@ -55,9 +56,11 @@ class SeriesLines {
 
  private:
   struct Line {
-    std::map<int64_t, Point> points;                       // by start in ms, or by slot
-    std::map<int64_t, std::map<uint32_t, Point>> by_node;  // sums only: each node's part of a slot
+    std::vector<std::pair<int64_t, Point>> points;  // ascending by start in ms, or by slot
+    // Sums only: each node's part of a slot, ascending by node.
+    std::map<int64_t, std::vector<std::pair<uint32_t, Point>>> by_node;
   };
+  Line& LineOf(size_t choice, uint32_t node);
   // Totals of one stretch of one node, weights in stored units.
   void AddTotals(size_t choice, uint32_t node, const Point& stored_units);
   void AddSeconds(size_t choice, const StoredEpoch& epoch, const v1::Vital& vital);
@@ -65,6 +68,8 @@ class SeriesLines {
   const std::vector<VitalChoice> choices_;
   const Options options_;
   std::map<std::pair<size_t, uint32_t>, Line> lines_;  // (choice, node or 0)
+  std::pair<size_t, uint32_t> latest_;                 // asked for last; points come line by line
+  Line* latest_line_ = nullptr;
 };
 
 }  // namespace telltale::query

@@ -46,14 +46,13 @@ class ProcessReader {
         coverage_(coverage) {}
 
   absl::Status Run() {
-    std::vector<uint8_t> rows;
-    for (const uint32_t vital : asked_.vitals) rows.push_back(static_cast<uint8_t>(vital));
-    TierScan scan(asked_.selection, asked_.context, asked_.tier, rows,
+    TierScan scan(asked_.selection, asked_.context, asked_.tier,
+                  storage::RollupParts::Labels(asked_.vitals, /*run_time=*/true),
                   {[this](const StoredEpoch& epoch) { TakeEpoch(epoch); },
-                   [this](const storage::RollupRow& row) { TakeWindow(row); }});
+                   [this](const storage::RollupRow& row) { TakeWindow(row); },
+                   {proto::BodyParts::Depth::kLabels, asked_.vitals}});
     if (absl::Status status = scan.All(); !status.ok()) return status;
-    coverage_.AddDamaged(scan.damaged());
-    NoteBehind(scan, coverage_);
+    NoteDefects(scan, coverage_);
     if (undescribed_ > 0) {
       coverage_.Note(
           absl::StrCat(undescribed_, " windows whose vitals nobody described are left out"));
@@ -101,8 +100,9 @@ class ProcessReader {
     coverage_.AddWindow(row, asked_.book, asked_.vitals);
     ++windows_;
     if (filter_.one_pid()) return;
-    WindowSums sums(asked_.vitals);
-    sums.Add(row.key.node, storage::FromRows(row.window, row.vitals, *schema_), *schema_);
+    WindowSums sums(asked_.vitals, /*run_time=*/true);
+    sums.Add(row.key.node, storage::FromRows(row.window, row.vitals, *schema_, sums.parts()),
+             *schema_);
     const Point point =
         PointOf(row.key.window_start_ns, storage::WindowNs(row.key.tier), row.window.watched_ns());
     for (size_t i = 0; i < lines_.choices().size(); ++i) {

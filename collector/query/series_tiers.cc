@@ -41,10 +41,11 @@ class SeriesReader {
       : asked_(asked),
         lines_(lines),
         coverage_(coverage),
-        rest_(asked.selection, asked.context, asked.tier, {TierScan::kWindowOnly},
+        rest_(asked.selection, asked.context, asked.tier, storage::RollupParts::Totals(asked.vitals),
               {[this](const StoredEpoch& epoch) { TakeEpoch(epoch); },
                asked.inside_epochs ? std::function<void(const storage::RollupRow&)>()
-                                   : [this](const storage::RollupRow& row) { TakeWindow(row); }}) {}
+                                   : [this](const storage::RollupRow& row) { TakeWindow(row); },
+               {proto::BodyParts::Depth::kTotals, asked.vitals}}) {}
 
   absl::Status Run() {
     const bool windows = asked_.tier.coarsest != v1::TIER_RAW;
@@ -63,8 +64,12 @@ class SeriesReader {
       if (status.ok()) status = rest_.Node(node, time);
       if (!status.ok()) return status;
     }
-    coverage_.AddDamaged(rest_.damaged());
-    NoteBehind(rest_, coverage_);
+    NoteDefects(rest_, coverage_);
+    if (unreadable_blocks_ > 0) {
+      coverage_.Note(absl::StrCat(unreadable_blocks_,
+                                  " stored blocks of a graph unreadable: what they were made of is "
+                                  "read instead"));
+    }
     return Losses();
   }
 
@@ -102,7 +107,8 @@ class SeriesReader {
           by_blocks_[node.number()].Add(std::max(key.hour_start_ns, selection.start_ns),
                                         std::min(end, selection.end_ns));
           return true;
-        });
+        },
+        [this](const storage::DamagedRow&) { ++unreadable_blocks_; });
     return stopped.ok() ? scanned : stopped;
   }
 
@@ -135,7 +141,12 @@ class SeriesReader {
     if (!dirty.ok()) return dirty.status();
     for (const storage::DirtyLineKey& key : *dirty) behind.insert({key.group, key.bucket_start_ns});
 
+    std::set<uint32_t> known;
+    for (const storage::NodeRecord& node : source.Nodes()) known.insert(GroupOf(node));
+    std::vector<uint32_t> only;
+    if (groups.size() < known.size()) only.assign(groups.begin(), groups.end());
     std::set<std::pair<uint32_t, uint64_t>> used;
+    uint32_t unreadable_lines = 0;
     const std::set<uint32_t> vitals(asked_.vitals.begin(), asked_.vitals.end());
     for (const uint32_t vital : vitals) {
       absl::Status stopped;
@@ -149,20 +160,31 @@ class SeriesReader {
             const std::pair<uint32_t, uint64_t> place{key.group, key.bucket_start_ns};
             if (!groups.contains(key.group) || behind.contains(place)) return true;
             const auto counted = lines_.AddLine(key, block, from, to, left);
-            used.insert(place);
             if (!counted.has_value()) {
-              coverage_.Note("a stored block of a graph is damaged and left out");
+              ++unreadable_lines;
               return true;
             }
+            used.insert(place);
+            AddLacking(key, block, from, to, left);
             for (const auto& [node, windows] : *counted) {
               uint32_t& most = line_windows_[{node, key.bucket_start_ns}];
               most = std::max(most, windows);
             }
             return true;
-          });
+          },
+          [&](const storage::DamagedRow&) { ++unreadable_lines; }, only);
       if (!stopped.ok()) return stopped;
       if (!scanned.ok()) return scanned;
     }
+    // The time of a single vital's is still to be read; of one among several it may not be.
+    if (vitals.size() == 1) {
+      unreadable_blocks_ += unreadable_lines;
+    } else if (unreadable_lines > 0) {
+      coverage_.Note(absl::StrCat(unreadable_lines,
+                                  " stored blocks of a graph unreadable and left out; asked for "
+                                  "alone, their vital is read from its windows"));
+    }
+    coverage_.AddLacking(static_cast<uint32_t>(lacking_.size()));
     uint32_t windows = 0;
     for (const auto& [place, count] : line_windows_) windows += count;
     coverage_.Used(asked_.tier.coarsest, windows, Seconds(window));
@@ -178,6 +200,18 @@ class SeriesReader {
     return absl::OkStatus();
   }
 
+  // Windows of a line block, asked for, that are not there or not whole.
+  void AddLacking(const storage::LineKey& key, const v1::LineBlock& block, uint64_t from,
+                  uint64_t to, const std::map<uint32_t, Stretches>& wanted) {
+    const int marks = std::min(block.unreadable_node_size(), block.unreadable_window_size());
+    const uint64_t length = storage::WindowNs(key.tier);
+    for (int i = 0; i < marks; ++i) {
+      const uint32_t node = key.group * storage::kLineGroupNodes + block.unreadable_node(i);
+      const uint64_t start = key.bucket_start_ns + block.unreadable_window(i) * length;
+      if (wanted.contains(node) && start >= from && start < to) lacking_.emplace(node, start);
+    }
+  }
+
   // Blocks hold no losses: those of the same time, from the coarsest windows there are.
   absl::Status Losses() {
     if (by_blocks_.empty()) return absl::OkStatus();
@@ -191,13 +225,14 @@ class SeriesReader {
           "time to see them");
       return absl::OkStatus();
     }
-    TierScan scan(asked_.selection, asked_.context, {v1::TIER_1D, false}, {TierScan::kWindowOnly},
+    TierScan scan(asked_.selection, asked_.context, {v1::TIER_1D, false}, storage::RollupParts::Totals(asked_.vitals),
                   {[this](const StoredEpoch& epoch) {
                      coverage_.AddEpochLosses(epoch, asked_.book, asked_.vitals);
                    },
                    [this](const storage::RollupRow& row) {
                      coverage_.AddWindowLosses(row, asked_.book, asked_.vitals);
-                   }});
+                   },
+                   {proto::BodyParts::Depth::kTotals, asked_.vitals}});
     for (const storage::NodeRecord& node : asked_.selection.nodes) {
       const auto time = by_blocks_.find(node.number());
       if (time == by_blocks_.end()) continue;
@@ -212,6 +247,8 @@ class SeriesReader {
   TierScan rest_;
   std::map<uint32_t, Stretches> by_blocks_;  // time served from blocks, by node
   std::map<std::pair<uint32_t, uint64_t>, uint32_t> line_windows_;  // by node and bucket
+  std::set<std::pair<uint32_t, uint64_t>> lacking_;  // windows of line blocks: node, start
+  uint32_t unreadable_blocks_ = 0;                   // read from finer data instead
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/body_parts.h"
 #include "storage/ledger.h"
 #include "storage/placement.h"
 #include "storage/reader.h"
@@ -40,10 +41,11 @@ class Source {
   virtual storage::NodeList Nodes() const = 0;  // ascending by number
 
   // Counted epochs that overlap [from, to), ascending by start. False ends it. A row that cannot be
-  // opened is skipped and counted in `damaged`.
+  // opened is skipped and counted in `damaged`. A body has at least the parts asked for.
   using EpochVisitor = std::function<bool(const StoredEpoch& epoch)>;
   virtual absl::Status ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                                    const EpochVisitor& visit, uint32_t* damaged) const = 0;
+                                    const proto::BodyParts& parts, const EpochVisitor& visit,
+                                    uint32_t* damaged) const = 0;
 
   // Description of vitals by id; nullptr: nobody ever sent it.
   virtual std::shared_ptr<const v1::Schema> Schema(uint64_t id) const = 0;
@@ -60,13 +62,16 @@ class Source {
 
   // Coarser tiers, and which of their rows may be behind, as in storage/reader.h.
   virtual absl::Status ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                                     const storage::Reader::SeriesVisitor& visit) const = 0;
+                                     const storage::Reader::SeriesVisitor& visit,
+                                     const storage::DamagedVisitor& damaged) const = 0;
   virtual absl::Status ForEachLine(storage::Tier tier, uint8_t vital, uint64_t from_ns,
-                                   uint64_t to_ns,
-                                   const storage::Reader::LineVisitor& visit) const = 0;
+                                   uint64_t to_ns, const storage::Reader::LineVisitor& visit,
+                                   const storage::DamagedVisitor& damaged,
+                           const std::vector<uint32_t>& groups) const = 0;
   virtual absl::Status ForEachRollup(storage::Tier tier, uint32_t node, uint64_t from_ns,
-                                     uint64_t to_ns, const std::vector<uint8_t>& vitals,
-                                     const storage::Reader::RollupVisitor& visit) const = 0;
+                                     uint64_t to_ns, const storage::RollupParts& parts,
+                                     const storage::Reader::RollupVisitor& visit,
+                                     const storage::DamagedVisitor& damaged) const = 0;
 
   virtual std::vector<storage::DirtyKey> Dirty(uint32_t node, uint64_t from_ns,
                                                uint64_t to_ns) const = 0;

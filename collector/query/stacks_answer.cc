@@ -167,9 +167,10 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
                      coverage.AddEpoch(epoch, book, vitals);
                      total += AddEpochStacks(epoch, choice, filter, cache, sums, bounds, accounts);
                    },
-                   nullptr});
+                   nullptr,
+                   {proto::BodyParts::Depth::kLabels, vitals}});
     if (absl::Status status = scan.All(); !status.ok()) return status;
-    coverage.AddDamaged(scan.damaged());
+    NoteDefects(scan, coverage);
     for (const auto& [row, between] : bounds.Sum()) {
       Sum& sum = sums[row];
       sum.stack.set_low(between.low);
@@ -178,11 +179,12 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
     Fit(total, ExeLimits(accounts), sums);
     if (bounds.merged_early()) coverage.Note(std::string(kMergedEarlyNote));
   } else {
-    absl::StatusOr<WindowSums> windows =
-        SumWindows(*selection, context, *tier, book, vitals, coverage);
+    absl::StatusOr<std::unique_ptr<WindowSums>> windows =
+        SumWindows(*selection, context, *tier, book, vitals,
+                   /*run_time=*/!filter.everything(), coverage);
     if (!windows.ok()) return windows.status();
     coverage.Note(KeptLabelsNote());
-    if (VitalSum* sum = windows->Find(choice.vital.id())) {
+    if (VitalSum* sum = (*windows)->Find(choice.vital.id())) {
       LookForExe(*sum, filter);
       total = AddWindowStacks(*sum, choice, filter, cache, sums);
       Fit(total, ExeLimitsOf(*sum, choice), sums);

@@ -7,9 +7,10 @@ namespace telltale::query {
 storage::NodeList StoreSource::Nodes() const { return reader_->Nodes(); }
 
 absl::Status StoreSource::ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                                       const EpochVisitor& visit, uint32_t* damaged) const {
+                                       const proto::BodyParts& parts, const EpochVisitor& visit,
+                                       uint32_t* damaged) const {
   std::shared_ptr<const v1::Schema> schema;
-  return reader_->ForEachRaw(node, from_ns, to_ns, [&](const storage::RawRow& row) {
+  const auto open = [&](const storage::RawRow& row) {
     if (schema == nullptr || schema->id() != row.summary.schema_id()) {
       schema = Schema(row.summary.schema_id());
     }
@@ -17,7 +18,7 @@ absl::Status StoreSource::ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t
       ++*damaged;
       return true;
     }
-    absl::StatusOr<proto::Decoded> decoded = proto::DecodeSummary(row.summary, *schema);
+    absl::StatusOr<proto::Decoded> decoded = proto::DecodeParts(row.summary, *schema, parts);
     if (!decoded.ok()) {
       ++*damaged;
       return true;
@@ -29,7 +30,9 @@ absl::Status StoreSource::ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t
     epoch.body = &decoded->body;
     epoch.schema = schema;
     return visit(epoch);
-  });
+  };
+  return reader_->ForEachRaw(node, from_ns, to_ns, open,
+                             [&](const storage::DamagedRow&) { ++*damaged; });
 }
 
 std::shared_ptr<const v1::Schema> StoreSource::Schema(uint64_t id) const {
@@ -57,20 +60,23 @@ absl::StatusOr<std::vector<storage::DataRange>> StoreSource::DataRanges(uint32_t
 }
 
 absl::Status StoreSource::ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                                        const storage::Reader::SeriesVisitor& visit) const {
-  return reader_->ForEachSeries(node, from_ns, to_ns, visit);
+                                        const storage::Reader::SeriesVisitor& visit,
+                                        const storage::DamagedVisitor& damaged) const {
+  return reader_->ForEachSeries(node, from_ns, to_ns, visit, damaged);
 }
 
 absl::Status StoreSource::ForEachLine(storage::Tier tier, uint8_t vital, uint64_t from_ns,
-                                      uint64_t to_ns,
-                                      const storage::Reader::LineVisitor& visit) const {
-  return reader_->ForEachLine(tier, vital, from_ns, to_ns, visit);
+                                      uint64_t to_ns, const storage::Reader::LineVisitor& visit,
+                                      const storage::DamagedVisitor& damaged,
+                                      const std::vector<uint32_t>& groups) const {
+  return reader_->ForEachLine(tier, vital, from_ns, to_ns, visit, damaged, groups);
 }
 
 absl::Status StoreSource::ForEachRollup(storage::Tier tier, uint32_t node, uint64_t from_ns,
-                                        uint64_t to_ns, const std::vector<uint8_t>& vitals,
-                                        const storage::Reader::RollupVisitor& visit) const {
-  return reader_->ForEachRollup(tier, node, from_ns, to_ns, vitals, visit);
+                                        uint64_t to_ns, const storage::RollupParts& parts,
+                                        const storage::Reader::RollupVisitor& visit,
+                                        const storage::DamagedVisitor& damaged) const {
+  return reader_->ForEachRollup(tier, node, from_ns, to_ns, parts, visit, damaged);
 }
 
 std::vector<storage::DirtyKey> StoreSource::Dirty(uint32_t node, uint64_t from_ns,

@@ -15,7 +15,8 @@ class StoreSource : public Source {
 
   storage::NodeList Nodes() const override;
   absl::Status ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                            const EpochVisitor& visit, uint32_t* damaged) const override;
+                            const proto::BodyParts& parts, const EpochVisitor& visit,
+                            uint32_t* damaged) const override;
   std::shared_ptr<const v1::Schema> Schema(uint64_t id) const override;
   std::optional<std::string> SymbolName(std::string_view build_id, uint64_t offset,
                                         uint32_t node) const override;
@@ -25,12 +26,16 @@ class StoreSource : public Source {
       uint32_t node) const override;
   absl::StatusOr<std::vector<storage::DataRange>> DataRanges(uint32_t node) const override;
   absl::Status ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                             const storage::Reader::SeriesVisitor& visit) const override;
+                             const storage::Reader::SeriesVisitor& visit,
+                             const storage::DamagedVisitor& damaged) const override;
   absl::Status ForEachLine(storage::Tier tier, uint8_t vital, uint64_t from_ns, uint64_t to_ns,
-                           const storage::Reader::LineVisitor& visit) const override;
+                           const storage::Reader::LineVisitor& visit,
+                           const storage::DamagedVisitor& damaged,
+                           const std::vector<uint32_t>& groups) const override;
   absl::Status ForEachRollup(storage::Tier tier, uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                             const std::vector<uint8_t>& vitals,
-                             const storage::Reader::RollupVisitor& visit) const override;
+                             const storage::RollupParts& parts,
+                             const storage::Reader::RollupVisitor& visit,
+                             const storage::DamagedVisitor& damaged) const override;
   std::vector<storage::DirtyKey> Dirty(uint32_t node, uint64_t from_ns,
                                        uint64_t to_ns) const override;
   absl::StatusOr<std::vector<storage::DirtyLineKey>> DirtyLines(storage::Tier tier,

@@ -24,7 +24,9 @@ bool Behind(const std::vector<storage::DirtyKey>& dirty, storage::Tier tier, uin
   });
 }
 
-void NoteBehind(const TierScan& scan, CoverageBuilder& coverage) {
+void NoteDefects(const TierScan& scan, CoverageBuilder& coverage) {
+  coverage.AddDamaged(scan.damaged());
+  coverage.AddUnreadable(scan.unreadable());
   if (scan.behind() == 0) return;
   coverage.Note(absl::StrCat(scan.behind(),
                              " windows wait to be computed again: what came late is not in them"));
@@ -38,11 +40,11 @@ struct TierScan::Part {
 };
 
 TierScan::TierScan(const Selection& selection, const Context& context, TierChoice choice,
-                   std::vector<uint8_t> vitals, TierVisitor visitor)
+                   storage::RollupParts windows, TierVisitor visitor)
     : selection_(selection),
       context_(context),
       choice_(choice),
-      vitals_(std::move(vitals)),
+      windows_(std::move(windows)),
       visitor_(std::move(visitor)) {}
 
 absl::Status TierScan::Count() {
@@ -63,9 +65,17 @@ absl::Status TierScan::Windows(v1::Tier tier, bool touching, Part& part) {
     const uint64_t to = touching ? CeilTo(stretch.to_ns, length) : FloorTo(stretch.to_ns, length);
     if (to <= from) continue;
     absl::Status stopped;
+    const auto unreadable = [&](uint64_t start_ns) {
+      unreadable_.emplace(StoreTier(tier), part.node.number(), start_ns);
+    };
     absl::Status scanned = context_.source->ForEachRollup(
-        StoreTier(tier), part.node.number(), from, to, vitals_, [&](const storage::RollupRow& row) {
+        StoreTier(tier), part.node.number(), from, to, windows_,
+        [&](const storage::RollupRow& row) {
           const uint64_t start = row.key.window_start_ns, end = start + length;
+          if (row.window.epochs() == 0) {  // made when nothing under it could be read
+            unreadable(start);
+            return true;
+          }
           const bool behind = Behind(part.dirty, StoreTier(tier), start);
           if (touching ? part.done.Overlaps(start, end) : behind) return true;
           stopped = Count();
@@ -75,6 +85,9 @@ absl::Status TierScan::Windows(v1::Tier tier, bool touching, Part& part) {
           part.done.Add(start, end);
           part.rest.Remove(start, end);
           return true;
+        },
+        [&](const storage::DamagedRow& row) {
+          for (uint64_t at = row.start_ns; at < row.end_ns; at += length) unreadable(at);
         });
     if (!stopped.ok()) return stopped;
     if (!scanned.ok()) return scanned;
@@ -90,7 +103,7 @@ absl::Status TierScan::Epochs(Part& part) {
     if (from >= stretch.to_ns) continue;
     absl::Status stopped;
     absl::Status scanned = context_.source->ForEachEpoch(
-        part.node.number(), from, stretch.to_ns,
+        part.node.number(), from, stretch.to_ns, visitor_.parts,
         [&](const StoredEpoch& epoch) {
           // Windows may leave less than an epoch of the selection: no reason to take one more.
           const bool fragment = stretch.to_ns - from < selection_.end_ns - selection_.start_ns;

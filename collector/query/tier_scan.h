@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,16 +30,14 @@ struct TierVisitor {
   std::function<void(const StoredEpoch& epoch)> epoch;
   // Empty: raw epochs only.
   std::function<void(const storage::RollupRow& row)> window;
+  proto::BodyParts parts = {};  // of the epochs
 };
 
 class TierScan {
  public:
-  // For `vitals` when only the window's own row is wanted.
-  static constexpr uint8_t kWindowOnly = 0;
-
-  // `vitals`: whose rows of a window to open; empty: all.
+  // `windows`: what of them to open.
   TierScan(const Selection& selection, const Context& context, TierChoice choice,
-           std::vector<uint8_t> vitals, TierVisitor visitor);
+           storage::RollupParts windows, TierVisitor visitor);
 
   // Errors as ForEachEpoch of selection.h; windows count as epochs do.
   absl::Status All();
@@ -46,7 +45,8 @@ class TierScan {
   absl::Status Node(const storage::NodeRecord& node, const Stretches& time);
 
   uint32_t damaged() const { return damaged_; }  // stored epochs that could not be opened
-  uint32_t behind() const { return behind_; }    // windows used although they wait to be recomputed
+  uint32_t unreadable() const { return static_cast<uint32_t>(unreadable_.size()); }  // windows
+  uint32_t behind() const { return behind_; }  // windows used although they wait to be recomputed
 
  private:
   struct Part;  // one node's
@@ -57,13 +57,15 @@ class TierScan {
   const Selection& selection_;
   const Context& context_;
   const TierChoice choice_;
-  const std::vector<uint8_t> vitals_;
+  const storage::RollupParts windows_;
   const TierVisitor visitor_;
   uint32_t seen_ = 0, damaged_ = 0, behind_ = 0;
+  // Found by more than one pass: tier, node, start.
+  std::set<std::tuple<storage::Tier, uint32_t, uint64_t>> unreadable_;
 };
 
-// Says so where windows were used that wait to be computed again.
-void NoteBehind(const TierScan& scan, CoverageBuilder& coverage);
+// Says what could not be read, and where windows were used that wait to be computed again.
+void NoteDefects(const TierScan& scan, CoverageBuilder& coverage);
 
 // Whether a stored window of a tier may be behind: a mark of it or of a finer one inside it.
 bool Behind(const std::vector<storage::DirtyKey>& dirty, storage::Tier tier, uint64_t start_ns);

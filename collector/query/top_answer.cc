@@ -190,10 +190,11 @@ absl::StatusOr<bool> TopOfEpochs(const v1::TopRequest& request, const TopQuestio
                    coverage.AddEpoch(epoch, asked.book, asked.vitals);
                    top.Visit(epoch);
                  },
-                 nullptr});
+                 nullptr,
+                 {proto::BodyParts::Depth::kLabels, asked.vitals}});
   if (absl::Status status = scan.All(); !status.ok()) return status;
   if (absl::Status status = top.FoundProcess(); !status.ok()) return status;
-  coverage.AddDamaged(scan.damaged());
+  NoteDefects(scan, coverage);
   top.Finish(Reasons(asked.selection), rows, coverage, answer);
   return top.found();
 }
@@ -201,8 +202,10 @@ absl::StatusOr<bool> TopOfEpochs(const v1::TopRequest& request, const TopQuestio
 absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuestion& asked,
                                   TierChoice tier, const Rows& rows, CoverageBuilder& coverage,
                                   v1::TopAnswer& answer) {
-  absl::StatusOr<WindowSums> sums =
-      SumWindows(asked.selection, asked.context, tier, asked.book, asked.vitals, coverage);
+  // Who is asked for by name is looked for among all that ran.
+  absl::StatusOr<std::unique_ptr<WindowSums>> sums =
+      SumWindows(asked.selection, asked.context, tier, asked.book, asked.vitals,
+                 /*run_time=*/!request.process().empty(), coverage);
   if (!sums.ok()) return sums.status();
   std::map<uint32_t, std::string> node_names;
   for (const storage::NodeRecord& node : asked.selection.nodes) {
@@ -213,7 +216,7 @@ absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuesti
   SymbolCache cache(asked.context.source);
   bool found = false, by_labels = false;
   for (const VitalChoice& choice : asked.choices) {
-    VitalSum* sum = sums->Find(choice.vital.id());
+    VitalSum* sum = (*sums)->Find(choice.vital.id());
     if (sum == nullptr && request.vital().empty()) continue;
     found = found || sum != nullptr;
     if (sum != nullptr) LookForExe(*sum, filter);

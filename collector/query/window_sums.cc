@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/query/tier_scan.h"
+#include "sketch/vital_ids.h"
 
 namespace telltale::query {
 namespace {
@@ -39,10 +40,29 @@ uint64_t NotIdle(const storage::VitalModel& vital, const v1::VitalDescriptor& de
 
 }  // namespace
 
-WindowSums::WindowSums(const std::vector<uint32_t>& vitals) {
+WindowSums::WindowSums(const std::vector<uint32_t>& vitals, bool run_time)
+    : run_time_(run_time) {
+  parts_.vitals = vitals;
+  parts_.run_time =
+      run_time || std::find(vitals.begin(), vitals.end(), TELLTALE_CPU) != vitals.end();
+  parts_.distributions = false;
+  parts_.facts = [this](uint32_t vital, uint64_t label, std::optional<uint64_t> digest) {
+    return WantsFacts(vital, label, digest);
+  };
   for (const uint32_t vital : vitals) {
     for (GroupSum& sum : vitals_[vital].run_time) sum.other_measure = true;
   }
+}
+
+// A label's facts come from where it is met first, then from the smallest exemplar.
+bool WindowSums::WantsFacts(uint32_t vital, uint64_t label, std::optional<uint64_t> digest) const {
+  const auto sum = vitals_.find(vital);
+  if (sum == vitals_.end()) return false;
+  const auto known = sum->second.facts.find(label);
+  if (known == sum->second.facts.end()) return true;
+  if (!digest.has_value()) return false;
+  const auto& exemplar = known->second.facts.exemplar;
+  return !exemplar.has_value() || *digest < exemplar->digest;
 }
 
 bool WindowSums::merged_early() const {
@@ -81,36 +101,35 @@ void WindowSums::Add(uint32_t node, storage::WindowModel model, const v1::Schema
     if (subs == 0) continue;
     sum.labels.Add(std::move(vital.labels));
     for (auto& [label, facts] : vital.facts) {
-      const auto it = sum.facts.find(label);
-      if (it == sum.facts.end()) {
-        sum.facts.emplace(label, LabelSum{std::move(facts), node});
-      } else if (facts.exemplar.has_value() &&
-                 (!it->second.facts.exemplar.has_value() ||
-                  facts.exemplar->digest < it->second.facts.exemplar->digest)) {
-        it->second = {std::move(facts), node};
+      std::optional<uint64_t> digest;
+      if (facts.exemplar.has_value()) digest = facts.exemplar->digest;
+      if (WantsFacts(id, label, digest)) {
+        sum.facts.insert_or_assign(label, LabelSum{std::move(facts), node});
       }
     }
     const uint64_t total = NotIdle(vital, sum.descriptor);
     vital.has_groups ? AddGroups(std::move(vital.groups), &sum.groups)
                      : AddUnknown(total, &sum.groups);
+    if (!run_time_ && id != TELLTALE_CPU) continue;
     model.has_run_time ? AddGroups(model.run_time, &sum.run_time)
                        : AddUnknown(total, &sum.run_time);
   }
 }
 
-absl::StatusOr<WindowSums> SumWindows(const Selection& selection, const Context& context,
-                                      TierChoice tier, const VitalBook& book,
-                                      const std::vector<uint32_t>& vitals,
-                                      CoverageBuilder& coverage) {
-  WindowSums sums(vitals);
-  std::vector<uint8_t> rows;
-  for (const uint32_t vital : vitals) rows.push_back(static_cast<uint8_t>(vital));
+absl::StatusOr<std::unique_ptr<WindowSums>> SumWindows(const Selection& selection,
+                                                       const Context& context, TierChoice tier,
+                                                       const VitalBook& book,
+                                                       const std::vector<uint32_t>& vitals,
+                                                       bool run_time, CoverageBuilder& coverage) {
+  auto sums = std::make_unique<WindowSums>(vitals, run_time);
   TierVisitor visitor;
+  visitor.parts = {proto::BodyParts::Depth::kLabels, vitals};
   visitor.epoch = [&](const StoredEpoch& epoch) {
     coverage.AddEpoch(epoch, book, vitals);
-    sums.Add(epoch.node,
-             storage::FromSummary(*epoch.body, *epoch.schema, epoch.span, epoch.sequence),
-             *epoch.schema);
+    sums->Add(epoch.node,
+              storage::FromSummary(*epoch.body, *epoch.schema, epoch.span, epoch.sequence,
+                                   sums->parts()),
+              *epoch.schema);
   };
   std::shared_ptr<const v1::Schema> schema;
   uint32_t unknown = 0;
@@ -123,16 +142,17 @@ absl::StatusOr<WindowSums> SumWindows(const Selection& selection, const Context&
       return;
     }
     coverage.AddWindow(row, book, vitals);
-    sums.Add(row.key.node, storage::FromRows(row.window, row.vitals, *schema), *schema);
+    sums->Add(row.key.node, storage::FromRows(row.window, row.vitals, *schema, sums->parts()),
+              *schema);
   };
-  TierScan scan(selection, context, tier, rows, visitor);
+  TierScan scan(selection, context, tier,
+                storage::RollupParts::Labels(vitals, sums->parts().run_time), visitor);
   if (absl::Status status = scan.All(); !status.ok()) return status;
-  coverage.AddDamaged(scan.damaged());
   if (unknown > 0) {
     coverage.Note(absl::StrCat(unknown, " windows whose vitals nobody described are left out"));
   }
-  NoteBehind(scan, coverage);
-  if (sums.merged_early()) coverage.Note(std::string(kMergedEarlyNote));
+  NoteDefects(scan, coverage);
+  if (sums->merged_early()) coverage.Note(std::string(kMergedEarlyNote));
   return sums;
 }
 

@@ -10,7 +10,10 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -42,14 +45,20 @@ struct VitalSum {
   std::vector<double> events, weight;                   // by sub-series, stored unit
   std::map<uint32_t, std::vector<double>> node_weight;  // by node, then sub-series
   MergedLabels labels;
-  std::map<uint64_t, LabelSum> facts;  // by id, of every label listed anywhere
+  std::unordered_map<uint64_t, LabelSum> facts;  // by id, of every label listed anywhere
   std::array<GroupSum, storage::kGroupings> groups, run_time;
 };
 
 class WindowSums {
  public:
-  explicit WindowSums(const std::vector<uint32_t>& vitals);
+  // `run_time`: whether the kernel's own accounts are asked for whatever the vital; those of the
+  // processor's always are.
+  WindowSums(const std::vector<uint32_t>& vitals, bool run_time);
+  WindowSums(const WindowSums&) = delete;
+  WindowSums& operator=(const WindowSums&) = delete;
 
+  // What a model needs to have to be added.
+  const storage::ModelParts& parts() const { return parts_; }
   // `schema` describes the model's vitals.
   void Add(uint32_t node, storage::WindowModel model, const v1::Schema& schema);
   // nullptr: not one of those asked for, or nothing was added.
@@ -57,15 +66,20 @@ class WindowSums {
   bool merged_early() const;  // labels of any vital
 
  private:
+  bool WantsFacts(uint32_t vital, uint64_t label, std::optional<uint64_t> digest) const;
+
   std::map<uint32_t, VitalSum> vitals_;
+  const bool run_time_;
+  storage::ModelParts parts_;
 };
 
 // Sums of a selection through windows; raw epochs beside them count as small windows. Says what it
-// used and what was lost. Errors as TierScan.
-absl::StatusOr<WindowSums> SumWindows(const Selection& selection, const Context& context,
-                                      TierChoice tier, const VitalBook& book,
-                                      const std::vector<uint32_t>& vitals,
-                                      CoverageBuilder& coverage);
+// used and what was lost. `run_time` as of WindowSums. Errors as TierScan.
+absl::StatusOr<std::unique_ptr<WindowSums>> SumWindows(const Selection& selection,
+                                                       const Context& context, TierChoice tier,
+                                                       const VitalBook& book,
+                                                       const std::vector<uint32_t>& vitals,
+                                                       bool run_time, CoverageBuilder& coverage);
 
 // What an answer notes if its rows are labels of windows.
 std::string KeptLabelsNote();

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "storage/rollup/window_model.h"
 
@@ -27,10 +28,11 @@ void ReadGroups(const google::protobuf::RepeatedPtrField<v1::GroupTable>& stored
   }
 }
 
-SubModel ReadSub(const v1::SubTotals& sub) {
+SubModel ReadSub(const v1::SubTotals& sub, bool distribution) {
   SubModel model;
   model.events = sub.events();
   model.weight = sub.weight();
+  if (!distribution) return model;
   if (sub.bucket_size() != 0) model.second_min = sub.second_min();
   model.second_max = sub.second_max();
   model.seconds.r = kSecondsParts;
@@ -39,11 +41,15 @@ SubModel ReadSub(const v1::SubTotals& sub) {
   return model;
 }
 
+uint64_t DigestOf(const v1::RollupExemplar& stored, uint64_t exact_id) {
+  return ExemplarDigest(exact_id, stored.epoch_start_ns(), stored.epoch_sequence(),
+                        stored.sample());
+}
+
 PortableExemplar ReadExemplar(const v1::RollupExemplar& stored, uint64_t exact_id,
                               const v1::VitalDescriptor* descriptor, const TableView& tables) {
   PortableExemplar exemplar;
-  exemplar.digest =
-      ExemplarDigest(exact_id, stored.epoch_start_ns(), stored.epoch_sequence(), stored.sample());
+  exemplar.digest = DigestOf(stored, exact_id);
   exemplar.epoch_start_ns = stored.epoch_start_ns();
   exemplar.epoch_sequence = stored.epoch_sequence();
   exemplar.has_stack = stored.stack() != 0;
@@ -63,8 +69,9 @@ PortableExemplar ReadExemplar(const v1::RollupExemplar& stored, uint64_t exact_i
   return exemplar;
 }
 
-void ReadVital(const v1::RollupVital& stored, const v1::VitalDescriptor* descriptor,
-               const TableView& tables, VitalModel* model) {
+void ReadVital(const v1::RollupVital& stored, uint32_t vital,
+               const v1::VitalDescriptor* descriptor, const TableView& tables,
+               const ModelParts& parts, VitalModel* model) {
   for (const v1::RollupLabel& row : stored.labels()) {
     LabelFacts facts;
     facts.label.exe = tables.String(row.exe());
@@ -76,13 +83,18 @@ void ReadVital(const v1::RollupVital& stored, const v1::VitalDescriptor* descrip
                                              : PortableValue(uint64_t{row.label(i)}));
     }
     const uint64_t id = ExactId(facts.label);
-    facts.stable_id = StableId(facts.label, descriptor);
-    facts.sub = row.sub();
-    facts.sub_samples = row.sub_samples();
-    if (row.has_exemplar()) facts.exemplar = ReadExemplar(row.exemplar(), id, descriptor, tables);
     // Windows that were written before estimates were kept have none: then what is proven.
     model->labels.labels.push_back(
         {id, row.low(), row.high(), row.samples(), std::max(row.estimate(), row.low())});
+    if (parts.facts) {
+      std::optional<uint64_t> digest;
+      if (row.has_exemplar()) digest = DigestOf(row.exemplar(), id);
+      if (!parts.facts(vital, id, digest)) continue;
+    }
+    if (parts.distributions) facts.stable_id = StableId(facts.label, descriptor);
+    facts.sub = row.sub();
+    facts.sub_samples = row.sub_samples();
+    if (row.has_exemplar()) facts.exemplar = ReadExemplar(row.exemplar(), id, descriptor, tables);
     model->facts[id] = std::move(facts);
   }
   model->labels.total = stored.total();
@@ -96,7 +108,7 @@ void ReadVital(const v1::RollupVital& stored, const v1::VitalDescriptor* descrip
 
 WindowModel FromRows(const v1::RollupWindow& window,
                      std::span<const std::pair<uint8_t, v1::RollupVital>> vitals,
-                     const v1::Schema& schema) {
+                     const v1::Schema& schema, const ModelParts& parts) {
   WindowModel model;
   const TableView tables(window.tables());
   model.latest_ns = window.latest_ns();
@@ -106,16 +118,19 @@ WindowModel FromRows(const v1::RollupWindow& window,
   model.partial_epochs = window.partial_epochs();
   model.schema_id = window.schema_id();
   for (const v1::VitalTotals& totals : window.vitals()) {
+    if (!parts.Wants(totals.id())) continue;
     VitalModel& vital = model.vitals[totals.id()];
     vital.state = totals.state();
     vital.quantum = totals.quantum();
-    for (const v1::SubTotals& sub : totals.subs()) vital.subs.push_back(ReadSub(sub));
+    for (const v1::SubTotals& sub : totals.subs()) vital.subs.push_back(ReadSub(sub, parts.distributions));
     for (const v1::Loss& loss : totals.losses()) vital.losses[loss.reason()] = loss;
   }
   for (const auto& [id, stored] : vitals) {
-    ReadVital(stored, DescriptorOf(schema, id), tables, &model.vitals[id]);
+    if (!parts.Wants(id)) continue;
+    ReadVital(stored, id, DescriptorOf(schema, id), tables, parts, &model.vitals[id]);
   }
   for (const v1::Histogram& stored : window.histograms()) {
+    if (!parts.distributions) break;
     HistogramModel histogram;
     histogram.unit = stored.unit();
     histogram.values.r = stored.r();
@@ -130,8 +145,13 @@ WindowModel FromRows(const v1::RollupWindow& window,
   }
   model.histograms_dropped = window.histograms_dropped();
   for (const v1::Loss& loss : window.losses()) model.losses[loss.reason()] = loss;
-  model.has_run_time = window.run_time_size() != 0;
-  ReadGroups(window.run_time(), tables, &model.run_time);
+  if (parts.run_time) {
+    model.has_run_time = window.run_time_size() != 0;
+    ReadGroups(window.run_time(), tables, &model.run_time);
+  }
+  for (const v1::UnreadablePart& part : window.unreadable()) {
+    model.unreadable.push_back({part.start_ns(), part.end_ns(), part.rows()});
+  }
   return model;
 }
 

@@ -10,10 +10,11 @@ namespace {
 
 using sketch::SaturatingAdd;
 
-SubModel FromSub(const v1::SubSeries& sub) {
+SubModel FromSub(const v1::SubSeries& sub, bool distribution) {
   SubModel model;
   model.events = sub.events();
   model.weight = sub.weight();
+  if (!distribution) return model;
   std::vector<uint64_t> dense(sketch::BucketCount(kSecondsParts), 0);
   uint64_t sum = 0;
   for (uint64_t weight : sub.second_weight()) {
@@ -56,7 +57,7 @@ PortableExemplar MakeExemplar(const v1::FoldedSample& sample, const v1::VitalDes
 // them.
 void FillLabels(const v1::Vital& vital, const v1::VitalDescriptor* descriptor,
                 const TableView& tables, uint64_t epoch_start_ns, uint64_t sequence,
-                VitalModel* model) {
+                const ModelParts& parts, VitalModel* model) {
   struct Chosen {
     sketch::LabelWeight weight;
     const v1::FoldedSample* exemplar = nullptr;
@@ -86,9 +87,10 @@ void FillLabels(const v1::Vital& vital, const v1::VitalDescriptor* descriptor,
   for (auto& [id, chosen] : labels) {
     model->labels.labels.push_back(chosen.weight);
     lows = SaturatingAdd(lows, chosen.weight.low);
+    if (parts.facts && !parts.facts(vital.id(), id, chosen.digest)) continue;
     LabelFacts& facts = model->facts[id];
     facts.label = std::move(chosen.label);
-    facts.stable_id = StableId(facts.label, descriptor);
+    if (parts.distributions) facts.stable_id = StableId(facts.label, descriptor);
     for (const auto& [sub, samples] : chosen.sub_samples) {
       if (samples > facts.sub_samples) {
         facts.sub = sub;
@@ -223,7 +225,7 @@ uint64_t EpochThreshold(const v1::Vital& vital, uint64_t total, uint64_t lows) {
 }
 
 WindowModel FromSummary(const v1::SummaryBody& body, const v1::Schema& schema,
-                        const EpochSpan& span, uint64_t sequence) {
+                        const EpochSpan& span, uint64_t sequence, const ModelParts& parts) {
   WindowModel model;
   model.latest_ns = span.start_ns;
   model.watched_ns = span.watched_ns;
@@ -233,24 +235,25 @@ WindowModel FromSummary(const v1::SummaryBody& body, const v1::Schema& schema,
   model.schema_id = schema.id();
   const TableView tables(body.tables());
   for (const v1::Vital& vital : body.vitals()) {
-    if (vital.id() == 0 || vital.id() > UINT8_MAX) continue;
+    if (vital.id() == 0 || vital.id() > UINT8_MAX || !parts.Wants(vital.id())) continue;
     const v1::VitalDescriptor* descriptor = DescriptorOf(schema, vital.id());
     VitalModel& one = model.vitals[vital.id()];
     one.state = vital.state();
     one.quantum = vital.quantum();
     for (const v1::SubSeries& sub : vital.subs()) {
-      one.subs.push_back(FromSub(sub));
+      one.subs.push_back(FromSub(sub, parts.distributions));
       one.labels.total = SaturatingAdd(one.labels.total, sub.weight());
     }
     FillLosses(vital.losses(), &one.losses);
-    FillLabels(vital, descriptor, tables, span.start_ns, sequence, &one);
+    FillLabels(vital, descriptor, tables, span.start_ns, sequence, parts, &one);
     if (descriptor == nullptr) continue;
     const Columns columns = VitalColumns(body.processes(), *descriptor);
     one.has_groups = !columns.weight.empty();
     if (one.has_groups) FillGroups(body.processes(), columns, tables, &one.groups);
   }
-  FillHistograms(body, tables, model.covered_ns, &model);
+  if (parts.distributions) FillHistograms(body, tables, model.covered_ns, &model);
   FillLosses(body.losses(), &model.losses);
+  if (!parts.run_time) return model;
   Columns run_time;
   for (int place = 0; place < body.processes().columns_size(); ++place) {
     if (body.processes().columns(place) == v1::PROCESS_COLUMN_RUN_NS) {

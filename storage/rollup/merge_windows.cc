@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstddef>
+#include <tuple>
 
 #include "sketch/saturating.h"
 #include "storage/rollup/window_model.h"
@@ -135,6 +137,35 @@ void BoundHistograms(WindowModel* model) {
   }
 }
 
+// Ascending; what overlaps or meets is one, and beyond the limit what lies nearest.
+void JoinUnreadable(std::vector<UnreadableTime>* times) {
+  std::sort(times->begin(), times->end(), [](const UnreadableTime& a, const UnreadableTime& b) {
+    return std::tie(a.start_ns, a.end_ns, a.rows) < std::tie(b.start_ns, b.end_ns, b.rows);
+  });
+  const auto join = [&](size_t at) {  // with the one behind it
+    UnreadableTime& into = (*times)[at];
+    const UnreadableTime& next = (*times)[at + 1];
+    into.end_ns = std::max(into.end_ns, next.end_ns);
+    into.rows = SaturatingAdd(into.rows, next.rows);
+    times->erase(times->begin() + static_cast<std::ptrdiff_t>(at) + 1);
+  };
+  for (size_t at = 0; at + 1 < times->size();) {
+    (*times)[at + 1].start_ns <= (*times)[at].end_ns ? join(at) : void(++at);
+  }
+  while (times->size() > kUnreadableParts) {
+    size_t nearest = 0;
+    uint64_t least = UINT64_MAX;
+    for (size_t at = 0; at + 1 < times->size(); ++at) {
+      const uint64_t between = (*times)[at + 1].start_ns - (*times)[at].end_ns;
+      if (between < least) {
+        least = between;
+        nearest = at;
+      }
+    }
+    join(nearest);
+  }
+}
+
 }  // namespace
 
 WindowModel MergeWindows(std::span<const WindowModel> children) {
@@ -159,7 +190,10 @@ WindowModel MergeWindows(std::span<const WindowModel> children) {
     merged.histograms_dropped = SaturatingAdd(merged.histograms_dropped, child.histograms_dropped);
     MergeLosses(child.losses, &merged.losses);
     if (child.has_run_time) run_time.push_back(&child.run_time);
+    merged.unreadable.insert(merged.unreadable.end(), child.unreadable.begin(),
+                             child.unreadable.end());
   }
+  JoinUnreadable(&merged.unreadable);
   for (const auto& [id, of_vital] : vitals) merged.vitals[id] = MergeVital(of_vital);
   BoundHistograms(&merged);
   merged.has_run_time = !run_time.empty();

@@ -11,6 +11,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "storage/history.h"
@@ -26,8 +29,9 @@ class Recompute {
   // Both outlive this.
   Recompute(const History* history, const Reader* reader) : history_(history), reader_(reader) {}
 
-  // Nothing: there is nothing to sum up. Errors as of Reader, and NotFound when no schema describes
-  // a summary.
+  // Nothing: there is nothing to sum up. What cannot be read is left out and marked in what comes
+  // out; of a window that cannot be read what it was made of is taken, as far as it stands. Errors
+  // as of Reader, and NotFound when no schema describes a summary.
   absl::StatusOr<std::optional<v1::SeriesBlock>> Series(uint32_t node,
                                                         uint64_t hour_start_ns) const;
   absl::StatusOr<std::optional<WindowRows>> Window(Tier tier, uint32_t node,
@@ -36,6 +40,17 @@ class Recompute {
   absl::StatusOr<std::map<uint8_t, v1::LineBlock>> Lines(const DirtyLineKey& key) const;
 
  private:
+  absl::StatusOr<WindowModel> ModelOf(
+      const v1::RollupWindow& window,
+      std::span<const std::pair<uint8_t, v1::RollupVital>> vitals) const;
+  // In the place of a stored window that cannot be read.
+  absl::Status AddDamaged(Tier tier, uint32_t node, uint64_t start_ns, uint64_t end_ns,
+                          std::vector<WindowModel>* children) const;
+  // A stored window's own row, or made again. Nothing: there is none, or (`unreadable`) it cannot
+  // be read and not be made. `unreadable` also: some of it is missing.
+  absl::StatusOr<std::optional<v1::RollupWindow>> StoredWindow(const RollupKey& key,
+                                                               bool* unreadable) const;
+
   const History* const history_;
   const Reader* const reader_;
 };

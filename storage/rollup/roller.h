@@ -32,8 +32,8 @@ struct RollerOptions {
   // After its end a window waits this long for summaries on their way, then is computed; later ones
   // make it dirty again. Covers the spread of sending.
   uint64_t settle_ns = 60 * kSecondNs;
-  // A window that could not be computed is tried again after so long: what it rests on is mostly
-  // damaged for good, and reading that each second would keep the thread of a shard busy.
+  // A window that could not be computed is tried again after so long: what it lacks may never come,
+  // and trying each second would keep the thread of a shard busy.
   uint64_t retry_ns = 300 * kSecondNs;
 };
 
@@ -44,9 +44,10 @@ class Roller {
          const SummaryStore* summaries, Dictionary* dictionary);
 
   // Recomputes at most `max_windows` due windows of these nodes; returns how many were done, 0:
-  // nothing is due. A window that cannot be computed (DataLoss; NotFound: no schema describes a
-  // summary) keeps its mark and waits for `retry_ns`; the others are made all the same, then its
-  // error is returned. Errors as of PutBatch end the call at once; the next one tries again.
+  // nothing is due. What cannot be read is left out of a window, which says so. A window that
+  // cannot be computed (NotFound: no schema describes a summary) keeps its mark and waits for
+  // `retry_ns`; the others are made all the same, then its error is returned. Errors as of PutBatch
+  // end the call at once; the next one tries again.
   absl::StatusOr<uint32_t> RunDue(std::span<const uint32_t> nodes, uint64_t now_ns,
                                   uint32_t max_windows);
 

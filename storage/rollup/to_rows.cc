@@ -197,6 +197,12 @@ WindowRows ToRows(const WindowModel& model) {
   window.set_histograms_dropped(model.histograms_dropped);
   WriteLosses(model.losses, window.mutable_losses());
   if (model.has_run_time) WriteGroups(model.run_time, tables, window.mutable_run_time());
+  for (const UnreadableTime& time : model.unreadable) {
+    v1::UnreadablePart* part = window.add_unreadable();
+    part->set_start_ns(time.start_ns);
+    part->set_end_ns(time.end_ns);
+    part->set_rows(time.rows);
+  }
   return rows;
 }
 

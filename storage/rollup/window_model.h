@@ -6,8 +6,10 @@
 #ifndef TELLTALE_STORAGE_ROLLUP_WINDOW_MODEL_H_
 #define TELLTALE_STORAGE_ROLLUP_WINDOW_MODEL_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -29,6 +31,7 @@ inline constexpr size_t kKeptGroups = 32;
 inline constexpr size_t kExemplarLabels = 8;      // labels of a vital that keep an exemplar
 inline constexpr size_t kSubjectHistograms = 64;  // histograms of single subjects in a window
 inline constexpr uint32_t kSecondsParts = 4;      // r of the histogram of per-second weights
+inline constexpr size_t kUnreadableParts = 24;    // a day's hours
 
 struct LabelFacts {
   PortableLabel label;
@@ -75,6 +78,14 @@ struct HistogramModel {
   unsigned __int128 share_time = 0;  // share in ppm x time covered in ns
 };
 
+// Time of which nothing is known although it was stored once.
+struct UnreadableTime {
+  uint64_t start_ns = 0;
+  uint64_t end_ns = 0;
+  uint64_t rows = 0;
+  friend bool operator==(const UnreadableTime&, const UnreadableTime&) = default;
+};
+
 struct WindowModel {
   uint64_t latest_ns = 0;  // start of the latest epoch in it
   uint64_t watched_ns = 0;
@@ -88,6 +99,7 @@ struct WindowModel {
   std::map<int, v1::Loss> losses;
   std::array<GroupModel, kGroupings> run_time;
   bool has_run_time = false;
+  std::vector<UnreadableTime> unreadable;  // ascending
 };
 
 // The rows of one window as stored: the window's own, and one per vital.
@@ -101,15 +113,29 @@ struct WindowRows {
 // same for windows and for answers from raw epochs.
 uint64_t EpochThreshold(const v1::Vital& vital, uint64_t total, uint64_t lows);
 
+// What of a window a reader needs; the default is all of it.
+struct ModelParts {
+  std::vector<uint32_t> vitals;  // ids; empty: all
+  bool run_time = true;
+  // False: no histograms of any kind, no stable ids of labels.
+  bool distributions = true;
+  // Whether the facts of a label are wanted; `digest`: of its exemplar, if it has one. Empty: always.
+  std::function<bool(uint32_t vital, uint64_t label, std::optional<uint64_t> digest)> facts;
+
+  bool Wants(uint32_t vital) const {
+    return vitals.empty() || std::find(vitals.begin(), vitals.end(), vital) != vitals.end();
+  }
+};
+
 // An epoch as a window. `schema` describes the body.
 WindowModel FromSummary(const v1::SummaryBody& body, const v1::Schema& schema,
-                        const EpochSpan& span, uint64_t sequence);
+                        const EpochSpan& span, uint64_t sequence, const ModelParts& parts = {});
 // A stored window, from its own row and those of vitals. `schema` is the one its row names.
 WindowModel FromRows(const v1::RollupWindow& window,
                      std::span<const std::pair<uint8_t, v1::RollupVital>> vitals,
-                     const v1::Schema& schema);
+                     const v1::Schema& schema, const ModelParts& parts = {});
 // All children at once. Their order does not matter, except that equals are told apart by
-// latest_ns.
+// latest_ns. Of more than kUnreadableParts unreadable times those nearest to each other become one.
 WindowModel MergeWindows(std::span<const WindowModel> children);
 // Canonical: equal windows give equal bytes.
 WindowRows ToRows(const WindowModel& model);

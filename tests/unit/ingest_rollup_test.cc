@@ -83,8 +83,11 @@ class ShardRollupTest : public ::testing::Test {
   std::vector<uint32_t> nodes_;
 };
 
-TEST_F(ShardRollupTest, ADamagedEpochOfOneNodeHoldsUpNoOther) {
-  DamageRawOf(nodes_[0]);
+TEST_F(ShardRollupTest, AnEpochOfOneNodeThatNobodyDescribedHoldsUpNoOther) {
+  MadeSummary made = SyntheticNode("web-1", 1).Make(2, kStart + 60 * kSecond);
+  made.summary.set_schema_id(made.summary.schema_id() + 1);
+  const storage::Incoming item{nodes_[0], &made.summary, &made.body, true};
+  ASSERT_TRUE(store_->summaries().PutBatch({&item, 1}).ok());
   clock_.Advance(600 * kSecond);
   EXPECT_TRUE(shard_.RollUp(1000)) << "goes on to the next nodes";
   EXPECT_EQ(stats_.Snapshot().Of(ingest::Count::kRollupErrors), 1u);
@@ -92,6 +95,17 @@ TEST_F(ShardRollupTest, ADamagedEpochOfOneNodeHoldsUpNoOther) {
   for (size_t i = 1; i < nodes_.size(); ++i) EXPECT_EQ(WindowsOf(nodes_[i]), 1u) << "node " << i;
   EXPECT_FALSE(shard_.RollUp(1000)) << "what waits is not tried without end";
   EXPECT_EQ(stats_.Snapshot().Of(ingest::Count::kRollupErrors), 1u);
+}
+
+TEST_F(ShardRollupTest, ADamagedEpochOfOneNodeHoldsUpNothing) {
+  DamageRawOf(nodes_[0]);
+  clock_.Advance(600 * kSecond);
+  for (size_t calls = 0; shard_.RollUp(1000); ++calls) {
+    ASSERT_LT(calls, nodes_.size()) << "does not come to an end";
+  }
+  for (size_t i = 0; i < nodes_.size(); ++i) EXPECT_EQ(WindowsOf(nodes_[i]), 1u) << "node " << i;
+  EXPECT_GT(store_->reader().Unreadable(storage::Family::kRaw), 0u);
+  EXPECT_EQ(stats_.Snapshot().Of(ingest::Count::kRollupErrors), 0u) << "its windows say it";
 }
 
 }  // namespace

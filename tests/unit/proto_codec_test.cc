@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <vector>
 
 #include "tests/unit/proto_bodies.h"
 
@@ -48,6 +50,56 @@ TEST_F(CodecTest, GivesBackRandomBodies) {
     ASSERT_TRUE(decoded.ok()) << decoded.status() << " in round " << round;
     ASSERT_EQ(Canonical(decoded->body), Canonical(body)) << "round " << round;
   }
+}
+
+TEST_F(CodecTest, PartsOfABodyAreThoseOfTheWholeAndNothingElse) {
+  std::mt19937_64 random(20261123);
+  for (int round = 0; round < 50; ++round) {
+    const v1::SummaryBody body = round == 0 ? FullBody(schema_) : RandomBody(schema_, random);
+    const v1::Summary summary = Encoded(body);
+    for (const std::vector<uint32_t>& vitals :
+         {std::vector<uint32_t>{}, std::vector<uint32_t>{3}, std::vector<uint32_t>{12, 1}}) {
+      v1::SummaryBody expected = body;
+      expected.clear_histograms();
+      expected.clear_events();
+      expected.clear_gauges();
+      auto& kept = *expected.mutable_vitals();
+      kept.erase(std::remove_if(kept.begin(), kept.end(),
+                                [&](const v1::Vital& vital) {
+                                  return !vitals.empty() && std::find(vitals.begin(), vitals.end(),
+                                                                      vital.id()) == vitals.end();
+                                }),
+                 kept.end());
+      const auto labels = DecodeParts(summary, schema_, {BodyParts::Depth::kLabels, vitals});
+      ASSERT_TRUE(labels.ok()) << labels.status();
+      ASSERT_EQ(Canonical(labels->body), Canonical(expected)) << "round " << round;
+
+      expected.clear_tables();
+      expected.clear_processes();
+      for (v1::Vital& vital : kept) {
+        for (v1::FoldedSample& sample : *vital.mutable_samples()) {
+          const uint64_t samples = sample.samples();
+          sample.Clear();
+          sample.set_samples(samples);
+        }
+      }
+      const auto totals = DecodeParts(summary, schema_, {BodyParts::Depth::kTotals, vitals});
+      ASSERT_TRUE(totals.ok()) << totals.status();
+      ASSERT_EQ(Canonical(totals->body), Canonical(expected)) << "round " << round;
+    }
+    const auto whole = DecodeParts(summary, schema_, {});
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    ASSERT_EQ(Canonical(whole->body), Canonical(body));
+  }
+}
+
+TEST_F(CodecTest, PartsOfBytesThatAreNoBodyAreRefused) {
+  for (const BodyParts::Depth depth : {BodyParts::Depth::kLabels, BodyParts::Depth::kTotals}) {
+    EXPECT_FALSE(KeepParts("\x12\x7f", {depth, {}}).ok()) << "a vital longer than the bytes";
+    EXPECT_FALSE(KeepParts("\x0b", {depth, {}}).ok()) << "a group";
+  }
+  EXPECT_FALSE(KeepParts("\x12\x02\x3a\x7f", {BodyParts::Depth::kTotals, {}}).ok())
+      << "a sample longer than its vital";
 }
 
 TEST_F(CodecTest, EncodesTheSameBodyToTheSameBytes) {

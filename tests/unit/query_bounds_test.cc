@@ -183,7 +183,7 @@ TEST(RowBoundsTest, RawEpochsAndWindowsBoundALabelAlike) {
   const VitalChoice choice{*storage::DescriptorOf(schema, TELLTALE_SYSCALL), -1, false};
   for (int trial = 0; trial < 100; ++trial) {
     const World world(random);
-    WindowSums windows({TELLTALE_SYSCALL});
+    WindowSums windows({TELLTALE_SYSCALL}, /*run_time=*/true);
     RowBounds raw;
     for (const v1::SummaryBody& body : world.epochs) {
       windows.Add(1, storage::FromSummary(body, schema, {}, 1), schema);

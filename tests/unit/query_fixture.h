@@ -57,8 +57,8 @@ class FakeSource : public Source {
     }
     return list;
   }
-  absl::Status ForEachEpoch(uint32_t node, uint64_t from, uint64_t to, const EpochVisitor& visit,
-                            uint32_t*) const override {
+  absl::Status ForEachEpoch(uint32_t node, uint64_t from, uint64_t to, const proto::BodyParts&,
+                            const EpochVisitor& visit, uint32_t*) const override {
     const auto epochs = epochs_.find(node);
     if (epochs == epochs_.end()) return absl::OkStatus();
     for (const auto& [span, body] : epochs->second) {
@@ -101,17 +101,19 @@ class FakeSource : public Source {
                                             epochs->second.front().first.start_ns,
                                             epochs->second.back().first.end_ns}};
   }
-  absl::Status ForEachSeries(uint32_t, uint64_t, uint64_t,
-                             const storage::Reader::SeriesVisitor&) const override {
+  absl::Status ForEachSeries(uint32_t, uint64_t, uint64_t, const storage::Reader::SeriesVisitor&,
+                             const storage::DamagedVisitor&) const override {
     return {};
   }
   absl::Status ForEachLine(storage::Tier, uint8_t, uint64_t, uint64_t,
-                           const storage::Reader::LineVisitor&) const override {
+                           const storage::Reader::LineVisitor&,
+                           const storage::DamagedVisitor&,
+                           const std::vector<uint32_t>&) const override {
     return {};
   }
   absl::Status ForEachRollup(storage::Tier, uint32_t, uint64_t, uint64_t,
-                             const std::vector<uint8_t>&,
-                             const storage::Reader::RollupVisitor&) const override {
+                             const storage::RollupParts&, const storage::Reader::RollupVisitor&,
+                             const storage::DamagedVisitor&) const override {
     return {};
   }
   std::vector<storage::DirtyKey> Dirty(uint32_t, uint64_t, uint64_t) const override { return {}; }

@@ -18,8 +18,8 @@ namespace {
 // A node with one epoch after another until the visitor has enough of them.
 class EndlessSource : public FakeSource {
  public:
-  absl::Status ForEachEpoch(uint32_t node, uint64_t from, uint64_t, const EpochVisitor& visit,
-                            uint32_t*) const override {
+  absl::Status ForEachEpoch(uint32_t node, uint64_t from, uint64_t, const proto::BodyParts&,
+                            const EpochVisitor& visit, uint32_t*) const override {
     const v1::SummaryBody body;
     StoredEpoch epoch;
     epoch.node = node;

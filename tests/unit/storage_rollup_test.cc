@@ -13,6 +13,7 @@
 #include "proto/codec.h"
 #include "storage/dictionary.h"
 #include "storage/store.h"
+#include "storage/stored_value.h"
 #include "tests/support/rollup_trial.h"
 #include "tests/support/synthetic_node.h"
 #include "tests/support/temp_dir.h"
@@ -91,7 +92,11 @@ class RollerTest : public ::testing::Test {
     EXPECT_TRUE(store_->summaries().PutSchema(node_, proto::BuiltinSchema()).ok());
   }
   void Put(uint64_t sequence, uint64_t start_ns) {
-    const MadeSummary made = maker_.Make(sequence, start_ns);
+    PutOf(proto::BuiltinSchema().id(), sequence, start_ns);
+  }
+  void PutOf(uint64_t schema_id, uint64_t sequence, uint64_t start_ns) {
+    MadeSummary made = maker_.Make(sequence, start_ns);
+    made.summary.set_schema_id(schema_id);
     const Incoming item{node_, &made.summary, &made.body, true};
     ASSERT_TRUE(store_->summaries().PutBatch({&item, 1}).ok());
   }
@@ -103,25 +108,6 @@ class RollerTest : public ::testing::Test {
                     .ok());
   }
   uint32_t RunDue() { return *store_->roller().RunDue({&node_, 1}, now_ns_, 1000); }
-  // The raw rows of a node from a time on become unreadable; what they were.
-  std::vector<Row> Damage(uint32_t node, uint64_t from_ns) {
-    std::vector<Row> were;
-    EXPECT_TRUE(
-        store_->history()
-            .Scan(Family::kRaw, "", "",
-                  [&](std::string_view key, std::string_view value) {
-                    const absl::StatusOr<RawKey> of = DecodeRawKey(key);
-                    if (of.ok() && of->node == node && of->start_ns >= from_ns) {
-                      were.push_back({Family::kRaw, std::string(key), std::string(value), 0});
-                    }
-                    return true;
-                  })
-            .ok());
-    std::vector<Row> junk = were;
-    for (Row& row : junk) row.value = "junk";
-    EXPECT_TRUE(store_->history().Append(junk).ok());
-    return were;
-  }
   uint32_t Windows(Tier tier) { return WindowsOf(node_, tier); }
   uint32_t WindowsOf(uint32_t node, Tier tier) {
     uint32_t windows = 0;
@@ -141,6 +127,12 @@ class RollerTest : public ::testing::Test {
   std::unique_ptr<Store> store_;
   uint32_t node_ = 0;
   SyntheticNode maker_{"web-1", 1};
+  // One that comes after what it describes.
+  const v1::Schema later_ = [] {
+    v1::Schema schema = proto::BuiltinSchema();
+    schema.set_id(schema.id() + 1);
+    return schema;
+  }();
 };
 
 TEST_F(RollerTest, AWindowIsComputedOnceItIsOverAndSettled) {
@@ -214,6 +206,45 @@ TEST_F(RollerTest, AWindowKeepsTheNamesOfItsLocations) {
                                  })
                   .ok());
   EXPECT_GT(named, 5);
+}
+
+TEST_F(RollerTest, PartsOfAWindowAreThoseOfTheWhole) {
+  constexpr uint8_t kVital = 3;
+  for (uint64_t i = 0; i < 5; ++i) Put(i + 1, kStart + i * 60 * kSecondNs);
+  now_ns_ = kStart + kHourNs;
+  RunDue();
+  const auto first = [&](const RollupParts& parts) {
+    RollupRow found;
+    EXPECT_TRUE(store_->reader()
+                    .ForEachRollup(Tier::k5Min, node_, 0, UINT64_MAX, parts,
+                                   [&](const RollupRow& row) {
+                                     found = row;
+                                     return false;
+                                   })
+                    .ok());
+    return found;
+  };
+  const RollupRow whole = first({kVital});
+  ASSERT_GT(whole.window.histograms_size(), 0);
+  ASSERT_GT(whole.window.vitals_size(), 1);
+  v1::RollupWindow expected = whole.window;
+  expected.clear_histograms();
+  auto& totals = *expected.mutable_vitals();
+  totals.erase(std::remove_if(totals.begin(), totals.end(),
+                              [](const v1::VitalTotals& of) { return of.id() != kVital; }),
+               totals.end());
+  const std::vector<uint32_t> vitals = {kVital};
+  const RollupRow labels = first(RollupParts::Labels(vitals, /*run_time=*/true));
+  EXPECT_EQ(EncodeValue(labels.window), EncodeValue(expected));
+  ASSERT_EQ(labels.vitals.size(), 1u);
+  EXPECT_EQ(EncodeValue(labels.vitals[0].second), EncodeValue(whole.vitals[0].second));
+  expected.clear_run_time();
+  EXPECT_EQ(EncodeValue(first(RollupParts::Labels(vitals, /*run_time=*/false)).window),
+            EncodeValue(expected));
+  expected.clear_tables();
+  const RollupRow alone = first(RollupParts::Totals(vitals));
+  EXPECT_EQ(EncodeValue(alone.window), EncodeValue(expected));
+  EXPECT_TRUE(alone.vitals.empty());
 }
 
 TEST_F(RollerTest, ALateSummaryMakesItsWindowsDirtyAgain) {
@@ -321,14 +352,13 @@ TEST_F(RollerTest, AWindowThatCannotBeComputedWaitsAndThoseOfOtherNodesAreMade) 
   const std::vector<std::vector<uint32_t>> orders = {{node_, other}, {other, node_}};
   for (uint32_t day = 0; day < orders.size(); ++day) {
     const uint64_t start_ns = kStart + day * kDayNs;
-    Put(day + 1, start_ns);
+    PutOf(later_.id(), day + 1, start_ns);
     const MadeSummary made = other_maker.Make(day + 1, start_ns);
     const Incoming item{other, &made.summary, &made.body, true};
     ASSERT_TRUE(store_->summaries().PutBatch({&item, 1}).ok());
-    ASSERT_EQ(Damage(node_, start_ns).size(), 1u);
     now_ns_ = start_ns + kDayNs + kHourNs;
     const auto done = store_->roller().RunDue(orders[day], now_ns_, 1000);
-    EXPECT_FALSE(done.ok()) << "the damaged row is told";
+    EXPECT_FALSE(done.ok()) << "that no schema describes it is told";
     for (const Tier tier : {Tier::k5Min, Tier::k1Hour, Tier::k1Day}) {
       EXPECT_EQ(WindowsOf(other, tier), day + 1) << "tier " << static_cast<int>(tier);
     }
@@ -338,22 +368,20 @@ TEST_F(RollerTest, AWindowThatCannotBeComputedWaitsAndThoseOfOtherNodesAreMade) 
   }
 }
 
-TEST_F(RollerTest, ManyDamagedWindowsKeepALaterOneNotWaitingAndAreMadeOnceTheyCanBe) {
+TEST_F(RollerTest, ManyThatCannotBeComputedKeepALaterOneNotWaitingAndAreMadeOnceTheyCanBe) {
   constexpr uint64_t kFiveMinutesNs = 300 * kSecondNs;
-  for (uint64_t i = 0; i < 12; ++i) Put(i + 1, kStart + i * kFiveMinutesNs);
-  const std::vector<Row> were = Damage(node_, kStart);
-  ASSERT_EQ(were.size(), 12u);
+  for (uint64_t i = 0; i < 12; ++i) PutOf(later_.id(), i + 1, kStart + i * kFiveMinutesNs);
   Put(13, kStart + 3 * kHourNs);
   now_ns_ = kStart + 3 * kHourNs + 10 * kFiveMinutesNs;
-  // Fewer at once than are damaged: 12 windows and the series block of their hour.
+  // Fewer at once than wait: 12 windows and the series block of their hour.
   const auto few = [this] { return store_->roller().RunDue({&node_, 1}, now_ns_, 4); };
   for (int call = 0; call < 5; ++call) few().IgnoreError();
   EXPECT_EQ(Windows(Tier::k5Min), 1u) << "the one that comes after them";
   const auto idle = few();
-  ASSERT_TRUE(idle.ok()) << idle.status() << ": damaged windows are not read again at once";
+  ASSERT_TRUE(idle.ok()) << idle.status() << ": those that wait are not tried again at once";
   EXPECT_EQ(*idle, 0u);
 
-  ASSERT_TRUE(store_->history().Append(were).ok());
+  ASSERT_TRUE(store_->summaries().PutSchema(node_, later_).ok());
   now_ns_ += RollerOptions().retry_ns;
   const auto made = store_->roller().RunDue({&node_, 1}, now_ns_, 1000);
   ASSERT_TRUE(made.ok()) << made.status();

@@ -1,0 +1,105 @@
+#include "proto/body_parts.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "proto/wire_field.h"
+#include "telltale/v1/summary.pb.h"
+
+namespace telltale::proto {
+namespace {
+
+using v1::FoldedSample;
+using v1::SummaryBody;
+using v1::Vital;
+
+void PutVarint(uint64_t value, std::string& out) {
+  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
+  out.push_back(static_cast<char>(value));
+}
+
+void PutMessage(int number, std::string_view content, std::string& out) {
+  PutVarint(static_cast<uint64_t>(number) << 3 | 2, out);
+  PutVarint(content.size(), out);
+  out.append(content);
+}
+
+// Of a sample how many it stands for.
+bool PutSampleCount(std::string_view sample, std::string& out) {
+  std::string kept;
+  WireField field;
+  while (!sample.empty()) {
+    if (!NextField(sample, field)) return false;
+    if (field.number == FoldedSample::kSamplesFieldNumber) kept.append(field.whole);
+  }
+  PutMessage(Vital::kSamplesFieldNumber, kept, out);
+  return true;
+}
+
+bool PutVital(const WireField& vital, const BodyParts& parts, std::string& out) {
+  std::string_view bytes = vital.inside;
+  WireField field;
+  uint64_t id = 0;
+  while (!bytes.empty()) {
+    if (!NextField(bytes, field)) return false;
+    if (field.number != Vital::kIdFieldNumber) continue;
+    id = field.value;
+    break;  // canonical bytes have it once, in front
+  }
+  const bool wanted = parts.vitals.empty() || std::find(parts.vitals.begin(), parts.vitals.end(),
+                                                        id) != parts.vitals.end();
+  if (!wanted) return true;
+  if (parts.depth == BodyParts::Depth::kLabels) {
+    out.append(vital.whole);
+    return true;
+  }
+  std::string kept;
+  bytes = vital.inside;
+  while (!bytes.empty()) {
+    if (!NextField(bytes, field)) return false;
+    if (field.number != Vital::kSamplesFieldNumber) {
+      kept.append(field.whole);
+    } else if (!PutSampleCount(field.inside, kept)) {
+      return false;
+    }
+  }
+  PutMessage(SummaryBody::kVitalsFieldNumber, kept, out);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> KeepParts(std::string_view body, const BodyParts& parts) {
+  std::string kept;
+  if (parts.depth == BodyParts::Depth::kLabels) kept.reserve(body.size());
+  const bool totals = parts.depth == BodyParts::Depth::kTotals;
+  std::string_view rest = body;
+  WireField field;
+  bool good = true;
+  while (good && !rest.empty()) {
+    good = NextField(rest, field);
+    if (!good) break;
+    switch (field.number) {
+      case SummaryBody::kVitalsFieldNumber:
+        good = PutVital(field, parts, kept);
+        break;
+      case SummaryBody::kTablesFieldNumber:
+      case SummaryBody::kProcessesFieldNumber:
+        if (!totals) kept.append(field.whole);
+        break;
+      case SummaryBody::kHistogramsFieldNumber:
+      case SummaryBody::kEventsFieldNumber:
+      case SummaryBody::kGaugesFieldNumber:
+        break;
+      default:
+        kept.append(field.whole);
+    }
+  }
+  if (!good) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("summary: body of ", body.size(), " bytes is no well-formed message"));
+  }
+  return kept;
+}
+
+}  // namespace telltale::proto

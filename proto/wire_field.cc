@@ -1,0 +1,59 @@
+#include "proto/wire_field.h"
+
+#include <optional>
+
+namespace telltale::proto {
+namespace {
+
+std::optional<uint64_t> TakeVarint(std::string_view& bytes) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes.size() && i < 10; ++i) {
+    const auto byte = static_cast<uint8_t>(bytes[i]);
+    value |= static_cast<uint64_t>(byte & 0x7f) << (7 * i);
+    if (byte < 0x80) {
+      bytes.remove_prefix(i + 1);
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool NextField(std::string_view& bytes, WireField& field) {
+  const std::string_view begin = bytes;
+  const std::optional<uint64_t> tag = TakeVarint(bytes);
+  if (!tag || *tag >> 3 == 0 || *tag > UINT32_MAX) return false;
+  field = WireField();
+  field.number = static_cast<int>(*tag >> 3);
+  size_t skip = 0;
+  switch (*tag & 7) {
+    case 0: {
+      const std::optional<uint64_t> value = TakeVarint(bytes);
+      if (!value) return false;
+      field.value = *value;
+      break;
+    }
+    case 1:
+      skip = 8;
+      break;
+    case 5:
+      skip = 4;
+      break;
+    case 2: {
+      const std::optional<uint64_t> length = TakeVarint(bytes);
+      if (!length || *length > bytes.size()) return false;
+      field.inside = bytes.substr(0, *length);
+      skip = *length;
+      break;
+    }
+    default:
+      return false;
+  }
+  if (skip > bytes.size()) return false;
+  bytes.remove_prefix(skip);
+  field.whole = begin.substr(0, begin.size() - bytes.size());
+  return true;
+}
+
+}  // namespace telltale::proto

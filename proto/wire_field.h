@@ -1,0 +1,25 @@
+// Fields of a protobuf message, one after the other, on the bytes themselves: for readers that leave
+// most of a message alone. Free function: any thread.
+
+#ifndef TELLTALE_PROTO_WIRE_FIELD_H_
+#define TELLTALE_PROTO_WIRE_FIELD_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace telltale::proto {
+
+// One field of a message on the wire.
+struct WireField {
+  int number = 0;
+  uint64_t value = 0;       // of varints
+  std::string_view inside;  // of what has a length
+  std::string_view whole;   // with its tag
+};
+
+// Takes the next field off `bytes`. False: they are no message.
+bool NextField(std::string_view& bytes, WireField& field);
+
+}  // namespace telltale::proto
+
+#endif  // TELLTALE_PROTO_WIRE_FIELD_H_

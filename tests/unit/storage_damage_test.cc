@@ -1,0 +1,275 @@
+// A damaged row costs itself and nothing behind it: coarser tiers are made from the rest and say
+// what is missing, scans go on and tell.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/codec.h"
+#include "storage/store.h"
+#include "storage/verify.h"
+#include "tests/support/synthetic_node.h"
+#include "tests/support/temp_dir.h"
+
+namespace telltale::storage {
+namespace {
+
+using telltale::testing::MadeSummary;
+using telltale::testing::SyntheticNode;
+using telltale::testing::TempDir;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr uint64_t kStart = 20'500 * kDayNs;
+constexpr uint64_t kMinuteNs = 60 * kSecondNs, kFiveMinutesNs = 300 * kSecondNs;
+
+class DamageTest : public ::testing::Test {
+ protected:
+  DamageTest() {
+    Open();
+    for (const SyntheticNode& maker : makers_) {
+      nodes_.push_back(*store_->nodes().NumberOf(maker.name()));
+      EXPECT_TRUE(store_->summaries().PutSchema(nodes_.back(), proto::BuiltinSchema()).ok());
+    }
+  }
+  void Open() {
+    store_.reset();
+    StoreOptions options;
+    options.path = dir_.path() + "/store";
+    options.now_ns = [this] { return now_ns_; };
+    options.min_free_bytes = 0;
+    options.memory_bytes = 32 << 20;
+    store_ = *Store::Open(options);
+  }
+  // One epoch of a node each minute from the start on.
+  void Put(size_t node, uint64_t first, uint64_t last) {
+    for (uint64_t sequence = first; sequence <= last; ++sequence) {
+      const MadeSummary made = makers_[node].Make(sequence, kStart + (sequence - 1) * kMinuteNs);
+      const Incoming item{nodes_[node], &made.summary, &made.body, true};
+      ASSERT_TRUE(store_->summaries().PutBatch({&item, 1}).ok());
+    }
+  }
+  void RollUp(uint64_t now_ns) {
+    now_ns_ = now_ns;
+    const auto windows = store_->roller().RunDue(nodes_, now_ns_, 10'000);
+    ASSERT_TRUE(windows.ok()) << windows.status();
+    const auto lines = store_->roller().RunLines(now_ns_, 10'000);
+    ASSERT_TRUE(lines.ok()) << lines.status();
+  }
+  // Rows of a family that fit become unreadable; how many.
+  size_t Damage(Family family, const std::function<bool(std::string_view key)>& fits) {
+    std::vector<Row> junk;
+    EXPECT_TRUE(store_->history()
+                    .Scan(family, "", "",
+                          [&](std::string_view key, std::string_view) {
+                            if (fits(key))
+                              junk.push_back({family, std::string(key), "\x01junk", 0});
+                            return true;
+                          })
+                    .ok());
+    EXPECT_TRUE(store_->history().Append(junk).ok());
+    return junk.size();
+  }
+  size_t DamageRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns) {
+    return Damage(Family::kRaw, [=](std::string_view bytes) {
+      const auto key = DecodeRawKey(bytes);
+      return key->node == node && key->start_ns >= from_ns && key->start_ns < to_ns;
+    });
+  }
+  size_t DamageWindow(Tier tier, uint32_t node, uint64_t start_ns) {
+    return Damage(Family::kRollup, [=](std::string_view bytes) {
+      const auto key = DecodeRollupKey(bytes);
+      return key->tier == tier && key->node == node && key->window_start_ns == start_ns &&
+             key->vital == 0;
+    });
+  }
+  std::vector<v1::RollupWindow> Windows(Tier tier, uint32_t node) {
+    std::vector<v1::RollupWindow> windows;
+    EXPECT_TRUE(store_->reader()
+                    .ForEachRollup(tier, node, 0, UINT64_MAX, {0},
+                                   [&](const RollupRow& row) {
+                                     windows.push_back(row.window);
+                                     return true;
+                                   })
+                    .ok());
+    return windows;
+  }
+
+  TempDir dir_;
+  uint64_t now_ns_ = kStart;
+  std::vector<SyntheticNode> makers_ = {SyntheticNode("web-1", 1), SyntheticNode("web-2", 2)};
+  std::vector<uint32_t> nodes_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(DamageTest, CoarserTiersAreMadeFromWhatCanBeReadAndSayWhatIsMissing) {
+  Put(0, 1, 60);
+  // Two epochs of the second five minutes, all of the third.
+  ASSERT_EQ(DamageRaw(nodes_[0], kStart + 6 * kMinuteNs, kStart + 8 * kMinuteNs), 2u);
+  ASSERT_EQ(DamageRaw(nodes_[0], kStart + 10 * kMinuteNs, kStart + 15 * kMinuteNs), 5u);
+  RollUp(kStart + kDayNs + kHourNs);
+  EXPECT_EQ(*store_->reader().DirtyWindows(), 0u);
+
+  const auto five = Windows(Tier::k5Min, nodes_[0]);
+  ASSERT_EQ(five.size(), 12u);
+  EXPECT_EQ(five[0].epochs(), 5u);
+  EXPECT_THAT(five[0].unreadable(), IsEmpty());
+  EXPECT_EQ(five[1].epochs(), 3u);
+  EXPECT_EQ(five[2].epochs(), 0u);
+  for (const Tier tier : {Tier::k1Hour, Tier::k1Day}) {
+    const auto coarse = Windows(tier, nodes_[0]);
+    ASSERT_EQ(coarse.size(), 1u);
+    EXPECT_EQ(coarse[0].epochs(), 53u);
+    ASSERT_EQ(coarse[0].unreadable_size(), 2);
+    EXPECT_EQ(coarse[0].unreadable(0).start_ns(), kStart + 6 * kMinuteNs);
+    EXPECT_EQ(coarse[0].unreadable(0).end_ns(), kStart + 8 * kMinuteNs);
+    EXPECT_EQ(coarse[0].unreadable(1).start_ns(), kStart + 10 * kMinuteNs);
+    EXPECT_EQ(coarse[0].unreadable(1).end_ns(), kStart + 15 * kMinuteNs);
+    EXPECT_EQ(coarse[0].unreadable(1).rows(), 5u);
+  }
+  int epochs = 0, unreadable = 0;
+  ASSERT_TRUE(store_->reader()
+                  .ForEachSeries(nodes_[0], kStart, kStart + kHourNs,
+                                 [&](const SeriesKey&, const v1::SeriesBlock& block) {
+                                   epochs += block.start_ms_size();
+                                   unreadable += block.unreadable_ms_size();
+                                   return true;
+                                 })
+                  .ok());
+  EXPECT_EQ(epochs, 53);
+  EXPECT_EQ(unreadable, 7);
+}
+
+TEST_F(DamageTest, AnHourOverADamagedWindowIsWholeWhileItsEpochsStand) {
+  Put(0, 1, 60);
+  RollUp(kStart + 50 * kMinuteNs);
+  ASSERT_EQ(DamageWindow(Tier::k5Min, nodes_[0], kStart + 2 * kFiveMinutesNs), 1u);
+  RollUp(kStart + kDayNs + kHourNs);
+  for (const Tier tier : {Tier::k1Hour, Tier::k1Day}) {
+    const auto coarse = Windows(tier, nodes_[0]);
+    ASSERT_EQ(coarse.size(), 1u);
+    EXPECT_EQ(coarse[0].epochs(), 60u);
+    EXPECT_THAT(coarse[0].unreadable(), IsEmpty());
+  }
+  // The damaged row is all that verify finds: what was made over it is what it has to be.
+  const auto report = Verify(*store_, {});
+  ASSERT_TRUE(report.ok()) << report.status();
+  for (const VerifyFault& fault : report->faults) {
+    EXPECT_THAT(fault.place, ::testing::HasSubstr("5 min window of node web-1"));
+  }
+  EXPECT_EQ(report->fault_count, 1u);
+}
+
+TEST_F(DamageTest, LineBlocksBehindADamagedWindowAreMadeAndMarkIt) {
+  for (const size_t node : {0, 1}) Put(node, 1, 60);
+  ASSERT_EQ(store_->roller().RunDue(nodes_, kStart + 2 * kHourNs, 10'000).status(),
+            absl::OkStatus());
+  // Neither the window nor what it was made of can be read.
+  DamageRaw(nodes_[0], kStart, kStart + kFiveMinutesNs);
+  ASSERT_EQ(DamageWindow(Tier::k5Min, nodes_[0], kStart), 1u);
+  RollUp(kStart + 2 * kHourNs);
+  int entries = 0;
+  std::vector<uint32_t> nodes, marked, windows;
+  ASSERT_TRUE(store_->reader()
+                  .ForEachLine(Tier::k5Min, 1, kStart, kStart + kHourNs,
+                               [&](const LineKey&, const v1::LineBlock& block) {
+                                 entries += block.window_size();
+                                 nodes.assign(block.node().begin(), block.node().end());
+                                 marked.assign(block.unreadable_node().begin(),
+                                               block.unreadable_node().end());
+                                 windows.assign(block.unreadable_window().begin(),
+                                                block.unreadable_window().end());
+                                 return true;
+                               })
+                  .ok());
+  EXPECT_EQ(entries, 23);
+  EXPECT_EQ(nodes, nodes_);
+  EXPECT_THAT(marked, ElementsAre(nodes_[0]));
+  EXPECT_THAT(windows, ElementsAre(0u));
+}
+
+TEST_F(DamageTest, AScanGoesOnBehindADamagedRowAndTellsIt) {
+  Put(0, 1, 60);
+  RollUp(kStart + 2 * kHourNs);
+  ASSERT_EQ(DamageRaw(nodes_[0], kStart, kStart + kMinuteNs), 1u);
+  ASSERT_EQ(DamageWindow(Tier::k5Min, nodes_[0], kStart + kFiveMinutesNs), 1u);
+  const uint64_t before = store_->reader().Unreadable(Family::kRollup);
+  std::vector<uint64_t> told;
+  const DamagedVisitor damaged = [&](const DamagedRow& row) { told.push_back(row.start_ns); };
+  int seen = 0;
+  const auto count = [&](const auto&) { return ++seen > 0; };
+  const Reader& reader = store_->reader();
+  ASSERT_TRUE(reader.ForEachRaw(nodes_[0], 0, UINT64_MAX, count, damaged).ok());
+  EXPECT_EQ(seen, 59);
+  EXPECT_THAT(told, ElementsAre(kStart));
+  seen = 0;
+  told.clear();
+  ASSERT_TRUE(reader.ForEachRollup(Tier::k5Min, nodes_[0], 0, UINT64_MAX, {}, count, damaged).ok());
+  EXPECT_EQ(seen, 11);
+  EXPECT_THAT(told, ElementsAre(kStart + kFiveMinutesNs));
+  EXPECT_EQ(reader.Unreadable(Family::kRollup), before + 1);
+  EXPECT_FALSE(reader.ForEachRollup(Tier::k5Min, nodes_[0], 0, UINT64_MAX, {}, count).ok())
+      << "who does not ask for the damaged ones is stopped";
+}
+
+TEST_F(DamageTest, AWindowWhoseLabelsCannotBeReadIsLeftOutAsAWhole) {
+  Put(0, 1, 10);
+  RollUp(kStart + 2 * kHourNs);
+  ASSERT_EQ(Damage(Family::kRollup,
+                   [&](std::string_view bytes) {
+                     const auto key = DecodeRollupKey(bytes);
+                     return key->tier == Tier::k5Min && key->window_start_ns == kStart &&
+                            key->vital == 3;
+                   }),
+            1u);
+  std::vector<uint64_t> shown, told;
+  ASSERT_TRUE(store_->reader()
+                  .ForEachRollup(
+                      Tier::k5Min, nodes_[0], 0, UINT64_MAX, {3},
+                      [&](const RollupRow& row) {
+                        shown.push_back(row.key.window_start_ns);
+                        return true;
+                      },
+                      [&](const DamagedRow& row) { told.push_back(row.start_ns); })
+                  .ok());
+  EXPECT_THAT(shown, ElementsAre(kStart + kFiveMinutesNs));
+  EXPECT_THAT(told, ElementsAre(kStart));
+}
+
+TEST_F(DamageTest, ADamagedBlockOfAFileCostsTheScanItLiesInAndNoOther) {
+  for (const size_t node : {0, 1}) Put(node, 1, 60);
+  RollUp(kStart + 2 * kHourNs);
+  ASSERT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());  // all of it is in files
+  store_.reset();
+  std::filesystem::path largest;  // of rollups: opening reads little of them
+  for (const auto& entry : std::filesystem::directory_iterator(dir_.path() + "/store/rocks")) {
+    if (entry.path().extension() != ".sst") continue;
+    if (largest.empty() || entry.file_size() > std::filesystem::file_size(largest)) {
+      largest = entry.path();
+    }
+  }
+  {
+    std::fstream file(largest, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(100);
+    file.write("\xff\x00\xff\x00", 4);
+  }
+  Open();
+  for (const size_t node : {0, 1}) {
+    int seen = 0;
+    uint64_t told_ns = 0;
+    const absl::Status scanned = store_->reader().ForEachRollup(
+        Tier::k5Min, nodes_[node], 0, UINT64_MAX, {}, [&](const RollupRow&) { return ++seen > 0; },
+        [&](const DamagedRow& row) { told_ns += row.end_ns - row.start_ns; });
+    ASSERT_TRUE(scanned.ok()) << scanned;
+    EXPECT_EQ(seen * kFiveMinutesNs + told_ns, kHourNs) << "what is not shown is told";
+    EXPECT_EQ(told_ns > 0, node == 0);
+  }
+}
+
+}  // namespace
+}  // namespace telltale::storage
