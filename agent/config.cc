@@ -135,6 +135,12 @@ config::OptionTable AgentOptions(Config& config) {
        "summaries are folded harder to stay below, and say so; 0: 16 KiB an epoch on average",
        false},
       config.uplink_max_bytes_per_day, 0, 1ull << 34);
+  table.Switch(
+      {"uplink.cells", "BOOL",
+       "sends the sketch's cells too, for `telltale dump` and research; no answer needs them, and "
+       "they are more bytes than all the rest",
+       false},
+      config.uplink_cells);
   table.Seconds({"uplink.reconnect_max", "DURATION", "longest pause between attempts", false},
                 config.uplink_reconnect_max_s, 1, 3600);
   table.Path(

@@ -223,7 +223,7 @@ absl::StatusOr<CutResult> EpochCutter::Cut(const RawEpoch& raw, FoldedEpoch& fol
   for (const v1::Vital& vital : result.body.vitals()) {
     result.folded_away += vital.folded_away().entries();
   }
-  result.cells = CellsOf(raw);
+  if (options_.cells) result.cells = CellsOf(raw);
   bucket.Spend(result.compressed_bytes);
   return result;
 }

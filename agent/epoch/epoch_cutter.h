@@ -50,7 +50,7 @@ struct CutContext {
 
 struct CutResult {
   v1::SummaryBody body;
-  v1::SketchCells cells;
+  v1::SketchCells cells;        // empty if the options say so
   size_t compressed_bytes = 0;  // of the body
   size_t budget_bytes = 0;      // what the bucket granted
   size_t folded_away = 0;       // entries cut to fit
@@ -60,6 +60,7 @@ class EpochCutter {
  public:
   struct Options {
     ByteBucket::Options bytes;
+    bool cells = true;         // takes the sketch's cells along
     size_t max_samples = 400;  // folded entries a body, whatever the bucket holds
     size_t max_events = 500;
     ProcessRows::Options processes;

@@ -123,6 +123,7 @@ class SensorProcess {
     source.gauges.agent_pids = [this] { return AgentPids(); };
     source.gauges.clock_ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
     source.gauges.page_size = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    source.cutter.cells = config_.uplink_cells;
     source.cutter.bytes.bytes_per_day = static_cast<int64_t>(config_.uplink_max_bytes_per_day);
     source.cutter.processes.page_size = source.gauges.page_size;
     source.length_s = config_.epoch_s;
