@@ -44,8 +44,7 @@ static __always_inline bool take_token(struct telltale_bucket* b, uint32_t* dry_
   return true;
 }
 
-/* Waits by choice (poll, timer) may not use up what a real wait needs: they see half of the tokens,
- * so that below half of the burst only the heavy ones take some. */
+/* Waits by choice (poll, timer) may not use up what a real wait needs: half of the burst stays. */
 static __always_inline bool by_choice(uint32_t vital, uint32_t sub) {
   return vital == TELLTALE_BLOCKING && (sub == TELLTALE_BLOCK_POLL || sub == TELLTALE_BLOCK_TIMER);
 }
@@ -60,12 +59,11 @@ static __always_inline void refuse(struct telltale_half* h, uint32_t vital, uint
   lose(h, vital, why, weight);
 }
 
-static __always_inline bool too_light(struct telltale_half* h, uint32_t v, uint32_t sub,
-                                      uint64_t hash, uint32_t tokens) {
+static __always_inline bool too_light(struct telltale_half* h, uint32_t v, uint64_t hash,
+                                      uint32_t tokens) {
   struct telltale_knobs* k = &control.knobs[v];
   uint64_t stake = telltale_stake(&h->sketch[v].slot[hash >> TELLTALE_CELL_SHIFT], hash);
 
-  if (by_choice(v + 1, sub)) tokens /= 2;
   return telltale_too_light(stake >> k->quantum_log2, k->heavy_log2, tokens, k->token_burst);
 }
 
@@ -91,8 +89,8 @@ static __noinline int sample_paid(struct telltale_cpu* c, int32_t tgid, uint32_t
   /* The agent watches itself too, but with at most 1 % of the samples. */
   if (own) refill(&c->own, now, 0, 1, 4);
   if ((own && !take_token(&c->own, &own_dry)) ||
-      too_light(h, v, what >> 8 & 0xff, hash, b->tokens) ||
-      !take_token(b, &h->dry_spells[v])) {
+      (by_choice(vital, what >> 8 & 0xff) && b->tokens <= k->token_burst / 2) ||
+      too_light(h, v, hash, b->tokens) || !take_token(b, &h->dry_spells[v])) {
     refuse(h, vital, TELLTALE_LOST_TOKENS, hash, weight);
     return 0;
   }
