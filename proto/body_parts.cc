@@ -46,8 +46,8 @@ bool PutVital(const WireField& vital, const BodyParts& parts, std::string& out) 
     id = field.value;
     break;  // canonical bytes have it once, in front
   }
-  const bool wanted = parts.vitals.empty() || std::find(parts.vitals.begin(), parts.vitals.end(),
-                                                        id) != parts.vitals.end();
+  const bool wanted = parts.vitals.empty() ||
+                      std::find(parts.vitals.begin(), parts.vitals.end(), id) != parts.vitals.end();
   if (!wanted) return true;
   if (parts.depth == BodyParts::Depth::kLabels) {
     out.append(vital.whole);

@@ -1,5 +1,5 @@
-// Fields of a protobuf message, one after the other, on the bytes themselves: for readers that leave
-// most of a message alone. Free function: any thread.
+// Fields of a protobuf message, one after the other, on the bytes themselves: for readers that
+// leave most of a message alone. Free function: any thread.
 
 #ifndef TELLTALE_PROTO_WIRE_FIELD_H_
 #define TELLTALE_PROTO_WIRE_FIELD_H_

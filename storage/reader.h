@@ -129,14 +129,14 @@ class Reader {
   using SeriesVisitor = std::function<bool(const SeriesKey& key, const v1::SeriesBlock& block)>;
   absl::Status ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                              const SeriesVisitor& visit, const DamagedVisitor& damaged = {}) const;
-  // Blocks of one vital, ascending by (bucket, group). `groups`: node number / 256, ascending; empty:
-  // all of them.
+  // Blocks of one vital, ascending by (bucket, group). `groups`: node number / 256, ascending;
+  // empty: all of them.
   using LineVisitor = std::function<bool(const LineKey& key, const v1::LineBlock& block)>;
   absl::Status ForEachLine(Tier tier, uint8_t vital, uint64_t from_ns, uint64_t to_ns,
                            const LineVisitor& visit, const DamagedVisitor& damaged = {},
                            const std::vector<uint32_t>& groups = {}) const;
-  // Windows of one node that begin in the range, ascending. Of a window whose rows cannot all be read
-  // nothing is shown.
+  // Windows of one node that begin in the range, ascending. Of a window whose rows cannot all be
+  // read nothing is shown.
   using RollupVisitor = std::function<bool(const RollupRow& row)>;
   absl::Status ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, uint64_t to_ns,
                              const RollupParts& parts, const RollupVisitor& visit,

@@ -23,8 +23,7 @@ bool Needed(const proto::WireField& field, const RollupParts& parts) {
       std::string_view totals = field.inside;
       proto::WireField first;  // canonical bytes begin with the id
       if (parts.totals.empty() || !proto::NextField(totals, first)) return true;
-      return first.number != v1::VitalTotals::kIdFieldNumber ||
-             Contains(parts.totals, first.value);
+      return first.number != v1::VitalTotals::kIdFieldNumber || Contains(parts.totals, first.value);
     }
     case v1::RollupWindow::kTablesFieldNumber:
       return parts.tables;
@@ -200,8 +199,7 @@ absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, u
             have_row = true;
             return true;
           }
-          const bool wanted =
-              parts.vitals.empty() || Contains(parts.vitals, key->vital);
+          const bool wanted = parts.vitals.empty() || Contains(parts.vitals, key->vital);
           if (!have_row || !wanted || key->window_start_ns != row.key.window_start_ns) return true;
           // A window is rewritten as a whole; a vital it no longer lists is left over from before.
           const bool listed =

@@ -41,7 +41,8 @@ class SeriesReader {
       : asked_(asked),
         lines_(lines),
         coverage_(coverage),
-        rest_(asked.selection, asked.context, asked.tier, storage::RollupParts::Totals(asked.vitals),
+        rest_(asked.selection, asked.context, asked.tier,
+              storage::RollupParts::Totals(asked.vitals),
               {[this](const StoredEpoch& epoch) { TakeEpoch(epoch); },
                asked.inside_epochs ? std::function<void(const storage::RollupRow&)>()
                                    : [this](const storage::RollupRow& row) { TakeWindow(row); },
@@ -225,7 +226,8 @@ class SeriesReader {
           "time to see them");
       return absl::OkStatus();
     }
-    TierScan scan(asked_.selection, asked_.context, {v1::TIER_1D, false}, storage::RollupParts::Totals(asked_.vitals),
+    TierScan scan(asked_.selection, asked_.context, {v1::TIER_1D, false},
+                  storage::RollupParts::Totals(asked_.vitals),
                   {[this](const StoredEpoch& epoch) {
                      coverage_.AddEpochLosses(epoch, asked_.book, asked_.vitals);
                    },

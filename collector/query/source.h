@@ -67,7 +67,7 @@ class Source {
   virtual absl::Status ForEachLine(storage::Tier tier, uint8_t vital, uint64_t from_ns,
                                    uint64_t to_ns, const storage::Reader::LineVisitor& visit,
                                    const storage::DamagedVisitor& damaged,
-                           const std::vector<uint32_t>& groups) const = 0;
+                                   const std::vector<uint32_t>& groups) const = 0;
   virtual absl::Status ForEachRollup(storage::Tier tier, uint32_t node, uint64_t from_ns,
                                      uint64_t to_ns, const storage::RollupParts& parts,
                                      const storage::Reader::RollupVisitor& visit,

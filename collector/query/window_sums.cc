@@ -40,8 +40,7 @@ uint64_t NotIdle(const storage::VitalModel& vital, const v1::VitalDescriptor& de
 
 }  // namespace
 
-WindowSums::WindowSums(const std::vector<uint32_t>& vitals, bool run_time)
-    : run_time_(run_time) {
+WindowSums::WindowSums(const std::vector<uint32_t>& vitals, bool run_time) : run_time_(run_time) {
   parts_.vitals = vitals;
   parts_.run_time =
       run_time || std::find(vitals.begin(), vitals.end(), TELLTALE_CPU) != vitals.end();
@@ -126,10 +125,10 @@ absl::StatusOr<std::unique_ptr<WindowSums>> SumWindows(const Selection& selectio
   visitor.parts = {proto::BodyParts::Depth::kLabels, vitals};
   visitor.epoch = [&](const StoredEpoch& epoch) {
     coverage.AddEpoch(epoch, book, vitals);
-    sums->Add(epoch.node,
-              storage::FromSummary(*epoch.body, *epoch.schema, epoch.span, epoch.sequence,
-                                   sums->parts()),
-              *epoch.schema);
+    sums->Add(
+        epoch.node,
+        storage::FromSummary(*epoch.body, *epoch.schema, epoch.span, epoch.sequence, sums->parts()),
+        *epoch.schema);
   };
   std::shared_ptr<const v1::Schema> schema;
   uint32_t unknown = 0;

@@ -69,9 +69,8 @@ PortableExemplar ReadExemplar(const v1::RollupExemplar& stored, uint64_t exact_i
   return exemplar;
 }
 
-void ReadVital(const v1::RollupVital& stored, uint32_t vital,
-               const v1::VitalDescriptor* descriptor, const TableView& tables,
-               const ModelParts& parts, VitalModel* model) {
+void ReadVital(const v1::RollupVital& stored, uint32_t vital, const v1::VitalDescriptor* descriptor,
+               const TableView& tables, const ModelParts& parts, VitalModel* model) {
   for (const v1::RollupLabel& row : stored.labels()) {
     LabelFacts facts;
     facts.label.exe = tables.String(row.exe());
@@ -122,7 +121,8 @@ WindowModel FromRows(const v1::RollupWindow& window,
     VitalModel& vital = model.vitals[totals.id()];
     vital.state = totals.state();
     vital.quantum = totals.quantum();
-    for (const v1::SubTotals& sub : totals.subs()) vital.subs.push_back(ReadSub(sub, parts.distributions));
+    for (const v1::SubTotals& sub : totals.subs())
+      vital.subs.push_back(ReadSub(sub, parts.distributions));
     for (const v1::Loss& loss : totals.losses()) vital.losses[loss.reason()] = loss;
   }
   for (const auto& [id, stored] : vitals) {

@@ -119,7 +119,8 @@ struct ModelParts {
   bool run_time = true;
   // False: no histograms of any kind, no stable ids of labels.
   bool distributions = true;
-  // Whether the facts of a label are wanted; `digest`: of its exemplar, if it has one. Empty: always.
+  // Whether the facts of a label are wanted; `digest`: of its exemplar, if it has one. Empty:
+  // always.
   std::function<bool(uint32_t vital, uint64_t label, std::optional<uint64_t> digest)> facts;
 
   bool Wants(uint32_t vital) const {

@@ -106,8 +106,7 @@ class FakeSource : public Source {
     return {};
   }
   absl::Status ForEachLine(storage::Tier, uint8_t, uint64_t, uint64_t,
-                           const storage::Reader::LineVisitor&,
-                           const storage::DamagedVisitor&,
+                           const storage::Reader::LineVisitor&, const storage::DamagedVisitor&,
                            const std::vector<uint32_t>&) const override {
     return {};
   }
