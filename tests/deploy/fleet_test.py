@@ -4,6 +4,7 @@ purpose: five, or twenty with TELLTALE_FLEET=20 (FLEET.md has the record). One k
 and a small program stands in for systemctl, as no host has a systemd.
 """
 
+import importlib.machinery
 import json
 import os
 import pathlib
@@ -219,7 +220,52 @@ class FleetTest(unittest.TestCase):
         code, said = self.fleet("remove", "--only", "web-.*")
         self.assertEqual(code, 0, said)
         self.assertFalse((self.hosts["web-1"].path / "usr/bin/telltale-agent").exists())
+        code, said = self.fleet("remove", "--only", "web-.*")
+        self.assertEqual(code, 0, "removed twice: " + said)
         self.assertTrue((self.hosts["db-1"].path / "usr/bin/telltale-agent").exists())
+
+
+class WayBackTest(unittest.TestCase):
+    """The script that takes a host back, with stand-ins for what it calls."""
+
+    def take_back(self, turn, *kept):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="telltale-back-"))
+        self.addCleanup(shutil.rmtree, folder)
+        cache, programs = folder / "cache", folder / "bin"
+        for made in (cache, programs):
+            made.mkdir()
+        for name in ("apt-get", "systemctl", "dpkg-query"):
+            (programs / name).write_text(f'#!/bin/sh\necho {name} "$@" >>{folder}/called\n')
+            (programs / name).chmod(0o755)
+        for name in kept:
+            (cache / name).write_text("kept")
+        (cache / "turn").write_text("this run")
+        (folder / "turn").write_text(turn)
+        script = importlib.machinery.SourceFileLoader("fleet", str(ROOT / "deploy/fleet")).load_module().BACK
+        done = subprocess.run(["sh", "-c", script.replace("/var/cache/telltale", str(cache)).replace("/etc/telltale", str(folder))],
+                              cwd=folder, env={"PATH": f"{programs}:{os.environ['PATH']}"}, capture_output=True, text=True)
+        called = folder / "called"
+        return done, called.read_text() if called.exists() else ""
+
+    def test_a_host_that_this_run_has_not_changed_is_left_alone(self):
+        done, called = self.take_back("another run", "agent.deb")
+        self.assertEqual((done.returncode, called), (0, ""), done.stderr)
+
+    def test_an_agent_that_somebody_else_brought_is_not_removed(self):
+        done, called = self.take_back("this run", "agent.deb", "foreign")
+        self.assertEqual((done.returncode, called), (9, ""))
+        self.assertIn("not brought by deploy/fleet", done.stderr)
+
+    def test_what_was_there_before_comes_back(self):
+        done, called = self.take_back("this run", "agent.deb", "previous.deb", "previous.yaml")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(called, "apt-get install .*previous.deb")
+        self.assertIn("systemctl restart telltale-agent", called)
+
+    def test_a_host_without_an_agent_before_has_none_afterwards(self):
+        done, called = self.take_back("this run", "agent.deb")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("apt-get remove", called)
 
 
 if __name__ == "__main__":
