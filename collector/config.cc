@@ -59,8 +59,9 @@ config::OptionTable CollectorOptions(Config& config) {
                 100 * kYear);
   table.Seconds({"retention.1d", "DURATION", "1 day windows", false}, config.retention_1d_s, kDay,
                 100 * kYear);
-  table.Seconds({"retention.cells", "DURATION", "sketch cells", false}, config.retention_cells_s,
-                kDay, kYear);
+  table.Seconds({"retention.cells", "DURATION",
+                 "sketch cells, of agents whose uplink.cells sends them", false},
+                config.retention_cells_s, kDay, kYear);
   const std::pair<const char*, uint64_t*> tiers[] = {
       {"retention.raw_bytes", &config.retention_raw_bytes},
       {"retention.5min_bytes", &config.retention_5min_bytes},

@@ -26,8 +26,9 @@ bool NextField(std::string_view& bytes, WireField& field) {
   if (!tag || *tag >> 3 == 0 || *tag > UINT32_MAX) return false;
   field = WireField();
   field.number = static_cast<int>(*tag >> 3);
+  field.type = static_cast<int>(*tag & 7);
   size_t skip = 0;
-  switch (*tag & 7) {
+  switch (field.type) {
     case 0: {
       const std::optional<uint64_t> value = TakeVarint(bytes);
       if (!value) return false;
@@ -48,7 +49,7 @@ bool NextField(std::string_view& bytes, WireField& field) {
       break;
     }
     default:
-      return false;
+      return false;  // groups: no message of ours has or will have one
   }
   if (skip > bytes.size()) return false;
   bytes.remove_prefix(skip);

@@ -12,6 +12,7 @@ namespace telltale::proto {
 // One field of a message on the wire.
 struct WireField {
   int number = 0;
+  int type = 0;             // wire type: 0 varint, 1 and 5 of 8 and 4 bytes, 2 with a length
   uint64_t value = 0;       // of varints
   std::string_view inside;  // of what has a length
   std::string_view whole;   // with its tag

@@ -16,7 +16,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,8 +31,6 @@ class FileSystems {
   struct Options {
     std::string root;  // where proc is: empty for "/", or a test's directory
     std::chrono::milliseconds patience{50};
-    // What may wait: looks the file up, opens and reads it. Called on a thread of its own.
-    std::function<void(const std::string& path)> touch = {};
   };
   explicit FileSystems(Options options);
 

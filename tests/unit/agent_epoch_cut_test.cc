@@ -266,6 +266,16 @@ TEST(EpochCutterTest, EqualNodesMakeEqualBytes) {
   }
 }
 
+TEST(EpochCutterTest, CellsComeAlongWhereTheyAreWanted) {
+  EpochCutter::Options options;
+  options.cells = false;
+  ReplayedNode with, without({}, options);
+  const CutResult x = with.Epoch(10), y = without.Epoch(10);
+  EXPECT_GT(x.cells.vitals_size(), 0);
+  EXPECT_EQ(y.cells.vitals_size(), 0);
+  EXPECT_EQ(proto::Canonical(x.body), proto::Canonical(y.body)) << "which does not need them";
+}
+
 TEST(EpochCutterTest, ADraftTakesNoBytesFromTheBucket) {
   ReplayedNode a, b;
   a.Epoch(10), b.Epoch(10);

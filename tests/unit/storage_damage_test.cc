@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +11,7 @@
 #include "proto/codec.h"
 #include "storage/store.h"
 #include "storage/verify.h"
+#include "tests/support/damage.h"
 #include "tests/support/synthetic_node.h"
 #include "tests/support/temp_dir.h"
 
@@ -246,18 +245,7 @@ TEST_F(DamageTest, ADamagedBlockOfAFileCostsTheScanItLiesInAndNoOther) {
   RollUp(kStart + 2 * kHourNs);
   ASSERT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());  // all of it is in files
   store_.reset();
-  std::filesystem::path largest;  // of rollups: opening reads little of them
-  for (const auto& entry : std::filesystem::directory_iterator(dir_.path() + "/store/rocks")) {
-    if (entry.path().extension() != ".sst") continue;
-    if (largest.empty() || entry.file_size() > std::filesystem::file_size(largest)) {
-      largest = entry.path();
-    }
-  }
-  {
-    std::fstream file(largest, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(100);
-    file.write("\xff\x00\xff\x00", 4);
-  }
+  telltale::testing::DamageLargestTable(dir_.path() + "/store/rocks");
   Open();
   for (const size_t node : {0, 1}) {
     int seen = 0;

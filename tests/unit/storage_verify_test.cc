@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -15,6 +14,7 @@
 #include "storage/store.h"
 #include "storage/stored_value.h"
 #include "storage/verify.h"
+#include "tests/support/damage.h"
 #include "tests/support/synthetic_node.h"
 #include "tests/support/temp_dir.h"
 
@@ -285,23 +285,13 @@ TEST_F(VerifyTest, ADamagedTableFileIsNamed) {
   ASSERT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());  // all of it is in files
   Open();
   store_.reset();
-  std::filesystem::path largest;  // of rollups: opening reads little of them
-  for (const auto& entry : std::filesystem::directory_iterator(dir_.path() + "/data/store/rocks")) {
-    if (entry.path().extension() != ".sst") continue;
-    if (largest.empty() || entry.file_size() > std::filesystem::file_size(largest)) {
-      largest = entry.path();
-    }
-  }
-  {
-    std::fstream file(largest, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(100);
-    file.write("\xff\x00\xff\x00", 4);
-  }
+  const std::string damaged =
+      telltale::testing::DamageLargestTable(dir_.path() + "/data/store/rocks");
   Open(/*read_only=*/true);
   const VerifyReport report = Verified();
   ASSERT_GT(report.fault_count, 0u);
   EXPECT_EQ(report.faults[0].place, "files");
-  EXPECT_THAT(report.faults[0].what, HasSubstr(largest.filename()));
+  EXPECT_THAT(report.faults[0].what, HasSubstr(damaged));
 }
 
 TEST_F(VerifyTest, ItCanBeStopped) {
