@@ -1,6 +1,7 @@
 #include "storage/node_book.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,19 @@ namespace {
 
 void AddTo(uint64_t* sum, uint64_t value) {
   *sum = value > UINT64_MAX - *sum ? UINT64_MAX : *sum + value;
+}
+
+// Millionths of the CPU time that all CPUs of the host had in an epoch, rounded up: what was taken
+// is never nothing.
+uint32_t CostPpm(const v1::SummaryBody& body) {
+  const v1::Epoch& epoch = body.epoch();
+  if (epoch.end_mono_ns() <= epoch.start_mono_ns()) return 0;
+  const double host_ns = static_cast<double>(epoch.end_mono_ns() - epoch.start_mono_ns()) *
+                         static_cast<double>(body.gauges().cpus_online());
+  if (host_ns <= 0) return 0;
+  double taken_ns = 0;
+  for (const uint64_t ns : body.gauges().part_cpu_ns()) taken_ns += static_cast<double>(ns);
+  return static_cast<uint32_t>(std::min(std::ceil(taken_ns / host_ns * 1e6), 1e6));
 }
 
 }  // namespace
@@ -36,6 +50,8 @@ v1::CountersRecord EncodeCounters(const NodeBook& book) {
   }
   record.mutable_part_cpu_ns()->Assign(counters.part_cpu_ns.begin(), counters.part_cpu_ns.end());
   record.mutable_part_level()->Assign(counters.part_level.begin(), counters.part_level.end());
+  record.set_cost_ppm(counters.cost_ppm);
+  record.set_budget_ppm(counters.budget_ppm);
   record.set_agent_cpu_ns(counters.agent_cpu_ns);
   record.set_epochs(counters.epochs);
   record.set_partial_epochs(counters.partial_epochs);
@@ -80,6 +96,8 @@ absl::Status DecodeCounters(const v1::CountersRecord& record, NodeBook* book) {
   }
   counters.part_cpu_ns.assign(record.part_cpu_ns().begin(), record.part_cpu_ns().end());
   counters.part_level.assign(record.part_level().begin(), record.part_level().end());
+  counters.cost_ppm = record.cost_ppm();
+  counters.budget_ppm = record.budget_ppm();
   counters.agent_cpu_ns = record.agent_cpu_ns();
   counters.epochs = record.epochs();
   counters.partial_epochs = record.partial_epochs();
@@ -134,6 +152,8 @@ void AddTotals(const v1::SummaryBody& body, bool partial, NodeCounters* counters
     AddTo(&counters->part_cpu_ns[static_cast<size_t>(i)], gauges.part_cpu_ns(i));
   }
   counters->part_level.assign(gauges.part_level().begin(), gauges.part_level().end());
+  counters->cost_ppm = CostPpm(body);
+  counters->budget_ppm = gauges.budget_ppm();
   ++counters->epochs;
   if (partial) ++counters->partial_epochs;
 }

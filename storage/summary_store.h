@@ -78,7 +78,11 @@ struct NodeCounters {
   uint64_t agent_cpu_ns = 0;
   std::vector<uint64_t> part_cpu_ns;  // by v1.SensorPart
   std::vector<uint32_t> part_level;   // of the epoch received last
-  uint64_t epochs = 0;                // summaries counted
+  // Of the host's CPU time in that epoch, in millionths: what the agent took as it reckons (0: it
+  // does not say), and what it may take (0: no budget).
+  uint32_t cost_ppm = 0;
+  uint32_t budget_ppm = 0;
+  uint64_t epochs = 0;  // summaries counted
   uint64_t partial_epochs = 0;
   uint64_t apart = 0;    // summaries stored apart
   uint64_t adopted = 0;  // of them, those counted since

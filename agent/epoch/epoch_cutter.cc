@@ -31,6 +31,7 @@ struct Plan {
 
 struct Draft {
   v1::SummaryBody body;
+  size_t samples = 0;
   size_t compressed_bytes = 0;
 };
 
@@ -128,7 +129,7 @@ class Drafter {
   size_t events() const { return events_.size(); }
 
   absl::StatusOr<Draft> Make(const Plan& plan) {
-    Draft draft{fixed_};
+    Draft draft{fixed_, plan.samples};
     BodyTables tables(folded_.tables, *draft.body.mutable_tables());
     WriteSamples(folded_, raw_, bounds_, samples_, plan.samples, span_, tables, &draft.body);
     const absl::Status rows = rows_.Write(plan.rows, tables, draft.body.mutable_processes());
@@ -185,7 +186,10 @@ absl::StatusOr<Draft> FitSamples(Drafter& drafter, Plan plan, size_t budget) {
 }  // namespace
 
 EpochCutter::EpochCutter(const Options& options, Resolver& resolver)
-    : options_(options), resolver_(resolver), bucket_(options.bytes) {}
+    : options_(options),
+      resolver_(resolver),
+      bucket_(options.bytes),
+      fitted_(options.max_samples) {}
 
 absl::StatusOr<CutResult> EpochCutter::Cut(const RawEpoch& raw, FoldedEpoch& folded,
                                            const CutContext& context) {
@@ -201,14 +205,20 @@ absl::StatusOr<CutResult> EpochCutter::Cut(const RawEpoch& raw, FoldedEpoch& fol
   Plan plan{.samples = std::min(drafter.samples(), std::max(options_.max_samples, drafter.must())),
             .rows = rows.size(),
             .events = std::min(drafter.events(), options_.max_events)};
-  absl::StatusOr<Draft> draft = FitSamples(drafter, plan, result.budget_bytes);
+  const size_t wanted = plan.samples;
+  size_t budget = result.budget_bytes;
+  if (!context.spend) {
+    // Fitting takes several bodies, and a draft is made every few seconds to be thrown away.
+    plan.samples = std::min(plan.samples, std::max(fitted_, drafter.must()));
+    budget = bucket.hard_bytes();
+  }
+  absl::StatusOr<Draft> draft = FitSamples(drafter, plan, budget);
   // Three samples a vital are in; still too long: rows and events give way by halves, to 16 each.
-  while (draft.ok() && draft->compressed_bytes > result.budget_bytes &&
-         (plan.rows > 16 || plan.events > 16)) {
+  while (draft.ok() && draft->compressed_bytes > budget && (plan.rows > 16 || plan.events > 16)) {
     plan.rows = std::min(plan.rows, std::max<size_t>(16, plan.rows / 2));
     plan.events = std::min(plan.events, std::max<size_t>(16, plan.events / 2));
     plan.byte_limited = true;
-    draft = FitSamples(drafter, plan, result.budget_bytes);
+    draft = FitSamples(drafter, plan, budget);
   }
   if (draft.ok() && draft->compressed_bytes > bucket.hard_bytes())
     draft = drafter.Make({.byte_limited = true});
@@ -223,6 +233,7 @@ absl::StatusOr<CutResult> EpochCutter::Cut(const RawEpoch& raw, FoldedEpoch& fol
   for (const v1::Vital& vital : result.body.vitals()) {
     result.folded_away += vital.folded_away().entries();
   }
+  if (context.spend) fitted_ = draft->samples < wanted ? draft->samples : options_.max_samples;
   if (options_.cells) result.cells = CellsOf(raw);
   bucket.Spend(result.compressed_bytes);
   return result;

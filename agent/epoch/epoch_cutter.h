@@ -45,7 +45,9 @@ struct CutContext {
   std::string scope;                // empty: host
   std::vector<VitalStatus> vitals;  // Sensor::Status
   v1::Gauges gauges;                // sensor_map_bytes is filled in here
-  bool spend = true;                // false: a draft (crash journal), takes no bytes of the bucket
+  // False: a draft (crash journal). Takes no bytes of the bucket and is not fitted to it: of
+  // samples it has as many as fitted when an epoch was cut last, and it keeps to the hard limit.
+  bool spend = true;
 };
 
 struct CutResult {
@@ -79,6 +81,7 @@ class EpochCutter {
   const Options options_;
   Resolver& resolver_;
   ByteBucket bucket_;
+  size_t fitted_;  // folded entries that the last epoch cut had room for
 };
 
 }  // namespace telltale::agent

@@ -50,6 +50,14 @@ std::string VitalsText(const v1::Node& node) {
   return absl::StrJoin(parts, ", ");
 }
 
+// Of the host's CPU time; marked where it is more than the agent may take.
+std::string CostText(const v1::Node& node, const View& view) {
+  if (node.agent_cost() <= 0) return "";
+  std::string text = Share(node.agent_cost());
+  const bool over = node.agent_budget() > 0 && node.agent_cost() > 1.2 * node.agent_budget();
+  return over ? Painted(text, Ink::kWarn, view.style) : text;
+}
+
 }  // namespace
 
 std::string RenderNodes(const v1::NodesAnswer& answer, const View& view) {
@@ -62,6 +70,7 @@ std::string RenderNodes(const v1::NodesAnswer& answer, const View& view) {
                {"lost", Align::kRight},
                {"every", Align::kRight},
                {"vitals"},
+               {"cost", Align::kRight},
                {"clock", Align::kRight},
                {"CPUs", Align::kRight},
                {"kernel"},
@@ -77,7 +86,7 @@ std::string RenderNodes(const v1::NodesAnswer& answer, const View& view) {
                Count(node.epochs_received()),
                node.epochs_lost() > 0 ? Count(node.epochs_lost()) : "",
                node.epoch_length_s() > 0 ? absl::StrCat(node.epoch_length_s(), " s") : "",
-               VitalsText(node),
+               VitalsText(node), CostText(node, view),
                node.clock_error_s() > 0 ? absl::StrCat(node.clock_offset_s() < 0 ? "" : "+",
                                                        Quantity(node.clock_offset_s(), "s"))
                                         : "",

@@ -57,6 +57,18 @@ bool Degraded(const NodeFigures& node) {
          });
 }
 
+bool TurnedDown(const NodeFigures& node) {
+  return node.state == v1::NODE_STATE_REPORTING &&
+         std::ranges::any_of(node.part_level, [](uint32_t level) { return level > 0; });
+}
+
+// A governor holds a mean, so an epoch may lie a little above it.
+bool OverBudget(const NodeFigures& node) {
+  constexpr double kSpread = 1.2;
+  return node.state == v1::NODE_STATE_REPORTING && node.budget_ppm > 0 &&
+         node.cost_ppm > kSpread * node.budget_ppm;
+}
+
 }  // namespace
 
 VitalDirectory::VitalDirectory(const std::vector<VitalNames>& local) {
@@ -104,6 +116,8 @@ FleetSnapshot TakeSnapshot(const MetricSources& sources, const VitalDirectory& v
     GroupFigures& group = fleet.groups[name];
     ++group.nodes[static_cast<size_t>(node.state) % kNodeStates];
     if (Degraded(node)) ++group.degraded;
+    if (TurnedDown(node)) ++group.turned_down;
+    if (OverBudget(node)) ++group.over_budget;
     const std::vector<double> rate = rates.Update(node);
     std::map<uint8_t, double> busy;
     for (size_t i = 0; i < node.subs.size(); ++i) {

@@ -41,6 +41,8 @@ class VitalDirectory {
 struct GroupFigures {
   std::array<uint64_t, kNodeStates> nodes{};
   uint64_t degraded = 0;
+  uint64_t turned_down = 0;  // reporting nodes whose agent watches less to stay within its budget
+  uint64_t over_budget = 0;  // and those where it takes more all the same
   std::map<std::pair<uint8_t, uint8_t>, Wide> weight;  // by vital and sub-series
   // One rate per reporting node, stored unit per second, idle sub-series left out; ascending.
   std::map<uint8_t, std::vector<double>> rates;

@@ -127,12 +127,17 @@ void MetricsPage::AddFleet() {
            }
          }
        }});
-  families_.push_back({Metric("telltale_fleet_nodes_degraded"), 1,
-                       [this](size_t, const MetricRow& row, std::string& out) {
-                         for (const auto& [name, group] : fleet_.groups) {
-                           WriteSample(row, {{"group", name}}, Integer(group.degraded), out);
-                         }
-                       }});
+  for (const auto& [metric, count] :
+       {std::pair("telltale_fleet_nodes_degraded", &GroupFigures::degraded),
+        {"telltale_fleet_agents_turned_down", &GroupFigures::turned_down},
+        {"telltale_fleet_agents_over_budget", &GroupFigures::over_budget}}) {
+    families_.push_back(
+        {Metric(metric), 1, [this, count = count](size_t, const MetricRow& row, std::string& out) {
+           for (const auto& [name, group] : fleet_.groups) {
+             WriteSample(row, {{"group", name}}, Integer(group.*count), out);
+           }
+         }});
+  }
   AddValue("telltale_nodes_without_metrics", Integer(fleet_.nodes_not_shown));
   AddValue("telltale_epochs_received_total", Integer(fleet_.epochs));
   AddValue("telltale_epochs_missing", Integer(fleet_.epochs_missing));

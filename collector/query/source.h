@@ -57,6 +57,7 @@ class Source {
                                                          uint64_t to_ns) const = 0;
   virtual std::vector<std::pair<storage::Incarnation, storage::SequenceLedger>> Ledgers(
       uint32_t node) const = 0;
+  virtual storage::NodeCounters Counters(uint32_t node) const = 0;
   // Where data is for this node (0: any), one entry per tier that has some.
   virtual absl::StatusOr<std::vector<storage::DataRange>> DataRanges(uint32_t node) const = 0;
 

@@ -55,6 +55,8 @@ std::vector<std::pair<storage::Incarnation, storage::SequenceLedger>> StoreSourc
   return reader_->Ledgers(node);
 }
 
+storage::NodeCounters StoreSource::Counters(uint32_t node) const { return reader_->Counters(node); }
+
 absl::StatusOr<std::vector<storage::DataRange>> StoreSource::DataRanges(uint32_t node) const {
   return reader_->DataRanges(node);
 }

@@ -24,6 +24,7 @@ class StoreSource : public Source {
                                                  uint64_t to_ns) const override;
   std::vector<std::pair<storage::Incarnation, storage::SequenceLedger>> Ledgers(
       uint32_t node) const override;
+  storage::NodeCounters Counters(uint32_t node) const override;
   absl::StatusOr<std::vector<storage::DataRange>> DataRanges(uint32_t node) const override;
   absl::Status ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                              const storage::Reader::SeriesVisitor& visit,

@@ -290,6 +290,39 @@ TEST(EpochCutterTest, ADraftTakesNoBytesFromTheBucket) {
   EXPECT_EQ(a.Epoch(10).budget_bytes, b.Epoch(10).budget_bytes);
 }
 
+// Of a loud node: what fits an epoch is what its draft has, however little of the bucket is left.
+TEST(EpochCutterTest, ADraftHasAsManySamplesAsFittedTheEpochBefore) {
+  EpochCutter::Options options;
+  options.bytes.mean_bytes = options.bytes.burst_bytes = 9'000;
+  ReplayOptions loud;
+  loud.intensity = 3;
+  ReplayedNode node(loud, options);
+  const auto entries = [](const v1::SummaryBody& body) {
+    int count = 0;
+    for (const v1::Vital& vital : body.vitals()) count += vital.samples_size();
+    return count;
+  };
+  const int fitted = entries(node.Epoch(20).body);
+  node.raw = node.Run(20);
+  node.folded = node.folder.Take();
+  CutContext context = node.Context(20);
+  context.spend = false;
+  const auto draft = node.cutter.Cut(node.raw, node.folded, context);
+  ASSERT_TRUE(draft.ok()) << draft.status();
+  EXPECT_EQ(entries(draft->body), fitted);
+
+  EpochCutter::Options ample;
+  ample.bytes.mean_bytes = ample.bytes.burst_bytes = 200'000;
+  ample.max_samples = 10'000;
+  ReplayedNode quiet({}, ample);
+  ASSERT_EQ(quiet.Epoch(5).folded_away, 0u);
+  quiet.raw = quiet.Run(20);
+  quiet.folded = quiet.folder.Take();
+  const auto whole = quiet.cutter.Cut(quiet.raw, quiet.folded, context);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(whole->folded_away, 0u) << "nothing had to give way in the epoch before";
+}
+
 TEST(EpochCutterTest, RefusesAnEpochThatIsNoInterval) {
   ReplayedNode node;
   RawEpoch raw = node.Run(5);

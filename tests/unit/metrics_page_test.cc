@@ -214,6 +214,23 @@ TEST_F(MetricsPageTest, CountsNodesByStateAndGroup) {
   EXPECT_THAT(page, HasSubstr("telltale_fleet_nodes_degraded{group=\"default\"} 1\n"));
 }
 
+TEST_F(MetricsPageTest, CountsAgentsThatWatchLessAndThoseThatTakeTooMuchAllTheSame) {
+  AddNode("within").cost_ppm = 10'000;
+  NodeFigures& down = AddNode("turned-down");
+  down.part_level = {0, 2};
+  down.cost_ppm = 11'900;
+  AddNode("over").cost_ppm = 12'100;
+  NodeFigures& gone = AddNode("gone");
+  gone.state = v1::NODE_STATE_SILENT;
+  gone.cost_ppm = 500'000;
+  gone.part_level = {1};
+  for (NodeFigures& node : nodes_) node.budget_ppm = 10'000;
+  AddNode("no-budget").cost_ppm = 500'000;
+  const std::string page = Page();
+  EXPECT_THAT(page, HasSubstr("telltale_fleet_agents_turned_down{group=\"default\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("telltale_fleet_agents_over_budget{group=\"default\"} 1\n"));
+}
+
 TEST_F(MetricsPageTest, QuantilesOverNodesAreOfTheRateSinceTheScrapeBefore) {
   for (uint64_t i = 1; i <= 10; ++i) {
     AddNode(absl::StrCat("n", i)).subs = {{TELLTALE_CPU, 0, 100 * kSecond}};

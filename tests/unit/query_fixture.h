@@ -94,6 +94,7 @@ class FakeSource : public Source {
       uint32_t) const override {
     return {};
   }
+  storage::NodeCounters Counters(uint32_t) const override { return {}; }
   absl::StatusOr<std::vector<storage::DataRange>> DataRanges(uint32_t node) const override {
     const auto epochs = node == 0 ? epochs_.begin() : epochs_.find(node);  // 0: any
     if (epochs == epochs_.end()) return std::vector<storage::DataRange>{};

@@ -6,6 +6,8 @@ target_include_directories(telltale_synthetic PUBLIC ${CMAKE_SOURCE_DIR})
 telltale_test(storage_keys_test LABEL unit SOURCES unit/storage_keys_test.cc LINK telltale::storage)
 telltale_test(storage_ledger_test LABEL unit
   SOURCES unit/storage_ledger_test.cc LINK telltale::storage)
+telltale_test(storage_node_book_test LABEL unit
+  SOURCES unit/storage_node_book_test.cc LINK telltale::storage)
 telltale_test(storage_conformance_test LABEL unit
   SOURCES unit/storage_conformance_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
 telltale_test(storage_dictionary_test LABEL unit tsan

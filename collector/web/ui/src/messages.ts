@@ -55,6 +55,8 @@ export interface Node {
   remarks: string[];
   epoch_length_s: number;
   vitals_degraded: number;
+  agent_cost: number;    // shares of the host's CPU time; 0: unknown, no budget
+  agent_budget: number;
   vitals_unavailable: number;
 }
 

@@ -16,7 +16,7 @@ import { address, go } from './route';
 import { Answered, Empty } from './states';
 import { fixedParams, type TimeRange } from './time_range';
 import { Time } from './times';
-import { plural } from './units';
+import { percent, plural } from './units';
 import { useAnswer } from './use_answer';
 import { useWidth } from './use_width';
 import { Overlay, VitalGraph } from './vital_graph';
@@ -29,6 +29,11 @@ const kStates: Record<Node['state'], [string, string]> = {
   STATE_UNSPECIFIED: ['unknown', 'warn'],
 };
 
+// As the metric telltale_fleet_agents_over_budget counts them.
+function overBudget(node: Node): boolean {
+  return node.agent_budget > 0 && node.agent_cost > 1.2 * node.agent_budget;
+}
+
 function Facts({ node }: { node: Node }) {
   const [state, style] = kStates[node.state];
   return (
@@ -37,6 +42,8 @@ function Facts({ node }: { node: Node }) {
       {node.last_s > 0 && <span>last epoch <Time at={node.last_s} /></span>}
       {node.info && node.info.cpus_online > 0 && <span>
         {node.info.distribution} {node.info.kernel_release}, {plural(node.info.cpus_online, 'CPU')}</span>}
+      {node.agent_cost > 0 && <span class={overBudget(node) ? 'warn' : ''}>
+        agent {percent(node.agent_cost)} of the host</span>}
       {node.info?.labels.map((label) => <code>{label.key}={label.value}</code>)}
       {node.remarks.map((remark) => <span class="warn">{remark}</span>)}
     </p>
