@@ -94,6 +94,18 @@ class ChartTest(unittest.TestCase):
         compare(json.loads((CHART / "values.schema.json").read_text()),
                 yaml.safe_load((CHART / "values.yaml").read_text()), "")
 
+    def test_every_value_has_a_comment(self):
+        """On its line, or directly above it; names of whole sections (`image:`) go without."""
+        lines = (CHART / "values.yaml").read_text().splitlines()
+        seen = 0
+        for above, line in zip([""] + lines, lines):
+            key = re.match(r"\s*(\w+): *[^ #]", line)
+            if key:
+                seen += 1
+                self.assertTrue("  # " in line or above.strip().startswith("# "),
+                                f"values.yaml: no comment says what this is: {line}")
+        self.assertGreater(seen, 60)
+
     def test_what_is_missing_is_said(self):
         for text, said in (("{}", "give existingSecret"), ("collector: {enabled: false}", "agent.collectorAddress"),
                            ("collector: {tls: {existingSecret: s}, ingress: {enabled: true}}", "ingress.host"),
@@ -155,7 +167,8 @@ class ChartTest(unittest.TestCase):
         typed.mkdir(exist_ok=True)
         for file in ("package.json", "package-lock.json", "tsconfig.json"):
             shutil.copy(HERE / "typed" / file, typed)
-        if not (typed / "node_modules/.package-lock.json").exists():
+        packages = json.loads((typed / "package.json").read_text())["dependencies"]
+        if not all((typed / "node_modules" / package).exists() for package in packages):
             try:
                 subprocess.run(["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"], cwd=typed, check=True,
                                timeout=300, capture_output=True)
@@ -165,10 +178,9 @@ class ChartTest(unittest.TestCase):
         for name in SETS:
             for found in self.objects(name).values():
                 module = found["apiVersion"]
-                if module.startswith("cert-manager.io/"):
-                    continue  # no types of it
-                package = "@kubernetes-models/prometheus-operator" if "monitoring.coreos.com" in module else \
-                    "kubernetes-models"
+                group = module.partition("/")[0]
+                package = {"monitoring.coreos.com": "@kubernetes-models/prometheus-operator",
+                           "cert-manager.io": "@kubernetes-models/cert-manager"}.get(group, "kubernetes-models")
                 imports.setdefault((package, module), set()).add(found["kind"])
                 lines.append(f"export const o{checked}: I{found['kind']} = {json.dumps(found)};")
                 checked += 1
