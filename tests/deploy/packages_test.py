@@ -35,11 +35,25 @@ class PackagesTest(installed.InstalledTest):
                 found.setdefault(start, {})[line["vital"], line.get("sub", "")] = says
         return found
 
+    def assert_documented_by_itself(self):
+        """Each command has its manual page, and shells complete commands where they look for that."""
+        said = self.root.run("telltale", "--help").stdout
+        commands = re.findall(r"^  ([a-z-]+)  ", said[said.index("\nSubcommands:"):], flags=re.M)
+        self.assertGreater(len(commands), 20, said)
+        for command in commands:
+            self.assertTrue(self.path(f"usr/share/man/man1/telltale-{command}.1.gz").exists(), command)
+        offered = self.root.run("bash", "-ec", ". /usr/share/bash-completion/completions/telltale; COMP_WORDS=(telltale top --hi)\n"
+                                "COMP_CWORD=2; _telltale; echo ${COMPREPLY[@]}").stdout
+        self.assertEqual(offered, "--hide-self\n")
+        completion = self.path("usr/share/zsh/vendor-completions/_telltale").read_text()
+        self.assertTrue(completion.startswith("#compdef telltale\n"), completion[:100])
+
     def test_installed_run_as_the_units_do_upgraded_removed_purged(self):
         self.root.install(self.packages.values())
         for name in packages.NAMES:
             self.assertIn("telltale", self.root.run(name, "--version").stdout)
             self.assertTrue(list(self.path("usr/share/man").glob(f"man?/{name}.?.gz")), name)
+        self.assert_documented_by_itself()
         self.assertEqual(self.owner("/var/lib/telltale-agent/spool"), "root:telltale-agent 2750")
         self.assertEqual(self.owner("/var/lib/telltale-collector"), "telltale:telltale 750")
         for service in ("telltale-agent", "telltale-collector"):
