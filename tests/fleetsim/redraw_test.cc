@@ -97,6 +97,10 @@ TEST_F(RedrawTest, LiesWhereItWasCut) {
   EXPECT_EQ(storage::PlaceEpoch(epoch).start_ns, Epoch(7).start_unix_ns);
 }
 
+TEST_F(RedrawTest, TellsHowManyCpusItsNodeHas) {
+  EXPECT_EQ(BodyOf(Draw(3, 7)).gauges().cpus_online(), Node(3).cpus);
+}
+
 TEST_F(RedrawTest, TheSameEpochHasTheSameBytesWheneverItIsDrawn) {
   EXPECT_EQ(proto::Digest(Draw(5, 2).record.summary), proto::Digest(Draw(5, 2).record.summary));
   EXPECT_NE(Draw(5, 2).record.summary.body(), Draw(6, 2).record.summary.body());

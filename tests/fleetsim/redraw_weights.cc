@@ -288,6 +288,8 @@ void RedrawWeights(const WeightNoise& noise, const v1::Schema& schema, v1::Summa
   gauges.set_memory_available_bytes(
       Scaled(gauges.memory_available_bytes(), LogNormal(noise.epoch_seed, noise.epoch_sigma)));
   gauges.set_agent_cpu_ns(Scaled(gauges.agent_cpu_ns(), level));
+  // Made-up epochs leave it open.
+  if (gauges.cpus_online() == 0) gauges.set_cpus_online(noise.cpus);
 }
 
 void RedrawCells(const WeightNoise& noise, v1::SketchCells& cells) {
