@@ -202,14 +202,17 @@ void Run::Cut() {
   measure_begin_ns_ = first_start_ns_ + (1 + warmup) * length_ns;
   const uint64_t end_ns = first_start_ns_ + (1 + options_.epochs) * length_ns;
   const auto always = [] { return true; };
-  if (!WaitUntil(measure_begin_ns_, always)) return;
+  const auto cut_no_more = [this] {
+    for (const auto& loop : loops_) loop->CutNoMore();
+  };
+  if (!WaitUntil(measure_begin_ns_, always)) return cut_no_more();
   measuring_ = true;
   for (const auto& loop : loops_) {
     loop->SetMeasuring(true);
     loop->SetChurn(true);
   }
   const CpuReading begin = ReadCpu(static_cast<int>(options_.collector_pid));
-  WaitUntil(end_ns, always);
+  if (!WaitUntil(end_ns, always)) cut_no_more();
   figures_.cpu = Between(begin, ReadCpu(static_cast<int>(options_.collector_pid)));
   for (const auto& loop : loops_) loop->SetChurn(false);
 }

@@ -112,6 +112,7 @@ void FleetLoop::Churn(uint64_t now_ns) {
 }
 
 void FleetLoop::CutDue() {
+  if (no_more_) return;
   const uint64_t length_ns = options_.epoch_s * kNsPerS;
   const uint64_t first_ns = first_start_ns_;
   while (epochs_cut_ < epochs_wanted_ && WallNowNs() >= first_ns + (epochs_cut_ + 1) * length_ns) {
@@ -125,7 +126,8 @@ void FleetLoop::CutDue() {
 }
 
 void FleetLoop::NoteDrained() {
-  if (drained_ || epochs_wanted_ == 0 || epochs_cut_ < epochs_wanted_) return;
+  const bool all_cut = no_more_ || (epochs_wanted_ != 0 && epochs_cut_ >= epochs_wanted_);
+  if (drained_ || !all_cut) return;
   drained_ = std::ranges::all_of(
       nodes_, [](const auto& node) { return !node->honest() || node->drained(); });
 }

@@ -39,6 +39,11 @@ class FleetLoop {
   void Start();
   // Cuts `epochs` epochs; the first is [first_start_unix_ns, + epoch).
   void CutFrom(uint64_t first_start_unix_ns, uint32_t epochs);
+  // What was cut until then is still settled.
+  void CutNoMore() {
+    no_more_ = true;
+    Wake();
+  }
   void Storm() {
     ++storms_wanted_;
     Wake();
@@ -82,7 +87,7 @@ class FleetLoop {
   const LoopOptions options_;
   std::shared_ptr<Ready> ready_ = std::make_shared<Ready>();
   std::atomic<bool> stopping_ = false, measuring_wanted_ = false, churn_wanted_ = false;
-  std::atomic<bool> drained_ = false;
+  std::atomic<bool> no_more_ = false, drained_ = false;
   std::atomic<uint32_t> storms_wanted_ = 0;
   std::atomic<uint64_t> first_start_ns_ = 0;
   std::atomic<uint32_t> epochs_wanted_ = 0;

@@ -25,7 +25,8 @@ config::OptionTable TableOf(FleetOptions& options) {
   number("first", "number of the first node: several processes share a fleet", options.first, 1,
          1'000'000);
   seconds("epoch", "length of an epoch, divides a minute", options.epoch_s, 1, 60);
-  number("epochs", "epochs each node cuts", options.epochs, 1, 100'000);
+  number("epochs", "epochs each node cuts; SIGTERM: no more, once these are settled the report",
+         options.epochs, 1, 100'000);
   number("warmup", "of them at the beginning not measured", options.warmup, 0, 1000);
   number("threads", "threads that drive nodes", options.threads, 1, 64);
   number("arrivals", "nodes that connect in a second at the start", options.arrivals_per_s, 1,
