@@ -15,6 +15,7 @@ trial_filter(hang WHAT_HANG)
 trial_filter(sleeper WHAT_SLEEP)
 trial_filter(flood WHAT_FLOOD)
 trial_filter(eater WHAT_EAT)
+trial_filter(babble WHAT_BABBLE)
 trial_filter(escape WHAT_ESCAPE)
 trial_filter(stray WHAT_STRAY)
 trial_filter(holder WHAT_HOLD)
@@ -34,6 +35,23 @@ target_compile_definitions(fleet_filters_test PRIVATE
   TELLTALE_COLLECTOR_PROGRAM="$<TARGET_FILE:telltale-collector>"
   TELLTALE_FLEETSIM_PROGRAM="$<TARGET_FILE:telltale-fleetsim>")
 add_dependencies(fleet_filters_test telltale-collector telltale-fleetsim ${trial_filters})
+
+# The example, beside them.
+configure_file(${CMAKE_SOURCE_DIR}/collector/filter/telltale_filter.h
+  ${CMAKE_BINARY_DIR}/tests/filter_include/telltale/telltale_filter.h COPYONLY)
+add_library(example_crowded MODULE ${CMAKE_SOURCE_DIR}/deploy/filters/crowded/crowded.c)
+target_include_directories(example_crowded PRIVATE ${CMAKE_BINARY_DIR}/tests/filter_include)
+set_target_properties(example_crowded PROPERTIES PREFIX "" OUTPUT_NAME crowded
+  LIBRARY_OUTPUT_DIRECTORY ${TELLTALE_TRIAL_FILTERS})
+
+# fleet_filters_test is the same in small, for sanitizers too; under them a fleet of 1,000 is beyond two CPUs.
+if(NOT TELLTALE_SANITIZE)
+  find_package(Python3 COMPONENTS Interpreter REQUIRED)
+  add_test(NAME bad_filters_fleet_test
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/bad_filters_fleet_test.py)
+  set_tests_properties(bad_filters_fleet_test PROPERTIES LABELS integration TIMEOUT 900 COST 900 PROCESSORS 2
+    ENVIRONMENT "TELLTALE_BUILD=${CMAKE_BINARY_DIR};TELLTALE_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+endif()
 
 telltale_test(filters_page_test LABEL integration TIMEOUT 300
   SOURCES filters/filters_page_test.cc LINK telltale_collector_rig absl::strings)

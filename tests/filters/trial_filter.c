@@ -82,6 +82,8 @@ static int epoch(void* instance, const struct telltale_filter_epoch* shown) {
 #elif defined(WHAT_EAT)
   /* At most 1 GiB, should nobody stop it. */
   for (int i = 0; i < 1024; ++i) memset(malloc(1 << 20), 1, 1 << 20);
+#elif defined(WHAT_BABBLE)
+  for (;;) fputs("trial: and so on, ", stderr);
 #elif defined(WHAT_ESCAPE)
   /* What it must not reach: the network, another program, a file. 7: it could do none. */
   int held = 0;

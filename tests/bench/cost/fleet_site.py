@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import pathlib
+import re
 import signal
 import ssl
 import subprocess
@@ -20,8 +21,9 @@ class FleetFailed(Exception):
 
 
 class FleetSite:
-    def __init__(self, binaries, directory):
-        self._binaries, self.directory = binaries, pathlib.Path(directory)
+    def __init__(self, binaries, directory, options=()):
+        """options: of the collector, besides those every site has."""
+        self._binaries, self.directory, self._options = binaries, pathlib.Path(directory), options
         self._pki, self._data = self.directory / 'pki', self.directory / 'data'
         self._collector, self._web = None, None
         self.pid = 0
@@ -35,7 +37,8 @@ class FleetSite:
         self._collector = subprocess.Popen(
             [self._binaries / 'telltale-collector', '--listen-grpc', '127.0.0.1:0', '--listen-https', '127.0.0.1:0',
              '--data', self._data, '--tls-ca', self._pki / 'ca.crt', '--tls-cert', self._pki / 'collector-collector.crt',
-             '--tls-key', self._pki / 'collector-collector.key', '--metrics-per-node-limit', '10000'],
+             '--tls-key', self._pki / 'collector-collector.key', '--metrics-per-node-limit', '10000',
+             *self._options],
             stdout=self._log, stderr=self._log, start_new_session=True)
         self.pid = self._collector.pid
         deadline = time.monotonic() + START_LIMIT_S
@@ -59,6 +62,21 @@ class FleetSite:
                               text=True, timeout=60)
         if done.returncode != 0:
             raise FleetFailed(f'{program}: {done.stdout.strip()}')
+
+    def running(self):
+        """Whether it is still the process that was started."""
+        return self._collector.poll() is None
+
+    def telltale(self, *words):
+        """What the command line says to a viewer."""
+        done = subprocess.run(
+            [self._binaries / 'telltale', *words, '--collector', f"localhost:{self._ports['grpc']}",
+             '--ca', self._pki / 'ca.crt', '--cert', self._pki / 'viewer-bench.crt',
+             '--key', self._pki / 'viewer-bench.key'],
+            capture_output=True, text=True, timeout=QUESTION_LIMIT_S)
+        if done.returncode != 0:
+            raise FleetFailed(f"telltale {' '.join(words)}: {done.stderr.strip()}")
+        return done.stdout
 
     def log_end(self):
         return ' '.join((self.directory / 'collector.log').read_text(errors='replace').splitlines()[-3:])
@@ -110,8 +128,16 @@ class Fleet:
         """Its last line; None: it has ended."""
         return self._last_line() if self._process.poll() is None else None
 
+    def cut(self):
+        """Epochs of all nodes together; a few seconds old."""
+        return int(re.search(r'(\d+) epochs cut', self._last_line())[1])
+
     def _last_line(self):
         return (self._said.read_text().splitlines() or [''])[-1]
+
+    def enough(self):
+        """No more epochs are cut; those that were are settled, then it ends."""
+        self._process.send_signal(signal.SIGTERM)
 
     def result(self):
         text = self._process.stdout.read()
