@@ -12,3 +12,5 @@ deploy_test(dashboards_live_test 300)
 deploy_test(static_agent_test 1200)
 deploy_test(troubleshooting_test 600)
 set_tests_properties(packages_test fleet_test container_test troubleshooting_test PROPERTIES RESOURCE_LOCK packages)
+# Its agent watches this kernel where it may.
+set_tests_properties(dashboards_live_test PROPERTIES RESOURCE_LOCK kernel_sensor RUN_SERIAL ON)
