@@ -162,8 +162,8 @@ Dashboard Node() {
             {{of_node("telltale_node_events_lost_total").Rate().SumBy({"reason"}).text(),
               "{{reason}}"}}),
       Lines(
-          "Frames of user stacks by name", "named and generated are good; README has the rest.",
-          "cps",
+          "Frames of user stacks by name",
+          "named and generated are good; deploy/docs/agent.md has the rest.", "cps",
           {{of_node("telltale_node_user_frames_total").Rate().SumBy({"name"}).text(), "{{name}}"}}),
   };
   return {.uid = "telltale-node",

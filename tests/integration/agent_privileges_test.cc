@@ -1,5 +1,5 @@
-// What the three processes of a running agent may do, as the kernel says it: the table in the
-// README.
+// What the three processes of a running agent may do, as the kernel says it: the table in
+// deploy/docs/agent.md.
 
 #include <gtest/gtest.h>
 #include <linux/capability.h>
