@@ -171,7 +171,7 @@ class Rig(Folder):
         inventory.write_text(INVENTORY)
         self.fleet = self.module.Fleet(argparse.Namespace(**{
             "inventory": inventory, "agent": "agent.deb", "collector": "c:7410", "pki": None, "only": "web-.*", "group": [],
-            "wave": "10%", "canaries": 1, "parallel": 1, "timeout": 300, "look_timeout": 60, "health": 180, "budget": "",
+            "wave": "10%", "canaries": 1, "retries": 1, "parallel": 1, "timeout": 300, "look_timeout": 60, "health": 180, "budget": "",
             "revoke": False, "telltale": self.programs / "telltale", **options}))
         self.calls = []
         self.fleet.remote = self.remote
@@ -255,6 +255,47 @@ class HealthTest(Rig):
         for line in ("web-1 +1.0 active, reports, 0.4 % of the host", "web-2 +1.0 active, reports, cost unknown",
                      "old-1 +1.0 active, does not report"):
             self.assertRegex(said, f"(?m)^{line}$")
+
+
+class RetryTest(Rig):
+    """Hosts with trouble, once more at the end. `trouble` gives what is wrong with a host, by script and how often it ran."""
+
+    def rollout(self, trouble, **options):
+        fleet = self.make(only="(web|db)-.*", **options)
+
+        def remote(host, script, files=(), timeout=None):
+            said = self.remote(host, script)
+            wrong = trouble(host.name, script, self.calls.count((host.name, script)))
+            if wrong:
+                raise wrong
+            return said
+        fleet.remote = remote
+        fleet.reporting = lambda: {name: self.module.Report(self.clock.now, 0.004, 0.01) for name in ("web-1", "web-2", "db-1")}
+        return self.run_command(fleet.rollout)
+
+    def test_a_host_that_is_back_meanwhile_gets_it_in_the_same_run(self):
+        code, said = self.rollout(lambda host, script, times: self.module.Unreached("not reached: no route")
+                                  if (host, script, times) == ("web-1", "look", 1) else None)
+        self.assertEqual(code, 0, said)
+        self.assertRegex(said, r"(?m)^once more, 1 host that had trouble$")
+        self.assertEqual(self.ran("install"), [("web-2", "install"), ("db-1", "install"), ("web-1", "install")])
+        self.assertIn("3 of 3 hosts are as they should be", said)
+
+    def test_what_has_not_changed_is_said_once(self):
+        code, said = self.rollout(lambda host, script, times: self.module.Unreached("not reached: no route")
+                                  if host == "web-1" else None)
+        self.assertEqual((code, said.count("not reached: no route")), (3, 1), said)
+        self.assertEqual(self.calls.count(("web-1", "look")), 2)
+        code, said = self.rollout(lambda host, script, times: self.module.Unreached("not reached: no route")
+                                  if host == "web-1" else None, retries=0)
+        self.assertEqual((code, self.calls.count(("web-1", "look"))), (3, 1), said)
+
+    def test_a_package_that_fails_on_one_host_again_halts_nobody(self):
+        code, said = self.rollout(lambda host, script, times: self.module.Trouble("apt-get: E: broken")
+                                  if (host, script) == ("db-1", "install") else None, wave="100%")
+        self.assertEqual((code, self.ran("back")), (3, []), said)
+        self.assertEqual(self.calls.count(("db-1", "install")), 2)
+        self.assertIn("2 of 3 hosts are as they should be", said)
 
 
 class WayThereTest(Rig):
