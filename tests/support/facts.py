@@ -9,8 +9,14 @@ import unittest
 
 
 class _Result(unittest.TestResult):
+    _started = 0.0
+
     def _name(self, test):
-        return f"{type(test).__name__}.{test._testMethodName}"
+        """Class.method; of what is said of a whole class or module: setUpClass (module.Class) -> Class.setUpClass."""
+        if hasattr(test, "_testMethodName"):
+            return f"{type(test).__name__}.{test._testMethodName}"
+        method, _, place = str(test).partition(" ")
+        return f"{place.strip('()').rpartition('.')[2]}.{method}"
 
     def startTest(self, test):
         super().startTest(test)
@@ -18,15 +24,13 @@ class _Result(unittest.TestResult):
         print(f"[ RUN      ] {self._name(test)}", flush=True)
 
     def _line(self, verdict, test):
-        took_ms = int((time.monotonic() - self._started) * 1000)
+        took_ms = int((time.monotonic() - self._started) * 1000) if self._started else 0
         print(f"[{verdict}] {self._name(test)} ({took_ms} ms)", flush=True)
 
     def addSuccess(self, test):
         self._line("       OK ", test)
 
     def addSkip(self, test, reason):
-        if not hasattr(self, "_started"):
-            self._started = time.monotonic()
         print(f"{self._name(test)}: Skipped\n{reason}")
         self._line("  SKIPPED ", test)
 
@@ -38,10 +42,13 @@ class _Result(unittest.TestResult):
     def addError(self, test, err):
         super().addError(test, err)
         print(self.errors[-1][1])
-        if not hasattr(test, "_testMethodName"):
-            print(f"[  FAILED  ] {test} (0 ms)", flush=True)
-            return
         self._line("  FAILED  ", test)
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            print((self.failures if issubclass(err[0], test.failureException) else self.errors)[-1][1])
+            self._line("  FAILED  ", test)
 
 
 class _Runner:
