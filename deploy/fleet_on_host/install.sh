@@ -3,14 +3,17 @@ set -e
 fail() { echo "$*" >&2; exit 9; }
 mkdir -p /var/cache/telltale
 cache=/var/cache/telltale
-rm -f $cache/previous.* $cache/foreign
-if [ -e $cache/agent.deb ]; then
-  cp $cache/agent.deb $cache/previous.deb
-  cp /etc/telltale/agent.yaml $cache/previous.yaml
-elif dpkg-query -W -f='${Status}' telltale-agent 2>/dev/null | grep -q ' installed'; then
-  touch $cache/foreign  # somebody else's
+# A second try of one run finds what the first left, and keeps what was there before that.
+if ! cmp -s turn $cache/turn; then
+  rm -f $cache/previous.* $cache/foreign
+  if [ -e $cache/agent.deb ]; then
+    cp $cache/agent.deb $cache/previous.deb
+    cp /etc/telltale/agent.yaml $cache/previous.yaml
+  elif dpkg-query -W -f='${Status}' telltale-agent 2>/dev/null | grep -q ' installed'; then
+    touch $cache/foreign  # somebody else's
+  fi
+  cp turn $cache/turn
 fi
-cp turn $cache/turn
 export DEBIAN_FRONTEND=noninteractive
 apt-get install -y -q --no-install-recommends --allow-downgrades -o Dpkg::Options::=--force-confold ./agent.deb >log 2>&1 ||
   { apt-get update -q >/dev/null 2>&1 && apt-get install -y -q --no-install-recommends --allow-downgrades \

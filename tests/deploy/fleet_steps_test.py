@@ -85,6 +85,27 @@ class WayBackTest(Folder):
         self.assertIn("apt-get remove", called)
 
 
+class InstallTest(Folder):
+    """The script that brings the package, with stand-ins for what it calls; enrolling fails the first time."""
+
+    def test_a_second_try_keeps_what_was_there_before_the_first(self):
+        cache, here = self.folder / "cache", self.folder / "brought"
+        cache.mkdir(), here.mkdir()
+        (cache / "agent.deb").write_text("old package")
+        (self.folder / "agent.yaml").write_text("old configuration")
+        for name in ("turn", "name", "agent.deb", "agent.yaml", "token", "hash", "enroll"):
+            (here / name).write_text(f"new {name}")
+        for name in ("apt-get", "systemctl", "dpkg-query"):
+            self.stand_in(name, "exit 0")
+        self.stand_in("telltale-agent", f'[ "$1" != enroll ] || [ -e {self.folder}/tried ] || {{ touch {self.folder}/tried; exit 1; }}')
+        places = {"/var/cache/telltale": cache, "/etc/telltale": self.folder}
+        codes = [self.script("install", here, places).returncode for _ in range(2)]
+        self.assertEqual(codes, [9, 0])
+        self.assertEqual((cache / "agent.deb").read_text(), "new agent.deb")
+        self.assertEqual((cache / "previous.deb").read_text(), "old package")
+        self.assertEqual((cache / "previous.yaml").read_text(), "old configuration")
+
+
 class LookTest(Folder):
     """The script that looks at a host before anything comes to it. Disks: of each directory, which and how many KB are free."""
 
