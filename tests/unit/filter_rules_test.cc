@@ -174,6 +174,50 @@ TEST(HeldFromCpuTest, AProcessThatMayNotRunOnAnIdleNodeIsHeldAbnormally) {
   EXPECT_THAT(watch.told[0].text, HasSubstr("3.5 of 4 CPUs had nothing to do"));
 }
 
+// A server whose two hundred threads wake for each event, and wait for each other.
+TEST(HeldFromCpuTest, ThreadsThatWakeTogetherAreNotHeld) {
+  Watch watch(HeldFromCpuFilter());
+  Play(watch, 40, 20, Nothing, [](Watch& w) {
+    w.Rate("cpu", "user", 2);
+    w.Process(812, "/usr/bin/app",
+              {{TELLTALE_PROCESS_QUEUE_NS, 30e9},
+               {TELLTALE_PROCESS_RUN_NS, 0.4e9},
+               {w.Share("sched_delay", "woken", false), 60e3}});
+  });
+  EXPECT_TRUE(watch.told.empty());
+}
+
+// With a sample of one of its waits, on a node most of which is idle.
+std::vector<Watch::Told> HeldWith(uint64_t priority, uint64_t policy, double instead_ran) {
+  Watch watch(HeldFromCpuFilter());
+  Play(watch, 40, 4, Nothing, [&](Watch& w) {
+    Queued(w, 0.9, 1.5);
+    w.Process(77, "/usr/bin/control", {{TELLTALE_PROCESS_RUN_NS, instead_ran * 1e9}});
+    v1::FoldedSample& sample = w.Label("sched_delay", "preempted", "/usr/bin/app", 0.8);
+    sample.mutable_exemplar()->set_pid(812);
+    sample.mutable_exemplar()->set_detail(0, priority);
+    sample.mutable_exemplar()->set_detail(1, policy);
+    sample.mutable_exemplar()->set_cpu(3);
+    v1::FoldedSample& tick = w.Label("cpu", "user", "/usr/bin/control", 0.4);
+    tick.mutable_exemplar()->set_pid(77);
+    tick.mutable_exemplar()->set_cpu(3);
+  });
+  return watch.told;
+}
+
+TEST(HeldFromCpuTest, SaysWhoRanOnItsCpuMeanwhile) {
+  const auto told = HeldWith(120, 0, 0.95);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].text, HasSubstr("; on its CPU ran control (pid 77, uid 0), 57 s of 60 s"));
+  const auto another = HeldWith(120, 0, 0.1).at(0);
+  EXPECT_EQ(another.text.find("control"), std::string::npos) << "it ran there, too";
+}
+
+TEST(HeldFromCpuTest, WhoWasGivenALowPriorityWaitsAsItIsToldTo) {
+  EXPECT_TRUE(HeldWith(139, 0, 0.95).empty()) << "nice 19";
+  EXPECT_TRUE(HeldWith(120, 5, 0.95).empty()) << "to run where nobody else wants to";
+}
+
 // On four CPUs that are all taken; it waits so many times a second for its turn.
 std::vector<Watch::Told> OnABusyNode(double times, double wanting, uint64_t priority) {
   Watch watch(HeldFromCpuFilter());

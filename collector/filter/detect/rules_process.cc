@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -199,15 +200,18 @@ class BusyLoop : public Rule {
   }
 };
 
-// A process could run and does not get to. Where CPUs are idle that is told at once. Where they are
-// wanted by many, waiting is fair sharing, and a turn comes after a few milliseconds for each who
-// waits: told is who waits twenty times as long at a time, unless it was given a low priority.
+// A process could run and does not get to. Where CPUs are idle that is told at once, unless it
+// waits for less than a turn each time: then it is many threads that wake together and wait for
+// each other. Where CPUs are wanted by many, waiting is fair sharing, and a turn comes after a few
+// milliseconds for each who waits: told is who waits twenty times as long at a time. Who was given
+// a low priority waits for all others because somebody wanted that, also on a node that was idle
+// for the rest of the epoch.
 class HeldFromCpu : public Rule {
  public:
   static constexpr const char* kVitals[] = {"cpu", "sched_delay", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_held",
-      .version = 2,
+      .version = 3,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "a process held from the CPU, normally or abnormally",
@@ -223,6 +227,9 @@ class HeldFromCpu : public Rule {
   static constexpr double kTurn = 0.004;  // seconds: what each runs before the next
   static constexpr double kTurns = 20, kLongest = 0.1;  // seconds at a time, at least
   static constexpr uint64_t kUsual = 120;               // priority of who was given none
+  static constexpr uint64_t kIdle = 5;                  // policy: to run where nobody else wants to
+  static constexpr uint32_t kStateDetail = 3;           // place of `state` among the details
+  static constexpr double kNearlyAll = 0.8;             // of the time it waited
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     std::vector<Case> cases;
@@ -244,7 +251,9 @@ class HeldFromCpu : public Rule {
       if (process->pid == 0 || process->exe[0] == '\0') continue;
       if (queued < kQueued || ran > kLess * queued) continue;
       const double turn = AtATime(epoch, *process, queued);
-      if (crowded && (turn < std::max(kTurns * fair, kLongest) || IsLow(epoch, *process))) continue;
+      if (turn < (crowded ? std::max(kTurns * fair, kLongest) : kTurn)) continue;
+      const Wait wait = WaitOf(epoch, *process);
+      if (wait.low) continue;
       const std::string text = ProcessText(*process);
       Case found{Who(*process), ProgramOf(*process), {}};
       found.found.vital = "sched_delay";
@@ -256,6 +265,7 @@ class HeldFromCpu : public Rule {
           crowded ? absl::StrFormat("%.0f ms at a time, where its turn ought to come after %.0f",
                                     turn * 1e3, fair * 1e3)
                   : absl::StrFormat("while %.3g of %.0f CPUs had nothing to do", cpus - busy, cpus),
+          Instead(epoch, wait, queued),
           process->cgroup[0] == '\0' ? "" : absl::StrCat("; its cgroup is ", process->cgroup));
       found.found.evidence = absl::StrFormat("queued %.3g, ran %.3g threads", queued, ran);
       found.found.against =
@@ -280,14 +290,39 @@ class HeldFromCpu : public Rule {
     return queued * epoch.seconds() / std::max(times, 1.0);
   }
 
-  // Whether it was given a priority below the usual one, as far as samples tell.
-  static bool IsLow(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  // As far as samples tell.
+  struct Wait {
+    bool low = false;             // it was given a priority below the usual one
+    std::optional<uint32_t> cpu;  // on which a wait of it ended
+  };
+
+  // The heaviest that ended; else one that goes on, of which the CPU is not known.
+  static Wait WaitOf(const RuleEpoch& epoch, const telltale_filter_process& process) {
+    Wait open;
     for (const telltale_filter_label* label : epoch.Labels("sched_delay")) {
       const telltale_filter_sample* wait = label->exemplar;
-      if (wait == nullptr || wait->pid != process.pid || wait->details == 0) continue;
-      return wait->detail[0] > kUsual;
+      if (wait == nullptr || wait->pid != process.pid || wait->details <= kStateDetail) continue;
+      const bool low = wait->detail[0] > kUsual || wait->detail[1] == kIdle;
+      if (wait->detail[kStateDetail] == 0) return {low, wait->cpu};
+      open.low = low;
     }
-    return false;
+    return open;
+  }
+
+  // Who ran on its CPU nearly as long as it waited. Not who had the CPU right before it: where the
+  // kernel makes a real-time task give way for a moment, that is often another one that waited.
+  static std::string Instead(const RuleEpoch& epoch, const Wait& wait, double queued) {
+    if (!wait.cpu.has_value()) return "";
+    for (const telltale_filter_label* label : epoch.Labels("cpu")) {
+      const telltale_filter_sample* tick = label->exemplar;
+      if (tick == nullptr || tick->cpu != *wait.cpu) continue;
+      const telltale_filter_process* process = epoch.Process(tick->pid);
+      if (process == nullptr) continue;
+      const double ran = epoch.Of(*process, TELLTALE_PROCESS_RUN_NS) / 1e9;
+      if (ran < kNearlyAll * queued) continue;
+      return absl::StrCat("; on its CPU ran ", ProcessText(*process), ", ", OfEpoch(epoch, ran));
+    }
+    return "";
   }
 };
 
