@@ -300,6 +300,30 @@ TEST(FailingCallTest, ProgramsThatAskUntilThereIsSomethingOrPauseAreNone) {
   EXPECT_TRUE(pauses.told.empty());
 }
 
+// A compiler asks of each part of a path whether it is a link.
+std::vector<Watch::Told> AsksForLinks(double of_all) {
+  constexpr uint64_t kReadlink = 89;  // x86-64
+  Watch watch(FailingCallFilter());
+  Play(watch, 40, 20, Nothing, [&](Watch& w) {
+    w.Process(812, "/usr/lib/cc1plus",
+              {{TELLTALE_PROCESS_RUN_NS, 0.9e9},
+               {w.Share("syscall", "ok", false), 20e3 * (1 - of_all)},
+               {w.Share("syscall", "failed", false), 20e3 * of_all}});
+    v1::FoldedSample& sample = w.Label("syscall", "failed", "/usr/lib/cc1plus", 20e3 * of_all);
+    sample.set_label(0, kReadlink + 1);
+    sample.mutable_exemplar()->set_pid(812);
+    sample.mutable_exemplar()->set_detail(1, 2 * EINVAL - 1);
+  });
+  return watch.told;
+}
+
+TEST(FailingCallTest, AQuestionAnsweredByFailingIsALoopOnlyIfNothingElseIsDone) {
+  EXPECT_TRUE(AsksForLinks(0.7).empty());
+  const auto told = AsksForLinks(0.95);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].text, HasSubstr("goes round a call that fails (readlink, EINVAL)"));
+}
+
 void Loaded(Watch& watch, double faults, double cpus) {
   Nothing(watch);
   watch.Process(812, "/usr/bin/redis",

@@ -1,10 +1,13 @@
 // Rule 8 of Chopstix 3.2: call after call fails, without a pause; the program does not look at what
 // it is told. Either the failing calls are much of all it does, or it never stops running and one
 // call fails each time round, whatever else the round has: a shell that goes round a failing `kill`
-// writes a message and moves descriptors about for each.
+// writes a message and moves descriptors about for each. Some calls say no by failing: readlink of
+// what is no link, as compilers ask for each part of each path. Of those a program does something
+// with the answer, unless it does nothing else at all.
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -18,7 +21,7 @@ class FailingCall : public Rule {
  public:
   static constexpr const char* kVitals[] = {"syscall", nullptr};
   static constexpr DetectorFacts kFacts = {.name = "rule_failing_call",
-                                           .version = 2,
+                                           .version = 3,
                                            .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS |
                                                     TELLTALE_NEEDS_SAMPLES |
                                                     TELLTALE_NEEDS_PROCESSES,
@@ -38,6 +41,18 @@ class FailingCall : public Rule {
   // Failures that are answers: programs that work ask until there is something, or search paths.
   static constexpr uint64_t kAnswers[] = {EAGAIN, EINTR, EINPROGRESS, ENOENT, EEXIST, ETIMEDOUT};
 
+  // And questions whose failure is a plain no.
+  struct Question {
+    std::string_view call;
+    uint64_t no;
+  };
+  static constexpr Question kQuestions[] = {{"readlink", EINVAL},      {"readlinkat", EINVAL},
+                                            {"lseek", ESPIPE},         {"ioctl", ENOTTY},
+                                            {"getxattr", ENODATA},     {"lgetxattr", ENODATA},
+                                            {"fgetxattr", ENODATA},    {"getxattr", EOPNOTSUPP},
+                                            {"lgetxattr", EOPNOTSUPP}, {"fgetxattr", EOPNOTSUPP}};
+  static constexpr double kNothingElse = 0.9;  // of all its calls
+
   // What fails; 0, 0: not among the samples.
   struct Call {
     uint64_t number_plus_1 = 0, error = 0;
@@ -54,10 +69,21 @@ class FailingCall : public Rule {
       const double wants = cpus + epoch.Of(*process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
       if (wants < kWants || cpus < kGets || failed < kFailed * cpus) continue;
       const Call call = Heaviest(epoch, *process);
-      if (failed < kShare * calls && !IsRound(call, wants, failed, calls)) continue;
+      if (IsQuestion(call) ? failed < kNothingElse * calls
+                           : failed < kShare * calls && !IsRound(call, wants, failed, calls)) {
+        continue;
+      }
       cases.push_back(CaseOf(*process, call, failed, calls, cpus));
     }
     return cases;
+  }
+
+  bool IsQuestion(const Call& call) const {
+    if (call.number_plus_1 == 0) return false;
+    const std::string name = CallText(host().machine, call.number_plus_1 - 1);
+    return std::ranges::any_of(kQuestions, [&](const Question& question) {
+      return question.call == name && question.no == call.error;
+    });
   }
 
   static bool IsRound(const Call& call, double wants, double failed, double calls) {
