@@ -200,6 +200,8 @@ struct telltale_filter_epoch {
   uint64_t memory_available_bytes;
   uint64_t swap_total_bytes;
   uint64_t swap_free_bytes;
+  const uint64_t* other_value; /* one per column: what processes without a row did, all together; NULL: not told */
+  uint64_t other_processes;    /* how many they are */
 };
 
 /* What a filter emits. Times lie within [start of the first epoch shown, end of the current one]. `vital` is a

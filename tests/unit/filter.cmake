@@ -1,6 +1,8 @@
 telltale_test(incident_book_test LABEL unit SOURCES unit/incident_book_test.cc LINK telltale::incident)
 telltale_test(filter_ewma_test LABEL unit SOURCES unit/filter_ewma_test.cc LINK telltale::filter)
-telltale_test(filter_detect_test LABEL unit SOURCES unit/filter_detect_test.cc LINK telltale::filter)
+telltale_test(filter_detect_test LABEL unit
+  SOURCES unit/filter_detect_test.cc unit/filter_detect_process_test.cc
+  LINK telltale::filter)
 telltale_test(filter_fleet_test LABEL unit SOURCES unit/filter_fleet_test.cc LINK telltale::filter)
 telltale_test(filter_rules_test LABEL unit
   SOURCES unit/filter_rules_test.cc unit/filter_rules_blocked_test.cc unit/filter_rules_node_test.cc

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <functional>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -219,78 +218,6 @@ TEST(SeasonalTest, APastHourInWhichAVitalWasAwayIsNoHistory) {
   EXPECT_TRUE(watch.told.empty());
 }
 
-constexpr double kMb = 1e6;
-
-void Grow(Watch& watch, int epochs, const std::function<double(int)>& bytes) {
-  for (int i = 0; i < epochs; ++i) {
-    watch.Process(812, "/usr/bin/app", {{TELLTALE_PROCESS_RSS_BYTES, bytes(i)}});
-    watch.Process(9, "/usr/bin/calm", {{TELLTALE_PROCESS_RSS_BYTES, 50 * kMb}});
-    watch.Show();
-  }
-}
-
-TEST(LeakTest, AProcessThatOnlyGrowsIsNamedWithItsPace) {
-  Watch watch(LeakFilter());
-  Noise noise(5);
-  Grow(watch, 60, [&](int i) { return 100 * kMb + i * 0.2 * kMb + noise(0, 0.1 * kMb); });
-  ASSERT_GE(watch.told.size(), 1u);
-  EXPECT_EQ(watch.told[0].subject, "app (pid 812, uid 0)");
-  EXPECT_NEAR(watch.told[0].value * 3600, 12e6, 1.5e6);
-  EXPECT_EQ(watch.told[0].cause, "memory leak");
-  EXPECT_TRUE(watch.told.back().open);
-}
-
-TEST(LeakTest, WhatIsNoLeakIsNotTold) {
-  const std::map<std::string, std::function<double(int)>> innocent = {
-      {"level", [](int i) { return 100 * kMb + (i * 37 % 11) * 0.3 * kMb; }},
-      {"saw of a garbage collector", [](int i) { return 100 * kMb + (i % 12) * 3 * kMb; }},
-      {"start that is over", [](int i) { return 200 * kMb - 150 * kMb * std::exp(-i / 6.0); }},
-      {"one step", [](int i) { return i < 30 ? 100 * kMb : 300 * kMb; }},
-      {"half a megabyte an hour", [](int i) { return 100 * kMb + i * 0.5 * kMb / 60; }},
-  };
-  for (const auto& [name, bytes] : innocent) {
-    Watch watch(LeakFilter());
-    Grow(watch, 150, bytes);
-    EXPECT_TRUE(watch.told.empty()) << name << ": " << watch.told[0].text;
-  }
-}
-
-TEST(LeakTest, AStartOfFourMinutesIsNoTrendHoweverShortTheEpochs) {
-  Watch watch(LeakFilter());
-  watch.length_s = 5;
-  Grow(watch, 48, [](int i) { return 100 * kMb + i * kMb; });
-  EXPECT_TRUE(watch.told.empty());
-}
-
-TEST(LeakTest, EndsWithItsProcess) {
-  Watch watch(LeakFilter());
-  Grow(watch, 60, [](int i) { return 100 * kMb + i * kMb; });
-  for (int i = 0; i < 5; ++i) watch.Show();
-  EXPECT_EQ(watch.told.size(), 1u) << "epochs without a process table do not end it";
-  for (int i = 0; i < 5; ++i) {
-    watch.Process(9, "/usr/bin/calm", {{TELLTALE_PROCESS_RSS_BYTES, 50 * kMb}});
-    watch.Show();
-  }
-  ASSERT_EQ(watch.told.size(), 2u);
-  EXPECT_FALSE(watch.told[1].open);
-  EXPECT_EQ(watch.told[0].start_ns, watch.told[1].start_ns);
-}
-
-// Only those that do most have a row; one that takes a little memory now and then seldom has.
-TEST(LeakTest, OneWithoutARowForMinutesIsFollowed) {
-  Watch watch(LeakFilter());
-  watch.length_s = 5;
-  for (int i = 0; i < 60 * 40; ++i) {
-    watch.Process(9, "/usr/bin/calm", {{TELLTALE_PROCESS_RSS_BYTES, 50 * kMb}});
-    if (i % 40 == 0) {
-      watch.Process(812, "/usr/bin/app", {{TELLTALE_PROCESS_RSS_BYTES, 100 * kMb + i * kMb}});
-    }
-    watch.Show();
-  }
-  ASSERT_GE(watch.told.size(), 1u);
-  EXPECT_EQ(watch.told[0].subject, "app (pid 812, uid 0)");
-}
-
 std::vector<telltale_filter_option> LearnFor(double epochs) {
   return {{"new_label_learn", epochs}};
 }
@@ -383,60 +310,6 @@ TEST(AffinityTest, ChanceAloneTellsNothing) {
     watch.Show();
   }
   EXPECT_LE(watch.told.size(), 1u);
-}
-
-const std::map<uint32_t, double> kRuns = {{TELLTALE_PROCESS_RUN_NS, 0.05e9}};
-
-TEST(VanishedTest, AProgramThatWasAlwaysThereIsMissedWithHowItEnded) {
-  Watch watch(VanishedFilter());
-  for (int i = 0; i < 100; ++i) {
-    watch.Process(1, "/usr/bin/other", kRuns);
-    if (i < 80) watch.Process(500, "/usr/sbin/daemon", kRuns);
-    if (i == 79) watch.Exit(500, "/usr/sbin/daemon", 0, 11);
-    watch.Show();
-  }
-  ASSERT_EQ(watch.told.size(), 1u);
-  EXPECT_TRUE(watch.told[0].open);
-  EXPECT_EQ(watch.told[0].subject, "/usr/sbin/daemon");
-  EXPECT_THAT(watch.told[0].text, HasSubstr("pid 500 (uid 0) ended by signal 11"));
-  watch.Process(501, "/usr/sbin/daemon", kRuns);
-  watch.Show();
-  ASSERT_EQ(watch.told.size(), 2u);
-  EXPECT_FALSE(watch.told[1].open);
-  EXPECT_EQ(watch.told[0].start_ns, watch.told[1].start_ns);
-}
-
-// How many epochs without it until it is told of; 0: not within five.
-int EpochsUntilMissed(bool seen_to_end, double cpus, bool replaced) {
-  Watch watch(VanishedFilter());
-  for (int i = 0; i < 85; ++i) {
-    const std::map<uint32_t, double> runs = {{TELLTALE_PROCESS_RUN_NS, cpus * 1e9}};
-    watch.Process(1, "/usr/bin/other", kRuns);
-    if (i < 80) watch.Process(500, "/usr/sbin/daemon", runs);
-    if (i == 79 && replaced) watch.Process(501, "/usr/sbin/daemon", runs);
-    if (i == 79 && seen_to_end) watch.Exit(500, "/usr/sbin/daemon", 0, 11);
-    watch.Show();
-    if (!watch.told.empty()) return i - 79;
-  }
-  return 0;
-}
-
-TEST(VanishedTest, WhatWasSeenToEndIsMissedInItsFirstEpochWithoutARow) {
-  EXPECT_EQ(EpochsUntilMissed(true, 0.1, false), 1);
-  EXPECT_EQ(EpochsUntilMissed(false, 0.1, false), 3) << "it may be there and do nothing";
-  EXPECT_EQ(EpochsUntilMissed(true, 0.002, false), 3) << "what took its place may have no row";
-  EXPECT_EQ(EpochsUntilMissed(true, 0.1, true), 3) << "another one was started at once";
-}
-
-TEST(VanishedTest, JobsThatComeAndGoAndProgramsThatHardlyRunAreNotMissed) {
-  Watch watch(VanishedFilter());
-  for (int i = 0; i < 300; ++i) {
-    watch.Process(1, "/usr/bin/other", kRuns);
-    if (i % 10 < 8) watch.Process(500, "/usr/bin/job", kRuns);
-    if (i < 200) watch.Process(600, "/usr/bin/idle", {{TELLTALE_PROCESS_RUN_NS, 1e4}});
-    watch.Show();
-  }
-  EXPECT_TRUE(watch.told.empty());
 }
 
 // Every built-in filter: a saved state goes on as if nothing had happened, and garbage is refused.

@@ -95,6 +95,12 @@ class Watch {
     for (const auto& [column, value] : columns) columns_.insert({column, 0});
     values_.push_back(columns);
   }
+  // So many without a row, and what they did together.
+  void Others(uint64_t processes, const std::map<uint32_t, double>& columns) {
+    body.mutable_processes()->set_other_processes(processes);
+    for (const auto& [column, value] : columns) columns_.insert({column, 0});
+    others_ = columns;
+  }
   v1::FoldedSample& Label(const std::string& vital, const std::string& sub, const std::string& exe,
                           double rate) {
     const double unit = Descriptor(vital).unit() == v1::UNIT_NANOSECONDS ? 1e9 : 1;
@@ -138,6 +144,11 @@ class Watch {
                 : static_cast<uint64_t>(value->second * (level ? 1 : length_s)));
       }
     }
+    for (const auto& [column, place] : columns_) {
+      const auto value = others_.find(column);
+      body.mutable_processes()->mutable_other()->add_values(
+          value == others_.end() ? 0 : static_cast<uint64_t>(value->second * length_s));
+    }
     SourceEpoch epoch;
     epoch.span.start_ns = now;
     epoch.span.end_ns = now + length_s * kSecond;
@@ -176,6 +187,7 @@ class Watch {
     body.Clear();
     columns_.clear();
     values_.clear();
+    others_.clear();
     body.mutable_epoch()->set_kind(v1::EPOCH_KIND_FULL);
     body.mutable_gauges()->set_cpus_online(4);
     body.mutable_gauges()->set_memory_total_bytes(16e9);
@@ -197,6 +209,7 @@ class Watch {
   void* instance_ = nullptr;
   std::map<uint32_t, int> columns_;
   std::vector<std::map<uint32_t, double>> values_;
+  std::map<uint32_t, double> others_;
 };
 
 }  // namespace telltale::filter

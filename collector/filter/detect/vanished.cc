@@ -2,7 +2,10 @@
 // thousandth of a CPU at least, and in the last three no process of it has a row. How it ended is
 // taken from the exits seen since it ran last. Where its one process, which had been there for half
 // of that time and ran for a hundredth of a CPU, was seen to end and nothing took its place, the
-// first epoch without it is enough. Rule 10 of Chopstix 3.2: who, how and where.
+// first epoch without it is enough. An epoch has rows for few processes, and in a storm of short
+// ones even a program that does much may have none: where those without a row ran for so much
+// longer than usual that it may be among them, and it was not seen to end, the epoch does not
+// count. Rule 10 of Chopstix 3.2: who, how and where.
 
 #include <algorithm>
 #include <bit>
@@ -24,12 +27,13 @@ constexpr double kSurelySeen = 1e-2;  // CPUs
 constexpr uint32_t kStayed = 30;      // epochs
 constexpr size_t kPrograms = 1'024;
 constexpr double kMemory = 1.0 / 32;
+constexpr double kMayHide = 0.5;  // of what it runs: under such a load it runs less
 
 class Vanished : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "vanished",
-      .version = 2,
+      .version = 3,
       .needs = TELLTALE_NEEDS_PROCESSES | TELLTALE_NEEDS_EVENTS,
       .about = "a program that was always there and is gone",
       .history_epochs = kWindow,
@@ -52,7 +56,12 @@ class Vanished : public Detector {
       rows.processes += process.instances;
       rows.last = {process.pid, process.start_ns};
     }
-    for (auto& [exe, track] : tracks_) track.seen <<= 1;
+    const double more = MoreUnlisted(epoch, *column);
+    for (auto& [exe, track] : tracks_) {
+      const bool hidden = !run.contains(exe) && !track.ended && track.cpus >= kLeastRun &&
+                          more >= kMayHide * track.cpus;
+      if (!hidden) track.seen <<= 1;
+    }
     for (const auto& [exe, rows] : run) {
       if (tracks_.size() >= kPrograms && !tracks_.contains(exe)) continue;
       Track& track = tracks_[exe];
@@ -77,6 +86,7 @@ class Vanished : public Detector {
 
   void Save(StateWriter& to) const override {
     to.Put(epochs_);
+    to.Put(unlisted_);
     to.Put(static_cast<uint32_t>(tracks_.size()));
     for (const auto& [exe, track] : tracks_) {
       to.Text(exe);
@@ -94,6 +104,7 @@ class Vanished : public Detector {
   }
   bool Load(StateReader& from) override {
     epochs_ = from.Get<uint64_t>();
+    unlisted_ = from.Get<double>();
     for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
       Track& track = tracks_[from.Text()];
       track.seen = from.Get<uint64_t>();
@@ -117,7 +128,7 @@ class Vanished : public Detector {
   static constexpr uint32_t kGoneForGood = 1'440;  // epochs; then it is no longer waited for
 
   struct Track {
-    uint64_t seen = 0;  // bit i: had a row i epochs ago
+    uint64_t seen = 0;  // bit i: had a row i epochs ago, of those that count
     double cpus = 0;    // moving average of the epochs it was there
     uint64_t last_end_ns = 0;
     uint64_t told_start_ns = 0;          // 0: not told of
@@ -133,6 +144,17 @@ class Vanished : public Detector {
     uint64_t processes = 0;
     std::pair<uint32_t, uint64_t> last;
   };
+
+  // CPUs that processes without a row took above what they usually do.
+  double MoreUnlisted(const telltale_filter_epoch& epoch, uint32_t column) {
+    if (epoch.other_value == nullptr) return 0;
+    const double cpus =
+        static_cast<double>(epoch.other_value[column]) / static_cast<double>(epoch.watched_ns);
+    if (epochs_ == 1) unlisted_ = cpus;
+    const double more = cpus - unlisted_;
+    unlisted_ += kMemory * more;
+    return more;
+  }
 
   void NoteExits(const telltale_filter_epoch& epoch) {
     for (uint32_t i = 0; i < epoch.event_count; ++i) {
@@ -200,6 +222,7 @@ class Vanished : public Detector {
   }
 
   uint64_t epochs_ = 0;
+  double unlisted_ = 0;                  // CPUs of processes without a row, moving average
   std::map<std::string, Track> tracks_;  // by executable
 };
 

@@ -1,0 +1,169 @@
+// The detectors that follow single processes and programs: rules 2 and 10.
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <random>
+
+#include "collector/filter/detect/detectors.h"
+#include "tests/unit/filter_watch.h"
+
+namespace telltale::filter {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kMb = 1e6;
+
+void Grow(Watch& watch, int epochs, const std::function<double(int)>& bytes) {
+  for (int i = 0; i < epochs; ++i) {
+    watch.Process(812, "/usr/bin/app", {{TELLTALE_PROCESS_RSS_BYTES, bytes(i)}});
+    watch.Process(9, "/usr/bin/calm", {{TELLTALE_PROCESS_RSS_BYTES, 50 * kMb}});
+    watch.Show();
+  }
+}
+
+TEST(LeakTest, AProcessThatOnlyGrowsIsNamedWithItsPace) {
+  Watch watch(LeakFilter());
+  std::mt19937 random(5);
+  std::normal_distribution<double> noise(0, 0.1 * kMb);
+  Grow(watch, 60, [&](int i) { return 100 * kMb + i * 0.2 * kMb + noise(random); });
+  ASSERT_GE(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].subject, "app (pid 812, uid 0)");
+  EXPECT_NEAR(watch.told[0].value * 3600, 12e6, 1.5e6);
+  EXPECT_EQ(watch.told[0].cause, "memory leak");
+  EXPECT_TRUE(watch.told.back().open);
+}
+
+TEST(LeakTest, WhatIsNoLeakIsNotTold) {
+  const std::map<std::string, std::function<double(int)>> innocent = {
+      {"level", [](int i) { return 100 * kMb + (i * 37 % 11) * 0.3 * kMb; }},
+      {"saw of a garbage collector", [](int i) { return 100 * kMb + (i % 12) * 3 * kMb; }},
+      {"start that is over", [](int i) { return 200 * kMb - 150 * kMb * std::exp(-i / 6.0); }},
+      {"one step", [](int i) { return i < 30 ? 100 * kMb : 300 * kMb; }},
+      {"half a megabyte an hour", [](int i) { return 100 * kMb + i * 0.5 * kMb / 60; }},
+  };
+  for (const auto& [name, bytes] : innocent) {
+    Watch watch(LeakFilter());
+    Grow(watch, 150, bytes);
+    EXPECT_TRUE(watch.told.empty()) << name << ": " << watch.told[0].text;
+  }
+}
+
+TEST(LeakTest, AStartOfFourMinutesIsNoTrendHoweverShortTheEpochs) {
+  Watch watch(LeakFilter());
+  watch.length_s = 5;
+  Grow(watch, 48, [](int i) { return 100 * kMb + i * kMb; });
+  EXPECT_TRUE(watch.told.empty());
+}
+
+TEST(LeakTest, EndsWithItsProcess) {
+  Watch watch(LeakFilter());
+  Grow(watch, 60, [](int i) { return 100 * kMb + i * kMb; });
+  for (int i = 0; i < 5; ++i) watch.Show();
+  EXPECT_EQ(watch.told.size(), 1u) << "epochs without a process table do not end it";
+  for (int i = 0; i < 5; ++i) {
+    watch.Process(9, "/usr/bin/calm", {{TELLTALE_PROCESS_RSS_BYTES, 50 * kMb}});
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 2u);
+  EXPECT_FALSE(watch.told[1].open);
+  EXPECT_EQ(watch.told[0].start_ns, watch.told[1].start_ns);
+}
+
+// Only those that do most have a row; one that takes a little memory now and then seldom has.
+TEST(LeakTest, OneWithoutARowForMinutesIsFollowed) {
+  Watch watch(LeakFilter());
+  watch.length_s = 5;
+  for (int i = 0; i < 60 * 40; ++i) {
+    watch.Process(9, "/usr/bin/calm", {{TELLTALE_PROCESS_RSS_BYTES, 50 * kMb}});
+    if (i % 40 == 0) {
+      watch.Process(812, "/usr/bin/app", {{TELLTALE_PROCESS_RSS_BYTES, 100 * kMb + i * kMb}});
+    }
+    watch.Show();
+  }
+  ASSERT_GE(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].subject, "app (pid 812, uid 0)");
+}
+
+const std::map<uint32_t, double> kRuns = {{TELLTALE_PROCESS_RUN_NS, 0.05e9}};
+
+TEST(VanishedTest, AProgramThatWasAlwaysThereIsMissedWithHowItEnded) {
+  Watch watch(VanishedFilter());
+  for (int i = 0; i < 100; ++i) {
+    watch.Process(1, "/usr/bin/other", kRuns);
+    if (i < 80) watch.Process(500, "/usr/sbin/daemon", kRuns);
+    if (i == 79) watch.Exit(500, "/usr/sbin/daemon", 0, 11);
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_TRUE(watch.told[0].open);
+  EXPECT_EQ(watch.told[0].subject, "/usr/sbin/daemon");
+  EXPECT_THAT(watch.told[0].text, HasSubstr("pid 500 (uid 0) ended by signal 11"));
+  watch.Process(501, "/usr/sbin/daemon", kRuns);
+  watch.Show();
+  ASSERT_EQ(watch.told.size(), 2u);
+  EXPECT_FALSE(watch.told[1].open);
+  EXPECT_EQ(watch.told[0].start_ns, watch.told[1].start_ns);
+}
+
+// How many epochs without it until it is told of; 0: not within five.
+int EpochsUntilMissed(bool seen_to_end, double cpus, bool replaced) {
+  Watch watch(VanishedFilter());
+  for (int i = 0; i < 85; ++i) {
+    const std::map<uint32_t, double> runs = {{TELLTALE_PROCESS_RUN_NS, cpus * 1e9}};
+    watch.Process(1, "/usr/bin/other", kRuns);
+    if (i < 80) watch.Process(500, "/usr/sbin/daemon", runs);
+    if (i == 79 && replaced) watch.Process(501, "/usr/sbin/daemon", runs);
+    if (i == 79 && seen_to_end) watch.Exit(500, "/usr/sbin/daemon", 0, 11);
+    watch.Show();
+    if (!watch.told.empty()) return i - 79;
+  }
+  return 0;
+}
+
+TEST(VanishedTest, WhatWasSeenToEndIsMissedInItsFirstEpochWithoutARow) {
+  EXPECT_EQ(EpochsUntilMissed(true, 0.1, false), 1);
+  EXPECT_EQ(EpochsUntilMissed(false, 0.1, false), 3) << "it may be there and do nothing";
+  EXPECT_EQ(EpochsUntilMissed(true, 0.002, false), 3) << "what took its place may have no row";
+  EXPECT_EQ(EpochsUntilMissed(true, 0.1, true), 3) << "another one was started at once";
+}
+
+// A daemon that is there all the time, and a storm of processes in which it loses its row. Then it
+// is back, or, if it ended meanwhile, is not.
+std::vector<Watch::Told> InAStorm(bool seen_to_end, bool back) {
+  Watch watch(VanishedFilter());
+  for (int i = 0; i < 100; ++i) {
+    const bool storm = i >= 80 && i < 88;
+    watch.Process(1, "/usr/bin/other", kRuns);
+    watch.Others(storm ? 4'000 : 90, {{TELLTALE_PROCESS_RUN_NS, storm ? 1.5e9 : 0.02e9}});
+    if (i < 80 || (i >= 88 && back)) watch.Process(500, "/usr/sbin/daemon", kRuns);
+    if (i == 79 && seen_to_end) watch.Exit(500, "/usr/sbin/daemon", 0, 11);
+    watch.Show();
+  }
+  return watch.told;
+}
+
+TEST(VanishedTest, WhatMayBeAmongManyWithoutARowIsNotMissed) {
+  EXPECT_TRUE(InAStorm(false, true).empty());
+  const auto gone = InAStorm(false, false);
+  ASSERT_EQ(gone.size(), 1u);
+  EXPECT_EQ((gone[0].end_ns - gone[0].start_ns) / (60 * Watch::kSecond), 8u + 3u);
+  EXPECT_EQ(InAStorm(true, false).size(), 1u) << "its end was seen";
+}
+
+TEST(VanishedTest, JobsThatComeAndGoAndProgramsThatHardlyRunAreNotMissed) {
+  Watch watch(VanishedFilter());
+  for (int i = 0; i < 300; ++i) {
+    watch.Process(1, "/usr/bin/other", kRuns);
+    if (i % 10 < 8) watch.Process(500, "/usr/bin/job", kRuns);
+    if (i < 200) watch.Process(600, "/usr/bin/idle", {{TELLTALE_PROCESS_RUN_NS, 1e4}});
+    watch.Show();
+  }
+  EXPECT_TRUE(watch.told.empty());
+}
+
+}  // namespace
+}  // namespace telltale::filter
