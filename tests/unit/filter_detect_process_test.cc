@@ -29,7 +29,9 @@ TEST(LeakTest, AProcessThatOnlyGrowsIsNamedWithItsPace) {
   Watch watch(LeakFilter());
   std::mt19937 random(5);
   std::normal_distribution<double> noise(0, 0.1 * kMb);
-  Grow(watch, 60, [&](int i) { return 100 * kMb + i * 0.2 * kMb + noise(random); });
+  Grow(watch, 120, [&](int i) { return 100 * kMb + i * 0.2 * kMb + noise(random); });
+  EXPECT_TRUE(watch.told.empty()) << "a cache that fills up";
+  Grow(watch, 40, [&](int i) { return 124 * kMb + i * 0.2 * kMb + noise(random); });
   ASSERT_GE(watch.told.size(), 1u);
   EXPECT_EQ(watch.told[0].subject, "app (pid 812, uid 0)");
   EXPECT_NEAR(watch.told[0].value * 3600, 12e6, 1.5e6);
@@ -59,9 +61,16 @@ TEST(LeakTest, AStartOfFourMinutesIsNoTrendHoweverShortTheEpochs) {
   EXPECT_TRUE(watch.told.empty());
 }
 
+TEST(LeakTest, WhatDoublesInHalfAnHourIsToldHoweverYoungItIs) {
+  Watch watch(LeakFilter());
+  Grow(watch, 110, [](int i) { return 20 * kMb + i * kMb; });
+  ASSERT_EQ(watch.told.size(), 1u) << "and it goes on, though it takes longer to double again";
+  EXPECT_LE(watch.told[0].end_ns - watch.told[0].start_ns, 31 * 60 * Watch::kSecond);
+}
+
 TEST(LeakTest, EndsWithItsProcess) {
   Watch watch(LeakFilter());
-  Grow(watch, 60, [](int i) { return 100 * kMb + i * kMb; });
+  Grow(watch, 60, [](int i) { return 20 * kMb + i * kMb; });
   for (int i = 0; i < 5; ++i) watch.Show();
   EXPECT_EQ(watch.told.size(), 1u) << "epochs without a process table do not end it";
   for (int i = 0; i < 5; ++i) {

@@ -2,7 +2,9 @@
 // (of a minute at least; Theil-Sen), where a rise so steady comes by chance less than once in
 // 10,000 (Mann-Kendall) and is worth more than 1 MB an hour. Resident bytes are the process's own
 // pages and the files it has mapped, not the page cache. Growth that has stopped is a start-up and
-// no leak: the later half must still rise at half the pace at least. Rule 2 of Chopstix 3.2.
+// no leak: the later half must still rise at half the pace at least. Caches of a program that was
+// started lately fill up for longer than that, at a pace that hardly falls: until a process has
+// been followed for two hours, it is told only if it doubled meanwhile. Rule 2 of Chopstix 3.2.
 
 #include <algorithm>
 #include <cmath>
@@ -29,11 +31,13 @@ constexpr uint32_t kForgetS = 300;  // its growths is not in each epoch's rows
 constexpr double kChance = 1e-4;
 constexpr double kBytesPerHour = 1e6;
 constexpr double kPages = 16 * 4096;  // growth below it is how an allocator breathes
+constexpr uint32_t kYoungS = 2 * 3600;
+constexpr double kYoungTimes = 2;
 
 class Leak : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {.name = "leak",
-                                           .version = 2,
+                                           .version = 3,
                                            .needs = TELLTALE_NEEDS_PROCESSES,
                                            .about = "a process whose memory only grows",
                                            .history_epochs = kWindow,
@@ -54,6 +58,7 @@ class Leak : public Detector {
       track.seen_s = static_cast<uint32_t>(epoch.end_ns / kNsPerS);
       track.name = ProcessText(process);
       const uint64_t end_s = epoch.end_ns / kNsPerS;
+      if (track.time_s.empty()) track.first_s = static_cast<uint32_t>(end_s);
       if (!track.time_s.empty() && end_s < track.time_s.back() + kApartS) continue;
       track.time_s.push_back(static_cast<uint32_t>(epoch.end_ns / kNsPerS));
       track.bytes.push_back(static_cast<float>(process.value[*column]));
@@ -77,6 +82,7 @@ class Leak : public Detector {
     to.Map(tracks_, [&](const Track& track) {
       to.Put(track.seen);
       to.Put(track.seen_s);
+      to.Put(track.first_s);
       to.Text(track.name);
       to.List(track.time_s);
       to.List(track.bytes);
@@ -93,6 +99,7 @@ class Leak : public Detector {
     from.Map(tracks_, [&](Track& track) {
       track.seen = from.Get<uint64_t>();
       track.seen_s = from.Get<uint32_t>();
+      track.first_s = from.Get<uint32_t>();
       track.name = from.Text();
       track.time_s = from.List<uint32_t>();
       track.bytes = from.List<float>();
@@ -111,6 +118,7 @@ class Leak : public Detector {
   struct Track {
     uint64_t seen = 0;  // epoch of its last row, counted as epochs_ does
     uint32_t seen_s = 0;
+    uint32_t first_s = 0;  // of its first row
     std::string name;
     std::vector<uint32_t> time_s;  // of its last kWindow rows
     std::vector<float> bytes;
@@ -131,8 +139,10 @@ class Leak : public Detector {
   void Judge(const telltale_filter_epoch& epoch, Track& track) const {
     if (track.bytes.size() < kNeeded || track.time_s.back() <= track.time_s.front()) return;
     const double grown = track.bytes.back() - track.bytes.front();
+    const bool fills = !track.open && track.time_s.back() < track.first_s + kYoungS &&
+                       track.bytes.back() < kYoungTimes * track.bytes.front();
     // Most processes do not grow: no need for all pairs.
-    const bool may_leak = grown > kPages;
+    const bool may_leak = grown > kPages && !fills;
     if (!may_leak && !track.open) return;
     const Trend trend = TrendOf(track, 0);
     const Trend later = TrendOf(track, track.bytes.size() / 2);
