@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "collector/formats/record_text.h"
 
 namespace telltale::alert {
 namespace {
@@ -35,6 +36,10 @@ std::string Description(const v1::Incident& incident) {
     if (symptom.text() != incident.title()) continue;
     told("Because", symptom.evidence());
     told("Against", symptom.against());
+    if (symptom.has_record()) {
+      told(absl::StrCat("Record of rule ", symptom.rule()).c_str(),
+           formats::RecordText(symptom.record()));
+    }
     break;
   }
   for (int i = incident.notes_size() - 1; i >= 0; --i) {

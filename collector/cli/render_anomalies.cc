@@ -5,22 +5,14 @@
 #include "absl/strings/str_join.h"
 #include "collector/cli/render.h"
 #include "collector/cli/time_text.h"
+#include "collector/formats/record_text.h"
 
 namespace telltale::cli {
 namespace {
 
-// Nobody measured how often a rule is right until there is a record of it. A share of few is never
-// shown without what it may be.
-std::string RecordText(const v1::FilterInfo& filter) {
-  if (!filter.has_record()) return "no record yet";
-  const v1::FilterRecord& record = filter.record();
-  const uint32_t planted = record.hits() + record.misses();
-  const std::string found =
-      planted == 0 ? "no fault planted"
-                   : absl::StrCat(record.hits(), " of ", planted,
-                                  absl::StrFormat(" found (%.0f to %.0f %%)", 100 * record.low(),
-                                                  100 * record.high()));
-  return absl::StrCat(found, ", ", Plural(record.false_alarms(), "false alarm"));
+// Nobody measured how often a filter is right until there is a record of it.
+std::string RecordOf(const v1::FilterInfo& filter) {
+  return filter.has_record() ? formats::RecordText(filter.record()) : "no record yet";
 }
 
 // What the figures rest on.
@@ -97,7 +89,7 @@ std::string FilterTable(const v1::ListFiltersAnswer& answer, bool rules, const V
       absl::StrAppend(&state, "; ", Count(static_cast<double>(filter->dropped())), " not kept");
     }
     table.Add({rules ? absl::StrCat(filter->rule()) : "", Escaped(filter->name()),
-               Escaped(filter->about()), RecordText(*filter), state,
+               Escaped(filter->about()), RecordOf(*filter), state,
                Count(filter->status().anomalies())});
   }
   return table.Render(view.style);
@@ -171,6 +163,7 @@ std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view) {
   };
   add("because:", anomaly.evidence());
   add("against:", anomaly.against());
+  if (anomaly.has_record()) add("record: ", formats::RecordText(anomaly.record()));
   add("next:   ", anomaly.next());
   return out;
 }

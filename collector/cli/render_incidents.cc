@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "collector/cli/render.h"
 #include "collector/cli/time_text.h"
+#include "collector/formats/record_text.h"
 
 namespace telltale::cli {
 namespace {
@@ -55,6 +56,7 @@ std::string EntryText(const v1::Incident& incident, int place, const View& view)
   if (symptom.rule() > 0) {
     line("because: ", symptom.evidence());
     line("against: ", symptom.against());
+    if (symptom.has_record()) line("record:  ", formats::RecordText(symptom.record()));
     line("next:    ", symptom.next());
   }
   size_t under = 0;

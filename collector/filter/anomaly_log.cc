@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "collector/filter/record/record.h"
 #include "proto/codec.h"
 
 namespace telltale::filter {
@@ -53,6 +54,9 @@ v1::Anomaly ToAnswer(std::string_view filter, uint32_t version, std::string_view
   answer.set_next(anomaly.next());
   answer.set_rule(anomaly.rule());
   answer.set_open(anomaly.open());
+  if (anomaly.rule() != 0) {
+    if (const auto record = RecordOf(filter, version)) *answer.mutable_record() = *record;
+  }
   return answer;
 }
 

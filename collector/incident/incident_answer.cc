@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "collector/filter/record/record.h"
+
 namespace telltale::incident {
 namespace {
 
@@ -29,6 +31,10 @@ void Show(const v1::StoredSymptom& from, Shown shown, v1::IncidentSymptom& to) {
   to.set_against(from.against());
   to.set_next(from.next());
   to.set_subject(from.subject());
+  if (from.rule() == 0) return;
+  if (const auto record = filter::RecordOf(from.filter(), from.filter_version())) {
+    *to.mutable_record() = *record;
+  }
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ v1::StoredSymptom SymptomOf(const v1::Anomaly& anomaly) {
   v1::StoredSymptom symptom;
   symptom.set_node(anomaly.node());
   symptom.set_filter(anomaly.filter());
+  symptom.set_filter_version(anomaly.filter_version());
   symptom.set_vital(anomaly.vital());
   symptom.set_sub(anomaly.sub());
   symptom.set_program(ProgramOfSubject(anomaly.subject()));

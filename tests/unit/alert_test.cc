@@ -55,6 +55,8 @@ v1::Incident Open() {
   symptom.set_rule(5);
   symptom.set_text("postgres waited");
   symptom.set_evidence("blocked 0.7 threads");
+  symptom.mutable_record()->set_hits(27);
+  symptom.mutable_record()->set_misses(2);
   return incident;
 }
 
@@ -74,6 +76,7 @@ TEST(AlertsTest, AnOpenIncidentHasLabelsThatStayAndNoEnd) {
   EXPECT_EQ(before["startsAt"], "2026-09-21T14:13:20+00:00");
   EXPECT_EQ(before["generatorURL"], "https://c:7480/incidents?incident=12");
   EXPECT_THAT(before["annotations"]["description"], HasSubstr("Because: blocked 0.7 threads"));
+  EXPECT_THAT(before["annotations"]["description"], HasSubstr("Record of rule 5: 27 of 29 found"));
   EXPECT_FALSE(before.contains("endsAt"));
   incident.set_title("another title");
   incident.add_nodes("db-2");

@@ -267,6 +267,13 @@ TEST(RenderTest, ADiagnosisStandsWithWhatSpeaksForAndAgainstIt) {
   EXPECT_THAT(text,
               HasSubstr("\n    against: a computation looks the same\n    next:    telltale"));
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
+
+  anomaly.mutable_record()->set_hits(27);
+  anomaly.mutable_record()->set_misses(2);
+  anomaly.mutable_record()->set_low(0.78);
+  anomaly.mutable_record()->set_high(0.981);
+  EXPECT_THAT(RenderAnomaly(anomaly, Plain()),
+              HasSubstr("\n    record:  27 of 29 found (78 to 98 %), 0 false alarms\n    next: "));
 }
 
 TEST(RenderTest, RulesStandByNumberWithTheirRecord) {

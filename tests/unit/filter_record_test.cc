@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 
+#include "collector/filter/anomaly_log.h"
 #include "collector/filter/detect/detectors.h"
 
 namespace telltale::filter {
@@ -15,10 +18,7 @@ namespace {
 TEST(RecordTest, AFilterOfTheMeasuredVersionHasItsFigures) {
   ASSERT_FALSE(Measured().filters.empty());
   const MeasuredFilter& measured = Measured().filters.front();
-  telltale_filter filter = {};
-  filter.name = measured.name;
-  filter.version = measured.version;
-  const auto record = RecordOf(filter);
+  const auto record = RecordOf(measured.name, measured.version);
   ASSERT_TRUE(record.has_value());
   EXPECT_EQ(record->hits(), measured.hits);
   EXPECT_EQ(record->misses(), measured.misses);
@@ -30,12 +30,22 @@ TEST(RecordTest, AFilterOfTheMeasuredVersionHasItsFigures) {
 
 TEST(RecordTest, AnotherVersionIsAnotherFilter) {
   ASSERT_FALSE(Measured().filters.empty());
-  telltale_filter filter = {};
-  filter.name = Measured().filters.front().name;
-  filter.version = Measured().filters.front().version + 1;
-  EXPECT_FALSE(RecordOf(filter).has_value());
-  filter.name = "nobody";
-  EXPECT_FALSE(RecordOf(filter).has_value());
+  const MeasuredFilter& measured = Measured().filters.front();
+  EXPECT_FALSE(RecordOf(measured.name, measured.version + 1).has_value());
+  EXPECT_FALSE(RecordOf("nobody", measured.version).has_value());
+}
+
+TEST(RecordTest, ADiagnosisComesWithTheRecordOfItsRuleASymptomWithNone) {
+  const auto rule = std::ranges::find_if(Measured().filters, [](const MeasuredFilter& measured) {
+    return std::string_view(measured.name).starts_with("rule_");
+  });
+  ASSERT_NE(rule, Measured().filters.end());
+  v1::FilterAnomaly found;
+  found.set_rule(5);
+  EXPECT_EQ(ToAnswer(rule->name, rule->version, "db-1", found).record().hits(), rule->hits);
+  EXPECT_FALSE(ToAnswer(rule->name, rule->version + 1, "db-1", found).has_record());
+  found.set_rule(0);
+  EXPECT_FALSE(ToAnswer(rule->name, rule->version, "db-1", found).has_record());
 }
 
 TEST(RecordTest, EachShareLiesInItsInterval) {

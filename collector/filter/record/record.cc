@@ -1,14 +1,13 @@
 #include "collector/filter/record/record.h"
 
 #include <algorithm>
-#include <string_view>
 
 namespace telltale::filter {
 
-std::optional<v1::FilterRecord> RecordOf(const telltale_filter& filter) {
+std::optional<v1::FilterRecord> RecordOf(std::string_view filter, uint32_t version) {
   const MeasuredRecord& measured = Measured();
   const auto of = std::ranges::find_if(measured.filters, [&](const MeasuredFilter& known) {
-    return std::string_view(known.name) == filter.name && known.version == filter.version;
+    return known.name == filter && known.version == version;
   });
   if (of == measured.filters.end()) return std::nullopt;
   v1::FilterRecord record;

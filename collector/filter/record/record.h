@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
-#include "collector/filter/telltale_filter.h"
-#include "telltale/v1/watch.pb.h"
+#include "telltale/v1/query.pb.h"
 
 namespace telltale::filter {
 
@@ -29,7 +29,7 @@ struct MeasuredRecord {
 const MeasuredRecord& Measured();
 
 // nullopt: this version of the filter was not measured. Another version is another filter.
-std::optional<v1::FilterRecord> RecordOf(const telltale_filter& filter);
+std::optional<v1::FilterRecord> RecordOf(std::string_view filter, uint32_t version);
 
 }  // namespace telltale::filter
 

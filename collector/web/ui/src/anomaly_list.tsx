@@ -37,6 +37,7 @@ function Evidence({ found, unit }: { found: Anomaly; unit: string }) {
         {found.cause !== '' && <div><dt>it is</dt><dd>{found.cause}{found.rule > 0 && ` (rule ${found.rule})`}</dd></div>}
         {found.evidence !== '' && <div class="wide"><dt>because</dt><dd>{found.evidence}</dd></div>}
         {found.against !== '' && <div class="wide"><dt>against</dt><dd>{found.against}</dd></div>}
+        {found.record && <div class="wide"><dt>record</dt><dd>{recordText(found.record)}</dd></div>}
         {found.next !== '' && <div class="wide"><dt>in a terminal</dt><dd><code>{found.next}</code></dd></div>}
         <div><dt>found</dt><dd>by {found.filter}{found.found_s > 0 && <> at <Time at={found.found_s} /></>}</dd></div>
       </dl>

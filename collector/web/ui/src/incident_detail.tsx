@@ -4,11 +4,11 @@ import { ask } from './api';
 import { IncidentActions } from './incident_actions';
 import { Acknowledged, StateOf } from './incident_state';
 import { Link } from './link';
-import type { Anomaly, IncidentsAnswer, IncidentSymptom, Silence, Vital } from './messages';
+import type { Anomaly, FilterRecord, IncidentsAnswer, IncidentSymptom, Silence, Vital } from './messages';
 import { address } from './route';
 import { fixedParams } from './time_range';
 import { Span, Time } from './times';
-import { plural } from './units';
+import { plural, recordText } from './units';
 import { useAnswer } from './use_answer';
 
 const kBefore_s = 600;   // an anomaly may have begun so long before its incident
@@ -20,6 +20,7 @@ interface Grounds {
   evidence?: string;
   against?: string;
   next?: string;
+  record?: FilterRecord;
 }
 
 // The anomaly a symptom is told by: the first of it that the incident took in.
@@ -46,6 +47,7 @@ function Symptom({ symptom, grounds, params, vitals }: {
         {grounds.cause && <div><dt>it is</dt><dd>{grounds.cause}</dd></div>}
         {grounds.evidence && <div><dt>because</dt><dd>{grounds.evidence}</dd></div>}
         {grounds.against && <div><dt>against</dt><dd>{grounds.against}</dd></div>}
+        {grounds.record && <div><dt>record</dt><dd>{recordText(grounds.record)}</dd></div>}
         {grounds.next && <div><dt>in a terminal</dt><dd><code>{grounds.next}</code></dd></div>}
       </dl>
       <p><Link to={address('/selection', params, { ...there, vital: known ? symptom.vital : '' })}>

@@ -90,6 +90,15 @@ export interface SeriesAnswer {
   series: Series[];
 }
 
+// Of a version of a filter, on faults and loads whose truth is known; low and high: Wilson's 95 % interval.
+export interface FilterRecord {
+  hits: number;
+  misses: number;
+  false_alarms: number;
+  low: number;
+  high: number;
+}
+
 export interface Anomaly {
   id: string;
   filter: string;
@@ -112,6 +121,7 @@ export interface Anomaly {
   next: string;
   rule: number;  // of a diagnosis; 0: a symptom
   open: boolean;
+  record?: FilterRecord;  // of a diagnosis whose filter was measured
 }
 
 export interface IncidentSymptom {
@@ -128,6 +138,7 @@ export interface IncidentSymptom {
   evidence?: string;
   against?: string;
   next?: string;
+  record?: FilterRecord;
 }
 
 // 64-bit numbers come as text.

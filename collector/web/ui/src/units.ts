@@ -1,4 +1,6 @@
 // Numbers for people, in base units of the API (s, bytes, calls ...), always with their unit.
+import type { FilterRecord } from './messages';
+
 type Step = [number, string];
 const kTime: Step[] = [[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's'], [1e-3, 'ms'], [1e-6, 'µs'], [1e-9, 'ns']];
 const kBinary: Step[] = [[2 ** 40, 'TiB'], [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']];
@@ -53,6 +55,14 @@ export function percent(share: number): string {
 
 export function plural(count: number, what: string): string {
   return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
+}
+
+// "27 of 29 found (78 to 98 %), 0 false alarms", as the command line has it.
+export function recordText(record: FilterRecord): string {
+  const planted = record.hits + record.misses;
+  const found = planted === 0 ? 'no fault planted'
+    : `${record.hits} of ${planted} found (${(100 * record.low).toFixed(0)} to ${(100 * record.high).toFixed(0)} %)`;
+  return `${found}, ${plural(record.false_alarms, 'false alarm')}`;
 }
 
 const kTimes = 2;  // from here on "3 ×" says more than "+200 %"

@@ -1,0 +1,19 @@
+#include "collector/formats/record_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/formats/quantity.h"
+
+namespace telltale::formats {
+
+std::string RecordText(const v1::FilterRecord& record) {
+  const uint32_t planted = record.hits() + record.misses();
+  const std::string found =
+      planted == 0 ? "no fault planted"
+                   : absl::StrCat(record.hits(), " of ", planted,
+                                  absl::StrFormat(" found (%.0f to %.0f %%)", 100 * record.low(),
+                                                  100 * record.high()));
+  return absl::StrCat(found, ", ", Plural(record.false_alarms(), "false alarm"));
+}
+
+}  // namespace telltale::formats
