@@ -444,8 +444,8 @@ struct telltale_row {
   uint32_t kind;
   uint8_t half;
   uint8_t exited;
-  uint16_t pad;
-  uint64_t task_ns; /* time it existed in the epoch */
+  uint16_t open_files; /* of the process, 65,535 or more; 0: a thread's row, or a last one */
+  uint64_t task_ns;    /* time it existed in the epoch */
   struct telltale_who who;
   uint64_t rss_pages;
   struct telltale_accounts used; /* in the epoch */

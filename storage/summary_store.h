@@ -8,6 +8,7 @@
 #ifndef TELLTALE_STORAGE_SUMMARY_STORE_H_
 #define TELLTALE_STORAGE_SUMMARY_STORE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -82,6 +83,11 @@ struct NodeCounters {
   // does not say), and what it may take (0: no budget).
   uint32_t cost_ppm = 0;
   uint32_t budget_ppm = 0;
+  // Above it the agent is over its budget: a governor holds a mean, so one epoch may lie a little
+  // above. 0: no limit.
+  uint32_t LimitPpm() const {
+    return static_cast<uint32_t>(std::min<uint64_t>(uint64_t{budget_ppm} * 6 / 5, 1'000'000));
+  }
   uint64_t epochs = 0;  // summaries counted
   uint64_t partial_epochs = 0;
   uint64_t apart = 0;    // summaries stored apart

@@ -77,6 +77,8 @@ uint64_t Account(const RawProcess& p, uint32_t column, uint64_t page_size) {
       return p.write_bytes;
     case v1::PROCESS_COLUMN_THREADS:
       return p.threads;
+    case v1::PROCESS_COLUMN_OPEN_FILES:
+      return p.open_files;
     default:
       return 0;
   }
@@ -102,7 +104,7 @@ ProcessRows::ProcessRows(const RawEpoch& raw, const Options& options, Resolver& 
 void ProcessRows::ChooseColumns(const RawEpoch& raw) {
   std::set<uint32_t> used;
   auto look = [&](const RawProcess& p) {
-    for (uint32_t c = v1::PROCESS_COLUMN_RUN_NS; c <= v1::PROCESS_COLUMN_THREADS; ++c) {
+    for (uint32_t c = v1::PROCESS_COLUMN_RUN_NS; c <= v1::PROCESS_COLUMN_OPEN_FILES; ++c) {
       if (Account(p, c, options_.page_size) != 0) used.insert(c);
     }
     for (const RawProcess::Share& s : p.shares) {

@@ -54,6 +54,7 @@ void ProcessTable::Add(const telltale_row& row) {
   }
   p.threads += 1;
   p.rss_pages = std::max(p.rss_pages, row.rss_pages);
+  p.open_files = std::max<uint64_t>(p.open_files, row.open_files);
   p.run_ns += row.used.run_ns;
   p.user_ns += row.used.user_ns;
   p.system_ns += row.used.system_ns;

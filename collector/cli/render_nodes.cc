@@ -54,7 +54,7 @@ std::string VitalsText(const v1::Node& node) {
 std::string CostText(const v1::Node& node, const View& view) {
   if (node.agent_cost() <= 0) return "";
   std::string text = Share(node.agent_cost());
-  const bool over = node.agent_budget() > 0 && node.agent_cost() > 1.2 * node.agent_budget();
+  const bool over = node.agent_limit() > 0 && node.agent_cost() > node.agent_limit();
   return over ? Painted(text, Ink::kWarn, view.style) : text;
 }
 

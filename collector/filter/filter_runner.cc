@@ -106,6 +106,12 @@ void FilterRunner::Stop() {
 }
 
 void FilterRunner::RunOnce() {
+  look_began_ns_ = options_.now_ns();
+  Look();
+  look_began_ns_ = 0;
+}
+
+void FilterRunner::Look() {
   const std::vector<NodeHead> heads = options_.source->Nodes();
   Listen(heads);
   for (const NodeHead& head : heads) {
@@ -269,6 +275,14 @@ std::vector<FilterReport> FilterRunner::Reports() const {
   const std::lock_guard lock(mutex_);
   std::vector<FilterReport> list;
   for (const auto& running : running_) list.push_back(running->report);
+  // What came since a look began waits for the next one, so a look that lasts is a lag of its own.
+  if (const uint64_t began_ns = look_began_ns_; began_ns != 0) {
+    const uint64_t now_ns = options_.now_ns();
+    const double lasts_s = static_cast<double>(now_ns - std::min(began_ns, now_ns)) / 1e9;
+    for (FilterReport& report : list) {
+      report.status.set_lag_s(std::max(report.status.lag_s(), lasts_s));
+    }
+  }
   return list;
 }
 

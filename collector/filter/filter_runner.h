@@ -107,6 +107,7 @@ class FilterRunner {
 
   explicit FilterRunner(FilterRunnerOptions options) : options_(std::move(options)) {}
   absl::Status Add(FilterCode* code);
+  void Look();
   void Listen(const std::vector<NodeHead>& heads);
   bool StillSends(uint32_t node) const;
   // Whether what the feed holds open is known to go on.
@@ -123,7 +124,8 @@ class FilterRunner {
   uint64_t last_listen_ns_ = 0;                    // by now_ns; runner's thread
   uint64_t listened_ns_ = 0;         // how long nodes could be heard, see Listen; runner's thread
   std::map<uint32_t, Heard> heard_;  // by number; runner's thread
-  std::map<std::string, uint64_t> said_;  // problems already logged; runner's thread
+  std::map<std::string, uint64_t> said_;    // problems already logged; runner's thread
+  std::atomic<uint64_t> look_began_ns_{0};  // by now_ns; 0: it rests
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::atomic<bool> stop_{false};

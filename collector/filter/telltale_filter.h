@@ -137,7 +137,8 @@ enum {
   TELLTALE_PROCESS_RSS_BYTES = 11, /* at the end of the epoch */
   TELLTALE_PROCESS_READ_BYTES = 12,
   TELLTALE_PROCESS_WRITE_BYTES = 13,
-  TELLTALE_PROCESS_THREADS = 14
+  TELLTALE_PROCESS_THREADS = 14,
+  TELLTALE_PROCESS_OPEN_FILES = 15 /* descriptors, at the end of the epoch; at most 65,535 of a process */
 };
 #define TELLTALE_PROCESS_SHARE(vital_id, sub_index, is_weight) \
   (64u + (vital_id) * 32u + (sub_index) * 2u + ((is_weight) ? 1u : 0u))

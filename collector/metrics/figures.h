@@ -42,7 +42,7 @@ struct NodeFigures {
   std::vector<uint64_t> part_cpu_ns;  // by v1.SensorPart
   std::vector<uint32_t> part_level;
   uint32_t cost_ppm = 0;  // of the host in the latest epoch, as storage::NodeCounters
-  uint32_t budget_ppm = 0;
+  uint32_t limit_ppm = 0;
   std::vector<SubFigure> subs;
   std::vector<std::pair<uint32_t, uint64_t>> losses;              // v1.LossReason, events
   std::vector<std::pair<uint32_t, uint64_t>> user_stacks;         // v1.StackEnd, samples

@@ -62,11 +62,9 @@ bool TurnedDown(const NodeFigures& node) {
          std::ranges::any_of(node.part_level, [](uint32_t level) { return level > 0; });
 }
 
-// A governor holds a mean, so an epoch may lie a little above it.
 bool OverBudget(const NodeFigures& node) {
-  constexpr double kSpread = 1.2;
-  return node.state == v1::NODE_STATE_REPORTING && node.budget_ppm > 0 &&
-         node.cost_ppm > kSpread * node.budget_ppm;
+  return node.state == v1::NODE_STATE_REPORTING && node.limit_ppm > 0 &&
+         node.cost_ppm > node.limit_ppm;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ NodeFigures FiguresOf(const storage::NodeRecord& record, const storage::Reader& 
   figures.part_cpu_ns = counters.part_cpu_ns;
   figures.part_level = counters.part_level;
   figures.cost_ppm = counters.cost_ppm;
-  figures.budget_ppm = counters.budget_ppm;
+  figures.limit_ppm = counters.LimitPpm();
   figures.subs.reserve(counters.subs.size());
   for (const auto& [sub, total] : counters.subs) {
     figures.subs.push_back({sub.first, sub.second, total.weight});

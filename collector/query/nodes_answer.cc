@@ -77,6 +77,7 @@ v1::Node Show(const storage::NodeRecord& record, const Source& source) {
   const storage::NodeCounters counters = source.Counters(record.number());
   node.set_agent_cost(counters.cost_ppm * 1e-6);
   node.set_agent_budget(counters.budget_ppm * 1e-6);
+  node.set_agent_limit(counters.LimitPpm() * 1e-6);
   for (const v1::VitalStatus& vital : record.info().vitals()) {
     if (vital.state() == v1::VITAL_STATE_ACTIVE) node.set_vitals_active(node.vitals_active() + 1);
     if (vital.state() == v1::VITAL_STATE_DEGRADED)

@@ -14,11 +14,13 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "sketch/vital_ids.h"
 #include "tests/bpf/sensor_fixture.h"
 
@@ -202,6 +204,25 @@ TEST_F(SensorTest, CountsPageFaultsAndPageAllocationsOfTouchedMemory) {
           .weight;
   EXPECT_GE(freed, kPages);  // its memory came back when it ended, and is in its last row
   munmap(faults, page);
+}
+
+TEST_F(SensorTest, CountsTheFilesAProcessHasOpen) {
+  constexpr int kFiles = 2'900;  // not all of them fit into one look at its table
+  Child child([] {
+    const rlimit most = {kFiles + 100, kFiles + 100};
+    setrlimit(RLIMIT_NOFILE, &most);
+    for (int i = 0; i < kFiles; ++i) open("/dev/null", O_RDONLY);
+    for (int i = 0; i < kFiles; i += 2) close(64 + i);
+  });
+  Cut();
+  child.Begin();
+  Await(child);
+  const RawEpoch epoch = Cut();
+  const RawProcess* row = Find(epoch, child.pid());
+  ASSERT_NE(row, nullptr);
+  const std::filesystem::directory_iterator open(absl::StrCat("/proc/", child.pid(), "/fd"));
+  EXPECT_EQ(row->open_files, std::distance(begin(open), end(open)));
+  EXPECT_GT(row->open_files, kFiles / 2);
 }
 
 TEST_F(SensorTest, TellsMajorFaultsFromMinorOnes) {

@@ -222,7 +222,7 @@ class HealthTest(Rig):
 
         def reporting():
             ended = min(self.clock.now, start + until)
-            return {name: self.module.Report(ended, cost(ended - start), own) for name in ("web-1", "web-2")}
+            return {name: self.module.Report(ended, cost(ended - start), 1.2 * own) for name in ("web-1", "web-2")}
         fleet.reporting = reporting
         return self.run_command(fleet.rollout)
 
@@ -260,8 +260,8 @@ class HealthTest(Rig):
         fleet = self.make()
         fleet.remote = lambda host, script, files=(), timeout=None: self.remote(host, script) if host.name == "web-2" else \
             dict(files).get("wanted", b"").decode()
-        fleet.reporting = lambda: {"web-1": self.module.Report(self.clock.now, 0.031, 0.01),
-                                   "web-2": self.module.Report(self.clock.now + 1, 0.004, 0.01)}
+        fleet.reporting = lambda: {"web-1": self.module.Report(self.clock.now, 0.031, 0.012),
+                                   "web-2": self.module.Report(self.clock.now + 1, 0.004, 0.012)}
         code, said = self.run_command(fleet.rollout)
         self.assertEqual(code, 0, said)
         self.assertIn("wave 1: 1 host, to see whether it does", said)
@@ -269,7 +269,7 @@ class HealthTest(Rig):
     def test_status_tells_what_each_takes(self):
         fleet = self.make(only="(web|old)-.*")
         self.stand_in("telltale", "cat <<'END'", '{"nodes": [', '{"name": "web-1", "state": "REPORTING", "lastS": 5.5, '
-                      '"agentCost": 0.004, "agentBudget": 0.01},', '{"name": "web-2", "state": "REPORTING", "lastS": 5.5},',
+                      '"agentCost": 0.004, "agentLimit": 0.012},', '{"name": "web-2", "state": "REPORTING", "lastS": 5.5},',
                       '{"name": "old-1", "state": "SILENT", "lastS": 1}]}', "END")
         code, said = self.run_command(fleet.status)
         self.assertEqual(code, 3, said)
@@ -291,7 +291,7 @@ class RetryTest(Rig):
                 raise wrong
             return said
         fleet.remote = remote
-        fleet.reporting = lambda: {name: self.module.Report(self.clock.now, 0.004, 0.01) for name in ("web-1", "web-2", "db-1")}
+        fleet.reporting = lambda: {name: self.module.Report(self.clock.now, 0.004, 0.012) for name in ("web-1", "web-2", "db-1")}
         return self.run_command(fleet.rollout)
 
     def test_a_host_that_is_back_meanwhile_gets_it_in_the_same_run(self):

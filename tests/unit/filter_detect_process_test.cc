@@ -68,6 +68,41 @@ TEST(LeakTest, WhatDoublesInHalfAnHourIsToldHoweverYoungItIs) {
   EXPECT_LE(watch.told[0].end_ns - watch.told[0].start_ns, 31 * 60 * Watch::kSecond);
 }
 
+void Open(Watch& watch, int epochs, const std::function<double(int)>& files) {
+  for (int i = 0; i < epochs; ++i) {
+    watch.Process(812, "/usr/bin/app", {{TELLTALE_PROCESS_OPEN_FILES, std::floor(files(i))}});
+    watch.Show();
+  }
+}
+
+TEST(DescriptorLeakTest, AProcessThatOpensAndClosesNoneIsNamedWithItsPace) {
+  Watch watch(DescriptorLeakFilter());
+  Open(watch, 60, [](int i) { return 20 + 4.0 * i + i % 2; });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].subject, "app (pid 812, uid 0)");
+  EXPECT_EQ(watch.told[0].cause, "descriptor leak");
+  EXPECT_NEAR(watch.told[0].value * 3600, 240, 12);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("opens 240 files, pipes or sockets an hour more"));
+  EXPECT_THAT(watch.told[0].text, HasSubstr(" are open"));
+}
+
+TEST(DescriptorLeakTest, AServerIsNotAccusedOfItsClients) {
+  std::mt19937 random(11);
+  std::normal_distribution<double> come_and_go(0, 1);
+  const std::map<std::string, std::function<double(int)>> innocent = {
+      {"a morning: three times the clients within the hour",
+       [&](int i) { return 400 + std::min(i, 60) * 14 + 20 * come_and_go(random); }},
+      {"a pool that fills", [](int i) { return 20 + 300 * (1 - std::exp(-i / 8.0)); }},
+      {"twenty more an hour", [](int i) { return 30 + i / 3.0; }},
+      {"opens a thousand, closes them", [](int i) { return 10 + (i % 20) * 50; }},
+  };
+  for (const auto& [name, files] : innocent) {
+    Watch watch(DescriptorLeakFilter());
+    Open(watch, 150, files);
+    EXPECT_TRUE(watch.told.empty()) << name << ": " << watch.told[0].text;
+  }
+}
+
 TEST(LeakTest, EndsWithItsProcess) {
   Watch watch(LeakFilter());
   Grow(watch, 60, [](int i) { return 20 * kMb + i * kMb; });

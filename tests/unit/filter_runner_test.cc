@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "collector/filter/anomaly_list.h"
 #include "collector/filter/ewma.h"
@@ -264,6 +267,27 @@ TEST_F(FilterRunnerTest, AFilterThatGivesUpIsReportedAndTheOthersGoOn) {
   EXPECT_EQ(List().size(), 1u);
   EXPECT_EQ(runner_->Reports()[1].status.state(), "disabled");
   EXPECT_THAT(said_, ::testing::HasSubstr("filter broken: gave up on node n1 with code 42"));
+}
+
+TEST_F(FilterRunnerTest, AFilterThatTakesLongIsSeenToBeBehindWhileItDoes) {
+  static std::function<void()> meanwhile;
+  static telltale_filter slow = *silence_filter();
+  slow.name = "slow";
+  slow.epoch = [](void*, const telltale_filter_epoch*) {
+    meanwhile();
+    return 0;
+  };
+  std::vector<double> behind_s;
+  meanwhile = [&] {
+    now_ += 40 * kSecond;
+    behind_s.push_back(runner_->Reports()[1].status.lag_s());
+  };
+  filters_.push_back(&slow);
+  Restart();
+  for (uint64_t i = 0; i < 3; ++i) Arrive(i, 1);
+  runner_->RunOnce();
+  EXPECT_THAT(behind_s, ::testing::ElementsAre(40, 80, 120));
+  EXPECT_EQ(runner_->Reports()[1].status.lag_s(), 0);
 }
 
 TEST_F(FilterRunnerTest, AFilterOfAnotherInterfaceVersionIsRefusedByNumber) {

@@ -137,7 +137,8 @@ class Watch {
     for (int i = 0; i < body.processes().rows_size(); ++i) {
       for (const auto& [column, place] : columns_) {
         const auto value = values_[static_cast<size_t>(i)].find(column);
-        const bool level = column == TELLTALE_PROCESS_RSS_BYTES;
+        const bool level =
+            column == TELLTALE_PROCESS_RSS_BYTES || column == TELLTALE_PROCESS_OPEN_FILES;
         body.mutable_processes()->mutable_rows(i)->add_values(
             value == values_[static_cast<size_t>(i)].end()
                 ? 0

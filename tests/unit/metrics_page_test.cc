@@ -224,7 +224,7 @@ TEST_F(MetricsPageTest, CountsAgentsThatWatchLessAndThoseThatTakeTooMuchAllTheSa
   gone.state = v1::NODE_STATE_SILENT;
   gone.cost_ppm = 500'000;
   gone.part_level = {1};
-  for (NodeFigures& node : nodes_) node.budget_ppm = 10'000;
+  for (NodeFigures& node : nodes_) node.limit_ppm = 12'000;
   AddNode("no-budget").cost_ppm = 500'000;
   const std::string page = Page();
   EXPECT_THAT(page, HasSubstr("telltale_fleet_agents_turned_down{group=\"default\"} 1\n"));

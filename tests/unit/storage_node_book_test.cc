@@ -29,6 +29,7 @@ TEST(NodeBookTest, TheCostIsAShareOfAllCpusOfTheLatestEpoch) {
   ASSERT_TRUE(DecodeCounters(EncodeCounters(book), &read).ok());
   EXPECT_EQ(read.counters.cost_ppm, 5'000u);
   EXPECT_EQ(read.counters.budget_ppm, 10'000u);
+  EXPECT_EQ(read.counters.LimitPpm(), 12'000u);
 }
 
 TEST(NodeBookTest, ALittleIsNotNothingAndAnAbsurdFigureIsNoMoreThanTheHost) {

@@ -216,9 +216,10 @@ static __always_inline int collect(struct seq_file* seq, struct task_struct* tas
   row->kind = TELLTALE_RECORD_ROW;
   row->half = old;
   row->exited = 0;
-  row->pad = 0;
   row->task_ns = cut > st->first_ns ? cut - st->first_ns : 0;
   row->rss_pages = rss_pages(task);
+  row->open_files = 0;
+  if (task->pid == task->tgid && !(task->flags & PF_KTHREAD)) row->open_files = open_files(task);
   fill_who(&row->who, task, st);
   read_accounts(task, &accounts);
   row->used = accounts;

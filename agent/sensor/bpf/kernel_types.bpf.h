@@ -81,6 +81,7 @@ struct file {
 struct fdtable {
   unsigned int max_fds;
   struct file** fd;
+  unsigned long* open_fds; /* a bit for each */
 };
 struct files_struct {
   struct fdtable* fdt;

@@ -115,9 +115,9 @@ static __noinline int send_last_row(struct telltale_cpu* c, struct task_struct* 
     row->kind = TELLTALE_RECORD_ROW;
     row->half = which;
     row->exited = 1;
-    row->pad = 0;
     fill_who(&row->who, task, st);
     row->rss_pages = st->rss_pages;
+    row->open_files = 0;
     row->did = st->half[which];
     row->task_ns = 0;
     if (!accounts_out) {

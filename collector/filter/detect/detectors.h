@@ -13,6 +13,7 @@ namespace telltale::filter {
 const telltale_filter* LevelShiftFilter();
 const telltale_filter* SeasonalFilter();
 const telltale_filter* LeakFilter();
+const telltale_filter* DescriptorLeakFilter();
 const telltale_filter* NewLabelFilter();
 const telltale_filter* VanishedFilter();
 const telltale_filter* AffinityFilter();

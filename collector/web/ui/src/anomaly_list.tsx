@@ -5,7 +5,7 @@ import type { Anomaly, Vital } from './messages';
 import { address } from './route';
 import { fixedParams } from './time_range';
 import { Span, Time } from './times';
-import { baseUnit, digits, duration, plural, rate } from './units';
+import { baseUnit, digits, duration, plural, rate, recordText } from './units';
 
 const kShown = 6;
 

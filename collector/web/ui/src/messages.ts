@@ -55,8 +55,8 @@ export interface Node {
   remarks: string[];
   epoch_length_s: number;
   vitals_degraded: number;
-  agent_cost: number;    // shares of the host's CPU time; 0: unknown, no budget
-  agent_budget: number;
+  agent_cost: number;    // share of the host's CPU time; 0: unknown
+  agent_limit: number;   // above it the agent is over its budget; 0: none
   vitals_unavailable: number;
 }
 

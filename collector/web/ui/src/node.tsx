@@ -29,9 +29,8 @@ const kStates: Record<Node['state'], [string, string]> = {
   STATE_UNSPECIFIED: ['unknown', 'warn'],
 };
 
-// As the metric telltale_fleet_agents_over_budget counts them.
 function overBudget(node: Node): boolean {
-  return node.agent_budget > 0 && node.agent_cost > 1.2 * node.agent_budget;
+  return node.agent_limit > 0 && node.agent_cost > node.agent_limit;
 }
 
 function Facts({ node }: { node: Node }) {

@@ -1,0 +1,72 @@
+// Something a process holds that only grows: the slope of its level over the last 40 epochs (of a
+// minute at least; Theil-Sen), where a rise so steady comes by chance less than once in 10,000
+// (Mann-Kendall). Growth that has stopped is a start-up and no leak: the later half must still rise
+// at half the pace at least. A program that was started lately fills up for longer than that, at a
+// pace that hardly falls: until a process has been followed for two hours, it is told only if what
+// it holds doubled meanwhile. Rule 2 of Chopstix 3.2.
+
+#ifndef TELLTALE_COLLECTOR_FILTER_DETECT_GROWTH_H_
+#define TELLTALE_COLLECTOR_FILTER_DETECT_GROWTH_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/filter/detect/detector.h"
+#include "collector/filter/detect/rates.h"
+#include "collector/filter/detect/robust.h"
+
+namespace telltale::filter {
+
+// One process's level over time.
+struct Growth {
+  uint64_t seen = 0;  // epoch of its last row, counted as GrowthDetector does
+  uint32_t seen_s = 0;
+  uint32_t first_s = 0;  // of its first row
+  std::string name;
+  std::vector<uint32_t> time_s;  // of its last rows, as many as are judged
+  std::vector<float> level;
+  bool open = false;
+  uint64_t start_ns = 0;
+  double pace = 0, p = 1, grown = 0;  // an hour, when it was told last; since start_ns
+};
+
+// A detector of one level: which, from when on it counts, and how it is said.
+class GrowthDetector : public Detector {
+ public:
+  void Epoch(const telltale_filter_epoch& epoch) override;
+  void Save(StateWriter& to) const override;
+  bool Load(StateReader& from) override;
+  Learned HowFar() const override { return {epochs_, kNeeded}; }
+
+  static constexpr size_t kWindow = 40;  // epochs
+  static constexpr size_t kNeeded = 30;  // of them, to judge
+
+ protected:
+  struct Level {
+    uint32_t column;         // TELLTALE_PROCESS_*
+    double least_grown;      // in the window: below it is how the innocent breathe
+    double least_pace;       // an hour
+    double most_given_back;  // sum of its falls, as a share of that of its rises
+  };
+  GrowthDetector(const telltale_filter_host& host, const Level& level)
+      : Detector(host), level_(level) {}
+
+  // Fills what only the level knows: vital, text, evidence, against, cause, next.
+  virtual void Describe(const Growth& growth, Finding& finding) const = 0;
+
+ private:
+  void Judge(const telltale_filter_epoch& epoch, Growth& growth) const;
+  void Tell(const Growth& growth, uint64_t end_ns, bool open) const;
+  void KeepThoseThatGrewMost();
+
+  const Level level_;
+  uint64_t epochs_ = 0;
+  std::map<std::pair<uint32_t, uint64_t>, Growth> growths_;  // by pid and start
+};
+
+}  // namespace telltale::filter
+
+#endif  // TELLTALE_COLLECTOR_FILTER_DETECT_GROWTH_H_
