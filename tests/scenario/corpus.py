@@ -32,6 +32,7 @@ class Entry:
     with_: str = ""
     epochs: int = 8
     short: bool = False
+    fleet: tuple = ()
     weak: str = ""
     impossible: str = ""
 
@@ -50,7 +51,7 @@ def load(kind):
     known = {field.name for field in dataclasses.fields(Entry)} - {"kind"}
     entries, names = [], set()
     for row in table["entry"]:
-        row = {("with_" if key == "with" else key): value for key, value in row.items()}
+        row = {("with_" if key == "with" else key): tuple(value) if key == "fleet" else value for key, value in row.items()}
         if unknown := set(row) - known:
             raise ValueError(f"{kind}s.toml: {row.get('name')}: unknown fields {sorted(unknown)}")
         entry = Entry(kind=kind, **row)
@@ -83,13 +84,17 @@ def problem_of(entry):
         return "names a rule or a detector that ought to speak, one of them"
     if not entry.cause:
         return "does not say which cause must be named"
+    if entry.fleet and not (len(entry.fleet) == 2 and 0 < entry.fleet[0] < entry.fleet[1] and entry.rule):
+        return "fleet is two numbers, [nodes with the fault, nodes], and needs a rule"
     if not entry.vital and not entry.program:
         return "needs a program: by its name it is told"
     return ""
 
 
 def batches(entries, together=4):
-    """Entries that are planted at the same time, in lists. Those of a kind are kept apart where that is possible."""
+    """Entries that are planted at the same time, in lists. Those of a kind are kept apart where that is possible. Those of
+    a fleet are in none."""
+    entries = [entry for entry in entries if not entry.fleet]
     usual = [entry for entry in entries if not (entry.alone or entry.vital or entry.with_ or entry.early)]
     count = -(-len(usual) // together)
     plan = [usual[first::count] for first in range(count)]

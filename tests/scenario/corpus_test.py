@@ -12,6 +12,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 import corpus  # noqa: E402
 import facts  # noqa: E402
 import judging  # noqa: E402
+import played_fleet  # noqa: E402
 import record  # noqa: E402
 
 COMMITTED = HERE.parents[1] / "collector" / "filter" / "record"
@@ -37,7 +38,7 @@ class Tables(unittest.TestCase):
     def test_each_possible_fault_is_planted_once(self):
         faults = [entry for entry in corpus.load("fault") if not entry.impossible]
         names = [entry.name for batch in corpus.batches(faults) for entry in batch]
-        self.assertEqual(sorted(names), sorted(entry.name for entry in faults if not entry.early))
+        self.assertEqual(sorted(names), sorted(entry.name for entry in faults if not entry.early and not entry.fleet))
 
     def test_what_is_planted_alone_is_alone(self):
         for batch in corpus.batches([entry for entry in corpus.load("fault") if not entry.impossible]):
@@ -97,6 +98,73 @@ class Judgements(unittest.TestCase):
         self.assertEqual(judging.judge_innocent(load, [said(subject="cc1plus (pid 3, uid 70)")], 5)["false"], [])
 
 
+class Fleets(unittest.TestCase):
+    """One incident of the nodes that have the fault, and of no other, is right; all else is not."""
+    FAULTY = ["a", "b"]
+
+    def anomaly(self, node, found_s=110.0, **fields):
+        return {"node": node, "startS": 100.0,
+                **said(found_s=found_s, subject="planted_spin (pid 9, uid 7)", **fields)}
+
+    def incident(self, nodes, on=None, program="planted_spin", filter_="rule_busy_loop", cause="busy loop", **fields):
+        first, *more = on or nodes
+        symptom = {"node": first, "moreNodes": more, "filter": filter_, "program": program, "cause": cause, "text": "t"}
+        return {"title": "planted_spin spins", "nodes": nodes, "symptoms": [symptom], **fields}
+
+    def judge(self, incidents, anomalies=None):
+        played = types.SimpleNamespace(faulty_nodes=self.FAULTY, of=5, epoch_s=5, began_s={"a": 100.0, "b": 95.0})
+        return judging.judge_fleet(planted(rule=1, cause="busy", fleet=(2, 5)).entry, "planted_spin", FILTERS, incidents,
+                                   anomalies or [self.anomaly("a"), self.anomaly("b")], played)
+
+    def test_one_incident_of_these_nodes_is_found_after_the_epochs_of_each(self):
+        line = self.judge([self.incident(["b", "a"])])
+        self.assertTrue(line["found"], line)
+        self.assertEqual((line["epochs"], line["incidents"], line["others"]), ([2, 3], 1, 0))
+
+    def test_an_incident_of_each_node_is_not_right(self):
+        line = self.judge([self.incident(["a"]), self.incident(["b"])])
+        self.assertEqual((line["found"], line["incidents"]), (False, 2))
+
+    def test_a_second_incident_of_the_program_is_not_right_whoever_found_it(self):
+        self.assertFalse(self.judge([self.incident(["a", "b"]), self.incident(["a"], filter_="ewma")])["found"])
+
+    def test_a_node_too_few_or_too_many_is_named(self):
+        self.assertEqual(self.judge([self.incident(["a"])], [self.anomaly("a")])["missing"], ["b"])
+        line = self.judge([self.incident(["a", "b", "c"], on=["a", "b"])])
+        self.assertEqual((line["found"], line["wrongly"]), (False, ["c"]))
+        incident = self.incident(["a", "b", "c"], on=["a", "b"])
+        incident["symptoms"].append({"node": "a", "moreNodes": ["c"], "filter": "ewma", "vital": "cpu", "text": "t"})
+        self.assertEqual(self.judge([incident])["by"], ["ewma/cpu"])
+
+    def test_another_program_another_filter_or_another_cause_is_none(self):
+        for fields in ({"program": "other"}, {"filter_": "rule_blocked"}, {"cause": "leak"}):
+            self.assertFalse(self.judge([self.incident(["a", "b"], **fields)])["found"], fields)
+
+    def test_a_diagnosis_of_fewer_nodes_than_its_incident_is_not_right(self):
+        self.assertFalse(self.judge([self.incident(["a", "b"], on=["a"])])["found"])
+
+    def test_what_was_taken_into_another_incident_is_no_incident(self):
+        line = self.judge([self.incident(["a", "b"]), self.incident(["a"], mergedInto="1"),
+                           self.incident(["d"], program="x", mergedInto="0")])
+        self.assertEqual((line["found"], line["incidents"], line["others"]), (True, 1, 1))
+
+    def test_a_rule_that_this_build_lacks_is_not_a_miss(self):
+        played = types.SimpleNamespace(faulty_nodes=self.FAULTY, of=5, epoch_s=5, began_s={})
+        entry = planted(rule=9, cause="x", fleet=(2, 5)).entry
+        self.assertIn("no filter", judging.judge_fleet(entry, "planted_spin", FILTERS, [], [], played)["not_run"])
+
+    def test_the_seed_gives_each_node_calm_epochs_first(self):
+        self.assertEqual(played_fleet.mix(0), 0xe220a8397b1dcdaf)  # the first of splitmix64 from 0
+        seed = played_fleet.seed_for(range(1, 6), 22)
+        for node in range(1, 6):
+            self.assertGreaterEqual(played_fleet.onset(seed, node, 22) - 1, played_fleet.LEARN_EPOCHS)
+
+    def test_the_page_says_that_one_sensor_was_played_as_many_nodes(self):
+        page = "\n".join(record.fleets_text({"fleets": [self.judge([self.incident(["a", "b", "c"])])]}))
+        self.assertIn("one real sensor", page)
+        self.assertIn("2 of 5 nodes | no | 2 to 3 | 1 | 0 | planted_spin spins Named, and innocent: c, by rule_busy_loop.", page)
+
+
 class Intervals(unittest.TestCase):
     def test_wilson_is_that_of_the_tables(self):
         for hits, of, low, high in ((10, 10, 0.722, 1.0), (0, 10, 0.0, 0.278), (27, 29, 0.780, 0.981)):
@@ -144,6 +212,17 @@ class Joined(unittest.TestCase):
         self.assertEqual((later["innocents"][0]["hours"], later["filters"]["rule_busy_loop"]["false_alarms"]), (0.1, 0))
         same = record.joined(with_load(1, 0.5, [alarm]), with_load(1, 0.1, []))
         self.assertEqual((same["innocents"][0]["hours"], same["filters"]["rule_busy_loop"]["false_alarms"]), (0.5, 1))
+
+    def test_a_fleet_that_was_not_played_is_taken_and_counts_for_no_filter(self):
+        fleet = {"name": "five", "faulty": 5, "of": 20, "found": True}
+        ran = {**self.of(1, found=True, epochs=2), "fleets": [fleet]}
+        for old in ({**self.of(1, found=True, epochs=2), "fleets": [{"name": "five", "not_run": "w"}]},
+                    {**(early := self.of(1, found=True, epochs=2)),
+                     "faults": early["faults"] + [{"name": "five", "expected": "", "not_run": "w"}]}):
+            both = record.joined(old, ran)
+            self.assertEqual([(line["name"], line["apart"]) for line in both["fleets"]], [("five", "2026-01-02")])
+            self.assertEqual([line["name"] for line in both["faults"]], ["spin"])
+            self.assertEqual(both["filters"]["rule_busy_loop"]["hits"], 1)
 
     def test_a_miss_stays_a_miss(self):
         both = record.joined(self.of(1, found=False), self.of(1, found=True, epochs=2))

@@ -41,7 +41,7 @@ def judge_fault(planted, anomalies, filters, epoch_s):
     else:
         about = [anomaly for anomaly in near if names(anomaly, planted)]
     right = [anomaly for anomaly in about if anomaly["filter"] in expected and
-             re.search(entry.cause, anomaly.get("cause", "") + " " + anomaly["text"])]
+             says(entry, anomaly)]
     line["found"] = bool(right)
     if right:
         first = min(right, key=lambda anomaly: anomaly["foundS"])
@@ -56,6 +56,47 @@ def judge_fault(planted, anomalies, filters, epoch_s):
         if not right:
             line["said"] = said(about[0], planted)
     return line
+
+
+def judge_fleet(entry, program, filters, incidents, anomalies, played):
+    """One fault of a fleet: what its operator wants is one incident, of the nodes that have it and of no other, that says
+    what it is. `incidents`, `anomalies`: all there were; `played`: which nodes had it, of how many, since when each."""
+    expected = [name for name, (rule, _) in filters.items() if rule == entry.rule]
+    line = {"name": entry.name, "truth": entry.truth, "expected": expected[0] if expected else f"rule {entry.rule}",
+            "faulty": len(played.faulty_nodes), "of": played.of}
+    if not expected:
+        line["not_run"] = "no filter of this build applies the rule"
+        return line
+    standing = [incident for incident in incidents if not int(incident.get("mergedInto", 0))]
+    about = [incident for incident in standing if any(
+        symptom.get("program") == program for symptom in incident.get("symptoms", []))]
+    told = {}  # when first, by node
+    for anomaly in sorted(anomalies, key=lambda anomaly: anomaly["foundS"]):
+        node = anomaly["node"]
+        if node in played.began_s and anomaly["filter"] in expected and anomaly["subject"].startswith(f"{program} ("):
+            told.setdefault(node, max(1, round((anomaly["foundS"] - played.began_s[node]) / played.epoch_s)))
+    line["incidents"] = len(about)
+    line["others"] = len(standing) - len(about)
+    named = {node for incident in about for node in incident["nodes"]}
+    line["missing"] = sorted(set(played.faulty_nodes) - named)
+    line["wrongly"] = sorted(named - set(played.faulty_nodes))
+    symptoms = [symptom for incident in about for symptom in incident["symptoms"]]
+    line["by"] = sorted({"/".join(filter(None, (symptom["filter"], symptom.get("vital"), symptom.get("sub"))))
+                         for symptom in symptoms if {symptom["node"], *symptom.get("moreNodes", [])} & {*line["wrongly"]}})
+    right = [symptom for incident in about for symptom in incident["symptoms"]
+             if symptom["filter"] in expected and symptom.get("program") == program and says(entry, symptom)]
+    line["found"] = (len(about) == 1 and not line["missing"] and not line["wrongly"] and
+                     [{symptom["node"], *symptom.get("moreNodes", [])} for symptom in right] == [{*played.faulty_nodes}])
+    if told:
+        line["epochs"] = [min(told.values()), max(told.values())]
+    if about:
+        line["said"] = about[0]["title"]
+    return line
+
+
+def says(entry, finding):
+    """Of an anomaly or a symptom: is this the cause?"""
+    return re.search(entry.cause, finding.get("cause", "") + " " + finding["text"]) is not None
 
 
 def judge_innocent(planted, anomalies, epoch_s):

@@ -63,7 +63,13 @@ def joined(record, other):
         faults.append(line)
     quiet = {line["name"]: {**line, "apart": other["measured"]} for line in other["innocents"] if "not_run" not in line}
     innocents = [quiet.get(line["name"], line) if later or "not_run" in line else line for line in record["innocents"]]
+    played = {line["name"]: {**line, "apart": other["measured"]} for line in other.get("fleets", []) if "not_run" not in line}
+    fleets = {line["name"]: line for line in record.get("fleets", [])}
+    fleets |= {name: line for name, line in played.items() if "not_run" in fleets.get(name, {"not_run": ""})}
+    # A record from before there were fleets has them among its faults.
+    faults = [line for line in faults if line["name"] not in fleets]
     return {**record, "faults": faults, "planted": sum("not_run" not in line for line in faults), "innocents": innocents,
+            "fleets": list(fleets.values()),
             "innocent_loads": sum("not_run" not in line for line in innocents),
             "filters": of_filters(filters | later, faults, innocents)}
 
@@ -89,6 +95,30 @@ def epochs_text(epochs):
 
 def cell(text):
     return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+def fleets_text(record):
+    fleets = [fleet for fleet in record.get("fleets", []) if "not_run" not in fleet]
+    if not fleets:
+        return []
+    out = ["", "## A fault on some of many nodes", "",
+           "These are epochs of one real sensor, that of this host, played as many nodes: some while nothing new was planted, "
+           "some first so and then with the fault in each. There was one machine, not many. The simulator of the tests drew "
+           "the epochs again for each node, with weights, process ids and moments of its own, and sent them over mutual TLS "
+           "to a collector of their own. The fault comes to its nodes within three epochs of each other. Right is exactly "
+           "one incident, of the nodes that have the fault and of no other, which names program and cause; counted are the "
+           "epochs until each node's diagnosis. Others of this host are in the epochs, so incidents of something else may "
+           "be right. Nothing here counts in a figure above.", "",
+           "| fault | truth | on | found | after epochs, first to last node | incidents of it | incidents of something else | "
+           "what was said |", "|---|---|---|---|---|---|---|---|"]
+    for fleet in fleets:
+        wrong = f" Missing: {', '.join(fleet['missing'])}." if fleet["missing"] else ""
+        wrong += f" Named, and innocent: {', '.join(fleet['wrongly'])}, by {', '.join(fleet['by'])}." if fleet["wrongly"] else ""
+        apart = f" (a run of its own, {fleet['apart']})" if "apart" in fleet else ""
+        out.append(f"| {fleet['name']} | {cell(fleet['truth'])} | {fleet['faulty']} of {fleet['of']} nodes | "
+                   f"{'yes' if fleet['found'] else 'no'} | {' to '.join(map(str, fleet.get('epochs', ['never'])))} | "
+                   f"{fleet['incidents']} | {fleet['others']} | {cell(fleet.get('said', ''))}{wrong}{apart} |")
+    return out
 
 
 def page(record):
@@ -131,6 +161,7 @@ def page(record):
         also += f" Known: {cell(fault['weak'])}" if "weak" in fault else ""
         out.append(f"| {fault['name']} | {cell(fault['truth'])} | `{fault['expected']}` | "
                    f"{'yes' if fault['found'] else 'no'} | {fault.get('epochs', '')} | {cell(fault.get('said', ''))}{also}{apart} |")
+    out += fleets_text(record)
     out += ["", "## Innocent loads", "",
             f"Live: false alarms {rate_text(false, live_hours)}. Only what names a process of the load counts.", ""]
     if replay := record.get("replay"):
@@ -152,7 +183,7 @@ def page(record):
     out += ["", f"Beside these, {record['elsewhere']} anomalies named processes of others on this host or the node alone. "
             "Nobody knows whether they were right; they count nowhere.", "", "## What could not be run", "",
             "| entry | why |", "|---|---|"]
-    for one in faults + innocents:
+    for one in faults + record.get("fleets", []) + innocents:
         if "not_run" in one:
             out.append(f"| {one['name']} | {cell(one['not_run'])} |")
     return "\n".join(out) + "\n"
