@@ -76,6 +76,7 @@ std::span<const char> FindBpfObject(std::string_view name) {
 }
 }  // namespace telltale::agent
 ")
-  set_source_files_properties(${table} PROPERTIES OBJECT_DEPENDS "${objects}")
+  # In a unity source its dependencies would be forgotten, and a changed program left out of the agent.
+  set_source_files_properties(${table} PROPERTIES OBJECT_DEPENDS "${objects}" SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${table})
 endfunction()

@@ -54,6 +54,6 @@ std::string_view FindUiFile(std::string_view path) {
 }
 }  // namespace telltale::web
 ")
-  set_source_files_properties(${table} PROPERTIES OBJECT_DEPENDS "${packed}")
+  set_source_files_properties(${table} PROPERTIES OBJECT_DEPENDS "${packed}" SKIP_UNITY_BUILD_INCLUSION ON)  # else forgotten
   target_sources(${target} PRIVATE ${table})
 endfunction()

@@ -116,6 +116,16 @@ void Explain(v1::StoredIncident& incident) {
   }
 }
 
+// What a node as a whole does is this incident's where a diagnosis of a program explains it. On a
+// node without the diagnosis it is something else. Of very many nodes not all are kept by name.
+bool HasAnotherReason(const v1::StoredIncident& incident, const v1::StoredSymptom& symptom,
+                      const std::string& node) {
+  if (symptom.explained_by() == 0 || !symptom.program().empty()) return false;
+  const v1::StoredSymptom& diagnosis =
+      incident.symptoms(static_cast<int>(symptom.explained_by()) - 1);
+  return !IsOn(diagnosis, node) && diagnosis.more_nodes_size() < kMaxMoreNodes;
+}
+
 }  // namespace
 
 uint64_t NsOf(double seconds) {
@@ -140,7 +150,9 @@ Fit FitOf(const v1::StoredIncident& incident, const v1::Anomaly& anomaly) {
   const v1::StoredSymptom found = SymptomOf(anomaly);
   Fit fit = Fit::kNone;
   for (const v1::StoredSymptom& symptom : incident.symptoms()) {
-    if (SameSymptom(symptom, found)) return Fit::kSameSymptom;
+    if (SameSymptom(symptom, found) && !HasAnotherReason(incident, symptom, found.node())) {
+      return Fit::kSameSymptom;
+    }
     if (!IsOn(symptom, found.node())) continue;
     // A diagnosis may also come after the symptoms it explains, if no other does.
     const bool explains_it = symptom.explained_by() == 0 && Explains(found, symptom);

@@ -207,12 +207,13 @@ TEST_F(SensorTest, CountsPageFaultsAndPageAllocationsOfTouchedMemory) {
 }
 
 TEST_F(SensorTest, CountsTheFilesAProcessHasOpen) {
-  constexpr int kFiles = 2'900;  // not all of them fit into one look at its table
+  constexpr int kFiles = 2'900;
   Child child([] {
-    const rlimit most = {kFiles + 100, kFiles + 100};
+    const rlimit most = {kFiles + 1'000, kFiles + 1'000};
     setrlimit(RLIMIT_NOFILE, &most);
-    for (int i = 0; i < kFiles; ++i) open("/dev/null", O_RDONLY);
-    for (int i = 0; i < kFiles; i += 2) close(64 + i);
+    std::vector<int> files(kFiles);
+    for (int& file : files) file = open("/dev/null", O_RDONLY);
+    for (int i = 0; i < kFiles; i += 2) close(files[i]);
   });
   Cut();
   child.Begin();

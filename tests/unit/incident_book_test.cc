@@ -277,6 +277,20 @@ TEST_F(IncidentBookTest, WhatADiagnosisExplainsStandsUnderIt) {
   for (int i = 1; i < 7; ++i) EXPECT_EQ(storm.symptoms(i).explained_by(), 1u) << i;
 }
 
+TEST_F(IncidentBookTest, WhatADiagnosisExplainsDrawsNoNodeInThatDoesNotHaveIt) {
+  for (const char* node : {"web-1", "web-2"}) {
+    Find(0, node, "rule_failing_call", "syscall", "curl (pid 3, uid 1)", 8);
+    Find(0, node, "ewma", "cpu");
+  }
+  Find(1, "web-9", "ewma", "cpu");
+  EXPECT_THAT(Whole(1).nodes(), testing::ElementsAre("web-1", "web-2"));
+  EXPECT_THAT(Whole(2).nodes(), testing::ElementsAre("web-9"));
+  // It has it, too, only later: then it is all one.
+  Find(2, "web-9", "rule_failing_call", "syscall", "curl (pid 8, uid 1)", 8);
+  EXPECT_THAT(Whole(1).nodes(), testing::ElementsAre("web-1", "web-2", "web-9"));
+  EXPECT_EQ(Whole(2).merged_into(), 1u);
+}
+
 TEST_F(IncidentBookTest, ADiagnosisTakesInTheIncidentsThatWereOnlyItsSymptoms) {
   Find(0, "db-1", "new_label", "disk_io", "/usr/bin/rsync");
   Find(0, "db-1", "new_label", "kernel_page", "/usr/bin/psql");
