@@ -61,6 +61,16 @@ TEST(LeakTest, AStartOfFourMinutesIsNoTrendHoweverShortTheEpochs) {
   EXPECT_TRUE(watch.told.empty());
 }
 
+TEST(LeakTest, EpochsOfAMinuteCountAlsoIfTheyEndALittleEarly) {
+  Watch watch(LeakFilter());
+  for (int i = 0; i < 32; ++i) {
+    watch.length_s = i % 2 == 0 ? 59 : 61;
+    watch.Process(812, "/usr/bin/app", {{TELLTALE_PROCESS_RSS_BYTES, 20 * kMb + i * kMb}});
+    watch.Show();
+  }
+  EXPECT_EQ(watch.told.size(), 1u);
+}
+
 TEST(LeakTest, WhatDoublesInHalfAnHourIsToldHoweverYoungItIs) {
   Watch watch(LeakFilter());
   Grow(watch, 110, [](int i) { return 20 * kMb + i * kMb; });

@@ -8,9 +8,11 @@
 namespace telltale::filter {
 namespace {
 
-constexpr uint64_t kApartS = 60;   // between rows that count: with short epochs a start is no trend
-constexpr size_t kProcesses = 48;  // followed on a node, those that grew most
-constexpr uint64_t kForget = 3;    // epochs without a row, and so long: one that sleeps between
+// Between rows that count: with short epochs a start is no trend. Epochs of a minute may end a
+// little early.
+constexpr uint64_t kApartS = 55;
+constexpr size_t kProcesses = 48;   // followed on a node, those that grew most
+constexpr uint64_t kForget = 3;     // epochs without a row, and so long: one that sleeps between
 constexpr uint32_t kForgetS = 300;  // its growths is not in each epoch's rows
 constexpr double kChance = 1e-4;
 constexpr uint32_t kYoungS = 2 * 3600;

@@ -16,7 +16,7 @@ constexpr double kPages = 16 * 4096;  // how an allocator breathes
 class Leak : public GrowthDetector {
  public:
   static constexpr DetectorFacts kFacts = {.name = "leak",
-                                           .version = 3,
+                                           .version = 4,
                                            .needs = TELLTALE_NEEDS_PROCESSES,
                                            .about = "a process whose memory only grows",
                                            .history_epochs = kWindow,
