@@ -36,7 +36,8 @@ HOST_SECONDS = 240
 SYSTEMCTL = """#!/bin/sh
 # Stands in for systemctl: one service, as its unit starts it.
 pid=/run/telltale-agent.pid
-alive() { [ -s $pid ] && kill -0 "$(cat $pid)" 2>/dev/null; }
+# One that has ended stays a zombie here, as there is no init to take it away.
+alive() { [ -s $pid ] && grep -q '^State:.[^ZX]' "/proc/$(cat $pid)/status" 2>/dev/null; }
 stop() {
   alive || return 0
   kill "$(cat $pid)"
