@@ -1,5 +1,6 @@
 """A vital of a site's own, from outside the tree: the agent is built with the directory this file is in, and a
-collector that has never heard of it shows it. The directory is the example of agent/sensor/NEW_VITAL.md."""
+collector that has never heard of it shows it. The directory is the example of agent/sensor/NEW_VITAL.md. With the word build
+it builds the agent and does no more."""
 
 import os
 import pathlib
@@ -145,4 +146,7 @@ class LocalVital(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    facts.main()
+    if sys.argv[1:] == ["build"]:
+        build_agent()
+    else:
+        facts.main()
