@@ -7,7 +7,7 @@ target_link_libraries(telltale_query_store
   PUBLIC telltale::query telltale_synthetic PRIVATE telltale::warnings)
 telltale_test(query_tiers_test LABEL unit TIMEOUT 300
   SOURCES unit/query_tiers_test.cc LINK telltale_query_store)
-telltale_test(query_damage_test LABEL unit
+telltale_test(query_damage_test LABEL unit TIMEOUT 240
   SOURCES unit/query_damage_test.cc LINK telltale_query_store)
 telltale_test(query_process_test LABEL unit
   SOURCES unit/query_process_test.cc LINK telltale_query_store)

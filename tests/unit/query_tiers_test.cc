@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <memory>
 
@@ -91,20 +92,21 @@ class QueryTiersTest : public ::testing::Test {
 std::unique_ptr<QueryStore> QueryTiersTest::shared_;
 
 TEST_F(QueryTiersTest, SeriesOfEachTierAddUpToTheSame) {
-  for (const v1::Tier tier :
-       {v1::TIER_AUTO, v1::TIER_RAW, v1::TIER_5MIN, v1::TIER_1H, v1::TIER_1D}) {
-    for (const uint32_t vital : {TELLTALE_BLOCKING, TELLTALE_DISK_IO, TELLTALE_SYSCALL}) {
+  for (const uint32_t vital : {TELLTALE_BLOCKING, TELLTALE_DISK_IO, TELLTALE_SYSCALL}) {
+    const VitalChoice choice = Headline(vital);
+    const double factor = choice.vital.unit() == v1::UNIT_NANOSECONDS ? 1e-9 : 1;
+    const std::array<double, 2> truth = {TruthOf(store_, choice, 0, 1, 1440) * factor,
+                                         TruthOf(store_, choice, 1, 1, 1440) * factor};
+    for (const v1::Tier tier :
+         {v1::TIER_AUTO, v1::TIER_RAW, v1::TIER_5MIN, v1::TIER_1H, v1::TIER_1D}) {
       auto request = store_.Asked<v1::SeriesRequest>(0, kDay, tier);
-      const VitalChoice choice = Headline(vital);
       request.add_vitals(choice.vital.name());
       request.set_per_node(true);
       const auto answer = store_.engine().Series(request, {});
       ASSERT_TRUE(answer.ok()) << answer.status();
       ASSERT_EQ(answer->series_size(), 2);
-      const double factor = choice.vital.unit() == v1::UNIT_NANOSECONDS ? 1e-9 : 1;
-      for (uint32_t node = 0; node < 2; ++node) {
-        const double truth = TruthOf(store_, choice, node, 1, 1440) * factor;
-        EXPECT_NEAR(SumOf(answer->series(static_cast<int>(node))), truth, 1e-9 * truth)
+      for (size_t node = 0; node < truth.size(); ++node) {
+        EXPECT_NEAR(SumOf(answer->series(static_cast<int>(node))), truth[node], 1e-9 * truth[node])
             << v1::Tier_Name(tier) << " " << choice.vital.name();
       }
       EXPECT_EQ(answer->coverage().tier(), tier == v1::TIER_AUTO ? v1::TIER_RAW : tier);
@@ -251,6 +253,23 @@ TEST_F(QueryTiersTest, WhatWindowsLeaveOfARangeTakesNoEpochThatIsNotInIt) {
   EXPECT_EQ(answer->coverage().tier(), v1::TIER_5MIN);
   EXPECT_DOUBLE_EQ(answer->tables(0).total(),
                    TruthOf(store_, Headline(TELLTALE_SYSCALL), 0, 1, 480));
+}
+
+TEST_F(QueryTiersTest, StacksOfWindowsAddUpToAtMostTheTotal) {
+  auto request = store_.Asked<v1::StacksRequest>(0, 8 * kHour);
+  request.mutable_selection()->add_nodes(store_.name(0));
+  request.set_vital("syscall");
+  const auto answer = store_.engine().Stacks(request, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->coverage().tier(), v1::TIER_5MIN);
+  EXPECT_DOUBLE_EQ(answer->total(), TruthOf(store_, Headline(TELLTALE_SYSCALL), 0, 1, 480));
+  ASSERT_GT(answer->stacks_size(), 0);
+  double sum = 0;
+  for (const v1::StackWeight& stack : answer->stacks()) {
+    sum += stack.value();
+    EXPECT_FALSE(stack.frames().empty());
+  }
+  EXPECT_LE(sum, answer->total() * (1 + 1e-9));
 }
 
 TEST(QueryLateTest, ALateEpochCountsAtOnceInEveryAnswer) {
@@ -407,18 +426,29 @@ class Planted {
   const uint32_t vital_;
 };
 
-TEST(QueryLabelsTest, IntervalsOfLabelsHoldTheTruth) {
-  QueryStore store(1);
-  store.set_change(Planted(TELLTALE_SYSCALL));
-  store.Put(0, 9 * kHour);
-  store.set_now(25 * kHour);
-  store.RollUp();
+class QueryLabelsTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    shared_ = std::make_unique<QueryStore>(1);
+    shared_->set_change(Planted(TELLTALE_SYSCALL));
+    shared_->Put(0, 9 * kHour);
+    shared_->set_now(25 * kHour);
+    shared_->RollUp();
+  }
+  static void TearDownTestSuite() { shared_.reset(); }
+
+  static std::unique_ptr<QueryStore> shared_;
+  const QueryStore& store_ = *shared_;
+};
+std::unique_ptr<QueryStore> QueryLabelsTest::shared_;
+
+TEST_F(QueryLabelsTest, IntervalsOfLabelsHoldTheTruth) {
   for (const v1::Tier tier : {v1::TIER_AUTO, v1::TIER_5MIN, v1::TIER_1H, v1::TIER_1D}) {
-    auto request = store.Asked<v1::TopRequest>(0, 9 * kHour, tier);
+    auto request = store_.Asked<v1::TopRequest>(0, 9 * kHour, tier);
     request.set_vital("syscall");
     request.set_by(v1::DIMENSION_EXE);
     request.set_limit(100);
-    const auto answer = store.engine().Top(request, {});
+    const auto answer = store_.engine().Top(request, {});
     ASSERT_TRUE(answer.ok()) << answer.status();
     const v1::TopTable& table = answer->tables(0);
     ASSERT_GE(table.rows_size(), 24);
@@ -443,17 +473,12 @@ TEST(QueryLabelsTest, IntervalsOfLabelsHoldTheTruth) {
   }
 }
 
-TEST(QueryLabelsTest, TheHeaviestAreTheSameInEpochsAndInWindowsOfThem) {
-  QueryStore store(1);
-  store.set_change(Planted(TELLTALE_SYSCALL));
-  store.Put(0, 9 * kHour);
-  store.set_now(25 * kHour);
-  store.RollUp();
+TEST_F(QueryLabelsTest, TheHeaviestAreTheSameInEpochsAndInWindowsOfThem) {
   const auto rows = [&](v1::Tier tier) {
-    auto request = store.Asked<v1::TopRequest>(kHour, 3 * kHour, tier);
+    auto request = store_.Asked<v1::TopRequest>(kHour, 3 * kHour, tier);
     request.set_vital("syscall");
     request.set_by(v1::DIMENSION_EXE);
-    const auto answer = store.engine().Top(request, {});
+    const auto answer = store_.engine().Top(request, {});
     EXPECT_TRUE(answer.ok()) << answer.status();
     std::vector<std::string> out;
     for (const v1::TopRow& row : answer->tables(0).rows()) out.push_back(row.exe());
@@ -465,26 +490,6 @@ TEST(QueryLabelsTest, TheHeaviestAreTheSameInEpochsAndInWindowsOfThem) {
   // What an hour put away of lighter ones may swap neighbours.
   EXPECT_THAT(rows(v1::TIER_1H), ::testing::UnorderedElementsAreArray(raw));
   EXPECT_EQ(rows(v1::TIER_1H).front(), raw.front());
-}
-
-TEST(QueryLabelsTest, StacksOfWindowsAddUpToAtMostTheTotal) {
-  QueryStore store(1);
-  store.Put(0, 9 * kHour);
-  store.set_now(25 * kHour);
-  store.RollUp();
-  auto request = store.Asked<v1::StacksRequest>(0, 8 * kHour);
-  request.set_vital("syscall");
-  const auto answer = store.engine().Stacks(request, {});
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_EQ(answer->coverage().tier(), v1::TIER_5MIN);
-  EXPECT_DOUBLE_EQ(answer->total(), TruthOf(store, Headline(TELLTALE_SYSCALL), 0, 1, 480));
-  ASSERT_GT(answer->stacks_size(), 0);
-  double sum = 0;
-  for (const v1::StackWeight& stack : answer->stacks()) {
-    sum += stack.value();
-    EXPECT_FALSE(stack.frames().empty());
-  }
-  EXPECT_LE(sum, answer->total() * (1 + 1e-9));
 }
 
 }  // namespace
