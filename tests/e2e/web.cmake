@@ -5,8 +5,8 @@ telltale_test(browser_test LABEL e2e TIMEOUT 600 SOURCES e2e/browser_test.cc
   ENVIRONMENT TELLTALE_SHOTS=${CMAKE_BINARY_DIR}/e2e-pictures
   LINK telltale::web_front telltale::filter_query telltale::web_testing telltale::storage telltale::codec)
 
-# A fault on this host, found in the browser. Alone, as all that watches the kernel.
-telltale_test(fault_test LABEL e2e TIMEOUT 480 SOURCES e2e/fault_test.cc
+# A fault on this host, found in the browser. Alone, as all that watches the kernel: a scenario, too.
+telltale_test(fault_test LABEL e2e scenario TIMEOUT 480 SOURCES e2e/fault_test.cc
   ENVIRONMENT TELLTALE_SHOTS=${CMAKE_BINARY_DIR}/e2e-pictures LINK telltale_agent_rig telltale_ingest_bench)
 target_compile_definitions(fault_test PRIVATE TELLTALE_SPIN_PROGRAM="$<TARGET_FILE:scenario_spin>")
 add_dependencies(fault_test scenario_spin)

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import facts  # noqa: E402
 from stack import BIN, Stack, rfc3339  # noqa: E402
 
-EPOCH_S = 10
+EPOCH_S = 5
 
 
 def setUpModule():
