@@ -38,7 +38,7 @@ void MixedWork() {
   }
 }
 
-TEST_F(SensorTest, RowsAndOtherAddUpToEachTotalAndOtherIsSmall) {
+TEST_F(SensorCountTest, RowsAndOtherAddUpToEachTotalAndOtherIsSmall) {
   Child child(MixedWork);
   Cut();
   child.Begin();
@@ -67,7 +67,7 @@ TEST_F(SensorTest, RowsAndOtherAddUpToEachTotalAndOtherIsSmall) {
   }
 }
 
-TEST_F(SensorTest, AProcessKeepsWhatItsThreadsDidBeforeTheyEnded) {
+TEST_F(SensorCountTest, AProcessKeepsWhatItsThreadsDidBeforeTheyEnded) {
   constexpr int kThreads = 8;
   constexpr auto kSleep = std::chrono::milliseconds(400);
   Child child([kSleep] {
@@ -107,7 +107,7 @@ TEST_F(SensorTest, TheKernelCodeThatATickInterruptedIsWhereItsStackBegins) {
   EXPECT_GT(seen, 0U);
 }
 
-TEST_F(SensorTest, SecondsAddUpToEachTotal) {
+TEST_F(SensorCountTest, SecondsAddUpToEachTotal) {
   Child child(MixedWork);
   Cut();
   child.Begin();
@@ -130,7 +130,7 @@ TEST_F(SensorTest, SecondsAddUpToEachTotal) {
   }
 }
 
-TEST_F(SensorTest, RunDelayAndBlockedAddUpToTheTimeOfAllTasks) {
+TEST_F(SensorCountTest, RunDelayAndBlockedAddUpToTheTimeOfAllTasks) {
   Child child(MixedWork);
   Cut();
   child.Begin();
@@ -144,11 +144,11 @@ TEST_F(SensorTest, RunDelayAndBlockedAddUpToTheTimeOfAllTasks) {
   EXPECT_TRUE(Within(kOnePercent, sum, epoch.task_ns));
 }
 
-TEST_F(SensorTest, NumbersEpochsFromZeroWithoutAGapEachWithTheSeedOfItsNumber) {
+TEST_F(UnstartedSensorTest, NumbersEpochsFromZeroWithoutAGapEachWithTheSeedOfItsNumber) {
   BpfSensorOptions options;
   options.seed = [](uint64_t number) { return 1000 + number; };
-  sensor_ = std::make_unique<BpfSensor>(options);
-  ASSERT_TRUE(sensor_->Start().ok());
+  Start(options);
+  if (IsSkipped() || HasFatalFailure()) return;
   const RawEpoch first = Cut(), second = Cut(), third = Cut();
   EXPECT_EQ(first.number, 0U);
   EXPECT_EQ(first.seed, 1000U);

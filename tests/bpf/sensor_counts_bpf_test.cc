@@ -29,7 +29,7 @@ namespace {
 
 constexpr double kOnePercent = 0.01;
 
-TEST_F(SensorTest, CountsEverySystemCallOfAKnownLoadByResult) {
+TEST_F(SensorCountTest, CountsEverySystemCallOfAKnownLoadByResult) {
   constexpr int kCalls = 100'000;
   Child child([] {
     for (int i = 0; i < kCalls; ++i) syscall(SYS_getppid);
@@ -72,7 +72,7 @@ TEST_F(SensorTest, AProgramStartedManyTimesHasTheLabelsOfOne) {
   EXPECT_EQ(places.size(), 1U);
 }
 
-TEST_F(SensorTest, LosesNoEventAtTheFlipOfManyQuickCuts) {
+TEST_F(SensorCountTest, LosesNoEventAtTheFlipOfManyQuickCuts) {
   constexpr int kCalls = 2'000'000;
   Child child([] {
     // Not switched out while it works, so that each cut meets it in the middle.
@@ -129,7 +129,7 @@ uint64_t LostByFailedCuts(const RawEpoch& epoch, uint8_t vital) {
 
 // The cut asks for the next epoch's seed just before the flip: from there on it finds no free file,
 // which the pass over the tasks, after the flip, cannot do without.
-TEST_F(SensorTest, WhatAFailedCutLeftIsToldAsLostAndInNoLaterEpoch) {
+TEST_F(UnstartedSensorTest, WhatAFailedCutLeftIsToldAsLostAndInNoLaterEpoch) {
   constexpr uint64_t kCalls = 1'000'000;
   bool fail = false;
   std::unique_ptr<NoFileFree> no_file;
@@ -138,8 +138,8 @@ TEST_F(SensorTest, WhatAFailedCutLeftIsToldAsLostAndInNoLaterEpoch) {
     if (fail) no_file = std::make_unique<NoFileFree>();
     return 1000 + number;
   };
-  sensor_ = std::make_unique<BpfSensor>(options);
-  ASSERT_TRUE(sensor_->Start().ok());
+  Start(options);
+  if (IsSkipped() || HasFatalFailure()) return;
   Child child([] {
     for (uint64_t i = 0; i < kCalls; ++i) syscall(SYS_getppid);
   });
@@ -166,7 +166,7 @@ TEST_F(SensorTest, WhatAFailedCutLeftIsToldAsLostAndInNoLaterEpoch) {
   }
 }
 
-TEST_F(SensorTest, CountsPageFaultsAndPageAllocationsOfTouchedMemory) {
+TEST_F(SensorCountTest, CountsPageFaultsAndPageAllocationsOfTouchedMemory) {
   constexpr size_t kPages = 20'000;
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   auto* const faults = static_cast<std::atomic<uint64_t>*>(
@@ -226,7 +226,7 @@ TEST_F(SensorTest, CountsTheFilesAProcessHasOpen) {
   EXPECT_GT(row->open_files, kFiles / 2);
 }
 
-TEST_F(SensorTest, TellsMajorFaultsFromMinorOnes) {
+TEST_F(SensorCountTest, TellsMajorFaultsFromMinorOnes) {
   constexpr size_t kPages = 600;
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const int fd = UnnamedFile();
@@ -295,7 +295,7 @@ TEST_F(SensorTest, CountsSegmentsSentAgain) {
   EXPECT_TRUE(named) << "no sample names port 9 of 10.255.0.2";
 }
 
-TEST_F(SensorTest, CountsSignalsMadeAndHandled) {
+TEST_F(SensorCountTest, CountsSignalsMadeAndHandled) {
   constexpr int kSignals = 10'000;
   Child child([] {
     signal(SIGUSR1, [](int) {});
@@ -313,7 +313,7 @@ TEST_F(SensorTest, CountsSignalsMadeAndHandled) {
                      kSignals));
 }
 
-TEST_F(SensorTest, CountsBytesThroughSocketsAndNotThosePeekedAt) {
+TEST_F(SensorCountTest, CountsBytesThroughSocketsAndNotThosePeekedAt) {
   constexpr uint64_t kMessages = 2'000, kBytes = 3'000;
   Child child([] {
     int ends[2];

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 namespace telltale::agent {
 
@@ -59,12 +60,12 @@ int Child::End() {
   return status;
 }
 
-void SensorTest::SetUp() {
+void SensorTest::Start(BpfSensorOptions options) {
   if (geteuid() != 0) {
     GTEST_SKIP() << "SKIPPED: the kernel sensor needs root (or CAP_BPF and CAP_PERFMON)";
   }
   signal(SIGPIPE, SIG_IGN);
-  sensor_ = std::make_unique<BpfSensor>(Options());
+  sensor_ = std::make_unique<BpfSensor>(std::move(options));
   const absl::Status started = sensor_->Start();
   if (absl::IsFailedPrecondition(started)) {
     GTEST_SKIP() << "SKIPPED: this kernel cannot be watched: " << started;
@@ -123,6 +124,19 @@ void SensorTest::PinTo(int cpu) {
   CPU_ZERO(&set);
   CPU_SET(cpu, &set);
   sched_setaffinity(0, sizeof(set), &set);
+}
+
+std::unique_ptr<BpfSensor> SensorCountTest::before_;
+
+void SensorCountTest::SetUp() {
+  if (before_ == nullptr) return SensorTest::SetUp();
+  sensor_ = std::move(before_);
+  Cut();
+  kept_ = {};
+}
+
+void SensorCountTest::TearDown() {
+  if (!HasFailure() && !IsSkipped()) before_ = std::move(sensor_);
 }
 
 int UnnamedFile(int flags) {

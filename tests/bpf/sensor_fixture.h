@@ -50,8 +50,10 @@ struct Amount {
 
 class SensorTest : public testing::Test {
  protected:
-  void SetUp() override;
+  void SetUp() override { Start(Options()); }
   virtual BpfSensorOptions Options() { return {}; }
+  // Skips where the host does not let us watch its kernel.
+  void Start(BpfSensorOptions options);
 
   // Until the child's work is done; it stays alive. Drains meanwhile as the agent does: a busy host
   // fills the ring in seconds. TryAwait: false if the child gave up.
@@ -66,6 +68,24 @@ class SensorTest : public testing::Test {
 
   std::unique_ptr<BpfSensor> sensor_;
   KeepAll kept_;
+};
+
+// What is counted exactly is so whatever was before: goes on with the sensor of the case before, in
+// an epoch of its own, unless that case failed. A start takes seconds.
+class SensorCountTest : public SensorTest {
+ protected:
+  static void TearDownTestSuite() { before_.reset(); }
+  void SetUp() override;
+  void TearDown() override;
+
+ private:
+  static std::unique_ptr<BpfSensor> before_;
+};
+
+// The test starts its sensor itself: one start, which takes seconds, instead of two.
+class UnstartedSensorTest : public SensorTest {
+ protected:
+  void SetUp() override {}
 };
 
 // An empty file without a name below the working directory: the build's disk, not a tmpfs. `flags`

@@ -55,7 +55,7 @@ struct Turn {
 // While both are there, whenever one has the CPU the other waits: for 4 s that is 4 s of delay.
 // Others on the CPU make both wait, so on a busy host it is more; how much more the scheduler
 // knows.
-TEST_F(SensorTest, TwoSpinnersOnOneCpuForFourSecondsShowFourSecondsOfDelay) {
+TEST_F(SensorCountTest, TwoSpinnersOnOneCpuForFourSecondsShowFourSecondsOfDelay) {
   using std::chrono::steady_clock;
   constexpr uint64_t kFourSeconds = 4'000'000'000;
   auto* const turn = static_cast<Turn*>(
@@ -131,7 +131,7 @@ TEST_F(SensorTest, ShowsAWaitWhileItLastsAndChargesOnlyTheRestAfterwards) {
 // Eight threads cannot wait for more than eight seconds in one second, neither while they wait nor
 // when all that they waited for comes at once. What others on the host wait for is not known, so
 // all of it is allowed.
-TEST_F(SensorTest, NoSecondHoldsMoreWaitingThanItsTasksCan) {
+TEST_F(SensorCountTest, NoSecondHoldsMoreWaitingThanItsTasksCan) {
   constexpr uint64_t kThreads = 8, kSecond = 1'000'000'000;
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -201,7 +201,7 @@ TEST_F(SensorTest, ShowsATaskStuckInAnUninterruptibleWait) {
   Await(child);
 }
 
-TEST_F(SensorTest, TellsAWaitOnAPipeFromOneOnATimer) {
+TEST_F(SensorCountTest, TellsAWaitOnAPipeFromOneOnATimer) {
   Child child([] {
     int ends[2];
     if (pipe(ends) != 0) return;
@@ -254,7 +254,7 @@ int64_t NowNs() { return std::chrono::steady_clock::now().time_since_epoch().cou
 // Since 6.12 a task that had more than its part of the CPU stays on the run queue for a moment when
 // it goes to sleep. If it is moved to another CPU then, the scheduler's own account takes it for
 // queued however long it sleeps, which is told here by what it says of each sleep.
-TEST_F(SensorTest, ASleeperMovedToAnotherCpuDoesNotQueue) {
+TEST_F(SensorCountTest, ASleeperMovedToAnotherCpuDoesNotQueue) {
   if (sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "SKIPPED: needs two CPUs";
   constexpr int kRounds = 60, kCutAtRound = 30;
   constexpr uint64_t kSleep = 50'000'000;
@@ -374,7 +374,7 @@ TEST_F(SensorTest, TakesAWaitForAContendedMutexForALockAndNamesItsOwner) {
   EXPECT_TRUE(owner_named);
 }
 
-TEST_F(SensorTest, ChargesReclaimForACgroupsLimitToTheTaskThatPaysForIt) {
+TEST_F(SensorCountTest, ChargesReclaimForACgroupsLimitToTheTaskThatPaysForIt) {
   const std::string group = "/sys/fs/cgroup/memory/telltale_sensor_test";
   if (mkdir(group.c_str(), 0755) != 0) {
     GTEST_SKIP() << "SKIPPED: no memory cgroup (version 1) can be made at " << group;
@@ -402,7 +402,7 @@ TEST_F(SensorTest, ChargesReclaimForACgroupsLimitToTheTaskThatPaysForIt) {
   EXPECT_GE(paid.weight, 1'000U);
 }
 
-TEST_F(SensorTest, NamesTheLastLevelCacheUnavailableWithAReasonWithoutCounters) {
+TEST_F(SensorCountTest, NamesTheLastLevelCacheUnavailableWithAReasonWithoutCounters) {
   const std::vector<VitalStatus> status = sensor_->Status();
   ASSERT_EQ(status.size(), static_cast<size_t>(TELLTALE_BUILTIN_VITALS - 1));
   for (const VitalStatus& vital : status) {
