@@ -12,9 +12,16 @@ target_compile_options(telltale_warnings INTERFACE
   # GCC 12 sees overlaps that cannot be in one-character string literals (its bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 
-# The whole program is built with one set of sanitizers or none.
+# The whole program is built with one set of sanitizers or none. By fuzzer-no-link fuzzers find their way in libraries and in
+# themselves; tests have no use for it, and compile in four fifths of the time without.
+set(telltale_fuzzed)
 if(TELLTALE_SANITIZE)
-  add_compile_options(-fsanitize=${TELLTALE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
+  set(sanitizers ${TELLTALE_SANITIZE})
+  if(TELLTALE_SANITIZE MATCHES ",fuzzer-no-link")
+    set(telltale_fuzzed -fsanitize=fuzzer-no-link)
+    string(REPLACE ",fuzzer-no-link" "" sanitizers ${TELLTALE_SANITIZE})
+  endif()
+  add_compile_options(-fsanitize=${sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   add_link_options(-fsanitize=${TELLTALE_SANITIZE})
 endif()
 
@@ -30,6 +37,7 @@ function(telltale_library name)
   add_library(telltale::${name} ALIAS telltale_${name})
   target_include_directories(telltale_${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
   target_link_libraries(telltale_${name} PUBLIC ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK} telltale::warnings)
+  target_compile_options(telltale_${name} PRIVATE ${telltale_fuzzed})
   telltale_unity(telltale_${name})
 endfunction()
 
@@ -83,6 +91,7 @@ function(telltale_fuzzer name)
     add_executable(${name}_fuzzer EXCLUDE_FROM_ALL fuzz/${name}_fuzzer.cc)
     add_dependencies(fuzzers ${name}_fuzzer)
     target_include_directories(${name}_fuzzer PRIVATE ${CMAKE_SOURCE_DIR})
+    target_compile_options(${name}_fuzzer PRIVATE ${telltale_fuzzed})
     target_link_libraries(${name}_fuzzer PRIVATE ${ARG_LINK} telltale::warnings -fsanitize=fuzzer)
   endif()
 endfunction()
