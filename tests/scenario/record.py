@@ -137,7 +137,8 @@ def page(record):
         "# How often the rules were right", "",
         f"Made by `tests/scenario/run` on {record['measured']}; not written by hand. {len(run)} faults were planted and "
         f"{len(loads)} innocent loads run on one machine ({record['machine']}), in epochs of {record['epoch_s']} s, after "
-        f"{record['learned_epochs']} epochs of learning, by a real agent and a real collector.", "",
+        f"{record['learned_epochs']} epochs of learning, by a real agent and a real collector. The "
+        "agent's budget was off; how often the rules are right within it was not measured.", "",
         "The sensor sees the whole host, and others used it meanwhile. So only what names a planted process counts for or "
         f"against a rule, and faults run at nice -5{load}. Where a detector speaks of the "
         "node, that it named the right vital in time counts, which says less. "

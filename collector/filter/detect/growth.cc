@@ -1,6 +1,8 @@
 #include "collector/filter/detect/growth.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <tuple>
 
 #include "sketch/time_units.h"
