@@ -106,7 +106,7 @@ void UplinkLogic::Connect() {
   lost_sent_.clear();
   probes_sent_ = 0;
   state_ = State::kGreeting;
-  greeting_deadline_ns_ = clock_.MonoNs() + options_.welcome_timeout_ms * kNsPerMs;
+  greeting_deadline_ns_ = clock_.MonoNs() + WelcomeTimeoutMs() * kNsPerMs;
   transport_.Open();
   v1::AgentMessage message;
   v1::Hello& hello = *message.mutable_hello();
@@ -154,6 +154,7 @@ void UplinkLogic::OnWelcome(const v1::Welcome& welcome) {
   state_ = State::kStreaming;
   streaming_since_ns_ = clock_.MonoNs();
   next_probe_ns_ = streaming_since_ns_;
+  greetings_given_up_ = 0;
   last_error_.clear();
   if (welcome.store_id() != store_id_) {
     store_id_ = welcome.store_id();
@@ -374,6 +375,14 @@ uint64_t UplinkLogic::JitteredDelayNs(uint64_t now_ns) const {
   return static_cast<uint64_t>(options_.random() * static_cast<double>(longest_ms)) * kNsPerMs;
 }
 
+uint64_t UplinkLogic::WelcomeTimeoutMs() const {
+  const uint64_t longest_ms =
+      std::max(options_.welcome_timeout_ms, options_.welcome_timeout_max_ms);
+  uint64_t timeout_ms = options_.welcome_timeout_ms;
+  for (uint32_t i = 0; i < greetings_given_up_ && timeout_ms < longest_ms; ++i) timeout_ms *= 2;
+  return std::min(timeout_ms, longest_ms);
+}
+
 void UplinkLogic::Fail(const std::string& why) {
   transport_.Abort();
   Disconnected(why);
@@ -415,7 +424,9 @@ void UplinkLogic::Tick() {
   }
   if (state_ == State::kWaiting && has_node_info_ && now >= reconnect_at_ns_) Connect();
   if (state_ == State::kGreeting && now >= greeting_deadline_ns_) {
-    Fail(absl::StrCat("no Welcome within ", options_.welcome_timeout_ms / 1'000, " s"));
+    const uint64_t waited_ms = WelcomeTimeoutMs();
+    ++greetings_given_up_;
+    Fail(absl::StrCat("no Welcome within ", waited_ms / 1'000, " s"));
   }
   if (state_ != State::kStreaming || goodbye_sent_) return;
   const uint64_t oldest_sent = queue_.oldest_sent_ns();

@@ -58,7 +58,11 @@ class UplinkLogic {
     // without one comes back over the last.
     uint64_t reconnect_base_ms = 1'000;
     uint64_t reconnect_max_ms = 60'000;
-    uint64_t welcome_timeout_ms = 60'000;  // many may connect at once
+    // How long a greeting waits for its answer, as many may connect at once: each one given up
+    // doubles it, up to the longest, until one is answered. Were it fixed, a crowd that a busy
+    // collector cannot greet within it would come anew again and again, and none would get in.
+    uint64_t welcome_timeout_ms = 60'000;
+    uint64_t welcome_timeout_max_ms = 480'000;
     uint64_t verdict_timeout_ms = 120'000;
     uint64_t max_future_ms = 300'000;  // an epoch further ahead of the collector stays here
     uint64_t goodbye_timeout_ms = 5'000;
@@ -126,6 +130,7 @@ class UplinkLogic {
   void Fail(const std::string& why);
   void Disconnected(const std::string& why);
   uint64_t JitteredDelayNs(uint64_t now_ns) const;
+  uint64_t WelcomeTimeoutMs() const;
 
   const Options options_;
   const Clock& clock_;
@@ -148,6 +153,7 @@ class UplinkLogic {
   uint32_t probes_sent_ = 0;
 
   uint64_t reconnect_at_ns_ = 0;
+  uint32_t greetings_given_up_ = 0;  // since the last that was answered
   uint64_t alone_since_ns_ = 0;  // without a stream that lasted; 0: there is one, or none was tried
   std::string store_id_;
   ClockOffset offset_;

@@ -49,6 +49,34 @@ TEST_F(UplinkTest, WhatWasInFlightIsSentAgainOnTheNextStream) {
   EXPECT_EQ(spool_.new_stores, 1) << "the same store twice is no new one";
 }
 
+TEST_F(UplinkTest, AGreetingThatIsNotAnsweredIsGivenLongerNextTime) {
+  // How long this attempt waits before it is given up, in seconds.
+  const auto waits = [&] {
+    clock_.Pass(60 * kSecond);  // the longest pause between attempts
+    logic().Tick();
+    EXPECT_EQ(logic().state(), UplinkLogic::State::kGreeting);
+    const uint64_t wait_ns = logic().NextWakeNs() - clock_.mono;
+    const int aborted = transport_.aborted;
+    clock_.Pass(wait_ns - 1);
+    logic().Tick();
+    EXPECT_EQ(transport_.aborted, aborted) << "given up early";
+    clock_.Pass(1);
+    logic().Tick();
+    EXPECT_EQ(transport_.aborted, aborted + 1);
+    return wait_ns / kSecond;
+  };
+  for (const uint64_t expected : {60u, 120u, 240u, 480u, 480u}) EXPECT_EQ(waits(), expected);
+  // A collector that refuses is not one that is busy, and answers nothing.
+  clock_.Pass(60 * kSecond);
+  logic().Tick();
+  logic().OnClosed(absl::UnavailableError("refused"));
+  EXPECT_EQ(waits(), 480u);
+  clock_.Pass(60 * kSecond);
+  Welcome();
+  logic().OnClosed(absl::UnavailableError("gone"));
+  EXPECT_EQ(waits(), 60u) << "after one that was answered";
+}
+
 TEST_F(UplinkTest, ReconnectsWithFullJitterUpToTheLimit) {
   random_ = 0.999;
   logic().Tick();
