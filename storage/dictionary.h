@@ -14,6 +14,9 @@
 // is written once more under no node's number (kSharedName), and who tells the same from then on
 // needs no row of its own.
 //
+// What most nodes of a fleet tell is told already, and what their windows use is kept already: both
+// are remembered (name_memory.h) in 44 MiB at most.
+//
 // Thread-safe. Owned by the Store; grammar in FORMAT.md.
 
 #ifndef TELLTALE_STORAGE_DICTIONARY_H_
@@ -32,6 +35,7 @@
 #include "absl/status/statusor.h"
 #include "storage/history.h"
 #include "storage/keys.h"
+#include "storage/name_memory.h"
 #include "telltale/v1/summary.pb.h"
 
 namespace telltale::storage {
@@ -75,13 +79,35 @@ class Dictionary {
   struct Location {
     std::string_view build_id;
     uint64_t offset = 0;
+    uint64_t digest = 0;  // of the two
   };
   struct Found {
     std::string value;  // as stored
     bool shared = false;
   };
+  // What a call has to write, and what stands once that is written.
+  struct Pending {
+    std::vector<Row> rows;
+    std::vector<uint64_t> locations;  // of each row
+    std::vector<uint64_t> standing;   // as StandingRows knows them
+  };
 
   explicit Dictionary(History* history);
+  Location LocationOf(std::string_view build_id, uint64_t offset) const;
+  // What is remembered of rows that may be gone is forgotten; the number for Remember.
+  uint64_t BeginRemembering();
+  // Unless the history began anew meanwhile.
+  void Remember(const std::vector<uint64_t>& rows, uint64_t beginnings);
+  bool Stands(uint64_t row) const;
+  bool MayHaveRow(const Location& location, uint32_t source) const;
+  bool MayHaveAnyRow(const Location& location) const;
+  // The source calls it something new: windows keep the latest.
+  void ForgetKept(const Location& location, uint32_t source);
+  // Finds out which sources have rows for the location, if that is not known. Not while rows are
+  // written: the caller has tell_mutex_.
+  absl::Status LearnSources(const Location& location);
+  // What one source called a location last, wherever that stands; wanted ones are no names.
+  absl::StatusOr<std::optional<std::string>> Last(const Location& location, uint32_t source) const;
   absl::StatusOr<std::optional<Found>> Find(const Location& location, uint32_t node) const;
   // Whether another node told this name in the current partition or the one before: a name in use
   // is in one of the two.
@@ -89,22 +115,28 @@ class Dictionary {
                               std::string_view value) const;
   // Rows that fill in a name where windows want it: the node's own, or what is now shared.
   absl::Status FillWanted(const Location& location, uint32_t source, const std::string& value,
-                          uint64_t sealed_ns, std::vector<Row>* rows) const;
-  absl::Status Append(const std::vector<Row>& rows);
-  // The row that keeps what a location is called; nullopt: it is there.
-  absl::StatusOr<std::optional<Row>> KeptRow(NamePartition partition, const Location& location,
-                                             uint32_t node) const;
+                          uint64_t sealed_ns, Pending* pending) const;
+  absl::Status TellOne(NamePartition now, const Location& location, uint32_t node,
+                       const std::string& value, const Telling& telling, Told* told,
+                       Pending* pending);
+  // The row that keeps what a location is called; none: it is there.
+  absl::Status KeepOne(NamePartition partition, const Location& location, uint32_t node,
+                       Pending* pending);
+  absl::Status Append(const Pending& pending);
 
   History* const history_;
+  const uint64_t salt_;  // of digests: nobody can make locations that are taken for each other
   // Two nodes that tell the same at once must see each other, and whoever finds no name must be
   // seen to want it.
   std::mutex tell_mutex_;
 
   mutable std::mutex mutex_;
   std::set<NamePartition> partitions_;  // guarded by mutex_
-  // Direct-mapped, guarded by mutex_: (partition, node, location) that were kept, and (node,
-  // location) that have no name.
-  std::vector<uint64_t> kept_;
+  // Guarded by mutex_: rows that were kept or are shared, and who told of which location.
+  StandingRows standing_;
+  uint64_t beginnings_ = 0;  // of the history, for which standing_ holds
+  LocationSources sources_;
+  // Direct-mapped, guarded by mutex_: (node, location) that have no name.
   mutable std::vector<uint64_t> unnamed_;
   uint64_t told_ = 0;  // guarded by mutex_; grows when a name comes
 };

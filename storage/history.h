@@ -52,6 +52,10 @@ class History {
   // Returns when everything appended before the call survives a crash of machine or process.
   virtual absl::Status Sync() = 0;
 
+  // Grows when the history began anew from what is on disk: rows that were visible and not yet
+  // durable may be gone. Who remembers that a row is there asks whether it still is the same.
+  virtual uint64_t Beginnings() const { return 1; }
+
   // The value; NotFound: no such row; DataLoss: it is there but damaged.
   virtual absl::StatusOr<std::string> Get(Family family, std::string_view key) const = 0;
 

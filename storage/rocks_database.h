@@ -64,6 +64,8 @@ class RocksDatabase {
   absl::Status Write(RocksInstance& instance, rocksdb::WriteBatch* batch, bool sync,
                      const char* step);
   absl::Status SyncLog(RocksInstance& instance);
+  // How often it was opened: grows when it is opened anew after a write error.
+  uint64_t beginnings() const { return beginnings_.load(std::memory_order_acquire); }
   absl::Status Failure() const;  // the error that stopped writing; OK when nothing did
 
   // Reads every block of every table file against its checksum. DataLoss names file and offset.
@@ -77,6 +79,7 @@ class RocksDatabase {
 
   const RocksOptions options_;
   std::atomic<bool> failed_{false};
+  std::atomic<uint64_t> beginnings_{1};
   std::mutex recover_mutex_;  // one recovery at a time
   // Writers share it; a sync and a recovery have it alone, so that neither meets a log in the
   // moment of its failure. Taken before mutex_.

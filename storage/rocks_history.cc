@@ -32,6 +32,7 @@ absl::StatusOr<std::string> RocksHistory::Get(Family family, std::string_view ke
   std::string value;
   const rocksdb::Status status =
       (*instance)->db().Get({}, (*instance)->family(family), ToSlice(key), &value);
+  if (status.IsNotFound()) return absl::NotFoundError("read history: no such row");
   if (!status.ok()) return FromRocks(status, "read", FamilyName(family));
   return value;
 }

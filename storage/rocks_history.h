@@ -14,6 +14,7 @@ class RocksHistory : public History {
 
   absl::Status Append(std::span<const Row> rows) override;
   absl::Status Sync() override;
+  uint64_t Beginnings() const override { return database_->beginnings(); }
   absl::StatusOr<std::string> Get(Family family, std::string_view key) const override;
   absl::Status Scan(Family family, std::string_view from, std::string_view to,
                     const RowVisitor& visit) const override;

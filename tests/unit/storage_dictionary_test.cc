@@ -8,7 +8,9 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -292,6 +294,113 @@ TEST(DictionaryRaceTest, WhoTellsWhileANameIsFoundMissingSeesThatItIsWanted) {
   told.get();
   ASSERT_TRUE(names->DropBefore(Tier::kRaw, kNow + 100 * kDayNs).ok());
   EXPECT_EQ(names->Name(kBuild, 64, 3), "main");
+}
+
+// Counts what is looked up, and can lose what was not synced, as a database opened anew may.
+class ForgetfulHistory : public MemoryHistory {
+ public:
+  absl::StatusOr<std::string> Get(Family family, std::string_view key) const override {
+    ++looks;
+    return MemoryHistory::Get(family, key);
+  }
+  absl::Status Scan(Family family, std::string_view from, std::string_view to,
+                    const RowVisitor& visit) const override {
+    ++looks;
+    return MemoryHistory::Scan(family, from, to, visit);
+  }
+  uint64_t Beginnings() const override { return beginnings; }
+  void Lose() {
+    ASSERT_TRUE(DropRange(Family::kDict, "", "").ok());
+    ++beginnings;
+  }
+  std::map<std::string, std::string> Rows() const {
+    std::map<std::string, std::string> rows;
+    EXPECT_TRUE(MemoryHistory::Scan(Family::kDict, "", "",
+                                    [&](std::string_view key, std::string_view value) {
+                                      rows.emplace(key, value);
+                                      return true;
+                                    })
+                    .ok());
+    return rows;
+  }
+  mutable uint64_t looks = 0;
+  uint64_t beginnings = 1;
+};
+
+TEST(DictionaryMemoryTest, WhatAllNodesCallTheSameIsNotLookedUpForEachOfThem) {
+  ForgetfulHistory history;
+  const auto names = *Dictionary::Open(&history);
+  const auto come = [&](uint32_t node) {
+    EXPECT_TRUE(names->Tell(node, Named({{64, "main"}, {96, "loop"}}), {kNow, 0, kPlenty}).ok());
+    EXPECT_TRUE(names->Keep(Tier::k5Min, kNow, node, TablesOf({64, 96})).ok());
+  };
+  for (const uint32_t node : {1, 2, 3}) come(node);
+  const uint64_t looks = history.looks;
+  const size_t rows = history.Rows().size();
+  for (uint32_t node = 4; node < 100; ++node) come(node);
+  EXPECT_EQ(history.looks, looks);
+  EXPECT_EQ(history.Rows().size(), rows);
+  ASSERT_TRUE(names->DropBefore(Tier::kRaw, kNow + 100 * kDayNs).ok());
+  EXPECT_EQ(names->Name(kBuild, 64, 50), "main") << "kept with the window";
+}
+
+TEST(DictionaryMemoryTest, WhatTheDatabaseLostIsWrittenAgain) {
+  ForgetfulHistory history;
+  const auto names = *Dictionary::Open(&history);
+  const auto come = [&](uint32_t node) {
+    EXPECT_TRUE(names->Tell(node, Named({{64, "main"}}), {kNow, 0, kPlenty}).ok());
+    EXPECT_TRUE(names->Keep(Tier::k5Min, kNow, node, TablesOf({64})).ok());
+  };
+  for (const uint32_t node : {1, 2, 3}) come(node);
+  history.Lose();
+  come(3);
+  EXPECT_EQ(names->Name(kBuild, 64, 3), "main");
+  ASSERT_TRUE(names->DropBefore(Tier::kRaw, kNow + 100 * kDayNs).ok());
+  EXPECT_EQ(names->Name(kBuild, 64, 3), "main") << "kept with the window";
+}
+
+// Nodes come, keep and go at random over half a year; one dictionary lives through it, the other is
+// opened anew for each step and remembers nothing.
+TEST(DictionaryMemoryTest, ADictionaryThatRemembersWritesWhatOneThatDoesNotWrites) {
+  constexpr uint32_t kNodes = 6;
+  constexpr uint64_t kLocations = 12;
+  std::mt19937 random(17);
+  const auto below = [&](uint64_t limit) { return random() % limit; };
+  // Most is called the same everywhere; a few nodes have names of their own.
+  const auto name = [](uint32_t node, uint64_t offset) {
+    return (node + offset) % 5 == 0 ? "own-" + std::to_string(node) : "shared";
+  };
+  ForgetfulHistory remembered, anew;
+  const auto names = *Dictionary::Open(&remembered);
+  uint64_t now_ns = kNow;
+  for (int step = 0; step < 1'500; ++step) {
+    now_ns += below(60) * 60 * kSecondNs;
+    const uint32_t node = static_cast<uint32_t>(1 + below(kNodes));
+    std::vector<uint64_t> offsets;
+    std::vector<std::pair<uint64_t, std::string>> told;
+    for (uint64_t offset = 0; offset < kLocations; ++offset) {
+      if (below(3) != 0) continue;
+      offsets.push_back(offset);
+      told.emplace_back(offset, name(node, offset));
+    }
+    const uint64_t what = below(20);
+    const Tier tier = std::vector<Tier>{Tier::k5Min, Tier::k1Hour, Tier::k1Day}[below(3)];
+    const uint64_t window_ns = now_ns - below(3) * kDayNs;
+    for (Dictionary* dictionary : {names.get(), Dictionary::Open(&anew)->release()}) {
+      const std::unique_ptr<Dictionary> opened(dictionary == names.get() ? nullptr : dictionary);
+      if (what < 8) {
+        ASSERT_TRUE(dictionary->Tell(node, Named(told), {now_ns, 0, kPlenty}).ok());
+      } else if (what < 19) {
+        ASSERT_TRUE(dictionary->Keep(tier, window_ns, node, TablesOf(offsets)).ok());
+      } else {
+        ASSERT_TRUE(dictionary->DropBefore(Tier::kRaw, now_ns).ok());
+        ASSERT_TRUE(dictionary->DropBefore(Tier::k5Min, now_ns - 30 * kDayNs).ok());
+      }
+    }
+    ASSERT_EQ(remembered.Rows(), anew.Rows()) << "after step " << step;
+  }
+  EXPECT_GT(remembered.Rows().size(), 100u);
+  EXPECT_LT(remembered.looks, anew.looks / 2);
 }
 
 // In memory only: the thread sanitizer does not see into RocksDB.
