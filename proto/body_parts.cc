@@ -11,6 +11,7 @@ namespace {
 
 using v1::FoldedSample;
 using v1::SummaryBody;
+using v1::Tables;
 using v1::Vital;
 
 void PutVarint(uint64_t value, std::string& out) {
@@ -59,11 +60,25 @@ bool PutVital(const WireField& vital, const BodyParts& parts, std::string& out) 
     if (!NextField(bytes, field)) return false;
     if (field.number != Vital::kSamplesFieldNumber) {
       kept.append(field.whole);
+    } else if (parts.depth == BodyParts::Depth::kAccounts) {
+      continue;
     } else if (!PutSampleCount(field.inside, kept)) {
       return false;
     }
   }
   PutMessage(SummaryBody::kVitalsFieldNumber, kept, out);
+  return true;
+}
+
+// Accounts refer to nothing else of them.
+bool PutStrings(std::string_view tables, std::string& out) {
+  std::string kept;
+  WireField field;
+  while (!tables.empty()) {
+    if (!NextField(tables, field)) return false;
+    if (field.number == Tables::kStringsFieldNumber) kept.append(field.whole);
+  }
+  PutMessage(SummaryBody::kTablesFieldNumber, kept, out);
   return true;
 }
 
@@ -73,6 +88,7 @@ absl::StatusOr<std::string> KeepParts(std::string_view body, const BodyParts& pa
   std::string kept;
   if (parts.depth == BodyParts::Depth::kLabels) kept.reserve(body.size());
   const bool totals = parts.depth == BodyParts::Depth::kTotals;
+  const bool accounts = parts.depth == BodyParts::Depth::kAccounts;
   std::string_view rest = body;
   WireField field;
   bool good = true;
@@ -84,12 +100,19 @@ absl::StatusOr<std::string> KeepParts(std::string_view body, const BodyParts& pa
         good = PutVital(field, parts, kept);
         break;
       case SummaryBody::kTablesFieldNumber:
+        if (accounts) {
+          good = PutStrings(field.inside, kept);
+          break;
+        }
+        [[fallthrough]];
       case SummaryBody::kProcessesFieldNumber:
         if (!totals) kept.append(field.whole);
         break;
+      case SummaryBody::kGaugesFieldNumber:
+        if (accounts) kept.append(field.whole);
+        break;
       case SummaryBody::kHistogramsFieldNumber:
       case SummaryBody::kEventsFieldNumber:
-      case SummaryBody::kGaugesFieldNumber:
         break;
       default:
         kept.append(field.whole);

@@ -16,9 +16,10 @@ namespace telltale::proto {
 
 struct BodyParts {
   enum class Depth : uint8_t {
-    kWhole,   // everything; `vitals` does not matter
-    kLabels,  // no histograms, events and gauges
-    kTotals,  // nor tables and processes; of a sample only how many it stands for
+    kWhole,     // everything; `vitals` does not matter
+    kLabels,    // no histograms, events and gauges
+    kAccounts,  // totals, processes and gauges, of tables the strings; no samples
+    kTotals,    // no tables, processes and gauges; of a sample only how many it stands for
   };
   Depth depth = Depth::kWhole;
   std::vector<uint32_t> vitals;  // ids; empty: all

@@ -64,8 +64,8 @@ absl::StatusOr<v1::Summary> EncodeSummary(const v1::Identity& identity, uint64_t
 absl::StatusOr<Decoded> DecodeSummary(const v1::Summary& summary, const v1::Schema& schema,
                                       const Limits& limits = {});
 
-// Opens some of an envelope that was opened whole when it was taken in: objects are not counted
-// again, and what is left out is not checked. kWhole: as above.
+// Opens some or all of an envelope that was opened whole when it was taken in: objects are not
+// counted again, and what is left out is not checked.
 absl::StatusOr<Decoded> DecodeParts(const v1::Summary& summary, const v1::Schema& schema,
                                     const BodyParts& parts, const Limits& limits = {});
 

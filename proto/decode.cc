@@ -13,22 +13,25 @@ struct Part {
   size_t limit;      // of bytes
   size_t stated;     // length when opened
   size_t raw_limit;  // of that
+  size_t objects;    // messages and strings in that; 0: they were counted before
 };
 
 // From compressed bytes to a parsed message, each step bounded by the one before.
-absl::Status Open(const Part& part, size_t objects, google::protobuf::Message& out) {
+absl::Status Open(const Part& part, google::protobuf::Message& out) {
   const FieldPath root("summary");
   TELLTALE_RETURN_IF_ERROR(root.AtMost(part.field, part.bytes.size(), part.limit, "bytes"));
   const absl::StatusOr<std::string> raw =
       Decompress(part.field, part.bytes, part.stated, part.raw_limit);
   if (!raw.ok()) return raw.status();
-  const absl::StatusOr<size_t> count = CountObjects(*raw, *out.GetDescriptor(), objects);
-  if (!count.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("summary: ", part.field, ": ", count.status().message()));
+  if (part.objects != 0) {
+    const absl::StatusOr<size_t> count = CountObjects(*raw, *out.GetDescriptor(), part.objects);
+    if (!count.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("summary: ", part.field, ": ", count.status().message()));
+    }
+    TELLTALE_RETURN_IF_ERROR(
+        FieldPath(root, part.field).AtMost("messages and strings", *count, part.objects, "limit"));
   }
-  TELLTALE_RETURN_IF_ERROR(
-      FieldPath(root, part.field).AtMost("messages and strings", *count, objects, "limit"));
   if (!out.ParseFromString(*raw)) {
     return absl::InvalidArgumentError(absl::StrCat("summary: ", part.field, " of ", raw->size(),
                                                    " bytes is no ", out.GetTypeName()));
@@ -63,15 +66,13 @@ absl::Status CheckSpan(const v1::Summary& summary, const v1::Epoch& epoch) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<Decoded> DecodeSummary(const v1::Summary& summary, const v1::Schema& schema,
-                                      const Limits& limits) {
+absl::StatusOr<Decoded> DecodeBody(const v1::Summary& summary, const v1::Schema& schema,
+                                   const Limits& limits, size_t objects) {
   TELLTALE_RETURN_IF_ERROR(CheckEnvelope(summary, schema));
   Decoded decoded;
-  TELLTALE_RETURN_IF_ERROR(
-      Open({"body", summary.body(), limits.body_bytes, summary.body_bytes(), limits.body_raw_bytes},
-           limits.objects, decoded.body));
+  TELLTALE_RETURN_IF_ERROR(Open({"body", summary.body(), limits.body_bytes, summary.body_bytes(),
+                                 limits.body_raw_bytes, objects},
+                                decoded.body));
   TELLTALE_RETURN_IF_ERROR(ValidateBody(decoded.body, &schema, limits));
   TELLTALE_RETURN_IF_ERROR(CheckSpan(summary, decoded.body.epoch()));
   const FieldPath root("summary");
@@ -82,9 +83,16 @@ absl::StatusOr<Decoded> DecodeSummary(const v1::Summary& summary, const v1::Sche
   return decoded;
 }
 
+}  // namespace
+
+absl::StatusOr<Decoded> DecodeSummary(const v1::Summary& summary, const v1::Schema& schema,
+                                      const Limits& limits) {
+  return DecodeBody(summary, schema, limits, limits.objects);
+}
+
 absl::StatusOr<Decoded> DecodeParts(const v1::Summary& summary, const v1::Schema& schema,
                                     const BodyParts& parts, const Limits& limits) {
-  if (parts.depth == BodyParts::Depth::kWhole) return DecodeSummary(summary, schema, limits);
+  if (parts.depth == BodyParts::Depth::kWhole) return DecodeBody(summary, schema, limits, 0);
   TELLTALE_RETURN_IF_ERROR(CheckEnvelope(summary, schema));
   TELLTALE_RETURN_IF_ERROR(
       FieldPath("summary").AtMost("body", summary.body().size(), limits.body_bytes, "bytes"));
@@ -98,8 +106,8 @@ absl::StatusOr<Decoded> DecodeParts(const v1::Summary& summary, const v1::Schema
     return absl::InvalidArgumentError(
         absl::StrCat("summary: body of ", raw->size(), " bytes is no summary body"));
   }
-  const bool totals = parts.depth == BodyParts::Depth::kTotals;
-  TELLTALE_RETURN_IF_ERROR(ValidateBody(decoded.body, &schema, limits, /*samples=*/!totals));
+  const bool samples = parts.depth == BodyParts::Depth::kLabels;
+  TELLTALE_RETURN_IF_ERROR(ValidateBody(decoded.body, &schema, limits, samples));
   TELLTALE_RETURN_IF_ERROR(CheckSpan(summary, decoded.body.epoch()));
   return decoded;
 }
@@ -113,9 +121,9 @@ absl::StatusOr<v1::SketchCells> DecodeCells(const v1::Summary& summary, const Li
     }
     return cells;
   }
-  TELLTALE_RETURN_IF_ERROR(Open(
-      {"cells", summary.cells(), limits.cells_bytes, summary.cells_bytes(), limits.cells_raw_bytes},
-      limits.objects, cells));
+  TELLTALE_RETURN_IF_ERROR(Open({"cells", summary.cells(), limits.cells_bytes,
+                                 summary.cells_bytes(), limits.cells_raw_bytes, limits.objects},
+                                cells));
   TELLTALE_RETURN_IF_ERROR(ValidateCells(cells));
   return cells;
 }

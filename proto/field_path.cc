@@ -42,9 +42,8 @@ absl::Status FieldPath::RefuseText(const char* field, std::string_view value,
                                                  value.size(), " bytes), ", View(rule)));
 }
 
-absl::Status FieldPath::AtMost(const char* field, uint64_t value, uint64_t limit,
-                               std::string_view what) const {
-  if (value <= limit) return absl::OkStatus();
+absl::Status FieldPath::RefuseAbove(const char* field, uint64_t value, uint64_t limit,
+                                    std::string_view what) const {
   return Refuse(field, value, absl::StrCat("must be at most ", limit, " (", View(what), ")"));
 }
 

@@ -33,11 +33,17 @@ class FieldPath {
 
   // OK if value <= limit; `what` says what the limit is ("stacks", "limit").
   absl::Status AtMost(const char* field, uint64_t value, uint64_t limit,
-                      std::string_view what) const;
+                      std::string_view what) const {
+    // Asked for each of a summary's tens of thousands of values.
+    return value <= limit ? absl::OkStatus() : RefuseAbove(field, value, limit, what);
+  }
   // OK if text is printable UTF-8 of at most `limit` bytes.
   absl::Status Text(const char* field, std::string_view text, size_t limit) const;
 
  private:
+  absl::Status RefuseAbove(const char* field, uint64_t value, uint64_t limit,
+                           std::string_view what) const;
+
   const FieldPath* parent_ = nullptr;  // not owned
   const char* name_;
   size_t index_ = 0;

@@ -53,6 +53,16 @@ bool Shows(char32_t code) {
   return !within(0xfdd0, 0xfdef) && (code & 0xfffe) != 0xfffe;  // noncharacters
 }
 
+// How many bytes within [first, last], both ASCII, the text begins with: most text is nothing else.
+size_t PlainBytes(std::string_view text, uint8_t first, uint8_t last) {
+  size_t bytes = 0;
+  while (bytes < text.size() && static_cast<uint8_t>(text[bytes]) >= first &&
+         static_cast<uint8_t>(text[bytes]) <= last) {
+    ++bytes;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 size_t PrintableCharacter(std::string_view text) {
@@ -61,21 +71,23 @@ size_t PrintableCharacter(std::string_view text) {
 }
 
 bool WellFormed(std::string_view text) {
-  while (!text.empty()) {
+  while (true) {
+    text.remove_prefix(PlainBytes(text, 0, 0x7f));
+    if (text.empty()) return true;
     const size_t bytes = FirstCharacter(text).bytes;
     if (bytes == 0) return false;
     text.remove_prefix(bytes);
   }
-  return true;
 }
 
 bool Printable(std::string_view text) {
-  while (!text.empty()) {
+  while (true) {
+    text.remove_prefix(PlainBytes(text, 0x20, 0x7e));
+    if (text.empty()) return true;
     const size_t bytes = PrintableCharacter(text);
     if (bytes == 0) return false;
     text.remove_prefix(bytes);
   }
-  return true;
 }
 
 std::string SanitizeText(std::string_view raw, size_t limit) {

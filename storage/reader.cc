@@ -134,15 +134,15 @@ uint64_t Reader::UsualLengthNs(uint32_t node) const {
 }
 
 uint32_t Reader::FirstDayOf(uint32_t node) const {
-  const std::optional<NodeRecord> record = registry_->Find(node);
-  return record.has_value() ? DayOf(record->first_epoch_ns()) : 0;
+  const SharedNode record = registry_->Get(node);
+  return record != nullptr ? DayOf(record->first_epoch_ns()) : 0;
 }
 
 absl::Status Reader::ForEachRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                 const RawVisitor& visit, const DamagedVisitor& damaged) const {
   // Nothing lies beyond the node's last epoch; open-ended ranges need not walk empty days.
-  const std::optional<NodeRecord> record = registry_->Find(node);
-  if (!record.has_value()) return absl::OkStatus();
+  const SharedNode record = registry_->Get(node);
+  if (record == nullptr) return absl::OkStatus();
   const uint64_t end = std::min(to_ns, record->last_epoch_ns() + kLongestEpochNs);
   const uint64_t begin = std::max(from_ns, FloorTo(record->first_epoch_ns(), kDayNs));
   return ScanRaw(node, begin, end, /*apart=*/false, visit, damaged);
@@ -181,6 +181,8 @@ std::optional<std::string> Reader::SymbolName(std::string_view build_id, uint64_
 }
 
 NodeCounters Reader::Counters(uint32_t node) const { return summaries_->Counters(node); }
+
+uint64_t Reader::CountedEpochs(uint32_t node) const { return summaries_->CountedEpochs(node); }
 std::vector<std::pair<Incarnation, SequenceLedger>> Reader::Ledgers(uint32_t node) const {
   return summaries_->Ledgers(node);
 }
@@ -228,7 +230,7 @@ absl::StatusOr<uint64_t> Reader::DirtyWindows() const { return summaries_->dirty
 uint64_t Reader::StoredSummaries() const {
   uint64_t stored = 0;
   const size_t nodes = registry_->size();
-  for (uint32_t node = 1; node <= nodes; ++node) stored += summaries_->Counters(node).epochs;
+  for (uint32_t node = 1; node <= nodes; ++node) stored += summaries_->CountedEpochs(node);
   return stored;
 }
 

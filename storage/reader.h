@@ -122,6 +122,7 @@ class Reader {
                                         uint32_t for_node) const;
 
   NodeCounters Counters(uint32_t node) const;
+  uint64_t CountedEpochs(uint32_t node) const;  // of its counters
   std::vector<std::pair<Incarnation, SequenceLedger>> Ledgers(uint32_t node) const;
   absl::StatusOr<CoverageView> Coverage(uint32_t node, uint64_t from_ns, uint64_t to_ns) const;
 

@@ -300,6 +300,10 @@ uint64_t SummaryStore::ReceivedThrough(uint32_t node, const Incarnation& incarna
 
 NodeCounters SummaryStore::Counters(uint32_t node) const { return impl_->BookOf(node)->counters; }
 
+uint64_t SummaryStore::CountedEpochs(uint32_t node) const {
+  return impl_->BookOf(node)->counters.epochs;
+}
+
 std::vector<std::pair<Incarnation, SequenceLedger>> SummaryStore::Ledgers(uint32_t node) const {
   std::shared_ptr<const NodeBook> book = impl_->BookOf(node);
   return {book->ledgers.begin(), book->ledgers.end()};

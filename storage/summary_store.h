@@ -123,6 +123,7 @@ class SummaryStore {
 
   // Copies for readers; empty for unknown nodes. Any thread.
   NodeCounters Counters(uint32_t node) const;
+  uint64_t CountedEpochs(uint32_t node) const;  // of its counters
   std::vector<std::pair<Incarnation, SequenceLedger>> Ledgers(uint32_t node) const;
   // Whether the ledger lists this summary as received: only such raw rows count. Any thread.
   bool Received(uint32_t node, const Incarnation& incarnation, uint64_t sequence) const;

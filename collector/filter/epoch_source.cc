@@ -1,5 +1,6 @@
 #include "collector/filter/epoch_source.h"
 
+#include "collector/filter/epoch_view.h"
 #include "proto/codec.h"
 
 namespace telltale::filter {
@@ -11,7 +12,7 @@ std::vector<NodeHead> StoreEpochSource::Nodes() const {
     head.number = record.number();
     head.name = record.name();
     head.machine = record.info().machine();
-    head.epochs = reader_->Counters(record.number()).epochs;
+    head.epochs = reader_->CountedEpochs(record.number());
     if (record.info().epoch_length_s() > 0) head.epoch_length_s = record.info().epoch_length_s();
     head.first_epoch_ns = record.first_epoch_ns();
     head.last_epoch_ns = record.last_epoch_ns();
@@ -27,13 +28,23 @@ std::vector<NodeHead> StoreEpochSource::Nodes() const {
 
 absl::Status StoreEpochSource::ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                        const Visitor& visit) const {
+  return Read(node, from_ns, to_ns, {}, visit);
+}
+
+absl::Status StoreEpochSource::ForEachAccount(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                                              const Visitor& visit) const {
+  return Read(node, from_ns, to_ns, {proto::BodyParts::Depth::kAccounts, {}}, visit);
+}
+
+absl::Status StoreEpochSource::Read(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                                    const proto::BodyParts& parts, const Visitor& visit) const {
   const auto open = [&](const storage::RawRow& row) {
     const auto schema = reader_->Schema(row.summary.schema_id());
     if (!schema.ok()) {
       ++damaged_;
       return true;
     }
-    const auto decoded = proto::DecodeSummary(row.summary, **schema);
+    const auto decoded = proto::DecodeParts(row.summary, **schema, parts);
     if (!decoded.ok()) {
       ++damaged_;
       return true;
@@ -43,6 +54,8 @@ absl::Status StoreEpochSource::ForEach(uint32_t node, uint64_t from_ns, uint64_t
     epoch.sequence = row.key.sequence;
     epoch.body = &decoded->body;
     epoch.schema = schema->get();
+    StableIds ids;
+    epoch.ids = &ids;
     return visit(epoch);
   };
   return reader_->ForEachRaw(node, from_ns, to_ns, open,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "proto/body_parts.h"
 #include "storage/placement.h"
 #include "storage/reader.h"
 #include "telltale/v1/store.pb.h"
@@ -34,12 +35,15 @@ struct NodeHead {
   std::string role;  // its label `role`; empty: none
 };
 
+class StableIds;
+
 // One stored epoch; pointers live as long as the visit.
 struct SourceEpoch {
   storage::EpochSpan span;  // collector's clock
   uint64_t sequence = 0;
   const v1::SummaryBody* body = nullptr;
   const v1::Schema* schema = nullptr;  // describes the body's vitals
+  StableIds* ids = nullptr;            // of its labels, for all filters; null: each makes its own
 };
 
 // The sums of one hour.
@@ -56,6 +60,11 @@ class EpochSource {
   using Visitor = std::function<bool(const SourceEpoch& epoch)>;
   virtual absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                const Visitor& visit) const = 0;
+  // The same for who needs totals and processes only: bodies may come without all else.
+  virtual absl::Status ForEachAccount(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                                      const Visitor& visit) const {
+    return ForEach(node, from_ns, to_ns, visit);
+  }
   // Shows the sums of the hour that begins at start_ns; false: there are none.
   using HourVisitor = std::function<void(const SourceHour& hour)>;
   virtual bool Hour(uint32_t node, uint64_t start_ns, const HourVisitor& visit) const = 0;
@@ -67,11 +76,16 @@ class StoreEpochSource : public EpochSource {
   std::vector<NodeHead> Nodes() const override;
   absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                        const Visitor& visit) const override;
+  absl::Status ForEachAccount(uint32_t node, uint64_t from_ns, uint64_t to_ns,
+                              const Visitor& visit) const override;
   bool Hour(uint32_t node, uint64_t start_ns, const HourVisitor& visit) const override;
   // Rows that could not be opened and were passed over.
   uint64_t damaged() const { return damaged_; }
 
  private:
+  absl::Status Read(uint32_t node, uint64_t from_ns, uint64_t to_ns, const proto::BodyParts& parts,
+                    const Visitor& visit) const;
+
   const storage::Reader* const reader_;
   mutable std::atomic<uint64_t> damaged_{0};
 };

@@ -56,7 +56,21 @@ uint64_t WatchedOf(const v1::Vital& vital, uint64_t watched_ns) {
 
 }  // namespace
 
-EpochView::EpochView(const SourceEpoch& epoch, const telltale_filter& filter) : body_(*epoch.body) {
+const std::vector<uint64_t>& StableIds::Of(const v1::Vital& vital,
+                                           const v1::VitalDescriptor& descriptor,
+                                           const v1::Tables& tables) {
+  const auto [it, fresh] = of_.try_emplace(&vital);
+  if (!fresh) return it->second;
+  const storage::TableView view(tables);
+  for (const v1::FoldedSample& folded : vital.samples()) {
+    it->second.push_back(
+        storage::StableId(storage::LabelOf(folded, &descriptor, view), &descriptor));
+  }
+  return it->second;
+}
+
+EpochView::EpochView(const SourceEpoch& epoch, const telltale_filter& filter)
+    : body_(*epoch.body), ids_(epoch.ids != nullptr ? epoch.ids : &own_ids_) {
   epoch_.struct_size = sizeof epoch_;
   epoch_.kind = static_cast<uint32_t>(body_.epoch().kind());
   epoch_.start_ns = epoch.span.start_ns;
@@ -85,7 +99,7 @@ EpochView::EpochView(const SourceEpoch& epoch, const telltale_filter& filter) : 
 }
 
 EpochView::EpochView(const SourceHour& hour, uint64_t start_ns, const telltale_filter& filter)
-    : body_(v1::SummaryBody::default_instance()) {
+    : body_(v1::SummaryBody::default_instance()), ids_(&own_ids_) {
   epoch_.struct_size = sizeof epoch_;
   epoch_.kind = TELLTALE_EPOCH_WINDOW;
   epoch_.start_ns = start_ns;
@@ -148,7 +162,8 @@ void EpochView::AddSeconds(const v1::Vital& vital) {
 void EpochView::AddLabels(const v1::Vital& vital, const v1::VitalDescriptor& descriptor,
                           bool samples, telltale_filter_vital& view) {
   auto& labels = labels_.emplace_back();
-  const storage::TableView tables(body_.tables());
+  const std::vector<uint64_t>& ids = ids_->Of(vital, descriptor, body_.tables());
+  labels.reserve(ids.size());
   for (const v1::FoldedSample& folded : vital.samples()) {
     telltale_filter_label& label = labels.emplace_back();
     label = {};
@@ -161,7 +176,7 @@ void EpochView::AddLabels(const v1::Vital& vital, const v1::VitalDescriptor& des
     label.samples = folded.samples();
     label.low = folded.low();
     label.high = folded.high();
-    label.stable_id = storage::StableId(storage::LabelOf(folded, &descriptor, tables), &descriptor);
+    label.stable_id = ids[labels.size() - 1];
     label.exe_build = BuildOf(folded.exe());
     if (!samples) continue;
     const v1::Sample& kept = folded.exemplar();

@@ -1,8 +1,8 @@
 // One stored epoch, or the sums of an hour, in the shape of the filter interface. Holds what the C
 // structs point to.
 //
-// A value of one call: made, shown to one filter, thrown away. Points into the body and schema it
-// was made from.
+// An EpochView is a value of one call: made, shown to one filter, thrown away. Points into the body
+// and schema it was made from.
 
 #ifndef TELLTALE_COLLECTOR_FILTER_EPOCH_VIEW_H_
 #define TELLTALE_COLLECTOR_FILTER_EPOCH_VIEW_H_
@@ -16,6 +16,18 @@
 #include "collector/filter/telltale_filter.h"
 
 namespace telltale::filter {
+
+// The stable ids of an epoch's labels. Several filters look at the same vitals: those of a vital
+// are made when the first one does.
+class StableIds {
+ public:
+  // One for each entry of the vital's samples. The body stays as it is as long as this lives.
+  const std::vector<uint64_t>& Of(const v1::Vital& vital, const v1::VitalDescriptor& descriptor,
+                                  const v1::Tables& tables);
+
+ private:
+  std::map<const v1::Vital*, std::vector<uint64_t>> of_;
+};
 
 class EpochView {
  public:
@@ -42,6 +54,8 @@ class EpochView {
   const char* Text(uint32_t index_plus_1) const;
 
   const v1::SummaryBody& body_;
+  StableIds own_ids_;
+  StableIds* const ids_;
   telltale_filter_epoch epoch_ = {};
   std::vector<telltale_filter_vital> vitals_;
   // Deques: what they hold stays where it is while more is added.

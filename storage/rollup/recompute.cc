@@ -17,10 +17,11 @@ namespace {
 
 constexpr uint64_t kLongestEpochNs = 120 * kSecondNs;  // the codec's limit
 
-// Visits the counted epochs whose middle lies in [start, end), ascending by key. Those that cannot
-// be read go to `unreadable`.
+// Visits the counted epochs whose middle lies in [start, end), ascending by key, with these parts
+// of their bodies. Those that cannot be read go to `unreadable`.
 absl::Status ForEachEpoch(
     const Reader& reader, uint32_t node, uint64_t start_ns, uint64_t end_ns,
+    const proto::BodyParts& parts,
     const std::function<void(const RawRow&, const v1::Schema&, v1::SummaryBody)>& take,
     std::vector<UnreadableTime>* unreadable) {
   absl::Status bad;
@@ -39,7 +40,7 @@ absl::Status ForEachEpoch(
           bad = schema.status();
           return false;
         }
-        absl::StatusOr<proto::Decoded> decoded = proto::DecodeSummary(row.summary, **schema);
+        absl::StatusOr<proto::Decoded> decoded = proto::DecodeParts(row.summary, **schema, parts);
         if (!decoded.ok()) {
           reader.CountUnreadable(Family::kRaw);
           unreadable->push_back({row.key.start_ns, row.end_ns, 1});
@@ -68,6 +69,7 @@ absl::StatusOr<std::optional<v1::SeriesBlock>> Recompute::Series(uint32_t node,
   std::vector<UnreadableTime> unreadable;
   absl::Status read = ForEachEpoch(
       *reader_, node, hour_start_ns, hour_start_ns + kHourNs,
+      {proto::BodyParts::Depth::kAccounts, {}},
       [&](const RawRow&, const v1::Schema&, v1::SummaryBody body) {
         const EpochSpan span = PlaceEpoch(body.epoch());
         epochs.push_back({span, std::move(body)});
@@ -117,7 +119,7 @@ absl::StatusOr<std::optional<WindowRows>> Recompute::Window(Tier tier, uint32_t 
   if (tier == Tier::k5Min) {
     std::vector<UnreadableTime> unreadable;
     read = ForEachEpoch(
-        *reader_, node, start_ns, end_ns,
+        *reader_, node, start_ns, end_ns, {},
         [&](const RawRow& row, const v1::Schema& schema, const v1::SummaryBody& body) {
           children.push_back(FromSummary(body, schema, PlaceEpoch(body.epoch()), row.key.sequence));
         },

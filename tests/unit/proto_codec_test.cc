@@ -74,6 +74,16 @@ TEST_F(CodecTest, PartsOfABodyAreThoseOfTheWholeAndNothingElse) {
       ASSERT_TRUE(labels.ok()) << labels.status();
       ASSERT_EQ(Canonical(labels->body), Canonical(expected)) << "round " << round;
 
+      v1::SummaryBody accounts = expected;
+      accounts.clear_tables();
+      if (body.has_tables())
+        *accounts.mutable_tables()->mutable_strings() = body.tables().strings();
+      if (body.has_gauges()) *accounts.mutable_gauges() = body.gauges();
+      for (v1::Vital& vital : *accounts.mutable_vitals()) vital.clear_samples();
+      const auto counted = DecodeParts(summary, schema_, {BodyParts::Depth::kAccounts, vitals});
+      ASSERT_TRUE(counted.ok()) << counted.status();
+      ASSERT_EQ(Canonical(counted->body), Canonical(accounts)) << "round " << round;
+
       expected.clear_tables();
       expected.clear_processes();
       for (v1::Vital& vital : kept) {
@@ -94,12 +104,15 @@ TEST_F(CodecTest, PartsOfABodyAreThoseOfTheWholeAndNothingElse) {
 }
 
 TEST_F(CodecTest, PartsOfBytesThatAreNoBodyAreRefused) {
-  for (const BodyParts::Depth depth : {BodyParts::Depth::kLabels, BodyParts::Depth::kTotals}) {
+  for (const BodyParts::Depth depth :
+       {BodyParts::Depth::kLabels, BodyParts::Depth::kAccounts, BodyParts::Depth::kTotals}) {
     EXPECT_FALSE(KeepParts("\x12\x7f", {depth, {}}).ok()) << "a vital longer than the bytes";
     EXPECT_FALSE(KeepParts("\x0b", {depth, {}}).ok()) << "a group";
   }
   EXPECT_FALSE(KeepParts("\x12\x02\x3a\x7f", {BodyParts::Depth::kTotals, {}}).ok())
       << "a sample longer than its vital";
+  EXPECT_FALSE(KeepParts("\x1a\x02\x0a\x7f", {BodyParts::Depth::kAccounts, {}}).ok())
+      << "a string longer than the tables";
 }
 
 TEST_F(CodecTest, EncodesTheSameBodyToTheSameBytes) {

@@ -112,7 +112,7 @@ absl::StatusOr<PeerOutliers::Minute> PeerOutliers::Read(const NodeHead& node, ui
     }
     return true;
   };
-  const auto read = source_->ForEach(node.number, minute_ns, minute_ns + kMinuteNs, visit);
+  const auto read = source_->ForEachAccount(node.number, minute_ns, minute_ns + kMinuteNs, visit);
   if (!read.ok()) return read;
   std::erase_if(programs, [](const auto& entry) { return entry.second < 1; });
   for (auto& [series, rate] : minute.rates) rate.per_cpu /= seconds[series] * minute.cpus;
