@@ -149,35 +149,59 @@ bool FilterRunner::StillSends(uint32_t node) const {
   return heard != heard_.end() && listened_ns_ - heard->second.at_ns <= kPatienceNs;
 }
 
-// One reading of the node serves all filters.
+// One reading of the node serves all filters. A look comes every second and an epoch once a minute:
+// of a node that sent nothing since all filters were done with it they are not asked.
 void FilterRunner::Advance(const NodeHead& head) {
+  if (head.number >= done_with_.size()) done_with_.resize(head.number + 1);
+  if (done_with_[head.number] == head.epochs) return;
   uint64_t from_ns = UINT64_MAX;
-  std::vector<std::pair<const FilterCode*, NodeFeed*>> feeds;
+  bool failed = false;
+  std::vector<std::pair<Running*, NodeFeed*>> feeds;
   for (const auto& running : running_) {
     const FilterCode* code = running->feed.code;
     if (code->ended()) continue;
     NodeFeed& feed = FeedOf(*running, head);
     const auto from = feed.Begin(head);
-    if (!from.ok() && !code->ended()) Say(from.status());
+    if (!from.ok()) {
+      failed = true;
+      if (!code->ended()) Say(from.status());
+      NoteLearning(*running, feed);
+    }
     if (!from.ok() || !from->has_value()) continue;
-    feeds.emplace_back(code, &feed);
+    feeds.emplace_back(running.get(), &feed);
     from_ns = std::min(from_ns, **from);
   }
-  if (feeds.empty()) return;
+  if (feeds.empty()) {
+    if (!failed) done_with_[head.number] = head.epochs;
+    return;
+  }
   advanced_ = true;
   const auto read =
       options_.source->ForEach(head.number, from_ns, UINT64_MAX, [&](const SourceEpoch& epoch) {
-        for (const auto& [code, feed] : feeds) feed->Offer(epoch);
+        for (const auto& [running, feed] : feeds) feed->Offer(epoch);
         return !stop_;
       });
   if (!read.ok()) Say(read);
-  for (const auto& [code, feed] : feeds) {
+  for (const auto& [running, feed] : feeds) {
     const absl::Status finished = feed->Finish(head, read.ok() && !stop_);
-    if (!code->ended()) Say(finished);
+    if (!running->feed.code->ended()) Say(finished);
+    NoteLearning(*running, *feed);
+  }
+}
+
+void FilterRunner::NoteLearning(Running& running, const NodeFeed& feed) {
+  auto told = feed.Learning();
+  const bool learns = told.has_value() && told->learned_epochs() < told->needed_epochs();
+  const std::lock_guard lock(mutex_);
+  if (learns) {
+    running.learning[feed.node()] = *std::move(told);
+  } else {
+    running.learning.erase(feed.node());
   }
 }
 
 NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
+  if (head.number >= running.nodes.size()) running.nodes.resize(head.number + 1);
   auto& feed = running.nodes[head.number];
   if (feed != nullptr) return *feed;
   feed = std::make_unique<NodeFeed>(running.feed, head.number, head.name);
@@ -195,15 +219,10 @@ NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
 void FilterRunner::Report(Running& running, const std::vector<NodeHead>& heads) {
   uint64_t lag_ns = 0, shown = 0, skipped = 0, dropped = 0;
   uint32_t failed = 0;
-  std::vector<v1::FilterLearning> learning;
   for (const NodeHead& head : heads) {
     if (head.epochs == 0) continue;
     const NodeFeed& feed = FeedOf(running, head);
     failed += feed.failed() ? 1 : 0;
-    if (auto told = feed.Learning();
-        told.has_value() && told->learned_epochs() < told->needed_epochs()) {
-      learning.push_back(*std::move(told));
-    }
     shown += feed.shown();
     skipped += feed.skipped();
     dropped += feed.dropped();
@@ -219,7 +238,6 @@ void FilterRunner::Report(Running& running, const std::vector<NodeHead>& heads) 
   running.report.shown = shown;
   running.report.skipped = skipped;
   running.report.dropped = dropped;
-  running.learning = std::move(learning);
   v1::FilterStatus& status = running.report.status;
   status.set_lag_s(static_cast<double>(lag_ns) / 1e9);
   status.set_anomalies(static_cast<uint32_t>(anomalies));
@@ -290,7 +308,7 @@ std::vector<v1::FilterLearning> FilterRunner::Learning() const {
   const std::lock_guard lock(mutex_);
   std::vector<v1::FilterLearning> all;
   for (const auto& running : running_) {
-    all.insert(all.end(), running->learning.begin(), running->learning.end());
+    for (const auto& [node, learning] : running->learning) all.push_back(learning);
   }
   return all;
 }

@@ -91,12 +91,12 @@ class FilterRunner {
   // One filter on all nodes.
   struct Running {
     FeedOptions feed;
-    std::map<uint32_t, std::unique_ptr<NodeFeed>> nodes;
+    std::vector<std::unique_ptr<NodeFeed>> nodes;  // [number]; null: not met yet
     std::map<std::string, NodeFeed*> by_name;
     std::map<uint32_t, std::pair<uint64_t, v1::FilterHour>>
         resume;  // latest stored hour of nodes not yet met
     FilterReport report;
-    std::vector<v1::FilterLearning> learning;
+    std::map<uint32_t, v1::FilterLearning> learning;  // by node; where it has not learned enough
   };
 
   // What a node has sent so far.
@@ -113,6 +113,7 @@ class FilterRunner {
   // Whether what the feed holds open is known to go on.
   bool Speaks(const NodeFeed& feed) const;
   void Advance(const NodeHead& head);
+  void NoteLearning(Running& running, const NodeFeed& feed);
   void Report(Running& running, const std::vector<NodeHead>& heads);  // fills in its status
   NodeFeed& FeedOf(Running& running, const NodeHead& head);
   void Say(const absl::Status& status);
@@ -124,6 +125,8 @@ class FilterRunner {
   uint64_t last_listen_ns_ = 0;                    // by now_ns; runner's thread
   uint64_t listened_ns_ = 0;         // how long nodes could be heard, see Listen; runner's thread
   std::map<uint32_t, Heard> heard_;  // by number; runner's thread
+  // By number: NodeHead::epochs with which all filters were done; runner's thread.
+  std::vector<uint64_t> done_with_;
   std::map<std::string, uint64_t> said_;    // problems already logged; runner's thread
   std::atomic<uint64_t> look_began_ns_{0};  // by now_ns; 0: it rests
   mutable std::mutex mutex_;

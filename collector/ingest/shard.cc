@@ -333,7 +333,10 @@ void Shard::HandleSchema(const InboxItem& item) {
   }
   if (status.ok()) status = context_.store->PutSchema(stream.node, schema);
   if (status.ok()) {
-    stream.schemas[schema.id()] = std::make_shared<const v1::Schema>(schema);
+    // Its id is the hash of its content: one copy serves all nodes that have the same.
+    const auto stored = context_.store->Schema(schema.id());
+    stream.schemas[schema.id()] =
+        stored.ok() ? *stored : std::make_shared<const v1::Schema>(schema);
     return;
   }
   context_.stats->Add(Count::kSchemaRefused);

@@ -49,6 +49,13 @@ TEST_F(FilterRunnerTest, SaysOnWhichNodesAFilterStillLearns) {
   EXPECT_EQ(learning[0].node(), "n2");
   EXPECT_EQ(learning[0].learned_epochs(), 12u);
   EXPECT_EQ(learning[0].needed_epochs(), 30u);
+  Look();
+  EXPECT_EQ(runner_->Learning().size(), 1u) << "nothing came since";
+  for (uint64_t i = 40; i < 60; ++i) {
+    for (const uint32_t node : {1, 2}) Arrive(i, Quiet(i), node);
+  }
+  Look();
+  EXPECT_TRUE(runner_->Learning().empty());
 }
 
 TEST_F(FilterRunnerTest, ARestartAtAnyMomentGivesTheSameAnomalies) {
