@@ -21,6 +21,7 @@ class EarlyHistory final : public storage::History {
     return history_->Append(rows);
   }
   absl::Status Sync() override { return absl::OkStatus(); }
+  uint64_t Beginnings() const override { return history_->Beginnings(); }
   absl::StatusOr<std::string> Get(storage::Family family, std::string_view key) const override {
     return history_->Get(family, key);
   }
