@@ -39,7 +39,10 @@ uint8_t SubOf(uint32_t column) {
 bool IsWeight(uint32_t column) { return column % 2 == 1; }
 
 bool Ranks(uint32_t column) {
-  if (!IsShare(column)) return column == v1::PROCESS_COLUMN_RUN_NS;
+  if (!IsShare(column)) {
+    return column == v1::PROCESS_COLUMN_RUN_NS || column == v1::PROCESS_COLUMN_RSS_BYTES ||
+           column == v1::PROCESS_COLUMN_OPEN_FILES;
+  }
   if (!IsWeight(column)) return false;
   const sketch::Vital* vital = FindVital(VitalOf(column));
   return vital != nullptr && SubOf(column) < vital->subs.size() && !vital->subs[SubOf(column)].idle;

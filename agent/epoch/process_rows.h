@@ -2,8 +2,9 @@
 // rows + other = the totals, column by column (checked when written).
 //
 // Short-lived processes (begun and ended in the epoch) of one executable, user and cgroup are one
-// row with their number. Rows are ranked by run time and by their share of each vital, whichever
-// puts them higher; idle waits do not rank. Used by the cutter; one thread.
+// row with their number. Rows are ranked by run time, by the memory and the files they hold and by
+// their share of each vital, whichever puts them highest, so that what leaks is followed also while
+// it does next to nothing; idle waits do not rank. Used by the cutter; one thread.
 
 #ifndef TELLTALE_AGENT_EPOCH_PROCESS_ROWS_H_
 #define TELLTALE_AGENT_EPOCH_PROCESS_ROWS_H_

@@ -158,6 +158,24 @@ TEST(EpochCutterTest, RowsAndOtherAreTheTotalsOfEveryColumn) {
   }
 }
 
+TEST(EpochCutterTest, WhoHoldsMostMemoryOrFilesHasARowAlsoWhileItDoesNothing) {
+  EpochCutter::Options options;
+  options.processes.max_rows = 7;
+  ReplayedNode node({}, options);
+  node.raw = node.Run(5);
+  node.folded = node.folder.Take();
+  RawProcess memory = {.tgid = 4'001, .start_ns = 1}, files = {.tgid = 4'002, .start_ns = 1};
+  memory.rss_pages = 10'000'000;
+  files.open_files = 60'000;
+  node.raw.processes.push_back(memory);
+  node.raw.processes.push_back(files);
+  const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(5));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  std::vector<uint32_t> pids;
+  for (const v1::ProcessRow& row : cut->body.processes().rows()) pids.push_back(row.pid());
+  EXPECT_THAT(pids, testing::IsSupersetOf({4'001u, 4'002u}));
+}
+
 TEST(EpochCutterTest, ShortLivedProcessesOfOneProgramAreOneRowWithTheirNumber) {
   ReplayedNode node;
   const CutResult cut = node.Epoch(30);
