@@ -13,6 +13,7 @@
 
 #include "collector/ingest/plausibility.h"
 #include "proto/codec.h"
+#include "sketch/vital_ids.h"
 #include "storage/placement.h"
 #include "tests/fleetsim/noise.h"
 #include "tests/fleetsim/redraw_tables.h"
@@ -87,6 +88,22 @@ TEST_F(RedrawTest, EveryEpochIsPlausibleAndAddsUp) {
                 static_cast<double>(code % 2 == 1 ? sub.weight() : sub.events()))
           << "column " << number << " of node " << node;
     }
+  }
+}
+
+TEST(RedrawWeightsTest, WhereAllCpusWereTakenAllAre) {
+  constexpr uint64_t kLength = 60'000'000'000;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    v1::SummaryBody body;
+    body.mutable_epoch()->set_end_mono_ns(kLength);
+    v1::Vital& cpu = *body.add_vitals();
+    cpu.set_id(TELLTALE_CPU);
+    cpu.set_state(v1::VITAL_STATE_ACTIVE);
+    cpu.add_subs()->set_weight(2 * kLength * 96 / 100);
+    RedrawWeights({.node_seed = Mix(seed), .epoch_seed = Mix(seed, 1), .cpus = 2}, v1::Schema(),
+                  body);
+    EXPECT_GT(cpu.subs(0).weight(), 2 * kLength * 80 / 100) << seed;
+    EXPECT_LE(cpu.subs(0).weight(), 2 * kLength * 98 / 100) << seed;
   }
 }
 

@@ -48,7 +48,8 @@ double Total(const v1::Vital& vital) {
 
 // Columns that are states at the cut, not sums over the epoch; they stay as recorded.
 bool IsState(uint32_t column) {
-  return column == v1::PROCESS_COLUMN_RSS_BYTES || column == v1::PROCESS_COLUMN_THREADS;
+  return column == v1::PROCESS_COLUMN_RSS_BYTES || column == v1::PROCESS_COLUMN_THREADS ||
+         column == v1::PROCESS_COLUMN_OPEN_FILES;
 }
 
 // New values of one column: each row by its factor, all together by `all`.
@@ -237,10 +238,16 @@ void SortRows(v1::ProcessTable& table) {
                            [column](const v1::ProcessRow& row) { return row.values(column); });
 }
 
-// A factor that leaves the node within its CPUs.
-double WithinCpus(double factor, double total_ns, double length_ns, uint32_t cpus) {
-  const double most = kMostOfCpus * cpus * length_ns;
-  return total_ns * factor > most ? std::min(factor, most / total_ns) : factor;
+// Of CPUs that have less to spare than they do, what they have to spare is drawn by `factor`: else
+// many a node without a free CPU, whose processes wait for one, would become one with free CPUs
+// whose processes wait all the same, and such nodes there are not.
+double OfCpus(double factor, double busy_ns, double cpus_ns) {
+  const double most = kMostOfCpus * cpus_ns;
+  const double spare_ns = std::max(cpus_ns - busy_ns, cpus_ns - most);
+  if (spare_ns < busy_ns) {
+    return std::clamp(cpus_ns - spare_ns * factor, cpus_ns / 2, most) / busy_ns;
+  }
+  return busy_ns * factor > most ? most / busy_ns : factor;
 }
 
 void Apply(const WeightNoise& noise, const Factors& factors, const v1::Schema* schema,
@@ -270,9 +277,8 @@ void RedrawWeights(const WeightNoise& noise, const v1::Schema& schema, v1::Summa
   for (const v1::Vital& vital : body.vitals()) {
     const double factor = level * LogNormal(Mix(noise.node_seed, vital.id()), noise.node_sigma) *
                           LogNormal(Mix(noise.epoch_seed, vital.id()), noise.epoch_sigma);
-    factors.vitals[vital.id()] = vital.id() == TELLTALE_CPU
-                                     ? WithinCpus(factor, Total(vital), length_ns, noise.cpus)
-                                     : factor;
+    factors.vitals[vital.id()] =
+        vital.id() == TELLTALE_CPU ? OfCpus(factor, Total(vital), noise.cpus * length_ns) : factor;
   }
   factors.accounts = factors.Vital(TELLTALE_CPU);
   for (const v1::ProcessRow& row : body.processes().rows()) {

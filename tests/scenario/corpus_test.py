@@ -165,6 +165,14 @@ class Fleets(unittest.TestCase):
         self.assertIn("2 of 5 nodes | no | 2 to 3 | 1 | 0 | planted_spin spins Named, and innocent: c, by rule_busy_loop.", page)
 
 
+class Replayed(unittest.TestCase):
+    def test_a_fault_that_waits_beside_the_loads_is_no_false_alarm(self):
+        lines = ["leak: planted_user_leak (pid 9, uid 1000001) grows", "rule_held: xz (pid 8, uid 1000002) could run",
+                 "leak: planted_cache_warm_up (pid 7, uid 1000003) grows"]
+        replay = judging.replayed({"of_loads": lines, "nodes": 3}, {"user_leak", "spin"})
+        self.assertEqual(replay, {"of_loads": lines[1:], "incidents_of_loads": 2, "incidents_of_faults": 1, "nodes": 3})
+
+
 class Intervals(unittest.TestCase):
     def test_wilson_is_that_of_the_tables(self):
         for hits, of, low, high in ((10, 10, 0.722, 1.0), (0, 10, 0.0, 0.278), (27, 29, 0.780, 0.981)):

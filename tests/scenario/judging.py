@@ -109,3 +109,14 @@ def judge_innocent(planted, anomalies, epoch_s):
     line["false"] = [{"filter": anomaly["filter"], "text": said(anomaly, planted)} for anomaly in anomalies
                      if in_time(anomaly, planted, epoch_s) and names(anomaly, planted)]
     return line
+
+
+def replayed(said, faults):
+    """What a replay said (`of_loads`: a line for each incident that names a process of the corpus), with the incidents of
+    the innocent loads told from those of the faults that wait beside them, which are right or wrong by other measures."""
+    def of_fault(text):
+        return any(re.search(rf"(?<![\w-])planted_{re.escape(name)}(?![\w-])", text) for name in faults)
+
+    loads = [text for text in said["of_loads"] if not of_fault(text)]
+    return {**said, "of_loads": loads, "incidents_of_loads": len(loads),
+            "incidents_of_faults": len(said["of_loads"]) - len(loads)}

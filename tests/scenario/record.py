@@ -168,8 +168,9 @@ def page(record):
     if replay := record.get("replay"):
         out += [f"Replayed: {replay['recorded_epochs']} epochs recorded during these loads were drawn again with noise for "
                 f"{replay['nodes']} nodes and shown to the filters and the incidents of the collector, as epochs of "
-                f"{replay['epoch_s']} s, without the network and the store. Incidents that name a process of the loads, or of the faults that wait beside them: "
-                f"{rate_text(replay['incidents_of_loads'], replay['node_hours'])}. All incidents: "
+                f"{replay['epoch_s']} s, without the network and the store. Incidents that name a process of the loads: "
+                f"{rate_text(replay['incidents_of_loads'], replay['node_hours'])}. "
+                f"{replay.get('incidents_of_faults', 0)} more name one of the faults that waited beside them. All incidents: "
                 f"{rate_text(replay['incidents'], replay['node_hours'])}, with {replay['anomalies']} anomalies in them; "
                 "the others on this host are in the recording, and whether they were innocent nobody knows. Nodes so drawn "
                 "are alike and what was seconds became minutes, so the bounds hold for loads like these on such a host.", ""]

@@ -34,7 +34,6 @@ constexpr uint64_t kEpochNs = kEpochS * 1'000'000'000ull;
 constexpr uint64_t kBeginNs = 497'000ull * 3600 * 1'000'000'000;  // on the hour
 constexpr uint64_t kLearnEpochs = 60;  // what the filters that speak of a day's past want to see
 
-constexpr size_t kTitles = 40;
 constexpr uint64_t kIncidents = 100'000;  // more than there will be
 
 // A load's user has a number that no other has: run gives them from a million on.
@@ -163,7 +162,7 @@ absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, 
     anomalies += count;
   }
   nlohmann::json titles = nlohmann::json::array();
-  uint64_t number = 0, of_loads = 0;
+  uint64_t number = 0;
   std::string cursor = "0";
   while (true) {
     const auto some = (*book)->After(cursor, 100);
@@ -176,8 +175,7 @@ absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, 
       ++number;
       const auto load = std::ranges::find_if(incident.symptoms(), NamesALoad);
       if (load == incident.symptoms().end()) continue;
-      ++of_loads;
-      if (titles.size() < kTitles) titles.push_back(load->filter() + ": " + load->text());
+      titles.push_back(load->filter() + ": " + load->text());
     }
   }
   return nlohmann::json{{"recorded_epochs", recording->epochs().size()},
@@ -185,7 +183,6 @@ absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, 
                         {"epoch_s", kEpochS},
                         {"node_hours", nodes * hours},
                         {"incidents", number},
-                        {"incidents_of_loads", of_loads},
                         {"anomalies", anomalies},
                         {"by_filter", by_filter},
                         {"of_loads", titles}};
