@@ -159,9 +159,7 @@ TEST(EpochCutterTest, RowsAndOtherAreTheTotalsOfEveryColumn) {
 }
 
 TEST(EpochCutterTest, WhoHoldsMostMemoryOrFilesHasARowAlsoWhileItDoesNothing) {
-  EpochCutter::Options options;
-  options.processes.max_rows = 7;
-  ReplayedNode node({}, options);
+  ReplayedNode node;
   node.raw = node.Run(5);
   node.folded = node.folder.Take();
   RawProcess memory = {.tgid = 4'001, .start_ns = 1}, files = {.tgid = 4'002, .start_ns = 1};
