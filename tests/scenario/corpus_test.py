@@ -232,6 +232,15 @@ class Joined(unittest.TestCase):
             self.assertEqual([line["name"] for line in both["faults"]], ["spin"])
             self.assertEqual(both["filters"]["rule_busy_loop"]["hits"], 1)
 
+    def test_what_was_found_within_a_budget_is_told_and_stays_out_of_the_figures(self):
+        committed = json.loads((COMMITTED / "record.json").read_text())
+        held = {**committed, "budget": "1%", "measured": "2026-01-02"}
+        held["faults"] = [{**fault, "found": False} for fault in held["faults"]]
+        alone, beside = (record.page({**committed, "held": told}).splitlines()
+                         for told in (None, record.totals(held)))
+        self.assertEqual(sum(a != b for a, b in zip(alone, beside, strict=True)), 1)
+        self.assertIn("(2026-01-02) it was 1% of the host's CPU time: right process and cause 0 of ", "\n".join(beside))
+
     def test_a_miss_stays_a_miss(self):
         both = record.joined(self.of(1, found=False), self.of(1, found=True, epochs=2))
         self.assertEqual(both["filters"]["rule_busy_loop"]["misses"], 1)

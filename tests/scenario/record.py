@@ -121,6 +121,32 @@ def fleets_text(record):
     return out
 
 
+def totals(record):
+    """What a record made within a budget says in short, for the page of another."""
+    run = [fault for fault in record["faults"] if "not_run" not in fault]
+    named = [fault for fault in run if fault["names_process"]]
+    loads = [load for load in record["innocents"] if "not_run" not in load]
+    return {"measured": record["measured"], "budget": record["budget"], "named": len(named),
+            "found": sum(fault["found"] for fault in named),
+            "in_two": sum(fault["found"] and fault["epochs"] <= 2 for fault in named),
+            "of_the_node": len(run) - len(named),
+            "of_the_node_found": sum(fault["found"] for fault in run if not fault["names_process"]),
+            "not_found": sorted(fault["name"] for fault in run if not fault["found"]),
+            "false": sum(len(load["false"]) for load in loads), "hours": round(sum(load["hours"] for load in loads), 2)}
+
+
+def budget_text(record):
+    if record.get("budget", "off") != "off":
+        return f"The agent's budget was {record['budget']} of the host's CPU time."
+    if not (held := record.get("held")):
+        return "The agent's budget was off; how often the rules are right within it was not measured."
+    return (f"The agent's budget was off. In a run of its own ({held['measured']}) it was {held['budget']} of the host's CPU "
+            f"time: right process and cause {share_text(held['found'], held['named'])}, within two epochs "
+            f"{share_text(held['in_two'], held['named'])}, right vital of the node "
+            f"{share_text(held['of_the_node_found'], held['of_the_node'])}; not found: {', '.join(held['not_found']) or 'none'}; "
+            f"false alarms in innocent loads {rate_text(held['false'], held['hours'])}.")
+
+
 def page(record):
     """Markdown of the record and of nothing else: the same record gives the same page."""
     faults, innocents = record["faults"], record["innocents"]
@@ -137,8 +163,8 @@ def page(record):
         "# How often the rules were right", "",
         f"Made by `tests/scenario/run` on {record['measured']}; not written by hand. {len(run)} faults were planted and "
         f"{len(loads)} innocent loads run on one machine ({record['machine']}), in epochs of {record['epoch_s']} s, after "
-        f"{record['learned_epochs']} epochs of learning, by a real agent and a real collector. The "
-        "agent's budget was off; how often the rules are right within it was not measured.", "",
+        f"{record['learned_epochs']} epochs of learning, by a real agent and a real collector. "
+        + budget_text(record), "",
         "The sensor sees the whole host, and others used it meanwhile. So only what names a planted process counts for or "
         f"against a rule, and faults run at nice -5{load}. Where a detector speaks of the "
         "node, that it named the right vital in time counts, which says less. "

@@ -19,17 +19,18 @@ def rfc3339(unix_s):
 class Stack:
     """Started by `up`, stopped and removed by `down`. One at a time: budgets hold for one sensor a kernel."""
 
-    def __init__(self, epoch_s=10, learn_epochs=30):
+    def __init__(self, epoch_s=10, learn_epochs=30, budget="off"):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="telltale-stack-"))
         self.epoch_s = epoch_s
         self.learn_epochs = learn_epochs
+        # What is planted is compared with all that happened: on two CPUs the loads alone would use up the agent's budget.
+        self.budget = budget
         self.output = ""
 
     def up(self):
-        # What is planted is compared with all that happened: on two CPUs the loads alone would use up the budget.
         done = subprocess.run([ROOT / "deploy" / "up", "--no-build", "--dir", self.dir, "--epoch",
                                f"{self.epoch_s}s"], capture_output=True, text=True, timeout=120,
-                              env={**os.environ, "TELLTALE_AGENT_SENSOR_BUDGET": "off",
+                              env={**os.environ, "TELLTALE_AGENT_SENSOR_BUDGET": self.budget,
                                    "TELLTALE_COLLECTOR_FILTERS_LEARN": str(self.learn_epochs)})
         self.output = done.stdout + done.stderr
         if done.returncode != 0:
