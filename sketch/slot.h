@@ -14,10 +14,12 @@
  * Who is kept whole: the event with which the total passes a power of t (Chopstix, 4.1.3). A label
  * that fills its cell passes nearly all of them, and what shares the cell would hardly ever be
  * kept. So an event of another label is also kept when the contested part passes a power, as if
- * those who do not lead had a cell of their own; and a leader that had its sample is kept again
- * only while tokens are plenty; the last ones are for who weighs much (telltale_too_light). A heavy
- * leader that found no token tries again at each power of its own margin: its cell's total may be
- * past the last one of the epoch.
+ * those who do not lead had a cell of their own; and when it weighs a cell's load alone, say a wait
+ * of the whole epoch: no later one may come, the third of three alike can pass no power, and an
+ * epoch has hardly more of them than cells. A leader that had its sample is kept again only while
+ * tokens are plenty; the last ones are for who weighs much (telltale_too_light). A heavy leader
+ * that found no token tries again at each power of its own margin: its cell's total may be past the
+ * last one of the epoch.
  */
 #ifndef TELLTALE_SKETCH_SLOT_H_
 #define TELLTALE_SKETCH_SLOT_H_
@@ -44,6 +46,9 @@ enum telltale_due {
   TELLTALE_DUE = 1,
   TELLTALE_DUE_AGAIN = 2, /* its label leads and was kept: only while tokens are plenty */
 };
+
+/* A label is heavy from a quarter of a cell's load on (control_words.cc). */
+#define TELLTALE_LOAD_LOG2 2
 
 #define TELLTALE_RARE(x) __builtin_expect(!!(x), 0)
 #define TELLTALE_INLINE static inline __attribute__((always_inline))
@@ -99,6 +104,7 @@ TELLTALE_INLINE enum telltale_due telltale_add(struct telltale_slot* slot, uint6
     next = (weight - margin) << TELLTALE_MARGIN_SHIFT | (hash & TELLTALE_MARK_MASK);
   passed |= telltale_passed((before - margin) >> (quantum_log2 + 1),
                             (after - telltale_margin(next)) >> (quantum_log2 + 1), powers);
+  passed |= weight >> quantum_log2 >> heavy_log2 >> TELLTALE_LOAD_LOG2 != 0;
   if (TELLTALE_RARE(passed)) {
     due = TELLTALE_DUE;
     if (margin < weight) next |= TELLTALE_LEAD_SEEN;

@@ -124,8 +124,9 @@ void SetTLog2(telltale_control& control, unsigned vital, uint8_t t_log2) {
 
 void SetHeavy(telltale_control& control, unsigned vital, uint64_t total, uint32_t online_cpus) {
   telltale_knobs& knobs = control.knobs[vital];
-  const uint64_t quanta =
-      (total >> knobs.quantum_log2) / TELLTALE_COLUMNS / std::max(online_cpus, 1U) / 4;
+  const uint64_t load =
+      (total >> knobs.quantum_log2) / TELLTALE_COLUMNS / std::max(online_cpus, 1U);
+  const uint64_t quanta = load >> TELLTALE_LOAD_LOG2;
   knobs.heavy_log2 = static_cast<uint8_t>(quanta == 0 ? 0 : std::bit_width(quanta) - 1);
 }
 

@@ -227,6 +227,16 @@ TEST(DueTest, AHeavyLeaderThatWasRefusedIsDueAtThePowersOfItsOwnMargin) {
   EXPECT_EQ(telltale_stake(&counting.slot(0, 0), 6), 1000u) << "what is contested";
 }
 
+// 300 threads sleep through an epoch, 256 cells: three of them share one in many an epoch.
+TEST(DueTest, OneEventOfACellsLoadIsDueAlsoWhereItPassesNoPower) {
+  Counting counting(1);
+  EXPECT_EQ(counting.Add({5, 20, 0}, 0, 1, 2), TELLTALE_DUE);
+  EXPECT_EQ(counting.Add({6, 20, 0}, 0, 1, 2), TELLTALE_DUE);
+  EXPECT_EQ(counting.Add({7, 20, 0}, 0, 1, 2), TELLTALE_DUE) << "40 to 60, contested 20 to 20";
+  EXPECT_EQ(counting.Add({8, 3, 0}, 0, 1, 2), TELLTALE_NOT_DUE) << "60 to 63, 20 to 23: light";
+  EXPECT_EQ(counting.Add({7, 20, 0}, 0, 1, 2), TELLTALE_DUE_AGAIN) << "it leads and was kept";
+}
+
 TEST(DueTest, TheFewerTokensAreLeftTheHeavierALabelMustBe) {
   const auto least = [](uint32_t tokens) {  // stake that may still take one, heavy from 32 on
     uint64_t stake = 0;

@@ -44,7 +44,7 @@ static __always_inline bool take_token(struct telltale_bucket* b, uint32_t* dry_
   return true;
 }
 
-/* Waits by choice (poll, timer) may not use up what a real wait needs: half of the burst stays. */
+/* Waits by choice (poll, timer) may not use up what a real wait needs: see too_light. */
 static __always_inline bool by_choice(uint32_t vital, uint32_t sub) {
   return vital == TELLTALE_BLOCKING && (sub == TELLTALE_BLOCK_POLL || sub == TELLTALE_BLOCK_TIMER);
 }
@@ -59,11 +59,20 @@ static __always_inline void refuse(struct telltale_half* h, uint32_t vital, uint
   lose(h, vital, why, weight);
 }
 
-static __always_inline bool too_light(struct telltale_half* h, uint32_t v, uint64_t hash,
+/* To a wait by choice the bucket looks a quarter emptier: of the last half of the burst only heavy
+ * ones take. */
+static __always_inline bool too_light(struct telltale_half* h, uint32_t what, uint64_t hash,
                                       uint32_t tokens) {
-  struct telltale_knobs* k = &control.knobs[v];
-  uint64_t stake = telltale_stake(&h->sketch[v].slot[hash >> TELLTALE_CELL_SHIFT], hash);
+  uint32_t vital = what & 0xff, v = vital - 1, kept_back;
+  struct telltale_knobs* k;
+  uint64_t stake;
 
+  opaque(v);
+  if (v >= TELLTALE_VITALS) return true;
+  k = &control.knobs[v];
+  stake = telltale_stake(&h->sketch[v].slot[hash >> TELLTALE_CELL_SHIFT], hash);
+  kept_back = by_choice(vital, what >> 8 & 0xff) ? k->token_burst / 4 : 0;
+  tokens = tokens > kept_back ? tokens - kept_back : 0;
   return telltale_too_light(stake >> k->quantum_log2, k->heavy_log2, tokens, k->token_burst);
 }
 
@@ -89,8 +98,7 @@ static __noinline int sample_paid(struct telltale_cpu* c, int32_t tgid, uint32_t
   /* The agent watches itself too, but with at most 1 % of the samples. */
   if (own) refill(&c->own, now, 0, 1, 4);
   if ((own && !take_token(&c->own, &own_dry)) ||
-      (by_choice(vital, what >> 8 & 0xff) && b->tokens <= k->token_burst / 2) ||
-      too_light(h, v, hash, b->tokens) || !take_token(b, &h->dry_spells[v])) {
+      too_light(h, what, hash, b->tokens) || !take_token(b, &h->dry_spells[v])) {
     refuse(h, vital, TELLTALE_LOST_TOKENS, hash, weight);
     return 0;
   }
