@@ -100,8 +100,11 @@ TEST(RedrawWeightsTest, WhereAllCpusWereTakenAllAre) {
     cpu.set_id(TELLTALE_CPU);
     cpu.set_state(v1::VITAL_STATE_ACTIVE);
     cpu.add_subs()->set_weight(2 * kLength * 96 / 100);
-    RedrawWeights({.node_seed = Mix(seed), .epoch_seed = Mix(seed, 1), .cpus = 2}, v1::Schema(),
-                  body);
+    const bool recorded_on_two = seed % 2 == 0;
+    if (recorded_on_two) body.mutable_gauges()->set_cpus_online(2);
+    RedrawWeights(
+        {.node_seed = Mix(seed), .epoch_seed = Mix(seed, 1), .cpus = recorded_on_two ? 16u : 2u},
+        v1::Schema(), body);
     EXPECT_GT(cpu.subs(0).weight(), 2 * kLength * 80 / 100) << seed;
     EXPECT_LE(cpu.subs(0).weight(), 2 * kLength * 98 / 100) << seed;
   }

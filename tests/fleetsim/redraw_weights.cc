@@ -273,12 +273,14 @@ void RedrawWeights(const WeightNoise& noise, const v1::Schema& schema, v1::Summa
   const double length_ns =
       static_cast<double>(body.epoch().end_mono_ns() - body.epoch().start_mono_ns());
   const double level = LogNormal(noise.node_seed, noise.node_sigma);
+  const uint32_t recorded_cpus = body.gauges().cpus_online();
+  const uint32_t cpus = recorded_cpus == 0 ? noise.cpus : std::min(recorded_cpus, noise.cpus);
   Factors factors;
   for (const v1::Vital& vital : body.vitals()) {
     const double factor = level * LogNormal(Mix(noise.node_seed, vital.id()), noise.node_sigma) *
                           LogNormal(Mix(noise.epoch_seed, vital.id()), noise.epoch_sigma);
     factors.vitals[vital.id()] =
-        vital.id() == TELLTALE_CPU ? OfCpus(factor, Total(vital), noise.cpus * length_ns) : factor;
+        vital.id() == TELLTALE_CPU ? OfCpus(factor, Total(vital), cpus * length_ns) : factor;
   }
   factors.accounts = factors.Vital(TELLTALE_CPU);
   for (const v1::ProcessRow& row : body.processes().rows()) {

@@ -17,7 +17,7 @@ struct WeightNoise {
   // Standard deviations of ln(factor): a label or process of one node against the fleet; all of a
   // node; one epoch against the next.
   double label_sigma = 0.5, node_sigma = 0.3, epoch_sigma = 0.15;
-  uint32_t cpus = 1;
+  uint32_t cpus = 1;  // of the node; an epoch that was recorded on fewer says so itself
 };
 
 // `schema`: of the body; tells which label fields are code locations and names.
