@@ -239,7 +239,8 @@ class Joined(unittest.TestCase):
         alone, beside = (record.page({**committed, "held": told}).splitlines()
                          for told in (None, record.totals(held)))
         self.assertEqual(sum(a != b for a, b in zip(alone, beside, strict=True)), 1)
-        self.assertIn("(2026-01-02) it was 1% of the host's CPU time: right process and cause 0 of ", "\n".join(beside))
+        self.assertIn("In a run of its own (2026-01-02) it was 1% of the host's CPU time", "\n".join(beside))
+        self.assertIn("right process and cause 0 of ", "\n".join(beside))
 
     def test_a_miss_stays_a_miss(self):
         both = record.joined(self.of(1, found=False), self.of(1, found=True, epochs=2))

@@ -140,8 +140,10 @@ def budget_text(record):
         return f"The agent's budget was {record['budget']} of the host's CPU time."
     if not (held := record.get("held")):
         return "The agent's budget was off; how often the rules are right within it was not measured."
+    cuts = (f", of which epochs of {record['epoch_s']} s pay {60 / record['epoch_s']:.0f} times as many cuts as those of a "
+            "minute, the default" if record["epoch_s"] < 60 else "")
     return (f"The agent's budget was off. In a run of its own ({held['measured']}) it was {held['budget']} of the host's CPU "
-            f"time: right process and cause {share_text(held['found'], held['named'])}, within two epochs "
+            f"time{cuts}: right process and cause {share_text(held['found'], held['named'])}, within two epochs "
             f"{share_text(held['in_two'], held['named'])}, right vital of the node "
             f"{share_text(held['of_the_node_found'], held['of_the_node'])}; not found: {', '.join(held['not_found']) or 'none'}; "
             f"false alarms in innocent loads {rate_text(held['false'], held['hours'])}.")
