@@ -72,7 +72,7 @@ void Governor::StepTo(Part part, uint8_t to, GovernorDecision& decision) {
 
 // The largest part first, until what is left fits. A part is not taken off and on to save less than
 // that costs.
-void Governor::TurnDown(const Second& window, GovernorDecision& decision) {
+void Governor::TurnDown(uint64_t now, const Second& window, GovernorDecision& decision) {
   const PerPart<uint8_t> before = levels_;
   PerPart<uint8_t> wanted = levels_;
   while (Predict(window, wanted) > kAim * BudgetNs(window.seconds)) {
@@ -93,22 +93,40 @@ void Governor::TurnDown(const Second& window, GovernorDecision& decision) {
     ++wanted[largest];
   }
   for (size_t i = 0; i < kParts; ++i) {
-    if (wanted[i] != before[i]) StepTo(static_cast<Part>(i), wanted[i], decision);
+    if (wanted[i] == before[i]) continue;
+    relapsed_[i] = stepped_back_ns_[i] != 0 &&
+                   static_cast<double>(now - stepped_back_ns_[i]) < options_.relapse_s * kSecond;
+    StepTo(static_cast<Part>(i), wanted[i], decision);
   }
 }
 
-// The part one step back. Taking a program off and on costs however much of the time it is there,
-// so where that alone is what does not fit, the step back is to all of the time.
-Governor::Candidate Governor::StepBack(size_t part, const PerPart<uint8_t>& levels) const {
+// The part at a lower level. Taking a program off and on costs however much of the time it is
+// there, and nothing if it always is.
+Governor::Candidate Governor::At(size_t part, uint8_t level, const PerPart<uint8_t>& levels) const {
   Candidate step{levels, mean_.cycling_ns};
-  --step.levels[part];
-  const auto cycled = [&](size_t i) { return IsCycled(static_cast<Part>(i)) && levels[i] > 0; };
-  if (!cycled(part)) return step;
+  step.levels[part] = level;
+  if (!IsCycled(static_cast<Part>(part)) || level > 0) return step;
   int all = 0;
-  for (size_t i = 0; i < kParts; ++i) all += cycled(i);
-  Candidate whole{levels, mean_.cycling_ns * (1 - 1.0 / static_cast<double>(all))};
-  whole.levels[part] = 0;
-  return step.levels[part] == 0 || CostOf(whole) < CostOf(step) ? whole : step;
+  for (size_t i = 0; i < kParts; ++i) all += IsCycled(static_cast<Part>(i)) && levels[i] > 0;
+  step.cycling_ns *= 1 - 1.0 / static_cast<double>(all);
+  return step;
+}
+
+// What saves by itself fits always.
+bool Governor::Fits(const Candidate& candidate) const {
+  return CostOf(candidate) <= std::max(kComfort * BudgetNs(mean_.seconds), Predict(mean_, levels_));
+}
+
+// As far back as fits; a part that relapsed only one step, or to where it is not taken off and on.
+std::optional<Governor::Candidate> Governor::StepBack(size_t part,
+                                                      const PerPart<uint8_t>& levels) const {
+  for (uint8_t level = 0; level < levels[part]; ++level) {
+    const bool whole = level == 0 && IsCycled(static_cast<Part>(part));
+    if (relapsed_[part] && !whole && level + 1 < levels[part]) continue;
+    Candidate step = At(part, level, levels);
+    if (Fits(step)) return step;
+  }
+  return std::nullopt;
 }
 
 double Governor::CostOf(const Candidate& candidate) const {
@@ -117,31 +135,27 @@ double Governor::CostOf(const Candidate& candidate) const {
   return Predict(mean, candidate.levels);
 }
 
-// One step of each part that has been calm for long enough, cheapest first, as far as all of it
-// fits.
+// Each part that has been calm for long enough, cheapest first, as far as all of it fits.
 void Governor::TurnUp(uint64_t now, GovernorDecision& decision) {
-  // What saves by itself fits always.
-  const auto fits = [&](double cost) {
-    return cost <= std::max(kComfort * BudgetNs(mean_.seconds), Predict(mean_, levels_));
-  };
   std::vector<std::pair<double, size_t>> ready;
   for (size_t i = 0; i < kParts; ++i) {
     if (levels_[i] == 0) continue;
-    const double cost = CostOf(StepBack(i, levels_));
-    if (!fits(cost)) {
+    const std::optional<Candidate> step = StepBack(i, levels_);
+    if (!step.has_value()) {
       calm_since_ns_[i] = now;
     } else if (static_cast<double>(now - calm_since_ns_[i]) >= options_.calm_s * kSecond) {
-      ready.emplace_back(cost, i);
+      ready.emplace_back(CostOf(*step), i);
     }
   }
   const bool calm = static_cast<double>(now - changed_ns_) >= options_.calm_s * kSecond;
   if (!calm || overdrawn_ns_ > 0) return;
   std::ranges::sort(ready);
   for (const auto& [cost, i] : ready) {
-    const Candidate step = StepBack(i, levels_);
-    if (!fits(CostOf(step))) break;
-    StepTo(static_cast<Part>(i), step.levels[i], decision);
-    mean_.cycling_ns = step.cycling_ns;
+    const std::optional<Candidate> step = StepBack(i, levels_);
+    if (!step.has_value()) continue;
+    StepTo(static_cast<Part>(i), step->levels[i], decision);
+    stepped_back_ns_[i] = now;
+    mean_.cycling_ns = step->cycling_ns;
   }
 }
 
@@ -209,7 +223,7 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
       changed_ns_ == 0 || since_change_s >= options_.settle_s || levels_ == PerPart<uint8_t>{};
   if (overdrawn_ns_ > BudgetNs(options_.burst_s) && settled) {
     decision.over = share_;
-    TurnDown(window, decision);
+    TurnDown(now, window, decision);
     calm_since_ns_.fill(now);
     // Not forgiven all: if this was not enough, half the time is.
     overdrawn_ns_ = BudgetNs(options_.burst_s) / 2;

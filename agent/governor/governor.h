@@ -2,10 +2,11 @@
 //
 // It is told what each part of the sensor would cost if it did all it can, and says how far each is
 // to be turned down. It turns the largest part down as soon as the budget of two seconds has been
-// overdrawn, by as many steps as are needed, and takes one step of each part back after 30 s in
-// which the step would have fitted, on the mean of some seconds: a draft written every five seconds
-// is no storm, and a load that comes and goes every few seconds finds it turned down and cannot
-// make it swing. When nothing is left to turn down and the budget is still exceeded by a fifth, it
+// overdrawn, by as many steps as are needed, and takes each part back, as far as would have fitted,
+// after 30 s in which it would have, on the mean of some seconds: a draft written every five
+// seconds is no storm, and a load that comes and goes every few seconds finds it turned down and
+// cannot make it swing. A part that had to be turned down within a minute of that goes back by one
+// step at a time. When nothing is left to turn down and the budget is still exceeded by a fifth, it
 // asks for the sensor to be detached as soon as 2.5 s of budget have been overspent so, and tries
 // again later: when the host has been calm for 30 s, as far as it can tell, else after a pause that
 // doubles each time.
@@ -30,6 +31,7 @@ struct GovernorOptions {
   double cycling_ns = 0;   // a second, of taking a part's programs off and on
   double burst_s = 2;      // what may be overdrawn, in seconds of budget
   double calm_s = 30;      // a step back must have fitted so long
+  double relapse_s = 60;   // turned down so soon after it was taken back: by one step the next time
   double settle_s = 1;     // after a step, before the next is judged by what it did
   double give_up_s = 2.5;  // with nothing left to turn down, what may be overspent; then: detach
   double retry_s = 60;     // first pause after that; doubles up to
@@ -87,8 +89,10 @@ class Governor {
   Second Window() const;
   void AddToMean(const Second& reading);
   double Predict(const Second& window, const PerPart<uint8_t>& levels) const;
-  void TurnDown(const Second& window, GovernorDecision& decision);
-  Candidate StepBack(size_t part, const PerPart<uint8_t>& levels) const;
+  void TurnDown(uint64_t now, const Second& window, GovernorDecision& decision);
+  Candidate At(size_t part, uint8_t level, const PerPart<uint8_t>& levels) const;
+  std::optional<Candidate> StepBack(size_t part, const PerPart<uint8_t>& levels) const;
+  bool Fits(const Candidate& candidate) const;
   double CostOf(const Candidate& candidate) const;
   void TurnUp(uint64_t now, GovernorDecision& decision);
   void Detach(uint64_t now, GovernorDecision& decision);
@@ -100,8 +104,10 @@ class Governor {
   const GovernorOptions options_;
   PerPart<uint8_t> levels_{};
   PerPart<uint64_t> calm_since_ns_{};
-  std::deque<Second> readings_;  // of the last second
-  Second mean_;                  // sums that fade; over mean_.seconds a mean
+  PerPart<uint64_t> stepped_back_ns_{};  // when it last was; 0: never
+  PerPart<bool> relapsed_{};             // and soon had to be turned down again
+  std::deque<Second> readings_;          // of the last second
+  Second mean_;                          // sums that fade; over mean_.seconds a mean
   uint64_t last_ns_ = 0;
   uint64_t changed_ns_ = 0;
   double overdrawn_ns_ = 0;
