@@ -7,7 +7,7 @@
 // seconds is no storm, and a load that comes and goes every few seconds finds it turned down and
 // cannot make it swing. A part that had to be turned down within a minute of that goes back by one
 // step at a time. When nothing is left to turn down and the budget is still exceeded by a fifth, it
-// asks for the sensor to be detached as soon as 2.5 s of budget have been overspent so, and tries
+// asks for the sensor to be detached as soon as 20 s of budget have been overspent so, and tries
 // again later: when the host has been calm for 30 s, as far as it can tell, else after a pause that
 // doubles each time.
 //
@@ -28,13 +28,15 @@ namespace telltale::agent {
 struct GovernorOptions {
   double budget = 0;  // share of all CPUs together; 0: only reckons, turns nothing down
   uint32_t cpus = 1;
-  double cycling_ns = 0;   // a second, of taking a part's programs off and on
-  double burst_s = 2;      // what may be overdrawn, in seconds of budget
-  double calm_s = 30;      // a step back must have fitted so long
-  double relapse_s = 60;   // turned down so soon after it was taken back: by one step the next time
-  double settle_s = 1;     // after a step, before the next is judged by what it did
-  double give_up_s = 2.5;  // with nothing left to turn down, what may be overspent; then: detach
-  double retry_s = 60;     // first pause after that; doubles up to
+  double cycling_ns = 0;  // a second, of taking a part's programs off and on
+  double burst_s = 2;     // what may be overdrawn, in seconds of budget
+  double calm_s = 30;     // a step back must have fitted so long
+  double relapse_s = 60;  // turned down so soon after it was taken back: by one step the next time
+  double settle_s = 1;    // after a step, before the next is judged by what it did
+  // With nothing left to turn down, what may be overspent; then: detach. Less than the shortest
+  // pause that follows, so that with it the agent stays within its budget.
+  double give_up_s = 20;
+  double retry_s = 60;  // first pause after that; doubles up to
   double retry_max_s = 600;
 };
 

@@ -317,6 +317,26 @@ TEST(Governor, KeepsWatchingWhenWhatCouldNotBeHeldGoesAway) {
   EXPECT_TRUE(host.detached().empty());
 }
 
+// When a storm begins, programs are met for the first time and their tables are built: that costs
+// once, and blind is who leaves for it.
+TEST(Governor, KeepsWatchingAStormWhoseBeginningWasDear) {
+  Host host(TwoCpus());
+  const Load storm = [](double at) {
+    const double tables = at < 20 ? 0 : 0.04 * std::exp(-(at - 20) / 30);
+    return Parts({{Part::kSyscall, at < 20 ? 0.001 : 0.3}, {Part::kRest, 0.002 + tables}});
+  };
+  const double spent = host.Run(storm, 120);
+  EXPECT_TRUE(host.detached().empty()) << host.detached().front();
+  EXPECT_LE(spent, 1.05 * host.budget() * 120);
+}
+
+TEST(Governor, WhatItOverspendsBeforeItLeavesThePauseAfterItMakesUpFor) {
+  Host host(TwoCpus());
+  const double spent = host.Run([](double) { return Parts({{Part::kRest, 0.03}}); }, 1000);
+  ASSERT_GE(host.detached().size(), 2u);
+  EXPECT_LE(spent, host.budget() * 1000);
+}
+
 TEST(Governor, WithoutABudgetItOnlyReckons) {
   GovernorOptions options = TwoCpus();
   options.budget = 0;
