@@ -62,7 +62,7 @@ ElfSymbols ElfSymbols::Read(int fd, const Limits& limits) {
                                           : symbols.AddFile<Elf32>(file, limits, true));
   }
   symbols.functions_.shrink_to_fit();
-  symbols.names_.shrink_to_fit();
+  symbols.names_.Finish();
   return symbols;
 }
 
@@ -151,24 +151,23 @@ absl::Status ElfSymbols::AddTable(const ElfBytes& file, const typename Elf::Sect
         std::ranges::lower_bound(functions_.begin(), known_end, s.address, {}, &Function::address);
     if (at != known_end && at->address == s.address) continue;
     // Symbols may share one long name: what is copied is bounded like what was read.
-    if (names_.size() + name.size() >= limits.string_bytes) {
-      status =
-          ElfBeyondLimit("function names: bytes", names_.size() + name.size(), limits.string_bytes);
+    if (names_.unpacked_bytes() + name.size() >= limits.string_bytes) {
+      status = ElfBeyondLimit("function names: bytes", names_.unpacked_bytes() + name.size(),
+                              limits.string_bytes);
       break;
     }
-    functions_.push_back({s.address, s.bytes, static_cast<uint32_t>(names_.size())});
-    names_.append(name).push_back('\0');
+    functions_.push_back({s.address, s.bytes, names_.Append(name)});
   }
   std::ranges::inplace_merge(functions_, functions_.begin() + known, {}, &Function::address);
   return status;
 }
 
-std::string_view ElfSymbols::NameAt(uint64_t address) const {
+std::string ElfSymbols::NameAt(uint64_t address) const {
   const auto after = std::ranges::upper_bound(functions_, address, {}, &Function::address);
   if (after == functions_.begin()) return {};
   const Function& f = *(after - 1);
   if (f.bytes != 0 && address - f.address >= f.bytes) return {};
-  return names_.c_str() + f.name;
+  return names_.At(f.name);
 }
 
 }  // namespace telltale::agent

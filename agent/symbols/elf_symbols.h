@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "agent/symbols/packed_names.h"
 
 namespace telltale::agent {
 
@@ -37,16 +38,16 @@ class ElfSymbols {
   const absl::Status& status() const { return status_; }
 
   // Mangled name of the function that holds `address`; empty if none does.
-  std::string_view NameAt(uint64_t address) const;
+  std::string NameAt(uint64_t address) const;
 
   size_t size() const { return functions_.size(); }
-  size_t bytes() const { return functions_.size() * sizeof(Function) + names_.size(); }
+  size_t bytes() const { return functions_.size() * sizeof(Function) + names_.bytes(); }
 
  private:
   struct Function {
     uint64_t address;
     uint32_t bytes;  // 0: up to the next one
-    uint32_t name;   // offset into names_
+    uint32_t name;   // its place in names_
   };
 
   template <typename Elf>
@@ -59,7 +60,7 @@ class ElfSymbols {
   void Note(const absl::Status& status);
 
   std::vector<Function> functions_;  // ascending, one an address
-  std::string names_;                // each ends with '\0'
+  PackedNames names_;
   absl::Status status_;
 };
 

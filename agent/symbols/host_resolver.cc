@@ -137,7 +137,7 @@ FunctionName HostResolver::NameInFile(const ProcessRef& process, const CodeLocat
     const size_t cost = std::max(kEmptyCost, read.bytes());
     symbols = &symbols_.Put(file.build_id, std::move(read), cost);
   }
-  if (const std::string_view name = symbols->NameAt(location.offset); !name.empty()) {
+  if (const std::string name = symbols->NameAt(location.offset); !name.empty()) {
     return {v1::NAME_OUTCOME_NAMED, Demangled(name)};
   }
   if (symbols->status().ok()) return {v1::NAME_OUTCOME_NO_SYMBOL, ""};

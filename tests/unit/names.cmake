@@ -13,6 +13,7 @@ add_custom_target(named_functions_variants DEPENDS ${named}.stripped ${named}.pa
 
 telltale_test(agent_names_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_demangle_test.cc ${CMAKE_CURRENT_LIST_DIR}/agent_elf_symbols_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/agent_packed_names_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/agent_perf_map_test.cc ${CMAKE_CURRENT_LIST_DIR}/agent_perf_maps_test.cc
   LINK telltale::agent_symbols telltale::agent_host PkgConfig::LZMA ${CMAKE_DL_LIBS}
   ENVIRONMENT "NAMED_LINKED=$<TARGET_FILE:named_functions>;NAMED_STRIPPED=${named}.stripped;NAMED_PACKED=${named}.packed")
