@@ -21,7 +21,7 @@ class ElfSymbols {
  public:
   struct Limits {
     size_t symbol_bytes = 24 << 20;  // of a symbol section
-    size_t string_bytes = 16 << 20;  // of a string section, and of all names kept
+    size_t string_bytes = 16 << 20;  // of a string section, and of all names unpacked
     size_t functions = 150'000;
     size_t name_bytes = 1024;          // longer names are left out
     size_t packed_bytes = 8 << 20;     // of .gnu_debugdata

@@ -23,7 +23,7 @@ class HostResolver : public Resolver {
  public:
   struct Options : ProcessMaps::Options {
     size_t paths = 8'192;            // of executables and of cgroups, each
-    size_t symbol_bytes = 8 << 20;   // function names of files, all together
+    size_t symbol_bytes = 8 << 20;   // function names of files, packed, all together
     size_t generated_names = 4'096;  // between their location's finding and its naming
     ElfSymbols::Limits symbols;
     PerfMaps::Options perf_maps;

@@ -25,8 +25,12 @@ void PackedNames::Finish() {
   std::string packed(ZSTD_compressBound(open_.size()), '\0');
   const size_t size =
       ZSTD_compress(packed.data(), packed.size(), open_.data(), open_.size(), kLevel);
-  // With room for the bound only memory can be wanting; its names then read as none.
-  packed.resize(ZSTD_isError(size) ? 0 : size);
+  // What cannot be packed stays as it is: its names are not lost.
+  if (ZSTD_isError(size) || size >= open_.size()) {
+    packed = open_;
+  } else {
+    packed.resize(size);
+  }
   packed.shrink_to_fit();
   packed_bytes_ += packed.size();
   const auto bytes = static_cast<uint32_t>(open_.size());
@@ -39,11 +43,13 @@ std::string PackedNames::At(uint32_t where) const {
   auto block = std::ranges::upper_bound(blocks_, where, {}, &Block::begin);
   if (block == blocks_.begin()) return "";
   --block;
+  const uint32_t offset = where - block->begin;
+  if (offset >= block->bytes) return "";
+  if (block->packed.size() == block->bytes) return block->packed.c_str() + offset;
   std::string names(block->bytes, '\0');
   const size_t size =
       ZSTD_decompress(names.data(), names.size(), block->packed.data(), block->packed.size());
-  if (ZSTD_isError(size) || where - block->begin >= size) return "";
-  return names.c_str() + (where - block->begin);
+  return ZSTD_isError(size) ? "" : names.c_str() + offset;
 }
 
 }  // namespace telltale::agent

@@ -28,9 +28,9 @@ class PackedNames {
 
  private:
   struct Block {
-    uint32_t begin;  // of its names, as Append tells places
-    uint32_t bytes;  // unpacked
-    std::string packed;
+    uint32_t begin;      // of its names, as Append tells places
+    uint32_t bytes;      // unpacked
+    std::string packed;  // of `bytes`: as it is
   };
 
   std::vector<Block> blocks_;  // ascending
