@@ -1,6 +1,7 @@
 // Many names in little memory: in blocks, each compressed by itself (zstd), of which one is opened
-// to read a name. Mangled names repeat each other's namespaces and types, so that they shrink to a
-// sixth or so. One that is read is copied. Building: one thread; reading: any.
+// to read a name. Mangled names repeat each other's namespaces and types: those of node 18 take a
+// sixth, of GCC 12's cc1plus a fifth. One that is read is copied. Building: one thread; reading:
+// any.
 
 #ifndef TELLTALE_AGENT_SYMBOLS_PACKED_NAMES_H_
 #define TELLTALE_AGENT_SYMBOLS_PACKED_NAMES_H_
