@@ -1,5 +1,5 @@
 // Many names in little memory: in blocks, each compressed by itself (zstd), of which one is opened
-// to read a name. Mangled names repeat each other's namespaces and types: those of node 18 take a
+// to read a name. Mangled names repeat each other's namespaces and types: those of node 20 take a
 // sixth, of GCC 12's cc1plus a fifth. One that is read is copied. Building: one thread; reading:
 // any.
 
