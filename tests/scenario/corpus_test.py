@@ -233,14 +233,22 @@ class Joined(unittest.TestCase):
             self.assertEqual(both["filters"]["rule_busy_loop"]["hits"], 1)
 
     def test_what_was_found_within_a_budget_is_told_and_stays_out_of_the_figures(self):
-        committed = json.loads((COMMITTED / "record.json").read_text())
+        committed = json.loads((COMMITTED / "record.json").read_text()) | {"held": []}
         held = {**committed, "budget": "1%", "measured": "2026-01-02"}
         held["faults"] = [{**fault, "found": False} for fault in held["faults"]]
-        alone, beside = (record.page({**committed, "held": told}).splitlines()
-                         for told in (None, record.totals(held)))
-        self.assertEqual(sum(a != b for a, b in zip(alone, beside, strict=True)), 1)
-        self.assertIn("In a run of its own (2026-01-02) it was 1% of the host's CPU time", "\n".join(beside))
-        self.assertIn("right process and cause 0 of ", "\n".join(beside))
+        told = record.with_held(committed, held)
+        section = record.held_text(told)
+        self.assertRegex(section[-1], r"^\| 2026-01-02 \| 1% \| 5 s \| .* \| 0 of \d+ ")
+        beside = [line for line in record.page(told).splitlines() if line not in section]
+        alone = [line for line in record.page(committed).splitlines() if line]
+        self.assertEqual([line for line in alone if line not in beside], [alone[1]])  # which says where it is told
+
+    def test_a_run_within_a_budget_takes_the_place_of_the_last_one_like_it(self):
+        committed = json.loads((COMMITTED / "record.json").read_text()) | {"held": []}
+        held = {**committed, "budget": "1%"}
+        for epoch_s, measured in ((20, "first"), (5, "second"), (20, "third")):
+            committed = record.with_held(committed, {**held, "epoch_s": epoch_s, "measured": measured})
+        self.assertEqual([(run["epoch_s"], run["measured"]) for run in committed["held"]], [(5, "second"), (20, "third")])
 
     def test_a_miss_stays_a_miss(self):
         both = record.joined(self.of(1, found=False), self.of(1, found=True, epochs=2))

@@ -126,8 +126,8 @@ def totals(record):
     run = [fault for fault in record["faults"] if "not_run" not in fault]
     named = [fault for fault in run if fault["names_process"]]
     loads = [load for load in record["innocents"] if "not_run" not in load]
-    return {"measured": record["measured"], "budget": record["budget"], "named": len(named),
-            "found": sum(fault["found"] for fault in named),
+    return {"measured": record["measured"], "budget": record["budget"], "epoch_s": record["epoch_s"], "load": record["load"],
+            "named": len(named), "found": sum(fault["found"] for fault in named),
             "in_two": sum(fault["found"] and fault["epochs"] <= 2 for fault in named),
             "of_the_node": len(run) - len(named),
             "of_the_node_found": sum(fault["found"] for fault in run if not fault["names_process"]),
@@ -135,18 +135,35 @@ def totals(record):
             "false": sum(len(load["false"]) for load in loads), "hours": round(sum(load["hours"] for load in loads), 2)}
 
 
+def with_held(record, held):
+    """The record with the totals of another, made within a budget; they take the place of those of the same budget and epoch."""
+    told = totals(held)
+    others = [run for run in record.get("held", []) if (run["budget"], run["epoch_s"]) != (told["budget"], told["epoch_s"])]
+    return {**record, "held": sorted([*others, told], key=lambda run: (run["budget"], run["epoch_s"]))}
+
+
 def budget_text(record):
     if record.get("budget", "off") != "off":
         return f"The agent's budget was {record['budget']} of the host's CPU time."
-    if not (held := record.get("held")):
+    if not record.get("held"):
         return "The agent's budget was off; how often the rules are right within it was not measured."
-    cuts = (f", of which epochs of {record['epoch_s']} s pay {60 / record['epoch_s']:.0f} times as many cuts as those of a "
-            "minute, the default" if record["epoch_s"] < 60 else "")
-    return (f"The agent's budget was off. In a run of its own ({held['measured']}) it was {held['budget']} of the host's CPU "
-            f"time{cuts}: right process and cause {share_text(held['found'], held['named'])}, within two epochs "
-            f"{share_text(held['in_two'], held['named'])}, right vital of the node "
-            f"{share_text(held['of_the_node_found'], held['of_the_node'])}; not found: {', '.join(held['not_found']) or 'none'}; "
-            f"false alarms in innocent loads {rate_text(held['false'], held['hours'])}.")
+    return "The agent's budget was off; what the rules find within one is told [below](#within-a-budget)."
+
+
+def held_text(record):
+    if not record.get("held"):
+        return []
+    out = ["", "## Within a budget", "",
+           "Runs of their own, in no other figure of this page. A held sensor turns parts of itself down when what it sees "
+           "grows dear. A cut costs the same however long its epoch was, so shorter epochs leave less of the budget for "
+           "seeing; those of a minute, the default, leave the most and were not measured.", "",
+           "| measured | budget, of the host's CPU time | epochs | load average | right process and cause | within two epochs | "
+           "right vital of the node | false alarms in innocent loads | not found |", "|---|---|---|---|---|---|---|---|---|"]
+    return out + [
+        f"| {run['measured']} | {run['budget']} | {run['epoch_s']} s | {run['load']:.0f} | "
+        f"{share_text(run['found'], run['named'])} | {share_text(run['in_two'], run['named'])} | "
+        f"{share_text(run['of_the_node_found'], run['of_the_node'])} | {rate_text(run['false'], run['hours'])} | "
+        f"{', '.join(run['not_found']) or 'none'} |" for run in record["held"]]
 
 
 def page(record):
@@ -190,6 +207,7 @@ def page(record):
         also += f" Known: {cell(fault['weak'])}" if "weak" in fault else ""
         out.append(f"| {fault['name']} | {cell(fault['truth'])} | `{fault['expected']}` | "
                    f"{'yes' if fault['found'] else 'no'} | {fault.get('epochs', '')} | {cell(fault.get('said', ''))}{also}{apart} |")
+    out += held_text(record)
     out += fleets_text(record)
     out += ["", "## Innocent loads", "",
             f"Live: false alarms {rate_text(false, live_hours)}. Only what names a process of the load counts.", ""]
