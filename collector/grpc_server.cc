@@ -16,6 +16,12 @@ namespace telltale::collector {
 namespace {
 
 constexpr int kMsPerS = 1000;
+// What each connection holds for as long as it is open, also while nothing comes: room for the next
+// piece of what is read, and for a TLS record of what is written. gRPC would let the first grow to
+// 64 KiB with the size of the messages, and the second have 16 KiB; a fleet has a connection a
+// node, which brings an epoch a minute and is told little.
+constexpr int kReadBytes = 8 << 10;
+constexpr int kRecordBytes = 4 << 10;
 
 std::string Joined(const config::Address& address) {
   // gRPC's and everybody's way to say "every interface, both families".
@@ -82,6 +88,8 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                              static_cast<int>(options.handshake_s) * kMsPerS);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, options.max_metadata_bytes);
+  builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytes);
+  builder.AddChannelArgument(GRPC_ARG_TSI_MAX_FRAME_SIZE, kRecordBytes);
   builder.SetMaxReceiveMessageSize(options.max_message_bytes);
   // Summaries are compressed already, and gRPC would unpack a message before it looks at its size.
   builder.SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);

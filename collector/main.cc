@@ -95,6 +95,7 @@ int Run(const config::Sources& sources, const LoadedConfig& loaded) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   RequireTls13();
+  ReleaseIdleTlsBuffers();
   // Debian's abseil looks for lock cycles at every lock of gRPC: a check for its developers, that
   // takes a share of each message.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

@@ -3,6 +3,7 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/security/tls_credentials_options.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -99,6 +100,15 @@ std::shared_ptr<grpc::ServerCredentials> MakeOpenServerCredentials(const TlsFile
   options.watch_identity_key_cert_pairs();
   options.set_cert_request_type(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
   return grpc::experimental::TlsServerCredentials(options);
+}
+
+void ReleaseIdleTlsBuffers() {
+  // gRPC makes its connections itself and has no option for it: whenever anybody makes one, OpenSSL
+  // calls this.
+  const auto made = [](void* connection, void*, CRYPTO_EX_DATA*, int, long, void*) {
+    SSL_set_mode(static_cast<SSL*>(connection), SSL_MODE_RELEASE_BUFFERS);
+  };
+  SSL_get_ex_new_index(0, nullptr, made, nullptr, nullptr);
 }
 
 void RequireTls13() {
