@@ -80,8 +80,8 @@ absl::Status Reader::ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_
   if (to_ns <= from_ns) return absl::OkStatus();
   absl::Status bad;
   bool go_on = true;
-  const std::optional<NodeRecord> record = registry_->Find(node);
-  if (!record.has_value()) return absl::OkStatus();
+  const SharedNode record = registry_->Get(node);
+  if (record == nullptr) return absl::OkStatus();
   const uint64_t begin = std::max(from_ns, FloorTo(record->first_epoch_ns(), kHourNs));
   const uint64_t end = std::min(to_ns, record->last_epoch_ns() + kHourNs);
   const auto skip = [&](const absl::Status& why, uint64_t start_ns, uint64_t end_ns) {
@@ -154,8 +154,8 @@ absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, u
                                    const RollupParts& parts, const RollupVisitor& visit,
                                    const DamagedVisitor& damaged) const {
   if (to_ns <= from_ns || tier == Tier::kRaw) return absl::OkStatus();
-  const std::optional<NodeRecord> record = registry_->Find(node);
-  if (!record.has_value()) return absl::OkStatus();
+  const SharedNode record = registry_->Get(node);
+  if (record == nullptr) return absl::OkStatus();
   const uint64_t window = WindowNs(tier);
   const uint64_t begin = std::max(from_ns, FloorTo(record->first_epoch_ns(), window));
   const uint64_t end = std::min(to_ns, record->last_epoch_ns() + window);

@@ -283,7 +283,10 @@ absl::Status SummaryStore::PutSchema(uint32_t node, const v1::Schema& schema) {
   }
   absl::Status committed = transaction->Commit(Durability::kBuffered);
   if (!committed.ok()) return committed;
-  impl_->schemas[schema.id()] = std::make_shared<const v1::Schema>(schema);
+  // Its id is the hash of its content: the one that is known serves all nodes.
+  if (!impl_->schemas.contains(schema.id())) {
+    impl_->schemas[schema.id()] = std::make_shared<const v1::Schema>(schema);
+  }
   impl_->books[node] = std::make_shared<const NodeBook>(std::move(book));
   return absl::OkStatus();
 }

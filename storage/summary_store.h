@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "storage/catalog.h"
@@ -72,10 +73,11 @@ struct Cumulative {
   uint64_t weight = 0;
 };
 struct NodeCounters {
-  std::map<std::pair<uint8_t, uint8_t>, Cumulative> subs;  // (vital, sub-series)
-  std::map<uint32_t, uint64_t> losses;                     // v1.LossReason -> events
-  std::map<uint32_t, uint64_t> user_stacks;                // v1.StackEnd -> samples
-  std::map<uint32_t, uint64_t> user_frames;                // v1.NameOutcome -> frames
+  // By (vital, sub-series). Some hundred a node, copied with each epoch: in few pieces of memory.
+  absl::btree_map<std::pair<uint8_t, uint8_t>, Cumulative> subs;
+  std::map<uint32_t, uint64_t> losses;       // v1.LossReason -> events
+  std::map<uint32_t, uint64_t> user_stacks;  // v1.StackEnd -> samples
+  std::map<uint32_t, uint64_t> user_frames;  // v1.NameOutcome -> frames
   uint64_t agent_cpu_ns = 0;
   std::vector<uint64_t> part_cpu_ns;  // by v1.SensorPart
   std::vector<uint32_t> part_level;   // of the epoch received last
