@@ -9,6 +9,7 @@ namespace telltale::filter {
 namespace {
 
 constexpr size_t kMaxNameBytes = 64;
+constexpr size_t kUsualStateBytes = 16 << 10;  // a larger one is asked for twice
 
 class LocalInstance : public FilterInstance {
  public:
@@ -23,7 +24,7 @@ class LocalInstance : public FilterInstance {
   absl::StatusOr<std::string> Save() override {
     std::string state;
     if (filter_.save == nullptr) return state;
-    state.resize(4096);
+    state.resize(kUsualStateBytes);
     size_t size = filter_.save(instance_, state.data(), state.size());
     if (size > state.size() && size <= FilterCode::kMaxStateBytes) {
       state.resize(size);
@@ -34,12 +35,15 @@ class LocalInstance : public FilterInstance {
           absl::StrCat("state has ", size, " bytes, limit ", FilterCode::kMaxStateBytes));
     }
     state.resize(size);
+    state.shrink_to_fit();
     return state;
   }
 
   bool Load(std::string_view state) override {
     return filter_.load == nullptr || filter_.load(instance_, state.data(), state.size()) == 0;
   }
+
+  bool MayRest() const override { return filter_.save != nullptr; }
 
   std::optional<telltale_filter_learning> Learning() const override {
     if (!TELLTALE_FILTER_HAS(&filter_, telltale_filter, learning) || filter_.learning == nullptr) {

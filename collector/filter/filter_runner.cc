@@ -54,6 +54,7 @@ absl::Status FilterRunner::Add(FilterCode* code) {
   feed.store = options_.store;
   feed.log = options_.log;
   feed.now_ns = options_.now_ns;
+  feed.wake = [this](uint32_t node) { Wake(node); };
   if (options_.on_mark) {
     feed.on_mark = [this, name = std::string(filter.name)](const std::string& node,
                                                            const v1::FilterMark& mark) {
@@ -66,13 +67,12 @@ absl::Status FilterRunner::Add(FilterCode* code) {
   auto status = options_.store->ForEach(
       *number, now - std::min(now, kResumeNs), now + storage::kDayNs,
       [&](const storage::DerivedKey& key, std::string_view value) {
-        auto& [hour_start_ns, hour] = running->resume[key.node];
+        uint64_t& hour_start_ns = running->resume[key.node];
         v1::FilterHour read;
         // A damaged hour costs what was learned since the one before it.
         if (key.hour_start_ns >= hour_start_ns &&
             read.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
           hour_start_ns = key.hour_start_ns;
-          hour = std::move(read);
         }
         return true;
       });
@@ -149,11 +149,23 @@ bool FilterRunner::StillSends(uint32_t node) const {
   return heard != heard_.end() && listened_ns_ - heard->second.at_ns <= kPatienceNs;
 }
 
+FilterRunner::FeedCounts FilterRunner::CountsOf(const NodeFeed& feed) {
+  return {feed.shown(), feed.skipped(), feed.dropped(), feed.failed() ? 1U : 0U};
+}
+
+void FilterRunner::Count(Running& running, const NodeFeed& feed, const FeedCounts& before) {
+  const FeedCounts now = CountsOf(feed);
+  running.counts.shown += now.shown - before.shown;
+  running.counts.skipped += now.skipped - before.skipped;
+  running.counts.dropped += now.dropped - before.dropped;
+  running.counts.failed += now.failed - before.failed;
+}
+
 // One reading of the node serves all filters. A look comes every second and an epoch once a minute:
 // of a node that sent nothing since all filters were done with it they are not asked.
 void FilterRunner::Advance(const NodeHead& head) {
   if (head.number >= done_with_.size()) done_with_.resize(head.number + 1);
-  if (done_with_[head.number] == head.epochs) return;
+  if (IsDone(head)) return;
   uint64_t from_ns = UINT64_MAX;
   bool failed = false;
   std::vector<std::pair<Running*, NodeFeed*>> feeds;
@@ -161,7 +173,9 @@ void FilterRunner::Advance(const NodeHead& head) {
     const FilterCode* code = running->feed.code;
     if (code->ended()) continue;
     NodeFeed& feed = FeedOf(*running, head);
+    const FeedCounts before = CountsOf(feed);
     const auto from = feed.Begin(head);
+    Count(*running, feed, before);
     if (!from.ok()) {
       failed = true;
       if (!code->ended()) Say(from.status());
@@ -176,6 +190,8 @@ void FilterRunner::Advance(const NodeHead& head) {
     return;
   }
   advanced_ = true;
+  std::vector<FeedCounts> before;
+  for (const auto& [running, feed] : feeds) before.push_back(CountsOf(*feed));
   const auto read =
       options_.source->ForEach(head.number, from_ns, UINT64_MAX, [&](const SourceEpoch& epoch) {
         for (const auto& [running, feed] : feeds) feed->Offer(epoch);
@@ -187,9 +203,42 @@ void FilterRunner::Advance(const NodeHead& head) {
     if (!running->feed.code->ended()) Say(finished);
     NoteLearning(*running, *feed);
   }
+  Rest(head.number);
+  for (size_t i = 0; i < feeds.size(); ++i) Count(*feeds[i].first, *feeds[i].second, before[i]);
+}
+
+void FilterRunner::Wake(uint32_t node) {
+  const RestingStates::States states = resting_.Take(node);
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (states[i].has_value()) Say(running_[i]->nodes[node]->Wake(*states[i]));
+  }
+}
+
+// The states of a node are kept together: if some rest and others were shown an epoch, those wake.
+void FilterRunner::Rest(uint32_t node) {
+  const auto feed_of = [&](const Running& running) {
+    return node < running.nodes.size() ? running.nodes[node].get() : nullptr;
+  };
+  const auto awake = [&](const std::unique_ptr<Running>& running) {
+    const NodeFeed* feed = feed_of(*running);
+    return feed != nullptr && feed->awake();
+  };
+  if (std::ranges::none_of(running_, awake)) return;
+  Wake(node);
+  RestingStates::States states;
+  for (const auto& running : running_) {
+    NodeFeed* feed = feed_of(*running);
+    states.push_back(feed == nullptr ? std::nullopt : feed->Rest());
+  }
+  if (std::ranges::none_of(states, [](const auto& state) { return state.has_value(); })) return;
+  if (resting_.Put(node, states)) return;
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (states[i].has_value()) Say(feed_of(*running_[i])->Wake(*states[i]));
+  }
 }
 
 void FilterRunner::NoteLearning(Running& running, const NodeFeed& feed) {
+  if (feed.resting()) return;
   auto told = feed.Learning();
   const bool learns = told.has_value() && told->learned_epochs() < told->needed_epochs();
   const std::lock_guard lock(mutex_);
@@ -208,24 +257,25 @@ NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
   feed->set_machine(head.machine);
   running.by_name[head.name] = feed.get();
   if (const auto stored = running.resume.find(head.number); stored != running.resume.end()) {
-    if (stored->second.first > 0) {
-      Say(feed->Resume(stored->second.first, stored->second.second));
+    const uint64_t hour_start_ns = stored->second;
+    const auto bytes =
+        options_.store->Get({running.feed.filter_number, head.number, hour_start_ns});
+    v1::FilterHour hour;
+    if (hour_start_ns > 0 && bytes.ok() && hour.ParseFromString(*bytes)) {
+      Say(feed->Resume(hour_start_ns, hour));
     }
     running.resume.erase(stored);
   }
+  Count(running, *feed, {});
   return *feed;
 }
 
 void FilterRunner::Report(Running& running, const std::vector<NodeHead>& heads) {
-  uint64_t lag_ns = 0, shown = 0, skipped = 0, dropped = 0;
-  uint32_t failed = 0;
+  uint64_t lag_ns = 0;
   for (const NodeHead& head : heads) {
-    if (head.epochs == 0) continue;
+    // With most of a fleet all filters are done.
+    if (head.epochs == 0 || IsDone(head)) continue;
     const NodeFeed& feed = FeedOf(running, head);
-    failed += feed.failed() ? 1 : 0;
-    shown += feed.shown();
-    skipped += feed.skipped();
-    dropped += feed.dropped();
     if (!feed.failed() && head.last_epoch_ns > feed.last_end_ns()) {
       lag_ns = std::max(lag_ns, head.last_epoch_ns - feed.last_end_ns());
     }
@@ -234,6 +284,7 @@ void FilterRunner::Report(Running& running, const std::vector<NodeHead>& heads) 
   for (const auto& [key, count] : options_.log->Counts()) {
     if (key.first == running.report.status.name()) anomalies += count;
   }
+  const auto& [shown, skipped, dropped, failed] = running.counts;
   const std::lock_guard lock(mutex_);
   running.report.shown = shown;
   running.report.skipped = skipped;

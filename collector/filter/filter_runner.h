@@ -28,6 +28,7 @@
 #include "collector/filter/epoch_source.h"
 #include "collector/filter/filter_code.h"
 #include "collector/filter/node_feed.h"
+#include "collector/filter/resting_states.h"
 #include "collector/filter/telltale_filter.h"
 #include "storage/derived.h"
 #include "telltale/v1/query.pb.h"
@@ -88,13 +89,17 @@ class FilterRunner {
   std::vector<v1::FilterLearning> Learning() const;
 
  private:
+  // What feeds have done so far.
+  struct FeedCounts {
+    uint64_t shown = 0, skipped = 0, dropped = 0, failed = 0;
+  };
   // One filter on all nodes.
   struct Running {
     FeedOptions feed;
     std::vector<std::unique_ptr<NodeFeed>> nodes;  // [number]; null: not met yet
     std::map<std::string, NodeFeed*> by_name;
-    std::map<uint32_t, std::pair<uint64_t, v1::FilterHour>>
-        resume;  // latest stored hour of nodes not yet met
+    std::map<uint32_t, uint64_t> resume;  // latest stored hour of nodes not yet met
+    FeedCounts counts;                    // of all nodes
     FilterReport report;
     std::map<uint32_t, v1::FilterLearning> learning;  // by node; where it has not learned enough
   };
@@ -113,6 +118,14 @@ class FilterRunner {
   // Whether what the feed holds open is known to go on.
   bool Speaks(const NodeFeed& feed) const;
   void Advance(const NodeHead& head);
+  bool IsDone(const NodeHead& head) const {
+    return head.number < done_with_.size() && done_with_[head.number] == head.epochs;
+  }
+  void Wake(uint32_t node);
+  void Rest(uint32_t node);
+  static FeedCounts CountsOf(const NodeFeed& feed);
+  // Beyond what was counted of the feed before.
+  static void Count(Running& running, const NodeFeed& feed, const FeedCounts& before);
   void NoteLearning(Running& running, const NodeFeed& feed);
   void Report(Running& running, const std::vector<NodeHead>& heads);  // fills in its status
   NodeFeed& FeedOf(Running& running, const NodeHead& head);
@@ -121,6 +134,7 @@ class FilterRunner {
   const FilterRunnerOptions options_;
   std::vector<std::unique_ptr<LocalFilter>> local_;
   std::vector<std::unique_ptr<Running>> running_;  // report, learning: guarded by mutex_
+  RestingStates resting_;                          // in the order of running_; runner's thread
   bool advanced_ = false;                          // since the last Sync; runner's thread
   uint64_t last_listen_ns_ = 0;                    // by now_ns; runner's thread
   uint64_t listened_ns_ = 0;         // how long nodes could be heard, see Listen; runner's thread

@@ -51,7 +51,7 @@ NodeFeed::NodeFeed(const FeedOptions& options, uint32_t node, std::string name)
 }
 
 absl::Status NodeFeed::Create() {
-  if (instance_ != nullptr) return absl::OkStatus();
+  if (instance_ != nullptr || resting_) return absl::OkStatus();
   host_.machine = machine_.c_str();
   auto instance = options_.code->Create(host_, hours_, options_.options);
   if (instance.ok()) {
@@ -84,7 +84,9 @@ absl::Status NodeFeed::Resume(uint64_t hour_start_ns, const v1::FilterHour& hour
     if (!bytes.ok() || !earlier.ParseFromString(*bytes)) continue;
     for (const v1::FilterAnomaly& anomaly : earlier.anomalies()) NoteOpen(anomaly);
   }
-  if (hour.state().empty() || instance_->Load(hour.state())) return absl::OkStatus();
+  std::string().swap(*hour_.mutable_state());
+  state_stored_ = !hour.state().empty();
+  if (!state_stored_ || instance_->Load(hour.state())) return absl::OkStatus();
   BeginAnew();
   return absl::DataLossError(absl::StrCat("filter ", filter().name, ": state of node ", name_,
                                           " is not understood; it learns again"));
@@ -93,7 +95,7 @@ absl::Status NodeFeed::Resume(uint64_t hour_start_ns, const v1::FilterHour& hour
 // Of what was open the filter knows nothing any more and will never say that it ended; not even
 // after another restart may it count as open. What it finds again in this hour it says again.
 void NodeFeed::BeginAnew() {
-  hour_.clear_state();
+  state_stored_ = false;
   hour_.clear_open_hours();
   for (v1::FilterAnomaly& anomaly : *hour_.mutable_anomalies()) anomaly.set_open(false);
   open_.clear();
@@ -168,6 +170,27 @@ absl::Status NodeFeed::NoteLate(uint64_t late) {
   return Flush();
 }
 
+std::optional<std::string> NodeFeed::Rest() {
+  if (!awake() || !may_rest_ || !instance_->MayRest()) return std::nullopt;
+  auto state = instance_->Save();
+  // One that cannot save is told of when its hour ends.
+  if (!state.ok() || state->empty()) return std::nullopt;
+  instance_.reset();
+  resting_ = true;
+  return *std::move(state);
+}
+
+absl::Status NodeFeed::Wake(std::string_view state) {
+  resting_ = false;
+  if (auto status = Create(); !status.ok()) return status;
+  if (instance_->Load(state)) return absl::OkStatus();
+  may_rest_ = false;
+  BeginAnew();
+  return absl::DataLossError(absl::StrCat("filter ", filter().name, ": node ", name_,
+                                          ": does not understand the state it saved; it learns "
+                                          "again and stays awake"));
+}
+
 std::optional<v1::FilterLearning> NodeFeed::Learning() const {
   if (instance_ == nullptr || failed_) return std::nullopt;
   const auto told = instance_->Learning();
@@ -182,6 +205,8 @@ std::optional<v1::FilterLearning> NodeFeed::Learning() const {
 }
 
 absl::Status NodeFeed::Show(const SourceEpoch& epoch) {
+  if (resting_) options_.wake(node_);
+  if (failed_) return absl::OkStatus();  // it could not wake, which was told
   const uint64_t hour = HourOf(epoch.span.start_ns);
   if (hour != hour_start_ns_) {
     if (auto status = BeginHour(hour); !status.ok()) return status;
@@ -217,10 +242,27 @@ absl::Status NodeFeed::Flush() {
   }
   if (!dirty_) return absl::OkStatus();
   // Ascends also over restarts, as long as the clock does.
-  row_version_ = std::max(row_version_ + 1, options_.now_ns());
-  auto status = options_.store->Put({options_.filter_number, node_, hour_start_ns_},
-                                    proto::Canonical(hour_), row_version_);
+  auto status = StoreHour();
   dirty_ = !status.ok();
+  return status;
+}
+
+absl::Status NodeFeed::StoreHour() {
+  const storage::DerivedKey key{options_.filter_number, node_, hour_start_ns_};
+  if (state_stored_) {
+    auto bytes = options_.store->Get(key);
+    v1::FilterHour stored;
+    // A row that is gone or damaged costs what was learned before this hour, after a restart.
+    if (bytes.ok() && stored.ParseFromString(*bytes)) {
+      hour_.set_state(std::move(*stored.mutable_state()));
+    } else if (absl::IsUnavailable(bytes.status())) {
+      return bytes.status();
+    }
+  }
+  row_version_ = std::max(row_version_ + 1, options_.now_ns());
+  auto status = options_.store->Put(key, proto::Canonical(hour_), row_version_);
+  if (status.ok()) state_stored_ = !hour_.state().empty();
+  if (state_stored_) std::string().swap(*hour_.mutable_state());
   return status;
 }
 
@@ -236,6 +278,7 @@ absl::Status NodeFeed::BeginHour(uint64_t hour_start_ns) {
   }
   hour_.Clear();
   hour_.set_state(*std::move(state));
+  state_stored_ = false;
   hour_.set_shown_before(shown_);
   hour_.set_skipped_before(skipped_);
   hour_.set_last_end_ns(last_end_ns_);

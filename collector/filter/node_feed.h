@@ -18,9 +18,11 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "absl/status/status.h"
 #include "collector/filter/anomaly_log.h"
 #include "collector/filter/epoch_source.h"
@@ -47,6 +49,8 @@ struct FeedOptions {
   storage::DerivedStore* store = nullptr;
   AnomalyLog* log = nullptr;
   std::function<uint64_t()> now_ns;  // collector's wall clock
+  // Wakes what rests of a node (NodeFeed::Rest); may be empty where nothing does.
+  std::function<void(uint32_t node)> wake;
   // A mark that was not there yet; may be empty.
   std::function<void(const std::string& node, const v1::FilterMark& mark)> on_mark;
   // An epoch behind a hole waits so long, counted from its end, for what is missing: three epoch
@@ -82,7 +86,15 @@ class NodeFeed {
   void Offer(const SourceEpoch& epoch);
   absl::Status Finish(const NodeHead& head, bool complete);
 
-  // How far the filter is on this node; nullopt: it does not tell, or was shown nothing yet.
+  // Between epochs the instance goes and its owner keeps the state, until the next epoch is shown:
+  // then FeedOptions::wake is to give it back by Wake. nullopt: it stays; filters rest that save
+  // what they know. One that does not understand its own state learns again and rests no more.
+  std::optional<std::string> Rest();
+  absl::Status Wake(std::string_view state);
+  bool resting() const { return resting_; }
+  bool awake() const { return instance_ != nullptr && !failed_; }
+
+  // How far the filter is on this node; nullopt: it does not tell, rests, or was shown nothing yet.
   std::optional<v1::FilterLearning> Learning() const;
 
   uint32_t node() const { return node_; }
@@ -100,6 +112,7 @@ class NodeFeed {
   absl::Status Show(const SourceEpoch& epoch);
   absl::Status BeginHour(uint64_t hour_start_ns);
   absl::Status Flush();
+  absl::Status StoreHour();
   absl::Status NoteLate(uint64_t late);
   absl::Status TakeAnomaly(v1::FilterAnomaly found);
   bool RoomFor(size_t outputs);
@@ -123,11 +136,16 @@ class NodeFeed {
   const HourReader hours_;
   std::unique_ptr<FilterInstance> instance_;
   bool failed_ = false;
+  bool resting_ = false;
+  bool may_rest_ = true;
 
   uint64_t hour_start_ns_ = 0;  // 0: nothing shown yet
+  // Without the state it began with, which is as large as all the rest of a node: once written,
+  // that stands in the store only.
   v1::FilterHour hour_;
-  std::set<std::pair<uint64_t, uint64_t>>
-      seen_;  // (start, sequence) shown in or noted for this hour
+  bool state_stored_ = false;
+  // (start, sequence) shown in or noted for this hour
+  absl::btree_set<std::pair<uint64_t, uint64_t>> seen_;
   uint64_t last_start_ns_ = 0;
   uint64_t last_end_ns_ = 0;
   uint64_t shown_ = 0;

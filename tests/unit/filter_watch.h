@@ -159,6 +159,7 @@ class Watch {
     ASSERT_EQ(filter_->epoch(instance_, EpochView(epoch, *filter_).get()), 0);
     now = epoch.span.end_ns;
     Clear();
+    Rest();
   }
 
   std::string Save() const {
@@ -184,6 +185,14 @@ class Watch {
   uint64_t now = 480'000 * storage::kHourNs;
 
  private:
+  // As the collector has it between two epochs: what is known is what was saved.
+  void Rest() {
+    const std::string state = Save();
+    if (state.empty()) return;
+    filter_->destroy(instance_);
+    instance_ = filter_->create(&host_, options_.data(), static_cast<uint32_t>(options_.size()));
+    ASSERT_TRUE(Load(state)) << filter_->name;
+  }
   void Clear() {
     body.Clear();
     columns_.clear();

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "collector/filter/detect/detector.h"
@@ -52,7 +53,7 @@ class Affinity : public Detector {
       if (epochs_ < kNeeded) continue;
       for (const Present& label : present) Judge(epoch, *vital, label, present.size());
     }
-    std::erase_if(labels_, [](const auto& label) { return label.second.none(); });
+    absl::erase_if(labels_, [](const auto& label) { return label.second.none(); });
     std::erase_if(told_, [&](const auto& told) { return told.second + kAgain <= epochs_; });
   }
 
@@ -86,7 +87,7 @@ class Affinity : public Detector {
     }
     for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
       const auto id = from.Get<uint64_t>();
-      labels_[id] = GetEpochs(from);
+      labels_.emplace_hint(labels_.end(), id, GetEpochs(from));
     }
     for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
       const auto vital = from.Get<uint32_t>();
@@ -202,7 +203,7 @@ class Affinity : public Detector {
 
   uint64_t epochs_ = 0;
   std::map<uint32_t, Track> vitals_;                        // by id
-  std::map<uint64_t, Epochs> labels_;                       // by id
+  absl::btree_map<uint64_t, Epochs> labels_;                // by id
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> told_;  // epoch, by vital and label
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
 #include "collector/filter/detect/detector.h"
 #include "collector/filter/detect/detectors.h"
@@ -82,7 +83,7 @@ class NewLabel : public Detector {
     hour_ = from.Get<uint32_t>();
     for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
       const auto id = from.Get<uint64_t>();
-      known_[id] = from.Get<uint32_t>();
+      known_.emplace_hint(known_.end(), id, from.Get<uint32_t>());
     }
     for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
       Fresh& fresh = fresh_[from.Get<uint64_t>()];
@@ -186,7 +187,7 @@ class NewLabel : public Detector {
   }
 
   void Forget() {
-    std::erase_if(known_, [&](const auto& entry) { return entry.second + kForgetHours < hour_; });
+    absl::erase_if(known_, [&](const auto& entry) { return entry.second + kForgetHours < hour_; });
     while (known_.size() > kKnown) {
       known_.erase(std::ranges::min_element(
           known_, {}, [](const auto& entry) { return std::pair(entry.second, entry.first); }));
@@ -195,11 +196,11 @@ class NewLabel : public Detector {
 
   uint64_t learn_ = kLearn;
   uint64_t epochs_ = 0;
-  uint32_t hour_ = 0;                        // since 1970
-  std::map<uint64_t, uint32_t> known_;       // hour it was seen last, by id
-  std::map<uint64_t, Fresh> fresh_;          // seen once, by id
-  std::map<std::string, uint64_t> builds_;   // by executable
-  std::map<std::string, uint64_t> deploys_;  // epoch of the latest, by executable
+  uint32_t hour_ = 0;                          // since 1970
+  absl::btree_map<uint64_t, uint32_t> known_;  // hour it was seen last, by id
+  std::map<uint64_t, Fresh> fresh_;            // seen once, by id
+  std::map<std::string, uint64_t> builds_;     // by executable
+  std::map<std::string, uint64_t> deploys_;    // epoch of the latest, by executable
 };
 
 }  // namespace
