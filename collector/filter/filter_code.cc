@@ -22,11 +22,12 @@ class LocalInstance : public FilterInstance {
   }
 
   absl::StatusOr<std::string> Save() override {
+    if (filter_.save == nullptr) return std::string();
+    const auto room = std::make_unique_for_overwrite<char[]>(kUsualStateBytes);
+    size_t size = filter_.save(instance_, room.get(), kUsualStateBytes);
+    if (size <= kUsualStateBytes) return std::string(room.get(), size);
     std::string state;
-    if (filter_.save == nullptr) return state;
-    state.resize(kUsualStateBytes);
-    size_t size = filter_.save(instance_, state.data(), state.size());
-    if (size > state.size() && size <= FilterCode::kMaxStateBytes) {
+    if (size <= FilterCode::kMaxStateBytes) {
       state.resize(size);
       size = filter_.save(instance_, state.data(), state.size());
     }
@@ -35,7 +36,6 @@ class LocalInstance : public FilterInstance {
           absl::StrCat("state has ", size, " bytes, limit ", FilterCode::kMaxStateBytes));
     }
     state.resize(size);
-    state.shrink_to_fit();
     return state;
   }
 

@@ -1,2 +1,4 @@
 telltale_test(access_test LABEL unit tsan SOURCES unit/access_test.cc
   LINK telltale::access telltale::address_limits)
+telltale_test(collector_tls_test LABEL unit SOURCES unit/collector_tls_test.cc
+  LINK telltale::collector_tls OpenSSL::SSL)

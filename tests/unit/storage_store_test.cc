@@ -472,6 +472,14 @@ TEST_F(StoreTest, SchemasAreKnownToReaders) {
   EXPECT_TRUE(store_->reader().Schema(schema.id()).ok());
 }
 
+TEST_F(StoreTest, NodesWithTheSameSchemaShareOneCopy) {
+  const v1::Schema schema = proto::BuiltinSchema();
+  ASSERT_TRUE(store_->summaries().PutSchema(node_, schema).ok());
+  const auto first = *store_->reader().Schema(schema.id());
+  ASSERT_TRUE(store_->summaries().PutSchema(*store_->nodes().NumberOf("another"), schema).ok());
+  EXPECT_EQ(*store_->reader().Schema(schema.id()), first);
+}
+
 TEST_F(StoreTest, ASecondProcessIsToldWhoHoldsTheDirectory) {
   absl::StatusOr<std::unique_ptr<Store>> second = Store::Open(Options());
   ASSERT_FALSE(second.ok());

@@ -54,11 +54,12 @@ absl::Status PeerOutliers::Look(const std::vector<NodeHead>& nodes, uint64_t now
 
 absl::Status PeerOutliers::LookAt(const std::vector<NodeHead>& nodes, uint64_t minute_ns,
                                   uint64_t now_ns) {
+  SeriesBook book;
   std::vector<Minute> minutes;
   minutes.reserve(nodes.size());
   for (const NodeHead& node : nodes) {
     if (node.last_epoch_ns <= minute_ns || nodes.size() <= kPeers) continue;
-    auto minute = Read(node, minute_ns);
+    auto minute = Read(node, minute_ns, book);
     if (!minute.ok()) return minute.status();
     if (!minute->rates.empty()) minutes.push_back(*std::move(minute));
   }
@@ -66,7 +67,7 @@ absl::Status PeerOutliers::LookAt(const std::vector<NodeHead>& nodes, uint64_t m
   for (const Minute& minute : minutes) groups[GroupOf(minute)].push_back(&minute);
   for (const auto& [group, peers] : groups) {
     if (peers.size() <= kPeers) continue;
-    if (auto status = Judge(group, peers, minute_ns, now_ns); !status.ok()) return status;
+    if (auto status = Judge(group, peers, book, minute_ns, now_ns); !status.ok()) return status;
   }
   if (minute_ns % storage::kHourNs == 0) {
     for (const auto& [key, track] : tracks_) {
@@ -82,12 +83,17 @@ absl::Status PeerOutliers::LookAt(const std::vector<NodeHead>& nodes, uint64_t m
   return Save();
 }
 
-absl::StatusOr<PeerOutliers::Minute> PeerOutliers::Read(const NodeHead& node, uint64_t minute_ns) {
+absl::StatusOr<PeerOutliers::Minute> PeerOutliers::Read(const NodeHead& node, uint64_t minute_ns,
+                                                        SeriesBook& book) {
   static const telltale_filter wanted = Wanted();
   Minute minute;
   minute.node = &node;
   auto& programs = programs_[node.number];
-  std::map<Series, double> seconds;
+  struct Sum {
+    uint32_t unit = 0;
+    double weight = 0, seconds = 0;
+  };
+  std::map<uint32_t, Sum> sums;  // by series
   const auto visit = [&](const SourceEpoch& epoch) {
     // An epoch belongs to the minute its middle lies in.
     const uint64_t middle = epoch.span.start_ns / 2 + epoch.span.end_ns / 2;
@@ -96,11 +102,11 @@ absl::StatusOr<PeerOutliers::Minute> PeerOutliers::Read(const NodeHead& node, ui
     if (!IsUsual(*view.get())) return true;
     minute.cpus = std::max(1U, view.get()->cpus);
     for (const filter::Rate& rate : RatesOf(*view.get())) {
-      Rate& sum = minute.rates[{rate.vital->name, rate.sub->name}];
+      Sum& sum = sums[SeriesBook::NumberIn(book.numbers, Series(rate.vital->name, rate.sub->name))];
       const double watched = static_cast<double>(rate.vital->watched_ns) / 1e9;
-      sum.unit = rate.vital->unit;
-      sum.per_cpu += rate.per_second * watched;
-      seconds[{rate.vital->name, rate.sub->name}] += watched;
+      sum.unit = SeriesBook::NumberIn(book.units, std::string(rate.vital->unit));
+      sum.weight += rate.per_second * watched;
+      sum.seconds += watched;
     }
     const auto column = ColumnOf(*view.get(), TELLTALE_PROCESS_RUN_NS);
     for (auto& [program, share] : programs) share *= 1 - kMemory;
@@ -115,7 +121,10 @@ absl::StatusOr<PeerOutliers::Minute> PeerOutliers::Read(const NodeHead& node, ui
   const auto read = source_->ForEachAccount(node.number, minute_ns, minute_ns + kMinuteNs, visit);
   if (!read.ok()) return read;
   std::erase_if(programs, [](const auto& entry) { return entry.second < 1; });
-  for (auto& [series, rate] : minute.rates) rate.per_cpu /= seconds[series] * minute.cpus;
+  minute.rates.reserve(sums.size());
+  for (const auto& [series, sum] : sums) {
+    minute.rates.push_back({series, sum.unit, sum.weight / (sum.seconds * minute.cpus)});
+  }
   return minute;
 }
 
@@ -130,21 +139,25 @@ std::string PeerOutliers::GroupOf(const Minute& minute) {
 }
 
 absl::Status PeerOutliers::Judge(const std::string& group, const std::vector<const Minute*>& peers,
-                                 uint64_t minute_ns, uint64_t now_ns) {
-  std::map<Series, std::vector<const Minute*>> by_series;
+                                 const SeriesBook& book, uint64_t minute_ns, uint64_t now_ns) {
+  std::vector<std::string> units(book.units.size());
+  for (const auto& [unit, number] : book.units) units[number] = unit;
+  std::vector<std::vector<std::pair<const Minute*, const Rate*>>> by_series(book.numbers.size());
   for (const Minute* minute : peers) {
-    for (const auto& [series, rate] : minute->rates) by_series[series].push_back(minute);
+    for (const Rate& rate : minute->rates) by_series[rate.series].emplace_back(minute, &rate);
   }
-  for (const auto& [series, all] : by_series) {
+  for (const auto& [series, number] : book.numbers) {
+    const auto& all = by_series[number];
     if (all.size() <= kPeers) continue;
     // Of all of them: one among six or more moves neither median.
     std::vector<double> values;
-    for (const Minute* minute : all) values.push_back(minute->rates.at(series).per_cpu);
+    for (const auto& [minute, rate] : all) values.push_back(rate->per_cpu);
     const double usual = Median(values), spread = MadScale(values);
-    for (const Minute* minute : all) {
-      const Rate& own = minute->rates.at(series);
+    for (const auto& [minute, rate] : all) {
+      const Rate& own = *rate;
+      const std::string& unit = units[own.unit];
       const double scale =
-          std::max({spread, FloorOf(own.unit) / minute->cpus, kShareOfUsual * std::abs(usual)});
+          std::max({spread, FloorOf(unit) / minute->cpus, kShareOfUsual * std::abs(usual)});
       const bool outlier = std::abs(own.per_cpu - usual) > kDeviations * scale;
       const Key key{minute->node->number, series};
       const auto known = tracks_.find(key);
@@ -153,13 +166,13 @@ absl::Status PeerOutliers::Judge(const std::string& group, const std::vector<con
       ++track.compared;
       if (!track.told) {
         track.node = minute->node->name;
-        track.unit = own.unit;
+        track.unit = unit;
         track.value = own.per_cpu;
         track.usual = usual;
         track.deviation = scale;
         track.text =
-            absl::StrCat(series.first, "/", series.second, " is ", RateText(own.per_cpu, own.unit),
-                         " a CPU, its ", all.size() - 1, " peers have ", RateText(usual, own.unit));
+            absl::StrCat(series.first, "/", series.second, " is ", RateText(own.per_cpu, unit),
+                         " a CPU, its ", all.size() - 1, " peers have ", RateText(usual, unit));
         track.evidence =
             absl::StrCat(absl::StrFormat("%.1f", std::abs(own.per_cpu - usual) / scale),
                          " deviations from the median of its peers (", group, "), in ", kHeld,

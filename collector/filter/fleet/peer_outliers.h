@@ -36,14 +36,22 @@ class PeerOutliers {
 
  private:
   using Series = std::pair<std::string, std::string>;  // vital, sub-series
+  // The series of one minute by number: all nodes have much the same hundred.
+  struct SeriesBook {
+    std::map<Series, uint32_t> numbers;
+    std::map<std::string, uint32_t> units;
+    static uint32_t NumberIn(auto& book, auto key) {
+      return book.try_emplace(std::move(key), static_cast<uint32_t>(book.size())).first->second;
+    }
+  };
   struct Rate {
+    uint32_t series = 0, unit = 0;  // as SeriesBook numbers them
     double per_cpu = 0;
-    std::string unit;
   };
   struct Minute {
     const NodeHead* node = nullptr;
     double cpus = 1;
-    std::map<Series, Rate> rates;
+    std::vector<Rate> rates;
   };
   struct Track {
     uint32_t held = 0, missed = 0;  // minutes in a row
@@ -56,10 +64,10 @@ class PeerOutliers {
   using Key = std::pair<uint32_t, Series>;  // node and series
 
   absl::Status LookAt(const std::vector<NodeHead>& nodes, uint64_t minute_ns, uint64_t now_ns);
-  absl::StatusOr<Minute> Read(const NodeHead& node, uint64_t minute_ns);
+  absl::StatusOr<Minute> Read(const NodeHead& node, uint64_t minute_ns, SeriesBook& book);
   std::string GroupOf(const Minute& minute);
   absl::Status Judge(const std::string& group, const std::vector<const Minute*>& peers,
-                     uint64_t minute_ns, uint64_t now_ns);
+                     const SeriesBook& book, uint64_t minute_ns, uint64_t now_ns);
   absl::Status Advance(const Key& key, Track& track, bool outlier, uint64_t minute_ns,
                        uint64_t now_ns);
   absl::Status Tell(const Key& key, const Track& track, bool goes_on, uint64_t now_ns);
