@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -18,7 +20,8 @@
 namespace telltale::agent {
 namespace {
 
-constexpr int kProbes = 6;  // bodies built to find how many samples fit
+constexpr int kProbes = 6;           // bodies built to find how many samples fit
+constexpr size_t kCloseEnough = 64;  // the part of the budget that is not worth another body
 constexpr int kZstdLevel = 3;
 
 // How much of what may be cut a body keeps.
@@ -75,11 +78,24 @@ void AddLoss(v1::LossReason reason, uint64_t events, v1::SummaryBody* body) {
   loss.set_events(events);
 }
 
-size_t CompressedBytes(const v1::SummaryBody& body) {
-  const std::string bytes = proto::Canonical(body);
-  std::string packed(ZSTD_compressBound(bytes.size()), '\0');
-  return ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), kZstdLevel);
-}
+// How long bodies are when packed. Its memory is that of one cut: a fresh context for each body
+// would fault in its pages again.
+class Packer {
+ public:
+  size_t Bytes(const v1::SummaryBody& body) {
+    const std::string bytes = proto::Canonical(body);
+    packed_.resize(ZSTD_compressBound(bytes.size()));
+    return ZSTD_compressCCtx(context_.get(), packed_.data(), packed_.size(), bytes.data(),
+                             bytes.size(), kZstdLevel);
+  }
+
+ private:
+  struct Free {
+    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  };
+  const std::unique_ptr<ZSTD_CCtx, Free> context_{ZSTD_createCCtx()};
+  std::string packed_;
+};
 
 void WriteUserStacks(const RawUnwinding& raw, const FoldedEpoch& folded, v1::UserStacks* stacks) {
   for (const auto& [end, samples] : folded.user_stacks) {
@@ -128,7 +144,9 @@ class Drafter {
   size_t samples() const { return samples_.entries.size(); }
   size_t events() const { return events_.size(); }
 
-  absl::StatusOr<Draft> Make(const Plan& plan) {
+  // `short_enough`: of a body that fits even if it cannot be packed, an upper limit of its length
+  // will do.
+  absl::StatusOr<Draft> Make(const Plan& plan, size_t short_enough = 0) {
     Draft draft{fixed_, plan.samples};
     BodyTables tables(folded_.tables, *draft.body.mutable_tables());
     WriteSamples(folded_, raw_, bounds_, samples_, plan.samples, span_, tables, &draft.body);
@@ -138,7 +156,8 @@ class Drafter {
         WriteEvents(folded_.events, events_, plan.events, span_, tables, &draft.body);
     AddLoss(plan.byte_limited ? v1::LOSS_REASON_BYTE_LIMIT : v1::LOSS_REASON_ROW_LIMIT, left_out,
             &draft.body);
-    draft.compressed_bytes = CompressedBytes(draft.body);
+    const size_t most = ZSTD_compressBound(draft.body.ByteSizeLong());
+    draft.compressed_bytes = most <= short_enough ? most : packer_.Bytes(draft.body);
     return draft;
   }
 
@@ -151,14 +170,16 @@ class Drafter {
   const SampleRanking samples_;
   const std::vector<size_t> events_;
   v1::SummaryBody fixed_;
+  Packer packer_;
 };
 
 // The body with the most samples that fits `budget`, given the rows and events of `plan`; never
 // fewer than the drafter's `must`, so the result may be longer. Body length grows nearly linearly
-// with the number of samples: a few interpolated probes find the place.
-absl::StatusOr<Draft> FitSamples(Drafter& drafter, Plan plan, size_t budget) {
+// with the number of samples: a few interpolated probes find the place, nearly: what is left of the
+// budget the next epoch may have.
+absl::StatusOr<Draft> FitSamples(Drafter& drafter, Plan plan, size_t budget, size_t short_enough) {
   const size_t least = std::min(drafter.must(), plan.samples);
-  absl::StatusOr<Draft> full = drafter.Make(plan);
+  absl::StatusOr<Draft> full = drafter.Make(plan, short_enough);
   if (!full.ok() || full->compressed_bytes <= budget || plan.samples == least) return full;
   size_t too_many = plan.samples, too_many_bytes = full->compressed_bytes;
   plan.samples = least;
@@ -166,6 +187,7 @@ absl::StatusOr<Draft> FitSamples(Drafter& drafter, Plan plan, size_t budget) {
   if (!best.ok() || best->compressed_bytes > budget) return best;
   size_t fits = least;
   for (int probe = 0; probe < kProbes && too_many - fits > 1; ++probe) {
+    if (best->compressed_bytes > budget - budget / kCloseEnough) break;
     const size_t span = too_many_bytes - best->compressed_bytes;
     const size_t room = budget - best->compressed_bytes;
     const size_t guess = fits + (too_many - fits) * room / std::max<size_t>(span, 1);
@@ -212,13 +234,15 @@ absl::StatusOr<CutResult> EpochCutter::Cut(const RawEpoch& raw, FoldedEpoch& fol
     plan.samples = std::min(plan.samples, std::max(fitted_, drafter.must()));
     budget = bucket.hard_bytes();
   }
-  absl::StatusOr<Draft> draft = FitSamples(drafter, plan, budget);
+  // A draft for the journal is not packed.
+  const size_t short_enough = context.spend ? 0 : budget;
+  absl::StatusOr<Draft> draft = FitSamples(drafter, plan, budget, short_enough);
   // Three samples a vital are in; still too long: rows and events give way by halves, to 16 each.
   while (draft.ok() && draft->compressed_bytes > budget && (plan.rows > 16 || plan.events > 16)) {
     plan.rows = std::min(plan.rows, std::max<size_t>(16, plan.rows / 2));
     plan.events = std::min(plan.events, std::max<size_t>(16, plan.events / 2));
     plan.byte_limited = true;
-    draft = FitSamples(drafter, plan, budget);
+    draft = FitSamples(drafter, plan, budget, short_enough);
   }
   if (draft.ok() && draft->compressed_bytes > bucket.hard_bytes())
     draft = drafter.Make({.byte_limited = true});
