@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -37,6 +38,7 @@
 #include "config/load.h"
 #include "config/logging.h"
 #include "config/service_manager.h"
+#include "sketch/time_units.h"
 #include "spdlog/spdlog.h"
 #include "telltale_version.h"
 
@@ -206,8 +208,7 @@ int Run(const Arguments& arguments, Config& config, const std::string& node) {
     }
   }
   if (absl::Status status = RaisePriority(); !status.ok()) {
-    spdlog::info("{}; on an overloaded host epochs may be cut late",
-                 std::string(status.message()));
+    spdlog::info("{}; on an overloaded host epochs may be cut late", std::string(status.message()));
   }
   if (absl::Status status = BecomeSupervisor(); !status.ok()) return Complain(status, kFailed);
   SupervisorOptions options;
@@ -222,7 +223,11 @@ int Run(const Arguments& arguments, Config& config, const std::string& node) {
       if (!loaded.ok()) return loaded.status();
       return fresh;
     };
-    return RunSensorProcess({config, node, arguments.sources.file, reload}, std::move(supervisor));
+    SensorProcessOptions sensor{config, node, arguments.sources.file, reload};
+    if (const uint64_t beat = manager.beat_every_ns(); beat != 0) {
+      sensor.alive_every_ns = std::clamp(beat / 4, kNsPerS, sensor.alive_every_ns);
+    }
+    return RunSensorProcess(sensor, std::move(supervisor));
   };
   options.run_uplink = [&](OwnedFd link) {
     manager.Leave();

@@ -26,9 +26,11 @@ class ServiceManager {
   // `how` is what `systemctl status` shows, one line. Said again it only changes the line.
   void Ready(std::string_view how);
   void Stopping();
-  // Says that this process lives, as often as the watchdog wants it and no oftener; call it at
-  // least each second, and only while the work goes on.
+  // Says that this process lives, as often as the watchdog wants it and no oftener; call it
+  // some times as often, and only while the work goes on.
   void Beat();
+  // 0: there is no watchdog.
+  uint64_t beat_every_ns() const { return beat_every_ns_; }
   // In a child that was forked: it does not speak for its parent.
   void Leave();
 

@@ -41,9 +41,9 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr uint64_t kLookEveryNs = 10 * kNsPerS;
-constexpr uint64_t kAliveEveryNs = kNsPerS;
-constexpr int kGoodbyeSeconds = 7;  // for the uplink, after the last epoch was spooled
-constexpr int kStopSeconds = 14;    // for everything, then the process ends as it is
+constexpr uint64_t kAliveAgainNs = kNsPerS;  // after it was found to hang
+constexpr int kGoodbyeSeconds = 7;           // for the uplink, after the last epoch was spooled
+constexpr int kStopSeconds = 14;             // for everything, then the process ends as it is
 constexpr uint64_t kMaxWatchSeconds = 60;
 constexpr int64_t kMaxOffsetNs = 100LL * 365 * 86'400 * 1'000'000'000;  // a century is a lie
 
@@ -194,8 +194,9 @@ class SensorProcess {
     const uint64_t now = clock_.MonoNs();
     if (now < next_alive_ns_) return;
     const uint64_t rounds = loop_->GetStats().rounds;
-    if (std::exchange(rounds_told_, rounds) == rounds) return;
-    next_alive_ns_ = now + kAliveEveryNs;
+    const bool hangs = std::exchange(rounds_told_, rounds) == rounds;
+    next_alive_ns_ = now + (hangs ? kAliveAgainNs : options_.alive_every_ns);
+    if (hangs) return;
     supervisor_.Send(LinkMessage(LinkKind::kWatching, {}));
   }
 
@@ -209,12 +210,14 @@ class SensorProcess {
       Exchange();
       TellChanges();
       TellAlive();
+      const auto asked = static_cast<short>(POLLIN | (supervisor_.wants_write() ? POLLOUT : 0));
       pollfd fds[] = {{signals.get(), POLLIN, 0},
-                      {supervisor_.fd(), POLLIN, 0},
+                      {supervisor_.fd(), asked, 0},
                       {server.fd(), POLLIN, 0},
                       uplink_.news_poll(),
                       uplink_.link_poll()};
-      poll(fds, std::size(fds), 1'000);
+      const uint64_t now = clock_.MonoNs(), until = std::min(next_look_ns_, next_alive_ns_);
+      poll(fds, std::size(fds), until <= now ? 0 : static_cast<int>((until - now) / kNsPerMs + 1));
       signalfd_siginfo signal = {};
       while (read(signals.get(), &signal, sizeof(signal)) == sizeof(signal)) {
         if (signal.ssi_signo != SIGHUP) return true;

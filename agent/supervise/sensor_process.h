@@ -5,6 +5,7 @@
 #ifndef TELLTALE_AGENT_SUPERVISE_SENSOR_PROCESS_H_
 #define TELLTALE_AGENT_SUPERVISE_SENSOR_PROCESS_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -19,6 +20,7 @@ struct SensorProcessOptions {
   std::string node;
   std::string config_file;
   std::function<absl::StatusOr<Config>()> reload;  // the configuration as it stands now; SIGHUP
+  uint64_t alive_every_ns = 10'000'000'000;        // how often the supervisor hears that it lives
 };
 
 // Runs until SIGTERM, SIGINT or a failure; the exit code of the process: 0 only after a planned

@@ -26,6 +26,7 @@ namespace {
 constexpr int kExitFailed = 1;
 constexpr uint64_t kFirstPauseMs = 500, kLongestPauseMs = 30'000;
 constexpr uint64_t kStableNs = 60'000 * kNsPerMs;
+constexpr uint64_t kHearMs = 60'000, kLookMs = 1'000;
 constexpr uint64_t kStopMs = 20'000;       // for the sensor process, which bounds itself below this
 constexpr uint64_t kUplinkEndsMs = 1'000;  // for the uplink, after the sensor process has ended
 
@@ -110,7 +111,9 @@ class Supervisor {
 
   uint64_t WaitMs() const {
     const uint64_t now = clock_.MonoNs();
-    uint64_t until = now + 1'000 * kNsPerMs;
+    // While all runs there is nothing to do but to hear of it.
+    const bool runs = sensor_.alive() && uplink_.alive() && !stopping_;
+    uint64_t until = now + (runs ? kHearMs : kLookMs) * kNsPerMs;
     for (const Child* child : {&sensor_, &uplink_}) {
       if (!child->alive() && !stopping_) until = std::min(until, child->due_ns);
     }

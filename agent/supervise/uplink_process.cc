@@ -119,7 +119,7 @@ class UplinkProcess {
     absl::Status status = link_.Flush();
     if (!status.ok()) return status;
     const uint64_t now = clock_.MonoNs();
-    uint64_t wake_ns = next_status_ns_;
+    uint64_t wake_ns = untold_ ? next_status_ns_ : UINT64_MAX;
     if (ready_) wake_ns = std::min(wake_ns, logic_->NextWakeNs());
     const uint64_t wait_ms = wake_ns <= now ? 0 : (wake_ns - now) / kNsPerMs + 1;
     pollfd fds[2] = {{link_.fd(), POLLIN, 0}, {wake_.fd(), POLLIN, 0}};
@@ -194,9 +194,6 @@ class UplinkProcess {
   }
 
   void TellStatus() {
-    const uint64_t now = clock_.MonoNs();
-    if (now < next_status_ns_ && !(logic_ && logic_->finished())) return;
-    next_status_ns_ = now + kStatusEveryNs;
     if (!logic_) return;
     const UplinkLogic::Counts& counts = logic_->counts();
     LinkMessage message(
@@ -205,11 +202,13 @@ class UplinkProcess {
          logic_->queue().in_flight(), counts.stored + counts.repeats, counts.too_late,
          counts.refused, counts.apart, logic_->next_attempt_ns(), counts.names_left_out},
         logic_->trouble());
-    if (message.kind == told_.kind &&
-        std::equal(std::begin(message.value), std::end(message.value), told_.value) &&
-        message.Text() == told_.Text()) {
-      return;
-    }
+    untold_ = message.kind != told_.kind ||
+              !std::equal(std::begin(message.value), std::end(message.value), told_.value) ||
+              message.Text() != told_.Text();
+    const uint64_t now = clock_.MonoNs();
+    if (!untold_ || (now < next_status_ns_ && !logic_->finished())) return;
+    next_status_ns_ = now + kStatusEveryNs;
+    untold_ = false;
     told_ = message;
     link_.Send(message);
   }
@@ -223,6 +222,7 @@ class UplinkProcess {
   std::optional<UplinkLogic> logic_;  // once it is told for whom
   bool ready_ = false;
   uint64_t next_status_ns_ = 0;
+  bool untold_ = false;  // the status is another than the one told last
   LinkMessage told_;
 };
 
