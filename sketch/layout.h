@@ -194,6 +194,8 @@ struct telltale_cpu {
   uint64_t unknown_ends; /* of those that never had storage */
   uint32_t pending_live; /* some entry of pending is live */
   uint64_t tick_jiffies;
+  uint32_t rest;         /* the agent's rest that rest_busy_ns is of */
+  uint64_t rest_busy_ns; /* how long this CPU was busy in it, by its ticks */
   struct telltale_bucket bucket[TELLTALE_VITALS];
   struct telltale_bucket own; /* for the agent itself */
   uint64_t copies;            /* of user stacks made here */
@@ -243,13 +245,14 @@ struct telltale_control {
   uint64_t kernel_text;     /* where the kernel's code begins, 0: unknown */
   uint64_t swap_free_pages; /* as of the agent's last drain */
   int32_t own_tgid;
-  uint32_t cgroup_subsys;      /* index into css_set.subsys, or 0xffffffff: the unified hierarchy */
-  uint32_t use_ktime;          /* run-queue clocks of the CPUs do not agree: take CLOCK_MONOTONIC */
-  uint32_t exit_hook;          /* enum telltale_exit_hook */
-  uint32_t pass;               /* of the task iterator, enum telltale_pass */
-  uint32_t stack_bytes;        /* of a user stack copied with a sample; 0: frame pointers only */
-  uint32_t no_user_stacks;     /* samples take kernel stacks only */
-  uint32_t switch_level;       /* enum telltale_switch_level */
+  uint32_t cgroup_subsys;  /* index into css_set.subsys, or 0xffffffff: the unified hierarchy */
+  uint32_t use_ktime;      /* run-queue clocks of the CPUs do not agree: take CLOCK_MONOTONIC */
+  uint32_t exit_hook;      /* enum telltale_exit_hook */
+  uint32_t pass;           /* of the task iterator, enum telltale_pass */
+  uint32_t stack_bytes;    /* of a user stack copied with a sample; 0: frame pointers only */
+  uint32_t no_user_stacks; /* samples take kernel stacks only */
+  uint32_t switch_level;   /* enum telltale_switch_level */
+  uint32_t resting; /* number of the rest of the agent's thread; 0: none, or roused (rouse.bpf.h) */
   uint32_t least_run_ns;       /* a new task is followed once it has run so long; 0: at once */
   uint16_t ephemeral_ports[2]; /* first and last port that the kernel gives to clients */
   uint8_t syscall_class[TELLTALE_SYSCALL_CLASSES]; /* blocking sub-series + 1 by syscall number */
@@ -360,6 +363,9 @@ struct telltale_task {
  * TELLTALE_RING_COPIES, so that a burst of them cannot cost a sample. */
 #define TELLTALE_RING_BYTES (4 * 1024 * 1024)
 #define TELLTALE_RING_COPIES (3 * 1024 * 1024)
+/* What ends a rest of the agent's thread: so much in the ring, or so long a CPU was busy in it. */
+#define TELLTALE_RING_QUIET (256 * 1024)
+#define TELLTALE_REST_BUSY_NS 100000000ULL
 #define TELLTALE_STACK_BYTES 16384 /* most that is copied of one stack */
 #define TELLTALE_REGISTERS 21      /* 8-byte words of the kernel's pt_regs on x86-64 */
 

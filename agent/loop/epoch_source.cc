@@ -31,6 +31,11 @@ absl::Status EpochSource::Start() {
 
 absl::Status EpochSource::Drain() { return options_.sensor->Drain(folder_).status(); }
 
+// While somebody looks each second is told as soon as it has ended.
+SensorRest EpochSource::Rest(uint64_t mono_ns) {
+  return live_.Watched(mono_ns) ? SensorRest{} : options_.sensor->Rest();
+}
+
 CutContext EpochSource::Context(const Moment& moment) const {
   CutContext context;
   context.clock = moment.clock;

@@ -53,6 +53,8 @@ class EpochSource {
   std::vector<VitalStatus> Status() const { return options_.sensor->Status(); }
 
   absl::Status Drain();
+  // How long the next Drain may be put off from now.
+  SensorRest Rest(uint64_t mono_ns);
   absl::StatusOr<FinishedEpoch> Cut(const Moment& moment);
   // The running epoch so far, for the crash journal. Leaves everything as it is.
   absl::StatusOr<v1::SummaryBody> Draft(const Moment& moment);

@@ -1,9 +1,11 @@
 #include "agent/loop/sensor_loop.h"
 
 #include <malloc.h>
+#include <poll.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
+#include <iterator>
 #include <utility>
 
 #include "sketch/time_units.h"
@@ -32,7 +34,7 @@ void SensorLoop::Stop() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  wake_.notify_all();
+  bell_.Ring();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -56,6 +58,7 @@ void SensorLoop::Watch(uint32_t seconds) {
   const uint64_t until = clock_.MonoNs() + seconds * 1'000 * kNsPerMs;
   const std::lock_guard lock(mutex_);
   watch_until_ns_ = until;
+  bell_.Ring();
 }
 
 SensorLoop::Stats SensorLoop::GetStats() const {
@@ -84,18 +87,26 @@ EpochSource::Moment SensorLoop::MomentAt(const Now& now, v1::EpochKind kind) {
   return moment;
 }
 
+void SensorLoop::Wait(const Now& now, uint64_t journal_at) {
+  const SensorRest rest = source_.Rest(now.mono_ns);
+  const uint64_t draft = journal_at > now.mono_ns ? journal_at - now.mono_ns : 0;
+  const uint64_t ns = std::min({rest.ns, draft, schedule_.WaitNs(now.mono_ns, now.collector_ns)});
+  const timespec wait = {static_cast<time_t>(ns / kNsPerS), static_cast<long>(ns % kNsPerS)};
+  pollfd fds[] = {{bell_.fd(), POLLIN, 0}, {rest.fd, POLLIN, 0}};  // poll leaves out what is -1
+  ppoll(fds, std::size(fds), &wait, nullptr);
+  bell_.Clear();
+}
+
 void SensorLoop::Run() {
   Now now = Read();
   schedule_.Begin(now.mono_ns, now.collector_ns);
   uint64_t journal_at = now.mono_ns + journal_every_ns_;
   while (true) {
-    const uint64_t wait =
-        std::min(options_.drain_ms * kNsPerMs, schedule_.WaitNs(now.mono_ns, now.collector_ns));
+    Wait(now, journal_at);
     bool forget_names = false, stopping = false;
     uint64_t watch_until_ns = 0;
     {
-      std::unique_lock lock(mutex_);
-      wake_.wait_for(lock, std::chrono::nanoseconds(wait), [this] { return stopping_; });
+      const std::lock_guard lock(mutex_);
       ++stats_.rounds;
       stopping = stopping_;
       forget_names = std::exchange(forget_names_, false);

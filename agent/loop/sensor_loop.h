@@ -1,12 +1,11 @@
-// The sensor thread: drains every 100 ms, cuts when the schedule says so, drafts for the crash
-// journal every 5 s, in short epochs four times an epoch, and tells each second while somebody
-// looks. Never waits for disk or network: what it
-// makes is handed to sinks that must not block.
+// The sensor thread: drains every 100 ms, or on a quiet host as seldom as the sensor allows; cuts
+// when the schedule says so, drafts for the crash journal every 5 s, in short epochs four times an
+// epoch, and tells each second while somebody looks. Never waits for disk or network: what it makes
+// is handed to sinks that must not block.
 
 #ifndef TELLTALE_AGENT_LOOP_SENSOR_LOOP_H_
 #define TELLTALE_AGENT_LOOP_SENSOR_LOOP_H_
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "agent/loop/bell.h"
 #include "agent/loop/cut_schedule.h"
 #include "agent/loop/epoch_source.h"
 #include "agent/spool/disk_writer.h"
@@ -27,13 +27,12 @@ class SensorLoop {
  public:
   struct Options {
     CutSchedule::Options schedule;
-    uint64_t drain_ms = 100;
     uint64_t journal_ms = 5'000;  // at most; a quarter of an epoch if that is less
     std::function<void(const v1::Live&)> on_second;  // must not block; may be empty
   };
   struct Stats {
     uint64_t epochs = 0, failed_cuts = 0;
-    uint64_t rounds = 0;  // of the loop, several a second: it lives
+    uint64_t rounds = 0;  // of the loop, one a second at least: it lives
     int64_t clock_offset_ns = 0;
     uint64_t clock_error_ns = 0;      // 0: unknown
     std::string problem;              // of the last failed step; empty while all is well
@@ -62,6 +61,8 @@ class SensorLoop {
     uint64_t wall_ns, mono_ns, collector_ns;
   };
   void Run();
+  // Until it is time to drain, cut or draft, or the bell rings.
+  void Wait(const Now& now, uint64_t journal_at);
   Now Read() const;
   EpochSource::Moment MomentAt(const Now& now, v1::EpochKind kind);
   void Cut(v1::EpochKind kind);
@@ -79,7 +80,7 @@ class SensorLoop {
   uint64_t dropped_with_names_ = 0;
 
   mutable std::mutex mutex_;
-  std::condition_variable wake_;
+  Bell bell_;  // to be stopped, to be watched
   Hlc hlc_;
   bool forget_names_ = false;
   bool stopping_ = false;

@@ -18,6 +18,7 @@
 #include "agent/sensor/budget_keeper.h"
 #include "agent/sensor/cut_steps.h"
 #include "agent/sensor/disk_requests.h"
+#include "agent/sensor/drain_pace.h"
 #include "agent/sensor/epoch_reader.h"
 #include "agent/sensor/mapped_array.h"
 #include "agent/sensor/process_table.h"
@@ -57,6 +58,7 @@ class BpfSensor::Impl {
   absl::Status Start();
   std::vector<VitalStatus> Status() const;
   absl::StatusOr<uint64_t> Drain(SampleSink& sink);
+  SensorRest Rest();
   absl::StatusOr<RawEpoch> Cut(SampleSink& sink);
   absl::StatusOr<RawEpoch> Peek();
 
@@ -102,6 +104,10 @@ class BpfSensor::Impl {
   std::unique_ptr<BudgetKeeper> keeper_;  // after groups_, which it takes off their hooks
   bool beats_ = false;  // a kernel timer moves the seconds on; else each drain does
   std::vector<VitalStatus> status_;
+  DrainPace pace_;
+  uint32_t rests_ = 0;
+  bool resting_ = false;      // a rest that programs may end early
+  bool hears_execs_ = false;  // they are among what ends it
 
   uint64_t number_ = 0;
   std::unique_ptr<ProcessTable> table_;  // of the running epoch
@@ -170,6 +176,7 @@ void BpfSensor::Impl::StartGroups() {
       status.state = status.reason.empty() ? VitalState::kActive : VitalState::kDegraded;
     }
     if (!started.ok()) continue;
+    hears_execs_ = hears_execs_ || spec.object == "lifecycle";
     if (spec.object == "sched") control_->exit_hook = ExitHookOf(*group.programs->rung());
     groups_.push_back(std::move(group));
   }
@@ -248,18 +255,36 @@ absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
     control_->swap_free_pages =
         memory.freeswap * memory.mem_unit / static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   }
+  const bool roused = std::exchange(resting_, false) && control_->resting == 0;
+  control_->resting = 0;
   const uint64_t before = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   const auto drained = router_.Drain(sink, *table_, half);
   if (!drained.ok()) return drained.status();
   DrainUse use = router_.TakeUse();
   use.thread_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before;
+  const uint64_t now = ClockNs(CLOCK_MONOTONIC);
+  pace_.Drained(now, use.execs != 0, roused);
   // As soon as it can be: the tasks' accounts up to then go with the epoch that was given up.
   const absl::Status cleared = ClearUnread();
-  if (absl::Status status = keeper_->Tick(ClockNs(CLOCK_MONOTONIC), use); !status.ok())
-    return status;
+  if (absl::Status status = keeper_->Tick(now, use); !status.ok()) return status;
   AdaptHeavy();
   if (!cleared.ok()) return cleared;
   return *drained;
+}
+
+// Ticks tell of a load that the governor must see, and execs of processes that may soon be gone:
+// without them, and where this thread moves the seconds on, it looks by itself.
+SensorRest BpfSensor::Impl::Rest() {
+  SensorRest rest;
+  const bool hears_ticks = !status_[TELLTALE_CPU - 1].hook.empty() && !keeper_->detached();
+  if (!beats_ || !hears_ticks || !hears_execs_) return rest;
+  rest.ns = pace_.rest_ns();
+  if (rest.ns == DrainPace::kShortest) return rest;
+  rest.fd = router_.fd();
+  resting_ = true;
+  rests_ = std::max(rests_ + 1, 1U);
+  control_->resting = rests_;
+  return rest;
 }
 
 // By the last epoch, or by this one as soon as it has more: a load may have begun in the middle.
@@ -460,6 +485,7 @@ BpfSensor::~BpfSensor() = default;
 absl::Status BpfSensor::Start() { return impl_->Start(); }
 std::vector<VitalStatus> BpfSensor::Status() const { return impl_->Status(); }
 absl::StatusOr<uint64_t> BpfSensor::Drain(SampleSink& sink) { return impl_->Drain(sink); }
+SensorRest BpfSensor::Rest() { return impl_->Rest(); }
 absl::StatusOr<RawEpoch> BpfSensor::Cut(SampleSink& sink) { return impl_->Cut(sink); }
 absl::StatusOr<RawEpoch> BpfSensor::Peek() { return impl_->Peek(); }
 

@@ -49,6 +49,7 @@ class BpfSensor : public Sensor {
   absl::Status Start() override;
   std::vector<VitalStatus> Status() const override;
   absl::StatusOr<uint64_t> Drain(SampleSink& sink) override;
+  SensorRest Rest() override;
   absl::StatusOr<RawEpoch> Cut(SampleSink& sink) override;
   absl::StatusOr<RawEpoch> Peek() override;
 

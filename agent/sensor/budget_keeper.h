@@ -51,6 +51,7 @@ class BudgetKeeper {
   // Of the half in use, as of the last Tick.
   const EventCounts& counted() const { return last_; }
   // Before the flip, after it with the new half in use, and for the epoch that it ended.
+  bool detached() const { return governor_->detached(); }
   bool follows_waits() const;  // else open intervals are not to be charged
   void Flipped();
   // What the governor lets t be at least, as a power of two.

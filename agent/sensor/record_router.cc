@@ -35,6 +35,8 @@ absl::Status RecordRouter::Open(int ring_fd) {
   return absl::OkStatus();
 }
 
+int RecordRouter::fd() const { return ring_buffer__epoll_fd(ring_); }
+
 int RecordRouter::OnRecord(void* router, void* data, size_t size) {
   static_cast<RecordRouter*>(router)->Route(data, size);
   return 0;
@@ -107,6 +109,8 @@ void RecordRouter::Route(const void* data, size_t size) {
       RouteCopy(*static_cast<const telltale_copy*>(data), size);
       break;
     case TELLTALE_RECORD_EXEC:
+      ++use_.execs;
+      [[fallthrough]];
     case TELLTALE_RECORD_EXIT:
     case TELLTALE_RECORD_OOM:
       ++use_.process_records;

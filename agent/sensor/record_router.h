@@ -31,6 +31,7 @@ struct DrainUse {
   uint64_t samples = 0;  // made whole, of these records or of earlier ones
   uint64_t records = 0;
   uint64_t rows = 0;             // of the records: last rows of tasks
+  uint64_t execs = 0;            // of the records
   uint64_t process_records = 0;  // of the records: execs, exits, deaths for want of memory
   uint64_t thread_ns = 0;
   uint64_t unwind_ns = 0;  // of it
@@ -46,6 +47,8 @@ class RecordRouter {
   RecordRouter& operator=(const RecordRouter&) = delete;
 
   absl::Status Open(int ring_fd);
+  // Readable when a program asked for a drain since the last one.
+  int fd() const;
   bool unwinds() const { return unwinder_ != nullptr; }
   // Since the last call; zeroes without an unwinder.
   RawUnwinding TakeUnwinding() {

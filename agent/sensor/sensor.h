@@ -273,6 +273,12 @@ class SampleSink {
   virtual void OnEvent(const RawEvent& event) = 0;
 };
 
+// How long the next Drain may be put off, and what ends that early.
+struct SensorRest {
+  uint64_t ns = 100'000'000;
+  int fd = -1;  // readable as soon as it must not be put off any more; -1: nothing tells
+};
+
 class Sensor {
  public:
   virtual ~Sensor() = default;
@@ -284,8 +290,12 @@ class Sensor {
   // One entry per vital of the table, in id order; valid after Start.
   virtual std::vector<VitalStatus> Status() const = 0;
 
-  // Hands samples and events gathered so far to `sink`. Call every 50 to 100 ms. Returns how many.
+  // Hands samples and events gathered so far to `sink`. Call every 50 to 100 ms, or as Rest says.
+  // Returns how many.
   virtual absl::StatusOr<uint64_t> Drain(SampleSink& sink) = 0;
+
+  // The caller is about to wait until the next Drain.
+  virtual SensorRest Rest() { return {}; }
 
   // Ends the running epoch and begins the next without a gap; drains to the barrier first, so every
   // sample of the ended epoch has reached `sink` when this returns. DataLoss: the epoch ended and

@@ -8,6 +8,7 @@ if(TELLTALE_BPF)
             ${CMAKE_CURRENT_LIST_DIR}/sensor_accounts_bpf_test.cc ${CMAKE_CURRENT_LIST_DIR}/sensor_disk_bpf_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_events_bpf_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_budget_bpf_test.cc
+            ${CMAKE_CURRENT_LIST_DIR}/sensor_rest_bpf_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_llc_bpf_test.cc
     LINK telltale::sensor)
   set_tests_properties(sensor_bpf_test PROPERTIES RUN_SERIAL TRUE TIMEOUT 600)

@@ -44,7 +44,7 @@ int on_exec(uint64_t* ctx) {
   e = event_begin(TELLTALE_RECORD_EXEC, task, st);
   if (!e) return 0;
   bpf_probe_read_kernel_str(e->path, sizeof(e->path), bprm->filename);
-  bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+  bpf_ringbuf_submit(e, rouse(true));
   return 0;
 }
 
@@ -64,7 +64,7 @@ static __always_inline int exiting(struct task_struct* task, bool group_dead) {
   e->code = BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT
                 ? BPF_CORE_READ(task, signal, group_exit_code)
                 : task->exit_code;
-  bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+  bpf_ringbuf_submit(e, rouse(false));
   return 0;
 }
 
@@ -94,7 +94,7 @@ int on_oom_of_pid(uint64_t* ctx) {
     __builtin_memset(&e->who, 0, sizeof(e->who));
     e->who.tid = e->who.tgid = pid;
   }
-  bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+  bpf_ringbuf_submit(e, rouse(false));
   return 0;
 }
 
@@ -102,6 +102,6 @@ SEC("tp_btf/mark_victim")
 int on_oom(uint64_t* ctx) {
   struct telltale_event* e = event_begin(TELLTALE_RECORD_OOM, (struct task_struct*)ctx[0], 0);
 
-  if (e) bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+  if (e) bpf_ringbuf_submit(e, rouse(false));
   return 0;
 }

@@ -6,6 +6,7 @@
 #ifndef TELLTALE_SENSOR_SAMPLE_BPF_H_
 #define TELLTALE_SENSOR_SAMPLE_BPF_H_
 
+#include "agent/sensor/bpf/rouse.bpf.h"
 #include "agent/sensor/bpf/stack.bpf.h"
 
 /* Adds the tokens of the time that passed. Each epoch begins with a full bucket: every busy cell
@@ -79,9 +80,9 @@ static __always_inline bool too_light(struct telltale_half* h, uint32_t what, ui
 #define SAMPLE_WHAT(vital, sub, half, flags) ((vital) | (sub) << 8 | (half) << 16 | (flags) << 24)
 
 /* Whether the event may be kept: its vital, and for events of the agent itself the agent, must have
- * a token left. A refusal is counted. */
-static __noinline int sample_paid(struct telltale_cpu* c, int32_t tgid, uint32_t what,
-                                  uint64_t hash, uint64_t weight) {
+ * a token left. Returns the time, or 0: refused, and counted. */
+static __noinline uint64_t sample_paid(struct telltale_cpu* c, int32_t tgid, uint32_t what,
+                                       uint64_t hash, uint64_t weight) {
   uint32_t vital = what & 0xff, half = (what >> 16) & 1, flags = what >> 24;
   struct telltale_half* h = &c->half[half];
   uint64_t now = bpf_ktime_get_ns();
@@ -97,17 +98,17 @@ static __noinline int sample_paid(struct telltale_cpu* c, int32_t tgid, uint32_t
   refill(b, now, control.epoch_start_ns[half], k->tokens_per_s, k->token_burst);
   /* The agent watches itself too, but with at most 1 % of the samples. */
   if (own) refill(&c->own, now, 0, 1, 4);
-  if ((own && !take_token(&c->own, &own_dry)) ||
-      too_light(h, what, hash, b->tokens) || !take_token(b, &h->dry_spells[v])) {
+  if ((own && !take_token(&c->own, &own_dry)) || too_light(h, what, hash, b->tokens) ||
+      !take_token(b, &h->dry_spells[v])) {
     refuse(h, vital, TELLTALE_LOST_TOKENS, hash, weight);
     return 0;
   }
-  return 1;
+  return now;
 }
 
 /* The part of a record that all vitals have in common. */
 static __noinline int sample_fill(struct telltale_sample* s, struct task_struct* task,
-                                  uint32_t what, uint64_t hash, uint64_t weight) {
+                                  uint32_t what, uint64_t hash, uint64_t time_ns) {
   uint32_t flags = what >> 24, v = (what & 0xff) - 1;
 
   __builtin_memset(s, 0, __builtin_offsetof(struct telltale_sample, kernel));
@@ -116,9 +117,8 @@ static __noinline int sample_fill(struct telltale_sample* s, struct task_struct*
   s->sub = what >> 8;
   s->half = what >> 16 & 1;
   s->flags = flags;
-  s->time_ns = bpf_ktime_get_ns();
+  s->time_ns = time_ns;
   s->hash = hash;
-  s->weight = weight;
   s->cpu = bpf_get_smp_processor_id();
   if (v < TELLTALE_VITALS) s->t_log2 = control.knobs[v].t_log2;
   if (!(flags & TELLTALE_SAMPLE_IRQ))
@@ -132,15 +132,17 @@ static __noinline int sample_fill(struct telltale_sample* s, struct task_struct*
 static __always_inline struct telltale_sample* sample_begin(struct telltale_cpu* c,
                                                             struct task_struct* task, uint32_t what,
                                                             uint64_t hash, uint64_t weight) {
+  uint64_t now = sample_paid(c, task->tgid, what, hash, weight);
   struct telltale_sample* s;
 
-  if (!sample_paid(c, task->tgid, what, hash, weight)) return 0;
+  if (!now) return 0;
   s = bpf_ringbuf_reserve(&ring, sizeof(*s), 0);
   if (!s) {
     refuse(&c->half[what >> 16 & 1], what & 0xff, TELLTALE_LOST_RING, hash, weight);
     return 0;
   }
-  sample_fill(s, task, what, hash, weight);
+  sample_fill(s, task, what, hash, now);
+  s->weight = weight;
   return s;
 }
 
@@ -160,7 +162,7 @@ static __always_inline void take_stacks(void* ctx, struct telltale_sample* s, bo
 }
 
 static __always_inline void sample_end(struct telltale_sample* s) {
-  bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+  bpf_ringbuf_submit(s, rouse(false));
 }
 
 /* For an event of the running task (or [irq]): the record's beginning, with the cell's old value.

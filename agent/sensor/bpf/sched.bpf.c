@@ -129,7 +129,7 @@ static __noinline int send_last_row(struct telltale_cpu* c, struct task_struct* 
     } else {
       __builtin_memset(&row->used, 0, sizeof(row->used));
     }
-    bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
+    bpf_ringbuf_submit(row, rouse(false));
     __builtin_memset(&st->half[which], 0, sizeof(st->half[which]));
   }
   return 0;

@@ -82,6 +82,7 @@ static __always_inline int tick(void* ctx) {
 
   if (!c) return 0;
   if (!task->pid && !c->irq_depth) return 0; /* idle is no use of the CPU */
+  if (unlikely(control.resting)) rouse_if_busy(c);
   if (c->irq_depth) {
     sub = TELLTALE_CPU_IRQ;
     ip = interrupted_ip(ctx, task, false);
