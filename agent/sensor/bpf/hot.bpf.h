@@ -106,7 +106,7 @@ static __always_inline bool count(struct telltale_cpu* c, uint32_t half, uint32_
   } else {
     c->touched[half & 1] |= 1ULL << sub;
   }
-  tell_truth(half & 1, vital, hash, weight, c->irq_depth ? 0 : bpf_get_current_pid_tgid() >> 32);
+  tell_truth(half & 1, vital, hash, weight, running_tgid(c));
   return weigh(c, half, vital, sub, hash, events, weight, before);
 }
 

@@ -2,7 +2,7 @@
  *
  * How much memory is free where, read from the page allocator of node 0 without kernel data
  * symbols: the running task's memory cgroup knows its node. Free swap has no such way in; the agent
- * tells it 10 times a second.
+ * tells it when it drains.
  */
 #ifndef TELLTALE_SENSOR_MEMORY_BPF_H_
 #define TELLTALE_SENSOR_MEMORY_BPF_H_
@@ -10,11 +10,8 @@
 #include "agent/sensor/bpf/sample.bpf.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct free_area {
-  unsigned long nr_free;
-};
 struct zone {
-  struct free_area free_area[11];
+  atomic_long_t vm_stat[1];
 };
 struct pglist_data {
   struct zone node_zones[4];
@@ -34,9 +31,9 @@ struct mem_cgroup {
 
 enum cgroup_subsys_id { memory_cgrp_id = 4 };
 enum zone_type { ZONE_NORMAL = 2 };
+enum zone_stat_item { NR_FREE_PAGES = 0 };
 
 #define ZONES 4
-#define ORDERS 11
 
 /* The state of free memory of the paper: in all zones, in the low ones that old devices need (DMA
  * and DMA32), in swap; pages. */
@@ -44,7 +41,8 @@ struct free_memory {
   uint64_t all, low, swap;
 };
 
-/* Zeroes if unknown. Only for samples: some 40 reads. */
+/* Zeroes if unknown. Only for samples: some 10 reads. The counts are those of /proc/zoneinfo, off
+ * by what CPUs have not added to them yet. */
 static __noinline int read_free_memory(struct free_memory* to) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct cgroup_subsys_state* css = 0;
@@ -63,17 +61,14 @@ static __noinline int read_free_memory(struct free_memory* to) {
   if (!node) return 0;
   /* By hand: an index that the compiler does not know it takes for one into our reduced types. */
   for (uint32_t z = 0; z < ZONES; z++) {
-    char* area = (char*)node + bpf_core_field_offset(struct pglist_data, node_zones) +
-                 z * bpf_core_type_size(struct zone) +
-                 bpf_core_field_offset(struct zone, free_area);
-    uint64_t free = 0;
-    for (uint32_t order = 0; order < ORDERS; order++) {
-      unsigned long blocks = 0;
-      bpf_probe_read_kernel(&blocks, sizeof(blocks),
-                            area + order * bpf_core_type_size(struct free_area) +
-                                bpf_core_field_offset(struct free_area, nr_free));
-      free += blocks << order;
-    }
+    char* count = (char*)node + bpf_core_field_offset(struct pglist_data, node_zones) +
+                  z * bpf_core_type_size(struct zone) +
+                  bpf_core_field_offset(struct zone, vm_stat) +
+                  bpf_core_enum_value(enum zone_stat_item, NR_FREE_PAGES) * sizeof(atomic_long_t);
+    int64_t free = 0;
+
+    bpf_probe_read_kernel(&free, sizeof(free), count);
+    if (free < 0) continue;
     to->all += free;
     if (z < bpf_core_enum_value(enum zone_type, ZONE_NORMAL)) to->low += free;
   }

@@ -75,6 +75,7 @@ static __noinline int copy_user_stack(struct telltale_sample* s) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(task);
   uint64_t bytes = control.stack_bytes, number, above;
+  struct mm_struct* mm;
   struct telltale_cpu* c = this_cpu();
   bool done;
 
@@ -83,7 +84,9 @@ static __noinline int copy_user_stack(struct telltale_sample* s) {
    * are nobody's business. 64: what _start itself finds there. Other threads' begins below their
    * control block, which C libraries put at the end of the stack. Elsewhere the differences are
    * huge. */
-  above = BPF_CORE_READ(task, mm, start_stack) + BEGIN_BYTES - regs->sp;
+  mm = task->mm;
+  if (!mm) return 0;
+  above = mm->start_stack + BEGIN_BYTES - regs->sp;
   if (above < bytes) bytes = above;
   above = task->thread.fsbase + BEGIN_BYTES - regs->sp;
   if (above < bytes) bytes = above;

@@ -42,12 +42,19 @@ static __always_inline void tell_truth(uint32_t half, uint32_t vital, uint64_t h
   if (tgid != control.own_tgid) add_to_truth(half, vital, hash, weight);
 }
 
+/* 0 in an interrupt. */
+static __always_inline int32_t running_tgid(const struct telltale_cpu* c) {
+  return c->irq_depth ? 0 : bpf_get_current_pid_tgid() >> 32;
+}
+
 /* The label is of a kind that is never kept whole. */
 static __always_inline void leave_out_of_truth(uint32_t half, uint32_t vital, uint64_t hash) {
   struct telltale_truth_key key = {hash, vital, half};
   bpf_map_delete_elem(&truth, &key);
 }
 #else
+/* No call here: compilers keep those of helpers whose result nobody wants. */
+static __always_inline int32_t running_tgid(const struct telltale_cpu* c) { return 0; }
 static __always_inline void tell_truth(uint32_t half, uint32_t vital, uint64_t hash,
                                        uint64_t weight, int32_t tgid) {}
 static __always_inline void leave_out_of_truth(uint32_t half, uint32_t vital, uint64_t hash) {}
