@@ -36,6 +36,11 @@ absl::Status ValidateSketch(const FieldPath& at, const v1::SketchDigest& sketch)
   TELLTALE_RETURN_IF_ERROR(at.AtMost("unlisted_high", sketch.unlisted_high(), kMaxTotal, "limit"));
   TELLTALE_RETURN_IF_ERROR(
       at.AtMost("contested_samples", sketch.contested_samples(), kMaxTotal, "limit"));
+  TELLTALE_RETURN_IF_ERROR(at.AtMost("miss", sketch.miss_size(), 64, "bits of a weight"));
+  for (const uint32_t miss : sketch.miss()) {
+    TELLTALE_RETURN_IF_ERROR(at.AtMost("miss", miss, 10'000, "certain"));
+  }
+  TELLTALE_RETURN_IF_ERROR(at.AtMost("miss_from", sketch.miss_from(), 63, "bits of a weight"));
   if (sketch.load_exponents_size() != sketch.load_cells_size()) {
     return at.Refuse(
         "load_cells", sketch.load_cells_size(),

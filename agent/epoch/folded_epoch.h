@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "agent/epoch/fold_tables.h"
+#include "agent/epoch/sampled_hashes.h"
 #include "agent/sensor/sensor.h"
 #include "telltale/v1/summary.pb.h"
 
@@ -80,6 +81,7 @@ struct FoldedEpoch {
   std::vector<FoldedLabel> labels;
   std::vector<FoldedEntry> entries;
   std::vector<FoldedEvent> events;
+  SampledHashes sampled;
   // (vital, 0: none of them; reason) -> what was lost while folding.
   std::map<std::pair<uint8_t, v1::LossReason>, LossCount> losses;
   std::map<v1::StackEnd, uint64_t> user_stacks;     // samples, by how their user stack ended

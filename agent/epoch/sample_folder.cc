@@ -67,6 +67,7 @@ void SampleFolder::OnSample(const RawSample& sample) {
     Lose(0, v1::LOSS_REASON_ROW_LIMIT, 1, 0);
     return;
   }
+  epoch_.sampled.Add(sample);
   const ProcessRef process = sample.in_irq ? ProcessRef{} : RefOf(sample);
   const uint32_t label = LabelIndex(sample, *vital, process);
   if (label == kNoLabel) return Lose(sample.vital, v1::LOSS_REASON_ROW_LIMIT, 1, sample.weight);

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -45,7 +46,31 @@ uint64_t ContestedSamples(const RawVital& raw, const FoldedEpoch& folded) {
   return samples;
 }
 
-void WriteSketch(const RawVital& raw, const FoldedEpoch& folded, v1::SketchDigest* to) {
+// The part of the curve that is neither as good as certain nor as good as never.
+void WriteMiss(const sketch::MissCurve& curve, v1::SketchDigest* to) {
+  constexpr double kParts = 10'000;
+  constexpr uint32_t kCertain = 9'950, kNever = 10;
+  for (size_t i = 0; i < curve.miss.size(); ++i) {
+    const auto parts = static_cast<uint32_t>(std::lround(curve.miss[i] * kParts));
+    if (parts > kCertain && i + 1 < curve.miss.size()) continue;
+    if (to->miss_size() == 0) to->set_miss_from(curve.from_log2 + static_cast<uint32_t>(i));
+    to->add_miss(parts);
+    if (parts <= kNever) break;
+  }
+}
+
+// Events that were due to be kept whole and could not be.
+uint64_t Refused(const RawEpoch& epoch, uint8_t vital) {
+  uint64_t events = 0;
+  for (const RawLoss& loss : epoch.losses) {
+    const bool due = loss.kind == LossKind::kTokensRefused || loss.kind == LossKind::kRingFull;
+    if (due && loss.vital == vital) events = sketch::SaturatingAdd(events, loss.events);
+  }
+  return events;
+}
+
+void WriteSketch(const RawVital& raw, const RawEpoch& epoch, const FoldedEpoch& folded,
+                 v1::SketchDigest* to) {
   if (raw.cells.columns() == 0) return;
   to->set_layout(v1::CELL_LAYOUT_VOTED);
   to->set_rows(1);
@@ -56,6 +81,10 @@ void WriteSketch(const RawVital& raw, const FoldedEpoch& folded, v1::SketchDiges
   to->mutable_load_exponents()->Assign(digest.exponents.begin(), digest.exponents.end());
   to->mutable_load_cells()->Assign(digest.cells.begin(), digest.cells.end());
   to->set_contested_samples(ContestedSamples(raw, folded));
+  if (!folded.sampled.overflowed()) {
+    const auto sampled = folded.sampled.Of(raw.id, raw.cells.columns());
+    WriteMiss(sketch::MeasureMiss(raw.cells, sampled, Refused(epoch, raw.id), raw.quantum), to);
+  }
 }
 
 using LossMap = std::map<std::pair<uint8_t, v1::LossReason>, LossCount>;
@@ -85,7 +114,7 @@ void WriteVital(const RawVital& raw, const sketch::Vital& vital, const RawEpoch&
       sub.add_second_weight(sketch::Round7(w));
     }
   }
-  WriteSketch(raw, folded, to->mutable_sketch());
+  WriteSketch(raw, epoch, folded, to->mutable_sketch());
   if (vital.has_backlog && !raw.backlog.empty()) {
     // A level, not a sum: what lies past the end replaces the last.
     for (size_t i = 0; i < std::min(seconds, raw.backlog.size()); ++i) {

@@ -9,6 +9,7 @@
 #include "collector/query/base_unit.h"
 #include "collector/query/tier_choice.h"
 #include "sketch/log_sample.h"
+#include "sketch/miss_curve.h"
 #include "sketch/saturating.h"
 #include "sketch/sketch.h"
 
@@ -19,6 +20,9 @@ constexpr size_t kMaxGaps = 10'000;
 
 // How long after its end an epoch may still be on its way: the spread of sending, and the way.
 constexpr uint64_t kOnItsWayNs = 60 * storage::kSecondNs;
+
+// Smaller ones are not shown.
+constexpr double kShownMiss = 0.001;
 
 std::string SecondsText(double seconds) {
   if (seconds >= 2 * 86400) return absl::StrFormat("%.3g d", seconds / 86400);
@@ -43,10 +47,18 @@ std::string NameOutcomeName(v1::NameOutcome outcome) {
   return absl::AsciiStrToLower(name.substr(kPrefix));
 }
 
+bool MissMeasured(const v1::Vital& vital) { return vital.sketch().miss_size() > 0; }
+
 double MissProbability(const v1::Vital& vital, double share, uint32_t cpus) {
   const v1::SketchDigest& digest = vital.sketch();
   if (digest.total() == 0 || digest.columns() == 0 || vital.quantum() == 0) return 0;
   const uint64_t weight = static_cast<uint64_t>(share * static_cast<double>(digest.total()));
+  if (MissMeasured(vital)) {
+    sketch::MissCurve curve{digest.miss_from(), {}};
+    constexpr double kParts = 10'000;
+    for (const uint32_t parts : digest.miss()) curve.miss.push_back(parts / kParts);
+    return weight < vital.quantum() ? 0 : curve.At(weight);
+  }
   if (weight < vital.quantum()) return 0;
   const std::vector<sketch::CellGroup> loads =
       sketch::Loads({{digest.load_exponents().begin(), digest.load_exponents().end()},
@@ -114,6 +126,7 @@ void CoverageBuilder::AddEpoch(const StoredEpoch& epoch, const VitalBook& book,
   for (const v1::Vital& vital : epoch.body->vitals()) {
     if (vitals.size() != 1 || vital.id() != vitals.front()) continue;
     miss = std::max(miss, MissProbability(vital, 0.01, cpus_[epoch.node]));
+    if (miss > 0 && !MissMeasured(vital)) ++miss_by_formula_;
   }
   // Of one vital it says how far to trust the answer; the worst of many would say nothing.
   if (vitals.size() == 1) {
@@ -363,7 +376,14 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
   coverage.set_values_watched_s(Seconds(values_watched_ns_));
   // Of windows it is not known; for the few epochs beside them it would mislead.
   const bool epochs_only = used_.size() == 1 && used_.begin()->first == v1::TIER_RAW;
-  if (miss_epochs_ > 0 && epochs_only) coverage.set_miss_probability_1pct(miss_sum_ / miss_epochs_);
+  if (miss_epochs_ > 0 && epochs_only) {
+    coverage.set_miss_probability_1pct(miss_sum_ / miss_epochs_);
+    if (miss_by_formula_ > 0 && coverage.miss_probability_1pct() >= kShownMiss) {
+      coverage.add_notes(absl::StrCat("the chance of a miss is by formula for ", miss_by_formula_,
+                                      " of ", miss_epochs_,
+                                      " epochs, whose agents did not measure it"));
+    }
+  }
   if (absl::Status status = AddRanges(found, tier, &coverage); !status.ok()) return status;
   return coverage;
 }

@@ -82,6 +82,7 @@ class CoverageBuilder {
   uint64_t values_watched_ns_ = 0;
   double miss_sum_ = 0;  // largest of each epoch, summed
   uint32_t miss_epochs_ = 0;
+  uint32_t miss_by_formula_ = 0;  // of these
 };
 
 // "recursion", "tokens" ...: names of LossReason in answers and metrics.
@@ -90,10 +91,13 @@ std::string LossReasonName(v1::LossReason reason);
 // "named", "no_symbol" ...: names of NameOutcome in answers.
 std::string NameOutcomeName(v1::NameOutcome outcome);
 
-// Chance that a label which holds this share of the vital's weight in one epoch left no sample; the
-// mean over the cells it may fall into, for spread arrival (sketch/log_sample.h), with the samples
-// that were taken, so refused ones count. 0 if the epoch has no sketch digest, or if the label
-// weighs less than the quantum.
+// Whether the agent measured the chance of a miss in this epoch; older ones did not.
+bool MissMeasured(const v1::Vital& vital);
+
+// Chance that a label which holds this share of the vital's weight in one epoch left no sample: as
+// measured (sketch/miss_curve.h), else by formula, the mean over the cells it may fall into, for
+// spread arrival (sketch/log_sample.h), with the samples that were taken, so refused ones count. 0
+// if the epoch has no sketch digest, or if the label weighs less than the quantum.
 double MissProbability(const v1::Vital& vital, double share, uint32_t cpus);
 
 }  // namespace telltale::query

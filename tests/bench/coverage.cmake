@@ -8,5 +8,6 @@ if(TELLTALE_BPF)
   target_link_libraries(event_cost PRIVATE telltale::sensor telltale::agent_unwind telltale::warnings)
   add_executable(coverage_truth bench/coverage_truth.cc)
   target_include_directories(coverage_truth PRIVATE ${CMAKE_SOURCE_DIR})
-  target_link_libraries(coverage_truth PRIVATE telltale::sensor_with_truth telltale::warnings)
+  target_link_libraries(coverage_truth PRIVATE telltale::sensor_with_truth telltale::agent_sampled_hashes
+    telltale::warnings)
 endif()

@@ -82,6 +82,8 @@ Seen Watch(const Stream& stream, const Knobs& knobs, uint64_t seed) {
   const uint32_t heavy_log2 =
       static_cast<uint32_t>(std::bit_width(std::max<uint64_t>(heavy, 1)) - 1);
   Seen seen;
+  std::vector<uint32_t> repeated(stream.labels);
+  std::vector<std::vector<uint64_t>> last(stream.cpus, std::vector<uint64_t>(knobs.columns));
   seen.samples.resize(stream.labels);
   for (uint32_t label = 0; label < stream.labels; ++label) {
     hashes[label] = HashOf(label, seed);
@@ -109,6 +111,9 @@ Seen Watch(const Stream& stream, const Knobs& knobs, uint64_t seed) {
       telltale_refused(&slot, hashes[label]);
     } else {
       ++seen.samples[label];
+      uint64_t& before = last[cpu][sketch::Column(hashes[label], knobs.columns)];
+      repeated[label] += before == hashes[label];
+      before = hashes[label];
     }
   }
   const std::vector<std::span<const telltale_slot>> views(rows.begin(), rows.end());
@@ -116,9 +121,8 @@ Seen Watch(const Stream& stream, const Knobs& knobs, uint64_t seed) {
   if (!knobs.voted) seen.cells.contested = seen.cells.total;
   for (uint32_t label = 0; label < stream.labels; ++label) {
     const sketch::Place place = sketch::PlaceOf(hashes[label], knobs.columns);
-    const uint64_t margin = seen.cells.MarginAt(place);
-    if (margin == 0 || margin < seen.cells.GreatestMargin(place.cell)) {
-      seen.contested_samples += seen.samples[label];
+    if (seen.samples[label] > 0) {
+      seen.sampled.push_back({place, seen.samples[label], repeated[label]});
     }
     seen.bounds.push_back(sketch::Estimate(seen.cells, {&place, 1}, seen.samples[label]));
   }

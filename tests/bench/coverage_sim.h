@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sketch/linear_count.h"
+#include "sketch/miss_curve.h"
 #include "sketch/votes.h"
 
 namespace telltale::bench {
@@ -43,7 +44,7 @@ struct Seen {
   std::vector<uint32_t> samples;         // by label
   sketch::Distinct distinct;
   uint64_t due = 0, refused = 0;
-  uint64_t contested_samples = 0;  // of labels that do not lead their cell
+  std::vector<sketch::SampledLabel> sampled;
 };
 
 // The epoch as counted with one hash seed.

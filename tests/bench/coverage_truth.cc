@@ -22,15 +22,18 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "agent/epoch/sampled_hashes.h"
 #include "agent/sensor/bpf_sensor.h"
 #include "sketch/layout.h"
 #include "sketch/linear_count.h"
+#include "sketch/miss_curve.h"
 #include "sketch/truth.h"
 #include "sketch/vitals.h"
 #include "sketch/votes.h"
@@ -46,18 +49,21 @@ class Taken : public agent::SampleSink {
   struct Label {
     uint64_t samples = 0, weight = 0;
   };
+  struct Epoch {
+    std::map<uint32_t, std::unordered_map<uint64_t, Label>> labels;
+    agent::SampledHashes hashes;
+  };
   void OnSample(const agent::RawSample& sample) override {
-    Label& label = labels_[sample.vital][sample.label_hash];
+    taken_.hashes.Add(sample);
+    Label& label = taken_.labels[sample.vital][sample.label_hash];
     ++label.samples;
     label.weight += sample.weight;
   }
   void OnEvent(const agent::RawEvent&) override {}
-  std::map<uint32_t, std::unordered_map<uint64_t, Label>> Take() {
-    return std::exchange(labels_, {});
-  }
+  Epoch Take() { return std::exchange(taken_, {}); }
 
  private:
-  std::map<uint32_t, std::unordered_map<uint64_t, Label>> labels_;
+  Epoch taken_;
 };
 
 // Descriptor of this process's map of that name; -1: none.
@@ -124,6 +130,7 @@ struct Result {
     uint64_t cases = 0, missed = 0;
     double stated = 0;
   } bins[std::size(kStatedUpTo)];
+  Bin at_1pct;  // labels >= 1 % of the vital: what answers speak of
 };
 
 double Median(std::vector<double> values) {
@@ -133,25 +140,14 @@ double Median(std::vector<double> values) {
 }
 
 void Compare(const agent::RawVital& vital, const Weights& truth,
-             const std::unordered_map<uint64_t, Taken::Label>& taken, uint64_t refused,
-             uint32_t cpus, Result& result) {
-  uint64_t total = 0, exact = 0, samples = 0, contested_samples = 0;
+             const std::unordered_map<uint64_t, Taken::Label>& taken,
+             std::span<const sketch::SampledLabel> sampled, uint64_t refused, uint32_t cpus,
+             Result& result) {
+  uint64_t total = 0, exact = 0, samples = 0;
   for (const agent::RawSub& sub : vital.subs) total += sub.weight;
   for (const auto& [hash, weight] : truth) exact += weight;
-  for (const auto& [hash, label] : taken) {
-    const sketch::Place place = sketch::PlaceOf(hash, vital.cells.columns());
-    const uint64_t margin = vital.cells.MarginAt(place);
-    samples += label.samples;
-    if (margin == 0 || margin < vital.cells.GreatestMargin(place.cell)) {
-      contested_samples += label.samples;
-    }
-  }
-  const auto loads = sketch::Loads(sketch::Digest(sketch::Competing(vital.cells)));
-  sketch::Sampling sampling{vital.quantum, vital.t_log2, cpus};
-  sampling.kept = sketch::KeptShare(contested_samples, loads, sampling);
-  sampling.kept_first = samples + refused == 0
-                            ? 1
-                            : static_cast<double>(samples) / static_cast<double>(samples + refused);
+  for (const auto& [hash, label] : taken) samples += label.samples;
+  const sketch::MissCurve curve = sketch::MeasureMiss(vital.cells, sampled, refused, vital.quantum);
   // Of less than a quantum in each CPU's cell: there is no label that the goal speaks of.
   const uint64_t load = total / vital.cells.columns();
   const uint64_t mean_load = load >= vital.quantum * cpus ? load : ~uint64_t{0};
@@ -177,8 +173,12 @@ void Compare(const agent::RawVital& vital, const Weights& truth,
                               static_cast<double>(std::max<uint64_t>(weight, 1)));
     }
     if (weight < vital.quantum) continue;
-    const double stated =
-        sketch::AverageMiss(weight, loads, vital.cells.columns(), sampling).spread;
+    const double stated = curve.At(weight);
+    if (weight >= total / 100) {
+      ++result.at_1pct.cases;
+      result.at_1pct.missed += missed;
+      result.at_1pct.stated += stated;
+    }
     size_t bin = 0;
     while (bin + 1 < std::size(kStatedUpTo) && stated > kStatedUpTo[bin]) ++bin;
     ++result.bins[bin].cases;
@@ -210,6 +210,9 @@ void Print(const sketch::Vital& vital, const Result& r, int epochs) {
   number("at_1pct", r.widths.size());
   std::printf("\"half_width_median\":%.4f,\"distinct_error_median\":%.4f,", Median(r.widths),
               Median(r.distinct_errors));
+  const double at_1pct = std::max(static_cast<double>(r.at_1pct.cases), 1.0);
+  std::printf("\"stated_1pct\":[%.5f,%.5f],", r.at_1pct.stated / at_1pct,
+              static_cast<double>(r.at_1pct.missed) / at_1pct);
   std::printf("\"truth_share\":%.5f,\"stated\":[", counted);
   bool first = true;
   for (const Result::Bin& bin : r.bins) {
@@ -263,7 +266,7 @@ int Run(int epoch_seconds, char** command) {
       std::fprintf(stderr, "coverage_truth: %s\n", epoch.status().ToString().c_str());
       return 1;
     }
-    auto samples = taken.Take();
+    Taken::Epoch seen = taken.Take();
     ByVital truth = TakeTruth(truth_map, half, drain);
     ++epochs;
     for (const agent::RawVital& vital : epoch->vitals) {
@@ -276,7 +279,9 @@ int Run(int epoch_seconds, char** command) {
           results[vital.id].ring_full += loss.events;
         }
       }
-      Compare(vital, truth[vital.id], samples[vital.id], refused, cpus, results[vital.id]);
+      const auto sampled = seen.hashes.Of(vital.id, vital.cells.columns());
+      Compare(vital, truth[vital.id], seen.labels[vital.id], sampled, refused, cpus,
+              results[vital.id]);
     }
   }
   for (const auto& [id, result] : results) {

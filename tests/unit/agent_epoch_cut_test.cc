@@ -256,6 +256,23 @@ TEST(EpochCutterTest, KeepsThreeSamplesOfEveryVitalHoweverFewBytes) {
   }
 }
 
+TEST(EpochCutterTest, SaysHowOftenALabelIsMissedByItsWeight) {
+  ReplayedNode node;
+  const CutResult cut = node.Epoch(20);
+  int told = 0;
+  for (const v1::Vital& vital : cut.body.vitals()) {
+    const v1::SketchDigest& sketch = vital.sketch();
+    if (sketch.total() < vital.quantum()) continue;
+    ASSERT_GT(sketch.miss_size(), 0) << vital.id();
+    if (vital.samples_size() < 20) continue;
+    ++told;
+    EXPECT_GT(uint64_t{2} << sketch.miss_from(), vital.quantum()) << "lighter ones are not sampled";
+    for (int i = 1; i < sketch.miss_size(); ++i) EXPECT_LE(sketch.miss(i), sketch.miss(i - 1));
+    EXPECT_LT(*sketch.miss().rbegin(), 100u);
+  }
+  EXPECT_GT(told, 0);
+}
+
 TEST(EpochCutterTest, SaysWhatNoLabelWithoutAnEntryExceeds) {
   EpochCutter::Options few;
   few.bytes.mean_bytes = few.bytes.burst_bytes = few.bytes.floor_bytes = 10;

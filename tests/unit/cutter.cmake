@@ -1,5 +1,6 @@
 telltale_test(agent_epoch_cut_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_epoch_cut_test.cc ${CMAKE_CURRENT_LIST_DIR}/agent_sample_ranking_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/agent_sampled_hashes_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/agent_byte_bucket_test.cc ${CMAKE_CURRENT_LIST_DIR}/agent_name_book_test.cc
   LINK telltale::agent_epoch telltale::replay_sensor telltale::codec)
 telltale_test(agent_label_bounds_test LABEL unit

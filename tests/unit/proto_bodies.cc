@@ -169,6 +169,8 @@ class Maker {
     if (sketch->layout() == v1::CELL_LAYOUT_VOTED) {
       sketch->set_unlisted_high(Total());
       sketch->set_contested_samples(Up(0, 400));
+      sketch->set_miss_from(static_cast<uint32_t>(Up(0, 12)));
+      for (const uint32_t miss : {9'900u, 6'000u, 800u, 0u}) sketch->add_miss(miss);
     }
   }
 

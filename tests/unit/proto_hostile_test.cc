@@ -166,6 +166,14 @@ const Lie kLies[] = {
     {"unlisted_label_above_all_totals",
      [](auto& b) { b.mutable_vitals(0)->mutable_sketch()->set_unlisted_high(UINT64_MAX); },
      "sketch.unlisted_high is 18446744073709551615"},
+    {"missed_more_often_than_always",
+     [](auto& b) { b.mutable_vitals(0)->mutable_sketch()->add_miss(10'001); },
+     "sketch.miss is 10001"},
+    {"misses_of_more_octaves_than_a_weight_has",
+     [](auto& b) {
+       for (int i = 0; i < 65; ++i) b.mutable_vitals(0)->mutable_sketch()->add_miss(1);
+     },
+     "sketch.miss is "},
     {"more_loaded_cells_than_cells",
      [](auto& b) { b.mutable_vitals(0)->mutable_sketch()->set_load_cells(0, 257); },
      "sketch.load_cells is 257"},

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "collector/query/coverage_builder.h"
 #include "collector/query/row_bounds.h"
 #include "collector/query/top_windows.h"
 #include "collector/query/window_sums.h"
@@ -116,6 +117,28 @@ TEST(EpochThresholdTest, OfVotedCellsIsWhatTheNodeSaysAndOfPlainOnesTheFullestCe
   vital.mutable_sketch()->set_unlisted_high(700);
   EXPECT_EQ(storage::EpochThreshold(vital, 1000, 100), 700u);
   EXPECT_EQ(storage::EpochThreshold(vital, 1000, 400), 600u) << "what listed ones leave";
+}
+
+TEST(MissProbabilityTest, IsWhatTheAgentMeasuredAndOfOlderEpochsTheFormula) {
+  v1::Vital vital;
+  vital.set_quantum(16);
+  vital.set_t_log2(1);
+  v1::SketchDigest& sketch = *vital.mutable_sketch();
+  sketch.set_rows(1);
+  sketch.set_columns(256);
+  sketch.set_total(100'000);
+  sketch.add_load_exponents(8);
+  sketch.add_load_cells(256);
+  EXPECT_FALSE(MissMeasured(vital));
+  const double formula = MissProbability(vital, 0.01, 2);
+  EXPECT_GT(formula, 0.9) << "nothing was sampled";
+
+  sketch.set_miss_from(5);
+  for (const uint32_t miss : {9'000u, 5'000u, 800u, 400u, 100u, 25u, 0u}) sketch.add_miss(miss);
+  EXPECT_TRUE(MissMeasured(vital));
+  EXPECT_NEAR(MissProbability(vital, 0.00256, 2), 0.04, 1e-6) << "256 is 2^8";
+  EXPECT_NEAR(MissProbability(vital, 0.01024, 2), 0.0025, 1e-6);
+  EXPECT_EQ(MissProbability(vital, 0.0001, 2), 0) << "less than the quantum is not said";
 }
 
 // Some epochs of a node with two labels of each executable. Every label is listed at least once.
