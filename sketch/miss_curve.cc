@@ -12,7 +12,8 @@ namespace telltale::sketch {
 namespace {
 
 constexpr uint32_t kOctaves = 64;
-constexpr double kCertain = 1e-6;  // hazards are finite
+constexpr double kLeastMiss = 1e-6;  // hazards are finite
+constexpr double kNever = 1e-5;    // heavier labels follow from that point
 
 uint32_t OctaveOf(double weight) {
   return weight < 2 ? 0 : static_cast<uint32_t>(std::min(std::ilogb(weight), 63));
@@ -81,7 +82,7 @@ std::array<double, kOctaves> MissOfLeaders(std::span<const Leader> leaders, uint
 
 double MissCurve::At(uint64_t weight) const {
   if (miss.empty() || weight < uint64_t{1} << std::min(from_log2, 63U)) return 1;
-  const auto hazard = [&](size_t i) { return -std::log(std::clamp(miss[i], kCertain, 1.0)); };
+  const auto hazard = [&](size_t i) { return -std::log(std::clamp(miss[i], kLeastMiss, 1.0)); };
   const size_t octave = static_cast<size_t>(std::bit_width(weight)) - 1 - from_log2;
   const double past = std::ldexp(static_cast<double>(weight), -static_cast<int>(from_log2));
   if (octave + 1 >= miss.size()) {
@@ -91,6 +92,7 @@ double MissCurve::At(uint64_t weight) const {
   const double part = std::ldexp(past, -static_cast<int>(octave)) - 1;
   return std::exp(-hazard(octave) - part * (hazard(octave + 1) - hazard(octave)));
 }
+
 MissCurve MeasureMiss(const VotedCells& cells, std::span<const SampledLabel> sampled,
                       uint64_t refused, uint64_t quantum) {
   MissCurve curve;
@@ -144,6 +146,7 @@ MissCurve MeasureMiss(const VotedCells& cells, std::span<const SampledLabel> sam
     }
     const double before = curve.miss.empty() ? 1 : curve.miss.back();
     curve.miss.push_back(std::min(before, sum / cells.columns()));
+    if (curve.miss.back() < kNever) break;
   }
   return curve;
 }

@@ -1,7 +1,6 @@
 // Chance that a label of a given weight left no sample in an epoch, measured with what the epoch
-// shows of itself: its cells, who leads them, and whose samples were taken. Nothing is assumed of
-// how tokens were given out or how events came; both are in the samples. Free functions: any
-// thread.
+// shows of itself: its cells, who leads them, and whose samples were taken. So who was refused a
+// token is in it, and mostly how events came. Free functions: any thread.
 //
 // Two kinds of labels are told apart.
 //  - One that leads its cell: its weight is known (votes.h), and whether it was sampled. So the
@@ -13,7 +12,8 @@
 //    those it shuts out. The more was refused the less they count, down to nothing: what stays
 //    when tokens are short goes to labels that are always there.
 // A label is taken to lead where it outweighs half of the cell.
-// coverage_bench and coverage_truth compare both with exact counts.
+// For leaders it is a measurement, for the others an estimate: coverage_bench and coverage_truth
+// compare both with exact counts, tests/bench/COVERAGE.md has how far they are off.
 
 #ifndef TELLTALE_SKETCH_MISS_CURVE_H_
 #define TELLTALE_SKETCH_MISS_CURVE_H_
@@ -38,7 +38,7 @@ struct MissCurve {
   uint32_t from_log2 = 0;
   std::vector<double> miss;
 
-  // Between the points the hazard, -ln(miss), grows with the weight, and beyond the last in
+  // Between the points the hazard, -ln(miss), grows evenly with the weight, and beyond the last in
   // proportion to it. Below the first a label is missed for sure.
   double At(uint64_t weight) const;
 };
