@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kOctaves = 64;
 constexpr double kLeastMiss = 1e-6;  // hazards are finite
-constexpr double kNever = 1e-5;    // heavier labels follow from that point
+constexpr double kNever = 1e-5;      // heavier labels follow from that point
 
 uint32_t OctaveOf(double weight) {
   return weight < 2 ? 0 : static_cast<uint32_t>(std::min(std::ilogb(weight), 63));

@@ -126,7 +126,7 @@ TEST(MissCurveTest, IsNearTheShareOfMissedLabelsInSimulatedEpochs) {
       if (bin.cases < 300) continue;
       // Where labels come in runs and tokens are plenty, those missed most are stated too high.
       const double too_high = (bin.stated - bin.missed) / bin.cases;
-      EXPECT_LT(too_high, epochs.longest > 1 ? 0.3 : 0.15) << epochs.name << ", " << bin.cases;
+      EXPECT_LT(too_high, epochs.longest > 1 ? 0.3 : 0.2) << epochs.name << ", " << bin.cases;
       EXPECT_GT(too_high, -0.12) << epochs.name << ", " << bin.cases;
     }
     EXPECT_NEAR(all.stated / all.cases, all.missed / all.cases, 0.12) << epochs.name;
