@@ -1,4 +1,5 @@
-// What becomes of folded samples and events when the sensor cannot cut.
+// What becomes of folded samples and events when the sensor cannot cut, and how long it is left
+// alone.
 
 #include <gtest/gtest.h>
 
@@ -32,6 +33,8 @@ class SensorThatFails : public ReplaySensor {
     if (!failure.ok()) return failure;
     return ReplaySensor::Cut(sink);
   }
+
+  SensorRest Rest() override { return {kSecond, -1}; }
 
   void FailNextCut(absl::Status failure) { failure_ = std::move(failure); }
 
@@ -107,6 +110,13 @@ TEST_F(EpochSourceTest, AnEpochThatGoesOnAfterAFailedCutKeepsItsEvents) {
   ASSERT_TRUE(cut.ok()) << cut.status();
   EXPECT_EQ(Killed(cut->body), 4U);
   EXPECT_EQ(LostByFailedCuts(cut->body), 0U);
+}
+
+TEST_F(EpochSourceTest, WhileSomebodyWatchesSecondsTheSensorIsNotLeftAloneForOne) {
+  EXPECT_EQ(source_->Rest(now_).ns, kSecond);
+  source_->WatchUntil(now_ + 5 * kSecond);
+  EXPECT_LE(source_->Rest(now_).ns, kSecond / 10);
+  EXPECT_EQ(source_->Rest(now_ + 5 * kSecond).ns, kSecond);
 }
 
 }  // namespace
