@@ -187,7 +187,8 @@ struct telltale_cpu {
   uint32_t irq_depth;  /* > 0: interrupt or soft interrupt running */
   uint32_t tid;        /* of the running task; 0: idle, or no switch seen yet */
   struct telltale_bases bases; /* of the running task; not of idle and kernel threads */
-  uint64_t softirq_begin_ns;   /* 0: this one is not timed */
+  uint64_t regs; /* where the running task keeps its user registers; 1: it has none; 0: not known */
+  uint64_t softirq_begin_ns; /* 0: this one is not timed */
   uint32_t softirq_count;
   uint64_t switches;
   uint64_t ends;         /* of tasks */

@@ -99,7 +99,7 @@ static __always_inline void adopt(struct task_struct* task, uint64_t now) {
     st->state = TELLTALE_TASK_RUNNABLE;
   } else {
     struct telltale_cpu* own = cpu_block(control.cpus);
-    st->block_sub = wait_class(task, st, task->__state);
+    st->block_sub = wait_class(0, task, st, task->__state);
     st->state = TELLTALE_TASK_BLOCKED;
     st->counted_blocked = 1;
     if (own) backlog_begin(&own->half[0], 0, TELLTALE_BACKLOG_BLOCKED, 1);
@@ -124,7 +124,7 @@ static __always_inline void resume(struct task_struct* task, struct telltale_tas
   } else if (task->on_rq && !task->__state) {
     st->state = TELLTALE_TASK_RUNNABLE;
   } else {
-    st->block_sub = wait_class(task, st, task->__state);
+    st->block_sub = wait_class(0, task, st, task->__state);
     st->futex_owner = 0;
     st->state = TELLTALE_TASK_BLOCKED;
     st->counted_blocked = 1;

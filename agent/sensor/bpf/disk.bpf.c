@@ -88,7 +88,6 @@ static __always_inline bool issued_again(struct request* rq) {
 SEC("tp_btf/block_rq_issue")
 int on_issue(uint64_t* ctx) {
   struct request* rq = (struct request*)ctx[0];
-  struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_cpu* c = this_cpu();
   uint32_t half = control.half & 1, op = op_of(rq->cmd_flags), sub = sub_of(op);
   uint64_t bytes = rq->__data_len, device = device_of(rq), hash, before;
@@ -98,9 +97,8 @@ int on_issue(uint64_t* ctx) {
   if (!c) return 0;
   backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_DISK, 1);
   if (issued_again(rq)) return 0;
-  u.ip = u.place = 0;
-  u.syscall = TELLTALE_NO_SYSCALL;
-  if (!c->irq_depth) user_regs(task, &c->bases, &u);
+  no_regs(&u);
+  if (!c->irq_depth) running_regs(c, &u);
   hash = mix(mix(mix(label_begin(c, half), u.syscall), u.place), device << 8 | op);
   if (sub >= TELLTALE_DISK_SUBS) return 0;
   if (likely(!count(c, half, TELLTALE_DISK_IO, TELLTALE_SUBS_DISK_IO + sub, hash, bytes, &before)))
@@ -111,11 +109,11 @@ int on_issue(uint64_t* ctx) {
   s->label[1] = u.ip;
   s->label[2] = device;
   s->label[3] = op;
-  s->detail[0] = c->irq_depth ? 0 : task->tgid;
+  s->detail[0] = c->irq_depth ? 0 : bpf_get_current_pid_tgid() >> 32;
   s->detail[1] = rq->__sector;
   s->detail[2] = bytes;
   s->detail[6] = callback_of(rq);
-  take_stacks(ctx, s, true, !c->irq_depth && !(task->flags & PF_KTHREAD));
+  take_stacks(ctx, s, true, !c->irq_depth && has_user_side());
   sample_end(s);
   return 0;
 }

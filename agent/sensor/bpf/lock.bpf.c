@@ -106,16 +106,14 @@ int on_contention(uint64_t* ctx) {
 
 static __always_inline int waited(void* ctx, struct telltale_cpu* c, struct telltale_task* st,
                                   uint64_t lock, uint32_t kind, uint64_t ns) {
-  struct task_struct* task = bpf_get_current_task_btf();
   uint32_t half = control.half & 1;
   struct telltale_half* h = &c->half[half];
   struct telltale_sample* s;
   uint64_t hash, before;
   struct user_regs u;
 
-  u.ip = u.place = 0;
-  u.syscall = TELLTALE_NO_SYSCALL;
-  if (!c->irq_depth) user_regs(task, &c->bases, &u);
+  no_regs(&u);
+  if (!c->irq_depth) running_regs(c, &u);
   backlog_end(h, half, TELLTALE_BACKLOG_LOCK, stands_for(TELLTALE_LOCK, 1));
   hist_add(h, TELLTALE_HIST_LOCK, ns);
   hash = mix(mix(label_begin(c, half), (uint64_t)kind << 32 | (u.syscall & 0xffffffff)), u.place);
@@ -134,7 +132,7 @@ static __always_inline int waited(void* ctx, struct telltale_cpu* c, struct tell
     s->detail[1] = st->lock_holder.tid;
     s->detail[2] = waiters(lock, st->lock_queue);
   }
-  take_stacks(ctx, s, true, !c->irq_depth && !(task->flags & PF_KTHREAD));
+  take_stacks(ctx, s, true, !c->irq_depth && has_user_side());
   sample_end(s);
   return 0;
 }

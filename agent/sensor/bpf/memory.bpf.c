@@ -37,7 +37,6 @@ int on_fault(uint64_t* ctx) {
 }
 
 static __always_inline int pages(void* ctx, uint32_t sub, uint64_t gfp, uint32_t order) {
-  struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_cpu* c = this_cpu();
   uint32_t half = control.half & 1;
   uint64_t weight = 1ULL << (order & 31), hash, before;
@@ -46,9 +45,8 @@ static __always_inline int pages(void* ctx, uint32_t sub, uint64_t gfp, uint32_t
   struct user_regs u;
 
   if (!c || closed(TELLTALE_KERNEL_PAGE)) return 0;
-  u.ip = u.place = 0;
-  u.syscall = TELLTALE_NO_SYSCALL;
-  if (likely(!c->irq_depth)) user_regs(task, &c->bases, &u);
+  no_regs(&u);
+  if (likely(!c->irq_depth)) running_regs(c, &u);
   if (sub == TELLTALE_PAGE_ALLOC) {
     backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_PAGES,
                   stands_for(TELLTALE_KERNEL_PAGE, weight));
@@ -70,7 +68,7 @@ static __always_inline int pages(void* ctx, uint32_t sub, uint64_t gfp, uint32_t
   s->detail[1] = free.all;
   s->detail[2] = free.low;
   s->detail[3] = free.swap;
-  take_stacks(ctx, s, true, !c->irq_depth && !(task->flags & PF_KTHREAD));
+  take_stacks(ctx, s, true, !c->irq_depth && has_user_side());
   sample_end(s);
   return 0;
 }

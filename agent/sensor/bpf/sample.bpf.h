@@ -161,6 +161,11 @@ static __always_inline void take_stacks(void* ctx, struct telltale_sample* s, bo
   }
 }
 
+/* Of the running task. */
+static __always_inline bool has_user_side(void) {
+  return !(bpf_get_current_task_btf()->flags & PF_KTHREAD);
+}
+
 static __always_inline void sample_end(struct telltale_sample* s) {
   bpf_ringbuf_submit(s, rouse(false));
 }

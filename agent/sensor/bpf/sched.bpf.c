@@ -196,7 +196,7 @@ static __always_inline void switch_out(struct telltale_cpu* c, struct task_struc
   } else if (unlikely(state & TASK_DEAD)) {
     send_last_row(c, prev, st, half);
   } else {
-    st->block_sub = wait_class(prev, st, state);
+    st->block_sub = wait_class(c, prev, st, state);
     st->futex_owner = 0;
     st->waker_tid = TELLTALE_WAKER_UNSEEN;
     st->waker_stack = 0;
@@ -231,6 +231,7 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
                                       uint32_t half, uint64_t now, uint64_t rq_now) {
   struct telltale_half* h = &c->half[half & 1];
   uint64_t off, delay, block, hash, before, create;
+  struct pt_regs* regs = 0;
   struct telltale_task* st;
   struct user_regs u;
   uint32_t sub;
@@ -238,8 +239,11 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
   if (!next->pid) {
     c->ident = 1;
     c->tid = 0;
+    c->regs = TELLTALE_NO_REGS;
     return;
   }
+  if (!(next->flags & PF_KTHREAD)) regs = (struct pt_regs*)bpf_task_pt_regs(next);
+  c->regs = regs ? (uint64_t)regs : TELLTALE_NO_REGS;
   create = follow(next);
   st = bpf_task_storage_get(&tasks, next, 0, create);
   c->tid = next->pid;
@@ -279,7 +283,8 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
     backlog_end(h, half, TELLTALE_BACKLOG_BLOCKED, 1);
   }
   if (delay || block) {
-    user_regs(next, &st->bases, &u);
+    no_regs(&u);
+    if (regs) read_regs(regs, &st->bases, &u);
     hash = wait_label(st, half, next->pid, &u);
     if (delay) {
       st->half[half & 1].queue_ns += delay;
@@ -327,7 +332,9 @@ static __noinline int only_count(struct telltale_cpu* c, struct task_struct* pre
   }
   c->tid = next->pid;
   c->ident = 1;
+  c->regs = TELLTALE_NO_REGS;
   if (!next->pid) return 0;
+  if (!(next->flags & PF_KTHREAD)) c->regs = (uint64_t)bpf_task_pt_regs(next);
   create = follow(next);
   st = bpf_task_storage_get(&tasks, next, 0, create);
   if (!st) {

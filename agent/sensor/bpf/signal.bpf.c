@@ -22,7 +22,6 @@ static __noinline uint64_t handler_of(struct task_struct* target, uint32_t numbe
 
 static __always_inline int weigh_signal(void* ctx, uint32_t sub, uint32_t number,
                                         struct task_struct* target, uint64_t handler) {
-  struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_cpu* c = this_cpu();
   uint32_t half = control.half & 1;
   struct telltale_sample* s;
@@ -30,8 +29,8 @@ static __always_inline int weigh_signal(void* ctx, uint32_t sub, uint32_t number
   struct user_regs u;
 
   if (!c || closed(TELLTALE_SIGNAL)) return 0;
-  u.ip = u.place = 0;
-  if (!c->irq_depth) user_regs(task, &c->bases, &u);
+  no_regs(&u);
+  if (!c->irq_depth) running_regs(c, &u);
   hash = mix(mix(label_begin(c, half), number), u.place);
   if (likely(!count(c, half, TELLTALE_SIGNAL, TELLTALE_SUBS_SIGNAL + sub, hash, 1, &before)))
     return 0;
@@ -40,9 +39,10 @@ static __always_inline int weigh_signal(void* ctx, uint32_t sub, uint32_t number
   s->label[0] = number;
   s->label[1] = u.ip;
   s->detail[0] = target->tgid;
-  s->detail[1] = sub == TELLTALE_SIGNAL_GENERATED && !c->irq_depth ? task->tgid : 0;
+  s->detail[1] =
+      sub == TELLTALE_SIGNAL_GENERATED && !c->irq_depth ? bpf_get_current_pid_tgid() >> 32 : 0;
   s->detail[2] = sub == TELLTALE_SIGNAL_GENERATED ? handler_of(target, number) : handler;
-  take_stacks(ctx, s, true, !c->irq_depth && !(task->flags & PF_KTHREAD));
+  take_stacks(ctx, s, true, !c->irq_depth && has_user_side());
   sample_end(s);
   return 0;
 }

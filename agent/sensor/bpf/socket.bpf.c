@@ -7,7 +7,6 @@
 #define MSG_PEEK 2
 
 static __always_inline int bytes(void* ctx, struct sock* sk, int32_t length, uint32_t sub) {
-  struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_cpu* c = this_cpu();
   uint32_t half = control.half & 1, family = sk->__sk_common.skc_family;
   uint64_t protocol, local = 0, remote = 0, listen = 0, hash, before;
@@ -23,7 +22,7 @@ static __always_inline int bytes(void* ctx, struct sock* sk, int32_t length, uin
     /* A port that the kernel would not have picked for a client is taken for a listener's. */
     if (local < control.ephemeral_ports[0] || local > control.ephemeral_ports[1]) listen = local;
   }
-  user_regs(task, &c->bases, &u);
+  running_regs(c, &u);
   hash = mix(mix(mix(label_begin(c, half), u.syscall), u.place), protocol << 16 | listen);
   if (likely(!count(c, half, TELLTALE_SOCKET, TELLTALE_SUBS_SOCKET + sub, hash, length, &before)))
     return 0;
@@ -41,7 +40,7 @@ static __always_inline int bytes(void* ctx, struct sock* sk, int32_t length, uin
     s->detail[3] = REMOTE_ADDRESS;
   }
   s->detail[4] = sub;
-  take_stacks(ctx, s, true, !(task->flags & PF_KTHREAD));
+  take_stacks(ctx, s, true, has_user_side());
   sample_end(s);
   return 0;
 }

@@ -41,10 +41,10 @@ static __noinline uint32_t class_by_file(struct task_struct* task, struct tellta
   return class;
 }
 
-/* Sub-series of the wait that a task goes into with this state. Idle kernel threads wait for work
- * by choice, like a poll. */
-static __always_inline uint32_t wait_class(struct task_struct* task, struct telltale_task* st,
-                                           uint32_t state) {
+/* Sub-series of the wait that a task goes into with this state; `c`: of the CPU that it leaves, or
+ * null. Idle kernel threads wait for work by choice, like a poll. */
+static __always_inline uint32_t wait_class(const struct telltale_cpu* c, struct task_struct* task,
+                                           struct telltale_task* st, uint32_t state) {
   struct pt_regs* regs;
   uint64_t nr;
   uint32_t class;
@@ -55,7 +55,11 @@ static __always_inline uint32_t wait_class(struct task_struct* task, struct tell
     return TELLTALE_BLOCK_UNINTERRUPTIBLE;
   }
   if (task->flags & PF_KTHREAD) return TELLTALE_BLOCK_POLL;
-  regs = (struct pt_regs*)bpf_task_pt_regs(task);
+  if (TELLTALE_CASTS && c && c->tid == (uint32_t)task->pid && c->regs > TELLTALE_NO_REGS) {
+    regs = regs_at(c->regs);
+  } else {
+    regs = (struct pt_regs*)bpf_task_pt_regs(task);
+  }
   nr = regs->orig_ax;
   if (nr >= TELLTALE_SYSCALL_CLASSES) return TELLTALE_BLOCK_OTHER;
   class = control.syscall_class[nr];
