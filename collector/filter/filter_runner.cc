@@ -167,7 +167,7 @@ void FilterRunner::Advance(const NodeHead& head) {
   if (head.number >= done_with_.size()) done_with_.resize(head.number + 1);
   if (IsDone(head)) return;
   uint64_t from_ns = UINT64_MAX;
-  bool failed = false;
+  bool failed = false, waits = false;
   std::vector<std::pair<Running*, NodeFeed*>> feeds;
   for (const auto& running : running_) {
     const FilterCode* code = running->feed.code;
@@ -181,12 +181,13 @@ void FilterRunner::Advance(const NodeHead& head) {
       if (!code->ended()) Say(from.status());
       NoteLearning(*running, feed);
     }
+    waits = waits || feed.waits();
     if (!from.ok() || !from->has_value()) continue;
     feeds.emplace_back(running.get(), &feed);
     from_ns = std::min(from_ns, **from);
   }
   if (feeds.empty()) {
-    if (!failed) done_with_[head.number] = head.epochs;
+    if (!failed && !waits) done_with_[head.number] = head.epochs;
     return;
   }
   advanced_ = true;

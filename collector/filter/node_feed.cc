@@ -104,9 +104,13 @@ void NodeFeed::BeginAnew() {
 absl::StatusOr<std::optional<uint64_t>> NodeFeed::Begin(const NodeHead& head) {
   if (failed_) return std::nullopt;
   if (auto status = Flush(); !status.ok()) return status;
-  if (settled_ && !waiting_ && head.epochs == dealt_with_) return std::nullopt;
-  if (auto status = Create(); !status.ok()) return status;
   const uint64_t now = options_.now_ns();
+  // What waits behind a hole is read again when something came, or when it has waited long enough.
+  if (settled_ && head.epochs == dealt_with_ + waiting_ &&
+      (waiting_ == 0 || now < wait_until_ns_)) {
+    return std::nullopt;
+  }
+  if (auto status = Create(); !status.ok()) return status;
   const uint64_t length_ns = uint64_t{head.epoch_length_s} * storage::kSecondNs;
   const bool tells = TELLTALE_FILTER_HAS(&filter(), telltale_filter, history_epochs);
   const uint64_t history_ns = tells ? filter().history_epochs * length_ns : 0;
@@ -127,7 +131,7 @@ void NodeFeed::Offer(const SourceEpoch& epoch) {
   const bool adjoins = last_end_ns_ == 0 || epoch.span.start_ns <= last_end_ns_ + kJoinNs;
   if (pending_ > 0 ||
       (options_.waits && !adjoins && epoch.span.end_ns + hold_ns_ > options_.now_ns())) {
-    ++pending_;
+    if (pending_++ == 0) wait_until_ns_ = epoch.span.end_ns + hold_ns_;
     return;
   }
   problem_ = Show(epoch);
@@ -138,7 +142,7 @@ absl::Status NodeFeed::Finish(const NodeHead& head, bool complete) {
   dealt_with_ += shown;
   if (!problem_.ok()) return problem_;
   if (!complete) return absl::OkStatus();
-  waiting_ = pending_ > 0;
+  waiting_ = pending_;
   if (!settled_) {
     settled_ = shown == 0 && head.epochs == last_head_epochs_;
     last_head_epochs_ = head.epochs;

@@ -99,6 +99,7 @@ class NodeFeed {
 
   uint32_t node() const { return node_; }
   bool failed() const { return failed_; }
+  bool waits() const { return waiting_ > 0; }  // epochs behind a hole do
   uint64_t shown() const { return shown_; }
   uint64_t skipped() const { return skipped_; }
   uint64_t dropped() const { return dropped_; }  // outputs not kept, since this feed was made
@@ -156,7 +157,8 @@ class NodeFeed {
   uint64_t dealt_with_ = 0;
   uint64_t last_head_epochs_ = UINT64_MAX;
   bool settled_ = false;
-  bool waiting_ = false;  // an epoch behind a hole waits
+  uint64_t waiting_ = 0;        // epochs behind a hole, as of the last whole look
+  uint64_t wait_until_ns_ = 0;  // then the first of them is shown
   uint64_t row_version_ = 0;
   uint64_t showing_start_ns_ = 0;
   // Of the look that is going on.

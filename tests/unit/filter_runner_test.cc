@@ -104,6 +104,27 @@ TEST_F(FilterRunnerTest, AHoleIsWaitedForAndThenPassed) {
             0);  // the hole is older than anything that may still come
 }
 
+// A storm of connections leaves holes in a whole fleet; a look comes each second.
+TEST_F(FilterRunnerTest, WhatWaitsBehindAHoleIsReadAgainOnlyWhenThatMayEnd) {
+  for (uint64_t i = 0; i < 10; ++i) Arrive(i, 1);
+  Look();
+  Arrive(11, 1);
+  Look();
+  const uint64_t read = source_.visits;
+  for (int i = 0; i < 10; ++i) Look();
+  EXPECT_EQ(source_.visits, read);
+  Arrive(12, 1);  // not what is missing
+  runner_->RunOnce();
+  const uint64_t again = source_.visits;
+  EXPECT_GT(again, read);
+  for (int i = 0; i < 10; ++i) Look();
+  EXPECT_EQ(source_.visits, again);
+  EXPECT_EQ(runner_->Reports()[0].shown, 10u);
+  now_ += 200 * kSecond;
+  Look();
+  EXPECT_EQ(runner_->Reports()[0].shown, 12u) << "it waited long enough";
+}
+
 TEST_F(FilterRunnerTest, ALateEpochIsCountedAndPassedOverAlsoAfterARestart) {
   for (uint64_t i = 0; i < 200; ++i) {
     if (i != 100) Arrive(i, Quiet(i));
