@@ -132,7 +132,7 @@ config::OptionTable AgentOptions(Config& config) {
               config.unwind_max_bytes, 0, 1ull << 34);
   table.Bytes(
       {"uplink.max_bytes_per_day", "BYTES",
-       "summaries are folded harder to stay below, and say so; 0: 16 KiB an epoch on average",
+       "summaries are folded harder to stay below, and say so; 0: 13 KiB an epoch on average",
        false},
       config.uplink_max_bytes_per_day, 0, 1ull << 34);
   table.Switch(

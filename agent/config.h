@@ -42,7 +42,7 @@ struct Config {
   uint64_t unwind_max_bytes = 64ull << 20;
 
   bool uplink_cells = false;
-  uint64_t uplink_max_bytes_per_day = 0;  // 0: 16 KiB an epoch on average
+  uint64_t uplink_max_bytes_per_day = 0;  // 0: 13 KiB an epoch on average
   uint32_t uplink_reconnect_max_s = 60;   // longest pause between attempts, full jitter below it
   std::string run_as;                     // user of the uplink process; empty: as started
 

@@ -14,11 +14,6 @@ using v1::SummaryBody;
 using v1::Tables;
 using v1::Vital;
 
-void PutVarint(uint64_t value, std::string& out) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-  out.push_back(static_cast<char>(value));
-}
-
 void PutMessage(int number, std::string_view content, std::string& out) {
   PutVarint(static_cast<uint64_t>(number) << 3 | 2, out);
   PutVarint(content.size(), out);

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -40,8 +41,10 @@ struct Limits {
   uint32_t max_epoch_s = 120;  // longest epoch believed
 };
 
-// The body's format this build writes and reads (Summary.format).
+// Formats of the body (Summary.format). This build reads both; agents send the first, and what is
+// stored for long has the second.
 inline constexpr uint32_t kBodyFormat = 1;
+inline constexpr uint32_t kColumnsFormat = 2;  // compressed are its columns (columns.h)
 
 struct Decoded {
   v1::SummaryBody body;
@@ -57,6 +60,11 @@ std::string Canonical(const google::protobuf::MessageLite& message);
 absl::StatusOr<v1::Summary> EncodeSummary(const v1::Identity& identity, uint64_t schema_id,
                                           const v1::SummaryBody& body, const v1::SketchCells& cells,
                                           const Limits& limits = {});
+
+// A summary with the columns of its body, which `body` is, instead of what it came with: a good
+// part fewer bytes of another digest. Nothing: columns would lose something (fields of a later
+// build), or gain nothing.
+std::optional<v1::Summary> WithColumns(const v1::Summary& summary, const v1::SummaryBody& body);
 
 // Opens and checks an envelope. InvalidArgument names field, value and limit. `schema` describes
 // the vitals of the body (its id must equal the envelope's); label and detail values are checked

@@ -9,8 +9,8 @@
 namespace telltale::proto {
 namespace {
 
-// Bodies are small and made once an epoch: level 3 takes well under a millisecond for one.
-constexpr int kLevel = 3;
+// Levels of zstd. Beyond 6 the columns of a body lose less than one part in a hundred.
+int LevelOf(Effort effort) { return effort == Effort::kStore ? 6 : 3; }
 
 absl::Status Refused(std::string_view field, std::string_view what) {
   return absl::InvalidArgumentError(
@@ -20,11 +20,11 @@ absl::Status Refused(std::string_view field, std::string_view what) {
 
 }  // namespace
 
-absl::StatusOr<std::string> Compress(std::string_view raw) {
+absl::StatusOr<std::string> Compress(std::string_view raw, Effort effort) {
   const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(),
                                                                      &ZSTD_freeCCtx);
   if (context == nullptr) return absl::ResourceExhaustedError("summary: no memory to compress");
-  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kLevel);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, LevelOf(effort));
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
   std::string frame(ZSTD_compressBound(raw.size()), '\0');
   const size_t size =
@@ -66,6 +66,14 @@ absl::StatusOr<std::string> Decompress(std::string_view field, std::string_view 
     return Refused(field, absl::StrCat("opened to ", size, " bytes, expected ", stated));
   }
   return raw;
+}
+
+absl::StatusOr<std::string> DecompressWhole(std::string_view field, std::string_view frame,
+                                            size_t limit) {
+  const unsigned long long content = ZSTD_getFrameContentSize(frame.data(), frame.size());
+  if (content == ZSTD_CONTENTSIZE_ERROR) return Refused(field, "is no zstd frame");
+  // An unknown length is above every limit.
+  return Decompress(field, frame, static_cast<size_t>(content), limit);
 }
 
 }  // namespace telltale::proto

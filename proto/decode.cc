@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "proto/codec.h"
+#include "proto/columns.h"
 #include "proto/compress.h"
 #include "proto/message_count.h"
 #include "proto/validate.h"
@@ -10,18 +11,37 @@ namespace {
 struct Part {
   const char* field;
   const std::string& bytes;
-  size_t limit;      // of bytes
-  size_t stated;     // length when opened
-  size_t raw_limit;  // of that
-  size_t objects;    // messages and strings in that; 0: they were counted before
+  size_t limit;          // of bytes
+  size_t stated;         // length when opened
+  size_t raw_limit;      // of that
+  size_t objects;        // messages and strings in that; 0: they were counted before
+  bool columns = false;  // compressed are its columns
 };
 
-// From compressed bytes to a parsed message, each step bounded by the one before.
+// From compressed bytes to a message's, each step bounded by the one before.
+absl::StatusOr<std::string> Unpack(const Part& part) {
+  TELLTALE_RETURN_IF_ERROR(
+      FieldPath("summary").AtMost(part.field, part.bytes.size(), part.limit, "bytes"));
+  if (!part.columns) return Decompress(part.field, part.bytes, part.stated, part.raw_limit);
+  if (part.stated > part.raw_limit) {
+    return FieldPath("summary").Refuse(part.field, part.stated,
+                                       absl::StrCat("bytes when opened, limit ", part.raw_limit));
+  }
+  const absl::StatusOr<std::string> columns =
+      DecompressWhole(part.field, part.bytes, part.raw_limit);
+  if (!columns.ok()) return columns.status();
+  absl::StatusOr<std::string> message = FromColumns(*columns, part.stated);
+  if (message.ok() && message->size() != part.stated) {
+    return absl::InvalidArgumentError(absl::StrCat("summary: ", part.field, " is ", message->size(),
+                                                   " bytes, its envelope says ", part.stated));
+  }
+  return message;
+}
+
+// And to a parsed one.
 absl::Status Open(const Part& part, google::protobuf::Message& out) {
   const FieldPath root("summary");
-  TELLTALE_RETURN_IF_ERROR(root.AtMost(part.field, part.bytes.size(), part.limit, "bytes"));
-  const absl::StatusOr<std::string> raw =
-      Decompress(part.field, part.bytes, part.stated, part.raw_limit);
+  const absl::StatusOr<std::string> raw = Unpack(part);
   if (!raw.ok()) return raw.status();
   if (part.objects != 0) {
     const absl::StatusOr<size_t> count = CountObjects(*raw, *out.GetDescriptor(), part.objects);
@@ -39,12 +59,23 @@ absl::Status Open(const Part& part, google::protobuf::Message& out) {
   return absl::OkStatus();
 }
 
+Part BodyOf(const v1::Summary& summary, const Limits& limits, size_t objects) {
+  return {"body",
+          summary.body(),
+          limits.body_bytes,
+          summary.body_bytes(),
+          limits.body_raw_bytes,
+          objects,
+          summary.format() == kColumnsFormat};
+}
+
 absl::Status CheckEnvelope(const v1::Summary& summary, const v1::Schema& schema) {
   const FieldPath root("summary");
   TELLTALE_RETURN_IF_ERROR(ValidateIdentity(FieldPath(root, "identity"), summary.identity()));
-  if (summary.format() != kBodyFormat) {
-    return root.Refuse("format", summary.format(),
-                       absl::StrCat("this build reads only ", kBodyFormat));
+  if (summary.format() != kBodyFormat && summary.format() != kColumnsFormat) {
+    return root.Refuse(
+        "format", summary.format(),
+        absl::StrCat("this build reads only ", kBodyFormat, " and ", kColumnsFormat));
   }
   if (summary.schema_id() != schema.id()) {
     return root.Refuse("schema_id", summary.schema_id(),
@@ -70,9 +101,7 @@ absl::StatusOr<Decoded> DecodeBody(const v1::Summary& summary, const v1::Schema&
                                    const Limits& limits, size_t objects) {
   TELLTALE_RETURN_IF_ERROR(CheckEnvelope(summary, schema));
   Decoded decoded;
-  TELLTALE_RETURN_IF_ERROR(Open({"body", summary.body(), limits.body_bytes, summary.body_bytes(),
-                                 limits.body_raw_bytes, objects},
-                                decoded.body));
+  TELLTALE_RETURN_IF_ERROR(Open(BodyOf(summary, limits, objects), decoded.body));
   TELLTALE_RETURN_IF_ERROR(ValidateBody(decoded.body, &schema, limits));
   TELLTALE_RETURN_IF_ERROR(CheckSpan(summary, decoded.body.epoch()));
   const FieldPath root("summary");
@@ -94,10 +123,7 @@ absl::StatusOr<Decoded> DecodeParts(const v1::Summary& summary, const v1::Schema
                                     const BodyParts& parts, const Limits& limits) {
   if (parts.depth == BodyParts::Depth::kWhole) return DecodeBody(summary, schema, limits, 0);
   TELLTALE_RETURN_IF_ERROR(CheckEnvelope(summary, schema));
-  TELLTALE_RETURN_IF_ERROR(
-      FieldPath("summary").AtMost("body", summary.body().size(), limits.body_bytes, "bytes"));
-  const absl::StatusOr<std::string> raw =
-      Decompress("body", summary.body(), summary.body_bytes(), limits.body_raw_bytes);
+  const absl::StatusOr<std::string> raw = Unpack(BodyOf(summary, limits, 0));
   if (!raw.ok()) return raw.status();
   const absl::StatusOr<std::string> kept = KeepParts(*raw, parts);
   if (!kept.ok()) return kept.status();

@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "proto/codec.h"
+#include "proto/columns.h"
 #include "proto/compress.h"
 #include "proto/message_count.h"
 #include "proto/validate.h"
@@ -68,6 +69,23 @@ absl::StatusOr<v1::Summary> EncodeSummary(const v1::Identity& identity, uint64_t
     summary.set_cells(std::move(packed_cells->bytes));
   }
   return summary;
+}
+
+std::optional<v1::Summary> WithColumns(const v1::Summary& summary, const v1::SummaryBody& body) {
+  const std::string canonical = Canonical(body);
+  const std::optional<std::string> columns = ToColumns(canonical, *body.GetDescriptor());
+  if (!columns) return std::nullopt;
+  absl::StatusOr<std::string> packed = Compress(*columns, Effort::kStore);
+  if (!packed.ok() || packed->size() >= summary.body().size()) return std::nullopt;
+  v1::Summary stored;
+  *stored.mutable_identity() = summary.identity();
+  stored.set_format(kColumnsFormat);
+  stored.set_schema_id(summary.schema_id());
+  stored.set_start_unix_ns(summary.start_unix_ns());
+  stored.set_end_unix_ns(summary.end_unix_ns());
+  stored.set_body_bytes(static_cast<uint32_t>(canonical.size()));
+  stored.set_body(*std::move(packed));
+  return stored;
 }
 
 }  // namespace telltale::proto

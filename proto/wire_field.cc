@@ -1,40 +1,37 @@
 #include "proto/wire_field.h"
 
-#include <optional>
-
 namespace telltale::proto {
-namespace {
 
-std::optional<uint64_t> TakeVarint(std::string_view& bytes) {
-  uint64_t value = 0;
+bool TakeVarint(std::string_view& bytes, uint64_t& value) {
+  value = 0;
   for (size_t i = 0; i < bytes.size() && i < 10; ++i) {
     const auto byte = static_cast<uint8_t>(bytes[i]);
     value |= static_cast<uint64_t>(byte & 0x7f) << (7 * i);
     if (byte < 0x80) {
       bytes.remove_prefix(i + 1);
-      return value;
+      return true;
     }
   }
-  return std::nullopt;
+  return false;
 }
 
-}  // namespace
+void PutVarint(uint64_t value, std::string& out) {
+  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
+  out.push_back(static_cast<char>(value));
+}
 
 bool NextField(std::string_view& bytes, WireField& field) {
   const std::string_view begin = bytes;
-  const std::optional<uint64_t> tag = TakeVarint(bytes);
-  if (!tag || *tag >> 3 == 0 || *tag > UINT32_MAX) return false;
+  uint64_t tag = 0;
+  if (!TakeVarint(bytes, tag) || tag >> 3 == 0 || tag > UINT32_MAX) return false;
   field = WireField();
-  field.number = static_cast<int>(*tag >> 3);
-  field.type = static_cast<int>(*tag & 7);
+  field.number = static_cast<int>(tag >> 3);
+  field.type = static_cast<int>(tag & 7);
   size_t skip = 0;
   switch (field.type) {
-    case 0: {
-      const std::optional<uint64_t> value = TakeVarint(bytes);
-      if (!value) return false;
-      field.value = *value;
+    case 0:
+      if (!TakeVarint(bytes, field.value)) return false;
       break;
-    }
     case 1:
       skip = 8;
       break;
@@ -42,10 +39,10 @@ bool NextField(std::string_view& bytes, WireField& field) {
       skip = 4;
       break;
     case 2: {
-      const std::optional<uint64_t> length = TakeVarint(bytes);
-      if (!length || *length > bytes.size()) return false;
-      field.inside = bytes.substr(0, *length);
-      skip = *length;
+      uint64_t length = 0;
+      if (!TakeVarint(bytes, length) || length > bytes.size()) return false;
+      field.inside = bytes.substr(0, length);
+      skip = length;
       break;
     }
     default:

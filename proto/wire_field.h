@@ -1,10 +1,11 @@
 // Fields of a protobuf message, one after the other, on the bytes themselves: for readers that
-// leave most of a message alone. Free function: any thread.
+// leave most of a message alone. Free functions: any thread.
 
 #ifndef TELLTALE_PROTO_WIRE_FIELD_H_
 #define TELLTALE_PROTO_WIRE_FIELD_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace telltale::proto {
@@ -20,6 +21,10 @@ struct WireField {
 
 // Takes the next field off `bytes`. False: they are no message.
 bool NextField(std::string_view& bytes, WireField& field);
+
+// Takes a number off `bytes`. False: there is none.
+bool TakeVarint(std::string_view& bytes, uint64_t& value);
+void PutVarint(uint64_t value, std::string& out);
 
 }  // namespace telltale::proto
 

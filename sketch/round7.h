@@ -1,5 +1,5 @@
-// Rounding to 7 significant bits, so that a second's weight compresses well: 64..127 times a power
-// of two. Free functions: any thread.
+// Rounding to 7 significant bits, so that a second's weight, or the bound of a label's, compresses
+// well: 64..127 times a power of two. Free functions: any thread.
 
 #ifndef TELLTALE_SKETCH_ROUND7_H_
 #define TELLTALE_SKETCH_ROUND7_H_
@@ -19,6 +19,20 @@ constexpr uint64_t Round7(uint64_t value) {
   const uint64_t up = value >> (shift - 1) & 1;
   if (kept + up == 128 && shift == 57) return kept << shift;
   return (kept + up) << shift;
+}
+
+// The largest such number that is not above the value.
+constexpr uint64_t Floor7(uint64_t value) {
+  const int shift = std::bit_width(value) - 7;
+  return shift <= 0 ? value : value >> shift << shift;
+}
+
+// The smallest such number that is not below the value, or the largest there is.
+constexpr uint64_t Ceil7(uint64_t value) {
+  const int shift = std::bit_width(value) - 7;
+  if (shift <= 0 || Floor7(value) == value) return value;
+  const uint64_t up = (value >> shift) + 1;
+  return up == 128 && shift == 57 ? uint64_t{127} << 57 : up << shift;
 }
 
 }  // namespace telltale::sketch

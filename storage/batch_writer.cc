@@ -42,7 +42,9 @@ void BatchWriter::AppendRows(const RawKey& key, const Incoming& item, const RawH
     rows_.push_back({Family::kCells, bytes, VersionedValue(item.summary->cells()), 0});
   }
   digests_[bytes] = header.digest;
-  rows_.push_back({Family::kRaw, std::move(bytes), EncodeRawValue(header, *item.summary), 0});
+  std::string value = key.apart ? EncodeRawValueAsItCame(header, *item.summary)
+                                : EncodeRawValue(header, *item.summary, *item.body);
+  rows_.push_back({Family::kRaw, std::move(bytes), std::move(value), 0});
 }
 
 absl::StatusOr<Outcome> BatchWriter::AddApart(RawKey key, const Incoming& item,

@@ -17,7 +17,7 @@ class Env;
 
 namespace telltale::storage {
 
-inline constexpr int kFormat = 2;
+inline constexpr int kFormat = 3;
 
 // The format a directory is in, at most kFormat. NotFound: there is none, neither VERSION nor a
 // database; DataLoss: it is not ours or damaged; FailedPrecondition: of a newer program.

@@ -20,7 +20,14 @@ absl::StatusOr<std::string_view> Content(std::string_view value) {
 
 }  // namespace
 
-std::string EncodeRawValue(const RawHeader& header, const v1::Summary& summary) {
+std::string EncodeRawValue(const RawHeader& header, const v1::Summary& summary,
+                           const v1::SummaryBody& body) {
+  if (!summary.cells().empty()) return EncodeRawValueAsItCame(header, summary);
+  const std::optional<v1::Summary> columns = proto::WithColumns(summary, body);
+  return EncodeRawValueAsItCame(header, columns ? *columns : summary);
+}
+
+std::string EncodeRawValueAsItCame(const RawHeader& header, const v1::Summary& summary) {
   std::string value = VersionedValue(EncodeU64(header.digest));
   value += EncodeU64(header.length_ns);
   if (summary.cells().empty()) {

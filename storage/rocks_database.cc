@@ -59,12 +59,12 @@ rocksdb::ColumnFamilyOptions DictOptions(rocksdb::ColumnFamilyOptions family) {
 }
 
 // Rows of one node's neighbouring windows repeat each other's strings: larger blocks see more of
-// that.
+// that. Ten windows of five minutes of a busy node are one block, and are read one after the other.
 rocksdb::ColumnFamilyOptions RollupOptions(rocksdb::ColumnFamilyOptions family,
                                            const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
-  table.block_size = 64 << 10;
+  table.block_size = 256 << 10;
   table.format_version = 5;
   table.cache_index_and_filter_blocks = true;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));

@@ -99,7 +99,8 @@ absl::Status Store::Parts::Open() {
   catalog = std::make_unique<RocksCatalog>(database.get());
   if (*format < kFormat) {
     const auto begun = std::chrono::steady_clock::now();
-    status = UpgradeFrom1(history.get(), options.now_ns());
+    // From 2 there is nothing to do: its rows stand in the directory as they came.
+    if (*format == 1) status = UpgradeFrom1(history.get(), options.now_ns());
     if (status.ok()) status = WriteFormat(env(), options.path);
     if (!status.ok()) return status;
     const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begun;

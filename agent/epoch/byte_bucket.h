@@ -13,7 +13,7 @@ namespace telltale::agent {
 class ByteBucket {
  public:
   struct Options {
-    int64_t mean_bytes = 16 * 1024;   // refill an epoch (compressed body)
+    int64_t mean_bytes = 13 * 1024;   // refill an epoch (compressed body)
     int64_t burst_bytes = 64 * 1024;  // most that is saved up; also what a start begins with
     int64_t hard_bytes = 256 * 1024;  // no body is longer, whatever was saved
     int64_t floor_bytes = 4 * 1024;   // always granted: totals, seconds, three samples a vital

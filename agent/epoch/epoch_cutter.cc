@@ -23,6 +23,8 @@ namespace {
 constexpr int kProbes = 6;           // bodies built to find how many samples fit
 constexpr size_t kCloseEnough = 64;  // the part of the budget that is not worth another body
 constexpr int kZstdLevel = 3;
+// Samples that rows of processes and events give way to, as long as there are 32 of each.
+constexpr size_t kSamplesFirst = 60;
 
 // How much of what may be cut a body keeps.
 struct Plan {
@@ -122,7 +124,7 @@ class Drafter {
         rows_(rows),
         bounds_(BoundLabels(folded, raw)),
         samples_(RankSamples(folded, bounds_, raw)),
-        events_(RankEvents(folded.events)) {
+        events_(RankEvents(folded.events, raw)) {
     *fixed_.mutable_epoch() = std::move(epoch);
     WriteVitals(raw, folded, context.vitals, &fixed_);
     WriteHistograms(raw, &fixed_);
@@ -173,13 +175,21 @@ class Drafter {
   Packer packer_;
 };
 
-// The body with the most samples that fits `budget`, given the rows and events of `plan`; never
-// fewer than the drafter's `must`, so the result may be longer. Body length grows nearly linearly
-// with the number of samples: a few interpolated probes find the place, nearly: what is left of the
-// budget the next epoch may have.
-absl::StatusOr<Draft> FitSamples(Drafter& drafter, Plan plan, size_t budget, size_t short_enough) {
-  const size_t least = std::min(drafter.must(), plan.samples);
-  absl::StatusOr<Draft> full = drafter.Make(plan, short_enough);
+// What a body is to fit.
+struct Fit {
+  size_t budget = 0;
+  size_t least = 0;         // samples that it has even if it gets longer
+  size_t short_enough = 0;  // as of Drafter::Make
+};
+
+// The body with the most samples that fits the budget, given the rows and events of `plan`; never
+// fewer than `least`, so the result may be longer. Body length grows nearly linearly with the
+// number of samples: a few interpolated probes find the place, nearly: what is left of the budget
+// the next epoch may have.
+absl::StatusOr<Draft> FitSamples(Drafter& drafter, Plan plan, const Fit& fit) {
+  const size_t budget = fit.budget;
+  const size_t least = std::min(fit.least, plan.samples);
+  absl::StatusOr<Draft> full = drafter.Make(plan, fit.short_enough);
   if (!full.ok() || full->compressed_bytes <= budget || plan.samples == least) return full;
   size_t too_many = plan.samples, too_many_bytes = full->compressed_bytes;
   plan.samples = least;
@@ -235,15 +245,26 @@ absl::StatusOr<CutResult> EpochCutter::Cut(const RawEpoch& raw, FoldedEpoch& fol
     budget = bucket.hard_bytes();
   }
   // A draft for the journal is not packed.
-  const size_t short_enough = context.spend ? 0 : budget;
-  absl::StatusOr<Draft> draft = FitSamples(drafter, plan, budget, short_enough);
-  // Three samples a vital are in; still too long: rows and events give way by halves, to 16 each.
-  while (draft.ok() && draft->compressed_bytes > budget && (plan.rows > 16 || plan.events > 16)) {
-    plan.rows = std::min(plan.rows, std::max<size_t>(16, plan.rows / 2));
-    plan.events = std::min(plan.events, std::max<size_t>(16, plan.events / 2));
-    plan.byte_limited = true;
-    draft = FitSamples(drafter, plan, budget, short_enough);
+  Fit fit{.budget = budget,
+          .least = std::max(drafter.must(), kSamplesFirst),
+          .short_enough = context.spend ? 0 : budget};
+  absl::StatusOr<Draft> draft = FitSamples(drafter, plan, fit);
+  const auto too_long = [&] { return draft.ok() && draft->compressed_bytes > budget; };
+  const auto halve = [&](size_t* given, size_t to) {
+    while (too_long() && *given > to) {
+      *given = std::max(to, *given / 2);
+      plan.byte_limited = true;
+      draft = FitSamples(drafter, plan, fit);
+    }
+  };
+  halve(&plan.events, 32);
+  halve(&plan.rows, 32);
+  if (too_long()) {
+    fit.least = drafter.must();
+    draft = FitSamples(drafter, plan, fit);
   }
+  halve(&plan.events, 16);
+  halve(&plan.rows, 16);
   if (draft.ok() && draft->compressed_bytes > bucket.hard_bytes())
     draft = drafter.Make({.byte_limited = true});
   if (!draft.ok()) return draft.status();

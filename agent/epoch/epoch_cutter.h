@@ -64,7 +64,7 @@ class EpochCutter {
     ByteBucket::Options bytes;
     bool cells = true;         // takes the sketch's cells along
     size_t max_samples = 400;  // folded entries a body, whatever the bucket holds
-    size_t max_events = 500;
+    size_t max_events = 128;
     ProcessRows::Options processes;
   };
 

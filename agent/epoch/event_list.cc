@@ -2,26 +2,31 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 namespace telltale::agent {
 namespace {
 
-// 0 is most worth keeping.
-int Class(const FoldedEvent& e) {
+// 0 is most worth keeping. `settled`: who ended in the epoch and had begun before it.
+int Class(const FoldedEvent& e, const std::set<uint32_t>& settled) {
   if (e.type != v1::EVENT_TYPE_EXEC && e.type != v1::EVENT_TYPE_EXIT) return 0;
   if (e.exit_signal != 0) return 1;
   if (e.exit_code != 0) return 2;
-  return 3;
+  return e.type == v1::EVENT_TYPE_EXIT && settled.contains(e.pid) ? 2 : 3;
 }
 
 }  // namespace
 
-std::vector<size_t> RankEvents(const std::vector<FoldedEvent>& events) {
+std::vector<size_t> RankEvents(const std::vector<FoldedEvent>& events, const RawEpoch& raw) {
+  std::set<uint32_t> settled;
+  for (const RawProcess& process : raw.processes) {
+    if (process.exited && process.start_ns < raw.start_mono_ns) settled.insert(process.tgid);
+  }
   std::vector<size_t> ranking(events.size());
   std::iota(ranking.begin(), ranking.end(), size_t{0});
   std::ranges::stable_sort(ranking, [&](size_t a, size_t b) {
-    const int class_a = Class(events[a]), class_b = Class(events[b]);
+    const int class_a = Class(events[a], settled), class_b = Class(events[b], settled);
     if (class_a != class_b) return class_a < class_b;
     return events[a].count > events[b].count;
   });

@@ -1,5 +1,6 @@
 // Which discrete events of an epoch travel: all of them while they are few; of many distinct ones
-// first what killed somebody, then failures, then the most frequent. Pure functions.
+// first what killed somebody, then failures and the ends of what had run since before the epoch,
+// then the most frequent. Pure functions.
 
 #ifndef TELLTALE_AGENT_EPOCH_EVENT_LIST_H_
 #define TELLTALE_AGENT_EPOCH_EVENT_LIST_H_
@@ -11,11 +12,12 @@
 #include "agent/epoch/body_tables.h"
 #include "agent/epoch/epoch_span.h"
 #include "agent/epoch/folded_epoch.h"
+#include "agent/sensor/sensor.h"
 
 namespace telltale::agent {
 
-// Indexes into `events`, most worth keeping first.
-std::vector<size_t> RankEvents(const std::vector<FoldedEvent>& events);
+// Indexes into `events`, most worth keeping first. Of `raw` its processes are looked at.
+std::vector<size_t> RankEvents(const std::vector<FoldedEvent>& events, const RawEpoch& raw);
 
 // Appends the first `limit` of `ranking` in time order. Returns how many events (by count) the rest
 // stood for.

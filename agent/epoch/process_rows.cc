@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/epoch/sample_folder.h"
 #include "agent/vitals/vitals.h"
+#include "sketch/round7.h"
 #include "sketch/saturating.h"
 
 namespace telltale::agent {
@@ -37,6 +38,26 @@ uint8_t SubOf(uint32_t column) {
   return static_cast<uint8_t>((column - v1::PROCESS_COLUMN_FIRST_VITAL) % 32 / 2);
 }
 bool IsWeight(uint32_t column) { return column % 2 == 1; }
+
+// What is watched for slow growth, over hours: memory, open files, threads, and kernel memory taken
+// and given back. There a hundredth is what is looked for.
+bool Whole(uint32_t column) {
+  switch (column) {
+    case v1::PROCESS_COLUMN_RSS_BYTES:
+    case v1::PROCESS_COLUMN_THREADS:
+    case v1::PROCESS_COLUMN_OPEN_FILES:
+      return true;
+    default:
+      return IsShare(column) && VitalOf(column) == TELLTALE_KERNEL_PAGE;
+  }
+}
+
+// As much of a value as travels with its row.
+uint64_t Travels(uint32_t column, uint64_t value, uint64_t total) {
+  if (Whole(column)) return value;
+  if (value < total / kWorthOneIn) return 0;
+  return sketch::Floor7(value);
+}
 
 bool Ranks(uint32_t column) {
   if (!IsShare(column)) {
@@ -257,9 +278,14 @@ absl::Status ProcessRows::Write(size_t limit, BodyTables& tables, v1::ProcessTab
     return std::tie(a->exe_string, a->comm_string, a->uid, a->cgroup_string, a->tgid, a->start_ns) <
            std::tie(b->exe_string, b->comm_string, b->uid, b->cgroup_string, b->tgid, b->start_ns);
   });
-  std::vector<uint64_t> sum = other;
+  std::vector<uint64_t> sum(columns_.size());
   for (const Row* row : rows) {
-    AddTo(sum, row->values);
+    std::vector<uint64_t> values = row->values;
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = Travels(columns_[i], row->values[i], totals_[i]);
+      other[i] = sketch::SaturatingAdd(other[i], row->values[i] - values[i]);
+    }
+    AddTo(sum, values);
     v1::ProcessRow& wire = *to->add_rows();
     wire.set_exe(tables.String(row->exe_string));
     wire.set_comm(tables.String(row->comm_string));
@@ -269,8 +295,9 @@ absl::Status ProcessRows::Write(size_t limit, BodyTables& tables, v1::ProcessTab
     wire.set_start_mono_ns(row->start_ns);
     wire.set_instances(row->instances);
     wire.set_irq(row->irq);
-    wire.mutable_values()->Assign(row->values.begin(), row->values.end());
+    wire.mutable_values()->Assign(values.begin(), values.end());
   }
+  AddTo(sum, other);
   to->mutable_other()->mutable_values()->Assign(other.begin(), other.end());
   to->set_other_processes(other_processes);
   for (size_t i = 0; i < columns_.size(); ++i) {

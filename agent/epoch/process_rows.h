@@ -4,7 +4,11 @@
 // Short-lived processes (begun and ended in the epoch) of one executable, user and cgroup are one
 // row with their number. Rows are ranked by run time, by the memory and the files they hold and by
 // their share of each vital, whichever puts them highest, so that what leaks is followed also while
-// it does next to nothing; idle waits do not rank. Used by the cutter; one thread.
+// it does next to nothing; idle waits do not rank.
+//
+// Of each value seven significant bits travel, rounded down, and nothing below one part in 1,000 of
+// its column; what is left of it is in `other`. So a row says at most 1.6 % too little of itself.
+// Memory, open files, threads and kernel pages are whole. Used by the cutter; one thread.
 
 #ifndef TELLTALE_AGENT_EPOCH_PROCESS_ROWS_H_
 #define TELLTALE_AGENT_EPOCH_PROCESS_ROWS_H_
@@ -26,7 +30,7 @@ namespace telltale::agent {
 class ProcessRows {
  public:
   struct Options {
-    size_t max_rows = 64;  // more would leave a busy epoch's bytes no room for stacks
+    size_t max_rows = 48;  // more would leave a busy epoch's bytes no room for stacks
     uint64_t page_size = 4096;
     std::vector<uint8_t> estimated_vitals;  // whose shares are estimates
   };

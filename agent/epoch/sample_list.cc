@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "agent/vitals/vitals.h"
+#include "sketch/round7.h"
 
 namespace telltale::agent {
 namespace {
@@ -43,8 +44,8 @@ void WriteExemplar(const FoldedExemplar& e, const sketch::Vital& vital, const Ep
   to->set_comm(tables.String(e.comm));
   to->set_cgroup(tables.String(e.cgroup));
   to->set_weight(e.weight);
-  to->set_cell_before(std::min(e.cell_before, e.cell_after));
-  to->set_cell_after(e.cell_after);
+  to->set_cell_before(sketch::Floor7(std::min(e.cell_before, e.cell_after)));
+  to->set_cell_after(sketch::Ceil7(e.cell_after));
   to->set_t_log2(e.t_log2);
   to->set_duty_ppm(std::min(e.duty_ppm, 1'000'000u));
   for (size_t i = 0; i < vital.detail.size(); ++i) {
@@ -68,8 +69,8 @@ void WriteEntry(const FoldedLabel& label, const FoldedEntry& entry, const Bounds
   to->set_stack(tables.Stack(entry.stack));
   to->set_samples(entry.samples);
   to->set_sampled_weight(entry.sampled_weight);
-  to->set_low(bounds.low);
-  to->set_high(bounds.high);
+  to->set_low(sketch::Floor7(bounds.low));
+  to->set_high(sketch::Ceil7(bounds.high));
   to->set_first_ms(span.Ms(entry.first_ns));
   to->set_last_ms(span.Ms(entry.last_ns));
   WriteExemplar(entry.exemplar, vital, span, tables, to->mutable_exemplar());

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "proto/codec.h"
+#include "proto/columns.h"
 #include "proto/compress.h"
 #include "storage/store.h"
 #include "storage/stored_value.h"
@@ -40,8 +41,15 @@ T Take(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
+// Of the recording's whole epochs, counted from 1.
+struct Chosen {
+  uint64_t first = 1;
+  uint64_t last = UINT64_MAX;
+};
+
 struct Epoch {
   uint64_t schema_id = 0;
+  uint64_t sent_bytes = 0;  // of the body, as it travels
   v1::SummaryBody body;
   v1::SketchCells cells;
 };
@@ -66,10 +74,11 @@ void AddNames(const storage::Reader& reader, uint32_t node, const v1::Tables& ta
 }
 
 // The whole epochs of the node that has most of them.
-Recording Read(storage::Store& store) {
+Recording Read(storage::Store& store, const Chosen& chosen) {
   const storage::Reader& reader = store.reader();
   uint32_t node = 0;
   uint64_t most = 0;
+  uint64_t number = 0;
   Recording recording;
   for (const storage::NodeRecord& record : reader.Nodes()) {
     if (reader.Counters(record.number()).epochs <= most) continue;
@@ -82,9 +91,11 @@ Recording Read(storage::Store& store) {
     auto schema = Take(reader.Schema(schema_id));
     proto::Decoded decoded = Take(proto::DecodeSummary(row.summary, *schema));
     if (decoded.body.epoch().kind() != v1::EPOCH_KIND_FULL) return true;
+    if (++number < chosen.first || number > chosen.last) return true;
     recording.schemas[schema_id] = schema;
     AddNames(reader, node, decoded.body.tables(), &recording);
-    Epoch epoch{schema_id, std::move(decoded.body), {}};
+    const size_t sent = Take(proto::Compress(proto::Canonical(decoded.body))).size();
+    Epoch epoch{schema_id, sent, std::move(decoded.body), {}};
     if (auto cells = reader.Cells(row.key); cells.ok()) {
       v1::Summary carrier = row.summary;
       carrier.set_cells(*cells);
@@ -200,12 +211,19 @@ void Print(const Line& line) {
   std::printf("\n");
 }
 
-int Run(const std::string& from, const std::string& to, bool saturated) {
+// What columns of this take.
+size_t StoredSize(const v1::SummaryBody& body) {
+  const auto columns = proto::ToColumns(proto::Canonical(body), *body.GetDescriptor());
+  if (!columns) Fail(absl::InternalError("a part of a body has no columns"));
+  return Take(proto::Compress(*columns, proto::Effort::kStore)).size();
+}
+
+int Run(const std::string& from, const std::string& to, bool saturated, const Chosen& chosen) {
   storage::StoreOptions options;
   options.min_free_bytes = 0;
   options.path = from;
   const std::unique_ptr<storage::Store> source = Take(storage::Store::Open(options));
-  const Recording recording = Read(*source);
+  const Recording recording = Read(*source, chosen);
 
   uint64_t now_ns = kDayStart;
   options.path = to;
@@ -221,12 +239,17 @@ int Run(const std::string& from, const std::string& to, bool saturated) {
 
   double parts[kParts] = {};
   double all_parts = 0;
-  double length_s = 0;
+  double length_s = 0, sent_bytes = 0, rows = 0, samples = 0, folded_away = 0;
   for (const Epoch& epoch : recording.epochs) {
     length_s += static_cast<double>(LengthNs(epoch.body.epoch())) / 1e9;
+    sent_bytes += static_cast<double>(epoch.sent_bytes);
+    rows += epoch.body.processes().rows_size();
+    for (const v1::Vital& vital : epoch.body.vitals()) {
+      samples += vital.samples_size();
+      folded_away += static_cast<double>(vital.folded_away().entries());
+    }
     for (int part = 0; part < kParts; ++part) {
-      const auto only = Only(static_cast<Part>(part), epoch.body);
-      const size_t size = Take(proto::Compress(proto::Canonical(only))).size();
+      const size_t size = StoredSize(Only(static_cast<Part>(part), epoch.body));
       parts[part] += static_cast<double>(size);
       all_parts += static_cast<double>(size);
     }
@@ -237,14 +260,18 @@ int Run(const std::string& from, const std::string& to, bool saturated) {
     locations += names.size();
     for (const auto& [offset, name] : names) named += name.empty() ? 0 : 1;
   }
+  const auto count = static_cast<double>(recording.epochs.size());
   std::printf(
       "%zu epochs of %s, %.0f s each on average, repeated to fill a day of %llu;\n"
-      "%zu code locations, %zu with names. Parts of raw: its bytes, divided as the parts compress\n"
-      "alone. Coarser tiers see the same labels again and again: on a day that changes they are\n"
-      "larger.\n\n",
-      recording.epochs.size(), recording.node.c_str(),
-      length_s / static_cast<double>(recording.epochs.size()),
-      static_cast<unsigned long long>(epochs), locations, named);
+      "%zu code locations, %zu with names. An epoch has %.0f rows of processes and %.0f folded\n"
+      "samples, %.0f more were folded away. Parts of raw: its bytes, divided as the columns of "
+      "each\n"
+      "part compress alone. Coarser tiers see the same labels again and again: on a day that "
+      "changes\n"
+      "they are larger.\n\n",
+      recording.epochs.size(), recording.node.c_str(), length_s / count,
+      static_cast<unsigned long long>(epochs), locations, named, rows / count, samples / count,
+      folded_away / count);
   std::printf("%-34s %8s   %s\n", "stored by one node in a day", "MB", "budget");
   const auto part = [&](Part which) { return bytes["raw"] * parts[which] / all_parts; };
   Print({"totals, gauges, events", part(kTotals), 0.4});
@@ -263,6 +290,7 @@ int Run(const std::string& from, const std::string& to, bool saturated) {
   const double total = bytes["raw"] + rollups + bytes["series"] + bytes["line"] + bytes["dict"];
   Print({saturated ? "all tiers, saturated" : "all tiers, mixed", total, saturated ? 8.0 : 4.0});
   Print({"cells, kept for two days", bytes["cells"], 2.0});
+  Print({"sent by the node", sent_bytes / count * static_cast<double>(epochs), 0});
   return 0;
 }
 
@@ -270,9 +298,13 @@ int Run(const std::string& from, const std::string& to, bool saturated) {
 }  // namespace telltale
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: stored_bytes FROM TO mixed|saturated\n");
+  if (argc != 4 && argc != 6) {
+    std::fprintf(stderr, "usage: stored_bytes FROM TO mixed|saturated [FIRST LAST]\n");
     return 2;
   }
-  return telltale::Run(argv[1], argv[2], std::string_view(argv[3]) == "saturated");
+  telltale::Chosen chosen;
+  if (argc == 6) {
+    chosen = {std::strtoull(argv[4], nullptr, 10), std::strtoull(argv[5], nullptr, 10)};
+  }
+  return telltale::Run(argv[1], argv[2], std::string_view(argv[3]) == "saturated", chosen);
 }

@@ -70,6 +70,11 @@ inline std::string Unpack(const std::string& packed, size_t size) {
   return bytes;
 }
 
+// The same, of a length that only the frame says.
+inline std::string UnpackWhole(const std::string& packed) {
+  return Unpack(packed, ZSTD_getFrameContentSize(packed.data(), packed.size()));
+}
+
 }  // namespace telltale::format
 
 #endif  // TELLTALE_TESTS_FORMAT_GRAMMAR_H_

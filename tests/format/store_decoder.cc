@@ -23,6 +23,7 @@
 #include "telltale/v1/enroll.pb.h"
 #include "telltale/v1/filter.pb.h"
 #include "telltale/v1/store.pb.h"
+#include "tests/format/columns.h"
 #include "tests/format/grammar.h"
 
 namespace telltale::format {
@@ -76,7 +77,7 @@ class Decoder {
   explicit Decoder(const std::string& directory) {
     std::stringstream version;
     version << std::ifstream(directory + "/VERSION").rdbuf();
-    Require(version.str() == "telltale-store 2\n", "VERSION says '" + version.str() + "'");
+    Require(version.str() == "telltale-store 3\n", "VERSION says '" + version.str() + "'");
     for (const auto& entry : std::filesystem::directory_iterator(directory)) {
       const std::string name = entry.path().filename();
       Require(name == "VERSION" || name == "rocks", "unknown file " + name);
@@ -272,7 +273,10 @@ class Decoder {
     Require(!apart || apart_digest == digest, "another digest in the key");
     CheckIdentity(node, incarnation, sequence, summary.identity());
 
-    const auto body = Parse<v1::SummaryBody>(Unpack(summary.body(), summary.body_bytes()));
+    const bool columns = summary.format() == 2;
+    const auto body = Parse<v1::SummaryBody>(
+        columns ? FromColumns(UnpackWhole(summary.body()), summary.body_bytes())
+                : Unpack(summary.body(), summary.body_bytes()));
     const v1::Epoch& epoch = body.epoch();
     const int64_t offset_ns = epoch.clock_error_ns() != 0 ? epoch.clock_offset_ns() : 0;
     const uint64_t middle_ns = start_ns + length_ns / 2;
@@ -288,7 +292,8 @@ class Decoder {
       summary.set_cells(Versioned(cells));
       Parse<v1::SketchCells>(Unpack(summary.cells(), summary.cells_bytes()));
     }
-    if (has_cells || summary.cells_bytes() == 0) {
+    Require(!columns || (!apart && summary.cells_bytes() == 0), "columns of what stays as it came");
+    if (!columns && (has_cells || summary.cells_bytes() == 0)) {
       const std::string envelope = summary.SerializeAsString();
       Require(XXH3_64bits(envelope.data(), envelope.size()) == digest, "digest of other bytes");
     }

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 
+#include "agent/epoch/label_bounds.h"
 #include "proto/codec.h"
 #include "tests/unit/replayed_node.h"
 
@@ -156,6 +159,71 @@ TEST(EpochCutterTest, RowsAndOtherAreTheTotalsOfEveryColumn) {
     }
     EXPECT_EQ(sum, expected) << "column " << column;
   }
+}
+
+TEST(EpochCutterTest, ARowSaysAtMostOnePartIn64TooLittleAndWhatItLeavesOutIsInOther) {
+  ReplayedNode node;
+  node.raw = node.Run(5);
+  node.folded = node.folder.Take();
+  RawProcess big = {.tgid = 4'001, .start_ns = 1}, small = {.tgid = 4'002, .start_ns = 1};
+  big.run_ns = 3'999'999'999'999;
+  big.switches_voluntary = 999'999;
+  small.switches_voluntary = 99;  // below one part in 1,000
+  small.rss_pages = 12'345'678;
+  small.open_files = 54'321;
+  small.threads = 4'321;
+  node.raw.processes.push_back(big);
+  node.raw.processes.push_back(small);
+  const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(5));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  const v1::ProcessTable& table = cut->body.processes();
+  const auto value = [&](uint32_t pid, uint32_t column) -> uint64_t {
+    const auto row = std::ranges::find(table.rows(), pid, &v1::ProcessRow::pid);
+    const auto at = std::ranges::find(table.columns(), column);
+    EXPECT_TRUE(row != table.rows().end() && at != table.columns().end()) << pid;
+    return row->values(static_cast<int>(at - table.columns().begin()));
+  };
+  const uint64_t run = value(4'001, v1::PROCESS_COLUMN_RUN_NS);
+  EXPECT_LT(run, big.run_ns);
+  EXPECT_GE(run, big.run_ns - big.run_ns / 64);
+  EXPECT_EQ(value(4'002, v1::PROCESS_COLUMN_SWITCHES_VOLUNTARY), 0u);
+  // What leaks slowly is looked for in these.
+  EXPECT_EQ(value(4'002, v1::PROCESS_COLUMN_RSS_BYTES), small.rss_pages * 4096);
+  EXPECT_EQ(value(4'002, v1::PROCESS_COLUMN_OPEN_FILES), small.open_files);
+  EXPECT_EQ(value(4'002, v1::PROCESS_COLUMN_THREADS), small.threads);
+  const auto switches =
+      std::ranges::find(table.columns(), uint32_t{v1::PROCESS_COLUMN_SWITCHES_VOLUNTARY});
+  const int at = static_cast<int>(switches - table.columns().begin());
+  uint64_t sum = table.other().values(at), expected = node.raw.other.switches_voluntary;
+  for (const v1::ProcessRow& row : table.rows()) sum += row.values(at);
+  for (const RawProcess& process : node.raw.processes) expected += process.switches_voluntary;
+  EXPECT_EQ(sum, expected);
+}
+
+TEST(EpochCutterTest, BoundsOfLabelsAreRoundedOutwards) {
+  ReplayedNode node;
+  node.raw = node.Run(20);
+  node.folded = node.folder.Take();
+  const std::vector<Bounds> bounds = BoundLabels(node.folded, node.raw);
+  const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(20));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  std::multiset<std::pair<uint64_t, uint64_t>> exact;
+  for (const Bounds& bound : bounds) exact.insert({bound.low, bound.high});
+  int rounded = 0;
+  for (const v1::Vital& vital : cut->body.vitals()) {
+    for (const v1::FoldedSample& sample : vital.samples()) {
+      rounded += !exact.contains({sample.low(), sample.high()});
+      EXPECT_TRUE(std::ranges::any_of(bounds,
+                                      [&](const Bounds& bound) {
+                                        return sample.low() <= bound.low &&
+                                               sample.low() + sample.low() / 64 >= bound.low &&
+                                               sample.high() >= bound.high &&
+                                               sample.high() - sample.high() / 64 <= bound.high;
+                                      }))
+          << sample.low() << ".." << sample.high();
+    }
+  }
+  EXPECT_GT(rounded, 0);
 }
 
 TEST(EpochCutterTest, WhoHoldsMostMemoryOrFilesHasARowAlsoWhileItDoesNothing) {
@@ -364,6 +432,30 @@ TEST(EpochCutterTest, RefusesAnEpochThatIsNoInterval) {
   const auto cut = node.cutter.Cut(raw, folded, node.Context(5));
   EXPECT_EQ(cut.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(cut.status().message()), testing::HasSubstr("not an interval"));
+}
+
+TEST(EpochCutterTest, TheEndOfWhatHadRunForLongStaysAmongManyShortLivedOnes) {
+  EpochCutter::Options options;
+  options.max_events = 5;
+  ReplayedNode node({}, options);
+  node.raw = node.Run(5);
+  RawEvent exit;
+  exit.kind = RawEventKind::kExit;
+  for (uint32_t i = 0; i < 200; ++i) {
+    exit.tgid = 5'000 + i;
+    exit.mono_ns = node.raw.start_mono_ns + i;
+    exit.uid = 1 + i % 50;
+    node.folder.OnEvent(exit);
+  }
+  exit.tgid = 4'001;
+  exit.uid = 0;
+  node.folder.OnEvent(exit);
+  node.raw.processes.push_back({.tgid = 4'001, .start_ns = 1, .exited = true});
+  node.folded = node.folder.Take();
+  const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(5));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  ASSERT_EQ(cut->body.events_size(), 5);
+  EXPECT_EQ(std::ranges::count(cut->body.events(), 4'001u, &v1::DiscreteEvent::pid), 1);
 }
 
 TEST(EpochCutterTest, FoldsEqualEventsAndCountsThoseBeyondTheLimit) {

@@ -29,7 +29,7 @@ TEST(NodeEventsTest, TellsTheStartWithItsVersionInTheFirstEpochOnly) {
   v1::SummaryBody body;
   BodyTables tables(epoch.tables, *body.mutable_tables());
   // The agent starts before its sensor: the event stands at the begin of the epoch.
-  EXPECT_EQ(WriteEvents(epoch.events, RankEvents(epoch.events), 10, {kStart + kSecond, kEnd},
+  EXPECT_EQ(WriteEvents(epoch.events, RankEvents(epoch.events, {}), 10, {kStart + kSecond, kEnd},
                         tables, &body),
             0u);
   ASSERT_EQ(body.events_size(), 1);
@@ -58,7 +58,7 @@ TEST(NodeEventsTest, TellsHowFarAndWhichWayTheClockWasSet) {
     FoldedEpoch epoch;
     v1::SummaryBody body;
     BodyTables tables(epoch.tables, *body.mutable_tables());
-    WriteEvents(told, RankEvents(told), 10, {kStart, kEnd}, tables, &body);
+    WriteEvents(told, RankEvents(told, {}), 10, {kStart, kEnd}, tables, &body);
     ASSERT_EQ(body.events_size(), 1);
     EXPECT_EQ(body.events(0).value(), step);
     EXPECT_EQ(body.events(0).time_ms(), 10'000u);  // the cut that found it

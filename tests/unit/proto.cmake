@@ -2,6 +2,8 @@ add_library(telltale_proto_bodies STATIC unit/proto_bodies.cc)
 target_link_libraries(telltale_proto_bodies PUBLIC telltale::codec PRIVATE telltale::warnings)
 telltale_test(proto_codec_test LABEL unit
   SOURCES unit/proto_codec_test.cc LINK telltale_proto_bodies)
+telltale_test(proto_columns_test LABEL unit
+  SOURCES unit/proto_columns_test.cc LINK telltale_proto_bodies)
 telltale_test(proto_hostile_test LABEL unit
   SOURCES unit/proto_hostile_test.cc LINK telltale_proto_bodies)
 telltale_test(proto_golden_test LABEL unit

@@ -439,8 +439,8 @@ TEST(HostileTest, AnEnvelopeThatContradictsItsBodyIsRefused) {
   summary.set_schema_id(5);
   EXPECT_THAT(std::string(Open(summary).message()), HasSubstr("schema_id is 5"));
   summary = Wrap(FullBody(TestSchema()));
-  summary.set_format(2);
-  EXPECT_THAT(std::string(Open(summary).message()), HasSubstr("format is 2"));
+  summary.set_format(3);
+  EXPECT_THAT(std::string(Open(summary).message()), HasSubstr("format is 3"));
   summary = Wrap(FullBody(TestSchema()));
   summary.mutable_identity()->set_node("../etc");
   EXPECT_THAT(std::string(Open(summary).message()), HasSubstr("identity.node is \"../etc\""));

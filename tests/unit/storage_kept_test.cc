@@ -41,7 +41,7 @@ TEST_P(KeptStoreTest, OpensVerifiesAndAnswersAsItDid) {
 }
 
 // By number of the format; a new one adds its own.
-INSTANTIATE_TEST_SUITE_P(Formats, KeptStoreTest, ::testing::Values("store_v2"));
+INSTANTIATE_TEST_SUITE_P(Formats, KeptStoreTest, ::testing::Values("store_v2", "store_v3"));
 
 }  // namespace
 }  // namespace telltale::testing

@@ -453,14 +453,35 @@ TEST_F(StoreTest, ADirectoryOfTheFirstFormatIsUpgraded) {
   Open();
   ASSERT_TRUE(store_->upgrade().has_value()) << "whoever opened it is told";
   EXPECT_EQ(store_->upgrade()->from, 1);
-  EXPECT_EQ(store_->upgrade()->to, 2);
+  EXPECT_EQ(store_->upgrade()->to, 3);
   EXPECT_EQ(*store_->reader().SymbolName("build", 64, node_), "main");
   EXPECT_THAT(StoredSequences(), ElementsAre(1u));
   std::string line;
   std::getline(std::ifstream(file) >> std::ws, line);
-  EXPECT_EQ(line, "telltale-store 2");
+  EXPECT_EQ(line, "telltale-store 3");
   Open();
   EXPECT_FALSE(store_->upgrade().has_value());
+}
+
+TEST_F(StoreTest, ABodyIsKeptByColumnsUnlessItCameWithCells) {
+  ASSERT_FALSE(first_.summary.cells().empty());
+  MadeSummary plain = second_;
+  plain.summary.clear_cells();
+  plain.summary.clear_cells_bytes();
+  ASSERT_TRUE(Put({&first_, &plain}).ok());
+  std::vector<v1::Summary> stored;
+  const auto keep = [&](const RawRow& row) {
+    stored.push_back(row.summary);
+    return true;
+  };
+  ASSERT_TRUE(store_->reader().ForEachRaw(node_, 0, UINT64_MAX, keep).ok());
+  ASSERT_EQ(stored.size(), 2u);
+  EXPECT_EQ(stored[0].format(), proto::kBodyFormat);
+  EXPECT_EQ(stored[1].format(), proto::kColumnsFormat);
+  const auto opened = proto::DecodeSummary(stored[1], proto::BuiltinSchema());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(proto::Canonical(opened->body), proto::Canonical(plain.body));
+  EXPECT_EQ(*Put({&plain}), std::vector{Outcome::kRepeat}) << "its digest is that of what came";
 }
 
 TEST_F(StoreTest, SchemasAreKnownToReaders) {
@@ -490,13 +511,13 @@ TEST_F(StoreTest, ASecondProcessIsToldWhoHoldsTheDirectory) {
 TEST_F(StoreTest, ADirectoryOfANewerFormatIsRefusedAndLeftAlone) {
   store_.reset();
   const std::string file = dir_.path() + "/store/VERSION";
-  std::ofstream(file) << "telltale-store 3\n";
+  std::ofstream(file) << "telltale-store 4\n";
   absl::StatusOr<std::unique_ptr<Store>> refused = Store::Open(Options());
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.status().message()),
-              HasSubstr("written in format 3, this program knows 2"));
-  std::ofstream(file) << "telltale-store 2\n";
+              HasSubstr("written in format 4, this program knows 3"));
+  std::ofstream(file) << "telltale-store 3\n";
   Open();
 }
 

@@ -182,7 +182,7 @@ TEST_F(VerifyTest, WhatWasWrittenButNeverAcknowledgedIsNoFault) {
   key.start_ns = kStart + 6 * 60 * kSecondNs;
   const Row cells{Family::kCells, EncodeRawKey(key), VersionedValue(made.summary.cells()), 0};
   made.summary.clear_cells();
-  const Row body{Family::kRaw, EncodeRawKey(key), EncodeRawValue(header, made.summary), 0};
+  const Row body{Family::kRaw, EncodeRawKey(key), EncodeRawValueAsItCame(header, made.summary), 0};
   ASSERT_TRUE(store_->history().Append(std::vector<Row>{body, cells}).ok());
   const VerifyReport report = Verified();
   for (const VerifyFault& fault : report.faults) ADD_FAILURE() << fault.place << ": " << fault.what;

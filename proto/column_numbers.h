@@ -1,0 +1,38 @@
+// The numbers of one column, in the form that repeats itself most. Free functions: any thread.
+//
+// A form is a byte of bits:
+// - 1, short: each number has at most seven significant bits and is written as the place it has
+//   among such numbers: below 128 itself, else 128 + 64 e + m for (64 + m) * 2^(e + 1), m < 64;
+// - 2, steps: each number is written as its difference to the one before (the first one's to 0),
+//   modulo 2^64, zigzag;
+// - 4, turned, by itself: parts that all have the same count of numbers are written place by place,
+//   first the forms of all places, a byte each, then the first numbers of all parts, then the
+//   second ones (the rows of a table by column).
+// Numbers are varints as in protobuf.
+
+#ifndef TELLTALE_PROTO_COLUMN_NUMBERS_H_
+#define TELLTALE_PROTO_COLUMN_NUMBERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace telltale::proto {
+
+inline constexpr uint8_t kShort = 1, kSteps = 2, kTurned = 4;
+
+// Appends the numbers to `out` and returns the form chosen. `row`: how many numbers each part has,
+// if all have as many and there is more than one; else 0.
+uint8_t WriteNumbers(std::span<const uint64_t> numbers, size_t row, std::string& out);
+
+// Takes `count` numbers off `bytes`. False: there are not so many, or they have no such form. `row`
+// as when they were written.
+bool ReadNumbers(std::string_view& bytes, uint8_t form, size_t count, size_t row,
+                 std::vector<uint64_t>& numbers);
+
+}  // namespace telltale::proto
+
+#endif  // TELLTALE_PROTO_COLUMN_NUMBERS_H_

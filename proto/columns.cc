@@ -1,0 +1,360 @@
+#include "proto/columns.h"
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/column_numbers.h"
+#include "proto/wire_field.h"
+
+namespace telltale::proto {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+
+constexpr int kDeepest = 16;
+constexpr size_t kMostFields = 4096;
+
+enum Kind : uint8_t { kNumber, kFixed, kText, kMessage, kKinds };
+constexpr uint8_t kRepeated = 8;
+
+constexpr int kWireVarint = 0, kWireFixed64 = 1, kWireLength = 2;
+
+struct Columns;
+
+// What one field says in all parts that may have it.
+struct Column {
+  Kind kind = kNumber;
+  bool repeated = false;
+  uint8_t count_form = 0, number_form = 0;  // as they stand in the tree
+  std::vector<uint64_t> counts;             // per part, of what is repeated and of messages
+  std::vector<uint64_t> numbers;            // values, of texts their lengths
+  std::vector<std::string_view> texts;
+  std::unique_ptr<Columns> inside;
+  size_t next = 0;  // value to be written next, of what is repeated
+
+  bool counted() const { return repeated || kind == kMessage; }
+  // How many numbers each part has, if all have as many.
+  size_t Row() const {
+    if (!repeated || counts.empty()) return 0;
+    for (const uint64_t count : counts) {
+      if (count != counts.front()) return 0;
+    }
+    return counts.front();
+  }
+};
+
+struct Columns {
+  size_t parts = 0;
+  size_t next = 0;  // part to be written next
+  std::map<int, Column> fields;
+};
+
+// ---- to columns ----
+
+bool KindOf(const FieldDescriptor& field, Kind* kind) {
+  switch (field.type()) {
+    case FieldDescriptor::TYPE_MESSAGE:
+      *kind = kMessage;
+      return true;
+    case FieldDescriptor::TYPE_STRING:
+    case FieldDescriptor::TYPE_BYTES:
+      *kind = kText;
+      return true;
+    case FieldDescriptor::TYPE_FIXED64:
+      *kind = kFixed;
+      return !field.is_repeated();
+    case FieldDescriptor::TYPE_UINT32:
+    case FieldDescriptor::TYPE_UINT64:
+    case FieldDescriptor::TYPE_INT32:
+    case FieldDescriptor::TYPE_INT64:
+    case FieldDescriptor::TYPE_SINT32:
+    case FieldDescriptor::TYPE_SINT64:
+    case FieldDescriptor::TYPE_BOOL:
+    case FieldDescriptor::TYPE_ENUM:
+      *kind = kNumber;
+      return true;
+    default:
+      return false;  // no stored message has one
+  }
+}
+
+bool Take(std::string_view message, const Descriptor& type, int depth, Columns& columns);
+
+bool TakeOne(const WireField& part, const FieldDescriptor& field, size_t place, int depth,
+             Column& column) {
+  const bool counted = column.counted();
+  if (counted) {
+    column.counts.resize(place + 1);
+    if (column.counts[place] != 0 && (!column.repeated || column.kind == kNumber)) return false;
+  } else if (column.numbers.size() > place) {
+    return false;  // twice
+  } else {
+    column.numbers.resize(place);
+  }
+  switch (column.kind) {
+    case kNumber: {
+      if (part.type != (column.repeated ? kWireLength : kWireVarint)) return false;
+      if (!column.repeated) {
+        column.numbers.push_back(part.value);
+        return true;
+      }
+      for (std::string_view left = part.inside; !left.empty(); ++column.counts[place]) {
+        if (!TakeVarint(left, column.numbers.emplace_back())) return false;
+      }
+      return true;
+    }
+    case kFixed: {
+      if (part.type != kWireFixed64) return false;
+      uint64_t value = 0;
+      std::memcpy(&value, part.whole.data() + part.whole.size() - sizeof(value), sizeof(value));
+      column.numbers.push_back(value);
+      return true;
+    }
+    case kText:
+      if (part.type != kWireLength) return false;
+      if (counted) ++column.counts[place];
+      column.numbers.push_back(part.inside.size());
+      column.texts.push_back(part.inside);
+      return true;
+    default:
+      if (part.type != kWireLength) return false;
+      ++column.counts[place];
+      return Take(part.inside, *field.message_type(), depth + 1, *column.inside);
+  }
+}
+
+// One more part.
+bool Take(std::string_view message, const Descriptor& type, int depth, Columns& columns) {
+  if (depth > kDeepest) return false;
+  const size_t place = columns.parts++;
+  WireField part;
+  while (!message.empty()) {
+    if (!NextField(message, part)) return false;
+    const FieldDescriptor* field = type.FindFieldByNumber(part.number);
+    Kind kind = kNumber;
+    if (field == nullptr || !KindOf(*field, &kind)) return false;
+    auto [it, fresh] = columns.fields.try_emplace(part.number);
+    if (fresh) {
+      it->second.kind = kind;
+      it->second.repeated = field->is_repeated();
+      if (kind == kMessage) it->second.inside = std::make_unique<Columns>();
+    }
+    if (!TakeOne(part, *field, place, depth, it->second)) return false;
+  }
+  return true;
+}
+
+void WriteData(Columns& columns, std::string& out) {
+  for (auto& [number, column] : columns.fields) {
+    if (column.counted()) {
+      column.counts.resize(columns.parts);
+      column.count_form = WriteNumbers(column.counts, 0, out);
+    } else {
+      column.numbers.resize(columns.parts);
+    }
+    if (column.kind == kFixed) {
+      for (const uint64_t value : column.numbers) {
+        out.append(reinterpret_cast<const char*>(&value), sizeof(value));
+      }
+    } else if (column.kind == kMessage) {
+      WriteData(*column.inside, out);
+    } else {
+      column.number_form = WriteNumbers(column.numbers, column.Row(), out);
+      for (const std::string_view text : column.texts) out.append(text);
+    }
+  }
+}
+
+void WriteTree(const Columns& columns, std::string& out) {
+  PutVarint(columns.fields.size(), out);
+  for (const auto& [number, column] : columns.fields) {
+    PutVarint(static_cast<uint64_t>(number), out);
+    out.push_back(static_cast<char>(column.kind | (column.repeated ? kRepeated : 0)));
+    if (column.counted()) out.push_back(static_cast<char>(column.count_form));
+    if (column.kind == kNumber || column.kind == kText) {
+      out.push_back(static_cast<char>(column.number_form));
+    }
+    if (column.kind == kMessage) WriteTree(*column.inside, out);
+  }
+}
+
+// ---- from columns ----
+
+bool TakeByte(std::string_view& bytes, uint8_t& byte) {
+  if (bytes.empty()) return false;
+  byte = static_cast<uint8_t>(bytes.front());
+  bytes.remove_prefix(1);
+  return true;
+}
+
+bool ReadTree(std::string_view& bytes, int depth, size_t& room, Columns& columns) {
+  uint64_t fields = 0;
+  if (depth > kDeepest || !TakeVarint(bytes, fields) || fields > room) return false;
+  room -= fields;
+  int before = 0;
+  for (uint64_t i = 0; i < fields; ++i) {
+    uint64_t number = 0;
+    uint8_t kind = 0;
+    if (!TakeVarint(bytes, number) || number > FieldDescriptor::kMaxNumber) return false;
+    if (static_cast<int>(number) <= std::exchange(before, static_cast<int>(number))) return false;
+    if (!TakeByte(bytes, kind) || (kind & ~kRepeated) >= kKinds) return false;
+    Column& column = columns.fields[before];
+    column.kind = static_cast<Kind>(kind & ~kRepeated);
+    column.repeated = (kind & kRepeated) != 0;
+    if (column.kind == kFixed && column.repeated) return false;
+    if (column.counted() && !TakeByte(bytes, column.count_form)) return false;
+    if (column.kind == kMessage) {
+      column.inside = std::make_unique<Columns>();
+      if (!ReadTree(bytes, depth + 1, room, *column.inside)) return false;
+    } else if (column.kind != kFixed && !TakeByte(bytes, column.number_form)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// False: more than `limit`.
+bool Sum(const std::vector<uint64_t>& numbers, size_t limit, size_t& sum) {
+  sum = 0;
+  for (const uint64_t number : numbers) {
+    if (number > limit - sum) return false;
+    sum += number;
+  }
+  return true;
+}
+
+// Each number stands for a byte of `bytes` or more, so none is made that is not there.
+bool ReadData(std::string_view& bytes, Columns& columns, size_t limit) {
+  for (auto& [number, column] : columns.fields) {
+    size_t values = columns.parts;
+    if (column.counted()) {
+      if (!ReadNumbers(bytes, column.count_form, columns.parts, 0, column.counts) ||
+          !Sum(column.counts, limit, values)) {
+        return false;
+      }
+    }
+    if (column.kind == kFixed) {
+      if (values > bytes.size() / sizeof(uint64_t)) return false;
+      column.numbers.resize(values);
+      for (uint64_t& value : column.numbers) {
+        std::memcpy(&value, bytes.data(), sizeof(value));
+        bytes.remove_prefix(sizeof(value));
+      }
+    } else if (column.kind == kMessage) {
+      column.inside->parts = values;
+      if (!ReadData(bytes, *column.inside, limit)) return false;
+    } else if (!ReadNumbers(bytes, column.number_form, values, column.Row(), column.numbers)) {
+      return false;
+    }
+    if (column.kind != kText) continue;
+    size_t all = 0;
+    if (!Sum(column.numbers, bytes.size(), all)) return false;
+    for (const uint64_t length : column.numbers) {
+      column.texts.push_back(bytes.substr(0, length));
+      bytes.remove_prefix(length);
+    }
+  }
+  return true;
+}
+
+void PutTag(int number, int wire, std::string& out) {
+  PutVarint(static_cast<uint64_t>(number) << 3 | static_cast<uint64_t>(wire), out);
+}
+void PutText(int number, std::string_view text, std::string& out) {
+  PutTag(number, kWireLength, out);
+  PutVarint(text.size(), out);
+  out.append(text);
+}
+
+bool WritePart(Columns& columns, size_t limit, std::string& out);
+
+// What one field says in one part. Parts are asked for in the order in which they stand.
+bool WriteField(int number, Column& column, size_t place, size_t limit, std::string& out) {
+  uint64_t times = column.counted() ? column.counts[place] : 1;
+  switch (column.kind) {
+    case kNumber:
+      if (column.repeated) {
+        if (times == 0) return true;
+        std::string packed;
+        for (; times != 0; --times) PutVarint(column.numbers[column.next++], packed);
+        PutText(number, packed, out);
+      } else if (column.numbers[place] != 0) {
+        PutTag(number, kWireVarint, out);
+        PutVarint(column.numbers[place], out);
+      }
+      return true;
+    case kFixed:
+      if (column.numbers[place] == 0) return true;
+      PutTag(number, kWireFixed64, out);
+      out.append(reinterpret_cast<const char*>(&column.numbers[place]), sizeof(uint64_t));
+      return true;
+    case kText:
+      for (; times != 0; --times) {
+        const std::string_view text = column.texts[column.next++];
+        if (text.empty() && !column.repeated) continue;
+        PutText(number, text, out);
+        if (out.size() > limit) return false;
+      }
+      return true;
+    default:
+      for (; times != 0; --times) {
+        std::string inside;
+        if (!WritePart(*column.inside, limit, inside)) return false;
+        PutText(number, inside, out);
+        if (out.size() > limit) return false;
+      }
+      return true;
+  }
+}
+
+// False: more than the limit.
+bool WritePart(Columns& columns, size_t limit, std::string& out) {
+  const size_t place = columns.next++;
+  for (auto& [number, column] : columns.fields) {
+    if (!WriteField(number, column, place, limit, out)) return false;
+  }
+  return out.size() <= limit;
+}
+
+}  // namespace
+
+std::optional<std::string> ToColumns(std::string_view message, const Descriptor& type) {
+  Columns columns;
+  if (!Take(message, type, 0, columns)) return std::nullopt;
+  std::string data;
+  data.reserve(message.size());
+  WriteData(columns, data);
+  std::string out;
+  out.reserve(data.size() + 1024);
+  WriteTree(columns, out);
+  out += data;
+  // Bytes that are not canonical come back otherwise.
+  const absl::StatusOr<std::string> back = FromColumns(out, message.size());
+  if (!back.ok() || *back != message) return std::nullopt;
+  return out;
+}
+
+absl::StatusOr<std::string> FromColumns(std::string_view columns, size_t limit) {
+  const auto refused = [&](const char* what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("open columns: ", columns.size(), " bytes ", what));
+  };
+  std::string_view left = columns;
+  Columns all;
+  all.parts = 1;
+  size_t room = kMostFields;
+  if (!ReadTree(left, 0, room, all)) return refused("do not begin with a tree of fields");
+  if (!ReadData(left, all, columns.size())) return refused("lack what their fields should have");
+  if (!left.empty()) return refused("have more than their fields say");
+  std::string message;
+  message.reserve(columns.size() * 2);
+  if (!WritePart(all, limit, message)) return refused("are a message beyond its limit");
+  return message;
+}
+
+}  // namespace telltale::proto

@@ -1,0 +1,34 @@
+// A message turned on its side: the first fields of all its parts stand together, then the second
+// ones, each column written in the way in which it repeats itself most. Compressed, that takes a
+// good part less than the message does, and messages of one kind that stand beside each other take
+// less again. What is stored for weeks is kept so (storage/FORMAT.md has the grammar); nothing that
+// travels is.
+//
+// Free functions, no state: any thread.
+
+#ifndef TELLTALE_PROTO_COLUMNS_H_
+#define TELLTALE_PROTO_COLUMNS_H_
+
+#include <google/protobuf/descriptor.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace telltale::proto {
+
+// The columns of a message of this type; FromColumns gives back exactly `message`. Nothing: the
+// bytes are not canonical or have fields that the type does not, so columns would lose something.
+std::optional<std::string> ToColumns(std::string_view message,
+                                     const google::protobuf::Descriptor& type);
+
+// The message, which has at most `limit` bytes. It knows no type: columns name their fields. What
+// is read is bounded by the length of `columns`; InvalidArgument: they are none.
+absl::StatusOr<std::string> FromColumns(std::string_view columns, size_t limit);
+
+}  // namespace telltale::proto
+
+#endif  // TELLTALE_PROTO_COLUMNS_H_
