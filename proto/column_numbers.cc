@@ -10,6 +10,7 @@ namespace telltale::proto {
 namespace {
 
 constexpr int kSignificant = 7;
+constexpr size_t kLongestVarint = 10;
 constexpr size_t kMostPlaces = 256;  // more are no table
 constexpr uint64_t kHalf = uint64_t{1} << (kSignificant - 1);
 
@@ -35,14 +36,17 @@ uint64_t ZigZag(uint64_t difference) {
 }
 uint64_t UnZigZag(uint64_t value) { return value >> 1 ^ ((value & 1) != 0 ? UINT64_MAX : 0); }
 
-void PutSteps(std::span<const uint64_t> numbers, std::string& out) {
+std::string InVarints(std::span<const uint64_t> numbers, bool steps) {
+  std::string bytes(numbers.size() * kLongestVarint, '\0');
+  char* end = bytes.data();
   uint64_t before = 0;
-  for (const uint64_t number : numbers)
-    PutVarint(ZigZag(number - std::exchange(before, number)), out);
-}
-
-void PutPlain(std::span<const uint64_t> numbers, std::string& out) {
-  for (const uint64_t number : numbers) PutVarint(number, out);
+  for (const uint64_t number : numbers) {
+    uint64_t value = steps ? ZigZag(number - std::exchange(before, number)) : number;
+    for (; value >= 0x80; value >>= 7) *end++ = static_cast<char>(value | 0x80);
+    *end++ = static_cast<char>(value);
+  }
+  bytes.resize(static_cast<size_t>(end - bytes.data()));
+  return bytes;
 }
 
 // Within a tenth of a bit.
@@ -80,13 +84,10 @@ Written InOrder(std::span<const uint64_t> numbers) {
     form = kShort;
     numbers = shortened;
   }
-  Written plain{{}, form}, steps{{}, static_cast<uint8_t>(form | kSteps)};
-  plain.bytes.reserve(2 * numbers.size());
-  PutPlain(numbers, plain.bytes);
+  Written plain{InVarints(numbers, false), form};
   // What takes a byte each and is all the same gains nothing by steps.
   if (plain.bytes.find_first_not_of(plain.bytes.front()) == std::string::npos) return plain;
-  steps.bytes.reserve(2 * numbers.size());
-  PutSteps(numbers, steps.bytes);
+  Written steps{InVarints(numbers, true), static_cast<uint8_t>(form | kSteps)};
   return Cost(steps.bytes) < Cost(plain.bytes) ? steps : plain;
 }
 

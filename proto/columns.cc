@@ -104,7 +104,9 @@ bool TakeOne(const WireField& part, const FieldDescriptor& field, size_t place, 
         return true;
       }
       for (std::string_view left = part.inside; !left.empty(); ++column.counts[place]) {
-        if (!TakeVarint(left, column.numbers.emplace_back())) return false;
+        const size_t before = left.size();
+        uint64_t& number = column.numbers.emplace_back();
+        if (!TakeVarint(left, number) || before - left.size() != VarintSize(number)) return false;
       }
       return true;
     }
@@ -128,13 +130,29 @@ bool TakeOne(const WireField& part, const FieldDescriptor& field, size_t place, 
   }
 }
 
+// Written as canonical bytes have it: no number longer than it need be, and nothing that is 0 or
+// empty unless it stands for one of several.
+bool AsCanonical(const WireField& part, const Column& column) {
+  const size_t tag = VarintSize(static_cast<uint64_t>(part.number) << 3);
+  if (part.type == kWireVarint) {
+    return part.value != 0 && part.whole.size() == tag + VarintSize(part.value);
+  }
+  if (part.type == kWireFixed64) {
+    return part.whole.size() == tag + sizeof(uint64_t) && column.numbers.back() != 0;
+  }
+  if (part.inside.empty() && (column.kind == kNumber || !column.counted())) return false;
+  return part.whole.size() == tag + VarintSize(part.inside.size()) + part.inside.size();
+}
+
 // One more part.
 bool Take(std::string_view message, const Descriptor& type, int depth, Columns& columns) {
   if (depth > kDeepest) return false;
   const size_t place = columns.parts++;
   WireField part;
+  int before = 0;
   while (!message.empty()) {
-    if (!NextField(message, part)) return false;
+    if (!NextField(message, part) || part.number < before) return false;
+    before = part.number;
     const FieldDescriptor* field = type.FindFieldByNumber(part.number);
     Kind kind = kNumber;
     if (field == nullptr || !KindOf(*field, &kind)) return false;
@@ -145,6 +163,7 @@ bool Take(std::string_view message, const Descriptor& type, int depth, Columns& 
       if (kind == kMessage) it->second.inside = std::make_unique<Columns>();
     }
     if (!TakeOne(part, *field, place, depth, it->second)) return false;
+    if (!AsCanonical(part, it->second)) return false;
   }
   return true;
 }
@@ -333,9 +352,6 @@ std::optional<std::string> ToColumns(std::string_view message, const Descriptor&
   out.reserve(data.size() + 1024);
   WriteTree(columns, out);
   out += data;
-  // Bytes that are not canonical come back otherwise.
-  const absl::StatusOr<std::string> back = FromColumns(out, message.size());
-  if (!back.ok() || *back != message) return std::nullopt;
   return out;
 }
 

@@ -4,6 +4,8 @@
 #ifndef TELLTALE_PROTO_WIRE_FIELD_H_
 #define TELLTALE_PROTO_WIRE_FIELD_H_
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,6 +27,10 @@ bool NextField(std::string_view& bytes, WireField& field);
 // Takes a number off `bytes`. False: there is none.
 bool TakeVarint(std::string_view& bytes, uint64_t& value);
 void PutVarint(uint64_t value, std::string& out);
+// How many bytes it takes, none too many.
+inline size_t VarintSize(uint64_t value) {
+  return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7;
+}
 
 }  // namespace telltale::proto
 
