@@ -245,6 +245,7 @@ struct telltale_control {
   uint64_t timer_entry_end;
   uint64_t kernel_text;     /* where the kernel's code begins, 0: unknown */
   uint64_t swap_free_pages; /* as of the agent's last drain */
+  uint64_t looked_ns;       /* when the last pass that looked at waits began */
   int32_t own_tgid;
   uint32_t cgroup_subsys;  /* index into css_set.subsys, or 0xffffffff: the unified hierarchy */
   uint32_t use_ktime;      /* run-queue clocks of the CPUs do not agree: take CLOCK_MONOTONIC */
@@ -264,7 +265,7 @@ struct telltale_control {
 enum telltale_switch_level {
   TELLTALE_SWITCH_ALL = 0,
   TELLTALE_SWITCH_NO_STACKS = 1, /* samples of waits without stacks and without who woke */
-  TELLTALE_SWITCH_COUNT = 2      /* who runs is followed, waits are not */
+  TELLTALE_SWITCH_COUNT = 2      /* who runs is followed; waits are looked at some times a second */
 };
 
 enum telltale_pass {
@@ -272,6 +273,8 @@ enum telltale_pass {
   TELLTALE_PASS_CHARGE = 1,  /* before the flip: charge open intervals up to now */
   TELLTALE_PASS_COLLECT = 2, /* after it: give out and clear the old half */
   TELLTALE_PASS_RESUME = 3,  /* waits are followed again: those going on begin now */
+  TELLTALE_PASS_LOOK = 4,    /* switches are only counted: charge waits by the kernel's accounts */
+  TELLTALE_PASS_LOOK_AT_CUT = 5, /* the same before the flip: waits going on are kept whole, too */
 };
 
 /* Cumulative kernel accounts of one task. */
@@ -352,10 +355,15 @@ struct telltale_task {
   uint64_t file_fd;   /* what the last wait on a descriptor was for, kept for a few waits */
   uint8_t file_class;
   uint8_t file_uses;
-  uint8_t lock_queue;            /* enum telltale_lock_queue: of the sleeping lock */
-  uint8_t waited_long;           /* its last wait was worth a look at its waker */
-  uint32_t waker_tid;            /* who ended the wait; or TELLTALE_WAKER_* */
-  uint64_t waker_task;           /* its address; it may be gone by the time it is looked at */
+  uint8_t lock_queue;     /* enum telltale_lock_queue: of the sleeping lock */
+  uint8_t waited_long;    /* its last wait was worth a look at its waker */
+  uint8_t looked;         /* the accounts below hold: it was looked at, or just born */
+  uint8_t queued_asleep;  /* when it was looked at the scheduler took it for queued */
+  uint32_t waker_tid;     /* who ended the wait; or TELLTALE_WAKER_* */
+  uint64_t waker_task;    /* its address; it may be gone by the time it is looked at */
+  uint64_t looked_run_ns; /* as of the last look; its queue time then is run_delay_ns */
+  uint64_t looked_voluntary;
+  uint64_t looked_involuntary;
   struct telltale_accounts base; /* accounts at the last cut */
   struct telltale_task_half half[2];
 };
@@ -442,7 +450,8 @@ struct telltale_event {
   uint64_t time_ns;
   struct telltale_who who;
   uint32_t code;
-  uint32_t pad;
+  uint32_t unfollowed;           /* exit: its life was too short to be followed; no row but this */
+  struct telltale_accounts used; /* of such a one, in all its life */
   char path[256];
 };
 
@@ -470,7 +479,7 @@ TELLTALE_ASSERT_SIZE(struct telltale_sample,
                      296 + 8 * (TELLTALE_KERNEL_FRAMES + TELLTALE_USER_FRAMES +
                                 TELLTALE_PEER_FRAMES));
 TELLTALE_ASSERT_SIZE(struct telltale_copy, 24 + 8 * TELLTALE_REGISTERS);
-TELLTALE_ASSERT_SIZE(struct telltale_event, 344);
+TELLTALE_ASSERT_SIZE(struct telltale_event, 416);
 TELLTALE_ASSERT_SIZE(struct telltale_row, 192 + 16 * TELLTALE_SUBS);
 TELLTALE_ASSERT_SIZE(struct telltale_slot, 16);
 TELLTALE_ASSERT_SIZE(struct telltale_knobs, 24);

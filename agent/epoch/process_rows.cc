@@ -175,16 +175,18 @@ void ProcessRows::Group(const RawEpoch& raw) {
             .exe_id = p.exe,
             .cgroup_id = p.cgroup_id,
             .start_ns = p.start_ns,
+            .instances = p.instances,
             .irq = IsIrq(p),
             .comm = p.comm,
             .values = ValuesOf(p)};
+    if (p.instances > 1) row.tgid = 0;
     if (p.exited && p.start_ns >= raw.start_mono_ns && p.exe.inode != 0) {
       const GroupKey key{p.exe.device, p.exe.inode, p.exe.generation, p.uid, p.cgroup_id};
       const auto [it, added] = short_lived.try_emplace(key, rows_.size());
       if (!added) {
         Row& group = rows_[it->second];
         AddTo(group.values, row.values);
-        ++group.instances;
+        group.instances += row.instances;
         group.tgid = 0;
         group.start_ns = std::min(group.start_ns, p.start_ns);
         continue;
@@ -206,6 +208,7 @@ void ProcessRows::Total(const RawEpoch& raw) {
     bool estimated = std::ranges::count(options_.estimated_vitals, vital) != 0;
     const auto it = std::ranges::find(raw.vitals, vital, &RawVital::id);
     if (it != raw.vitals.end() && sub < it->subs.size()) {
+      estimated = estimated || it->estimated;
       const uint64_t counted = IsWeight(columns_[i]) ? it->subs[sub].weight : it->subs[sub].events;
       if (counted >= totals_[i]) {
         rest_[i] += counted - totals_[i];

@@ -183,16 +183,6 @@ void WriteVitals(const RawEpoch& raw, const FoldedEpoch& folded,
       to.set_state(raw_vital != raw.vitals.end() ? v1::VITAL_STATE_ACTIVE
                                                  : v1::VITAL_STATE_UNAVAILABLE);
     }
-    // What was not watched has no totals: unavailable is never zero. The governor reckons by ticks,
-    // so what counts is that nothing was seen in all but a moment.
-    if (raw_vital != raw.vitals.end() && raw_vital->unwatched_ns > 0) {
-      const bool silent = std::ranges::all_of(
-          raw_vital->subs, [](const RawSub& sub) { return sub.events == 0 && sub.weight == 0; });
-      if (silent && raw_vital->unwatched_ns + kSecond >= raw.watched_ns) {
-        to.set_state(v1::VITAL_STATE_UNAVAILABLE);
-      }
-      to.set_unwatched_ns(std::min(raw_vital->unwatched_ns, raw.watched_ns));
-    }
     if (to.state() != v1::VITAL_STATE_UNAVAILABLE) {
       RawVital none;
       none.quantum = vital.quantum;

@@ -432,11 +432,7 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   for (telltale_bucket& bucket : cpus_map_.At<telltale_cpu>(possible_cpus_)->bucket) {
     bucket = {ClockNs(CLOCK_MONOTONIC), kOpenSamples, 0};
   }
-  if (keeper_->follows_waits()) {
-    if (absl::Status status = steps_.Pass(TELLTALE_PASS_CHARGE, *control_, nullptr); !status.ok()) {
-      return status;
-    }
-  }
+  if (absl::Status status = keeper_->ChargeWaits(); !status.ok()) return status;
   const uint64_t now = ClockNs(CLOCK_MONOTONIC);
   if (absl::Status status = Flip(sink, now); !status.ok()) return GiveUp(status);
 

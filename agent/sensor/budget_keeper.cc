@@ -72,6 +72,8 @@ BudgetKeeper::BudgetKeeper(Options options, telltale_control* control, CutSteps*
                            std::vector<const telltale_cpu*> blocks)
     : options_(std::move(options)), control_(control), steps_(steps), blocks_(std::move(blocks)) {
   governor_ = std::make_unique<Governor>(options_.governor);
+  looks_ = std::make_unique<WaitLooks>(steps_, control_,
+                                       options_.governor.budget * options_.governor.cpus);
 }
 
 BudgetKeeper::~BudgetKeeper() = default;
@@ -138,8 +140,10 @@ void BudgetKeeper::Begin() {
       options_.agent_cpu_ns ? options_.agent_cpu_ns() : ClockNs(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-bool BudgetKeeper::follows_waits() const {
-  return control_->switch_level != TELLTALE_SWITCH_COUNT && !governor_->detached();
+absl::Status BudgetKeeper::ChargeWaits() {
+  if (governor_->detached()) return absl::OkStatus();
+  if (counts_switches()) return looks_->LookAtCut();
+  return steps_->Pass(TELLTALE_PASS_CHARGE, *control_, nullptr);
 }
 
 GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
@@ -240,7 +244,6 @@ absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
   const EventCounts counts = CountEvents(blocks_, control_->half & 1);
   const GovernorReading reading = Reckon(mono_ns, use, counts);
   AddLost(counts);
-  if (!follows_waits() && !governor_->detached()) waits_unwatched_ns_ += mono_ns - last_mono_ns_;
   for (size_t i = 0; i < kParts; ++i) {
     const auto part = static_cast<Part>(i);
     spent_ns_[i] += Governor::Cost(part, governor_->level(part), reading.full_ns[i]);
@@ -252,6 +255,7 @@ absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
   last_mono_ns_ = mono_ns;
   const GovernorDecision decision = governor_->Update(reading);
   absl::Status status;
+  if (counts_switches() && !governor_->detached()) status = looks_->LookIfDue(mono_ns);
   for (const GovernorStep& step : decision.steps) {
     spdlog::info(
         "governor: {} from level {} to {} of {}{}", PartName(step.part), step.from, step.to,
@@ -278,14 +282,16 @@ void BudgetKeeper::Note(uint8_t vital, uint64_t mono_ns, KnobKind knob, uint64_t
 }
 
 absl::Status BudgetKeeper::ApplySwitch(uint8_t from, uint8_t to) {
+  looked_ = looked_ || from == kSwitchCount || to == kSwitchCount;
   const auto set_exits = [this](bool away) {
     for (const size_t unit : switch_exits_) cycler_->SetAway(unit, away);
   };
   absl::Status status;
   // Waits are charged up to here before they are lost sight of, and begin here when seen again.
   if (to == kSwitchCount) status = steps_->Pass(TELLTALE_PASS_CHARGE, *control_, nullptr);
-  if (from == kSwitchCount) status = steps_->Pass(TELLTALE_PASS_RESUME, *control_, nullptr);
+  if (from == kSwitchCount) status = looks_->Follow();
   control_->switch_level = to;
+  if (to == kSwitchCount && status.ok()) status = looks_->Look();
   if (from == 0) set_exits(true);
   if (to == 0) set_exits(false);
   return status;
@@ -357,9 +363,8 @@ absl::Status BudgetKeeper::SetDetached(bool detached, uint64_t mono_ns) {
         "its "
         "budget of {:.2f} % of the host; it tries again in a while",
         100 * options_.governor.budget);
-    if (governor_->level(Part::kSwitch) != kSwitchCount) {
-      status = steps_->Pass(TELLTALE_PASS_CHARGE, *control_, nullptr);
-    }
+    status =
+        counts_switches() ? looks_->Look() : steps_->Pass(TELLTALE_PASS_CHARGE, *control_, nullptr);
     for (const Unit& unit : units_) cycler_->SetAway(unit.index, true);
     for (const auto& [object, group] : groups_) {
       for (const std::string& program : group->rung()->programs) group->Detach(program);
@@ -369,9 +374,8 @@ absl::Status BudgetKeeper::SetDetached(bool detached, uint64_t mono_ns) {
     return status;
   }
   spdlog::info("governor: the sensor is tried again");
-  if (governor_->level(Part::kSwitch) != kSwitchCount) {
-    status = steps_->Pass(TELLTALE_PASS_RESUME, *control_, nullptr);
-  }
+  status = steps_->Pass(TELLTALE_PASS_RESUME, *control_, nullptr);
+  if (counts_switches() && status.ok()) status = looks_->Look();
   for (const auto& [object, group] : groups_) {
     const bool sched = object == "sched" && governor_->level(Part::kSwitch) != 0;
     for (const std::string& program : group->rung()->programs) {
@@ -409,9 +413,10 @@ void BudgetKeeper::Finish(RawEpoch& epoch) {
     detached_at_ns_ = epoch.end_mono_ns;
   }
   epoch.watched_ns -= std::min(epoch.watched_ns, detached_ns);
-  const uint64_t unwatched_ns = std::exchange(waits_unwatched_ns_, 0);
-  for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
-    epoch.vitals[vital - 1U].unwatched_ns = std::min(epoch.watched_ns, unwatched_ns);
+  if (std::exchange(looked_, counts_switches()) || counts_switches()) {
+    for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING, TELLTALE_LOCK}) {
+      epoch.vitals[vital - 1U].estimated = true;
+    }
   }
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     if (lost_[v].events != 0) {
@@ -465,7 +470,12 @@ void BudgetKeeper::AddTo(std::vector<VitalStatus>& status) const {
   const uint8_t level = governor_->level(Part::kSwitch);
   for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
     if (level == kSwitchNoStacks) degrade(vital, absl::StrCat("without stacks, ", budget));
-    if (level == kSwitchCount) degrade(vital, absl::StrCat("switches are only counted, ", budget));
+    if (level == kSwitchCount) {
+      degrade(vital,
+              absl::StrCat("switches are only counted and tasks looked at for what they wait "
+                           "some times a second, ",
+                           budget));
+    }
     if (governor_->level(Part::kTasks) != 0) {
       degrade(vital, absl::StrCat("not of tasks that have run for less than ",
                                   kLeastRunNs / 1'000'000, " ms, ", budget));

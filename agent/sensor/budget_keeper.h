@@ -25,6 +25,7 @@
 #include "agent/sensor/host_counts.h"
 #include "agent/sensor/record_router.h"
 #include "agent/sensor/sensor.h"
+#include "agent/sensor/wait_looks.h"
 #include "sketch/layout.h"
 
 namespace telltale::agent {
@@ -50,9 +51,10 @@ class BudgetKeeper {
   absl::Status Tick(uint64_t mono_ns, const DrainUse& use);
   // Of the half in use, as of the last Tick.
   const EventCounts& counted() const { return last_; }
-  // Before the flip, after it with the new half in use, and for the epoch that it ended.
   bool detached() const { return governor_->detached(); }
-  bool follows_waits() const;  // else open intervals are not to be charged
+  // Before the flip: charges what each task has waited up to now, as far as it is known.
+  absl::Status ChargeWaits();
+  // After it with the new half in use, and for the epoch that it ended.
   void Flipped();
   // What the governor lets t be at least, as a power of two.
   uint8_t least_t_log2() const;
@@ -71,6 +73,7 @@ class BudgetKeeper {
   void ReckonUnwatched(uint64_t mono_ns, GovernorReading& reading);
   void AddLost(const EventCounts& counts);
   absl::Status Apply(const GovernorStep& step, uint64_t mono_ns);
+  bool counts_switches() const { return governor_->level(Part::kSwitch) == kSwitchCount; }
   absl::Status ApplySwitch(uint8_t from, uint8_t to);
   void ApplySamples(uint8_t to);
   void Note(uint8_t vital, uint64_t mono_ns, KnobKind knob, uint64_t from, uint64_t to);
@@ -95,13 +98,14 @@ class BudgetKeeper {
   PerPart<double> smooth_ns_per_s_{};  // of the parts that come in bursts
   double unwind_ns_ = 0;               // one stack, whole; smoothed
   uint64_t detached_at_ns_ = 0;
-  HostPace pace_;  // while detached
+  HostPace pace_;                     // while detached
+  std::unique_ptr<WaitLooks> looks_;  // where switches are only counted
 
   // Of the running epoch.
   PerPart<double> spent_ns_{};
   std::array<telltale_total, TELLTALE_VITALS> lost_{};
   uint64_t detached_ns_ = 0;
-  uint64_t waits_unwatched_ns_ = 0;  // of the epoch, in which switches were only counted
+  bool looked_ = false;  // waits were looked at in a part of it
   std::array<std::vector<RawKnobChange>, TELLTALE_VITALS> changes_;
 };
 

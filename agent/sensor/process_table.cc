@@ -71,6 +71,42 @@ void ProcessTable::Add(const telltale_row& row) {
   AddShares(row.did.share, entry);
 }
 
+void ProcessTable::AddUnfollowed(const telltale_event& exit) {
+  const telltale_who& who = exit.who;
+  const Program program{who.exe.inode, who.exe.device, who.exe.generation, who.uid, who.cgroup};
+  auto it = unfollowed_.find(program);
+  const bool first = it == unfollowed_.end();
+  if (first) {
+    if (rows_.size() + unfollowed_.size() >= max_rows_) {
+      ++over_limit_;
+      return;
+    }
+    it = unfollowed_.emplace(program, RawProcess{}).first;
+  }
+  RawProcess& all = it->second;
+  if (first) {
+    all.tgid = who.tgid;
+    memcpy(all.comm.data(), who.comm, all.comm.size());
+    all.comm.back() = 0;
+    all.uid = who.uid;
+    all.cgroup_id = who.cgroup;
+    all.exe = DecodeExe(who.exe);
+    all.exited = true;
+  }
+  all.instances += first ? 0 : 1;
+  all.start_ns = std::max(all.start_ns, who.start_ns);
+  all.threads += 1;
+  all.run_ns += exit.used.run_ns;
+  all.user_ns += exit.used.user_ns;
+  all.system_ns += exit.used.system_ns;
+  all.switches_voluntary += exit.used.voluntary;
+  all.switches_involuntary += exit.used.involuntary;
+  all.faults_minor += exit.used.faults_minor;
+  all.faults_major += exit.used.faults_major;
+  all.read_bytes += exit.used.read_bytes;
+  all.write_bytes += exit.used.write_bytes;
+}
+
 void ProcessTable::AddIrq(const telltale_total* totals) {
   SetComm("[irq]", irq_.process);
   AddShares(totals, irq_);
@@ -106,6 +142,7 @@ void ProcessTable::Finish(RawEpoch& epoch) {
   }
   AddShares(rest.data(), other_);
   for (auto& [key, entry] : rows_) epoch.processes.push_back(Close(std::move(entry)));
+  for (auto& [program, all] : unfollowed_) epoch.processes.push_back(std::move(all));
   epoch.processes.push_back(Close(std::move(irq_)));
   SetComm("[other]", other_.process);
   epoch.other = Close(std::move(other_));

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,9 @@ class ProcessTable {
   explicit ProcessTable(size_t max_rows) : max_rows_(max_rows) {}
 
   void Add(const telltale_row& row);
+  // A process that ended and was not followed: it is one of its program's. What it did that the
+  // kernel does not account is nobody's.
+  void AddUnfollowed(const telltale_event& exit);
   // The share of interrupts, already summed over CPUs: TELLTALE_SUBS entries.
   void AddIrq(const telltale_total* totals);
 
@@ -33,11 +37,13 @@ class ProcessTable {
     RawProcess process;
     std::vector<telltale_total> shares;
   };
+  using Program = std::tuple<uint64_t, uint32_t, uint32_t, uint32_t, uint64_t>;
   static void AddShares(const telltale_total* totals, Entry& entry);
   static RawProcess Close(Entry&& entry);
 
   const size_t max_rows_;
   std::map<std::pair<uint32_t, uint64_t>, Entry> rows_;
+  std::map<Program, RawProcess> unfollowed_;
   Entry irq_, other_;
   uint64_t task_ns_ = 0;
   uint64_t over_limit_ = 0;

@@ -92,10 +92,13 @@ void RecordRouter::Finish(RawSample sample, uint32_t half) {
 
 void RecordRouter::RouteEvent(const telltale_event& record) {
   ++count_;
+  const bool unfollowed = record.kind == TELLTALE_RECORD_EXIT && record.unfollowed != 0;
   if (record.half == half_) {
     sink_->OnEvent(DecodeEvent(record));
+    if (unfollowed) table_->AddUnfollowed(record);
   } else {
     early_events_.push_back(DecodeEvent(record));
+    if (unfollowed) early_unfollowed_.push_back(record);
   }
 }
 
@@ -139,9 +142,11 @@ absl::StatusOr<uint64_t> RecordRouter::Drain(SampleSink& sink, ProcessTable& tab
   for (const RawSample& sample : early_samples_) sink.OnSample(sample);
   for (const RawEvent& event : early_events_) sink.OnEvent(event);
   for (const telltale_row& row : early_rows_) table.Add(row);
+  for (const telltale_event& exit : early_unfollowed_) table.AddUnfollowed(exit);
   early_samples_.clear();
   early_events_.clear();
   early_rows_.clear();
+  early_unfollowed_.clear();
   // A record that another CPU has not finished yet holds up those behind it, for a moment.
   for (int tries = 0; tries == 0 || (!awaiting_.empty() && tries < kTries); ++tries) {
     if (const int result = ring_buffer__consume(ring_); result < 0) {

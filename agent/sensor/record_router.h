@@ -91,6 +91,7 @@ class RecordRouter {
   std::vector<RawSample> early_samples_;
   std::vector<RawEvent> early_events_;
   std::vector<telltale_row> early_rows_;
+  std::vector<telltale_event> early_unfollowed_;
   // Of the drain going on.
   SampleSink* sink_ = nullptr;
   ProcessTable* table_ = nullptr;

@@ -162,7 +162,7 @@ struct RawVital {
   std::vector<uint64_t> bitmap;  // distinct-label bitmap; empty: none kept
   std::vector<int64_t> backlog;  // [second]: begun minus ended; empty where the vital has none
   std::vector<RawKnobChange> knobs;
-  uint64_t unwatched_ns = 0;  // of the epoch's watched_ns, in which this vital was not counted
+  bool estimated = false;  // what each process has of it is, to stay within the budget
 };
 
 // A histogram kept in the kernel. Buckets: log2 with r sub-buckets per octave (sketch/histogram.h).
@@ -207,6 +207,7 @@ struct RawProcess {
   uint64_t open_files = 0;  // at the cut, 65,535 at most; 0: it exited
   uint64_t read_bytes = 0, write_bytes = 0;
   uint32_t threads = 0;
+  uint32_t instances = 1;  // more: so many of a program that lived too shortly to be followed
   struct Share {
     uint8_t vital, sub;
     uint64_t events, weight;

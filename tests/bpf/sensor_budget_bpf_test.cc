@@ -3,10 +3,12 @@
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -36,6 +38,7 @@ class SharedCount {
 
 class BudgetTest : public UnstartedSensorTest {
  protected:
+  class PipeStorm;
   // Times are short, so that a test sees it recover. False: it did not start, and that is said.
   bool Watch(double budget, double give_up_s = 3600) {
     BpfSensorOptions options;
@@ -114,36 +117,52 @@ TEST_F(BudgetTest, OfAStormOfSystemCallsAPartStandsForAllAndItSaysSo) {
       << StatusOf(TELLTALE_SYSCALL).reason;
 }
 
-TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
-  if (!Watch(0.01)) return;
-  const std::string at_first = StatusOf(TELLTALE_BLOCKING).reason;  // some kernels have one
-  int there[2], back[2];
-  ASSERT_EQ(pipe(there), 0);
-  ASSERT_EQ(pipe(back), 0);
-  // On one CPU they switch as often as it can.
-  Child echo([&] {
+// Two processes that switch on one CPU as often as it can, for 16 s.
+class BudgetTest::PipeStorm {
+ public:
+  PipeStorm() {
+    for (const auto& ends : {there_, back_}) close(ends[0]), close(ends[1]);
+  }
+  void Begin() {
+    echo_.Begin();
+    caller_.Begin();
+  }
+  Child& caller() { return caller_; }
+  pid_t pid() const { return caller_.pid(); }
+
+ private:
+  using Ends = std::array<int, 2>;
+  static Ends Pipe() {
+    Ends ends{};
+    EXPECT_EQ(pipe(ends.data()), 0);
+    return ends;
+  }
+
+  const Ends there_ = Pipe(), back_ = Pipe();
+  Child echo_{[this] {
     char byte = 0;
     PinTo(0);
-    close(there[1]);
-    while (read(there[0], &byte, 1) == 1) {
-      if (write(back[1], &byte, 1) != 1) break;
+    close(there_[1]);
+    while (read(there_[0], &byte, 1) == 1) {
+      if (write(back_[1], &byte, 1) != 1) break;
     }
-  });
-  Child caller([&] {
+  }};
+  Child caller_{[this] {
     char byte = 0;
     PinTo(0);
     const auto end = Clock::now() + milliseconds(16'000);
     while (Clock::now() < end) {
-      if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) break;
+      if (write(there_[1], &byte, 1) != 1 || read(back_[0], &byte, 1) != 1) break;
     }
-    close(there[1]);
-  });
-  close(there[0]);
-  close(there[1]);
-  close(back[0]);
-  close(back[1]);
-  echo.Begin();
-  caller.Begin();
+    close(there_[1]);
+  }};
+};
+
+TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
+  if (!Watch(0.01)) return;
+  const std::string at_first = StatusOf(TELLTALE_BLOCKING).reason;  // some kernels have one
+  PipeStorm storm;
+  storm.Begin();
   EXPECT_TRUE(DrainUntil(
       [&] { return StatusOf(TELLTALE_BLOCKING).reason.find("only counted") != std::string::npos; },
       8))
@@ -155,11 +174,11 @@ TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
     DrainFor(1.5);
     const RawEpoch stormy = Cut();
     if (epochs == 0) not_followed = Lost(stormy, TELLTALE_BLOCKING);
-    seen += ShareOf(stormy, caller.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events;
+    seen += ShareOf(stormy, storm.pid(), TELLTALE_SYSCALL, TELLTALE_SYSCALL_OK).events;
   }
   EXPECT_GT(not_followed, 1000u) << "switches whose waits were not followed";
   EXPECT_GT(seen, 0u);
-  Await(caller);
+  Await(storm.caller());
   EXPECT_TRUE(DrainUntil([&] { return StatusOf(TELLTALE_BLOCKING).reason == at_first; }, 180))
       << StatusOf(TELLTALE_BLOCKING).reason;
   Cut();
@@ -170,6 +189,56 @@ TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
   const Amount slept = ShareOf(calm, sleeper.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_TIMER);
   EXPECT_GE(slept.weight, 950'000'000u);
   EXPECT_LE(slept.weight, 1'500'000'000u);
+}
+
+// What each did since the last look is in the kernel's accounts; what for it waits is looked at.
+TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsAreKnownByTheKernelsAccounts) {
+  if (!Watch(0.01)) return;
+  PipeStorm storm;
+  storm.Begin();
+  const auto only_counted = [&] {
+    return StatusOf(TELLTALE_BLOCKING).reason.find("only counted") != std::string::npos;
+  };
+  EXPECT_TRUE(DrainUntil(only_counted, 8)) << StatusOf(TELLTALE_BLOCKING).reason;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const auto spin = [] {
+    PinTo(1);
+    const auto end = Clock::now() + milliseconds(4'000);
+    while (Clock::now() < end) {
+    }
+  };
+  Child sleeps([] {
+    for (int i = 0; i < 8; ++i) std::this_thread::sleep_for(milliseconds(500));
+  });
+  Child reads([&] {
+    char byte = 0;
+    (void)!read(ends[0], &byte, 1);
+  });
+  Child one(spin), other(spin);
+  for (Child* child : {&sleeps, &reads, &one, &other}) child->Begin();
+  DrainFor(0.5);
+  Cut();
+  kept_.samples.clear();
+  DrainFor(2.5);
+  const RawEpoch epoch = Cut();
+  ASSERT_TRUE(only_counted()) << StatusOf(TELLTALE_BLOCKING).reason;
+  const uint64_t length = epoch.end_mono_ns - epoch.start_mono_ns;
+  EXPECT_TRUE(Within(
+      0.1, ShareOf(epoch, sleeps.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_TIMER).weight, length));
+  EXPECT_TRUE(Within(
+      0.1, ShareOf(epoch, reads.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_PIPE).weight, length));
+  const RawProcess* const spins = Find(epoch, one.pid());
+  ASSERT_NE(spins, nullptr);
+  EXPECT_TRUE(Within(0.1, spins->run_ns + spins->queue_ns, length));
+  EXPECT_GE(spins->queue_ns, length / 5) << "it shares its CPU";
+  EXPECT_LE(spins->blocked_ns, length / 20);
+  const auto open = std::ranges::find_if(kept_.samples, [&](const RawSample& sample) {
+    return sample.vital == TELLTALE_BLOCKING && sample.tgid == static_cast<uint32_t>(reads.pid());
+  });
+  ASSERT_NE(open, kept_.samples.end()) << "a wait of all the epoch is kept at the cut";
+  EXPECT_FALSE(open->stack.kernel.empty());
+  Await(storm.caller());
 }
 
 TEST_F(BudgetTest, OfAStormOfShortThreadsTheBusyAreFollowedAndTheOthersCounted) {
@@ -207,6 +276,44 @@ TEST_F(BudgetTest, OfAStormOfShortThreadsTheBusyAreFollowedAndTheOthersCounted) 
   ASSERT_NE(row, nullptr);
   EXPECT_GE(row->run_ns, 250'000'000u) << "followed once it had run for 4 ms";
   EXPECT_LE(row->run_ns, 450'000'000u);
+  Await(storm);
+}
+
+TEST_F(BudgetTest, OfAStormOfShortProcessesEachIsCountedForItsProgram) {
+  if (!Watch(0.001)) return;
+  SharedCount ended;
+  Child storm([&] {
+    const auto end = Clock::now() + milliseconds(12'000);
+    while (Clock::now() < end) {
+      if (const pid_t child = fork(); child == 0) {
+        _exit(0);
+      } else if (child > 0 && waitpid(child, nullptr, 0) == child) {
+        ended.value() = ended.value() + 1;
+      }
+    }
+  });
+  storm.Begin();
+  EXPECT_TRUE(DrainUntil(
+      [&] {
+        return StatusOf(TELLTALE_BLOCKING).reason.find("run for less than 4 ms") !=
+               std::string::npos;
+      },
+      8))
+      << StatusOf(TELLTALE_BLOCKING).reason;
+  Cut();
+  const uint64_t before = ended.value();
+  DrainFor(2);
+  const RawEpoch epoch = Cut();
+  const uint64_t children = ended.value() - before;
+  uint64_t counted = 0, run_ns = 0;
+  for (const RawProcess& process : epoch.processes) {
+    if (process.instances < children / 2) continue;
+    counted += process.instances;
+    run_ns += process.run_ns;
+  }
+  EXPECT_TRUE(Within(0.1, counted, children));
+  EXPECT_GE(run_ns, children * 10'000) << "none lives on less than 10 us";
+  EXPECT_LE(run_ns, 2 * (epoch.end_mono_ns - epoch.start_mono_ns));
   Await(storm);
 }
 

@@ -100,28 +100,6 @@ TEST(EpochCutterTest, SaysWhatAnUnavailableVitalIsAndGivesItNoTotals) {
   EXPECT_EQ(VitalOf(cut.body, TELLTALE_LLC).subs_size(), 0);
 }
 
-TEST(EpochCutterTest, AVitalThatNobodyCountedInTheEpochIsUnknownAndNotZero) {
-  ReplayedNode node;
-  RawEpoch raw = node.Run(10);
-  const FoldedEpoch folded = node.folder.Take();
-  const auto blocking = std::ranges::find(raw.vitals, TELLTALE_BLOCKING, &RawVital::id);
-  ASSERT_NE(blocking, raw.vitals.end());
-  const auto cut = [&] {
-    FoldedEpoch copy = folded;
-    const auto result = node.cutter.Cut(raw, copy, node.Context(10));
-    EXPECT_TRUE(result.ok()) << result.status();
-    return *std::ranges::find(result->body.vitals(), TELLTALE_BLOCKING, &v1::Vital::id);
-  };
-  blocking->unwatched_ns = 4 * kSecond;
-  EXPECT_EQ(cut().state(), v1::VITAL_STATE_ACTIVE);
-  EXPECT_EQ(cut().unwatched_ns(), 4 * kSecond);
-  for (RawSub& sub : blocking->subs) sub.events = sub.weight = 0;
-  EXPECT_EQ(cut().state(), v1::VITAL_STATE_ACTIVE) << "nothing happened in what was watched";
-  blocking->unwatched_ns = raw.watched_ns;
-  EXPECT_EQ(cut().state(), v1::VITAL_STATE_UNAVAILABLE);
-  EXPECT_EQ(cut().subs_size(), 0);
-}
-
 TEST(EpochCutterTest, SecondsKeepSevenSignificantBitsOfEachSecond) {
   ReplayedNode node;
   const CutResult cut = node.Epoch(10);
@@ -258,6 +236,27 @@ TEST(EpochCutterTest, ShortLivedProcessesOfOneProgramAreOneRowWithTheirNumber) {
     EXPECT_EQ(row.pid(), 0u);
   }
   EXPECT_EQ(rows, 1);
+}
+
+TEST(EpochCutterTest, ThoseOfAProgramThatWereNotFollowedAreCountedWithThoseThatWere) {
+  ReplayedNode node;
+  node.raw = node.Run(5);
+  node.folded = node.folder.Take();
+  RawProcess all = {.tgid = 4'001, .start_ns = node.raw.start_mono_ns + 1};
+  all.exe = {.device = 1, .inode = 77, .generation = 0};
+  all.exited = true;
+  all.run_ns = 1'000'000'000'000;
+  all.instances = 700;
+  RawProcess one = all;
+  one.instances = 1;
+  node.raw.processes.push_back(all);
+  node.raw.processes.push_back(one);
+  const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(5));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  const auto& rows = cut->body.processes().rows();
+  const auto row = std::ranges::find(rows, 701u, &v1::ProcessRow::instances);
+  ASSERT_NE(row, rows.end());
+  EXPECT_EQ(row->pid(), 0u);
 }
 
 TEST(EpochCutterTest, WhatNoProcessWasGivenStandsInOther) {

@@ -86,5 +86,35 @@ TEST(ProcessTableTest, GivesToOtherWhatHasNoRowSoThatTheSumIsTheTotal) {
   EXPECT_EQ(epoch.losses[0].events, 1U);
 }
 
+telltale_event Exit(uint32_t tgid, uint64_t inode) {
+  telltale_event exit = {};
+  exit.kind = TELLTALE_RECORD_EXIT;
+  exit.who.tgid = exit.who.tid = tgid;
+  exit.who.start_ns = 1000 + tgid;
+  exit.who.exe.inode = inode;
+  strncpy(exit.who.comm, "forks", sizeof(exit.who.comm) - 1);
+  exit.unfollowed = 1;
+  exit.used.run_ns = 5;
+  exit.used.faults_minor = 2;
+  return exit;
+}
+
+TEST(ProcessTableTest, OfProcessesThatWereNotFollowedEachProgramHasOneRowWithTheirNumber) {
+  ProcessTable table(10);
+  for (uint32_t tgid = 1; tgid <= 700; ++tgid) table.AddUnfollowed(Exit(tgid, 41));
+  table.AddUnfollowed(Exit(701, 42));
+  RawEpoch epoch = EpochWith(0);
+  table.Finish(epoch);
+  ASSERT_EQ(epoch.processes.size(), 3U);  // and [irq]
+  const RawProcess& many = epoch.processes[0];
+  EXPECT_STREQ(many.comm.data(), "forks");
+  EXPECT_EQ(many.instances, 700U);
+  EXPECT_EQ(many.run_ns, 3'500U);
+  EXPECT_EQ(many.faults_minor, 1'400U);
+  EXPECT_TRUE(many.exited);
+  EXPECT_EQ(epoch.processes[1].instances, 1U);
+  EXPECT_TRUE(epoch.losses.empty()) << "700 took one place";
+}
+
 }  // namespace
 }  // namespace telltale::agent

@@ -3,7 +3,7 @@
 // The agent's own programs: the second's beat, the flush of one CPU, and the pass over all tasks
 // that adopts them at the start, charges open intervals before a cut, and collects rows after it.
 
-#include "agent/sensor/bpf/wait.bpf.h"
+#include "agent/sensor/bpf/look.bpf.h"
 
 struct beat {
   struct bpf_timer timer;
@@ -114,6 +114,7 @@ static __always_inline void resume(struct task_struct* task, struct telltale_tas
 
   if (st->counted_blocked && own) backlog_end(&own->half[half], half, TELLTALE_BACKLOG_BLOCKED, 1);
   st->counted_blocked = 0;
+  st->looked = 0;
   if (st->state == TELLTALE_TASK_GONE || task->exit_state) return;
   st->since_rq_ns = st->began_rq_ns = now;
   st->run_delay_ns = task->sched_info.run_delay;
@@ -140,7 +141,6 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
   struct telltale_cpu* own = cpu_block(control.cpus);
   uint64_t since = st->since_rq_ns, off, delay, hash, before;
   struct telltale_task_half* t = &st->half[half];
-  struct telltale_sample* s;
   struct user_regs u;
   bool keep;
 
@@ -181,26 +181,8 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
       leave_out_of_truth(half, vital, hash);
     }
   }
-  if (!keep) return;
-  s = sample_begin(own, task, SAMPLE_WHAT(vital, sub, half, TELLTALE_SAMPLE_OPEN), hash, off);
-  if (!s) return;
-  s->before = before;
-  s->label[0] = task->pid;
-  s->label[1] = u.syscall;
-  s->label[2] = u.ip;
-  s->label[3] = u.stack_place;
-  s->detail[0] = task->prio;
-  if (vital == TELLTALE_SCHED_DELAY) {
-    s->detail[1] = task->policy;
-    s->detail[2] = s->time_ns - s->who.start_ns;
-    s->detail[3] = 1;
-  } else {
-    s->detail[1] = s->time_ns - s->who.start_ns;
-    s->detail[2] = 1;
-  }
-  s->flags |= TELLTALE_SAMPLE_KSTACK;
-  s->kernel_bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
-  sample_end(s);
+  if (keep)
+    keep_open(own, task, SAMPLE_WHAT(vital, sub, half, TELLTALE_SAMPLE_OPEN), hash, before, off);
 }
 
 /* Gives out the old half as one record. The kernel calls again for the same task when its page is
@@ -254,6 +236,10 @@ int pass(struct bpf_iter__task* ctx) {
   }
   if (control.pass == TELLTALE_PASS_CHARGE) {
     charge_open(task, st, now, rq_now);
+    return 0;
+  }
+  if (control.pass == TELLTALE_PASS_LOOK || control.pass == TELLTALE_PASS_LOOK_AT_CUT) {
+    look(task, st, now, rq_now);
     return 0;
   }
   return collect(ctx->meta->seq, task, st);

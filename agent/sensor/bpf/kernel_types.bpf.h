@@ -125,11 +125,13 @@ struct sched_info {
 };
 struct rq {
   uint64_t clock;
+  uint64_t clock_task; /* without the time of interrupts */
 };
 struct cfs_rq {
   struct rq* rq;
 };
 struct sched_entity {
+  uint64_t exec_start; /* of clock_task: up to then its run time is accounted */
   uint64_t sum_exec_runtime;
   struct cfs_rq* cfs_rq;
 };

@@ -20,7 +20,7 @@ static __always_inline struct telltale_event* event_begin(uint32_t kind, struct 
   e->kind = kind;
   e->half = control.half & 1;
   e->time_ns = bpf_ktime_get_ns();
-  e->code = e->pad = 0;
+  e->code = e->unfollowed = 0;
   e->path[0] = 0;
   fill_who(&e->who, task, st);
   return e;
@@ -48,6 +48,16 @@ int on_exec(uint64_t* ctx) {
   return 0;
 }
 
+/* Its last turn on the CPU is in no account before it ends. */
+static __always_inline uint64_t run_so_far(struct task_struct* task, uint64_t now) {
+  struct rq* rq = task->se.cfs_rq->rq;
+  uint64_t since = now + control.rq_clock_offset_ns - rq->clock + rq->clock_task;
+  uint64_t turn = since > task->se.exec_start ? since - task->se.exec_start : 0;
+  uint64_t run = task->se.sum_exec_runtime + turn, age = now - task->start_time;
+
+  return run < age ? run : age;
+}
+
 /* The last row, sent at the last switch, takes the memory's size from here, if it is still there.
  */
 static __always_inline int exiting(struct task_struct* task, bool group_dead) {
@@ -64,6 +74,11 @@ static __always_inline int exiting(struct task_struct* task, bool group_dead) {
   e->code = BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT
                 ? BPF_CORE_READ(task, signal, group_exit_code)
                 : task->exit_code;
+  if (!st) {
+    e->unfollowed = 1;
+    read_accounts(task, &e->used);
+    e->used.run_ns = run_so_far(task, e->time_ns);
+  }
   bpf_ringbuf_submit(e, rouse(false));
   return 0;
 }

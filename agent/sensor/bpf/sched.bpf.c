@@ -7,30 +7,6 @@
 
 #include "agent/sensor/bpf/waker.bpf.h"
 
-/* Kernels before 6.2 lack them. */
-extern struct task_struct* bpf_task_from_pid(int pid) __ksym __weak;
-extern void bpf_task_release(struct task_struct* task) __ksym __weak;
-
-/* The owner of a futex is known by its tid only. Without a way to look it up it is taken for a
- * thread of the same process, as the owner of most mutexes is. */
-static __noinline int name_owner(struct telltale_peer* peer, struct task_struct* task,
-                                 uint32_t tid) {
-  struct task_struct* owner;
-
-  if (!bpf_task_from_pid || !bpf_task_release) {
-    owner = BPF_CORE_READ(task, group_leader);
-    name_peer(peer, (uint64_t)owner, BPF_CORE_READ(owner, pid));
-    if (peer->tid != tid) peer->comm[0] = 0; /* another thread may have another name */
-    peer->tid = tid;
-    return 0;
-  }
-  owner = bpf_task_from_pid(tid);
-  if (!owner) return 0;
-  name_peer(peer, (uint64_t)owner, tid);
-  bpf_task_release(owner);
-  return 0;
-}
-
 /* Takes the sample of a pending interval. Called in the incoming task (both stacks) or, without
  * sched_exit_tp, at the switch for the task about to run (kernel stack only). */
 static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct task_struct* task,
@@ -314,6 +290,18 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
   st->state = TELLTALE_TASK_RUNNING;
 }
 
+/* Whose lock it goes to wait for cannot be read by those who look at it then (look.bpf.h). */
+static __always_inline void note_lock(struct task_struct* prev, uint32_t state) {
+  struct telltale_task* st;
+
+  if (state == TASK_RUNNING || state & TASK_DEAD || prev->flags & PF_KTHREAD) return;
+  if (((struct pt_regs*)bpf_task_pt_regs(prev))->orig_ax != SYS_FUTEX) return;
+  st = bpf_task_storage_get(&tasks, prev, 0, 0);
+  if (!st) return;
+  st->futex_owner = 0;
+  note_futex(st, prev);
+}
+
 /* Follows who runs, so that labels name their program and counts reach their process. To the agent
  * the task is running from now on: when waits are followed again (TELLTALE_PASS_RESUME), one that
  * was switched in between counts as an interval lost. */
@@ -326,6 +314,7 @@ static __noinline int only_count(struct telltale_cpu* c, struct task_struct* pre
     st = bpf_task_storage_get(&tasks, prev, 0, 0);
   if (c->touched[0]) give_to(c, 0, prev->pid, st);
   if (c->touched[1]) give_to(c, 1, prev->pid, st);
+  note_lock(prev, state);
   if (unlikely(prev->pid && state & TASK_DEAD)) {
     count_end(c, st);
     if (st) send_last_row(c, prev, st, control.half);

@@ -147,23 +147,31 @@ static __noinline int spread(struct telltale_half* h, uint32_t half, uint32_t su
   return 0;
 }
 
-/* Adds an interval of a task, of that process, that is not the running one. */
-static __always_inline bool charge(struct telltale_cpu* c, uint32_t half, struct telltale_task* st,
-                                   int32_t tgid, uint32_t vital, uint32_t sub, uint64_t hash,
-                                   uint64_t ns, uint64_t* before) {
+/* Adds time that a task, of that process, did not run: so many waits of it, or a part of one. */
+static __always_inline bool charge_waits(struct telltale_cpu* c, uint32_t half,
+                                         struct telltale_task* st, int32_t tgid, uint32_t vital,
+                                         uint32_t sub, uint64_t hash, uint64_t waits, uint64_t ns,
+                                         uint64_t* before) {
   struct telltale_half* h = &c->half[half & 1];
   struct telltale_task_half* t = &st->half[half & 1];
   bool keep;
 
-  h->given[sub].events++;
+  h->given[sub].events += waits;
   h->given[sub].weight += ns;
-  t->share[sub].events++;
+  t->share[sub].events += waits;
   t->share[sub].weight += ns;
   t->touched |= 1ULL << sub;
   tell_truth(half & 1, vital, hash, ns, tgid);
-  keep = weigh(c, half, vital, sub, hash, 1, ns, before);
+  keep = weigh(c, half, vital, sub, hash, waits, ns, before);
   if (unlikely(ns >> TELLTALE_SPREAD_LOG2)) spread(h, half, sub, ns);
   return keep;
+}
+
+/* One. */
+static __always_inline bool charge(struct telltale_cpu* c, uint32_t half, struct telltale_task* st,
+                                   int32_t tgid, uint32_t vital, uint32_t sub, uint64_t hash,
+                                   uint64_t ns, uint64_t* before) {
+  return charge_waits(c, half, st, tgid, vital, sub, hash, 1, ns, before);
 }
 
 #endif /* TELLTALE_SENSOR_WAIT_BPF_H_ */

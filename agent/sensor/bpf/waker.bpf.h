@@ -7,7 +7,7 @@
 #ifndef TELLTALE_SENSOR_WAKER_BPF_H_
 #define TELLTALE_SENSOR_WAKER_BPF_H_
 
-#include "agent/sensor/bpf/wait.bpf.h"
+#include "agent/sensor/bpf/peer.bpf.h"
 
 /* An eighth of the quantum. Shorter waits are too many to look at each one's cell; where they pass
  * a power of t together, one is kept with its waker's name and without the stack. */
@@ -84,18 +84,6 @@ static __always_inline void note_waker(void* ctx, struct telltale_cpu* c,
     return;
   now = bpf_ktime_get_ns() + (control.use_ktime ? 0 : control.rq_clock_offset_ns);
   if (now > st->since_rq_ns + FORESEEN_NS) keep_stack(ctx, woken, st, now - st->since_rq_ns);
-}
-
-/* Who a task is. It may have ended meanwhile, and its memory be another task's: then only `tid`. */
-static __noinline int name_peer(struct telltale_peer* peer, uint64_t address, uint32_t tid) {
-  struct task_struct* task = (struct task_struct*)address;
-
-  peer->tid = tid;
-  if ((uint32_t)BPF_CORE_READ(task, pid) != tid) return 0;
-  peer->tgid = BPF_CORE_READ(task, tgid);
-  peer->start_ns = BPF_CORE_READ(task, group_leader, start_time);
-  bpf_core_read(peer->comm, sizeof(peer->comm), &task->comm);
-  return 0;
 }
 
 static __noinline int name_waker(struct telltale_half* h, struct telltale_sample* s,

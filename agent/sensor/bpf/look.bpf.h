@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0
+ *
+ * Waits without following switches: where those are only counted, the task iterator looks at each
+ * task some times a second. How long it ran, how long it stood in the queue and how often it waited
+ * since the last look the kernel's own accounts say, so what is left is time it was blocked. What
+ * for is told by what it waits for now; or, if it does not now, by what it was last seen to wait
+ * for. The sums are exact, their division among kinds of waits is an estimate.
+ */
+#ifndef TELLTALE_SENSOR_LOOK_BPF_H_
+#define TELLTALE_SENSOR_LOOK_BPF_H_
+
+#include "agent/sensor/bpf/peer.bpf.h"
+
+/* Keeps a wait that goes on, with its kernel stack: what a sample of that vital has to say. */
+static __always_inline void keep_open(struct telltale_cpu* own, struct task_struct* task,
+                                      uint32_t what, uint64_t hash, uint64_t before, uint64_t ns) {
+  struct telltale_sample* s = sample_begin(own, task, what, hash, ns);
+  struct telltale_task* st;
+  struct user_regs u;
+
+  if (!s) return;
+  st = bpf_task_storage_get(&tasks, task, 0, 0);
+  s->before = before;
+  if (st) {
+    user_regs(task, &st->bases, &u);
+    s->label[0] = task->pid;
+    s->label[1] = u.syscall;
+    s->label[2] = u.ip;
+    s->label[3] = u.stack_place;
+  }
+  s->detail[0] = task->prio;
+  if ((what & 0xff) == TELLTALE_SCHED_DELAY) {
+    s->detail[1] = task->policy;
+    s->detail[2] = s->time_ns - s->who.start_ns;
+    s->detail[3] = 1;
+  } else {
+    s->detail[1] = s->time_ns - s->who.start_ns;
+    s->detail[2] = 1;
+  }
+  s->flags |= TELLTALE_SAMPLE_KSTACK;
+  s->kernel_bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
+  sample_end(s);
+}
+
+/* The same of a wait for a lock in the process's memory. */
+static __noinline int keep_open_lock(struct telltale_cpu* own, struct task_struct* task,
+                                     uint64_t hash, uint64_t before, uint64_t ns) {
+  uint32_t half = control.half & 1;
+  struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
+  struct telltale_sample* s;
+  struct user_regs u;
+
+  if (!st) return 0;
+  s = sample_begin(own, task,
+                   SAMPLE_WHAT(TELLTALE_LOCK, TELLTALE_LOCK_FUTEX, half, TELLTALE_SAMPLE_OPEN),
+                   hash, ns);
+  if (!s) return 0;
+  s->before = before;
+  user_regs(task, &st->bases, &u);
+  s->label[0] = TELLTALE_LOCK_FUTEX;
+  s->label[1] = u.syscall;
+  s->label[2] = u.ip;
+  s->detail[0] = st->futex_address;
+  s->detail[1] = st->futex_owner;
+  name_owner(&s->peer, task, st->futex_owner);
+  s->flags |= TELLTALE_SAMPLE_KSTACK;
+  s->kernel_bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
+  sample_end(s);
+  return 0;
+}
+
+/* One that leads its cell and was not kept since: at the cut it is, for it may pass no power of t
+ * in pieces. Before the cut nothing is kept, and what is due stays so. */
+static __always_inline bool unseen(struct telltale_cpu* own, uint32_t half, uint32_t vital,
+                                   uint64_t hash, bool due) {
+  uint32_t v = vital - 1;
+  struct telltale_slot* slot;
+
+  opaque(v);
+  if (v >= TELLTALE_VITALS) return false;
+  slot = &own->half[half & 1].sketch[v].slot[hash >> TELLTALE_CELL_SHIFT];
+  if (control.pass == TELLTALE_PASS_LOOK) {
+    if (due) telltale_refused(slot, hash);
+    return false;
+  }
+  return due ||
+         (((slot->lead ^ hash) & TELLTALE_MARK_MASK) == 0 && !(slot->lead & TELLTALE_LEAD_SEEN));
+}
+
+struct look_at {
+  uint64_t now, rq_now;
+  uint64_t ran, queue, block; /* ns since the last look */
+  uint64_t waits, turns;      /* begun since: to sleep; in the queue */
+  bool asleep, queued;        /* now */
+};
+
+/* How long it stood in the queue since it was born, with the turn it waits for now. */
+static __always_inline uint64_t queued_in_all(struct task_struct* task, const struct look_at* at) {
+  uint64_t queued = task->sched_info.last_queued;
+  uint64_t open = at->queued && queued && queued < at->rq_now ? at->rq_now - queued : 0;
+
+  return task->sched_info.run_delay + open;
+}
+
+/* From here on it is looked at. False: it was already. One born since the last look has had no
+ * other time; of one that was there before what it did till now is not known. */
+static __always_inline bool begin_looks(struct task_struct* task, struct telltale_task* st,
+                                        const struct look_at* at) {
+  uint64_t age = bpf_ktime_get_ns() - st->first_ns;
+
+  if (st->looked) return false;
+  st->looked = 1;
+  st->queued_asleep = 0;
+  if (st->first_ns > control.looked_ns && !st->base.run_ns) {
+    st->block_sub = TELLTALE_BLOCK_OTHER;
+    st->since_rq_ns = at->now > age ? at->now - age : at->now;
+    st->looked_run_ns = st->run_delay_ns = st->looked_voluntary = st->looked_involuntary = 0;
+    return false;
+  }
+  st->since_rq_ns = at->now;
+  st->looked_run_ns = task->se.sum_exec_runtime;
+  st->run_delay_ns = queued_in_all(task, at);
+  st->looked_voluntary = task->nvcsw;
+  st->looked_involuntary = task->nivcsw;
+  if (at->asleep) st->block_sub = wait_class(task, st, task->__state);
+  return true;
+}
+
+/* Divides the time since the last look by the accounts. */
+static __always_inline void divide(struct task_struct* task, struct telltale_task* st,
+                                   struct look_at* at) {
+  uint64_t off = at->now > st->since_rq_ns ? at->now - st->since_rq_ns : 0;
+  uint64_t run = task->se.sum_exec_runtime, queue = queued_in_all(task, at);
+
+  at->ran = run - st->looked_run_ns;
+  at->queue = queue > st->run_delay_ns ? queue - st->run_delay_ns : 0;
+  at->waits = task->nvcsw - st->looked_voluntary;
+  at->turns = at->waits + task->nivcsw - st->looked_involuntary;
+  /* The scheduler may have counted its sleep as queue time (queue_time in wait.bpf.h). */
+  if (st->queued_asleep && at->queue) at->queue = 0;
+  if (at->ran > off) at->ran = off;
+  if (at->queue > off - at->ran) at->queue = off - at->ran;
+  at->block = off - at->ran - at->queue;
+  st->since_rq_ns = at->now;
+  st->looked_run_ns = run;
+  st->run_delay_ns = queue;
+  st->looked_voluntary = task->nvcsw;
+  st->looked_involuntary = task->nivcsw;
+  st->queued_asleep = at->asleep && task->sched_info.last_queued;
+}
+
+static __noinline int charge_queue(struct telltale_cpu* own, struct task_struct* task,
+                                   struct look_at* at) {
+  struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
+  uint32_t half = control.half & 1;
+  uint64_t hash, before;
+  struct user_regs u;
+  uint32_t sub;
+  bool due;
+
+  if (!st) return 0;
+  sub = at->turns > 2 * at->waits ? TELLTALE_DELAY_PREEMPTED : TELLTALE_DELAY_WOKEN;
+  user_regs(task, &st->bases, &u);
+  hash = wait_label(st, half, task->pid, &u);
+  st->half[half].queue_ns += at->queue;
+  due = charge_waits(own, half, st, task->tgid, TELLTALE_SCHED_DELAY,
+                     TELLTALE_SUBS_SCHED_DELAY + sub, hash, at->turns, at->queue, &before);
+  if (unseen(own, half, TELLTALE_SCHED_DELAY, hash, due) && at->queued)
+    keep_open(own, task, SAMPLE_WHAT(TELLTALE_SCHED_DELAY, sub, half, TELLTALE_SAMPLE_OPEN), hash,
+              before, at->queue);
+  return 0;
+}
+
+static __noinline int charge_block(struct telltale_cpu* own, struct task_struct* task,
+                                   struct look_at* at) {
+  struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
+  uint32_t half = control.half & 1, class;
+  uint64_t hash, before;
+  struct user_regs u;
+  bool due;
+
+  if (!st) return 0;
+  class = st->block_sub & (TELLTALE_BLOCK_SUBS - 1);
+  user_regs(task, &st->bases, &u);
+  hash = wait_label(st, half, task->pid, &u);
+  st->half[half].blocked_ns += at->block;
+  due = charge_waits(own, half, st, task->tgid, TELLTALE_BLOCKING, TELLTALE_SUBS_BLOCKING + class,
+                     hash, at->waits, at->block, &before);
+  due = unseen(own, half, TELLTALE_BLOCKING, hash, due) && at->asleep;
+  if (by_choice(TELLTALE_BLOCKING, class) && (task->flags & PF_KTHREAD)) due = false;
+  if (due)
+    keep_open(own, task, SAMPLE_WHAT(TELLTALE_BLOCKING, class, half, TELLTALE_SAMPLE_OPEN), hash,
+              before, at->block);
+  if (!at->asleep || !st->futex_owner || class != TELLTALE_BLOCK_LOCK) return 0;
+  hash = mix(hash, TELLTALE_LOCK_FUTEX);
+  due = charge_waits(own, half, st, task->tgid, TELLTALE_LOCK,
+                     TELLTALE_SUBS_LOCK + TELLTALE_LOCK_FUTEX, hash, at->waits, at->block, &before);
+  if (unseen(own, half, TELLTALE_LOCK, hash, due))
+    keep_open_lock(own, task, hash, before, at->block);
+  return 0;
+}
+
+/* `now`: of the clock that waits are measured by (wait.bpf.h). */
+static __always_inline void look(struct task_struct* task, struct telltale_task* st, uint64_t now,
+                                 uint64_t rq_now) {
+  struct telltale_cpu* own = cpu_block(control.cpus);
+  struct look_at at = {};
+
+  if (!own || task->exit_state) return;
+  at.now = now;
+  at.rq_now = rq_now;
+  at.asleep = !task->on_cpu && task->__state && task->__state != TASK_WAKING;
+  at.queued = !task->on_cpu && !at.asleep;
+  if (begin_looks(task, st, &at)) return;
+  divide(task, st, &at);
+  if (at.asleep) st->block_sub = wait_class(task, st, task->__state);
+  if (at.queue) charge_queue(own, task, &at);
+  if (at.block) charge_block(own, task, &at);
+}
+
+#endif /* TELLTALE_SENSOR_LOOK_BPF_H_ */

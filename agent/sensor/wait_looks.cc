@@ -1,0 +1,44 @@
+#include "agent/sensor/wait_looks.h"
+
+#include <algorithm>
+
+#include "agent/clock_ns.h"
+#include "sketch/time_units.h"
+
+namespace telltale::agent {
+namespace {
+
+constexpr double kShare = 0.03;                 // of the budget, at most
+constexpr double kOftenS = 0.25, kSeldomS = 5;  // seconds from one to the next, on average
+
+}  // namespace
+
+WaitLooks::WaitLooks(CutSteps* steps, telltale_control* control, double budget)
+    : steps_(steps), control_(control), budget_(budget), random_(std::random_device{}()) {}
+
+absl::Status WaitLooks::Look() { return Pass(TELLTALE_PASS_LOOK); }
+absl::Status WaitLooks::LookAtCut() { return Pass(TELLTALE_PASS_LOOK_AT_CUT); }
+
+absl::Status WaitLooks::LookIfDue(uint64_t mono_ns) {
+  return mono_ns >= due_ns_ ? Look() : absl::OkStatus();
+}
+
+absl::Status WaitLooks::Follow() {
+  if (absl::Status status = Look(); !status.ok()) return status;
+  return steps_->Pass(TELLTALE_PASS_RESUME, *control_, nullptr);
+}
+
+absl::Status WaitLooks::Pass(telltale_pass pass) {
+  const uint64_t began = ClockNs(CLOCK_MONOTONIC), before = ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  absl::Status status = steps_->Pass(pass, *control_, nullptr);
+  control_->looked_ns = began;
+  const auto took = static_cast<double>(ClockNs(CLOCK_THREAD_CPUTIME_ID) - before);
+  cost_ns_ = cost_ns_ == 0 ? took : 0.8 * cost_ns_ + 0.2 * took;
+  const double needed_s = budget_ > 0 ? cost_ns_ / kNsPerS / (kShare * budget_) : 0;
+  const double pause_s = std::clamp(needed_s, kOftenS, kSeldomS) *
+                         std::uniform_real_distribution<double>(0.5, 1.5)(random_);
+  due_ns_ = began + static_cast<uint64_t>(pause_s * kNsPerS);
+  return status;
+}
+
+}  // namespace telltale::agent
