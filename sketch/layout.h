@@ -245,7 +245,6 @@ struct telltale_control {
   uint64_t timer_entry_end;
   uint64_t kernel_text;     /* where the kernel's code begins, 0: unknown */
   uint64_t swap_free_pages; /* as of the agent's last drain */
-  uint64_t looked_ns;       /* when the last pass that looked at waits began */
   int32_t own_tgid;
   uint32_t cgroup_subsys;  /* index into css_set.subsys, or 0xffffffff: the unified hierarchy */
   uint32_t use_ktime;      /* run-queue clocks of the CPUs do not agree: take CLOCK_MONOTONIC */
@@ -357,7 +356,7 @@ struct telltale_task {
   uint8_t file_uses;
   uint8_t lock_queue;     /* enum telltale_lock_queue: of the sleeping lock */
   uint8_t waited_long;    /* its last wait was worth a look at its waker */
-  uint8_t looked;         /* the accounts below hold: it was looked at, or just born */
+  uint8_t looked;         /* the accounts below hold */
   uint8_t queued_asleep;  /* when it was looked at the scheduler took it for queued */
   uint32_t waker_tid;     /* who ended the wait; or TELLTALE_WAKER_* */
   uint64_t waker_task;    /* its address; it may be gone by the time it is looked at */

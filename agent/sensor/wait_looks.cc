@@ -8,8 +8,8 @@
 namespace telltale::agent {
 namespace {
 
-constexpr double kShare = 0.03;                 // of the budget, at most
-constexpr double kOftenS = 0.25, kSeldomS = 5;  // seconds from one to the next, on average
+constexpr double kShare = 0.03;                // of the budget, at most
+constexpr double kOftenS = 0.1, kSeldomS = 5;  // seconds from one to the next, on average
 
 }  // namespace
 
@@ -31,7 +31,6 @@ absl::Status WaitLooks::Follow() {
 absl::Status WaitLooks::Pass(telltale_pass pass) {
   const uint64_t began = ClockNs(CLOCK_MONOTONIC), before = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   absl::Status status = steps_->Pass(pass, *control_, nullptr);
-  control_->looked_ns = began;
   const auto took = static_cast<double>(ClockNs(CLOCK_THREAD_CPUTIME_ID) - before);
   cost_ns_ = cost_ns_ == 0 ? took : 0.8 * cost_ns_ + 0.2 * took;
   const double needed_s = budget_ > 0 ? cost_ns_ / kNsPerS / (kShare * budget_) : 0;

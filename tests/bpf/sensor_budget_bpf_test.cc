@@ -230,7 +230,9 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsAreKnownByTheKernelsAccounts)
       0.1, ShareOf(epoch, reads.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_PIPE).weight, length));
   const RawProcess* const spins = Find(epoch, one.pid());
   ASSERT_NE(spins, nullptr);
-  EXPECT_TRUE(Within(0.1, spins->run_ns + spins->queue_ns, length));
+  EXPECT_TRUE(Within(0.1, spins->run_ns + spins->queue_ns, length))
+      << "ran " << spins->run_ns << ", queued " << spins->queue_ns << ", blocked "
+      << spins->blocked_ns << " of " << spins->task_ns;
   EXPECT_GE(spins->queue_ns, length / 5) << "it shares its CPU";
   EXPECT_LE(spins->blocked_ns, length / 20);
   const auto open = std::ranges::find_if(kept_.samples, [&](const RawSample& sample) {
@@ -300,6 +302,9 @@ TEST_F(BudgetTest, OfAStormOfShortProcessesEachIsCountedForItsProgram) {
       },
       8))
       << StatusOf(TELLTALE_BLOCKING).reason;
+  Child waits([] { std::this_thread::sleep_for(milliseconds(6'000)); });
+  waits.Begin();
+  DrainFor(1.5);
   Cut();
   const uint64_t before = ended.value();
   DrainFor(2);
@@ -313,7 +318,11 @@ TEST_F(BudgetTest, OfAStormOfShortProcessesEachIsCountedForItsProgram) {
   }
   EXPECT_TRUE(Within(0.1, counted, children));
   EXPECT_GE(run_ns, children * 10'000) << "none lives on less than 10 us";
-  EXPECT_LE(run_ns, 2 * (epoch.end_mono_ns - epoch.start_mono_ns));
+  const uint64_t length = epoch.end_mono_ns - epoch.start_mono_ns;
+  EXPECT_LE(run_ns, 2 * length);
+  EXPECT_TRUE(Within(
+      0.2, ShareOf(epoch, waits.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_TIMER).weight, length))
+      << "it has hardly run, but it is no short life";
   Await(storm);
 }
 

@@ -73,7 +73,8 @@ int flush_cpu(void* ctx) {
   return 0;
 }
 
-static __always_inline void adopt(struct task_struct* task, uint64_t now) {
+/* `first_ns`: from when on what it does is known. */
+static __always_inline void adopt(struct task_struct* task, uint64_t now, uint64_t first_ns) {
   struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
   if (!st || task->exit_state) {
@@ -83,12 +84,12 @@ static __always_inline void adopt(struct task_struct* task, uint64_t now) {
   st->faults_major_seen = task->maj_flt;
   if (st->state != TELLTALE_TASK_UNKNOWN) {
     /* Switched in between attaching and here: known since then, born long before. */
-    st->first_ns = control.epoch_start_ns[0];
+    st->first_ns = first_ns;
     read_accounts(task, &st->base);
     return;
   }
   refresh_ident(st, task);
-  st->first_ns = control.epoch_start_ns[0];
+  st->first_ns = first_ns;
   st->since_rq_ns = st->began_rq_ns = now;
   st->run_delay_ns = task->sched_info.run_delay;
   st->woken_rq_ns = 0;
@@ -99,11 +100,21 @@ static __always_inline void adopt(struct task_struct* task, uint64_t now) {
     st->state = TELLTALE_TASK_RUNNABLE;
   } else {
     struct telltale_cpu* own = cpu_block(control.cpus);
+    uint32_t half = control.half & 1;
+
     st->block_sub = wait_class(0, task, st, task->__state);
     st->state = TELLTALE_TASK_BLOCKED;
     st->counted_blocked = 1;
-    if (own) backlog_begin(&own->half[0], 0, TELLTALE_BACKLOG_BLOCKED, 1);
+    if (own) backlog_begin(&own->half[half], half, TELLTALE_BACKLOG_BLOCKED, 1);
   }
+}
+
+/* One that has hardly run and is there all the same: no short life, but one that waits. */
+static __always_inline void adopt_late(struct task_struct* task, uint64_t now) {
+  uint64_t first_ns = bpf_ktime_get_ns();
+
+  if (!task->pid || task->exit_state || first_ns < task->start_time + SECOND_NS) return;
+  adopt(task, now, first_ns);
 }
 
 /* Waits were not followed for a while: those going on begin now. */
@@ -225,10 +236,11 @@ int pass(struct bpf_iter__task* ctx) {
   rq_now = now + control.rq_clock_offset_ns;
   if (!control.use_ktime) now = rq_now;
   if (control.pass == TELLTALE_PASS_ADOPT) {
-    adopt(task, now);
+    adopt(task, now, control.epoch_start_ns[0]);
     return 0;
   }
   st = bpf_task_storage_get(&tasks, task, 0, 0);
+  if (!st && control.pass != TELLTALE_PASS_COLLECT) adopt_late(task, now);
   if (!st || st->state == TELLTALE_TASK_GONE || st->state == TELLTALE_TASK_UNKNOWN) return 0;
   if (control.pass == TELLTALE_PASS_RESUME) {
     resume(task, st, now);

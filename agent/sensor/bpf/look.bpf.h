@@ -94,43 +94,19 @@ struct look_at {
   bool asleep, queued;        /* now */
 };
 
-/* How long it stood in the queue since it was born, with the turn it waits for now. */
-static __always_inline uint64_t queued_in_all(struct task_struct* task, const struct look_at* at) {
-  uint64_t queued = task->sched_info.last_queued;
-  uint64_t open = at->queued && queued && queued < at->rq_now ? at->rq_now - queued : 0;
-
-  return task->sched_info.run_delay + open;
-}
-
-/* From here on it is looked at. False: it was already. One born since the last look has had no
- * other time; of one that was there before what it did till now is not known. */
-static __always_inline bool begin_looks(struct task_struct* task, struct telltale_task* st,
+/* It was not looked at yet: what it did till now is not known, or charged. */
+static __always_inline void begin_looks(struct task_struct* task, struct telltale_task* st,
                                         const struct look_at* at) {
-  uint64_t age = bpf_ktime_get_ns() - st->first_ns;
-
-  if (st->looked) return false;
-  st->looked = 1;
-  st->queued_asleep = 0;
-  if (st->first_ns > control.looked_ns && !st->base.run_ns) {
-    st->block_sub = TELLTALE_BLOCK_OTHER;
-    st->since_rq_ns = at->now > age ? at->now - age : at->now;
-    st->looked_run_ns = st->run_delay_ns = st->looked_voluntary = st->looked_involuntary = 0;
-    return false;
-  }
-  st->since_rq_ns = at->now;
-  st->looked_run_ns = task->se.sum_exec_runtime;
-  st->run_delay_ns = queued_in_all(task, at);
-  st->looked_voluntary = task->nvcsw;
-  st->looked_involuntary = task->nivcsw;
-  if (at->asleep) st->block_sub = wait_class(task, st, task->__state);
-  return true;
+  look_from(task, st, at->now, queued_in_all(task, at->rq_now, at->queued));
+  if (at->asleep) st->block_sub = wait_class(0, task, st, task->__state);
 }
 
 /* Divides the time since the last look by the accounts. */
 static __always_inline void divide(struct task_struct* task, struct telltale_task* st,
                                    struct look_at* at) {
   uint64_t off = at->now > st->since_rq_ns ? at->now - st->since_rq_ns : 0;
-  uint64_t run = task->se.sum_exec_runtime, queue = queued_in_all(task, at);
+  uint64_t run = task->se.sum_exec_runtime;
+  uint64_t queue = queued_in_all(task, at->rq_now, at->queued);
 
   at->ran = run - st->looked_run_ns;
   at->queue = queue > st->run_delay_ns ? queue - st->run_delay_ns : 0;
@@ -141,11 +117,7 @@ static __always_inline void divide(struct task_struct* task, struct telltale_tas
   if (at->ran > off) at->ran = off;
   if (at->queue > off - at->ran) at->queue = off - at->ran;
   at->block = off - at->ran - at->queue;
-  st->since_rq_ns = at->now;
-  st->looked_run_ns = run;
-  st->run_delay_ns = queue;
-  st->looked_voluntary = task->nvcsw;
-  st->looked_involuntary = task->nivcsw;
+  look_from(task, st, at->now, queue);
   st->queued_asleep = at->asleep && task->sched_info.last_queued;
 }
 
@@ -211,9 +183,12 @@ static __always_inline void look(struct task_struct* task, struct telltale_task*
   at.rq_now = rq_now;
   at.asleep = !task->on_cpu && task->__state && task->__state != TASK_WAKING;
   at.queued = !task->on_cpu && !at.asleep;
-  if (begin_looks(task, st, &at)) return;
+  if (!st->looked) {
+    begin_looks(task, st, &at);
+    return;
+  }
   divide(task, st, &at);
-  if (at.asleep) st->block_sub = wait_class(task, st, task->__state);
+  if (at.asleep) st->block_sub = wait_class(0, task, st, task->__state);
   if (at.queue) charge_queue(own, task, &at);
   if (at.block) charge_block(own, task, &at);
 }

@@ -308,7 +308,7 @@ static __always_inline void note_lock(struct task_struct* prev, uint32_t state) 
 static __noinline int only_count(struct telltale_cpu* c, struct task_struct* prev,
                                  struct task_struct* next, uint32_t state) {
   struct telltale_task* st = 0;
-  uint64_t create;
+  uint64_t create, rq_now;
 
   if (prev->pid && (c->touched[0] || c->touched[1] || state & TASK_DEAD))
     st = bpf_task_storage_get(&tasks, prev, 0, 0);
@@ -333,7 +333,13 @@ static __noinline int only_count(struct telltale_cpu* c, struct task_struct* pre
   }
   refresh_ident(st, next);
   now_runs(c, st);
-  if (st->state == TELLTALE_TASK_UNKNOWN) begin_life(st, next);
+  if (st->state == TELLTALE_TASK_UNKNOWN) {
+    rq_now = next->se.cfs_rq->rq->clock;
+    begin_life(st, next);
+    look_from(next, st, control.use_ktime ? bpf_ktime_get_ns() : rq_now,
+              queued_in_all(next, rq_now, true));
+    st->block_sub = TELLTALE_BLOCK_OTHER;
+  }
   st->state = TELLTALE_TASK_RUNNING;
   return 0;
 }

@@ -174,4 +174,25 @@ static __always_inline bool charge(struct telltale_cpu* c, uint32_t half, struct
   return charge_waits(c, half, st, tgid, vital, sub, hash, 1, ns, before);
 }
 
+/* How long it stood in the queue since it was born, with the turn it waits for now. */
+static __always_inline uint64_t queued_in_all(struct task_struct* task, uint64_t rq_now,
+                                              bool waits) {
+  uint64_t queued = task->sched_info.last_queued;
+
+  return task->sched_info.run_delay + (waits && queued && queued < rq_now ? rq_now - queued : 0);
+}
+
+/* Where switches are only counted: what the accounts say from here on is charged by the looks
+ * (look.bpf.h). */
+static __always_inline void look_from(struct task_struct* task, struct telltale_task* st,
+                                      uint64_t now, uint64_t queue_ns) {
+  st->since_rq_ns = now;
+  st->looked_run_ns = task->se.sum_exec_runtime;
+  st->run_delay_ns = queue_ns;
+  st->looked_voluntary = task->nvcsw;
+  st->looked_involuntary = task->nivcsw;
+  st->looked = 1;
+  st->queued_asleep = 0;
+}
+
 #endif /* TELLTALE_SENSOR_WAIT_BPF_H_ */
