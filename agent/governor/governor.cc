@@ -147,14 +147,19 @@ void Governor::TurnUp(uint64_t now, GovernorDecision& decision) {
       ready.emplace_back(CostOf(*step), i);
     }
   }
-  const bool calm = static_cast<double>(now - changed_ns_) >= options_.calm_s * kSecond;
+  const auto passed = [now](uint64_t since_ns, double seconds) {
+    return static_cast<double>(now - since_ns) >= seconds * kSecond;
+  };
+  // What goes back must have shown in the mean before the next does.
+  const bool calm = passed(turned_down_ns_, options_.calm_s) &&
+                    passed(changed_ns_, std::min(options_.calm_s, kMeanS));
   if (!calm || overdrawn_ns_ > 0) return;
   std::ranges::sort(ready);
   for (const auto& [cost, i] : ready) {
     const std::optional<Candidate> step = StepBack(i, levels_);
     if (!step.has_value()) continue;
     StepTo(static_cast<Part>(i), step->levels[i], decision);
-    stepped_back_ns_[i] = now;
+    stepped_back_ns_[i] = calm_since_ns_[i] = now;
     mean_.cycling_ns = step->cycling_ns;
   }
 }
@@ -186,7 +191,7 @@ void Governor::Retry(uint64_t now, GovernorDecision& decision) {
   retried_ns_ = now;
   helpless_ = false;
   overdrawn_ns_ = 0;
-  changed_ns_ = now;
+  changed_ns_ = turned_down_ns_ = now;
   readings_.clear();
   mean_ = {};
 }
@@ -196,7 +201,7 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
   const uint64_t now = reading.mono_ns;
   if (last_ns_ == 0 || now <= last_ns_) {
     last_ns_ = now;
-    changed_ns_ = now;
+    changed_ns_ = turned_down_ns_ = now;
     calm_since_ns_.fill(now);
     return decision;
   }
@@ -225,6 +230,7 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
     decision.over = share_;
     TurnDown(now, window, decision);
     calm_since_ns_.fill(now);
+    turned_down_ns_ = now;
     // Not forgiven all: if this was not enough, half the time is.
     overdrawn_ns_ = BudgetNs(options_.burst_s) / 2;
     if (decision.steps.empty() && !helpless_) {

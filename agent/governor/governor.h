@@ -6,10 +6,10 @@
 // after 30 s in which it would have, on the mean of some seconds: a draft written every five
 // seconds is no storm, and a load that comes and goes every few seconds finds it turned down and
 // cannot make it swing. A part that had to be turned down within a minute of that goes back by one
-// step at a time. When nothing is left to turn down and the budget is still exceeded by a fifth, it
-// asks for the sensor to be detached as soon as 20 s of budget have been overspent so, and tries
-// again later: when the host has been calm for 30 s, as far as it can tell, else after a pause that
-// doubles each time.
+// step at a time. One that went back does not keep the next waiting for another 30 s. When nothing
+// is left to turn down and the budget is still exceeded by a fifth, it asks for the sensor to be
+// detached as soon as 20 s of budget have been overspent so, and tries again later: when the host
+// has been calm for 30 s, as far as it can tell, else after a pause that doubles each time.
 //
 // Pure: no clock, no kernel. Owned by the sensor, its thread only.
 
@@ -111,7 +111,8 @@ class Governor {
   std::deque<Second> readings_;          // of the last second
   Second mean_;                          // sums that fade; over mean_.seconds a mean
   uint64_t last_ns_ = 0;
-  uint64_t changed_ns_ = 0;
+  uint64_t changed_ns_ = 0;      // a level, last
+  uint64_t turned_down_ns_ = 0;  // a part, or it was tried
   double overdrawn_ns_ = 0;
   double share_ = 0;
   bool helpless_ = false;    // far over budget with nothing left to turn down

@@ -166,6 +166,20 @@ TEST(Governor, WhatHadToBeTurnedDownAgainAtOnceComesBackStepByStep) {
   }
 }
 
+TEST(Governor, WhatGetsCalmLaterDoesNotWaitForWhatWentBackBefore) {
+  Host host(TwoCpus());
+  const Load storms = [](double at) {
+    return Parts({{Part::kSyscall, at < 20 ? 0.3 : 0.0005},
+                  {Part::kSwitch, at < 25 ? 0.03 : 0.0005},
+                  {Part::kRest, 0.002}});
+  };
+  host.Run(storms, 58);
+  ASSERT_EQ(host.governor().level(Part::kSyscall), 0);
+  ASSERT_GT(host.governor().level(Part::kSwitch), 0);
+  host.Run(storms, 76);
+  EXPECT_EQ(host.governor().level(Part::kSwitch), 0);
+}
+
 TEST(Governor, WhatFitsTogetherComesBackTogether) {
   Host host(TwoCpus());
   const Load storm = [](double at) {

@@ -69,17 +69,18 @@ static __noinline int keep_open_lock(struct telltale_cpu* own, struct task_struc
   return 0;
 }
 
-/* One that leads its cell and was not kept since: at the cut it is, for it may pass no power of t
- * in pieces. Before the cut nothing is kept, and what is due stays so. */
-static __always_inline bool unseen(struct telltale_cpu* own, uint32_t half, uint32_t vital,
-                                   uint64_t hash, bool due) {
+/* Whether to keep a wait of that label that goes on: at the cut, if it is due, or if it leads its
+ * cell and was not kept since, for in pieces it may pass no power of t. What is due and not kept
+ * stays so. */
+static __always_inline bool keeps(struct telltale_cpu* own, uint32_t half, uint32_t vital,
+                                  uint64_t hash, bool due, bool goes_on) {
   uint32_t v = vital - 1;
   struct telltale_slot* slot;
 
   opaque(v);
   if (v >= TELLTALE_VITALS) return false;
   slot = &own->half[half & 1].sketch[v].slot[hash >> TELLTALE_CELL_SHIFT];
-  if (control.pass == TELLTALE_PASS_LOOK) {
+  if (control.pass == TELLTALE_PASS_LOOK || !goes_on) {
     if (due) telltale_refused(slot, hash);
     return false;
   }
@@ -137,7 +138,7 @@ static __noinline int charge_queue(struct telltale_cpu* own, struct task_struct*
   st->half[half].queue_ns += at->queue;
   due = charge_waits(own, half, st, task->tgid, TELLTALE_SCHED_DELAY,
                      TELLTALE_SUBS_SCHED_DELAY + sub, hash, at->turns, at->queue, &before);
-  if (unseen(own, half, TELLTALE_SCHED_DELAY, hash, due) && at->queued)
+  if (keeps(own, half, TELLTALE_SCHED_DELAY, hash, due, at->queued))
     keep_open(own, task, SAMPLE_WHAT(TELLTALE_SCHED_DELAY, sub, half, TELLTALE_SAMPLE_OPEN), hash,
               before, at->queue);
   return 0;
@@ -149,7 +150,7 @@ static __noinline int charge_block(struct telltale_cpu* own, struct task_struct*
   uint32_t half = control.half & 1, class;
   uint64_t hash, before;
   struct user_regs u;
-  bool due;
+  bool due, goes_on;
 
   if (!st) return 0;
   class = st->block_sub & (TELLTALE_BLOCK_SUBS - 1);
@@ -158,16 +159,15 @@ static __noinline int charge_block(struct telltale_cpu* own, struct task_struct*
   st->half[half].blocked_ns += at->block;
   due = charge_waits(own, half, st, task->tgid, TELLTALE_BLOCKING, TELLTALE_SUBS_BLOCKING + class,
                      hash, at->waits, at->block, &before);
-  due = unseen(own, half, TELLTALE_BLOCKING, hash, due) && at->asleep;
-  if (by_choice(TELLTALE_BLOCKING, class) && (task->flags & PF_KTHREAD)) due = false;
-  if (due)
+  goes_on = at->asleep && !(by_choice(TELLTALE_BLOCKING, class) && (task->flags & PF_KTHREAD));
+  if (keeps(own, half, TELLTALE_BLOCKING, hash, due, goes_on))
     keep_open(own, task, SAMPLE_WHAT(TELLTALE_BLOCKING, class, half, TELLTALE_SAMPLE_OPEN), hash,
               before, at->block);
   if (!at->asleep || !st->futex_owner || class != TELLTALE_BLOCK_LOCK) return 0;
   hash = mix(hash, TELLTALE_LOCK_FUTEX);
   due = charge_waits(own, half, st, task->tgid, TELLTALE_LOCK,
                      TELLTALE_SUBS_LOCK + TELLTALE_LOCK_FUTEX, hash, at->waits, at->block, &before);
-  if (unseen(own, half, TELLTALE_LOCK, hash, due))
+  if (keeps(own, half, TELLTALE_LOCK, hash, due, true))
     keep_open_lock(own, task, hash, before, at->block);
   return 0;
 }
