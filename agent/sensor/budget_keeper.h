@@ -73,7 +73,8 @@ class BudgetKeeper {
   void ReckonUnwatched(uint64_t mono_ns, GovernorReading& reading);
   void AddLost(const EventCounts& counts);
   absl::Status Apply(const GovernorStep& step, uint64_t mono_ns);
-  bool counts_switches() const { return governor_->level(Part::kSwitch) == kSwitchCount; }
+  // Not what the governor wants, which is applied a moment later.
+  bool counts_switches() const { return control_->switch_level == TELLTALE_SWITCH_COUNT; }
   absl::Status ApplySwitch(uint8_t from, uint8_t to);
   void ApplySamples(uint8_t to);
   void Note(uint8_t vital, uint64_t mono_ns, KnobKind knob, uint64_t from, uint64_t to);

@@ -240,7 +240,10 @@ int pass(struct bpf_iter__task* ctx) {
     return 0;
   }
   st = bpf_task_storage_get(&tasks, task, 0, 0);
-  if (!st && control.pass != TELLTALE_PASS_COLLECT) adopt_late(task, now);
+  if (!st && control.pass != TELLTALE_PASS_COLLECT) {
+    adopt_late(task, now);
+    st = bpf_task_storage_get(&tasks, task, 0, 0);
+  }
   if (!st || st->state == TELLTALE_TASK_GONE || st->state == TELLTALE_TASK_UNKNOWN) return 0;
   if (control.pass == TELLTALE_PASS_RESUME) {
     resume(task, st, now);
