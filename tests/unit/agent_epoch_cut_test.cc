@@ -249,8 +249,8 @@ TEST(EpochCutterTest, ThoseOfAProgramThatWereNotFollowedAreCountedWithThoseThatW
   all.instances = 700;
   RawProcess one = all;
   one.instances = 1;
-  node.raw.processes.push_back(all);
   node.raw.processes.push_back(one);
+  node.raw.processes.push_back(all);
   const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(5));
   ASSERT_TRUE(cut.ok()) << cut.status();
   const auto& rows = cut->body.processes().rows();
