@@ -12,9 +12,13 @@
 namespace telltale::agent {
 namespace {
 
+constexpr char kCgroup[] = "cgroup:";
+
 absl::Status CheckScope(const std::string& text) {
   if (text == "host") return absl::OkStatus();
-  if (absl::StartsWith(text, "cgroup:/") && text.size() <= 1024) return absl::OkStatus();
+  if (absl::StartsWith(text, absl::StrCat(kCgroup, "/")) && text.size() <= 1024) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError("must be host or cgroup:/PATH below the cgroup root");
 }
 
@@ -118,7 +122,9 @@ config::OptionTable AgentOptions(Config& config) {
                config.sensor_kind, {"bpf", "replay"});
   table.Text(
       {"sensor.scope", "SCOPE",
-       "host; cgroup:/PATH is for sensors that can watch one, the kernel sensor refuses it", false},
+       "host: all tasks of this kernel; cgroup:/PATH: only those of that cgroup and of the cgroups "
+       "below it (agent.md)",
+       false},
       config.sensor_scope, CheckScope);
   table.Add(Budget(config.sensor_budget));
   table.Number({"sensor.replay_seed", "N", "of the synthetic epochs", false},
@@ -153,6 +159,10 @@ config::OptionTable AgentOptions(Config& config) {
   table.Choice({"log.format", "FORMAT", "text or json, on standard error", true}, config.log_format,
                {"text", "json"});
   return table;
+}
+
+std::string ScopeOf(const Config& config) {
+  return config.sensor_scope == "host" ? "" : config.sensor_scope.substr(sizeof(kCgroup) - 1);
 }
 
 }  // namespace telltale::agent

@@ -56,6 +56,9 @@ struct Config {
 config::OptionTable AgentOptions(Config& config);
 inline constexpr const char* kDefaultConfigFile = "/etc/telltale/agent.yaml";
 
+// The path of the cgroup that sensor.scope names; empty: the whole host.
+std::string ScopeOf(const Config& config);
+
 }  // namespace telltale::agent
 
 #endif  // TELLTALE_AGENT_CONFIG_H_

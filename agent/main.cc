@@ -104,6 +104,9 @@ int Check(const Config& config, bool json) {
   const std::vector<VitalStatus> vitals = parts->sensor->Status();
   std::fputs((json ? VitalsJson(vitals) : VitalsTable(vitals)).c_str(), stdout);
   if (!json) std::printf("user stacks: %s\n", parts->user_stacks.c_str());
+  if (!json && config.sensor_scope != "host") {
+    std::printf("scope: only tasks of %s and below it\n", config.sensor_scope.c_str());
+  }
   return status.ok() ? 0 : Complain(status, kFailed);
 }
 

@@ -1,8 +1,10 @@
-# telltale_bpf_objects(TARGET [DEFINE MACRO] NAMES... [LOCAL FILES...]): compiles agent/sensor/bpf/NAME.bpf.c for the BPF machine with
+# telltale_bpf_objects(TARGET [DEFINE MACRO] [SCOPED] NAMES... [LOCAL FILES...]): compiles agent/sensor/bpf/NAME.bpf.c for the BPF machine with
 # clang, strips DWARF (the BTF that CO-RE needs stays; 829 KB become 180 KB), and embeds the objects in
 # TARGET. The generated C++ table is what agent/sensor/bpf_objects.h declares.
 # LOCAL are a site's own programs (cmake/LocalVitals.cmake): FILE.bpf.c becomes the object local_FILE.
 # With DEFINE the objects are a variant of their own, in a folder of that name.
+# With SCOPED each is there a second time, as NAME_scoped, for a sensor that counts the tasks of one cgroup only: so
+# those for a whole host have no instruction of it.
 # Needs neither a BTF kernel nor kernel headers: the types are our own (kernel_types.bpf.h).
 find_program(TELLTALE_BPF_CLANG NAMES clang clang-14 clang-16 clang-19 REQUIRED)
 find_program(TELLTALE_BPF_STRIP NAMES llvm-strip llvm-strip-14 llvm-strip-16 llvm-strip-19 REQUIRED)
@@ -13,7 +15,7 @@ endif()
 
 function(telltale_bpf_objects target)
   set(source_dir ${CMAKE_SOURCE_DIR}/agent/sensor/bpf)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "DEFINE" "LOCAL")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "SCOPED" "DEFINE" "LOCAL")
   set(out_dir ${CMAKE_BINARY_DIR}/generated/bpf)
   # Each object has the maps of all: how long they are must be the same everywhere.
   list(TRANSFORM TELLTALE_LOCAL_DEFINITIONS PREPEND -D OUTPUT_VARIABLE define)
@@ -36,21 +38,33 @@ function(telltale_bpf_objects target)
       get_filename_component(name ${source} NAME_WE)
       set(name local_${name})
     endif()
-    set(object ${out_dir}/${name}.bpf.o)
-    add_custom_command(
-      OUTPUT ${object}
-      COMMAND ${TELLTALE_BPF_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror
-              -Wno-unused-function -Wno-unused-parameter -I${CMAKE_SOURCE_DIR} -I${CMAKE_BINARY_DIR}/generated ${define}
-              -c ${source} -o ${object}
-      COMMAND ${TELLTALE_BPF_STRIP} -g ${object}
-      DEPENDS ${source} ${headers}
-      COMMENT "BPF object ${name}" VERBATIM)
-    list(APPEND objects ${object})
-    string(APPEND blobs "asm(\".pushsection .rodata\\n.balign 16\\n"
-           "telltale_bpf_${name}_begin:\\n.incbin \\\"${object}\\\"\\n"
-           "telltale_bpf_${name}_end:\\n.popsection\");\n")
-    string(APPEND symbols "extern \"C\" const char telltale_bpf_${name}_begin[], telltale_bpf_${name}_end[];\n")
-    string(APPEND rows "    {\"${name}\", telltale_bpf_${name}_begin, telltale_bpf_${name}_end},\n")
+    set(plain ${name})
+    set(kinds "")
+    if(ARG_SCOPED)
+      set(kinds _scoped)
+    endif()
+    foreach(kind IN ITEMS "" ${kinds})
+      set(name ${plain}${kind})
+      set(scoped "")
+      if(kind)
+        set(scoped -DTELLTALE_SCOPED)
+      endif()
+      set(object ${out_dir}/${name}.bpf.o)
+      add_custom_command(
+        OUTPUT ${object}
+        COMMAND ${TELLTALE_BPF_CLANG} -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror
+                -Wno-unused-function -Wno-unused-parameter -I${CMAKE_SOURCE_DIR} -I${CMAKE_BINARY_DIR}/generated ${define} ${scoped}
+                -c ${source} -o ${object}
+        COMMAND ${TELLTALE_BPF_STRIP} -g ${object}
+        DEPENDS ${source} ${headers}
+        COMMENT "BPF object ${name}" VERBATIM)
+      list(APPEND objects ${object})
+      string(APPEND blobs "asm(\".pushsection .rodata\\n.balign 16\\n"
+             "telltale_bpf_${name}_begin:\\n.incbin \\\"${object}\\\"\\n"
+             "telltale_bpf_${name}_end:\\n.popsection\");\n")
+      string(APPEND symbols "extern \"C\" const char telltale_bpf_${name}_begin[], telltale_bpf_${name}_end[];\n")
+      string(APPEND rows "    {\"${name}\", telltale_bpf_${name}_begin, telltale_bpf_${name}_end},\n")
+    endforeach()
   endforeach()
   set(table ${out_dir}/bpf_objects.cc)
   file(CONFIGURE OUTPUT ${table} @ONLY CONTENT

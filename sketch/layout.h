@@ -190,6 +190,7 @@ struct telltale_cpu {
   uint64_t regs; /* where the running task keeps its user registers; 1: it has none; 0: not known */
   uint64_t softirq_begin_ns; /* 0: this one is not timed */
   uint32_t softirq_count;
+  uint32_t in_scope; /* the running task is one of the cgroup that is watched, if only one is */
   uint64_t switches;
   uint64_t ends;         /* of tasks */
   uint64_t unknown_ends; /* of those that never had storage */
@@ -202,6 +203,8 @@ struct telltale_cpu {
   uint64_t copies;            /* of user stacks made here */
   uint64_t irq_lock_begin_ns; /* spinning lock waited for in an interrupt */
   uint64_t irq_lock_address;
+  uint64_t
+      outside[TELLTALE_VITALS]; /* events that were not the cgroup's; of sched_delay: switches */
   struct telltale_pending pending[3]; /* delay, blocking, futex */
   struct telltale_peer ran;           /* who ran before the incoming task */
   struct telltale_half half[2];
@@ -222,6 +225,8 @@ struct telltale_knobs {
 };
 
 #define TELLTALE_SYSCALL_CLASSES 512
+
+#define TELLTALE_LEVEL_UNKNOWN 0xffffffffu
 
 /* Where a task that comes back after a wait is asked for its stacks, running again. */
 enum telltale_exit_hook {
@@ -245,6 +250,7 @@ struct telltale_control {
   uint64_t timer_entry_end;
   uint64_t kernel_text;     /* where the kernel's code begins, 0: unknown */
   uint64_t swap_free_pages; /* as of the agent's last drain */
+  uint64_t scope_cgroup;    /* id of the only cgroup whose tasks are counted; 0: all are */
   int32_t own_tgid;
   uint32_t cgroup_subsys;  /* index into css_set.subsys, or 0xffffffff: the unified hierarchy */
   uint32_t use_ktime;      /* run-queue clocks of the CPUs do not agree: take CLOCK_MONOTONIC */
@@ -255,6 +261,7 @@ struct telltale_control {
   uint32_t switch_level;   /* enum telltale_switch_level */
   uint32_t resting; /* number of the rest of the agent's thread; 0: none, or roused (rouse.bpf.h) */
   uint32_t least_run_ns;       /* a new task is followed once it has run so long; 0: at once */
+  uint32_t scope_level;        /* of that cgroup, below its root; TELLTALE_LEVEL_UNKNOWN */
   uint16_t ephemeral_ports[2]; /* first and last port that the kernel gives to clients */
   uint8_t syscall_class[TELLTALE_SYSCALL_CLASSES]; /* blocking sub-series + 1 by syscall number */
   uint8_t bit_index[64];                           /* de Bruijn: index of the lowest set bit */

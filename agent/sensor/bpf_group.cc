@@ -19,6 +19,8 @@ namespace {
 constexpr std::string_view kShared[] = {".data.control", ".data.bitmaps", "cpus",
                                         "ring",          "tasks",         "truth"};
 
+constexpr int64_t kMostEntries = 1 << 16;  // one deleted meanwhile leads back to the first
+
 bool IsShared(std::string_view name) {
   return std::ranges::find(kShared, name) != std::end(kShared);
 }
@@ -117,7 +119,8 @@ void BpfGroup::Close() {
 }
 
 absl::Status BpfGroup::Try(Rung& rung, SharedMaps& maps, PerfEvents* perf) {
-  const std::span<const char> image = FindBpfObject(object_name_);
+  const std::span<const char> image =
+      FindBpfObject(maps.scoped() ? absl::StrCat(object_name_, "_scoped") : object_name_);
   bpf_object_open_opts open_opts = {};
   open_opts.sz = sizeof(open_opts);
   open_opts.object_name = object_name_.c_str();
@@ -205,6 +208,19 @@ bpf_program* BpfGroup::program(const char* name) const {
 
 int BpfGroup::map_fd(const char* name) const {
   return object_ == nullptr ? -1 : bpf_object__find_map_fd_by_name(object_, name);
+}
+
+int64_t BpfGroup::Entries(const char* map) const {
+  const int fd = map_fd(map);
+  uint64_t key = 0, next = 0;
+  int64_t entries = 0;
+  const uint64_t* at = nullptr;
+  while (fd >= 0 && entries < kMostEntries && bpf_map_get_next_key(fd, at, &next) == 0) {
+    ++entries;
+    key = next;
+    at = &key;
+  }
+  return entries;
 }
 
 uint64_t BpfGroup::RecursionMisses(const char* name) const {

@@ -28,13 +28,16 @@ namespace telltale::agent {
 // Descriptors of the maps created so far, by name. Owns them.
 class SharedMaps {
  public:
-  explicit SharedMaps(uint32_t possible_cpus) : possible_cpus_(possible_cpus) {}
+  // Scoped: for objects that count the tasks of one cgroup only (bpf/scope.bpf.h).
+  explicit SharedMaps(uint32_t possible_cpus, bool scoped = false)
+      : possible_cpus_(possible_cpus), scoped_(scoped) {}
   ~SharedMaps();
   SharedMaps(const SharedMaps&) = delete;
   SharedMaps& operator=(const SharedMaps&) = delete;
 
   int fd(const std::string& name) const;  // -1: not created yet
   uint32_t possible_cpus() const { return possible_cpus_; }
+  bool scoped() const { return scoped_; }
 
   // Before load: sizes the per-CPU maps of `object` and lets it reuse what exists.
   absl::Status Prepare(bpf_object* object) const;
@@ -43,6 +46,7 @@ class SharedMaps {
 
  private:
   const uint32_t possible_cpus_;
+  const bool scoped_;
   std::map<std::string, int> fds_;
 };
 
@@ -72,6 +76,8 @@ class BpfGroup {
   const std::string& gaps() const { return counters_.gaps(); }
   bpf_program* program(const char* name) const;
   int map_fd(const char* name) const;
+  // How many entries a hash map with keys of 8 bytes has; 0: there is no such map.
+  int64_t Entries(const char* map) const;
   // Takes a program of the rung in use off its hook, puts it there again. Harmless when it is so
   // already; a program that is not of the rung is left alone. One thread at a time, any thread.
   void Detach(const std::string& name);

@@ -10,12 +10,14 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "agent/clock_ns.h"
 #include "agent/sensor/bpf_group.h"
 #include "agent/sensor/budget_keeper.h"
+#include "agent/sensor/cgroup_scope.h"
 #include "agent/sensor/cut_steps.h"
 #include "agent/sensor/disk_requests.h"
 #include "agent/sensor/drain_pace.h"
@@ -72,6 +74,7 @@ class BpfSensor::Impl {
   absl::Status StartCore();
   void StartKeeper();
   void StartGroups();
+  int64_t RequestsInFlight() const;
   void DegradeSeconds(const absl::Status& why);
   // The flip and what makes the old half whole: OK when nobody writes it any more, all tasks have
   // their part and the ring is drained. An error comes after the flip all the same.
@@ -101,6 +104,7 @@ class BpfSensor::Impl {
   MappedArray control_map_, bitmaps_map_, cpus_map_;
   telltale_control* control_ = nullptr;
   RecordRouter router_;
+  std::optional<CgroupScope> scope_;
   std::unique_ptr<BudgetKeeper> keeper_;  // after groups_, which it takes off their hooks
   bool beats_ = false;  // a kernel timer moves the seconds on; else each drain does
   std::vector<VitalStatus> status_;
@@ -127,7 +131,7 @@ uint64_t BpfSensor::Impl::Seed(uint64_t number) const {
 }
 
 absl::Status BpfSensor::Impl::StartCore() {
-  maps_ = std::make_unique<SharedMaps>(possible_cpus_);
+  maps_ = std::make_unique<SharedMaps>(possible_cpus_, !options_.cgroup.empty());
   if (absl::Status status = steps_.Load(*maps_); !status.ok()) return status;
   if (absl::Status status =
           control_map_.Map(maps_->fd(".data.control"), sizeof(telltale_control), 1, "control");
@@ -150,6 +154,10 @@ absl::Status BpfSensor::Impl::StartCore() {
   control_->seed[0] = Seed(0);
   control_->epoch_start_ns[0] = ClockNs(CLOCK_MONOTONIC);
   control_->stack_bytes = router_.unwinds() ? TELLTALE_STACK_BYTES : 0;
+  if (!options_.cgroup.empty()) {
+    scope_.emplace(options_.cgroup);
+    if (absl::Status status = scope_->Begin(*control_); !status.ok()) return status;
+  }
   return router_.Open(maps_->fd("ring"));
 }
 
@@ -162,10 +170,15 @@ void BpfSensor::Impl::StartGroups() {
   for (VitalGroup& spec : VitalGroups()) {
     Group group{std::make_unique<BpfGroup>(spec.object, std::move(spec.rungs)), spec.vitals, {}};
     const absl::Status started = group.programs->Start(*maps_, perf.get());
+    const std::string nothing = scope_ ? scope_->WhyNothing(spec.object) : "";
     for (const uint8_t id : spec.vitals) {
       VitalStatus& status = status_[PlaceOf(id)];
       if (!started.ok()) {
         status.reason = std::string(started.message());
+        continue;
+      }
+      if (!nothing.empty()) {
+        status.reason = nothing;
         continue;
       }
       const Rung& rung = *group.programs->rung();
@@ -188,6 +201,7 @@ void BpfSensor::Impl::StartKeeper() {
     blocks.push_back(cpus_map_.At<telltale_cpu>(cpu));
   }
   BudgetKeeper::Options options;
+  options.scoped = scope_.has_value();
   options.governor = options_.governor;
   options.governor.cpus = static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   options.agent_cpu_ns = options_.agent_cpu_ns;
@@ -200,6 +214,7 @@ void BpfSensor::Impl::StartKeeper() {
 std::vector<VitalStatus> BpfSensor::Impl::Status() const {
   std::vector<VitalStatus> status = status_;
   if (keeper_ != nullptr) keeper_->AddTo(status);
+  if (scope_) scope_->AddTo(status);
   return status;
 }
 
@@ -230,6 +245,9 @@ absl::Status BpfSensor::Impl::Start() {
   // One switch of our own tells how far the run-queue clock is from CLOCK_MONOTONIC.
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   table_ = std::make_unique<ProcessTable>(options_.max_processes);
+  if (scope_) {  // who runs now is asked here, later at each switch
+    if (absl::Status status = steps_.FlushCpus(possible_cpus_); !status.ok()) return status;
+  }
   if (absl::Status status = steps_.Pass(TELLTALE_PASS_ADOPT, *control_, nullptr); !status.ok()) {
     return status;
   }
@@ -250,6 +268,7 @@ absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
     control_->second[half] =
         static_cast<uint32_t>(std::min<uint64_t>(second, TELLTALE_SECONDS - 1));
   }
+  if (scope_) scope_->Look(ClockNs(CLOCK_MONOTONIC), *control_);
   struct sysinfo memory = {};
   if (sysinfo(&memory) == 0) {
     control_->swap_free_pages =
@@ -445,7 +464,7 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   backlog_ = sums.backlog_end;
   // A completion may go unseen (where the kernel runs no program while certain tasks are current):
   // so that the error of one epoch does not stay for ever, each begins with the kernel's own count.
-  backlog_[TELLTALE_BACKLOG_DISK] = DiskRequestsInFlight();
+  backlog_[TELLTALE_BACKLOG_DISK] = RequestsInFlight();
   Clear(old);
   table_->AddIrq(sums.irq.data());
   table_->Finish(epoch);
@@ -462,6 +481,14 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   }
   ++number_;
   return epoch;
+}
+
+// Of the host, or of those that the cgroup issued.
+int64_t BpfSensor::Impl::RequestsInFlight() const {
+  if (!scope_) return DiskRequestsInFlight();
+  int64_t open = 0;
+  for (const Group& group : groups_) open += group.programs->Entries("open_requests");
+  return open;
 }
 
 absl::StatusOr<RawEpoch> BpfSensor::Impl::Peek() {

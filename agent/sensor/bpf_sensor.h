@@ -27,6 +27,9 @@ namespace telltale::agent {
 
 struct BpfSensorOptions {
   SampleBudget budget;
+  // Only tasks of this cgroup and of those below it are counted ("/system.slice/x.service"); empty:
+  // all of the host.
+  std::string cgroup;
   // How it is kept to its share of the host's CPU time; `cpus` is filled in.
   GovernorOptions governor;
   // CPU ns that all processes of the agent have used. Unset: this process alone is reckoned.

@@ -28,6 +28,8 @@ constexpr double kTickNs = 900, kDiskNs = 350, kRecordNs = 1'000;
 constexpr double kBurstSeconds = 30;
 constexpr double kAttachShare = 0.1;  // of the budget, about, for taking all units off and on
 constexpr uint32_t kShortStack = 4096;
+// What finding out that an event is not of the cgroup watched costs, of what counting it would.
+constexpr double kOutside = 0.5;
 
 struct Cycled {
   Part part;
@@ -48,6 +50,12 @@ const std::vector<Cycled>& CycledParts() {
       {Part::kSoftirq, "irq", {"on_softirq", "on_softirq_exit"}},
   };
   return parts;
+}
+
+// Where one cgroup is watched, that a CPU is in an interrupt must be known all the time: what is
+// done there is not the cgroup's.
+bool IsCycledWhere(const Cycled& cycled, bool scoped) {
+  return !scoped || cycled.part != Part::kSoftirq;
 }
 
 // What is left of it all, largest first.
@@ -116,7 +124,7 @@ void BudgetKeeper::Begin() {
       std::chrono::nanoseconds(static_cast<int64_t>(period_s * kNsPerS)));
   for (const Cycled& cycled : CycledParts()) {
     const auto it = groups_.find(cycled.object);
-    if (it == groups_.end()) continue;
+    if (it == groups_.end() || !IsCycledWhere(cycled, options_.scoped)) continue;
     const std::vector<std::string>& all = it->second->rung()->programs;
     const auto gate = [knobs = &control_->knobs[VitalOfPart(cycled.part) - 1U]](bool open) {
       knobs->closed = open ? 0 : 1;
@@ -152,7 +160,9 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
   GovernorReading reading;
   reading.mono_ns = mono_ns;
   const auto events = [&](uint8_t vital) {
-    return static_cast<double>(counts.vitals[vital - 1U].events - last_.vitals[vital - 1U].events);
+    const size_t v = vital - 1U;
+    return static_cast<double>(counts.vitals[v].events - last_.vitals[v].events) +
+           kOutside * static_cast<double>(counts.outside[v] - last_.outside[v]);
   };
   for (const Unit& unit : units_) {
     const double seen = unit.part == Part::kSoftirq
@@ -162,8 +172,10 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
                             : events(VitalOfPart(unit.part));
     reading.full_ns[Index(unit.part)] = seen * kEventNs[Index(unit.part)] * factor_;
   }
-  reading.full_ns[Index(Part::kSwitch)] = static_cast<double>(counts.switches - last_.switches) *
-                                          kEventNs[Index(Part::kSwitch)] * factor_;
+  reading.full_ns[Index(Part::kSwitch)] =
+      (static_cast<double>(counts.switches - last_.switches) +
+       kOutside * static_cast<double>(counts.outside_switches - last_.outside_switches)) *
+      kEventNs[Index(Part::kSwitch)] * factor_;
   reading.full_ns[Index(Part::kTasks)] =
       static_cast<double>(counts.ends - last_.ends) * kEventNs[Index(Part::kTasks)] * factor_;
   if (governor_->detached()) ReckonUnwatched(mono_ns, reading);
@@ -196,6 +208,11 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
        static_cast<double>(use.process_records) * kRecordNs) *
           factor_;
   reading.full_ns[Index(Part::kRest)] = rest_ns;
+  if (options_.scoped) {
+    reading.full_ns[Index(Part::kRest)] +=
+        static_cast<double>(static_cast<uint32_t>(counts.soft_interrupts - last_.soft_interrupts)) *
+        kEventNs[Index(Part::kSoftirq)] * factor_;
+  }
   const double weight = std::min(1.0, passed_s / kBurstSeconds);
   for (const Part part : {Part::kSamples, Part::kUnwinding, Part::kRest}) {
     double& smooth = smooth_ns_per_s_[Index(part)];
@@ -380,7 +397,7 @@ absl::Status BudgetKeeper::SetDetached(bool detached, uint64_t mono_ns) {
     const bool sched = object == "sched" && governor_->level(Part::kSwitch) != 0;
     for (const std::string& program : group->rung()->programs) {
       if (std::ranges::any_of(CycledParts(), [&](const Cycled& cycled) {
-            return cycled.object == object &&
+            return cycled.object == object && IsCycledWhere(cycled, options_.scoped) &&
                    (cycled.programs.empty() ||
                     std::ranges::find(cycled.programs, program) != cycled.programs.end());
           })) {
@@ -400,6 +417,8 @@ absl::Status BudgetKeeper::SetDetached(bool detached, uint64_t mono_ns) {
 void BudgetKeeper::Flipped() {
   const EventCounts now = CountEvents(blocks_, control_->half & 1);
   last_.vitals = {};
+  last_.outside = now.outside;
+  last_.outside_switches = now.outside_switches;
   last_.switches = now.switches;
   last_.ends = now.ends;
   last_.unknown_ends = now.unknown_ends;

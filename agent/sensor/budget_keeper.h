@@ -36,6 +36,7 @@ class BudgetKeeper {
     GovernorOptions governor;
     // CPU ns of all processes of the agent since some moment. Unset: of this one.
     std::function<uint64_t()> agent_cpu_ns;
+    bool scoped = false;  // the tasks of one cgroup only are counted
   };
   // All outlive it. `blocks`: of all CPUs.
   BudgetKeeper(Options options, telltale_control* control, CutSteps* steps,

@@ -18,7 +18,6 @@ namespace telltale::agent {
 namespace {
 
 constexpr uint8_t kByFile = 0xff;  // TELLTALE_CLASS_BY_FILE in bpf/wait.bpf.h
-constexpr uint32_t kUnifiedCgroups = 0xffffffff;
 
 // What an interruptible wait inside each system call is a wait for. Not listed: other.
 void FillSyscallClasses(uint8_t* classes) {

@@ -22,6 +22,9 @@ struct SampleBudget {
 // the one nearest to `quantum` (by ratio). quantum >= 1.
 uint8_t QuantumLog2(uint64_t quantum);
 
+// In telltale_control::cgroup_subsys: cgroups are those of the one hierarchy of version 2.
+inline constexpr uint32_t kUnifiedCgroups = 0xffffffff;
+
 // Everything that stays the same while the sensor runs, and the first epoch's knobs (t = 2).
 void InitControl(const SampleBudget& budget, uint32_t possible_cpus, uint32_t online_cpus,
                  telltale_control& control);

@@ -36,7 +36,12 @@ EventCounts CountEvents(std::span<const telltale_cpu* const> cpus, uint32_t half
       sum.events += total.events;
       sum.weight += total.weight;
     }
-    counts.switches += cpu->switches;
+    for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
+      if (v != TELLTALE_SCHED_DELAY - 1) counts.outside[v] += cpu->outside[v];
+    }
+    const uint64_t outside = cpu->outside[TELLTALE_SCHED_DELAY - 1];
+    counts.outside_switches += outside;
+    counts.switches += cpu->switches - outside;
     counts.ends += cpu->ends;
     counts.unknown_ends += cpu->unknown_ends;
     counts.soft_interrupts += cpu->softirq_count;

@@ -20,7 +20,9 @@ struct EventCounts {
   // Of one half, since it was cleared; of programs watched part of the time what that stands for.
   std::array<telltale_total, TELLTALE_VITALS> vitals{};  // by place (agent/vitals)
   // Since the sensor's start.
-  uint64_t switches = 0;
+  std::array<uint64_t, TELLTALE_VITALS> outside{};  // of other cgroups than the one watched
+  uint64_t outside_switches = 0;
+  uint64_t switches = 0;      // the others
   uint64_t ends = 0;          // of tasks
   uint64_t unknown_ends = 0;  // of those that were never followed
   uint64_t soft_interrupts = 0;

@@ -29,6 +29,7 @@ SensorParts MakeHostParts(const Config& config, std::function<uint64_t()> agent_
   const auto maps = std::make_shared<ProcessMaps>(host);
   BpfSensorOptions sensor;
   sensor.governor.budget = config.sensor_budget;
+  sensor.cgroup = ScopeOf(config);
   sensor.agent_cpu_ns = std::move(agent_cpu_ns);
 #ifdef __x86_64__
   HostUnwinder::Options unwinder;
@@ -60,11 +61,6 @@ absl::StatusOr<SensorParts> MakeSensor(const Config& config,
     options.mono_ns = [] { return SystemClock().MonoNs(); };
     return SensorParts{std::make_unique<ReplaySensor>(std::move(options)),
                        std::make_unique<ReplayResolver>(), "synthetic"};
-  }
-  if (config.sensor_scope != "host") {
-    return absl::UnimplementedError(absl::StrCat("sensor: scope ", config.sensor_scope,
-                                                 ": this sensor watches whole hosts only; set "
-                                                 "sensor.scope: host"));
   }
 #ifdef TELLTALE_WITH_BPF
   return MakeHostParts(config, std::move(agent_cpu_ns));

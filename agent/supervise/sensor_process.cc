@@ -56,10 +56,6 @@ OwnedFd WatchSignals() {
   return OwnedFd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-std::string ScopeText(const Config& config) {
-  return config.sensor_scope == "host" ? "" : config.sensor_scope.substr(sizeof("cgroup:") - 1);
-}
-
 std::string RandomBytes(size_t count) {
   std::string bytes(count, '\0');
   // At most 256 bytes are never given in part once the kernel's generator is seeded; it waits for
@@ -129,7 +125,7 @@ class SensorProcess {
     source.length_s = config_.epoch_s;
     source.boot_id = host_.boot_id();
     source.agent_start = {started_.wall_ns, started_.mono_ns, TELLTALE_VERSION};
-    source.scope = ScopeText(config_);
+    source.scope = ScopeOf(config_);
     source_ = std::make_unique<EpochSource>(std::move(source));
     if (absl::Status status = source_->Start(); !status.ok()) return status;
     if (absl::Status status = DropLoadingCapabilities(); !status.ok()) return status;
@@ -162,7 +158,7 @@ class SensorProcess {
       status.set_reason(vital.reason);
     }
     info.set_epoch_length_s(config_.epoch_s);
-    info.set_scope(ScopeText(config_));
+    info.set_scope(ScopeOf(config_));
     info.set_agent_start_unix_ns(started_.wall_ns);
     return info;
   }

@@ -65,10 +65,11 @@ SEC("raw_tp")
 int flush_cpu(void* ctx) {
   struct telltale_cpu* c = this_cpu();
   uint32_t old = (control.half & 1) ^ 1;
-  struct task_struct* task;
+  struct task_struct* task = bpf_get_current_task_btf();
 
+  /* At the start nobody has seen yet who runs. */
+  if (SCOPED && c && control.pass == TELLTALE_PASS_ADOPT) c->in_scope = in_scope(task);
   if (!c || !c->touched[old]) return 0;
-  task = bpf_get_current_task_btf();
   give_to(c, old, task->pid, task->pid ? bpf_task_storage_get(&tasks, task, 0, 0) : 0);
   return 0;
 }
@@ -236,11 +237,11 @@ int pass(struct bpf_iter__task* ctx) {
   rq_now = now + control.rq_clock_offset_ns;
   if (!control.use_ktime) now = rq_now;
   if (control.pass == TELLTALE_PASS_ADOPT) {
-    adopt(task, now, control.epoch_start_ns[0]);
+    if (in_scope(task)) adopt(task, now, control.epoch_start_ns[0]);
     return 0;
   }
   st = bpf_task_storage_get(&tasks, task, 0, 0);
-  if (!st && control.pass != TELLTALE_PASS_COLLECT) {
+  if (!st && control.pass != TELLTALE_PASS_COLLECT && in_scope(task)) {
     adopt_late(task, now);
     st = bpf_task_storage_get(&tasks, task, 0, 0);
   }

@@ -45,8 +45,9 @@ static __always_inline uint64_t callback_of(struct request* rq) {
   return bio ? (uint64_t)BPF_CORE_READ(bio, bi_end_io) : (uint64_t)rq->end_io;
 }
 
-/* What a request ended with, as programs are told it. Kernels before 5.16 hand an error number, negative; later ones a
- * status of the block layer (include/linux/blk_types.h), whose first fourteen never changed. */
+/* What a request ended with, as programs are told it. Kernels before 5.16 hand an error number,
+ * negative; later ones a status of the block layer (include/linux/blk_types.h), whose first
+ * fourteen never changed. */
 static __always_inline uint64_t errno_of(int32_t status) {
   if (status <= 0) return -status;
   switch (status) {
@@ -85,6 +86,45 @@ static __always_inline bool issued_again(struct request* rq) {
   return again;
 }
 
+#if SCOPED
+#define OPEN_REQUESTS 4096
+
+/* Requests that tasks of the cgroup issued, until they are over: whoever completes them, or issues
+ * them again, they are the cgroup's. By address and start time, as above. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, OPEN_REQUESTS);
+  __type(key, uint64_t);
+  __type(value, uint64_t);
+} open_requests SEC(".maps");
+
+static __always_inline bool is_ours(struct request* rq) {
+  uint64_t address = (uint64_t)rq, *start = bpf_map_lookup_elem(&open_requests, &address);
+  return start && *start == rq->start_time_ns;
+}
+static __noinline int forget(struct request* rq) {
+  uint64_t address = (uint64_t)rq;
+  return bpf_map_delete_elem(&open_requests, &address);
+}
+/* Whether the request being issued is one of the cgroup's; it is from now on. */
+static __always_inline bool take_on(struct telltale_cpu* c, struct request* rq) {
+  uint64_t address = (uint64_t)rq, start = rq->start_time_ns;
+
+  if (is_ours(rq)) return true;
+  if (!c->in_scope || c->irq_depth) {
+    forget(rq); /* an earlier one at this address, whose end was not seen */
+    return false;
+  }
+  if (!bpf_map_update_elem(&open_requests, &address, &start, BPF_ANY)) return true;
+  lose(&c->half[control.half & 1], TELLTALE_DISK_IO, TELLTALE_LOST_MAP, 0);
+  return false;
+}
+#else
+static __always_inline bool is_ours(struct request* rq) { return true; }
+static __always_inline bool take_on(struct telltale_cpu* c, struct request* rq) { return true; }
+static __always_inline int forget(struct request* rq) { return 0; }
+#endif
+
 SEC("tp_btf/block_rq_issue")
 int on_issue(uint64_t* ctx) {
   struct request* rq = (struct request*)ctx[0];
@@ -94,7 +134,7 @@ int on_issue(uint64_t* ctx) {
   struct telltale_sample* s;
   struct user_regs u;
 
-  if (!c) return 0;
+  if (!c || !take_on(c, rq)) return 0;
   backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_DISK, 1);
   if (issued_again(rq)) return 0;
   no_regs(&u);
@@ -126,7 +166,7 @@ int on_requeue(uint64_t* ctx) {
   uint64_t address = (uint64_t)rq, start = rq->start_time_ns;
   struct telltale_cpu* c = this_cpu();
 
-  if (!c) return 0;
+  if (!c || !is_ours(rq)) return 0;
   backlog_end(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_DISK, 1);
   if (bpf_map_update_elem(&requeued, &address, &start, BPF_ANY))
     lose(&c->half[control.half & 1], TELLTALE_DISK_IO, TELLTALE_LOST_MAP, 0);
@@ -145,11 +185,12 @@ int on_complete(uint64_t* ctx) {
   struct telltale_half* h;
   struct telltale_sample* s;
 
-  if (!c) return 0;
+  if (!c || !is_ours(rq)) return 0;
   /* The request that asked for a flush ends once more when the flush, a request of its own, has. */
   if (!bytes && op <= OP_WRITE) return 0;
   h = &c->half[half];
   if (bytes >= rq->__data_len) {
+    forget(rq);
     backlog_end(h, half, TELLTALE_BACKLOG_DISK, 1);
     kind = op == OP_READ    ? TELLTALE_HIST_DISK_READ
            : op == OP_FLUSH ? TELLTALE_HIST_DISK_FLUSH

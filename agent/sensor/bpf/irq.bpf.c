@@ -54,7 +54,7 @@ int on_softirq(uint64_t* ctx) {
 
   if (!c) return 0;
   c->irq_depth++;
-  c->softirq_begin_ns = c->softirq_count++ % TIMED_EVERY ? 0 : bpf_ktime_get_ns();
+  c->softirq_begin_ns = c->softirq_count++ % TIMED_EVERY || SCOPED ? 0 : bpf_ktime_get_ns();
   return 0;
 }
 

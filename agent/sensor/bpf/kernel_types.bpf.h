@@ -107,7 +107,12 @@ struct kernfs_node {
   uint64_t id;
 };
 struct cgroup {
+  int level; /* the root's is 0 */
   struct kernfs_node* kn;
+  struct cgroup* ancestors[1]; /* by level, itself last */
+};
+struct cgroup___before_6_1 {
+  uint64_t ancestor_ids[1];
 };
 struct cgroup_subsys_state {
   struct cgroup* cgroup;

@@ -34,6 +34,7 @@ int on_exec(uint64_t* ctx) {
   struct telltale_cpu* c = this_cpu();
   struct telltale_event* e;
 
+  if (!counts_here()) return 0;
   if (st) {
     st->mm = 0; /* a switch in the middle of it may have read a layout that was not done */
     refresh_ident(st, task);
@@ -64,6 +65,7 @@ static __always_inline int exiting(struct task_struct* task, bool group_dead) {
   struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
   struct telltale_event* e;
 
+  if (!counts_here()) return 0;
   if (st) {
     refresh_ident(st, task);
     st->rss_pages = rss_pages(task);
@@ -101,9 +103,12 @@ int on_exit_of_task(uint64_t* ctx) {
 /* Before 6.8 it names the victim by its pid only, in the task that asked for memory. */
 SEC("tp_btf/mark_victim")
 int on_oom_of_pid(uint64_t* ctx) {
-  struct telltale_event* e = event_begin(TELLTALE_RECORD_OOM, bpf_get_current_task_btf(), 0);
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct telltale_event* e;
   uint32_t pid = ctx[0];
 
+  if (!in_scope(task)) return 0;
+  e = event_begin(TELLTALE_RECORD_OOM, task, 0);
   if (!e) return 0;
   if (e->who.tgid != pid) {
     __builtin_memset(&e->who, 0, sizeof(e->who));
@@ -115,8 +120,11 @@ int on_oom_of_pid(uint64_t* ctx) {
 
 SEC("tp_btf/mark_victim")
 int on_oom(uint64_t* ctx) {
-  struct telltale_event* e = event_begin(TELLTALE_RECORD_OOM, (struct task_struct*)ctx[0], 0);
+  struct task_struct* victim = (struct task_struct*)ctx[0];
+  struct telltale_event* e;
 
+  if (!in_scope(victim)) return 0;
+  e = event_begin(TELLTALE_RECORD_OOM, victim, 0);
   if (e) bpf_ringbuf_submit(e, rouse(false));
   return 0;
 }

@@ -20,7 +20,7 @@ struct bpf_perf_event_data {
 SEC("perf_event")
 int on_miss(struct bpf_perf_event_data* ctx) {
   struct task_struct* task = bpf_get_current_task_btf();
-  struct telltale_cpu* c = this_cpu();
+  struct telltale_cpu* c = watched_cpu(TELLTALE_LLC);
   uint32_t half = control.half & 1;
   uint64_t ip = ctx->regs[REGS_IP], misses = ctx->sample_period, place, hash, before;
   bool user = (ctx->regs[REGS_CS] & 3) == 3;

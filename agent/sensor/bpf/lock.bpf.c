@@ -76,7 +76,7 @@ int on_contention(uint64_t* ctx) {
   uint64_t lock = ctx[0];
   uint32_t flags = ctx[1], kind = kind_of(flags);
   uint32_t slot = kind == TELLTALE_LOCK_SPIN ? SPINNING : SLEEPING;
-  struct telltale_cpu* c = this_cpu();
+  struct telltale_cpu* c = watched_cpu(TELLTALE_LOCK);
   struct telltale_task* st;
 
   if (!c || closed(TELLTALE_LOCK)) return 0;

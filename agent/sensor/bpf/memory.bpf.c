@@ -10,7 +10,7 @@ SEC("tp_btf/page_fault_user")
 int on_fault(uint64_t* ctx) {
   uint64_t address = ctx[0];
   struct pt_regs* regs = (struct pt_regs*)ctx[1];
-  struct telltale_cpu* c = this_cpu();
+  struct telltale_cpu* c = watched_cpu(TELLTALE_USER_PAGE);
   uint32_t half = control.half & 1;
   uint64_t ip = regs->ip, place, hash, before;
   struct telltale_sample* s;
@@ -37,7 +37,7 @@ int on_fault(uint64_t* ctx) {
 }
 
 static __always_inline int pages(void* ctx, uint32_t sub, uint64_t gfp, uint32_t order) {
-  struct telltale_cpu* c = this_cpu();
+  struct telltale_cpu* c = watched_cpu(TELLTALE_KERNEL_PAGE);
   uint32_t half = control.half & 1;
   uint64_t weight = 1ULL << (order & 31), hash, before;
   struct telltale_sample* s;

@@ -9,7 +9,7 @@ static __always_inline int begin(uint32_t order) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
 
-  if (!st) return 0;
+  if (!st || !counts_here()) return 0;
   st->reclaim_begin_ns = bpf_ktime_get_ns();
   st->reclaim_order = order;
   return 0;

@@ -7,7 +7,7 @@
 SEC("tp_btf/tcp_retransmit_skb")
 int on_retransmit(uint64_t* ctx) {
   struct sock* sk = (struct sock*)ctx[0];
-  struct telltale_cpu* c = this_cpu();
+  struct telltale_cpu* c = watched_cpu(TELLTALE_RETRANSMIT);
   uint32_t half = control.half & 1;
   uint64_t local = sk->__sk_common.skc_num, remote = swap16(sk->__sk_common.skc_dport);
   uint64_t hash, before;

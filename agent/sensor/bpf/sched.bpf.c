@@ -74,7 +74,7 @@ static __always_inline bool half_used(const struct telltale_task_half* t) {
 /* The last row of a task, at its last switch, when all it did has been given to it. What it did in
  * an epoch that was cut but not yet collected goes out first, together with its accounts. */
 static __noinline int send_last_row(struct telltale_cpu* c, struct task_struct* task,
-                                    struct telltale_task* st, uint32_t half) {
+                                    struct telltale_task* st, uint32_t half, uint32_t exited) {
   bool accounts_out = false;
 
   st->state = TELLTALE_TASK_GONE;
@@ -90,7 +90,7 @@ static __noinline int send_last_row(struct telltale_cpu* c, struct task_struct* 
     }
     row->kind = TELLTALE_RECORD_ROW;
     row->half = which;
-    row->exited = 1;
+    row->exited = exited;
     fill_who(&row->who, task, st);
     row->rss_pages = st->rss_pages;
     row->open_files = 0;
@@ -150,6 +150,7 @@ static __always_inline void switch_out(struct telltale_cpu* c, struct task_struc
                                        uint32_t state) {
   struct telltale_task* st;
 
+  if (!counted(c)) return;
   if (!prev->pid) {
     if (unlikely(c->touched[0])) give_to(c, 0, 0, 0);
     if (unlikely(c->touched[1])) give_to(c, 1, 0, 0);
@@ -170,7 +171,7 @@ static __always_inline void switch_out(struct telltale_cpu* c, struct task_struc
   if (preempted || state == TASK_RUNNING) {
     st->state = TELLTALE_TASK_RUNNABLE;
   } else if (unlikely(state & TASK_DEAD)) {
-    send_last_row(c, prev, st, half);
+    send_last_row(c, prev, st, half, 1);
   } else {
     st->block_sub = wait_class(c, prev, st, state);
     st->futex_owner = 0;
@@ -203,6 +204,46 @@ static __always_inline void leave_pending(struct telltale_cpu* c, uint32_t slot,
   c->pending_live = 1;
 }
 
+#if SCOPED
+/* It was in the cgroup before, and is again. */
+static __always_inline bool came_in(const struct telltale_task* st) {
+  return st->state == TELLTALE_TASK_GONE;
+}
+
+/* Whether a task was one of the cgroup's when it was last seen. */
+static __always_inline bool was_in(struct task_struct* task) {
+  struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
+  return st && st->state != TELLTALE_TASK_UNKNOWN && st->state != TELLTALE_TASK_GONE;
+}
+
+/* A task begins to run that is none of the cgroup's. One that was has been moved: what it did until
+ * here is its last row, and what it is in the midst of is over for us. */
+static __noinline int stay_out(struct telltale_cpu* c, struct task_struct* task, uint32_t half) {
+  struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
+
+  c->ident = 1;
+  c->tid = task->pid;
+  c->regs = TELLTALE_NO_REGS;
+  c->outside[TELLTALE_SCHED_DELAY - 1]++;
+  if (!st || st->state == TELLTALE_TASK_GONE) return 0;
+  for (int i = 0; i < 2; i++) {
+    if (st->lock_begin_ns[i])
+      backlog_end(&c->half[half & 1], half, TELLTALE_BACKLOG_LOCK, stands_for(TELLTALE_LOCK, 1));
+    st->lock_begin_ns[i] = 0;
+  }
+  st->reclaim_begin_ns = 0;
+  st->rss_pages = 0;
+  return send_last_row(c, task, st, half, 0);
+}
+#else
+static __always_inline bool came_in(const struct telltale_task* st) { return false; }
+static __always_inline bool was_in(struct task_struct* task) { return false; }
+static __always_inline int stay_out(struct telltale_cpu* c, struct task_struct* task,
+                                    uint32_t half) {
+  return 0;
+}
+#endif
+
 static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct* next,
                                       uint32_t half, uint64_t now, uint64_t rq_now) {
   struct telltale_half* h = &c->half[half & 1];
@@ -230,7 +271,7 @@ static __always_inline void switch_in(struct telltale_cpu* c, struct task_struct
   }
   refresh_ident(st, next);
   now_runs(c, st);
-  if (unlikely(st->state == TELLTALE_TASK_UNKNOWN)) {
+  if (unlikely(st->state == TELLTALE_TASK_UNKNOWN || came_in(st))) {
     /* Its first time on a CPU: all it did since its birth is wait in the queue. (Where it was not
      * followed at first: since it was queued last.) */
     uint64_t queued = next->sched_info.last_queued;
@@ -302,6 +343,15 @@ static __always_inline void note_lock(struct task_struct* prev, uint32_t state) 
   note_futex(st, prev);
 }
 
+/* As switch_in, for whoever it is that begins to run. */
+static __always_inline void begins_to_run(struct telltale_cpu* c, struct task_struct* next,
+                                          uint32_t half, uint64_t now, uint64_t rq_now) {
+  bool in = enters(c, next);
+
+  if (in || was_in(next)) switch_in(c, next, half, now, rq_now);
+  if (!in) stay_out(c, next, half);
+}
+
 /* Follows who runs, so that labels name their program and counts reach their process. To the agent
  * the task is running from now on: when waits are followed again (TELLTALE_PASS_RESUME), one that
  * was switched in between counts as an interval lost. */
@@ -310,15 +360,16 @@ static __noinline int only_count(struct telltale_cpu* c, struct task_struct* pre
   struct telltale_task* st = 0;
   uint64_t create, rq_now;
 
-  if (prev->pid && (c->touched[0] || c->touched[1] || state & TASK_DEAD))
+  if (counted(c) && prev->pid && (c->touched[0] || c->touched[1] || state & TASK_DEAD))
     st = bpf_task_storage_get(&tasks, prev, 0, 0);
   if (c->touched[0]) give_to(c, 0, prev->pid, st);
   if (c->touched[1]) give_to(c, 1, prev->pid, st);
-  note_lock(prev, state);
-  if (unlikely(prev->pid && state & TASK_DEAD)) {
+  if (counted(c)) note_lock(prev, state);
+  if (unlikely(prev->pid && state & TASK_DEAD && counted(c))) {
     count_end(c, st);
-    if (st) send_last_row(c, prev, st, control.half);
+    if (st) send_last_row(c, prev, st, control.half, 1);
   }
+  if (!enters(c, next)) return stay_out(c, next, control.half);
   c->tid = next->pid;
   c->ident = 1;
   c->regs = TELLTALE_NO_REGS;
@@ -333,7 +384,7 @@ static __noinline int only_count(struct telltale_cpu* c, struct task_struct* pre
   }
   refresh_ident(st, next);
   now_runs(c, st);
-  if (st->state == TELLTALE_TASK_UNKNOWN) {
+  if (st->state == TELLTALE_TASK_UNKNOWN || came_in(st)) {
     rq_now = next->se.cfs_rq->rq->clock;
     begin_life(st, next);
     look_from(next, st, control.use_ktime ? bpf_ktime_get_ns() : rq_now,
@@ -372,7 +423,7 @@ int on_switch(uint64_t* ctx) {
   if (unlikely(c->pending_live)) take_both(ctx, c, prev, 1);
   c->irq_depth = 0; /* no switch happens in an interrupt: heals a count gone astray */
   switch_out(c, prev, half, now, preempted, state);
-  switch_in(c, next, half, now, rq_now);
+  begins_to_run(c, next, half, now, rq_now);
   if (unlikely(c->pending_live)) {
     c->ran.tid = prev->pid;
     c->ran.tgid = prev->tgid;
@@ -398,7 +449,7 @@ static __noinline int switch_in_late(struct telltale_cpu* c, struct task_struct*
   if (c->touched[0]) give_to(c, 0, 0, 0);
   if (c->touched[1]) give_to(c, 1, 0, 0);
   __builtin_memset(&c->ran, 0, sizeof(c->ran));
-  switch_in(c, task, half, control.use_ktime ? bpf_ktime_get_ns() : rq_now, rq_now);
+  begins_to_run(c, task, half, control.use_ktime ? bpf_ktime_get_ns() : rq_now, rq_now);
   return 0;
 }
 

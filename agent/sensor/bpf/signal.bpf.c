@@ -22,7 +22,7 @@ static __noinline uint64_t handler_of(struct task_struct* target, uint32_t numbe
 
 static __always_inline int weigh_signal(void* ctx, uint32_t sub, uint32_t number,
                                         struct task_struct* target, uint64_t handler) {
-  struct telltale_cpu* c = this_cpu();
+  struct telltale_cpu* c = watched_cpu(TELLTALE_SIGNAL);
   uint32_t half = control.half & 1;
   struct telltale_sample* s;
   uint64_t hash, before;

@@ -7,7 +7,7 @@
 #define MSG_PEEK 2
 
 static __always_inline int bytes(void* ctx, struct sock* sk, int32_t length, uint32_t sub) {
-  struct telltale_cpu* c = this_cpu();
+  struct telltale_cpu* c = watched_cpu(TELLTALE_SOCKET);
   uint32_t half = control.half & 1, family = sk->__sk_common.skc_family;
   uint64_t protocol, local = 0, remote = 0, listen = 0, hash, before;
   struct telltale_sample* s;

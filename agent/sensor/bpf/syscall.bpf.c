@@ -13,7 +13,7 @@ int on_syscall(uint64_t* ctx) {
   int64_t result = ctx[1];
   uint32_t sub = result < 0 && result >= -MAX_ERRNO ? TELLTALE_SYSCALL_FAILED : TELLTALE_SYSCALL_OK;
   uint64_t nr = regs->orig_ax, place, hash, before;
-  struct telltale_cpu* c = this_cpu();
+  struct telltale_cpu* c = watched_cpu(TELLTALE_SYSCALL);
   uint32_t half = control.half & 1;
   struct telltale_sample* s;
 

@@ -7,7 +7,7 @@
 #ifndef TELLTALE_SENSOR_TASK_BPF_H_
 #define TELLTALE_SENSOR_TASK_BPF_H_
 
-#include "agent/sensor/bpf/hot.bpf.h"
+#include "agent/sensor/bpf/scope.bpf.h"
 
 #define TELLTALE_NO_SYSCALL (~0ULL)
 

@@ -75,7 +75,7 @@ static __always_inline uint64_t interrupted_ip(void* ctx, struct task_struct* ta
 
 static __always_inline int tick(void* ctx) {
   struct task_struct* task = bpf_get_current_task_btf();
-  struct telltale_cpu* c = this_cpu();
+  struct telltale_cpu* c = watched_cpu(TELLTALE_CPU);
   uint32_t half = control.half & 1, sub;
   uint64_t ip, place, hash, before;
   struct telltale_sample* s;

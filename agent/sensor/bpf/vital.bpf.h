@@ -36,7 +36,7 @@ static __always_inline uint64_t code_block(uint64_t ip, uint32_t log2) {
 /* `ctx` is the program's own. Returns 0, as programs do. */
 static __always_inline int tell(void* ctx, struct vital_event* e) {
   struct task_struct* task = bpf_get_current_task_btf();
-  struct telltale_cpu* c = this_cpu();
+  struct telltale_cpu* c = watched_cpu(e->vital);
   uint32_t half = control.half & 1;
   struct telltale_sample* s;
   uint64_t hash, before;
