@@ -31,6 +31,22 @@ std::string SecondsText(double seconds) {
   return seconds >= 10 ? absl::StrFormat("%.0f s", seconds) : absl::StrFormat("%.2g s", seconds);
 }
 
+// Nodes whose agents watch one cgroup; of many only the first few by name.
+void AddScopes(const storage::NodeList& nodes, v1::Coverage& coverage) {
+  constexpr int kNamed = 3;
+  int scoped = 0;
+  std::string names;
+  for (const storage::NodeRecord& node : nodes) {
+    if (node.info().scope().empty() || ++scoped > kNamed) continue;
+    absl::StrAppend(&names, names.empty() ? "" : ", ", node.info().scope(), " on ", node.name());
+  }
+  if (scoped == 0) return;
+  if (scoped > kNamed) absl::StrAppend(&names, " and others on ", scoped - kNamed, " more");
+  coverage.add_notes(
+      absl::StrCat("covers only tasks of cgroup ", names,
+                   "; memory, load, pressure and the split of CPU time are the whole host's"));
+}
+
 }  // namespace
 
 std::string LossReasonName(v1::LossReason reason) {
@@ -336,11 +352,8 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
   }
   std::sort(reasons.begin(), reasons.end());
   for (auto& [size, text] : reasons) coverage.add_notes(std::move(text));
+  AddScopes(selection_.nodes, coverage);
   for (const storage::NodeRecord& node : selection_.nodes) {
-    if (!node.info().scope().empty()) {
-      coverage.add_notes(
-          absl::StrCat("only tasks below ", node.info().scope(), " are counted on ", node.name()));
-    }
     if (node.state() == v1::NODE_STATE_CLONE_CONFLICT) {
       coverage.add_notes(absl::StrCat("another machine uses the certificate of ", node.name(),
                                       ": its summaries are kept apart and not counted"));

@@ -90,6 +90,9 @@ v1::Node Show(const storage::NodeRecord& record, const Source& source) {
     node.add_remarks(
         absl::StrFormat("clock %.0f s %s", std::abs(offset), offset > 0 ? "behind" : "ahead"));
   }
+  if (!record.info().scope().empty()) {
+    node.add_remarks(absl::StrCat("only tasks of cgroup ", record.info().scope(), " are counted"));
+  }
   for (const v1::Remark& remark : record.remarks()) {
     node.add_remarks(remark.count() > 1 ? absl::StrCat(remark.text(), " (x ", remark.count(), ")")
                                         : remark.text());

@@ -77,6 +77,32 @@ TEST(TopTest, EpochsThatTheSpoolDidNotTakeAreNamedInTheCoverage) {
   EXPECT_THAT(before->coverage().notes(), ::testing::Not(::testing::Contains(HasSubstr("memory"))));
 }
 
+TEST(TopTest, ThatOnlyACgroupIsWatchedIsNamedInTheCoverage) {
+  FakeSource source;
+  BodyMaker maker;
+  maker.Vital(TELLTALE_CPU, {7 * kS, 2 * kS, 1 * kS});
+  for (const std::string name : {"a", "b", "c", "d", "whole"}) {
+    const uint32_t node = source.AddNode(name);
+    source.AddEpoch(node, 1000, 10, maker.body());
+    if (name != "whole") source.Node(node).mutable_info()->set_scope("/slice/" + name);
+  }
+  auto request = TopOf("cpu", v1::DIMENSION_EXE);
+  request.mutable_selection()->add_nodes("b");
+  const auto one = MakeEngine(source, 1020).Top(request, {});
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_THAT(one->coverage().notes(),
+              ::testing::Contains(HasSubstr("only tasks of cgroup /slice/b on b; memory")));
+  request.mutable_selection()->clear_nodes();
+  const auto all = MakeEngine(source, 1020).Top(request, {});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_THAT(all->coverage().notes(),
+              ::testing::Contains(HasSubstr("/slice/c on c and others on 1 more; memory")));
+  request.mutable_selection()->add_nodes("whole");
+  const auto whole = MakeEngine(source, 1020).Top(request, {});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_THAT(whole->coverage().notes(), ::testing::Not(::testing::Contains(HasSubstr("cgroup"))));
+}
+
 TEST(TopTest, IdleWaitsCountOnlyWhenAskedFor) {
   FakeSource source;
   const uint32_t node = source.AddNode("a");
