@@ -12,6 +12,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 import corpus  # noqa: E402
 import facts  # noqa: E402
 import judging  # noqa: E402
+import fleet_collector  # noqa: E402
 import played_fleet  # noqa: E402
 import record  # noqa: E402
 
@@ -157,12 +158,21 @@ class Fleets(unittest.TestCase):
         self.assertEqual(played_fleet.mix(0), 0xe220a8397b1dcdaf)  # the first of splitmix64 from 0
         seed = played_fleet.seed_for(range(1, 6), 22)
         for node in range(1, 6):
-            self.assertGreaterEqual(played_fleet.onset(seed, node, 22) - 1, played_fleet.LEARN_EPOCHS)
+            self.assertGreaterEqual(played_fleet.onset(seed, node, 22) - 1, fleet_collector.LEARN_EPOCHS)
 
     def test_the_page_says_that_one_sensor_was_played_as_many_nodes(self):
         page = "\n".join(record.fleets_text({"fleets": [self.judge([self.incident(["a", "b", "c"])])]}))
         self.assertIn("one real sensor", page)
         self.assertIn("2 of 5 nodes | no | 2 to 3 | 1 | 0 | planted_spin spins Named, and innocent: c, by rule_busy_loop.", page)
+
+    def test_the_page_tells_real_agents_of_one_kernel_from_a_sensor_that_was_played(self):
+        scoped = {**self.judge([self.incident(["a", "b"])]), "measured": "2026-01-02", "machine": "2 CPUs", "epoch_s": 5,
+                  "agent_cpu": 0.0123}
+        page = "\n".join(record.fleets_text({"scoped": [scoped]}))
+        self.assertIn("all on one kernel (2 CPUs, 2026-01-02)", page)
+        self.assertIn("took, with their start, 1.2 % of a CPU", page)
+        self.assertIn("2 of 5 nodes | yes | 2 to 3 | 1 | 0 | planted_spin spins |", page)
+        self.assertNotIn("one real sensor", page)
 
 
 class Replayed(unittest.TestCase):
@@ -231,6 +241,12 @@ class Joined(unittest.TestCase):
             self.assertEqual([(line["name"], line["apart"]) for line in both["fleets"]], [("five", "2026-01-02")])
             self.assertEqual([line["name"] for line in both["faults"]], ["spin"])
             self.assertEqual(both["filters"]["rule_busy_loop"]["hits"], 1)
+
+    def test_what_real_agents_on_one_kernel_found_is_kept(self):
+        scoped = [{"name": "five", "found": True}]
+        ran = self.of(1, found=True, epochs=2)
+        self.assertEqual(record.joined(ran, {**ran, "scoped": scoped})["scoped"], scoped)
+        self.assertEqual(record.joined({**ran, "scoped": scoped}, ran)["scoped"], scoped)
 
     def test_what_was_found_within_a_budget_is_told_and_stays_out_of_the_figures(self):
         committed = json.loads((COMMITTED / "record.json").read_text()) | {"held": []}

@@ -7,22 +7,16 @@ looked for with which each begins near the start, and what then arrived is check
 """
 
 import itertools
-import json
-import os
-import pathlib
 import shutil
 import subprocess
-import tempfile
 import time
 
-from planting import free_port
+from fleet_collector import SETTLE_S, FleetCollector
 from stack import rfc3339
 
-LEARN_EPOCHS = 12  # the rules, of each node
 CALM_EPOCHS = 15   # before the fault; a node may begin with the second or third of them
 LEAST_FAULTY_EPOCHS = 4
 PLAYED_EPOCHS = CALM_EPOCHS + 6
-SETTLE_S = 60
 WORD = (1 << 64) - 1
 
 
@@ -50,15 +44,7 @@ def seed_for(nodes, length):
     return next(filter(fits, itertools.count(1)))
 
 
-class PlayedFleet:
-    """The first `faulty` nodes of `of`. Stopped and removed by `close`."""
-
-    def __init__(self, programs, epoch_s, faulty, of):
-        self.programs, self.epoch_s, self.faulty, self.of = pathlib.Path(programs), epoch_s, faulty, of
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="telltale-fleet-"))
-        self.running = {}  # by name
-        self.began_s = {}  # by node, where its first faulty epoch begins
-
+class PlayedFleet(FleetCollector):
     @property
     def faulty_nodes(self):
         return [f"sim-{number:05}" for number in range(1, self.faulty + 1)]
@@ -71,37 +57,23 @@ class PlayedFleet:
                                f"{CALM_EPOCHS} and {LEAST_FAULTY_EPOCHS} are needed")
         numbers, length = range(1, self.faulty + 1), len(calm) + len(faulty)
         seed = seed_for(numbers, length)
-        self._collector()
+        self.start_collector()
         self._simulator("innocent", self._recording("calm", calm), self.faulty + 1, self.of - self.faulty, seed)
         self._simulator("faulty", self._recording("both", calm + faulty), 1, self.faulty, seed)
         for name in ("innocent", "faulty"):
             self._await(name)
         time.sleep(3)  # until the last epoch is looked at
-        first_s = {node["name"]: node["firstS"] for node in self._ask("nodes")["nodes"]}
+        first_s = {node["name"]: node["firstS"] for node in self.ask("nodes")["nodes"]}
         for number, node in zip(numbers, self.faulty_nodes):
             self.began_s[node] = first_s[node] + (onset(seed, number, length) - 1) * self.epoch_s
             self._check(node, first_s[node], program)
-
-    def incidents(self):
-        """All, whole."""
-        return [self._ask("incidents", str(incident["number"]))["incidents"][0]
-                for incident in self._ask("incidents", "--all", "--limit", "1000").get("incidents", [])]
-
-    def anomalies(self):
-        return self._ask("anomalies", "--from", "-1h", "--limit", "10000").get("anomalies", [])
-
-    def filters(self):
-        return {row["name"]: (row.get("rule", 0), row["version"]) for row in self._ask("filter", "list")["filters"]}
 
     def _check(self, node, first_s, program):
         """That the simulator played what it was to play: the program runs from that epoch on, and not before."""
         # What touches an epoch counts, and clocks of nodes differ a little: so from inside of one to inside of one.
         began_s, little = self.began_s[node], self.epoch_s / 4
         for from_s, to_s, there in ((first_s + little, began_s - little, False), (began_s + little, began_s + 2 * little, True)):
-            top = self._ask("top", "--node", node, "--vital", "cpu", "--by", "process", "--limit", "1000",
-                            "--from", rfc3339(from_s), "--to", rfc3339(to_s))
-            names = {pathlib.PurePath(row["exe"]).name for table in top["tables"] for row in table["rows"] if row["exe"]}
-            if (program in names) != there:
+            if (program in self.programs_on(node, from_s, to_s)) != there:
                 raise RuntimeError(f"{node}: {program} is {'not ' if there else ''}there from {rfc3339(from_s)} to "
                                    f"{rfc3339(to_s)}; the simulator played the recording from another place on")
 
@@ -120,32 +92,8 @@ class PlayedFleet:
             shutil.copy(file, to)
         return to
 
-    def close(self):
-        for process in self.running.values():
-            process.kill()
-            process.wait()
-        shutil.rmtree(self.dir, ignore_errors=True)
-
-    def _collector(self):
-        pki = self.dir / "pki"
-        self._pki("init")
-        self._pki("issue", "--role", "collector", "--name", "collector", "--dns", "localhost", "--ip", "127.0.0.1")
-        self._pki("issue", "--role", "operator", "--name", "operator")
-        self.port = free_port()
-        self._start("collector", self.programs / "telltale-collector", "--data", self.dir / "data",
-                    "--listen-grpc", f"127.0.0.1:{self.port}", "--listen-https", f"127.0.0.1:{free_port()}",
-                    "--tls-ca", pki / "ca.crt", "--tls-cert", pki / "collector-collector.crt",
-                    "--tls-key", pki / "collector-collector.key", "--ingest-spread", "1s",
-                    "--filters-learn", str(LEARN_EPOCHS))
-        deadline = time.monotonic() + SETTLE_S
-        while "ready" not in self._log("collector"):
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"the collector of the fleet was not ready after {SETTLE_S} s: "
-                                   f"{self._log('collector')}")
-            time.sleep(0.2)
-
     def _simulator(self, name, recording, first, count, seed):
-        self._start(name, self.programs / "telltale-fleetsim", "--pki", self.dir / "pki",
+        self.start(name, self.programs / "telltale-fleetsim", "--pki", self.dir / "pki",
                     "--collector", f"localhost:{self.port}", "--recordings", recording, "--first", str(first),
                     "--nodes", str(count), "--epoch", f"{self.epoch_s}s", "--epochs", str(PLAYED_EPOCHS), "--warmup", "0",
                     "--drain", "10s", "--seed", str(seed))
@@ -155,29 +103,6 @@ class PlayedFleet:
         try:
             code = self.running[name].wait(timeout=limit_s)
         except subprocess.TimeoutExpired:
-            raise RuntimeError(f"the simulator {name} was still playing after {limit_s} s: {self._log(name)}") from None
+            raise RuntimeError(f"the simulator {name} was still playing after {limit_s} s: {self.log(name)}") from None
         if code != 0:
-            raise RuntimeError(f"the simulator {name} ended with {code}: {self._log(name)}")
-
-    def _start(self, name, *command):
-        with open(self.dir / f"{name}.log", "wb") as log:
-            self.running[name] = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *command], stdout=log,
-                                                  stderr=log, stdin=subprocess.DEVNULL)
-
-    def _log(self, name):
-        return (self.dir / f"{name}.log").read_text(errors="replace")[-2000:]
-
-    def _pki(self, verb, *arguments):
-        subprocess.run([self.programs / "telltale", "pki", verb, "--dir", self.dir / "pki", *arguments], check=True,
-                       stdout=subprocess.DEVNULL)
-
-    def _ask(self, *arguments):
-        pki = self.dir / "pki"
-        done = subprocess.run([self.programs / "telltale", *arguments, "-o", "json"], capture_output=True, text=True, timeout=60,
-                              env={**os.environ, "TELLTALE_COLLECTOR": f"localhost:{self.port}",
-                                   "TELLTALE_TLS_CA": str(pki / "ca.crt"),
-                                   "TELLTALE_TLS_CERT": str(pki / "operator-operator.crt"),
-                                   "TELLTALE_TLS_KEY": str(pki / "operator-operator.key")})
-        if done.returncode != 0:
-            raise RuntimeError(f"telltale {' '.join(arguments)}: {done.stderr.strip()}")
-        return json.loads(done.stdout)
+            raise RuntimeError(f"the simulator {name} ended with {code}: {self.log(name)}")

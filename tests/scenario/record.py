@@ -69,7 +69,7 @@ def joined(record, other):
     # A record from before there were fleets has them among its faults.
     faults = [line for line in faults if line["name"] not in fleets]
     return {**record, "faults": faults, "planted": sum("not_run" not in line for line in faults), "innocents": innocents,
-            "fleets": list(fleets.values()),
+            "fleets": list(fleets.values()), "scoped": record.get("scoped") or other.get("scoped", []),
             "innocent_loads": sum("not_run" not in line for line in innocents),
             "filters": of_filters(filters | later, faults, innocents)}
 
@@ -97,28 +97,53 @@ def cell(text):
     return str(text).replace("|", "\\|").replace("\n", " ")
 
 
+FLEET_HEAD = ["| fault | truth | on | found | after epochs, first to last node | incidents of it | incidents of something else | "
+              "what was said |", "|---|---|---|---|---|---|---|---|"]
+
+
 def fleets_text(record):
     fleets = [fleet for fleet in record.get("fleets", []) if "not_run" not in fleet]
-    if not fleets:
+    scoped = record.get("scoped", [])
+    if not fleets and not scoped:
         return []
     out = ["", "## A fault on some of many nodes", "",
-           "These are epochs of one real sensor, that of this host, played as many nodes: some while nothing new was planted, "
+           "Right is exactly one incident, of the nodes that have the fault and of no other, which names program and cause; "
+           "counted are the epochs until each node's diagnosis. Nothing here counts in a figure above."]
+    if fleets:
+        out += played_text(fleets)
+    if scoped:
+        out += scoped_text(scoped)
+    return out
+
+
+def scoped_text(scoped):
+    """Of real agents, each of a cgroup of one host."""
+    one = scoped[0]
+    out = ["", f"Real agents, one for each node, all on one kernel ({one['machine']}, {one['measured']}): each watches a cgroup "
+           f"of its own (`sensor.scope`), without a budget, in epochs of {one['epoch_s']} s, and sends over mutual TLS to one "
+           "collector. In each cgroup runs the same small innocent load; then some get the fault besides, at the same moment. "
+           "The nodes share the CPUs of that machine, so the fault runs at a low priority there, for what it took away from "
+           "other nodes would be a fault of theirs. The processes of one agent took, with their start, "
+           f"{100 * one['agent_cpu']:.1f} % of a CPU.", "", *FLEET_HEAD]
+    return out + [fleet_row(fleet) for fleet in scoped]
+
+
+def played_text(fleets):
+    out = ["", "Played: these are epochs of one real sensor, that of this host, played as many nodes: some while nothing new was planted, "
            "some first so and then with the fault in each. There was one machine, not many. The simulator of the tests drew "
            "the epochs again for each node, with weights, process ids and moments of its own, and sent them over mutual TLS "
-           "to a collector of their own. The fault comes to its nodes within three epochs of each other. Right is exactly "
-           "one incident, of the nodes that have the fault and of no other, which names program and cause; counted are the "
-           "epochs until each node's diagnosis. Others of this host are in the epochs, so incidents of something else may "
-           "be right. Nothing here counts in a figure above.", "",
-           "| fault | truth | on | found | after epochs, first to last node | incidents of it | incidents of something else | "
-           "what was said |", "|---|---|---|---|---|---|---|---|"]
-    for fleet in fleets:
-        wrong = f" Missing: {', '.join(fleet['missing'])}." if fleet["missing"] else ""
-        wrong += f" Named, and innocent: {', '.join(fleet['wrongly'])}, by {', '.join(fleet['by'])}." if fleet["wrongly"] else ""
-        apart = f" (a run of its own, {fleet['apart']})" if "apart" in fleet else ""
-        out.append(f"| {fleet['name']} | {cell(fleet['truth'])} | {fleet['faulty']} of {fleet['of']} nodes | "
-                   f"{'yes' if fleet['found'] else 'no'} | {' to '.join(map(str, fleet.get('epochs', ['never'])))} | "
-                   f"{fleet['incidents']} | {fleet['others']} | {cell(fleet.get('said', ''))}{wrong}{apart} |")
-    return out
+           "to a collector of their own. The fault comes to its nodes within three epochs of each other. Others of this host are "
+           "in the epochs, so incidents of something else may be right.", "", *FLEET_HEAD]
+    return out + [fleet_row(fleet) for fleet in fleets]
+
+
+def fleet_row(fleet):
+    wrong = f" Missing: {', '.join(fleet['missing'])}." if fleet["missing"] else ""
+    wrong += f" Named, and innocent: {', '.join(fleet['wrongly'])}, by {', '.join(fleet['by'])}." if fleet["wrongly"] else ""
+    apart = f" (a run of its own, {fleet['apart']})" if "apart" in fleet else ""
+    return (f"| {fleet['name']} | {cell(fleet['truth'])} | {fleet['faulty']} of {fleet['of']} nodes | "
+            f"{'yes' if fleet['found'] else 'no'} | {' to '.join(map(str, fleet.get('epochs', ['never'])))} | "
+            f"{fleet['incidents']} | {fleet['others']} | {cell(fleet.get('said', ''))}{wrong}{apart} |")
 
 
 def totals(record):
