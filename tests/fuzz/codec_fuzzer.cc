@@ -1,8 +1,13 @@
 // Feeds arbitrary bytes to everything that opens what other machines send. The first byte chooses
 // the door:
-//   'b'  a body, wrapped in an envelope that fits it, so that what lies behind zstd's checksum is
-//   reached 'c'  sketch cells, wrapped the same way 'e'  an envelope 's'  a schema          'h'  a
-//   Hello          'n'  Names
+// - b: a body, wrapped in an envelope that fits it, so that what lies behind zstd's checksum is
+//   reached
+// - c: sketch cells, wrapped the same way
+// - e: an envelope
+// - h: a Hello
+// - k: columns, as bodies are kept
+// - n: Names
+// - s: a schema
 // What is let in must be writable again as the same bytes and must be shown without control
 // characters.
 //
@@ -16,6 +21,7 @@
 #include <string_view>
 
 #include "proto/codec.h"
+#include "proto/columns.h"
 #include "proto/compress.h"
 #include "proto/dump.h"
 #include "proto/text.h"
@@ -48,6 +54,7 @@ void OpenSummary(const v1::Summary& summary) {
     const std::string canonical = proto::Canonical(decoded->body);
     v1::SummaryBody again;
     Require(again.ParseFromString(canonical) && proto::Canonical(again) == canonical);
+    RequireSameByColumns(canonical);
     RequireHarmless(proto::DumpBody(decoded->body, Schema()));
     Require(proto::EncodeSummary(summary.identity(), Schema().id(), decoded->body, {}).ok());
   }
@@ -85,6 +92,26 @@ void OpenCells(const std::string& raw) {
   OpenSummary(summary);
 }
 
+// What has columns is what they give back.
+void RequireSameByColumns(const std::string& message) {
+  constexpr size_t kLimit = 1 << 20;
+  const auto columns = proto::ToColumns(message, *v1::SummaryBody::descriptor());
+  if (!columns) return;
+  const absl::StatusOr<std::string> again = proto::FromColumns(*columns, kLimit);
+  Require(message.size() > kLimit || (again.ok() && *again == message));
+}
+
+void OpenColumns(const std::string& columns) {
+  constexpr size_t kLimit = 1 << 18;
+  const absl::StatusOr<std::string> message = proto::FromColumns(columns, kLimit);
+  if (!message.ok()) {
+    Require(message.status().code() == absl::StatusCode::kInvalidArgument);
+    return;
+  }
+  Require(message->size() <= kLimit);
+  RequireSameByColumns(*message);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -116,6 +143,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         RequireHarmless(std::string(proto::CheckNames(names).message()));
         RequireHarmless(proto::DumpNames(names));
       }
+      break;
+    case 'k':
+      OpenColumns(rest);
       break;
     default:
       break;
