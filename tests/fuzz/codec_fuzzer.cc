@@ -44,6 +44,15 @@ const v1::Schema& Schema() {
   return schema;
 }
 
+// What has columns is what they give back.
+void RequireSameByColumns(const std::string& message) {
+  constexpr size_t kLimit = 1 << 20;
+  const auto columns = proto::ToColumns(message, *v1::SummaryBody::descriptor());
+  if (!columns) return;
+  const absl::StatusOr<std::string> again = proto::FromColumns(*columns, kLimit);
+  Require(message.size() > kLimit || (again.ok() && *again == message));
+}
+
 void OpenSummary(const v1::Summary& summary) {
   RequireHarmless(proto::DumpEnvelope(summary));
   const absl::StatusOr<proto::Decoded> decoded = proto::DecodeSummary(summary, Schema());
@@ -90,15 +99,6 @@ void OpenCells(const std::string& raw) {
   summary.set_cells_bytes(static_cast<uint32_t>(raw.size()));
   summary.set_cells(*proto::Compress(raw));
   OpenSummary(summary);
-}
-
-// What has columns is what they give back.
-void RequireSameByColumns(const std::string& message) {
-  constexpr size_t kLimit = 1 << 20;
-  const auto columns = proto::ToColumns(message, *v1::SummaryBody::descriptor());
-  if (!columns) return;
-  const absl::StatusOr<std::string> again = proto::FromColumns(*columns, kLimit);
-  Require(message.size() > kLimit || (again.ok() && *again == message));
 }
 
 void OpenColumns(const std::string& columns) {
