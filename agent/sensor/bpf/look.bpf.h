@@ -42,33 +42,6 @@ static __always_inline void keep_open(struct telltale_cpu* own, struct task_stru
   sample_end(s);
 }
 
-/* The same of a wait for a lock in the process's memory. */
-static __noinline int keep_open_lock(struct telltale_cpu* own, struct task_struct* task,
-                                     uint64_t hash, uint64_t before, uint64_t ns) {
-  uint32_t half = control.half & 1;
-  struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
-  struct telltale_sample* s;
-  struct user_regs u;
-
-  if (!st) return 0;
-  s = sample_begin(own, task,
-                   SAMPLE_WHAT(TELLTALE_LOCK, TELLTALE_LOCK_FUTEX, half, TELLTALE_SAMPLE_OPEN),
-                   hash, ns);
-  if (!s) return 0;
-  s->before = before;
-  user_regs(task, &st->bases, &u);
-  s->label[0] = TELLTALE_LOCK_FUTEX;
-  s->label[1] = u.syscall;
-  s->label[2] = u.ip;
-  s->detail[0] = st->futex_address;
-  s->detail[1] = st->futex_owner;
-  name_owner(&s->peer, task, st->futex_owner);
-  s->flags |= TELLTALE_SAMPLE_KSTACK;
-  s->kernel_bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
-  sample_end(s);
-  return 0;
-}
-
 /* Whether to keep a wait of that label that goes on: at the cut, if it is due, or if it leads its
  * cell and was not kept since, for in pieces it may pass no power of t. What is due and not kept
  * stays so. */
@@ -163,12 +136,40 @@ static __noinline int charge_block(struct telltale_cpu* own, struct task_struct*
   if (keeps(own, half, TELLTALE_BLOCKING, hash, due, goes_on))
     keep_open(own, task, SAMPLE_WHAT(TELLTALE_BLOCKING, class, half, TELLTALE_SAMPLE_OPEN), hash,
               before, at->block);
-  if (!at->asleep || !st->futex_owner || class != TELLTALE_BLOCK_LOCK) return 0;
-  hash = mix(hash, TELLTALE_LOCK_FUTEX);
+  return 0;
+}
+
+/* The same of a wait for a lock in the process's memory that goes on. By itself, as what calls what
+ * may take 512 bytes of stack together. */
+static __noinline int charge_lock(struct telltale_cpu* own, struct task_struct* task,
+                                  struct look_at* at) {
+  struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
+  uint32_t half = control.half & 1;
+  struct telltale_sample* s;
+  uint64_t hash, before;
+  struct user_regs u;
+  bool due;
+
+  if (!st || !st->futex_owner || st->block_sub != TELLTALE_BLOCK_LOCK) return 0;
+  user_regs(task, &st->bases, &u);
+  hash = mix(wait_label(st, half, task->pid, &u), TELLTALE_LOCK_FUTEX);
   due = charge_waits(own, half, st, task->tgid, TELLTALE_LOCK,
                      TELLTALE_SUBS_LOCK + TELLTALE_LOCK_FUTEX, hash, at->waits, at->block, &before);
-  if (keeps(own, half, TELLTALE_LOCK, hash, due, true))
-    keep_open_lock(own, task, hash, before, at->block);
+  if (!keeps(own, half, TELLTALE_LOCK, hash, due, true)) return 0;
+  s = sample_begin(own, task,
+                   SAMPLE_WHAT(TELLTALE_LOCK, TELLTALE_LOCK_FUTEX, half, TELLTALE_SAMPLE_OPEN),
+                   hash, at->block);
+  if (!s) return 0;
+  s->before = before;
+  s->label[0] = TELLTALE_LOCK_FUTEX;
+  s->label[1] = u.syscall;
+  s->label[2] = u.ip;
+  s->detail[0] = st->futex_address;
+  s->detail[1] = st->futex_owner;
+  name_owner(&s->peer, task, st->futex_owner);
+  s->flags |= TELLTALE_SAMPLE_KSTACK;
+  s->kernel_bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
+  sample_end(s);
   return 0;
 }
 
@@ -191,6 +192,7 @@ static __always_inline void look(struct task_struct* task, struct telltale_task*
   if (at.asleep) st->block_sub = wait_class(0, task, st, task->__state);
   if (at.queue) charge_queue(own, task, &at);
   if (at.block) charge_block(own, task, &at);
+  if (at.block && at.asleep) charge_lock(own, task, &at);
 }
 
 #endif /* TELLTALE_SENSOR_LOOK_BPF_H_ */
