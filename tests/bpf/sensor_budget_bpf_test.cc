@@ -230,6 +230,9 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsAreKnownByTheKernelsAccounts)
       0.1, ShareOf(epoch, reads.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_PIPE).weight, length));
   const RawProcess* const spins = Find(epoch, one.pid());
   ASSERT_NE(spins, nullptr);
+  EXPECT_TRUE(Within(0.05, spins->run_ns + spins->queue_ns, length))
+      << "ran " << spins->run_ns << ", queued " << spins->queue_ns << ", blocked "
+      << spins->blocked_ns << " of " << spins->task_ns;
   EXPECT_GE(spins->queue_ns, length / 5) << "it shares its CPU";
   EXPECT_LE(spins->blocked_ns, length / 20);
   const auto open = std::ranges::find_if(kept_.samples, [&](const RawSample& sample) {

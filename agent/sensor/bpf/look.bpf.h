@@ -4,7 +4,7 @@
  * task some times a second. How long it ran, how long it stood in the queue and how often it waited
  * since the last look the kernel's own accounts say, so what is left is time it was blocked. What
  * for is told by what it waits for now; or, if it does not now, by what it was last seen to wait
- * for. The sums are the kernel's, their division among kinds of waits is an estimate.
+ * for. The sums are exact, their division among kinds of waits is an estimate.
  */
 #ifndef TELLTALE_SENSOR_LOOK_BPF_H_
 #define TELLTALE_SENSOR_LOOK_BPF_H_

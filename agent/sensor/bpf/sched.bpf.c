@@ -355,20 +355,10 @@ static __always_inline void begins_to_run(struct telltale_cpu* c, struct task_st
 /* Follows who runs, so that labels name their program and counts reach their process. To the agent
  * the task is running from now on: when waits are followed again (TELLTALE_PASS_RESUME), one that
  * was switched in between counts as an interval lost. */
-static __noinline int only_count(struct telltale_cpu* c, struct task_struct* prev,
-                                 struct task_struct* next, uint32_t state) {
-  struct telltale_task* st = 0;
+static __noinline int only_follow(struct telltale_cpu* c, struct task_struct* next) {
+  struct telltale_task* st;
   uint64_t create, rq_now;
 
-  if (counted(c) && prev->pid && (c->touched[0] || c->touched[1] || state & TASK_DEAD))
-    st = bpf_task_storage_get(&tasks, prev, 0, 0);
-  if (c->touched[0]) give_to(c, 0, prev->pid, st);
-  if (c->touched[1]) give_to(c, 1, prev->pid, st);
-  if (counted(c)) note_lock(prev, state);
-  if (unlikely(prev->pid && state & TASK_DEAD && counted(c))) {
-    count_end(c, st);
-    if (st) send_last_row(c, prev, st, control.half, 1);
-  }
   if (!enters(c, next)) return stay_out(c, next, control.half);
   c->tid = next->pid;
   c->ident = 1;
@@ -393,6 +383,22 @@ static __noinline int only_count(struct telltale_cpu* c, struct task_struct* pre
   }
   st->state = TELLTALE_TASK_RUNNING;
   return 0;
+}
+
+static __noinline int only_count(struct telltale_cpu* c, struct task_struct* prev,
+                                 struct task_struct* next, uint32_t state) {
+  struct telltale_task* st = 0;
+
+  if (counted(c) && prev->pid && (c->touched[0] || c->touched[1] || state & TASK_DEAD))
+    st = bpf_task_storage_get(&tasks, prev, 0, 0);
+  if (c->touched[0]) give_to(c, 0, prev->pid, st);
+  if (c->touched[1]) give_to(c, 1, prev->pid, st);
+  if (counted(c)) note_lock(prev, state);
+  if (unlikely(prev->pid && state & TASK_DEAD && counted(c))) {
+    count_end(c, st);
+    if (st) send_last_row(c, prev, st, control.half, 1);
+  }
+  return only_follow(c, next);
 }
 
 static __always_inline bool gave_way(struct task_struct* task) {
@@ -448,6 +454,7 @@ static __noinline int switch_in_late(struct telltale_cpu* c, struct task_struct*
 
   if (c->touched[0]) give_to(c, 0, 0, 0);
   if (c->touched[1]) give_to(c, 1, 0, 0);
+  if (unlikely(control.switch_level == TELLTALE_SWITCH_COUNT)) return only_follow(c, task);
   __builtin_memset(&c->ran, 0, sizeof(c->ran));
   begins_to_run(c, task, half, control.use_ktime ? bpf_ktime_get_ns() : rq_now, rq_now);
   return 0;
