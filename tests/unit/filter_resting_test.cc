@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
 
 #include "collector/filter/resting_states.h"
@@ -13,7 +14,7 @@ namespace {
 TEST(RestingStatesTest, GiveBackOnceWhatTheyWereGiven) {
   RestingStates resting;
   std::string mixed;
-  for (int i = 0; i < 100'000; ++i) mixed += static_cast<char>(i * i % 251);
+  for (uint32_t i = 0; i < 100'000; ++i) mixed += static_cast<char>(i * i % 251);
   const RestingStates::States states = {mixed, std::nullopt, std::string(), std::string("a\0b", 3)};
   EXPECT_TRUE(resting.Put(7, states));
   EXPECT_TRUE(resting.Put(300, {std::string("another node's")}));
