@@ -254,7 +254,7 @@ class Joined(unittest.TestCase):
         held["faults"] = [{**fault, "found": False} for fault in held["faults"]]
         told = record.with_held(committed, held)
         section = record.held_text(told)
-        self.assertRegex(section[-1], r"^\| 2026-01-02 \| 1% \| 5 s \| .* \| 0 of \d+ ")
+        self.assertRegex(section[-1], r"^\| 2026-01-02 \| 1% \| 5 s, 30 \| .* \| 0 of \d+ .* \| packet_loss \|$")
         beside = [line for line in record.page(told).splitlines() if line not in section]
         alone = [line for line in record.page(committed).splitlines() if line]
         self.assertEqual([line for line in alone if line not in beside], [alone[1]])  # which says where it is told

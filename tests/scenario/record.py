@@ -156,6 +156,8 @@ def totals(record):
             "in_two": sum(fault["found"] and fault["epochs"] <= 2 for fault in named),
             "of_the_node": len(run) - len(named),
             "of_the_node_found": sum(fault["found"] for fault in run if not fault["names_process"]),
+            "learned_epochs": record["learned_epochs"],
+            "not_run": sorted(fault["name"] for fault in record["faults"] if "not_run" in fault),
             "not_found": sorted(fault["name"] for fault in run if not fault["found"]),
             "false": sum(len(load["false"]) for load in loads), "hours": round(sum(load["hours"] for load in loads), 2)}
 
@@ -182,13 +184,14 @@ def held_text(record):
            "Runs of their own, in no other figure of this page. A held sensor turns parts of itself down when what it sees "
            "grows dear. A cut costs the same however long its epoch was, so shorter epochs leave less of the budget for "
            "seeing; those of a minute, the default, leave the most and were not measured.", "",
-           "| measured | budget, of the host's CPU time | epochs | load average | right process and cause | within two epochs | "
-           "right vital of the node | false alarms in innocent loads | not found |", "|---|---|---|---|---|---|---|---|---|"]
+           "| measured | budget, of the host's CPU time | epochs, after how many of learning | load average | right process and cause | within two epochs | "
+           "right vital of the node | false alarms in innocent loads | not found | not run |",
+           "|---|---|---|---|---|---|---|---|---|---|"]
     return out + [
-        f"| {run['measured']} | {run['budget']} | {run['epoch_s']} s | {run['load']:.0f} | "
+        f"| {run['measured']} | {run['budget']} | {run['epoch_s']} s, {run.get('learned_epochs', 'not noted')} | {run['load']:.0f} | "
         f"{share_text(run['found'], run['named'])} | {share_text(run['in_two'], run['named'])} | "
         f"{share_text(run['of_the_node_found'], run['of_the_node'])} | {rate_text(run['false'], run['hours'])} | "
-        f"{', '.join(run['not_found']) or 'none'} |" for run in record["held"]]
+        f"{', '.join(run['not_found']) or 'none'} | {', '.join(run.get('not_run', ['not noted'])) or 'none'} |" for run in record["held"]]
 
 
 def page(record):
