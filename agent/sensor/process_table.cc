@@ -15,6 +15,19 @@ void SetComm(std::string_view name, RawProcess& process) {
   std::ranges::copy(name, process.comm.begin());
 }
 
+// What the kernel accounts to a task, to the process it is of.
+void AddAccounts(const telltale_accounts& used, RawProcess& to) {
+  to.run_ns += used.run_ns;
+  to.user_ns += used.user_ns;
+  to.system_ns += used.system_ns;
+  to.switches_voluntary += used.voluntary;
+  to.switches_involuntary += used.involuntary;
+  to.faults_minor += used.faults_minor;
+  to.faults_major += used.faults_major;
+  to.read_bytes += used.read_bytes;
+  to.write_bytes += used.write_bytes;
+}
+
 }  // namespace
 
 void ProcessTable::AddShares(const telltale_total* totals, Entry& entry) {
@@ -55,18 +68,10 @@ void ProcessTable::Add(const telltale_row& row) {
   p.threads += 1;
   p.rss_pages = std::max(p.rss_pages, row.rss_pages);
   p.open_files = std::max<uint64_t>(p.open_files, row.open_files);
-  p.run_ns += row.used.run_ns;
-  p.user_ns += row.used.user_ns;
-  p.system_ns += row.used.system_ns;
+  AddAccounts(row.used, p);
   p.queue_ns += row.did.queue_ns;
   p.blocked_ns += row.did.blocked_ns;
   p.task_ns += row.task_ns;
-  p.switches_voluntary += row.used.voluntary;
-  p.switches_involuntary += row.used.involuntary;
-  p.faults_minor += row.used.faults_minor;
-  p.faults_major += row.used.faults_major;
-  p.read_bytes += row.used.read_bytes;
-  p.write_bytes += row.used.write_bytes;
   task_ns_ += row.task_ns;
   AddShares(row.did.share, entry);
 }
@@ -96,15 +101,7 @@ void ProcessTable::AddUnfollowed(const telltale_event& exit) {
   all.instances += first ? 0 : 1;
   all.start_ns = std::max(all.start_ns, who.start_ns);
   all.threads += 1;
-  all.run_ns += exit.used.run_ns;
-  all.user_ns += exit.used.user_ns;
-  all.system_ns += exit.used.system_ns;
-  all.switches_voluntary += exit.used.voluntary;
-  all.switches_involuntary += exit.used.involuntary;
-  all.faults_minor += exit.used.faults_minor;
-  all.faults_major += exit.used.faults_major;
-  all.read_bytes += exit.used.read_bytes;
-  all.write_bytes += exit.used.write_bytes;
+  AddAccounts(exit.used, all);
 }
 
 void ProcessTable::AddIrq(const telltale_total* totals) {
