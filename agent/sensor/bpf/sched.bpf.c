@@ -355,7 +355,7 @@ static __always_inline void begins_to_run(struct telltale_cpu* c, struct task_st
 /* Follows who runs, so that labels name their program and counts reach their process. To the agent
  * the task is running from now on: when waits are followed again (TELLTALE_PASS_RESUME), one that
  * was switched in between counts as an interval lost. */
-static __noinline int only_follow(struct telltale_cpu* c, struct task_struct* next) {
+static __always_inline int only_follow(struct telltale_cpu* c, struct task_struct* next) {
   struct telltale_task* st;
   uint64_t create, rq_now;
 
