@@ -205,10 +205,10 @@ void ProcessRows::Total(const RawEpoch& raw) {
   for (size_t i = 0; i < columns_.size(); ++i) {
     if (!IsShare(columns_[i])) continue;
     const uint8_t vital = VitalOf(columns_[i]), sub = SubOf(columns_[i]);
-    bool estimated = std::ranges::count(options_.estimated_vitals, vital) != 0;
+    bool estimated = false;
     const auto it = std::ranges::find(raw.vitals, vital, &RawVital::id);
     if (it != raw.vitals.end() && sub < it->subs.size()) {
-      estimated = estimated || it->estimated;
+      estimated = it->estimated;
       const uint64_t counted = IsWeight(columns_[i]) ? it->subs[sub].weight : it->subs[sub].events;
       if (counted >= totals_[i]) {
         rest_[i] += counted - totals_[i];

@@ -32,7 +32,6 @@ class ProcessRows {
   struct Options {
     size_t max_rows = 48;  // more would leave a busy epoch's bytes no room for stacks
     uint64_t page_size = 4096;
-    std::vector<uint8_t> estimated_vitals;  // whose shares are estimates
   };
 
   // Groups, ranks, and names (through `resolver`, strings into `tables`) what may become a row.

@@ -31,6 +31,7 @@ class Entry:
     alone: bool = False
     with_: str = ""
     epochs: int = 8
+    quiet_s: int = 0
     short: bool = False
     fleet: tuple = ()
     weak: str = ""

@@ -60,6 +60,10 @@ class Judgements(unittest.TestCase):
         self.assertTrue(line["found"])
         self.assertEqual(line["epochs"], 2)
 
+    def test_what_does_nothing_wrong_at_first_is_a_fault_from_then_on(self):
+        self.assertEqual(self.judge(said(), quiet_s=5)["epochs"], 1)
+        self.assertFalse(self.judge(said(), quiet_s=15)["found"], "it was accused before it did anything")
+
     def test_another_process_another_cause_another_filter_or_another_time_is_none(self):
         for anomaly in (said(subject="planted_spin_two (pid 9, uid 70)"), said(cause="leak"),
                         said(filter_="rule_blocked"), said(found_s=99), said(found_s=156)):
@@ -179,8 +183,13 @@ class Replayed(unittest.TestCase):
     def test_a_fault_that_waits_beside_the_loads_is_no_false_alarm(self):
         lines = ["leak: planted_user_leak (pid 9, uid 1000001) grows", "rule_held: xz (pid 8, uid 1000002) could run",
                  "leak: planted_cache_warm_up (pid 7, uid 1000003) grows"]
-        replay = judging.replayed({"of_loads": lines, "nodes": 3}, {"user_leak", "spin"})
-        self.assertEqual(replay, {"of_loads": lines[1:], "incidents_of_loads": 2, "incidents_of_faults": 1, "nodes": 3})
+        diagnoses = {"leak: planted_user_leak": {"count": 9, "first": "t"}, "rule_held: xz": {"count": 2, "first": "could"}}
+        replay = judging.replayed({"of_loads": lines, "nodes": 3, "diagnoses_of_loads": diagnoses}, {"user_leak", "spin"})
+        self.assertEqual(replay, {"of_loads": lines[1:], "incidents_of_loads": 2, "incidents_of_faults": 1, "nodes": 3,
+                                  "diagnoses_of_loads": {"rule_held: xz": {"count": 2, "first": "could"}}})
+        page = record.diagnoses_text({**replay, "node_hours": 1000})
+        self.assertIn("2 in 1e+03 node-hours; at most 6.3 per 1,000", page[0])
+        self.assertEqual(page[-2], "| rule_held: xz | 2 | could |")
 
 
 class Intervals(unittest.TestCase):
@@ -209,6 +218,12 @@ class Joined(unittest.TestCase):
         self.assertEqual(both["filters"]["rule_busy_loop"]["hits"], 1)
         self.assertEqual(both["planted"], 1)
         self.assertEqual(both["faults"][0]["apart"], "2026-01-02")
+
+    def test_what_the_other_run_did_otherwise_is_told(self):
+        this = {**self.of(1, not_run="no time"), "learned_epochs": 30}
+        other = {**self.of(1, found=True, epochs=2), "learned_epochs": 15, "budget": "1%"}
+        self.assertEqual(record.joined(this, other)["faults"][0]["apart"],
+                         "2026-01-02, budget 1%, after 15 epochs of learning")
 
     def test_a_later_version_replaces_an_earlier_one(self):
         both = record.joined(self.of(1, found=False), self.of(2, found=True, epochs=2))

@@ -35,7 +35,8 @@ def judge_fault(planted, anomalies, filters, epoch_s):
     if planted.problem or not expected:
         line["not_run"] = planted.problem or "no filter of this build applies the rule"
         return line
-    near = [anomaly for anomaly in anomalies if in_time(anomaly, planted, epoch_s)]
+    began_s = planted.planted_s + entry.quiet_s
+    near = [anomaly for anomaly in anomalies if in_time(anomaly, planted, epoch_s) and anomaly["foundS"] >= began_s]
     if entry.vital:
         about = [anomaly for anomaly in near if anomaly.get("vital") == entry.vital]
     else:
@@ -45,7 +46,7 @@ def judge_fault(planted, anomalies, filters, epoch_s):
     line["found"] = bool(right)
     if right:
         first = min(right, key=lambda anomaly: anomaly["foundS"])
-        line["epochs"] = max(1, int((first["foundS"] - planted.planted_s) // epoch_s))  # whole ones
+        line["epochs"] = max(1, int((first["foundS"] - began_s) // epoch_s))  # whole ones
         line["said"] = said(first, planted)
         line["expected"] = first["filter"]  # two may apply a rule
     elif entry.weak:
@@ -118,5 +119,6 @@ def replayed(said, faults):
         return any(re.search(rf"(?<![\w-])planted_{re.escape(name)}(?![\w-])", text) for name in faults)
 
     loads = [text for text in said["of_loads"] if not of_fault(text)]
+    diagnoses = {what: told for what, told in said.get("diagnoses_of_loads", {}).items() if not of_fault(what)}
     return {**said, "of_loads": loads, "incidents_of_loads": len(loads),
-            "incidents_of_faults": len(said["of_loads"]) - len(loads)}
+            "incidents_of_faults": len(said["of_loads"]) - len(loads), "diagnoses_of_loads": diagnoses}

@@ -44,13 +44,24 @@ def of_filters(filters, faults, innocents):
     return table
 
 
+def apart_text(record, other):
+    """When the other run was, and what it did otherwise."""
+    text = other["measured"]
+    if other.get("budget", "off") != record.get("budget", "off"):
+        text += f", budget {other.get('budget', 'off')}"
+    if other.get("learned_epochs") != record.get("learned_epochs"):
+        text += f", after {other['learned_epochs']} epochs of learning"
+    return text
+
+
 def joined(record, other):
     """What this run left out, taken from another one, and what that one measured of a later version of its filter; then
     also the innocent loads that ran there. What is left of an earlier version says so."""
     filters = {name: (row["rule"], row["version"]) for name, row in record["filters"].items()}
     later = {name: (row["rule"], row["version"]) for name, row in other["filters"].items()
              if name not in filters or row["version"] > filters[name][1]}
-    ran = {line["name"]: {**line, "apart": other["measured"]} for line in other["faults"] if "not_run" not in line}
+    apart = apart_text(record, other)
+    ran = {line["name"]: {**line, "apart": apart} for line in other["faults"] if "not_run" not in line}
     faults = []
     for line in record["faults"]:
         instead = ran.get(line["name"])
@@ -61,9 +72,9 @@ def joined(record, other):
         if "not_run" not in line and line["expected"] in later:
             line = {"version": filters[line["expected"]][1], **line}
         faults.append(line)
-    quiet = {line["name"]: {**line, "apart": other["measured"]} for line in other["innocents"] if "not_run" not in line}
+    quiet = {line["name"]: {**line, "apart": apart} for line in other["innocents"] if "not_run" not in line}
     innocents = [quiet.get(line["name"], line) if later or "not_run" in line else line for line in record["innocents"]]
-    played = {line["name"]: {**line, "apart": other["measured"]} for line in other.get("fleets", []) if "not_run" not in line}
+    played = {line["name"]: {**line, "apart": apart} for line in other.get("fleets", []) if "not_run" not in line}
     fleets = {line["name"]: line for line in record.get("fleets", [])}
     fleets |= {name: line for name, line in played.items() if "not_run" in fleets.get(name, {"not_run": ""})}
     # A record from before there were fleets has them among its faults.
@@ -194,6 +205,17 @@ def held_text(record):
         f"{', '.join(run['not_found']) or 'none'} | {', '.join(run.get('not_run', ['not noted'])) or 'none'} |" for run in record["held"]]
 
 
+def diagnoses_text(replay):
+    """What the incidents of a replay are made of: each diagnosis of a node by itself."""
+    told = replay["diagnoses_of_loads"]
+    out = ["Before they are grouped, diagnoses of single nodes that name a process of the loads: "
+           f"{rate_text(sum(one['count'] for one in told.values()), replay['node_hours'])}.", ""]
+    if not told:
+        return out
+    out += ["| rule and program | nodes' diagnoses | the first of them |", "|---|---|---|"]
+    return out + [f"| {cell(what)} | {one['count']} | {cell(one['first'])} |" for what, one in sorted(told.items())] + [""]
+
+
 def page(record):
     """Markdown of the record and of nothing else: the same record gives the same page."""
     faults, innocents = record["faults"], record["innocents"]
@@ -248,6 +270,8 @@ def page(record):
                 f"{rate_text(replay['incidents'], replay['node_hours'])}, with {replay['anomalies']} anomalies in them; "
                 "the others on this host are in the recording, and whether they were innocent nobody knows. Nodes so drawn "
                 "are alike and what was seconds became minutes, so the bounds hold for loads like these on such a host.", ""]
+        if "diagnoses_of_loads" in replay:
+            out += diagnoses_text(replay)
         if replay.get("by_filter"):
             out += ["| filter | anomalies |", "|---|---|"]
             out += [f"| `{name}` | {count} |" for name, count in sorted(replay["by_filter"].items())] + [""]

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -36,11 +38,51 @@ constexpr uint64_t kLearnEpochs = 60;  // what the filters that speak of a day's
 
 constexpr uint64_t kIncidents = 100'000;  // more than there will be
 
-// A load's user has a number that no other has: run gives them from a million on.
-bool NamesALoad(const v1::IncidentSymptom& symptom) {
-  const size_t at = symptom.text().find("uid ");
-  return at != std::string::npos && std::atol(symptom.text().c_str() + at + 4) >= 1'000'000;
+// A load's user has a number that no other has: run gives them from a million on. Whose subject is
+// a process or several of a user is about these, whomever else its sentence names.
+template <typename Said>
+bool NamesALoad(const Said& said) {
+  constexpr std::string_view kUser = "uid ";
+  const std::string& of =
+      said.subject().find(kUser) == std::string::npos ? said.text() : said.subject();
+  const size_t at = of.find(kUser);
+  return at != std::string::npos && std::atol(of.c_str() + at + kUser.size()) >= 1'000'000;
 }
+
+// What the rules said of processes of the loads, node by node, before it is grouped.
+class Diagnoses {
+ public:
+  explicit Diagnoses(const filter::AnomalyLog* log) : log_(log) {}
+
+  // Takes in what the log has since.
+  absl::Status Advance() {
+    while (true) {
+      const auto some = log_->After(cursor_, 1'000);
+      if (!some.ok()) return some.status();
+      if (some->empty()) return absl::OkStatus();
+      for (const v1::Anomaly& anomaly : *some) {
+        cursor_ = anomaly.cursor();
+        if (anomaly.rule() == 0 || !NamesALoad(anomaly)) continue;
+        const std::string program = incident::ProgramOfSubject(anomaly.subject());
+        auto& [count, text] = told_[absl::StrCat(anomaly.filter(), ": ", program)];
+        if (count++ == 0) text = absl::StrCat(anomaly.text(), " [", anomaly.evidence(), "]");
+      }
+    }
+  }
+
+  // By "filter: program": how often, and the first sentence.
+  nlohmann::json ToJson() const {
+    nlohmann::json all = nlohmann::json::object();
+    for (const auto& [what, told] : told_)
+      all[what] = {{"count", told.first}, {"first", told.second}};
+    return all;
+  }
+
+ private:
+  const filter::AnomalyLog* log_;
+  std::string cursor_ = "0";
+  std::map<std::string, std::pair<uint64_t, std::string>> told_;
+};
 
 // As the collector's filter side tells its incidents.
 bool GoesOn(const filter::FilterRunner& runner, const v1::StoredSymptom& symptom) {
@@ -53,11 +95,12 @@ bool GoesOn(const filter::FilterRunner& runner, const v1::StoredSymptom& symptom
   return on(symptom.node()) || std::ranges::any_of(symptom.more_nodes(), on);
 }
 
-// The epochs of a fleet up to now; each is made when it is asked for.
+// The epochs of a fleet up to now; each is made when it is asked for, and the one that will be
+// asked for next by another thread meanwhile.
 class DrawnFleet : public filter::EpochSource {
  public:
   DrawnFleet(const fleetsim::Recording* recording, uint32_t nodes, uint64_t seed)
-      : redraw_(recording, {}) {
+      : redraw_(recording, {}), named_(2 * recording->places().size(), true) {
     for (uint32_t number = 1; number <= nodes; ++number) {
       fleetsim::NodeTraits& node = nodes_[number];
       node.name = absl::StrCat("drawn-", number);
@@ -96,29 +139,43 @@ class DrawnFleet : public filter::EpochSource {
   bool Hour(uint32_t, uint64_t, const HourVisitor&) const override { return false; }
 
  private:
-  // Filter after filter asks for the same one.
+  using Which = std::pair<uint32_t, uint64_t>;  // node, number of its epoch
+
+  // Filter after filter asks for the same one, the runner node after node.
   absl::Status Make(uint32_t node, uint64_t number) const {
-    if (made_ == std::pair(node, number)) return absl::OkStatus();
+    const Which asked{node, number};
+    if (made_ == asked) return absl::OkStatus();
+    auto body = next_.valid() && coming_ == asked ? next_.get() : Draw(asked);
+    if (!body.ok()) return body.status();
+    body_ = *std::move(body);
+    made_ = asked;
+    coming_ = node < nodes_.rbegin()->first ? Which{node + 1, number} : Which{1, number + 1};
+    next_ = std::async(std::launch::async, [this, which = coming_] { return Draw(which); });
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<v1::SummaryBody> Draw(Which which) const {
+    const uint64_t number = which.second;
     fleetsim::CutEpoch cut;
     cut.sequence = number + 1;
     cut.start_unix_ns = kBeginNs + number * kEpochNs;
     cut.end_unix_ns = cut.start_unix_ns + kEpochNs;
     cut.start_mono_ns = (number + 1) * kEpochNs;
     cut.length_s = kEpochS;
-    auto drawn = redraw_.Draw(nodes_.at(node), cut, {});
+    auto drawn = redraw_.Draw(nodes_.at(which.first), cut, named_);
     if (!drawn.ok()) return drawn.status();
     auto decoded = proto::DecodeSummary(drawn->record.summary, drawn->record.schema);
     if (!decoded.ok()) return decoded.status();
-    body_ = std::move(decoded->body);
-    made_ = {node, number};
-    return absl::OkStatus();
+    return std::move(decoded->body);
   }
 
   const fleetsim::Redraw redraw_;
+  const std::vector<bool> named_;  // nobody asks for the names of places
   std::map<uint32_t, fleetsim::NodeTraits> nodes_;
   // The runner is one thread.
-  mutable std::pair<uint32_t, uint64_t> made_{0, 0};
+  mutable Which made_{0, 0}, coming_{0, 0};
   mutable v1::SummaryBody body_;
+  mutable std::future<absl::StatusOr<v1::SummaryBody>> next_;  // what is coming_; ends first
 };
 
 absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, uint32_t hours,
@@ -148,10 +205,12 @@ absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, 
   keeps.goes_on = [&](const v1::StoredSymptom& symptom) { return GoesOn(**runner, symptom); };
   auto book = incident::IncidentBook::Open(std::move(keeps));
   if (!book.ok()) return book.status();
+  Diagnoses diagnoses(log->get());
   const uint64_t all = kLearnEpochs + uint64_t{hours} * 3600 / kEpochS;
   for (fleet.epochs = 1; fleet.epochs <= all; ++fleet.epochs) {
     (*runner)->RunOnce();
     if (absl::Status taken = (*book)->Advance(now_ns()); !taken.ok()) return taken;
+    if (absl::Status taken = diagnoses.Advance(); !taken.ok()) return taken;
   }
   fleet.epochs = all;
 
@@ -173,7 +232,7 @@ absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, 
       const v1::Incident& incident = news.incident();
       if (incident.merged_into() != 0) continue;
       ++number;
-      const auto load = std::ranges::find_if(incident.symptoms(), NamesALoad);
+      const auto load = std::ranges::find_if(incident.symptoms(), NamesALoad<v1::IncidentSymptom>);
       if (load == incident.symptoms().end()) continue;
       titles.push_back(load->filter() + ": " + load->text());
     }
@@ -185,6 +244,7 @@ absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, 
                         {"incidents", number},
                         {"anomalies", anomalies},
                         {"by_filter", by_filter},
+                        {"diagnoses_of_loads", diagnoses.ToJson()},
                         {"of_loads", titles}};
 }
 

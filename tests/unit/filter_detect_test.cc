@@ -289,6 +289,25 @@ TEST(AffinityTest, WhatIsAlwaysThereWhenAVitalIsHighIsToldOnce) {
   EXPECT_GT(watch.told[0].value, 3);
 }
 
+// A program at work has labels in one vital after the other.
+TEST(AffinityTest, AProgramAndAVitalAreToldOnceByTheLabelThatSaysItBest) {
+  Watch watch(AffinityFilter());
+  for (int i = 0; i < 300; ++i) {
+    const bool busy = i % 15 == 7, other = busy || i % 30 == 4;
+    watch.Rate("disk_io", "write_done", busy ? 80e6 : 2e6 + i % 5 * 1e4);
+    watch.Rate("cpu", "user", 1);
+    if (other) watch.Label("cpu", "user", "/usr/bin/backup", 0.3);
+    if (busy) watch.Label("syscall", "ok", "/usr/bin/backup", 900).set_label(0, 2);
+    if (busy) watch.Label("syscall", "ok", "/usr/bin/tar", 900).set_label(0, 2);
+    if (busy) watch.Label("user_page", "minor", "/usr/bin/backup", 900);
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 2u);
+  EXPECT_EQ(watch.told[0].subject, "/usr/bin/backup");
+  EXPECT_THAT(watch.told[0].text, testing::Not(testing::HasSubstr("is there in cpu")));
+  EXPECT_EQ(watch.told[1].subject, "/usr/bin/tar");
+}
+
 TEST(AffinityTest, WhatIsAlwaysThereOrAtOtherTimesIsNot) {
   Watch watch(AffinityFilter());
   DiskHours(watch, 600, false);

@@ -84,7 +84,7 @@ class Watch {
     return TELLTALE_PROCESS_SHARE(Descriptor(vital).id(), static_cast<uint32_t>(Sub(vital, sub)),
                                   weight);
   }
-  // Columns are per second, resident bytes as they are.
+  // Columns are per second, what is a state at the cut as it is.
   void Process(uint32_t pid, const std::string& exe, const std::map<uint32_t, double>& columns) {
     v1::ProcessRow& row = *body.mutable_processes()->add_rows();
     row.set_pid(pid);
@@ -137,8 +137,9 @@ class Watch {
     for (int i = 0; i < body.processes().rows_size(); ++i) {
       for (const auto& [column, place] : columns_) {
         const auto value = values_[static_cast<size_t>(i)].find(column);
-        const bool level =
-            column == TELLTALE_PROCESS_RSS_BYTES || column == TELLTALE_PROCESS_OPEN_FILES;
+        const bool level = column == TELLTALE_PROCESS_RSS_BYTES ||
+                           column == TELLTALE_PROCESS_THREADS ||
+                           column == TELLTALE_PROCESS_OPEN_FILES;
         body.mutable_processes()->mutable_rows(i)->add_values(
             value == values_[static_cast<size_t>(i)].end()
                 ? 0

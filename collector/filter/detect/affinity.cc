@@ -3,11 +3,17 @@
 // median of the last 120. A pair is told when the label was there in at least five high epochs,
 // three times as often as in all epochs (lift, as in association rules: Brin et al., SIGMOD 1997),
 // and a binomial chance for it, times the number of labels looked at (Bonferroni), is below 1e-4.
+// A program that works has labels in many vitals, all with one thing to tell: it is there. So a
+// vital and a program are told once, by the label that says it best.
 
 #include <algorithm>
 #include <bitset>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
@@ -29,13 +35,14 @@ constexpr double kLift = 3;
 constexpr double kChance = 1e-4;
 constexpr double kShare = 0.01;      // of its vital's weight; lighter ones are there by chance
 constexpr uint64_t kAgain = 10'080;  // epochs until a pair is told again
+constexpr size_t kTold = 2'048;      // pairs remembered as told
 
 using Epochs = std::bitset<kWindow>;  // bit i: i epochs ago
 
 class Affinity : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {.name = "affinity",
-                                           .version = 1,
+                                           .version = 2,
                                            .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS,
                                            .about = "what is there whenever a vital is high",
                                            .history_epochs = kWindow,
@@ -51,7 +58,7 @@ class Affinity : public Detector {
     const std::vector<Present> present = NoteLabels(epoch);
     for (const telltale_filter_vital* vital : high) {
       if (epochs_ < kNeeded) continue;
-      for (const Present& label : present) Judge(epoch, *vital, label, present.size());
+      Judge(epoch, *vital, present);
     }
     absl::erase_if(labels_, [](const auto& label) { return label.second.none(); });
     std::erase_if(told_, [&](const auto& told) { return told.second + kAgain <= epochs_; });
@@ -70,12 +77,7 @@ class Affinity : public Detector {
       to.Put(id);
       PutEpochs(to, seen);
     }
-    to.Put(static_cast<uint32_t>(told_.size()));
-    for (const auto& [pair, epoch] : told_) {
-      to.Put(pair.first);
-      to.Put(pair.second);
-      to.Put(epoch);
-    }
+    to.Map(told_, [&](uint64_t epoch) { to.Put(epoch); });
   }
   bool Load(StateReader& from) override {
     epochs_ = from.Get<uint64_t>();
@@ -89,11 +91,7 @@ class Affinity : public Detector {
       const auto id = from.Get<uint64_t>();
       labels_.emplace_hint(labels_.end(), id, GetEpochs(from));
     }
-    for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
-      const auto vital = from.Get<uint32_t>();
-      const auto label = from.Get<uint64_t>();
-      told_[{vital, label}] = from.Get<uint64_t>();
-    }
+    from.Map(told_, [&](uint64_t& epoch) { epoch = from.Get<uint64_t>(); });
     return from.ok();
   }
   Learned HowFar() const override { return {epochs_, kNeeded}; }
@@ -107,6 +105,14 @@ class Affinity : public Detector {
     uint64_t id;
     const telltale_filter_vital* vital;
     const telltale_filter_label* label;
+  };
+  // How often a label was there when a vital was high, and by what chance.
+  struct Pair {
+    const Present* label = nullptr;
+    int together = 0, highs = 0;
+    size_t seen = 0;  // epochs
+    double all = 0;   // epochs
+    double lift = 0, chance = 1;
   };
 
   static void PutEpochs(StateWriter& to, const Epochs& epochs) {
@@ -167,44 +173,69 @@ class Affinity : public Detector {
     return present;
   }
 
+  // Of each program the pair that chance makes least likely.
   void Judge(const telltale_filter_epoch& epoch, const telltale_filter_vital& vital,
-             const Present& label, size_t looked_at) {
-    // A label of the same vital is part of what is high.
-    if (label.vital->id == vital.id || told_.contains({vital.id, label.id})) return;
+             const std::vector<Present>& present) {
+    std::map<std::string_view, Pair> best;
+    for (const Present& label : present) {
+      // A label of the same vital is part of what is high.
+      if (label.vital->id == vital.id || told_.contains({vital.id, label.label->exe})) continue;
+      const Pair pair = PairOf(vital, label, present.size());
+      if (pair.together < kTogether || pair.lift < kLift || pair.chance >= kChance) continue;
+      const auto [known, first] = best.try_emplace(label.label->exe, pair);
+      if (!first && pair.chance < known->second.chance) known->second = pair;
+    }
+    for (const auto& [program, pair] : best) {
+      Tell(epoch, vital, pair);
+      if (told_.size() >= kTold) {
+        told_.erase(
+            std::ranges::min_element(told_, {}, [](const auto& told) { return told.second; }));
+      }
+      told_[{vital.id, std::string(program)}] = epochs_;
+    }
+  }
+
+  Pair PairOf(const telltale_filter_vital& vital, const Present& label, size_t looked_at) {
     const Epochs& high = vitals_[vital.id].high;
     const Epochs& seen = labels_[label.id];
-    const int together = static_cast<int>((high & seen).count());
-    const int highs = static_cast<int>(high.count());
-    if (together < kTogether) return;
-    const double all = static_cast<double>(std::min<uint64_t>(epochs_, kWindow));
-    const double share = static_cast<double>(seen.count()) / all;
-    const double lift = static_cast<double>(together) / highs / share;
-    const double chance =
-        BinomialTail(highs, together, share) * static_cast<double>(std::max<size_t>(looked_at, 1));
-    if (lift < kLift || chance >= kChance) return;
-    told_[{vital.id, label.id}] = epochs_;
+    Pair pair;
+    pair.label = &label;
+    pair.together = static_cast<int>((high & seen).count());
+    pair.highs = static_cast<int>(high.count());
+    pair.seen = seen.count();
+    pair.all = static_cast<double>(std::min<uint64_t>(epochs_, kWindow));
+    const double share = static_cast<double>(pair.seen) / pair.all;
+    pair.lift = static_cast<double>(pair.together) / pair.highs / share;
+    pair.chance = BinomialTail(pair.highs, pair.together, share) *
+                  static_cast<double>(std::max<size_t>(looked_at, 1));
+    return pair;
+  }
+
+  void Tell(const telltale_filter_epoch& epoch, const telltale_filter_vital& vital,
+            const Pair& pair) const {
+    const telltale_filter_label& label = *pair.label->label;
     Finding found;
     found.vital = vital.name;
-    found.subject = label.label->exe[0] == '\0' ? "the kernel" : label.label->exe;
+    found.subject = label.exe[0] == '\0' ? "the kernel" : label.exe;
     found.start_ns = epoch.start_ns;
     found.end_ns = epoch.end_ns;
-    found.value = lift;
+    found.value = pair.lift;
     found.expected = 1;
     found.deviation = 1;
-    found.learned_epochs = static_cast<uint64_t>(all);
+    found.learned_epochs = static_cast<uint64_t>(pair.all);
     found.text = absl::StrCat("whenever ", vital.name, " is high, ", found.subject, " is there in ",
-                              label.vital->name);
+                              pair.label->vital->name);
     found.evidence = absl::StrFormat(
-        "in %d of %d high epochs, in %d of all %.0f: %.1f times as often; by chance %s", together,
-        highs, seen.count(), all, lift, PText(chance));
+        "in %d of %d high epochs, in %d of all %.0f: %.1f times as often; by chance %s",
+        pair.together, pair.highs, pair.seen, pair.all, pair.lift, PText(pair.chance));
     found.against = "what comes together need not cause one another";
     Emit(found);
   }
 
   uint64_t epochs_ = 0;
-  std::map<uint32_t, Track> vitals_;                        // by id
-  absl::btree_map<uint64_t, Epochs> labels_;                // by id
-  std::map<std::pair<uint32_t, uint64_t>, uint64_t> told_;  // epoch, by vital and label
+  std::map<uint32_t, Track> vitals_;                           // by id
+  absl::btree_map<uint64_t, Epochs> labels_;                   // by id
+  std::map<std::pair<uint32_t, std::string>, uint64_t> told_;  // epoch, by vital and program
 };
 
 }  // namespace

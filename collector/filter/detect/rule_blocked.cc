@@ -2,9 +2,10 @@
 // socket or inside the kernel for more than half the time of one thread, which it usually does not.
 // Waits for a disk and inside the kernel add up: one who syncs each write waits for its pages, and
 // then for the journal to be committed. Who waits for a CPU can wait for nothing else meanwhile:
-// for a disk half of the rest is enough, if that is more than it runs. Who ends its waits, or holds
-// the lock, and what that one does itself, is said where samples tell; an open wait counts up to
-// the end of the epoch.
+// for a disk half of the rest is enough, if that is a fifth of its time and more than it runs. Who
+// ends its waits, or holds the lock, and what that one does itself, is said where samples tell; an
+// open wait counts up to the end of the epoch. What a held agent counted part of the time and
+// scaled up is never more than the process had threads for.
 //
 // Waiting in a futex or for a socket is also how threads wait for work. It counts only where more
 // is known: the process worked before and hardly does now, or whoever it waits for is stuck; for
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -25,7 +27,7 @@ namespace telltale::filter {
 namespace {
 
 constexpr double kWaiting = 0.5;      // threads
-constexpr double kOnBusyNode = 0.1;   // threads, of one that waits for a CPU between
+constexpr double kOnBusyNode = 0.2;   // threads, of one that waits for a CPU between
 constexpr double kWorked = 0.05;      // CPUs, usually
 constexpr double kStopped = 0.25;     // of it, now
 constexpr double kRetransmits = 0.2;  // segments per second
@@ -70,12 +72,23 @@ struct Waits {
   double threads = 0;           // that wait
   double times = 0;             // per second
   std::string what;
+  double estimated = 0;  // threads: an estimate that cannot be, where it was more
 };
 
 Waits WaitsFor(const RuleEpoch& epoch, const telltale_filter_process& process, const Class& of) {
   const double threads = Waiting(epoch, process, of, true) / 1e9;
   if (threads <= 0) return {};
   return {&of, threads, Waiting(epoch, process, of, false), of.what};
+}
+
+// Who runs does not wait. What the agent that sent the epoch does not tell of threads sets no
+// limit.
+Waits Possible(const RuleEpoch& epoch, const telltale_filter_process& process, Waits waits) {
+  const double existed = epoch.Of(process, TELLTALE_PROCESS_TASK_NS) / 1e9;
+  const double most = std::max(0.0, existed - Ran(epoch, process));
+  if (existed <= 0 || waits.threads <= most) return waits;
+  waits.estimated = std::exchange(waits.threads, most);
+  return waits;
 }
 
 // What some wait for by choice: the one it waits for most.
@@ -86,7 +99,7 @@ Waits ByChoice(const RuleEpoch& epoch, const telltale_filter_process& process) {
     Waits waits = WaitsFor(epoch, process, of);
     if (waits.threads > most.threads) most = std::move(waits);
   }
-  return most;
+  return Possible(epoch, process, std::move(most));
 }
 
 // What nobody waits for by choice: all of it. A wait for a lock of the kernel is one inside the
@@ -105,7 +118,7 @@ Waits Forced(const RuleEpoch& epoch, const telltale_filter_process& process) {
   all.threads += rest.threads;
   all.times += rest.times;
   if (rest.threads > kWorthAWord * all.threads) absl::StrAppend(&all.what, " and ", rest.what);
-  return all;
+  return Possible(epoch, process, std::move(all));
 }
 
 // Whom it waits for.
@@ -179,7 +192,7 @@ class Blocked : public Rule {
   static constexpr const char* kVitals[] = {"blocking", "lock", "retransmit", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_blocked",
-      .version = 4,
+      .version = 5,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "what a blocked process waits for, and who holds it",
@@ -291,14 +304,17 @@ class Blocked : public Rule {
     found.found.subject = text;
     found.found.value = waits.threads;
     found.found.deviation = 0.1;
-    found.found.text =
-        absl::StrCat(text, " waited ", OfEpoch(epoch, waits.threads),
-                     times >= 1 ? absl::StrFormat(" in %.0f waits", times)
-                                : std::string(" in one wait, still open"),
-                     " for ", waits.what, Named(epoch, OtherOf(epoch, process, of), process));
+    found.found.text = absl::StrCat(
+        text, waits.estimated > 0 ? " waited about " : " waited ", OfEpoch(epoch, waits.threads),
+        times >= 1 ? absl::StrFormat(" in %.0f waits", times)
+                   : std::string(" in one wait, still open"),
+        " for ", waits.what, Named(epoch, OtherOf(epoch, process, of), process));
     found.found.evidence = absl::StrCat(
         absl::StrFormat("blocked %.3g, ran %.3g, queued %.3g threads", waits.threads,
                         Ran(epoch, process), epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9),
+        waits.estimated > 0
+            ? absl::StrFormat(", of an estimate of %.3g: more than it had", waits.estimated)
+            : std::string(),
         more.empty() ? "" : "; ", more);
     found.found.against = Against(epoch, process, of);
     found.found.cause = absl::StrCat("blocked on ", waits.what);

@@ -200,9 +200,11 @@ class BusyLoop : public Rule {
   }
 };
 
-// A process could run and does not get to. Where CPUs are idle that is told at once, unless it
-// waits for less than a turn each time: then it is many threads that wake together and wait for
-// each other. Where CPUs are wanted by many, waiting is fair sharing, and a turn comes after a few
+// A process could run and does not get to. Where it waited longer than all CPUs can have been busy
+// at the same time, that is told at once: a thread that may run anywhere finds a free one then. Not
+// so one that waits for less than a turn each time: many threads wake together and wait for each
+// other. How many of its threads wanted a CPU at the same time is not known, only how many did on
+// average. Where CPUs are wanted by many, waiting is fair sharing, and a turn comes after a few
 // milliseconds for each who waits: told is who waits twenty times as long at a time. Who was given
 // a low priority waits for all others because somebody wanted that, also on a node that was idle
 // for the rest of the epoch.
@@ -211,7 +213,7 @@ class HeldFromCpu : public Rule {
   static constexpr const char* kVitals[] = {"cpu", "sched_delay", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_held",
-      .version = 3,
+      .version = 4,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "a process held from the CPU, normally or abnormally",
@@ -224,6 +226,7 @@ class HeldFromCpu : public Rule {
   static constexpr double kQueued = 0.5;  // threads
   static constexpr double kSpare = 0.25;  // of all CPUs: held abnormally
   static constexpr double kLess = 0.5;    // it ran less than so much of what it was queued
+  static constexpr double kAtOnce = 1.5;  // threads that want a CPU at a time, of the average
   static constexpr double kTurn = 0.004;  // seconds: what each runs before the next
   static constexpr double kTurns = 20, kLongest = 0.1;  // seconds at a time, at least
   static constexpr uint64_t kUsual = 120;               // priority of who was given none
@@ -252,6 +255,7 @@ class HeldFromCpu : public Rule {
       if (queued < kQueued || ran > kLess * queued) continue;
       const double turn = AtATime(epoch, *process, queued);
       if (turn < (crowded ? std::max(kTurns * fair, kLongest) : kTurn)) continue;
+      if (!crowded && queued <= busy / cpus * AtOnce(epoch, *process, queued + ran)) continue;
       const Wait wait = WaitOf(epoch, *process);
       if (wait.low) continue;
       const std::string text = ProcessText(*process);
@@ -278,6 +282,14 @@ class HeldFromCpu : public Rule {
       cases.push_back(std::move(found));
     }
     return cases;
+  }
+
+  // Threads of it that may have wanted a CPU at the same time; `wanted` one on average.
+  static double AtOnce(const RuleEpoch& epoch, const telltale_filter_process& process,
+                       double wanted) {
+    const double threads = epoch.Of(process, TELLTALE_PROCESS_THREADS) * epoch.seconds();
+    const double most = kAtOnce * wanted;
+    return std::max(1.0, threads >= 1 ? std::min(threads, most) : most);
   }
 
   // Seconds it waits for each turn; of a wait that goes on, the epoch.

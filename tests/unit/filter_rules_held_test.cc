@@ -1,0 +1,119 @@
+// The rule about processes that are held from the CPU, on epochs with and without such.
+
+#include <gmock/gmock.h>
+
+#include "collector/filter/detect/rules.h"
+#include "tests/unit/filter_play.h"
+
+namespace telltale::filter {
+namespace {
+
+using ::testing::HasSubstr;
+
+void Queued(Watch& watch, double queued, double busy) {
+  watch.Rate("cpu", "user", busy);
+  watch.Process(812, "/usr/bin/app",
+                {{TELLTALE_PROCESS_QUEUE_NS, queued * 1e9}, {TELLTALE_PROCESS_RUN_NS, 0.1e9}});
+}
+
+TEST(HeldFromCpuTest, AProcessThatMayNotRunOnAnIdleNodeIsHeldAbnormally) {
+  Watch watch(HeldFromCpuFilter());
+  Play(watch, 40, 4, Nothing, [](Watch& w) { Queued(w, 0.9, 0.5); });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("held from the CPU for 54 s of 60 s"));
+  EXPECT_THAT(watch.told[0].text, HasSubstr("3.5 of 4 CPUs had nothing to do"));
+}
+
+// A server whose two hundred threads wake for each event, and wait for each other.
+TEST(HeldFromCpuTest, ThreadsThatWakeTogetherAreNotHeld) {
+  Watch watch(HeldFromCpuFilter());
+  Play(watch, 40, 20, Nothing, [](Watch& w) {
+    w.Rate("cpu", "user", 2);
+    w.Process(812, "/usr/bin/app",
+              {{TELLTALE_PROCESS_QUEUE_NS, 30e9},
+               {TELLTALE_PROCESS_RUN_NS, 0.4e9},
+               {w.Share("sched_delay", "woken", false), 60e3}});
+  });
+  EXPECT_TRUE(watch.told.empty());
+}
+
+// With a sample of one of its waits, on a node most of which is idle.
+std::vector<Watch::Told> HeldWith(uint64_t priority, uint64_t policy, double instead_ran) {
+  Watch watch(HeldFromCpuFilter());
+  Play(watch, 40, 4, Nothing, [&](Watch& w) {
+    Queued(w, 0.9, 1.5);
+    w.Process(77, "/usr/bin/control", {{TELLTALE_PROCESS_RUN_NS, instead_ran * 1e9}});
+    v1::FoldedSample& sample = w.Label("sched_delay", "preempted", "/usr/bin/app", 0.8);
+    sample.mutable_exemplar()->set_pid(812);
+    sample.mutable_exemplar()->set_detail(0, priority);
+    sample.mutable_exemplar()->set_detail(1, policy);
+    sample.mutable_exemplar()->set_cpu(3);
+    v1::FoldedSample& tick = w.Label("cpu", "user", "/usr/bin/control", 0.4);
+    tick.mutable_exemplar()->set_pid(77);
+    tick.mutable_exemplar()->set_cpu(3);
+  });
+  return watch.told;
+}
+
+TEST(HeldFromCpuTest, SaysWhoRanOnItsCpuMeanwhile) {
+  const auto told = HeldWith(120, 0, 0.95);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].text, HasSubstr("; on its CPU ran control (pid 77, uid 0), 57 s of 60 s"));
+  const auto another = HeldWith(120, 0, 0.1).at(0);
+  EXPECT_EQ(another.text.find("control"), std::string::npos) << "it ran there, too";
+}
+
+TEST(HeldFromCpuTest, WhoWasGivenALowPriorityWaitsAsItIsToldTo) {
+  EXPECT_TRUE(HeldWith(139, 0, 0.95).empty()) << "nice 19";
+  EXPECT_TRUE(HeldWith(120, 5, 0.95).empty()) << "to run where nobody else wants to";
+}
+
+// On four CPUs that are all taken; it waits so many times a second for its turn.
+std::vector<Watch::Told> OnABusyNode(double times, double wanting, uint64_t priority) {
+  Watch watch(HeldFromCpuFilter());
+  Play(watch, 40, 20, Nothing, [&](Watch& w) {
+    w.Rate("cpu", "user", 3.9);
+    w.Rate("sched_delay", "preempted", wanting - 3.9);
+    w.Process(812, "/usr/bin/app",
+              {{TELLTALE_PROCESS_QUEUE_NS, 0.9e9},
+               {TELLTALE_PROCESS_RUN_NS, 0.05e9},
+               {w.Share("sched_delay", "preempted", false), times}});
+    v1::FoldedSample& sample = w.Label("sched_delay", "preempted", "/usr/bin/app", 0.8);
+    sample.mutable_exemplar()->set_pid(812);
+    sample.mutable_exemplar()->set_detail(0, priority);
+  });
+  return watch.told;
+}
+
+TEST(HeldFromCpuTest, OnABusyNodeWaitingIsFairSharingUnlessItsTurnDoesNotCome) {
+  EXPECT_TRUE(OnABusyNode(40, 8, 120).empty());
+  const auto told = OnABusyNode(1, 8, 120);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].text, HasSubstr("held from the CPU for 54 s of 60 s, 900 ms at a time, where "
+                                      "its turn ought to come after 8"));
+  EXPECT_TRUE(OnABusyNode(1, 8, 139).empty()) << "it was given the lowest priority";
+  EXPECT_TRUE(OnABusyNode(1, 400, 120).empty()) << "a hundred wait for each CPU";
+}
+
+// A thread that may run anywhere waits at most while all CPUs are busy: of four that were busy half
+// of the time, half of the epoch.
+TEST(HeldFromCpuTest, WhoWaitsNoLongerThanAllCpusMayHaveBeenBusyIsNotHeld) {
+  const auto told = [](double queued, double ran, std::map<uint32_t, double> more) {
+    Watch watch(HeldFromCpuFilter());
+    Play(watch, 40, 20, Nothing, [&](Watch& w) {
+      w.Rate("cpu", "user", 2.8);
+      more[TELLTALE_PROCESS_QUEUE_NS] = queued * 1e9;
+      more[TELLTALE_PROCESS_RUN_NS] = ran * 1e9;
+      w.Process(812, "/usr/bin/xz", more);
+    });
+    return watch.told.size();
+  };
+  EXPECT_EQ(told(0.65, 0.2, {{TELLTALE_PROCESS_THREADS, 1}}), 0u);
+  EXPECT_EQ(told(0.85, 0.1, {{TELLTALE_PROCESS_THREADS, 1}}), 1u);
+  EXPECT_EQ(told(2.7, 1.3, {}), 0u) << "four threads that want a CPU at the same time";
+  EXPECT_EQ(told(2.7, 0.4, {{TELLTALE_PROCESS_THREADS, 3}}), 1u) << "three can wait for 2.1";
+  EXPECT_EQ(told(7.2, 0.3, {{TELLTALE_PROCESS_THREADS, 200}}), 0u);
+}
+
+}  // namespace
+}  // namespace telltale::filter
