@@ -190,6 +190,8 @@ class Replayed(unittest.TestCase):
         page = record.diagnoses_text({**replay, "node_hours": 1000})
         self.assertIn("2 in 1e+03 node-hours; at most 6.3 per 1,000", page[0])
         self.assertEqual(page[-2], "| rule_held: xz | 2 | could |")
+        fleet = {"nodes": 200, "node_hours": 4800, "incidents_of_loads": 2}
+        self.assertEqual(record.a_day_text(fleet), "of this fleet of 200 2.0 a day, at most 6.3")
 
 
 class Intervals(unittest.TestCase):
@@ -224,6 +226,8 @@ class Joined(unittest.TestCase):
         other = {**self.of(1, found=True, epochs=2), "learned_epochs": 15, "budget": "1%"}
         self.assertEqual(record.joined(this, other)["faults"][0]["apart"],
                          "2026-01-02, budget 1%, after 15 epochs of learning")
+        self.assertIn("was off, but where a line says otherwise;", record.budget_text(record.joined(this, other)))
+        self.assertIn("was off;", record.budget_text(this))
 
     def test_a_later_version_replaces_an_earlier_one(self):
         both = record.joined(self.of(1, found=False), self.of(2, found=True, epochs=2))

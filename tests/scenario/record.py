@@ -183,9 +183,12 @@ def with_held(record, held):
 def budget_text(record):
     if record.get("budget", "off") != "off":
         return f"The agent's budget was {record['budget']} of the host's CPU time."
+    # Of a run of its own within a budget.
+    otherwise = any(", budget " in line.get("apart", "") for line in record["faults"] + record["innocents"])
+    off = "The agent's budget was off, but where a line says otherwise" if otherwise else "The agent's budget was off"
     if not record.get("held"):
-        return "The agent's budget was off; how often the rules are right within it was not measured."
-    return "The agent's budget was off; what the rules find within one is told [below](#within-a-budget)."
+        return f"{off}; how often the rules are right within it was not measured."
+    return f"{off}; what the rules find within one is told [below](#within-a-budget)."
 
 
 def held_text(record):
@@ -203,6 +206,13 @@ def held_text(record):
         f"{share_text(run['found'], run['named'])} | {share_text(run['in_two'], run['named'])} | "
         f"{share_text(run['of_the_node_found'], run['of_the_node'])} | {rate_text(run['false'], run['hours'])} | "
         f"{', '.join(run['not_found']) or 'none'} | {', '.join(run.get('not_run', ['not noted'])) or 'none'} |" for run in record["held"]]
+
+
+def a_day_text(replay):
+    """What an operator of that many nodes would have to look at, for one incident may be of many of them."""
+    days = replay["node_hours"] / replay["nodes"] / 24
+    seen = replay["incidents_of_loads"]
+    return f"of this fleet of {replay['nodes']} {seen / days:.1f} a day, at most {most_events(seen) / days:.1f}"
 
 
 def diagnoses_text(replay):
@@ -265,7 +275,7 @@ def page(record):
         out += [f"Replayed: {replay['recorded_epochs']} epochs recorded during these loads were drawn again with noise for "
                 f"{replay['nodes']} nodes and shown to the filters and the incidents of the collector, as epochs of "
                 f"{replay['epoch_s']} s, without the network and the store. Incidents that name a process of the loads: "
-                f"{rate_text(replay['incidents_of_loads'], replay['node_hours'])}. "
+                f"{rate_text(replay['incidents_of_loads'], replay['node_hours'])}; {a_day_text(replay)}. "
                 f"{replay.get('incidents_of_faults', 0)} more name one of the faults that waited beside them. All incidents: "
                 f"{rate_text(replay['incidents'], replay['node_hours'])}, with {replay['anomalies']} anomalies in them; "
                 "the others on this host are in the recording, and whether they were innocent nobody knows. Nodes so drawn "
