@@ -41,6 +41,10 @@ absl::Status ValidateSketch(const FieldPath& at, const v1::SketchDigest& sketch)
     TELLTALE_RETURN_IF_ERROR(at.AtMost("miss", miss, 10'000, "certain"));
   }
   TELLTALE_RETURN_IF_ERROR(at.AtMost("miss_from", sketch.miss_from(), 63, "bits of a weight"));
+  TELLTALE_RETURN_IF_ERROR(at.AtMost("control_heavy", sketch.control_heavy(),
+                                     sketch.control_labels(), "control_labels"));
+  TELLTALE_RETURN_IF_ERROR(at.AtMost("control_heavy_missed", sketch.control_heavy_missed(),
+                                     sketch.control_heavy(), "control_heavy"));
   if (sketch.load_exponents_size() != sketch.load_cells_size()) {
     return at.Refuse(
         "load_cells", sketch.load_cells_size(),

@@ -22,7 +22,8 @@
 /* Sketch: one row of 256 cells with candidates per vital, CPU and half: 16 bytes a cell, so an
  * event touches one cache line of it (tests/bench/COVERAGE.md says why this many and not plain
  * ones). Bits 56..63 of a label's hash pick the cell, bits 43..55 its place in the bitmap of
- * distinct labels, bits 0..15 are its mark in the cell. */
+ * distinct labels, bits 31..42 where it is looked for in the control group, bits 16..23 say whether
+ * it is of that group, bits 0..15 are its mark in the cell. */
 #ifndef TELLTALE_LOCAL_VITAL_COUNT /* a site's own (cmake/LocalVitals.cmake), behind Telltale's */
 #define TELLTALE_LOCAL_VITAL_COUNT 0
 #define TELLTALE_LOCAL_SUB_COUNT 0
@@ -33,6 +34,10 @@
 #define TELLTALE_CELL_SHIFT 56
 #define TELLTALE_BITMAP_BITS 8192
 #define TELLTALE_BITMAP_SHIFT 43
+#define TELLTALE_GROUP_SHIFT 16
+#define TELLTALE_GROUP_LABELS 4096
+#define TELLTALE_GROUP_PLACE_SHIFT 31
+#define TELLTALE_GROUP_PROBES 8
 #define TELLTALE_SECONDS 64 /* the longest epoch is 60 s; a late cut adds to the last slot */
 
 /* Every sub-series has one dense index; these are the first ones of each vital. */
@@ -115,6 +120,22 @@ struct telltale_sketch {
  * first of its label, so that the line stays in every CPU's cache. */
 struct telltale_bitmaps {
   uint64_t word[2][TELLTALE_VITALS][TELLTALE_BITMAP_BITS / 64]; /* per half */
+};
+
+/* The control group (sketch/miss_control.h): labels that are counted exactly beside the sketch. A
+ * table with open addressing: a label stands at its place or one of the next ones. */
+struct telltale_exact {
+  uint64_t hash; /* 0: free */
+  uint64_t weight;
+};
+#define TELLTALE_EXACT_LEFT_OUT (1ULL << 63) /* in weight: it is of a kind that is never sampled \
+                                              */
+struct telltale_group_half {
+  struct telltale_exact label[TELLTALE_VITALS][TELLTALE_GROUP_LABELS];
+  uint64_t dropped[TELLTALE_VITALS]; /* events whose label found no room */
+};
+struct telltale_group {
+  struct telltale_group_half half[2];
 };
 
 /* What one CPU counted in one epoch. Two of them alternate; the agent reads and clears the one the
@@ -221,7 +242,8 @@ struct telltale_knobs {
   uint8_t
       duty_log2;  /* its programs are attached 1/2^duty_log2 of the time: events stand for more */
   uint8_t closed; /* they are attached, but not to count now */
-  uint8_t pad[3];
+  uint8_t group_mask[2]; /* per half: of the control group are labels whose bits here are 0 */
+  uint8_t pad;
 };
 
 #define TELLTALE_SYSCALL_CLASSES 512

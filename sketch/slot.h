@@ -124,13 +124,17 @@ TELLTALE_INLINE uint64_t telltale_stake(const struct telltale_slot* slot, uint64
 /* Whether an event with that stake, in quanta, must leave the tokens that are left (of a full
  * bucket of `burst`) to others. The many that weigh little may not use up what one that gets heavy
  * needs: the last quarter of the tokens stays for the heavy, the half of it for twice, the half of
- * that for four times as heavy. */
+ * that for four times as heavy, and so on: the last sixteenth part of it for sixteen times. */
 TELLTALE_INLINE int telltale_too_light(uint64_t stake, uint32_t heavy_log2, uint32_t tokens,
                                        uint32_t burst) {
   uint32_t quarter = burst / 4;
 
   if (tokens > quarter) return 0;
-  return stake >> heavy_log2 < (tokens > quarter / 2 ? 1u : tokens > quarter / 4 ? 2u : 4u);
+  return stake >> heavy_log2 < (tokens > quarter / 2    ? 1u
+                                : tokens > quarter / 4  ? 2u
+                                : tokens > quarter / 8  ? 4u
+                                : tokens > quarter / 16 ? 8u
+                                                        : 16u);
 }
 
 /* The event of this label that was due could not be kept: if it leads, it is due again. */

@@ -26,6 +26,8 @@ class SampledHashes {
   // Some hash had no room: what there is is not all.
   bool overflowed() const { return overflowed_; }
 
+  bool Has(uint8_t vital, uint64_t hash) const { return counts_.contains({vital, hash}); }
+
   std::vector<sketch::SampledLabel> Of(uint8_t vital, uint32_t columns) const;
 
  private:

@@ -11,6 +11,7 @@
 #include "agent/epoch/epoch_span.h"
 #include "agent/vitals/vitals.h"
 #include "sketch/linear_count.h"
+#include "sketch/miss_control.h"
 #include "sketch/round7.h"
 #include "sketch/saturating.h"
 #include "sketch/votes.h"
@@ -69,6 +70,29 @@ uint64_t Refused(const RawEpoch& epoch, uint8_t vital) {
   return events;
 }
 
+std::vector<sketch::ExactLabel> Group(const RawVital& raw, const SampledHashes& sampled) {
+  std::vector<sketch::ExactLabel> group;
+  for (const RawExact& label : raw.group) {
+    if (label.weight < raw.quantum) continue;  // none so light is sampled
+    group.push_back({label.weight, !sampled.Has(raw.id, label.hash)});
+  }
+  return group;
+}
+
+void WriteGroup(const RawVital& raw, const std::vector<sketch::ExactLabel>& group,
+                v1::SketchDigest* to) {
+  const uint64_t load = std::max(raw.cells.Sum() / raw.cells.columns(), uint64_t{1});
+  uint32_t heavy = 0, missed = 0;
+  for (const sketch::ExactLabel& label : group) {
+    if (label.weight < load) continue;
+    ++heavy;
+    missed += label.missed ? 1 : 0;
+  }
+  to->set_control_labels(static_cast<uint32_t>(group.size()));
+  to->set_control_heavy(heavy);
+  to->set_control_heavy_missed(missed);
+}
+
 void WriteSketch(const RawVital& raw, const RawEpoch& epoch, const FoldedEpoch& folded,
                  v1::SketchDigest* to) {
   if (raw.cells.columns() == 0) return;
@@ -83,7 +107,12 @@ void WriteSketch(const RawVital& raw, const RawEpoch& epoch, const FoldedEpoch& 
   to->set_contested_samples(ContestedSamples(raw, folded));
   if (!folded.sampled.overflowed()) {
     const auto sampled = folded.sampled.Of(raw.id, raw.cells.columns());
-    WriteMiss(sketch::MeasureMiss(raw.cells, sampled, Refused(epoch, raw.id), raw.quantum), to);
+    const std::vector<sketch::ExactLabel> group = Group(raw, folded.sampled);
+    WriteMiss(
+        sketch::Corrected(
+            sketch::MeasureMiss(raw.cells, sampled, Refused(epoch, raw.id), raw.quantum), group),
+        to);
+    WriteGroup(raw, group, to);
   }
 }
 

@@ -16,7 +16,7 @@ namespace telltale::agent {
 namespace {
 
 // `truth` is there only in the tests' variant of the objects (bpf/truth.bpf.h).
-constexpr std::string_view kShared[] = {".data.control", ".data.bitmaps", "cpus",
+constexpr std::string_view kShared[] = {".data.control", ".data.bitmaps", ".data.group", "cpus",
                                         "ring",          "tasks",         "truth"};
 
 constexpr int64_t kMostEntries = 1 << 16;  // one deleted meanwhile leads back to the first

@@ -27,6 +27,7 @@
 #include "agent/sensor/record_router.h"
 #include "agent/sensor/vital_groups.h"
 #include "agent/vitals/vitals.h"
+#include "sketch/linear_count.h"
 #include "sketch/time_units.h"
 
 namespace telltale::agent {
@@ -101,7 +102,7 @@ class BpfSensor::Impl {
   std::unique_ptr<SharedMaps> maps_;
   CutSteps steps_;
   std::vector<Group> groups_;
-  MappedArray control_map_, bitmaps_map_, cpus_map_;
+  MappedArray control_map_, bitmaps_map_, group_map_, cpus_map_;
   telltale_control* control_ = nullptr;
   RecordRouter router_;
   std::optional<CgroupScope> scope_;
@@ -140,6 +141,11 @@ absl::Status BpfSensor::Impl::StartCore() {
   }
   if (absl::Status status =
           bitmaps_map_.Map(maps_->fd(".data.bitmaps"), sizeof(telltale_bitmaps), 1, "bitmaps");
+      !status.ok()) {
+    return status;
+  }
+  if (absl::Status status =
+          group_map_.Map(maps_->fd(".data.group"), sizeof(telltale_group), 1, "group");
       !status.ok()) {
     return status;
   }
@@ -327,8 +333,8 @@ void BpfSensor::Impl::FillTimes(uint32_t half, uint64_t end, RawEpoch& epoch) co
   epoch.start_mono_ns = control_->epoch_start_ns[half];
   epoch.end_mono_ns = end;
   epoch.watched_ns = end - epoch.start_mono_ns;
-  epoch.map_bytes =
-      cpus_map_.bytes() + bitmaps_map_.bytes() + control_map_.bytes() + TELLTALE_RING_BYTES;
+  epoch.map_bytes = cpus_map_.bytes() + bitmaps_map_.bytes() + group_map_.bytes() +
+                    control_map_.bytes() + TELLTALE_RING_BYTES;
 }
 
 void BpfSensor::Impl::AddLosses(RawEpoch& epoch) {
@@ -439,6 +445,7 @@ const HalfBitmaps& BpfSensor::Impl::Bitmaps(uint32_t half) const {
 
 void BpfSensor::Impl::Clear(uint32_t half) {
   memset(&bitmaps_map_.At<telltale_bitmaps>(0)->word[half], 0, sizeof(HalfBitmaps));
+  memset(&group_map_.At<telltale_group>(0)->half[half], 0, sizeof(telltale_group_half));
   for (uint32_t cpu = 0; cpu <= possible_cpus_; ++cpu) {
     memset(&cpus_map_.At<telltale_cpu>(cpu)->half[half], 0, sizeof(telltale_half));
   }
@@ -461,6 +468,7 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   const auto seconds = static_cast<uint32_t>(
       std::clamp<uint64_t>((length + kNsPerS - 1) / kNsPerS, 1, TELLTALE_SECONDS));
   const EpochSums sums = ReadEpoch(Halves(old), Bitmaps(old), *control_, backlog_, seconds, epoch);
+  ReadGroup(group_map_.At<telltale_group>(0)->half[old], epoch);
   backlog_ = sums.backlog_end;
   // A completion may go unseen (where the kernel runs no program while certain tasks are current):
   // so that the error of one epoch does not stay for ever, each begins with the kernel's own count.
@@ -478,6 +486,10 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   AdaptKnobs(sums.dry_spells, now);
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     total_[v] = epoch.vitals[v].cells.Sum();
+    uint64_t events = 0;
+    for (const RawSub& sub : epoch.vitals[v].subs) events += sub.events;
+    SetGroup(*control_, old, v, events / seconds,
+             sketch::CountDistinct(epoch.vitals[v].bitmap).estimate);
   }
   ++number_;
   return epoch;

@@ -129,6 +129,18 @@ void SetHeavy(telltale_control& control, unsigned vital, uint64_t total, uint32_
   knobs.heavy_log2 = static_cast<uint8_t>(quanta == 0 ? 0 : std::bit_width(quanta) - 1);
 }
 
+void SetGroup(telltale_control& control, uint32_t half, unsigned vital, uint64_t events_per_s,
+              uint64_t labels) {
+  constexpr uint64_t kMostEvents = 4'000;
+  constexpr uint8_t kFewLog2 = 6, kFewestLog2 = 8;
+  uint8_t log2 = 0;
+  while (log2 < kFewestLog2 && (labels >> log2 > TELLTALE_GROUP_LABELS / 2 ||
+                                (log2 < kFewLog2 && events_per_s >> log2 > kMostEvents))) {
+    ++log2;
+  }
+  control.knobs[vital].group_mask[half & 1] = static_cast<uint8_t>((1U << log2) - 1);
+}
+
 void InitControl(const SampleBudget& budget, uint32_t possible_cpus, uint32_t online_cpus,
                  telltale_control& control) {
   // Few vitals are busy at a time: four times the even share gives a busy one stacks from its first
@@ -143,6 +155,8 @@ void InitControl(const SampleBudget& budget, uint32_t possible_cpus, uint32_t on
     // t would rise in every busy epoch for nothing.
     knobs.token_burst = std::max<uint32_t>(budget.burst / shares, TELLTALE_COLUMNS * 5 / 4);
     SetTLog2(control, v, 1);
+    // Nothing is known yet: as of a busy vital.
+    for (uint32_t half : {0U, 1U}) SetGroup(control, half, v, UINT64_MAX, 0);
   }
   FillSyscallClasses(control.syscall_class);
   FillBitIndex(control.bit_index);

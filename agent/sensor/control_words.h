@@ -33,6 +33,12 @@ void InitControl(const SampleBudget& budget, uint32_t possible_cpus, uint32_t on
 // CPU's cells, with a weight of `total` on all online CPUs.
 void SetHeavy(telltale_control& control, unsigned vital, uint64_t total, uint32_t online_cpus);
 
+// Sets how large the control group of a dense vital is in the next epoch of that half: 1/2^k of all
+// labels, by what an epoch like it had. So few that the table has room (half of it is free) and
+// that an event hardly ever is one of it: up to 4,000 a second, and from 1/64 on whatever comes.
+void SetGroup(telltale_control& control, uint32_t half, unsigned vital, uint64_t events_per_s,
+              uint64_t labels);
+
 // Sets t = 2^t_log2 of a dense vital; 1 <= t_log2 <= 16.
 void SetTLog2(telltale_control& control, unsigned vital, uint8_t t_log2);
 

@@ -142,6 +142,16 @@ EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const HalfBitm
   return sums;
 }
 
+void ReadGroup(const telltale_group_half& half, RawEpoch& epoch) {
+  for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
+    if (half.dropped[v] != 0) continue;
+    for (const telltale_exact& label : half.label[v]) {
+      if (label.hash == 0 || (label.weight & TELLTALE_EXACT_LEFT_OUT) != 0) continue;
+      epoch.vitals[v].group.push_back({label.hash, label.weight});
+    }
+  }
+}
+
 void CountNestedAdds(RawEpoch& epoch) {
   for (const RawVital& vital : epoch.vitals) {
     uint64_t cells = 0, totals = 0;

@@ -39,6 +39,10 @@ EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const HalfBitm
                     const telltale_control& control, const BacklogBase& base, uint32_t seconds,
                     RawEpoch& epoch);
 
+// The control group of a half that nobody writes any more. A vital some of whose labels found no
+// room has none: those that came late would be missing.
+void ReadGroup(const telltale_group_half& half, RawEpoch& epoch);
+
 // Counts as lost what interrupts added to the cells in the middle of another program's add, which
 // then overwrote it. Totals lose nothing that way (bpf/hot.bpf.h), so it is the weight that the
 // cells lack; in how many events is not known: at least one. Only of an epoch that nobody writes

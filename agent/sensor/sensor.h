@@ -153,6 +153,12 @@ struct RawLoss {
   uint64_t weight = 0;
 };
 
+// A label whose weight is known exactly (sketch/miss_control.h).
+struct RawExact {
+  uint64_t hash = 0;
+  uint64_t weight = 0;
+};
+
 struct RawVital {
   uint8_t id = 0;
   uint64_t quantum = 1;
@@ -160,6 +166,7 @@ struct RawVital {
   std::vector<RawSub> subs;
   sketch::VotedCells cells;      // of all CPUs; no columns: none kept
   std::vector<uint64_t> bitmap;  // distinct-label bitmap; empty: none kept
+  std::vector<RawExact> group;   // the control group; empty: none kept, or it had too little room
   std::vector<int64_t> backlog;  // [second]: begun minus ended; empty where the vital has none
   std::vector<RawKnobChange> knobs;
   bool estimated = false;  // what each process has of it is, to stay within the budget

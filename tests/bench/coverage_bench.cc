@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "sketch/miss_curve.h"
+#include "sketch/miss_control.h"
 #include "tests/bench/coverage_sim.h"
 
 namespace telltale::bench {
@@ -164,7 +164,8 @@ void Stated(const Stream& stream, const Knobs& knobs, int epochs, Report& report
   Bin at_1pct;  // labels that hold that much of the vital: what answers speak of
   for (int epoch = 0; epoch < epochs; ++epoch) {
     const Seen seen = Watch(stream, knobs, static_cast<uint64_t>(epoch) * 31'337 + 9);
-    const sketch::MissCurve curve = sketch::MeasureMiss(seen.cells, seen.sampled, seen.refused, 1);
+    const sketch::MissCurve curve = sketch::Corrected(
+        sketch::MeasureMiss(seen.cells, seen.sampled, seen.refused, 1), seen.group);
     for (uint32_t label = 0; label < stream.labels; ++label) {
       if (stream.truth[label] == 0) continue;
       const double stated = curve.At(stream.truth[label]);

@@ -119,7 +119,16 @@ Seen Watch(const Stream& stream, const Knobs& knobs, uint64_t seed) {
   const std::vector<std::span<const telltale_slot>> views(rows.begin(), rows.end());
   seen.cells = sketch::AddUp(views);
   if (!knobs.voted) seen.cells.contested = seen.cells.total;
+  // As SetGroup in control_words.cc, of an epoch before like this one.
+  uint64_t mask = 0;
+  while (stream.labels / (mask + 1) > TELLTALE_GROUP_LABELS / 2 ||
+         stream.events.size() / 60 / (mask + 1) > 4'000) {
+    mask = mask << 1 | 1;
+  }
   for (uint32_t label = 0; label < stream.labels; ++label) {
+    if (stream.truth[label] > 0 && (hashes[label] >> TELLTALE_GROUP_SHIFT & mask) == 0) {
+      seen.group.push_back({stream.truth[label], seen.samples[label] == 0});
+    }
     const sketch::Place place = sketch::PlaceOf(hashes[label], knobs.columns);
     if (seen.samples[label] > 0) {
       seen.sampled.push_back({place, seen.samples[label], repeated[label]});

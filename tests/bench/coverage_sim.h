@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sketch/linear_count.h"
+#include "sketch/miss_control.h"
 #include "sketch/miss_curve.h"
 #include "sketch/votes.h"
 
@@ -45,6 +46,7 @@ struct Seen {
   sketch::Distinct distinct;
   uint64_t due = 0, refused = 0;
   std::vector<sketch::SampledLabel> sampled;
+  std::vector<sketch::ExactLabel> group;  // as large as the sensor's of a vital that is not hot
 };
 
 // The epoch as counted with one hash seed.

@@ -33,6 +33,7 @@
 #include "agent/sensor/bpf_sensor.h"
 #include "sketch/layout.h"
 #include "sketch/linear_count.h"
+#include "sketch/miss_control.h"
 #include "sketch/miss_curve.h"
 #include "sketch/truth.h"
 #include "sketch/vitals.h"
@@ -123,7 +124,9 @@ constexpr double kStatedUpTo[] = {0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0};
 struct Result {
   uint64_t labels = 0, events_weight = 0, truth_weight = 0;
   uint64_t samples = 0, refused = 0, ring_full = 0;
-  uint64_t heavy = 0, heavy_missed = 0;  // labels >= mean load
+  uint64_t heavy = 0, heavy_missed = 0;   // labels >= mean load
+  uint64_t group = 0, group_differs = 0;  // labels of the control group; other weight than exact
+  uint64_t group_heavy = 0, group_heavy_missed = 0;
   uint64_t intervals = 0, intervals_false = 0;
   std::vector<double> widths, distinct_errors;
   struct Bin {
@@ -147,10 +150,25 @@ void Compare(const agent::RawVital& vital, const Weights& truth,
   for (const agent::RawSub& sub : vital.subs) total += sub.weight;
   for (const auto& [hash, weight] : truth) exact += weight;
   for (const auto& [hash, label] : taken) samples += label.samples;
-  const sketch::MissCurve curve = sketch::MeasureMiss(vital.cells, sampled, refused, vital.quantum);
+  // As the agent does (agent/epoch/vital_part.cc).
+  std::vector<sketch::ExactLabel> group;
+  for (const agent::RawExact& label : vital.group) {
+    if (label.weight >= vital.quantum) group.push_back({label.weight, !taken.contains(label.hash)});
+  }
+  const sketch::MissCurve curve =
+      sketch::Corrected(sketch::MeasureMiss(vital.cells, sampled, refused, vital.quantum), group);
   // Of less than a quantum in each CPU's cell: there is no label that the goal speaks of.
   const uint64_t load = total / vital.cells.columns();
   const uint64_t mean_load = load >= vital.quantum * cpus ? load : ~uint64_t{0};
+  for (const agent::RawExact& label : vital.group) {
+    const auto it = truth.find(label.hash);
+    if (it == truth.end()) continue;  // the agent's own, or it found no room in the exact counts
+    const bool heavy = label.weight >= mean_load;
+    ++result.group;
+    result.group_differs += label.weight != it->second;
+    result.group_heavy += heavy;
+    result.group_heavy_missed += heavy && !taken.contains(label.hash);
+  }
   result.samples += samples;
   result.refused += refused;
   result.events_weight += total;
@@ -206,6 +224,10 @@ void Print(const sketch::Vital& vital, const Result& r, int epochs) {
   number("ring_full", r.ring_full);
   number("heavy", r.heavy);
   number("heavy_missed", r.heavy_missed);
+  number("group", r.group);
+  number("group_differs", r.group_differs);
+  number("group_heavy", r.group_heavy);
+  number("group_heavy_missed", r.group_heavy_missed);
   number("intervals_false", r.intervals_false);
   number("at_1pct", r.widths.size());
   std::printf("\"half_width_median\":%.4f,\"distinct_error_median\":%.4f,", Median(r.widths),

@@ -166,6 +166,29 @@ TEST_F(UnstartedSensorTest, WhatAFailedCutLeftIsToldAsLostAndInNoLaterEpoch) {
   }
 }
 
+// Signals are rare: from the third epoch on, which both halves of the counters have been through,
+// all of their labels are of the control group.
+TEST_F(SensorCountTest, CountsTheLabelsOfTheControlGroupExactly) {
+  constexpr uint64_t kSignals = 700;
+  Child child([] {
+    signal(SIGUSR1, SIG_IGN);
+    for (uint64_t i = 0; i < kSignals; ++i) kill(getpid(), SIGUSR1);
+  });
+  Cut();
+  Cut();
+  child.Begin();
+  Await(child);
+  const RawEpoch epoch = Cut();
+  const RawVital& vital = epoch.vitals[TELLTALE_SIGNAL - 1];
+  uint64_t sum = 0, greatest = 0;
+  for (const RawExact& label : vital.group) {
+    sum += label.weight;
+    greatest = std::max(greatest, label.weight);
+  }
+  EXPECT_EQ(greatest, kSignals);
+  EXPECT_EQ(sum, vital.cells.Sum()) << "every label, and none twice";
+}
+
 TEST_F(SensorCountTest, CountsPageFaultsAndPageAllocationsOfTouchedMemory) {
   constexpr size_t kPages = 20'000;
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));

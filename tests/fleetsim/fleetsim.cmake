@@ -26,7 +26,7 @@ target_link_libraries(telltale-fleetsim PRIVATE telltale::fleetsim telltale::com
 
 telltale_test(fleetsim_redraw_test LABEL unit
   SOURCES fleetsim/redraw_test.cc
-  LINK telltale::fleetsim telltale::ingest telltale::storage telltale::codec telltale_synthetic)
+  LINK telltale::fleetsim telltale::ingest telltale::storage telltale::codec telltale::sketch telltale_synthetic)
 telltale_test(fleetsim_fleet_test LABEL integration
   SOURCES fleetsim/fleet_test.cc LINK telltale_collector_rig protobuf::libprotobuf)
 target_compile_definitions(fleetsim_fleet_test PRIVATE

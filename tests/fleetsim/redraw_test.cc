@@ -13,6 +13,7 @@
 
 #include "collector/ingest/plausibility.h"
 #include "proto/codec.h"
+#include "sketch/miss_curve.h"
 #include "sketch/vital_ids.h"
 #include "storage/placement.h"
 #include "tests/fleetsim/noise.h"
@@ -68,6 +69,37 @@ double ColumnSum(const v1::ProcessTable& table, int column) {
   double sum = static_cast<double>(table.other().values(column));
   for (const v1::ProcessRow& row : table.rows()) sum += static_cast<double>(row.values(column));
   return sum;
+}
+
+// What an answer says of a label that holds so much of its vital stays true.
+TEST_F(RedrawTest, ALabelOfTheSameShareIsMissedAsOften) {
+  v1::SummaryBody recorded;
+  v1::Vital& vital = *recorded.add_vitals();
+  vital.set_id(TELLTALE_SYSCALL);
+  vital.set_state(v1::VITAL_STATE_ACTIVE);
+  vital.mutable_sketch()->set_total(1'000'000);
+  vital.mutable_sketch()->set_miss_from(4);
+  const auto at = [](const v1::SketchDigest& sketch, double share) {
+    sketch::MissCurve curve{sketch.miss_from(), {}};
+    for (const uint32_t parts : sketch.miss()) curve.miss.push_back(parts / 10'000.0);
+    return curve.At(static_cast<uint64_t>(share * static_cast<double>(sketch.total())));
+  };
+  for (const uint32_t parts : {9500, 9000, 8000, 6500, 4500, 2000, 500, 50, 5}) {
+    vital.mutable_sketch()->add_miss(parts);
+  }
+  double least = 1e9, most = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    v1::SummaryBody drawn = recorded;
+    RedrawWeights({.node_seed = Mix(seed), .epoch_seed = Mix(seed + 100), .node_sigma = 1},
+                  v1::Schema(), drawn);
+    const v1::SketchDigest& sketch = drawn.vitals(0).sketch();
+    least = std::min(least, static_cast<double>(sketch.total()));
+    most = std::max(most, static_cast<double>(sketch.total()));
+    for (const double share : {0.0002, 0.0005, 0.001}) {
+      EXPECT_NEAR(at(sketch, share), at(vital.sketch(), share), 0.03) << share << ' ' << seed;
+    }
+  }
+  EXPECT_LT(least * 8, most) << "they do change";
 }
 
 TEST_F(RedrawTest, EveryEpochIsPlausibleAndAddsUp) {

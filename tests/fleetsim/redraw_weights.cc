@@ -1,10 +1,12 @@
 #include "tests/fleetsim/redraw_weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 #include <vector>
 
+#include "sketch/miss_curve.h"
 #include "sketch/round7.h"
 #include "sketch/time_units.h"
 #include "sketch/vital_ids.h"
@@ -119,6 +121,23 @@ void ScaleSeconds(uint64_t seed, double sigma, uint64_t before, v1::SubSeries& s
   }
 }
 
+// A label of `factor` times the weight is missed as one of this weight was.
+void ShiftMiss(double factor, v1::SketchDigest& sketch) {
+  if (sketch.miss_size() == 0) return;
+  constexpr double kParts = 10'000;
+  sketch::MissCurve before{sketch.miss_from(), {}};
+  for (const uint32_t parts : sketch.miss()) before.miss.push_back(parts / kParts);
+  const int points = sketch.miss_size();
+  const double first = sketch.miss_from() + std::log2(factor);
+  sketch.set_miss_from(static_cast<uint32_t>(std::clamp(std::ceil(first - 1e-9), 0.0, 62.0)));
+  sketch.clear_miss();
+  for (int i = 0; i < points; ++i) {
+    const double weight = std::ldexp(1 / factor, static_cast<int>(sketch.miss_from()) + i);
+    const double miss = before.At(static_cast<uint64_t>(std::max(weight + 0.5, 1.0)));
+    sketch.add_miss(static_cast<uint32_t>(std::lround(miss * kParts)));
+  }
+}
+
 void ScaleTotals(const WeightNoise& noise, const Factors& factors, const ColumnSums& sums,
                  v1::Vital& vital) {
   const double factor = factors.Vital(vital.id());
@@ -144,6 +163,7 @@ void ScaleTotals(const WeightNoise& noise, const Factors& factors, const ColumnS
   v1::SketchDigest& sketch = *vital.mutable_sketch();
   sketch.set_total(factors.scaled(sketch.total(), factor));
   sketch.set_unlisted_high(factors.scaled(sketch.unlisted_high(), factor));
+  ShiftMiss(factor, sketch);
   v1::FoldedAway& away = *vital.mutable_folded_away();
   away.set_sampled_weight(factors.scaled(away.sampled_weight(), factor));
 }

@@ -340,6 +340,36 @@ TEST(EpochCutterTest, SaysHowOftenALabelIsMissedByItsWeight) {
   EXPECT_GT(told, 0);
 }
 
+// Of a group of light labels, half of which were sampled, half are missed: so it says of all.
+TEST(EpochCutterTest, SaysOfLabelsWhatHappenedToThoseCountedExactly) {
+  ReplayedNode node;
+  node.Epoch(20);
+  const auto raw = std::ranges::find(node.raw.vitals, TELLTALE_SYSCALL, &RawVital::id);
+  ASSERT_NE(raw, node.raw.vitals.end());
+  const uint64_t light = 4 * raw->quantum, load = raw->cells.Sum() / raw->cells.columns();
+  ASSERT_LT(light, load);
+  for (uint64_t i = 0; i < 2'000; ++i) {
+    const uint64_t hash = 0x1234'5600'0000 + i;
+    raw->group.push_back({hash, i % 100 == 0 ? 4 * load : light});
+    if (i % 2 == 0) {
+      RawSample sample;
+      sample.vital = TELLTALE_SYSCALL;
+      sample.label_hash = hash;
+      node.folded.sampled.Add(sample);
+    }
+  }
+  raw->group.push_back({1, raw->quantum - 1});
+  const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(20));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  const v1::SketchDigest& sketch = VitalOf(cut->body, TELLTALE_SYSCALL).sketch();
+  EXPECT_EQ(sketch.control_labels(), 2'000u) << "one is too light to be sampled at all";
+  EXPECT_EQ(sketch.control_heavy(), 20u);
+  EXPECT_EQ(sketch.control_heavy_missed(), 0u);
+  sketch::MissCurve told{sketch.miss_from(), {}};
+  for (const uint32_t parts : sketch.miss()) told.miss.push_back(parts / 10'000.0);
+  EXPECT_NEAR(told.At(light), 0.5, 0.06);
+}
+
 TEST(EpochCutterTest, SaysWhatNoLabelWithoutAnEntryExceeds) {
   EpochCutter::Options few;
   few.bytes.mean_bytes = few.bytes.burst_bytes = few.bytes.floor_bytes = 10;

@@ -38,6 +38,8 @@ TEST(SampledHashesTest, CountsWhatFollowsASampleOfTheSameLabelInItsCellAndCpu) {
   EXPECT_EQ(hashes.Of(1, TELLTALE_COLUMNS).size(), 3u);
   EXPECT_EQ(hashes.Of(2, TELLTALE_COLUMNS).size(), 1u);
   EXPECT_FALSE(hashes.overflowed());
+  EXPECT_TRUE(hashes.Has(1, kElsewhere));
+  EXPECT_FALSE(hashes.Has(2, kElsewhere)) << "of another vital";
 }
 
 TEST(SampledHashesTest, SaysThatItHadNoRoomForMore) {

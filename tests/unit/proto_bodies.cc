@@ -170,6 +170,9 @@ class Maker {
       sketch->set_unlisted_high(Total());
       sketch->set_contested_samples(Up(0, 400));
       sketch->set_miss_from(static_cast<uint32_t>(Up(0, 12)));
+      sketch->set_control_labels(static_cast<uint32_t>(Up(20, 2'000)));
+      sketch->set_control_heavy(static_cast<uint32_t>(Up(3, 20)));
+      sketch->set_control_heavy_missed(static_cast<uint32_t>(Up(0, 3)));
       for (const uint32_t miss : {9'900u, 6'000u, 800u, 0u}) sketch->add_miss(miss);
     }
   }

@@ -169,6 +169,12 @@ const Lie kLies[] = {
     {"missed_more_often_than_always",
      [](auto& b) { b.mutable_vitals(0)->mutable_sketch()->add_miss(10'001); },
      "sketch.miss is 10001"},
+    {"more_missed_than_heavy_labels",
+     [](auto& b) { b.mutable_vitals(0)->mutable_sketch()->set_control_heavy_missed(7); },
+     "sketch.control_heavy_missed is 7"},
+    {"more_heavy_labels_than_labels",
+     [](auto& b) { b.mutable_vitals(0)->mutable_sketch()->set_control_heavy(9); },
+     "sketch.control_heavy is 9"},
     {"misses_of_more_octaves_than_a_weight_has",
      [](auto& b) {
        for (int i = 0; i < 65; ++i) b.mutable_vitals(0)->mutable_sketch()->add_miss(1);

@@ -146,6 +146,35 @@ TEST(VitalGroupsTest, ARefusedProgramCostsItsOwnVital) {
             TELLTALE_KERNEL_PAGE);
 }
 
+TEST_F(EpochReaderTest, AVitalsControlGroupIsWholeOrNotThere) {
+  auto group = std::make_unique<telltale_group_half>();
+  group->label[TELLTALE_SIGNAL - 1][9] = {77, 5};
+  group->label[TELLTALE_SIGNAL - 1][10] = {78, 6 | TELLTALE_EXACT_LEFT_OUT};
+  group->label[TELLTALE_LOCK - 1][0] = {79, 7};
+  group->dropped[TELLTALE_LOCK - 1] = 1;
+  RawEpoch epoch = Read(1);
+  ReadGroup(*group, epoch);
+  const std::vector<RawExact>& signals = epoch.vitals[TELLTALE_SIGNAL - 1].group;
+  ASSERT_EQ(signals.size(), 1U) << "what is never sampled is left out";
+  EXPECT_EQ(signals[0].hash, 77U);
+  EXPECT_EQ(signals[0].weight, 5U);
+  EXPECT_TRUE(epoch.vitals[TELLTALE_LOCK - 1].group.empty()) << "who came late is missing";
+}
+
+TEST(ControlWordsTest, TheControlGroupHasRoomAndFewEvents) {
+  auto control = std::make_unique<telltale_control>();
+  const auto mask = [&](uint64_t events_per_s, uint64_t labels) {
+    SetGroup(*control, 1, 0, events_per_s, labels);
+    return control->knobs[0].group_mask[1];
+  };
+  EXPECT_EQ(mask(100, 1000), 0) << "every label of a quiet vital";
+  EXPECT_EQ(mask(8000, 1000), 1) << "half of them";
+  EXPECT_EQ(mask(1'000'000'000, 1000), 63) << "1 in 64 however many events";
+  EXPECT_EQ(mask(100, 4 * TELLTALE_GROUP_LABELS), 7) << "half of the table";
+  EXPECT_EQ(mask(100, 1'000'000'000), 255);
+  EXPECT_EQ(control->knobs[0].group_mask[0], 0) << "of the other half";
+}
+
 TEST(ControlWordsTest, RoundsAQuantumToTheNearestPowerOfTwo) {
   EXPECT_EQ(QuantumLog2(1), 0);
   EXPECT_EQ(QuantumLog2(4096), 12);

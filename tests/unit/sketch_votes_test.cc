@@ -249,7 +249,11 @@ TEST(DueTest, TheFewerTokensAreLeftTheHeavierALabelMustBe) {
   EXPECT_EQ(least(40), 64u);
   EXPECT_EQ(least(21), 64u);
   EXPECT_EQ(least(20), 128u);
-  EXPECT_EQ(least(1), 128u);
+  EXPECT_EQ(least(11), 128u);
+  EXPECT_EQ(least(10), 256u);
+  EXPECT_EQ(least(6), 256u);
+  EXPECT_EQ(least(5), 512u);
+  EXPECT_EQ(least(1), 512u);
 }
 
 }  // namespace

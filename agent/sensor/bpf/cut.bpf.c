@@ -190,6 +190,7 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
     if (sub == TELLTALE_BLOCK_DISK || sub == TELLTALE_BLOCK_UNINTERRUPTIBLE) keep = true;
     if (by_choice(vital, sub) && (task->flags & PF_KTHREAD)) {
       keep = false;
+      leave_out_of_group(half, vital, hash);
       leave_out_of_truth(half, vital, hash);
     }
   }

@@ -7,15 +7,10 @@
 #ifndef TELLTALE_SENSOR_HOT_BPF_H_
 #define TELLTALE_SENSOR_HOT_BPF_H_
 
+#include "agent/sensor/bpf/group.bpf.h"
 #include "agent/sensor/bpf/truth.bpf.h"
 
 #define TELLTALE_IRQ_IDENT 0x1f83d9abfb41bd6bULL
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
-/* Keeps the compiler from proving a bound that the verifier cannot follow. */
-#define opaque(x) asm volatile("" : "+r"(x))
-
 static __always_inline struct telltale_cpu* cpu_block(uint32_t index) {
   return bpf_map_lookup_elem(&cpus, &index);
 }
@@ -106,6 +101,8 @@ static __always_inline bool count(struct telltale_cpu* c, uint32_t half, uint32_
   } else {
     c->touched[half & 1] |= 1ULL << sub;
   }
+  if (unlikely(in_group(half, vital, hash)))
+    count_exactly(half, vital, hash, weight, group_tgid(c));
   tell_truth(half & 1, vital, hash, weight, running_tgid(c));
   return weigh(c, half, vital, sub, hash, events, weight, before);
 }

@@ -21,6 +21,9 @@ struct telltale_control control SEC(".data.control") = {};
  */
 struct telltale_bitmaps bitmaps SEC(".data.bitmaps") = {};
 
+/* As the bitmaps. */
+struct telltale_group group SEC(".data.group") = {};
+
 /* One block per possible CPU and one for the iterator, mapped by the agent. Written only by
  * programs on that CPU. The loader sets max_entries. */
 struct {

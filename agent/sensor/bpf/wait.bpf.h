@@ -161,6 +161,7 @@ static __always_inline bool charge_waits(struct telltale_cpu* c, uint32_t half,
   t->share[sub].events += waits;
   t->share[sub].weight += ns;
   t->touched |= 1ULL << sub;
+  if (unlikely(in_group(half, vital, hash))) count_exactly(half, vital, hash, ns, tgid);
   tell_truth(half & 1, vital, hash, ns, tgid);
   keep = weigh(c, half, vital, sub, hash, waits, ns, before);
   if (unlikely(ns >> TELLTALE_SPREAD_LOG2)) spread(h, half, sub, ns);
