@@ -5,7 +5,7 @@ build_packages=(
   g++ cmake ninja-build pkg-config git clang llvm bpftool mold ccache
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev
   librocksdb-dev libbpf-dev libelf-dev zlib1g-dev libzstd-dev liblzma-dev libxxhash-dev nlohmann-json3-dev
-  libssl-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libboost-dev libcap-dev
+  libssl-dev libyaml-cpp-dev libcli11-dev libspdlog-dev libboost-dev libcap-dev libjemalloc-dev
   dpkg-dev file
 )
 run_packages=(curl ca-certificates procps)

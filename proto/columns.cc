@@ -1,5 +1,6 @@
 #include "proto/columns.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -289,6 +290,16 @@ void PutText(int number, std::string_view text, std::string& out) {
   PutVarint(text.size(), out);
   out.append(text);
 }
+// The length of what was written since `begin` goes in front of it.
+void PutLength(size_t begin, std::string& out) {
+  const size_t length = out.size() - begin, room = VarintSize(length);
+  out.append(room, '\0');
+  std::memmove(out.data() + begin + room, out.data() + begin, length);
+  char* place = out.data() + begin;
+  uint64_t rest = length;
+  for (; rest >= 0x80; rest >>= 7) *place++ = static_cast<char>(rest | 0x80);
+  *place = static_cast<char>(rest);
+}
 
 bool WritePart(Columns& columns, size_t limit, std::string& out);
 
@@ -299,9 +310,10 @@ bool WriteField(int number, Column& column, size_t place, size_t limit, std::str
     case kNumber:
       if (column.repeated) {
         if (times == 0) return true;
-        std::string packed;
-        for (; times != 0; --times) PutVarint(column.numbers[column.next++], packed);
-        PutText(number, packed, out);
+        PutTag(number, kWireLength, out);
+        const size_t begin = out.size();
+        for (; times != 0; --times) PutVarint(column.numbers[column.next++], out);
+        PutLength(begin, out);
       } else if (column.numbers[place] != 0) {
         PutTag(number, kWireVarint, out);
         PutVarint(column.numbers[place], out);
@@ -322,9 +334,10 @@ bool WriteField(int number, Column& column, size_t place, size_t limit, std::str
       return true;
     default:
       for (; times != 0; --times) {
-        std::string inside;
-        if (!WritePart(*column.inside, limit, inside)) return false;
-        PutText(number, inside, out);
+        PutTag(number, kWireLength, out);
+        const size_t begin = out.size();
+        if (!WritePart(*column.inside, limit, out)) return false;
+        PutLength(begin, out);
         if (out.size() > limit) return false;
       }
       return true;
@@ -368,7 +381,7 @@ absl::StatusOr<std::string> FromColumns(std::string_view columns, size_t limit) 
   if (!ReadData(left, all, columns.size())) return refused("lack what their fields should have");
   if (!left.empty()) return refused("have more than their fields say");
   std::string message;
-  message.reserve(columns.size() * 2);
+  message.reserve(std::min(limit, columns.size() * 8));
   if (!WritePart(all, limit, message)) return refused("are a message beyond its limit");
   return message;
 }

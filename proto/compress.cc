@@ -21,8 +21,13 @@ absl::Status Refused(std::string_view field, std::string_view what) {
 }  // namespace
 
 absl::StatusOr<std::string> Compress(std::string_view raw, Effort effort) {
-  const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(),
-                                                                     &ZSTD_freeCCtx);
+  // An agent compresses once a minute and gives the memory back. Who stores does so all the time:
+  // making a context costs as much as compressing a body with it, so each thread keeps its own.
+  using Context = std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)>;
+  thread_local Context kept(nullptr, &ZSTD_freeCCtx);
+  Context once(nullptr, &ZSTD_freeCCtx);
+  Context& context = effort == Effort::kStore ? kept : once;
+  if (context == nullptr) context.reset(ZSTD_createCCtx());
   if (context == nullptr) return absl::ResourceExhaustedError("summary: no memory to compress");
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, LevelOf(effort));
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);

@@ -2,7 +2,7 @@
 
 namespace telltale::proto {
 
-bool TakeVarint(std::string_view& bytes, uint64_t& value) {
+bool TakeLongVarint(std::string_view& bytes, uint64_t& value) {
   value = 0;
   for (size_t i = 0; i < bytes.size() && i < 10; ++i) {
     const auto byte = static_cast<uint8_t>(bytes[i]);
@@ -15,9 +15,12 @@ bool TakeVarint(std::string_view& bytes, uint64_t& value) {
   return false;
 }
 
-void PutVarint(uint64_t value, std::string& out) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-  out.push_back(static_cast<char>(value));
+void PutLongVarint(uint64_t value, std::string& out) {
+  char bytes[10];
+  size_t size = 0;
+  for (; value >= 0x80; value >>= 7) bytes[size++] = static_cast<char>(value | 0x80);
+  bytes[size++] = static_cast<char>(value);
+  out.append(bytes, size);
 }
 
 bool NextField(std::string_view& bytes, WireField& field) {

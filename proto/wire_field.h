@@ -24,9 +24,23 @@ struct WireField {
 // Takes the next field off `bytes`. False: they are no message.
 bool NextField(std::string_view& bytes, WireField& field);
 
+// The same for what most are not: longer than a byte, or not there.
+bool TakeLongVarint(std::string_view& bytes, uint64_t& value);
+void PutLongVarint(uint64_t value, std::string& out);
+
 // Takes a number off `bytes`. False: there is none.
-bool TakeVarint(std::string_view& bytes, uint64_t& value);
-void PutVarint(uint64_t value, std::string& out);
+inline bool TakeVarint(std::string_view& bytes, uint64_t& value) {
+  if (bytes.empty() || static_cast<uint8_t>(bytes.front()) >= 0x80) {
+    return TakeLongVarint(bytes, value);
+  }
+  value = static_cast<uint8_t>(bytes.front());
+  bytes.remove_prefix(1);
+  return true;
+}
+inline void PutVarint(uint64_t value, std::string& out) {
+  if (value >= 0x80) return PutLongVarint(value, out);
+  out.push_back(static_cast<char>(value));
+}
 // How many bytes it takes, none too many.
 inline size_t VarintSize(uint64_t value) {
   return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7;
