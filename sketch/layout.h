@@ -282,6 +282,7 @@ struct telltale_control {
   uint32_t no_user_stacks; /* samples take kernel stacks only */
   uint32_t switch_level;   /* enum telltale_switch_level */
   uint32_t resting; /* number of the rest of the agent's thread; 0: none, or roused (rouse.bpf.h) */
+  uint32_t next_drain;         /* number of the drain that the agent's thread does next; from 1 */
   uint32_t least_run_ns;       /* a new task is followed once it has run so long; 0: at once */
   uint32_t scope_level;        /* of that cgroup, below its root; TELLTALE_LEVEL_UNKNOWN */
   uint16_t ephemeral_ports[2]; /* first and last port that the kernel gives to clients */
@@ -388,6 +389,7 @@ struct telltale_task {
   uint8_t looked;         /* the accounts below hold */
   uint8_t queued_asleep;  /* when it was looked at the scheduler took it for queued */
   uint32_t waker_tid;     /* who ended the wait; or TELLTALE_WAKER_* */
+  uint32_t copied_before; /* of a process's first thread: the drain its last stack copy waits for */
   uint64_t waker_task;    /* its address; it may be gone by the time it is looked at */
   uint64_t looked_run_ns; /* as of the last look; its queue time then is run_delay_ns */
   uint64_t looked_voluntary;
@@ -403,7 +405,7 @@ struct telltale_task {
 /* What ends a rest of the agent's thread: so much in the ring, or so long a CPU was busy in it. */
 #define TELLTALE_RING_QUIET (256 * 1024)
 #define TELLTALE_REST_BUSY_NS 100000000ULL
-#define TELLTALE_STACK_BYTES 16384 /* most that is copied of one stack */
+#define TELLTALE_STACK_BYTES 32768 /* most that is copied of one stack */
 #define TELLTALE_REGISTERS 21      /* 8-byte words of the kernel's pt_regs on x86-64 */
 
 /* Records of the ring buffer. */
@@ -483,6 +485,27 @@ struct telltale_event {
   char path[256];
 };
 
+/* What code a process had mapped when it ended or was replaced by another program, if copies of its
+ * stacks still wait for the agent, which could not ask any more. In a ring of their own, so that
+ * they are heard before the copies. */
+#define TELLTALE_DEPARTURES_BYTES (512 * 1024)
+#define TELLTALE_DEPARTED_REGIONS 96 /* executable ones, those of the lowest addresses */
+#define TELLTALE_PAGE_LOG2 12
+struct telltale_region {
+  uint64_t start;
+  uint64_t inode;  /* 0: no file */
+  uint32_t device; /* as in telltale_exe */
+  uint32_t pages;
+  uint32_t file_page; /* of start */
+  uint32_t unused;
+};
+struct telltale_departure {
+  struct telltale_who who;
+  uint64_t vdso; /* where it begins; 0: there is none */
+  uint64_t regions;
+  struct telltale_region region[TELLTALE_DEPARTED_REGIONS]; /* ascending */
+};
+
 /* One task's part of an epoch, from the iterator or, at its end, from the ring. */
 struct telltale_row {
   uint32_t kind;
@@ -508,6 +531,7 @@ TELLTALE_ASSERT_SIZE(struct telltale_sample,
                                 TELLTALE_PEER_FRAMES));
 TELLTALE_ASSERT_SIZE(struct telltale_copy, 24 + 8 * TELLTALE_REGISTERS);
 TELLTALE_ASSERT_SIZE(struct telltale_event, 416);
+TELLTALE_ASSERT_SIZE(struct telltale_departure, 80 + 32 * TELLTALE_DEPARTED_REGIONS);
 TELLTALE_ASSERT_SIZE(struct telltale_row, 192 + 16 * TELLTALE_SUBS);
 TELLTALE_ASSERT_SIZE(struct telltale_slot, 16);
 TELLTALE_ASSERT_SIZE(struct telltale_knobs, 24);

@@ -159,6 +159,7 @@ absl::Status BpfSensor::Impl::StartCore() {
   InitControl(options_.budget, possible_cpus_, online_cpus_, *control_);
   control_->seed[0] = Seed(0);
   control_->epoch_start_ns[0] = ClockNs(CLOCK_MONOTONIC);
+  control_->next_drain = 1;
   control_->stack_bytes = router_.unwinds() ? TELLTALE_STACK_BYTES : 0;
   if (!options_.cgroup.empty()) {
     scope_.emplace(options_.cgroup);
@@ -196,6 +197,13 @@ void BpfSensor::Impl::StartGroups() {
     }
     if (!started.ok()) continue;
     hears_execs_ = hears_execs_ || spec.object == "lifecycle";
+    if (spec.object == "departure" && router_.unwinds()) {
+      // Without it processes that end early are gone, as on kernels that cannot tell.
+      if (const int ring = group.programs->map_fd("departures");
+          !router_.OpenDepartures(ring).ok()) {
+        continue;
+      }
+    }
     if (spec.object == "sched") control_->exit_hook = ExitHookOf(*group.programs->rung());
     groups_.push_back(std::move(group));
   }
@@ -286,6 +294,7 @@ absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
   const auto drained = router_.Drain(sink, *table_, half);
   if (!drained.ok()) return drained.status();
   DrainUse use = router_.TakeUse();
+  ++control_->next_drain;
   use.thread_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before;
   const uint64_t now = ClockNs(CLOCK_MONOTONIC);
   pace_.Drained(now, use.execs != 0, roused);

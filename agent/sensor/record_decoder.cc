@@ -124,6 +124,21 @@ UserCopy DecodeCopy(const telltale_copy& record, size_t size) {
   return copy;
 }
 
+RawDeparture DecodeDeparture(const telltale_departure& record) {
+  RawDeparture d;
+  d.tgid = record.who.tgid;
+  d.start_ns = record.who.start_ns;
+  d.exe = DecodeExe(record.who.exe);
+  const size_t count = std::min<uint64_t>(record.regions, TELLTALE_DEPARTED_REGIONS);
+  for (size_t i = 0; i < count; ++i) {
+    const telltale_region& r = record.region[i];
+    d.regions.push_back({r.start, r.start + (uint64_t{r.pages} << TELLTALE_PAGE_LOG2),
+                         uint64_t{r.file_page} << TELLTALE_PAGE_LOG2, r.device, r.inode,
+                         record.vdso != 0 && r.start == record.vdso});
+  }
+  return d;
+}
+
 RawEvent DecodeEvent(const telltale_event& record) {
   RawEvent e;
   e.mono_ns = record.time_ns;

@@ -19,6 +19,7 @@ uint32_t RecordKind(const void* data, size_t size);
 RawSample DecodeSample(const telltale_sample& record);
 // `size`: of the whole record. The copy refers to the record's bytes.
 UserCopy DecodeCopy(const telltale_copy& record, size_t size);
+RawDeparture DecodeDeparture(const telltale_departure& record);
 RawEvent DecodeEvent(const telltale_event& record);
 ExeId DecodeExe(const telltale_exe& exe);
 

@@ -23,6 +23,7 @@ RecordRouter::RecordRouter(std::shared_ptr<UserUnwinder> unwinder)
 
 RecordRouter::~RecordRouter() {
   if (ring_ != nullptr) ring_buffer__free(ring_);
+  if (departures_ != nullptr) ring_buffer__free(departures_);
 }
 
 absl::Status RecordRouter::Open(int ring_fd) {
@@ -35,10 +36,26 @@ absl::Status RecordRouter::Open(int ring_fd) {
   return absl::OkStatus();
 }
 
+absl::Status RecordRouter::OpenDepartures(int ring_fd) {
+  departures_ = ring_buffer__new(ring_fd, OnDeparture, this, nullptr);
+  if (departures_ == nullptr) {
+    return absl::InternalError(
+        absl::StrCat("sensor: opening the ring of departures: ", strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
 int RecordRouter::fd() const { return ring_buffer__epoll_fd(ring_); }
 
 int RecordRouter::OnRecord(void* router, void* data, size_t size) {
   static_cast<RecordRouter*>(router)->Route(data, size);
+  return 0;
+}
+
+int RecordRouter::OnDeparture(void* router, void* data, size_t size) {
+  const auto& unwinder = static_cast<RecordRouter*>(router)->unwinder_;
+  if (size < sizeof(telltale_departure) || unwinder == nullptr) return 0;
+  unwinder->OnDeparture(DecodeDeparture(*static_cast<const telltale_departure*>(data)));
   return 0;
 }
 
@@ -58,6 +75,7 @@ void RecordRouter::RouteCopy(const telltale_copy& record, size_t size) {
   const uint32_t half = it->half;
   awaiting_.erase(it);
   const uint64_t before = ClockNs(CLOCK_MONOTONIC);
+  if (departures_ != nullptr) ring_buffer__consume(departures_);
   unwinder_->Unwind(DecodeCopy(record, size), sample);
   use_.unwind_ns += ClockNs(CLOCK_MONOTONIC) - before;
   ++use_.unwound;

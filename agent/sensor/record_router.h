@@ -47,6 +47,8 @@ class RecordRouter {
   RecordRouter& operator=(const RecordRouter&) = delete;
 
   absl::Status Open(int ring_fd);
+  // A ring of what processes had mapped as they went, heard before each copy.
+  absl::Status OpenDepartures(int ring_fd);
   // Readable when a program asked for a drain since the last one.
   int fd() const;
   bool unwinds() const { return unwinder_ != nullptr; }
@@ -67,6 +69,7 @@ class RecordRouter {
 
  private:
   static int OnRecord(void* router, void* data, size_t size);
+  static int OnDeparture(void* router, void* data, size_t size);
   void Route(const void* data, size_t size);
   void RouteSample(const telltale_sample& record);
   void RouteCopy(const telltale_copy& record, size_t size);
@@ -85,6 +88,7 @@ class RecordRouter {
   const std::shared_ptr<UserUnwinder> unwinder_;
   DrainUse use_;
   ring_buffer* ring_ = nullptr;
+  ring_buffer* departures_ = nullptr;  // stays null where the kernel cannot tell
   StackTrimmer trimmer_;
   std::array<telltale_total, TELLTALE_MAX_VITAL + 1> unreadable_{};  // by id
   std::vector<Awaiting> awaiting_;                                   // a few at a time: one a CPU

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <vector>
 
 #include "agent/sensor/sensor.h"
 
@@ -32,6 +33,20 @@ struct UserCopy {
   }
 };
 
+// What code a process had mapped when it ended or became another program.
+struct RawDeparture {
+  struct Region {  // executable
+    uint64_t start = 0, end = 0;
+    uint64_t file_offset = 0;        // of start
+    uint64_t device = 0, inode = 0;  // 0: no file
+    bool vdso = false;
+  };
+  uint32_t tgid = 0;
+  uint64_t start_ns = 0;
+  ExeId exe;
+  std::vector<Region> regions;  // ascending
+};
+
 // Owned by the sensor, called by its thread only.
 class UserUnwinder {
  public:
@@ -39,6 +54,9 @@ class UserUnwinder {
 
   // Fills sample.stack.user and user_end from a copy made for this sample.
   virtual void Unwind(const UserCopy& copy, RawSample& sample) = 0;
+
+  // Told before the copies of that process are, if the kernel can tell.
+  virtual void OnDeparture(const RawDeparture& departure) = 0;
 
   // What it did since the last call.
   virtual RawUnwinding TakeCounts() = 0;

@@ -61,7 +61,9 @@ std::string HostResolver::ExePath(const ProcessRef& process) {
 }
 
 void HostResolver::OnExec(const RawEvent& event) {
-  if (event.exe.inode != 0 && !event.path.empty()) exec_paths_.Put(KeyOf(event.exe), event.path);
+  if (event.exe.inode == 0 || event.path.empty()) return;
+  exec_paths_.Put(KeyOf(event.exe), event.path);
+  maps_->OnExec(event.exe, event.path);
 }
 
 std::string HostResolver::CgroupPath(const ProcessRef& process) {

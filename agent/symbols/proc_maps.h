@@ -12,6 +12,8 @@
 
 namespace telltale::agent {
 
+inline constexpr const char* kVdsoPath = "[vdso]";
+
 struct MappedRegion {
   uint64_t start = 0, end = 0;  // [start, end)
   uint64_t file_offset = 0;     // of start

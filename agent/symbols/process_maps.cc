@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,9 @@ namespace {
 constexpr uint64_t kLendNs = 1'000'000'000;
 constexpr uint64_t kUnansweredNs = 5'000'000'000;
 constexpr uint64_t kStartSlackNs = 20'000'000;  // two clock ticks
+
+// As the maps say it.
+uint64_t DeviceNumber(dev_t device) { return uint64_t{major(device)} << 20 | minor(device); }
 
 // Whether the time in /proc and that of the kernel programs are of one start. The former also
 // counts how long the host had been suspended by then, which is at most how long it has been by
@@ -40,7 +44,8 @@ ProcessMaps::ProcessMaps(Options options)
     : options_(std::move(options)),
       file_systems_({.root = options_.root}),
       maps_(options_.regions),
-      files_(options_.files) {}
+      files_(options_.files),
+      paths_(options_.files) {}
 
 std::string ProcessMaps::ProcPath(uint32_t tgid, const char* what) const {
   return absl::StrCat(options_.root, "/proc/", tgid, "/", what);
@@ -87,6 +92,7 @@ ProcessMaps::Maps& ProcessMaps::Read(const ProcessRef& process, uint64_t now_ns,
         text.ok()) {
       maps.regions = ParseMaps(*text, options_.regions_per_process);
       maps.files.resize(maps.regions.size());
+      for (const MappedRegion& region : maps.regions) LearnPath(region);
     }
   } else if (process.parent != 0) {
     BorrowFromParent(process, now_ns, maps);
@@ -95,6 +101,37 @@ ProcessMaps::Maps& ProcessMaps::Read(const ProcessRef& process, uint64_t now_ns,
   last_key_ = KeyOf(process);
   last_ = &maps_.Put(last_key_, std::move(maps), cost);
   return *last_;
+}
+
+void ProcessMaps::LearnPath(const MappedRegion& region) {
+  if (region.inode == 0 || !region.path.starts_with('/')) return;
+  const std::pair file(region.device, region.inode);
+  const std::string* known = paths_.Find(file);
+  if (known == nullptr || *known != region.path) paths_.Put(file, region.path);
+}
+
+void ProcessMaps::OnExec(const ExeId& exe, const std::string& path) {
+  // It may be a link to where the file is.
+  if (paths_.Find({exe.device, exe.inode}) != nullptr) return;
+  LearnPath({.device = exe.device, .inode = exe.inode, .path = path});
+}
+
+void ProcessMaps::Remember(const ProcessRef& process, std::vector<MappedRegion> regions) {
+  if (process.tgid == 0) return;
+  std::erase_if(regions, [this](MappedRegion& region) {
+    if (region.inode == 0) return false;
+    const std::string* path = paths_.Find({region.device, region.inode});
+    if (path != nullptr) region.path = *path;
+    return path == nullptr;
+  });
+  Maps maps;
+  maps.read_ns = UINT64_MAX;  // there is nobody to ask again
+  maps.number = ++readings_;
+  maps.files.resize(regions.size());
+  maps.regions = std::move(regions);
+  const size_t cost = std::max(maps.regions.size(), options_.regions / options_.processes);
+  last_key_ = KeyOf(process);
+  last_ = &maps_.Put(last_key_, std::move(maps), cost);
 }
 
 void ProcessMaps::BorrowFromParent(const ProcessRef& process, uint64_t now_ns, Maps& maps) {
@@ -171,8 +208,21 @@ std::optional<ProcessMaps::Place> ProcessMaps::Find(const ProcessRef& process, u
 }
 
 int ProcessMaps::OpenMapped(const ProcessRef& process, const CodeFile& file, uint64_t inode) {
-  const int fd = OpenThrough(process.tgid, file, inode);
-  return fd != -1 || process.parent == 0 ? fd : OpenThrough(process.parent, file, inode);
+  int fd = OpenThrough(process.tgid, file, inode);
+  if (fd == -1 && process.parent != 0) fd = OpenThrough(process.parent, file, inode);
+  return fd == -1 ? OpenHere(file, inode) : fd;
+}
+
+// Of a process that is gone: the same path may lead to another file here, so its device is looked
+// at as well.
+int ProcessMaps::OpenHere(const CodeFile& file, uint64_t inode) {
+  const int fd = OpenThrough(static_cast<uint32_t>(getpid()), file, inode);
+  struct stat info {};
+  if (fd < 0 || inode == 0 || (fstat(fd, &info) == 0 && DeviceNumber(info.st_dev) == file.device)) {
+    return fd;
+  }
+  close(fd);
+  return -1;
 }
 
 // The process chose the path: nothing but a regular file is opened for reading, and opening never
@@ -198,7 +248,7 @@ ProcessMaps::Identified ProcessMaps::Identify(const ProcessRef& process,
   const bool is_file =
       region.inode != 0 && region.path.starts_with('/') && !region.path.starts_with("/memfd:");
   FileKey key{region.device, region.inode, region.path};
-  if (region.path == "[vdso]") std::get<1>(key) = region.start > UINT32_MAX ? 1 : 0;
+  if (region.path == kVdsoPath) std::get<1>(key) = region.start > UINT32_MAX ? 1 : 0;
   if (const IdentifiedFile* known = files_.Find(key)) {
     if (!is_file || !HasChanged(process, region, known->stamp)) return {known->mapped};
   }
@@ -209,9 +259,9 @@ ProcessMaps::Identified ProcessMaps::Identify(const ProcessRef& process,
   file->path = region.path;
   file->device = region.device;
   file->inode = region.inode;
-  file->kind = is_file                   ? v1::MAPPING_KIND_FILE
-               : region.path == "[vdso]" ? v1::MAPPING_KIND_VDSO
-                                         : v1::MAPPING_KIND_ANONYMOUS;
+  file->kind = is_file                    ? v1::MAPPING_KIND_FILE
+               : region.path == kVdsoPath ? v1::MAPPING_KIND_VDSO
+                                          : v1::MAPPING_KIND_ANONYMOUS;
   if (file->kind == v1::MAPPING_KIND_ANONYMOUS && !file->path.starts_with('[')) {
     file->path = kGeneratedCode;
   }

@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "agent/symbols/code_identity.h"
@@ -65,15 +66,22 @@ class ProcessMaps {
   // answered asks again under another number. 0: they are not known.
   uint64_t Reading(const ProcessRef& process, uint64_t now_ns);
 
+  // What a process had mapped (executable regions, ascending) when it ended or became another
+  // program, from whoever saw that: their paths are those by which their files were met before;
+  // what is of files never met is left out.
+  void Remember(const ProcessRef& process, std::vector<MappedRegion> regions);
+  // The path of an executable, as it was asked for.
+  void OnExec(const ExeId& exe, const std::string& path);
+
   // Whether the process with this pid is the one that began at start_ns.
   bool IsAlive(const ProcessRef& process) const;
   // Whether it still runs the executable it ran when the event happened.
   bool RunsItsExe(const ProcessRef& process) const;
   std::string ProcPath(uint32_t tgid, const char* what) const;
 
-  // Opens what a process, or the parent it is a copy of, has mapped, if its path still leads to
-  // that file (inode 0: to any); -1 if not, kUnanswered if the file system does not answer. The
-  // caller closes it.
+  // Opens what a process, or the parent it is a copy of, has mapped, if its path, or where both are
+  // gone that path here, still leads to that file (inode 0: to any); -1 if not, kUnanswered if the
+  // file system does not answer. The caller closes it.
   static constexpr int kUnanswered = -2;
   int OpenMapped(const ProcessRef& process, const CodeFile& file, uint64_t inode);
 
@@ -99,6 +107,8 @@ class ProcessMaps {
   };
 
   int OpenThrough(uint32_t tgid, const CodeFile& file, uint64_t inode);
+  int OpenHere(const CodeFile& file, uint64_t inode);
+  void LearnPath(const MappedRegion& region);
   static const MappedRegion* FindHinted(const Maps& maps, uint64_t address);
   Maps& Of(const ProcessRef& process, uint64_t now_ns);
   Maps& Read(const ProcessRef& process, uint64_t now_ns, unsigned rereads = 0);
@@ -121,6 +131,7 @@ class ProcessMaps {
   FileSystems file_systems_;
   LruCache<ProcessKey, Maps> maps_;
   LruCache<FileKey, IdentifiedFile> files_;
+  LruCache<std::pair<uint64_t, uint64_t>, std::string> paths_;  // by device and inode
   // The process asked about last: a stack asks for each of its frames.
   ProcessKey last_key_;
   Maps* last_ = nullptr;

@@ -93,6 +93,15 @@ void HostUnwinder::Unwind(const UserCopy& copy, RawSample& sample) {
   counts_.ns += ClockNs(CLOCK_MONOTONIC) - begun;
 }
 
+void HostUnwinder::OnDeparture(const RawDeparture& departure) {
+  std::vector<MappedRegion> regions;
+  for (const RawDeparture::Region& r : departure.regions) {
+    regions.push_back({r.start, r.end, r.file_offset, r.device, r.inode, r.vdso ? kVdsoPath : ""});
+  }
+  maps_->Remember({.tgid = departure.tgid, .start_ns = departure.start_ns, .exe = departure.exe},
+                  std::move(regions));
+}
+
 RawUnwinding HostUnwinder::TakeCounts() {
   RawUnwinding now = counts_;
   counts_ = {};

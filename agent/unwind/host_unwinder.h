@@ -28,6 +28,7 @@ class HostUnwinder : public UserUnwinder {
   HostUnwinder(Options options, std::shared_ptr<ProcessMaps> maps);
 
   void Unwind(const UserCopy& copy, RawSample& sample) override;
+  void OnDeparture(const RawDeparture& departure) override;
   RawUnwinding TakeCounts() override;
 
  private:

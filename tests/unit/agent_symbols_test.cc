@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <link.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <random>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "agent/symbols/elf_file.h"
 #include "agent/symbols/host_resolver.h"
 #include "agent/symbols/kallsyms.h"
@@ -356,6 +358,70 @@ TEST_F(FakeHostTest, AForkedCopyThatIsGoneHadItsParentsMaps) {
   child.start_ns += 1;
   child.exe.inode += 1;  // the parent runs something else by now
   EXPECT_EQ(resolver.User(child, 0x1'0000'0000, 2).file, nullptr);
+}
+
+TEST_F(FakeHostTest, WhatAProcessHadMappedAsItEndedIsRememberedByTheFilesMetBefore) {
+  ProcessMaps maps(options_);
+  ASSERT_TRUE(maps.Find(process_, 0x1'0000'0000, 1).has_value());  // teaches the file's path
+  ProcessRef gone = process_;
+  gone.tgid = 4'000'000;
+  EXPECT_EQ(maps.Reading(gone, 1), 0u);
+  const uint64_t device = 0xfe << 20 | 1;
+  maps.Remember(gone, {{.start = 0x7'0000'0000,
+                        .end = 0x8'0000'0000,
+                        .file_offset = 0,
+                        .device = device,
+                        .inode = process_.exe.inode,
+                        .path = ""},
+                       {.start = 0x8'0000'0000,
+                        .end = 0x9'0000'0000,
+                        .file_offset = 0,
+                        .device = device,
+                        .inode = process_.exe.inode + 1,
+                        .path = ""}});
+  EXPECT_NE(maps.Reading(gone, 2), 0u);
+  const auto place = maps.Find(gone, 0x7'0000'0000, 3);
+  ASSERT_TRUE(place.has_value());
+  EXPECT_EQ(place->mapped->file->path, "/bin/app");
+  EXPECT_FALSE(maps.Find(gone, 0x8'0000'0000, 4).has_value()) << "a file that nobody knows";
+}
+
+TEST_F(FakeHostTest, AnExecTellsThePathOfAProgramThatIsGoneBeforeItWasEverRead) {
+  ProcessMaps maps(options_);
+  ProcessRef gone = process_;
+  gone.tgid = 4'000'000;
+  gone.exe = {.device = 7, .inode = 555, .generation = 2};
+  maps.OnExec(gone.exe, "/usr/bin/true");
+  maps.OnExec({.device = 7, .inode = 556, .generation = 2}, "./relative");
+  MappedRegion region{
+      .start = 4096, .end = 8192, .file_offset = 0, .device = 7, .inode = 555, .path = ""};
+  MappedRegion relative = region;
+  relative.start = 8192, relative.end = 12288, relative.inode = 556;
+  maps.Remember(gone, {region, relative});
+  const auto place = maps.Find(gone, 4096, 1);
+  ASSERT_TRUE(place.has_value());
+  EXPECT_EQ(place->mapped->file->path, "/usr/bin/true");
+  EXPECT_FALSE(maps.Find(gone, 8192, 2).has_value());
+}
+
+TEST_F(FakeHostTest, AFileOfAProcessThatIsGoneIsOpenedHereOnlyIfItIsTheSame) {
+  // This process is the "here" of the made-up host.
+  const std::string here = absl::StrCat("proc/", getpid());
+  fs::create_directories(dir_.path() / here);
+  fs::create_symlink(container(), dir_.path() / here / "root");
+  struct stat info {};
+  stat(app().c_str(), &info);
+  CodeFile file;
+  file.path = "/bin/app";
+  file.device = uint64_t{major(info.st_dev)} << 20 | minor(info.st_dev);
+  ProcessMaps maps(options_);
+  ProcessRef gone = process_;
+  gone.tgid = 4'000'000;
+  const int fd = maps.OpenMapped(gone, file, info.st_ino);
+  EXPECT_GE(fd, 0);
+  close(fd);
+  file.device += 1;  // of another image that has the same path and inode
+  EXPECT_EQ(maps.OpenMapped(gone, file, info.st_ino), -1);
 }
 
 TEST_F(FakeHostTest, TheMemoryCgroupComesFirst) {

@@ -89,7 +89,18 @@ struct files_struct {
 struct percpu_counter {
   int64_t count;
 };
+typedef struct {
+  void* vdso;
+} mm_context_t;
+struct vm_area_struct {
+  unsigned long vm_start;
+  unsigned long vm_end;
+  unsigned long vm_flags;
+  unsigned long vm_pgoff;
+  struct file* vm_file;
+};
 struct mm_struct {
+  mm_context_t context;
   unsigned long mmap_base;
   unsigned long start_code, end_code;
   unsigned long start_stack;
@@ -274,6 +285,11 @@ struct bpf_iter__task {
 };
 
 #pragma clang attribute pop
+
+/* Since 6.7. */
+struct bpf_iter_task_vma {
+  uint64_t opaque[1];
+} __attribute__((aligned(8)));
 
 struct bpf_timer {
   uint64_t opaque[2];

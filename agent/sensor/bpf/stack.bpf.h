@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0
  *
  * The running task's user stack, copied for the agent to unwind: most programs keep no frame
- * pointers, so the kernel itself finds a few frames at best. Registers and up to 16 KB from the
+ * pointers, so the kernel itself finds a few frames at best. Registers and up to 32 KB from the
  * stack pointer on go into a record of their own, which the agent reads and forgets.
  *
  * The user registers are at the bottom of the task's kernel stack, whether an interrupt, a fault or
@@ -30,7 +30,7 @@ static __always_inline void lose(struct telltale_half* h, uint32_t vital, uint32
 }
 
 /* A page that is not there fails the whole read: then what lies before a page's begin is read, the
- * farthest first. `room` is the record's, at most 16 KB, so four pages after the first one. */
+ * farthest first. `room` is the record's, at most 32 KB, so eight pages after the first one. */
 static __always_inline uint32_t copy_bytes(void* to, uint64_t sp, uint64_t bytes, uint64_t room) {
   uint64_t first = PAGE_BYTES - (sp & (PAGE_BYTES - 1));
 
@@ -38,7 +38,7 @@ static __always_inline uint32_t copy_bytes(void* to, uint64_t sp, uint64_t bytes
   opaque(bytes);
   if (bytes <= room && !bpf_probe_read_user(to, bytes, (void*)sp)) return bytes;
 #pragma unroll
-  for (int pages = 3; pages >= 0; pages--) {
+  for (int pages = 7; pages >= 0; pages--) {
     uint64_t part = first + (uint64_t)pages * PAGE_BYTES;
 
     opaque(part);
@@ -77,6 +77,7 @@ static __noinline int copy_user_stack(struct telltale_sample* s) {
   uint64_t bytes = control.stack_bytes, number, above;
   struct mm_struct* mm;
   struct telltale_cpu* c = this_cpu();
+  struct telltale_task* first;
   bool done;
 
   if (!c || !bytes || regs->cs != USER_CS_64) return 0;
@@ -105,11 +106,16 @@ static __noinline int copy_user_stack(struct telltale_sample* s) {
   } else if (bytes <= 8192) {
     done = fill_copy(bpf_ringbuf_reserve(&ring, sizeof(struct telltale_copy) + 8192, 0), s, regs,
                      number, bytes, 8192);
+  } else if (bytes <= 16384) {
+    done = fill_copy(bpf_ringbuf_reserve(&ring, sizeof(struct telltale_copy) + 16384, 0), s, regs,
+                     number, bytes, 16384);
   } else {
     done = fill_copy(
         bpf_ringbuf_reserve(&ring, sizeof(struct telltale_copy) + TELLTALE_STACK_BYTES, 0), s, regs,
         number, bytes, TELLTALE_STACK_BYTES);
   }
+  first = bpf_task_storage_get(&tasks, task->group_leader, 0, 0);
+  if (first) first->copied_before = control.next_drain;
   if (!done) lose(&c->half[s->half & 1], s->vital, TELLTALE_LOST_COPY, s->weight);
   return done;
 }
