@@ -189,13 +189,10 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
       static_cast<double>(use.samples) * (record_ns + kEventNs[Index(Part::kSamples)] * factor_);
   reading.full_ns[Index(Part::kSamples)] = std::ldexp(samples_ns, governor_->level(Part::kSamples));
   const uint8_t unwinding = governor_->level(Part::kUnwinding);
-  if (use.unwound != 0 && unwinding == 0) {
-    const double one = static_cast<double>(use.unwind_ns) / static_cast<double>(use.unwound);
-    unwind_ns_ = unwind_ns_ == 0 ? one : 0.98 * unwind_ns_ + 0.02 * one;
-  }
-  reading.full_ns[Index(Part::kUnwinding)] = unwinding == 0
-                                                 ? static_cast<double>(use.unwind_ns)
-                                                 : unwind_ns_ * static_cast<double>(use.samples);
+  unwind_price_.Learn(passed_s, use.unwind_ns, use.unwound, unwinding);
+  reading.full_ns[Index(Part::kUnwinding)] =
+      unwinding == 0 ? static_cast<double>(use.unwind_ns)
+                     : unwind_price_.ns() * static_cast<double>(use.samples);
 
   const uint64_t agent_ns =
       options_.agent_cpu_ns ? options_.agent_cpu_ns() : ClockNs(CLOCK_PROCESS_CPUTIME_ID);
@@ -484,6 +481,11 @@ void BudgetKeeper::AddTo(std::vector<VitalStatus>& status) const {
             absl::StrCat("watched 1/", 1 << level, " of the time, at random, ", budget));
     if (const std::string problem = cycler_->Problem(unit.index); !problem.empty()) {
       degrade(VitalOfPart(unit.part), problem);
+    }
+  }
+  if (governor_->level(Part::kUnwinding) >= kUnwindNone) {
+    for (const VitalStatus& of : status) {
+      degrade(of.id, absl::StrCat("without user stacks, ", budget));
     }
   }
   const uint8_t level = governor_->level(Part::kSwitch);

@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "agent/governor/governor.h"
+#include "agent/governor/unwind_price.h"
 #include "agent/sensor/bpf_group.h"
 #include "agent/sensor/cut_steps.h"
 #include "agent/sensor/duty_cycler.h"
@@ -98,7 +99,7 @@ class BudgetKeeper {
   EventCounts last_;
   uint64_t last_mono_ns_ = 0, last_agent_ns_ = 0, last_cycler_ns_ = 0;
   PerPart<double> smooth_ns_per_s_{};  // of the parts that come in bursts
-  double unwind_ns_ = 0;               // one stack, whole; smoothed
+  UnwindPrice unwind_price_;
   uint64_t detached_at_ns_ = 0;
   HostPace pace_;                     // while detached
   std::unique_ptr<WaitLooks> looks_;  // where switches are only counted
