@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "agent/clock_ns.h"
 #include "sketch/time_units.h"
 #include "spdlog/spdlog.h"
 
@@ -16,8 +17,7 @@ namespace telltale::agent {
 SensorLoop::SensorLoop(const Options& options, EpochSource& source, const Clock& clock,
                        DiskWriter& disk)
     : options_(options),
-      journal_every_ns_(std::min<uint64_t>(options.journal_ms, options.schedule.length_s * 250) *
-                        kNsPerMs),
+      journal_(options.journal_ms * kNsPerMs, options.schedule.length_s),
       source_(source),
       clock_(clock),
       disk_(disk),
@@ -87,9 +87,9 @@ EpochSource::Moment SensorLoop::MomentAt(const Now& now, v1::EpochKind kind) {
   return moment;
 }
 
-void SensorLoop::Wait(const Now& now, uint64_t journal_at) {
+void SensorLoop::Wait(const Now& now) {
   const SensorRest rest = source_.Rest(now.mono_ns);
-  const uint64_t draft = journal_at > now.mono_ns ? journal_at - now.mono_ns : 0;
+  const uint64_t draft = journal_.at_ns() > now.mono_ns ? journal_.at_ns() - now.mono_ns : 0;
   const uint64_t ns = std::min({rest.ns, draft, schedule_.WaitNs(now.mono_ns, now.collector_ns)});
   const timespec wait = {static_cast<time_t>(ns / kNsPerS), static_cast<long>(ns % kNsPerS)};
   pollfd fds[] = {{bell_.fd(), POLLIN, 0}, {rest.fd, POLLIN, 0}};  // poll leaves out what is -1
@@ -100,9 +100,9 @@ void SensorLoop::Wait(const Now& now, uint64_t journal_at) {
 void SensorLoop::Run() {
   Now now = Read();
   schedule_.Begin(now.mono_ns, now.collector_ns);
-  uint64_t journal_at = now.mono_ns + journal_every_ns_;
+  journal_.Begin(now.mono_ns);
   while (true) {
-    Wait(now, journal_at);
+    Wait(now);
     bool forget_names = false, stopping = false;
     uint64_t watch_until_ns = 0;
     {
@@ -122,13 +122,14 @@ void SensorLoop::Run() {
       Cut(*kind);
       now = Read();
       schedule_.Begin(now.mono_ns, now.collector_ns);
-      journal_at = now.mono_ns + journal_every_ns_;
+      journal_.Begin(now.mono_ns);
       continue;
     }
     Report(source_.Drain());
-    if (now.mono_ns >= journal_at) {
+    if (now.mono_ns >= journal_.at_ns()) {
+      const uint64_t before = ClockNs(CLOCK_THREAD_CPUTIME_ID);
       Draft();
-      journal_at = now.mono_ns + journal_every_ns_;
+      journal_.Drafted(now.mono_ns, ClockNs(CLOCK_THREAD_CPUTIME_ID) - before);
     }
     now = Read();
   }

@@ -17,6 +17,7 @@
 #include "agent/loop/bell.h"
 #include "agent/loop/cut_schedule.h"
 #include "agent/loop/epoch_source.h"
+#include "agent/loop/journal_pace.h"
 #include "agent/spool/disk_writer.h"
 #include "agent/uplink/clock.h"
 #include "agent/uplink/hlc.h"
@@ -27,7 +28,8 @@ class SensorLoop {
  public:
   struct Options {
     CutSchedule::Options schedule;
-    uint64_t journal_ms = 5'000;  // at most; a quarter of an epoch if that is less
+    uint64_t journal_ms =
+        5'000;  // at least (journal_pace.h); a quarter of an epoch if that is less
     std::function<void(const v1::Live&)> on_second;  // must not block; may be empty
   };
   struct Stats {
@@ -62,7 +64,7 @@ class SensorLoop {
   };
   void Run();
   // Until it is time to drain, cut or draft, or the bell rings.
-  void Wait(const Now& now, uint64_t journal_at);
+  void Wait(const Now& now);
   Now Read() const;
   EpochSource::Moment MomentAt(const Now& now, v1::EpochKind kind);
   void Cut(v1::EpochKind kind);
@@ -71,7 +73,7 @@ class SensorLoop {
   void Report(const absl::Status& status);
 
   const Options options_;
-  const uint64_t journal_every_ns_;
+  JournalPace journal_;
   EpochSource& source_;
   const Clock& clock_;
   DiskWriter& disk_;

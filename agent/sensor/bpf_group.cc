@@ -2,6 +2,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,6 +48,15 @@ std::string Explain(int error) {
     default:
       return strerror(error);
   }
+}
+
+// An image lies in the agent's own file: once it is loaded nobody reads it, and if somebody does
+// the kernel brings it back.
+void LetPagesGo(std::span<const char> image) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(image.data()) + page - 1) / page * page;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(image.data() + image.size()) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 // For a rung that names no programs: what the object has.
@@ -121,6 +131,13 @@ void BpfGroup::Close() {
 absl::Status BpfGroup::Try(Rung& rung, SharedMaps& maps, PerfEvents* perf) {
   const std::span<const char> image =
       FindBpfObject(maps.scoped() ? absl::StrCat(object_name_, "_scoped") : object_name_);
+  const absl::Status status = Load(image, rung, maps, perf);
+  LetPagesGo(image);
+  return status;
+}
+
+absl::Status BpfGroup::Load(std::span<const char> image, Rung& rung, SharedMaps& maps,
+                            PerfEvents* perf) {
   bpf_object_open_opts open_opts = {};
   open_opts.sz = sizeof(open_opts);
   open_opts.object_name = object_name_.c_str();

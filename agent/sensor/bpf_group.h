@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,7 @@ class BpfGroup {
 
  private:
   absl::Status Try(Rung& rung, SharedMaps& maps, PerfEvents* perf);
+  absl::Status Load(std::span<const char> image, Rung& rung, SharedMaps& maps, PerfEvents* perf);
   absl::Status AttachRung(const Rung& rung, PerfEvents* perf);
   absl::Status AttachProgram(bpf_program* program);
   void Close();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/loop/cut_schedule.h"
+#include "agent/loop/journal_pace.h"
 #include "agent/uplink/clock.h"
 #include "agent/uplink/clock_offset.h"
 #include "agent/uplink/hlc.h"
@@ -121,6 +122,28 @@ TEST(CutScheduleStepTest, ASteppedClockCannotMakeAnEpochVeryLongOrVeryShort) {
   EXPECT_TRUE(schedule.Due(mono + 16 * kSecond, wall + 3'600 * kSecond));
   EXPECT_FALSE(schedule.Due(mono + 70 * kSecond, wall - 3'600 * kSecond));
   EXPECT_TRUE(schedule.Due(mono + 76 * kSecond, wall - 3'600 * kSecond));
+}
+
+TEST(JournalPaceTest, DearDraftsAreMadeLessOftenButFourTimesAnEpoch) {
+  JournalPace pace(5 * kSecond, 60);
+  pace.Begin(0);
+  EXPECT_EQ(pace.at_ns(), 5 * kSecond);
+  pace.Drafted(5 * kSecond, 1'000'000);  // 2 s would be within its share
+  EXPECT_EQ(pace.at_ns(), 10 * kSecond);
+  pace.Drafted(10 * kSecond, 5'000'000);
+  EXPECT_EQ(pace.at_ns(), 20 * kSecond);
+  pace.Begin(60 * kSecond);
+  EXPECT_EQ(pace.at_ns(), 70 * kSecond);
+  pace.Drafted(70 * kSecond, 20'000'000);
+  EXPECT_EQ(pace.at_ns(), 85 * kSecond);
+}
+
+TEST(JournalPaceTest, ShortEpochsAreDraftedFourTimesHoweverDearThatIs) {
+  JournalPace pace(5 * kSecond, 4);
+  pace.Begin(0);
+  EXPECT_EQ(pace.at_ns(), kSecond);
+  pace.Drafted(kSecond, 20'000'000);
+  EXPECT_EQ(pace.at_ns(), 2 * kSecond);
 }
 
 }  // namespace
