@@ -1,7 +1,7 @@
 // The sensor thread: drains every 100 ms, or on a quiet host as seldom as the sensor allows; cuts
-// when the schedule says so, drafts for the crash journal every 5 s, in short epochs four times an
-// epoch, and tells each second while somebody looks. Never waits for disk or network: what it makes
-// is handed to sinks that must not block.
+// when the schedule says so, drafts for the crash journal every few seconds (journal_pace.h), and
+// tells each second while somebody looks. Never waits for disk or network: what it makes is handed
+// to sinks that must not block.
 
 #ifndef TELLTALE_AGENT_LOOP_SENSOR_LOOP_H_
 #define TELLTALE_AGENT_LOOP_SENSOR_LOOP_H_
@@ -28,8 +28,8 @@ class SensorLoop {
  public:
   struct Options {
     CutSchedule::Options schedule;
-    uint64_t journal_ms =
-        5'000;  // at least (journal_pace.h); a quarter of an epoch if that is less
+    // The shortest time between drafts; a quarter of an epoch if that is less (journal_pace.h).
+    uint64_t journal_ms = 5'000;
     std::function<void(const v1::Live&)> on_second;  // must not block; may be empty
   };
   struct Stats {
