@@ -15,6 +15,10 @@ set_tests_properties(fault_test PROPERTIES RESOURCE_LOCK kernel_sensor RUN_SERIA
 add_test(NAME web_dist_test COMMAND ${CMAKE_SOURCE_DIR}/collector/web/ui/check_dist)
 set_tests_properties(web_dist_test PROPERTIES LABELS e2e TIMEOUT 300 SKIP_RETURN_CODE 77)
 
+# Its parts that need no browser.
+add_test(NAME web_ui_test COMMAND node --test ${CMAKE_SOURCE_DIR}/tests/e2e/ui_test.mjs)
+set_tests_properties(web_ui_test PROPERTIES LABELS e2e TIMEOUT 120 FIXTURES_REQUIRED web_packages)
+
 # If they cannot be fetched the browser is not tried, and says so.
 add_test(NAME web_packages COMMAND ${CMAKE_SOURCE_DIR}/collector/web/ui/fetch_packages)
 set_tests_properties(web_packages PROPERTIES LABELS e2e TIMEOUT 300 SKIP_RETURN_CODE 77 FIXTURES_SETUP web_packages)

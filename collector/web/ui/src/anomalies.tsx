@@ -4,22 +4,12 @@ import { AnomalyList } from './anomaly_list';
 import { ask } from './api';
 import type { ViewProps } from './app';
 import { selectionOf } from './against';
-import type { Learning } from './messages';
+import { StillLearning } from './learning';
 import { address, go } from './route';
 import { Answered, Empty } from './states';
 import { useAnswer } from './use_answer';
-import { plural } from './units';
 
 const kMost = 1000;
-
-function StillLearning({ learning }: { learning: Learning[] }) {
-  if (learning.length === 0) return null;
-  const nodes = new Set(learning.map(({ node }) => node)).size;
-  const shortest = learning.reduce((least, { learned_epochs, needed_epochs }) =>
-    Math.min(least, Number(needed_epochs) - Number(learned_epochs)), Infinity);
-  return <p class="warn">Filters still learn what is usual on {plural(nodes, 'node')}; the first will speak after{' '}
-    {plural(Math.max(1, shortest), 'more epoch')}. Until then nothing of them is listed here.</p>;
-}
 
 export function AnomaliesView({ route, range, world }: ViewProps) {
   const { params } = route;

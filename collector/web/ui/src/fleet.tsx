@@ -4,11 +4,12 @@ import { AnomalyList } from './anomaly_list';
 import { ask, askSeries } from './api';
 import type { ViewProps } from './app';
 import { groupsOf, labelKeys, labelOf } from './groups';
+import { StillLearning, unjudgedUntil } from './learning';
 import { heatGrid, ordered, rowPeaks } from './heat_grid';
 import { HeatLegend } from './heat_legend';
 import { HeatMap } from './heat_map';
 import { scaleTop } from './heat_scale';
-import type { Anomaly, Node, Selection, Series } from './messages';
+import type { Anomaly, Learning, Node, Selection, Series } from './messages';
 import { address, go } from './route';
 import { Answered, Empty } from './states';
 import { useShownTheme } from './theme';
@@ -24,6 +25,7 @@ const kAround_s = 600;  // the node opens on at least this much time about a cel
 interface FleetAnswer {
   series: Series[];
   anomalies: Anomaly[];
+  learning: Learning[];
 }
 
 async function askFleet(selection: Selection, drawn: Selection, vital: string,
@@ -31,7 +33,7 @@ async function askFleet(selection: Selection, drawn: Selection, vital: string,
   const [series, anomalies] = await Promise.all([
     askSeries({ selection: drawn, vitals: [vital], per_node: true, max_points: 2 * kColumns }, signal),
     ask('anomalies', { selection, limit: kMostAnomalies }, signal)]);
-  return { series: series.series, anomalies: anomalies.anomalies };
+  return { series: series.series, anomalies: anomalies.anomalies, learning: anomalies.learning };
 }
 
 // Words that name a part of the node's name or a label, all of them.
@@ -63,7 +65,7 @@ export function Fleet({ route, range, world }: ViewProps) {
     const shown = bySeverity ? answer.value.anomalies
       : answer.value.anomalies.filter((found) => found.vital === vital.split('/')[0]);
     const made = heatGrid({ nodes, ...selection, columns: kColumns, series: answer.value.series, anomalies: shown,
-                            bySeverity });
+                            bySeverity, unjudged: unjudgedUntil(answer.value.learning, world.nodes) });
     const peaks = rowPeaks(made);
     const order = nodes.map((_, row) => row);
     const grouped = (row: number) => groupOf.get(nodes[row]!) ?? '';
@@ -105,10 +107,12 @@ export function Fleet({ route, range, world }: ViewProps) {
       <Answered asked={answer}>{() => grid === undefined || nodes.length === 0
         ? <Empty><p>No node matches “{filter}”.</p></Empty>
         : <>
-          <HeatLegend top={scaleTop(grid.values)} theme={theme} text={text} />
+          <HeatLegend top={scaleTop(grid.values)} theme={theme} text={text} bySeverity={bySeverity} />
           <HeatMap grid={grid} top={scaleTop(grid.values)} theme={theme} text={text} open={open}
             groups={group === '' ? [] : groupsOf(grid.nodes, groupOf)}
+            blank={bySeverity ? 'not watched, or not judged yet' : 'not watched'}
             linkOf={(node) => address('/node', route.params, { node })} />
+          <StillLearning learning={answer.value!.learning.filter(({ node }) => nodes.includes(node))} />
           <AnomalyList anomalies={answer.value!.anomalies.filter((found) => nodes.includes(found.node))}
             params={route.params} vitals={world.vitals} named />
         </>}

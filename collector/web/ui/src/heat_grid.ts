@@ -23,6 +23,7 @@ interface Asked {
   series: Series[];
   anomalies: Anomaly[];
   bySeverity: boolean;  // cells hold the severity of anomalies instead of the series' rate
+  unjudged: Map<string, number>;  // nodes whose anomalies cannot be found before this moment
 }
 
 export function heatGrid(asked: Asked): HeatGrid {
@@ -47,6 +48,7 @@ export function heatGrid(asked: Asked): HeatGrid {
     for (let i = 0; i < series.start_s.length; ++i) {
       if (series.watched[i] === 0) continue;
       const from = series.start_s[i]!;
+      if (asked.bySeverity && from < (asked.unjudged.get(series.node) ?? 0)) continue;
       const value = asked.bySeverity ? 0 : series.rate[i]!;
       const seldom = series.watched[i]! < kThin;
       each(series.node, from, from + series.length_s[i]!, (cell) => {

@@ -4,14 +4,21 @@ import type { Theme } from './theme';
 
 const kSteps = 24;
 
-export function HeatLegend({ top, theme, text }: { top: number; theme: Theme; text: (value: number) => string }) {
+interface Props {
+  top: number;
+  theme: Theme;
+  text: (value: number) => string;
+  bySeverity: boolean;
+}
+
+export function HeatLegend({ top, theme, text, bySeverity }: Props) {
   const steps = Array.from({ length: kSteps }, (_, i) => heatColour(i / (kSteps - 1), theme === 'light'));
   return (
     <div class="legend" aria-label="Legend">
       <span>0</span>
       <span class="ramp">{steps.map((background) => <i style={{ background }} />)}</span>
-      <span>{text(top)} or more</span>
-      <span class="box hatched" /><span>not watched, or in part</span>
+      {top > 0 && <span>{text(top)} or more</span>}
+      <span class="box hatched" /><span>not watched, or in part{bySeverity && ', or still learning what is usual'}</span>
       <span class="diamond">◆</span><span>anomaly</span>
     </div>
   );

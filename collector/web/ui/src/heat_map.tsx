@@ -17,6 +17,7 @@ interface Props {
   top: number;  // value of the brightest colour
   theme: Theme;
   text: (value: number) => string;
+  blank: string;  // what a hatched cell says
   groups: Group[];
   linkOf: (node: string) => string;
   open: (node: string, start_s: number, end_s: number) => void;
@@ -153,7 +154,7 @@ export function HeatMap(props: Props) {
       <p class="read" role="status">
         {shown === undefined ? 'Point at a cell to read it; click to open the node around that time.' : <>
           <b>{grid.nodes[shown.row]}</b> <Span start={start} end={start + grid.cell_s} />{' '}
-          <b>{Number.isNaN(value) ? 'not watched' : props.text(value)}</b></>}
+          <b>{Number.isNaN(value) ? props.blank : props.text(value)}</b></>}
       </p>
     </div>
   );

@@ -6,6 +6,7 @@ import type { ViewProps } from './app';
 import type { Feed } from './feed';
 import { IncidentDetail } from './incident_detail';
 import { Acknowledged, StateOf } from './incident_state';
+import { AskedLearning } from './learning';
 import { Link } from './link';
 import type { Incident } from './messages';
 import { kIncidents_s, useRefresh } from './refresh';
@@ -94,6 +95,7 @@ function IncidentList({ route, feed }: ViewProps) {
           <p>{question.resolved ? 'Nor was there one that is still kept.' : 'Nothing that was found needs you now.'}</p>
           {Number(value.silenced) > 0 && !question.silenced && <p>{plural(Number(value.silenced), 'incident')} under
             silences.</p>}
+          <AskedLearning tick={tick} />
           <p><Link to={address('/anomalies', params, {})}>What was unusual</Link></p></Empty>
         : <>
           <p class="dim" role="status">{plural(Number(value.open), 'open incident')}

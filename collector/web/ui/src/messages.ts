@@ -30,6 +30,7 @@ export interface Coverage {
   values_start_s: number;
   values_end_s: number;
   used: { tier: Tier; rows: number; length_s: number }[];
+  user_frames: { outcome: string; frames: number }[];
   values_watched_s: number;  // of whole epochs or windows, which may stick out of what was selected
 }
 
@@ -133,6 +134,8 @@ export interface IncidentSymptom {
   first_s: number;
   count: string;
   text: string;
+  rule: number;          // of a diagnosis; 0: a symptom
+  explained_by: number;  // place + 1 of the diagnosis among the symptoms; 0: stands for itself
   // Where the collector keeps them with the incident.
   cause?: string;
   evidence?: string;
@@ -188,6 +191,7 @@ export interface Learning {
   node: string;
   learned_epochs: string;  // 64 bits
   needed_epochs: string;
+  unit: string;            // "epochs", "weeks"
 }
 
 export interface Frame {

@@ -8,6 +8,7 @@ import { EventList } from './event_list';
 import { askEvents } from './events';
 import { kBacklog } from './graph_data';
 import { useKeys } from './keys';
+import { StillLearning } from './learning';
 import { Link } from './link';
 import type { DiscreteEvent, Node } from './messages';
 import { NowStrip } from './now_strip';
@@ -91,6 +92,7 @@ export function NodeView({ route, range, world, feed }: ViewProps) {
           const shared = { route, range, world, feed, width, answer: value, events: events.value?.events ?? kNone };
           return <>
             {value.withoutProcess !== '' && <p class="warn">Totals alone: {value.withoutProcess}</p>}
+            <StillLearning learning={value.learning} />
             <AnomalyList anomalies={value.anomalies} params={params} vitals={world.vitals} />
             {events.value !== undefined && <EventList found={events.value} params={params} />}
             {events.problem !== undefined && <p class="warn">Events are not shown: {String(events.problem)}</p>}

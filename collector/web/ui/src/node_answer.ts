@@ -1,7 +1,7 @@
 // All that a node's graphs show, asked at once.
 import { ask, askSeries, Refusal } from './api';
 import { backlogOf } from './graph_data';
-import type { Anomaly, Coverage, Selection, Series, Tier, Vital } from './messages';
+import type { Anomaly, Coverage, Learning, Selection, Series, Tier, Vital } from './messages';
 import { type TimeRange, withEdges } from './time_range';
 
 const kMostAnomalies = 1000;
@@ -41,6 +41,7 @@ export interface NodeAnswer {
   series: Series[];
   withoutProcess: string;  // why there is no line of the process that was asked for
   anomalies: Anomaly[];
+  learning: Learning[];
   coverage: Coverage;
 }
 
@@ -91,5 +92,5 @@ export async function askNode(question: NodeQuestion, signal: AbortSignal): Prom
     process !== '' ? ofProcess() : { lines: [], why: '' },
     ask('anomalies', { selection, limit: kMostAnomalies }, signal), ask('coverage', { selection }, signal)]);
   return { series: [...totals, ...parts, ...queues, ...own.lines], withoutProcess: own.why,
-           anomalies: anomalies.anomalies, coverage: coverage.coverage };
+           anomalies: anomalies.anomalies, learning: anomalies.learning, coverage: coverage.coverage };
 }
