@@ -37,3 +37,31 @@ test('a node that is not judged yet is not called calm', async () => {
   assert.deepEqual([...heatGrid({ ...asked, bySeverity: true }).values], [NaN, 0]);
   assert.deepEqual([...heatGrid({ ...asked, bySeverity: false }).values], [1, 1]);
 });
+
+const column = (...values) => Float64Array.from(values);
+const series = (vital, start_s, length_s, rate, watched) => ({
+  vital, sub: '', node: '', unit: 's', start_s: column(...start_s), length_s: column(...length_s), rate: column(...rate),
+  watched: column(...watched) });
+
+test('seconds in which a watched vital did not happen are zero; what was not watched stays unknown', async () => {
+  const { withZeroSeconds, graphData } = await load('graph_data.ts');
+  const seconds = [series('cpu', [0, 1, 2, 3], [1, 1, 1, 1], [2, 2, 2, 2], [1, 1, 1, 1]),
+                   series('retransmit', [2, 3], [1, 1], [4, 0], [1, 1])];
+  const epochs = [series('cpu', [0, 2], [2, 2], [2, 2], [1, 1]), series('retransmit', [0, 2], [2, 2], [0, 2], [1, 1]),
+                  series('reclaim', [0, 2], [2, 2], [0, 0], [1, 0]), series('lock', [0, 2], [2, 2], [3, 3], [1, 1])];
+  const filled = withZeroSeconds(seconds, epochs);
+  const of = (vital) => filled.find((one) => one.vital === vital);
+  assert.deepEqual([...of('retransmit').rate], [0, 0, 4, 0]);
+  assert.deepEqual(graphData([of('retransmit')], 0, 4).unwatched, []);
+  assert.deepEqual([...of('reclaim').start_s], [0, 1]);
+  assert.deepEqual(graphData([of('reclaim')], 0, 4).unwatched, [{ start_s: 2, end_s: 4 }]);
+  assert.equal(of('lock'), undefined, 'its seconds are not known, and are not zero');
+  assert.deepEqual([...of('cpu').rate], [2, 2, 2, 2]);
+});
+
+test('a click on a second explains the whole epoch, of which the figures are', async () => {
+  const { wholeStepAt } = await load('graph_data.ts');
+  const second = series('cpu', [9, 10, 11], [1, 1, 1], [1, 1, 1], [1, 1, 1]);
+  assert.deepEqual(wholeStepAt([series('cpu', [0, 10], [10, 10], [1, 1], [1, 1])], second, 11.5), [10, 20]);
+  assert.deepEqual(wholeStepAt([], second, 11.5), [11, 12]);
+});

@@ -103,6 +103,47 @@ export function graphData(all: Series[], start_s: number, end_s: number): GraphD
   };
 }
 
+// Seconds of what was watched and did not happen: an answer by seconds may leave out an epoch that had none of a vital.
+// `epochs` are the same series by epochs, which say that it was watched and came to nothing.
+export function withZeroSeconds(seconds: Series[], epochs: Series[]): Series[] {
+  const same = (a: Series, b: Series) => a.vital === b.vital && a.sub === b.sub && a.node === b.node;
+  const told = [...new Set(seconds.flatMap(({ start_s }) => [...start_s]))].sort((a, b) => a - b);
+  const filled = (whole: Series): Series | undefined => {
+    const known = seconds.find((series) => same(series, whole));
+    const points = new Map<number, [number, number, number]>();  // start: length, rate, watched
+    known?.start_s.forEach((at, i) => points.set(at, [known.length_s[i]!, known.rate[i]!, known.watched[i]!]));
+    whole.start_s.forEach((from, i) => {
+      const until = from + whole.length_s[i]!;
+      if (whole.watched[i] === 0 || whole.rate[i] !== 0) return;
+      const within = (at: number) => at > from - kSlack_s && at < until - kSlack_s;
+      if ([...points.keys()].some(within)) return;
+      const others = told.filter(within);  // on the steps of the others, so that what lies over each other is the same time
+      const steps = others.length > 0 ? others
+        : Array.from({ length: Math.max(1, Math.round(until - from)) }, (_, second) => from + second);
+      for (const at of steps) points.set(at, [1, 0, whole.watched[i]!]);
+    });
+    if (points.size === 0) return undefined;
+    const sorted = [...points].sort(([a], [b]) => a - b);
+    const column = (of: (point: [number, [number, number, number]]) => number) => Float64Array.from(sorted.map(of));
+    return { ...(known ?? whole), start_s: column(([at]) => at), length_s: column(([, [length]]) => length),
+             rate: column(([, [, rate]]) => rate), watched: column(([, [, , watched]]) => watched) };
+  };
+  const all = epochs.map(filled).filter((series) => series !== undefined);
+  return [...all, ...seconds.filter((series) => !all.some((other) => same(other, series)))];
+}
+
+// The epoch or window a moment lies in, of the longest steps there are: figures of who and where are of whole ones.
+export function wholeStepAt(epochs: Series[], drawn: Series, at_s: number): [number, number] | undefined {
+  for (const series of [...epochs, drawn]) {
+    for (let i = 0; i < series.start_s.length; ++i) {
+      const start = series.start_s[i]!;
+      const end = start + series.length_s[i]!;
+      if (start <= at_s && at_s < end) return [start, end];
+    }
+  }
+  return undefined;
+}
+
 // The backlog of an answer as a line of its own.
 export function backlogOf(series: Series): Series {
   return { ...series, sub: kBacklog, unit: kBacklog, rate: series.backlog };

@@ -1,6 +1,6 @@
 // All that a node's graphs show, asked at once.
 import { ask, askSeries, Refusal } from './api';
-import { backlogOf } from './graph_data';
+import { backlogOf, withZeroSeconds } from './graph_data';
 import type { Anomaly, Coverage, Learning, Selection, Series, Tier, Vital } from './messages';
 import { type TimeRange, withEdges } from './time_range';
 
@@ -39,6 +39,7 @@ export interface NodeQuestion {
 
 export interface NodeAnswer {
   series: Series[];
+  epochs: Series[];        // the totals by epochs, where `series` are by seconds
   withoutProcess: string;  // why there is no line of the process that was asked for
   anomalies: Anomaly[];
   learning: Learning[];
@@ -64,13 +65,15 @@ export async function askNode(question: NodeQuestion, signal: AbortSignal): Prom
   const step = kSteps.find(({ name }) => name === question.step) ?? kSteps[0]!;
   const selection: Selection = { nodes: [node], start_s: range.start_s, end_s: range.end_s };
   const drawn: Selection = { nodes: [node], ...withEdges(range), tier: step.tier };
-  const series = async (vitals: string[]): Promise<Series[]> => {
-    const short = step.name === '' && range.end_s - range.start_s <= kBySeconds_s;
-    if (step.seconds || short) {
-      const answer = await askSeries({ selection: drawn, vitals, max_points: kPoints, per_second: true }, signal);
-      if (answer.series.length > 0 || step.seconds) return answer.series;
-    }
-    return (await askSeries({ selection: drawn, vitals, max_points: kPoints }, signal)).series;
+  const short = step.name === '' && range.end_s - range.start_s <= kBySeconds_s;
+  const bySeconds = step.seconds === true || short;
+  const series = async (vitals: string[]): Promise<{ series: Series[]; epochs: Series[] }> => {
+    const whole = askSeries({ selection: drawn, vitals, max_points: kPoints }, signal);
+    if (!bySeconds) return { series: (await whole).series, epochs: [] };
+    const [{ series: epochs }, { series: seconds }] = await Promise.all([whole,
+      askSeries({ selection: drawn, vitals, max_points: kPoints, per_second: true }, signal)]);
+    if (seconds.length === 0) return { series: step.seconds ? [] : epochs, epochs: [] };
+    return { series: withZeroSeconds(seconds, epochs), epochs };
   };
   const waiting = async (): Promise<Series[]> => {
     const raw: Selection = { ...drawn, tier: 'TIER_RAW' };
@@ -88,9 +91,9 @@ export async function askNode(question: NodeQuestion, signal: AbortSignal): Prom
     }
   };
   const [totals, parts, queues, own, anomalies, coverage] = await Promise.all([
-    series([]), subs.length > 0 ? series(subs) : [], backlogs.length > 0 ? waiting() : [],
+    series([]), subs.length > 0 ? series(subs) : { series: [], epochs: [] }, backlogs.length > 0 ? waiting() : [],
     process !== '' ? ofProcess() : { lines: [], why: '' },
     ask('anomalies', { selection, limit: kMostAnomalies }, signal), ask('coverage', { selection }, signal)]);
-  return { series: [...totals, ...parts, ...queues, ...own.lines], withoutProcess: own.why,
+  return { series: [...totals.series, ...parts.series, ...queues, ...own.lines], epochs: totals.epochs, withoutProcess: own.why,
            anomalies: anomalies.anomalies, learning: anomalies.learning, coverage: coverage.coverage };
 }

@@ -2,9 +2,9 @@
 import { useMemo } from 'preact/hooks';
 import type { ViewProps } from './app';
 import { Graph, Lines } from './graph';
-import { graphData, kBacklog, normalised } from './graph_data';
+import { graphData, kBacklog, normalised, wholeStepAt } from './graph_data';
 import { Link } from './link';
-import type { DiscreteEvent, Series, Vital } from './messages';
+import type { DiscreteEvent, Vital } from './messages';
 import { listOf, toggled, type NodeAnswer } from './node_answer';
 import { address, go } from './route';
 import { useShownTheme } from './theme';
@@ -14,16 +14,6 @@ export interface GraphProps extends ViewProps {
   answer: NodeAnswer;
   events: DiscreteEvent[];
   width: number;
-}
-
-// The step a moment lies in.
-function stepAt(series: Series, at_s: number): [number, number] | undefined {
-  for (let i = 0; i < series.start_s.length; ++i) {
-    const start = series.start_s[i]!;
-    const end = start + series.length_s[i]!;
-    if (start <= at_s && at_s < end) return [start, end];
-  }
-  return undefined;
 }
 
 // What is newer than the newest epoch is not yet known rather than unwatched.
@@ -58,7 +48,7 @@ export function VitalGraph(props: GraphProps & { vital: Vital }) {
     <Link class="quiet" title={title} to={address('/node', route.params, { [name]: toggled(list, vital.name) })}>
       {list.includes(vital.name) ? on : off}</Link>);
   const explain = (at_s: number) => {
-    const step = stepAt(lines[0]!, at_s);
+    const step = wholeStepAt(answer.epochs, lines[0]!, at_s);
     if (step !== undefined) go(address('/selection', route.params, { vital: vital.name, ...fixedParams(...step) }));
   };
   return (
@@ -89,7 +79,7 @@ export function Overlay(props: GraphProps & { names: string[] }) {
     ? normalised(graphData(lines, range.start_s, knownUntil(props))) : undefined, [answer, names.join(), range]);
   if (data === undefined) return null;
   const explain = (at_s: number) => {
-    const step = stepAt(lines[0]!, at_s);
+    const step = wholeStepAt(answer.epochs, lines[0]!, at_s);
     if (step !== undefined) go(address('/selection', route.params, { vital: '', ...fixedParams(...step) }));
   };
   return (
