@@ -11,9 +11,9 @@ constexpr uint64_t kSecond = 1'000'000'000;
 // second still is one.
 constexpr uint64_t kShort = kSecond / 20;
 
-bool Unavailable(const std::vector<VitalStatus>& states, uint8_t id) {
-  return std::ranges::any_of(states, [id](const VitalStatus& state) {
-    return state.id == id && state.state == VitalState::kUnavailable;
+bool Has(VitalState wanted, const std::vector<VitalStatus>& states, uint8_t id) {
+  return std::ranges::any_of(states, [wanted, id](const VitalStatus& state) {
+    return state.id == id && state.state == wanted;
   });
 }
 
@@ -30,13 +30,18 @@ void LiveSeconds::Add(const RawEpoch& epoch, const std::vector<VitalStatus>& sta
   bool counted = false;
   live.set_unix_ns(end_ns + static_cast<uint64_t>(wall_minus_mono_ns));
   for (const RawVital& vital : epoch.vitals) {
-    if (Unavailable(states, vital.id)) continue;
-    v1::LiveVital& told = *live.add_vitals();
+    if (Has(VitalState::kUnavailable, states, vital.id)) continue;
+    v1::LiveVital told;
     told.set_id(vital.id);
+    bool any = false;
     for (const RawSub& sub : vital.subs) {
       const bool known = seconds <= sub.second_weight.size();
       told.add_sub_weight(known ? sub.second_weight[seconds - 1] : 0);
-      counted = counted || told.sub_weight().rbegin()[0] > 0;
+      any = any || told.sub_weight().rbegin()[0] > 0;
+    }
+    counted = counted || any;
+    if (any || !Has(VitalState::kDegraded, states, vital.id)) {
+      *live.add_vitals() = std::move(told);
     }
   }
   if (counted) second_ = std::move(live);

@@ -25,7 +25,9 @@ class LiveSeconds {
 
   // The newest whole second of `epoch`, unless it was told. Vitals that are unavailable are left
   // out, and a second in which nothing at all was counted is not told: no host is that idle, but
-  // the sensor may have been off, or so starved that it lost the second. They are not zero.
+  // the sensor may have been off, or so starved that it lost the second. They are not zero. Nor is
+  // a degraded vital of which nothing was seen: where tasks are looked at some times a second, or
+  // less often, none may have been in this one. It is left out, too.
   void Add(const RawEpoch& epoch, const std::vector<VitalStatus>& states,
            int64_t wall_minus_mono_ns);
   std::optional<v1::Live> Take();

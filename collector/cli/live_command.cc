@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "collector/cli/commands.h"
@@ -70,11 +71,15 @@ class Live {
                         ? absl::StrCat(news.dropped, " news lost, this terminal is too slow")
                         : news.problem;
     state_.asked_every_s = arguments_.every_s;
-    state_.now.reset();
     const std::string& vital = state_.vitals.empty() ? std::string() : state_.vitals[state_.chosen];
+    state_.now.reset();
+    // Of a sub-series no second is told.
+    state_.unseen = !news.seconds.empty() && !absl::StrContains(vital, '/');
     for (const auto& [node, second] : news.seconds) {
       for (const v1::LiveRate& rate : second.vitals()) {
-        if (rate.vital() == vital) state_.now = state_.now.value_or(0) + rate.rate();
+        if (rate.vital() != vital) continue;
+        state_.now = state_.now.value_or(0) + rate.rate();
+        state_.unseen = false;
       }
     }
     return std::exchange(epochs_, news.epochs) != news.epochs;

@@ -125,6 +125,8 @@ std::string LiveScreen(const LiveState& state, size_t columns, size_t rows, cons
           Rate(table.total() / SecondsOf(state), table.unit(), table.vital()), " in all",
           state.now.has_value()
               ? absl::StrCat(", ", Rate(*state.now, table.unit(), table.vital()), " now")
+          : state.unseen && table.state() != v1::VITAL_STATE_UNAVAILABLE
+              ? ", not looked at in this second"
               : "",
           HiddenText(table.hidden(), table.total(), table.unit()),
           table.state() == v1::VITAL_STATE_UNAVAILABLE

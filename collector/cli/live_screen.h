@@ -26,6 +26,7 @@ struct LiveState {
   std::string untold;          // why not, or why there are no seconds; empty: all is well
   uint32_t asked_every_s = 0;  // while epochs are not told
   std::optional<double> now;   // the chosen vital in the last second, in its base unit per second
+  bool unseen = false;         // there was such a second, in which nobody looked at the vital
   size_t scrolled = 0;         // rows of the tables above the screen
   bool held = false;           // asks no more for now
   double length_s = 60;

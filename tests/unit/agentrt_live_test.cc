@@ -68,6 +68,30 @@ TEST(LiveSecondsTest, WhatCannotBeWatchedIsLeftOut) {
   EXPECT_EQ(told->vitals(0).id(), 2u);
 }
 
+TEST(LiveSecondsTest, WhatIsLookedAtNowAndThenIsNotZeroBetween) {
+  LiveSeconds live;
+  live.WatchUntil(200 * kSecond);
+  RawEpoch epoch = EpochOf(2 * kSecond);
+  epoch.vitals[0].subs[0].second_weight[1] = 0;
+  live.Add(epoch, {{1, VitalState::kDegraded, "", "switches are only counted"}}, kWall);
+  auto told = live.Take();
+  ASSERT_TRUE(told.has_value());
+  ASSERT_EQ(told->vitals_size(), 1);
+  EXPECT_EQ(told->vitals(0).id(), 2u);
+  // Looked at again, and where it is watched all the time 0 is 0.
+  live.Add(EpochOf(3 * kSecond), {{1, VitalState::kDegraded, "", "switches are only counted"}},
+           kWall);
+  told = live.Take();
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(told->vitals_size(), 2);
+  epoch = EpochOf(4 * kSecond);
+  epoch.vitals[0].subs[0].second_weight[3] = 0;
+  live.Add(epoch, {}, kWall);
+  told = live.Take();
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(told->vitals_size(), 2);
+}
+
 TEST(LiveSecondsTest, ASecondInWhichNothingWasCountedIsNotTold) {
   LiveSeconds live;
   live.WatchUntil(200 * kSecond);

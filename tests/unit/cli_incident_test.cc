@@ -128,6 +128,16 @@ TEST(LiveTest, SaysWhetherItIsToldAndWhatIsNow) {
               AllOf(HasSubstr("told as it comes"), HasSubstr("1.50 CPUs now")));
 }
 
+TEST(LiveTest, ASecondInWhichNobodyLookedIsNotZero) {
+  LiveState state = LiveOf("nginx", 3);
+  state.told = true;
+  state.unseen = true;
+  EXPECT_THAT(LiveScreen(state, 80, 24, Plain(80)),
+              AllOf(HasSubstr("not looked at in this second"), Not(HasSubstr(" now"))));
+  state.answer.mutable_tables(0)->set_state(v1::VITAL_STATE_UNAVAILABLE);
+  EXPECT_THAT(LiveScreen(state, 80, 24, Plain(80)), Not(HasSubstr("not looked at")));
+}
+
 TEST(LiveTest, ScrollsNoFurtherThanThereIs) {
   LiveState state = LiveOf("nginx", 20);
   const std::string first = LiveScreen(state, 80, 24, Plain(80));

@@ -83,7 +83,7 @@ export function NodeView({ route, range, world, feed }: ViewProps) {
           {kSteps.map((known) => <option value={known.name}>{known.label}</option>)}
         </select></label>
         <Link class="main" to={explainAll(route, range)}>Explain this time ↵</Link></div>
-      {range.last_s !== undefined && <NowStrip feed={feed} vitals={world.vitals} params={params} />}
+      {range.last_s !== undefined && <NowStrip feed={feed} vitals={world.vitals} node={node} params={params} />}
       {process !== '' && <p class="chips">Totals, and of them <Link class="only" title="Totals alone"
         to={address('/node', params, { process: '' })}>{process} ✕</Link></p>}
       <p class="dim hint">Drag to zoom, Shift and drag to pan, click an epoch to explain it.</p>

@@ -1,7 +1,7 @@
 // The last minute of a node, second by second, as its agent tells it: every vital with its rate now.
 import type { Feed } from './feed';
 import { Link } from './link';
-import type { Vital } from './messages';
+import type { Node, Vital } from './messages';
 import { address } from './route';
 import { lastParams } from './time_range';
 import { clockText } from './times';
@@ -11,6 +11,11 @@ const kWidth = 120;
 const kHeight = 22;
 const kSeconds = 60;
 const kSelected_s = 300;
+
+function partly(node: Node, vital: Vital): string | undefined {
+  const state = node.info?.vitals.find(({ id }) => id === vital.id);
+  return state?.state === 'VITAL_STATE_DEGRADED' ? state.reason : undefined;
+}
 
 // A line from a minute before `end_s`, its highest value at the top; a second that was not told is a gap.
 function segments(values: [number, number][], end_s: number): string[] {
@@ -26,23 +31,41 @@ function segments(values: [number, number][], end_s: number): string[] {
   return parts.map((part) => part.join(' '));
 }
 
-function Tile({ vital, feed, params }: { vital: Vital; feed: Feed; params: URLSearchParams }) {
+interface TileProps {
+  vital: Vital;
+  feed: Feed;
+  reason: string | undefined;  // why the vital is watched in part; undefined: it is not
+  params: URLSearchParams;
+}
+
+// A vital that is missing from a second was not looked at in it: not the same as 0.
+function Tile({ vital, feed, reason, params }: TileProps) {
   const values = feed.seconds.filter(({ rates }) => rates.has(vital.name))
     .map(({ end_s, rates }): [number, number] => [end_s, rates.get(vital.name)!]);
+  const end_s = feed.seconds[feed.seconds.length - 1]!.end_s;
   const last = values[values.length - 1];
-  if (last === undefined) return null;
+  if (last === undefined && reason === undefined) return null;
+  const seen = last?.[0] === end_s;
   return (
-    <Link class="tile" title={`${vital.about}: who and where in the code, the last 5 minutes`}
+    <Link class="tile" title={`${vital.about}: who and where in the code, the last 5 minutes${seen ? ''
+      : `\nnot looked at in this second, or nothing of it was seen${reason ? `: ${reason}` : ''}`}`}
       to={address('/selection', params, { vital: vital.name, ...lastParams(kSelected_s) })}>
-      <span>{vital.name}</span> <b>{rate(last[1], baseUnit(vital.unit), vital.name)}</b>
+      <span>{vital.name}</span> {seen ? <b>{rate(last[1], baseUnit(vital.unit), vital.name)}</b> : <em>not looked at</em>}
       <svg viewBox={`0 0 ${kWidth} ${kHeight}`} preserveAspectRatio="none" aria-hidden="true">
-        {segments(values, last[0]).map((points) => <polyline points={points} />)}
+        {segments(values, end_s).map((points) => <polyline points={points} />)}
       </svg>
     </Link>
   );
 }
 
-export function NowStrip({ feed, vitals, params }: { feed: Feed; vitals: Vital[]; params: URLSearchParams }) {
+interface Props {
+  feed: Feed;
+  vitals: Vital[];
+  node: Node;
+  params: URLSearchParams;
+}
+
+export function NowStrip({ feed, vitals, node, params }: Props) {
   const last = feed.seconds[feed.seconds.length - 1];
   if (feed.state !== 'told') return null;
   if (last === undefined) {
@@ -54,7 +77,8 @@ export function NowStrip({ feed, vitals, params }: { feed: Feed; vitals: Vital[]
       <p class="dim">The second until {clockText(last.end_s)}, and the minute before
         {feed.why !== '' && <span class="warn"> — {feed.why}</span>}
         {feed.dropped > 0 && <span class="warn"> — {feed.dropped} news lost, this page was too slow</span>}</p>
-      <div class="tiles">{vitals.map((vital) => <Tile key={vital.name} vital={vital} feed={feed} params={params} />)}</div>
+      <div class="tiles">{vitals.map((vital) => <Tile key={vital.name} vital={vital} feed={feed} params={params}
+        reason={partly(node, vital)} />)}</div>
     </section>
   );
 }
