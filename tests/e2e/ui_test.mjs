@@ -65,3 +65,38 @@ test('a click on a second explains the whole epoch, of which the figures are', a
   assert.deepEqual(wholeStepAt([series('cpu', [0, 10], [10, 10], [1, 1], [1, 1])], second, 11.5), [10, 20]);
   assert.deepEqual(wholeStepAt([], second, 11.5), [11, 12]);
 });
+
+test('moments are read as the command line reads them', async () => {
+  const { readMoment } = await load('moment.ts');
+  const now_s = new Date(2026, 10, 25, 16, 0).getTime() / 1000;  // a Wednesday
+  const local = (...parts) => new Date(2026, 10, ...parts).getTime() / 1000;
+  const expected = [
+    ['-1h', now_s - 3600], ['-1h30m', now_s - 5400], ['now', now_s], ['an hour ago', now_s - 3600], ['1h ago', now_s - 3600],
+    ['10 minutes ago', now_s - 600], ['a week ago', now_s - 604_800], ['15:05', local(25, 15, 5)],
+    ['17:05', local(24, 17, 5)], ['yesterday 17:00', local(24, 17)], ['yesterday', local(24)],
+    ['last wednesday 5pm', local(18, 17)], ['wednesday 5 pm', local(18, 17)], ['mon, 5:30pm', local(23, 17, 30)],
+    ['on nov 18 at noon', local(18, 12)], ['18 nov', local(18)], ['2026-11-18 17:05', local(18, 17, 5)],
+    ['2026-11-18T17:05', local(18, 17, 5)], ['2026-11-18T17:05:00Z', Date.UTC(2026, 10, 18, 17, 5) / 1000],
+    ['dec 24', new Date(2025, 11, 24).getTime() / 1000], ['', undefined], ['5', undefined], ['25:00', undefined],
+    ['31 june', undefined], ['soon', undefined], ['17:05 18:05', undefined], ['-1', undefined], ['-1x', undefined],
+  ];
+  for (const [text, at] of expected) assert.equal(readMoment(text, now_s), at, text);
+});
+
+test('the time zone of all times is said', async () => {
+  const { zoneText } = await load('times.tsx');
+  const zone = process.env.TZ;
+  for (const [name, text] of [['Asia/Kolkata', /^UTC\+05:30 \(Asia\/(Kolkata|Calcutta)\)$/], ['UTC', /^UTC$/],
+                              ['America/St_Johns', /^UTC−03:30 \(America\/St_Johns\)$/]]) {
+    process.env.TZ = name;
+    assert.match(zoneText(1_795_000_000), text);
+  }
+  if (zone === undefined) delete process.env.TZ;
+  else process.env.TZ = zone;
+});
+
+test('what was answered before belongs to a question if only its time moved', async () => {
+  const { withoutMoments } = await load('use_answer.ts');
+  assert.equal(withoutMoments('fleet cpu 1795573588 1795577188.25'), withoutMoments('fleet cpu 1795573600 1795577200'));
+  assert.notEqual(withoutMoments('top db-1 1795573588 1795577188'), withoutMoments('top db-2 1795573588 1795577188'));
+});

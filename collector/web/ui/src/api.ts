@@ -1,5 +1,6 @@
 // Asking the collector. One function for all of /api/v1/, so that a new answer is one line in messages.ts.
 import type { Answers, Orders, Selection, SeriesAnswer } from './messages';
+import { answered, notAnswered } from './reach';
 import { readJson } from './shown_text';
 import { readSeriesAnswer } from './wire';
 
@@ -23,10 +24,12 @@ async function post(name: string, question: object, accept: string, signal: Abor
     });
   } catch (error) {
     if (signal.aborted) throw error;
+    notAnswered();
     const late = error instanceof DOMException && error.name === 'TimeoutError';
     throw new Refusal(0, late ? `The collector did not answer within ${kTimeoutMs / 1000} s.`
                               : 'The collector cannot be reached, or your certificate is no longer accepted.');
   }
+  answered();
   if (response.ok) return response;
   const text = await response.text();
   let message = text;

@@ -11,10 +11,12 @@ import { NodeView } from './node';
 import { kIncidents_s, refreshPeriod, useRefresh } from './refresh';
 import { address, type Route, useRoute } from './route';
 import { SelectionView } from './selection';
-import { Answered, Behind, Empty } from './states';
+import { Answered, Behind, Empty, Unreachable, unreached } from './states';
+import { useUnreachable } from './reach';
 import { toggleTheme, useShownTheme } from './theme';
 import { TimeControl } from './time_control';
 import { readRange, type TimeRange } from './time_range';
+import { Zone } from './times';
 import { useAnswer } from './use_answer';
 import { askWorld, type World } from './world';
 
@@ -70,6 +72,7 @@ export function App() {
   const route = useRoute();
   const theme = useShownTheme();
   const [help, setHelp] = useState(false);
+  const unreachable = useUnreachable();
   const worldTick = useRefresh(kWorldPeriod_s);
   const world = useAnswer(`world ${worldTick}`, askWorld);
   const last_s = readRange(route.params).last_s;
@@ -82,6 +85,7 @@ export function App() {
   const range = useMemo(() => readRange(route.params, told), [route, tick, known, told, feed.epochs]);
   const epoch_s = world.value?.nodes.find(({ name }) => name === route.params.get('node'))?.epoch_length_s
     || kUsualEpoch_s;
+  const every = `asked anew every ${incidents ? kIncidents_s : refreshPeriod(last_s ?? 0)} s`;
   useKeys({
     t: toggleTheme,
     '?': () => setHelp(!help),
@@ -92,17 +96,22 @@ export function App() {
       <header>
         <b class="brand">Telltale</b>
         <Where route={route} />
-        <TimeControl route={route} range={range} epoch_s={epoch_s} feed={feed}
-          every_s={incidents ? kIncidents_s : refreshPeriod(last_s ?? 0)} />
-        <button type="button" title={`${theme === 'dark' ? 'Light' : 'Dark'} (t)`} onClick={toggleTheme}>◐</button>
-        <button type="button" title="Keys (?)" aria-expanded={help} onClick={() => setHelp(!help)}>?</button>
+        <span class="buttons page">
+          <button type="button" title={`${theme === 'dark' ? 'Light' : 'Dark'} (t)`} onClick={toggleTheme}>◐</button>
+          <button type="button" title="Keys (?)" aria-expanded={help} onClick={() => setHelp(!help)}>?</button>
+        </span>
+        {incidents ? <span class="time">all times are <Zone at={range.end_s} /></span>
+          : <TimeControl route={route} range={range} epoch_s={epoch_s} feed={feed} every={every} gone={unreachable !== undefined} />}
       </header>
       {help && <dl class="help">{kHelp.map(([key, text]) => <div><dt>{key}</dt><dd>{text}</dd></div>)}</dl>}
       <main>
         {world.value?.status.not_storing
           && <p class="bad" role="alert">Not storing: {world.value.status.not_storing}</p>}
-        {world.value !== undefined && world.problem !== undefined && <Behind problem={world.problem} />}
-        {world.value !== undefined ? <ViewOf route={route} range={range} world={world.value} feed={feed} />
+        {world.value !== undefined && unreachable !== undefined && <Unreachable since={unreachable} />}
+        {world.value !== undefined && world.problem !== undefined && !unreached(world) && <Behind problem={world.problem} />}
+        {feed.state === 'asked' && !incidents && unreachable === undefined && <p class="warn" role="status">○ {every}: {feed.why}</p>}
+        {world.value !== undefined ? <ViewOf route={route} range={range} world={world.value} feed={feed}
+          unreachable={unreachable !== undefined} />
           : <Answered asked={world}>{() => null}</Answered>}
       </main>
     </>
@@ -114,4 +123,5 @@ export interface ViewProps {
   range: TimeRange;
   world: World;
   feed: Feed;
+  unreachable: boolean;  // what is known is from before
 }

@@ -4,16 +4,17 @@ import { useMemo, useState } from 'preact/hooks';
 import { kAgainst, kChosen, readAgainst, selectionOf, type Against } from './against';
 import { ask } from './api';
 import type { ViewProps } from './app';
+import { now } from './clock';
 import { CoverageLine } from './coverage_line';
 import { Diff } from './diff_table';
 import { FlameGraph } from './flame_graph';
 import { flameTree } from './flame_tree';
 import { Link } from './link';
+import { kMomentForms, readMoment } from './moment';
 import type { DiffAnswer, DiffTable, FlameAnswer, Vital } from './messages';
 import { address, go } from './route';
 import { Answered, Empty } from './states';
 import { useShownTheme } from './theme';
-import { readMoment } from './time_control';
 import { Span } from './times';
 import { amount, change } from './units';
 import { useAnswer } from './use_answer';
@@ -40,7 +41,7 @@ function AgainstControl({ route, range, world, against }: ViewProps & { against:
   const at = (event: SubmitEvent) => {
     event.preventDefault();
     const field = (event.currentTarget as HTMLFormElement).elements.namedItem('against-at') as HTMLInputElement;
-    const moment = readMoment(field.value, range.start_s);
+    const moment = readMoment(field.value, now());
     setWrong(moment === undefined);
     if (moment === undefined) return;
     const half = (range.end_s - range.start_s) / 2;
@@ -66,7 +67,8 @@ function AgainstControl({ route, range, world, against }: ViewProps & { against:
       </select></label>
       <form onSubmit={at}>
         <input name="against-at" placeholder="or around 17:05" aria-label="Compare with a time, local" autocomplete="off"
-          aria-invalid={wrong} title={`${wrong ? 'Not a time; write' : 'Local time,'} 17:05 or 2026-11-18 17:05`} />
+          aria-invalid={wrong} title={`In the zone above: ${kMomentForms}`} />
+        {wrong && <span class="wrong bad" role="alert">Not a time. Write {kMomentForms}</span>}
       </form>
     </>
   );

@@ -11,7 +11,7 @@ import { Link } from './link';
 import type { Incident } from './messages';
 import { kIncidents_s, useRefresh } from './refresh';
 import { address, go } from './route';
-import { Answered, Behind, Empty } from './states';
+import { Answered, Behind, Empty, unreached } from './states';
 import { Time } from './times';
 import { plural } from './units';
 import { type Asked, useAnswer } from './use_answer';
@@ -41,8 +41,8 @@ function Kept<T>({ asked, children }: { asked: Asked<T>; children: (value: T) =>
   const { problem, ...known } = asked;
   return (
     <>
-      {known.value !== undefined && problem !== undefined && <Behind problem={problem} />}
-      <Answered asked={known.value === undefined ? asked : known}>{children}</Answered>
+      {known.value !== undefined && problem !== undefined && !unreached({ problem }) && <Behind problem={problem} />}
+      <Answered asked={known.value === undefined || unreached(asked) ? asked : known}>{children}</Answered>
     </>
   );
 }

@@ -34,8 +34,8 @@ function overBudget(node: Node): boolean {
   return node.agent_limit > 0 && node.agent_cost > node.agent_limit;
 }
 
-function Facts({ node }: { node: Node }) {
-  const [state, style] = kStates[node.state];
+function Facts({ node, unreachable }: { node: Node; unreachable: boolean }) {
+  const [state, style] = unreachable ? [`was ${kStates[node.state][0]}`, 'dim'] : kStates[node.state];
   return (
     <p class="facts">
       <b class={style}>{state}</b>
@@ -54,7 +54,7 @@ function explainAll(route: ViewProps['route'], range: TimeRange): string {
   return address('/selection', route.params, { split: '', vital: '', ...fixedParams(range.start_s, range.end_s) });
 }
 
-export function NodeView({ route, range, world, feed }: ViewProps) {
+export function NodeView({ route, range, world, feed, unreachable }: ViewProps) {
   const { params } = route;
   const name = params.get('node') ?? '';
   const node = world.nodes.find((known) => known.name === name);
@@ -77,7 +77,7 @@ export function NodeView({ route, range, world, feed }: ViewProps) {
   }
   return (
     <section aria-busy={events.loading}>
-      <div class="tools"><Facts node={node} />
+      <div class="tools"><Facts node={node} unreachable={unreachable} />
         <label>Step <select value={step}
           onChange={(event) => go(address('/node', params, { step: event.currentTarget.value }))}>
           {kSteps.map((known) => <option value={known.name}>{known.label}</option>)}
@@ -89,7 +89,7 @@ export function NodeView({ route, range, world, feed }: ViewProps) {
       <p class="dim hint">Drag to zoom, Shift and drag to pan, click an epoch to explain it.</p>
       <div ref={measured}>
         <Answered asked={answer}>{(value) => {
-          const shared = { route, range, world, feed, width, answer: value, events: events.value?.events ?? kNone };
+          const shared = { route, range, world, feed, unreachable, width, answer: value, events: events.value?.events ?? kNone };
           return <>
             {value.withoutProcess !== '' && <p class="warn">Totals alone: {value.withoutProcess}</p>}
             <StillLearning learning={value.learning} />

@@ -1,6 +1,7 @@
 // What a view shows when it has nothing to show: on its way, nothing there, refused.
 import type { ComponentChildren } from 'preact';
 import { Refusal } from './api';
+import { localText } from './times';
 import type { Asked } from './use_answer';
 
 export function Loading() {
@@ -47,9 +48,21 @@ export function Behind({ problem }: { problem: unknown }) {
     before; it is asked again by itself.</p>;
 }
 
+// Over everything, while the collector does not answer at all.
+export function Unreachable({ since }: { since: number }) {
+  return <p class="bad" role="alert">Collector not reachable since {localText(since)}, or your certificate is no longer
+    accepted. What you see is from before; it is asked again by itself.</p>;
+}
+
+export function unreached({ problem }: { problem?: unknown }): boolean {
+  return problem instanceof Refusal && problem.status === 0;
+}
+
 // The value once it is there; dimmed while a newer one is on its way.
 export function Answered<T>({ asked, children }: { asked: Asked<T>; children: (value: T) => ComponentChildren }) {
-  if (asked.problem !== undefined) return <Problem problem={asked.problem} />;
+  // What was there before stays while the collector is gone, and is seen to be old.
+  const kept = asked.value !== undefined && asked.same && unreached(asked);
+  if (asked.problem !== undefined && !kept) return <Problem problem={asked.problem} />;
   if (asked.value === undefined) return <Loading />;
-  return <div class={asked.loading ? 'stale' : undefined} aria-busy={asked.loading}>{children(asked.value)}</div>;
+  return <div class={kept ? 'gone' : asked.loading ? 'stale' : undefined} aria-busy={asked.loading}>{children(asked.value)}</div>;
 }

@@ -22,6 +22,22 @@ export function utcText(at_s: number): string {
   return `${new Date(at_s * 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
+// "UTC", "UTC+05:30 (Asia/Calcutta)": of all moments that are shown, at `at_s`.
+export function zoneText(at_s: number): string {
+  const east_min = -new Date(at_s * 1000).getTimezoneOffset();
+  const size = Math.abs(east_min);
+  const name = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (east_min === 0 && /^(UTC|Etc\/.*)?$/.test(name)) return 'UTC';
+  const offset = `UTC${east_min < 0 ? '−' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+  return name ? `${offset} (${name})` : offset;
+}
+
+// Said once, beside the times.
+export function Zone({ at }: { at: number }) {
+  return <abbr class="zone" title={`Time zone of this browser, for all times here. At the end of what is shown it is ${utcText(at)}`}>
+    {zoneText(at)}</abbr>;
+}
+
 // `short`: without the date, beside others of one day.
 export function Time({ at, short = false }: { at: number; short?: boolean }) {
   const text = short ? clockText(at) : localText(at);

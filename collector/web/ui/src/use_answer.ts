@@ -1,27 +1,47 @@
 // An answer as a component sees it: loading, refused, or there. While a new one is on its way, and where the newest
 // question failed, the old one stays: whether to show it then is for the view to say.
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { Refusal } from './api';
 
 export interface Asked<T> {
   value?: T;
   problem?: unknown;
   loading: boolean;
+  same: boolean;  // `value` answers this question, if perhaps of another time
+}
+
+const kAgain_ms = 5000;  // where the collector was not reached
+
+// The same question about another time is the same but for moments, which are seconds since 1970.
+export function withoutMoments(key: string): string {
+  return key.replace(/\b\d{9,}(\.\d+)?\b/g, '');
 }
 
 // `key` says what is asked: the same key asks nothing new.
 export function useAnswer<T>(key: string, question: (signal: AbortSignal) => Promise<T>): Asked<T> {
-  const [asked, setAsked] = useState<Asked<T> & { key: string }>({ key, loading: true });
+  const [asked, setAsked] = useState<Omit<Asked<T>, 'same'> & { key: string; of?: string }>({ key, loading: true });
+  const [attempt, setAttempt] = useState(0);
   const latest = useRef(question);
   latest.current = question;
   useEffect(() => {
     const abort = new AbortController();
+    let again: ReturnType<typeof setTimeout> | undefined;
     setAsked((before) => ({ ...before, key, loading: true }));
     latest.current(abort.signal).then(
-      (value) => !abort.signal.aborted && setAsked({ key, value, loading: false }),
-      (problem: unknown) => !abort.signal.aborted && setAsked((before) => ({ ...before, key, problem, loading: false })),
+      (value) => !abort.signal.aborted && setAsked({ key, value, of: withoutMoments(key), loading: false }),
+      (problem: unknown) => {
+        if (abort.signal.aborted) return;
+        setAsked((before) => ({ ...before, key, problem, loading: false }));
+        if (problem instanceof Refusal && problem.status === 0) {
+          again = setTimeout(() => setAttempt((count) => count + 1), kAgain_ms);
+        }
+      },
     );
-    return () => abort.abort();
-  }, [key]);
+    return () => {
+      clearTimeout(again);
+      abort.abort();
+    };
+  }, [key, attempt]);
   // What another question was answered is old from the moment on that this one is put.
-  return { ...asked, loading: asked.loading || asked.key !== key };
+  return { ...asked, loading: asked.loading || asked.key !== key, same: asked.of === withoutMoments(key) };
 }
