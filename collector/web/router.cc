@@ -3,6 +3,7 @@
 #include <memory>
 #include <string_view>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace telltale::web {
@@ -60,6 +61,14 @@ class Router {
     if (path == "/readyz") return Ready();
     if (!api && options_.ui) {
       if (auto file = options_.ui(path); file.has_value()) return *std::move(file);
+    }
+    const bool page = api || path == "/metrics" || path == "/plain";
+    if (!page && options_.ui && absl::StrContains(request.accept, "text/html")) {
+      // The shell says it in words, with a way on.
+      if (auto shell = options_.ui("/"); shell.has_value()) {
+        shell->status = 404;
+        return *std::move(shell);
+      }
     }
     const bool open = path == "/metrics" && options_.metrics_public;
     if (!open) {

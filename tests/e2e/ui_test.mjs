@@ -100,3 +100,69 @@ test('what was answered before belongs to a question if only its time moved', as
   assert.equal(withoutMoments('fleet cpu 1795573588 1795577188.25'), withoutMoments('fleet cpu 1795573600 1795577200'));
   assert.notEqual(withoutMoments('top db-1 1795573588 1795577188'), withoutMoments('top db-2 1795573588 1795577188'));
 });
+
+test('a kernel thread is called what it is called', async () => {
+  const { programName } = await load('names.tsx');
+  assert.equal(programName('[kworker/0:0H]'), '[kworker/0:0H]');
+  assert.equal(programName('/usr/bin/fio'), 'fio');
+});
+
+test('a long symbol keeps its beginning and what is called', async () => {
+  const { shortName } = await load('names.tsx');
+  assert.equal(shortName('do_fsync'), 'do_fsync');
+  const long = `std::map<std::string, ${'std::vector<int>, '.repeat(30)}>::insert(int)`;
+  assert.equal(shortName(long), 'std::map<…>::insert(int)');
+  const flat = `begin_${'x'.repeat(500)}_end(int)`;
+  assert.ok(shortName(flat).length <= 90);
+  assert.match(shortName(flat), /^begin_x+…x+_end\(int\)$/);
+});
+
+test('losses are told in the words of the command line, and all of them', async () => {
+  const { lossText, namelessText } = await load('losses.ts');
+  const folder = new URL('../../collector/cli/', import.meta.url);
+  const sources = readdirSync(folder).filter((name) => name.endsWith('.cc'))
+    .map((name) => readFileSync(new URL(name, folder), 'utf8')).join('\n');
+  const tableOf = (first) => {
+    const from = sources.indexOf(`{"${first}",`);
+    assert.ok(from >= 0, `no table with ${first}`);
+    return [...sources.slice(from, sources.indexOf('};', from)).matchAll(/\{"(\w+)",\s*"([^"]*)"\}/g)];
+  };
+  const losses = tableOf('tokens');
+  assert.ok(losses.length >= 15, String(losses.length));
+  for (const [, reason, words] of losses) assert.equal(lossText(reason, 2000), `2,000 ${words.trim()}`);
+  assert.equal(lossText('stack_unreadable', 1), '1 stack that could not be read');
+  assert.equal(lossText('process_gone', 1), '1 process gone before they were named');
+  const percent = (share) => `${Math.round(100 * share)} %`;
+  for (const [, outcome, words] of tableOf('named')) {
+    const counts = [{ outcome, frames: 3 }, { outcome: 'named', frames: 1 }];
+    assert.equal(namelessText(counts, percent), words === '' ? '' : `75 % of user frames have no name: 75 % ${words}`);
+  }
+});
+
+test('an acknowledged incident is not nothing', async () => {
+  const { countText } = await load('incidents.tsx');
+  assert.equal(countText({ open: '0', incidents: [{ state: 'acknowledged' }] }), '0 open incidents, 1 acknowledged');
+  assert.equal(countText({ open: '1', incidents: [{ state: 'open' }] }), '1 open incident');
+});
+
+test('what a diagnosis explains stands under it and not beside it', async () => {
+  const { timelineOf } = await load('incident_detail.tsx');
+  const symptoms = [{ text: 'high', explained_by: 2 }, { text: 'busy loop', explained_by: 0 }, { text: 'own', explained_by: 0 }];
+  assert.deepEqual(timelineOf(symptoms).map(({ symptom, explains }) => [symptom.text, explains.map(({ text }) => text)]),
+                   [['busy loop', ['high']], ['own', []]]);
+});
+
+test('one is not many, and an anomaly keeps the unit of its text', async () => {
+  const { amount, perSecond } = await load('units.ts');
+  assert.equal(amount(1, 'signals'), '1 signal');
+  assert.equal(amount(1000, 'signals'), '1k signals');
+  assert.equal(amount(0, 'calls'), '0 calls');
+  assert.equal(perSecond(0.108, 's'), '108 ms/s');
+});
+
+test('a vital there is not is known to be none', async () => {
+  const { isKnownVital } = await load('unknown_vital.tsx');
+  const vitals = [{ name: 'cpu', subs: [{ name: 'user' }] }];
+  assert.deepEqual(['', 'cpu', 'cpu/user', 'cpuu', 'cpu/usr'].map((name) => isKnownVital(name, vitals)),
+                   [true, true, true, false, false]);
+});

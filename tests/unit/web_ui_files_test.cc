@@ -75,5 +75,24 @@ TEST(UiFilesTest, TheShellIsOpenToAllAndTheAnswersAreNot) {
   EXPECT_EQ(status("/nothing"), 401);
 }
 
+TEST(UiFilesTest, ABrowserIsToldInWordsThatThereIsNoSuchPage) {
+  RouterOptions options;
+  options.ui = UiResponse;
+  const Handler handler = MakeRouter(std::move(options));
+  Request request;
+  request.method = "GET";
+  request.path = "/nonsense";
+  request.accept = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8";
+  const Response page = handler(request);
+  EXPECT_EQ(page.status, 404);
+  EXPECT_EQ(page.content_type, "text/html; charset=utf-8");
+  EXPECT_EQ(page.body, UiResponse("/")->body);
+  request.path = "/api/v1/nonsense";
+  EXPECT_EQ(handler(request).status, 401) << "answers are no pages";
+  request.path = "/nonsense";
+  request.accept = "*/*";
+  EXPECT_EQ(handler(request).status, 401);
+}
+
 }  // namespace
 }  // namespace telltale::web

@@ -3,6 +3,7 @@ import { ask } from './api';
 import { flameTree, through } from './flame_tree';
 import { Link } from './link';
 import type { Selection, TopTable, Vital } from './messages';
+import { Code } from './names';
 import { address } from './route';
 import { Answered } from './states';
 import { amount, percent } from './units';
@@ -65,7 +66,7 @@ export function AcrossTable({ parts, params, who }: TableProps) {
             <td class="n tight">{amount(part.value, part.unit)}</td>
             <td class="n tight">{percent(Math.min(1, part.value / part.total))}</td>
             {bounds && <td class="n tight dim">{amount(part.low, part.unit)} to {amount(part.high, part.unit)}</td>}
-            <td class="name">{part.who}</td>
+            <td class="name"><Code name={part.who} /></td>
           </tr>))}
         </tbody>
       </table>}
@@ -87,7 +88,7 @@ export function FrameAcross({ selection, frame, process, vitals, params }: Frame
     (signal) => askFrame(selection, frame, process, vitals, signal));
   return (
     <section class="card">
-      <h3><code>{frame}</code> <small>in all vitals, by the stacks it is in</small></h3>
+      <h3><code><Code name={frame} /></code> <small>in all vitals, by the stacks it is in</small></h3>
       <Answered asked={answer}>{(parts) => <AcrossTable parts={parts} params={params} who="in" />}</Answered>
     </section>
   );

@@ -7,6 +7,7 @@ import { selectionOf } from './against';
 import { StillLearning } from './learning';
 import { address, go } from './route';
 import { Answered, Empty } from './states';
+import { isKnownVital, UnknownVital } from './unknown_vital';
 import { useAnswer } from './use_answer';
 
 const kMost = 1000;
@@ -14,7 +15,8 @@ const kMost = 1000;
 export function AnomaliesView({ route, range, world }: ViewProps) {
   const { params } = route;
   const node = params.get('node') ?? '';
-  const vital = params.get('vital') ?? '';
+  const named = params.get('vital') ?? '';
+  const vital = isKnownVital(named, world.vitals) ? named : '';
   const newest = params.get('sort') !== 'heaviest';
   const answer = useAnswer(`anomalies ${node} ${vital} ${range.start_s} ${range.end_s}`, (signal) =>
     ask('anomalies', { selection: selectionOf(node, range), vital, limit: kMost }, signal));
@@ -34,6 +36,7 @@ export function AnomaliesView({ route, range, world }: ViewProps) {
           <option value="">newest first</option><option value="heaviest">heaviest first</option>
         </select></label>
       </div>
+      <UnknownVital name={named} vitals={world.vitals} />
       <Answered asked={answer}>{(value) => <>
         <StillLearning learning={value.learning} />
         {value.anomalies.length === 0

@@ -5,7 +5,7 @@ import type { Anomaly, Vital } from './messages';
 import { address } from './route';
 import { fixedParams } from './time_range';
 import { Span, Time } from './times';
-import { baseUnit, digits, duration, plural, rate, recordText } from './units';
+import { baseUnit, digits, duration, perSecond, plural, recordText } from './units';
 
 const kShown = 6;
 
@@ -27,8 +27,8 @@ function Evidence({ found, unit }: { found: Anomaly; unit: string }) {
       <summary>{found.rule > 0 && <b title={`Rule ${found.rule}: what several symptoms mean together`}>diagnosis{' '}</b>}
         {found.text || `${name} is unusual`}{found.open && <span class="warn"> (goes on)</span>}</summary>
       <dl class="details">
-        <div><dt>was</dt><dd>{rate(found.value, unit, found.vital)}</dd></div>
-        <div><dt>usual</dt><dd>{rate(found.expected, unit, found.vital)} ± {rate(found.deviation, unit, found.vital)}</dd>
+        <div><dt>was</dt><dd>{perSecond(found.value, unit)}</dd></div>
+        <div><dt>usual</dt><dd>{perSecond(found.expected, unit)} ± {perSecond(found.deviation, unit)}</dd>
         </div>
         <div><dt>lasted</dt><dd>{duration(found.end_s - found.start_s)}</dd></div>
         {found.learned_epochs > 0 && <div><dt>judged by</dt>

@@ -22,6 +22,7 @@ import { askWorld, type World } from './world';
 
 const kWorldPeriod_s = 30;
 
+const kViews = ['/node', '/selection', '/compare', '/anomalies', '/incidents'];
 // Of a comparison and of a selection, which other views do not know.
 const kAlone = { against: '', afrom: '', ato: '', anode: '' };
 const kElsewhere = { ...kAlone, process: '', frame: '', incident: '', resolved: '', silenced: '' };
@@ -50,6 +51,9 @@ function Where({ route }: { route: Route }) {
 
 function ViewOf(view: ViewProps) {
   const { route, world } = view;
+  if (route.path !== '/' && !kViews.includes(route.path)) {
+    return <Empty><h2>There is no page “{route.path}”</h2><p><Link to="/">The fleet</Link></p></Empty>;
+  }
   if (world.nodes.length === 0) {
     return (
       <Empty>

@@ -18,6 +18,7 @@ import { useShownTheme } from './theme';
 import { Span } from './times';
 import { amount, change } from './units';
 import { useAnswer } from './use_answer';
+import { isKnownVital } from './unknown_vital';
 import { VitalChips } from './vital_chips';
 
 const kRows = 5;
@@ -108,7 +109,8 @@ function Flame({ answer, params }: { answer: FlameAnswer; params: URLSearchParam
 
 function Tables({ answer, route, world }: Pick<ViewProps, 'route' | 'world'> & { answer: DiffAnswer }) {
   const { params } = route;
-  const chosen = (params.get('vital') ?? '').split('/')[0] ?? '';
+  const named = params.get('vital') ?? '';
+  const chosen = isKnownVital(named, world.vitals) ? named.split('/')[0]! : '';
   if (answer.scale === 0) {
     const blank = (what: string, watched_s: number) => watched_s === 0 && <p>Nothing was watched {what}.</p>;
     return <Empty><h2>There is nothing to compare</h2>{blank('in the time chosen', answer.coverage.watched_s)}
@@ -143,7 +145,8 @@ export function CompareView(view: ViewProps) {
   const { params } = route;
   const node = params.get('node') ?? '';
   const process = params.get('process') ?? '';
-  const vital = params.get('vital') ?? '';
+  const named = params.get('vital') ?? '';
+  const vital = isKnownVital(named, world.vitals) ? named : '';
   const against = readAgainst(params, range);
   const selection = selectionOf(node, range);
   const other = selectionOf(against.node, against);

@@ -1,4 +1,5 @@
 // What an answer rests on, as the command line says it: time watched, epochs and their tier, what was lost.
+import { lossText, namelessText } from './losses';
 import type { Coverage, Tier } from './messages';
 import { localText } from './times';
 import { duration, percent, plural } from './units';
@@ -25,12 +26,13 @@ function partsOf(coverage: Coverage): string[] {
   const lost = new Map<string, number>();
   for (const { reason, events } of coverage.lost_events) lost.set(reason, (lost.get(reason) ?? 0) + events);
   if (lost.size > 0) {
-    const named = [...lost].sort((a, b) => b[1] - a[1])
-      .map(([reason, events]) => `${Math.round(events).toLocaleString('en')} by ${reason.replaceAll('_', ' ')}`);
-    parts.push(`events lost: ${named.join(', ')}`);
+    const named = [...lost].sort((a, b) => b[1] - a[1]).map(([reason, events]) => lossText(reason, events));
+    parts.push(`lost: ${named.join(', ')}`);
   } else if (coverage.values_end_s > 0) {
     parts.push('no events lost');
   }
+  const nameless = namelessText(coverage.user_frames, percent);
+  if (nameless !== '') parts.push(nameless);
   if (coverage.miss_probability_1pct >= 0.001) {
     const chance = percent(coverage.miss_probability_1pct);
     parts.push(`code with 1 % of a vital in one epoch is missed with a chance of ${chance}`);

@@ -1,5 +1,6 @@
 // What became more and what less: the difference of two selections row by row, with what the bounds leave open.
 import { Link } from './link';
+import { Code, programName } from './names';
 import type { DiffRow, DiffTable, TopRow } from './messages';
 import { address } from './route';
 import { cell, change } from './units';
@@ -12,10 +13,10 @@ function signed(value: number, unit: string): string {
 
 function Name({ row, by, params }: { row: TopRow; by: DiffTable['by']; params: URLSearchParams }) {
   if (by === 'DIMENSION_SITE') {
-    return <span title={row.stack.map((frame) => frame.name).join('\n← ')}>
-      {row.name}{row.exe && <small> of {row.exe.split('/').pop()}</small>}</span>;
+    return <><Code name={row.name} title={[row.name, ...row.stack.map((frame) => frame.name)].join('\n← ')} />
+      {row.exe && <small> of {programName(row.exe)}</small>}</>;
   }
-  const process = (row.exe || row.name).split('/').pop() ?? '';
+  const process = programName(row.exe || row.name);
   return process === '' ? <>{row.name}</>
     : <Link title={`${row.exe || row.name}\nonly this`} to={address('/compare', params, { process })}>{process}</Link>;
 }

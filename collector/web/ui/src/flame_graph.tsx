@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { drawFlame, kRow, layOut, type Box } from './flame_drawing';
 import { pathTo, type FlameNode } from './flame_tree';
 import { Link } from './link';
+import { Code } from './names';
 import type { Theme } from './theme';
 import { amount, change, percent } from './units';
 import { useWidth } from './use_width';
@@ -23,10 +24,10 @@ function neighbour(node: FlameNode, by: number): FlameNode {
 
 function Reading({ node, root, unit, compared }: { node: FlameNode; root: FlameNode; unit: string; compared: boolean }) {
   if (compared) {
-    return <><b>{node.name}</b> this {amount(node.value, unit)}, other {amount(node.against, unit)}:{' '}
+    return <><b><Code name={node.name} /></b> this {amount(node.value, unit)}, other {amount(node.against, unit)}:{' '}
       <b>{change(node.value, node.against)}</b>{!node.certain && ', within the bounds'}</>;
   }
-  return <><b>{node.name}</b> {amount(node.value, unit)}, {percent(node.value / root.value)}
+  return <><b><Code name={node.name} /></b> {amount(node.value, unit)}, {percent(node.value / root.value)}
     {node.parent !== undefined && <>, between {amount(node.low, unit)} and {amount(node.high, unit)}</>}</>;
 }
 

@@ -1,5 +1,6 @@
 // The answer's list of frames as the tree a flame graph draws, callers above what they call.
 import type { FlameAnswer } from './messages';
+import { programName } from './names';
 
 export interface FlameNode {
   name: string;
@@ -22,7 +23,7 @@ export function flameTree(answer: FlameAnswer): FlameNode {
   answer.nodes.forEach((node, i) => {
     const parent = i === 0 ? undefined : nodes[node.parent];
     const depth = i === 0 ? 0 : depths[node.parent]! + 1;
-    const name = depth === 0 ? 'all' : depth === kProgram ? node.name.split('/').pop() || '(unknown)' : node.name;
+    const name = depth === 0 ? 'all' : depth === kProgram ? programName(node.name) || '(unknown)' : node.name;
     const made: FlameNode = {
       name, kind: depth <= kProgram ? 'base' : node.kernel ? 'kernel' : 'user', value: node.value, low: node.low,
       high: node.high, against: node.against, certain: node.certain, size: node.value + node.against, children: [],

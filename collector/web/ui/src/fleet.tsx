@@ -14,6 +14,7 @@ import { address, go } from './route';
 import { Answered, Empty } from './states';
 import { useShownTheme } from './theme';
 import { fixedParams, withEdges } from './time_range';
+import { isKnownVital, UnknownVital } from './unknown_vital';
 import { useAnswer } from './use_answer';
 import { digits, plural, rate } from './units';
 
@@ -45,7 +46,9 @@ function matches(node: Node, filter: string): boolean {
 
 export function Fleet({ route, range, world }: ViewProps) {
   const theme = useShownTheme();
-  const vital = route.params.get('vital') ?? 'cpu';
+  const named = route.params.get('vital') ?? 'cpu';
+  const known = named === kAnomalies || isKnownVital(named, world.vitals);
+  const vital = known ? named : 'cpu';
   const filter = route.params.get('filter') ?? '';
   const group = route.params.get('group') ?? '';
   const keys = useMemo(() => labelKeys(world.nodes), [world.nodes]);
@@ -104,6 +107,7 @@ export function Fleet({ route, range, world }: ViewProps) {
         <span class="dim">{nodes.length < world.nodes.length ? `${nodes.length} of ` : ''}
           {plural(world.nodes.length, 'node')}, {world.status.nodes_reporting} reporting</span>
       </div>
+      {!known && <UnknownVital name={named} vitals={world.vitals} />}
       <Answered asked={answer}>{() => grid === undefined || nodes.length === 0
         ? <Empty><p>No node matches “{filter}”.</p></Empty>
         : <>

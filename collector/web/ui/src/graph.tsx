@@ -148,10 +148,10 @@ export function Graph(props: Props) {
     };
   }, [data, theme, width, room, start_s, end_s]);
   return (
-    <>
+    <div class="graph">
       <span class="read" ref={read} />
       <div class="plot" ref={place} role="img" aria-label={`${props.name} over time`} />
-    </>
+    </div>
   );
 }
 

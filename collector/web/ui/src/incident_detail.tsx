@@ -31,8 +31,22 @@ function groundsOf(symptom: IncidentSymptom, anomalies: Anomaly[]): Grounds {
   return same.find((found) => found.text === symptom.text) ?? {};
 }
 
-function Symptom({ symptom, grounds, params, vitals }: {
-  symptom: IncidentSymptom; grounds: Grounds; params: URLSearchParams; vitals: Vital[] }) {
+// What an incident found, in the order it came: each with what it explains, which is told under it alone.
+export function timelineOf(symptoms: IncidentSymptom[]): { symptom: IncidentSymptom; explains: IncidentSymptom[] }[] {
+  return symptoms.map((symptom, place) => ({
+    symptom, explains: symptoms.filter((other) => other.explained_by === place + 1) }))
+    .filter(({ symptom }) => symptom.explained_by === 0 || symptom.explained_by > symptoms.length);
+}
+
+interface SymptomProps {
+  symptom: IncidentSymptom;
+  explains: IncidentSymptom[];
+  grounds: Grounds;
+  params: URLSearchParams;
+  vitals: Vital[];
+}
+
+function Symptom({ symptom, explains, grounds, params, vitals }: SymptomProps) {
   const there = { node: symptom.node, ...fixedParams(symptom.first_s - kAround_s, symptom.first_s + kAround_s) };
   const known = vitals.some(({ name }) => name === symptom.vital);
   const name = symptom.sub === '' ? symptom.vital : `${symptom.vital}/${symptom.sub}`;
@@ -40,6 +54,7 @@ function Symptom({ symptom, grounds, params, vitals }: {
     <li>
       <div class="facts"><Time at={symptom.first_s} />
         <Link to={address('/node', params, { ...there, vital: '' })}>{symptom.node}</Link>
+        {symptom.rule > 0 && <b title={`Rule ${symptom.rule}: what several symptoms mean together`}>diagnosis</b>}
         <span class="dim">{name} {symptom.program} by {symptom.filter}
           {Number(symptom.count) > 1 && `, ${symptom.count} times`}</span></div>
       <p><b>{symptom.text}</b></p>
@@ -50,6 +65,9 @@ function Symptom({ symptom, grounds, params, vitals }: {
         {grounds.record && <div><dt>record</dt><dd>{recordText(grounds.record)}</dd></div>}
         {grounds.next && <div><dt>in a terminal</dt><dd><code>{grounds.next}</code></dd></div>}
       </dl>
+      {explains.length > 0 && <div class="explains"><span class="dim">explains</span><ul>{explains.map((other) =>
+        <li><Time at={other.first_s} /> <span class="dim">{other.node}</span> {other.text}{' '}
+          <span class="dim">by {other.filter}{Number(other.count) > 1 && `, ${other.count} times`}</span></li>)}</ul></div>}
       <p><Link to={address('/selection', params, { ...there, vital: known ? symptom.vital : '' })}>
         Who and where in the code</Link>{' · '}
         <Link to={address('/compare', params, { ...there, vital: known ? symptom.vital : '' })}>compared with before</Link></p>
@@ -90,8 +108,8 @@ export function IncidentDetail({ answer, silences, params: given, vitals, change
       <IncidentActions incident={incident} asker={answer.asker} mayChange={answer.may_change} changed={changed}
         silence={silences.find((silence) => silence.incident === incident.number)} />
       <h3>What was found, as it came</h3>
-      <ol class="timeline">{incident.symptoms.map((symptom) => <Symptom symptom={symptom} params={params}
-        vitals={vitals} grounds={groundsOf(symptom, found.value?.anomalies ?? [])} />)}</ol>
+      <ol class="timeline">{timelineOf(incident.symptoms).map(({ symptom, explains }) => <Symptom
+        symptom={symptom} explains={explains} params={params} vitals={vitals} grounds={groundsOf(symptom, found.value?.anomalies ?? [])} />)}</ol>
       {found.problem !== undefined && <p class="warn">What speaks for and against them is not shown: {String(found.problem)}</p>}
       {Number(incident.symptoms_left_out) > 0
         && <p class="dim">and {incident.symptoms_left_out} more that are not kept</p>}

@@ -8,7 +8,7 @@ import { IncidentDetail } from './incident_detail';
 import { Acknowledged, StateOf } from './incident_state';
 import { AskedLearning } from './learning';
 import { Link } from './link';
-import type { Incident } from './messages';
+import type { Incident, IncidentsAnswer } from './messages';
 import { kIncidents_s, useRefresh } from './refresh';
 import { address, go } from './route';
 import { Answered, Behind, Empty, unreached } from './states';
@@ -34,6 +34,13 @@ function Row({ incident, params }: { incident: Incident; params: URLSearchParams
       <td class="n">{incident.anomalies}</td>
     </tr>
   );
+}
+
+// "2 open incidents, 1 acknowledged"; the collector counts all that are open, whatever the list shows.
+export function countText({ open, incidents }: Pick<IncidentsAnswer, 'open' | 'incidents'>): string {
+  const also = ['acknowledged', 'resolved'].map((state): [string, number] =>
+    [state, incidents.filter((incident) => incident.state === state).length]).filter(([, count]) => count > 0);
+  return [plural(Number(open), 'open incident'), ...also.map(([state, count]) => `${count} ${state}`)].join(', ');
 }
 
 // What was there before stays while the collector does not answer: half a sentence typed into it, too.
@@ -88,7 +95,7 @@ function IncidentList({ route, feed }: ViewProps) {
     <>
       <div class="tools">
         {also('resolved')}{also('silenced')}
-        <News feed={feed} /><span class="dim">An hour without news resolves an incident.</span>
+        <News feed={feed} /><span class="dim">As they are now, whatever the time of other views. An hour without news resolves an incident.</span>
       </div>
       <Kept asked={asked}>{(value) => value.incidents.length === 0
         ? <Empty><h2>No open incident</h2>
@@ -98,7 +105,7 @@ function IncidentList({ route, feed }: ViewProps) {
           <AskedLearning tick={tick} />
           <p><Link to={address('/anomalies', params, {})}>What was unusual</Link></p></Empty>
         : <>
-          <p class="dim" role="status">{plural(Number(value.open), 'open incident')}
+          <p class="dim" role="status">{countText(value)}
             {Number(value.silenced) > 0 && `; ${value.silenced} under silences`}
             {Number(value.missed_anomalies) > 0
               && `; ${value.missed_anomalies} anomalies left the log before they were taken in`}</p>

@@ -73,7 +73,7 @@ export function NodeView({ route, range, world, feed, unreachable }: ViewProps) 
   useKeys({ Enter: () => go(explainAll(route, range)) });
   if (node === undefined) {
     return <Empty><h2>No node “{name}”</h2><p><Link to={address('/', params, { node: '' })}>
-      All {world.nodes.length} nodes</Link></p></Empty>;
+      {world.nodes.length === 1 ? 'The only node' : `All ${world.nodes.length} nodes`}</Link></p></Empty>;
   }
   return (
     <section aria-busy={events.loading}>

@@ -15,6 +15,7 @@ import { fixedParams, lastParams, type TimeRange } from './time_range';
 import { Top } from './top_table';
 import { amount, rate } from './units';
 import { useAnswer } from './use_answer';
+import { isKnownVital } from './unknown_vital';
 import { VitalChips } from './vital_chips';
 import { VitalDetail } from './vital_detail';
 
@@ -70,7 +71,8 @@ export function SelectionView({ route, range, world }: ViewProps) {
   const node = params.get('node') ?? '';
   const process = params.get('process') ?? '';
   const frame = params.get('frame') ?? '';
-  const chosen = params.get('vital') ?? '';
+  const named = params.get('vital') ?? '';
+  const chosen = isKnownVital(named, world.vitals) ? named : '';
   const selection = selectionOf(node, range);
   const key = `${node} ${range.start_s} ${range.end_s} ${process}`;
   const all = useAnswer(`top ${key}`, (signal) =>

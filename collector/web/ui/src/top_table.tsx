@@ -1,6 +1,7 @@
 // Who, or which code, a vital's total came from; the heaviest first, with the two figures a sampled weight lies
 // between.
 import { Link } from './link';
+import { Code, programName } from './names';
 import type { TopRow, TopTable } from './messages';
 import { address } from './route';
 import { cell, percent } from './units';
@@ -10,9 +11,9 @@ function Bounds({ row, unit }: { row: TopRow; unit: string }) {
 }
 
 function Name({ row, process, params }: { row: TopRow; process: boolean; params: URLSearchParams }) {
-  if (!process) return <span title={row.stack.map((frame) => frame.name).join('\n← ')}>{row.name}</span>;
+  if (!process) return <Code name={row.name} title={[row.name, ...row.stack.map((frame) => frame.name)].join('\n← ')} />;
   // A pid, or the executable's name where a row is several processes.
-  const only = row.instances > 1 || row.pid === 0 ? row.exe.split('/').pop() ?? '' : String(row.pid);
+  const only = row.instances > 1 || row.pid === 0 ? programName(row.exe) : String(row.pid);
   return (
     <>
       {only === '' ? row.name
@@ -37,7 +38,7 @@ export function Top({ table, params }: { table: TopTable; params: URLSearchParam
           <tr>
             <td class="name"><i class="bar" style={{ width: `${100 * row.share}%` }} />
               <Name row={row} process={process} params={params} />
-              {!process && row.exe && <small> of {row.exe.split('/').pop()}</small>}</td>
+              {!process && row.exe && <small> of {programName(row.exe)}</small>}</td>
             <td class="n tight">{cell(row.value, table.unit)}</td>
             <td class="n tight">{percent(row.share)}</td>
             {!table.exact && <Bounds row={row} unit={table.unit} />}

@@ -29,7 +29,8 @@ export function duration(seconds: number): string {
 export function amount(value: number, unit: string): string {
   if (unit === 's') return duration(value);
   if (unit === 'bytes') return value === 0 ? '0 B' : scaled(value, kBinary);
-  return `${scaled(value, kDecimal)} ${unit}`.replace(/(\d) ([TGMk]) /, '$1$2 ');
+  const count = scaled(value, kDecimal);
+  return `${count} ${count === '1' ? unit.replace(/s$/, '') : unit}`.replace(/(\d) ([TGMk]) /, '$1$2 ');
 }
 
 // The same where the unit of counts stands above: "14.5k", "3.2 s".
@@ -45,6 +46,11 @@ const kAtOnce: Record<string, string> = {
 
 export function rate(value: number, unit: string, vital: string): string {
   if (unit === 's') return `${digits(value)} ${kAtOnce[vital.split('/')[0]!] ?? 's/s'}`;
+  return `${amount(value, unit)}/s`;
+}
+
+// As the text of an anomaly has it: "108 ms/s".
+export function perSecond(value: number, unit: string): string {
   return `${amount(value, unit)}/s`;
 }
 
