@@ -48,6 +48,7 @@ try {
     await page.waitForURL(/\/anomalies/);
     await page.locator('.anomalies summary').first().click();
     await page.getByText('judged by').waitFor();
+    await page.getByText('Still learning what is usual on 2 nodes, the least far: ewma 9 of 30 epochs; seasonal 0 of 3 weeks').waitFor();
     await settled(page, '.anomalies');
     await harmless(page);
     await shot(page, 'anomalies');
@@ -165,6 +166,30 @@ try {
     await operator.context().close();
   });
 
+  await step('incidents are as they are now: no time to choose', async () => {
+    const other = await sibling(page);
+    await other.goto(`${url}/incidents`);
+    await other.getByText('1 open incident').waitFor();
+    assert.equal(await other.getByLabel('At a time, local').count(), 0);
+    await other.close();
+  });
+
+  await step('what cannot be judged yet is not shown as calm', async () => {
+    const other = await sibling(page);
+    await other.goto(`${url}/?vital=anomalies&last=1800&sort=name`);
+    await settled(other, '.map canvas');
+    const map = other.locator('.map canvas').first();
+    const box = await map.boundingBox();
+    const rows = await other.locator('.names a').allInnerTexts();
+    const read = async (node) => {
+      await map.hover({ position: { x: box.width / 2, y: box.height * (rows.indexOf(node) + 0.5) / rows.length } });
+      return other.locator('.heat .read').innerText();
+    };
+    assert.match(await read('calm-1'), /^calm-1 .*not watched, or not judged yet$/);
+    assert.match(await read('calm-2'), /^calm-2 .* 0 × the usual deviation$/);
+    await other.close();
+  });
+
   await step('its node opens around it', async () => {
     await page.locator('.anomalies').getByRole('link', { name: 'evil-1' }).click();
     await page.waitForURL(/\/node\?.*node=evil-1/);
@@ -226,6 +251,48 @@ try {
     // A tenth of the width to the right shows what was a tenth earlier.
     assert.ok(Math.abs(before - from() - long / 10) < long / 50, `from ${before} to ${from()} of ${long}`);
     await settled(page, '.plot canvas');
+  });
+
+  await step('what the pointer reads does not lie over the heading', async () => {
+    const graph = page.locator('.vital', { hasText: 'blocking' }).last();
+    await graph.locator('.u-over').hover();
+    const read = await graph.locator('.read').boundingBox();
+    const heading = await graph.locator('h3').boundingBox();
+    assert.ok(read.width > 50 && read.y >= heading.y + heading.height - 3, `${read.y} under ${heading.y + heading.height}`);
+  });
+
+  await step('a click on a second explains its whole epoch', async () => {
+    const other = await sibling(page);
+    await other.goto(page.url().replace(/&step=[^&]*/, '') + '&step=1s');
+    await settled(other, '.plot canvas');
+    await other.locator('.vital', { hasText: 'blocking' }).last().locator('.u-over').click();
+    await other.waitForURL(/\/selection\?/);
+    assert.equal(Math.round(await lengthOf(other)), 60);
+    await other.close();
+  });
+
+  await step('a time is typed as in a terminal; what is none is said in words', async () => {
+    const other = await sibling(page);
+    await other.goto(page.url());
+    const field = other.getByLabel('At a time, local');
+    await field.fill('10 minutes ago');
+    await field.press('Enter');
+    await other.waitForFunction((before) => location.search !== before, new URL(page.url()).search);
+    const { searchParams } = new URL(other.url());
+    const middle = (Number(searchParams.get('from')) + Number(searchParams.get('to'))) / 2;
+    assert.ok(Math.abs(Date.now() / 1000 - 600 - middle) < 60, `${middle}`);
+    await field.fill('soon');
+    await field.press('Enter');
+    await other.getByText('Not a time. Write 17:05, -1h').waitFor();
+    await other.close();
+  });
+
+  await step('all times are of one zone, which is said', async () => {
+    const there = await open(true, 'dark', { timezoneId: 'Asia/Kolkata' });
+    await there.goto(`${url}/?last=3600`);
+    await there.locator('header').getByText('UTC+05:30').waitFor();
+    assert.match(await there.locator('header .zone').getAttribute('title'), / UTC$/);
+    await there.context().close();
   });
 
   await step('a click on an epoch explains it: processes, as text', async () => {
@@ -397,6 +464,9 @@ try {
     await live.locator('.tile', { hasText: 'blocking' }).locator('polyline').waitFor();
     await live.waitForRequest('**/api/v1/series');
     await live.locator('.now').getByText('The second until').waitFor();
+    // Its agent looks at it in every other second.
+    await live.locator('.tile', { hasText: 'signal' }).getByText('not looked at').waitFor();
+    await live.locator('.tile', { hasText: 'signal' }).getByText('signals/s').waitFor();
     await harmless(live);
     await shot(live, 'live');
     await live.goto(`${url}/node?node=calm-1&last=3600`);
@@ -474,11 +544,67 @@ try {
     const gone = (route) => route.abort();
     await other.route('**/api/v1/**', gone);
     await other.clock.fastForward(31_000);  // when it is asked again
-    await other.getByText('What you see is from before').waitFor();
+    await other.getByText(/^Collector not reachable since .* What you see is from before/).waitFor();
     assert.ok(await other.locator('.diff').count() > 0);
     await other.unroute('**/api/v1/**', gone);
     await other.clock.fastForward(31_000);
     await other.getByText('What you see is from before').waitFor({ state: 'detached' });
+    await other.close();
+  });
+
+  await step('a live node keeps its graphs then, greyed, and is no longer called reporting', async () => {
+    const other = await sibling(page);
+    await other.goto(`${url}/node?node=evil-1&last=900`);
+    await settled(other, '.plot canvas');
+    await other.locator('.facts .good').waitFor();
+    const gone = (route) => route.abort();
+    await other.route('**/api/v1/**', gone);
+    await other.keyboard.press('-');  // another time is asked about
+    await other.keyboard.press('2');
+    await other.getByText('Collector not reachable since').waitFor();
+    await other.locator('.gone .plot canvas').first().waitFor();
+    assert.equal(await other.locator('.facts .good').count(), 0, 'still called reporting');
+    await shot(other, 'gone');
+    await other.unroute('**/api/v1/**', gone);
+    await other.locator('.gone').waitFor({ state: 'detached' });
+    await other.locator('.facts .good').waitFor();
+    await other.close();
+  });
+
+  await step('what is not there is said', async () => {
+    const other = await sibling(page);
+    const answer = await other.goto(`${url}/nonsense`);
+    assert.equal(answer.status(), 404);
+    await other.getByText('There is no page “/nonsense”').waitFor();
+    for (const view of ['', 'anomalies', 'selection', 'compare']) {
+      await other.goto(`${url}/${view}?node=evil-1&vital=cpuu&last=900`);
+      await other.getByText('There is no vital “cpuu”; there are cpu, ').waitFor();
+    }
+    await harmless(other);
+    await other.close();
+  });
+
+  await step('no view is wider than a telephone, and the keys do not stand alone in a line', async () => {
+    const phone = await open(true, 'dark', { viewport: { width: 400, height: 800 } });
+    const range = new URL(page.url()).searchParams;
+    const when = `from=${range.get('from')}&to=${range.get('to')}`;
+    const views = { 'phone-fleet': '/?last=3600', 'phone-map': '/?vital=anomalies&last=3600', 'phone-anomalies': '/anomalies',
+                    'phone-incidents': '/incidents', 'phone-incident': '/incidents?incident=1',
+                    'phone-node': `/node?node=evil-1&${when}`, 'phone-live': '/node?node=evil-1&last=60',
+                    'phone-selection': `/selection?node=evil-1&vital=blocking&${when}`,
+                    'phone-compare': `/compare?node=evil-1&vital=blocking&${when}` };
+    for (const [name, view] of Object.entries(views)) {
+      await phone.goto(url + view);
+      await settled(phone, 'main > section');
+      const width = await phone.evaluate(() => document.documentElement.scrollWidth);
+      await shot(phone, name);
+      assert.ok(width <= 400, `${view} is ${width} pixels wide`);
+    }
+    await phone.context().close();
+    const other = await sibling(page);
+    await other.goto(`${url}/compare?node=evil-1&last=900`);
+    const top = async (where) => (await where.boundingBox()).y;
+    assert.ok(Math.abs(await top(other.getByTitle('Keys (?)')) - await top(other.locator('.brand'))) < 20);
     await other.close();
   });
 

@@ -96,6 +96,7 @@ class Teller {
       v1::Live live;
       live.set_unix_ns(WallNs());
       for (const sketch::Vital& vital : sketch::Vitals()) {
+        if (vital.name == "signal" && i % 4 < 2) continue;  // not looked at
         v1::LiveVital& told = *live.add_vitals();
         told.set_id(vital.id);
         for (size_t sub = 0; sub < vital.subs.size(); ++sub) {
@@ -153,6 +154,23 @@ class BrowserTest : public ::testing::Test {
     }
   }
 
+  // Of one node nothing can be found yet; of another what repeats by the week is not known.
+  static std::vector<v1::FilterLearning> Learning() {
+    std::vector<v1::FilterLearning> all;
+    const auto add = [&](const char* filter, const char* node, uint64_t learned, uint64_t needed,
+                         const char* unit) {
+      v1::FilterLearning& one = all.emplace_back();
+      one.set_filter(filter);
+      one.set_node(node);
+      one.set_learned_epochs(learned);
+      one.set_needed_epochs(needed);
+      one.set_unit(unit);
+    };
+    add("ewma", "calm-1", 9, 30, "epochs");
+    add("seasonal", "evil-1", 0, 3, "weeks");
+    return all;
+  }
+
   // As the filter would have stored it: one anomaly of evil-1.
   void PlantAnomaly() {
     const uint64_t start = WallNs() - 20 * kMinute;
@@ -189,8 +207,7 @@ class BrowserTest : public ::testing::Test {
     ASSERT_TRUE(incidents_->Change(said, "operator/olga", WallNs()).ok());
     anomalies_ = std::make_unique<filter::QueryAnomalies>(
         &store_->derived(), log_.get(),
-        [ewma] { return std::vector<filter::FilterIdentity>{ewma}; },
-        [] { return std::vector<v1::FilterLearning>{}; });
+        [ewma] { return std::vector<filter::FilterIdentity>{ewma}; }, [] { return Learning(); });
   }
 
   void Serve() {
@@ -251,7 +268,7 @@ TEST_F(BrowserTest, FromTheFleetToAProcess) {
   const bool ended = testing::Await([&] { return browser.Ended(); }, kMostSeconds);
   EXPECT_TRUE(ended) << "the browser did not come to an end";
   EXPECT_EQ(browser.exit_code(), 0);
-  EXPECT_NE(browser.log().find("all 30 steps"), std::string::npos) << browser.log();
+  EXPECT_NE(browser.log().find("all 39 steps"), std::string::npos) << browser.log();
 }
 
 }  // namespace

@@ -14,10 +14,10 @@ const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'], timeout: kWait });
 
 // `certificate`: 'operator', true for a viewer's, false for none.
-export async function open(certificate, scheme = 'dark') {
+export async function open(certificate, scheme = 'dark', more = {}) {
   const own = certificate === 'operator' ? 'TELLTALE_OPERATOR' : 'TELLTALE_TLS';
   const context = await browser.newContext({
-    ignoreHTTPSErrors: true, viewport: { width: 1400, height: 900 }, colorScheme: scheme,
+    ignoreHTTPSErrors: true, viewport: { width: 1400, height: 900 }, colorScheme: scheme, ...more,
     clientCertificates: certificate
       ? [{ origin: url, certPath: process.env[`${own}_CERT`], keyPath: process.env[`${own}_KEY`] }] : [],
   });

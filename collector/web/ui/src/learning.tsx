@@ -46,7 +46,7 @@ export function StillLearning({ learning }: { learning: Learning[] }) {
   const text = useMemo(() => learningText(learning), [learning]);
   if (learning.length === 0) return null;
   const nodes = [...new Set(learning.map(({ node }) => node))];
-  const where = nodes.length === 1 ? nodes[0] : `${plural(nodes.length, 'node')}, the least`;
+  const where = nodes.length === 1 ? nodes[0] : `${plural(nodes.length, 'node')}, the least far`;
   const early = learning.some(({ filter }) => filter === kFirst);
   return <p class={early ? 'warn learning' : 'dim learning'} role="status">Still learning what is usual on {where}: {text}.
     {' '}{early ? 'Until then little or nothing can be found.' : 'What the other filters find is shown.'}</p>;
