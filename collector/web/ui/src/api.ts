@@ -4,9 +4,9 @@ import { answered, notAnswered } from './reach';
 import { readJson } from './shown_text';
 import { readSeriesAnswer } from './wire';
 
-// Why there is no answer: the HTTP status (0: the collector could not be reached) and what it said.
+// Why there is no answer: the HTTP status (0: none came) and what it said. `lost`: the collector could not be reached.
 export class Refusal extends Error {
-  constructor(readonly status: number, message: string) {
+  constructor(readonly status: number, message: string, readonly lost = false) {
     super(message);
   }
 }
@@ -24,10 +24,10 @@ async function post(name: string, question: object, accept: string, signal: Abor
     });
   } catch (error) {
     if (signal.aborted) throw error;
-    notAnswered();
     const late = error instanceof DOMException && error.name === 'TimeoutError';
-    throw new Refusal(0, late ? `The collector did not answer within ${kTimeoutMs / 1000} s.`
-                              : 'The collector cannot be reached, or your certificate is no longer accepted.');
+    if (late) throw new Refusal(0, `The collector did not answer within ${kTimeoutMs / 1000} s.`);
+    notAnswered();
+    throw new Refusal(0, 'The collector cannot be reached, or your certificate is no longer accepted.', true);
   }
   answered();
   if (response.ok) return response;

@@ -14,7 +14,7 @@ import type { DiscreteEvent, Node } from './messages';
 import { NowStrip } from './now_strip';
 import { askNode, kSteps, listOf, subsOf } from './node_answer';
 import { address, go } from './route';
-import { Answered, Empty } from './states';
+import { Answered, Empty, unreached } from './states';
 import { fixedParams, type TimeRange } from './time_range';
 import { Time } from './times';
 import { percent, plural } from './units';
@@ -95,7 +95,7 @@ export function NodeView({ route, range, world, feed, unreachable }: ViewProps) 
             <StillLearning learning={value.learning} />
             <AnomalyList anomalies={value.anomalies} params={params} vitals={world.vitals} />
             {events.value !== undefined && <EventList found={events.value} params={params} />}
-            {events.problem !== undefined && <p class="warn">Events are not shown: {String(events.problem)}</p>}
+            {events.problem !== undefined && !unreached(events) && <p class="warn">Events are not shown: {String(events.problem)}</p>}
             {value.series.length === 0 && <Empty><h2>Nothing is kept of this time in these steps</h2>
               <p>{step === '' ? value.coverage.notes.join('; ')
                 : <Link to={address('/node', params, { step: '' })}>Let the collector choose the step</Link>}</p></Empty>}

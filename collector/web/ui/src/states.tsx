@@ -55,7 +55,7 @@ export function Unreachable({ since }: { since: number }) {
 }
 
 export function unreached({ problem }: { problem?: unknown }): boolean {
-  return problem instanceof Refusal && problem.status === 0;
+  return problem instanceof Refusal && problem.lost;
 }
 
 // The value once it is there; dimmed while a newer one is on its way.

@@ -32,7 +32,7 @@ export function useAnswer<T>(key: string, question: (signal: AbortSignal) => Pro
       (problem: unknown) => {
         if (abort.signal.aborted) return;
         setAsked((before) => ({ ...before, key, problem, loading: false }));
-        if (problem instanceof Refusal && problem.status === 0) {
+        if (problem instanceof Refusal && problem.lost) {
           again = setTimeout(() => setAttempt((count) => count + 1), kAgain_ms);
         }
       },
