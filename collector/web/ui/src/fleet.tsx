@@ -14,12 +14,11 @@ import { address, go } from './route';
 import { Answered, Empty } from './states';
 import { useShownTheme } from './theme';
 import { fixedParams, withEdges } from './time_range';
-import { isKnownVital, UnknownVital } from './unknown_vital';
+import { isKnownVital, kAnomalies, UnknownVital } from './unknown_vital';
 import { useAnswer } from './use_answer';
 import { digits, plural, rate } from './units';
 
 const kColumns = 180;
-const kAnomalies = 'anomalies';
 const kMostAnomalies = 1000;
 const kAround_s = 600;  // the node opens on at least this much time about a cell
 
