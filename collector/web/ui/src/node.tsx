@@ -65,7 +65,8 @@ export function NodeView({ route, range, world, feed, unreachable }: ViewProps) 
   const overlay = listOf(params, 'overlay');
   const step = params.get('step') ?? '';
   const process = params.get('process') ?? '';
-  const question = { node: name, range, step, subs: subsOf(world.vitals, split), backlogs, process };
+  const drawn: TimeRange = { start_s: range.start_s, end_s: range.end_s };  // however it was chosen
+  const question = { node: name, range: drawn, step, subs: subsOf(world.vitals, split), backlogs, process };
   const answer = useAnswer(`node ${JSON.stringify(question)} ${node !== undefined}`,
     (signal) => askNode(question, signal));
   const events = useAnswer(`events ${name} ${range.start_s} ${range.end_s}`,
