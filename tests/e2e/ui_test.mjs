@@ -166,3 +166,9 @@ test('a vital there is not is known to be none', async () => {
   assert.deepEqual(['', 'cpu', 'cpu/user', 'cpuu', 'cpu/usr'].map((name) => isKnownVital(name, vitals)),
                    [true, true, true, false, false]);
 });
+
+test('bounds that are one figure are not written twice', async () => {
+  const { betweenText } = await load('top_table.tsx');
+  assert.equal(betweenText('2.62 min', '2.62 min'), '');
+  assert.equal(betweenText('2.62 min', '3 min'), '2.62 min to 3 min');
+});

@@ -6,6 +6,7 @@ import type { Selection, TopTable, Vital } from './messages';
 import { Code } from './names';
 import { address } from './route';
 import { Answered } from './states';
+import { betweenText } from './top_table';
 import { amount, percent } from './units';
 import { useAnswer } from './use_answer';
 
@@ -65,7 +66,7 @@ export function AcrossTable({ parts, params, who }: TableProps) {
               <Link to={address('/selection', params, { vital: part.vital })}>{part.vital}</Link></td>
             <td class="n tight">{amount(part.value, part.unit)}</td>
             <td class="n tight">{percent(Math.min(1, part.value / part.total))}</td>
-            {bounds && <td class="n tight dim">{amount(part.low, part.unit)} to {amount(part.high, part.unit)}</td>}
+            {bounds && <td class="n tight dim">{betweenText(amount(part.low, part.unit), amount(part.high, part.unit))}</td>}
             <td class="name"><Code name={part.who} /></td>
           </tr>))}
         </tbody>

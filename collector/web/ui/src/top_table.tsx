@@ -6,8 +6,13 @@ import type { TopRow, TopTable } from './messages';
 import { address } from './route';
 import { cell, percent } from './units';
 
+// Bounds that are one figure bound nothing.
+export function betweenText(low: string, high: string): string {
+  return low === high ? '' : `${low} to ${high}`;
+}
+
 function Bounds({ row, unit }: { row: TopRow; unit: string }) {
-  return <td class="n dim tight">{cell(row.low, unit)} to {cell(row.high, unit)}</td>;
+  return <td class="n dim tight">{betweenText(cell(row.low, unit), cell(row.high, unit))}</td>;
 }
 
 function Name({ row, process, params }: { row: TopRow; process: boolean; params: URLSearchParams }) {
