@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "collector/cli/commands.h"
 #include "collector/cli/session.h"
 #include "collector/cli/terminal_text.h"
@@ -49,10 +50,27 @@ std::string AuditText(const v1::ListAuditAnswer& answer, const View& view) {
     if (entry.unlisted() > 0) {
       absl::StrAppend(&what, " (", entry.unlisted(), " more before it came too fast to be listed)");
     }
-    table.Add({ClockText(entry.time_s(), view.now, view.zone),
+    table.Add({MomentText(entry.time_s(), view.zone),
                entry.who().empty() ? "-" : Escaped(entry.who()), Escaped(entry.address()), what});
   }
-  return table.Render(view.style);
+  return absl::StrCat(table.Render(view.style), ZoneLine(view));
+}
+
+// The id of the token people mean: an id as it is, a name if one token in force has it.
+absl::StatusOr<std::string> TokenOf(const Session& session, const std::string& said) {
+  const auto answer = session.client->Ask(&AccessStub::ListTokens, v1::ListTokensRequest());
+  if (!answer.ok()) return answer.status();
+  std::vector<std::string> of_name;
+  for (const v1::Token& token : answer->tokens()) {
+    if (token.id() == said) return said;
+    if (token.name() == said && token.revoked_s() == 0) of_name.push_back(token.id());
+  }
+  if (of_name.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("token revoke: ", of_name.size(), " tokens are called \"", said,
+                     "\": ", absl::StrJoin(of_name, ", "), "; say which"));
+  }
+  return of_name.empty() ? said : of_name.front();
 }
 
 }  // namespace
@@ -88,8 +106,10 @@ int RunTokenList(const Arguments& arguments) {
 int RunTokenRevoke(const Arguments& arguments) {
   const absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
+  const absl::StatusOr<std::string> id = TokenOf(*session, arguments.token.id);
+  if (!id.ok()) return Report(id.status());
   v1::RevokeTokenRequest request;
-  request.set_id(arguments.token.id);
+  request.set_id(*id);
   return AskAndShow(
       *session, &AccessStub::RevokeToken, request, [&](const v1::RevokeTokenAnswer& answer) {
         return absl::StrCat("token ", answer.token().id(), " (", Escaped(answer.token().name()),

@@ -75,9 +75,10 @@ void AddToken(CLI::App& app, Arguments& a, std::function<int()>& run) {
   CLI::App* revoke = token->add_subcommand("revoke", "end one at once");
   create->add_option("--name", a.token.name, "who it is for")->required();
   create->add_option("--role", a.token.role, "viewer (default) or operator");
-  create->add_option("--expires", a.token.expires,
+  create->add_option("--expires,--for", a.token.expires,
                      "ends after this: 12h, 90d (default), at most 400d");
-  revoke->add_option("ID", a.token.id, "as telltale token list shows it")->required();
+  revoke->add_option("ID", a.token.id, "its id or its name, as telltale token list shows it")
+      ->required();
   create->footer(
       "\nExample:\n  telltale token create --name grafana --expires 365d\n"
       "  curl --cacert ca.crt -H \"Authorization: Bearer $TOKEN\" "
@@ -107,7 +108,8 @@ void AddEnroll(CLI::App& app, Arguments& a, std::function<int()>& run) {
                    "replaces a node that has a certificate")
       ->required();
   token->add_option("--uses", a.enroll.uses, "for so many nodes (1)")->check(From1To(10'000));
-  token->add_option("--for", a.enroll.lifetime, "ends after this: 1h (default), at most 30d");
+  token->add_option("--for,--expires", a.enroll.lifetime,
+                    "ends after this: 1h (default), at most 30d");
   for (CLI::App* command : {approve, deny}) {
     command->add_option("ID", a.enroll.id, "as telltale enroll list shows it")->required();
   }

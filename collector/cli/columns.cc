@@ -30,6 +30,41 @@ size_t PaintLength(std::string_view text) {
   return end == std::string_view::npos ? 0 : end + 1;
 }
 
+// Text with what stands in brackets of this kind left out; unchanged where they do not match.
+std::string Emptied(const std::string& text, char open, char close) {
+  std::string out;
+  size_t depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    // "(invoice-render)" behind a blank is a file, not arguments; "->" and "operator<" are no
+    // brackets.
+    const bool opens = text[i] == open && i > 0 && text[i - 1] != ' ';
+    if (depth == 0 && !opens) {
+      out += text[i];
+      continue;
+    }
+    if (opens || (depth > 0 && text[i] == open)) {
+      if (depth++ == 0) out += open;
+    } else if (text[i] == close && text[i - 1] != '-' && --depth == 0) {
+      out += "...";
+      out += close;
+    }
+  }
+  return depth == 0 ? out : text;
+}
+
+// A name of C++ by what people know it by: first its template's arguments go, then its own, then
+// the file it is in.
+std::string WithoutArguments(const std::string& name, size_t columns) {
+  const bool code = name.find("::") != std::string::npos || name.find('<') != std::string::npos;
+  if (!code || name.find("operator") != std::string::npos) return name;
+  std::string text = Emptied(name, '<', '>');
+  if (Width(text) <= columns) return text;
+  text = Emptied(text, '(', ')');
+  if (Width(text) <= columns) return text;
+  const size_t file = text.rfind(" (");
+  return file != std::string::npos && text.back() == ')' ? text.substr(0, file) : text;
+}
+
 }  // namespace
 
 size_t Width(std::string_view text) {
@@ -46,8 +81,10 @@ size_t Width(std::string_view text) {
   return columns;
 }
 
-std::string Shortened(const std::string& text, size_t columns) {
-  if (Width(text) <= columns || columns < 5) return text;
+std::string Shortened(const std::string& whole, size_t columns) {
+  if (Width(whole) <= columns || columns < 5) return whole;
+  const std::string text = WithoutArguments(whole, columns);
+  if (Width(text) <= columns) return text;
   const size_t head_columns = (columns - 3) / 3, tail_columns = columns - 3 - head_columns;
   // Positions where a code point begins, with the columns before each.
   std::vector<size_t> at, before;

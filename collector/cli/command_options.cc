@@ -1,8 +1,23 @@
 #include "collector/cli/command_options.h"
 
+#include <set>
 #include <string>
 
 namespace telltale::cli {
+namespace {
+
+// What -o of a command may be.
+std::string FormatsOf(const std::string& command) {
+  static const std::set<std::string> kCsv = {"top",  "diff",   "series",    "samples", "histogram",
+                                             "host", "events", "anomalies", "audit"};
+  const std::string usual = "table or json (protobuf JSON of the answer)";
+  if (command == "stacks") return usual + ", csv, folded or pprof";
+  if (command == "flame") return usual + ", folded or svg";
+  if (kCsv.contains(command)) return usual + " or csv";
+  return command == "telltale" ? usual + "; a command's --help says what else it knows" : usual;
+}
+
+}  // namespace
 
 void AddConnection(CLI::App* command, Arguments& a) {
   command->add_option("--collector", a.connection.collector, "host:port of the collector")
@@ -15,11 +30,7 @@ void AddConnection(CLI::App* command, Arguments& a) {
   command->add_option("--key", a.connection.key, "PEM file: its key")->group("Connection");
   command->add_option("--timeout", a.timeout_s, "seconds to wait for an answer (60)")
       ->group("Connection");
-  command->add_option(
-      "-o,--output", a.output,
-      "table or json (protobuf JSON of the answer); csv of top, diff, series, samples, "
-      "stacks, histogram, host, events, anomalies and audit; stacks also folded or "
-      "pprof, flame folded or svg");
+  command->add_option("-o,--output", a.output, FormatsOf(command->get_name()));
 }
 
 void AddNodes(CLI::App* command, Arguments& a) {

@@ -245,14 +245,15 @@ int RunEvents(const Arguments& arguments) {
         *request.mutable_selection() = selection;
         request.set_limit(arguments.limit);
         request.set_page(arguments.page);
-        for (std::string type : arguments.event_types) {
+        for (const std::string& typed : arguments.event_types) {
+          std::string type = typed;
           std::transform(type.begin(), type.end(), type.begin(),
                          [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
           v1::EventType parsed;
           if (!v1::EventType_Parse("EVENT_TYPE_" + type, &parsed) ||
               parsed == v1::EVENT_TYPE_UNSPECIFIED || parsed > v1::EVENT_TYPE_AGENT_START) {
             return Report(absl::InvalidArgumentError(
-                absl::StrCat("--type \"", type, "\": must be one of ", kEventTypes)));
+                absl::StrCat("--type \"", typed, "\": must be one of ", kEventTypes)));
           }
           request.add_types(parsed);
         }

@@ -12,7 +12,8 @@ int DeliverCompared(const Session& session, const Answer& answer, const v1::Sele
                     const v1::Selection& against, const std::function<std::string()>& render) {
   const bool other_side = NothingFound(answer.coverage(), selection, session.view).empty();
   return Deliver(session, answer, other_side ? answer.against_coverage() : answer.coverage(),
-                 other_side ? against : selection, answer.scale() == 0, render);
+                 other_side ? against : selection, answer.scale() == 0, render,
+                 other_side ? Side::kAgainst : Side::kAsked);
 }
 
 }  // namespace

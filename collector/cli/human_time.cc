@@ -82,11 +82,15 @@ std::optional<int> TimeOfDay(std::string_view word) {
 
 // "2 hours ago", "an hour ago", "10 min ago".
 std::optional<absl::Time> Ago(const std::vector<std::string>& words, absl::Time now) {
-  if (words.size() != 3 || words[2] != "ago") return std::nullopt;
-  const bool one = words[0] == "a" || words[0] == "an";
-  const std::optional<int> count = one ? 1 : WholeNumber(words[0], 1, 10'000);
+  if (words.size() < 2 || words.size() > 3 || words.back() != "ago") return std::nullopt;
+  // "1h ago": number and unit in one word.
+  const size_t digits = std::min(words[0].find_first_not_of("0123456789"), words[0].size());
+  if (words.size() == 2 && (digits == 0 || digits == words[0].size())) return std::nullopt;
+  const std::string number = words.size() == 2 ? words[0].substr(0, digits) : words[0];
+  const bool one = number == "a" || number == "an";
+  const std::optional<int> count = one ? 1 : WholeNumber(number, 1, 10'000);
   if (!count.has_value()) return std::nullopt;
-  std::string unit = words[1];
+  std::string unit = words.size() == 2 ? words[0].substr(digits) : words[1];
   if (unit.size() > 1 && unit.back() == 's') unit.pop_back();
   for (const auto& [names, seconds] : {std::pair(std::array{"second", "sec", "s"}, 1),
                                        std::pair(std::array{"minute", "min", "m"}, 60),
@@ -100,8 +104,12 @@ std::optional<absl::Time> Ago(const std::vector<std::string>& words, absl::Time 
 
 class Reader {
  public:
-  Reader(std::vector<std::string> words, absl::Time now, absl::TimeZone zone)
-      : words_(std::move(words)), now_(now), zone_(zone), today_(zone.At(now).cs) {}
+  Reader(std::vector<std::string> words, absl::Time now, absl::TimeZone zone, Meant meant)
+      : words_(std::move(words)),
+        now_(now),
+        ahead_(meant == Meant::kAhead),
+        zone_(zone),
+        today_(zone.At(now).cs) {}
 
   std::optional<absl::Time> Read() {
     if (!words_.empty() && (words_.back() == "utc" || words_.back() == "z")) {
@@ -115,6 +123,10 @@ class Reader {
     }
     if (!day_.has_value() && !time_s_.has_value()) return std::nullopt;
     absl::CivilDay day = day_.value_or(today_);
+    if (ahead_) {
+      if ((!day_.has_value() || weekday_) && Moment(day) <= now_) day += weekday_ ? 7 : 1;
+      return Moment(day);
+    }
     if (day_.has_value() ? weekday_ && !last_ && Moment(day) > now_ : Moment(day) > now_) {
       day -= weekday_ ? 7 : 1;
     }
@@ -142,12 +154,12 @@ class Reader {
   }
 
   bool TakeDay(const std::string& word) {
-    if (word == "today" || word == "yesterday") {
-      day_ = today_ - (word == "today" ? 0 : 1);
+    if (word == "today" || word == "yesterday" || word == "tomorrow") {
+      day_ = today_ + (word == "today" ? 0 : word == "tomorrow" ? 1 : -1);
       ++at_;
       return true;
     }
-    if (word == "last" && at_ + 1 < words_.size()) {
+    if (word == "last" && !ahead_ && at_ + 1 < words_.size()) {
       last_ = true;
       const std::optional<int> weekday = NameIn(kDays, words_[at_ + 1]);
       if (!weekday.has_value()) return false;
@@ -166,7 +178,11 @@ class Reader {
   void TakeWeekday(int weekday) {
     weekday_ = true;
     const auto wanted = static_cast<absl::Weekday>(weekday);
-    day_ = last_ ? absl::PrevWeekday(today_, wanted) : absl::PrevWeekday(today_ + 1, wanted);
+    if (ahead_) {
+      day_ = absl::NextWeekday(today_ - 1, wanted);
+    } else {
+      day_ = last_ ? absl::PrevWeekday(today_, wanted) : absl::PrevWeekday(today_ + 1, wanted);
+    }
   }
 
   // "2026-11-18", "18 nov", "nov 18".
@@ -183,7 +199,8 @@ class Reader {
       const std::optional<int> number = WholeNumber(words_[at_ + (month_first ? 1 : 0)], 1, 31);
       if (!month.has_value() || !number.has_value()) continue;
       day = absl::CivilDay(today_.year(), *month + 1, *number);
-      if (day > today_) day = absl::CivilDay(today_.year() - 1, *month + 1, *number);
+      if (ahead_ && day < today_) day = absl::CivilDay(today_.year() + 1, *month + 1, *number);
+      if (!ahead_ && day > today_) day = absl::CivilDay(today_.year() - 1, *month + 1, *number);
       if (day.day() != *number) return false;  // 31 june
       day_ = day;
       at_ += 2;
@@ -194,6 +211,7 @@ class Reader {
 
   std::vector<std::string> words_;
   const absl::Time now_;
+  const bool ahead_;
   absl::TimeZone zone_;
   absl::CivilDay today_;
   size_t at_ = 0;
@@ -205,8 +223,8 @@ class Reader {
 }  // namespace
 
 std::optional<absl::Time> ParseHumanMoment(const std::string& text, absl::Time now,
-                                           absl::TimeZone zone) {
-  return Reader(WordsOf(text), now, zone).Read();
+                                           absl::TimeZone zone, Meant meant) {
+  return Reader(WordsOf(text), now, zone, meant).Read();
 }
 
 }  // namespace telltale::cli

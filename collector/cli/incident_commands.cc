@@ -46,6 +46,17 @@ int Change(const Session& session, const IncidentFlags& asked) {
                     });
 }
 
+// Which filters cannot speak yet. Nobody's answer fails for it.
+v1::AnomaliesAnswer LearningOf(const Session& session) {
+  v1::AnomaliesRequest request;
+  const double now_s = absl::ToDoubleSeconds(session.view.now - absl::UnixEpoch());
+  request.mutable_selection()->set_start_s(now_s - 60);
+  request.mutable_selection()->set_end_s(now_s);
+  request.set_limit(1);
+  const auto answer = session.client->Ask(&v1::Query::Stub::ListAnomalies, request);
+  return answer.ok() ? *answer : v1::AnomaliesAnswer();
+}
+
 absl::StatusOr<double> EndOf(const SilenceFlags& asked, absl::Time now, absl::TimeZone zone) {
   if (asked.length.empty() == asked.until.empty()) {
     return absl::InvalidArgumentError(
@@ -56,7 +67,7 @@ absl::StatusOr<double> EndOf(const SilenceFlags& asked, absl::Time now, absl::Ti
     if (!length.ok()) return length.status();
     return absl::ToDoubleSeconds(now + *length - absl::UnixEpoch());
   }
-  const auto until = ParseMoment(asked.until, now, zone);
+  const auto until = ParseMoment(asked.until, now, zone, Meant::kAhead);
   if (!until.ok()) return until.status();
   return absl::ToDoubleSeconds(*until - absl::UnixEpoch());
 }
@@ -79,11 +90,14 @@ int RunIncidents(const Arguments& arguments) {
   request.set_resolved(asked.all);
   request.set_silenced(asked.all || asked.silenced);
   request.set_limit(arguments.limit);
-  return AskAndShow(*session, &Watch::ListIncidents, request,
-                    [&](const v1::ListIncidentsAnswer& answer) {
-                      return asked.number != 0 ? RenderIncident(answer.incidents(0), session->view)
-                                               : RenderIncidents(answer, session->view);
-                    });
+  return AskAndShow(
+      *session, &Watch::ListIncidents, request, [&](const v1::ListIncidentsAnswer& answer) {
+        return asked.number != 0
+                   ? RenderIncident(answer.incidents(0), session->view)
+                   : RenderIncidents(
+                         answer, session->view,
+                         answer.incidents().empty() ? LearningOf(*session) : v1::AnomaliesAnswer());
+      });
 }
 
 int RunSilence(const Arguments& arguments) {

@@ -68,7 +68,12 @@ std::span<const Command> IncidentCommands() {
               "and\n"
               "investigate, and are in backups.",
               [](CLI::App* c, Arguments& a) {
-                c->add_option("TEXT", a.note, "what to note, at most 300 bytes");
+                c->add_option("TEXT", a.note, "what to note, at most 300 bytes")
+                    ->check(CLI::Validator(
+                        [](const std::string& text) {
+                          return std::string(text.empty() ? "is empty: a note needs a text" : "");
+                        },
+                        ""));
                 AddNodes(c, a);
                 AddRange(c, a, "7 days");
                 c->get_option("--at")->description("the moment it is about (now)");

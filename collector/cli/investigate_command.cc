@@ -1,6 +1,7 @@
 // telltale investigate: one question, one page.
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -20,6 +21,22 @@ std::string WebOf(const Session& session) {
   const std::string& address = session.client->collector();
   return absl::StrCat("https://", Escaped(address.substr(0, address.rfind(':'))), ":",
                       status->https_port());
+}
+
+// What is known of the time. An answer without it is an answer, too.
+std::vector<v1::Incident> IncidentsOf(const Session& session, const v1::Selection& selection) {
+  constexpr uint32_t kLookedAt = 200;
+  constexpr size_t kShown = 5;
+  v1::ListIncidentsRequest request;
+  request.set_resolved(true);
+  request.set_limit(kLookedAt);
+  const auto answer = session.client->Ask(&v1::Watch::Stub::ListIncidents, request);
+  std::vector<v1::Incident> incidents;
+  if (!answer.ok()) return incidents;
+  for (const v1::Incident& incident : answer->incidents()) {
+    if (incidents.size() < kShown && Concerns(incident, selection)) incidents.push_back(incident);
+  }
+  return incidents;
 }
 
 std::string WhoText(const v1::Selection& selection) {
@@ -50,7 +67,8 @@ int RunInvestigate(const Arguments& typed) {
           const std::string web = WebOf(session);
           return RenderInvestigation(*answer,
                                      {selection, WhoText(selection),
-                                      DigOn(session.words, selection, web, session.view.zone)},
+                                      DigOn(session.words, selection, web, session.view.zone),
+                                      IncidentsOf(session, selection)},
                                      session.view);
         });
       });

@@ -25,6 +25,9 @@ struct View {
   absl::Time now;
 };
 
+// Which zone the times of an answer are in, a line: "times are UTC+1".
+std::string ZoneLine(const View& view);
+
 // "covers 58 of 60 s on 1 node; 2 s unwatched: agent restart; lost: 12 samples refused by tokens":
 // one paragraph, wrapped at the terminal's width.
 std::string RenderCoverage(const v1::Coverage& coverage, const View& view);
@@ -60,6 +63,9 @@ std::string RenderHistogram(const v1::HistogramAnswer& answer, const View& view)
 std::string RenderHost(const v1::HostLevelsAnswer& answer, const View& view);
 std::string RenderEvents(const v1::EventsAnswer& answer, const View& view);
 std::string RenderGaps(const v1::CoverageAnswer& answer, const View& view);
+// A line per node: which filters cannot speak there yet, those that are as far together. Empty: all
+// can.
+std::string RenderLearning(const v1::AnomaliesAnswer& answer);
 std::string RenderAnomalies(const v1::AnomaliesAnswer& answer, const View& view);
 // Its sentence, and what speaks for and against it below.
 std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view);
@@ -68,8 +74,10 @@ std::string RenderRules(const v1::ListFiltersAnswer& answer, const View& view);
 // Those of filters.d last, with what each costs and why one is disabled.
 std::string RenderFilters(const v1::ListFiltersAnswer& answer, const View& view);
 std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view);
-// A line each; one of them with its timeline and notes.
-std::string RenderIncidents(const v1::ListIncidentsAnswer& answer, const View& view);
+// A line each, or that there is none and what cannot be found yet (`learning`); one of them with
+// its timeline and notes.
+std::string RenderIncidents(const v1::ListIncidentsAnswer& answer, const View& view,
+                            const v1::AnomaliesAnswer& learning = {});
 std::string RenderIncident(const v1::Incident& incident, const View& view);
 // One that changed, in a line.
 std::string RenderIncidentNews(const v1::Incident& incident, const View& view);

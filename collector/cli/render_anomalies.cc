@@ -28,8 +28,9 @@ std::string RecordFooter(const v1::ListFiltersAnswer& answer) {
   return "";
 }
 
-// A line per node: what cannot speak there yet, those that are as far together.
-std::string LearningText(const v1::AnomaliesAnswer& answer) {
+}  // namespace
+
+std::string RenderLearning(const v1::AnomaliesAnswer& answer) {
   constexpr size_t kShownNodes = 5;
   using Named = std::vector<std::pair<std::string, std::vector<std::string>>>;
   const auto at = [](auto& list, const std::string& name) -> auto& {
@@ -62,6 +63,8 @@ std::string LearningText(const v1::AnomaliesAnswer& answer) {
   }
   return out;
 }
+
+namespace {
 
 std::string FilterTable(const v1::ListFiltersAnswer& answer, bool rules, const View& view) {
   Table table({{rules ? "rule" : ""},
@@ -172,9 +175,7 @@ std::string RenderAnomalies(const v1::AnomaliesAnswer& answer, const View& view)
   std::string out;
   for (const v1::Anomaly& anomaly : answer.anomalies()) out += RenderAnomaly(anomaly, view);
   if (out.empty()) out = "no anomaly in this time\n";
-  out += LearningText(answer);
-  if (!answer.next_page().empty())
-    absl::StrAppend(&out, "more: --page ", Escaped(answer.next_page()), "\n");
+  out += RenderLearning(answer);
   return absl::StrCat(out, "\n", RenderCoverage(answer.coverage(), view));
 }
 

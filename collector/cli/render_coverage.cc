@@ -55,26 +55,48 @@ std::string ValuesText(const v1::Coverage& coverage, const View& view) {
                       " to ", ClockText(coverage.values_end_s(), view.now, view.zone));
 }
 
-std::string LossText(const std::string& reason, double events) {
-  const std::string count = Count(events);
+// What was lost for a reason, behind its number.
+std::string LossWords(const std::string& reason) {
   const std::map<std::string, std::string> texts = {
-      {"tokens", " samples refused by tokens"},
-      {"recursion", " events inside the sensor itself"},
-      {"nested_add", " adds hit by an interrupt"},
-      {"slot_evicted", " stacks of wakers that others overwrote"},
-      {"ring_full", " samples that found the ring full"},
-      {"stack_unreadable", " stacks that could not be read"},
-      {"process_gone", " processes gone before they were named"},
-      {"row_limit", " entries beyond a table's limit"},
-      {"duty", " events not looked at, to stay within the agent's budget"},
-      {"map_full", " entries a full kernel map refused"},
-      {"too_old", " records of an epoch already cut"},
-      {"byte_limit", " entries cut to fit the size limit"},
-      {"stack_copy", " user stacks that found no room to be copied"},
-      {"cut_failed", " events of an earlier epoch whose cut failed"},
-      {"not_journalled", " seconds since the crash journal's last append"}};
+      {"tokens", "samples refused by tokens"},
+      {"recursion", "events inside the sensor itself"},
+      {"nested_add", "adds hit by an interrupt"},
+      {"slot_evicted", "stacks of wakers that others overwrote"},
+      {"ring_full", "samples that found the ring full"},
+      {"stack_unreadable", "stacks that could not be read"},
+      {"process_gone", "processes gone before they were named"},
+      {"row_limit", "entries beyond a table's limit"},
+      {"duty", "events not looked at, to stay within the agent's budget"},
+      {"map_full", "entries a full kernel map refused"},
+      {"too_old", "records of an epoch already cut"},
+      {"byte_limit", "entries cut to fit the size limit"},
+      {"stack_copy", "user stacks that found no room to be copied"},
+      {"cut_failed", "events of an earlier epoch whose cut failed"},
+      {"not_journalled", "seconds since the crash journal's last append"}};
   const auto text = texts.find(reason);
-  return text == texts.end() ? absl::StrCat(count, " by ", Escaped(reason)) : count + text->second;
+  return text == texts.end() ? absl::StrCat("by ", Escaped(reason)) : text->second;
+}
+
+// "12 samples refused by tokens", "1 sample ...".
+std::string LossText(const std::string& reason, double events) {
+  std::string words = LossWords(reason);
+  const std::string count = Count(events);
+  if (count == "1") {
+    for (const auto& [many, one] : {std::pair("entries ", "entry "),
+                                    {"processes ", "process "},
+                                    {"stacks ", "stack "},
+                                    {"samples ", "sample "},
+                                    {"events ", "event "},
+                                    {"records ", "record "},
+                                    {"adds ", "add "},
+                                    {"seconds ", "second "}}) {
+      if (const size_t at = words.find(many); at != std::string::npos) {
+        words.replace(at, std::string(many).size(), one);
+        break;
+      }
+    }
+  }
+  return absl::StrCat(count, " ", words);
 }
 
 // What is the matter with frames of an outcome; empty: they have names.
@@ -134,6 +156,12 @@ std::string Wrapped(const std::vector<std::string>& parts, size_t columns) {
 
 }  // namespace
 
+std::string ZoneLine(const View& view) {
+  return absl::StrCat(
+      Painted(absl::StrCat("times are ", ZoneText(view.now, view.zone)), Ink::kDim, view.style),
+      "\n");
+}
+
 std::string RenderCoverage(const v1::Coverage& coverage, const View& view) {
   std::vector<std::string> parts;
   const double nodes = coverage.nodes(), selected = coverage.nodes_selected();
@@ -162,7 +190,9 @@ std::string RenderCoverage(const v1::Coverage& coverage, const View& view) {
   for (const v1::ReasonCount& reason : coverage.lost_events())
     lost[reason.reason()] += reason.events();
   std::vector<std::pair<double, std::string>> ordered;
-  for (const auto& [reason, events] : lost) ordered.emplace_back(-events, LossText(reason, events));
+  for (const auto& [reason, events] : lost) {
+    ordered.emplace_back(-events, LossText(reason, events));
+  }
   std::sort(ordered.begin(), ordered.end());
   std::vector<std::string> losses;
   for (auto& [events, text] : ordered) losses.push_back(std::move(text));
@@ -239,11 +269,10 @@ std::string RenderGaps(const v1::CoverageAnswer& answer, const View& view) {
   std::string out = answer.gaps().empty() ? "no gap: every node was watched throughout\n"
                                           : table.Render(view.style);
   if (!answer.coverage().lost_events().empty()) {
-    Table losses({{"lost by"}, {"vital"}, {"events", Table::Align::kRight}});
+    Table losses({{"lost", Table::Align::kRight}, {""}, {"vital"}});
     for (const v1::ReasonCount& lost : answer.coverage().lost_events()) {
-      losses.Add({Escaped(lost.reason()),
-                  lost.vital().empty() ? "(whole sensor)" : Escaped(lost.vital()),
-                  Count(lost.events())});
+      losses.Add({Count(lost.events()), LossWords(lost.reason()),
+                  lost.vital().empty() ? "(whole sensor)" : Escaped(lost.vital())});
     }
     absl::StrAppend(&out, "\n", losses.Render(view.style));
   }
@@ -252,7 +281,11 @@ std::string RenderGaps(const v1::CoverageAnswer& answer, const View& view) {
     for (const v1::NameCount& count : answer.coverage().user_frames()) all += count.frames();
     Table names({{"user frames"}, {"frames", Table::Align::kRight}, {"", Table::Align::kRight}});
     for (const v1::NameCount& count : answer.coverage().user_frames()) {
-      names.Add({Escaped(count.outcome()), Count(count.frames()), Share(count.frames() / all)});
+      const std::string nameless = NamelessText(count.outcome());
+      names.Add({!nameless.empty()                ? absl::StrCat("without a name: ", nameless)
+                 : count.outcome() == "generated" ? "named, of generated code"
+                                                  : "named",
+                 Count(count.frames()), Share(count.frames() / all)});
     }
     absl::StrAppend(&out, "\n", names.Render(view.style));
   }

@@ -76,13 +76,12 @@ std::string Rows(const v1::DiffTable& table, bool certain, const std::string& ti
              {code ? "of" : "", Align::kLeft, 16}});
   for (const v1::DiffRow& row : table.rows()) {
     if (row.certain() != certain) continue;
-    const bool bounded = row.difference_high() > row.difference_low();
+    const std::string least = Signed(row.difference_low(), table.unit()),
+                      most = Signed(row.difference_high(), table.unit());
     out.Add({NameOf(table, row), Quantity(row.against().value(), table.unit()),
              Quantity(row.row().value(), table.unit()), Signed(row.difference(), table.unit()),
              Ratio(row.row().value(), row.against().value()),
-             bounded ? absl::StrCat(Signed(row.difference_low(), table.unit()), " and ",
-                                    Signed(row.difference_high(), table.unit()))
-                     : "",
+             least != most ? absl::StrCat(least, " and ", most) : "",
              code ? Escaped(row.row().exe()) : ""});
   }
   return out.empty() ? "" : out.Render(view.style, "  ");

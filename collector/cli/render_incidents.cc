@@ -83,10 +83,11 @@ std::string AlertsText(const v1::AlertTarget& target, const View& view) {
 
 }  // namespace
 
-std::string RenderIncidents(const v1::ListIncidentsAnswer& answer, const View& view) {
+std::string RenderIncidents(const v1::ListIncidentsAnswer& answer, const View& view,
+                            const v1::AnomaliesAnswer& learning) {
   std::string out;
   if (answer.incidents().empty()) {
-    out = "no incident is open\n";
+    out = absl::StrCat("no incident is open\n", RenderLearning(learning));
   } else {
     Table table({{"", Table::Align::kRight},
                  {"state"},
@@ -101,7 +102,7 @@ std::string RenderIncidents(const v1::ListIncidentsAnswer& answer, const View& v
                  MomentText(incident.last_s(), view.zone), NodesText(incident),
                  Count(static_cast<double>(incident.anomalies())), Escaped(incident.title())});
     }
-    out = table.Render(view.style);
+    out = absl::StrCat(table.Render(view.style), ZoneLine(view));
   }
   const bool left_out = std::ranges::none_of(answer.incidents(), &v1::Incident::silenced);
   if (answer.silenced() > 0 && left_out) {
@@ -135,7 +136,7 @@ std::string RenderIncident(const v1::Incident& incident, const View& view) {
     absl::StrAppend(&out, "\npart of incident ", incident.merged_into(), ": telltale incidents ",
                     incident.merged_into());
   }
-  out += "\n\n";
+  absl::StrAppend(&out, "\n", ZoneLine(view), "\n");
   // Timeline of what was found and what people said; what a diagnosis explains stands under it.
   std::vector<std::pair<double, std::string>> lines;
   for (int i = 0; i < incident.symptoms_size(); ++i) {
@@ -200,7 +201,7 @@ std::string RenderSilences(const v1::ListSilencesAnswer& answer, const View& vie
                any(silence.node()), any(silence.rule()), any(silence.process()), until,
                Escaped(silence.by()), Escaped(silence.reason())});
   }
-  return table.Render(view.style);
+  return absl::StrCat(table.Render(view.style), ZoneLine(view));
 }
 
 }  // namespace telltale::cli

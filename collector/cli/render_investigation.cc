@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "collector/cli/render.h"
 #include "collector/cli/render_investigation.h"
 #include "collector/cli/time_text.h"
+#include "collector/formats/record_text.h"
 
 namespace telltale::cli {
 namespace {
@@ -78,7 +80,7 @@ class Page {
       : answer_(answer), frame_(frame), view_(view) {}
 
   std::string Render() const {
-    std::string out = Head();
+    std::string out = absl::StrCat(Head(), Known());
     absl::StrAppend(&out, Title("WHAT WAS UNUSUAL", view_));
     if (answer_.findings().empty()) absl::StrAppend(&out, Nothing());
     for (int i = 0; i < answer_.findings_size(); ++i) {
@@ -102,11 +104,65 @@ class Page {
         "  (times are ", ZoneText(start, view_.zone), ")\n");
   }
 
+  // Incidents and diagnoses of the time: what was wrong stands before what was merely unusual.
+  std::string Known() const {
+    std::string out;
+    std::set<std::string> told;  // diagnoses, by rule, node and subject
+    for (const v1::Incident& incident : frame_.incidents) {
+      absl::StrAppend(&out, "incident ", incident.number(), ", ", Escaped(incident.state()), ": ",
+                      Painted(Escaped(incident.title()), Ink::kBold, view_.style), "\n");
+      absl::StrAppend(&out, kIndent, "since ", ClockText(incident.start_s(), view_.now, view_.zone),
+                      ", last news ", ClockText(incident.last_s(), view_.now, view_.zone), "\n");
+      for (const v1::Anomaly& anomaly : answer_.anomalies()) {
+        if (anomaly.rule() == 0 || !Holds(incident, anomaly)) continue;
+        if (told.insert(KeyOf(anomaly)).second) absl::StrAppend(&out, Diagnosis(anomaly));
+      }
+      absl::StrAppend(&out, kIndent, "telltale incidents ", incident.number(), "\n");
+    }
+    for (const v1::Anomaly& anomaly : answer_.anomalies()) {
+      if (anomaly.rule() != 0 && told.insert(KeyOf(anomaly)).second) {
+        absl::StrAppend(&out, Diagnosis(anomaly));
+      }
+    }
+    return out.empty() ? "" : absl::StrCat(Title("WHAT WAS WRONG", view_), out);
+  }
+
+  static std::string KeyOf(const v1::Anomaly& anomaly) {
+    return absl::StrCat(anomaly.rule(), "\n", anomaly.node(), "\n", anomaly.subject());
+  }
+
+  static bool Holds(const v1::Incident& incident, const v1::Anomaly& anomaly) {
+    return std::ranges::any_of(incident.symptoms(), [&](const v1::IncidentSymptom& symptom) {
+      return symptom.rule() == anomaly.rule() && symptom.filter() == anomaly.filter() &&
+             (symptom.node() == anomaly.node() || symptom.node_count() > 1) &&
+             (symptom.text() == anomaly.text() ||
+              anomaly.subject().find(symptom.program()) != std::string::npos);
+    });
+  }
+
+  std::string Diagnosis(const v1::Anomaly& anomaly) const {
+    std::string out =
+        Paragraph(absl::StrCat("diagnosis, rule ", anomaly.rule(), ", ",
+                               ClockText(anomaly.start_s(), view_.now, view_.zone), ", ",
+                               Escaped(anomaly.node()), ": ", Escaped(anomaly.text())),
+                  kIndent, view_);
+    const auto line = [&](const char* what, const std::string& text) {
+      if (!text.empty()) absl::StrAppend(&out, kIndent, "  ", what, Escaped(text), "\n");
+    };
+    line("because: ", anomaly.evidence());
+    line("against: ", anomaly.against());
+    if (anomaly.has_record()) line("record:  ", formats::RecordText(anomaly.record()));
+    line("next:    ", anomaly.next());
+    return out;
+  }
+
   std::string Nothing() const {
     if (answer_.lines() > 0 && answer_.unjudged() == answer_.lines()) {
       return Paragraph(
-                 "cannot be told: there is too little past to say what is usual, 8 epochs are "
-                 "needed; what did most in this time:",
+                 absl::StrCat("cannot be told: there is too little past to say what is usual, 8 "
+                              "epochs before ",
+                              ClockText(frame_.asked.start_s(), view_.now, view_.zone),
+                              " are needed; what did most in this time:"),
                  "", view_) +
              absl::StrCat(kIndent, frame_.commands.Top(), "\n");
     }
@@ -255,6 +311,7 @@ class Page {
       lines.push_back({event.time_s(), event.type(), event.node(), Escaped(event.text())});
     }
     for (const v1::Anomaly& anomaly : answer_.anomalies()) {
+      if (anomaly.rule() != 0) continue;  // stands above
       lines.push_back({anomaly.start_s(), "anomaly", anomaly.node(), Escaped(anomaly.text())});
     }
     std::stable_sort(lines.begin(), lines.end(),
@@ -303,6 +360,15 @@ class Page {
 
   std::string DigOn() const {
     std::string out = Title("DIG ON", view_);
+    constexpr size_t kDiagnosesFollowed = 3;
+    std::set<std::string> next;
+    for (const v1::Anomaly& anomaly : answer_.anomalies()) {
+      if (anomaly.rule() == 0 || anomaly.next().empty() || next.size() == kDiagnosesFollowed ||
+          !next.insert(anomaly.next()).second) {
+        continue;
+      }
+      absl::StrAppend(&out, kIndent, Escaped(anomaly.next()), "\n");
+    }
     for (const std::string& line : answer_.findings().empty()
                                        ? std::vector<std::string>{frame_.commands.Series()}
                                        : frame_.commands.For(answer_.findings(0), answer_)) {
@@ -317,6 +383,18 @@ class Page {
 };
 
 }  // namespace
+
+bool Concerns(const v1::Incident& incident, const v1::Selection& asked) {
+  const bool over = incident.state() == "resolved";
+  const bool in_time = incident.start_s() < asked.end_s() &&
+                       (over ? incident.last_s() : asked.end_s()) >= asked.start_s();
+  if (!in_time || incident.merged_into() > 0) return false;
+  if (asked.nodes().empty() || incident.node_count() > static_cast<uint64_t>(incident.nodes_size()))
+    return true;
+  return std::ranges::any_of(asked.nodes(), [&](const std::string& node) {
+    return std::ranges::count(incident.nodes(), node) > 0;
+  });
+}
 
 std::string RenderInvestigation(const v1::InvestigateAnswer& answer,
                                 const InvestigationFrame& frame, const View& view) {

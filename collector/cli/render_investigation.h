@@ -7,9 +7,11 @@
 #define TELLTALE_COLLECTOR_CLI_RENDER_INVESTIGATION_H_
 
 #include <string>
+#include <vector>
 
 #include "collector/cli/dig_on.h"
 #include "collector/cli/render.h"
+#include "telltale/v1/watch.pb.h"
 
 namespace telltale::cli {
 
@@ -17,7 +19,12 @@ struct InvestigationFrame {
   v1::Selection asked;
   std::string who;  // "db-1", "all nodes"; printed as it is
   DigOn commands;
+  // Of the nodes asked for, that were open in the time; newest first.
+  std::vector<v1::Incident> incidents = {};
 };
+
+// Whether an incident belongs to a selection: it was open in its time, on one of its nodes.
+bool Concerns(const v1::Incident& incident, const v1::Selection& asked);
 
 std::string RenderInvestigation(const v1::InvestigateAnswer& answer,
                                 const InvestigationFrame& frame, const View& view);

@@ -180,13 +180,14 @@ std::string RenderStatus(const v1::StatusAnswer& answer, const View& view) {
   }
   if (!answer.filters().empty()) {
     Table filters({{"filter"},
+                   {"version", Table::Align::kRight},
                    {"state"},
                    {"behind", Table::Align::kRight},
                    {"anomalies", Table::Align::kRight},
                    {"reason"}});
     for (const v1::FilterStatus& filter : answer.filters()) {
-      filters.Add({absl::StrCat(Escaped(filter.name()), " ", filter.version()),
-                   Escaped(filter.state()), LengthText(filter.lag_s()), Count(filter.anomalies()),
+      filters.Add({Escaped(filter.name()), absl::StrCat(filter.version()), Escaped(filter.state()),
+                   LengthText(filter.lag_s()), Count(filter.anomalies()),
                    Escaped(filter.reason())});
     }
     absl::StrAppend(&out, "\n", filters.Render(view.style));

@@ -16,8 +16,10 @@ std::string UnitOf(const v1::SampleAnswer& sample) { return sample.unit(); }
 
 std::string Values(const google::protobuf::RepeatedPtrField<v1::NamedValue>& values) {
   std::vector<std::string> parts;
-  for (const v1::NamedValue& value : values)
+  for (const v1::NamedValue& value : values) {
+    if (value.name() == "sp_block") continue;  // tells stacks apart and says nothing to people
     parts.push_back(absl::StrCat(Escaped(value.name()), " ", Escaped(value.value())));
+  }
   return absl::StrJoin(parts, ", ");
 }
 
@@ -49,6 +51,14 @@ std::string WhereItRuns(const v1::SampleAnswer& sample) {
   return text;
 }
 
+// " (mysqld, pid 812, thread 830, uid 27, 3 h old)"; an interrupt is of no process.
+std::string ProcessText(const v1::SampleAnswer& sample) {
+  if (sample.exe() == "[irq]") return "";
+  return absl::StrCat(" (", Escaped(sample.comm()), ", pid ", sample.pid(),
+                      sample.tid() != sample.pid() ? absl::StrCat(", thread ", sample.tid()) : "",
+                      ", uid ", sample.uid(), ", ", LengthText(sample.process_age_s()), " old)");
+}
+
 std::string OneSample(const v1::SampleAnswer& sample, const View& view) {
   std::string name =
       sample.exe().empty() ? absl::StrCat("[", Escaped(sample.comm()), "]") : Escaped(sample.exe());
@@ -58,10 +68,8 @@ std::string OneSample(const v1::SampleAnswer& sample, const View& view) {
                            Escaped(sample.sub()), "  ", Quantity(sample.weight(), UnitOf(sample)),
                            sample.open() ? "  still going on" : ""),
               Ink::kBold, view.style),
-      "\n  ", name, " (", Escaped(sample.comm()), ", pid ", sample.pid(),
-      sample.tid() != sample.pid() ? absl::StrCat(", thread ", sample.tid()) : "", ", uid ",
-      sample.uid(), ", ", LengthText(sample.process_age_s()), " old) on ", Escaped(sample.node()),
-      " CPU ", sample.cpu(), WhereItRuns(sample), "\n");
+      "\n  ", name, ProcessText(sample), " on ", Escaped(sample.node()), " CPU ", sample.cpu(),
+      WhereItRuns(sample), "\n");
   if (const std::string label = Values(sample.label()); !label.empty())
     absl::StrAppend(&out, "  label: ", label, "\n");
   if (const std::string detail = Values(sample.detail()); !detail.empty())
@@ -79,6 +87,12 @@ std::string OneSample(const v1::SampleAnswer& sample, const View& view) {
   return out;
 }
 
+// Bounds that read the same are none.
+std::string BetweenText(double low, double high, const std::string& unit) {
+  const std::string least = Quantity(low, unit), most = Quantity(high, unit);
+  return least == most ? "exact" : absl::StrCat("between ", least, " and ", most);
+}
+
 }  // namespace
 
 std::string RenderSamples(const v1::SamplesAnswer& answer, const View& view) {
@@ -87,8 +101,7 @@ std::string RenderSamples(const v1::SamplesAnswer& answer, const View& view) {
     absl::StrAppend(&out, OneSample(sample, view), "\n");
   const std::string count = Plural(answer.samples_size(), "sample");
   if (!answer.next_page().empty()) {
-    absl::StrAppend(&out, "the newest ", count, " of all vitals asked for; more: --page ",
-                    Escaped(answer.next_page()), "\n\n");
+    absl::StrAppend(&out, "the newest ", count, " of all vitals asked for\n\n");
   } else if (!answer.samples().empty()) {
     absl::StrAppend(&out, count, ": all that epochs kept of this time, a few of each vital\n\n");
   }
@@ -103,13 +116,21 @@ std::string RenderStacks(const v1::StacksAnswer& answer, const View& view) {
         &out,
         Painted(absl::StrCat(Quantity(stack.value(), answer.unit()), "  ", Share(share)),
                 Ink::kBold, view.style),
-        "  between ", Quantity(stack.low(), answer.unit()), " and ",
-        Quantity(stack.high(), answer.unit()), ", ", Plural(stack.samples(), "sample"), "  ",
-        Escaped(stack.exe()), "\n",
+        "  ", BetweenText(stack.low(), stack.high(), answer.unit()), ", ",
+        Plural(stack.samples(), "sample"), "  ", Escaped(stack.exe()), "\n",
         StackLines({stack.frames().begin(), stack.frames().end()}, "    ", kAllFrames, view),
         stack.end().empty() ? "" : absl::StrCat("    (", Escaped(stack.end()), ")\n"), "\n");
   }
-  return absl::StrCat(out, "all together: ", Quantity(answer.total(), answer.unit()), "\n",
+  if (!answer.process().empty()) {
+    double shown = 0;
+    for (const v1::StackWeight& stack : answer.stacks()) shown += stack.value();
+    absl::StrAppend(&out, "these of ", Escaped(answer.process()), ": ",
+                    Quantity(shown, answer.unit()), ", ",
+                    Share(answer.total() > 0 ? shown / answer.total() : 0), "; ");
+  }
+  return absl::StrCat(out, answer.process().empty() ? "all together: " : "of all processes: ",
+                      Quantity(answer.total(), answer.unit()),
+                      answer.process().empty() ? "" : ", which shares are of", "\n",
                       RenderCoverage(answer.coverage(), view));
 }
 
@@ -125,9 +146,10 @@ std::string RenderEvents(const v1::EventsAnswer& answer, const View& view) {
                Escaped(event.type()), event.pid() > 0 ? absl::StrCat(event.pid()) : "",
                event.pid() > 0 ? absl::StrCat(event.uid()) : "", Escaped(event.text())});
   }
-  return absl::StrCat(
-      answer.events().empty() ? "no event in this time\n" : table.Render(view.style), "\n",
-      RenderCoverage(answer.coverage(), view));
+  return absl::StrCat(answer.events().empty()
+                          ? "no event in this time\n"
+                          : absl::StrCat(table.Render(view.style), ZoneLine(view)),
+                      "\n", RenderCoverage(answer.coverage(), view));
 }
 
 }  // namespace telltale::cli

@@ -20,7 +20,19 @@ std::string NameOf(const v1::Series& series) {
 
 struct SeriesSummary {
   double mean = 0, min = 0, max = 0, last = 0;
+  bool bounds = false;  // min and max are of no second that was
 };
+
+bool Bounds(const v1::Series& series, int point) {
+  return point < series.bounds_size() && series.bounds(point);
+}
+
+// Why a lightest or heaviest second is not there.
+std::string BoundsNote(bool any) {
+  if (!any) return "";
+  return "no figure: so far back the seconds of each kind are kept, not those of their sum; ask a "
+         "kind (--vital VITAL/KIND) or a shorter time\n";
+}
 
 SeriesSummary SummaryOf(const v1::Series& series) {
   SeriesSummary summary;
@@ -32,6 +44,7 @@ SeriesSummary SummaryOf(const v1::Series& series) {
     summary.min = i == 0 ? series.min(i) : std::min(summary.min, series.min(i));
     summary.max = std::max(summary.max, series.max(i));
     summary.last = series.rate(i);
+    summary.bounds |= Bounds(series, i);
   }
   summary.mean = time > 0 ? weight / time : 0;
   return summary;
@@ -73,13 +86,16 @@ std::string OneSeries(const v1::Series& series, const View& view) {
                {events ? "events" : "", Align::kRight},
                {backlog ? "backlog" : "", Align::kRight},
                {"watched", Align::kRight}});
+  const auto extreme = [&](double rate, int point) {
+    return Bounds(series, point) ? std::string("-") : Rate(rate, series.unit(), series.vital());
+  };
   for (int i = 0; i < series.rate_size(); ++i) {
     table.Add({ClockText(series.start_s(i), view.now, view.zone),
                LengthText(std::round(series.length_s(i) * 10) / 10),
                Rate(series.rate(i), series.unit(), series.vital()),
                Bar(highest > 0 ? series.rate(i) / highest : 0, kSeriesBarColumns, view.style),
-               Rate(process ? series.low(i) : series.min(i), series.unit(), series.vital()),
-               Rate(process ? series.high(i) : series.max(i), series.unit(), series.vital()),
+               extreme(process ? series.low(i) : series.min(i), i),
+               extreme(process ? series.high(i) : series.max(i), i),
                events ? absl::StrCat(Count(series.events(i)), " /s") : "",
                backlog ? Count(series.backlog(i)) : "",
                series.watched(i) < 0.995 ? Share(series.watched(i)) : ""});
@@ -87,7 +103,8 @@ std::string OneSeries(const v1::Series& series, const View& view) {
   return absl::StrCat(Painted(NameOf(series), Ink::kBold, view.style),
                       series.left_out().empty() ? "" : "  (without ",
                       Escaped(absl::StrJoin(series.left_out(), ", ")),
-                      series.left_out().empty() ? "" : ")", "\n", table.Render(view.style, "  "));
+                      series.left_out().empty() ? "" : ")", "\n", table.Render(view.style, "  "),
+                      BoundsNote(SummaryOf(series).bounds));
 }
 
 }  // namespace
@@ -109,20 +126,23 @@ std::string RenderSeries(const v1::SeriesAnswer& answer, const View& view) {
                  {process ? "highest" : "highest second", Align::kRight},
                  {""},
                  {backlog ? "highest backlog" : "", Align::kRight}});
+    bool bounds = false;
     for (const v1::Series& series : answer.series()) {
       const SeriesSummary summary = SummaryOf(series);
+      const auto extreme = [&](double rate) {
+        return summary.bounds ? std::string("-") : Rate(rate, series.unit(), series.vital());
+      };
+      bounds |= summary.bounds;
       double highest = 0;
       for (const double rate : series.rate()) highest = std::max(highest, rate);
       table.Add({NameOf(series), Rate(summary.mean, series.unit(), series.vital()),
-                 Rate(summary.last, series.unit(), series.vital()),
-                 Rate(summary.min, series.unit(), series.vital()),
-                 Rate(summary.max, series.unit(), series.vital()),
-                 Spark(series, highest, view.style),
+                 Rate(summary.last, series.unit(), series.vital()), extreme(summary.min),
+                 extreme(summary.max), Spark(series, highest, view.style),
                  series.backlog().empty()
                      ? ""
                      : Count(*std::max_element(series.backlog().begin(), series.backlog().end()))});
     }
-    out = table.Render(view.style);
+    out = table.Render(view.style) + BoundsNote(bounds);
   }
   const std::string whose =
       answer.process().empty() ? "" : absl::StrCat("of ", Escaped(answer.process()), " alone\n");

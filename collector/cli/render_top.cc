@@ -82,14 +82,14 @@ std::string Rows(const v1::TopTable& table, const View& view) {
   for (const v1::TopRow& row : table.rows()) {
     std::string name = Escaped(row.name());
     if (row.open()) absl::StrAppend(&name, " (open: still going on)");
-    const bool bounded = !table.exact() && row.high() > row.low();
+    const std::string least = Quantity(row.low(), table.unit()),
+                      most = Quantity(row.high(), table.unit());
+    const bool bounded = !table.exact() && least != most;
     out.Add(
         {name, Quantity(row.value(), table.unit()), ShareText(table, row),
          Bar(row.share(), kBarColumns, view.style), row.pid() != 0 ? absl::StrCat(row.pid()) : "",
          process ? Escaped(row.user()) : "", process && nodes.size() > 1 ? Escaped(row.node()) : "",
-         bounded ? absl::StrCat(Quantity(row.low(), table.unit()), " and ",
-                                Quantity(row.high(), table.unit()))
-                 : "",
+         bounded ? absl::StrCat(least, " and ", most) : "",
          row.samples() > 0 ? Count(row.samples()) : "", ByCode(table) ? Escaped(row.exe()) : ""});
   }
   if (table.other() > 0) {

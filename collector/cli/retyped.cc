@@ -38,6 +38,29 @@ std::string TierFlag(v1::Tier tier) {
   }
 }
 
+double WindowSeconds(v1::Tier tier) {
+  return tier == v1::TIER_5MIN ? 300 : tier == v1::TIER_1H ? 3600 : tier == v1::TIER_1D ? 86400 : 0;
+}
+
+// Where data is. The first and the last window of a tier may hold little: where epochs or shorter
+// windows begin or end inside it, that is where data does.
+std::vector<v1::TierRange> DataOf(const v1::Coverage& coverage) {
+  std::vector<v1::TierRange> ranges(coverage.tiers().begin(), coverage.tiers().end());
+  std::sort(ranges.begin(), ranges.end(),
+            [](const auto& a, const auto& b) { return a.tier() < b.tier(); });
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const double window = WindowSeconds(ranges[i].tier());
+    for (size_t finer = 0; finer < i; ++finer) {
+      const double start = ranges[finer].start_s(), end = ranges[finer].end_s();
+      if (start > ranges[i].start_s() && start < ranges[i].start_s() + window) {
+        ranges[i].set_start_s(start);
+      }
+      if (end < ranges[i].end_s() && end > ranges[i].end_s() - window) ranges[i].set_end_s(end);
+    }
+  }
+  return ranges;
+}
+
 }  // namespace
 
 std::string Quoted(std::string_view word) {
@@ -84,6 +107,30 @@ std::string Retyped(const std::vector<std::string>& words, const std::vector<std
   return out;
 }
 
+std::string RetypedAgainst(const std::vector<std::string>& words,
+                           const std::vector<std::string>& range) {
+  std::string out;
+  std::vector<std::string> kept;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string name = words[i].substr(0, words[i].find('='));
+    if (name == "--against" || name == "--against-to") {
+      if (name.size() == words[i].size()) ++i;
+      continue;
+    }
+    kept.push_back(words[i]);
+  }
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const size_t slash = i == 0 ? kept[i].rfind('/') : std::string::npos;
+    absl::StrAppend(&out, out.empty() ? "" : " ",
+                    Quoted(slash == std::string::npos ? kept[i] : kept[i].substr(slash + 1)));
+  }
+  for (size_t i = 0; i + 1 < range.size(); i += 2) {
+    absl::StrAppend(&out, range[i] == "--from" ? " --against " : " --against-to ",
+                    Quoted(range[i + 1]));
+  }
+  return out;
+}
+
 std::string NextPage(const std::vector<std::string>& words, const v1::Selection& asked,
                      const std::string& page, absl::TimeZone zone) {
   const auto exactly = [&](double unix_s) {
@@ -101,9 +148,18 @@ std::string NextPage(const std::vector<std::string>& words, const v1::Selection&
 
 std::vector<std::string> NearestRange(const v1::Coverage& coverage, const v1::Selection& asked,
                                       absl::TimeZone zone) {
+  const std::vector<v1::TierRange> ranges = DataOf(coverage);
+  for (const v1::TierRange& range : ranges) {
+    // Only the tier was wrong: the time stays.
+    if (asked.tier() != v1::TIER_AUTO && range.tier() != asked.tier() &&
+        range.start_s() < asked.end_s() && range.end_s() > asked.start_s()) {
+      return {"--from", Moment(std::floor(asked.start_s()), zone), "--to",
+              Moment(std::ceil(asked.end_s()), zone)};
+    }
+  }
   const v1::TierRange* nearest = nullptr;
   double least = 0;
-  for (const v1::TierRange& range : coverage.tiers()) {
+  for (const v1::TierRange& range : ranges) {
     const double away =
         std::max({0.0, range.start_s() - asked.end_s(), asked.start_s() - range.end_s()});
     if (nearest != nullptr && away >= least) continue;

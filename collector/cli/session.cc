@@ -119,7 +119,7 @@ void Print(const std::string& text) { std::cout << text << std::flush; }
 
 int Deliver(const Session& session, const google::protobuf::Message& answer,
             const v1::Coverage& coverage, const v1::Selection& asked, bool empty,
-            const std::function<std::string()>& render) {
+            const std::function<std::string()>& render, Side side) {
   const std::string nothing = empty ? NothingFound(coverage, asked, session.view) : "";
   if (session.json()) {
     if (const absl::Status status = PrintJson(answer); !status.ok()) return Report(status);
@@ -136,7 +136,12 @@ int Deliver(const Session& session, const google::protobuf::Message& answer,
   if (nothing.empty()) return kOk;
   std::cerr << "telltale: " << nothing << "\n";
   const std::vector<std::string> range = NearestRange(coverage, asked, session.view.zone);
-  if (!range.empty()) std::cerr << "  try  " << Retyped(session.words, range) << "\n";
+  if (!range.empty()) {
+    std::cerr << "  try  "
+              << (side == Side::kAgainst ? RetypedAgainst(session.words, range)
+                                         : Retyped(session.words, range))
+              << "\n";
+  }
   return kNoData;
 }
 

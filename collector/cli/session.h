@@ -63,9 +63,10 @@ int AskAndShow(const Session& session,
 // Prints an answer in the session's format, as a table by `render`; where the format cannot say
 // what the answer rests on, that goes to stderr. An answer without content becomes kNoData and a
 // line saying where data is.
+enum class Side { kAsked, kAgainst };  // which one `coverage` and `asked` are of, in a comparison
 int Deliver(const Session& session, const google::protobuf::Message& answer,
             const v1::Coverage& coverage, const v1::Selection& asked, bool empty,
-            const std::function<std::string()>& render);
+            const std::function<std::string()>& render, Side side = Side::kAsked);
 
 }  // namespace telltale::cli
 

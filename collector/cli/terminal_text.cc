@@ -69,6 +69,7 @@ std::string Table::Render(const Style& style, const std::string& indent) const {
       used[i] = true;
       last_used = std::max(last_used, i);
       widths[i] = std::max(widths[i], Width(row[i]));
+      if (columns_[i].shrink_to > 0) widths[i] = std::min(widths[i], kWidestCell);
     }
   }
   size_t total = Width(indent);

@@ -34,7 +34,8 @@ using formats::Escaped;
 // Columns a string takes; escape sequences of Painted() take none.
 size_t Width(std::string_view text);
 
-// Cut to `columns` with a "..." in the middle, where long paths differ least.
+// Cut to `columns`: names of C++ lose their arguments first; then a "..." in the middle, where long
+// paths differ least.
 std::string Shortened(const std::string& text, size_t columns);
 
 using formats::Count;
@@ -54,9 +55,13 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::kLeft;
-    size_t shrink_to =
-        0;  // may be cut down to this many columns when the terminal is narrow; 0: never
+    // May be cut down to this many columns when the terminal is narrow, and is never wider than
+    // kWidestCell; 0: never cut.
+    size_t shrink_to = 0;
   };
+
+  // A symbol of a thousand letters makes no line of a pipe as long; csv and json have it whole.
+  static constexpr size_t kWidestCell = 120;
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 

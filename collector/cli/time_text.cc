@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
-#include "collector/cli/human_time.h"
 
 namespace telltale::cli {
 namespace {
@@ -69,8 +68,8 @@ absl::StatusOr<absl::Duration> ParseLength(const std::string& text) {
   return sum;
 }
 
-absl::StatusOr<absl::Time> ParseMoment(const std::string& text, absl::Time now,
-                                       absl::TimeZone zone) {
+absl::StatusOr<absl::Time> ParseMoment(const std::string& text, absl::Time now, absl::TimeZone zone,
+                                       Meant meant) {
   if (text == "now") return now;
   if (text.size() > 1 && (text[0] == '-' || text[0] == '+')) {
     absl::StatusOr<absl::Duration> length = ParseLength(text.substr(1));
@@ -104,11 +103,21 @@ absl::StatusOr<absl::Time> ParseMoment(const std::string& text, absl::Time now,
   for (const char* form : {"%Y-%m-%d %H:%M:%E*S", "%Y-%m-%d %H:%M"}) {
     const std::string with_day = absl::StrFormat("%s %s", absl::FormatCivilTime(day), text);
     if (absl::ParseTime(form, with_day, zone, &moment, &ignored)) {
-      if (moment <= now) return moment;
-      return absl::FromCivil(absl::CivilSecond(zone.At(moment).cs) - 24 * 3600, zone);
+      const absl::CivilSecond said(zone.At(moment).cs);
+      if (meant == Meant::kAhead && moment <= now) return absl::FromCivil(said + 24 * 3600, zone);
+      if (meant == Meant::kPast && moment > now) return absl::FromCivil(said - 24 * 3600, zone);
+      return moment;
     }
   }
-  if (const std::optional<absl::Time> human = ParseHumanMoment(text, now, zone)) return *human;
+  if (const std::optional<absl::Time> human = ParseHumanMoment(text, now, zone, meant)) {
+    return *human;
+  }
+  if (meant == Meant::kAhead) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "time \"%s\": not understood; write +2h, 18:00, \"tomorrow 6:00\", \"monday 9:00\", "
+        "\"2026-11-18 17:00\" (local) or 2026-11-18T17:00:00Z",
+        text));
+  }
   return absl::InvalidArgumentError(absl::StrFormat(
       "time \"%s\": not understood; write now, -2h, 17:00, \"yesterday 5pm\", \"last "
       "wednesday 17:00\", \"2026-11-18 17:00\" (local) or 2026-11-18T17:00:00Z",

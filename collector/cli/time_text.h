@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "collector/cli/human_time.h"
 
 namespace telltale::cli {
 
@@ -20,9 +21,9 @@ namespace telltale::cli {
 absl::StatusOr<absl::Duration> ParseLength(const std::string& text);
 
 // A moment. Without a zone in the text it is meant in `zone`; a bare "17:00" is the most recent
-// one.
-absl::StatusOr<absl::Time> ParseMoment(const std::string& text, absl::Time now,
-                                       absl::TimeZone zone);
+// one, or the next where what is ahead is meant.
+absl::StatusOr<absl::Time> ParseMoment(const std::string& text, absl::Time now, absl::TimeZone zone,
+                                       Meant meant = Meant::kPast);
 
 struct RangeFlags {
   std::string from, to, at, length, around;  // as typed; empty: not given

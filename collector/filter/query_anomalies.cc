@@ -48,7 +48,11 @@ absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequ
   auto page = ListAnomalies(store_, filters, asked);
   if (!page.ok()) return page.status();
   v1::AnomaliesAnswer answer;
-  for (v1::Anomaly& anomaly : page->anomalies) *answer.add_anomalies() = std::move(anomaly);
+  for (v1::Anomaly& anomaly : page->anomalies) {
+    anomaly.set_next(formats::CompletedCommand(anomaly.next(), anomaly.node(), anomaly.start_s(),
+                                               anomaly.end_s()));
+    *answer.add_anomalies() = std::move(anomaly);
+  }
   for (v1::FilterLearning& learning : learning_()) {
     if (!selected.contains(learning.node())) continue;
     if (!request.filter().empty() && request.filter() != learning.filter()) continue;

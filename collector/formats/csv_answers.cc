@@ -148,10 +148,16 @@ std::string CsvOf(const v1::SeriesAnswer& answer) {
       };
       csv.Text(series.vital()).Text(series.sub()).Text(series.node()).Text(series.unit());
       csv.Time(series.start_s(i));
+      const bool bounds = i < series.bounds_size() && series.bounds(i);
       for (const auto* column :
            {&series.length_s(), &series.rate(), &series.events(), &series.min(), &series.max(),
             &series.watched(), &series.backlog(), &series.low(), &series.high()}) {
-        number(*column);
+        // A column of seconds holds seconds that were, no bounds.
+        if (bounds && (column == &series.min() || column == &series.max())) {
+          csv.Empty();
+        } else {
+          number(*column);
+        }
       }
       basis.EndRow(csv);
     }

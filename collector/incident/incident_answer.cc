@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "collector/filter/record/record.h"
+#include "collector/formats/next_command.h"
 
 namespace telltale::incident {
 namespace {
@@ -29,7 +30,8 @@ void Show(const v1::StoredSymptom& from, Shown shown, v1::IncidentSymptom& to) {
   to.set_cause(from.cause());
   to.set_evidence(from.evidence());
   to.set_against(from.against());
-  to.set_next(from.next());
+  to.set_next(formats::CompletedCommand(from.next(), from.node(), Seconds(from.first_ns()),
+                                        Seconds(from.last_ns())));
   to.set_subject(from.subject());
   if (from.rule() == 0) return;
   if (const auto record = filter::RecordOf(from.filter(), from.filter_version())) {

@@ -10,6 +10,10 @@ namespace {
 // What is stored of an incident stays well below DerivedStore::kMaxStateBytes.
 constexpr int kMaxNodes = 2'048, kMaxSymptoms = 64, kMaxMoreNodes = 31;
 
+// How long after the end of a fault, which is told to the epoch, a symptom may begin that it
+// explains; and how long before its begin it may be over.
+constexpr uint64_t kAfterwardsNs = 60'000'000'000, kBeforehandNs = 600'000'000'000;
+
 // "blocking" or "blocking/disk": what the fault of a rule drives up on its node, whoever shows it.
 struct Effects {
   uint32_t rule;
@@ -67,6 +71,7 @@ v1::StoredSymptom SymptomOf(const v1::Anomaly& anomaly) {
   symptom.set_node_count(1);
   symptom.set_text(anomaly.text());
   symptom.set_rule(anomaly.rule());
+  if (anomaly.rule() != 0 && !anomaly.open()) symptom.set_ended_ns(NsOf(anomaly.end_s()));
   symptom.set_cause(anomaly.cause());
   symptom.set_evidence(anomaly.evidence());
   symptom.set_against(anomaly.against());
@@ -96,6 +101,9 @@ void AddSymptom(v1::StoredIncident& incident, const v1::StoredSymptom& added) {
   known->set_count(known->count() + added.count());
   known->set_first_ns(std::min(known->first_ns(), added.first_ns()));
   known->set_last_ns(std::max(known->last_ns(), added.last_ns()));
+  // Where several nodes have it, the end on one of them is not its end.
+  const bool here = known->more_nodes().empty() && known->node() == added.node();
+  known->set_ended_ns(here && added.more_nodes().empty() ? added.ended_ns() : 0);
   const auto add = [&](const std::string& node) {
     if (IsOn(*known, node)) return;
     known->set_node_count(std::max<uint64_t>(known->node_count(), 1) + 1);
@@ -142,6 +150,10 @@ std::string ProgramOfSubject(const std::string& subject) {
 
 bool Explains(const v1::StoredSymptom& diagnosis, const v1::StoredSymptom& symptom) {
   if (diagnosis.rule() == 0 || symptom.rule() != 0 || !SharesNode(diagnosis, symptom)) return false;
+  // Figures of a time when the fault was not there yet, or no more, have another reason.
+  const bool over =
+      diagnosis.ended_ns() > 0 && symptom.first_ns() > diagnosis.ended_ns() + kAfterwardsNs;
+  if (over || symptom.last_ns() + kBeforehandNs < diagnosis.first_ns()) return false;
   const bool same_program = !symptom.program().empty() && symptom.program() == diagnosis.program();
   return same_program || Drives(diagnosis.rule(), symptom);
 }

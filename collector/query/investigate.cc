@@ -23,7 +23,7 @@ constexpr double kSecondsPerHour = 3600;
 constexpr double kEventsBeforeS = 300;  // what happened shortly before may be why
 constexpr size_t kEnoughPast = 30;      // epochs; with fewer the time after is past, too
 constexpr size_t kMostEvents = 12;
-constexpr uint32_t kMostAnomalies = 12, kMostMarks = 20;
+constexpr uint32_t kMostAnomalies = 12, kAnomaliesRead = 500, kMostMarks = 20;
 constexpr int kMostGaps = 10, kMostAlso = 20;
 constexpr uint32_t kSeriesLines = 5000;  // that one series answer may have
 
@@ -226,12 +226,21 @@ class Investigation {
     *anomalies.mutable_selection() = request_.selection();
     anomalies.mutable_selection()->set_start_s(time_.start_s);
     anomalies.mutable_selection()->set_end_s(time_.end_s);
-    anomalies.set_limit(kMostAnomalies);
+    anomalies.set_limit(kAnomaliesRead);
     absl::StatusOr<v1::AnomaliesAnswer> found = engine_.Anomalies(anomalies, context_.cancelled);
     if (!found.ok()) return found.status();
-    *answer_.mutable_anomalies() = std::move(*found->mutable_anomalies());
-    if (!found->next_page().empty()) {
-      answer_.add_notes(absl::StrCat("only the newest ", kMostAnomalies, " anomalies are shown"));
+    // Diagnoses first: they say what was wrong; of both the newest.
+    std::stable_sort(found->mutable_anomalies()->begin(), found->mutable_anomalies()->end(),
+                     [](const v1::Anomaly& a, const v1::Anomaly& b) {
+                       return (a.rule() != 0) > (b.rule() != 0);
+                     });
+    const int shown = std::min<int>(found->anomalies_size(), kMostAnomalies);
+    for (int i = 0; i < shown; ++i) {
+      *answer_.add_anomalies() = std::move(*found->mutable_anomalies(i));
+    }
+    if (found->anomalies_size() > shown || !found->next_page().empty()) {
+      answer_.add_notes(absl::StrCat("only ", kMostAnomalies,
+                                     " anomalies are shown, diagnoses first, then the newest"));
     }
 
     v1::MarksRequest marks;

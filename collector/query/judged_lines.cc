@@ -19,6 +19,9 @@ constexpr double kLeastWatched = 0.25;
 constexpr double kFloorQuanta = 2;
 // Beyond it how far does not say how much it matters.
 constexpr double kFarthest = 50;
+// What is less than this is told after what is more, however rare: a twentieth of a processor or of
+// one who waits, in vitals of time; so many times what is worth a sample, each second, in others.
+constexpr double kMattersS = 0.05, kMattersQuanta = 20;
 // A sub-series is told in place of its vital if it is so nearly as far.
 constexpr double kNarrower = 0.9;
 // Those who show up in these vitals wait for what others do.
@@ -34,6 +37,8 @@ JudgedLines::JudgedLines(const VitalBook& book) {
   for (const auto& [id, vital] : book.all()) {
     quanta_[vital.name()] =
         std::max(1.0, static_cast<double>(vital.quantum())) * BaseFactor(vital.unit());
+    matters_[vital.name()] =
+        vital.unit() == v1::UNIT_NANOSECONDS ? kMattersS : kMattersQuanta * quanta_[vital.name()];
   }
 }
 
@@ -85,11 +90,18 @@ double JudgedLines::FloorOf(const std::string& vital) const {
   return kFloorQuanta * (quantum == quanta_.end() ? 1 : quantum->second);
 }
 
-// The farther the first, up to where far is far; then who does something before who waits for it,
-// then what differs by more of what is worth a sample.
+// From 0, next to nothing, to 1.
+double JudgedLines::SizeOf(const v1::Finding& finding) const {
+  const auto matters = matters_.find(finding.vital());
+  if (matters == matters_.end()) return 1;
+  return std::min(1.0, std::abs(finding.peak() - finding.usual()) / matters->second);
+}
+
+// The farther the first, up to where far is far, and the less the smaller it is; then who does
+// something before who waits for it, then what differs by more of what is worth a sample.
 bool JudgedLines::Before(const v1::Finding& a, const v1::Finding& b) const {
-  const double far_a = std::min(std::abs(a.severity()), kFarthest);
-  const double far_b = std::min(std::abs(b.severity()), kFarthest);
+  const double far_a = std::min(std::abs(a.severity()), kFarthest) * SizeOf(a);
+  const double far_b = std::min(std::abs(b.severity()), kFarthest) * SizeOf(b);
   if (far_a != far_b) return far_a > far_b;
   if (a.waiting() != b.waiting()) return b.waiting();
   return std::abs(a.peak() - a.usual()) / FloorOf(a.vital()) >

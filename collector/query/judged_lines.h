@@ -45,9 +45,11 @@ class JudgedLines {
     std::vector<double> past;
   };
   double FloorOf(const std::string& vital) const;
+  double SizeOf(const v1::Finding& finding) const;
   bool Before(const v1::Finding& a, const v1::Finding& b) const;
 
-  std::map<std::string, double> quanta_;  // base units, by vital
+  std::map<std::string, double> quanta_;   // base units, by vital
+  std::map<std::string, double> matters_;  // base units per second, by vital
   std::map<Key, Line> lines_;
 };
 

@@ -4,6 +4,12 @@
 
 namespace telltale::query {
 
+void AddExtremes(double least, double most, Point& sum) {
+  sum.bounds |= sum.max > sum.min && most > least;
+  sum.min += least;
+  sum.max += most;
+}
+
 std::vector<Point> Reduce(std::vector<Point> points, size_t limit) {
   if (points.size() <= limit) return points;
   const size_t group = (points.size() + limit - 1) / limit;
@@ -21,6 +27,7 @@ std::vector<Point> Reduce(std::vector<Point> points, size_t limit) {
       sum.high += next.high;
       sum.min = std::min(sum.min, next.min);
       sum.max = std::max(sum.max, next.max);
+      sum.bounds |= next.bounds;
       sum.backlog = std::max(sum.backlog, next.backlog);
     }
     reduced.push_back(sum);
@@ -29,6 +36,8 @@ std::vector<Point> Reduce(std::vector<Point> points, size_t limit) {
 }
 
 void WritePoints(const std::vector<Point>& points, Columns columns, v1::Series* series) {
+  const bool bounds =
+      std::any_of(points.begin(), points.end(), [](const Point& p) { return p.bounds; });
   for (const Point& point : points) {
     const double watched = point.watched_s > 0 ? point.watched_s : point.length_s;
     const auto rate = [watched](double weight) { return watched > 0 ? weight / watched : 0; };
@@ -43,6 +52,7 @@ void WritePoints(const std::vector<Point>& points, Columns columns, v1::Series* 
     }
     series->add_min(point.min);
     series->add_max(point.max);
+    if (bounds) series->add_bounds(point.bounds);
     series->add_watched(point.length_s > 0 ? std::min(1.0, point.watched_s / point.length_s) : 0);
     if (columns == Columns::kBacklog) series->add_backlog(point.backlog);
   }

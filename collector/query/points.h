@@ -22,10 +22,15 @@ struct Point {
   double events = 0;
   double min = 0;
   double max = 0;
-  double backlog = 0;  // largest begun-minus-ended of the stretch
-  double low = 0;      // of one process: its weight lies between; base units
+  double backlog = 0;   // largest begun-minus-ended of the stretch
+  double low = 0;       // of one process: its weight lies between; base units
   double high = 0;
+  bool bounds = false;  // min and max are no seconds that were, but no second lay beyond them
 };
+
+// Adds a part whose seconds lie between `least` and `most` to a sum of parts. Where both vary, the
+// lightest of one need not be that of the other: what is left are bounds.
+void AddExtremes(double least, double most, Point& sum);
 
 enum class Columns { kUsual, kBacklog, kProcess };
 

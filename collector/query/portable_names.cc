@@ -79,10 +79,17 @@ v1::Frame SiteOfLabel(const LabelSum& label, const v1::VitalDescriptor& descript
     }
     if (!stack.kernel.empty()) return FrameOf(stack.kernel.front(), label.node, cache);
   }
-  for (const storage::PortableValue& value : label.facts.label.values) {
+  const auto& values = label.facts.label.values;
+  for (const storage::PortableValue& value : values) {
     if (const Location* location = std::get_if<Location>(&value)) {
       return FrameOf(*location, label.node, cache);
     }
+  }
+  for (int i = 0; i < std::min(descriptor.label_size(), static_cast<int>(values.size())); ++i) {
+    if (descriptor.label(i).kind() != v1::FIELD_KIND_SYSCALL) continue;
+    const uint64_t* number = std::get_if<uint64_t>(&values[static_cast<size_t>(i)]);
+    if (number == nullptr) continue;
+    if (auto call = CallFrame(cache.Machine(label.node), *number)) return *std::move(call);
   }
   v1::Frame none;
   none.set_name("(no code location)");

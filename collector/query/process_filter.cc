@@ -24,15 +24,7 @@ bool ProcessFilter::Matches(uint32_t pid, const std::string& exe, const std::str
 absl::Status ProcessFilter::Found(const char* question) const {
   if (matched_ || names_.empty()) return absl::OkStatus();
   std::string hint = NearestHint(text_, {names_.begin(), names_.end()});
-  if (hint.empty()) {  // none is spelt like it: those beside it in the alphabet
-    constexpr int kShown = 5;
-    auto name = names_.lower_bound(text_);
-    for (int i = 0; i < kShown && name != names_.begin(); ++i) --name;
-    hint = "; there are, among others:";
-    for (int i = 0; i < kShown && name != names_.end(); ++i, ++name) {
-      absl::StrAppend(&hint, i == 0 ? " " : ", ", *name);
-    }
-  }
+  if (hint.empty()) hint = "; none is spelt like it, telltale top shows which there are";
   return absl::NotFoundError(absl::StrCat(question, ": no process \"", text_.substr(0, 128),
                                           "\" has an account or a sample in this time", hint));
 }

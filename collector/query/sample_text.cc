@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "collector/query/base_unit.h"
 #include "collector/query/container.h"
@@ -15,6 +16,11 @@ void ShowPeer(const v1::Peer& peer, const StackNames& names, v1::PeerAnswer* out
   out->set_pid(peer.pid());
   out->set_tid(peer.tid());
   for (v1::Frame& frame : names.Kernel(peer.stack())) *out->add_stack() = std::move(frame);
+}
+
+// What a request has only once it is done.
+bool OfTheEnd(const v1::FieldDescriptor& field) {
+  return field.name() == "done" || field.name() == "latency";
 }
 
 }  // namespace
@@ -53,12 +59,18 @@ v1::SampleAnswer ShowSample(const StoredEpoch& epoch, const v1::VitalDescriptor&
     const std::string text = FieldText(descriptor.label(i), sample.label(i), names, machine);
     if (text.empty()) continue;
     v1::NamedValue* value = out.add_label();
-    value->set_name(descriptor.label(i).name());
+    // Tasks are told apart by what the kernel calls pid: of a thread its own number.
+    const bool thread = descriptor.label(i).kind() == v1::FIELD_KIND_PID &&
+                        sample.label(i) == kept.tid() && kept.tid() != kept.pid();
+    value->set_name(thread ? "thread" : descriptor.label(i).name());
     value->set_value(text);
   }
+  const bool open_end = absl::EndsWith(out.sub(), "_issued");  // nothing is known of its end yet
   for (int i = 0; i < std::min(descriptor.detail_size(), kept.detail_size()); ++i) {
     const std::string text = FieldText(descriptor.detail(i), kept.detail(i), names, machine);
-    if (text.empty()) continue;
+    if (text.empty() || (open_end && OfTheEnd(descriptor.detail(i)) && kept.detail(i) == 0)) {
+      continue;
+    }
     v1::NamedValue* value = out.add_detail();
     value->set_name(descriptor.detail(i).name());
     value->set_value(text);

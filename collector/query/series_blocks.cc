@@ -10,13 +10,12 @@
 namespace telltale::query {
 namespace {
 
-// Sums of sub-series. The lightest second of a sum is at least the sum of the lightest ones, the
-// heaviest at most the sum of the heaviest ones and all there is.
+// Sums of sub-series: no second is heavier than all there is, either.
 void AddSub(double events, double weight, double least, double most, Point& point) {
   point.events += events;
   point.weight += weight;
-  point.min += least;
-  point.max = std::min(point.max + most, point.weight);
+  AddExtremes(least, most, point);
+  point.max = std::min(point.max, point.weight);
 }
 
 }  // namespace

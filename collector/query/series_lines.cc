@@ -24,6 +24,7 @@ void Merge(const Point& from, Point& to) {
   to.high += from.high;
   to.min = std::min(to.min, from.min);
   to.max = std::max(to.max, from.max);
+  to.bounds |= from.bounds;
   to.backlog = std::max(to.backlog, from.backlog);
 }
 
@@ -43,6 +44,14 @@ Point& PointAt(std::vector<std::pair<Key, Point>>& list, Key key) {
 
 SeriesLines::SeriesLines(std::vector<VitalChoice> choices, const Options& options)
     : choices_(std::move(choices)), options_(options) {}
+
+bool SeriesLines::AddsSubs() const {
+  return std::any_of(choices_.begin(), choices_.end(), [](const VitalChoice& choice) {
+    int counted = 0;
+    for (int sub = 0; sub < choice.vital.subs_size(); ++sub) counted += choice.Counts(sub) ? 1 : 0;
+    return counted > 1;
+  });
+}
 
 SeriesLines::Line& SeriesLines::LineOf(size_t choice, uint32_t node) {
   const std::pair key(choice, node);
@@ -78,14 +87,17 @@ void SeriesLines::AddSeconds(size_t choice, const StoredEpoch& epoch, const v1::
   const double length_s = Seconds(epoch.span.end_ns - epoch.span.start_ns);
   const double watched = length_s > 0 ? Seconds(epoch.span.watched_ns) / length_s : 0;
   std::vector<double> weight;
+  bool none = vital.subs_size() > 0;  // nothing happened: such an epoch keeps no seconds
   for (int sub = 0; sub < vital.subs_size(); ++sub) {
     if (!choices_[choice].Counts(sub)) continue;
+    none &= vital.subs(sub).weight() == 0;
     const auto& seconds = vital.subs(sub).second_weight();
     weight.resize(std::max<size_t>(weight.size(), static_cast<size_t>(seconds.size())), 0);
     for (int i = 0; i < seconds.size(); ++i) {
       weight[static_cast<size_t>(i)] += static_cast<double>(seconds.Get(i)) * factor;
     }
   }
+  if (none && weight.empty()) weight.resize(static_cast<size_t>(std::ceil(length_s)), 0);
   for (size_t i = 0; i < weight.size(); ++i) {
     Point point;
     point.start_s = Seconds(epoch.span.start_ns) + static_cast<double>(i);
@@ -162,8 +174,8 @@ void SeriesLines::Write(const std::map<uint32_t, std::string>& node_names, size_
         sum.events += watched > 0 ? part.events / watched * options_.slot_s : 0;
         sum.low += watched > 0 ? part.low / watched * options_.slot_s : 0;
         sum.high += watched > 0 ? part.high / watched * options_.slot_s : 0;
-        sum.min += part.min;
-        sum.max += part.max;
+        AddExtremes(part.min, part.max, sum);
+        sum.bounds |= part.bounds;
         sum.backlog += part.backlog;
         watched_share += std::min(1.0, part.watched_s / options_.slot_s);
       }

@@ -47,6 +47,8 @@ class SeriesLines {
   void AddWindow(const storage::RollupRow& row);
   // One stretch of one node, in base units.
   void AddPoint(size_t choice, uint32_t node, const Point& point);
+  // Whether any line is a sum of sub-series.
+  bool AddsSubs() const;
   const std::vector<VitalChoice>& choices() const { return choices_; }
 
   bool empty() const { return lines_.empty(); }

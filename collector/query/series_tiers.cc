@@ -27,6 +27,21 @@ std::set<uint32_t> GroupsOf(const Selection& selection) {
   return groups;
 }
 
+// The seconds of a sum of sub-series are in raw epochs alone: blocks keep the extremes of each. So
+// many epochs are read for them; that is an hour of one node at the shortest usual epoch.
+constexpr double kEpochsReadForSeconds = 400;
+
+bool SecondsPay(const Selection& selection) {
+  constexpr double kUsualEpochS = 60;
+  const double seconds = Seconds(selection.end_ns - selection.start_ns);
+  double epochs = 0;
+  for (const storage::NodeRecord& node : selection.nodes) {
+    const double length = node.info().epoch_length_s();
+    epochs += seconds / (length > 0 ? length : kUsualEpochS);
+  }
+  return epochs <= kEpochsReadForSeconds;
+}
+
 // A line block holds a group of nodes: worth reading when at least one in so many is asked for.
 bool LinesPay(const Selection& selection, size_t known) {
   constexpr size_t kWorth = 16;
@@ -50,6 +65,7 @@ class SeriesReader {
 
   absl::Status Run() {
     const bool windows = asked_.tier.coarsest != v1::TIER_RAW;
+    const bool own_seconds = lines_.AddsSubs() && SecondsPay(asked_.selection);
     std::map<uint32_t, Stretches> left;
     for (const storage::NodeRecord& node : asked_.selection.nodes) {
       left.emplace(node.number(), Stretches(asked_.selection.start_ns, asked_.selection.end_ns));
@@ -61,7 +77,7 @@ class SeriesReader {
     }
     for (const storage::NodeRecord& node : asked_.selection.nodes) {
       Stretches& time = left[node.number()];
-      if (!windows && !asked_.inside_epochs) status = Blocks(node, time);
+      if (!windows && !asked_.inside_epochs && !own_seconds) status = Blocks(node, time);
       if (status.ok()) status = rest_.Node(node, time);
       if (!status.ok()) return status;
     }

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "collector/query/syscall_names.h"
 
 namespace telltale::query {
 namespace {
@@ -31,6 +32,18 @@ const std::optional<std::string>& SymbolCache::Name(const std::string& build_id,
   const auto it = names_.find(key);
   if (it != names_.end()) return it->second;
   return names_.emplace(std::move(key), source_->SymbolName(build_id, offset, node)).first->second;
+}
+
+const std::string& SymbolCache::Machine(uint32_t node) {
+  static const std::string kUnknown;
+  if (!machines_.has_value()) {
+    machines_.emplace();
+    for (const storage::NodeRecord& known : source_->Nodes()) {
+      machines_->emplace(known.number(), known.info().machine());
+    }
+  }
+  const auto machine = machines_->find(node);
+  return machine == machines_->end() ? kUnknown : machine->second;
 }
 
 std::string StackNames::String(uint32_t index_plus_1) const {
@@ -113,6 +126,11 @@ const v1::Stack* StackNames::Stack(uint32_t stack_plus_1) const {
   return &tables_.stacks(static_cast<int>(stack_plus_1 - 1));
 }
 
+bool StackNames::HasFrames(uint32_t stack_plus_1) const {
+  const v1::Stack* stack = Stack(stack_plus_1);
+  return stack != nullptr && (!stack->kernel().empty() || !stack->user().empty());
+}
+
 std::vector<v1::Frame> StackNames::Kernel(uint32_t stack_plus_1) const {
   std::vector<v1::Frame> frames;
   if (const v1::Stack* stack = Stack(stack_plus_1)) {
@@ -158,6 +176,16 @@ std::string FrameText(const v1::Frame& frame) {
   if (frame.kernel() || binary.empty()) return frame.name();
   if (absl::StartsWith(frame.name(), absl::StrCat(binary, "+0x"))) return frame.name();
   return absl::StrCat(frame.name(), " (", binary, ")");
+}
+
+std::optional<v1::Frame> CallFrame(const std::string& machine, uint64_t number_plus_1) {
+  if (number_plus_1 == 0) return std::nullopt;
+  const std::string_view name = SyscallName(machine, number_plus_1 - 1);
+  v1::Frame frame;
+  frame.set_name(name.empty() ? absl::StrCat("syscall ", number_plus_1 - 1)
+                              : absl::StrCat("syscall ", std::string(name)));
+  frame.set_kernel(true);
+  return frame;
 }
 
 bool ByAddress(const v1::VitalDescriptor& descriptor) {

@@ -25,9 +25,12 @@ class SymbolCache {
   explicit SymbolCache(const Source* source) : source_(source) {}
   const std::optional<std::string>& Name(const std::string& build_id, uint64_t offset,
                                          uint32_t node);
+  // As uname of the node says, "x86_64"; empty: not known.
+  const std::string& Machine(uint32_t node);
 
  private:
   const Source* const source_;
+  std::optional<std::unordered_map<uint32_t, std::string>> machines_;
   std::unordered_map<std::string, std::optional<std::string>> names_;
 };
 
@@ -69,6 +72,8 @@ class StackNames {
   const v1::Stack* Stack(uint32_t stack_plus_1) const;  // nullptr: none
   // 16 bytes, equal for equal code locations whatever body they came in. Empty: no stack.
   std::string StackId(uint32_t stack_plus_1) const;
+  bool HasFrames(uint32_t stack_plus_1) const;
+  const std::string& Machine() const { return cache_.Machine(node_); }
 
  private:
   std::optional<CodePlace> Place(uint32_t frame) const;
@@ -83,6 +88,9 @@ std::string FrameText(const v1::Frame& frame);
 
 // Last part of a path.
 std::string BaseName(const std::string& path);
+
+// The call an event is of, as a frame; nullopt: none. `number_plus_1` as in the messages.
+std::optional<v1::Frame> CallFrame(const std::string& machine, uint64_t number_plus_1);
 
 // Whether the label of a vital holds the code address its events happen at.
 bool ByAddress(const v1::VitalDescriptor& descriptor);

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "collector/formats/quantity.h"
 #include "collector/query/base_unit.h"
 #include "collector/query/coverage_builder.h"
 #include "collector/query/label_estimate.h"
@@ -12,6 +14,7 @@
 #include "collector/query/stack_names.h"
 #include "collector/query/tier_scan.h"
 #include "collector/query/top_process.h"
+#include "collector/query/top_sample.h"
 #include "collector/query/top_windows.h"
 #include "collector/query/vital_choice.h"
 #include "sketch/saturating.h"
@@ -54,8 +57,8 @@ double AddEpochStacks(const StoredEpoch& epoch, const VitalChoice& choice, Proce
     }
     AddExeAccounts(epoch, choice, total, names, accounts);
     const std::vector<EntryEstimate> estimates = EstimateStacks(vital, EstimateEntries(vital));
-    const std::vector<uint64_t> labels =
-        LabelIds(vital, storage::DescriptorOf(*epoch.schema, vital.id()), epoch.body->tables());
+    const v1::VitalDescriptor* descriptor = storage::DescriptorOf(*epoch.schema, vital.id());
+    const std::vector<uint64_t> labels = LabelIds(vital, descriptor, epoch.body->tables());
     std::vector<RowBounds::Part> parts;
     for (int i = 0; i < vital.samples_size(); ++i) {
       const v1::FoldedSample& sample = vital.samples(i);
@@ -64,16 +67,26 @@ double AddEpochStacks(const StoredEpoch& epoch, const VitalChoice& choice, Proce
       const std::string comm = names.String(sample.exemplar().comm());
       if (!filter.Matches(sample.exemplar().pid(), exe, comm)) continue;
       const std::string shown = exe.empty() ? absl::StrCat("[", comm, "]") : exe;
-      auto [it, fresh] = sums.try_emplace(absl::StrCat(names.StackId(sample.stack()), "\n", shown));
+      // Without a stack what the label knows is a stack of one frame.
+      const bool walked = names.HasFrames(sample.stack());
+      const std::optional<v1::Frame> site =
+          walked || descriptor == nullptr ? std::nullopt : SampledSite(sample, *descriptor, names);
+      auto [it, fresh] = sums.try_emplace(
+          absl::StrCat(names.StackId(sample.stack()), "\n", shown, site ? FrameText(*site) : ""));
       v1::StackWeight& stack = it->second.stack;
       if (fresh) {
         stack.set_exe(shown);
+        if (site) *stack.add_frames() = *site;
         for (v1::Frame& frame : names.Kernel(sample.stack()))
           *stack.add_frames() = std::move(frame);
         for (v1::Frame& frame : names.User(sample.stack())) *stack.add_frames() = std::move(frame);
         stack.set_stack_id(names.StackId(sample.stack()));
         if (const v1::Stack* ends = names.Stack(sample.stack()))
           stack.set_end(EndText(ends->kernel_end(), ends->user_end()));
+        if (site) {
+          stack.set_end(absl::StrCat("no stack, only what was sampled",
+                                     stack.end().empty() ? "" : ": ", stack.end()));
+        }
       }
       const EntryEstimate& estimate = estimates[static_cast<size_t>(i)];
       parts.push_back({it->first, labels[static_cast<size_t>(i)], estimate});
@@ -118,8 +131,8 @@ double AddWindowStacks(VitalSum& windows, const VitalChoice& choice, ProcessFilt
       stack.set_exe(who);
       stack.set_stack_id(id);
       for (v1::Frame& frame : StackOf(*weight.label, cache)) *stack.add_frames() = std::move(frame);
+      if (stack.frames().empty()) *stack.add_frames() = site;
       if (id.empty()) {
-        *stack.add_frames() = site;
         stack.set_end("windows keep stacks of the heaviest labels only");
       } else {
         stack.set_end(EndText(exemplar->stack.kernel_end, exemplar->stack.user_end));
@@ -216,8 +229,10 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
   }
   if (ordered.size() > limit) {
     coverage.Note(
-        absl::StrCat(ordered.size() - limit, " lighter stacks are not shown; raise the limit"));
+        absl::StrCat(formats::Plural(static_cast<double>(ordered.size() - limit), "lighter stack"),
+                     ordered.size() - limit == 1 ? " is" : " are", " not shown; raise the limit"));
   }
+  answer.set_process(request.process());
   answer.set_vital(choice.vital.name());
   answer.set_sub(choice.SubName());
   answer.set_unit(std::string(BaseUnitName(choice.vital.unit())));

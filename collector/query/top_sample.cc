@@ -33,7 +33,13 @@ Who WhoOf(const v1::FoldedSample& sample, const StackNames& names) {
   return who;
 }
 
-void FillStack(const v1::FoldedSample& sample, const StackNames& names, v1::TopRow& row) {
+void FillStack(const v1::FoldedSample& sample, const v1::VitalDescriptor& descriptor,
+               const StackNames& names, v1::TopRow& row) {
+  if (!names.HasFrames(sample.stack())) {
+    std::optional<v1::Frame> site = SampledSite(sample, descriptor, names);
+    if (site.has_value() && row.stack().empty()) *row.add_stack() = *std::move(site);
+    return;
+  }
   row.clear_stack();
   for (v1::Frame& frame : names.Kernel(sample.stack())) *row.add_stack() = std::move(frame);
   for (v1::Frame& frame : names.User(sample.stack())) *row.add_stack() = std::move(frame);
@@ -61,15 +67,29 @@ v1::Frame SiteOfSample(const v1::FoldedSample& sample, const v1::VitalDescriptor
     }
     if (!stack->kernel().empty()) return names.Frame(stack->kernel(0));
   }
-  // No stack at all: the label's own address is the next best.
-  for (int i = 0; i < std::min(descriptor.label_size(), sample.label_size()); ++i) {
+  if (std::optional<v1::Frame> site = SampledSite(sample, descriptor, names)) return *site;
+  v1::Frame none;
+  none.set_name("(no code location)");
+  return none;
+}
+
+std::optional<v1::Frame> SampledSite(const v1::FoldedSample& sample,
+                                     const v1::VitalDescriptor& descriptor,
+                                     const StackNames& names) {
+  if (const uint32_t frame = ExactAddress(sample, descriptor); frame > 0) {
+    return names.Frame(frame - 1);
+  }
+  const int fields = std::min(descriptor.label_size(), sample.label_size());
+  for (int i = 0; i < fields; ++i) {
     if (descriptor.label(i).kind() == v1::FIELD_KIND_IP && sample.label(i) > 0) {
       return names.Frame(static_cast<uint32_t>(sample.label(i) - 1));
     }
   }
-  v1::Frame none;
-  none.set_name("(no code location)");
-  return none;
+  for (int i = 0; i < fields; ++i) {
+    if (descriptor.label(i).kind() != v1::FIELD_KIND_SYSCALL) continue;
+    return CallFrame(names.Machine(), sample.label(i));
+  }
+  return std::nullopt;
 }
 
 Entries EntriesOf(const StoredEpoch& epoch, const v1::Vital& vital) {
@@ -105,7 +125,7 @@ void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital, const Entries&
         site = SiteOfSample(sample, *entries.descriptor, names);
         name = FrameText(site);
         key = absl::StrCat(names.StackId(sample.stack()), "\n", who.shown,
-                           sample.stack() == 0 ? name : std::string());
+                           names.HasFrames(sample.stack()) ? std::string() : name);
         break;
       case v1::DIMENSION_EXE:
         key = name = who.shown;
@@ -142,7 +162,7 @@ void AddSamples(const StoredEpoch& epoch, const v1::Vital& vital, const Entries&
     });
     row.set_samples(row.samples() + static_cast<uint32_t>(sample.samples()));
     if (sample.open()) row.set_open(true);
-    if (table.Heaviest(key, estimate.value) && sample.stack() != 0) FillStack(sample, names, row);
+    if (table.Heaviest(key, estimate.value)) FillStack(sample, *entries.descriptor, names, row);
   }
   bounds.AddEpoch(vital, table.choice(), estimates, parts);
 }

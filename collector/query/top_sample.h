@@ -6,6 +6,7 @@
 #ifndef TELLTALE_COLLECTOR_QUERY_TOP_SAMPLE_H_
 #define TELLTALE_COLLECTOR_QUERY_TOP_SAMPLE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,10 @@ bool RowsAreStacks(v1::Dimension by, const v1::VitalDescriptor* descriptor);
 // SiteOf.
 v1::Frame SiteOfSample(const v1::FoldedSample& sample, const v1::VitalDescriptor& descriptor,
                        const StackNames& names);
+// What a sample without a stack still tells: the address that was sampled, else the system call.
+std::optional<v1::Frame> SampledSite(const v1::FoldedSample& sample,
+                                     const v1::VitalDescriptor& descriptor,
+                                     const StackNames& names);
 
 }  // namespace telltale::query
 

@@ -193,10 +193,10 @@ void Filters(std::string& out, const v1::StatusAnswer& status) {
       "class=\"scroll\"><table><thead><tr><th>filter</th><th>state</th><th>anomalies</th>"
       "<th>behind</th></tr></thead><tbody>";
   for (const v1::FilterStatus& filter : status.filters()) {
-    absl::StrAppend(&out, "<tr><td>", formats::Markup(filter.name()), " ", filter.version(),
-                    "</td><td>", formats::Markup(filter.state()), " <span class=\"dim\">",
-                    formats::Markup(filter.reason()), "</span></td><td class=\"n\">",
-                    filter.anomalies(), "</td><td class=\"n\">",
+    absl::StrAppend(&out, "<tr><td>", formats::Markup(filter.name()), ", version ",
+                    filter.version(), "</td><td>", formats::Markup(filter.state()),
+                    " <span class=\"dim\">", formats::Markup(filter.reason()),
+                    "</span></td><td class=\"n\">", filter.anomalies(), "</td><td class=\"n\">",
                     absl::StrFormat("%.0f s", filter.lag_s()), "</td></tr>");
   }
   out += "</tbody></table></div>";

@@ -253,6 +253,67 @@ TEST(InvestigationPageTest, NamesAreHarmlessOnTheScreenAndInTheShell) {
   EXPECT_THAT(page, HasSubstr("--node $'\\x1b[2J\\x1b]0;owned\\x07\\'; rm -rf ~; \\''"));
 }
 
+TEST(InvestigationPageTest, WhatWasWrongStandsBeforeWhatWasUnusual) {
+  v1::InvestigateAnswer answer = OddAnswer("mysqld");
+  v1::Anomaly* diagnosis = answer.add_anomalies();
+  diagnosis->set_rule(1);
+  diagnosis->set_filter("rule_busy_loop");
+  diagnosis->set_node("db-1");
+  diagnosis->set_subject("render (pid 7, uid 0)");
+  diagnosis->set_text("render spins in price_basket");
+  diagnosis->set_next("telltale stacks --vital cpu --process 7 --node db-1");
+  diagnosis->set_start_s(kAt + 2);
+  InvestigationFrame frame{{}, "db-1", DigOn({"telltale"}, {}, "", kZone), {}};
+  v1::Incident incident;
+  incident.set_number(3);
+  incident.set_state("open");
+  incident.set_title("render spins in price_basket");
+  incident.set_start_s(kAt);
+  incident.set_last_s(kAt + 10);
+  incident.add_nodes("db-1");
+  incident.set_node_count(1);
+  v1::IncidentSymptom* symptom = incident.add_symptoms();
+  symptom->set_rule(1);
+  symptom->set_filter("rule_busy_loop");
+  symptom->set_node("db-1");
+  symptom->set_program("render");
+  frame.incidents.push_back(incident);
+  const std::string page = RenderInvestigation(answer, frame, Plain());
+  EXPECT_LT(page.find("incident 3, open: render spins"), page.find("WHAT WAS UNUSUAL")) << page;
+  EXPECT_LT(page.find("diagnosis, rule 1"), page.find("WHAT WAS UNUSUAL"));
+  EXPECT_LT(page.find("telltale incidents 3"), page.find("WHAT WAS UNUSUAL"));
+  const std::string dig = page.substr(page.find("DIG ON"));
+  EXPECT_LT(dig.find("telltale stacks --vital cpu --process 7"), dig.find("telltale diff"));
+  EXPECT_EQ(page.find("diagnosis, rule 1"), page.rfind("diagnosis, rule 1"));
+  // Without an incident a diagnosis still leads.
+  frame.incidents.clear();
+  const std::string alone = RenderInvestigation(answer, frame, Plain());
+  EXPECT_LT(alone.find("diagnosis, rule 1"), alone.find("WHAT WAS UNUSUAL"));
+}
+
+TEST(InvestigationPageTest, AnIncidentConcernsItsNodesWhileItIsOpen) {
+  v1::Incident incident;
+  incident.set_state("open");
+  incident.set_start_s(100);
+  incident.set_last_s(200);
+  incident.add_nodes("db-1");
+  incident.set_node_count(1);
+  v1::Selection asked;
+  asked.set_start_s(300);
+  asked.set_end_s(400);
+  EXPECT_TRUE(Concerns(incident, asked));
+  asked.add_nodes("db-2");
+  EXPECT_FALSE(Concerns(incident, asked));
+  asked.add_nodes("db-1");
+  EXPECT_TRUE(Concerns(incident, asked));
+  incident.set_state("resolved");
+  EXPECT_FALSE(Concerns(incident, asked));
+  asked.set_start_s(150);
+  EXPECT_TRUE(Concerns(incident, asked));
+  incident.set_start_s(400);
+  EXPECT_FALSE(Concerns(incident, asked));
+}
+
 TEST(InvestigationPageTest, WithoutAPastItSaysSoAndWhatToAsk) {
   v1::InvestigateAnswer answer;
   answer.set_nodes(1);

@@ -16,6 +16,7 @@ namespace telltale::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const absl::TimeZone kZone = absl::FixedTimeZone(3600);  // UTC+1
 const absl::Time kNow = absl::FromCivil(absl::CivilSecond(2026, 11, 20, 12, 0, 0), kZone);
@@ -343,7 +344,7 @@ TEST(RenderTest, SamplesSayWhetherThereAreMore) {
   EXPECT_THAT(RenderSamples(answer, Plain()), HasSubstr("1 sample: all that epochs kept"));
   answer.set_next_page("1.2");
   EXPECT_THAT(RenderSamples(answer, Plain()), HasSubstr("the newest 1 sample"));
-  EXPECT_THAT(RenderSamples(answer, Plain()), HasSubstr("more: --page 1.2"));
+  EXPECT_THAT(RenderSamples(answer, Plain()), Not(HasSubstr("1.2")));  // the command stands below
 }
 
 TEST(RetypedTest, TheSameCommandWithTheTimeThatHasData) {

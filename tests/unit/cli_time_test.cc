@@ -57,7 +57,32 @@ TEST(TimeTest, UnderstandsWhatPeopleSay) {
   EXPECT_EQ(Local("2 hours ago"), "2026-11-20 10:00:00");
   EXPECT_EQ(Local("an hour ago"), "2026-11-20 11:00:00");
   EXPECT_EQ(Local("10 min ago"), "2026-11-20 11:50:00");
+  EXPECT_EQ(Local("1h ago"), "2026-11-20 11:00:00");
+  EXPECT_EQ(Local("90min ago"), "2026-11-20 10:30:00");
+  EXPECT_EQ(Local("tomorrow"), "2026-11-21 00:00:00");
   EXPECT_EQ(Local("yesterday 17:00 UTC"), "2026-11-19 18:00:00");
+}
+
+// What ends, ends ahead.
+TEST(TimeTest, AnEndIsTheNextOneOfItsName) {
+  const auto ahead = [](const std::string& text) {
+    const absl::StatusOr<absl::Time> moment = ParseMoment(text, kNow, kZone, Meant::kAhead);
+    return moment.ok() ? absl::FormatTime("%Y-%m-%d %H:%M", *moment, kZone)
+                       : std::string(moment.status().message());
+  };
+  EXPECT_EQ(ahead("18:00"), "2026-11-20 18:00");
+  EXPECT_EQ(ahead("09:00"), "2026-11-21 09:00");
+  EXPECT_EQ(ahead("6pm"), "2026-11-20 18:00");
+  EXPECT_EQ(ahead("9am"), "2026-11-21 09:00");
+  EXPECT_EQ(ahead("tomorrow 6:00"), "2026-11-21 06:00");
+  EXPECT_EQ(ahead("friday 9:00"), "2026-11-27 09:00");
+  EXPECT_EQ(ahead("friday 17:00"), "2026-11-20 17:00");
+  EXPECT_EQ(ahead("monday"), "2026-11-23 00:00");
+  EXPECT_EQ(ahead("1 dec 9:00"), "2026-12-01 09:00");
+  EXPECT_EQ(ahead("2 jan"), "2027-01-02 00:00");
+  EXPECT_EQ(ahead("+2h"), "2026-11-20 14:00");
+  EXPECT_EQ(ahead("2026-11-25 18:00"), "2026-11-25 18:00");
+  EXPECT_THAT(ahead("x"), HasSubstr("tomorrow 6:00"));
 }
 
 TEST(TimeTest, AZoneIsCalledByItsNameAndItsOffset) {
@@ -95,6 +120,9 @@ TEST(TimeTest, RefusesTheRestWithTheForms) {
                            "17:60",
                            "5 pm pm",
                            "0 hours ago",
+                           "h ago",
+                           "1 ago",
+                           "1h 2h ago",
                            "UTC",
                            "-",
                            "-2x",

@@ -15,6 +15,7 @@
 #include "collector/formats/export.h"
 #include "collector/formats/flame_svg.h"
 #include "collector/formats/folded.h"
+#include "collector/formats/next_command.h"
 #include "collector/formats/pprof.h"
 #include "collector/formats/profile.pb.h"
 #include "telltale/v1/query.pb.h"
@@ -416,6 +417,23 @@ TEST(PprofTest, TheProfileHoldsWeightsBoundsStacksAndWhatItRestsOn) {
   for (const int64_t comment : profile.comment()) comments.push_back(text(comment));
   EXPECT_THAT(comments, ::testing::Contains("2 s unwatched"));
   EXPECT_THAT(comments, ::testing::Contains(HasSubstr("1000 nanoseconds in all")));
+}
+
+// A quarter of an hour later the process is gone: what was proposed must still find it.
+TEST(NextCommandTest, NamesNodeAndTimeOfWhatItIsAbout) {
+  EXPECT_EQ(CompletedCommand("telltale stacks --vital user_page --process 19970", "db-1",
+                             1'763'485'200.4, 1'763'485'300.2),
+            "telltale stacks --vital user_page --process 19970 --node db-1 "
+            "--from 2025-11-18T17:00:00Z --to 2025-11-18T17:01:41Z");
+  EXPECT_EQ(CompletedCommand("telltale events", "db-1", 1'763'485'200, 1'763'485'200),
+            "telltale events --node db-1 --from 2025-11-18T16:59:00Z --to 2025-11-18T17:01:00Z");
+  EXPECT_EQ(CompletedCommand("telltale top --node a --from -1h", "db-1", 1'763'485'200, 0),
+            "telltale top --node a --from -1h");
+  EXPECT_EQ(CompletedCommand("telltale top", "a'; rm -rf $HOME", 1'763'485'200, 1'763'999'999),
+            "telltale top --node 'a'\\''; rm -rf $HOME' --from 2025-11-18T17:00:00Z "
+            "--to 2025-11-18T18:00:00Z");
+  EXPECT_EQ(CompletedCommand("telltale nodes --node x", "x", 1, 2), "telltale nodes --node x");
+  EXPECT_EQ(CompletedCommand("", "x", 1, 2), "");
 }
 
 TEST(ExportTest, AnAnswerNamesTheFormatsItComesIn) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "collector/incident/incident_book.h"
@@ -51,6 +52,8 @@ class IncidentBookTest : public ::testing::Test {
     anomaly.set_found_ns(kBegin + (minute + 1) * kMinute);
     anomaly.set_end_ns(anomaly.found_ns());
     anomaly.set_rule(rule);
+    anomaly.set_open(open_);
+    anomaly.set_next(next_);
     anomaly.set_severity_milli(static_cast<int64_t>(severity * 1e3));
     anomaly.set_text(filter + " of " + vital + " " + subject);
     ASSERT_TRUE(log_->Append(filter, 1, node, anomaly).ok());
@@ -114,6 +117,8 @@ class IncidentBookTest : public ::testing::Test {
   storage::MemoryCatalog catalog_;
   storage::DerivedStore store_;
   std::set<std::string> going_on_;  // programs
+  std::string next_;                // command that is proposed
+  bool open_ = false;               // whether what is found goes on
   std::unique_ptr<filter::AnomalyLog> log_;
   std::unique_ptr<SilenceBook> silences_;
   std::unique_ptr<IncidentBook> book_;
@@ -277,6 +282,22 @@ TEST_F(IncidentBookTest, WhatADiagnosisExplainsStandsUnderIt) {
   for (int i = 1; i < 7; ++i) EXPECT_EQ(storm.symptoms(i).explained_by(), 1u) << i;
 }
 
+TEST_F(IncidentBookTest, ADiagnosisExplainsNothingThatBeganAfterItsFaultWasOver) {
+  open_ = true;
+  Find(0, "db-1", "rule_busy_loop", "cpu", "render (pid 7, uid 0)", 1);
+  Find(3, "db-1", "ewma", "sched_delay");  // it still goes on
+  open_ = false;
+  Find(4, "db-1", "rule_busy_loop", "cpu", "render (pid 7, uid 0)", 1);  // over, says the rule
+  Find(7, "db-1", "level_shift", "sched_delay");
+  const v1::Incident incident = Whole(1);
+  std::map<std::string, uint32_t> explained;
+  for (const v1::IncidentSymptom& symptom : incident.symptoms()) {
+    explained[symptom.filter()] = symptom.explained_by();
+  }
+  EXPECT_EQ(explained["ewma"], 1u);
+  EXPECT_EQ(explained["level_shift"], 0u);
+}
+
 TEST_F(IncidentBookTest, WhatADiagnosisExplainsDrawsNoNodeInThatDoesNotHaveIt) {
   for (const char* node : {"web-1", "web-2"}) {
     Find(0, node, "rule_failing_call", "syscall", "curl (pid 3, uid 1)", 8);
@@ -310,6 +331,14 @@ TEST_F(IncidentBookTest, ADiagnosisTakesInTheIncidentsThatWereOnlyItsSymptoms) {
   EXPECT_EQ(Whole(3).state(), "open");
   EXPECT_EQ(Whole(4).state(), "resolved");
   EXPECT_EQ(Whole(4).merged_into(), 1u);
+}
+
+TEST_F(IncidentBookTest, WhatIsProposedNamesItsNodeAndItsTime) {
+  next_ = "telltale stacks --vital user_page --process 7";
+  Find(0, "db-1", "leak", "user_page", "app (pid 7, uid 0)", 2);
+  EXPECT_THAT(Whole(1).symptoms(0).next(),
+              testing::StartsWith("telltale stacks --vital user_page --process 7 --node db-1 "
+                                  "--from "));
 }
 
 TEST_F(IncidentBookTest, SilencesHideWhatTheyFitUntilTheyEnd) {

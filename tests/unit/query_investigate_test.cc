@@ -154,6 +154,57 @@ TEST_F(InvestigateTest, OfALargeFleetTheFarthestIsLookedAtAndTheOthersWithItAreN
   EXPECT_EQ(answer.findings(0).processes().rows(0).row().exe(), "/bin/burner");
 }
 
+// A hundredth of a waiting second is rare where nobody ever waits; a sixth of a processor matters.
+TEST_F(InvestigateTest, WhatIsRareAndNextToNothingDoesNotComeFirst) {
+  const uint32_t node = source_.AddNode("web-1");
+  source_.Node(node).mutable_info()->set_epoch_length_s(60);
+  for (uint64_t minute = 0; minute < kMinutes; ++minute) {
+    const bool odd = minute == kOdd;
+    BodyMaker maker;
+    maker.Vital(TELLTALE_CPU, {(3000 + (odd ? 9000 : 0)) * 1'000'000ull, 0, 0});
+    maker.Vital(TELLTALE_LOCK, {odd ? 600'000'000ull : 0});
+    source_.AddEpoch(node, kBegin + minute * 60, 60, maker.body());
+  }
+  const v1::InvestigateAnswer answer = Ask();
+  ASSERT_EQ(answer.findings_size(), 2) << answer.DebugString();
+  EXPECT_EQ(answer.findings(0).vital(), "cpu");
+  EXPECT_EQ(answer.findings(1).vital(), "lock");
+  EXPECT_GT(answer.findings(1).severity(), answer.findings(0).severity());
+}
+
+// Forty newer symptoms do not hide the one line that says what was wrong.
+TEST_F(InvestigateTest, DiagnosesComeBeforeWhatWasMerelyUnusual) {
+  class Found : public AnomalySource {
+   public:
+    absl::StatusOr<v1::AnomaliesAnswer> List(const v1::AnomaliesRequest& request,
+                                             const Selection&) const override {
+      v1::AnomaliesAnswer answer;
+      for (uint32_t i = 0; i <= 40 && i < request.limit(); ++i) {
+        v1::Anomaly& anomaly = *answer.add_anomalies();
+        anomaly.set_node("web-1");
+        anomaly.set_rule(i == 40 ? 1 : 0);
+        anomaly.set_start_s(kOddAt - i);
+      }
+      return answer;
+    }
+    absl::StatusOr<std::vector<v1::Anomaly>> After(const std::string&, size_t) const override {
+      return std::vector<v1::Anomaly>{};
+    }
+    std::string Newest() const override { return ""; }
+  };
+  AddNode("web-1", {"", 0});
+  const Found found;
+  EngineOptions options;
+  options.source = &source_;
+  options.anomalies = &found;
+  options.now_ns = [] { return (kBegin + kMinutes * 60) * kS; };
+  const auto answer = Engine(options).Investigate(Request(), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_EQ(answer->anomalies_size(), 12);
+  EXPECT_EQ(answer->anomalies(0).rule(), 1u);
+  EXPECT_DOUBLE_EQ(answer->anomalies(1).start_s(), kOddAt);
+}
+
 TEST_F(InvestigateTest, WhatIsTelltalesOwnCanBeHidden) {
   AddNode("web-1", {"/usr/bin/telltale-agent", 45'000});
   EXPECT_EQ(Ask().findings_size(), 1);

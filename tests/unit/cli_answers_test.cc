@@ -1,0 +1,172 @@
+// What answers say on a terminal so that nobody misreads them, and what they propose to type next.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "collector/cli/render.h"
+#include "collector/cli/retyped.h"
+#include "collector/cli/terminal_text.h"
+#include "collector/cli/time_text.h"
+
+namespace telltale::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const absl::TimeZone kZone = absl::FixedTimeZone(3600);  // UTC+1
+const absl::Time kNow = absl::FromCivil(absl::CivilSecond(2026, 11, 20, 12, 0, 0), kZone);
+
+View Plain() { return {Style{}, kZone, kNow}; }
+
+TEST(RenderTest, ASecondThatMayNeverHaveBeenIsNotShown) {
+  v1::SeriesAnswer answer;
+  for (const char* vital : {"cpu", "blocking"}) {
+    v1::Series& series = *answer.add_series();
+    series.set_vital(vital);
+    series.set_unit("s");
+    series.add_start_s(1e9);
+    series.add_length_s(60);
+    series.add_rate(1.5);
+    series.add_min(0.86);
+    series.add_max(2.93);
+    series.add_watched(1);
+  }
+  answer.mutable_series(0)->add_bounds(true);
+  const std::string several = RenderSeries(answer, Plain());
+  EXPECT_THAT(several, Not(HasSubstr("2.93 CPUs")));
+  EXPECT_THAT(several, HasSubstr("2.93 waiting"));
+  EXPECT_THAT(several, HasSubstr("no figure"));
+  answer.mutable_series()->RemoveLast();
+  const std::string one = RenderSeries(answer, Plain());
+  EXPECT_THAT(one, Not(HasSubstr("2.93")));
+  EXPECT_THAT(one, Not(HasSubstr("0.86")));
+  EXPECT_THAT(one, HasSubstr("no figure"));
+}
+
+TEST(RenderTest, AnInterruptIsOfNoProcess) {
+  v1::SamplesAnswer answer;
+  v1::SampleAnswer& sample = *answer.add_samples();
+  sample.set_exe("[irq]");
+  sample.set_node("db-1");
+  sample.set_cpu(3);
+  EXPECT_THAT(RenderSamples(answer, Plain()), HasSubstr("  [irq] on db-1 CPU 3\n"));
+}
+
+TEST(RenderTest, StacksOfOneProcessSayWhatTheirSharesAreOf) {
+  v1::StacksAnswer answer;
+  answer.set_unit("s");
+  answer.set_total(1000);
+  answer.set_process("render");
+  v1::StackWeight& stack = *answer.add_stacks();
+  stack.set_value(11);
+  stack.set_low(11);
+  stack.set_high(11);
+  const std::string text = RenderStacks(answer, Plain());
+  EXPECT_THAT(text, HasSubstr("these of render: 11.0 s, 1.1 %; of all processes: 16.7 min, which "
+                              "shares are of\n"));
+  EXPECT_THAT(text, Not(HasSubstr("between")));  // bounds without width
+}
+
+TEST(RenderTest, LossesAreInWordsWhereverTheyStand) {
+  v1::CoverageAnswer answer;
+  for (const char* reason : {"duty", "recursion"}) {
+    v1::ReasonCount& lost = *answer.mutable_coverage()->add_lost_events();
+    lost.set_reason(reason);
+    lost.set_events(1);
+    lost.set_vital("cpu");
+  }
+  v1::NameCount& frames = *answer.mutable_coverage()->add_user_frames();
+  frames.set_outcome("no_symbol");
+  frames.set_frames(5);
+  const std::string text = RenderGaps(answer, Plain());
+  EXPECT_THAT(text, HasSubstr("events not looked at, to stay within the agent's budget  cpu"));
+  EXPECT_THAT(text, HasSubstr("1 event inside the sensor itself"));
+  EXPECT_THAT(text, HasSubstr("without a name: in stripped files"));
+  for (const char* code : {"duty", "recursion", "no_symbol"}) {
+    EXPECT_THAT(text, Not(HasSubstr(code))) << code;
+  }
+}
+
+TEST(RenderTest, AVersionOfAFilterIsCalledOne) {
+  v1::StatusAnswer answer;
+  v1::FilterStatus& filter = *answer.add_filters();
+  filter.set_name("leak");
+  filter.set_version(4);
+  const std::string text = RenderStatus(answer, Plain());
+  EXPECT_THAT(text, HasSubstr("version"));
+  EXPECT_THAT(text, Not(HasSubstr("leak 4")));
+}
+
+TEST(RenderTest, WithoutAnIncidentItSaysWhatCannotBeFoundYet) {
+  v1::AnomaliesAnswer learning;
+  v1::FilterLearning& one = *learning.add_learning();
+  one.set_filter("leak");
+  one.set_node("db-1");
+  one.set_learned_epochs(1);
+  one.set_needed_epochs(30);
+  EXPECT_THAT(RenderIncidents({}, Plain(), learning),
+              HasSubstr("no incident is open\ndb-1  still learning: leak 1 of 30 epochs\n"));
+}
+
+TEST(RenderTest, TimesSayWhichZoneTheyAreIn) {
+  v1::ListIncidentsAnswer incidents;
+  incidents.add_incidents()->set_number(1);
+  EXPECT_THAT(RenderIncidents(incidents, Plain()), HasSubstr("times are UTC+1\n"));
+  EXPECT_THAT(RenderIncident(incidents.incidents(0), Plain()), HasSubstr("times are UTC+1\n"));
+  v1::ListSilencesAnswer silences;
+  silences.add_silences()->set_id("1a2b3c4d");
+  EXPECT_THAT(RenderSilences(silences, Plain()), HasSubstr("times are UTC+1\n"));
+  v1::EventsAnswer events;
+  events.add_events()->set_node("db-1");
+  EXPECT_THAT(RenderEvents(events, Plain()), HasSubstr("times are UTC+1\n"));
+}
+
+TEST(TextTest, ANameOfCppKeepsItsFunction) {
+  const std::string symbol =
+      "std::_Rb_tree<std::string, std::pair<std::string const, int>, std::less<std::string> >::"
+      "find(std::string const&, std::allocator<char> const&) (config_fuzzer)";
+  EXPECT_EQ(Shortened(symbol, 60), "std::_Rb_tree<...>::find(...) (config_fuzzer)");
+  EXPECT_EQ(Shortened(symbol, 34), "std::_Rb_tree<...>::find(...)");
+  EXPECT_EQ(Width(Shortened(symbol, 20)), 20u);
+  Table table({{"name", Table::Align::kLeft, 24}, {"n"}});
+  table.Add({std::string(500, 'x'), "1"});
+  EXPECT_LT(Width(table.Render(Style{})), 3 * Table::kWidestCell);  // into a pipe, too
+}
+
+// Where data is, not where the window begins that holds it; and not another time where another tier
+// is what lacks.
+TEST(RetypedTest, WhatIsProposedHasData) {
+  const double now_s = static_cast<double>(absl::ToUnixSeconds(kNow));
+  v1::Coverage coverage;
+  const auto add = [&](v1::Tier tier, double start, double end) {
+    v1::TierRange* range = coverage.add_tiers();
+    range->set_tier(tier);
+    range->set_start_s(start);
+    range->set_end_s(end);
+  };
+  add(v1::TIER_RAW, now_s - 1000, now_s - 100);
+  add(v1::TIER_1H, now_s - 3600, now_s);
+  v1::Selection asked;
+  asked.set_start_s(now_s - 86400);
+  asked.set_end_s(now_s - 86340);
+  const absl::TimeZone utc = absl::UTCTimeZone();
+  const std::vector<std::string> begin = NearestRange(coverage, asked, utc);
+  EXPECT_EQ(*ParseMoment(begin[1], kNow, utc), kNow - absl::Seconds(1000));
+  EXPECT_EQ(RetypedAgainst({"telltale", "diff", "--at", "17:00", "--against", "-1d"}, begin),
+            "telltale diff --at 17:00 --against 2026-11-20T10:43:20+00:00 --against-to "
+            "2026-11-20T10:44:20+00:00");
+  coverage.mutable_tiers()->RemoveLast();
+  asked.set_start_s(now_s - 600);
+  asked.set_end_s(now_s - 300);
+  asked.set_tier(v1::TIER_1H);
+  const std::vector<std::string> same = NearestRange(coverage, asked, utc);
+  EXPECT_EQ(*ParseMoment(same[1], kNow, utc), kNow - absl::Seconds(600));
+  EXPECT_EQ(*ParseMoment(same[3], kNow, utc), kNow - absl::Seconds(300));
+}
+
+}  // namespace
+}  // namespace telltale::cli
