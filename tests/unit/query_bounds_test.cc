@@ -168,7 +168,9 @@ struct World {
       for (size_t l = 0; l < kLabels; ++l) {
         if (always[l] != i && random() % 3 != 0) continue;
         const uint64_t proven = weight[l] == 0 ? 0 : random() % (weight[l] + 1);
-        maker.Sample(vital, absl::StrCat("/", l / 2), 0, proven, proven, cells[place[l]], l + 1);
+        // Of no call: both labels of an executable are at one place, which is not known.
+        maker.Sample(vital, absl::StrCat("/", l / 2), 0, proven, proven, cells[place[l]], 0)
+            ->add_label(l + 1);
       }
       for (const uint32_t exponent : sketch::Digest(cells).exponents) {
         vital->mutable_sketch()->add_load_exponents(exponent);
