@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
+#include "collector/formats/next_command.h"
 #include "collector/query/nearest.h"
 
 namespace telltale::filter {
