@@ -135,6 +135,20 @@ double Governor::CostOf(const Candidate& candidate) const {
   return Predict(mean, candidate.levels);
 }
 
+// User stacks again and fewer samples, which together take no more than now.
+std::optional<Governor::Candidate> Governor::StacksForSamples() const {
+  constexpr size_t kStacks = Index(Part::kUnwinding), kSamples = Index(Part::kSamples);
+  if (levels_[kStacks] < kUnwindNone) return std::nullopt;
+  for (uint8_t samples = levels_[kSamples] + 1; samples <= kTokenLevels; ++samples) {
+    for (uint8_t stacks = 0; stacks < kUnwindNone; ++stacks) {
+      Candidate exchange = At(kStacks, stacks, levels_);
+      exchange.levels[kSamples] = samples;
+      if (CostOf(exchange) <= Predict(mean_, levels_)) return exchange;
+    }
+  }
+  return std::nullopt;
+}
+
 // Each part that has been calm for long enough, cheapest first, as far as all of it fits.
 void Governor::TurnUp(uint64_t now, GovernorDecision& decision) {
   std::vector<std::pair<double, size_t>> ready;
@@ -161,6 +175,13 @@ void Governor::TurnUp(uint64_t now, GovernorDecision& decision) {
     StepTo(static_cast<Part>(i), step->levels[i], decision);
     stepped_back_ns_[i] = calm_since_ns_[i] = now;
     mean_.cycling_ns = step->cycling_ns;
+  }
+  if (!decision.steps.empty()) return;
+  if (const std::optional<Candidate> exchange = StacksForSamples()) {
+    for (const Part part : {Part::kSamples, Part::kUnwinding}) {
+      StepTo(part, exchange->levels[Index(part)], decision);
+    }
+    stepped_back_ns_[Index(Part::kUnwinding)] = now;
   }
 }
 

@@ -6,7 +6,9 @@
 // after 30 s in which it would have, on the mean of some seconds: a draft written every five
 // seconds is no storm, and a load that comes and goes every few seconds finds it turned down and
 // cannot make it swing. A part that had to be turned down within a minute of that goes back by one
-// step at a time. One that went back does not keep the next waiting for another 30 s. When nothing
+// step at a time. One that went back does not keep the next waiting for another 30 s. User stacks
+// that find no room so are taken back for samples, where fewer of those pay for them: what half as
+// many say with their stacks is worth more than what all say without. When nothing
 // is left to turn down and the budget is still exceeded by a fifth, it asks for the sensor to be
 // detached as soon as 20 s of budget have been overspent so, and tries again later: when the host
 // has been calm for 30 s, as far as it can tell, else after a pause that doubles each time.
@@ -96,6 +98,7 @@ class Governor {
   std::optional<Candidate> StepBack(size_t part, const PerPart<uint8_t>& levels) const;
   bool Fits(const Candidate& candidate) const;
   double CostOf(const Candidate& candidate) const;
+  std::optional<Candidate> StacksForSamples() const;
   void TurnUp(uint64_t now, GovernorDecision& decision);
   void Detach(uint64_t now, GovernorDecision& decision);
   void Retry(uint64_t now, GovernorDecision& decision);

@@ -277,7 +277,8 @@ absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
         decision.over > 0
             ? absl::StrFormat(": the agent took %.2f %% of the host, its budget is %.2f %%",
                               100 * decision.over, 100 * options_.governor.budget)
-            : ": there has been room for it");
+        : step.to > step.from ? ": to have user stacks again"
+                              : ": there has been room for it");
     if (absl::Status applied = Apply(step, mono_ns); !applied.ok()) status = applied;
   }
   if (decision.detached) {

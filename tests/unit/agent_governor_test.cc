@@ -196,6 +196,32 @@ TEST(Governor, WhatFitsTogetherComesBackTogether) {
 }
 
 // A load that comes and goes must not make the governor swing with it.
+TEST(Governor, GivesSamplesForUserStacksWhereThereIsNoRoomForAll) {
+  Host host(TwoCpus());
+  // Tables are built at the start; later stacks take little, and the rest all but fills the budget.
+  const Load busy = [](double at) {
+    return Parts({{Part::kUnwinding, at < 5 ? 0.06 : 0.002},
+                  {Part::kSamples, 0.007},
+                  {Part::kRest, 0.0095}});
+  };
+  host.Run(busy, 5);
+  ASSERT_EQ(host.governor().level(Part::kUnwinding), kUnwindNone);
+  const double spent = host.Run(busy, 300);
+  EXPECT_LT(host.governor().level(Part::kUnwinding), kUnwindNone);
+  EXPECT_EQ(host.governor().level(Part::kSamples), 1);
+  EXPECT_LE(spent, host.budget() * 295);
+}
+
+TEST(Governor, KeepsSamplesWhereUserStacksWouldTakeMoreThanAllOfThem) {
+  Host host(TwoCpus());
+  const Load dear = [](double) {
+    return Parts({{Part::kUnwinding, 0.06}, {Part::kSamples, 0.007}, {Part::kRest, 0.0095}});
+  };
+  host.Run(dear, 300);
+  EXPECT_EQ(host.governor().level(Part::kUnwinding), kUnwindNone);
+  EXPECT_EQ(host.governor().level(Part::kSamples), 0);
+}
+
 TEST(Governor, ComesBackAlthoughWhatItWritesEveryFewSecondsTakesMoreThanASecondOfBudget) {
   Host host(TwoCpus());
   const Load storm_then_drafts = [](double at) {
