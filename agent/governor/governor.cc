@@ -135,15 +135,19 @@ double Governor::CostOf(const Candidate& candidate) const {
   return Predict(mean, candidate.levels);
 }
 
-// User stacks again and fewer samples, which together take no more than now.
+// User stacks again and down to a quarter of the samples, which together take no more than now:
+// fewer samples have fewer stacks.
 std::optional<Governor::Candidate> Governor::StacksForSamples() const {
   constexpr size_t kStacks = Index(Part::kUnwinding), kSamples = Index(Part::kSamples);
   if (levels_[kStacks] < kUnwindNone) return std::nullopt;
-  for (uint8_t samples = levels_[kSamples] + 1; samples <= kTokenLevels; ++samples) {
+  const uint8_t least = std::min<uint8_t>(levels_[kSamples] + 2, kTokenLevels);
+  for (uint8_t samples = levels_[kSamples] + 1; samples <= least; ++samples) {
+    Second mean = mean_;
+    mean.full_ns[kStacks] = std::ldexp(mean.full_ns[kStacks], levels_[kSamples] - samples);
     for (uint8_t stacks = 0; stacks < kUnwindNone; ++stacks) {
       Candidate exchange = At(kStacks, stacks, levels_);
       exchange.levels[kSamples] = samples;
-      if (CostOf(exchange) <= Predict(mean_, levels_)) return exchange;
+      if (Predict(mean, exchange.levels) <= Predict(mean_, levels_)) return exchange;
     }
   }
   return std::nullopt;

@@ -7,7 +7,7 @@
 namespace telltale::agent {
 namespace {
 
-constexpr double kFadeS = 30;  // to 1/e
+constexpr double kFadeS = 15;  // to 1/e
 // A stack of 33 frames at 300 ns: caches of a processor that did something else meanwhile
 // (tests/bench/SENSOR.md).
 constexpr double kWarmNs = 10'000;

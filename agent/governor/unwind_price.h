@@ -2,9 +2,9 @@
 // were unwound lately.
 //
 // The first samples of a program are dear: its tables are built. So the price is that of all stacks
-// of the last half minute or so together, and where few or none were unwound it falls back to that
-// of a stack whose tables are there: a part that was turned down because the agent had just started
-// is tried again.
+// of the last quarter of a minute or so together, and where few or none were unwound it falls back
+// to that of a stack whose tables are there: a part that was turned down because the agent had just
+// started is tried again.
 //
 // Pure: no clock. Owned by the sensor, its thread only.
 

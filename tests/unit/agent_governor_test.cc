@@ -212,7 +212,7 @@ TEST(Governor, GivesSamplesForUserStacksWhereThereIsNoRoomForAll) {
   EXPECT_LE(spent, host.budget() * 295);
 }
 
-TEST(Governor, KeepsSamplesWhereUserStacksWouldTakeMoreThanAllOfThem) {
+TEST(Governor, KeepsSamplesWhereUserStacksOfAQuarterWouldTakeMore) {
   Host host(TwoCpus());
   const Load dear = [](double) {
     return Parts({{Part::kUnwinding, 0.06}, {Part::kSamples, 0.007}, {Part::kRest, 0.0095}});

@@ -35,7 +35,7 @@ TEST(UnwindPriceTest, WhatStacksTakeIsTheirPriceAtEachLevel) {
 TEST(UnwindPriceTest, AProgramMetFirstIsOneStackAmongMany) {
   UnwindPrice price;
   for (int i = 0; i < 1'000; ++i) price.Learn(0.1, 10 * 20 * kUs, 10, 0);
-  price.Learn(0.1, 30 * kMs, 1, 0);
+  price.Learn(0.1, 20 * kMs, 1, 0);
   EXPECT_LT(price.ns(), 40.0 * kUs);
 }
 

@@ -170,11 +170,11 @@ const Lie kLies[] = {
      [](auto& b) { b.mutable_vitals(0)->mutable_sketch()->add_miss(10'001); },
      "sketch.miss is 10001"},
     {"more_missed_than_heavy_labels",
-     [](auto& b) { b.mutable_vitals(0)->mutable_sketch()->set_control_heavy_missed(7); },
-     "sketch.control_heavy_missed is 7"},
+     [](auto& b) { b.mutable_vitals(0)->mutable_sketch()->set_control_heavy_missed(7'001); },
+     "sketch.control_heavy_missed is 7001"},
     {"more_heavy_labels_than_labels",
-     [](auto& b) { b.mutable_vitals(0)->mutable_sketch()->set_control_heavy(9); },
-     "sketch.control_heavy is 9"},
+     [](auto& b) { b.mutable_vitals(0)->mutable_sketch()->set_control_heavy(9'001); },
+     "sketch.control_heavy is 9001"},
     {"misses_of_more_octaves_than_a_weight_has",
      [](auto& b) {
        for (int i = 0; i < 65; ++i) b.mutable_vitals(0)->mutable_sketch()->add_miss(1);
