@@ -118,13 +118,14 @@ void ProcessMaps::OnExec(const ExeId& exe, const std::string& path) {
 
 void ProcessMaps::Remember(const ProcessRef& process, std::vector<MappedRegion> regions) {
   if (process.tgid == 0) return;
-  std::erase_if(regions, [this](MappedRegion& region) {
+  const size_t unknown = std::erase_if(regions, [this](MappedRegion& region) {
     if (region.inode == 0) return false;
     const std::string* path = paths_.Find({region.device, region.inode});
     if (path != nullptr) region.path = *path;
     return path == nullptr;
   });
   Maps maps;
+  maps.partial = unknown > 0;
   maps.read_ns = UINT64_MAX;  // there is nobody to ask again
   maps.number = ++readings_;
   maps.files.resize(regions.size());
@@ -151,6 +152,11 @@ ProcessMaps::Maps& ProcessMaps::Of(const ProcessRef& process, uint64_t now_ns) {
     last_ = maps_.Find(key);
   }
   if (last_ == nullptr) return Read(process, now_ns);
+  // A forked copy has what its parent has.
+  if (std::exchange(last_->partial, false) && process.parent != 0 &&
+      IsAlive({.tgid = process.parent})) {
+    return Read(process, now_ns);
+  }
   if (now_ns >= last_->again_ns) {
     last_->again_ns = UINT64_MAX;
     if (IsAlive(process)) return Read(process, now_ns);

@@ -68,7 +68,8 @@ class ProcessMaps {
 
   // What a process had mapped (executable regions, ascending) when it ended or became another
   // program, from whoever saw that: their paths are those by which their files were met before;
-  // what is of files never met is left out.
+  // what is of files never met is left out, unless a parent that runs the same program lends its
+  // own.
   void Remember(const ProcessRef& process, std::vector<MappedRegion> regions);
   // The path of an executable, as it was asked for.
   void OnExec(const ExeId& exe, const std::string& path);
@@ -97,6 +98,7 @@ class ProcessMaps {
     FileStamp stamp;  // when it was identified
   };
   struct Maps {
+    bool partial = false;  // remembered without regions of files that were never met
     std::vector<MappedRegion> regions;
     std::vector<std::shared_ptr<const Mapped>> files;  // per region, found when first needed
     uint64_t read_ns = 0;

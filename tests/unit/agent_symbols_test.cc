@@ -386,6 +386,20 @@ TEST_F(FakeHostTest, WhatAProcessHadMappedAsItEndedIsRememberedByTheFilesMetBefo
   EXPECT_FALSE(maps.Find(gone, 0x8'0000'0000, 4).has_value()) << "a file that nobody knows";
 }
 
+TEST_F(FakeHostTest, AForkedCopyThatEndedBeforeItsFilesWereMetHasThoseOfItsParent) {
+  ProcessMaps maps(options_);
+  ProcessRef copy = process_;
+  copy.tgid = 4'000'000;
+  maps.Remember(copy, {{.start = 0x7'0000'0000,
+                        .end = 0x8'0000'0000,
+                        .file_offset = 0,
+                        .device = 1,
+                        .inode = 99,
+                        .path = ""}});
+  copy.parent = process_.tgid;
+  EXPECT_TRUE(maps.Find(copy, 0x1'0000'0000, 1).has_value());
+}
+
 TEST_F(FakeHostTest, AnExecTellsThePathOfAProgramThatIsGoneBeforeItWasEverRead) {
   ProcessMaps maps(options_);
   ProcessRef gone = process_;
