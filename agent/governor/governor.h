@@ -3,7 +3,7 @@
 // It is told what each part of the sensor would cost if it did all it can, and says how far each is
 // to be turned down. It turns the largest part down as soon as the budget of two seconds has been
 // overdrawn, by as many steps as are needed, and takes each part back, as far as would have fitted,
-// after 30 s in which it would have, on the mean of some seconds: a draft written every five
+// after 30 s in which it would have, on the mean of some seconds: a draft written every few
 // seconds is no storm, and a load that comes and goes every few seconds finds it turned down and
 // cannot make it swing. A part that had to be turned down within a minute of that goes back by one
 // step at a time. One that went back does not keep the next waiting for another 30 s. User stacks

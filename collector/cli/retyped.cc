@@ -2,20 +2,29 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "collector/formats/escape.h"
 
 namespace telltale::cli {
 namespace {
 
-// Each takes a value.
-bool Replaced(const std::string& flag) {
-  for (const char* name : {"--from", "--to", "--at", "--for", "--around", "--tier", "--page"}) {
-    if (flag == name) return true;
+// What was typed, quoted, without these flags; each takes a value.
+std::string Without(std::initializer_list<std::string_view> flags,
+                    const std::vector<std::string>& words) {
+  std::string out;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string name = words[i].substr(0, words[i].find('='));
+    if (i > 0 && std::ranges::count(flags, name) > 0) {
+      if (name.size() == words[i].size()) ++i;  // its value is the next word
+      continue;
+    }
+    const size_t slash = i == 0 ? words[i].rfind('/') : std::string::npos;
+    const std::string word = slash == std::string::npos ? words[i] : words[i].substr(slash + 1);
+    absl::StrAppend(&out, out.empty() ? "" : " ", Quoted(word));
   }
-  return false;
+  return out;
 }
 
 std::string Moment(double unix_s, absl::TimeZone zone) {
@@ -63,67 +72,16 @@ std::vector<v1::TierRange> DataOf(const v1::Coverage& coverage) {
 
 }  // namespace
 
-std::string Quoted(std::string_view word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("-_./:=+,@%").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) return std::string(word);
-  // Both ways at once; which one it is shows at the end.
-  std::string quoted, escaped;
-  bool shown = true;
-  while (!word.empty()) {
-    const size_t length = std::max<size_t>(1, formats::HeadOf(word).length);
-    const std::string point(word.substr(0, length));
-    word.remove_prefix(length);
-    quoted += point == "'" ? "'\\''" : point;
-    if (point == "'" || point == "\\") {
-      absl::StrAppend(&escaped, "\\", point);
-    } else if (formats::Escaped(point) == point) {
-      escaped += point;
-    } else {
-      shown = false;
-      for (const char byte : point) {
-        absl::StrAppendFormat(&escaped, "\\x%02x", static_cast<unsigned char>(byte));
-      }
-    }
-  }
-  return shown ? absl::StrCat("'", quoted, "'") : absl::StrCat("$'", escaped, "'");
-}
-
 std::string Retyped(const std::vector<std::string>& words, const std::vector<std::string>& flags) {
-  std::string out;
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::string name = words[i].substr(0, words[i].find('='));
-    if (i > 0 && Replaced(name)) {
-      if (name.size() == words[i].size()) ++i;  // its value is the next word
-      continue;
-    }
-    const size_t slash = i == 0 ? words[i].rfind('/') : std::string::npos;
-    const std::string word = slash == std::string::npos ? words[i] : words[i].substr(slash + 1);
-    absl::StrAppend(&out, out.empty() ? "" : " ", Quoted(word));
-  }
+  std::string out =
+      Without({"--from", "--to", "--at", "--for", "--around", "--tier", "--page"}, words);
   for (const std::string& flag : flags) absl::StrAppend(&out, " ", Quoted(flag));
   return out;
 }
 
 std::string RetypedAgainst(const std::vector<std::string>& words,
                            const std::vector<std::string>& range) {
-  std::string out;
-  std::vector<std::string> kept;
-  for (size_t i = 0; i < words.size(); ++i) {
-    const std::string name = words[i].substr(0, words[i].find('='));
-    if (name == "--against" || name == "--against-to") {
-      if (name.size() == words[i].size()) ++i;
-      continue;
-    }
-    kept.push_back(words[i]);
-  }
-  for (size_t i = 0; i < kept.size(); ++i) {
-    const size_t slash = i == 0 ? kept[i].rfind('/') : std::string::npos;
-    absl::StrAppend(&out, out.empty() ? "" : " ",
-                    Quoted(slash == std::string::npos ? kept[i] : kept[i].substr(slash + 1)));
-  }
+  std::string out = Without({"--against", "--against-to"}, words);
   for (size_t i = 0; i + 1 < range.size(); i += 2) {
     absl::StrAppend(&out, range[i] == "--from" ? " --against " : " --against-to ",
                     Quoted(range[i + 1]));

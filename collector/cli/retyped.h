@@ -6,18 +6,15 @@
 #define TELLTALE_COLLECTOR_CLI_RETYPED_H_
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "collector/formats/shell_word.h"
 #include "telltale/v1/query.pb.h"
 
 namespace telltale::cli {
 
-// A word as a shell takes it and a terminal can show it: plain, in quotes, or, where there are
-// quotes, backslashes or bytes a terminal would obey in it, as $'...' of bash, zsh and ksh. Safe
-// for names that came from elsewhere.
-std::string Quoted(std::string_view word);
+using formats::Quoted;
 
 // `words`: the program and its arguments. Its own time, tier and page give way to the new flags;
 // words are quoted for the shell where needed.

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string_view>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "collector/formats/shell_word.h"
 
 namespace telltale::formats {
 namespace {
@@ -19,16 +19,6 @@ constexpr double kBeforeEventsS = 60;
 std::string Moment(double unix_s) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(std::llround(unix_s)),
                           absl::UTCTimeZone());
-}
-
-// As a shell takes it whatever it holds; names come from certificates of nodes.
-std::string ShellWord(const std::string& word) {
-  static constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:/@";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 bool Names(const std::string& command, const char* flag) {
@@ -47,8 +37,7 @@ std::string CompletedCommand(const std::string& command, const std::string& node
   };
   if (std::none_of(kOfTime.begin(), kOfTime.end(), is)) return command;
   std::string out = command;
-  if (!node.empty() && !Names(command, "--node"))
-    absl::StrAppend(&out, " --node ", ShellWord(node));
+  if (!node.empty() && !Names(command, "--node")) absl::StrAppend(&out, " --node ", Quoted(node));
   if (Names(command, "--from") || Names(command, "--at") || Names(command, "--to")) return out;
   const double begin = std::floor(start_s) - (is("events") ? kBeforeEventsS : 0);
   const double end =

@@ -611,7 +611,7 @@ try {
       await settled(phone, 'main > section');
       const width = await phone.evaluate(() => document.documentElement.scrollWidth);
       await shot(phone, name);
-      // Halves of a pixel are rounded up.
+      // A pixel more was seen once, of /selection; why is not known.
       assert.ok(width <= 401, `${view} is ${width} pixels wide`);
     }
     await phone.context().close();
