@@ -154,6 +154,21 @@ std::string Wrapped(const std::vector<std::string>& parts, size_t columns) {
   return absl::StrCat(out, line, "\n");
 }
 
+// What the sensor missed of heavy labels that it also counted one by one; empty: none was.
+std::string ControlTable(const v1::Coverage& coverage, const View& view) {
+  if (coverage.control().empty()) return "";
+  Table table({{"checked label by label: heavy labels", Table::Align::kRight},
+               {"without a sample", Table::Align::kRight},
+               {"", Table::Align::kRight},
+               {"vital"}});
+  for (const v1::ControlGroup& group : coverage.control()) {
+    table.Add({Count(group.heavy()), Count(group.heavy_missed()),
+               Share(group.heavy() > 0 ? group.heavy_missed() / group.heavy() : 0),
+               Escaped(group.vital())});
+  }
+  return absl::StrCat("\n", table.Render(view.style));
+}
+
 }  // namespace
 
 std::string ZoneLine(const View& view) {
@@ -289,6 +304,7 @@ std::string RenderGaps(const v1::CoverageAnswer& answer, const View& view) {
     }
     absl::StrAppend(&out, "\n", names.Render(view.style));
   }
+  absl::StrAppend(&out, ControlTable(answer.coverage(), view));
   return absl::StrCat(out, "\n", RenderCoverage(answer.coverage(), view));
 }
 

@@ -132,7 +132,17 @@ void CoverageBuilder::AddEpochLosses(const StoredEpoch& epoch, const VitalBook& 
     if (!vitals.empty() && std::find(vitals.begin(), vitals.end(), vital.id()) == vitals.end())
       continue;
     AddLosses(vital.losses(), book.Find(vital.id()));
+    AddControl(vital.sketch(), book.Find(vital.id()));
   }
+}
+
+void CoverageBuilder::AddControl(const v1::SketchDigest& sketch,
+                                 const v1::VitalDescriptor* vital) {
+  if (vital == nullptr || sketch.control_heavy() == 0) return;
+  v1::ControlGroup& group = control_[vital->name()];
+  group.set_vital(vital->name());
+  group.set_heavy(group.heavy() + sketch.control_heavy());
+  group.set_heavy_missed(group.heavy_missed() + sketch.control_heavy_missed());
 }
 
 void CoverageBuilder::AddEpoch(const StoredEpoch& epoch, const VitalBook& book,
@@ -340,6 +350,7 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
     out->set_events(lost.first);
     out->set_weight(lost.second);
   }
+  for (const auto& [vital, group] : control_) *coverage.add_control() = group;
   for (const auto& [outcome, frames] : user_frames_) {
     v1::NameCount* out = coverage.add_user_frames();
     out->set_outcome(NameOutcomeName(outcome));

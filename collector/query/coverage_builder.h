@@ -59,6 +59,7 @@ class CoverageBuilder {
     double seconds = 0;
     uint32_t nodes = 0;
   };
+  void AddControl(const v1::SketchDigest& sketch, const v1::VitalDescriptor* vital);
   absl::Status LookAtNode(const storage::NodeRecord& node, v1::Coverage* coverage);
   void AddGap(const storage::NodeRecord& node, const storage::Gap& gap);
   void AddNodeGap(const storage::NodeRecord& node, uint64_t start_ns, uint64_t end_ns,
@@ -71,6 +72,7 @@ class CoverageBuilder {
   std::map<std::pair<std::string, std::string>, std::pair<double, double>>
       losses_;  // (reason, vital)
   std::map<v1::NameOutcome, double> user_frames_;
+  std::map<std::string, v1::ControlGroup> control_;  // by vital
   std::map<std::string, Unwatched> unwatched_;  // by reason
   std::map<int, v1::TierUse> used_;             // by tier
   std::map<uint32_t, uint32_t> cpus_;           // by node number

@@ -14,6 +14,7 @@
 namespace telltale::cli {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -89,6 +90,18 @@ TEST(RenderTest, LossesAreInWordsWhereverTheyStand) {
   for (const char* code : {"duty", "recursion", "no_symbol"}) {
     EXPECT_THAT(text, Not(HasSubstr(code))) << code;
   }
+}
+
+TEST(RenderTest, CoverageTellsWhatTheSensorMissedOfTheLabelsItChecked) {
+  v1::CoverageAnswer answer;
+  EXPECT_THAT(RenderGaps(answer, Plain()), Not(HasSubstr("checked")));
+  v1::ControlGroup& group = *answer.mutable_coverage()->add_control();
+  group.set_vital("user_page");
+  group.set_heavy(400);
+  group.set_heavy_missed(2);
+  const std::string text = RenderGaps(answer, Plain());
+  EXPECT_THAT(text, HasSubstr("checked label by label"));
+  EXPECT_THAT(text, ContainsRegex("400 +2 +0.5 % +user_page"));
 }
 
 TEST(RenderTest, AVersionOfAFilterIsCalledOne) {

@@ -37,6 +37,27 @@ v1::StacksRequest StacksOf(double start_s, double end_s) {
   return request;
 }
 
+TEST(CoverageTest, TellsTheFalseNegativesOfEachVital) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker first, second;
+  v1::SketchDigest* sketch = first.Vital(TELLTALE_SYSCALL, {100, 0})->mutable_sketch();
+  sketch->set_control_heavy(300);
+  sketch->set_control_heavy_missed(1);
+  sketch = second.Vital(TELLTALE_SYSCALL, {100, 0})->mutable_sketch();
+  sketch->set_control_heavy(200);
+  second.Vital(TELLTALE_CPU, {100, 0, 0});  // had no group
+  source.AddEpoch(node, 1000, 10, first.body());
+  source.AddEpoch(node, 1010, 10, second.body());
+  const Engine engine = MakeEngine(source, 1030);
+  const auto answer = engine.Coverage(Asked<v1::CoverageRequest>(1000, 1020), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_EQ(answer->coverage().control_size(), 1);
+  EXPECT_EQ(answer->coverage().control(0).vital(), "syscall");
+  EXPECT_DOUBLE_EQ(answer->coverage().control(0).heavy(), 500);
+  EXPECT_DOUBLE_EQ(answer->coverage().control(0).heavy_missed(), 1);
+}
+
 TEST(RowBoundsTest, AnEpochThatDoesNotListALabelRaisesItsHigh) {
   FakeSource source;
   const uint32_t node = source.AddNode("a");
