@@ -7,7 +7,7 @@ namespace telltale::web {
 namespace {
 
 // As in ui/src/route.ts.
-constexpr std::string_view kViews[] = {"/",     "/anomalies", "/incidents",
+constexpr std::string_view kViews[] = {"/",     "/anomalies", "/incidents", "/filters",
                                        "/node", "/selection", "/compare"};
 
 // Only files of this server, no inline script or style, no text turned into markup by a script.

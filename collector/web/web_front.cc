@@ -143,6 +143,12 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
   routes.landing = Landing(options.engine);
   routes.ui = UiResponse;
   routes.api = ApiOf(options.engine);
+  if (options.filters) {
+    routes.api.Add<v1::ListFiltersRequest, v1::ListFiltersAnswer>(
+        "filters", [filters = options.filters](const v1::ListFiltersRequest&, const CallContext&) {
+          return absl::StatusOr<v1::ListFiltersAnswer>(filters());
+        });
+  }
   if (options.incidents.book != nullptr) {
     routes.follow_incidents = FollowIncidents(options.incidents.book);
     AddIncidents(options.incidents, routes.api);

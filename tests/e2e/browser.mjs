@@ -584,6 +584,32 @@ try {
     await other.close();
   });
 
+  await step('a list of incidents stays then, too', async () => {
+    const other = await sibling(page);
+    await other.clock.install();
+    await other.goto(`${url}/incidents`);
+    await other.getByText('1 open incident').waitFor();
+    await other.route('**/api/v1/**', (route) => route.abort());
+    await other.clock.fastForward(61_000);
+    await other.locator('.gone .incidents').waitFor();
+    await other.close();
+  });
+
+  await step('what watches is told with its record, and a filter that was disabled with its reason', async () => {
+    const other = await sibling(page);
+    await other.goto(`${url}/anomalies?node=evil-1`);
+    await other.getByRole('link', { name: 'Filters' }).click();
+    await other.waitForURL(/\/filters/);
+    const row = (text) => other.locator('.filters tr', { hasText: text });
+    await row('rule_blocked').getByText('27 of 29 found (78 to 98 %), 1 false alarm').waitFor();
+    await row('ewma').getByText('learning on 1 of 3 nodes').waitFor();
+    await row('crowded').getByText(/flooded: more than 256 <b>marks<.b> in one epoch; tried again at/).waitFor();
+    await row('crowded').getByText('7 outputs not kept').waitFor();
+    await harmless(other);
+    await shot(other, 'filters');
+    await other.close();
+  });
+
   await step('what is not there is said', async () => {
     const other = await sibling(page);
     const answer = await other.goto(`${url}/nonsense`);
@@ -602,7 +628,7 @@ try {
     const range = new URL(page.url()).searchParams;
     const when = `from=${range.get('from')}&to=${range.get('to')}`;
     const views = { 'phone-fleet': '/?last=3600', 'phone-map': '/?vital=anomalies&last=3600', 'phone-anomalies': '/anomalies',
-                    'phone-incidents': '/incidents', 'phone-incident': '/incidents?incident=1',
+                    'phone-incidents': '/incidents', 'phone-incident': '/incidents?incident=1', 'phone-filters': '/filters',
                     'phone-node': `/node?node=evil-1&${when}`, 'phone-live': '/node?node=evil-1&last=60',
                     'phone-selection': `/selection?node=evil-1&vital=blocking&${when}`,
                     'phone-compare': `/compare?node=evil-1&vital=blocking&${when}` };

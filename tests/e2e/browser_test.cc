@@ -171,6 +171,40 @@ class BrowserTest : public ::testing::Test {
     return all;
   }
 
+  // A rule that was measured, a detector that learns, and a filter of the user's that was disabled.
+  static v1::ListFiltersAnswer Filters() {
+    v1::ListFiltersAnswer answer;
+    const auto add = [&](const char* name, const char* about) {
+      v1::FilterInfo& one = *answer.add_filters();
+      one.set_name(name);
+      one.set_version(1);
+      one.set_about(about);
+      one.set_nodes(3);
+      one.mutable_status()->set_state("running");
+      return &one;
+    };
+    v1::FilterInfo& rule = *add("rule_blocked", "says what a waiting process waits for");
+    rule.set_rule(5);
+    v1::FilterRecord& record = *rule.mutable_record();
+    record.set_hits(27);
+    record.set_misses(2);
+    record.set_false_alarms(1);
+    record.set_low(0.78);
+    record.set_high(0.98);
+    record.set_measured("2026-11-22");
+    record.set_faults(33);
+    record.set_innocent_loads(24);
+    add("ewma", "finds epochs far from the usual")->set_nodes_learning(1);
+    v1::FilterInfo& own = *add("crowded", "says when <b>all</b> CPUs are taken");
+    own.set_dropped(7);
+    own.mutable_status()->set_state("disabled");
+    own.mutable_status()->set_reason("flooded: more than 256 <b>marks</b> in one epoch");
+    own.mutable_user()->set_file("/etc/telltale/filters.d/crowded.so");
+    own.mutable_user()->set_failures(2);
+    own.mutable_user()->set_retry_s(static_cast<double>(WallNs()) * 1e-9 + 60);
+    return answer;
+  }
+
   // As the filter would have stored it: one anomaly of evil-1.
   void PlantAnomaly() {
     const uint64_t start = WallNs() - 20 * kMinute;
@@ -228,6 +262,7 @@ class BrowserTest : public ::testing::Test {
     web.http.key_file = server.key;
     web.engine = engine_.get();
     web.reader = &store_->reader();
+    web.filters = Filters;
     web.incidents = {.book = incidents_.get(),
                      .silences = silences_.get(),
                      .now_ns = WallNs,
@@ -268,7 +303,7 @@ TEST_F(BrowserTest, FromTheFleetToAProcess) {
   const bool ended = testing::Await([&] { return browser.Ended(); }, kMostSeconds);
   EXPECT_TRUE(ended) << "the browser did not come to an end";
   EXPECT_EQ(browser.exit_code(), 0);
-  EXPECT_NE(browser.log().find("all 39 steps"), std::string::npos) << browser.log();
+  EXPECT_NE(browser.log().find("all 41 steps"), std::string::npos) << browser.log();
 }
 
 }  // namespace

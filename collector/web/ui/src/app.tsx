@@ -2,6 +2,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { AnomaliesView } from './anomalies';
 import { CompareView } from './compare';
+import { FiltersView } from './filters';
 import { Fleet } from './fleet';
 import { type Feed, type Told, useFeed } from './feed';
 import { IncidentsView } from './incidents';
@@ -22,7 +23,10 @@ import { askWorld, type World } from './world';
 
 const kWorldPeriod_s = 30;
 
-const kViews = ['/node', '/selection', '/compare', '/anomalies', '/incidents'];
+const kViews = ['/node', '/selection', '/compare', '/anomalies', '/incidents', '/filters'];
+// Of the fleet as it is now, or of no time at all.
+const kTimeless = ['/incidents', '/filters'];
+const kOfAllNodes = ['/anomalies', ...kTimeless];
 // Of a comparison and of a selection, which other views do not know.
 const kAlone = { against: '', afrom: '', ato: '', anode: '' };
 const kElsewhere = { ...kAlone, process: '', frame: '', incident: '', resolved: '', silenced: '' };
@@ -31,7 +35,7 @@ const kMoves_s = 30;
 const kUsualEpoch_s = 60;
 
 function Where({ route }: { route: Route }) {
-  const node = route.path === '/anomalies' || route.path === '/incidents' ? null : route.params.get('node');
+  const node = kOfAllNodes.includes(route.path) ? null : route.params.get('node');
   const fleet = address('/', route.params, { ...kElsewhere, node: '' });
   return (
     <nav aria-label="Where you are">
@@ -40,6 +44,8 @@ function Where({ route }: { route: Route }) {
         current={route.path === '/anomalies'}>Anomalies</Link>
       <Link to={address('/incidents', route.params, { ...kElsewhere, node: '' })}
         current={route.path === '/incidents'}>Incidents</Link>
+      <Link to={address('/filters', route.params, { ...kElsewhere, node: '' })}
+        current={route.path === '/filters'}>Filters</Link>
       {node !== null && <><i>›</i><Link to={address('/node', route.params, kElsewhere)}
         current={route.path === '/node'}>{node}</Link></>}
       {(route.path === '/selection' || route.path === '/compare') && <><i>›</i>
@@ -54,6 +60,7 @@ function ViewOf(view: ViewProps) {
   if (route.path !== '/' && !kViews.includes(route.path)) {
     return <Empty><h2>There is no page “{route.path}”</h2><p><Link to="/">The fleet</Link></p></Empty>;
   }
+  if (route.path === '/filters') return <FiltersView {...view} />;
   if (world.nodes.length === 0) {
     return (
       <Empty>
@@ -78,10 +85,11 @@ export function App() {
   const [help, setHelp] = useState(false);
   const unreachable = useUnreachable();
   const worldTick = useRefresh(kWorldPeriod_s);
-  const world = useAnswer(`world ${worldTick}`, askWorld);
+  const world = useAnswer('world', askWorld, worldTick);
   const last_s = readRange(route.params).last_s;
   const incidents = route.path === '/incidents';
-  const wanted: Told = incidents ? 'incidents' : last_s === undefined ? 'nothing' : 'epochs';
+  const timeless = kTimeless.includes(route.path);
+  const wanted: Told = incidents ? 'incidents' : timeless || last_s === undefined ? 'nothing' : 'epochs';
   const feed = useFeed(wanted, route.params.get('node') ?? '');
   const told = feed.state === 'told';
   const tick = useRefresh(last_s === undefined ? 0 : told ? kMoves_s : refreshPeriod(last_s));
@@ -104,7 +112,7 @@ export function App() {
           <button type="button" title={`${theme === 'dark' ? 'Light' : 'Dark'} (t)`} onClick={toggleTheme}>◐</button>
           <button type="button" title="Keys (?)" aria-expanded={help} onClick={() => setHelp(!help)}>?</button>
         </span>
-        {incidents ? <span class="time">all times are <Zone at={range.end_s} /></span>
+        {timeless ? <span class="time">all times are <Zone at={range.end_s} /></span>
           : <TimeControl route={route} range={range} epoch_s={epoch_s} feed={feed} every={every} gone={unreachable !== undefined} />}
       </header>
       {help && <dl class="help">{kHelp.map(([key, text]) => <div><dt>{key}</dt><dd>{text}</dd></div>)}</dl>}
@@ -113,7 +121,7 @@ export function App() {
           && <p class="bad" role="alert">Not storing: {world.value.status.not_storing}</p>}
         {world.value !== undefined && unreachable !== undefined && <Unreachable since={unreachable} />}
         {world.value !== undefined && world.problem !== undefined && !unreached(world) && <Behind problem={world.problem} />}
-        {feed.state === 'asked' && !incidents && unreachable === undefined && <p class="warn" role="status">○ {every}: {feed.why}</p>}
+        {feed.state === 'asked' && !timeless && unreachable === undefined && <p class="warn" role="status">○ {every}: {feed.why}</p>}
         {world.value !== undefined ? <ViewOf route={route} range={range} world={world.value} feed={feed}
           unreachable={unreachable !== undefined} />
           : <Answered asked={world}>{() => null}</Answered>}

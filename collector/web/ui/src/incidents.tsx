@@ -68,10 +68,10 @@ function News({ feed }: { feed: Feed }) {
 function OneIncident({ number, route, world, feed }: ViewProps & { number: string }) {
   const tick = useNews(feed);
   const [changes, setChanges] = useState(0);
-  const asked = useAnswer(`incident ${number} ${tick} ${changes}`, async (signal) => {
+  const asked = useAnswer(`incident ${number}`, async (signal) => {
     const [answer, { silences }] = await Promise.all([ask('incidents', { number }, signal), ask('silences', {}, signal)]);
     return { answer, silences };
-  });
+  }, `${tick} ${changes}`);
   return (
     <>
       <p><News feed={feed} /></p>
@@ -86,8 +86,8 @@ function IncidentList({ route, feed }: ViewProps) {
   const chosen = (name: string) => params.get(name) === '1';
   const tick = useNews(feed);
   const question = { resolved: chosen('resolved'), silenced: chosen('silenced'), limit: kMost };
-  const asked = useAnswer(`incidents ${JSON.stringify(question)} ${tick}`,
-    (signal) => ask('incidents', question, signal));
+  const asked = useAnswer(`incidents ${JSON.stringify(question)}`,
+    (signal) => ask('incidents', question, signal), tick);
   const also = (name: 'resolved' | 'silenced') => (
     <label><input type="checkbox" checked={question[name]} onChange={(event) =>
       go(address('/incidents', params, { [name]: event.currentTarget.checked ? '1' : '' }))} /> {name} ones, too</label>);

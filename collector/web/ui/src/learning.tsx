@@ -54,7 +54,7 @@ export function StillLearning({ learning }: { learning: Learning[] }) {
 
 // The same where no anomalies are asked for.
 export function AskedLearning({ tick = '' }: { tick?: string }) {
-  const asked = useAnswer(`learning ${tick}`, (signal) =>
-    ask('anomalies', { selection: { start_s: now() - 1, end_s: now() }, limit: 1 }, signal));
+  const asked = useAnswer('learning', (signal) =>
+    ask('anomalies', { selection: { start_s: now() - 1, end_s: now() }, limit: 1 }, signal), tick);
   return <StillLearning learning={asked.value?.learning ?? []} />;
 }

@@ -98,6 +98,26 @@ export interface FilterRecord {
   false_alarms: number;
   low: number;
   high: number;
+  measured: string;  // the day
+  faults: number;
+  innocent_loads: number;
+}
+
+// What watches: a rule of ten, a detector, or a filter of the user's.
+export interface FilterInfo {
+  name: string;
+  version: number;
+  about: string;
+  rule: number;  // 0: a detector
+  vitals: string[];  // none: all
+  status?: { state: string; reason: string; lag_s: number; anomalies: number };
+  nodes_learning: number;
+  nodes: number;
+  record?: FilterRecord;
+  epochs: string;
+  dropped: string;
+  epochs_late: string;
+  user?: { file: string; cpu_s: number; memory_bytes: string; memory_limit_bytes: string; failures: number; retry_s: number };
 }
 
 export interface Anomaly {
@@ -413,4 +433,5 @@ export interface Answers {
   host: { hosts: HostLevels[]; coverage: Coverage };
   coverage: { coverage: Coverage; gaps: Gap[] };
   anomalies: { anomalies: Anomaly[]; next_page: string; learning: Learning[] };
+  filters: { filters: FilterInfo[] };
 }

@@ -2,7 +2,7 @@
 // them. The paths are known to collector/web/ui_files.cc too.
 import { useEffect, useState } from 'preact/hooks';
 
-export type View = '/' | '/anomalies' | '/incidents' | '/node' | '/selection' | '/compare';
+export type View = '/' | '/anomalies' | '/incidents' | '/filters' | '/node' | '/selection' | '/compare';
 
 export interface Route {
   path: string;

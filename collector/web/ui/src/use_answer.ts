@@ -17,8 +17,10 @@ export function withoutMoments(key: string): string {
   return key.replace(/\b\d{9,}(\.\d+)?\b/g, '');
 }
 
-// `key` says what is asked: the same key asks nothing new.
-export function useAnswer<T>(key: string, question: (signal: AbortSignal) => Promise<T>): Asked<T> {
+// `subject` says what is asked, `tick` that it is asked anew: the same two ask nothing new.
+export function useAnswer<T>(subject: string, question: (signal: AbortSignal) => Promise<T>,
+                             tick: string | number = ''): Asked<T> {
+  const key = `${subject} ${tick}`;
   const [asked, setAsked] = useState<Omit<Asked<T>, 'same'> & { key: string; of?: string }>({ key, loading: true });
   const [attempt, setAttempt] = useState(0);
   const latest = useRef(question);
@@ -28,7 +30,7 @@ export function useAnswer<T>(key: string, question: (signal: AbortSignal) => Pro
     let again: ReturnType<typeof setTimeout> | undefined;
     setAsked((before) => ({ ...before, key, loading: true }));
     latest.current(abort.signal).then(
-      (value) => !abort.signal.aborted && setAsked({ key, value, of: withoutMoments(key), loading: false }),
+      (value) => !abort.signal.aborted && setAsked({ key, value, of: withoutMoments(subject), loading: false }),
       (problem: unknown) => {
         if (abort.signal.aborted) return;
         setAsked((before) => ({ ...before, key, problem, loading: false }));
@@ -43,5 +45,5 @@ export function useAnswer<T>(key: string, question: (signal: AbortSignal) => Pro
     };
   }, [key, attempt]);
   // What another question was answered is old from the moment on that this one is put.
-  return { ...asked, loading: asked.loading || asked.key !== key, same: asked.of === withoutMoments(key) };
+  return { ...asked, loading: asked.loading || asked.key !== key, same: asked.of === withoutMoments(subject) };
 }
