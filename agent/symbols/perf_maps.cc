@@ -62,11 +62,15 @@ PerfMaps::Answer PerfMaps::Find(const ProcessRef& process, uint64_t address, uin
   }
   Known* known = found->get();
   const uint64_t wait =
-      known->map.NameAt(address).empty() ? options_.unknown_ns : options_.known_ns;
+      known->map.NameAt(address).empty() ? known->wait_ns : options_.known_ns;
   if (!met || (now_ns > known->looked_ns && now_ns - known->looked_ns >= wait)) {
     known->looked_ns = now_ns;
     const size_t before = CostOf(*known);
+    const uint64_t read_before = known->read_bytes;
     Look(process, *known);
+    known->wait_ns = !met || known->read_bytes != read_before
+                         ? options_.unknown_ns
+                         : std::min(2 * known->wait_ns, options_.known_ns);
     if (CostOf(*known) != before) {
       std::unique_ptr<Known> grown = std::move(*found);
       const size_t cost = CostOf(*grown);

@@ -32,8 +32,9 @@ class PerfMaps {
     size_t part_bytes = 2 << 20;   // read at a time
     size_t processes = 256;
     size_t bytes = 16 << 20;  // of all maps together
-    // A map is looked at again at most this often for an address it does not know, and this often
-    // for ones it does, as the code there may be another one by now.
+    // A map is looked at again at most this often for an address it does not know, half as often
+    // each time there is nothing new in it, or no map at all; and this often for addresses it does
+    // know, as the code there may be another one by now.
     uint64_t unknown_ns = 100'000'000;
     uint64_t known_ns = 5'000'000'000;
     PerfMap::Limits map;
@@ -60,6 +61,7 @@ class PerfMaps {
     uint64_t read_bytes = 0;         // of it so far
     std::string tail;                // what was read last, to know the file again by
     uint64_t looked_ns = 0;
+    uint64_t wait_ns = 0;  // until it is looked at for an address it does not know
     bool cut = false;  // the file is longer than what is read of it
     v1::NameOutcome why = v1::NAME_OUTCOME_NO_PERF_MAP;
   };

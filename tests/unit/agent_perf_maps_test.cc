@@ -78,6 +78,19 @@ TEST_F(PerfMapsTest, AnUnknownAddressMakesItReadWhatWasAddedSince) {
   EXPECT_EQ(maps.Find(process_, 0x1000, 1 + kStep).name, "first");
 }
 
+// Code without a name is common where nobody lists it; looking for the list ten times a second was
+// most of what an idle agent read.
+TEST_F(PerfMapsTest, IsLookedForLessOftenTheLongerThereIsNone) {
+  PerfMaps maps({}, processes_);
+  EXPECT_EQ(maps.Find(process_, 0x1000, 1).outcome, v1::NAME_OUTCOME_NO_PERF_MAP);
+  EXPECT_EQ(maps.Find(process_, 0x1000, 1 + kStep).outcome, v1::NAME_OUTCOME_NO_PERF_MAP);
+  Write(file(), "1000 100 late\n");
+  EXPECT_EQ(maps.Find(process_, 0x1000, 1 + 2 * kStep).name, "") << "waits twice as long";
+  EXPECT_EQ(maps.Find(process_, 0x1000, 1 + 3 * kStep).name, "late");
+  std::ofstream(file(), std::ios::app) << "2000 100 next\n";
+  EXPECT_EQ(maps.Find(process_, 0x2000, 1 + 4 * kStep).name, "next") << "it grows again";
+}
+
 TEST_F(PerfMapsTest, CodeThatWasReplacedIsCalledAnewAfterAWhile) {
   Write(file(), "1000 100 first\n");
   PerfMaps maps({.known_ns = 3 * kStep}, processes_);
