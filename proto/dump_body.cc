@@ -130,6 +130,7 @@ void DumpVital(const v1::Vital& vital, const v1::VitalDescriptor& descriptor, co
   if (vital.unwatched_ns() > 0) {
     Line(out, "  not counted for ", vital.unwatched_ns() / 1'000'000, " ms, to stay in the budget");
   }
+  if (vital.estimated()) Line(out, "  estimated: watched in part, to stay in the budget");
   DumpLosses(vital.losses(), unit, "  ", out);
   Line(out, "  samples: ", vital.samples_size(), " entries; folded away ",
        ShowNumber(vital.folded_away().entries()), " entries, ",

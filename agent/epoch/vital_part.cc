@@ -133,6 +133,7 @@ void WriteVital(const RawVital& raw, const sketch::Vital& vital, const RawEpoch&
   const size_t seconds = SecondsOf(epoch);
   to->set_quantum(raw.quantum);
   to->set_t_log2(raw.t_log2);
+  to->set_estimated(raw.estimated);
   for (size_t i = 0; i < vital.subs.size(); ++i) {
     v1::SubSeries& sub = *to->add_subs();
     if (i >= raw.subs.size()) continue;

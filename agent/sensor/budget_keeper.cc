@@ -336,6 +336,7 @@ absl::Status BudgetKeeper::Apply(const GovernorStep& step, uint64_t mono_ns) {
       cycler_->SetDuty(unit.index, step.to);
       control_->knobs[vital - 1U].duty_log2 = step.to;
     }
+    cycled_[vital - 1U] = true;
     Note(vital, mono_ns, KnobKind::kDuty, DutyPpm(step.from), DutyPpm(step.to));
     return absl::OkStatus();
   }
@@ -434,6 +435,12 @@ void BudgetKeeper::Finish(RawEpoch& epoch) {
     for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING, TELLTALE_LOCK}) {
       epoch.vitals[vital - 1U].estimated = true;
     }
+  }
+  const std::array<bool, TELLTALE_VITALS> cycled = std::exchange(cycled_, {});
+  for (const Unit& unit : units_) {
+    const unsigned v = VitalOfPart(unit.part) - 1U;
+    cycled_[v] = cycled_[v] || governor_->level(unit.part) != 0;
+    if (cycled[v] || cycled_[v]) epoch.vitals[v].estimated = true;
   }
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     if (lost_[v].events != 0) {

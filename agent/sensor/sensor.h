@@ -169,7 +169,9 @@ struct RawVital {
   std::vector<RawExact> group;   // the control group; empty: none kept, or it had too little room
   std::vector<int64_t> backlog;  // [second]: begun minus ended; empty where the vital has none
   std::vector<RawKnobChange> knobs;
-  bool estimated = false;  // what each process has of it is, to stay within the budget
+  // What it weighs is, in all, of a process and of a label: to stay within the budget it was watched
+  // a part of the time, chosen at random, or looked at now and then.
+  bool estimated = false;
 };
 
 // A histogram kept in the kernel. Buckets: log2 with r sub-buckets per octave (sketch/histogram.h).

@@ -24,9 +24,11 @@ std::string Values(const google::protobuf::RepeatedPtrField<v1::NamedValue>& val
 }
 
 std::string PeerText(const char* role, const v1::PeerAnswer& peer, const View& view) {
+  const std::string age =
+      peer.process_age_s() > 0 ? absl::StrCat(", ", LengthText(peer.process_age_s()), " old") : "";
   return absl::StrCat(
       "  ", role, " ", Escaped(peer.comm()),
-      peer.pid() == 0 ? "" : absl::StrCat(" (pid ", peer.pid(), ")"), "\n",
+      peer.pid() == 0 ? "" : absl::StrCat(" (pid ", peer.pid(), age, ")"), "\n",
       StackLines({peer.stack().begin(), peer.stack().end()}, "      ", kAllFrames, view));
 }
 
@@ -77,7 +79,12 @@ std::string OneSample(const v1::SampleAnswer& sample, const View& view) {
   absl::StrAppend(&out, "  seen ",
                   sample.samples() == 1 ? "once" : absl::StrCat(Count(sample.samples()), " times"),
                   "; what it stands for weighs ", Quantity(sample.low(), UnitOf(sample)), " to ",
-                  Quantity(sample.high(), UnitOf(sample)), " in this epoch\n");
+                  Quantity(sample.high(), UnitOf(sample)), " in this epoch",
+                  sample.watched_share() <= 0
+                      ? ""
+                      : absl::StrCat(", an estimate: watched ", Share(sample.watched_share()),
+                                     " of the time"),
+                  "\n");
   absl::StrAppend(&out, StackText("kernel", sample.kernel_stack(), sample.kernel_stack_end(), view),
                   StackText("user", sample.user_stack(), sample.user_stack_end(), view));
   if (sample.has_ran_instead())

@@ -31,6 +31,7 @@ std::string Heading(const v1::TopTable& table, const std::string& process, const
     absl::StrAppend(&text, "; ", Painted("degraded", Ink::kWarn, view.style),
                     table.reason().empty() ? "" : ": ", Escaped(table.reason()));
   }
+  if (table.estimated()) absl::StrAppend(&text, "; estimates: how far off is not known");
   return text + "\n";
 }
 

@@ -11,10 +11,15 @@
 namespace telltale::query {
 namespace {
 
-void ShowPeer(const v1::Peer& peer, const StackNames& names, v1::PeerAnswer* out) {
+// `mono_ns`: when the event was, on the node's monotonic clock.
+void ShowPeer(const v1::Peer& peer, uint64_t mono_ns, const StackNames& names,
+              v1::PeerAnswer* out) {
   out->set_comm(names.String(peer.comm()));
   out->set_pid(peer.pid());
   out->set_tid(peer.tid());
+  if (peer.start_mono_ns() != 0 && peer.start_mono_ns() < mono_ns) {
+    out->set_process_age_s(Seconds(mono_ns - peer.start_mono_ns()));
+  }
   for (v1::Frame& frame : names.Kernel(peer.stack())) *out->add_stack() = std::move(frame);
 }
 
@@ -85,10 +90,14 @@ v1::SampleAnswer ShowSample(const StoredEpoch& epoch, const v1::VitalDescriptor&
   out.set_first_s(start_s + sample.first_ms() * 1e-3);
   out.set_last_s(start_s + sample.last_ms() * 1e-3);
   out.set_t(kept.t_log2() < 32 ? 1u << kept.t_log2() : 0);
+  out.set_watched_share(kept.duty_ppm() * 1e-6);
   out.set_process_age_s(static_cast<double>(kept.process_age_ms()) * 1e-3);
-  if (kept.has_ran_instead()) ShowPeer(kept.ran_instead(), names, out.mutable_ran_instead());
-  if (kept.has_waker()) ShowPeer(kept.waker(), names, out.mutable_waker());
-  if (kept.has_holder()) ShowPeer(kept.holder(), names, out.mutable_holder());
+  const uint64_t mono_ns = epoch.body->epoch().start_mono_ns() + kept.time_ns();
+  if (kept.has_ran_instead()) {
+    ShowPeer(kept.ran_instead(), mono_ns, names, out.mutable_ran_instead());
+  }
+  if (kept.has_waker()) ShowPeer(kept.waker(), mono_ns, names, out.mutable_waker());
+  if (kept.has_holder()) ShowPeer(kept.holder(), mono_ns, names, out.mutable_holder());
   return out;
 }
 

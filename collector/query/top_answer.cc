@@ -93,10 +93,11 @@ class TopScan {
     for (Draft& draft : drafts_) {
       const bool by_accounts = draft.exact_epochs + draft.estimated_epochs > 0 ||
                                draft.accounts.by() == v1::DIMENSION_NODE;
-      const bool exact = by_accounts && draft.estimated_epochs == 0 && draft.accounts.slack() == 0;
+      if (draft.estimated_epochs > 0) draft.accounts.SetEstimated();
+      const bool exact =
+          by_accounts && !draft.accounts.estimated() && draft.accounts.slack() == 0;
       const TopTable& chosen = by_accounts ? draft.accounts : draft.samples;
       if (!chosen.seen() && request_.vital().empty()) continue;
-      if (by_accounts && draft.estimated_epochs > 0) draft.accounts.SetEstimated();
       if (!by_accounts) {
         for (const auto& [row, bounds] : draft.bounds.Sum()) {
           draft.samples.Bound(row, bounds.low, bounds.high);
@@ -138,6 +139,7 @@ class TopScan {
     for (TopTable* table : {&draft.accounts, &draft.samples}) {
       table->AddTotal(weight, events);
       table->SetState(vital.state());
+      if (vital.estimated()) table->SetEstimated();
     }
   }
 

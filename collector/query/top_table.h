@@ -44,6 +44,7 @@ class TopTable {
   void HideSelf() { hide_self_ = true; }
   // The rows are estimates that nobody knows the bounds of.
   void SetEstimated() { estimated_ = true; }
+  bool estimated() const { return estimated_; }
   // The stack of the heaviest contribution is kept: true if this one is the heaviest so far.
   bool Heaviest(const std::string& key, double value);
   // The same where the stack takes long to make and what it is made of stays: `fill` is called by

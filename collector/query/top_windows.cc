@@ -168,6 +168,7 @@ bool AddWindows(VitalSum& sum, const std::map<uint32_t, std::string>& node_names
   const VitalChoice& choice = table.choice();
   table.AddTotal(Counted(sum.weight, choice), Counted(sum.events, choice));
   table.SetState(sum.state);
+  if (std::ranges::any_of(sum.groups, &GroupSum::estimated)) table.SetEstimated();
   if (table.by() == v1::DIMENSION_NODE) {
     for (const auto& [node, subs] : sum.node_weight) {
       const auto name = node_names.find(node);
@@ -177,7 +178,7 @@ bool AddWindows(VitalSum& sum, const std::map<uint32_t, std::string>& node_names
         row.set_node(row.name());
       });
     }
-    return true;
+    return !table.estimated();
   }
   const bool code = table.by() == v1::DIMENSION_SITE || table.by() == v1::DIMENSION_STACK;
   const bool told = filter.everything() || table.by() == v1::DIMENSION_EXE;

@@ -105,6 +105,8 @@ TEST_F(BudgetTest, OfAStormOfSystemCallsAPartStandsForAllAndItSaysSo) {
   EXPECT_GT(share.events, made * 2 / 5);
   EXPECT_LT(share.events, made * 5 / 2);
   EXPECT_GE(Lost(epoch, TELLTALE_SYSCALL), made / 4);
+  EXPECT_TRUE(epoch.vitals[TELLTALE_SYSCALL - 1].estimated);
+  EXPECT_FALSE(epoch.vitals[TELLTALE_DISK_IO - 1].estimated);
   const auto sampled = std::ranges::find_if(kept_.samples, [](const RawSample& sample) {
     return sample.vital == TELLTALE_SYSCALL && sample.duty_ppm <= 500'000;
   });

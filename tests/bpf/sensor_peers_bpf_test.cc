@@ -160,7 +160,8 @@ TEST_F(SensorTest, NamesWhoRanInstead) {
   for (const RawSample& sample : kept_.samples) {
     if (sample.vital != TELLTALE_SCHED_DELAY || sample.sub != TELLTALE_DELAY_PREEMPTED) continue;
     named |= sample.tid == static_cast<uint32_t>(one.pid()) &&
-             sample.ran_instead.tid == static_cast<uint32_t>(two.pid());
+             sample.ran_instead.tid == static_cast<uint32_t>(two.pid()) &&
+             sample.ran_instead.start_ns > sample.start_ns;  // was made after it
   }
   EXPECT_TRUE(named);
 }
@@ -252,7 +253,8 @@ HeldLock FindHeld(const std::vector<RawSample>& samples, pid_t process, uint8_t 
     if (sample.holder.tid != static_cast<uint32_t>(holder)) continue;
     found.named |= std::string(sample.holder.comm.data()) == "tt_holder" &&
                    sample.detail[1] == static_cast<uint64_t>(holder) &&
-                   sample.holder.tgid == static_cast<uint32_t>(process);
+                   sample.holder.tgid == static_cast<uint32_t>(process) &&
+                   sample.holder.start_ns == sample.start_ns;  // a thread of the same process
     found.waiters = std::max(found.waiters, sample.detail[2]);
   }
   return found;

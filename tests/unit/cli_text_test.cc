@@ -131,6 +131,12 @@ TEST(RenderTest, TopLinesUpAndEndsWithCoverage) {
     row->set_user("0");
   }
   *answer.mutable_coverage() = SomeCoverage();
+  table->set_exact(false);
+  table->set_estimated(true);
+  EXPECT_THAT(RenderTop(answer, Plain()),
+              HasSubstr("cpu  10.0 s in all, 100 events; estimates: how far off is not known\n"));
+  table->set_exact(true);
+  table->set_estimated(false);
   EXPECT_EQ(RenderTop(answer, Plain()),
             "cpu  10.0 s in all, 100 events\n"
             "  by process                  pid  uid\n"
@@ -191,6 +197,12 @@ TEST(RenderTest, ASampleNamesWhoWokeItAndFromWhere) {
   sample.mutable_waker()->add_stack()->set_name("pipe_write");
   EXPECT_THAT(RenderSamples(answer, Plain()),
               ::testing::ContainsRegex("  woken by: writer \\(pid 77\\)\n +pipe_write"));
+  sample.mutable_waker()->set_process_age_s(7200);
+  EXPECT_THAT(RenderSamples(answer, Plain()), ::testing::Not(HasSubstr("estimate")));
+  sample.set_watched_share(0.125);
+  EXPECT_THAT(RenderSamples(answer, Plain()),
+              HasSubstr("in this epoch, an estimate: watched 12.5 % of the time\n"));
+  EXPECT_THAT(RenderSamples(answer, Plain()), HasSubstr("  woken by: writer (pid 77, 2 h old)\n"));
   sample.mutable_waker()->set_comm("[irq]");
   sample.mutable_waker()->set_pid(0);
   EXPECT_THAT(RenderSamples(answer, Plain()), ::testing::HasSubstr("  woken by: [irq]\n"));

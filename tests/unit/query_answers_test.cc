@@ -42,6 +42,31 @@ TEST(TopTest, ExactRowsAndOtherAddUpToTheTotal) {
   EXPECT_DOUBLE_EQ(table.rows(0).value() + table.rows(1).value() + table.other(), table.total());
 }
 
+// An agent at its budget watched a part of the time.
+TEST(TopTest, WhatWasWatchedInPartIsCalledAnEstimateByWhateverDimension) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  for (const uint64_t start : {1000, 1010}) {
+    BodyMaker maker;
+    maker.Vital(TELLTALE_CPU, {10 * kS, 0, 0})->set_estimated(start == 1010);
+    maker.Columns({ShareColumn(TELLTALE_CPU, 0)});
+    maker.Process("/bin/x", 1, 0, {10 * kS});
+    source.AddEpoch(node, start, 10, maker.body());
+  }
+  for (const v1::Dimension by :
+       {v1::DIMENSION_PROCESS, v1::DIMENSION_NODE, v1::DIMENSION_SITE, v1::DIMENSION_USER}) {
+    auto request = TopOf("cpu", by);
+    auto answer = MakeEngine(source, 1030).Top(request, {});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_FALSE(answer->tables(0).estimated()) << v1::Dimension_Name(by);
+    request.mutable_selection()->set_end_s(1020);
+    answer = MakeEngine(source, 1030).Top(request, {});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_TRUE(answer->tables(0).estimated()) << v1::Dimension_Name(by);
+    EXPECT_FALSE(answer->tables(0).exact()) << v1::Dimension_Name(by);
+  }
+}
+
 TEST(TopTest, ASubSeriesCountsOnlyItself) {
   FakeSource source;
   const uint32_t node = source.AddNode("a");
@@ -492,6 +517,30 @@ TEST(CoverageTest, AnEmptyAnswerSaysWhereDataIs) {
   ASSERT_EQ(answer->coverage().tiers_size(), 1);
   EXPECT_EQ(answer->coverage().tiers(0).tier(), v1::TIER_RAW);
   EXPECT_DOUBLE_EQ(answer->coverage().tiers(0).start_s(), 1000);
+}
+
+TEST(SamplesTest, SaysHowOldItsPeersWereAndWhatPartOfTheTimeWasWatched) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  maker.body().mutable_epoch()->set_start_mono_ns(5000 * kS);
+  v1::Vital* vital = maker.Vital(TELLTALE_CPU, {100, 0, 0});
+  v1::Sample& kept = *maker.Sample(vital, "/a", 0, 1, 1, 2, 1)->mutable_exemplar();
+  kept.set_time_ns(7 * kS);
+  kept.mutable_holder()->set_start_mono_ns(5001 * kS);
+  kept.mutable_ran_instead()->set_start_mono_ns(4007 * kS);
+  kept.mutable_waker()->set_pid(0);  // an interrupt
+  kept.set_duty_ppm(15'625);
+  source.AddEpoch(node, 1000, 10, maker.body());
+  auto request = Asked<v1::SamplesRequest>(1000, 1010);
+  request.set_vital("cpu");
+  const auto answer = MakeEngine(source, 1020).Samples(request, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_EQ(answer->samples_size(), 1);
+  EXPECT_DOUBLE_EQ(answer->samples(0).holder().process_age_s(), 6);
+  EXPECT_DOUBLE_EQ(answer->samples(0).ran_instead().process_age_s(), 1000);
+  EXPECT_DOUBLE_EQ(answer->samples(0).waker().process_age_s(), 0);
+  EXPECT_DOUBLE_EQ(answer->samples(0).watched_share(), 1.0 / 64);
 }
 
 TEST(SamplesTest, PagesMeetWithoutLossOrRepeat) {

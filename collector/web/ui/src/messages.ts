@@ -249,6 +249,7 @@ export interface TopTable {
   rows: TopRow[];
   other: number;
   exact: boolean;
+  estimated: boolean;  // watched a part of the time: how far off is not known
   state: string;
   reason: string;
   left_out: string[];
@@ -264,6 +265,7 @@ export interface Peer {
   pid: number;
   tid: number;
   stack: Frame[];
+  process_age_s: number;  // 0: not known
 }
 
 export interface Sample {
@@ -290,6 +292,7 @@ export interface Sample {
   kernel_stack_end: string;
   user_stack_end: string;
   open: boolean;
+  watched_share: number;  // of the time; one event stands for 1/share. 0: always
   ran_instead?: Peer | null;
   waker?: Peer | null;
   holder?: Peer | null;

@@ -5,7 +5,7 @@ import type { Peer, Sample, Selection } from './messages';
 import { Stack } from './stack';
 import { Answered } from './states';
 import { Time } from './times';
-import { amount } from './units';
+import { amount, duration, percent } from './units';
 import { useAnswer } from './use_answer';
 
 const kFirst = 12;
@@ -13,7 +13,8 @@ const kMore = 50;
 
 function PeerOf({ what, peer }: { what: string; peer: Peer | null | undefined }) {
   if (!peer || (peer.comm === '' && peer.pid === 0)) return null;
-  return <div><dt>{what}</dt><dd>{peer.comm} {peer.pid > 0 && <span class="dim">{peer.pid}</span>}
+  return <div><dt>{what}</dt><dd>{peer.comm} {peer.pid > 0 && <span class="dim">{peer.pid}
+    {peer.process_age_s > 0 && `, ${duration(peer.process_age_s)} old`}</span>}
     {peer.stack.length > 0 && <Stack kernel={peer.stack} user={[]} />}</dd></div>;
 }
 
@@ -30,7 +31,8 @@ function SampleRow({ sample }: { sample: Sample }) {
         <div><dt>program</dt><dd>{sample.exe}</dd></div>
         <div><dt>thread, user, CPU</dt><dd>{sample.tid}, {sample.user}, {sample.cpu}</dd></div>
         <div><dt>its code in the epoch</dt>
-          <dd>between {amount(sample.low, sample.unit)} and {amount(sample.high, sample.unit)}</dd></div>
+          <dd>between {amount(sample.low, sample.unit)} and {amount(sample.high, sample.unit)}
+            {sample.watched_share > 0 && `, an estimate: watched ${percent(sample.watched_share)} of the time`}</dd></div>
         {[...sample.label, ...sample.detail].map((field) =>
           <div><dt>{field.name.replaceAll('_', ' ')}</dt><dd>{field.value}</dd></div>)}
         {sample.cgroup && <div><dt>cgroup</dt><dd>{sample.cgroup}</dd></div>}

@@ -58,6 +58,8 @@ function Card({ vital, tables, params, chosen, seconds }: CardProps) {
           {seconds > 0 && <small> {rate(first.total / seconds, first.unit, vital.name)}</small>}</b>}
       </h3>
       {first.reason !== '' && <p class="warn">{first.reason}</p>}
+      {tables.some(({ estimated }) => estimated) && <p class="dim">Estimates: it was watched a part of the time, to stay
+        within the agent's budget; how far off they are is not known.</p>}
       {!counted && first.reason === '' && <p class="dim">Not counted in this time.</p>}
       {first.left_out.length > 0 && first.total > 0 && <p class="dim">without {first.left_out.join(', ')}</p>}
       {first.total === 0 ? counted && <p class="dim">Nothing in this time.</p>
