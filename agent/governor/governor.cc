@@ -17,8 +17,11 @@ constexpr double kMeanS = 10;     // in which a reading fades to 1/e of the mean
 constexpr double kSwitchShare[] = {1.0, 0.5, 0.18};
 // Of a short life what its identity takes, at each switch to it.
 constexpr double kTasksShare[] = {1.0, 0.1};
-// Copying and unwinding 4 KB instead of 16; nothing.
+// Copying and unwinding 4 KB instead of all (measured with 16 KB in all); nothing.
 constexpr double kUnwindShare[] = {1.0, 0.4, 0.0};
+// So far samples are turned down before user stacks are given up: of a quarter of the samples they
+// say more than all say without.
+constexpr uint8_t kSamplesForStacks = 2;
 
 }  // namespace
 
@@ -56,11 +59,19 @@ void Governor::AddToMean(const Second& reading) {
   }
 }
 
+// Stacks are of the samples there are: what they took was of as many as at the present level.
+double Governor::CostAt(Part part, const Second& window, const PerPart<uint8_t>& levels) const {
+  double full_ns = window.full_ns[Index(part)];
+  if (part == Part::kUnwinding) {
+    constexpr size_t kSamples = Index(Part::kSamples);
+    full_ns = std::ldexp(full_ns, levels_[kSamples] - levels[kSamples]);
+  }
+  return Cost(part, levels[Index(part)], full_ns);
+}
+
 double Governor::Predict(const Second& window, const PerPart<uint8_t>& levels) const {
   double ns = window.cycling_ns;
-  for (size_t i = 0; i < kParts; ++i) {
-    ns += Cost(static_cast<Part>(i), levels[i], window.full_ns[i]);
-  }
+  for (size_t i = 0; i < kParts; ++i) ns += CostAt(static_cast<Part>(i), window, levels);
   return ns;
 }
 
@@ -70,8 +81,19 @@ void Governor::StepTo(Part part, uint8_t to, GovernorDecision& decision) {
   level = to;
 }
 
+// As many samples as fit with their stacks; nothing: not even those of a quarter do.
+std::optional<PerPart<uint8_t>> Governor::FewerWithStacks(const Second& window,
+                                                          PerPart<uint8_t> levels) const {
+  uint8_t& samples = levels[Index(Part::kSamples)];
+  while (samples < kSamplesForStacks) {
+    ++samples;
+    if (Predict(window, levels) <= kAim * BudgetNs(window.seconds)) return levels;
+  }
+  return std::nullopt;
+}
+
 // The largest part first, until what is left fits. A part is not taken off and on to save less than
-// that costs.
+// that costs, and before there are no user stacks there are fewer samples, where that is enough.
 void Governor::TurnDown(uint64_t now, const Second& window, GovernorDecision& decision) {
   const PerPart<uint8_t> before = levels_;
   PerPart<uint8_t> wanted = levels_;
@@ -80,7 +102,7 @@ void Governor::TurnDown(uint64_t now, const Second& window, GovernorDecision& de
     double most = 0;
     for (size_t i = 0; i < kParts; ++i) {
       const Part part = static_cast<Part>(i);
-      const double cost = Cost(part, wanted[i], window.full_ns[i]);
+      const double cost = CostAt(part, window, wanted);
       const bool begins = IsCycled(part) && wanted[i] == 0;
       if (begins && cost < 2 * options_.cycling_ns * window.seconds) continue;
       if (wanted[i] < MaxLevel(part) && cost > most) {
@@ -90,7 +112,15 @@ void Governor::TurnDown(uint64_t now, const Second& window, GovernorDecision& de
     }
     // Less than a hundredth of the budget is not worth what would no longer be seen.
     if (largest == kParts || most < 0.01 * BudgetNs(window.seconds)) break;
-    ++wanted[largest];
+    const std::optional<PerPart<uint8_t>> fewer =
+        largest == Index(Part::kUnwinding) && wanted[largest] + 1 == kUnwindNone
+            ? FewerWithStacks(window, wanted)
+            : std::nullopt;
+    if (fewer.has_value()) {
+      wanted = *fewer;
+    } else {
+      ++wanted[largest];
+    }
   }
   for (size_t i = 0; i < kParts; ++i) {
     if (wanted[i] == before[i]) continue;
@@ -135,19 +165,16 @@ double Governor::CostOf(const Candidate& candidate) const {
   return Predict(mean, candidate.levels);
 }
 
-// User stacks again and down to a quarter of the samples, which together take no more than now:
-// fewer samples have fewer stacks.
+// User stacks again and down to a quarter of the samples, which together take no more than now.
 std::optional<Governor::Candidate> Governor::StacksForSamples() const {
   constexpr size_t kStacks = Index(Part::kUnwinding), kSamples = Index(Part::kSamples);
   if (levels_[kStacks] < kUnwindNone) return std::nullopt;
-  const uint8_t least = std::min<uint8_t>(levels_[kSamples] + 2, kTokenLevels);
+  const uint8_t least = std::min<uint8_t>(levels_[kSamples] + kSamplesForStacks, kTokenLevels);
   for (uint8_t samples = levels_[kSamples] + 1; samples <= least; ++samples) {
-    Second mean = mean_;
-    mean.full_ns[kStacks] = std::ldexp(mean.full_ns[kStacks], levels_[kSamples] - samples);
     for (uint8_t stacks = 0; stacks < kUnwindNone; ++stacks) {
       Candidate exchange = At(kStacks, stacks, levels_);
       exchange.levels[kSamples] = samples;
-      if (Predict(mean, exchange.levels) <= Predict(mean_, levels_)) return exchange;
+      if (Predict(mean_, exchange.levels) <= Predict(mean_, levels_)) return exchange;
     }
   }
   return std::nullopt;

@@ -6,9 +6,10 @@
 // after 30 s in which it would have, on the mean of some seconds: a draft written every few
 // seconds is no storm, and a load that comes and goes every few seconds finds it turned down and
 // cannot make it swing. A part that had to be turned down within a minute of that goes back by one
-// step at a time. One that went back does not keep the next waiting for another 30 s. User stacks
-// that find no room so are taken back for samples, where fewer of those pay for them: what half as
-// many say with their stacks is worth more than what all say without. When nothing
+// step at a time. One that went back does not keep the next waiting for another 30 s. Before user
+// stacks are given up there are fewer samples, down to a quarter, where their stacks fit, and so
+// they are taken back, too: what half as many say with their stacks is worth more than what all say
+// without. When nothing
 // is left to turn down and the budget is still exceeded by a fifth, it asks for the sensor to be
 // detached as soon as 20 s of budget have been overspent so, and tries again later: when the host
 // has been calm for 30 s, as far as it can tell, else after a pause that doubles each time.
@@ -92,7 +93,10 @@ class Governor {
   double BudgetNs(double seconds) const;
   Second Window() const;
   void AddToMean(const Second& reading);
+  double CostAt(Part part, const Second& window, const PerPart<uint8_t>& levels) const;
   double Predict(const Second& window, const PerPart<uint8_t>& levels) const;
+  std::optional<PerPart<uint8_t>> FewerWithStacks(const Second& window,
+                                                  PerPart<uint8_t> levels) const;
   void TurnDown(uint64_t now, const Second& window, GovernorDecision& decision);
   Candidate At(size_t part, uint8_t level, const PerPart<uint8_t>& levels) const;
   std::optional<Candidate> StepBack(size_t part, const PerPart<uint8_t>& levels) const;

@@ -20,16 +20,8 @@ namespace telltale::agent {
 namespace {
 
 constexpr uint64_t kAlways = 1'000'000;
-// What follows no lever: a tick, a disk request, and the record of a process's exec or exit (that
-// one judged by its size beside a sample's, not measured).
-constexpr double kTickNs = 900, kDiskNs = 350, kRecordNs = 1'000;
-// Over which the parts are smoothed that come in bursts: each epoch begins with many samples, a
-// program met first has its tables built, and a cut is one burst.
-constexpr double kBurstSeconds = 30;
 constexpr double kAttachShare = 0.1;  // of the budget, about, for taking all units off and on
 constexpr uint32_t kShortStack = 4096;
-// What finding out that an event is not of the cgroup watched costs, of what counting it would.
-constexpr double kOutside = 0.5;
 
 struct Cycled {
   Part part;
@@ -154,105 +146,6 @@ absl::Status BudgetKeeper::ChargeWaits() {
   return steps_->Pass(TELLTALE_PASS_CHARGE, *control_, nullptr);
 }
 
-GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
-                                     const EventCounts& counts) {
-  const double passed_s = static_cast<double>(mono_ns - last_mono_ns_) / kNsPerS;
-  GovernorReading reading;
-  reading.mono_ns = mono_ns;
-  const auto events = [&](uint8_t vital) {
-    const size_t v = vital - 1U;
-    return static_cast<double>(counts.vitals[v].events - last_.vitals[v].events) +
-           kOutside * static_cast<double>(counts.outside[v] - last_.outside[v]);
-  };
-  for (const Unit& unit : units_) {
-    const double seen = unit.part == Part::kSoftirq
-                            ? std::ldexp(static_cast<double>(static_cast<uint32_t>(
-                                             counts.soft_interrupts - last_.soft_interrupts)),
-                                         governor_->level(unit.part))
-                            : events(VitalOfPart(unit.part));
-    reading.full_ns[Index(unit.part)] = seen * kEventNs[Index(unit.part)] * factor_;
-  }
-  reading.full_ns[Index(Part::kSwitch)] =
-      (static_cast<double>(counts.switches - last_.switches) +
-       kOutside * static_cast<double>(counts.outside_switches - last_.outside_switches)) *
-      kEventNs[Index(Part::kSwitch)] * factor_;
-  reading.full_ns[Index(Part::kTasks)] =
-      static_cast<double>(counts.ends - last_.ends) * kEventNs[Index(Part::kTasks)] * factor_;
-  if (governor_->detached()) ReckonUnwatched(mono_ns, reading);
-
-  // Samples and last rows take a part of what the drain took as large as theirs of the records.
-  const double drain_ns = static_cast<double>(use.thread_ns) -
-                          static_cast<double>(std::min(use.unwind_ns, use.thread_ns));
-  const double record_ns = use.records == 0 ? 0 : drain_ns / static_cast<double>(use.records);
-  const double drained_ns = record_ns * static_cast<double>(use.samples + use.rows);
-  const double samples_ns =
-      static_cast<double>(use.samples) * (record_ns + kEventNs[Index(Part::kSamples)] * factor_);
-  reading.full_ns[Index(Part::kSamples)] = std::ldexp(samples_ns, governor_->level(Part::kSamples));
-  const uint8_t unwinding = governor_->level(Part::kUnwinding);
-  unwind_price_.Learn(passed_s, use.unwind_ns, use.unwound, unwinding);
-  reading.full_ns[Index(Part::kUnwinding)] =
-      unwinding == 0 ? static_cast<double>(use.unwind_ns)
-                     : unwind_price_.ns() * static_cast<double>(use.samples);
-
-  const uint64_t agent_ns =
-      options_.agent_cpu_ns ? options_.agent_cpu_ns() : ClockNs(CLOCK_PROCESS_CPUTIME_ID);
-  const uint64_t cycler_ns = cycler_->CpuNs();
-  reading.cycling_ns = static_cast<double>(cycler_ns - last_cycler_ns_);
-  const double rest_ns =
-      std::max(0.0, static_cast<double>(agent_ns - std::min(agent_ns, last_agent_ns_)) -
-                        drained_ns - static_cast<double>(use.unwind_ns) - reading.cycling_ns) +
-      (events(TELLTALE_CPU) * kTickNs + events(TELLTALE_DISK_IO) * kDiskNs +
-       static_cast<double>(use.process_records) * kRecordNs) *
-          factor_;
-  reading.full_ns[Index(Part::kRest)] = rest_ns;
-  if (options_.scoped) {
-    reading.full_ns[Index(Part::kRest)] +=
-        static_cast<double>(static_cast<uint32_t>(counts.soft_interrupts - last_.soft_interrupts)) *
-        kEventNs[Index(Part::kSoftirq)] * factor_;
-  }
-  const double weight = std::min(1.0, passed_s / kBurstSeconds);
-  for (const Part part : {Part::kSamples, Part::kUnwinding, Part::kRest}) {
-    double& smooth = smooth_ns_per_s_[Index(part)];
-    double& full = reading.full_ns[Index(part)];
-    smooth += weight * (full / std::max(passed_s, 1e-6) - smooth);
-    full = smooth * passed_s;
-  }
-  last_agent_ns_ = agent_ns;
-  last_cycler_ns_ = cycler_ns;
-  return reading;
-}
-
-void BudgetKeeper::ReckonUnwatched(uint64_t mono_ns, GovernorReading& reading) {
-  pace_.Look(mono_ns, ReadHostCounts);
-  reading.known = pace_.known();
-  const double passed_s = static_cast<double>(mono_ns - last_mono_ns_) / kNsPerS;
-  for (const auto& [part, per_s] :
-       {std::pair(Part::kSwitch, pace_.switches_per_s()), {Part::kTasks, pace_.tasks_per_s()}}) {
-    reading.full_ns[Index(part)] = per_s * passed_s * kEventNs[Index(part)] * factor_;
-  }
-}
-
-// What programs that were away part of the time did not see, by what they did see.
-void BudgetKeeper::AddLost(const EventCounts& counts) {
-  for (const Unit& unit : units_) {
-    const uint8_t level = governor_->level(unit.part);
-    const unsigned v = VitalOfPart(unit.part) - 1U;
-    if (level == 0) continue;
-    const uint64_t events = counts.vitals[v].events - last_.vitals[v].events;
-    const uint64_t weight = counts.vitals[v].weight - last_.vitals[v].weight;
-    lost_[v].events += events - (events >> level);
-    lost_[v].weight += weight - (weight >> level);
-  }
-  for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
-    lost_[vital - 1U].events += counts.unknown_ends - last_.unknown_ends;
-  }
-  if (governor_->level(Part::kSwitch) == kSwitchCount) {
-    for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
-      lost_[vital - 1U].events += counts.switches - last_.switches;
-    }
-  }
-}
-
 absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
   if (cycler_ == nullptr || mono_ns <= last_mono_ns_) return absl::OkStatus();
   const EventCounts counts = CountEvents(blocks_, control_->half & 1);
@@ -317,13 +210,15 @@ uint8_t BudgetKeeper::least_t_log2() const {
   return static_cast<uint8_t>(level > kTokenLevels ? 1 + level - kTokenLevels : 1);
 }
 
-void BudgetKeeper::ApplySamples(uint8_t to) {
+void BudgetKeeper::ApplySamples(uint8_t to, uint64_t mono_ns) {
   const unsigned shift = std::min(to, kTokenLevels);
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     telltale_knobs& knobs = control_->knobs[v];
     knobs.tokens_per_s = std::max(tokens_per_s_[v] >> shift, 1U);
     knobs.token_burst = std::max(token_burst_[v] >> shift, 4U);
-    if (knobs.t_log2 < least_t_log2()) SetTLog2(*control_, v, least_t_log2());
+    if (knobs.t_log2 >= least_t_log2()) continue;
+    Note(static_cast<uint8_t>(v + 1), mono_ns, KnobKind::kTLog2, knobs.t_log2, least_t_log2());
+    SetTLog2(*control_, v, least_t_log2());
   }
 }
 
@@ -347,6 +242,10 @@ absl::Status BudgetKeeper::Apply(const GovernorStep& step, uint64_t mono_ns) {
       }
       return ApplySwitch(step.from, step.to);
     case Part::kTasks:
+      for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
+        Note(vital, mono_ns, KnobKind::kLeastRun, control_->least_run_ns,
+             step.to == 0 ? 0 : kLeastRunNs);
+      }
       control_->least_run_ns = step.to == 0 ? 0 : kLeastRunNs;
       return absl::OkStatus();
     case Part::kSamples:
@@ -356,7 +255,7 @@ absl::Status BudgetKeeper::Apply(const GovernorStep& step, uint64_t mono_ns) {
         Note(vital, mono_ns, KnobKind::kTokens, before,
              std::max(tokens_per_s_[vital - 1U] >> shift, 1U));
       }
-      ApplySamples(step.to);
+      ApplySamples(step.to, mono_ns);
       return absl::OkStatus();
     case Part::kUnwinding:
       control_->no_user_stacks = step.to >= kUnwindNone;
@@ -373,6 +272,9 @@ absl::Status BudgetKeeper::Apply(const GovernorStep& step, uint64_t mono_ns) {
 // The last resort, and the way back.
 absl::Status BudgetKeeper::SetDetached(bool detached, uint64_t mono_ns) {
   absl::Status status;
+  for (uint8_t vital = 1; vital <= TELLTALE_VITALS; ++vital) {
+    Note(vital, mono_ns, KnobKind::kAttached, detached ? 1 : 0, detached ? 0 : 1);
+  }
   if (detached) {
     spdlog::warn(
         "governor: the sensor is taken off: even with all turned down the agent takes more than "
@@ -463,51 +365,6 @@ void BudgetKeeper::Finish(RawEpoch& epoch) {
   for (RawHistogram& histogram : epoch.histograms) {
     if (histogram.op == HistogramOp::kLockWait) {
       histogram.share_ppm = static_cast<uint32_t>(DutyPpm(governor_->level(Part::kLock)));
-    }
-  }
-}
-
-void BudgetKeeper::AddTo(std::vector<VitalStatus>& status) const {
-  const auto degrade = [&](uint8_t vital, const std::string& reason) {
-    VitalStatus& of = status[PlaceOf(vital)];
-    if (of.hook.empty()) return;
-    of.state = VitalState::kDegraded;
-    absl::StrAppend(&of.reason, of.reason.empty() ? "" : "; ", reason);
-  };
-  const std::string budget =
-      absl::StrFormat("to stay within %g %% of the host", 100 * options_.governor.budget);
-  if (governor_->detached()) {
-    for (const VitalStatus& of : status) {
-      degrade(of.id, absl::StrCat("not watched for now, ", budget));
-    }
-    return;
-  }
-  for (const Unit& unit : units_) {
-    const uint8_t level = governor_->level(unit.part);
-    if (level == 0) continue;
-    degrade(VitalOfPart(unit.part),
-            absl::StrCat("watched 1/", 1 << level, " of the time, at random, ", budget));
-    if (const std::string problem = cycler_->Problem(unit.index); !problem.empty()) {
-      degrade(VitalOfPart(unit.part), problem);
-    }
-  }
-  if (governor_->level(Part::kUnwinding) >= kUnwindNone) {
-    for (const VitalStatus& of : status) {
-      degrade(of.id, absl::StrCat("without user stacks, ", budget));
-    }
-  }
-  const uint8_t level = governor_->level(Part::kSwitch);
-  for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
-    if (level == kSwitchNoStacks) degrade(vital, absl::StrCat("without stacks, ", budget));
-    if (level == kSwitchCount) {
-      degrade(vital,
-              absl::StrCat("switches are only counted and tasks looked at for what they wait "
-                           "some times a second, ",
-                           budget));
-    }
-    if (governor_->level(Part::kTasks) != 0) {
-      degrade(vital, absl::StrCat("not of tasks that have run for less than ",
-                                  kLeastRunNs / 1'000'000, " ms, ", budget));
     }
   }
 }

@@ -78,7 +78,7 @@ class BudgetKeeper {
   // Not what the governor wants, which is applied a moment later.
   bool counts_switches() const { return control_->switch_level == TELLTALE_SWITCH_COUNT; }
   absl::Status ApplySwitch(uint8_t from, uint8_t to);
-  void ApplySamples(uint8_t to);
+  void ApplySamples(uint8_t to, uint64_t mono_ns);
   void Note(uint8_t vital, uint64_t mono_ns, KnobKind knob, uint64_t from, uint64_t to);
   absl::Status SetDetached(bool detached, uint64_t mono_ns);
 

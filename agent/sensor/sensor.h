@@ -122,7 +122,15 @@ struct RawCost {
   uint8_t level = 0;
 };
 
-enum class KnobKind : uint8_t { kTLog2 = 1, kTokens = 2, kQuantum = 3, kDuty = 4, kStacks = 5 };
+enum class KnobKind : uint8_t {
+  kTLog2 = 1,
+  kTokens,
+  kQuantum,
+  kDuty,
+  kStacks,
+  kLeastRun,
+  kAttached,
+};
 struct RawKnobChange {
   uint64_t mono_ns = 0;
   KnobKind knob = KnobKind::kTLog2;

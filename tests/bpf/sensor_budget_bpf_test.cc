@@ -62,6 +62,13 @@ class BudgetTest : public UnstartedSensorTest {
     return done();
   }
   VitalStatus StatusOf(uint8_t vital) const { return sensor_->Status()[vital - 1U]; }
+  // That a knob of the vital was set to this in the epoch.
+  static bool WasSet(const RawEpoch& epoch, uint8_t vital, KnobKind knob, uint64_t to) {
+    return std::ranges::any_of(epoch.vitals[vital - 1U].knobs, [&](const RawKnobChange& change) {
+      return change.knob == knob && change.to == to && change.mono_ns >= epoch.start_mono_ns &&
+             change.mono_ns <= epoch.end_mono_ns;
+    });
+  }
   static uint64_t Lost(const RawEpoch& epoch, uint8_t vital) {
     for (const RawLoss& loss : epoch.losses) {
       if (loss.kind == LossKind::kDutyCycle && loss.vital == vital) return loss.events;
@@ -115,7 +122,12 @@ TEST_F(BudgetTest, OfAStormOfSystemCallsAPartStandsForAllAndItSaysSo) {
   EXPECT_EQ(Lost(epoch, TELLTALE_DISK_IO), 0u);
   Await(child);
   EXPECT_TRUE(
-      DrainUntil([&] { return StatusOf(TELLTALE_SYSCALL).state == VitalState::kActive; }, 180))
+      DrainUntil(
+          [&] {
+            return StatusOf(TELLTALE_SYSCALL).reason.find("of the time, at random") ==
+                   std::string::npos;
+          },
+          180))
       << StatusOf(TELLTALE_SYSCALL).reason;
 }
 
@@ -162,7 +174,6 @@ class BudgetTest::PipeStorm {
 
 TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
   if (!Watch(0.01)) return;
-  const std::string at_first = StatusOf(TELLTALE_BLOCKING).reason;  // some kernels have one
   PipeStorm storm;
   storm.Begin();
   EXPECT_TRUE(DrainUntil(
@@ -181,7 +192,13 @@ TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
   EXPECT_GT(not_followed, 1000u) << "switches whose waits were not followed";
   EXPECT_GT(seen, 0u);
   Await(storm.caller());
-  EXPECT_TRUE(DrainUntil([&] { return StatusOf(TELLTALE_BLOCKING).reason == at_first; }, 180))
+  // A busy host may still have fewer samples, and some kernels other reasons.
+  const auto waits_are_back = [&] {
+    const std::string reason = StatusOf(TELLTALE_BLOCKING).reason;
+    return reason.find("without stacks, ") == std::string::npos &&
+           reason.find("only counted") == std::string::npos;
+  };
+  EXPECT_TRUE(DrainUntil(waits_are_back, 180))
       << StatusOf(TELLTALE_BLOCKING).reason;
   Cut();
   Child sleeper([] { std::this_thread::sleep_for(milliseconds(1'000)); });
@@ -260,7 +277,7 @@ TEST_F(BudgetTest, OfAStormOfShortThreadsTheBusyAreFollowedAndTheOthersCounted) 
     return StatusOf(TELLTALE_BLOCKING).reason.find("run for less than 4 ms") != std::string::npos;
   };
   EXPECT_TRUE(DrainUntil(short_ones_left_out, 8)) << StatusOf(TELLTALE_BLOCKING).reason;
-  Cut();
+  EXPECT_TRUE(WasSet(Cut(), TELLTALE_BLOCKING, KnobKind::kLeastRun, 4'000'000));
   const uint64_t before = calls.value();
   Child busy([] {
     const uint64_t until = ThreadCpuNs() + 300'000'000;
@@ -336,6 +353,9 @@ TEST_F(BudgetTest, WhatCannotBeHeldIsTakenOffAndTriedAgain) {
   DrainFor(1);
   const RawEpoch epoch = Cut();
   EXPECT_LT(epoch.watched_ns + 500'000'000, epoch.end_mono_ns - epoch.start_mono_ns);
+  EXPECT_TRUE(WasSet(epoch, TELLTALE_CPU, KnobKind::kAttached, 0));
+  const uint8_t t_log2 = epoch.vitals[TELLTALE_CPU - 1].t_log2;
+  EXPECT_TRUE(t_log2 == 1 || WasSet(epoch, TELLTALE_CPU, KnobKind::kTLog2, t_log2));
   EXPECT_TRUE(DrainUntil(
       [&] { return StatusOf(TELLTALE_CPU).reason.find("not watched") == std::string::npos; }, 30));
   Cut();

@@ -41,13 +41,16 @@ class Host {
       GovernorReading reading;
       reading.mono_ns = static_cast<uint64_t>((now_ + 1) * 1e9);
       for (size_t i = 0; i < kParts; ++i) {
-        reading.full_ns[i] = costs[i] * kTick * 1e9;
+        double cost = costs[i] * kTick;
+        // Fewer samples have fewer stacks.
+        if (i == Index(Part::kUnwinding)) cost = std::ldexp(cost, -governor_.level(Part::kSamples));
+        reading.full_ns[i] = cost * 1e9;
         if (governor_.detached()) reading.full_ns[i] *= told_while_detached;
         const auto part = static_cast<Part>(i);
         if (IsCycled(part) && governor_.level(part) > 0)
           reading.cycling_ns += cycling * kTick * 1e9;
         if (!governor_.detached()) {
-          spent += Governor::Cost(part, governor_.level(part), costs[i] * kTick);
+          spent += Governor::Cost(part, governor_.level(part), cost);
         }
       }
       reading.known = !governor_.detached() || known_while_detached;
@@ -210,6 +213,22 @@ TEST(Governor, GivesSamplesForUserStacksWhereThereIsNoRoomForAll) {
   EXPECT_LT(host.governor().level(Part::kUnwinding), kUnwindNone);
   EXPECT_EQ(host.governor().level(Part::kSamples), 1);
   EXPECT_LE(spent, host.budget() * 295);
+}
+
+TEST(Governor, KeepsUserStacksOfFewerSamplesWhileTheyFit) {
+  Host host(TwoCpus());
+  const Load busy = [](double at) {
+    const double swing = 1 + 0.2 * std::sin(at);
+    return Parts(
+        {{Part::kUnwinding, 0.03 * swing}, {Part::kSamples, 0.007 * swing}, {Part::kRest, 0.0095}});
+  };
+  const double spent = host.Run(busy, 600);
+  for (const auto& stepped : host.steps()) {
+    EXPECT_FALSE(stepped.step.part == Part::kUnwinding && stepped.step.to == kUnwindNone)
+        << stepped.at;
+  }
+  EXPECT_EQ(host.governor().level(Part::kSamples), 2);
+  EXPECT_LE(spent, host.budget() * 600);
 }
 
 TEST(Governor, KeepsSamplesWhereUserStacksOfAQuarterWouldTakeMore) {
