@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -17,10 +18,14 @@ std::string RecordOf(const v1::FilterInfo& filter) {
 
 // What the figures rest on.
 std::string RecordFooter(const v1::ListFiltersAnswer& answer) {
+  std::set<std::string> days;
+  for (const v1::FilterInfo& filter : answer.filters()) {
+    if (filter.has_record()) days.insert(filter.record().measured());
+  }
   for (const v1::FilterInfo& filter : answer.filters()) {
     if (!filter.has_record()) continue;
     const v1::FilterRecord& record = filter.record();
-    return absl::StrCat("record: ", Escaped(record.measured()), ", ",
+    return absl::StrCat("record: ", Escaped(absl::StrJoin(days, ", ")), ", ",
                         Plural(record.faults(), "planted fault"), " and ",
                         Plural(record.innocent_loads(), "innocent load"),
                         " on one machine; in brackets the 95 % interval (Wilson)\n");

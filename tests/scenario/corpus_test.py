@@ -2,8 +2,12 @@
 page is that of the committed record."""
 
 import json
+import os
 import pathlib
+import random
 import sys
+import tempfile
+import time
 import types
 import unittest
 
@@ -13,6 +17,7 @@ import corpus  # noqa: E402
 import facts  # noqa: E402
 import judging  # noqa: E402
 import fleet_collector  # noqa: E402
+import planting  # noqa: E402
 import played_fleet  # noqa: E402
 import record  # noqa: E402
 
@@ -101,6 +106,32 @@ class Judgements(unittest.TestCase):
         load = planted(kind="innocent")
         self.assertEqual(len(judging.judge_innocent(load, [said(subject="cc1plus (pid 3, uid 7)")], 5)["false"]), 1)
         self.assertEqual(judging.judge_innocent(load, [said(subject="cc1plus (pid 3, uid 70)")], 5)["false"], [])
+
+
+class InnocentsRan(unittest.TestCase):
+    """A load that did not run found no false alarm, which says nothing."""
+
+    def run_it(self, command):
+        with tempfile.TemporaryDirectory() as place:
+            pathlib.Path(place).chmod(0o755)
+            load = planting.Planted(corpus.Entry(kind="innocent", name="load_x", what="w", run=command), place,
+                                    1_999_000 + random.randrange(900) if os.geteuid() == 0 else os.getuid(), place)
+            load.start()
+            deadline = time.monotonic() + 10
+            while not load.problem and time.monotonic() < deadline and not load.rounds.read_text():
+                time.sleep(0.05)
+            load.stop()
+            return load.problem
+
+    @unittest.skipUnless(os.geteuid() == 0, "loads run as users of their own, which only root can give them")
+    def test_a_program_that_the_host_lacks_is_told_also_where_the_round_goes_on(self):
+        self.assertEqual(self.run_it("no_such_program >/dev/null 2>&1; sleep 0.1"),
+                         "it did not run: this host has no no_such_program")
+
+    @unittest.skipUnless(os.geteuid() == 0, "loads run as users of their own, which only root can give them")
+    def test_what_only_fails_did_not_run_and_what_works_did(self):
+        self.assertIn("rounds ended with 3", self.run_it("sleep 0.1; exit 3"))
+        self.assertEqual(self.run_it("sleep 0.1"), "")
 
 
 class Fleets(unittest.TestCase):
@@ -277,6 +308,28 @@ class Joined(unittest.TestCase):
         beside = [line for line in record.page(told).splitlines() if line not in section]
         alone = [line for line in record.page(committed).splitlines() if line]
         self.assertEqual([line for line in alone if line not in beside], [alone[1]])  # which says where it is told
+
+    def test_lines_of_a_run_within_a_budget_are_said_to_count(self):
+        held = {**self.of(2, found=True, epochs=2), "budget": "1%", "learned_epochs": 15}
+        both = {**record.joined(self.of(1, found=False), held), "held": [], "load": 1}
+        self.assertNotIn("in no other figure", "\n".join(record.held_text({**both, "held": [record.totals(
+            {**held, "epoch_s": 5, "load": 1})]})))
+        self.assertIn("in no other figure", "\n".join(record.held_text({**self.of(1, found=True), "held": [record.totals(
+            {**held, "epoch_s": 5, "load": 1})]})))
+        self.assertIn("1 in that of 2026-01-02, budget 1%", record.apart_share(both, both["faults"]))
+
+    def test_each_filter_says_when_it_was_measured(self):
+        other = {**self.of(2, found=True, epochs=2), "measured": "2026-03-04"}
+        row = record.joined(self.of(1, found=True, epochs=2), other)["filters"]["rule_busy_loop"]
+        self.assertEqual((row["measured"], record.runs_text(row)), ("2026-03-04", "2026-03-04"))
+        row["runs"]["2026-01-02"] = 3
+        self.assertEqual(record.runs_text(row), "2026-01-02: 3; 2026-03-04: 1")
+
+    def test_a_replay_says_when_it_was_made_of_what_and_with_which_rules(self):
+        told = record.replay_made({"measured": "2026-03-04", "versions": {"rule_held": 5},
+                                   "recorded": {"measured": "2026-03-03", "budget": "1%", "epoch_s": 5}})
+        self.assertEqual(told, "Recorded on 2026-03-03, budget 1%, in epochs of 5 s; replayed on 2026-03-04 with rule_held 5. ")
+        self.assertIn("was not noted", record.replay_made({}))
 
     def test_a_run_within_a_budget_takes_the_place_of_the_last_one_like_it(self):
         committed = json.loads((COMMITTED / "record.json").read_text()) | {"held": []}

@@ -29,6 +29,7 @@ class Planted:
         self.entry, self.uid = entry, 0 if entry.root else uid
         self.dir = pathlib.Path(place) / "work" / entry.name
         self.exe = pathlib.Path(place) / "bin" / f"planted_{entry.name}"
+        self.rounds = pathlib.Path(place) / "work" / f"{entry.name}.rounds"
         self.cgroups, self.process, self.problem, self.left = [], None, "", ""
         self.started_s = self.planted_s = self.ended_s = 0.0
         self._programs, self._port = pathlib.Path(programs), free_port()
@@ -49,7 +50,11 @@ class Planted:
         self._as_root(f"chown -R {self.uid} {self.dir} 2>/dev/null || true")
         command = self._filled(self.entry.run)
         if self.entry.kind == "innocent":
-            command = f"while :; do ({command}); done"
+            # How each round ended, and what this host lacks: what only ever fails is no load.
+            self.rounds.touch()
+            os.chown(self.rounds, self.uid, self.uid)
+            command = (f"command_not_found_handle() {{ echo missing-$1 >>{self.rounds}; return 127; }}\n"
+                       f"while :; do ({command}); echo $? >>{self.rounds}; done")
         who = [] if self.entry.root else ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups"]
         joined = "".join(f"echo $$ >{group}/cgroup.procs; " for group in self.cgroups)
         if self.entry.kind == "fault":
@@ -72,6 +77,8 @@ class Planted:
 
     def stop(self):
         self.ended_s = time.time()
+        if self.entry.kind == "innocent" and not self.problem:
+            self.problem = self.why_it_did_not_run()
         deadline = time.monotonic() + SETTLE_S
         while self.process is not None and (pids := self.pids()) and time.monotonic() < deadline:
             for pid in pids:
@@ -99,6 +106,15 @@ class Planted:
                 except OSError:
                     time.sleep(0.1)
         shutil.rmtree(self.dir, ignore_errors=True)
+
+    def why_it_did_not_run(self):
+        """Of an innocent load; "": it did. A round that goes on yet counts as one that works, if processes do."""
+        ended = self.rounds.read_text().split() if self.rounds.exists() else []
+        if missing := sorted({word.removeprefix("missing-") for word in ended if word.startswith("missing-")}):
+            return f"it did not run: this host has no {', '.join(missing)}"
+        if "0" in ended or (not ended and len(self.pids()) > 1):
+            return ""
+        return f"it did not run: its {len(ended)} rounds ended with {', '.join(sorted(set(ended))) or 'nothing'}"
 
     def pids(self):
         """Its living processes: of its user or, if that is root, of its session or its program."""

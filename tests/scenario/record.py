@@ -29,8 +29,14 @@ def most_events(seen):
     return high
 
 
-def of_filters(filters, faults, innocents):
-    """Per filter what the build embeds, of its own version alone. `filters`: name -> (rule, version)."""
+def run_of(record, line):
+    """The run that a line is of, in words: when, and what it did otherwise than that of the page."""
+    return line.get("apart", record["measured"])
+
+
+def of_filters(filters, faults, innocents, record):
+    """Per filter what the build embeds, of its own version alone. `filters`: name -> (rule, version). `record`: whose lines
+    they are, where they do not say it."""
     table = {}
     for name, (rule, version) in filters.items():
         mine = [fault for fault in faults if fault["expected"] == name and "not_run" not in fault and
@@ -38,8 +44,13 @@ def of_filters(filters, faults, innocents):
         false = [said for innocent in innocents for said in innocent.get("false", []) if said["filter"] == name]
         hits = sum(fault["found"] for fault in mine)
         low, high = wilson(hits, len(mine))
+        runs = {}
+        for fault in mine:
+            runs[run_of(record, fault)] = runs.get(run_of(record, fault), 0) + 1
+        days = sorted({run[:len("2026-01-02")] for run in runs}) or [record["measured"]]
         table[name] = {"rule": rule, "version": version, "hits": hits, "misses": len(mine) - hits, "false_alarms": len(false),
                        "low": round(low, 4), "high": round(high, 4),
+                       "measured": days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}", "runs": runs,
                        "epochs": sorted(fault["epochs"] for fault in mine if fault["found"])}
     return table
 
@@ -82,7 +93,7 @@ def joined(record, other):
     return {**record, "faults": faults, "planted": sum("not_run" not in line for line in faults), "innocents": innocents,
             "fleets": list(fleets.values()), "scoped": record.get("scoped") or other.get("scoped", []),
             "innocent_loads": sum("not_run" not in line for line in innocents),
-            "filters": of_filters(filters | later, faults, innocents)}
+            "filters": of_filters(filters | later, faults, innocents, record)}
 
 
 def share_text(hits, of):
@@ -194,8 +205,12 @@ def budget_text(record):
 def held_text(record):
     if not record.get("held"):
         return []
+    joined_in = sum(", budget " in line.get("apart", "") for line in record["faults"])
+    where = ("Totals of runs of their own. " + (
+        f"{joined_in} lines of the faults above are of such a run, say so, and count in the figures of their rules and in "
+        "the totals above." if joined_in else "They are in no other figure of this page."))
     out = ["", "## Within a budget", "",
-           "Runs of their own, in no other figure of this page. A held sensor turns parts of itself down when what it sees "
+           f"{where} A held sensor turns parts of itself down when what it sees "
            "grows dear. A cut costs the same however long its epoch was, so shorter epochs leave less of the budget for "
            "seeing; those of a minute, the default, leave the most and were not measured.", "",
            "| measured | budget, of the host's CPU time | epochs, after how many of learning | load average | right process and cause | within two epochs | "
@@ -226,6 +241,37 @@ def diagnoses_text(replay):
     return out + [f"| {cell(what)} | {one['count']} | {cell(one['first'])} |" for what, one in sorted(told.items())] + [""]
 
 
+def apart_share(record, named):
+    """How much of the totals other runs measured than that of the page's date."""
+    runs = {}
+    for fault in named:
+        if "apart" in fault:
+            runs[fault["apart"]] = runs.get(fault["apart"], 0) + 1
+    if not runs:
+        return ""
+    told = "; ".join(f"{count} in that of {run}" for run, count in sorted(runs.items()))
+    return f" Not all of these {len(named)} are of one run: {told}."
+
+
+def runs_text(row):
+    """When, and how, a filter's figures were measured."""
+    runs = row.get("runs", {})
+    if len(runs) <= 1:
+        return next(iter(runs), "-")
+    return "; ".join(f"{run}: {count}" for run, count in sorted(runs.items()))
+
+
+def replay_made(replay):
+    """When, of what, and with which versions of the filters a replay was made."""
+    recorded = replay.get("recorded")
+    text = (f"Recorded on {recorded['measured']}, budget {recorded['budget']}, in epochs of {recorded['epoch_s']} s"
+            if recorded else "When and within what budget they were recorded was not noted")
+    if "measured" not in replay:
+        return text + "; nor was when they were replayed, and with which versions of the filters. "
+    rules = ", ".join(f"{name} {version}" for name, version in sorted(replay.get("versions", {}).items()))
+    return f"{text}; replayed on {replay['measured']} with {rules}. "
+
+
 def page(record):
     """Markdown of the record and of nothing else: the same record gives the same page."""
     faults, innocents = record["faults"], record["innocents"]
@@ -240,7 +286,8 @@ def page(record):
                  "rules that want idle CPUs had none. Read the figures as those of a host in distress")
     out = [
         "# How often the rules were right", "",
-        f"Made by `tests/scenario/run` on {record['measured']}; not written by hand. {len(run)} faults were planted and "
+        f"Made by `tests/scenario/run`, first on {record['measured']}; not written by hand, and each rule says below when it was "
+        f"measured. {len(run)} faults were planted and "
         f"{len(loads)} innocent loads run on one machine ({record['machine']}), in epochs of {record['epoch_s']} s, after "
         f"{record['learned_epochs']} epochs of learning, by a real agent and a real collector. "
         + budget_text(record), "",
@@ -251,13 +298,13 @@ def page(record):
         f"Right process and cause: {share_text(sum(f['found'] for f in named), len(named))}; "
         f"within two epochs {share_text(sum(f['found'] and f['epochs'] <= 2 for f in named), len(named))}. "
         f"Right vital, of faults that only a detector of the node can see: "
-        f"{share_text(sum(f['found'] for f in run if not f['names_process']), len(run) - len(named))}. "
+        f"{share_text(sum(f['found'] for f in run if not f['names_process']), len(run) - len(named))}.{apart_share(record, named)} "
         "Counted are the whole epochs a fault had lasted when it was found; a rule wants its condition in two in a row.", "",
-        "| rule | filter | found | epochs to the finding, median (range) | false alarms in innocent loads |",
-        "|---|---|---|---|---|"]
+        "| rule | filter | version | found | epochs to the finding, median (range) | false alarms in innocent loads | measured |",
+        "|---|---|---|---|---|---|---|"]
     for name, row in sorted(record["filters"].items(), key=lambda item: (item[1]["rule"] or 99, item[0])):
-        out.append(f"| {row['rule'] or ''} | `{name}` | {share_text(row['hits'], row['hits'] + row['misses'])} | "
-                   f"{epochs_text(row['epochs'])} | {row['false_alarms']} |")
+        out.append(f"| {row['rule'] or ''} | `{name}` | {row['version']} | {share_text(row['hits'], row['hits'] + row['misses'])} | "
+                   f"{epochs_text(row['epochs'])} | {row['false_alarms']} | {runs_text(row)} |")
     out += ["", "## Faults", "", "| fault | truth | ought to say it | found | after epochs | what was said |",
             "|---|---|---|---|---|---|"]
     for fault in run:
@@ -279,7 +326,8 @@ def page(record):
                 f"{replay.get('incidents_of_faults', 0)} more name one of the faults that waited beside them. All incidents: "
                 f"{rate_text(replay['incidents'], replay['node_hours'])}, with {replay['anomalies']} anomalies in them; "
                 "the others on this host are in the recording, and whether they were innocent nobody knows. Nodes so drawn "
-                "are alike and what was seconds became minutes, so the bounds hold for loads like these on such a host.", ""]
+                "are alike and what was seconds became minutes, so the bounds hold for loads like these on such a host. "
+                + replay_made(replay).strip(), ""]
         if "diagnoses_of_loads" in replay:
             out += diagnoses_text(replay)
         if replay.get("by_filter"):

@@ -220,6 +220,8 @@ absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, 
     by_filter[key.first] = by_filter.value(key.first, uint64_t{0}) + count;
     anomalies += count;
   }
+  nlohmann::json versions = nlohmann::json::object();
+  for (const filter::FilterIdentity& one : (*runner)->filters()) versions[one.name] = one.version;
   nlohmann::json titles = nlohmann::json::array();
   uint64_t number = 0;
   std::string cursor = "0";
@@ -244,6 +246,7 @@ absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, 
                         {"incidents", number},
                         {"anomalies", anomalies},
                         {"by_filter", by_filter},
+                        {"versions", versions},
                         {"diagnoses_of_loads", diagnoses.ToJson()},
                         {"of_loads", titles}};
 }

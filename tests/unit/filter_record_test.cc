@@ -23,9 +23,18 @@ TEST(RecordTest, AFilterOfTheMeasuredVersionHasItsFigures) {
   EXPECT_EQ(record->hits(), measured.hits);
   EXPECT_EQ(record->misses(), measured.misses);
   EXPECT_EQ(record->false_alarms(), measured.false_alarms);
-  EXPECT_EQ(record->measured(), Measured().day);
+  EXPECT_EQ(record->measured(), measured.measured);
   EXPECT_EQ(record->faults(), Measured().faults);
   EXPECT_EQ(record->innocent_loads(), Measured().innocent_loads);
+}
+
+// Who changes a rule measures it anew: tests/scenario/run --only ... --out DIR, then --join DIR.
+TEST(RecordTest, EachRuleAsItIsBuiltHasARecord) {
+  for (const telltale_filter* filter : BuiltinFilters()) {
+    if (filter->rule == 0) continue;
+    EXPECT_TRUE(RecordOf(filter->name, filter->version).has_value())
+        << filter->name << " version " << filter->version << " was not measured";
+  }
 }
 
 TEST(RecordTest, AnotherVersionIsAnotherFilter) {

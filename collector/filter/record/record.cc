@@ -16,7 +16,7 @@ std::optional<v1::FilterRecord> RecordOf(std::string_view filter, uint32_t versi
   record.set_false_alarms(of->false_alarms);
   record.set_low(of->low);
   record.set_high(of->high);
-  record.set_measured(measured.day);
+  record.set_measured(of->measured);
   record.set_faults(measured.faults);
   record.set_innocent_loads(measured.innocent_loads);
   return record;

@@ -20,6 +20,7 @@ struct MeasuredFilter {
   uint32_t version;
   uint32_t hits, misses, false_alarms;
   double low, high;
+  const char* measured;  // the day, or "FIRST to LAST"
 };
 struct MeasuredRecord {
   const char* day;
