@@ -91,6 +91,9 @@ void DumpSample(const v1::FoldedSample& folded, const v1::VitalDescriptor& vital
        sample.tid(), " ", text.String(sample.comm()), " in ", text.String(sample.cgroup()),
        ", cell ", ShowNumber(sample.cell_before()), " to ", ShowNumber(sample.cell_after()),
        ", t 2^", sample.t_log2(), detail);
+  if (sample.wait_site() != 0) {
+    Line(out, "        waits in ", text.String(sample.wait_site()));
+  }
   for (const std::string& frame : text.Stack(folded.stack())) Line(out, "            ", frame);
   DumpPeer("ran instead:", sample.has_ran_instead(), sample.ran_instead(), text, out);
   DumpPeer("woken by:", sample.has_waker(), sample.waker(), text, out);
@@ -188,7 +191,13 @@ void DumpProcesses(const v1::ProcessTable& table, const v1::Schema& schema, cons
             process.irq() ? "[irq]" : text.String(process.exe()), " (", text.String(process.comm()),
             ") uid ", process.uid(), process.pid() != 0 ? absl::StrCat(" pid ", process.pid()) : "",
             process.instances() > 1 ? absl::StrCat(" x ", ShowNumber(process.instances())) : "",
-            " in ", text.String(process.cgroup())),
+            " in ", text.String(process.cgroup()),
+            process.policy() != 0 ? absl::StrCat(" policy ", process.policy()) : "",
+            process.throttled_cgroup() != 0
+                ? absl::StrCat(" throttled in ", text.String(process.throttled_cgroup()), " ",
+                               ShowNumber(process.throttled_periods()), " periods, ",
+                               ShowDuration(process.throttled_ns()))
+                : ""),
         process);
   }
   if (table.has_other()) {
@@ -218,6 +227,18 @@ std::string Named(const char* const* names, size_t count, const Values& values, 
                     show(values.Get(i)));
   }
   return text.empty() ? "-" : text;
+}
+
+void DumpHostNames(const v1::HostNames& names, const BodyText& text, std::string& out) {
+  std::string line = "names:";
+  for (int i = 0; i < std::min(names.uid_size(), names.user_size()); ++i) {
+    absl::StrAppend(&line, " uid ", names.uid(i), " ", text.String(names.user(i)));
+  }
+  for (int i = 0; i < std::min(names.device_size(), names.disk_size()); ++i) {
+    absl::StrAppend(&line, " disk ", names.device(i) >> 20, ":", names.device(i) & 0xfffff, " ",
+                    text.String(names.disk(i)));
+  }
+  Line(out, line);
 }
 
 void DumpGauges(const v1::Gauges& gauges, std::string& out) {
@@ -302,6 +323,7 @@ std::string DumpBody(const v1::SummaryBody& body, const v1::Schema& schema,
   DumpProcesses(body.processes(), schema, text, out);
   Line(out, "events: ", body.events_size());
   for (const v1::DiscreteEvent& event : body.events()) DumpEvent(event, text, out);
+  if (body.has_host_names()) DumpHostNames(body.host_names(), text, out);
   if (body.has_gauges()) DumpGauges(body.gauges(), out);
   if (body.has_user_stacks()) DumpUserStacks(body.user_stacks(), out);
   if (body.has_user_frames()) DumpUserFrames(body.user_frames(), out);

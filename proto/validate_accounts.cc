@@ -41,6 +41,11 @@ absl::Status ValidateRow(const FieldPath& at, const v1::ProcessRow& row, int col
   TELLTALE_RETURN_IF_ERROR(at.AtMost("exe", row.exe(), context.strings, "strings"));
   TELLTALE_RETURN_IF_ERROR(at.AtMost("comm", row.comm(), context.strings, "strings"));
   TELLTALE_RETURN_IF_ERROR(at.AtMost("cgroup", row.cgroup(), context.strings, "strings"));
+  TELLTALE_RETURN_IF_ERROR(
+      at.AtMost("throttled_cgroup", row.throttled_cgroup(), context.strings, "strings"));
+  TELLTALE_RETURN_IF_ERROR(
+      at.AtMost("throttled_periods", row.throttled_periods(), kMaxTotal, "limit"));
+  TELLTALE_RETURN_IF_ERROR(at.AtMost("throttled_ns", row.throttled_ns(), kMaxTotal, "limit"));
   if (row.values_size() != columns) {
     return at.Refuse("values", row.values_size(),
                      absl::StrCat("must be as many as columns, ", columns));

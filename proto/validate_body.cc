@@ -10,6 +10,7 @@ constexpr uint64_t kMaxStackEnd = 63;
 constexpr uint64_t kMaxNameOutcome = 63;
 constexpr size_t kMaxLosses = 256;
 constexpr size_t kMaxGaugeValues = 64;
+constexpr size_t kMaxHostNames = 4'096;
 constexpr uint64_t kMaxPartLevel = 255;
 constexpr uint64_t kMaxBudgetPpm = 1'000'000;
 
@@ -125,6 +126,23 @@ absl::Status ValidateGauges(const FieldPath& at, const v1::Gauges& gauges) {
   return absl::OkStatus();
 }
 
+absl::Status ValidateHostNames(const FieldPath& at, const v1::HostNames& names,
+                               const BodyContext& context) {
+  const auto column = [&](const char* what, int numbers, const auto& texts) -> absl::Status {
+    if (numbers != texts.size()) {
+      return at.Refuse(what, static_cast<uint64_t>(texts.size()),
+                       absl::StrCat("must be as many as the numbers, ", numbers));
+    }
+    TELLTALE_RETURN_IF_ERROR(at.AtMost(what, numbers, kMaxHostNames, "limit"));
+    for (const uint32_t text : texts) {
+      TELLTALE_RETURN_IF_ERROR(at.AtMost(what, text, context.strings, "strings"));
+    }
+    return absl::OkStatus();
+  };
+  TELLTALE_RETURN_IF_ERROR(column("user", names.uid_size(), names.user()));
+  return column("disk", names.device_size(), names.disk());
+}
+
 // Ends that are not known here count too, but not without bound: they become counters of the node.
 absl::Status ValidateUserStacks(const FieldPath& at, const v1::UserStacks& stacks) {
   if (stacks.end_size() != stacks.samples_size()) {
@@ -217,6 +235,8 @@ absl::Status ValidateBody(const v1::SummaryBody& body, const v1::Schema* schema,
   }
   TELLTALE_RETURN_IF_ERROR(ValidateUserStacks(FieldPath(root, "user_stacks"), body.user_stacks()));
   TELLTALE_RETURN_IF_ERROR(ValidateUserFrames(FieldPath(root, "user_frames"), body.user_frames()));
+  TELLTALE_RETURN_IF_ERROR(
+      ValidateHostNames(FieldPath(root, "host_names"), body.host_names(), context));
   TELLTALE_RETURN_IF_ERROR(ValidateGauges(FieldPath(root, "gauges"), body.gauges()));
   TELLTALE_RETURN_IF_ERROR(root.AtMost("losses", body.losses_size(), kMaxLosses, "limit"));
   for (int i = 0; i < body.losses_size(); ++i) {

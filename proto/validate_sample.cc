@@ -60,6 +60,7 @@ absl::Status ValidateExemplar(const FieldPath& at, const v1::Sample& sample,
                                      "length of the epoch in ns"));
   TELLTALE_RETURN_IF_ERROR(at.AtMost("comm", sample.comm(), context.strings, "strings"));
   TELLTALE_RETURN_IF_ERROR(at.AtMost("cgroup", sample.cgroup(), context.strings, "strings"));
+  TELLTALE_RETURN_IF_ERROR(at.AtMost("wait_site", sample.wait_site(), context.strings, "strings"));
   TELLTALE_RETURN_IF_ERROR(at.AtMost("weight", sample.weight(), kMaxTotal, "limit"));
   TELLTALE_RETURN_IF_ERROR(at.AtMost("cell_after", sample.cell_after(), kMaxTotal, "limit"));
   TELLTALE_RETURN_IF_ERROR(

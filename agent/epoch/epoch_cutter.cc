@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "agent/epoch/label_bounds.h"
 #include "agent/epoch/sample_list.h"
 #include "agent/epoch/vital_part.h"
+#include "agent/vitals/vitals.h"
 #include "proto/codec.h"
 
 namespace telltale::agent {
@@ -113,6 +115,38 @@ void WriteUserStacks(const RawUnwinding& raw, const FoldedEpoch& folded, v1::Use
   stacks->set_table_bytes(raw.table_bytes);
 }
 
+// Of the users and disks that the body names by number.
+void WriteHostNames(const HostAnswers& host, FoldTables& epoch, BodyTables& tables,
+                    v1::SummaryBody* body) {
+  std::set<uint32_t> uids;
+  std::set<uint64_t> devices;
+  for (const v1::ProcessRow& row : body->processes().rows()) uids.insert(row.uid());
+  for (const v1::DiscreteEvent& event : body->events()) uids.insert(event.uid());
+  for (const v1::Vital& vital : body->vitals()) {
+    const sketch::Vital* of = FindVital(static_cast<uint8_t>(vital.id()));
+    for (const v1::FoldedSample& sample : vital.samples()) {
+      uids.insert(sample.uid());
+      for (int i = 0; of != nullptr && i < sample.label_size(); ++i) {
+        if (of->label[i].kind == sketch::FieldKind::kDevice) devices.insert(sample.label(i));
+      }
+    }
+  }
+  v1::HostNames& names = *body->mutable_host_names();
+  for (const uint32_t uid : uids) {
+    const uint32_t name = host.user ? tables.String(epoch.String(host.user(uid))) : 0;
+    if (name == 0) continue;
+    names.add_uid(uid);
+    names.add_user(name);
+  }
+  for (const uint64_t device : devices) {
+    const uint32_t name = host.disk ? tables.String(epoch.String(host.disk(device))) : 0;
+    if (name == 0) continue;
+    names.add_device(device);
+    names.add_disk(name);
+  }
+  if (names.uid().empty() && names.device().empty()) body->clear_host_names();
+}
+
 // Builds bodies of one epoch that keep more or less.
 class Drafter {
  public:
@@ -121,6 +155,7 @@ class Drafter {
       : span_{raw.start_mono_ns, raw.end_mono_ns},
         raw_(raw),
         folded_(folded),
+        host_(context.host),
         rows_(rows),
         bounds_(BoundLabels(folded, raw)),
         samples_(RankSamples(folded, bounds_, raw)),
@@ -158,6 +193,7 @@ class Drafter {
         WriteEvents(folded_.events, events_, plan.events, span_, tables, &draft.body);
     AddLoss(plan.byte_limited ? v1::LOSS_REASON_BYTE_LIMIT : v1::LOSS_REASON_ROW_LIMIT, left_out,
             &draft.body);
+    WriteHostNames(host_, folded_.tables, tables, &draft.body);
     const size_t most = ZSTD_compressBound(draft.body.ByteSizeLong());
     draft.compressed_bytes = most <= short_enough ? most : packer_.Bytes(draft.body);
     return draft;
@@ -167,6 +203,7 @@ class Drafter {
   const EpochSpan span_;
   const RawEpoch& raw_;
   FoldedEpoch& folded_;
+  const HostAnswers& host_;
   const ProcessRows& rows_;
   const std::vector<Bounds> bounds_;
   const SampleRanking samples_;
@@ -227,7 +264,7 @@ absl::StatusOr<CutResult> EpochCutter::Cut(const RawEpoch& raw, FoldedEpoch& fol
                                            const CutContext& context) {
   absl::StatusOr<v1::Epoch> epoch = EpochOf(raw, context);
   if (!epoch.ok()) return epoch.status();
-  const ProcessRows rows(raw, options_.processes, resolver_, folded.tables);
+  const ProcessRows rows(raw, options_.processes, resolver_, context.host.terms, folded.tables);
   Drafter drafter(raw, folded, context, *std::move(epoch), rows);
 
   CutResult result;

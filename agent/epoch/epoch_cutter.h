@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "agent/epoch/byte_bucket.h"
 #include "agent/epoch/folded_epoch.h"
 #include "agent/epoch/process_rows.h"
+#include "agent/host/process_terms.h"
 #include "agent/sensor/sensor.h"
 #include "agent/symbols/resolver.h"
 #include "telltale/v1/summary.pb.h"
@@ -35,6 +37,13 @@ struct EpochClock {
   uint64_t hlc = 0;                // hybrid logical clock at the end
 };
 
+// What the host is asked about what a body tells by number. What is empty is not asked.
+struct HostAnswers {
+  std::function<ProcessTerms(uint32_t pid)> terms;   // of a process with a row
+  std::function<std::string(uint32_t uid)> user;     // empty: it has no name
+  std::function<std::string(uint64_t device)> disk;  // of a dev_t
+};
+
 // What the cutter is told about an epoch besides the sensor's data.
 struct CutContext {
   EpochClock clock;
@@ -45,6 +54,7 @@ struct CutContext {
   std::string scope;                // empty: host
   std::vector<VitalStatus> vitals;  // Sensor::Status
   v1::Gauges gauges;                // sensor_map_bytes is filled in here
+  HostAnswers host;
   // False: a draft (crash journal). Takes no bytes of the bucket and is not fitted to it: of
   // samples it has as many as fitted when an epoch was cut last, and it keeps to the hard limit.
   bool spend = true;

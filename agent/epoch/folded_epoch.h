@@ -47,6 +47,7 @@ struct FoldedExemplar {
   uint8_t t_log2 = 1;
   std::array<uint64_t, kMaxDetailFields> detail{};  // wire form
   FoldedPeer ran_instead, waker, holder;
+  uint32_t wait_site = 0;  // string id
 };
 
 struct FoldedEntry {

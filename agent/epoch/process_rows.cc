@@ -116,13 +116,13 @@ bool IsIrq(const RawProcess& p) {
 }  // namespace
 
 ProcessRows::ProcessRows(const RawEpoch& raw, const Options& options, Resolver& resolver,
-                         FoldTables& tables)
+                         const AskTerms& terms, FoldTables& tables)
     : options_(options) {
   ChooseColumns(raw);
   Group(raw);
   Total(raw);
   Rank();
-  Name(resolver, tables);
+  Name(resolver, terms, tables);
 }
 
 void ProcessRows::ChooseColumns(const RawEpoch& raw) {
@@ -178,7 +178,8 @@ void ProcessRows::Group(const RawEpoch& raw) {
             .instances = p.instances,
             .irq = IsIrq(p),
             .comm = p.comm,
-            .values = ValuesOf(p)};
+            .values = ValuesOf(p),
+            .exited = p.exited};
     if (p.instances > 1) row.tgid = 0;
     if (p.exited && p.start_ns >= raw.start_mono_ns && p.exe.inode != 0) {
       const GroupKey key{p.exe.device, p.exe.inode, p.exe.generation, p.uid, p.cgroup_id};
@@ -250,7 +251,7 @@ void ProcessRows::Rank() {
   rows_.erase(first_left_out, rows_.end());
 }
 
-void ProcessRows::Name(Resolver& resolver, FoldTables& tables) {
+void ProcessRows::Name(Resolver& resolver, const AskTerms& terms, FoldTables& tables) {
   for (Row& row : rows_) {
     const ProcessRef process{row.tgid, row.start_ns, row.exe_id, row.cgroup_id};
     if (row.exe_id.inode != 0) {
@@ -259,6 +260,10 @@ void ProcessRows::Name(Resolver& resolver, FoldTables& tables) {
     }
     row.comm_string = tables.String({row.comm.data(), strnlen(row.comm.data(), row.comm.size())});
     row.cgroup_string = tables.String(resolver.CgroupPath(process));
+    // Threads of the kernel have no limits.
+    if (!terms || row.tgid == 0 || row.exited || row.exe_id.inode == 0) continue;
+    row.terms = terms(row.tgid);
+    row.throttled_string = tables.String(row.terms.cgroup);
   }
 }
 
@@ -299,6 +304,12 @@ absl::Status ProcessRows::Write(size_t limit, BodyTables& tables, v1::ProcessTab
     wire.set_instances(row->instances);
     wire.set_irq(row->irq);
     wire.mutable_values()->Assign(values.begin(), values.end());
+    wire.set_policy(row->terms.policy);
+    wire.set_real_time_priority(row->terms.real_time_priority);
+    if (row->throttled_string == 0) continue;
+    wire.set_throttled_cgroup(tables.String(row->throttled_string));
+    wire.set_throttled_periods(row->terms.throttled.periods);
+    wire.set_throttled_ns(row->terms.throttled.ns);
   }
   AddTo(sum, other);
   to->mutable_other()->mutable_values()->Assign(other.begin(), other.end());

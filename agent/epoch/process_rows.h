@@ -15,12 +15,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "agent/epoch/body_tables.h"
 #include "agent/epoch/fold_tables.h"
+#include "agent/host/process_terms.h"
 #include "agent/sensor/sensor.h"
 #include "agent/symbols/resolver.h"
 #include "telltale/v1/summary.pb.h"
@@ -34,8 +36,12 @@ class ProcessRows {
     uint64_t page_size = 4096;
   };
 
+  // Of a process that is still there; empty: nobody is asked.
+  using AskTerms = std::function<ProcessTerms(uint32_t pid)>;
+
   // Groups, ranks, and names (through `resolver`, strings into `tables`) what may become a row.
-  ProcessRows(const RawEpoch& raw, const Options& options, Resolver& resolver, FoldTables& tables);
+  ProcessRows(const RawEpoch& raw, const Options& options, Resolver& resolver,
+              const AskTerms& terms, FoldTables& tables);
 
   // How many rows there are to choose from, at most max_rows.
   size_t size() const { return std::min(rows_.size(), options_.max_rows); }
@@ -52,7 +58,9 @@ class ProcessRows {
     bool irq = false;
     std::array<char, 16> comm{};
     std::vector<uint64_t> values;  // per column
-    uint32_t exe_string = 0, comm_string = 0, cgroup_string = 0;
+    bool exited = false;
+    ProcessTerms terms;
+    uint32_t exe_string = 0, comm_string = 0, cgroup_string = 0, throttled_string = 0;
     size_t rank = 0;
   };
 
@@ -61,7 +69,7 @@ class ProcessRows {
   void Group(const RawEpoch& raw);
   void Total(const RawEpoch& raw);
   void Rank();
-  void Name(Resolver& resolver, FoldTables& tables);
+  void Name(Resolver& resolver, const AskTerms& terms, FoldTables& tables);
 
   const Options options_;
   std::vector<uint32_t> columns_;  // ProcessColumn numbers, ascending

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/epoch/wait_site.h"
 #include "agent/vitals/vitals.h"
 
 namespace telltale::agent {
@@ -268,7 +269,20 @@ FoldedExemplar SampleFolder::Exemplar(const RawSample& sample, const sketch::Vit
   e.ran_instead = Peer(sample.ran_instead);
   e.waker = Peer(sample.waker);
   e.holder = Peer(sample.holder);
+  if (sample.vital == TELLTALE_BLOCKING || sample.vital == TELLTALE_LOCK) {
+    e.wait_site = epoch_.tables.String(WaitSite(sample.stack));
+  }
   return e;
+}
+
+// Leaf first: what all waits have in common is below what tells them apart.
+std::string SampleFolder::WaitSite(const RawStack& stack) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < stack.kernel.size() && i < kWaitFrames; ++i) {
+    const CodeLocation location = resolver_.Kernel(stack.kernel[i] - (i == 0 ? 0 : 1));
+    if (location.file) names.push_back(resolver_.Name({}, location).text);
+  }
+  return WaitSiteOf(names);
 }
 
 FoldedPeer SampleFolder::Peer(const RawPeer& peer) {

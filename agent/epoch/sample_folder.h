@@ -63,6 +63,7 @@ class SampleFolder : public SampleSink {
   // Finds out what a location is called, unless that is on record.
   v1::NameOutcome LearnName(const ProcessRef& process, const CodeLocation& location);
   uint32_t Frame(const ProcessRef& process, const CodeLocation& location);
+  std::string WaitSite(const RawStack& stack);
   uint32_t StackOf(const RawSample& sample, const ProcessRef& process);
   uint32_t KernelStackOf(const RawStack& stack);
   void FoldKernelPart(const RawStack& raw, FoldStack* stack);

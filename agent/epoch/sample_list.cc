@@ -55,6 +55,7 @@ void WriteExemplar(const FoldedExemplar& e, const sketch::Vital& vital, const Ep
   if (Known(e.ran_instead)) WritePeer(e.ran_instead, tables, to->mutable_ran_instead());
   if (Known(e.waker)) WritePeer(e.waker, tables, to->mutable_waker());
   if (Known(e.holder)) WritePeer(e.holder, tables, to->mutable_holder());
+  to->set_wait_site(tables.String(e.wait_site));
 }
 
 void WriteEntry(const FoldedLabel& label, const FoldedEntry& entry, const Bounds& bounds,

@@ -21,7 +21,11 @@ EpochSource::EpochSource(Options options)
       folder_(SampleFolder::Options{}, *options_.resolver, names_),
       cutter_(options_.cutter, *options_.resolver),
       node_events_(options_.agent_start),
-      gauges_(options_.gauges) {}
+      gauges_(options_.gauges) {
+  if (!options_.host_root) return;
+  terms_.emplace(*options_.host_root);
+  host_names_.emplace(*options_.host_root);
+}
 
 absl::Status EpochSource::Start() {
   if (absl::Status status = options_.sensor->Start(); !status.ok()) return status;
@@ -69,7 +73,17 @@ absl::StatusOr<FinishedEpoch> EpochSource::Cut(const Moment& moment) {
   context.gauges.set_spool_summaries(static_cast<uint32_t>(moment.spool_records));
   context.gauges.set_unspooled_summaries(static_cast<uint32_t>(moment.unspooled));
   context.gauges.set_cut_us(cut_us_);
+  // Not of a draft: what a limit did is told from one cut to the next.
+  if (terms_) {
+    context.host.terms = [this](uint32_t pid) { return terms_->Of(pid); };
+    context.host.user = [this](uint32_t uid) { return host_names_->User(uid); };
+    context.host.disk = [this](uint64_t device) { return host_names_->Disk(device); };
+  }
   auto cut = cutter_.Cut(*raw, folded, context);
+  if (terms_) {
+    terms_->EndEpoch();
+    host_names_->EndEpoch();
+  }
   cut_us_ = static_cast<uint32_t>((ClockNs(CLOCK_THREAD_CPUTIME_ID) - cpu_before) / 1'000);
   if (!cut.ok()) return cut.status();
   node_events_.Said(moment.clock.wall_minus_mono_ns);

@@ -16,6 +16,8 @@
 #include "agent/epoch/node_events.h"
 #include "agent/epoch/sample_folder.h"
 #include "agent/host/gauges.h"
+#include "agent/host/host_names.h"
+#include "agent/host/process_terms.h"
 #include "agent/loop/live_seconds.h"
 #include "agent/sensor/sensor.h"
 #include "agent/spool/disk_writer.h"
@@ -30,6 +32,8 @@ class EpochSource {
     std::unique_ptr<Sensor> sensor;
     std::unique_ptr<Resolver> resolver;
     GaugeReader::Options gauges;
+    // Where this host's files are, "" for "/", if the processes are its own.
+    std::optional<std::string> host_root;
     EpochCutter::Options cutter;
     uint32_t length_s = 60;
     std::string boot_id;  // 16 bytes
@@ -74,6 +78,8 @@ class EpochSource {
   EpochCutter cutter_;
   NodeEvents node_events_;
   GaugeReader gauges_;
+  std::optional<ProcessTermsReader> terms_;
+  std::optional<HostNames> host_names_;
   LiveSeconds live_;
   uint32_t cut_us_ = 0;       // CPU time the cut before took
   uint64_t lost_events_ = 0;  // discrete ones, of epochs whose cut failed; for the next that is cut

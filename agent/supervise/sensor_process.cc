@@ -119,6 +119,7 @@ class SensorProcess {
     source.gauges.agent_pids = [this] { return AgentPids(); };
     source.gauges.clock_ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
     source.gauges.page_size = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    if (config_.sensor_kind == "bpf") source.host_root = "";
     source.cutter.cells = config_.uplink_cells;
     source.cutter.bytes.bytes_per_day = static_cast<int64_t>(config_.uplink_max_bytes_per_day);
     source.cutter.processes.page_size = source.gauges.page_size;

@@ -80,6 +80,49 @@ TEST(EpochCutterTest, SaysWhatTheFramesOfAllUserStacksAreCalled) {
   EXPECT_THAT(frames.frames(), testing::ElementsAre(named, 7));
 }
 
+TEST(EpochCutterTest, CarriesWhatTheHostCallsUsersAndDisksAndTheTermsOfProcesses) {
+  ReplayedNode node;
+  node.raw = node.Run(10);
+  node.folded = node.folder.Take();
+  CutContext context = node.Context(10);
+  std::set<uint32_t> asked;
+  context.host.terms = [&](uint32_t pid) {
+    asked.insert(pid);
+    return ProcessTerms{.policy = 1,
+                        .real_time_priority = 50,
+                        .cgroup = "/shop.slice",
+                        .throttled = {.periods = 48, .ns = 4'000'000'000}};
+  };
+  context.host.user = [](uint32_t uid) { return uid == 0 ? "root" : ""; };
+  context.host.disk = [](uint64_t) { return "sda"; };
+  const auto cut = node.cutter.Cut(node.raw, node.folded, context);
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  const v1::SummaryBody& body = cut->body;
+  const auto text = [&](uint32_t string) {
+    return body.tables().strings(static_cast<int>(string) - 1);
+  };
+  EXPECT_FALSE(asked.contains(0)) << "no process";
+  size_t told = 0;
+  for (const v1::ProcessRow& row : body.processes().rows()) {
+    if (row.throttled_cgroup() == 0) continue;
+    ++told;
+    EXPECT_EQ(text(row.throttled_cgroup()), "/shop.slice");
+    EXPECT_EQ(row.throttled_periods(), 48u);
+    EXPECT_EQ(row.throttled_ns(), 4'000'000'000u);
+    EXPECT_EQ(row.policy(), 1u);
+    EXPECT_EQ(row.real_time_priority(), 50u);
+  }
+  EXPECT_EQ(told, asked.size());
+  EXPECT_GT(told, 3u);
+  const v1::HostNames& names = body.host_names();
+  EXPECT_THAT(names.uid(), testing::ElementsAre(0)) << "the others have no names";
+  EXPECT_EQ(text(names.user(0)), "root");
+  ASSERT_GT(names.device_size(), 0);
+  EXPECT_EQ(text(names.disk(0)), "sda");
+  const v1::Schema schema = proto::BuiltinSchema();
+  EXPECT_TRUE(proto::EncodeSummary(Someone(), schema.id(), body, cut->cells).ok());
+}
+
 TEST(EpochCutterTest, KeepsTheSensorsTotalsExactly) {
   ReplayedNode node;
   const CutResult cut = node.Epoch(20);

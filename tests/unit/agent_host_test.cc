@@ -9,8 +9,10 @@
 #include <string>
 
 #include "agent/host/gauges.h"
+#include "agent/host/host_names.h"
 #include "agent/host/node_info.h"
 #include "agent/host/proc_file.h"
+#include "agent/host/process_terms.h"
 #include "proto/codec.h"
 
 namespace telltale::agent {
@@ -141,6 +143,69 @@ TEST_F(HostTest, ReportsWhatHappenedSinceTheLastReading) {
   EXPECT_EQ(g.agent_cpu_ns(), 30'000'000u);
   EXPECT_EQ(g.agent_rss_bytes(), 30u * 4096);
   EXPECT_EQ(g.cpus_online(), 2u);
+}
+
+constexpr char kOneHierarchy[] = "30 20 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+
+TEST_F(HostTest, ALimitOfACgroupOrOfOneAboveItIsToldWithWhatItDidInTheEpoch) {
+  Write("/proc/self/mountinfo", kOneHierarchy);
+  Write("/proc/42/cgroup", "0::/shop.slice/web.service\n");
+  Write("/proc/42/stat",
+        "42 (a b) S 1 42 42 0 -1 0 0 0 0 0 1 0 0 0 20 0 1 0 1 1000 10 0 0 0 0 0 0 0 0 "
+        "0 0 0 0 17 0 0 50 1 0\n");
+  Write("/sys/fs/cgroup/shop.slice/cpu.stat",
+        "usage_usec 9\nnr_throttled 100\nthrottled_usec 7000\n");
+  Write("/sys/fs/cgroup/shop.slice/web.service/cpu.stat",
+        "usage_usec 9\nnr_throttled 3\nthrottled_usec 10\n");
+  ProcessTermsReader reader(root_);
+  EXPECT_EQ(reader.Of(42).cgroup, "") << "since when it was throttled nobody knows yet";
+  EXPECT_EQ(reader.Of(42).policy, 1u);
+  EXPECT_EQ(reader.Of(42).real_time_priority, 50u);
+  reader.EndEpoch();
+  Write("/sys/fs/cgroup/shop.slice/cpu.stat", "nr_throttled 148\nthrottled_usec 4007000\n");
+  const ProcessTerms terms = reader.Of(42);
+  EXPECT_EQ(terms.cgroup, "/shop.slice");
+  EXPECT_EQ(terms.throttled.periods, 48u);
+  EXPECT_EQ(terms.throttled.ns, 4'000'000'000u);
+  reader.EndEpoch();
+  EXPECT_EQ(reader.Of(42).cgroup, "") << "not in this epoch";
+  EXPECT_EQ(reader.Of(43).cgroup, "") << "gone";
+}
+
+TEST_F(HostTest, TheCpuControllerOfVersionOneHasCgroupsOfItsOwn) {
+  Write("/proc/self/mountinfo",
+        "31 20 0:27 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+        "32 20 0:28 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+        "30 20 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+  Write("/proc/42/cgroup", "5:memory:/m\n4:cpu,cpuacct:/shop\n0::/u\n");
+  Write("/proc/42/stat", "42 (a) S 1\n");
+  const std::string stat = "/sys/fs/cgroup/cpu,cpuacct/shop/cpu.stat";
+  Write(stat, "nr_periods 10\nnr_throttled 5\nthrottled_time 100\n");
+  ProcessTermsReader reader(root_);
+  reader.Of(42);
+  reader.EndEpoch();
+  Write(stat, "nr_periods 20\nnr_throttled 9\nthrottled_time 5100\n");
+  EXPECT_EQ(reader.Of(42).cgroup, "/shop");
+  EXPECT_EQ(reader.Of(42).throttled.periods, 4u);
+  EXPECT_EQ(reader.Of(42).throttled.ns, 5'000u);
+}
+
+TEST_F(HostTest, NamesUsersByThePasswdFileAndDisksByTheirNumbers) {
+  Write("/etc/passwd",
+        "root:x:0:0::/root:/bin/sh\nbad line\n:x:5:\npg:x:26:26:::\ntoor:x:0:0:::\n");
+  std::filesystem::create_directories(root_ + "/sys/dev/block");
+  std::filesystem::create_symlink("../../devices/virtual/block/loop7",
+                                  root_ + "/sys/dev/block/7:7");
+  HostNames names(root_);
+  EXPECT_EQ(names.User(0), "root");
+  EXPECT_EQ(names.User(26), "pg");
+  EXPECT_EQ(names.User(5), "");
+  EXPECT_EQ(names.Disk((7 << 20) + 7), "loop7");
+  EXPECT_EQ(names.Disk(8 << 20), "");
+  Write("/proc/1/root/etc/passwd", "host:x:26:26:::\n");
+  EXPECT_EQ(names.User(26), "pg") << "the same through an epoch";
+  names.EndEpoch();
+  EXPECT_EQ(names.User(26), "host") << "the host's, seen from a container";
 }
 
 TEST_F(HostTest, AHostWithoutTheFilesHasNoGauges) {

@@ -6,7 +6,7 @@ telltale_test(agent_epoch_cut_test LABEL unit
 telltale_test(agent_label_bounds_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_label_bounds_test.cc LINK telltale::agent_epoch)
 telltale_test(agent_epoch_fold_test LABEL unit
-  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_epoch_fold_test.cc
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_epoch_fold_test.cc ${CMAKE_CURRENT_LIST_DIR}/agent_wait_site_test.cc
   LINK telltale::agent_epoch telltale::replay_sensor telltale::codec)
 telltale_test(agent_symbols_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_mount_list_test.cc ${CMAKE_CURRENT_LIST_DIR}/agent_symbols_test.cc

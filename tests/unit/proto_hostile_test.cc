@@ -275,6 +275,17 @@ const Lie kLies[] = {
        }
      },
      "processes.columns[0].sum is"},
+    {"a_throttled_cgroup_beyond_the_strings",
+     [](auto& b) { b.mutable_processes()->mutable_rows(0)->set_throttled_cgroup(1u << 30); },
+     "processes.rows[0].throttled_cgroup is"},
+    {"a_user_beyond_the_strings",
+     [](auto& b) {
+       b.mutable_host_names()->add_uid(26);
+       b.mutable_host_names()->add_user(1u << 30);
+     },
+     "host_names.user is"},
+    {"a_disk_without_a_name", [](auto& b) { b.mutable_host_names()->add_device(8); },
+     "host_names.disk is 0, must be as many as the numbers, 1"},
     {"a_column_twice", [](auto& b) { b.mutable_processes()->set_columns(1, 1); },
      "processes.columns is 1, stands there twice"},
     {"an_estimate_of_no_column", [](auto& b) { b.mutable_processes()->set_estimated(0, 77); },
