@@ -54,6 +54,9 @@ v1::Anomaly ToAnswer(std::string_view filter, uint32_t version, std::string_view
   answer.set_next(anomaly.next());
   answer.set_rule(anomaly.rule());
   answer.set_open(anomaly.open());
+  answer.set_cgroup(anomaly.cgroup());
+  answer.set_device(anomaly.device());
+  answer.set_site(anomaly.site());
   if (anomaly.rule() != 0) {
     if (const auto record = RecordOf(filter, version)) *answer.mutable_record() = *record;
   }

@@ -195,9 +195,22 @@ void IncidentBook::Take(const v1::Anomaly& anomaly) {
     incident->set_first_number(number);
     Forget();
   }
-  AddAnomaly(*incident, anomaly);
+  if (AddAnomaly(*incident, anomaly)) RingAgain(*incident, anomaly);
   changed_.insert(incident->number());
   if (anomaly.rule() != 0) TakeIn(*incident, found_ns);
+}
+
+// Who acknowledged it did not know of this diagnosis.
+void IncidentBook::RingAgain(v1::StoredIncident& incident, const v1::Anomaly& anomaly) {
+  if (incident.state() != v1::INCIDENT_STATE_ACKNOWLEDGED) return;
+  incident.set_state(v1::INCIDENT_STATE_OPEN);
+  const std::string who = incident.acknowledged_by();
+  incident.clear_acknowledged_by();
+  incident.clear_acknowledged_ns();
+  if (incident.notes_size() >= kMaxNotes) return;
+  AddNote(incident, NsOf(anomaly.found_s()), "",
+          absl::StrCat("open again, new since ", who.empty() ? "it was " : absl::StrCat(who, " "),
+                       "acknowledged: ", proto::SanitizeText(anomaly.text(), kMaxNoteBytes)));
 }
 
 // Those that turn out to be nothing but symptoms of what was diagnosed.

@@ -3,9 +3,11 @@
 // still goes on, if it is
 //   the same symptom (filter, vital, sub-series, program), on whatever node: a fault of the fleet;
 //   or on a node of it and explained by a diagnosis there (incident_match.h);
-//   or on a node of it, and of the same program or the same vital, or one of both is of no program.
+//   or on a node of it, and of the same program, cgroup, disk or place in the code that waits; or
+//   of the same vital, where one of both is of the node as a whole and no diagnosis explains it.
 // The closest fit counts, then the oldest. Else it begins a new one. A diagnosis that comes later
-// takes the incidents that are nothing but its symptoms in. An hour without news, with nothing of
+// takes the incidents that are nothing but its symptoms in. One that somebody acknowledged is open
+// again when a diagnosis comes that was not among it by then. An hour without news, with nothing of
 // it going on, resolves an incident; not in the first ten minutes after a start, in which filters
 // come to know again what goes on.
 //
@@ -102,6 +104,7 @@ class IncidentBook {
   absl::Status TakeNews();
   void Take(const v1::Anomaly& anomaly);
   v1::StoredIncident* Match(const v1::Anomaly& anomaly, uint64_t found_ns);
+  void RingAgain(v1::StoredIncident& incident, const v1::Anomaly& anomaly);
   void TakeIn(v1::StoredIncident& incident, uint64_t now_ns);
   void Resolve(v1::StoredIncident& incident, uint64_t now_ns, const std::string& why);
   void SeeWhatGoesOn(uint64_t now_ns);

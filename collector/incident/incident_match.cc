@@ -52,6 +52,21 @@ bool SharesNode(const v1::StoredSymptom& a, const v1::StoredSymptom& b) {
          });
 }
 
+// Both say what they are about, and it is the same.
+bool Same(const std::string& a, const std::string& b) { return !a.empty() && a == b; }
+
+// Whether something of one node that both name, or one place in the code, ties them together. Of a
+// vital that the node as a whole shows anybody may be the reason; but once a diagnosis explains it,
+// nobody else is.
+bool HasInCommon(const v1::StoredSymptom& symptom, const v1::StoredSymptom& found) {
+  if (Same(symptom.program(), found.program()) || Same(symptom.cgroup(), found.cgroup()) ||
+      Same(symptom.device(), found.device()) || Same(symptom.site(), found.site())) {
+    return true;
+  }
+  const bool of_the_node = symptom.program().empty() || found.program().empty();
+  return of_the_node && symptom.explained_by() == 0 && Same(symptom.vital(), found.vital());
+}
+
 bool SameSymptom(const v1::StoredSymptom& a, const v1::StoredSymptom& b) {
   return a.filter() == b.filter() && a.vital() == b.vital() && a.sub() == b.sub() &&
          a.program() == b.program();
@@ -77,6 +92,9 @@ v1::StoredSymptom SymptomOf(const v1::Anomaly& anomaly) {
   symptom.set_against(anomaly.against());
   symptom.set_next(anomaly.next());
   symptom.set_subject(anomaly.subject());
+  symptom.set_cgroup(anomaly.cgroup());
+  symptom.set_device(anomaly.device());
+  symptom.set_site(anomaly.site());
   return symptom;
 }
 
@@ -86,7 +104,8 @@ void AddNode(v1::StoredIncident& incident, const std::string& node) {
   if (incident.nodes_size() < kMaxNodes) incident.add_nodes(node);
 }
 
-void AddSymptom(v1::StoredIncident& incident, const v1::StoredSymptom& added) {
+// Whether it was not there yet.
+bool AddSymptom(v1::StoredIncident& incident, const v1::StoredSymptom& added) {
   const auto known = std::ranges::find_if(
       *incident.mutable_symptoms(),
       [&](const v1::StoredSymptom& symptom) { return SameSymptom(symptom, added); });
@@ -96,7 +115,7 @@ void AddSymptom(v1::StoredIncident& incident, const v1::StoredSymptom& added) {
     } else {
       *incident.add_symptoms() = added;
     }
-    return;
+    return true;
   }
   known->set_count(known->count() + added.count());
   known->set_first_ns(std::min(known->first_ns(), added.first_ns()));
@@ -111,6 +130,7 @@ void AddSymptom(v1::StoredIncident& incident, const v1::StoredSymptom& added) {
   };
   add(added.node());
   for (const std::string& node : added.more_nodes()) add(node);
+  return false;
 }
 
 void Explain(v1::StoredIncident& incident) {
@@ -169,15 +189,12 @@ Fit FitOf(const v1::StoredIncident& incident, const v1::Anomaly& anomaly) {
     // A diagnosis may also come after the symptoms it explains, if no other does.
     const bool explains_it = symptom.explained_by() == 0 && Explains(found, symptom);
     if (Explains(symptom, found) || explains_it) fit = Fit::kExplained;
-    if (symptom.program() == found.program() || symptom.vital() == found.vital() ||
-        found.program().empty() || symptom.program().empty()) {
-      fit = std::max(fit, Fit::kSameNode);
-    }
+    if (HasInCommon(symptom, found)) fit = std::max(fit, Fit::kSameNode);
   }
   return fit;
 }
 
-void AddAnomaly(v1::StoredIncident& incident, const v1::Anomaly& anomaly) {
+bool AddAnomaly(v1::StoredIncident& incident, const v1::Anomaly& anomaly) {
   const v1::StoredSymptom found = SymptomOf(anomaly);
   incident.set_anomalies(incident.anomalies() + 1);
   incident.set_start_ns(incident.start_ns() == 0 ? found.first_ns()
@@ -192,8 +209,9 @@ void AddAnomaly(v1::StoredIncident& incident, const v1::Anomaly& anomaly) {
     incident.set_title_is_diagnosis(diagnosis);
     incident.set_title_severity_milli(severity);
   }
-  AddSymptom(incident, found);
+  const bool added = AddSymptom(incident, found);
   Explain(incident);
+  return added && diagnosis;
 }
 
 bool IsUnder(const v1::StoredIncident& incident, const v1::StoredIncident& other) {

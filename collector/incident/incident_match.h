@@ -15,7 +15,8 @@ namespace telltale::incident {
 // How closely an anomaly belongs to an incident; more is closer.
 enum class Fit {
   kNone,
-  kSameNode,     // there, and of the same program or vital, or one of both is of no program
+  kSameNode,  // there, and both name the same program, cgroup, disk or place in the code; or one is
+              // of the node as a whole, of the same vital, and no diagnosis explains it yet
   kExplained,    // a diagnosis of the incident explains it
   kSameSymptom,  // filter, vital, sub-series and program are equal, on whatever node
 };
@@ -25,8 +26,9 @@ Fit FitOf(const v1::StoredIncident& incident, const v1::Anomaly& anomaly);
 // symptom's vital is one that this rule's fault drives up for all who are there.
 bool Explains(const v1::StoredSymptom& diagnosis, const v1::StoredSymptom& symptom);
 
-// Takes the anomaly in: symptom, nodes, title, times, and what explains what.
-void AddAnomaly(v1::StoredIncident& incident, const v1::Anomaly& anomaly);
+// Takes the anomaly in: symptom, nodes, title, times, and what explains what. Whether it is a
+// diagnosis that the incident did not have yet.
+bool AddAnomaly(v1::StoredIncident& incident, const v1::Anomaly& anomaly);
 
 // Whether all of `other` is explained by diagnoses of `incident` and nobody has worked on it.
 bool IsUnder(const v1::StoredIncident& incident, const v1::StoredIncident& other);

@@ -55,6 +55,9 @@ class IncidentBookTest : public ::testing::Test {
     anomaly.set_open(open_);
     anomaly.set_next(next_);
     anomaly.set_severity_milli(static_cast<int64_t>(severity * 1e3));
+    anomaly.set_cgroup(cgroup_);
+    anomaly.set_device(device_);
+    anomaly.set_site(site_);
     anomaly.set_text(filter + " of " + vital + " " + subject);
     ASSERT_TRUE(log_->Append(filter, 1, node, anomaly).ok());
     Look(minute);
@@ -116,9 +119,10 @@ class IncidentBookTest : public ::testing::Test {
   storage::MemoryHistory history_;
   storage::MemoryCatalog catalog_;
   storage::DerivedStore store_;
-  std::set<std::string> going_on_;  // programs
-  std::string next_;                // command that is proposed
-  bool open_ = false;               // whether what is found goes on
+  std::set<std::string> going_on_;      // programs
+  std::string next_;                    // command that is proposed
+  bool open_ = false;                   // whether what is found goes on
+  std::string cgroup_, device_, site_;  // what is found next is about
   std::unique_ptr<filter::AnomalyLog> log_;
   std::unique_ptr<SilenceBook> silences_;
   std::unique_ptr<IncidentBook> book_;
@@ -149,6 +153,54 @@ TEST_F(IncidentBookTest, TwoFaultsAtOnceAreTwoIncidents) {
   Find(0, "web-1", "rule_blocked", "blocking", "nginx (pid 7, uid 0)", 5);
   Find(0, "web-2", "leak", "user_page", "app (pid 7, uid 0)", 2);  // as on db-1, but another fault
   EXPECT_EQ(All().size(), 4u);
+}
+
+TEST_F(IncidentBookTest, ASymptomOfTheNodeDoesNotGatherWhatHasNothingInCommon) {
+  Find(0, "db-1", "ewma", "retransmit");
+  Find(1, "db-1", "rule_busy_loop", "cpu", "worker (pid 7, uid 1)", 1);
+  Find(1, "db-1", "ewma", "socket");
+  Find(2, "db-1", "rule_blocked", "blocking", "postgres (pid 8, uid 2)", 5);
+  EXPECT_EQ(All().size(), 4u);
+}
+
+TEST_F(IncidentBookTest, ASymptomOfTheNodeJoinsThoseOfItsVitalUntilADiagnosisExplainsIt) {
+  Find(0, "db-1", "ewma", "cpu");
+  Find(0, "db-1", "affinity", "cpu", "worker");
+  EXPECT_EQ(All().size(), 1u);
+  Find(1, "db-1", "rule_busy_loop", "cpu", "worker (pid 7, uid 1)", 1);
+  Find(2, "db-1", "rule_busy_loop", "cpu", "another (pid 8, uid 1)", 1);
+  EXPECT_EQ(All().size(), 2u) << "two programs, each in a loop of its own";
+}
+
+TEST_F(IncidentBookTest, OneCgroupOneDiskOrOnePlaceInTheCodeIsOneIncident) {
+  const std::pair<std::string*, std::string> abouts[] = {
+      {&cgroup_, "/shop.slice"}, {&device_, "sda"}, {&site_, "jbd2_log_wait_commit"}};
+  uint64_t minute = 0;
+  for (const auto& [about, what] : abouts) {
+    const size_t before = All().size();
+    *about = what;
+    Find(minute, "db-1", "rule_blocked", "blocking", "postgres (pid 8, uid 2)", 5);
+    Find(minute, "db-1", "rule_held", "sched_delay", "nginx (pid 9, uid 3)", 7);
+    EXPECT_EQ(All().size(), before + 1) << what;
+    Find(minute, "db-2", "rule_ungratified_io", "disk_io", "dd (pid 9, uid 3)", 3);
+    EXPECT_EQ(All().size(), before + 2) << what << " of another node";
+    about->clear();
+    minute += 20;
+  }
+}
+
+TEST_F(IncidentBookTest, ANewDiagnosisInAnAcknowledgedIncidentRingsAgain) {
+  Find(0, "db-1", "rule_blocked", "blocking", "postgres (pid 8, uid 2)", 5);
+  ASSERT_TRUE(Change(1, v1::INCIDENT_ACTION_ACKNOWLEDGE).ok());
+  Find(1, "db-1", "rule_blocked", "blocking", "postgres (pid 8, uid 2)", 5);
+  Find(1, "db-1", "affinity", "blocking", "postgres");
+  EXPECT_EQ(Whole(1).state(), "acknowledged") << "nothing that was not known";
+  std::string cursor = book_->NowCursor();
+  Find(2, "db-1", "rule_failing_call", "syscall", "postgres (pid 8, uid 2)", 8);
+  EXPECT_THAT(News(cursor), ::testing::ElementsAre("1 open"));
+  EXPECT_EQ(Whole(1).acknowledged_by(), "");
+  EXPECT_THAT(Whole(1).notes().rbegin()->text(),
+              HasSubstr("open again, new since operator/alice acknowledged: rule_failing_call"));
 }
 
 TEST_F(IncidentBookTest, WhatComesElevenMinutesLaterIsAnother) {
