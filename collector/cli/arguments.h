@@ -65,7 +65,7 @@ struct Arguments {
   std::vector<std::string> against_nodes, against_labels;
 
   std::vector<std::string> vitals;
-  std::string by, process, page, filter, name;
+  std::string by, process, page, filter, series, name;
   std::vector<std::string> event_types;
   uint32_t limit = 0, points = 0;
   double min_severity = 0;

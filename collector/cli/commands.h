@@ -29,6 +29,7 @@ int RunSilence(const Arguments& arguments);
 int RunRules(const Arguments& arguments);
 int RunFilterList(const Arguments& arguments);
 int RunFilterRun(const Arguments& arguments);
+int RunFilterSeries(const Arguments& arguments);
 int RunStatus(const Arguments& arguments);
 int RunBundle(const Arguments& arguments);
 int RunDump(const Arguments& arguments);

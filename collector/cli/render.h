@@ -73,6 +73,7 @@ std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view);
 std::string RenderRules(const v1::ListFiltersAnswer& answer, const View& view);
 // Those of filters.d last, with what each costs and why one is disabled.
 std::string RenderFilters(const v1::ListFiltersAnswer& answer, const View& view);
+std::string RenderFilterSeries(const v1::FilterSeriesAnswer& answer, const View& view);
 std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view);
 // A line each, or that there is none and what cannot be found yet (`learning`); one of them with
 // its timeline and notes.

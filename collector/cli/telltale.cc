@@ -297,7 +297,16 @@ void AddFilter(CLI::App& app, Arguments& a, std::function<int()>& run) {
   AddRange(again, a, "day");
   list->footer("\nExample:\n  telltale filter list");
   again->footer("\nExample:\n  telltale filter run level_shift --node db-1 --from -2d");
-  for (CLI::App* command : {list, again}) AddConnection(command, a);
+  CLI::App* series = filter->add_subcommand("series", "the series that one emits of its own");
+  series->add_option("NAME", a.filter, "as telltale filter list shows it")->required();
+  AddNodes(series, a);
+  AddRange(series, a, "hour");
+  AddVital(series, a, "only those about this vital");
+  series->add_option("--series", a.series, "only this one, as the filter calls it");
+  AddLimit(series, a, 100'000, "at most so many points (10,000); at most 100,000");
+  series->footer("\nExample:\n  telltale filter series crowded --node db-1 --from -2h -o csv");
+  series->callback([&] { run = [&] { return RunFilterSeries(a); }; });
+  for (CLI::App* command : {list, again, series}) AddConnection(command, a);
   list->callback([&] { run = [&] { return RunFilterList(a); }; });
   again->callback([&] { run = [&] { return RunFilterRun(a); }; });
 }

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
+#include "collector/filter/series_list.h"
 #include "collector/formats/next_command.h"
 #include "collector/query/nearest.h"
 
@@ -14,18 +15,25 @@ namespace {
 
 constexpr size_t kDefaultLimit = 100;
 constexpr size_t kMaxLimit = 10'000;
+constexpr uint32_t kUsualPoints = 10'000, kMaxPoints = 100'000;
+
+absl::Status Unknown(const char* what, const std::string& filter,
+                     const std::vector<FilterIdentity>& filters) {
+  std::vector<std::string> known;
+  for (const FilterIdentity& one : filters) known.push_back(one.name);
+  if (std::ranges::count(known, filter) > 0) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(what, ": filter \"", filter.substr(0, 64),
+                                          "\" is unknown", query::NearestHint(filter, known)));
+}
 
 }  // namespace
 
 absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequest& request,
                                                          const query::Selection& selection) const {
   const std::vector<FilterIdentity> filters = filters_();
-  std::vector<std::string> known;
-  for (const FilterIdentity& filter : filters) known.push_back(filter.name);
-  if (!request.filter().empty() && std::ranges::count(known, request.filter()) == 0) {
-    return absl::NotFoundError(absl::StrCat("anomalies: filter \"", request.filter().substr(0, 64),
-                                            "\" is unknown",
-                                            query::NearestHint(request.filter(), known)));
+  if (!request.filter().empty()) {
+    const auto unknown = Unknown("anomalies", request.filter(), filters);
+    if (!unknown.ok()) return unknown;
   }
   std::map<uint32_t, std::string> names;
   std::unordered_set<std::string_view> selected;
@@ -61,6 +69,34 @@ absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequ
   }
   answer.set_next_page(page->next_page);
   return answer;
+}
+
+absl::StatusOr<v1::FilterSeriesAnswer> QueryAnomalies::Series(
+    const v1::FilterSeriesRequest& request, const query::Selection& selection) const {
+  const std::vector<FilterIdentity> filters = filters_();
+  if (auto unknown = Unknown("filter series", request.filter(), filters); !unknown.ok()) {
+    return unknown;
+  }
+  if (request.limit() > kMaxPoints) {
+    return absl::InvalidArgumentError(absl::StrCat("filter series: limit ", request.limit(),
+                                                   " is above ", kMaxPoints,
+                                                   "; narrow time, nodes or series"));
+  }
+  std::map<uint32_t, std::string> names;
+  for (const storage::NodeRecord& node : selection.nodes) names[node.number()] = node.name();
+  SeriesQuery asked;
+  asked.from_ns = selection.start_ns;
+  asked.to_ns = selection.end_ns;
+  asked.node_name = [&](uint32_t node) -> std::optional<std::string> {
+    const auto found = names.find(node);
+    if (found == names.end()) return std::nullopt;
+    return found->second;
+  };
+  asked.series = request.series();
+  asked.vital = request.vital();
+  asked.limit = request.limit() == 0 ? kUsualPoints : request.limit();
+  const auto filter = std::ranges::find(filters, request.filter(), &FilterIdentity::name);
+  return ListSeries(store_, *filter, asked);
 }
 
 }  // namespace telltale::filter

@@ -30,6 +30,8 @@ class QueryAnomalies : public query::AnomalySource {
     return log_->After(cursor, limit);
   }
   std::string Newest() const override { return log_->NowCursor(); }
+  absl::StatusOr<v1::FilterSeriesAnswer> Series(const v1::FilterSeriesRequest& request,
+                                                const query::Selection& selection) const override;
 
  private:
   storage::DerivedStore* const store_;

@@ -252,6 +252,19 @@ std::string CsvOf(const v1::AnomaliesAnswer& answer) {
   return csv.bytes();
 }
 
+std::string CsvOf(const v1::FilterSeriesAnswer& answer) {
+  Csv csv(Basis::After({"time", "node", "filter", "series", "vital", "sub", "value"}));
+  const Basis basis(answer.coverage());
+  for (const v1::FilterSeries& series : answer.series()) {
+    for (int i = 0; i < std::min(series.time_s_size(), series.value_size()); ++i) {
+      csv.Time(series.time_s(i)).Text(series.node()).Text(series.filter()).Text(series.series());
+      csv.Text(series.vital()).Text(series.sub()).Number(series.value(i));
+      basis.EndRow(csv);
+    }
+  }
+  return csv.bytes();
+}
+
 std::string CsvOf(const v1::ListAuditAnswer& answer) {
   Csv csv({"time", "who", "address", "action", "detail", "refused", "unlisted"});
   for (const v1::AuditEntry& entry : answer.entries()) {

@@ -22,6 +22,7 @@ std::string CsvOf(const v1::HistogramAnswer& answer);
 std::string CsvOf(const v1::HostLevelsAnswer& answer);
 std::string CsvOf(const v1::EventsAnswer& answer);
 std::string CsvOf(const v1::AnomaliesAnswer& answer);
+std::string CsvOf(const v1::FilterSeriesAnswer& answer);
 std::string CsvOf(const v1::ListAuditAnswer& answer);  // of what people did: it rests on no data
 
 }  // namespace telltale::formats

@@ -43,6 +43,9 @@ std::map<std::string, Maker, std::less<>> MakersFor(const Message& answer) {
   if (type == v1::HostLevelsAnswer::descriptor()) return {{"csv", &Csv<v1::HostLevelsAnswer>}};
   if (type == v1::EventsAnswer::descriptor()) return {{"csv", &Csv<v1::EventsAnswer>}};
   if (type == v1::AnomaliesAnswer::descriptor()) return {{"csv", &Csv<v1::AnomaliesAnswer>}};
+  if (type == v1::FilterSeriesAnswer::descriptor()) {
+    return {{"csv", &Csv<v1::FilterSeriesAnswer>}};
+  }
   if (type == v1::ListAuditAnswer::descriptor()) return {{"csv", &Csv<v1::ListAuditAnswer>}};
   if (type == v1::FlameAnswer::descriptor()) {
     return {{"folded", &Folded<v1::FlameAnswer>}, {"svg", &Svg}};

@@ -254,6 +254,28 @@ absl::StatusOr<v1::AnomaliesAnswer> Engine::Anomalies(const v1::AnomaliesRequest
   return answer;
 }
 
+absl::StatusOr<v1::FilterSeriesAnswer> Engine::FilterSeries(const v1::FilterSeriesRequest& request,
+                                                            const Cancelled& cancelled) const {
+  const Context context = NewContext(cancelled);
+  absl::StatusOr<Selection> selection = Resolve(request.selection(), context);
+  if (!selection.ok()) return selection.status();
+  const VitalBook book(*selection, context);
+  if (const auto choices = book.Choose(request.vital(), true); !choices.ok()) {
+    return choices.status();
+  }
+  if (options_.anomalies == nullptr) {
+    return absl::FailedPreconditionError(
+        "filter series: no filter runs on this collector, so none has a series");
+  }
+  absl::StatusOr<v1::FilterSeriesAnswer> answer = options_.anomalies->Series(request, *selection);
+  if (!answer.ok()) return answer;
+  CoverageBuilder coverage(*selection, context);
+  absl::StatusOr<v1::Coverage> finished = coverage.Finish(v1::TIER_RAW, false);
+  if (!finished.ok()) return finished.status();
+  *answer->mutable_coverage() = *std::move(finished);
+  return answer;
+}
+
 absl::StatusOr<v1::MarksAnswer> Engine::Marks(const v1::MarksRequest& request,
                                               const Cancelled& cancelled) const {
   constexpr uint32_t kUsualMarks = 200;

@@ -32,6 +32,10 @@ class AnomalySource {
   virtual absl::StatusOr<std::vector<v1::Anomaly>> After(const std::string& cursor,
                                                          size_t limit) const = 0;
   virtual std::string Newest() const = 0;  // cursor of the last one stored
+  // The series that a filter emitted of its own; the request's filter, series, vital and limit
+  // apply. NotFound: there is no such filter.
+  virtual absl::StatusOr<v1::FilterSeriesAnswer> Series(const v1::FilterSeriesRequest& request,
+                                                        const Selection& selection) const = 0;
 };
 
 // What operators noted. Thread-safe.
@@ -93,6 +97,8 @@ class Engine {
                                           const Cancelled& cancelled) const;
   absl::StatusOr<v1::AnomaliesAnswer> Anomalies(const v1::AnomaliesRequest& request,
                                                 const Cancelled& cancelled) const;
+  absl::StatusOr<v1::FilterSeriesAnswer> FilterSeries(const v1::FilterSeriesRequest& request,
+                                                      const Cancelled& cancelled) const;
   absl::StatusOr<v1::MarksAnswer> Marks(const v1::MarksRequest& request,
                                         const Cancelled& cancelled) const;
   absl::StatusOr<v1::InvestigateAnswer> Investigate(const v1::InvestigateRequest& request,

@@ -120,6 +120,10 @@ class QueryService::Impl final : public v1::Query::CallbackService {
     return Run(context, question, answer, &Engine::Anomalies);
   }
 
+  Reactor* GetFilterSeries(Context* context, const v1::FilterSeriesRequest* question,
+                           v1::FilterSeriesAnswer* answer) override {
+    return Run(context, question, answer, &Engine::FilterSeries);
+  }
   Reactor* ListMarks(Context* context, const v1::MarksRequest* question,
                      v1::MarksAnswer* answer) override {
     return Run(context, question, answer, &Engine::Marks);

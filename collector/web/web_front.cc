@@ -44,6 +44,7 @@ ApiTable ApiOf(const query::Engine* engine) {
   Add(api, "host", engine, &Engine::Host);
   Add(api, "events", engine, &Engine::Events);
   Add(api, "anomalies", engine, &Engine::Anomalies);
+  Add(api, "filter_series", engine, &Engine::FilterSeries);
   Add(api, "marks", engine, &Engine::Marks);
   Add(api, "investigate", engine, &Engine::Investigate);
   return api;

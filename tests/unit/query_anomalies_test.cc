@@ -79,5 +79,50 @@ TEST_F(QueryAnomaliesTest, LearningIsToldOfTheSelectedNodesOnly) {
   EXPECT_THAT(Learning("leak"), ElementsAre("leak web-1"));
 }
 
+// What filters emit besides anomalies can be had.
+TEST_F(QueryAnomaliesTest, TheSeriesOfAFilterAreToldByNodeAndTime) {
+  constexpr uint64_t kMinute = 60'000'000'000;
+  Select(1, "web-1");
+  const uint32_t number = *store_.FilterNumber("crowded", 2);
+  for (const uint32_t node : {1, 2}) {
+    v1::FilterHour hour;
+    for (const char* series : {"expected", "crowd"}) {
+      v1::FilterPoints& points = *hour.add_points();
+      points.set_series(series);
+      points.set_vital("cpu");
+      for (uint64_t minute = 0; minute < 3; ++minute) {
+        points.add_time_ns(minute * kMinute);
+        points.add_value_micro(static_cast<int64_t>(1'500'000 * (minute + 1)));
+      }
+    }
+    ASSERT_TRUE(store_.Put({number, node, 0}, hour.SerializeAsString(), 1).ok());
+  }
+  const QueryAnomalies anomalies(
+      &store_, log_.get(),
+      [] {
+        return std::vector<FilterIdentity>{{"crowded", 2}};
+      },
+      [] { return std::vector<v1::FilterLearning>{}; });
+  v1::FilterSeriesRequest request;
+  request.set_filter("crowded");
+  EXPECT_EQ(anomalies.Series(request, selection_)->series_size(), 2);
+  request.set_series("expected");
+  selection_.start_ns = kMinute;
+  const auto answer = anomalies.Series(request, selection_);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_EQ(answer->series_size(), 1) << "not those of a node that was not asked about";
+  const v1::FilterSeries& series = answer->series(0);
+  EXPECT_EQ(series.node() + " " + series.series() + " " + series.vital(), "web-1 expected cpu");
+  EXPECT_EQ(series.filter_version(), 2u);
+  EXPECT_THAT(series.time_s(), ElementsAre(60, 120));
+  EXPECT_THAT(series.value(), ElementsAre(3, 4.5));
+  request.set_limit(1);
+  EXPECT_EQ(anomalies.Series(request, selection_)->left_out(), 1u);
+  request.set_filter("crowd");
+  const auto unknown = anomalies.Series(request, selection_).status();
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(unknown.message()), ::testing::HasSubstr("did you mean crowded"));
+}
+
 }  // namespace
 }  // namespace telltale::filter

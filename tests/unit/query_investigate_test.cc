@@ -191,6 +191,10 @@ TEST_F(InvestigateTest, DiagnosesComeBeforeWhatWasMerelyUnusual) {
       return std::vector<v1::Anomaly>{};
     }
     std::string Newest() const override { return ""; }
+    absl::StatusOr<v1::FilterSeriesAnswer> Series(const v1::FilterSeriesRequest&,
+                                                  const Selection&) const override {
+      return v1::FilterSeriesAnswer();
+    }
   };
   AddNode("web-1", {"", 0});
   const Found found;
