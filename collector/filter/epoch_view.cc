@@ -96,6 +96,7 @@ EpochView::EpochView(const SourceEpoch& epoch, const telltale_filter& filter)
   if ((filter.needs & TELLTALE_NEEDS_PROCESSES) != 0) AddProcesses(body_.processes());
   if ((filter.needs & TELLTALE_NEEDS_EVENTS) != 0) AddEvents();
   AddMemory(body_.gauges());
+  AddDisks(body_.host_names());
 }
 
 EpochView::EpochView(const SourceHour& hour, uint64_t start_ns, const telltale_filter& filter)
@@ -195,7 +196,9 @@ void EpochView::AddLabels(const v1::Vital& vital, const v1::VitalDescriptor& des
     sample.waker_pid = kept.waker().pid();
     sample.waker_comm = Text(kept.waker().comm());
     sample.holder_pid = kept.holder().pid();
+    sample.holder_tid = kept.holder().tid();
     sample.holder_comm = Text(kept.holder().comm());
+    sample.wait_site = Text(kept.wait_site());
     label.exemplar = &sample;
   }
   view.label_count = static_cast<uint32_t>(labels.size());
@@ -217,6 +220,12 @@ void EpochView::AddProcesses(const v1::ProcessTable& table) {
     process.cgroup = Text(row.cgroup());
     process.start_ns = row.start_mono_ns();
     process.value = row.values().data();
+    process.user = UserOf(row.uid());
+    process.policy = row.policy();
+    process.real_time_priority = row.real_time_priority();
+    process.throttled_cgroup = Text(row.throttled_cgroup());
+    process.throttled_periods = row.throttled_periods();
+    process.throttled_ns = row.throttled_ns();
   }
   epoch_.process_columns = static_cast<uint32_t>(table.columns_size());
   epoch_.process_column = table.columns().data();
@@ -243,6 +252,7 @@ void EpochView::AddEvents() {
     event.exe = Text(told.exe());
     event.comm = Text(told.comm());
     event.cgroup = Text(told.cgroup());
+    event.user = UserOf(told.uid());
   }
   epoch_.event_count = static_cast<uint32_t>(events_.size());
   epoch_.events = events_.data();
@@ -254,6 +264,26 @@ void EpochView::AddMemory(const v1::Gauges& gauges) {
   epoch_.memory_available_bytes = gauges.memory_available_bytes();
   epoch_.swap_total_bytes = gauges.swap_total_bytes();
   epoch_.swap_free_bytes = gauges.swap_free_bytes();
+}
+
+void EpochView::AddDisks(const v1::HostNames& names) {
+  for (int i = 0; i < std::min(names.device_size(), names.disk_size()); ++i) {
+    telltale_filter_disk& disk = disks_.emplace_back();
+    disk = {};
+    disk.struct_size = sizeof disk;
+    disk.device = names.device(i);
+    disk.name = Text(names.disk(i));
+  }
+  epoch_.disk_count = static_cast<uint32_t>(disks_.size());
+  epoch_.disks = disks_.data();
+}
+
+const char* EpochView::UserOf(uint32_t uid) const {
+  const v1::HostNames& names = body_.host_names();
+  for (int i = 0; i < std::min(names.uid_size(), names.user_size()); ++i) {
+    if (names.uid(i) == uid) return Text(names.user(i));
+  }
+  return "";
 }
 
 // By the mapping of the executable's own file, where a stack of the epoch goes through it.

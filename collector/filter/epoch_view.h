@@ -50,6 +50,8 @@ class EpochView {
   void AddProcesses(const v1::ProcessTable& table);
   void AddEvents();
   void AddMemory(const v1::Gauges& gauges);
+  void AddDisks(const v1::HostNames& names);
+  const char* UserOf(uint32_t uid) const;
   uint64_t BuildOf(uint32_t exe_plus_1);
   const char* Text(uint32_t index_plus_1) const;
 
@@ -64,6 +66,7 @@ class EpochView {
   std::deque<telltale_filter_sample> samples_;
   std::vector<telltale_filter_process> processes_;
   std::vector<telltale_filter_event> events_;
+  std::vector<telltale_filter_disk> disks_;
   std::map<uint32_t, uint64_t> builds_;  // of executables, by string index + 1
 };
 

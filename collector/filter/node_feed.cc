@@ -400,6 +400,10 @@ void NodeFeed::OnAnomaly(void* context, const telltale_filter_anomaly* anomaly) 
   found.set_next(text(anomaly->next, kMaxTextBytes));
   const telltale_filter& filter = static_cast<NodeFeed*>(context)->filter();
   if (TELLTALE_FILTER_HAS(&filter, telltale_filter, rule)) found.set_rule(filter.rule);
+  if (!TELLTALE_FILTER_HAS(anomaly, telltale_filter_anomaly, site)) return;
+  found.set_cgroup(text(anomaly->cgroup, kMaxSubjectBytes));
+  found.set_device(text(anomaly->device, kMaxSubjectBytes));
+  found.set_site(text(anomaly->site, kMaxSubjectBytes));
 }
 
 int NodeFeed::OnHour(void* context, uint64_t start_ns,

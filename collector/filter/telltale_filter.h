@@ -87,8 +87,9 @@ struct telltale_filter_sample {
   const uint64_t* detail; /* detail fields in the order of the vital's descriptor */
   const char* waker_comm;
   uint32_t holder_pid;   /* who held what was waited for; 0: unknown */
-  uint32_t reserved;
-  const char* holder_comm;
+  uint32_t holder_tid;   /* its thread; 0: unknown */
+  const char* holder_comm; /* that thread's name */
+  const char* wait_site; /* "f < g": function of the kernel that waits, and who calls it; "": unknown */
 };
 
 /* All sampled events with one label: executable, user, label fields. */
@@ -154,6 +155,20 @@ struct telltale_filter_process {
   const char* cgroup;
   uint64_t start_ns;     /* on the node's monotonic clock: tells processes of one pid apart */
   const uint64_t* value; /* one per column of the epoch */
+  const char* user;      /* what the node calls uid; "": unknown */
+  uint32_t policy;       /* SCHED_*, at the end of the epoch */
+  uint32_t real_time_priority; /* 1 to 99; 0: none */
+  const char* throttled_cgroup; /* whose CPU limit held the process longest; "": none did, or it is not known */
+  uint64_t throttled_periods;
+  uint64_t throttled_ns; /* of all CPUs together */
+};
+
+/* What the node calls a disk that labels have by number. */
+struct telltale_filter_disk {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t device;       /* as in labels */
+  const char* name;      /* "sda1" */
 };
 
 enum {
@@ -178,6 +193,7 @@ struct telltale_filter_event {
   const char* exe;
   const char* comm;
   const char* cgroup;
+  const char* user;      /* what the node calls uid; "": unknown */
 };
 
 struct telltale_filter_epoch {
@@ -203,6 +219,9 @@ struct telltale_filter_epoch {
   uint64_t swap_free_bytes;
   const uint64_t* other_value; /* one per column: what processes without a row did, all together; NULL: not told */
   uint64_t other_processes;    /* how many they are */
+  uint32_t disk_count;
+  uint32_t reserved;
+  const struct telltale_filter_disk* disks; /* those whose names are known, ascending by device */
 };
 
 /* What a filter emits. Times lie within [start of the first epoch shown, end of the current one]. `vital` is a
@@ -245,6 +264,10 @@ struct telltale_filter_anomaly {
   const char* against;   /* what speaks against it, or what it cannot tell apart; one line */
   const char* cause;     /* of a diagnosis: what it says is wrong; NULL: a symptom only */
   const char* next;      /* the command that shows more; NULL: none */
+  /* What it is about besides `subject`; findings of one node that share one of them become one incident. */
+  const char* cgroup;    /* a cgroup's path; NULL or "": not told, as the two below */
+  const char* device;    /* a disk's name */
+  const char* site;      /* the place in the code that waits */
 };
 
 /* Handed to create; lives as long as the instance. The callbacks may be called during epoch() only. */

@@ -54,6 +54,48 @@ TEST(BlockedTest, NamesTheOwnerOfALockWhereTheKernelTells) {
   EXPECT_THAT(watch.told[0].text, HasSubstr("it is held by other (pid 1, uid 0)"));
 }
 
+TEST(BlockedTest, NamesTheDiskAndThePlaceInTheKernelWhereSamplesTell) {
+  constexpr uint64_t kSda = 8 << 20, kSdb = kSda + 16;
+  Watch watch(BlockedFilter());
+  Play(watch, 40, 4, Nothing, [&](Watch& w) {
+    Wait(w, 812, "/usr/lib/postgres", "disk", 0.7, 1.6);
+    v1::FoldedSample& sample = w.Label("blocking", "disk", "/usr/lib/postgres", 0.6);
+    sample.mutable_exemplar()->set_pid(812);
+    sample.mutable_exemplar()->set_wait_site(w.String("log_wait_commit < ext4_sync_file"));
+    w.Label("disk_io", "write_issued", "/usr/bin/other", 1e6).set_label(2, kSda);
+    w.Label("disk_io", "write_issued", "/usr/lib/postgres", 1e5).set_label(2, kSdb);
+    v1::HostNames& names = *w.body.mutable_host_names();
+    for (const auto& [device, name] : {std::pair{kSda, "sda"}, std::pair{kSdb, "sdb"}}) {
+      names.add_device(device);
+      names.add_disk(w.String(name));
+    }
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].text,
+            "postgres (pid 812, uid 0) waited 42 s of 60 s in 96 waits for disk sdb, in "
+            "log_wait_commit, called by ext4_sync_file");
+  EXPECT_EQ(watch.told[0].cause, "blocked on disk sdb");
+  EXPECT_EQ(watch.told[0].device, "sdb");
+  EXPECT_EQ(watch.told[0].site, "log_wait_commit < ext4_sync_file");
+}
+
+TEST(BlockedTest, NamesTheUserAndTheThreadThatHoldsALock) {
+  Watch watch(BlockedFilter());
+  Play(watch, 40, 4, Nothing, [&](Watch& w) {
+    Wait(w, 812, "/usr/lib/postgres", "lock", 0.7, 1.6);
+    v1::FoldedSample& sample = w.Label("lock", "mutex", "/usr/lib/postgres", 0.6);
+    sample.mutable_exemplar()->set_pid(812);
+    sample.mutable_exemplar()->mutable_holder()->set_pid(812);
+    sample.mutable_exemplar()->mutable_holder()->set_tid(815);
+    sample.mutable_exemplar()->mutable_holder()->set_comm(w.String("checkpointer"));
+    w.body.mutable_host_names()->add_uid(0);
+    w.body.mutable_host_names()->add_user(w.String("root"));
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("postgres (pid 812, user root) waited"));
+  EXPECT_THAT(watch.told[0].text, HasSubstr("held by its own thread checkpointer (tid 815)"));
+}
+
 TEST(BlockedTest, WaitsForADiskAndInsideTheKernelAddUp) {
   const auto told = [](double disk, double inside, double lock) {
     Watch watch(BlockedFilter());
@@ -253,7 +295,8 @@ TEST(BlockedTest, WhoSendsAndIsNotTakenFromIsBlockedAndWhoReceivesWaitsForWork) 
   const auto told = WaitsForASocket(kSendto, 1e9);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_THAT(told[0].text, HasSubstr("in one wait, still open for a socket"));
-  EXPECT_THAT(told[0].evidence, HasSubstr("in sendto: its peer does not take what it sends"));
+  EXPECT_THAT(told[0].evidence, HasSubstr("it waits 54 s in sendto"));
+  EXPECT_EQ(told[0].cause, "blocked on a socket: its peer does not take what it sends");
   EXPECT_TRUE(WaitsForASocket(kRecvfrom, 1e9).empty());
   EXPECT_TRUE(WaitsForASocket(kSendto, 0.05).empty()) << "a peer that takes it at its own pace";
 }

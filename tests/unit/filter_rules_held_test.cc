@@ -63,6 +63,47 @@ TEST(HeldFromCpuTest, SaysWhoRanOnItsCpuMeanwhile) {
   EXPECT_EQ(another.text.find("control"), std::string::npos) << "it ran there, too";
 }
 
+TEST(HeldFromCpuTest, NamesTheRealTimeTaskAndItsPolicyAlsoWithoutASampleOfIt) {
+  Watch watch(HeldFromCpuFilter());
+  Play(watch, 40, 4, Nothing, [&](Watch& w) {
+    Queued(w, 0.9, 1.5);
+    w.Process(77, "/usr/bin/control", {{TELLTALE_PROCESS_RUN_NS, 0.95e9}});
+    v1::ProcessRow& control = *w.body.mutable_processes()->mutable_rows()->rbegin();
+    control.set_policy(1);
+    control.set_real_time_priority(50);
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("; on its CPU ran control (pid 77, uid 0), a real-time "
+                                            "task (SCHED_FIFO, priority 50), 57 s of 60 s"));
+  EXPECT_EQ(watch.told[0].cause, "held from the CPU abnormally: by a real-time task");
+}
+
+// On a node that is busy or not, with a turn soon or late: the limit is known to hold it.
+TEST(HeldFromCpuTest, ACgroupsCpuLimitIsNamedWithItsPeriods) {
+  const auto told = [](double throttled, double busy) {
+    Watch watch(HeldFromCpuFilter());
+    Play(watch, 40, 4, Nothing, [&](Watch& w) {
+      Queued(w, 0.9, busy);
+      v1::ProcessRow& app = *w.body.mutable_processes()->mutable_rows()->rbegin();
+      app.set_throttled_cgroup(w.String("/shop.slice"));
+      app.set_throttled_periods(580);
+      app.set_throttled_ns(static_cast<uint64_t>(throttled * 60e9));
+    });
+    return watch.told;
+  };
+  for (const double busy : {0.5, 3.9}) {
+    const auto limited = told(0.85, busy);
+    ASSERT_EQ(limited.size(), 1u) << busy;
+    EXPECT_THAT(limited[0].text,
+                HasSubstr("held from the CPU for 54 s of 60 s: throttled, cgroup /shop.slice was "
+                          "over its CPU limit in 580 periods, 51 s of 60 s"));
+    EXPECT_EQ(limited[0].cause, "held from the CPU abnormally: the CPU limit of its cgroup");
+    EXPECT_EQ(limited[0].cgroup, "/shop.slice");
+  }
+  EXPECT_THAT(told(0.1, 0.5).at(0).text, ::testing::Not(HasSubstr("throttled")))
+      << "a limit that took a ninth of what it waited is not why";
+}
+
 TEST(HeldFromCpuTest, WhoWasGivenALowPriorityWaitsAsItIsToldTo) {
   EXPECT_TRUE(HeldWith(139, 0, 0.95).empty()) << "nice 19";
   EXPECT_TRUE(HeldWith(120, 5, 0.95).empty()) << "to run where nobody else wants to";

@@ -26,7 +26,7 @@ TEST(UngratifiedIoTest, RequestsThatAreNotAnsweredAndThoseThatFailAreTold) {
     w.Label("disk_io", "read_done", "/usr/bin/reader", 1e6).mutable_exemplar()->set_detail(5, 5);
   });
   ASSERT_EQ(fails.told.size(), 1u);
-  EXPECT_EQ(fails.told[0].text, "disk reads fail with EIO, of /usr/bin/reader");
+  EXPECT_EQ(fails.told[0].text, "reads of a disk fail with EIO, those of /usr/bin/reader");
 }
 
 // Requests end in an interrupt, so what failed names nobody.
@@ -42,7 +42,7 @@ TEST(UngratifiedIoTest, WhoAsksTheDeviceThatFailsIsNamed) {
     failed.mutable_exemplar()->set_detail(5, 5);
   });
   ASSERT_EQ(watch.told.size(), 1u);
-  EXPECT_EQ(watch.told[0].text, "disk reads fail with EIO, of /usr/bin/reader");
+  EXPECT_EQ(watch.told[0].text, "reads of a disk fail with EIO, those of /usr/bin/reader");
   EXPECT_EQ(watch.told[0].subject, "/usr/bin/reader");
 }
 

@@ -22,7 +22,7 @@ class Watch {
  public:
   static constexpr uint64_t kSecond = 1'000'000'000;
   struct Told {
-    std::string vital, sub, subject, text, evidence, against, cause;
+    std::string vital, sub, subject, text, evidence, against, cause, cgroup, device, site;
     uint64_t start_ns, end_ns;
     bool open;
     double value, expected, severity;
@@ -40,8 +40,8 @@ class Watch {
       const auto text = [](const char* of) { return std::string(of == nullptr ? "" : of); };
       static_cast<Watch*>(context)->told.push_back(
           {a->vital, a->sub, text(a->subject), text(a->text), text(a->evidence), text(a->against),
-           text(a->cause), a->start_ns, a->end_ns, a->open != 0, a->value, a->expected,
-           a->severity});
+           text(a->cause), text(a->cgroup), text(a->device), text(a->site), a->start_ns, a->end_ns,
+           a->open != 0, a->value, a->expected, a->severity});
     };
     host_.mark = [](void* context, const telltale_filter_mark* mark) {
       static_cast<Watch*>(context)->marks.push_back(mark->text);

@@ -47,6 +47,7 @@ class CrashLoop : public Rule {
  private:
   struct Crashes {
     uint32_t count = 0, last_pid = 0, signal = 0;
+    std::string user;
   };
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
@@ -60,6 +61,7 @@ class CrashLoop : public Rule {
       of_program.count += std::max(1u, event.count);
       if (event.pid != 0) of_program.last_pid = event.pid;
       of_program.signal = event.exit_signal;
+      of_program.user = UserText(event.user, event.uid);
     }
     std::vector<Case> cases;
     for (const auto& [who, seen] : crashes) cases.push_back(CaseOf(epoch, who, seen));
@@ -76,7 +78,7 @@ class CrashLoop : public Rule {
     found.found.value = crashes.count / epoch.seconds();
     found.found.deviation = 1 / epoch.seconds();
     found.found.text =
-        absl::StrCat(BaseOf(exe), " (uid ", uid, ") crashes, is started again and crashes: ",
+        absl::StrCat(BaseOf(exe), " (", crashes.user, ") crashes, is started again and crashes: ",
                      absl::StrFormat("%u times in %.0f s", crashes.count, epoch.seconds()),
                      " by signal ", crashes.signal, " (SIG", signal, ")",
                      // Equal events are told as one without a pid.

@@ -85,6 +85,9 @@ void Detector::Emit(const Finding& finding) const {
   anomaly.against = finding.against.c_str();
   anomaly.cause = finding.cause.c_str();
   anomaly.next = finding.next.c_str();
+  anomaly.cgroup = finding.cgroup.c_str();
+  anomaly.device = finding.device.c_str();
+  anomaly.site = finding.site.c_str();
   host_.anomaly(host_.context, &anomaly);
 }
 

@@ -23,6 +23,7 @@ struct Finding {
   double value = 0, expected = 0, deviation = 0;
   uint64_t learned_epochs = 0;
   std::string text, evidence, against, cause, next;
+  std::string cgroup, device, site;
 };
 
 struct Learned {

@@ -91,13 +91,17 @@ std::string ProgramOf(const telltale_filter_process& process) {
   return process.exe[0] != '\0' ? process.exe : absl::StrCat("[", process.comm, "]");
 }
 
+std::string UserText(const char* user, uint32_t uid) {
+  return user == nullptr || user[0] == '\0' ? absl::StrCat("uid ", uid)
+                                            : absl::StrCat("user ", user);
+}
+
 std::string ProcessText(const telltale_filter_process& process) {
   const std::string name =
       process.exe[0] != '\0' ? BaseOf(process.exe) : absl::StrCat("[", process.comm, "]");
-  if (process.pid == 0) {
-    return absl::StrCat(name, " x ", process.instances, " (uid ", process.uid, ")");
-  }
-  return absl::StrCat(name, " (pid ", process.pid, ", uid ", process.uid, ")");
+  const std::string user = UserText(process.user, process.uid);
+  if (process.pid == 0) return absl::StrCat(name, " x ", process.instances, " (", user, ")");
+  return absl::StrCat(name, " (pid ", process.pid, ", ", user, ")");
 }
 
 }  // namespace telltale::filter

@@ -41,8 +41,11 @@ std::string PText(double p);
 // Place of a column in the epoch's process table.
 std::optional<uint32_t> ColumnOf(const telltale_filter_epoch& epoch, uint32_t column);
 
-// "postgres (pid 812, uid 26)": who a row is about.
+// "postgres (pid 812, user pg)", "(pid 812, uid 26)" where the user has no name: who a row is
+// about.
 std::string ProcessText(const telltale_filter_process& process);
+// "user pg", or "uid 26" where the node has no name for it.
+std::string UserText(const char* user, uint32_t uid);
 // Its executable; of the kernel's "[name]".
 std::string ProgramOf(const telltale_filter_process& process);
 // The last part of a path.

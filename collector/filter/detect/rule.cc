@@ -117,6 +117,9 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
     open.against = std::move(found.found.against);
     open.cause = std::move(found.found.cause);
     open.next = std::move(found.found.next);
+    open.cgroup = std::move(found.found.cgroup);
+    open.device = std::move(found.found.device);
+    open.site = std::move(found.found.site);
     open.learned = epochs_;
     Tell(open, true);
   }
@@ -166,6 +169,9 @@ void Rule::Tell(const Open& open, bool goes_on) const {
   found.against = open.against;
   found.cause = open.cause;
   found.next = open.next;
+  found.cgroup = open.cgroup;
+  found.device = open.device;
+  found.site = open.site;
   Emit(found);
 }
 
@@ -188,6 +194,9 @@ void Rule::Save(StateWriter& to) const {
     }
   });
   SaveUsual(to);
+  for (const auto& [who, open] : open_) {
+    for (const std::string* about : {&open.cgroup, &open.device, &open.site}) to.Text(*about);
+  }
 }
 
 bool Rule::Load(StateReader& from) {
@@ -209,6 +218,10 @@ bool Rule::Load(StateReader& from) {
     }
   });
   LoadUsual(from);
+  if (from.ok() && from.at_end()) return true;  // of before findings said more than their subject
+  for (auto& [who, open] : open_) {
+    for (std::string* about : {&open.cgroup, &open.device, &open.site}) *about = from.Text();
+  }
   return from.ok();
 }
 
@@ -216,6 +229,20 @@ Learned Rule::HowFar() const { return {epochs_, learn_}; }
 
 std::pair<uint32_t, uint64_t> Who(const telltale_filter_process& process) {
   return {process.pid, process.start_ns};
+}
+
+std::string DiskName(const RuleEpoch& epoch, uint64_t device) {
+  const telltale_filter_epoch& of = epoch.epoch();
+  for (uint32_t i = 0; device != 0 && i < of.disk_count; ++i) {
+    const auto& disk = *TELLTALE_FILTER_AT(telltale_filter_disk, of.disks, i);
+    if (disk.device == device) return disk.name;
+  }
+  return "";
+}
+
+std::string DiskText(const RuleEpoch& epoch, uint64_t device) {
+  const std::string name = DiskName(epoch, device);
+  return name.empty() ? "a disk" : absl::StrCat("disk ", name);
 }
 
 double Resident(const RuleEpoch& epoch, const telltale_filter_process& process) {

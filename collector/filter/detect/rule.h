@@ -80,7 +80,7 @@ class Rule : public Detector {
     bool told = false;
     std::string vital, sub, subject;
     double value = 0, expected = 0, deviation = 0;
-    std::string text, evidence, against, cause, next;
+    std::string text, evidence, against, cause, next, cgroup, device, site;
     uint64_t learned = 0;
   };
   void Learn(const RuleEpoch& epoch, const std::set<std::string>& held);
@@ -94,6 +94,10 @@ class Rule : public Detector {
 
 // Whose case it is, by pid and start.
 std::pair<uint32_t, uint64_t> Who(const telltale_filter_process& process);
+// What the node calls a disk; "": unknown.
+std::string DiskName(const RuleEpoch& epoch, uint64_t device);
+// "disk sda", "a disk" where its name is unknown.
+std::string DiskText(const RuleEpoch& epoch, uint64_t device);
 // Bytes at the end of the epoch.
 double Resident(const RuleEpoch& epoch, const telltale_filter_process& process);
 // Per second.

@@ -7,6 +7,9 @@
 // open wait counts up to the end of the epoch. What a held agent counted part of the time and
 // scaled up is never more than the process had threads for.
 //
+// Which disk it is, where in the kernel it waits and which thread holds the lock is said as far as
+// samples tell.
+//
 // Waiting in a futex or for a socket is also how threads wait for work. It counts only where more
 // is known: the process worked before and hardly does now, or whoever it waits for is stuck; for
 // sockets also that the node sends segments again, so what it waits for is lost on the way, or that
@@ -14,185 +17,43 @@
 // none waits for anything from outside.
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "collector/filter/detect/rule.h"
 #include "collector/filter/detect/rules.h"
+#include "collector/filter/detect/waits.h"
 
 namespace telltale::filter {
 namespace {
 
-constexpr double kWaiting = 0.5;      // threads
 constexpr double kOnBusyNode = 0.2;   // threads, of one that waits for a CPU between
 constexpr double kWorked = 0.05;      // CPUs, usually
 constexpr double kStopped = 0.25;     // of it, now
 constexpr double kRetransmits = 0.2;  // segments per second
-constexpr double kSpins = 0.8;        // CPUs
 constexpr double kLongHold = 0.02;    // seconds a wait, on average
 constexpr double kOutside = 0.1;      // threads that wait for something from outside
 constexpr double kLongSend = 1;       // seconds a wait, on average
-constexpr double kWorthAWord = 0.2;   // of all it waits
 // Calls that wait for a socket until its peer takes something.
 constexpr std::string_view kSends[] = {"sendto", "sendmsg",  "sendmmsg", "write",
                                        "writev", "pwrite64", "sendfile"};
 constexpr double kMemory = 1.0 / 64;
 constexpr size_t kPrograms = 512;
 
-struct Class {
-  const char* sub;   // of `blocking`
-  const char* lock;  // or of `lock`; nullptr: all of `sub`
-  const char* what;
-  bool by_choice;  // also how it waits for work
-};
-constexpr Class kClasses[] = {{"disk", nullptr, "a disk", false},
-                              {"uninterruptible", nullptr, "something inside the kernel", false},
-                              {"lock", "mutex", "a lock of the kernel", false},
-                              {"lock", "rwsem", "a lock of the kernel", false},
-                              {"lock", "futex", "a lock in its own memory (futex)", true},
-                              {"socket", nullptr, "a socket", true}};
-constexpr const Class& kDisk = kClasses[0];
-
-double Waiting(const RuleEpoch& epoch, const telltale_filter_process& process, const Class& of,
-               bool weight) {
-  if (of.lock != nullptr) return epoch.Of(process, "lock", of.lock, weight);
-  return epoch.Of(process, "blocking", of.sub, weight);
-}
-
-double Ran(const RuleEpoch& epoch, const telltale_filter_process& process) {
-  return epoch.Of(process, TELLTALE_PROCESS_RUN_NS) / 1e9;
-}
-
-// What it waits for.
-struct Waits {
-  const Class* most = nullptr;  // nullptr: nothing
-  double threads = 0;           // that wait
-  double times = 0;             // per second
-  std::string what;
-  double estimated = 0;  // threads: an estimate that cannot be, where it was more
-};
-
-Waits WaitsFor(const RuleEpoch& epoch, const telltale_filter_process& process, const Class& of) {
-  const double threads = Waiting(epoch, process, of, true) / 1e9;
-  if (threads <= 0) return {};
-  return {&of, threads, Waiting(epoch, process, of, false), of.what};
-}
-
-// Who runs does not wait. What the agent that sent the epoch does not tell of threads sets no
-// limit.
-Waits Possible(const RuleEpoch& epoch, const telltale_filter_process& process, Waits waits) {
-  const double existed = epoch.Of(process, TELLTALE_PROCESS_TASK_NS) / 1e9;
-  const double most = std::max(0.0, existed - Ran(epoch, process));
-  if (existed <= 0 || waits.threads <= most) return waits;
-  waits.estimated = std::exchange(waits.threads, most);
-  return waits;
-}
-
-// What some wait for by choice: the one it waits for most.
-Waits ByChoice(const RuleEpoch& epoch, const telltale_filter_process& process) {
-  Waits most;
-  for (const Class& of : kClasses) {
-    if (!of.by_choice) continue;
-    Waits waits = WaitsFor(epoch, process, of);
-    if (waits.threads > most.threads) most = std::move(waits);
-  }
-  return Possible(epoch, process, std::move(most));
-}
-
-// What nobody waits for by choice: all of it. A wait for a lock of the kernel is one inside the
-// kernel, too, so of those the longest counts.
-Waits Forced(const RuleEpoch& epoch, const telltale_filter_process& process) {
-  Waits disk, inside;
-  for (const Class& of : kClasses) {
-    if (of.by_choice) continue;
-    Waits waits = WaitsFor(epoch, process, of);
-    Waits& part = &of == &kDisk ? disk : inside;
-    if (waits.threads > part.threads) part = std::move(waits);
-  }
-  const bool on_disk = disk.threads > inside.threads;
-  Waits all = on_disk ? disk : inside;
-  const Waits& rest = on_disk ? inside : disk;
-  all.threads += rest.threads;
-  all.times += rest.times;
-  if (rest.threads > kWorthAWord * all.threads) absl::StrAppend(&all.what, " and ", rest.what);
-  return Possible(epoch, process, std::move(all));
-}
-
-// Whom it waits for.
-struct Other {
-  uint32_t pid = 0;  // 0: nobody is named
-  std::string comm;
-  bool holds = false;  // else: ends its waits
-};
-
-Other OtherOf(const RuleEpoch& epoch, const telltale_filter_process& process, const Class& of) {
-  // A lock vital knows the owner of some locks by its number.
-  const telltale_filter_vital* locks = epoch.Vital("lock");
-  for (const telltale_filter_label* label : epoch.Labels("lock")) {
-    const telltale_filter_sample* sample = label->exemplar;
-    if (of.lock == nullptr || sample == nullptr) break;
-    if (static_cast<int>(label->sub) != RuleEpoch::SubOf(*locks, of.lock)) continue;
-    if (sample->pid != process.pid) continue;
-    if (sample->holder_pid != 0) return {sample->holder_pid, sample->holder_comm, true};
-    if (sample->details < 2 || sample->detail[1] == 0) continue;
-    return {static_cast<uint32_t>(sample->detail[1]), "", true};
-  }
-  const int sub = RuleEpoch::SubOf(*epoch.Vital("blocking"), of.sub);
-  for (const telltale_filter_label* label : epoch.Labels("blocking")) {
-    const telltale_filter_sample* wait = label->exemplar;
-    if (wait == nullptr || wait->pid != process.pid) continue;
-    if (static_cast<int>(label->sub) != sub) continue;
-    if (wait->holder_pid != 0) return {wait->holder_pid, wait->holder_comm, true};
-    if (wait->waker_pid != 0) return {wait->waker_pid, wait->waker_comm, false};
-  }
-  return {};
-}
-
 bool IsBlocked(const RuleEpoch& epoch, const telltale_filter_process& process, const Waits& waits) {
   if (waits.threads >= kWaiting) return true;
   const double queued = epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
-  return waits.most == &kDisk && waits.threads >= kOnBusyNode && queued < 1 &&
+  return waits.most == &DiskWaits() && waits.threads >= kOnBusyNode && queued < 1 &&
          waits.threads >= kWaiting * (1 - queued) && waits.threads > Ran(epoch, process);
-}
-
-// What keeps a process from going on; "": nothing that is seen.
-std::string StuckBy(const RuleEpoch& epoch, const telltale_filter_process& process) {
-  const Waits waits = Forced(epoch, process);
-  if (waits.threads >= kWaiting) return absl::StrCat("itself waiting for ", waits.what);
-  const double queued = epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
-  if (queued >= kWaiting && Ran(epoch, process) < queued) return "itself held from the CPU";
-  if (Ran(epoch, process) >= kSpins) {
-    return absl::StrFormat("which runs all the time, on %.3g CPUs", Ran(epoch, process));
-  }
-  const double asleep = epoch.Of(process, "blocking", "timer", true) / 1e9;
-  if (asleep >= kWaiting) return "asleep on a timer meanwhile";
-  return "";
-}
-
-std::string Named(const RuleEpoch& epoch, const Other& other,
-                  const telltale_filter_process& waits) {
-  if (other.pid == 0) return "";
-  const std::string begins = other.holds ? "; it is held by " : "; its waits are ended by ";
-  if (other.pid == waits.pid) return absl::StrCat(begins, "another thread of its own");
-  const telltale_filter_process* process = epoch.Process(other.pid);
-  if (process == nullptr) {
-    return absl::StrCat(begins, other.comm.empty()
-                                    ? absl::StrCat("pid ", other.pid)
-                                    : absl::StrCat(other.comm, " (pid ", other.pid, ")"));
-  }
-  const std::string stuck = StuckBy(epoch, *process);
-  return absl::StrCat(begins, ProcessText(*process), stuck.empty() ? "" : ", ", stuck);
 }
 
 class Blocked : public Rule {
  public:
-  static constexpr const char* kVitals[] = {"blocking", "lock", "retransmit", nullptr};
+  static constexpr const char* kVitals[] = {"blocking", "lock", "retransmit", "disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_blocked",
-      .version = 5,
+      .version = 6,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "what a blocked process waits for, and who holds it",
@@ -210,75 +71,80 @@ class Blocked : public Rule {
         continue;
       }
       Waits waits = Forced(epoch, *process);
-      std::string more;
+      Reason more;
       if (!IsBlocked(epoch, *process, waits)) {
         waits = ByChoice(epoch, *process);
         if (waits.threads < kWaiting) continue;
         more = NotByChoice(epoch, *process, *waits.most);
-        if (more.empty()) continue;
+        if (more.evidence.empty()) continue;
       }
       cases.push_back(CaseOf(epoch, *process, waits, more));
     }
     return cases;
   }
 
-  // Why it does not just wait for work; "": nothing says so.
-  std::string NotByChoice(const RuleEpoch& epoch, const telltale_filter_process& process,
-                          const Class& of) const {
+  // Why it does not just wait for work; without evidence: nothing says so.
+  struct Reason {
+    std::string evidence;
+    std::string cause;  // more than that it waits; may be empty
+  };
+  Reason NotByChoice(const RuleEpoch& epoch, const telltale_filter_process& process,
+                     const WaitClass& of) const {
     const Other other = OtherOf(epoch, process, of);
     const telltale_filter_process* named =
         other.pid == process.pid ? nullptr : epoch.Process(other.pid);
     std::string why = named == nullptr ? "" : StuckBy(epoch, *named);
-    if (!why.empty() && other.holds) return absl::StrCat("its holder is ", why);
-    const std::string alone = of.lock != nullptr ? KeptByItself(epoch, process, of, other)
-                                                 : SendsInVain(epoch, process, of);
-    if (!alone.empty()) return alone;
+    if (!why.empty() && other.holds) return {absl::StrCat("its holder is ", why), ""};
+    const Reason alone = of.lock != nullptr ? KeptByItself(epoch, process, of, other)
+                                            : SendsInVain(epoch, process, of);
+    if (!alone.evidence.empty()) return alone;
     const auto usual = usual_.find(ProgramOf(process));
     const double ran = Ran(epoch, process);
     const bool stopped =
         usual != usual_.end() && usual->second >= kWorked && ran < kStopped * usual->second;
-    if (!stopped) return "";
+    if (!stopped) return {};
     const std::string less =
         absl::StrFormat("it ran %.3g CPUs where %.3g are usual", ran, usual->second);
-    if (!why.empty()) return less;
+    if (!why.empty()) return {less, ""};
     const double again = epoch.Rate("retransmit", "segments").value_or(0);
     if (of.lock == nullptr) {
-      return again < kRetransmits
-                 ? ""
-                 : absl::StrCat(less, absl::StrFormat(", %.3g segments/s are sent again", again));
+      if (again < kRetransmits) return {};
+      return {absl::StrCat(less, absl::StrFormat(", %.3g segments/s are sent again", again)),
+              "what it sends or waits for is lost on the way"};
     }
-    return other.pid == 0 ? "" : less;
+    return {other.pid == 0 ? "" : less, ""};
   }
 
   // Seconds, of waits that ended; of one that goes on, the epoch.
   static double MeanWait(const RuleEpoch& epoch, const telltale_filter_process& process,
-                         const Class& of) {
+                         const WaitClass& of) {
     const double times = Waiting(epoch, process, of, false) * epoch.seconds();
     return Waiting(epoch, process, of, true) / 1e9 * epoch.seconds() / std::max(times, 1.0);
   }
 
   // Threads that take turns at waiting for requests keep a lock meanwhile, too: then one of them
   // waits for something from outside.
-  static std::string KeptByItself(const RuleEpoch& epoch, const telltale_filter_process& process,
-                                  const Class& of, const Other& other) {
-    if (!other.holds || other.pid != process.pid) return "";
+  static Reason KeptByItself(const RuleEpoch& epoch, const telltale_filter_process& process,
+                             const WaitClass& of, const Other& other) {
+    if (!other.holds || other.pid != process.pid) return {};
     double outside = 0;
     for (const char* sub : {"socket", "pipe", "poll"}) {
       outside += epoch.Of(process, "blocking", sub, true) / 1e9;
     }
     const double mean = MeanWait(epoch, process, of);
-    if (mean < kLongHold || outside >= kOutside) return "";
-    return absl::StrFormat(
-        "a wait for it takes %.3g ms, and none of its threads waits for anything from outside",
-        mean * 1e3);
+    if (mean < kLongHold || outside >= kOutside) return {};
+    return {absl::StrFormat("a wait for it takes %.3g ms, and none of its threads waits for "
+                            "anything from outside",
+                            mean * 1e3),
+            "its own threads keep it for long"};
   }
 
   // Of a load that its peer takes at its own pace, a wait ends soon.
-  std::string SendsInVain(const RuleEpoch& epoch, const telltale_filter_process& process,
-                          const Class& of) const {
+  Reason SendsInVain(const RuleEpoch& epoch, const telltale_filter_process& process,
+                     const WaitClass& of) const {
     constexpr uint32_t kCallValue = 1;  // place of `syscall` in the label, number + 1
     const double mean = MeanWait(epoch, process, of);
-    if (mean < kLongSend) return "";
+    if (mean < kLongSend) return {};
     const int sub = RuleEpoch::SubOf(*epoch.Vital("blocking"), of.sub);
     for (const telltale_filter_label* label : epoch.Labels("blocking")) {
       const telltale_filter_sample* wait = label->exemplar;
@@ -286,19 +152,24 @@ class Blocked : public Rule {
       if (static_cast<int>(label->sub) != sub || label->values <= kCallValue) continue;
       if (label->value[kCallValue] == 0) continue;
       const std::string call = CallText(host().machine, label->value[kCallValue] - 1);
-      if (std::ranges::find(kSends, call) == std::end(kSends)) return "";
-      return absl::StrFormat("it waits %.3g s in %s: its peer does not take what it sends", mean,
-                             call);
+      if (std::ranges::find(kSends, call) == std::end(kSends)) return {};
+      return {absl::StrFormat("it waits %.3g s in %s", mean, call),
+              "its peer does not take what it sends"};
     }
-    return "";
+    return {};
   }
 
   static Case CaseOf(const RuleEpoch& epoch, const telltale_filter_process& process,
-                     const Waits& waits, const std::string& more) {
-    const Class& of = *waits.most;
+                     const Waits& waits, const Reason& more) {
+    const WaitClass& of = *waits.most;
     const double times = waits.times * epoch.seconds();
     const std::string text = ProcessText(process);
+    // Where all wait who have nothing to do says nothing.
+    const std::string site = of.by_choice ? "" : SiteOf(epoch, process, of);
+    const std::string what = WhatText(epoch, process, waits);
     Case found{Who(process), ProgramOf(process), {}};
+    if (&of == &DiskWaits()) found.found.device = DiskName(epoch, DiskOf(epoch, process));
+    found.found.site = site;
     found.found.vital = "blocking";
     found.found.sub = of.sub;
     found.found.subject = text;
@@ -308,16 +179,17 @@ class Blocked : public Rule {
         text, waits.estimated > 0 ? " waited about " : " waited ", OfEpoch(epoch, waits.threads),
         times >= 1 ? absl::StrFormat(" in %.0f waits", times)
                    : std::string(" in one wait, still open"),
-        " for ", waits.what, Named(epoch, OtherOf(epoch, process, of), process));
+        " for ", what, SiteText(site), Named(epoch, OtherOf(epoch, process, of), process));
     found.found.evidence = absl::StrCat(
         absl::StrFormat("blocked %.3g, ran %.3g, queued %.3g threads", waits.threads,
                         Ran(epoch, process), epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9),
         waits.estimated > 0
             ? absl::StrFormat(", of an estimate of %.3g: more than it had", waits.estimated)
             : std::string(),
-        more.empty() ? "" : "; ", more);
+        more.evidence.empty() ? "" : "; ", more.evidence);
     found.found.against = Against(epoch, process, of);
-    found.found.cause = absl::StrCat("blocked on ", waits.what);
+    found.found.cause =
+        absl::StrCat("blocked on ", what, more.cause.empty() ? "" : ": ", more.cause);
     found.found.next =
         absl::StrCat("telltale stacks --vital blocking/", of.sub, " --process ", process.pid);
     return found;
@@ -325,7 +197,7 @@ class Blocked : public Rule {
 
   // Where most others wait as well it is no fault of this process.
   static std::string Against(const RuleEpoch& epoch, const telltale_filter_process& process,
-                             const Class& of) {
+                             const WaitClass& of) {
     if (of.by_choice) return "a load that went away leaves a program waiting for work like this";
     size_t others = 0;
     for (const telltale_filter_process* other : epoch.Processes()) {

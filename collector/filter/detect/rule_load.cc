@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "collector/filter/detect/rule.h"
 #include "collector/filter/detect/rules.h"
+#include "storage/rollup/portable.h"
 
 namespace telltale::filter {
 namespace {
@@ -79,7 +80,7 @@ class Load : public Rule {
       // Those that live shortly are one case a program and user.
       const auto who = process->pid != 0
                            ? Who(*process)
-                           : std::pair(0U, std::hash<std::string>()(program) ^ process->uid);
+                           : std::pair(0U, storage::DigestText(program) ^ process->uid);
       found->vital = "user_page";
       found->sub = "minor";
       found->subject = ProcessText(*process);

@@ -18,7 +18,7 @@ class UngratifiedIo : public Rule {
   static constexpr const char* kVitals[] = {"disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_ungratified_io",
-      .version = 2,
+      .version = 3,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES,
       .about = "disk requests of which less is done than was asked",
       .vitals = kVitals,
@@ -44,7 +44,7 @@ class UngratifiedIo : public Rule {
                  done = epoch.Rate("disk_io", kind.done);
       if (!issued.has_value() || !done.has_value()) continue;
       const double missing = *issued - *done;
-      const auto [error, who] = Error(epoch, kind.issued, kind.done);
+      const auto [error, who, device] = Error(epoch, kind.issued, kind.done);
       if (error == 0 && (missing < kBytes || missing < kShort * *issued)) continue;
       Case found{{0, kind.key}, absl::StrCat("disk ", kind.word), {}};
       found.found.vital = "disk_io";
@@ -55,14 +55,15 @@ class UngratifiedIo : public Rule {
       found.found.subject = who;
       found.found.text =
           error != 0
-              ? absl::StrCat("disk ", kind.word, " fail with ", ErrorText(error),
-                             who.empty() ? "" : absl::StrCat(", of ", who))
+              ? absl::StrCat(kind.word, " of ", DiskText(epoch, device), " fail with ",
+                             ErrorText(error), who.empty() ? "" : absl::StrCat(", those of ", who))
               : absl::StrCat("disk ", kind.word, " are not answered: ", RateText(*issued, "bytes"),
                              " asked, ", RateText(*done, "bytes"), " done");
       found.found.evidence =
           absl::StrCat(RateText(*issued, "bytes"), " asked, ", RateText(*done, "bytes"), " done");
       found.found.against = error != 0 ? "" : "a queue that grows for a minute looks the same";
       found.found.cause = "ungratified I/O: bad blocks, a full or a lost disk";
+      found.found.device = error != 0 ? DiskName(epoch, device) : "";
       found.found.next = "telltale samples --vital disk_io";
       cases.push_back(std::move(found));
     }
@@ -71,24 +72,29 @@ class UngratifiedIo : public Rule {
 
   // Of the heaviest kind of request that came back with one; 0: none did. Requests end in an
   // interrupt: whose they are is told by who asks most of the same device.
-  static std::pair<uint64_t, std::string> Error(const RuleEpoch& epoch, const char* issued,
-                                                const char* done) {
+  struct Failure {
+    uint64_t error = 0;
+    std::string who;
+    uint64_t device = 0;
+  };
+  static Failure Error(const RuleEpoch& epoch, const char* issued, const char* done) {
     const telltale_filter_vital& vital = *epoch.Vital("disk_io");
     const int issued_sub = RuleEpoch::SubOf(vital, issued), sub = RuleEpoch::SubOf(vital, done);
     for (const telltale_filter_label* label : epoch.Labels("disk_io")) {
       const telltale_filter_sample* sample = label->exemplar;
       if (static_cast<int>(label->sub) != sub || sample == nullptr) continue;
       if (sample->details <= kErrorDetail || sample->detail[kErrorDetail] == 0) continue;
-      if (label->exe[0] != '\0') return {sample->detail[kErrorDetail], label->exe};
+      const uint64_t device = label->values > kDeviceValue ? label->value[kDeviceValue] : 0;
+      if (label->exe[0] != '\0') return {sample->detail[kErrorDetail], label->exe, device};
       for (const telltale_filter_label* asked : epoch.Labels("disk_io")) {
         if (static_cast<int>(asked->sub) != issued_sub || asked->values <= kDeviceValue) continue;
         if (label->values <= kDeviceValue || asked->exe[0] == '\0') continue;
-        if (asked->value[kDeviceValue] != label->value[kDeviceValue]) continue;
-        return {sample->detail[kErrorDetail], asked->exe};
+        if (asked->value[kDeviceValue] != device) continue;
+        return {sample->detail[kErrorDetail], asked->exe, device};
       }
-      return {sample->detail[kErrorDetail], ""};
+      return {sample->detail[kErrorDetail], "", device};
     }
-    return {0, ""};
+    return {};
   }
 };
 
@@ -207,6 +213,7 @@ class LowMemory : public Rule {
         " swap free; it frees memory of its cgroup ",
         absl::StrFormat("%.3g", epoch.Of(*most, "reclaim", "cgroup", false)), " times a second");
     found.found.against = "a program that maps large files and reads them once faults like this";
+    if (in_cgroup) found.found.cgroup = most->cgroup;
     found.found.cause = in_cgroup ? "low memory in a cgroup" : "low memory";
     found.found.next = "telltale top --vital user_page/major";
     return {std::move(found)};

@@ -213,7 +213,7 @@ class HeldFromCpu : public Rule {
   static constexpr const char* kVitals[] = {"cpu", "sched_delay", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_held",
-      .version = 4,
+      .version = 5,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "a process held from the CPU, normally or abnormally",
@@ -233,6 +233,8 @@ class HeldFromCpu : public Rule {
   static constexpr uint64_t kIdle = 5;                  // policy: to run where nobody else wants to
   static constexpr uint32_t kStateDetail = 3;           // place of `state` among the details
   static constexpr double kNearlyAll = 0.8;             // of the time it waited
+  static constexpr double kMostOf = 0.5;                // of it, throttled: the limit is the reason
+  static constexpr uint32_t kFifo = 1, kRoundRobin = 2, kDeadline = 6;  // policies
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     std::vector<Case> cases;
@@ -252,12 +254,18 @@ class HeldFromCpu : public Rule {
       const double queued = epoch.Of(*process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
       const double ran = epoch.Of(*process, TELLTALE_PROCESS_RUN_NS) / 1e9;
       if (process->pid == 0 || process->exe[0] == '\0') continue;
-      if (queued < kQueued || ran > kLess * queued) continue;
+      if (queued < kQueued) continue;
+      if (const double limited = Limited(epoch, *process); limited >= kMostOf * queued) {
+        cases.push_back(ByLimit(epoch, *process, queued, ran, limited));
+        continue;
+      }
+      if (ran > kLess * queued) continue;
       const double turn = AtATime(epoch, *process, queued);
       if (turn < (crowded ? std::max(kTurns * fair, kLongest) : kTurn)) continue;
       if (!crowded && queued <= busy / cpus * AtOnce(epoch, *process, queued + ran)) continue;
       const Wait wait = WaitOf(epoch, *process);
       if (wait.low) continue;
+      const telltale_filter_process* instead = Instead(epoch, *process, wait, queued);
       const std::string text = ProcessText(*process);
       Case found{Who(*process), ProgramOf(*process), {}};
       found.found.vital = "sched_delay";
@@ -269,14 +277,15 @@ class HeldFromCpu : public Rule {
           crowded ? absl::StrFormat("%.0f ms at a time, where its turn ought to come after %.0f",
                                     turn * 1e3, fair * 1e3)
                   : absl::StrFormat("while %.3g of %.0f CPUs had nothing to do", cpus - busy, cpus),
-          Instead(epoch, wait, queued),
+          instead == nullptr ? "" : InsteadText(epoch, *instead),
           process->cgroup[0] == '\0' ? "" : absl::StrCat("; its cgroup is ", process->cgroup));
       found.found.evidence = absl::StrFormat("queued %.3g, ran %.3g threads", queued, ran);
       found.found.against =
-          "a process bound to one busy CPU waits like one whose cgroup is throttled or has little "
-          "weight";
-      found.found.cause =
-          "held from the CPU abnormally: a CPU limit, a binding or a real-time task";
+          "a process bound to one busy CPU waits like one whose cgroup has little weight";
+      found.found.cause = instead != nullptr && IsRealTime(*instead)
+                              ? "held from the CPU abnormally: by a real-time task"
+                              : "held from the CPU abnormally: a binding, a small weight or a "
+                                "real-time task";
       found.found.next =
           absl::StrCat("telltale stacks --vital sched_delay --process ", process->pid);
       cases.push_back(std::move(found));
@@ -321,20 +330,71 @@ class HeldFromCpu : public Rule {
     return open;
   }
 
+  static bool IsRealTime(const telltale_filter_process& process) {
+    return process.policy == kFifo || process.policy == kRoundRobin || process.policy == kDeadline;
+  }
+
   // Who ran on its CPU nearly as long as it waited. Not who had the CPU right before it: where the
   // kernel makes a real-time task give way for a moment, that is often another one that waited.
-  static std::string Instead(const RuleEpoch& epoch, const Wait& wait, double queued) {
-    if (!wait.cpu.has_value()) return "";
+  // Where samples do not tell its CPU, a real-time task that ran so long.
+  static const telltale_filter_process* Instead(const RuleEpoch& epoch,
+                                                const telltale_filter_process& held,
+                                                const Wait& wait, double queued) {
+    const auto fits = [&](const telltale_filter_process* process) {
+      return process != nullptr && process->pid != held.pid &&
+             epoch.Of(*process, TELLTALE_PROCESS_RUN_NS) / 1e9 >= kNearlyAll * queued;
+    };
     for (const telltale_filter_label* label : epoch.Labels("cpu")) {
       const telltale_filter_sample* tick = label->exemplar;
-      if (tick == nullptr || tick->cpu != *wait.cpu) continue;
+      if (tick == nullptr || !wait.cpu.has_value() || tick->cpu != *wait.cpu) continue;
       const telltale_filter_process* process = epoch.Process(tick->pid);
-      if (process == nullptr) continue;
-      const double ran = epoch.Of(*process, TELLTALE_PROCESS_RUN_NS) / 1e9;
-      if (ran < kNearlyAll * queued) continue;
-      return absl::StrCat("; on its CPU ran ", ProcessText(*process), ", ", OfEpoch(epoch, ran));
+      if (fits(process)) return process;
     }
-    return "";
+    for (const telltale_filter_process* process : epoch.Processes()) {
+      if (process->pid != 0 && IsRealTime(*process) && fits(process)) return process;
+    }
+    return nullptr;
+  }
+
+  static std::string InsteadText(const RuleEpoch& epoch, const telltale_filter_process& process) {
+    const double ran = epoch.Of(process, TELLTALE_PROCESS_RUN_NS) / 1e9;
+    const char* policy = process.policy == kFifo       ? "SCHED_FIFO"
+                         : process.policy == kDeadline ? "SCHED_DEADLINE"
+                                                       : "SCHED_RR";
+    return absl::StrCat("; on its CPU ran ", ProcessText(process),
+                        IsRealTime(process)
+                            ? absl::StrCat(", a real-time task (", policy, ", priority ",
+                                           process.real_time_priority, ")")
+                            : "",
+                        ", ", OfEpoch(epoch, ran));
+  }
+
+  // Threads that the limit of a cgroup held on average, of all in the cgroup.
+  static double Limited(const RuleEpoch& epoch, const telltale_filter_process& process) {
+    if (process.throttled_periods == 0) return 0;
+    return static_cast<double>(process.throttled_ns) / 1e9 / epoch.seconds();
+  }
+
+  static Case ByLimit(const RuleEpoch& epoch, const telltale_filter_process& process, double queued,
+                      double ran, double limited) {
+    const std::string text = ProcessText(process);
+    Case held{Who(process), ProgramOf(process), {}};
+    Finding& found = held.found;
+    found.vital = "sched_delay";
+    found.subject = text;
+    found.cgroup = process.throttled_cgroup;
+    found.value = queued;
+    found.deviation = 0.1;
+    found.text = absl::StrCat(text, " could run and was held from the CPU for ",
+                              OfEpoch(epoch, queued), ": throttled, cgroup ",
+                              process.throttled_cgroup, " was over its CPU limit in ",
+                              process.throttled_periods, " periods, ", OfEpoch(epoch, limited));
+    found.evidence =
+        absl::StrFormat("queued %.3g, ran %.3g, throttled %.3g threads", queued, ran, limited);
+    found.against = "a limit that is meant holds a program like this";
+    found.cause = "held from the CPU abnormally: the CPU limit of its cgroup";
+    found.next = absl::StrCat("telltale stacks --vital sched_delay --process ", process.pid);
+    return held;
   }
 };
 

@@ -165,7 +165,8 @@ class Vanished : public Detector {
       if (event.pid == track->second.only.first && track->second.stayed >= kStayed) {
         track->second.ended = true;
       }
-      const std::string who = absl::StrCat("pid ", event.pid, " (uid ", event.uid, ") ");
+      const std::string who =
+          absl::StrCat("pid ", event.pid, " (", UserText(event.user, event.uid), ") ");
       if (event.type == TELLTALE_EVENT_OOM) {
         track->second.how = absl::StrCat(who, "was killed for want of memory");
       } else if (track->second.how.find("want of memory") == std::string::npos) {

@@ -42,7 +42,10 @@ void CleanTexts(v1::HostDone& done) {
   for (v1::HostAnomaly& anomaly : *done.mutable_anomalies()) {
     Clean(anomaly.mutable_vital(), kMaxHostName);
     Clean(anomaly.mutable_sub(), kMaxHostName);
-    Clean(anomaly.mutable_subject(), kMaxHostSubject);
+    for (std::string* about : {anomaly.mutable_subject(), anomaly.mutable_cgroup(),
+                               anomaly.mutable_device(), anomaly.mutable_site()}) {
+      Clean(about, kMaxHostSubject);
+    }
     for (std::string* text :
          {anomaly.mutable_text(), anomaly.mutable_evidence(), anomaly.mutable_against(),
           anomaly.mutable_cause(), anomaly.mutable_next()}) {

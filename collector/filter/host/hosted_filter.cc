@@ -122,7 +122,10 @@ class HostedInstance : public FilterInstance {
                                           .evidence = anomaly.evidence().c_str(),
                                           .against = anomaly.against().c_str(),
                                           .cause = anomaly.cause().c_str(),
-                                          .next = anomaly.next().c_str()};
+                                          .next = anomaly.next().c_str(),
+                                          .cgroup = anomaly.cgroup().c_str(),
+                                          .device = anomaly.device().c_str(),
+                                          .site = anomaly.site().c_str()};
       host_.anomaly(host_.context, &to);
     }
   }

@@ -65,6 +65,10 @@ void Outputs::Take(const telltale_filter_anomaly& anomaly) {
   to.set_against(Text(anomaly.against, kMaxHostText));
   to.set_cause(Text(anomaly.cause, kMaxHostText));
   to.set_next(Text(anomaly.next, kMaxHostText));
+  if (!TELLTALE_FILTER_HAS(&anomaly, telltale_filter_anomaly, site)) return;
+  to.set_cgroup(Text(anomaly.cgroup, kMaxHostSubject));
+  to.set_device(Text(anomaly.device, kMaxHostSubject));
+  to.set_site(Text(anomaly.site, kMaxHostSubject));
 }
 
 bool Outputs::TakeHour() { return RoomFor(hours_++, kMaxHours, "hours of the past asked for"); }

@@ -1,0 +1,179 @@
+#include "collector/filter/detect/waits.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+
+namespace telltale::filter {
+namespace {
+
+constexpr double kSpins = 0.8;       // CPUs
+constexpr double kWorthAWord = 0.2;  // of all it waits
+
+constexpr WaitClass kClasses[] = {
+    {"disk", nullptr, "a disk", false},
+    {"uninterruptible", nullptr, "something inside the kernel", false},
+    {"lock", "mutex", "a lock of the kernel", false},
+    {"lock", "rwsem", "a lock of the kernel", false},
+    {"lock", "futex", "a lock in its own memory (futex)", true},
+    {"socket", nullptr, "a socket", true}};
+constexpr const WaitClass& kDisk = kClasses[0];
+
+Waits WaitsFor(const RuleEpoch& epoch, const telltale_filter_process& process,
+               const WaitClass& of) {
+  const double threads = Waiting(epoch, process, of, true) / 1e9;
+  if (threads <= 0) return {};
+  return {&of, threads, Waiting(epoch, process, of, false), of.what};
+}
+
+// Who runs does not wait. What the agent that sent the epoch does not tell of threads sets no
+// limit.
+Waits Possible(const RuleEpoch& epoch, const telltale_filter_process& process, Waits waits) {
+  const double existed = epoch.Of(process, TELLTALE_PROCESS_TASK_NS) / 1e9;
+  const double most = std::max(0.0, existed - Ran(epoch, process));
+  if (existed <= 0 || waits.threads <= most) return waits;
+  waits.estimated = std::exchange(waits.threads, most);
+  return waits;
+}
+
+}  // namespace
+
+const WaitClass& DiskWaits() { return kDisk; }
+
+double Waiting(const RuleEpoch& epoch, const telltale_filter_process& process, const WaitClass& of,
+               bool weight) {
+  if (of.lock != nullptr) return epoch.Of(process, "lock", of.lock, weight);
+  return epoch.Of(process, "blocking", of.sub, weight);
+}
+
+double Ran(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  return epoch.Of(process, TELLTALE_PROCESS_RUN_NS) / 1e9;
+}
+
+Waits ByChoice(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  Waits most;
+  for (const WaitClass& of : kClasses) {
+    if (!of.by_choice) continue;
+    Waits waits = WaitsFor(epoch, process, of);
+    if (waits.threads > most.threads) most = std::move(waits);
+  }
+  return Possible(epoch, process, std::move(most));
+}
+
+Waits Forced(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  Waits disk, inside;
+  for (const WaitClass& of : kClasses) {
+    if (of.by_choice) continue;
+    Waits waits = WaitsFor(epoch, process, of);
+    Waits& part = &of == &kDisk ? disk : inside;
+    if (waits.threads > part.threads) part = std::move(waits);
+  }
+  const bool on_disk = disk.threads > inside.threads;
+  Waits all = on_disk ? disk : inside;
+  const Waits& rest = on_disk ? inside : disk;
+  all.threads += rest.threads;
+  all.times += rest.times;
+  if (rest.threads > kWorthAWord * all.threads) absl::StrAppend(&all.what, " and ", rest.what);
+  return Possible(epoch, process, std::move(all));
+}
+
+Other OtherOf(const RuleEpoch& epoch, const telltale_filter_process& process, const WaitClass& of) {
+  // A lock vital knows the owner of some locks by its number.
+  const telltale_filter_vital* locks = epoch.Vital("lock");
+  for (const telltale_filter_label* label : epoch.Labels("lock")) {
+    const telltale_filter_sample* sample = label->exemplar;
+    if (of.lock == nullptr || sample == nullptr) break;
+    if (static_cast<int>(label->sub) != RuleEpoch::SubOf(*locks, of.lock)) continue;
+    if (sample->pid != process.pid) continue;
+    if (sample->holder_pid != 0) {
+      return {sample->holder_pid, sample->holder_tid, sample->holder_comm, true};
+    }
+    if (sample->details < 2 || sample->detail[1] == 0) continue;
+    return {static_cast<uint32_t>(sample->detail[1]), 0, "", true};
+  }
+  const int sub = RuleEpoch::SubOf(*epoch.Vital("blocking"), of.sub);
+  for (const telltale_filter_label* label : epoch.Labels("blocking")) {
+    const telltale_filter_sample* wait = label->exemplar;
+    if (wait == nullptr || wait->pid != process.pid) continue;
+    if (static_cast<int>(label->sub) != sub) continue;
+    if (wait->holder_pid != 0) return {wait->holder_pid, wait->holder_tid, wait->holder_comm, true};
+    if (wait->waker_pid != 0) return {wait->waker_pid, 0, wait->waker_comm, false};
+  }
+  return {};
+}
+
+std::string SiteOf(const RuleEpoch& epoch, const telltale_filter_process& process,
+                   const WaitClass& of) {
+  const int sub = RuleEpoch::SubOf(*epoch.Vital("blocking"), of.sub);
+  for (const telltale_filter_label* label : epoch.Labels("blocking")) {
+    const telltale_filter_sample* wait = label->exemplar;
+    if (wait == nullptr || wait->pid != process.pid) continue;
+    if (static_cast<int>(label->sub) == sub && wait->wait_site[0] != '\0') return wait->wait_site;
+  }
+  return "";
+}
+
+std::string SiteText(const std::string& site) {
+  if (site.empty()) return "";
+  const size_t caller = site.find(" < ");
+  if (caller == std::string::npos) return absl::StrCat(", in ", site);
+  return absl::StrCat(", in ", site.substr(0, caller), ", called by ", site.substr(caller + 3));
+}
+
+uint64_t DiskOf(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  constexpr uint32_t kDeviceValue = 2;  // place of `device` in the label
+  std::set<uint64_t> any;
+  for (const telltale_filter_label* label : epoch.Labels("disk_io")) {
+    if (label->values <= kDeviceValue || label->value[kDeviceValue] == 0) continue;
+    const uint64_t device = label->value[kDeviceValue];
+    if (label->uid == process.uid && std::strcmp(label->exe, process.exe) == 0) return device;
+    any.insert(device);
+  }
+  return any.size() == 1 ? *any.begin() : 0;
+}
+
+std::string WhatText(const RuleEpoch& epoch, const telltale_filter_process& process,
+                     const Waits& waits) {
+  if (waits.most != &kDisk) return waits.what;
+  return absl::StrReplaceAll(waits.what, {{kDisk.what, DiskText(epoch, DiskOf(epoch, process))}});
+}
+
+std::string StuckBy(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  const Waits waits = Forced(epoch, process);
+  if (waits.threads >= kWaiting) {
+    return absl::StrCat("itself waiting for ", WhatText(epoch, process, waits));
+  }
+  const double queued = epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
+  if (queued >= kWaiting && Ran(epoch, process) < queued) return "itself held from the CPU";
+  if (Ran(epoch, process) >= kSpins) {
+    return absl::StrFormat("which runs all the time, on %.3g CPUs", Ran(epoch, process));
+  }
+  const double asleep = epoch.Of(process, "blocking", "timer", true) / 1e9;
+  if (asleep >= kWaiting) return "asleep on a timer meanwhile";
+  return "";
+}
+
+std::string Named(const RuleEpoch& epoch, const Other& other,
+                  const telltale_filter_process& waits) {
+  if (other.pid == 0) return "";
+  const std::string begins = other.holds ? "; it is held by " : "; its waits are ended by ";
+  if (other.pid == waits.pid) {
+    if (other.tid == 0) return absl::StrCat(begins, "another thread of its own");
+    return absl::StrCat(begins, "its own thread ", other.comm, " (tid ", other.tid, ")");
+  }
+  const telltale_filter_process* process = epoch.Process(other.pid);
+  if (process == nullptr) {
+    return absl::StrCat(begins, other.comm.empty()
+                                    ? absl::StrCat("pid ", other.pid)
+                                    : absl::StrCat(other.comm, " (pid ", other.pid, ")"));
+  }
+  const std::string stuck = StuckBy(epoch, *process);
+  return absl::StrCat(begins, ProcessText(*process), stuck.empty() ? "" : ", ", stuck);
+}
+
+}  // namespace telltale::filter

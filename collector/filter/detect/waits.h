@@ -1,0 +1,73 @@
+// What a process waits for, whom, where in the kernel and on which disk, as one epoch tells: what
+// the rule about blocked processes rests on. Pure functions over epochs.
+
+#ifndef TELLTALE_COLLECTOR_FILTER_DETECT_WAITS_H_
+#define TELLTALE_COLLECTOR_FILTER_DETECT_WAITS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "collector/filter/detect/rule.h"
+
+namespace telltale::filter {
+
+inline constexpr double kWaiting = 0.5;  // threads: more do not just wait now and then
+
+// A kind of wait that the kernel tells from others.
+struct WaitClass {
+  const char* sub;   // of `blocking`
+  const char* lock;  // or of `lock`; nullptr: all of `sub`
+  const char* what;
+  bool by_choice;  // also how it waits for work
+};
+const WaitClass& DiskWaits();
+
+// Threads that wait so (weight, in ns per second), or waits per second.
+double Waiting(const RuleEpoch& epoch, const telltale_filter_process& process, const WaitClass& of,
+               bool weight);
+// CPUs.
+double Ran(const RuleEpoch& epoch, const telltale_filter_process& process);
+
+// What it waits for.
+struct Waits {
+  const WaitClass* most = nullptr;  // nullptr: nothing
+  double threads = 0;               // that wait
+  double times = 0;                 // per second
+  std::string what;
+  double estimated = 0;  // threads: an estimate that cannot be, where it was more
+};
+// What some wait for by choice: the one it waits for most.
+Waits ByChoice(const RuleEpoch& epoch, const telltale_filter_process& process);
+// What nobody waits for by choice: all of it. A wait for a lock of the kernel is one inside the
+// kernel, too, so of those the longest counts.
+Waits Forced(const RuleEpoch& epoch, const telltale_filter_process& process);
+
+// `what`, with the name of the disk where it is known.
+std::string WhatText(const RuleEpoch& epoch, const telltale_filter_process& process,
+                     const Waits& waits);
+
+// Whom it waits for.
+struct Other {
+  uint32_t pid = 0;  // 0: nobody is named
+  uint32_t tid = 0;  // 0: not known which thread of it
+  std::string comm;
+  bool holds = false;  // else: ends its waits
+};
+Other OtherOf(const RuleEpoch& epoch, const telltale_filter_process& process, const WaitClass& of);
+// "; it is held by ...", with what keeps that one; "": nobody is named.
+std::string Named(const RuleEpoch& epoch, const Other& other, const telltale_filter_process& waits);
+// What keeps a process from going on; "": nothing that is seen.
+std::string StuckBy(const RuleEpoch& epoch, const telltale_filter_process& process);
+
+// Where in the kernel it waits, as agents write it, "f < g"; "": samples do not tell.
+std::string SiteOf(const RuleEpoch& epoch, const telltale_filter_process& process,
+                   const WaitClass& of);
+// ", in f, called by g".
+std::string SiteText(const std::string& site);
+// The disk of which it asked most; 0: samples do not tell. What is written back for it another asks
+// for: where all that is asked on the node is of one disk, it is that.
+uint64_t DiskOf(const RuleEpoch& epoch, const telltale_filter_process& process);
+
+}  // namespace telltale::filter
+
+#endif  // TELLTALE_COLLECTOR_FILTER_DETECT_WAITS_H_
