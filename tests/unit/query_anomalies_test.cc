@@ -121,7 +121,7 @@ TEST_F(QueryAnomaliesTest, TheSeriesOfAFilterAreToldByNodeAndTime) {
   request.set_filter("crowd");
   const auto unknown = anomalies.Series(request, selection_).status();
   EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(unknown.message()), ::testing::HasSubstr("did you mean crowded"));
+  EXPECT_THAT(std::string(unknown.message()), ::testing::HasSubstr("nearest: crowded"));
 }
 
 }  // namespace
