@@ -11,6 +11,7 @@ constexpr double kSecond = 1e9;
 constexpr double kAim = 0.85;     // of the budget, after turning down
 constexpr double kTooMuch = 1.2;  // of the budget: it is not worth watching any more
 constexpr double kComfort = 0.7;  // of the budget, at most, after a step back
+constexpr double kSmall = 0.05;   // of the budget: a step back that may fill it up to kAim
 constexpr double kMeanS = 10;     // in which a reading fades to 1/e of the mean
 
 // Kernel ns of a switch with all its programs, without stacks, counting only: 500, 250, 90.
@@ -142,9 +143,13 @@ Governor::Candidate Governor::At(size_t part, uint8_t level, const PerPart<uint8
   return step;
 }
 
-// What saves by itself fits always.
+// What saves by itself fits always. What takes next to nothing needs no room for its error: where
+// all else fills the comfort by itself, stacks of few samples are still worth what they take.
 bool Governor::Fits(const Candidate& candidate) const {
-  return CostOf(candidate) <= std::max(kComfort * BudgetNs(mean_.seconds), Predict(mean_, levels_));
+  const double budget = BudgetNs(mean_.seconds), cost = CostOf(candidate);
+  const double now = Predict(mean_, levels_);
+  return cost <= std::max(kComfort * budget, now) ||
+         (cost <= kAim * budget && cost - now <= kSmall * budget);
 }
 
 // As far back as fits; a part that relapsed only one step, or to where it is not taken off and on.

@@ -6,13 +6,14 @@
 // after 30 s in which it would have, on the mean of some seconds: a draft written every few
 // seconds is no storm, and a load that comes and goes every few seconds finds it turned down and
 // cannot make it swing. A part that had to be turned down within a minute of that goes back by one
-// step at a time. One that went back does not keep the next waiting for another 30 s. Before user
+// step at a time. One that went back does not keep the next waiting for another 30 s. A step back
+// must leave 30 % of the budget free, one that takes less than 5 % of it half as much. Before user
 // stacks are given up there are fewer samples, down to a quarter, where their stacks fit, and so
 // they are taken back, too: what half as many say with their stacks is worth more than what all say
-// without. When nothing
-// is left to turn down and the budget is still exceeded by a fifth, it asks for the sensor to be
-// detached as soon as 20 s of budget have been overspent so, and tries again later: when the host
-// has been calm for 30 s, as far as it can tell, else after a pause that doubles each time.
+// without. When nothing is left to turn down and the budget is still exceeded by a fifth, it asks
+// for the sensor to be detached as soon as 20 s of budget have been overspent so, and tries again
+// later: when the host has been calm for 30 s, as far as it can tell, else after a pause that
+// doubles each time.
 //
 // Pure: no clock, no kernel. Owned by the sensor, its thread only.
 

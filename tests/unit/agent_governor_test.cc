@@ -215,6 +215,31 @@ TEST(Governor, GivesSamplesForUserStacksWhereThereIsNoRoomForAll) {
   EXPECT_LE(spent, host.budget() * 295);
 }
 
+TEST(Governor, TakesBackUserStacksThatTakeNextToNothingWhereLittleRoomIsLeft) {
+  Host host(TwoCpus());
+  // All else takes 0.71 % of the host; tables of many programs are built, then there are few stacks.
+  const Load builds = [](double at) {
+    return Parts({{Part::kUnwinding, at < 10 ? 0.1 : 0.0005}, {Part::kRest, 0.0142}});
+  };
+  host.Run(builds, 20);
+  ASSERT_EQ(host.governor().level(Part::kUnwinding), kUnwindNone);
+  const double spent = host.Run(builds, 120);
+  EXPECT_EQ(host.governor().level(Part::kUnwinding), 0);
+  EXPECT_LE(spent, host.budget() * 100);
+  const size_t steps = host.steps().size();
+  host.Run(builds, 600);
+  EXPECT_EQ(host.steps().size(), steps);
+}
+
+TEST(Governor, LeavesOffWhatIsNotSmallWhereLittleRoomIsLeft) {
+  Host host(TwoCpus());
+  const Load tight = [](double at) {
+    return Parts({{Part::kSwitch, at < 10 ? 0.05 : 0.0035}, {Part::kRest, 0.0132}});
+  };
+  host.Run(tight, 600);
+  EXPECT_EQ(host.governor().level(Part::kSwitch), kSwitchCount);
+}
+
 TEST(Governor, KeepsUserStacksOfFewerSamplesWhileTheyFit) {
   Host host(TwoCpus());
   const Load busy = [](double at) {
