@@ -130,7 +130,8 @@ class EventRows:
             in_build = f'{max(0, cold[1] - build[EMPTY][1]):.0f} ns in a build ({cold[0]:,} runs, their samples included)' \
                 if cold else 'none in a build'
             net = hot[name][1] - self.empty_ns if name in hot else cold[1] - build[EMPTY][1]
-            rows.append(Row(GROUP, f'{vital} ({name})', once(net), 'ns', '',
+            target = 'event.switch_alone' if name == 'on_switch' and name in hot else ''
+            rows.append(Row(GROUP, f'{vital} ({name})', once(net), 'ns', target,
                             ('hot; ' if name in hot else 'no hot loop; ') + in_build,
                             {'hot_ns': hot.get(name), 'build_ns': cold}))
         return rows

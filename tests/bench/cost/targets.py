@@ -31,6 +31,7 @@ def all_targets(cpus):
         'event.hot': Target(5, 'per event, hot, above dispatch: <= 5 ns median'),
         'event.syscall': Target(35, 'syscall exit <= 35 ns attached'),
         'event.syscall_duty': Target(3.5, '<= 3.5 ns at 10 % duty'),
+        'event.switch_alone': Target(47, 'context switch <= 47 ns without the stack hook, above dispatch'),
         'event.switch': Target(85, 'context switch <= 85 ns with the stack hook'),
         'event.page': Target(80, 'page fault with its alloc and free <= 80 ns'),
         'sample.kernel_stack': Target(1.5, 'sample <= 1.5 us with kernel stack'),
