@@ -212,7 +212,8 @@ void BatchWriter::NoteInRecord(const Staged& staged, uint64_t now_ns, NodeRecord
 
 absl::Status BatchWriter::Write(uint64_t ingest_number) {
   ingest_number_ = ingest_number;
-  if (!rows_.empty()) {
+  if (!rows_.empty() && !transaction_->AppendWith(*options_.history, rows_)) {
+    // The ledger must not know of a row that a crash may take.
     absl::Status appended = options_.history->Append(rows_);
     if (!appended.ok()) return appended;
     absl::Status synced = options_.history->Sync();

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,9 @@
 #include "absl/status/statusor.h"
 
 namespace telltale::storage {
+
+class History;
+struct Row;
 
 enum class Durability {
   kDurable,   // survives a crash of the machine when Commit returns
@@ -38,6 +42,15 @@ class Transaction {
                             const CatalogVisitor& visit) const = 0;
   virtual void Put(std::string_view key, std::string_view value) = 0;
   virtual void Delete(std::string_view key) = 0;
+
+  // Rows of a history that stand or fall with this transaction: visible and as durable as the rest
+  // once Commit returns OK, and not there without one. They live until then. False: nothing was
+  // taken, since that history is kept elsewhere; who needs the rows to be there before the commit
+  // appends and syncs them.
+  virtual bool AppendWith(const History& history, std::span<const Row> rows) {
+    (void)history, (void)rows;
+    return false;
+  }
 
   // Once. ResourceExhausted: no space; Unavailable: another write error. After an error nobody sees
   // anything of it, and the next commit of any transaction takes back what it may have left on

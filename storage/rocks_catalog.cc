@@ -1,9 +1,11 @@
 #include "storage/rocks_catalog.h"
 
+#include <span>
 #include <string>
 #include <utility>
 
 #include "rocksdb/write_batch.h"
+#include "storage/rocks_history.h"
 #include "storage/staged_writes.h"
 
 namespace telltale::storage {
@@ -55,9 +57,17 @@ class RocksTransaction : public Transaction {
   void Put(std::string_view key, std::string_view value) override { staged_.Put(key, value); }
   void Delete(std::string_view key) override { staged_.Delete(key); }
 
+  // One record of the log, synced once, has both: no part of it can be there without the other.
+  bool AppendWith(const History& history, std::span<const Row> rows) override {
+    const auto* own = dynamic_cast<const RocksHistory*>(&history);
+    if (own == nullptr || own->database() != database_) return false;
+    rows_ = rows;
+    return true;
+  }
+
   absl::Status Commit(Durability durability) override {
     if (!instance_.ok()) return instance_.status();
-    if (staged_.writes().empty() && durability == Durability::kBuffered) return absl::OkStatus();
+    if (staged_.writes().empty() && rows_.empty() && durability == Durability::kBuffered) return absl::OkStatus();
     std::unique_lock<std::mutex> lock(catalog_->mutex_);
     const std::shared_ptr<const RocksCatalog::Doubts> doubts = catalog_->doubts_;
     // Without doubts commits of different threads need not wait for each other.
@@ -66,6 +76,11 @@ class RocksTransaction : public Transaction {
     for (const auto& [key, value] : *doubts) Stage(key, value, all);
     for (const auto& [key, value] : staged_.writes()) Stage(key, value, all);
     rocksdb::WriteBatch batch;
+    for (const Row& row : rows_) {
+      const rocksdb::Status status =
+          batch.Put((*instance_)->family(row.family), ToSlice(row.key), ToSlice(row.value));
+      if (!status.ok()) return FromRocks(status, "append to", FamilyName(row.family));
+    }
     for (const auto& [key, value] : all.writes()) {
       const rocksdb::Status status = value.has_value()
                                          ? batch.Put((*instance_)->catalog(), key, *value)
@@ -123,6 +138,7 @@ class RocksTransaction : public Transaction {
   const rocksdb::Snapshot* snapshot_ = nullptr;
   rocksdb::ReadOptions read_;
   StagedWrites staged_;
+  std::span<const Row> rows_;  // committed with it; the caller's
 };
 
 std::unique_ptr<Transaction> RocksCatalog::Begin() {

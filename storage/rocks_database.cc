@@ -276,9 +276,10 @@ absl::Status RocksDatabase::Write(RocksInstance& instance, rocksdb::WriteBatch* 
 }
 
 absl::Status RocksDatabase::SyncLog(RocksInstance& instance) {
-  std::unique_lock<std::shared_mutex> log(log_mutex_);
-  if (const absl::Status failure = Failure(); !failure.ok()) return failure;
-  return Note(instance.db().SyncWAL(), "sync");
+  // A synced write of nothing makes all before it durable, shares its sync with the commits that
+  // wait beside it, and holds up no other write longer than they do.
+  rocksdb::WriteBatch nothing;
+  return Write(instance, &nothing, /*sync=*/true, "sync");
 }
 
 }  // namespace telltale::storage

@@ -81,8 +81,8 @@ class RocksDatabase {
   std::atomic<bool> failed_{false};
   std::atomic<uint64_t> beginnings_{1};
   std::mutex recover_mutex_;  // one recovery at a time
-  // Writers share it; a sync and a recovery have it alone, so that neither meets a log in the
-  // moment of its failure. Taken before mutex_.
+  // Writers share it; a recovery has it alone, so that it does not meet a log in the moment of its
+  // failure. Taken before mutex_.
   std::shared_mutex log_mutex_;
   mutable std::mutex mutex_;
   absl::Status failure_;                     // guarded by mutex_

@@ -12,6 +12,8 @@ class RocksHistory : public History {
  public:
   explicit RocksHistory(RocksDatabase* database) : database_(database) {}
 
+  const RocksDatabase* database() const { return database_; }
+
   absl::Status Append(std::span<const Row> rows) override;
   absl::Status Sync() override;
   uint64_t Beginnings() const override { return database_->beginnings(); }

@@ -134,6 +134,7 @@ void FaultFileSystem::Die(const std::string& name) {
 }
 
 void FaultFileSystem::NoteSynced(const std::string& name, uint64_t bytes) {
+  ++syncs_;
   if (journal_ != nullptr) journal_->Synced(Plain(name), bytes);
 }
 void FaultFileSystem::NoteSyncedDirectory(const std::string& name) {

@@ -44,6 +44,8 @@ class FaultFileSystem : public rocksdb::FileSystemWrapper {
   void set_on_death(std::function<void(const std::string& name)> on_death) {
     on_death_ = std::move(on_death);
   }
+  // How often a file (not a directory) was synced.
+  uint64_t syncs() const { return syncs_; }
   // The power goes and comes back, with the database closed.
   void CutPower(uint64_t seed) { DiskJournal::CutPower(keep_, seed); }
 
@@ -84,6 +86,7 @@ class FaultFileSystem : public rocksdb::FileSystemWrapper {
   std::atomic<Fault> fault_{Fault::kNone};
   std::atomic<uint64_t> fail_every_{0};
   std::atomic<uint64_t> operations_{0};
+  std::atomic<uint64_t> syncs_{0};
   std::atomic<uint64_t> dies_in_{0};
   std::function<void(const std::string& name)> on_death_;
   std::mutex die_mutex_;

@@ -159,6 +159,25 @@ TEST_P(ConformanceTest, WithoutACommitNothingHappened) {
   EXPECT_TRUE(absl::IsNotFound(catalog().Begin()->Get("a").status()));
 }
 
+TEST_P(ConformanceTest, RowsTakenByATransactionStandOrFallWithIt) {
+  const Row row{Family::kRaw, "k", "v", 0};
+  const bool taken = catalog().Begin()->AppendWith(history(), {&row, 1});
+  EXPECT_TRUE(absl::IsNotFound(history().Get(Family::kRaw, "k").status()));
+  EXPECT_EQ(taken, std::string(GetParam()) == "rocks") << "two memories are two stores";
+  if (!taken) return;
+  auto kept = catalog().Begin();
+  ASSERT_TRUE(kept->AppendWith(history(), {&row, 1}));
+  EXPECT_TRUE(absl::IsNotFound(history().Get(Family::kRaw, "k").status()));
+  ASSERT_TRUE(kept->Commit(Durability::kBuffered).ok());
+  EXPECT_EQ(*history().Get(Family::kRaw, "k"), "v");
+}
+
+TEST_P(ConformanceTest, RowsOfAnotherHistoryAreNotTaken) {
+  const auto other = testing::MakeEngine(GetParam());
+  const Row row{Family::kRaw, "k", "v", 0};
+  EXPECT_FALSE(catalog().Begin()->AppendWith(other->history(), {&row, 1}));
+}
+
 TEST_P(ConformanceTest, ATransactionSeesTheMomentItBegan) {
   auto reader = catalog().Begin();
   auto writer = catalog().Begin();

@@ -99,6 +99,13 @@ TEST_F(FaultTest, ASyncAfterAFailedWriteIsRefusedLikeTheWrite) {
   EXPECT_EQ(CheckBooks(*store_, node_, acked_), "");
 }
 
+TEST_F(FaultTest, AnAckWaitsForTheDiskOnce) {
+  ASSERT_TRUE(Put(1).ok());
+  const uint64_t before = files_->syncs();
+  ASSERT_TRUE(Put(2).ok());
+  EXPECT_EQ(files_->syncs() - before, 1);
+}
+
 TEST_F(FaultTest, AWriteErrorIsNotAFullDisk) {
   files_->set_fault(FaultFileSystem::Fault::kIoError);
   EXPECT_EQ(Put(1).status().code(), absl::StatusCode::kUnavailable);
