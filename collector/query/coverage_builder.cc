@@ -293,6 +293,14 @@ absl::Status CoverageBuilder::LookAtNode(const storage::NodeRecord& node, v1::Co
   return absl::OkStatus();
 }
 
+void CoverageBuilder::TakeOutDamaged(v1::Coverage* coverage) {
+  const double seconds = std::min(Seconds(damaged_.watched_ns), coverage->watched_s());
+  if (seconds <= 0) return;
+  coverage->set_watched_s(coverage->watched_s() - seconds);
+  coverage->set_unwatched_s(coverage->unwatched_s() + seconds);
+  unwatched_["stored, but it could not be read"].seconds += seconds;
+}
+
 absl::Status CoverageBuilder::AddRanges(bool found, v1::Tier tier, v1::Coverage* coverage) {
   std::map<int, std::pair<uint64_t, uint64_t>> ranges;
   const auto add = [&](uint32_t node) -> absl::Status {
@@ -342,6 +350,7 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
     if (context_.cancelled()) return absl::CancelledError("query: the asker went away");
     if (absl::Status status = LookAtNode(node, &coverage); !status.ok()) return status;
   }
+  TakeOutDamaged(&coverage);
   for (const auto& [key, lost] : losses_) {
     if (lost.first == 0 && lost.second == 0) continue;
     v1::ReasonCount* out = coverage.add_lost_events();
@@ -370,9 +379,10 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
                                       ": its summaries are kept apart and not counted"));
     }
   }
-  if (damaged_ > 0) {
-    coverage.add_notes(
-        absl::StrCat(damaged_, " stored epochs could not be opened and are left out"));
+  if (damaged_.epochs > 0) {
+    coverage.add_notes(absl::StrCat(damaged_.epochs,
+                                    " stored epochs could not be opened and are left out; "
+                                    "telltale-collector verify says which"));
   }
   if (unreadable_ > 0) {
     coverage.add_notes(absl::StrCat(unreadable_,

@@ -37,7 +37,11 @@ class CoverageBuilder {
   void Used(v1::Tier tier, uint32_t rows, double length_s);
   void AddLosses(const google::protobuf::RepeatedPtrField<v1::Loss>& losses,
                  const v1::VitalDescriptor* vital);
-  void AddDamaged(uint32_t epochs) { damaged_ += epochs; }
+  // Epochs that cannot be read: their time was not watched, as far as the answer goes.
+  void AddDamaged(const LeftOut& epochs) {
+    damaged_.epochs += epochs.epochs;
+    damaged_.watched_ns += epochs.watched_ns;
+  }
   // Stored windows that cannot be read: the answer has finer data in their place, or nothing.
   void AddUnreadable(uint32_t windows) { unreadable_ += windows; }
   // A window that was used and of which some could not be read when it was made.
@@ -60,6 +64,7 @@ class CoverageBuilder {
     uint32_t nodes = 0;
   };
   void AddControl(const v1::SketchDigest& sketch, const v1::VitalDescriptor* vital);
+  void TakeOutDamaged(v1::Coverage* coverage);
   absl::Status LookAtNode(const storage::NodeRecord& node, v1::Coverage* coverage);
   void AddGap(const storage::NodeRecord& node, const storage::Gap& gap);
   void AddNodeGap(const storage::NodeRecord& node, uint64_t start_ns, uint64_t end_ns,
@@ -78,7 +83,8 @@ class CoverageBuilder {
   std::map<uint32_t, uint32_t> cpus_;           // by node number
   std::vector<v1::Gap> gaps_;
   std::vector<std::string> notes_;
-  uint32_t damaged_ = 0, unreadable_ = 0, lacking_ = 0;
+  LeftOut damaged_;
+  uint32_t unreadable_ = 0, lacking_ = 0;
   uint32_t unspooled_ = 0;  // epochs
   uint64_t covers_start_ns_ = 0, covers_end_ns_ = 0;
   uint64_t values_watched_ns_ = 0;

@@ -120,7 +120,7 @@ absl::StatusOr<v1::EventsAnswer> AnswerEvents(const v1::EventsRequest& request,
     const Place place{time_ns, UINT32_MAX, which, 0, 0};
     if (wanted(place)) keep(place, NoteOf(mark));
   }
-  uint32_t damaged = 0;
+  LeftOut damaged;
   absl::Status status = ForEachEpoch(
       *selection, context,
       [&](const StoredEpoch& epoch) {
@@ -175,7 +175,7 @@ absl::StatusOr<v1::CoverageAnswer> AnswerCoverage(const v1::CoverageRequest& req
   // Losses stand in the epochs themselves; for long times reading them all would cost more than
   // they tell.
   if (selection->end_ns - selection->start_ns <= kLossesFromRawNs) {
-    uint32_t damaged = 0;
+    LeftOut damaged;
     absl::Status status = ForEachEpoch(
         *selection, context, [&](const StoredEpoch& epoch) { coverage.AddEpoch(epoch, book, {}); },
         &damaged);

@@ -159,7 +159,7 @@ absl::StatusOr<v1::HostLevelsAnswer> AnswerHost(const v1::HostLevelsRequest& req
   const VitalBook book(*selection, context);
   CoverageBuilder coverage(*selection, context);
   std::map<uint32_t, HostSum> sums;
-  uint32_t damaged = 0;
+  LeftOut damaged;
   absl::Status status = ForEachEpoch(
       *selection, context,
       [&](const StoredEpoch& epoch) {

@@ -62,7 +62,7 @@ absl::StatusOr<v1::SamplesAnswer> AnswerSamples(const v1::SamplesRequest& reques
   CoverageBuilder coverage(*selection, context);
   std::map<Place, v1::SampleAnswer, NewestFirst> kept;  // the first `limit` of the order, so far
   bool more = false;
-  uint32_t damaged = 0;
+  LeftOut damaged;
   absl::Status status = ForEachEpoch(
       *selection, context,
       [&](const StoredEpoch& epoch) {

@@ -123,7 +123,7 @@ double EpochsBetween(const Selection& selection) {
 }  // namespace
 
 absl::Status ForEachEpoch(const Selection& selection, const Context& context,
-                          const std::function<void(const StoredEpoch&)>& visit, uint32_t* damaged) {
+                          const std::function<void(const StoredEpoch&)>& visit, LeftOut* left_out) {
   const absl::Status too_many = absl::ResourceExhaustedError(
       absl::StrCat("query: more than ", context.max_epochs,
                    " epochs in the selection; narrow the time or the nodes"));
@@ -147,7 +147,7 @@ absl::Status ForEachEpoch(const Selection& selection, const Context& context,
           visit(epoch);
           return true;
         },
-        damaged);
+        left_out);
     if (!stopped.ok()) return stopped;
     if (!status.ok()) return status;
   }

@@ -46,9 +46,9 @@ absl::StatusOr<bool> MatchesLabels(const storage::NodeRecord& node,
 bool Belongs(const storage::EpochSpan& span, uint64_t from_ns, uint64_t to_ns);
 
 // Visits all raw epochs that belong to the selection, node by node, each ascending by start.
-// Cancelled, or ResourceExhausted beyond max_epochs. `damaged` counts what could not be opened.
+// Cancelled, or ResourceExhausted beyond max_epochs. `left_out` counts what could not be opened.
 absl::Status ForEachEpoch(const Selection& selection, const Context& context,
-                          const std::function<void(const StoredEpoch&)>& visit, uint32_t* damaged);
+                          const std::function<void(const StoredEpoch&)>& visit, LeftOut* left_out);
 
 }  // namespace telltale::query
 

@@ -28,7 +28,7 @@ void SeriesLines::AddBlock(const storage::SeriesKey& key, const v1::SeriesBlock&
   if (block.length_ms_size() < epochs || block.watched_ms_size() < epochs ||
       block.events_size() < places || block.weight_size() < places ||
       block.second_min_size() < places || block.second_max_size() < places) {
-    coverage.AddDamaged(static_cast<uint32_t>(epochs));
+    coverage.AddDamaged({.epochs = static_cast<uint32_t>(epochs)});
     return;
   }
   uint32_t unreadable = 0;
@@ -36,7 +36,7 @@ void SeriesLines::AddBlock(const storage::SeriesKey& key, const v1::SeriesBlock&
     const uint64_t start_ns = key.hour_start_ns + static_cast<uint64_t>(start_ms * int64_t{kMsNs});
     if (start_ns >= from_ns && start_ns < to_ns) ++unreadable;
   }
-  coverage.AddDamaged(unreadable);
+  coverage.AddDamaged({.epochs = unreadable});
   std::vector<Point> frame(static_cast<size_t>(epochs));
   std::vector<bool> wanted(static_cast<size_t>(epochs));
   int64_t after_ms = 0;

@@ -34,6 +34,12 @@ struct StoredEpoch {
   std::shared_ptr<const v1::Schema> schema;  // describes the body's vitals
 };
 
+// Stored epochs that a scan could not read.
+struct LeftOut {
+  uint32_t epochs = 0;
+  uint64_t watched_ns = 0;  // which they are of
+};
+
 class Source {
  public:
   virtual ~Source() = default;
@@ -41,11 +47,11 @@ class Source {
   virtual storage::NodeList Nodes() const = 0;  // ascending by number
 
   // Counted epochs that overlap [from, to), ascending by start. False ends it. A row that cannot be
-  // opened is skipped and counted in `damaged`. A body has at least the parts asked for.
+  // opened is skipped and counted in `left_out`. A body has at least the parts asked for.
   using EpochVisitor = std::function<bool(const StoredEpoch& epoch)>;
   virtual absl::Status ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                     const proto::BodyParts& parts, const EpochVisitor& visit,
-                                    uint32_t* damaged) const = 0;
+                                    LeftOut* left_out) const = 0;
 
   // Description of vitals by id; nullptr: nobody ever sent it.
   virtual std::shared_ptr<const v1::Schema> Schema(uint64_t id) const = 0;

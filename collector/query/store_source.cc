@@ -1,5 +1,7 @@
 #include "collector/query/store_source.h"
 
+#include <algorithm>
+
 #include "proto/codec.h"
 
 namespace telltale::query {
@@ -8,21 +10,22 @@ storage::NodeList StoreSource::Nodes() const { return reader_->Nodes(); }
 
 absl::Status StoreSource::ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                        const proto::BodyParts& parts, const EpochVisitor& visit,
-                                       uint32_t* damaged) const {
+                                       LeftOut* left_out) const {
   std::shared_ptr<const v1::Schema> schema;
+  // A damaged block of a file takes all that lies behind it: what was there, the ledger knows.
+  const auto leave_out = [&](uint64_t start_ns, uint64_t end_ns) {
+    const auto view = reader_->Coverage(node, std::max(start_ns, from_ns), std::min(end_ns, to_ns));
+    left_out->epochs += std::max<uint32_t>(1, view.ok() ? static_cast<uint32_t>(view->epochs) : 1);
+    if (view.ok()) left_out->watched_ns += view->watched_ns;
+    return true;
+  };
   const auto open = [&](const storage::RawRow& row) {
     if (schema == nullptr || schema->id() != row.summary.schema_id()) {
       schema = Schema(row.summary.schema_id());
     }
-    if (schema == nullptr) {
-      ++*damaged;
-      return true;
-    }
+    if (schema == nullptr) return leave_out(row.key.start_ns, row.end_ns);
     absl::StatusOr<proto::Decoded> decoded = proto::DecodeParts(row.summary, *schema, parts);
-    if (!decoded.ok()) {
-      ++*damaged;
-      return true;
-    }
+    if (!decoded.ok()) return leave_out(row.key.start_ns, row.end_ns);
     StoredEpoch epoch;
     epoch.node = node;
     epoch.span = storage::PlaceEpoch(decoded->body.epoch());
@@ -31,8 +34,9 @@ absl::Status StoreSource::ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t
     epoch.schema = schema;
     return visit(epoch);
   };
-  return reader_->ForEachRaw(node, from_ns, to_ns, open,
-                             [&](const storage::DamagedRow&) { ++*damaged; });
+  return reader_->ForEachRaw(
+      node, from_ns, to_ns, open,
+      [&](const storage::DamagedRow& row) { leave_out(row.start_ns, row.end_ns); });
 }
 
 std::shared_ptr<const v1::Schema> StoreSource::Schema(uint64_t id) const {

@@ -16,7 +16,7 @@ class StoreSource : public Source {
   storage::NodeList Nodes() const override;
   absl::Status ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                             const proto::BodyParts& parts, const EpochVisitor& visit,
-                            uint32_t* damaged) const override;
+                            LeftOut* left_out) const override;
   std::shared_ptr<const v1::Schema> Schema(uint64_t id) const override;
   std::optional<std::string> SymbolName(std::string_view build_id, uint64_t offset,
                                         uint32_t node) const override;

@@ -44,7 +44,7 @@ class TierScan {
   // The same for some of the selected time of one node.
   absl::Status Node(const storage::NodeRecord& node, const Stretches& time);
 
-  uint32_t damaged() const { return damaged_; }  // stored epochs that could not be opened
+  const LeftOut& damaged() const { return damaged_; }  // stored epochs that could not be opened
   uint32_t unreadable() const { return static_cast<uint32_t>(unreadable_.size()); }  // windows
   uint32_t behind() const { return behind_; }  // windows used although they wait to be recomputed
 
@@ -59,7 +59,8 @@ class TierScan {
   const TierChoice choice_;
   const storage::RollupParts windows_;
   const TierVisitor visitor_;
-  uint32_t seen_ = 0, damaged_ = 0, behind_ = 0;
+  LeftOut damaged_;
+  uint32_t seen_ = 0, behind_ = 0;
   // Found by more than one pass: tier, node, start.
   std::set<std::tuple<storage::Tier, uint32_t, uint64_t>> unreadable_;
 };

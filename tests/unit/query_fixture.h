@@ -58,7 +58,7 @@ class FakeSource : public Source {
     return list;
   }
   absl::Status ForEachEpoch(uint32_t node, uint64_t from, uint64_t to, const proto::BodyParts&,
-                            const EpochVisitor& visit, uint32_t*) const override {
+                            const EpochVisitor& visit, LeftOut*) const override {
     const auto epochs = epochs_.find(node);
     if (epochs == epochs_.end()) return absl::OkStatus();
     for (const auto& [span, body] : epochs->second) {

@@ -19,7 +19,7 @@ namespace {
 class EndlessSource : public FakeSource {
  public:
   absl::Status ForEachEpoch(uint32_t node, uint64_t from, uint64_t, const proto::BodyParts&,
-                            const EpochVisitor& visit, uint32_t*) const override {
+                            const EpochVisitor& visit, LeftOut*) const override {
     const v1::SummaryBody body;
     StoredEpoch epoch;
     epoch.node = node;
