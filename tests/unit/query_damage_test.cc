@@ -122,6 +122,9 @@ TEST(QueryDamageTest, EpochsThatCannotBeReadAreCountedInEveryTier) {
   ASSERT_TRUE(raw.ok()) << raw.status();
   EXPECT_EQ(raw->coverage().used(0).rows(), 118u);
   EXPECT_THAT(raw->coverage().notes(), Contains(HasSubstr("2 stored epochs could not be opened")));
+  EXPECT_DOUBLE_EQ(raw->coverage().watched_s(), 2 * kHour - 120);
+  EXPECT_DOUBLE_EQ(raw->coverage().unwatched_s(), 120);
+  EXPECT_THAT(raw->coverage().notes(), Contains(HasSubstr("it could not be read")));
 
   auto series = store.Asked<v1::SeriesRequest>(0, 2 * kHour);
   series.add_vitals("syscall");
