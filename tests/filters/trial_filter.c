@@ -80,8 +80,8 @@ static int epoch(void* instance, const struct telltale_filter_epoch* shown) {
     mark(self, shown, name, shown->start_ns);
   }
 #elif defined(WHAT_EAT)
-  /* At most 1 GiB, should nobody stop it. */
-  for (int i = 0; i < 1024; ++i) memset(malloc(1 << 20), 1, 1 << 20);
+  /* At most 1 GiB, should nobody stop it; of each part a page, so that it does not run out of time before. */
+  for (int i = 0; i < 1024; ++i) *(volatile char*)malloc(1 << 20) = 1;
 #elif defined(WHAT_BABBLE)
   for (;;) fputs("trial: and so on, ", stderr);
 #elif defined(WHAT_ESCAPE)
