@@ -111,8 +111,10 @@ class LocalVital(unittest.TestCase):
         self.assertEqual((vital["id"], vital["unit"], vital["about"]),
                          (64, "UNIT_SEGMENTS", "packets the kernel threw away, by reason and place"))
         status = [v for v in self.stack.ask("nodes")["nodes"][0]["info"]["vitals"] if v["id"] == 64]
-        self.assertEqual([(v["state"], v["hook"], v["reason"]) for v in status],
-                         [("VITAL_STATE_ACTIVE", "tp_btf/kfree_skb", "")])
+        self.assertEqual([v["hook"] for v in status], ["tp_btf/kfree_skb"])
+        # An agent that has just started on a busy host may still take fewer samples, and says so.
+        self.assertTrue(status[0]["state"] == "VITAL_STATE_ACTIVE" and status[0]["reason"] == "" or
+                        status[0]["state"] == "VITAL_STATE_DEGRADED" and "of the host" in status[0]["reason"], status)
 
     def test_top_counts_every_packet_in_the_vitals_unit(self):
         table = self.top("process")
