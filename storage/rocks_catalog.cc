@@ -67,7 +67,9 @@ class RocksTransaction : public Transaction {
 
   absl::Status Commit(Durability durability) override {
     if (!instance_.ok()) return instance_.status();
-    if (staged_.writes().empty() && rows_.empty() && durability == Durability::kBuffered) return absl::OkStatus();
+    if (staged_.writes().empty() && rows_.empty() && durability == Durability::kBuffered) {
+      return absl::OkStatus();
+    }
     std::unique_lock<std::mutex> lock(catalog_->mutex_);
     const std::shared_ptr<const RocksCatalog::Doubts> doubts = catalog_->doubts_;
     // Without doubts commits of different threads need not wait for each other.

@@ -1,9 +1,12 @@
 #include "collector/filter/query_anomalies.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "collector/filter/series_list.h"
@@ -26,6 +29,17 @@ absl::Status Unknown(const char* what, const std::string& filter,
                                           "\" is unknown", query::NearestHint(filter, known)));
 }
 
+// Nodes of the selection by number.
+std::function<std::optional<std::string>(uint32_t)> NameIn(const query::Selection& selection) {
+  std::map<uint32_t, std::string> names;
+  for (const storage::NodeRecord& node : selection.nodes) names[node.number()] = node.name();
+  return [names = std::move(names)](uint32_t node) -> std::optional<std::string> {
+    const auto found = names.find(node);
+    if (found == names.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
 }  // namespace
 
 absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequest& request,
@@ -35,20 +49,12 @@ absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequ
     const auto unknown = Unknown("anomalies", request.filter(), filters);
     if (!unknown.ok()) return unknown;
   }
-  std::map<uint32_t, std::string> names;
   std::unordered_set<std::string_view> selected;
-  for (const storage::NodeRecord& node : selection.nodes) {
-    names[node.number()] = node.name();
-    selected.insert(node.name());
-  }
+  for (const storage::NodeRecord& node : selection.nodes) selected.insert(node.name());
   AnomalyQuery asked;
   asked.from_ns = selection.start_ns;
   asked.to_ns = selection.end_ns;
-  asked.node_name = [&](uint32_t node) -> std::optional<std::string> {
-    const auto found = names.find(node);
-    if (found == names.end()) return std::nullopt;
-    return found->second;
-  };
+  asked.node_name = NameIn(selection);
   asked.vital = request.vital();
   asked.filter = request.filter();
   asked.min_severity = request.min_severity();
@@ -82,16 +88,10 @@ absl::StatusOr<v1::FilterSeriesAnswer> QueryAnomalies::Series(
                                                    " is above ", kMaxPoints,
                                                    "; narrow time, nodes or series"));
   }
-  std::map<uint32_t, std::string> names;
-  for (const storage::NodeRecord& node : selection.nodes) names[node.number()] = node.name();
   SeriesQuery asked;
   asked.from_ns = selection.start_ns;
   asked.to_ns = selection.end_ns;
-  asked.node_name = [&](uint32_t node) -> std::optional<std::string> {
-    const auto found = names.find(node);
-    if (found == names.end()) return std::nullopt;
-    return found->second;
-  };
+  asked.node_name = NameIn(selection);
   asked.series = request.series();
   asked.vital = request.vital();
   asked.limit = request.limit() == 0 ? kUsualPoints : request.limit();

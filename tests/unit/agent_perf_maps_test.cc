@@ -79,7 +79,7 @@ TEST_F(PerfMapsTest, AnUnknownAddressMakesItReadWhatWasAddedSince) {
 }
 
 // Code without a name is common where nobody lists it; looking for the list ten times a second was
-// most of what an idle agent read.
+// most of the files that an agent opened in a trace of an idle host.
 TEST_F(PerfMapsTest, IsLookedForLessOftenTheLongerThereIsNone) {
   PerfMaps maps({}, processes_);
   EXPECT_EQ(maps.Find(process_, 0x1000, 1).outcome, v1::NAME_OUTCOME_NO_PERF_MAP);

@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "collector/filter/anomaly_log.h"
-#include "collector/filter/detect/detectors.h"
 
 namespace telltale::filter {
 namespace {
