@@ -108,7 +108,7 @@ class BudgetKeeper {
   PerPart<double> spent_ns_{};
   std::array<telltale_total, TELLTALE_VITALS> lost_{};
   uint64_t detached_ns_ = 0;
-  bool looked_ = false;  // waits were looked at in a part of it
+  bool looked_ = false;                         // waits were looked at in a part of it
   std::array<bool, TELLTALE_VITALS> cycled_{};  // watched a part of the time in a part of it
   std::array<std::vector<RawKnobChange>, TELLTALE_VITALS> changes_;
 };

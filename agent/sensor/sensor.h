@@ -177,8 +177,8 @@ struct RawVital {
   std::vector<RawExact> group;   // the control group; empty: none kept, or it had too little room
   std::vector<int64_t> backlog;  // [second]: begun minus ended; empty where the vital has none
   std::vector<RawKnobChange> knobs;
-  // What it weighs is, in all, of a process and of a label: to stay within the budget it was watched
-  // a part of the time, chosen at random, or looked at now and then.
+  // What it weighs is, in all, of a process and of a label: to stay within the budget it was
+  // watched a part of the time, chosen at random, or looked at now and then.
   bool estimated = false;
 };
 

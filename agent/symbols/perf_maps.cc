@@ -61,8 +61,7 @@ PerfMaps::Answer PerfMaps::Find(const ProcessRef& process, uint64_t address, uin
     found = &maps_.Put(key, std::move(fresh), cost);
   }
   Known* known = found->get();
-  const uint64_t wait =
-      known->map.NameAt(address).empty() ? known->wait_ns : options_.known_ns;
+  const uint64_t wait = known->map.NameAt(address).empty() ? known->wait_ns : options_.known_ns;
   if (!met || (now_ns > known->looked_ns && now_ns - known->looked_ns >= wait)) {
     known->looked_ns = now_ns;
     const size_t before = CostOf(*known);

@@ -62,7 +62,7 @@ class PerfMaps {
     std::string tail;                // what was read last, to know the file again by
     uint64_t looked_ns = 0;
     uint64_t wait_ns = 0;  // until it is looked at for an address it does not know
-    bool cut = false;  // the file is longer than what is read of it
+    bool cut = false;      // the file is longer than what is read of it
     v1::NameOutcome why = v1::NAME_OUTCOME_NO_PERF_MAP;
   };
 

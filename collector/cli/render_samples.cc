@@ -76,15 +76,15 @@ std::string OneSample(const v1::SampleAnswer& sample, const View& view) {
     absl::StrAppend(&out, "  label: ", label, "\n");
   if (const std::string detail = Values(sample.detail()); !detail.empty())
     absl::StrAppend(&out, "  event: ", detail, "\n");
-  absl::StrAppend(&out, "  seen ",
-                  sample.samples() == 1 ? "once" : absl::StrCat(Count(sample.samples()), " times"),
-                  "; what it stands for weighs ", Quantity(sample.low(), UnitOf(sample)), " to ",
-                  Quantity(sample.high(), UnitOf(sample)), " in this epoch",
-                  sample.watched_share() <= 0
-                      ? ""
-                      : absl::StrCat(", an estimate: watched ", Share(sample.watched_share()),
-                                     " of the time"),
-                  "\n");
+  absl::StrAppend(
+      &out, "  seen ",
+      sample.samples() == 1 ? "once" : absl::StrCat(Count(sample.samples()), " times"),
+      "; what it stands for weighs ", Quantity(sample.low(), UnitOf(sample)), " to ",
+      Quantity(sample.high(), UnitOf(sample)), " in this epoch",
+      sample.watched_share() <= 0
+          ? ""
+          : absl::StrCat(", an estimate: watched ", Share(sample.watched_share()), " of the time"),
+      "\n");
   absl::StrAppend(&out, StackText("kernel", sample.kernel_stack(), sample.kernel_stack_end(), view),
                   StackText("user", sample.user_stack(), sample.user_stack_end(), view));
   if (sample.has_ran_instead())

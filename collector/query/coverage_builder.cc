@@ -136,8 +136,7 @@ void CoverageBuilder::AddEpochLosses(const StoredEpoch& epoch, const VitalBook& 
   }
 }
 
-void CoverageBuilder::AddControl(const v1::SketchDigest& sketch,
-                                 const v1::VitalDescriptor* vital) {
+void CoverageBuilder::AddControl(const v1::SketchDigest& sketch, const v1::VitalDescriptor* vital) {
   if (vital == nullptr || sketch.control_heavy() == 0) return;
   v1::ControlGroup& group = control_[vital->name()];
   group.set_vital(vital->name());

@@ -78,9 +78,9 @@ class CoverageBuilder {
       losses_;  // (reason, vital)
   std::map<v1::NameOutcome, double> user_frames_;
   std::map<std::string, v1::ControlGroup> control_;  // by vital
-  std::map<std::string, Unwatched> unwatched_;  // by reason
-  std::map<int, v1::TierUse> used_;             // by tier
-  std::map<uint32_t, uint32_t> cpus_;           // by node number
+  std::map<std::string, Unwatched> unwatched_;       // by reason
+  std::map<int, v1::TierUse> used_;                  // by tier
+  std::map<uint32_t, uint32_t> cpus_;                // by node number
   std::vector<v1::Gap> gaps_;
   std::vector<std::string> notes_;
   LeftOut damaged_;

@@ -34,9 +34,9 @@ absl::Status StoreSource::ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t
     epoch.schema = schema;
     return visit(epoch);
   };
-  return reader_->ForEachRaw(
-      node, from_ns, to_ns, open,
-      [&](const storage::DamagedRow& row) { leave_out(row.start_ns, row.end_ns); });
+  return reader_->ForEachRaw(node, from_ns, to_ns, open, [&](const storage::DamagedRow& row) {
+    leave_out(row.start_ns, row.end_ns);
+  });
 }
 
 std::shared_ptr<const v1::Schema> StoreSource::Schema(uint64_t id) const {

@@ -94,8 +94,7 @@ class TopScan {
       const bool by_accounts = draft.exact_epochs + draft.estimated_epochs > 0 ||
                                draft.accounts.by() == v1::DIMENSION_NODE;
       if (draft.estimated_epochs > 0) draft.accounts.SetEstimated();
-      const bool exact =
-          by_accounts && !draft.accounts.estimated() && draft.accounts.slack() == 0;
+      const bool exact = by_accounts && !draft.accounts.estimated() && draft.accounts.slack() == 0;
       const TopTable& chosen = by_accounts ? draft.accounts : draft.samples;
       if (!chosen.seen() && request_.vital().empty()) continue;
       if (!by_accounts) {

@@ -217,7 +217,8 @@ TEST(Governor, GivesSamplesForUserStacksWhereThereIsNoRoomForAll) {
 
 TEST(Governor, TakesBackUserStacksThatTakeNextToNothingWhereLittleRoomIsLeft) {
   Host host(TwoCpus());
-  // All else takes 0.71 % of the host; tables of many programs are built, then there are few stacks.
+  // All else takes 0.71 % of the host; tables of many programs are built, then there are few
+  // stacks.
   const Load builds = [](double at) {
     return Parts({{Part::kUnwinding, at < 10 ? 0.1 : 0.0005}, {Part::kRest, 0.0142}});
   };

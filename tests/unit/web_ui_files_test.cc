@@ -23,7 +23,8 @@ std::map<std::string, std::string> HeadersOf(const Response& response) {
 TEST(UiFilesTest, EveryViewIsTheShell) {
   const auto shell = UiResponse("/index.html");
   ASSERT_TRUE(shell.has_value());
-  for (const char* view : {"/", "/anomalies", "/incidents", "/filters", "/node", "/selection", "/compare"}) {
+  for (const char* view :
+       {"/", "/anomalies", "/incidents", "/filters", "/node", "/selection", "/compare"}) {
     const auto response = UiResponse(view);
     ASSERT_TRUE(response.has_value()) << view;
     EXPECT_EQ(response->body, shell->body);
