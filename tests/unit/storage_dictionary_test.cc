@@ -5,19 +5,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <functional>
-#include <future>
 #include <map>
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "storage/format_upgrade.h"
 #include "storage/stored_value.h"
+#include "tests/support/named_locations.h"
 #include "tests/support/storage_engines.h"
 
 namespace telltale::storage {
@@ -25,31 +22,13 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using testing::kNamedBuild;
+using testing::Named;
+using testing::TablesOf;
 
 constexpr uint64_t kWeekNs = 7 * kDayNs;
 constexpr uint64_t kNow = 3'000 * kWeekNs + kDayNs;  // second day of a bucket of tier raw
 constexpr uint64_t kPlenty = 1 << 20;
-constexpr char kBuild[] = "build";
-
-v1::Names Named(const std::vector<std::pair<uint64_t, std::string>>& names) {
-  v1::Names message;
-  message.set_build_id(kBuild);
-  for (const auto& [offset, name] : names) {
-    message.add_offset(offset);
-    message.add_name(name);
-  }
-  return message;
-}
-
-v1::Tables TablesOf(const std::vector<uint64_t>& offsets, const std::string& build_id = kBuild) {
-  v1::Tables tables;
-  tables.add_mappings()->set_build_id(build_id);
-  for (uint64_t offset : offsets) {
-    tables.add_frame_mapping(1);
-    tables.add_frame_offset(offset);
-  }
-  return tables;
-}
 
 class DictionaryTest : public ::testing::TestWithParam<const char*> {
  protected:
@@ -71,7 +50,7 @@ class DictionaryTest : public ::testing::TestWithParam<const char*> {
     EXPECT_TRUE(dropped.ok()) << dropped.status();
   }
   std::string Name(uint64_t offset, uint32_t node) const {
-    return names_->Name(kBuild, offset, node).value_or("?");
+    return names_->Name(kNamedBuild, offset, node).value_or("?");
   }
   size_t Rows(NamePartition partition) {
     size_t rows = 0;
@@ -221,7 +200,7 @@ TEST_P(DictionaryTest, PartitionsAreFoundAgain) {
 TEST_P(DictionaryTest, NamesBeyondTheRoomAreLeftOutAndRepeatsAreFree) {
   const v1::Names names = Named({{1, "function"}, {2, "function"}, {3, "function"}});
   const uint64_t one =
-      NameKey(NamePartitionOf(Tier::kRaw, kNow), kBuild, 1, 1).size() + 1 + 8 /* "function" */;
+      NameKey(NamePartitionOf(Tier::kRaw, kNow), kNamedBuild, 1, 1).size() + 1 + 8 /* "function" */;
   const Dictionary::Told told = Tell(1, names, kNow, 2 * one + 1);
   EXPECT_EQ(told.bytes, 2 * one);
   EXPECT_EQ(told.left_out, 1u);
@@ -252,7 +231,7 @@ TEST_P(DictionaryTest, NamesOfTheFirstFormatLastAsLongAsAnyWindow) {
   // `01 | u8 length | build id | u64 offset | u32 node`, as format 1 wrote it.
   std::vector<Row> rows;
   for (char offset = 0; offset < 3; ++offset) {
-    std::string key = std::string("\x01\x05", 2) + kBuild + std::string(7, '\0') + offset;
+    std::string key = std::string("\x01\x05", 2) + kNamedBuild + std::string(7, '\0') + offset;
     key += std::string("\0\0\0\x01", 4);
     rows.push_back({Family::kDict, key, VersionedValue("old"), 0});
   }
@@ -266,34 +245,6 @@ TEST_P(DictionaryTest, NamesOfTheFirstFormatLastAsLongAsAnyWindow) {
   EXPECT_TRUE(absl::IsNotFound(engine_->history().Get(Family::kDict, rows[0].key).status()));
   ASSERT_TRUE(UpgradeFrom1(&engine_->history(), kNow).ok()) << "once more after a crash";
   EXPECT_EQ(Name(2, 1), "old");
-}
-
-// Lets something happen just before rows are written.
-class InterruptedHistory : public MemoryHistory {
- public:
-  absl::Status Append(std::span<const Row> rows) override {
-    if (std::function<void()> now = std::exchange(before_append, nullptr)) now();
-    return MemoryHistory::Append(rows);
-  }
-  std::function<void()> before_append;
-};
-
-TEST(DictionaryRaceTest, WhoTellsWhileANameIsFoundMissingSeesThatItIsWanted) {
-  InterruptedHistory history;
-  const auto names = *Dictionary::Open(&history);
-  std::future<void> told;
-  history.before_append = [&] {
-    told = std::async(std::launch::async, [&] {
-      for (uint32_t node : {1, 2}) {
-        EXPECT_TRUE(names->Tell(node, Named({{64, "main"}}), {kNow, 0, kPlenty}).ok());
-      }
-    });
-    told.wait_for(std::chrono::milliseconds(200));  // it has to wait for Keep, not the other way
-  };
-  ASSERT_TRUE(names->Keep(Tier::k5Min, kNow, 3, TablesOf({64})).ok());
-  told.get();
-  ASSERT_TRUE(names->DropBefore(Tier::kRaw, kNow + 100 * kDayNs).ok());
-  EXPECT_EQ(names->Name(kBuild, 64, 3), "main");
 }
 
 // Counts what is looked up, and can lose what was not synced, as a database opened anew may.
@@ -341,7 +292,7 @@ TEST(DictionaryMemoryTest, WhatAllNodesCallTheSameIsNotLookedUpForEachOfThem) {
   EXPECT_EQ(history.looks, looks);
   EXPECT_EQ(history.Rows().size(), rows);
   ASSERT_TRUE(names->DropBefore(Tier::kRaw, kNow + 100 * kDayNs).ok());
-  EXPECT_EQ(names->Name(kBuild, 64, 50), "main") << "kept with the window";
+  EXPECT_EQ(names->Name(kNamedBuild, 64, 50), "main") << "kept with the window";
 }
 
 TEST(DictionaryMemoryTest, WhatTheDatabaseLostIsWrittenAgain) {
@@ -354,9 +305,9 @@ TEST(DictionaryMemoryTest, WhatTheDatabaseLostIsWrittenAgain) {
   for (const uint32_t node : {1, 2, 3}) come(node);
   history.Lose();
   come(3);
-  EXPECT_EQ(names->Name(kBuild, 64, 3), "main");
+  EXPECT_EQ(names->Name(kNamedBuild, 64, 3), "main");
   ASSERT_TRUE(names->DropBefore(Tier::kRaw, kNow + 100 * kDayNs).ok());
-  EXPECT_EQ(names->Name(kBuild, 64, 3), "main") << "kept with the window";
+  EXPECT_EQ(names->Name(kNamedBuild, 64, 3), "main") << "kept with the window";
 }
 
 // Nodes come, keep and go at random over half a year; one dictionary lives through it, the other is
@@ -401,38 +352,6 @@ TEST(DictionaryMemoryTest, ADictionaryThatRemembersWritesWhatOneThatDoesNotWrite
   }
   EXPECT_GT(remembered.Rows().size(), 100u);
   EXPECT_LT(remembered.looks, anew.looks / 2);
-}
-
-// In memory only: the thread sanitizer does not see into RocksDB.
-TEST(DictionaryRaceTest, NodesTellAndKeepAtOnceWhileOldPartitionsGo) {
-  constexpr uint32_t kNodes = 3;
-  constexpr uint64_t kLocations = 200;
-  MemoryHistory history;
-  const auto names = *Dictionary::Open(&history);
-  const auto tell = [&](uint32_t node, uint64_t offset, uint64_t now_ns) {
-    EXPECT_TRUE(names->Tell(node, Named({{offset, "f"}}), {now_ns, 0, kPlenty}).ok());
-  };
-  tell(1, 1, kNow - 100 * kDayNs);
-  std::vector<std::thread> threads;
-  for (uint32_t node = 1; node <= kNodes; ++node) {
-    threads.emplace_back([&, node] {
-      for (uint64_t offset = 0; offset < kLocations; ++offset) {
-        // The last node tells nothing: it wants what the others agree on.
-        if (node != kNodes) tell(node, offset, kNow);
-        EXPECT_TRUE(names->Keep(Tier::k5Min, kNow, node, TablesOf({offset})).ok());
-        names->Name(kBuild, offset, node);
-      }
-    });
-  }
-  threads.emplace_back([&] { EXPECT_EQ(*names->DropBefore(Tier::kRaw, kNow - 50 * kDayNs), 1u); });
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(names->partitions().size(), 2u);
-  ASSERT_TRUE(names->DropBefore(Tier::kRaw, kNow + 100 * kDayNs).ok());
-  for (uint32_t node = 1; node <= kNodes; ++node) {
-    for (uint64_t offset = 0; offset < kLocations; ++offset) {
-      ASSERT_EQ(names->Name(kBuild, offset, node), "f") << "node " << node << " at " << offset;
-    }
-  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, DictionaryTest, ::testing::Values("memory", "rocks"),
