@@ -2,7 +2,8 @@
 # telltale_library(NAME SOURCES... LINK ...) makes a static library telltale_NAME, alias telltale::NAME.
 # telltale_unity(TARGET) compiles several of its sources at a time; telltale_library does it by itself.
 # telltale_test(NAME LABEL <folder> [tsan] SOURCES... LINK ...) makes a GoogleTest binary known to ctest; the
-#   target tests_<label> builds all tests of a label. Label `tsan` marks what the thread sanitizer must also see.
+#   target tests_<label> builds all tests of a label. Label `tsan` marks what the thread sanitizer must also see,
+#   `long` what takes minutes under the address sanitizer.
 
 add_library(telltale_warnings INTERFACE)
 add_library(telltale::warnings ALIAS telltale_warnings)

@@ -53,7 +53,12 @@ bool MayHaveName(std::string_view build_id) {
 
 }  // namespace
 
-Dictionary::Dictionary(History* history) : history_(history), salt_(Salt()), unnamed_(kSlots) {}
+Dictionary::Dictionary(History* history, const NameMemory& memory)
+    : history_(history),
+      salt_(Salt()),
+      standing_(memory.rows),
+      sources_(memory.locations),
+      unnamed_(kSlots) {}
 
 Dictionary::Location Dictionary::LocationOf(std::string_view build_id, uint64_t offset) const {
   return {build_id, offset,
@@ -139,8 +144,9 @@ absl::StatusOr<std::optional<std::string>> Dictionary::Last(const Location& loca
   return std::optional<std::string>();
 }
 
-absl::StatusOr<std::unique_ptr<Dictionary>> Dictionary::Open(History* history) {
-  std::unique_ptr<Dictionary> dictionary(new Dictionary(history));
+absl::StatusOr<std::unique_ptr<Dictionary>> Dictionary::Open(History* history,
+                                                             const NameMemory& memory) {
+  std::unique_ptr<Dictionary> dictionary(new Dictionary(history, memory));
   const std::string end = PrefixEnd(kNamesBegin);
   std::string from = kNamesBegin;
   while (true) {

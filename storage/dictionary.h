@@ -47,7 +47,8 @@ class Dictionary {
   static constexpr uint64_t kServesNs = 8 * kDayNs;
 
   // Finds the partitions there are. `history` outlives this.
-  static absl::StatusOr<std::unique_ptr<Dictionary>> Open(History* history);
+  static absl::StatusOr<std::unique_ptr<Dictionary>> Open(History* history,
+                                                          const NameMemory& memory = {});
 
   struct Telling {
     uint64_t now_ns = 0;      // the collector's clock
@@ -92,7 +93,7 @@ class Dictionary {
     std::vector<uint64_t> standing;   // as StandingRows knows them
   };
 
-  explicit Dictionary(History* history);
+  Dictionary(History* history, const NameMemory& memory);
   Location LocationOf(std::string_view build_id, uint64_t offset) const;
   // What is remembered of rows that may be gone is forgotten; the number for Remember.
   uint64_t BeginRemembering();

@@ -38,14 +38,18 @@ class ZeroedSlots {
   std::unique_ptr<T, Free> slots_;
 };
 
+// How much is remembered.
+struct NameMemory {
+  // 32 MiB. What all nodes call the same takes one slot for all of them, so that it holds what a
+  // fleet's windows use.
+  size_t rows = size_t{1} << 22;
+  size_t locations = size_t{1} << 18;  // 8 MiB
+};
+
 // Digests of rows that are known to stand. One that was forgotten costs a look into the database.
 class StandingRows {
  public:
-  // 32 MiB. What all nodes call the same takes one slot for all of them, so that it holds what a
-  // fleet's windows use.
-  static constexpr size_t kRows = size_t{1} << 22;
-
-  StandingRows() : rows_(kRows) {}
+  explicit StandingRows(size_t rows) : rows_(rows) {}
   bool Has(uint64_t row) const { return rows_.For(row) == row; }
   void Add(uint64_t row) { rows_.For(row) = row; }
   void Remove(uint64_t row) {
@@ -87,9 +91,7 @@ class SourceSet {
 // in the set, which then only costs a look.
 class LocationSources {
  public:
-  static constexpr size_t kLocations = size_t{1} << 18;  // 8 MiB
-
-  LocationSources() : entries_(kLocations) {}
+  explicit LocationSources(size_t locations) : entries_(locations) {}
   bool Knows(uint64_t location) const { return entries_.For(location).location == location; }
   // Of one it does not know it may be any.
   bool MayHold(uint64_t location, uint32_t source) const {

@@ -322,7 +322,8 @@ TEST(DictionaryMemoryTest, ADictionaryThatRemembersWritesWhatOneThatDoesNotWrite
     return (node + offset) % 5 == 0 ? "own-" + std::to_string(node) : "shared";
   };
   ForgetfulHistory remembered, anew;
-  const auto names = *Dictionary::Open(&remembered);
+  const NameMemory little = {.rows = 4096, .locations = 256};
+  const auto names = *Dictionary::Open(&remembered, little);
   uint64_t now_ns = kNow;
   for (int step = 0; step < 1'500; ++step) {
     now_ns += below(60) * 60 * kSecondNs;
@@ -337,7 +338,7 @@ TEST(DictionaryMemoryTest, ADictionaryThatRemembersWritesWhatOneThatDoesNotWrite
     const uint64_t what = below(20);
     const Tier tier = std::vector<Tier>{Tier::k5Min, Tier::k1Hour, Tier::k1Day}[below(3)];
     const uint64_t window_ns = now_ns - below(3) * kDayNs;
-    for (Dictionary* dictionary : {names.get(), Dictionary::Open(&anew)->release()}) {
+    for (Dictionary* dictionary : {names.get(), Dictionary::Open(&anew, little)->release()}) {
       const std::unique_ptr<Dictionary> opened(dictionary == names.get() ? nullptr : dictionary);
       if (what < 8) {
         ASSERT_TRUE(dictionary->Tell(node, Named(told), {now_ns, 0, kPlenty}).ok());
