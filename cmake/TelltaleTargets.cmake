@@ -2,8 +2,8 @@
 # telltale_library(NAME SOURCES... LINK ...) makes a static library telltale_NAME, alias telltale::NAME.
 # telltale_unity(TARGET) compiles several of its sources at a time; telltale_library does it by itself.
 # telltale_test(NAME LABEL <folder> [tsan] SOURCES... LINK ...) makes a GoogleTest binary known to ctest; the
-#   target tests_<label> builds all tests of a label. Label `tsan` marks what the thread sanitizer must also see,
-#   `long` what takes minutes under the address sanitizer.
+#   target tests_<label> builds all tests of a label; unit tests are built by theirs alone. Label `tsan` marks what the
+#   thread sanitizer must see, too; `long` is for unit tests that would take minutes under the address sanitizer.
 
 add_library(telltale_warnings INTERFACE)
 add_library(telltale::warnings ALIAS telltale_warnings)
@@ -64,6 +64,9 @@ function(telltale_test name)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main telltale::warnings)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  if("unit" IN_LIST ARG_LABEL)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   # What may take long begins first.
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT}
     ENVIRONMENT "${ARG_ENVIRONMENT}")

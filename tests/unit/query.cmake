@@ -6,7 +6,7 @@ telltale_test(query_errors_test LABEL unit SOURCES unit/query_errors_test.cc LIN
 add_library(telltale_query_store STATIC support/query_store.cc)
 target_link_libraries(telltale_query_store
   PUBLIC telltale::query telltale_synthetic PRIVATE telltale::warnings)
-telltale_test(query_tiers_test LABEL unit long TIMEOUT 300
+telltale_test(query_tiers_test LABEL long TIMEOUT 300
   SOURCES unit/query_tiers_test.cc LINK telltale_query_store)
 telltale_test(query_extremes_test LABEL unit
   SOURCES unit/query_extremes_test.cc LINK telltale_query_store)

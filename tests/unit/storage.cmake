@@ -32,15 +32,15 @@ add_library(telltale_rollup_trial STATIC
   support/rollup_trial.cc)
 target_link_libraries(telltale_rollup_trial
   PUBLIC telltale::storage PRIVATE telltale_synthetic telltale::warnings)
-telltale_test(storage_rollup_test LABEL unit long TIMEOUT 240
+telltale_test(storage_rollup_test LABEL long TIMEOUT 240
   SOURCES unit/storage_rollup_test.cc LINK telltale_rollup_trial telltale_synthetic)
 telltale_test(storage_damage_test LABEL unit
   SOURCES unit/storage_damage_test.cc LINK telltale::storage telltale_synthetic)
-telltale_test(storage_expiry_test LABEL unit long TIMEOUT 240
+telltale_test(storage_expiry_test LABEL long TIMEOUT 240
   SOURCES unit/storage_expiry_test.cc LINK telltale::storage telltale_synthetic)
 telltale_test(storage_pruning_test LABEL unit
   SOURCES unit/storage_pruning_test.cc LINK telltale::storage telltale_synthetic)
 telltale_test(storage_retention_test LABEL unit
   SOURCES unit/storage_retention_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
-telltale_test(storage_verify_test LABEL unit long TIMEOUT 240
+telltale_test(storage_verify_test LABEL long TIMEOUT 240
   SOURCES unit/storage_verify_test.cc LINK telltale::storage telltale_synthetic)
