@@ -127,6 +127,7 @@ struct Collector::Parts {
   std::unique_ptr<web::WebFront> web;
   std::unique_ptr<Maintenance> maintenance;
   std::unique_ptr<ControlSocket> control;
+  std::atomic<uint64_t> maintenance_failures = 0;
   std::atomic<uint16_t> https_port = 0;  // answers may be asked for before the web is up
   bool stopped = false;
 };
@@ -344,6 +345,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   web.live = &parts.ingest->live();
   web.filters = [filters = parts.filters.get()] { return filters->List(); };
   web.disk = [data = config.data] { return DiskOf(data); };
+  web.maintenance_failures = [failures = &parts.maintenance_failures] { return failures->load(); };
   web.certificate_ends = [tls, core = parts.ingest.get()] {
     return CertificateEnds(tls, core->FirstCertificateEnd());
   };
@@ -361,7 +363,11 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   parts.alertmanager->Start();
 
   parts.maintenance = std::make_unique<Maintenance>(
-      kMaintenancePeriod, [store = parts.store.get()] { return store->Maintain(); });
+      kMaintenancePeriod, [store = parts.store.get(), failures = &parts.maintenance_failures] {
+        absl::Status status = store->Maintain();
+        if (!status.ok()) ++*failures;
+        return status;
+      });
   auto control = ControlSocket::Listen(
       config.data,
       [store = parts.store.get()](const std::string& to_data, const storage::CopyWatcher& watch) {

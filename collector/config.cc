@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "collector/alert/web_address.h"
+#include "config/values.h"
 
 namespace telltale::collector {
 namespace {
@@ -11,6 +13,25 @@ namespace {
 constexpr uint64_t kDay = 86400;
 constexpr uint64_t kYear = 365 * kDay;
 constexpr uint64_t kMiB = 1 << 20;
+// Less would hold no day of a single node, and whole days go at a time.
+constexpr uint64_t kLeastLimitBytes = 64 * kMiB;
+
+absl::Status CheckLimits(const Config& config) {
+  const std::pair<const char*, uint64_t> limits[] = {
+      {"retention.raw_bytes", config.retention_raw_bytes},
+      {"retention.5min_bytes", config.retention_5min_bytes},
+      {"retention.1h_bytes", config.retention_1h_bytes},
+      {"retention.1d_bytes", config.retention_1d_bytes},
+      {"retention.max_bytes", config.retention_max_bytes}};
+  for (const auto& [key, bytes] : limits) {
+    if (bytes == 0 || bytes >= kLeastLimitBytes) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        key, ": ", config::FormatBytes(bytes),
+        " holds less than a day of one node, and whole days go at a time; want 0 (no limit) or ",
+        config::FormatBytes(kLeastLimitBytes), " and more"));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -68,12 +89,13 @@ config::OptionTable CollectorOptions(Config& config) {
       {"retention.1h_bytes", &config.retention_1h_bytes},
       {"retention.1d_bytes", &config.retention_1d_bytes}};
   for (const auto& [key, bytes] : tiers) {
-    table.Bytes({key, "BYTES", "of this tier, its oldest goes first; 0: by age alone", false},
+    table.Bytes({key, "BYTES",
+                 "of this tier, its oldest goes first; 64MiB or more; 0: by age alone", false},
                 *bytes, 0, 1ull << 50);
   }
   table.Bytes({"retention.max_bytes", "BYTES",
                "all tiers together, oldest raw goes first, by whole days; files give the space "
-               "back a little later; 0: by age alone",
+               "back a little later; 64MiB or more; 0: by age alone",
                false},
               config.retention_max_bytes, 0, 1ull << 50);
   table.Number(
@@ -186,6 +208,7 @@ absl::StatusOr<LoadedConfig> LoadConfig(const config::Sources& sources) {
   LoadedConfig loaded;
   auto from = config::Load(CollectorOptions(loaded.values), sources);
   if (!from.ok()) return from.status();
+  if (absl::Status status = CheckLimits(loaded.values); !status.ok()) return status;
   loaded.from = *std::move(from);
   return loaded;
 }

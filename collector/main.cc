@@ -12,8 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "collector/collector.h"
 #include "collector/config.h"
+#include "collector/config_check.h"
 #include "collector/store_commands.h"
 #include "collector/tls.h"
 #include "config/command_line.h"
@@ -101,7 +103,15 @@ int Run(const config::Sources& sources, const LoadedConfig& loaded) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 
   auto collector = Collector::Start(loaded);
-  if (!collector.ok()) return Complain(std::string(collector.status().message()), kFailed);
+  if (!collector.ok()) {
+    std::string line(collector.status().message());
+    if (absl::IsDataLoss(collector.status())) {
+      absl::StrAppend(&line, "; telltale-collector verify says what else is damaged; move ",
+                      current.data,
+                      " away and bring a backup back: telltale-collector restore DIR");
+    }
+    return Complain(line, kFailed);
+  }
   spdlog::info("ready: version {}, gRPC port {}, HTTPS port {}, data {}", TELLTALE_VERSION,
                (*collector)->grpc_port(), (*collector)->https_port(), current.data);
   manager.Ready(absl::StrCat("agents at port ", (*collector)->grpc_port(), ", people at port ",
@@ -135,10 +145,9 @@ int Main(int argc, char** argv) {
   }
   config::SetUpLogging(loaded->values.log_level, loaded->values.log_format);
   if (arguments.check_config) {
-    const Config& values = loaded->values;
-    const absl::Status status = CheckTlsFiles(
-        {.ca = values.tls_ca, .cert = values.tls_cert, .key = values.tls_key}, time(nullptr));
-    if (!status.ok()) return Complain(std::string(status.message()), kUsage);
+    const auto faults = ConfigFaults(loaded->values, absl::Now());
+    for (const absl::Status& fault : faults) Complain(std::string(fault.message()), kUsage);
+    if (!faults.empty()) return kUsage;
     std::printf("configuration %s: good\n",
                 loaded->from.file.empty() ? "(defaults)" : loaded->from.file.c_str());
     return 0;

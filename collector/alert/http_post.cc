@@ -116,6 +116,11 @@ absl::Status Prepare(const ClientTls& tls, net::ssl::context& context) {
 
 }  // namespace
 
+absl::Status CheckTls(const ClientTls& tls) {
+  net::ssl::context context(net::ssl::context::tls_client);
+  return Prepare(tls, context);
+}
+
 absl::Status PostJson(const WebAddress& to, const std::string& path, const ClientTls& tls,
                       const std::string& body, std::chrono::milliseconds timeout,
                       const std::atomic<bool>& stop) {

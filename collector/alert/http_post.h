@@ -21,6 +21,9 @@ struct ClientTls {
   std::string key;   // PEM
 };
 
+// Whether these files are there and fit each other; FailedPrecondition names the one that does not.
+absl::Status CheckTls(const ClientTls& tls);
+
 // Read anew at each call, so that replaced certificates are in use. OK: answered with 2xx. Errors
 // say which step failed: Unavailable (name, connection, TLS, a cut), DeadlineExceeded, Cancelled
 // (`stop` was set), FailedPrecondition (a certificate file of ours), Internal (another answer than

@@ -219,6 +219,13 @@ std::vector<MetricRow> MakeTable() {
        {"family"},
        "Stored rows that could not be read and were left out, each time one was met since the "
        "collector's start; telltale-collector verify of a backup names them."},
+      {"telltale_store_maintenance_failures_total",
+       kCounter,
+       "runs",
+       {},
+       "Times that retention and fleet graphs could not be brought up to date since the "
+       "collector's "
+       "start; tried each minute, the log says why. While it grows nothing expires."},
       {"telltale_answer_cache_lookups_total",
        kCounter,
        "answers",

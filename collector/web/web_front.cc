@@ -112,6 +112,7 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
   sources.grpc_refused = options.grpc_refused;
   sources.enroll = options.enroll;
   sources.disk = options.disk;
+  sources.maintenance_failures = options.maintenance_failures;
   sources.certificate_ends = options.certificate_ends;
   sources.answer_cache = [engine = options.engine] {
     const query::AnswerCache::Figures kept = engine->CacheFigures();

@@ -41,6 +41,7 @@ struct WebFrontOptions {
   std::function<metrics::RefusedFigures()> grpc_refused;      // may be empty
   std::function<metrics::EnrollFigures()> enroll;             // may be empty
   std::function<std::optional<metrics::DiskFigures>()> disk;  // of the data; may be empty
+  std::function<uint64_t()> maintenance_failures;             // of the store; may be empty
   // Whose certificate ends when, in Unix seconds; may be empty.
   std::function<std::vector<std::pair<std::string, uint64_t>>()> certificate_ends;
   std::function<absl::Status()> ready;  // may be empty: ready as long as it runs

@@ -18,6 +18,8 @@ namespace {
 // A directory serves so many trials: later ones find what earlier ones left.
 constexpr uint64_t kTrialsOfADirectory = 40;
 constexpr uint64_t kUsualRuns = 50;
+// From so many on the rare places must have been met, too.
+constexpr uint64_t kTrialsThatMeetAll = 200;
 
 // Of all runs: two thirds storage on a disk of the test's, one third a real collector.
 uint64_t Runs() {
@@ -49,6 +51,11 @@ TEST(CrashTest, StorageLosesNothingAndCountsNothingTwice) {
               trials, cuts, acked, backups);
   for (const auto& [where, times] : deaths) std::printf("  %4lu in %s\n", times, where.c_str());
   EXPECT_GT(acked, trials * 5) << "too little was stored for the trials to say anything";
+  EXPECT_GT(deaths["a write to the log"], 0u) << "no crash came between write and sync";
+  if (trials < kTrialsThatMeetAll) return;
+  for (const char* where : {"a manifest", "a backup", "a compaction"}) {
+    EXPECT_GT(deaths[where], 0u) << "no crash in " << where;
+  }
 }
 
 TEST(CrashTest, AnAcknowledgementBeforeTheSyncIsFound) {
@@ -83,6 +90,7 @@ TEST(CrashTest, ACollectorLosesNothingAndCountsNothingTwice) {
       "%lu whole backups\n",
       trials, acked, between, backups);
   EXPECT_GT(acked, trials * 5) << "too little was sent for the trials to say anything";
+  EXPECT_GT(between, 0u) << "no kill came between an epoch's storing and its verdict";
 }
 
 }  // namespace

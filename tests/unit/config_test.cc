@@ -53,6 +53,20 @@ TEST_F(ConfigTest, AFileThatIsNotUtf8IsRefused) {
   }
 }
 
+TEST_F(ConfigTest, TheSampleFileSaysTheDefaultOfEachOption) {
+  agent::Config defaults;
+  const config::OptionTable table = agent::AgentOptions(defaults),
+                            read = agent::AgentOptions(config_);
+  const auto loaded = config::Load(read, {.file = "deploy/agent.yaml"});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  for (const config::Option& option : table.options()) {
+    // Only tests make epochs up.
+    if (option.info.key == "sensor.replay_seed") continue;
+    EXPECT_TRUE(loaded->origin.contains(option.info.key)) << option.info.key << " is not there";
+    EXPECT_EQ(read.Find(option.info.key)->get(), option.get()) << option.info.key;
+  }
+}
+
 TEST_F(ConfigTest, FlagBeatsEnvironmentBeatsFileBeatsDefault) {
   const std::string file = File("collector: file:1\nepoch: 10s\nspool:\n  dir: /file\n");
   ASSERT_TRUE(Load({.file = file,

@@ -116,6 +116,21 @@ TEST_F(ConfigTest, TheSampleFileIsValidAndSaysTheDefaults) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   const config::Change change = Difference(Config(), loaded->values);
   EXPECT_TRUE(change.fixed.empty() && change.reloadable.empty());
+  Config values;
+  const config::OptionTable table = CollectorOptions(values);
+  for (const config::Option& option : table.options()) {
+    EXPECT_TRUE(loaded->from.origin.contains(option.info.key))
+        << option.info.key << " is not there";
+  }
+}
+
+TEST_F(ConfigTest, ALimitThatWouldDropEverythingIsRefused) {
+  sources_.flags = {{"retention.max_bytes", "1KiB"}};
+  EXPECT_EQ(Error(),
+            "retention.max_bytes: 1KiB holds less than a day of one node, and whole days go at a "
+            "time; want 0 (no limit) or 64MiB and more");
+  sources_.flags = {{"retention.max_bytes", "64MiB"}};
+  EXPECT_EQ(Error(), "");
 }
 
 TEST(ConfigValuesTest, UnitsAreExact) {
