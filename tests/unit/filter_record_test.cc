@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "collector/filter/anomaly_log.h"
+#include "collector/filter/detect/detectors.h"
 
 namespace telltale::filter {
 namespace {
@@ -45,6 +46,15 @@ TEST(RecordTest, ADiagnosisComesWithTheRecordOfItsRuleASymptomWithNone) {
   EXPECT_FALSE(ToAnswer(rule->name, rule->version + 1, "db-1", found).has_record());
   found.set_rule(0);
   EXPECT_FALSE(ToAnswer(rule->name, rule->version, "db-1", found).has_record());
+}
+
+// Who changes a rule measures it anew: tests/scenario/run --only ... --out DIR, then --join DIR.
+TEST(RecordTest, EachRuleAsItIsBuiltHasARecord) {
+  for (const telltale_filter* filter : BuiltinFilters()) {
+    if (filter->rule == 0) continue;
+    EXPECT_TRUE(RecordOf(filter->name, filter->version).has_value())
+        << filter->name << " version " << filter->version << " was not measured";
+  }
 }
 
 TEST(RecordTest, EachShareLiesInItsInterval) {
