@@ -11,7 +11,7 @@ if(TELLTALE_BPF)
             ${CMAKE_CURRENT_LIST_DIR}/sensor_rest_bpf_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_llc_bpf_test.cc
     LINK telltale::sensor)
-  set_tests_properties(sensor_bpf_test PROPERTIES RUN_SERIAL TRUE TIMEOUT 600)
+  set_tests_properties(sensor_bpf_test PROPERTIES RUN_SERIAL TRUE TIMEOUT 1200)
   telltale_test(sensor_scope_bpf_test LABEL bpf
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/sensor_fixture.cc ${CMAKE_CURRENT_LIST_DIR}/sensor_scope_bpf_test.cc
     LINK telltale::sensor)
