@@ -100,6 +100,7 @@ struct Collector::Parts {
   RevocationList revoked;
   FileStamp crl_stamp, ca_stamp;
   enroll::EnrollStats enroll_stats;
+  std::atomic<uint64_t> maintenance_failures = 0;
   ingest::SystemClock clock;
   std::unique_ptr<storage::Store> store;
   std::unique_ptr<ingest::StoreAdapter> ingest_store;
@@ -127,7 +128,6 @@ struct Collector::Parts {
   std::unique_ptr<web::WebFront> web;
   std::unique_ptr<Maintenance> maintenance;
   std::unique_ptr<ControlSocket> control;
-  std::atomic<uint64_t> maintenance_failures = 0;
   std::atomic<uint16_t> https_port = 0;  // answers may be asked for before the web is up
   bool stopped = false;
 };

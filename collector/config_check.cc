@@ -23,8 +23,9 @@ namespace {
 absl::Status CheckDataDirectory(const std::string& data) {
   std::filesystem::path there = std::filesystem::absolute(data);
   std::error_code error;
-  while (!std::filesystem::exists(there, error) && there.has_relative_path())
+  while (!std::filesystem::exists(there, error) && there.has_relative_path()) {
     there = there.parent_path();
+  }
   if (!std::filesystem::is_directory(there, error)) {
     return absl::FailedPreconditionError(
         absl::StrCat("data: ", data, " cannot be made: ", there.string(),
