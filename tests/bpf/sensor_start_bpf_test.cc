@@ -1,7 +1,13 @@
 // Starting the sensor, again and again: what a start may lack now and then it must get in the end,
 // or say that it is without it.
 
+#include <bpf/bpf.h>
 #include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 #include "agent/sensor/bpf_sensor.h"
 
@@ -9,6 +15,9 @@ namespace telltale::agent {
 namespace {
 
 constexpr int kStarts = 8;
+
+// How often the kernel's verifier may look at each instruction of a program.
+constexpr uint64_t kMostVerified = 200;
 
 TEST(SensorStartTest, EveryStartHasItsTimerOfTheSeconds) {
   for (int start = 0; start < kStarts; ++start) {
@@ -20,6 +29,27 @@ TEST(SensorStartTest, EveryStartHasItsTimerOfTheSeconds) {
       EXPECT_EQ(vital.reason.find("seconds are"), std::string::npos) << vital.reason;
     }
   }
+}
+
+// How long a start takes, and so what a restart misses: that a program's loop is followed count by
+// count was three seconds of both.
+TEST(SensorStartTest, TheVerifierFollowsNoLoopCountByCount) {
+  BpfSensor sensor(BpfSensorOptions{});
+  const absl::Status status = sensor.Start();
+  if (absl::IsFailedPrecondition(status)) GTEST_SKIP() << status.message();
+  ASSERT_TRUE(status.ok()) << status;
+  int programs = 0;
+  for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) {
+    bpf_prog_info info = {};
+    uint32_t length = sizeof(info);
+    std::error_code closed;
+    if (std::filesystem::read_symlink(file, closed) != "anon_inode:bpf-prog") continue;
+    if (bpf_obj_get_info_by_fd(std::stoi(file.path().filename()), &info, &length) != 0) continue;
+    ++programs;
+    const uint64_t instructions = info.xlated_prog_len / sizeof(bpf_insn);
+    EXPECT_LT(info.verified_insns, instructions * kMostVerified) << info.name;
+  }
+  EXPECT_GE(programs, 20);
 }
 
 }  // namespace
