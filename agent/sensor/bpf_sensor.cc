@@ -290,13 +290,19 @@ absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
   }
   const bool roused = std::exchange(resting_, false) && control_->resting == 0;
   control_->resting = 0;
-  const uint64_t before = ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  const uint64_t began = ClockNs(CLOCK_MONOTONIC), before = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   const auto drained = router_.Drain(sink, *table_, half);
   if (!drained.ok()) return drained.status();
   DrainUse use = router_.TakeUse();
   ++control_->next_drain;
   use.thread_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) - before;
   const uint64_t now = ClockNs(CLOCK_MONOTONIC);
+  // On a busy host the thread waits for its CPU, as long while it unwinds as elsewhere.
+  if (now - began > use.thread_ns) {
+    use.unwind_ns = static_cast<uint64_t>(static_cast<double>(use.unwind_ns) *
+                                          static_cast<double>(use.thread_ns) /
+                                          static_cast<double>(now - began));
+  }
   pace_.Drained(now, use.execs != 0, roused);
   // As soon as it can be: the tasks' accounts up to then go with the epoch that was given up.
   const absl::Status cleared = ClearUnread();

@@ -22,6 +22,7 @@ namespace {
 constexpr uint64_t kAlways = 1'000'000;
 constexpr double kAttachShare = 0.1;  // of the budget, about, for taking all units off and on
 constexpr uint32_t kShortStack = 4096;
+constexpr double kTellEveryNs = 10e9;
 
 struct Cycled {
   Part part;
@@ -50,13 +51,12 @@ bool IsCycledWhere(const Cycled& cycled, bool scoped) {
   return !scoped || cycled.part != Part::kSoftirq;
 }
 
-// What is left of it all, largest first.
-std::string Largest(const Governor& governor, const GovernorReading& reading, double host_ns) {
+// What the parts took of the host, largest first.
+std::string Largest(const PerPart<double>& ns, double host_ns) {
   std::vector<std::pair<double, Part>> shares;
   for (size_t i = 0; i < kParts; ++i) {
-    const auto part = static_cast<Part>(i);
-    const double share = Governor::Cost(part, governor.level(part), reading.full_ns[i]) / host_ns;
-    if (share >= 0.0001) shares.emplace_back(share, part);
+    const double share = ns[i] / host_ns;
+    if (share >= 0.0001) shares.emplace_back(share, static_cast<Part>(i));
   }
   std::ranges::sort(shares, std::greater<>());
   return absl::StrJoin(shares, ", ", [](std::string* out, const auto& share) {
@@ -135,7 +135,7 @@ void BudgetKeeper::Begin() {
   }
   stack_bytes_ = control_->stack_bytes;
   last_ = CountEvents(blocks_, control_->half & 1);
-  last_mono_ns_ = ClockNs(CLOCK_MONOTONIC);
+  began_mono_ns_ = last_mono_ns_ = ClockNs(CLOCK_MONOTONIC);
   last_agent_ns_ =
       options_.agent_cpu_ns ? options_.agent_cpu_ns() : ClockNs(CLOCK_PROCESS_CPUTIME_ID);
 }
@@ -151,13 +151,16 @@ absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
   const EventCounts counts = CountEvents(blocks_, control_->half & 1);
   const GovernorReading reading = Reckon(mono_ns, use, counts);
   AddLost(counts);
+  PerPart<double> taken_ns{};
   for (size_t i = 0; i < kParts; ++i) {
     const auto part = static_cast<Part>(i);
-    spent_ns_[i] += Governor::Cost(part, governor_->level(part), reading.full_ns[i]);
+    taken_ns[i] = Governor::Cost(part, governor_->level(part), reading.full_ns[i]);
   }
-  spent_ns_[Index(Part::kRest)] += reading.cycling_ns;
+  taken_ns[Index(Part::kRest)] += reading.cycling_ns;
+  for (size_t i = 0; i < kParts; ++i) spent_ns_[i] += taken_ns[i];
   const double host_ns =
       static_cast<double>(mono_ns - last_mono_ns_) * std::max(options_.governor.cpus, 1U);
+  Tell(taken_ns, host_ns);
   last_ = counts;
   last_mono_ns_ = mono_ns;
   const GovernorDecision decision = governor_->Update(reading);
@@ -177,11 +180,20 @@ absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
   if (decision.detached) {
     if (*decision.detached) {
       spdlog::warn("governor: with all turned down the agent takes, of the host: {}",
-                   Largest(*governor_, reading, host_ns));
+                   Largest(taken_ns, host_ns));
     }
     if (absl::Status done = SetDetached(*decision.detached, mono_ns); !done.ok()) status = done;
   }
   return status;
+}
+
+void BudgetKeeper::Tell(const PerPart<double>& taken_ns, double host_ns) {
+  for (size_t i = 0; i < kParts; ++i) untold_ns_[i] += taken_ns[i];
+  untold_host_ns_ += host_ns;
+  if (untold_host_ns_ < kTellEveryNs * std::max(options_.governor.cpus, 1U)) return;
+  spdlog::debug("governor: the agent takes, of the host: {}", Largest(untold_ns_, untold_host_ns_));
+  untold_ns_ = {};
+  untold_host_ns_ = 0;
 }
 
 void BudgetKeeper::Note(uint8_t vital, uint64_t mono_ns, KnobKind knob, uint64_t from,

@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "agent/governor/governor.h"
+#include "agent/governor/once_cost.h"
 #include "agent/governor/unwind_price.h"
 #include "agent/sensor/bpf_group.h"
 #include "agent/sensor/cut_steps.h"
@@ -79,6 +80,8 @@ class BudgetKeeper {
   bool counts_switches() const { return control_->switch_level == TELLTALE_SWITCH_COUNT; }
   absl::Status ApplySwitch(uint8_t from, uint8_t to);
   void ApplySamples(uint8_t to, uint64_t mono_ns);
+  // Each 10 s, to who debugs: what the parts took.
+  void Tell(const PerPart<double>& taken_ns, double host_ns);
   void Note(uint8_t vital, uint64_t mono_ns, KnobKind knob, uint64_t from, uint64_t to);
   absl::Status SetDetached(bool detached, uint64_t mono_ns);
 
@@ -98,8 +101,12 @@ class BudgetKeeper {
 
   EventCounts last_;
   uint64_t last_mono_ns_ = 0, last_agent_ns_ = 0, last_cycler_ns_ = 0;
+  uint64_t began_mono_ns_ = 0;
+  OnceCost once_;
   PerPart<double> smooth_ns_per_s_{};  // of the parts that come in bursts
   UnwindPrice unwind_price_;
+  PerPart<double> untold_ns_{};  // taken since the log was last told
+  double untold_host_ns_ = 0;
   uint64_t detached_at_ns_ = 0;
   HostPace pace_;                     // while detached
   std::unique_ptr<WaitLooks> looks_;  // where switches are only counted

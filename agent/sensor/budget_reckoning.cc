@@ -19,6 +19,8 @@ constexpr double kTickNs = 900, kDiskNs = 350, kRecordNs = 1'000;
 // Over which the parts are smoothed that come in bursts: each epoch begins with many samples, a
 // program met first has its tables built, and a cut is one burst.
 constexpr double kBurstSeconds = 30;
+// In which the agent reads the names of all that runs already.
+constexpr double kStartSeconds = 20;
 // What finding out that an event is not of the cgroup watched costs, of what counting it would.
 constexpr double kOutside = 0.5;
 
@@ -59,21 +61,27 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
       static_cast<double>(use.samples) * (record_ns + kEventNs[Index(Part::kSamples)] * factor_);
   reading.full_ns[Index(Part::kSamples)] = std::ldexp(samples_ns, governor_->level(Part::kSamples));
   const uint8_t unwinding = governor_->level(Part::kUnwinding);
-  unwind_price_.Learn(passed_s, use.unwind_ns, use.unwound, unwinding);
+  const uint64_t unwind_ns = use.unwind_ns - std::min(use.table_ns, use.unwind_ns);
+  once_.Add(static_cast<double>(use.table_ns));
+  unwind_price_.Learn(passed_s, unwind_ns, use.unwound, unwinding);
   reading.full_ns[Index(Part::kUnwinding)] =
-      unwinding == 0 ? static_cast<double>(use.unwind_ns)
+      unwinding == 0 ? static_cast<double>(unwind_ns)
                      : unwind_price_.ns() * static_cast<double>(use.samples);
 
   const uint64_t agent_ns =
       options_.agent_cpu_ns ? options_.agent_cpu_ns() : ClockNs(CLOCK_PROCESS_CPUTIME_ID);
   const uint64_t cycler_ns = cycler_->CpuNs();
   reading.cycling_ns = static_cast<double>(cycler_ns - last_cycler_ns_);
-  const double rest_ns =
+  double own_ns =
       std::max(0.0, static_cast<double>(agent_ns - std::min(agent_ns, last_agent_ns_)) -
-                        drained_ns - static_cast<double>(use.unwind_ns) - reading.cycling_ns) +
-      (events(TELLTALE_CPU) * kTickNs + events(TELLTALE_DISK_IO) * kDiskNs +
-       static_cast<double>(use.process_records) * kRecordNs) *
-          factor_;
+                        drained_ns - static_cast<double>(use.unwind_ns) - reading.cycling_ns);
+  if (static_cast<double>(mono_ns - began_mono_ns_) < kStartSeconds * kNsPerS) {
+    once_.Add(std::exchange(own_ns, 0));
+  }
+  const double rest_ns =
+      own_ns + (events(TELLTALE_CPU) * kTickNs + events(TELLTALE_DISK_IO) * kDiskNs +
+                static_cast<double>(use.process_records) * kRecordNs) *
+                   factor_;
   reading.full_ns[Index(Part::kRest)] = rest_ns;
   if (options_.scoped) {
     reading.full_ns[Index(Part::kRest)] +=
@@ -87,6 +95,7 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
     smooth += weight * (full / std::max(passed_s, 1e-6) - smooth);
     full = smooth * passed_s;
   }
+  reading.full_ns[Index(Part::kRest)] += once_.Tell(passed_s);
   last_agent_ns_ = agent_ns;
   last_cycler_ns_ = cycler_ns;
   return reading;

@@ -45,6 +45,12 @@ absl::Status RecordRouter::OpenDepartures(int ring_fd) {
   return absl::OkStatus();
 }
 
+DrainUse RecordRouter::TakeUse() {
+  DrainUse use = std::exchange(use_, {});
+  if (unwinder_ != nullptr) use.table_ns = unwinder_->TakeTableNs();
+  return use;
+}
+
 int RecordRouter::fd() const { return ring_buffer__epoll_fd(ring_); }
 
 int RecordRouter::OnRecord(void* router, void* data, size_t size) {

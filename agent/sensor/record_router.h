@@ -35,6 +35,7 @@ struct DrainUse {
   uint64_t process_records = 0;  // of the records: execs, exits, deaths for want of memory
   uint64_t thread_ns = 0;
   uint64_t unwind_ns = 0;  // of it
+  uint64_t table_ns = 0;   // of that: done once for a file
   uint64_t unwound = 0;    // stacks
 };
 
@@ -57,8 +58,8 @@ class RecordRouter {
     return unwinder_ == nullptr ? RawUnwinding{} : unwinder_->TakeCounts();
   }
 
-  // Since the last call; without thread_ns.
-  DrainUse TakeUse() { return std::exchange(use_, {}); }
+  // Since the last call; without thread_ns, and with unwind_ns as time that passed.
+  DrainUse TakeUse();
 
   // Hands out what was held back, then all the ring holds up to now. `half`: of the epoch that
   // `sink` and `table` collect. Returns the number of samples and events handed out or held back.

@@ -58,6 +58,9 @@ class UserUnwinder {
   // Told before the copies of that process are, if the kernel can tell.
   virtual void OnDeparture(const RawDeparture& departure) = 0;
 
+  // CPU ns since the last call that went to what is done once for a file: its table.
+  virtual uint64_t TakeTableNs() = 0;
+
   // What it did since the last call.
   virtual RawUnwinding TakeCounts() = 0;
 };

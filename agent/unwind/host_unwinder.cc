@@ -102,6 +102,11 @@ void HostUnwinder::OnDeparture(const RawDeparture& departure) {
                   std::move(regions));
 }
 
+uint64_t HostUnwinder::TakeTableNs() {
+  const uint64_t before = std::exchange(table_ns_taken_, tables_.counts().ns);
+  return table_ns_taken_ - before;
+}
+
 RawUnwinding HostUnwinder::TakeCounts() {
   RawUnwinding now = counts_;
   counts_ = {};

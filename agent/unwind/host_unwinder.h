@@ -29,6 +29,7 @@ class HostUnwinder : public UserUnwinder {
 
   void Unwind(const UserCopy& copy, RawSample& sample) override;
   void OnDeparture(const RawDeparture& departure) override;
+  uint64_t TakeTableNs() override;
   RawUnwinding TakeCounts() override;
 
  private:
@@ -49,6 +50,7 @@ class HostUnwinder : public UserUnwinder {
       1 << kKnownBits);  // by a hash: stacks meet the same callers again and again
   RawUnwinding counts_;  // of samples, since they were taken last
   RawUnwinding taken_;   // the caches' counts as they were then
+  uint64_t table_ns_taken_ = 0;
 };
 
 }  // namespace telltale::agent

@@ -25,6 +25,15 @@ TableCache::TableCache(Options options)
 std::shared_ptr<const UnwindTable> TableCache::Find(const std::string& build_id,
                                                     const std::function<int()>& open) {
   if (const auto* known = tables_.Find(build_id)) return *known;
+  const uint64_t begun = ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  std::shared_ptr<const UnwindTable> table = Get(build_id, open);
+  counts_.ns += ClockNs(CLOCK_THREAD_CPUTIME_ID) - begun;
+  if (table == nullptr) return nullptr;
+  return tables_.Put(build_id, table, std::max(kLeastCost, table->bytes()));
+}
+
+std::shared_ptr<const UnwindTable> TableCache::Get(const std::string& build_id,
+                                                   const std::function<int()>& open) {
   std::shared_ptr<const UnwindTable> table;
   if (std::optional<UnwindTable> kept = store_.Load(build_id)) {
     table = std::make_shared<UnwindTable>(*std::move(kept));
@@ -37,17 +46,15 @@ std::shared_ptr<const UnwindTable> TableCache::Find(const std::string& build_id,
     // Building takes several times the table's memory for a moment, which the heap would keep.
     malloc_trim(0);
   }
-  return tables_.Put(build_id, table, std::max(kLeastCost, table->bytes()));
+  return table;
 }
 
 UnwindTable TableCache::Build(int fd) {
-  const uint64_t begun = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   absl::StatusOr<CallFrames> frames = absl::NotFoundError("");
   const absl::StatusOr<ElfSection> section =
       ReadElfSection(fd, EM_X86_64, ".eh_frame", options_.section_bytes);
   if (section.ok()) frames = ParseEhFrame(section->bytes, section->address, options_.store.limits);
   ++counts_.built;
-  counts_.build_ns += ClockNs(CLOCK_THREAD_CPUTIME_ID) - begun;
   if (frames.ok() && frames->functions > 0) return std::move(frames->table);
   ++counts_.refused;
   return {};

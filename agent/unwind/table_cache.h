@@ -27,7 +27,7 @@ class TableCache {
   struct Counts {
     uint64_t built = 0;
     uint64_t refused = 0;  // of these: no unwind information, damaged, or beyond the limits
-    uint64_t build_ns = 0;
+    uint64_t ns = 0;       // CPU time of the thread, of what was not in memory: read or built
   };
   explicit TableCache(Options options);
 
@@ -41,6 +41,8 @@ class TableCache {
   size_t bytes() const { return tables_.cost(); }
 
  private:
+  std::shared_ptr<const UnwindTable> Get(const std::string& build_id,
+                                         const std::function<int()>& open);
   UnwindTable Build(int fd);
 
   const Options options_;

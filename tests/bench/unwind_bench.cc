@@ -145,8 +145,7 @@ void PrintTables(pid_t pid) {
     if (table == nullptr) continue;
     std::printf("%-52s %9zu %9.1f %9.1f %9.2f %9.2f\n", path.c_str(), table->size(),
                 static_cast<double>(table->bytes()) / 1e3, static_cast<double>(on_disk) / 1e3,
-                static_cast<double>(builder.counts().build_ns) / 1e6,
-                static_cast<double>(load_ns) / 1e6);
+                static_cast<double>(builder.counts().ns) / 1e6, static_cast<double>(load_ns) / 1e6);
   }
 }
 

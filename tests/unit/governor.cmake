@@ -4,3 +4,6 @@ telltale_test(agent_governor_test LABEL unit
 telltale_test(agent_unwind_price_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_unwind_price_test.cc
   LINK telltale::agent_governor)
+telltale_test(agent_once_cost_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_once_cost_test.cc
+  LINK telltale::agent_governor)
