@@ -16,6 +16,8 @@ namespace telltale::agent {
 namespace {
 
 constexpr size_t kLeastCost = 128;  // of an empty table, in bytes
+// Of a table that is a file, mapped: page cache, which the kernel takes back when it needs it.
+constexpr size_t kMappedShare = 4;
 
 }  // namespace
 
@@ -25,28 +27,30 @@ TableCache::TableCache(Options options)
 std::shared_ptr<const UnwindTable> TableCache::Find(const std::string& build_id,
                                                     const std::function<int()>& open) {
   if (const auto* known = tables_.Find(build_id)) return *known;
-  const uint64_t begun = ClockNs(CLOCK_THREAD_CPUTIME_ID);
-  std::shared_ptr<const UnwindTable> table = Get(build_id, open);
+  const uint64_t begun = ClockNs(CLOCK_THREAD_CPUTIME_ID), built = counts_.built;
+  Table got = Get(build_id, open);
+  // Building takes several times the table's memory for a moment, which the heap would keep.
+  if (counts_.built != built) malloc_trim(0);
   counts_.ns += ClockNs(CLOCK_THREAD_CPUTIME_ID) - begun;
-  if (table == nullptr) return nullptr;
-  return tables_.Put(build_id, table, std::max(kLeastCost, table->bytes()));
+  if (got.table == nullptr) return nullptr;
+  return tables_.Put(build_id, std::move(got.table), std::max(kLeastCost, got.cost));
 }
 
-std::shared_ptr<const UnwindTable> TableCache::Get(const std::string& build_id,
-                                                   const std::function<int()>& open) {
-  std::shared_ptr<const UnwindTable> table;
-  if (std::optional<UnwindTable> kept = store_.Load(build_id)) {
-    table = std::make_shared<UnwindTable>(*std::move(kept));
-  } else {
+TableCache::Table TableCache::Get(const std::string& build_id, const std::function<int()>& open) {
+  std::optional<UnwindTable> kept = store_.Load(build_id);
+  if (!kept) {
     const int fd = open();
-    if (fd < 0) return nullptr;
-    table = std::make_shared<UnwindTable>(Build(fd));
+    if (fd < 0) return {};
+    UnwindTable built = Build(fd);
     close(fd);
-    if (table->size() > 0) store_.Save(build_id, *table);
-    // Building takes several times the table's memory for a moment, which the heap would keep.
-    malloc_trim(0);
+    if (built.size() > 0) kept = store_.Save(build_id, built);
+    if (!kept) {
+      const size_t bytes = built.bytes();
+      return {std::make_shared<UnwindTable>(std::move(built)), bytes};
+    }
   }
-  return table;
+  const size_t bytes = kept->bytes();
+  return {std::make_shared<UnwindTable>(*std::move(kept)), bytes / kMappedShare};
 }
 
 UnwindTable TableCache::Build(int fd) {

@@ -20,7 +20,7 @@ namespace telltale::agent {
 class TableCache {
  public:
   struct Options {
-    size_t memory_bytes = 8 << 20;
+    size_t memory_bytes = 8 << 20;    // of a table that is a file, mapped, a quarter counts
     size_t section_bytes = 32 << 20;  // of one file's .eh_frame
     TableStore::Options store;
   };
@@ -41,8 +41,11 @@ class TableCache {
   size_t bytes() const { return tables_.cost(); }
 
  private:
-  std::shared_ptr<const UnwindTable> Get(const std::string& build_id,
-                                         const std::function<int()>& open);
+  struct Table {
+    std::shared_ptr<const UnwindTable> table;
+    size_t cost = 0;
+  };
+  Table Get(const std::string& build_id, const std::function<int()>& open);
   UnwindTable Build(int fd);
 
   const Options options_;

@@ -1,6 +1,7 @@
 #include "agent/unwind/table_store.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -10,12 +11,13 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "agent/host/proc_file.h"
 #include "agent/symbols/elf_file.h"
 #include "agent/unwind/byte_reader.h"
 
@@ -25,7 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic = "TTunwind";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
+constexpr size_t kAlignment = 8;
 constexpr std::string_view kSuffix = ".unwind";
 
 struct Header {
@@ -34,18 +37,54 @@ struct Header {
   uint64_t checksum;
 };
 
-template <typename T>
-void Append(const std::vector<T>& values, std::string* bytes) {
-  bytes->append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+// Zeroes after the build id, up to where rules may begin.
+constexpr size_t Padding(size_t build_id) {
+  const size_t at = kMagic.size() + sizeof(Header) + 1 + build_id;
+  return (kAlignment - at % kAlignment) % kAlignment;
 }
 
 template <typename T>
-std::vector<T> Take(ByteReader& reader, uint32_t count) {
-  const std::string_view bytes = reader.Bytes(uint64_t{count} * sizeof(T));
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (!values.empty()) memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
+void Append(std::span<const T> values, std::string* bytes) {
+  bytes->append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
+
+template <typename T>
+std::span<const T> Take(ByteReader& reader, uint32_t count) {
+  const std::string_view bytes = reader.Bytes(uint64_t{count} * sizeof(T));
+  return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+// A file, mapped; empty where that failed.
+class Mapping {
+ public:
+  Mapping(const std::string& path, size_t most) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) return;
+    struct stat info {};
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
+        static_cast<uint64_t>(info.st_size) <= most) {
+      void* at = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+      if (at != MAP_FAILED) at_ = at, size_ = static_cast<size_t>(info.st_size);
+    }
+    close(fd);
+  }
+  ~Mapping() {
+    if (at_ != nullptr) munmap(at_, size_);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  std::string_view bytes() const { return {static_cast<const char*>(at_), size_}; }
+  // What was read to check it need not stay, and its neighbours need not come along.
+  void Forget() const {
+    madvise(at_, size_, MADV_DONTNEED);
+    madvise(at_, size_, MADV_RANDOM);
+  }
+
+ private:
+  void* at_ = nullptr;
+  size_t size_ = 0;
+};
 
 // Of everything but the checksum itself.
 uint64_t Checksum(Header header, std::string_view rest) {
@@ -59,7 +98,8 @@ absl::Status Damaged(const char* what) {
 }
 
 size_t MaxFileBytes(const UnwindTable::Limits& limits) {
-  return kMagic.size() + sizeof(Header) + 1 + kMaxBuildId + limits.rules * sizeof(UnwindRule) +
+  return kMagic.size() + sizeof(Header) + 1 + kMaxBuildId + kAlignment +
+         limits.rules * sizeof(UnwindRule) +
          ((limits.span >> UnwindTable::kPageBits) + 2) * sizeof(uint32_t) +
          limits.rows * sizeof(UnwindRow);
 }
@@ -69,14 +109,16 @@ size_t MaxFileBytes(const UnwindTable::Limits& limits) {
 std::string EncodeTable(std::string_view build_id, const UnwindTable& table) {
   std::string rest(1, static_cast<char>(build_id.size()));
   rest.append(build_id);
-  Append(table.rules(), &rest);
-  Append(table.pages(), &rest);
-  Append(table.rows(), &rest);
+  rest.append(Padding(build_id.size()), '\0');
+  const auto& [base, rules, pages, rows] = table.parts();
+  Append(rules, &rest);
+  Append(pages, &rest);
+  Append(rows, &rest);
   Header header{kVersion,
-                static_cast<uint32_t>(table.rules().size()),
-                static_cast<uint32_t>(table.pages().size()),
-                static_cast<uint32_t>(table.rows().size()),
-                table.base(),
+                static_cast<uint32_t>(rules.size()),
+                static_cast<uint32_t>(pages.size()),
+                static_cast<uint32_t>(rows.size()),
+                base,
                 0};
   header.checksum = Checksum(header, rest);
   std::string bytes(kMagic);
@@ -84,21 +126,24 @@ std::string EncodeTable(std::string_view build_id, const UnwindTable& table) {
   return bytes + rest;
 }
 
-absl::StatusOr<UnwindTable> DecodeTable(std::string_view bytes, std::string_view build_id,
+absl::StatusOr<UnwindTable> DecodeTable(std::string_view bytes, std::shared_ptr<const void> owner,
+                                        std::string_view build_id,
                                         const UnwindTable::Limits& limits) {
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % kAlignment != 0) return Damaged("not aligned");
   ByteReader reader(bytes);
   if (reader.Bytes(kMagic.size()) != kMagic) return Damaged("no such file");
   const auto header = reader.Fixed<Header>();
   if (!reader.ok() || header.version != kVersion) return Damaged("another version");
   if (Checksum(header, bytes.substr(reader.at())) != header.checksum) return Damaged("checksum");
   if (reader.Bytes(reader.Fixed<uint8_t>()) != build_id) return Damaged("another build id");
+  reader.Bytes(Padding(build_id.size()));
   UnwindTable::Parts parts;
   parts.base = header.base;
   parts.rules = Take<UnwindRule>(reader, header.rules);
   parts.pages = Take<uint32_t>(reader, header.pages);
   parts.rows = Take<UnwindRow>(reader, header.rows);
   if (!reader.ok() || !reader.empty()) return Damaged("length");
-  absl::StatusOr<UnwindTable> table = UnwindTable::FromParts(std::move(parts), limits);
+  absl::StatusOr<UnwindTable> table = UnwindTable::FromParts(parts, std::move(owner), limits);
   if (!table.ok()) return Damaged(std::string(table.status().message()).c_str());
   return table;
 }
@@ -114,37 +159,50 @@ std::string TableStore::PathOf(std::string_view build_id) const {
                       absl::string_view(kSuffix.data(), kSuffix.size()));
 }
 
+std::optional<absl::StatusOr<UnwindTable>> TableStore::Map(std::string_view build_id) const {
+  const auto file =
+      std::make_shared<const Mapping>(PathOf(build_id), MaxFileBytes(options_.limits));
+  if (file->bytes().empty()) return std::nullopt;
+  absl::StatusOr<UnwindTable> table = DecodeTable(file->bytes(), file, build_id, options_.limits);
+  file->Forget();
+  return table;
+}
+
 std::optional<UnwindTable> TableStore::Load(std::string_view build_id) {
   if (options_.directory.empty() || build_id.empty() || build_id.size() > kMaxBuildId) {
     return std::nullopt;
   }
+  std::optional<absl::StatusOr<UnwindTable>> table = Map(build_id);
+  if (!table) return std::nullopt;
   const std::string path = PathOf(build_id);
-  const auto bytes = ReadBounded(path, MaxFileBytes(options_.limits));
-  if (!bytes.ok()) return std::nullopt;
-  absl::StatusOr<UnwindTable> table = DecodeTable(*bytes, build_id, options_.limits);
-  if (!table.ok()) {
+  if (!table->ok()) {
     ++counts_.damaged;
     unlink(path.c_str());
     return std::nullopt;
   }
   ++counts_.loaded;
   utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
-  return *std::move(table);
+  return **std::move(table);
 }
 
-void TableStore::Save(std::string_view build_id, const UnwindTable& table) {
-  if (options_.directory.empty() || build_id.empty() || build_id.size() > kMaxBuildId) return;
+std::optional<UnwindTable> TableStore::Save(std::string_view build_id, const UnwindTable& table) {
+  if (options_.directory.empty() || build_id.empty() || build_id.size() > kMaxBuildId) {
+    return std::nullopt;
+  }
   const std::string bytes = EncodeTable(build_id, table);
-  if (bytes.size() > options_.max_bytes) return;
+  if (bytes.size() > options_.max_bytes) return std::nullopt;
   MakeRoom(bytes.size());
   const std::string path = PathOf(build_id);
   const std::string draft = absl::StrCat(path, ".", getpid());
   if (Write(draft, bytes) && rename(draft.c_str(), path.c_str()) == 0) {
     ++counts_.saved;
-    return;
+    std::optional<absl::StatusOr<UnwindTable>> kept = Map(build_id);
+    if (kept && kept->ok()) return **std::move(kept);
+    return std::nullopt;
   }
   ++counts_.failed;
   unlink(draft.c_str());
+  return std::nullopt;
 }
 
 bool TableStore::Write(const std::string& path, std::string_view bytes) {

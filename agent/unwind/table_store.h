@@ -2,10 +2,14 @@
 // every program anew (cc1plus: 30 ms to build, 1 ms to load). A cache: what is damaged, of another
 // version or lost is built again, and counted.
 //
-// A file: magic "TTunwind", u32 version 1, u32 numbers of rules, pages and rows, u64 base, u64 XXH3
-// of all the rest, then the build id's length (u8) and bytes, rules (8 bytes each), pages (u32),
-// rows (4 bytes each); little endian. Written under another name, then renamed. Files are untrusted
-// when read: lengths and checksum first, then UnwindTable::FromParts.
+// A table that was loaded is the file, mapped: its memory is the page cache's, which the kernel takes
+// back when it needs it. Files are not changed once they have
+// their name; an error of the disk below one ends the process (SIGBUS), which is started again.
+//
+// A file: magic "TTunwind", u32 version 2, u32 numbers of rules, pages and rows, u64 base, u64 XXH3
+// of all the rest, then the build id's length (u8) and bytes, zeroes up to a multiple of 8, rules
+// (8 bytes each), pages (u32), rows (4 bytes each); little endian. Written under another name, then
+// renamed. Files are untrusted when read: lengths and checksum first, then UnwindTable::FromParts.
 //
 // The directory holds at most max_bytes; what was used longest ago (by modification time, set at
 // each use) goes first. Owned by one thread. Several agents may share a directory.
@@ -15,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,8 +32,10 @@ namespace telltale::agent {
 // The bytes of a table's file.
 std::string EncodeTable(std::string_view build_id, const UnwindTable& table);
 
-// DataLoss: damaged, of another version, or of another build id.
-absl::StatusOr<UnwindTable> DecodeTable(std::string_view bytes, std::string_view build_id,
+// The table that these bytes are, aligned to 8, which `owner` keeps; null: the caller does, for
+// longer than the table lives. DataLoss: damaged, of another version, or of another build id.
+absl::StatusOr<UnwindTable> DecodeTable(std::string_view bytes, std::shared_ptr<const void> owner,
+                                        std::string_view build_id,
                                         const UnwindTable::Limits& limits);
 
 class TableStore {
@@ -48,13 +55,16 @@ class TableStore {
 
   // nullopt: not there, or damaged.
   std::optional<UnwindTable> Load(std::string_view build_id);
-  // A table that cannot be kept is counted, no more: it is a cache.
-  void Save(std::string_view build_id, const UnwindTable& table);
+  // The table as it is kept, mapped. nullopt: it could not be, which is counted, no more: it is a
+  // cache.
+  std::optional<UnwindTable> Save(std::string_view build_id, const UnwindTable& table);
 
   const Counts& counts() const { return counts_; }
 
  private:
   std::string PathOf(std::string_view build_id) const;
+  // nullopt: no such file; DataLoss: it is damaged.
+  std::optional<absl::StatusOr<UnwindTable>> Map(std::string_view build_id) const;
   bool Write(const std::string& path, std::string_view bytes);
   void MakeRoom(uint64_t bytes);
 

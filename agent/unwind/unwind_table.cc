@@ -16,6 +16,12 @@ constexpr uint64_t kPadding = 16;
 
 const UnwindRule kNothing;
 
+struct Built {
+  std::vector<UnwindRule> rules;
+  std::vector<uint32_t> pages;
+  std::vector<UnwindRow> rows;
+};
+
 absl::Status Bad(const char* what) {
   return absl::InvalidArgumentError(absl::StrCat("unwind table: ", what));
 }
@@ -40,22 +46,25 @@ absl::Status CheckPages(const UnwindTable::Parts& parts) {
 }  // namespace
 
 const UnwindRule& UnwindTable::At(uint64_t address) const {
-  const uint64_t page = (address - base_) >> kPageBits;
-  if (address < base_ || page + 1 >= pages_.size()) return kNothing;
+  const auto& [base, rules, pages, rows] = parts_;
+  const uint64_t page = (address - base) >> kPageBits;
+  if (address < base || page + 1 >= pages.size()) return kNothing;
   const auto low = static_cast<uint16_t>(address & (kPage - 1));
   // The last row at or below `low`, without a branch that depends on the rows.
-  const UnwindRow* first = rows_.data() + pages_[page];
-  size_t count = pages_[page + 1] - pages_[page];
+  const UnwindRow* first = rows.data() + pages[page];
+  size_t count = pages[page + 1] - pages[page];
   while (count > 0) {
     const size_t half = (count + 1) / 2;
     first += first[half - 1].low <= low ? half : 0;
     count -= half;
   }
   // None in this page: the last one before it.
-  return first == rows_.data() ? kNothing : rules_[first[-1].rule];
+  return first == rows.data() ? kNothing : rules[first[-1].rule];
 }
 
-absl::StatusOr<UnwindTable> UnwindTable::FromParts(Parts parts, const Limits& limits) {
+absl::StatusOr<UnwindTable> UnwindTable::FromParts(const Parts& parts,
+                                                   std::shared_ptr<const void> owner,
+                                                   const Limits& limits) {
   if (parts.rules.empty() || parts.rules.size() > limits.rules || !(parts.rules[0] == kNothing)) {
     return Bad("number of rules");
   }
@@ -64,10 +73,8 @@ absl::StatusOr<UnwindTable> UnwindTable::FromParts(Parts parts, const Limits& li
   if (parts.base % kPage != 0) return Bad("base within a page");
   if (absl::Status status = CheckPages(parts); !status.ok()) return status;
   UnwindTable table;
-  table.base_ = parts.base;
-  table.rules_ = std::move(parts.rules);
-  table.pages_ = std::move(parts.pages);
-  table.rows_ = std::move(parts.rows);
+  table.parts_ = parts;
+  table.owner_ = std::move(owner);
   return table;
 }
 
@@ -114,17 +121,18 @@ absl::StatusOr<UnwindTable> UnwindTableBuilder::Finish() {
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, {}, [&](uint32_t i) { return functions_[i].begin; });
 
-  UnwindTable::Parts parts;
-  parts.rules = rules_;
-  if (!order.empty()) parts.base = functions_[order.front()].begin & ~(kPage - 1);
-  uint64_t covered = parts.base;  // code up to here has its rows
+  const auto built = std::make_shared<Built>();
+  auto& [rules, pages, rows] = *built;
+  rules = rules_;
+  const uint64_t base = order.empty() ? 0 : functions_[order.front()].begin & ~(kPage - 1);
+  uint64_t covered = base;  // code up to here has its rows
   uint16_t last_rule = 0;
   const auto put = [&](uint64_t address, uint16_t rule) {
     if (rule == last_rule) return;
-    while (parts.pages.size() <= (address - parts.base) >> UnwindTable::kPageBits) {
-      parts.pages.push_back(static_cast<uint32_t>(parts.rows.size()));
+    while (pages.size() <= (address - base) >> UnwindTable::kPageBits) {
+      pages.push_back(static_cast<uint32_t>(rows.size()));
     }
-    parts.rows.push_back({static_cast<uint16_t>(address & (kPage - 1)), rule});
+    rows.push_back({static_cast<uint16_t>(address & (kPage - 1)), rule});
     last_rule = rule;
   };
   for (size_t at = 0; at < order.size(); ++at) {
@@ -132,7 +140,7 @@ absl::StatusOr<UnwindTable> UnwindTableBuilder::Finish() {
     const uint64_t next = at + 1 < order.size() ? functions_[order[at + 1]].begin : UINT64_MAX;
     const uint64_t end = std::min(f.end, next);
     if (f.begin >= end) continue;
-    if (f.end - parts.base > limits_.span) {
+    if (f.end - base > limits_.span) {
       return absl::ResourceExhaustedError(
           absl::StrCat("unwind table: code spans more than ", limits_.span, " bytes"));
     }
@@ -144,12 +152,12 @@ absl::StatusOr<UnwindTable> UnwindTableBuilder::Finish() {
     covered = end;
   }
   put(covered, 0);
-  parts.pages.push_back(static_cast<uint32_t>(parts.rows.size()));
-  parts.rows.shrink_to_fit();
-  parts.pages.shrink_to_fit();
+  pages.push_back(static_cast<uint32_t>(rows.size()));
+  rows.shrink_to_fit();
+  pages.shrink_to_fit();
   functions_ = {};
   rows_ = {};
-  return UnwindTable::FromParts(std::move(parts), limits_);
+  return UnwindTable::FromParts({base, rules, pages, rows}, built, limits_);
 }
 
 }  // namespace telltale::agent

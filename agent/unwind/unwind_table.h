@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -36,30 +38,29 @@ class UnwindTable {
   // The rule at an address (the linker's); kNone's where there is none. Valid as long as the table.
   const UnwindRule& At(uint64_t address) const;
 
-  size_t size() const { return rows_.size(); }
+  size_t size() const { return parts_.rows.size(); }
   size_t bytes() const {
-    return rows_.size() * sizeof(UnwindRow) + rules_.size() * sizeof(UnwindRule) +
-           pages_.size() * sizeof(uint32_t);
+    return parts_.rows.size_bytes() + parts_.rules.size_bytes() + parts_.pages.size_bytes();
   }
 
-  // The parts as they are kept on disk. Rebuilt from them only if they agree: InvalidArgument else.
+  // The parts as they are kept on disk.
   struct Parts {
-    uint64_t base = 0;              // address of the first page
-    std::vector<UnwindRule> rules;  // distinct; the first is kNone's
-    std::vector<uint32_t> pages;  // first row at or after each page's begin; one more ends the last
-    std::vector<UnwindRow> rows;  // ascending
+    uint64_t base = 0;                  // address of the first page
+    std::span<const UnwindRule> rules;  // distinct; the first is kNone's
+    std::span<const uint32_t> pages;    // first row at or after each page's begin; one more ends
+                                        // the last
+    std::span<const UnwindRow> rows;    // ascending
   };
-  static absl::StatusOr<UnwindTable> FromParts(Parts parts, const Limits& limits);
-  uint64_t base() const { return base_; }
-  const std::vector<UnwindRule>& rules() const { return rules_; }
-  const std::vector<uint32_t>& pages() const { return pages_; }
-  const std::vector<UnwindRow>& rows() const { return rows_; }
+  // `owner` keeps what the parts point to; null: the caller does, for longer than the table lives.
+  // InvalidArgument where the parts do not agree.
+  static absl::StatusOr<UnwindTable> FromParts(const Parts& parts,
+                                               std::shared_ptr<const void> owner,
+                                               const Limits& limits);
+  const Parts& parts() const { return parts_; }
 
  private:
-  uint64_t base_ = 0;
-  std::vector<UnwindRule> rules_{UnwindRule{}};
-  std::vector<uint32_t> pages_;
-  std::vector<UnwindRow> rows_;
+  Parts parts_;
+  std::shared_ptr<const void> owner_;
 };
 
 // Collects the rules of functions in any order.

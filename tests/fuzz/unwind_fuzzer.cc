@@ -11,9 +11,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -53,21 +55,24 @@ void Walk(const UnwindTable& table, std::string_view bytes) {
     copy.registers[reg] = copy.stack_address + 8 * reg;
   }
   copy.registers[kRsp] = copy.stack_address;
-  for (const UnwindRow& row : table.rows()) {
-    copy.registers[kRip] = table.base() + row.low;
+  for (const UnwindRow& row : table.parts().rows) {
+    copy.registers[kRip] = table.parts().base + row.low;
     std::vector<uint64_t> frames;
     const UserEnd end = WalkStack(copy, finder, kFrames, frames);
     Require(end != UserEnd::kNone && !frames.empty() && frames.size() <= kFrames);
-    if (&row - table.rows().data() > 20) break;
+    if (&row - table.parts().rows.data() > 20) break;
   }
 }
 
 void UseTable(const UnwindTable& table, std::string_view bytes) {
-  for (const uint64_t address : {uint64_t{0}, table.base() - 1, table.base(), ~uint64_t{0}}) {
+  const uint64_t base = table.parts().base;
+  for (const uint64_t address : {uint64_t{0}, base - 1, base, ~uint64_t{0}}) {
     table.At(address);
   }
-  const auto again = DecodeTable(EncodeTable("id", table), "id", kLimits);
-  Require(again.ok() && again->rows() == table.rows() && again->pages() == table.pages());
+  const std::string kept = EncodeTable("id", table);
+  const auto again = DecodeTable(kept, nullptr, "id", kLimits);
+  Require(again.ok() && std::ranges::equal(again->parts().rows, table.parts().rows) &&
+          std::ranges::equal(again->parts().pages, table.parts().pages));
   Walk(table, bytes);
 }
 
@@ -84,6 +89,11 @@ void ReadElf(std::string_view bytes) {
   if (section.ok()) ReadFrames(section->bytes);
 }
 
+void ReadTable(const std::string& aligned) {
+  const auto table = DecodeTable(aligned, nullptr, "id", kLimits);
+  if (table.ok()) UseTable(*table, aligned);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -97,9 +107,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       ReadFrames(bytes);
       break;
     case 't':
-      if (const auto table = DecodeTable(bytes, "id", kLimits); table.ok()) {
-        UseTable(*table, bytes);
-      }
+      ReadTable(std::string(bytes));
       break;
     default:
       break;

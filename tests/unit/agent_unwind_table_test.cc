@@ -147,7 +147,7 @@ TEST(CallFramesTest, LimitsOfATable) {
   EXPECT_TRUE(absl::IsResourceExhausted(ParseEhFrame(far.bytes(), kSection, {}).status()));
   many.Function(kCode, 8, "\x41\x0e\x10\x41\x0e\x18\x41\x0e\x20"sv);
   const UnwindTable full = Parse(many, {.rules = 3});
-  EXPECT_EQ(full.rules().size(), 3u);
+  EXPECT_EQ(full.parts().rules.size(), 3u);
   EXPECT_EQ(full.At(kCode + 1).offset, 16);
 }
 
