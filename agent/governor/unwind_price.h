@@ -2,7 +2,7 @@
 // were unwound lately.
 //
 // The first samples of a program are dear: what is mapped is read and its caches are cold (building
-// its tables is not among it, once_cost.h). So the price is that of all stacks
+// its tables is not among it, spread_cost.h). So the price is that of all stacks
 // of the last quarter of a minute or so together, and where few or none were unwound it falls back
 // to that of a stack whose tables are there: a part that was turned down because the agent had just
 // started is tried again.

@@ -97,12 +97,12 @@ void BudgetKeeper::Begin() {
   for (const Cycled& cycled : CycledParts())
     programs += std::max<size_t>(1, cycled.programs.size());
   const double affordable = kAttachShare * options_.governor.budget * options_.governor.cpus;
-  const double period_s =
+  period_s_ =
       affordable > 0
           ? std::clamp(attach_ns_ * static_cast<double>(programs) / kNsPerS / affordable, 1.0, 10.0)
           : 1.0;
   GovernorOptions governor = options_.governor;
-  governor.cycling_ns = attach_ns_ / period_s;
+  governor.cycling_ns = attach_ns_ / period_s_;
   governor_ = std::make_unique<Governor>(governor);
   spdlog::info(
       "governor: budget {}; a system call watched costs {:.0f} ns here, taking a program off and "
@@ -113,7 +113,7 @@ void BudgetKeeper::Begin() {
           : "none",
       factor_ * kLoopSyscallNs, attach_ns_ / 1e6);
   cycler_ = std::make_unique<DutyCycler>(
-      std::chrono::nanoseconds(static_cast<int64_t>(period_s * kNsPerS)));
+      std::chrono::nanoseconds(static_cast<int64_t>(period_s_ * kNsPerS)));
   for (const Cycled& cycled : CycledParts()) {
     const auto it = groups_.find(cycled.object);
     if (it == groups_.end() || !IsCycledWhere(cycled, options_.scoped)) continue;

@@ -18,8 +18,9 @@
 
 #include "absl/status/status.h"
 #include "agent/governor/governor.h"
-#include "agent/governor/once_cost.h"
+#include "agent/governor/spread_cost.h"
 #include "agent/governor/unwind_price.h"
+#include "agent/governor/windowed_cost.h"
 #include "agent/sensor/bpf_group.h"
 #include "agent/sensor/cut_steps.h"
 #include "agent/sensor/duty_cycler.h"
@@ -102,8 +103,10 @@ class BudgetKeeper {
   EventCounts last_;
   uint64_t last_mono_ns_ = 0, last_agent_ns_ = 0, last_cycler_ns_ = 0;
   uint64_t began_mono_ns_ = 0;
-  OnceCost once_;
-  PerPart<double> smooth_ns_per_s_{};  // of the parts that come in bursts
+  double period_s_ = 1;             // of what is attached part of the time
+  SpreadCost once_;                 // names read at the start, tables made
+  PerPart<SpreadCost> spread_;      // of samples, stacks and the rest
+  PerPart<WindowedCost> windowed_;  // of what is attached part of the time
   UnwindPrice unwind_price_;
   PerPart<double> untold_ns_{};  // taken since the log was last told
   double untold_host_ns_ = 0;

@@ -16,9 +16,9 @@ namespace {
 // What follows no lever: a tick, a disk request, and the record of a process's exec or exit (that
 // one judged by its size beside a sample's, not measured).
 constexpr double kTickNs = 900, kDiskNs = 350, kRecordNs = 1'000;
-// Over which the parts are smoothed that come in bursts: each epoch begins with many samples, a
-// program met first has its tables built, and a cut is one burst.
-constexpr double kBurstSeconds = 30;
+// Over which the parts are spread that come in bursts: each epoch begins with many samples, and a
+// cut is one burst. And what is done once.
+constexpr double kBurstSeconds = 30, kOnceSeconds = 300;
 // In which the agent reads the names of all that runs already.
 constexpr double kStartSeconds = 20;
 // What finding out that an event is not of the cgroup watched costs, of what counting it would.
@@ -42,7 +42,9 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
                                              counts.soft_interrupts - last_.soft_interrupts)),
                                          governor_->level(unit.part))
                             : events(VitalOfPart(unit.part));
-    reading.full_ns[Index(unit.part)] = seen * kEventNs[Index(unit.part)] * factor_;
+    const size_t part = Index(unit.part);
+    reading.full_ns[part] = windowed_[part].Tell(seen * kEventNs[part] * factor_, passed_s,
+                                                 governor_->level(unit.part), period_s_);
   }
   reading.full_ns[Index(Part::kSwitch)] =
       (static_cast<double>(counts.switches - last_.switches) +
@@ -88,14 +90,13 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
         static_cast<double>(static_cast<uint32_t>(counts.soft_interrupts - last_.soft_interrupts)) *
         kEventNs[Index(Part::kSoftirq)] * factor_;
   }
-  const double weight = std::min(1.0, passed_s / kBurstSeconds);
   for (const Part part : {Part::kSamples, Part::kUnwinding, Part::kRest}) {
-    double& smooth = smooth_ns_per_s_[Index(part)];
+    SpreadCost& spread = spread_[Index(part)];
     double& full = reading.full_ns[Index(part)];
-    smooth += weight * (full / std::max(passed_s, 1e-6) - smooth);
-    full = smooth * passed_s;
+    spread.Add(full);
+    full = spread.Tell(passed_s, kBurstSeconds);
   }
-  reading.full_ns[Index(Part::kRest)] += once_.Tell(passed_s);
+  reading.full_ns[Index(Part::kRest)] += once_.Tell(passed_s, kOnceSeconds);
   last_agent_ns_ = agent_ns;
   last_cycler_ns_ = cycler_ns;
   return reading;

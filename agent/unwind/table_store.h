@@ -2,9 +2,9 @@
 // every program anew (cc1plus: 30 ms to build, 1 ms to load). A cache: what is damaged, of another
 // version or lost is built again, and counted.
 //
-// A table that was loaded is the file, mapped: its memory is the page cache's, which the kernel takes
-// back when it needs it. Files are not changed once they have
-// their name; an error of the disk below one ends the process (SIGBUS), which is started again.
+// A table that was loaded is the file, mapped: its memory is the page cache's, which the kernel
+// takes back when it needs it. Files are not changed once they have their name; an error of the
+// disk below one ends the process (SIGBUS), which is started again.
 //
 // A file: magic "TTunwind", u32 version 2, u32 numbers of rules, pages and rows, u64 base, u64 XXH3
 // of all the rest, then the build id's length (u8) and bytes, zeroes up to a multiple of 8, rules

@@ -4,6 +4,9 @@ telltale_test(agent_governor_test LABEL unit
 telltale_test(agent_unwind_price_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_unwind_price_test.cc
   LINK telltale::agent_governor)
-telltale_test(agent_once_cost_test LABEL unit
-  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_once_cost_test.cc
+telltale_test(agent_spread_cost_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_spread_cost_test.cc
+  LINK telltale::agent_governor)
+telltale_test(agent_windowed_cost_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_windowed_cost_test.cc
   LINK telltale::agent_governor)
