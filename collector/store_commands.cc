@@ -154,6 +154,9 @@ int RunVerify(const Config& config) {
       "source has expired\n",
       report.recomputed, report.pending, report.sealed);
   absl::PrintF("  names     %d stand where windows need them\n", report.names);
+  if (report.blobs != 0) {
+    absl::PrintF("  blobs     %d have the digest they were put with\n", report.blobs);
+  }
   if (report.fault_count == 0) {
     std::puts("good");
     return 0;

@@ -345,6 +345,31 @@ std::string FilterStateKey(std::string_view name) {
 }
 std::string TablePrefix(CatalogTable table) { return Writer(table).Take(); }
 
+std::string EncodeBlobKey(const std::array<uint8_t, 16>& id) {
+  return Writer(CatalogTable::kBlobs).Id(id).Take();
+}
+std::string EncodeBlobPieceKey(const std::array<uint8_t, 16>& id, uint32_t number) {
+  return Writer(CatalogTable::kBlobPieces).Id(id).U32(number).Take();
+}
+
+absl::StatusOr<std::array<uint8_t, 16>> DecodeBlobKey(std::string_view bytes) {
+  if (bytes.size() != 17) return BadLength("blob", bytes.size(), "17");
+  return Cursor(bytes.substr(1)).Id();
+}
+
+std::string EncodeBlobAuditKey(const BlobAuditKey& key) {
+  return Writer(CatalogTable::kBlobAudit).U64(key.time_ns).U32(key.number).Take();
+}
+
+absl::StatusOr<BlobAuditKey> DecodeBlobAuditKey(std::string_view bytes) {
+  if (bytes.size() != 13) return BadLength("blob audit", bytes.size(), "13");
+  Cursor c(bytes.substr(1));
+  BlobAuditKey key;
+  key.time_ns = c.U64();
+  key.number = c.U32();
+  return key;
+}
+
 uint64_t NameBucketNs(Tier tier) {
   switch (tier) {
     case Tier::kRaw:

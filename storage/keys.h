@@ -136,8 +136,19 @@ enum class CatalogTable : uint8_t {
   kDirtyLines = 10,
   kBlobs = 11,
   kBlobAudit = 12,
+  kBlobPieces = 16,
 };
 std::string TablePrefix(CatalogTable table);
+std::string EncodeBlobKey(const std::array<uint8_t, 16>& id);
+absl::StatusOr<std::array<uint8_t, 16>> DecodeBlobKey(std::string_view bytes);
+std::string EncodeBlobPieceKey(const std::array<uint8_t, 16>& id, uint32_t number);
+struct BlobAuditKey {
+  uint64_t time_ns = 0;
+  uint32_t number = 0;  // entries of one moment are told apart by it
+  auto operator<=>(const BlobAuditKey&) const = default;
+};
+std::string EncodeBlobAuditKey(const BlobAuditKey& key);
+absl::StatusOr<BlobAuditKey> DecodeBlobAuditKey(std::string_view bytes);
 
 // Symbol names in `dict`. A partition is a tier and a bucket of time: of tier raw the time at which
 // the names came, of the others that of the windows that refer to them. Its buckets hold whole

@@ -55,9 +55,10 @@ class Retention {
   // nothing behind on disk; Run() does it, too.
   void JudgeArrivals(uint64_t now_ns);
 
- private:
-  // The time ages are measured at.
+  // The time ages are measured at: a clock far ahead of everything received is not believed.
   uint64_t ExpiryNow(uint64_t now_ns) const;
+
+ private:
   // The first raw day to keep at this age; an older one while its windows are still to be computed.
   uint16_t FirstRawDay(uint64_t now_ns) const;
   // Whether no node ever sent anything that counts and nothing is stored of any.

@@ -147,4 +147,12 @@ std::unique_ptr<Transaction> RocksCatalog::Begin() {
   return std::make_unique<RocksTransaction>(this, database_);
 }
 
+absl::Status RocksCatalog::GiveBack(std::string_view from, std::string_view to) {
+  const auto instance = database_->Use();
+  if (!instance.ok()) return instance.status();
+  const rocksdb::Slice begin = ToSlice(from), end = ToSlice(to);
+  return FromRocks((*instance)->db().CompactRange({}, (*instance)->catalog(), &begin, &end),
+                   "compact", "catalog");
+}
+
 }  // namespace telltale::storage

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "storage/catalog.h"
 #include "storage/rocks_database.h"
@@ -18,6 +19,10 @@ class RocksCatalog : public Catalog {
  public:
   explicit RocksCatalog(RocksDatabase* database) : database_(database) {}
   std::unique_ptr<Transaction> Begin() override;
+
+  // The space of what was deleted in the range is free when this returns; else it is some time
+  // later, as compaction comes by. For deletions of much at once.
+  absl::Status GiveBack(std::string_view from, std::string_view to);
 
  private:
   friend class RocksTransaction;

@@ -50,6 +50,15 @@ rocksdb::ColumnFamilyOptions BodyOptions(rocksdb::ColumnFamilyOptions family) {
   return family;
 }
 
+// Contents of blobs go past compaction, too; rows of the other tables are shorter than they.
+rocksdb::ColumnFamilyOptions CatalogOptions(rocksdb::ColumnFamilyOptions family) {
+  family.enable_blob_files = true;
+  family.min_blob_size = 64 << 10;
+  family.blob_file_size = 16 << 20;  // a file goes when the last content in it has gone
+  family.blob_compression_type = rocksdb::kZSTD;
+  return family;
+}
+
 // Whether a name is known is asked for far more often than it is: a filter over what is in memory
 // answers that without a search, as those of the files do.
 rocksdb::ColumnFamilyOptions DictOptions(rocksdb::ColumnFamilyOptions family) {
@@ -135,7 +144,7 @@ absl::StatusOr<std::shared_ptr<RocksInstance>> RocksInstance::Open(const RocksOp
 
   const rocksdb::ColumnFamilyOptions base = FamilyOptions(cache);
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
-  families.emplace_back(rocksdb::kDefaultColumnFamilyName, base);
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, CatalogOptions(base));
   for (size_t i = 0; i < kFamilies; ++i) {
     const Family family = static_cast<Family>(i);
     rocksdb::ColumnFamilyOptions family_options = base;

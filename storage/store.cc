@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "rocksdb/env.h"
+#include "storage/catalog_blobs.h"
 #include "storage/data_directory.h"
 #include "storage/dictionary.h"
 #include "storage/format_upgrade.h"
@@ -51,6 +52,7 @@ struct Store::Parts {
   std::unique_ptr<NodeRegistry> nodes;
   std::unique_ptr<SummaryStore> summaries;
   std::unique_ptr<DerivedStore> derived;
+  std::unique_ptr<CatalogBlobs> blobs;
   std::unique_ptr<Retention> retention;
   std::unique_ptr<Reader> reader;
   std::unique_ptr<Roller> roller;
@@ -62,6 +64,7 @@ struct Store::Parts {
   }
   absl::Status Open();
   absl::Status CheckFreeSpace() const;
+  absl::Status ExpireBlobs(uint64_t now_ns);
 };
 
 absl::Status Store::Parts::CheckFreeSpace() const {
@@ -69,7 +72,7 @@ absl::Status Store::Parts::CheckFreeSpace() const {
   const rocksdb::Status asked = env()->GetFreeSpace(options.path, &free);
   if (!asked.ok() || free >= options.min_free_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      "store summaries in ", options.path, ": ", free >> 20, " MiB free on its file system, want ",
+      "write to store ", options.path, ": ", free >> 20, " MiB free on its file system, want ",
       options.min_free_bytes >> 20, "; free space or lower retention.max_bytes"));
 }
 
@@ -129,6 +132,11 @@ absl::Status Store::Parts::Open() {
   store_id = *std::move(id);
 
   derived = std::make_unique<DerivedStore>(history.get(), catalog.get());
+  blobs = std::make_unique<CatalogBlobs>(CatalogBlobsOptions{
+      .catalog = catalog.get(),
+      .now_ns = options.now_ns,
+      .admit = [this] { return CheckFreeSpace(); },
+      .limits = options.blobs});
   retention = std::make_unique<Retention>(options.retention, history.get(), summaries.get(),
                                           dictionary.get(), options.now_ns());
   // Data older than what would be kept is too late from the first moment. The raw floor stays: what
@@ -160,6 +168,7 @@ Catalog& Store::catalog() { return *parts_->catalog; }
 NodeRegistry& Store::nodes() { return *parts_->nodes; }
 SummaryStore& Store::summaries() { return *parts_->summaries; }
 DerivedStore& Store::derived() { return *parts_->derived; }
+BlobStore& Store::blobs() { return *parts_->blobs; }
 Roller& Store::roller() { return *parts_->roller; }
 const Reader& Store::reader() const { return *parts_->reader; }
 
@@ -174,11 +183,20 @@ absl::StatusOr<CopyResult> Store::BackUp(const std::string& to_data, const CopyW
 
 absl::Status Store::CheckFiles() { return parts_->database->CheckFiles(); }
 
+absl::Status Store::Parts::ExpireBlobs(uint64_t now_ns) {
+  const absl::StatusOr<uint64_t> gone = blobs->Expire(retention->ExpiryNow(now_ns));
+  if (!gone.ok() || *gone == 0) return gone.status();
+  const std::string pieces = TablePrefix(CatalogTable::kBlobPieces);
+  return catalog->GiveBack(pieces, PrefixEnd(pieces));
+}
+
 absl::Status Store::Maintain() {
   const uint64_t now_ns = parts_->options.now_ns();
   const absl::StatusOr<uint32_t> lines = parts_->roller->RunLines(now_ns, kLineBlocksAtOnce);
   const absl::StatusOr<uint32_t> dropped = parts_->retention->Run(now_ns);
-  return lines.ok() ? dropped.status() : lines.status();
+  const absl::Status blobs = parts_->ExpireBlobs(now_ns);
+  if (!lines.ok()) return lines.status();
+  return dropped.ok() ? blobs : dropped.status();
 }
 
 }  // namespace telltale::storage

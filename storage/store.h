@@ -22,6 +22,7 @@
 #include "storage/backup.h"
 #include "storage/blob.h"
 #include "storage/catalog.h"
+#include "storage/catalog_blobs.h"
 #include "storage/derived.h"
 #include "storage/history.h"
 #include "storage/node_registry.h"
@@ -42,6 +43,7 @@ struct StoreOptions {
   std::function<uint64_t()> now_ns;  // wall clock; empty: the system's
   RetentionOptions retention;
   RollerOptions roller;
+  BlobLimits blobs;
   size_t memory_bytes = 512 << 20;  // block cache and write buffers together, a bound
   size_t max_nodes = 100'000;
   uint64_t max_name_bytes_per_node = 8 << 20;  // symbol names, in a week
@@ -49,7 +51,7 @@ struct StoreOptions {
   // be there, in the present format.
   bool read_only = false;
   uint64_t min_free_bytes =
-      256 << 20;  // below it on the file system PutBatch says ResourceExhausted
+      256 << 20;  // below it on the file system PutBatch and new blobs say ResourceExhausted
 };
 
 // What Open made of a directory of an older format.
@@ -76,6 +78,7 @@ class Store {
   NodeRegistry& nodes();
   SummaryStore& summaries();
   DerivedStore& derived();
+  BlobStore& blobs();
   Roller& roller();
   const Reader& reader() const;
 
@@ -89,7 +92,7 @@ class Store {
   // Every block of every table file against its checksum.
   absl::Status CheckFiles();
 
-  // Retention and line blocks. One thread; returns what could not be done this time.
+  // Retention, line blocks, blobs that have ended. One thread; returns what could not be done this time.
   absl::Status Maintain();
 
  private:

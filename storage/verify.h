@@ -1,5 +1,5 @@
 // Reads all of a store and holds its parts against each other: checksums of files, every key and
-// value decodes, every summary has its digest, the ledger lists exactly the counted summaries that
+// value decodes, every summary and every blob has its digest, the ledger lists exactly the counted summaries that
 // stand in raw, coverage and counters are their sums, names of windows are where their locations
 // need them, and every row of a coarser tier whose source still stands equals its recomputation.
 // Changes nothing. One thread; meant for a store that nobody writes to (StoreOptions::read_only).
@@ -37,6 +37,7 @@ struct VerifyReport {
       0;  // written, but never acknowledged: a crash came between; they count for nothing
   uint64_t lost = 0;        // sequence numbers declared lost
   uint64_t missing = 0;     // neither received nor declared lost
+  uint64_t blobs = 0;       // whose content has its digest
   uint64_t rows = 0;        // of all families and the catalog
   uint64_t names = 0;       // locations of windows whose name stands where it must
   uint64_t recomputed = 0;  // series blocks, windows and line blocks that equal what they rest on

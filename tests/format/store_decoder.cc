@@ -109,6 +109,7 @@ class Decoder {
   }
 
   void Compare() {
+    CompareBlobs();
     for (uint64_t tier = 1; tier <= 4; ++tier) {
       std::set<Place> places;
       for (const auto& [place, part] : computed_[tier]) places.insert(place);
@@ -148,6 +149,17 @@ class Decoder {
   }
 
  private:
+  void CompareBlobs() {
+    for (const auto& [id, blob] : blobs_) {
+      const std::string& content = contents_[id];
+      Require(blob.unfinished() || (content.size() == blob.bytes() &&
+                                    XXH3_64bits(content.data(), content.size()) == blob.digest()),
+              "content of another digest than its blob's");
+    }
+    Require(contents_.size() == blobs_.size(), "content of no blob");
+    std::cout << "blobs " << blobs_.size() << "\n";
+  }
+
   using Row = void (Decoder::*)(std::string_view key, std::string_view value);
 
   void Scan(const std::string& family, Row row) {
@@ -206,7 +218,9 @@ class Decoder {
       Require(plain.Int(8) < store_.ingest_number(), "an ingest number that was never given");
       plain.End();
     } else if (table == 0x0b) {
-      Require(Versioned<v1::StoredBlob>(value).id() == key.Take(16), "blob of another id");
+      const auto blob = Versioned<v1::StoredBlob>(value);
+      Require(blob.id() == key.Take(16), "blob of another id");
+      blobs_[blob.id()] = blob;
     } else if (table == 0x0c) {
       Require(Versioned<v1::StoredBlobAudit>(value).time_ns() == key.Int(8), "of another time");
       key.Int(4);
@@ -221,6 +235,10 @@ class Decoder {
       const auto mark = Parse<v1::StoredMark>(plain.Rest());
       Require(mark.time_ns() == key.Int(8), "note of another time");
       Require(mark.id() == key.Take(8), "note of another id");
+    } else if (table == 0x10) {
+      std::string& content = contents_[key.Take(16)];
+      Require(content.size() == key.Int(4) << 20, "a piece before it is missing");
+      content += Versioned(value);
     } else if (table == 0x14) {
       Enrolment(key.Int(1), std::string(key.Rest()), std::string(plain.Rest()));
     } else {
@@ -471,7 +489,9 @@ class Decoder {
   std::map<Place, uint64_t> coverage_;                                    // epochs by node and day
   std::map<uint64_t, v1::CountersRecord> counters_;
   std::set<uint64_t> filters_;
-  std::array<std::set<Place>, 5> dirty_;  // windows with a mark, or with a finer one in them
+  std::map<std::string, v1::StoredBlob> blobs_;  // by id
+  std::map<std::string, std::string> contents_;  // by id of the blob
+  std::array<std::set<Place>, 5> dirty_;         // windows with a mark, or with a finer one in them
   std::set<std::array<uint64_t, 3>> dirty_lines_;  // tier, bucket, group
   std::array<std::map<Place, Part>, 5> computed_;  // from counted epochs
   std::array<std::map<Place, Part>, 5> stored_;    // as the tier's rows say

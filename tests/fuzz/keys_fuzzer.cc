@@ -2,7 +2,7 @@
 // chooses one:
 //   'r' raw and cells   's' series   'l' line   'u' rollup   'd' derived   'n' names
 //   'g' ledger          'i' dirty windows       'j' dirty lines            'o' tables keyed by node
-//   '8' numbers
+//   'b' blobs           'a' audit of blobs      '8' numbers
 // What is a key must be written again as the same bytes, and of two keys the lesser bytes are the
 // lesser key.
 #include <cstddef>
@@ -82,6 +82,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 'j':
       OpenCatalogKey(rest, DecodeDirtyLineKey, EncodeDirtyLineKey);
+      break;
+    case 'b':
+      OpenCatalogKey(rest, DecodeBlobKey, EncodeBlobKey);
+      break;
+    case 'a':
+      OpenCatalogKey(rest, DecodeBlobAuditKey, EncodeBlobAuditKey);
       break;
     case 'o':
       Require(DecodeNodeOf(rest).ok() || !DecodeNodeOf(rest).status().message().empty());

@@ -209,6 +209,21 @@ class StoreFormatTest : public ::testing::Test {
     }
   }
 
+  // No collector takes one yet. One of several pieces, one of none.
+  void PutBlobs() const {
+    const auto store = storage::Store::Open({.path = StoreDirectory()});
+    ASSERT_TRUE(store.ok()) << store.status();
+    for (const size_t bytes : {size_t{2'500'000}, size_t{0}}) {
+      storage::BlobInfo info;
+      info.id.fill(bytes == 0 ? 1 : 2);
+      info.owner = "node/node-0";
+      info.kind = "recording";
+      info.expires_ns = UINT64_MAX;
+      const absl::Status put = (*store)->blobs().Put(info, std::string(bytes, 'b'), "node/node-0");
+      ASSERT_TRUE(put.ok()) << put;
+    }
+  }
+
   // Writes into the closed store as anybody with RocksDB can.
   using Families = std::map<std::string, rocksdb::ColumnFamilyHandle*>;
   void Change(const std::function<void(rocksdb::DB&, Families&)>& change) const {
@@ -285,6 +300,7 @@ TEST_F(StoreFormatTest, DecoderFindsWhatWasSentAndAnswered) {
   for (const auto& [name, tier] : tiers) answers[name] = Answered(*query, tier);
   EXPECT_EQ(collector_.Stop(), 0) << collector_.log();
   ASSERT_NO_FATAL_FAILURE(MakeLines());
+  ASSERT_NO_FATAL_FAILURE(PutBlobs());
 
   // As a process leaves it that died before its commit.
   const Made dead = Make(nodes_[2], 2, kEpochs, first_ns_);
@@ -322,6 +338,7 @@ TEST_F(StoreFormatTest, DecoderFindsWhatWasSentAndAnswered) {
                                     HasSubstr("windows 5min complete 180 of 180\n"),
                                     HasSubstr("windows 1h complete 15 of 15\n"),
                                     HasSubstr("windows 1d complete 6 of 6\n")));
+  EXPECT_THAT(decoded.output, HasSubstr("blobs 2\n"));
   for (const char* family : {"cells", "dict", "line", "rollup", "series"})
     EXPECT_THAT(decoded.output, HasSubstr("rows " + std::string(family) + " "));
   std::map<uint32_t, double> base_units;
@@ -376,6 +393,14 @@ TEST_F(StoreFormatTest, DecoderFindsWhatWasSentAndAnswered) {
     });
   }
   EXPECT_EQ(Decode().exit_code, 0);
+
+  const std::string piece = "\x10" + std::string(16, '\2') + BigEndian(1, 4);
+  ASSERT_NO_FATAL_FAILURE(Change([&](rocksdb::DB& db, Families& families) {
+    ASSERT_TRUE(db.Delete(rocksdb::WriteOptions(), families["default"], piece).ok());
+  }));
+  const Decoded refused = Decode();
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.output, HasSubstr("a piece before it is missing"));
 }
 
 }  // namespace

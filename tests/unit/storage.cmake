@@ -10,6 +10,8 @@ telltale_test(storage_node_book_test LABEL unit
   SOURCES unit/storage_node_book_test.cc LINK telltale::storage)
 telltale_test(storage_conformance_test LABEL unit
   SOURCES unit/storage_conformance_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
+telltale_test(storage_blob_conformance_test LABEL unit
+  SOURCES unit/storage_blob_conformance_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
 telltale_test(storage_dictionary_test LABEL unit
   SOURCES unit/storage_dictionary_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
 # Apart from the others: under the thread sanitizer it takes seconds to clear a dictionary's memory of names.

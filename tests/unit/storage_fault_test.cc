@@ -191,6 +191,28 @@ TEST_F(FaultTest, APowerCutAfterTheFirstAcknowledgementOfANewStoreLeavesTheStore
   EXPECT_EQ(CheckBooks(*store_, node_, acked_), "");
 }
 
+TEST_F(FaultTest, ABlobThatWasPutOutlivesAPowerCutAndAFullDisk) {
+  BlobInfo info;
+  info.owner = "node/web-1";
+  info.kind = "recording";
+  info.expires_ns = UINT64_MAX;
+  const std::string content(2'500'000, 'b');
+  ASSERT_TRUE(store_->blobs().Put(info, content, "node/web-1").ok());
+  BlobInfo other = info;
+  other.id.fill(1);
+  files_->set_fault(FaultFileSystem::Fault::kNoSpace);
+  EXPECT_EQ(store_->blobs().Put(other, content, "node/web-1").code(),
+            absl::StatusCode::kResourceExhausted);
+  store_.reset();
+  files_->CutPower(0);
+  files_->set_fault(FaultFileSystem::Fault::kNone);
+  Open();
+  EXPECT_TRUE(*store_->blobs().Get(info.id, BlobRole::kOperator, "operator/ann") == content);
+  EXPECT_EQ(store_->blobs().List()->size(), 1u);
+  EXPECT_EQ(store_->blobs().Audit(10)->size(), 2u) << "of the put and of the read";
+  EXPECT_TRUE(store_->blobs().Put(other, content, "node/web-1").ok());
+}
+
 // What the disk of these tests has after a power cut is what POSIX promises, and no more.
 class DiskTest : public ::testing::Test {
  protected:

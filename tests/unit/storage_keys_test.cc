@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "storage/placement.h"
 
 namespace telltale::storage {
@@ -97,6 +99,18 @@ TEST(KeysTest, ABucketOfNamesHoldsWholeBucketsOfWindows) {
     EXPECT_EQ(NameBucketNs(tier) % RollupBucketNs(tier), 0u);
   }
   EXPECT_EQ(NamePartitionEndNs(NamePartitionOf(Tier::kRaw, 20 * kDayNs)), 21 * kDayNs);
+}
+
+TEST(KeysTest, KeysOfBlobsRoundTripAndStandInOrder) {
+  std::array<uint8_t, 16> id;
+  id.fill(7);
+  EXPECT_EQ(*DecodeBlobKey(EncodeBlobKey(id)), id);
+  EXPECT_LT(EncodeBlobPieceKey(id, 255), EncodeBlobPieceKey(id, 256));
+  EXPECT_TRUE(absl::IsDataLoss(DecodeBlobKey(EncodeBlobPieceKey(id, 0)).status()));
+  const BlobAuditKey audit = {.time_ns = 5, .number = 9};
+  EXPECT_EQ(*DecodeBlobAuditKey(EncodeBlobAuditKey(audit)), audit);
+  EXPECT_LT(EncodeBlobAuditKey(audit), EncodeBlobAuditKey({.time_ns = 6, .number = 0}));
+  EXPECT_TRUE(absl::IsDataLoss(DecodeBlobAuditKey("\x0c").status()));
 }
 
 TEST(KeysTest, PrefixEndIsAboveEveryKeyWithThePrefix) {

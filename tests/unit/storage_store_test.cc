@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <random>
+#include <string>
 #include <vector>
 
 #include "proto/codec.h"
@@ -549,6 +551,70 @@ TEST_F(StoreTest, TheBytesOfADayCountItsBodiesInBlobFiles) {
   ASSERT_TRUE(day.ok()) << day.status();
   EXPECT_GT(*day, kRows * kBody / 10 / 2);
   EXPECT_LT(*day, kRows * kBody / 10 * 2);
+}
+
+TEST_F(StoreTest, MaintenanceTakesBlobsThatEndedAndGivesTheirSpaceBack) {
+  const auto blob_files = [this] {
+    uint64_t bytes = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(dir_.path() + "/store/rocks")) {
+      if (entry.path().extension() == ".blob") bytes += entry.file_size();
+    }
+    return bytes;
+  };
+  std::string content(2 << 20, '\0');
+  std::mt19937 random(1);
+  for (char& byte : content) byte = static_cast<char>(random());
+  BlobInfo info;
+  info.owner = "node/web-1";
+  info.kind = "recording";
+  info.expires_ns = now_ns_ + kHourNs;
+  ASSERT_TRUE(store_->blobs().Put(info, content, "node/web-1").ok());
+  // A backup has it, too.
+  ASSERT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());
+  EXPECT_GE(blob_files(), content.size());
+  StoreOptions options = Options();
+  options.path = dir_.path() + "/backup/store";
+  {
+    const auto backup = Store::Open(options);
+    ASSERT_TRUE(backup.ok()) << backup.status();
+    EXPECT_TRUE(*(*backup)->blobs().Get(info.id, BlobRole::kOperator, "operator/ann") == content);
+  }
+
+  now_ns_ = info.expires_ns;
+  ASSERT_TRUE(store_->Maintain().ok());
+  EXPECT_EQ(store_->blobs().List()->size(), 1u);
+  ++now_ns_;
+  ASSERT_TRUE(store_->Maintain().ok());
+  EXPECT_EQ(store_->blobs().List()->size(), 0u);
+  EXPECT_EQ(blob_files(), 0u);
+}
+
+TEST_F(StoreTest, AClockFarAheadDoesNotTakeBlobs) {
+  const MadeSummary made = SyntheticNode("web-1", 1).Make(1, kStart);
+  ASSERT_TRUE(Put({&made}).ok());
+  BlobInfo info;
+  info.owner = "node/web-1";
+  info.kind = "recording";
+  info.expires_ns = now_ns_ + 30 * kDayNs;
+  ASSERT_TRUE(store_->blobs().Put(info, "content", "node/web-1").ok());
+  now_ns_ += 365 * kDayNs;
+  ASSERT_TRUE(store_->Maintain().ok());
+  EXPECT_EQ(store_->blobs().List()->size(), 1u);
+}
+
+TEST_F(StoreTest, BlobsAreTakenAsLongAsThereIsSpace) {
+  StoreOptions options = Options();
+  options.path = dir_.path() + "/full";
+  options.min_free_bytes = uint64_t{1} << 60;
+  const auto full = Store::Open(options);
+  ASSERT_TRUE(full.ok()) << full.status();
+  BlobInfo info;
+  info.owner = "node/web-1";
+  info.kind = "recording";
+  info.expires_ns = UINT64_MAX;
+  const absl::Status put = (*full)->blobs().Put(info, "content", "node/web-1");
+  EXPECT_EQ(put.code(), absl::StatusCode::kResourceExhausted) << put;
+  EXPECT_THAT(std::string(put.message()), HasSubstr("MiB free"));
 }
 
 TEST_F(StoreTest, RetentionThatTurnsTiersAroundIsRefused) {

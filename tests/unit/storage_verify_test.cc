@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "proto/codec.h"
+#include "storage/blob_rows.h"
 #include "storage/raw_value.h"
 #include "storage/store.h"
 #include "storage/stored_value.h"
@@ -309,6 +312,84 @@ TEST_F(VerifyTest, ADamagedTableFileIsNamed) {
   ASSERT_GT(report.fault_count, 0u);
   EXPECT_EQ(report.faults[0].place, "files");
   EXPECT_THAT(report.faults[0].what, HasSubstr(damaged));
+}
+
+TEST_F(VerifyTest, ABlobsContentMustHaveItsDigest) {
+  const auto change = [this](const std::string& key, const std::string& value) {
+    auto transaction = store_->catalog().Begin();
+    transaction->Put(key, value);
+    ASSERT_TRUE(transaction->Commit(Durability::kDurable).ok());
+  };
+  BlobInfo info;
+  info.owner = "node/web-1";
+  info.kind = "recording";
+  info.expires_ns = UINT64_MAX;
+  for (uint8_t number = 1; number <= 3; ++number) {
+    info.id.fill(number);
+    const std::string content(number == 3 ? 2 * kBlobPieceBytes : 70'000, 'b');
+    ASSERT_TRUE(store_->blobs().Put(info, content, "node/web-1").ok());
+  }
+  info.id.fill(2);
+  VerifyReport report = Verified();
+  EXPECT_EQ(report.fault_count, 0u);
+  EXPECT_EQ(report.blobs, 3u);
+
+  change(EncodeBlobPieceKey(info.id, 0), std::string(70'001, '\1'));
+  info.id.fill(1);
+  change(EncodeBlobPieceKey(info.id, 1), "\x01more");
+  info.id.fill(4);
+  change(EncodeBlobPieceKey(info.id, 0), "\x01piece");
+  report = Verified();
+  EXPECT_EQ(report.blobs, 2u);
+  ASSERT_EQ(report.fault_count, 3u);
+  EXPECT_THAT(report.faults[0].what, HasSubstr("belongs to no blob"));
+  EXPECT_THAT(report.faults[1].what, HasSubstr("belongs to no blob"));
+  EXPECT_THAT(report.faults[2].place, HasSubstr("blob 0202"));
+  EXPECT_THAT(report.faults[2].place, HasSubstr("recording of node/web-1"));
+  EXPECT_THAT(report.faults[2].what, HasSubstr("digest"));
+}
+
+TEST_F(VerifyTest, ABlobWhosePutNeverEndedIsNoFault) {
+  BlobRecord record;
+  record.info.id.fill(1);
+  record.info.bytes = 3 * kBlobPieceBytes;
+  record.unfinished = true;
+  auto transaction = store_->catalog().Begin();
+  transaction->Put(EncodeBlobKey(record.info.id), EncodeBlobRecord(record));
+  transaction->Put(EncodeBlobPieceKey(record.info.id, 0), "\x01piece");
+  ASSERT_TRUE(transaction->Commit(Durability::kDurable).ok());
+  EXPECT_EQ(Verified().fault_count, 0u);
+  EXPECT_EQ(Verified().blobs, 0u);
+}
+
+TEST_F(VerifyTest, ABlobThatADiskDamagedHidesNothingElse) {
+  BlobInfo info;
+  info.owner = "node/web-1";
+  info.kind = "recording";
+  info.expires_ns = UINT64_MAX;
+  for (const uint8_t number : {0xe1, 0xe2}) {
+    info.id.fill(number);
+    ASSERT_TRUE(store_->blobs().Put(info, std::string(70'000, 'b'), "node/web-1").ok());
+  }
+  ASSERT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());  // all of it is in files
+  store_.reset();
+  size_t damaged = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir_.path() + "/data/store/rocks")) {
+    if (entry.path().extension() != ".blob") continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    const size_t at = bytes.find("\x10" + std::string(16, '\xe1'));  // the key of its first piece
+    if (at == std::string::npos) continue;
+    file.seekp(static_cast<std::streamoff>(at + 30));
+    file.write("\xff\x00\xff\x00", 4);
+    ++damaged;
+  }
+  ASSERT_EQ(damaged, 1u) << "contents lie in blob files";
+  Open(/*read_only=*/true);
+  const VerifyReport report = Verified();
+  ASSERT_EQ(report.fault_count, 1u);
+  EXPECT_THAT(report.faults[0].place, HasSubstr("blob e1e1"));
+  EXPECT_EQ(report.blobs, 1u);
 }
 
 TEST_F(VerifyTest, ItCanBeStopped) {
