@@ -122,8 +122,9 @@ absl::StatusOr<UnwindTable> UnwindTableBuilder::Finish() {
   std::ranges::stable_sort(order, {}, [&](uint32_t i) { return functions_[i].begin; });
 
   const auto built = std::make_shared<Built>();
-  auto& [rules, pages, rows] = *built;
-  rules = rules_;
+  std::vector<uint32_t>& pages = built->pages;
+  std::vector<UnwindRow>& rows = built->rows;
+  built->rules = rules_;
   const uint64_t base = order.empty() ? 0 : functions_[order.front()].begin & ~(kPage - 1);
   uint64_t covered = base;  // code up to here has its rows
   uint16_t last_rule = 0;
@@ -157,7 +158,7 @@ absl::StatusOr<UnwindTable> UnwindTableBuilder::Finish() {
   pages.shrink_to_fit();
   functions_ = {};
   rows_ = {};
-  return UnwindTable::FromParts({base, rules, pages, rows}, built, limits_);
+  return UnwindTable::FromParts({base, built->rules, pages, rows}, built, limits_);
 }
 
 }  // namespace telltale::agent
