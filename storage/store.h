@@ -92,7 +92,8 @@ class Store {
   // Every block of every table file against its checksum.
   absl::Status CheckFiles();
 
-  // Retention, line blocks, blobs that have ended. One thread; returns what could not be done this time.
+  // Retention, line blocks, blobs that have ended. One thread; returns what could not be done this
+  // time.
   absl::Status Maintain();
 
  private:

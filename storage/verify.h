@@ -1,8 +1,9 @@
 // Reads all of a store and holds its parts against each other: checksums of files, every key and
-// value decodes, every summary and every blob has its digest, the ledger lists exactly the counted summaries that
-// stand in raw, coverage and counters are their sums, names of windows are where their locations
-// need them, and every row of a coarser tier whose source still stands equals its recomputation.
-// Changes nothing. One thread; meant for a store that nobody writes to (StoreOptions::read_only).
+// value decodes, every summary and every blob has its digest, the ledger lists exactly the counted
+// summaries that stand in raw, coverage and counters are their sums, names of windows are where
+// their locations need them, and every row of a coarser tier whose source still stands equals its
+// recomputation. Changes nothing. One thread; meant for a store that nobody writes to
+// (StoreOptions::read_only).
 
 #ifndef TELLTALE_STORAGE_VERIFY_H_
 #define TELLTALE_STORAGE_VERIFY_H_
