@@ -13,6 +13,7 @@
 #include "collector/control_socket.h"
 #include "storage/backup.h"
 #include "storage/verify.h"
+#include "storage/verify_damage.h"
 
 namespace telltale::collector {
 namespace {
@@ -62,6 +63,34 @@ std::string Absolute(const std::string& path) {
 std::string Copied(const storage::CopyResult& copied) {
   return absl::StrFormat("%d files, %.1f MiB", copied.files,
                          static_cast<double>(copied.bytes) / kMiB);
+}
+
+// Tells faults, what is lost by them and what to do next. The exit code.
+int TellFaults(const storage::VerifyReport& report, const std::string& data) {
+  for (const storage::VerifyFault& fault : report.faults) {
+    absl::PrintF("FAULT  %s: %s\n", fault.place, fault.what);
+  }
+  for (const auto& [family, loss] : report.losses) {
+    absl::PrintF(
+        "LOST   %s: %d ranges, about %d rows%s: %s\n", family, loss.ranges, loss.rows,
+        loss.epochs == 0 ? "" : absl::StrFormat(", %d acknowledged epochs not read", loss.epochs),
+        std::string(storage::LossOf(family)));
+  }
+  absl::PrintF(
+      "%d faults%s; restore a backup: telltale-collector restore DIR --data EMPTY\n",
+      report.fault_count,
+      report.fault_count > report.faults.size() ? ", the first of each family are shown" : "");
+  const auto lost = [&](std::string_view family) {
+    return report.losses.contains(std::string(family));
+  };
+  if (!report.losses.empty() && !lost(storage::kCatalogName) &&
+      !lost(storage::FamilyName(storage::Family::kDict))) {
+    absl::PrintF(
+        "  or go on without what is lost: telltale-collector --data %s; it stops acknowledging "
+        "when it has to rewrite a damaged file, agents keep what they see\n",
+        data);
+  }
+  return 1;
 }
 
 }  // namespace
@@ -120,28 +149,36 @@ int RunRestore(const Config& config, const std::string& from) {
 
 int RunVerify(const Config& config) {
   const std::string path = config.data + "/store";
-  auto store =
-      storage::Store::Open({.path = path, .memory_bytes = kVerifyMemory, .read_only = true});
+  const storage::StoreOptions options = {
+      .path = path, .memory_bytes = kVerifyMemory, .read_only = true};
+  auto store = storage::Store::Open(options);
   if (absl::IsUnavailable(store.status())) {
     return Complain(absl::UnavailableError(
         absl::StrCat(std::string(store.status().message()),
                      "; of a running collector verify a backup: telltale-collector backup DIR")));
   }
-  if (!store.ok()) return Complain(store.status());
+  if (!store.ok() && !absl::IsDataLoss(store.status())) return Complain(store.status());
   absl::StatusOr<storage::VerifyReport> read;
   double seconds = 0;
   {
     ProgressLine progress;
-    read = storage::Verify(
-        **store, {.watch = [&progress](std::string_view step, uint64_t done, uint64_t total) {
+    const storage::VerifyOptions verifying = {
+        .watch = [&progress](std::string_view step, uint64_t done, uint64_t total) {
           progress.Show(absl::StrCat("verify ", std::string(step)), done, total);
           return true;
-        }});
+        }};
+    read =
+        store.ok() ? storage::Verify(**store, verifying) : storage::VerifyRows(options, verifying);
     seconds = progress.seconds();
   }
-  if (!read.ok()) return Complain(read.status());
+  if (!store.ok()) Complain(store.status());
+  if (!read.ok()) return store.ok() ? Complain(read.status()) : 1;
   const storage::VerifyReport& report = *read;
   absl::PrintF("%s: %d rows read in %.1f s\n", path, report.rows, seconds);
+  if (!store.ok()) {
+    std::puts("  it cannot be opened: its rows were read, and not held against each other");
+    return TellFaults(report, config.data);
+  }
   absl::PrintF("  epochs    %d of %d nodes; %d declared lost, %d missing, %d kept apart\n",
                report.epochs, report.nodes, report.lost, report.missing, report.apart);
   if (report.unlisted != 0) {
@@ -157,17 +194,9 @@ int RunVerify(const Config& config) {
   if (report.blobs != 0) {
     absl::PrintF("  blobs     %d have the digest they were put with\n", report.blobs);
   }
-  if (report.fault_count == 0) {
-    std::puts("good");
-    return 0;
-  }
-  for (const storage::VerifyFault& fault : report.faults) {
-    absl::PrintF("FAULT  %s: %s\n", fault.place, fault.what);
-  }
-  absl::PrintF("%d faults%s; restore a backup: telltale-collector restore DIR\n",
-               report.fault_count,
-               report.fault_count > report.faults.size() ? ", the first are shown" : "");
-  return 1;
+  if (report.fault_count != 0) return TellFaults(report, config.data);
+  std::puts("good");
+  return 0;
 }
 
 }  // namespace telltale::collector

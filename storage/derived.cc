@@ -2,12 +2,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/codec.h"
+#include "storage/reader.h"
 #include "storage/stored_value.h"
 
 namespace telltale::storage {
 
-DerivedStore::DerivedStore(History* history, Catalog* catalog)
-    : history_(history), catalog_(catalog) {}
+DerivedStore::DerivedStore(History* history, Catalog* catalog, const Reader* reader)
+    : history_(history), catalog_(catalog), reader_(reader) {}
 
 absl::StatusOr<uint32_t> DerivedStore::FilterNumber(std::string_view name, uint32_t version) {
   if (name.empty() || name.size() > 128) {
@@ -55,30 +56,29 @@ absl::StatusOr<std::string> DerivedStore::Get(const DerivedKey& key) const {
 }
 
 absl::Status DerivedStore::ForEach(uint32_t filter, uint64_t from_ns, uint64_t to_ns,
-                                   const Visitor& visit) const {
+                                   const Visitor& visit, uint64_t* unreadable) const {
   if (to_ns <= from_ns) return absl::OkStatus();
   // The day leads the key: rows of the first and last day outside the range are passed over.
   const std::string begin = EncodeDerivedKey({filter, 0, from_ns - from_ns % kDayNs});
   const uint64_t last_day_ns = (to_ns - 1) - (to_ns - 1) % kDayNs;
   const std::string end =
       PrefixEnd(EncodeDerivedKey({filter, UINT32_MAX, last_day_ns + 23 * kHourNs}));
-  absl::Status bad;
-  absl::Status scanned = history_->Scan(
-      Family::kDerived, begin, end, [&](std::string_view bytes, std::string_view value) {
+  const auto leave_out = [&](uint64_t rows) {
+    if (unreadable != nullptr) *unreadable += rows;
+    if (reader_ != nullptr) reader_->CountUnreadable(Family::kDerived, rows);
+    return true;
+  };
+  return history_->ScanOver(
+      Family::kDerived, begin, end,
+      [&](std::string_view bytes, std::string_view value) {
         absl::StatusOr<DerivedKey> key = DecodeDerivedKey(bytes);
-        if (!key.ok()) {
-          bad = key.status();
-          return false;
-        }
+        if (!key.ok()) return leave_out(1);
         if (key->hour_start_ns < from_ns || key->hour_start_ns >= to_ns) return true;
         absl::StatusOr<std::string_view> content = ValueContent(value, "derived row");
-        if (!content.ok()) {
-          bad = content.status();
-          return false;
-        }
+        if (!content.ok()) return leave_out(1);
         return visit(*key, *content);
-      });
-  return scanned.ok() ? bad : scanned;
+      },
+      [&](const DamagedRange& range) { leave_out(range.rows); });
 }
 
 absl::Status DerivedStore::PutState(std::string_view name, std::string_view value,

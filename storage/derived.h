@@ -23,11 +23,14 @@
 
 namespace telltale::storage {
 
+class Reader;
+
 class DerivedStore {
  public:
   static constexpr size_t kMaxStateBytes = 1 << 20;
 
-  DerivedStore(History* history, Catalog* catalog);
+  // `reader`: told what cannot be read; nullptr: nobody is.
+  DerivedStore(History* history, Catalog* catalog, const Reader* reader = nullptr);
 
   // The number of (name, version), made durable when new; stable for ever. Name: <= 128 bytes.
   absl::StatusOr<uint32_t> FilterNumber(std::string_view name, uint32_t version);
@@ -38,10 +41,11 @@ class DerivedStore {
   absl::Status Sync();
   absl::StatusOr<std::string> Get(const DerivedKey& key) const;  // NotFound: nothing emitted
 
-  // Node-hours that begin in [from, to), ascending by (day, node, hour). False ends it.
+  // Node-hours that begin in [from, to), ascending by (day, node, hour). False ends it. Those that
+  // cannot be read are left out, counted by the reader and added to `unreadable`; an estimate.
   using Visitor = std::function<bool(const DerivedKey& key, std::string_view value)>;
-  absl::Status ForEach(uint32_t filter, uint64_t from_ns, uint64_t to_ns,
-                       const Visitor& visit) const;
+  absl::Status ForEach(uint32_t filter, uint64_t from_ns, uint64_t to_ns, const Visitor& visit,
+                       uint64_t* unreadable = nullptr) const;
 
   // Small durable values, written whole. NotFound: never written.
   absl::Status PutState(std::string_view name, std::string_view value, Durability durability);
@@ -53,6 +57,7 @@ class DerivedStore {
  private:
   History* const history_;
   Catalog* const catalog_;
+  const Reader* const reader_;
   std::mutex mutex_;  // one new filter number at a time
 };
 

@@ -35,6 +35,15 @@ struct Row {
 // Called for each row in key order; the views live until it returns. False ends the scan.
 using RowVisitor = std::function<bool(std::string_view key, std::string_view value)>;
 
+// Rows of a scan that lie in a damaged part of a file.
+struct DamagedRange {
+  std::string after;   // key of the row read last in front of them; empty: none
+  std::string before;  // of the first one behind them that can be read; empty: none
+  uint64_t rows = 0;   // estimate
+  std::string why;     // names the file where it is known
+};
+using DamageVisitor = std::function<void(const DamagedRange& range)>;
+
 struct FamilySize {
   uint64_t bytes = 0;  // on disk, and what is still in memory
   uint64_t rows = 0;   // estimate
@@ -62,6 +71,13 @@ class History {
   // All rows with from <= key < to (empty `to`: to the end), as of the moment of the call.
   virtual absl::Status Scan(Family family, std::string_view from, std::string_view to,
                             const RowVisitor& visit) const = 0;
+
+  // A scan that goes on behind what cannot be read and tells each such range, in key order.
+  virtual absl::Status ScanOver(Family family, std::string_view from, std::string_view to,
+                                const RowVisitor& visit, const DamageVisitor& damaged) const {
+    (void)damaged;
+    return Scan(family, from, to, visit);
+  }
 
   // Forgets rows with from <= key < to; meant for whole partitions, gives the space back soon.
   virtual absl::Status DropRange(Family family, std::string_view from, std::string_view to) = 0;

@@ -69,8 +69,8 @@ uint64_t Reader::Unreadable(Family family) const {
   return unreadable_[static_cast<size_t>(family)].load(std::memory_order_relaxed);
 }
 
-void Reader::CountUnreadable(Family family) const {
-  unreadable_[static_cast<size_t>(family)].fetch_add(1, std::memory_order_relaxed);
+void Reader::CountUnreadable(Family family, uint64_t rows) const {
+  unreadable_[static_cast<size_t>(family)].fetch_add(rows, std::memory_order_relaxed);
 }
 
 absl::Status Reader::ScanRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns, bool apart,

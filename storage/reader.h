@@ -145,7 +145,8 @@ class Reader {
 
   // How often a row of this family could not be read since the store was opened.
   uint64_t Unreadable(Family family) const;
-  void CountUnreadable(Family family) const;  // met by who reads the history beside this
+  // Met by who reads the history beside this.
+  void CountUnreadable(Family family, uint64_t rows = 1) const;
 
   // Which stored rows of coarser tiers may be behind what was taken in: keys of a node whose window
   // overlaps the range (tier kRaw: the series block of an hour), and line blocks whose bucket does.

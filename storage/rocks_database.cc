@@ -17,6 +17,7 @@
 #include "rocksdb/transaction_log.h"
 #include "rocksdb/write_batch.h"
 #include "rocksdb/write_buffer_manager.h"
+#include "storage/scan_over.h"
 
 namespace telltale::storage {
 namespace {
@@ -265,14 +266,40 @@ absl::Status RocksDatabase::Failure() const {
   return failure_;
 }
 
-absl::Status RocksDatabase::CheckFiles() {
+absl::Status RocksDatabase::CheckFiles(const BadFile& bad) {
   auto instance = Use();
   if (!instance.ok()) return instance.status();
-  rocksdb::ReadOptions options;
-  options.fill_cache = false;
-  options.readahead_size = 1 << 20;
-  return FromRocks((*instance)->db().VerifyChecksum(options), "check files of",
-                   absl::StrCat("store ", options_.path));
+  // Compaction deletes none of them meanwhile; of a database that is only read it is not there.
+  const bool held = (*instance)->db().DisableFileDeletions().ok();
+  std::vector<rocksdb::LiveFileMetaData> files;
+  (*instance)->db().GetLiveFilesMetaData(&files);
+  rocksdb::ReadOptions reading;
+  reading.fill_cache = false;
+  reading.readahead_size = 1 << 20;
+  for (const rocksdb::LiveFileMetaData& file : files) {
+    rocksdb::ColumnFamilyHandle* handle = (*instance)->catalog();
+    for (size_t i = 0; i < kFamilies; ++i) {
+      rocksdb::ColumnFamilyHandle* const other = (*instance)->family(static_cast<Family>(i));
+      if (other->GetName() == file.column_family_name) handle = other;
+    }
+    const rocksdb::Options options = (*instance)->db().GetOptions(handle);
+    const rocksdb::Status checked =
+        rocksdb::VerifySstFileChecksum(options, rocksdb::EnvOptions(options), reading,
+                                       file.db_path + file.name, file.largest_seqno);
+    if (checked.ok()) continue;
+    const bool catalog = handle == (*instance)->catalog();
+    bad(file.name.substr(file.name.find_first_not_of('/')),
+        catalog ? "catalog" : file.column_family_name, FromRocks(checked, "check", "file"));
+  }
+  if (held) (*instance)->db().EnableFileDeletions(/*force=*/false).PermitUncheckedError();
+  return absl::OkStatus();
+}
+
+absl::Status RocksDatabase::ScanCatalogOver(std::string_view from, std::string_view to,
+                                            const RowVisitor& visit, const DamageVisitor& damaged) {
+  auto instance = Use();
+  if (!instance.ok()) return instance.status();
+  return ScanOver((*instance)->db(), (*instance)->catalog(), from, to, visit, damaged);
 }
 
 absl::Status RocksDatabase::Write(RocksInstance& instance, rocksdb::WriteBatch* batch, bool sync,

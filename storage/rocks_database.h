@@ -12,6 +12,7 @@
 #define TELLTALE_STORAGE_ROCKS_DATABASE_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -68,8 +69,14 @@ class RocksDatabase {
   uint64_t beginnings() const { return beginnings_.load(std::memory_order_acquire); }
   absl::Status Failure() const;  // the error that stopped writing; OK when nothing did
 
-  // Reads every block of every table file against its checksum. DataLoss names file and offset.
-  absl::Status CheckFiles();
+  // Reads every block of every table file against its checksum. Told the name of each file that is
+  // not good, what it holds ("dict") and its first fault. An error: they could not all be checked.
+  using BadFile = std::function<void(const std::string& name, const std::string& family,
+                                     const absl::Status& fault)>;
+  absl::Status CheckFiles(const BadFile& bad);
+  // As History::ScanOver, of the catalog as it is on disk.
+  absl::Status ScanCatalogOver(std::string_view from, std::string_view to, const RowVisitor& visit,
+                               const DamageVisitor& damaged);
 
  private:
   explicit RocksDatabase(RocksOptions options) : options_(std::move(options)) {}

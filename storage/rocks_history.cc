@@ -4,6 +4,7 @@
 
 #include "rocksdb/convenience.h"
 #include "rocksdb/write_batch.h"
+#include "storage/scan_over.h"
 
 namespace telltale::storage {
 
@@ -50,6 +51,14 @@ absl::Status RocksHistory::Scan(Family family, std::string_view from, std::strin
     if (!visit(ToView(it->key()), ToView(it->value()))) return absl::OkStatus();
   }
   return FromRocks(it->status(), "scan", FamilyName(family));
+}
+
+absl::Status RocksHistory::ScanOver(Family family, std::string_view from, std::string_view to,
+                                    const RowVisitor& visit, const DamageVisitor& damaged) const {
+  auto instance = database_->Use();
+  if (!instance.ok()) return instance.status();
+  return storage::ScanOver((*instance)->db(), (*instance)->family(family), from, to, visit,
+                           damaged);
 }
 
 absl::Status RocksHistory::DropRange(Family family, std::string_view from, std::string_view to) {

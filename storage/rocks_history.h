@@ -20,6 +20,8 @@ class RocksHistory : public History {
   absl::StatusOr<std::string> Get(Family family, std::string_view key) const override;
   absl::Status Scan(Family family, std::string_view from, std::string_view to,
                     const RowVisitor& visit) const override;
+  absl::Status ScanOver(Family family, std::string_view from, std::string_view to,
+                        const RowVisitor& visit, const DamageVisitor& damaged) const override;
   absl::Status DropRange(Family family, std::string_view from, std::string_view to) override;
   absl::StatusOr<FamilySize> Size(Family family) const override;
   absl::StatusOr<uint64_t> RangeBytes(Family family, std::string_view from,

@@ -51,10 +51,10 @@ struct Store::Parts {
   std::unique_ptr<Dictionary> dictionary;
   std::unique_ptr<NodeRegistry> nodes;
   std::unique_ptr<SummaryStore> summaries;
-  std::unique_ptr<DerivedStore> derived;
   std::unique_ptr<CatalogBlobs> blobs;
   std::unique_ptr<Retention> retention;
   std::unique_ptr<Reader> reader;
+  std::unique_ptr<DerivedStore> derived;
   std::unique_ptr<Roller> roller;
   std::string store_id;
   std::optional<FormatUpgrade> upgrade;
@@ -131,12 +131,11 @@ absl::Status Store::Parts::Open() {
   if (!id.ok()) return id.status();
   store_id = *std::move(id);
 
-  derived = std::make_unique<DerivedStore>(history.get(), catalog.get());
-  blobs = std::make_unique<CatalogBlobs>(CatalogBlobsOptions{
-      .catalog = catalog.get(),
-      .now_ns = options.now_ns,
-      .admit = [this] { return CheckFreeSpace(); },
-      .limits = options.blobs});
+  blobs = std::make_unique<CatalogBlobs>(
+      CatalogBlobsOptions{.catalog = catalog.get(),
+                          .now_ns = options.now_ns,
+                          .admit = [this] { return CheckFreeSpace(); },
+                          .limits = options.blobs});
   retention = std::make_unique<Retention>(options.retention, history.get(), summaries.get(),
                                           dictionary.get(), options.now_ns());
   // Data older than what would be kept is too late from the first moment. The raw floor stays: what
@@ -144,6 +143,7 @@ absl::Status Store::Parts::Open() {
   retention->JudgeArrivals(options.now_ns());
   reader = std::make_unique<Reader>(history.get(), catalog.get(), nodes.get(), summaries.get(),
                                     dictionary.get());
+  derived = std::make_unique<DerivedStore>(history.get(), catalog.get(), reader.get());
   roller = std::make_unique<Roller>(options.roller, history.get(), catalog.get(), reader.get(),
                                     summaries.get(), dictionary.get());
   return absl::OkStatus();
@@ -181,7 +181,12 @@ absl::StatusOr<CopyResult> Store::BackUp(const std::string& to_data, const CopyW
   return storage::BackUp(*parts_->database, parts_->env(), to_data, watch);
 }
 
-absl::Status Store::CheckFiles() { return parts_->database->CheckFiles(); }
+absl::Status Store::CheckFiles(const BadFile& bad) { return parts_->database->CheckFiles(bad); }
+
+absl::Status Store::ScanCatalogOver(std::string_view from, std::string_view to,
+                                    const RowVisitor& visit, const DamageVisitor& damaged) {
+  return parts_->database->ScanCatalogOver(from, to, visit, damaged);
+}
 
 absl::Status Store::Parts::ExpireBlobs(uint64_t now_ns) {
   const absl::StatusOr<uint64_t> gone = blobs->Expire(retention->ExpiryNow(now_ns));

@@ -89,8 +89,15 @@ class Store {
   // goes on meanwhile. Any thread, one at a time.
   absl::StatusOr<CopyResult> BackUp(const std::string& to_data, const CopyWatcher& watch);
 
-  // Every block of every table file against its checksum.
-  absl::Status CheckFiles();
+  // Every block of every table file against its checksum; told each file that is not good and what
+  // it holds ("dict").
+  using BadFile = std::function<void(const std::string& name, const std::string& family,
+                                     const absl::Status& fault)>;
+  absl::Status CheckFiles(const BadFile& bad);
+
+  // All rows of the catalog that can be read, and what cannot.
+  absl::Status ScanCatalogOver(std::string_view from, std::string_view to, const RowVisitor& visit,
+                               const DamageVisitor& damaged);
 
   // Retention, line blocks, blobs that have ended. One thread; returns what could not be done this
   // time.

@@ -7,7 +7,6 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "proto/codec.h"
 #include "storage/blob_rows.h"
 #include "storage/placement.h"
@@ -16,17 +15,12 @@
 #include "storage/stored_value.h"
 #include "storage/verify_blobs.h"
 #include "storage/verify_books.h"
+#include "storage/verify_damage.h"
 
 namespace telltale::storage {
 namespace {
 
 constexpr uint64_t kWatchEvery = 256;  // rows
-
-std::string Moment(uint64_t ns) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ",
-                          absl::FromUnixSeconds(static_cast<int64_t>(ns / kSecondNs)),
-                          absl::UTCTimeZone());
-}
 
 // Where a row is whose key says nothing else.
 std::string Unreadable(std::string_view family, std::string_view key) {
@@ -57,9 +51,12 @@ class Verifier {
 
   absl::StatusOr<VerifyReport> Run() {
     Step("files");
-    if (absl::Status files = store_.CheckFiles(); !files.ok()) {
-      Fault("files", std::string(files.message()));
-    }
+    const absl::Status files = store_.CheckFiles(
+        [this](const std::string& name, const std::string& family, const absl::Status& fault) {
+          Watch();
+          Fault("files", BadFileText(name, family, fault));
+        });
+    if (!files.ok()) Fault("files", files);
     ReadCatalog();
     raw_whole_ = ReadFamily(Family::kRaw, [this](auto key, auto value) { ReadRaw(key, value); });
     ReadFamily(Family::kCells, [this](auto key, auto value) { ReadCells(key, value); });
@@ -78,7 +75,7 @@ class Verifier {
  private:
   void Fault(std::string place, std::string what) {
     ++report_.fault_count;
-    if (report_.faults.size() < options_.max_faults) {
+    if (described_++ < options_.max_faults) {
       report_.faults.push_back({std::move(place), std::move(what)});
     }
   }
@@ -87,6 +84,7 @@ class Verifier {
   }
   void Step(std::string_view step) {
     step_ = step;
+    described_ = 0;
     Watch();
   }
   void Watch() {
@@ -103,45 +101,37 @@ class Verifier {
   // Whether all of it could be read.
   template <typename Read>
   bool ReadFamily(Family family, const Read& read) {
-    Step(FamilyName(family));
-    std::string last;
-    const absl::Status scanned =
-        store_.history().Scan(family, "", "", [&](std::string_view key, std::string_view value) {
-          last = std::string(key);
-          ++report_.rows;
-          if (++done_ % kWatchEvery == 0) Watch();
-          read(key, value);
-          return !stopped_;
-        });
-    if (scanned.ok()) return !stopped_;
-    Fault(absl::StrCat(std::string(FamilyName(family)),
-                       last.empty() ? ", at its first row"
-                                    : absl::StrCat(", behind key ", absl::BytesToHexString(last)),
-                       "; the rest of it was not read"),
-          scanned);
-    return false;
+    const std::string name(FamilyName(family));
+    Step(name);
+    const bool whole = Steps(
+        name,
+        [&](const RowVisitor& visit, const DamageVisitor& damaged) {
+          return store_.history().ScanOver(family, "", "", visit, damaged);
+        },
+        read);
+    return whole && !stopped_;
   }
 
   void ReadCatalog() {
-    Step("catalog");
-    const std::unique_ptr<Transaction> catalog = store_.catalog().Begin();
-    const auto scan = [&](std::string_view from, std::string_view to) {
-      const absl::Status scanned =
-          catalog->Scan(from, to, [this](std::string_view key, std::string_view value) {
-            ++report_.rows;
-            const absl::Status read = ReadCatalogRow(key, value);
-            if (!read.ok()) Fault(Unreadable("catalog", key), read);
-            return true;
+    Step(kCatalogName);
+    const auto read = [this](std::string_view from, std::string_view to) {
+      Steps(
+          std::string(kCatalogName),
+          [&](const RowVisitor& visit, const DamageVisitor& damaged) {
+            return store_.ScanCatalogOver(from, to, visit, damaged);
+          },
+          [this](std::string_view key, std::string_view value) {
+            const absl::Status row = CheckCatalogRow(key, value);
+            if (!row.ok()) Fault(Unreadable(kCatalogName, key), row);
           });
-      if (!scanned.ok()) Fault("catalog; the rest of it was not read", scanned);
     };
     // Pieces of blobs are read one by one: a damaged one does not hide what stands behind it.
     const std::string pieces = TablePrefix(CatalogTable::kBlobPieces);
-    scan("", pieces);
-    scan(PrefixEnd(pieces), "");
+    read("", pieces);
+    read(PrefixEnd(pieces), "");
     Step("blobs");
     report_.blobs = VerifyBlobs(
-        *catalog,
+        *store_.catalog().Begin(),
         [this](const std::string& place, const std::string& what) { Fault(place, what); },
         [this] {
           ++report_.rows;
@@ -149,24 +139,25 @@ class Verifier {
           return !stopped_;
         });
   }
-  // Ledgers, counters, nodes, schemas and marks were decoded as the store was opened.
-  static absl::Status ReadCatalogRow(std::string_view key, std::string_view value) {
-    switch (static_cast<CatalogTable>(key.empty() ? 0 : key[0])) {
-      case CatalogTable::kCoverage: {
-        const auto record = DecodeValue<v1::CoverageRecord>(value, "coverage");
-        return record.ok() ? CoverageDay::FromRecord(*record).status() : record.status();
-      }
-      case CatalogTable::kDirtyLines:
-        return DecodeDirtyLineKey(key).status();
-      case CatalogTable::kFilterNumbers:
-        return DecodeU64(value).status();
-      case CatalogTable::kBlobs:
-        return DecodeBlobRecord(key, value).status();
-      case CatalogTable::kBlobAudit:
-        return DecodeValue<v1::StoredBlobAudit>(value, "blob audit").status();
-      default:
-        return absl::OkStatus();
-    }
+  // Reads all rows that can be; whether that is all of them.
+  template <typename Scan, typename Read>
+  bool Steps(const std::string& name, const Scan& scan, const Read& read) {
+    bool whole = true;
+    const absl::Status scanned = scan(
+        [&](std::string_view key, std::string_view value) {
+          ++report_.rows;
+          if (++done_ % kWatchEvery == 0) Watch();
+          read(key, value);
+          return !stopped_;
+        },
+        [&](const DamagedRange& range) {
+          whole = false;
+          report_.losses[name].Add(range);
+          Fault(DamagePlace(name, range, [this](uint32_t node) { return NodeName(node); }),
+                DamageText(range));
+        });
+    if (!scanned.ok()) Fault(absl::StrCat(name, "; the rest of it was not read"), scanned);
+    return whole && scanned.ok();
   }
 
   void ReadRaw(std::string_view bytes, std::string_view value) {
@@ -230,7 +221,11 @@ class Verifier {
         report_.lost += ledger.lost_count();
         report_.missing += ledger.missing_count();
       }
-      if (!raw_whole_) continue;  // what was not read is not missing
+      if (!raw_whole_) {  // what was not read is not missing
+        report_.losses[std::string(FamilyName(Family::kRaw))].epochs +=
+            books_.Unread(store_.reader(), node, raw_floor_);
+        continue;
+      }
       books_.Compare(
           store_.reader(), store_.catalog(), node, raw_floor_,
           [this](const std::string& place, const std::string& what) { Fault(place, what); });
@@ -256,7 +251,7 @@ class Verifier {
       return;
     }
     const auto there = store_.history().Get(Family::kRollup, EncodeRollupKey(key));
-    if (!there.ok()) {
+    if (absl::IsNotFound(there.status())) {
       Fault(Place(absl::StrCat(TierName(tier), " window"), node, start_ns),
             "what it is made of stands, it neither does nor is marked to be computed");
     }
@@ -267,7 +262,7 @@ class Verifier {
         Pending(node, hour_ns, kHourNs, Tier::kRaw)) {
       return;
     }
-    if (!store_.history().Get(Family::kSeries, EncodeSeriesKey(key)).ok()) {
+    if (absl::IsNotFound(store_.history().Get(Family::kSeries, EncodeSeriesKey(key)).status())) {
       Fault(Place("series", node, hour_ns),
             "its epochs stand, it neither does nor is marked to be computed");
     }
@@ -355,11 +350,15 @@ class Verifier {
       if (id.empty() || id.size() > UINT8_MAX) continue;
       const uint64_t offset = tables.frame_offset(i);
       if (!known_names_.emplace(id, offset).second) continue;
-      bool there = false;
+      bool there = false, gone = true;
       for (const uint32_t source : {key.node, kSharedName}) {
-        there = there ||
-                store_.history().Get(Family::kDict, NameKey(partition, id, offset, source)).ok();
+        if (there) break;
+        const absl::Status got =
+            store_.history().Get(Family::kDict, NameKey(partition, id, offset, source)).status();
+        there = got.ok();
+        gone = gone && absl::IsNotFound(got);
       }
+      if (!there && !gone) continue;  // lies in what is told of the names themselves
       if (!there) {
         return Fault(place, absl::StrCat("the name of ", absl::BytesToHexString(id), "+0x",
                                          absl::Hex(offset), " is not where its windows need it"));
@@ -447,6 +446,7 @@ class Verifier {
   uint16_t raw_floor_ = 0;
   bool raw_whole_ = false;
   bool stopped_ = false;
+  size_t described_ = 0;  // faults of this step
   std::string step_;
   uint64_t done_ = 0, total_ = 0;
 

@@ -68,6 +68,29 @@ bool VerifyBooks::Add(const RawKey& key, const v1::SummaryBody& body) {
   return true;
 }
 
+uint64_t VerifyBooks::Unread(const Reader& reader, const NodeRecord& record,
+                             uint16_t raw_floor) const {
+  static const SequenceSet none;
+  uint64_t unread = 0;
+  const auto node = nodes_.find(record.number());
+  for (const auto& [incarnation, ledger] : reader.Ledgers(record.number())) {
+    const v1::LedgerRecord listed = ledger.ToRecord();
+    const SequenceSet* there = &none;
+    if (node != nodes_.end()) {
+      const auto read = node->second.read.find(incarnation);
+      if (read != node->second.read.end()) there = &read->second;
+    }
+    for (const auto& [first, last] : ledger.received()) {
+      there->Missing(first, last, [&](uint64_t from, uint64_t to) {
+        const bool expired =
+            MayHaveExpired(listed, from, raw_floor) && MayHaveExpired(listed, to, raw_floor);
+        if (!expired) unread += to - from + 1;
+      });
+    }
+  }
+  return unread;
+}
+
 void VerifyBooks::CompareCoverage(Catalog& catalog, const NodeRecord& record, const Node& node,
                                   uint16_t raw_floor, const Fault& fault) {
   const std::unique_ptr<Transaction> snapshot = catalog.Begin();

@@ -38,6 +38,9 @@ class VerifyBooks {
   // A counted summary. False: its number was read before.
   bool Add(const RawKey& key, const v1::SummaryBody& body);
 
+  // How many numbers the ledgers of a node list as received that were not read and have not expired.
+  uint64_t Unread(const Reader& reader, const NodeRecord& node, uint16_t raw_floor) const;
+
   // Compares with what the store says of a node; days before the raw floor have expired.
   void Compare(const Reader& reader, Catalog& catalog, const NodeRecord& node, uint16_t raw_floor,
                const Fault& fault) const;

@@ -51,6 +51,7 @@ absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
   const auto after = ParsePage(query.page);
   if (!after.ok()) return after.status();
   const size_t limit = std::max<size_t>(query.limit, 1);
+  AnomalyPage page;
   // The first `limit` + 1 behind `after`, as a heap with the last of them in front.
   std::vector<std::pair<Position, v1::Anomaly>> best;
   const auto order = [](const auto& a, const auto& b) { return a.first < b.first; };
@@ -87,9 +88,8 @@ absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
       }
       return true;
     };
-    if (auto status = store->ForEach(*number, day_before, query.to_ns, visit); !status.ok()) {
-      return status;
-    }
+    const auto read = store->ForEach(*number, day_before, query.to_ns, visit, &page.unreadable);
+    if (!read.ok()) return read;
     if (!damaged.ok()) return damaged;
     for (const auto& [node, hour_start_ns] : earlier) {
       const auto bytes = store->Get({*number, node, hour_start_ns});
@@ -102,7 +102,6 @@ absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
     }
   }
   std::ranges::sort_heap(best, order);
-  AnomalyPage page;
   for (auto& [position, anomaly] : best) {
     if (page.anomalies.size() == limit) {
       const auto& last = best[limit - 1].first;

@@ -38,6 +38,7 @@ struct AnomalyQuery {
 struct AnomalyPage {
   std::vector<v1::Anomaly> anomalies;  // newest start first, then by id
   std::string next_page;               // empty: that was all
+  uint64_t unreadable = 0;             // node-hours that damage keeps from being read; an estimate
 };
 
 // One that began more than a day before `from` is found if it went on for as long as its filter has

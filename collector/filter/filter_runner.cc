@@ -64,6 +64,7 @@ absl::Status FilterRunner::Add(FilterCode* code) {
   feed.hold_ns = options_.hold_ns;
   feed.backfill_ns = options_.backfill_ns;
   const uint64_t now = options_.now_ns();
+  uint64_t unreadable = 0;
   auto status = options_.store->ForEach(
       *number, now - std::min(now, kResumeNs), now + storage::kDayNs,
       [&](const storage::DerivedKey& key, std::string_view value) {
@@ -75,8 +76,15 @@ absl::Status FilterRunner::Add(FilterCode* code) {
           hour_start_ns = key.hour_start_ns;
         }
         return true;
-      });
+      },
+      &unreadable);
   if (!status.ok()) return status;
+  if (unreadable != 0) {
+    Say(absl::DataLossError(absl::StrCat(
+        "filter ", filter.name, ": about ", unreadable,
+        " node-hours of its outputs of the last two days cannot be read; it goes on from the hours "
+        "before them, telltale-collector verify of a backup names the file")));
+  }
   running->report.status.set_name(filter.name);
   running->report.status.set_version(filter.version);
   running->report.status.set_state("running");

@@ -335,7 +335,8 @@ absl::Status NodeFeed::TakeAnomaly(v1::FilterAnomaly found) {
   const storage::DerivedKey key{options_.filter_number, node_, hour};
   const auto bytes = options_.store->Get(key);
   v1::FilterHour earlier;
-  if (!bytes.ok() && !absl::IsNotFound(bytes.status())) return bytes.status();
+  // One that is gone or damaged costs that more about it is not kept.
+  if (absl::IsUnavailable(bytes.status())) return bytes.status();
   if (!bytes.ok() || !earlier.ParseFromString(*bytes)) {
     CountDropped();
     return absl::OkStatus();

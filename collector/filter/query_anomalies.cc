@@ -74,6 +74,12 @@ absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequ
     *answer.add_learning() = std::move(learning);
   }
   answer.set_next_page(page->next_page);
+  if (page->unreadable != 0) {
+    answer.mutable_coverage()->add_notes(
+        absl::StrCat("about ", page->unreadable,
+                     " node-hours of what filters found unreadable and left out: anomalies of "
+                     "this time may be missing"));
+  }
   return answer;
 }
 

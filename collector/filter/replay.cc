@@ -47,10 +47,15 @@ absl::StatusOr<Saved> Read(const ReplayOptions& options, uint32_t number) {
     return true;
   };
   // An hour is whole once a later one is there, even if that is beyond what is asked for.
-  if (auto status =
-          options.store->ForEach(number, day_before, options.to_ns + storage::kDayNs, visit);
-      !status.ok()) {
-    return status;
+  uint64_t unreadable = 0;
+  const auto read = options.store->ForEach(number, day_before, options.to_ns + storage::kDayNs,
+                                           visit, &unreadable);
+  if (!read.ok()) return read;
+  // A comparison with a part would call the rest a difference.
+  if (unreadable != 0) {
+    return absl::DataLossError(absl::StrCat("filter run: about ", unreadable, " outputs of ",
+                                            options.code->declared().name,
+                                            " of this time cannot be read"));
   }
   if (!damaged.ok()) return damaged;
   return saved;

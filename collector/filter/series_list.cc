@@ -62,8 +62,12 @@ absl::StatusOr<v1::FilterSeriesAnswer> ListSeries(storage::DerivedStore* store,
   // hour's may be of before it.
   constexpr uint64_t kHour = storage::kHourNs;
   const uint64_t hour_ns = query.from_ns - query.from_ns % kHour;
-  if (auto status = store->ForEach(*number, hour_ns, query.to_ns + kHour, visit); !status.ok()) {
-    return status;
+  uint64_t unreadable = 0;
+  const auto read = store->ForEach(*number, hour_ns, query.to_ns + kHour, visit, &unreadable);
+  if (!read.ok()) return read;
+  if (unreadable != 0) {
+    answer.mutable_coverage()->add_notes(absl::StrCat(
+        "about ", unreadable, " node-hours of what filters found unreadable and left out"));
   }
   if (!damaged.ok()) return damaged;
   for (auto& [key, of] : series) {

@@ -25,7 +25,8 @@ struct SeriesQuery {
   size_t limit = 0;                                               // points, all together
 };
 
-// Of one filter; coverage is not filled in. DataLoss: what is stored is damaged.
+// Of one filter; of coverage only what damage weakens is noted. DataLoss: what is stored is
+// damaged.
 absl::StatusOr<v1::FilterSeriesAnswer> ListSeries(storage::DerivedStore* store,
                                                   const FilterIdentity& filter,
                                                   const SeriesQuery& query);

@@ -80,8 +80,9 @@ StoreFigures Sizes(const storage::Reader& reader) {
       figures.bytes.emplace_back(row.family, row.bytes);
   }
   if (const auto dirty = reader.DirtyWindows(); dirty.ok()) figures.dirty_windows = *dirty;
-  for (const storage::Family family : {storage::Family::kRaw, storage::Family::kSeries,
-                                       storage::Family::kLine, storage::Family::kRollup}) {
+  for (const storage::Family family :
+       {storage::Family::kRaw, storage::Family::kSeries, storage::Family::kLine,
+        storage::Family::kRollup, storage::Family::kDerived}) {
     figures.unreadable.emplace_back(storage::FamilyName(family), reader.Unreadable(family));
   }
   return figures;

@@ -244,6 +244,7 @@ absl::StatusOr<v1::AnomaliesAnswer> Engine::Anomalies(const v1::AnomaliesRequest
     absl::StatusOr<v1::AnomaliesAnswer> listed = options_.anomalies->List(request, *selection);
     if (!listed.ok()) return listed;
     answer = *std::move(listed);
+    for (const std::string& note : answer.coverage().notes()) coverage.Note(note);
   }
   // No anomaly is a good answer, not a missing one: only missing data makes it empty.
   absl::StatusOr<v1::Coverage> finished = coverage.Finish(v1::TIER_RAW, true);
@@ -270,6 +271,7 @@ absl::StatusOr<v1::FilterSeriesAnswer> Engine::FilterSeries(const v1::FilterSeri
   absl::StatusOr<v1::FilterSeriesAnswer> answer = options_.anomalies->Series(request, *selection);
   if (!answer.ok()) return answer;
   CoverageBuilder coverage(*selection, context);
+  for (const std::string& note : answer->coverage().notes()) coverage.Note(note);
   absl::StatusOr<v1::Coverage> finished = coverage.Finish(v1::TIER_RAW, false);
   if (!finished.ok()) return finished.status();
   *answer->mutable_coverage() = *std::move(finished);

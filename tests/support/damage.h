@@ -3,14 +3,27 @@
 #ifndef TELLTALE_TESTS_SUPPORT_DAMAGE_H_
 #define TELLTALE_TESTS_SUPPORT_DAMAGE_H_
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/rocks_database.h"
 
 namespace telltale::testing {
 
-// Overwrites some bytes at the front of the largest table file of a closed store: that of rollups,
-// of which opening reads little. Its name.
+// Overwrites some bytes of a file.
+inline void DamageFile(const std::filesystem::path& path, uint64_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(at));
+  file.write("\xff\x00\xff\x00", 4);
+}
+
+// At the front of the largest table file of a closed store: that of rollups, of which opening reads
+// little. Its name.
 inline std::string DamageLargestTable(const std::string& rocks) {
   std::filesystem::path largest;
   for (const auto& entry : std::filesystem::directory_iterator(rocks)) {
@@ -19,10 +32,37 @@ inline std::string DamageLargestTable(const std::string& rocks) {
       largest = entry.path();
     }
   }
-  std::fstream file(largest, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekp(100);
-  file.write("\xff\x00\xff\x00", 4);
+  DamageFile(largest, 100);
   return largest.filename();
+}
+
+// The table files of a closed store that hold rows of this family ("default": the catalog), largest
+// first.
+inline std::vector<std::filesystem::path> TablesOf(const std::string& rocks,
+                                                   std::string_view family) {
+  const auto database = storage::RocksInstance::Open({.path = rocks, .read_only = true});
+  if (!database.ok()) return {};
+  std::vector<rocksdb::LiveFileMetaData> files;
+  (*database)->db().GetLiveFilesMetaData(&files);
+  std::vector<std::filesystem::path> tables;
+  for (const rocksdb::LiveFileMetaData& file : files) {
+    if (file.column_family_name == family) tables.emplace_back(file.db_path + file.name);
+  }
+  std::ranges::sort(tables, std::greater<>(),
+                    [](const auto& path) { return std::filesystem::file_size(path); });
+  return tables;
+}
+
+// A block of each of them, of `share` of its bytes behind its beginning.
+inline std::vector<std::filesystem::path> DamageTablesOf(const std::string& rocks,
+                                                         std::string_view family,
+                                                         double share = 0) {
+  const std::vector<std::filesystem::path> tables = TablesOf(rocks, family);
+  for (const std::filesystem::path& path : tables) {
+    const auto bytes = static_cast<double>(std::filesystem::file_size(path));
+    DamageFile(path, share == 0 ? 20 : static_cast<uint64_t>(bytes * share));
+  }
+  return tables;
 }
 
 }  // namespace telltale::testing

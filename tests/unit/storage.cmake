@@ -36,6 +36,8 @@ target_link_libraries(telltale_rollup_trial
   PUBLIC telltale::storage PRIVATE telltale_synthetic telltale::warnings)
 telltale_test(storage_rollup_test LABEL long TIMEOUT 240
   SOURCES unit/storage_rollup_test.cc LINK telltale_rollup_trial telltale_synthetic)
+telltale_test(storage_scan_over_test LABEL unit
+  SOURCES unit/storage_scan_over_test.cc LINK telltale::storage)
 telltale_test(storage_damage_test LABEL unit
   SOURCES unit/storage_damage_test.cc LINK telltale::storage telltale_synthetic)
 telltale_test(storage_expiry_test LABEL long TIMEOUT 240

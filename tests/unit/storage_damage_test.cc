@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -257,6 +258,30 @@ TEST_F(DamageTest, ADamagedBlockOfAFileCostsTheScanItLiesInAndNoOther) {
     EXPECT_EQ(seen * kFiveMinutesNs + told_ns, kHourNs) << "what is not shown is told";
     EXPECT_EQ(told_ns > 0, node == 0);
   }
+}
+
+TEST_F(DamageTest, ADamagedBlockOfFilterOutputsCostsItselfAndIsCounted) {
+  constexpr uint32_t kHours = 600, kFilter = 1;
+  std::mt19937 random(7);
+  for (uint32_t node = 1; node <= kHours; ++node) {
+    std::string value(1000, '\0');
+    for (char& byte : value) byte = static_cast<char>(random());
+    ASSERT_TRUE(store_->derived().Put({kFilter, node, kStart}, value, 1).ok());
+  }
+  ASSERT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());  // all of it is in files
+  store_.reset();
+  ASSERT_EQ(telltale::testing::DamageTablesOf(dir_.path() + "/store/rocks", "derived", 0.5).size(),
+            1u);
+  Open();
+  uint64_t seen = 0, unreadable = 0;
+  const absl::Status read = store_->derived().ForEach(
+      kFilter, kStart, kStart + kDayNs,
+      [&](const DerivedKey&, std::string_view) { return ++seen > 0; }, &unreadable);
+  ASSERT_TRUE(read.ok()) << read;
+  EXPECT_LT(seen, kHours);
+  EXPECT_GE(seen, kHours - 17) << "a block holds 16 or 17";
+  EXPECT_NEAR(static_cast<double>(unreadable), static_cast<double>(kHours - seen), 2.0);
+  EXPECT_EQ(store_->reader().Unreadable(Family::kDerived), unreadable);
 }
 
 }  // namespace

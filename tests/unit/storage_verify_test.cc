@@ -8,9 +8,11 @@
 #include <iterator>
 #include <memory>
 #include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "proto/codec.h"
 #include "storage/blob_rows.h"
 #include "storage/raw_value.h"
@@ -390,6 +392,68 @@ TEST_F(VerifyTest, ABlobThatADiskDamagedHidesNothingElse) {
   ASSERT_EQ(report.fault_count, 1u);
   EXPECT_THAT(report.faults[0].place, HasSubstr("blob e1e1"));
   EXPECT_EQ(report.blobs, 1u);
+}
+
+TEST_F(VerifyTest, DamagedBlocksAreSteppedOverNamedAndCountedInEachFamily) {
+  // So many names that they are several blocks.
+  std::mt19937_64 random(7);
+  std::vector<Row> names;
+  for (uint64_t offset = 0; offset < 3000; ++offset) {
+    names.push_back({Family::kDict,
+                     NameKey(NamePartitionOf(Tier::kRaw, kStart), "build", offset, 1),
+                     VersionedValue(absl::StrCat("function_", random(), random())), 0});
+  }
+  ASSERT_TRUE(store_->history().Append(names).ok());
+  const uint64_t rows = Verified().rows;
+  ASSERT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());  // all of it is in files
+  store_.reset();
+  const std::string rocks = dir_.path() + "/data/store/rocks";
+  const auto dict = telltale::testing::DamageTablesOf(rocks, "dict", 0.4);
+  const auto raw = telltale::testing::DamageTablesOf(rocks, "raw");
+  Open(/*read_only=*/true);
+  const VerifyReport report = Verified();
+  const auto is_told = [&](std::string_view place, const std::string& file) {
+    return std::ranges::any_of(report.faults, [&](const VerifyFault& fault) {
+      return fault.place.starts_with(place) && fault.what.find(file) != std::string::npos;
+    });
+  };
+  ASSERT_FALSE(dict.empty());
+  ASSERT_FALSE(raw.empty());
+  EXPECT_TRUE(is_told("dict, behind names of raw to ", dict[0].filename()));
+  EXPECT_TRUE(is_told("raw, ", raw[0].filename()));
+  EXPECT_TRUE(is_told("files", dict[0].filename()));
+  EXPECT_TRUE(is_told("files", raw[0].filename())) << "the second file, too";
+  EXPECT_GT(report.losses.at("raw").epochs, 0u);
+  EXPECT_EQ(report.epochs + report.losses.at("raw").epochs, kNodes * kEpochs - 1)
+      << "what is acknowledged is read or told";
+  // A block of 3,000 names and some rows of raw; behind them everything was read.
+  EXPECT_GT(report.losses.at("dict").rows, 10u);
+  EXPECT_LT(report.losses.at("dict").rows, 2000u);
+  const uint64_t told = report.losses.at("dict").rows + report.losses.at("raw").rows;
+  EXPECT_NEAR(static_cast<double>(rows - report.rows), static_cast<double>(told),
+              0.25 * static_cast<double>(told));
+}
+
+TEST_F(VerifyTest, OfAStoreThatCannotBeOpenedAllFamiliesAreRead) {
+  ASSERT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());
+  store_.reset();
+  const std::string rocks = dir_.path() + "/data/store/rocks";
+  const auto catalog = telltale::testing::DamageTablesOf(rocks, "default");
+  ASSERT_FALSE(catalog.empty());
+  telltale::testing::DamageTablesOf(rocks, "series");
+  StoreOptions options;
+  options.path = dir_.path() + "/data/store";
+  options.read_only = true;
+  const absl::Status refused = Store::Open(options).status();
+  EXPECT_TRUE(absl::IsDataLoss(refused));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("catalog"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(catalog.back().filename().string()));
+  const auto report = VerifyRows(options, {});
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_GT(report->rows, 100u);
+  EXPECT_EQ(report->losses.size(), 2u);
+  EXPECT_GT(report->losses.at("catalog").rows, 0u);
+  EXPECT_GT(report->losses.at("series").rows, 0u);
 }
 
 TEST_F(VerifyTest, ItCanBeStopped) {

@@ -17,8 +17,9 @@ absl::Status FleetOutputs::Put(const std::string& filter, uint32_t version, uint
                                 storage::FloorTo(anomaly.start_ns(), storage::kHourNs)};
   v1::FilterHour hour;
   const auto bytes = store_->Get(key);
-  if (!bytes.ok() && !absl::IsNotFound(bytes.status())) return bytes.status();
-  if (bytes.ok() && !hour.ParseFromString(*bytes)) hour.Clear();  // damaged: what is new counts
+  if (absl::IsUnavailable(bytes.status())) return bytes.status();
+  if (bytes.ok() && !hour.ParseFromString(*bytes))
+    hour.Clear();  // damaged, as a block of it may be: what is new counts
   auto& list = *hour.mutable_anomalies();
   const auto known = std::ranges::find_if(list, [&](const v1::FilterAnomaly& one) {
     return one.start_ns() == anomaly.start_ns() && one.vital() == anomaly.vital() &&
@@ -46,7 +47,7 @@ absl::Status FleetOutputs::Carry(const std::string& filter, uint32_t version, ui
   if (began >= key.hour_start_ns) return absl::OkStatus();
   v1::FilterHour hour;
   const auto bytes = store_->Get(key);
-  if (!bytes.ok() && !absl::IsNotFound(bytes.status())) return bytes.status();
+  if (absl::IsUnavailable(bytes.status())) return bytes.status();
   if (bytes.ok() && !hour.ParseFromString(*bytes)) hour.Clear();
   if (std::ranges::count(hour.open_hours(), began) > 0) return absl::OkStatus();
   hour.add_open_hours(began);
