@@ -304,7 +304,7 @@ void AddFilter(CLI::App& app, Arguments& a, std::function<int()>& run) {
   AddVital(series, a, "only those about this vital");
   series->add_option("--series", a.series, "only this one, as the filter calls it");
   AddLimit(series, a, 100'000, "at most so many points (10,000); at most 100,000");
-  series->footer("\nExample:\n  telltale filter series crowded --node db-1 --from -2h -o csv");
+  series->footer("\nExample:\n  telltale filter series sort --node db-1 --from -2h -o csv");
   series->callback([&] { run = [&] { return RunFilterSeries(a); }; });
   for (CLI::App* command : {list, again, series}) AddConnection(command, a);
   list->callback([&] { run = [&] { return RunFilterList(a); }; });

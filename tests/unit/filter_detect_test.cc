@@ -268,6 +268,23 @@ TEST(NewLabelTest, AnotherBuildIsADeployAndWhatItBringsCountsHalf) {
   EXPECT_DOUBLE_EQ(run(true) * 2, run(false));
 }
 
+TEST(SortTest, ItsSeriesTellOneThingFromMany) {
+  Watch watch(SortFilter());
+  watch.Rate("cpu", "user", 2);
+  watch.Rate("blocking", "timer", 40);
+  for (int i = 0; i < 14; ++i) watch.Label("cpu", "user", "/usr/bin/p" + std::to_string(i), 0.04);
+  // Two labels of one program at one operation are one: these are the first.
+  watch.Label("cpu", "user", "/usr/bin/app", 0.03);
+  watch.Label("cpu", "user", "/usr/bin/app", 0.03);
+  watch.Label("blocking", "timer", "/usr/bin/app", 40);  // waits by choice
+  watch.Show();
+  // Of bounds from once to twice that weight, the middle.
+  EXPECT_NEAR(watch.points.at("heaviest cpu"), 1.5 * 0.06, 1e-9);
+  EXPECT_NEAR(watch.points.at("ten_heaviest cpu"), 1.5 * (0.06 + 9 * 0.04), 1e-9);
+  EXPECT_FALSE(watch.points.contains("heaviest blocking"));
+  EXPECT_TRUE(watch.told.empty());
+}
+
 // A backup that makes the disks busy every now and then, and a job that comes as often at other
 // times.
 void DiskHours(Watch& watch, int epochs, bool together) {

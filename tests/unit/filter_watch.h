@@ -43,6 +43,10 @@ class Watch {
            text(a->cause), text(a->cgroup), text(a->device), text(a->site), a->start_ns, a->end_ns,
            a->open != 0, a->value, a->expected, a->severity});
     };
+    host_.point = [](void* context, const telltale_filter_point* point) {
+      static_cast<Watch*>(context)->points[std::string(point->series) + " " + point->vital +
+                                           point->sub] = point->value;
+    };
     host_.mark = [](void* context, const telltale_filter_mark* mark) {
       static_cast<Watch*>(context)->marks.push_back(mark->text);
     };
@@ -181,6 +185,7 @@ class Watch {
   v1::SummaryBody body;
   std::vector<Told> told;
   std::vector<std::string> marks;
+  std::map<std::string, double> points;  // last of each series and vital
   std::map<uint64_t, v1::RollupWindow> hours;
   uint64_t length_s = 60;
   uint64_t now = 480'000 * storage::kHourNs;

@@ -5,12 +5,11 @@
 namespace telltale::filter {
 
 std::vector<const telltale_filter*> BuiltinFilters() {
-  return {
-      telltale_ewma_filter(), LevelShiftFilter(),       SeasonalFilter(), NewLabelFilter(),
-      AffinityFilter(),       BusyLoopFilter(),         LeakFilter(),     DescriptorLeakFilter(),
-      UngratifiedIoFilter(),  KernelBottleneckFilter(), BlockedFilter(),  LowMemoryFilter(),
-      HeldFromCpuFilter(),    FailingCallFilter(),      LoadFilter(),     VanishedFilter(),
-      CrashLoopFilter()};
+  return {telltale_ewma_filter(), LevelShiftFilter(),    SeasonalFilter(),         NewLabelFilter(),
+          AffinityFilter(),       SortFilter(),          BusyLoopFilter(),         LeakFilter(),
+          DescriptorLeakFilter(), UngratifiedIoFilter(), KernelBottleneckFilter(), BlockedFilter(),
+          LowMemoryFilter(),      HeldFromCpuFilter(),   FailingCallFilter(),      LoadFilter(),
+          VanishedFilter(),       CrashLoopFilter()};
 }
 
 }  // namespace telltale::filter

@@ -91,6 +91,17 @@ void Detector::Emit(const Finding& finding) const {
   host_.anomaly(host_.context, &anomaly);
 }
 
+void Detector::Point(const char* series, const char* vital, uint64_t time_ns, double value) const {
+  telltale_filter_point point = {};
+  point.struct_size = sizeof point;
+  point.series = series;
+  point.vital = vital;
+  point.sub = "";
+  point.time_ns = time_ns;
+  point.value = value;
+  host_.point(host_.context, &point);
+}
+
 void Detector::Mark(const std::string& vital, uint64_t start_ns, uint64_t end_ns,
                     const std::string& text) const {
   telltale_filter_mark mark = {};

@@ -50,6 +50,8 @@ class Detector {
   void Emit(const Finding& finding) const;
   void Mark(const std::string& vital, uint64_t start_ns, uint64_t end_ns,
             const std::string& text) const;
+  // Of the filter's own series: base unit per second, of the vital as a whole.
+  void Point(const char* series, const char* vital, uint64_t time_ns, double value) const;
   const telltale_filter_host& host() const { return host_; }
 
  private:

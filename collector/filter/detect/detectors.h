@@ -17,6 +17,7 @@ const telltale_filter* DescriptorLeakFilter();
 const telltale_filter* NewLabelFilter();
 const telltale_filter* VanishedFilter();
 const telltale_filter* AffinityFilter();
+const telltale_filter* SortFilter();
 
 // All of them, the moving average first.
 std::vector<const telltale_filter*> BuiltinFilters();
