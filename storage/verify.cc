@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -16,6 +15,7 @@
 #include "storage/verify_blobs.h"
 #include "storage/verify_books.h"
 #include "storage/verify_damage.h"
+#include "storage/verify_names.h"
 
 namespace telltale::storage {
 namespace {
@@ -41,7 +41,10 @@ const char* TierName(Tier tier) {
 class Verifier {
  public:
   Verifier(Store& store, const VerifyOptions& options)
-      : store_(store), options_(options), recompute_(&store.history(), &store.reader()) {
+      : store_(store),
+        options_(options),
+        recompute_(&store.history(), &store.reader()),
+        names_(&store.history()) {
     for (size_t i = 0; i < kFamilies; ++i) {
       const absl::StatusOr<FamilySize> size = store.history().Size(static_cast<Family>(i));
       if (size.ok()) total_ += size->rows;
@@ -69,6 +72,7 @@ class Verifier {
     ReadFamily(Family::kDerived, [this](auto key, auto value) { ReadDerived(key, value); });
     ReadFamily(Family::kDict, [this](auto key, auto value) { ReadName(key, value); });
     if (stopped_) return absl::CancelledError("verify store: stopped");
+    report_.names = names_.found();
     return std::move(report_);
   }
 
@@ -291,7 +295,8 @@ class Verifier {
     first = std::min(first, FloorTo(start_ns, RollupBucketNs(key->tier)));
     const auto window = DecodeValue<v1::RollupWindow>(value, "rollup window");
     if (!window.ok()) return Fault(place, window.status());
-    CheckNames(*key, window->tables(), place);
+    const std::string names = names_.Check(*key, window->tables());
+    if (!names.empty()) Fault(place, names);
     if (key->tier != Tier::k1Day) {
       const Tier next = key->tier == Tier::k5Min ? Tier::k1Hour : Tier::k1Day;
       NeedWindow(next, key->node, FloorTo(start_ns, WindowNs(next)));
@@ -329,42 +334,6 @@ class Verifier {
             "has no row");
     }
     expected_.clear();
-  }
-
-  // Each location of a window has a row in the window's partition: a name, or that one is wanted.
-  void CheckNames(const RollupKey& key, const v1::Tables& tables, const std::string& place) {
-    const NamePartition partition = NamePartitionOf(key.tier, key.window_start_ns);
-    const std::pair<NamePartition, uint32_t> of{partition, key.node};
-    if (of != known_names_of_) {
-      known_names_.clear();
-      known_names_of_ = of;
-    }
-    for (int i = 0; i < tables.frame_mapping_size(); ++i) {
-      const uint32_t mapping = tables.frame_mapping(i);  // index + 1
-      if (mapping > static_cast<uint32_t>(tables.mappings_size()) ||
-          i >= tables.frame_offset_size()) {
-        return Fault(place, absl::StrCat("frame ", i, " points outside of its tables"));
-      }
-      if (mapping == 0) continue;
-      const std::string& id = tables.mappings(static_cast<int>(mapping) - 1).build_id();
-      if (id.empty() || id.size() > UINT8_MAX) continue;
-      const uint64_t offset = tables.frame_offset(i);
-      if (!known_names_.emplace(id, offset).second) continue;
-      bool there = false, gone = true;
-      for (const uint32_t source : {key.node, kSharedName}) {
-        if (there) break;
-        const absl::Status got =
-            store_.history().Get(Family::kDict, NameKey(partition, id, offset, source)).status();
-        there = got.ok();
-        gone = gone && absl::IsNotFound(got);
-      }
-      if (!there && !gone) continue;  // lies in what is told of the names themselves
-      if (!there) {
-        return Fault(place, absl::StrCat("the name of ", absl::BytesToHexString(id), "+0x",
-                                         absl::Hex(offset), " is not where its windows need it"));
-      }
-      ++report_.names;
-    }
   }
 
   void ReadSeries(std::string_view bytes, std::string_view value) {
@@ -459,8 +428,7 @@ class Verifier {
   };
   std::map<RollupKey, std::string, ByKey> expected_;  // of the window read last, by vital
   std::vector<uint64_t> rollup_first_;                // by tier: start of its first bucket
-  std::pair<NamePartition, uint32_t> known_names_of_;
-  std::set<std::pair<std::string, uint64_t>> known_names_;
+  VerifyNames names_;
   std::optional<std::pair<DirtyLineKey, std::map<uint8_t, v1::LineBlock>>> lines_;
 };
 
