@@ -49,6 +49,12 @@ class Growing {
   absl::Status Make(const char* step) {
     absl::Status cleared = Clear();
     if (!cleared.ok()) return cleared;
+    const std::string parent = ParentOf(data_);
+    if (!env_->FileExists(parent).ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(step, " ", data_, ": there is no directory ", parent,
+                       "; create it, or choose a directory that is there"));
+    }
     begun_ = true;
     for (const std::string& path : {data_, part_, rocks()}) {
       const rocksdb::Status made = env_->CreateDirIfMissing(path);

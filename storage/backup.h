@@ -35,7 +35,8 @@ struct CopyResult {
   uint64_t linked_bytes = 0;
 };
 
-// FailedPrecondition: `to_data` holds something already; ResourceExhausted: it is full.
+// FailedPrecondition: `to_data` holds something already, or the directory it is to lie in is not
+// there; ResourceExhausted: the disk is full.
 absl::StatusOr<CopyResult> BackUp(RocksDatabase& database, rocksdb::Env* env,
                                   const std::string& to_data, const CopyWatcher& watch);
 

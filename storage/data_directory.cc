@@ -23,12 +23,16 @@ absl::Status SyncDirectory(rocksdb::Env* env, const std::string& path) {
   return FromRocks(synced, "sync directory", path);
 }
 
-absl::Status SyncParent(rocksdb::Env* env, const std::string& path) {
+std::string ParentOf(const std::string& path) {
   const size_t end = path.find_last_not_of('/');
-  if (end == std::string::npos) return absl::OkStatus();  // the root
+  if (end == std::string::npos) return "/";
   const size_t slash = path.find_last_of('/', end);
-  if (slash == std::string::npos) return SyncDirectory(env, ".");
-  return SyncDirectory(env, slash == 0 ? "/" : path.substr(0, slash));
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+absl::Status SyncParent(rocksdb::Env* env, const std::string& path) {
+  return SyncDirectory(env, ParentOf(path));
 }
 
 absl::Status WriteFormat(rocksdb::Env* env, const std::string& path) {

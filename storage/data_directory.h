@@ -45,6 +45,8 @@ class DirectoryHold {
   std::unique_ptr<Lock> lock_;
 };
 
+// The directory in which a path lies.
+std::string ParentOf(const std::string& path);
 // Makes the entries of a directory durable; of the one it lies in, its own.
 absl::Status SyncParent(rocksdb::Env* env, const std::string& path);
 absl::Status SyncDirectory(rocksdb::Env* env, const std::string& path);

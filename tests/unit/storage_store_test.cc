@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "proto/codec.h"
+#include "storage/backup.h"
 #include "storage/store.h"
 #include "tests/support/synthetic_node.h"
 #include "tests/support/temp_dir.h"
@@ -551,6 +552,34 @@ TEST_F(StoreTest, TheBytesOfADayCountItsBodiesInBlobFiles) {
   ASSERT_TRUE(day.ok()) << day.status();
   EXPECT_GT(*day, kRows * kBody / 10 / 2);
   EXPECT_LT(*day, kRows * kBody / 10 * 2);
+}
+
+TEST_F(StoreTest, WhatIsRestoredHasItsEpochsAndBlobs) {
+  const MadeSummary made = maker_.Make(1, kStart);
+  ASSERT_THAT(*Put({&made}), ElementsAre(Outcome::kStored));
+  BlobInfo info;
+  info.owner = "node/web-1";
+  info.kind = "recording";
+  info.expires_ns = UINT64_MAX;
+  const std::string content(3 << 20, 'r');
+  ASSERT_TRUE(store_->blobs().Put(info, content, "node/web-1").ok());
+  ASSERT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());
+  store_.reset();
+  std::filesystem::remove_all(dir_.path() + "/store");
+
+  // The data directory of Options() is dir_: what is restored stands where it was.
+  const auto restored = Restore(nullptr, dir_.path() + "/backup", dir_.path(), {});
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  Open();
+  EXPECT_THAT(StoredSequences(), ElementsAre(1u));
+  EXPECT_TRUE(*store_->blobs().Get(info.id, BlobRole::kOperator, "operator/ann") == content);
+}
+
+TEST_F(StoreTest, ABackupWhereNoDirectoryIsSaysWhichIsMissing) {
+  const absl::Status refused = store_->BackUp(dir_.path() + "/mnt/not/backup", {}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("there is no directory " + dir_.path() + "/mnt/not; create it"));
 }
 
 TEST_F(StoreTest, MaintenanceTakesBlobsThatEndedAndGivesTheirSpaceBack) {
