@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "collector/formats/export.h"
 
 namespace telltale::web {
@@ -37,12 +38,36 @@ std::string FormatOf(const Request& http) {
   return format;
 }
 
-std::string FieldNames(const Message& message) {
+// All that a parameter can set: "vital, selection.start_s, ...". `prefix` of a message in a
+// message.
+std::string FieldNames(const google::protobuf::Descriptor& message,
+                       const std::string& prefix = "") {
   std::vector<std::string> names;
-  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
-    names.push_back(message.GetDescriptor()->field(i)->name());
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if (field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+      names.push_back(prefix + field.name());
+    } else if (!field.is_repeated() && prefix.empty()) {
+      names.push_back(FieldNames(*field.message_type(), field.name() + "."));
+    }
   }
   return absl::StrJoin(names, ", ");
+}
+
+// Fields of times are in seconds since 1970 and named so; a time of RFC 3339 is one, too.
+absl::StatusOr<double> ParseNumber(const FieldDescriptor& field, const std::string& path,
+                                   const std::string& value) {
+  double number = 0;
+  if (absl::SimpleAtod(value, &number) && std::isfinite(number)) return number;
+  if (field.name() != "start_s" && field.name() != "end_s") return Wants(path, value, "a number");
+  absl::Time time;
+  std::string ignored;
+  // Not its "infinite-future", which is no moment.
+  if (absl::ParseTime(absl::RFC3339_full, value, &time, &ignored) &&
+      time != absl::InfiniteFuture() && time != absl::InfinitePast()) {
+    return absl::ToDoubleSeconds(time - absl::UnixEpoch());
+  }
+  return Wants(path, value, "a time: seconds since 1970, or as in 2026-02-16T17:00:00Z");
 }
 
 // One value of a scalar field, set or appended.
@@ -63,11 +88,9 @@ absl::Status SetScalar(Message* message, const FieldDescriptor* field, const std
       if (!ValidUtf8(value)) return Wants(path, value, "UTF-8 text");
       return put(&Reflection::SetString, &Reflection::AddString, value);
     case FieldDescriptor::CPPTYPE_DOUBLE: {
-      double number = 0;
-      if (!absl::SimpleAtod(value, &number) || !std::isfinite(number)) {
-        return Wants(path, value, "a number");
-      }
-      return put(&Reflection::SetDouble, &Reflection::AddDouble, number);
+      const absl::StatusOr<double> number = ParseNumber(*field, path, value);
+      if (!number.ok()) return number.status();
+      return put(&Reflection::SetDouble, &Reflection::AddDouble, *number);
     }
     case FieldDescriptor::CPPTYPE_UINT32: {
       uint32_t number = 0;
@@ -111,7 +134,7 @@ absl::Status SetField(Message* message, const std::string& path, const std::stri
     if (field == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("parameter ", path.substr(0, kMaxShownBytes),
-                       ": no such field; there are: ", FieldNames(*message)));
+                       ": no such field; there are: ", FieldNames(*message->GetDescriptor())));
     }
     const bool nested = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
     if (dot == std::string::npos) {

@@ -127,11 +127,27 @@ TEST_F(RouterTest, AWrongParameterIsNamedWithWhatThereIs) {
   const auto unknown = Ask(request);
   EXPECT_EQ(unknown.status, 400);
   EXPECT_THAT(unknown.body, HasSubstr("vitall"));
-  EXPECT_THAT(unknown.body, HasSubstr("selection, vital, by"));
+  EXPECT_THAT(unknown.body, HasSubstr("selection.start_s, selection.end_s"));
+  EXPECT_THAT(unknown.body, HasSubstr(", vital, by"));
   request.query = {{"limit", "-1"}};
   EXPECT_THAT(Ask(request).body, HasSubstr("\\\"-1\\\" is not a 32-bit number"));
   request.query = {{"by", "SITES"}};
   EXPECT_THAT(Ask(request).body, HasSubstr("DIMENSION_STACK"));
+}
+
+TEST_F(RouterTest, ATimeIsSecondsOrADate) {
+  auto request = Get("/api/v1/top", collector::Role::kViewer);
+  request.query = {{"selection.start_s", "2026-02-16T17:00:00Z"},
+                   {"selection.end_s", "2026-02-16T18:00:00.5+01:00"}};
+  EXPECT_EQ(Ask(request).status, 200);
+  EXPECT_EQ(asked_.selection().start_s(), 1771261200);
+  EXPECT_EQ(asked_.selection().end_s(), 1771261200.5);
+  for (const char* none : {"-1h", "infinite-future", "nan", "2026-02-16"}) {
+    request.query = {{"selection.start_s", none}};
+    const auto refused = Ask(request);
+    EXPECT_EQ(refused.status, 400) << none;
+    EXPECT_THAT(refused.body, HasSubstr("is not a time: seconds since 1970, or as in 2026-"));
+  }
 }
 
 TEST_F(RouterTest, AParameterMustBeText) {
