@@ -44,8 +44,8 @@ class Watch {
            a->open != 0, a->value, a->expected, a->severity});
     };
     host_.point = [](void* context, const telltale_filter_point* point) {
-      static_cast<Watch*>(context)->points[std::string(point->series) + " " + point->vital +
-                                           point->sub] = point->value;
+      static_cast<Watch*>(context)
+          ->points[std::string(point->series) + " " + point->vital + point->sub] = point->value;
     };
     host_.mark = [](void* context, const telltale_filter_mark* mark) {
       static_cast<Watch*>(context)->marks.push_back(mark->text);
