@@ -18,11 +18,29 @@ namespace {
 constexpr size_t kLeastCost = 128;  // of an empty table, in bytes
 // Of a table that is a file, mapped: page cache, which the kernel takes back when it needs it.
 constexpr size_t kMappedShare = 4;
+constexpr size_t kBuiltIds = 4'096;  // remembered
 
 }  // namespace
 
 TableCache::TableCache(Options options)
-    : options_(std::move(options)), store_(options_.store), tables_(options_.memory_bytes) {}
+    : options_(std::move(options)),
+      store_(options_.store),
+      tables_(options_.memory_bytes),
+      again_ns_(static_cast<double>(options_.again_burst_ns)),
+      again_at_ns_(NowNs()) {}
+
+uint64_t TableCache::NowNs() const {
+  return options_.mono_ns ? options_.mono_ns() : ClockNs(CLOCK_MONOTONIC);
+}
+
+bool TableCache::MayBuildAgain() {
+  const uint64_t now = NowNs();
+  again_ns_ = std::min(
+      again_ns_ + options_.again_share * static_cast<double>(now - std::min(now, again_at_ns_)),
+      static_cast<double>(options_.again_burst_ns));
+  again_at_ns_ = now;
+  return again_ns_ > 0;
+}
 
 std::shared_ptr<const UnwindTable> TableCache::Find(const std::string& build_id,
                                                     const std::function<int()>& open) {
@@ -39,10 +57,19 @@ std::shared_ptr<const UnwindTable> TableCache::Find(const std::string& build_id,
 TableCache::Table TableCache::Get(const std::string& build_id, const std::function<int()>& open) {
   std::optional<UnwindTable> kept = store_.Load(build_id);
   if (!kept) {
+    const bool again = built_.contains(build_id);
+    if (again && !MayBuildAgain()) {
+      ++counts_.postponed;
+      return {};
+    }
     const int fd = open();
     if (fd < 0) return {};
+    const uint64_t begun = ClockNs(CLOCK_THREAD_CPUTIME_ID);
     UnwindTable built = Build(fd);
     close(fd);
+    if (again) again_ns_ -= static_cast<double>(ClockNs(CLOCK_THREAD_CPUTIME_ID) - begun);
+    if (built_.size() >= kBuiltIds) built_.clear();
+    built_.insert(build_id);
     if (built.size() > 0) kept = store_.Save(build_id, built);
     if (!kept) {
       const size_t bytes = built.bytes();

@@ -1,7 +1,10 @@
 // The unwind tables in use, by build id: from memory, else from disk, else built from the file. In
 // memory the ones used last, up to a number of bytes. A file that cannot be opened now may be
 // through another process later; one that has no unwind information, or too much, is remembered as
-// such. One thread.
+// such. Each file is built once; where tables can be kept neither in memory nor on disk (no
+// directory, a full disk, more programs than either holds), building them again for each stack
+// would take all of the thread's time: it may take a small share of it, beyond which stacks end
+// where such a file begins, which is counted. One thread.
 
 #ifndef TELLTALE_AGENT_UNWIND_TABLE_CACHE_H_
 #define TELLTALE_AGENT_UNWIND_TABLE_CACHE_H_
@@ -11,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/container/flat_hash_set.h"
 #include "agent/symbols/lru_cache.h"
 #include "agent/unwind/table_store.h"
 #include "agent/unwind/unwind_table.h"
@@ -20,14 +24,18 @@ namespace telltale::agent {
 class TableCache {
  public:
   struct Options {
-    size_t memory_bytes = 8 << 20;    // of a table that is a file, mapped, a quarter counts
-    size_t section_bytes = 32 << 20;  // of one file's .eh_frame
+    size_t memory_bytes = 8 << 20;          // of a table that is a file, mapped, a quarter counts
+    size_t section_bytes = 32 << 20;        // of one file's .eh_frame
+    uint64_t again_burst_ns = 500'000'000;  // CPU time for building again what was built before
+    double again_share = 0.005;             // and what is added to it, of the time that passes
+    std::function<uint64_t()> mono_ns;      // null: CLOCK_MONOTONIC
     TableStore::Options store;
   };
   struct Counts {
     uint64_t built = 0;
-    uint64_t refused = 0;  // of these: no unwind information, damaged, or beyond the limits
-    uint64_t ns = 0;       // CPU time of the thread, of what was not in memory: read or built
+    uint64_t refused = 0;    // of these: no unwind information, damaged, or beyond the limits
+    uint64_t postponed = 0;  // not built again for want of time
+    uint64_t ns = 0;         // CPU time of the thread, of what was not in memory: read or built
   };
   explicit TableCache(Options options);
 
@@ -47,10 +55,15 @@ class TableCache {
   };
   Table Get(const std::string& build_id, const std::function<int()>& open);
   UnwindTable Build(int fd);
+  uint64_t NowNs() const;
+  bool MayBuildAgain();
 
   const Options options_;
   TableStore store_;
   LruCache<std::string, std::shared_ptr<const UnwindTable>> tables_;
+  absl::flat_hash_set<std::string> built_;  // build ids
+  double again_ns_;                         // left for building again; may fall below nothing
+  uint64_t again_at_ns_;                    // when it was reckoned
   Counts counts_;
 };
 

@@ -155,6 +155,27 @@ TEST_F(TableStoreTest, ATableOutlivesItsFile) {
   for (uint64_t at = 0x1000; at < 0x50000; at += 24) ASSERT_EQ(kept->At(at), table.At(at)) << at;
 }
 
+// Without a directory and with more programs than the memory holds each stack would build tables.
+TEST_F(TableStoreTest, WhatCannotBeKeptIsBuiltAgainInAShareOfTheTime) {
+  const auto open = [] { return ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC); };
+  uint64_t now = 1'000'000'000;
+  TableCache cache({.memory_bytes = 1, .again_burst_ns = 1, .again_share = 0.01, .mono_ns = [&now] {
+                      return now;
+                    }});
+  EXPECT_NE(cache.Find("a", open), nullptr);
+  EXPECT_NE(cache.Find("b", open), nullptr) << "each is built once, however long that takes";
+  EXPECT_NE(cache.Find("a", open), nullptr);  // uses up what there is
+  for (int stack = 0; stack < 1'000; ++stack) {
+    EXPECT_EQ(cache.Find(stack % 2 == 0 ? "b" : "a", open) != nullptr, stack % 2 != 0) << stack;
+    if (cache.counts().built > 3) break;
+  }
+  EXPECT_EQ(cache.counts().built, 3u);
+  EXPECT_GT(cache.counts().postponed, 0u);
+  now += uint64_t{1'000} * 1'000'000'000;
+  EXPECT_NE(cache.Find("b", open), nullptr) << "later it may";
+  EXPECT_EQ(cache.counts().built, 4u);
+}
+
 TEST_F(TableStoreTest, AFileWithoutUnwindInformationIsAskedOnce) {
   TableCache cache({});
   const auto text = [] { return ::open("/proc/self/status", O_RDONLY | O_CLOEXEC); };
