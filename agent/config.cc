@@ -129,11 +129,11 @@ config::OptionTable AgentOptions(Config& config) {
   table.Add(Budget(config.sensor_budget));
   table.Number({"sensor.replay_seed", "N", "of the synthetic epochs", false},
                config.sensor_replay_seed, 0, UINT64_MAX);
-  table.Path(
-      {"unwind.dir", "DIR",
-       "unwind tables of programs met, a cache of any agent; empty: built anew at each start",
-       false},
-      config.unwind_dir, true);
+  table.Path({"unwind.dir", "DIR",
+              "unwind tables of programs met, a cache of any agent; empty: built anew at each "
+              "start, and stacks end early where they do not all fit into memory",
+              false},
+             config.unwind_dir, true);
   table.Bytes({"unwind.max_bytes", "BYTES", "of it; what was used longest ago goes first", false},
               config.unwind_max_bytes, 0, 1ull << 34);
   table.Bytes(

@@ -109,7 +109,7 @@ class DashboardsTest(unittest.TestCase):
         cls.unwatched = check.stderr.strip() if check.returncode != 0 else ""
         cls.spawn("agent", BIN / "telltale-agent", "--collector", "localhost:7410", "--tls-ca", pki / "ca.crt",
                   "--tls-cert", pki / "node-db-1.crt", "--tls-key", pki / "node-db-1.key", "--epoch", "5s",
-                  "--spool-dir", cls.dir / "spool", "--unwind-dir", "", "--status-socket", cls.dir / "agent.sock",
+                  "--spool-dir", cls.dir / "spool", "--unwind-dir", cls.dir / "unwind", "--status-socket", cls.dir / "agent.sock",
                   "--uplink-reconnect-max", "1s", "--sensor-kind", "replay" if cls.unwatched else "bpf")
         cls.await_true(lambda: "ready" in (cls.dir / "collector.log").read_text(), "the collector")
         cls.spawn("fleetsim", BIN / "telltale-fleetsim", "--pki", pki, "--collector", "localhost:7410", "--nodes", "3",
