@@ -35,7 +35,7 @@ struct VerifyFault {
 // Of one family or the catalog: what lies in blocks that cannot be read.
 struct VerifyLoss {
   uint64_t ranges = 0;
-  uint64_t rows = 0;  // estimate
+  uint64_t rows = 0;    // estimate
   uint64_t epochs = 0;  // of raw: acknowledged ones that were not read
 
   void Add(const DamagedRange& range) {
@@ -59,7 +59,7 @@ struct VerifyReport {
   uint64_t pending = 0;     // those marked as still to be computed
   uint64_t sealed = 0;      // those whose source has expired: only decoded
   uint64_t fault_count = 0;
-  std::vector<VerifyFault> faults;  // the first of each family
+  std::vector<VerifyFault> faults;           // the first of each family
   std::map<std::string, VerifyLoss> losses;  // by family; verify_damage.h says what they mean
 };
 
