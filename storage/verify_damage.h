@@ -17,8 +17,8 @@ inline constexpr std::string_view kCatalogName = "catalog";
 
 using NodeNames = std::function<std::string(uint32_t number)>;
 
-// "raw, from node web-1 at 2026-02-16T00:00:00Z to node web-2 at ...": the rows around the range.
-// `family`: of FamilyName, or the catalog.
+// "raw, behind node web-1 at 2026-02-16T00:00:00Z ..., before node web-2 at ...": the rows around
+// it. `family`: of FamilyName, or the catalog.
 std::string DamagePlace(std::string_view family, const DamagedRange& range,
                         const NodeNames& node_name);
 

@@ -1,7 +1,7 @@
 // The unwind tables in use, by build id: from memory, else from disk, else built from the file. In
 // memory the ones used last, up to a number of bytes. A file that cannot be opened now may be
 // through another process later; one that has no unwind information, or too much, is remembered as
-// such. Each file is built once; where tables can be kept neither in memory nor on disk (no
+// such. Each file is built once at once; where tables can be kept neither in memory nor on disk (no
 // directory, a full disk, more programs than either holds), building them again for each stack
 // would take all of the thread's time: it may take a small share of it, beyond which stacks end
 // where such a file begins, which is counted. One thread.
