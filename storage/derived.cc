@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/codec.h"
+#include "storage/placement.h"
 #include "storage/reader.h"
 #include "storage/stored_value.h"
 
@@ -59,10 +60,33 @@ absl::Status DerivedStore::ForEach(uint32_t filter, uint64_t from_ns, uint64_t t
                                    const Visitor& visit, uint64_t* unreadable) const {
   if (to_ns <= from_ns) return absl::OkStatus();
   // The day leads the key: rows of the first and last day outside the range are passed over.
-  const std::string begin = EncodeDerivedKey({filter, 0, from_ns - from_ns % kDayNs});
-  const uint64_t last_day_ns = (to_ns - 1) - (to_ns - 1) % kDayNs;
+  const std::string begin = EncodeDerivedKey({filter, 0, FloorTo(from_ns, kDayNs)});
   const std::string end =
-      PrefixEnd(EncodeDerivedKey({filter, UINT32_MAX, last_day_ns + 23 * kHourNs}));
+      PrefixEnd(EncodeDerivedKey({filter, UINT32_MAX, FloorTo(to_ns - 1, kDayNs) + 23 * kHourNs}));
+  return ScanKeys(begin, end, from_ns, to_ns, visit, unreadable);
+}
+
+absl::Status DerivedStore::ForEachOf(uint32_t filter, std::span<const uint32_t> nodes,
+                                     uint64_t from_ns, uint64_t to_ns, const Visitor& visit,
+                                     uint64_t* unreadable) const {
+  bool goes_on = true;
+  const Visitor until = [&](const DerivedKey& key, std::string_view value) {
+    return goes_on = visit(key, value);
+  };
+  for (uint64_t day_ns = FloorTo(from_ns, kDayNs); day_ns < to_ns; day_ns += kDayNs) {
+    for (const uint32_t node : nodes) {
+      const std::string begin = EncodeDerivedKey({filter, node, day_ns});
+      const std::string end = PrefixEnd(EncodeDerivedKey({filter, node, day_ns + 23 * kHourNs}));
+      absl::Status scanned = ScanKeys(begin, end, from_ns, to_ns, until, unreadable);
+      if (!scanned.ok() || !goes_on) return scanned;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DerivedStore::ScanKeys(std::string_view begin, std::string_view end, uint64_t from_ns,
+                                    uint64_t to_ns, const Visitor& visit,
+                                    uint64_t* unreadable) const {
   const auto leave_out = [&](uint64_t rows) {
     if (unreadable != nullptr) *unreadable += rows;
     if (reader_ != nullptr) reader_->CountUnreadable(Family::kDerived, rows);

@@ -74,6 +74,7 @@ absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
     // Hours before that in which something began that was still going on in it.
     std::set<std::pair<uint32_t, uint64_t>> earlier;
     const auto visit = [&](const storage::DerivedKey& key, std::string_view value) {
+      if (query.cancelled()) return false;
       const auto node = query.node_name(key.node);
       if (!node.has_value()) return true;
       v1::FilterHour hour;
@@ -88,8 +89,12 @@ absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
       }
       return true;
     };
-    const auto read = store->ForEach(*number, day_before, query.to_ns, visit, &page.unreadable);
+    const auto read = query.nodes.empty() ? store->ForEach(*number, day_before, query.to_ns, visit,
+                                                           &page.unreadable)
+                                          : store->ForEachOf(*number, query.nodes, day_before,
+                                                             query.to_ns, visit, &page.unreadable);
     if (!read.ok()) return read;
+    if (query.cancelled()) return absl::CancelledError("list anomalies: cancelled");
     if (!damaged.ok()) return damaged;
     for (const auto& [node, hour_start_ns] : earlier) {
       const auto bytes = store->Get({*number, node, hour_start_ns});

@@ -28,6 +28,8 @@ struct AnomalyQuery {
   uint64_t to_ns = 0;
   // Name of a node that is selected; nullopt: it is not.
   std::function<std::optional<std::string>(uint32_t node)> node_name;
+  std::vector<uint32_t> nodes;  // where few are selected: these; empty: all are read and asked for
+  std::function<bool()> cancelled = [] { return false; };
   std::string vital;        // "" all, "blocking" or "blocking/disk"
   std::string filter;       // "": all
   double min_severity = 0;  // of its absolute value
@@ -42,7 +44,7 @@ struct AnomalyPage {
 };
 
 // One that began more than a day before `from` is found if it went on for as long as its filter has
-// been shown epochs of that day. InvalidArgument: a page that is none.
+// been shown epochs of that day. InvalidArgument: a page that is none. Cancelled: as asked.
 absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
                                           const std::vector<FilterIdentity>& filters,
                                           const AnomalyQuery& query);

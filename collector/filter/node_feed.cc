@@ -17,6 +17,7 @@ constexpr size_t kMaxTextBytes = 512;
 constexpr size_t kMaxLabelNameBytes = 64;
 constexpr size_t kMaxSubjectBytes = 256;
 constexpr size_t kMaxOpen = 1'024;
+constexpr uint64_t kMaxEarlierNs = 7 * storage::kDayNs;  // that one tells of first
 constexpr double kMaxFigure = 9e12;  // of a base unit; beyond it millionths do not fit 64 bits
 
 uint64_t HourOf(uint64_t time_ns) { return storage::FloorTo(time_ns, storage::kHourNs); }
@@ -24,6 +25,10 @@ uint64_t HourOf(uint64_t time_ns) { return storage::FloorTo(time_ns, storage::kH
 int64_t Fixed(double value, double scale) {
   if (std::isnan(value)) return 0;
   return std::llround(std::clamp(value, -kMaxFigure, kMaxFigure) * scale);
+}
+
+OpenAnomaly Identity(const v1::FilterAnomaly& anomaly) {
+  return {anomaly.vital(), anomaly.sub(), anomaly.subject(), anomaly.start_ns()};
 }
 
 // What a filter hands over is text of unknown origin: it may carry names of the node.
@@ -296,7 +301,7 @@ absl::Status NodeFeed::BeginHour(uint64_t hour_start_ns) {
 }
 
 void NodeFeed::NoteOpen(const v1::FilterAnomaly& anomaly) {
-  const OpenAnomaly one = {anomaly.vital(), anomaly.sub(), anomaly.subject(), anomaly.start_ns()};
+  const OpenAnomaly one = Identity(anomaly);
   if (anomaly.open()) {
     open_.insert(one);
     // Of a filter that begins ever more and ends nothing.
@@ -309,47 +314,59 @@ void NodeFeed::NoteOpen(const v1::FilterAnomaly& anomaly) {
 }
 
 absl::Status NodeFeed::TakeAnomaly(v1::FilterAnomaly found) {
-  const auto same = [&](const v1::FilterAnomaly& known) {
-    return known.start_ns() == found.start_ns() && known.vital() == found.vital() &&
-           known.sub() == found.sub() && known.subject() == found.subject();
-  };
   const uint64_t hour = HourOf(found.start_ns());
   if (hour == hour_start_ns_) {
-    auto& list = *hour_.mutable_anomalies();
-    if (const auto known = std::ranges::find_if(list, same); known != list.end()) {
-      found.set_found_ns(known->found_ns());
-      NoteOpen(found);
-      *known = std::move(found);
-      dirty_ = true;
+    dirty_ = true;
+    return PutInto(hour_, std::move(found));
+  }
+  if (hour > hour_start_ns_ || hour_start_ns_ - hour > kMaxEarlierNs) {
+    CountDropped();
+    return absl::OkStatus();
+  }
+  return PutIntoEarlier(hour, std::move(found));
+}
+
+absl::Status NodeFeed::PutInto(v1::FilterHour& hour, v1::FilterAnomaly found) {
+  auto& list = *hour.mutable_anomalies();
+  const auto known = std::ranges::find_if(list, [&](const v1::FilterAnomaly& one) {
+    return one.start_ns() == found.start_ns() && one.vital() == found.vital() &&
+           one.sub() == found.sub() && one.subject() == found.subject();
+  });
+  if (known != list.end()) {
+    found.set_found_ns(known->found_ns());
+    NoteOpen(found);
+    *known = std::move(found);
+    return absl::OkStatus();
+  }
+  if (!RoomFor(static_cast<size_t>(list.size()))) return absl::OkStatus();
+  const auto added = options_.log->Append(filter().name, filter().version, name_, found);
+  if (!added.ok()) return added.status();
+  NoteOpen(found);
+  *list.Add() = std::move(found);
+  return absl::OkStatus();
+}
+
+// Many a filter knows only later that something began: a rule after two epochs, a leak after half
+// an hour, one that judges hours when the next has begun.
+absl::Status NodeFeed::PutIntoEarlier(uint64_t hour_start_ns, v1::FilterAnomaly found) {
+  const storage::DerivedKey key{options_.filter_number, node_, hour_start_ns};
+  const auto bytes = options_.store->Get(key);
+  if (absl::IsUnavailable(bytes.status())) return bytes.status();
+  v1::FilterHour earlier;
+  if (!bytes.ok() || !earlier.ParseFromString(*bytes)) {
+    // Of one that was told and whose row is gone or damaged no more is kept.
+    if (open_.contains(Identity(found))) {
+      CountDropped();
       return absl::OkStatus();
     }
-    if (!RoomFor(static_cast<size_t>(list.size()))) return absl::OkStatus();
-    const auto added = options_.log->Append(filter().name, filter().version, name_, found);
-    if (!added.ok()) return added.status();
-    NoteOpen(found);
-    *list.Add() = std::move(found);
+    earlier.Clear();
+  }
+  const bool open = found.open();
+  if (auto status = PutInto(earlier, std::move(found)); !status.ok()) return status;
+  if (open && std::ranges::count(hour_.open_hours(), hour_start_ns) == 0) {
+    hour_.add_open_hours(hour_start_ns);
     dirty_ = true;
-    return absl::OkStatus();
   }
-  // More about one that began in an earlier hour.
-  const storage::DerivedKey key{options_.filter_number, node_, hour};
-  const auto bytes = options_.store->Get(key);
-  v1::FilterHour earlier;
-  // One that is gone or damaged costs that more about it is not kept.
-  if (absl::IsUnavailable(bytes.status())) return bytes.status();
-  if (!bytes.ok() || !earlier.ParseFromString(*bytes)) {
-    CountDropped();
-    return absl::OkStatus();
-  }
-  auto& list = *earlier.mutable_anomalies();
-  const auto known = std::ranges::find_if(list, same);
-  if (known == list.end()) {
-    CountDropped();
-    return absl::OkStatus();
-  }
-  found.set_found_ns(known->found_ns());
-  NoteOpen(found);
-  *known = std::move(found);
   row_version_ = std::max(row_version_ + 1, options_.now_ns());
   return options_.store->Put(key, proto::Canonical(earlier), row_version_);
 }

@@ -116,6 +116,10 @@ class NodeFeed {
   absl::Status StoreHour();
   absl::Status NoteLate(uint64_t late);
   absl::Status TakeAnomaly(v1::FilterAnomaly found);
+  // Into the row of the hour it began in: over what is known of it, else as a new one, told to the
+  // log.
+  absl::Status PutInto(v1::FilterHour& hour, v1::FilterAnomaly found);
+  absl::Status PutIntoEarlier(uint64_t hour_start_ns, v1::FilterAnomaly found);
   bool RoomFor(size_t outputs);
   void NoteOpen(const v1::FilterAnomaly& anomaly);
   void CountDropped();

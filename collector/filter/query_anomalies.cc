@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kDefaultLimit = 100;
 constexpr size_t kMaxLimit = 10'000;
+constexpr size_t kFewNodes = 64;  // to be read each by itself
 constexpr uint32_t kUsualPoints = 10'000, kMaxPoints = 100'000;
 
 absl::Status Unknown(const char* what, const std::string& filter,
@@ -43,7 +44,8 @@ std::function<std::optional<std::string>(uint32_t)> NameIn(const query::Selectio
 }  // namespace
 
 absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequest& request,
-                                                         const query::Selection& selection) const {
+                                                         const query::Selection& selection,
+                                                         const query::Cancelled& cancelled) const {
   const std::vector<FilterIdentity> filters = filters_();
   if (!request.filter().empty()) {
     const auto unknown = Unknown("anomalies", request.filter(), filters);
@@ -55,6 +57,10 @@ absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequ
   asked.from_ns = selection.start_ns;
   asked.to_ns = selection.end_ns;
   asked.node_name = NameIn(selection);
+  if (selection.nodes.size() <= kFewNodes) {
+    for (const storage::NodeRecord& node : selection.nodes) asked.nodes.push_back(node.number());
+  }
+  if (cancelled) asked.cancelled = cancelled;
   asked.vital = request.vital();
   asked.filter = request.filter();
   asked.min_severity = request.min_severity();

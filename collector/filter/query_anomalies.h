@@ -24,7 +24,8 @@ class QueryAnomalies : public query::AnomalySource {
       : store_(store), log_(log), filters_(std::move(filters)), learning_(std::move(learning)) {}
 
   absl::StatusOr<v1::AnomaliesAnswer> List(const v1::AnomaliesRequest& request,
-                                           const query::Selection& selection) const override;
+                                           const query::Selection& selection,
+                                           const query::Cancelled& cancelled) const override;
   absl::StatusOr<std::vector<v1::Anomaly>> After(const std::string& cursor,
                                                  size_t limit) const override {
     return log_->After(cursor, limit);

@@ -241,7 +241,8 @@ absl::StatusOr<v1::AnomaliesAnswer> Engine::Anomalies(const v1::AnomaliesRequest
   if (options_.anomalies == nullptr) {
     coverage.Note("no filter runs on this collector, so nothing looks for anomalies");
   } else {
-    absl::StatusOr<v1::AnomaliesAnswer> listed = options_.anomalies->List(request, *selection);
+    absl::StatusOr<v1::AnomaliesAnswer> listed =
+        options_.anomalies->List(request, *selection, cancelled);
     if (!listed.ok()) return listed;
     answer = *std::move(listed);
     for (const std::string& note : answer.coverage().notes()) coverage.Note(note);

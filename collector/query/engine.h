@@ -20,13 +20,17 @@
 
 namespace telltale::query {
 
+using Cancelled = std::function<bool()>;
+
 // Anomalies as found by filters. Implemented beside the filters; thread-safe.
 class AnomalySource {
  public:
   virtual ~AnomalySource() = default;
   // Newest first, `limit` at most; the request's vital, filter, min_severity and page apply.
+  // Cancelled: as asked.
   virtual absl::StatusOr<v1::AnomaliesAnswer> List(const v1::AnomaliesRequest& request,
-                                                   const Selection& selection) const = 0;
+                                                   const Selection& selection,
+                                                   const Cancelled& cancelled) const = 0;
   // At most `limit` that were stored after the cursor, in the order stored, each with its cursor.
   // InvalidArgument: not a cursor of ours.
   virtual absl::StatusOr<std::vector<v1::Anomaly>> After(const std::string& cursor,
@@ -59,8 +63,6 @@ struct EngineOptions {
   std::function<std::string()> config_text;
   size_t cache_bytes = 64 << 20;  // answers kept; 0: none
 };
-
-using Cancelled = std::function<bool()>;
 
 class Engine {
  public:

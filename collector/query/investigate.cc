@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ constexpr double kEventsBeforeS = 300;  // what happened shortly before may be w
 constexpr size_t kEnoughPast = 30;      // epochs; with fewer the time after is past, too
 constexpr size_t kMostEvents = 12;
 constexpr uint32_t kMostAnomalies = 12, kAnomaliesRead = 500, kMostMarks = 20;
+constexpr uint32_t kEventsRead = 10'000;  // of one node
 constexpr int kMostGaps = 10, kMostAlso = 20;
 constexpr uint32_t kSeriesLines = 5000;  // that one series answer may have
 
@@ -252,14 +254,18 @@ class Investigation {
     if (!noted.ok()) return noted.status();
     *answer_.mutable_marks() = std::move(*noted->mutable_marks());
 
-    v1::EventsRequest events;
-    *events.mutable_selection() = Selected(close_, {time_.start_s - kSecondsPerHour, time_.end_s});
-    events.set_limit(10'000);
-    absl::StatusOr<v1::EventsAnswer> all = engine_.Events(events, context_.cancelled);
+    absl::StatusOr<v1::EventsAnswer> all =
+        EventsOfEach({time_.start_s - kSecondsPerHour, time_.end_s});
     if (!all.ok()) return all.status();
     NotableEvents picked = PickEvents(*all, time_.start_s - kEventsBeforeS, kMostEvents);
     *answer_.mutable_events() = std::move(picked.events);
     answer_.set_events_left_out(picked.left_out);
+    if (all->left_out() > 0) {
+      answer_.add_notes(absl::StrCat(all->left_out(),
+                                     " events were not looked at, the oldest of "
+                                     "nodes with more than ",
+                                     kEventsRead, "; ask for a shorter time to see them"));
+    }
 
     v1::CoverageRequest coverage;
     *coverage.mutable_selection() = Selected(close_, time_);
@@ -273,12 +279,43 @@ class Investigation {
       answer_.add_notes(absl::StrCat("only the first ", kMostGaps, " gaps of ", rests->gaps_size(),
                                      " are shown"));
     }
-    // That of the series says what was used; this one has what was lost and how much went unseen.
-    *answer_.mutable_coverage()->mutable_lost_events() = rests->coverage().lost_events();
-    *answer_.mutable_coverage()->mutable_user_frames() = rests->coverage().user_frames();
-    answer_.mutable_coverage()->set_miss_probability_1pct(
-        rests->coverage().miss_probability_1pct());
+    // That of the series says what was used, and by windows what was lost; this one adds up a short
+    // time epoch by epoch, with how much went unseen.
+    v1::Coverage& used = *answer_.mutable_coverage();
+    if (rests->coverage().lost_events_size() > 0) {
+      *used.mutable_lost_events() = rests->coverage().lost_events();
+    }
+    if (rests->coverage().user_frames_size() > 0) {
+      *used.mutable_user_frames() = rests->coverage().user_frames();
+    }
+    if (rests->coverage().miss_probability_1pct() > 0) {
+      used.set_miss_probability_1pct(rests->coverage().miss_probability_1pct());
+    }
     return absl::OkStatus();
+  }
+
+  // Node by node: of all together, the newest of busy ones would push out what others had to tell.
+  absl::StatusOr<v1::EventsAnswer> EventsOfEach(const TimeSpan& time) const {
+    v1::EventsAnswer all;
+    std::set<std::pair<double, std::string>> notes;  // those of no node come with each
+    for (const std::string& node : close_) {
+      v1::EventsRequest request;
+      *request.mutable_selection() = Selected({node}, time);
+      request.set_limit(kEventsRead);
+      absl::StatusOr<v1::EventsAnswer> some = engine_.Events(request, context_.cancelled);
+      if (!some.ok()) return some.status();
+      all.set_left_out(all.left_out() + some->left_out());
+      for (v1::EventAnswer& event : *some->mutable_events()) {
+        if (event.type() == kNoteType && !notes.insert({event.time_s(), event.text()}).second) {
+          continue;
+        }
+        *all.add_events() = std::move(event);
+      }
+    }
+    std::stable_sort(
+        all.mutable_events()->begin(), all.mutable_events()->end(),
+        [](const v1::EventAnswer& a, const v1::EventAnswer& b) { return a.time_s() < b.time_s(); });
+    return all;
   }
 
   const v1::InvestigateRequest& request_;

@@ -284,6 +284,60 @@ TEST_F(FilterRunnerTest, AFilterInPlainCRunsBesideOthers) {
   EXPECT_EQ(hour.marks(0).text(), "silence");
 }
 
+// Knows two epochs later that something began, as a rule does, or an hour later. It begins two
+// epochs before an hour ends and goes on for five.
+TEST_F(FilterRunnerTest, WhatBeganInTheHourBeforeItIsToldIsKept) {
+  constexpr uint64_t kHour = 3600 * kSecond, kPerHour = kHour / kEpoch;
+  static telltale_filter later = *silence_filter();
+  later.name = "later";
+  later.epoch = [](void* instance, const telltale_filter_epoch* shown) {
+    const auto* host = static_cast<const telltale_filter_host*>(instance);
+    const uint64_t number = (shown->start_ns - kBegin) / kEpoch;
+    if (number != kPerHour + 1 && number != kPerHour + 3) return 0;
+    telltale_filter_anomaly anomaly = {};
+    anomaly.struct_size = sizeof anomaly;
+    anomaly.vital = "cpu";
+    anomaly.sub = "";
+    anomaly.start_ns = kBegin + kHour - 2 * kEpoch;
+    anomaly.end_ns = shown->end_ns;
+    anomaly.open = number == kPerHour + 1 ? 1 : 0;
+    host->anomaly(host->context, &anomaly);
+    return 0;
+  };
+  filters_ = {&later};
+  Restart();
+  for (uint64_t i = 0; i <= kPerHour + 2; ++i) Arrive(i, 1);
+  Look();
+  ASSERT_EQ(List().size(), 1u);
+  EXPECT_TRUE(List()[0].open());
+  EXPECT_EQ(log_->After("0", 10)->size(), 1u);
+  Restart();
+  for (uint64_t i = kPerHour + 3; i < kPerHour + 9; ++i) Arrive(i, 1);
+  Look();
+  ASSERT_EQ(List().size(), 1u);
+  EXPECT_FALSE(List()[0].open());
+  EXPECT_EQ(List()[0].end_s() - List()[0].start_s(), 60);
+  EXPECT_EQ(log_->After("0", 10)->size(), 1u) << "told once";
+  EXPECT_EQ(runner_->Reports()[0].dropped, 0u);
+}
+
+TEST_F(FilterRunnerTest, ListingReadsTheNodesAskedForAndEndsWhenCancelled) {
+  for (uint64_t i = 0; i < 900; ++i) {
+    for (const uint32_t node : {1, 2, 3}) Arrive(i, i == 700 ? 5 : Quiet(i), node);
+  }
+  Look();
+  AnomalyQuery query;
+  query.nodes = {2};
+  ASSERT_EQ(List(query).size(), 1u);
+  EXPECT_EQ(List(query)[0].node(), "n2");
+  EXPECT_EQ(List().size(), 3u);
+  query.to_ns = now_;
+  query.from_ns = kBegin;
+  query.node_name = [](uint32_t) { return "n2"; };
+  query.cancelled = [] { return true; };
+  EXPECT_TRUE(absl::IsCancelled(ListAnomalies(&store_, runner_->filters(), query).status()));
+}
+
 TEST_F(FilterRunnerTest, AFilterThatGivesUpIsReportedAndTheOthersGoOn) {
   static telltale_filter broken = *silence_filter();
   broken.name = "broken";

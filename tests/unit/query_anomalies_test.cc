@@ -54,7 +54,7 @@ class QueryAnomaliesTest : public ::testing::Test {
                                                  Learns("ewma", "web-2"), Learns("leak", "web-1"),
                                                  Learns("leak", "web-10")};
         });
-    const auto answer = anomalies.List(request, selection_);
+    const auto answer = anomalies.List(request, selection_, {});
     EXPECT_TRUE(answer.ok()) << answer.status();
     std::vector<std::string> learning;
     if (!answer.ok()) return learning;

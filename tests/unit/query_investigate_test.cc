@@ -176,8 +176,8 @@ TEST_F(InvestigateTest, WhatIsRareAndNextToNothingDoesNotComeFirst) {
 TEST_F(InvestigateTest, DiagnosesComeBeforeWhatWasMerelyUnusual) {
   class Found : public AnomalySource {
    public:
-    absl::StatusOr<v1::AnomaliesAnswer> List(const v1::AnomaliesRequest& request,
-                                             const Selection&) const override {
+    absl::StatusOr<v1::AnomaliesAnswer> List(const v1::AnomaliesRequest& request, const Selection&,
+                                             const Cancelled&) const override {
       v1::AnomaliesAnswer answer;
       for (uint32_t i = 0; i <= 40 && i < request.limit(); ++i) {
         v1::Anomaly& anomaly = *answer.add_anomalies();
@@ -207,6 +207,27 @@ TEST_F(InvestigateTest, DiagnosesComeBeforeWhatWasMerelyUnusual) {
   ASSERT_EQ(answer->anomalies_size(), 12);
   EXPECT_EQ(answer->anomalies(0).rule(), 1u);
   EXPECT_DOUBLE_EQ(answer->anomalies(1).start_s(), kOddAt);
+}
+
+// What was lost in a long time is known by windows or by the series, and told.
+TEST_F(InvestigateTest, WhatWasLostInALongTimeIsTold) {
+  const uint32_t node = source_.AddNode("web-1");
+  for (uint64_t minute = 0; minute < kMinutes; ++minute) {
+    v1::SummaryBody body = MinuteOf({"", 0}, minute);
+    if (minute == 90) {
+      v1::Loss& loss = *body.add_losses();
+      loss.set_reason(v1::LOSS_REASON_RING_FULL);
+      loss.set_events(1'234);
+    }
+    source_.AddEpoch(node, kBegin + minute * 60, 60, body);
+  }
+  for (const double minutes : {30, 150}) {
+    const double end = kBegin + 100 * 60;
+    const auto answer = Ask(Asked<v1::InvestigateRequest>(end - minutes * 60, end));
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    ASSERT_EQ(answer->coverage().lost_events_size(), 1) << minutes;
+    EXPECT_EQ(answer->coverage().lost_events(0).events(), 1'234);
+  }
 }
 
 TEST_F(InvestigateTest, WhatIsTelltalesOwnCanBeHidden) {
