@@ -8,6 +8,9 @@
 namespace telltale::storage {
 namespace {
 
+// How far apart the clocks of node and collector may be for a stop to be told from going on.
+constexpr uint64_t kClocksApartNs = 30 * kSecondNs;
+
 bool WatchedThroughout(const CoveragePiece& piece) {
   return piece.watched_ns == piece.end_ns - piece.start_ns;
 }
@@ -190,7 +193,11 @@ CoverageView ViewCoverage(const std::vector<CoveragePiece>& pieces,
     }
     if (found == nullptr) return nullptr;
     for (const CoveragePiece& piece : pieces) {
-      if (piece.start_ns >= found->time_ns && piece.start_ns < at) return nullptr;
+      if (piece.start_ns >= at) continue;
+      // One that began before and goes on: it was another machine's stop, or that of an agent that
+      // came back before the clocks of both agreed that it was gone.
+      const bool goes_on = piece.end_ns > found->time_ns + kClocksApartNs;
+      if (piece.start_ns >= found->time_ns || goes_on) return nullptr;
     }
     return found;
   };

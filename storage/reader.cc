@@ -32,6 +32,9 @@ bool SpeaksForTheNode(const NodeRecord& record, const Incarnation& incarnation) 
   return true;
 }
 
+// How far back a silence is followed to the stop that explains it.
+constexpr uint16_t kDaysBack = 62;
+
 // The day before the range, too: it holds the epoch across midnight, and perhaps the stop that
 // explains a silence. Of a node that has been stopped since then, the day of its stop, however long
 // ago: nothing but silence lies between.
@@ -203,25 +206,37 @@ absl::StatusOr<CoverageView> Reader::Coverage(uint32_t node, uint64_t from_ns,
   const uint16_t last_day = DayOf(to_ns);
   const std::string end = last_day == UINT16_MAX ? PrefixEnd(CoverageKey(node, last_day))
                                                  : CoverageKey(node, last_day + 1);
+  const std::unique_ptr<Transaction> days = catalog_->Begin();
+  const auto add = [&](std::string_view value) {
+    auto record = DecodeValue<v1::CoverageRecord>(value, "coverage");
+    if (!record.ok()) return record.status();
+    auto day = CoverageDay::FromRecord(*record);
+    if (!day.ok()) return day.status();
+    pieces.insert(pieces.end(), day->pieces().begin(), day->pieces().end());
+    stops.insert(stops.end(), day->stops().begin(), day->stops().end());
+    return absl::OkStatus();
+  };
   absl::Status bad;
-  absl::Status scanned = catalog_->Begin()->Scan(
-      CoverageKey(node, first_day), end, [&](std::string_view, std::string_view value) {
-        auto record = DecodeValue<v1::CoverageRecord>(value, "coverage");
-        if (!record.ok()) {
-          bad = record.status();
-          return false;
-        }
-        auto day = CoverageDay::FromRecord(*record);
-        if (!day.ok()) {
-          bad = day.status();
-          return false;
-        }
-        pieces.insert(pieces.end(), day->pieces().begin(), day->pieces().end());
-        stops.insert(stops.end(), day->stops().begin(), day->stops().end());
-        return true;
+  absl::Status scanned =
+      days->Scan(CoverageKey(node, first_day), end, [&](std::string_view, std::string_view value) {
+        bad = add(value);
+        return bad.ok();
       });
   if (!scanned.ok()) return scanned;
   if (!bad.ok()) return bad;
+  const auto begun = [&](uint64_t time_ns) { return time_ns <= from_ns; };
+  if (std::ranges::none_of(pieces, begun, &CoveragePiece::start_ns) &&
+      std::ranges::none_of(stops, begun, &PlannedStop::time_ns)) {
+    // It was silent already: why, the last day says on which anything was heard.
+    for (uint16_t back = 1; back <= kDaysBack && back <= first_day; ++back) {
+      const auto value = days->Get(CoverageKey(node, static_cast<uint16_t>(first_day - back)));
+      if (absl::IsNotFound(value.status())) continue;
+      if (!value.ok()) return value.status();
+      if (absl::Status added = add(*value); !added.ok()) return added;
+      break;
+    }
+    std::ranges::sort(stops, {}, &PlannedStop::time_ns);
+  }
   return ViewCoverage(pieces, stops, lost, from_ns, to_ns);
 }
 

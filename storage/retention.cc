@@ -24,6 +24,8 @@ constexpr uint64_t kBelievedAheadNs = 2 * kDayNs;
 // How long after the store was opened expired days wait for windows that were still to be computed.
 // A window that cannot be computed must not keep its day for ever.
 constexpr uint64_t kRollUpFirstNs = kDayNs;
+// How long a day beyond a limit may wait for its windows.
+constexpr uint64_t kWaitNs = kHourNs;
 
 // The first key at or after `from` in [from, to); empty: none.
 absl::StatusOr<std::string> FirstKey(const History& history, Family family, std::string_view from,
@@ -242,6 +244,18 @@ absl::StatusOr<uint64_t> Retention::HeldBytes() const {
   return sum;
 }
 
+// What is dropped before it is summed up is in no tier; what waits for that for too long fills the
+// disk.
+bool Retention::WaitsForWindows(uint16_t day, uint64_t now_ns) {
+  const uint16_t after = static_cast<uint16_t>(day + 1);
+  if (summaries_->FirstDirtyDay(after) == after) {
+    waiting_since_ns_.reset();
+    return false;
+  }
+  if (!waiting_since_ns_.has_value() || now_ns < *waiting_since_ns_) waiting_since_ns_ = now_ns;
+  return now_ns - *waiting_since_ns_ < kWaitNs;
+}
+
 // Oldest day first, but never today: without it nothing would be left to answer with.
 absl::StatusOr<uint32_t> Retention::CutRaw(uint64_t now_ns, const TooMuch& too_much) {
   uint32_t dropped = 0;
@@ -255,7 +269,7 @@ absl::StatusOr<uint32_t> Retention::CutRaw(uint64_t now_ns, const TooMuch& too_m
     if (first->empty()) break;
     absl::StatusOr<RawKey> key = DecodeRawKey(*first);
     if (!key.ok()) return key.status();
-    if (key->day >= today) break;
+    if (key->day >= today || WaitsForWindows(key->day, now_ns)) break;
     absl::StatusOr<uint32_t> gone = DropRawBefore(static_cast<uint16_t>(key->day + 1));
     if (!gone.ok()) return gone;
     dropped += *gone;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -67,6 +68,7 @@ class Retention {
   absl::StatusOr<uint32_t> RunBySize(uint64_t now_ns);
   // Whether there still is more than allowed; asked again after each partition that went.
   using TooMuch = std::function<absl::StatusOr<bool>()>;
+  bool WaitsForWindows(uint16_t day, uint64_t now_ns);
   absl::StatusOr<uint32_t> CutRaw(uint64_t now_ns, const TooMuch& too_much);
   absl::StatusOr<uint32_t> CutTier(Tier tier, uint64_t now_ns, uint64_t kept_bytes,
                                    const TooMuch& too_much);
@@ -91,6 +93,7 @@ class Retention {
   SummaryStore* const summaries_;
   Dictionary* const dictionary_;
   const uint64_t opened_ns_;
+  std::optional<uint64_t> waiting_since_ns_;  // of a day beyond a limit, for its windows
 };
 
 }  // namespace telltale::storage

@@ -142,7 +142,6 @@ void Shard::HandleSummary(InboxItem& item) {
   Session& session = *item.session;
   NodeEntry* entry = nodes_.Find(session.node_name());
   const v1::Summary& summary = item.message.summary();
-  Heard(*entry);
   if (entry->clones.Contested(session.id())) {
     context_.stats->Add(Count::kRetryContested);
     SendVerdict(session,
@@ -187,6 +186,8 @@ void Shard::HandleSummary(InboxItem& item) {
                            std::abs(static_cast<double>(epoch.clock_offset_ns())) / 1e9,
                            epoch.clock_offset_ns() > 0 ? "behind" : "ahead of"));
   }
+  // Of one whose epochs are all refused nothing is heard.
+  Heard(*entry);
   staged_.push_back({item.session, &summary, std::move(accepted.body), item.received_mono_ns});
 }
 

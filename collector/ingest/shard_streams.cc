@@ -158,6 +158,8 @@ void Shard::HandleNodeInfo(const InboxItem& item) {
 
 void Shard::HandleGoodbye(const InboxItem& item) {
   NodeEntry* entry = nodes_.Find(item.session->node_name());
+  // Of a machine set apart, or of one of which it is not known yet: the node itself goes on.
+  if (!item.session->stream.counted || entry->clones.Contested(item.session->id())) return;
   const v1::Goodbye& goodbye = item.message.goodbye();
   const absl::Status status = context_.store->RecordStop(
       entry->number, {.time_ns = context_.clock->UnixNs(), .reason = goodbye.reason()});

@@ -71,6 +71,7 @@ absl::Status MemoryIngestStore::DeclareLost(uint32_t node, const storage::Incarn
 }
 
 absl::Status MemoryIngestStore::RecordStop(uint32_t node, const storage::PlannedStop& stop) {
+  ++stops;
   return summaries_->RecordStop(node, stop);
 }
 

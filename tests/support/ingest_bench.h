@@ -55,6 +55,7 @@ class MemoryIngestStore final : public ingest::IngestStore {
   // After a successful PutBatch, before ingest hears of it.
   std::function<void()> after_put;
   std::atomic<uint64_t> batches = 0;
+  std::atomic<uint64_t> stops = 0;  // recorded
 
   storage::SummaryStore& summaries() { return *summaries_; }
   storage::NodeRecord Node(const std::string& name) const;

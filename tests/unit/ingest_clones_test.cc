@@ -117,6 +117,18 @@ TEST_F(ClonesTest, AnAgentSetApartIsToldSoAndWhatEndsIt) {
   EXPECT_THAT(verdict.reason(), HasSubstr("telltale nodes --node web-1 --keep 62626262"));
 }
 
+TEST_F(ClonesTest, TheStopOfAMachineSetApartIsNotTheNodes) {
+  auto first = Connect({.incarnation = 'a'});
+  SendEpoch(*first, 1, -10);
+  auto second = Connect({.incarnation = 'b'});
+  Conflict();
+  ASSERT_TRUE(SendEpoch(*second, 1, -9).apart());
+  v1::AgentMessage goodbye;
+  goodbye.mutable_goodbye()->set_reason(v1::Goodbye::STOP);
+  Send(*second, goodbye);
+  EXPECT_EQ(store_.stops, 0u);
+}
+
 TEST_F(ClonesTest, TheKeptOnesEpochsCountAndTheOtherIsRefused) {
   auto first = Connect({.incarnation = 'a'});
   SendEpoch(*first, 1, -10);

@@ -267,6 +267,19 @@ TEST_F(NodesTest, SilenceIsNoticedAcrossARestartOfTheCollector) {
   EXPECT_EQ(Node().state(), v1::NODE_STATE_SILENT);
 }
 
+TEST_F(NodesTest, ANodeWhoseEpochsAreAllRefusedIsSilent) {
+  auto agent = Connect({});
+  ASSERT_EQ(SendSummary(*agent, 1), Verdict::STORED);
+  for (uint64_t sequence = 2; sequence < 8; ++sequence) {
+    clock_.Advance(60 * kSecond);
+    v1::AgentMessage damaged = Summary(agent->who, sequence);
+    damaged.mutable_summary()->set_body("not what an agent sends");
+    Send(*agent, std::move(damaged));
+    ASSERT_EQ(agent->stream.VerdictOn(sequence).kind(), Verdict::REFUSED);
+  }
+  EXPECT_EQ(Node().state(), v1::NODE_STATE_SILENT);
+}
+
 TEST_F(NodesTest, APlannedStopIsNotSilence) {
   auto agent = Connect({});
   v1::AgentMessage message;

@@ -274,6 +274,21 @@ TEST(CoverageTest, ASilenceWithoutAGoodbyeIsAGap) {
   EXPECT_EQ(view.unwatched_ns, 240 * kSecondNs);
 }
 
+TEST(CoverageTest, WhatGoesOnAfterAStopIsNotExplainedByIt) {
+  CoverageDay day;
+  day.Add(Span(0, 600, 600));
+  day.AddStop({300 * kSecondNs, v1::Goodbye::STOP});  // another machine's, with its certificate
+  CoverageView view = ViewCoverage(day.pieces(), day.stops(), {}, 0, 900 * kSecondNs);
+  EXPECT_EQ(view.stopped_ns, 0u);
+  EXPECT_EQ(view.unwatched_ns, 300 * kSecondNs);
+
+  CoverageDay behind;  // the node's clock is a little ahead of the collector's
+  behind.Add(Span(0, 305, 305));
+  behind.AddStop({300 * kSecondNs, v1::Goodbye::STOP});
+  view = ViewCoverage(behind.pieces(), behind.stops(), {}, 0, 900 * kSecondNs);
+  EXPECT_EQ(view.stopped_ns, 595 * kSecondNs);
+}
+
 TEST(CoverageTest, PiecesAreBoundedAndKeepTheWatchedTime) {
   CoverageDay day;
   const uint64_t n = CoverageDay::kMaxPieces * 2;

@@ -234,11 +234,28 @@ TEST_F(StoreTest, ADayThatIsCutForItsSizeHasItsWindowsFirst) {
   const MadeSummary on_its_way = maker_.Make(10, midnight - 60 * kSecondNs);
   EXPECT_THAT(*Put({&on_its_way}), ElementsAre(Outcome::kStored));
   now_ns_ = midnight + 2 * kHourNs;
+  ASSERT_TRUE(store_->Maintain().ok());
+  EXPECT_EQ(StoredSequences().size(), 10u) << "shards busy with other things have not come to it";
   ASSERT_TRUE(store_->roller().RunDue({&node_, 1}, now_ns_, 1000).ok());
   EXPECT_EQ(DayWindows(), 1u);
   ASSERT_TRUE(store_->Maintain().ok());
   EXPECT_THAT(StoredSequences(), ElementsAre()) << "an hour after its end it may go";
   EXPECT_EQ(DayWindows(), 1u);
+}
+
+TEST_F(StoreTest, ADayBeyondTheLimitWaitsForItsWindowsNoLongerThanAnHour) {
+  store_.reset();
+  StoreOptions options = Options();
+  options.retention.max_raw_bytes = 1;
+  store_ = *Store::Open(options);
+  ASSERT_TRUE(store_->summaries().PutSchema(node_, proto::BuiltinSchema()).ok());
+  ASSERT_TRUE(Put({&first_}).ok());
+  ASSERT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());
+  for (const uint64_t hours : {0, 2}) {
+    now_ns_ = 20'502 * kDayNs + hours * kHourNs;
+    ASSERT_TRUE(store_->Maintain().ok());
+    EXPECT_EQ(StoredSequences().size(), hours == 0 ? 1u : 0u);
+  }
 }
 
 TEST_F(StoreTest, EpochsThatExpiredWhileNobodyWasThereHaveTheirWindowsFirst) {
@@ -360,6 +377,19 @@ TEST_F(StoreTest, APlannedStopExplainsTheSilenceHoweverLongAgoItWas) {
   ASSERT_EQ(view.gaps.size(), 1u);
   EXPECT_EQ(view.gaps[0].cause, Gap::Cause::kStopped);
   EXPECT_EQ(view.gaps[0].detail, "node rebooted");
+}
+
+TEST_F(StoreTest, APlannedStopExplainsTheSilenceAlsoWhenTheNodeIsBack) {
+  ASSERT_TRUE(Put({&first_}).ok());
+  ASSERT_TRUE(
+      store_->summaries().RecordStop(node_, {kStart + 60 * kSecondNs, v1::Goodbye::STOP}).ok());
+  const MadeSummary back = maker_.Make(2, kStart + 5 * kDayNs);
+  now_ns_ = kStart + 5 * kDayNs + 60 * kSecondNs;
+  ASSERT_THAT(*Put({&back}), ElementsAre(Outcome::kStored));
+  EXPECT_EQ(store_->reader().Node(node_)->state(), v1::NODE_STATE_REPORTING);
+  const uint64_t from = kStart + 3 * kDayNs;
+  const CoverageView view = *store_->reader().Coverage(node_, from, from + kHourNs);
+  EXPECT_EQ(view.stopped_ns, kHourNs);
 }
 
 TEST_F(StoreTest, APlannedStopStandsInCoverageAndRecord) {
