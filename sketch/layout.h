@@ -128,8 +128,9 @@ struct telltale_exact {
   uint64_t hash; /* 0: free */
   uint64_t weight;
 };
-#define TELLTALE_EXACT_LEFT_OUT (1ULL << 63) /* in weight: it is of a kind that is never sampled \
-                                              */
+#define TELLTALE_EXACT_LEFT_OUT                                    \
+  (1ULL << 63) /* in weight: it is of a kind that is never sampled \
+                */
 struct telltale_group_half {
   struct telltale_exact label[TELLTALE_VITALS][TELLTALE_GROUP_LABELS];
   uint64_t dropped[TELLTALE_VITALS]; /* events whose label found no room */
@@ -304,6 +305,7 @@ enum telltale_pass {
   TELLTALE_PASS_RESUME = 3,  /* waits are followed again: those going on begin now */
   TELLTALE_PASS_LOOK = 4,    /* switches are only counted: charge waits by the kernel's accounts */
   TELLTALE_PASS_LOOK_AT_CUT = 5, /* the same before the flip: waits going on are kept whole, too */
+  TELLTALE_PASS_RETURN = 6,      /* as RESUME after nothing was attached: ends were missed, too */
 };
 
 /* Cumulative kernel accounts of one task. */
@@ -384,11 +386,12 @@ struct telltale_task {
   uint64_t file_fd;   /* what the last wait on a descriptor was for, kept for a few waits */
   uint8_t file_class;
   uint8_t file_uses;
-  uint8_t lock_queue;     /* enum telltale_lock_queue: of the sleeping lock */
-  uint8_t waited_long;    /* its last wait was worth a look at its waker */
-  uint8_t looked;         /* the accounts below hold */
-  uint8_t queued_asleep;  /* when it was looked at the scheduler took it for queued */
-  uint32_t waker_tid;     /* who ended the wait; or TELLTALE_WAKER_* */
+  uint8_t lock_queue;        /* enum telltale_lock_queue: of the sleeping lock */
+  uint8_t waited_long;       /* its last wait was worth a look at its waker */
+  uint8_t looked;            /* the accounts below hold */
+  uint8_t queued_asleep;     /* when it was looked at the scheduler took it for queued */
+  uint8_t lock_duty_log2[2]; /* when the wait began: so much it stands for in the backlog */
+  uint32_t waker_tid;        /* who ended the wait; or TELLTALE_WAKER_* */
   uint32_t copied_before; /* of a process's first thread: the drain its last stack copy waits for */
   uint64_t waker_task;    /* its address; it may be gone by the time it is looked at */
   uint64_t looked_run_ns; /* as of the last look; its queue time then is run_delay_ns */

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "agent/epoch/vital_part.h"
 #include "agent/vitals/vitals.h"
 #include "proto/codec.h"
+#include "proto/message_count.h"
 
 namespace telltale::agent {
 namespace {
@@ -86,8 +88,18 @@ void AddLoss(v1::LossReason reason, uint64_t events, v1::SummaryBody* body) {
 // would fault in its pages again.
 class Packer {
  public:
+  // Packed; kNever if it is beyond what a summary may be before it is packed. A body of many long
+  // names that are alike packs well.
+  static constexpr size_t kNever = std::numeric_limits<size_t>::max();
   size_t Bytes(const v1::SummaryBody& body) {
+    const proto::Limits limits;
     const std::string bytes = proto::Canonical(body);
+    if (bytes.size() > limits.body_raw_bytes) return kNever;
+    // An object takes two bytes at the least.
+    if (bytes.size() / 2 > limits.objects) {
+      const auto objects = proto::CountObjects(bytes, *body.GetDescriptor(), limits.objects);
+      if (!objects.ok() || *objects > limits.objects) return kNever;
+    }
     packed_.resize(ZSTD_compressBound(bytes.size()));
     return ZSTD_compressCCtx(context_.get(), packed_.data(), packed_.size(), bytes.data(),
                              bytes.size(), kZstdLevel);
@@ -237,7 +249,9 @@ absl::StatusOr<Draft> FitSamples(Drafter& drafter, Plan plan, const Fit& fit) {
     if (best->compressed_bytes > budget - budget / kCloseEnough) break;
     const size_t span = too_many_bytes - best->compressed_bytes;
     const size_t room = budget - best->compressed_bytes;
-    const size_t guess = fits + (too_many - fits) * room / std::max<size_t>(span, 1);
+    const size_t guess = too_many_bytes == Packer::kNever
+                             ? std::midpoint(fits, too_many)
+                             : fits + (too_many - fits) * room / std::max<size_t>(span, 1);
     plan.samples = std::clamp(guess, fits + 1, too_many - 1);
     absl::StatusOr<Draft> draft = drafter.Make(plan);
     if (!draft.ok()) return draft;

@@ -10,6 +10,7 @@
 
 #include "agent/epoch/epoch_span.h"
 #include "agent/vitals/vitals.h"
+#include "proto/validate.h"
 #include "sketch/linear_count.h"
 #include "sketch/miss_control.h"
 #include "sketch/round7.h"
@@ -251,7 +252,9 @@ void WriteHistograms(const RawEpoch& raw, v1::SummaryBody* body) {
       to.add_bucket(static_cast<uint32_t>(b));
       to.add_count(histogram.buckets[b]);
     }
-    to.set_sum(histogram.sum);
+    // Waits count whole when they end: those of many threads that slept for weeks are more than a
+    // summary may say.
+    to.set_sum(std::min(histogram.sum, proto::kMaxTotal));
     to.set_entries(histogram.entries);
     to.set_exits(exits);
     to.set_share_ppm(histogram.share_ppm);

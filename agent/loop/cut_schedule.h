@@ -27,6 +27,9 @@ class CutSchedule {
   // An epoch begins now.
   void Begin(uint64_t mono_ns, uint64_t collector_ns);
 
+  // What was due could not be done and the epoch goes on: it is due again in a while.
+  void Postpone(uint64_t mono_ns);
+
   // The kind of the epoch that ends now, or nothing: not yet.
   std::optional<v1::EpochKind> Due(uint64_t mono_ns, uint64_t collector_ns) const;
 
@@ -38,7 +41,8 @@ class CutSchedule {
 
   const uint64_t length_ns_, first_ns_;
   uint64_t started_mono_ns_ = 0, started_collector_ns_ = 0;
-  uint64_t begun_ = 0;  // epochs begun so far
+  uint64_t begun_ = 0;          // epochs begun so far
+  uint64_t again_mono_ns_ = 0;  // 0: was not postponed
 };
 
 }  // namespace telltale::agent

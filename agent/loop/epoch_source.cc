@@ -85,7 +85,10 @@ absl::StatusOr<FinishedEpoch> EpochSource::Cut(const Moment& moment) {
     host_names_->EndEpoch();
   }
   cut_us_ = static_cast<uint32_t>((ClockNs(CLOCK_THREAD_CPUTIME_ID) - cpu_before) / 1'000);
-  if (!cut.ok()) return cut.status();
+  if (!cut.ok()) {
+    lost_events_ += DiscreteEvents(folded);
+    return absl::DataLossError(cut.status().message());
+  }
   node_events_.Said(moment.clock.wall_minus_mono_ns);
   FinishedEpoch epoch;
   epoch.names = names_.Unsent(cut->body.tables(), cut->body.epoch().start_unix_ns());

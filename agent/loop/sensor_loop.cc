@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <iterator>
 #include <utility>
@@ -13,6 +14,12 @@
 #include "spdlog/spdlog.h"
 
 namespace telltale::agent {
+
+std::string_view SensorLoop::StepName(Step step) {
+  constexpr std::array<std::string_view, kSteps> kNames = {"draining", "cutting an epoch",
+                                                           "drafting an epoch", "telling a second"};
+  return kNames[static_cast<size_t>(step)];
+}
 
 SensorLoop::SensorLoop(const Options& options, EpochSource& source, const Clock& clock,
                        DiskWriter& disk)
@@ -117,15 +124,22 @@ void SensorLoop::Run() {
     now = Read();
     TellSecond(now);
     const auto kind = schedule_.Due(now.mono_ns, now.collector_ns);
-    if (stopping) return Cut(v1::EPOCH_KIND_SHORT);
+    if (stopping) {
+      Cut(v1::EPOCH_KIND_SHORT);
+      return;
+    }
     if (kind) {
-      Cut(*kind);
+      const bool ended = Cut(*kind);
       now = Read();
+      if (!ended) {
+        schedule_.Postpone(now.mono_ns);
+        continue;
+      }
       schedule_.Begin(now.mono_ns, now.collector_ns);
       journal_.Begin(now.mono_ns);
       continue;
     }
-    Report(source_.Drain());
+    Report(Step::kDrain, source_.Drain());
     if (now.mono_ns >= journal_.at_ns()) {
       const uint64_t before = ClockNs(CLOCK_THREAD_CPUTIME_ID);
       Draft();
@@ -135,43 +149,50 @@ void SensorLoop::Run() {
   }
 }
 
-void SensorLoop::Cut(v1::EpochKind kind) {
+bool SensorLoop::Cut(v1::EpochKind kind) {
   // Records with names that never reach the collector take their names along.
   const DiskWriter::Stats disk = disk_.GetStats();
   const uint64_t dropped = disk.counts.dropped_full + disk.counts.dropped_corrupt +
                            disk.counts.refused + disk.lost_in_memory;
   if (std::exchange(dropped_with_names_, dropped) != dropped) source_.ForgetNamesSent();
   auto epoch = source_.Cut(MomentAt(Read(), kind));
-  Report(epoch.status());
+  Report(Step::kCut, epoch.status());
+  const bool ended = epoch.ok() || absl::IsDataLoss(epoch.status());
   if (epoch.ok()) disk_.Submit(*std::move(epoch));
   malloc_trim(0);  // what the epoch held
   std::vector<VitalStatus> vitals = source_.Status();
   const std::lock_guard lock(mutex_);
   stats_.vitals = std::move(vitals);
   ++(epoch.ok() ? stats_.epochs : stats_.failed_cuts);
+  return ended;
 }
 
 void SensorLoop::Draft() {
   auto draft = source_.Draft(MomentAt(Read(), v1::EPOCH_KIND_PARTIAL));
-  Report(draft.status());
+  Report(Step::kDraft, draft.status());
   if (draft.ok()) disk_.SubmitJournal(*std::move(draft));
 }
 
 void SensorLoop::TellSecond(const Now& now) {
   const auto second =
       source_.NewSecond(now.mono_ns, static_cast<int64_t>(now.wall_ns - now.mono_ns));
-  Report(second.status());
+  Report(Step::kSecond, second.status());
   if (second.ok() && second->has_value() && options_.on_second) options_.on_second(**second);
 }
 
-// Says a problem when it begins or changes; the thread goes on, the next epoch may work.
-void SensorLoop::Report(const absl::Status& status) {
-  if (status.ok()) return;
-  const std::string problem(status.message());
-  if (problem != problem_) spdlog::error("{}", problem);
-  problem_ = problem;
+// Says a problem when it begins, changes and ends; the thread goes on, the next epoch may work.
+void SensorLoop::Report(Step step, const absl::Status& status) {
+  std::string& problem = problems_[static_cast<size_t>(step)];
+  if (status.message() == problem) return;
+  problem = std::string(status.message());
+  if (status.ok()) {
+    spdlog::info("sensor: {} works again", StepName(step));
+  } else {
+    spdlog::error("{}", problem);
+  }
+  const auto first = std::ranges::find_if_not(problems_, &std::string::empty);
   const std::lock_guard lock(mutex_);
-  stats_.problem = problem;
+  stats_.problem = first == problems_.end() ? "" : *first;
 }
 
 }  // namespace telltale::agent

@@ -6,11 +6,13 @@
 #ifndef TELLTALE_AGENT_LOOP_SENSOR_LOOP_H_
 #define TELLTALE_AGENT_LOOP_SENSOR_LOOP_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -67,10 +69,13 @@ class SensorLoop {
   void Wait(const Now& now);
   Now Read() const;
   EpochSource::Moment MomentAt(const Now& now, v1::EpochKind kind);
-  void Cut(v1::EpochKind kind);
+  bool Cut(v1::EpochKind kind);  // false: it goes on
   void Draft();
   void TellSecond(const Now& now);
-  void Report(const absl::Status& status);
+  enum class Step { kDrain, kCut, kDraft, kSecond };
+  static constexpr size_t kSteps = 4;
+  static std::string_view StepName(Step step);
+  void Report(Step step, const absl::Status& status);
 
   const Options options_;
   JournalPace journal_;
@@ -78,7 +83,7 @@ class SensorLoop {
   const Clock& clock_;
   DiskWriter& disk_;
   CutSchedule schedule_;
-  std::string problem_;  // sensor thread
+  std::array<std::string, kSteps> problems_;  // by step; sensor thread
   uint64_t dropped_with_names_ = 0;
 
   mutable std::mutex mutex_;

@@ -26,6 +26,11 @@ bool IsShared(std::string_view name) {
   return std::ranges::find(kShared, name) != std::end(kShared);
 }
 
+// Runs whenever a hardware counter has counted enough.
+bool IsCounted(const bpf_program* program) {
+  return program != nullptr && std::string_view(bpf_program__section_name(program)) == "perf_event";
+}
+
 // Others are run by the agent itself or by a counter.
 bool IsHooked(const bpf_program* program) {
   const std::string_view section = bpf_program__section_name(program);
@@ -166,8 +171,7 @@ absl::Status BpfGroup::AttachRung(const Rung& rung, PerfEvents* perf) {
   bpf_program* program = nullptr;
   while ((program = bpf_object__next_program(object_, program)) != nullptr) {
     if (!bpf_program__autoload(program)) continue;
-    const std::string_view section = bpf_program__section_name(program);
-    if (section == "perf_event" && rung.counter && perf != nullptr) {
+    if (IsCounted(program) && rung.counter && perf != nullptr) {
       const absl::Status started = counters_.Start(*perf, *rung.counter, bpf_program__fd(program));
       if (!started.ok()) return started;
       continue;
@@ -189,6 +193,7 @@ absl::Status BpfGroup::AttachProgram(bpf_program* program) {
 }
 
 void BpfGroup::Detach(const std::string& name) {
+  if (rung_ != nullptr && IsCounted(program(name.c_str()))) counters_.Pause();
   const auto it = links_.find(name);
   if (it == links_.end()) return;
   bpf_link__destroy(it->second);
@@ -199,6 +204,7 @@ absl::Status BpfGroup::Attach(const std::string& name) {
   if (rung_ == nullptr || links_.contains(name)) return absl::OkStatus();
   if (std::ranges::find(rung_->programs, name) == rung_->programs.end()) return absl::OkStatus();
   bpf_program* const loaded = program(name.c_str());
+  if (IsCounted(loaded)) counters_.GoOn();
   return IsHooked(loaded) ? AttachProgram(loaded) : absl::OkStatus();
 }
 

@@ -306,9 +306,10 @@ absl::StatusOr<uint64_t> BpfSensor::Impl::Drain(SampleSink& sink) {
   pace_.Drained(now, use.execs != 0, roused);
   // As soon as it can be: the tasks' accounts up to then go with the epoch that was given up.
   const absl::Status cleared = ClearUnread();
-  if (absl::Status status = keeper_->Tick(now, use); !status.ok()) return status;
+  const absl::Status ticked = keeper_->Tick(now, use);
   AdaptHeavy();
   if (!cleared.ok()) return cleared;
+  if (!ticked.ok()) return ticked;
   return *drained;
 }
 

@@ -23,6 +23,7 @@ constexpr uint64_t kAlways = 1'000'000;
 constexpr double kAttachShare = 0.1;  // of the budget, about, for taking all units off and on
 constexpr uint32_t kShortStack = 4096;
 constexpr double kTellEveryNs = 10e9;
+constexpr uint64_t kAttachAgainNs = 10'000'000'000;  // what the kernel refused
 
 struct Cycled {
   Part part;
@@ -164,8 +165,15 @@ absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
   last_ = counts;
   last_mono_ns_ = mono_ns;
   const GovernorDecision decision = governor_->Update(reading);
-  absl::Status status;
-  if (counts_switches() && !governor_->detached()) status = looks_->LookIfDue(mono_ns);
+  if (!governor_->detached() && mono_ns >= attach_again_ns_) {
+    attach_again_ns_ = mono_ns + kAttachAgainNs;
+    cycler_->Retry();
+    if (!not_attached_.ok()) AttachAll(mono_ns).IgnoreError();  // it is told below
+  }
+  absl::Status status = not_attached_;
+  if (counts_switches() && !governor_->detached()) {
+    if (absl::Status looked = looks_->LookIfDue(mono_ns); !looked.ok()) status = looked;
+  }
   for (const GovernorStep& step : decision.steps) {
     spdlog::info(
         "governor: {} from level {} to {} of {}{}", PartName(step.part), step.from, step.to,
@@ -300,12 +308,24 @@ absl::Status BudgetKeeper::SetDetached(bool detached, uint64_t mono_ns) {
       for (const std::string& program : group->rung()->programs) group->Detach(program);
     }
     detached_at_ns_ = mono_ns;
+    not_attached_ = absl::OkStatus();
     pace_.Forget();
     return status;
   }
   spdlog::info("governor: the sensor is tried again");
-  status = steps_->Pass(TELLTALE_PASS_RESUME, *control_, nullptr);
+  status = steps_->Pass(TELLTALE_PASS_RETURN, *control_, nullptr);
   if (counts_switches() && status.ok()) status = looks_->Look();
+  if (absl::Status attached = AttachAll(mono_ns); !attached.ok()) status = attached;
+  for (const Unit& unit : units_) cycler_->SetAway(unit.index, false);
+  detached_ns_ += mono_ns - detached_at_ns_;
+  detached_at_ns_ = 0;
+  last_ = CountEvents(blocks_, control_->half & 1);
+  return status;
+}
+
+// All that belongs there and is not the cycler's. What is there already stays.
+absl::Status BudgetKeeper::AttachAll(uint64_t mono_ns) {
+  absl::Status status;
   for (const auto& [object, group] : groups_) {
     const bool sched = object == "sched" && governor_->level(Part::kSwitch) != 0;
     for (const std::string& program : group->rung()->programs) {
@@ -314,16 +334,14 @@ absl::Status BudgetKeeper::SetDetached(bool detached, uint64_t mono_ns) {
                    (cycled.programs.empty() ||
                     std::ranges::find(cycled.programs, program) != cycled.programs.end());
           })) {
-        continue;  // the cycler's
+        continue;
       }
       if (sched && program != "on_switch") continue;
       if (absl::Status attached = group->Attach(program); !attached.ok()) status = attached;
     }
   }
-  for (const Unit& unit : units_) cycler_->SetAway(unit.index, false);
-  detached_ns_ += mono_ns - detached_at_ns_;
-  detached_at_ns_ = 0;
-  last_ = CountEvents(blocks_, control_->half & 1);
+  not_attached_ = status;
+  attach_again_ns_ = mono_ns + kAttachAgainNs;
   return status;
 }
 

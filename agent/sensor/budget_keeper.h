@@ -85,6 +85,7 @@ class BudgetKeeper {
   void Tell(const PerPart<double>& taken_ns, double host_ns);
   void Note(uint8_t vital, uint64_t mono_ns, KnobKind knob, uint64_t from, uint64_t to);
   absl::Status SetDetached(bool detached, uint64_t mono_ns);
+  absl::Status AttachAll(uint64_t mono_ns);
 
   const Options options_;
   telltale_control* const control_;
@@ -111,6 +112,8 @@ class BudgetKeeper {
   PerPart<double> untold_ns_{};  // taken since the log was last told
   double untold_host_ns_ = 0;
   uint64_t detached_at_ns_ = 0;
+  absl::Status not_attached_;  // why not all is back; tried again
+  uint64_t attach_again_ns_ = 0;
   HostPace pace_;                     // while detached
   std::unique_ptr<WaitLooks> looks_;  // where switches are only counted
 

@@ -28,9 +28,10 @@ void BudgetKeeper::AddTo(std::vector<VitalStatus>& status) const {
   }
   for (const Unit& unit : units_) {
     const uint8_t level = governor_->level(unit.part);
-    if (level == 0) continue;
-    degrade(VitalOfPart(unit.part),
-            absl::StrCat("watched 1/", 1 << level, " of the time, at random, ", budget));
+    if (level != 0) {
+      degrade(VitalOfPart(unit.part),
+              absl::StrCat("watched 1/", 1 << level, " of the time, at random, ", budget));
+    }
     if (const std::string problem = cycler_->Problem(unit.index); !problem.empty()) {
       degrade(VitalOfPart(unit.part), problem);
     }

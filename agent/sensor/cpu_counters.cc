@@ -1,5 +1,7 @@
 #include "agent/sensor/cpu_counters.h"
 
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -77,6 +79,15 @@ void CpuCounters::Stop() {
   for (const int fd : fds_) close(fd);
   fds_.clear();
   gaps_.clear();
+}
+
+// A counter that cannot be stopped or started was closed by nobody but the kernel: its CPU is gone.
+void CpuCounters::Pause() {
+  for (const int fd : fds_) ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void CpuCounters::GoOn() {
+  for (const int fd : fds_) ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
 }
 
 }  // namespace telltale::agent

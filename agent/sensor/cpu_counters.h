@@ -23,6 +23,9 @@ class CpuCounters {
   // FailedPrecondition: none runs; says why, for people.
   absl::Status Start(PerfEvents& perf, const PerfCounter& counter, int program_fd);
   void Stop();
+  // They stay open and count nothing meanwhile.
+  void Pause();
+  void GoOn();
 
   // Where none runs, and why: "not counted on CPU 3: it is offline". Empty: all do.
   const std::string& gaps() const { return gaps_; }

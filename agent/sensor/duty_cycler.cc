@@ -65,6 +65,15 @@ void DutyCycler::SetAway(size_t unit, bool away) {
   wake_.notify_all();
 }
 
+void DutyCycler::Retry() {
+  const std::lock_guard lock(mutex_);
+  for (Unit& unit : units_) {
+    if (unit.cycled() || unit.away || unit.problem.empty()) continue;
+    unit.on = false;
+    Attach(unit);
+  }
+}
+
 std::string DutyCycler::Problem(size_t unit) const {
   const std::lock_guard lock(mutex_);
   return units_[unit].problem;

@@ -49,6 +49,8 @@ class DutyCycler {
 
   // CPU time this thread has used: what attaching and detaching cost.
   uint64_t CpuNs() const { return cpu_ns_.load(std::memory_order_relaxed); }
+  // Tries again what ought to be there all the time and could not be attached.
+  void Retry();
   // Why a unit could not be attached; empty: it can. Tried again in each period.
   std::string Problem(size_t unit) const;
 

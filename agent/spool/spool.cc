@@ -229,6 +229,7 @@ absl::Status Spool::DeclareLost(uint64_t count, v1::Lost::Reason reason, const s
   const uint64_t first = state_.next;
   state_.next += count;
   state_.AddLost(MakeLost(first, first + count - 1, reason, detail, time));
+  if (reason == v1::Lost::SPOOL_CORRUPT) counts_.dropped_corrupt += count;
   return SaveState();
 }
 

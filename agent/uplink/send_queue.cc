@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 #include <utility>
 
 #include "sketch/time_units.h"
@@ -48,11 +49,18 @@ std::optional<uint64_t> SendQueue::Next(uint64_t now_ns) {
 }
 
 uint64_t SendQueue::NextTime(uint64_t now_ns) const {
+  // As Next goes: what is due and does not fit lets nothing older pass.
   uint64_t earliest = UINT64_MAX;
-  for (const auto& [sequence, item] : items_) {
-    if (item.in_flight || !Fits(item)) continue;
-    const uint64_t gate = item.fresh ? 0 : next_backlog_ns_;
-    earliest = std::min(earliest, std::max({item.not_before_ns, gate, now_ns}));
+  for (const bool fresh : {true, false}) {
+    const uint64_t gate = fresh ? now_ns : std::max(next_backlog_ns_, now_ns);
+    for (const auto& [sequence, item] : std::ranges::reverse_view(items_)) {
+      if (item.fresh != fresh || item.in_flight) continue;
+      if (item.not_before_ns > gate) {
+        earliest = std::min(earliest, item.not_before_ns);
+        continue;
+      }
+      return Fits(item) ? std::min(earliest, gate) : earliest;
+    }
   }
   return earliest;
 }

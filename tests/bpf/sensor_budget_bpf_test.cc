@@ -1,7 +1,9 @@
 // The budget on the real kernel: storms make the sensor see less, what it still sees stands for the
 // rest, it says so, and it recovers.
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -13,6 +15,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "sensor_fixture.h"
 #include "sketch/vital_ids.h"
@@ -121,13 +124,12 @@ TEST_F(BudgetTest, OfAStormOfSystemCallsAPartStandsForAllAndItSaysSo) {
   // Others are seen as before.
   EXPECT_EQ(Lost(epoch, TELLTALE_DISK_IO), 0u);
   Await(child);
-  EXPECT_TRUE(
-      DrainUntil(
-          [&] {
-            return StatusOf(TELLTALE_SYSCALL).reason.find("of the time, at random") ==
-                   std::string::npos;
-          },
-          180))
+  EXPECT_TRUE(DrainUntil(
+      [&] {
+        return StatusOf(TELLTALE_SYSCALL).reason.find("of the time, at random") ==
+               std::string::npos;
+      },
+      180))
       << StatusOf(TELLTALE_SYSCALL).reason;
 }
 
@@ -198,8 +200,7 @@ TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
     return reason.find("without stacks, ") == std::string::npos &&
            reason.find("only counted") == std::string::npos;
   };
-  EXPECT_TRUE(DrainUntil(waits_are_back, 180))
-      << StatusOf(TELLTALE_BLOCKING).reason;
+  EXPECT_TRUE(DrainUntil(waits_are_back, 180)) << StatusOf(TELLTALE_BLOCKING).reason;
   Cut();
   Child sleeper([] { std::this_thread::sleep_for(milliseconds(1'000)); });
   sleeper.Begin();
@@ -260,6 +261,49 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsAreKnownByTheKernelsAccounts)
   ASSERT_NE(open, kept_.samples.end()) << "a wait of all the epoch is kept at the cut";
   EXPECT_FALSE(open->stack.kernel.empty());
   Await(storm.caller());
+}
+
+TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedMajorFaultsAreToldFromMinorOnesAllTheSame) {
+  if (!Watch(0.01)) return;
+  constexpr size_t kPages = 600;
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const int fd = UnnamedFile();
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(ftruncate(fd, 0), 0);
+  const std::vector<char> zeros(kPages * page, 'x');
+  ASSERT_EQ(write(fd, zeros.data(), zeros.size()), static_cast<ssize_t>(zeros.size()));
+  fsync(fd);
+  PipeStorm storm;
+  storm.Begin();
+  const auto only_counted = [&] {
+    return StatusOf(TELLTALE_BLOCKING).reason.find("only counted") != std::string::npos;
+  };
+  EXPECT_TRUE(DrainUntil(only_counted, 8)) << StatusOf(TELLTALE_BLOCKING).reason;
+  SharedCount faults;
+  Child child([&] {
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    rusage before = {}, after = {};
+    getrusage(RUSAGE_SELF, &before);
+    auto* file =
+        static_cast<volatile char*>(mmap(nullptr, kPages * page, PROT_READ, MAP_SHARED, fd, 0));
+    madvise(const_cast<char*>(file), kPages * page, MADV_RANDOM);
+    for (size_t i = 0; i < kPages; ++i) static_cast<void>(file[i * page]);
+    getrusage(RUSAGE_SELF, &after);
+    faults.value() = static_cast<uint64_t>(after.ru_majflt - before.ru_majflt);
+  });
+  Cut();
+  child.Begin();
+  Await(child);
+  ASSERT_TRUE(only_counted()) << StatusOf(TELLTALE_BLOCKING).reason;
+  const std::string watched = StatusOf(TELLTALE_USER_PAGE).reason;
+  const RawEpoch epoch = Cut();
+  close(fd);
+  Await(storm.caller());
+  if (faults.value() < kPages / 2 || watched.find("of the time") != std::string::npos) {
+    GTEST_SKIP() << "SKIPPED: " << faults.value() << " major faults, faults are " << watched;
+  }
+  EXPECT_GT(ShareOf(epoch, child.pid(), TELLTALE_USER_PAGE, TELLTALE_FAULT_MAJOR).events,
+            faults.value() / 2);
 }
 
 TEST_F(BudgetTest, OfAStormOfShortThreadsTheBusyAreFollowedAndTheOthersCounted) {

@@ -352,6 +352,46 @@ TEST(EpochCutterTest, BodyKeepsToItsBytesAndCountsWhatWasFoldedAway) {
   }
 }
 
+// Which pack to next to nothing: a program of any user may have such.
+TEST(EpochCutterTest, StacksThroughFilesWithEndlessAlikePathsDoNotCostTheEpoch) {
+  ReplayedNode node;
+  node.raw = node.Run(20);
+  node.folded = node.folder.Take();
+  ASSERT_GT(node.folded.entries.size(), 30u);
+  uint32_t number = 0;
+  for (FoldedEntry& entry : node.folded.entries) {
+    FoldStack stack;
+    for (int i = 0; i < 200; ++i) {
+      CodeFile file{v1::MAPPING_KIND_FILE, std::string(20, 'b'),
+                    std::string(1'000, 'p') + std::to_string(++number)};
+      stack.user.push_back(node.folded.tables.Frame({std::make_shared<const CodeFile>(file), 1}));
+    }
+    entry.stack = node.folded.tables.Stack(stack);
+  }
+  const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(20));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_GT(cut->folded_away, 0u);
+  const auto summary =
+      proto::EncodeSummary(Someone(), proto::BuiltinSchema().id(), cut->body, cut->cells);
+  EXPECT_TRUE(summary.ok()) << summary.status();
+}
+
+// Two hundred threads, asleep for seventeen days, end in one minute.
+TEST(EpochCutterTest, WaitsOfWeeksThatEndTogetherDoNotCostTheEpoch) {
+  ReplayedNode node;
+  node.raw = node.Run(10);
+  ASSERT_FALSE(node.raw.histograms.empty());
+  for (RawHistogram& histogram : node.raw.histograms) {
+    histogram.sum = 200 * 17 * 86'400ull * 1'000'000'000;
+  }
+  node.folded = node.folder.Take();
+  const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(10));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  const auto summary =
+      proto::EncodeSummary(Someone(), proto::BuiltinSchema().id(), cut->body, cut->cells);
+  EXPECT_TRUE(summary.ok()) << summary.status();
+}
+
 TEST(EpochCutterTest, KeepsThreeSamplesOfEveryVitalHoweverFewBytes) {
   EpochCutter::Options options;
   options.bytes.mean_bytes = options.bytes.burst_bytes = options.bytes.floor_bytes = 10;

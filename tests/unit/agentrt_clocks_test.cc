@@ -124,6 +124,21 @@ TEST(CutScheduleStepTest, ASteppedClockCannotMakeAnEpochVeryLongOrVeryShort) {
   EXPECT_TRUE(schedule.Due(mono + 76 * kSecond, wall - 3'600 * kSecond));
 }
 
+TEST(CutScheduleStepTest, ACutThatFailedIsTriedAgainSoonAndTheNextIsAlignedAgain) {
+  CutSchedule schedule({60, 10});
+  const uint64_t mono = 100 * kSecond, wall = kTestStartNs / (60 * kSecond) * 60 * kSecond;
+  schedule.Begin(mono, wall);
+  schedule.Begin(mono, wall);  // the second epoch
+  ASSERT_TRUE(schedule.Due(mono + 60 * kSecond, wall + 60 * kSecond));
+  schedule.Postpone(mono + 60 * kSecond);
+  EXPECT_FALSE(schedule.Due(mono + 61 * kSecond, wall + 61 * kSecond));
+  EXPECT_EQ(schedule.WaitNs(mono + 61 * kSecond, wall + 61 * kSecond), kSecond);
+  EXPECT_EQ(schedule.Due(mono + 62 * kSecond, wall + 62 * kSecond), v1::EPOCH_KIND_FULL);
+  schedule.Begin(mono + 62 * kSecond, wall + 62 * kSecond);
+  EXPECT_FALSE(schedule.Due(mono + 119 * kSecond, wall + 119 * kSecond));
+  EXPECT_TRUE(schedule.Due(mono + 120 * kSecond, wall + 120 * kSecond));
+}
+
 TEST(JournalPaceTest, DearDraftsAreMadeLessOftenButFourTimesAnEpoch) {
   JournalPace pace(5 * kSecond, 60);
   pace.Begin(0);

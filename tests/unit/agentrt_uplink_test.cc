@@ -122,6 +122,18 @@ TEST_F(UplinkTest, NeverMoreThanAMegabyteInFlightButOneThatIsLargerGoesAlone) {
   EXPECT_EQ(Run(5), (std::vector<uint64_t>{3, 2}));
 }
 
+// It would spin until an answer came.
+TEST_F(UplinkTest, WhatWaitsBehindOneThatDoesNotFitIsNoReasonToWakeUp) {
+  logic().OnBacklog(1, 20'000);
+  logic().OnBacklog(2, 500'000);
+  logic().OnBacklog(3, 600'000);
+  Welcome();
+  EXPECT_EQ(Run(5), std::vector<uint64_t>{3});
+  EXPECT_GT(logic().NextWakeNs(), clock_.MonoNs());
+  Say(3, v1::Verdict::STORED);
+  EXPECT_EQ(Run(5), (std::vector<uint64_t>{2, 1}));
+}
+
 TEST_F(UplinkTest, StoredRepeatAndTooLateSettleARecord) {
   for (uint64_t i = 1; i <= 3; ++i) logic().OnBacklog(i, 100);
   Welcome();

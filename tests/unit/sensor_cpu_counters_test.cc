@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -51,6 +53,36 @@ TEST_F(CpuCountersTest, ClosesThemWhenStopped) {
   for (const auto& opened : fake_.opened) EXPECT_TRUE(IsOpen(opened.fd));
   counters_.Stop();
   for (const auto& opened : fake_.opened) EXPECT_FALSE(IsOpen(opened.fd));
+}
+
+// Counts time of a CPU, without a program.
+class ClockPerfEvents : public FakePerfEvents {
+ public:
+  ClockPerfEvents() { stand_in = {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, 1'000'000'000}; }
+  int Run(int fd, int) override { return ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) == 0 ? 0 : -errno; }
+  uint64_t Count() const {
+    uint64_t count = 0;
+    EXPECT_EQ(read(opened.at(0).fd, &count, sizeof count), static_cast<ssize_t>(sizeof count));
+    return count;
+  }
+};
+
+TEST(CpuCountersPauseTest, CountsNothingMeanwhile) {
+  ClockPerfEvents perf;
+  CpuCounters counters;
+  if (const auto started = counters.Start(perf, kCounter, kProgram); !started.ok()) {
+    GTEST_SKIP() << started;
+  }
+  const auto passes = [&] {
+    const uint64_t before = perf.Count();
+    usleep(2'000);
+    return perf.Count() - before;
+  };
+  EXPECT_GT(passes(), 0u);
+  counters.Pause();
+  EXPECT_EQ(passes(), 0u);
+  counters.GoOn();
+  EXPECT_GT(passes(), 0u);
 }
 
 TEST_F(CpuCountersTest, ACpuThatWentOfflineLeavesAGapThatIsSaid) {

@@ -145,6 +145,20 @@ static __always_inline void resume(struct task_struct* task, struct telltale_tas
   }
 }
 
+/* What began and whose end was not seen. */
+static __always_inline void forget_begun(struct telltale_task* st) {
+  struct telltale_cpu* own = cpu_block(control.cpus);
+  uint32_t half = control.half & 1;
+
+  st->reclaim_begin_ns = 0;
+  for (int slot = 0; slot < 2; slot++) {
+    if (!st->lock_begin_ns[slot]) continue;
+    st->lock_begin_ns[slot] = 0;
+    if (own)
+      backlog_end(&own->half[half], half, TELLTALE_BACKLOG_LOCK, lock_stands_for(st, slot));
+  }
+}
+
 /* Charges the interval up to `now`. The switch program may end the same interval on another CPU at
  * this moment: whoever moves since_rq_ns on charges it. */
 static __always_inline void charge_open(struct task_struct* task, struct telltale_task* st,
@@ -247,7 +261,8 @@ int pass(struct bpf_iter__task* ctx) {
     st = bpf_task_storage_get(&tasks, task, 0, 0);
   }
   if (!st || st->state == TELLTALE_TASK_GONE || st->state == TELLTALE_TASK_UNKNOWN) return 0;
-  if (control.pass == TELLTALE_PASS_RESUME) {
+  if (control.pass == TELLTALE_PASS_RESUME || control.pass == TELLTALE_PASS_RETURN) {
+    if (control.pass == TELLTALE_PASS_RETURN) forget_begun(st);
     resume(task, st, now);
     return 0;
   }

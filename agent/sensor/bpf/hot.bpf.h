@@ -83,6 +83,12 @@ static __always_inline uint64_t stands_for(uint32_t vital, uint64_t number) {
   return number << (control.knobs[vital - 1].duty_log2 & 15);
 }
 
+/* A wait for a lock in the backlog: as much at its end as at its begin, whatever happened to the
+ * duty in between. */
+static __always_inline uint64_t lock_stands_for(const struct telltale_task* st, uint32_t slot) {
+  return 1ULL << (st->lock_duty_log2[slot & 1] & 15);
+}
+
 /* Outside of the windows in which such programs count (they may still be, or already be, there). */
 static __always_inline bool closed(uint32_t vital) { return control.knobs[vital - 1].closed; }
 

@@ -91,9 +91,11 @@ int on_contention(uint64_t* ctx) {
   if (!st) return 0;
   /* A mutex says so twice: when it begins to spin and when it gives that up. */
   if (st->lock_begin_ns[slot] && st->lock_address[slot] == lock) return 0;
-  if (!st->lock_begin_ns[slot])
+  if (!st->lock_begin_ns[slot]) {
+    st->lock_duty_log2[slot] = control.knobs[TELLTALE_LOCK - 1].duty_log2 & 15;
     backlog_begin(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK,
-                  stands_for(TELLTALE_LOCK, 1));
+                  lock_stands_for(st, slot));
+  }
   st->lock_begin_ns[slot] = bpf_ktime_get_ns();
   st->lock_address[slot] = lock;
   st->lock_kind[slot] = kind;
@@ -114,7 +116,6 @@ static __always_inline int waited(void* ctx, struct telltale_cpu* c, struct tell
 
   no_regs(&u);
   if (!c->irq_depth) running_regs(c, &u);
-  backlog_end(h, half, TELLTALE_BACKLOG_LOCK, stands_for(TELLTALE_LOCK, 1));
   hist_add(h, TELLTALE_HIST_LOCK, ns);
   hash = mix(mix(label_begin(c, half), (uint64_t)kind << 32 | (u.syscall & 0xffffffff)), u.place);
   opaque(kind);
@@ -141,14 +142,15 @@ SEC("tp_btf/contention_end")
 int on_contention_end(uint64_t* ctx) {
   uint64_t lock = ctx[0], begun;
   struct telltale_cpu* c = this_cpu();
+  uint32_t half = control.half & 1, slot;
   struct telltale_task* st;
-  uint32_t slot;
 
   if (!c) return 0;
   if (c->irq_depth) {
     begun = c->irq_lock_begin_ns;
     c->irq_lock_begin_ns = 0;
     if (!begun || c->irq_lock_address != lock) return 0;
+    backlog_end(&c->half[half], half, TELLTALE_BACKLOG_LOCK, stands_for(TELLTALE_LOCK, 1));
     return waited(ctx, c, 0, lock, TELLTALE_LOCK_SPIN, bpf_ktime_get_ns() - begun);
   }
   st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
@@ -157,5 +159,6 @@ int on_contention_end(uint64_t* ctx) {
   begun = st->lock_begin_ns[slot];
   if (!begun || st->lock_address[slot] != lock) return 0;
   st->lock_begin_ns[slot] = 0;
+  backlog_end(&c->half[half], half, TELLTALE_BACKLOG_LOCK, lock_stands_for(st, slot));
   return waited(ctx, c, st, lock, st->lock_kind[slot], bpf_ktime_get_ns() - begun);
 }

@@ -228,7 +228,7 @@ static __noinline int stay_out(struct telltale_cpu* c, struct task_struct* task,
   if (!st || st->state == TELLTALE_TASK_GONE) return 0;
   for (int i = 0; i < 2; i++) {
     if (st->lock_begin_ns[i])
-      backlog_end(&c->half[half & 1], half, TELLTALE_BACKLOG_LOCK, stands_for(TELLTALE_LOCK, 1));
+      backlog_end(&c->half[half & 1], half, TELLTALE_BACKLOG_LOCK, lock_stands_for(st, i));
     st->lock_begin_ns[i] = 0;
   }
   st->reclaim_begin_ns = 0;
@@ -393,9 +393,16 @@ static __noinline int only_count(struct telltale_cpu* c, struct task_struct* pre
     st = bpf_task_storage_get(&tasks, prev, 0, 0);
   if (c->touched[0]) give_to(c, 0, prev->pid, st);
   if (c->touched[1]) give_to(c, 1, prev->pid, st);
+  /* Whose fault was counted is known here. */
+  if (st && unlikely(prev->maj_flt != st->faults_major_seen))
+    move_major(c, control.half, st, prev->maj_flt);
   if (counted(c)) note_lock(prev, state);
   if (unlikely(prev->pid && state & TASK_DEAD && counted(c))) {
     count_end(c, st);
+    if (st && st->counted_blocked) {
+      st->counted_blocked = 0;
+      backlog_end(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_BLOCKED, 1);
+    }
     if (st) send_last_row(c, prev, st, control.half, 1);
   }
   return only_follow(c, next);
