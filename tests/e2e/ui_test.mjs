@@ -172,3 +172,147 @@ test('bounds that are one figure are not written twice', async () => {
   assert.equal(betweenText('2.62 min', '2.62 min'), '');
   assert.equal(betweenText('2.62 min', '3 min'), '2.62 min to 3 min');
 });
+
+// What components without state draw: text, and elements with what is in them.
+function* drawn(node) {
+  if (Array.isArray(node)) for (const child of node) yield* drawn(child);
+  else if (typeof node === 'string' || typeof node === 'number') yield String(node);
+  else if (typeof node?.type === 'function') yield* drawn(node.type(node.props));
+  else if (node?.type) {
+    yield node;
+    yield* drawn(node.props.children);
+  }
+}
+const textOf = (node) => [...drawn(node)].filter((part) => typeof part === 'string').join('');
+const linksOf = (node) => [...drawn(node)].filter(({ type }) => type === 'a').map(({ props }) => new URL(props.href, 'http://ui').searchParams);
+
+const sampleOf = (node, pid, time_s = 1_795_000_000) => ({
+  node, pid, tid: pid, time_s, comm: 'fio', exe: '/usr/bin/fio', sub: '', unit: 's', weight: 1, low: 1, high: 1, label: [], detail: [],
+  kernel_stack: [], user_stack: [] });
+
+test('a process or sample of all nodes says which it is on, and a pid is chosen with its node', async () => {
+  const { Top } = await load('top_table.tsx');
+  const { SampleRows } = await load('samples.tsx');
+  const row = { name: 'postgres', exe: '/usr/bin/postgres', pid: 4711, node: 'db-1', instances: 1, value: 1, low: 1, high: 1, share: 1 };
+  const table = (rows) => ({ by: 'DIMENSION_PROCESS', unit: 's', total: 1, other: 0, exact: true, rows });
+  const of = (rows, search) => Top({ table: table(rows), params: new URLSearchParams(search) });
+  assert.match(textOf(of([row], 'last=900')), /postgres 4711 on db-1/);
+  assert.doesNotMatch(textOf(of([row], 'node=db-1')), /on db-1/);
+  const chosen = (rows) => linksOf(of(rows, 'last=900')).map((link) => [link.get('process'), link.get('node')]);
+  assert.deepEqual(chosen([row]), [['4711', 'db-1']]);
+  assert.deepEqual(chosen([{ ...row, pid: 0, instances: 3 }]), [['postgres', null]]);
+  const text = (several) => textOf(SampleRows({ samples: [sampleOf('db-1', 4711)], several }));
+  assert.match(text(true), /fio 4711 on db-1/);
+  assert.doesNotMatch(text(false), /on db-1/);
+});
+
+test('a sample stays the same one when newer ones come before it', async () => {
+  const { SampleRows } = await load('samples.tsx');
+  const keys = (samples) => SampleRows({ samples, several: true }).props.children.map(({ key }) => key);
+  const old = [sampleOf('a', 1), sampleOf('b', 1), sampleOf('a', 2), sampleOf('a', 1, 1_795_000_001)];
+  assert.equal(new Set(keys(old)).size, old.length);
+  assert.deepEqual(keys([sampleOf('a', 1, 1_795_000_060), ...old]).slice(1), keys(old));
+});
+
+test('a question is answered although time moves on meanwhile, and the newest is asked next', async () => {
+  const { Asker } = await load('asker.ts');
+  const put = [];
+  const told = [];
+  const asker = new Asker();
+  const ask = (name, same = 'top db-1', address = '/selection?last=900') => asker.ask({
+    same, address, answered: (value) => told.push(value), failed: (problem) => told.push(`no ${problem}`),
+    put: (signal) => new Promise((answer, refuse) => put.push({ name, signal, answer, refuse })) });
+  const settle = () => new Promise((done) => setTimeout(done));
+  for (const name of ['first', 'second', 'third']) ask(name);
+  assert.deepEqual(put.map(({ name, signal }) => [name, signal.aborted]), [['first', false]]);
+  put[0].answer('first');
+  await settle();
+  assert.deepEqual(told, ['first']);
+  assert.deepEqual(put.map(({ name }) => name), ['first', 'third']);
+  ask('fourth');
+  put[1].refuse('third');
+  await settle();
+  assert.deepEqual(told, ['first', 'no third']);
+  ask('of another node', 'top db-2');
+  ask('of a time that was chosen', 'top db-2', '/selection?from=1&to=2');
+  assert.deepEqual(put.slice(2).map(({ name, signal }) => [name, signal.aborted]),
+                   [['fourth', true], ['of another node', true], ['of a time that was chosen', false]]);
+  put[3].answer('of another node');
+  asker.stop();
+  put[4].answer('of a time that was chosen');
+  await settle();
+  assert.deepEqual(told, ['first', 'no third'], 'told what nobody asks any more');
+});
+
+const anomaly = (filter, more = {}) => ({
+  id: filter, filter, node: 'db-1', vital: 'cpu', sub: '', start_s: 1_795_000_000, end_s: 1_795_000_060, value: 1.6, expected: 0.4,
+  deviation: 0.1, severity: 12, text: `found by ${filter}`, learned_epochs: 0, found_s: 0, subject: '', evidence: '', against: '', cause: '',
+  next: '', rule: 0, open: false, ...more });
+const cpu = { name: 'cpu', unit: 'UNIT_NANOSECONDS', subs: [] };
+
+test('what a rule, or a filter of no rate, found has no usual rate', async () => {
+  const { AnomalyList } = await load('anomaly_list.tsx');
+  const text = (found) => textOf(AnomalyList({ anomalies: [found], params: new URLSearchParams(), vitals: [cpu] }));
+  assert.match(text(anomaly('ewma')), /was1\.6 s\/susual400 ms\/s ± 100 ms\/s.*12compare$/);
+  assert.match(text(anomaly('peer_outlier')), /was1\.6 s\/s a CPUusual400 ms\/s ± 100 ms\/s a CPU/);
+  assert.match(text(anomaly('rule_blocked', { rule: 5 })), /rule 5compare$/);
+  for (const found of [anomaly('rule_blocked', { rule: 5 }), anomaly('leak', { rule: 2 }), anomaly('descriptor_leak', { rule: 2 }),
+                       anomaly('affinity'), anomaly('silence')]) {
+    assert.doesNotMatch(text(found), /was1\.6|usual4|12compare/, found.filter);
+  }
+});
+
+test('an anomaly of no vital leads to all vitals', async () => {
+  const { AnomalyList } = await load('anomaly_list.tsx');
+  const vitals = (found) => linksOf(AnomalyList({ anomalies: [found], params: new URLSearchParams('vital=lock'), vitals: [cpu] }))
+    .map((link) => link.get('vital'));
+  assert.deepEqual(vitals(anomaly('silence', { vital: 'node' })), [null, null]);
+  assert.deepEqual(vitals(anomaly('ewma')), ['cpu', 'cpu']);
+});
+
+test('what is left out of an answer is said, and is not called calm', async () => {
+  const { completeFrom, OlderLeftOut } = await load('anomaly_list.tsx');
+  const { localText } = await load('times.tsx');
+  const { heatGrid } = await load('heat_grid.ts');
+  const at = 1_795_000_000;
+  const cut = { anomalies: [anomaly('ewma', { start_s: at + 90, node: 'a' }), anomaly('ewma', { start_s: at + 60, node: 'a' })], next_page: '1 x' };
+  assert.equal(textOf(OlderLeftOut({ found: cut })), `More than 2 anomalies; those that began before ${localText(at + 60)} are not shown.`);
+  assert.equal(OlderLeftOut({ found: { ...cut, next_page: '' } }), null);
+  const epochs = { node: 'a', unit: 's', start_s: column(at, at + 60), length_s: column(60, 60), watched: column(1, 1), rate: column(1, 1) };
+  const values = (bySeverity, found) => [...heatGrid({
+    nodes: ['a'], start_s: at, end_s: at + 120, columns: 2, series: [epochs], anomalies: [], unjudged: new Map(), bySeverity,
+    complete_s: completeFrom(found) }).values];
+  assert.deepEqual(values(true, cut), [NaN, 0]);
+  assert.deepEqual(values(true, { ...cut, next_page: '' }), [0, 0]);
+  assert.deepEqual(values(false, cut), [1, 1]);
+});
+
+test('events that are left out are said', async () => {
+  const { askEvents } = await load('events.ts');
+  const { EventList } = await load('event_list.tsx');
+  const { localText } = await load('times.tsx');
+  const at = 1_795_000_000;
+  const event = (time_s) => ({ node: 'a', time_s, type: 'exit', text: 'cc1 killed by SIGSEGV', pid: 1 });
+  const asked = async (left_out) => {
+    const own = globalThis.fetch;
+    globalThis.fetch = async (path, { body }) => Response.json(path.endsWith('marks') ? { marks: [], left_out: 0 }
+      : body.includes('EVENT_TYPE_EXIT') ? { events: [event(at + 60), event(at + 90)], left_out } : { events: [], left_out: 0 });
+    try {
+      return await askEvents({ nodes: ['a'], start_s: at, end_s: at + 900 }, new AbortController().signal);
+    } finally {
+      globalThis.fetch = own;
+    }
+  };
+  const text = async (left_out) => textOf(EventList({ found: await asked(left_out), params: new URLSearchParams() }));
+  assert.match(await text(3), new RegExp(`Too many events: some of those before ${localText(at + 60)} are not shown`));
+  assert.doesNotMatch(await text(0), /not shown/);
+});
+
+test('a sum of processes that are not all there is the least', async () => {
+  const { AcrossTable, partsOfProcess } = await load('across.tsx');
+  const row = { value: 2, low: 2, high: 3 };
+  const text = (rows_after) => textOf(AcrossTable({ params: new URLSearchParams(), who: '', parts: partsOfProcess(
+    [{ vital: 'cpu', unit: 's', by: 'DIMENSION_PROCESS', total: 10, rows: [row, row], rows_after }]) }));
+  assert.match(text(7), /cpuat least 4 sat least 40 %$/);
+  assert.match(text(0), /cpu4 s40 %4 s to 6 s$/);
+});

@@ -16,6 +16,7 @@ export interface Part {
   value: number;
   low: number;
   high: number;
+  atLeast: boolean;  // not all of it was added up
   total: number;  // of the vital
   who: string;    // its heaviest code, or the programs the code is in
 }
@@ -29,7 +30,7 @@ export function partsOfProcess(tables: TopTable[]): Part[] {
     const sum = (field: 'value' | 'low' | 'high') => table.rows.reduce((all, row) => all + row[field], 0);
     const site = tables.find((other) => other.vital === table.vital && other.by === 'DIMENSION_SITE')?.rows[0];
     return { vital: table.vital, unit: table.unit, value: sum('value'), low: sum('low'), high: sum('high'),
-             total: table.total, who: site?.name ?? '' };
+             atLeast: table.rows_after > 0, total: table.total, who: site?.name ?? '' };
   });
 }
 
@@ -40,7 +41,7 @@ async function askFrame(selection: Selection, frame: string, process: string, vi
     const { programs, ...weight } = through(flameTree(answer), frame);
     const heaviest = [...programs].sort((a, b) => b[1] - a[1]).map(([program]) => program);
     const more = heaviest.length > kPrograms ? ` and ${heaviest.length - kPrograms} more` : '';
-    return { vital: name, unit: answer.unit, ...weight, total: answer.total,
+    return { vital: name, unit: answer.unit, ...weight, atLeast: false, total: answer.total,
              who: heaviest.slice(0, kPrograms).join(', ') + more };
   }));
 }
@@ -49,6 +50,10 @@ interface TableProps {
   parts: Part[];
   params: URLSearchParams;
   who: string;  // what Part.who is
+}
+
+function boundsText({ low, high, unit, atLeast }: Part): string {
+  return atLeast ? '' : betweenText(amount(low, unit), amount(high, unit));
 }
 
 export function AcrossTable({ parts, params, who }: TableProps) {
@@ -64,9 +69,9 @@ export function AcrossTable({ parts, params, who }: TableProps) {
           <tr>
             <td class="name tight"><i class="bar" style={{ width: `${100 * Math.min(1, part.value / part.total)}%` }} />
               <Link to={address('/selection', params, { vital: part.vital })}>{part.vital}</Link></td>
-            <td class="n tight">{amount(part.value, part.unit)}</td>
-            <td class="n tight">{percent(Math.min(1, part.value / part.total))}</td>
-            {bounds && <td class="n tight dim">{betweenText(amount(part.low, part.unit), amount(part.high, part.unit))}</td>}
+            <td class="n tight">{part.atLeast && 'at least '}{amount(part.value, part.unit)}</td>
+            <td class="n tight">{part.atLeast && 'at least '}{percent(Math.min(1, part.value / part.total))}</td>
+            {bounds && <td class="n tight dim">{boundsText(part)}</td>}
             <td class="name"><Code name={part.who} /></td>
           </tr>))}
         </tbody>

@@ -86,17 +86,18 @@ export function App() {
   const unreachable = useUnreachable();
   const worldTick = useRefresh(kWorldPeriod_s);
   const world = useAnswer('world', askWorld, worldTick);
+  const node = route.params.get('node') ?? '';
   const last_s = readRange(route.params).last_s;
   const incidents = route.path === '/incidents';
   const timeless = kTimeless.includes(route.path);
   const wanted: Told = incidents ? 'incidents' : timeless || last_s === undefined ? 'nothing' : 'epochs';
-  const feed = useFeed(wanted, route.params.get('node') ?? '');
+  const feed = useFeed(wanted, node);
   const told = feed.state === 'told';
   const tick = useRefresh(last_s === undefined ? 0 : told ? kMoves_s : refreshPeriod(last_s));
   const known = world.value !== undefined;
-  const range = useMemo(() => readRange(route.params, told), [route, tick, known, told, feed.epochs]);
-  const epoch_s = world.value?.nodes.find(({ name }) => name === route.params.get('node'))?.epoch_length_s
-    || kUsualEpoch_s;
+  // Of a fleet there is something new all the time: it is asked for no more often than it can be seen.
+  const range = useMemo(() => readRange(route.params, told && node !== ''), [route, tick, known, told, feed.epochs]);
+  const epoch_s = world.value?.nodes.find(({ name }) => name === node)?.epoch_length_s || kUsualEpoch_s;
   const every = `asked anew every ${incidents ? kIncidents_s : refreshPeriod(last_s ?? 0)} s`;
   useKeys({
     t: toggleTheme,

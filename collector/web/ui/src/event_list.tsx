@@ -17,11 +17,20 @@ function Row({ event, params }: { event: DiscreteEvent; params: URLSearchParams 
     {event.pid > 0 && <span class="dim"> {event.pid}</span>}</li>;
 }
 
+function NotShown({ found: { withExits, withStarts, complete_s } }: { found: Events }) {
+  return (
+    <>
+      {complete_s > 0 && <p class="warn" role="status">Too many events: some of those before <Time at={complete_s} /> are not
+        shown.</p>}
+      {!withStarts && <p class="dim">{withExits ? 'Starts and ends of programs are shown in times up to 1 h.'
+        : 'Processes killed are shown in times up to 6 h, starts and ends of programs up to 1 h.'}</p>}
+    </>
+  );
+}
+
 export function EventList({ found, params }: { found: Events; params: URLSearchParams }) {
-  const { events, withExits, withStarts } = found;
-  const left = withStarts ? '' : withExits ? ' Starts and ends of programs are shown in times up to 1 h.'
-    : ' Processes killed are shown in times up to 6 h, starts and ends of programs up to 1 h.';
-  if (events.length === 0) return left === '' ? null : <p class="dim">{left}</p>;
+  const { events } = found;
+  if (events.length === 0) return <NotShown found={found} />;
   // What people did and what went wrong first, then the newest.
   const weight = (event: DiscreteEvent) => (isMark(event) ? 2 : 0) + (isBad(event) ? 1 : 0);
   const newest = [...events].sort((a, b) => weight(b) - weight(a) || b.time_s - a.time_s);
@@ -31,7 +40,7 @@ export function EventList({ found, params }: { found: Events; params: URLSearchP
       <ul>{newest.slice(0, kShown).map(row)}</ul>
       {newest.length > kShown && <details><summary>{plural(newest.length - kShown, 'further event')}</summary>
         <ul>{newest.slice(kShown).map(row)}</ul></details>}
-      {left !== '' && <p class="dim">{left}</p>}
+      <NotShown found={found} />
     </div>
   );
 }

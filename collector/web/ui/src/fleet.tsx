@@ -1,6 +1,6 @@
 // All nodes at a glance: node x time, by one vital or by anomalies.
 import { useMemo } from 'preact/hooks';
-import { AnomalyList } from './anomaly_list';
+import { AnomalyList, completeFrom, OlderLeftOut } from './anomaly_list';
 import { ask, askSeries } from './api';
 import type { ViewProps } from './app';
 import { groupsOf, labelKeys, labelOf } from './groups';
@@ -25,15 +25,16 @@ const kAround_s = 600;  // the node opens on at least this much time about a cel
 interface FleetAnswer {
   series: Series[];
   anomalies: Anomaly[];
+  next_page: string;  // of anomalies
   learning: Learning[];
 }
 
 async function askFleet(selection: Selection, drawn: Selection, vital: string,
                         signal: AbortSignal): Promise<FleetAnswer> {
-  const [series, anomalies] = await Promise.all([
+  const [{ series }, { anomalies, next_page, learning }] = await Promise.all([
     askSeries({ selection: drawn, vitals: [vital], per_node: true, max_points: 2 * kColumns }, signal),
     ask('anomalies', { selection, limit: kMostAnomalies }, signal)]);
-  return { series: series.series, anomalies: anomalies.anomalies, learning: anomalies.learning };
+  return { series, anomalies, next_page, learning };
 }
 
 // Words that name a part of the node's name or a label, all of them.
@@ -41,6 +42,16 @@ function matches(node: Node, filter: string): boolean {
   const labels = (node.info?.labels ?? []).map((label) => `${label.key}=${label.value}`);
   return filter.toLowerCase().split(/\s+/).every((word) =>
     word === '' || [node.name, ...labels].some((text) => text.toLowerCase().includes(word)));
+}
+
+// Not every filter tells it in usual deviations.
+function severityText(value: number): string {
+  return value === 0 ? 'nothing found' : `severity ${digits(value)}`;
+}
+
+function blankText(bySeverity: boolean, olderLeftOut: boolean): string {
+  if (!bySeverity) return 'not watched';
+  return olderLeftOut ? 'not watched, not judged yet, or before the anomalies shown' : 'not watched, or not judged yet';
 }
 
 export function Fleet({ route, range, world }: ViewProps) {
@@ -67,7 +78,8 @@ export function Fleet({ route, range, world }: ViewProps) {
     const shown = bySeverity ? answer.value.anomalies
       : answer.value.anomalies.filter((found) => found.vital === vital.split('/')[0]);
     const made = heatGrid({ nodes, ...selection, columns: kColumns, series: answer.value.series, anomalies: shown,
-                            bySeverity, unjudged: unjudgedUntil(answer.value.learning, world.nodes) });
+                            bySeverity, complete_s: completeFrom(answer.value),
+                            unjudged: unjudgedUntil(answer.value.learning, world.nodes) });
     const peaks = rowPeaks(made);
     const order = nodes.map((_, row) => row);
     const grouped = (row: number) => groupOf.get(nodes[row]!) ?? '';
@@ -77,8 +89,7 @@ export function Fleet({ route, range, world }: ViewProps) {
   }, [answer.value, nodes, groupOf, vital, byName]);
   const to = (changes: Record<string, string>, replace = false) =>
     go(address('/', route.params, changes), replace);
-  const text = (value: number) => bySeverity
-    ? `${digits(value)} × the usual deviation` : rate(value, grid?.unit ?? '', vital);
+  const text = (value: number) => bySeverity ? severityText(value) : rate(value, grid?.unit ?? '', vital);
   const open = (node: string, start: number, end: number) => {
     const wider = Math.max(0, kAround_s - (end - start)) / 2;
     go(address('/node', route.params, { node, ...fixedParams(start - wider, end + wider) }));
@@ -110,10 +121,11 @@ export function Fleet({ route, range, world }: ViewProps) {
       <Answered asked={answer}>{() => grid === undefined || nodes.length === 0
         ? <Empty><p>No node matches “{filter}”.</p></Empty>
         : <>
+          <OlderLeftOut found={answer.value!} />
           <HeatLegend top={scaleTop(grid.values)} theme={theme} text={text} bySeverity={bySeverity} />
           <HeatMap grid={grid} top={scaleTop(grid.values)} theme={theme} text={text} open={open}
             groups={group === '' ? [] : groupsOf(grid.nodes, groupOf)}
-            blank={bySeverity ? 'not watched, or not judged yet' : 'not watched'}
+            blank={blankText(bySeverity, completeFrom(answer.value!) !== undefined)}
             linkOf={(node) => address('/node', route.params, { node })} />
           <StillLearning learning={answer.value!.learning.filter(({ node }) => nodes.includes(node))} />
           <AnomalyList anomalies={answer.value!.anomalies.filter((found) => nodes.includes(found.node))}

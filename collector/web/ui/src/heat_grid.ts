@@ -24,6 +24,7 @@ interface Asked {
   anomalies: Anomaly[];
   bySeverity: boolean;  // cells hold the severity of anomalies instead of the series' rate
   unjudged: Map<string, number>;  // nodes whose anomalies cannot be found before this moment
+  complete_s?: number;  // before this moment not all anomalies are known
 }
 
 export function heatGrid(asked: Asked): HeatGrid {
@@ -44,11 +45,12 @@ export function heatGrid(asked: Asked): HeatGrid {
     const before = values[cell]!;
     if (!(before >= value)) values[cell] = value;
   };
+  const knownFrom = (node: string) => Math.max(asked.unjudged.get(node) ?? 0, asked.complete_s ?? 0);
   for (const series of asked.series) {
     for (let i = 0; i < series.start_s.length; ++i) {
       if (series.watched[i] === 0) continue;
       const from = series.start_s[i]!;
-      if (asked.bySeverity && from < (asked.unjudged.get(series.node) ?? 0)) continue;
+      if (asked.bySeverity && from < knownFrom(series.node)) continue;
       const value = asked.bySeverity ? 0 : series.rate[i]!;
       const seldom = series.watched[i]! < kThin;
       each(series.node, from, from + series.length_s[i]!, (cell) => {

@@ -247,6 +247,7 @@ export interface TopTable {
   total: number;
   events: number;
   rows: TopRow[];
+  rows_after: number;  // that the answer has no room for
   other: number;
   exact: boolean;
   estimated: boolean;  // watched a part of the time: how far off is not known
@@ -428,7 +429,7 @@ export interface Answers {
   samples: SamplesAnswer;
   flame: FlameAnswer;
   diff: DiffAnswer;
-  events: { events: DiscreteEvent[]; coverage: Coverage };
+  events: { events: DiscreteEvent[]; coverage: Coverage; left_out: number };
   incidents: IncidentsAnswer;
   silences: { silences: Silence[] };
   marks: { marks: Mark[]; left_out: number };

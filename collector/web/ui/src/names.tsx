@@ -20,6 +20,11 @@ export function shortName(name: string, most = kLongest): string {
   return `${short.slice(0, most - tail - 1)}…${short.slice(-tail)}`;
 }
 
+// Which process: "4711", "4711 on db-1" where what is looked at is of several nodes.
+export function placeOf({ pid, node }: { pid: number; node: string }, several: boolean): string {
+  return [pid > 0 ? String(pid) : '', several && node !== '' ? `on ${node}` : ''].filter((part) => part !== '').join(' ');
+}
+
 export function Code({ name, title = name }: { name: string; title?: string }) {
   const short = shortName(name);
   return <span title={title}>{short}</span>;

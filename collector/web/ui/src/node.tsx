@@ -1,6 +1,6 @@
 // One node: every vital over the same time, with anomalies and events as marks. Drag zooms, a click explains the step
 // under it, and "Explain" all that is on the screen.
-import { AnomalyList } from './anomaly_list';
+import { AnomalyList, OlderLeftOut } from './anomaly_list';
 import { selectionOf } from './against';
 import type { ViewProps } from './app';
 import { CoverageLine } from './coverage_line';
@@ -94,6 +94,7 @@ export function NodeView({ route, range, world, feed, unreachable }: ViewProps) 
           return <>
             {value.withoutProcess !== '' && <p class="warn">Totals alone: {value.withoutProcess}</p>}
             <StillLearning learning={value.learning} />
+            <OlderLeftOut found={value} />
             <AnomalyList anomalies={value.anomalies} params={params} vitals={world.vitals} />
             {events.value !== undefined && <EventList found={events.value} params={params} />}
             {events.problem !== undefined && !unreached(events) && <p class="warn">Events are not shown: {String(events.problem)}</p>}

@@ -42,6 +42,7 @@ export interface NodeAnswer {
   epochs: Series[];        // the totals by epochs, where `series` are by seconds
   withoutProcess: string;  // why there is no line of the process that was asked for
   anomalies: Anomaly[];
+  next_page: string;       // of anomalies
   learning: Learning[];
   coverage: Coverage;
 }
@@ -95,5 +96,5 @@ export async function askNode(question: NodeQuestion, signal: AbortSignal): Prom
     process !== '' ? ofProcess() : { lines: [], why: '' },
     ask('anomalies', { selection, limit: kMostAnomalies }, signal), ask('coverage', { selection }, signal)]);
   return { series: [...totals.series, ...parts.series, ...queues, ...own.lines], epochs: totals.epochs, withoutProcess: own.why,
-           anomalies: anomalies.anomalies, learning: anomalies.learning, coverage: coverage.coverage };
+           anomalies: anomalies.anomalies, next_page: anomalies.next_page, learning: anomalies.learning, coverage: coverage.coverage };
 }

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { ask } from './api';
 import type { Peer, Sample, Selection } from './messages';
+import { placeOf } from './names';
 import { Stack } from './stack';
 import { Answered } from './states';
 import { Time } from './times';
@@ -18,12 +19,12 @@ function PeerOf({ what, peer }: { what: string; peer: Peer | null | undefined })
     {peer.stack.length > 0 && <Stack kernel={peer.stack} user={[]} />}</dd></div>;
 }
 
-function SampleRow({ sample }: { sample: Sample }) {
+function SampleRow({ sample, several }: { sample: Sample; several: boolean }) {
   return (
     <details class="sample">
       <summary>
         <b class="n">{amount(sample.weight, sample.unit)}</b>
-        <span>{sample.comm || sample.exe} <span class="dim">{sample.pid}</span></span>
+        <span>{sample.comm || sample.exe} <span class="dim">{placeOf(sample, several)}</span></span>
         <span class="dim">{sample.sub}{sample.open && <b class="warn"> still going on</b>}</span>
         <span class="dim"><Time at={sample.time_s} /></span>
       </summary>
@@ -46,6 +47,13 @@ function SampleRow({ sample }: { sample: Sample }) {
   );
 }
 
+// `several`: of more nodes than one.
+export function SampleRows({ samples, several }: { samples: Sample[]; several: boolean }) {
+  // Told apart, so that one that is opened stays open when newer ones come.
+  return <>{samples.map((sample) => <SampleRow key={`${sample.node} ${sample.time_s} ${sample.pid} ${sample.tid}`}
+    sample={sample} several={several} />)}</>;
+}
+
 export function Samples({ selection, vital, process }: { selection: Selection; vital: string; process: string }) {
   const [limit, setLimit] = useState(kFirst);
   const answer = useAnswer(`samples ${JSON.stringify(selection)} ${vital} ${process} ${limit}`,
@@ -55,7 +63,7 @@ export function Samples({ selection, vital, process }: { selection: Selection; v
       <h3>Samples <small>single events that were kept</small></h3>
       <Answered asked={answer}>{(value) => value.samples.length === 0
         ? <p class="dim">None of this vital was kept in this time.</p>
-        : <>{value.samples.map((sample) => <SampleRow sample={sample} />)}
+        : <><SampleRows samples={value.samples} several={selection.nodes?.length !== 1} />
           {value.next_page !== '' && <button type="button" onClick={() => setLimit(limit + kMore)}>more</button>}</>}
       </Answered>
     </section>

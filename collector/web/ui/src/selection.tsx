@@ -1,7 +1,7 @@
 // What happened in a time, on a node or on all: for every vital at once who and where, and one vital in full.
 import { AcrossTable, FrameAcross, partsOfProcess } from './across';
 import { selectionOf } from './against';
-import { AnomalyList } from './anomaly_list';
+import { AnomalyList, OlderLeftOut } from './anomaly_list';
 import { ask } from './api';
 import type { ViewProps } from './app';
 import { CoverageLine } from './coverage_line';
@@ -22,7 +22,7 @@ import { VitalDetail } from './vital_detail';
 const kRows = 5;
 const kMostAnomalies = 200;
 const kRowsChosen = 15;
-const kRowsOfProcess = 50;  // a name may be many processes, all of which are added up
+const kRowsOfProcess = 1000;  // a name may be many processes, all of which are added up; no answer holds more
 
 const kShortest_s = 1800;  // a process over time: so long that an epoch stands beside others
 
@@ -107,8 +107,10 @@ export function SelectionView({ route, range, world }: ViewProps) {
         && <VitalDetail selection={selection} vital={chosen} process={process} params={params} />}
       <Answered asked={all}>{(value) => <>
         <CoverageLine coverage={value.coverage} />
-        {unusual.value !== undefined && unusual.value.anomalies.length > 0
-          && <AnomalyList anomalies={unusual.value.anomalies} params={params} vitals={world.vitals} named={node === ''} />}
+        {unusual.value !== undefined && unusual.value.anomalies.length > 0 && <>
+          <OlderLeftOut found={unusual.value} />
+          <AnomalyList anomalies={unusual.value.anomalies} params={params} vitals={world.vitals} named={node === ''} />
+        </>}
         {value.coverage.watched_s === 0
           ? <Empty><h2>Nothing was watched in this time</h2><p>{value.coverage.notes.join('; ')}</p></Empty>
           : process === '' && frame === '' && <div class="cards">{world.vitals.filter((vital) => vital !== chosenVital).map((vital) =>

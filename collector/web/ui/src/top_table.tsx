@@ -1,7 +1,7 @@
 // Who, or which code, a vital's total came from; the heaviest first, with the two figures a sampled weight lies
 // between.
 import { Link } from './link';
-import { Code, programName } from './names';
+import { Code, placeOf, programName } from './names';
 import type { TopRow, TopTable } from './messages';
 import { address } from './route';
 import { cell, percent } from './units';
@@ -15,16 +15,20 @@ function Bounds({ row, unit }: { row: TopRow; unit: string }) {
   return <td class="n dim tight">{betweenText(cell(row.low, unit), cell(row.high, unit))}</td>;
 }
 
+// A pid, which says nothing without its node, or the executable's name where a row is several processes.
+function onlyThis(row: TopRow): Record<string, string> {
+  return row.instances > 1 || row.pid === 0 ? { process: programName(row.exe) }
+    : { process: String(row.pid), node: row.node };
+}
+
 function Name({ row, process, params }: { row: TopRow; process: boolean; params: URLSearchParams }) {
   if (!process) return <Code name={row.name} title={[row.name, ...row.stack.map((frame) => frame.name)].join('\n← ')} />;
-  // A pid, or the executable's name where a row is several processes.
-  const only = row.instances > 1 || row.pid === 0 ? programName(row.exe) : String(row.pid);
+  const only = onlyThis(row);
   return (
     <>
-      {only === '' ? row.name
-        : <Link title={`${row.exe}\nonly this`}
-          to={address('/selection', params, { process: only })}>{row.name}</Link>}
-      <span class="dim">{row.pid > 0 ? ` ${row.pid}` : ''}</span>
+      {only.process === '' ? row.name
+        : <Link title={`${row.exe}\nonly this`} to={address('/selection', params, only)}>{row.name}</Link>}
+      <span class="dim"> {placeOf(row, (params.get('node') ?? '') === '')}</span>
       {row.open && <b class="warn"> still going on</b>}
     </>
   );

@@ -1,7 +1,8 @@
 // An answer as a component sees it: loading, refused, or there. While a new one is on its way, and where the newest
 // question failed, the old one stays: whether to show it then is for the view to say.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Refusal } from './api';
+import { Asker } from './asker';
 
 export interface Asked<T> {
   value?: T;
@@ -21,29 +22,25 @@ export function withoutMoments(key: string): string {
 export function useAnswer<T>(subject: string, question: (signal: AbortSignal) => Promise<T>,
                              tick: string | number = ''): Asked<T> {
   const key = `${subject} ${tick}`;
+  const same = withoutMoments(subject);
   const [asked, setAsked] = useState<Omit<Asked<T>, 'same'> & { key: string; of?: string }>({ key, loading: true });
   const [attempt, setAttempt] = useState(0);
-  const latest = useRef(question);
-  latest.current = question;
+  const asker = useMemo(() => new Asker<T>(), []);
   useEffect(() => {
-    const abort = new AbortController();
-    let again: ReturnType<typeof setTimeout> | undefined;
     setAsked((before) => ({ ...before, key, loading: true }));
-    latest.current(abort.signal).then(
-      (value) => !abort.signal.aborted && setAsked({ key, value, of: withoutMoments(subject), loading: false }),
-      (problem: unknown) => {
-        if (abort.signal.aborted) return;
-        setAsked((before) => ({ ...before, key, problem, loading: false }));
-        if (problem instanceof Refusal && problem.lost) {
-          again = setTimeout(() => setAttempt((count) => count + 1), kAgain_ms);
-        }
-      },
-    );
-    return () => {
-      clearTimeout(again);
-      abort.abort();
-    };
+    asker.ask({
+      same, address: location.href, put: question,
+      answered: (value) => setAsked({ key, value, of: same, loading: false }),
+      failed: (problem) => setAsked((before) => ({ ...before, key, problem, loading: false })),
+    });
   }, [key, attempt]);
+  useEffect(() => () => asker.stop(), []);
   // What another question was answered is old from the moment on that this one is put.
-  return { ...asked, loading: asked.loading || asked.key !== key, same: asked.of === withoutMoments(subject) };
+  const loading = asked.loading || asked.key !== key;
+  useEffect(() => {
+    if (loading || !(asked.problem instanceof Refusal && asked.problem.lost)) return undefined;
+    const again = setTimeout(() => setAttempt((count) => count + 1), kAgain_ms);
+    return () => clearTimeout(again);
+  }, [asked, loading]);
+  return { ...asked, loading, same: asked.of === same };
 }
