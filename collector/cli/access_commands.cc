@@ -38,7 +38,7 @@ std::string TokensText(const v1::ListTokensAnswer& answer, const View& view) {
                                  : ClockText(token.last_used_s(), view.now, view.zone),
                StateOf(token, view)});
   }
-  return table.Render(view.style);
+  return absl::StrCat(table.Render(view.style), ZoneLine(view));
 }
 
 std::string AuditText(const v1::ListAuditAnswer& answer, const View& view) {

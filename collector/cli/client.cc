@@ -85,6 +85,11 @@ absl::Status Client::Explain(const grpc::Status& status) const {
                      status.error_message(), "); try again, and look at the collector's log"));
   }
   if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+    if (whole_screen_) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("collector ", settings_.collector, ": no answer within ", timeout_.count(),
+                       " s; narrow the time or the nodes, or look at the collector's log"));
+    }
     const absl::Status probed = ProbeCollector(settings_, std::chrono::seconds(5));
     if (!probed.ok()) return probed;
     return absl::DeadlineExceededError(

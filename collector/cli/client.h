@@ -74,8 +74,9 @@ class Client {
     return Call<Answer>(*incidents_, method, question);
   }
 
-  // Whether a terminal is told of calls that take longer than a second; at first it is.
-  void set_show_waiting(bool show) { show_waiting_ = show; }
+  // The whole screen is somebody's, who waits at the keys: calls that take longer than a second are
+  // not told of, and where one took too long is not looked for the reason, which takes as long.
+  void set_whole_screen() { whole_screen_ = true; }
 
   // An order of an operator.
   absl::StatusOr<v1::KeepAnswer> Keep(const v1::KeepRequest& request);
@@ -98,7 +99,7 @@ class Client {
   void Prepare(grpc::ClientContext& context) const;
   template <typename Answer, typename Stub, typename Method, typename Question>
   absl::StatusOr<Answer> Call(Stub& stub, Method method, const Question& question) const {
-    const Waiting waiting("collector " + settings_.collector, show_waiting_);
+    const Waiting waiting("collector " + settings_.collector, !whole_screen_);
     grpc::ClientContext context;
     Prepare(context);
     Answer answer;
@@ -112,7 +113,7 @@ class Client {
 
   const Settings settings_;
   const std::chrono::seconds timeout_;
-  bool show_waiting_ = true;
+  bool whole_screen_ = false;
   std::unique_ptr<v1::Query::Stub> stub_;
   std::unique_ptr<v1::Operate::Stub> operate_;
   std::unique_ptr<v1::Access::Stub> access_;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "collector/cli/question.h"
 #include "collector/cli/retyped.h"
 #include "collector/formats/export.h"
@@ -70,6 +71,104 @@ int DeliverPage(const Session& session, const google::protobuf::Message& answer,
                            [&] { return absl::StrCat(render(), next); });
   if (code == kOk && !session.json() && !session.table()) std::cerr << next;
   return code;
+}
+
+// What chooses among anomalies that are over does nothing where each is told as it is found.
+absl::Status CheckFollowed(const Arguments& arguments) {
+  const RangeFlags& range = arguments.range;
+  for (const auto& [flag, given] : {std::pair("--from", !range.from.empty()),
+                                    {"--to", !range.to.empty()},
+                                    {"--at", !range.at.empty()},
+                                    {"--for", !range.length.empty()},
+                                    {"--limit", arguments.limit > 0},
+                                    {"--page", !arguments.page.empty()}}) {
+    if (!given) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "anomalies: ", flag, " does nothing with --follow, which prints each from now or from ",
+        "--cursor on; leave one of the two out"));
+  }
+  if (arguments.output == "table" || arguments.output == "json") return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("anomalies: -o \"", arguments.output,
+                                                 "\": with --follow it must be table or json"));
+}
+
+// Of a selection with labels, the nodes that have them now: a follower is chosen by name.
+absl::StatusOr<std::vector<std::string>> NamesOf(const v1::Selection& selection,
+                                                 const Session& session) {
+  v1::NodesRequest request;
+  *request.mutable_label_matches() = selection.label_matches();
+  const auto labelled = session.client->Ask(&QueryStub::ListNodes, request);
+  if (!labelled.ok()) return labelled.status();
+  std::vector<std::string> names;
+  for (const v1::Node& node : labelled->nodes()) {
+    const bool chosen =
+        selection.nodes().empty() || std::ranges::count(selection.nodes(), node.name()) > 0;
+    if (chosen) names.push_back(node.name());
+  }
+  if (!names.empty()) return names;
+  return absl::NotFoundError(absl::StrCat("anomalies: --follow: no node that is asked for has ",
+                                          absl::StrJoin(selection.label_matches(), " and "),
+                                          "; `telltale nodes` shows labels"));
+}
+
+// Nothing ever comes of a name that nobody has: the same question about what is over says what is
+// wrong with it.
+absl::StatusOr<v1::FollowRequest> FollowOf(const Arguments& arguments, const std::string& vital,
+                                           const Session& session) {
+  v1::AnomaliesRequest over;
+  over.set_filter(arguments.filter);
+  over.set_vital(vital);
+  over.set_limit(1);
+  v1::Selection& selection = *over.mutable_selection();
+  selection.mutable_nodes()->Assign(arguments.nodes.begin(), arguments.nodes.end());
+  selection.mutable_label_matches()->Assign(arguments.labels.begin(), arguments.labels.end());
+  const bool named = !arguments.filter.empty() || !vital.empty() || !arguments.nodes.empty() ||
+                     !arguments.labels.empty();
+  if (named) {
+    const auto checked = session.client->Ask(&QueryStub::ListAnomalies, over);
+    if (!checked.ok()) return checked.status();
+  }
+  v1::FollowRequest request;
+  request.set_cursor(arguments.cursor);
+  *request.mutable_selection()->mutable_nodes() = selection.nodes();
+  if (arguments.labels.empty()) return request;
+  const auto names = NamesOf(selection, session);
+  if (!names.ok()) return names.status();
+  request.mutable_selection()->mutable_nodes()->Assign(names->begin(), names->end());
+  return request;
+}
+
+bool IsFollowed(const v1::Anomaly& anomaly, const Arguments& arguments, const std::string& vital) {
+  if (anomaly.filter().empty()) return false;  // the greeting: only the cursor counts
+  if (std::abs(anomaly.severity()) < arguments.min_severity) return false;
+  if (!arguments.filter.empty() && anomaly.filter() != arguments.filter) return false;
+  return vital.empty() || vital == anomaly.vital() ||
+         vital == absl::StrCat(anomaly.vital(), "/", anomaly.sub());
+}
+
+// Goes on where it was when the collector restarts; what cannot become better ends it.
+int FollowAnomalies(const Arguments& arguments) {
+  if (const absl::Status status = CheckFollowed(arguments); !status.ok()) return Report(status);
+  const absl::StatusOr<std::string> vital = OneVital(arguments, "anomalies", false);
+  if (!vital.ok()) return Report(vital.status());
+  const absl::StatusOr<Session> session = OpenSession(arguments);
+  if (!session.ok()) return Report(session.status());
+  absl::StatusOr<v1::FollowRequest> request = FollowOf(arguments, *vital, *session);
+  if (!request.ok()) return Report(request.status());
+  if (session->table()) Print(ZoneLine(session->view));
+  while (true) {
+    const absl::Status status = session->client->Follow(*request, [&](const v1::Anomaly& anomaly) {
+      request->set_cursor(anomaly.cursor());
+      if (!IsFollowed(anomaly, arguments, *vital)) return true;
+      if (session->json()) return PrintJson(anomaly).ok() && std::cout.good();
+      Print(RenderAnomaly(anomaly, session->view));
+      return std::cout.good();
+    });
+    if (status.ok()) return kOk;
+    if (!absl::IsUnavailable(status)) return Report(status);
+    std::cerr << "telltale: " << status.message() << "; trying again every 5 s\n";
+    std::this_thread::sleep_for(std::chrono::seconds(5));
+  }
 }
 
 int Said(const absl::StatusOr<std::string>& done) {
@@ -290,41 +389,7 @@ int RunStatus(const Arguments& arguments) {
 }
 
 int RunAnomalies(const Arguments& arguments) {
-  if (arguments.follow) {
-    absl::StatusOr<Session> session = OpenSession(arguments);
-    if (!session.ok()) return Report(session.status());
-    v1::FollowRequest request;
-    request.set_cursor(arguments.cursor);
-    for (const std::string& node : arguments.nodes) request.mutable_selection()->add_nodes(node);
-    absl::StatusOr<std::string> vital = OneVital(arguments, "anomalies", false);
-    if (!vital.ok()) return Report(vital.status());
-    if (!arguments.filter.empty() || !vital->empty()) {  // names that nobody has never come
-      v1::AnomaliesRequest check;
-      check.set_filter(arguments.filter);
-      check.set_vital(*vital);
-      check.set_limit(1);
-      const auto checked = session->client->Ask(&QueryStub::ListAnomalies, check);
-      if (!checked.ok()) return Report(checked.status());
-    }
-    // Goes on where it was when the collector restarts; what cannot become better ends it.
-    while (true) {
-      const absl::Status status = session->client->Follow(request, [&](const v1::Anomaly& anomaly) {
-        request.set_cursor(anomaly.cursor());
-        if (std::abs(anomaly.severity()) < arguments.min_severity) return true;
-        if (!arguments.filter.empty() && anomaly.filter() != arguments.filter) return true;
-        const bool of_vital = vital->empty() || *vital == anomaly.vital() ||
-                              *vital == absl::StrCat(anomaly.vital(), "/", anomaly.sub());
-        if (!of_vital) return true;
-        if (session->json()) return PrintJson(anomaly).ok() && std::cout.good();
-        Print(RenderAnomaly(anomaly, session->view));
-        return std::cout.good();
-      });
-      if (status.ok()) return kOk;
-      if (!absl::IsUnavailable(status)) return Report(status);
-      std::cerr << "telltale: " << status.message() << "; trying again every 5 s\n";
-      std::this_thread::sleep_for(std::chrono::seconds(5));
-    }
-  }
+  if (arguments.follow) return FollowAnomalies(arguments);
   return WithSelection(
       arguments, kDay, [&](const Session& session, const v1::Selection& selection) {
         absl::StatusOr<std::string> vital = OneVital(arguments, "anomalies", false);

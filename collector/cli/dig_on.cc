@@ -66,17 +66,17 @@ std::string DigOn::Command(const std::vector<std::string>& words, double start_s
   return out;
 }
 
-std::string DigOn::Top() const {
-  std::vector<std::string> words = {"top"};
+std::string DigOn::OfAll(const char* command) const {
+  std::vector<std::string> words = {command};
   for (const std::string& node : asked_.nodes()) words.insert(words.end(), {"--node", node});
+  for (const std::string& label : asked_.label_matches()) {
+    words.insert(words.end(), {"--label", label});
+  }
   return Command(words, asked_.start_s(), asked_.end_s());
 }
 
-std::string DigOn::Series() const {
-  std::vector<std::string> words = {"series"};
-  for (const std::string& node : asked_.nodes()) words.insert(words.end(), {"--node", node});
-  return Command(words, asked_.start_s(), asked_.end_s());
-}
+std::string DigOn::Top() const { return OfAll("top"); }
+std::string DigOn::Series() const { return OfAll("series"); }
 
 std::vector<std::string> DigOn::For(const v1::Finding& finding,
                                     const v1::InvestigateAnswer& answer) const {

@@ -30,6 +30,7 @@ class DigOn {
                                const v1::InvestigateAnswer& answer) const;
 
  private:
+  std::string OfAll(const char* command) const;  // of all nodes asked for
   std::string Command(const std::vector<std::string>& words, double start_s, double end_s) const;
   std::string Moment(double unix_s) const;
 

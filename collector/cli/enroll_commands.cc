@@ -78,7 +78,7 @@ std::string ListText(const v1::ListEnrolmentsAnswer& answer, const View& view) {
     part(table.Render(view.style));
   }
   return text.empty() ? "nobody has enrolled yet; telltale enroll token --node NAME begins it\n"
-                      : text;
+                      : text + ZoneLine(view);
 }
 
 std::string CommandText(const v1::CreateEnrollTokenAnswer& answer, const std::string& collector) {

@@ -98,7 +98,8 @@ std::string RenderHeat(const v1::SeriesAnswer& answer, const v1::Selection& aske
     for (const double rate : drawn[i].cells) out += CellText(rate, highest, view.style);
     absl::StrAppend(&out, "  ", Rate(drawn[i].peak, any.unit(), any.vital()), "\n");
   }
-  absl::StrAppend(&out, std::string(kNameColumns + 2, ' '), Axis(asked, cells, view), "\n");
+  absl::StrAppend(&out, std::string(kNameColumns + 2, ' '), Axis(asked, cells, view), "\n",
+                  ZoneLine(view));
   if (drawn.size() > shown) {
     absl::StrAppend(&out, "and ", Plural(static_cast<double>(drawn.size() - shown), "other node"),
                     ", none above ", Rate(drawn[shown].peak, any.unit(), any.vital()),

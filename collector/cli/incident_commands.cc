@@ -18,6 +18,7 @@ using Incidents = v1::Incidents::Stub;
 int Follow(const Session& session, const std::string& cursor) {
   v1::FollowIncidentsRequest request;
   request.set_cursor(cursor);
+  if (!session.json()) Print(ZoneLine(session.view));
   while (true) {
     const absl::Status status = session.client->Follow(request, [&](const v1::IncidentNews& news) {
       request.set_cursor(news.cursor());
@@ -110,7 +111,8 @@ int RunSilence(const Arguments& arguments) {
   const absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
   const auto shown = [&](const char* done, const v1::Silence& silence) {
-    return absl::StrCat(done, "  ", RenderSilence(silence, session->view), "\n");
+    return absl::StrCat(done, "  ", RenderSilence(silence, session->view), "\n",
+                        ZoneLine(session->view));
   };
   if (!asked.end.empty()) {
     v1::EndSilenceRequest request;

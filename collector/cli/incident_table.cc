@@ -35,7 +35,9 @@ std::span<const Command> IncidentCommands() {
           "Keys: Tab or right and left choose the vital, up and down scroll, space holds it, q "
           "leaves.\n"
           "The collector tells when an epoch is over, and each second of nodes named with --node. "
-          "While it tells nothing the screen says so and asks every 2 s (--every).",
+          "While it tells nothing the screen says so and asks every 2 s (--every). No answer is "
+          "waited for\n"
+          "longer than 5 s: the screen says so and asks again.",
           [](CLI::App* c, Arguments& a) {
             AddNodes(c, a);
             AddVital(c, a, "the vital to begin with (cpu)");

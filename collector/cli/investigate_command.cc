@@ -24,19 +24,12 @@ std::string WebOf(const Session& session) {
 }
 
 // What is known of the time. An answer without it is an answer, too.
-std::vector<v1::Incident> IncidentsOf(const Session& session, const v1::Selection& selection) {
-  constexpr uint32_t kLookedAt = 200;
-  constexpr size_t kShown = 5;
+void AddKnown(const Session& session, InvestigationFrame& frame) {
   v1::ListIncidentsRequest request;
   request.set_resolved(true);
-  request.set_limit(kLookedAt);
-  const auto answer = session.client->Ask(&v1::Watch::Stub::ListIncidents, request);
-  std::vector<v1::Incident> incidents;
-  if (!answer.ok()) return incidents;
-  for (const v1::Incident& incident : answer->incidents()) {
-    if (incidents.size() < kShown && Concerns(incident, selection)) incidents.push_back(incident);
-  }
-  return incidents;
+  request.set_limit(kMostIncidents);
+  const auto newest = session.client->Ask(&v1::Watch::Stub::ListIncidents, request);
+  if (newest.ok()) AddIncidents(*newest, frame);
 }
 
 std::string WhoText(const v1::Selection& selection) {
@@ -55,23 +48,22 @@ int RunInvestigate(const Arguments& typed) {
       arguments.range.around.empty()) {
     arguments.range.around = "15m";
   }
-  return WithSelection(
-      arguments, kQuarter, [&](const Session& session, const v1::Selection& selection) {
-        v1::InvestigateRequest request;
-        *request.mutable_selection() = selection;
-        request.set_limit(arguments.limit);
-        request.set_hide_self(arguments.hide_self);
-        const auto answer = session.client->Ask(&QueryStub::Investigate, request);
-        if (!answer.ok()) return Report(answer.status());
-        return Deliver(session, *answer, answer->coverage(), selection, true, [&] {
-          const std::string web = WebOf(session);
-          return RenderInvestigation(*answer,
-                                     {selection, WhoText(selection),
-                                      DigOn(session.words, selection, web, session.view.zone),
-                                      IncidentsOf(session, selection)},
-                                     session.view);
-        });
-      });
+  return WithSelection(arguments, kQuarter,
+                       [&](const Session& session, const v1::Selection& selection) {
+                         v1::InvestigateRequest request;
+                         *request.mutable_selection() = selection;
+                         request.set_limit(arguments.limit);
+                         request.set_hide_self(arguments.hide_self);
+                         const auto answer = session.client->Ask(&QueryStub::Investigate, request);
+                         if (!answer.ok()) return Report(answer.status());
+                         return Deliver(session, *answer, answer->coverage(), selection, true, [&] {
+                           InvestigationFrame frame{
+                               selection, WhoText(selection),
+                               DigOn(session.words, selection, WebOf(session), session.view.zone)};
+                           AddKnown(session, frame);
+                           return RenderInvestigation(*answer, frame, session.view);
+                         });
+                       });
 }
 
 }  // namespace telltale::cli

@@ -26,7 +26,7 @@ class Live {
       : arguments_(arguments), session_(std::move(session)), screen_(screen) {}
 
   absl::Status Run() {
-    session_.client->set_show_waiting(false);
+    session_.client->set_whole_screen();
     if (absl::Status status = Prepare(); !status.ok()) return status;
     v1::SubscribeRequest request;
     // Seconds of more nodes than that are not to be had; their epochs are.
@@ -34,15 +34,15 @@ class Live {
       request.mutable_nodes()->Assign(arguments_.nodes.begin(), arguments_.nodes.end());
     }
     const LiveStream stream(session_.client.get(), std::move(request));
-    Clock::time_point asked = {};
-    bool now = true;
+    Clock::time_point asked = Clock::now();
+    bool now = false;
     while (true) {
       now = Told(stream.Look()) || now;
       const auto age = Clock::now() - asked;
       const auto every =
           state_.told ? kSeldom : std::chrono::seconds(std::max(1u, arguments_.every_s));
       if (!state_.held && ((now && age >= kSoonest) || age >= every)) {
-        Ask();
+        (void)Ask();  // what went wrong stands on the screen
         asked = Clock::now();
         now = false;
       }
@@ -88,6 +88,15 @@ class Live {
   absl::Status Prepare() {
     absl::StatusOr<std::string> vital = OneVital(arguments_, "live", false);
     if (!vital.ok()) return vital.status();
+    if (auto selection = Select(); !selection.ok()) return selection.status();
+    state_.who =
+        arguments_.nodes.empty() && arguments_.labels.empty()
+            ? "all nodes"
+            : absl::StrCat(absl::StrJoin(arguments_.nodes, ", "),
+                           arguments_.nodes.empty() || arguments_.labels.empty() ? "" : ", ",
+                           absl::StrJoin(arguments_.labels, ", "));
+    state_.asking = true;
+    Draw();
     const auto vitals = session_.client->Ask(&QueryStub::ListVitals, v1::VitalsRequest());
     if (!vitals.ok()) return vitals.status();
     for (const v1::VitalDescriptor& known : vitals->vitals()) {
@@ -100,21 +109,22 @@ class Live {
     if (chosen != state_.vitals.end()) {
       state_.chosen = static_cast<size_t>(chosen - state_.vitals.begin());
     }
-    state_.who =
-        arguments_.nodes.empty() && arguments_.labels.empty()
-            ? "all nodes"
-            : absl::StrCat(absl::StrJoin(arguments_.nodes, ", "),
-                           arguments_.nodes.empty() || arguments_.labels.empty() ? "" : ", ",
-                           absl::StrJoin(arguments_.labels, ", "));
-    v1::TopAnswer first;
-    return Top(&first);  // what is wrong with the question is said before the screen is drawn
+    const absl::Status first = Ask();
+    state_.asking = false;
+    // What is wrong with the question ends it; that there was no answer in time is shown.
+    return absl::IsDeadlineExceeded(first) ? absl::OkStatus() : first;
+  }
+
+  absl::StatusOr<v1::Selection> Select() {
+    session_.view.now = absl::Now();
+    absl::StatusOr<v1::Selection> selection = SelectionOf(arguments_, session_, absl::Minutes(1));
+    if (selection.ok()) state_.length_s = selection->end_s() - selection->start_s();
+    return selection;
   }
 
   absl::Status Top(v1::TopAnswer* answer) {
-    session_.view.now = absl::Now();
-    absl::StatusOr<v1::Selection> selection = SelectionOf(arguments_, session_, absl::Minutes(1));
+    absl::StatusOr<v1::Selection> selection = Select();
     if (!selection.ok()) return selection.status();
-    state_.length_s = selection->end_s() - selection->start_s();
     v1::TopRequest request;
     *request.mutable_selection() = *selection;
     if (!state_.vitals.empty()) request.set_vital(state_.vitals[state_.chosen]);
@@ -126,9 +136,10 @@ class Live {
     return absl::OkStatus();
   }
 
-  void Ask() {
-    const absl::Status status = Top(&state_.answer);
-    state_.error = status.ok() ? "" : std::string(status.message());
+  absl::Status Ask() {
+    absl::Status status = Top(&state_.answer);
+    state_.error = std::string(status.message());
+    return status;
   }
 
   void Draw() {
@@ -172,7 +183,11 @@ class Live {
 
 }  // namespace
 
-int RunLive(const Arguments& arguments) {
+int RunLive(const Arguments& typed) {
+  // Keys are read between questions: nobody is to wait a minute until `q` counts.
+  constexpr int kLongestQuestionS = 5;
+  Arguments arguments = typed;
+  arguments.timeout_s = std::min(typed.timeout_s, kLongestQuestionS);
   if (arguments.output != "table") {
     return Report(absl::InvalidArgumentError(
         "live: draws a screen; `telltale top -o json` gives the figures"));

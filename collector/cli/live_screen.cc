@@ -113,10 +113,13 @@ std::string LiveScreen(const LiveState& state, size_t columns, size_t rows, cons
                    LengthText(state.length_s), state.held ? "  HELD" : "")};
   for (std::string& line : Tabs(state, columns, view.style)) top.push_back(std::move(line));
   const std::string& last = state.error;
-  top.push_back(last.empty() ? Painted(Summary(state, view), Ink::kDim, view.style)
+  top.push_back(last.empty() ? Painted(state.asking ? "asking ..." : Summary(state, view),
+                                       Ink::kDim, view.style)
                              : Painted(Escaped(last), Ink::kBad, view.style));
-  top.push_back(
-      Painted(Feed(state), state.told && state.untold.empty() ? Ink::kDim : Ink::kBad, view.style));
+  if (!state.asking) {
+    top.push_back(Painted(Feed(state), state.told && state.untold.empty() ? Ink::kDim : Ink::kBad,
+                          view.style));
+  }
   std::vector<std::string> body;
   for (const v1::TopTable& table : state.answer.tables()) {
     if (body.empty()) {

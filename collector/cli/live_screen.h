@@ -21,6 +21,7 @@ struct LiveState {
   size_t chosen = 0;                // index into vitals
   v1::TopAnswer answer;             // by process and by site, of the chosen vital
   std::string error;                // why there is no newer one; empty: there is
+  bool asking = false;              // for the first time: nothing is known yet
   // What the collector tells by itself.
   bool told = false;           // epochs show as they come
   std::string untold;          // why not, or why there are no seconds; empty: all is well

@@ -25,7 +25,7 @@ std::string MarksText(const v1::MarksAnswer& answer, const View& view) {
                mark.node().empty() ? "(all)" : Escaped(mark.node()), Escaped(mark.text()),
                Escaped(mark.by())});
   }
-  return absl::StrCat(table.Render(view.style),
+  return absl::StrCat(table.Render(view.style), ZoneLine(view),
                       answer.left_out() > 0 ? absl::StrCat(answer.left_out(),
                                                            " older ones are not shown; narrow the "
                                                            "time or raise --limit\n")

@@ -7,6 +7,7 @@
 #ifndef TELLTALE_COLLECTOR_CLI_RENDER_H_
 #define TELLTALE_COLLECTOR_CLI_RENDER_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -75,8 +76,10 @@ std::string RenderRules(const v1::ListFiltersAnswer& answer, const View& view);
 std::string RenderFilters(const v1::ListFiltersAnswer& answer, const View& view);
 std::string RenderFilterSeries(const v1::FilterSeriesAnswer& answer, const View& view);
 std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view);
-// A line each, or that there is none and what cannot be found yet (`learning`); one of them with
-// its timeline and notes.
+// Most that a collector lists at once.
+inline constexpr uint32_t kMostIncidents = 1'000;
+// A line each and how many more are open, or that there is none and what cannot be found yet
+// (`learning`); one of them with its timeline and notes.
 std::string RenderIncidents(const v1::ListIncidentsAnswer& answer, const View& view,
                             const v1::AnomaliesAnswer& learning = {});
 std::string RenderIncident(const v1::Incident& incident, const View& view);

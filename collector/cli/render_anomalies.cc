@@ -179,7 +179,7 @@ std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view) {
 std::string RenderAnomalies(const v1::AnomaliesAnswer& answer, const View& view) {
   std::string out;
   for (const v1::Anomaly& anomaly : answer.anomalies()) out += RenderAnomaly(anomaly, view);
-  if (out.empty()) out = "no anomaly in this time\n";
+  out += out.empty() ? "no anomaly in this time\n" : ZoneLine(view);
   out += RenderLearning(answer);
   return absl::StrCat(out, "\n", RenderCoverage(answer.coverage(), view));
 }
@@ -219,7 +219,8 @@ std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view)
     absl::StrAppend(&out, "and ", answer.late_epochs() - static_cast<uint64_t>(answer.late_size()),
                     " more\n");
   }
-  return out;
+  const bool times = !answer.anomalies().empty() || !answer.late().empty();
+  return absl::StrCat(out, times ? ZoneLine(view) : "");
 }
 
 }  // namespace telltale::cli

@@ -282,7 +282,7 @@ std::string RenderGaps(const v1::CoverageAnswer& answer, const View& view) {
                why});
   }
   std::string out = answer.gaps().empty() ? "no gap: every node was watched throughout\n"
-                                          : table.Render(view.style);
+                                          : table.Render(view.style) + ZoneLine(view);
   if (!answer.coverage().lost_events().empty()) {
     Table losses({{"lost", Table::Align::kRight}, {""}, {"vital"}});
     for (const v1::ReasonCount& lost : answer.coverage().lost_events()) {

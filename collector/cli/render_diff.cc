@@ -39,7 +39,7 @@ std::string Sides(const v1::Coverage& now, const v1::Coverage& against, double s
     absl::StrAppend(&text, absl::StrFormat("; its figures are times %.4g", scale),
                     ", for as much watched node time as now");
   }
-  return text + "\n\n";
+  return absl::StrCat(text, "\n", ZoneLine(view), "\n");
 }
 
 std::string BothCoverages(const v1::Coverage& now, const v1::Coverage& against, const View& view) {

@@ -21,7 +21,7 @@ std::string RenderFilterSeries(const v1::FilterSeriesAnswer& answer, const View&
     }
     out += table.Render(view.style);
   }
-  if (out.empty()) out = "this filter emitted no series in this time\n";
+  out += out.empty() ? "this filter emitted no series in this time\n" : ZoneLine(view);
   if (answer.left_out() > 0) {
     absl::StrAppend(&out, "and ", Plural(static_cast<double>(answer.left_out()), "point"),
                     " more; ask for a shorter time, fewer nodes or a higher --limit\n");

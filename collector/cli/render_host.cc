@@ -69,7 +69,7 @@ std::string RenderHost(const v1::HostLevelsAnswer& answer, const View& view) {
     }
     absl::StrAppend(&out, table.Render(view.style, "  "), FreeBlocksText(host, view));
   }
-  if (answer.hosts().empty()) out = "no levels in this time\n";
+  out += out.empty() ? "no levels in this time\n" : ZoneLine(view);
   if (answer.left_out() > 0) {
     absl::StrAppend(&out, "\n", Plural(answer.left_out(), "host"),
                     " with more memory available not shown; see --limit\n");

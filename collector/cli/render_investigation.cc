@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -118,6 +119,11 @@ class Page {
         if (told.insert(KeyOf(anomaly)).second) absl::StrAppend(&out, Diagnosis(anomaly));
       }
       absl::StrAppend(&out, kIndent, "telltale incidents ", incident.number(), "\n");
+    }
+    if (frame_.incidents_left_out > 0) {
+      absl::StrAppend(&out, "and ",
+                      Plural(static_cast<double>(frame_.incidents_left_out), "older incident"),
+                      " of this time: telltale incidents --all --limit ", kMostIncidents, "\n");
     }
     for (const v1::Anomaly& anomaly : answer_.anomalies()) {
       if (anomaly.rule() != 0 && told.insert(KeyOf(anomaly)).second) {
@@ -355,6 +361,15 @@ class Page {
     for (const std::string& note : answer_.notes()) {
       absl::StrAppend(&out, Paragraph(Escaped(note), "", view_));
     }
+    if (frame_.incidents_from_s > 0) {
+      absl::StrAppend(&out,
+                      Paragraph(absl::StrCat("incidents that began before ",
+                                             MomentText(frame_.incidents_from_s, view_.zone),
+                                             " were not looked at: a collector lists its newest ",
+                                             Count(kMostIncidents),
+                                             "; telltale incidents NUMBER shows an older one"),
+                                "", view_));
+    }
     return out;
   }
 
@@ -394,6 +409,22 @@ bool Concerns(const v1::Incident& incident, const v1::Selection& asked) {
   return std::ranges::any_of(asked.nodes(), [&](const std::string& node) {
     return std::ranges::count(incident.nodes(), node) > 0;
   });
+}
+
+void AddIncidents(const v1::ListIncidentsAnswer& newest, InvestigationFrame& frame) {
+  constexpr size_t kShown = 5;
+  for (const v1::Incident& incident : newest.incidents()) {
+    if (!Concerns(incident, frame.asked)) continue;
+    if (frame.incidents.size() < kShown) {
+      frame.incidents.push_back(incident);
+    } else {
+      ++frame.incidents_left_out;
+    }
+  }
+  if (static_cast<uint32_t>(newest.incidents_size()) < kMostIncidents) return;
+  const v1::Incident& oldest = newest.incidents(newest.incidents_size() - 1);
+  const bool reached = oldest.number() == 1 || oldest.start_s() <= frame.asked.start_s();
+  if (!reached) frame.incidents_from_s = oldest.start_s();
 }
 
 std::string RenderInvestigation(const v1::InvestigateAnswer& answer,

@@ -6,6 +6,7 @@
 #ifndef TELLTALE_COLLECTOR_CLI_RENDER_INVESTIGATION_H_
 #define TELLTALE_COLLECTOR_CLI_RENDER_INVESTIGATION_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,15 @@ struct InvestigationFrame {
   DigOn commands;
   // Of the nodes asked for, that were open in the time; newest first.
   std::vector<v1::Incident> incidents = {};
+  size_t incidents_left_out = 0;  // of the same, older than those
+  double incidents_from_s = 0;    // which began before were not looked at; 0: all were
 };
 
 // Whether an incident belongs to a selection: it was open in its time, on one of its nodes.
 bool Concerns(const v1::Incident& incident, const v1::Selection& asked);
+
+// Puts those of the newest incidents into the frame that belong to what it asked for.
+void AddIncidents(const v1::ListIncidentsAnswer& newest, InvestigationFrame& frame);
 
 std::string RenderInvestigation(const v1::InvestigateAnswer& answer,
                                 const InvestigationFrame& frame, const View& view);

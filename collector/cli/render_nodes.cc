@@ -100,7 +100,8 @@ std::string RenderNodes(const v1::NodesAnswer& answer, const View& view) {
                       "\n");
     }
   }
-  return absl::StrCat(table.Render(view.style), remarks.empty() ? "" : "\n", remarks);
+  return absl::StrCat(table.Render(view.style), ZoneLine(view), remarks.empty() ? "" : "\n",
+                      remarks);
 }
 
 std::string RenderVitals(const v1::VitalsAnswer& vitals, const v1::NodesAnswer& nodes,
@@ -170,7 +171,7 @@ std::string RenderStatus(const v1::StatusAnswer& answer, const View& view) {
                  size.oldest_s() > 0 ? MomentText(size.oldest_s(), view.zone) : "",
                  size.newest_s() > 0 ? MomentText(size.newest_s(), view.zone) : ""});
     }
-    absl::StrAppend(&out, "\n", sizes.Render(view.style));
+    absl::StrAppend(&out, "\n", sizes.Render(view.style), ZoneLine(view));
   }
   if (!answer.refused().empty()) {
     Table refused({{"refused or dropped"}, {"times", Table::Align::kRight}});

@@ -108,11 +108,12 @@ std::string RenderSamples(const v1::SamplesAnswer& answer, const View& view) {
     absl::StrAppend(&out, OneSample(sample, view), "\n");
   const std::string count = Plural(answer.samples_size(), "sample");
   if (!answer.next_page().empty()) {
-    absl::StrAppend(&out, "the newest ", count, " of all vitals asked for\n\n");
+    absl::StrAppend(&out, "the newest ", count, " of all vitals asked for\n");
   } else if (!answer.samples().empty()) {
-    absl::StrAppend(&out, count, ": all that epochs kept of this time, a few of each vital\n\n");
+    absl::StrAppend(&out, count, ": all that epochs kept of this time, a few of each vital\n");
   }
-  return absl::StrCat(out, RenderCoverage(answer.coverage(), view));
+  return absl::StrCat(out, out.empty() ? "" : ZoneLine(view) + "\n",
+                      RenderCoverage(answer.coverage(), view));
 }
 
 std::string RenderStacks(const v1::StacksAnswer& answer, const View& view) {

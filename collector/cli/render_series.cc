@@ -104,7 +104,7 @@ std::string OneSeries(const v1::Series& series, const View& view) {
                       series.left_out().empty() ? "" : "  (without ",
                       Escaped(absl::StrJoin(series.left_out(), ", ")),
                       series.left_out().empty() ? "" : ")", "\n", table.Render(view.style, "  "),
-                      BoundsNote(SummaryOf(series).bounds));
+                      ZoneLine(view), BoundsNote(SummaryOf(series).bounds));
 }
 
 }  // namespace

@@ -207,7 +207,9 @@ const Command kCommands[] = {
            ->check(CLI::NonNegativeNumber);
        AddLimit(c, a, 10'000, "at most so many (100); at most 10,000");
        AddPage(c, a);
-       c->add_flag("--follow", a.follow, "stay and print new ones as they are found");
+       c->add_flag("--follow", a.follow,
+                   "stay and print new ones as they are found; --label: of nodes that have it "
+                   "now");
        c->add_option("--cursor", a.cursor, "with --follow: begin after this one");
      },
      RunAnomalies},

@@ -55,6 +55,12 @@ class QueryService::Impl final : public v1::Query::CallbackService {
                     .after = [engine = options_.engine](
                                  const std::string& cursor,
                                  size_t limit) { return engine->AnomaliesAfter(cursor, limit); },
+                    .greeting =
+                        [](const std::string& cursor) {
+                          v1::Anomaly now;
+                          now.set_cursor(cursor);
+                          return now;
+                        },
                     .most = options_.max_followers}),
         pool_(options_.threads, options_.max_queued) {}
 

@@ -101,6 +101,9 @@ TEST_F(TerminalTest, WhatMakesNoSenseIsRefusedByName) {
   const std::vector<Case> cases = {
       {{"anomalies", "--filter", "nope"}, "filter \"nope\" is unknown; there are: ewma", 5},
       {{"anomalies", "--follow", "--filter", "nope"}, "there are: ewma", 5},
+      {{"anomalies", "--follow", "--node", "web-7"}, "node \"web-7\" is unknown", 5},
+      {{"anomalies", "--follow", "--label", "role=none"}, "no node has the labels role=none", 5},
+      {{"anomalies", "--follow", "--from", "-1h"}, "--from does nothing with --follow", 2},
       {{"anomalies", "--min-severity", "-3"}, "--min-severity: ", 2},
       {{"top", "--limit", "0"}, "--limit: Value 0 not in range 1 to 1000", 2},
       {{"series", "--points", "0"}, "--points: Value 0 not in range 1 to 2000", 2},

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "collector/cli/commands.h"
 #include "collector/cli/render.h"
 #include "collector/cli/retyped.h"
 #include "collector/cli/terminal_text.h"
@@ -125,6 +127,47 @@ TEST(RenderTest, WithoutAnIncidentItSaysWhatCannotBeFoundYet) {
               HasSubstr("no incident is open\ndb-1  still learning: leak 1 of 30 epochs\n"));
 }
 
+v1::ListIncidentsAnswer OpenIncidents(int shown, uint64_t open) {
+  v1::ListIncidentsAnswer answer;
+  for (int i = 0; i < shown; ++i) answer.add_incidents()->set_state("open");
+  answer.set_open(open);
+  return answer;
+}
+
+TEST(RenderTest, OpenIncidentsBeyondTheLimitAreCounted) {
+  EXPECT_THAT(RenderIncidents(OpenIncidents(2, 2), Plain()), Not(HasSubstr("more")));
+  EXPECT_THAT(RenderIncidents(OpenIncidents(2, 3), Plain()),
+              HasSubstr("1 more is open; --limit shows them\n"));
+  EXPECT_THAT(RenderIncidents(OpenIncidents(1000, 1012), Plain()),
+              HasSubstr("12 more are open, beyond the 1,000 that a list has\n"));
+  // Who lists acknowledged or silenced ones, too, sees as many open ones less.
+  v1::ListIncidentsAnswer mixed = OpenIncidents(2, 3);
+  mixed.add_incidents()->set_state("acknowledged");
+  mixed.add_incidents()->set_state("open");
+  mixed.mutable_incidents(3)->set_silenced(true);
+  EXPECT_THAT(RenderIncidents(mixed, Plain()), HasSubstr("1 more is open"));
+}
+
+// Else the one who follows believes that he sees what he asked for.
+TEST(FollowTest, FlagsThatWouldDoNothingAreRefusedByName) {
+  const auto refused = [](const std::function<void(Arguments&)>& type) {
+    Arguments arguments;
+    arguments.follow = true;
+    type(arguments);
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(RunAnomalies(arguments), kUsage);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(refused([](Arguments& a) { a.range.from = "-1h"; }),
+              HasSubstr("--from does nothing with --follow"));
+  EXPECT_THAT(refused([](Arguments& a) { a.range.to = "now"; }),
+              HasSubstr("--to does nothing with --follow"));
+  EXPECT_THAT(refused([](Arguments& a) { a.limit = 5; }),
+              HasSubstr("--limit does nothing with --follow"));
+  EXPECT_THAT(refused([](Arguments& a) { a.output = "csv"; }),
+              HasSubstr("-o \"csv\": with --follow it must be table or json"));
+}
+
 TEST(RenderTest, TimesSayWhichZoneTheyAreIn) {
   v1::ListIncidentsAnswer incidents;
   incidents.add_incidents()->set_number(1);
@@ -136,6 +179,33 @@ TEST(RenderTest, TimesSayWhichZoneTheyAreIn) {
   v1::EventsAnswer events;
   events.add_events()->set_node("db-1");
   EXPECT_THAT(RenderEvents(events, Plain()), HasSubstr("times are UTC+1\n"));
+  v1::SeriesAnswer series;
+  series.add_series()->set_vital("cpu");
+  EXPECT_THAT(RenderSeries(series, Plain()), HasSubstr("times are UTC+1\n"));
+  v1::SamplesAnswer samples;
+  samples.add_samples()->set_node("db-1");
+  EXPECT_THAT(RenderSamples(samples, Plain()), HasSubstr("times are UTC+1\n"));
+  v1::AnomaliesAnswer anomalies;
+  anomalies.add_anomalies()->set_node("db-1");
+  EXPECT_THAT(RenderAnomalies(anomalies, Plain()), HasSubstr("times are UTC+1\n"));
+  v1::RunFilterAnswer run;
+  run.add_late()->set_node("db-1");
+  EXPECT_THAT(RenderFilterRun(run, Plain()), HasSubstr("times are UTC+1\n"));
+  v1::FilterSeriesAnswer emitted;
+  emitted.add_series()->set_node("db-1");
+  EXPECT_THAT(RenderFilterSeries(emitted, Plain()), HasSubstr("times are UTC+1\n"));
+  v1::CoverageAnswer coverage;
+  coverage.add_gaps()->set_node("db-1");
+  EXPECT_THAT(RenderGaps(coverage, Plain()), HasSubstr("times are UTC+1\n"));
+  v1::HostLevelsAnswer hosts;
+  hosts.add_hosts()->set_node("db-1");
+  EXPECT_THAT(RenderHost(hosts, Plain()), HasSubstr("times are UTC+1\n"));
+  v1::NodesAnswer nodes;
+  nodes.add_nodes()->set_name("db-1");
+  EXPECT_THAT(RenderNodes(nodes, Plain()), HasSubstr("times are UTC+1\n"));
+  v1::StatusAnswer status;
+  status.add_store()->set_family("raw");
+  EXPECT_THAT(RenderStatus(status, Plain()), HasSubstr("times are UTC+1\n"));
 }
 
 TEST(TextTest, ANameOfCppKeepsItsFunction) {

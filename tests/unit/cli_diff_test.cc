@@ -64,6 +64,7 @@ TEST(RenderDiffTest, WhatIsCertainStandsApartFromWhatMayBeChance) {
             "now      2026-11-20 11:50:00 to 12:00:00, 1 node\n"
             "against  2026-11-19 11:40:00 to 2026-11-19 12:00:00, 1 node; its figures are times "
             "0.5, for as much watched node time as now\n"
+            "times are UTC\n"
             "\n"
             "cpu  20.0 s in all, against 10.0 s (x 2)\n"
             "  by site   against     now  difference       between              of\n"

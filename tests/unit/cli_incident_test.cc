@@ -138,6 +138,15 @@ TEST(LiveTest, ASecondInWhichNobodyLookedIsNotZero) {
   EXPECT_THAT(LiveScreen(state, 80, 24, Plain(80)), Not(HasSubstr("not looked at")));
 }
 
+TEST(LiveTest, SaysThatItAsksWhileNothingIsKnown) {
+  LiveState state;
+  state.who = "all nodes";
+  state.asking = true;
+  EXPECT_THAT(
+      LiveScreen(state, 80, 24, Plain(80)),
+      AllOf(HasSubstr("asking ..."), Not(HasSubstr("no epoch")), Not(HasSubstr("not told"))));
+}
+
 TEST(LiveTest, ScrollsNoFurtherThanThereIs) {
   LiveState state = LiveOf("nginx", 20);
   const std::string first = LiveScreen(state, 80, 24, Plain(80));
@@ -312,6 +321,60 @@ TEST(InvestigationPageTest, AnIncidentConcernsItsNodesWhileItIsOpen) {
   EXPECT_TRUE(Concerns(incident, asked));
   incident.set_start_s(400);
   EXPECT_FALSE(Concerns(incident, asked));
+}
+
+// The newest incidents of a store that has `newest` of them, a minute apart, resolved at once.
+v1::ListIncidentsAnswer Newest(uint32_t listed, uint32_t newest) {
+  v1::ListIncidentsAnswer answer;
+  for (uint32_t i = 0; i < listed; ++i) {
+    v1::Incident* incident = answer.add_incidents();
+    incident->set_number(newest - i);
+    incident->set_state("resolved");
+    incident->set_start_s(kAt - i * 60.0);
+    incident->set_last_s(incident->start_s());
+  }
+  return answer;
+}
+
+InvestigationFrame FrameOf(double start_s, double end_s, const v1::ListIncidentsAnswer& newest) {
+  v1::Selection asked;
+  asked.set_start_s(start_s);
+  asked.set_end_s(end_s);
+  InvestigationFrame frame{asked, "all nodes", DigOn({"telltale"}, asked, "", kZone)};
+  AddIncidents(newest, frame);
+  return frame;
+}
+
+TEST(InvestigationPageTest, SaysWhereTheIncidentsItLookedAtDoNotReachTheTimeAsked) {
+  const v1::ListIncidentsAnswer newest = Newest(1000, 3000);
+  const std::string page =
+      RenderInvestigation({}, FrameOf(kAt - 90'000, kAt - 80'000, newest), Plain());
+  EXPECT_THAT(page,
+              HasSubstr("incidents that began before 2026-11-18 00:21:00 were not looked at"));
+  const InvestigationFrame reached = FrameOf(kAt - 600, kAt - 570, newest);
+  EXPECT_EQ(reached.incidents.size(), 1u);
+  EXPECT_THAT(RenderInvestigation({}, reached, Plain()), Not(HasSubstr("were not looked at")));
+  EXPECT_THAT(RenderInvestigation({}, FrameOf(kAt - 90'000, kAt, Newest(1000, 1000)), Plain()),
+              Not(HasSubstr("were not looked at")))
+      << "there are no older ones";
+}
+
+TEST(InvestigationPageTest, IncidentsThatFindNoRoomAreCounted) {
+  const InvestigationFrame frame = FrameOf(kAt - 600, kAt + 1, Newest(11, 11));
+  EXPECT_EQ(frame.incidents.size(), 5u);
+  EXPECT_THAT(RenderInvestigation({}, frame, Plain()), HasSubstr("and 6 older incidents"));
+}
+
+TEST(InvestigationPageTest, WhatItProposesIsOfTheSameNodes) {
+  v1::Selection asked;
+  asked.set_start_s(kAt);
+  asked.set_end_s(kAt + 60);
+  asked.add_nodes("db-1");
+  asked.add_label_matches("role=data base");
+  const DigOn commands({"telltale"}, asked, "", kZone);
+  for (const std::string& command : {commands.Top(), commands.Series()}) {
+    EXPECT_THAT(command, HasSubstr(" --node db-1 --label 'role=data base' --from "));
+  }
 }
 
 TEST(InvestigationPageTest, WithoutAPastItSaysSoAndWhatToAsk) {

@@ -3,10 +3,13 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "collector/query/query_service.h"
 #include "telltale/v1/query.grpc.pb.h"
@@ -60,6 +63,71 @@ class EndlessSource : public FakeSource {
   mutable std::condition_variable changed_;
   mutable bool began_ = false, stopped_ = false, ended_ = false;  // guarded by mutex_
 };
+
+// A log in which an anomaly comes when it is told to.
+class OneAnomaly : public AnomalySource {
+ public:
+  absl::StatusOr<v1::AnomaliesAnswer> List(const v1::AnomaliesRequest&, const Selection&,
+                                           const Cancelled&) const override {
+    return v1::AnomaliesAnswer();
+  }
+  absl::StatusOr<std::vector<v1::Anomaly>> After(const std::string& cursor, size_t) const override {
+    std::vector<v1::Anomaly> found;
+    if (cursor != Newest() || !found_) return found;
+    found.emplace_back().set_filter("ewma");
+    found.back().set_cursor("8");
+    return found;
+  }
+  std::string Newest() const override { return "7"; }
+  absl::StatusOr<v1::FilterSeriesAnswer> Series(const v1::FilterSeriesRequest&,
+                                                const Selection&) const override {
+    return v1::FilterSeriesAnswer();
+  }
+  void Find() { found_ = true; }
+
+ private:
+  std::atomic<bool> found_ = false;
+};
+
+TEST(QueryServiceTest, WhoIsCutBeforeTheFirstAnomalyGoesOnWhereHeBegan) {
+  FakeSource source;
+  OneAnomaly anomalies;
+  EngineOptions engine_options;
+  engine_options.source = &source;
+  engine_options.anomalies = &anomalies;
+  engine_options.now_ns = [] { return 1000 * kS; };
+  const Engine engine(engine_options);
+  QueryServiceOptions options;
+  options.engine = &engine;
+  options.authorize = [](const grpc::ServerContextBase&) { return absl::OkStatus(); };
+  QueryService service(options);
+  grpc::ServerBuilder builder;
+  builder.RegisterService(service.service());
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  const auto stub = v1::Query::NewStub(server->InProcessChannel({}));
+  v1::FollowRequest request;
+  const auto first = [&] {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    const auto stream = stub->FollowAnomalies(&context, request);
+    v1::Anomaly anomaly;
+    EXPECT_TRUE(stream->Read(&anomaly));
+    context.TryCancel();
+    v1::Anomaly ignored;
+    while (stream->Read(&ignored)) {
+    }
+    (void)stream->Finish();
+    return anomaly;
+  };
+  const v1::Anomaly greeting = first();
+  EXPECT_EQ(greeting.filter(), "");
+  EXPECT_EQ(greeting.cursor(), "7");
+  anomalies.Find();  // meanwhile
+  request.set_cursor(greeting.cursor());
+  EXPECT_EQ(first().filter(), "ewma");
+  service.Stop();
+  server->Shutdown();
+}
 
 TEST(QueryServiceTest, ACancelledCallEndsTheWorkOnItsAnswer) {
   EndlessSource source;
