@@ -7,6 +7,7 @@ import importlib.machinery
 import io
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -191,7 +192,7 @@ class Rig(Folder):
         inventory = self.folder / "fleet.txt"
         inventory.write_text(INVENTORY)
         self.fleet = self.module.Fleet(argparse.Namespace(**{
-            "inventory": inventory, "agent": "agent.deb", "collector": "c:7410", "pki": None, "only": "web-.*", "group": [],
+            "inventory": inventory, "agent": "agent.deb", "collector": "c:7410", "pki": None, "config": None, "only": "web-.*", "group": [],
             "wave": "10%", "canaries": 1, "retries": 1, "parallel": 1, "timeout": 300, "look_timeout": 60, "health": 180, "budget": "",
             "revoke": False, "telltale": self.programs / "telltale", **options}))
         self.calls = []
@@ -385,6 +386,46 @@ class ChoiceTest(Rig):
         package.write_text(INVENTORY)
         with self.assertRaisesRegex(SystemExit, "other.deb.*is not a Debian format archive"):
             fleet_module().read_package(package)
+
+
+class SettingsTest(Rig):
+    """What --config brings to agent.yaml, and who keeps it."""
+
+    SETTINGS = "# for a month\nsensor:\n  budget: 2%\nspool: {max_bytes: 1GiB}\n"
+
+    def given(self, text):
+        path = self.folder / "settings.yaml"
+        path.write_text(text)
+        return path
+
+    def config(self, **options):
+        fleet = self.make(**options)
+        return fleet.config_of(fleet.hosts[0]).decode()
+
+    def test_settings_stand_behind_what_is_written_for_each_host(self):
+        without, config = self.config(), self.config(config=self.given(self.SETTINGS))
+        self.assertTrue(config.endswith(f"\nrun_as: telltale-agent\n{self.SETTINGS}"), config)
+        self.assertIn('collector: c:7410\nlabels:\n  group: "shop"\n', config)
+        keys = re.findall(r"(?m)^[a-z_.]+(?=:)", config)
+        self.assertEqual(len(keys), len(set(keys)), "no key twice")
+        self.assertIn("\nspool:\n  dir: /var/lib/telltale-agent/spool\n", without)
+
+    def test_what_is_written_for_each_host_is_no_setting(self):
+        for text, said in (("sensor: {}\ncollector: c:1\n", "settings.yaml:2: collector is written for each host"),
+                           ("labels:\n  role: db\n", "settings.yaml:1: labels is written for each host"),
+                           ("tls.ca: /ca\n", "tls is written for each host"), ("- sensor\n", "'- sensor' is not KEY: VALUE")):
+            with self.assertRaisesRegex(SystemExit, said):
+                self.make(config=self.given(text))
+
+    def test_a_host_keeps_its_settings_over_upgrades_until_others_are_given(self):
+        fleet = self.make(config=self.given(self.SETTINGS))
+        fleet.note(fleet.hosts[0], "done")
+        fleet.note(fleet.hosts[1], "taken back")
+        fleet = self.make()
+        self.assertEqual([fleet.settings_of(host) for host in fleet.hosts], [self.SETTINGS, ""])
+        fleet.note(fleet.hosts[0], "does not report")
+        self.assertIn("budget: 2%", self.config())
+        self.assertNotIn("budget", self.config(config=self.given("")))
 
 
 class RemoveTest(Rig):

@@ -57,6 +57,20 @@ helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{/* Of the URLs in incidents.alertmanager, each once: "9093,443"; empty: there are none. */}}
+{{- define "telltale.alertmanagerPorts" -}}
+{{- $incidents := default (dict) .Values.collector.config.incidents -}}
+{{- $ports := list -}}
+{{- range splitList "," (default "" $incidents.alertmanager) -}}
+{{- with trim . -}}
+{{- $url := urlParse . -}}
+{{- $usual := ternary "443" "80" (eq $url.scheme "https") -}}
+{{- $ports = append $ports (regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default $usual) -}}
+{{- end -}}
+{{- end -}}
+{{ join "," (uniq $ports) }}
+{{- end -}}
+
 {{- define "telltale.agentConfig" -}}
 {{- $config := dict
   "collector" (include "telltale.collectorAddress" .)
