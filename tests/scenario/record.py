@@ -191,9 +191,17 @@ def with_held(record, held):
     return {**record, "held": sorted([*others, told], key=lambda run: (run["budget"], run["epoch_s"]))}
 
 
+def share_found(record):
+    """Of the faults that were run and name a process."""
+    named = [fault for fault in record["faults"] if "not_run" not in fault and fault["names_process"]]
+    return sum(fault["found"] for fault in named) / max(1, len(named))
+
+
 def budget_text(record):
     if record.get("budget", "off") != "off":
-        return f"The agent's budget was {record['budget']} of the host's CPU time."
+        return (f"The agent's budget was {record['budget']} of the host's CPU time." +
+                (" [Other runs](#other-runs-within-a-budget) of the same found less." if any(
+                    run["found"] / run["named"] < share_found(record) for run in record.get("held", [])) else ""))
     # Of a run of its own within a budget.
     otherwise = any(", budget " in line.get("apart", "") for line in record["faults"] + record["innocents"])
     off = "The agent's budget was off, but where a line says otherwise" if otherwise else "The agent's budget was off"
@@ -205,11 +213,11 @@ def budget_text(record):
 def held_text(record):
     if not record.get("held"):
         return []
-    joined_in = sum(", budget " in line.get("apart", "") for line in record["faults"])
+    joined_in = sum(", budget " in line.get("apart", "") and ", budget off" not in line["apart"] for line in record["faults"])
     where = ("Totals of runs of their own. " + (
         f"{joined_in} lines of the faults above are of such a run, say so, and count in the figures of their rules and in "
         "the totals above." if joined_in else "They are in no other figure of this page."))
-    out = ["", "## Within a budget", "",
+    out = ["", "## Within a budget" if record.get("budget", "off") == "off" else "## Other runs within a budget", "",
            f"{where} A held sensor turns parts of itself down when what it sees "
            "grows dear. A cut costs the same however long its epoch was, so shorter epochs leave less of the budget for "
            "seeing; those of a minute, the default, leave the most and were not measured.", "",

@@ -1,6 +1,7 @@
 // Shows recorded innocent epochs to the collector's filters and incidents, as the epochs of many
 // nodes: drawn again with noise (tests/fleetsim/redraw.h), on a clock of their own. Not the network
-// and not the store: filters, log and incidents are the collector's. Prints what they said as JSON.
+// and not the store: filters, log and incidents are the collector's. Prints what they said as JSON,
+// and to standard error how far it is.
 //
 // usage: scenario_replay SPOOL_DIRECTORY NODES HOURS [SEED]
 
@@ -211,6 +212,12 @@ absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, 
     (*runner)->RunOnce();
     if (absl::Status taken = (*book)->Advance(now_ns()); !taken.ok()) return taken;
     if (absl::Status taken = diagnoses.Advance(); !taken.ok()) return taken;
+    constexpr uint64_t kEpochsAnHour = 3600 / kEpochS;
+    if (fleet.epochs % kEpochsAnHour == 0) {
+      std::fprintf(stderr, "replayed %llu of %llu hours, the first of them for learning\n",
+                   static_cast<unsigned long long>(fleet.epochs / kEpochsAnHour),
+                   static_cast<unsigned long long>(all / kEpochsAnHour));
+    }
   }
   fleet.epochs = all;
 

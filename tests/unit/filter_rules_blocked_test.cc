@@ -145,6 +145,25 @@ TEST(BlockedTest, OnABusyNodeItIsToldByWhatItWaitsForBetweenItsTurns) {
 
 // Of a vital that is counted part of the time to stay within a budget, what a process has is scaled
 // up.
+TEST(BlockedTest, WhoReadsThroughFilesIsToldOnlyWhereTheDiskIsSlow) {
+  const auto told = [](double read, double written, double times) {
+    Watch watch(BlockedFilter());
+    Play(watch, 40, 4, Nothing, [&](Watch& w) {
+      w.Process(90, "/usr/bin/grep",
+                {{TELLTALE_PROCESS_RUN_NS, 0.1 * 1e9},
+                 {TELLTALE_PROCESS_READ_BYTES, read},
+                 {TELLTALE_PROCESS_WRITE_BYTES, written},
+                 {w.Share("blocking", "disk", true), 0.8 * 1e9},
+                 {w.Share("blocking", "disk", false), times}});
+    });
+    return watch.told.size();
+  };
+  EXPECT_EQ(told(2e7, 1e5, 2'400), 0u) << "a third of a millisecond each";
+  EXPECT_EQ(told(2e7, 1e5, 240), 1u) << "3.3 ms each";
+  EXPECT_EQ(told(2e7, 1e5, 0), 1u) << "one, still open";
+  EXPECT_EQ(told(1e5, 2e7, 2'400), 1u) << "it writes, and waits for each write";
+}
+
 TEST(BlockedTest, NobodyWaitsForLongerThanItHasThreads) {
   const auto told = [](double waited, double existed) {
     Watch watch(BlockedFilter());

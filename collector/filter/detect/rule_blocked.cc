@@ -3,9 +3,10 @@
 // Waits for a disk and inside the kernel add up: one who syncs each write waits for its pages, and
 // then for the journal to be committed. Who waits for a CPU can wait for nothing else meanwhile:
 // for a disk half of the rest is enough, if that is a fifth of its time and more than it runs. Who
-// ends its waits, or holds the lock, and what that one does itself, is said where samples tell; an
-// open wait counts up to the end of the epoch. What a held agent counted part of the time and
-// scaled up is never more than the process had threads for.
+// reads through files, as a search or a backup does, waits for each: nothing is wrong with that as
+// long as the disk answers soon. Who ends its waits, or holds the lock, and what that one does
+// itself, is said where samples tell; an open wait counts up to the end of the epoch. What a held
+// agent counted part of the time and scaled up is never more than the process had threads for.
 //
 // Which disk it is, where in the kernel it waits and which thread holds the lock is said as far as
 // samples tell.
@@ -29,6 +30,7 @@ namespace telltale::filter {
 namespace {
 
 constexpr double kOnBusyNode = 0.2;   // threads, of one that waits for a CPU between
+constexpr double kSlowRead = 0.002;   // seconds a wait, on average
 constexpr double kWorked = 0.05;      // CPUs, usually
 constexpr double kStopped = 0.25;     // of it, now
 constexpr double kRetransmits = 0.2;  // segments per second
@@ -41,7 +43,15 @@ constexpr std::string_view kSends[] = {"sendto", "sendmsg",  "sendmmsg", "write"
 constexpr double kMemory = 1.0 / 64;
 constexpr size_t kPrograms = 512;
 
+bool ReadsThrough(const RuleEpoch& epoch, const telltale_filter_process& process,
+                  const Waits& waits) {
+  return waits.most == &DiskWaits() && waits.threads < kSlowRead * waits.times &&
+         epoch.Of(process, TELLTALE_PROCESS_READ_BYTES) >
+             epoch.Of(process, TELLTALE_PROCESS_WRITE_BYTES);
+}
+
 bool IsBlocked(const RuleEpoch& epoch, const telltale_filter_process& process, const Waits& waits) {
+  if (ReadsThrough(epoch, process, waits)) return false;
   if (waits.threads >= kWaiting) return true;
   const double queued = epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
   return waits.most == &DiskWaits() && waits.threads >= kOnBusyNode && queued < 1 &&
@@ -53,7 +63,7 @@ class Blocked : public Rule {
   static constexpr const char* kVitals[] = {"blocking", "lock", "retransmit", "disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_blocked",
-      .version = 6,
+      .version = 7,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "what a blocked process waits for, and who holds it",
