@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <ranges>
 #include <utility>
 
 #include "sketch/time_units.h"
@@ -53,7 +52,8 @@ uint64_t SendQueue::NextTime(uint64_t now_ns) const {
   uint64_t earliest = UINT64_MAX;
   for (const bool fresh : {true, false}) {
     const uint64_t gate = fresh ? now_ns : std::max(next_backlog_ns_, now_ns);
-    for (const auto& [sequence, item] : std::ranges::reverse_view(items_)) {
+    for (auto it = items_.rbegin(); it != items_.rend(); ++it) {
+      const Item& item = it->second;
       if (item.fresh != fresh || item.in_flight) continue;
       if (item.not_before_ns > gate) {
         earliest = std::min(earliest, item.not_before_ns);

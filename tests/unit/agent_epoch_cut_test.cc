@@ -363,7 +363,7 @@ TEST(EpochCutterTest, StacksThroughFilesWithEndlessAlikePathsDoNotCostTheEpoch) 
     FoldStack stack;
     for (int i = 0; i < 200; ++i) {
       CodeFile file{v1::MAPPING_KIND_FILE, std::string(20, 'b'),
-                    std::string(1'000, 'p') + std::to_string(++number)};
+                    std::string(1'000, 'p') + std::to_string(++number % 4'000)};
       stack.user.push_back(node.folded.tables.Frame({std::make_shared<const CodeFile>(file), 1}));
     }
     entry.stack = node.folded.tables.Stack(stack);
