@@ -128,9 +128,7 @@ struct telltale_exact {
   uint64_t hash; /* 0: free */
   uint64_t weight;
 };
-#define TELLTALE_EXACT_LEFT_OUT                                    \
-  (1ULL << 63) /* in weight: it is of a kind that is never sampled \
-                */
+#define TELLTALE_EXACT_LEFT_OUT (1ULL << 63) /* in weight: of a kind that is never sampled */
 struct telltale_group_half {
   struct telltale_exact label[TELLTALE_VITALS][TELLTALE_GROUP_LABELS];
   uint64_t dropped[TELLTALE_VITALS]; /* events whose label found no room */

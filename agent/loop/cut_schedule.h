@@ -1,7 +1,8 @@
 // When to cut: on multiples of the epoch length in the collector's time, so that the windows of all
 // nodes agree; lengths are measured by CLOCK_MONOTONIC, so a stepped wall clock cannot make an
-// epoch shorter than a quarter or longer than one and a quarter of what is configured. The first
-// epoch is cut early, so that a fresh agent has something to say within seconds.
+// epoch shorter than a quarter or longer than one and a quarter of what is configured; only one
+// whose cut failed is. The first epoch is cut early, so that a fresh agent has something to say
+// within seconds.
 //
 // Value type; the sensor thread. Times in ns; `collector_ns` is the wall clock plus the known
 // offset.

@@ -28,7 +28,9 @@ struct AnomalyQuery {
   uint64_t to_ns = 0;
   // Name of a node that is selected; nullopt: it is not.
   std::function<std::optional<std::string>(uint32_t node)> node_name;
-  std::vector<uint32_t> nodes;  // where few are selected: these; empty: all are read and asked for
+  // Where few are selected and the time is not long, as each day of each is sought: these. Empty:
+  // all are read and asked for.
+  std::vector<uint32_t> nodes;
   std::function<bool()> cancelled = [] { return false; };
   std::string vital;        // "" all, "blocking" or "blocking/disk"
   std::string filter;       // "": all

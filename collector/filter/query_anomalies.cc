@@ -18,7 +18,8 @@ namespace {
 
 constexpr size_t kDefaultLimit = 100;
 constexpr size_t kMaxLimit = 10'000;
-constexpr size_t kFewNodes = 64;  // to be read each by itself
+// Days of nodes to be sought each by itself; of more, all that is stored is read through.
+constexpr uint64_t kFewNodeDays = 2'000;
 constexpr uint32_t kUsualPoints = 10'000, kMaxPoints = 100'000;
 
 absl::Status Unknown(const char* what, const std::string& filter,
@@ -57,7 +58,8 @@ absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequ
   asked.from_ns = selection.start_ns;
   asked.to_ns = selection.end_ns;
   asked.node_name = NameIn(selection);
-  if (selection.nodes.size() <= kFewNodes) {
+  const uint64_t days = (selection.end_ns - selection.start_ns) / storage::kDayNs + 2;
+  if (selection.nodes.size() <= kFewNodeDays / days) {
     for (const storage::NodeRecord& node : selection.nodes) asked.nodes.push_back(node.number());
   }
   if (cancelled) asked.cancelled = cancelled;
