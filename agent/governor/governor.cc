@@ -76,6 +76,10 @@ double Governor::Predict(const Second& window, const PerPart<uint8_t>& levels) c
   return ns;
 }
 
+bool Governor::SwitchAloneIsTooMuch(const Second& window) const {
+  return CostAt(Part::kSwitch, window, levels_) > kTooMuch * BudgetNs(window.seconds);
+}
+
 void Governor::StepTo(Part part, uint8_t to, GovernorDecision& decision) {
   uint8_t& level = levels_[Index(part)];
   decision.steps.push_back({part, level, to});
@@ -303,7 +307,9 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
     changed_ns_ = now;
     readings_.clear();
   }
-  if (helpless_ && overspent_ns_ > BudgetNs(options_.give_up_s)) Detach(now, decision);
+  const double patience_s =
+      SwitchAloneIsTooMuch(window) ? options_.give_up_switch_s : options_.give_up_s;
+  if (helpless_ && overspent_ns_ > BudgetNs(patience_s)) Detach(now, decision);
   return decision;
 }
 

@@ -11,9 +11,9 @@
 // stacks are given up there are fewer samples, down to a quarter, where their stacks fit, and so
 // they are taken back, too: what half as many say with their stacks is worth more than what all say
 // without. When nothing is left to turn down and the budget is still exceeded by a fifth, it asks
-// for the sensor to be detached as soon as 20 s of budget have been overspent so, and tries again
-// later: when the host has been calm for 30 s, as far as it can tell, else after a pause that
-// doubles each time.
+// for the sensor to be detached as soon as 20 s of budget have been overspent so, 5 s where it is
+// for the context switches alone, and tries again later: when the host has been calm for 30 s, as
+// far as it can tell, else after a pause that doubles each time.
 //
 // Pure: no clock, no kernel. Owned by the sensor, its thread only.
 
@@ -40,6 +40,9 @@ struct GovernorOptions {
   // With nothing left to turn down, what may be overspent; then: detach. Less than the shortest
   // pause that follows, so that with it the agent stays within its budget.
   double give_up_s = 20;
+  // The same where it is the context switch alone that does not fit: that is no passing expense of
+  // a storm's beginning.
+  double give_up_switch_s = 5;
   double retry_s = 60;  // first pause after that; doubles up to
   double retry_max_s = 600;
 };
@@ -101,6 +104,7 @@ class Governor {
   void TurnDown(uint64_t now, const Second& window, GovernorDecision& decision);
   Candidate At(size_t part, uint8_t level, const PerPart<uint8_t>& levels) const;
   std::optional<Candidate> StepBack(size_t part, const PerPart<uint8_t>& levels) const;
+  bool SwitchAloneIsTooMuch(const Second& window) const;
   bool Fits(const Candidate& candidate) const;
   double CostOf(const Candidate& candidate) const;
   std::optional<Candidate> StacksForSamples() const;

@@ -1,7 +1,6 @@
 #include "agent/sensor/budget_keeper.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -21,6 +20,7 @@ namespace {
 
 constexpr uint64_t kAlways = 1'000'000;
 constexpr double kAttachShare = 0.1;  // of the budget, about, for taking all units off and on
+constexpr double kOftenS = 1, kSeldomS = 10;  // seconds from one window to the next
 constexpr uint32_t kShortStack = 4096;
 constexpr double kTellEveryNs = 10e9;
 constexpr uint64_t kAttachAgainNs = 10'000'000'000;  // what the kernel refused
@@ -97,13 +97,11 @@ void BudgetKeeper::Begin() {
   size_t programs = 0;
   for (const Cycled& cycled : CycledParts())
     programs += std::max<size_t>(1, cycled.programs.size());
-  const double affordable = kAttachShare * options_.governor.budget * options_.governor.cpus;
-  period_s_ =
-      affordable > 0
-          ? std::clamp(attach_ns_ * static_cast<double>(programs) / kNsPerS / affordable, 1.0, 10.0)
-          : 1.0;
+  CostPace pace(kAttachShare * options_.governor.budget * options_.governor.cpus, kOftenS,
+                kSeldomS);
+  pace.Took(attach_ns_ * static_cast<double>(programs));
   GovernorOptions governor = options_.governor;
-  governor.cycling_ns = attach_ns_ / period_s_;
+  governor.cycling_ns = attach_ns_ / pace.interval_s();
   governor_ = std::make_unique<Governor>(governor);
   spdlog::info(
       "governor: budget {}; a system call watched costs {:.0f} ns here, taking a program off and "
@@ -113,8 +111,7 @@ void BudgetKeeper::Begin() {
           ? absl::StrFormat("%g %% of the host", 100 * options_.governor.budget)
           : "none",
       factor_ * kLoopSyscallNs, attach_ns_ / 1e6);
-  cycler_ = std::make_unique<DutyCycler>(
-      std::chrono::nanoseconds(static_cast<int64_t>(period_s_ * kNsPerS)));
+  cycler_ = std::make_unique<DutyCycler>(pace);
   for (const Cycled& cycled : CycledParts()) {
     const auto it = groups_.find(cycled.object);
     if (it == groups_.end() || !IsCycledWhere(cycled, options_.scoped)) continue;

@@ -104,7 +104,6 @@ class BudgetKeeper {
   EventCounts last_;
   uint64_t last_mono_ns_ = 0, last_agent_ns_ = 0, last_cycler_ns_ = 0;
   uint64_t began_mono_ns_ = 0;
-  double period_s_ = 1;             // of what is attached part of the time
   SpreadCost once_;                 // names read at the start, tables made
   PerPart<SpreadCost> spread_;      // of samples, stacks and the rest
   PerPart<WindowedCost> windowed_;  // of what is attached part of the time

@@ -44,7 +44,7 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
                             : events(VitalOfPart(unit.part));
     const size_t part = Index(unit.part);
     reading.full_ns[part] = windowed_[part].Tell(seen * kEventNs[part] * factor_, passed_s,
-                                                 governor_->level(unit.part), period_s_);
+                                                 governor_->level(unit.part), cycler_->period_s());
   }
   reading.full_ns[Index(Part::kSwitch)] =
       (static_cast<double>(counts.switches - last_.switches) +

@@ -5,11 +5,12 @@
 #include <algorithm>
 
 #include "agent/clock_ns.h"
+#include "sketch/time_units.h"
 
 namespace telltale::agent {
 
-DutyCycler::DutyCycler(std::chrono::nanoseconds period)
-    : period_(period), random_(std::random_device{}()) {}
+DutyCycler::DutyCycler(CostPace pace)
+    : pace_(pace), period_s_(pace.interval_s()), random_(std::random_device{}()) {}
 
 DutyCycler::~DutyCycler() {
   {
@@ -103,8 +104,8 @@ bool DutyCycler::WaitUntil(std::unique_lock<std::mutex>& lock, Clock::time_point
 
 bool DutyCycler::Period(std::unique_lock<std::mutex>& lock) {
   const auto begin = Clock::now();
-  const auto length = std::chrono::nanoseconds(std::uniform_int_distribution<int64_t>(
-      period_.count() * 3 / 4, period_.count() * 5 / 4)(random_));
+  const auto length = std::chrono::nanoseconds(static_cast<int64_t>(
+      period_s_ * kNsPerS * std::uniform_real_distribution<double>(0.75, 1.25)(random_)));
   std::chrono::nanoseconds longest{0};
   std::vector<Unit*> open;
   for (Unit& unit : units_) {
@@ -130,7 +131,9 @@ bool DutyCycler::Period(std::unique_lock<std::mutex>& lock) {
     unit->late += Clock::now() - opened - unit->window;
     Detach(*unit);
   }
-  cpu_ns_.store(ClockNs(CLOCK_THREAD_CPUTIME_ID), std::memory_order_relaxed);
+  const uint64_t cpu_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  pace_.Took(static_cast<double>(cpu_ns - cpu_ns_.exchange(cpu_ns, std::memory_order_relaxed)));
+  period_s_ = pace_.interval_s();
   return WaitUntil(lock, begin + length);
 }
 

@@ -5,7 +5,8 @@
 // no load that repeats itself can hide. All units are attached first, which may take the kernel a
 // while; then they are let count, each for 1/2^k of the period, and what is seen stands for 2^k
 // times as much (inverse-probability weights, applied in the kernel: telltale_knobs.duty_log2). A
-// window that ended late on a busy host is made up for by shorter ones after it.
+// window that ended late on a busy host is made up for by shorter ones after it. Where attaching is
+// dear (system calls: the kernel goes through all threads of the host) periods are longer.
 //
 // A thread of its own, since attaching waits for the kernel's grace periods. Owned by the sensor;
 // all calls from its thread.
@@ -26,12 +27,14 @@
 #include <vector>
 
 #include "agent/sensor/bpf_group.h"
+#include "agent/sensor/cost_pace.h"
 
 namespace telltale::agent {
 
 class DutyCycler {
  public:
-  explicit DutyCycler(std::chrono::nanoseconds period = std::chrono::seconds(1));
+  // How long a period is on average, by what attaching and detaching in one takes.
+  explicit DutyCycler(CostPace pace);
   ~DutyCycler();
   DutyCycler(const DutyCycler&) = delete;
   DutyCycler& operator=(const DutyCycler&) = delete;
@@ -49,6 +52,8 @@ class DutyCycler {
 
   // CPU time this thread has used: what attaching and detaching cost.
   uint64_t CpuNs() const { return cpu_ns_.load(std::memory_order_relaxed); }
+  // From one window to the next, on average.
+  double period_s() const { return period_s_.load(std::memory_order_relaxed); }
   // Tries again what ought to be there all the time and could not be attached.
   void Retry();
   // Why a unit could not be attached; empty: it can. Tried again in each period.
@@ -76,7 +81,8 @@ class DutyCycler {
   bool Period(std::unique_lock<std::mutex>& lock);
   bool WaitUntil(std::unique_lock<std::mutex>& lock, Clock::time_point when);
 
-  const std::chrono::nanoseconds period_;
+  CostPace pace_;
+  std::atomic<double> period_s_;
   std::minstd_rand random_;
   std::atomic<uint64_t> cpu_ns_ = 0;
   mutable std::mutex mutex_;  // held while programs are attached: SetDuty waits for that

@@ -1,20 +1,21 @@
 #include "agent/sensor/wait_looks.h"
 
-#include <algorithm>
-
 #include "agent/clock_ns.h"
 #include "sketch/time_units.h"
 
 namespace telltale::agent {
 namespace {
 
-constexpr double kShare = 0.03;                // of the budget, at most
-constexpr double kOftenS = 0.1, kSeldomS = 5;  // seconds from one to the next, on average
+constexpr double kShare = 0.03;                 // of the budget, at most
+constexpr double kOftenS = 0.1, kSeldomS = 10;  // seconds from one to the next, on average
 
 }  // namespace
 
 WaitLooks::WaitLooks(CutSteps* steps, telltale_control* control, double budget)
-    : steps_(steps), control_(control), budget_(budget), random_(std::random_device{}()) {}
+    : steps_(steps),
+      control_(control),
+      pace_(kShare * budget, kOftenS, kSeldomS),
+      random_(std::random_device{}()) {}
 
 absl::Status WaitLooks::Look() { return Pass(TELLTALE_PASS_LOOK); }
 absl::Status WaitLooks::LookAtCut() { return Pass(TELLTALE_PASS_LOOK_AT_CUT); }
@@ -31,11 +32,9 @@ absl::Status WaitLooks::Follow() {
 absl::Status WaitLooks::Pass(telltale_pass pass) {
   const uint64_t began = ClockNs(CLOCK_MONOTONIC), before = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   absl::Status status = steps_->Pass(pass, *control_, nullptr);
-  const auto took = static_cast<double>(ClockNs(CLOCK_THREAD_CPUTIME_ID) - before);
-  cost_ns_ = cost_ns_ == 0 ? took : 0.8 * cost_ns_ + 0.2 * took;
-  const double needed_s = budget_ > 0 ? cost_ns_ / kNsPerS / (kShare * budget_) : 0;
-  const double pause_s = std::clamp(needed_s, kOftenS, kSeldomS) *
-                         std::uniform_real_distribution<double>(0.5, 1.5)(random_);
+  pace_.Took(static_cast<double>(ClockNs(CLOCK_THREAD_CPUTIME_ID) - before));
+  const double pause_s =
+      pace_.interval_s() * std::uniform_real_distribution<double>(0.5, 1.5)(random_);
   due_ns_ = began + static_cast<uint64_t>(pause_s * kNsPerS);
   return status;
 }

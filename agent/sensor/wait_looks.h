@@ -9,6 +9,7 @@
 #include <random>
 
 #include "absl/status/status.h"
+#include "agent/sensor/cost_pace.h"
 #include "agent/sensor/cut_steps.h"
 #include "sketch/layout.h"
 
@@ -33,9 +34,8 @@ class WaitLooks {
 
   CutSteps* const steps_;
   telltale_control* const control_;
-  const double budget_;
+  CostPace pace_;
   uint64_t due_ns_ = 0;
-  double cost_ns_ = 0;       // CPU time of one, smoothed
   std::minstd_rand random_;  // no load may keep step with the looks
 };
 

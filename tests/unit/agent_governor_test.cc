@@ -416,6 +416,19 @@ TEST(Governor, KeepsWatchingAStormWhoseBeginningWasDear) {
   EXPECT_LE(spent, 1.05 * host.budget() * 120);
 }
 
+// Counting switches is the least that can be done of them, so a storm of theirs alone is left soon.
+TEST(Governor, LeavesAStormOfSwitchesThatCannotBeHeldBeforeAMinuteIsOverspent) {
+  Host host(TwoCpus());
+  // Counted only, they take 2.6 % of the host.
+  const Load storm = [](double at) {
+    return Parts({{Part::kSwitch, at < 10 ? 0.001 : 0.29}, {Part::kRest, 0.002}});
+  };
+  host.Run(storm, 10);
+  const double spent = host.Run(storm, 50);
+  ASSERT_FALSE(host.detached().empty());
+  EXPECT_LE(spent, 1.2 * host.budget() * 40);
+}
+
 TEST(Governor, WhatItOverspendsBeforeItLeavesThePauseAfterItMakesUpFor) {
   Host host(TwoCpus());
   const double spent = host.Run([](double) { return Parts({{Part::kRest, 0.03}}); }, 1000);

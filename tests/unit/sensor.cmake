@@ -2,6 +2,7 @@
 if(TELLTALE_BPF)
   telltale_test(sensor_unit_test LABEL unit
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/sensor_cgroup_scope_test.cc
+            ${CMAKE_CURRENT_LIST_DIR}/sensor_cost_pace_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_cpu_counters_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_disk_requests_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_drain_pace_test.cc

@@ -17,6 +17,7 @@ import time
 import processes
 
 HERE = pathlib.Path(__file__).resolve().parent
+TRACEFS = pathlib.Path('/sys/kernel/tracing')
 START_LIMIT_S, UP_LIMIT_S, DOWN_ATTEMPTS = 30, 120, 10
 
 
@@ -280,6 +281,9 @@ class Bpftrace:
         self._said, self._process = scratch / 'bpftrace.out', None
 
     def start(self):
+        # Without it bpftrace finds no tracepoint, and most hosts mount it for their own tools only as they are asked.
+        if not (TRACEFS / 'events').is_dir():
+            subprocess.run(['mount', '-t', 'tracefs', 'tracefs', TRACEFS], check=True)
         with open(self._said, 'w') as said:
             self._process = subprocess.Popen(['bpftrace', HERE.parent / 'vitals.bt'], stdout=said,
                                              stderr=subprocess.STDOUT, start_new_session=True)
