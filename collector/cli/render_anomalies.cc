@@ -210,6 +210,11 @@ std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view)
     absl::StrAppend(&out, Painted("differs from live", Ink::kWarn, view.style), ": ",
                     answer.new_anomalies(), " only here, ", answer.missing_anomalies(),
                     " only live\n");
+    if (answer.told_later() > 0) {
+      absl::StrAppend(&out, "of ", answer.told_later(),
+                      " only live more was told later than a day after the time asked for, where "
+                      "this run ends\n");
+    }
   }
   for (const v1::LateEpoch& late : answer.late()) {
     absl::StrAppend(&out, "passed over, it came too late: ", Escaped(late.node()), " ",
