@@ -304,6 +304,8 @@ absl::StatusOr<v1::ListIncidentsAnswer> IncidentBook::List(
       answer.set_silenced(answer.silenced() + 1);
     } else if (incident.state() == v1::INCIDENT_STATE_OPEN) {
       answer.set_open(answer.open() + 1);
+    } else if (!IsResolved(incident)) {
+      answer.set_acknowledged(answer.acknowledged() + 1);
     }
   }
   if (request.number() != 0) {
