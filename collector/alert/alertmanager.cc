@@ -87,15 +87,19 @@ absl::Status Alertmanager::PostAll(const Target& target) {
   const std::vector<v1::Incident> all =
       options_.incidents(now_ns - std::min(now_ns, kToldResolvedNs));
   const std::span<const v1::Incident> incidents(all);
+  absl::Status refused;
   // With none it asks all the same: whether it is there is known before it is needed.
   for (size_t from = 0; from == 0 || from < all.size(); from += kBatch) {
     const std::string body = AlertsJson(
         incidents.subspan(from, std::min(kBatch, all.size() - from)), options_.words, now_ns);
     const absl::Status status =
         PostJson(target.to, "/api/v2/alerts", options_.tls, body, options_.timeout, stop_);
-    if (!status.ok()) return status;
+    if (status.ok()) continue;
+    if (!absl::IsInternal(status)) return status;
+    // What it says of these says nothing of the others.
+    if (refused.ok()) refused = status;
   }
-  return absl::OkStatus();
+  return refused;
 }
 
 void Alertmanager::Note(Target& target, const absl::Status& status) {

@@ -80,10 +80,11 @@ std::string AlertsJson(std::span<const v1::Incident> incidents, const AlertWords
           {"state", incident.state()}}},
         {"startsAt", Moment(incident.start_s())},
         {"generatorURL", absl::StrCat(words.url, "/incidents?incident=", incident.number())}};
+    // Alertmanager refuses what ends before it starts, as the clocks of nodes may have it.
     if (incident.state() == "resolved") {
-      alert["endsAt"] = Moment(incident.resolved_s());
+      alert["endsAt"] = Moment(std::max(incident.resolved_s(), incident.start_s()));
     } else if (incident.silenced()) {
-      alert["endsAt"] = Moment(static_cast<double>(now_ns) / 1e9);
+      alert["endsAt"] = Moment(std::max(static_cast<double>(now_ns) / 1e9, incident.start_s()));
     }
     alerts.push_back(std::move(alert));
   }

@@ -150,6 +150,15 @@ std::string UserFilterTable(const v1::ListFiltersAnswer& answer, const View& vie
   return absl::StrCat("\n", table.Render(view.style), reasons);
 }
 
+// By what: a rule, or a filter with how far from usual. That a node is silent, or what comes
+// together how often, is no deviation of a rate.
+std::string JudgedText(const v1::Anomaly& anomaly) {
+  if (anomaly.rule() != 0) return absl::StrCat("rule ", anomaly.rule());
+  const bool of_rates = anomaly.deviation() > 0 && anomaly.filter() != "affinity";
+  return absl::StrCat(of_rates ? absl::StrFormat("%.1f deviations, ", anomaly.severity()) : "",
+                      Escaped(anomaly.filter()));
+}
+
 }  // namespace
 
 std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view) {
@@ -158,14 +167,10 @@ std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view) {
   // Its sentence stands alone elsewhere and begins with the vital; here the vital stands before it.
   std::string_view text = anomaly.text();
   if (text.starts_with(vital + " ")) text.remove_prefix(vital.size() + 1);
-  const std::string judged =
-      anomaly.rule() != 0
-          ? absl::StrCat("rule ", anomaly.rule())
-          : absl::StrFormat("%.1f deviations, ", anomaly.severity()) + Escaped(anomaly.filter());
   std::string out =
       absl::StrCat(MomentText(anomaly.start_s(), view.zone), "  ", Escaped(anomaly.node()), "  ",
                    Painted(Escaped(vital), Ink::kBold, view.style), "  ",
-                   Escaped(std::string(text)), "  (", judged, ")\n");
+                   Escaped(std::string(text)), "  (", JudgedText(anomaly), ")\n");
   const auto add = [&](const char* word, const std::string& said) {
     if (!said.empty()) absl::StrAppend(&out, "    ", word, " ", Escaped(said), "\n");
   };
@@ -210,6 +215,11 @@ std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view)
     absl::StrAppend(&out, Painted("differs from live", Ink::kWarn, view.style), ": ",
                     answer.new_anomalies(), " only here, ", answer.missing_anomalies(),
                     " only live\n");
+    if (answer.told_later() > 0) {
+      absl::StrAppend(&out, "of ", answer.told_later(),
+                      " only live more was told later than a day after the time asked for, where "
+                      "this run ends\n");
+    }
   }
   for (const v1::LateEpoch& late : answer.late()) {
     absl::StrAppend(&out, "passed over, it came too late: ", Escaped(late.node()), " ",

@@ -69,17 +69,26 @@ std::string EntryText(const v1::Incident& incident, int place, const View& view)
   return text;
 }
 
-// How many of the open ones stand beyond the limit of the list; acknowledged ones are not counted.
-std::string OpenBeyondText(const v1::ListIncidentsAnswer& answer) {
-  const auto shown = static_cast<uint64_t>(
-      std::ranges::count_if(answer.incidents(), [](const v1::Incident& incident) {
-        return incident.state() == "open" && !incident.silenced();
-      }));
-  if (answer.open() <= shown) return "";
-  const uint64_t more = answer.open() - shown;
+// How many of those that are not resolved stand beyond the limit of the list; silenced ones are
+// told of apart.
+std::string BeyondText(const v1::ListIncidentsAnswer& answer) {
+  const auto beyond = [&](const char* state, uint64_t all) {
+    const auto shown = static_cast<uint64_t>(
+        std::ranges::count_if(answer.incidents(), [&](const v1::Incident& incident) {
+          return incident.state() == state && !incident.silenced();
+        }));
+    return all - std::min(all, shown);
+  };
+  const uint64_t open = beyond("open", answer.open());
+  const uint64_t acknowledged = beyond("acknowledged", answer.acknowledged());
+  if (open + acknowledged == 0) return "";
+  const uint64_t first = open > 0 ? open : acknowledged;
+  std::string text = absl::StrCat(first, first == 1 ? " more is " : " more are ",
+                                  open > 0 ? "open" : "acknowledged");
+  if (open > 0 && acknowledged > 0) absl::StrAppend(&text, ", ", acknowledged, " acknowledged");
   const bool most = static_cast<uint32_t>(answer.incidents_size()) >= kMostIncidents;
-  return absl::StrCat(more, more == 1 ? " more is open" : " more are open",
-                      most ? ", beyond the 1,000 that a list has" : "; --limit shows them", "\n");
+  return absl::StrCat(text, most ? ", beyond the 1,000 that a list has" : "; --limit shows them",
+                      "\n");
 }
 
 std::string AlertsText(const v1::AlertTarget& target, const View& view) {
@@ -115,7 +124,7 @@ std::string RenderIncidents(const v1::ListIncidentsAnswer& answer, const View& v
                  MomentText(incident.last_s(), view.zone), NodesText(incident),
                  Count(static_cast<double>(incident.anomalies())), Escaped(incident.title())});
     }
-    out = absl::StrCat(table.Render(view.style), ZoneLine(view), OpenBeyondText(answer));
+    out = absl::StrCat(table.Render(view.style), ZoneLine(view), BeyondText(answer));
   }
   const bool left_out = std::ranges::none_of(answer.incidents(), &v1::Incident::silenced);
   if (answer.silenced() > 0 && left_out) {

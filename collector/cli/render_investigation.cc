@@ -361,6 +361,11 @@ class Page {
     for (const std::string& note : answer_.notes()) {
       absl::StrAppend(&out, Paragraph(Escaped(note), "", view_));
     }
+    if (!frame_.incidents_problem.empty()) {
+      absl::StrAppend(&out, Paragraph(absl::StrCat("incidents of this time are not known: ",
+                                                   Escaped(frame_.incidents_problem)),
+                                      "", view_));
+    }
     if (frame_.incidents_from_s > 0) {
       absl::StrAppend(&out,
                       Paragraph(absl::StrCat("incidents that began before ",
@@ -411,11 +416,10 @@ bool Concerns(const v1::Incident& incident, const v1::Selection& asked) {
   });
 }
 
-void AddIncidents(const v1::ListIncidentsAnswer& newest, InvestigationFrame& frame) {
-  constexpr size_t kShown = 5;
+void AddIncidents(const v1::ListIncidentsAnswer& newest, InvestigationFrame& frame, size_t most) {
   for (const v1::Incident& incident : newest.incidents()) {
     if (!Concerns(incident, frame.asked)) continue;
-    if (frame.incidents.size() < kShown) {
+    if (frame.incidents.size() < most) {
       frame.incidents.push_back(incident);
     } else {
       ++frame.incidents_left_out;

@@ -82,7 +82,7 @@ absl::StatusOr<v1::Selection> SelectionOf(const Arguments& arguments, const Sess
   return selection;
 }
 
-absl::Status PrintJson(const google::protobuf::Message& message) {
+absl::StatusOr<std::string> JsonText(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
   options.always_print_primitive_fields = true;
@@ -90,8 +90,13 @@ absl::Status PrintJson(const google::protobuf::Message& message) {
   const auto status = google::protobuf::util::MessageToJsonString(message, &json, options);
   if (!status.ok())
     return absl::InternalError(absl::StrCat("json: ", std::string(status.message())));
-  Print(json);
-  return absl::OkStatus();
+  return json;
+}
+
+absl::Status PrintJson(const google::protobuf::Message& message) {
+  const absl::StatusOr<std::string> json = JsonText(message);
+  if (json.ok()) Print(*json);
+  return json.status();
 }
 
 absl::Status CheckFormat(const Session& session, const google::protobuf::Message& answer) {
@@ -119,10 +124,13 @@ void Print(const std::string& text) { std::cout << text << std::flush; }
 
 int Deliver(const Session& session, const google::protobuf::Message& answer,
             const v1::Coverage& coverage, const v1::Selection& asked, bool empty,
-            const std::function<std::string()>& render, Side side) {
+            const std::function<std::string()>& render, Side side,
+            const std::function<absl::StatusOr<std::string>()>& json) {
   const std::string nothing = empty ? NothingFound(coverage, asked, session.view) : "";
   if (session.json()) {
-    if (const absl::Status status = PrintJson(answer); !status.ok()) return Report(status);
+    const absl::StatusOr<std::string> text = json ? json() : JsonText(answer);
+    if (!text.ok()) return Report(text.status());
+    Print(*text);
   } else if (!session.table()) {
     const absl::StatusOr<formats::File> file = formats::Export(answer, session.format);
     if (!file.ok()) return Report(file.status());

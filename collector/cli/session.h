@@ -35,7 +35,8 @@ absl::StatusOr<Session> OpenSession(const Arguments& arguments);
 absl::StatusOr<v1::Selection> SelectionOf(const Arguments& arguments, const Session& session,
                                           absl::Duration usual);
 
-// Protobuf JSON with every field, one object on stdout.
+// Protobuf JSON with every field, one object; PrintJson: on stdout.
+absl::StatusOr<std::string> JsonText(const google::protobuf::Message& message);
 absl::Status PrintJson(const google::protobuf::Message& message);
 
 void Print(const std::string& text);
@@ -62,11 +63,12 @@ int AskAndShow(const Session& session,
 
 // Prints an answer in the session's format, as a table by `render`; where the format cannot say
 // what the answer rests on, that goes to stderr. An answer without content becomes kNoData and a
-// line saying where data is.
+// line saying where data is. `json`: what is printed instead of the answer's own; empty: that is.
 enum class Side { kAsked, kAgainst };  // which one `coverage` and `asked` are of, in a comparison
 int Deliver(const Session& session, const google::protobuf::Message& answer,
             const v1::Coverage& coverage, const v1::Selection& asked, bool empty,
-            const std::function<std::string()>& render, Side side = Side::kAsked);
+            const std::function<std::string()>& render, Side side = Side::kAsked,
+            const std::function<absl::StatusOr<std::string>()>& json = {});
 
 }  // namespace telltale::cli
 

@@ -131,8 +131,7 @@ absl::StatusOr<std::optional<uint64_t>> NodeFeed::Begin(const NodeHead& head) {
 void NodeFeed::Offer(const SourceEpoch& epoch) {
   if (!problem_.ok()) return;
   const std::pair identity(epoch.span.start_ns, epoch.sequence);
-  if (epoch.span.start_ns < from_ns_ || epoch.span.start_ns >= options_.until_ns) return;
-  if (seen_.contains(identity)) return;
+  if (epoch.span.start_ns < from_ns_ || seen_.contains(identity)) return;
   const bool adjoins = last_end_ns_ == 0 || epoch.span.start_ns <= last_end_ns_ + kJoinNs;
   if (pending_ > 0 ||
       (options_.waits && !adjoins && epoch.span.end_ns + hold_ns_ > options_.now_ns())) {
@@ -248,6 +247,7 @@ absl::Status NodeFeed::Flush() {
   while (!found_.empty()) {
     if (auto status = TakeAnomaly(found_.front()); !status.ok()) return status;
     found_.pop_front();
+    ++told_;
   }
   if (!dirty_) return absl::OkStatus();
   // Ascends also over restarts, as long as the clock does.

@@ -59,8 +59,7 @@ struct FeedOptions {
   // How far back a filter begins on a node it never saw.
   uint64_t backfill_ns = 86'400'000'000'000;
   size_t max_outputs_per_hour = 1024;
-  bool waits = true;               // false: a hole in time is not waited for
-  uint64_t until_ns = UINT64_MAX;  // epochs that begin later are not shown
+  bool waits = true;  // false: a hole in time is not waited for
 };
 
 class NodeFeed {
@@ -103,6 +102,7 @@ class NodeFeed {
   uint64_t shown() const { return shown_; }
   uint64_t skipped() const { return skipped_; }
   uint64_t dropped() const { return dropped_; }  // outputs not kept, since this feed was made
+  uint64_t told() const { return told_; }        // what it was told of anomalies, since then
   uint64_t last_end_ns() const { return last_end_ns_; }
   // At most 1,024, the latest.
   const std::set<OpenAnomaly>& open() const { return open_; }
@@ -156,6 +156,7 @@ class NodeFeed {
   uint64_t shown_ = 0;
   uint64_t skipped_ = 0;
   uint64_t dropped_ = 0;
+  uint64_t told_ = 0;
   // Of NodeHead::epochs, how many were shown, skipped, or lie before the beginning; known once two
   // looks in a row found the same.
   uint64_t dealt_with_ = 0;

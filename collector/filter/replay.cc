@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "collector/filter/anomaly_list.h"
@@ -17,13 +19,38 @@ namespace telltale::filter {
 namespace {
 
 constexpr size_t kMaxAnomalies = 10'000;
+constexpr uint64_t kBehindNs = storage::kDayNs;  // `to`: the most that is shown
 
 // What the live run left for this node.
 struct Saved {
   std::optional<std::pair<uint64_t, v1::FilterHour>> resume;  // the latest hour up to `from`
-  std::vector<std::pair<uint64_t, v1::FilterHour>> before;    // of the day before it
+  std::vector<std::pair<uint64_t, v1::FilterHour>> before;    // of the day before it, and earlier
+                                                              // ones of what went on by then
   std::map<uint64_t, v1::FilterHour> since;                   // by start, `resume` included
 };
+
+// Hours of more than a day before, in which something began that still went on.
+absl::Status ReadEarlier(const ReplayOptions& options, uint32_t number, uint64_t day_before,
+                         Saved& saved) {
+  std::set<uint64_t> earlier;
+  const auto note = [&](const v1::FilterHour& hour) {
+    for (const uint64_t start_ns : hour.open_hours()) {
+      if (start_ns < day_before) earlier.insert(start_ns);
+    }
+  };
+  for (const auto& [start_ns, hour] : saved.before) note(hour);
+  if (saved.resume.has_value()) note(saved.resume->second);
+  for (const uint64_t start_ns : earlier) {
+    const auto bytes = options.store->Get({number, options.node.number, start_ns});
+    if (absl::IsUnavailable(bytes.status())) return bytes.status();
+    v1::FilterHour hour;
+    // One that is gone or damaged the live run does not know either.
+    if (bytes.ok() && hour.ParseFromString(*bytes)) {
+      saved.before.emplace_back(start_ns, std::move(hour));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Saved> Read(const ReplayOptions& options, uint32_t number) {
   Saved saved;
@@ -48,8 +75,8 @@ absl::StatusOr<Saved> Read(const ReplayOptions& options, uint32_t number) {
   };
   // An hour is whole once a later one is there, even if that is beyond what is asked for.
   uint64_t unreadable = 0;
-  const auto read = options.store->ForEach(number, day_before, options.to_ns + storage::kDayNs,
-                                           visit, &unreadable);
+  const auto read = options.store->ForEach(
+      number, day_before, options.to_ns + kBehindNs + storage::kDayNs, visit, &unreadable);
   if (!read.ok()) return read;
   // A comparison with a part would call the rest a difference.
   if (unreadable != 0) {
@@ -58,6 +85,7 @@ absl::StatusOr<Saved> Read(const ReplayOptions& options, uint32_t number) {
                                             " of this time cannot be read"));
   }
   if (!damaged.ok()) return damaged;
+  if (auto status = ReadEarlier(options, number, day_before, saved); !status.ok()) return status;
   return saved;
 }
 
@@ -75,6 +103,14 @@ absl::StatusOr<std::vector<v1::Anomaly>> List(const ReplayOptions& options,
       store, {{options.code->declared().name, options.code->declared().version}}, query);
   if (!page.ok()) return page.status();
   return std::move(page->anomalies);
+}
+
+std::string Bytes(const std::vector<v1::Anomaly>& anomalies) {
+  std::string bytes;
+  for (const v1::Anomaly& anomaly : anomalies) {
+    absl::StrAppend(&bytes, anomaly.SerializeAsString(), "\n");
+  }
+  return bytes;
 }
 
 // Whether the live run passed over an epoch that is stored by now. Of its latest hour it says
@@ -131,7 +167,6 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
   feeding.now_ns = [&options] { return options.to_ns; };
   feeding.hold_ns = 0;
   feeding.backfill_ns = options.to_ns - options.from_ns + storage::kDayNs;
-  feeding.until_ns = options.to_ns;
   feeding.waits = false;
   NodeFeed feed(feeding, options.node.number, options.node.name);
   feed.set_machine(options.node.machine);
@@ -145,32 +180,56 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
     if (auto status = feed.Resume(saved->resume->first, hour); !status.ok()) return status;
     replayed.resumed = true;
   }
+  auto live = List(options, options.store);
+  if (!live.ok()) return live.status();
+  replayed.live = *std::move(live);
+  const std::string live_bytes = Bytes(replayed.live);
+  // Asked behind `to`, again whenever it told something more.
+  std::optional<uint64_t> told;
+  const auto says_the_same = [&]() -> absl::StatusOr<bool> {
+    if (told == feed.told()) return false;
+    told = feed.told();
+    auto again = List(options, &apart);
+    if (!again.ok()) return again.status();
+    return Bytes(*again) == live_bytes;
+  };
+
   const uint64_t shown_before = feed.shown();
   const auto from = feed.Begin(options.node);
   if (!from.ok()) return from.status();
   if (from->has_value()) {
-    bool stopped = false;
-    const auto read = options.source->ForEach(options.node.number, **from, options.to_ns,
-                                              [&](const SourceEpoch& epoch) {
-                                                if (CameTooLate(*saved, epoch)) {
-                                                  replayed.late_ns.push_back(epoch.span.start_ns);
-                                                } else {
-                                                  feed.Offer(epoch);
-                                                }
-                                                return !(stopped = stop());
-                                              });
+    absl::Status problem;
+    bool behind = false;  // `to`
+    const auto visit = [&](const SourceEpoch& epoch) {
+      if (stop()) problem = absl::CancelledError("filter run: cancelled");
+      if (problem.ok() && epoch.span.start_ns >= options.to_ns) {
+        if (feed.failed()) return false;
+        behind = true;
+        const auto same = says_the_same();
+        problem = same.status();
+        if (same.ok() && *same) return false;
+      }
+      if (!problem.ok()) return false;
+      if (!CameTooLate(*saved, epoch)) {
+        feed.Offer(epoch);
+        replayed.shown_ns = epoch.span.end_ns;
+      } else if (epoch.span.start_ns >= options.from_ns && !behind) {
+        replayed.late_ns.push_back(epoch.span.start_ns);
+      }
+      return true;
+    };
+    const auto read =
+        options.source->ForEach(options.node.number, **from, options.to_ns + kBehindNs, visit);
     if (!read.ok()) return read;
-    if (stopped) return absl::CancelledError("filter run: cancelled");
-    if (auto status = feed.Finish(options.node, false); !status.ok()) return status;
+    if (!problem.ok()) return problem;
+    const auto finished = feed.Finish(options.node, false);
+    // One that gives up behind `to` has said what it had to say of the time before.
+    if (!finished.ok() && !(behind && feed.failed())) return finished;
   }
   replayed.epochs = feed.shown() - shown_before;
-  std::erase_if(replayed.late_ns, [&](uint64_t start_ns) { return start_ns < options.from_ns; });
   auto again = List(options, &apart);
   if (!again.ok()) return again.status();
   replayed.anomalies = *std::move(again);
-  auto live = List(options, options.store);
-  if (!live.ok()) return live.status();
-  replayed.live = *std::move(live);
   return replayed;
 }
 

@@ -2,6 +2,10 @@
 // goes on from the state that the live run saved, passes over the epochs that came too late for
 // that one, and so says the same byte for byte as long as the stored data is the same.
 //
+// Much is told later than it happened: that something is over, or a leak after half an hour. So it
+// is shown what comes behind `to`, until it says of the time before what the live run says, but a
+// day of it at most.
+//
 // Thread-safe: each call has its own instance; reads the store only.
 
 #ifndef TELLTALE_COLLECTOR_FILTER_REPLAY_H_
@@ -34,7 +38,8 @@ struct Replayed {
   std::vector<v1::Anomaly> anomalies;  // that overlap [from, to), newest first
   std::vector<v1::Anomaly> live;       // what the live run has there
   std::vector<uint64_t> late_ns;       // starts of epochs passed over: they came too late
-  uint64_t epochs = 0;                 // shown, those before `from` that it learned from included
+  uint64_t epochs = 0;                 // shown, those before `from` and behind `to` included
+  uint64_t shown_ns = 0;               // end of the last of them
   bool resumed = false;                // from a saved state; else it began a day (or more) before
 };
 

@@ -121,6 +121,13 @@ class WatchService final : public v1::Watch::Service {
     };
     answer.set_new_anomalies(answer.new_anomalies() + only(now, live));
     answer.set_missing_anomalies(answer.missing_anomalies() + only(live, now));
+    const double shown_s = static_cast<double>(replayed.shown_ns) / 1e9;
+    answer.set_told_later(
+        answer.told_later() +
+        static_cast<uint32_t>(std::ranges::count_if(replayed.live, [&](const v1::Anomaly& one) {
+          return !now.contains(one.SerializeAsString()) && shown_s > 0 &&
+                 std::max(one.found_s(), one.end_s()) > shown_s;
+        })));
     answer.set_nodes(answer.nodes() + 1);
     answer.set_nodes_resumed(answer.nodes_resumed() + (replayed.resumed ? 1 : 0));
     answer.set_epochs(answer.epochs() + replayed.epochs);

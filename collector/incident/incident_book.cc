@@ -13,6 +13,7 @@ namespace {
 
 constexpr char kHeadName[] = "incidents/head";
 constexpr int kMaxNotes = 100;
+constexpr int kMostNotes = 200;  // those of changes of state included: nobody is kept from one
 constexpr size_t kMaxNoteBytes = 1'000;
 constexpr size_t kBatch = 256;
 constexpr uint64_t kSettleNs = 600'000'000'000;
@@ -98,13 +99,13 @@ absl::Status IncidentBook::Advance(uint64_t now_ns) {
   const uint64_t before = head_.log_number();
   if (first_look_ns_ == 0) first_look_ns_ = now_ns;
   SeeWhatGoesOn(now_ns);
-  if (auto status = TakeNews(); !status.ok()) return status;
+  if (auto status = TakeNews(now_ns); !status.ok()) return status;
   ResolveAndSilence(now_ns);
   if (changed_.empty() && head_.log_number() == before) return absl::OkStatus();
   return Store();
 }
 
-absl::Status IncidentBook::TakeNews() {
+absl::Status IncidentBook::TakeNews(uint64_t now_ns) {
   while (true) {
     auto news = options_.log->After(absl::StrCat(head_.log_number()), kBatch);
     if (absl::IsOutOfRange(news.status())) {
@@ -119,18 +120,23 @@ absl::Status IncidentBook::TakeNews() {
     for (const v1::Anomaly& anomaly : *news) {
       uint64_t number = 0;
       if (!absl::SimpleAtoi(anomaly.cursor(), &number)) continue;
-      Take(anomaly);
+      Take(anomaly, now_ns);
       head_.set_log_number(number);
     }
   }
 }
 
 void IncidentBook::SeeWhatGoesOn(uint64_t now_ns) {
-  if (!options_.goes_on) return;
   for (const auto& [number, incident] : incidents_) {
-    if (IsResolved(incident)) continue;
-    if (std::ranges::any_of(incident.symptoms(), options_.goes_on)) going_on_ns_[number] = now_ns;
+    if (!IsResolved(incident)) SeeWhetherItGoesOn(incident, now_ns);
   }
+}
+
+void IncidentBook::SeeWhetherItGoesOn(const v1::StoredIncident& incident, uint64_t now_ns) {
+  const auto seen = going_on_ns_.find(incident.number());
+  if (!options_.goes_on || (seen != going_on_ns_.end() && seen->second == now_ns)) return;
+  if (!std::ranges::any_of(incident.symptoms(), options_.goes_on)) return;
+  going_on_ns_[incident.number()] = now_ns;
 }
 
 void IncidentBook::ResolveAndSilence(uint64_t now_ns) {
@@ -182,7 +188,7 @@ v1::StoredIncident* IncidentBook::Match(const v1::Anomaly& anomaly, uint64_t fou
   return closest;
 }
 
-void IncidentBook::Take(const v1::Anomaly& anomaly) {
+void IncidentBook::Take(const v1::Anomaly& anomaly, uint64_t now_ns) {
   const uint64_t found_ns = NsOf(anomaly.found_s());
   uint64_t number = 0;
   (void)absl::SimpleAtoi(anomaly.cursor(), &number);
@@ -197,7 +203,9 @@ void IncidentBook::Take(const v1::Anomaly& anomaly) {
   }
   if (AddAnomaly(*incident, anomaly)) RingAgain(*incident, anomaly);
   changed_.insert(incident->number());
-  if (anomaly.rule() != 0) TakeIn(*incident, found_ns);
+  if (anomaly.rule() != 0) TakeIn(*incident, found_ns, now_ns);
+  // Of a node that was cut off it is told hours later what was found then, and may go on.
+  if (anomaly.open()) SeeWhetherItGoesOn(*incident, now_ns);
 }
 
 // Who acknowledged it did not know of this diagnosis.
@@ -214,9 +222,9 @@ void IncidentBook::RingAgain(v1::StoredIncident& incident, const v1::Anomaly& an
 }
 
 // Those that turn out to be nothing but symptoms of what was diagnosed.
-void IncidentBook::TakeIn(v1::StoredIncident& incident, uint64_t now_ns) {
+void IncidentBook::TakeIn(v1::StoredIncident& incident, uint64_t found_ns, uint64_t now_ns) {
   for (auto& [number, other] : incidents_) {
-    if (number == incident.number() || IsResolved(other) || !IsRecent(other, now_ns)) continue;
+    if (number == incident.number() || IsResolved(other) || !IsRecent(other, found_ns)) continue;
     if (!IsUnder(incident, other)) continue;
     Merge(incident, other);
     other.set_merged_into(incident.number());
@@ -304,6 +312,8 @@ absl::StatusOr<v1::ListIncidentsAnswer> IncidentBook::List(
       answer.set_silenced(answer.silenced() + 1);
     } else if (incident.state() == v1::INCIDENT_STATE_OPEN) {
       answer.set_open(answer.open() + 1);
+    } else if (!IsResolved(incident)) {
+      answer.set_acknowledged(answer.acknowledged() + 1);
     }
   }
   if (request.number() != 0) {
@@ -344,9 +354,10 @@ absl::StatusOr<v1::Incident> IncidentBook::Change(const v1::ChangeIncidentReques
   const auto found = incidents_.find(request.number());
   if (found == incidents_.end()) return NoNumber(request.number());
   v1::StoredIncident& incident = found->second;
-  if (incident.notes_size() >= kMaxNotes) {
-    return absl::ResourceExhaustedError(absl::StrCat("incidents: number ", request.number(),
-                                                     " has ", kMaxNotes, " notes, the most"));
+  const int most = request.action() == v1::INCIDENT_ACTION_NOTE ? kMaxNotes : kMostNotes;
+  if (incident.notes_size() >= most) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("incidents: number ", request.number(), " has ", most, " notes, the most"));
   }
   v1::IncidentState state = incident.state();
   std::string done;

@@ -101,13 +101,14 @@ class IncidentBook {
   explicit IncidentBook(IncidentBookOptions options)
       : options_(std::move(options)), waiters_("incidents", options_.max_waiters) {}
   absl::Status Load();
-  absl::Status TakeNews();
-  void Take(const v1::Anomaly& anomaly);
+  absl::Status TakeNews(uint64_t now_ns);
+  void Take(const v1::Anomaly& anomaly, uint64_t now_ns);
   v1::StoredIncident* Match(const v1::Anomaly& anomaly, uint64_t found_ns);
   void RingAgain(v1::StoredIncident& incident, const v1::Anomaly& anomaly);
-  void TakeIn(v1::StoredIncident& incident, uint64_t now_ns);
+  void TakeIn(v1::StoredIncident& incident, uint64_t found_ns, uint64_t now_ns);
   void Resolve(v1::StoredIncident& incident, uint64_t now_ns, const std::string& why);
   void SeeWhatGoesOn(uint64_t now_ns);
+  void SeeWhetherItGoesOn(const v1::StoredIncident& incident, uint64_t now_ns);
   void ResolveAndSilence(uint64_t now_ns);
   uint64_t LastSeen(const v1::StoredIncident& incident) const;
   bool IsRecent(const v1::StoredIncident& incident, uint64_t found_ns) const;

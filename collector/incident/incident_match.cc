@@ -104,18 +104,30 @@ void AddNode(v1::StoredIncident& incident, const std::string& node) {
   if (incident.nodes_size() < kMaxNodes) incident.add_nodes(node);
 }
 
-// Whether it was not there yet.
+// In an incident that is full a diagnosis takes the place of a symptom: it says more, and one that
+// is not kept would be new each time it comes. Not the first: an alert is known by it. nullptr: all
+// others are diagnoses.
+v1::StoredSymptom* LastOfNoRule(v1::StoredIncident& incident) {
+  for (int i = incident.symptoms_size() - 1; i > 0; --i) {
+    if (incident.symptoms(i).rule() == 0) return incident.mutable_symptoms(i);
+  }
+  return nullptr;
+}
+
+// Whether it was not there yet, and is now.
 bool AddSymptom(v1::StoredIncident& incident, const v1::StoredSymptom& added) {
   const auto known = std::ranges::find_if(
       *incident.mutable_symptoms(),
       [&](const v1::StoredSymptom& symptom) { return SameSymptom(symptom, added); });
   if (known == incident.mutable_symptoms()->end()) {
-    if (incident.symptoms_size() == kMaxSymptoms) {
-      incident.set_symptoms_left_out(incident.symptoms_left_out() + 1);
-    } else {
+    if (incident.symptoms_size() < kMaxSymptoms) {
       *incident.add_symptoms() = added;
+      return true;
     }
-    return true;
+    incident.set_symptoms_left_out(incident.symptoms_left_out() + 1);
+    v1::StoredSymptom* const place = added.rule() == 0 ? nullptr : LastOfNoRule(incident);
+    if (place != nullptr) *place = added;
+    return place != nullptr;
   }
   known->set_count(known->count() + added.count());
   known->set_first_ns(std::min(known->first_ns(), added.first_ns()));

@@ -110,6 +110,7 @@ TEST_F(IncidentTest, ThePageOfAnInvestigation) {
   as_json.insert(as_json.end(), {"-o", "json"});
   const ProgramRun json = Telltale(as_json);
   EXPECT_THAT(json.output, HasSubstr("\"vital\": \"cpu\""));
+  EXPECT_THAT(json.output, HasSubstr("\"incidents\": ["));
 }
 
 TEST_F(IncidentTest, ThePageFitsTheTerminalAndColoursObey) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "collector/alert/alertmanager.h"
 #include "tests/support/plain_http.h"
@@ -92,6 +94,8 @@ TEST(AlertsTest, WhatIsOverOrSilencedHasAnEnd) {
   incident.set_state("resolved");
   incident.set_resolved_s(1'790'000'300);
   EXPECT_EQ(Told(incident)["endsAt"], "2026-09-21T14:18:20+00:00");
+  incident.set_resolved_s(1'789'999'000);
+  EXPECT_EQ(Told(incident)["endsAt"], Told(incident)["startsAt"]) << "else it is refused";
 }
 
 AlertmanagerOptions To(uint16_t port) {
@@ -141,6 +145,19 @@ TEST(AlertmanagerTest, FailuresAreCountedToldAndEnd) {
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_THAT(lines[0], HasSubstr("cannot be told of incidents: answered 503"));
   EXPECT_THAT(lines[1], HasSubstr("takes posts again"));
+}
+
+TEST(AlertmanagerTest, WhatItRefusesKeepsNoOthersFromBeingTold) {
+  testing::PostBox box(400);
+  AlertmanagerOptions options = To(box.port());
+  options.incidents = [](uint64_t) { return std::vector<v1::Incident>(300, Open()); };
+  Alertmanager alertmanager(std::move(options));
+  alertmanager.Start();
+  EXPECT_TRUE(testing::Await([&] { return alertmanager.State()[0].failures() >= 1; }));
+  alertmanager.Stop();
+  std::set<size_t> sizes;
+  for (const std::string& body : box.bodies()) sizes.insert(nlohmann::json::parse(body).size());
+  EXPECT_THAT(sizes, ::testing::ElementsAre(44, 256));
 }
 
 TEST(AlertmanagerTest, NobodyThereIsAFailureAndStoppingDoesNotWaitForIt) {

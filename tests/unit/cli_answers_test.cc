@@ -145,7 +145,19 @@ TEST(RenderTest, OpenIncidentsBeyondTheLimitAreCounted) {
   mixed.add_incidents()->set_state("acknowledged");
   mixed.add_incidents()->set_state("open");
   mixed.mutable_incidents(3)->set_silenced(true);
-  EXPECT_THAT(RenderIncidents(mixed, Plain()), HasSubstr("1 more is open"));
+  mixed.set_acknowledged(1);
+  EXPECT_THAT(RenderIncidents(mixed, Plain()), HasSubstr("1 more is open; --limit"));
+}
+
+TEST(RenderTest, AcknowledgedIncidentsBeyondTheLimitAreCountedToo) {
+  v1::ListIncidentsAnswer answer = OpenIncidents(2, 5);
+  answer.set_acknowledged(4);
+  EXPECT_THAT(RenderIncidents(answer, Plain()),
+              HasSubstr("3 more are open, 4 acknowledged; --limit shows them\n"));
+  answer.set_open(2);
+  answer.add_incidents()->set_state("acknowledged");
+  EXPECT_THAT(RenderIncidents(answer, Plain()),
+              HasSubstr("3 more are acknowledged; --limit shows them\n"));
 }
 
 // Else the one who follows believes that he sees what he asked for.

@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_split.h"
 #include "collector/cli/full_screen.h"
 #include "collector/cli/heat_map.h"
+#include "collector/cli/investigation_json.h"
 #include "collector/cli/live_screen.h"
 #include "collector/cli/render_investigation.h"
 
@@ -363,6 +365,37 @@ TEST(InvestigationPageTest, IncidentsThatFindNoRoomAreCounted) {
   const InvestigationFrame frame = FrameOf(kAt - 600, kAt + 1, Newest(11, 11));
   EXPECT_EQ(frame.incidents.size(), 5u);
   EXPECT_THAT(RenderInvestigation({}, frame, Plain()), HasSubstr("and 6 older incidents"));
+}
+
+// A script sees what the page shows.
+TEST(InvestigationJsonTest, HasTheIncidentsOfTheTimeBesideTheAnswer) {
+  v1::InvestigateAnswer answer;
+  answer.set_lines(40);
+  answer.add_anomalies()->set_rule(1);
+  v1::Selection asked;
+  asked.set_start_s(kAt - 600);
+  asked.set_end_s(kAt + 1);
+  InvestigationFrame frame{asked, "", DigOn({"telltale"}, asked, "", kZone)};
+  AddIncidents(Newest(11, 11), frame, kMostIncidents);
+  const auto text = InvestigationJson(answer, frame);
+  ASSERT_TRUE(text.ok()) << text.status();
+  const auto page = nlohmann::json::parse(*text);
+  EXPECT_EQ(page["lines"], 40);
+  EXPECT_EQ(page["anomalies"][0]["rule"], 1);
+  ASSERT_EQ(page["incidents"].size(), 11u) << "all of them, not as many as fit a screen";
+  EXPECT_EQ(page["incidents"][0]["number"], "11");
+  EXPECT_EQ(page["incidents"][0]["state"], "resolved");
+  EXPECT_EQ(page["incidentsFromS"], 0);
+  EXPECT_FALSE(page.contains("incidentsProblem"));
+}
+
+TEST(InvestigationJsonTest, IncidentsThatCouldNotBeAskedForAreNotTakenForNone) {
+  InvestigationFrame frame{{}, "", DigOn({"telltale"}, {}, "", kZone)};
+  frame.incidents_problem = "no answer within 10 s";
+  EXPECT_THAT(*InvestigationJson({}, frame),
+              HasSubstr("\"incidentsProblem\": \"no answer within 10 s\""));
+  EXPECT_THAT(RenderInvestigation({}, frame, Plain()),
+              HasSubstr("incidents of this time are not known: no answer within 10 s"));
 }
 
 TEST(InvestigationPageTest, WhatItProposesIsOfTheSameNodes) {

@@ -266,6 +266,20 @@ TEST(RenderTest, AnAnomalyNamesItsVitalOnce) {
   EXPECT_EQ(line.find("blocking/disk"), line.rfind("blocking/disk"));
 }
 
+TEST(RenderTest, WhatIsNoDeviationOfARateIsNotToldInDeviations) {
+  v1::Anomaly anomaly;
+  anomaly.set_filter("ewma");
+  anomaly.set_severity(9);
+  anomaly.set_deviation(0.5);
+  EXPECT_THAT(RenderAnomaly(anomaly, Plain()), HasSubstr("(9.0 deviations, ewma)"));
+  anomaly.set_filter("affinity");
+  anomaly.set_deviation(1);
+  EXPECT_THAT(RenderAnomaly(anomaly, Plain()), HasSubstr("  (affinity)"));
+  anomaly.set_filter("silence");
+  anomaly.clear_deviation();
+  EXPECT_THAT(RenderAnomaly(anomaly, Plain()), HasSubstr("  (silence)"));
+}
+
 TEST(RenderTest, ADiagnosisStandsWithWhatSpeaksForAndAgainstIt) {
   v1::Anomaly anomaly;
   anomaly.set_node("a");

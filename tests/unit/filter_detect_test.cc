@@ -268,6 +268,29 @@ TEST(NewLabelTest, AnotherBuildIsADeployAndWhatItBringsCountsHalf) {
   EXPECT_DOUBLE_EQ(run(true) * 2, run(false));
 }
 
+// On a node that builds and tests, nothing runs under the same path again.
+TEST(NewLabelTest, EverNewExecutablesDoNotFillItsState) {
+  Watch watch(NewLabelFilter(), LearnFor(50));
+  const auto runs = [&](const std::string& exe, const char* build) {
+    v1::Mapping& mapping = *watch.body.mutable_tables()->add_mappings();
+    mapping.set_kind(v1::MAPPING_KIND_FILE);
+    mapping.set_path(watch.String(exe));
+    mapping.set_build_id(build);
+    watch.Label("cpu", "user", exe, 0.01);
+  };
+  const std::string sandbox = "/home/ci/.cache/" + std::string(180, 'x') + "/";
+  for (int i = 0; i < 100; ++i) {
+    watch.Rate("cpu", "user", 2);
+    runs("/usr/bin/app", i < 90 ? "one" : "two");
+    for (int test = 0; test < 50; ++test) {
+      runs(sandbox + std::to_string(i * 50 + test) + "_test", "one");
+    }
+    watch.Show();
+  }
+  EXPECT_LT(watch.Save().size(), size_t{512} << 10);
+  EXPECT_EQ(watch.marks.size(), 1u) << "what runs all the time is still known by its build";
+}
+
 TEST(SortTest, ItsSeriesTellOneThingFromMany) {
   Watch watch(SortFilter());
   watch.Rate("cpu", "user", 2);

@@ -196,6 +196,32 @@ TEST_F(FleetTest, ANodeUnlikeItsPeersIsToldAfterFiveMinutes) {
   EXPECT_FALSE(Found()[0].open());
 }
 
+TEST_F(FleetTest, AnOutlierThatIsGoneOrHasNoPeersAnyMoreGoesOnNoLonger) {
+  for (int i = 0; i < 7; ++i) Add(absl::StrCat("web-", i), "web");
+  const auto outliers = [&] {
+    auto found = Found();
+    std::erase_if(found, [](const v1::Anomaly& one) { return one.filter() != "peer_outlier"; });
+    return found;
+  };
+  busy_[3] = 0.9;
+  Pass(20);
+  ASSERT_EQ(outliers().size(), 1u);
+  Pass(10, {"web-2"});
+  EXPECT_TRUE(watch_->IsOpen("peer_outlier", "web-2", "cpu", "user")) << "it may come back";
+  Pass(1);
+  Pass(14, {"web-2"});
+  EXPECT_TRUE(outliers()[0].open());
+  Pass(10, {"web-2"});
+  EXPECT_FALSE(watch_->IsOpen("peer_outlier", "web-2", "cpu", "user"));
+  EXPECT_FALSE(outliers()[0].open());
+  Pass(20);
+  ASSERT_EQ(outliers().size(), 2u) << "back, and unlike them again";
+  // A role of its own.
+  nodes_[2].role = "cache";
+  Pass(40);
+  for (const v1::Anomaly& one : outliers()) EXPECT_FALSE(one.open());
+}
+
 TEST_F(FleetTest, FewPeersAnotherRoleOrMoreCpusAreNoOutliers) {
   for (int i = 0; i < 5; ++i) Add(absl::StrCat("web-", i), "web");
   busy_[1] = 0.9;  // only four peers

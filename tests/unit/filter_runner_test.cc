@@ -10,7 +10,6 @@
 #include "collector/filter/anomaly_list.h"
 #include "collector/filter/ewma.h"
 #include "collector/filter/filter_runner.h"
-#include "collector/filter/replay.h"
 #include "tests/unit/filter_world.h"
 
 extern "C" const telltale_filter* silence_filter(void);
@@ -207,58 +206,6 @@ TEST_F(FilterRunnerTest, ListingSelectsByTimeVitalSeverityAndGivesPages) {
   EXPECT_TRUE(std::ranges::is_sorted(starts, std::greater<>()));
   query.page = "nonsense";
   EXPECT_FALSE(ListAnomalies(&store_, runner_->filters(), query).ok());
-}
-
-std::string Bytes(const std::vector<v1::Anomaly>& anomalies) {
-  std::string bytes;
-  for (const v1::Anomaly& anomaly : anomalies) bytes += anomaly.SerializeAsString();
-  return bytes;
-}
-
-Replayed Again(World& world, uint64_t from, uint64_t to) {
-  LocalFilter ewma(telltale_ewma_filter());
-  const auto replayed = Replay({.code = &ewma,
-                                .filter_options = {},
-                                .source = &world.source_,
-                                .store = &world.store_,
-                                .node = world.source_.Nodes().front(),
-                                .from_ns = kBegin + from * kEpoch,
-                                .to_ns = kBegin + to * kEpoch},
-                               [] { return false; });
-  EXPECT_TRUE(replayed.ok()) << replayed.status();
-  return replayed.ok() ? *replayed : Replayed();
-}
-
-// Three hours with spikes, one that lasts across the beginning of an hour, and an epoch too late.
-TEST_F(FilterRunnerTest, ARunOverThePastSaysTheSameByteForByteAndNamesWhatCameTooLate) {
-  const auto rate = [](uint64_t i) {
-    return (i > 355 && i < 364) || i % 211 == 100 ? 6.0 : Quiet(i);
-  };
-  for (uint64_t i = 0; i < 1'080; ++i) {
-    if (i != 500) Arrive(i, rate(i));
-    Look();
-  }
-  Arrive(500, 50);
-  Look();
-  const auto listed = [&](uint64_t from, uint64_t to) {
-    AnomalyQuery query;
-    query.from_ns = kBegin + from * kEpoch;
-    query.to_ns = kBegin + to * kEpoch;
-    return Bytes(List(query));
-  };
-  for (const auto& [from, to] : std::vector<std::pair<uint64_t, uint64_t>>{
-           {0, 1'080}, {361, 1'080}, {400, 720}, {700, 730}, {40, 300}}) {
-    const Replayed again = Again(*this, from, to);
-    EXPECT_EQ(Bytes(again.anomalies), Bytes(again.live)) << from << " to " << to;
-    EXPECT_EQ(Bytes(again.live), listed(from, to));
-    EXPECT_EQ(again.late_ns.size(), from <= 500 && 500 < to ? 1u : 0u);
-  }
-  EXPECT_FALSE(listed(361, 1'080).empty());
-  EXPECT_EQ(Again(*this, 400, 720).late_ns[0], kBegin + 500 * kEpoch);
-  // Asking twice gives the same, and nothing of it is kept.
-  const std::string before = Bytes(List());
-  EXPECT_EQ(Bytes(Again(*this, 0, 1'080).anomalies), Bytes(Again(*this, 0, 1'080).anomalies));
-  EXPECT_EQ(Bytes(List()), before);
 }
 
 TEST_F(FilterRunnerTest, OneReadingOfANodeServesAllFilters) {

@@ -60,7 +60,7 @@ class IncidentBookTest : public ::testing::Test {
     anomaly.set_site(site_);
     anomaly.set_text(filter + " of " + vital + " " + subject);
     ASSERT_TRUE(log_->Append(filter, 1, node, anomaly).ok());
-    Look(minute);
+    Look(minute + told_after_);
   }
   void Look(uint64_t minute) { EXPECT_TRUE(book_->Advance(kBegin + (minute + 1) * kMinute).ok()); }
 
@@ -122,6 +122,7 @@ class IncidentBookTest : public ::testing::Test {
   std::set<std::string> going_on_;      // programs
   std::string next_;                    // command that is proposed
   bool open_ = false;                   // whether what is found goes on
+  uint64_t told_after_ = 0;             // minutes after it was found
   std::string cgroup_, device_, site_;  // what is found next is about
   std::unique_ptr<filter::AnomalyLog> log_;
   std::unique_ptr<SilenceBook> silences_;
@@ -201,6 +202,31 @@ TEST_F(IncidentBookTest, ANewDiagnosisInAnAcknowledgedIncidentRingsAgain) {
   EXPECT_EQ(Whole(1).acknowledged_by(), "");
   EXPECT_THAT(Whole(1).notes().rbegin()->text(),
               HasSubstr("open again, new since operator/alice acknowledged: rule_failing_call"));
+}
+
+TEST_F(IncidentBookTest, ADiagnosisInAFullIncidentRingsOnce) {
+  for (int i = 0; i < 70; ++i) {
+    Find(0, "db-1", "filter-" + std::to_string(i), "cpu", "/usr/bin/postgres");
+  }
+  ASSERT_EQ(Whole(1).symptoms_size(), 64);
+  EXPECT_EQ(Whole(1).symptoms_left_out(), 6u);
+  ASSERT_TRUE(Change(1, v1::INCIDENT_ACTION_ACKNOWLEDGE).ok());
+  Find(1, "db-1", "rule_blocked", "blocking", "postgres (pid 8, uid 2)", 5);
+  EXPECT_EQ(Whole(1).state(), "open");
+  ASSERT_TRUE(Change(1, v1::INCIDENT_ACTION_ACKNOWLEDGE).ok());
+  Find(2, "db-1", "rule_blocked", "blocking", "postgres (pid 8, uid 2)", 5);
+  EXPECT_EQ(Whole(1).state(), "acknowledged") << "it was there already";
+  EXPECT_EQ(Whole(1).symptoms(0).filter(), "filter-0") << "the alert's labels stay";
+  EXPECT_EQ(Whole(1).symptoms(63).filter(), "rule_blocked");
+}
+
+TEST_F(IncidentBookTest, AnIncidentFullOfNotesCanStillBeResolved) {
+  Find(0, "db-1", "ewma", "cpu");
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(Change(1, v1::INCIDENT_ACTION_NOTE, "seen again").ok());
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(Change(1, v1::INCIDENT_ACTION_NOTE, "and again").status()));
+  EXPECT_TRUE(Change(1, v1::INCIDENT_ACTION_RESOLVE).ok());
 }
 
 TEST_F(IncidentBookTest, WhatComesElevenMinutesLaterIsAnother) {
@@ -480,6 +506,50 @@ TEST_F(IncidentBookTest, WhatGoesOnIsNotOverAndTakesNewsIn) {
   EXPECT_EQ(All()[0].state(), "open");
   Look(361);
   EXPECT_EQ(All()[0].state(), "resolved");
+}
+
+// Its node was cut off for hours and sends what it kept.
+TEST_F(IncidentBookTest, WhatIsToldHoursLateAndGoesOnIsOpen) {
+  for (uint64_t minute = 0; minute < 20; ++minute) Look(minute);
+  told_after_ = 200;
+  open_ = true;
+  going_on_.insert("app");
+  Find(30, "db-1", "leak", "user_page", "app (pid 7, uid 0)", 2);
+  Find(31, "db-1", "rule_busy_loop", "cpu", "render (pid 7, uid 0)", 1);
+  ASSERT_EQ(All().size(), 2u);
+  EXPECT_EQ(All()[1].state(), "open");
+  EXPECT_EQ(All()[0].state(), "resolved") << "it ended meanwhile";
+  Look(290);
+  EXPECT_EQ(All()[1].state(), "open");
+}
+
+TEST_F(IncidentBookTest, WhatALateDiagnosisExplainsEndsWhenThatIsKnown) {
+  Find(40, "db-1", "new_label", "disk_io", "/usr/bin/rsync");
+  Find(40, "db-1", "new_label", "user_page", "/usr/bin/vim");
+  told_after_ = 30;
+  open_ = true;
+  Find(35, "db-1", "rule_low_memory", "user_page", "java (pid 3, uid 1)", 6);
+  const v1::Incident under = Whole(2);
+  ASSERT_EQ(under.merged_into(), 1u);
+  EXPECT_EQ(under.resolved_s(), static_cast<double>(kBegin / kSecond + 66 * 60));
+  EXPECT_EQ(book_->Alerts(kBegin + 60 * kMinute).size(), 2u) << "Alertmanagers are told of its end";
+}
+
+TEST_F(IncidentBookTest, AcknowledgedOnesAreCountedWhateverTheListHolds) {
+  Find(0, "db-1", "rule_blocked", "blocking", "postgres (pid 8, uid 2)", 5);
+  Find(0, "web-1", "leak", "user_page", "app (pid 7, uid 0)", 2);
+  Find(0, "web-2", "rule_held", "sched_delay", "nginx (pid 7, uid 0)", 7);
+  for (const uint64_t number : {1, 2}) {
+    ASSERT_TRUE(Change(number, v1::INCIDENT_ACTION_ACKNOWLEDGE).ok());
+  }
+  v1::ListIncidentsRequest request;
+  request.set_limit(1);
+  EXPECT_EQ(book_->List(request)->open(), 1u);
+  EXPECT_EQ(book_->List(request)->acknowledged(), 2u);
+  ASSERT_TRUE(Change(1, v1::INCIDENT_ACTION_RESOLVE).ok());
+  ASSERT_TRUE(Silence("web-1", "", "").ok());
+  Look(1);
+  EXPECT_EQ(book_->List(request)->acknowledged(), 0u) << "resolved, or silenced";
 }
 
 TEST_F(IncidentBookTest, AfterARestartFiltersHaveTenMinutesToSayWhatGoesOn) {

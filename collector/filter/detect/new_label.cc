@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
+#include <string_view>
 
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
@@ -17,7 +20,10 @@ namespace {
 
 constexpr uint64_t kLearn = 1'440;  // a day of minutes: nightly jobs are known then
 constexpr uint32_t kForgetHours = 7 * 24;
-constexpr size_t kKnown = 4'096;    // labels of a node; the longest unseen go first
+constexpr size_t kKnown = 4'096;  // labels of a node; the longest unseen go first
+// Of executables' paths whose build is known. A node that builds and tests runs ever new ones, and
+// a state may have half a megabyte.
+constexpr size_t kBuildBytes = 256 << 10;
 constexpr double kShare = 0.1;      // of the vital, by the label's lower bound
 constexpr uint64_t kRecent = 3;     // epochs in which it must be seen twice
 constexpr uint64_t kDeployed = 30;  // epochs
@@ -51,6 +57,7 @@ class NewLabel : public Detector {
                   [&](const auto& entry) { return entry.second.seen + kRecent <= epochs_; });
     std::erase_if(deploys_, [&](const auto& entry) { return entry.second + kDeployed < epochs_; });
     Forget();
+    ForgetBuilds(epoch);
   }
 
   void Save(StateWriter& to) const override {
@@ -192,6 +199,21 @@ class NewLabel : public Detector {
       known_.erase(std::ranges::min_element(
           known_, {}, [](const auto& entry) { return std::pair(entry.second, entry.first); }));
     }
+  }
+
+  // Where there are too many, of those that do nothing now.
+  void ForgetBuilds(const telltale_filter_epoch& epoch) {
+    size_t bytes = 0;
+    for (const auto& [exe, build] : builds_) bytes += exe.size();
+    if (builds_.size() < kKnown && bytes < kBuildBytes) return;
+    std::set<std::string_view> there;
+    for (uint32_t v = 0; v < epoch.vital_count; ++v) {
+      const auto& vital = *TELLTALE_FILTER_AT(telltale_filter_vital, epoch.vitals, v);
+      for (uint32_t i = 0; i < vital.label_count; ++i) {
+        there.insert(TELLTALE_FILTER_AT(telltale_filter_label, vital.labels, i)->exe);
+      }
+    }
+    std::erase_if(builds_, [&](const auto& entry) { return !there.contains(entry.first); });
   }
 
   uint64_t learn_ = kLearn;

@@ -23,6 +23,7 @@ constexpr uint64_t kMostBehind = 10;  // minutes; those before are passed over
 constexpr double kDeviations = 6;
 constexpr double kShareOfUsual = 0.1;  // a deviation is at least so much of what is usual
 constexpr uint32_t kHeld = 5, kMissed = 5;
+constexpr uint32_t kAlone = 15;       // minutes: agents come back within a few
 constexpr double kMemory = 1.0 / 60;  // of the program that runs most
 constexpr size_t kPrograms = 32;
 
@@ -69,6 +70,7 @@ absl::Status PeerOutliers::LookAt(const std::vector<NodeHead>& nodes, uint64_t m
     if (peers.size() <= kPeers) continue;
     if (auto status = Judge(group, peers, book, minute_ns, now_ns); !status.ok()) return status;
   }
+  if (auto status = EndWhatIsGone(minute_ns, now_ns); !status.ok()) return status;
   if (minute_ns % storage::kHourNs == 0) {
     for (const auto& [key, track] : tracks_) {
       if (!track.told) continue;
@@ -164,6 +166,7 @@ absl::Status PeerOutliers::Judge(const std::string& group, const std::vector<con
       if (known == tracks_.end() && !outlier) continue;
       Track& track = known == tracks_.end() ? tracks_[key] : known->second;
       ++track.compared;
+      track.compared_ns = minute_ns;
       if (!track.told) {
         track.node = minute->node->name;
         track.unit = unit;
@@ -202,6 +205,17 @@ absl::Status PeerOutliers::Advance(const Key& key, Track& track, bool outlier, u
   if (!track.told || track.missed < kMissed) return absl::OkStatus();
   track.told = false;
   return Tell(key, track, false, now_ns);
+}
+
+// Minutes that were looked at count, and not time: in the collector's own absence nothing is gone.
+absl::Status PeerOutliers::EndWhatIsGone(uint64_t minute_ns, uint64_t now_ns) {
+  for (auto& [key, track] : tracks_) {
+    track.alone = track.compared_ns == minute_ns ? 0 : track.alone + 1;
+    if (!track.told || track.alone < kAlone) continue;
+    track.told = false;
+    if (auto status = Tell(key, track, false, now_ns); !status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status PeerOutliers::Tell(const Key& key, const Track& track, bool goes_on, uint64_t now_ns) {

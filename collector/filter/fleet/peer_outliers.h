@@ -1,7 +1,8 @@
 // A node unlike its peers: per CPU, a rate that lies six deviations (median and MAD over its peers)
 // from what they do at the same time, in five minutes in a row. Peers are nodes with the same label
 // `role`; nodes without one are peers if kernel, number of CPUs and the program that runs most
-// there are the same. A node needs five peers. It ends with five minutes in a row within the bound.
+// there are the same. A node needs five peers. It ends with five minutes in a row within the bound,
+// or with fifteen in which there was nothing to compare: the node, its peers or the vital are gone.
 //
 // Minutes are looked at once, three minutes after they ended; what comes later is not seen. What is
 // open survives a restart (state "fleet/peers"). Belongs to the runner's thread.
@@ -57,7 +58,9 @@ class PeerOutliers {
     uint32_t held = 0, missed = 0;  // minutes in a row
     bool told = false;
     uint64_t start_ns = 0, last_ns = 0;
-    uint64_t compared = 0;  // minutes the series was held against peers'
+    uint64_t compared = 0;     // minutes the series was held against peers'
+    uint64_t compared_ns = 0;  // the latest of them; 0: none since a restart
+    uint32_t alone = 0;        // minutes in a row in which it was not
     double value = 0, usual = 0, deviation = 0;
     std::string node, unit, text, evidence;
   };
@@ -70,6 +73,7 @@ class PeerOutliers {
                      const SeriesBook& book, uint64_t minute_ns, uint64_t now_ns);
   absl::Status Advance(const Key& key, Track& track, bool outlier, uint64_t minute_ns,
                        uint64_t now_ns);
+  absl::Status EndWhatIsGone(uint64_t minute_ns, uint64_t now_ns);
   absl::Status Tell(const Key& key, const Track& track, bool goes_on, uint64_t now_ns);
   void Load();
   absl::Status Save();

@@ -1,0 +1,152 @@
+// A filter over the past again: what the live run said, byte for byte, also of what was told later.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/filter/replay.h"
+#include "tests/unit/filter_world.h"
+
+namespace telltale::filter {
+namespace {
+
+class FilterReplayTest : public ::testing::Test, protected World {};
+
+std::string Bytes(const std::vector<v1::Anomaly>& anomalies) {
+  std::string bytes;
+  for (const v1::Anomaly& anomaly : anomalies) bytes += anomaly.SerializeAsString();
+  return bytes;
+}
+
+Replayed Again(World& world, uint64_t from, uint64_t to) {
+  LocalFilter filter(world.filters_.front());
+  const auto replayed = Replay({.code = &filter,
+                                .filter_options = {},
+                                .source = &world.source_,
+                                .store = &world.store_,
+                                .node = world.source_.Nodes().front(),
+                                .from_ns = kBegin + from * kEpoch,
+                                .to_ns = kBegin + to * kEpoch},
+                               [] { return false; });
+  EXPECT_TRUE(replayed.ok()) << replayed.status();
+  return replayed.ok() ? *replayed : Replayed();
+}
+
+// Three hours with spikes, one that lasts across the beginning of an hour, and an epoch too late.
+TEST_F(FilterReplayTest, ARunOverThePastSaysTheSameByteForByteAndNamesWhatCameTooLate) {
+  const auto rate = [](uint64_t i) {
+    return (i > 355 && i < 364) || i % 211 == 100 ? 6.0 : Quiet(i);
+  };
+  for (uint64_t i = 0; i < 1'080; ++i) {
+    if (i != 500) Arrive(i, rate(i));
+    Look();
+  }
+  Arrive(500, 50);
+  Look();
+  const auto listed = [&](uint64_t from, uint64_t to) {
+    AnomalyQuery query;
+    query.from_ns = kBegin + from * kEpoch;
+    query.to_ns = kBegin + to * kEpoch;
+    return Bytes(List(query));
+  };
+  for (const auto& [from, to] : std::vector<std::pair<uint64_t, uint64_t>>{
+           {0, 1'080}, {361, 1'080}, {400, 720}, {700, 730}, {40, 300}}) {
+    const Replayed again = Again(*this, from, to);
+    EXPECT_EQ(Bytes(again.anomalies), Bytes(again.live)) << from << " to " << to;
+    EXPECT_EQ(Bytes(again.live), listed(from, to));
+    EXPECT_EQ(again.late_ns.size(), from <= 500 && 500 < to ? 1u : 0u);
+  }
+  EXPECT_FALSE(listed(361, 1'080).empty());
+  EXPECT_EQ(Again(*this, 400, 720).late_ns[0], kBegin + 500 * kEpoch);
+  // Asking twice gives the same, and nothing of it is kept.
+  const std::string before = Bytes(List());
+  EXPECT_EQ(Bytes(Again(*this, 0, 1'080).anomalies), Bytes(Again(*this, 0, 1'080).anomalies));
+  EXPECT_EQ(Bytes(List()), before);
+}
+
+// Says of epoch `begins` that something began, when it is shown `tells`, and that it is over when
+// it is shown `ends`. As a rule it needs no state: it counts by the clock.
+template <uint64_t begins, uint64_t tells, uint64_t ends>
+const telltale_filter* Later() {
+  static const telltale_filter filter = [] {
+    telltale_filter made = {};
+    made.struct_size = sizeof made;
+    made.abi = TELLTALE_FILTER_ABI;
+    made.name = "later";
+    made.version = 1;
+    made.create = [](const telltale_filter_host* host, const telltale_filter_option*,
+                     uint32_t) -> void* { return new telltale_filter_host(*host); };
+    made.destroy = [](void* instance) { delete static_cast<telltale_filter_host*>(instance); };
+    made.epoch = [](void* instance, const telltale_filter_epoch* shown) {
+      const auto& host = *static_cast<telltale_filter_host*>(instance);
+      const uint64_t number = (shown->start_ns - kBegin) / kEpoch;
+      if (number != tells && number != ends) return 0;
+      telltale_filter_anomaly anomaly = {};
+      anomaly.struct_size = sizeof anomaly;
+      anomaly.vital = "cpu";
+      anomaly.sub = "";
+      anomaly.start_ns = kBegin + begins * kEpoch;
+      anomaly.end_ns = shown->end_ns;
+      anomaly.open = number == tells ? 1 : 0;
+      host.anomaly(host.context, &anomaly);
+      return 0;
+    };
+    return made;
+  }();
+  return &filter;
+}
+
+TEST_F(FilterReplayTest, WhatIsToldBehindTheTimeAskedForIsTheSame) {
+  filters_ = {Later<100, 102, 500>()};
+  Restart();
+  for (uint64_t i = 0; i < 1'000; ++i) Arrive(i, 1);
+  Look();
+  for (const uint64_t to : {101, 102, 103, 400, 501, 1'000}) {
+    const Replayed again = Again(*this, 50, to);
+    ASSERT_EQ(again.live.size(), 1u);
+    EXPECT_EQ(Bytes(again.anomalies), Bytes(again.live)) << to;
+    EXPECT_EQ(again.shown_ns, kBegin + std::max<uint64_t>(to, 501) * kEpoch) << "and no more";
+  }
+  EXPECT_TRUE(Again(*this, 50, 100).live.empty());
+  EXPECT_EQ(Again(*this, 50, 100).shown_ns, kBegin + 100 * kEpoch);
+}
+
+TEST_F(FilterReplayTest, WhatIsToldDaysLaterIsNotWaitedFor) {
+  constexpr uint64_t kDay = 86'400 * kSecond / kEpoch;
+  filters_ = {Later<100, 102, 2 * kDay + 100>()};
+  Restart();
+  for (uint64_t i = 0; i < 2 * kDay + 200; ++i) {
+    Arrive(i, 1);
+    if (i % 1'000 == 0) Look();
+  }
+  Look();
+  const Replayed again = Again(*this, 50, 200);
+  ASSERT_EQ(again.anomalies.size(), 1u);
+  ASSERT_EQ(again.live.size(), 1u);
+  EXPECT_TRUE(again.anomalies[0].open());
+  EXPECT_FALSE(again.live[0].open());
+  EXPECT_EQ(again.shown_ns, kBegin + (200 + kDay) * kEpoch);
+  EXPECT_GT(again.live[0].end_s(), static_cast<double>(again.shown_ns / kSecond));
+}
+
+TEST_F(FilterReplayTest, WhatWentOnForDaysByThenIsKnown) {
+  constexpr uint64_t kDay = 86'400 * kSecond / kEpoch;
+  filters_ = {Later<100, 102, 3 * kDay>()};
+  Restart();
+  for (uint64_t i = 0; i < 3 * kDay + 200; ++i) {
+    Arrive(i, 1);
+    if (i % 1'000 == 0) Look();
+  }
+  Look();
+  for (const uint64_t from : {2 * kDay, 3 * kDay - 10}) {
+    const Replayed again = Again(*this, from, from + 100);
+    ASSERT_EQ(again.live.size(), 1u) << from;
+    EXPECT_EQ(Bytes(again.anomalies), Bytes(again.live)) << from;
+  }
+}
+
+}  // namespace
+}  // namespace telltale::filter
