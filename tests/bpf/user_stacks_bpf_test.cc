@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -135,7 +136,10 @@ class UserStacksTest : public ::testing::Test {
     maps.clock_ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
     BpfSensorOptions options{.budget = {.per_second = 20'000, .burst = 20'000}, .seed = {}};
     maps_ = std::make_shared<ProcessMaps>(maps);
-    options.unwinder = std::make_shared<HostUnwinder>(HostUnwinder::Options{}, maps_);
+    // As the agent does: where others compile, what they run needs more tables than memory holds.
+    HostUnwinder::Options unwinder;
+    unwinder.tables.store.directory = scratch_.path() + "/unwind";
+    options.unwinder = std::make_shared<HostUnwinder>(std::move(unwinder), maps_);
     sensor_ = std::make_unique<BpfSensor>(std::move(options));
     const absl::Status started = sensor_->Start();
     if (absl::IsFailedPrecondition(started)) {
