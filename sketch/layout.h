@@ -480,8 +480,8 @@ struct telltale_event {
   uint32_t half;
   uint64_t time_ns;
   struct telltale_who who;
-  uint32_t code;
-  uint32_t unfollowed;           /* exit: its life was too short to be followed; no row but this */
+  uint32_t code;       /* exit: wait status; exec: 1: `path` is a script, run by another program */
+  uint32_t unfollowed; /* exit: its life was too short to be followed; no row but this */
   struct telltale_accounts used; /* of such a one, in all its life */
   char path[256];
 };

@@ -209,20 +209,29 @@ absl::Status BpfGroup::Attach(const std::string& name) {
 }
 
 absl::Status BpfGroup::Start(SharedMaps& maps, PerfEvents* perf) {
-  absl::Status first;
-  for (Rung& rung : rungs_) {
-    const absl::Status status = Try(rung, maps, perf);
+  return StartFrom(0, absl::OkStatus(), maps, perf);
+}
+
+absl::Status BpfGroup::StartLower(const std::string& why, SharedMaps& maps, PerfEvents* perf) {
+  const size_t next = rung_ == nullptr ? 0 : static_cast<size_t>(rung_ - rungs_.data()) + 1;
+  Close();
+  rung_ = nullptr;
+  return StartFrom(next, absl::FailedPreconditionError(why), maps, perf);
+}
+
+absl::Status BpfGroup::StartFrom(size_t first, absl::Status why, SharedMaps& maps,
+                                 PerfEvents* perf) {
+  for (size_t i = first; i < rungs_.size() && rung_ == nullptr; ++i) {
+    const absl::Status status = Try(rungs_[i], maps, perf);
     if (status.ok()) {
-      rung_ = &rung;
-      return status;
-    }
-    Close();
-    if (first.ok()) {
-      first = status;
-      why_ = std::string(status.message());
+      rung_ = &rungs_[i];
+    } else {
+      Close();
+      if (why.ok()) why = status;
     }
   }
-  return first;
+  why_ = std::string(why.message());
+  return rung_ == nullptr ? why : absl::OkStatus();
 }
 
 bpf_program* BpfGroup::program(const char* name) const {

@@ -68,6 +68,8 @@ class BpfGroup {
   // Tries the rungs in order. On failure the status says why the *first* one failed, for people.
   // `perf`: may be null if no rung has a counter.
   absl::Status Start(SharedMaps& maps, PerfEvents* perf = nullptr);
+  // The rung in use was attached in vain, `why`: goes on with those below it. As Start.
+  absl::Status StartLower(const std::string& why, SharedMaps& maps, PerfEvents* perf = nullptr);
 
   const std::string& object() const { return object_name_; }
   const Rung* rung() const { return rung_; }  // in use; nullptr: none
@@ -88,6 +90,8 @@ class BpfGroup {
   uint64_t RecursionMisses(const char* name) const;
 
  private:
+  // `why`: those above `first` are not in use; OK: there are none.
+  absl::Status StartFrom(size_t first, absl::Status why, SharedMaps& maps, PerfEvents* perf);
   absl::Status Try(Rung& rung, SharedMaps& maps, PerfEvents* perf);
   absl::Status Load(std::span<const char> image, Rung& rung, SharedMaps& maps, PerfEvents* perf);
   absl::Status AttachRung(const Rung& rung, PerfEvents* perf);

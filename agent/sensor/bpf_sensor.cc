@@ -37,6 +37,7 @@ namespace {
 // less than what is no longer seen, and the tokens bound the cost anyway.
 constexpr uint8_t kMaxTLog2 = 8;
 constexpr uint32_t kOpenSamples = 512;  // of one vital at one cut, besides the tokens of the CPUs
+constexpr uint64_t kAwaitedTicks = 5;   // of which a CPU at work has one each period
 
 absl::Status Failed(const char* step, int error) {
   return absl::InternalError(absl::StrCat("sensor: ", step, ": ", strerror(error)));
@@ -75,6 +76,11 @@ class BpfSensor::Impl {
   absl::Status StartCore();
   void StartKeeper();
   void StartGroups();
+  // What a group that was started, or was not, means for its vitals.
+  void Describe(const BpfGroup& group, const std::vector<uint8_t>& vitals,
+                const absl::Status& started);
+  bool HasTicked() const;
+  void ProveTicks(PerfEvents* perf);
   int64_t RequestsInFlight() const;
   void DegradeSeconds(const absl::Status& why);
   // The flip and what makes the old half whole: OK when nobody writes it any more, all tasks have
@@ -177,24 +183,7 @@ void BpfSensor::Impl::StartGroups() {
   for (VitalGroup& spec : VitalGroups()) {
     Group group{std::make_unique<BpfGroup>(spec.object, std::move(spec.rungs)), spec.vitals, {}};
     const absl::Status started = group.programs->Start(*maps_, perf.get());
-    const std::string nothing = scope_ ? scope_->WhyNothing(spec.object) : "";
-    for (const uint8_t id : spec.vitals) {
-      VitalStatus& status = status_[PlaceOf(id)];
-      if (!started.ok()) {
-        status.reason = std::string(started.message());
-        continue;
-      }
-      if (!nothing.empty()) {
-        status.reason = nothing;
-        continue;
-      }
-      const Rung& rung = *group.programs->rung();
-      status.hook = rung.hook;
-      status.reason = rung.reason.empty()
-                          ? group.programs->gaps()
-                          : absl::StrCat(rung.reason, " (", group.programs->why_not_higher(), ")");
-      status.state = status.reason.empty() ? VitalState::kActive : VitalState::kDegraded;
-    }
+    Describe(*group.programs, spec.vitals, started);
     if (!started.ok()) continue;
     hears_execs_ = hears_execs_ || spec.object == "lifecycle";
     if (spec.object == "departure" && router_.unwinds()) {
@@ -207,6 +196,55 @@ void BpfSensor::Impl::StartGroups() {
     if (spec.object == "sched") control_->exit_hook = ExitHookOf(*group.programs->rung());
     groups_.push_back(std::move(group));
   }
+  ProveTicks(perf.get());
+}
+
+void BpfSensor::Impl::Describe(const BpfGroup& group, const std::vector<uint8_t>& vitals,
+                               const absl::Status& started) {
+  const std::string nothing = scope_ ? scope_->WhyNothing(group.object()) : "";
+  for (const uint8_t id : vitals) {
+    VitalStatus& status = status_[PlaceOf(id)];
+    status = {id, VitalState::kUnavailable, "", ""};
+    if (!started.ok()) {
+      status.reason = std::string(started.message());
+      continue;
+    }
+    if (!nothing.empty()) {
+      status.reason = nothing;
+      continue;
+    }
+    const Rung& rung = *group.rung();
+    status.hook = rung.hook;
+    status.reason = rung.reason.empty()
+                        ? group.gaps()
+                        : absl::StrCat(rung.reason, " (", group.why_not_higher(), ")");
+    status.state = status.reason.empty() ? VitalState::kActive : VitalState::kDegraded;
+  }
+}
+
+bool BpfSensor::Impl::HasTicked() const {
+  for (uint32_t cpu = 0; cpu < possible_cpus_; ++cpu) {
+    uint64_t& jiffies = cpus_map_.At<telltale_cpu>(cpu)->tick_jiffies;
+    if (std::atomic_ref<uint64_t>(jiffies).load(std::memory_order_relaxed) != 0) return true;
+  }
+  return false;
+}
+
+// A tracepoint can be attached to where nothing ever passes it: that of the local APIC's timer
+// where the machine's ticks come from elsewhere (Hyper-V, Xen). The other groups have kept a CPU
+// busy since, so this hardly ever waits.
+void BpfSensor::Impl::ProveTicks(PerfEvents* perf) {
+  const auto tick = std::ranges::find_if(
+      groups_, [](const Group& group) { return group.programs->object() == "tick"; });
+  if (tick == groups_.end()) return;
+  const uint64_t end = ClockNs(CLOCK_MONOTONIC) + kAwaitedTicks * control_->tick_ns;
+  while (!HasTicked() && ClockNs(CLOCK_MONOTONIC) < end) {
+  }
+  if (HasTicked()) return;
+  const absl::Status started = tick->programs->StartLower(
+      absl::StrCat("attached to ", tick->programs->rung()->hook, ", no tick came"), *maps_, perf);
+  Describe(*tick->programs, tick->vitals, started);
+  if (!started.ok()) groups_.erase(tick);
 }
 
 void BpfSensor::Impl::StartKeeper() {

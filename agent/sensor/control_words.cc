@@ -24,11 +24,12 @@ void FillSyscallClasses(uint8_t* classes) {
   const auto set = [classes](uint8_t value, std::initializer_list<long> numbers) {
     for (const long nr : numbers) classes[nr] = value;
   };
-  set(TELLTALE_BLOCK_LOCK + 1, {SYS_futex, SYS_flock, SYS_semop, SYS_semtimedop});
+  set(TELLTALE_BLOCK_LOCK + 1, {SYS_futex, SYS_futex_waitv, SYS_flock, SYS_semop, SYS_semtimedop});
   set(TELLTALE_BLOCK_SOCKET + 1, {SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto, SYS_sendmsg,
                                   SYS_sendmmsg, SYS_accept4, SYS_connect});
-  set(TELLTALE_BLOCK_POLL + 1, {SYS_ppoll, SYS_pselect6, SYS_epoll_pwait, SYS_rt_sigtimedwait,
-                                SYS_rt_sigsuspend, SYS_io_getevents, SYS_io_uring_enter});
+  set(TELLTALE_BLOCK_POLL + 1,
+      {SYS_ppoll, SYS_pselect6, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_rt_sigtimedwait,
+       SYS_rt_sigsuspend, SYS_io_getevents, SYS_io_uring_enter});
   set(TELLTALE_BLOCK_TIMER + 1, {SYS_nanosleep, SYS_clock_nanosleep});
   set(kByFile, {SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_splice, SYS_sendfile});
 #ifdef __x86_64__

@@ -157,6 +157,7 @@ RawEvent DecodeEvent(const telltale_event& record) {
   }
   if (e.kind == RawEventKind::kExec) {
     e.path.assign(record.path, strnlen(record.path, sizeof(record.path)));
+    e.script = record.code != 0;
   }
   return e;
 }

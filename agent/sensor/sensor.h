@@ -33,19 +33,20 @@ struct ExeId {
 // Where a user stack ends, and why there; the numbers equal telltale.v1.StackEnd.
 enum class UserEnd : uint8_t {
   kNone = 0,
-  kComplete = 1,       // where the thread began
-  kDepth = 2,          // frame limit reached
-  kUnreadable = 3,     // nothing of the stack could be copied
-  kProcessGone = 6,    // before its maps were read
-  kWindow = 7,         // the caller's frame lies beyond what was copied
-  kNoTable = 8,        // code without unwind information and without a frame pointer
-  kBadPlace = 9,       // what should be a return address is no code
-  kBadFrame = 10,      // the rule leads to no frame above
-  kUnsupported = 11,   // the code's unwind information says something we cannot follow
-  kGenerated = 12,     // code made at run time, without frame pointers
-  kFramePointers = 13  // walked in the kernel by frame pointers, which may skip or lack frames
+  kComplete = 1,        // where the thread began
+  kDepth = 2,           // frame limit reached
+  kUnreadable = 3,      // nothing of the stack could be copied
+  kProcessGone = 6,     // before its maps were read
+  kWindow = 7,          // the caller's frame lies beyond what was copied
+  kNoTable = 8,         // code without unwind information and without a frame pointer
+  kBadPlace = 9,        // what should be a return address is no code
+  kBadFrame = 10,       // the rule leads to no frame above
+  kUnsupported = 11,    // the code's unwind information says something we cannot follow
+  kGenerated = 12,      // code made at run time, without frame pointers
+  kFramePointers = 13,  // walked in the kernel by frame pointers, which may skip or lack frames
+  kPostponed = 14       // the table of the code is to be built again when there is time for it
 };
-inline constexpr size_t kUserEnds = 14;
+inline constexpr size_t kUserEnds = 15;
 
 // A stack, leaf first. An errno says why a part is missing.
 struct RawStack {
@@ -243,6 +244,7 @@ struct RawEvent {
   uint32_t exit_code = 0;    // exit: wait status as in wait(2)
   uint32_t exit_signal = 0;  // exit: killing signal, 0 if none
   std::string path;          // exec: file name as given to the kernel, bounded to 256 bytes
+  bool script = false;       // exec: `path` is not the executable, but what that one is to run
 };
 
 // What making user stacks of copies took. All of this epoch but the bytes.

@@ -60,8 +60,11 @@ std::string HostResolver::ExePath(const ProcessRef& process) {
   return asked == nullptr ? "" : *asked;
 }
 
+// A script's path is not that of the program that runs it, and what lies in /proc or /dev/fd is
+// called so by each process that starts itself, or what it has open, by such a link.
 void HostResolver::OnExec(const RawEvent& event) {
-  if (event.exe.inode == 0 || event.path.empty()) return;
+  if (event.exe.inode == 0 || event.path.empty() || event.script) return;
+  if (event.path.starts_with("/proc/") || event.path.starts_with("/dev/fd/")) return;
   exec_paths_.Put(KeyOf(event.exe), event.path);
   maps_->OnExec(event.exe, event.path);
 }

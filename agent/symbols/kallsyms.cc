@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/clock_ns.h"
 #include "agent/host/proc_file.h"
 #include "agent/symbols/elf_file.h"
 
@@ -18,6 +19,7 @@ constexpr size_t kMaxNameBytes = 32 << 20;
 constexpr size_t kMaxModules = 1'000;
 constexpr uint64_t kMaxFunctionBytes = 1 << 20;  // farther from a symbol than this is in none
 constexpr size_t kMaxNotes = 64 * 1024;
+constexpr size_t kMaxModulesText = 1 << 20;
 
 }  // namespace
 
@@ -29,12 +31,49 @@ uint32_t Kallsyms::ModuleIndex(std::string_view name, uint64_t address) {
     return static_cast<uint32_t>(i);
   }
   if (modules_.size() >= kMaxModules) return 0;
-  modules_.push_back({std::string(name), address, nullptr});
+  modules_.push_back({.name = std::string(name), .base = address, .file = nullptr});
   return static_cast<uint32_t>(modules_.size() - 1);
 }
 
+// "ext4 983040 1 jbd2, Live 0xffffffffc0200000 (E)": name, size, users, whose, state, address. The
+// size is of all of the module: its code ends before that.
+std::vector<Kallsyms::Listed> Kallsyms::ReadModules() const {
+  std::vector<Listed> listed;
+  const auto text = ReadBounded(root_ + "/proc/modules", kMaxModulesText);
+  ForEachLine(text.ok() ? *text : "", [&listed](std::string_view line) {
+    const std::string_view name = TakeWord(line);
+    const auto bytes = TakeNumber(line);
+    for (int field = 0; field < 3; ++field) TakeWord(line);
+    std::string_view address = TakeWord(line);
+    if (address.starts_with("0x")) address.remove_prefix(2);
+    const auto base = TakeNumber(address, 16);
+    if (name.empty() || !bytes || !base || *base == 0 || *bytes > ~*base) return;
+    if (listed.size() < kMaxModules) {
+      listed.push_back({"[" + std::string(name) + "]", *base, *base + *bytes});
+    }
+  });
+  return listed;
+}
+
+bool Kallsyms::LoadIfChanged() {
+  const uint64_t now = mono_ns_ ? mono_ns_() : ClockNs(CLOCK_MONOTONIC);
+  if (now - looked_ns_ < kLookNs) return false;
+  looked_ns_ = now;
+  if (ReadModules() == listed_) return false;
+  Load();
+  return true;
+}
+
 void Kallsyms::Load() {
+  if (!loaded_) looked_ns_ = mono_ns_ ? mono_ns_() : ClockNs(CLOCK_MONOTONIC);
   loaded_ = true;
+  // Before the symbols: a module that comes in between is missed here, and found to be new later.
+  listed_ = ReadModules();
+  addresses_.clear();
+  name_of_.clear();
+  module_of_.clear();
+  modules_.clear();
+  names_.clear();
   std::ifstream file(root_ + "/proc/kallsyms");
   struct Symbol {
     uint64_t address;
@@ -42,7 +81,7 @@ void Kallsyms::Load() {
     uint16_t module;
   };
   std::vector<Symbol> symbols;
-  modules_.push_back({"", ~uint64_t{0}, nullptr});
+  modules_.push_back({.name = "", .base = ~uint64_t{0}, .file = nullptr});
   uint64_t text = 0;
   std::string line;
   while (std::getline(file, line) && symbols.size() < kMaxSymbols &&
@@ -60,6 +99,10 @@ void Kallsyms::Load() {
     names_.append(name).push_back('\0');
   }
   if (text != 0) modules_[0].base = text;
+  for (Module& module : modules_) {
+    const auto at = std::ranges::find(listed_, module.name, &Listed::name);
+    if (at != listed_.end()) module.end = at->end;
+  }
   std::ranges::stable_sort(symbols, {}, &Symbol::address);
   for (const Symbol& s : symbols) {
     addresses_.push_back(s.address);
@@ -107,13 +150,19 @@ int64_t Kallsyms::IndexAt(uint64_t address) const {
   return first - addresses_.begin();
 }
 
-CodeLocation Kallsyms::Locate(uint64_t address) {
-  if (!loaded_) Load();
+CodeLocation Kallsyms::Known(uint64_t address) const {
   const int64_t i = IndexAt(address);
   if (i < 0) return {};
   const Module& module = modules_[module_of_[i]];
-  if (address < module.base) return {};
+  if (address < module.base || address >= module.end) return {};
   return {module.file, address - module.base};
+}
+
+CodeLocation Kallsyms::Locate(uint64_t address) {
+  if (!loaded_) Load();
+  CodeLocation known = Known(address);
+  const bool of_kernel = known.file != nullptr && known.file == modules_[0].file;
+  return !of_kernel && LoadIfChanged() ? Known(address) : known;
 }
 
 std::string_view Kallsyms::NameAt(const CodeLocation& location) {

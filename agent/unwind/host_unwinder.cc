@@ -4,12 +4,6 @@
 #include "agent/symbols/vdso.h"
 
 namespace telltale::agent {
-namespace {
-
-// All processes map the same one, and it has no file to ask for an id.
-constexpr const char* kVdsoId = "vdso";
-
-}  // namespace
 
 // For one walk: remembers the tables of the few files that a stack passes through.
 class HostUnwinder::Finder : public CodeFinder {
@@ -23,7 +17,8 @@ class HostUnwinder::Finder : public CodeFinder {
     const CodeAt code = Look(address);
     // A process may have to be read again for it: what it had before is not to be mixed up.
     reading_ = owner_.maps_->Reading(process_, now_ns_);
-    if (code.kind != CodeAt::Kind::kNothing) known = {reading_, address, code};
+    // What is postponed may be there for the next stack.
+    if (code.kind != CodeAt::Kind::kNothing && !code.postponed) known = {reading_, address, code};
     return code;
   }
 
@@ -38,33 +33,36 @@ class HostUnwinder::Finder : public CodeFinder {
     const ProcessMaps::Mapped& mapped = *place->mapped;
     const v1::MappingKind kind = mapped.file->kind;
     if (kind != v1::MAPPING_KIND_FILE && kind != v1::MAPPING_KIND_VDSO) {
-      return {CodeAt::Kind::kGenerated, {}};
+      return {.kind = CodeAt::Kind::kGenerated, .rule = {}};
     }
-    const UnwindTable* table = TableOf(mapped);
-    return {CodeAt::Kind::kFile, table == nullptr ? UnwindRule() : table->At(place->address)};
+    const TableCache::Found& found = TableOf(mapped);
+    return {.kind = CodeAt::Kind::kFile,
+            .rule = found.table == nullptr ? UnwindRule() : found.table->At(place->address),
+            .postponed = found.postponed};
   }
 
-  const UnwindTable* TableOf(const ProcessMaps::Mapped& mapped) {
-    for (const auto& [serial, table] : tables_) {
-      if (serial == mapped.serial) return table.get();
+  const TableCache::Found& TableOf(const ProcessMaps::Mapped& mapped) {
+    for (const auto& [serial, found] : tables_) {
+      if (serial == mapped.serial) return found;
     }
-    return tables_.emplace_back(mapped.serial, owner_.TableOf(process_, mapped)).second.get();
+    return tables_.emplace_back(mapped.serial, owner_.TableOf(process_, mapped)).second;
   }
 
   HostUnwinder& owner_;
   const ProcessRef& process_;
   uint64_t reading_;
   const uint64_t now_ns_;
-  std::vector<std::pair<uint64_t, std::shared_ptr<const UnwindTable>>> tables_;
+  std::vector<std::pair<uint64_t, TableCache::Found>> tables_;
 };
 
 HostUnwinder::HostUnwinder(Options options, std::shared_ptr<ProcessMaps> maps)
     : options_(std::move(options)), maps_(std::move(maps)), tables_(options_.tables) {}
 
-std::shared_ptr<const UnwindTable> HostUnwinder::TableOf(const ProcessRef& process,
-                                                         const ProcessMaps::Mapped& mapped) {
+TableCache::Found HostUnwinder::TableOf(const ProcessRef& process,
+                                        const ProcessMaps::Mapped& mapped) {
   const CodeFile& file = *mapped.file;
-  if (file.kind == v1::MAPPING_KIND_VDSO) return tables_.Find(kVdsoId, OpenVdso);
+  // By its id too: tables on disk outlive the kernel that brought it.
+  if (file.kind == v1::MAPPING_KIND_VDSO) return tables_.Find(file.build_id, OpenVdso);
   return tables_.Find(file.build_id,
                       [&] { return maps_->OpenMapped(process, file, mapped.inode); });
 }

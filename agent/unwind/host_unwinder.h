@@ -40,8 +40,7 @@ class HostUnwinder : public UserUnwinder {
   };
   static constexpr unsigned kKnownBits = 13;  // 8,192 of 32 bytes each
 
-  std::shared_ptr<const UnwindTable> TableOf(const ProcessRef& process,
-                                             const ProcessMaps::Mapped& mapped);
+  TableCache::Found TableOf(const ProcessRef& process, const ProcessMaps::Mapped& mapped);
 
   const Options options_;
   const std::shared_ptr<ProcessMaps> maps_;

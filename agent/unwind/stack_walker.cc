@@ -187,7 +187,8 @@ UserEnd WalkStack(const UserCopy& copy, CodeFinder& finder, size_t max_frames,
     if (code.kind == CodeAt::Kind::kGenerated) {
       end = walk.StepByFramePointer(UserEnd::kGenerated);
     } else if (code.rule.cfa == CfaRule::kNone) {
-      if (!walk.StepFromStub(finder)) end = walk.StepByFramePointer(UserEnd::kNoTable);
+      const UserEnd without = code.postponed ? UserEnd::kPostponed : UserEnd::kNoTable;
+      if (!walk.StepFromStub(finder)) end = walk.StepByFramePointer(without);
     } else {
       end = walk.Step(code.rule);
     }

@@ -25,7 +25,8 @@ struct CodeAt {
     kGenerated,  // not of a file: made while the program runs
   };
   Kind kind = Kind::kNothing;
-  UnwindRule rule;  // of kind kFile
+  UnwindRule rule;         // of kind kFile
+  bool postponed = false;  // its table is not there now, for want of time to build it again
 };
 
 class CodeFinder {

@@ -42,26 +42,24 @@ bool TableCache::MayBuildAgain() {
   return again_ns_ > 0;
 }
 
-std::shared_ptr<const UnwindTable> TableCache::Find(const std::string& build_id,
-                                                    const std::function<int()>& open) {
-  if (const auto* known = tables_.Find(build_id)) return *known;
+TableCache::Found TableCache::Find(const std::string& build_id, const std::function<int()>& open) {
+  if (const auto* known = tables_.Find(build_id)) return {*known};
   const uint64_t begun = ClockNs(CLOCK_THREAD_CPUTIME_ID), built = counts_.built;
-  Table got = Get(build_id, open);
+  Got got = Get(build_id, open);
   // Building takes several times the table's memory for a moment, which the heap would keep.
   if (counts_.built != built) malloc_trim(0);
   counts_.ns += ClockNs(CLOCK_THREAD_CPUTIME_ID) - begun;
-  if (got.table == nullptr) return nullptr;
-  return tables_.Put(build_id, std::move(got.table), std::max(kLeastCost, got.cost));
+  if (got.found.table != nullptr) {
+    tables_.Put(build_id, got.found.table, std::max(kLeastCost, got.cost));
+  }
+  return std::move(got.found);
 }
 
-TableCache::Table TableCache::Get(const std::string& build_id, const std::function<int()>& open) {
+TableCache::Got TableCache::Get(const std::string& build_id, const std::function<int()>& open) {
   std::optional<UnwindTable> kept = store_.Load(build_id);
   if (!kept) {
     const bool again = built_.contains(build_id);
-    if (again && !MayBuildAgain()) {
-      ++counts_.postponed;
-      return {};
-    }
+    if (again && !MayBuildAgain()) return {.found = {.table = nullptr, .postponed = true}};
     const int fd = open();
     if (fd < 0) return {};
     const uint64_t begun = ClockNs(CLOCK_THREAD_CPUTIME_ID);
@@ -73,11 +71,11 @@ TableCache::Table TableCache::Get(const std::string& build_id, const std::functi
     if (built.size() > 0) kept = store_.Save(build_id, built);
     if (!kept) {
       const size_t bytes = built.bytes();
-      return {std::make_shared<UnwindTable>(std::move(built)), bytes};
+      return {{std::make_shared<UnwindTable>(std::move(built))}, bytes};
     }
   }
   const size_t bytes = kept->bytes();
-  return {std::make_shared<UnwindTable>(*std::move(kept)), bytes / kMappedShare};
+  return {{std::make_shared<UnwindTable>(*std::move(kept))}, bytes / kMappedShare};
 }
 
 UnwindTable TableCache::Build(int fd) {

@@ -4,7 +4,7 @@
 // such. Each file is built once at once; where tables can be kept neither in memory nor on disk (no
 // directory, a full disk, more programs than either holds), building them again for each stack
 // would take all of the thread's time: it may take a small share of it, beyond which stacks end
-// where such a file begins, which is counted. One thread.
+// where such a file begins, and say that. One thread.
 
 #ifndef TELLTALE_AGENT_UNWIND_TABLE_CACHE_H_
 #define TELLTALE_AGENT_UNWIND_TABLE_CACHE_H_
@@ -33,27 +33,29 @@ class TableCache {
   };
   struct Counts {
     uint64_t built = 0;
-    uint64_t refused = 0;    // of these: no unwind information, damaged, or beyond the limits
-    uint64_t postponed = 0;  // not built again for want of time
-    uint64_t ns = 0;         // CPU time of the thread, of what was not in memory: read or built
+    uint64_t refused = 0;  // of these: no unwind information, damaged, or beyond the limits
+    uint64_t ns = 0;       // CPU time of the thread, of what was not in memory: read or built
   };
   explicit TableCache(Options options);
 
-  // `open`: gives a descriptor of the file, closed here, or -1. Null: it could not be opened. The
-  // table lives as long as the caller keeps it.
-  std::shared_ptr<const UnwindTable> Find(const std::string& build_id,
-                                          const std::function<int()>& open);
+  struct Found {
+    std::shared_ptr<const UnwindTable> table;  // lives as long as the caller keeps it
+    bool postponed = false;  // no table because there is no time now to build it again
+  };
+  // `open`: gives a descriptor of the file, closed here, or -1. No table: it could not be opened,
+  // or it is postponed. What has no build id is kept in memory only.
+  Found Find(const std::string& build_id, const std::function<int()>& open);
 
   const Counts& counts() const { return counts_; }
   const TableStore::Counts& store_counts() const { return store_.counts(); }
   size_t bytes() const { return tables_.cost(); }
 
  private:
-  struct Table {
-    std::shared_ptr<const UnwindTable> table;
+  struct Got {
+    Found found;
     size_t cost = 0;
   };
-  Table Get(const std::string& build_id, const std::function<int()>& open);
+  Got Get(const std::string& build_id, const std::function<int()>& open);
   UnwindTable Build(int fd);
   uint64_t NowNs() const;
   bool MayBuildAgain();

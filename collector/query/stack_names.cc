@@ -230,6 +230,8 @@ std::string StackEndText(v1::StackEnd end) {
       return "generated code without frame pointers";
     case v1::STACK_END_FRAME_POINTERS:
       return "followed by frame pointers only: callers may be missing";
+    case v1::STACK_END_POSTPONED:
+      return "no time to read the code's unwind information again, which is kept nowhere";
     default:
       return "unknown";
   }

@@ -133,7 +133,7 @@ void PrintTables(pid_t pid) {
     const auto open_file = [&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC); };
     const TableCache::Options options{.store = {.directory = scratch.path() + "/unwind"}};
     TableCache builder(options);
-    const auto table = builder.Find("id", open_file);
+    const auto table = builder.Find("id", open_file).table;
     TableCache loader(options);
     const uint64_t begun = CpuNs();
     loader.Find("id", open_file);

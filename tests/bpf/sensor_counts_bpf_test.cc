@@ -229,6 +229,41 @@ TEST_F(SensorCountTest, CountsPageFaultsAndPageAllocationsOfTouchedMemory) {
   munmap(faults, page);
 }
 
+// A fault is kernel code that no system call asked for.
+TEST_F(SensorCountTest, TellsTheKernelsTimeInPageFaultsFromTheProgramsOwn) {
+  constexpr size_t kBytes = 32 << 20;
+  auto* const system_ns = static_cast<std::atomic<uint64_t>*>(
+      mmap(nullptr, sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  Child child([system_ns] {
+    auto* memory = static_cast<volatile char*>(
+        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    madvise(const_cast<char*>(memory), kBytes, MADV_NOHUGEPAGE);
+    const auto spent_ns = [] {
+      rusage use = {};
+      getrusage(RUSAGE_SELF, &use);
+      return static_cast<uint64_t>(use.ru_stime.tv_sec) * 1'000'000'000 +
+             static_cast<uint64_t>(use.ru_stime.tv_usec) * 1'000;
+    };
+    const uint64_t before = spent_ns();
+    while (spent_ns() - before < 1'500'000'000) {
+      for (size_t at = 0; at < kBytes; at += 4096) memory[at] = 1;
+      madvise(const_cast<char*>(memory), kBytes, MADV_DONTNEED);
+    }
+    system_ns->store(spent_ns() - before);
+  });
+  Cut();
+  child.Begin();
+  Await(child);
+  const RawEpoch epoch = Cut();
+  const uint64_t kernel_ns = ShareOf(epoch, child.pid(), TELLTALE_CPU, TELLTALE_CPU_KERNEL).weight;
+  const uint64_t user_ns = ShareOf(epoch, child.pid(), TELLTALE_CPU, TELLTALE_CPU_USER).weight;
+  printf("kernel %.3f s, the scheduler's account %.3f s; user %.3f s\n",
+         static_cast<double>(kernel_ns) / 1e9, static_cast<double>(system_ns->load()) / 1e9,
+         static_cast<double>(user_ns) / 1e9);
+  EXPECT_TRUE(Within(0.2, kernel_ns, system_ns->load()));
+  munmap(system_ns, sizeof(uint64_t));
+}
+
 TEST_F(SensorTest, CountsTheFilesAProcessHasOpen) {
   constexpr int kFiles = 2'900;
   Child child([] {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/bpf/sensor_fixture.h"
@@ -60,6 +61,45 @@ TEST_F(SensorTest, NamesTheVictimWhenACgroupRunsOutOfMemory) {
   EXPECT_EQ(oom->uid, geteuid());
   EXPECT_EQ(oom->exe, exit->exe);
   EXPECT_LE(oom->mono_ns, exit->mono_ns);
+}
+
+// The path of a script is none of the shell that runs it, whose name all its other scripts share.
+TEST_F(SensorTest, TellsAScriptFromTheProgramThatRunsIt) {
+  std::string script = "telltale_script_test.XXXXXX";
+  const int fd = mkstemp(script.data());
+  ASSERT_GE(fd, 0);
+  constexpr std::string_view kText = "#!/bin/sh\nexec /bin/true\n";
+  ASSERT_EQ(write(fd, kText.data(), kText.size()), static_cast<ssize_t>(kText.size()));
+  ASSERT_EQ(fchmod(fd, 0700), 0);
+  close(fd);
+  Cut();
+  kept_.events.clear();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    execl(script.c_str(), script.c_str(), nullptr);
+    _exit(127);
+  }
+  int status = -1;
+  waitpid(pid, &status, 0);
+  Cut();
+  unlink(script.c_str());
+  ASSERT_EQ(status, 0);
+  struct stat shell = {}, plain = {};
+  ASSERT_EQ(stat("/bin/sh", &shell), 0);
+  ASSERT_EQ(stat("/bin/true", &plain), 0);
+  std::vector<RawEvent> execs;
+  for (const RawEvent& event : kept_.events) {
+    if (event.kind == RawEventKind::kExec && event.tgid == static_cast<uint32_t>(pid)) {
+      execs.push_back(event);
+    }
+  }
+  ASSERT_EQ(execs.size(), 2U);
+  EXPECT_EQ(execs[0].path, script);
+  EXPECT_EQ(execs[0].exe.inode, shell.st_ino);
+  EXPECT_TRUE(execs[0].script);
+  EXPECT_EQ(execs[1].path, "/bin/true");
+  EXPECT_EQ(execs[1].exe.inode, plain.st_ino);
+  EXPECT_FALSE(execs[1].script);
 }
 
 }  // namespace

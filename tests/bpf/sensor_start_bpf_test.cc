@@ -2,14 +2,22 @@
 // or say that it is without it.
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <system_error>
 
+#include "agent/sensor/bpf_group.h"
 #include "agent/sensor/bpf_sensor.h"
+#include "agent/sensor/mapped_array.h"
+#include "agent/sensor/vital_groups.h"
+#include "sketch/layout.h"
 
 namespace telltale::agent {
 namespace {
@@ -29,6 +37,38 @@ TEST(SensorStartTest, EveryStartHasItsTimerOfTheSeconds) {
       EXPECT_EQ(vital.reason.find("seconds are"), std::string::npos) << vital.reason;
     }
   }
+}
+
+// Where the ticks of a machine come from elsewhere than the local APIC's timer.
+TEST(SensorStartTest, ARungThatNothingPassesGivesWayToOneThatTicks) {
+  const auto cpus = static_cast<uint32_t>(libbpf_num_possible_cpus());
+  SharedMaps maps(cpus);
+  std::unique_ptr<BpfGroup> tick;
+  for (VitalGroup& group : VitalGroups()) {
+    if (group.object == "tick") tick = std::make_unique<BpfGroup>("tick", group.rungs);
+  }
+  ASSERT_NE(tick, nullptr);
+  if (const absl::Status status = tick->Start(maps); !status.ok()) GTEST_SKIP() << status.message();
+  EXPECT_EQ(tick->why_not_higher(), "");
+  ASSERT_TRUE(tick->StartLower("no tick came", maps).ok());
+  EXPECT_EQ(tick->rung()->hook, "tp_btf/hrtimer_expire_entry");
+  EXPECT_EQ(tick->why_not_higher(), "no tick came");
+  MappedArray blocks;
+  ASSERT_TRUE(blocks.Map(maps.fd("cpus"), sizeof(telltale_cpu), cpus + 1, "cpus").ok());
+  const auto jiffies = [&] {
+    uint64_t sum = 0;
+    for (uint32_t cpu = 0; cpu < cpus; ++cpu) {
+      sum += std::atomic_ref<uint64_t>(blocks.At<telltale_cpu>(cpu)->tick_jiffies).load();
+    }
+    return sum;
+  };
+  const uint64_t before = jiffies();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (jiffies() == before && std::chrono::steady_clock::now() < end) {
+  }
+  EXPECT_NE(jiffies(), before);
+  EXPECT_FALSE(tick->StartLower("that neither", maps).ok()) << "there is no third";
+  EXPECT_EQ(tick->rung(), nullptr);
 }
 
 // How long a start takes, and so what a restart misses: that a program's loop is followed count by

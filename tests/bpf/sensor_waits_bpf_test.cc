@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -372,6 +374,92 @@ TEST_F(SensorTest, TakesAWaitForAContendedMutexForALockAndNamesItsOwner) {
                    std::string(sample.holder.comm.data()) == std::string(sample.comm.data());
   }
   EXPECT_TRUE(owner_named);
+}
+
+// Whoever waits for a lock when the epoch is cut has waited for it in that epoch, too.
+TEST_F(SensorTest, ChargesAWaitForAMutexWhileItLastsAndNamesWhoHoldsIt) {
+  Child child([] {
+    std::mutex mutex;
+    mutex.lock();
+    std::thread waiter([&] { const std::lock_guard<std::mutex> hold(mutex); });
+    usleep(2'000'000);
+    mutex.unlock();
+    waiter.join();
+  });
+  const auto lock_share = [&child](const RawEpoch& epoch) {
+    return ShareOf(epoch, child.pid(), TELLTALE_LOCK, TELLTALE_LOCK_FUTEX).weight;
+  };
+  Cut();
+  child.Begin();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  const uint64_t first = lock_share(Cut());
+  EXPECT_GE(first, 1'100'000'000U);
+  bool named = false;
+  for (const RawSample& sample : kept_.samples) {
+    named |= sample.vital == TELLTALE_LOCK && sample.sub == TELLTALE_LOCK_FUTEX && sample.open &&
+             sample.tgid == static_cast<uint32_t>(child.pid()) &&
+             sample.holder.tid == static_cast<uint32_t>(child.pid());
+  }
+  EXPECT_TRUE(named) << "no open sample names the holder";
+  Await(child);
+  EXPECT_TRUE(Within(0.03, first + lock_share(Cut()), 2'000'000'000U));
+}
+
+// A mutex knows its owner by the number that the owner itself sees: in a container another task's.
+TEST_F(SensorTest, NamesTheHolderOfAMutexInAnotherPidNamespace) {
+  auto* const inside = static_cast<std::atomic<pid_t>*>(
+      mmap(nullptr, sizeof(pid_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  Child child([inside] {
+    if (unshare(CLONE_NEWPID) != 0) _exit(77);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      std::mutex mutex;
+      mutex.lock();
+      std::thread waiter([&] { const std::lock_guard<std::mutex> hold(mutex); });
+      usleep(1'200'000);
+      mutex.unlock();
+      waiter.join();
+      _exit(0);
+    }
+    inside->store(pid);
+    waitpid(pid, nullptr, 0);
+  });
+  Cut();
+  child.Begin();
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  Cut();
+  if (!TryAwait(child)) GTEST_SKIP() << "SKIPPED: no pid namespace to be had";
+  Cut();
+  const auto holder = static_cast<uint32_t>(inside->load());
+  int open = 0, ended = 0;
+  for (const RawSample& sample : kept_.samples) {
+    if (sample.vital != TELLTALE_LOCK || sample.sub != TELLTALE_LOCK_FUTEX) continue;
+    if (sample.tgid != holder) continue;
+    (sample.open ? open : ended) += 1;
+    EXPECT_EQ(sample.holder.tid, holder) << sample.holder.comm.data();
+    EXPECT_EQ(sample.holder.tgid, holder);
+    EXPECT_EQ(sample.holder.start_ns, sample.start_ns);
+    EXPECT_EQ(sample.detail[1], holder);
+  }
+  EXPECT_GE(open, 1);
+  EXPECT_GE(ended, 1);
+  munmap(inside, sizeof(pid_t));
+}
+
+// What systemd's daemons do all day.
+TEST_F(SensorCountTest, TakesAPollByItsNewestCallForAPoll) {
+  Child child([] {
+    const int poll = epoll_create1(0);
+    epoll_event event = {};
+    const timespec patience = {0, 300'000'000};
+    syscall(SYS_epoll_pwait2, poll, &event, 1, &patience, nullptr, 0);
+    close(poll);
+  });
+  Cut();
+  child.Begin();
+  Await(child);
+  EXPECT_GE(ShareOf(Cut(), child.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_POLL).weight,
+            290'000'000U);
 }
 
 TEST_F(SensorCountTest, ChargesReclaimForACgroupsLimitToTheTaskThatPaysForIt) {

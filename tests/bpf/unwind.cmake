@@ -9,7 +9,7 @@ if(TELLTALE_BPF AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   target_link_libraries(deep_calls_framed PRIVATE Threads::Threads)
   telltale_test(user_stacks_bpf_test LABEL bpf TIMEOUT 600
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/user_stacks_bpf_test.cc support/program.cc
-    LINK telltale::sensor telltale::agent_unwind
+    LINK telltale::sensor telltale::agent_unwind telltale::agent_symbols
     ENVIRONMENT "DEEP_CALLS=$<TARGET_FILE:deep_calls>;DEEP_CALLS_FRAMED=$<TARGET_FILE:deep_calls_framed>")
   add_dependencies(user_stacks_bpf_test deep_calls deep_calls_framed)
 endif()

@@ -14,12 +14,15 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "agent/sensor/bpf_sensor.h"
+#include "agent/symbols/host_resolver.h"
 #include "agent/unwind/host_unwinder.h"
 #include "tests/support/program.h"
 #include "tests/support/temp_dir.h"
@@ -31,8 +34,9 @@ using namespace std::chrono_literals;
 using telltale::testing::Program;
 
 constexpr std::array<const char*, kUserEnds> kEndNames = {
-    "none",   "complete", "depth",     "unreadable", "-",           "-",         "gone",
-    "window", "no table", "bad place", "bad frame",  "unsupported", "generated", "frame pointers"};
+    "none",      "complete",    "depth",     "unreadable",     "-",
+    "-",         "gone",        "window",    "no table",       "bad place",
+    "bad frame", "unsupported", "generated", "frame pointers", "postponed"};
 
 // Counts how the user stacks of one executable end.
 class EndsOf : public SampleSink {
@@ -69,6 +73,37 @@ class EndsOf : public SampleSink {
   uint64_t samples_ = 0, frames_ = 0;
 };
 
+// What the stacks of a program that was exec'ed there are called.
+struct NamesOf : SampleSink {
+  NamesOf(HostResolver& from, const Program& program) : resolver(from), of(program) {}
+
+  void OnSample(const RawSample& sample) override {
+    if (sample.tgid != static_cast<uint32_t>(of.pid()) || !sample.stack.user_wanted) return;
+    if (std::string(sample.comm.data()) != "app") return;
+    const ProcessRef process{sample.tgid, sample.start_ns, sample.exe, sample.cgroup_id, 0};
+    ++stacks;
+    complete += sample.stack.user_end == UserEnd::kComplete ? 1 : 0;
+    exes.insert(resolver.ExePath(process));
+    for (size_t i = 0; i < sample.stack.user.size(); ++i) {
+      const CodeLocation at =
+          resolver.User(process, sample.stack.user[i] - (i == 0 ? 0 : 1), sample.mono_ns);
+      if (!at.file || !at.file->path.ends_with("/bin/app")) continue;
+      const std::string name = resolver.Name(process, at).text;
+      ++frames;
+      unnamed += name.empty() ? 1 : 0;
+      for (const char* function : {"Descend", "main"}) {
+        if (name.find(function) != std::string::npos) functions.insert(function);
+      }
+    }
+  }
+  void OnEvent(const RawEvent&) override {}
+
+  HostResolver& resolver;
+  const Program& of;
+  uint64_t stacks = 0, complete = 0, frames = 0, unnamed = 0;
+  std::set<std::string> exes, functions;
+};
+
 // The first line a command says.
 std::string Output(const std::string& command) {
   std::string line(4'096, '\0');
@@ -100,8 +135,11 @@ class UserStacksTest : public ::testing::Test {
     ProcessMaps::Options maps;
     maps.clock_ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
     BpfSensorOptions options{.budget = {.per_second = 20'000, .burst = 20'000}, .seed = {}};
-    options.unwinder = std::make_shared<HostUnwinder>(HostUnwinder::Options{},
-                                                      std::make_shared<ProcessMaps>(maps));
+    maps_ = std::make_shared<ProcessMaps>(maps);
+    // As the agent does: where others compile, what they run needs more tables than memory holds.
+    HostUnwinder::Options unwinder;
+    unwinder.tables.store.directory = scratch_.path() + "/unwind";
+    options.unwinder = std::make_shared<HostUnwinder>(std::move(unwinder), maps_);
     sensor_ = std::make_unique<BpfSensor>(std::move(options));
     const absl::Status started = sensor_->Start();
     if (absl::IsFailedPrecondition(started)) {
@@ -164,6 +202,7 @@ class UserStacksTest : public ::testing::Test {
   }
 
   static constexpr uint64_t kEnough = 500;
+  std::shared_ptr<ProcessMaps> maps_;
   std::unique_ptr<BpfSensor> sensor_;
   RawUnwinding unwinding_;
   testing::TempDir scratch_;
@@ -173,6 +212,34 @@ TEST_F(UserStacksTest, OfThreadsRecursionAllocaAndSignalHandlersWithoutFramePoin
   const char* program = getenv("DEEP_CALLS");
   ASSERT_NE(program, nullptr);
   Expect("deep_calls", Watch(program, {program, {}}));
+}
+
+// What a container runs is often nowhere to be found outside of it.
+TEST_F(UserStacksTest, OfAProgramThatIsInAnotherMountNamespaceOnly) {
+  const char* program = getenv("DEEP_CALLS");
+  ASSERT_NE(program, nullptr);
+  const std::string image = scratch_.path() + "/image", inside = image + "/bin/app";
+  std::filesystem::create_directory(image);
+  Program container(scratch_.path() + "/load.log");
+  container.Start("/usr/bin/unshare",
+                  {"--mount", "/bin/sh", "-c",
+                   absl::StrCat("mount -t tmpfs none ", image, " && mkdir ", image, "/bin && cp ",
+                                program, " ", inside, " && exec ", inside)});
+  HostResolver resolver({}, maps_);
+  NamesOf named(resolver, container);
+  const auto until = std::chrono::steady_clock::now() + 40s;
+  while (named.stacks < 100 && !container.Ended() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(20ms);
+    ASSERT_TRUE(sensor_->Drain(named).ok());
+  }
+  if (container.Ended()) GTEST_SKIP() << "SKIPPED: no mount namespace: " << container.log();
+  EXPECT_NE(access(inside.c_str(), F_OK), 0);
+  EXPECT_GE(named.stacks, 100U);
+  EXPECT_GE(named.complete * 100, named.stacks * 95);
+  EXPECT_EQ(named.exes, std::set<std::string>{inside});
+  EXPECT_TRUE(named.functions.contains("Descend")) << named.functions.size();
+  EXPECT_TRUE(named.functions.contains("main"));
+  EXPECT_LE(named.unnamed * 20, named.frames) << "but for linkage stubs";
 }
 
 TEST_F(UserStacksTest, OfAProgramWithFramePointersAndNoUnwindInformation) {

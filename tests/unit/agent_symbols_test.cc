@@ -454,6 +454,22 @@ TEST_F(FakeHostTest, AnExecTellsTheNameOfWhatIsGoneByNow) {
   EXPECT_EQ(resolver.ExePath({4'000'000, 5, exec.exe, 0}), "/usr/bin/true");
 }
 
+// Else a shell would be called what it was last told to run.
+TEST_F(FakeHostTest, AScriptIsNotTheNameOfWhatRunsIt) {
+  HostResolver resolver(options_);
+  RawEvent exec;
+  exec.exe = {.device = 1, .inode = 555, .generation = 2};
+  exec.script = true;
+  exec.path = "/usr/local/bin/backup.sh";
+  resolver.OnExec(exec);
+  exec.script = false;
+  for (const char* link : {"/proc/self/exe", "/dev/fd/3"}) {
+    exec.path = link;
+    resolver.OnExec(exec);
+  }
+  EXPECT_EQ(resolver.ExePath({4'000'000, 5, exec.exe, 0}), "");
+}
+
 TEST_F(FakeHostTest, MapsAreReadAgainForWhatWasLoadedSince) {
   Write(proc() / "maps", "1000-2000 r-xp 0 0:0 0 [vdso]\n");
   HostResolver resolver(options_);
@@ -567,6 +583,51 @@ TEST(KallsymsTest, HiddenAddressesMeanNothingIsKnown) {
   EXPECT_EQ(kallsyms.Locate(0xffffffff81000000).file, nullptr);
   Kallsyms missing(dir.path() / "nowhere");
   EXPECT_EQ(missing.Locate(0xffffffff81000000).file, nullptr);
+}
+
+// Modules lie side by side: what a new one does must not be told of the one before it.
+TEST(KallsymsTest, AModuleLoadedSinceIsNotTakenForTheOneBeforeIt) {
+  const std::string kernel = "ffffffff9a000000 T _text\nffffffff9a000100 t do_one\n";
+  const std::string first = "ffffffffc0200000 t first_fn\t[first]\n";
+  const std::string second = "ffffffffc0202000 t second_fn\t[second]\n";
+  const std::string listed = "first 8192 2 - Live 0xffffffffc0200000\n";
+  constexpr uint64_t kInSecond = 0xffffffffc0202010;
+  ScratchDir dir;
+  Write(dir.path() / "proc/kallsyms", kernel + first);
+  Write(dir.path() / "proc/modules", listed);
+  uint64_t now = 5'000'000'000;
+  Kallsyms kallsyms(dir.path(), [&now] { return now; });
+  EXPECT_EQ(kallsyms.NameAt(kallsyms.Locate(0xffffffffc0200010)), "first_fn");
+  EXPECT_EQ(kallsyms.Locate(kInSecond).file, nullptr);
+
+  Write(dir.path() / "proc/kallsyms", kernel + first + second);
+  Write(dir.path() / "proc/modules",
+        "first 8192 3 second, Live 0xffffffffc0200000\n"
+        "second 4096 0 - Live 0xffffffffc0202000\n");
+  now += Kallsyms::kLookNs - 1;
+  EXPECT_EQ(kallsyms.Locate(kInSecond).file, nullptr) << "it is not looked at each time";
+  now += 1;
+  const CodeLocation found = kallsyms.Locate(kInSecond);
+  ASSERT_NE(found.file, nullptr);
+  EXPECT_EQ(found.file->path, "[second]");
+  EXPECT_EQ(found.offset, 0x10u);
+  EXPECT_EQ(kallsyms.NameAt(found), "second_fn");
+  EXPECT_EQ(kallsyms.NameAt(kallsyms.Locate(0xffffffff9a000104)), "do_one");
+}
+
+TEST(KallsymsTest, AModuleInThePlaceOfAnotherIsTold) {
+  ScratchDir dir;
+  Write(dir.path() / "proc/kallsyms",
+        "ffffffff9a000000 T _text\nffffffffc0200000 t first_fn\t[first]\n");
+  Write(dir.path() / "proc/modules", "first 8192 0 - Live 0xffffffffc0200000\n");
+  uint64_t now = 5'000'000'000;
+  Kallsyms kallsyms(dir.path(), [&now] { return now; });
+  EXPECT_EQ(kallsyms.NameAt(kallsyms.Locate(0xffffffffc0200010)), "first_fn");
+  Write(dir.path() / "proc/kallsyms",
+        "ffffffff9a000000 T _text\nffffffffc0200000 t second_fn\t[second]\n");
+  Write(dir.path() / "proc/modules", "second 8192 0 - Live 0xffffffffc0200000\n");
+  now += Kallsyms::kLookNs;
+  EXPECT_EQ(kallsyms.NameAt(kallsyms.Locate(0xffffffffc0200010)), "second_fn");
 }
 
 TEST(LruCacheTest, ForgetsWhatWasUsedLongestAgo) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -19,7 +20,9 @@
 #include <thread>
 #include <vector>
 
+#include "agent/symbols/vdso.h"
 #include "agent/unwind/host_unwinder.h"
+#include "tests/support/temp_dir.h"
 
 namespace telltale::agent {
 namespace {
@@ -86,7 +89,7 @@ __attribute__((noinline)) int Aligned(const std::function<void()>& then) {
   return result + line[5];
 }
 
-class OwnStackTest : public testing::Test {
+class OwnStackTest : public ::testing::Test {
  protected:
   static RawSample Walked(const Capture& capture) {
     UserCopy copy;
@@ -138,6 +141,90 @@ TEST_F(OwnStackTest, ThroughTheLibrarysSort) {
     return a < b;
   });
   ExpectTruth(capture);
+}
+
+// As far down a stack as a file's table was once there and is not now; and when there is time
+// again, whole: nothing of that is remembered.
+TEST_F(OwnStackTest, ATableThatIsPostponedIsThereForALaterStack) {
+  Capture capture;
+  int values[] = {2, 1};
+  const auto take = [](const void*, const void*, void* to) {
+    if (static_cast<Capture*>(to)->truth.empty()) Take(static_cast<Capture*>(to));
+    return 0;
+  };
+  qsort_r(values, 2, sizeof(int), take, &capture);
+  uint64_t now = 1'000'000'000;
+  HostUnwinder::Options options;
+  options.tables.memory_bytes = 1;
+  options.tables.again_burst_ns = 60'000'000;
+  options.tables.again_share = 1;
+  options.tables.mono_ns = [&now] { return now; };
+  HostUnwinder unwinder(options, std::make_shared<ProcessMaps>(ProcessMaps::Options{}));
+  uint64_t sampled_ns = 0;
+  const auto walked = [&] {
+    RawSample sample;
+    sample.tgid = static_cast<uint32_t>(getpid());
+    // An address that is not mapped has the maps read anew, and with them all that was found.
+    UserCopy nowhere;
+    nowhere.registers[kRip] = 16;
+    nowhere.stack = capture.stack;
+    sample.mono_ns = sampled_ns += 1'000'000'000;
+    unwinder.Unwind(nowhere, sample);
+    UserCopy copy;
+    copy.registers = capture.registers;
+    copy.stack_address = capture.registers[kRsp];
+    copy.stack = capture.stack;
+    unwinder.Unwind(copy, sample);
+    return sample.stack;
+  };
+  ASSERT_EQ(walked().user_end, UserEnd::kComplete);
+  UserEnd end = UserEnd::kComplete;  // until what time there is for tables made before is used up
+  for (int walks = 0; walks < 1'000 && end == UserEnd::kComplete; ++walks) end = walked().user_end;
+  EXPECT_EQ(end, UserEnd::kPostponed);
+  now += uint64_t{1'000'000} * 1'000'000'000;
+  // The maps stay as they are.
+  RawSample sample;
+  sample.tgid = static_cast<uint32_t>(getpid());
+  sample.mono_ns = sampled_ns;
+  UserCopy copy{capture.registers, capture.registers[kRsp], capture.stack};
+  unwinder.Unwind(copy, sample);
+  EXPECT_EQ(sample.stack.user_end, UserEnd::kComplete);
+}
+
+// Tables on disk outlive a kernel, and the code that the next one maps there is another.
+TEST_F(OwnStackTest, ATableOfAnotherKernelsVdsoIsNotUsed) {
+  const auto base = static_cast<uint64_t>(getauxval(AT_SYSINFO_EHDR));
+  const auto vdso = TableCache({}).Find("", OpenVdso).table;
+  ASSERT_NE(vdso, nullptr);
+  uint64_t entry = vdso->parts().base;
+  const auto begins = [&vdso](uint64_t at) {
+    const UnwindRule& rule = vdso->At(at);
+    return rule.cfa == CfaRule::kRegister && rule.base == kRsp && rule.offset == 8;
+  };
+  while (!begins(entry)) ++entry;
+
+  telltale::testing::TempDir scratch;
+  HostUnwinder::Options options;
+  options.tables.store.directory = scratch.path() + "/unwind";
+  {
+    UnwindTableBuilder other({});
+    UnwindRule end;
+    end.cfa = CfaRule::kEnd;
+    other.BeginFunction(0, 1 << 16);
+    other.Add(0, end);
+    ASSERT_TRUE(TableStore(options.tables.store).Save("vdso", *other.Finish()));
+  }
+  const uint64_t stack[] = {reinterpret_cast<uint64_t>(&Take) + 1, 0};
+  UserCopy copy;
+  copy.registers[kRip] = base + entry;
+  copy.registers[kRsp] = copy.stack_address = 0x7000;
+  copy.stack = {reinterpret_cast<const char*>(stack), sizeof(stack)};
+  RawSample sample;
+  sample.tgid = static_cast<uint32_t>(getpid());
+  HostUnwinder unwinder(options, std::make_shared<ProcessMaps>(ProcessMaps::Options{}));
+  unwinder.Unwind(copy, sample);
+  ASSERT_GE(sample.stack.user.size(), 2u);
+  EXPECT_EQ(sample.stack.user[1], stack[0]);
 }
 
 Capture* g_from_handler = nullptr;

@@ -32,6 +32,7 @@ class FakeCode : public CodeFinder {
     rule.offset = 8 * words;
     return rule;
   }
+  void Postpone(uint64_t begin) { code_[begin].postponed = true; }
   void AddGenerated(uint64_t begin) { code_[begin].kind = CodeAt::Kind::kGenerated; }
 
   std::vector<uint64_t> asked;
@@ -168,6 +169,15 @@ TEST_F(StackWalkerTest, ALinkageStubWithoutInformation) {
   stack_ = {3, 4, 5, 0x2010};
   registers_[kRbp] = 12345;
   EXPECT_EQ(Walk(), UserEnd::kNoTable);
+}
+
+TEST_F(StackWalkerTest, SaysWhenATableIsOnlyPostponed) {
+  code_.Add(0x4000, 0).cfa = CfaRule::kNone;
+  code_.Postpone(0x4000);
+  stack_ = {0, 0x4010, 12345, 0x2010};
+  registers_[kRbp] = 12345;
+  EXPECT_EQ(Walk(), UserEnd::kPostponed);
+  EXPECT_EQ(frames_, (std::vector<uint64_t>{0x1010, 0x4010}));
 }
 
 TEST_F(StackWalkerTest, ALeafMayHoldItsReturnAddressInARegister) {

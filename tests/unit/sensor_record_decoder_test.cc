@@ -51,6 +51,16 @@ TEST_F(CopyRecordTest, ALengthBeyondTheRecordIsCutOff) {
   EXPECT_EQ(RecordKind(bytes_.data(), sizeof(telltale_copy) - 1), 0u);
 }
 
+TEST(EventRecordTest, ToldThatAnotherProgramRunsTheScript) {
+  telltale_event record = {};
+  record.kind = TELLTALE_RECORD_EXEC;
+  memcpy(record.path, "/bin/true", 10);
+  EXPECT_FALSE(DecodeEvent(record).script);
+  record.code = 1;
+  EXPECT_TRUE(DecodeEvent(record).script);
+  EXPECT_EQ(DecodeEvent(record).path, "/bin/true");
+}
+
 TEST(SampleRecordTest, HasTheIdOfTheVitalWithItsNumber) {
   telltale_sample record = {};
   for (size_t i = 0; i < TELLTALE_VITALS; ++i) {

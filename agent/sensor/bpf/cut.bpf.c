@@ -29,18 +29,15 @@ struct {
 #define ENOENT 2
 #define EBUSY 16
 
-static __always_inline uint64_t current_second(uint64_t now) {
-  uint64_t start = control.epoch_start_ns[control.half & 1];
-  return now > start ? (now - start) / SECOND_NS : 0;
-}
-
+/* An epoch ends about when its last second does, so this meets the flip: which half is in use is
+ * asked once, or the next epoch would get this one's second and no beat for as long. */
 static int on_beat(void* map, uint32_t* key, struct beat* b) {
-  uint64_t now = bpf_ktime_get_ns();
-  uint64_t second = current_second(now);
+  uint32_t half = *(volatile uint32_t*)&control.half & 1;
+  uint64_t now = bpf_ktime_get_ns(), start = control.epoch_start_ns[half];
+  uint64_t second = now > start ? (now - start) / SECOND_NS : 0;
 
-  control.second[control.half & 1] = second < TELLTALE_SECONDS ? second : TELLTALE_SECONDS - 1;
-  bpf_timer_start(&b->timer,
-                  control.epoch_start_ns[control.half & 1] + (second + 1) * SECOND_NS - now, 0);
+  control.second[half] = second < TELLTALE_SECONDS ? second : TELLTALE_SECONDS - 1;
+  bpf_timer_start(&b->timer, start + (second + 1) * SECOND_NS - now, 0);
   return 0;
 }
 
@@ -154,8 +151,7 @@ static __always_inline void forget_begun(struct telltale_task* st) {
   for (int slot = 0; slot < 2; slot++) {
     if (!st->lock_begin_ns[slot]) continue;
     st->lock_begin_ns[slot] = 0;
-    if (own)
-      backlog_end(&own->half[half], half, TELLTALE_BACKLOG_LOCK, lock_stands_for(st, slot));
+    if (own) backlog_end(&own->half[half], half, TELLTALE_BACKLOG_LOCK, lock_stands_for(st, slot));
   }
 }
 
@@ -202,6 +198,7 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
         charge(own, half, st, task->tgid, vital, TELLTALE_SUBS_BLOCKING + sub, hash, off, &before);
     /* A task that cannot even be killed is shown at every cut; an idle kernel thread never. */
     if (sub == TELLTALE_BLOCK_DISK || sub == TELLTALE_BLOCK_UNINTERRUPTIBLE) keep = true;
+    if (sub == TELLTALE_BLOCK_LOCK) charge_open_lock(own, task, off);
     if (by_choice(vital, sub) && (task->flags & PF_KTHREAD)) {
       keep = false;
       leave_out_of_group(half, vital, hash);

@@ -155,13 +155,24 @@ struct task_io_accounting {
   uint64_t read_bytes;
   uint64_t write_bytes;
 };
+struct list_head {
+  struct list_head* next;
+};
 struct signal_struct {
   atomic_t live;
+  struct list_head thread_head;
   int group_exit_code;
   unsigned int flags;
 };
 struct thread_info {
   uint32_t cpu;
+};
+struct upid {
+  int nr;
+};
+struct pid {
+  unsigned int level;     /* of its namespace; 0: the first one */
+  struct upid numbers[1]; /* by level */
 };
 struct thread_struct {
   unsigned long fsbase;
@@ -186,6 +197,8 @@ struct task_struct {
   int tgid;
   struct task_struct* group_leader;
   struct task_struct* real_parent;
+  struct pid* thread_pid;
+  struct list_head thread_node;
   uint64_t utime;
   uint64_t stime;
   unsigned long nvcsw;
@@ -205,7 +218,8 @@ struct task_struct {
 };
 
 struct linux_binprm {
-  const char* filename;
+  const char* filename; /* what was asked for */
+  const char* interp;   /* what runs: for a script the program that it names */
 };
 
 struct gendisk {
@@ -263,9 +277,6 @@ struct socket {
 };
 struct sk_buff;
 
-struct list_head {
-  struct list_head* next;
-};
 struct mutex {
   atomic_long_t owner;
   struct list_head wait_list;

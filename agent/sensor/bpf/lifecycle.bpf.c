@@ -45,6 +45,7 @@ int on_exec(uint64_t* ctx) {
   e = event_begin(TELLTALE_RECORD_EXEC, task, st);
   if (!e) return 0;
   bpf_probe_read_kernel_str(e->path, sizeof(e->path), bprm->filename);
+  e->code = bprm->interp != bprm->filename;
   bpf_ringbuf_submit(e, rouse(true));
   return 0;
 }

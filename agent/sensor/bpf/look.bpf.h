@@ -165,12 +165,21 @@ static __noinline int charge_lock(struct telltale_cpu* own, struct task_struct* 
   s->label[1] = u.syscall;
   s->label[2] = u.ip;
   s->detail[0] = st->futex_address;
-  s->detail[1] = st->futex_owner;
-  name_owner(&s->peer, task, st->futex_owner);
+  s->detail[1] = name_owner(&s->peer, task, st->futex_owner);
   s->flags |= TELLTALE_SAMPLE_KSTACK;
   s->kernel_bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
   sample_end(s);
   return 0;
+}
+
+/* A wait for a lock goes on, of which `ns` were just charged to the task as blocked. */
+static __always_inline void charge_open_lock(struct telltale_cpu* own, struct task_struct* task,
+                                             uint64_t ns) {
+  struct look_at at = {};
+
+  at.waits = 1;
+  at.block = ns;
+  charge_lock(own, task, &at);
 }
 
 /* `now`: of the clock that waits are measured by (wait.bpf.h). */

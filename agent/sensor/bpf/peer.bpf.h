@@ -23,24 +23,54 @@ static __noinline int name_peer(struct telltale_peer* peer, uint64_t address, ui
   return 0;
 }
 
-/* The owner of a futex is known by its tid only. Without a way to look it up it is taken for a
- * thread of the same process, as the owner of most mutexes is. */
-static __noinline int name_owner(struct telltale_peer* peer, struct task_struct* task,
-                                 uint32_t tid) {
-  struct task_struct* owner;
+/* Of a process with more threads only so many are looked at. */
+#define MOST_THREADS 128
 
-  if (!bpf_task_from_pid || !bpf_task_release) {
-    owner = BPF_CORE_READ(task, group_leader);
-    name_peer(peer, (uint64_t)owner, BPF_CORE_READ(owner, pid));
-    if (peer->tid != tid) peer->comm[0] = 0; /* another thread may have another name */
-    peer->tid = tid;
-    return 0;
+/* Address of the thread of a task's process that has this number in their own pid namespace; 0:
+ * there is none. Not static: so the verifier follows its loop once. */
+__noinline uint64_t thread_by_number(uint64_t of, uint32_t number) {
+  struct task_struct* task = (struct task_struct*)of;
+  uint64_t head = (uint64_t)BPF_CORE_READ(task, signal) +
+                  bpf_core_field_offset(struct signal_struct, thread_head);
+  uint64_t place = bpf_core_field_offset(struct pid, numbers) +
+                   BPF_CORE_READ(task, thread_pid, level) * bpf_core_type_size(struct upid) +
+                   bpf_core_field_offset(struct upid, nr);
+  uint64_t node = head;
+
+  for (int i = 0; i < MOST_THREADS; i++) {
+    uint32_t there = 0;
+
+    if (bpf_probe_read_kernel(&node, sizeof(node), (void*)node) || node == head) break;
+    task = (struct task_struct*)(node - bpf_core_field_offset(struct task_struct, thread_node));
+    bpf_probe_read_kernel(&there, sizeof(there), (char*)BPF_CORE_READ(task, thread_pid) + place);
+    if (there == number) return (uint64_t)task;
   }
-  owner = bpf_task_from_pid(tid);
-  if (!owner) return 0;
-  name_peer(peer, (uint64_t)owner, tid);
-  bpf_task_release(owner);
   return 0;
+}
+
+/* The owner of a futex is known by its tid only, by which its own pid namespace knows it. Where
+ * that is a container's, or where there is no way to look a task up, it is looked for among the
+ * threads of the same process, of which the owner of most mutexes is one. Returns its tid, 0: it is
+ * not known. */
+static __noinline uint32_t name_owner(struct telltale_peer* peer, struct task_struct* task,
+                                      uint32_t tid) {
+  struct task_struct* owner;
+  uint64_t thread;
+
+  if (!BPF_CORE_READ(task, thread_pid, level) && bpf_task_from_pid && bpf_task_release) {
+    owner = bpf_task_from_pid(tid);
+    if (!owner) return tid;
+    name_peer(peer, (uint64_t)owner, tid);
+    bpf_task_release(owner);
+    return tid;
+  }
+  /* As a number: the verifier hands no pointers to other functions than those it looks into. */
+  if (bpf_probe_read_kernel(&thread, sizeof(thread), &task)) return 0;
+  thread = thread_by_number(thread, tid);
+  if (!thread) return 0;
+  tid = BPF_CORE_READ((struct task_struct*)thread, pid);
+  name_peer(peer, thread, tid);
+  return tid;
 }
 
 #endif /* TELLTALE_SENSOR_PEER_BPF_H_ */

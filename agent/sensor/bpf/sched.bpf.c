@@ -29,8 +29,7 @@ static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct tas
     s->label[2] = p->ip;
     if (st) {
       s->detail[0] = st->futex_address;
-      s->detail[1] = st->futex_owner;
-      name_owner(&s->peer, task, st->futex_owner);
+      s->detail[1] = name_owner(&s->peer, task, st->futex_owner);
     }
     take_stacks(ctx, s, false, at_exit);
     sample_end(s);

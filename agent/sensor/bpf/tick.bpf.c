@@ -22,6 +22,16 @@ static __always_inline bool is_timer_entry(uint64_t address) {
   return address >= control.timer_entry_begin && address < control.timer_entry_end;
 }
 
+/* An interrupt of user code stays on the task's stack, which is empty then; one of kernel code goes
+ * to the CPU's own (arch/x86/include/asm/irq_stack.h). ctx lies on the stack in use. */
+static __always_inline bool interrupted_user_code(void* ctx, struct task_struct* task) {
+  uint64_t at = 0;
+
+  /* Read as memory, for the verifier lets nobody compute with it. */
+  if (bpf_probe_read_kernel(&at, sizeof(at), &ctx)) return false;
+  return at - (uint64_t)task->stack < STACK_BYTES;
+}
+
 /* The interrupt's entry code puts the registers on the stack of the task, calls a function whose
  * return address lies below them, and that one changes to the interrupt stack, whose last word says
  * where it left the task's (arch/x86/include/asm/irq_stack.h). 0: it does not look like that here.
@@ -30,8 +40,7 @@ static __always_inline uint64_t ip_on_task_stack(void* ctx, struct task_struct* 
                                                  uint64_t* word) {
   uint64_t stack = (uint64_t)task->stack, end = 0, left = 0, ip = 0;
 
-  /* ctx lies on the interrupt stack. Read as memory, for the verifier lets nobody compute with it.
-   */
+  /* ctx lies on the interrupt stack; read as above. */
   if (bpf_probe_read_kernel(&end, sizeof(end), &ctx)) return 0;
   end = (end | (PAGE - 1)) + 1;
   for (int i = 0; i < IRQ_STACK_PAGES; i++) {
@@ -88,8 +97,10 @@ static __always_inline int tick(void* ctx) {
     ip = interrupted_ip(ctx, task, false);
   } else {
     struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(task);
-    /* The frame at the top of the stack is this interrupt's iff it came from user mode. */
-    if (!(task->flags & PF_KTHREAD) && (int64_t)regs->orig_ax < 0) {
+    /* The frame at the top of the stack is this interrupt's iff it came from user mode. A negative
+     * number there may also be a fault's, or left by sigreturn, in whose midst the tick came. */
+    if (!(task->flags & PF_KTHREAD) && (int64_t)regs->orig_ax < 0 &&
+        interrupted_user_code(ctx, task)) {
       sub = TELLTALE_CPU_USER;
       ip = regs->ip;
     } else {
