@@ -26,19 +26,27 @@ std::vector<NodeHead> StoreEpochSource::Nodes() const {
   return heads;
 }
 
+// A reader that goes on from its last epoch overlaps that one, too: opening an epoch costs far more
+// than all else here.
 absl::Status StoreEpochSource::ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                        const Visitor& visit) const {
-  return Read(node, from_ns, to_ns, {}, visit);
+  const auto begins = [&](const storage::EpochSpan& span) { return span.start_ns >= from_ns; };
+  return Read(node, from_ns, to_ns, begins, {}, visit);
 }
 
 absl::Status StoreEpochSource::ForEachAccount(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                               const Visitor& visit) const {
-  return Read(node, from_ns, to_ns, {proto::BodyParts::Depth::kAccounts, {}}, visit);
+  const auto lies = [&](const storage::EpochSpan& span) {
+    return span.middle_ns() >= from_ns && span.middle_ns() < to_ns;
+  };
+  return Read(node, from_ns, to_ns, lies, {proto::BodyParts::Depth::kAccounts, {}}, visit);
 }
 
 absl::Status StoreEpochSource::Read(uint32_t node, uint64_t from_ns, uint64_t to_ns,
-                                    const proto::BodyParts& parts, const Visitor& visit) const {
+                                    const Wanted& wanted, const proto::BodyParts& parts,
+                                    const Visitor& visit) const {
   const auto open = [&](const storage::RawRow& row) {
+    if (!wanted({.start_ns = row.key.start_ns, .end_ns = row.end_ns})) return true;
     const auto schema = reader_->Schema(row.summary.schema_id());
     if (!schema.ok()) {
       ++damaged_;

@@ -56,11 +56,13 @@ class EpochSource {
  public:
   virtual ~EpochSource() = default;
   virtual std::vector<NodeHead> Nodes() const = 0;
-  // Counted epochs that overlap [from, to), ascending by start. False ends it.
+  // Counted epochs that begin in [from, to), ascending by start; perhaps also one that only reaches
+  // into it. False ends it.
   using Visitor = std::function<bool(const SourceEpoch& epoch)>;
   virtual absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                const Visitor& visit) const = 0;
-  // The same for who needs totals and processes only: bodies may come without all else.
+  // Those whose middle lies in it, perhaps also others that overlap it, for who needs totals and
+  // processes only: bodies may come without all else.
   virtual absl::Status ForEachAccount(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                                       const Visitor& visit) const {
     return ForEach(node, from_ns, to_ns, visit);
@@ -83,8 +85,10 @@ class StoreEpochSource : public EpochSource {
   uint64_t damaged() const { return damaged_; }
 
  private:
-  absl::Status Read(uint32_t node, uint64_t from_ns, uint64_t to_ns, const proto::BodyParts& parts,
-                    const Visitor& visit) const;
+  // Of the rows that overlap the range, those that are wanted are opened.
+  using Wanted = std::function<bool(const storage::EpochSpan& span)>;
+  absl::Status Read(uint32_t node, uint64_t from_ns, uint64_t to_ns, const Wanted& wanted,
+                    const proto::BodyParts& parts, const Visitor& visit) const;
 
   const storage::Reader* const reader_;
   mutable std::atomic<uint64_t> damaged_{0};

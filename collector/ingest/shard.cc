@@ -51,7 +51,7 @@ void Shard::Process(std::span<InboxItem> items) {
         if (stream.open) HandleMessage(item);
         break;
       case InboxItem::Kind::kReadsDone:
-        Flush();
+        FlushOf(stream.node);
         item.session->Close(absl::OkStatus());
         break;
       case InboxItem::Kind::kClosed:
@@ -112,11 +112,11 @@ void Shard::HandleMessage(InboxItem& item) {
       HandleNodeInfo(item);
       break;
     case v1::AgentMessage::kLost:
-      Flush();
+      FlushOf(entry->number);
       HandleLost(item);
       break;
     case v1::AgentMessage::kGoodbye:
-      Flush();
+      FlushOf(entry->number);
       HandleGoodbye(item);
       break;
     case v1::AgentMessage::kLive:
@@ -189,6 +189,11 @@ void Shard::HandleSummary(InboxItem& item) {
   // Of one whose epochs are all refused nothing is heard.
   Heard(*entry);
   staged_.push_back({item.session, &summary, std::move(accepted.body), item.received_mono_ns});
+}
+
+void Shard::FlushOf(uint32_t node) {
+  const auto of_node = [&](const Staged& staged) { return staged.session->stream.node == node; };
+  if (std::ranges::any_of(staged_, of_node)) Flush();
 }
 
 void Shard::Flush() {

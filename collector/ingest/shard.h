@@ -82,6 +82,9 @@ class Shard {
   void HandleClosed(Session& session);
 
   void Flush();
+  // Before anything else that is about this node. What only others sent goes on waiting: when a
+  // fleet loses its streams, one ends between any two epochs, and each write waits for the disk.
+  void FlushOf(uint32_t node);
   void Answer(const Staged& staged, storage::Outcome outcome);
   void SendVerdict(Session& session, const v1::Verdict& verdict, uint64_t received_mono_ns);
   void Refuse(Session& session, Count count, const absl::Status& status);

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 
 namespace telltale::metrics {
 namespace {
@@ -56,25 +57,25 @@ void WriteSample(const MetricRow& row, std::string_view suffix, const Labels& la
 std::string Integer(Wide value) {
   char digits[40];
   char* begin = std::end(digits);
-  do {
+  // Dividing 128 bits is a call of its own for each digit, and nearly all figures have 64.
+  for (; value > UINT64_MAX; value /= 10) {
     *--begin = static_cast<char>('0' + static_cast<int>(value % 10));
-    value /= 10;
-  } while (value != 0);
+  }
+  auto rest = static_cast<uint64_t>(value);
+  do {
+    *--begin = static_cast<char>('0' + rest % 10);
+    rest /= 10;
+  } while (rest != 0);
   return std::string(begin, std::end(digits));
 }
 
 std::string Scaled(Wide value, int decimals) {
-  Wide unit = 1;
-  for (int i = 0; i < decimals; ++i) unit *= 10;
-  std::string text = Integer(value / unit);
-  Wide rest = value % unit;
-  if (rest == 0) return text;
-  text += '.';
-  while (rest != 0) {
-    unit /= 10;
-    text += static_cast<char>('0' + static_cast<int>(rest / unit));
-    rest %= unit;
-  }
+  std::string text = Integer(value);
+  const auto places = static_cast<size_t>(decimals);
+  if (text.size() <= places) text.insert(0, places + 1 - text.size(), '0');
+  text.insert(text.size() - places, 1, '.');
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
   return text;
 }
 

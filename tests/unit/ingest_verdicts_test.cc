@@ -83,6 +83,41 @@ TEST_F(VerdictTest, SummariesThatWaitTogetherAreWrittenTogether) {
   EXPECT_EQ(stream_.Verdicts().size(), 10u);
 }
 
+TEST_F(VerdictTest, TheEndsOfOtherNodesStreamsDoNotDivideABatch) {
+  FakeStream others[3];
+  std::shared_ptr<ingest::Session> ending[3];
+  for (int i = 0; i < 3; ++i) {
+    AgentIdentity other = agent_;
+    other.node = "other-" + std::to_string(i);
+    ending[i] = others[i].Open(core_, other.node);
+    core_.Deliver(ending[i], Hello(other));
+    core_.Deliver(ending[i], SchemaMessage());
+    core_.RunPending();
+  }
+  const uint64_t before = store_.batches;
+  for (uint64_t i = 0; i < 3; ++i) {
+    core_.Deliver(session_, Summary(agent_, i + 1));
+    core_.ReadsDone(ending[i]);
+  }
+  core_.RunPending();
+  EXPECT_EQ(store_.batches - before, 1u);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(stream_.VerdictOn(static_cast<uint64_t>(i) + 1).kind(), Verdict::STORED);
+    EXPECT_TRUE(others[i].closed().has_value());
+  }
+}
+
+TEST_F(VerdictTest, AStreamThatEndsHasItsVerdictsFirst) {
+  core_.Deliver(session_, Summary(agent_, 1));
+  core_.ReadsDone(session_);
+  bool closed_before_write = true;
+  store_.after_put = [&] { closed_before_write = stream_.closed().has_value(); };
+  core_.RunPending();
+  EXPECT_FALSE(closed_before_write);
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::STORED);
+  EXPECT_TRUE(stream_.closed().has_value());
+}
+
 TEST_F(VerdictTest, ARepeatIsSaidToBeOneAndCountsOnce) {
   Send(Summary(agent_, 1));
   Send(Summary(agent_, 1));

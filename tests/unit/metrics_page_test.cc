@@ -317,6 +317,15 @@ TEST(ScaledTest, IsExactAndShort) {
   EXPECT_EQ(Scaled(1, 9), "0.000000001");
   EXPECT_EQ(Scaled(1'500'000'000, 9), "1.5");
   EXPECT_EQ(Scaled(2'000'000'000, 9), "2");
+  EXPECT_EQ(Scaled(12'034'500'000'000, 9), "12034.5");
+  EXPECT_EQ(Scaled(70, 0), "70");
+}
+
+TEST(ScaledTest, IsExactBeyond64Bits) {
+  EXPECT_EQ(Integer(UINT64_MAX), "18446744073709551615");
+  EXPECT_EQ(Integer(Wide{UINT64_MAX} + 1), "18446744073709551616");
+  EXPECT_EQ(Integer(Wide{UINT64_MAX} * 1000 + 7), "18446744073709551615007");
+  EXPECT_EQ(Scaled(Wide{UINT64_MAX} * 10 + 7, 9), "184467440737.095516157");
 }
 
 TEST(QuantileTest, IsAValueThatOccurs) {

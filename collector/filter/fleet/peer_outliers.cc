@@ -98,7 +98,7 @@ absl::StatusOr<PeerOutliers::Minute> PeerOutliers::Read(const NodeHead& node, ui
   std::map<uint32_t, Sum> sums;  // by series
   const auto visit = [&](const SourceEpoch& epoch) {
     // An epoch belongs to the minute its middle lies in.
-    const uint64_t middle = epoch.span.start_ns / 2 + epoch.span.end_ns / 2;
+    const uint64_t middle = epoch.span.middle_ns();
     if (middle < minute_ns || middle >= minute_ns + kMinuteNs) return true;
     const EpochView view(epoch, wanted);
     if (!IsUsual(*view.get())) return true;

@@ -1,9 +1,11 @@
 """What the cost table is made of, on made-up runs and summaries. Run by ctest (label unit)."""
 import collections
+import contextlib
 import math
 import pathlib
 import sys
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -96,7 +98,46 @@ def fleet(nodes, ack_p99_ms, **more):
             'collector_rss_most_mb': nodes / 4, **more}
 
 
+class Site:
+    """Runs no fleet; keeps what was asked of it."""
+
+    def __init__(self):
+        self.fleets, self.asked = [], []
+
+    @contextlib.contextmanager
+    def fleet(self, size, options):
+        self.fleets.append((size, '--storm-at' in options))
+        self._said = [f'{2 * size} epochs cut']
+        storm = {'storm_back_max_s': 20, 'storm_back_p50_s': 10, 'storm_ack_p99_ms': 900, 'storm_ack_max_ms': 950,
+                 'storm_reconnected': size}
+        more = {'simulator_cores': 0.1, 'both_share': 20, 'collector_rss_mb': 1, 'ack_p50_ms': 1, 'ack_max_ms': 9,
+                'fsync_p99_ms': 1, 'entropy_ratio': 1, 'verified_acked': size, 'stacks_per_node': 1,
+                'stacks_of_fleet': 1, 'other_builds_share': 1}
+        self._report = fleet(size, 20, **more, **(storm if '--storm-at' in options else {}))
+        yield self
+
+    def progress(self):
+        return self._said.pop() if self._said else None
+
+    def result(self):
+        return self._report
+
+    def ask(self, method, path, question=None):
+        self.asked.append((len(self.fleets), path))
+        return 0.1, b''
+
+
 class Fleets(unittest.TestCase):
+    @mock.patch('time.sleep')
+    def test_what_a_fleet_costs_is_measured_without_a_storm_or_questions(self, _):
+        site = Site()
+        table = collector_table.CollectorTable(site, [10, 20], 60, [], lambda text: None)
+        named = {row.name: row for row in table.rows()}
+        self.assertEqual(site.fleets, [(10, False), (20, False), (20, True)])
+        self.assertEqual({number for number, _ in site.asked}, {3})
+        self.assertEqual(named['CPU of the collector, 20 nodes'].figure.value, 20 / 10_000)
+        self.assertEqual(named['acks from the storm on: p99'].figure.value, 900)
+
     def test_the_knee_is_the_largest_fleet_held(self):
         reports = [fleet(1000, 20), fleet(2500, 240), fleet(5000, 260), fleet(9000, 30, verified_wrong=1)]
         self.assertEqual(collector_table.knee(reports), 2500)
