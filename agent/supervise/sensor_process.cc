@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/clock_ns.h"
 #include "agent/host/node_info.h"
+#include "agent/host/start_pages.h"
 #include "agent/loop/epoch_source.h"
 #include "agent/loop/sensor_loop.h"
 #include "agent/spool/disk_writer.h"
@@ -93,6 +94,7 @@ class SensorProcess {
     loop_ = std::make_unique<SensorLoop>(loop, *source_, clock_, *disk_);
     loop_->Start();
     supervisor_.Send(LinkMessage(LinkKind::kWatching, {}));
+    LetStartPagesGo();
     return Serve(signals, **server) ? Stop() : kFailed;
   }
 
@@ -178,11 +180,7 @@ class SensorProcess {
     if (now < next_look_ns_) return;
     next_look_ns_ = now + kLookEveryNs;
     if (auto vitals = loop_->GetStats().vitals; !vitals.empty()) vitals_ = std::move(vitals);
-    v1::NodeInfo host = ReadNodeInfo("");
-    // Of one life of the agent: data of the body, and how clones are told apart.
-    host.set_boot_id(host_.boot_id());
-    host.set_machine_fingerprint(host_.machine_fingerprint());
-    host_ = std::move(host);
+    host_ = ReadNodeInfo("", &host_);
     if (uplink_.open() && Describe().SerializeAsString() != told_) TellNodeInfo();
   }
 
