@@ -244,6 +244,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
            }});
   if (!filters.ok()) return filters.status();
   parts.filters = *std::move(filters);
+  for (const std::string& loss : parts.store->Losses()) spdlog::warn("store: {}", loss);
 
   parts.source = std::make_unique<query::StoreSource>(&parts.store->reader());
   const std::string& id = parts.store->store_id();

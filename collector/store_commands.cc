@@ -66,7 +66,7 @@ std::string Copied(const storage::CopyResult& copied) {
 }
 
 // Tells faults, what is lost by them and what to do next. The exit code.
-int TellFaults(const storage::VerifyReport& report, const std::string& data) {
+int TellFaults(const storage::VerifyReport& report, const std::string& data, bool opens) {
   for (const storage::VerifyFault& fault : report.faults) {
     absl::PrintF("FAULT  %s: %s\n", fault.place, fault.what);
   }
@@ -80,11 +80,7 @@ int TellFaults(const storage::VerifyReport& report, const std::string& data) {
       "%d faults%s; restore a backup: telltale-collector restore DIR --data EMPTY\n",
       report.fault_count,
       report.fault_count > report.faults.size() ? ", the first of each family are shown" : "");
-  const auto lost = [&](std::string_view family) {
-    return report.losses.contains(std::string(family));
-  };
-  if (!report.losses.empty() && !lost(storage::kCatalogName) &&
-      !lost(storage::FamilyName(storage::Family::kDict))) {
+  if (opens && !report.losses.empty() && !report.needed_lost) {
     absl::PrintF(
         "  or go on without what is lost: telltale-collector --data %s; it stops acknowledging "
         "when it has to rewrite a damaged file, agents keep what they see\n",
@@ -177,7 +173,7 @@ int RunVerify(const Config& config) {
   absl::PrintF("%s: %d rows read in %.1f s\n", path, report.rows, seconds);
   if (!store.ok()) {
     std::puts("  it cannot be opened: its rows were read, and not held against each other");
-    return TellFaults(report, config.data);
+    return TellFaults(report, config.data, /*opens=*/false);
   }
   absl::PrintF("  epochs    %d of %d nodes; %d declared lost, %d missing, %d kept apart\n",
                report.epochs, report.nodes, report.lost, report.missing, report.apart);
@@ -194,7 +190,7 @@ int RunVerify(const Config& config) {
   if (report.blobs != 0) {
     absl::PrintF("  blobs     %d have the digest they were put with\n", report.blobs);
   }
-  if (report.fault_count != 0) return TellFaults(report, config.data);
+  if (report.fault_count != 0) return TellFaults(report, config.data, /*opens=*/true);
   std::puts("good");
   return 0;
 }

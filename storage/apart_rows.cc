@@ -32,8 +32,10 @@ absl::StatusOr<ApartRows> ReadApartRows(const History& history, const ApartQuest
     const std::string begin = std::max(RawKeyFrom(of_day, question.node, 0), question.from_key);
     const std::string end = RawKeyFrom(of_day, question.node, UINT64_MAX);
     if (begin >= end) continue;
-    const absl::Status scanned =
-        history.Scan(Family::kRaw, begin, end, [&](std::string_view bytes, std::string_view value) {
+    // What is damaged cannot be counted; it keeps standing where it is.
+    const absl::Status scanned = history.ScanOver(
+        Family::kRaw, begin, end,
+        [&](std::string_view bytes, std::string_view value) {
           absl::StatusOr<RawKey> key = DecodeRawKey(bytes);
           if (!key.ok()) {
             bad = key.status();
@@ -50,18 +52,18 @@ absl::StatusOr<ApartRows> ReadApartRows(const History& history, const ApartQuest
           }
           absl::StatusOr<RawHeader> header = DecodeRawHeader(value);
           absl::StatusOr<v1::Summary> summary = DecodeRawSummary(value);
-          // A damaged row cannot be counted; it keeps standing where it is.
           if (!header.ok() || !summary.ok()) return true;
           found.rows.push_back({*key, *header, *std::move(summary)});
           return true;
-        });
+        },
+        [](const DamagedRange&) {});
     if (!scanned.ok()) return scanned;
     if (!bad.ok()) return bad;
     if (!found.next_key.empty()) break;
   }
   for (ApartRow& row : found.rows) {
     const absl::StatusOr<std::string> value = history.Get(Family::kCells, EncodeRawKey(row.key));
-    if (absl::IsNotFound(value.status())) continue;
+    if (absl::IsNotFound(value.status()) || absl::IsDataLoss(value.status())) continue;
     if (!value.ok()) return value.status();
     const absl::StatusOr<std::string_view> cells = ValueContent(*value, "cells");
     if (!cells.ok()) return cells.status();

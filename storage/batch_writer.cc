@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/codec.h"
+#include "storage/coverage_rows.h"
 #include "storage/stored_value.h"
 
 namespace telltale::storage {
@@ -52,7 +53,9 @@ absl::StatusOr<Outcome> BatchWriter::AddApart(RawKey key, const Incoming& item,
   key.apart = true;
   key.apart_digest = header.digest;
   absl::StatusOr<uint64_t> stored = StoredDigest(EncodeRawKey(key));
-  if (stored.ok()) return outcome == Outcome::kConflict ? outcome : Outcome::kRepeat;
+  if (stored.ok() || absl::IsDataLoss(stored.status())) {  // it is there, be it damaged
+    return outcome == Outcome::kConflict ? outcome : Outcome::kRepeat;
+  }
   if (!absl::IsNotFound(stored.status())) return stored.status();
   AppendRows(key, item, header);
   Staged& staged = StagedOf(item.node);
@@ -76,18 +79,10 @@ absl::Status BatchWriter::AddCounted(const RawKey& key, const EpochSpan& span, c
   Staged& staged = StagedOf(item.node);
   auto day = staged.days.find(key.day);
   if (day == staged.days.end()) {
-    CoverageDay loaded;
-    absl::StatusOr<std::string> value = transaction_->Get(CoverageKey(item.node, key.day));
-    if (value.ok()) {
-      auto record = DecodeValue<v1::CoverageRecord>(*value, "coverage");
-      if (!record.ok()) return record.status();
-      auto coverage = CoverageDay::FromRecord(*record);
-      if (!coverage.ok()) return coverage.status();
-      loaded = *std::move(coverage);
-    } else if (!absl::IsNotFound(value.status())) {
-      return value.status();
-    }
-    day = staged.days.emplace(key.day, std::move(loaded)).first;
+    absl::StatusOr<CoverageDay> loaded =
+        ReadCoverageDay(*options_.catalog, *transaction_, item.node, key.day);
+    if (!loaded.ok()) return loaded.status();
+    day = staged.days.emplace(key.day, *std::move(loaded)).first;
   }
   day->second.Add(span);
 
@@ -140,6 +135,8 @@ absl::StatusOr<Outcome> BatchWriter::Add(const Incoming& item) {
   if (known) {
     absl::StatusOr<uint64_t> stored = StoredDigest(EncodeRawKey(key));
     if (stored.ok() && *stored == header.digest) return Outcome::kRepeat;
+    // It was taken in and acknowledged, whatever became of its row: nobody is to wait behind it.
+    if (absl::IsDataLoss(stored.status())) return Outcome::kRepeat;
     if (!stored.ok() && !absl::IsNotFound(stored.status())) return stored.status();
     if (!stored.ok() && key.sequence <= ledger->second.settled_through()) {
       // Whether it was ever taken in is no longer known; it never is again.
@@ -171,7 +168,8 @@ absl::StatusOr<Outcome> BatchWriter::Adopt(RawKey apart, const RawHeader& header
   const auto ledger = book.ledgers.find(key.incarnation);
   if (ledger != book.ledgers.end() && ledger->second.Received(key.sequence)) {
     const absl::StatusOr<uint64_t> stored = StoredDigest(EncodeRawKey(key));
-    if (!stored.ok() && !absl::IsNotFound(stored.status())) return stored.status();
+    const bool known = stored.ok() || absl::IsNotFound(stored.status());
+    if (!known && !absl::IsDataLoss(stored.status())) return stored.status();
     return stored.ok() && *stored == header.digest ? Outcome::kRepeat : Outcome::kConflict;
   }
   if (ledger == book.ledgers.end() && book.ledgers.size() >= NodeBook::kMaxLedgers) {

@@ -50,14 +50,17 @@ absl::Status BlobAuditLog::Load() {
   done_.clear();
   refused_.clear();
   const std::string prefix = TablePrefix(CatalogTable::kBlobAudit);
-  absl::Status scanned = catalog_->Begin()->Scan(
-      prefix, PrefixEnd(prefix), [this](std::string_view key, std::string_view value) {
+  // Keys are of a moment and a number: after a loss a number may come again, but at another moment.
+  absl::Status scanned = catalog_->Begin()->ScanOver(
+      prefix, PrefixEnd(prefix),
+      [this](std::string_view key, std::string_view value) {
         const auto decoded = DecodeBlobAuditKey(key);
         if (decoded.ok()) next_number_ = std::max(next_number_, decoded->number + 1);
         const auto entry = Decode(value);
         (entry.ok() && entry->what == kRefused ? refused_ : done_).emplace_back(key);
         return true;
-      });
+      },
+      [](const DamagedRange&) {});
   loaded_ = scanned.ok();
   return scanned;
 }
@@ -84,17 +87,17 @@ absl::StatusOr<std::vector<BlobAudit>> BlobAuditLog::Newest(size_t limit) const 
   std::deque<BlobAudit> newest;
   absl::Status damaged;
   const std::string prefix = TablePrefix(CatalogTable::kBlobAudit);
-  absl::Status scanned = catalog_->Begin()->Scan(
-      prefix, PrefixEnd(prefix), [&](std::string_view, std::string_view value) {
-        absl::StatusOr<BlobAudit> entry = Decode(value);
-        if (!entry.ok()) {
-          damaged = entry.status();
-          return false;
-        }
-        newest.push_front(*std::move(entry));
-        if (newest.size() > limit) newest.pop_back();
-        return true;
-      });
+  absl::Status scanned = catalog_->Begin()->Scan(prefix, PrefixEnd(prefix),
+                                                 [&](std::string_view, std::string_view value) {
+                                                   absl::StatusOr<BlobAudit> entry = Decode(value);
+                                                   if (!entry.ok()) {
+                                                     damaged = entry.status();
+                                                     return false;
+                                                   }
+                                                   newest.push_front(*std::move(entry));
+                                                   if (newest.size() > limit) newest.pop_back();
+                                                   return true;
+                                                 });
   if (!scanned.ok()) return scanned;
   if (!damaged.ok()) return damaged;
   return std::vector<BlobAudit>(std::make_move_iterator(newest.begin()),

@@ -43,8 +43,8 @@ absl::StatusOr<BlobRecord> DecodeBlobRecord(std::string_view key, std::string_vi
       (stored->role() != static_cast<uint32_t>(BlobRole::kOperator) &&
        stored->role() != static_cast<uint32_t>(BlobRole::kViewer))) {
     return absl::DataLossError(absl::StrCat(
-        "read blob ", BlobName(*id), ": its record is of id ",
-        absl::BytesToHexString(stored->id()), ", role ", stored->role(), " and ", stored->bytes(),
+        "read blob ", BlobName(*id), ": its record is of id ", absl::BytesToHexString(stored->id()),
+        ", role ", stored->role(), " and ", stored->bytes(),
         " bytes, want this id, role 1 or 2 and at most ", kMaxBlobBytes, " bytes"));
   }
   BlobRecord record;
@@ -72,10 +72,21 @@ absl::StatusOr<BlobRecord> FindBlob(const Transaction& transaction, const BlobId
 
 absl::Status ForEachBlob(const Transaction& transaction, const BlobVisitor& visit) {
   const std::string prefix = TablePrefix(CatalogTable::kBlobs);
-  return transaction.Scan(prefix, PrefixEnd(prefix),
-                          [&visit](std::string_view key, std::string_view value) {
-                            return visit(DecodeBlobRecord(key, value));
-                          });
+  bool goes_on = true;
+  absl::Status damaged;
+  const absl::Status scanned = transaction.ScanOver(
+      prefix, PrefixEnd(prefix),
+      [&](std::string_view key, std::string_view value) {
+        return goes_on = visit(DecodeBlobRecord(key, value));
+      },
+      [&damaged](const DamagedRange& range) {
+        damaged = absl::DataLossError(
+            absl::StrCat("read blobs: about ", range.rows, " records: ", range.why));
+      });
+  if (!scanned.ok()) return scanned;
+  // Behind those that can be read: all that the visitor can do about it is to say so.
+  if (!damaged.ok() && goes_on) visit(damaged);
+  return absl::OkStatus();
 }
 
 uint32_t BlobPieces(uint64_t bytes) {
@@ -107,15 +118,14 @@ absl::StatusOr<std::string> ReadBlobContent(const Transaction& transaction, cons
     if (!value.ok() && !absl::IsDataLoss(value.status())) return value.status();
     const auto piece = value.ok() ? ValueContent(*value, "piece") : value.status();
     if (!piece.ok()) {
-      return damaged(absl::StrCat("piece ", i, " of ", pieces, ": ",
-                                  std::string(piece.status().message())));
+      return damaged(
+          absl::StrCat("piece ", i, " of ", pieces, ": ", std::string(piece.status().message())));
     }
     content.append(*piece);
   }
-  if (content.size() != info.bytes ||
-      XXH3_64bits(content.data(), content.size()) != info.digest) {
-    return damaged(absl::StrCat("it does not have the digest and the ", info.bytes,
-                                " bytes it was put with"));
+  if (content.size() != info.bytes || XXH3_64bits(content.data(), content.size()) != info.digest) {
+    return damaged(
+        absl::StrCat("it does not have the digest and the ", info.bytes, " bytes it was put with"));
   }
   return content;
 }

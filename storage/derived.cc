@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/codec.h"
+#include "storage/catalog_damage.h"
 #include "storage/placement.h"
 #include "storage/reader.h"
 #include "storage/stored_value.h"
@@ -16,6 +17,7 @@ absl::StatusOr<uint32_t> DerivedStore::FilterNumber(std::string_view name, uint3
     return absl::InvalidArgumentError(
         absl::StrCat("register filter: name of ", name.size(), " bytes, want 1..128"));
   }
+  constexpr char kWhy[] = "a filter could be given another's number";
   std::lock_guard<std::mutex> lock(mutex_);
   const std::string key = FilterNumberKey(name, version);
   std::unique_ptr<Transaction> transaction = catalog_->Begin();
@@ -25,15 +27,14 @@ absl::StatusOr<uint32_t> DerivedStore::FilterNumber(std::string_view name, uint3
     if (!number.ok()) return number.status();
     return static_cast<uint32_t>(*number);
   }
-  if (!absl::IsNotFound(known.status())) return known.status();
+  if (!absl::IsNotFound(known.status())) return NeededWhole(known.status(), key, kWhy);
   uint32_t count = 0;
-  const std::string prefix = TablePrefix(CatalogTable::kFilterNumbers);
-  absl::Status scanned =
-      transaction->Scan(prefix, PrefixEnd(prefix), [&](std::string_view, std::string_view) {
-        ++count;
-        return true;
-      });
-  if (!scanned.ok()) return scanned;
+  const absl::Status counted = ReadWhole(*catalog_, TablePrefix(CatalogTable::kFilterNumbers), kWhy,
+                                         [&count](std::string_view, std::string_view) {
+                                           ++count;
+                                           return absl::OkStatus();
+                                         });
+  if (!counted.ok()) return counted;
   const uint32_t number = count + 1;
   transaction->Put(key, EncodeU64(number));
   absl::Status committed = transaction->Commit(Durability::kDurable);
@@ -126,6 +127,16 @@ absl::Status DerivedStore::PutStates(const std::vector<std::pair<std::string, st
 
 absl::StatusOr<std::string> DerivedStore::GetState(std::string_view name) const {
   return catalog_->Begin()->Get(FilterStateKey(name));
+}
+
+void DerivedStore::NoteLost(uint64_t values, std::string_view what, std::string_view then,
+                            std::string_view fault) const {
+  NoteLostRows(*catalog_, values, what, then, fault);
+}
+
+absl::Status DerivedStore::StateNeeded(absl::Status status, std::string_view name,
+                                       std::string_view why) const {
+  return NeededWhole(std::move(status), FilterStateKey(name), why);
 }
 
 }  // namespace telltale::storage

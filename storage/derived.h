@@ -34,6 +34,7 @@ class DerivedStore {
   DerivedStore(History* history, Catalog* catalog, const Reader* reader = nullptr);
 
   // The number of (name, version), made durable when new; stable for ever. Name: <= 128 bytes.
+  // DataLoss: the numbers cannot all be read.
   absl::StatusOr<uint32_t> FilterNumber(std::string_view name, uint32_t version);
 
   // Replaces the value of one node-hour. `version` ascends per key (an ingest number does well).
@@ -55,6 +56,11 @@ class DerivedStore {
   // Small durable values, written whole. NotFound: never written.
   absl::Status PutState(std::string_view name, std::string_view value, Durability durability);
   absl::StatusOr<std::string> GetState(std::string_view name) const;
+  // For who opens a part on such values: those that cannot be read and are done without, as of
+  // NoteLostRows; and one that is needed, as of NeededWhole (catalog_damage.h).
+  void NoteLost(uint64_t values, std::string_view what, std::string_view then,
+                std::string_view fault) const;
+  absl::Status StateNeeded(absl::Status status, std::string_view name, std::string_view why) const;
   // Several of them, all or none.
   absl::Status PutStates(const std::vector<std::pair<std::string, std::string>>& states,
                          Durability durability);

@@ -12,7 +12,6 @@ namespace telltale::storage {
 namespace {
 
 constexpr size_t kSlots = size_t{1} << 19;  // 4 MiB
-constexpr char kNamesBegin[] = "\x04";
 // Of a location; with more, any source may be one of them.
 constexpr uint32_t kMostSources = 64;
 
@@ -36,14 +35,6 @@ uint64_t SharedIn(NamePartition partition, uint64_t location, std::string_view v
   return Mix(KeptIn(partition, location, kSharedName), XXH3_64bits(value.data(), value.size()));
 }
 
-// nullopt: no such row.
-absl::StatusOr<std::optional<std::string>> GetIfAny(const History& history, std::string_view key) {
-  absl::StatusOr<std::string> value = history.Get(Family::kDict, key);
-  if (value.ok()) return std::optional<std::string>(*std::move(value));
-  if (absl::IsNotFound(value.status())) return std::optional<std::string>();
-  return value.status();
-}
-
 // A window wants this name: nobody had told it when the window was written.
 bool IsWanted(std::string_view value) { return value.size() == 1; }
 
@@ -63,6 +54,26 @@ Dictionary::Dictionary(History* history, const NameMemory& memory)
 Dictionary::Location Dictionary::LocationOf(std::string_view build_id, uint64_t offset) const {
   return {build_id, offset,
           Mix(XXH3_64bits_withSeed(build_id.data(), build_id.size(), salt_), offset)};
+}
+
+absl::StatusOr<std::optional<std::string>> Dictionary::Stored(std::string_view key) const {
+  absl::StatusOr<std::string> value = history_->Get(Family::kDict, key);
+  if (value.ok()) return std::optional<std::string>(*std::move(value));
+  if (absl::IsDataLoss(value.status())) {
+    CountUnreadable(1);
+  } else if (!absl::IsNotFound(value.status())) {
+    return value.status();
+  }
+  return std::optional<std::string>();
+}
+
+absl::StatusOr<bool> Dictionary::ScanStored(std::string_view prefix,
+                                            const RowVisitor& visit) const {
+  absl::Status scanned = history_->Scan(Family::kDict, prefix, PrefixEnd(prefix), visit);
+  if (scanned.ok()) return true;
+  if (!absl::IsDataLoss(scanned)) return scanned;
+  CountUnreadable(1);
+  return false;
 }
 
 uint64_t Dictionary::BeginRemembering() {
@@ -117,9 +128,10 @@ absl::Status Dictionary::LearnSources(const Location& location) {
     return rows <= kMostSources;
   };
   for (const NamePartition& partition : partitions) {
-    const std::string prefix = NamePrefix(partition, location.build_id, location.offset);
-    absl::Status scanned = history_->Scan(Family::kDict, prefix, PrefixEnd(prefix), look);
-    if (!scanned.ok()) return scanned;
+    absl::StatusOr<bool> whole =
+        ScanStored(NamePrefix(partition, location.build_id, location.offset), look);
+    if (!whole.ok()) return whole.status();
+    if (!*whole) sources.AddAll();
   }
   std::lock_guard<std::mutex> lock(mutex_);
   sources_.Learn(location.digest, sources);
@@ -136,43 +148,11 @@ absl::StatusOr<std::optional<std::string>> Dictionary::Last(const Location& loca
     return a.tier != b.tier ? a.tier < b.tier : a.bucket > b.bucket;
   });
   for (const NamePartition& partition : order) {
-    auto value =
-        GetIfAny(*history_, NameKey(partition, location.build_id, location.offset, source));
+    auto value = Stored(NameKey(partition, location.build_id, location.offset, source));
     if (!value.ok()) return value.status();
     if (value->has_value() && !IsWanted(**value)) return value;
   }
   return std::optional<std::string>();
-}
-
-absl::StatusOr<std::unique_ptr<Dictionary>> Dictionary::Open(History* history,
-                                                             const NameMemory& memory) {
-  std::unique_ptr<Dictionary> dictionary(new Dictionary(history, memory));
-  const std::string end = PrefixEnd(kNamesBegin);
-  std::string from = kNamesBegin;
-  while (true) {
-    absl::Status bad;
-    std::optional<NamePartition> found;
-    absl::Status scanned =
-        history->Scan(Family::kDict, from, end, [&](std::string_view key, std::string_view) {
-          absl::StatusOr<NameOrigin> origin = DecodeNameKey(key);
-          if (origin.ok()) {
-            found = origin->partition;
-          } else {
-            bad = origin.status();
-          }
-          return false;
-        });
-    if (!scanned.ok()) return scanned;
-    if (!bad.ok()) return bad;
-    if (!found.has_value()) return dictionary;
-    dictionary->partitions_.insert(*found);
-    from = PrefixEnd(NamePartitionPrefix(*found));
-  }
-}
-
-std::set<NamePartition> Dictionary::partitions() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return partitions_;
 }
 
 absl::Status Dictionary::Append(const Pending& pending) {
@@ -199,9 +179,10 @@ absl::StatusOr<bool> Dictionary::Agreed(NamePartition now, const Location& locat
   };
   for (uint16_t back = 0; back <= 1 && back <= now.bucket && !agreed; ++back) {
     const NamePartition partition{now.tier, static_cast<uint16_t>(now.bucket - back)};
-    const std::string prefix = NamePrefix(partition, location.build_id, location.offset);
-    absl::Status scanned = history_->Scan(Family::kDict, prefix, PrefixEnd(prefix), look);
-    if (!scanned.ok()) return scanned;
+    // Beside rows that cannot be read nobody is seen to agree: in the next period they do.
+    absl::StatusOr<bool> whole =
+        ScanStored(NamePrefix(partition, location.build_id, location.offset), look);
+    if (!whole.ok()) return whole.status();
   }
   return agreed;
 }
@@ -215,13 +196,13 @@ absl::Status Dictionary::FillWanted(const Location& location, uint32_t source,
     const std::string prefix = source == kSharedName
                                    ? NamePrefix(partition, location.build_id, location.offset)
                                    : NameKey(partition, location.build_id, location.offset, source);
-    absl::Status scanned = history_->Scan(Family::kDict, prefix, PrefixEnd(prefix),
-                                          [&](std::string_view, std::string_view there) {
-                                            wanted = IsWanted(there);
-                                            return !wanted;
-                                          });
-    if (!scanned.ok()) return scanned;
-    if (!wanted) continue;
+    absl::StatusOr<bool> whole = ScanStored(prefix, [&](std::string_view, std::string_view there) {
+      wanted = IsWanted(there);
+      return !wanted;
+    });
+    if (!whole.ok()) return whole.status();
+    // Of what cannot be read the name is told again here, too.
+    if (!wanted && *whole) continue;
     pending->rows.push_back(
         {Family::kDict, NameKey(partition, location.build_id, location.offset, source), value, 0});
     pending->locations.push_back(location.digest);
@@ -238,7 +219,7 @@ absl::Status Dictionary::TellOne(NamePartition now, const Location& location, ui
   const bool anybody = told_before || MayHaveAnyRow(location);
   std::optional<std::string> known, shared;
   if (told_before) {
-    auto own = GetIfAny(*history_, NameKey(now, location.build_id, location.offset, node));
+    auto own = Stored(NameKey(now, location.build_id, location.offset, node));
     if (!own.ok()) return own.status();
     if (*own == value) return absl::OkStatus();
     known = *std::move(own);
@@ -248,7 +229,7 @@ absl::Status Dictionary::TellOne(NamePartition now, const Location& location, ui
   if (Stands(shared_row)) {
     shared = value;
   } else if (MayHaveRow(location, kSharedName)) {
-    auto there = GetIfAny(*history_, NameKey(now, location.build_id, location.offset, kSharedName));
+    auto there = Stored(NameKey(now, location.build_id, location.offset, kSharedName));
     if (!there.ok()) return there.status();
     shared = *std::move(there);
     if (shared == value) pending->standing.push_back(shared_row);
@@ -349,7 +330,7 @@ absl::Status Dictionary::KeepOne(NamePartition partition, const Location& locati
   };
   const uint64_t own_row = KeptIn(partition, location.digest, node);
   if (MayHaveRow(location, node)) {
-    auto there = GetIfAny(*history_, key_of(node));
+    auto there = Stored(key_of(node));
     if (!there.ok()) return there.status();
     if (there->has_value()) {
       pending->standing.push_back(own_row);
@@ -365,7 +346,7 @@ absl::Status Dictionary::KeepOne(NamePartition partition, const Location& locati
   if (found->has_value() && (*found)->shared) {
     source = kSharedName;
     pending->standing.push_back(KeptIn(partition, location.digest, kSharedName));
-    auto there = GetIfAny(*history_, key_of(kSharedName));
+    auto there = Stored(key_of(kSharedName));
     if (!there.ok()) return there.status();
     // One row serves all nodes that have none of their own.
     if (MayHaveRow(location, node)) pending->standing.push_back(own_row);
@@ -411,22 +392,6 @@ absl::Status Dictionary::Keep(Tier tier, uint64_t window_start_ns, uint32_t node
   if (!appended.ok()) return appended;
   Remember(pending.standing, beginnings);
   return absl::OkStatus();
-}
-
-absl::StatusOr<uint32_t> Dictionary::DropBefore(Tier tier, uint64_t time_ns) {
-  uint32_t dropped = 0;
-  for (const NamePartition& partition : partitions()) {
-    const uint64_t needed_ns = NamePartitionEndNs(partition) + (tier == Tier::kRaw ? kServesNs : 0);
-    if (partition.tier != tier || needed_ns > time_ns) continue;
-    const std::string prefix = NamePartitionPrefix(partition);
-    absl::Status gone = history_->DropRange(Family::kDict, prefix, PrefixEnd(prefix));
-    if (!gone.ok()) return gone;
-    std::lock_guard<std::mutex> lock(mutex_);
-    partitions_.erase(partition);
-    standing_.Clear();
-    ++dropped;
-  }
-  return dropped;
 }
 
 }  // namespace telltale::storage

@@ -17,11 +17,17 @@
 // What most nodes of a fleet tell is told already, and what their windows use is kept already: both
 // are remembered (name_memory.h) in 44 MiB at most.
 //
+// Rows in a damaged block are lost names: their locations have none until their nodes tell them
+// again (within a week), everything else goes on, and each time one is met is counted. Nothing here
+// is numbered: a location is its build id and offset, whoever refers to it says both, so nothing
+// that was lost can be taken for something else.
+//
 // Thread-safe. Owned by the Store; grammar in FORMAT.md.
 
 #ifndef TELLTALE_STORAGE_DICTIONARY_H_
 #define TELLTALE_STORAGE_DICTIONARY_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -76,6 +82,9 @@ class Dictionary {
 
   std::set<NamePartition> partitions() const;
 
+  // Rows that could not be read, each time one was met since it was opened; an estimate.
+  uint64_t Unreadable() const { return unreadable_.load(std::memory_order_relaxed); }
+
  private:
   struct Location {
     std::string_view build_id;
@@ -94,7 +103,17 @@ class Dictionary {
   };
 
   Dictionary(History* history, const NameMemory& memory);
+  void CountUnreadable(uint64_t rows) const {
+    unreadable_.fetch_add(rows, std::memory_order_relaxed);
+  }
+  // Partitions that may lie between two that were found, where rows could not be read. One that is
+  // not there costs a look.
+  void AddHidden(std::optional<NamePartition> before, std::optional<NamePartition> behind);
   Location LocationOf(std::string_view build_id, uint64_t offset) const;
+  // A row; nothing: there is none, or it cannot be read.
+  absl::StatusOr<std::optional<std::string>> Stored(std::string_view key) const;
+  // Rows that begin with the prefix. False: from some place on they cannot be read.
+  absl::StatusOr<bool> ScanStored(std::string_view prefix, const RowVisitor& visit) const;
   // What is remembered of rows that may be gone is forgotten; the number for Remember.
   uint64_t BeginRemembering();
   // Unless the history began anew meanwhile.
@@ -130,6 +149,8 @@ class Dictionary {
   // Two nodes that tell the same at once must see each other, and whoever finds no name must be
   // seen to want it.
   std::mutex tell_mutex_;
+
+  mutable std::atomic<uint64_t> unreadable_{0};
 
   mutable std::mutex mutex_;
   std::set<NamePartition> partitions_;  // guarded by mutex_

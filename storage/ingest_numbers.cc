@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "storage/catalog_damage.h"
 #include "storage/keys.h"
 #include "storage/stored_value.h"
 
@@ -12,9 +13,10 @@ absl::Status IngestNumbers::Load(Catalog* catalog) {
   catalog_ = catalog;
   absl::StatusOr<std::string> value = catalog->Begin()->Get(StoreRecordKey());
   if (absl::IsNotFound(value.status())) return absl::OkStatus();
-  if (!value.ok()) return value.status();
+  constexpr char kWhy[] = "days that have expired would be taken in again";
+  if (!value.ok()) return NeededWhole(value.status(), StoreRecordKey(), kWhy);
   absl::StatusOr<v1::StoreRecord> record = DecodeValue<v1::StoreRecord>(*value, "store record");
-  if (!record.ok()) return record.status();
+  if (!record.ok()) return NeededWhole(record.status(), StoreRecordKey(), kWhy);
   record_ = *std::move(record);
   last_ = record_.ingest_number();
   return absl::OkStatus();

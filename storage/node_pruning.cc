@@ -34,12 +34,13 @@ absl::Status PruneCoverage(uint32_t node, uint16_t first_day, Transaction* trans
   if (first_day == 0) return absl::OkStatus();
   // One day more is kept: it holds the epoch across midnight and the stop that explains a silence.
   std::vector<std::string> expired;
-  absl::Status scanned = transaction->Scan(CoverageKey(node, 0),
-                                           CoverageKey(node, static_cast<uint16_t>(first_day - 1)),
-                                           [&](std::string_view key, std::string_view) {
-                                             expired.emplace_back(key);
-                                             return true;
-                                           });
+  absl::Status scanned = transaction->ScanOver(
+      CoverageKey(node, 0), CoverageKey(node, static_cast<uint16_t>(first_day - 1)),
+      [&](std::string_view key, std::string_view) {
+        expired.emplace_back(key);
+        return true;
+      },
+      [](const DamagedRange&) {});  // they have expired, too
   for (const std::string& key : expired) transaction->Delete(key);
   return scanned;
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/codec.h"
+#include "storage/catalog_damage.h"
 #include "storage/stored_value.h"
 
 namespace telltale::storage {
@@ -15,26 +16,21 @@ NodeRegistry::NodeRegistry(Catalog* catalog, size_t max_nodes)
 absl::StatusOr<std::unique_ptr<NodeRegistry>> NodeRegistry::Open(Catalog* catalog,
                                                                  size_t max_nodes) {
   std::unique_ptr<NodeRegistry> registry(new NodeRegistry(catalog, max_nodes));
-  const std::string prefix = TablePrefix(CatalogTable::kNodes);
-  absl::Status bad;
-  absl::Status scanned = catalog->Begin()->Scan(
-      prefix, PrefixEnd(prefix), [&](std::string_view, std::string_view value) {
+  const absl::Status read = ReadWhole(
+      *catalog, TablePrefix(CatalogTable::kNodes), "a node's number could be given to another",
+      [&](std::string_view, std::string_view value) {
         absl::StatusOr<NodeRecord> record = DecodeValue<NodeRecord>(value, "node record");
+        if (!record.ok()) return record.status();
         // Numbers are given in order, so the table has no holes.
-        if (record.ok() && record->number() != registry->records_.size() + 1) {
-          record = absl::DataLossError(absl::StrCat("read node record: number ", record->number(),
-                                                    " follows ", registry->records_.size()));
-        }
-        if (!record.ok()) {
-          bad = record.status();
-          return false;
+        if (record->number() != registry->records_.size() + 1) {
+          return absl::DataLossError(absl::StrCat("read node record: number ", record->number(),
+                                                  " follows ", registry->records_.size()));
         }
         registry->numbers_.emplace(record->name(), record->number());
         registry->records_.push_back(std::make_shared<const NodeRecord>(*std::move(record)));
-        return true;
+        return absl::OkStatus();
       });
-  if (!scanned.ok()) return scanned;
-  if (!bad.ok()) return bad;
+  if (!read.ok()) return read;
   return registry;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "storage/coverage_rows.h"
 #include "storage/raw_value.h"
 #include "storage/stored_value.h"
 
@@ -69,8 +70,11 @@ absl::Status Reader::Skip(const absl::Status& why, const DamagedRow& row,
 }
 
 uint64_t Reader::Unreadable(Family family) const {
-  return unreadable_[static_cast<size_t>(family)].load(std::memory_order_relaxed);
+  const uint64_t rows = unreadable_[static_cast<size_t>(family)].load(std::memory_order_relaxed);
+  return family == Family::kDict ? rows + dictionary_->Unreadable() : rows;
 }
+
+uint64_t Reader::UnreadableInCatalog() const { return catalog_->Unreadable(); }
 
 void Reader::CountUnreadable(Family family, uint64_t rows) const {
   unreadable_[static_cast<size_t>(family)].fetch_add(rows, std::memory_order_relaxed);
@@ -105,8 +109,10 @@ absl::Status Reader::ScanRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns, bo
     const std::string begin = RawKeyFrom(static_cast<uint16_t>(day), node, earliest);
     const std::string end = RawKeyFrom(static_cast<uint16_t>(day), node, to_ns);
     uint64_t reached_ns = std::max(from_ns, day * kDayNs);
-    absl::Status scanned = history_->Scan(
-        Family::kRaw, begin, end, [&](std::string_view bytes, std::string_view value) {
+    absl::Status scanned = history_->ScanOver(
+        Family::kRaw, begin, end,
+        [&](std::string_view bytes, std::string_view value) {
+          if (!go_on) return false;
           absl::StatusOr<RawKey> key = DecodeRawKey(bytes);
           if (!key.ok()) return skip(key.status(), reached_ns, reached_ns);
           if (key->apart != apart || (!apart && !counts(*key))) return true;
@@ -122,10 +128,15 @@ absl::Status Reader::ScanRaw(uint32_t node, uint64_t from_ns, uint64_t to_ns, bo
           if (!summary.ok()) return skip(summary.status(), key->start_ns, row.end_ns);
           row.summary = *std::move(summary);
           return go_on = visit(row);
+        },
+        [&](const DamagedRange& range) {
+          if (!go_on) return;
+          const absl::StatusOr<RawKey> behind = DecodeRawKey(range.before);
+          const uint64_t known = behind.ok() ? behind->start_ns : (day + 1) * kDayNs;
+          skip(absl::DataLossError(range.why), reached_ns,
+               std::max(reached_ns, std::min(to_ns, known)));
         });
-    if (scanned.ok()) continue;
-    if (!absl::IsDataLoss(scanned)) return scanned;
-    skip(scanned, reached_ns, std::max(reached_ns, std::min(to_ns, (day + 1) * kDayNs)));
+    if (!scanned.ok()) return scanned;
   }
   return bad;
 }
@@ -192,8 +203,6 @@ std::vector<std::pair<Incarnation, SequenceLedger>> Reader::Ledgers(uint32_t nod
 
 absl::StatusOr<CoverageView> Reader::Coverage(uint32_t node, uint64_t from_ns,
                                               uint64_t to_ns) const {
-  std::vector<CoveragePiece> pieces;
-  std::vector<PlannedStop> stops;
   std::vector<LostRange> lost;
   const SharedNode node_record = registry_->Get(node);
   for (const auto& [incarnation, ledger] : summaries_->Ledgers(node)) {
@@ -203,41 +212,35 @@ absl::StatusOr<CoverageView> Reader::Coverage(uint32_t node, uint64_t from_ns,
   std::sort(lost.begin(), lost.end(),
             [](const LostRange& a, const LostRange& b) { return a.start_ns < b.start_ns; });
   const uint16_t first_day = FirstCoverageDay(node_record.get(), from_ns);
-  const uint16_t last_day = DayOf(to_ns);
-  const std::string end = last_day == UINT16_MAX ? PrefixEnd(CoverageKey(node, last_day))
-                                                 : CoverageKey(node, last_day + 1);
-  const std::unique_ptr<Transaction> days = catalog_->Begin();
-  const auto add = [&](std::string_view value) {
-    auto record = DecodeValue<v1::CoverageRecord>(value, "coverage");
-    if (!record.ok()) return record.status();
-    auto day = CoverageDay::FromRecord(*record);
-    if (!day.ok()) return day.status();
-    pieces.insert(pieces.end(), day->pieces().begin(), day->pieces().end());
-    stops.insert(stops.end(), day->stops().begin(), day->stops().end());
-    return absl::OkStatus();
-  };
-  absl::Status bad;
-  absl::Status scanned =
-      days->Scan(CoverageKey(node, first_day), end, [&](std::string_view, std::string_view value) {
-        bad = add(value);
-        return bad.ok();
-      });
-  if (!scanned.ok()) return scanned;
-  if (!bad.ok()) return bad;
+  const std::unique_ptr<Transaction> state = catalog_->Begin();
+  absl::StatusOr<CoverageDays> days =
+      ReadCoverageDays(*catalog_, *state, node, first_day, DayOf(to_ns));
+  if (!days.ok()) return days.status();
   const auto begun = [&](uint64_t time_ns) { return time_ns <= from_ns; };
-  if (std::ranges::none_of(pieces, begun, &CoveragePiece::start_ns) &&
-      std::ranges::none_of(stops, begun, &PlannedStop::time_ns)) {
+  if (std::ranges::none_of(days->pieces, begun, &CoveragePiece::start_ns) &&
+      std::ranges::none_of(days->stops, begun, &PlannedStop::time_ns)) {
     // It was silent already: why, the last day says on which anything was heard.
     for (uint16_t back = 1; back <= kDaysBack && back <= first_day; ++back) {
-      const auto value = days->Get(CoverageKey(node, static_cast<uint16_t>(first_day - back)));
-      if (absl::IsNotFound(value.status())) continue;
-      if (!value.ok()) return value.status();
-      if (absl::Status added = add(*value); !added.ok()) return added;
+      const auto day =
+          ReadCoverageDay(*catalog_, *state, node, static_cast<uint16_t>(first_day - back));
+      if (!day.ok()) return day.status();
+      if (day->pieces().empty() && day->stops().empty()) continue;
+      days->Add(*day);
       break;
     }
-    std::ranges::sort(stops, {}, &PlannedStop::time_ns);
+    days->Sort();
   }
-  return ViewCoverage(pieces, stops, lost, from_ns, to_ns);
+  CoverageView view = ViewCoverage(days->pieces, days->stops, lost, from_ns, to_ns);
+  for (Gap& gap : view.gaps) {
+    if (gap.cause != Gap::Cause::kMissing) continue;
+    const auto in_gap = [&gap](uint16_t day) {
+      return gap.start_ns < (day + 1) * kDayNs && gap.end_ns > day * kDayNs;
+    };
+    if (std::ranges::any_of(days->unreadable, in_gap)) {
+      gap.detail = "what was watched then cannot be read: the store is damaged there";
+    }
+  }
+  return view;
 }
 
 absl::StatusOr<uint64_t> Reader::DirtyWindows() const { return summaries_->dirty().size(); }

@@ -80,7 +80,7 @@ struct RollupParts {
   bool run_time = true;
 };
 
-// A stored row that cannot be read, or the rest of a scan that cannot.
+// A stored row that cannot be read, or all between two that can.
 struct DamagedRow {
   Family family = Family::kRaw;
   Tier tier = Tier::kRaw;
@@ -145,6 +145,7 @@ class Reader {
 
   // How often a row of this family could not be read since the store was opened.
   uint64_t Unreadable(Family family) const;
+  uint64_t UnreadableInCatalog() const;
   // Met by who reads the history beside this.
   void CountUnreadable(Family family, uint64_t rows = 1) const;
 

@@ -94,9 +94,10 @@ absl::Status Reader::ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_
     const uint64_t first = std::max(day, FloorTo(begin, kHourNs));
     const uint64_t last = std::min(day + kDayNs, end) - 1;
     uint64_t reached_ns = first;
-    absl::Status scanned = history_->Scan(
+    absl::Status scanned = history_->ScanOver(
         Family::kSeries, EncodeSeriesKey({node, first}), PrefixEnd(EncodeSeriesKey({node, last})),
         [&](std::string_view bytes, std::string_view value) {
+          if (!go_on) return false;
           absl::StatusOr<SeriesKey> key = DecodeSeriesKey(bytes);
           if (!key.ok()) return skip(key.status(), reached_ns, reached_ns);
           reached_ns = key->hour_start_ns + kHourNs;
@@ -104,10 +105,14 @@ absl::Status Reader::ForEachSeries(uint32_t node, uint64_t from_ns, uint64_t to_
               DecodeValue<v1::SeriesBlock>(value, "series block");
           if (!block.ok()) return skip(block.status(), key->hour_start_ns, reached_ns);
           return go_on = visit(*key, *block);
+        },
+        [&](const DamagedRange& range) {
+          if (!go_on) return;
+          const absl::StatusOr<SeriesKey> behind = DecodeSeriesKey(range.before);
+          const uint64_t known = behind.ok() ? behind->hour_start_ns : last + 1;
+          skip(absl::DataLossError(range.why), reached_ns, std::max(reached_ns, known));
         });
-    if (scanned.ok()) continue;
-    if (!absl::IsDataLoss(scanned)) return scanned;
-    skip(scanned, reached_ns, std::max(reached_ns, last + 1));
+    if (!scanned.ok()) return scanned;
   }
   return bad;
 }
@@ -125,6 +130,7 @@ absl::Status Reader::ForEachLine(Tier tier, uint8_t vital, uint64_t from_ns, uin
   };
   LineKey reached;
   const auto read = [&](std::string_view bytes, std::string_view value) {
+    if (!go_on) return false;
     absl::StatusOr<LineKey> key = DecodeLineKey(bytes);
     if (!key.ok()) return skip(key.status(), reached, reached.bucket_start_ns);
     reached = *key;
@@ -141,10 +147,16 @@ absl::Status Reader::ForEachLine(Tier tier, uint8_t vital, uint64_t from_ns, uin
     reached = {tier, vital, bucket, groups.empty() ? 0 : groups.front()};
     const LineKey end{tier, vital, groups.empty() ? last : bucket,
                       groups.empty() ? UINT32_MAX : groups.back()};
-    absl::Status scanned =
-        history_->Scan(Family::kLine, EncodeLineKey(reached), PrefixEnd(EncodeLineKey(end)), read);
-    if (!scanned.ok() && !absl::IsDataLoss(scanned)) return scanned;
-    if (!scanned.ok()) skip(scanned, reached, end.bucket_start_ns + length);
+    absl::Status scanned = history_->ScanOver(
+        Family::kLine, EncodeLineKey(reached), PrefixEnd(EncodeLineKey(end)), read,
+        [&](const DamagedRange& range) {
+          if (!go_on) return;
+          // The block behind it may be one of several groups' of that bucket.
+          const absl::StatusOr<LineKey> behind = DecodeLineKey(range.before);
+          const uint64_t known = behind.ok() ? behind->bucket_start_ns : end.bucket_start_ns;
+          skip(absl::DataLossError(range.why), reached, known + length);
+        });
+    if (!scanned.ok()) return scanned;
     if (groups.empty()) break;
   }
   return bad;
@@ -182,10 +194,11 @@ absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, u
     const uint64_t last = FloorTo(std::min(bucket + bucket_ns, end) - 1, window);
     if (first > last) continue;
     uint64_t reached_ns = first;
-    absl::Status scanned = history_->Scan(
+    absl::Status scanned = history_->ScanOver(
         Family::kRollup, EncodeRollupKey({tier, node, first, 0}),
         PrefixEnd(EncodeRollupKey({tier, node, last, UINT8_MAX})),
         [&](std::string_view bytes, std::string_view value) {
+          if (!go_on) return false;
           absl::StatusOr<RollupKey> key = DecodeRollupKey(bytes);
           if (!key.ok()) return skip(key.status(), reached_ns, reached_ns);
           reached_ns = key->window_start_ns;
@@ -211,15 +224,20 @@ absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, u
           spare.pop_back();
           absl::Status read = DecodeInto(value, "rollup vital", &row.vitals.back().second);
           return read.ok() || skip(read, reached_ns, reached_ns + window);
+        },
+        [&](const DamagedRange& range) {
+          if (!go_on) return;
+          // No window begins behind the node's last epoch.
+          uint64_t known =
+              std::min(last + window, FloorTo(record->last_epoch_ns() + window - 1, window));
+          // Of one whose first rows are in it the others are left out, too.
+          if (const absl::StatusOr<RollupKey> behind = DecodeRollupKey(range.before); behind.ok()) {
+            known = behind->window_start_ns + (behind->vital == 0 ? 0 : window);
+          }
+          skip(absl::DataLossError(range.why), reached_ns, std::max(reached_ns, known));
         });
-    if (scanned.ok()) {
-      if (go_on) flush();
-      continue;
-    }
-    if (!absl::IsDataLoss(scanned)) return scanned;
-    // No window begins behind the node's last epoch.
-    const uint64_t known = FloorTo(record->last_epoch_ns() + window - 1, window);
-    skip(scanned, reached_ns, std::max(reached_ns, std::min(last + window, known)));
+    if (!scanned.ok()) return scanned;
+    if (go_on) flush();
   }
   return bad;
 }
@@ -230,25 +248,7 @@ std::vector<DirtyKey> Reader::Dirty(uint32_t node, uint64_t from_ns, uint64_t to
 
 absl::StatusOr<std::vector<DirtyLineKey>> Reader::DirtyLines(Tier tier, uint64_t from_ns,
                                                              uint64_t to_ns) const {
-  std::vector<DirtyLineKey> keys;
-  if (to_ns <= from_ns) return keys;
-  const uint64_t length = LineBucketNs(tier);
-  absl::Status bad;
-  absl::Status scanned = catalog_->Begin()->Scan(
-      EncodeDirtyLineKey({tier, FloorTo(from_ns, length), 0}),
-      PrefixEnd(EncodeDirtyLineKey({tier, FloorTo(to_ns - 1, length), UINT32_MAX})),
-      [&](std::string_view bytes, std::string_view) {
-        absl::StatusOr<DirtyLineKey> key = DecodeDirtyLineKey(bytes);
-        if (!key.ok()) {
-          bad = key.status();
-          return false;
-        }
-        keys.push_back(*key);
-        return true;
-      });
-  if (!scanned.ok()) return scanned;
-  if (!bad.ok()) return bad;
-  return keys;
+  return summaries_->lines().Of(tier, from_ns, to_ns);
 }
 
 uint64_t Reader::RawFloorNs() const { return summaries_->RawFloor() * kDayNs; }
@@ -264,14 +264,15 @@ absl::StatusOr<uint64_t> Reader::FirstWindow(Tier tier, uint32_t node, uint64_t 
   uint64_t found = 0;
   for (uint64_t bucket = FloorTo(from_ns, bucket_ns); bucket < to_ns && found == 0;
        bucket += bucket_ns) {
-    absl::Status scanned = history_->Scan(
+    absl::Status scanned = history_->ScanOver(
         Family::kRollup, EncodeRollupKey({tier, node, bucket, 0}),
         PrefixEnd(EncodeRollupKey({tier, node, bucket + bucket_ns - WindowNs(tier), UINT8_MAX})),
         [&](std::string_view bytes, std::string_view) {
           absl::StatusOr<RollupKey> key = DecodeRollupKey(bytes);
           if (key.ok()) found = key->window_start_ns;
           return false;
-        });
+        },
+        [](const DamagedRange&) {});  // it begins behind what cannot be read
     if (!scanned.ok()) return scanned;
   }
   return found;
@@ -300,13 +301,15 @@ absl::StatusOr<std::vector<DataRange>> Reader::DataRanges(uint32_t node) const {
     // The first bucket with a row tells where the tier begins; what is not computed yet ends it.
     const std::string begin = RollupBucketPrefix(tier, 0);
     const std::string end = PrefixEnd(std::string_view(begin).substr(0, 1));
-    absl::Status scanned =
-        history_->Scan(Family::kRollup, begin, end, [&](std::string_view bytes, std::string_view) {
+    absl::Status scanned = history_->ScanOver(
+        Family::kRollup, begin, end,
+        [&](std::string_view bytes, std::string_view) {
           absl::StatusOr<RollupKey> key = DecodeRollupKey(bytes);
           if (!key.ok()) return true;
           range.start_ns = key->window_start_ns;
           return false;
-        });
+        },
+        [](const DamagedRange&) {});
     if (!scanned.ok()) return scanned;
     if (range.start_ns == 0) continue;
     const uint64_t window = WindowNs(tier);

@@ -6,6 +6,7 @@
 
 #include "rocksdb/write_batch.h"
 #include "storage/rocks_history.h"
+#include "storage/scan_over.h"
 #include "storage/staged_writes.h"
 
 namespace telltale::storage {
@@ -41,17 +42,35 @@ class RocksTransaction : public Transaction {
     if (!to.empty()) options.iterate_upper_bound = &upper;
     std::unique_ptr<rocksdb::Iterator> it(
         (*instance_)->db().NewIterator(options, (*instance_)->catalog()));
-    // Own writes lie over what is in doubt, that over what is stored.
-    StagedWrites over;
-    for (const auto& [key, value] : *doubts_) Stage(key, value, over);
-    for (const auto& [key, value] : staged_.writes()) Stage(key, value, over);
+    const StagedWrites over = Over();
     StagedWrites::Merge merge(over, from, to, visit);
     for (it->Seek(ToSlice(from)); it->Valid(); it->Next()) {
       if (!merge.Below(ToView(it->key()), ToView(it->value()))) return absl::OkStatus();
     }
-    if (!it->status().ok()) return FromRocks(it->status(), "scan", "catalog");
+    if (!it->status().ok()) return Told(FromRocks(it->status(), "scan", "catalog"));
     merge.Finish();
     return absl::OkStatus();
+  }
+
+  absl::Status ScanOver(std::string_view from, std::string_view to, const CatalogVisitor& visit,
+                        const DamageVisitor& damaged) const override {
+    if (!instance_.ok()) return instance_.status();
+    const StagedWrites over = Over();
+    StagedWrites::Merge merge(over, from, to, visit);
+    bool ended = false;
+    const absl::Status scanned =
+        storage::ScanOver((*instance_)->db(), (*instance_)->catalog(), from, to,
+                          [&](std::string_view key, std::string_view value) {
+                            ended = !merge.Below(key, value);
+                            return !ended;
+                          },
+                          [&](const DamagedRange& range) {
+                            catalog_->CountUnreadable(range.rows);
+                            damaged(range);
+                          },
+                          snapshot_);
+    if (scanned.ok() && !ended) merge.Finish();
+    return scanned;
   }
 
   void Put(std::string_view key, std::string_view value) override { staged_.Put(key, value); }
@@ -118,6 +137,17 @@ class RocksTransaction : public Transaction {
       writes.Delete(key);
     }
   }
+  // Own writes lie over what is in doubt, that over what is stored.
+  StagedWrites Over() const {
+    StagedWrites over;
+    for (const auto& [key, value] : *doubts_) Stage(key, value, over);
+    for (const auto& [key, value] : staged_.writes()) Stage(key, value, over);
+    return over;
+  }
+  absl::Status Told(absl::Status status) const {
+    if (absl::IsDataLoss(status)) catalog_->CountUnreadable(1);
+    return status;
+  }
   // As this transaction began.
   absl::StatusOr<std::string> Before(std::string_view key) const {
     if (const auto doubt = doubts_->find(key); doubt != doubts_->end()) {
@@ -128,7 +158,7 @@ class RocksTransaction : public Transaction {
     std::string value;
     const rocksdb::Status status =
         (*instance_)->db().Get(read_, (*instance_)->catalog(), ToSlice(key), &value);
-    if (!status.ok()) return FromRocks(status, "read", "catalog");
+    if (!status.ok()) return Told(FromRocks(status, "read", "catalog"));
     return value;
   }
 
@@ -145,6 +175,16 @@ class RocksTransaction : public Transaction {
 
 std::unique_ptr<Transaction> RocksCatalog::Begin() {
   return std::make_unique<RocksTransaction>(this, database_);
+}
+
+void RocksCatalog::NoteLoss(std::string line) {
+  std::lock_guard<std::mutex> lock(losses_mutex_);
+  if (losses_.size() < kMaxLosses) losses_.push_back(std::move(line));
+}
+
+std::vector<std::string> RocksCatalog::Losses() const {
+  std::lock_guard<std::mutex> lock(losses_mutex_);
+  return losses_;
 }
 
 absl::Status RocksCatalog::GiveBack(std::string_view from, std::string_view to) {

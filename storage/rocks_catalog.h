@@ -3,12 +3,15 @@
 #ifndef TELLTALE_STORAGE_ROCKS_CATALOG_H_
 #define TELLTALE_STORAGE_ROCKS_CATALOG_H_
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "storage/catalog.h"
 #include "storage/rocks_database.h"
@@ -18,7 +21,16 @@ namespace telltale::storage {
 class RocksCatalog : public Catalog {
  public:
   explicit RocksCatalog(RocksDatabase* database) : database_(database) {}
+  static constexpr size_t kMaxLosses = 64;  // lines kept; a table has one
+
   std::unique_ptr<Transaction> Begin() override;
+
+  void CountUnreadable(uint64_t rows) override {
+    unreadable_.fetch_add(rows, std::memory_order_relaxed);
+  }
+  uint64_t Unreadable() const override { return unreadable_.load(std::memory_order_relaxed); }
+  void NoteLoss(std::string line) override;
+  std::vector<std::string> Losses() const override;
 
   // The space of what was deleted in the range is free when this returns; else it is some time
   // later, as compaction comes by. For deletions of much at once.
@@ -36,8 +48,12 @@ class RocksCatalog : public Catalog {
   }
 
   RocksDatabase* const database_;  // outlives this
-  mutable std::mutex mutex_;       // held through a commit that settles doubts
+  std::atomic<uint64_t> unreadable_{0};
+  mutable std::mutex mutex_;  // held through a commit that settles doubts
   std::shared_ptr<const Doubts> doubts_ = std::make_shared<Doubts>();  // guarded by mutex_
+
+  mutable std::mutex losses_mutex_;
+  std::vector<std::string> losses_;  // guarded by losses_mutex_
 };
 
 }  // namespace telltale::storage

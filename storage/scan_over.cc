@@ -99,8 +99,10 @@ uint64_t RowsBetween(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family, std::
 }  // namespace
 
 absl::Status ScanOver(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family, std::string_view from,
-                      std::string_view to, const RowVisitor& visit, const DamageVisitor& damaged) {
+                      std::string_view to, const RowVisitor& visit, const DamageVisitor& damaged,
+                      const rocksdb::Snapshot* snapshot) {
   rocksdb::ReadOptions options;
+  options.snapshot = snapshot;
   const rocksdb::Slice upper = ToSlice(to);
   if (!to.empty()) options.iterate_upper_bound = &upper;
   const Iterators make = [&] {

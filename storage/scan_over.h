@@ -12,10 +12,12 @@
 
 namespace telltale::storage {
 
-// As History::ScanOver. Rows of other files that lie between the same keys are stepped over with
-// the block: one iterator cannot tell what is theirs. Any thread.
+// As History::ScanOver, of the state of the snapshot (nullptr: of now). Rows of other files that
+// lie between the same keys are stepped over with the block: one iterator cannot tell what is
+// theirs. Any thread.
 absl::Status ScanOver(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family, std::string_view from,
-                      std::string_view to, const RowVisitor& visit, const DamageVisitor& damaged);
+                      std::string_view to, const RowVisitor& visit, const DamageVisitor& damaged,
+                      const rocksdb::Snapshot* snapshot = nullptr);
 
 }  // namespace telltale::storage
 

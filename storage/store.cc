@@ -112,6 +112,13 @@ absl::Status Store::Parts::Open() {
   auto names = Dictionary::Open(history.get());
   if (!names.ok()) return names.status();
   dictionary = *std::move(names);
+  if (dictionary->Unreadable() != 0) {
+    catalog->NoteLoss(absl::StrCat(
+        "names: about ", dictionary->Unreadable(),
+        " where periods of names begin cannot be read and are lost: functions show as file and "
+        "offset until their nodes tell them again; telltale-collector verify of a backup names the "
+        "file"));
+  }
 
   auto registry = NodeRegistry::Open(catalog.get(), options.max_nodes);
   if (!registry.ok()) return registry.status();
@@ -162,6 +169,7 @@ Store::Store() = default;
 Store::~Store() = default;
 
 const std::string& Store::store_id() const { return parts_->store_id; }
+std::vector<std::string> Store::Losses() const { return parts_->catalog->Losses(); }
 History& Store::history() { return *parts_->history; }
 const std::optional<FormatUpgrade>& Store::upgrade() const { return parts_->upgrade; }
 Catalog& Store::catalog() { return *parts_->catalog; }

@@ -5,8 +5,9 @@
 //   when idle), store->Maintain() (one maintenance thread, about once a minute).
 //
 // Open fails with one line when another process holds the directory, when it was written by a newer
-// version, or when it is damaged; it never changes what it could not read. A directory of an older
-// format is upgraded in place.
+// version, or when it is damaged where it has to be whole (catalog_damage.h); of other damage it
+// tells and goes on. It never changes what it could not read. A directory of an older format is
+// upgraded in place.
 
 #ifndef TELLTALE_STORAGE_STORE_H_
 #define TELLTALE_STORAGE_STORE_H_
@@ -16,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -70,6 +72,10 @@ class Store {
 
   // Nothing: the directory was of the present format.
   const std::optional<FormatUpgrade>& upgrade() const;
+
+  // What could not be read when it and what lies on its catalog was opened, and what is done
+  // without it: a line each, for people.
+  std::vector<std::string> Losses() const;
 
   const std::string& store_id() const;  // 16 random bytes, made with the directory
 

@@ -9,7 +9,10 @@
 #include "proto/codec.h"
 #include "storage/apart_rows.h"
 #include "storage/batch_writer.h"
+#include "storage/catalog_damage.h"
+#include "storage/coverage_rows.h"
 #include "storage/ingest_numbers.h"
+#include "storage/lost_marks.h"
 #include "storage/node_book.h"
 #include "storage/node_pruning.h"
 #include "storage/placement.h"
@@ -30,6 +33,7 @@ struct SummaryStore::Impl {
   const SummaryStoreOptions options;
   IngestNumbers numbers;
   DirtyWindows dirty;
+  DirtyLines lines;
   IngestStamps stamps;
 
   mutable std::shared_mutex mutex;
@@ -64,29 +68,32 @@ struct SummaryStore::Impl {
   // One step of AdoptDue at one node.
   absl::Status AdoptSome(uint32_t node);
 
+  absl::Status LoadMarks();
   absl::Status Load();
 };
+
+absl::Status SummaryStore::Impl::LoadMarks() {
+  const absl::StatusOr<LostRows> windows = dirty.Load(options.catalog);
+  if (!windows.ok()) return windows.status();
+  MarkLostWindows(*windows, *options.registry, raw_floor, numbers.last(), &dirty);
+  const absl::StatusOr<LostRows> blocks = lines.Load(options.catalog);
+  if (!blocks.ok()) return blocks.status();
+  return MarkLostLines(*blocks, *options.registry, *options.history, options.now_ns(), &lines);
+}
 
 absl::Status SummaryStore::Impl::Load() {
   absl::Status status = numbers.Load(options.catalog);
   if (!status.ok()) return status;
   raw_floor = static_cast<uint16_t>(numbers.record().raw_floor_day());
-  status = dirty.Load(options.catalog);
+  status = LoadMarks();
   if (!status.ok()) return status;
 
   std::map<uint32_t, NodeBook> loaded;
-  std::unique_ptr<Transaction> catalog = options.catalog->Begin();
-  absl::Status bad;
-  const auto scan = [&](CatalogTable table, const auto& take) {
-    const std::string prefix = TablePrefix(table);
-    absl::Status scanned =
-        catalog->Scan(prefix, PrefixEnd(prefix), [&](std::string_view key, std::string_view value) {
-          bad = take(key, value);
-          return bad.ok();
-        });
-    return scanned.ok() ? bad : scanned;
+  const auto read = [&](CatalogTable table, const char* why, const CatalogReader& take) {
+    return ReadWhole(*options.catalog, TablePrefix(table), why, take);
   };
-  status = scan(CatalogTable::kLedger, [&](std::string_view key, std::string_view value) {
+  constexpr char kTwice[] = "an epoch could be counted twice";
+  status = read(CatalogTable::kLedger, kTwice, [&](std::string_view key, std::string_view value) {
     auto decoded = DecodeLedgerKey(key);
     if (!decoded.ok()) return decoded.status();
     auto record = DecodeValue<v1::LedgerRecord>(value, "ledger");
@@ -97,15 +104,17 @@ absl::Status SummaryStore::Impl::Load() {
     return absl::OkStatus();
   });
   if (!status.ok()) return status;
-  status = scan(CatalogTable::kCounters, [&](std::string_view key, std::string_view value) {
-    auto node = DecodeNodeOf(key);
-    if (!node.ok()) return node.status();
-    auto record = DecodeValue<v1::CountersRecord>(value, "counters");
-    if (!record.ok()) return record.status();
-    return DecodeCounters(*record, &loaded[*node]);
-  });
+  constexpr char kSchemas[] = "epochs could lose the schema that describes them";
+  status =
+      read(CatalogTable::kCounters, kSchemas, [&](std::string_view key, std::string_view value) {
+        auto node = DecodeNodeOf(key);
+        if (!node.ok()) return node.status();
+        auto record = DecodeValue<v1::CountersRecord>(value, "counters");
+        if (!record.ok()) return record.status();
+        return DecodeCounters(*record, &loaded[*node]);
+      });
   if (!status.ok()) return status;
-  status = scan(CatalogTable::kSchemas, [&](std::string_view, std::string_view value) {
+  status = read(CatalogTable::kSchemas, kSchemas, [&](std::string_view, std::string_view value) {
     auto schema = DecodeValue<v1::Schema>(value, "schema");
     if (!schema.ok()) return schema.status();
     const uint64_t id = schema->id();
@@ -192,20 +201,12 @@ absl::Status SummaryStore::DeclareLost(uint32_t node, const Incarnation& incarna
 
 absl::Status SummaryStore::RecordStop(uint32_t node, const PlannedStop& stop) {
   std::unique_ptr<Transaction> transaction = impl_->options.catalog->Begin();
-  const std::string key = CoverageKey(node, DayOf(stop.time_ns));
-  CoverageDay day;
-  absl::StatusOr<std::string> value = transaction->Get(key);
-  if (value.ok()) {
-    auto record = DecodeValue<v1::CoverageRecord>(*value, "coverage");
-    if (!record.ok()) return record.status();
-    auto loaded = CoverageDay::FromRecord(*record);
-    if (!loaded.ok()) return loaded.status();
-    day = *std::move(loaded);
-  } else if (!absl::IsNotFound(value.status())) {
-    return value.status();
-  }
-  day.AddStop(stop);
-  transaction->Put(key, EncodeValue(day.ToRecord()));
+  const uint16_t of_day = DayOf(stop.time_ns);
+  absl::StatusOr<CoverageDay> day =
+      ReadCoverageDay(*impl_->options.catalog, *transaction, node, of_day);
+  if (!day.ok()) return day.status();
+  day->AddStop(stop);
+  transaction->Put(CoverageKey(node, of_day), EncodeValue(day->ToRecord()));
   absl::StatusOr<NodeRecord> record =
       impl_->options.registry->Stage(node, transaction.get(), [&](NodeRecord& changed) {
         if (changed.state() == v1::NODE_STATE_CLONE_CONFLICT) return;
@@ -411,6 +412,7 @@ absl::StatusOr<std::string> SummaryStore::StoreId(const std::function<std::strin
 
 uint64_t SummaryStore::IngestNumber() const { return impl_->numbers.last(); }
 DirtyWindows& SummaryStore::dirty() const { return impl_->dirty; }
+DirtyLines& SummaryStore::lines() const { return impl_->lines; }
 const IngestStamps& SummaryStore::stamps() const { return impl_->stamps; }
 uint16_t SummaryStore::RawFloor() const { return impl_->raw_floor.load(); }
 

@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "storage/catalog.h"
 #include "storage/dictionary.h"
+#include "storage/dirty_lines.h"
 #include "storage/dirty_windows.h"
 #include "storage/history.h"
 #include "storage/ingest_stamps.h"
@@ -135,6 +136,8 @@ class SummaryStore {
 
   // Windows that wait for their recomputation.
   DirtyWindows& dirty() const;
+  // Blocks of fleet graphs that do.
+  DirtyLines& lines() const;
 
   // Which hours changed when, by ingest number; a loss or stop that was recorded counts as a
   // change.

@@ -1,5 +1,6 @@
 #include "storage/verify.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/codec.h"
 #include "storage/blob_rows.h"
+#include "storage/catalog_damage.h"
 #include "storage/placement.h"
 #include "storage/raw_value.h"
 #include "storage/rollup/recompute.h"
@@ -133,6 +135,7 @@ class Verifier {
     const std::string pieces = TablePrefix(CatalogTable::kBlobPieces);
     read("", pieces);
     read(PrefixEnd(pieces), "");
+    report_.needed_lost = LacksNeeded(*store_.catalog().Begin());
     Step("blobs");
     report_.blobs = VerifyBlobs(
         *store_.catalog().Begin(),
@@ -371,7 +374,9 @@ class Verifier {
     }
     const DirtyLineKey line{key->tier, key->bucket_start_ns, key->group};
     // A window is written before the mark moves from it to its line.
-    bool pending = store_.catalog().Begin()->Get(EncodeDirtyLineKey(line)).ok();
+    const std::vector<DirtyLineKey> marked =
+        store_.summaries().lines().Of(line.tier, line.bucket_start_ns, line.bucket_start_ns + 1);
+    bool pending = std::ranges::find(marked, line) != marked.end();
     for (uint32_t i = 0; i < kLineGroupNodes && !pending; ++i) {
       pending = Pending(key->group * kLineGroupNodes + i, key->bucket_start_ns,
                         LineBucketNs(key->tier), key->tier);

@@ -61,6 +61,7 @@ struct VerifyReport {
   uint64_t fault_count = 0;
   std::vector<VerifyFault> faults;           // the first of each family
   std::map<std::string, VerifyLoss> losses;  // by family; verify_damage.h says what they mean
+  bool needed_lost = false;  // of the catalog of a store that opens: a collector would not start
 };
 
 // An error only when it was stopped; what is wrong with the store is in the report.

@@ -5,44 +5,13 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "storage/catalog_damage.h"
 #include "storage/keys.h"
 
 namespace telltale::storage {
 namespace {
 
 constexpr size_t kMostKeyBytes = 48;  // shown of a key
-
-const char* TableName(uint8_t table) {
-  switch (static_cast<CatalogTable>(table)) {
-    case CatalogTable::kStore:
-      return "store";
-    case CatalogTable::kNodes:
-      return "nodes";
-    case CatalogTable::kLedger:
-      return "ledgers";
-    case CatalogTable::kCoverage:
-      return "coverage";
-    case CatalogTable::kCounters:
-      return "counters";
-    case CatalogTable::kDirty:
-      return "windows to compute";
-    case CatalogTable::kSchemas:
-      return "schemas";
-    case CatalogTable::kFilterNumbers:
-      return "numbers of filters";
-    case CatalogTable::kFilterState:
-      return "anomaly log, incidents, silences";
-    case CatalogTable::kDirtyLines:
-      return "graphs to compute";
-    case CatalogTable::kBlobs:
-      return "blobs";
-    case CatalogTable::kBlobAudit:
-      return "audit of blobs";
-    case CatalogTable::kBlobPieces:
-      return "contents of blobs";
-  }
-  return "unknown table";
-}
 
 std::string_view TierWord(Tier tier) {
   switch (tier) {
@@ -94,7 +63,7 @@ std::string Meaning(std::string_view family, std::string_view key, const NodeNam
                           Moment(NamePartitionEndNs(of)));
     }
   } else if (!key.empty()) {
-    return TableName(static_cast<uint8_t>(key[0]));
+    return CatalogTableName(key);
   }
   return "";
 }
@@ -155,11 +124,13 @@ std::string_view LossOf(std::string_view family) {
            "the hour before. A collector starts without them";
   }
   if (family == FamilyName(Family::kDict)) {
-    return "names of functions; their frames show as file and offset, windows that use them wait "
-           "to be computed. A collector starts unless a period of names begins with them";
+    return "names of functions; their frames show as file and offset until their nodes tell them "
+           "again, within a week. A collector starts without them";
   }
-  return "books: which epochs were acknowledged, what is known of nodes. What is made without them "
-         "could count an epoch twice: restore a backup";
+  return "rows of the tables above. A collector starts without anomalies, incidents, silences, "
+         "notes, tokens, audit, coverage and marks of windows, which it computes again; not "
+         "without what is known of nodes, ledgers, counters, schemas, numbers of filters and "
+         "certificates: restore a backup";
 }
 
 }  // namespace telltale::storage

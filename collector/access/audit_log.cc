@@ -7,12 +7,16 @@
 #include "absl/time/time.h"
 #include "collector/access/access_keys.h"
 #include "proto/codec.h"
+#include "storage/catalog_damage.h"
+#include "storage/keys.h"
 
 namespace telltale::access {
 namespace {
 
 constexpr size_t kTextBytes = 300;
 constexpr size_t kKindBytes = 2;  // of the key, before the number
+// More than are written in the life of a store.
+constexpr uint64_t kBeyondAll = uint64_t{1} << 32;
 
 v1::StoredAuditEntry Entry(uint64_t time_ns, const std::string& who, const std::string& address,
                            const std::string& action, const std::string& detail) {
@@ -30,20 +34,20 @@ v1::StoredAuditEntry Entry(uint64_t time_ns, const std::string& who, const std::
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(storage::Catalog* catalog, Now now) {
   std::unique_ptr<AuditLog> log(new AuditLog(catalog, std::move(now)));
   for (const bool refused : {false, true}) {
-    const std::string prefix = AuditPrefix(refused);
-    absl::Status damaged;
-    absl::Status scanned = catalog->Begin()->Scan(
-        prefix, storage::PrefixEnd(prefix), [&](std::string_view key, std::string_view) {
+    uint64_t& next = log->next_[refused ? 1 : 0];
+    const auto read = storage::ReadReadable(
+        *catalog, AuditPrefix(refused), refused ? "refusals of the audit" : "entries of the audit",
+        "telltale audit does not show them", [&](std::string_view key, std::string_view) {
           const auto number = storage::DecodeU64(key.substr(kKindBytes));
-          if (!number.ok()) {
-            damaged = number.status();
-            return false;
-          }
-          log->next_[refused ? 1 : 0] = *number + 1;
-          return true;
+          if (!number.ok()) return number.status();
+          next = *number + 1;
+          return absl::OkStatus();
         });
-    if (!scanned.ok()) return scanned;
-    if (!damaged.ok()) return damaged;
+    if (!read.ok()) return read.status();
+    // The last ones may be lost: beyond all there can be of them no number is given twice.
+    const bool last_lost = std::ranges::any_of(
+        read->ranges, [](const storage::DamagedRange& range) { return range.before.empty(); });
+    if (last_lost) next += kBeyondAll;
   }
   return log;
 }
@@ -88,13 +92,22 @@ void AuditLog::Refused(const std::string& who, const std::string& address,
 
 absl::Status AuditLog::Collect(bool refused, std::vector<v1::StoredAuditEntry>* entries) const {
   const std::string prefix = AuditPrefix(refused);
-  return catalog_->Begin()->Scan(
-      prefix, storage::PrefixEnd(prefix), [&](std::string_view, std::string_view value) {
+  uint64_t last_ns = 0;
+  return catalog_->Begin()->ScanOver(
+      prefix, storage::PrefixEnd(prefix),
+      [&](std::string_view, std::string_view value) {
         v1::StoredAuditEntry& entry = entries->emplace_back();
         if (!entry.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
           entry.set_action("(an entry that cannot be read)");
         }
+        last_ns = entry.time_ns();
         return true;
+      },
+      [&](const storage::DamagedRange& range) {
+        v1::StoredAuditEntry& entry = entries->emplace_back();
+        entry.set_time_ns(last_ns);
+        entry.set_action(absl::StrCat("(about ", range.rows, " entries that cannot be read)"));
+        entry.set_refused(refused);
       });
 }
 

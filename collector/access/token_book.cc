@@ -8,6 +8,7 @@
 #include "collector/access/token_secret.h"
 #include "proto/codec.h"
 #include "sketch/time_units.h"
+#include "storage/catalog_damage.h"
 
 namespace telltale::access {
 namespace {
@@ -29,21 +30,19 @@ absl::Status BadToken(std::string_view why) {
 
 absl::StatusOr<std::unique_ptr<TokenBook>> TokenBook::Open(storage::Catalog* catalog, Now now) {
   std::unique_ptr<TokenBook> book(new TokenBook(catalog, std::move(now)));
-  const std::string prefix(1, kTokenTable);
-  absl::Status damaged;
-  absl::Status scanned = catalog->Begin()->Scan(
-      prefix, storage::PrefixEnd(prefix), [&](std::string_view key, std::string_view value) {
+  const auto read = storage::ReadReadable(
+      *catalog, std::string(1, kTokenTable), "tokens",
+      "who holds one is refused and needs another: telltale token create",
+      [&](std::string_view key, std::string_view value) {
         v1::StoredToken token;
         if (!token.ParseFromArray(value.data(), static_cast<int>(value.size())) ||
             TokenKey(token.id()) != key) {
-          damaged = absl::DataLossError("token: an entry of the catalog cannot be read");
-          return false;
+          return absl::DataLossError("it is no token");
         }
         book->tokens_[token.id()].stored = std::move(token);
-        return true;
+        return absl::OkStatus();
       });
-  if (!scanned.ok()) return scanned;
-  if (!damaged.ok()) return damaged;
+  if (!read.ok()) return read.status();
   return book;
 }
 

@@ -34,7 +34,7 @@ class TokenBook {
 
   using Now = std::function<uint64_t()>;  // ns since 1970
 
-  // Errors as of the catalog; DataLoss: an entry that cannot be read.
+  // Errors as of the catalog. Tokens that cannot be read are none: who shows one is refused.
   static absl::StatusOr<std::unique_ptr<TokenBook>> Open(storage::Catalog* catalog, Now now);
 
   struct Created {

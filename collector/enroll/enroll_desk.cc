@@ -9,6 +9,7 @@
 #include "collector/enroll/enroll_keys.h"
 #include "collector/pki/request.h"
 #include "proto/codec.h"
+#include "storage/catalog_damage.h"
 #include "storage/keys.h"
 
 namespace telltale::enroll {
@@ -103,21 +104,18 @@ void EnrollDesk::Enforce(const v1::StoredNodeCertificate& latest) const {
 
 absl::Status EnrollDesk::EnforceAll() const {
   const std::string prefix = Prefix(Kind::kCertificate);
-  absl::Status damaged;
-  const absl::Status scanned = options_.catalog->Begin()->Scan(
-      prefix, storage::PrefixEnd(prefix), [&](std::string_view key, std::string_view value) {
+  return storage::ReadWhole(
+      *options_.catalog, prefix, "a certificate that was revoked could be let in again",
+      [&](std::string_view key, std::string_view value) {
         v1::StoredNodeCertificate stored;
         if (!stored.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
-          damaged = absl::DataLossError(
-              absl::StrCat("enrol: what is kept of the certificate of ",
-                           proto::SanitizeText(std::string(key.substr(prefix.size())), 64),
-                           " cannot be read; whether it is revoked is not known"));
-          return false;
+          return absl::DataLossError(
+              absl::StrCat("it is none of the certificate of ",
+                           proto::SanitizeText(std::string(key.substr(prefix.size())), 64)));
         }
         Enforce(stored);
-        return true;
+        return absl::OkStatus();
       });
-  return scanned.ok() ? damaged : scanned;
 }
 
 absl::StatusOr<EnrollDesk::Known> EnrollDesk::CertificateOf(const std::string& node) const {

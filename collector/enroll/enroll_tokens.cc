@@ -11,6 +11,7 @@
 #include "collector/enroll/enroll_keys.h"
 #include "proto/codec.h"
 #include "sketch/time_units.h"
+#include "storage/catalog_damage.h"
 #include "storage/keys.h"
 
 namespace telltale::enroll {
@@ -55,20 +56,19 @@ bool IsOneName(const std::string& pattern) {
 }
 
 absl::Status EnrollTokens::Load() {
-  const std::string prefix = Prefix(Kind::kToken);
-  absl::Status damaged;
-  absl::Status scanned = catalog_->Begin()->Scan(
-      prefix, storage::PrefixEnd(prefix), [&](std::string_view key, std::string_view value) {
-        v1::StoredEnrollToken token;
-        if (!token.ParseFromArray(value.data(), static_cast<int>(value.size())) ||
-            Key(Kind::kToken, token.id()) != key) {
-          damaged = absl::DataLossError("enrol: a token of the catalog cannot be read");
-          return false;
-        }
-        tokens_[token.id()] = std::move(token);
-        return true;
-      });
-  return scanned.ok() ? damaged : scanned;
+  return storage::ReadReadable(
+             *catalog_, Prefix(Kind::kToken), "enrolment tokens",
+             "who holds one is refused and needs another: telltale enroll token",
+             [&](std::string_view key, std::string_view value) {
+               v1::StoredEnrollToken token;
+               if (!token.ParseFromArray(value.data(), static_cast<int>(value.size())) ||
+                   Key(Kind::kToken, token.id()) != key) {
+                 return absl::DataLossError("it is no enrolment token");
+               }
+               tokens_[token.id()] = std::move(token);
+               return absl::OkStatus();
+             })
+      .status();
 }
 
 void EnrollTokens::ForgetEnded(storage::Transaction& transaction, uint64_t now_ns,

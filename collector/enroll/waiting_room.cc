@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "collector/enroll/enroll_keys.h"
 #include "proto/codec.h"
+#include "storage/catalog_damage.h"
 #include "storage/keys.h"
 
 namespace telltale::enroll {
@@ -21,20 +22,19 @@ bool Old(const v1::StoredWaiting& waiting, uint64_t now_ns) {
 }  // namespace
 
 absl::Status WaitingRoom::Load() {
-  const std::string prefix = Prefix(Kind::kWaiting);
-  absl::Status damaged;
-  absl::Status scanned = catalog_->Begin()->Scan(
-      prefix, storage::PrefixEnd(prefix), [&](std::string_view key, std::string_view value) {
-        v1::StoredWaiting waiting;
-        if (!waiting.ParseFromArray(value.data(), static_cast<int>(value.size())) ||
-            Key(Kind::kWaiting, waiting.id()) != key) {
-          damaged = absl::DataLossError("enrol: a waiting request of the catalog cannot be read");
-          return false;
-        }
-        waiting_[waiting.id()] = std::move(waiting);
-        return true;
-      });
-  return scanned.ok() ? damaged : scanned;
+  return storage::ReadReadable(
+             *catalog_, Prefix(Kind::kWaiting), "waiting enrolments",
+             "their agents ask again by themselves",
+             [&](std::string_view key, std::string_view value) {
+               v1::StoredWaiting waiting;
+               if (!waiting.ParseFromArray(value.data(), static_cast<int>(value.size())) ||
+                   Key(Kind::kWaiting, waiting.id()) != key) {
+                 return absl::DataLossError("it is no waiting enrolment");
+               }
+               waiting_[waiting.id()] = std::move(waiting);
+               return absl::OkStatus();
+             })
+      .status();
 }
 
 const v1::StoredWaiting* WaitingRoom::Find(const std::string& request_sha256,

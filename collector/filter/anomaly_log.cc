@@ -11,6 +11,7 @@ namespace telltale::filter {
 namespace {
 
 constexpr char kHeadName[] = "anomaly-log/head";
+constexpr char kWhyHead[] = "an anomaly could be given another's number";
 constexpr uint64_t kMillisecond = 1'000'000;
 
 double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
@@ -76,17 +77,26 @@ std::string AnomalyLog::SlotName(uint64_t number) const {
 absl::Status AnomalyLog::Load() {
   const std::lock_guard lock(mutex_);
   const auto bytes = options_.store->GetState(kHeadName);
-  if (bytes.ok()) {
-    if (!head_.ParseFromString(*bytes)) return absl::DataLossError("anomaly log: head is damaged");
-  } else if (!absl::IsNotFound(bytes.status())) {
-    return bytes.status();
+  if (!bytes.ok() && !absl::IsNotFound(bytes.status())) {
+    return options_.store->StateNeeded(bytes.status(), kHeadName, kWhyHead);
+  }
+  if (bytes.ok() && !head_.ParseFromString(*bytes)) {
+    return options_.store->StateNeeded(absl::DataLossError("it is no head of an anomaly log"),
+                                       kHeadName, kWhyHead);
   }
   const uint64_t first =
       head_.number() - std::min({head_.number(), options_.recent, options_.kept}) + 1;
+  uint64_t lost = 0;
+  std::string fault;
   for (uint64_t number = first; number <= head_.number(); ++number) {
     auto entry = Read(number);
-    if (!entry.ok()) return entry.status();
-    Remember(*entry);
+    if (!entry.ok() && !absl::IsDataLoss(entry.status())) return entry.status();
+    if (!entry.ok() && lost++ == 0) fault = std::string(entry.status().message());
+    Remember(entry.ok() ? *std::move(entry) : v1::LoggedAnomaly());
+  }
+  if (lost != 0) {
+    options_.store->NoteLost(lost, "entries of the anomaly log",
+                             "who follows anomalies is not shown them", fault);
   }
   // The entry is written before the head: one that a crash left without its head is taken in.
   if (auto next = Read(head_.number() + 1); next.ok()) {
@@ -192,9 +202,10 @@ absl::StatusOr<std::vector<v1::Anomaly>> AnomalyLog::After(const std::string& cu
       entry = recent_[static_cast<size_t>(number - first_recent)];
     } else {
       auto read = Read(number);
-      if (!read.ok()) return read.status();
-      entry = *std::move(read);
+      if (!read.ok() && !absl::IsDataLoss(read.status())) return read.status();
+      if (read.ok()) entry = *std::move(read);
     }
+    if (entry.filter().empty()) continue;  // damage took it
     found.push_back(
         ToAnswer(entry.filter(), entry.filter_version(), entry.node(), entry.anomaly()));
     found.back().set_cursor(absl::StrCat(number));

@@ -1,7 +1,8 @@
 // All anomalies in the order they became known, numbered 1, 2, 3 ...: what followers read. An entry
 // says what was known when the anomaly was found; how it went on stands with the filter's outputs
 // (anomaly_list.h). The log holds the latest `kept` entries in a ring of catalog values; a follower
-// whose cursor is older is told how many he missed.
+// whose cursor is older is told how many he missed. Entries that damage keeps from being read are
+// left out; without its head nothing starts.
 //
 // Thread-safe. Filters append; any number of readers. Memory: the `recent` latest entries.
 
@@ -86,7 +87,8 @@ class AnomalyLog {
   mutable std::mutex mutex_;
   // Guarded by mutex_ from here.
   v1::AnomalyLogHead head_;
-  std::deque<v1::LoggedAnomaly> recent_;  // ascending, ends at head_.number
+  // Ascending, ends at head_.number; one that cannot be read is empty.
+  std::deque<v1::LoggedAnomaly> recent_;
   std::set<std::string> recent_ids_;
   std::map<std::string, uint64_t> recent_by_node_;
   feed::Waiters waiters_;

@@ -43,16 +43,27 @@ absl::StatusOr<std::unique_ptr<IncidentBook>> IncidentBook::Open(IncidentBookOpt
 absl::Status IncidentBook::Load() {
   const auto bytes = options_.store->GetState(kHeadName);
   if (absl::IsNotFound(bytes.status())) return absl::OkStatus();
-  if (!bytes.ok()) return bytes.status();
-  if (!head_.ParseFromString(*bytes)) return absl::DataLossError("incidents: head is damaged");
+  constexpr char kWhy[] = "an incident could be given another's number";
+  if (!bytes.ok()) return options_.store->StateNeeded(bytes.status(), kHeadName, kWhy);
+  if (!head_.ParseFromString(*bytes)) {
+    return options_.store->StateNeeded(absl::DataLossError("it is no head of incidents"), kHeadName,
+                                       kWhy);
+  }
+  uint64_t lost = 0;
+  std::string fault;
   const uint64_t first = head_.number() - std::min(head_.number(), options_.kept) + 1;
   for (uint64_t number = first; number <= head_.number(); ++number) {
     const auto value = options_.store->GetState(SlotName(number));
     if (absl::IsNotFound(value.status())) continue;
-    if (!value.ok()) return value.status();
+    if (!value.ok() && !absl::IsDataLoss(value.status())) return value.status();
     v1::StoredIncident incident;
-    if (!incident.ParseFromString(*value)) {
-      return absl::DataLossError(absl::StrCat("incidents: number ", number, " is damaged"));
+    if (!value.ok() || !incident.ParseFromString(*value)) {
+      if (lost++ == 0) {
+        fault = absl::StrCat(
+            "number ", number, ": ",
+            value.ok() ? "it is no incident" : std::string(value.status().message()));
+      }
+      continue;
     }
     if (incident.change() > 0) {
       by_change_[incident.change()] = incident.number();
@@ -60,6 +71,10 @@ absl::Status IncidentBook::Load() {
       changed_.insert(incident.number());  // of a store from before there were feeds
     }
     incidents_[incident.number()] = std::move(incident);
+  }
+  if (lost != 0) {
+    options_.store->NoteLost(lost, "incidents",
+                             "what of them goes on opens a new one, without its notes", fault);
   }
   return changed_.empty() ? absl::OkStatus() : Store();
 }

@@ -95,9 +95,12 @@ absl::StatusOr<std::unique_ptr<SilenceBook>> SilenceBook::Open(storage::DerivedS
   std::unique_ptr<SilenceBook> book(new SilenceBook(store));
   const auto bytes = store->GetState(kName);
   if (absl::IsNotFound(bytes.status())) return book;
-  if (!bytes.ok()) return bytes.status();
-  if (!book->silences_.ParseFromString(*bytes)) {
-    return absl::DataLossError("silence: what is stored of them is damaged");
+  if (!bytes.ok() && !absl::IsDataLoss(bytes.status())) return bytes.status();
+  if (!bytes.ok() || !book->silences_.ParseFromString(*bytes)) {
+    book->silences_.Clear();
+    store->NoteLost(1, "list of silences",
+                    "what they kept quiet rings again, make them anew: telltale silence",
+                    bytes.ok() ? "it is no list" : std::string(bytes.status().message()));
   }
   return book;
 }

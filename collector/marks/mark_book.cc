@@ -7,6 +7,7 @@
 #include "collector/random_id.h"
 #include "proto/codec.h"
 #include "sketch/time_units.h"
+#include "storage/catalog_damage.h"
 #include "storage/keys.h"
 
 namespace telltale::marks {
@@ -48,22 +49,19 @@ absl::StatusOr<uint64_t> TimeOf(const v1::AddMarkRequest& request, uint64_t now_
 absl::StatusOr<std::unique_ptr<MarkBook>> MarkBook::Open(storage::Catalog* catalog, Now now,
                                                          NodeKnown node_known) {
   std::unique_ptr<MarkBook> book(new MarkBook(catalog, std::move(now), std::move(node_known)));
-  const std::string prefix(1, kMarkTable);
-  absl::Status damaged;
-  absl::Status scanned = catalog->Begin()->Scan(
-      prefix, storage::PrefixEnd(prefix), [&](std::string_view key, std::string_view value) {
+  const auto read = storage::ReadReadable(
+      *catalog, std::string(1, kMarkTable), "notes", "they are no longer shown",
+      [&](std::string_view key, std::string_view value) {
         v1::StoredMark mark;
         if (!mark.ParseFromArray(value.data(), static_cast<int>(value.size())) ||
             KeyOf(mark.time_ns(), mark.id()) != key) {
-          damaged = absl::DataLossError("note: an entry of the catalog cannot be read");
-          return false;
+          return absl::DataLossError("it is no note");
         }
         book->noticed_ += IsNoticed(mark) ? 1 : 0;
         book->Keep(std::move(mark));
-        return true;
+        return absl::OkStatus();
       });
-  if (!scanned.ok()) return scanned;
-  if (!damaged.ok()) return damaged;
+  if (!read.ok()) return read.status();
   return book;
 }
 

@@ -36,8 +36,8 @@ class MarkBook : public query::MarkSource {
   using Now = std::function<uint64_t()>;  // ns since 1970
   using NodeKnown = std::function<absl::Status(const std::string& node)>;
 
-  // `node_known`: NotFound, with the nearest names, if there is no such node. DataLoss: an entry
-  // that cannot be read.
+  // `node_known`: NotFound, with the nearest names, if there is no such node. Notes that cannot be
+  // read are lost (storage/catalog_damage.h).
   static absl::StatusOr<std::unique_ptr<MarkBook>> Open(storage::Catalog* catalog, Now now,
                                                         NodeKnown node_known);
 

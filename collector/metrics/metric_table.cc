@@ -217,8 +217,9 @@ std::vector<MetricRow> MakeTable() {
        kCounter,
        "rows",
        {"family"},
-       "Stored rows that could not be read and were left out, each time one was met since the "
-       "collector's start; telltale-collector verify of a backup names them."},
+       "Stored rows that could not be read and were left out, by family or of the catalog, each "
+       "time one was met since the collector's start; telltale-collector verify of a backup names "
+       "them."},
       {"telltale_store_maintenance_failures_total",
        kCounter,
        "runs",

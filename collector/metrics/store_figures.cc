@@ -82,9 +82,10 @@ StoreFigures Sizes(const storage::Reader& reader) {
   if (const auto dirty = reader.DirtyWindows(); dirty.ok()) figures.dirty_windows = *dirty;
   for (const storage::Family family :
        {storage::Family::kRaw, storage::Family::kSeries, storage::Family::kLine,
-        storage::Family::kRollup, storage::Family::kDerived}) {
+        storage::Family::kRollup, storage::Family::kDerived, storage::Family::kDict}) {
     figures.unreadable.emplace_back(storage::FamilyName(family), reader.Unreadable(family));
   }
+  figures.unreadable.emplace_back("catalog", reader.UnreadableInCatalog());
   return figures;
 }
 

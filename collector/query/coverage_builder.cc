@@ -251,7 +251,9 @@ void CoverageBuilder::AddGap(const storage::NodeRecord& node, const storage::Gap
   AddNodeGap(node, start, std::min(end, first), "before the node's first epoch", gap);
   start = std::max(start, std::min(end, first));
   AddNodeGap(node, start, std::min(end, std::max(start, last)),
-             "no data between epochs (agent restart, crash or not yet sent)", gap);
+             gap.detail.empty() ? "no data between epochs (agent restart, crash or not yet sent)"
+                                : gap.detail,
+             gap);
   start = std::max(start, std::min(end, last));
   if (start >= end) return;
   const uint64_t length_ns =

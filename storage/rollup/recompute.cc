@@ -50,7 +50,7 @@ absl::Status ForEachEpoch(
         return true;
       },
       [&](const DamagedRow& row) {
-        if (row.end_ns - row.start_ns > kLongestEpochNs) {  // the rest of a scan
+        if (row.end_ns - row.start_ns > kLongestEpochNs) {  // many
           const uint64_t begin = std::max(row.start_ns, start_ns);
           const uint64_t end = std::min(row.end_ns, end_ns);
           if (begin < end) unreadable->push_back({begin, end, 1});

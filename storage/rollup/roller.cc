@@ -102,6 +102,7 @@ absl::Status Roller::Commit(const std::vector<DirtyMark>& done) {
   std::lock_guard<std::mutex> lock(line_mutex_);
   std::unique_ptr<Transaction> transaction = catalog_->Begin();
   std::vector<DirtyMark> coarser;
+  std::set<DirtyLineKey> lines;
   for (const DirtyMark& mark : done) {
     if (dirty.Unchanged(mark)) transaction->Delete(EncodeDirtyKey(mark.key));
     if (mark.key.tier == Tier::kRaw) continue;
@@ -109,6 +110,7 @@ absl::Status Roller::Commit(const std::vector<DirtyMark>& done) {
                             FloorTo(mark.key.window_start_ns, LineBucketNs(mark.key.tier)),
                             mark.key.node / kLineGroupNodes};
     marked_lines_.insert(line);
+    lines.insert(line);
     transaction->Put(EncodeDirtyLineKey(line), EncodeU64(mark.ingest_number));
     if (mark.key.tier == Tier::k1Day) continue;
     const Tier next = mark.key.tier == Tier::k5Min ? Tier::k1Hour : Tier::k1Day;
@@ -125,6 +127,8 @@ absl::Status Roller::Commit(const std::vector<DirtyMark>& done) {
   }
   absl::Status committed = transaction->Commit(Durability::kBuffered);
   if (!committed.ok()) return committed;
+  // What moves on is in both before it is in one alone.
+  for (const DirtyLineKey& line : lines) summaries_->lines().Mark(line);
   for (const DirtyMark& mark : coarser) dirty.Mark(mark.key, mark.ingest_number);
   for (const DirtyMark& mark : done) dirty.Clear(mark);
   return absl::OkStatus();
@@ -226,25 +230,13 @@ absl::StatusOr<uint32_t> Roller::RunLines(uint64_t now_ns, uint32_t max_blocks) 
     marked_lines_.clear();
   }
   std::vector<DirtyLineKey> due;
-  absl::Status bad;
-  const std::string prefix = TablePrefix(CatalogTable::kDirtyLines);
-  absl::Status scanned = catalog_->Begin()->Scan(
-      prefix, PrefixEnd(prefix), [&](std::string_view bytes, std::string_view) {
-        absl::StatusOr<DirtyLineKey> key = DecodeDirtyLineKey(bytes);
-        if (!key.ok()) {
-          bad = key.status();
-          return false;
-        }
-        const bool over =
-            key->bucket_start_ns + LineBucketNs(key->tier) + options_.settle_ns <= now_ns;
-        auto built = built_ns_.find(*key);
-        const bool again =
-            built == built_ns_.end() || built->second + WindowNs(key->tier) <= now_ns;
-        if (over || again) due.push_back(*key);
-        return due.size() < max_blocks;
-      });
-  if (!scanned.ok()) return scanned;
-  if (!bad.ok()) return bad;
+  for (const DirtyLineKey& key : summaries_->lines().All()) {
+    if (due.size() >= max_blocks) break;
+    const bool over = key.bucket_start_ns + LineBucketNs(key.tier) + options_.settle_ns <= now_ns;
+    const auto built = built_ns_.find(key);
+    const bool again = built == built_ns_.end() || built->second + WindowNs(key.tier) <= now_ns;
+    if (over || again) due.push_back(key);
+  }
   std::vector<Row> rows;
   for (const DirtyLineKey& line : due) {
     auto blocks = recompute_.Lines(line);
@@ -272,6 +264,9 @@ absl::StatusOr<uint32_t> Roller::RunLines(uint64_t now_ns, uint32_t max_blocks) 
   }
   absl::Status committed = transaction->Commit(Durability::kBuffered);
   if (!committed.ok()) return committed;
+  for (const DirtyLineKey& line : due) {
+    if (!marked_lines_.contains(line)) summaries_->lines().Clear(line);
+  }
   return static_cast<uint32_t>(due.size());
 }
 

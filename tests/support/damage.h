@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rocksdb/table_properties.h"
 #include "storage/rocks_database.h"
 
 namespace telltale::testing {
@@ -63,6 +64,40 @@ inline std::vector<std::filesystem::path> DamageTablesOf(const std::string& rock
     DamageFile(path, share == 0 ? 20 : static_cast<uint64_t>(bytes * share));
   }
   return tables;
+}
+
+// All blocks of rows of a family between two shares of what it holds, in the order of its keys.
+// First it is compacted as a store's files are in time: what was just written would be rewritten at
+// once, which stops all writing. The table file's name; empty: it is not one file.
+inline std::string DamageRows(const std::string& rocks, std::string_view family, double from,
+                              double to) {
+  std::filesystem::path table;
+  uint64_t bytes = 0;
+  {
+    const auto database = storage::RocksInstance::Open({.path = rocks});
+    if (!database.ok()) return "";
+    rocksdb::ColumnFamilyHandle* handle = (*database)->catalog();
+    for (size_t i = 0; i < storage::kFamilies; ++i) {
+      rocksdb::ColumnFamilyHandle* const other =
+          (*database)->family(static_cast<storage::Family>(i));
+      if (other->GetName() == family) handle = other;
+    }
+    rocksdb::CompactRangeOptions all;
+    all.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+    if (!(*database)->db().CompactRange(all, handle, nullptr, nullptr).ok()) return "";
+    rocksdb::TablePropertiesCollection tables;
+    if (!(*database)->db().GetPropertiesOfAllTables(handle, &tables).ok()) return "";
+    if (tables.size() != 1) return "";
+    table = std::filesystem::path(rocks) / std::filesystem::path(tables.begin()->first).filename();
+    bytes = tables.begin()->second->data_size;
+  }
+  constexpr uint64_t kLessThanABlock = 512;
+  const auto end = static_cast<uint64_t>(static_cast<double>(bytes) * to);
+  for (auto at = static_cast<uint64_t>(static_cast<double>(bytes) * from); at + 8 < end;
+       at += kLessThanABlock) {
+    DamageFile(table, at);
+  }
+  return table.filename();
 }
 
 }  // namespace telltale::testing
