@@ -271,7 +271,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   query::QueryServiceOptions asking;
   asking.engine = parts.engine.get();
   asking.authorize = [gate = parts.gate.get()](const grpc::ServerContextBase& context) {
-    return gate->MayAsk(context);
+    return gate->Asks(context);
   };
   parts.query_service = std::make_unique<query::QueryService>(asking);
 
