@@ -272,7 +272,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   query::QueryServiceOptions asking;
   asking.engine = parts.engine.get();
   asking.authorize = [gate = parts.gate.get()](const grpc::ServerContextBase& context) {
-    return gate->MayAsk(context);
+    return gate->Asks(context);
   };
   parts.query_service = std::make_unique<query::QueryService>(asking);
 
@@ -329,6 +329,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
     }
     return peer;
   };
+  web.http.token_stands = [&parts](std::string_view token) { return parts.tokens->Stands(token); };
   web.metrics_public = config.http_metrics_public;
   web.metrics_per_node_limit = config.metrics_per_node_limit;
   web.version = TELLTALE_VERSION;
@@ -339,9 +340,10 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
                    .silences = parts.filters->silences(),
                    .alertmanagers = alertmanagers,
                    .now_ns = now_ns,
-                   .audit = [&parts](const std::string& who, const std::string& action,
-                                     const std::string& detail, const absl::Status& refused) {
-                     return AuditOverHttps(*parts.audit, who, action, detail, refused);
+                   .audit = [&parts](const std::string& who, const std::string& address,
+                                     const std::string& action, const std::string& detail,
+                                     const absl::Status& refused) {
+                     return AuditOverHttps(*parts.audit, who, address, action, detail, refused);
                    }};
   web.live = &parts.ingest->live();
   web.filters = [filters = parts.filters.get()] { return filters->List(); };

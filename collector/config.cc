@@ -179,9 +179,10 @@ config::OptionTable CollectorOptions(Config& config) {
   table.Number(
       {"http.connections_per_address", "N", "of one address; more are closed at once", false},
       config.http_connections_per_address, 1, 65536);
-  table.Number({"http.answers", "N",
-                "computed at the same time, a thread each; other requests wait their turn", false},
-               config.http_answers, 1, 64);
+  table.Number(
+      {"http.answers", "N",
+       "of one asker computed at the same time, a thread each; one more is the others'", false},
+      config.http_answers, 1, 64);
   table.Bytes(
       {"http.header_bytes", "BYTES", "request line and headers together; beyond it 431", false},
       config.http_header_bytes, 4 << 10, kMiB);

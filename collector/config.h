@@ -73,7 +73,7 @@ struct Config {
   bool http_metrics_public = false;
   uint32_t http_connections = 1024;
   uint32_t http_connections_per_address = 128;
-  uint32_t http_answers = 2;  // computed at the same time
+  uint32_t http_answers = 2;  // of one asker computed at the same time
   uint64_t http_header_bytes = 16 << 10;
   uint64_t http_body_bytes = 1 << 20;
   uint32_t http_handshake_s = 10;

@@ -47,16 +47,14 @@ absl::StatusOr<std::unique_ptr<alert::Alertmanager>> MakeAlertmanager(
 }
 
 absl::Status AuditOverHttps(access::AuditLog& audit, const std::string& who,
-                            const std::string& action, const std::string& detail,
-                            const absl::Status& refused) {
-  // The browser's or script's address is known to the server, not to what answers.
-  constexpr char kAddress[] = "https";
+                            const std::string& address, const std::string& action,
+                            const std::string& detail, const absl::Status& refused) {
   if (!refused.ok()) {
-    audit.Refused(who, kAddress, action, std::string(refused.message()));
+    audit.Refused(who, address, action, std::string(refused.message()));
     return refused;
   }
-  spdlog::info("audit: {} ({}): {} {}", who, kAddress, action, detail);
-  return audit.Done(who, kAddress, action, detail);
+  spdlog::info("audit: {} ({}): {} {}", who, address, action, detail);
+  return audit.Done(who, address, action, detail);
 }
 
 }  // namespace telltale::collector

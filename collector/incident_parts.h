@@ -24,8 +24,8 @@ absl::StatusOr<std::unique_ptr<alert::Alertmanager>> MakeAlertmanager(
 
 // Writes down what somebody did over HTTPS, or was refused; gives `refused` back then.
 absl::Status AuditOverHttps(access::AuditLog& audit, const std::string& who,
-                            const std::string& action, const std::string& detail,
-                            const absl::Status& refused);
+                            const std::string& address, const std::string& action,
+                            const std::string& detail, const absl::Status& refused);
 
 }  // namespace telltale::collector
 

@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint64_t kMaxStackEnd = 63;
 constexpr uint64_t kMaxNameOutcome = 63;
+constexpr uint64_t kMaxLossReason = 63;
 constexpr size_t kMaxLosses = 256;
 constexpr size_t kMaxGaugeValues = 64;
 constexpr size_t kMaxHostNames = 4'096;
@@ -70,8 +71,12 @@ absl::Status ValidateEpoch(const FieldPath& at, const v1::Epoch& epoch, const Li
   return at.Text("scope", epoch.scope(), limits.string_bytes);
 }
 
+// Reasons that are not known here count too, but not without bound: they become counters of the
+// node and series of /metrics.
 absl::Status ValidateLoss(const FieldPath& at, const v1::Loss& loss) {
   if (loss.reason() <= 0) return at.RefuseSigned("reason", loss.reason(), "must be stated");
+  TELLTALE_RETURN_IF_ERROR(
+      at.AtMost("reason", static_cast<uint64_t>(loss.reason()), kMaxLossReason, "limit"));
   TELLTALE_RETURN_IF_ERROR(at.AtMost("events", loss.events(), kMaxTotal, "limit"));
   return at.AtMost("weight", loss.weight(), kMaxTotal, "limit");
 }
@@ -143,7 +148,7 @@ absl::Status ValidateHostNames(const FieldPath& at, const v1::HostNames& names,
   return column("disk", names.device_size(), names.disk());
 }
 
-// Ends that are not known here count too, but not without bound: they become counters of the node.
+// As above.
 absl::Status ValidateUserStacks(const FieldPath& at, const v1::UserStacks& stacks) {
   if (stacks.end_size() != stacks.samples_size()) {
     return at.Refuse("samples", stacks.samples_size(),

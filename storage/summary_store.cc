@@ -255,7 +255,15 @@ absl::Status SummaryStore::PutNames(uint32_t node, const v1::Names& names) {
 
 absl::Status SummaryStore::PutSchema(uint32_t node, const v1::Schema& schema) {
   NodeBook book = *impl_->BookOf(node);
-  const bool known = FindSchema(schema.id()) != nullptr;
+  const std::shared_ptr<const v1::Schema> stored = FindSchema(schema.id());
+  const bool known = stored != nullptr;
+  // The id is a short hash that guards against chance alone: what other nodes' epochs are read by
+  // is not for one node to replace.
+  if (known && proto::Canonical(*stored) != proto::Canonical(schema)) {
+    return absl::AlreadyExistsError(absl::StrCat("store schema: node ", node, " brought another ",
+                                                 schema.id(),
+                                                 " than the one known by this id, which stays"));
+  }
   if (known && book.schemas.contains(schema.id())) return absl::OkStatus();
   // Those only windows still speak of are left to the limit of the store.
   const auto recent =

@@ -119,6 +119,7 @@ class SummaryStore {
   // As Dictionary::Tell. ResourceExhausted names the quota of the week; what fitted is kept. Not
   // durable until the next PutBatch.
   absl::Status PutNames(uint32_t node, const v1::Names& names);
+  // AlreadyExists: another schema is known by this id, which stays; ResourceExhausted: a limit.
   absl::Status PutSchema(uint32_t node, const v1::Schema& schema);
 
   // For Welcome: every sequence up to this one of this incarnation is settled.

@@ -12,9 +12,15 @@ std::string Who(const collector::Identity& identity) {
   return absl::StrCat(RoleName(identity.role), "/", identity.name);
 }
 
-absl::Status Gate::MayAsk(const grpc::ServerContextBase& context) const {
+absl::StatusOr<feed::Asker> Gate::Asks(const grpc::ServerContextBase& context) const {
   const auto peer = PeerOf(context, *revoked_);
-  if (peer.ok() && peer->role != Role::kNode) return absl::OkStatus();
+  if (peer.ok() && peer->role != Role::kNode) {
+    return feed::Asker{Who(*peer), [this, certificate = peer->certificate_id] {
+                         absl::Status good = revoked_->Check(certificate);
+                         if (!good.ok()) stats_->Refuse(collector::GrpcRefusal::kDenied);
+                         return good;
+                       }};
+  }
   stats_->Refuse(collector::GrpcRefusal::kDenied);
   if (!peer.ok()) return peer.status();
   return absl::PermissionDeniedError(

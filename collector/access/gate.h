@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "collector/access/audit_log.h"
+#include "collector/feed/asker.h"
 #include "collector/grpc_stats.h"
 #include "collector/peer.h"
 #include "collector/revocation.h"
@@ -28,8 +29,11 @@ class Gate {
       : revoked_(revoked), stats_(stats), audit_(audit) {}
 
   // Operators and viewers ask; a node writes and does not read about others. PermissionDenied, or
-  // as PeerOf. A refusal is counted.
-  absl::Status MayAsk(const grpc::ServerContextBase& context) const;
+  // as PeerOf. A refusal is counted, also that of an asker who may no longer.
+  absl::StatusOr<feed::Asker> Asks(const grpc::ServerContextBase& context) const;
+  absl::Status MayAsk(const grpc::ServerContextBase& context) const {
+    return Asks(context).status();
+  }
 
   // Who calls, if it is a `role`: PermissionDenied for others, or as PeerOf. A refusal of `action`
   // is counted and written down.

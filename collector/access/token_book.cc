@@ -153,23 +153,34 @@ std::vector<v1::Token> TokenBook::List() const {
   return list;
 }
 
-absl::StatusOr<collector::Identity> TokenBook::Check(std::string_view secret) {
+absl::StatusOr<std::string> TokenBook::IdOfGood(std::string_view secret) const {
   const auto id = TokenIdOf(kPrefix, secret);
   if (!id) return BadToken("it has not the form of one");
-  const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = tokens_.find(*id);
   if (found == tokens_.end() || !IsSecretOf(secret, found->second.stored.secret_sha256())) {
     return BadToken("it is unknown");
   }
-  Entry& entry = found->second;
-  if (entry.stored.revoked_ns() != 0) return BadToken(absl::StrCat(*id, " is revoked"));
-  const uint64_t now = now_();
-  if (now >= entry.stored.expires_ns()) return BadToken(absl::StrCat(*id, " has expired"));
-  entry.last_used_ns = now;
+  const v1::StoredToken& stored = found->second.stored;
+  if (stored.revoked_ns() != 0) return BadToken(absl::StrCat(*id, " is revoked"));
+  if (now_() >= stored.expires_ns()) return BadToken(absl::StrCat(*id, " has expired"));
+  return *id;
+}
+
+absl::StatusOr<collector::Identity> TokenBook::Check(std::string_view secret) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto id = IdOfGood(secret);
+  if (!id.ok()) return id.status();
+  Entry& entry = tokens_[*id];
+  entry.last_used_ns = now_();
   ++entry.uses;
   const bool operates = entry.stored.role() == RoleName(collector::Role::kOperator);
   return collector::Identity{operates ? collector::Role::kOperator : collector::Role::kViewer,
                              entry.stored.name()};
+}
+
+absl::Status TokenBook::Stands(std::string_view secret) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return IdOfGood(secret).status();
 }
 
 }  // namespace telltale::access

@@ -57,6 +57,8 @@ class TokenBook {
   // Who may use it. Unauthenticated: unknown, ended or revoked; it says which only to who has the
   // whole secret.
   absl::StatusOr<collector::Identity> Check(std::string_view secret);
+  // Whether Check would take it; counts as no use.
+  absl::Status Stands(std::string_view secret) const;
 
  private:
   struct Entry {
@@ -68,6 +70,8 @@ class TokenBook {
 
   TokenBook(storage::Catalog* catalog, Now now) : catalog_(catalog), now_(std::move(now)) {}
   static v1::Token Shown(const Entry& entry);
+  // Whose secret it is, if it may be used. mutex_ held.
+  absl::StatusOr<std::string> IdOfGood(std::string_view secret) const;
   std::vector<std::string> LongEnded() const;
 
   storage::Catalog* const catalog_;

@@ -1,7 +1,8 @@
 // Sends what is new in a log to those who follow it over gRPC: one thread asks the log for each
 // follower what came after its cursor, so a slow reader delays nobody and nothing is lost or
 // repeated. Of a follower it holds one batch; the next is fetched when that was written. One who
-// takes nothing for `stalled` is cut, and told with which cursor to go on.
+// takes nothing for `stalled` is cut, and told with which cursor to go on; one who may not ask any
+// more is cut, too.
 //
 // Thread-safe. Owned by a service; what its source calls outlives it.
 
@@ -27,6 +28,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "collector/feed/asker.h"
 
 namespace telltale::feed {
 
@@ -57,8 +59,9 @@ class Followers {
 
   // The reactor of one call, from `cursor` on; empty: from now on. Finishes at once with
   // ResourceExhausted where there are too many.
-  grpc::ServerWriteReactor<Item>* Begin(std::string cursor, Wants wants) {
-    auto reactor = std::make_shared<Reactor>(this, std::move(cursor), std::move(wants));
+  grpc::ServerWriteReactor<Item>* Begin(Asker asker, std::string cursor, Wants wants) {
+    auto reactor =
+        std::make_shared<Reactor>(this, std::move(asker), std::move(cursor), std::move(wants));
     reactor->Keep(reactor);
     bool room = false;
     {
@@ -98,8 +101,12 @@ class Followers {
   // Lives until OnDone, kept by `self_`.
   class Reactor : public grpc::ServerWriteReactor<Item> {
    public:
-    Reactor(Followers* owner, std::string cursor, Wants wants)
-        : owner_(owner), wants_(std::move(wants)), cursor_(std::move(cursor)), taken_(cursor_) {}
+    Reactor(Followers* owner, Asker asker, std::string cursor, Wants wants)
+        : owner_(owner),
+          asker_(std::move(asker)),
+          wants_(std::move(wants)),
+          cursor_(std::move(cursor)),
+          taken_(cursor_) {}
     void Keep(std::shared_ptr<Reactor> self) { self_ = std::move(self); }
 
     // By the polling thread.
@@ -117,6 +124,13 @@ class Followers {
           End({grpc::StatusCode::RESOURCE_EXHAUSTED, told});
           return;
         }
+      }
+      if (const absl::Status may = asker_.MayStill(); !may.ok()) {
+        End({static_cast<grpc::StatusCode>(may.code()), std::string(may.message())});
+        return;
+      }
+      {
+        const std::lock_guard lock(mutex_);
         if (!queue_.empty() || writing_) return;
       }
       std::optional<Item> greeting;
@@ -175,6 +189,7 @@ class Followers {
     }
 
     Followers* const owner_;
+    const Asker asker_;
     const Wants wants_;
     std::shared_ptr<Reactor> self_;
     std::string cursor_;  // of the last fetched; polling thread only

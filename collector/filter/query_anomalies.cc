@@ -92,7 +92,8 @@ absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequ
 }
 
 absl::StatusOr<v1::FilterSeriesAnswer> QueryAnomalies::Series(
-    const v1::FilterSeriesRequest& request, const query::Selection& selection) const {
+    const v1::FilterSeriesRequest& request, const query::Selection& selection,
+    const query::Cancelled& cancelled) const {
   const std::vector<FilterIdentity> filters = filters_();
   if (auto unknown = Unknown("filter series", request.filter(), filters); !unknown.ok()) {
     return unknown;
@@ -109,6 +110,7 @@ absl::StatusOr<v1::FilterSeriesAnswer> QueryAnomalies::Series(
   asked.series = request.series();
   asked.vital = request.vital();
   asked.limit = request.limit() == 0 ? kUsualPoints : request.limit();
+  if (cancelled) asked.cancelled = cancelled;
   const auto filter = std::ranges::find(filters, request.filter(), &FilterIdentity::name);
   return ListSeries(store_, *filter, asked);
 }

@@ -32,7 +32,8 @@ class QueryAnomalies : public query::AnomalySource {
   }
   std::string Newest() const override { return log_->NowCursor(); }
   absl::StatusOr<v1::FilterSeriesAnswer> Series(const v1::FilterSeriesRequest& request,
-                                                const query::Selection& selection) const override;
+                                                const query::Selection& selection,
+                                                const query::Cancelled& cancelled) const override;
 
  private:
   storage::DerivedStore* const store_;

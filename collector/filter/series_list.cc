@@ -33,6 +33,7 @@ absl::StatusOr<v1::FilterSeriesAnswer> ListSeries(storage::DerivedStore* store,
   absl::Status damaged;
   size_t points_kept = 0;
   const auto visit = [&](const storage::DerivedKey& key, std::string_view value) {
+    if (query.cancelled()) return false;
     const auto node = query.node_name(key.node);
     if (!node.has_value()) return true;
     v1::FilterHour hour;
@@ -65,6 +66,7 @@ absl::StatusOr<v1::FilterSeriesAnswer> ListSeries(storage::DerivedStore* store,
   uint64_t unreadable = 0;
   const auto read = store->ForEach(*number, hour_ns, query.to_ns + kHour, visit, &unreadable);
   if (!read.ok()) return read;
+  if (query.cancelled()) return absl::CancelledError("filter series: the asker went away");
   if (unreadable != 0) {
     answer.mutable_coverage()->add_notes(absl::StrCat(
         "about ", unreadable, " node-hours of what filters found unreadable and left out"));

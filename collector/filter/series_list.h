@@ -23,10 +23,11 @@ struct SeriesQuery {
   std::string series;                                             // empty: all
   std::string vital;                                              // "cpu", "cpu/user"; empty: all
   size_t limit = 0;                                               // points, all together
+  std::function<bool()> cancelled = [] { return false; };
 };
 
 // Of one filter; of coverage only what damage weakens is noted. DataLoss: what is stored is
-// damaged.
+// damaged; Cancelled: as asked.
 absl::StatusOr<v1::FilterSeriesAnswer> ListSeries(storage::DerivedStore* store,
                                                   const FilterIdentity& filter,
                                                   const SeriesQuery& query);

@@ -43,10 +43,10 @@ class IncidentService::Impl final : public v1::Incidents::CallbackService {
 
   grpc::ServerWriteReactor<v1::IncidentNews>* FollowIncidents(
       Context* context, const v1::FollowIncidentsRequest* request) override {
-    if (const absl::Status allowed = options_.gate->MayAsk(*context); !allowed.ok()) {
-      return new RefusedFollower(ToGrpc(allowed));
-    }
-    return followers_.Begin(request->cursor(), [](const v1::IncidentNews&) { return true; });
+    auto asker = options_.gate->Asks(*context);
+    if (!asker.ok()) return new RefusedFollower(ToGrpc(asker.status()));
+    return followers_.Begin(*std::move(asker), request->cursor(),
+                            [](const v1::IncidentNews&) { return true; });
   }
 
   grpc::ServerUnaryReactor* ListSilences(Context* context, const v1::ListSilencesRequest* request,

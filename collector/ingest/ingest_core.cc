@@ -177,9 +177,20 @@ void IngestCore::PushEvent(const std::shared_ptr<Session>& session, InboxItem::K
 std::shared_ptr<Session> IngestCore::Open(StreamPeer peer, StreamSink* sink) {
   auto session = std::make_shared<Session>(next_id_++, std::move(peer), sink);
   stats_.AddStreams(1);
+  size_t open = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     sessions_[session->id()] = session;
+    open = ++streams_of_[session->node_name()];
+  }
+  // Each may have a message read and waiting before the shard sees whose it is: refused here, what
+  // waits of a node is bounded.
+  if (open > options_.max_open_streams_per_node) {
+    stats_.Add(Count::kStreamNodeLimit);
+    session->Close(absl::ResourceExhaustedError(absl::StrCat(
+        "stream: node ", session->node_name(), " has ", open - 1, " open streams, at most ",
+        options_.max_open_streams_per_node, " with those that did not say Hello")));
+    return session;
   }
   PushEvent(session, InboxItem::Kind::kOpened);
   return session;
@@ -195,6 +206,8 @@ void IngestCore::Closed(const std::shared_ptr<Session>& session) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     sessions_.erase(session->id());
+    const auto of = streams_of_.find(session->node_name());
+    if (of != streams_of_.end() && --of->second == 0) streams_of_.erase(of);
   }
   PushEvent(session, InboxItem::Kind::kClosed);
 }
@@ -211,7 +224,8 @@ bool IngestCore::Deliver(const std::shared_ptr<Session>& session, v1::AgentMessa
   InboxItem item;
   item.session = session;
   item.received_mono_ns = clock_->MonoNs();
-  item.bytes = message.ByteSizeLong();
+  // Many small parts take far more memory than they did on the wire.
+  item.bytes = std::max(message.ByteSizeLong(), message.SpaceUsedLong());
   if (message.has_probe()) {
     // Answered here: behind the shard's writes the stamps would measure our disk.
     const uint64_t received = clock_->UnixNs();

@@ -47,7 +47,8 @@ class IngestCore {
   // Handles everything that waits and one tick of every shard, on the calling thread.
   void RunPending();
 
-  // A node's stream began. `sink` stays valid until Closed returns.
+  // A node's stream began. `sink` stays valid until Closed returns. Beyond
+  // max_open_streams_per_node it is closed at once.
   std::shared_ptr<Session> Open(StreamPeer peer, StreamSink* sink);
   // A message came. False: do not read on before ResumeReading.
   bool Deliver(const std::shared_ptr<Session>& session, v1::AgentMessage message);
@@ -102,6 +103,7 @@ class IngestCore {
   std::atomic<uint64_t> next_id_ = 1;
   mutable std::mutex mutex_;
   std::map<uint64_t, std::shared_ptr<Session>> sessions_;  // guarded by mutex_; open ones by id
+  std::map<std::string, size_t> streams_of_;               // guarded by mutex_; how many, by node
 };
 
 }  // namespace telltale::ingest

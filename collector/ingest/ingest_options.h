@@ -49,8 +49,11 @@ struct IngestOptions {
   uint64_t contest_ns = 25'000'000'000;
   // What the old stream says within this after the new one began may have been on its way.
   uint64_t contest_margin_ns = 5'000'000'000;
-  uint32_t retry_after_ms = 5000;  // after a failed write
-  size_t max_streams_per_node = 4;
+  uint32_t retry_after_ms = 5000;   // after a failed write
+  size_t max_streams_per_node = 4;  // that said Hello
+  // With those that did not yet, which are not read from beyond it. An agent has one, and for as
+  // long as keepalive takes to notice it those whose connections died.
+  size_t max_open_streams_per_node = 16;
   std::string version;  // of the collector, for Welcome
 };
 

@@ -15,8 +15,10 @@ namespace {
 // Lives until OnDone, kept by `self_`; whoever brings news knows it weakly.
 class Reactor final : public grpc::ServerWriteReactor<v1::LiveNews> {
  public:
-  void Begin(std::shared_ptr<Reactor> self, LiveHub* hub, const v1::SubscribeRequest& request) {
+  void Begin(std::shared_ptr<Reactor> self, feed::Asker asker, LiveHub* hub,
+             const v1::SubscribeRequest& request) {
     self_ = std::move(self);
+    asker_ = std::move(asker);
     auto follower = Subscribe(*hub, request, [weak = std::weak_ptr<Reactor>(self_)] {
       if (const auto reactor = weak.lock()) reactor->Advance();
     });
@@ -57,6 +59,7 @@ class Reactor final : public grpc::ServerWriteReactor<v1::LiveNews> {
   void WriteNext() {  // mutex_ held
     if (finished_ || writing_ || follower_ == nullptr) return;
     if (auto next = follower_->Next()) {
+      if (const absl::Status may = asker_.MayStill(); !may.ok()) return EndNow(ToGrpc(may));
       news_ = *std::move(next);
       writing_ = true;
       StartWrite(&news_);
@@ -66,6 +69,7 @@ class Reactor final : public grpc::ServerWriteReactor<v1::LiveNews> {
   }
 
   std::shared_ptr<Reactor> self_;
+  feed::Asker asker_;  // constant once it began
   std::mutex mutex_;
   std::shared_ptr<LiveFollower> follower_;  // guarded by mutex_, as all below
   v1::LiveNews news_;                       // being written
@@ -75,30 +79,31 @@ class Reactor final : public grpc::ServerWriteReactor<v1::LiveNews> {
 
 class LiveService final : public v1::LiveFeed::CallbackService {
  public:
-  LiveService(LiveHub* hub, std::function<absl::Status(const grpc::ServerContextBase&)> authorize)
-      : hub_(hub), authorize_(std::move(authorize)) {}
+  using Authorize = std::function<absl::StatusOr<feed::Asker>(const grpc::ServerContextBase&)>;
+  LiveService(LiveHub* hub, Authorize authorize) : hub_(hub), authorize_(std::move(authorize)) {}
 
   grpc::ServerWriteReactor<v1::LiveNews>* Subscribe(grpc::CallbackServerContext* context,
                                                     const v1::SubscribeRequest* request) override {
     const auto reactor = std::make_shared<Reactor>();
-    const absl::Status allowed = authorize_(*context);
-    if (allowed.ok()) {
-      reactor->Begin(reactor, hub_, *request);
+    auto asker = authorize_(*context);
+    if (asker.ok()) {
+      reactor->Begin(reactor, *std::move(asker), hub_, *request);
     } else {
-      reactor->Refuse(reactor, allowed);
+      reactor->Refuse(reactor, asker.status());
     }
     return reactor.get();
   }
 
  private:
   LiveHub* const hub_;
-  const std::function<absl::Status(const grpc::ServerContextBase&)> authorize_;
+  const Authorize authorize_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeLiveService(
-    LiveHub* hub, std::function<absl::Status(const grpc::ServerContextBase&)> authorize) {
+    LiveHub* hub,
+    std::function<absl::StatusOr<feed::Asker>(const grpc::ServerContextBase&)> authorize) {
   return std::make_unique<LiveService>(hub, std::move(authorize));
 }
 

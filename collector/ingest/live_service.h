@@ -9,8 +9,8 @@
 #include <set>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "collector/feed/asker.h"
 #include "collector/ingest/live_hub.h"
 
 namespace grpc {
@@ -20,9 +20,10 @@ class ServerContextBase;
 
 namespace telltale::ingest {
 
-// Both outlive the service. `authorize`: who may look.
+// Both outlive the service. `authorize`: who looks, if he may.
 std::unique_ptr<grpc::Service> MakeLiveService(
-    LiveHub* hub, std::function<absl::Status(const grpc::ServerContextBase&)> authorize);
+    LiveHub* hub,
+    std::function<absl::StatusOr<feed::Asker>(const grpc::ServerContextBase&)> authorize);
 
 }  // namespace telltale::ingest
 

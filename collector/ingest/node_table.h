@@ -29,6 +29,9 @@ struct NodeEntry {
   v1::NodeState state = v1::NODE_STATE_NEVER;
   uint64_t heard_mono_ns = 0;  // when the last epoch or Hello came
   uint32_t epoch_length_s = 60;
+  // Of all its streams, so that who begins a new one after each flood gains nothing.
+  uint64_t flood_since_mono_ns = 0;  // messages are counted from here
+  uint32_t flood_messages = 0;
 };
 
 class NodeTable {

@@ -29,7 +29,7 @@ struct InboxItem {
   std::shared_ptr<Session> session;
   Kind kind = Kind::kMessage;
   v1::AgentMessage message;
-  size_t bytes = 0;
+  size_t bytes = 0;  // of memory that the message holds
   uint64_t received_mono_ns = 0;
   bool hlc_refused = false;  // the message carried a stamp too far ahead
 };
@@ -53,8 +53,6 @@ struct StreamState {
   bool counted = true;  // false: set apart
   v1::NodeInfo info;    // the last one received
   bool clock_remarked = false;
-  uint64_t flood_since_mono_ns = 0;  // messages are counted from here
-  uint32_t flood_messages = 0;
   std::map<uint64_t, std::shared_ptr<const v1::Schema>> schemas;  // sent on this stream
 };
 

@@ -79,13 +79,14 @@ void Shard::HandleMessage(InboxItem& item) {
     Remark(entry->number, v1::REMARK_KIND_CLOCK,
            "clock stamp more than 2 s ahead of the collector was not merged");
   }
-  if (item.received_mono_ns > session.stream.flood_since_mono_ns + kFloodNs) {
-    session.stream.flood_since_mono_ns = item.received_mono_ns;
-    session.stream.flood_messages = 0;
+  if (item.received_mono_ns > entry->flood_since_mono_ns + kFloodNs) {
+    entry->flood_since_mono_ns = item.received_mono_ns;
+    entry->flood_messages = 0;
   }
-  if (++session.stream.flood_messages > kFloodMessages) {
-    const absl::Status status = absl::ResourceExhaustedError(absl::StrCat(
-        "stream: more than ", kFloodMessages, " messages in ", kFloodNs / (1000 * kNsPerMs), " s"));
+  if (++entry->flood_messages > kFloodMessages) {
+    const absl::Status status = absl::ResourceExhaustedError(
+        absl::StrCat("stream: more than ", kFloodMessages, " messages of node ", entry->name,
+                     " in ", kFloodNs / (1000 * kNsPerMs), " s"));
     Remark(entry->number, v1::REMARK_KIND_REFUSED, std::string(status.message()));
     Refuse(session, Count::kStreamFlood, status);
     return;
@@ -120,7 +121,7 @@ void Shard::HandleMessage(InboxItem& item) {
       HandleGoodbye(item);
       break;
     case v1::AgentMessage::kLive:
-      if (item.bytes > kLiveBytes) {
+      if (item.message.ByteSizeLong() > kLiveBytes) {
         context_.stats->Add(Count::kLiveDropped);
       } else {
         context_.live->Publish(session.node_name(), item.message.live());
@@ -345,6 +346,8 @@ void Shard::HandleSchema(const InboxItem& item) {
         stored.ok() ? *stored : std::make_shared<const v1::Schema>(schema);
     return;
   }
+  // Its epochs must not be read by the other one that is known under this id.
+  if (absl::IsAlreadyExists(status)) stream.schemas[schema.id()] = nullptr;
   context_.stats->Add(Count::kSchemaRefused);
   Remark(stream.node,
          absl::IsResourceExhausted(status) ? v1::REMARK_KIND_QUOTA : v1::REMARK_KIND_REFUSED,

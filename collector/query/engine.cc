@@ -269,7 +269,8 @@ absl::StatusOr<v1::FilterSeriesAnswer> Engine::FilterSeries(const v1::FilterSeri
     return absl::FailedPreconditionError(
         "filter series: no filter runs on this collector, so none has a series");
   }
-  absl::StatusOr<v1::FilterSeriesAnswer> answer = options_.anomalies->Series(request, *selection);
+  absl::StatusOr<v1::FilterSeriesAnswer> answer =
+      options_.anomalies->Series(request, *selection, cancelled);
   if (!answer.ok()) return answer;
   CoverageBuilder coverage(*selection, context);
   for (const std::string& note : answer->coverage().notes()) coverage.Note(note);

@@ -37,9 +37,10 @@ class AnomalySource {
                                                          size_t limit) const = 0;
   virtual std::string Newest() const = 0;  // cursor of the last one stored
   // The series that a filter emitted of its own; the request's filter, series, vital and limit
-  // apply. NotFound: there is no such filter.
+  // apply. NotFound: there is no such filter. Cancelled: as asked.
   virtual absl::StatusOr<v1::FilterSeriesAnswer> Series(const v1::FilterSeriesRequest& request,
-                                                        const Selection& selection) const = 0;
+                                                        const Selection& selection,
+                                                        const Cancelled& cancelled) const = 0;
 };
 
 // What operators noted. Thread-safe.

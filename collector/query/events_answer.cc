@@ -22,6 +22,7 @@ namespace {
 
 constexpr uint32_t kUsualEvents = 200, kMaxEvents = 10'000;
 constexpr size_t kMaxGapsTold = 1000;
+constexpr int kMaxTypes = 64;
 constexpr uint64_t kLossesFromRawNs = 2 * storage::kHourNs;
 
 std::string TypeName(v1::EventType type) {
@@ -84,6 +85,11 @@ absl::StatusOr<v1::EventsAnswer> AnswerEvents(const v1::EventsRequest& request,
     return absl::InvalidArgumentError(absl::StrCat("events: limit ", request.limit(), " is above ",
                                                    kMaxEvents,
                                                    "; ask for fewer and follow next_page"));
+  }
+  if (request.types_size() > kMaxTypes) {
+    return absl::InvalidArgumentError(absl::StrCat("events: ", request.types_size(),
+                                                   " types asked for, limit ", kMaxTypes,
+                                                   "; leave them out for all"));
   }
   Place before;
   if (!request.page().empty()) {

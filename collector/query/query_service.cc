@@ -141,12 +141,11 @@ class QueryService::Impl final : public v1::Query::CallbackService {
 
   grpc::ServerWriteReactor<v1::Anomaly>* FollowAnomalies(
       Context* context, const v1::FollowRequest* request) override {
-    if (const absl::Status allowed = options_.authorize(*context); !allowed.ok()) {
-      return Refused<v1::Anomaly>(allowed);
-    }
+    auto asker = options_.authorize(*context);
+    if (!asker.ok()) return Refused<v1::Anomaly>(asker.status());
     const auto& nodes = request->selection().nodes();
     return followers_.Begin(
-        request->cursor(),
+        *std::move(asker), request->cursor(),
         [nodes = std::set<std::string>(nodes.begin(), nodes.end())](const v1::Anomaly& anomaly) {
           return nodes.empty() || nodes.contains(anomaly.node());
         });
@@ -154,11 +153,10 @@ class QueryService::Impl final : public v1::Query::CallbackService {
 
   grpc::ServerWriteReactor<v1::BundlePart>* GetBundle(Context* context,
                                                       const v1::BundleRequest*) override {
-    if (const absl::Status allowed = options_.authorize(*context); !allowed.ok()) {
-      return Refused<v1::BundlePart>(allowed);
-    }
+    const auto asker = options_.authorize(*context);
+    if (!asker.ok()) return Refused<v1::BundlePart>(asker.status());
     auto* reactor = new BundleReactor;  // deletes itself in OnDone
-    const bool taken = pool_.Submit([this, reactor, context] {
+    const bool taken = pool_.Submit(asker->who, [this, reactor, context] {
       absl::StatusOr<std::vector<v1::BundlePart>> parts =
           options_.engine->Bundle([context] { return context->IsCancelled(); });
       if (parts.ok()) {
@@ -184,19 +182,20 @@ class QueryService::Impl final : public v1::Query::CallbackService {
 
   grpc::Status Busy() const {
     return {grpc::StatusCode::RESOURCE_EXHAUSTED,
-            "query: " + std::to_string(options_.max_queued) +
-                " questions wait already; ask again in a moment"};
+            "query: too many questions wait already (" + std::to_string(options_.max_queued) +
+                ", half of them of one asker); ask again in a moment"};
   }
 
   template <typename Question, typename Answer>
   Reactor* Run(Context* context, const Question* question, Answer* answer,
                absl::StatusOr<Answer> (Engine::*method)(const Question&, const Cancelled&) const) {
     Reactor* reactor = context->DefaultReactor();
-    if (const absl::Status allowed = options_.authorize(*context); !allowed.ok()) {
-      reactor->Finish(ToGrpc(allowed));
+    const auto asker = options_.authorize(*context);
+    if (!asker.ok()) {
+      reactor->Finish(ToGrpc(asker.status()));
       return reactor;
     }
-    const bool taken = pool_.Submit([=, this] {
+    const bool taken = pool_.Submit(asker->who, [=, this] {
       const Cancelled cancelled = [context] { return context->IsCancelled(); };
       absl::StatusOr<Answer> result = std::invoke(method, *options_.engine, *question, cancelled);
       if (result.ok()) {

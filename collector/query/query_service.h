@@ -10,7 +10,8 @@
 #include <functional>
 #include <memory>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "collector/feed/asker.h"
 #include "collector/query/engine.h"
 
 namespace grpc {
@@ -22,11 +23,11 @@ namespace telltale::query {
 
 struct QueryServiceOptions {
   const Engine* engine = nullptr;
-  // Who may ask: OK, Unauthenticated or PermissionDenied with one line (operators and viewers may,
-  // nodes may not).
-  std::function<absl::Status(const grpc::ServerContextBase&)> authorize;
+  // Who asks, Unauthenticated or PermissionDenied with one line (operators and viewers may, nodes
+  // may not).
+  std::function<absl::StatusOr<feed::Asker>(const grpc::ServerContextBase&)> authorize;
   size_t threads = 4;
-  size_t max_queued = 64;  // questions waiting; more are told to come back
+  size_t max_queued = 64;  // questions waiting, half of them of one asker; more come back later
   size_t max_followers = 256;
 };
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kLastSecond = 4e9;  // year 2096: beyond it a time is a mistake
 constexpr int kMaxNodesAsked = 10'000;
+constexpr int kMaxLabelMatches = 64;  // as many as a node may have labels
 
 absl::StatusOr<uint64_t> ToNs(double seconds, const char* which) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > kLastSecond) {
@@ -29,6 +30,11 @@ absl::StatusOr<uint64_t> ToNs(double seconds, const char* which) {
 
 absl::StatusOr<bool> MatchesLabels(const storage::NodeRecord& node,
                                    const google::protobuf::RepeatedPtrField<std::string>& matches) {
+  if (matches.size() > kMaxLabelMatches) {
+    return absl::InvalidArgumentError(absl::StrCat("selection: ", matches.size(),
+                                                   " label matches, limit ", kMaxLabelMatches,
+                                                   "; a node has no more labels"));
+  }
   for (const std::string& match : matches) {
     const size_t equals = match.find('=');
     if (equals == std::string::npos || equals == 0) {

@@ -36,7 +36,8 @@ struct Selection {
 // "key=value", all must match.
 absl::StatusOr<Selection> Resolve(const v1::Selection& asked, const Context& context);
 
-// Whether a node's labels match all of "key=value". InvalidArgument: one is not of that form.
+// Whether a node's labels match all of "key=value". InvalidArgument: one is not of that form, or
+// there are more than a node has labels.
 absl::StatusOr<bool> MatchesLabels(const storage::NodeRecord& node,
                                    const google::protobuf::RepeatedPtrField<std::string>& matches);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,6 +19,11 @@ namespace {
 
 constexpr uint32_t kMaxPoints = 2000;
 constexpr size_t kMaxLines = 5000;
+
+absl::Status TooManyLines(size_t lines) {
+  return absl::InvalidArgumentError(absl::StrCat("series: ", lines, " lines asked for, limit ",
+                                                 kMaxLines, "; name fewer vitals or nodes"));
+}
 
 // The widest epoch or window of the selection: the grid on which sums over nodes are made.
 double SlotSeconds(const Selection& selection, v1::Tier tier) {
@@ -57,10 +64,13 @@ absl::StatusOr<v1::SeriesAnswer> AnswerSeries(const v1::SeriesRequest& request,
   std::vector<VitalChoice> choices;
   std::vector<std::string> asked(request.vitals().begin(), request.vitals().end());
   if (asked.empty()) asked.push_back("");
+  std::set<std::string_view> named;
   for (const std::string& text : asked) {
+    if (!named.insert(text).second) continue;  // the same line again
     absl::StatusOr<std::vector<VitalChoice>> some = book.Choose(text, false);
     if (!some.ok()) return some.status();
     choices.insert(choices.end(), some->begin(), some->end());
+    if (choices.size() > kMaxLines) return TooManyLines(choices.size());
   }
   if (request.backlog()) {
     if (absl::Status status = KeepBacklogs(book, !request.vitals().empty(), choices);
@@ -69,10 +79,7 @@ absl::StatusOr<v1::SeriesAnswer> AnswerSeries(const v1::SeriesRequest& request,
     }
   }
   const size_t lines = choices.size() * (request.per_node() ? selection->nodes.size() : 1);
-  if (lines > kMaxLines) {
-    return absl::InvalidArgumentError(absl::StrCat("series: ", lines, " lines asked for, limit ",
-                                                   kMaxLines, "; name fewer vitals or nodes"));
-  }
+  if (lines > kMaxLines) return TooManyLines(lines);
   std::vector<uint32_t> vitals;
   for (const VitalChoice& choice : choices) vitals.push_back(choice.vital.id());
   std::map<uint32_t, std::string> names;
@@ -105,9 +112,19 @@ absl::StatusOr<v1::SeriesAnswer> AnswerSeries(const v1::SeriesRequest& request,
   }
   CoverageBuilder coverage(*selection, context);
   SeriesLines drawn(std::move(choices), options);
-  const SeriesScan scan{*selection, context, book, vitals, tier, inside_epochs};
+  // Points are held until the whole time was read, so how many there are is bounded, not only how
+  // many are shown.
+  Context bounded = context;
+  bounded.cancelled = [&] { return drawn.full() || context.cancelled(); };
+  const SeriesScan scan{*selection, bounded, book, vitals, tier, inside_epochs};
   absl::Status status = process ? ScanProcess(scan, request.process(), drawn, coverage)
                                 : ScanSeries(scan, drawn, coverage);
+  if (drawn.full()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("series: more than ", SeriesLines::kMaxPointsHeld,
+                     " points to draw lines of; narrow the time, the nodes or the vitals",
+                     request.per_second() ? ", or ask without single seconds" : ""));
+  }
   if (!status.ok()) return status;
   v1::SeriesAnswer answer;
   answer.set_process(request.process());

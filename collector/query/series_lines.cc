@@ -28,15 +28,19 @@ void Merge(const Point& from, Point& to) {
   to.backlog = std::max(to.backlog, from.backlog);
 }
 
-// The point of a key in an ascending list; what comes is mostly behind all that is there.
+// The point of a key in an ascending list; what comes is mostly behind all that is there. Counts
+// those it adds.
 template <typename Key>
-Point& PointAt(std::vector<std::pair<Key, Point>>& list, Key key) {
+Point& PointAt(std::vector<std::pair<Key, Point>>& list, Key key, size_t& held) {
   auto at = list.end();
   if (!list.empty() && list.back().first >= key) {
     at = std::lower_bound(list.begin(), list.end(), key,
                           [](const auto& entry, Key wanted) { return entry.first < wanted; });
   }
-  if (at == list.end() || at->first != key) at = list.emplace(at, key, Point());
+  if (at == list.end() || at->first != key) {
+    at = list.emplace(at, key, Point());
+    ++held;
+  }
   return at->second;
 }
 
@@ -65,12 +69,13 @@ SeriesLines::Line& SeriesLines::LineOf(size_t choice, uint32_t node) {
 void SeriesLines::AddPoint(size_t choice, uint32_t node, const Point& point) {
   if (options_.per_node || options_.slot_s == 0) {
     Line& line = LineOf(choice, options_.per_node ? node : 0);
-    Merge(point, PointAt(line.points, static_cast<int64_t>(std::llround(point.start_s * 1e3))));
+    Merge(point, PointAt(line.points, static_cast<int64_t>(std::llround(point.start_s * 1e3)),
+                         points_held_));
     return;
   }
   const double middle = point.start_s + point.length_s / 2;
   const auto slot = static_cast<int64_t>(std::floor(middle / options_.slot_s));
-  Merge(point, PointAt(LineOf(choice, 0).by_node[slot], node));
+  Merge(point, PointAt(LineOf(choice, 0).by_node[slot], node, points_held_));
 }
 
 void SeriesLines::AddTotals(size_t choice, uint32_t node, const Point& stored_units) {

@@ -32,6 +32,9 @@ class SeriesLines {
     bool process = false;  // points are of one process
     double slot_s = 0;     // width of the grid a sum over nodes uses; 0: each epoch its own point
   };
+  // 240 MB; three weeks of one vital's seconds are 1.8 million.
+  static constexpr size_t kMaxPointsHeld = 2'500'000;
+
   SeriesLines(std::vector<VitalChoice> choices, const Options& options);
 
   void AddEpoch(const StoredEpoch& epoch);
@@ -52,6 +55,8 @@ class SeriesLines {
   const std::vector<VitalChoice>& choices() const { return choices_; }
 
   bool empty() const { return lines_.empty(); }
+  // More would take too much memory: whoever reads on stops.
+  bool full() const { return points_held_ > kMaxPointsHeld; }
   // Writes every line, reduced to `limit` points, ordered by vital, sub-series, node.
   void Write(const std::map<uint32_t, std::string>& node_names, size_t limit,
              v1::SeriesAnswer* answer) const;
@@ -69,6 +74,7 @@ class SeriesLines {
 
   const std::vector<VitalChoice> choices_;
   const Options options_;
+  size_t points_held_ = 0;
   std::map<std::pair<size_t, uint32_t>, Line> lines_;  // (choice, node or 0)
   std::pair<size_t, uint32_t> latest_;                 // asked for last; points come line by line
   Line* latest_line_ = nullptr;

@@ -219,7 +219,7 @@ Response ApiTable::Answer(const std::string& name, const Request& http) const {
     return ErrorResponse(404, absl::StrCat("no answer /api/v1/", name.substr(0, kMaxShownBytes),
                                            "; there are: ", absl::StrJoin(Names(), ", ")));
   }
-  return found->second(http, CallContext{*http.peer, http.cancelled});
+  return found->second(http, CallContext{*http.peer, http.cancelled, http.address});
 }
 
 std::vector<std::string> ApiTable::Names() const {

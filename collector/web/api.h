@@ -23,6 +23,7 @@ namespace telltale::web {
 struct CallContext {
   collector::Identity peer;
   std::shared_ptr<const std::atomic<bool>> cancelled;  // may be null
+  std::string address;
 };
 
 class ApiTable {

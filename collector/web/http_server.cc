@@ -14,6 +14,7 @@
 #include "collector/access/address_limits.h"
 #include "collector/web/http_session.h"
 #include "collector/web/tls_context.h"
+#include "collector/web/turns.h"
 
 namespace telltale::web {
 namespace net = boost::asio;
@@ -27,10 +28,12 @@ class HttpServer::Impl {
         tls_(std::move(tls)),
         connection_rate_(options_.connection_rate),
         anonymous_rate_(options_.anonymous_rate),
-        pool_(static_cast<size_t>(std::max(options_.worker_threads, 1))),
+        pool_(Workers() + 1),
+        quick_pool_(1),
         acceptor_(io_),
         reload_timer_(io_),
-        stop_timer_(io_) {}
+        stop_timer_(io_),
+        turns_(Workers()) {}
 
   absl::Status Listen() {
     const std::string where = absl::StrCat(options_.address, ":", options_.port);
@@ -65,12 +68,15 @@ class HttpServer::Impl {
     net::post(io_, [this] { BeginStop(); });
     thread_.join();
     pool_.join();
+    quick_pool_.join();
   }
 
   uint16_t port() const { return port_; }
   const HttpStats& stats() const { return stats_; }
 
  private:
+  size_t Workers() const { return static_cast<size_t>(std::max(options_.worker_threads, 1)); }
+
   net::awaitable<void> Accept() {
     while (!stopping_) {
       error_code error;
@@ -107,8 +113,10 @@ class HttpServer::Impl {
     ++stats_.accepted;
     ++stats_.open;
     ++per_address_[together];
-    auto session = std::make_shared<HttpSession>(std::move(socket), tls_->current(), options_,
-                                                 stats_, pool_, anonymous_rate_, address);
+    auto session = std::make_shared<HttpSession>(
+        std::move(socket), tls_->current(),
+        HttpSession::Server{options_, stats_, pool_, quick_pool_, turns_, anonymous_rate_},
+        address);
     sessions_.insert(session);
     net::co_spawn(io_, session->Run(), [this, session, together](const std::exception_ptr&) {
       sessions_.erase(session);
@@ -162,12 +170,14 @@ class HttpServer::Impl {
   access::AddressLimits anonymous_rate_;
   net::io_context io_{1};
   net::thread_pool pool_;
+  net::thread_pool quick_pool_;
   tcp::acceptor acceptor_;
   net::steady_timer reload_timer_;
   net::steady_timer stop_timer_;
   uint16_t port_ = 0;
   std::thread thread_;
   // I/O thread only from here.
+  Turns turns_;
   std::set<std::shared_ptr<HttpSession>> sessions_;
   std::map<std::string, size_t> per_address_;  // by access::LimitKey
   std::string reload_problem_;

@@ -2,7 +2,9 @@
 // nothing of routes: one handler (router.h) gets each request.
 //
 // Start and Stop are called by the owner (main), once each. One I/O thread does all socket work;
-// handlers and body streams run on a few worker threads and may block there.
+// handlers run on a few worker threads and may block there, body streams and what is answered
+// quickly on one of their own, so that neither waits for long answers. Of one asker a worker fewer
+// is busy than there are: who asks much does not keep the others waiting.
 //
 // At the bounds: a connection above `max_connections`, or above `max_connections_per_address` from
 // one address, or that comes too soon after others of its address, is closed at once; a request
@@ -17,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -34,6 +37,12 @@ struct HttpServerOptions {
   std::string cert_file;
   std::string key_file;
   Handler handler;
+  // What is answered by the I/O thread, so at once whatever else goes on, to whoever asks and
+  // however often; it must not block. Without an answer, or if empty: the handler is asked.
+  std::function<std::optional<Response>(const std::string& method, const std::string& path)>
+      at_once;
+  // Whether a path takes the handler no time to speak of. Empty: none does.
+  std::function<bool(const std::string& path)> quick;
   // Whether a certificate that its authority vouches for is still good; asked for each request, so
   // that open connections end too. Any thread. Empty: all are.
   std::function<absl::Status(const X509* certificate)> check_certificate;
@@ -41,10 +50,13 @@ struct HttpServerOptions {
   std::function<absl::StatusOr<collector::Identity>(std::string_view token,
                                                     const std::string& address)>
       check_token;
+  // Whether one that was good is so yet, which counts as no use; any thread. Asked while a stream
+  // is open. Empty: it is.
+  std::function<absl::Status(std::string_view token)> token_stands;
   // One line about what went wrong (a reload that failed ...), any thread. May be empty.
   std::function<void(const std::string&)> log;
 
-  int worker_threads = 2;
+  int worker_threads = 2;  // of one asker; there is one more
   size_t max_connections = 1024;
   size_t max_connections_per_address = 128;
   access::AddressLimits::Options connection_rate{.per_second = 50, .at_once = 500};

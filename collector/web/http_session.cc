@@ -1,14 +1,13 @@
 #include "collector/web/http_session.h"
 
-#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <exception>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "collector/web/on_pool.h"
 #include "collector/web/peer_watch.h"
 #include "collector/web/request_head.h"
 
@@ -21,61 +20,24 @@ using boost::system::error_code;
 namespace {
 
 constexpr size_t kReadBytes = 16 * 1024;
-constexpr size_t kPieceBytes = 64 * 1024;
+constexpr size_t kDroppedBytes = 1024 * 1024;
 constexpr std::chrono::seconds kCloseTimeout{1};
-
-// Runs `work` on the pool and comes back to this coroutine's thread when it is done.
-template <typename Work>
-net::awaitable<void> OnPool(net::thread_pool& pool, Work& work) {
-  auto home = co_await net::this_coro::executor;
-  // The guard keeps the I/O thread running while its only pending work is elsewhere.
-  auto initiate = [&pool, &work, home](auto handler) {
-    net::post(pool, [&work, guard = net::make_work_guard(home), home,
-                     handler = std::move(handler)]() mutable {
-      work();
-      net::post(home, std::move(handler));
-    });
-  };
-  co_await net::async_initiate<const net::use_awaitable_t<>, void()>(initiate, net::use_awaitable);
-}
 
 std::string Text(beast::string_view view) { return std::string(view.data(), view.size()); }
 
-// What every answer carries unless its handler says otherwise.
-constexpr std::pair<const char*, const char*> kHeaders[] = {
-    {"Content-Security-Policy",
-     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
-    {"X-Content-Type-Options", "nosniff"},
-    {"Cache-Control", "no-store"},
-    {"Referrer-Policy", "no-referrer"},
-    {"Cross-Origin-Resource-Policy", "same-origin"},
-    {"X-Frame-Options", "DENY"},
-    {"Strict-Transport-Security", "max-age=31536000"},
-    {"Cross-Origin-Opener-Policy", "same-origin"},
-};
-
 }  // namespace
 
-// What a live stream wakes. It may be called from any thread for as long as the stream lives.
-struct HttpSession::Wake {
-  explicit Wake(const net::any_io_executor& executor) : timer(executor) {}
-  net::steady_timer timer;  // I/O thread only
-  std::atomic<bool> pending{false};
-};
-
 HttpSession::HttpSession(net::ip::tcp::socket socket, std::shared_ptr<net::ssl::context> context,
-                         const HttpServerOptions& options, HttpStats& stats, net::thread_pool& pool,
-                         access::AddressLimits& anonymous_rate, std::string address)
-    : options_(options),
-      stats_(stats),
-      pool_(pool),
+                         const Server& server, std::string address)
+    : options_(server.options),
+      stats_(server.stats),
+      server_(server),
       context_(std::move(context)),
       stream_(std::move(socket), *context_),
-      buffer_(std::max<size_t>(options.max_header_bytes, kReadBytes) + kReadBytes),
+      buffer_(std::max<size_t>(options_.max_header_bytes, kReadBytes) + kReadBytes),
       began_(Clock::now()),
-      cancelled_(std::make_shared<std::atomic<bool>>(false)),
-      anonymous_rate_(anonymous_rate),
-      address_(std::move(address)) {}
+      asker_(options_, std::move(address)),
+      cancelled_(std::make_shared<std::atomic<bool>>(false)) {}
 
 void HttpSession::Finish() {
   finishing_ = true;
@@ -136,13 +98,7 @@ net::awaitable<bool> HttpSession::Handshake() {
     co_return false;
   }
   if (X509* certificate = SSL_get1_peer_certificate(stream_.native_handle())) {
-    certificate_.reset(certificate);
-    auto peer = collector::IdentityOf(certificate);
-    if (peer.ok()) {
-      peer_ = *std::move(peer);
-    } else {
-      peer_problem_ = std::string(peer.status().message().data(), peer.status().message().size());
-    }
+    asker_.SetCertificate(certificate);
   }
   co_return true;
 }
@@ -168,16 +124,26 @@ net::awaitable<bool> HttpSession::ReadRequest(std::optional<Parser>& parser) {
   parser->body_limit(options_.max_body_bytes);
   co_await http::async_read_header(stream_, buffer_, *parser,
                                    net::redirect_error(net::use_awaitable, error));
-  if (!error && beast::iequals(parser->get()[http::field::expect], "100-continue")) {
+  if (!error) co_return true;
+  co_return co_await RefuseUnread(error);
+}
+
+net::awaitable<bool> HttpSession::ReadBody(Parser& parser) {
+  if (parser.is_done()) co_return true;
+  error_code error;
+  if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
     co_await net::async_write(stream_, net::buffer("HTTP/1.1 100 Continue\r\n\r\n", 25),
                               net::redirect_error(net::use_awaitable, error));
   }
   if (!error) {
-    co_await http::async_read(stream_, buffer_, *parser,
+    co_await http::async_read(stream_, buffer_, parser,
                               net::redirect_error(net::use_awaitable, error));
   }
   if (!error) co_return true;
+  co_return co_await RefuseUnread(error);
+}
 
+net::awaitable<bool> HttpSession::RefuseUnread(const error_code& error) {
   CountFailure(error);
   if (error == http::error::body_limit) {
     co_await Refuse(Refusal::kBodyLimit, 413,
@@ -233,7 +199,7 @@ net::awaitable<bool> HttpSession::Refuse(Refusal refusal, int status, std::strin
   auto& socket = beast::get_lowest_layer(stream_);
   socket.expires_after(kCloseTimeout);
   error_code error;
-  for (size_t dropped = 0; !error && dropped < 16 * kPieceBytes;) {
+  for (size_t dropped = 0; !error && dropped < kDroppedBytes;) {
     buffer_.clear();
     const auto space = buffer_.prepare(kReadBytes);
     dropped +=
@@ -242,33 +208,41 @@ net::awaitable<bool> HttpSession::Refuse(Refusal refusal, int status, std::strin
   co_return false;
 }
 
-void HttpSession::Authenticate(const Parser& parser, Request& request) {
-  bad_token_ = false;
-  request.peer = peer_;
-  request.peer_problem = peer_problem_;
-  if (certificate_ != nullptr && options_.check_certificate) {
-    if (absl::Status status = options_.check_certificate(certificate_.get()); !status.ok()) {
-      request.peer.reset();
-      request.peer_problem = std::string(status.message());
-    }
+net::awaitable<bool> HttpSession::Admit(const Parser& parser) {
+  who_.reset();
+  const bool known = asker_.Known(parser.get());
+  rate_taken_ = !known;
+  if (!known && !server_.anonymous_rate.Take(asker_.address(), Clock::now())) {
+    co_return co_await Refuse(Refusal::kRate, 429,
+                              "request: too many from this address without a certificate or token "
+                              "that may ask; come again in a while");
   }
-  const auto shown = parser.get().equal_range(http::field::authorization);
-  if (shown.first == shown.second) return;
-  request.peer.reset();
-  const std::string value = Text(shown.first->value());
-  absl::StatusOr<collector::Identity> peer =
-      absl::UnauthenticatedError("Authorization: must be Bearer TOKEN, once");
-  constexpr size_t kScheme = 7;
-  if (options_.check_token && std::next(shown.first) == shown.second &&
-      beast::iequals(value.substr(0, kScheme), "bearer ")) {
-    peer = options_.check_token(std::string_view(value).substr(kScheme), address_);
+  if (known || parser.is_done()) co_return true;
+  // No room is made for what comes from somebody who may not ask.
+  auto work = [&] { FindAsker(parser); };
+  co_await OnPool(server_.quick_pool, work);
+  if (who_->reader()) co_return true;
+  if (who_->peer.has_value()) {
+    const std::string why = absl::StrCat("certificate of node ", who_->peer->name,
+                                         " may not ask; use a viewer's or an operator's "
+                                         "(telltale pki issue)");
+    co_return co_await Refuse(Refusal::kForbidden, 403, why);
   }
-  if (peer.ok()) {
-    request.peer = *std::move(peer);
-    if (!peer_.has_value()) anonymous_rate_.GiveBack(address_, Clock::now());
-  } else {
-    bad_token_ = true;
-    request.peer_problem = std::string(peer.status().message());
+  std::string why = who_->problem;
+  if (why.empty()) {
+    why =
+        "neither client certificate nor token; use a viewer's or an operator's (telltale pki "
+        "issue, telltale token create)";
+  }
+  const Refusal as = who_->bad_token ? Refusal::kToken : Refusal::kUnauthenticated;
+  co_return co_await Refuse(as, 401, why);
+}
+
+void HttpSession::FindAsker(const Parser& parser) {
+  if (who_.has_value()) return;
+  who_ = asker_.Find(parser.get());
+  if (rate_taken_ && who_->peer.has_value() && !who_->token.empty()) {
+    server_.anonymous_rate.GiveBack(asker_.address(), Clock::now());
   }
 }
 
@@ -294,7 +268,10 @@ Response HttpSession::Handle(const Parser& parser) {
   request.body = message.body();
   request.origin = Text(message[http::field::origin]);
   request.host = Text(message[http::field::host]);
-  Authenticate(parser, request);
+  FindAsker(parser);
+  request.address = asker_.address();
+  request.peer = who_->peer;
+  request.peer_problem = who_->problem;
   request.cancelled = cancelled_;
   try {
     return options_.handler(request);
@@ -307,145 +284,44 @@ Response HttpSession::Handle(const Parser& parser) {
   }
 }
 
+bool HttpSession::Open(const Parser& parser, bool may_stay) const {
+  return may_stay && parser.get().keep_alive() && !finishing_ && !Old();
+}
+
 net::awaitable<bool> HttpSession::Answer(Parser& parser) {
   const bool head = parser.get().method() == http::verb::head;
   const unsigned version = parser.get().version();
-  if (!peer_.has_value() && !anonymous_rate_.Take(address_, Clock::now())) {
-    co_return co_await Refuse(Refusal::kRate, 429,
-                              "request: too many from this address without a certificate or token; "
-                              "come again in a while");
+  const std::string target = Text(parser.get().target());
+  const std::string path = target.substr(0, target.find('?'));
+  if (options_.at_once && parser.is_done()) {
+    if (auto now = options_.at_once(Text(parser.get().method_string()), path)) {
+      // Whoever asks too often is answered, too, and has to connect again, which has a rate as
+      // well.
+      const bool may_stay =
+          asker_.Known(parser.get()) || server_.anonymous_rate.Take(asker_.address(), Clock::now());
+      co_return co_await Send(*now, head, version, Open(parser, may_stay));
+    }
   }
+  if (!co_await Admit(parser)) co_return false;
+  if (!co_await ReadBody(parser)) co_return false;
   Response response;
   auto work = [&] { response = Handle(parser); };
   {
     const PeerWatch watch(beast::get_lowest_layer(stream_).socket(), cancelled_);
-    co_await OnPool(pool_, work);
+    if (options_.quick && options_.quick(path)) {
+      co_await OnPool(server_.quick_pool, work);
+    } else {
+      const std::string asker = asker_.Name(parser.get());
+      co_await server_.turns.Take(asker);
+      const Turns::Held turn(server_.turns, asker);
+      co_await OnPool(server_.pool, work);
+    }
   }
   if (const auto refusal = RefusalOf(response.status)) {
-    stats_.Refuse(response.status == 401 && bad_token_ ? Refusal::kToken : *refusal);
+    const bool token = response.status == 401 && who_.has_value() && who_->bad_token;
+    stats_.Refuse(token ? Refusal::kToken : *refusal);
   }
-  const bool keep_alive = parser.get().keep_alive() && !finishing_ && !Old();
-  co_return co_await Send(response, head, version, keep_alive);
-}
-
-net::awaitable<bool> HttpSession::Send(Response& response, bool head, unsigned version,
-                                       bool keep_alive) {
-  ++stats_.answers[static_cast<size_t>(response.status / 100) % stats_.answers.size()];
-  // An HTTP/1.0 reader knows the end of a streamed body only by the end of the connection.
-  const bool streamed = response.stream != nullptr;
-  const bool chunked = streamed && version >= 11;
-  if (streamed && !chunked) keep_alive = false;
-
-  http::response<http::empty_body> message(
-      http::int_to_status(static_cast<unsigned>(response.status)), version);
-  for (const auto& [name, value] : kHeaders) message.set(name, value);
-  message.set(http::field::content_type, response.content_type);
-  for (const auto& [name, value] : response.headers) message.set(name, value);
-  if (response.status == 401) message.set(http::field::www_authenticate, "Bearer");
-  message.keep_alive(keep_alive);
-  if (chunked) {
-    message.chunked(true);
-  } else if (!streamed) {
-    message.content_length(response.body.size());
-  }
-  std::string first;
-  {
-    std::ostringstream text;
-    text << message.base();
-    first = std::move(text).str();
-  }
-  // Header and the first piece in one write: one packet for the usual short answer.
-  std::string_view body = head || streamed ? std::string_view() : std::string_view(response.body);
-  const size_t begin = std::min(body.size(), kPieceBytes);
-  first.append(body.substr(0, begin));
-  body.remove_prefix(begin);
-  bool sent = co_await Write(first, false, false);
-  while (sent && !body.empty()) {
-    const size_t bytes = std::min(body.size(), kPieceBytes);
-    sent = co_await Write(body.substr(0, bytes), false, false);
-    body.remove_prefix(bytes);
-  }
-  if (sent && streamed && !head) sent = co_await SendStream(*response.stream, chunked);
-  if (!sent) {
-    cancelled_->store(true);
-    co_return false;
-  }
-  co_return keep_alive;
-}
-
-net::awaitable<bool> HttpSession::SendStream(BodyStream& body, bool chunked) {
-  const auto executor = co_await net::this_coro::executor;
-  wake_ = std::make_shared<Wake>(executor);
-  {
-    // The stream drops its wake before it dies, and it dies before the executor does.
-    const std::shared_ptr<Wake> shared = wake_;
-    auto attach = [&body, shared, executor] {
-      body.SetWake([shared, executor] {
-        shared->pending.store(true);
-        net::post(executor, [shared] { shared->timer.cancel(); });
-      });
-    };
-    co_await OnPool(pool_, attach);
-  }
-  std::string piece;
-  absl::StatusOr<BodyStream::Step> step = BodyStream::Step::kMore;
-  while (true) {
-    piece.clear();
-    auto pull = [&] { step = body.Next(piece); };
-    co_await OnPool(pool_, pull);
-    if (!step.ok()) {
-      stats_.Refuse(Refusal::kAborted);
-      if (options_.log) {
-        options_.log(absl::StrCat(
-            "https: answer cut short: ",
-            std::string(step.status().message().data(), step.status().message().size())));
-      }
-      co_return false;
-    }
-    if (!piece.empty() && !co_await Write(piece, chunked, false)) {
-      stats_.Refuse(Refusal::kAborted);
-      co_return false;
-    }
-    if (*step == BodyStream::Step::kEnd) break;
-    if (*step == BodyStream::Step::kMore) continue;
-    // A live stream ends cleanly when the server stops or the connection is old; its reader resumes
-    // by cursor.
-    if (finishing_ || Old()) break;
-    const bool woken = co_await WaitForWake(*wake_);
-    if (finishing_ || Old()) break;
-    if (!woken) {
-      piece = std::string(body.Heartbeat());
-      if (!piece.empty() && !co_await Write(piece, chunked, false)) co_return false;
-    }
-  }
-  co_return !chunked || co_await Write({}, true, true);
-}
-
-net::awaitable<bool> HttpSession::WaitForWake(Wake& wake) {
-  // A wake after this line cancels the wait through a post, which this thread runs only once it
-  // waits.
-  if (wake.pending.exchange(false)) co_return true;
-  wake.timer.expires_after(options_.heartbeat);
-  error_code error;
-  co_await wake.timer.async_wait(net::redirect_error(net::use_awaitable, error));
-  co_return wake.pending.exchange(false);
-}
-
-net::awaitable<bool> HttpSession::Write(std::string_view piece, bool chunked, bool last) {
-  beast::get_lowest_layer(stream_).expires_after(options_.write_timeout);
-  error_code error;
-  if (last) {
-    const auto end = http::make_chunk_last();
-    co_await net::async_write(stream_, end, net::redirect_error(net::use_awaitable, error));
-  } else if (chunked) {
-    const auto chunk = http::make_chunk(net::const_buffer(piece.data(), piece.size()));
-    co_await net::async_write(stream_, chunk, net::redirect_error(net::use_awaitable, error));
-  } else {
-    co_await net::async_write(stream_, net::const_buffer(piece.data(), piece.size()),
-                              net::redirect_error(net::use_awaitable, error));
-  }
-  CountFailure(error);
-  co_return !error;
+  co_return co_await Send(response, head, version, Open(parser, true));
 }
 
 }  // namespace telltale::web

@@ -1,7 +1,8 @@
 // One HTTPS connection from handshake to close. Private to the web server.
 //
 // Everything runs on the server's I/O thread except the handler and the body stream, which run on
-// the worker pool while the connection waits for them. The coroutine `Run` keeps the session alive.
+// the worker pools while the connection waits for them. The coroutine `Run` keeps the session
+// alive.
 
 #ifndef TELLTALE_COLLECTOR_WEB_HTTP_SESSION_H_
 #define TELLTALE_COLLECTOR_WEB_HTTP_SESSION_H_
@@ -22,18 +23,27 @@
 #include <optional>
 #include <string>
 
+#include "collector/web/http_asker.h"
 #include "collector/web/http_server.h"
 #include "collector/web/http_types.h"
+#include "collector/web/turns.h"
 
 namespace telltale::web {
 
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
  public:
-  // What is given by reference outlives the session.
+  // What all sessions of a server share; outlives them.
+  struct Server {
+    const HttpServerOptions& options;
+    HttpStats& stats;
+    boost::asio::thread_pool& pool;
+    boost::asio::thread_pool& quick_pool;  // of streams and of what options.quick says
+    Turns& turns;                          // on the pool
+    access::AddressLimits& anonymous_rate;
+  };
   HttpSession(boost::asio::ip::tcp::socket socket,
-              std::shared_ptr<boost::asio::ssl::context> context, const HttpServerOptions& options,
-              HttpStats& stats, boost::asio::thread_pool& pool,
-              access::AddressLimits& anonymous_rate, std::string address);
+              std::shared_ptr<boost::asio::ssl::context> context, const Server& server,
+              std::string address);
 
   // Serves until the peer, a limit or Finish ends it. Never throws.
   boost::asio::awaitable<void> Run();
@@ -45,12 +55,21 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   using Stream = boost::beast::ssl_stream<boost::beast::tcp_stream>;
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
   using Clock = std::chrono::steady_clock;
-  struct Wake;  // shared with a live stream, which may outlive a wait but not the session's
-                // interest
+  // What a live stream wakes. It may be called from any thread for as long as the stream lives;
+  // shared with it, which may outlive a wait but not the session's interest.
+  struct Wake {
+    explicit Wake(const boost::asio::any_io_executor& executor) : timer(executor) {}
+    boost::asio::steady_timer timer;  // I/O thread only
+    std::atomic<bool> pending{false};
+  };
 
   boost::asio::awaitable<bool> Handshake();
-  // False: nothing more to read, or the problem was answered; the connection ends.
+  // False: nothing more to read, or the problem was answered; the connection ends. Of a request its
+  // head is read first, the rest only for who may ask.
   boost::asio::awaitable<bool> ReadRequest(std::optional<Parser>& parser);
+  boost::asio::awaitable<bool> Admit(const Parser& parser);
+  boost::asio::awaitable<bool> ReadBody(Parser& parser);
+  boost::asio::awaitable<bool> RefuseUnread(const boost::system::error_code& error);
   boost::asio::awaitable<bool> Answer(Parser& parser);
   boost::asio::awaitable<bool> Send(Response& response, bool head, unsigned version,
                                     bool keep_alive);
@@ -62,29 +81,24 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   boost::asio::awaitable<bool> Write(std::string_view piece, bool chunked, bool last);
 
   Response Handle(const Parser& parser);  // on a worker
-  // Who the request's token stands for takes the place of who the connection's certificate does.
-  void Authenticate(const Parser& parser, Request& request);
+  void FindAsker(const Parser& parser);   // on a worker; into who_, once for each request
+  bool Open(const Parser& parser, bool may_stay) const;  // whether the connection stays open
   void CountFailure(const boost::system::error_code& error);
   bool Old() const { return Clock::now() - began_ > options_.max_connection_age; }
 
   const HttpServerOptions& options_;
   HttpStats& stats_;
-  boost::asio::thread_pool& pool_;
+  const Server server_;
   const std::shared_ptr<boost::asio::ssl::context> context_;
   Stream stream_;
   boost::beast::flat_buffer buffer_;
   const Clock::time_point began_;
-  struct FreeCertificate {
-    void operator()(X509* certificate) const { X509_free(certificate); }
-  };
-  std::unique_ptr<X509, FreeCertificate> certificate_;  // that was shown, if any
-  std::optional<collector::Identity> peer_;
-  std::string peer_problem_;
+  HttpAsker asker_;
   const std::shared_ptr<std::atomic<bool>> cancelled_;
   std::shared_ptr<Wake> wake_;
-  access::AddressLimits& anonymous_rate_;
-  const std::string address_;
-  bool bad_token_ = false;  // of the request being answered
+  // Of the request being answered.
+  std::optional<HttpAsker::Who> who_;  // once it was looked up
+  bool rate_taken_ = false;            // as of one whom nobody knows
   bool finishing_ = false;
   bool idle_ = true;  // no request begun
 };

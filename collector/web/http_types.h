@@ -33,6 +33,7 @@ struct Request {
   std::string origin;          // the same, of older browsers and of posts
   std::string host;
   std::string body;
+  std::string address;                      // of who asks, as "10.0.0.7"
   std::optional<collector::Identity> peer;  // absent: neither client certificate nor token
   std::string peer_problem;                 // why a certificate or token that was shown gives none
   std::shared_ptr<const std::atomic<bool>>

@@ -15,7 +15,7 @@ absl::Status MayOrder(const IncidentApi& api, const CallContext& call, const cha
   if (MayChange(call)) return absl::OkStatus();
   const auto refused = absl::PermissionDeniedError(
       absl::StrCat(Who(call), " may only read; an operator's certificate may do this"));
-  (void)api.audit(Who(call), action, "", refused);
+  (void)api.audit(Who(call), call.address, action, "", refused);
   return refused;
 }
 
@@ -51,7 +51,7 @@ void AddIncidents(const IncidentApi& api, ApiTable& table) {
         auto changed = api.book->Change(order, Who(call), api.now_ns());
         if (!changed.ok()) return changed.status();
         const auto noted =
-            api.audit(Who(call), kAction,
+            api.audit(Who(call), call.address, kAction,
                       absl::StrCat(changed->number(), ": ", changed->notes().rbegin()->text()), {});
         if (!noted.ok()) return noted;
         v1::ChangeIncidentAnswer answer;
@@ -67,7 +67,8 @@ void AddIncidents(const IncidentApi& api, ApiTable& table) {
         if (auto status = api.book->CheckSilence(order.incident()); !status.ok()) return status;
         auto added = api.silences->Add(order, Who(call), api.now_ns());
         if (!added.ok()) return added.status();
-        const auto noted = api.audit(Who(call), kAction, incident::Described(*added), {});
+        const auto noted =
+            api.audit(Who(call), call.address, kAction, incident::Described(*added), {});
         if (!noted.ok()) return noted;
         v1::AddSilenceAnswer answer;
         *answer.mutable_silence() = *std::move(added);
@@ -81,7 +82,8 @@ void AddIncidents(const IncidentApi& api, ApiTable& table) {
         if (auto status = MayOrder(api, call, kAction); !status.ok()) return status;
         auto ended = api.silences->End(order.id(), Who(call), api.now_ns());
         if (!ended.ok()) return ended.status();
-        const auto noted = api.audit(Who(call), kAction, incident::Described(*ended), {});
+        const auto noted =
+            api.audit(Who(call), call.address, kAction, incident::Described(*ended), {});
         if (!noted.ok()) return noted;
         v1::EndSilenceAnswer answer;
         *answer.mutable_silence() = *std::move(ended);

@@ -21,10 +21,11 @@ struct IncidentApi {
   incident::SilenceBook* silences = nullptr;
   std::function<std::vector<v1::AlertTarget>()> alertmanagers;  // may be empty
   std::function<uint64_t()> now_ns;
-  // Writes down what an operator did ("operator/alice"), or, where `refused` is an error, what
-  // somebody was refused.
-  std::function<absl::Status(const std::string& who, const std::string& action,
-                             const std::string& detail, const absl::Status& refused)>
+  // Writes down what an operator did ("operator/alice") from where, or, where `refused` is an
+  // error, what somebody was refused.
+  std::function<absl::Status(const std::string& who, const std::string& address,
+                             const std::string& action, const std::string& detail,
+                             const absl::Status& refused)>
       audit;
 };
 

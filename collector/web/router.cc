@@ -10,6 +10,10 @@ namespace telltale::web {
 namespace {
 
 constexpr std::string_view kApi = "/api/v1/";
+constexpr std::string_view kHealth = "/healthz";
+constexpr std::string_view kPlain = "/plain";
+constexpr std::string_view kFollowAnomalies = "/api/v1/anomalies/follow",
+                           kFollowIncidents = "/api/v1/incidents/follow", kLive = "/api/v1/live";
 
 Response PlainText(int status, std::string text) {
   Response response;
@@ -57,12 +61,12 @@ class Router {
     const std::string& path = request.path;
     const bool api = std::string_view(path).starts_with(kApi);
     if (post && !api) return ErrorResponse(405, "only answers below /api/v1/ take POST");
-    if (path == "/healthz") return PlainText(200, "ok\n");
+    if (auto health = HealthAnswer(request.method, path)) return *std::move(health);
     if (path == "/readyz") return Ready();
     if (!api && options_.ui) {
       if (auto file = options_.ui(path); file.has_value()) return *std::move(file);
     }
-    const bool page = api || path == "/metrics" || path == "/plain";
+    const bool page = api || path == "/metrics" || path == kPlain;
     if (!page && options_.ui && absl::StrContains(request.accept, "text/html")) {
       // The shell says it in words, with a way on.
       if (auto shell = options_.ui("/"); shell.has_value()) {
@@ -79,10 +83,10 @@ class Router {
       return ErrorResponse(403, "requests from pages of other sites are refused");
     }
     if (path == "/metrics") return Call(options_.metrics, request);
-    if (path == "/api/v1/anomalies/follow") return Call(options_.follow_anomalies, request);
-    if (path == "/api/v1/incidents/follow") return Call(options_.follow_incidents, request);
-    if (path == "/api/v1/live") return Call(options_.live, request);
-    if (path == "/plain") return Call(options_.landing, request);
+    if (path == kFollowAnomalies) return Call(options_.follow_anomalies, request);
+    if (path == kFollowIncidents) return Call(options_.follow_incidents, request);
+    if (path == kLive) return Call(options_.live, request);
+    if (path == kPlain) return Call(options_.landing, request);
     if (api) return options_.api.Answer(path.substr(kApi.size()), request);
     return NotFound(path);
   }
@@ -108,6 +112,16 @@ class Router {
 };
 
 }  // namespace
+
+std::optional<Response> HealthAnswer(const std::string& method, const std::string& path) {
+  if (path != kHealth || (method != "GET" && method != "HEAD")) return std::nullopt;
+  return PlainText(200, "ok\n");
+}
+
+bool AnsweredQuickly(std::string_view path) {
+  if (path == kFollowAnomalies || path == kFollowIncidents || path == kLive) return true;
+  return path != kPlain && !path.starts_with(kApi);
+}
 
 Handler MakeRouter(RouterOptions options) {
   auto router = std::make_shared<const Router>(std::move(options));

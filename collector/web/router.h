@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "collector/web/api.h"
@@ -34,6 +35,12 @@ struct RouterOptions {
 };
 
 Handler MakeRouter(RouterOptions options);
+
+// That the server lives, to whoever asks for /healthz; nothing for anything else. Takes no time.
+std::optional<Response> HealthAnswer(const std::string& method, const std::string& path);
+// Whether a path is answered without a question to what is stored that may take long: everything
+// but /plain and the answers below /api/v1/ that are no streams.
+bool AnsweredQuickly(std::string_view path);
 
 }  // namespace telltale::web
 

@@ -156,6 +156,8 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
     AddIncidents(options.incidents, routes.api);
   }
   options.http.handler = MakeRouter(std::move(routes));
+  options.http.at_once = HealthAnswer;
+  options.http.quick = AnsweredQuickly;
   auto server = HttpServer::Start(std::move(options.http));
   if (!server.ok()) return server.status();
   front->server_ = *std::move(server);

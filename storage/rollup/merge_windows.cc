@@ -120,21 +120,27 @@ void MergeHistogram(const HistogramModel& child, HistogramModel* into, bool fres
   into->share_time += child.share_time;
 }
 
-// Histograms of the whole node stay; those of single executables or groups are many, the busiest
-// stay.
+// Of the whole node there are as many as a sensor has kinds, of single executables or groups many
+// more. Beyond the bound of each the busiest stay: what an operation is called is for a node to
+// say.
 void BoundHistograms(WindowModel* model) {
-  std::vector<std::pair<uint64_t, HistogramKey>> single;
+  std::vector<std::pair<uint64_t, HistogramKey>> whole, single;
   for (const auto& [key, histogram] : model->histograms) {
-    if (std::get<2>(key) != v1::SUBJECT_KIND_NONE) single.emplace_back(histogram.exits, key);
+    auto& kind = std::get<2>(key) == v1::SUBJECT_KIND_NONE ? whole : single;
+    kind.emplace_back(histogram.exits, key);
   }
-  if (single.size() <= kSubjectHistograms) return;
-  std::sort(single.begin(), single.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? a.first > b.first : a.second < b.second;
-  });
-  for (size_t i = kSubjectHistograms; i < single.size(); ++i) {
-    model->histograms.erase(single[i].second);
-    ++model->histograms_dropped;
-  }
+  const auto bound = [model](std::vector<std::pair<uint64_t, HistogramKey>>& keys, size_t most) {
+    if (keys.size() <= most) return;
+    std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first > b.first : a.second < b.second;
+    });
+    for (size_t i = most; i < keys.size(); ++i) {
+      model->histograms.erase(keys[i].second);
+      ++model->histograms_dropped;
+    }
+  };
+  bound(whole, kWholeHistograms);
+  bound(single, kSubjectHistograms);
 }
 
 // Ascending; what overlaps or meets is one, and beyond the limit what lies nearest.

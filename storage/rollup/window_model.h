@@ -29,7 +29,8 @@ namespace telltale::storage {
 
 inline constexpr size_t kKeptGroups = 32;
 inline constexpr size_t kExemplarLabels = 8;      // labels of a vital that keep an exemplar
-inline constexpr size_t kSubjectHistograms = 64;  // histograms of single subjects in a window
+inline constexpr size_t kWholeHistograms = 512;   // histograms of the whole node in a window
+inline constexpr size_t kSubjectHistograms = 64;  // and of single subjects
 inline constexpr uint32_t kSecondsParts = 4;      // r of the histogram of per-second weights
 inline constexpr size_t kUnreadableParts = 24;    // a day's hours
 

@@ -112,6 +112,15 @@ TEST_F(AccessTest, ARevokedTokenIsRefusedAtOnceAndForEver) {
   EXPECT_EQ(tokens_->Revoke("00000000", "otto").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(AccessTest, WhetherATokenStandsIsToldWithoutUsingIt) {
+  const auto created = tokens_->Create(For("grafana"), "olga");
+  EXPECT_TRUE(tokens_->Stands(created->secret).ok());
+  EXPECT_EQ(tokens_->List()[0].uses(), 0u);
+  EXPECT_FALSE(tokens_->Stands("telltale_").ok());
+  EXPECT_TRUE(tokens_->Revoke(created->token.id(), "otto").ok());
+  EXPECT_FALSE(tokens_->Stands(created->secret).ok());
+}
+
 TEST_F(AccessTest, WhatMakesNoTokenIsRefused) {
   EXPECT_FALSE(tokens_->Create(For("a b"), "olga").ok());
   EXPECT_FALSE(tokens_->Create(For(""), "olga").ok());

@@ -41,7 +41,10 @@ class FeedTest : public ::testing::Test, public v1::Query::CallbackService {
 
   grpc::ServerWriteReactor<v1::Anomaly>* FollowAnomalies(
       grpc::CallbackServerContext*, const v1::FollowRequest* request) override {
-    return followers_.Begin(request->cursor(), [](const v1::Anomaly&) { return true; });
+    return followers_.Begin(
+        {"viewer/ann",
+         [this] { return revoked_ ? absl::UnauthenticatedError("is revoked") : absl::OkStatus(); }},
+        request->cursor(), [](const v1::Anomaly&) { return true; });
   }
 
   absl::StatusOr<std::vector<v1::Anomaly>> After(const std::string& cursor, size_t limit) {
@@ -75,6 +78,7 @@ class FeedTest : public ::testing::Test, public v1::Query::CallbackService {
   }
 
   std::atomic<uint64_t> fetched_{0};
+  std::atomic<bool> revoked_{false};
   Followers<v1::Anomaly> followers_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
@@ -87,6 +91,20 @@ TEST_F(FeedTest, AReaderGetsAllInOrderFromHisCursorOn) {
   ASSERT_EQ(cursors.size(), 50u);
   EXPECT_EQ(cursors.front(), "151");
   EXPECT_EQ(cursors.back(), "200");
+}
+
+TEST_F(FeedTest, WhoseCertificateIsRevokedMeanwhileIsCut) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  v1::FollowRequest request;
+  request.set_cursor("190");
+  const auto stream = stub_->FollowAnomalies(&context, request);
+  v1::Anomaly item;
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(stream->Read(&item));  // all there is so far
+  revoked_ = true;
+  EXPECT_FALSE(stream->Read(&item));
+  const grpc::Status ended = stream->Finish();
+  EXPECT_EQ(ended.error_code(), grpc::StatusCode::UNAUTHENTICATED) << ended.error_message();
 }
 
 TEST_F(FeedTest, WhoReadsNothingIsCutToldHowToGoOnAndLosesNothing) {

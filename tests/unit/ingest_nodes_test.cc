@@ -140,6 +140,44 @@ TEST_F(NodesTest, AGreetingThatWaitsHereIsNotHeldAgainstItsSender) {
   EXPECT_EQ(Node().state(), v1::NODE_STATE_REPORTING);
 }
 
+TEST_F(NodesTest, StreamsThatDoNotGreetAreBoundedBeforeAnythingOfThemIsRead) {
+  std::vector<FakeStream> mute(20);
+  for (FakeStream& stream : mute) stream.Open(core_, "web-1");
+  // Nothing was handled yet: as if the shard stood in a write.
+  for (size_t i = 0; i < mute.size(); ++i) {
+    EXPECT_EQ(mute[i].closed().has_value(), i >= 16) << i;
+  }
+  EXPECT_EQ(mute.back().closed()->code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Counted(ingest::Count::kStreamNodeLimit), 4u);
+  FakeStream other;
+  other.Open(core_, "web-2");
+  EXPECT_FALSE(other.closed().has_value());
+  for (FakeStream& stream : mute) stream.Disconnect();
+  core_.RunPending();
+  EXPECT_TRUE(Greeting("web-1", Hello({})).ok()) << "those that ended make room";
+}
+
+TEST_F(NodesTest, AFloodIsOfTheNodeNotOfItsStream) {
+  v1::AgentMessage nothing;  // of no kind: counted, not answered
+  const auto sent_until_closed = [&](Agent& agent) {
+    int sent = 0;
+    for (; sent < 30'000 && !agent.stream.closed().has_value(); sent += 60) {
+      for (int i = 0; i < 60; ++i) core_.Deliver(agent.session, nothing);
+      core_.RunPending();
+    }
+    return sent;
+  };
+  auto first = Connect({});
+  EXPECT_LE(sent_until_closed(*first), 20'100);
+  Disconnect(*first);
+  auto second = Connect({});
+  EXPECT_LE(sent_until_closed(*second), 60) << "a new stream is no new allowance";
+  clock_.Advance(11 * kSecond);
+  Disconnect(*second);
+  auto third = Connect({});
+  EXPECT_EQ(SendSummary(*third, 1), Verdict::STORED);
+}
+
 TEST_F(NodesTest, MoreNodesThanAllowedAreRefused) {
   MemoryIngestStore small(&clock_, /*max_nodes=*/1);
   ingest::IngestCore core(Options(), {}, &small, &clock_);

@@ -373,6 +373,17 @@ TEST_F(VerdictTest, ASlowDiskPausesReadingInsteadOfFillingMemory) {
   EXPECT_EQ(core_.Stats().queued_bytes, 0u);
 }
 
+TEST_F(VerdictTest, WhatWaitsIsCountedByTheMemoryItTakes) {
+  FakeStream stream;
+  const auto session = stream.Open(core_, "slow");
+  // Two bytes each on the wire, some forty in memory.
+  v1::AgentMessage many;
+  for (int i = 0; i < 100'000; ++i) many.mutable_names()->add_name("");
+  ASSERT_LT(many.ByteSizeLong(), 256u << 10);
+  EXPECT_FALSE(core_.Deliver(session, many)) << "one is more than a stream may have waiting";
+  EXPECT_GT(core_.Stats().queued_bytes, 1u << 20);
+}
+
 TEST_F(VerdictTest, StopAnswersWhatHadArrivedAndThenEndsTheStream) {
   core_.Start();
   core_.Deliver(session_, Summary(agent_, 1));

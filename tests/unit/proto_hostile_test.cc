@@ -339,6 +339,14 @@ const Lie kLies[] = {
        for (int i = 0; i < 64; ++i) b.mutable_gauges()->add_psi_us(1);
      },
      "gauges.psi_us is 70, must be at most 64"},
+    {"a_loss_reason_of_its_own",
+     [](auto& b) { b.add_losses()->set_reason(static_cast<v1::LossReason>(64)); },
+     ".reason is 64, must be at most 63"},
+    {"a_loss_reason_of_its_own_in_a_vital",
+     [](auto& b) {
+       b.mutable_vitals(0)->add_losses()->set_reason(static_cast<v1::LossReason>(INT32_MAX));
+     },
+     ".reason is 2147483647, must be at most 63"},
     {"loss_without_a_reason", [](auto& b) { b.add_losses()->set_events(1); },
      ".reason is 0, must be stated"},
 };

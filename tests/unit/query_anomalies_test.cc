@@ -105,10 +105,10 @@ TEST_F(QueryAnomaliesTest, TheSeriesOfAFilterAreToldByNodeAndTime) {
       [] { return std::vector<v1::FilterLearning>{}; });
   v1::FilterSeriesRequest request;
   request.set_filter("crowded");
-  EXPECT_EQ(anomalies.Series(request, selection_)->series_size(), 2);
+  EXPECT_EQ(anomalies.Series(request, selection_, {})->series_size(), 2);
   request.set_series("expected");
   selection_.start_ns = kMinute;
-  const auto answer = anomalies.Series(request, selection_);
+  const auto answer = anomalies.Series(request, selection_, {});
   ASSERT_TRUE(answer.ok()) << answer.status();
   ASSERT_EQ(answer->series_size(), 1) << "not those of a node that was not asked about";
   const v1::FilterSeries& series = answer->series(0);
@@ -117,9 +117,11 @@ TEST_F(QueryAnomaliesTest, TheSeriesOfAFilterAreToldByNodeAndTime) {
   EXPECT_THAT(series.time_s(), ElementsAre(60, 120));
   EXPECT_THAT(series.value(), ElementsAre(3, 4.5));
   request.set_limit(1);
-  EXPECT_EQ(anomalies.Series(request, selection_)->left_out(), 1u);
+  EXPECT_EQ(anomalies.Series(request, selection_, {})->left_out(), 1u);
+  EXPECT_EQ(anomalies.Series(request, selection_, [] { return true; }).status().code(),
+            absl::StatusCode::kCancelled);
   request.set_filter("crowd");
-  const auto unknown = anomalies.Series(request, selection_).status();
+  const auto unknown = anomalies.Series(request, selection_, {}).status();
   EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(unknown.message()), ::testing::HasSubstr("nearest: crowded"));
 }

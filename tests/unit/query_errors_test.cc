@@ -123,6 +123,55 @@ TEST(ErrorsTest, ATierNobodyKnowsIsRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(ErrorsTest, AVitalThatIsNamedAThousandTimesIsOneLine) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  maker.Vital(TELLTALE_CPU, {1, 0, 0});
+  source.AddEpoch(node, 1000, 10, maker.body());
+  auto request = Asked<v1::SeriesRequest>(1000, 1010);
+  for (int i = 0; i < 1000; ++i) request.add_vitals("cpu");
+  const auto answer = MakeEngine(source, 1020).Series(request, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->series_size(), 1);
+}
+
+TEST(ErrorsTest, MorePointsThanFitInMemoryAreRefusedBeforeTheyAreHeld) {
+  constexpr uint64_t kEpochs = 11'000, kLength = 120;
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  for (const uint32_t id : {TELLTALE_CPU, TELLTALE_SYSCALL}) {
+    v1::Vital* vital = maker.Vital(id, {kLength});
+    for (uint64_t i = 0; i < kLength; ++i) vital->mutable_subs(0)->add_second_weight(1);
+  }
+  for (uint64_t i = 0; i < kEpochs; ++i) {
+    source.AddEpoch(node, 1000 + i * kLength, kLength, maker.body());
+  }
+  auto request = Asked<v1::SeriesRequest>(1000, 1000 + kEpochs * kLength);
+  request.set_per_second(true);
+  request.add_vitals("cpu");
+  const Engine engine = MakeEngine(source, 1000 + kEpochs * kLength);
+  EXPECT_TRUE(engine.Series(request, {}).ok());
+  request.add_vitals("syscall");
+  const absl::Status status = engine.Series(request, {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("points"));
+}
+
+TEST(ErrorsTest, ListsLongerThanAnybodyNeedsAreRefused) {
+  FakeSource source;
+  source.AddNode("a");
+  auto top = Asked<v1::TopRequest>(1000, 1010);
+  for (int i = 0; i < 65; ++i) top.mutable_selection()->add_label_matches("env=prod");
+  EXPECT_EQ(MakeEngine(source, 1020).Top(top, {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  auto events = Asked<v1::EventsRequest>(1000, 1010);
+  for (int i = 0; i < 65; ++i) events.add_types(v1::EVENT_TYPE_EXEC);
+  EXPECT_EQ(MakeEngine(source, 1020).Events(events, {}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(ErrorsTest, AnAskerWhoWentAwayEndsTheScan) {
   FakeSource source;
   const uint32_t node = source.AddNode("a");

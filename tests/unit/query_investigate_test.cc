@@ -191,8 +191,8 @@ TEST_F(InvestigateTest, DiagnosesComeBeforeWhatWasMerelyUnusual) {
       return std::vector<v1::Anomaly>{};
     }
     std::string Newest() const override { return ""; }
-    absl::StatusOr<v1::FilterSeriesAnswer> Series(const v1::FilterSeriesRequest&,
-                                                  const Selection&) const override {
+    absl::StatusOr<v1::FilterSeriesAnswer> Series(const v1::FilterSeriesRequest&, const Selection&,
+                                                  const Cancelled&) const override {
       return v1::FilterSeriesAnswer();
     }
   };

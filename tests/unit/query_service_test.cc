@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collector/query/query_service.h"
+#include "collector/query/worker_pool.h"
 #include "telltale/v1/query.grpc.pb.h"
 #include "tests/unit/query_fixture.h"
 
@@ -79,8 +80,8 @@ class OneAnomaly : public AnomalySource {
     return found;
   }
   std::string Newest() const override { return "7"; }
-  absl::StatusOr<v1::FilterSeriesAnswer> Series(const v1::FilterSeriesRequest&,
-                                                const Selection&) const override {
+  absl::StatusOr<v1::FilterSeriesAnswer> Series(const v1::FilterSeriesRequest&, const Selection&,
+                                                const Cancelled&) const override {
     return v1::FilterSeriesAnswer();
   }
   void Find() { found_ = true; }
@@ -99,7 +100,7 @@ TEST(QueryServiceTest, WhoIsCutBeforeTheFirstAnomalyGoesOnWhereHeBegan) {
   const Engine engine(engine_options);
   QueryServiceOptions options;
   options.engine = &engine;
-  options.authorize = [](const grpc::ServerContextBase&) { return absl::OkStatus(); };
+  options.authorize = [](const grpc::ServerContextBase&) { return feed::Asker{"viewer/ann", {}}; };
   QueryService service(options);
   grpc::ServerBuilder builder;
   builder.RegisterService(service.service());
@@ -135,7 +136,7 @@ TEST(QueryServiceTest, ACancelledCallEndsTheWorkOnItsAnswer) {
   const Engine engine = MakeEngine(source, 1040);
   QueryServiceOptions options;
   options.engine = &engine;
-  options.authorize = [](const grpc::ServerContextBase&) { return absl::OkStatus(); };
+  options.authorize = [](const grpc::ServerContextBase&) { return feed::Asker{"viewer/ann", {}}; };
   QueryService service(options);
   grpc::ServerBuilder builder;
   builder.RegisterService(service.service());
@@ -154,6 +155,39 @@ TEST(QueryServiceTest, ACancelledCallEndsTheWorkOnItsAnswer) {
   asker.join();
   service.Stop();
   server->Shutdown();
+}
+
+TEST(WorkerPoolTest, WhoAsksMuchWaitsBehindHimself) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool go_on = false;
+  int running = 0;
+  WorkerPool pool(2, 8);
+  const auto slow = [&] {
+    std::unique_lock lock(mutex);
+    ++running;
+    changed.notify_all();
+    changed.wait(lock, [&] { return go_on; });
+  };
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(pool.Submit("viewer/greedy", slow));
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return running > 0; });
+  lock.unlock();
+  // One of his runs; of what waits, half of the queue may be his.
+  int taken = 3;
+  while (pool.Submit("viewer/greedy", slow)) ++taken;
+  EXPECT_EQ(taken, 4);
+  bool answered = false;
+  EXPECT_TRUE(pool.Submit("viewer/ann", [&] {
+    const std::lock_guard hold(mutex);
+    answered = true;
+    changed.notify_all();
+  }));
+  lock.lock();
+  EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(30), [&] { return answered; }));
+  EXPECT_EQ(running, 1);
+  go_on = true;
+  changed.notify_all();
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "proto/codec.h"
 #include "storage/dictionary.h"
+#include "storage/rollup/window_model.h"
 #include "storage/store.h"
 #include "storage/stored_value.h"
 #include "tests/support/rollup_trial.h"
@@ -47,6 +48,21 @@ TEST(RollupTest, AnotherOrderAndOtherBatchesGiveTheSame) {
   trial.batch = 5;
   trial.roll_every = 2;
   EXPECT_EQ(RunTrial(trial).wrong, "");
+}
+
+TEST(RollupTest, WhatANodeCallsItsOperationsMakesNoWindowGrowWithoutBound) {
+  std::vector<WindowModel> epochs(4);
+  for (size_t i = 0; i < 4000; ++i) {
+    const HistogramKey key{v1::LAYER_DISK, "operation " + std::to_string(i), v1::SUBJECT_KIND_NONE,
+                           ""};
+    epochs[i % epochs.size()].histograms[key].exits = i;
+  }
+  const WindowModel merged = MergeWindows(epochs);
+  EXPECT_EQ(merged.histograms.size(), kWholeHistograms);
+  EXPECT_EQ(merged.histograms_dropped, 4000 - kWholeHistograms);
+  for (const auto& [key, histogram] : merged.histograms) {
+    EXPECT_GE(histogram.exits, 4000 - kWholeHistograms) << "the busiest stay";
+  }
 }
 
 // A history that says what was read, after it was read and before the reader goes on.

@@ -534,6 +534,19 @@ TEST_F(StoreTest, NodesWithTheSameSchemaShareOneCopy) {
   EXPECT_EQ(*store_->reader().Schema(schema.id()), first);
 }
 
+TEST_F(StoreTest, ANodeCannotReplaceTheSchemaThatOthersAreReadBy) {
+  const v1::Schema schema = proto::BuiltinSchema();
+  ASSERT_TRUE(store_->summaries().PutSchema(node_, schema).ok());
+  v1::Schema forged = schema;  // whose content was made to hash to the same id
+  forged.mutable_vitals(0)->set_about("something else");
+  const uint32_t another = *store_->nodes().NumberOf("another");
+  EXPECT_EQ(store_->summaries().PutSchema(another, forged).code(),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ((*store_->reader().Schema(schema.id()))->vitals(0).about(), schema.vitals(0).about());
+  Open();
+  EXPECT_EQ((*store_->reader().Schema(schema.id()))->vitals(0).about(), schema.vitals(0).about());
+}
+
 TEST_F(StoreTest, ASecondProcessIsToldWhoHoldsTheDirectory) {
   absl::StatusOr<std::unique_ptr<Store>> second = Store::Open(Options());
   ASSERT_FALSE(second.ok());

@@ -40,17 +40,18 @@ class IncidentApiTest : public ::testing::Test {
     EXPECT_TRUE(log_->Append("ewma", 1, "db-1", anomaly).ok());
     EXPECT_TRUE(book_->Advance(kNow).ok());
     RouterOptions options;
-    AddIncidents({.book = book_.get(),
-                  .silences = silences_.get(),
-                  .now_ns = [] { return kNow; },
-                  .audit =
-                      [this](const std::string& who, const std::string& action,
-                             const std::string& detail, const absl::Status& refused) {
-                        audit_.push_back(absl::StrCat(refused.ok() ? "" : "refused ", who, " ",
-                                                      action, " ", detail));
-                        return refused;
-                      }},
-                 options.api);
+    AddIncidents(
+        {.book = book_.get(),
+         .silences = silences_.get(),
+         .now_ns = [] { return kNow; },
+         .audit =
+             [this](const std::string& who, const std::string& address, const std::string& action,
+                    const std::string& detail, const absl::Status& refused) {
+               audit_.push_back(absl::StrCat(refused.ok() ? "" : "refused ", who, " (", address,
+                                             ") ", action, " ", detail));
+               return refused;
+             }},
+        options.api);
     handler_ = MakeRouter(std::move(options));
   }
 
@@ -66,6 +67,7 @@ class IncidentApiTest : public ::testing::Test {
     request.origin = "https://telltale:7480";
     request.body = body;
     request.peer = collector::Identity{role, "olga"};
+    request.address = "10.0.0.7";
     return request;
   }
   Response Ask(const Request& request) { return handler_(request); }
@@ -89,8 +91,9 @@ TEST_F(IncidentApiTest, AnOperatorAcknowledgesAndTakesItBackAndBothAreWrittenDow
               HasSubstr(R"("acknowledged_by":"operator/olga","acknowledged_s":1790000000)"));
   EXPECT_EQ(Ask(Order("incidents/change", kTakeBack)).status, 200);
   EXPECT_THAT(List(), HasSubstr(R"("acknowledged_by":"")"));
-  EXPECT_THAT(audit_, ElementsAre("operator/olga incident 1: acknowledged: disk on order",
-                                  "operator/olga incident 1: reopened"));
+  EXPECT_THAT(audit_,
+              ElementsAre("operator/olga (10.0.0.7) incident 1: acknowledged: disk on order",
+                          "operator/olga (10.0.0.7) incident 1: reopened"));
 }
 
 TEST_F(IncidentApiTest, AnOperatorSilencesOneIncidentAndEndsIt) {
@@ -121,7 +124,8 @@ TEST_F(IncidentApiTest, AViewerIsToldWhoHeIsAndHisOrdersAreRefusedAndWrittenDown
   EXPECT_EQ(refused.status, 403);
   EXPECT_THAT(refused.body, HasSubstr("an operator's certificate may do this"));
   EXPECT_EQ(Ask(Order("silences/add", kSilence, collector::Role::kViewer)).status, 403);
-  EXPECT_THAT(audit_, ElementsAre("refused viewer/olga incident ", "refused viewer/olga silence "));
+  EXPECT_THAT(audit_, ElementsAre("refused viewer/olga (10.0.0.7) incident ",
+                                  "refused viewer/olga (10.0.0.7) silence "));
   EXPECT_THAT(List(), HasSubstr(R"("state":"open")"));
 }
 

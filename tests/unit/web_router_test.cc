@@ -45,6 +45,23 @@ class RouterTest : public ::testing::Test {
 
 TEST_F(RouterTest, HealthIsOpenToAll) { EXPECT_EQ(Ask(Get("/healthz")).status, 200); }
 
+TEST_F(RouterTest, HealthNeedsNoRequest) {
+  ASSERT_TRUE(HealthAnswer("GET", "/healthz").has_value());
+  EXPECT_EQ(HealthAnswer("HEAD", "/healthz")->status, 200);
+  EXPECT_FALSE(HealthAnswer("POST", "/healthz").has_value());
+  EXPECT_FALSE(HealthAnswer("GET", "/api/v1/top").has_value());
+}
+
+TEST_F(RouterTest, OnlyQuestionsTakeTime) {
+  for (const char* path : {"/readyz", "/metrics", "/", "/assets/a.js", "/api/v1/live",
+                           "/api/v1/incidents/follow", "/api/v1/anomalies/follow"}) {
+    EXPECT_TRUE(AnsweredQuickly(path)) << path;
+  }
+  for (const char* path : {"/plain", "/api/v1/top", "/api/v1/incidents", "/api/v1/liver"}) {
+    EXPECT_FALSE(AnsweredQuickly(path)) << path;
+  }
+}
+
 TEST_F(RouterTest, NotReadyGivesTheReason) {
   options_.ready = [] { return absl::UnavailableError("store: disk full"); };
   const auto response = Ask(Get("/readyz"));

@@ -93,6 +93,39 @@ class LiveStream : public BodyStream {
   Channel& channel_;
 };
 
+// Answers that take until they are let go.
+class Slow {
+ public:
+  Response Answer() {
+    std::unique_lock lock(mutex_);
+    ++running_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return go_on_; });
+    return {};
+  }
+  void AwaitRunning(int many) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return running_ >= many; });
+  }
+  void LetGo() {
+    const std::lock_guard lock(mutex_);
+    go_on_ = true;
+    changed_.notify_all();
+  }
+  int running() {
+    const std::lock_guard lock(mutex_);
+    return running_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int running_ = 0;
+  bool go_on_ = false;
+};
+
+constexpr char kGet[] = " HTTP/1.1\r\nHost: h\r\n\r\n";
+
 class HttpServerTest : public ::testing::Test {
  protected:
   HttpServerTest() : server_files_(pki_.Issue("collector", {})) {}
@@ -253,6 +286,151 @@ TEST_F(HttpServerTest, AnAddressAsksOnlySoOftenWithoutSayingWhoItIs) {
   EXPECT_EQ(client.Get("/").status, 429);
   EXPECT_TRUE(client.Closed());
   EXPECT_EQ(server_->stats().Refused(Refusal::kRate), 1u);
+}
+
+TEST_F(HttpServerTest, OnlyACertificateThatMayAskSparesTheRate) {
+  options_.anonymous_rate = {.per_second = 0, .at_once = 3};
+  std::atomic<bool> revoked = false;
+  options_.check_certificate = [&](const X509*) {
+    return revoked ? absl::UnauthenticatedError("revoked") : absl::OkStatus();
+  };
+  options_.check_token = [](std::string_view, const std::string&) {
+    return absl::StatusOr<collector::Identity>(absl::UnauthenticatedError("token: unknown"));
+  };
+  Start();
+  const auto viewer = As("viewer", "ann");
+  HttpsClient node(As("node", "web-1"));
+  EXPECT_EQ(node.Get("/").status, 200);
+  HttpsClient guesses(viewer);
+  EXPECT_EQ(guesses.Get("/", "Authorization: Bearer guess\r\n").status, 200);
+  EXPECT_EQ(guesses.Get("/").body, "GET / ann") << "which costs nothing";
+  HttpsClient gone(viewer);
+  revoked = true;
+  EXPECT_EQ(gone.Get("/").body, "GET / nobody");
+  EXPECT_EQ(gone.Get("/").status, 429);
+  EXPECT_EQ(guesses.Get("/", "Authorization: Bearer guess\r\n").status, 429);
+  EXPECT_EQ(node.Get("/").status, 429);
+}
+
+TEST_F(HttpServerTest, ABodyIsReadOnlyFromWhoMayAsk) {
+  options_.check_token = [](std::string_view token,
+                            const std::string&) -> absl::StatusOr<collector::Identity> {
+    if (token == "good") return collector::Identity{collector::Role::kViewer, "grafana"};
+    return absl::UnauthenticatedError("token: unknown");
+  };
+  Start();
+  // The rest of it never comes.
+  const auto begun = [](HttpsClient& client, const std::string& headers) {
+    client.Send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n" + headers +
+                "\r\nfirst bytes");
+    return client.Read().status;
+  };
+  HttpsClient nobody(Anonymous()), guess(Anonymous()), node(As("node", "web-1"));
+  EXPECT_EQ(begun(nobody, ""), 401);
+  EXPECT_EQ(begun(guess, "Authorization: Bearer bad\r\n"), 401);
+  EXPECT_EQ(begun(node, ""), 403);
+  EXPECT_TRUE(nobody.Closed());
+  EXPECT_EQ(server_->stats().Refused(Refusal::kUnauthenticated), 1u);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kToken), 1u);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kForbidden), 1u);
+  HttpsClient holder(Anonymous());
+  holder.Send(
+      "POST /a HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\nContent-Length: 5\r\n\r\n"
+      "hello");
+  EXPECT_EQ(holder.Read().body, "POST /a grafana body:hello");
+}
+
+TEST_F(HttpServerTest, ThatItLivesIsSaidWhateverElseGoesOnAndHoweverOften) {
+  Slow slow;
+  options_.worker_threads = 1;
+  options_.anonymous_rate = {.per_second = 0, .at_once = 2};
+  options_.handler = [&](const Request& request) {
+    return request.path == "/readyz" ? Response() : slow.Answer();
+  };
+  options_.at_once = [](const std::string& method,
+                        const std::string& path) -> std::optional<Response> {
+    if (method != "GET" || path != "/healthz") return std::nullopt;
+    Response response;
+    response.body = "ok";
+    return response;
+  };
+  options_.quick = [](const std::string& path) { return path == "/readyz"; };
+  Start();
+  HttpsClient ann(As("viewer", "ann")), bob(As("viewer", "bob")), eve(As("viewer", "eve"));
+  for (HttpsClient* client : {&ann, &bob}) client->Send(std::string("GET /long") + kGet);
+  slow.AwaitRunning(2);  // every worker
+  eve.Send(std::string("GET /long") + kGet);
+  HttpsClient stays(Anonymous());
+  EXPECT_EQ(stays.Get("/healthz").body, "ok");
+  HttpsClient ready(Anonymous());
+  EXPECT_EQ(ready.Get("/readyz").status, 200) << "has a thread of its own";
+  for (int i = 0; i < 5; ++i) {
+    HttpsClient client(Anonymous());
+    EXPECT_EQ(client.Get("/healthz").body, "ok") << i;
+    EXPECT_TRUE(client.Closed()) << "beyond the rate it has to connect again";
+  }
+  EXPECT_EQ(HttpsClient(Anonymous()).Get("/readyz").status, 429);
+  slow.LetGo();
+  for (HttpsClient* client : {&ann, &bob, &eve}) EXPECT_EQ(client->Read().status, 200);
+}
+
+TEST_F(HttpServerTest, WhoAsksMuchWaitsBehindHimself) {
+  Slow slow;
+  options_.worker_threads = 1;
+  options_.handler = [&](const Request& request) {
+    return request.path == "/long" ? slow.Answer() : Echo(request);
+  };
+  Start();
+  const auto greedy = As("viewer", "greedy");
+  HttpsClient first(greedy), second(greedy), third(greedy);
+  for (HttpsClient* client : {&first, &second, &third}) {
+    client->Send(std::string("GET /long") + kGet);
+  }
+  slow.AwaitRunning(1);
+  EXPECT_EQ(HttpsClient(As("viewer", "ann")).Get("/short").body, "GET /short ann");
+  EXPECT_EQ(slow.running(), 1);
+  slow.LetGo();
+  for (HttpsClient* client : {&first, &second, &third}) EXPECT_EQ(client->Read().status, 200);
+}
+
+TEST_F(HttpServerTest, AnOpenStreamEndsWhenItsReaderMayNoLonger) {
+  std::atomic<bool> revoked = false;
+  const auto good = [&] {
+    return revoked ? absl::UnauthenticatedError("revoked") : absl::OkStatus();
+  };
+  options_.heartbeat = std::chrono::milliseconds(50);
+  options_.check_certificate = [&](const X509*) { return good(); };
+  options_.check_token = [](std::string_view, const std::string&) {
+    return absl::StatusOr<collector::Identity>(
+        collector::Identity{collector::Role::kViewer, "grafana"});
+  };
+  options_.token_stands = [&](std::string_view token) {
+    EXPECT_EQ(token, "good");
+    return good();
+  };
+  Channel channels[2];
+  options_.handler = [&](const Request& request) {
+    Response response;
+    response.stream = std::make_unique<LiveStream>(channels[request.path == "/token"]);
+    return response;
+  };
+  Start();
+  HttpsClient viewer(As("viewer", "ann")), holder(Anonymous());
+  viewer.Send("GET /certificate HTTP/1.1\r\nHost: h\r\n\r\n");
+  holder.Send("GET /token HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\n\r\n");
+  for (HttpsClient* client : {&viewer, &holder}) {
+    EXPECT_EQ(client->ReadHeader().status, 200);
+    EXPECT_EQ(client->ReadChunk(), ": still here\n\n");
+  }
+  revoked = true;
+  for (HttpsClient* client : {&viewer, &holder}) {
+    while (!client->ReadChunk().empty()) {
+    }
+    EXPECT_TRUE(client->Closed());
+  }
+  for (Channel& channel : channels) channel.AwaitGone();
+  EXPECT_EQ(server_->stats().Refused(Refusal::kUnauthenticated), 1u);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kToken), 1u);
 }
 
 TEST_F(HttpServerTest, AnAddressConnectsOnlySoOften) {
