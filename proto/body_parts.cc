@@ -79,6 +79,33 @@ bool PutStrings(std::string_view tables, std::string& out) {
 
 }  // namespace
 
+bool NeedsField(const BodyParts& parts, const std::vector<int>& path) {
+  using Depth = BodyParts::Depth;
+  if (parts.depth == Depth::kWhole) return true;
+  const bool accounts = parts.depth == Depth::kAccounts, totals = parts.depth == Depth::kTotals;
+  const auto inside = [&](size_t depth, int field) {
+    return path.size() > depth && path[depth] == field;
+  };
+  switch (path.front()) {
+    case SummaryBody::kHistogramsFieldNumber:
+    case SummaryBody::kEventsFieldNumber:
+      return false;
+    case SummaryBody::kGaugesFieldNumber:
+      return accounts;
+    case SummaryBody::kProcessesFieldNumber:
+      return !totals;
+    case SummaryBody::kTablesFieldNumber:
+      if (accounts && path.size() > 1) return inside(1, Tables::kStringsFieldNumber);
+      return !totals;
+    case SummaryBody::kVitalsFieldNumber:
+      if (!inside(1, Vital::kSamplesFieldNumber)) return true;
+      if (totals && path.size() > 2) return inside(2, FoldedSample::kSamplesFieldNumber);
+      return !accounts;
+    default:
+      return true;
+  }
+}
+
 absl::StatusOr<std::string> KeepParts(std::string_view body, const BodyParts& parts) {
   std::string kept;
   if (parts.depth == BodyParts::Depth::kLabels) kept.reserve(body.size());

@@ -25,6 +25,9 @@ struct BodyParts {
   std::vector<uint32_t> vitals;  // ids; empty: all
 };
 
+// Whether KeepParts needs a field of a body at all; `path` as in columns.h.
+bool NeedsField(const BodyParts& parts, const std::vector<int>& path);
+
 // The bytes of a v1.SummaryBody without what is not asked for. InvalidArgument: they are none.
 absl::StatusOr<std::string> KeepParts(std::string_view body, const BodyParts& parts);
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "proto/wire_field.h"
@@ -150,6 +151,26 @@ bool ReadNumbers(std::string_view& bytes, uint8_t form, size_t count, size_t row
     const auto form_here = static_cast<uint8_t>(forms[place]);
     if (!ReadInOrder(bytes, form_here, row, std::span(numbers).subspan(place))) return false;
   }
+  return true;
+}
+
+bool SkipNumbers(std::string_view& bytes, uint8_t form, size_t count, size_t row) {
+  if (form == kTurned) {
+    if (row == 0 || row > bytes.size()) return false;
+    bytes.remove_prefix(row);
+  }
+  // A varint ends with its only byte below 128.
+  size_t at = 0;
+  for (uint64_t eight = 0; count >= sizeof(eight) && bytes.size() - at >= sizeof(eight);) {
+    std::memcpy(&eight, bytes.data() + at, sizeof(eight));
+    count -= static_cast<size_t>(std::popcount(~eight & 0x8080'8080'8080'8080));
+    at += sizeof(eight);
+  }
+  for (; count != 0; ++at) {
+    if (at == bytes.size()) return false;
+    if (static_cast<uint8_t>(bytes[at]) < 0x80) --count;
+  }
+  bytes.remove_prefix(at);
   return true;
 }
 

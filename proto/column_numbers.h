@@ -33,6 +33,9 @@ uint8_t WriteNumbers(std::span<const uint64_t> numbers, size_t row, std::string&
 bool ReadNumbers(std::string_view& bytes, uint8_t form, size_t count, size_t row,
                  std::vector<uint64_t>& numbers);
 
+// The same, without looking at them.
+bool SkipNumbers(std::string_view& bytes, uint8_t form, size_t count, size_t row);
+
 }  // namespace telltale::proto
 
 #endif  // TELLTALE_PROTO_COLUMN_NUMBERS_H_

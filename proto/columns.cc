@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -29,6 +28,8 @@ struct Columns;
 
 // What one field says in all parts that may have it.
 struct Column {
+  const FieldDescriptor* field = nullptr;  // of what is turned to columns
+  bool wanted = true;                      // of what is turned back
   Kind kind = kNumber;
   bool repeated = false;
   uint8_t count_form = 0, number_form = 0;  // as they stand in the tree
@@ -51,8 +52,8 @@ struct Column {
 
 struct Columns {
   size_t parts = 0;
-  size_t next = 0;  // part to be written next
-  std::map<int, Column> fields;
+  size_t next = 0;                             // part to be written next
+  std::vector<std::pair<int, Column>> fields;  // ascending by number
 };
 
 // ---- to columns ----
@@ -86,8 +87,7 @@ bool KindOf(const FieldDescriptor& field, Kind* kind) {
 
 bool Take(std::string_view message, const Descriptor& type, int depth, Columns& columns);
 
-bool TakeOne(const WireField& part, const FieldDescriptor& field, size_t place, int depth,
-             Column& column) {
+bool TakeOne(const WireField& part, size_t place, int depth, Column& column) {
   const bool counted = column.counted();
   if (counted) {
     column.counts.resize(place + 1);
@@ -127,7 +127,7 @@ bool TakeOne(const WireField& part, const FieldDescriptor& field, size_t place, 
     default:
       if (part.type != kWireLength) return false;
       ++column.counts[place];
-      return Take(part.inside, *field.message_type(), depth + 1, *column.inside);
+      return Take(part.inside, *column.field->message_type(), depth + 1, *column.inside);
   }
 }
 
@@ -145,26 +145,35 @@ bool AsCanonical(const WireField& part, const Column& column) {
   return part.whole.size() == tag + VarintSize(part.inside.size()) + part.inside.size();
 }
 
+// The column of a field, which stands at `at` or is to be put there; nullptr: the type has no such
+// field.
+Column* ColumnAt(size_t at, int number, const Descriptor& type, Columns& columns) {
+  if (at < columns.fields.size() && columns.fields[at].first == number) {
+    return &columns.fields[at].second;
+  }
+  Column fresh;
+  fresh.field = type.FindFieldByNumber(number);
+  if (fresh.field == nullptr || !KindOf(*fresh.field, &fresh.kind)) return nullptr;
+  fresh.repeated = fresh.field->is_repeated();
+  if (fresh.kind == kMessage) fresh.inside = std::make_unique<Columns>();
+  const auto place = columns.fields.begin() + static_cast<ptrdiff_t>(at);
+  return &columns.fields.emplace(place, number, std::move(fresh))->second;
+}
+
 // One more part.
 bool Take(std::string_view message, const Descriptor& type, int depth, Columns& columns) {
   if (depth > kDeepest) return false;
   const size_t place = columns.parts++;
   WireField part;
   int before = 0;
+  size_t at = 0;
   while (!message.empty()) {
     if (!NextField(message, part) || part.number < before) return false;
     before = part.number;
-    const FieldDescriptor* field = type.FindFieldByNumber(part.number);
-    Kind kind = kNumber;
-    if (field == nullptr || !KindOf(*field, &kind)) return false;
-    auto [it, fresh] = columns.fields.try_emplace(part.number);
-    if (fresh) {
-      it->second.kind = kind;
-      it->second.repeated = field->is_repeated();
-      if (kind == kMessage) it->second.inside = std::make_unique<Columns>();
-    }
-    if (!TakeOne(part, *field, place, depth, it->second)) return false;
-    if (!AsCanonical(part, it->second)) return false;
+    while (at < columns.fields.size() && columns.fields[at].first < part.number) ++at;
+    Column* const column = ColumnAt(at, part.number, type, columns);
+    if (column == nullptr || !TakeOne(part, place, depth, *column)) return false;
+    if (!AsCanonical(part, *column)) return false;
   }
   return true;
 }
@@ -212,9 +221,11 @@ bool TakeByte(std::string_view& bytes, uint8_t& byte) {
   return true;
 }
 
-bool ReadTree(std::string_view& bytes, int depth, size_t& room, Columns& columns) {
+// `path`: to the message these are the columns of, which is wanted or not.
+bool ReadTree(std::string_view& bytes, const WantsField& wants, std::vector<int>& path, bool wanted,
+              size_t& room, Columns& columns) {
   uint64_t fields = 0;
-  if (depth > kDeepest || !TakeVarint(bytes, fields) || fields > room) return false;
+  if (path.size() > kDeepest || !TakeVarint(bytes, fields) || fields > room) return false;
   room -= fields;
   int before = 0;
   for (uint64_t i = 0; i < fields; ++i) {
@@ -223,17 +234,20 @@ bool ReadTree(std::string_view& bytes, int depth, size_t& room, Columns& columns
     if (!TakeVarint(bytes, number) || number > FieldDescriptor::kMaxNumber) return false;
     if (static_cast<int>(number) <= std::exchange(before, static_cast<int>(number))) return false;
     if (!TakeByte(bytes, kind) || (kind & ~kRepeated) >= kKinds) return false;
-    Column& column = columns.fields[before];
+    Column& column = columns.fields.emplace_back(before, Column()).second;
     column.kind = static_cast<Kind>(kind & ~kRepeated);
     column.repeated = (kind & kRepeated) != 0;
     if (column.kind == kFixed && column.repeated) return false;
     if (column.counted() && !TakeByte(bytes, column.count_form)) return false;
+    path.push_back(before);
+    column.wanted = wanted && (wants == nullptr || wants(path));
     if (column.kind == kMessage) {
       column.inside = std::make_unique<Columns>();
-      if (!ReadTree(bytes, depth + 1, room, *column.inside)) return false;
+      if (!ReadTree(bytes, wants, path, column.wanted, room, *column.inside)) return false;
     } else if (column.kind != kFixed && !TakeByte(bytes, column.number_form)) {
       return false;
     }
+    path.pop_back();
   }
   return true;
 }
@@ -248,6 +262,30 @@ bool Sum(const std::vector<uint64_t>& numbers, size_t limit, size_t& sum) {
   return true;
 }
 
+bool ReadTexts(std::string_view& bytes, Column& column) {
+  size_t all = 0;
+  if (!Sum(column.numbers, bytes.size(), all)) return false;
+  std::string_view left = bytes.substr(0, all);
+  bytes.remove_prefix(all);
+  if (!column.wanted) return true;
+  column.texts.reserve(column.numbers.size());
+  for (const uint64_t length : column.numbers) {
+    column.texts.push_back(left.substr(0, length));
+    left.remove_prefix(length);
+  }
+  return true;
+}
+
+bool ReadFixed(std::string_view& bytes, size_t values, Column& column) {
+  if (values > bytes.size() / sizeof(uint64_t)) return false;
+  if (column.wanted) {
+    column.numbers.resize(values);
+    if (values != 0) std::memcpy(column.numbers.data(), bytes.data(), values * sizeof(uint64_t));
+  }
+  bytes.remove_prefix(values * sizeof(uint64_t));
+  return true;
+}
+
 // Each number stands for a byte of `bytes` or more, so none is made that is not there.
 bool ReadData(std::string_view& bytes, Columns& columns, size_t limit) {
   for (auto& [number, column] : columns.fields) {
@@ -258,26 +296,19 @@ bool ReadData(std::string_view& bytes, Columns& columns, size_t limit) {
         return false;
       }
     }
-    if (column.kind == kFixed) {
-      if (values > bytes.size() / sizeof(uint64_t)) return false;
-      column.numbers.resize(values);
-      for (uint64_t& value : column.numbers) {
-        std::memcpy(&value, bytes.data(), sizeof(value));
-        bytes.remove_prefix(sizeof(value));
-      }
-    } else if (column.kind == kMessage) {
+    bool good = false;
+    if (column.kind == kMessage) {
       column.inside->parts = values;
-      if (!ReadData(bytes, *column.inside, limit)) return false;
-    } else if (!ReadNumbers(bytes, column.number_form, values, column.Row(), column.numbers)) {
-      return false;
+      good = ReadData(bytes, *column.inside, limit);
+    } else if (column.kind == kFixed) {
+      good = ReadFixed(bytes, values, column);
+    } else if (column.kind == kNumber && !column.wanted) {
+      good = SkipNumbers(bytes, column.number_form, values, column.Row());
+    } else {
+      good = ReadNumbers(bytes, column.number_form, values, column.Row(), column.numbers) &&
+             (column.kind != kText || ReadTexts(bytes, column));
     }
-    if (column.kind != kText) continue;
-    size_t all = 0;
-    if (!Sum(column.numbers, bytes.size(), all)) return false;
-    for (const uint64_t length : column.numbers) {
-      column.texts.push_back(bytes.substr(0, length));
-      bytes.remove_prefix(length);
-    }
+    if (!good) return false;
   }
   return true;
 }
@@ -348,7 +379,7 @@ bool WriteField(int number, Column& column, size_t place, size_t limit, std::str
 bool WritePart(Columns& columns, size_t limit, std::string& out) {
   const size_t place = columns.next++;
   for (auto& [number, column] : columns.fields) {
-    if (!WriteField(number, column, place, limit, out)) return false;
+    if (column.wanted && !WriteField(number, column, place, limit, out)) return false;
   }
   return out.size() <= limit;
 }
@@ -368,7 +399,8 @@ std::optional<std::string> ToColumns(std::string_view message, const Descriptor&
   return out;
 }
 
-absl::StatusOr<std::string> FromColumns(std::string_view columns, size_t limit) {
+absl::StatusOr<std::string> FromColumns(std::string_view columns, size_t limit,
+                                        const WantsField& wants) {
   const auto refused = [&](const char* what) {
     return absl::InvalidArgumentError(
         absl::StrCat("open columns: ", columns.size(), " bytes ", what));
@@ -377,7 +409,10 @@ absl::StatusOr<std::string> FromColumns(std::string_view columns, size_t limit) 
   Columns all;
   all.parts = 1;
   size_t room = kMostFields;
-  if (!ReadTree(left, 0, room, all)) return refused("do not begin with a tree of fields");
+  std::vector<int> path;
+  if (!ReadTree(left, wants, path, true, room, all)) {
+    return refused("do not begin with a tree of fields");
+  }
   if (!ReadData(left, all, columns.size())) return refused("lack what their fields should have");
   if (!left.empty()) return refused("have more than their fields say");
   std::string message;

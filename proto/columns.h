@@ -12,9 +12,11 @@
 #include <google/protobuf/descriptor.h>
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -25,9 +27,14 @@ namespace telltale::proto {
 std::optional<std::string> ToColumns(std::string_view message,
                                      const google::protobuf::Descriptor& type);
 
+// Whether a field is wanted; `path`: its number, behind those of the fields it stands in.
+using WantsField = std::function<bool(const std::vector<int>& path)>;
+
 // The message, which has at most `limit` bytes. It knows no type: columns name their fields. What
-// is read is bounded by the length of `columns`; InvalidArgument: they are none.
-absl::StatusOr<std::string> FromColumns(std::string_view columns, size_t limit);
+// is read is bounded by the length of `columns`; InvalidArgument: they are none. Of fields that are
+// not wanted nothing is made nor checked; empty: all are.
+absl::StatusOr<std::string> FromColumns(std::string_view columns, size_t limit,
+                                        const WantsField& wants = {});
 
 }  // namespace telltale::proto
 

@@ -18,8 +18,9 @@ struct Part {
   bool columns = false;  // compressed are its columns
 };
 
-// From compressed bytes to a message's, each step bounded by the one before.
-absl::StatusOr<std::string> Unpack(const Part& part) {
+// From compressed bytes to a message's, each step bounded by the one before. Of columns those that
+// `wants` leaves out are none of it.
+absl::StatusOr<std::string> Unpack(const Part& part, const WantsField& wants = {}) {
   TELLTALE_RETURN_IF_ERROR(
       FieldPath("summary").AtMost(part.field, part.bytes.size(), part.limit, "bytes"));
   if (!part.columns) return Decompress(part.field, part.bytes, part.stated, part.raw_limit);
@@ -30,8 +31,8 @@ absl::StatusOr<std::string> Unpack(const Part& part) {
   const absl::StatusOr<std::string> columns =
       DecompressWhole(part.field, part.bytes, part.raw_limit);
   if (!columns.ok()) return columns.status();
-  absl::StatusOr<std::string> message = FromColumns(*columns, part.stated);
-  if (message.ok() && message->size() != part.stated) {
+  absl::StatusOr<std::string> message = FromColumns(*columns, part.stated, wants);
+  if (message.ok() && wants == nullptr && message->size() != part.stated) {
     return absl::InvalidArgumentError(absl::StrCat("summary: ", part.field, " is ", message->size(),
                                                    " bytes, its envelope says ", part.stated));
   }
@@ -123,7 +124,8 @@ absl::StatusOr<Decoded> DecodeParts(const v1::Summary& summary, const v1::Schema
                                     const BodyParts& parts, const Limits& limits) {
   if (parts.depth == BodyParts::Depth::kWhole) return DecodeBody(summary, schema, limits, 0);
   TELLTALE_RETURN_IF_ERROR(CheckEnvelope(summary, schema));
-  const absl::StatusOr<std::string> raw = Unpack(BodyOf(summary, limits, 0));
+  const auto needs = [&](const std::vector<int>& path) { return NeedsField(parts, path); };
+  const absl::StatusOr<std::string> raw = Unpack(BodyOf(summary, limits, 0), needs);
   if (!raw.ok()) return raw.status();
   const absl::StatusOr<std::string> kept = KeepParts(*raw, parts);
   if (!kept.ok()) return kept.status();

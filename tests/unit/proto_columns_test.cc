@@ -92,6 +92,48 @@ TEST(ColumnsTest, NumbersComeBackInEveryForm) {
   }
 }
 
+TEST(ColumnsTest, NumbersPassedOverEndWhereThoseReadDo) {
+  std::mt19937_64 random(9);
+  for (const size_t row : {0, 1, 3, 8}) {
+    for (size_t count = row == 0 ? 1 : 2 * row; count < 60; count += row == 0 ? 1 : row) {
+      std::vector<uint64_t> numbers(count);
+      for (uint64_t& number : numbers) number = random() >> (random() % 64);
+      std::string bytes;
+      const uint8_t form = WriteNumbers(numbers, row, bytes);
+      const std::string all = bytes + "behind";
+      std::string_view left = all;
+      ASSERT_TRUE(SkipNumbers(left, form, count, row));
+      EXPECT_EQ(left, "behind") << count << " in rows of " << row;
+      left = std::string_view(bytes).substr(0, bytes.size() - 1);
+      EXPECT_FALSE(SkipNumbers(left, form, count, row)) << "cut off";
+    }
+  }
+}
+
+TEST(ColumnsTest, WhatIsLeftOutChangesNothingOfThePartsThatAreKept) {
+  std::mt19937_64 random(10);
+  const v1::Schema schema = BuiltinSchema();
+  for (int i = 0; i < 50; ++i) {
+    const std::string body =
+        Canonical(i == 0 ? testing::FullBody(schema) : testing::RandomBody(schema, random));
+    const std::string columns = *ToColumns(body, BodyType());
+    for (const auto depth : {BodyParts::Depth::kTotals, BodyParts::Depth::kAccounts,
+                             BodyParts::Depth::kLabels, BodyParts::Depth::kWhole}) {
+      const BodyParts parts{.depth = depth, .vitals = {}};
+      const auto less = FromColumns(columns, body.size(), [&](const std::vector<int>& path) {
+        return NeedsField(parts, path);
+      });
+      ASSERT_TRUE(less.ok()) << less.status();
+      if (depth == BodyParts::Depth::kWhole) {
+        ASSERT_EQ(*less, body);
+        continue;
+      }
+      ASSERT_EQ(*KeepParts(*less, parts), *KeepParts(body, parts)) << "body " << i;
+      EXPECT_LE(less->size(), KeepParts(body, parts)->size()) << "something is made for nothing";
+    }
+  }
+}
+
 TEST(ColumnsTest, ATableIsWrittenPlaceByPlaceEachInItsForm) {
   std::vector<uint64_t> rows;
   for (uint64_t i = 0; i < 40; ++i) {
