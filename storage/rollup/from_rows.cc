@@ -93,7 +93,10 @@ void ReadVital(const v1::RollupVital& stored, uint32_t vital, const v1::VitalDes
     if (parts.distributions) facts.stable_id = StableId(facts.label, descriptor);
     facts.sub = row.sub();
     facts.sub_samples = row.sub_samples();
-    if (row.has_exemplar()) facts.exemplar = ReadExemplar(row.exemplar(), id, descriptor, tables);
+    if (row.has_exemplar() &&
+        (!parts.exemplar || parts.exemplar(vital, id, DigestOf(row.exemplar(), id)))) {
+      facts.exemplar = ReadExemplar(row.exemplar(), id, descriptor, tables);
+    }
     model->facts[id] = std::move(facts);
   }
   model->labels.total = stored.total();

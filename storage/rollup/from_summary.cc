@@ -97,6 +97,7 @@ void FillLabels(const v1::Vital& vital, const v1::VitalDescriptor* descriptor,
         facts.sub_samples = samples;
       }
     }
+    if (parts.exemplar && !parts.exemplar(vital.id(), id, chosen.digest)) continue;
     facts.exemplar =
         MakeExemplar(*chosen.exemplar, descriptor, tables, chosen.digest, epoch_start_ns, sequence);
   }
@@ -118,8 +119,26 @@ std::string ExeName(const v1::ProcessRow& row, const TableView& tables) {
   return absl::StrCat("[", tables.String(row.comm()), "]");
 }
 
+// What each row of a process table is grouped by: the same for all vitals. Made when first asked
+// for.
+struct RowGroups {
+  std::array<std::vector<uint64_t>, kGroupings> id;
+  std::array<std::vector<std::string>, kGroupings> text;  // none by uid
+
+  void Make(const v1::ProcessTable& table, const TableView& tables) {
+    if (!id[kByUid].empty()) return;
+    for (const v1::ProcessRow& row : table.rows()) {
+      id[kByUid].push_back(row.uid());
+      text[kByExe].push_back(ExeName(row, tables));
+      text[kByCgroup].push_back(tables.String(row.cgroup()));
+      for (const GroupIndex by : {kByExe, kByCgroup}) id[by].push_back(DigestText(text[by].back()));
+    }
+  }
+};
+
 void FillGroups(const v1::ProcessTable& table, const Columns& columns, const TableView& tables,
-                std::array<GroupModel, kGroupings>* groups) {
+                RowGroups& of_rows, std::array<GroupModel, kGroupings>* groups) {
+  of_rows.Make(table, tables);
   const auto sum = [](const v1::ProcessRow& row, const std::vector<int>& places) {
     uint64_t total = 0;
     for (int place : places) {
@@ -132,13 +151,11 @@ void FillGroups(const v1::ProcessTable& table, const Columns& columns, const Tab
     GroupModel& group = (*groups)[by];
     group.estimated = columns.estimated;
     std::map<uint64_t, sketch::LabelWeight> sums;
-    for (const v1::ProcessRow& row : table.rows()) {
-      uint64_t id = row.uid();
-      if (by != kByUid) {
-        std::string text = by == kByExe ? ExeName(row, tables) : tables.String(row.cgroup());
-        id = DigestText(text);
-        group.text.emplace(id, std::move(text));
-      }
+    for (int i = 0; i < table.rows_size(); ++i) {
+      const v1::ProcessRow& row = table.rows(i);
+      const auto place = static_cast<size_t>(i);
+      const uint64_t id = of_rows.id[by][place];
+      if (by != kByUid) group.text.try_emplace(id, of_rows.text[by][place]);
       sketch::LabelWeight& weight = sums[id];
       weight.id = id;
       weight.low = SaturatingAdd(weight.low, sum(row, columns.weight));
@@ -234,6 +251,7 @@ WindowModel FromSummary(const v1::SummaryBody& body, const v1::Schema& schema,
   model.partial_epochs = span.partial ? 1 : 0;
   model.schema_id = schema.id();
   const TableView tables(body.tables());
+  RowGroups of_rows;
   for (const v1::Vital& vital : body.vitals()) {
     if (vital.id() == 0 || vital.id() > UINT8_MAX || !parts.Wants(vital.id())) continue;
     const v1::VitalDescriptor* descriptor = DescriptorOf(schema, vital.id());
@@ -249,7 +267,7 @@ WindowModel FromSummary(const v1::SummaryBody& body, const v1::Schema& schema,
     if (descriptor == nullptr) continue;
     const Columns columns = VitalColumns(body.processes(), *descriptor);
     one.has_groups = !columns.weight.empty();
-    if (one.has_groups) FillGroups(body.processes(), columns, tables, &one.groups);
+    if (one.has_groups) FillGroups(body.processes(), columns, tables, of_rows, &one.groups);
   }
   if (parts.distributions) FillHistograms(body, tables, model.covered_ns, &model);
   FillLosses(body.losses(), &model.losses);
@@ -264,7 +282,7 @@ WindowModel FromSummary(const v1::SummaryBody& body, const v1::Schema& schema,
     if (estimated == v1::PROCESS_COLUMN_RUN_NS) run_time.estimated = true;
   }
   model.has_run_time = !run_time.weight.empty();
-  if (model.has_run_time) FillGroups(body.processes(), run_time, tables, &model.run_time);
+  if (model.has_run_time) FillGroups(body.processes(), run_time, tables, of_rows, &model.run_time);
   return model;
 }
 

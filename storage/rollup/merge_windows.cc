@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <tuple>
 
 #include "sketch/saturating.h"
@@ -27,22 +28,32 @@ void MergeLosses(const std::map<int, v1::Loss>& child, std::map<int, v1::Loss>* 
   }
 }
 
-// The facts of labels that kept their row. Where children disagree the smaller exemplar digest and
-// the better supported sub-series win, whatever the order.
-void MergeFacts(const LabelFacts& child, LabelFacts* into, bool fresh) {
-  if (fresh) {
-    *into = child;
-    return;
+// The facts of a label that kept its row; nothing: no child has any. Where children disagree the
+// smaller exemplar digest and the better supported sub-series win, whatever the order.
+std::optional<LabelFacts> MergeFacts(
+    uint64_t label, const std::vector<std::pair<uint64_t, const VitalModel*>>& children,
+    bool with_exemplar) {
+  std::optional<LabelFacts> merged;
+  const PortableExemplar* exemplar = nullptr;
+  for (const auto& [child_ns, vital] : children) {
+    const auto found = vital->facts.find(label);
+    if (found == vital->facts.end()) continue;
+    const LabelFacts& child = found->second;
+    if (!merged.has_value()) {
+      merged = LabelFacts{child.label, child.stable_id, child.sub, child.sub_samples, {}};
+    } else if (child.sub_samples > merged->sub_samples ||
+               (child.sub_samples == merged->sub_samples && child.sub < merged->sub)) {
+      merged->sub = child.sub;
+      merged->sub_samples = child.sub_samples;
+    }
+    if (child.exemplar.has_value() &&
+        (exemplar == nullptr || child.exemplar->digest < exemplar->digest)) {
+      exemplar = &*child.exemplar;
+    }
   }
-  if (child.exemplar.has_value() &&
-      (!into->exemplar.has_value() || child.exemplar->digest < into->exemplar->digest)) {
-    into->exemplar = child.exemplar;
-  }
-  if (child.sub_samples > into->sub_samples ||
-      (child.sub_samples == into->sub_samples && child.sub < into->sub)) {
-    into->sub = child.sub;
-    into->sub_samples = child.sub_samples;
-  }
+  // With its stack it is most of what there is to copy.
+  if (with_exemplar && exemplar != nullptr) merged->exemplar = *exemplar;
+  return merged;
 }
 
 GroupModel MergeGroup(const std::vector<const GroupModel*>& children) {
@@ -95,14 +106,12 @@ VitalModel MergeVital(const std::vector<std::pair<uint64_t, const VitalModel*>>&
     if (child->has_groups) groups.push_back(&child->groups);
   }
   merged.labels = sketch::MergeLabels(lists);
+  size_t place = 0;
   for (const sketch::LabelWeight& label : merged.labels.labels) {
-    bool fresh = true;
-    for (const auto& [child_ns, child] : children) {
-      auto it = child->facts.find(label.id);
-      if (it == child->facts.end()) continue;
-      MergeFacts(it->second, &merged.facts[label.id], fresh);
-      fresh = false;
-    }
+    auto facts = MergeFacts(label.id, children, place < kExemplarLabels);
+    if (!facts.has_value()) continue;
+    merged.facts.emplace(label.id, *std::move(facts));
+    ++place;
   }
   merged.has_groups = !groups.empty();
   if (merged.has_groups) MergeGroups(groups, &merged.groups);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -61,6 +62,26 @@ absl::Status ForEachEpoch(
   return scanned.ok() ? bad : scanned;
 }
 
+// Of the exemplars that the children of a window have of a label only the one with the smallest
+// digest is kept, so one that comes after a smaller need not be made: its stack is dear.
+class SmallestDigests {
+ public:
+  // Belong to this.
+  ModelParts Parts() {
+    ModelParts parts;
+    parts.exemplar = [this](uint32_t vital, uint64_t label, uint64_t digest) {
+      const auto [known, fresh] = digests_.try_emplace({vital, label}, digest);
+      if (!fresh && digest >= known->second) return false;
+      known->second = digest;
+      return true;
+    };
+    return parts;
+  }
+
+ private:
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> digests_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::optional<v1::SeriesBlock>> Recompute::Series(uint32_t node,
@@ -87,21 +108,22 @@ absl::StatusOr<std::optional<v1::SeriesBlock>> Recompute::Series(uint32_t node,
 }
 
 absl::StatusOr<WindowModel> Recompute::ModelOf(
-    const v1::RollupWindow& window,
-    std::span<const std::pair<uint8_t, v1::RollupVital>> vitals) const {
+    const v1::RollupWindow& window, std::span<const std::pair<uint8_t, v1::RollupVital>> vitals,
+    const ModelParts& parts) const {
   // Of which nothing could be read: nothing is to be described.
-  if (window.epochs() == 0) return FromRows(window, vitals, v1::Schema());
+  if (window.epochs() == 0) return FromRows(window, vitals, v1::Schema(), parts);
   absl::StatusOr<std::shared_ptr<const v1::Schema>> schema = reader_->Schema(window.schema_id());
   if (!schema.ok()) return schema.status();
-  return FromRows(window, vitals, **schema);
+  return FromRows(window, vitals, **schema, parts);
 }
 
 absl::Status Recompute::AddDamaged(Tier tier, uint32_t node, uint64_t start_ns, uint64_t end_ns,
+                                   const ModelParts& parts,
                                    std::vector<WindowModel>* children) const {
   absl::StatusOr<std::optional<WindowRows>> again = Window(tier, node, start_ns);
   if (!again.ok() && !absl::IsNotFound(again.status())) return again.status();
   if (again.ok() && again->has_value()) {
-    absl::StatusOr<WindowModel> model = ModelOf((*again)->window, (*again)->vitals);
+    absl::StatusOr<WindowModel> model = ModelOf((*again)->window, (*again)->vitals, parts);
     if (!model.ok()) return model.status();
     children->push_back(*std::move(model));
     return absl::OkStatus();
@@ -113,6 +135,8 @@ absl::Status Recompute::AddDamaged(Tier tier, uint32_t node, uint64_t start_ns, 
 absl::StatusOr<std::optional<WindowRows>> Recompute::Window(Tier tier, uint32_t node,
                                                             uint64_t start_ns) const {
   std::vector<WindowModel> children;
+  SmallestDigests smallest;
+  const ModelParts parts = smallest.Parts();
   const uint64_t end_ns = start_ns + WindowNs(tier);
   absl::Status bad;
   absl::Status read;
@@ -121,7 +145,8 @@ absl::StatusOr<std::optional<WindowRows>> Recompute::Window(Tier tier, uint32_t 
     read = ForEachEpoch(
         *reader_, node, start_ns, end_ns, {},
         [&](const RawRow& row, const v1::Schema& schema, const v1::SummaryBody& body) {
-          children.push_back(FromSummary(body, schema, PlaceEpoch(body.epoch()), row.key.sequence));
+          children.push_back(
+              FromSummary(body, schema, PlaceEpoch(body.epoch()), row.key.sequence, parts));
         },
         &unreadable);
     if (!unreadable.empty()) children.emplace_back().unreadable = std::move(unreadable);
@@ -131,7 +156,7 @@ absl::StatusOr<std::optional<WindowRows>> Recompute::Window(Tier tier, uint32_t 
     read = reader_->ForEachRollup(
         finer, node, start_ns, end_ns, {},
         [&](const RollupRow& row) {
-          absl::StatusOr<WindowModel> model = ModelOf(row.window, row.vitals);
+          absl::StatusOr<WindowModel> model = ModelOf(row.window, row.vitals, parts);
           if (!model.ok()) {
             bad = model.status();
             return false;
@@ -144,7 +169,7 @@ absl::StatusOr<std::optional<WindowRows>> Recompute::Window(Tier tier, uint32_t 
       if (!read.ok() || !bad.ok()) break;
       const uint64_t finer_ns = WindowNs(finer);
       for (uint64_t at = row.start_ns; at < row.end_ns && bad.ok(); at += finer_ns) {
-        bad = AddDamaged(finer, node, at, std::min(at + finer_ns, end_ns), &children);
+        bad = AddDamaged(finer, node, at, std::min(at + finer_ns, end_ns), parts, &children);
       }
     }
   }

@@ -40,12 +40,12 @@ class Recompute {
   absl::StatusOr<std::map<uint8_t, v1::LineBlock>> Lines(const DirtyLineKey& key) const;
 
  private:
-  absl::StatusOr<WindowModel> ModelOf(
-      const v1::RollupWindow& window,
-      std::span<const std::pair<uint8_t, v1::RollupVital>> vitals) const;
+  absl::StatusOr<WindowModel> ModelOf(const v1::RollupWindow& window,
+                                      std::span<const std::pair<uint8_t, v1::RollupVital>> vitals,
+                                      const ModelParts& parts) const;
   // In the place of a stored window that cannot be read.
   absl::Status AddDamaged(Tier tier, uint32_t node, uint64_t start_ns, uint64_t end_ns,
-                          std::vector<WindowModel>* children) const;
+                          const ModelParts& parts, std::vector<WindowModel>* children) const;
   // A stored window's own row, or made again. Nothing: there is none, or (`unreadable`) it cannot
   // be read and not be made. `unreadable` also: some of it is missing.
   absl::StatusOr<std::optional<v1::RollupWindow>> StoredWindow(const RollupKey& key,

@@ -123,6 +123,8 @@ struct ModelParts {
   // Whether the facts of a label are wanted; `digest`: of its exemplar, if it has one. Empty:
   // always.
   std::function<bool(uint32_t vital, uint64_t label, std::optional<uint64_t> digest)> facts;
+  // Whether the exemplar with this digest is wanted with them. Empty: always.
+  std::function<bool(uint32_t vital, uint64_t label, uint64_t digest)> exemplar;
 
   bool Wants(uint32_t vital) const {
     return vitals.empty() || std::find(vitals.begin(), vitals.end(), vital) != vitals.end();

@@ -12,6 +12,7 @@ telltale_test(filter_runner_test LABEL unit SOURCES unit/filter_open_test.cc uni
   LINK telltale::filter)
 telltale_test(query_anomalies_test LABEL unit SOURCES unit/query_anomalies_test.cc LINK telltale::filter_query)
 telltale_test(filter_log_test LABEL unit tsan SOURCES unit/filter_log_test.cc LINK telltale::filter)
+telltale_test(filter_source_test LABEL unit SOURCES unit/filter_source_test.cc LINK telltale::filter telltale_query_store)
 # The public header is C11 and needs nothing else of Telltale: compiling it is the test.
 add_library(filter_header_c11 OBJECT ${CMAKE_CURRENT_SOURCE_DIR}/unit/filter_header_c11.c)
 target_include_directories(filter_header_c11 PRIVATE ${CMAKE_SOURCE_DIR}/collector/filter)
