@@ -17,7 +17,7 @@ namespace telltale::agent {
 namespace {
 
 // `truth` is there only in the tests' variant of the objects (bpf/truth.bpf.h).
-constexpr std::string_view kShared[] = {".data.control", ".data.bitmaps", ".data.group", "cpus",
+constexpr std::string_view kShared[] = {".data.control", ".data.bitmaps", "group", "cpus",
                                         "ring",          "tasks",         "truth"};
 
 constexpr int64_t kMostEntries = 1 << 16;  // one deleted meanwhile leads back to the first
@@ -62,6 +62,17 @@ void LetPagesGo(std::span<const char> image) {
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(image.data()) + page - 1) / page * page;
   const uintptr_t end = reinterpret_cast<uintptr_t>(image.data() + image.size()) / page * page;
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+// libbpf keeps what an object's variables began with, 30 KB of each object, though their maps are
+// made or another object's are used. Shared memory without a file: only a hole gives it back.
+void LetInitialValuesGo(bpf_object* object) {
+  bpf_map* map = nullptr;
+  while ((map = bpf_object__next_map(object, map)) != nullptr) {
+    size_t bytes = 0;
+    const void* const begin = bpf_map__initial_value(map, &bytes);
+    if (begin != nullptr) madvise(const_cast<void*>(begin), bytes, MADV_REMOVE);
+  }
 }
 
 // For a rung that names no programs: what the object has.
@@ -163,6 +174,7 @@ absl::Status BpfGroup::Load(std::span<const char> image, Rung& rung, SharedMaps&
     return absl::FailedPreconditionError(
         absl::StrCat("loading ", rung.hook, ": ", Explain(-error)));
   }
+  LetInitialValuesGo(object_);
   if (absl::Status status = AttachRung(rung, perf); !status.ok()) return status;
   return maps.Adopt(object_);
 }

@@ -144,8 +144,7 @@ absl::Status BpfSensor::Impl::StartCore() {
       !status.ok()) {
     return status;
   }
-  if (absl::Status status =
-          group_map_.Map(maps_->fd(".data.group"), sizeof(telltale_group), 1, "group");
+  if (absl::Status status = group_map_.Map(maps_->fd("group"), sizeof(telltale_group), 1, "group");
       !status.ok()) {
     return status;
   }

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -18,6 +20,7 @@ constexpr int kStarts = 8;
 
 // How often the kernel's verifier may look at each instruction of a program.
 constexpr uint64_t kMostVerified = 200;
+constexpr uint64_t kMostCopiesKb = 128;
 
 TEST(SensorStartTest, EveryStartHasItsTimerOfTheSeconds) {
   for (int start = 0; start < kStarts; ++start) {
@@ -50,6 +53,19 @@ TEST(SensorStartTest, TheVerifierFollowsNoLoopCountByCount) {
     EXPECT_LT(info.verified_insns, instructions * kMostVerified) << info.name;
   }
   EXPECT_GE(programs, 20);
+}
+
+// What libbpf keeps of the variables of each object is the same memory again, once an object.
+TEST(SensorStartTest, KeepsNoCopiesOfTheMaps) {
+  BpfSensor sensor(BpfSensorOptions{});
+  const absl::Status status = sensor.Start();
+  if (absl::IsFailedPrecondition(status)) GTEST_SKIP() << status.message();
+  ASSERT_TRUE(status.ok()) << status;
+  std::ifstream file("/proc/self/status");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string name = "RssShmem:";
+  ASSERT_NE(text.find(name), std::string::npos);
+  EXPECT_LE(std::stoul(text.substr(text.find(name) + name.size())), kMostCopiesKb) << "KB";
 }
 
 }  // namespace

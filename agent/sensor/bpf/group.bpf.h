@@ -29,11 +29,13 @@ static __always_inline int32_t group_tgid(const struct telltale_cpu* c) {
  * of it says nothing of others. */
 static __noinline int count_exactly(uint32_t half, uint32_t vital, uint64_t hash, uint64_t weight,
                                     int32_t tgid) {
-  uint32_t v = vital - 1, place = hash >> TELLTALE_GROUP_PLACE_SHIFT;
-  struct telltale_group_half* h = &group.half[half & 1];
+  uint32_t v = vital - 1, place = hash >> TELLTALE_GROUP_PLACE_SHIFT, only = 0;
+  struct telltale_group* group_map = bpf_map_lookup_elem(&group, &only);
+  struct telltale_group_half* h;
 
   opaque(v);
-  if (v >= TELLTALE_VITALS || tgid == control.own_tgid) return 0;
+  if (!group_map || v >= TELLTALE_VITALS || tgid == control.own_tgid) return 0;
+  h = &group_map->half[half & 1];
 #pragma unroll
   for (uint32_t i = 0; i < TELLTALE_GROUP_PROBES; i++, place++) {
     struct telltale_exact* label = &h->label[v][place & (TELLTALE_GROUP_LABELS - 1)];

@@ -21,8 +21,15 @@ struct telltale_control control SEC(".data.control") = {};
  */
 struct telltale_bitmaps bitmaps SEC(".data.bitmaps") = {};
 
-/* As the bitmaps. */
-struct telltale_group group SEC(".data.group") = {};
+/* As the bitmaps. No variable: its zeroes would be in each object, and libbpf keeps a copy of the
+ * variables of each. The one value is mapped by the agent. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct telltale_group);
+} group SEC(".maps");
 
 /* One block per possible CPU and one for the iterator, mapped by the agent. Written only by
  * programs on that CPU. The loader sets max_entries. */
