@@ -98,9 +98,8 @@ FunctionName HostResolver::Name(const ProcessRef& process, const CodeLocation& l
   if (!location.file) return {v1::NAME_OUTCOME_GONE, ""};
   switch (location.file->kind) {
     case v1::MAPPING_KIND_KERNEL: {
-      const std::string_view name = kernel_.NameAt(location);
-      return {name.empty() ? v1::NAME_OUTCOME_NO_SYMBOL : v1::NAME_OUTCOME_NAMED,
-              std::string(name)};
+      std::string name = kernel_.NameAt(location);
+      return {name.empty() ? v1::NAME_OUTCOME_NO_SYMBOL : v1::NAME_OUTCOME_NAMED, std::move(name)};
     }
     case v1::MAPPING_KIND_FILE:
       return NameInFile(process, location);

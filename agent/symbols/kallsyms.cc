@@ -46,7 +46,7 @@ void Kallsyms::Load() {
   uint64_t text = 0;
   std::string line;
   while (std::getline(file, line) && symbols.size() < kMaxSymbols &&
-         names_.size() < kMaxNameBytes) {
+         names_.unpacked_bytes() < kMaxNameBytes) {
     std::string_view rest = line;
     const auto address = TakeNumber(rest, 16);
     const std::string_view type = TakeWord(rest);
@@ -56,17 +56,19 @@ void Kallsyms::Load() {
     if (type != "t" && type != "T" && type != "w" && type != "W") continue;
     if (name == "_text" || (name == "_stext" && text == 0)) text = *address;
     const uint32_t in = ModuleIndex(module, *address);
-    symbols.push_back({*address, static_cast<uint32_t>(names_.size()), static_cast<uint16_t>(in)});
-    names_.append(name).push_back('\0');
+    symbols.push_back({*address, names_.Append(name), static_cast<uint16_t>(in)});
   }
   if (text != 0) modules_[0].base = text;
+  names_.Finish();
   std::ranges::stable_sort(symbols, {}, &Symbol::address);
+  addresses_.reserve(symbols.size());
+  name_of_.reserve(symbols.size());
+  module_of_.reserve(symbols.size());
   for (const Symbol& s : symbols) {
     addresses_.push_back(s.address);
     name_of_.push_back(s.name);
     module_of_.push_back(s.module);
   }
-  names_.shrink_to_fit();
   IdentifyModules();
 }
 
@@ -116,12 +118,18 @@ CodeLocation Kallsyms::Locate(uint64_t address) {
   return {module.file, address - module.base};
 }
 
-std::string_view Kallsyms::NameAt(const CodeLocation& location) {
+const std::string& Kallsyms::NameOf(int64_t symbol) {
+  Opened& opened = opened_[symbol % kOpened];
+  if (opened.symbol != symbol) opened = {symbol, names_.At(name_of_[symbol])};
+  return opened.name;
+}
+
+std::string Kallsyms::NameAt(const CodeLocation& location) {
   if (!loaded_) Load();
   for (const Module& module : modules_) {
     if (module.file != location.file) continue;
     const int64_t i = IndexAt(module.base + location.offset);
-    return i < 0 ? std::string_view{} : std::string_view(names_.c_str() + name_of_[i]);
+    return i < 0 ? "" : NameOf(i);
   }
   return {};
 }

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/symbols/packed_names.h"
 #include "agent/symbols/resolver.h"
 
 namespace telltale::agent {
@@ -25,7 +26,7 @@ class Kallsyms {
   // file == nullptr: unknown.
   CodeLocation Locate(uint64_t address);
   // Function at a location that Locate gave; empty if unknown.
-  std::string_view NameAt(const CodeLocation& location);
+  std::string NameAt(const CodeLocation& location);
 
   size_t size() const { return addresses_.size(); }
 
@@ -36,19 +37,28 @@ class Kallsyms {
     std::shared_ptr<const CodeFile> file;
   };
 
+  struct Opened {
+    int64_t symbol = -1;
+    std::string name;
+  };
+  static constexpr size_t kOpened = 1'024;
+
   void Load();
   uint32_t ModuleIndex(std::string_view name, uint64_t address);
   void IdentifyModules();
   // Index of the symbol that holds `address`; -1 if none does.
   int64_t IndexAt(uint64_t address) const;
+  const std::string& NameOf(int64_t symbol);
 
   const std::string root_;
   bool loaded_ = false;
   std::vector<uint64_t> addresses_;  // ascending
-  std::vector<uint32_t> name_of_;    // [symbol]: offset into names_
+  std::vector<uint32_t> name_of_;    // [symbol]: its place in names_
   std::vector<uint16_t> module_of_;  // [symbol]
   std::vector<Module> modules_;
-  std::string names_;  // each ends with '\0'
+  PackedNames names_;
+  // Opened lately, by index: the same few functions are where all wait.
+  std::vector<Opened> opened_ = std::vector<Opened>(kOpened);
 };
 
 }  // namespace telltale::agent
