@@ -116,7 +116,7 @@ std::string UuidBytes(std::string_view text) {
   return bytes.size() == 16 && nibble < 0 ? bytes : "";
 }
 
-v1::NodeInfo ReadNodeInfo(const std::string& root) {
+v1::NodeInfo ReadNodeInfo(const std::string& root, const v1::NodeInfo* before) {
   const auto clean = [](const std::string& text) { return proto::SanitizeText(text, kFieldBytes); };
   v1::NodeInfo info;
   info.set_kernel_release(clean(Line(root + "/proc/sys/kernel/osrelease")));
@@ -131,8 +131,10 @@ v1::NodeInfo ReadNodeInfo(const std::string& root) {
   v1::Gauges gauges;
   if (meminfo.ok()) ParseMeminfo(*meminfo, &gauges);
   info.set_memory_bytes(gauges.memory_total_bytes());
-  info.set_boot_id(UuidBytes(Line(root + "/proc/sys/kernel/random/boot_id")));
-  info.set_machine_fingerprint(Fingerprint(root));
+  info.set_boot_id(before != nullptr ? before->boot_id()
+                                     : UuidBytes(Line(root + "/proc/sys/kernel/random/boot_id")));
+  info.set_machine_fingerprint(before != nullptr ? before->machine_fingerprint()
+                                                 : Fingerprint(root));
   info.set_clock_source(
       clean(Line(root + "/sys/devices/system/clocksource/clocksource0/current_clocksource")));
   info.set_page_size(static_cast<uint32_t>(sysconf(_SC_PAGESIZE)));

@@ -16,7 +16,9 @@ namespace telltale::agent {
 // cpus_possible, cpus_online, memory_bytes, boot_id, machine_fingerprint, clock_source, page_size.
 // What cannot be read stays empty. Name, labels, versions and vitals are the caller's. `root`:
 // where proc, sys and etc are, empty for "/".
-v1::NodeInfo ReadNodeInfo(const std::string& root);
+// `before`: what was read earlier in this life of the agent. Boot and fingerprint stay as they were
+// (data of the body, and how clones are told apart), and nothing is computed for them.
+v1::NodeInfo ReadNodeInfo(const std::string& root, const v1::NodeInfo* before = nullptr);
 
 // How many CPUs a list such as "0-3,8" names; 0 if it is none. At most 65,536.
 uint32_t CountCpuList(std::string_view list);

@@ -178,11 +178,7 @@ class SensorProcess {
     if (now < next_look_ns_) return;
     next_look_ns_ = now + kLookEveryNs;
     if (auto vitals = loop_->GetStats().vitals; !vitals.empty()) vitals_ = std::move(vitals);
-    v1::NodeInfo host = ReadNodeInfo("");
-    // Of one life of the agent: data of the body, and how clones are told apart.
-    host.set_boot_id(host_.boot_id());
-    host.set_machine_fingerprint(host_.machine_fingerprint());
-    host_ = std::move(host);
+    host_ = ReadNodeInfo("", &host_);
     if (uplink_.open() && Describe().SerializeAsString() != told_) TellNodeInfo();
   }
 

@@ -240,6 +240,10 @@ TEST_F(HostTest, DescribesANodeByItsFiles) {
 
   Write("/etc/machine-id", "another\n");
   EXPECT_NE(ReadNodeInfo(root_).machine_fingerprint(), info.machine_fingerprint());
+  const v1::NodeInfo again = ReadNodeInfo(root_, &info);
+  EXPECT_EQ(again.machine_fingerprint(), info.machine_fingerprint());
+  EXPECT_EQ(again.boot_id(), info.boot_id());
+  EXPECT_EQ(again.kernel_release(), info.kernel_release());
 }
 
 TEST(NodeInfoTest, ThisHostIsFitForTheWire) {
