@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/clock_ns.h"
 #include "agent/host/node_info.h"
+#include "agent/host/start_pages.h"
 #include "agent/loop/epoch_source.h"
 #include "agent/loop/sensor_loop.h"
 #include "agent/spool/disk_writer.h"
@@ -93,6 +94,7 @@ class SensorProcess {
     loop_ = std::make_unique<SensorLoop>(loop, *source_, clock_, *disk_);
     loop_->Start();
     supervisor_.Send(LinkMessage(LinkKind::kWatching, {}));
+    LetStartPagesGo();
     return Serve(signals, **server) ? Stop() : kFailed;
   }
 

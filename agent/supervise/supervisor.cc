@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/host/start_pages.h"
 #include "agent/uplink/clock.h"
 #include "sketch/time_units.h"
 #include "spdlog/spdlog.h"
@@ -146,7 +147,8 @@ class Supervisor {
   }
 
   void Watching() {
-    has_watched_ = true;
+    // Both others were forked: all that is left to do is to wait.
+    if (!std::exchange(has_watched_, true)) LetStartPagesGo();
     if (options_.manager == nullptr) return;
     if (!std::exchange(manager_knows_, true)) options_.manager->Ready("watching " + options_.node);
     options_.manager->Beat();

@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "agent/enroll/identity_files.h"
 #include "agent/enroll/renewer.h"
+#include "agent/host/start_pages.h"
 #include "agent/spool/spool_reader.h"
 #include "agent/supervise/mailbox.h"
 #include "agent/supervise/supervisor.h"
@@ -108,6 +109,7 @@ class UplinkProcess {
       // What was in the spool at the start is one backlog: begin when all of it is known.
       if (ready_) logic_->Tick();
       TellStatus();
+      EndStart();
     }
     TellStatus();
     (void)link_.Flush();
@@ -115,6 +117,13 @@ class UplinkProcess {
   }
 
  private:
+  // With the first stream all has been set up that a connection needs.
+  void EndStart() {
+    if (started_ || !logic_ || logic_->state() != UplinkLogic::State::kStreaming) return;
+    started_ = true;
+    LetStartPagesGo();
+  }
+
   absl::Status Wait() {
     absl::Status status = link_.Flush();
     if (!status.ok()) return status;
@@ -221,6 +230,7 @@ class UplinkProcess {
   GrpcTransport transport_;
   std::optional<UplinkLogic> logic_;  // once it is told for whom
   bool ready_ = false;
+  bool started_ = false;  // there was a stream
   uint64_t next_status_ns_ = 0;
   bool untold_ = false;  // the status is another than the one told last
   LinkMessage told_;

@@ -14,6 +14,9 @@ telltale_test(agent_symbols_test LABEL unit
 telltale_test(agent_host_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_host_test.cc
   LINK telltale::agent_host telltale::codec)
+telltale_test(agent_start_pages_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_start_pages_test.cc
+  LINK telltale::agent_host)
 telltale_test(agent_node_events_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_node_events_test.cc
   LINK telltale::agent_epoch)
