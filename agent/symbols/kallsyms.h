@@ -57,12 +57,6 @@ class Kallsyms {
   };
   static constexpr size_t kOpened = 1'024;
 
-  struct Opened {
-    int64_t symbol = -1;
-    std::string name;
-  };
-  static constexpr size_t kOpened = 1'024;
-
   void Load();
   std::vector<Listed> ReadModules() const;
   // Whether other modules are loaded by now, and so all is read again.
