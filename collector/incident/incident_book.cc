@@ -59,9 +59,9 @@ absl::Status IncidentBook::Load() {
     v1::StoredIncident incident;
     if (!value.ok() || !incident.ParseFromString(*value)) {
       if (lost++ == 0) {
-        fault = absl::StrCat(
-            "number ", number, ": ",
-            value.ok() ? "it is no incident" : std::string(value.status().message()));
+        fault =
+            absl::StrCat("number ", number, ": ",
+                         value.ok() ? "it is no incident" : std::string(value.status().message()));
       }
       continue;
     }
