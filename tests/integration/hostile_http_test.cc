@@ -142,6 +142,21 @@ TEST_F(HostileHttpTest, TooMuch) {
     for (int i = 0; i < 64; ++i) client->Send(chunk);
     EXPECT_EQ(client->Read().status, 413);
   });
+  Attack("a body of nobody known", [&] {
+    const auto client = Https(std::nullopt);
+    client->Send(
+        "POST /api/v1/top HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+        "Content-Length: 1000000\r\n\r\n{");
+    EXPECT_EQ(client->Read().status, 401);
+  });
+  Attack("lists longer than anybody needs", [&] {
+    std::string query = "/api/v1/top?vital=cpu";
+    for (int i = 0; i < 65; ++i) query += "&selection.label_matches=env%3Dprod";
+    EXPECT_EQ(Get(query).status, 400);
+    query = "/api/v1/events?";
+    for (int i = 0; i < 65; ++i) query += "types=EVENT_TYPE_EXEC&";
+    EXPECT_EQ(Get(query).status, 400);
+  });
   Attack("a question nested without end", [&] {
     std::string json;
     for (int i = 0; i < 50'000; ++i) json += "{\"selection\":";
@@ -205,6 +220,17 @@ TEST_F(HostileHttpTest, TooSlow) {
       }
     }
     ADD_FAILURE() << "2,000 tries were let through";
+  });
+  Attack("a node asks without end", [&] {
+    for (int tries = 0; tries < 2000; ++tries) {
+      const auto client = Https(attacker_);
+      while (++tries < 2000) {
+        const int status = client->Get("/api/v1/nodes").status;
+        if (status == 0) break;
+        if (status == 429) return;
+      }
+    }
+    ADD_FAILURE() << "2,000 requests were let through";
   });
   Attack("a handshake that never comes",
          [&] { Raw(https_port(), std::string("\x16\x03\x01", 3)); });

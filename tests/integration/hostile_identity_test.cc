@@ -105,13 +105,26 @@ TEST_F(HostileIdentityTest, Handshakes) {
 
 TEST_F(HostileIdentityTest, Revoked) {
   const IssuedFiles asker = pki_.Issue("gone", "URI:telltale://viewer/gone");
-  const auto open = Https(asker);
+  const auto open = Https(asker), stream = Https(asker);
   EXPECT_EQ(open->Get("/api/v1/nodes").status, 200);
+  stream->Send("GET /api/v1/incidents/follow HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(stream->ReadHeader().status, 200);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(120));
+  const auto stub = v1::Query::NewStub(Channel(asker));
+  const auto followed = stub->FollowAnomalies(&context, {});
+  v1::Anomaly anomaly;
+  EXPECT_TRUE(followed->Read(&anomaly)) << "the greeting";
   pki_.Revoke({attacker_, asker});
   ASSERT_TRUE(
       Await([&] { return Written(attacker_).error_code() == StatusCode::UNAUTHENTICATED; }));
   ASSERT_TRUE(Await([&] { return Read(asker) == 401; }));
   EXPECT_EQ(open->Get("/api/v1/nodes").status, 401);
+  EXPECT_FALSE(followed->Read(&anomaly));
+  EXPECT_EQ(followed->Finish().error_code(), StatusCode::UNAUTHENTICATED);
+  while (!stream->ReadChunk().empty()) {
+  }
+  EXPECT_TRUE(stream->Closed());
   Attack("gRPC: revoked node",
          [&] { EXPECT_EQ(Written(attacker_).error_code(), StatusCode::UNAUTHENTICATED); });
   Attack("gRPC: revoked viewer",

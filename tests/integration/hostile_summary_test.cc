@@ -54,6 +54,11 @@ TEST_F(HostileSummaryTest, ForgedReferences) {
       body.mutable_processes()->mutable_rows(0)->set_exe(4'000'000'000);
     }));
   });
+  Attack("a reason of losses that nobody has", [&] {
+    ExpectRefused(NextSummary([](v1::SummaryBody& body) {
+      body.add_losses()->set_reason(static_cast<v1::LossReason>(123'456));
+    }));
+  });
   Attack("control characters in a name", [&] {
     ExpectRefused(NextSummary(
         [](v1::SummaryBody& body) { body.mutable_tables()->set_strings(0, "/bin/\x1b[2Jsh"); }));
@@ -194,6 +199,13 @@ TEST_F(HostileSummaryTest, TooMuch) {
     while (written < 1'000'000 && stream->Write(message)) ++written;
     EXPECT_LT(written, 1'000'000);
     EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  });
+  Attack("streams that say nothing", [&] {
+    std::vector<std::unique_ptr<RawAgent>> streams;
+    for (int i = 0; i < 24; ++i) {
+      streams.push_back(std::make_unique<RawAgent>(collector_.address(), pki_.ca(), attacker_));
+    }
+    EXPECT_EQ(streams.back()->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   });
   Attack("more streams than a node has", [&] {
     std::vector<std::unique_ptr<RawAgent>> streams;
