@@ -263,11 +263,12 @@ class BrowserTest : public ::testing::Test {
     web.engine = engine_.get();
     web.reader = &store_->reader();
     web.filters = Filters;
-    web.incidents = {.book = incidents_.get(),
-                     .silences = silences_.get(),
-                     .now_ns = WallNs,
-                     .audit = [](const std::string&, const std::string&, const std::string&,
-                                 const absl::Status& refused) { return refused; }};
+    web.incidents = {
+        .book = incidents_.get(),
+        .silences = silences_.get(),
+        .now_ns = WallNs,
+        .audit = [](const std::string&, const std::string&, const std::string&, const std::string&,
+                    const absl::Status& refused) { return refused; }};
     web.live = &hub_;
     auto front = WebFront::Start(std::move(web));
     ASSERT_TRUE(front.ok()) << front.status();
