@@ -47,7 +47,7 @@ class BudgetTest : public UnstartedSensorTest {
     BpfSensorOptions options;
     options.governor.budget = budget;
     options.governor.calm_s = 1;
-    options.governor.give_up_s = give_up_s;
+    options.governor.give_up_s = options.governor.give_up_switch_s = give_up_s;
     options.governor.retry_s = 2;
     Start(std::move(options));
     return !IsSkipped() && !HasFatalFailure();
