@@ -50,8 +50,8 @@ __noinline uint64_t thread_by_number(uint64_t of, uint32_t number) {
 
 /* The owner of a futex is known by its tid only, by which its own pid namespace knows it. Where
  * that is a container's, or where there is no way to look a task up, it is looked for among the
- * threads of the same process, of which the owner of most mutexes is one. Returns its tid, 0: it is
- * not known. */
+ * threads of the same process, of which the owner of most mutexes is one. Returns its tid on the
+ * host, be it gone; 0: it is not known. */
 static __noinline uint32_t name_owner(struct telltale_peer* peer, struct task_struct* task,
                                       uint32_t tid) {
   struct task_struct* owner;
