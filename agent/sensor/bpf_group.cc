@@ -205,6 +205,7 @@ absl::Status BpfGroup::AttachProgram(bpf_program* program) {
 }
 
 void BpfGroup::Detach(const std::string& name) {
+  const std::lock_guard lock(hooks_mutex_);
   if (rung_ != nullptr && IsCounted(program(name.c_str()))) counters_.Pause();
   const auto it = links_.find(name);
   if (it == links_.end()) return;
@@ -213,6 +214,7 @@ void BpfGroup::Detach(const std::string& name) {
 }
 
 absl::Status BpfGroup::Attach(const std::string& name) {
+  const std::lock_guard lock(hooks_mutex_);
   if (rung_ == nullptr || links_.contains(name)) return absl::OkStatus();
   if (std::ranges::find(rung_->programs, name) == rung_->programs.end()) return absl::OkStatus();
   bpf_program* const loaded = program(name.c_str());

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,7 +83,7 @@ class BpfGroup {
   // How many entries a hash map with keys of 8 bytes has; 0: there is no such map.
   int64_t Entries(const char* map) const;
   // Takes a program of the rung in use off its hook, puts it there again. Harmless when it is so
-  // already; a program that is not of the rung is left alone. One thread at a time, any thread.
+  // already; a program that is not of the rung is left alone. Any thread; waits for another's call.
   void Detach(const std::string& name);
   absl::Status Attach(const std::string& name);
 
@@ -101,6 +102,7 @@ class BpfGroup {
   const std::string object_name_;
   std::vector<Rung> rungs_;
   bpf_object* object_ = nullptr;
+  std::mutex hooks_mutex_;                  // of links_ and counters_ once the rung is in use
   std::map<std::string, bpf_link*> links_;  // by program
   CpuCounters counters_;
   const Rung* rung_ = nullptr;

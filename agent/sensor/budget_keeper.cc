@@ -1,6 +1,7 @@
 #include "agent/sensor/budget_keeper.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -23,6 +24,7 @@ constexpr double kAttachShare = 0.1;  // of the budget, about, for taking all un
 constexpr double kOftenS = 1, kSeldomS = 10;  // seconds from one window to the next
 constexpr uint32_t kShortStack = 4096;
 constexpr double kTellEveryNs = 10e9;
+constexpr std::chrono::milliseconds kBackAgain{200};
 constexpr uint64_t kAttachAgainNs = 10'000'000'000;  // what the kernel refused
 
 struct Cycled {
@@ -46,6 +48,13 @@ const std::vector<Cycled>& CycledParts() {
   return parts;
 }
 
+// What only stacks of waits need.
+const std::vector<std::string>& SwitchExits() {
+  static const std::vector<std::string> programs = {"on_switch_exit", "on_schedule_exit",
+                                                    "on_waking"};
+  return programs;
+}
+
 // Where one cgroup is watched, that a CPU is in an interrupt must be known all the time: what is
 // done there is not the cgroup's.
 bool IsCycledWhere(const Cycled& cycled, bool scoped) {
@@ -63,6 +72,26 @@ std::string Largest(const PerPart<double>& ns, double host_ns) {
   return absl::StrJoin(shares, ", ", [](std::string* out, const auto& share) {
     absl::StrAppendFormat(out, "%s %.2f %%", PartName(share.second), 100 * share.first);
   });
+}
+
+DutyCycler::Hooks HooksOf(BpfGroup* group, const std::vector<std::string>& programs,
+                          std::function<void(bool open)> gate) {
+  return {[group, programs] {
+            absl::Status status;
+            for (const std::string& program : programs) {
+              if (absl::Status attached = group->Attach(program); !attached.ok()) status = attached;
+            }
+            return status;
+          },
+          [group, programs] {
+            for (const std::string& program : programs) group->Detach(program);
+          },
+          std::move(gate)};
+}
+
+// Its programs alone make the cost of it.
+bool IsInKernel(Part part) {
+  return IsCycled(part) || part == Part::kSwitch || part == Part::kTasks;
 }
 
 uint64_t DutyPpm(uint8_t level) { return kAlways >> level; }
@@ -120,12 +149,11 @@ void BudgetKeeper::Begin() {
       knobs->closed = open ? 0 : 1;
     };
     units_.push_back(
-        {cycled.part,
-         cycler_->AddUnit(it->second, cycled.programs.empty() ? all : cycled.programs, gate)});
+        {cycled.part, cycler_->AddUnit(HooksOf(
+                          it->second, cycled.programs.empty() ? all : cycled.programs, gate))});
   }
   if (const auto it = groups_.find("sched"); it != groups_.end()) {
-    switch_exits_.push_back(cycler_->AddUnit(
-        it->second, {"on_switch_exit", "on_schedule_exit", "on_waking"}, [](bool) {}));
+    switch_exits_ = cycler_->AddUnit(HooksOf(it->second, SwitchExits(), [](bool) {}));
   }
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     tokens_per_s_[v] = control_->knobs[v].tokens_per_s;
@@ -152,6 +180,8 @@ absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
   PerPart<double> taken_ns{};
   for (size_t i = 0; i < kParts; ++i) {
     const auto part = static_cast<Part>(i);
+    // While the sensor is taken off, what programs are reckoned to take is what they would.
+    if (governor_->detached() && IsInKernel(part)) continue;
     taken_ns[i] = Governor::Cost(part, governor_->level(part), reading.full_ns[i]);
   }
   taken_ns[Index(Part::kRest)] += reading.cycling_ns;
@@ -171,6 +201,7 @@ absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
   if (counts_switches() && !governor_->detached()) {
     if (absl::Status looked = looks_->LookIfDue(mono_ns); !looked.ok()) status = looked;
   }
+  bool calmer = false;
   for (const GovernorStep& step : decision.steps) {
     spdlog::info(
         "governor: {} from level {} to {} of {}{}", PartName(step.part), step.from, step.to,
@@ -181,7 +212,10 @@ absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
         : step.to > step.from ? ": to have user stacks again"
                               : ": there has been room for it");
     if (absl::Status applied = Apply(step, mono_ns); !applied.ok()) status = applied;
+    calmer = calmer || step.to < step.from;
   }
+  // What counts for all there is must see all there is; on a calm host that is soon.
+  if (calmer) cycler_->Settled(kBackAgain);
   if (decision.detached) {
     if (*decision.detached) {
       spdlog::warn("governor: with all turned down the agent takes, of the host: {}",
@@ -209,7 +243,7 @@ void BudgetKeeper::Note(uint8_t vital, uint64_t mono_ns, KnobKind knob, uint64_t
 absl::Status BudgetKeeper::ApplySwitch(uint8_t from, uint8_t to) {
   looked_ = looked_ || from == kSwitchCount || to == kSwitchCount;
   const auto set_exits = [this](bool away) {
-    for (const size_t unit : switch_exits_) cycler_->SetAway(unit, away);
+    if (switch_exits_) cycler_->SetAway(*switch_exits_, away);
   };
   absl::Status status;
   // Waits are charged up to here before they are lost sight of, and begin here when seen again.
@@ -301,8 +335,9 @@ absl::Status BudgetKeeper::SetDetached(bool detached, uint64_t mono_ns) {
     status =
         counts_switches() ? looks_->Look() : steps_->Pass(TELLTALE_PASS_CHARGE, *control_, nullptr);
     for (const Unit& unit : units_) cycler_->SetAway(unit.index, true);
+    if (switch_exits_) cycler_->SetAway(*switch_exits_, true);
     for (const auto& [object, group] : groups_) {
-      for (const std::string& program : group->rung()->programs) group->Detach(program);
+      for (const std::string& program : OwnPrograms(object)) group->Detach(program);
     }
     detached_at_ns_ = mono_ns;
     not_attached_ = absl::OkStatus();
@@ -314,26 +349,35 @@ absl::Status BudgetKeeper::SetDetached(bool detached, uint64_t mono_ns) {
   if (counts_switches() && status.ok()) status = looks_->Look();
   if (absl::Status attached = AttachAll(mono_ns); !attached.ok()) status = attached;
   for (const Unit& unit : units_) cycler_->SetAway(unit.index, false);
+  if (switch_exits_) cycler_->SetAway(*switch_exits_, governor_->level(Part::kSwitch) != 0);
   detached_ns_ += mono_ns - detached_at_ns_;
   detached_at_ns_ = 0;
   last_ = CountEvents(blocks_, control_->half & 1);
   return status;
 }
 
-// All that belongs there and is not the cycler's. What is there already stays.
+// Those that are not the cycler's.
+std::vector<std::string> BudgetKeeper::OwnPrograms(const std::string& object) const {
+  std::vector<std::string> own = groups_.at(object)->rung()->programs;
+  const auto leave = [&own](const std::vector<std::string>& programs) {
+    std::erase_if(own, [&](const std::string& program) {
+      return std::ranges::find(programs, program) != programs.end();
+    });
+  };
+  if (object == "sched") leave(SwitchExits());
+  for (const Cycled& cycled : CycledParts()) {
+    if (cycled.object != object || !IsCycledWhere(cycled, options_.scoped)) continue;
+    if (cycled.programs.empty()) return {};
+    leave(cycled.programs);
+  }
+  return own;
+}
+
+// What is there already stays.
 absl::Status BudgetKeeper::AttachAll(uint64_t mono_ns) {
   absl::Status status;
   for (const auto& [object, group] : groups_) {
-    const bool sched = object == "sched" && governor_->level(Part::kSwitch) != 0;
-    for (const std::string& program : group->rung()->programs) {
-      if (std::ranges::any_of(CycledParts(), [&](const Cycled& cycled) {
-            return cycled.object == object && IsCycledWhere(cycled, options_.scoped) &&
-                   (cycled.programs.empty() ||
-                    std::ranges::find(cycled.programs, program) != cycled.programs.end());
-          })) {
-        continue;
-      }
-      if (sched && program != "on_switch") continue;
+    for (const std::string& program : OwnPrograms(object)) {
       if (absl::Status attached = group->Attach(program); !attached.ok()) status = attached;
     }
   }

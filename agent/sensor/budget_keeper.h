@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,7 @@ class BudgetKeeper {
   void Note(uint8_t vital, uint64_t mono_ns, KnobKind knob, uint64_t from, uint64_t to);
   absl::Status SetDetached(bool detached, uint64_t mono_ns);
   absl::Status AttachAll(uint64_t mono_ns);
+  std::vector<std::string> OwnPrograms(const std::string& object) const;
 
   const Options options_;
   telltale_control* const control_;
@@ -94,7 +96,7 @@ class BudgetKeeper {
   std::map<std::string, BpfGroup*> groups_;  // by object
   std::unique_ptr<DutyCycler> cycler_;
   std::vector<Unit> units_;
-  std::vector<size_t> switch_exits_;  // units of what only stacks of waits need
+  std::optional<size_t> switch_exits_;  // the unit of what only stacks of waits need
   std::unique_ptr<Governor> governor_;
   double factor_ = 1;     // of this machine, to cost_model.h
   double attach_ns_ = 0;  // measured at the start: once on, once off

@@ -1,8 +1,12 @@
 #include "agent/sensor/duty_cycler.h"
 
+#include <linux/membarrier.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/clock_ns.h"
 #include "sketch/time_units.h"
@@ -21,58 +25,48 @@ DutyCycler::~DutyCycler() {
   if (thread_.joinable()) thread_.join();
 }
 
-size_t DutyCycler::AddUnit(BpfGroup* group, std::vector<std::string> programs,
-                           std::function<void(bool)> gate) {
+size_t DutyCycler::AddUnit(Hooks hooks) {
   const std::lock_guard lock(mutex_);
-  Unit unit;
-  unit.group = group;
-  unit.programs = std::move(programs);
-  unit.gate = std::move(gate);
-  units_.push_back(std::move(unit));
+  units_.emplace_back().hooks = std::move(hooks);
   return units_.size() - 1;
 }
 
-// As it is outside of windows.
-void DutyCycler::Settle(Unit& unit) {
-  if (unit.cycled() || unit.away) {
-    unit.gate(false);
-    Detach(unit);
-  } else {
-    Attach(unit);
-    unit.gate(true);
+void DutyCycler::Changed() {
+  for (Unit& unit : units_) {
+    if (!unit.always()) unit.hooks.gate(false);
   }
+  ++changes_;
+  // The thread is made when there is something to do for it.
+  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  wake_.notify_all();
 }
 
 void DutyCycler::SetDuty(size_t unit, uint8_t duty_log2) {
-  {
-    const std::lock_guard lock(mutex_);
-    units_[unit].duty_log2 = duty_log2;
-    units_[unit].late = {};
-    for (Unit& each : units_) Settle(each);  // a period going on ends here
-    ++changes_;
-    // The thread is made when there is something to do for it.
-    if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
-  }
-  wake_.notify_all();
+  const std::lock_guard lock(mutex_);
+  units_[unit].duty_log2 = duty_log2;
+  units_[unit].late = {};
+  Changed();
 }
 
 void DutyCycler::SetAway(size_t unit, bool away) {
-  {
-    const std::lock_guard lock(mutex_);
-    units_[unit].away = away;
-    for (Unit& each : units_) Settle(each);
-    ++changes_;
-  }
-  wake_.notify_all();
+  const std::lock_guard lock(mutex_);
+  units_[unit].away = away;
+  Changed();
+}
+
+bool DutyCycler::Settled(std::chrono::milliseconds patience) {
+  Lock lock(mutex_);
+  return settled_now_.wait_for(lock, patience, [this] { return settled_ == changes_; });
 }
 
 void DutyCycler::Retry() {
   const std::lock_guard lock(mutex_);
+  bool any = false;
   for (Unit& unit : units_) {
-    if (unit.cycled() || unit.away || unit.problem.empty()) continue;
-    unit.on = false;
-    Attach(unit);
+    unit.again = unit.always() && !unit.problem.empty();
+    any = any || unit.again;
   }
+  if (any) Changed();
 }
 
 std::string DutyCycler::Problem(size_t unit) const {
@@ -80,29 +74,50 @@ std::string DutyCycler::Problem(size_t unit) const {
   return units_[unit].problem;
 }
 
-void DutyCycler::Attach(Unit& unit) {
-  if (unit.on) return;
-  unit.problem.clear();
-  for (const std::string& program : unit.programs) {
-    if (const absl::Status status = unit.group->Attach(program); !status.ok()) {
-      unit.problem = std::string(status.message());
-    }
-  }
+void DutyCycler::Attach(Lock& lock, Unit& unit) {
+  if (unit.on && !unit.again) return;
+  unit.again = false;
+  lock.unlock();
+  // Comes back after a grace period, as attaching would; but that holds the lock of the kernel that
+  // taking any program off needs.
+  syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+  const absl::Status status = unit.hooks.attach();
+  lock.lock();
+  unit.problem = std::string(status.message());
   unit.on = true;
 }
 
-void DutyCycler::Detach(Unit& unit) {
+void DutyCycler::Detach(Lock& lock, Unit& unit) {
   if (!unit.on) return;
-  for (const std::string& program : unit.programs) unit.group->Detach(program);
+  lock.unlock();
+  unit.hooks.detach();
+  lock.lock();
   unit.on = false;
 }
 
-bool DutyCycler::WaitUntil(std::unique_lock<std::mutex>& lock, Clock::time_point when) {
-  const uint64_t changes = changes_;
-  return !wake_.wait_until(lock, when, [&] { return stopping_ || changes_ != changes; });
+void DutyCycler::Settle(Lock& lock) {
+  const uint64_t asked = changes_;
+  for (Unit& unit : units_) {
+    if (!unit.always()) Detach(lock, unit);
+  }
+  for (Unit& unit : units_) {
+    if (stopping_ || changes_ != asked) return;
+    if (!unit.always()) continue;
+    Attach(lock, unit);
+    if (unit.always()) unit.hooks.gate(true);
+  }
+  // One-off work is no measure of what a window takes.
+  cpu_ns_ = ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  if (changes_ != asked) return;
+  settled_ = asked;
+  settled_now_.notify_all();
 }
 
-bool DutyCycler::Period(std::unique_lock<std::mutex>& lock) {
+bool DutyCycler::WaitUntil(Lock& lock, Clock::time_point when) {
+  return !wake_.wait_until(lock, when, [this] { return stopping_ || changes_ != settled_; });
+}
+
+void DutyCycler::Period(Lock& lock) {
   const auto begin = Clock::now();
   const auto length = std::chrono::nanoseconds(static_cast<int64_t>(
       period_s_ * kNsPerS * std::uniform_real_distribution<double>(0.75, 1.25)(random_)));
@@ -119,32 +134,38 @@ bool DutyCycler::Period(std::unique_lock<std::mutex>& lock) {
   }
   const auto offset = std::chrono::nanoseconds(std::uniform_int_distribution<int64_t>(
       0, std::max<int64_t>((length - longest).count(), 0))(random_));
-  if (!WaitUntil(lock, begin + offset)) return false;
+  if (!WaitUntil(lock, begin + offset)) return;
 
-  for (Unit* unit : open) Attach(*unit);
+  for (Unit* unit : open) {
+    Attach(lock, *unit);
+    if (changes_ != settled_) return;
+  }
   std::ranges::sort(open, {}, [](const Unit* unit) { return unit->window; });
   const auto opened = Clock::now();
-  for (Unit* unit : open) unit->gate(true);
+  for (Unit* unit : open) unit->hooks.gate(true);
   for (Unit* unit : open) {
-    if (!WaitUntil(lock, opened + unit->window)) return false;
-    unit->gate(false);
+    if (!WaitUntil(lock, opened + unit->window)) return;
+    unit->hooks.gate(false);
     unit->late += Clock::now() - opened - unit->window;
-    Detach(*unit);
+    Detach(lock, *unit);
+    if (changes_ != settled_) return;
   }
   const uint64_t cpu_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   pace_.Took(static_cast<double>(cpu_ns - cpu_ns_.exchange(cpu_ns, std::memory_order_relaxed)));
   period_s_ = pace_.interval_s();
-  return WaitUntil(lock, begin + length);
+  WaitUntil(lock, begin + length);
 }
 
 void DutyCycler::Run() {
   prctl(PR_SET_NAME, "telltale-duty");
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   while (!stopping_) {
-    if (std::ranges::any_of(units_, &Unit::cycled)) {
+    if (changes_ != settled_) {
+      Settle(lock);
+    } else if (std::ranges::any_of(units_, &Unit::cycled)) {
       Period(lock);
     } else {
-      wake_.wait(lock, [this] { return stopping_ || std::ranges::any_of(units_, &Unit::cycled); });
+      wake_.wait(lock, [this] { return stopping_ || changes_ != settled_; });
     }
   }
 }

@@ -8,8 +8,10 @@
 // window that ended late on a busy host is made up for by shorter ones after it. Where attaching is
 // dear (system calls: the kernel goes through all threads of the host) periods are longer.
 //
-// A thread of its own, since attaching waits for the kernel's grace periods. Owned by the sensor;
-// all calls from its thread.
+// A thread of its own attaches and detaches, since the kernel may take long over either: a program
+// comes back to a hook only after a grace period of RCU, and on a host that lets ordinary tasks
+// starve there is none for seconds (7.6 s seen in a storm of switches). Nothing else waits for it.
+// Owned by the sensor; all calls from its thread.
 
 #ifndef TELLTALE_AGENT_SENSOR_DUTY_CYCLER_H_
 #define TELLTALE_AGENT_SENSOR_DUTY_CYCLER_H_
@@ -26,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/sensor/bpf_group.h"
+#include "absl/status/status.h"
 #include "agent/sensor/cost_pace.h"
 
 namespace telltale::agent {
@@ -39,16 +41,22 @@ class DutyCycler {
   DutyCycler(const DutyCycler&) = delete;
   DutyCycler& operator=(const DutyCycler&) = delete;
 
-  // A set of programs of one group that come and go together. The group outlives this. `gate` says
-  // whether they may count; it is called by the thread too and must only store. Returns its index.
-  // Only before the first SetDuty.
-  size_t AddUnit(BpfGroup* group, std::vector<std::string> programs,
-                 std::function<void(bool open)> gate);
+  // Programs that come and go together. They are attached when they are added.
+  struct Hooks {
+    std::function<absl::Status()> attach;  // by the cycler's thread; may take long
+    std::function<void()> detach;          // the same
+    std::function<void(bool open)> gate;   // whether they may count; must only store; any thread
+  };
+  // Returns the unit's index. Only before the first SetDuty or SetAway.
+  size_t AddUnit(Hooks hooks);
 
-  // 1/2^duty_log2 of the time; 0: always. At once.
+  // 1/2^duty_log2 of the time; 0: always. What is to be seen less stops counting at once, what is
+  // to be seen always counts when it is attached. Does not wait for that.
   void SetDuty(size_t unit, uint8_t duty_log2);
   // Not at all, whatever the duty; or as before.
   void SetAway(size_t unit, bool away);
+  // Until all is as it was asked for, or so long. False: it is not yet.
+  bool Settled(std::chrono::milliseconds patience);
 
   // CPU time this thread has used: what attaching and detaching cost.
   uint64_t CpuNs() const { return cpu_ns_.load(std::memory_order_relaxed); }
@@ -62,33 +70,38 @@ class DutyCycler {
  private:
   using Clock = std::chrono::steady_clock;
   struct Unit {
-    BpfGroup* group;
-    std::vector<std::string> programs;
-    std::function<void(bool)> gate;
+    Hooks hooks;
     uint8_t duty_log2 = 0;
     bool away = false;
-    bool on = true;
+    bool again = false;                  // its attaching failed, and is to be tried again
+    bool on = true;                      // cycler's thread
     std::chrono::nanoseconds late{0};    // seen longer than its share so far
     std::chrono::nanoseconds window{0};  // of this period; 0: none
     std::string problem;
     bool cycled() const { return duty_log2 != 0 && !away; }
+    bool always() const { return duty_log2 == 0 && !away; }
   };
+  using Lock = std::unique_lock<std::mutex>;
   void Run();
-  void Settle(Unit& unit);
-  void Attach(Unit& unit);
-  void Detach(Unit& unit);
-  // One period: false if it was cut short by a change.
-  bool Period(std::unique_lock<std::mutex>& lock);
-  bool WaitUntil(std::unique_lock<std::mutex>& lock, Clock::time_point when);
+  // What was asked for has changed: no window goes on.
+  void Changed();
+  // Attaches and detaches as was asked for; again if that changes meanwhile.
+  void Settle(Lock& lock);
+  // These leave the lock while the kernel works.
+  void Attach(Lock& lock, Unit& unit);
+  void Detach(Lock& lock, Unit& unit);
+  // One period: cut short by a change.
+  void Period(Lock& lock);
+  bool WaitUntil(Lock& lock, Clock::time_point when);  // false: cut short
 
   CostPace pace_;
   std::atomic<double> period_s_;
   std::minstd_rand random_;
   std::atomic<uint64_t> cpu_ns_ = 0;
-  mutable std::mutex mutex_;  // held while programs are attached: SetDuty waits for that
-  std::condition_variable wake_;
+  mutable std::mutex mutex_;  // never held while the kernel works
+  std::condition_variable wake_, settled_now_;
   std::vector<Unit> units_;
-  uint64_t changes_ = 0;
+  uint64_t changes_ = 0, settled_ = 0;  // settled_: those changes that are done
   bool stopping_ = false;
   std::thread thread_;
 };

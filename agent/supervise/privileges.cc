@@ -155,14 +155,17 @@ absl::Status BecomeUplink(const std::optional<Account>& account) {
 absl::Status BecomeSupervisor() {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Failed("set no_new_privs");
   return LimitCapabilities({CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG,
-                            CAP_SYS_RESOURCE, CAP_SYS_ADMIN, CAP_KILL, CAP_SETUID, CAP_SETGID});
+                            CAP_SYS_RESOURCE, CAP_SYS_ADMIN, CAP_SYS_NICE, CAP_KILL, CAP_SETUID,
+                            CAP_SETGID});
 }
 
 absl::Status BecomeSensor() {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Failed("set no_new_privs");
   return LimitCapabilities({CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG,
-                            CAP_SYS_RESOURCE, CAP_SYS_ADMIN, CAP_KILL});
+                            CAP_SYS_RESOURCE, CAP_SYS_ADMIN, CAP_SYS_NICE, CAP_KILL});
 }
+
+absl::Status BecomeGuard() { return LimitCapabilities({CAP_SYS_NICE}); }
 
 absl::Status DropLoadingCapabilities() {
   return LimitCapabilities(

@@ -1,5 +1,5 @@
 // What a process of the agent may do. Called once, by each process for itself, before it has
-// threads.
+// threads; BecomeGuard: by a thread for itself.
 
 #ifndef TELLTALE_AGENT_SUPERVISE_PRIVILEGES_H_
 #define TELLTALE_AGENT_SUPERVISE_PRIVILEGES_H_
@@ -40,11 +40,15 @@ absl::Status BecomeUplink(const std::optional<Account>& account);
 
 // The sensor's: keeps CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG as far
 // as it has them (CAP_SYS_ADMIN and CAP_SYS_RESOURCE only until `DropLoadingCapabilities`: old
-// kernels load programs with them), sets no_new_privs. Never fails for a process without
-// capabilities.
+// kernels load programs with them; CAP_SYS_NICE until then, for the guard), sets no_new_privs.
+// Never fails for a process without capabilities.
 absl::Status BecomeSensor();
 
-// After the programs are loaded: keeps what reading other processes' maps and files needs.
+// The starvation guard's, a thread of the sensor: keeps CAP_SYS_NICE alone, for this thread.
+absl::Status BecomeGuard();
+
+// After the programs are loaded and the guard runs: keeps what reading other processes' maps and
+// files needs.
 absl::Status DropLoadingCapabilities();
 
 }  // namespace telltale::agent

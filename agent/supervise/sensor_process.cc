@@ -25,6 +25,7 @@
 #include "agent/spool/disk_writer.h"
 #include "agent/supervise/privileges.h"
 #include "agent/supervise/sensor_factory.h"
+#include "agent/supervise/starvation_guard.h"
 #include "agent/supervise/status_server.h"
 #include "agent/supervise/status_text.h"
 #include "agent/supervise/uplink_port.h"
@@ -131,6 +132,7 @@ class SensorProcess {
     source.scope = ScopeOf(config_);
     source_ = std::make_unique<EpochSource>(std::move(source));
     if (absl::Status status = source_->Start(); !status.ok()) return status;
+    StartGuard();
     if (absl::Status status = DropLoadingCapabilities(); !status.ok()) return status;
     vitals_ = source_->Status();
     const auto active = std::count_if(vitals_.begin(), vitals_.end(), [](const VitalStatus& vital) {
@@ -141,6 +143,14 @@ class SensorProcess {
         options_.node, config_.sensor_kind, config_.sensor_scope, active, vitals_.size(),
         config_.epoch_s, TELLTALE_VERSION);
     return absl::OkStatus();
+  }
+
+  void StartGuard() {
+    const absl::Status status = guard_.Start();
+    if (status.ok()) return;
+    spdlog::info(
+        "{}; where ordinary tasks get no CPU the agent may overdraw its budget and cut late",
+        std::string(status.message()));
   }
 
   v1::NodeInfo Describe() const {
@@ -336,6 +346,7 @@ class SensorProcess {
     status.spool = disk_->GetStats();
     status.loop = loop_->GetStats();
     status.uplink = uplink_.status();
+    status.starvation = guard_.GetStats();
     return StatusJson(status);
   }
 
@@ -356,6 +367,7 @@ class SensorProcess {
   std::unique_ptr<EpochSource> source_;
   std::unique_ptr<DiskWriter> disk_;
   std::unique_ptr<SensorLoop> loop_;
+  StarvationGuard guard_{{}};
 };
 
 }  // namespace

@@ -93,6 +93,14 @@ std::string Plural(const Json& part, const char* name, const char* noun) {
   return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
 }
 
+// ", 3 times without a CPU of this host (1.7 s)".
+std::string StarvedText(const Json& sensor) {
+  if (sensor.at("starvedTimes").get<uint64_t>() == 0) return "";
+  return absl::StrFormat(", %s without a CPU of this host (%.1f s)",
+                         Plural(sensor, "starvedTimes", "time"),
+                         sensor.at("starvedMs").get<double>() / 1e3);
+}
+
 std::string ClockText(const Json& clock) {
   if (!clock.at("known").get<bool>()) return "offset to the collector not known yet";
   const double offset_ms = clock.at("offsetMs").get<double>();
@@ -123,6 +131,8 @@ std::string StatusJson(const AgentStatus& status) {
                     {"scope", status.scope},
                     {"epochs", status.loop.epochs},
                     {"failedCuts", status.loop.failed_cuts},
+                    {"starvedTimes", status.starvation.rescues + status.starvation.refused},
+                    {"starvedMs", status.starvation.starved_ns / kNsPerMs},
                     {"problem", proto::SanitizeText(status.loop.problem, kTextBytes)}};
   json["clock"] = {{"known", status.loop.clock_error_ns != 0},
                    {"offsetMs", static_cast<double>(status.loop.clock_offset_ns) / 1e6},
@@ -177,10 +187,11 @@ absl::StatusOr<std::string> StatusPage(const std::string& text) {
                              json.at("incarnation").get<std::string>().substr(0, 8), ", up ",
                              number(json, "uptimeS"), " s, version ",
                              json.at("version").get<std::string>()));
-    add("sensor", absl::StrCat(sensor.at("kind").get<std::string>(), " on ",
-                               sensor.at("scope").get<std::string>(), ", epochs of ",
-                               number(json, "epochS"), " s, ", number(sensor, "epochs"), " cut, ",
-                               number(sensor, "failedCuts"), " failed", problem(sensor)));
+    add("sensor",
+        absl::StrCat(sensor.at("kind").get<std::string>(), " on ",
+                     sensor.at("scope").get<std::string>(), ", epochs of ", number(json, "epochS"),
+                     " s, ", number(sensor, "epochs"), " cut, ", number(sensor, "failedCuts"),
+                     " failed", StarvedText(sensor), problem(sensor)));
     const uint64_t apart = uplink.at("apart").get<uint64_t>();
     add("uplink",
         absl::StrCat(

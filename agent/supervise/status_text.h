@@ -11,6 +11,7 @@
 #include "agent/loop/sensor_loop.h"
 #include "agent/sensor/sensor.h"
 #include "agent/spool/disk_writer.h"
+#include "agent/supervise/starvation_guard.h"
 #include "agent/supervise/uplink_port.h"
 
 namespace telltale::agent {
@@ -25,6 +26,7 @@ struct AgentStatus {
   DiskWriter::Stats spool;
   SensorLoop::Stats loop;
   UplinkPort::Status uplink;
+  StarvationGuard::Stats starvation;
 };
 
 std::string StatusJson(const AgentStatus& status);

@@ -11,6 +11,8 @@ telltale_test(agent_disk_test LABEL integration TIMEOUT 300
   SOURCES integration/agent_disk_test.cc LINK telltale_agent_rig telltale::storage)
 telltale_test(agent_privileges_test LABEL integration TIMEOUT 300
   SOURCES integration/agent_privileges_test.cc LINK telltale_agent_rig telltale::agent_supervise)
+telltale_test(starvation_guard_test LABEL integration
+  SOURCES integration/starvation_guard_test.cc LINK telltale::agent_supervise)
 telltale_test(agent_tls_test LABEL integration TIMEOUT 300
   SOURCES integration/agent_tls_test.cc LINK telltale_agent_rig)
 telltale_test(agent_reload_test LABEL integration TIMEOUT 300

@@ -44,6 +44,17 @@ std::map<std::string, std::string> StatusOf(pid_t pid) {
   return fields;
 }
 
+// 0: there is none so named.
+pid_t ThreadOf(pid_t pid, const std::string& name) {
+  const std::string threads = "/proc/" + std::to_string(pid) + "/task";
+  for (const auto& thread : std::filesystem::directory_iterator(threads)) {
+    if (ReadAll(thread.path().string() + "/comm") == name + "\n") {
+      return std::stoi(thread.path().filename());
+    }
+  }
+  return 0;
+}
+
 uint64_t Hex(const std::string& text) { return std::stoull(text, nullptr, 16); }
 
 class AgentPrivilegesTest : public ::testing::Test {
@@ -90,6 +101,10 @@ TEST_F(AgentPrivilegesTest, EachProcessHasWhatItsWorkNeedsAndNoMore) {
       Mask({CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG, CAP_KILL});
   EXPECT_EQ(Hex(sensor["CapPrm"]) & ~reading, 0U) << sensor["CapPrm"];
   EXPECT_EQ(Hex(sensor["CapEff"]) & ~reading, 0U) << sensor["CapEff"];
+  // One thread of it may put the others before ordinary tasks, and can do nothing else.
+  const auto guard = StatusOf(ThreadOf(agent_.ChildPid("telltale-sensor"), "telltale-guard"));
+  ASSERT_TRUE(guard.contains("CapEff")) << agent_.log();
+  EXPECT_EQ(Hex(guard.at("CapPrm")) & ~Mask({CAP_SYS_NICE}), 0U) << guard.at("CapPrm");
   // The uplink speaks to the network: nothing, another user, and a filter of system calls.
   EXPECT_EQ(Hex(uplink["CapPrm"]), 0U);
   EXPECT_EQ(Hex(uplink["CapEff"]), 0U);
@@ -99,7 +114,7 @@ TEST_F(AgentPrivilegesTest, EachProcessHasWhatItsWorkNeedsAndNoMore) {
   EXPECT_EQ(uplink["Uid"], id + "\t" + id + "\t" + id + "\t" + id);
   // The supervisor hands out what the two begin with.
   const uint64_t handing =
-      reading | Mask({CAP_SYS_RESOURCE, CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID});
+      reading | Mask({CAP_SYS_RESOURCE, CAP_SYS_ADMIN, CAP_SYS_NICE, CAP_SETUID, CAP_SETGID});
   EXPECT_EQ(Hex(supervisor.at("CapEff")) & ~handing, 0U);
   for (const auto& process : {supervisor, sensor, uplink}) {
     EXPECT_EQ(process.at("NoNewPrivs"), "1") << process.at("Name");

@@ -47,6 +47,15 @@ TEST(AgentStatusTest, WhatIsKeptApartIsNotSaidToBeStoredAndNoMore) {
   EXPECT_THAT(Page(status), HasSubstr("; kept apart, in no answer: another machine"));
 }
 
+TEST(AgentStatusTest, AHostThatGaveItNoCpuIsToldOnlyThen) {
+  AgentStatus status = Usual();
+  EXPECT_THAT(Page(status), Not(HasSubstr("without a CPU")));
+  status.starvation.rescues = 2;
+  status.starvation.refused = 1;
+  status.starvation.starved_ns = 1'700'000'000;
+  EXPECT_THAT(Page(status), HasSubstr("0 failed, 3 times without a CPU of this host (1.7 s)"));
+}
+
 TEST(AgentStatusTest, WithoutAStreamItSaysWhenTheNextTryIs) {
   AgentStatus status = Usual();
   EXPECT_THAT(Page(status), HasSubstr("connected to collector:7410, 0 stored"));
