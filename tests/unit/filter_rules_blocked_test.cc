@@ -298,6 +298,8 @@ TEST(BlockedTest, AConvoyOfThreadsIsToldWhereNoneOfThemServesAnybody) {
   EXPECT_TRUE(Convoy(0.4, 0, 1).empty()) << "held by another process that is well";
 }
 
+constexpr uint64_t kSendto = 44, kRecvfrom = 45;  // x86-64
+
 std::vector<Watch::Told> WaitsForASocket(uint64_t call, double wait_s) {
   Watch watch(BlockedFilter());
   Play(watch, 40, 4, Nothing, [&](Watch& w) {
@@ -310,7 +312,6 @@ std::vector<Watch::Told> WaitsForASocket(uint64_t call, double wait_s) {
 }
 
 TEST(BlockedTest, WhoSendsAndIsNotTakenFromIsBlockedAndWhoReceivesWaitsForWork) {
-  constexpr uint64_t kSendto = 44, kRecvfrom = 45;  // x86-64
   const auto told = WaitsForASocket(kSendto, 1e9);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_THAT(told[0].text, HasSubstr("in one wait, still open for a socket"));
@@ -318,6 +319,166 @@ TEST(BlockedTest, WhoSendsAndIsNotTakenFromIsBlockedAndWhoReceivesWaitsForWork) 
   EXPECT_EQ(told[0].cause, "blocked on a socket: its peer does not take what it sends");
   EXPECT_TRUE(WaitsForASocket(kRecvfrom, 1e9).empty());
   EXPECT_TRUE(WaitsForASocket(kSendto, 0.05).empty()) << "a peer that takes it at its own pace";
+}
+
+// A program of one thread that waits, as an agent tells it that only looks at what tasks wait for:
+// a wait that goes on counts as none.
+void GoesOn(Watch& watch, const char* sub, double waits = 0, double threads = 1) {
+  watch.Process(812, "/usr/bin/app",
+                {{TELLTALE_PROCESS_THREADS, threads},
+                 {watch.Share("blocking", sub, true), 0.99e9},
+                 {watch.Share("blocking", sub, false), waits}});
+}
+void Sampled(Watch& watch, const char* sub, uint64_t call, bool open = true,
+             const char* site = "unix_wait < unix_sendmsg") {
+  v1::FoldedSample& sample = watch.Label("blocking", sub, "/usr/bin/app", 0.9);
+  sample.set_label(1, call + 1);
+  sample.mutable_exemplar()->set_pid(812);
+  sample.mutable_exemplar()->set_detail(2, open ? 1 : 0);
+  sample.mutable_exemplar()->set_wait_site(watch.String(site));
+}
+// Two epochs of a wait for a socket of which the first alone was sampled, each as `first` and
+// `second` say it was besides.
+template <typename First, typename Second>
+std::vector<Watch::Told> SampledOnce(First first, Second second) {
+  Watch watch(BlockedFilter());
+  for (int i = 0; i < 40; ++i) {
+    Nothing(watch);
+    watch.Show();
+  }
+  Nothing(watch);
+  first(watch);
+  watch.Show();
+  Nothing(watch);
+  second(watch);
+  watch.Show();
+  return watch.told;
+}
+void SendsSampled(Watch& watch) {
+  GoesOn(watch, "socket");
+  Sampled(watch, "socket", kSendto);
+}
+void StillWaits(Watch& watch) { GoesOn(watch, "socket"); }
+
+TEST(BlockedTest, AWaitThatGoesOnIsInTheCallItWasSampledIn) {
+  const auto told = SampledOnce(SendsSampled, StillWaits);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].text,
+            "app (pid 812, uid 0) waited 59.4 s of 60 s in one wait, still open for a socket");
+  EXPECT_EQ(told[0].cause, "blocked on a socket: its peer does not take what it sends");
+  EXPECT_THAT(told[0].evidence,
+              HasSubstr("it waits 59.4 s in sendto; where it waits was sampled in "
+                        "an epoch before, and it began no other wait"));
+}
+
+TEST(BlockedTest, AWaitSampledAsItBeganIsToldAfterTwoEpochsOfIt) {
+  Watch watch(BlockedFilter());
+  Play(watch, 40, 3, Nothing, [epoch = 0](Watch& w) mutable {
+    if (++epoch > 1) return StillWaits(w);
+    w.Process(812, "/usr/bin/app",
+              {{TELLTALE_PROCESS_THREADS, 1}, {w.Share("blocking", "socket", true), 0.1e9}});
+    Sampled(w, "socket", kSendto);
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].end_ns - watch.told[0].start_ns, 2 * 60 * Watch::kSecond);
+  EXPECT_THAT(watch.told[0].evidence, HasSubstr("sampled in an epoch before"));
+}
+
+TEST(BlockedTest, AWaitThatMayBeAnotherIsNotTakenForTheOneThatWasSampled) {
+  EXPECT_TRUE(SampledOnce(SendsSampled, [](Watch& w) { GoesOn(w, "socket", 1.0 / 60); }).empty())
+      << "it began a wait: for its next request, perhaps";
+  EXPECT_TRUE(SampledOnce(SendsSampled,
+                          [](Watch& w) {
+                            StillWaits(w);
+                            w.Others(1, {{w.Share("blocking", "socket", false), 40}});
+                          })
+                  .empty())
+      << "of so many waits on the node one of its own may be left out";
+  EXPECT_EQ(SampledOnce(SendsSampled,
+                        [](Watch& w) {
+                          StillWaits(w);
+                          w.Others(1, {{w.Share("blocking", "socket", false), 30}});
+                        })
+                .size(),
+            1u);
+  EXPECT_TRUE(SampledOnce(
+                  [](Watch& w) {
+                    GoesOn(w, "socket");
+                    Sampled(w, "socket", kSendto, false);
+                  },
+                  StillWaits)
+                  .empty())
+      << "the wait that was sampled ended";
+  EXPECT_TRUE(SampledOnce(
+                  [](Watch& w) {
+                    GoesOn(w, "socket", 0, 2);
+                    Sampled(w, "socket", kSendto);
+                  },
+                  StillWaits)
+                  .empty())
+      << "another thread of it may be the one that waits";
+  EXPECT_TRUE(SampledOnce(SendsSampled,
+                          [](Watch& w) {
+                            StillWaits(w);
+                            w.body.mutable_processes()->mutable_rows(1)->set_start_mono_ns(1);
+                          })
+                  .empty())
+      << "another process of that number";
+  EXPECT_TRUE(SampledOnce(SendsSampled,
+                          [](Watch& w) {
+                            StillWaits(w);
+                            w.now += 30 * Watch::kSecond;
+                          })
+                  .empty())
+      << "what was in between nobody saw";
+  EXPECT_TRUE(SampledOnce(SendsSampled,
+                          [](Watch& w) {
+                            StillWaits(w);
+                            w.Vital("blocking").set_unwatched_ns(10 * Watch::kSecond);
+                          })
+                  .empty())
+      << "a wait that ended while nobody looked is not counted";
+}
+
+TEST(BlockedTest, WhoWaitsForRequestsIsNoCaseHoweverLongTheWaitIsOpen) {
+  Watch watch(BlockedFilter());
+  Play(watch, 40, 20, Nothing, [epoch = 0](Watch& w) mutable {
+    StillWaits(w);
+    if (++epoch % 4 == 1) Sampled(w, "socket", kRecvfrom);
+  });
+  EXPECT_TRUE(watch.told.empty()) << watch.told[0].text;
+  Watch unknown(BlockedFilter());
+  Play(unknown, 40, 20, Nothing, StillWaits);
+  EXPECT_TRUE(unknown.told.empty()) << "never sampled";
+  // It answered, which took the client a moment, and waits for the next request since.
+  Watch served(BlockedFilter());
+  Play(served, 40, 20, Nothing, [epoch = 0](Watch& w) mutable {
+    ++epoch;
+    GoesOn(w, "socket", epoch < 3 ? 2.0 / 60 : 0);
+    if (epoch == 1) Sampled(w, "socket", kSendto);
+  });
+  EXPECT_TRUE(served.told.empty()) << served.told[0].text;
+}
+
+TEST(BlockedTest, WhereInTheKernelAWaitThatGoesOnIsWasSampledBefore) {
+  const auto told = SampledOnce(
+      [](Watch& w) {
+        GoesOn(w, "uninterruptible");
+        Sampled(w, "uninterruptible", kSendto, true, "fuse_get_req < fuse_simple_request");
+      },
+      [](Watch& w) { GoesOn(w, "uninterruptible"); });
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].text, HasSubstr("in fuse_get_req, called by fuse_simple_request"));
+  EXPECT_EQ(told[0].site, "fuse_get_req < fuse_simple_request");
+  // Its send ended, and now it waits for something else.
+  const auto other = SampledOnce(SendsSampled, [](Watch& w) {
+    w.Process(812, "/usr/bin/app",
+              {{TELLTALE_PROCESS_THREADS, 1},
+               {w.Share("blocking", "socket", true), 0.2e9},
+               {w.Share("blocking", "uninterruptible", true), 0.7e9}});
+  });
+  ASSERT_EQ(other.size(), 1u);
+  EXPECT_EQ(other[0].site, "");
 }
 
 TEST(BlockedTest, WhatIsUsualSurvivesARestart) {

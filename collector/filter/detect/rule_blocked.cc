@@ -9,7 +9,8 @@
 // agent counted part of the time and scaled up is never more than the process had threads for.
 //
 // Which disk it is, where in the kernel it waits and which thread holds the lock is said as far as
-// samples tell.
+// samples tell. Of one wait that goes on it is enough if a sample told the place in an epoch
+// before.
 //
 // Waiting in a futex or for a socket is also how threads wait for work. It counts only where more
 // is known: the process worked before and hardly does now, or whoever it waits for is stuck; for
@@ -22,6 +23,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "collector/filter/detect/open_waits.h"
 #include "collector/filter/detect/rule.h"
 #include "collector/filter/detect/rules.h"
 #include "collector/filter/detect/waits.h"
@@ -63,7 +65,7 @@ class Blocked : public Rule {
   static constexpr const char* kVitals[] = {"blocking", "lock", "retransmit", "disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_blocked",
-      .version = 7,
+      .version = 8,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "what a blocked process waits for, and who holds it",
@@ -152,30 +154,24 @@ class Blocked : public Rule {
   // Of a load that its peer takes at its own pace, a wait ends soon.
   Reason SendsInVain(const RuleEpoch& epoch, const telltale_filter_process& process,
                      const WaitClass& of) const {
-    constexpr uint32_t kCallValue = 1;  // place of `syscall` in the label, number + 1
     const double mean = MeanWait(epoch, process, of);
     if (mean < kLongSend) return {};
-    const int sub = RuleEpoch::SubOf(*epoch.Vital("blocking"), of.sub);
-    for (const telltale_filter_label* label : epoch.Labels("blocking")) {
-      const telltale_filter_sample* wait = label->exemplar;
-      if (wait == nullptr || wait->pid != process.pid) continue;
-      if (static_cast<int>(label->sub) != sub || label->values <= kCallValue) continue;
-      if (label->value[kCallValue] == 0) continue;
-      const std::string call = CallText(host().machine, label->value[kCallValue] - 1);
-      if (std::ranges::find(kSends, call) == std::end(kSends)) return {};
-      return {absl::StrFormat("it waits %.3g s in %s", mean, call),
-              "its peer does not take what it sends"};
-    }
-    return {};
+    const uint64_t number = open_waits_.PlaceOf(epoch, process, of.sub).call;
+    if (number == 0) return {};
+    const std::string call = CallText(host().machine, number - 1);
+    if (std::ranges::find(kSends, call) == std::end(kSends)) return {};
+    return {absl::StrFormat("it waits %.3g s in %s", mean, call),
+            "its peer does not take what it sends"};
   }
 
-  static Case CaseOf(const RuleEpoch& epoch, const telltale_filter_process& process,
-                     const Waits& waits, const Reason& more) {
+  Case CaseOf(const RuleEpoch& epoch, const telltale_filter_process& process, const Waits& waits,
+              const Reason& more) const {
     const WaitClass& of = *waits.most;
+    const WaitPlace place = open_waits_.PlaceOf(epoch, process, of.sub);
     const double times = waits.times * epoch.seconds();
     const std::string text = ProcessText(process);
     // Where all wait who have nothing to do says nothing.
-    const std::string site = of.by_choice ? "" : SiteOf(epoch, process, of);
+    const std::string site = of.by_choice ? "" : place.site;
     const std::string what = WhatText(epoch, process, waits);
     Case found{Who(process), ProgramOf(process), {}};
     if (&of == &DiskWaits()) found.found.device = DiskName(epoch, DiskOf(epoch, process));
@@ -196,7 +192,11 @@ class Blocked : public Rule {
         waits.estimated > 0
             ? absl::StrFormat(", of an estimate of %.3g: more than it had", waits.estimated)
             : std::string(),
-        more.evidence.empty() ? "" : "; ", more.evidence);
+        more.evidence.empty() ? "" : "; ", more.evidence,
+        place.before
+            ? "; where it waits was sampled in an epoch before, and it began no other wait "
+              "of the kind since"
+            : "");
     found.found.against = Against(epoch, process, of);
     found.found.cause =
         absl::StrCat("blocked on ", what, more.cause.empty() ? "" : ": ", more.cause);
@@ -220,9 +220,13 @@ class Blocked : public Rule {
                        : absl::StrCat(others, " other processes wait for the same kind of thing");
   }
 
+  void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>& held) override {
+    NoteWork(epoch, held);
+    open_waits_.Note(epoch);
+  }
   // Moving averages of CPUs, by program, of the epochs in which the condition did not hold and it
   // did not just stand still.
-  void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>& held) override {
+  void NoteWork(const RuleEpoch& epoch, const std::set<std::string>& held) {
     std::map<std::string, double> most;  // of the processes of one program
     for (const telltale_filter_process* process : epoch.Processes()) {
       if (process->pid == 0 || process->exe[0] == '\0') continue;
@@ -241,12 +245,15 @@ class Blocked : public Rule {
   }
   void SaveUsual(StateWriter& to) const override {
     to.Map(usual_, [&](double cpus) { to.Put(cpus); });
+    open_waits_.Save(to);
   }
   void LoadUsual(StateReader& from) override {
     from.Map(usual_, [&](double& cpus) { cpus = from.Get<double>(); });
+    open_waits_.Load(from);
   }
 
   std::map<std::string, double> usual_;
+  OpenWaits open_waits_;
 };
 
 }  // namespace

@@ -107,15 +107,25 @@ Other OtherOf(const RuleEpoch& epoch, const telltale_filter_process& process, co
   return {};
 }
 
-std::string SiteOf(const RuleEpoch& epoch, const telltale_filter_process& process,
-                   const WaitClass& of) {
-  const int sub = RuleEpoch::SubOf(*epoch.Vital("blocking"), of.sub);
+WaitPlace PlaceOfLabel(const telltale_filter_label& label) {
+  constexpr uint32_t kCallValue = 1;  // place of `syscall`
+  WaitPlace place;
+  if (label.values > kCallValue) place.call = label.value[kCallValue];
+  if (label.exemplar != nullptr) place.site = label.exemplar->wait_site;
+  return place;
+}
+
+WaitPlace SampledPlace(const RuleEpoch& epoch, const telltale_filter_process& process,
+                       uint32_t sub) {
+  WaitPlace place;
   for (const telltale_filter_label* label : epoch.Labels("blocking")) {
-    const telltale_filter_sample* wait = label->exemplar;
-    if (wait == nullptr || wait->pid != process.pid) continue;
-    if (static_cast<int>(label->sub) == sub && wait->wait_site[0] != '\0') return wait->wait_site;
+    if (label->exemplar == nullptr || label->exemplar->pid != process.pid) continue;
+    if (label->sub != sub) continue;
+    const WaitPlace of_one = PlaceOfLabel(*label);
+    if (place.call == 0) place.call = of_one.call;
+    if (place.site.empty()) place.site = of_one.site;
   }
-  return "";
+  return place;
 }
 
 std::string SiteText(const std::string& site) {

@@ -59,9 +59,19 @@ std::string Named(const RuleEpoch& epoch, const Other& other, const telltale_fil
 // What keeps a process from going on; "": nothing that is seen.
 std::string StuckBy(const RuleEpoch& epoch, const telltale_filter_process& process);
 
-// Where in the kernel it waits, as agents write it, "f < g"; "": samples do not tell.
-std::string SiteOf(const RuleEpoch& epoch, const telltale_filter_process& process,
-                   const WaitClass& of);
+// Where it waits.
+struct WaitPlace {
+  uint64_t call = 0;    // number of the system call + 1; 0: in none, or not known
+  std::string site;     // in the kernel, as agents write it, "f < g"; "": not known
+  bool before = false;  // it was sampled in an epoch before
+
+  bool known() const { return call != 0 || !site.empty(); }
+};
+// Of a label of `blocking`.
+WaitPlace PlaceOfLabel(const telltale_filter_label& label);
+// As samples of the epoch tell. `sub`: index of a kind of wait.
+WaitPlace SampledPlace(const RuleEpoch& epoch, const telltale_filter_process& process,
+                       uint32_t sub);
 // ", in f, called by g".
 std::string SiteText(const std::string& site);
 // The disk of which it asked most; 0: samples do not tell. What is written back for it another asks
