@@ -46,7 +46,12 @@ constexpr const char* kFooter =
     "             ledger, counters, names, every tier against what it is made of. Changes "
     "nothing;\n"
     "             says where the first faults are and ends with 1. Not while a collector runs on "
-    "it\n\n"
+    "it\n"
+    "salvage      takes damaged table files out of the stopped collector's --data and keeps them\n"
+    "             aside: what can be read of them is written anew, what cannot is named and "
+    "told\n"
+    "             by answers. Refuses, and changes nothing, where that would make a figure "
+    "wrong\n\n"
     "Examples:\n"
     "  telltale-collector --config /etc/telltale/collector.yaml\n"
     "  telltale-collector --config c.yaml --listen-grpc 127.0.0.1:0 --data /tmp/t\n"
@@ -61,8 +66,8 @@ config::Program AboutProgram() {
       .version = TELLTALE_VERSION,
       .default_file = kDefaultConfigFile,
       .footer = kFooter,
-      .commands_help = "run (default), backup DIR, restore DIR, verify",
-      .commands = {"run", "backup DIR", "restore DIR", "verify"},
+      .commands_help = "run (default), backup DIR, restore DIR, verify, salvage",
+      .commands = {"run", "backup DIR", "restore DIR", "verify", "salvage"},
   };
 }
 
@@ -155,6 +160,7 @@ int Main(int argc, char** argv) {
   if (arguments.command == "backup") return RunBackup(loaded->values, arguments.argument);
   if (arguments.command == "restore") return RunRestore(loaded->values, arguments.argument);
   if (arguments.command == "verify") return RunVerify(loaded->values);
+  if (arguments.command == "salvage") return RunSalvage(loaded->values);
   return Run(arguments.sources, *loaded);
 }
 

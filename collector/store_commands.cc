@@ -6,12 +6,17 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "collector/access/audit_log.h"
 #include "collector/control_socket.h"
 #include "storage/backup.h"
+#include "storage/salvage.h"
 #include "storage/verify.h"
 #include "storage/verify_damage.h"
 
@@ -20,6 +25,8 @@ namespace {
 
 constexpr double kMiB = 1 << 20;
 constexpr size_t kVerifyMemory = 256 << 20;
+constexpr char kSalvager[] = "telltale-collector salvage";
+constexpr size_t kMostRecorded = 50;  // ranges; the command prints all
 
 int Complain(const absl::Status& status) {
   std::fprintf(stderr, "telltale-collector: %s\n", std::string(status.message()).c_str());
@@ -34,22 +41,31 @@ class ProgressLine {
     if (shown_) std::fputs("\r\033[K", stderr);
   }
   void Show(std::string_view what, uint64_t done, uint64_t total) {
-    const auto now = Clock::now();
-    if (!terminal_ || now - begun_ < std::chrono::seconds(1) ||
-        now - told_ < std::chrono::milliseconds(100)) {
-      return;
-    }
-    told_ = now;
-    shown_ = true;
+    if (!Due()) return;
     const double share =
         total == 0 ? 0 : 100.0 * static_cast<double>(done) / static_cast<double>(total);
     std::fprintf(stderr, "\r\033[K%s",
                  absl::StrFormat("%s  %.0f %%", std::string(what), std::min(share, 100.0)).c_str());
   }
+  // Of what nobody knows the end of.
+  void ShowCount(std::string_view what, uint64_t done, std::string_view unit) {
+    if (!Due()) return;
+    std::fprintf(stderr, "\r\033[K%s",
+                 absl::StrFormat("%s  %d %s", std::string(what), done, std::string(unit)).c_str());
+  }
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begun_).count(); }
 
  private:
   using Clock = std::chrono::steady_clock;
+  bool Due() {
+    const auto now = Clock::now();
+    if (!terminal_ || now - begun_ < std::chrono::seconds(1) ||
+        now - told_ < std::chrono::milliseconds(100)) {
+      return false;
+    }
+    told_ = now;
+    return shown_ = true;
+  }
   const bool terminal_ = isatty(STDERR_FILENO) != 0;
   const Clock::time_point begun_ = Clock::now();
   Clock::time_point told_;
@@ -82,11 +98,28 @@ int TellFaults(const storage::VerifyReport& report, const std::string& data, boo
       report.fault_count > report.faults.size() ? ", the first of each family are shown" : "");
   if (opens && !report.losses.empty() && !report.needed_lost) {
     absl::PrintF(
-        "  or go on without what is lost: telltale-collector --data %s; it stops acknowledging "
-        "when it has to rewrite a damaged file, agents keep what they see\n",
+        "  or go on without what is lost: telltale-collector salvage --data %s takes the damaged "
+        "files out; until then a collector starts, and stops acknowledging when it has to rewrite "
+        "one of them\n",
         data);
   }
   return 1;
+}
+
+// In the audit, where whoever misses something looks for who took it.
+absl::Status RecordSalvage(storage::Catalog& catalog, const storage::SalvageReport& report) {
+  const auto now = [] { return static_cast<uint64_t>(absl::GetCurrentTimeNanos()); };
+  const auto audit = access::AuditLog::Open(&catalog, now);
+  if (!audit.ok()) return audit.status();
+  absl::Status done = (*audit)->Done(
+      kSalvager, "", "take damaged files out of the store",
+      absl::StrCat(report.files.size(), " files, ", report.lost.size(), " ranges of rows and ",
+                   report.told.epochs, " acknowledged epochs lost with them"));
+  for (size_t i = 0; i < report.lost.size() && i < kMostRecorded && done.ok(); ++i) {
+    done = (*audit)->Done(kSalvager, "", "lose rows that cannot be read",
+                          absl::StrCat(report.lost[i].place, ": ", report.lost[i].what));
+  }
+  return done;
 }
 
 }  // namespace
@@ -190,8 +223,61 @@ int RunVerify(const Config& config) {
   if (report.blobs != 0) {
     absl::PrintF("  blobs     %d have the digest they were put with\n", report.blobs);
   }
+  for (const auto& [family, rows] : report.told) {
+    absl::PrintF("  salvaged  %d rows of %s say that what stood there was lost\n", rows, family);
+  }
   if (report.fault_count != 0) return TellFaults(report, config.data, /*opens=*/true);
   std::puts("good");
+  return 0;
+}
+
+int RunSalvage(const Config& config) {
+  absl::StatusOr<storage::SalvageReport> salvaged;
+  double seconds = 0;
+  {
+    ProgressLine progress;
+    salvaged = storage::Salvage(
+        {.data = Absolute(config.data),
+         .memory_bytes = kVerifyMemory,
+         .watch =
+             [&progress](std::string_view step, uint64_t rows) {
+               progress.ShowCount(absl::StrCat("salvage ", std::string(step)), rows, "rows");
+               return true;
+             },
+         .record = RecordSalvage});
+    seconds = progress.seconds();
+  }
+  if (absl::IsUnavailable(salvaged.status())) {
+    return Complain(absl::UnavailableError(
+        absl::StrCat(std::string(salvaged.status().message()),
+                     "; stop the collector first: systemctl stop telltale-collector")));
+  }
+  if (!salvaged.ok()) return Complain(salvaged.status());
+  const storage::SalvageReport& report = *salvaged;
+  if (report.files.empty()) {
+    absl::PrintF("%s: no table file is damaged; nothing was changed\n", config.data);
+    return 0;
+  }
+  absl::PrintF("%s: %d damaged files taken out in %.1f s, kept in %s\n", config.data,
+               report.files.size(), seconds, report.aside);
+  for (const storage::DamagedFile& file : report.files) {
+    absl::PrintF("  %s of %s, %.1f MiB: %s\n", file.name, file.family,
+                 static_cast<double>(file.bytes) / kMiB, file.fault);
+  }
+  for (const storage::VerifyFault& lost : report.lost) {
+    absl::PrintF("LOST   %s: %s\n", lost.place, lost.what);
+  }
+  std::set<std::string> families;
+  for (const storage::DamagedFile& file : report.files) families.insert(file.family);
+  for (const std::string& family : families) {
+    absl::PrintF("LOST   %s: %s\n", family, std::string(storage::LossOf(family)));
+  }
+  absl::PrintF(
+      "  %d acknowledged epochs are lost; %d rows say in answers what is, %d windows, series and "
+      "graphs are made again when the collector runs\n",
+      report.told.epochs, report.told.rows, report.told.windows);
+  absl::PrintF("  check it: telltale-collector verify --data %s; then start the collector\n",
+               config.data);
   return 0;
 }
 

@@ -1,6 +1,6 @@
-// `telltale-collector backup DIR | restore DIR | verify`: what is done to a store as a whole, on
-// the machine that has it. Each prints what it found and returns an exit code: 0 good, 1 not. Main
-// thread.
+// `telltale-collector backup DIR | restore DIR | verify | salvage`: what is done to a store as a
+// whole, on the machine that has it. Each prints what it found and returns an exit code: 0 good, 1
+// not. Main thread.
 
 #ifndef TELLTALE_COLLECTOR_STORE_COMMANDS_H_
 #define TELLTALE_COLLECTOR_STORE_COMMANDS_H_
@@ -16,6 +16,8 @@ int RunBackup(const Config& config, const std::string& to_data);
 // Into config.data, which must not have a store.
 int RunRestore(const Config& config, const std::string& from_data);
 int RunVerify(const Config& config);
+// Takes damaged files out of config.data's store, on which no collector may run.
+int RunSalvage(const Config& config);
 
 }  // namespace telltale::collector
 

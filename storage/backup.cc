@@ -185,8 +185,9 @@ class KeepFiles {
   const rocksdb::Status status_;
 };
 
-// Every file of a store nobody writes to.
-absl::StatusOr<std::vector<Part>> PartsOf(rocksdb::Env* env, const std::string& store) {
+// Every file of a store nobody writes to. `link`: those that are never written to again may share
+// their place with the copy.
+absl::StatusOr<std::vector<Part>> PartsOf(rocksdb::Env* env, const std::string& store, bool link) {
   std::vector<std::string> names;
   const std::string rocks = store + "/rocks";
   const rocksdb::Status listed = env->GetChildren(rocks, &names);
@@ -195,6 +196,7 @@ absl::StatusOr<std::vector<Part>> PartsOf(rocksdb::Env* env, const std::string& 
   for (const std::string& name : names) {
     if (name == "." || name == ".." || name == "LOCK" || absl::StartsWith(name, "LOG")) continue;
     Part part{.name = name, .from = rocks + "/" + name};
+    part.may_link = link && (absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".blob"));
     const rocksdb::Status sized = env->GetFileSize(part.from, &part.bytes);
     if (!sized.ok()) return FromRocks(sized, "read", part.from);
     parts.push_back(std::move(part));
@@ -202,11 +204,8 @@ absl::StatusOr<std::vector<Part>> PartsOf(rocksdb::Env* env, const std::string& 
   return parts;
 }
 
-// Copies a store that nobody uses, and opens the copy to see that all of it is there.
-absl::StatusOr<CopyResult> CopyStopped(rocksdb::Env* env, const char* step,
-                                       const std::string& store, const std::string& to_data,
-                                       bool into_empty, const CopyWatcher& watch) {
-  if (env == nullptr) env = rocksdb::Env::Default();
+// Whether a store is of the format this program copies.
+absl::Status CheckFormat(rocksdb::Env* env, const char* step, const std::string& store) {
   const absl::StatusOr<int> format = ReadFormat(env, store);
   if (!format.ok()) return format.status();
   if (*format != kFormat) {
@@ -214,9 +213,14 @@ absl::StatusOr<CopyResult> CopyStopped(rocksdb::Env* env, const char* step,
         absl::StrCat(step, " ", store, ": is of format ", *format, ", this program copies ",
                      kFormat, "; start a collector on it once, which upgrades it"));
   }
-  const absl::StatusOr<DirectoryHold> hold = DirectoryHold::Take(env, store);
-  if (!hold.ok()) return hold.status();
-  const auto parts = PartsOf(env, store);
+  return absl::OkStatus();
+}
+
+// Copies a store that nobody uses, and opens the copy to see that all of it is there.
+absl::StatusOr<CopyResult> CopyWhole(rocksdb::Env* env, const char* step, const std::string& store,
+                                     const std::string& to_data, bool into_empty, bool link,
+                                     const CopyWatcher& watch) {
+  const auto parts = PartsOf(env, store, link);
   if (!parts.ok()) return parts.status();
   Growing growing(env, to_data);
   const absl::Status begun = into_empty ? growing.Begin(step) : growing.Make(step);
@@ -229,6 +233,17 @@ absl::StatusOr<CopyResult> CopyStopped(rocksdb::Env* env, const char* step,
   absl::Status finished = growing.Finish();
   if (!finished.ok()) return finished;
   return copied;
+}
+
+absl::StatusOr<CopyResult> CopyStopped(rocksdb::Env* env, const char* step,
+                                       const std::string& store, const std::string& to_data,
+                                       bool into_empty, const CopyWatcher& watch) {
+  if (env == nullptr) env = rocksdb::Env::Default();
+  const absl::Status format = CheckFormat(env, step, store);
+  if (!format.ok()) return format;
+  const absl::StatusOr<DirectoryHold> hold = DirectoryHold::Take(env, store);
+  if (!hold.ok()) return hold.status();
+  return CopyWhole(env, step, store, to_data, into_empty, /*link=*/false, watch);
 }
 
 }  // namespace
@@ -267,6 +282,15 @@ absl::StatusOr<CopyResult> BackUp(RocksDatabase& database, rocksdb::Env* env,
 absl::StatusOr<CopyResult> BackUpStopped(rocksdb::Env* env, const std::string& from_data,
                                          const std::string& to_data, const CopyWatcher& watch) {
   return CopyStopped(env, "back up", from_data + "/store", to_data, /*into_empty=*/true, watch);
+}
+
+absl::StatusOr<CopyResult> LinkHeld(const DirectoryHold&, const std::string& from_data,
+                                    const std::string& to_data, const CopyWatcher& watch) {
+  rocksdb::Env* const env = rocksdb::Env::Default();
+  const std::string store = from_data + "/store";
+  const absl::Status format = CheckFormat(env, "copy", store);
+  if (!format.ok()) return format;
+  return CopyWhole(env, "copy", store, to_data, /*into_empty=*/true, /*link=*/true, watch);
 }
 
 absl::StatusOr<CopyResult> Restore(rocksdb::Env* env, const std::string& from_data,

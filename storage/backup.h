@@ -44,6 +44,13 @@ absl::StatusOr<CopyResult> BackUp(RocksDatabase& database, rocksdb::Env* env,
 absl::StatusOr<CopyResult> BackUpStopped(rocksdb::Env* env, const std::string& from_data,
                                          const std::string& to_data, const CopyWatcher& watch);
 
+class DirectoryHold;
+
+// The same of a store that is held already, by whoever is to put the copy in its place. On one file
+// system it costs no space: files that are never written to again are shared (hard links).
+absl::StatusOr<CopyResult> LinkHeld(const DirectoryHold& hold, const std::string& from_data,
+                                    const std::string& to_data, const CopyWatcher& watch);
+
 // From a backup (or any data directory that nobody uses) to a data directory without a store. Every
 // byte is copied, then the copy is opened once to see that all of it is there. NotFound: there is
 // no backup; FailedPrecondition: `to_data` has a store, or the backup is of a newer format.

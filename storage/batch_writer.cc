@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/codec.h"
 #include "storage/coverage_rows.h"
+#include "storage/salvage_epochs.h"
 #include "storage/stored_value.h"
 
 namespace telltale::storage {
@@ -138,6 +139,12 @@ absl::StatusOr<Outcome> BatchWriter::Add(const Incoming& item) {
     // It was taken in and acknowledged, whatever became of its row: nobody is to wait behind it.
     if (absl::IsDataLoss(stored.status())) return Outcome::kRepeat;
     if (!stored.ok() && !absl::IsNotFound(stored.status())) return stored.status();
+    if (!stored.ok()) {
+      // Lost with a damaged file it has no row under its own key any more, but one near it.
+      const absl::StatusOr<bool> lost = IsToldLost(*options_.history, key);
+      if (!lost.ok()) return lost.status();
+      if (*lost) return Outcome::kRepeat;
+    }
     if (!stored.ok() && key.sequence <= ledger->second.settled_through()) {
       // Whether it was ever taken in is no longer known; it never is again.
       ++StagedOf(item.node).book.counters.too_late;

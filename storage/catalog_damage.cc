@@ -145,19 +145,20 @@ void NoteLostRows(Catalog& catalog, uint64_t rows, std::string_view what, std::s
                                 "; telltale-collector verify of a backup names all of them"));
 }
 
-bool LacksNeeded(const Transaction& state) {
+absl::Status ReadNeeded(Catalog& catalog) {
   const std::string certificates({static_cast<char>(kEnrolment), '\x02'});
-  bool lacks = false;
-  for (const std::string& prefix : {TablePrefix(CatalogTable::kFilterNumbers), certificates}) {
-    const absl::Status scanned = state.ScanOver(
-        prefix, PrefixEnd(prefix), [](std::string_view, std::string_view) { return true; },
-        [&lacks](const DamagedRange&) { lacks = true; });
-    lacks = lacks || !scanned.ok();
+  const auto all = [](std::string_view, std::string_view) { return absl::OkStatus(); };
+  absl::Status read = ReadWhole(catalog, TablePrefix(CatalogTable::kFilterNumbers),
+                                "a filter's number could be given to another", all);
+  if (read.ok()) {
+    read = ReadWhole(catalog, certificates, "a node that was revoked could be let in", all);
   }
   for (const char* head : {"anomaly-log/head", "incidents/head"}) {
-    lacks = lacks || absl::IsDataLoss(state.Get(FilterStateKey(head)).status());
+    const absl::Status got = catalog.Begin()->Get(FilterStateKey(head)).status();
+    if (!read.ok() || absl::IsNotFound(got)) continue;
+    read = NeededWhole(got, FilterStateKey(head), "a number in it could be given twice");
   }
-  return lacks;
+  return read;
 }
 
 }  // namespace telltale::storage

@@ -52,9 +52,9 @@ absl::StatusOr<LostRows> ReadReadable(Catalog& catalog, std::string_view prefix,
 void NoteLostRows(Catalog& catalog, uint64_t rows, std::string_view what, std::string_view then,
                   std::string_view fault);
 
-// Whether a collector would not start on a store that opens: its parts need whole what cannot be
-// read.
-bool LacksNeeded(const Transaction& state);
+// Whether a collector starts on a store that opens: not where its parts need whole what cannot be
+// read. Then DataLoss, as of ReadWhole.
+absl::Status ReadNeeded(Catalog& catalog);
 
 const char* CatalogTableName(std::string_view key);  // of its first byte
 

@@ -25,7 +25,7 @@ absl::StatusOr<CoverageDay> ReadCoverageDay(Catalog& catalog, const Transaction&
   if (!value.ok()) return value.status();
   absl::StatusOr<CoverageDay> decoded = Decode(*value);
   if (!absl::IsDataLoss(decoded.status())) return decoded;
-  catalog.CountUnreadable(1);
+  if (!IsLostValue(*value)) catalog.CountUnreadable(1);
   return CoverageDay();
 }
 
@@ -60,7 +60,7 @@ absl::StatusOr<CoverageDays> ReadCoverageDays(Catalog& catalog, const Transactio
         const absl::StatusOr<bool> taken = take(value);
         if (!taken.ok()) bad = taken.status();
         if (!taken.ok() || *taken) return taken.ok();
-        catalog.CountUnreadable(1);
+        if (!IsLostValue(value)) catalog.CountUnreadable(1);
         days.unreadable.push_back(day_of(key));
         return true;
       },

@@ -88,9 +88,9 @@ absl::Status DerivedStore::ForEachOf(uint32_t filter, std::span<const uint32_t> 
 absl::Status DerivedStore::ScanKeys(std::string_view begin, std::string_view end, uint64_t from_ns,
                                     uint64_t to_ns, const Visitor& visit,
                                     uint64_t* unreadable) const {
-  const auto leave_out = [&](uint64_t rows) {
+  const auto leave_out = [&](uint64_t rows, bool told = false) {
     if (unreadable != nullptr) *unreadable += rows;
-    if (reader_ != nullptr) reader_->CountUnreadable(Family::kDerived, rows);
+    if (reader_ != nullptr && !told) reader_->CountUnreadable(Family::kDerived, rows);
     return true;
   };
   return history_->ScanOver(
@@ -100,7 +100,7 @@ absl::Status DerivedStore::ScanKeys(std::string_view begin, std::string_view end
         if (!key.ok()) return leave_out(1);
         if (key->hour_start_ns < from_ns || key->hour_start_ns >= to_ns) return true;
         absl::StatusOr<std::string_view> content = ValueContent(value, "derived row");
-        if (!content.ok()) return leave_out(1);
+        if (!content.ok()) return leave_out(1, IsToldLoss(content.status()));
         return visit(*key, *content);
       },
       [&](const DamagedRange& range) { leave_out(range.rows); });

@@ -17,9 +17,11 @@ constexpr uint64_t kLongestEpochNs = 120 * kSecondNs;
 
 absl::Status InRow(const absl::Status& status, std::string_view family, uint32_t node,
                    uint64_t start_ns) {
-  return absl::Status(status.code(),
+  absl::Status in_row(status.code(),
                       absl::StrCat(std::string(family), " row of node ", node, " at ",
                                    start_ns / kSecondNs, " s: ", std::string(status.message())));
+  if (IsToldLoss(status)) in_row.SetPayload(kToldLossPayload, absl::Cord());
+  return in_row;
 }
 
 // Whether what this incarnation reports is the node's: not that of a clone or one that was refused.
@@ -63,7 +65,7 @@ std::optional<NodeRecord> Reader::Node(uint32_t number) const { return registry_
 
 absl::Status Reader::Skip(const absl::Status& why, const DamagedRow& row,
                           const DamagedVisitor& damaged) const {
-  CountUnreadable(row.family);
+  if (!IsToldLoss(why)) CountUnreadable(row.family);
   if (!damaged) return why;
   damaged(row);
   return absl::OkStatus();

@@ -22,7 +22,8 @@
 namespace telltale::storage {
 namespace {
 
-rocksdb::ColumnFamilyOptions FamilyOptions(const std::shared_ptr<rocksdb::Cache>& cache) {
+rocksdb::ColumnFamilyOptions FamilyOptions(const std::shared_ptr<rocksdb::Cache>& cache,
+                                           bool compacts) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
   table.block_size = 16 << 10;
@@ -37,6 +38,7 @@ rocksdb::ColumnFamilyOptions FamilyOptions(const std::shared_ptr<rocksdb::Cache>
   family.level_compaction_dynamic_level_bytes = true;
   family.target_file_size_base = 32 << 20;
   family.force_consistency_checks = true;
+  family.disable_auto_compactions = !compacts;
   return family;
 }
 
@@ -143,7 +145,7 @@ absl::StatusOr<std::shared_ptr<RocksInstance>> RocksInstance::Open(const RocksOp
   db_options.max_log_file_size = 4 << 20;
   db_options.max_manifest_file_size = 64 << 20;
 
-  const rocksdb::ColumnFamilyOptions base = FamilyOptions(cache);
+  const rocksdb::ColumnFamilyOptions base = FamilyOptions(cache, options.compacts);
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, CatalogOptions(base));
   for (size_t i = 0; i < kFamilies; ++i) {
@@ -211,6 +213,9 @@ bool RocksDatabase::DiskTakesWrites() const {
 void RocksDatabase::Recover() {
   std::unique_lock<std::mutex> only(recover_mutex_, std::try_to_lock);
   if (!only.owns_lock() || !failed_.load(std::memory_order_acquire)) return;
+  // Opened anew it would meet the same damaged block, take some writes before each time, and look
+  // well between.
+  if (absl::IsDataLoss(Failure())) return;
   if (!DiskTakesWrites()) return;  // keep what there is for reading
   std::shared_ptr<RocksInstance> old;
   {
@@ -251,7 +256,13 @@ void RocksDatabase::Recover() {
 }
 
 absl::Status RocksDatabase::Note(const rocksdb::Status& status, const char* step) {
-  const absl::Status noted = FromRocks(status, step, absl::StrCat("store ", options_.path));
+  absl::Status noted = FromRocks(status, step, absl::StrCat("store ", options_.path));
+  if (absl::IsDataLoss(noted)) {
+    noted = absl::DataLossError(absl::StrCat(
+        std::string(noted.message()),
+        "; a stored file is damaged and nothing is written any more, reading goes on: stop the "
+        "collector, telltale-collector salvage takes the file out of the store"));
+  }
   if (!noted.ok()) {
     std::lock_guard<std::mutex> lock(mutex_);
     failure_ = noted;

@@ -6,7 +6,8 @@
 // that the disk takes writes again, Use() resumes or reopens the database first. Until then reading
 // goes on from the instance there is, and writes and syncs answer with the error that stopped them:
 // RocksDB must not hear of them, since a sync of a log whose last write failed ends the process
-// (an assertion of WritableFileWriter that distributions build in).
+// (an assertion of WritableFileWriter that distributions build in). What a damaged file stopped
+// stays stopped until salvage (salvage.h) has taken the file out.
 
 #ifndef TELLTALE_STORAGE_ROCKS_DATABASE_H_
 #define TELLTALE_STORAGE_ROCKS_DATABASE_H_
@@ -32,6 +33,7 @@ struct RocksOptions {
   rocksdb::Env* env = nullptr;      // nullptr: the real one; outlives the database
   size_t memory_bytes = 512 << 20;  // block cache, with the write buffers charged to it
   bool read_only = false;           // changes no file; writes are refused. Must exist
+  bool compacts = true;             // false: rewrites no file by itself
 };
 
 // An open database. Whoever holds one keeps it open; hold it for one batch or one scan, not longer.

@@ -127,6 +127,7 @@ class Verifier {
             return store_.ScanCatalogOver(from, to, visit, damaged);
           },
           [this](std::string_view key, std::string_view value) {
+            if (ToldLost(kCatalogName, value)) return;
             const absl::Status row = CheckCatalogRow(key, value);
             if (!row.ok()) Fault(Unreadable(kCatalogName, key), row);
           });
@@ -135,7 +136,7 @@ class Verifier {
     const std::string pieces = TablePrefix(CatalogTable::kBlobPieces);
     read("", pieces);
     read(PrefixEnd(pieces), "");
-    report_.needed_lost = LacksNeeded(*store_.catalog().Begin());
+    report_.needed_lost = !ReadNeeded(store_.catalog()).ok();
     Step("blobs");
     report_.blobs = VerifyBlobs(
         *store_.catalog().Begin(),
@@ -167,10 +168,21 @@ class Verifier {
     return whole && scanned.ok();
   }
 
+  // Whether a row stands in the place of one that was lost and salvaged.
+  bool ToldLost(std::string_view family, std::string_view value) {
+    if (!IsLostValue(value)) return false;
+    ++report_.told[std::string(family)];
+    return true;
+  }
+  bool ToldLostOf(Family family) const {
+    return report_.told.contains(std::string(FamilyName(family)));
+  }
+
   void ReadRaw(std::string_view bytes, std::string_view value) {
     const absl::StatusOr<RawKey> key = DecodeRawKey(bytes);
     if (!key.ok()) return Fault(Unreadable("raw", bytes), key.status());
     if (key->day < raw_floor_) return;  // about to go
+    if (ToldLost("raw", value)) return books_.AddLost(*key);
     const std::string place =
         absl::StrCat(Place("raw epoch", key->node, key->start_ns), ", sequence ", key->sequence);
     const absl::StatusOr<RawHeader> header = DecodeRawHeader(value);
@@ -195,7 +207,7 @@ class Verifier {
       if (const auto checked = proto::DecodeCells(*summary); !checked.ok()) {
         return Fault(place + ", cells", checked.status());
       }
-    } else if (!absl::IsNotFound(cells.status())) {
+    } else if (!absl::IsNotFound(cells.status()) && !IsToldLoss(cells.status())) {
       return Fault(place + ", cells", cells.status());
     }
     if (key->apart) {
@@ -214,6 +226,7 @@ class Verifier {
   }
 
   void ReadCells(std::string_view bytes, std::string_view value) {
+    if (ToldLost("cells", value)) return;
     const absl::StatusOr<RawKey> key = DecodeRawKey(bytes);
     const absl::Status content = ValueContent(value, "cells").status();
     if (!key.ok() || !content.ok()) {
@@ -296,6 +309,7 @@ class Verifier {
     FlushExpected();
     uint64_t& first = rollup_first_[static_cast<size_t>(key->tier)];
     first = std::min(first, FloorTo(start_ns, RollupBucketNs(key->tier)));
+    if (ToldLost("rollup", value)) return;
     const auto window = DecodeValue<v1::RollupWindow>(value, "rollup window");
     if (!window.ok()) return Fault(place, window.status());
     const std::string names = names_.Check(*key, window->tables());
@@ -315,6 +329,11 @@ class Verifier {
     const auto rows = recompute_.Window(key->tier, key->node, start_ns);
     if (!rows.ok()) return Fault(place, rows.status());
     if (!rows->has_value()) return Fault(place, "stands, but nothing of what it sums up does");
+    if ((*rows)->window.unreadable_size() != 0 &&
+        (ToldLostOf(Family::kRaw) || ToldLostOf(Family::kRollup))) {
+      ++report_.sealed;
+      return;
+    }
     if ((*rows)->window.unreadable_size() > window->unreadable_size()) {
       return Fault(place, "cannot be made again: some of what it sums up cannot be read");
     }
@@ -343,6 +362,7 @@ class Verifier {
     const absl::StatusOr<SeriesKey> key = DecodeSeriesKey(bytes);
     if (!key.ok()) return Fault(Unreadable("series", bytes), key.status());
     const std::string place = Place("series", key->node, key->hour_start_ns);
+    if (ToldLost("series", value)) return;
     const auto block = DecodeValue<v1::SeriesBlock>(value, "series block");
     if (!block.ok()) return Fault(place, block.status());
     if (Sealed(key->hour_start_ns)) {
@@ -352,6 +372,10 @@ class Verifier {
     } else {
       const auto again = recompute_.Series(key->node, key->hour_start_ns);
       if (!again.ok()) return Fault(place, again.status());
+      if (again->has_value() && (*again)->unreadable_ms_size() != 0 && ToldLostOf(Family::kRaw)) {
+        ++report_.sealed;
+        return;
+      }
       if (!again->has_value() || value != EncodeValue(**again)) {
         return Fault(place, "is not what its epochs add up to");
       }
@@ -392,6 +416,10 @@ class Verifier {
     }
     const auto again = lines_->second.find(key->vital);
     if (again == lines_->second.end() || value != EncodeValue(again->second)) {
+      if (ToldLostOf(Family::kRollup)) {
+        ++report_.sealed;
+        return;
+      }
       return Fault(place, "is not what its windows say");
     }
     ++report_.recomputed;
@@ -400,6 +428,7 @@ class Verifier {
   void ReadDerived(std::string_view bytes, std::string_view value) {
     const absl::StatusOr<DerivedKey> key = DecodeDerivedKey(bytes);
     if (!key.ok()) return Fault(Unreadable("derived", bytes), key.status());
+    if (ToldLost("derived", value)) return;
     const absl::Status content = ValueContent(value, "filter hour").status();
     if (!content.ok()) Fault(Place("derived", key->node, key->hour_start_ns), content);
   }

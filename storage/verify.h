@@ -61,6 +61,9 @@ struct VerifyReport {
   uint64_t fault_count = 0;
   std::vector<VerifyFault> faults;           // the first of each family
   std::map<std::string, VerifyLoss> losses;  // by family; verify_damage.h says what they mean
+  // By family: rows that say that one was lost with a damaged file and salvaged. No faults; what is
+  // made of such rows cannot be held against them and counts as sealed.
+  std::map<std::string, uint64_t> told;
   bool needed_lost = false;  // of the catalog of a store that opens: a collector would not start
 };
 

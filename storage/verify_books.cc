@@ -68,6 +68,12 @@ bool VerifyBooks::Add(const RawKey& key, const v1::SummaryBody& body) {
   return true;
 }
 
+void VerifyBooks::AddLost(const RawKey& key) {
+  Node& node = nodes_[key.node];
+  node.lost = true;
+  if (!key.apart && node.read[key.incarnation].Add(key.sequence)) ++node.epochs[key.day];
+}
+
 uint64_t VerifyBooks::Unread(const Reader& reader, const NodeRecord& record,
                              uint16_t raw_floor) const {
   static const SequenceSet none;
@@ -146,7 +152,8 @@ void VerifyBooks::Compare(const Reader& reader, Catalog& catalog, const NodeReco
   if (counters.epochs < received) {
     fault(place, absl::StrCat("count ", counters.epochs, " epochs, the ledger lists ", received));
   }
-  if (!all_there) return;  // sums over what has expired cannot be taken again
+  // Sums over what has expired or is lost cannot be taken again.
+  if (!all_there || node.lost) return;
   if (counters.epochs != node.sums.epochs) {
     fault(place, absl::StrCat("count ", counters.epochs, " epochs, raw has ", node.sums.epochs));
   }

@@ -38,7 +38,11 @@ class VerifyBooks {
   // A counted summary. False: its number was read before.
   bool Add(const RawKey& key, const v1::SummaryBody& body);
 
-  // How many numbers the ledgers of a node list as received that were not read and have not expired.
+  // One that was lost and salvaged: its number was taken in, its sums are not known.
+  void AddLost(const RawKey& key);
+
+  // How many numbers the ledgers of a node list as received that were not read and have not
+  // expired.
   uint64_t Unread(const Reader& reader, const NodeRecord& node, uint16_t raw_floor) const;
 
   // Compares with what the store says of a node; days before the raw floor have expired.
@@ -50,6 +54,7 @@ class VerifyBooks {
     std::map<Incarnation, SequenceSet> read;
     std::map<uint16_t, uint64_t> epochs;  // by day
     NodeCounters sums;
+    bool lost = false;  // some of what counters add up
   };
   static void CompareCoverage(Catalog& catalog, const NodeRecord& record, const Node& node,
                               uint16_t raw_floor, const Fault& fault);

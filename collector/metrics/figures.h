@@ -146,6 +146,7 @@ struct MetricSources {
   std::function<HttpFigures()> http;
   std::function<RefusedFigures()> grpc_refused;
   std::function<EnrollFigures()> enroll;
+  std::function<bool()> store_writable;            // whether summaries are stored at present
   std::function<uint64_t()> maintenance_failures;  // since the collector's start
   // How anomalous a node was of late; decides who is shown above the limit.
   std::function<uint64_t(uint32_t node)> recent_anomalies;

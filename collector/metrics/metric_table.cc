@@ -220,6 +220,12 @@ std::vector<MetricRow> MakeTable() {
        "Stored rows that could not be read and were left out, by family or of the catalog, each "
        "time one was met since the collector's start; telltale-collector verify of a backup names "
        "them."},
+      {"telltale_store_writable",
+       kGauge,
+       "1",
+       {},
+       "1: summaries are stored. 0: they are not, since the disk is full or a stored file is "
+       "damaged; agents keep them, telltale status says why."},
       {"telltale_store_maintenance_failures_total",
        kCounter,
        "runs",

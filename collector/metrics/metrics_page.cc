@@ -254,6 +254,8 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
            sources.certificate_ends ? sources.certificate_ends() : Pairs());
   AddValue("telltale_dirty_windows", Integer(store.dirty_windows));
   AddPairs("telltale_store_unreadable_rows_total", "family", std::move(store.unreadable));
+  AddValue("telltale_store_writable",
+           Integer(!sources.store_writable || sources.store_writable() ? 1 : 0));
   AddValue("telltale_store_maintenance_failures_total",
            Integer(sources.maintenance_failures ? sources.maintenance_failures() : 0));
   const AnswerCacheFigures cache =

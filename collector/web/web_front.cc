@@ -112,6 +112,7 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
   sources.grpc_refused = options.grpc_refused;
   sources.enroll = options.enroll;
   sources.disk = options.disk;
+  if (options.ready) sources.store_writable = [ready = options.ready] { return ready().ok(); };
   sources.maintenance_failures = options.maintenance_failures;
   sources.certificate_ends = options.certificate_ends;
   sources.answer_cache = [engine = options.engine] {

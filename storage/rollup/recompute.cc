@@ -191,7 +191,7 @@ absl::StatusOr<std::optional<v1::RollupWindow>> Recompute::StoredWindow(const Ro
     *unreadable = window->unreadable_size() != 0;
     return std::optional<v1::RollupWindow>(*std::move(window));
   }
-  reader_->CountUnreadable(Family::kRollup);
+  if (!IsToldLoss(window.status())) reader_->CountUnreadable(Family::kRollup);
   // While all it was made of stands, it can be made again.
   if (key.window_start_ns >= reader_->RawFloorNs()) {
     absl::StatusOr<std::optional<WindowRows>> again =

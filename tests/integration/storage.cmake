@@ -6,4 +6,5 @@ telltale_test(store_format_test LABEL integration TIMEOUT 300
 target_compile_definitions(store_format_test PRIVATE TELLTALE_STORE_DECODER="$<TARGET_FILE:store_decoder>")
 add_dependencies(store_format_test store_decoder)
 telltale_test(store_commands_test LABEL integration TIMEOUT 300
-  SOURCES integration/store_commands_test.cc LINK telltale_collector_rig)
+  SOURCES integration/store_commands_test.cc
+  LINK telltale_collector_rig telltale::storage RocksDB::rocksdb-shared)

@@ -1,5 +1,5 @@
-// backup, restore and verify as an operator uses them: of a collector that runs and of one that
-// does not, and what they say about a damaged store.
+// backup, restore, verify and salvage as an operator uses them: of a collector that runs and of one
+// that does not, and what they say about a damaged store.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/support/collector_process.h"
+#include "tests/support/damage.h"
 #include "tests/support/ingest_bench.h"
 #include "tests/support/raw_agent.h"
 
@@ -17,6 +18,7 @@ namespace telltale::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -63,6 +65,9 @@ class StoreCommandsTest : public ::testing::Test {
   }
   static ProgramRun Verify(const std::string& data) {
     return RunCollector({"verify", "--data", data});
+  }
+  static ProgramRun Salvage(const std::string& data) {
+    return RunCollector({"salvage", "--data", data});
   }
 
   const TempDir scratch_;
@@ -169,6 +174,40 @@ TEST_F(StoreCommandsTest, ADamagedFileIsNamedAndTheBackupBringsTheStoreBack) {
   fs::remove_all(copy + "/store");
   ASSERT_EQ(RunCollector({"restore", backup_, "--data", copy}).exit_code, 0);
   EXPECT_EQ(Verify(copy).exit_code, 0);
+}
+
+TEST_F(StoreCommandsTest, ASalvagedStoreVerifiesAndItsAnswersSayWhatTheyLack) {
+  {
+    CollectorProcess collector(data_, pki_, own_);
+    ASSERT_TRUE(collector.Start()) << collector.log();
+    Send(collector, 1, kEpochs);
+    const ProgramRun running = Salvage(data_);
+    EXPECT_EQ(running.exit_code, 1);
+    EXPECT_THAT(running.output, HasSubstr("stop the collector first"));
+    EXPECT_EQ(collector.Stop(), 0);
+  }
+  const std::string file = DamageRows(data_ + "/store/rocks", "raw", 0.3, 0.5);
+  ASSERT_NE(file, "");
+  const ProgramRun damaged = Verify(data_);
+  EXPECT_EQ(damaged.exit_code, 1);
+  EXPECT_THAT(damaged.output, HasSubstr("telltale-collector salvage --data " + data_));
+
+  const ProgramRun salvaged = Salvage(data_);
+  ASSERT_EQ(salvaged.exit_code, 0) << salvaged.output;
+  EXPECT_THAT(salvaged.output, AllOf(HasSubstr(file + " of raw"), HasSubstr("LOST   raw"),
+                                     HasSubstr("40 acknowledged epochs are lost")));
+  const ProgramRun verified = Verify(data_);
+  EXPECT_EQ(verified.exit_code, 0) << verified.output;
+  EXPECT_THAT(verified.output, AllOf(HasSubstr("salvaged  40 rows of raw"), HasSubstr("good\n")));
+  EXPECT_THAT(Salvage(data_).output, HasSubstr("nothing was changed"));
+
+  CollectorProcess again(data_, pki_, own_);
+  ASSERT_TRUE(again.Start()) << again.log();
+  EXPECT_THAT(Answers(again), HasSubstr("40 stored epochs could not be opened"));
+  Send(again, kEpochs + 1, kEpochs + 3);
+  EXPECT_THAT(As(operator_, again, {"audit"}).output,
+              AllOf(HasSubstr("telltale-collector salvage"), HasSubstr(file)));
+  EXPECT_EQ(again.Stop(), 0);
 }
 
 TEST_F(StoreCommandsTest, WhatMakesNoSenseIsSaidInOneLine) {

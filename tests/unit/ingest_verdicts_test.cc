@@ -272,6 +272,34 @@ TEST_F(VerdictTest, AnUnknownSchemaMakesTheAgentSendItFirst) {
   EXPECT_EQ(stream.VerdictOn(1).kind(), Verdict::STORED);
 }
 
+TEST_F(VerdictTest, EpochsAreNotReadByAnotherNodesSchemaOfTheSameId) {
+  MemoryIngestStore store(&clock_);
+  ingest::IngestCore core(Options(), {}, &store, &clock_);
+  // Its id is a hash, and somebody made another content for it.
+  v1::Schema others = proto::BuiltinSchema();
+  others.mutable_vitals(0)->set_name("forged");
+  ASSERT_TRUE(store.PutSchema(*store.NumberOf("db-1"), others).ok());
+  for (int stream_number = 1; stream_number <= 2; ++stream_number) {
+    FakeStream stream;
+    const auto session = stream.Open(core, agent_.node);
+    core.Deliver(session, Hello(agent_));
+    core.Deliver(session, SchemaMessage());
+    core.Deliver(session, Summary(agent_, 1));
+    core.RunPending();
+    EXPECT_FALSE(stream.closed().has_value());
+    EXPECT_EQ(stream.VerdictOn(1).kind(), Verdict::RETRY_AFTER) << "it stays in the agent's spool";
+    EXPECT_EQ(core.Stats().Of(ingest::Count::kSchemaRefused), stream_number);
+  }
+  const storage::NodeRecord node = store.Node(agent_.node);
+  EXPECT_EQ(store.summaries().Counters(node.number()).epochs, 0u);
+  ASSERT_EQ(node.remarks_size(), 1);
+  EXPECT_EQ(node.remarks(0).kind(), v1::REMARK_KIND_REFUSED);
+  EXPECT_EQ(node.remarks(0).text(), "store schema: node 2 brought another " +
+                                        std::to_string(others.id()) +
+                                        " than the one known by this id, which stays");
+  EXPECT_EQ((*store.Schema(others.id()))->vitals(0).name(), "forged");
+}
+
 TEST_F(VerdictTest, ALossIsAnsweredOnceItIsInTheLedger) {
   Send(Summary(agent_, 1));
   v1::AgentMessage message;

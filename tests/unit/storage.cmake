@@ -42,6 +42,8 @@ telltale_test(storage_damage_test LABEL unit
   SOURCES unit/storage_damage_test.cc LINK telltale::storage telltale_synthetic)
 telltale_test(storage_catalog_damage_test LABEL unit
   SOURCES unit/storage_catalog_damage_test.cc LINK telltale::storage telltale_synthetic RocksDB::rocksdb-shared)
+telltale_test(storage_salvage_test LABEL long TIMEOUT 240
+  SOURCES unit/storage_salvage_test.cc LINK telltale::storage telltale_synthetic RocksDB::rocksdb-shared)
 telltale_test(storage_names_damage_test LABEL unit
   SOURCES unit/storage_names_damage_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
 telltale_test(catalog_books_damage_test LABEL unit
