@@ -255,9 +255,18 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsAreKnownByTheKernelsAccounts)
       << spins->blocked_ns << " of " << spins->task_ns;
   EXPECT_GE(spins->queue_ns, length / 5) << "it shares its CPU";
   EXPECT_LE(spins->blocked_ns, length / 20);
-  const auto open = std::ranges::find_if(kept_.samples, [&](const RawSample& sample) {
+  // It is if its label leads its cell of the sketch and a token is left: of about one epoch in ten
+  // it does not.
+  const auto of_reads = [&](const RawSample& sample) {
     return sample.vital == TELLTALE_BLOCKING && sample.tgid == static_cast<uint32_t>(reads.pid());
-  });
+  };
+  auto open = std::ranges::find_if(kept_.samples, of_reads);
+  for (int more = 3; open == kept_.samples.end() && more > 0; --more) {
+    kept_.samples.clear();
+    DrainFor(1);
+    Cut();
+    open = std::ranges::find_if(kept_.samples, of_reads);
+  }
   ASSERT_NE(open, kept_.samples.end()) << "a wait of all the epoch is kept at the cut";
   EXPECT_FALSE(open->stack.kernel.empty());
   Await(storm.caller());
