@@ -259,8 +259,8 @@ TEST_F(ScopedSensorTest, CountsATaskFromWhereItIsMovedInToWhereItIsMovedOut) {
   EXPECT_EQ(write(down[1], &end, 1), 1);
 }
 
-// On a machine whose hypervisor steals time one run in ten misses some, so there are three tries; what
-// the sensor did not count would be missing from each.
+// On a machine whose hypervisor steals time one run in ten misses some, so there are three tries;
+// what the sensor did not count would be missing from each.
 TEST_F(ScopedSensorTest, RunDelayAndBlockedAddUpToTheTimeOfItsTasks) {
   constexpr int kTries = 3;
   for (int left = kTries; left > 0; --left) {
