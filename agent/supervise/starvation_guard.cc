@@ -152,8 +152,7 @@ void StarvationGuard::PutFirst(pid_t thread, Queued& queued, Clock::time_point n
   if ((times & (times - 1)) != 0) return;  // 1, 2, 4 ...: the log is bounded, the count is told
   spdlog::warn(
       "agent: ordinary tasks of this host get no CPU: a thread of the sensor stood in the queue "
-      "for "
-      "{} ms and {} ({} times so far)",
+      "for {} ms and {} ({} times so far)",
       std::chrono::duration_cast<std::chrono::milliseconds>(starved).count(),
       queued.first ? "goes before others until it has run"
                    : absl::StrCat("may not go before others: ", std::strerror(error)),

@@ -48,7 +48,8 @@ class StarvationGuard {
   StarvationGuard& operator=(const StarvationGuard&) = delete;
 
   // Before CAP_SYS_NICE is given up: the guard's thread keeps it, and no other capability.
-  // PermissionDenied without it, or in a cgroup without real-time bandwidth (cpu.rt_runtime_us).
+  // PermissionDenied without it, or in a cgroup without real-time bandwidth (cpu.rt_runtime_us);
+  // Unavailable: this kernel does not tell how long a thread has run (CONFIG_SCHED_INFO). Once.
   absl::Status Start();
   Stats GetStats() const;
 
