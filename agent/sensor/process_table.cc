@@ -69,6 +69,7 @@ void ProcessTable::Add(const telltale_row& row) {
   p.rss_pages = std::max(p.rss_pages, row.rss_pages);
   p.open_files = std::max<uint64_t>(p.open_files, row.open_files);
   AddAccounts(row.used, p);
+  p.on_cpu_ns += row.did.run_ns;
   p.queue_ns += row.did.queue_ns;
   p.blocked_ns += row.did.blocked_ns;
   p.task_ns += row.task_ns;

@@ -218,6 +218,9 @@ struct RawProcess {
   uint64_t cgroup_id = 0;
   bool exited = false;
   uint64_t run_ns = 0, user_ns = 0, system_ns = 0, queue_ns = 0, blocked_ns = 0;
+  // From each switch to it to the one away from it. What `run_ns` lacks to it the hypervisor had
+  // (where the kernel accounts interrupts: or they).
+  uint64_t on_cpu_ns = 0;
   uint64_t task_ns = 0;  // sum over its threads of the time they existed in the epoch
   uint64_t switches_voluntary = 0, switches_involuntary = 0;
   uint64_t faults_minor = 0, faults_major = 0;
@@ -266,8 +269,8 @@ struct RawEpoch {
   std::vector<RawHistogram> histograms;
   std::vector<RawProcess> processes;
   RawProcess other;  // what the process table had no row for
-  uint64_t task_ns =
-      0;  // task-seconds of the host in the epoch: run + delay + blocked of all tasks
+  // Task-seconds of the host in the epoch: on a CPU, in the queue or blocked, of all tasks.
+  uint64_t task_ns = 0;
   std::vector<RawEvent> events;
   std::vector<RawLoss> losses;
   RawUnwinding unwinding;

@@ -99,6 +99,14 @@ Amount SensorTest::Total(const RawEpoch& epoch, uint8_t vital, uint8_t sub) {
   return {};
 }
 
+uint64_t SensorTest::AccountedNs(const RawEpoch& epoch) {
+  uint64_t sum = 0;
+  for (const RawProcess& process : epoch.processes) {
+    sum += process.on_cpu_ns + process.queue_ns + process.blocked_ns;
+  }
+  return sum;
+}
+
 Amount SensorTest::ShareOf(const RawEpoch& epoch, pid_t tgid, uint8_t vital, uint8_t sub) {
   Amount sum;
   for (const RawProcess& process : epoch.processes) {

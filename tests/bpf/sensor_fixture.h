@@ -63,6 +63,8 @@ class SensorTest : public testing::Test {
   static Amount Total(const RawEpoch& epoch, uint8_t vital, uint8_t sub);
   // Of all rows of this process.
   static Amount ShareOf(const RawEpoch& epoch, pid_t tgid, uint8_t vital, uint8_t sub);
+  // On a CPU, in the queue or blocked: of all rows, the whole time of their tasks.
+  static uint64_t AccountedNs(const RawEpoch& epoch);
   static const RawProcess* Find(const RawEpoch& epoch, pid_t tgid);
   static void PinTo(int cpu);
 

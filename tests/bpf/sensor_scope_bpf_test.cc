@@ -150,18 +150,6 @@ void ExpectRowsAddUp(const RawEpoch& epoch) {
   }
 }
 
-// Up to 2.9 % of the time of tasks was in none of their accounts on a machine whose hypervisor
-// steals time, in one run of ten (whether that is why is not shown); on others below 1 %.
-constexpr double kAccounted = 0.04;
-
-uint64_t AccountedNs(const RawEpoch& epoch) {
-  uint64_t sum = 0;
-  for (const RawProcess& process : epoch.processes) {
-    sum += process.run_ns + process.queue_ns + process.blocked_ns;
-  }
-  return sum;
-}
-
 TEST_F(ScopedSensorTest, CountsWhatIsDoneInTheCgroupAndNothingElse) {
   Child inside(Work), outside(Work);
   cgroup_->Take(inside.pid());
@@ -193,7 +181,10 @@ TEST_F(ScopedSensorTest, CountsWhatIsDoneInTheCgroupAndNothingElse) {
   EXPECT_EQ(Total(epoch, TELLTALE_CPU, TELLTALE_CPU_IRQ).events, 0U);
   EXPECT_EQ(Total(epoch, TELLTALE_SOFTIRQ, 0).events, 0U);
   ExpectRowsAddUp(epoch);
-  EXPECT_TRUE(Within(kAccounted, AccountedNs(epoch), epoch.task_ns));
+  EXPECT_TRUE(Within(kOnePercent, AccountedNs(epoch), epoch.task_ns));
+  printf("of its time the hypervisor had %.1f %%\n",
+         100.0 * (static_cast<double>(row->on_cpu_ns) - static_cast<double>(row->run_ns)) /
+             static_cast<double>(epoch.task_ns));
   // One task, all the time; it was moved in while it slept, so since it was told to work.
   EXPECT_TRUE(Within(0.1, epoch.task_ns, epoch.watched_ns));
 }
@@ -254,8 +245,8 @@ TEST_F(ScopedSensorTest, CountsATaskFromWhereItIsMovedInToWhereItIsMovedOut) {
   EXPECT_EQ(calls(out), 0U);
   EXPECT_EQ(Find(out, mover.pid()), nullptr);
   EXPECT_TRUE(Within(kOnePercent, calls(again), kCalls));
-  EXPECT_TRUE(Within(kAccounted, AccountedNs(in), in.task_ns));
-  EXPECT_TRUE(Within(kAccounted, AccountedNs(again), again.task_ns));
+  EXPECT_TRUE(Within(kOnePercent, AccountedNs(in), in.task_ns));
+  EXPECT_TRUE(Within(kOnePercent, AccountedNs(again), again.task_ns));
   const RawProcess* const row = Find(again, mover.pid());
   ASSERT_NE(row, nullptr);
   EXPECT_LT(row->task_ns, again.watched_ns) << "its time outside is not its row's";
@@ -282,7 +273,7 @@ TEST_F(ScopedSensorTest, RunDelayAndBlockedAddUpToTheTimeOfItsTasks) {
   DrainFor(std::chrono::milliseconds(500));
   const RawEpoch epoch = Cut();
   EXPECT_GE(epoch.task_ns, epoch.watched_ns);
-  EXPECT_TRUE(Within(kAccounted, AccountedNs(epoch), epoch.task_ns));
+  EXPECT_TRUE(Within(kOnePercent, AccountedNs(epoch), epoch.task_ns));
   ExpectRowsAddUp(epoch);
   std::set<uint32_t> ended;
   for (const RawEvent& event : kept_.events) {
