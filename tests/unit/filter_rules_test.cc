@@ -13,12 +13,17 @@ namespace {
 using ::testing::HasSubstr;
 constexpr uint64_t kSecond = Watch::kSecond;
 
+// What is certain of one place of a program's code, in CPUs.
+void Place(Watch& watch, const std::string& exe, double cpus, uint64_t place) {
+  watch.Label("cpu", "user", exe, cpus).set_label(0, place);
+}
+
 void Spin(Watch& watch, double calls, double of_program) {
   watch.Process(812, "/usr/bin/app",
                 {{TELLTALE_PROCESS_RUN_NS, 0.99e9},
                  {TELLTALE_PROCESS_FAULTS_MINOR, 0.1},
                  {watch.Share("syscall", "ok", false), calls}});
-  watch.Label("cpu", "user", "/usr/bin/app", of_program);
+  Place(watch, "/usr/bin/app", of_program, 1);
 }
 
 TEST(BusyLoopTest, ALoopThatAsksNothingOfTheKernelIsToldInItsSecondEpoch) {
@@ -72,7 +77,7 @@ TEST(BusyLoopTest, WorkThatCallsTheKernelOrIsAllOverTheCodeIsNone) {
   Watch spread(BusyLoopFilter());
   Play(spread, 40, 4, Nothing, [](Watch& w) {
     Spin(w, 1, 0.3);
-    for (int i = 0; i < 7; ++i) w.Label("cpu", "user", "/usr/bin/app", 0.09 + 0.001 * i);
+    for (uint64_t i = 0; i < 7; ++i) Place(w, "/usr/bin/app", 0.09, 2 + i);
   });
   EXPECT_TRUE(spread.told.empty());
   Watch unseen(BusyLoopFilter());
@@ -80,11 +85,32 @@ TEST(BusyLoopTest, WorkThatCallsTheKernelOrIsAllOverTheCodeIsNone) {
   EXPECT_TRUE(unseen.told.empty());
 }
 
+// An interpreter's loop in one place of it, which the stacks of its samples show under many
+// callers.
+TEST(BusyLoopTest, ALoopInOnePlaceIsToldHoweverManyStacksLeadThere) {
+  Watch watch(BusyLoopFilter());
+  Play(watch, 40, 2, Nothing, [](Watch& w) {
+    Spin(w, 1, 0.9);
+    for (int stack = 1; stack < 12; ++stack) Place(w, "/usr/bin/app", 0.9, 1);
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].evidence, HasSubstr("100 % of what was sampled of it in 3 places"));
+}
+
+TEST(BusyLoopTest, APlaceThatTwoStacksLeadToIsVouchedForOnce) {
+  Watch watch(BusyLoopFilter());
+  Play(watch, 40, 4, Nothing, [](Watch& w) {
+    Spin(w, 1, 0.1);
+    Place(w, "/usr/bin/app", 0.1, 1);
+  });
+  EXPECT_TRUE(watch.told.empty()) << "a tenth of its time, where nobody knows of the rest";
+}
+
 // A shell that counts: its interpreter goes round in so many places that few of them are sampled.
 void Interpret(Watch& watch, double calls, uint32_t pid = 812) {
   watch.Process(pid, "/usr/bin/bash",
                 {{TELLTALE_PROCESS_RUN_NS, 0.99e9}, {watch.Share("syscall", "ok", false), calls}});
-  for (int i = 0; i < 3; ++i) watch.Label("cpu", "user", "/usr/bin/bash", 0.02);
+  for (uint64_t i = 0; i < 3; ++i) Place(watch, "/usr/bin/bash", 0.02, i);
 }
 
 TEST(BusyLoopTest, AnInterpretersLoopIsToldOnceItWentOnForFiveEpochs) {
@@ -136,8 +162,8 @@ TEST(BusyLoopTest, WhatSamplesVouchForMayBeHalfOfItsTime) {
   Watch watch(BusyLoopFilter());
   Play(watch, 40, 4, Nothing, [](Watch& w) {
     Spin(w, 1, 0.3);
-    w.Label("cpu", "user", "/usr/bin/app", 0.1);
-    w.Label("cpu", "user", "/usr/bin/other", 0.5);
+    Place(w, "/usr/bin/app", 0.1, 2);
+    Place(w, "/usr/bin/other", 0.5, 3);
   });
   EXPECT_EQ(watch.told.size(), 1u);
 }

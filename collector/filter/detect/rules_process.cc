@@ -2,9 +2,11 @@
 // CPU (7). Thresholds are of one CPU or of one thread, so that they mean the same on every machine.
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -19,13 +21,14 @@ namespace {
 // as of a loop that an interpreter goes round, it must have gone on for five epochs, and for longer
 // than this program ever computed here, and run for a third of a CPU: of a compiler that hardly
 // gets to run nobody can tell what it would ask for. What grows meanwhile, be it with few faults of
-// huge pages, gets on with something.
+// huge pages, gets on with something. That it spends its time in the same places as in the epoch
+// before would tell nothing sooner: what an interpreter computes for long is as steady as its loop.
 class BusyLoop : public Rule {
  public:
   static constexpr const char* kVitals[] = {"cpu", "llc", "syscall", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_busy_loop",
-      .version = 5,
+      .version = 6,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_PROCESSES,
       .about = "much CPU time without memory traffic or calls: a busy loop",
       .vitals = kVitals,
@@ -178,16 +181,23 @@ class BusyLoop : public Rule {
 
   // What its heaviest places take: of what is certain of all its places, and of its CPU time. What
   // is certain of a place is the last power it passed, on a busy node half of its weight or a
-  // quarter; but all places of a program fall short by as much.
+  // quarter; but all places of a program fall short by as much. A place stands among the labels
+  // once for each stack that led to it, each time with the weight of the whole place.
   static std::pair<double, double> TopPlaces(const RuleEpoch& epoch,
                                              const telltale_filter_process& process) {
-    double top = 0, sampled = 0, all = 0;
-    size_t places = 0;
+    std::map<std::pair<uint32_t, uint64_t>, double> low;  // seconds, by user and place
     for (const telltale_filter_label* label : epoch.Labels("cpu")) {
       if (std::string_view(label->exe) != process.exe) continue;
-      const double low = static_cast<double>(label->low) / 1e9;
-      sampled += low;
-      if (places++ < kPlaces) top += low;
+      double& of = low[{label->uid, label->values > 0 ? label->value[0] : 0}];
+      of = std::max(of, static_cast<double>(label->low) / 1e9);
+    }
+    std::vector<double> heaviest;
+    for (const auto& [place, seconds] : low) heaviest.push_back(seconds);
+    std::ranges::sort(heaviest, std::greater());
+    double top = 0, sampled = 0, all = 0;
+    for (size_t i = 0; i < heaviest.size(); ++i) {
+      sampled += heaviest[i];
+      if (i < kPlaces) top += heaviest[i];
     }
     // Labels are of the program: of all its processes.
     for (const telltale_filter_process* other : epoch.Processes()) {
