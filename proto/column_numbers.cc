@@ -1,5 +1,6 @@
 #include "proto/column_numbers.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -13,6 +14,7 @@ namespace {
 constexpr int kSignificant = 7;
 constexpr size_t kLongestVarint = 10;
 constexpr size_t kMostPlaces = 256;  // more are no table
+constexpr double kSayingSo = 3;      // bits, of each value that occurs
 constexpr uint64_t kHalf = uint64_t{1} << (kSignificant - 1);
 
 // False: it has more significant bits.
@@ -37,79 +39,49 @@ uint64_t ZigZag(uint64_t difference) {
 }
 uint64_t UnZigZag(uint64_t value) { return value >> 1 ^ ((value & 1) != 0 ? UINT64_MAX : 0); }
 
-std::string InVarints(std::span<const uint64_t> numbers, bool steps) {
-  std::string bytes(numbers.size() * kLongestVarint, '\0');
+// A varint of at most eight bytes, without a branch for each: the groups of seven bits are moved
+// apart, and all bytes but the last are marked.
+constexpr uint64_t kInEight = uint64_t{1} << 56;
+char* PutInEight(uint64_t value, char* end) {
+  static_assert(std::endian::native == std::endian::little);
+  const size_t size = VarintSize(value);
+  value = (value & 0x00ff'ffff'f000'0000) << 4 | (value & 0x0fff'ffff);
+  value = (value & 0x0fff'c000'0fff'c000) << 2 | (value & 0x0000'3fff'0000'3fff);
+  value = (value & 0x3f80'3f80'3f80'3f80) << 1 | (value & 0x007f'007f'007f'007f);
+  value |= 0x8080'8080'8080'8080 & ((uint64_t{1} << 8 * (size - 1)) - 1);
+  std::memcpy(end, &value, sizeof(value));
+  return end + size;
+}
+
+// `bytes` grows to what they need at most.
+std::string_view InVarints(std::span<const uint64_t> numbers, bool steps,
+                           std::vector<char>& bytes) {
+  const size_t most = numbers.size() * kLongestVarint + sizeof(uint64_t);
+  if (bytes.size() < most) bytes.resize(most);
   char* end = bytes.data();
   uint64_t before = 0;
   for (const uint64_t number : numbers) {
     uint64_t value = steps ? ZigZag(number - std::exchange(before, number)) : number;
-    for (; value >= 0x80; value >>= 7) *end++ = static_cast<char>(value | 0x80);
-    *end++ = static_cast<char>(value);
-  }
-  bytes.resize(static_cast<size_t>(end - bytes.data()));
-  return bytes;
-}
-
-// Within a tenth of a bit.
-double RoughLog2(uint32_t number) {
-  const int whole = std::bit_width(number) - 1;
-  return whole + static_cast<double>(number) / static_cast<double>(uint64_t{1} << whole) - 1;
-}
-
-// What coding the bytes by how often each occurs would take, in bits, and what saying so takes.
-double Cost(std::string_view bytes) {
-  std::array<uint32_t, 256> times{};
-  std::array<uint64_t, 4> occur{};  // a bit for each value: of most columns few do
-  for (const char byte : bytes) {
-    const auto value = static_cast<uint8_t>(byte);
-    ++times[value];
-    occur[value / 64] |= uint64_t{1} << value % 64;
-  }
-  const double all = RoughLog2(static_cast<uint32_t>(bytes.size()));
-  double bits = 0;
-  for (size_t word = 0; word < occur.size(); ++word) {
-    for (uint64_t left = occur[word]; left != 0; left &= left - 1) {
-      const uint32_t count = times[word * 64 + static_cast<size_t>(std::countr_zero(left))];
-      bits += 3 + count * (all - RoughLog2(count));
+    if (value < 0x80) {
+      *end++ = static_cast<char>(value);
+    } else if (value < kInEight) {
+      end = PutInEight(value, end);
+    } else {
+      for (; value >= 0x80; value >>= 7) *end++ = static_cast<char>(value | 0x80);
+      *end++ = static_cast<char>(value);
     }
   }
-  return bits;
+  return {bytes.data(), static_cast<size_t>(end - bytes.data())};
 }
 
-struct Written {
-  std::string bytes;
-  uint8_t form = 0;
-};
-
-Written InOrder(std::span<const uint64_t> numbers) {
-  std::vector<uint64_t> shortened(numbers.begin(), numbers.end());
-  bool all_short = true, any_long = false;
-  for (uint64_t& number : shortened) {
-    any_long |= number >= 2 * kHalf;
-    if (all_short) all_short = Shorten(number);
-  }
-  uint8_t form = 0;
-  if (all_short && any_long) {
-    form = kShort;
-    numbers = shortened;
-  }
-  Written plain{InVarints(numbers, false), form};
-  // What takes a byte each and is all the same gains nothing by steps.
-  if (plain.bytes.find_first_not_of(plain.bytes.front()) == std::string::npos) return plain;
-  Written steps{InVarints(numbers, true), static_cast<uint8_t>(form | kSteps)};
-  return Cost(steps.bytes) < Cost(plain.bytes) ? steps : plain;
-}
-
-Written PlaceByPlace(std::span<const uint64_t> numbers, size_t row) {
-  Written turned{std::string(row, 0), kTurned};
-  std::vector<uint64_t> place(numbers.size() / row);
-  for (size_t i = 0; i < row; ++i) {
-    for (size_t part = 0; part < place.size(); ++part) place[part] = numbers[part * row + i];
-    const Written one = InOrder(place);
-    turned.bytes[i] = static_cast<char>(one.form);
-    turned.bytes += one.bytes;
-  }
-  return turned;
+// Within a tenth of a bit: the exponent, and of the fraction the mantissa.
+double RoughLog2(uint32_t number) {
+  constexpr int kMantissa = 52, kBias = 1023;
+  const auto bits = std::bit_cast<uint64_t>(static_cast<double>(number));
+  const uint64_t fraction = (bits & ((uint64_t{1} << kMantissa) - 1)) | uint64_t{kBias}
+                                                                            << kMantissa;
+  return static_cast<double>(static_cast<int>(bits >> kMantissa) - kBias) +
+         (std::bit_cast<double>(fraction) - 1);
 }
 
 bool ReadInOrder(std::string_view& bytes, uint8_t form, size_t step, std::span<uint64_t> numbers) {
@@ -127,15 +99,62 @@ bool ReadInOrder(std::string_view& bytes, uint8_t form, size_t step, std::span<u
 
 }  // namespace
 
-uint8_t WriteNumbers(std::span<const uint64_t> numbers, size_t row, std::string& out) {
-  if (numbers.empty()) return 0;
-  Written best = InOrder(numbers);
-  if (row > 1 && row <= kMostPlaces && numbers.size() > row) {
-    Written turned = PlaceByPlace(numbers, row);
-    if (Cost(turned.bytes) < Cost(best.bytes)) best = std::move(turned);
+// What coding the bytes by how often each occurs would take, in bits, and what saying so takes.
+double NumberWriter::Cost(std::string_view bytes) {
+  std::array<uint64_t, 4> occur{};  // a bit for each value: of most columns few do
+  for (const char byte : bytes) {
+    const auto value = static_cast<uint8_t>(byte);
+    ++times_[value];
+    occur[value / 64] |= uint64_t{1} << value % 64;
   }
-  out += best.bytes;
-  return best.form;
+  const double all = RoughLog2(static_cast<uint32_t>(bytes.size()));
+  double bits = 0;
+  for (size_t word = 0; word < occur.size(); ++word) {
+    for (uint64_t left = occur[word]; left != 0; left &= left - 1) {
+      const size_t value = word * 64 + static_cast<size_t>(std::countr_zero(left));
+      const uint32_t count = std::exchange(times_[value], 0);
+      bits += kSayingSo + count * (all - RoughLog2(count));
+    }
+  }
+  return bits;
+}
+
+NumberWriter::Written NumberWriter::InOrder(std::span<const uint64_t> numbers) {
+  uint8_t form = 0;
+  uint64_t any = 0;
+  for (const uint64_t number : numbers) any |= number;
+  if (any >= 2 * kHalf) {
+    shortened_.assign(numbers.begin(), numbers.end());
+    if (std::ranges::all_of(shortened_, Shorten)) {
+      form = kShort;
+      numbers = shortened_;
+    }
+  }
+  const std::string_view plain = InVarints(numbers, false, plain_);
+  // What takes a byte each and is all the same gains nothing by steps.
+  if (plain.find_first_not_of(plain.front()) == std::string_view::npos) return {plain, form};
+  const std::string_view steps = InVarints(numbers, true, steps_);
+  if (Cost(steps) >= Cost(plain)) return {plain, form};
+  return {steps, static_cast<uint8_t>(form | kSteps)};
+}
+
+uint8_t NumberWriter::Write(std::span<const uint64_t> numbers, size_t row, std::string& out) {
+  if (numbers.empty()) return 0;
+  if (row <= 1 || row > kMostPlaces || numbers.size() <= row) {
+    const Written written = InOrder(numbers);
+    out += written.bytes;
+    return written.form;
+  }
+  const size_t forms = out.size();
+  out.append(row, '\0');
+  place_.resize(numbers.size() / row);
+  for (size_t i = 0; i < row; ++i) {
+    for (size_t part = 0; part < place_.size(); ++part) place_[part] = numbers[part * row + i];
+    const Written written = InOrder(place_);
+    out[forms + i] = static_cast<char>(written.form);
+    out += written.bytes;
+  }
+  return kTurned;
 }
 
 bool ReadNumbers(std::string_view& bytes, uint8_t form, size_t count, size_t row,

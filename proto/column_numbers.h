@@ -1,4 +1,5 @@
-// The numbers of one column, in the form that repeats itself most. Free functions: any thread.
+// The numbers of one column, in the form that repeats itself most. What reads them may be called by
+// any thread.
 //
 // A form is a byte of bits:
 // - 1, short: each number has at most seven significant bits and is written as the place it has
@@ -13,6 +14,7 @@
 #ifndef TELLTALE_PROTO_COLUMN_NUMBERS_H_
 #define TELLTALE_PROTO_COLUMN_NUMBERS_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -24,9 +26,26 @@ namespace telltale::proto {
 
 inline constexpr uint8_t kShort = 1, kSteps = 2, kTurned = 4;
 
-// Appends the numbers to `out` and returns the form chosen. `row`: how many numbers each part has,
-// if all have as many and there is more than one; else 0.
-uint8_t WriteNumbers(std::span<const uint64_t> numbers, size_t row, std::string& out);
+// Writes columns. Keeps the room it works in from one to the next, so one of these serves all
+// columns of a message. One thread at a time.
+class NumberWriter {
+ public:
+  // Appends the numbers to `out` and returns the form chosen. `row`: how many numbers each part
+  // has, if all have as many and there is more than one; else 0.
+  uint8_t Write(std::span<const uint64_t> numbers, size_t row, std::string& out);
+
+ private:
+  struct Written {
+    std::string_view bytes;  // until the next
+    uint8_t form = 0;
+  };
+  double Cost(std::string_view bytes);
+  Written InOrder(std::span<const uint64_t> numbers);
+
+  std::vector<uint64_t> shortened_, place_;
+  std::vector<char> plain_, steps_;
+  std::array<uint32_t, 256> times_{};  // each byte occurs; all 0 between calls of Cost
+};
 
 // Takes `count` numbers off `bytes`. False: there are not so many, or they have no such form. `row`
 // as when they were written.

@@ -87,6 +87,20 @@ bool KindOf(const FieldDescriptor& field, Kind* kind) {
 
 bool Take(std::string_view message, const Descriptor& type, int depth, Columns& columns);
 
+// The numbers of a packed field, as canonical bytes have them.
+bool TakePacked(std::string_view bytes, uint64_t& count, std::vector<uint64_t>& numbers) {
+  const size_t first = numbers.size();
+  numbers.resize(first + bytes.size());  // each takes a byte or more
+  uint64_t* number = numbers.data() + first;
+  for (; !bytes.empty(); ++number) {
+    const size_t before = bytes.size();
+    if (!TakeVarint(bytes, *number) || before - bytes.size() != VarintSize(*number)) return false;
+  }
+  count = static_cast<uint64_t>(number - numbers.data()) - first;
+  numbers.resize(first + count);
+  return true;
+}
+
 bool TakeOne(const WireField& part, size_t place, int depth, Column& column) {
   const bool counted = column.counted();
   if (counted) {
@@ -104,12 +118,7 @@ bool TakeOne(const WireField& part, size_t place, int depth, Column& column) {
         column.numbers.push_back(part.value);
         return true;
       }
-      for (std::string_view left = part.inside; !left.empty(); ++column.counts[place]) {
-        const size_t before = left.size();
-        uint64_t& number = column.numbers.emplace_back();
-        if (!TakeVarint(left, number) || before - left.size() != VarintSize(number)) return false;
-      }
-      return true;
+      return TakePacked(part.inside, column.counts[place], column.numbers);
     }
     case kFixed: {
       if (part.type != kWireFixed64) return false;
@@ -178,11 +187,11 @@ bool Take(std::string_view message, const Descriptor& type, int depth, Columns& 
   return true;
 }
 
-void WriteData(Columns& columns, std::string& out) {
+void WriteData(Columns& columns, NumberWriter& writer, std::string& out) {
   for (auto& [number, column] : columns.fields) {
     if (column.counted()) {
       column.counts.resize(columns.parts);
-      column.count_form = WriteNumbers(column.counts, 0, out);
+      column.count_form = writer.Write(column.counts, 0, out);
     } else {
       column.numbers.resize(columns.parts);
     }
@@ -191,9 +200,9 @@ void WriteData(Columns& columns, std::string& out) {
         out.append(reinterpret_cast<const char*>(&value), sizeof(value));
       }
     } else if (column.kind == kMessage) {
-      WriteData(*column.inside, out);
+      WriteData(*column.inside, writer, out);
     } else {
-      column.number_form = WriteNumbers(column.numbers, column.Row(), out);
+      column.number_form = writer.Write(column.numbers, column.Row(), out);
       for (const std::string_view text : column.texts) out.append(text);
     }
   }
@@ -391,7 +400,8 @@ std::optional<std::string> ToColumns(std::string_view message, const Descriptor&
   if (!Take(message, type, 0, columns)) return std::nullopt;
   std::string data;
   data.reserve(message.size());
-  WriteData(columns, data);
+  NumberWriter writer;
+  WriteData(columns, writer, data);
   std::string out;
   out.reserve(data.size() + 1024);
   WriteTree(columns, out);

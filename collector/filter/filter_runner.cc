@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "collector/filter/thread_priority.h"
 #include "storage/keys.h"
 
 namespace telltale::filter {
@@ -96,6 +97,7 @@ FilterRunner::~FilterRunner() { Stop(); }
 
 void FilterRunner::Start() {
   thread_ = std::thread([this] {
+    LetIngestGoFirst();
     while (!stop_) {
       RunOnce();
       std::unique_lock lock(mutex_);

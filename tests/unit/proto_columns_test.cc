@@ -73,7 +73,7 @@ TEST(ColumnsTest, DamagedOnesAreRefusedOrStayWithinTheLimit) {
 
 TEST(ColumnsTest, NumbersComeBackInEveryForm) {
   constexpr uint64_t kMost = ~uint64_t{0};
-  const std::vector<std::vector<uint64_t>> columns = {
+  std::vector<std::vector<uint64_t>> columns = {
       {0},
       {kMost},
       {0, kMost, 1, kMost - 1},
@@ -81,9 +81,15 @@ TEST(ColumnsTest, NumbersComeBackInEveryForm) {
       {1'000'001, 1'000'002, 1'000'003},
       // At most seven significant bits.
       {127, 128, 130, 254, 256, uint64_t{127} << 57, uint64_t{64} << 30, 0}};
+  // As long as a varint can be, and one bit longer.
+  auto& lengths = columns.emplace_back();
+  for (int bits = 7; bits < 64; bits += 7) {
+    const uint64_t longer = uint64_t{1} << bits;
+    lengths.insert(lengths.end(), {longer - 1, longer, longer + 1});
+  }
   for (const auto& numbers : columns) {
     std::string bytes;
-    const uint8_t form = WriteNumbers(numbers, 0, bytes);
+    const uint8_t form = NumberWriter().Write(numbers, 0, bytes);
     std::string_view left = bytes;
     std::vector<uint64_t> back;
     ASSERT_TRUE(ReadNumbers(left, form, numbers.size(), 0, back));
@@ -99,7 +105,7 @@ TEST(ColumnsTest, NumbersPassedOverEndWhereThoseReadDo) {
       std::vector<uint64_t> numbers(count);
       for (uint64_t& number : numbers) number = random() >> (random() % 64);
       std::string bytes;
-      const uint8_t form = WriteNumbers(numbers, row, bytes);
+      const uint8_t form = NumberWriter().Write(numbers, row, bytes);
       const std::string all = bytes + "behind";
       std::string_view left = all;
       ASSERT_TRUE(SkipNumbers(left, form, count, row));
@@ -140,7 +146,7 @@ TEST(ColumnsTest, ATableIsWrittenPlaceByPlaceEachInItsForm) {
     rows.insert(rows.end(), {(64 + i) << 30, 123'456'789 + i, 7});
   }
   std::string bytes;
-  const uint8_t form = WriteNumbers(rows, 3, bytes);
+  const uint8_t form = NumberWriter().Write(rows, 3, bytes);
   ASSERT_EQ(form, kTurned);
   EXPECT_EQ(bytes[0] & kShort, kShort);
   EXPECT_EQ(bytes[1], kSteps);

@@ -1,21 +1,17 @@
 #include "collector/filter/host/user_filter.h"
 
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "collector/filter/host/hosted_filter.h"
+#include "collector/filter/thread_priority.h"
 #include "proto/codec.h"
 
 namespace telltale::filter {
 namespace {
 
-constexpr int kNice = 10;  // ingest and answers go first
 constexpr size_t kMaxReason = 800;
 
 std::string StemOf(const std::string& file) {
@@ -52,8 +48,7 @@ bool UserFilter::Pause(std::chrono::milliseconds length) {
 }
 
 void UserFilter::Run() {
-  // Its process inherits it. Where that is not allowed it runs as the rest does.
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
+  LetIngestGoFirst();
   while (true) {
     const absl::Status why = RunOnce();
     {
