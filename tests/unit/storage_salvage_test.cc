@@ -6,111 +6,44 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "proto/codec.h"
 #include "storage/salvage.h"
 #include "storage/store.h"
 #include "storage/stored_value.h"
 #include "storage/verify.h"
 #include "tests/support/damage.h"
-#include "tests/support/synthetic_node.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/damaged_store.h"
 
 namespace telltale::storage {
 namespace {
 
 namespace fs = std::filesystem;
+using telltale::testing::DamagedStoreTest;
 using telltale::testing::MadeSummary;
-using telltale::testing::SyntheticNode;
-using telltale::testing::TempDir;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint16_t kDay = 20'500;
-constexpr uint64_t kStart = kDay * kDayNs;
-constexpr uint64_t kMinuteNs = 60 * kSecondNs, kFiveMinutesNs = 300 * kSecondNs;
-
-class SalvageTest : public ::testing::Test {
+class SalvageTest : public DamagedStoreTest {
  protected:
-  SalvageTest() {
-    Open();
-    for (const SyntheticNode& maker : makers_) {
-      nodes_.push_back(*store_->nodes().NumberOf(maker.name()));
-      EXPECT_TRUE(store_->summaries().PutSchema(nodes_.back(), proto::BuiltinSchema()).ok());
-    }
+  void PutBoth(uint64_t first, uint64_t last) {
+    for (const size_t node : {0, 1}) PutAll(node, first, last);
   }
-  std::string path() const { return dir_.path() + "/store"; }
-  std::string rocks() const { return path() + "/rocks"; }
-  absl::Status TryOpen() {
-    store_.reset();
-    StoreOptions options;
-    options.path = path();
-    options.now_ns = [this] { return now_ns_; };
-    options.min_free_bytes = 0;
-    options.memory_bytes = 256 << 20;  // nothing is flushed before Damage does
-    auto opened = Store::Open(options);
-    if (opened.ok()) store_ = *std::move(opened);
-    return opened.status();
-  }
-  void Open() {
-    const absl::Status opened = TryOpen();
-    ASSERT_TRUE(opened.ok()) << opened;
-  }
-  absl::StatusOr<Outcome> Put(size_t node, uint64_t minute) {
-    const MadeSummary made = makers_[node].Make(minute + 1, kStart + minute * kMinuteNs);
-    const Incoming item{nodes_[node], &made.summary, &made.body, true};
-    const auto put = store_->summaries().PutBatch({&item, 1});
-    if (!put.ok()) return put.status();
-    return put->front();
-  }
-  void PutAll(uint64_t first, uint64_t last) {
-    for (const size_t node : {0, 1}) {
-      for (uint64_t minute = first; minute <= last; ++minute) {
-        ASSERT_EQ(*Put(node, minute), Outcome::kStored);
-      }
-    }
-  }
-  void RollUp(uint64_t now_ns) {
-    now_ns_ = now_ns;
-    while (*store_->roller().RunDue(nodes_, now_ns_, 10'000) > 0) {
-    }
-    while (*store_->roller().RunLines(now_ns_, 10'000) > 0) {
-    }
-  }
-  void PutRows(const std::map<std::string, std::string>& rows) {
-    const auto transaction = store_->catalog().Begin();
-    for (const auto& [key, value] : rows) transaction->Put(key, value);
-    ASSERT_TRUE(transaction->Commit(Durability::kDurable).ok());
-  }
-  // Shares of all rows of a family, in the order of their keys; the store is closed then.
   void Damage(const std::string& family, double from, double to) {
-    store_.reset();
-    file_ = telltale::testing::DamageRows(rocks(), family, from, to);
-    ASSERT_NE(file_, "");
+    DamagedStoreTest::Damage(family, from, to);
     EXPECT_FALSE(Compacts(family)) << "what salvage is for";
   }
   // Whether RocksDB can rewrite all files of a family of the closed store.
   bool Compacts(const std::string& family) const {
     const auto database = RocksInstance::Open({.path = rocks(), .compacts = false});
-    if (!database.ok()) return false;
-    rocksdb::ColumnFamilyHandle* handle = (*database)->catalog();
-    for (size_t i = 0; i < kFamilies; ++i) {
-      rocksdb::ColumnFamilyHandle* const other = (*database)->family(static_cast<Family>(i));
-      if (other->GetName() == family) handle = other;
-    }
-    rocksdb::CompactRangeOptions all;
-    all.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
-    return (*database)->db().CompactRange(all, handle, nullptr, nullptr).ok();
+    return database.ok() && telltale::testing::CompactAll(**database, family);
   }
   absl::StatusOr<SalvageReport> Salvage() {
     store_.reset();
@@ -148,21 +81,7 @@ class SalvageTest : public ::testing::Test {
                     .ok());
     return {seen, told_ns};
   }
-  uint64_t Epochs(Tier tier, size_t node) const {
-    uint64_t epochs = 0;
-    EXPECT_TRUE(store_->reader()
-                    .ForEachRollup(
-                        tier, nodes_[node], kStart, kStart + kDayNs, {0},
-                        [&](const RollupRow& row) {
-                          epochs += row.window.epochs();
-                          return true;
-                        },
-                        [](const DamagedRow&) {})
-                    .ok());
-    return epochs;
-  }
-  static void ExpectSame(const std::map<std::string, std::string>& rows,
-                         const std::map<std::string, std::string>& want) {
+  static void ExpectSame(const Rows& rows, const Rows& want) {
     for (const auto& [key, value] : want) {
       const auto there = rows.find(key);
       EXPECT_NE(there, rows.end()) << absl::BytesToHexString(key) << " is not there";
@@ -173,8 +92,8 @@ class SalvageTest : public ::testing::Test {
       EXPECT_TRUE(want.contains(key)) << absl::BytesToHexString(key) << " was not there";
     }
   }
-  std::map<std::string, std::string> RowsOf(Family family) const {
-    std::map<std::string, std::string> rows;
+  Rows RowsOf(Family family) const {
+    Rows rows;
     EXPECT_TRUE(store_->history()
                     .Scan(family, "", "",
                           [&](std::string_view key, std::string_view value) {
@@ -184,19 +103,10 @@ class SalvageTest : public ::testing::Test {
                     .ok());
     return rows;
   }
-
-  TempDir dir_;
-  uint64_t now_ns_ = kStart;
-  std::vector<SyntheticNode> makers_ = {SyntheticNode("web-1", 1), SyntheticNode("web-2", 2),
-                                        SyntheticNode("web-3", 3)};
-  std::vector<uint32_t> nodes_;
-  std::unique_ptr<Store> store_;
-  std::mt19937_64 random_{7};
-  std::string file_;
 };
 
 TEST_F(SalvageTest, LostEpochsAreTimeThatCannotBeReadAndNoOthersAreLost) {
-  PutAll(0, 599);
+  PutBoth(0, 599);
   RollUp(kStart + kDayNs + kHourNs);
   const auto before = RowsOf(Family::kRollup);
   Damage("raw", 0.3, 0.32);
@@ -220,7 +130,7 @@ TEST_F(SalvageTest, LostEpochsAreTimeThatCannotBeReadAndNoOthersAreLost) {
 }
 
 TEST_F(SalvageTest, ALostEpochThatIsSentAgainWasTakenIn) {
-  PutAll(0, 299);
+  PutBoth(0, 299);
   Damage("raw", 0.3, 0.32);
   const SalvageReport report = Salvaged("raw");
   ASSERT_GT(report.told.epochs, 0u);
@@ -235,7 +145,7 @@ TEST_F(SalvageTest, ALostEpochThatIsSentAgainWasTakenIn) {
 }
 
 TEST_F(SalvageTest, WindowsAreMadeAgainFromWhatStands) {
-  PutAll(0, 299);
+  PutBoth(0, 299);
   RollUp(kStart + kDayNs + kHourNs);
   const auto windows = RowsOf(Family::kRollup);
   Damage("rollup", 0.2, 0.3);
@@ -249,7 +159,7 @@ TEST_F(SalvageTest, WindowsAreMadeAgainFromWhatStands) {
 }
 
 TEST_F(SalvageTest, AWindowWhoseSourceIsGoneSaysThatItIsLost) {
-  PutAll(0, 599);
+  PutBoth(0, 599);
   RollUp(kStart + kDayNs + kHourNs);
   now_ns_ = kStart + 30 * kDayNs;
   // The newest data keep the clock from being thought wrong.
@@ -275,7 +185,7 @@ TEST_F(SalvageTest, AWindowWhoseSourceIsGoneSaysThatItIsLost) {
 }
 
 TEST_F(SalvageTest, PreparedGraphsAreMadeAgain) {
-  PutAll(0, 299);
+  PutBoth(0, 299);
   RollUp(kStart + kDayNs + kHourNs);
   for (const auto& [family, name] :
        {std::pair{Family::kSeries, "series"}, {Family::kLine, "line"}}) {
@@ -303,8 +213,7 @@ class SalvageLevelsTest : public SalvageTest {
     PutHours(kNewer, 'n');
     const std::string gone = KeyOf(kDeleted);
     EXPECT_TRUE(store_->history().DropRange(Family::kDerived, gone, gone + '\0').ok());
-    EXPECT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());  // all of it is in files
-    fs::remove_all(dir_.path() + "/backup");
+    WriteFiles();
   }
   std::string KeyOf(uint32_t hour) const {
     return EncodeDerivedKey({kFilter, nodes_[0], kStart + hour * kHourNs});
@@ -357,15 +266,8 @@ TEST_F(SalvageLevelsTest, WhatWasWrittenSinceInFrontOfADamagedBlockStays) {
 }
 
 TEST_F(SalvageTest, ALostDayOfCoverageSaysThatItCannotBeRead) {
-  std::map<std::string, std::string> rows;
-  for (uint16_t day = kDay - 3000; day < kDay + 3000; ++day) {
-    CoverageDay coverage;
-    const uint64_t start_ns = day * kDayNs + random_() % kHourNs;
-    coverage.Add({start_ns, start_ns + kMinuteNs, kMinuteNs, false});
-    rows[CoverageKey(nodes_[1], day)] = EncodeValue(coverage.ToRecord());
-  }
-  PutRows(rows);
-  PutAll(0, 0);
+  PutRows(ManyDaysOfCoverage(1));
+  PutBoth(0, 0);
   Damage("default", 0.45, 0.55);
   Salvaged("default");
   EXPECT_THAT(store_->Losses(), IsEmpty());
@@ -379,18 +281,10 @@ TEST_F(SalvageTest, ALostDayOfCoverageSaysThatItCannotBeRead) {
 }
 
 TEST_F(SalvageTest, ALostMarkIsNoWindowThatStaysBehindItsEpochs) {
-  PutAll(0, 29);
+  PutBoth(0, 29);
   RollUp(kStart + kDayNs + kHourNs);
-  PutAll(30, 30);
-  // So many marks around those of web-2 that they are many blocks.
-  std::map<std::string, std::string> marks;
-  for (const uint32_t node : {nodes_[0], nodes_[2]}) {
-    for (uint64_t window = 0; window < 20'000; ++window) {
-      const DirtyKey key{node, Tier::k5Min, kStart + 400 * kDayNs + window * kFiveMinutesNs};
-      marks[EncodeDirtyKey(key)] = EncodeU64(random_());
-    }
-  }
-  PutRows(marks);
+  PutBoth(30, 30);
+  PutRows(ManyMarks());
   Damage("default", 0.4, 0.6);
   Salvaged("default");
   EXPECT_THAT(store_->Losses(), IsEmpty());
@@ -401,16 +295,8 @@ TEST_F(SalvageTest, ALostMarkIsNoWindowThatStaysBehindItsEpochs) {
 }
 
 TEST_F(SalvageTest, WithoutLedgersItRefusesAndChangesNothing) {
-  PutAll(0, 9);
-  std::map<std::string, std::string> rows;
-  for (int i = 0; i < 3000; ++i) {
-    Incarnation incarnation;
-    for (uint8_t& byte : incarnation) byte = static_cast<uint8_t>(random_());
-    SequenceLedger ledger;
-    ledger.AddReceived(1 + random_() % 1'000'000);
-    rows[LedgerKey(nodes_[1], incarnation)] = EncodeValue(ledger.ToRecord());
-  }
-  PutRows(rows);
+  PutBoth(0, 9);
+  PutRows(ManyLedgers(1));
   Damage("default", 0.5, 0.52);
   std::set<std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(dir_.path())) {
@@ -429,7 +315,7 @@ TEST_F(SalvageTest, WithoutLedgersItRefusesAndChangesNothing) {
 }
 
 TEST_F(SalvageTest, WhoWasRevokedIsNotLetInByASalvage) {
-  std::map<std::string, std::string> rows;
+  Rows rows;
   for (int i = 0; i < 3000; ++i) {
     rows[absl::StrCat("\x14\x02", "node-", i)] = absl::StrCat(random_(), random_(), random_());
   }
@@ -442,7 +328,7 @@ TEST_F(SalvageTest, WhoWasRevokedIsNotLetInByASalvage) {
 }
 
 TEST_F(SalvageTest, OfAGoodStoreNothingIsChanged) {
-  PutAll(0, 9);
+  PutBoth(0, 9);
   const auto report = Salvage();
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_THAT(report->files, IsEmpty());
@@ -453,7 +339,7 @@ TEST_F(SalvageTest, OfAGoodStoreNothingIsChanged) {
 }
 
 TEST_F(SalvageTest, WhatADamagedFileStoppedSaysWhatToDoAndStaysStopped) {
-  PutAll(0, 299);
+  PutBoth(0, 299);
   Damage("raw", 0.3, 0.32);
   Open();
   ASSERT_TRUE(store_->Writable().ok());
