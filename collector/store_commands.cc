@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -254,12 +253,12 @@ int RunSalvage(const Config& config) {
   }
   if (!salvaged.ok()) return Complain(salvaged.status());
   const storage::SalvageReport& report = *salvaged;
-  if (report.files.empty()) {
-    absl::PrintF("%s: no table file is damaged; nothing was changed\n", config.data);
+  if (report.families.empty()) {
+    absl::PrintF("%s: no file is damaged; nothing was changed\n", config.data);
     return 0;
   }
-  absl::PrintF("%s: %d damaged files taken out in %.1f s, kept in %s\n", config.data,
-               report.files.size(), seconds, report.aside);
+  absl::PrintF("%s: %d damaged files taken out in %.1f s%s\n", config.data, report.files.size(),
+               seconds, report.aside.empty() ? "" : ", kept in " + report.aside);
   for (const storage::DamagedFile& file : report.files) {
     absl::PrintF("  %s of %s, %.1f MiB: %s\n", file.name, file.family,
                  static_cast<double>(file.bytes) / kMiB, file.fault);
@@ -267,9 +266,13 @@ int RunSalvage(const Config& config) {
   for (const storage::VerifyFault& lost : report.lost) {
     absl::PrintF("LOST   %s: %s\n", lost.place, lost.what);
   }
-  std::set<std::string> families;
-  for (const storage::DamagedFile& file : report.files) families.insert(file.family);
-  for (const std::string& family : families) {
+  if (report.bodies != 0) {
+    absl::PrintF(
+        "  of them %d rows whose bodies lie in damaged .blob files, which stay until all they hold "
+        "has expired and stop nothing\n",
+        report.bodies);
+  }
+  for (const std::string& family : report.families) {
     absl::PrintF("LOST   %s: %s\n", family, std::string(storage::LossOf(family)));
   }
   absl::PrintF(

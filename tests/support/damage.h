@@ -66,6 +66,15 @@ inline std::vector<std::filesystem::path> DamageTablesOf(const std::string& rock
   return tables;
 }
 
+// The files bodies of rows lie in.
+inline std::vector<std::filesystem::path> BodiesIn(const std::string& rocks) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(rocks)) {
+    if (entry.path().extension() == ".blob") files.push_back(entry.path());
+  }
+  return files;
+}
+
 // By its name; "default": the catalog.
 inline rocksdb::ColumnFamilyHandle* FamilyOf(storage::RocksInstance& database,
                                              std::string_view family) {

@@ -36,8 +36,9 @@ void DamagedStoreTest::Open() {
   ASSERT_TRUE(opened.ok()) << opened;
 }
 
-absl::StatusOr<storage::Outcome> DamagedStoreTest::Put(size_t node, uint64_t minute) {
-  const MadeSummary made = makers_[node].Make(minute + 1, kStart + minute * kMinuteNs);
+absl::StatusOr<storage::Outcome> DamagedStoreTest::Put(size_t node, uint64_t minute,
+                                                       uint64_t late_ns) {
+  const MadeSummary made = makers_[node].Make(minute + 1, kStart + minute * kMinuteNs + late_ns);
   const storage::Incoming item{nodes_[node], &made.summary, &made.body, true};
   const auto put = store_->summaries().PutBatch({&item, 1});
   if (!put.ok()) return put.status();

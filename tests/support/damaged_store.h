@@ -37,8 +37,8 @@ class DamagedStoreTest : public ::testing::Test {
   absl::Status TryOpen();
   void Open();
 
-  // The epoch of a node (from 0) in this minute from the start on.
-  absl::StatusOr<storage::Outcome> Put(size_t node, uint64_t minute);
+  // The epoch of a node (from 0) in this minute from the start on, or so much later.
+  absl::StatusOr<storage::Outcome> Put(size_t node, uint64_t minute, uint64_t late_ns = 0);
   void PutAll(size_t node, uint64_t first, uint64_t last);  // both included; each is new
   void PutRows(const Rows& rows);                           // into the catalog
   void RollUp(uint64_t now_ns);                             // all that is due by then
