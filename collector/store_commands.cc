@@ -257,20 +257,22 @@ int RunSalvage(const Config& config) {
     absl::PrintF("%s: no file is damaged; nothing was changed\n", config.data);
     return 0;
   }
-  absl::PrintF("%s: %d damaged files taken out in %.1f s%s\n", config.data, report.files.size(),
-               seconds, report.aside.empty() ? "" : ", kept in " + report.aside);
+  absl::PrintF("%s: salvaged in %.1f s\n", config.data, seconds);
+  if (!report.files.empty()) {
+    absl::PrintF("  %d damaged files taken out, kept in %s\n", report.files.size(), report.aside);
+  }
   for (const storage::DamagedFile& file : report.files) {
     absl::PrintF("  %s of %s, %.1f MiB: %s\n", file.name, file.family,
                  static_cast<double>(file.bytes) / kMiB, file.fault);
   }
-  for (const storage::VerifyFault& lost : report.lost) {
-    absl::PrintF("LOST   %s: %s\n", lost.place, lost.what);
-  }
   if (report.bodies != 0) {
     absl::PrintF(
-        "  of them %d rows whose bodies lie in damaged .blob files, which stay until all they hold "
-        "has expired and stop nothing\n",
+        "  %d rows taken out whose bodies in .blob files are damaged; those files stop nothing and "
+        "stay until all they hold has expired\n",
         report.bodies);
+  }
+  for (const storage::VerifyFault& lost : report.lost) {
+    absl::PrintF("LOST   %s: %s\n", lost.place, lost.what);
   }
   for (const std::string& family : report.families) {
     absl::PrintF("LOST   %s: %s\n", family, std::string(storage::LossOf(family)));

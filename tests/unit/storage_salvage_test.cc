@@ -1,5 +1,6 @@
 // A store with damaged table files that RocksDB cannot rewrite: salvage takes them out, keeps what
-// can be read, and says what cannot; or refuses and changes nothing.
+// can be read, and says what cannot; or refuses and changes nothing. And one with damaged bodies,
+// whose epochs it tells.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
