@@ -31,6 +31,7 @@ using telltale::testing::MadeSummary;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -70,8 +71,7 @@ class SalvageTest : public DamagedStoreTest {
       Open();
       return {};
     }
-    EXPECT_THAT(report->files, SizeIs(1));
-    EXPECT_EQ(report->files[0].name, file_);
+    EXPECT_THAT(report->files, ElementsAre(Field(&DamagedFile::name, file_)));
     EXPECT_TRUE(fs::exists(report->aside + "/" + file_)) << "is kept";
     EXPECT_FALSE(fs::exists(rocks() + "/" + file_));
     EXPECT_TRUE(Compacts(family));
@@ -375,7 +375,7 @@ TEST_F(SalvageTest, WithoutRoomItSaysHowMuchItWantsAndChangesNothing) {
   const std::set<std::string> files = Files();
   free_bytes_ = [want] { return want - 1; };
   const auto report = Salvage();
-  EXPECT_TRUE(absl::IsResourceExhausted(report.status())) << report.status();
+  ASSERT_TRUE(absl::IsResourceExhausted(report.status())) << report.status();
   EXPECT_THAT(std::string(report.status().message()),
               AllOf(HasSubstr(absl::StrCat(want >> 20, " MiB free on the file system of ",
                                            dir_.path(), ", want about ", (want >> 20) + 1, " MiB")),
