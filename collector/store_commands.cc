@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -254,22 +253,28 @@ int RunSalvage(const Config& config) {
   }
   if (!salvaged.ok()) return Complain(salvaged.status());
   const storage::SalvageReport& report = *salvaged;
-  if (report.files.empty()) {
-    absl::PrintF("%s: no table file is damaged; nothing was changed\n", config.data);
+  if (report.families.empty()) {
+    absl::PrintF("%s: no file is damaged; nothing was changed\n", config.data);
     return 0;
   }
-  absl::PrintF("%s: %d damaged files taken out in %.1f s, kept in %s\n", config.data,
-               report.files.size(), seconds, report.aside);
+  absl::PrintF("%s: salvaged in %.1f s\n", config.data, seconds);
+  if (!report.files.empty()) {
+    absl::PrintF("  %d damaged files taken out, kept in %s\n", report.files.size(), report.aside);
+  }
   for (const storage::DamagedFile& file : report.files) {
     absl::PrintF("  %s of %s, %.1f MiB: %s\n", file.name, file.family,
                  static_cast<double>(file.bytes) / kMiB, file.fault);
   }
+  if (report.bodies != 0) {
+    absl::PrintF(
+        "  %d rows taken out whose bodies in .blob files are damaged; those files stop nothing and "
+        "stay until all they hold has expired\n",
+        report.bodies);
+  }
   for (const storage::VerifyFault& lost : report.lost) {
     absl::PrintF("LOST   %s: %s\n", lost.place, lost.what);
   }
-  std::set<std::string> families;
-  for (const storage::DamagedFile& file : report.files) families.insert(file.family);
-  for (const std::string& family : families) {
+  for (const std::string& family : report.families) {
     absl::PrintF("LOST   %s: %s\n", family, std::string(storage::LossOf(family)));
   }
   absl::PrintF(

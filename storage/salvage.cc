@@ -28,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kUnchanged[] = "; nothing was changed";
+constexpr uint64_t kLogBytes = 64 << 20;  // for logs, marks and what says what was lost
 
 absl::Status FromError(const std::error_code& error, std::string_view step,
                        const std::string& object) {
@@ -111,10 +112,11 @@ class Salvager {
   absl::StatusOr<SalvageReport> Run() {
     absl::Status done = Hold();
     if (done.ok()) done = Judge();
+    if (done.ok() && !ranges_.empty()) done = CheckRoom();
+    if (done.ok()) done = Rewrite();
     if (!done.ok()) return Unchanged(done);
-    if (report_.files.empty()) return std::move(report_);
-    done = Rewrite();
-    if (done.ok()) done = Tell();
+    if (report_.families.empty()) return std::move(report_);
+    done = Tell();
     if (done.ok()) done = Prove();
     if (!done.ok()) return Unchanged(done);
     done = Replace();
@@ -177,6 +179,25 @@ class Salvager {
     return absl::OkStatus();
   }
 
+  // Before hours of writing end at a full disk.
+  absl::Status CheckRoom() const {
+    const absl::StatusOr<uint64_t> rows = RoomFor(*damaged_, ranges_);
+    if (!rows.ok()) return rows.status();
+    const uint64_t want = *rows + kLogBytes;
+    uint64_t free = 0;
+    if (options_.free_bytes) {
+      free = options_.free_bytes();
+    } else if (!rocksdb::Env::Default()->GetFreeSpace(options_.data, &free).ok()) {
+      return absl::OkStatus();  // the disk itself will tell
+    }
+    if (free >= want) return absl::OkStatus();
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "salvage: ", free >> 20, " MiB free on the file system of ", options_.data, ", want about ",
+        (want >> 20) + 1, " MiB for the rows of ", report_.files.size(),
+        " damaged files, which are written anew; free space there, or copy ", options_.data,
+        " to a larger file system and salvage the copy with --data"));
+  }
+
   absl::Status Rewrite() {
     absl::Status done = TakeOut(work_.rocks(), report_.files);
     if (!done.ok()) return done;
@@ -187,6 +208,16 @@ class Salvager {
     });
     if (!lost.ok()) return lost.status();
     lost_ = *std::move(lost);
+    auto bodies = TakeOutBodies(**fresh, [this](uint64_t rows) {
+      return !options_.watch || options_.watch("read bodies", rows);
+    });
+    if (!bodies.ok()) return bodies.status();
+    for (LostPart& part : *bodies) {
+      report_.bodies += part.keys.size();
+      lost_.push_back(std::move(part));
+    }
+    for (const DamagedFile& file : report_.files) report_.families.insert(file.family);
+    for (const LostPart& part : lost_) report_.families.insert(part.family);
     for (LostPart& part : lost_) absl::StrAppend(&part.why, ", salvaged ", Moment(now_ns_));
     return absl::OkStatus();
   }
@@ -247,6 +278,10 @@ class Salvager {
       fs::rename(other + "/rocks/" + file.name, report_.aside + "/" + file.name, error);
     }
     if (!error) fs::remove_all(other, error);
+    if (!error && report_.files.empty()) {  // there is nothing to keep
+      fs::remove(report_.aside, error);
+      report_.aside.clear();
+    }
     return FromError(error, "the store is salvaged, but not cleared away is", other);
   }
 

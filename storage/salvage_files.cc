@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kBatchBytes = 4 << 20;
 constexpr uint64_t kWatchEvery = 1024;  // rows
+constexpr size_t kMostKeyBytes = 1024;  // history.h
 
 // The first key behind this one.
 std::string Behind(std::string_view key) { return std::string(key) + '\0'; }
@@ -93,6 +94,77 @@ absl::Status PutNewer(RocksInstance& damaged, RocksInstance& fresh, const LostPa
     if (!put.ok()) return put;
   }
   return FromRocks(it->status(), "scan", lost.family);
+}
+
+// The key of the first row from `from` on, which cannot be read because its body cannot. A scan
+// that ends in front of it meets no row and no error; the key is the longest end for which it does
+// so, found byte by byte.
+absl::StatusOr<std::string> KeyOfUnreadable(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family,
+                                            const std::string& from) {
+  const auto ends_in_front = [&](const std::string& end) {
+    if (end <= from) return true;
+    rocksdb::ReadOptions reading;
+    const rocksdb::Slice bound(end);
+    reading.iterate_upper_bound = &bound;
+    reading.fill_cache = false;
+    const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(reading, family));
+    it->Seek(from);
+    return !it->Valid() && it->status().ok();
+  };
+  std::string key;
+  while (ends_in_front(key + '\0')) {
+    if (key.size() == kMostKeyBytes) {
+      return absl::DataLossError(absl::StrCat("salvage: no key found of a row of ",
+                                              family->GetName(), " that cannot be read"));
+    }
+    int in_front = 0, behind = UINT8_MAX + 1;
+    while (behind - in_front > 1) {
+      const int middle = in_front + (behind - in_front) / 2;
+      (ends_in_front(key + static_cast<char>(middle)) ? in_front : behind) = middle;
+    }
+    key += static_cast<char>(in_front);
+  }
+  return key;
+}
+
+// Of one family.
+absl::Status FindLostBodies(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family,
+                            std::string_view name, const RowsWatcher& watch, uint64_t* rows,
+                            std::vector<LostPart>* lost) {
+  rocksdb::ReadOptions reading;
+  reading.fill_cache = false;
+  std::string last;  // that was read, or was found to be lost
+  std::string last_read;
+  bool in_part = false;  // the last row is one of the last part
+  std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(reading, family));
+  it->SeekToFirst();
+  while (true) {
+    for (; it->Valid(); it->Next()) {
+      last_read.assign(it->key().data(), it->key().size());
+      last = last_read;
+      if (std::exchange(in_part, false)) lost->back().range.before = last_read;
+      if (++*rows % kWatchEvery == 0 && watch && !watch(*rows)) {
+        return absl::CancelledError(absl::StrCat("salvage: stopped after ", *rows, " bodies"));
+      }
+    }
+    if (!it->status().IsCorruption()) return FromRocks(it->status(), "read bodies of", name);
+    const absl::StatusOr<std::string> key =
+        KeyOfUnreadable(db, family, last.empty() ? last : Behind(last));
+    if (!key.ok()) return key.status();
+    if (!std::exchange(in_part, true)) {
+      lost->push_back({.family = std::string(name),
+                       .range = {.after = last_read, .why = it->status().ToString()},
+                       .from = *key,
+                       .why = "lost with a damaged .blob file"});
+    }
+    LostPart& part = lost->back();
+    ++part.range.rows;
+    part.to = Behind(*key);
+    part.keys.push_back(*key);
+    last = *key;
+    it.reset(db.NewIterator(reading, family));
+    it->Seek(part.to);
+  }
 }
 
 }  // namespace
@@ -197,6 +269,65 @@ absl::StatusOr<std::vector<LostPart>> WriteAnew(RocksDatabase& damaged, RocksDat
     all.insert(all.end(), lost.begin(), lost.end());
   }
   return all;
+}
+
+absl::StatusOr<std::vector<LostPart>> TakeOutBodies(RocksDatabase& fresh,
+                                                    const RowsWatcher& watch) {
+  const auto instance = fresh.Use();
+  if (!instance.ok()) return instance.status();
+  rocksdb::DB& db = (*instance)->db();
+  std::vector<std::string_view> families = {kCatalogName};
+  for (size_t i = 0; i < kFamilies; ++i) families.push_back(FamilyName(static_cast<Family>(i)));
+  std::vector<LostPart> all;
+  uint64_t rows = 0;
+  for (const std::string_view family : families) {
+    rocksdb::ColumnFamilyHandle* const handle = HandleOf(**instance, family);
+    rocksdb::ColumnFamilyMetaData files;
+    db.GetColumnFamilyMetaData(handle, &files);
+    if (files.blob_files.empty()) continue;
+    std::vector<LostPart> lost;
+    if (absl::Status read = FindLostBodies(db, handle, family, watch, &rows, &lost); !read.ok()) {
+      return read;
+    }
+    if (lost.empty()) continue;
+    rocksdb::WriteBatch gone;
+    rocksdb::Status done;
+    for (const LostPart& part : lost) {
+      for (const std::string& key : part.keys) {
+        if (done.ok()) done = gone.Delete(handle, key);
+      }
+    }
+    rocksdb::WriteOptions unlogged;
+    unlogged.disableWAL = true;
+    if (done.ok()) done = db.Write(unlogged, &gone);
+    if (done.ok()) done = db.Flush({}, handle);
+    if (!done.ok()) return FromRocks(done, "salvage", family);
+    all.insert(all.end(), lost.begin(), lost.end());
+  }
+  return all;
+}
+
+absl::StatusOr<uint64_t> RoomFor(RocksDatabase& damaged,
+                                 const std::vector<RewrittenRange>& ranges) {
+  const auto instance = damaged.Use();
+  if (!instance.ok()) return instance.status();
+  uint64_t room = 0;
+  for (const RewrittenRange& range : ranges) {
+    rocksdb::ColumnFamilyMetaData files;
+    (*instance)->db().GetColumnFamilyMetaData(HandleOf(**instance, range.family), &files);
+    uint64_t tables = 0, in_range = 0, bodies = 0;
+    for (const rocksdb::LevelMetaData& level : files.levels) {
+      for (const rocksdb::SstFileMetaData& file : level.files) {
+        tables += file.size;
+        if (file.largestkey < range.smallest || file.smallestkey > range.largest) continue;
+        in_range += file.size;
+      }
+    }
+    for (const rocksdb::BlobMetaData& file : files.blob_files) bodies += file.blob_file_size;
+    const double share = static_cast<double>(in_range) / std::max(1.0, static_cast<double>(tables));
+    room += 2 * in_range + static_cast<uint64_t>(static_cast<double>(bodies) * share);
+  }
+  return room;
 }
 
 absl::Status Compact(RocksDatabase& database, const std::vector<RewrittenRange>& ranges) {

@@ -43,6 +43,8 @@ struct LostPart {
   DamagedRange range;    // as verify tells it
   std::string from, to;  // the keys it may have had: from <= key < to
   std::string why;       // which file they were lost with
+  // All of them, where it was their bodies alone that could not be read.
+  std::vector<std::string> keys;
   bool Has(std::string_view key) const { return key >= from && key < to; }
 };
 
@@ -51,6 +53,10 @@ absl::StatusOr<std::vector<DamagedFile>> FindDamaged(RocksDatabase& database);
 
 // The ranges of these files; those that meet are one.
 std::vector<RewrittenRange> RangesOf(const std::vector<DamagedFile>& files);
+
+// About how many bytes on disk it takes to write these ranges anew and to compact them: tables
+// twice, of the bodies in .blob files a share as large as the range's of the tables.
+absl::StatusOr<uint64_t> RoomFor(RocksDatabase& damaged, const std::vector<RewrittenRange>& ranges);
 
 // Takes the files out of the database in a directory that is not open. They stay where they are
 // until it is opened next.
@@ -64,6 +70,11 @@ using RowsWatcher = std::function<bool(uint64_t rows)>;
 absl::StatusOr<std::vector<LostPart>> WriteAnew(RocksDatabase& damaged, RocksDatabase& fresh,
                                                 const std::vector<RewrittenRange>& ranges,
                                                 const RowsWatcher& watch);
+
+// Takes out the rows whose bodies, in .blob files, cannot be read, though their tables can; those
+// next to each other are one part. RocksDB does not check these files by itself, so all bodies are
+// read. The files stay as long as other rows have bodies in them.
+absl::StatusOr<std::vector<LostPart>> TakeOutBodies(RocksDatabase& fresh, const RowsWatcher& watch);
 
 // Has RocksDB rewrite these ranges, as it would in time.
 absl::Status Compact(RocksDatabase& database, const std::vector<RewrittenRange>& ranges);

@@ -66,6 +66,7 @@ class Teller {
  private:
   absl::Status TellPart(const LostPart& part) {
     if (part.family == kCatalogName) return TellCatalog(part);
+    if (!part.keys.empty()) return TellBodies(part);
     for (size_t i = 0; i < kFamilies; ++i) {
       if (FamilyName(static_cast<Family>(i)) != part.family) continue;
       switch (static_cast<Family>(i)) {
@@ -164,6 +165,20 @@ class Teller {
       told_.rows += rows->size();
       return store_.history().Append(*rows);
     });
+  }
+
+  // Each in its own place.
+  absl::Status TellBodies(const LostPart& part) {
+    for (size_t i = 0; i < kFamilies; ++i) {
+      const auto family = static_cast<Family>(i);
+      if (FamilyName(family) != part.family) continue;
+      for (const std::string& key : part.keys) {
+        if (absl::Status told = AddRow(family, key, part.why); !told.ok()) return told;
+        const absl::StatusOr<RawKey> raw = DecodeRawKey(key);
+        if (family == Family::kRaw && raw.ok() && !raw->apart) ++told_.epochs;
+      }
+    }
+    return absl::OkStatus();
   }
 
   absl::Status TellCells(const LostPart& part) {

@@ -37,6 +37,17 @@ double Governor::Cost(Part part, uint8_t level, double full_ns) {
   return full_ns;
 }
 
+PerPart<double> Governor::Taken(const GovernorReading& reading) const {
+  PerPart<double> taken_ns{};
+  for (size_t i = 0; i < kParts; ++i) {
+    const auto part = static_cast<Part>(i);
+    if (detached_ && IsInKernel(part)) continue;
+    taken_ns[i] = Cost(part, level(part), reading.full_ns[i]);
+  }
+  taken_ns[Index(Part::kRest)] += reading.cycling_ns;
+  return taken_ns;
+}
+
 double Governor::BudgetNs(double seconds) const {
   return options_.budget * options_.cpus * seconds * kSecond;
 }

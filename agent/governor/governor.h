@@ -80,6 +80,9 @@ class Governor {
   bool detached() const { return detached_; }
   // Share of the host over the last second or so, as estimated: all parts at their levels.
   double share() const { return share_; }
+  // What each part took since the last reading, of which Update has not been told yet. While the
+  // sensor is taken off, what programs are reckoned to take is what they would: they took nothing.
+  PerPart<double> Taken(const GovernorReading& reading) const;
   // What this part takes at this level if it takes `full_ns` at level 0.
   static double Cost(Part part, uint8_t level, double full_ns);
 

@@ -47,6 +47,10 @@ inline constexpr uint8_t kUnwindShort = 1, kUnwindNone = 2;
 inline constexpr uint8_t kTokenLevels = 4;
 
 constexpr bool IsCycled(Part part) { return part < Part::kSwitch; }
+// Its programs alone make the cost of it.
+constexpr bool IsInKernel(Part part) {
+  return IsCycled(part) || part == Part::kSwitch || part == Part::kTasks;
+}
 constexpr size_t Index(Part part) { return static_cast<size_t>(part); }
 
 }  // namespace telltale::agent

@@ -89,11 +89,6 @@ DutyCycler::Hooks HooksOf(BpfGroup* group, const std::vector<std::string>& progr
           std::move(gate)};
 }
 
-// Its programs alone make the cost of it.
-bool IsInKernel(Part part) {
-  return IsCycled(part) || part == Part::kSwitch || part == Part::kTasks;
-}
-
 uint64_t DutyPpm(uint8_t level) { return kAlways >> level; }
 
 }  // namespace
@@ -177,14 +172,7 @@ absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
   const EventCounts counts = CountEvents(blocks_, control_->half & 1);
   const GovernorReading reading = Reckon(mono_ns, use, counts);
   AddLost(counts);
-  PerPart<double> taken_ns{};
-  for (size_t i = 0; i < kParts; ++i) {
-    const auto part = static_cast<Part>(i);
-    // While the sensor is taken off, what programs are reckoned to take is what they would.
-    if (governor_->detached() && IsInKernel(part)) continue;
-    taken_ns[i] = Governor::Cost(part, governor_->level(part), reading.full_ns[i]);
-  }
-  taken_ns[Index(Part::kRest)] += reading.cycling_ns;
+  const PerPart<double> taken_ns = governor_->Taken(reading);
   for (size_t i = 0; i < kParts; ++i) spent_ns_[i] += taken_ns[i];
   const double host_ns =
       static_cast<double>(mono_ns - last_mono_ns_) * std::max(options_.governor.cpus, 1U);

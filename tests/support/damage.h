@@ -66,6 +66,32 @@ inline std::vector<std::filesystem::path> DamageTablesOf(const std::string& rock
   return tables;
 }
 
+// The files bodies of rows lie in.
+inline std::vector<std::filesystem::path> BodiesIn(const std::string& rocks) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(rocks)) {
+    if (entry.path().extension() == ".blob") files.push_back(entry.path());
+  }
+  return files;
+}
+
+// By its name; "default": the catalog.
+inline rocksdb::ColumnFamilyHandle* FamilyOf(storage::RocksInstance& database,
+                                             std::string_view family) {
+  for (size_t i = 0; i < storage::kFamilies; ++i) {
+    rocksdb::ColumnFamilyHandle* const handle = database.family(static_cast<storage::Family>(i));
+    if (handle->GetName() == family) return handle;
+  }
+  return database.catalog();
+}
+
+// Whether RocksDB could rewrite all files of a family.
+inline bool CompactAll(storage::RocksInstance& database, std::string_view family) {
+  rocksdb::CompactRangeOptions all;
+  all.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+  return database.db().CompactRange(all, FamilyOf(database, family), nullptr, nullptr).ok();
+}
+
 // All blocks of rows of a family between two shares of what it holds, in the order of its keys.
 // First it is compacted as a store's files are in time: what was just written would be rewritten at
 // once, which stops all writing. The table file's name; empty: it is not one file.
@@ -76,15 +102,8 @@ inline std::string DamageRows(const std::string& rocks, std::string_view family,
   {
     const auto database = storage::RocksInstance::Open({.path = rocks});
     if (!database.ok()) return "";
-    rocksdb::ColumnFamilyHandle* handle = (*database)->catalog();
-    for (size_t i = 0; i < storage::kFamilies; ++i) {
-      rocksdb::ColumnFamilyHandle* const other =
-          (*database)->family(static_cast<storage::Family>(i));
-      if (other->GetName() == family) handle = other;
-    }
-    rocksdb::CompactRangeOptions all;
-    all.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
-    if (!(*database)->db().CompactRange(all, handle, nullptr, nullptr).ok()) return "";
+    rocksdb::ColumnFamilyHandle* const handle = FamilyOf(**database, family);
+    if (!CompactAll(**database, family)) return "";
     rocksdb::TablePropertiesCollection tables;
     if (!(*database)->db().GetPropertiesOfAllTables(handle, &tables).ok()) return "";
     if (tables.size() != 1) return "";

@@ -358,6 +358,31 @@ TEST(Governor, DetachesWhenNothingIsLeftAndTriesAgainEachTimeLater) {
   EXPECT_LT(spent, 1.2 * host.budget() * 1200);
 }
 
+TEST(Governor, WhatProgramsWouldTakeIsNotBookedWhileTheyAreTakenOff) {
+  GovernorReading reading;
+  reading.full_ns.fill(1'000'000);
+  reading.cycling_ns = 500'000;
+  Host host(TwoCpus());
+  const PerPart<double> attached = host.governor().Taken(reading);
+  for (size_t i = 0; i < kParts; ++i) {
+    EXPECT_EQ(attached[i], i == Index(Part::kRest) ? 1'500'000 : 1'000'000) << i;
+  }
+  const Load hopeless = [](double) { return Parts({{Part::kRest, 0.1}, {Part::kSwitch, 0.1}}); };
+  for (double end = 1; host.detached().empty(); ++end) host.Run(hopeless, end);
+  ASSERT_TRUE(host.governor().detached());
+  const PerPart<double> detached = host.governor().Taken(reading);
+  for (size_t i = 0; i < kParts; ++i) {
+    const auto part = static_cast<Part>(i);
+    if (IsInKernel(part)) {
+      EXPECT_EQ(detached[i], 0) << i;
+    } else {  // the agent goes on, with what came before and what the host tells
+      EXPECT_EQ(detached[i], Governor::Cost(part, host.governor().level(part), 1'000'000) +
+                                 (part == Part::kRest ? reading.cycling_ns : 0))
+          << i;
+    }
+  }
+}
+
 TEST(Governor, ComesBackHalfAMinuteAfterTheHostIsCalmHoweverLongThePauseHadGrown) {
   Host host(TwoCpus());
   const Load storm = [](double at) {

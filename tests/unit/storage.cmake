@@ -38,12 +38,15 @@ telltale_test(storage_rollup_test LABEL long TIMEOUT 240
   SOURCES unit/storage_rollup_test.cc LINK telltale_rollup_trial telltale_synthetic)
 telltale_test(storage_scan_over_test LABEL unit
   SOURCES unit/storage_scan_over_test.cc LINK telltale::storage)
+add_library(telltale_damaged_store STATIC support/damaged_store.cc)
+target_link_libraries(telltale_damaged_store
+  PUBLIC telltale::storage telltale_synthetic RocksDB::rocksdb-shared GTest::gtest PRIVATE telltale::warnings)
 telltale_test(storage_damage_test LABEL unit
-  SOURCES unit/storage_damage_test.cc LINK telltale::storage telltale_synthetic)
+  SOURCES unit/storage_damage_test.cc LINK telltale_damaged_store)
 telltale_test(storage_catalog_damage_test LABEL unit
-  SOURCES unit/storage_catalog_damage_test.cc LINK telltale::storage telltale_synthetic RocksDB::rocksdb-shared)
+  SOURCES unit/storage_catalog_damage_test.cc LINK telltale_damaged_store)
 telltale_test(storage_salvage_test LABEL long TIMEOUT 240
-  SOURCES unit/storage_salvage_test.cc LINK telltale::storage telltale_synthetic RocksDB::rocksdb-shared)
+  SOURCES unit/storage_salvage_test.cc LINK telltale_damaged_store)
 telltale_test(storage_names_damage_test LABEL unit
   SOURCES unit/storage_names_damage_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
 telltale_test(catalog_books_damage_test LABEL unit

@@ -3,109 +3,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-#include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "proto/codec.h"
 #include "storage/store.h"
 #include "storage/stored_value.h"
-#include "storage/verify.h"
-#include "tests/support/damage.h"
-#include "tests/support/synthetic_node.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/damaged_store.h"
 
 namespace telltale::storage {
 namespace {
 
-using telltale::testing::MadeSummary;
-using telltale::testing::SyntheticNode;
-using telltale::testing::TempDir;
+using telltale::testing::DamagedStoreTest;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr uint16_t kDay = 20'500;
-constexpr uint64_t kStart = kDay * kDayNs;
-constexpr uint64_t kMinuteNs = 60 * kSecondNs, kFiveMinutesNs = 300 * kSecondNs;
-
-class CatalogDamageTest : public ::testing::Test {
+class CatalogDamageTest : public DamagedStoreTest {
  protected:
-  CatalogDamageTest() {
-    Open();
-    for (const SyntheticNode& maker : makers_) {
-      nodes_.push_back(*store_->nodes().NumberOf(maker.name()));
-      EXPECT_TRUE(store_->summaries().PutSchema(nodes_.back(), proto::BuiltinSchema()).ok());
-    }
-  }
-  absl::Status TryOpen() {
-    store_.reset();
-    StoreOptions options;
-    options.path = dir_.path() + "/store";
-    options.now_ns = [this] { return now_ns_; };
-    options.min_free_bytes = 0;
-    options.memory_bytes = 256 << 20;  // nothing is flushed before Damage does
-    auto opened = Store::Open(options);
-    if (opened.ok()) store_ = *std::move(opened);
-    return opened.status();
-  }
-  void Open() {
-    const absl::Status opened = TryOpen();
-    ASSERT_TRUE(opened.ok()) << opened;
-  }
-  // The epoch of a node in this minute from the start on.
-  absl::StatusOr<Outcome> Put(size_t node, uint64_t minute) {
-    const MadeSummary made = makers_[node].Make(minute + 1, kStart + minute * kMinuteNs);
-    const Incoming item{nodes_[node], &made.summary, &made.body, true};
-    const auto put = store_->summaries().PutBatch({&item, 1});
-    if (!put.ok()) return put.status();
-    return put->front();
-  }
-  void PutAll(size_t node, uint64_t first, uint64_t last) {
-    for (uint64_t minute = first; minute <= last; ++minute) {
-      const auto put = Put(node, minute);
-      ASSERT_TRUE(put.ok()) << put.status();
-      ASSERT_EQ(*put, Outcome::kStored);
-    }
-  }
-  void RollUp(uint64_t now_ns) {
-    now_ns_ = now_ns;
-    const auto windows = store_->roller().RunDue(nodes_, now_ns_, 100'000);
-    ASSERT_TRUE(windows.ok()) << windows.status();
-    while (true) {
-      const auto lines = store_->roller().RunLines(now_ns_, 10'000);
-      ASSERT_TRUE(lines.ok()) << lines.status();
-      if (*lines == 0) break;
-    }
-  }
-  // How many epochs the first day of a node has in a tier.
-  uint64_t Epochs(Tier tier, size_t node) {
-    uint64_t epochs = 0;
-    EXPECT_TRUE(store_->reader()
-                    .ForEachRollup(tier, nodes_[node], kStart, kStart + kDayNs, {0},
-                                   [&](const RollupRow& row) {
-                                     epochs += row.window.epochs();
-                                     return true;
-                                   })
-                    .ok());
-    return epochs;
-  }
-  void PutRows(const std::map<std::string, std::string>& rows) {
-    const auto transaction = store_->catalog().Begin();
-    for (const auto& [key, value] : rows) transaction->Put(key, value);
-    ASSERT_TRUE(transaction->Commit(Durability::kDurable).ok());
-  }
-  // Shares of all rows of a family, in the order of their keys; the store is closed then.
-  void Damage(const std::string& family, double from, double to) {
-    store_.reset();
-    file_ = telltale::testing::DamageRows(dir_.path() + "/store/rocks", family, from, to);
-    ASSERT_NE(file_, "");
-  }
   void ExpectRefused(const std::string& table, const std::string& why) {
     const absl::Status refused = TryOpen();
     EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
@@ -114,31 +31,14 @@ class CatalogDamageTest : public ::testing::Test {
                       HasSubstr(why), HasSubstr(file_), HasSubstr("telltale-collector verify"),
                       HasSubstr("telltale-collector restore")));
   }
-
-  TempDir dir_;
-  uint64_t now_ns_ = kStart;
-  std::vector<SyntheticNode> makers_ = {SyntheticNode("web-1", 1), SyntheticNode("web-2", 2),
-                                        SyntheticNode("web-3", 3)};
-  std::vector<uint32_t> nodes_;
-  std::unique_ptr<Store> store_;
-  std::mt19937_64 random_{7};
-  std::string file_;
 };
 
 TEST_F(CatalogDamageTest, ALostMarkIsNoWindowThatStaysBehindItsEpochs) {
   for (const size_t node : {0, 1, 2}) PutAll(node, 0, 29);
   RollUp(kStart + kDayNs + kHourNs);
   for (const size_t node : {0, 1, 2}) ASSERT_EQ(Epochs(Tier::k1Day, node), 30u);
-  // One more of each, and so many marks around that of web-2 that they are many blocks.
   for (const size_t node : {0, 1, 2}) PutAll(node, 30, 30);
-  std::map<std::string, std::string> marks;
-  for (const uint32_t node : {nodes_[0], nodes_[2]}) {
-    for (uint64_t window = 0; window < 20'000; ++window) {
-      const DirtyKey key{node, Tier::k5Min, kStart + 400 * kDayNs + window * kFiveMinutesNs};
-      marks[EncodeDirtyKey(key)] = EncodeU64(random_());
-    }
-  }
-  PutRows(marks);
+  PutRows(ManyMarks());
   Damage("default", 0.4, 0.6);
   Open();
   EXPECT_THAT(store_->Losses(), ElementsAre(AllOf(HasSubstr("marks of windows to compute"),
@@ -162,7 +62,7 @@ TEST_F(CatalogDamageTest, ALostMarkOfAGraphIsNoBlockThatStaysBehindItsWindows) {
   now_ns_ = kStart + 2 * kHourNs;
   ASSERT_TRUE(store_->roller().RunDue(nodes_, now_ns_, 10'000).ok());
   // The windows stand, their graphs do not yet.
-  std::map<std::string, std::string> marks;
+  Rows marks;
   for (uint32_t group = 1; group <= 20'000; ++group) {
     marks[EncodeDirtyLineKey({Tier::k5Min, kStart - kHourNs, group})] = EncodeU64(random_());
     marks[EncodeDirtyLineKey({Tier::k5Min, kStart + kHourNs, group})] = EncodeU64(random_());
@@ -201,14 +101,7 @@ TEST_F(CatalogDamageTest, MarksOfGraphsAreThereAfterARestart) {
 }
 
 TEST_F(CatalogDamageTest, ALostDayOfCoverageBeginsAnewAndTheRestIsShown) {
-  std::map<std::string, std::string> rows;
-  for (uint16_t day = kDay - 3000; day < kDay + 3000; ++day) {
-    CoverageDay coverage;
-    const uint64_t start_ns = day * kDayNs + random_() % kHourNs;
-    coverage.Add({start_ns, start_ns + kMinuteNs, kMinuteNs, false});
-    rows[CoverageKey(nodes_[1], day)] = EncodeValue(coverage.ToRecord());
-  }
-  PutRows(rows);
+  PutRows(ManyDaysOfCoverage(1));
   PutAll(1, 0, 0);
   Damage("default", 0.45, 0.55);
   Open();
@@ -236,21 +129,13 @@ TEST_F(CatalogDamageTest, ALostDayOfCoverageBeginsAnewAndTheRestIsShown) {
 }
 
 TEST_F(CatalogDamageTest, WithoutLedgersItDoesNotStartAndSaysWhatToDo) {
-  std::map<std::string, std::string> rows;
-  for (int i = 0; i < 3000; ++i) {
-    Incarnation incarnation;
-    for (uint8_t& byte : incarnation) byte = static_cast<uint8_t>(random_());
-    SequenceLedger ledger;
-    ledger.AddReceived(1 + random_() % 1'000'000);
-    rows[LedgerKey(nodes_[1], incarnation)] = EncodeValue(ledger.ToRecord());
-  }
-  PutRows(rows);
+  PutRows(ManyLedgers(1));
   Damage("default", 0.5, 0.52);
   ExpectRefused("ledgers", "an epoch could be counted twice");
 }
 
 TEST_F(CatalogDamageTest, WithoutNodesItDoesNotStartAndSaysWhatToDo) {
-  std::map<std::string, std::string> rows;
+  Rows rows;
   for (uint32_t number = static_cast<uint32_t>(nodes_.size()) + 1; number < 3000; ++number) {
     NodeRecord record;
     record.set_number(number);
