@@ -92,7 +92,9 @@ struct telltale_filter_sample {
   const char* wait_site; /* "f < g": function of the kernel that waits, and who calls it; "": unknown */
 };
 
-/* All sampled events with one label: executable, user, label fields. */
+/* Sampled events with one label (executable, user, label fields) and one stack. A label that several stacks led to
+ * stands there once for each of them, every time with the weight of the whole label: who adds labels up counts each
+ * (uid, exe, sub, value) once. */
 struct telltale_filter_label {
   uint32_t struct_size;
   uint32_t uid;

@@ -296,9 +296,11 @@ TEST(SortTest, ItsSeriesTellOneThingFromMany) {
   watch.Rate("cpu", "user", 2);
   watch.Rate("blocking", "timer", 40);
   for (int i = 0; i < 14; ++i) watch.Label("cpu", "user", "/usr/bin/p" + std::to_string(i), 0.04);
-  // Two labels of one program at one operation are one: these are the first.
-  watch.Label("cpu", "user", "/usr/bin/app", 0.03);
-  watch.Label("cpu", "user", "/usr/bin/app", 0.03);
+  // Two labels of one program at one operation are one: these are the first. To one of them led two
+  // stacks, each told with the weight of all.
+  for (const uint64_t place : {1, 2, 2}) {
+    watch.Label("cpu", "user", "/usr/bin/app", 0.03).set_label(0, place);
+  }
   watch.Label("blocking", "timer", "/usr/bin/app", 40);  // waits by choice
   watch.Show();
   // Of bounds from once to twice that weight, the middle.

@@ -8,6 +8,8 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "collector/filter/detect/detector.h"
@@ -23,7 +25,7 @@ class Sort : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "sort",
-      .version = 1,
+      .version = 2,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS,
       .about = "series of what the heaviest labels of each vital weigh: one thing or many",
       .make = Make<Sort>};
@@ -57,12 +59,16 @@ class Sort : public Detector {
     const double unit = std::string_view(vital.unit) == "ns" ? 1e9 : 1;
     const double per = 2 * unit * static_cast<double>(vital.watched_ns) / 1e9;
     std::map<uint64_t, double> by_label;
+    std::set<std::vector<uint64_t>> seen;  // a label stands there for each stack that led to it
     for (uint32_t i = 0; i < vital.label_count; ++i) {
       const auto& label = *TELLTALE_FILTER_AT(telltale_filter_label, vital.labels, i);
       if (label.sub >= vital.sub_count ||
           TELLTALE_FILTER_AT(telltale_filter_sub, vital.subs, label.sub)->idle != 0) {
         continue;
       }
+      std::vector<uint64_t> which = {label.stable_id, label.uid, label.sub};
+      which.insert(which.end(), label.value, label.value + label.values);
+      if (!seen.insert(std::move(which)).second) continue;
       by_label[label.stable_id] +=
           (static_cast<double>(label.low) + static_cast<double>(label.high)) / per;
     }
