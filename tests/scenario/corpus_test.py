@@ -264,6 +264,14 @@ class Joined(unittest.TestCase):
         both = record.joined(self.of(1, found=False), self.of(2, found=True, epochs=2))
         self.assertEqual((both["filters"]["rule_busy_loop"]["hits"], both["filters"]["rule_busy_loop"]["version"]), (1, 2))
 
+    def test_a_fault_that_another_filter_is_expected_to_tell_is_taken_from_where_it_was(self):
+        old, ran = self.of(1, found=False), self.of(1, found=True, epochs=2, expected="leak")
+        for one in (old, ran):
+            one["filters"]["leak"] = {"rule": 2, "version": 1}
+        both = record.joined(old, ran)
+        self.assertEqual((both["filters"]["leak"]["hits"], both["filters"]["rule_busy_loop"]["misses"]), (1, 0))
+        self.assertEqual(record.joined(old, self.of(1, found=True, epochs=2))["filters"]["rule_busy_loop"]["misses"], 1)
+
     def test_what_is_left_of_an_earlier_version_says_so_and_counts_for_no_other(self):
         other = {**self.of(2, not_run="no time"), "innocents": []}
         both = record.joined(self.of(1, found=True, epochs=2), other)
