@@ -1,5 +1,5 @@
-// The numbers of one column, in the form that repeats itself most. What reads them may be called by
-// any thread.
+// The numbers of one column, in the form that repeats itself most; those of a table (all parts have
+// as many) place by place. The functions that read them may be called by any thread.
 //
 // A form is a byte of bits:
 // - 1, short: each number has at most seven significant bits and is written as the place it has

@@ -1,6 +1,7 @@
-// Runs the filters over the stored epochs of all nodes, in one thread of its own: what is new is
-// shown to each filter node by node (node_feed.h), a new filter first runs over the past day. Owned
-// by main, which hands in what it reads and writes.
+// Runs the filters over the stored epochs of all nodes, in one thread of its own that lets
+// ingest go first (thread_priority.h): what is new is shown to each filter node by node
+// (node_feed.h), a new filter first runs over the past day. Owned by main, which hands in what it
+// reads and writes.
 //
 // A filter that breaks its interface or gives up on a node is switched off there and reported; the
 // others go on.
