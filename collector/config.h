@@ -46,7 +46,7 @@ struct Config {
 
   uint32_t ingest_shards = 0;                 // 0: one per CPU, at most 8
   uint64_t ingest_queue_bytes = 64ull << 20;  // per shard; beyond it streams are not read
-  uint32_t ingest_spread_s = 40;
+  uint32_t ingest_spread_s = 55;
   uint32_t ingest_in_flight = 16;
   uint64_t ingest_in_flight_bytes = 1 << 20;
   uint64_t ingest_summary_bytes = 256 << 10;

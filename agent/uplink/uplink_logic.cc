@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint32_t kProtocol = 1;
 constexpr uint32_t kMaxSpreadS = 3'600;
+constexpr uint32_t kFirstSpreadS = 55;  // until the collector says otherwise
 constexpr uint32_t kMaxInFlight = 16;
 constexpr uint32_t kMaxInFlightBytes = 1 << 20;
 // The collector ends the stream at a message above 1 MiB (collector/grpc_server.h), so one that
@@ -44,14 +45,14 @@ uint32_t Setting(uint32_t value, uint32_t most) {
 UplinkLogic::UplinkLogic(Options options, const Clock& clock, Transport& transport,
                          SpoolSide& spool)
     : options_(std::move(options)), clock_(clock), transport_(transport), spool_(spool) {
-  settings_.set_spread_s(40);
+  settings_.set_spread_s(kFirstSpreadS);
   ApplySettings(settings_);
 }
 
 uint64_t UplinkLogic::SpreadNs(const std::string& node, const std::string& incarnation,
                                uint32_t spread_s, uint32_t epoch_length_s) {
-  const uint64_t span_ms =
-      std::min<uint64_t>(std::min(spread_s, kMaxSpreadS) * 1'000ull, epoch_length_s * 2'000ull / 3);
+  const uint64_t span_ms = std::min<uint64_t>(std::min(spread_s, kMaxSpreadS) * 1'000ull,
+                                              epoch_length_s * 11'000ull / 12);
   if (span_ms == 0) return 0;
   const std::string key = node + '\0' + incarnation;
   return XXH3_64bits(key.data(), key.size()) % span_ms * kNsPerMs;

@@ -109,7 +109,7 @@ class UplinkLogic {
   const ClockOffset& clock_offset() const { return offset_; }
 
   // Delay after a cut, the same for the life of a spool: spreads the fleet's sending over
-  // `spread_s`, but never over more than two thirds of an epoch.
+  // `spread_s`, but leaves the last twelfth of an epoch free, so that it is there before the next.
   static uint64_t SpreadNs(const std::string& node, const std::string& incarnation,
                            uint32_t spread_s, uint32_t epoch_length_s);
 

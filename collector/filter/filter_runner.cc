@@ -18,7 +18,7 @@ constexpr size_t kMaxSaid = 1000;
 // something ended. So what is open on a node of which no epoch came for so long is not known to go
 // on (that the node is silent is told by the filter of that name). It is 15 epochs of the longest
 // kind (an epoch divides a minute), and long beside what delays one of a node that is well: agents
-// spread what they send over 40 s, and come back within a few minutes after they lost the
+// spread what they send over up to 55 s, and come back within a few minutes after they lost the
 // collector.
 constexpr uint64_t kPatienceNs = 900 * storage::kSecondNs;
 // Of the time between two looks no more than this counts as time without an epoch. The rest is the

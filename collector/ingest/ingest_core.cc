@@ -34,6 +34,7 @@ struct IngestCore::Lane {
       : inbox(options, stats), shard(context) {}
   Inbox inbox;
   Shard shard;
+  std::atomic<size_t> reporting = 0;  // of its nodes, at the last tick
   std::thread thread;
   std::mutex orders_mutex;
   std::vector<std::pair<KeepOrder, Kept>> orders;  // guarded by orders_mutex; bounded
@@ -66,6 +67,8 @@ IngestCore::IngestCore(const IngestOptions& options, const IngestSettings& setti
   }
   for (const storage::NodeRecord& record : store_->Nodes())
     LaneOf(record.name()).shard.Load(record);
+  for (const auto& lane : lanes_) lane->reporting = lane->shard.Reporting();
+  settings_.SetNodes(Reporting());
 }
 
 IngestCore::~IngestCore() { Stop(); }
@@ -119,6 +122,18 @@ bool IngestCore::Step(Lane& lane) {
   return true;
 }
 
+void IngestCore::Tick(Lane& lane) {
+  lane.shard.Tick();
+  lane.reporting = lane.shard.Reporting();
+  if (settings_.SetNodes(Reporting())) SendSettings();
+}
+
+size_t IngestCore::Reporting() const {
+  size_t reporting = 0;
+  for (const auto& lane : lanes_) reporting += lane->reporting;
+  return reporting;
+}
+
 void IngestCore::Run(Lane& lane) {
   uint64_t next_tick_ns = 0;
   bool windows_due = true;
@@ -127,7 +142,7 @@ void IngestCore::Run(Lane& lane) {
     const uint64_t now = clock_->MonoNs();
     if (now >= next_tick_ns) {
       next_tick_ns = now + kTickNs;
-      lane.shard.Tick();
+      Tick(lane);
       commands_.Expire(now);
       windows_due = true;
     }
@@ -149,8 +164,8 @@ void IngestCore::Run(Lane& lane) {
 
 void IngestCore::RunPending() {
   for (const auto& lane : lanes_) {
-    while (Step(*lane)) lane->shard.Tick();
-    lane->shard.Tick();
+    while (Step(*lane)) Tick(*lane);
+    Tick(*lane);
   }
   commands_.Expire(clock_->MonoNs());
 }
@@ -245,13 +260,12 @@ bool IngestCore::Deliver(const std::shared_ptr<Session>& session, v1::AgentMessa
 
 void IngestCore::SetSettings(const IngestSettings& settings) {
   settings_.Set(settings);
+  SendSettings();
+}
+
+void IngestCore::SendSettings() {
   v1::CollectorMessage message;
-  v1::Settings& sent = *message.mutable_settings();
-  sent.set_spread_s(settings.spread_s);
-  sent.set_max_in_flight(settings.max_in_flight);
-  sent.set_max_in_flight_bytes(settings.max_in_flight_bytes);
-  sent.set_max_summary_bytes(settings.max_summary_bytes);
-  sent.set_backlog_per_s(settings.backlog_per_s);
+  *message.mutable_settings() = settings_.ForAgents();
   for (const auto& session : OpenSessions()) {
     if (session->welcomed()) session->Send(message);
   }

@@ -28,6 +28,7 @@
 #include "collector/ingest/live_hub.h"
 #include "collector/ingest/session.h"
 #include "collector/ingest/shard.h"
+#include "collector/ingest/shared_settings.h"
 
 namespace telltale::ingest {
 
@@ -57,7 +58,8 @@ class IngestCore {
   // The stream is done; its sink is not called any more.
   void Closed(const std::shared_ptr<Session>& session);
 
-  // New settings; sent to all open streams.
+  // New settings; sent to all open streams, as they are when the fleet outgrows its spread of
+  // sending.
   void SetSettings(const IngestSettings& settings);
 
   // Ends the streams for which `revoked` is true.
@@ -87,6 +89,10 @@ class IngestCore {
   void Run(Lane& lane);
   bool Step(Lane& lane);
   void ObeyOrders(Lane& lane);
+  void Tick(Lane& lane);
+  size_t Reporting() const;
+  // Tells all open streams what holds now.
+  void SendSettings();
   void PushEvent(const std::shared_ptr<Session>& session, InboxItem::Kind kind);
   std::vector<std::shared_ptr<Session>> OpenSessions() const;
 

@@ -1,41 +1,25 @@
 // Limits and settings of ingest. Values; the part that may change while running is kept in
-// SharedSettings.
+// SharedSettings (shared_settings.h).
 
 #ifndef TELLTALE_COLLECTOR_INGEST_INGEST_OPTIONS_H_
 #define TELLTALE_COLLECTOR_INGEST_INGEST_OPTIONS_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 
 namespace telltale::ingest {
 
 // May change while running.
 struct IngestSettings {
-  uint32_t spread_s = 40;
+  // At most; a fleet that needs less is told less (sending_spread.h). Agents leave a twelfth of an
+  // epoch free.
+  uint32_t spread_s = 55;
   uint32_t max_in_flight = 16;
   uint32_t max_in_flight_bytes = 1 << 20;
   uint32_t max_summary_bytes = 256 << 10;  // compressed body, and cells
   uint32_t backlog_per_s = 10;
   uint64_t max_future_ns = 300'000'000'000;
-};
-
-class SharedSettings {
- public:
-  explicit SharedSettings(const IngestSettings& settings) : settings_(settings) {}
-  IngestSettings Get() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return settings_;
-  }
-  void Set(const IngestSettings& settings) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    settings_ = settings;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  IngestSettings settings_;
 };
 
 struct IngestOptions {

@@ -40,6 +40,12 @@ NodeEntry* NodeTable::Find(const std::string& name) {
   return found == entries_.end() ? nullptr : found->second.get();
 }
 
+size_t NodeTable::Reporting() const {
+  return static_cast<size_t>(std::ranges::count_if(entries_, [](const auto& entry) {
+    return entry.second->state == v1::NODE_STATE_REPORTING;
+  }));
+}
+
 std::vector<NodeEntry*> NodeTable::FallenSilent(uint64_t mono_ns, uint32_t spread_s) {
   std::vector<NodeEntry*> silent;
   for (auto& [name, entry] : entries_) {

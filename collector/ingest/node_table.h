@@ -45,6 +45,7 @@ class NodeTable {
   absl::StatusOr<NodeEntry*> Obtain(const std::string& name);
   NodeEntry* Find(const std::string& name);
 
+  size_t Reporting() const;
   // Reporting nodes not heard of for three epochs and the spread.
   std::vector<NodeEntry*> FallenSilent(uint64_t mono_ns, uint32_t spread_s);
 

@@ -25,6 +25,7 @@
 #include "collector/ingest/live_hub.h"
 #include "collector/ingest/node_table.h"
 #include "collector/ingest/session.h"
+#include "collector/ingest/shared_settings.h"
 
 namespace telltale::ingest {
 
@@ -53,6 +54,9 @@ class Shard {
 
   // About once a second: silent nodes, contests, streams that never said Hello.
   void Tick();
+
+  // How many of its nodes report, those not heard of since a restart among them.
+  size_t Reporting() const { return nodes_.Reporting(); }
 
   // An operator's decision about one node of this shard: recorded durably, then its streams follow
   // it. As Decide (clone_decision.h), NotFound also for an unknown node; Unavailable: it could not

@@ -89,19 +89,13 @@ void Shard::HandleHello(const InboxItem& item) {
 }
 
 void Shard::Welcome(Session& session) {
-  const IngestSettings settings = context_.settings->Get();
   v1::CollectorMessage message;
   v1::Welcome& welcome = *message.mutable_welcome();
   welcome.set_store_id(context_.store->StoreId());
   welcome.set_collector_version(context_.options.version);
   welcome.set_received_through(
       context_.store->ReceivedThrough(session.stream.node, session.stream.incarnation));
-  v1::Settings& sent = *welcome.mutable_settings();
-  sent.set_spread_s(settings.spread_s);
-  sent.set_max_in_flight(settings.max_in_flight);
-  sent.set_max_in_flight_bytes(settings.max_in_flight_bytes);
-  sent.set_max_summary_bytes(settings.max_summary_bytes);
-  sent.set_backlog_per_s(settings.backlog_per_s);
+  *welcome.mutable_settings() = context_.settings->ForAgents();
   session.Send(std::move(message));
 }
 

@@ -28,6 +28,13 @@ uint64_t Runs() {
 }
 uint64_t CollectorRuns() { return Runs() / 3; }
 
+// Hundreds of trials take many minutes: how far they are, a line now and then.
+void TellProgress(uint64_t done, uint64_t trials, uint64_t acked) {
+  if (done % kTrialsOfADirectory != 0 || trials <= kUsualRuns) return;
+  std::printf("%lu of %lu trials, %lu epochs acknowledged\n", done, trials, acked);
+  std::fflush(stdout);
+}
+
 TEST(CrashTest, StorageLosesNothingAndCountsNothingTwice) {
   std::unique_ptr<CrashDisk> disk;
   uint64_t acked = 0, backups = 0, cuts = 0;
@@ -46,6 +53,7 @@ TEST(CrashTest, StorageLosesNothingAndCountsNothingTwice) {
     backups += disk->backups() - backed;
     ++deaths[disk->died_in()];
     cuts += trial.power_cut ? 1 : 0;
+    TellProgress(i + 1, trials, acked);
   }
   std::printf("%lu crashes, %lu with a power cut: %lu epochs acknowledged, %lu whole backups\n",
               trials, cuts, acked, backups);
@@ -84,6 +92,7 @@ TEST(CrashTest, ACollectorLosesNothingAndCountsNothingTwice) {
     acked += collector->acked() - before;
     between += collector->between() - torn;
     backups += collector->backups() - backed;
+    TellProgress(i + 1, trials, acked);
   }
   std::printf(
       "%lu kills: %lu epochs acknowledged, %lu stored and killed before their verdict, "

@@ -49,7 +49,7 @@ TEST_F(ConfigTest, AFlagWinsOverTheEnvironmentOverTheFileOverTheDefault) {
   EXPECT_EQ(loaded->values.tls_ca, "/flag/ca");
   EXPECT_EQ(loaded->values.listen_grpc, "127.0.0.1:2");
   EXPECT_EQ(loaded->values.data, "/from/file");
-  EXPECT_EQ(loaded->values.ingest_spread_s, 40u);
+  EXPECT_EQ(loaded->values.ingest_spread_s, 55u);
 }
 
 TEST_F(ConfigTest, AnUnknownKeyIsNamedWithItsLineAndTheNearestOne) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "collector/ingest/live_renewal.h"
 #include "sketch/vitals.h"
 #include "tests/support/ingest_bench.h"
@@ -283,7 +284,7 @@ TEST_F(NodesTest, ANodeIsSilentAfterThreeEpochsAndTheSpread) {
   auto agent = Connect({});
   EXPECT_EQ(SendSummary(*agent, 1), Verdict::STORED);
   const uint64_t last = clock_.UnixNs();
-  clock_.Advance(220 * kSecond);  // 3 x 60 s + 40 s
+  clock_.Advance(181 * kSecond);  // 3 x 60 s, and the 1 s over which one node is spread
   core_.RunPending();
   EXPECT_EQ(Node().state(), v1::NODE_STATE_REPORTING);
   clock_.Advance(kSecond);
@@ -467,11 +468,44 @@ TEST_F(NodesTest, NewSettingsReachWelcomedStreams) {
   FakeStream mute;
   mute.Open(core_, "db-1");
   ingest::IngestSettings settings;
-  settings.spread_s = 7;
+  settings.backlog_per_s = 7;
   core_.SetSettings(settings);
-  EXPECT_EQ(agent->stream.Messages().back().settings().spread_s(), 7u);
+  EXPECT_EQ(agent->stream.Messages().back().settings().backlog_per_s(), 7u);
   EXPECT_TRUE(mute.Messages().empty());
 }
+
+TEST_F(NodesTest, AFewNodesSendAtOnceAndManyAreSpread) {
+  auto first = Connect({});
+  EXPECT_EQ(first->stream.Messages().front().welcome().settings().spread_s(), 1u);
+  SendSummary(*first, 1);
+  std::vector<std::unique_ptr<Agent>> others;
+  for (int i = 0; i < 400; ++i) {
+    others.push_back(Connect({.node = absl::StrCat("db-", i)}));
+    SendSummary(*others.back(), 1);
+  }
+  const auto last = others.back()->stream.Messages().front().welcome().settings();
+  EXPECT_EQ(first->stream.Messages().back().settings().spread_s(), last.spread_s());
+  EXPECT_GE(last.spread_s(), 4u) << "a second for each hundred";
+  EXPECT_LE(last.spread_s(), 6u) << "and some room";
+}
+
+TEST_F(NodesTest, ACollectorThatStartsSpreadsTheNodesItKnows) {
+  std::vector<std::unique_ptr<Agent>> agents;
+  for (int i = 0; i < 400; ++i) {
+    agents.push_back(Connect({.node = absl::StrCat("db-", i)}));
+    SendSummary(*agents.back(), 1);
+  }
+  agents.clear();
+  ingest::IngestCore restarted(Options(), {}, &store_, &clock_);
+  FakeStream stream;
+  const AgentIdentity who = {.node = "db-7"};
+  const auto session = stream.Open(restarted, who.node);
+  restarted.Deliver(session, Hello(who));
+  restarted.RunPending();
+  ASSERT_FALSE(stream.Messages().empty());
+  EXPECT_GE(stream.Messages().front().welcome().settings().spread_s(), 4u);
+}
+
 
 TEST_F(NodesTest, ARevokedCertificateEndsItsStreamOnly) {
   auto agent = Connect({});

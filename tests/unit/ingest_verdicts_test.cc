@@ -51,7 +51,7 @@ TEST_F(VerdictTest, WelcomeComesFirstAndSaysWhatIsSettled) {
   const v1::Welcome welcome = stream_.Messages()[0].welcome();
   EXPECT_EQ(welcome.store_id(), "0123456789abcdef");
   EXPECT_EQ(welcome.received_through(), 0u);
-  EXPECT_EQ(welcome.settings().spread_s(), 40u);
+  EXPECT_EQ(welcome.settings().spread_s(), 1u);
   EXPECT_EQ(welcome.settings().max_in_flight(), 16u);
   EXPECT_EQ(welcome.settings().max_in_flight_bytes(), 1u << 20);
 
