@@ -271,6 +271,12 @@ void IngestCore::SendSettings() {
   }
 }
 
+IngestSnapshot IngestCore::Stats() const {
+  IngestSnapshot snapshot = stats_.Snapshot();
+  snapshot.spread_s = settings_.Get().spread_s;
+  return snapshot;
+}
+
 void IngestCore::CloseStreams(const std::function<bool(const Session&)>& revoked,
                               const absl::Status& status) {
   for (const auto& session : OpenSessions()) {

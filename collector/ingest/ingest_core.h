@@ -79,7 +79,7 @@ class IngestCore {
   using Kept = std::function<void(const absl::StatusOr<v1::KeepAnswer>&)>;
   void Keep(KeepOrder order, Kept done);
 
-  IngestSnapshot Stats() const { return stats_.Snapshot(); }
+  IngestSnapshot Stats() const;
   IngestStats& stats() { return stats_; }
   LiveHub& live() { return live_; }
 

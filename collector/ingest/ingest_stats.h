@@ -81,6 +81,7 @@ struct IngestSnapshot {
   LatencySnapshot ack;
   uint64_t streams_open = 0;
   uint64_t queued_bytes = 0;
+  uint32_t spread_s = 0;  // over which agents are to spread what they send
   uint64_t Of(Count count) const { return counts[static_cast<size_t>(count)]; }
 };
 

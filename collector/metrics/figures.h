@@ -67,6 +67,7 @@ struct HistogramFigures {
 
 struct IngestFigures {
   HistogramFigures ack_seconds;
+  uint32_t spread_s = 0;
   std::vector<std::pair<std::string, uint64_t>> refused;  // by reason
   uint64_t clone_conflicts = 0;
   uint64_t clone_decisions = 0;

@@ -163,6 +163,12 @@ std::vector<MetricRow> MakeTable() {
        "seconds",
        {},
        "From the arrival of a summary to its durable acknowledgement."},
+      {"telltale_ingest_spread_seconds",
+       kGauge,
+       "seconds",
+       {},
+       "Over how long agents spread what they send after a cut: as so many nodes need it, at most "
+       "ingest.spread."},
       {"telltale_ingest_refused_total",
        kCounter,
        "summaries",

@@ -234,6 +234,7 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
                          WriteSample(row, "_sum", {}, Real(ack.sum), out);
                          WriteSample(row, "_count", {}, Integer(sum), out);
                        }});
+  AddValue("telltale_ingest_spread_seconds", Integer(ingest.spread_s));
   AddPairs("telltale_ingest_refused_total", "reason", std::move(ingest.refused));
   AddValue("telltale_epochs_implausible_total", Integer(ingest.implausible));
   AddValue("telltale_clone_conflicts_total", Integer(ingest.clone_conflicts));
