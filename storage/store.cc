@@ -54,6 +54,7 @@ struct Store::Parts {
   std::unique_ptr<CatalogBlobs> blobs;
   std::unique_ptr<Retention> retention;
   std::unique_ptr<Reader> reader;
+  FreshBodies fresh_bodies;
   std::unique_ptr<DerivedStore> derived;
   std::unique_ptr<Roller> roller;
   std::string store_id;
@@ -179,6 +180,7 @@ DerivedStore& Store::derived() { return *parts_->derived; }
 BlobStore& Store::blobs() { return *parts_->blobs; }
 Roller& Store::roller() { return *parts_->roller; }
 const Reader& Store::reader() const { return *parts_->reader; }
+FreshBodies& Store::fresh_bodies() { return parts_->fresh_bodies; }
 
 absl::Status Store::Writable() const {
   const absl::Status space = parts_->CheckFreeSpace();

@@ -26,6 +26,7 @@
 #include "storage/catalog.h"
 #include "storage/catalog_blobs.h"
 #include "storage/derived.h"
+#include "storage/fresh_bodies.h"
 #include "storage/history.h"
 #include "storage/node_registry.h"
 #include "storage/reader.h"
@@ -87,6 +88,8 @@ class Store {
   BlobStore& blobs();
   Roller& roller();
   const Reader& reader() const;
+  // Of what was stored last; filled by who stores, used up by filters.
+  FreshBodies& fresh_bodies();
 
   // Whether summaries are taken at present; else why not (ResourceExhausted: too little space).
   absl::Status Writable() const;

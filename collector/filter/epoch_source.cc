@@ -52,15 +52,15 @@ absl::Status StoreEpochSource::Read(uint32_t node, uint64_t from_ns, uint64_t to
       ++damaged_;
       return true;
     }
-    const auto decoded = proto::DecodeParts(row.summary, **schema, parts);
-    if (!decoded.ok()) {
+    const auto body = Body(row, **schema, parts);
+    if (body == nullptr) {
       ++damaged_;
       return true;
     }
     SourceEpoch epoch;
-    epoch.span = storage::PlaceEpoch(decoded->body.epoch());
+    epoch.span = storage::PlaceEpoch(body->epoch());
     epoch.sequence = row.key.sequence;
-    epoch.body = &decoded->body;
+    epoch.body = body.get();
     epoch.schema = schema->get();
     StableIds ids;
     epoch.ids = &ids;
@@ -68,6 +68,17 @@ absl::Status StoreEpochSource::Read(uint32_t node, uint64_t from_ns, uint64_t to
   };
   return reader_->ForEachRaw(node, from_ns, to_ns, open,
                              [this](const storage::DamagedRow&) { ++damaged_; });
+}
+
+std::unique_ptr<const v1::SummaryBody> StoreEpochSource::Body(
+    const storage::RawRow& row, const v1::Schema& schema, const proto::BodyParts& parts) const {
+  if (fresh_ != nullptr) {
+    auto fresh = fresh_->Take({row.key.node, row.key.incarnation, row.key.sequence});
+    if (fresh.has_value()) return std::make_unique<const v1::SummaryBody>(*std::move(fresh));
+  }
+  auto decoded = proto::DecodeParts(row.summary, schema, parts);
+  if (!decoded.ok()) return nullptr;
+  return std::make_unique<const v1::SummaryBody>(std::move(decoded->body));
 }
 
 bool StoreEpochSource::Hour(uint32_t node, uint64_t start_ns, const HourVisitor& visit) const {

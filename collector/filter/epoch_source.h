@@ -9,11 +9,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "proto/body_parts.h"
+#include "storage/fresh_bodies.h"
 #include "storage/placement.h"
 #include "storage/reader.h"
 #include "telltale/v1/store.pb.h"
@@ -74,7 +76,9 @@ class EpochSource {
 
 class StoreEpochSource : public EpochSource {
  public:
-  explicit StoreEpochSource(const storage::Reader* reader) : reader_(reader) {}
+  // Both outlive it. `fresh`: bodies that need not be opened again; may be null.
+  explicit StoreEpochSource(const storage::Reader* reader, storage::FreshBodies* fresh = nullptr)
+      : reader_(reader), fresh_(fresh) {}
   std::vector<NodeHead> Nodes() const override;
   absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                        const Visitor& visit) const override;
@@ -90,7 +94,12 @@ class StoreEpochSource : public EpochSource {
   absl::Status Read(uint32_t node, uint64_t from_ns, uint64_t to_ns, const Wanted& wanted,
                     const proto::BodyParts& parts, const Visitor& visit) const;
 
+  // The body of a row, taken or opened; null: it cannot be opened.
+  std::unique_ptr<const v1::SummaryBody> Body(const storage::RawRow& row, const v1::Schema& schema,
+                                              const proto::BodyParts& parts) const;
+
   const storage::Reader* const reader_;
+  storage::FreshBodies* const fresh_;
   mutable std::atomic<uint64_t> damaged_{0};
 };
 

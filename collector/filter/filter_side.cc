@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<FilterSide>> FilterSide::Open(FilterSideOptions o
   auto incidents = incident::IncidentBook::Open(std::move(book));
   if (!incidents.ok()) return incidents.status();
   side->incidents_ = *std::move(incidents);
-  side->epochs_ = std::make_unique<StoreEpochSource>(&store->reader());
+  side->epochs_ = std::make_unique<StoreEpochSource>(&store->reader(), &store->fresh_bodies());
   side->store_ = store;
   side->filters_ = BuiltinFilters();
   side->fleet_ = std::make_unique<FleetWatch>(side->epochs_.get(), &store->derived(),

@@ -35,6 +35,9 @@ class IngestStore {
   // As in storage/summary_store.h.
   virtual absl::StatusOr<std::vector<storage::Outcome>> PutBatch(
       std::span<const storage::Incoming> batch) = 0;
+  // The body of a counted summary that was stored, for who would have to open it again.
+  virtual void KeepBody(uint32_t, const storage::Incarnation&, uint64_t /*sequence*/,
+                        v1::SummaryBody) {}
   virtual absl::Status DeclareLost(uint32_t node, const storage::Incarnation& incarnation,
                                    const storage::LostRange& lost) = 0;
   virtual absl::Status RecordStop(uint32_t node, const storage::PlannedStop& stop) = 0;

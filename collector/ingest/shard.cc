@@ -200,7 +200,7 @@ void Shard::FlushOf(uint32_t node) {
 void Shard::Flush() {
   if (staged_.empty()) return;
   // Taken away first: answering may find a conflict, which flushes again.
-  const std::vector<Staged> all = std::exchange(staged_, {});
+  std::vector<Staged> all = std::exchange(staged_, {});
   std::vector<storage::Incoming> batch;
   batch.reserve(all.size());
   for (const Staged& staged : all) {
@@ -226,6 +226,11 @@ void Shard::Flush() {
     }
   } else {
     for (size_t i = 0; i < all.size(); ++i) Answer(all[i], (*outcomes)[i]);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if ((*outcomes)[i] != storage::Outcome::kStored || !batch[i].counted) continue;
+      context_.store->KeepBody(batch[i].node, all[i].session->stream.incarnation,
+                               all[i].summary->identity().sequence(), std::move(all[i].body));
+    }
   }
 }
 

@@ -1,5 +1,7 @@
 #include "collector/ingest/store_adapter.h"
 
+#include <utility>
+
 namespace telltale::ingest {
 
 std::string StoreAdapter::StoreId() const { return store_->store_id(); }
@@ -22,6 +24,11 @@ absl::Status StoreAdapter::UpdateNode(uint32_t node, storage::Durability durabil
 absl::StatusOr<std::vector<storage::Outcome>> StoreAdapter::PutBatch(
     std::span<const storage::Incoming> batch) {
   return store_->summaries().PutBatch(batch);
+}
+
+void StoreAdapter::KeepBody(uint32_t node, const storage::Incarnation& incarnation,
+                            uint64_t sequence, v1::SummaryBody body) {
+  store_->fresh_bodies().Put({node, incarnation, sequence}, std::move(body));
 }
 
 absl::Status StoreAdapter::DeclareLost(uint32_t node, const storage::Incarnation& incarnation,

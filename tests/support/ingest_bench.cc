@@ -65,6 +65,11 @@ absl::StatusOr<std::vector<storage::Outcome>> MemoryIngestStore::PutBatch(
   return outcomes;
 }
 
+void MemoryIngestStore::KeepBody(uint32_t, const storage::Incarnation&, uint64_t sequence,
+                                 v1::SummaryBody) {
+  kept.push_back(sequence);
+}
+
 absl::Status MemoryIngestStore::DeclareLost(uint32_t node, const storage::Incarnation& incarnation,
                                             const storage::LostRange& lost) {
   return summaries_->DeclareLost(node, incarnation, lost);

@@ -68,6 +68,9 @@ class MemoryIngestStore final : public ingest::IngestStore {
                           const std::function<void(storage::NodeRecord&)>& change) override;
   absl::StatusOr<std::vector<storage::Outcome>> PutBatch(
       std::span<const storage::Incoming> batch) override;
+  void KeepBody(uint32_t node, const storage::Incarnation& incarnation, uint64_t sequence,
+                v1::SummaryBody body) override;
+  std::vector<uint64_t> kept;  // sequences of the bodies kept open
   absl::Status DeclareLost(uint32_t node, const storage::Incarnation& incarnation,
                            const storage::LostRange& lost) override;
   absl::Status RecordStop(uint32_t node, const storage::PlannedStop& stop) override;

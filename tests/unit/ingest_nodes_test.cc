@@ -280,6 +280,14 @@ TEST_F(NodesTest, WhatWasOnItsWayFromADeadAgentProvesNothing) {
   EXPECT_EQ(Counted(ingest::Count::kCloneConflicts), 0u);
 }
 
+TEST_F(NodesTest, OnlyWhatIsStoredAndCountsIsKeptOpenForFilters) {
+  auto agent = Connect({});
+  EXPECT_EQ(SendSummary(*agent, 1), Verdict::STORED);
+  EXPECT_EQ(SendSummary(*agent, 1), Verdict::REPEAT);
+  EXPECT_EQ(SendSummary(*agent, 2), Verdict::STORED);
+  EXPECT_EQ(store_.kept, (std::vector<uint64_t>{1, 2}));
+}
+
 TEST_F(NodesTest, ANodeIsSilentAfterThreeEpochsAndTheSpread) {
   auto agent = Connect({});
   EXPECT_EQ(SendSummary(*agent, 1), Verdict::STORED);

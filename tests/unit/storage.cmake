@@ -4,6 +4,8 @@ target_link_libraries(telltale_synthetic PUBLIC telltale::codec PRIVATE telltale
 target_include_directories(telltale_synthetic PUBLIC ${CMAKE_SOURCE_DIR})
 
 telltale_test(storage_keys_test LABEL unit SOURCES unit/storage_keys_test.cc LINK telltale::storage)
+telltale_test(storage_fresh_bodies_test LABEL unit tsan
+  SOURCES unit/storage_fresh_bodies_test.cc LINK telltale::storage)
 telltale_test(storage_ledger_test LABEL unit
   SOURCES unit/storage_ledger_test.cc LINK telltale::storage)
 telltale_test(storage_node_book_test LABEL unit

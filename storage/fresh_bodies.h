@@ -1,0 +1,51 @@
+// Bodies of the epochs stored last, still open, for the one reader that wants each of them soon:
+// filters see an epoch a second after it came, and to open it once more costs them as much as all
+// they do with it. Who does not find one here opens the stored row, which says the same.
+//
+// Bounded: a place for each of the latest `most`. Thread-safe.
+
+#ifndef TELLTALE_STORAGE_FRESH_BODIES_H_
+#define TELLTALE_STORAGE_FRESH_BODIES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "storage/keys.h"
+#include "telltale/v1/summary.pb.h"
+
+namespace telltale::storage {
+
+class FreshBodies {
+ public:
+  // Whose body it is, of summaries that count: there is one of each.
+  using Key = std::tuple<uint32_t, Incarnation, uint64_t>;  // node, its life, sequence
+
+  // An open body takes about 100 KB.
+  explicit FreshBodies(size_t most = 512) : places_(most) {}
+
+  // Of a summary that is stored now.
+  void Put(const Key& key, v1::SummaryBody body);
+  // Gives it away; nullopt: it is not here.
+  std::optional<v1::SummaryBody> Take(const Key& key);
+
+ private:
+  struct Place {
+    bool taken = true;
+    Key key;
+    v1::SummaryBody body;
+  };
+
+  std::mutex mutex_;
+  std::vector<Place> places_;    // guarded by mutex_; in turns
+  size_t next_ = 0;              // guarded by mutex_
+  std::map<Key, size_t> where_;  // guarded by mutex_; those not taken
+};
+
+}  // namespace telltale::storage
+
+#endif  // TELLTALE_STORAGE_FRESH_BODIES_H_
