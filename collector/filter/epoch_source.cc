@@ -70,8 +70,9 @@ absl::Status StoreEpochSource::Read(uint32_t node, uint64_t from_ns, uint64_t to
                              [this](const storage::DamagedRow&) { ++damaged_; });
 }
 
-std::unique_ptr<const v1::SummaryBody> StoreEpochSource::Body(
-    const storage::RawRow& row, const v1::Schema& schema, const proto::BodyParts& parts) const {
+std::unique_ptr<const v1::SummaryBody> StoreEpochSource::Body(const storage::RawRow& row,
+                                                              const v1::Schema& schema,
+                                                              const proto::BodyParts& parts) const {
   if (fresh_ != nullptr) {
     auto fresh = fresh_->Take({row.key.node, row.key.incarnation, row.key.sequence});
     if (fresh.has_value()) return std::make_unique<const v1::SummaryBody>(*std::move(fresh));

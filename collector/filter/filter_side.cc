@@ -103,7 +103,8 @@ v1::ListFiltersAnswer FilterSide::List() const {
          ++vital) {
       info.add_vitals(*vital);
     }
-    if (const auto record = RecordOf(filter->name, filter->version)) *info.mutable_record() = *record;
+    if (const auto record = RecordOf(filter->name, filter->version))
+      *info.mutable_record() = *record;
     const auto of = std::ranges::find_if(
         reports, [&](const FilterReport& report) { return report.status.name() == info.name(); });
     if (of == reports.end()) continue;

@@ -41,9 +41,8 @@ NodeEntry* NodeTable::Find(const std::string& name) {
 }
 
 size_t NodeTable::Reporting() const {
-  return static_cast<size_t>(std::ranges::count_if(entries_, [](const auto& entry) {
-    return entry.second->state == v1::NODE_STATE_REPORTING;
-  }));
+  return static_cast<size_t>(std::ranges::count_if(
+      entries_, [](const auto& entry) { return entry.second->state == v1::NODE_STATE_REPORTING; }));
 }
 
 std::vector<NodeEntry*> NodeTable::FallenSilent(uint64_t mono_ns, uint32_t spread_s) {

@@ -18,7 +18,8 @@ namespace {
 
 constexpr size_t kMaxGaps = 10'000;
 
-// How long after its end an epoch may still be on its way: the widest spread of sending, and the way.
+// How long after its end an epoch may still be on its way: the widest spread of sending, and the
+// way.
 constexpr uint64_t kOnItsWayNs = 60 * storage::kSecondNs;
 
 // Smaller ones are not shown.

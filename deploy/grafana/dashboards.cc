@@ -128,8 +128,9 @@ Dashboard Node() {
       Stat("Reports", "1: its epochs arrive.", "short",
            {of_node("telltale_node_reporting").text(), "{{node}}"}),
       Stat("Age of the latest epoch",
-           "Up to an epoch and the spread of sending (60 s, and 1 to 55 s by the size of the fleet) "
-           "is as it should be.", "s",
+           "An epoch (60 s), and by the size of the fleet 1 to 55 s of sending, are as it should "
+           "be.",
+           "s",
            {absl::StrCat("time() - ", of_node("telltale_node_last_epoch_seconds").text()),
             "{{node}}"}),
       Stat("Epochs missing", "Declared lost or never received.", "short",

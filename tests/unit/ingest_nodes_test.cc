@@ -514,7 +514,6 @@ TEST_F(NodesTest, ACollectorThatStartsSpreadsTheNodesItKnows) {
   EXPECT_GE(stream.Messages().front().welcome().settings().spread_s(), 4u);
 }
 
-
 TEST_F(NodesTest, ARevokedCertificateEndsItsStreamOnly) {
   auto agent = Connect({});
   auto other = Connect({.node = "db-1"});

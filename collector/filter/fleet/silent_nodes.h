@@ -1,7 +1,7 @@
 // A node that should report and does not: no goodbye, and nothing of it for three of its epochs and
-// two minutes (agents spread what they send over up to 55 s). Time counts from the collector's start at
-// the earliest: its own restart, or its own being away, is nobody's silence. It ends with the next
-// summary, or with a goodbye.
+// two minutes (agents spread what they send over up to 55 s). Time counts from the collector's
+// start at the earliest: its own restart, or its own being away, is nobody's silence. It ends with
+// the next summary, or with a goodbye.
 //
 // What is open survives a restart (state "fleet/silence"). Belongs to the runner's thread.
 
