@@ -20,7 +20,7 @@ constexpr size_t kMaxGaps = 10'000;
 
 // How long after its end an epoch may still be on its way: the widest spread of sending, and the
 // way.
-constexpr uint64_t kOnItsWayNs = 60 * storage::kSecondNs;
+constexpr uint64_t kOnItsWayNs = 75 * storage::kSecondNs;
 
 // Smaller ones are not shown.
 constexpr double kShownMiss = 0.001;
