@@ -67,7 +67,8 @@ absl::StatusOr<std::vector<storage::Outcome>> MemoryIngestStore::PutBatch(
 
 void MemoryIngestStore::KeepBody(uint32_t, const storage::Incarnation&, uint64_t sequence,
                                  v1::SummaryBody) {
-  kept.push_back(sequence);
+  const std::lock_guard<std::mutex> lock(kept_mutex_);
+  kept_.push_back(sequence);
 }
 
 absl::Status MemoryIngestStore::DeclareLost(uint32_t node, const storage::Incarnation& incarnation,

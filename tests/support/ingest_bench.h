@@ -70,7 +70,11 @@ class MemoryIngestStore final : public ingest::IngestStore {
       std::span<const storage::Incoming> batch) override;
   void KeepBody(uint32_t node, const storage::Incarnation& incarnation, uint64_t sequence,
                 v1::SummaryBody body) override;
-  std::vector<uint64_t> kept;  // sequences of the bodies kept open
+  // Sequences of the bodies kept open, in order.
+  std::vector<uint64_t> kept() const {
+    const std::lock_guard<std::mutex> lock(kept_mutex_);
+    return kept_;
+  }
   absl::Status DeclareLost(uint32_t node, const storage::Incarnation& incarnation,
                            const storage::LostRange& lost) override;
   absl::Status RecordStop(uint32_t node, const storage::PlannedStop& stop) override;
@@ -91,6 +95,8 @@ class MemoryIngestStore final : public ingest::IngestStore {
   std::unique_ptr<storage::NodeRegistry> registry_;
   std::unique_ptr<storage::Dictionary> dictionary_;
   std::unique_ptr<storage::SummaryStore> summaries_;
+  mutable std::mutex kept_mutex_;
+  std::vector<uint64_t> kept_;  // guarded by kept_mutex_
   mutable std::mutex schemas_mutex_;
   std::map<uint64_t, std::shared_ptr<const v1::Schema>> schemas_;  // guarded by schemas_mutex_
 };

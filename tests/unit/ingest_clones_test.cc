@@ -114,7 +114,7 @@ TEST_F(ClonesTest, AnAgentSetApartIsToldSoAndWhatEndsIt) {
   const Verdict verdict = SendEpoch(*second, 1, -9);
   EXPECT_EQ(verdict.kind(), Verdict::STORED);
   EXPECT_TRUE(verdict.apart());
-  EXPECT_EQ(store_.kept.size(), 1u) << "filters would be shown what counts for nothing";
+  EXPECT_EQ(store_.kept().size(), 1u) << "filters would be shown what counts for nothing";
   EXPECT_THAT(verdict.reason(), HasSubstr("telltale nodes --node web-1 --keep 62626262"));
 }
 

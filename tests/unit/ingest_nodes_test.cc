@@ -285,7 +285,7 @@ TEST_F(NodesTest, OnlyWhatIsStoredAndCountsIsKeptOpenForFilters) {
   EXPECT_EQ(SendSummary(*agent, 1), Verdict::STORED);
   EXPECT_EQ(SendSummary(*agent, 1), Verdict::REPEAT);
   EXPECT_EQ(SendSummary(*agent, 2), Verdict::STORED);
-  EXPECT_EQ(store_.kept, (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(store_.kept(), (std::vector<uint64_t>{1, 2}));
 }
 
 TEST_F(NodesTest, ANodeIsSilentAfterThreeEpochsAndTheSpread) {
