@@ -105,8 +105,8 @@ config::OptionTable CollectorOptions(Config& config) {
                "waiting in one shard; beyond it streams are not read", false},
               config.ingest_queue_bytes, kMiB, 1ull << 34);
   table.Seconds({"ingest.spread", "DURATION",
-                 "agents send within this after the cut, and within less while they are few: 1s "
-                 "for each 100 nodes, and a quarter more",
+                 "agents send within this after the cut, and within less while they are few: "
+                 "about 1s for each 80",
                  true},
                 config.ingest_spread_s, 0, 60);
   table.Number({"ingest.in_flight", "N", "summaries of one node without a verdict", true},

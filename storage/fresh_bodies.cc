@@ -6,6 +6,7 @@ namespace telltale::storage {
 
 // What gives way goes with `body`, after the lock: to free one takes longer than all else here.
 void FreshBodies::Put(const Key& key, v1::SummaryBody body) {
+  if (body.ByteSizeLong() > kLargestBytes) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (places_.empty() || where_.contains(key)) return;
   const size_t at = next_;

@@ -2,7 +2,8 @@
 // filters see an epoch a second after it came, and to open it once more costs them as much as all
 // they do with it. Who does not find one here opens the stored row, which says the same.
 //
-// Bounded: a place for each of the latest `most`. Thread-safe.
+// Bounded: a place for each of the latest `most`, and none for a body larger than kLargestBytes,
+// which only a hostile or a very busy node has. Thread-safe.
 
 #ifndef TELLTALE_STORAGE_FRESH_BODIES_H_
 #define TELLTALE_STORAGE_FRESH_BODIES_H_
@@ -25,7 +26,9 @@ class FreshBodies {
   // Whose body it is, of summaries that count: there is one of each.
   using Key = std::tuple<uint32_t, Incarnation, uint64_t>;  // node, its life, sequence
 
-  // An open body takes about 100 KB.
+  // Encoded; open it takes a few times as much.
+  static constexpr size_t kLargestBytes = 128 << 10;
+
   explicit FreshBodies(size_t most = 512) : places_(most) {}
 
   // Of a summary that is stored now.

@@ -10,7 +10,7 @@ telltale_test(filter_rules_test LABEL unit
 telltale_test(filter_record_test LABEL unit SOURCES unit/filter_record_test.cc LINK telltale::filter_query telltale::filter_record)
 telltale_test(filter_runner_test LABEL unit SOURCES unit/filter_open_test.cc unit/filter_replay_test.cc unit/filter_resting_test.cc unit/filter_runner_test.cc
   LINK telltale::filter)
-telltale_test(filter_epoch_source_test LABEL unit SOURCES unit/filter_epoch_source_test.cc
+telltale_test(filter_fresh_bodies_test LABEL unit SOURCES unit/filter_fresh_bodies_test.cc
   LINK telltale::filter telltale_ingest_bench telltale_synthetic)
 telltale_test(query_anomalies_test LABEL unit SOURCES unit/query_anomalies_test.cc LINK telltale::filter_query)
 telltale_test(filter_log_test LABEL unit tsan SOURCES unit/filter_log_test.cc LINK telltale::filter)

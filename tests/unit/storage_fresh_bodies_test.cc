@@ -41,6 +41,14 @@ TEST(FreshBodiesTest, BeyondTheLimitTheOldestGoes) {
   }
 }
 
+TEST(FreshBodiesTest, AHugeBodyIsNotKept) {
+  FreshBodies fresh;
+  v1::SummaryBody huge;
+  huge.mutable_epoch()->set_scope(std::string(FreshBodies::kLargestBytes, 'x'));
+  fresh.Put(Key(1, 1), huge);
+  EXPECT_FALSE(fresh.Take(Key(1, 1)).has_value());
+}
+
 TEST(FreshBodiesTest, OneThreadPutsAnotherTakes) {
   FreshBodies fresh(16);
   constexpr uint64_t kBodies = 2'000;

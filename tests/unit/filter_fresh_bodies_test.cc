@@ -19,9 +19,9 @@
 namespace telltale::testing {
 namespace {
 
-class FilterEpochSourceTest : public ::testing::Test {
+class FilterFreshBodiesTest : public ::testing::Test {
  protected:
-  FilterEpochSourceTest() : store_(Open()), adapter_(store_.get()) {
+  FilterFreshBodiesTest() : store_(Open()), adapter_(store_.get()) {
     ingest::IngestOptions options;
     options.shards = 1;
     core_ =
@@ -78,7 +78,7 @@ class FilterEpochSourceTest : public ::testing::Test {
   std::shared_ptr<ingest::Session> session_;
 };
 
-TEST_F(FilterEpochSourceTest, WhatCameIsWhatIsStored) {
+TEST_F(FilterFreshBodiesTest, WhatCameIsWhatIsStored) {
   for (uint64_t sequence = 1; sequence <= 5; ++sequence) Arrive(sequence);
   const filter::StoreEpochSource opens(&store_->reader());
   const filter::StoreEpochSource takes(&store_->reader(), &store_->fresh_bodies());
@@ -88,7 +88,15 @@ TEST_F(FilterEpochSourceTest, WhatCameIsWhatIsStored) {
   EXPECT_EQ(Shown(takes), stored) << "none is left, so they are opened";
 }
 
-TEST_F(FilterEpochSourceTest, ABodyThatIsThereIsNotOpened) {
+TEST_F(FilterFreshBodiesTest, WhatCameIsKeptOpenUntilItIsTaken) {
+  Arrive(1);
+  const storage::FreshBodies::Key key = {*adapter_.NumberOf("web-1"), node_.incarnation(), 1};
+  const auto kept = store_->fresh_bodies().Take(key);
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_EQ(proto::Canonical(*kept), Shown(filter::StoreEpochSource(&store_->reader())).front());
+}
+
+TEST_F(FilterFreshBodiesTest, ABodyThatIsThereIsNotOpened) {
   Arrive(1);
   v1::SummaryBody marked;
   marked.mutable_epoch()->set_scope("as it came");
