@@ -225,6 +225,7 @@ struct telltale_cpu {
   uint64_t irq_lock_address;
   uint64_t
       outside[TELLTALE_VITALS]; /* events that were not the cgroup's; of sched_delay: switches */
+  uint64_t unseen[TELLTALE_VITALS]; /* events whose programs ran outside of their windows */
   struct telltale_pending pending[3]; /* delay, blocking, futex */
   struct telltale_peer ran;           /* who ran before the incoming task */
   struct telltale_half half[2];

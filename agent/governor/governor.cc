@@ -313,7 +313,8 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
     TurnUp(now, decision);
   }
   if (Predict(window, levels_) <= kTooMuch * BudgetNs(window.seconds)) helpless_ = false;
-  overspent_ns_ += std::max(0.0, spent - BudgetNs(passed_s));
+  // Programs that are coming off would not come off sooner with all of them.
+  overspent_ns_ += std::max(0.0, spent - reading.unseen_ns - BudgetNs(passed_s));
   if (!decision.steps.empty()) {
     changed_ns_ = now;
     readings_.clear();

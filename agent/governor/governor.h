@@ -52,8 +52,9 @@ struct GovernorReading {
   uint64_t mono_ns = 0;
   // What each part would have cost at level 0. kRest: what it did cost.
   PerPart<double> full_ns{};
-  // Attaching and detaching what is attached part of the time.
-  double cycling_ns = 0;
+  // Attaching and detaching what is attached part of the time, and its programs before and after
+  // their windows; these alone.
+  double cycling_ns = 0, unseen_ns = 0;
   // False while detached on a host that does not tell: full_ns is not what it would cost.
   bool known = true;
 };

@@ -379,6 +379,7 @@ void BudgetKeeper::Flipped() {
   last_.vitals = {};
   last_.outside = now.outside;
   last_.outside_switches = now.outside_switches;
+  last_.unseen = now.unseen;
   last_.switches = now.switches;
   last_.ends = now.ends;
   last_.unknown_ends = now.unknown_ends;

@@ -73,10 +73,11 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
   const uint64_t agent_ns =
       options_.agent_cpu_ns ? options_.agent_cpu_ns() : ClockNs(CLOCK_PROCESS_CPUTIME_ID);
   const uint64_t cycler_ns = cycler_->CpuNs();
-  reading.cycling_ns = static_cast<double>(cycler_ns - last_cycler_ns_);
-  double own_ns =
-      std::max(0.0, static_cast<double>(agent_ns - std::min(agent_ns, last_agent_ns_)) -
-                        drained_ns - static_cast<double>(use.unwind_ns) - reading.cycling_ns);
+  const auto cycled_ns = static_cast<double>(cycler_ns - last_cycler_ns_);
+  double own_ns = std::max(0.0, static_cast<double>(agent_ns - std::min(agent_ns, last_agent_ns_)) -
+                                    drained_ns - static_cast<double>(use.unwind_ns) - cycled_ns);
+  reading.unseen_ns = UnseenNs(counts, last_) * factor_;
+  reading.cycling_ns = cycled_ns + reading.unseen_ns;
   if (static_cast<double>(mono_ns - began_mono_ns_) < kStartSeconds * kNsPerS) {
     once_.Add(std::exchange(own_ns, 0));
   }

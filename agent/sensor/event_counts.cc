@@ -1,10 +1,18 @@
 #include "agent/sensor/event_counts.h"
 
+#include "agent/governor/cost_model.h"
 #include "agent/sensor/epoch_reader.h"
 #include "agent/vitals/vitals.h"
 #include "sketch/vital_ids.h"
 
 namespace telltale::agent {
+namespace {
+
+// Of what counting an event costs: dispatch and return (an empty program takes 41 of the 66 ns of a
+// system call, tests/bench/SENSOR.md).
+constexpr double kUnseen = 0.6;
+
+}  // namespace
 
 uint8_t VitalOfPart(Part part) {
   switch (part) {
@@ -37,6 +45,7 @@ EventCounts CountEvents(std::span<const telltale_cpu* const> cpus, uint32_t half
       sum.weight += total.weight;
     }
     for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
+      counts.unseen[v] += cpu->unseen[v];
       if (v != TELLTALE_SCHED_DELAY - 1) counts.outside[v] += cpu->outside[v];
     }
     const uint64_t outside = cpu->outside[TELLTALE_SCHED_DELAY - 1];
@@ -47,6 +56,17 @@ EventCounts CountEvents(std::span<const telltale_cpu* const> cpus, uint32_t half
     counts.soft_interrupts += cpu->softirq_count;
   }
   return counts;
+}
+
+double UnseenNs(const EventCounts& counts, const EventCounts& before) {
+  double ns = 0;
+  for (size_t i = 0; i < kParts; ++i) {
+    const auto part = static_cast<Part>(i);
+    if (!IsCycled(part) || part == Part::kSoftirq) continue;
+    const size_t v = VitalOfPart(part) - 1U;
+    ns += kUnseen * kEventNs[i] * static_cast<double>(counts.unseen[v] - before.unseen[v]);
+  }
+  return ns;
 }
 
 }  // namespace telltale::agent

@@ -21,6 +21,7 @@ struct EventCounts {
   std::array<telltale_total, TELLTALE_VITALS> vitals{};  // by place (agent/vitals)
   // Since the sensor's start.
   std::array<uint64_t, TELLTALE_VITALS> outside{};  // of other cgroups than the one watched
+  std::array<uint64_t, TELLTALE_VITALS> unseen{};   // by programs that are there and may not count
   uint64_t outside_switches = 0;
   uint64_t switches = 0;      // the others
   uint64_t ends = 0;          // of tasks
@@ -29,6 +30,11 @@ struct EventCounts {
 };
 
 EventCounts CountEvents(std::span<const telltale_cpu* const> cpus, uint32_t half);
+
+// What programs took, since `before`, that ran outside of their windows: the kernel may take
+// seconds to let them come or go. ns on the machine of kEventNs (agent/governor/cost_model.h). Of
+// soft interrupts nothing: they are counted whether a window is open or not.
+double UnseenNs(const EventCounts& counts, const EventCounts& before);
 
 }  // namespace telltale::agent
 

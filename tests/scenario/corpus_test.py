@@ -219,7 +219,7 @@ class Replayed(unittest.TestCase):
         self.assertEqual(replay, {"of_loads": lines[1:], "incidents_of_loads": 2, "incidents_of_faults": 1, "nodes": 3,
                                   "diagnoses_of_loads": {"rule_held: xz": {"count": 2, "first": "could"}}})
         page = record.diagnoses_text({**replay, "node_hours": 1000})
-        self.assertIn("2 in 1e+03 node-hours; at most 6.3 per 1,000", page[0])
+        self.assertIn("2 in 1,000 node-hours; at most 6.3 per 1,000", page[0])
         self.assertEqual(page[-2], "| rule_held: xz | 2 | could |")
         fleet = {"nodes": 200, "node_hours": 4800, "incidents_of_loads": 2}
         self.assertEqual(record.a_day_text(fleet), "of this fleet of 200 2.0 a day, at most 6.3")
@@ -338,6 +338,16 @@ class Joined(unittest.TestCase):
                                    "recorded": {"measured": "2026-03-03", "budget": "1%", "epoch_s": 5}})
         self.assertEqual(told, "Recorded on 2026-03-03, budget 1%, in epochs of 5 s; replayed on 2026-03-04 with rule_held 5. ")
         self.assertIn("was not noted", record.replay_made({}))
+        for recorded, stretched in (({"recorded": {"epoch_s": 60}}, False), ({"recorded": {"epoch_s": 5}}, True), ({}, True)):
+            self.assertEqual("seconds became minutes" in record.stretched_text({"epoch_s": 60, **recorded}), stretched)
+
+    def test_a_run_of_innocent_loads_alone_is_told_of_and_compared_with_nothing(self):
+        innocents = {**self.of(2, found=True, epochs=2), "budget": "1%", "epoch_s": 60, "faults": [], "load": 1,
+                     "learned_epochs": 5}
+        told = record.with_held({**self.of(1, found=True, epochs=2), "budget": "1%"}, innocents)
+        self.assertIn("in them only the innocent loads were run", "\n".join(record.held_text(told)))
+        self.assertIn("| none planted | none planted |", record.held_text(told)[-1])
+        self.assertNotIn("found less", record.budget_text(told))
 
     def test_a_run_within_a_budget_takes_the_place_of_the_last_one_like_it(self):
         committed = json.loads((COMMITTED / "record.json").read_text()) | {"held": []}

@@ -105,10 +105,16 @@ def share_text(hits, of):
     return f"{hits} of {of} ({100 * low:.0f} to {100 * high:.0f} %)"
 
 
+def figure(number):
+    """Three places, and no power of ten."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
 def rate_text(seen, hours):
     if hours <= 0:
         return "not measured"
-    return f"{seen} in {hours:.3g} node-hours; at most {1000 * most_events(seen) / hours:.3g} per 1,000 (95 %)"
+    most = 1000 * most_events(seen) / hours
+    return f"{seen:,} in {figure(hours)} node-hours; at most {figure(most)} per 1,000 (95 %)"
 
 
 def epochs_text(epochs):
@@ -203,13 +209,21 @@ def budget_text(record):
     if record.get("budget", "off") != "off":
         return (f"The agent's budget was {record['budget']} of the host's CPU time." +
                 (" [Other runs](#other-runs-within-a-budget) of the same found less." if any(
-                    run["found"] / run["named"] < share_found(record) for run in record.get("held", [])) else ""))
+                    run["found"] / run["named"] < share_found(record)
+                    for run in record.get("held", []) if run["named"]) else ""))
     # Of a run of its own within a budget.
     otherwise = any(", budget " in line.get("apart", "") for line in record["faults"] + record["innocents"])
     off = "The agent's budget was off, but where a line says otherwise" if otherwise else "The agent's budget was off"
     if not record.get("held"):
         return f"{off}; how often the rules are right within it was not measured."
     return f"{off}; what the rules find within one is told [below](#within-a-budget)."
+
+
+def minutes_text(runs):
+    of_a_minute = [run for run in runs if run["epoch_s"] >= 60]
+    if any(run["named"] for run in of_a_minute):
+        return ""
+    return ", and in them only the innocent loads were run" if of_a_minute else " and were not measured"
 
 
 def held_text(record):
@@ -222,7 +236,7 @@ def held_text(record):
     out = ["", "## Within a budget" if record.get("budget", "off") == "off" else "## Other runs within a budget", "",
            f"{where} A held sensor turns parts of itself down when what it sees "
            "grows dear. A cut costs the same however long its epoch was, so shorter epochs leave less of the budget for "
-           "seeing; those of a minute, the default, leave the most and were not measured.", "",
+           f"seeing; those of a minute, the default, leave the most{minutes_text(record['held'])}.", "",
            "| measured | budget, of the host's CPU time | epochs, after how many of learning | load average | right process and cause | within two epochs | "
            "right vital of the node | false alarms in innocent loads | not found | not run |",
            "|---|---|---|---|---|---|---|---|---|---|"]
@@ -269,6 +283,12 @@ def runs_text(row):
     if len(runs) <= 1:
         return next(iter(runs), "-")
     return "; ".join(f"{run}: {count}" for run, count in sorted(runs.items()))
+
+
+def stretched_text(replay):
+    """Where an epoch was replayed as a longer one, a load of seconds lasts for minutes."""
+    recorded_s = replay.get("recorded", {}).get("epoch_s", 0)
+    return "" if recorded_s >= replay["epoch_s"] else " and what was seconds became minutes"
 
 
 def replay_made(replay):
@@ -336,7 +356,7 @@ def page(record):
                 f"{replay.get('incidents_of_faults', 0)} more name one of the faults that waited beside them. All incidents: "
                 f"{rate_text(replay['incidents'], replay['node_hours'])}, with {replay['anomalies']} anomalies in them; "
                 "the others on this host are in the recording, and whether they were innocent nobody knows. Nodes so drawn "
-                "are alike and what was seconds became minutes, so the bounds hold for loads like these on such a host. "
+                f"are alike{stretched_text(replay)}, so the bounds hold for loads like these on such a host. "
                 + replay_made(replay).strip(), ""]
         if "diagnoses_of_loads" in replay:
             out += diagnoses_text(replay)

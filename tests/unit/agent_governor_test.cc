@@ -28,8 +28,9 @@ class Host {
  public:
   explicit Host(GovernorOptions options) : options_(options), governor_(options) {}
 
-  // CPU seconds a second that taking one part's programs off and on takes.
-  double cycling = 0;
+  // CPU seconds a second that taking one part's programs off and on takes, and these when they are
+  // to count nothing.
+  double cycling = 0, unseen = 0;
   bool known_while_detached = true;
   double told_while_detached = 1;  // share of the load that is known then
 
@@ -47,8 +48,10 @@ class Host {
         reading.full_ns[i] = cost * 1e9;
         if (governor_.detached()) reading.full_ns[i] *= told_while_detached;
         const auto part = static_cast<Part>(i);
-        if (IsCycled(part) && governor_.level(part) > 0)
-          reading.cycling_ns += cycling * kTick * 1e9;
+        if (IsCycled(part) && governor_.level(part) > 0) {
+          reading.cycling_ns += (cycling + unseen) * kTick * 1e9;
+          reading.unseen_ns += unseen * kTick * 1e9;
+        }
         if (!governor_.detached()) {
           spent += Governor::Cost(part, governor_.level(part), cost);
         }
@@ -430,6 +433,20 @@ TEST(Governor, KeepsWatchingWhenWhatCouldNotBeHeldGoesAway) {
 
 // When a storm begins, programs are met for the first time and their tables are built: that costs
 // once, and blind is who leaves for it.
+TEST(Governor, KeepsWatchingWhileProgramsThatAreToComeOffStillRun) {
+  Host host(TwoCpus());
+  // Five times the budget, for as long as the kernel takes to let them go.
+  host.unseen = 0.1;
+  const Load storm = [](double) {
+    return Parts({{Part::kSyscall, 0.3}, {Part::kSwitch, 0.05}, {Part::kRest, 0.004}});
+  };
+  host.Run(storm, 10);
+  ASSERT_EQ(host.governor().level(Part::kSwitch), kSwitchCount);
+  host.unseen = 0;
+  host.Run(storm, 60);
+  EXPECT_TRUE(host.detached().empty());
+}
+
 TEST(Governor, KeepsWatchingAStormWhoseBeginningWasDear) {
   Host host(TwoCpus());
   const Load storm = [](double at) {

@@ -7,6 +7,7 @@ if(TELLTALE_BPF)
             ${CMAKE_CURRENT_LIST_DIR}/sensor_disk_requests_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_drain_pace_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_epoch_reader_test.cc
+            ${CMAKE_CURRENT_LIST_DIR}/sensor_event_counts_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_host_counts_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_process_table_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_record_decoder_test.cc

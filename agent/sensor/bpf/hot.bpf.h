@@ -89,8 +89,13 @@ static __always_inline uint64_t lock_stands_for(const struct telltale_task* st, 
   return 1ULL << (st->lock_duty_log2[slot & 1] & 15);
 }
 
-/* Outside of the windows in which such programs count (they may still be, or already be, there). */
-static __always_inline bool closed(uint32_t vital) { return control.knobs[vital - 1].closed; }
+/* Outside of the windows in which such programs count. They may still be, or already be, there, and
+ * then cost nearly as much. */
+static __always_inline bool closed(struct telltale_cpu* c, uint32_t vital) {
+  if (likely(!control.knobs[vital - 1].closed)) return false;
+  c->unseen[vital - 1]++;
+  return true;
+}
 
 /* As weigh, for the running task or, in an interrupt, for [irq]. */
 static __always_inline bool count(struct telltale_cpu* c, uint32_t half, uint32_t vital,

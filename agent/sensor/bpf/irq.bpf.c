@@ -73,7 +73,7 @@ int on_softirq_exit(uint64_t* ctx) {
     weight = (bpf_ktime_get_ns() - begun) * TIMED_EVERY;
     hash = mix(mix(control.seed[half], TELLTALE_IRQ_IDENT), vector);
     opaque(sub);
-    if (sub < TELLTALE_SOFTIRQ_SUBS && !closed(TELLTALE_SOFTIRQ) &&
+    if (sub < TELLTALE_SOFTIRQ_SUBS && !closed(c, TELLTALE_SOFTIRQ) &&
         unlikely(
             count(c, half, TELLTALE_SOFTIRQ, TELLTALE_SUBS_SOFTIRQ + sub, hash, weight, &before)) &&
         (s = sample_current(c, half, TELLTALE_SOFTIRQ, sub, hash, before, weight))) {

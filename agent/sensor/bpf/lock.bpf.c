@@ -79,7 +79,7 @@ int on_contention(uint64_t* ctx) {
   struct telltale_cpu* c = watched_cpu(TELLTALE_LOCK);
   struct telltale_task* st;
 
-  if (!c || closed(TELLTALE_LOCK)) return 0;
+  if (!c || closed(c, TELLTALE_LOCK)) return 0;
   if (c->irq_depth) {
     c->irq_lock_begin_ns = bpf_ktime_get_ns();
     c->irq_lock_address = lock;

@@ -16,7 +16,7 @@ int on_fault(uint64_t* ctx) {
   struct telltale_sample* s;
   struct free_memory free;
 
-  if (!c || closed(TELLTALE_USER_PAGE)) return 0;
+  if (!c || closed(c, TELLTALE_USER_PAGE)) return 0;
   place = code_place(&c->bases, ip) >> 4;
   hash = mix(label_begin(c, half), place);
   if (likely(!count(c, half, TELLTALE_USER_PAGE, TELLTALE_SUBS_USER_PAGE + TELLTALE_FAULT_MINOR,
@@ -44,7 +44,7 @@ static __always_inline int pages(void* ctx, uint32_t sub, uint64_t gfp, uint32_t
   struct free_memory free;
   struct user_regs u;
 
-  if (!c || closed(TELLTALE_KERNEL_PAGE)) return 0;
+  if (!c || closed(c, TELLTALE_KERNEL_PAGE)) return 0;
   no_regs(&u);
   if (likely(!c->irq_depth)) running_regs(c, &u);
   if (sub == TELLTALE_PAGE_ALLOC) {

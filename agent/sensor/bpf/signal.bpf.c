@@ -28,7 +28,7 @@ static __always_inline int weigh_signal(void* ctx, uint32_t sub, uint32_t number
   uint64_t hash, before;
   struct user_regs u;
 
-  if (!c || closed(TELLTALE_SIGNAL)) return 0;
+  if (!c || closed(c, TELLTALE_SIGNAL)) return 0;
   no_regs(&u);
   if (!c->irq_depth) running_regs(c, &u);
   hash = mix(mix(label_begin(c, half), number), u.place);

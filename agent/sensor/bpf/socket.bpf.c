@@ -13,7 +13,7 @@ static __always_inline int bytes(void* ctx, struct sock* sk, int32_t length, uin
   struct telltale_sample* s;
   struct user_regs u;
 
-  if (!c || length <= 0 || closed(TELLTALE_SOCKET)) return 0;
+  if (!c || length <= 0 || closed(c, TELLTALE_SOCKET)) return 0;
   protocol = 256 + family;
   if (family == AF_INET || family == AF_INET6) {
     protocol = sk->sk_protocol;

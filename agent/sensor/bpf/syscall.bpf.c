@@ -17,7 +17,7 @@ int on_syscall(uint64_t* ctx) {
   uint32_t half = control.half & 1;
   struct telltale_sample* s;
 
-  if (!c || closed(TELLTALE_SYSCALL)) return 0;
+  if (!c || closed(c, TELLTALE_SYSCALL)) return 0;
   place = stack_place(&c->bases, regs->sp);
   hash = mix(mix(label_begin(c, half), nr), place);
   if (likely(!count(c, half, TELLTALE_SYSCALL, TELLTALE_SUBS_SYSCALL + sub, hash, 1, &before)))
