@@ -11,6 +11,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "collector/access/access_service.h"
 #include "collector/access/audit_log.h"
 #include "collector/access/gate.h"
@@ -230,6 +231,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
              return marks->Notice(filter, node, mark.start_ns(), mark.text());
            },
        .learn_epochs = config.filters_learn,
+       .hints = absl::StrSplit(config.incidents_hints, ',', absl::SkipEmpty()),
        .user_directory = config.filters_dir,
        .host = {.memory_bytes = config.filters_memory_bytes,
                 .cpu = std::chrono::seconds(config.filters_cpu_s),

@@ -152,6 +152,17 @@ config::OptionTable CollectorOptions(Config& config) {
        "disabled for a while",
        false},
       config.filters_wait_s, 1, 3600);
+  table.Text(
+      {"incidents.hints", "NAME,NAME",
+       "filters that say that something is unusual, not that anything is wrong: they begin "
+       "no incident, but stand in one; empty: each anomaly begins one",
+       false},
+      config.incidents_hints, [](const std::string& text) {
+        return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-,") ==
+                       std::string::npos
+                   ? absl::OkStatus()
+                   : absl::InvalidArgumentError("must be names of filters, separated by commas");
+      });
   const auto addresses = [](const std::string& text) {
     return alert::ParseWebAddresses(text).status();
   };

@@ -61,10 +61,11 @@ struct Config {
   uint64_t query_cache_bytes = 64ull << 20;  // answers kept for the next who asks the same
 
   std::string filters_dir = "/etc/telltale/filters.d";  // empty: none
-  uint64_t filters_memory_bytes = 256ull << 20;  // of one filter's process, on top of its own
-  uint64_t filters_cpu_s = 1;                    // processor time for one epoch
-  uint64_t filters_wait_s = 30;                  // until it must have replied
-  std::string incidents_alertmanager;            // addresses, comma-separated; empty: none
+  uint64_t filters_memory_bytes = 256ull << 20;   // of one filter's process, on top of its own
+  uint64_t filters_cpu_s = 1;                     // processor time for one epoch
+  uint64_t filters_wait_s = 30;                   // until it must have replied
+  std::string incidents_hints = "affinity,ewma";  // filters, comma-separated
+  std::string incidents_alertmanager;             // addresses, comma-separated; empty: none
   std::string incidents_alertmanager_ca, incidents_alertmanager_cert, incidents_alertmanager_key;
   uint32_t incidents_alertmanager_repeat_s = 60;
   std::string incidents_url;  // where people reach us; empty: https://, the host's name, the port

@@ -134,6 +134,13 @@ std::string RenderIncidents(const v1::ListIncidentsAnswer& answer, const View& v
   for (const v1::AlertTarget& target : answer.alertmanagers()) {
     out += AlertsText(target, view);
   }
+  if (answer.hints() > 0) {
+    const bool one = answer.hints() == 1;
+    absl::StrAppend(&out, Count(static_cast<double>(answer.hints())),
+                    one ? " thing was" : " things were", " unusual in the last ten minutes and ",
+                    one ? "belongs" : "belong",
+                    " to no incident: telltale anomalies --from -10min\n");
+  }
   if (answer.missed_anomalies() > 0) {
     absl::StrAppend(&out, Count(static_cast<double>(answer.missed_anomalies())),
                     " anomalies are in no incident: they had left the log before it was read\n");

@@ -25,6 +25,7 @@ absl::StatusOr<std::unique_ptr<FilterSide>> FilterSide::Open(FilterSideOptions o
   book.store = &store->derived();
   book.log = side->log_.get();
   book.silences = side->silences_.get();
+  book.hints = options.hints;
   book.goes_on = [side = side.get()](const v1::StoredSymptom& symptom) {
     return side->GoesOn(symptom);
   };

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,10 @@ struct FilterSideOptions {
   std::function<absl::Status(const std::string& filter, const std::string& node,
                              const v1::FilterMark& mark)>
       on_mark;
-  uint32_t learn_epochs = 0;   // what rules see of a node before they speak
-  std::string user_directory;  // filters.d; empty: none
-  HostOptions host;            // of its filters
+  uint32_t learn_epochs = 0;    // what rules see of a node before they speak
+  std::set<std::string> hints;  // filters whose anomalies begin no incident
+  std::string user_directory;   // filters.d; empty: none
+  HostOptions host;             // of its filters
   // What became of one of them, a line at each change; any thread.
   std::function<void(const std::string& filter, const std::string& what)> user_changed;
 };

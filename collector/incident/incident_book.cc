@@ -19,6 +19,7 @@ constexpr size_t kBatch = 256;
 constexpr uint64_t kSettleNs = 600'000'000'000;
 constexpr uint32_t kDefaultList = 50, kMaxList = 1'000;
 constexpr size_t kMaxNewsBytes = 1 << 20;
+constexpr size_t kMaxHints = 4'096;  // the latest; of the others an incident's timeline is silent
 
 void AddNote(v1::StoredIncident& incident, uint64_t now_ns, const std::string& who,
              const std::string& text) {
@@ -26,6 +27,12 @@ void AddNote(v1::StoredIncident& incident, uint64_t now_ns, const std::string& w
   note.set_time_ns(now_ns);
   note.set_who(who);
   note.set_text(text);
+}
+
+// Of many nodes one always has something unusual: that another has the same says nothing.
+Fit FitOfHint(const v1::StoredIncident& incident, const v1::Anomaly& hint) {
+  return std::ranges::count(incident.nodes(), hint.node()) == 0 ? Fit::kNone
+                                                                : FitOf(incident, hint);
 }
 
 bool IsResolved(const v1::StoredIncident& incident) {
@@ -115,6 +122,7 @@ absl::Status IncidentBook::Advance(uint64_t now_ns) {
   if (first_look_ns_ == 0) first_look_ns_ = now_ns;
   SeeWhatGoesOn(now_ns);
   if (auto status = TakeNews(now_ns); !status.ok()) return status;
+  ForgetHints(now_ns);
   ResolveAndSilence(now_ns);
   if (changed_.empty() && head_.log_number() == before) return absl::OkStatus();
   return Store();
@@ -190,12 +198,16 @@ bool IncidentBook::IsRecent(const v1::StoredIncident& incident, uint64_t found_n
          found_ns + options_.together_ns >= incident.last_ns();
 }
 
+bool IncidentBook::IsHint(const v1::Anomaly& anomaly) const {
+  return options_.hints.contains(anomaly.filter());
+}
+
 v1::StoredIncident* IncidentBook::Match(const v1::Anomaly& anomaly, uint64_t found_ns) {
   v1::StoredIncident* closest = nullptr;
   Fit best = Fit::kNone;
   for (auto& [number, incident] : incidents_) {
     if (IsResolved(incident) || !IsRecent(incident, found_ns)) continue;
-    const Fit fit = FitOf(incident, anomaly);
+    const Fit fit = IsHint(anomaly) ? FitOfHint(incident, anomaly) : FitOf(incident, anomaly);
     if (fit <= best) continue;
     best = fit;
     closest = &incident;
@@ -208,7 +220,13 @@ void IncidentBook::Take(const v1::Anomaly& anomaly, uint64_t now_ns) {
   uint64_t number = 0;
   (void)absl::SimpleAtoi(anomaly.cursor(), &number);
   v1::StoredIncident* incident = Match(anomaly, found_ns);
-  if (incident == nullptr) {
+  const bool begins = incident == nullptr;
+  if (begins && IsHint(anomaly)) {
+    hints_.push_back(anomaly);
+    if (hints_.size() > kMaxHints) hints_.pop_front();
+    return;
+  }
+  if (begins) {
     head_.set_number(head_.number() + 1);
     incident = &incidents_[head_.number()];
     incident->set_number(head_.number());
@@ -218,9 +236,26 @@ void IncidentBook::Take(const v1::Anomaly& anomaly, uint64_t now_ns) {
   }
   if (AddAnomaly(*incident, anomaly)) RingAgain(*incident, anomaly);
   changed_.insert(incident->number());
+  if (begins || anomaly.rule() != 0) TakeHints(*incident);
   if (anomaly.rule() != 0) TakeIn(*incident, found_ns, now_ns);
   // Of a node that was cut off it is told hours later what was found then, and may go on.
   if (anomaly.open()) SeeWhetherItGoesOn(*incident, now_ns);
+}
+
+void IncidentBook::TakeHints(v1::StoredIncident& incident) {
+  std::erase_if(hints_, [&](const v1::Anomaly& hint) {
+    const bool belongs =
+        IsRecent(incident, NsOf(hint.found_s())) && FitOfHint(incident, hint) != Fit::kNone;
+    if (belongs) AddAnomaly(incident, hint);
+    return belongs;
+  });
+}
+
+// Of a node that was cut off they are told hours later.
+void IncidentBook::ForgetHints(uint64_t now_ns) {
+  std::erase_if(hints_, [&](const v1::Anomaly& hint) {
+    return NsOf(hint.found_s()) + options_.together_ns < now_ns;
+  });
 }
 
 // Who acknowledged it did not know of this diagnosis.
@@ -322,6 +357,7 @@ absl::StatusOr<v1::ListIncidentsAnswer> IncidentBook::List(
   const std::lock_guard lock(mutex_);
   v1::ListIncidentsAnswer answer;
   answer.set_missed_anomalies(head_.missed());
+  answer.set_hints(hints_.size());
   for (const auto& [number, incident] : incidents_) {
     if (incident.silenced() && !IsResolved(incident)) {
       answer.set_silenced(answer.silenced() + 1);

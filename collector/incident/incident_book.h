@@ -5,17 +5,20 @@
 //   or on a node of it and explained by a diagnosis there (incident_match.h);
 //   or on a node of it, and of the same program, cgroup, disk or place in the code that waits; or
 //   of the same vital, where one of both is of the node as a whole and no diagnosis explains it.
-// The closest fit counts, then the oldest. Else it begins a new one. A diagnosis that comes later
-// takes the incidents that are nothing but its symptoms in. One that somebody acknowledged is open
-// again when a diagnosis comes that was not among it by then. An hour without news, with nothing of
-// it going on, resolves an incident; not in the first ten minutes after a start, in which filters
-// come to know again what goes on.
+// The closest fit counts, then the oldest. Else it begins a new one; but not a hint, which says
+// that something is unusual and not that anything is wrong: it waits ten minutes for an incident
+// of its node that it belongs to, and stays an anomaly of the log if none begins. A diagnosis that
+// comes later takes the incidents that are nothing but its symptoms in. One that somebody
+// acknowledged is open again when a diagnosis comes that was not among it by then. An hour without
+// news, with nothing of it going on, resolves an incident; not in the first ten minutes after a
+// start, in which filters come to know again what goes on.
 //
 // Each change of an incident has a number, the highest of all so far: a follower's cursor. He gets
 // each incident that changed since, as it is now, by the number of its latest change.
 //
 // The book follows the log of anomalies by its cursor; incidents and cursor are durable together,
-// so a restart neither loses nor doubles one. It keeps the latest `kept` incidents.
+// so a restart neither loses nor doubles one; hints that waited are in none. It keeps the latest
+// `kept` incidents.
 //
 // Thread-safe. Owned by the filter side; the store, the log and the silences outlive it.
 
@@ -23,6 +26,7 @@
 #define TELLTALE_COLLECTOR_INCIDENT_INCIDENT_BOOK_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -49,6 +53,7 @@ struct IncidentBookOptions {
   const SilenceBook* silences = nullptr;  // nullptr: none
   // Whether the symptom still goes on somewhere; from Advance's thread. May be empty: not known.
   std::function<bool(const v1::StoredSymptom& symptom)> goes_on;
+  std::set<std::string> hints;              // filters whose anomalies begin no incident
   uint64_t kept = 4'096;                    // the same for the life of a store
   uint64_t together_ns = 600'000'000'000;   // without news, then a new incident begins
   uint64_t resolve_ns = 3'600'000'000'000;  // without news, then it is resolved
@@ -103,6 +108,10 @@ class IncidentBook {
   absl::Status Load();
   absl::Status TakeNews(uint64_t now_ns);
   void Take(const v1::Anomaly& anomaly, uint64_t now_ns);
+  bool IsHint(const v1::Anomaly& anomaly) const;
+  // The hints that wait and belong to it.
+  void TakeHints(v1::StoredIncident& incident);
+  void ForgetHints(uint64_t now_ns);
   v1::StoredIncident* Match(const v1::Anomaly& anomaly, uint64_t found_ns);
   void RingAgain(v1::StoredIncident& incident, const v1::Anomaly& anomaly);
   void TakeIn(v1::StoredIncident& incident, uint64_t found_ns, uint64_t now_ns);
@@ -125,6 +134,7 @@ class IncidentBook {
   std::map<uint64_t, uint64_t> by_change_;            // number of those stored, by latest change
   // When something of an incident was last seen to go on, by number. Known anew after a restart.
   std::map<uint64_t, uint64_t> going_on_ns_;
+  std::deque<v1::Anomaly> hints_;  // that wait, in the order of the log
   uint64_t first_look_ns_ = 0;
   feed::Waiters waiters_;
 };

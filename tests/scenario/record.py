@@ -354,7 +354,7 @@ def page(record):
                 f"{replay['epoch_s']} s, without the network and the store. Incidents that name a process of the loads: "
                 f"{rate_text(replay['incidents_of_loads'], replay['node_hours'])}; {a_day_text(replay)}. "
                 f"{replay.get('incidents_of_faults', 0)} more name one of the faults that waited beside them. All incidents: "
-                f"{rate_text(replay['incidents'], replay['node_hours'])}, with {replay['anomalies']} anomalies in them; "
+                f"{rate_text(replay['incidents'], replay['node_hours'])}; anomalies, in an incident or not: {replay['anomalies']:,}; "
                 "the others on this host are in the recording, and whether they were innocent nobody knows. Nodes so drawn "
                 f"are alike{stretched_text(replay)}, so the bounds hold for loads like these on such a host. "
                 + replay_made(replay).strip(), ""]

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "collector/config.h"
 #include "collector/filter/detect/detectors.h"
 #include "collector/filter/filter_runner.h"
 #include "collector/incident/incident_book.h"
@@ -203,6 +205,7 @@ absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, 
   keeps.store = &store;
   keeps.log = log->get();
   keeps.kept = kIncidents;
+  keeps.hints = absl::StrSplit(collector::Config().incidents_hints, ',', absl::SkipEmpty());
   keeps.goes_on = [&](const v1::StoredSymptom& symptom) { return GoesOn(**runner, symptom); };
   auto book = incident::IncidentBook::Open(std::move(keeps));
   if (!book.ok()) return book.status();

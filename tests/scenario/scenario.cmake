@@ -5,7 +5,7 @@ foreach(program spin leak stuck calls waits memory processes network)
   target_compile_options(scenario_${program} PRIVATE -O1 -fno-omit-frame-pointer -Wno-error)
 endforeach()
 add_executable(scenario_replay ${CMAKE_CURRENT_SOURCE_DIR}/scenario/replay.cc)
-target_link_libraries(scenario_replay PRIVATE telltale::fleetsim telltale::filter telltale::incident telltale::codec
+target_link_libraries(scenario_replay PRIVATE telltale::collector_config telltale::fleetsim telltale::filter telltale::incident telltale::codec
   telltale::storage telltale::warnings)
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 add_test(NAME planted_truth_test

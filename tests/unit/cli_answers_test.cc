@@ -134,6 +134,17 @@ v1::ListIncidentsAnswer OpenIncidents(int shown, uint64_t open) {
   return answer;
 }
 
+TEST(RenderTest, WithoutAnIncidentItSaysThatThereIsSomethingUnusual) {
+  v1::ListIncidentsAnswer answer;
+  answer.set_hints(1);
+  EXPECT_THAT(RenderIncidents(answer, Plain()),
+              HasSubstr("1 thing was unusual in the last ten minutes and belongs to no incident: "
+                        "telltale anomalies --from -10min\n"));
+  answer.set_hints(1200);
+  EXPECT_THAT(RenderIncidents(answer, Plain()),
+              HasSubstr("1,200 things were unusual in the last ten minutes and belong to no"));
+}
+
 TEST(RenderTest, OpenIncidentsBeyondTheLimitAreCounted) {
   EXPECT_THAT(RenderIncidents(OpenIncidents(2, 2), Plain()), Not(HasSubstr("more")));
   EXPECT_THAT(RenderIncidents(OpenIncidents(2, 3), Plain()),

@@ -34,6 +34,7 @@ class IncidentBookTest : public ::testing::Test {
     options.goes_on = [this](const v1::StoredSymptom& symptom) {
       return going_on_.contains(symptom.program());
     };
+    options.hints = hints_;
     options.kept = 8;
     auto book = IncidentBook::Open(std::move(options));
     ASSERT_TRUE(book.ok()) << book.status();
@@ -119,6 +120,7 @@ class IncidentBookTest : public ::testing::Test {
   storage::MemoryHistory history_;
   storage::MemoryCatalog catalog_;
   storage::DerivedStore store_;
+  std::set<std::string> hints_;         // filters
   std::set<std::string> going_on_;      // programs
   std::string next_;                    // command that is proposed
   bool open_ = false;                   // whether what is found goes on
@@ -146,6 +148,37 @@ TEST_F(IncidentBookTest, SymptomsOfOneProgramOnOneNodeAreOneAndItsDiagnosisIsThe
   ASSERT_EQ(All().size(), 1u);
   EXPECT_THAT(All()[0].title(), HasSubstr("rule_blocked of blocking postgres"));
   EXPECT_EQ(All()[0].symptoms_size(), 3);
+}
+
+TEST_F(IncidentBookTest, WhatIsOnlyUnusualBeginsNoIncidentAndStandsInThatOfTheDiagnosis) {
+  hints_ = {"ewma", "affinity"};
+  Restart();
+  Find(0, "db-1", "ewma", "blocking");
+  Find(0, "db-2", "ewma", "blocking");
+  Find(1, "db-1", "affinity", "blocking", "/usr/bin/postgres");
+  EXPECT_TRUE(All().empty());
+  EXPECT_EQ(book_->List({})->hints(), 3u);
+  Find(2, "db-1", "rule_blocked", "blocking", "postgres (pid 812, uid 26)", 5);
+  ASSERT_EQ(All().size(), 1u);
+  EXPECT_EQ(Whole(1).symptoms_size(), 3);
+  EXPECT_THAT(Whole(1).title(), HasSubstr("rule_blocked"));
+  EXPECT_EQ(Whole(1).start_s(), static_cast<double>(kBegin / kSecond)) << "from the first of it";
+  EXPECT_EQ(Whole(1).node_count(), 1u) << "nothing is known of what another node has";
+  EXPECT_EQ(book_->List({})->hints(), 1u);
+  Find(3, "db-1", "ewma", "blocking");
+  EXPECT_EQ(Whole(1).anomalies(), 4u) << "it is there now";
+  Find(4, "db-3", "ewma", "blocking");
+  EXPECT_EQ(Whole(1).node_count(), 1u);
+}
+
+TEST_F(IncidentBookTest, WhatWasUnusualElevenMinutesAgoHasNothingToDoWithADiagnosis) {
+  hints_ = {"ewma"};
+  Restart();
+  Find(0, "db-1", "ewma", "blocking");
+  Find(12, "db-1", "rule_blocked", "blocking", "postgres (pid 812, uid 26)", 5);
+  ASSERT_EQ(All().size(), 1u);
+  EXPECT_EQ(Whole(1).symptoms_size(), 1);
+  EXPECT_EQ(book_->List({})->hints(), 0u);
 }
 
 TEST_F(IncidentBookTest, TwoFaultsAtOnceAreTwoIncidents) {
