@@ -27,6 +27,11 @@ constexpr uint64_t kUsualNs = 3 * kSecond, kUnusualNs = 45 * kSecond;  // of CPU
 
 class IncidentFeedTest : public ::testing::Test {
  protected:
+  // An unusual minute begins an incident here.
+  bool StartCollector(std::vector<std::string> arguments = {}) {
+    arguments.insert(arguments.end(), {"--incidents-hints", "affinity"});
+    return collector_.Start(arguments);
+  }
   // An unusual minute on each of two nodes.
   void Feed() {
     Send("web-1", kFirst);
@@ -140,7 +145,7 @@ TEST_F(IncidentFeedTest, AnAlertmanagerFiresGroupsResolvesAndSurvivesItsRestart)
   PostBox box;
   const IssuedFiles shown = pki_.Issue("told", "URI:telltale://viewer/told");
   Alertmanager alertmanager(scratch_.path(), pki_, shown, box.port());
-  ASSERT_TRUE(collector_.Start(
+  ASSERT_TRUE(StartCollector(
       {"--incidents-alertmanager", alertmanager.address(), "--incidents-alertmanager-ca", pki_.ca(),
        "--incidents-alertmanager-cert", shown.cert, "--incidents-alertmanager-key", shown.key,
        "--incidents-alertmanager-repeat", "1s", "--incidents-url", "https://telltale.example"}))
@@ -182,7 +187,7 @@ TEST_F(IncidentFeedTest, AnAlertmanagerFiresGroupsResolvesAndSurvivesItsRestart)
 }
 
 TEST_F(IncidentFeedTest, PeopleFollowOverBothWaysAndOperatorsActOverBoth) {
-  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  ASSERT_TRUE(StartCollector()) << collector_.log();
   Program following(scratch_.path() + "/following");
   following.Start(TelltaleProgram(), As(viewer_, {"incidents", "--follow", "--cursor", "0"}));
   Feed();
@@ -238,7 +243,7 @@ TEST_F(IncidentFeedTest, PeopleFollowOverBothWaysAndOperatorsActOverBoth) {
     return following.log().find("incident 1  acknowledged") != std::string::npos;
   })) << following.log();
   EXPECT_EQ(collector_.Stop(), 0);
-  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  ASSERT_TRUE(StartCollector()) << collector_.log();
   const ProgramRun silenced = Telltale(operator_, {"silence", "--rule", "ewma", "--node", "web-2",
                                                    "--for", "1h", "--reason", "why"});
   EXPECT_EQ(silenced.exit_code, 0) << silenced.output;

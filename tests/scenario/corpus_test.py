@@ -338,6 +338,9 @@ class Joined(unittest.TestCase):
                                    "recorded": {"measured": "2026-03-03", "budget": "1%", "epoch_s": 5}})
         self.assertEqual(told, "Recorded on 2026-03-03, budget 1%, in epochs of 5 s; replayed on 2026-03-04 with rule_held 5. ")
         self.assertIn("was not noted", record.replay_made({}))
+        self.assertIn("each anomaly could begin one", record.hints_text({}))
+        self.assertEqual(record.hints_text({"hints": "affinity,ewma"}), ", which `affinity` and `ewma` do not begin")
+        self.assertEqual(record.hints_text({"hints": ""}), ", when each anomaly could begin one (`incidents.hints` empty)")
         for recorded, stretched in (({"recorded": {"epoch_s": 60}}, False), ({"recorded": {"epoch_s": 5}}, True), ({}, True)):
             self.assertEqual("seconds became minutes" in record.stretched_text({"epoch_s": 60, **recorded}), stretched)
 

@@ -285,6 +285,14 @@ def runs_text(row):
     return "; ".join(f"{run}: {count}" for run, count in sorted(runs.items()))
 
 
+def hints_text(replay):
+    """Whose anomalies began none."""
+    hints = [f"`{name}`" for name in replay.get("hints", "").split(",") if name]
+    if not hints:
+        return ", when each anomaly could begin one (`incidents.hints` empty)"
+    return f", which {' and '.join(hints)} do not begin"
+
+
 def stretched_text(replay):
     """Where an epoch was replayed as a longer one, a load of seconds lasts for minutes."""
     recorded_s = replay.get("recorded", {}).get("epoch_s", 0)
@@ -353,8 +361,9 @@ def page(record):
                 f"{replay['nodes']} nodes and shown to the filters and the incidents of the collector, as epochs of "
                 f"{replay['epoch_s']} s, without the network and the store. Incidents that name a process of the loads: "
                 f"{rate_text(replay['incidents_of_loads'], replay['node_hours'])}; {a_day_text(replay)}. "
-                f"{replay.get('incidents_of_faults', 0)} more name one of the faults that waited beside them. All incidents: "
-                f"{rate_text(replay['incidents'], replay['node_hours'])}; anomalies, in an incident or not: {replay['anomalies']:,}; "
+                f"{replay.get('incidents_of_faults', 0)} more name one of the faults that waited beside them. All "
+                f"incidents{hints_text(replay)}: {rate_text(replay['incidents'], replay['node_hours'])}; anomalies, in an "
+                f"incident or not: {replay['anomalies']:,}; "
                 "the others on this host are in the recording, and whether they were innocent nobody knows. Nodes so drawn "
                 f"are alike{stretched_text(replay)}, so the bounds hold for loads like these on such a host. "
                 + replay_made(replay).strip(), ""]

@@ -171,6 +171,19 @@ TEST_F(IncidentBookTest, WhatIsOnlyUnusualBeginsNoIncidentAndStandsInThatOfTheDi
   EXPECT_EQ(Whole(1).node_count(), 1u);
 }
 
+TEST_F(IncidentBookTest, WhatIsUnusualOnAnotherNodeIsNoneOfAnIncidentThatHasTheSame) {
+  hints_ = {"ewma"};
+  Restart();
+  Find(0, "db-1", "ewma", "cpu");
+  Find(0, "db-2", "ewma", "cpu");
+  Find(1, "db-1", "level_shift", "cpu");
+  Find(2, "db-3", "ewma", "cpu");
+  ASSERT_EQ(All().size(), 1u);
+  EXPECT_EQ(Whole(1).symptoms_size(), 2);
+  EXPECT_EQ(Whole(1).node_count(), 1u);
+  EXPECT_EQ(book_->List({})->hints(), 2u);
+}
+
 TEST_F(IncidentBookTest, WhatWasUnusualElevenMinutesAgoHasNothingToDoWithADiagnosis) {
   hints_ = {"ewma"};
   Restart();
