@@ -12,7 +12,8 @@
 // they are taken back, too: what half as many say with their stacks is worth more than what all say
 // without. When nothing is left to turn down and the budget is still exceeded by a fifth, it asks
 // for the sensor to be detached as soon as 20 s of budget have been overspent so, 5 s where it is
-// for the context switches alone, and tries again later: when the host has been calm for 30 s, as
+// for the context switches alone (programs that are on their way off are not counted in that: they
+// would not come off sooner), and tries again later: when the host has been calm for 30 s, as
 // far as it can tell, else after a pause that doubles each time.
 //
 // Pure: no clock, no kernel. Owned by the sensor, its thread only.
@@ -53,8 +54,10 @@ struct GovernorReading {
   // What each part would have cost at level 0. kRest: what it did cost.
   PerPart<double> full_ns{};
   // Attaching and detaching what is attached part of the time, and its programs before and after
-  // their windows; these alone.
-  double cycling_ns = 0, unseen_ns = 0;
+  // their windows.
+  double cycling_ns = 0;
+  // Those programs' part of cycling_ns.
+  double unseen_ns = 0;
   // False while detached on a host that does not tell: full_ns is not what it would cost.
   bool known = true;
 };

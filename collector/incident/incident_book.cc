@@ -251,7 +251,8 @@ void IncidentBook::TakeHints(v1::StoredIncident& incident) {
   });
 }
 
-// Of a node that was cut off they are told hours later.
+// After the news: of a node that was cut off a hint and what it belongs to are told together, hours
+// later.
 void IncidentBook::ForgetHints(uint64_t now_ns) {
   std::erase_if(hints_, [&](const v1::Anomaly& hint) {
     return NsOf(hint.found_s()) + options_.together_ns < now_ns;

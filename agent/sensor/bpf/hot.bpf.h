@@ -90,7 +90,7 @@ static __always_inline uint64_t lock_stands_for(const struct telltale_task* st, 
 }
 
 /* Outside of the windows in which such programs count. They may still be, or already be, there, and
- * then cost nearly as much. */
+ * then cost more than half as much. */
 static __always_inline bool closed(struct telltale_cpu* c, uint32_t vital) {
   if (likely(!control.knobs[vital - 1].closed)) return false;
   c->unseen[vital - 1]++;
