@@ -118,6 +118,11 @@ config::OptionTable CollectorOptions(Config& config) {
               config.ingest_summary_bytes, 16 << 10, 256 << 10);
   table.Number({"ingest.backlog_per_s", "N", "old summaries one node sends in a second", true},
                config.ingest_backlog_per_s, 1, 1000);
+  table.Bytes({"ingest.node_bytes_per_day", "BYTES",
+               "summaries of one node that are stored; four days' worth at once, as after an "
+               "outage",
+               true},
+              config.ingest_node_bytes_per_day, kMiB, 1ull << 40);
   table.Seconds({"ingest.max_future", "DURATION",
                  "epochs that end later than this from now stay in the agent", true},
                 config.ingest_max_future_s, 1, 3600);

@@ -51,6 +51,7 @@ struct Config {
   uint64_t ingest_in_flight_bytes = 1 << 20;
   uint64_t ingest_summary_bytes = 256 << 10;
   uint32_t ingest_backlog_per_s = 10;
+  uint64_t ingest_node_bytes_per_day = 256ull << 20;  // of summaries
   uint32_t ingest_max_future_s = 300;
   uint32_t ingest_max_nodes = 20000;
   uint64_t ingest_names_bytes = 16ull << 20;  // symbol names one node may add in a week

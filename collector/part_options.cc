@@ -45,6 +45,7 @@ ingest::IngestSettings IngestSettingsOf(const Config& config) {
   settings.max_in_flight_bytes = static_cast<uint32_t>(config.ingest_in_flight_bytes);
   settings.max_summary_bytes = static_cast<uint32_t>(config.ingest_summary_bytes);
   settings.backlog_per_s = config.ingest_backlog_per_s;
+  settings.node_bytes_per_day = config.ingest_node_bytes_per_day;
   settings.max_future_ns = config.ingest_max_future_s * kNsPerS;
   return settings;
 }

@@ -302,7 +302,12 @@ absl::StatusOr<CopyResult> Restore(rocksdb::Env* env, const std::string& from_da
         absl::StrCat("restore to ", to_data, ": there is a store already, want none; move ", store,
                      " away or choose another directory with --data"));
   }
-  return CopyStopped(env, "restore", from_data + "/store", to_data, /*into_empty=*/false, watch);
+  auto copied =
+      CopyStopped(env, "restore", from_data + "/store", to_data, /*into_empty=*/false, watch);
+  if (!copied.ok()) return copied;
+  const absl::Status given = GiveToOwnerOf("restore", to_data, store);
+  if (!given.ok()) return given;
+  return copied;
 }
 
 }  // namespace telltale::storage

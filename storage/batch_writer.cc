@@ -256,7 +256,7 @@ void BatchWriter::Publish(const std::function<void(uint32_t, NodeBook)>& publish
     const std::set<DirtyKey> changed = std::move(staged.dirty);
     publish_book(node, std::move(staged.book));
     for (const DirtyKey& key : changed) {
-      if (key.tier == Tier::kRaw) stamps->Touch(node, key.window_start_ns, ingest_number_);
+      if (key.tier == Tier::kRaw) stamps->Touch(node, key.window_start_ns);
     }
   }
 }

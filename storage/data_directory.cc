@@ -1,6 +1,13 @@
 #include "storage/data_directory.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -33,6 +40,25 @@ std::string ParentOf(const std::string& path) {
 
 absl::Status SyncParent(rocksdb::Env* env, const std::string& path) {
   return SyncDirectory(env, ParentOf(path));
+}
+
+absl::Status GiveToOwnerOf(std::string_view step, const std::string& owner_of,
+                           const std::string& path) {
+  struct stat owner = {};
+  if (geteuid() != 0 || stat(owner_of.c_str(), &owner) != 0) return absl::OkStatus();
+  std::error_code error;
+  std::vector<std::string> all = {path};
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path, error)) {
+    all.push_back(entry.path());
+  }
+  for (const std::string& each : all) {
+    if (!error && lchown(each.c_str(), owner.st_uid, owner.st_gid) != 0) {
+      error = std::error_code(errno, std::generic_category());
+    }
+  }
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(std::string(step), ": give ", path,
+                                             " to the owner of ", owner_of, ": ", error.message()));
 }
 
 absl::Status WriteFormat(rocksdb::Env* env, const std::string& path) {

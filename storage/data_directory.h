@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -50,6 +51,11 @@ std::string ParentOf(const std::string& path);
 // Makes the entries of a directory durable; of the one it lies in, its own.
 absl::Status SyncParent(rocksdb::Env* env, const std::string& path);
 absl::Status SyncDirectory(rocksdb::Env* env, const std::string& path);
+
+// Run by root: gives `path`, with all in it, to whoever owns `owner_of`: what root makes of a
+// collector's is the collector's. `step` is for the error.
+absl::Status GiveToOwnerOf(std::string_view step, const std::string& owner_of,
+                           const std::string& path);
 
 }  // namespace telltale::storage
 

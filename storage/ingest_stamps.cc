@@ -6,16 +6,16 @@
 
 namespace telltale::storage {
 
-void IngestStamps::Touch(uint32_t node, uint64_t time_ns, uint64_t number) {
+void IngestStamps::Touch(uint32_t node, uint64_t time_ns) {
   const uint64_t hour = time_ns / kHourNs;
   std::lock_guard<std::mutex> lock(mutex_);
   Group& group = groups_[node / kLineGroupNodes];
+  ++changes_;
   if (hour <= group.folded_hour && group.folded_number != 0) {
-    group.folded_number = std::max(group.folded_number, number);
+    group.folded_number = changes_;
     return;
   }
-  uint64_t& stamp = group.hours[hour];
-  stamp = std::max(stamp, number);
+  group.hours[hour] = changes_;
   if (group.hours.size() <= kMaxHours) return;
   const auto oldest = group.hours.begin();
   group.folded_hour = oldest->first;
@@ -23,10 +23,9 @@ void IngestStamps::Touch(uint32_t node, uint64_t time_ns, uint64_t number) {
   group.hours.erase(oldest);
 }
 
-void IngestStamps::TouchAll(uint32_t node, uint64_t number) {
+void IngestStamps::TouchAll(uint32_t node) {
   std::lock_guard<std::mutex> lock(mutex_);
-  uint64_t& all = groups_[node / kLineGroupNodes].all;
-  all = std::max(all, number);
+  groups_[node / kLineGroupNodes].all = ++changes_;
 }
 
 uint64_t IngestStamps::Group::Highest(uint64_t first_hour, uint64_t last_hour) const {

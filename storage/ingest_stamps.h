@@ -1,7 +1,8 @@
-// When each hour of each group of 256 nodes last changed: the ingest number of the latest commit
-// that touched it. An answer computed from some groups and hours is still the answer while the
-// highest of their stamps is what it was. Kept in memory since the process started: whoever
-// compares stamps has none from before. Owned by SummaryStore.
+// When each hour of each group of 256 nodes last changed: a number for each change, ascending in
+// the order in which readers come to see them (commits beside each other end in any order). An
+// answer computed from some groups and hours is still the answer while the highest of their stamps
+// is what it was. Kept in memory since the process started: whoever compares stamps has none from
+// before. Owned by SummaryStore.
 //
 // Thread-safe.
 
@@ -20,11 +21,11 @@ class IngestStamps {
   // Hours of a group that are told apart; at the bound the oldest become one.
   static constexpr size_t kMaxHours = 1024;
 
-  // Data of this node in the hour of `time_ns` changed in the commit `number`; numbers ascend. To
-  // be called when readers see the change, before it is acknowledged.
-  void Touch(uint32_t node, uint64_t time_ns, uint64_t number);
+  // Data of this node in the hour of `time_ns` changed. To be called when readers see the change,
+  // before it is acknowledged.
+  void Touch(uint32_t node, uint64_t time_ns);
   // What is known of this node at any time changed (a declared loss, a clone set apart).
-  void TouchAll(uint32_t node, uint64_t number);
+  void TouchAll(uint32_t node);
 
   // The highest stamp of these groups (node number / 256; none: of all groups) and of the hours
   // that [from, to) overlaps; 0: nothing changed since the start.
@@ -39,6 +40,7 @@ class IngestStamps {
     uint64_t all = 0;
   };
   mutable std::mutex mutex_;
+  uint64_t changes_ = 0;              // guarded by mutex_
   std::map<uint32_t, Group> groups_;  // guarded by mutex_
 };
 

@@ -80,6 +80,10 @@ struct RollupParts {
   bool run_time = true;
 };
 
+// These parts of a stored window's own row. DataLoss: it is none.
+absl::Status DecodeWindow(std::string_view value, const RollupParts& parts,
+                          v1::RollupWindow* window);
+
 // A stored row that cannot be read, or all between two that can.
 struct DamagedRow {
   Family family = Family::kRaw;

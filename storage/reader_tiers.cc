@@ -36,6 +36,8 @@ bool Needed(const proto::WireField& field, const RollupParts& parts) {
   }
 }
 
+}  // namespace
+
 absl::Status DecodeWindow(std::string_view value, const RollupParts& parts,
                           v1::RollupWindow* window) {
   constexpr char kWhat[] = "rollup window";
@@ -55,8 +57,6 @@ absl::Status DecodeWindow(std::string_view value, const RollupParts& parts,
   }
   return DecodeInto(kept, kWhat, window);
 }
-
-}  // namespace
 
 RollupParts RollupParts::Totals(std::span<const uint32_t> vitals) {
   RollupParts parts{0};

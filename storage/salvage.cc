@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -81,23 +79,6 @@ std::string AsideOf(const std::string& data, uint64_t now_ns) {
     name = absl::StrCat(data, "/damaged-", moment, "-", again);
   }
   return name;
-}
-
-// What root made of a collector's store is the collector's.
-absl::Status GiveTo(const std::string& owner_of, const std::string& path) {
-  struct stat owner = {};
-  if (stat(owner_of.c_str(), &owner) != 0 || geteuid() != 0) return absl::OkStatus();
-  std::error_code error;
-  std::vector<std::string> all = {path};
-  for (const auto& entry : fs::recursive_directory_iterator(path, error)) {
-    all.push_back(entry.path());
-  }
-  for (const std::string& each : all) {
-    if (!error && lchown(each.c_str(), owner.st_uid, owner.st_gid) != 0) {
-      error = std::error_code(errno, std::generic_category());
-    }
-  }
-  return FromError(error, "give to the owner of the store", path);
 }
 
 class Salvager {
@@ -257,7 +238,7 @@ class Salvager {
   absl::Status Replace() {
     damaged_.reset();
     rocksdb::Env* const env = rocksdb::Env::Default();
-    absl::Status done = GiveTo(store_, work_.path());
+    absl::Status done = GiveToOwnerOf("salvage", store_, work_.path());
     if (done.ok()) done = SyncDirectory(env, work_.rocks());
     if (!done.ok()) return Unchanged(done);
     report_.aside = AsideOf(options_.data, now_ns_);

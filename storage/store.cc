@@ -65,8 +65,17 @@ struct Store::Parts {
   }
   absl::Status Open();
   absl::Status CheckFreeSpace() const;
+  // Before anything is encoded: whether it could be written.
+  absl::Status Admit();
   absl::Status ExpireBlobs(uint64_t now_ns);
 };
+
+absl::Status Store::Parts::Admit() {
+  if (absl::Status space = CheckFreeSpace(); !space.ok()) return space;
+  // Tries to get going again what stopped writing.
+  const auto instance = database->Use();
+  return instance.ok() ? database->Failure() : instance.status();
+}
 
 absl::Status Store::Parts::CheckFreeSpace() const {
   uint64_t free = 0;
@@ -130,7 +139,7 @@ absl::Status Store::Parts::Open() {
   summary_options.registry = nodes.get();
   summary_options.dictionary = dictionary.get();
   summary_options.now_ns = options.now_ns;
-  summary_options.admit = [this] { return CheckFreeSpace(); };
+  summary_options.admit = [this] { return Admit(); };
   summary_options.max_name_bytes_per_node = options.max_name_bytes_per_node;
   auto store = SummaryStore::Open(std::move(summary_options));
   if (!store.ok()) return store.status();
@@ -139,11 +148,10 @@ absl::Status Store::Parts::Open() {
   if (!id.ok()) return id.status();
   store_id = *std::move(id);
 
-  blobs = std::make_unique<CatalogBlobs>(
-      CatalogBlobsOptions{.catalog = catalog.get(),
-                          .now_ns = options.now_ns,
-                          .admit = [this] { return CheckFreeSpace(); },
-                          .limits = options.blobs});
+  blobs = std::make_unique<CatalogBlobs>(CatalogBlobsOptions{.catalog = catalog.get(),
+                                                             .now_ns = options.now_ns,
+                                                             .admit = [this] { return Admit(); },
+                                                             .limits = options.blobs});
   retention = std::make_unique<Retention>(options.retention, history.get(), summaries.get(),
                                           dictionary.get(), options.now_ns());
   // Data older than what would be kept is too late from the first moment. The raw floor stays: what

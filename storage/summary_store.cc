@@ -190,12 +190,10 @@ absl::Status SummaryStore::DeclareLost(uint32_t node, const Incarnation& incarna
   ledger.NoteDay(DayOf(impl_->options.now_ns()));
   std::unique_ptr<Transaction> transaction = impl_->options.catalog->Begin();
   transaction->Put(LedgerKey(node, incarnation), EncodeValue(ledger.ToRecord()));
-  absl::StatusOr<uint64_t> number = impl_->numbers.Next();
-  if (!number.ok()) return number.status();
   absl::Status committed = transaction->Commit(Durability::kDurable);
   if (!committed.ok()) return committed;
   impl_->Publish(node, std::move(book));
-  impl_->stamps.TouchAll(node, *number);  // which time was lost is often not known
+  impl_->stamps.TouchAll(node);  // which time was lost is often not known
   return absl::OkStatus();
 }
 
@@ -214,12 +212,10 @@ absl::Status SummaryStore::RecordStop(uint32_t node, const PlannedStop& stop) {
         changed.set_state_since_ns(stop.time_ns);
       });
   if (!record.ok()) return record.status();
-  absl::StatusOr<uint64_t> number = impl_->numbers.Next();
-  if (!number.ok()) return number.status();
   absl::Status committed = transaction->Commit(Durability::kDurable);
   if (!committed.ok()) return committed;
   impl_->options.registry->Publish(*std::move(record));
-  impl_->stamps.TouchAll(node, *number);  // it explains all silence after it
+  impl_->stamps.TouchAll(node);  // it explains all silence after it
   return absl::OkStatus();
 }
 
@@ -329,9 +325,7 @@ bool SummaryStore::Received(uint32_t node, const Incarnation& incarnation,
 }
 
 absl::Status SummaryStore::Decided(uint32_t node) {
-  absl::StatusOr<uint64_t> number = impl_->numbers.Next();
-  if (!number.ok()) return number.status();
-  impl_->stamps.TouchAll(node, *number);
+  impl_->stamps.TouchAll(node);
   std::unique_lock<std::shared_mutex> lock(impl_->mutex);
   impl_->to_adopt[node].clear();
   return absl::OkStatus();

@@ -14,6 +14,8 @@
 namespace telltale::agent {
 namespace {
 
+constexpr size_t kPiece = 16 * 1024;  // read at once, and the longest line
+
 absl::Status Failed(const char* step, const std::string& path, int error) {
   const std::string message = absl::StrCat(step, " ", path, ": ", strerror(error));
   if (error == ENOENT || error == ESRCH) return absl::NotFoundError(message);
@@ -26,31 +28,53 @@ std::string_view SkipBlanks(std::string_view text) {
   return at == std::string_view::npos ? std::string_view{} : text.substr(at);
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> ReadBounded(const std::string& path, size_t limit) {
+absl::Status ReadPieces(const std::string& path, size_t limit,
+                        const std::function<void(std::string_view)>& take) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return Failed("open", path, errno);
-  std::string text;
-  while (text.size() < limit) {
-    constexpr size_t kChunk = 16 * 1024;
-    const size_t had = text.size();
-    text.resize(std::min(limit, had + kChunk));
-    const ssize_t got = read(fd, text.data() + had, text.size() - had);
-    if (got < 0 && errno == EINTR) {
-      text.resize(had);
-      continue;
-    }
+  char piece[kPiece];
+  for (size_t left = limit; left > 0;) {
+    const ssize_t got = read(fd, piece, std::min(left, sizeof piece));
+    if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
       const int error = errno;
       close(fd);
       return Failed("read", path, error);
     }
-    text.resize(had + static_cast<size_t>(got));
     if (got == 0) break;
+    take({piece, static_cast<size_t>(got)});
+    left -= static_cast<size_t>(got);
   }
   close(fd);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadBounded(const std::string& path, size_t limit) {
+  std::string text;
+  const absl::Status read = ReadPieces(path, limit, [&](std::string_view piece) { text += piece; });
+  if (!read.ok()) return read;
   return text;
+}
+
+absl::StatusOr<size_t> ReadLines(const std::string& path, size_t limit,
+                                 const std::function<void(std::string_view)>& line) {
+  size_t bytes = 0;
+  std::string begun;  // a line whose end was not read yet
+  const absl::Status read = ReadPieces(path, limit, [&](std::string_view piece) {
+    bytes += piece.size();
+    for (size_t end = piece.find('\n'); end != std::string_view::npos; end = piece.find('\n')) {
+      begun += piece.substr(0, end);
+      piece.remove_prefix(end + 1);
+      if (begun.size() <= kPiece) line(begun);
+      begun.clear();
+    }
+    begun += piece.substr(0, kPiece + 1 - std::min(begun.size(), kPiece + 1));
+  });
+  if (!read.ok()) return read;
+  if (!begun.empty() && begun.size() <= kPiece && bytes < limit) line(begun);
+  return bytes;
 }
 
 std::optional<uint64_t> TakeNumber(std::string_view& text, int base) {

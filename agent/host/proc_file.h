@@ -18,6 +18,12 @@ namespace telltale::agent {
 // The first `limit` bytes of a file. NotFound, PermissionDenied or Unavailable name path and errno.
 absl::StatusOr<std::string> ReadBounded(const std::string& path, size_t limit);
 
+// Calls `line` with each line of the first `limit` bytes of a file, without its newline, while they
+// are read: nothing of it is kept. Lines of more than 16 KiB are passed over. How many bytes were
+// read, or as ReadBounded.
+absl::StatusOr<size_t> ReadLines(const std::string& path, size_t limit,
+                                 const std::function<void(std::string_view)>& line);
+
 // The decimal or (base 16) hexadecimal number at the front of `text`, after blanks; moves past it.
 // nullopt: no digit, or more than 64 bits.
 std::optional<uint64_t> TakeNumber(std::string_view& text, int base = 10);

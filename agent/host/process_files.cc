@@ -4,13 +4,30 @@
 
 namespace telltale::agent {
 
-std::optional<uint64_t> StartTicks(std::string_view stat) {
-  // The name in parentheses may hold anything, parentheses too: fields count from the last one.
+namespace {
+
+// The fields from the third on. The name in parentheses may hold anything, parentheses too: they
+// count from the last one.
+std::optional<std::string_view> BehindName(std::string_view stat) {
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string_view::npos) return std::nullopt;
-  std::string_view rest = stat.substr(name_end + 1);
-  for (int field = 3; field < 22; ++field) TakeWord(rest);
-  return TakeNumber(rest);
+  return stat.substr(name_end + 1);
+}
+
+}  // namespace
+
+std::optional<uint64_t> StartTicks(std::string_view stat) {
+  std::optional<std::string_view> rest = BehindName(stat);
+  if (!rest) return std::nullopt;
+  for (int field = 3; field < 22; ++field) TakeWord(*rest);
+  return TakeNumber(*rest);
+}
+
+std::optional<char> TaskState(std::string_view stat) {
+  std::optional<std::string_view> rest = BehindName(stat);
+  const std::string_view state = rest ? TakeWord(*rest) : "";
+  if (state.size() != 1) return std::nullopt;
+  return state.front();
 }
 
 std::string CgroupOf(std::string_view cgroup) {

@@ -14,6 +14,9 @@ namespace telltale::agent {
 // When the process began, in clock ticks after boot, by /proc/PID/stat.
 std::optional<uint64_t> StartTicks(std::string_view stat);
 
+// What its first thread does, by the same or by /proc/PID/task/PID/stat: 'R', 'S', 'D' ...
+std::optional<char> TaskState(std::string_view stat);
+
 // The cgroup of /proc/PID/cgroup: that of the memory hierarchy of version 1, which the sensor
 // reads, else that of version 2; empty: neither.
 std::string CgroupOf(std::string_view cgroup);

@@ -88,6 +88,7 @@ class BpfSensor::Impl {
   absl::Status Flip(SampleSink& sink, uint64_t now);
   // OK when nobody writes the half that the flip left any more, and the rows of all tasks are in
   // `table`, if there is one. May be done again after an error.
+  void BeginTable();
   absl::Status CloseLeftHalf(ProcessTable* table);
   // After a flip whose half could not be closed: gives up the epoch it ended.
   absl::Status GiveUp(const absl::Status& why);
@@ -295,7 +296,7 @@ absl::Status BpfSensor::Impl::Start() {
   }
   // One switch of our own tells how far the run-queue clock is from CLOCK_MONOTONIC.
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  table_ = std::make_unique<ProcessTable>(options_.max_processes);
+  BeginTable();
   if (scope_) {  // who runs now is asked here, later at each switch
     if (absl::Status status = steps_.FlushCpus(possible_cpus_); !status.ok()) return status;
   }
@@ -440,6 +441,12 @@ absl::Status BpfSensor::Impl::Flip(SampleSink& sink, uint64_t now) {
   return closed.ok() ? drained : closed;
 }
 
+// Of the half in use.
+void BpfSensor::Impl::BeginTable() {
+  table_ = std::make_unique<ProcessTable>(options_.max_processes,
+                                          control_->epoch_start_ns[control_->half & 1]);
+}
+
 absl::Status BpfSensor::Impl::CloseLeftHalf(ProcessTable* table) {
   if (absl::Status status = steps_.Barrier(); !status.ok()) return status;
   if (absl::Status status = steps_.FlushCpus(possible_cpus_); !status.ok()) return status;
@@ -454,7 +461,7 @@ absl::Status BpfSensor::Impl::GiveUp(const absl::Status& why) {
   keeper_->Finish(lost);
   unread_ = true;
   ++number_;  // the running epoch has the next one's seed
-  table_ = std::make_unique<ProcessTable>(options_.max_processes);
+  BeginTable();
   for (std::vector<RawKnobChange>& changes : knob_changes_) changes.clear();
   return absl::DataLossError(
       absl::StrCat(why.message(),
@@ -529,7 +536,7 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   Clear(old);
   table_->AddIrq(sums.irq.data());
   table_->Finish(epoch);
-  table_ = std::make_unique<ProcessTable>(options_.max_processes);
+  BeginTable();
   AddLosses(epoch);
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     epoch.vitals[v].knobs = std::move(knob_changes_[v]);

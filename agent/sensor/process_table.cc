@@ -28,7 +28,56 @@ void AddAccounts(const telltale_accounts& used, RawProcess& to) {
   to.write_bytes += used.write_bytes;
 }
 
+// All of one process to those of its program.
+void AddLife(const RawProcess& one, RawProcess& all) {
+  all.instances += one.instances;
+  all.start_ns = std::min(all.start_ns, one.start_ns);
+  all.threads += one.threads;
+  all.rss_pages += one.rss_pages;
+  all.open_files += one.open_files;
+  all.run_ns += one.run_ns;
+  all.user_ns += one.user_ns;
+  all.system_ns += one.system_ns;
+  all.switches_voluntary += one.switches_voluntary;
+  all.switches_involuntary += one.switches_involuntary;
+  all.faults_minor += one.faults_minor;
+  all.faults_major += one.faults_major;
+  all.read_bytes += one.read_bytes;
+  all.write_bytes += one.write_bytes;
+  all.on_cpu_ns += one.on_cpu_ns;
+  all.queue_ns += one.queue_ns;
+  all.blocked_ns += one.blocked_ns;
+  all.task_ns += one.task_ns;
+}
+
 }  // namespace
+
+bool ProcessTable::IsWhole(const RawProcess& process) const {
+  return process.exited && process.exe.inode != 0 && process.start_ns >= epoch_start_ns_;
+}
+
+// A process whose last thread ends after its first has a row of its own again.
+void ProcessTable::FoldLives() {
+  for (auto row = rows_.begin(); row != rows_.end();) {
+    Entry& entry = row->second;
+    const RawProcess& one = entry.process;
+    if (!IsWhole(one)) {
+      ++row;
+      continue;
+    }
+    const Program program{one.exe.inode, one.exe.device, one.exe.generation, one.uid,
+                          one.cgroup_id};
+    const auto [all, fresh] = lives_.try_emplace(program);
+    if (fresh) {
+      all->second = std::move(entry);
+    } else {
+      AddLife(one, all->second.process);
+      if (!entry.shares.empty()) AddShares(entry.shares.data(), all->second);
+    }
+    row = rows_.erase(row);
+  }
+  whole_ = 0;
+}
 
 void ProcessTable::AddShares(const telltale_total* totals, Entry& entry) {
   if (entry.shares.empty()) entry.shares.resize(TELLTALE_SUBS);
@@ -42,7 +91,9 @@ void ProcessTable::Add(const telltale_row& row) {
   const auto key = std::make_pair(row.who.tgid, row.who.start_ns);
   auto it = rows_.find(key);
   if (it == rows_.end()) {
-    if (rows_.size() >= max_rows_) {
+    // Not for each of the last few: a look at all rows costs more than a row says.
+    if (IsFull() && whole_ > max_rows_ / 16) FoldLives();
+    if (IsFull()) {
       ++over_limit_;
     } else {
       it = rows_.emplace(key, Entry{}).first;
@@ -62,7 +113,10 @@ void ProcessTable::Add(const telltale_row& row) {
       p.uid = row.who.uid;
       p.cgroup_id = row.who.cgroup;
       if (row.who.exe.inode != 0 || p.exe.inode == 0) p.exe = DecodeExe(row.who.exe);
-      if (leader && row.exited != 0) p.exited = true;
+      if (leader && row.exited != 0) {
+        p.exited = true;
+        whole_ += IsWhole(p) ? 1 : 0;
+      }
     }
   }
   p.threads += 1;
@@ -83,7 +137,7 @@ void ProcessTable::AddUnfollowed(const telltale_event& exit) {
   auto it = unfollowed_.find(program);
   const bool first = it == unfollowed_.end();
   if (first) {
-    if (rows_.size() + unfollowed_.size() >= max_rows_) {
+    if (IsFull()) {
       ++over_limit_;
       return;
     }
@@ -129,6 +183,7 @@ void ProcessTable::Finish(RawEpoch& epoch) {
     }
   };
   for (const auto& [key, entry] : rows_) add(entry);
+  for (const auto& [program, entry] : lives_) add(entry);
   add(irq_);
   add(other_);
   std::vector<telltale_total> rest(TELLTALE_SUBS);
@@ -140,6 +195,7 @@ void ProcessTable::Finish(RawEpoch& epoch) {
   }
   AddShares(rest.data(), other_);
   for (auto& [key, entry] : rows_) epoch.processes.push_back(Close(std::move(entry)));
+  for (auto& [program, entry] : lives_) epoch.processes.push_back(Close(std::move(entry)));
   for (auto& [program, all] : unfollowed_) epoch.processes.push_back(std::move(all));
   epoch.processes.push_back(Close(std::move(irq_)));
   SetComm("[other]", other_.process);

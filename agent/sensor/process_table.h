@@ -18,8 +18,11 @@ namespace telltale::agent {
 
 class ProcessTable {
  public:
-  // At most `max_rows` processes have a row; later ones are added to `other`.
-  explicit ProcessTable(size_t max_rows) : max_rows_(max_rows) {}
+  // At most `max_rows` processes have a row. Where more come, those that began (after
+  // `epoch_start_ns`, CLOCK_MONOTONIC) and ended within the epoch share one of their program; what
+  // finds no room even so is added to `other`.
+  explicit ProcessTable(size_t max_rows, uint64_t epoch_start_ns = 0)
+      : max_rows_(max_rows), epoch_start_ns_(epoch_start_ns) {}
 
   void Add(const telltale_row& row);
   // A process that ended and was not followed: it is one of its program's. What it did that the
@@ -38,12 +41,19 @@ class ProcessTable {
     std::vector<telltale_total> shares;
   };
   using Program = std::tuple<uint64_t, uint32_t, uint32_t, uint32_t, uint64_t>;
+  // Whether it began and ended in this epoch; such are grouped by program later in any case.
+  bool IsWhole(const RawProcess& process) const;
+  bool IsFull() const { return rows_.size() + unfollowed_.size() + lives_.size() >= max_rows_; }
+  void FoldLives();
   static void AddShares(const telltale_total* totals, Entry& entry);
   static RawProcess Close(Entry&& entry);
 
   const size_t max_rows_;
+  const uint64_t epoch_start_ns_;
   std::map<std::pair<uint32_t, uint64_t>, Entry> rows_;
   std::map<Program, RawProcess> unfollowed_;
+  std::map<Program, Entry> lives_;  // of whole processes for which there was no room
+  size_t whole_ = 0;                // rows that would go there
   Entry irq_, other_;
   uint64_t task_ns_ = 0;
   uint64_t over_limit_ = 0;

@@ -6,8 +6,9 @@
 namespace telltale::agent {
 namespace {
 
-constexpr double kShare = 0.03;                 // of the budget, at most
-constexpr double kOftenS = 0.1, kSeldomS = 10;  // seconds from one to the next, on average
+constexpr double kShare = 0.03;  // of the budget, at most
+// Seconds from one to the next, on average. That of the cut comes in any case.
+constexpr double kOftenS = 0.1, kSeldomS = 60;
 
 }  // namespace
 

@@ -10,7 +10,12 @@ absl::Status Journal::Append(const v1::Schema& schema, uint64_t sequence,
   if (entry.size() > kMaxChunkBytes) {
     return absl::OutOfRangeError("spool: journal entry over the limit of 4 MiB, left out");
   }
-  if (sequence == sequence_) return files_.Append(path_, entry);
+  if (sequence == sequence_) {
+    absl::Status appended = files_.Append(path_, entry);
+    // Behind half an entry nothing can be read: the next one begins the file anew.
+    if (!appended.ok()) sequence_ = 0;
+    return appended;
+  }
   // Written beside the old one, which stays whole until the rename.
   absl::Status status = files_.Write(path_ + ".tmp", EncodeJournalHead(schema) + entry);
   if (status.ok()) status = files_.Rename(path_ + ".tmp", path_);

@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pwd.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -60,7 +61,22 @@ constexpr long kRefused[] = {SYS_execve,
                              SYS_clock_settime,
                              SYS_acct,
                              SYS_quotactl,
-                             SYS_personality};
+                             SYS_personality,
+                             SYS_open_tree,
+                             SYS_move_mount,
+                             SYS_fsopen,
+                             SYS_fsconfig,
+                             SYS_fsmount,
+                             SYS_fspick,
+                             SYS_mount_setattr,
+                             SYS_kexec_file_load,
+                             SYS_io_uring_setup,
+                             SYS_pidfd_getfd};
+
+// Threads may be made, namespaces not: in a user namespace of its own a process has all
+// capabilities again.
+constexpr uint32_t kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
+                                 CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
 absl::Status Failed(const char* step) {
   return absl::PermissionDeniedError(absl::StrCat("agent: ", step, ": ", std::strerror(errno)));
@@ -111,6 +127,13 @@ absl::Status SetSeccompFilter() {
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(number), 0, 1));
     program.push_back(BPF_STMT(BPF_RET | BPF_K, refuse));
   }
+  // Its flags are in memory, where no filter looks; where it is not there, clone is asked.
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, static_cast<uint32_t>(SECCOMP_RET_ERRNO | ENOSYS)));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3));
+  program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kNamespaces, 0, 1));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, refuse));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return Failed("set seccomp filter");

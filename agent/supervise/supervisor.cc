@@ -81,6 +81,7 @@ class Supervisor {
     while (!exit_code_) {
       if (!stopping_) StartWhatIsDue();
       Exchange();
+      EndWhatHangs();
       BeatAlone();
       Wait(fd);
       if (stopping_ && clock_.MonoNs() >= stop_deadline_ns_) {
@@ -118,6 +119,7 @@ class Supervisor {
     for (const Child* child : {&sensor_, &uplink_}) {
       if (!child->alive() && !stopping_) until = std::min(until, child->due_ns);
     }
+    if (heard_ns_ != 0) until = std::min(until, heard_ns_ + options_.hangs_after_ns);
     return until <= now ? 0 : (until - now) / kNsPerMs + 1;
   }
 
@@ -146,7 +148,17 @@ class Supervisor {
     if (!parcels.ok() || !control_->Flush().ok()) control_.reset();
   }
 
+  void EndWhatHangs() {
+    const uint64_t now = clock_.MonoNs();
+    if (stopping_ || heard_ns_ == 0 || now < heard_ns_ + options_.hangs_after_ns) return;
+    spdlog::error("agent: nothing was heard of the sensor process (pid {}) for {} s, killing it",
+                  sensor_.pid, (now - heard_ns_) / kNsPerS);
+    heard_ns_ = 0;
+    kill(sensor_.pid, SIGKILL);
+  }
+
   void Watching() {
+    heard_ns_ = clock_.MonoNs();
     // Both others were forked: all that is left to do is to wait.
     if (!std::exchange(has_watched_, true)) LetStartPagesGo();
     if (options_.manager == nullptr) return;
@@ -171,6 +183,7 @@ class Supervisor {
   void SensorEnded(int status) {
     Exchange();  // the last it said
     control_.reset();
+    heard_ns_ = 0;
     const pid_t pid = sensor_.pid;
     const uint64_t pause = sensor_.Ended(clock_.MonoNs());
     if (stopping_ || !has_watched_) {
@@ -272,6 +285,7 @@ class Supervisor {
   std::optional<Link> control_;  // to the sensor process
   bool has_watched_ = false;     // a sensor process once got that far
   bool manager_knows_ = false;   // that this one watches
+  uint64_t heard_ns_ = 0;        // last of the sensor process, once it watches; 0: not yet
   bool stopping_ = false;
   uint64_t stop_deadline_ns_ = 0;
   std::optional<int> exit_code_;

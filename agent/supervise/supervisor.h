@@ -3,12 +3,16 @@
 // because the uplink's link ends with the sensor. It watches nothing, opens nothing and has one
 // thread, so that it can fork at any time. No child outlives it.
 //
+// A sensor process that hangs (a file system that does not answer, say) is ended and started again
+// like one that ended unasked.
+//
 // The pause before a restart doubles from 0.5 s to 30 s, and begins anew once a process has lived
 // for a minute.
 
 #ifndef TELLTALE_AGENT_SUPERVISE_SUPERVISOR_H_
 #define TELLTALE_AGENT_SUPERVISE_SUPERVISOR_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -31,6 +35,9 @@ struct SupervisorOptions {
   // owned; nullptr: there is none.
   config::ServiceManager* manager = nullptr;
   std::string node;  // for the manager's line
+  // A sensor process that watched and was not heard of for so long is ended, so that another one
+  // begins. Less than a service manager waits, which would end all.
+  uint64_t hangs_after_ns = 90'000'000'000;
 };
 
 // Runs until SIGTERM or SIGINT, or until a sensor process ends that never watched anything, or an

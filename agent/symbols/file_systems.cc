@@ -22,6 +22,7 @@
 namespace telltale::agent {
 namespace {
 
+constexpr uint64_t kMapsOf = 1ull << 63;  // no device has such a number
 constexpr size_t kMountBytes = 1 << 20;
 constexpr size_t kMounts = 8'192;
 // A number without a block device behind it goes to another file system once it is free.
@@ -58,6 +59,7 @@ struct FileSystems::Asked {
   std::mutex mutex;
   std::condition_variable changed;
   bool answered = false;
+  std::string what;
 };
 
 FileSystems::FileSystems(Options options) : options_(std::move(options)), verdicts_(kDevices) {}
@@ -82,28 +84,24 @@ FileSystems::Verdict& FileSystems::VerdictOn(uint32_t tgid, uint64_t device, uin
   return verdicts_.Put(device, std::move(verdict));
 }
 
-bool FileSystems::IsStillAsked(uint64_t device) {
+bool FileSystems::IsStillAsked(uint64_t key) {
   std::erase_if(unanswered_, [](const auto& entry) {
     const std::lock_guard lock(entry.second->mutex);
     if (!entry.second->answered) return false;
-    spdlog::info("symbols: file system {} answers again", DeviceText(entry.first));
+    spdlog::info("symbols: {}: there is an answer again", entry.second->what);
     return true;
   });
-  return unanswered_.contains(device);
+  return unanswered_.contains(key);
 }
 
-bool FileSystems::Answers(uint32_t tgid, uint64_t device, const std::string& path) {
-  if (device >> 20 != 0) return true;
-  const uint64_t now_ns = ClockNs(CLOCK_MONOTONIC);
-  Verdict& verdict = VerdictOn(tgid, device, now_ns);
-  if (!verdict.may_wait) return true;
-  if (IsStillAsked(device) || unanswered_.size() >= kMostWaiting) return false;
-  if (now_ns - verdict.answered_ns < kBelievedNs) return true;
-
+bool FileSystems::AnswersInTime(uint64_t key, const std::string& what, const char* then,
+                                const std::function<void()>& touch) {
+  if (IsStillAsked(key) || unanswered_.size() >= kMostWaiting) return false;
   const auto asked = std::make_shared<Asked>();
+  asked->what = what;
   try {
-    std::thread([asked, path] {
-      Touch(path);
+    std::thread([asked, touch] {
+      touch();
       const std::lock_guard lock(asked->mutex);
       asked->answered = true;
       asked->changed.notify_all();
@@ -113,16 +111,33 @@ bool FileSystems::Answers(uint32_t tgid, uint64_t device, const std::string& pat
   }
   std::unique_lock lock(asked->mutex);
   if (asked->changed.wait_for(lock, options_.patience, [&] { return asked->answered; })) {
-    verdict.answered_ns = ClockNs(CLOCK_MONOTONIC);
     return true;
   }
   lock.unlock();
-  unanswered_[device] = asked;
-  spdlog::warn(
-      "symbols: file system {} ({}) does not answer within {} ms; functions of programs on it have "
-      "no names, and stacks end there, until it does",
-      DeviceText(device), verdict.type, options_.patience.count());
+  unanswered_[key] = asked;
+  spdlog::warn("symbols: {}: no answer within {} ms; until there is one {}", what,
+               options_.patience.count(), then);
   return false;
+}
+
+bool FileSystems::Answers(uint32_t tgid, uint64_t device, const std::string& path) {
+  if (device >> 20 != 0) return true;
+  const uint64_t now_ns = ClockNs(CLOCK_MONOTONIC);
+  Verdict& verdict = VerdictOn(tgid, device, now_ns);
+  if (!verdict.may_wait) return true;
+  if (now_ns - verdict.answered_ns < kBelievedNs && !IsStillAsked(device)) return true;
+  const bool answers = AnswersInTime(
+      device, absl::StrCat("file system ", DeviceText(device), " (", verdict.type, ")"),
+      "functions of programs on it have no names, and stacks end there", [path] { Touch(path); });
+  if (answers) verdict.answered_ns = ClockNs(CLOCK_MONOTONIC);
+  return answers;
+}
+
+bool FileSystems::MapsAnswer(uint32_t tgid) {
+  const std::string path = absl::StrCat(options_.root, "/proc/", tgid, "/maps");
+  return AnswersInTime(kMapsOf | tgid, absl::StrCat("the memory map of process ", tgid),
+                       "its functions have no names, and its stacks end",
+                       [path] { (void)ReadBounded(path, 1); });
 }
 
 }  // namespace telltale::agent

@@ -7,6 +7,9 @@
 // kBelievedNs later. Then the watchdog starts the sensor anew. Of file systems on block devices it
 // is taken for granted that they answer, and of overlays that what is below them does.
 //
+// The maps of a process keep their reader waiting, too: for whoever changes them at that moment,
+// who may be waiting for such a file server (before Linux 6.17).
+//
 // Owned by one thread; those that it makes end when they are answered, at the latest with the
 // process.
 
@@ -16,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -39,6 +43,9 @@ class FileSystems {
   // `path` from here.
   bool Answers(uint32_t tgid, uint64_t device, const std::string& path);
 
+  // Whether the maps of a process can be read, that perhaps waits while it changes them.
+  bool MapsAnswer(uint32_t tgid);
+
   // The device that a path lies on for a process; 0 (nobody's: may wait) if that cannot be told.
   uint64_t DeviceOf(uint32_t tgid, std::string_view path) const;
 
@@ -53,11 +60,14 @@ class FileSystems {
   static constexpr size_t kDevices = 1'024;
 
   Verdict& VerdictOn(uint32_t tgid, uint64_t device, uint64_t now_ns);
-  bool IsStillAsked(uint64_t device);
+  bool IsStillAsked(uint64_t key);
+  // Has a thread do what may wait. `what`: for the log; `then`: what is missing meanwhile.
+  bool AnswersInTime(uint64_t key, const std::string& what, const char* then,
+                     const std::function<void()>& touch);
 
   const Options options_;
   LruCache<uint64_t, Verdict> verdicts_;                   // by device
-  std::map<uint64_t, std::shared_ptr<Asked>> unanswered_;  // by device
+  std::map<uint64_t, std::shared_ptr<Asked>> unanswered_;  // by device, or kMapsOf process
 };
 
 }  // namespace telltale::agent

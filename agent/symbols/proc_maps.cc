@@ -58,17 +58,28 @@ std::optional<MappedRegion> ParseLine(std::string_view line) {
   return region;
 }
 
+void AddLine(std::string_view line, size_t limit, std::vector<MappedRegion>& regions) {
+  if (regions.size() >= limit) return;
+  std::optional<MappedRegion> region = ParseLine(line);
+  if (!region || (!regions.empty() && region->start < regions.back().end)) return;
+  regions.push_back(*std::move(region));
+}
+
 }  // namespace
 
 std::vector<MappedRegion> ParseMaps(std::string_view text, size_t limit) {
   std::vector<MappedRegion> regions;
-  ForEachLine(text, [&](std::string_view line) {
-    if (regions.size() >= limit) return;
-    std::optional<MappedRegion> region = ParseLine(line);
-    if (!region || (!regions.empty() && region->start < regions.back().end)) return;
-    regions.push_back(*std::move(region));
-  });
+  ForEachLine(text, [&](std::string_view line) { AddLine(line, limit, regions); });
   return regions;
+}
+
+absl::StatusOr<MapsFile> ReadMaps(const std::string& path, size_t max_bytes, size_t limit) {
+  MapsFile file;
+  const auto bytes = ReadLines(path, max_bytes,
+                               [&](std::string_view line) { AddLine(line, limit, file.regions); });
+  if (!bytes.ok()) return bytes.status();
+  file.bytes = *bytes;
+  return file;
 }
 
 const MappedRegion* FindRegion(const std::vector<MappedRegion>& regions, uint64_t address) {

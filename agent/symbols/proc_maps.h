@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
 namespace telltale::agent {
 
 inline constexpr const char* kVdsoPath = "[vdso]";
@@ -25,6 +27,13 @@ struct MappedRegion {
 // Executable regions in ascending order, at most `limit`. Regions that are empty or overlap the one
 // before are skipped.
 std::vector<MappedRegion> ParseMaps(std::string_view text, size_t limit);
+
+// The same of a file that may be large, which is not kept.
+struct MapsFile {
+  std::vector<MappedRegion> regions;
+  size_t bytes = 0;  // of text that were read, at most `max_bytes`
+};
+absl::StatusOr<MapsFile> ReadMaps(const std::string& path, size_t max_bytes, size_t limit);
 
 // The region that holds `address`; nullptr if none does. `regions` ascending.
 const MappedRegion* FindRegion(const std::vector<MappedRegion>& regions, uint64_t address);

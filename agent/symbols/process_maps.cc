@@ -18,9 +18,19 @@
 namespace telltale::agent {
 namespace {
 
+constexpr char kUninterruptible = 'D';
 constexpr uint64_t kLendNs = 1'000'000'000;
 constexpr uint64_t kUnansweredNs = 5'000'000'000;
 constexpr uint64_t kStartSlackNs = 20'000'000;  // two clock ticks
+
+// What reading maps may take of a CPU, as one part of so many, and what the kernel takes for it.
+// Short ones are read as often as the options say.
+constexpr uint64_t kReadShare = 200, kReadNsAByte = 10;
+constexpr size_t kShortMaps = 64 << 10;
+
+bool SameRegion(const MappedRegion& a, const MappedRegion& b) {
+  return a.start == b.start && a.end == b.end && a.inode == b.inode;
+}
 
 // As the maps say it.
 uint64_t DeviceNumber(dev_t device) { return uint64_t{major(device)} << 20 | minor(device); }
@@ -51,18 +61,23 @@ std::string ProcessMaps::ProcPath(uint32_t tgid, const char* what) const {
   return absl::StrCat(options_.root, "/proc/", tgid, "/", what);
 }
 
-bool ProcessMaps::IsAlive(const ProcessRef& process) const {
-  if (process.tgid == 0) return false;
-  const auto stat = ReadBounded(ProcPath(process.tgid, "stat"), 4'096);
-  if (!stat.ok()) return false;
-  if (process.start_ns == 0) return true;
+bool ProcessMaps::IsAlive(const ProcessRef& process) const { return StateOf(process).has_value(); }
+
+std::optional<char> ProcessMaps::StateOf(const ProcessRef& process) const {
+  if (process.tgid == 0) return std::nullopt;
+  // That of its first thread: the process' own sums up all threads.
+  const auto stat = ReadBounded(
+      ProcPath(process.tgid, absl::StrCat("task/", process.tgid, "/stat").c_str()), 4'096);
+  const std::optional<char> state = stat.ok() ? TaskState(*stat) : std::nullopt;
+  if (process.start_ns == 0 || !state) return state;
   const std::optional<uint64_t> ticks = StartTicks(*stat);
-  if (!ticks || *ticks > UINT64_MAX / 1'000'000'000) return false;
+  if (!ticks || *ticks > UINT64_MAX / 1'000'000'000) return std::nullopt;
   const uint64_t began = *ticks * (1'000'000'000 / options_.clock_ticks);
   const int64_t boot_ahead =
       options_.boot_minus_mono_ns ? options_.boot_minus_mono_ns() : BootMinusMonoNs();
-  return IsSameStart(began, process.start_ns,
-                     static_cast<uint64_t>(std::max<int64_t>(boot_ahead, 0)));
+  const bool meant =
+      IsSameStart(began, process.start_ns, static_cast<uint64_t>(std::max<int64_t>(boot_ahead, 0)));
+  return meant ? state : std::nullopt;
 }
 
 // Device numbers differ between the kernel's view and stat(2) on some filesystems, inodes do not.
@@ -77,8 +92,10 @@ bool ProcessMaps::RunsItsExe(const ProcessRef& process) const {
 }
 
 bool ProcessMaps::MayReread(const Maps& maps, uint64_t now_ns) const {
-  constexpr unsigned kDoublings = 5;
-  const uint64_t wait = options_.reread_ns >> (kDoublings - std::min(maps.rereads, kDoublings));
+  constexpr unsigned kDoublings = 5, kInVain = 6;
+  uint64_t wait = options_.reread_ns >> (kDoublings - std::min(maps.rereads, kDoublings));
+  wait <<= std::min(maps.in_vain, kInVain);
+  if (maps.bytes > kShortMaps) wait = std::max(wait, maps.bytes * kReadNsAByte * kReadShare);
   return now_ns > maps.read_ns && now_ns - maps.read_ns >= wait;
 }
 
@@ -87,10 +104,15 @@ ProcessMaps::Maps& ProcessMaps::Read(const ProcessRef& process, uint64_t now_ns,
   maps.read_ns = now_ns;
   maps.rereads = rereads;
   maps.number = ++readings_;
-  if (IsAlive(process) && RunsItsExe(process)) {
-    if (const auto text = ReadBounded(ProcPath(process.tgid, "maps"), options_.maps_bytes);
-        text.ok()) {
-      maps.regions = ParseMaps(*text, options_.regions_per_process);
+  const std::optional<char> state = StateOf(process);
+  if (state == kUninterruptible && !file_systems_.MapsAnswer(process.tgid)) {
+    maps.again_ns = now_ns + kUnansweredNs;
+  } else if (state && RunsItsExe(process)) {
+    auto read =
+        ReadMaps(ProcPath(process.tgid, "maps"), options_.maps_bytes, options_.regions_per_process);
+    if (read.ok()) {
+      maps.bytes = read->bytes;
+      maps.regions = std::move(read->regions);
       maps.files.resize(maps.regions.size());
       for (const MappedRegion& region : maps.regions) LearnPath(region);
     }
@@ -192,7 +214,10 @@ std::optional<ProcessMaps::Place> ProcessMaps::Find(const ProcessRef& process, u
     if (!maps->regions.empty() && !IsAlive(process)) {
       maps->read_ns = now_ns;
     } else {
+      const std::vector<MappedRegion> before = std::move(maps->regions);
+      const unsigned in_vain = maps->in_vain;
       maps = &Read(process, now_ns, maps->rereads + 1);
+      maps->in_vain = std::ranges::equal(before, maps->regions, SameRegion) ? in_vain + 1 : 0;
     }
     region = FindRegion(maps->regions, address);
   }

@@ -35,12 +35,12 @@ class ProcessMaps {
   struct Options {
     std::string root;  // where proc and sys are: empty for "/", or a test's directory
     size_t processes = 1'024;
-    size_t regions_per_process = 1'024;  // executable ones
+    size_t regions_per_process = 4'096;  // executable ones, the lowest
     size_t regions = 64 * 1'024;         // of all cached processes
-    size_t maps_bytes = 4 << 20;         // read of one maps file
+    size_t maps_bytes = 64 << 20;        // read of one maps file
     size_t files = 2'048;
     // Maps are read again at most this often; of a process just met sooner, as it loads its
-    // libraries then.
+    // libraries then; later where that taught nothing, or the maps are long.
     uint64_t reread_ns = 100'000'000;
     uint64_t clock_ticks = 100;  // per second in /proc/PID/stat (USER_HZ)
     // CLOCK_BOOTTIME - CLOCK_MONOTONIC: start times are the one in /proc, the other in samples.
@@ -104,10 +104,13 @@ class ProcessMaps {
     uint64_t read_ns = 0;
     uint64_t number = 0;             // of all readings ever made
     uint64_t again_ns = UINT64_MAX;  // a file did not answer: read again from then on
-    size_t hint = 0;  // the region found last: a stack's frames are mostly in one file
-    unsigned rereads = 0;
+    size_t hint = 0;   // the region found last: a stack's frames are mostly in one file
+    size_t bytes = 0;  // of text
+    unsigned rereads = 0, in_vain = 0;
   };
 
+  // Of its first thread, if it is the process meant.
+  std::optional<char> StateOf(const ProcessRef& process) const;
   int OpenThrough(uint32_t tgid, const CodeFile& file, uint64_t inode);
   int OpenHere(const CodeFile& file, uint64_t inode);
   void LearnPath(const MappedRegion& region);

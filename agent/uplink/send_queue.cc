@@ -11,10 +11,19 @@ namespace telltale::agent {
 void SendQueue::AddFresh(uint64_t sequence, uint64_t bytes, uint64_t due_ns, std::string held) {
   Remove(sequence);
   items_[sequence] = {bytes, true, due_ns, false, 0, std::move(held), false};
+  live_.insert(sequence);
 }
 
 void SendQueue::AddBacklog(uint64_t sequence, uint64_t bytes) {
   if (!items_.contains(sequence)) items_[sequence] = {bytes, false, 0, false, 0, "", false};
+}
+
+void SendQueue::Note(uint64_t sequence, const Item& item) {
+  if (item.fresh || item.in_flight) {
+    live_.insert(sequence);
+  } else {
+    live_.erase(sequence);
+  }
 }
 
 bool SendQueue::Fits(const Item& item) const {
@@ -28,13 +37,14 @@ std::optional<uint64_t> SendQueue::Next(uint64_t now_ns) {
     item.sent_ns = now_ns;
     ++in_flight_;
     in_flight_bytes_ += item.bytes;
+    live_.insert(sequence);
     return sequence;
   };
-  for (auto it = items_.rbegin(); it != items_.rend(); ++it) {
-    Item& item = it->second;
+  for (auto it = live_.rbegin(); it != live_.rend(); ++it) {
+    Item& item = items_.at(*it);
     if (!item.fresh || item.in_flight || item.not_before_ns > now_ns) continue;
     if (!Fits(item)) return std::nullopt;  // nothing older may pass it
-    return take(it->first, item);
+    return take(*it, item);
   }
   if (now_ns < next_backlog_ns_) return std::nullopt;
   for (auto it = items_.rbegin(); it != items_.rend(); ++it) {
@@ -50,17 +60,23 @@ std::optional<uint64_t> SendQueue::Next(uint64_t now_ns) {
 uint64_t SendQueue::NextTime(uint64_t now_ns) const {
   // As Next goes: what is due and does not fit lets nothing older pass.
   uint64_t earliest = UINT64_MAX;
-  for (const bool fresh : {true, false}) {
-    const uint64_t gate = fresh ? now_ns : std::max(next_backlog_ns_, now_ns);
-    for (auto it = items_.rbegin(); it != items_.rend(); ++it) {
-      const Item& item = it->second;
-      if (item.fresh != fresh || item.in_flight) continue;
-      if (item.not_before_ns > gate) {
-        earliest = std::min(earliest, item.not_before_ns);
-        continue;
-      }
-      return Fits(item) ? std::min(earliest, gate) : earliest;
+  // Whether it decides.
+  const auto look = [&](const Item& item, uint64_t gate) {
+    if (item.in_flight) return false;
+    if (item.not_before_ns > gate) {
+      earliest = std::min(earliest, item.not_before_ns);
+      return false;
     }
+    if (Fits(item)) earliest = std::min(earliest, gate);
+    return true;
+  };
+  for (auto it = live_.rbegin(); it != live_.rend(); ++it) {
+    const Item& item = items_.at(*it);
+    if (item.fresh && look(item, now_ns)) return earliest;
+  }
+  for (auto it = items_.rbegin(); it != items_.rend(); ++it) {
+    const Item& item = it->second;
+    if (!item.fresh && look(item, std::max(next_backlog_ns_, now_ns))) return earliest;
   }
   return earliest;
 }
@@ -82,6 +98,7 @@ bool SendQueue::Remove(uint64_t sequence) {
   if (it == items_.end()) return false;
   Land(it->second);
   items_.erase(it);
+  live_.erase(sequence);
   return true;
 }
 
@@ -92,7 +109,9 @@ void SendQueue::DropHeld(uint64_t first, uint64_t last) {
     // The collector may have stored what is in flight, so its answer is still waited for. Both said
     // of one sequence do no harm: what a store has received in a lost range stays received.
     if (memory_only && item.in_flight) item.lost = true;
-    it = memory_only && !item.in_flight ? items_.erase(it) : std::next(it);
+    const bool goes = memory_only && !item.in_flight;
+    if (goes) live_.erase(it->first);
+    it = goes ? items_.erase(it) : std::next(it);
   }
 }
 
@@ -106,6 +125,7 @@ void SendQueue::Defer(uint64_t sequence, uint64_t not_before_ns) {
   Land(it->second);
   it->second.fresh = false;
   it->second.not_before_ns = not_before_ns;
+  Note(sequence, it->second);
 }
 
 void SendQueue::ResetInFlight() {
@@ -118,6 +138,8 @@ void SendQueue::ResetInFlight() {
       it->second.not_before_ns = 0;
     }
   }
+  live_.clear();
+  for (const auto& [sequence, item] : items_) Note(sequence, item);
 }
 
 void SendQueue::HurryFresh(uint64_t now_ns) {
@@ -126,15 +148,10 @@ void SendQueue::HurryFresh(uint64_t now_ns) {
   }
 }
 
-bool SendQueue::FreshOrInFlight() const {
-  return std::any_of(items_.begin(), items_.end(), [](const auto& entry) {
-    return entry.second.fresh || entry.second.in_flight;
-  });
-}
-
 uint64_t SendQueue::oldest_sent_ns() const {
   uint64_t oldest = UINT64_MAX;
-  for (const auto& [sequence, item] : items_) {
+  for (const uint64_t sequence : live_) {
+    const Item& item = items_.at(sequence);
     if (item.in_flight) oldest = std::min(oldest, item.sent_ns);
   }
   return oldest;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace telltale::agent {
@@ -63,7 +64,7 @@ class SendQueue {
     }
   }
 
-  bool FreshOrInFlight() const;
+  bool FreshOrInFlight() const { return !live_.empty(); }
   uint64_t oldest() const { return items_.empty() ? 0 : items_.begin()->first; }
   size_t size() const { return items_.size(); }
   uint32_t in_flight() const { return in_flight_; }
@@ -73,9 +74,13 @@ class SendQueue {
  private:
   bool Fits(const Item& item) const;
   void Land(Item& item);
+  // After its `fresh` or `in_flight` changed.
+  void Note(uint64_t sequence, const Item& item);
 
   Limits limits_;
   std::map<uint64_t, Item> items_;  // by sequence
+  // Those that are fresh or in flight: a few, where the backlog of days is tens of thousands.
+  std::set<uint64_t> live_;
   uint32_t in_flight_ = 0;
   uint64_t in_flight_bytes_ = 0;
   uint64_t next_backlog_ns_ = 0;

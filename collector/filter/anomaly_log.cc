@@ -13,6 +13,10 @@ namespace {
 constexpr char kHeadName[] = "anomaly-log/head";
 constexpr char kWhyHead[] = "an anomaly could be given another's number";
 constexpr uint64_t kMillisecond = 1'000'000;
+// Of one filter, counted apart. A user's may name vitals without end, and what is counted is stored
+// with each entry.
+constexpr size_t kMaxVitals = 64;
+constexpr char kOtherVitals[] = "[other]";
 
 double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 double Micro(int64_t value) { return static_cast<double>(value) / 1e6; }
@@ -121,15 +125,25 @@ absl::StatusOr<v1::LoggedAnomaly> AnomalyLog::Read(uint64_t number) const {
 
 void AnomalyLog::Count(const v1::LoggedAnomaly& entry, v1::AnomalyLogHead& head) {
   head.set_number(entry.number());
-  for (v1::AnomalyCount& count : *head.mutable_counts()) {
-    if (count.filter() == entry.filter() && count.vital() == entry.anomaly().vital()) {
+  const std::string& filter = entry.filter();
+  size_t vitals = 0;
+  const auto counted = [&](std::string_view vital) {
+    vitals = 0;
+    for (v1::AnomalyCount& count : *head.mutable_counts()) {
+      if (count.filter() != filter) continue;
+      ++vitals;
+      if (count.vital() != vital) continue;
       count.set_count(count.count() + 1);
-      return;
+      return true;
     }
-  }
+    return false;
+  };
+  if (counted(entry.anomaly().vital())) return;
+  const bool full = vitals >= kMaxVitals;
+  if (full && counted(kOtherVitals)) return;
   v1::AnomalyCount& count = *head.add_counts();
-  count.set_filter(entry.filter());
-  count.set_vital(entry.anomaly().vital());
+  count.set_filter(filter);
+  count.set_vital(full ? kOtherVitals : entry.anomaly().vital());
   count.set_count(1);
 }
 

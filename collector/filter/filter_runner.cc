@@ -64,28 +64,6 @@ absl::Status FilterRunner::Add(FilterCode* code) {
   }
   feed.hold_ns = options_.hold_ns;
   feed.backfill_ns = options_.backfill_ns;
-  const uint64_t now = options_.now_ns();
-  uint64_t unreadable = 0;
-  auto status = options_.store->ForEach(
-      *number, now - std::min(now, kResumeNs), now + storage::kDayNs,
-      [&](const storage::DerivedKey& key, std::string_view value) {
-        uint64_t& hour_start_ns = running->resume[key.node];
-        v1::FilterHour read;
-        // A damaged hour costs what was learned since the one before it.
-        if (key.hour_start_ns >= hour_start_ns &&
-            read.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
-          hour_start_ns = key.hour_start_ns;
-        }
-        return true;
-      },
-      &unreadable);
-  if (!status.ok()) return status;
-  if (unreadable != 0) {
-    Say(absl::DataLossError(absl::StrCat(
-        "filter ", filter.name, ": about ", unreadable,
-        " node-hours of its outputs of the last two days cannot be read; it goes on from the hours "
-        "before them, telltale-collector verify of a backup names the file")));
-  }
   running->report.status.set_name(filter.name);
   running->report.status.set_version(filter.version);
   running->report.status.set_state("running");
@@ -129,6 +107,7 @@ void FilterRunner::Look() {
     if (head.epochs > 0) Advance(head);
   }
   for (const auto& running : running_) {
+    TellUnreadable(*running);
     if (!running->feed.code->ended()) Report(*running, heads);
   }
   // What was put since is made durable together; until then a crash only means showing it again.
@@ -173,6 +152,14 @@ void FilterRunner::Count(Running& running, const NodeFeed& feed, const FeedCount
 
 // One reading of the node serves all filters. A look comes every second and an epoch once a minute:
 // of a node that sent nothing since all filters were done with it they are not asked.
+void FilterRunner::TellUnreadable(Running& running) {
+  if (running.unreadable == 0) return;
+  Say(absl::DataLossError(absl::StrCat(
+      "filter ", running.feed.code->declared().name, ": ", std::exchange(running.unreadable, 0),
+      " node-hours of its outputs cannot be read; it goes on from the hours before them, "
+      "telltale-collector verify of a backup names the file")));
+}
+
 void FilterRunner::Advance(const NodeHead& head) {
   if (head.number >= done_with_.size()) done_with_.resize(head.number + 1);
   if (IsDone(head)) return;
@@ -206,6 +193,7 @@ void FilterRunner::Advance(const NodeHead& head) {
   const auto read =
       options_.source->ForEach(head.number, from_ns, UINT64_MAX, [&](const SourceEpoch& epoch) {
         for (const auto& [running, feed] : feeds) feed->Offer(epoch);
+        if (options_.on_epoch) options_.on_epoch(head.number, epoch);
         return !stop_;
       });
   if (!read.ok()) Say(read);
@@ -260,6 +248,22 @@ void FilterRunner::NoteLearning(Running& running, const NodeFeed& feed) {
   }
 }
 
+// By its keys, as of ten thousand nodes the rows of two days are tens of gigabytes.
+std::optional<std::pair<uint64_t, v1::FilterHour>> FilterRunner::LatestHour(Running& running,
+                                                                            const NodeHead& head) {
+  const uint64_t now = options_.now_ns();
+  const uint64_t oldest = now - std::min(now, kResumeNs);
+  for (uint64_t hour_ns = storage::FloorTo(head.last_epoch_ns, storage::kHourNs);
+       hour_ns >= oldest && hour_ns > 0; hour_ns -= storage::kHourNs) {
+    const auto bytes = options_.store->Get({running.feed.filter_number, head.number, hour_ns});
+    if (absl::IsNotFound(bytes.status())) continue;
+    v1::FilterHour hour;
+    if (bytes.ok() && hour.ParseFromString(*bytes)) return std::pair(hour_ns, std::move(hour));
+    ++running.unreadable;  // costs what was learned since the hour before it
+  }
+  return std::nullopt;
+}
+
 NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
   if (head.number >= running.nodes.size()) running.nodes.resize(head.number + 1);
   auto& feed = running.nodes[head.number];
@@ -267,15 +271,8 @@ NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
   feed = std::make_unique<NodeFeed>(running.feed, head.number, head.name);
   feed->set_machine(head.machine);
   running.by_name[head.name] = feed.get();
-  if (const auto stored = running.resume.find(head.number); stored != running.resume.end()) {
-    const uint64_t hour_start_ns = stored->second;
-    const auto bytes =
-        options_.store->Get({running.feed.filter_number, head.number, hour_start_ns});
-    v1::FilterHour hour;
-    if (hour_start_ns > 0 && bytes.ok() && hour.ParseFromString(*bytes)) {
-      Say(feed->Resume(hour_start_ns, hour));
-    }
-    running.resume.erase(stored);
+  if (const auto stored = LatestHour(running, head)) {
+    Say(feed->Resume(stored->first, stored->second));
   }
   Count(running, *feed, {});
   return *feed;

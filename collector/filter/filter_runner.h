@@ -17,9 +17,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -45,6 +47,8 @@ struct FilterRunnerOptions {
   std::vector<std::pair<std::string, double>> filter_options;  // handed to each filter
   std::function<uint64_t()> now_ns;                            // wall clock
   std::function<absl::Status()> after_look;  // from the runner's thread; may be empty
+  // Each epoch that is read, perhaps more than once; from the runner's thread; may be empty.
+  std::function<void(uint32_t node, const SourceEpoch& epoch)> on_epoch;
   // What filters mark, each once; from the runner's thread; may be empty.
   std::function<absl::Status(const std::string& filter, const std::string& node,
                              const v1::FilterMark& mark)>
@@ -99,8 +103,8 @@ class FilterRunner {
     FeedOptions feed;
     std::vector<std::unique_ptr<NodeFeed>> nodes;  // [number]; null: not met yet
     std::map<std::string, NodeFeed*> by_name;
-    std::map<uint32_t, uint64_t> resume;  // latest stored hour of nodes not yet met
-    FeedCounts counts;                    // of all nodes
+    uint64_t unreadable = 0;  // stored hours, not told yet
+    FeedCounts counts;        // of all nodes
     FilterReport report;
     std::map<uint32_t, v1::FilterLearning> learning;  // by node; where it has not learned enough
   };
@@ -129,6 +133,10 @@ class FilterRunner {
   static void Count(Running& running, const NodeFeed& feed, const FeedCounts& before);
   void NoteLearning(Running& running, const NodeFeed& feed);
   void Report(Running& running, const std::vector<NodeHead>& heads);  // fills in its status
+  // The latest stored hour of the last two days, and when it begins.
+  std::optional<std::pair<uint64_t, v1::FilterHour>> LatestHour(Running& running,
+                                                                const NodeHead& head);
+  void TellUnreadable(Running& running);
   NodeFeed& FeedOf(Running& running, const NodeHead& head);
   void Say(const absl::Status& status);
 

@@ -54,6 +54,9 @@ absl::StatusOr<std::unique_ptr<FilterSide>> FilterSide::Open(FilterSideOptions o
   side->users_ = std::make_unique<UserFilters>(std::move(users));
   running.filters = side->filters_;
   running.filter_options = side->filter_options_ = {{"learn", options.learn_epochs}};
+  running.on_epoch = [fleet = side->fleet_.get()](uint32_t node, const SourceEpoch& epoch) {
+    fleet->Note(node, epoch);
+  };
   running.after_look = [book = side->incidents_.get(), fleet = side->fleet_.get(),
                         now_ns = options.now_ns] {
     const absl::Status watched = fleet->Look(now_ns());

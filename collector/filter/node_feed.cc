@@ -319,7 +319,9 @@ absl::Status NodeFeed::TakeAnomaly(v1::FilterAnomaly found) {
     dirty_ = true;
     return PutInto(hour_, std::move(found));
   }
-  if (hour > hour_start_ns_ || hour_start_ns_ - hour > kMaxEarlierNs) {
+  // What is known to be open may have begun at any time: else its end would never be known.
+  const bool known = open_.contains(Identity(found));
+  if (hour > hour_start_ns_ || (!known && hour_start_ns_ - hour > kMaxEarlierNs)) {
     CountDropped();
     return absl::OkStatus();
   }
@@ -354,8 +356,9 @@ absl::Status NodeFeed::PutIntoEarlier(uint64_t hour_start_ns, v1::FilterAnomaly 
   if (absl::IsUnavailable(bytes.status())) return bytes.status();
   v1::FilterHour earlier;
   if (!bytes.ok() || !earlier.ParseFromString(*bytes)) {
-    // Of one that was told and whose row is gone or damaged no more is kept.
+    // Of one that was told and whose row is gone or damaged no more is kept than that it ended.
     if (open_.contains(Identity(found))) {
+      NoteOpen(found);
       CountDropped();
       return absl::OkStatus();
     }
@@ -436,23 +439,22 @@ int NodeFeed::OnHour(void* context, uint64_t start_ns,
 
 void NodeFeed::OnMark(void* context, const telltale_filter_mark* mark) {
   NodeFeed& self = *static_cast<NodeFeed*>(context);
+  v1::FilterMark told;
+  told.set_vital(Name(mark->vital));
+  told.set_sub(Name(mark->sub));
+  told.set_start_ns(mark->start_ns);
+  told.set_end_ns(mark->end_ns);
+  if (mark->text != nullptr) told.set_text(proto::SanitizeText(mark->text, kMaxTextBytes));
   // Marks and points have no identity of their own: a repetition gives the same ones at the same
   // times.
-  for (const v1::FilterMark& known : self.hour_.marks()) {
-    if (known.start_ns() == mark->start_ns && known.vital() == Name(mark->vital) &&
-        known.sub() == Name(mark->sub)) {
-      return;
-    }
-  }
-  if (!self.RoomFor(static_cast<size_t>(self.hour_.marks_size()))) return;
-  v1::FilterMark& stored = *self.hour_.add_marks();
-  stored.set_vital(Name(mark->vital));
-  stored.set_sub(Name(mark->sub));
-  stored.set_start_ns(mark->start_ns);
-  stored.set_end_ns(mark->end_ns);
-  if (mark->text != nullptr) stored.set_text(proto::SanitizeText(mark->text, kMaxTextBytes));
+  const bool repeated = std::ranges::any_of(self.hour_.marks(), [&](const v1::FilterMark& known) {
+    return known.start_ns() == told.start_ns() && known.vital() == told.vital() &&
+           known.sub() == told.sub() && known.text() == told.text();
+  });
+  if (repeated || !self.RoomFor(static_cast<size_t>(self.hour_.marks_size()))) return;
+  *self.hour_.add_marks() = told;
   self.dirty_ = true;
-  if (self.options_.on_mark) self.options_.on_mark(self.name_, stored);
+  if (self.options_.on_mark) self.options_.on_mark(self.name_, told);
 }
 
 void NodeFeed::OnPoint(void* context, const telltale_filter_point* point) {

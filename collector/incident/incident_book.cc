@@ -35,6 +35,13 @@ Fit FitOfHint(const v1::StoredIncident& incident, const v1::Anomaly& hint) {
                                                                 : FitOf(incident, hint);
 }
 
+// In the log.
+uint64_t NumberOf(const v1::Anomaly& anomaly) {
+  uint64_t number = 0;
+  (void)absl::SimpleAtoi(anomaly.cursor(), &number);
+  return number;
+}
+
 bool IsResolved(const v1::StoredIncident& incident) {
   return incident.state() == v1::INCIDENT_STATE_RESOLVED;
 }
@@ -44,6 +51,7 @@ bool IsResolved(const v1::StoredIncident& incident) {
 absl::StatusOr<std::unique_ptr<IncidentBook>> IncidentBook::Open(IncidentBookOptions options) {
   std::unique_ptr<IncidentBook> book(new IncidentBook(std::move(options)));
   if (auto status = book->Load(); !status.ok()) return status;
+  if (auto status = book->WaitAgain(); !status.ok()) return status;
   return book;
 }
 
@@ -86,6 +94,27 @@ absl::Status IncidentBook::Load() {
   return changed_.empty() ? absl::OkStatus() : Store();
 }
 
+// Those that were taken in belong to an incident that is there, which somebody may have resolved.
+absl::Status IncidentBook::WaitAgain() {
+  uint64_t number = head_.first_hint() == 0 ? head_.log_number() : head_.first_hint() - 1;
+  while (number < head_.log_number()) {
+    const auto told = options_.log->After(absl::StrCat(number), kBatch);
+    if (absl::IsOutOfRange(told.status())) return absl::OkStatus();  // older than the log
+    if (!told.ok()) return told.status();
+    if (told->empty()) return absl::OkStatus();
+    for (const v1::Anomaly& anomaly : *told) {
+      number = NumberOf(anomaly);
+      if (number > head_.log_number()) return absl::OkStatus();
+      const auto has_it = [&](const auto& one) {
+        return IsRecent(one.second, NsOf(anomaly.found_s())) &&
+               FitOfHint(one.second, anomaly) != Fit::kNone;
+      };
+      if (IsHint(anomaly) && std::ranges::none_of(incidents_, has_it)) LetWait(anomaly);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status IncidentBook::Store() {
   std::vector<std::pair<std::string, std::string>> states;
   std::map<uint64_t, uint64_t> before, now;  // changes of those that are stored
@@ -98,6 +127,7 @@ absl::Status IncidentBook::Store() {
     now[head_.change()] = number;
     states.emplace_back(SlotName(number), proto::Canonical(incident->second));
   }
+  head_.set_first_hint(hints_.empty() ? 0 : NumberOf(hints_.front()));
   states.emplace_back(kHeadName, proto::Canonical(head_));
   const auto status = options_.store->PutStates(states, storage::Durability::kDurable);
   if (!status.ok()) {
@@ -120,10 +150,14 @@ absl::Status IncidentBook::Advance(uint64_t now_ns) {
   const std::lock_guard lock(mutex_);
   const uint64_t before = head_.log_number();
   if (first_look_ns_ == 0) first_look_ns_ = now_ns;
-  SeeWhatGoesOn(now_ns);
+  // A filter of filters.d must be loaded and shown its last hour before it can say what goes on.
+  const bool settled = now_ns >= first_look_ns_ + kSettleNs;
+  SeeWhatGoesOn(now_ns, settled);
+  const uint64_t known_before = head_.number();
   if (auto status = TakeNews(now_ns); !status.ok()) return status;
   ForgetHints(now_ns);
-  ResolveAndSilence(now_ns);
+  // A filter that just told of something knows whether it goes on.
+  ResolveAndSilence(now_ns, settled || !options_.goes_on ? 0 : known_before);
   if (changed_.empty() && head_.log_number() == before) return absl::OkStatus();
   return Store();
 }
@@ -141,17 +175,30 @@ absl::Status IncidentBook::TakeNews(uint64_t now_ns) {
     if (!news.ok()) return news.status();
     if (news->empty()) return absl::OkStatus();
     for (const v1::Anomaly& anomaly : *news) {
-      uint64_t number = 0;
-      if (!absl::SimpleAtoi(anomaly.cursor(), &number)) continue;
       Take(anomaly, now_ns);
-      head_.set_log_number(number);
+      head_.set_log_number(NumberOf(anomaly));
     }
   }
 }
 
-void IncidentBook::SeeWhatGoesOn(uint64_t now_ns) {
-  for (const auto& [number, incident] : incidents_) {
-    if (!IsResolved(incident)) SeeWhetherItGoesOn(incident, now_ns);
+void IncidentBook::SeeWhatGoesOn(uint64_t now_ns, bool settled) {
+  for (auto& [number, incident] : incidents_) {
+    if (IsResolved(incident)) continue;
+    SeeWhetherItGoesOn(incident, now_ns);
+    if (settled) SeeWhatIsOver(incident, now_ns);
+  }
+}
+
+// The log tells once of what is found, while it goes on.
+void IncidentBook::SeeWhatIsOver(v1::StoredIncident& incident, uint64_t now_ns) {
+  if (!options_.goes_on) return;
+  for (v1::StoredSymptom& symptom : *incident.mutable_symptoms()) {
+    // Of a fault of very many nodes not all are known by name.
+    const auto listed = static_cast<uint64_t>(symptom.more_nodes_size()) + 1;
+    if (symptom.rule() == 0 || symptom.ended_ns() != 0 || symptom.node_count() > listed) continue;
+    if (options_.goes_on(symptom)) continue;
+    symptom.set_ended_ns(now_ns);
+    changed_.insert(incident.number());
   }
 }
 
@@ -162,17 +209,15 @@ void IncidentBook::SeeWhetherItGoesOn(const v1::StoredIncident& incident, uint64
   going_on_ns_[incident.number()] = now_ns;
 }
 
-void IncidentBook::ResolveAndSilence(uint64_t now_ns) {
-  // A filter of filters.d must be loaded and shown its last hour before it can say what goes on.
-  const bool known = !options_.goes_on || now_ns >= first_look_ns_ + kSettleNs;
+void IncidentBook::ResolveAndSilence(uint64_t now_ns, uint64_t unknown_to) {
   for (auto& [number, incident] : incidents_) {
     if (IsResolved(incident)) continue;
-    if (known && LastSeen(incident) + options_.resolve_ns <= now_ns) {
+    if (number > unknown_to && LastSeen(incident) + options_.resolve_ns <= now_ns) {
       Resolve(incident, now_ns, "resolved: nothing new for an hour");
       continue;
     }
-    const bool silenced =
-        options_.silences != nullptr && options_.silences->Silences(incident, now_ns);
+    const bool silenced = options_.silences != nullptr &&
+                          options_.silences->Silences(incident, options_.hints, now_ns);
     if (silenced == incident.silenced()) continue;
     incident.set_silenced(silenced);
     changed_.insert(number);
@@ -207,6 +252,10 @@ v1::StoredIncident* IncidentBook::Match(const v1::Anomaly& anomaly, uint64_t fou
   Fit best = Fit::kNone;
   for (auto& [number, incident] : incidents_) {
     if (IsResolved(incident) || !IsRecent(incident, found_ns)) continue;
+    // Nobody knew of this node when it was said that this need not ring.
+    const bool hushed = incident.silenced() || incident.state() != v1::INCIDENT_STATE_OPEN;
+    const bool spreads = std::ranges::count(incident.nodes(), anomaly.node()) == 0;
+    if (hushed && spreads && incident.last_ns() + options_.together_ns < found_ns) continue;
     const Fit fit = IsHint(anomaly) ? FitOfHint(incident, anomaly) : FitOf(incident, anomaly);
     if (fit <= best) continue;
     best = fit;
@@ -217,13 +266,10 @@ v1::StoredIncident* IncidentBook::Match(const v1::Anomaly& anomaly, uint64_t fou
 
 void IncidentBook::Take(const v1::Anomaly& anomaly, uint64_t now_ns) {
   const uint64_t found_ns = NsOf(anomaly.found_s());
-  uint64_t number = 0;
-  (void)absl::SimpleAtoi(anomaly.cursor(), &number);
   v1::StoredIncident* incident = Match(anomaly, found_ns);
   const bool begins = incident == nullptr;
   if (begins && IsHint(anomaly)) {
-    hints_.push_back(anomaly);
-    if (hints_.size() > kMaxHints) hints_.pop_front();
+    LetWait(anomaly);
     return;
   }
   if (begins) {
@@ -231,7 +277,7 @@ void IncidentBook::Take(const v1::Anomaly& anomaly, uint64_t now_ns) {
     incident = &incidents_[head_.number()];
     incident->set_number(head_.number());
     incident->set_state(v1::INCIDENT_STATE_OPEN);
-    incident->set_first_number(number);
+    incident->set_first_number(NumberOf(anomaly));
     Forget();
   }
   if (AddAnomaly(*incident, anomaly)) RingAgain(*incident, anomaly);
@@ -240,6 +286,11 @@ void IncidentBook::Take(const v1::Anomaly& anomaly, uint64_t now_ns) {
   if (anomaly.rule() != 0) TakeIn(*incident, found_ns, now_ns);
   // Of a node that was cut off it is told hours later what was found then, and may go on.
   if (anomaly.open()) SeeWhetherItGoesOn(*incident, now_ns);
+}
+
+void IncidentBook::LetWait(const v1::Anomaly& hint) {
+  hints_.push_back(hint);
+  if (hints_.size() > kMaxHints) hints_.pop_front();
 }
 
 void IncidentBook::TakeHints(v1::StoredIncident& incident) {

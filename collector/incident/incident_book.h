@@ -17,8 +17,8 @@
 // each incident that changed since, as it is now, by the number of its latest change.
 //
 // The book follows the log of anomalies by its cursor; incidents and cursor are durable together,
-// so a restart neither loses nor doubles one; hints that waited are in none. It keeps the latest
-// `kept` incidents.
+// so a restart neither loses nor doubles one; hints wait on after it. It keeps the latest `kept`
+// incidents.
 //
 // Thread-safe. Owned by the filter side; the store, the log and the silences outlive it.
 
@@ -106,9 +106,12 @@ class IncidentBook {
   explicit IncidentBook(IncidentBookOptions options)
       : options_(std::move(options)), waiters_("incidents", options_.max_waiters) {}
   absl::Status Load();
+  // Hints that waited when the head was stored.
+  absl::Status WaitAgain();
   absl::Status TakeNews(uint64_t now_ns);
   void Take(const v1::Anomaly& anomaly, uint64_t now_ns);
   bool IsHint(const v1::Anomaly& anomaly) const;
+  void LetWait(const v1::Anomaly& hint);
   // The hints that wait and belong to it.
   void TakeHints(v1::StoredIncident& incident);
   void ForgetHints(uint64_t now_ns);
@@ -116,9 +119,11 @@ class IncidentBook {
   void RingAgain(v1::StoredIncident& incident, const v1::Anomaly& anomaly);
   void TakeIn(v1::StoredIncident& incident, uint64_t found_ns, uint64_t now_ns);
   void Resolve(v1::StoredIncident& incident, uint64_t now_ns, const std::string& why);
-  void SeeWhatGoesOn(uint64_t now_ns);
+  void SeeWhatGoesOn(uint64_t now_ns, bool settled);
+  void SeeWhatIsOver(v1::StoredIncident& incident, uint64_t now_ns);
   void SeeWhetherItGoesOn(const v1::StoredIncident& incident, uint64_t now_ns);
-  void ResolveAndSilence(uint64_t now_ns);
+  // `unknown_to`: of incidents up to this number it is not known whether they go on.
+  void ResolveAndSilence(uint64_t now_ns, uint64_t unknown_to);
   uint64_t LastSeen(const v1::StoredIncident& incident) const;
   bool IsRecent(const v1::StoredIncident& incident, uint64_t found_ns) const;
   void Forget();

@@ -172,8 +172,12 @@ v1::ListSilencesAnswer SilenceBook::List(bool ended, uint64_t now_ns) const {
   return answer;
 }
 
-bool SilenceBook::Silences(const v1::StoredIncident& incident, uint64_t now_ns) const {
+bool SilenceBook::Silences(const v1::StoredIncident& incident, const std::set<std::string>& hints,
+                           uint64_t now_ns) const {
   const std::lock_guard lock(mutex_);
+  const auto is_hint = [&hints](const v1::StoredSymptom& symptom) {
+    return hints.contains(symptom.filter());
+  };
   const auto silenced = [&](const v1::StoredSymptom& symptom, const std::string& node) {
     return std::ranges::any_of(silences_.silences(), [&](const v1::StoredSilence& silence) {
       return InForce(silence, now_ns) && silence.incident() == 0 && Fits(silence.node(), node) &&
@@ -186,8 +190,10 @@ bool SilenceBook::Silences(const v1::StoredIncident& incident, uint64_t now_ns) 
       })) {
     return true;
   }
+  const bool has_more = !std::ranges::all_of(incident.symptoms(), is_hint);
   return std::ranges::all_of(incident.symptoms(), [&](const v1::StoredSymptom& symptom) {
-    if (symptom.explained_by() != 0) return true;
+    // What would have begun no incident does not make one ring.
+    if (symptom.explained_by() != 0 || (has_more && is_hint(symptom))) return true;
     const auto listed = static_cast<uint64_t>(symptom.more_nodes_size()) + 1;
     // Nodes beyond the list are only under a silence of all nodes, as "" is a name no pattern with
     // a letter fits.

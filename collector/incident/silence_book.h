@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -35,8 +36,10 @@ class SilenceBook {
   v1::ListSilencesAnswer List(bool ended, uint64_t now_ns) const;
 
   // Whether the incident is under a silence in force, or all that stands for itself in it, on all
-  // its nodes that are stored, is.
-  bool Silences(const v1::StoredIncident& incident, uint64_t now_ns) const;
+  // its nodes that are stored, is. What `hints`, filters, found stands for itself only where an
+  // incident has nothing else.
+  bool Silences(const v1::StoredIncident& incident, const std::set<std::string>& hints,
+                uint64_t now_ns) const;
 
  private:
   explicit SilenceBook(storage::DerivedStore* store) : store_(store) {}

@@ -12,7 +12,9 @@ namespace {
 
 constexpr uint64_t kTickNs = 1'000'000'000;
 constexpr uint32_t kRollupWindows = 8;  // between two looks into the inbox
-constexpr size_t kMaxOrders = 64;       // waiting at one shard
+constexpr size_t kBusySteps = 8;  // batches of a full inbox, then windows are due all the same
+constexpr uint64_t kDrainNs = 20'000'000'000;
+constexpr size_t kMaxOrders = 64;  // waiting at one shard
 
 // Stable between processes, so that a node always meets the same shard count the same way (FNV-1a).
 uint64_t HashName(const std::string& name) {
@@ -137,6 +139,7 @@ size_t IngestCore::Reporting() const {
 void IngestCore::Run(Lane& lane) {
   uint64_t next_tick_ns = 0;
   bool windows_due = true;
+  size_t busy_steps = 0;
   while (!stopping_) {
     const bool busy = Step(lane);
     const uint64_t now = clock_->MonoNs();
@@ -146,10 +149,12 @@ void IngestCore::Run(Lane& lane) {
       commands_.Expire(now);
       windows_due = true;
     }
-    if (busy) continue;
+    // While a fleet sends what it kept for a day, windows still come, or retention waits for them.
+    if (busy && ++busy_steps < kBusySteps) continue;
+    busy_steps = 0;
     if (windows_due) {
       windows_due = lane.shard.RollUp(kRollupWindows);
-    } else {
+    } else if (!busy) {
       lane.inbox.Wait(next_tick_ns - now);
     }
   }
@@ -157,8 +162,9 @@ void IngestCore::Run(Lane& lane) {
     const std::lock_guard<std::mutex> lock(lane.orders_mutex);
     lane.closed = true;
   }
-  // What was read before the stop still gets its verdict.
-  while (Step(lane)) {
+  // What was read before the stop still gets its verdict; agents send again what did not.
+  const uint64_t until_ns = clock_->MonoNs() + kDrainNs;
+  while (clock_->MonoNs() < until_ns && Step(lane)) {
   }
 }
 

@@ -19,6 +19,7 @@ struct IngestSettings {
   uint32_t max_in_flight_bytes = 1 << 20;
   uint32_t max_summary_bytes = 256 << 10;  // compressed body, and cells
   uint32_t backlog_per_s = 10;
+  uint64_t node_bytes_per_day = 256ull << 20;  // of summaries (byte_budget.h)
   uint64_t max_future_ns = 300'000'000'000;
 };
 

@@ -39,6 +39,8 @@ const char* CountName(Count count) {
       return "retry_schema";
     case Count::kRetryContested:
       return "retry_contested";
+    case Count::kRetryNodeBytes:
+      return "retry_node_bytes";
     case Count::kRetryStorageFull:
       return "retry_storage_full";
     case Count::kRetryStorageError:

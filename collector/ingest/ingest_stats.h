@@ -31,6 +31,7 @@ enum class Count : uint8_t {
   kRetryFuture,
   kRetrySchema,
   kRetryContested,
+  kRetryNodeBytes,
   kRetryStorageFull,
   kRetryStorageError,
   // Streams refused or closed by us.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "collector/ingest/byte_budget.h"
 #include "collector/ingest/clone_watch.h"
 #include "collector/ingest/ingest_store.h"
 #include "collector/ingest/session.h"
@@ -32,6 +33,7 @@ struct NodeEntry {
   // Of all its streams, so that who begins a new one after each flood gains nothing.
   uint64_t flood_since_mono_ns = 0;  // messages are counted from here
   uint32_t flood_messages = 0;
+  ByteBudget bytes;  // of all its streams and incarnations
 };
 
 class NodeTable {

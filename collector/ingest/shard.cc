@@ -16,6 +16,7 @@
 namespace telltale::ingest {
 namespace {
 
+constexpr uint64_t kMostOverMs = 600'000;  // of a node that is over its bytes
 constexpr uint32_t kContestedRetryMs = 5000;
 constexpr size_t kRollupNodes = 16;  // looked at together
 constexpr size_t kLiveBytes = 4096;
@@ -168,6 +169,20 @@ void Shard::HandleSummary(InboxItem& item) {
       Remark(entry->number, rejected->remark, rejected->verdict.reason());
     }
     SendVerdict(session, rejected->verdict, item.received_mono_ns);
+    return;
+  }
+  const uint64_t over_ns =
+      entry->bytes.Take(item.bytes, settings.node_bytes_per_day, context_.clock->MonoNs());
+  if (over_ns != 0) {
+    context_.stats->Add(Count::kRetryNodeBytes);
+    const std::string reason = absl::StrCat(
+        "node: it sent four days' worth of the ", settings.node_bytes_per_day >> 20,
+        " MiB a day that are stored of one node (the collector's ingest.node_bytes_per_day)");
+    Remark(entry->number, v1::REMARK_KIND_QUOTA, reason);
+    const uint64_t wait_ms = std::min<uint64_t>(over_ns / kNsPerMs + 1, kMostOverMs);
+    SendVerdict(session,
+                RetryAfter(summary.identity().sequence(), reason, static_cast<uint32_t>(wait_ms)),
+                item.received_mono_ns);
     return;
   }
   auto& accepted = std::get<Accepted>(checked);

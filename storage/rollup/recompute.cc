@@ -82,6 +82,25 @@ class SmallestDigests {
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> digests_;
 };
 
+// What a line block has of a window: of thousands of windows all else would take hundreds of
+// megabytes.
+v1::RollupWindow OfLines(const v1::RollupWindow& window) {
+  v1::RollupWindow kept;
+  kept.set_watched_ns(window.watched_ns());
+  for (const v1::VitalTotals& vital : window.vitals()) {
+    v1::VitalTotals& totals = *kept.add_vitals();
+    totals.set_id(vital.id());
+    for (const v1::SubTotals& sub : vital.subs()) {
+      v1::SubTotals& figures = *totals.add_subs();
+      figures.set_events(sub.events());
+      figures.set_weight(sub.weight());
+      figures.set_second_min(sub.second_min());
+      figures.set_second_max(sub.second_max());
+    }
+  }
+  return kept;
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<v1::SeriesBlock>> Recompute::Series(uint32_t node,
@@ -179,19 +198,19 @@ absl::StatusOr<std::optional<WindowRows>> Recompute::Window(Tier tier, uint32_t 
   return std::optional<WindowRows>(ToRows(MergeWindows(children)));
 }
 
-absl::StatusOr<std::optional<v1::RollupWindow>> Recompute::StoredWindow(const RollupKey& key,
+absl::StatusOr<std::optional<v1::RollupWindow>> Recompute::StoredTotals(const RollupKey& key,
                                                                         bool* unreadable) const {
   absl::StatusOr<std::string> value = history_->Get(Family::kRollup, EncodeRollupKey(key));
   if (absl::IsNotFound(value.status())) return std::optional<v1::RollupWindow>();
   if (!value.ok() && !absl::IsDataLoss(value.status())) return value.status();
-  absl::StatusOr<v1::RollupWindow> window =
-      value.ok() ? DecodeValue<v1::RollupWindow>(*value, "rollup window")
-                 : absl::StatusOr<v1::RollupWindow>(value.status());
-  if (window.ok()) {
-    *unreadable = window->unreadable_size() != 0;
-    return std::optional<v1::RollupWindow>(*std::move(window));
+  v1::RollupWindow window;
+  const absl::Status decoded =
+      value.ok() ? DecodeWindow(*value, RollupParts::Totals({}), &window) : value.status();
+  if (decoded.ok()) {
+    *unreadable = window.unreadable_size() != 0;
+    return std::optional<v1::RollupWindow>(OfLines(window));
   }
-  if (!IsToldLoss(window.status())) reader_->CountUnreadable(Family::kRollup);
+  if (!IsToldLoss(decoded)) reader_->CountUnreadable(Family::kRollup);
   // While all it was made of stands, it can be made again.
   if (key.window_start_ns >= reader_->RawFloorNs()) {
     absl::StatusOr<std::optional<WindowRows>> again =
@@ -199,7 +218,7 @@ absl::StatusOr<std::optional<v1::RollupWindow>> Recompute::StoredWindow(const Ro
     if (!again.ok() && !absl::IsNotFound(again.status())) return again.status();
     if (again.ok() && again->has_value()) {
       *unreadable = (*again)->window.unreadable_size() != 0;
-      return std::optional<v1::RollupWindow>(std::move((*again)->window));
+      return std::optional<v1::RollupWindow>(OfLines((*again)->window));
     }
   }
   *unreadable = true;
@@ -217,7 +236,7 @@ absl::StatusOr<std::map<uint8_t, v1::LineBlock>> Recompute::Lines(const DirtyLin
     for (uint32_t index = 0; index < count; ++index) {
       bool lacks = false;
       absl::StatusOr<std::optional<v1::RollupWindow>> window =
-          StoredWindow({key.tier, node, key.bucket_start_ns + index * window_ns, 0}, &lacks);
+          StoredTotals({key.tier, node, key.bucket_start_ns + index * window_ns, 0}, &lacks);
       if (!window.ok()) return window.status();
       if (lacks) unreadable.emplace_back(in_group, index);
       if (window->has_value()) windows.push_back({node, index, **std::move(window)});

@@ -46,9 +46,9 @@ class Recompute {
   // In the place of a stored window that cannot be read.
   absl::Status AddDamaged(Tier tier, uint32_t node, uint64_t start_ns, uint64_t end_ns,
                           const ModelParts& parts, std::vector<WindowModel>* children) const;
-  // A stored window's own row, or made again. Nothing: there is none, or (`unreadable`) it cannot
-  // be read and not be made. `unreadable` also: some of it is missing.
-  absl::StatusOr<std::optional<v1::RollupWindow>> StoredWindow(const RollupKey& key,
+  // The totals in a stored window's own row, or made again. Nothing: there is none, or
+  // (`unreadable`) it cannot be read and not be made. `unreadable` also: some of it is missing.
+  absl::StatusOr<std::optional<v1::RollupWindow>> StoredTotals(const RollupKey& key,
                                                                bool* unreadable) const;
 
   const History* const history_;

@@ -127,6 +127,13 @@ class NameList {
       files_;
 };
 
+WeightNoise NoiseOf(const RedrawOptions& options, const NodeTraits& node, const CutEpoch& epoch) {
+  return {.node_seed = node.seed,
+          .epoch_seed = Mix(node.seed, epoch.sequence),
+          .label_sigma = options.label_sigma,
+          .cpus = node.cpus};
+}
+
 DrawnTotals TotalsOf(const v1::SummaryBody& body) {
   DrawnTotals totals;
   for (const v1::Vital& vital : body.vitals()) {
@@ -157,15 +164,12 @@ const v1::Schema& Redraw::AnySchema() const {
   return recording_.schema(recording_.epochs().front().schema_id);
 }
 
-absl::StatusOr<Redraw::Drawn> Redraw::Draw(const NodeTraits& node, const CutEpoch& epoch,
-                                           const std::vector<bool>& named) const {
+Redraw::Body Redraw::BodyOf(const NodeTraits& node, const CutEpoch& epoch) const {
   const RecordedEpoch& recorded = Pick(node, epoch.sequence);
   const v1::Schema& schema = recording_.schema(recorded.schema_id);
-  const WeightNoise noise = {.node_seed = node.seed,
-                             .epoch_seed = Mix(node.seed, epoch.sequence),
-                             .label_sigma = options_.label_sigma,
-                             .cpus = node.cpus};
-  v1::SummaryBody body = recorded.body;
+  const WeightNoise noise = NoiseOf(options_, node, epoch);
+  Body drawn{recorded.body, {}};
+  v1::SummaryBody& body = drawn.body;
   PlaceEpoch(node, epoch, *body.mutable_epoch());
   RedrawWeights(noise, schema, body);
   MovePids(node.seed, schema, body);
@@ -178,11 +182,22 @@ absl::StatusOr<Redraw::Drawn> Redraw::Draw(const NodeTraits& node, const CutEpoc
       mapping.set_build_id(OtherBuildId(mapping.build_id(), build));
     }
   }
-  const std::vector<uint32_t> made_of =
+  drawn.made_of =
       MakeStacksPrivate(node.seed, options_.private_stacks_percent, *body.mutable_tables());
+  return drawn;
+}
+
+v1::SummaryBody Redraw::DrawBody(const NodeTraits& node, const CutEpoch& epoch) const {
+  return BodyOf(node, epoch).body;
+}
+
+absl::StatusOr<Redraw::Drawn> Redraw::Draw(const NodeTraits& node, const CutEpoch& epoch,
+                                           const std::vector<bool>& named) const {
+  const RecordedEpoch& recorded = Pick(node, epoch.sequence);
+  const auto [body, made_of] = BodyOf(node, epoch);
 
   Drawn drawn;
-  NameList names(recording_.places(), build, PrivateShift(node.seed));
+  NameList names(recording_.places(), BuildOf(options_, node.seed), PrivateShift(node.seed));
   const auto name = [&](int32_t place, bool is_private) {
     if (place < 0) return;
     const uint32_t number = static_cast<uint32_t>(place) * 2 + (is_private ? 1 : 0);
@@ -195,7 +210,7 @@ absl::StatusOr<Redraw::Drawn> Redraw::Draw(const NodeTraits& node, const CutEpoc
   drawn.record.names = names.Take();
 
   v1::SketchCells cells = recorded.cells;
-  RedrawCells(noise, cells);
+  RedrawCells(NoiseOf(options_, node, epoch), cells);
   v1::Identity identity;
   identity.set_node(node.name);
   identity.set_incarnation(node.incarnation);
@@ -203,7 +218,7 @@ absl::StatusOr<Redraw::Drawn> Redraw::Draw(const NodeTraits& node, const CutEpoc
   auto summary = proto::EncodeSummary(identity, recorded.schema_id, body, cells);
   if (!summary.ok()) return summary.status();
   drawn.record.summary = *std::move(summary);
-  drawn.record.schema = schema;
+  drawn.record.schema = recording_.schema(recorded.schema_id);
   drawn.stacks = StackIdentities(body.tables());
   drawn.totals = TotalsOf(body);
   return drawn;

@@ -66,6 +66,8 @@ class Redraw {
   // `named`: by number, whether the node has sent the name; empty: none is wanted.
   absl::StatusOr<Drawn> Draw(const NodeTraits& node, const CutEpoch& epoch,
                              const std::vector<bool>& named) const;
+  // Only what its summary holds.
+  v1::SummaryBody DrawBody(const NodeTraits& node, const CutEpoch& epoch) const;
 
   // A place as recorded, and the same shifted in private stacks.
   size_t NameCount() const { return 2 * recording_.places().size(); }
@@ -73,6 +75,11 @@ class Redraw {
   const v1::Schema& AnySchema() const;
 
  private:
+  struct Body {
+    v1::SummaryBody body;
+    std::vector<uint32_t> made_of;  // recorded frames of what private stacks are made of
+  };
+  Body BodyOf(const NodeTraits& node, const CutEpoch& epoch) const;
   const RecordedEpoch& Pick(const NodeTraits& node, uint64_t sequence) const;
 
   const Recording& recording_;

@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +20,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "agent/supervise/privileges.h"
@@ -171,6 +174,28 @@ int CallsOfAnUplink() {
 
 TEST(UplinkFilterTest, WhatOnlyAnIntruderWouldCallIsRefusedByAnyOfItsNumbers) {
   EXPECT_EQ(CallsOfAnUplink(), 0);
+}
+
+// What is otherwise than it ought to be, 0: nothing. For a process of its own.
+int ThreadsAndNamespaces() {
+  if (!agent::BecomeUplink(std::nullopt).ok()) return 1;
+  const long in_namespace = syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+  if (in_namespace == 0) _exit(0);
+  if (in_namespace != -1 || errno != EPERM) return 2;
+  if (syscall(SYS_unshare, CLONE_NEWUSER) != -1 || errno != EPERM) return 3;
+  if (syscall(SYS_fsopen, "tmpfs", 0) != -1 || errno != EPERM) return 4;
+  if (syscall(SYS_io_uring_setup, 1, nullptr) != -1 || errno != EPERM) return 5;
+  std::thread([] {}).join();
+  return 0;
+}
+
+TEST(UplinkFilterTest, ItMakesThreadsAndNoNamespaces) {
+  const pid_t child = fork();
+  if (child == 0) _exit(ThreadsAndNamespaces());
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

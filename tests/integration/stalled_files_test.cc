@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -97,6 +98,24 @@ TEST_F(StalledFilesTest, WhatIsKnownOfAFileStaysKnown) {
   const CodeLocation after = resolver.User(process_, address_, Now());
   EXPECT_EQ(after.file->build_id, before.file->build_id);
   EXPECT_EQ(resolver.Name(process_, after).outcome, named);
+}
+
+// A task that changes its maps, and waits meanwhile, has who reads them wait. Played: a process
+// whose maps lie on such a file system.
+TEST_F(StalledFilesTest, MapsThatKeepTheirReaderWaitingAreNotRead) {
+  const telltale::testing::TempDir host;
+  const std::filesystem::path root = host.path();
+  std::filesystem::create_directories(root / "proc/42/task/42");
+  std::ofstream(root / "proc/42/task/42/stat")
+      << "42 (a) D 1 42 42 0 -1 0 0 0 0 0 7 8 0 0 20 0 1 0 12345 1000 250 0 0\n";
+  std::filesystem::create_symlink("/proc/self/exe", root / "proc/42/exe");
+  std::filesystem::create_symlink(files_->path(), root / "proc/42/maps");
+  files_->Stall();
+  ProcessMaps maps({.root = root});
+  const uint64_t began = Now();
+  EXPECT_FALSE(maps.Find({.tgid = 42}, 0x1000, began).has_value());
+  EXPECT_FALSE(maps.Find({.tgid = 42}, 0x2000, Now()).has_value());
+  EXPECT_LT(Now() - began, 5'000'000'000u) << "it was waited for";
 }
 
 TEST_F(StalledFilesTest, AStackOfSuchAProgramEndsWhereItsFileBegins) {

@@ -31,7 +31,8 @@ class Entry:
     alone: bool = False
     with_: str = ""
     epochs: int = 8
-    quiet_s: int = 0
+    quiet_epochs: int = 0
+    needs_epochs: int = 0
     short: bool = False
     fleet: tuple = ()
     weak: str = ""

@@ -66,8 +66,8 @@ class Judgements(unittest.TestCase):
         self.assertEqual(line["epochs"], 2)
 
     def test_what_does_nothing_wrong_at_first_is_a_fault_from_then_on(self):
-        self.assertEqual(self.judge(said(), quiet_s=5)["epochs"], 1)
-        self.assertFalse(self.judge(said(), quiet_s=15)["found"], "it was accused before it did anything")
+        self.assertEqual(self.judge(said(), quiet_epochs=1)["epochs"], 1)
+        self.assertFalse(self.judge(said(), quiet_epochs=3)["found"], "it was accused before it did anything")
 
     def test_another_process_another_cause_another_filter_or_another_time_is_none(self):
         for anomaly in (said(subject="planted_spin_two (pid 9, uid 70)"), said(cause="leak"),
@@ -312,7 +312,7 @@ class Joined(unittest.TestCase):
         held["faults"] = [{**fault, "found": False} for fault in held["faults"]]
         told = record.with_held(committed, held)
         section = record.held_text(told)
-        self.assertRegex(section[-1], r"^\| 2026-01-02 \| 1% \| 5 s, 30 \| .* \| 0 of \d+ .* \| packet_loss \|$")
+        self.assertRegex(section[-1], r"^\| 2026-01-02 \| 1% \| \d+ s, \d+ \| .* \| 0 of \d+ .* \| packet_loss \|$")
         beside = [line for line in record.page(told).splitlines() if line not in section]
         alone = [line for line in record.page(committed).splitlines() if line]
         self.assertEqual([line for line in alone if line not in beside], [alone[1]])  # which says where it is told
@@ -358,6 +358,22 @@ class Joined(unittest.TestCase):
         for epoch_s, measured in ((20, "first"), (5, "second"), (20, "third")):
             committed = record.with_held(committed, {**held, "epoch_s": epoch_s, "measured": measured})
         self.assertEqual([(run["epoch_s"], run["measured"]) for run in committed["held"]], [(5, "second"), (20, "third")])
+
+    def test_what_this_run_did_not_even_name_is_taken(self):
+        this, other = self.of(1, found=True, epochs=2), self.of(1, found=True, epochs=1)
+        this["epoch_s"], other["epoch_s"], other["replay"] = 60, 5, {"nodes": 1000}
+        other["faults"] = [{**other["faults"][0], "name": "spin_two"}]
+        other["innocents"] = [{"name": "web", "what": "w", "hours": 0.5, "false": []}]
+        both = record.joined(this, other)
+        self.assertEqual([line.get("apart") for line in both["faults"]], [None, "2026-01-02, in epochs of 5 s"])
+        self.assertEqual(([line["name"] for line in both["innocents"]], both["replay"]), (["web"], {"nodes": 1000}))
+        self.assertEqual(record.joined({**this, "replay": {"nodes": 200}}, other)["replay"], {"nodes": 200})
+
+    def test_those_that_no_rule_can_find_so_soon_are_told(self):
+        found = [{"name": "spin", "found": True, "epochs": 2}, {"name": "leak", "found": True, "epochs": 31, "needs_epochs": 30}]
+        self.assertEqual(record.soonest_text(found[:1]), "")
+        self.assertEqual(record.soonest_text(found),
+                         ", or 1 of 1 (21 to 100 %) of those whose rules can speak so soon (leak need longer)")
 
     def test_a_miss_stays_a_miss(self):
         both = record.joined(self.of(1, found=False), self.of(1, found=True, epochs=2))

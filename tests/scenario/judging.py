@@ -32,10 +32,12 @@ def judge_fault(planted, anomalies, filters, epoch_s):
     expected = [name for name, (rule, _) in filters.items() if (rule == entry.rule if entry.rule else name == entry.detector)]
     line = {"name": entry.name, "truth": entry.truth, "expected": expected[0] if expected else f"rule {entry.rule}",
             "names_process": not entry.vital}
+    if entry.needs_epochs:
+        line["needs_epochs"] = entry.needs_epochs
     if planted.problem or not expected:
         line["not_run"] = planted.problem or "no filter of this build applies the rule"
         return line
-    began_s = planted.planted_s + entry.quiet_s
+    began_s = planted.planted_s + entry.quiet_epochs * epoch_s
     near = [anomaly for anomaly in anomalies if in_time(anomaly, planted, epoch_s) and anomaly["foundS"] >= began_s]
     if entry.vital:
         about = [anomaly for anomaly in near if anomaly.get("vital") == entry.vital]

@@ -25,14 +25,14 @@ class Planted:
     `problem` says why it could not be planted, `left` what of it could not be taken away.
     """
 
-    def __init__(self, entry, place, uid, programs):
+    def __init__(self, entry, place, uid, programs, epoch_s=5):
         self.entry, self.uid = entry, 0 if entry.root else uid
         self.dir = pathlib.Path(place) / "work" / entry.name
         self.exe = pathlib.Path(place) / "bin" / f"planted_{entry.name}"
         self.rounds = pathlib.Path(place) / "work" / f"{entry.name}.rounds"
         self.cgroups, self.process, self.problem, self.left = [], None, "", ""
         self.started_s = self.planted_s = self.ended_s = 0.0
-        self._programs, self._port = pathlib.Path(programs), free_port()
+        self._programs, self._port, self._epoch_s = pathlib.Path(programs), free_port(), epoch_s
 
     def start(self):
         self.dir.mkdir(parents=True)
@@ -138,8 +138,8 @@ class Planted:
     def _filled(self, command):
         pids = " ".join(str(pid) for pid in self.pids()) if "{pids}" in command else ""
         values = {"it": str(self.exe), "dir": str(self.dir), "name": self.entry.name, "port": str(self._port),
-                  "pids": pids}
-        return re.sub(r"\{(it|dir|name|port|pids)\}", lambda match: values[match[1]], command)
+                  "pids": pids, "epoch_s": str(self._epoch_s)}
+        return re.sub(r"\{(it|dir|name|port|pids|epoch_s)\}", lambda match: values[match[1]], command)
 
     def _as_root(self, command):
         subprocess.run(["bash", "-c", self._filled(command)], cwd=self.dir, check=True, timeout=60, text=True,

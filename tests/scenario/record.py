@@ -60,6 +60,8 @@ def apart_text(record, other):
     text = other["measured"]
     if other.get("budget", "off") != record.get("budget", "off"):
         text += f", budget {other.get('budget', 'off')}"
+    if other.get("epoch_s") != record.get("epoch_s"):
+        text += f", in epochs of {other['epoch_s']} s"
     if other.get("learned_epochs") != record.get("learned_epochs"):
         text += f", after {other['learned_epochs']} epochs of learning"
     return text
@@ -67,13 +69,14 @@ def apart_text(record, other):
 
 def joined(record, other):
     """What this run left out, taken from another one, and what that one measured of a later version of its filter; then
-    also the innocent loads that ran there. What is left of an earlier version says so. A fault that another filter is
+    also the innocent loads that ran there, and its replay. What is left of an earlier version says so. A fault that another filter is
     expected to tell now was measured where it was expected to."""
     filters = {name: (row["rule"], row["version"]) for name, row in record["filters"].items()}
     later = {name: (row["rule"], row["version"]) for name, row in other["filters"].items()
              if name not in filters or row["version"] > filters[name][1]}
     apart = apart_text(record, other)
     ran = {line["name"]: {**line, "apart": apart} for line in other["faults"] if "not_run" not in line}
+    here = {line["name"] for line in record["faults"]}
     faults = []
     for line in record["faults"]:
         instead = ran.get(line["name"])
@@ -85,14 +88,17 @@ def joined(record, other):
         if "not_run" not in line and line["expected"] in later:
             line = {"version": filters[line["expected"]][1], **line}
         faults.append(line)
+    faults += [ran.get(line["name"], line) for line in other["faults"] if line["name"] not in here]
     quiet = {line["name"]: {**line, "apart": apart} for line in other["innocents"] if "not_run" not in line}
-    innocents = [quiet.get(line["name"], line) if later or "not_run" in line else line for line in record["innocents"]]
+    innocents = [quiet.get(line["name"], line) if later or "not_run" in line else line
+                 for line in record["innocents"] or other["innocents"]]
     played = {line["name"]: {**line, "apart": apart} for line in other.get("fleets", []) if "not_run" not in line}
     fleets = {line["name"]: line for line in record.get("fleets", [])}
     fleets |= {name: line for name, line in played.items() if "not_run" in fleets.get(name, {"not_run": ""})}
     # A record from before there were fleets has them among its faults.
     faults = [line for line in faults if line["name"] not in fleets]
-    return {**record, "faults": faults, "planted": sum("not_run" not in line for line in faults), "innocents": innocents,
+    more = {key: other[key] for key in ("replay", "held") if key in other}
+    return {**more, **record, "faults": faults, "planted": sum("not_run" not in line for line in faults), "innocents": innocents,
             "fleets": list(fleets.values()), "scoped": record.get("scoped") or other.get("scoped", []),
             "innocent_loads": sum("not_run" not in line for line in innocents),
             "filters": of_filters(filters | later, faults, innocents, record)}
@@ -219,9 +225,9 @@ def budget_text(record):
     return f"{off}; what the rules find within one is told [below](#within-a-budget)."
 
 
-def minutes_text(runs):
-    of_a_minute = [run for run in runs if run["epoch_s"] >= 60]
-    if any(run["named"] for run in of_a_minute):
+def minutes_text(record):
+    of_a_minute = [run for run in record["held"] if run["epoch_s"] >= 60]
+    if record.get("epoch_s", 0) >= 60 or any(run["named"] for run in of_a_minute):
         return ""
     return ", and in them only the innocent loads were run" if of_a_minute else " and were not measured"
 
@@ -236,7 +242,7 @@ def held_text(record):
     out = ["", "## Within a budget" if record.get("budget", "off") == "off" else "## Other runs within a budget", "",
            f"{where} A held sensor turns parts of itself down when what it sees "
            "grows dear. A cut costs the same however long its epoch was, so shorter epochs leave less of the budget for "
-           f"seeing; those of a minute, the default, leave the most{minutes_text(record['held'])}.", "",
+           f"seeing; those of a minute, the default, leave the most{minutes_text(record)}.", "",
            "| measured | budget, of the host's CPU time | epochs, after how many of learning | load average | right process and cause | within two epochs | "
            "right vital of the node | false alarms in innocent loads | not found | not run |",
            "|---|---|---|---|---|---|---|---|---|---|"]
@@ -293,6 +299,15 @@ def hints_text(replay):
     return f", which {' and '.join(hints)} do not begin"
 
 
+def soonest_text(named):
+    """How many of these faults cannot be found within two epochs, by what their rules want to see first."""
+    quick = [fault for fault in named if fault.get("needs_epochs", 0) <= 2]
+    if len(quick) == len(named):
+        return ""
+    return (f", or {share_text(sum(f['found'] and f['epochs'] <= 2 for f in quick), len(quick))} of those whose rules can "
+            f"speak so soon ({', '.join(f['name'] for f in named if f not in quick)} need longer)")
+
+
 def stretched_text(replay):
     """Where an epoch was replayed as a longer one, a load of seconds lasts for minutes."""
     recorded_s = replay.get("recorded", {}).get("epoch_s", 0)
@@ -334,7 +349,7 @@ def page(record):
         "node, that it named the right vital in time counts, which says less. "
         "Intervals are Wilson's, 95 %. One run on one machine: other machines, other faults, other figures.", "",
         f"Right process and cause: {share_text(sum(f['found'] for f in named), len(named))}; "
-        f"within two epochs {share_text(sum(f['found'] and f['epochs'] <= 2 for f in named), len(named))}. "
+        f"within two epochs {share_text(sum(f['found'] and f['epochs'] <= 2 for f in named), len(named))}{soonest_text(named)}. "
         f"Right vital, of faults that only a detector of the node can see: "
         f"{share_text(sum(f['found'] for f in run if not f['names_process']), len(run) - len(named))}.{apart_share(record, named)} "
         "Counted are the whole epochs a fault had lasted when it was found; a rule wants its condition in two in a row.", "",

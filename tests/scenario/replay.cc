@@ -23,7 +23,6 @@
 #include "collector/incident/incident_book.h"
 #include "collector/incident/incident_match.h"
 #include "nlohmann/json.hpp"
-#include "proto/codec.h"
 #include "storage/memory_catalog.h"
 #include "storage/memory_history.h"
 #include "storage/placement.h"
@@ -103,7 +102,7 @@ bool GoesOn(const filter::FilterRunner& runner, const v1::StoredSymptom& symptom
 class DrawnFleet : public filter::EpochSource {
  public:
   DrawnFleet(const fleetsim::Recording* recording, uint32_t nodes, uint64_t seed)
-      : redraw_(recording, {}), named_(2 * recording->places().size(), true) {
+      : redraw_(recording, {}) {
     for (uint32_t number = 1; number <= nodes; ++number) {
       fleetsim::NodeTraits& node = nodes_[number];
       node.name = absl::StrCat("drawn-", number);
@@ -126,9 +125,10 @@ class DrawnFleet : public filter::EpochSource {
 
   absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t to_ns,
                        const Visitor& visit) const override {
-    for (uint64_t i = from_ns <= kBeginNs ? 0 : (from_ns - kBeginNs) / kEpochNs; i < epochs; ++i) {
+    const uint64_t first = from_ns <= kBeginNs ? 0 : (from_ns - kBeginNs + kEpochNs - 1) / kEpochNs;
+    for (uint64_t i = first; i < epochs; ++i) {
       if (kBeginNs + i * kEpochNs >= to_ns) break;
-      if (absl::Status made = Make(node, i); !made.ok()) return made;
+      Make(node, i);
       filter::SourceEpoch epoch;
       epoch.span = storage::PlaceEpoch(body_.epoch());
       epoch.sequence = i + 1;
@@ -145,19 +145,16 @@ class DrawnFleet : public filter::EpochSource {
   using Which = std::pair<uint32_t, uint64_t>;  // node, number of its epoch
 
   // Filter after filter asks for the same one, the runner node after node.
-  absl::Status Make(uint32_t node, uint64_t number) const {
+  void Make(uint32_t node, uint64_t number) const {
     const Which asked{node, number};
-    if (made_ == asked) return absl::OkStatus();
-    auto body = next_.valid() && coming_ == asked ? next_.get() : Draw(asked);
-    if (!body.ok()) return body.status();
-    body_ = *std::move(body);
+    if (made_ == asked) return;
+    body_ = next_.valid() && coming_ == asked ? next_.get() : Draw(asked);
     made_ = asked;
     coming_ = node < nodes_.rbegin()->first ? Which{node + 1, number} : Which{1, number + 1};
     next_ = std::async(std::launch::async, [this, which = coming_] { return Draw(which); });
-    return absl::OkStatus();
   }
 
-  absl::StatusOr<v1::SummaryBody> Draw(Which which) const {
+  v1::SummaryBody Draw(Which which) const {
     const uint64_t number = which.second;
     fleetsim::CutEpoch cut;
     cut.sequence = number + 1;
@@ -165,20 +162,15 @@ class DrawnFleet : public filter::EpochSource {
     cut.end_unix_ns = cut.start_unix_ns + kEpochNs;
     cut.start_mono_ns = (number + 1) * kEpochNs;
     cut.length_s = kEpochS;
-    auto drawn = redraw_.Draw(nodes_.at(which.first), cut, named_);
-    if (!drawn.ok()) return drawn.status();
-    auto decoded = proto::DecodeSummary(drawn->record.summary, drawn->record.schema);
-    if (!decoded.ok()) return decoded.status();
-    return std::move(decoded->body);
+    return redraw_.DrawBody(nodes_.at(which.first), cut);
   }
 
   const fleetsim::Redraw redraw_;
-  const std::vector<bool> named_;  // nobody asks for the names of places
   std::map<uint32_t, fleetsim::NodeTraits> nodes_;
   // The runner is one thread.
   mutable Which made_{0, 0}, coming_{0, 0};
   mutable v1::SummaryBody body_;
-  mutable std::future<absl::StatusOr<v1::SummaryBody>> next_;  // what is coming_; ends first
+  mutable std::future<v1::SummaryBody> next_;  // what is coming_; ends first
 };
 
 absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, uint32_t hours,

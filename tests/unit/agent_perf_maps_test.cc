@@ -36,7 +36,8 @@ void Write(const fs::path& path, std::string_view text) {
 class PerfMapsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    Write(proc() / "stat", "42 (a) S 1 42 42 0 -1 0 0 0 0 0 7 8 0 0 20 0 1 0 12345 1000 250 0\n");
+    Write(proc() / "task/42/stat",
+          "42 (a) S 1 42 42 0 -1 0 0 0 0 0 7 8 0 0 20 0 1 0 12345 1000 250 0\n");
     SetStatus(geteuid());
     fs::create_directories(root() / "tmp");
     fs::create_symlink(root(), proc() / "root");

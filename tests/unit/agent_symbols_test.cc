@@ -35,6 +35,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr uint64_t kStepNs = 100'000'000;
+
 void Write(const fs::path& path, std::string_view text) {
   fs::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary) << text;
@@ -190,7 +192,7 @@ TEST(HostResolverTest, AnAddressThatIsNotMappedHasNoFile) {
 class FakeHostTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    Write(proc() / "stat",
+    Write(proc() / "task/42/stat",
           "42 (a) b) S 1 42 42 0 -1 0 0 0 0 0 7 8 0 0 20 0 1 0 12345 1000 250 0 0\n");
     Write(proc() / "cgroup", "4:memory:/m\n3:cpuset:/c\n0::/unified\n");
     fs::create_directories(container() / "bin");
@@ -468,6 +470,44 @@ TEST_F(FakeHostTest, AScriptIsNotTheNameOfWhatRunsIt) {
     resolver.OnExec(exec);
   }
   EXPECT_EQ(resolver.ExePath({4'000'000, 5, exec.exe, 0}), "");
+}
+
+TEST_F(FakeHostTest, WhatIsMappedBehindFiveMegabytesOfMapsIsKnown) {
+  std::string text;
+  for (uint64_t i = 0; i < 60'000; ++i) {
+    char line[96];
+    snprintf(line, sizeof line, "%012lx-%012lx r--p 00000000 fe:01 77 %40s\n",
+             static_cast<unsigned long>(0x1'0000 + i * 0x2000),
+             static_cast<unsigned long>(0x1'1000 + i * 0x2000), "/data");
+    text += line;
+  }
+  char code[128];
+  snprintf(code, sizeof code, "7f0000000000-7f0100000000 r-xp 00000000 fe:01 %lu /bin/app\n",
+           static_cast<unsigned long>(process_.exe.inode));
+  ASSERT_GT(text.size(), 5u << 20);
+  Write(proc() / "maps", text + code);
+  ProcessMaps maps(options_);
+  EXPECT_TRUE(maps.Find(process_, 0x7f00'0000'1000, kStepNs).has_value());
+  // To read them takes the kernel 50 ms; for an address that is nowhere it is not asked each time.
+  const uint64_t first = maps.Reading(process_, kStepNs);
+  for (uint64_t step = 2; step < 50; ++step) {
+    EXPECT_FALSE(maps.Find(process_, 0x10, step * kStepNs).has_value());
+  }
+  EXPECT_EQ(maps.Reading(process_, 50 * kStepNs), first);
+}
+
+TEST_F(FakeHostTest, ForAnAddressThatIsNowhereMapsAreReadEverMoreRarely) {
+  ProcessMaps maps(options_);
+  uint64_t readings = 0, last = 0;
+  for (uint64_t step = 1; step <= 100; ++step) {
+    EXPECT_FALSE(maps.Find(process_, 0x10, step * kStepNs).has_value());
+    const uint64_t now = maps.Reading(process_, step * kStepNs);
+    readings += now != last ? 1 : 0;
+    last = now;
+  }
+  EXPECT_LE(readings, 12u);
+  Write(proc() / "maps", "300000000-400000000 r-xp 00000000 00:00 0\n");
+  EXPECT_TRUE(maps.Find(process_, 0x3'0000'0000, 170 * kStepNs).has_value());
 }
 
 TEST_F(FakeHostTest, MapsAreReadAgainForWhatWasLoadedSince) {

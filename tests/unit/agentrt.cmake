@@ -6,6 +6,8 @@ telltale_test(agentrt_spool_test LABEL unit
 telltale_test(agentrt_disk_writer_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_disk_writer_test.cc
   LINK agentrt_support telltale::agent_spool telltale::codec)
+telltale_test(agentrt_supervisor_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_supervisor_test.cc LINK telltale::agent_supervise)
 telltale_test(agentrt_uplink_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_uplink_test.cc ${CMAKE_CURRENT_LIST_DIR}/agentrt_uplink_stream_test.cc
   LINK agentrt_support telltale::agent_uplink telltale::agent_loop telltale::codec)

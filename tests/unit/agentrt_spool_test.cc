@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <utility>
 
 #include "agent/spool/disk_writer.h"
 #include "agent/spool/journal.h"
@@ -310,6 +311,30 @@ TEST_F(SpoolTest, SurvivesAKillAtEveryStepWithoutLosingOrReusingASequence) {
     // It goes on working.
     EXPECT_TRUE(spool->Append(MakeTestRecord(spool->next_sequence())).ok()) << "step " << step;
   }
+}
+
+TEST_F(SpoolTest, WhatIsJournalledAfterAFullDiskCanBeRead) {
+  class FullOnce : public PosixFileSystem {
+   public:
+    absl::Status Append(const std::string& path, std::string_view bytes) override {
+      if (!std::exchange(full_, false)) return PosixFileSystem::Append(path, bytes);
+      PosixFileSystem::Append(path, bytes.substr(0, bytes.size() / 2)).IgnoreError();
+      return absl::ResourceExhaustedError("no space left on device");
+    }
+
+   private:
+    bool full_ = true;
+  } files;
+  ASSERT_TRUE(Spool::Open(Options(), files_).ok());
+  Journal journal(Options().directory, files);
+  v1::SummaryBody last = MakeTestBody(3);
+  ASSERT_TRUE(journal.Append(proto::BuiltinSchema(), 3, MakeTestBody(3)).ok());
+  ASSERT_FALSE(journal.Append(proto::BuiltinSchema(), 3, MakeTestBody(3)).ok());
+  last.mutable_epoch()->set_end_unix_ns(last.epoch().end_unix_ns() + 1);
+  ASSERT_TRUE(journal.Append(proto::BuiltinSchema(), 3, last).ok());
+  const auto left = Journal(Options().directory, files).Load();
+  ASSERT_TRUE(left.has_value());
+  EXPECT_EQ(left->body.epoch().end_unix_ns(), last.epoch().end_unix_ns());
 }
 
 TEST_F(SpoolTest, ACrashedEpochBecomesOnePartialEpochExactlyOnceWhereverTheRestartIsKilled) {

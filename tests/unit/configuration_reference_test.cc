@@ -17,22 +17,39 @@ namespace {
 
 constexpr const char* kFile = "deploy/docs/configuration.md";
 
+constexpr const char* kPreamble =
+    R"(<!-- Made from the options' own tables by configuration_reference_test; do not edit. -->
+# Configuration
+
+Each option of the agent and of the collector can stand in their file (`tls.ca` as `ca:` below `tls:`), in the
+environment (`TELLTALE_AGENT_TLS_CA`) or on the command line (`--tls-ca`); the later wins. `--print-config` shows what is in
+effect and where it came from, `--check-config` reads it and ends. The defaults are those of the programs: the packages'
+files in `/etc/telltale` set other directories, below `/var/lib/telltale-agent` and `/var/lib/telltale-collector`.
+
+The last column but one says how a change takes effect: by SIGHUP (`systemctl reload`) or by a restart.
+
+## telltale
+
+It takes its flags, else `TELLTALE_COLLECTOR`, `TELLTALE_TLS_CA`, `TELLTALE_TLS_CERT` and `TELLTALE_TLS_KEY`, or
+`TELLTALE_TLS_DIR`, else `~/.config/telltale.yaml`, else `/etc/telltale/cli.yaml`:
+
+```yaml
+collector: collector.example.org:7410   # default: localhost:7410
+tls:
+  dir: /home/ann/pki                    # default: /etc/telltale/pki
+```
+
+In that directory stand `ca.crt` and one person's certificate and key (`operator-ann.crt`, `operator-ann.key`; or of a
+`viewer-`). Where there are several, or they stand elsewhere, name them: `ca`, `cert` and `key` below `tls`.
+)";
+
 std::string Reference() {
   agent::Config agent;
   collector::Config collector;
-  return absl::StrCat(
-      "# Configuration\n\nMade from the options' own tables; do not edit. Each option can stand in "
-      "the file "
-      "(`tls.ca` as `ca:` below `tls:`),\nin the environment (`TELLTALE_AGENT_TLS_CA`) or on the "
-      "command line "
-      "(`--tls-ca`); the later wins. `--print-config`\nshows what is in effect and where it came "
-      "from, "
-      "`--check-config` reads it and ends.\n\nThe last column but one says how a change takes "
-      "effect: by SIGHUP "
-      "(`systemctl reload`) or by a restart.\n\n## telltale-agent: /etc/telltale/agent.yaml\n\n",
-      config::ReferenceMarkdown(agent::AgentOptions(agent)),
-      "\n## telltale-collector: /etc/telltale/collector.yaml\n\n",
-      config::ReferenceMarkdown(collector::CollectorOptions(collector)));
+  return absl::StrCat(kPreamble, "\n## telltale-agent: /etc/telltale/agent.yaml\n\n",
+                      config::ReferenceMarkdown(agent::AgentOptions(agent)),
+                      "\n## telltale-collector: /etc/telltale/collector.yaml\n\n",
+                      config::ReferenceMarkdown(collector::CollectorOptions(collector)));
 }
 
 TEST(ConfigurationReferenceTest, TheDocumentIsTheTables) {

@@ -65,6 +65,11 @@ class FleetTest : public ::testing::Test, public EpochSource {
   std::vector<NodeHead> Nodes() const override { return nodes_; }
   absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t,
                        const Visitor& visit) const override {
+    ++reads_;
+    ShowMinute(node, from_ns, visit);
+    return absl::OkStatus();
+  }
+  void ShowMinute(uint32_t node, uint64_t from_ns, const Visitor& visit) const {
     static const v1::Schema schema = proto::BuiltinSchema();
     v1::SummaryBody body;
     body.mutable_epoch()->set_kind(v1::EPOCH_KIND_FULL);
@@ -84,13 +89,13 @@ class FleetTest : public ::testing::Test, public EpochSource {
     epoch.body = &body;
     epoch.schema = &schema;
     visit(epoch);
-    return absl::OkStatus();
   }
   bool Hour(uint32_t, uint64_t, const HourVisitor&) const override { return false; }
 
   storage::MemoryHistory history_;
   storage::MemoryCatalog catalog_;
   storage::DerivedStore store_;
+  mutable uint64_t reads_ = 0;
   uint64_t now_ = kBegin;
   std::vector<NodeHead> nodes_;
   std::map<uint32_t, double> busy_;    // of each CPU, by node
@@ -194,6 +199,27 @@ TEST_F(FleetTest, ANodeUnlikeItsPeersIsToldAfterFiveMinutes) {
   Pass(15);
   ASSERT_EQ(Found().size(), 1u);
   EXPECT_FALSE(Found()[0].open());
+}
+
+TEST_F(FleetTest, WhatWasNotedWhenItWasShownIsNotReadAgain) {
+  for (int i = 0; i < 8; ++i) Add(absl::StrCat("web-", i), "web");
+  Pass(1);
+  reads_ = 0;
+  busy_[3] = 0.95;
+  for (int minute = 0; minute < 12; ++minute) {
+    const uint64_t from_ns = now_;
+    for (const NodeHead& node : nodes_) {
+      ShowMinute(node.number, from_ns, [&](const SourceEpoch& epoch) {
+        watch_->Note(node.number, epoch);
+        watch_->Note(node.number, epoch);  // a reader that waits for a hole to close
+        return true;
+      });
+    }
+    Pass(1);
+  }
+  EXPECT_LE(reads_, 8u * 3) << "of the minutes before anything was noted";
+  ASSERT_EQ(Found().size(), 1u);
+  EXPECT_EQ(Found()[0].node(), "web-2");
 }
 
 TEST_F(FleetTest, AnOutlierThatIsGoneOrHasNoPeersAnyMoreGoesOnNoLonger) {

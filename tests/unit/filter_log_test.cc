@@ -171,6 +171,17 @@ TEST_F(AnomalyLogTest, CountsSurviveARestart) {
   EXPECT_EQ(log_->Recent("a"), 3u);
 }
 
+TEST_F(AnomalyLogTest, OfAFilterThatNamesVitalsWithoutEndTheFirstAreCountedApart) {
+  for (uint64_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(log_->Append("odd", 1, "a", At(i, "pod-" + std::to_string(i))).ok());
+  }
+  Append(100);
+  EXPECT_EQ((log_->Counts()[{"odd", "pod-63"}]), 1u);
+  EXPECT_EQ((log_->Counts()[{"odd", "[other]"}]), 36u);
+  EXPECT_EQ((log_->Counts()[{"ewma", "cpu"}]), 1u);
+  EXPECT_EQ(log_->Counts().size(), 66u);
+}
+
 TEST_F(AnomalyLogTest, FiguresAreInBaseUnits) {
   Append(4);
   const v1::Anomaly anomaly = log_->After("0", 1)->front();

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collector/filter/filter_runner.h"
@@ -13,8 +14,10 @@
 namespace telltale::filter {
 namespace {
 
-// Something that begins with epoch 5 and ends with epoch 25,000, days later.
+// Something that begins with epoch 5 and ends with epoch 25,000, days later; on n3 after eight
+// days.
 constexpr uint64_t kStuckFrom = kBegin + 5 * kEpoch, kStuckTo = kBegin + 25'000 * kEpoch;
+constexpr uint64_t kLongTo = kBegin + 70'000 * kEpoch;
 const telltale_filter& StuckFilter() {
   static const telltale_filter filter = [] {
     telltale_filter made = {};
@@ -34,10 +37,13 @@ const telltale_filter& StuckFilter() {
         mark.struct_size = sizeof mark;
         mark.vital = mark.sub = "";
         mark.start_ns = mark.end_ns = epoch->start_ns;
-        mark.text = "deploy: app";
-        host.mark(host.context, &mark);
+        for (const char* text : {"deploy: app", "deploy: other", "deploy: app"}) {
+          mark.text = text;
+          host.mark(host.context, &mark);
+        }
       }
-      if (epoch->start_ns != kStuckFrom && epoch->start_ns != kStuckTo) return 0;
+      const uint64_t to = std::string_view(host.node) == "n3" ? kLongTo : kStuckTo;
+      if (epoch->start_ns != kStuckFrom && epoch->start_ns != to) return 0;
       telltale_filter_anomaly anomaly = {};
       anomaly.struct_size = sizeof anomaly;
       anomaly.vital = "blocking";
@@ -100,7 +106,19 @@ TEST_F(FilterOpenTest, AMarkIsHandedOnOnceAlsoAfterARestart) {
   Look();
   Restart();
   Look();
-  EXPECT_EQ(marks_, std::vector<std::string>{"stuck n1 deploy: app"});
+  EXPECT_THAT(marks_, ::testing::ElementsAre("stuck n1 deploy: app", "stuck n1 deploy: other"));
+}
+
+TEST_F(FilterOpenTest, WhatWentOnForMoreThanAWeekIsKnownToEnd) {
+  for (uint64_t i = 0; i < 100; ++i) Arrive(i, 1, 3);
+  Look();
+  ASSERT_TRUE(IsStuck("n3"));
+  for (uint64_t i = 69'900; i < 70'000; ++i) Arrive(i, 1, 3);
+  Look();
+  EXPECT_TRUE(IsStuck("n3"));
+  for (uint64_t i = 70'000; i < 70'100; ++i) Arrive(i, 1, 3);
+  Look();
+  EXPECT_FALSE(IsStuck("n3"));
 }
 
 TEST_F(FilterOpenTest, WhatIsOpenOnANodeThatIsGoneIsNotKnownToGoOn) {

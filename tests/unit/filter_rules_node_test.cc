@@ -92,6 +92,17 @@ TEST(LowMemoryTest, FaultsFromDiskWithLittleMemoryLeft) {
   EXPECT_THAT(watch.told[0].text, HasSubstr("memory is low, 480 MB available"));
 }
 
+TEST(LowMemoryTest, OfProcessesThatTakeTurnsAtFaultingTheNodeIsTold) {
+  Watch watch(LowMemoryFilter());
+  int epoch = 0;
+  Play(watch, 40, 6, Nothing, [&epoch](Watch& w) {
+    const bool odd = ++epoch % 2 == 1;
+    Thrash(w, 0.03);
+    w.Process(813, "/usr/bin/app", {{TELLTALE_PROCESS_FAULTS_MAJOR, odd ? 300 : 500}});
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+}
+
 TEST(LowMemoryTest, FaultsFromDiskWithPlentyAreAStart) {
   Watch watch(LowMemoryFilter());
   Play(watch, 40, 20, Nothing, [](Watch& w) { Thrash(w, 0.5); });

@@ -194,6 +194,71 @@ TEST_F(IncidentBookTest, WhatWasUnusualElevenMinutesAgoHasNothingToDoWithADiagno
   EXPECT_EQ(book_->List({})->hints(), 0u);
 }
 
+TEST_F(IncidentBookTest, WhatIsOnlyUnusualStillWaitsAfterARestart) {
+  hints_ = {"ewma"};
+  Restart();
+  Find(0, "db-2", "level_shift", "cpu");
+  Find(0, "db-1", "ewma", "blocking");
+  Find(1, "db-2", "ewma", "cpu");
+  Restart();
+  EXPECT_EQ(book_->List({})->hints(), 1u) << "the other stands in its incident";
+  EXPECT_EQ(Whole(1).anomalies(), 2u);
+  Find(2, "db-1", "rule_blocked", "blocking", "postgres (pid 812, uid 26)", 5);
+  EXPECT_EQ(Whole(2).symptoms_size(), 2);
+  Restart();
+  EXPECT_EQ(book_->List({})->hints(), 0u);
+  EXPECT_EQ(Whole(2).anomalies(), 2u) << "taken in once";
+}
+
+TEST_F(IncidentBookTest, WhatIsOnlyUnusualUndoesNoSilence) {
+  Find(0, "db-2", "ewma", "cpu");
+  hints_ = {"ewma"};
+  Restart();
+  ASSERT_TRUE(Silence("*", "10", "postgres").ok());
+  Find(1, "db-1", "vanished", "cpu", "/usr/lib/postgres", 10);
+  Find(2, "db-1", "ewma", "cpu");
+  ASSERT_EQ(Whole(2).symptoms_size(), 2);
+  EXPECT_TRUE(Whole(2).silenced());
+  EXPECT_FALSE(Whole(1).silenced()) << "which has nothing else";
+}
+
+TEST_F(IncidentBookTest, WhatWasAcknowledgedWeeksAgoHidesNoOtherNode) {
+  going_on_ = {"nginx"};
+  Find(0, "db-1", "rule_blocked", "blocking", "nginx (pid 7, uid 0)", 5);
+  ASSERT_TRUE(Change(1, v1::INCIDENT_ACTION_ACKNOWLEDGE).ok());
+  Find(4, "db-2", "rule_blocked", "blocking", "nginx (pid 9, uid 0)", 5);
+  EXPECT_EQ(Whole(1).node_count(), 2u) << "the same fault, that spreads";
+  Look(600);
+  Find(601, "db-3", "rule_blocked", "blocking", "nginx (pid 8, uid 0)", 5);
+  ASSERT_EQ(All().size(), 2u);
+  EXPECT_EQ(Whole(1).state(), "acknowledged");
+  EXPECT_EQ(Whole(2).state(), "open");
+  Find(900, "db-4", "rule_blocked", "blocking", "nginx (pid 8, uid 0)", 5);
+  EXPECT_EQ(Whole(2).node_count(), 2u) << "of what rings already it is news";
+}
+
+TEST_F(IncidentBookTest, ADiagnosisThatIsOverExplainsNothingNew) {
+  going_on_ = {"app"};
+  open_ = true;
+  Find(0, "db-1", "rule_busy_loop", "cpu", "app (pid 7, uid 0)", 1);
+  Find(20, "db-1", "level_shift", "cpu");
+  ASSERT_EQ(All().size(), 1u);
+  going_on_.clear();
+  Look(21);
+  Find(25, "db-1", "level_shift", "sched_delay");
+  EXPECT_EQ(All().size(), 2u);
+}
+
+TEST_F(IncidentBookTest, WhatWasOverHoursBeforeItIsToldRingsNoMore) {
+  open_ = true;
+  told_after_ = 180;
+  going_on_ = {"mysqld"};
+  Find(0, "db-1", "rule_blocked", "blocking", "postgres (pid 812, uid 26)", 5);
+  EXPECT_EQ(Whole(1).state(), "resolved");
+  Find(0, "db-2", "rule_blocked", "blocking", "mysqld (pid 813, uid 27)", 5);
+  EXPECT_EQ(Whole(2).state(), "open");
+}
+
 TEST_F(IncidentBookTest, TwoFaultsAtOnceAreTwoIncidents) {
   Find(0, "db-1", "rule_busy_loop", "cpu", "app (pid 7, uid 0)", 1);
   Find(0, "db-1", "leak", "user_page", "cache (pid 9, uid 0)", 2);

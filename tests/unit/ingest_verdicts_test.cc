@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "collector/ingest/byte_budget.h"
 #include "proto/codec.h"
 #include "sketch/vital_ids.h"
 #include "tests/support/ingest_bench.h"
@@ -157,6 +158,33 @@ TEST_F(VerdictTest, AFullDiskAsksForPatienceAndTheSameSummaryIsStoredLater) {
   Send(Summary(agent_, 1));
   EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::STORED);
   EXPECT_EQ(Counters().epochs, 1u);
+}
+
+TEST_F(VerdictTest, ANodeThatSentMoreThanIsStoredOfOneIsAskedForPatience) {
+  ingest::IngestSettings settings;
+  settings.node_bytes_per_day = 8;
+  core_.SetSettings(settings);
+  Send(Summary(agent_, 1));
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::RETRY_AFTER);
+  EXPECT_EQ(stream_.VerdictOn(1).retry_after_ms(), 600'000u) << "not days: it may be raised";
+  EXPECT_NE(stream_.VerdictOn(1).reason().find("ingest.node_bytes_per_day"), std::string::npos);
+  EXPECT_EQ(Counted(ingest::Count::kRetryNodeBytes), 1u);
+  EXPECT_EQ(Counters().epochs, 0u);
+  settings.node_bytes_per_day = 1 << 20;
+  core_.SetSettings(settings);
+  Send(Summary(agent_, 1));
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::STORED);
+}
+
+TEST(ByteBudgetTest, FourDaysWorthAtOnceAndOneADayAfterwards) {
+  constexpr uint64_t kDay = 86'400 * kSecond;
+  ingest::ByteBudget budget;
+  EXPECT_EQ(budget.Take(400, 100, kDay), 0u);
+  const uint64_t wait = budget.Take(50, 100, kDay);
+  EXPECT_NEAR(static_cast<double>(wait), static_cast<double>(kDay) / 2, 2.0);
+  EXPECT_NE(budget.Take(50, 100, kDay + wait / 2), 0u);
+  EXPECT_EQ(budget.Take(50, 100, kDay + wait), 0u);
+  EXPECT_EQ(budget.Take(400, 100, 10 * kDay), 0u);
 }
 
 TEST_F(VerdictTest, AWriteErrorIsCountedApartFromAFullDisk) {

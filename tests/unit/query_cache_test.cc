@@ -17,23 +17,23 @@ using ::telltale::testing::QueryStore;
 
 TEST(IngestStampsTest, TellGroupsAndHoursApart) {
   storage::IngestStamps stamps;
-  stamps.Touch(3, 10 * kHourNs + 5, 7);
-  stamps.Touch(300, 11 * kHourNs, 9);
-  EXPECT_EQ(stamps.Highest({0}, 10 * kHourNs, 12 * kHourNs), 7u);
+  stamps.Touch(3, 10 * kHourNs + 5);
+  stamps.Touch(300, 11 * kHourNs);
+  EXPECT_EQ(stamps.Highest({0}, 10 * kHourNs, 12 * kHourNs), 1u);
   EXPECT_EQ(stamps.Highest({1}, 10 * kHourNs, 11 * kHourNs), 0u);
-  EXPECT_EQ(stamps.Highest({1}, 10 * kHourNs, 11 * kHourNs + 1), 9u);
-  EXPECT_EQ(stamps.Highest({}, 0, 12 * kHourNs), 9u);
-  stamps.TouchAll(5, 12);
-  EXPECT_EQ(stamps.Highest({0}, 0, 1), 12u);
+  EXPECT_EQ(stamps.Highest({1}, 10 * kHourNs, 11 * kHourNs + 1), 2u);
+  EXPECT_EQ(stamps.Highest({}, 0, 12 * kHourNs), 2u);
+  stamps.TouchAll(5);
+  EXPECT_EQ(stamps.Highest({0}, 0, 1), 3u);
 }
 
 TEST(IngestStampsTest, OldHoursThatWereFoldedStillChange) {
   storage::IngestStamps stamps;
   const uint64_t hours = storage::IngestStamps::kMaxHours + 10;
-  for (uint64_t hour = 1; hour <= hours; ++hour) stamps.Touch(1, hour * kHourNs, hour);
+  for (uint64_t hour = 1; hour <= hours; ++hour) stamps.Touch(1, hour * kHourNs);
   const uint64_t folded = stamps.Highest({0}, 2 * kHourNs, 3 * kHourNs);
   EXPECT_GE(folded, 2u);
-  stamps.Touch(1, 2 * kHourNs, hours + 1);
+  stamps.Touch(1, 2 * kHourNs);
   EXPECT_EQ(stamps.Highest({0}, 2 * kHourNs, 3 * kHourNs), hours + 1);
   EXPECT_EQ(stamps.Highest({0}, hours * kHourNs, (hours + 1) * kHourNs), hours);
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <string>
 
 #include "agent/sensor/epoch_reader.h"
 #include "gtest/gtest.h"
@@ -68,6 +69,37 @@ TEST(ProcessTableTest, KeepsTwoProcessesThatHadTheSamePidApart) {
   RawEpoch epoch = EpochWith(2);
   table.Finish(epoch);
   EXPECT_EQ(epoch.processes.size(), 3U);
+}
+
+TEST(ProcessTableTest, ManyShortLivesLeaveRoomForWhatIsThereAtTheCut) {
+  ProcessTable table(8, 1'000);
+  for (uint32_t pid = 10; pid < 110; ++pid) {
+    telltale_row life = Row(pid, pid, "cc1plus", 3);
+    life.who.exe = {.inode = 77, .device = 8, .generation = 0};
+    life.exited = 1;
+    table.Add(life);
+  }
+  telltale_row older = Row(5, 5, "make", 2);
+  older.who.start_ns = 999;  // began before
+  older.who.exe = {.inode = 78, .device = 8, .generation = 0};
+  older.exited = 1;
+  table.Add(older);
+  table.Add(Row(900, 900, "postgres", 4));
+  RawEpoch epoch = EpochWith(306);
+  table.Finish(epoch);
+  uint64_t lives = 0, calls = 0;
+  bool has_make = false, has_postgres = false;
+  for (const RawProcess& process : epoch.processes) {
+    const std::string comm = process.comm.data();
+    has_make = has_make || comm == "make";
+    has_postgres = has_postgres || comm == "postgres";
+    if (comm == "cc1plus") lives += process.instances;
+    for (const auto& share : process.shares) calls += share.weight;
+  }
+  EXPECT_TRUE(has_make && has_postgres);
+  EXPECT_EQ(lives, 100u);
+  EXPECT_EQ(calls, 306u);
+  EXPECT_TRUE(epoch.losses.empty());
 }
 
 TEST(ProcessTableTest, GivesToOtherWhatHasNoRowSoThatTheSumIsTheTotal) {

@@ -1,6 +1,8 @@
 // What the store promises to ingest and to readers, on a real directory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -616,6 +618,25 @@ TEST_F(StoreTest, WhatIsRestoredHasItsEpochsAndBlobs) {
   Open();
   EXPECT_THAT(StoredSequences(), ElementsAre(1u));
   EXPECT_TRUE(*store_->blobs().Get(info.id, BlobRole::kOperator, "operator/ann") == content);
+}
+
+TEST_F(StoreTest, WhatRootRestoresIsTheOwnersOfTheDirectory) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can restore for another user";
+  const MadeSummary made = maker_.Make(1, kStart);
+  ASSERT_THAT(*Put({&made}), ElementsAre(Outcome::kStored));
+  ASSERT_TRUE(store_->BackUp(dir_.path() + "/backup", {}).ok());
+  const std::string data = dir_.path() + "/of-another";
+  std::filesystem::create_directory(data);
+  ASSERT_EQ(chown(data.c_str(), 65534, 65534), 0);
+  ASSERT_TRUE(Restore(nullptr, dir_.path() + "/backup", data, {}).ok());
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(data)) {
+    struct stat file = {};
+    ASSERT_EQ(stat(entry.path().c_str(), &file), 0);
+    EXPECT_EQ(file.st_uid, 65534u) << entry.path();
+    files += entry.is_regular_file() ? 1 : 0;
+  }
+  EXPECT_GT(files, 3u);
 }
 
 TEST_F(StoreTest, ABackupWhereNoDirectoryIsSaysWhichIsMissing) {

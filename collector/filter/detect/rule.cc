@@ -98,6 +98,7 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
     const auto known = open_.find(found.who);
     // What goes on while it learns is how things are here.
     if (known == open_.end() && (usual || epochs_ <= learn_)) continue;
+    if (known != open_.end() && known->second.missed == 0) continue;  // twice in one epoch
     Open& open = open_[found.who];
     if (open.missed > 1) open.held = 0;
     if (open.held == 0 && !open.told) open.start_ns = epoch.start_ns;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "collector/filter/detect/rule.h"
 #include "collector/filter/detect/rules.h"
+#include "storage/rollup/portable.h"
 
 namespace telltale::filter {
 namespace {
@@ -161,7 +162,7 @@ class LowMemory : public Rule {
   static constexpr const char* kVitals[] = {"user_page", "blocking", "reclaim", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_low_memory",
-      .version = 2,
+      .version = 3,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "low memory and swap, against plenty",
       .vitals = kVitals,
@@ -192,7 +193,8 @@ class LowMemory : public Rule {
     }
     if (most == nullptr) return {};
     const std::string text = ProcessText(*most);
-    Case found{{most->pid, most->start_ns}, ProgramOf(*most), {}};
+    // Of the node or the cgroup: who faults most changes from epoch to epoch.
+    Case found{{0, in_cgroup ? storage::DigestText(most->cgroup) : 0}, ProgramOf(*most), {}};
     found.found.vital = "user_page";
     found.found.sub = "major";
     found.found.subject = text;

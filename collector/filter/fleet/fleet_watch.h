@@ -26,6 +26,8 @@ class FleetWatch {
   FleetWatch(const EpochSource* source, storage::DerivedStore* store, AnomalyLog* log,
              uint64_t now_ns);
 
+  // Each epoch that is shown to filters (PeerOutliers::Note).
+  void Note(uint32_t node, const SourceEpoch& epoch) { peers_.Note(node, epoch); }
   // With each of the filters' looks.
   absl::Status Look(uint64_t now_ns);
   // Whether such an anomaly of the node goes on.

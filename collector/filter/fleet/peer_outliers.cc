@@ -47,28 +47,50 @@ absl::Status PeerOutliers::Look(const std::vector<NodeHead>& nodes, uint64_t now
   const uint64_t newest = storage::FloorTo(now_ns - std::min(now_ns, kWaitNs), kMinuteNs);
   const uint64_t oldest = newest - std::min(newest, kMostBehind * kMinuteNs);
   next_minute_ns_ = std::max(next_minute_ns_, next_minute_ns_ == 0 ? newest : oldest);
+  are_many_ = nodes.size() > kPeers;
   for (; next_minute_ns_ < newest; next_minute_ns_ += kMinuteNs) {
     if (auto status = LookAt(nodes, next_minute_ns_, now_ns); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
+std::optional<PeerOutliers::Account> PeerOutliers::TakeNoted(uint32_t node, uint64_t minute_ns) {
+  const auto noted = noted_.find(node);
+  if (noted == noted_.end()) return std::nullopt;
+  auto& accounts = noted->second.accounts;
+  std::erase_if(accounts, [&](const Account& one) { return one.minute_ns < minute_ns; });
+  if (accounts.empty() || accounts.front().minute_ns != minute_ns) return std::nullopt;
+  Account taken = std::move(accounts.front());
+  accounts.erase(accounts.begin());
+  return taken;
+}
+
 absl::Status PeerOutliers::LookAt(const std::vector<NodeHead>& nodes, uint64_t minute_ns,
                                   uint64_t now_ns) {
-  SeriesBook book;
   std::vector<Minute> minutes;
   minutes.reserve(nodes.size());
   for (const NodeHead& node : nodes) {
-    if (node.last_epoch_ns <= minute_ns || nodes.size() <= kPeers) continue;
-    auto minute = Read(node, minute_ns, book);
-    if (!minute.ok()) return minute.status();
-    if (!minute->rates.empty()) minutes.push_back(*std::move(minute));
+    std::optional<Account> account = TakeNoted(node.number, minute_ns);
+    if (node.last_epoch_ns <= minute_ns || !are_many_) continue;
+    if (!account) {
+      auto read = Read(node.number, minute_ns);
+      if (!read.ok()) return read.status();
+      account = *std::move(read);
+    }
+    if (account->sums.empty()) continue;
+    Minute& minute = minutes.emplace_back();
+    minute.node = &node;
+    minute.cpus = account->cpus;
+    minute.rates.reserve(account->sums.size());
+    for (const Sum& sum : account->sums) {
+      minute.rates.push_back({sum.series, sum.unit, sum.weight / (sum.seconds * minute.cpus)});
+    }
   }
   std::map<std::string, std::vector<const Minute*>> groups;
   for (const Minute& minute : minutes) groups[GroupOf(minute)].push_back(&minute);
   for (const auto& [group, peers] : groups) {
     if (peers.size() <= kPeers) continue;
-    if (auto status = Judge(group, peers, book, minute_ns, now_ns); !status.ok()) return status;
+    if (auto status = Judge(group, peers, minute_ns, now_ns); !status.ok()) return status;
   }
   if (auto status = EndWhatIsGone(minute_ns, now_ns); !status.ok()) return status;
   if (minute_ns % storage::kHourNs == 0) {
@@ -85,70 +107,96 @@ absl::Status PeerOutliers::LookAt(const std::vector<NodeHead>& nodes, uint64_t m
   return Save();
 }
 
-absl::StatusOr<PeerOutliers::Minute> PeerOutliers::Read(const NodeHead& node, uint64_t minute_ns,
-                                                        SeriesBook& book) {
-  static const telltale_filter wanted = Wanted();
-  Minute minute;
-  minute.node = &node;
-  auto& programs = programs_[node.number];
-  struct Sum {
-    uint32_t unit = 0;
-    double weight = 0, seconds = 0;
-  };
-  std::map<uint32_t, Sum> sums;  // by series
+void PeerOutliers::Note(uint32_t node, const SourceEpoch& epoch) {
+  const uint64_t minute_ns = storage::FloorTo(epoch.span.middle_ns(), kMinuteNs);
+  // Before the first look it is not known which minute is the next.
+  if (!are_many_ || next_minute_ns_ == 0 || minute_ns < next_minute_ns_) return;
+  Noted& noted = noted_[node];
+  if (epoch.span.start_ns <= noted.last_start_ns) return;
+  noted.last_start_ns = epoch.span.start_ns;
+  if (noted.accounts.empty() || noted.accounts.back().minute_ns != minute_ns) {
+    if (noted.accounts.size() >= kMostBehind) noted.accounts.erase(noted.accounts.begin());
+    noted.accounts.emplace_back().minute_ns = minute_ns;
+  }
+  AddTo(noted.accounts.back(), node, epoch);
+}
+
+absl::StatusOr<PeerOutliers::Account> PeerOutliers::Read(uint32_t node, uint64_t minute_ns) {
+  Account account;
+  account.minute_ns = minute_ns;
   const auto visit = [&](const SourceEpoch& epoch) {
     // An epoch belongs to the minute its middle lies in.
-    const uint64_t middle = epoch.span.middle_ns();
-    if (middle < minute_ns || middle >= minute_ns + kMinuteNs) return true;
-    const EpochView view(epoch, wanted);
-    if (!IsUsual(*view.get())) return true;
-    minute.cpus = std::max(1U, view.get()->cpus);
-    for (const filter::Rate& rate : RatesOf(*view.get())) {
-      Sum& sum = sums[SeriesBook::NumberIn(book.numbers, Series(rate.vital->name, rate.sub->name))];
-      const double watched = static_cast<double>(rate.vital->watched_ns) / 1e9;
-      sum.unit = SeriesBook::NumberIn(book.units, std::string(rate.vital->unit));
-      sum.weight += rate.per_second * watched;
-      sum.seconds += watched;
-    }
-    const auto column = ColumnOf(*view.get(), TELLTALE_PROCESS_RUN_NS);
-    for (auto& [program, share] : programs) share *= 1 - kMemory;
-    for (uint32_t i = 0; column.has_value() && i < view.get()->process_count; ++i) {
-      const auto& process = *TELLTALE_FILTER_AT(telltale_filter_process, view.get()->processes, i);
-      if (process.exe[0] == '\0') continue;
-      if (programs.size() >= kPrograms && !programs.contains(process.exe)) continue;
-      programs[process.exe] += kMemory * static_cast<double>(process.value[*column]);
+    if (storage::FloorTo(epoch.span.middle_ns(), kMinuteNs) == minute_ns) {
+      AddTo(account, node, epoch);
     }
     return true;
   };
-  const auto read = source_->ForEachAccount(node.number, minute_ns, minute_ns + kMinuteNs, visit);
+  const auto read = source_->ForEachAccount(node, minute_ns, minute_ns + kMinuteNs, visit);
   if (!read.ok()) return read;
-  std::erase_if(programs, [](const auto& entry) { return entry.second < 1; });
-  minute.rates.reserve(sums.size());
-  for (const auto& [series, sum] : sums) {
-    minute.rates.push_back({series, sum.unit, sum.weight / (sum.seconds * minute.cpus)});
+  return account;
+}
+
+void PeerOutliers::AddTo(Account& account, uint32_t node, const SourceEpoch& epoch) {
+  static const telltale_filter wanted = Wanted();
+  const EpochView view(epoch, wanted);
+  if (!IsUsual(*view.get())) return;
+  account.cpus = std::max(1U, view.get()->cpus);
+  for (const filter::Rate& rate : RatesOf(*view.get())) {
+    const auto series = series_.Of(Series(rate.vital->name, rate.sub->name));
+    const auto unit = units_.Of(rate.vital->unit);
+    if (!series || !unit) continue;
+    auto sum = std::ranges::lower_bound(account.sums, *series, {}, &Sum::series);
+    if (sum == account.sums.end() || sum->series != *series) {
+      sum = account.sums.insert(sum, Sum{.series = static_cast<uint16_t>(*series)});
+    }
+    const double watched = static_cast<double>(rate.vital->watched_ns) / 1e9;
+    sum->unit = static_cast<uint16_t>(*unit);
+    sum->weight += static_cast<float>(rate.per_second * watched);
+    sum->seconds += static_cast<float>(watched);
   }
-  return minute;
+  auto& programs = programs_[node];
+  for (auto& [program, share] : programs) share *= static_cast<float>(1 - kMemory);
+  const auto column = ColumnOf(*view.get(), TELLTALE_PROCESS_RUN_NS);
+  for (uint32_t i = 0; column.has_value() && i < view.get()->process_count; ++i) {
+    const auto& process = *TELLTALE_FILTER_AT(telltale_filter_process, view.get()->processes, i);
+    NoteProgram(node, process.exe, static_cast<double>(process.value[*column]));
+  }
+  std::erase_if(programs, [](const auto& entry) { return entry.second < 1; });
+}
+
+void PeerOutliers::NoteProgram(uint32_t node, const char* program, double run_ns) {
+  if (program[0] == '\0') return;
+  // Over the years a fleet has had more than there is room for: it learns them anew.
+  if (program_numbers_.full()) {
+    program_numbers_.clear();
+    for (auto& [of, programs] : programs_) programs.clear();
+  }
+  const uint32_t number = *program_numbers_.Of(program);
+  auto& programs = programs_[node];
+  auto known = std::ranges::find(programs, number, &std::pair<uint32_t, float>::first);
+  if (known == programs.end()) {
+    if (programs.size() >= kPrograms) return;
+    known = programs.insert(known, std::pair(number, 0.0f));
+  }
+  known->second += static_cast<float>(kMemory * run_ns);
 }
 
 std::string PeerOutliers::GroupOf(const Minute& minute) {
   const NodeHead& node = *minute.node;
   if (!node.role.empty()) return absl::StrCat("role ", node.role);
   const auto& programs = programs_[node.number];
-  const auto most =
-      std::ranges::max_element(programs, {}, [](const auto& entry) { return entry.second; });
+  const auto most = std::ranges::max_element(programs, {}, &std::pair<uint32_t, float>::second);
   return absl::StrCat("kernel ", node.kernel_release, ", ", minute.cpus, " CPUs, ",
-                      most == programs.end() ? "" : BaseOf(most->first));
+                      most == programs.end() ? "" : BaseOf(program_numbers_[most->first]));
 }
 
 absl::Status PeerOutliers::Judge(const std::string& group, const std::vector<const Minute*>& peers,
-                                 const SeriesBook& book, uint64_t minute_ns, uint64_t now_ns) {
-  std::vector<std::string> units(book.units.size());
-  for (const auto& [unit, number] : book.units) units[number] = unit;
-  std::vector<std::vector<std::pair<const Minute*, const Rate*>>> by_series(book.numbers.size());
+                                 uint64_t minute_ns, uint64_t now_ns) {
+  std::vector<std::vector<std::pair<const Minute*, const Rate*>>> by_series(series_.all().size());
   for (const Minute* minute : peers) {
     for (const Rate& rate : minute->rates) by_series[rate.series].emplace_back(minute, &rate);
   }
-  for (const auto& [series, number] : book.numbers) {
+  for (const auto& [series, number] : series_.all()) {
     const auto& all = by_series[number];
     if (all.size() <= kPeers) continue;
     // Of all of them: one among six or more moves neither median.
@@ -157,7 +205,7 @@ absl::Status PeerOutliers::Judge(const std::string& group, const std::vector<con
     const double usual = Median(values), spread = MadScale(values);
     for (const auto& [minute, rate] : all) {
       const Rate& own = *rate;
-      const std::string& unit = units[own.unit];
+      const std::string& unit = units_[own.unit];
       const double scale =
           std::max({spread, FloorOf(unit) / minute->cpus, kShareOfUsual * std::abs(usual)});
       const bool outlier = std::abs(own.per_cpu - usual) > kDeviations * scale;

@@ -4,14 +4,17 @@
 // there are the same. A node needs five peers. It ends with five minutes in a row within the bound,
 // or with fifteen in which there was nothing to compare: the node, its peers or the vital are gone.
 //
-// Minutes are looked at once, three minutes after they ended; what comes later is not seen. What is
-// open survives a restart (state "fleet/peers"). Belongs to the runner's thread.
+// Minutes are looked at once, three minutes after they ended; what comes later is not seen. What
+// was counted in an epoch is noted when it is shown to the filters; epochs of a node of whose
+// minute nothing was noted are read. What is open survives a restart (state "fleet/peers"). Belongs
+// to the runner's thread.
 
 #ifndef TELLTALE_COLLECTOR_FILTER_FLEET_PEER_OUTLIERS_H_
 #define TELLTALE_COLLECTOR_FILTER_FLEET_PEER_OUTLIERS_H_
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,21 +35,55 @@ class PeerOutliers {
   // All outlive it.
   PeerOutliers(const EpochSource* source, storage::DerivedStore* store, FleetOutputs* outputs);
 
+  // Of an epoch that is open, ascending by start; again is safe.
+  void Note(uint32_t node, const SourceEpoch& epoch);
   absl::Status Look(const std::vector<NodeHead>& nodes, uint64_t now_ns);
   bool IsOpen(const std::string& node, const std::string& vital, const std::string& sub) const;
 
  private:
   using Series = std::pair<std::string, std::string>;  // vital, sub-series
-  // The series of one minute by number: all nodes have much the same hundred.
-  struct SeriesBook {
-    std::map<Series, uint32_t> numbers;
-    std::map<std::string, uint32_t> units;
-    static uint32_t NumberIn(auto& book, auto key) {
-      return book.try_emplace(std::move(key), static_cast<uint32_t>(book.size())).first->second;
+  // Series, units and programs by number: all nodes have much the same hundred.
+  template <typename Key>
+  class Numbers {
+   public:
+    explicit Numbers(size_t most) : most_(most) {}
+    // nullopt: there are too many already.
+    std::optional<uint32_t> Of(const Key& key) {
+      if (const auto known = numbers_.find(key); known != numbers_.end()) return known->second;
+      if (full()) return std::nullopt;
+      const auto added = numbers_.emplace(key, static_cast<uint32_t>(keys_.size())).first;
+      keys_.push_back(&added->first);
+      return added->second;
     }
+    const std::map<Key, uint32_t>& all() const { return numbers_; }
+    const Key& operator[](uint32_t number) const { return *keys_[number]; }
+    bool full() const { return keys_.size() >= most_; }
+    void clear() {
+      keys_.clear();
+      numbers_.clear();
+    }
+
+   private:
+    const size_t most_;
+    std::map<Key, uint32_t> numbers_;
+    std::vector<const Key*> keys_;  // of numbers_, by number
+  };
+  // What a node counted in one minute, and in how much watched time.
+  struct Sum {
+    uint16_t series = 0, unit = 0;
+    float weight = 0, seconds = 0;
+  };
+  struct Account {
+    uint64_t minute_ns = 0;
+    uint32_t cpus = 1;
+    std::vector<Sum> sums;  // ascending by series
+  };
+  struct Noted {
+    uint64_t last_start_ns = 0;     // of an epoch
+    std::vector<Account> accounts;  // of minutes that are not looked at yet
   };
   struct Rate {
-    uint32_t series = 0, unit = 0;  // as SeriesBook numbers them
+    uint32_t series = 0, unit = 0;  // their numbers
     double per_cpu = 0;
   };
   struct Minute {
@@ -67,10 +104,13 @@ class PeerOutliers {
   using Key = std::pair<uint32_t, Series>;  // node and series
 
   absl::Status LookAt(const std::vector<NodeHead>& nodes, uint64_t minute_ns, uint64_t now_ns);
-  absl::StatusOr<Minute> Read(const NodeHead& node, uint64_t minute_ns, SeriesBook& book);
+  std::optional<Account> TakeNoted(uint32_t node, uint64_t minute_ns);
+  absl::StatusOr<Account> Read(uint32_t node, uint64_t minute_ns);
+  void AddTo(Account& account, uint32_t node, const SourceEpoch& epoch);
+  void NoteProgram(uint32_t node, const char* program, double run_ns);
   std::string GroupOf(const Minute& minute);
   absl::Status Judge(const std::string& group, const std::vector<const Minute*>& peers,
-                     const SeriesBook& book, uint64_t minute_ns, uint64_t now_ns);
+                     uint64_t minute_ns, uint64_t now_ns);
   absl::Status Advance(const Key& key, Track& track, bool outlier, uint64_t minute_ns,
                        uint64_t now_ns);
   absl::Status EndWhatIsGone(uint64_t minute_ns, uint64_t now_ns);
@@ -82,8 +122,14 @@ class PeerOutliers {
   storage::DerivedStore* const store_;
   FleetOutputs* const outputs_;
   uint64_t next_minute_ns_ = 0;  // 0: none was looked at yet
+  bool are_many_ = false;        // nodes: else none has peers
   std::map<Key, Track> tracks_;
-  std::map<uint32_t, std::map<std::string, double>> programs_;  // CPU time of late, by node
+  Numbers<Series> series_{4'096};
+  Numbers<std::string> units_{256};
+  std::map<uint32_t, Noted> noted_;  // by node
+  Numbers<std::string> program_numbers_{65'536};
+  // CPU time of late by the number of the program, by node.
+  std::map<uint32_t, std::vector<std::pair<uint32_t, float>>> programs_;
 };
 
 }  // namespace telltale::filter

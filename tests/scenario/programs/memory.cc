@@ -1,12 +1,12 @@
 // Memory used in ways of a known kind. usage: scenario_memory
-// thrash|reread|pipes|leak|fill|slow|grow [FILE or MIB]
+// thrash|reread|pipes|leak|fill|slow|grow [FILE, MIB or SECONDS]
 //   thrash FILE  reads the mapped FILE page by page, from the beginning again and again
 //   reread FILE  reads FILE from the beginning again and again
 //   pipes        a full pipe more every second, none ever closed: memory of the kernel's
 //   leak         a quarter of a megabyte every second, never given back
 //   fill MIB     takes MIB step by step and keeps it: a cache that fills, and is full
-//   slow MIB     forty seconds of working and touching MIB, then it waits: a start-up
-//   grow         serves fifty requests a second for a minute, then fifty more in each second
+//   slow SECONDS so long it works and touches ten MiB a second, then it waits: a start-up
+//   grow SECONDS serves fifty requests a second so long, then fifty more in each second
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -84,10 +84,10 @@ __attribute__((noinline)) void work_for(int ms) {
   while (std::chrono::steady_clock::now() < end) sum = sum + 1;
 }
 
-void Slow(size_t mib) {
-  for (size_t i = 0; i < 100; ++i) {
-    Take(mib / 100);
-    work_for(400);
+void Slow(size_t seconds) {
+  for (size_t i = 0; i < 2 * seconds; ++i) {
+    Take(5);
+    work_for(500);
   }
   for (;;) SleepMs(1000);
 }
@@ -105,10 +105,10 @@ __attribute__((noinline)) void serve_request() {
   munmap(own, kBytes);
 }
 
-void Grow() {
+void Grow(int calm_s) {
   auto second = std::chrono::steady_clock::now();
   for (int i = 0;; ++i) {
-    const int requests = i < 60 ? 50 : 50 * std::min(i - 58, 36);
+    const int requests = i < calm_s ? 50 : 50 * std::min(i - calm_s + 2, 36);
     for (int request = 0; request < requests; ++request) serve_request();
     std::this_thread::sleep_until(second += std::chrono::seconds(1));
   }
@@ -118,13 +118,13 @@ void Grow() {
 
 int main(int argc, char** argv) {
   const std::string_view kind = argc > 1 ? argv[1] : "";
-  const size_t mib = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 64;
+  const size_t amount = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 64;
   if (kind == "thrash" && argc > 2) Thrash(argv[2]);
   if (kind == "reread" && argc > 2) Reread(argv[2]);
   if (kind == "pipes") Pipes();
   if (kind == "leak") Leak();
-  if (kind == "fill") Fill(mib);
-  if (kind == "slow") Slow(mib);
-  if (kind == "grow") Grow();
+  if (kind == "fill") Fill(amount);
+  if (kind == "slow") Slow(amount);
+  if (kind == "grow") Grow(static_cast<int>(amount));
   return 2;
 }
