@@ -86,9 +86,9 @@ class BpfSensor::Impl {
   // The flip and what makes the old half whole: OK when nobody writes it any more, all tasks have
   // their part and the ring is drained. An error comes after the flip all the same.
   absl::Status Flip(SampleSink& sink, uint64_t now);
+  void BeginTable();
   // OK when nobody writes the half that the flip left any more, and the rows of all tasks are in
   // `table`, if there is one. May be done again after an error.
-  void BeginTable();
   absl::Status CloseLeftHalf(ProcessTable* table);
   // After a flip whose half could not be closed: gives up the epoch it ended.
   absl::Status GiveUp(const absl::Status& why);

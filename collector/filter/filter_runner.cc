@@ -150,8 +150,6 @@ void FilterRunner::Count(Running& running, const NodeFeed& feed, const FeedCount
   running.counts.failed += now.failed - before.failed;
 }
 
-// One reading of the node serves all filters. A look comes every second and an epoch once a minute:
-// of a node that sent nothing since all filters were done with it they are not asked.
 void FilterRunner::TellUnreadable(Running& running) {
   if (running.unreadable == 0) return;
   Say(absl::DataLossError(absl::StrCat(
@@ -160,6 +158,8 @@ void FilterRunner::TellUnreadable(Running& running) {
       "telltale-collector verify of a backup names the file")));
 }
 
+// One reading of the node serves all filters. A look comes every second and an epoch once a minute:
+// of a node that sent nothing since all filters were done with it they are not asked.
 void FilterRunner::Advance(const NodeHead& head) {
   if (head.number >= done_with_.size()) done_with_.resize(head.number + 1);
   if (IsDone(head)) return;

@@ -69,7 +69,7 @@ struct FilterReport {
 
 class FilterRunner {
  public:
-  // Checks the filters and reads where they were. InvalidArgument names a filter that does not fit
+  // Checks the filters; where one was on a node it reads when it meets the node. InvalidArgument names a filter that does not fit
   // the interface.
   static absl::StatusOr<std::unique_ptr<FilterRunner>> Open(FilterRunnerOptions options);
   ~FilterRunner();  // Stop()

@@ -5,6 +5,8 @@
 //   or on a node of it and explained by a diagnosis there (incident_match.h);
 //   or on a node of it, and of the same program, cgroup, disk or place in the code that waits; or
 //   of the same vital, where one of both is of the node as a whole and no diagnosis explains it.
+// One that is acknowledged or silenced takes in a node that it does not have only within ten
+// minutes of its last news: who hushed it did not know of that node.
 // The closest fit counts, then the oldest. Else it begins a new one; but not a hint, which says
 // that something is unusual and not that anything is wrong: it waits ten minutes for an incident
 // of its node that it belongs to, and stays an anomaly of the log if none begins. A diagnosis that
