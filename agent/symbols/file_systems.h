@@ -4,8 +4,8 @@
 // thread of its own touch that file, and waits for it a moment only.
 //
 // What is left of the risk: a server that goes between the answer and the reading of it, at most
-// kBelievedNs later. Then the supervisor starts the sensor anew. Of file systems on block devices it
-// is taken for granted that they answer, and of overlays that what is below them does.
+// kBelievedNs later. Then the supervisor starts the sensor anew. Of file systems on block devices
+// it is taken for granted that they answer, and of overlays that what is below them does.
 //
 // The maps of a process keep their reader waiting, too: for whoever changes them at that moment,
 // who may be waiting for such a file server (before Linux 6.17).

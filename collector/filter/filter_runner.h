@@ -69,8 +69,8 @@ struct FilterReport {
 
 class FilterRunner {
  public:
-  // Checks the filters; where one was on a node it reads when it meets the node. InvalidArgument names a filter that does not fit
-  // the interface.
+  // Checks the filters; where one was on a node it reads when it meets the node. InvalidArgument
+  // names a filter that does not fit the interface.
   static absl::StatusOr<std::unique_ptr<FilterRunner>> Open(FilterRunnerOptions options);
   ~FilterRunner();  // Stop()
 
