@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -17,9 +18,9 @@ namespace {
 
 constexpr int kMsPerS = 1000;
 // What each connection holds for as long as it is open, also while nothing comes: room for the next
-// piece of what is read, and for a TLS record of what is written. gRPC would let the first grow to
-// 64 KiB with the size of the messages, and the second have 16 KiB; a fleet has a connection a
-// node, which brings an epoch a minute and is told little.
+// piece of what is read (see BoundReadPieces), and for a TLS record of what is written, which gRPC
+// would let have 16 KiB; a fleet has a connection a node, which brings an epoch a minute and is
+// told little.
 constexpr int kReadBytes = 8 << 10;
 constexpr int kRecordBytes = 4 << 10;
 
@@ -52,6 +53,8 @@ std::string WhyNot(const config::Address& address) {
 }
 
 }  // namespace
+
+void BoundReadPieces() { setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", /*overwrite=*/0); }
 
 GrpcServer::GrpcServer(std::unique_ptr<grpc::Server> server, uint16_t port, bool counts)
     : server_(std::move(server)), port_(port), counts_(counts) {}
@@ -90,6 +93,9 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, options.max_metadata_bytes);
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytes);
   builder.AddChannelArgument(GRPC_ARG_TSI_MAX_FRAME_SIZE, kRecordBytes);
+  // With it each epoch would cost a ping there and back, and each connection a timer, to find out
+  // how much may be on its way at once; 64 KiB, several epochs, are enough for an agent.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.SetMaxReceiveMessageSize(options.max_message_bytes);
   // Summaries are compressed already, and gRPC would unpack a message before it looks at its size.
   builder.SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);

@@ -16,6 +16,7 @@
 #include "collector/collector.h"
 #include "collector/config.h"
 #include "collector/config_check.h"
+#include "collector/grpc_server.h"
 #include "collector/store_commands.h"
 #include "collector/tls.h"
 #include "config/command_line.h"
@@ -102,6 +103,7 @@ int Run(const config::Sources& sources, const LoadedConfig& loaded) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   RequireTls13();
+  BoundReadPieces();
   ReleaseIdleTlsBuffers();
   // Debian's abseil looks for lock cycles at every lock of gRPC: a check for its developers, that
   // takes a share of each message.

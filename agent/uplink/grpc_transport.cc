@@ -142,6 +142,8 @@ void GrpcTransport::Open() {
   arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // What comes are acknowledgements: how many of them could be on their way at once needs no pings.
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   if (!options_.name_check.empty()) arguments.SetSslTargetNameOverride(options_.name_check);
   auto channel =
       grpc::CreateCustomChannel(options_.collector, MakeChannelCredentials(*tls), arguments);

@@ -248,18 +248,44 @@ void FilterRunner::NoteLearning(Running& running, const NodeFeed& feed) {
   }
 }
 
-// By its keys, as of ten thousand nodes the rows of two days are tens of gigabytes.
-std::optional<std::pair<uint64_t, v1::FilterHour>> FilterRunner::LatestHour(Running& running,
-                                                                            const NodeHead& head) {
+// By the keys of this hour and the one before, where a filter that ran is found; only of a node
+// that was away, or that the filter never saw, its other rows are gone through.
+std::optional<FilterRunner::StoredHour> FilterRunner::LatestHour(Running& running,
+                                                                 const NodeHead& head) {
   const uint64_t now = options_.now_ns();
-  const uint64_t oldest = now - std::min(now, kResumeNs);
-  for (uint64_t hour_ns = storage::FloorTo(head.last_epoch_ns, storage::kHourNs);
-       hour_ns >= oldest && hour_ns > 0; hour_ns -= storage::kHourNs) {
+  const uint64_t oldest_ns = now - std::min(now, kResumeNs);
+  uint64_t hour_ns = storage::FloorTo(head.last_epoch_ns, storage::kHourNs);
+  for (int tried = 0; tried < 2 && hour_ns >= oldest_ns && hour_ns > 0; ++tried) {
     const auto bytes = options_.store->Get({running.feed.filter_number, head.number, hour_ns});
-    if (absl::IsNotFound(bytes.status())) continue;
     v1::FilterHour hour;
-    if (bytes.ok() && hour.ParseFromString(*bytes)) return std::pair(hour_ns, std::move(hour));
-    ++running.unreadable;  // costs what was learned since the hour before it
+    if (bytes.ok() && hour.ParseFromString(*bytes)) return StoredHour(hour_ns, std::move(hour));
+    // Costs what was learned since the hour before it.
+    if (!absl::IsNotFound(bytes.status())) ++running.unreadable;
+    hour_ns -= storage::kHourNs;
+  }
+  return LatestHourBefore(running, head.number, oldest_ns, hour_ns + storage::kHourNs);
+}
+
+std::optional<FilterRunner::StoredHour> FilterRunner::LatestHourBefore(Running& running,
+                                                                       uint32_t node,
+                                                                       uint64_t oldest_ns,
+                                                                       uint64_t before_ns) {
+  while (before_ns > oldest_ns) {
+    const uint64_t from_ns = std::max(oldest_ns, storage::FloorTo(before_ns - 1, storage::kDayNs));
+    std::optional<StoredHour> latest;
+    const auto visit = [&](const storage::DerivedKey& key, std::string_view bytes) {
+      v1::FilterHour hour;
+      if (hour.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+        latest.emplace(key.hour_start_ns, std::move(hour));
+      } else {
+        ++running.unreadable;
+      }
+      return true;
+    };
+    Say(options_.store->ForEachOf(running.feed.filter_number, {&node, 1}, from_ns, before_ns, visit,
+                                  &running.unreadable));
+    if (latest.has_value()) return latest;
+    before_ns = from_ns;
   }
   return std::nullopt;
 }

@@ -133,9 +133,11 @@ class FilterRunner {
   static void Count(Running& running, const NodeFeed& feed, const FeedCounts& before);
   void NoteLearning(Running& running, const NodeFeed& feed);
   void Report(Running& running, const std::vector<NodeHead>& heads);  // fills in its status
-  // The latest stored hour of the last two days, and when it begins.
-  std::optional<std::pair<uint64_t, v1::FilterHour>> LatestHour(Running& running,
-                                                                const NodeHead& head);
+  using StoredHour = std::pair<uint64_t, v1::FilterHour>;             // and when it begins
+  // The latest of the last two days.
+  std::optional<StoredHour> LatestHour(Running& running, const NodeHead& head);
+  std::optional<StoredHour> LatestHourBefore(Running& running, uint32_t node, uint64_t oldest_ns,
+                                             uint64_t before_ns);
   void TellUnreadable(Running& running);
   NodeFeed& FeedOf(Running& running, const NodeHead& head);
   void Say(const absl::Status& status);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <string>
 
+#include "absl/synchronization/mutex.h"
 #include "agent/uplink/tls.h"
 #include "config/command_line.h"
 #include "config/load.h"
@@ -76,6 +77,8 @@ int Main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   agent::RequireTls13();
   agent::QuietGrpc();
+  // As the collector does: the machine is shared with it.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   spdlog::set_level(spdlog::level::off);  // each node would say what its agent says
 
   Requests requests;

@@ -144,6 +144,7 @@ void NodeStream::Open() {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   const auto channel =
       grpc::CreateCustomChannel(collector_, agent::MakeChannelCredentials(*tls_), arguments);
   channels_.Keep(channel);
