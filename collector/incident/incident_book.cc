@@ -46,6 +46,8 @@ bool IsResolved(const v1::StoredIncident& incident) {
   return incident.state() == v1::INCIDENT_STATE_RESOLVED;
 }
 
+std::string SlotName(uint64_t slot) { return absl::StrCat("incidents/", slot); }
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<IncidentBook>> IncidentBook::Open(IncidentBookOptions options) {
@@ -56,6 +58,7 @@ absl::StatusOr<std::unique_ptr<IncidentBook>> IncidentBook::Open(IncidentBookOpt
 }
 
 absl::Status IncidentBook::Load() {
+  for (uint64_t slot = 0; slot < options_.kept; ++slot) free_slots_.insert(slot);
   const auto bytes = options_.store->GetState(kHeadName);
   if (absl::IsNotFound(bytes.status())) return absl::OkStatus();
   constexpr char kWhy[] = "an incident could be given another's number";
@@ -66,20 +69,21 @@ absl::Status IncidentBook::Load() {
   }
   uint64_t lost = 0;
   std::string fault;
-  const uint64_t first = head_.number() - std::min(head_.number(), options_.kept) + 1;
-  for (uint64_t number = first; number <= head_.number(); ++number) {
-    const auto value = options_.store->GetState(SlotName(number));
+  for (uint64_t slot = 0; slot < options_.kept; ++slot) {
+    const auto value = options_.store->GetState(SlotName(slot));
     if (absl::IsNotFound(value.status())) continue;
     if (!value.ok() && !absl::IsDataLoss(value.status())) return value.status();
     v1::StoredIncident incident;
     if (!value.ok() || !incident.ParseFromString(*value)) {
       if (lost++ == 0) {
         fault =
-            absl::StrCat("number ", number, ": ",
+            absl::StrCat(SlotName(slot), ": ",
                          value.ok() ? "it is no incident" : std::string(value.status().message()));
       }
       continue;
     }
+    slots_[incident.number()] = slot;
+    free_slots_.erase(slot);
     if (incident.change() > 0) {
       by_change_[incident.change()] = incident.number();
     } else {
@@ -125,7 +129,7 @@ absl::Status IncidentBook::Store() {
     head_.set_change(head_.change() + 1);
     incident->second.set_change(head_.change());
     now[head_.change()] = number;
-    states.emplace_back(SlotName(number), proto::Canonical(incident->second));
+    states.emplace_back(SlotName(slots_.at(number)), proto::Canonical(incident->second));
   }
   head_.set_first_hint(hints_.empty() ? 0 : NumberOf(hints_.front()));
   states.emplace_back(kHeadName, proto::Canonical(head_));
@@ -140,10 +144,6 @@ absl::Status IncidentBook::Store() {
   changed_.clear();
   if (!before.empty()) waiters_.WakeAll();
   return status;
-}
-
-std::string IncidentBook::SlotName(uint64_t number) const {
-  return absl::StrCat("incidents/", number % options_.kept);
 }
 
 absl::Status IncidentBook::Advance(uint64_t now_ns) {
@@ -278,7 +278,8 @@ void IncidentBook::Take(const v1::Anomaly& anomaly, uint64_t now_ns) {
     incident->set_number(head_.number());
     incident->set_state(v1::INCIDENT_STATE_OPEN);
     incident->set_first_number(NumberOf(anomaly));
-    Forget();
+    if (incidents_.size() > options_.kept) Forget();
+    slots_[head_.number()] = free_slots_.extract(free_slots_.begin()).value();
   }
   if (AddAnomaly(*incident, anomaly)) RingAgain(*incident, anomaly);
   changed_.insert(incident->number());
@@ -334,14 +335,19 @@ void IncidentBook::TakeIn(v1::StoredIncident& incident, uint64_t found_ns, uint6
   }
 }
 
+// Of those that are over the one that is so for longest; the oldest, if none is.
 void IncidentBook::Forget() {
-  if (incidents_.size() <= options_.kept) return;
-  const auto oldest = incidents_.begin();
-  by_change_.erase(oldest->second.change());
-  head_.set_forgotten_change(std::max(head_.forgotten_change(), oldest->second.change()));
-  going_on_ns_.erase(oldest->first);
-  changed_.erase(oldest->first);
-  incidents_.erase(oldest);
+  const auto worth = [](const auto& entry) {
+    const v1::StoredIncident& incident = entry.second;
+    return std::pair(!IsResolved(incident), incident.resolved_ns());
+  };
+  const auto least = std::ranges::min_element(incidents_, {}, worth);
+  by_change_.erase(least->second.change());
+  head_.set_forgotten_change(std::max(head_.forgotten_change(), least->second.change()));
+  going_on_ns_.erase(least->first);
+  changed_.erase(least->first);
+  free_slots_.insert(slots_.extract(least->first).mapped());
+  incidents_.erase(least);
 }
 
 IncidentCounts IncidentBook::Counts() const {

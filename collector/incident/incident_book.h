@@ -19,8 +19,9 @@
 // each incident that changed since, as it is now, by the number of its latest change.
 //
 // The book follows the log of anomalies by its cursor; incidents and cursor are durable together,
-// so a restart neither loses nor doubles one; hints wait on after it. It keeps the latest `kept`
-// incidents.
+// so a restart neither loses nor doubles one; hints wait on after it. It keeps `kept` incidents;
+// for a new one it forgets the one that is resolved for longest, an open one only where all are
+// open.
 //
 // Thread-safe. Owned by the filter side; the store, the log and the silences outlive it.
 
@@ -131,14 +132,15 @@ class IncidentBook {
   void Forget();
   absl::Status NoNumber(uint64_t number) const;
   absl::Status Store();
-  std::string SlotName(uint64_t number) const;
 
   const IncidentBookOptions options_;
   mutable std::mutex mutex_;
   v1::IncidentHead head_;                             // guarded by mutex_, as all below
   std::map<uint64_t, v1::StoredIncident> incidents_;  // by number
-  std::set<uint64_t> changed_;                        // not stored yet
-  std::map<uint64_t, uint64_t> by_change_;            // number of those stored, by latest change
+  std::map<uint64_t, uint64_t> slots_;                // where each is stored, by number
+  std::set<uint64_t> free_slots_;
+  std::set<uint64_t> changed_;              // not stored yet
+  std::map<uint64_t, uint64_t> by_change_;  // number of those stored, by latest change
   // When something of an incident was last seen to go on, by number. Known anew after a restart.
   std::map<uint64_t, uint64_t> going_on_ns_;
   std::deque<v1::Anomaly> hints_;  // that wait, in the order of the log

@@ -414,6 +414,46 @@ TEST_F(IncidentBookTest, KeepsTheLatestAndCountsAnomaliesThatLeftTheLog) {
   EXPECT_GE(book_->List({})->missed_anomalies(), 36u);
 }
 
+TEST_F(IncidentBookTest, WhatGoesOnIsKeptHoweverManyComeAndGoAfterIt) {
+  Find(0, "db-1", "leak", "user_page", "app (pid 7, uid 0)", 2);
+  going_on_.insert("app");
+  const auto come_and_go = [&](uint64_t first, uint64_t count) {
+    for (uint64_t i = first; i < first + count; ++i) Find(i * 100, "web-1", "ewma", "cpu");
+  };
+  come_and_go(1, 20);
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    ASSERT_EQ(All().size(), 8u);
+    EXPECT_EQ(All()[0].number(), 21u);
+    EXPECT_EQ(All()[7].number(), 1u);
+    EXPECT_EQ(All()[7].state(), "open");
+    Restart();
+  }
+  ASSERT_TRUE(Change(1, v1::INCIDENT_ACTION_ACKNOWLEDGE).ok());
+  come_and_go(21, 20);
+  ASSERT_EQ(Whole(1).state(), "acknowledged");
+  going_on_.clear();
+  Look(4'200);
+  ASSERT_EQ(Whole(1).state(), "resolved");
+  come_and_go(43, 6);
+  EXPECT_EQ(All()[7].number(), 1u) << "the others were over before";
+  come_and_go(49, 8);
+  EXPECT_EQ(All()[7].number(), 48u);
+}
+
+TEST_F(IncidentBookTest, WhereMoreGoOnThanAreKeptTheLatestAre) {
+  for (int i = 1; i <= 10; ++i) {
+    const std::string program = "app" + std::to_string(i);
+    going_on_.insert(program);
+    Find(0, "db-" + std::to_string(i), "leak", "user_page", program + " (pid 7, uid 0)", 2);
+  }
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    ASSERT_EQ(All().size(), 8u);
+    EXPECT_EQ(All()[0].number(), 10u);
+    EXPECT_EQ(All()[7].number(), 3u);
+    Restart();
+  }
+}
+
 TEST_F(IncidentBookTest, AFollowerGetsWhatChangedOnceAndAsItIs) {
   std::string cursor = book_->NowCursor();
   Find(0, "db-1", "ewma", "cpu");
