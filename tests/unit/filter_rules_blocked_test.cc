@@ -185,6 +185,20 @@ TEST(BlockedTest, NobodyWaitsForLongerThanItHasThreads) {
   EXPECT_TRUE(told(1.19, 0.4).empty()) << "it was there for less than half of the epoch";
 }
 
+TEST(BlockedTest, NobodyWaitsForLongerThanWasWatched) {
+  Watch watch(BlockedFilter());
+  watch.unwatched_s = 29;
+  Play(watch, 40, 4, Nothing, [&](Watch& w) {
+    w.Process(90, "/usr/bin/writer",
+              {{TELLTALE_PROCESS_RUN_NS, 0.1e9},
+               {TELLTALE_PROCESS_TASK_NS, 1e9},
+               {w.Share("blocking", "uninterruptible", true), 1.3e9}});
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("waited about 27.9 s of 31 s"));
+  EXPECT_THAT(watch.told[0].evidence, HasSubstr("ran 0.1,"));
+}
+
 TEST(BlockedTest, WaitsOfASecondAndWaitsForRequestsAreUsual) {
   Watch watch(BlockedFilter());
   Play(watch, 40, 20, Nothing, [](Watch& w) {

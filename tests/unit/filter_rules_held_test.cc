@@ -80,10 +80,11 @@ TEST(HeldFromCpuTest, NamesTheRealTimeTaskAndItsPolicyAlsoWithoutASampleOfIt) {
 
 // On a node that is busy or not, with a turn soon or late: the limit is known to hold it.
 TEST(HeldFromCpuTest, ACgroupsCpuLimitIsNamedWithItsPeriods) {
-  const auto told = [](double throttled, double busy) {
+  const auto told = [](double throttled, double busy, uint64_t watched_s = 60) {
     Watch watch(HeldFromCpuFilter());
+    watch.unwatched_s = 60 - watched_s;
     Play(watch, 40, 4, Nothing, [&](Watch& w) {
-      Queued(w, 0.9, busy);
+      Queued(w, 0.015 * static_cast<double>(watched_s), busy);
       v1::ProcessRow& app = *w.body.mutable_processes()->mutable_rows()->rbegin();
       app.set_throttled_cgroup(w.String("/shop.slice"));
       app.set_throttled_periods(580);
@@ -102,6 +103,8 @@ TEST(HeldFromCpuTest, ACgroupsCpuLimitIsNamedWithItsPeriods) {
   }
   EXPECT_THAT(told(0.1, 0.5).at(0).text, ::testing::Not(HasSubstr("throttled")))
       << "a limit that took a ninth of what it waited is not why";
+  EXPECT_THAT(told(0.85, 0.5, 31).at(0).text,
+              HasSubstr("over its CPU limit in 580 periods, 26.3 s of 31 s"));
 }
 
 TEST(HeldFromCpuTest, WhoWasGivenALowPriorityWaitsAsItIsToldTo) {

@@ -158,7 +158,7 @@ class Watch {
     SourceEpoch epoch;
     epoch.span.start_ns = now;
     epoch.span.end_ns = now + length_s * kSecond;
-    epoch.span.watched_ns = length_s * kSecond;
+    epoch.span.watched_ns = (length_s - unwatched_s) * kSecond;
     epoch.body = &body;
     epoch.schema = &schema_;
     ASSERT_EQ(filter_->epoch(instance_, EpochView(epoch, *filter_).get()), 0);
@@ -188,6 +188,7 @@ class Watch {
   std::map<std::string, double> points;  // last of each series and vital
   std::map<uint64_t, v1::RollupWindow> hours;
   uint64_t length_s = 60;
+  uint64_t unwatched_s = 0;  // of it
   uint64_t now = 480'000 * storage::kHourNs;
 
  private:

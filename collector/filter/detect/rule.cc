@@ -16,6 +16,25 @@ constexpr double kForget = 1.0 / 1024;
 constexpr uint32_t kHeld = 2, kMissed = 2;
 constexpr size_t kPrograms = 512;
 
+// The kernel accounts for it also while no sensor counts.
+bool IsOfTheWholeEpoch(uint32_t column) {
+  switch (column) {
+    case TELLTALE_PROCESS_RUN_NS:
+    case TELLTALE_PROCESS_USER_NS:
+    case TELLTALE_PROCESS_SYSTEM_NS:
+    case TELLTALE_PROCESS_TASK_NS:
+    case TELLTALE_PROCESS_SWITCHES_VOLUNTARY:
+    case TELLTALE_PROCESS_SWITCHES_INVOLUNTARY:
+    case TELLTALE_PROCESS_FAULTS_MINOR:
+    case TELLTALE_PROCESS_FAULTS_MAJOR:
+    case TELLTALE_PROCESS_READ_BYTES:
+    case TELLTALE_PROCESS_WRITE_BYTES:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 const telltale_filter_vital* RuleEpoch::Vital(const char* name) const {
@@ -45,7 +64,9 @@ std::optional<double> RuleEpoch::Rate(const char* vital, const char* sub) const 
 
 double RuleEpoch::Of(const telltale_filter_process& process, uint32_t column) const {
   const auto place = ColumnOf(epoch_, column);
-  return place.has_value() ? static_cast<double>(process.value[*place]) / seconds() : 0;
+  if (!place.has_value()) return 0;
+  return static_cast<double>(process.value[*place]) /
+         (IsOfTheWholeEpoch(column) ? whole_seconds() : seconds());
 }
 
 double RuleEpoch::Of(const telltale_filter_process& process, const char* vital, const char* sub,

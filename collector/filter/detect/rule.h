@@ -28,11 +28,15 @@ class RuleEpoch {
   explicit RuleEpoch(const telltale_filter_epoch& epoch) : epoch_(epoch) {}
 
   const telltale_filter_epoch& epoch() const { return epoch_; }
-  double seconds() const { return static_cast<double>(epoch_.watched_ns) / 1e9; }
+  double seconds() const { return static_cast<double>(epoch_.watched_ns) / 1e9; }  // watched
+  double whole_seconds() const {
+    return static_cast<double>(epoch_.end_ns - epoch_.start_ns) / 1e9;
+  }
   const telltale_filter_vital* Vital(const char* name) const;  // nullptr: not watched
   // Of the whole node, in base units per second; nullopt: not watched.
   std::optional<double> Rate(const char* vital, const char* sub) const;
-  // Of a process: a column per second of watched time; 0 where the epoch has no such column.
+  // Of a process: a column per second of watched time or, of what the kernel accounts to it, of the
+  // epoch; 0 where the epoch has no such column.
   double Of(const telltale_filter_process& process, uint32_t column) const;
   // A share of a vital: its weight, or its events. In stored units.
   double Of(const telltale_filter_process& process, const char* vital, const char* sub,

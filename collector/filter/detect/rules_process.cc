@@ -382,7 +382,7 @@ class HeldFromCpu : public Rule {
   // Threads that the limit of a cgroup held on average, of all in the cgroup.
   static double Limited(const RuleEpoch& epoch, const telltale_filter_process& process) {
     if (process.throttled_periods == 0) return 0;
-    return static_cast<double>(process.throttled_ns) / 1e9 / epoch.seconds();
+    return static_cast<double>(process.throttled_ns) / 1e9 / epoch.whole_seconds();
   }
 
   static Case ByLimit(const RuleEpoch& epoch, const telltale_filter_process& process, double queued,
