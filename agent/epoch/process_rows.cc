@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -22,6 +23,7 @@ namespace {
 constexpr std::string_view kIrqComm = "[irq]";
 // A row is worth its bytes if it has this part of a column that ranks.
 constexpr uint64_t kWorthOneIn = 1'000;
+constexpr size_t kStaysOneIn = 4;  // rows
 
 void AddTo(std::vector<uint64_t>& sum, const std::vector<uint64_t>& values) {
   for (size_t i = 0; i < sum.size(); ++i) sum[i] = sketch::SaturatingAdd(sum[i], values[i]);
@@ -179,7 +181,8 @@ void ProcessRows::Group(const RawEpoch& raw) {
             .irq = IsIrq(p),
             .comm = p.comm,
             .values = ValuesOf(p),
-            .exited = p.exited};
+            .exited = p.exited,
+            .stays = p.start_ns < raw.start_mono_ns && p.exe.inode != 0};
     if (p.instances > 1) row.tgid = 0;
     if (p.exited && p.start_ns >= raw.start_mono_ns && p.exe.inode != 0) {
       const GroupKey key{p.exe.device, p.exe.inode, p.exe.generation, p.uid, p.cgroup_id};
@@ -228,7 +231,9 @@ void ProcessRows::Rank() {
   for (size_t c = 0; c < columns_.size(); ++c) {
     if (!Ranks(columns_[c])) continue;
     std::iota(order.begin(), order.end(), size_t{0});
-    const size_t best = std::min(order.size(), options_.max_rows);
+    // Who stays may have run for less than very many others.
+    const size_t most = columns_[c] == v1::PROCESS_COLUMN_RUN_NS ? kWorthOneIn : options_.max_rows;
+    const size_t best = std::min(order.size(), most);
     auto value = [&](size_t i) { return rows_[i].values[c]; };
     std::ranges::partial_sort(order, order.begin() + best, [&](size_t a, size_t b) {
       return value(a) != value(b) ? value(a) > value(b) : a < b;
@@ -241,6 +246,7 @@ void ProcessRows::Rank() {
   }
   std::ranges::stable_sort(rows_, {}, &Row::rank);
   const auto unranked = std::ranges::find(rows_, rows_.size(), &Row::rank);
+  LetInWhoStays(static_cast<size_t>(unranked - rows_.begin()));
   const auto first_left_out = unranked - rows_.begin() > static_cast<ptrdiff_t>(options_.max_rows)
                                   ? rows_.begin() + static_cast<ptrdiff_t>(options_.max_rows)
                                   : unranked;
@@ -249,6 +255,32 @@ void ProcessRows::Rank() {
     unranked_processes_ += it->instances;
   }
   rows_.erase(first_left_out, rows_.end());
+}
+
+void ProcessRows::LetInWhoStays(size_t ranked) {
+  std::vector<size_t> staying;
+  for (size_t i = 0; i < ranked; ++i) {
+    if (rows_[i].stays) staying.push_back(i);
+  }
+  std::ranges::stable_sort(staying, std::greater(), [&](size_t i) { return Ran(rows_[i]); });
+  std::vector<Row> in_order;
+  std::vector<bool> taken(ranked);
+  auto stays = staying.begin();
+  size_t best = 0;
+  while (in_order.size() < ranked) {
+    while (stays != staying.end() && taken[*stays]) ++stays;
+    while (taken[best]) ++best;
+    const bool let_in = in_order.size() % kStaysOneIn == kStaysOneIn - 1 && stays != staying.end();
+    const size_t next = let_in ? *stays : best;
+    taken[next] = true;
+    in_order.push_back(std::move(rows_[next]));
+  }
+  std::ranges::move(in_order, rows_.begin());
+}
+
+uint64_t ProcessRows::Ran(const Row& row) const {
+  const bool has_run = !columns_.empty() && columns_.front() == v1::PROCESS_COLUMN_RUN_NS;
+  return has_run ? row.values.front() : 0;
 }
 
 void ProcessRows::Name(Resolver& resolver, const AskTerms& terms, FoldTables& tables) {
@@ -279,10 +311,8 @@ absl::Status ProcessRows::Write(size_t limit, BodyTables& tables, v1::ProcessTab
   }
   std::vector<const Row*> rows;
   for (size_t i = 0; i < kept; ++i) rows.push_back(&rows_[i]);
-  const bool has_run = !columns_.empty() && columns_.front() == v1::PROCESS_COLUMN_RUN_NS;
   std::ranges::stable_sort(rows, [&](const Row* a, const Row* b) {
-    const uint64_t run_a = has_run ? a->values[0] : 0, run_b = has_run ? b->values[0] : 0;
-    if (run_a != run_b) return run_a > run_b;
+    if (Ran(*a) != Ran(*b)) return Ran(*a) > Ran(*b);
     return std::tie(a->exe_string, a->comm_string, a->uid, a->cgroup_string, a->tgid, a->start_ns) <
            std::tie(b->exe_string, b->comm_string, b->uid, b->cgroup_string, b->tgid, b->start_ns);
   });

@@ -4,7 +4,9 @@
 // Short-lived processes (begun and ended in the epoch) of one executable, user and cgroup are one
 // row with their number. Rows are ranked by run time, by the memory and the files they hold and by
 // their share of each vital, whichever puts them highest, so that what leaks is followed also while
-// it does next to nothing; idle waits do not rank.
+// it does next to nothing; idle waits do not rank. Where few rows fit, those that are first of some
+// vital take them all. So every fourth row is one of the programs that were there before the epoch,
+// who ran most first: a service has a row in each epoch, whatever comes and goes beside it.
 //
 // Of each value seven significant bits travel, rounded down, and nothing below one part in 1,000 of
 // its column; what is left of it is in `other`. So a row says at most 1.6 % too little of itself.
@@ -59,6 +61,7 @@ class ProcessRows {
     std::array<char, 16> comm{};
     std::vector<uint64_t> values;  // per column
     bool exited = false;
+    bool stays = false;  // it was there before the epoch, and is no thread of the kernel
     ProcessTerms terms;
     uint32_t exe_string = 0, comm_string = 0, cgroup_string = 0, throttled_string = 0;
     size_t rank = 0;
@@ -69,6 +72,9 @@ class ProcessRows {
   void Group(const RawEpoch& raw);
   void Total(const RawEpoch& raw);
   void Rank();
+  // Of the first `ranked` rows.
+  void LetInWhoStays(size_t ranked);
+  uint64_t Ran(const Row& row) const;
   void Name(Resolver& resolver, const AskTerms& terms, FoldTables& tables);
 
   const Options options_;

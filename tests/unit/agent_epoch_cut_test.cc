@@ -263,6 +263,40 @@ TEST(EpochCutterTest, WhoHoldsMostMemoryOrFilesHasARowAlsoWhileItDoesNothing) {
   EXPECT_THAT(pids, testing::IsSupersetOf({4'001u, 4'002u}));
 }
 
+// In an epoch with room for few rows, each of which is the first of some vital.
+TEST(EpochCutterTest, AServiceHasARowWhateverComesAndGoesBesideIt) {
+  EpochCutter::Options options;
+  options.processes.max_rows = 16;
+  ReplayedNode node({}, options);
+  node.raw = node.Run(60);
+  node.folded = node.folder.Take();
+  const std::set<uint32_t> services = {4'001, 4'002, 4'003, 4'004};
+  for (const uint32_t pid : services) {
+    RawProcess& service = node.raw.processes.emplace_back(
+        RawProcess{.tgid = pid, .start_ns = 1, .run_ns = 50 * kSecond});
+    service.exe = {.device = 1, .inode = pid, .generation = 0};
+  }
+  uint32_t pid = 5'000;
+  for (const RawVital& vital : node.raw.vitals) {
+    for (uint8_t sub = 0; sub < vital.subs.size(); ++sub) {
+      RawProcess& job = node.raw.processes.emplace_back(RawProcess{
+          .tgid = ++pid, .start_ns = node.raw.start_mono_ns + 1, .run_ns = 60 * kSecond});
+      job.exe = {.device = 1, .inode = pid, .generation = 0};
+      job.shares = {{.vital = vital.id, .sub = sub, .events = 1, .weight = uint64_t{1} << 50}};
+    }
+  }
+  const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(60));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  std::set<uint32_t> have_rows;
+  int jobs = 0;
+  for (const v1::ProcessRow& row : cut->body.processes().rows()) {
+    have_rows.insert(row.pid());
+    jobs += row.pid() > 5'000 ? 1 : 0;
+  }
+  EXPECT_THAT(have_rows, testing::IsSupersetOf(services));
+  EXPECT_GE(jobs, 11) << "of the other rows";
+}
+
 TEST(EpochCutterTest, ShortLivedProcessesOfOneProgramAreOneRowWithTheirNumber) {
   ReplayedNode node;
   const CutResult cut = node.Epoch(30);
