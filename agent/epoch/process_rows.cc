@@ -231,7 +231,8 @@ void ProcessRows::Rank() {
   for (size_t c = 0; c < columns_.size(); ++c) {
     if (!Ranks(columns_[c])) continue;
     std::iota(order.begin(), order.end(), size_t{0});
-    // Who stays may have run for less than very many others.
+    // Who stays may have run for less than very many others; those whose part is worth a row are
+    // no more than its inverse.
     const size_t most = columns_[c] == v1::PROCESS_COLUMN_RUN_NS ? kWorthOneIn : options_.max_rows;
     const size_t best = std::min(order.size(), most);
     auto value = [&](size_t i) { return rows_[i].values[c]; };
