@@ -11,6 +11,8 @@ telltale_test(agentrt_supervisor_test LABEL unit
 telltale_test(agentrt_uplink_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_uplink_test.cc ${CMAKE_CURRENT_LIST_DIR}/agentrt_uplink_stream_test.cc
   LINK agentrt_support telltale::agent_uplink telltale::agent_loop telltale::codec)
+telltale_test(agentrt_send_queue_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_send_queue_test.cc LINK telltale::agent_uplink)
 telltale_test(agentrt_clocks_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agentrt_clocks_test.cc
   LINK agentrt_support telltale::agent_uplink telltale::agent_loop telltale::codec)
