@@ -6,9 +6,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/codec.h"
@@ -42,7 +44,10 @@ class StoreTest : public ::testing::Test {
   StoreOptions Options() {
     StoreOptions options;
     options.path = dir_.path() + "/store";
-    options.now_ns = [this] { return now_ns_; };
+    options.now_ns = [this] {
+      if (const auto meanwhile = std::exchange(at_clock_, nullptr)) meanwhile();
+      return now_ns_;
+    };
     options.memory_bytes = 32 << 20;
     options.min_free_bytes = 0;
     return options;
@@ -85,6 +90,7 @@ class StoreTest : public ::testing::Test {
 
   TempDir dir_;
   uint64_t now_ns_ = kStart + kHourNs;
+  std::function<void()> at_clock_;  // once, when the store asks what time it is
   std::unique_ptr<Store> store_;
   uint32_t node_ = 0;
   SyntheticNode maker_{"web-1", 1};
@@ -148,6 +154,25 @@ TEST_F(StoreTest, AClonesSummaryIsStoredButLeftOutOfSums) {
   EXPECT_THAT(StoredSequences(), ElementsAre());
   EXPECT_EQ(store_->reader().Counters(node_).epochs, 0u);
   EXPECT_EQ(store_->reader().Counters(node_).apart, 1u);
+}
+
+// The clock is asked between a batch's number and its commit.
+TEST_F(StoreTest, ABatchThatIsSeenAfterALaterOneChangesTheStampAgain) {
+  const uint32_t other = *store_->nodes().NumberOf("web-2");
+  const MadeSummary later = SyntheticNode("web-2", 2).Make(1, kStart);
+  const auto stamp = [this] { return store_->reader().Stamp({}, kStart, kStart + kHourNs); };
+  uint64_t before = 0, after = 0;
+  at_clock_ = [&] {
+    before = stamp();
+    const Incoming item{other, &later.summary, &later.body, true};
+    EXPECT_THAT(*store_->summaries().PutBatch({&item, 1}), ElementsAre(Outcome::kStored));
+    after = stamp();
+    EXPECT_EQ(store_->reader().Counters(node_).epochs, 0u) << "an answer of now lacks the first";
+  };
+  EXPECT_THAT(*Put({&first_}), ElementsAre(Outcome::kStored));
+  EXPECT_EQ(store_->reader().Counters(node_).epochs, 1u);
+  EXPECT_NE(after, before);
+  EXPECT_NE(stamp(), after);
 }
 
 TEST_F(StoreTest, EverythingSurvivesReopening) {
