@@ -99,6 +99,24 @@ TEST_F(FaultTest, ASyncAfterAFailedWriteIsRefusedLikeTheWrite) {
   EXPECT_EQ(CheckBooks(*store_, node_, acked_), "");
 }
 
+TEST_F(FaultTest, AStoreThatCannotWriteRefusesABatchBeforeItLooksAtIt) {
+  ASSERT_TRUE(Put(1).ok());
+  MadeSummary broken = maker_.Make(2, kStart);
+  broken.summary.mutable_identity()->set_incarnation("short");
+  const Incoming item{node_, &broken.summary, &broken.body, true};
+  const auto put_broken = [&] { return store_->summaries().PutBatch({&item, 1}).status().code(); };
+  files_->set_fault(FaultFileSystem::Fault::kNoSpace);
+  EXPECT_EQ(put_broken(), absl::StatusCode::kInvalidArgument) << "no write has failed yet";
+  EXPECT_EQ(Put(2).status().code(), absl::StatusCode::kResourceExhausted);
+  const uint64_t number = store_->summaries().IngestNumber();
+  EXPECT_EQ(put_broken(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Put(2).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(store_->summaries().IngestNumber(), number);
+  files_->set_fault(FaultFileSystem::Fault::kNone);
+  EXPECT_EQ(put_broken(), absl::StatusCode::kInvalidArgument) << "asking made it write again";
+  EXPECT_TRUE(Put(2).ok());
+}
+
 TEST_F(FaultTest, AnAckWaitsForTheDiskOnce) {
   ASSERT_TRUE(Put(1).ok());
   const uint64_t before = files_->syncs();
