@@ -54,6 +54,8 @@ class MemoryIngestStore final : public ingest::IngestStore {
   std::function<absl::Status()> before_put;
   // After a successful PutBatch, before ingest hears of it.
   std::function<void()> after_put;
+  // Before each RollUp.
+  std::function<void()> before_roll_up;
   std::atomic<uint64_t> batches = 0;
   std::atomic<uint64_t> stops = 0;  // recorded
 

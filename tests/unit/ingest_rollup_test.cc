@@ -1,6 +1,8 @@
-// Windows come up to date node by node: what cannot be read of one holds up none of the others.
+// Windows come up to date node by node: what cannot be read of one holds up none of the others, and
+// what is sent without end holds up neither windows nor a stop.
 #include <gtest/gtest.h>
 
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -106,6 +108,65 @@ TEST_F(ShardRollupTest, ADamagedEpochOfOneNodeHoldsUpNothing) {
   for (size_t i = 0; i < nodes_.size(); ++i) EXPECT_EQ(WindowsOf(nodes_[i]), 1u) << "node " << i;
   EXPECT_GT(store_->reader().Unreadable(storage::Family::kRaw), 0u);
   EXPECT_EQ(stats_.Snapshot().Of(ingest::Count::kRollupErrors), 0u) << "its windows say it";
+}
+
+// An agent that always has one more epoch waiting.
+class BacklogTest : public ::testing::Test {
+ protected:
+  BacklogTest() : core_({.shards = 1, .batch_items = 1}, {}, &store_, &clock_) {
+    session_ = stream_.Open(core_, agent_.node);
+    core_.Deliver(session_, Hello(agent_));
+    core_.Deliver(session_, SchemaMessage());
+    core_.RunPending();
+    for (int i = 0; i < 2; ++i) SendOne();
+  }
+  // The same again and again: a repeat goes the same way.
+  void SendOne() { core_.Deliver(session_, Summary(agent_, 1)); }
+
+  TurnedClock clock_;
+  MemoryIngestStore store_{&clock_};
+  ingest::IngestCore core_;
+  const AgentIdentity agent_;
+  FakeStream stream_;
+  std::shared_ptr<ingest::Session> session_;
+};
+
+TEST_F(BacklogTest, WindowsComeWhileItLasts) {
+  constexpr uint64_t kBatches = 100;
+  std::promise<void> over;
+  uint64_t roll_ups = 0;  // while there was more to take in
+  store_.before_roll_up = [&] { roll_ups += store_.batches < kBatches ? 1 : 0; };
+  store_.after_put = [&] {
+    clock_.Advance(kSecond);
+    if (store_.batches < kBatches) SendOne();
+    if (store_.batches == kBatches) over.set_value();
+  };
+  core_.Start();
+  over.get_future().wait();
+  core_.Stop();
+  EXPECT_EQ(roll_ups, 12u) << "after each eighth batch";
+}
+
+TEST_F(BacklogTest, AStopTakesInForTwentySecondsWhatWaitsAndNoMore) {
+  std::promise<void> begun;
+  bool stops = false;     // takes no orders any more
+  uint64_t taken_in = 0;  // since then
+  store_.before_put = [&] {
+    core_.Keep({.node = "nobody"}, [&stops](const absl::StatusOr<v1::KeepAnswer>& answer) {
+      if (absl::IsUnavailable(answer.status())) stops = true;
+    });
+    taken_in += stops ? 1 : 0;
+    if (store_.batches == 1) begun.set_value();
+    if (taken_in < 100) SendOne();
+    clock_.Advance(kSecond);
+    return absl::OkStatus();
+  };
+  core_.Start();
+  begun.get_future().wait();
+  core_.Stop();
+  EXPECT_EQ(taken_in, 20u);
+  ASSERT_TRUE(stream_.closed().has_value());
+  EXPECT_EQ(stream_.closed()->code(), absl::StatusCode::kUnavailable);
 }
 
 }  // namespace
