@@ -148,6 +148,48 @@ TEST_F(DamageTest, LineBlocksBehindADamagedWindowAreMadeAndMarkIt) {
   EXPECT_THAT(windows, ElementsAre(0u));
 }
 
+TEST_F(DamageTest, LineBlocksNeedNoMoreOfAWindowThanItsTotals) {
+  PutAll(0, 0, 59);
+  ASSERT_EQ(store_->roller().RunDue(nodes_, kStart + 2 * kHourNs, 10'000).status(),
+            absl::OkStatus());
+  // Further tables, of two bytes that are none.
+  const std::string no_tables = {v1::RollupWindow::kTablesFieldNumber << 3 | 2, 2, '\xff', '\xff'};
+  std::vector<Row> rows;
+  ASSERT_TRUE(store_->history()
+                  .Scan(Family::kRollup, "", "",
+                        [&](std::string_view bytes, std::string_view value) {
+                          const auto key = DecodeRollupKey(bytes);
+                          if (key->tier == Tier::k5Min && key->vital == 0) {
+                            rows.push_back({Family::kRollup, std::string(bytes),
+                                            std::string(value) + no_tables, 0});
+                          }
+                          return true;
+                        })
+                  .ok());
+  ASSERT_EQ(rows.size(), 12u);
+  ASSERT_TRUE(store_->history().Append(rows).ok());
+  RollUp(kStart + 2 * kHourNs);
+  EXPECT_EQ(store_->reader().Unreadable(Family::kRollup), 0u);
+  int entries = 0;
+  uint64_t weight = 0;
+  ASSERT_TRUE(store_->reader()
+                  .ForEachLine(Tier::k5Min, 1, kStart, kStart + kHourNs,
+                               [&](const LineKey&, const v1::LineBlock& block) {
+                                 EXPECT_THAT(block.unreadable_window(), IsEmpty());
+                                 entries += block.window_size();
+                                 for (const uint64_t one : block.weight()) weight += one;
+                                 return true;
+                               })
+                  .ok());
+  EXPECT_EQ(entries, 12);
+  EXPECT_GT(weight, 0u);
+  EXPECT_FALSE(store_->reader()
+                   .ForEachRollup(Tier::k5Min, nodes_[0], 0, UINT64_MAX, {},
+                                  [](const RollupRow&) { return true; })
+                   .ok())
+      << "who asks for all of a window";
+}
+
 TEST_F(DamageTest, AScanGoesOnBehindADamagedRowAndTellsIt) {
   PutAll(0, 0, 59);
   RollUp(kStart + 2 * kHourNs);
