@@ -409,6 +409,23 @@ TEST(LoadTest, AForkStormIsAGrowingLoadAndAUsualBuildIsNone) {
   EXPECT_TRUE(build.told.empty());
 }
 
+TEST(LoadTest, AStormInTwoCgroupsAtOnceLastsNoLongerThanOneInOne) {
+  Watch watch(LoadFilter());
+  const auto pass = [&watch](uint32_t instances) {
+    for (const char* cgroup : {"/a", "/b"}) {
+      Forks(watch, instances);
+      watch.body.mutable_processes()->mutable_rows()->rbegin()->set_cgroup(watch.String(cgroup));
+    }
+    watch.Show();
+  };
+  for (int i = 0; i < 40; ++i) pass(30);
+  pass(24'000);
+  pass(30);
+  EXPECT_TRUE(watch.told.empty()) << "one epoch of it, seen twice";
+  for (int i = 0; i < 4; ++i) pass(24'000);
+  EXPECT_EQ(watch.told.size(), 1u);
+}
+
 std::vector<Watch::Told> Ends(uint32_t code, uint32_t signal, int every) {
   Watch watch(CrashLoopFilter());
   Play(watch, 40, 8, Nothing, [&, i = 0](Watch& w) mutable {
