@@ -21,4 +21,8 @@ uint64_t ByteBudget::Take(uint64_t bytes, uint64_t a_day, uint64_t mono_ns) {
   return 0;
 }
 
+void ByteBudget::GiveBack(uint64_t bytes) {
+  used_ = std::max(0.0, used_ - static_cast<double>(bytes));
+}
+
 }  // namespace telltale::ingest

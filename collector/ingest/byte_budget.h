@@ -15,6 +15,8 @@ class ByteBudget {
  public:
   // 0: taken. Else nothing is, and so many ns pass until it could be.
   uint64_t Take(uint64_t bytes, uint64_t a_day, uint64_t mono_ns);
+  // Taken and then not stored.
+  void GiveBack(uint64_t bytes);
 
  private:
   double used_ = 0;  // of four days' worth; less again with each day that passes

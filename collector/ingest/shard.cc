@@ -204,7 +204,8 @@ void Shard::HandleSummary(InboxItem& item) {
   }
   // Of one whose epochs are all refused nothing is heard.
   Heard(*entry);
-  staged_.push_back({item.session, &summary, std::move(accepted.body), item.received_mono_ns});
+  staged_.push_back(
+      {item.session, &summary, std::move(accepted.body), item.received_mono_ns, item.bytes});
 }
 
 void Shard::FlushOf(uint32_t node) {
@@ -234,6 +235,9 @@ void Shard::Flush() {
                   all.size(), reason);
     for (const Staged& staged : all) {
       context_.stats->Add(full ? Count::kRetryStorageFull : Count::kRetryStorageError);
+      if (NodeEntry* entry = nodes_.Find(staged.session->node_name()); entry != nullptr) {
+        entry->bytes.GiveBack(staged.bytes);
+      }
       SendVerdict(*staged.session,
                   RetryAfter(staged.summary->identity().sequence(), reason,
                              context_.options.retry_after_ms),

@@ -73,6 +73,7 @@ class Shard {
     const v1::Summary* summary;
     v1::SummaryBody body;
     uint64_t received_mono_ns;
+    uint64_t bytes;  // of its node's budget
   };
 
   void HandleMessage(InboxItem& item);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "collector/ingest/byte_budget.h"
@@ -174,6 +175,19 @@ TEST_F(VerdictTest, ANodeThatSentMoreThanIsStoredOfOneIsAskedForPatience) {
   core_.SetSettings(settings);
   Send(Summary(agent_, 1));
   EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::STORED);
+}
+
+TEST_F(VerdictTest, WhatAFullDiskDidNotTakeIsNotCountedAsStored) {
+  const v1::AgentMessage summary = Summary(agent_, 1);
+  ingest::IngestSettings settings;
+  settings.node_bytes_per_day = std::max(summary.ByteSizeLong(), summary.SpaceUsedLong());
+  core_.SetSettings(settings);
+  store_.before_put = [] { return absl::ResourceExhaustedError("write: disk full"); };
+  for (int i = 0; i < 10; ++i) Send(summary);
+  store_.before_put = nullptr;
+  Send(summary);
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::STORED);
+  EXPECT_EQ(Counted(ingest::Count::kRetryNodeBytes), 0u);
 }
 
 TEST(ByteBudgetTest, FourDaysWorthAtOnceAndOneADayAfterwards) {
