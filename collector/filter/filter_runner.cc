@@ -215,24 +215,21 @@ void FilterRunner::Wake(uint32_t node) {
 
 // The states of a node are kept together: if some rest and others were shown an epoch, those wake.
 void FilterRunner::Rest(uint32_t node) {
-  const auto feed_of = [&](const Running& running) {
-    return node < running.nodes.size() ? running.nodes[node].get() : nullptr;
-  };
   const auto awake = [&](const std::unique_ptr<Running>& running) {
-    const NodeFeed* feed = feed_of(*running);
+    const NodeFeed* feed = FeedAt(*running, node);
     return feed != nullptr && feed->awake();
   };
   if (std::ranges::none_of(running_, awake)) return;
   Wake(node);
   RestingStates::States states;
   for (const auto& running : running_) {
-    NodeFeed* feed = feed_of(*running);
+    NodeFeed* feed = FeedAt(*running, node);
     states.push_back(feed == nullptr ? std::nullopt : feed->Rest());
   }
   if (std::ranges::none_of(states, [](const auto& state) { return state.has_value(); })) return;
   if (resting_.Put(node, states)) return;
   for (size_t i = 0; i < states.size(); ++i) {
-    if (states[i].has_value()) Say(feed_of(*running_[i])->Wake(*states[i]));
+    if (states[i].has_value()) Say(FeedAt(*running_[i], node)->Wake(*states[i]));
   }
 }
 
@@ -296,7 +293,7 @@ NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
   if (feed != nullptr) return *feed;
   feed = std::make_unique<NodeFeed>(running.feed, head.number, head.name);
   feed->set_machine(head.machine);
-  running.by_name[head.name] = feed.get();
+  numbers_[head.name] = head.number;
   if (const auto stored = LatestHour(running, head)) {
     Say(feed->Resume(stored->first, stored->second));
   }
@@ -344,11 +341,13 @@ bool FilterRunner::Speaks(const NodeFeed& feed) const {
 
 bool FilterRunner::IsOpen(const std::string& filter, const std::string& node,
                           const std::function<bool(const OpenAnomaly&)>& fits) const {
+  const auto number = numbers_.find(node);
+  if (number == numbers_.end()) return false;
   for (const auto& running : running_) {
     if (running->report.status.name() != filter || running->feed.code->ended()) continue;
-    const auto feed = running->by_name.find(node);
-    if (feed == running->by_name.end() || !Speaks(*feed->second)) continue;
-    if (std::ranges::any_of(feed->second->open(), fits)) return true;
+    const NodeFeed* feed = FeedAt(*running, number->second);
+    if (feed == nullptr || !Speaks(*feed)) continue;
+    if (std::ranges::any_of(feed->open(), fits)) return true;
   }
   return false;
 }
@@ -357,9 +356,9 @@ std::map<std::string, std::set<OpenAnomaly>> FilterRunner::AllOpen() const {
   std::map<std::string, std::set<OpenAnomaly>> all;
   for (const auto& running : running_) {
     if (running->feed.code->ended()) continue;
-    for (const auto& [node, feed] : running->by_name) {
-      if (feed->open().empty() || !Speaks(*feed)) continue;
-      all[node].insert(feed->open().begin(), feed->open().end());
+    for (const auto& feed : running->nodes) {
+      if (feed == nullptr || feed->open().empty() || !Speaks(*feed)) continue;
+      all[feed->name()].insert(feed->open().begin(), feed->open().end());
     }
   }
   return all;

@@ -102,9 +102,8 @@ class FilterRunner {
   struct Running {
     FeedOptions feed;
     std::vector<std::unique_ptr<NodeFeed>> nodes;  // [number]; null: not met yet
-    std::map<std::string, NodeFeed*> by_name;
-    uint64_t unreadable = 0;  // stored hours, not told yet
-    FeedCounts counts;        // of all nodes
+    uint64_t unreadable = 0;                       // stored hours, not told yet
+    FeedCounts counts;                             // of all nodes
     FilterReport report;
     std::map<uint32_t, v1::FilterLearning> learning;  // by node; where it has not learned enough
   };
@@ -139,12 +138,17 @@ class FilterRunner {
   std::optional<StoredHour> LatestHourBefore(Running& running, uint32_t node, uint64_t oldest_ns,
                                              uint64_t before_ns);
   void TellUnreadable(Running& running);
-  NodeFeed& FeedOf(Running& running, const NodeHead& head);
+  // nullptr: not met yet.
+  static NodeFeed* FeedAt(const Running& running, uint32_t node) {
+    return node < running.nodes.size() ? running.nodes[node].get() : nullptr;
+  }
+  NodeFeed& FeedOf(Running& running, const NodeHead& head);  // made where it was not met yet
   void Say(const absl::Status& status);
 
   const FilterRunnerOptions options_;
   std::vector<std::unique_ptr<LocalFilter>> local_;
   std::vector<std::unique_ptr<Running>> running_;  // report, learning: guarded by mutex_
+  std::map<std::string, uint32_t> numbers_;        // of nodes met, by name; runner's thread
   RestingStates resting_;                          // in the order of running_; runner's thread
   bool advanced_ = false;                          // since the last Sync; runner's thread
   uint64_t last_listen_ns_ = 0;                    // by now_ns; runner's thread

@@ -27,6 +27,11 @@ int64_t Fixed(double value, double scale) {
   return std::llround(std::clamp(value, -kMaxFigure, kMaxFigure) * scale);
 }
 
+// Clear() would keep the memory.
+void Free(google::protobuf::RepeatedPtrField<v1::FilterPoints>* points) {
+  google::protobuf::RepeatedPtrField<v1::FilterPoints>().Swap(points);
+}
+
 OpenAnomaly Identity(const v1::FilterAnomaly& anomaly) {
   return {anomaly.vital(), anomaly.sub(), anomaly.subject(), anomaly.start_ns()};
 }
@@ -72,15 +77,15 @@ absl::Status NodeFeed::Resume(uint64_t hour_start_ns, const v1::FilterHour& hour
   if (auto status = Create(); !status.ok()) return status;
   hour_start_ns_ = hour_start_ns;
   hour_ = hour;
+  stored_runs_.assign(hour.shown_sequences().begin(), hour.shown_sequences().end());
   hour_.clear_shown_sequences();
+  Free(hour_.mutable_points());
+  points_stored_ = hour.points_size() > 0;
   // Epochs of the hour are shown again: those before it never.
   last_start_ns_ = hour_start_ns - 1;
   last_end_ns_ = hour.last_end_ns();
   shown_ = hour.shown_before();
   skipped_ = hour.skipped_before() + static_cast<uint64_t>(hour.skipped_size());
-  for (const v1::SkippedEpoch& epoch : hour.skipped()) {
-    seen_.emplace(epoch.start_ns(), epoch.sequence());
-  }
   for (const v1::FilterAnomaly& anomaly : hour.anomalies()) NoteOpen(anomaly);
   for (const uint64_t start_ns : hour.open_hours()) {
     const auto bytes = options_.store->Get({options_.filter_number, node_, start_ns});
@@ -130,8 +135,7 @@ absl::StatusOr<std::optional<uint64_t>> NodeFeed::Begin(const NodeHead& head) {
 
 void NodeFeed::Offer(const SourceEpoch& epoch) {
   if (!problem_.ok()) return;
-  const std::pair identity(epoch.span.start_ns, epoch.sequence);
-  if (epoch.span.start_ns < from_ns_ || seen_.contains(identity)) return;
+  if (epoch.span.start_ns < from_ns_ || IsSkipped(epoch)) return;
   const bool adjoins = last_end_ns_ == 0 || epoch.span.start_ns <= last_end_ns_ + kJoinNs;
   if (pending_ > 0 ||
       (options_.waits && !adjoins && epoch.span.end_ns + hold_ns_ > options_.now_ns())) {
@@ -164,9 +168,8 @@ absl::Status NodeFeed::NoteLate(uint64_t late) {
   skipped_ += late;
   // Those of the running hour would be shown when it is repeated after a restart.
   const auto visit = [&](const SourceEpoch& epoch) {
-    const std::pair identity(epoch.span.start_ns, epoch.sequence);
     if (epoch.span.start_ns > last_start_ns_) return false;
-    if (epoch.span.start_ns < hour_start_ns_ || !seen_.insert(identity).second) return true;
+    if (epoch.span.start_ns < hour_start_ns_ || WasShown(epoch) || IsSkipped(epoch)) return true;
     v1::SkippedEpoch& skipped = *hour_.add_skipped();
     skipped.set_start_ns(epoch.span.start_ns);
     skipped.set_sequence(epoch.sequence);
@@ -176,6 +179,40 @@ absl::Status NodeFeed::NoteLate(uint64_t late) {
   const auto read = options_.source->ForEach(node_, hour_start_ns_, last_start_ns_ + 1, visit);
   if (!read.ok()) return read;
   return Flush();
+}
+
+// They are shown in the order of before; of those that can no longer be read none comes.
+bool NodeFeed::TakeStored(uint64_t sequence) {
+  for (size_t i = 0; i + 1 < stored_runs_.size(); i += 2) {
+    if (sequence < stored_runs_[i] || sequence > stored_runs_[i + 1]) continue;
+    stored_runs_.erase(stored_runs_.begin(), stored_runs_.begin() + static_cast<ptrdiff_t>(i));
+    stored_runs_[0] = sequence + 1;
+    if (stored_runs_[0] > stored_runs_[1]) {
+      stored_runs_.erase(stored_runs_.begin(), stored_runs_.begin() + 2);
+    }
+    return true;
+  }
+  return false;
+}
+
+// In the running hour. A node that was made anew counts from 1 again: its runs are later ones.
+bool NodeFeed::WasShown(const SourceEpoch& epoch) const {
+  const auto& runs = hour_.shown_sequences();
+  for (size_t i = 0; i < run_starts_.size(); ++i) {
+    const bool in_time = epoch.span.start_ns >= run_starts_[i] &&
+                         (i + 1 == run_starts_.size() || epoch.span.start_ns < run_starts_[i + 1]);
+    const int first = static_cast<int>(2 * i);
+    if (in_time && epoch.sequence >= runs.Get(first) && epoch.sequence <= runs.Get(first + 1)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool NodeFeed::IsSkipped(const SourceEpoch& epoch) const {
+  return std::ranges::any_of(hour_.skipped(), [&](const v1::SkippedEpoch& skipped) {
+    return skipped.start_ns() == epoch.span.start_ns && skipped.sequence() == epoch.sequence;
+  });
 }
 
 std::optional<std::string> NodeFeed::Rest() {
@@ -220,6 +257,7 @@ absl::Status NodeFeed::Show(const SourceEpoch& epoch) {
     if (auto status = BeginHour(hour); !status.ok()) return status;
   }
   showing_start_ns_ = epoch.span.start_ns;
+  points_there_ = TakeStored(epoch.sequence);
   const auto code = instance_->Show(epoch);
   if (!code.ok() || *code != 0) {
     failed_ = true;
@@ -228,15 +266,15 @@ absl::Status NodeFeed::Show(const SourceEpoch& epoch) {
                                                 ? absl::StrCat(" with code ", *code)
                                                 : absl::StrCat(": ", code.status().message())));
   }
-  seen_.emplace(epoch.span.start_ns, epoch.sequence);
   auto& runs = *hour_.mutable_shown_sequences();
   if (!runs.empty() && runs.Get(runs.size() - 1) + 1 == epoch.sequence) {
     runs.Set(runs.size() - 1, epoch.sequence);
   } else {
     runs.Add(epoch.sequence);
     runs.Add(epoch.sequence);
+    run_starts_.push_back(epoch.span.start_ns);
   }
-  last_start_ns_ = epoch.span.start_ns;
+  last_start_ns_ = std::max(last_start_ns_, epoch.span.start_ns);
   last_end_ns_ = std::max(last_end_ns_, epoch.span.end_ns);
   ++shown_;
   for (v1::FilterAnomaly& anomaly : found_) anomaly.set_found_ns(epoch.span.end_ns);
@@ -258,21 +296,55 @@ absl::Status NodeFeed::Flush() {
 
 absl::Status NodeFeed::StoreHour() {
   const storage::DerivedKey key{options_.filter_number, node_, hour_start_ns_};
-  if (state_stored_) {
+  if (state_stored_ || points_stored_) {
     auto bytes = options_.store->Get(key);
     v1::FilterHour stored;
-    // A row that is gone or damaged costs what was learned before this hour, after a restart.
+    // A row that is gone or damaged costs the points of this hour so far and, after a restart, what
+    // was learned before it.
     if (bytes.ok() && stored.ParseFromString(*bytes)) {
-      hour_.set_state(std::move(*stored.mutable_state()));
+      TakeInStored(std::move(stored));
     } else if (absl::IsUnavailable(bytes.status())) {
       return bytes.status();
     }
   }
   row_version_ = std::max(row_version_ + 1, options_.now_ns());
   auto status = options_.store->Put(key, proto::Canonical(hour_), row_version_);
-  if (status.ok()) state_stored_ = !hour_.state().empty();
+  if (status.ok()) {
+    state_stored_ = !hour_.state().empty();
+    points_stored_ = hour_.points_size() > 0;
+    Free(hour_.mutable_points());
+  }
   if (state_stored_) std::string().swap(*hour_.mutable_state());
   return status;
+}
+
+// The state, and the points before those that wait.
+void NodeFeed::TakeInStored(v1::FilterHour stored) {
+  if (state_stored_) hour_.set_state(std::move(*stored.mutable_state()));
+  auto& all = *stored.mutable_points();
+  for (v1::FilterPoints& fresh : *hour_.mutable_points()) {
+    const auto known = std::ranges::find_if(all, [&](const v1::FilterPoints& one) {
+      return one.series() == fresh.series() && one.vital() == fresh.vital() &&
+             one.sub() == fresh.sub();
+    });
+    if (known == all.end()) {
+      if (RoomFor(static_cast<size_t>(all.size()))) *all.Add() = std::move(fresh);
+      continue;
+    }
+    for (int i = 0; i < fresh.time_ns_size(); ++i) {
+      AddPoint(fresh.time_ns(i), fresh.value_micro(i), &*known);
+    }
+  }
+  hour_.mutable_points()->Swap(&all);
+}
+
+bool NodeFeed::AddPoint(uint64_t time_ns, int64_t value_micro, v1::FilterPoints* series) {
+  const auto& times = series->time_ns();
+  if (!times.empty() && times.Get(times.size() - 1) >= time_ns) return false;
+  if (!RoomFor(static_cast<size_t>(times.size()))) return false;
+  series->add_time_ns(time_ns);
+  series->add_value_micro(value_micro);
+  return true;
 }
 
 absl::Status NodeFeed::BeginHour(uint64_t hour_start_ns) {
@@ -288,6 +360,9 @@ absl::Status NodeFeed::BeginHour(uint64_t hour_start_ns) {
   hour_.Clear();
   hour_.set_state(*std::move(state));
   state_stored_ = false;
+  points_stored_ = false;
+  run_starts_.clear();
+  stored_runs_.clear();
   hour_.set_shown_before(shown_);
   hour_.set_skipped_before(skipped_);
   hour_.set_last_end_ns(last_end_ns_);
@@ -295,7 +370,6 @@ absl::Status NodeFeed::BeginHour(uint64_t hour_start_ns) {
   for (const OpenAnomaly& open : open_) open_hours.insert(HourOf(open.start_ns));
   for (const uint64_t start_ns : open_hours) hour_.add_open_hours(start_ns);
   hour_start_ns_ = hour_start_ns;
-  seen_.clear();
   dirty_ = true;
   return absl::OkStatus();
 }
@@ -459,6 +533,7 @@ void NodeFeed::OnMark(void* context, const telltale_filter_mark* mark) {
 
 void NodeFeed::OnPoint(void* context, const telltale_filter_point* point) {
   NodeFeed& self = *static_cast<NodeFeed*>(context);
+  if (self.points_there_) return;
   auto& all = *self.hour_.mutable_points();
   auto series = std::ranges::find_if(all, [&](const v1::FilterPoints& known) {
     return known.series() == Name(point->series) && known.vital() == Name(point->vital) &&
@@ -472,12 +547,7 @@ void NodeFeed::OnPoint(void* context, const telltale_filter_point* point) {
     added.set_sub(Name(point->sub));
     series = all.end() - 1;
   }
-  const auto& times = series->time_ns();
-  if (!times.empty() && times.Get(times.size() - 1) >= point->time_ns) return;
-  if (!self.RoomFor(static_cast<size_t>(times.size()))) return;
-  series->add_time_ns(point->time_ns);
-  series->add_value_micro(Fixed(point->value, 1e6));
-  self.dirty_ = true;
+  if (self.AddPoint(point->time_ns, Fixed(point->value, 1e6), &*series)) self.dirty_ = true;
 }
 
 }  // namespace telltale::filter

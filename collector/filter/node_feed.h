@@ -22,7 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_set.h"
 #include "absl/status/status.h"
 #include "collector/filter/anomaly_log.h"
 #include "collector/filter/epoch_source.h"
@@ -97,6 +96,7 @@ class NodeFeed {
   std::optional<v1::FilterLearning> Learning() const;
 
   uint32_t node() const { return node_; }
+  const std::string& name() const { return name_; }  // the node's
   bool failed() const { return failed_; }
   bool waits() const { return waiting_ > 0; }  // epochs behind a hole do
   uint64_t shown() const { return shown_; }
@@ -114,6 +114,11 @@ class NodeFeed {
   absl::Status BeginHour(uint64_t hour_start_ns);
   absl::Status Flush();
   absl::Status StoreHour();
+  void TakeInStored(v1::FilterHour stored);
+  bool AddPoint(uint64_t time_ns, int64_t value_micro, v1::FilterPoints* series);
+  bool TakeStored(uint64_t sequence);
+  bool WasShown(const SourceEpoch& epoch) const;
+  bool IsSkipped(const SourceEpoch& epoch) const;
   absl::Status NoteLate(uint64_t late);
   absl::Status TakeAnomaly(v1::FilterAnomaly found);
   // Into the row of the hour it began in: over what is known of it, else as a new one, told to the
@@ -145,12 +150,16 @@ class NodeFeed {
   bool may_rest_ = true;
 
   uint64_t hour_start_ns_ = 0;  // 0: nothing shown yet
-  // Without the state it began with, which is as large as all the rest of a node: once written,
-  // that stands in the store only.
+  // Without the state it began with and the points of series, which are larger than all the rest of
+  // a node: once written, they stand in the store only.
   v1::FilterHour hour_;
   bool state_stored_ = false;
-  // (start, sequence) shown in or noted for this hour
-  absl::btree_set<std::pair<uint64_t, uint64_t>> seen_;
+  bool points_stored_ = false;
+  std::vector<uint64_t> run_starts_;  // of hour_'s shown_sequences: start of each run's first epoch
+  // Of the stored hour that a restart goes on from: the runs still to be shown again, whose points
+  // it has.
+  std::vector<uint64_t> stored_runs_;
+  bool points_there_ = false;  // of the epoch being shown
   uint64_t last_start_ns_ = 0;
   uint64_t last_end_ns_ = 0;
   uint64_t shown_ = 0;

@@ -282,7 +282,8 @@ struct telltale_filter_host {
   void (*mark)(void* context, const struct telltale_filter_mark* mark);
   void (*anomaly)(void* context, const struct telltale_filter_anomaly* anomaly);
   /* Shows the sums of one hour of the node's past (kind TELLTALE_EPOCH_WINDOW, subs only) if it is stored, at
-   * start_ns, a whole hour since 1970, before the epoch being shown. 0: shown; else there is none. */
+   * start_ns, a whole hour since 1970, before the epoch being shown. 0: shown; else there is none, as of the hour
+   * that is just over: it is stored some minutes after its end. */
   int (*hour)(void* context, uint64_t start_ns,
               void (*show)(void* argument, const struct telltale_filter_epoch* hour), void* argument);
   const char* machine;   /* "x86_64" as uname says: what system calls' numbers mean; NULL or "": unknown */

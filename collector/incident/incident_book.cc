@@ -69,7 +69,8 @@ absl::Status IncidentBook::Load() {
   }
   uint64_t lost = 0;
   std::string fault;
-  for (uint64_t slot = 0; slot < options_.kept; ++slot) {
+  // Places are taken from the lowest on: beyond as many as there were incidents none was used.
+  for (uint64_t slot = 0; slot < std::min(options_.kept, head_.number() + 1); ++slot) {
     const auto value = options_.store->GetState(SlotName(slot));
     if (absl::IsNotFound(value.status())) continue;
     if (!value.ok() && !absl::IsDataLoss(value.status())) return value.status();
@@ -81,6 +82,12 @@ absl::Status IncidentBook::Load() {
                          value.ok() ? "it is no incident" : std::string(value.status().message()));
       }
       continue;
+    }
+    // There twice only if an older program wrote in between: the later of both is the one.
+    if (const auto other = incidents_.find(incident.number()); other != incidents_.end()) {
+      if (other->second.change() >= incident.change()) continue;
+      by_change_.erase(other->second.change());
+      free_slots_.insert(slots_.at(incident.number()));
     }
     slots_[incident.number()] = slot;
     free_slots_.erase(slot);

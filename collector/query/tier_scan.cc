@@ -27,9 +27,15 @@ bool Behind(const std::vector<storage::DirtyKey>& dirty, storage::Tier tier, uin
 void NoteDefects(const TierScan& scan, CoverageBuilder& coverage) {
   coverage.AddDamaged(scan.damaged());
   coverage.AddUnreadable(scan.unreadable());
-  if (scan.behind() == 0) return;
-  coverage.Note(absl::StrCat(scan.behind(),
-                             " windows wait to be computed again: what came late is not in them"));
+  if (scan.behind() != 0) {
+    coverage.Note(absl::StrCat(
+        scan.behind(), " windows wait to be computed again: what came late is not in them"));
+  }
+  if (scan.awaited() != 0) {
+    coverage.Note(absl::StrCat(scan.awaited(),
+                               " windows are over and not computed yet, which takes a few minutes: "
+                               "what is in them is not in this answer"));
+  }
 }
 
 struct TierScan::Part {
@@ -95,6 +101,19 @@ absl::Status TierScan::Windows(v1::Tier tier, bool touching, Part& part) {
   return absl::OkStatus();
 }
 
+uint32_t TierScan::Awaited(const Part& part) const {
+  const storage::Tier tier = StoreTier(choice_.coarsest);
+  const uint64_t length = storage::WindowNs(tier);
+  std::set<uint64_t> starts;
+  for (const storage::DirtyKey& key : part.dirty) {
+    if (key.tier == storage::Tier::kRaw || key.tier > tier) continue;
+    const uint64_t start = FloorTo(key.window_start_ns, length), end = start + length;
+    const bool over = start >= selection_.start_ns && end <= selection_.end_ns;
+    if (over && !part.done.Overlaps(start, end)) starts.insert(start);
+  }
+  return static_cast<uint32_t>(starts.size());
+}
+
 absl::Status TierScan::Epochs(Part& part) {
   const uint64_t floor = context_.source->RawFloorNs();
   const std::vector<Stretch> wanted = part.rest.list();
@@ -132,7 +151,9 @@ absl::Status TierScan::Node(const storage::NodeRecord& node, const Stretches& ti
                                CeilTo(selection_.end_ns, storage::kDayNs));
   }
   if (choice_.only && choice_.coarsest != v1::TIER_RAW) {
-    return Windows(choice_.coarsest, /*touching=*/true, part);
+    absl::Status status = Windows(choice_.coarsest, /*touching=*/true, part);
+    awaited_ += Awaited(part);
+    return status;
   }
   for (const v1::Tier tier : {v1::TIER_1D, v1::TIER_1H, v1::TIER_5MIN}) {
     if (tier > choice_.coarsest || part.rest.empty()) continue;

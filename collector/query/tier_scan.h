@@ -47,10 +47,13 @@ class TierScan {
   const LeftOut& damaged() const { return damaged_; }  // stored epochs that could not be opened
   uint32_t unreadable() const { return static_cast<uint32_t>(unreadable_.size()); }  // windows
   uint32_t behind() const { return behind_; }  // windows used although they wait to be recomputed
+  // Of a tier that was asked for by name: windows that are over and not there yet.
+  uint32_t awaited() const { return awaited_; }
 
  private:
   struct Part;  // one node's
   absl::Status Windows(v1::Tier tier, bool touching, Part& part);
+  uint32_t Awaited(const Part& part) const;
   absl::Status Epochs(Part& part);
   absl::Status Count();
 
@@ -60,12 +63,13 @@ class TierScan {
   const storage::RollupParts windows_;
   const TierVisitor visitor_;
   LeftOut damaged_;
-  uint32_t seen_ = 0, behind_ = 0;
+  uint32_t seen_ = 0, behind_ = 0, awaited_ = 0;
   // Found by more than one pass: tier, node, start.
   std::set<std::tuple<storage::Tier, uint32_t, uint64_t>> unreadable_;
 };
 
-// Says what could not be read, and where windows were used that wait to be computed again.
+// Says what could not be read, and where windows were used, or are missing, that wait to be
+// computed.
 void NoteDefects(const TierScan& scan, CoverageBuilder& coverage);
 
 // Whether a stored window of a tier may be behind: a mark of it or of a finer one inside it.

@@ -152,7 +152,6 @@ void Roller::NoteComputed(const DirtyKey& key) {
 
 std::vector<DirtyMark> Roller::NextDue(std::span<const uint32_t> nodes, uint64_t now_ns,
                                        size_t limit) const {
-  const uint64_t ended_by_ns = now_ns > options_.settle_ns ? now_ns - options_.settle_ns : 0;
   struct Failed {
     uint64_t tried_ns = 0;
     DirtyMark mark;
@@ -162,6 +161,9 @@ std::vector<DirtyMark> Roller::NextDue(std::span<const uint32_t> nodes, uint64_t
   std::lock_guard<std::mutex> lock(failed_mutex_);
   for (uint32_t node : nodes) {
     if (fresh.size() >= limit) break;
+    const uint64_t waits_ns =
+        options_.settle_ns + uint64_t{node - 1} * options_.apart_ns % options_.most_apart_ns;
+    const uint64_t ended_by_ns = now_ns - std::min(now_ns, waits_ns);
     // Those that failed may all come first.
     const size_t enough = limit - fresh.size() + FailedOf(node);
     for (const DirtyMark& mark : summaries_->dirty().Due(node, ended_by_ns, enough)) {
@@ -224,6 +226,12 @@ absl::StatusOr<uint32_t> Roller::RunDue(std::span<const uint32_t> nodes, uint64_
   return total;
 }
 
+bool Roller::IsOver(const DirtyLineKey& key, uint64_t now_ns) const {
+  return key.bucket_start_ns + LineBucketNs(key.tier) + options_.settle_ns +
+             options_.most_apart_ns <=
+         now_ns;
+}
+
 absl::StatusOr<uint32_t> Roller::RunLines(uint64_t now_ns, uint32_t max_blocks) {
   {
     std::lock_guard<std::mutex> lock(line_mutex_);
@@ -232,7 +240,7 @@ absl::StatusOr<uint32_t> Roller::RunLines(uint64_t now_ns, uint32_t max_blocks) 
   std::vector<DirtyLineKey> due;
   for (const DirtyLineKey& key : summaries_->lines().All()) {
     if (due.size() >= max_blocks) break;
-    const bool over = key.bucket_start_ns + LineBucketNs(key.tier) + options_.settle_ns <= now_ns;
+    const bool over = IsOver(key, now_ns);
     const auto built = built_ns_.find(key);
     const bool again = built == built_ns_.end() || built->second + WindowNs(key.tier) <= now_ns;
     if (over || again) due.push_back(key);
@@ -256,7 +264,7 @@ absl::StatusOr<uint32_t> Roller::RunLines(uint64_t now_ns, uint32_t max_blocks) 
   std::unique_ptr<Transaction> transaction = catalog_->Begin();
   for (const DirtyLineKey& line : due) {
     if (!marked_lines_.contains(line)) transaction->Delete(EncodeDirtyLineKey(line));
-    if (line.bucket_start_ns + LineBucketNs(line.tier) + options_.settle_ns <= now_ns) {
+    if (IsOver(line, now_ns)) {
       built_ns_.erase(line);
     } else {
       built_ns_[line] = now_ns;

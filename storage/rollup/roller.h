@@ -32,6 +32,12 @@ struct RollerOptions {
   // After its end a window waits this long for summaries on their way, then is computed; later ones
   // make it dirty again. Covers the spread of sending.
   uint64_t settle_ns = 60 * kSecondNs;
+  // The windows of a fleet end together, and to compute them takes several times what its epochs
+  // do. So those of each node wait so much longer than those of the one numbered before it, those
+  // of 10,000 nodes 3 minutes; then it begins anew. Until then queries read what lies below them;
+  // an answer that asked for their tier alone says how many it lacks.
+  uint64_t apart_ns = 18'000'000;
+  uint64_t most_apart_ns = 180 * kSecondNs;
   // A window that could not be computed is tried again after so long: what it lacks may never come,
   // and trying each second would keep the thread of a shard busy.
   uint64_t retry_ns = 300 * kSecondNs;
@@ -68,6 +74,8 @@ class Roller {
   // The rows of a window or series block, with the names they need kept.
   absl::StatusOr<std::vector<Row>> Compute(const DirtyMark& mark) const;
   absl::Status Commit(const std::vector<DirtyMark>& done);
+  // Whether all windows of the block are over and could be there.
+  bool IsOver(const DirtyLineKey& key, uint64_t now_ns) const;
 
   const RollerOptions options_;
   History* const history_;

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -229,6 +231,72 @@ TEST_F(FilterRunnerTest, AFilterInPlainCRunsBesideOthers) {
   ASSERT_EQ(hour.marks_size(), 1);
   EXPECT_EQ(hour.marks(0).start_ns(), kBegin + 7 * kEpoch);
   EXPECT_EQ(hour.marks(0).text(), "silence");
+}
+
+// One series of each epoch, one of every third, told of the epoch before.
+telltale_filter Drawer(bool saves) {
+  telltale_filter drawer = *silence_filter();
+  drawer.name = "drawer";
+  drawer.epoch = [](void* instance, const telltale_filter_epoch* shown) {
+    const auto* host = static_cast<const telltale_filter_host*>(instance);
+    const uint64_t number = (shown->start_ns - kBegin) / kEpoch;
+    telltale_filter_point point = {};
+    point.struct_size = sizeof point;
+    point.series = "each";
+    point.vital = "cpu";
+    point.sub = "";
+    point.time_ns = shown->start_ns;
+    point.value = static_cast<double>(number);
+    host->point(host->context, &point);
+    if (number % 3 != 2) return 0;
+    point.series = "third";
+    point.time_ns -= kEpoch;
+    host->point(host->context, &point);
+    return 0;
+  };
+  if (!saves) return drawer;
+  drawer.save = [](void*, void* bytes, size_t capacity) -> size_t {
+    if (capacity > 0) *static_cast<char*>(bytes) = 1;
+    return 1;
+  };
+  drawer.load = [](void*, const void*, size_t) { return 0; };
+  return drawer;
+}
+
+// Points are kept in the store alone; each that is told joins those that stand there.
+TEST_F(FilterRunnerTest, EveryPointOfASeriesStandsOnceHoweverOftenItRestarts) {
+  constexpr uint64_t kPerHour = 3600 * kSecond / kEpoch;
+  static telltale_filter drawer;
+  for (const bool saves : {true, false}) {
+    drawer = Drawer(saves);
+    World world;
+    world.filters_ = {&drawer};
+    world.Restart();
+    for (uint64_t i = 0; i < kPerHour + 30; ++i) {
+      world.Arrive(i, 1);
+      if (i % 7 == 0) world.Look();
+      if (i % 50 == 3 || i == kPerHour) world.Restart();
+    }
+    world.Look();
+    const auto number = world.store_.FilterNumber("drawer", 1);
+    std::vector<uint64_t> each, third;
+    for (const uint64_t hour_ns : {kBegin, kBegin + kPerHour * kEpoch}) {
+      v1::FilterHour hour;
+      ASSERT_TRUE(hour.ParseFromString(*world.store_.Get({*number, 1, hour_ns})));
+      EXPECT_EQ(hour.dropped(), 0u);
+      for (const v1::FilterPoints& points : hour.points()) {
+        auto& of = points.series() == "each" ? each : third;
+        for (const uint64_t time_ns : points.time_ns()) of.push_back((time_ns - kBegin) / kEpoch);
+        EXPECT_EQ(points.time_ns_size(), points.value_micro_size());
+      }
+    }
+    EXPECT_EQ(each.size(), kPerHour + 30);
+    EXPECT_EQ(third.size(), (kPerHour + 30) / 3);
+    EXPECT_TRUE(std::ranges::is_sorted(each)) << saves;
+    EXPECT_TRUE(std::ranges::is_sorted(third)) << saves;
+    EXPECT_EQ(std::set(each.begin(), each.end()).size(), each.size());
+    EXPECT_EQ(std::set(third.begin(), third.end()).size(), third.size());
+  }
 }
 
 // Knows two epochs later that something began, as a rule does, or an hour later. It begins two

@@ -302,6 +302,23 @@ TEST(QueryLateTest, ALateEpochCountsAtOnceInEveryAnswer) {
   EXPECT_DOUBLE_EQ(store.engine().Top(top, {})->tables(0).total(), whole);
 }
 
+TEST(QueryLateTest, AnAnswerOfOneTierSaysWhichWindowsAreNotThereYet) {
+  QueryStore store(1, {}, /*cache_bytes=*/0);
+  store.Put(0, kHour);
+  store.set_now(kHour + 10 * kMinute);
+  store.RollUp();
+  store.Put(kHour, kHour + 13 * kMinute);
+  store.set_now(kHour + 20 * kMinute);
+  auto top = store.Asked<v1::TopRequest>(0, kHour + 13 * kMinute, v1::TIER_5MIN);
+  top.set_vital("syscall");
+  top.set_by(v1::DIMENSION_NODE);
+  EXPECT_THAT(store.engine().Top(top, {})->coverage().notes(),
+              ::testing::Contains(HasSubstr("2 windows are over and not computed yet")));
+  store.RollUp();
+  EXPECT_THAT(store.engine().Top(top, {})->coverage().notes(),
+              ::testing::Not(::testing::Contains(HasSubstr("not computed yet"))));
+}
+
 TEST(QueryExpiryTest, CoarserTiersServeWhereRawExpiredAndNothingCountsTwice) {
   storage::RetentionOptions retention;
   retention.raw_days = 1;

@@ -165,6 +165,27 @@ TEST_F(RollerTest, AWindowIsComputedOnceItIsOverAndSettled) {
   EXPECT_EQ(RunDue(), 0u);
 }
 
+TEST_F(RollerTest, TheWindowsOfAFleetAreNotComputedAllAtOnce) {
+  uint32_t last = node_;
+  while (last < 10'000) last = *store_->nodes().NumberOf("node-" + std::to_string(last));
+  Put(1, kStart);
+  SyntheticNode maker("node-9999", 2);
+  const MadeSummary made = maker.Make(1, kStart);
+  const Incoming item{last, &made.summary, &made.body, true};
+  ASSERT_TRUE(store_->summaries().PutBatch({&item, 1}).ok());
+
+  const uint32_t both[] = {node_, last};
+  const auto due = [&](uint64_t after_s) {
+    now_ns_ = kStart + (300 + 60 + after_s) * kSecondNs;
+    return *store_->roller().RunDue(both, now_ns_, 1000);
+  };
+  EXPECT_EQ(due(0), 1u);
+  EXPECT_EQ(WindowsOf(node_, Tier::k5Min), 1u);
+  EXPECT_EQ(due(170), 0u);
+  EXPECT_EQ(due(180), 1u) << "before the next window is over";
+  EXPECT_EQ(WindowsOf(last, Tier::k5Min), 1u);
+}
+
 TEST_F(RollerTest, AWindowKeepsTheNamesOfItsLocations) {
   v1::Names names;
   const v1::Tables tables = maker_.Body(1, kStart, 60).tables();

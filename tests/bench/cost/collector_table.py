@@ -8,7 +8,8 @@ from rows import Row, once
 
 FLEET, LARGEST, QUESTIONS = 'Fleets', 'The largest fleet that ran', 'Questions while it reports, one after the other'
 ACK_LIMIT_MS = 250
-WARMUP_EPOCHS, EPOCHS = 1, 3
+# Measured are five, as long as the windows of a fleet take to come round.
+WARMUP_EPOCHS, EPOCHS, TROUBLED_EPOCHS = 1, 6, 3
 
 
 def held(report):
@@ -54,8 +55,8 @@ class CollectorTable:
         return [self._knee_row(), *rows, *self._largest_rows(self.reports[-1], self.troubled), *self._question_rows()]
 
     def _run(self, size, troubled=False):
-        options = ['--epoch', f'{self._epoch_s}s', '--epochs', str(EPOCHS), '--warmup', str(WARMUP_EPOCHS),
-                   '--verify', '50', '--seed', str(size)]
+        epochs = TROUBLED_EPOCHS if troubled else EPOCHS
+        options = ['--epoch', f'{self._epoch_s}s', '--epochs', str(epochs), '--warmup', str(WARMUP_EPOCHS), '--verify', '50', '--seed', str(size)]
         if self._recordings:
             options += ['--recordings', ','.join(str(path) for path in self._recordings)]
         if troubled:
