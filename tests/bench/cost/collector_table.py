@@ -43,16 +43,20 @@ class CollectorTable:
     def __init__(self, site, sizes, epoch_s, recordings, progress):
         self._site, self._sizes, self._epoch_s = site, sizes, epoch_s
         self._recordings, self._progress = recordings, progress
-        self.reports, self.troubled = [], None
+        # troubled: None also where that run failed, which failure says.
+        self.reports, self.troubled, self.failure = [], None, ''
         self._asked = {}
 
     def rows(self):
         for size in self._sizes:
             self.reports.append(self._run(size))
         # Handshakes and questions would be taken for what the fleet costs.
-        self.troubled = self._run(self._sizes[-1], troubled=True)
+        try:
+            self.troubled = self._run(self._sizes[-1], troubled=True)
+        except FleetFailed as failure:
+            self.failure = f'the run with questions and a storm failed: {failure}'
         rows = [self._fleet_row(report) for report in self.reports]
-        return [self._knee_row(), *rows, *self._largest_rows(self.reports[-1], self.troubled), *self._question_rows()]
+        return [self._knee_row(), *rows, *self._largest_rows(self.reports[-1]), *self._question_rows()]
 
     def _run(self, size, troubled=False):
         epochs = TROUBLED_EPOCHS if troubled else EPOCHS
@@ -107,24 +111,26 @@ class CollectorTable:
         target = 'fleet.ack' if report['latency_claim'] else ''
         return Row(FLEET, f"durable ack p99, {report['nodes']:.0f} nodes", figure, 'ms', target=target, note=note)
 
-    def _largest_rows(self, report, troubled):
-        named = f"{report['nodes']:.0f} nodes"
-        back = troubled['storm_back_max_s']
+    def _largest_rows(self, report):
+        troubled = self.troubled
+
+        def of_troubled(name, key, unit, target='', note=lambda: ''):
+            figure = once(troubled[key]) if troubled and troubled[key] is not None else None
+            return Row(LARGEST, name, figure, unit, target=target, note=note() if troubled else self.failure)
+
+        runs = [report, troubled] if troubled else [report]
         return [
-            Row(LARGEST, f'CPU of the collector, {named}', once(report['collector_cores']), 'cores', target='fleet.cores',
-                note='while the fleet reports'),
-            Row(LARGEST, 'while it is asked and all connect anew', once(troubled['collector_cores']), 'cores',
-                note=f"simulator {troubled['simulator_cores']:.2f} cores; both {troubled['both_share']:.0f} % of the machine; "
-                     f"acks before the storm: p99 {troubled['ack_p99_ms']} ms"),
-            Row(LARGEST, 'its memory, at most', once(max(one['collector_rss_most_mb'] for one in (report, troubled))), 'MB',
-                target='fleet.rss'),
-            Row(LARGEST, 'epochs lost or counted twice', once(troubled['verified_wrong']), '', target='fleet.lost',
-                note=f"of {troubled['verified_acked']:.0f} acknowledged, with a reconnect storm of {troubled['storm_reconnected']:.0f}"),
-            Row(LARGEST, 'reconnect storm, until the last was back', once(back) if back is not None else None, 's',
-                note=f"half of them within {troubled['storm_back_p50_s']} s" if back is not None else 'no storm was measured'),
-            Row(LARGEST, 'acks from the storm on: p99',
-                once(troubled['storm_ack_p99_ms']) if troubled['storm_ack_p99_ms'] is not None else None,
-                'ms', note=f"longest {troubled['storm_ack_max_ms']} ms"),
+            Row(LARGEST, f"CPU of the collector, {report['nodes']:.0f} nodes", once(report['collector_cores']), 'cores',
+                target='fleet.cores', note='while the fleet reports'),
+            of_troubled('while it is asked and all connect anew', 'collector_cores', 'cores', note=lambda: (
+                f"simulator {troubled['simulator_cores']:.2f} cores; both {troubled['both_share']:.0f} % of the machine; "
+                f"acks before the storm: p99 {troubled['ack_p99_ms']} ms")),
+            Row(LARGEST, 'its memory, at most', once(max(one['collector_rss_most_mb'] for one in runs)), 'MB', target='fleet.rss'),
+            of_troubled('epochs lost or counted twice', 'verified_wrong', '', 'fleet.lost', lambda: (
+                f"of {troubled['verified_acked']:.0f} acknowledged, with a reconnect storm of {troubled['storm_reconnected']:.0f}")),
+            of_troubled('reconnect storm, until the last was back', 'storm_back_max_s', 's', note=lambda: (
+                'no storm was measured' if troubled['storm_back_max_s'] is None else f"half of them within {troubled['storm_back_p50_s']} s")),
+            of_troubled('acks from the storm on: p99', 'storm_ack_p99_ms', 'ms', note=lambda: f"longest {troubled['storm_ack_max_ms']} ms"),
             Row(LARGEST, 'distinct stacks of a node', once(report['stacks_per_node']), '',
                 note=f"{report['stacks_of_fleet']:.0f} of the fleet, {report['other_builds_share']} % of nodes with other builds"),
         ]

@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import collector_table  # noqa: E402
 import event_rows  # noqa: E402
 import fleet_plot  # noqa: E402
+import fleet_site  # noqa: E402
 import pairs  # noqa: E402
 import rows  # noqa: E402
 import targets  # noqa: E402
@@ -137,6 +138,21 @@ class Fleets(unittest.TestCase):
         self.assertEqual({number for number, _ in site.asked}, {3})
         self.assertEqual(named['CPU of the collector, 20 nodes'].figure.value, 20 / 10_000)
         self.assertEqual(named['acks from the storm on: p99'].figure.value, 900)
+
+    @mock.patch('time.sleep')
+    def test_a_storm_that_fails_takes_no_other_figure_with_it(self, _):
+        class Overrun(Site):
+            def result(self):
+                if self.fleets[-1][1]:
+                    raise fleet_site.FleetFailed('it does not answer')
+                return super().result()
+
+        table = collector_table.CollectorTable(Overrun(), [10, 20], 60, [], lambda text: None)
+        named = {row.name: row for row in table.rows()}
+        self.assertEqual(named['CPU of the collector, 20 nodes'].figure.value, 20 / 10_000)
+        self.assertIsNone(named['epochs lost or counted twice'].figure)
+        self.assertIn('it does not answer', named['epochs lost or counted twice'].note)
+        self.assertIsNone(table.troubled)
 
     def test_the_knee_is_the_largest_fleet_held(self):
         reports = [fleet(1000, 20), fleet(2500, 240), fleet(5000, 260), fleet(9000, 30, verified_wrong=1)]
