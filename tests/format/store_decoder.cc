@@ -260,7 +260,9 @@ class Decoder {
     } else if (name == "incidents/silences") {
       Parse<v1::StoredSilences>(value.Rest());
     } else if (name.starts_with("incidents/")) {
-      slot("incidents/", Parse<v1::StoredIncident>(value.Rest()).number(), 4'096);
+      const uint64_t place = std::stoul(name.substr(std::string("incidents/").size()));
+      Require(place < 4'096 && name == "incidents/" + std::to_string(place), "state named " + name);
+      Require(Parse<v1::StoredIncident>(value.Rest()).number() > 0, "incident without a number");
     } else {
       Require(name == "fleet/silence" || name == "fleet/peers", "state named " + name);
       Require(value.Int(1) == 1, "unknown layout");
