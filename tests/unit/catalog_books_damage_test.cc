@@ -220,6 +220,36 @@ TEST_F(BooksDamageTest, IncidentsAndSilencesThatCannotBeReadAreLostAndTheRestSta
   EXPECT_EQ(disk_.catalog().Losses().size(), 1u);
 }
 
+// What salvage could not read it marks as lost, also where nothing stood: of three incidents no
+// thousands are lost.
+TEST_F(BooksDamageTest, PlacesThatNoIncidentEverTookAreNoLostIncidents) {
+  std::map<std::string, std::string> rows;
+  for (uint64_t number = 1; number <= 3; ++number) {
+    v1::StoredIncident incident;
+    incident.set_number(number);
+    incident.set_change(number);
+    rows[State(absl::StrCat("incidents/", number))] = incident.SerializeAsString();
+  }
+  for (uint64_t place = 4; place < 4096; ++place) {
+    rows[State(absl::StrCat("incidents/", place))] = "no incident";
+  }
+  v1::IncidentHead head;
+  head.set_number(3);
+  head.set_change(3);
+  rows[State("incidents/head")] = head.SerializeAsString();
+  disk_.Put(rows);
+  storage::DerivedStore states = States();
+  const auto log = filter::AnomalyLog::Open({.store = &states});
+  ASSERT_TRUE(log.ok()) << log.status();
+  incident::IncidentBookOptions options;
+  options.store = &states;
+  options.log = log->get();
+  const auto book = incident::IncidentBook::Open(options);
+  ASSERT_TRUE(book.ok()) << book.status();
+  EXPECT_EQ((*book)->List({})->incidents_size(), 3);
+  EXPECT_TRUE(disk_.catalog().Losses().empty());
+}
+
 TEST_F(BooksDamageTest, ALostListOfSilencesIsTold) {
   std::map<std::string, std::string> rows;
   for (uint64_t i = 0; i < kRows; ++i) {
