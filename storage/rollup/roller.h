@@ -32,10 +32,10 @@ struct RollerOptions {
   // After its end a window waits this long for summaries on their way, then is computed; later ones
   // make it dirty again. Covers the spread of sending.
   uint64_t settle_ns = 60 * kSecondNs;
-  // The windows of a fleet end together, and to compute them takes several times what its epochs
-  // do. So those of each node wait so much longer than those of the one numbered before it, those
-  // of 10,000 nodes 3 minutes; then it begins anew. Until then queries read what lies below them;
-  // an answer that asked for their tier alone says how many it lacks.
+  // The windows of a fleet end together, and to compute them all at once takes more CPU than its
+  // epochs do. So those of each node wait so much longer than those of the one numbered before it,
+  // those of 10,000 nodes 3 minutes; then it begins anew. Until then queries read what lies below
+  // them; an answer that asked for their tier alone says how many it lacks.
   uint64_t apart_ns = 18'000'000;
   uint64_t most_apart_ns = 180 * kSecondNs;
   // A window that could not be computed is tried again after so long: what it lacks may never come,
@@ -58,7 +58,7 @@ class Roller {
                                   uint32_t max_windows);
 
   // Rebuilds at most `max_blocks` groups of fleet-graph blocks whose windows changed: those of
-  // buckets that are over at once, those of open ones when a window more could be there. Returns
+  // buckets whose windows could all be there at once, the others when one more could be. Returns
   // how many.
   absl::StatusOr<uint32_t> RunLines(uint64_t now_ns, uint32_t max_blocks);
 

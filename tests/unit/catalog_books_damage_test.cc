@@ -39,6 +39,12 @@ class BooksDamageTest : public ::testing::Test {
   }
   storage::DerivedStore States() { return {&disk_.history(), &disk_.catalog()}; }
   std::string State(const std::string& name) { return storage::FilterStateKey(name); }
+  static auto BookOf(storage::DerivedStore* states, filter::AnomalyLog* log) {
+    incident::IncidentBookOptions options;
+    options.store = states;
+    options.log = log;
+    return incident::IncidentBook::Open(options);
+  }
 
   testing::DamagedCatalog disk_;
 };
@@ -203,10 +209,7 @@ TEST_F(BooksDamageTest, IncidentsAndSilencesThatCannotBeReadAreLostAndTheRestSta
   storage::DerivedStore states = States();
   const auto log = filter::AnomalyLog::Open({.store = &states});
   ASSERT_TRUE(log.ok()) << log.status();
-  incident::IncidentBookOptions options;
-  options.store = &states;
-  options.log = log->get();
-  const auto book = incident::IncidentBook::Open(options);
+  const auto book = BookOf(&states, log->get());
   ASSERT_TRUE(book.ok()) << book.status();
   v1::ListIncidentsRequest request;
   request.set_resolved(true);
@@ -241,10 +244,7 @@ TEST_F(BooksDamageTest, PlacesThatNoIncidentEverTookAreNoLostIncidents) {
   storage::DerivedStore states = States();
   const auto log = filter::AnomalyLog::Open({.store = &states});
   ASSERT_TRUE(log.ok()) << log.status();
-  incident::IncidentBookOptions options;
-  options.store = &states;
-  options.log = log->get();
-  const auto book = incident::IncidentBook::Open(options);
+  const auto book = BookOf(&states, log->get());
   ASSERT_TRUE(book.ok()) << book.status();
   EXPECT_EQ((*book)->List({})->incidents_size(), 3);
   EXPECT_TRUE(disk_.catalog().Losses().empty());
