@@ -8,6 +8,8 @@ namespace {
 // Who has no certificate gets one quickly, or nothing.
 constexpr uint32_t kConnectionS = 60;
 constexpr int kMessageBytes = 16 << 10;
+constexpr access::AddressLimits::Options kRate{.per_second = 50, .at_once = 500};
+constexpr ConnectionRates kRates{.each = kRate, .all = kRate};
 constexpr int kThreads = 32;
 
 }  // namespace
@@ -32,6 +34,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> StartEnrollServer(const config::Addr
                             .ask_certificates = false,
                             .max_threads = kThreads,
                             .connection_age_s = kConnectionS,
+                            .rates = kRates,
                             .max_message_bytes = kMessageBytes},
                            {service});
 }

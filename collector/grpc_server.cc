@@ -1,14 +1,9 @@
 #include "collector/grpc_server.h"
 
 #include <grpcpp/grpcpp.h>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,7 +20,6 @@ constexpr int kReadBytes = 8 << 10;
 constexpr int kRecordBytes = 4 << 10;
 
 std::string Joined(const config::Address& address) {
-  // gRPC's and everybody's way to say "every interface, both families".
   const std::string host = address.host.empty() ? "[::]"
                            : address.host.find(':') != std::string::npos
                                ? absl::StrCat("[", address.host, "]")
@@ -33,31 +27,13 @@ std::string Joined(const config::Address& address) {
   return absl::StrCat(host, ":", address.port);
 }
 
-// Why an address cannot be listened on: gRPC only says that it cannot.
-std::string WhyNot(const config::Address& address) {
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const int code = getaddrinfo(address.host.empty() ? "::" : address.host.c_str(),
-                               std::to_string(address.port).c_str(), &hints, &found);
-  if (code != 0) return gai_strerror(code);
-  std::string reason = "no reason given";
-  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, 1) != 0) {
-    reason = std::strerror(errno);
-  }
-  if (fd >= 0) close(fd);
-  freeaddrinfo(found);
-  return reason;
-}
-
 }  // namespace
 
 void BoundReadPieces() { setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", /*overwrite=*/0); }
 
-GrpcServer::GrpcServer(std::unique_ptr<grpc::Server> server, uint16_t port, bool counts)
-    : server_(std::move(server)), port_(port), counts_(counts) {}
+GrpcServer::GrpcServer(std::unique_ptr<grpc::Server> server, std::unique_ptr<GrpcListener> listener,
+                       bool counts)
+    : server_(std::move(server)), listener_(std::move(listener)), counts_(counts) {}
 
 GrpcServer::~GrpcServer() {
   Stop(0);
@@ -67,17 +43,21 @@ GrpcServer::~GrpcServer() {
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const GrpcServerOptions& options, const std::vector<grpc::Service*>& services) {
   if (options.stats != nullptr) CountHandshakes(options.stats);
+  const auto cannot = [&options](absl::string_view why) {
+    return absl::UnavailableError(absl::StrCat("listen: gRPC address ", Joined(options.listen),
+                                               ": ", why, "; choose another with ",
+                                               options.option));
+  };
+  auto listener = GrpcListener::Bind(options.listen, options.rates, options.stats);
+  if (!listener.ok()) return cannot(listener.status().message());
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(Joined(options.listen),
-                           options.ask_certificates ? MakeServerCredentials(options.tls)
-                                                    : MakeOpenServerCredentials(options.tls),
-                           &port);
+  auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      options.ask_certificates ? MakeServerCredentials(options.tls)
+                               : MakeOpenServerCredentials(options.tls));
   if (options.max_threads > 0) {
     builder.SetResourceQuota(grpc::ResourceQuota().SetMaxThreads(options.max_threads));
   }
-  // Without this two collectors on one port would share it in silence.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
                              static_cast<int>(options.connection_age_s) * kMsPerS);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
@@ -105,17 +85,17 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   for (grpc::Service* service : services) builder.RegisterService(service);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat("listen: gRPC address ", Joined(options.listen),
-                                               ": ", WhyNot(options.listen),
-                                               "; choose another with ", options.option));
-  }
+  if (server == nullptr) return cannot("gRPC does not start, its log says why");
+  (*listener)->Start(std::move(acceptor));
   return std::unique_ptr<GrpcServer>(
-      new GrpcServer(std::move(server), static_cast<uint16_t>(port), options.stats != nullptr));
+      new GrpcServer(std::move(server), *std::move(listener), options.stats != nullptr));
 }
+
+uint16_t GrpcServer::port() const { return listener_->port(); }
 
 void GrpcServer::Stop(uint32_t grace_ms) {
   if (server_ == nullptr) return;
+  listener_->Stop();
   server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(grace_ms));
   server_->Wait();
   server_.reset();

@@ -1,4 +1,4 @@
-// The gRPC listener: mutual TLS, size limits, keepalive, bounded age of connections, and the
+// The gRPC server: mutual TLS, size limits, keepalive, bounded age of connections, and the
 // services it was given. Made, started and stopped by the collector.
 
 #ifndef TELLTALE_COLLECTOR_GRPC_SERVER_H_
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "collector/grpc_listener.h"
 #include "collector/grpc_stats.h"
 #include "collector/tls.h"
 #include "config/values.h"
@@ -31,7 +32,8 @@ struct GrpcServerOptions {
   uint32_t connection_grace_s = 10;   // for streams of a connection whose age is reached
   uint32_t keepalive_s = 10;          // ping an idle connection ...
   uint32_t keepalive_timeout_s = 10;  // ... and end it if nothing comes back
-  uint32_t handshake_s = 10;          // from the connection to the end of TLS and settings
+  uint32_t handshake_s = 30;          // from the connection to the end of TLS and settings
+  ConnectionRates rates = ConnectionRates::OfMachine();
   int max_message_bytes = 1 << 20;
   int max_metadata_bytes = 8 << 10;  // headers of a call
   GrpcStats* stats = nullptr;        // outlives the server; null: nothing is counted
@@ -50,14 +52,15 @@ class GrpcServer {
       const GrpcServerOptions& options, const std::vector<grpc::Service*>& services);
   ~GrpcServer();
 
-  uint16_t port() const { return port_; }
+  uint16_t port() const;
   // Streams get so long to end, then they are cut. Idempotent.
   void Stop(uint32_t grace_ms);
 
  private:
-  GrpcServer(std::unique_ptr<grpc::Server> server, uint16_t port, bool counts);
+  GrpcServer(std::unique_ptr<grpc::Server> server, std::unique_ptr<GrpcListener> listener,
+             bool counts);
   std::unique_ptr<grpc::Server> server_;
-  const uint16_t port_;
+  const std::unique_ptr<GrpcListener> listener_;
   const bool counts_;  // handshakes, into the options' stats
 };
 

@@ -32,6 +32,10 @@ void ForwardLog(gpr_log_func_args* args) {
 
 const char* GrpcRefusalName(GrpcRefusal refusal) {
   switch (refusal) {
+    case GrpcRefusal::kFiles:
+      return "files";
+    case GrpcRefusal::kRate:
+      return "rate";
     case GrpcRefusal::kNoCertificate:
       return "no_certificate";
     case GrpcRefusal::kCertificate:

@@ -1,4 +1,4 @@
-// What the gRPC listener refused before a service could: handshakes by reason, and calls of those
+// What was refused at gRPC's door before a service could: connections and handshakes by reason, and calls of those
 // who may not make them. Why a handshake failed gRPC 1.51 tells its log alone; CountHandshakes
 // reads it there. Counts are written by gRPC's threads without locks and read by /metrics at any
 // time.
@@ -16,6 +16,9 @@
 namespace telltale::collector {
 
 enum class GrpcRefusal : uint8_t {
+  // Connections, before a handshake.
+  kFiles,  // the process has few file descriptors left
+  kRate,   // too many from one address
   // Handshakes.
   kNoCertificate,
   kCertificate,  // of another authority, or not valid now

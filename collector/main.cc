@@ -16,6 +16,7 @@
 #include "collector/collector.h"
 #include "collector/config.h"
 #include "collector/config_check.h"
+#include "collector/grpc_listener.h"
 #include "collector/grpc_server.h"
 #include "collector/store_commands.h"
 #include "collector/tls.h"
@@ -104,6 +105,7 @@ int Run(const config::Sources& sources, const LoadedConfig& loaded) {
   signal(SIGPIPE, SIG_IGN);
   RequireTls13();
   BoundReadPieces();
+  RaiseFileLimit();
   ReleaseIdleTlsBuffers();
   // Debian's abseil looks for lock cycles at every lock of gRPC: a check for its developers, that
   // takes a share of each message.

@@ -255,9 +255,10 @@ std::vector<MetricRow> MakeTable() {
        kCounter,
        "connections",
        {"reason"},
-       "gRPC connections whose handshake failed (no_certificate, certificate: of another authority "
-       "or not valid now, old_tls, not_tls, handshake: anything else) and calls of those who may "
-       "not make them (denied)."},
+       "gRPC connections refused before a handshake (files: few file descriptors are left, rate: too "
+       "many from one address), those whose handshake failed (no_certificate, certificate: of "
+       "another authority or not valid now, old_tls, not_tls, handshake: anything else) and calls "
+       "of those who may not make them (denied)."},
       {"telltale_enrolments_total",
        kCounter,
        "requests",

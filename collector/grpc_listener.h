@@ -1,0 +1,92 @@
+// Takes connections for gRPC, which gets them as open sockets.
+//
+// Why not gRPC's own listener: in gRPC 1.51 it never takes a connection again once accept failed
+// for want of a file descriptor (tcp_server_posix.cc, on_read), while the kernel goes on greeting
+// whoever comes; and it cannot refuse anybody before the handshake.
+//
+// Refuses, before TLS, an address that connects too often, and everybody while the process has few
+// file descriptors left, so that files of the store can still be opened. When a whole fleet comes
+// back at once it takes no more than can agree on TLS in time; the others wait in the kernel's
+// queue. Belongs to one GrpcServer; has a thread of its own from Start to Stop.
+
+#ifndef TELLTALE_COLLECTOR_GRPC_LISTENER_H_
+#define TELLTALE_COLLECTOR_GRPC_LISTENER_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "collector/access/address_limits.h"
+#include "collector/grpc_stats.h"
+#include "config/values.h"
+
+namespace grpc::experimental {
+class ExternalConnectionAcceptor;
+}
+
+namespace telltale::collector {
+
+// Lets this process have as many files open as it may at most, for a connection is one. Before
+// threads are there.
+void RaiseFileLimit();
+
+// How fast connections come in, before it is known whose they are.
+struct ConnectionRates {
+  access::AddressLimits::Options each;  // of one address; those beyond it are refused
+  access::AddressLimits::Options all;   // those beyond it wait
+  // A handshake takes some 3 ms of CPU here and as much at the other end, so these leave a part of
+  // the machine to what is connected. A fleet behind one address comes in nearly as fast as one of
+  // many, and leaves room for others.
+  static ConnectionRates OfMachine();
+};
+
+class GrpcListener {
+ public:
+  // Sockets on every address the name stands for. Unavailable, without naming the address: none can
+  // be had.
+  static absl::StatusOr<std::unique_ptr<GrpcListener>> Bind(const config::Address& listen,
+                                                            const ConnectionRates& rates,
+                                                            GrpcStats* stats);
+  ~GrpcListener();
+  GrpcListener(const GrpcListener&) = delete;
+  GrpcListener& operator=(const GrpcListener&) = delete;
+
+  uint16_t port() const { return port_; }
+  // From now on connections go to the acceptor, whose server has been started.
+  void Start(std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor);
+  // No connection comes after it. Idempotent.
+  void Stop();
+
+  // So many file descriptors of a process that may have `limit` are left to other things than
+  // connections.
+  static uint64_t Reserve(uint64_t limit);
+
+ private:
+  GrpcListener(const ConnectionRates& rates, GrpcStats* stats);
+  int BindOne(int family, const void* address, uint32_t length);  // 0, or the error's number
+  void Run();
+  // Takes what waits at one socket; false: it cannot be taken now.
+  bool TakeFrom(int listener);
+  bool Admit(int listener, int connection);  // false: refused
+  void Refuse(GrpcRefusal refusal);
+  void SayFull(uint64_t limit);
+
+  GrpcStats* const stats_;  // null: nothing is counted
+  access::AddressLimits each_;
+  access::AddressLimits all_;
+  std::vector<int> listeners_;
+  int wake_ = -1;  // an eventfd
+  uint16_t port_ = 0;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::atomic<bool> stopping_ = false;
+  std::chrono::steady_clock::time_point said_full_{};
+  std::thread thread_;
+};
+
+}  // namespace telltale::collector
+
+#endif  // TELLTALE_COLLECTOR_GRPC_LISTENER_H_

@@ -1,0 +1,216 @@
+// The door of the gRPC server: who is let in, who waits, and that it opens again.
+#include "collector/grpc_listener.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <grpcpp/server_builder.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace telltale::collector {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Stands for gRPC: keeps what it is given.
+class Guests : public grpc::experimental::ExternalConnectionAcceptor {
+ public:
+  explicit Guests(std::vector<int>* fds, std::mutex* mutex) : fds_(fds), mutex_(mutex) {}
+  void HandleNewConnection(NewConnectionParameters* given) override {
+    const std::lock_guard<std::mutex> lock(*mutex_);
+    fds_->push_back(given->fd);
+  }
+
+ private:
+  std::vector<int>* const fds_;
+  std::mutex* const mutex_;
+};
+
+class Client {
+ public:
+  explicit Client(int family = AF_INET) : family_(family), fd_(socket(family, SOCK_STREAM, 0)) {}
+  ~Client() { close(fd_); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  bool Connect(uint16_t port, const char* from = nullptr) {
+    if (family_ == AF_INET6) {
+      sockaddr_in6 to{};
+      to.sin6_family = AF_INET6;
+      to.sin6_port = htons(port);
+      to.sin6_addr = in6addr_loopback;
+      return connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
+    }
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    if (from != nullptr) {
+      inet_pton(AF_INET, from, &address.sin_addr);
+      if (bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return false;
+    }
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+    address.sin_port = htons(port);
+    return connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  }
+  // Until the other side has closed it; false: it has not within a while.
+  bool WasClosed() {
+    pollfd wait{fd_, POLLIN, 0};
+    char byte;
+    return poll(&wait, 1, 10'000) == 1 && recv(fd_, &byte, 1, 0) <= 0;
+  }
+
+ private:
+  const int family_;
+  const int fd_;
+};
+
+class GrpcListenerTest : public ::testing::Test {
+ protected:
+  void Open(const ConnectionRates& rates, const std::string& host = "127.0.0.1") {
+    auto listener = GrpcListener::Bind({host, 0}, rates, &stats_);
+    ASSERT_TRUE(listener.ok()) << listener.status();
+    listener_ = *std::move(listener);
+    listener_->Start(std::make_unique<Guests>(&guests_, &mutex_));
+  }
+  void TearDown() override {
+    if (listener_ != nullptr) listener_->Stop();
+    for (const int fd : guests_) close(fd);
+  }
+  size_t In() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return guests_.size();
+  }
+  bool ComeToBe(size_t guests) {
+    for (int look = 0; look < 1'000 && In() < guests; ++look) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return In() == guests;
+  }
+  uint64_t Refused(GrpcRefusal why) const { return stats_.refused[static_cast<size_t>(why)]; }
+
+  static constexpr access::AddressLimits::Options kAny{.per_second = 1e6, .at_once = 1e6};
+  std::mutex mutex_;
+  std::vector<int> guests_;  // guarded by mutex_
+  GrpcStats stats_;
+  std::unique_ptr<GrpcListener> listener_;
+};
+
+// What this process may have open while it lives; the old limit and all files are back afterwards.
+class FewFiles {
+ public:
+  explicit FewFiles(rlim_t most) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit few{most, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewFiles() {
+    Free();
+    setrlimit(RLIMIT_NOFILE, &before_);
+  }
+  void TakeAll() {
+    for (int fd = open("/dev/null", O_RDONLY); fd >= 0; fd = open("/dev/null", O_RDONLY)) {
+      taken_.push_back(fd);
+    }
+  }
+  void Free() {
+    for (const int fd : taken_) close(fd);
+    taken_.clear();
+  }
+
+ private:
+  rlimit before_{};
+  std::vector<int> taken_;
+};
+
+TEST_F(GrpcListenerTest, ConnectionsComeInAgainOnceAFileDescriptorIsFree) {
+  Open({kAny, kAny});
+  Client waiting, later;
+  FewFiles few(200);
+  few.TakeAll();
+  ASSERT_TRUE(waiting.Connect(listener_->port())) << "the kernel greets whoever comes";
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(In(), 0u);
+  few.Free();
+  EXPECT_TRUE(ComeToBe(1)) << "who came meanwhile";
+  ASSERT_TRUE(later.Connect(listener_->port()));
+  EXPECT_TRUE(ComeToBe(2));
+}
+
+TEST_F(GrpcListenerTest, TheLastFileDescriptorsAreLeftToTheStore) {
+  Open({kAny, kAny});
+  FewFiles few(200);
+  std::vector<std::unique_ptr<Client>> clients;
+  while (Refused(GrpcRefusal::kFiles) == 0 && clients.size() < 200) {
+    clients.push_back(std::make_unique<Client>());
+    ASSERT_TRUE(clients.back()->Connect(listener_->port())) << clients.size();
+    const size_t come = clients.size();
+    for (int look = 0; look < 1'000 && In() + Refused(GrpcRefusal::kFiles) < come; ++look) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  EXPECT_EQ(Refused(GrpcRefusal::kFiles), 1u);
+  EXPECT_TRUE(clients.back()->WasClosed());
+  const int next = open("/dev/null", O_RDONLY);
+  EXPECT_GE(next, 0);
+  EXPECT_LT(next, 200 - 30) << "of 200 some 32 are left";
+  close(next);
+  clients.pop_back();
+}
+
+TEST_F(GrpcListenerTest, AnAddressThatConnectsTooOftenIsRefusedAndNoOther) {
+  Open({{.per_second = 1e-6, .at_once = 3}, kAny});
+  Client first, second, third, fourth, other;
+  for (Client* each : {&first, &second, &third, &fourth}) {
+    ASSERT_TRUE(each->Connect(listener_->port()));
+  }
+  EXPECT_TRUE(fourth.WasClosed());
+  EXPECT_EQ(Refused(GrpcRefusal::kRate), 1u);
+  ASSERT_TRUE(other.Connect(listener_->port(), "127.0.0.2"));
+  EXPECT_TRUE(ComeToBe(4));
+}
+
+TEST_F(GrpcListenerTest, WhoComesWithAWholeFleetWaitsAndIsNotRefused) {
+  Open({kAny, {.per_second = 20, .at_once = 2}});
+  std::vector<std::unique_ptr<Client>> fleet;
+  for (int i = 0; i < 8; ++i) {
+    fleet.push_back(std::make_unique<Client>());
+    ASSERT_TRUE(fleet.back()->Connect(listener_->port()));
+  }
+  EXPECT_LT(In(), 8u);
+  EXPECT_TRUE(ComeToBe(8));
+  EXPECT_EQ(Refused(GrpcRefusal::kRate), 0u);
+}
+
+TEST_F(GrpcListenerTest, EveryInterfaceIsBothFamilies) {
+  Open({kAny, kAny}, "");
+  Client four, six(AF_INET6);
+  EXPECT_TRUE(four.Connect(listener_->port()));
+  size_t come = 1;
+  if (six.Connect(listener_->port())) {
+    ++come;
+  } else {
+    EXPECT_TRUE(errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) << errno << ": no IPv6 here";
+  }
+  EXPECT_TRUE(ComeToBe(come));
+}
+
+TEST_F(GrpcListenerTest, ATakenPortIsSaid) {
+  Open({kAny, kAny});
+  const auto second = GrpcListener::Bind({"127.0.0.1", listener_->port()}, {kAny, kAny}, &stats_);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("Address already in use"));
+}
+
+}  // namespace
+}  // namespace telltale::collector
