@@ -15,7 +15,7 @@ ChannelKeeper::~ChannelKeeper() {
   constexpr std::chrono::milliseconds kLook(1);
   constexpr int kLooks = 10'000;
   for (int look = 0; look < kLooks; ++look) {
-    std::erase_if(channels_, Unused);
+    LetGo();
     if (channels_.empty()) return;
     std::this_thread::sleep_for(kLook);
   }
@@ -24,8 +24,10 @@ ChannelKeeper::~ChannelKeeper() {
 }
 
 void ChannelKeeper::Keep(std::shared_ptr<grpc::Channel> channel) {
-  std::erase_if(channels_, Unused);
+  LetGo();
   channels_.push_back(std::move(channel));
 }
+
+void ChannelKeeper::LetGo() { std::erase_if(channels_, Unused); }
 
 }  // namespace telltale::agent

@@ -25,8 +25,10 @@ class ChannelKeeper {
   ChannelKeeper(const ChannelKeeper&) = delete;
   ChannelKeeper& operator=(const ChannelKeeper&) = delete;
 
-  // Keeps this one, too; lets go of those that nobody else holds.
   void Keep(std::shared_ptr<grpc::Channel> channel);
+  // Closes those that nobody else holds any more: to be called again and again, for a stream that
+  // was given up ends later, and until then its connection is the collector's second one with us.
+  void LetGo();
 
  private:
   std::vector<std::shared_ptr<grpc::Channel>> channels_;

@@ -167,6 +167,7 @@ void GrpcTransport::Abort() {
 }
 
 std::vector<GrpcTransport::Event> GrpcTransport::TakeEvents() {
+  channels_.LetGo();
   if (failed_) {
     return {{std::nullopt, *std::exchange(failed_, std::nullopt)}};
   }

@@ -27,7 +27,9 @@ constexpr uint64_t kMaxRetryAfterMs = 600'000;
 constexpr uint64_t kStableNs = 30 * kNsPerS;  // a stream that lived so long was no failure
 constexpr uint64_t kProbeEveryNs = 60 * kNsPerS;
 constexpr uint64_t kFirstProbesEveryNs = kNsPerS;
-constexpr uint64_t kProbeTimeoutNs = 20 * kNsPerS;  // how a dead connection is noticed
+// How a dead connection is noticed. A collector that is behind reads no stream for a while: all
+// connecting anew would be more work for it.
+constexpr uint64_t kProbeTimeoutNs = 60 * kNsPerS;
 constexpr uint32_t kFirstProbes = 4;
 constexpr uint64_t kPausesPerOutage = 4;
 constexpr size_t kReasonBytes = 300;

@@ -166,6 +166,7 @@ void NodeStream::Abort() {
 }
 
 std::vector<NodeStream::Event> NodeStream::TakeEvents() {
+  channels_.LetGo();
   return call_ == nullptr ? std::vector<Event>() : call_->TakeEvents();
 }
 
