@@ -81,23 +81,24 @@ bool DirtyWindows::IsFinerDirty(const DirtyKey& key, uint64_t end_ns) const {
   return any(Tier::k5Min) || (key.tier == Tier::k1Day && any(Tier::k1Hour));
 }
 
-void DirtyWindows::Collect(uint32_t node, uint64_t ended_by_ns, size_t limit,
+void DirtyWindows::Collect(uint32_t node, const EndedBy& ended_by, size_t limit,
                            std::vector<DirtyMark>* due) const {
   due->clear();
   const auto begin = marks_.lower_bound(DirtyKey{node, Tier::kRaw, 0});
   for (auto it = begin; it != marks_.end() && it->first.node == node && due->size() < limit; ++it) {
     const uint64_t end_ns = it->first.window_start_ns + LengthOf(it->first.tier);
-    if (end_ns <= ended_by_ns && !IsFinerDirty(it->first, end_ns)) {
+    const uint64_t due_ns = it->first.tier == Tier::k5Min ? ended_by.minutes_ns : ended_by.hours_ns;
+    if (end_ns <= due_ns && !IsFinerDirty(it->first, end_ns)) {
       due->push_back({it->first, it->second});
     }
   }
 }
 
-std::vector<DirtyMark> DirtyWindows::Due(uint32_t node, uint64_t ended_by_ns, size_t limit) {
+std::vector<DirtyMark> DirtyWindows::Due(uint32_t node, const EndedBy& ended_by, size_t limit) {
   std::vector<DirtyMark> due;
   std::lock_guard<std::mutex> lock(mutex_);
   do {
-    Collect(node, ended_by_ns, limit, &due);
+    Collect(node, ended_by, limit, &due);
   } while (due.size() < limit && ListDay(node));
   return due;
 }

@@ -41,10 +41,14 @@ class DirtyWindows {
   bool Unchanged(const DirtyMark& mark) const;
   void Clear(const DirtyMark& mark);
 
-  // Marks of a node whose window (tier kRaw: hour) ended at or before `ended_by_ns`, finest tier
-  // and oldest window first, at most `limit`. A coarser window is not due while one inside it is
-  // dirty.
-  std::vector<DirtyMark> Due(uint32_t node, uint64_t ended_by_ns, size_t limit);
+  // By when a window must have ended to be due.
+  struct EndedBy {
+    uint64_t minutes_ns = 0;  // windows of 5 min
+    uint64_t hours_ns = 0;    // longer ones, and series blocks (tier kRaw)
+  };
+  // Marks of a node whose windows are due, finest tier and oldest window first, at most `limit`. A
+  // coarser window is not due while one inside it is dirty.
+  std::vector<DirtyMark> Due(uint32_t node, const EndedBy& ended_by, size_t limit);
 
   // Keys of a node, of all tiers, whose window overlaps [from, to).
   std::vector<DirtyKey> Of(uint32_t node, uint64_t from_ns, uint64_t to_ns) const;
@@ -57,7 +61,7 @@ class DirtyWindows {
     uint64_t ingest_number = 0;
   };
   // All with mutex_.
-  void Collect(uint32_t node, uint64_t ended_by_ns, size_t limit,
+  void Collect(uint32_t node, const EndedBy& ended_by, size_t limit,
                std::vector<DirtyMark>* due) const;
   bool IsFinerDirty(const DirtyKey& key, uint64_t end_ns) const;
   // Lists the marks of the first day of the node that are not; false: there is none.

@@ -33,8 +33,9 @@ void NoteDefects(const TierScan& scan, CoverageBuilder& coverage) {
   }
   if (scan.awaited() != 0) {
     coverage.Note(absl::StrCat(scan.awaited(),
-                               " windows are over and not computed yet, which takes a few minutes: "
-                               "what is in them is not in this answer"));
+                               " windows are over and not computed yet, which takes a few minutes, "
+                               "of hours and days half an hour: what is in them is not in this "
+                               "answer"));
   }
 }
 

@@ -134,6 +134,15 @@ absl::Status Roller::Commit(const std::vector<DirtyMark>& done) {
   return absl::OkStatus();
 }
 
+uint64_t Roller::MostApartNs(Tier tier) const {
+  return options_.most_apart_ns * (tier == Tier::k5Min ? 1 : options_.hours_apart);
+}
+
+uint64_t Roller::WaitsNs(Tier tier, uint32_t node) const {
+  const uint64_t apart_ns = options_.apart_ns * (tier == Tier::k5Min ? 1 : options_.hours_apart);
+  return options_.settle_ns + uint64_t{node - 1} * apart_ns % MostApartNs(tier);
+}
+
 size_t Roller::FailedOf(uint32_t node) const {
   const auto first = failed_ns_.lower_bound(DirtyKey{node, Tier::kRaw, 0});
   const auto last = failed_ns_.upper_bound(DirtyKey{node, Tier::k1Day, UINT64_MAX});
@@ -161,12 +170,13 @@ std::vector<DirtyMark> Roller::NextDue(std::span<const uint32_t> nodes, uint64_t
   std::lock_guard<std::mutex> lock(failed_mutex_);
   for (uint32_t node : nodes) {
     if (fresh.size() >= limit) break;
-    const uint64_t waits_ns =
-        options_.settle_ns + uint64_t{node - 1} * options_.apart_ns % options_.most_apart_ns;
-    const uint64_t ended_by_ns = now_ns - std::min(now_ns, waits_ns);
+    const auto ended_by_ns = [&](Tier tier) {
+      return now_ns - std::min(now_ns, WaitsNs(tier, node));
+    };
+    const DirtyWindows::EndedBy ended_by{ended_by_ns(Tier::k5Min), ended_by_ns(Tier::k1Hour)};
     // Those that failed may all come first.
     const size_t enough = limit - fresh.size() + FailedOf(node);
-    for (const DirtyMark& mark : summaries_->dirty().Due(node, ended_by_ns, enough)) {
+    for (const DirtyMark& mark : summaries_->dirty().Due(node, ended_by, enough)) {
       const auto failed = failed_ns_.find(mark.key);
       if (failed == failed_ns_.end()) {
         if (fresh.size() < limit) fresh.push_back(mark);
@@ -228,7 +238,7 @@ absl::StatusOr<uint32_t> Roller::RunDue(std::span<const uint32_t> nodes, uint64_
 
 bool Roller::IsOver(const DirtyLineKey& key, uint64_t now_ns) const {
   return key.bucket_start_ns + LineBucketNs(key.tier) + options_.settle_ns +
-             options_.most_apart_ns <=
+             MostApartNs(key.tier) <=
          now_ns;
 }
 

@@ -38,6 +38,9 @@ struct RollerOptions {
   // them; an answer that asked for their tier alone says how many it lacks.
   uint64_t apart_ns = 18'000'000;
   uint64_t most_apart_ns = 180 * kSecondNs;
+  // What ends with an hour (series blocks, windows of hours and days) waits so many times longer:
+  // for each node 60 epochs are opened again.
+  uint32_t hours_apart = 10;
   // A window that could not be computed is tried again after so long: what it lacks may never come,
   // and trying each second would keep the thread of a shard busy.
   uint64_t retry_ns = 300 * kSecondNs;
@@ -67,6 +70,9 @@ class Roller {
   // that many damaged windows keep none behind them waiting.
   std::vector<DirtyMark> NextDue(std::span<const uint32_t> nodes, uint64_t now_ns,
                                  size_t limit) const;
+  // How long after its end a window of this tier waits, of this node.
+  uint64_t WaitsNs(Tier tier, uint32_t node) const;
+  uint64_t MostApartNs(Tier tier) const;
   // How many windows of a node could not be computed; failed_mutex_ is held.
   size_t FailedOf(uint32_t node) const;
   void NoteFailed(const DirtyKey& key, uint64_t now_ns);

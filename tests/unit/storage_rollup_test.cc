@@ -184,6 +184,11 @@ TEST_F(RollerTest, TheWindowsOfAFleetAreNotComputedAllAtOnce) {
   EXPECT_EQ(due(170), 0u);
   EXPECT_EQ(due(180), 1u) << "before the next window is over";
   EXPECT_EQ(WindowsOf(last, Tier::k5Min), 1u);
+  // What ends with the hour costs more.
+  EXPECT_EQ(due(3300), 2u) << "series and hour of the first node";
+  EXPECT_EQ(due(3300 + 1790), 0u);
+  EXPECT_EQ(due(3300 + 1800), 2u) << "of the last";
+  EXPECT_EQ(WindowsOf(last, Tier::k1Hour), 1u);
 }
 
 TEST_F(RollerTest, AWindowKeepsTheNamesOfItsLocations) {
