@@ -54,7 +54,9 @@ absl::StatusOr<uint32_t> NodeRegistry::NumberOf(std::string_view name) {
   record->set_state(v1::NODE_STATE_NEVER);
   std::unique_ptr<Transaction> transaction = catalog_->Begin();
   transaction->Put(NodeRecordKey(record->number()), EncodeValue(*record));
-  absl::Status committed = transaction->Commit(Durability::kDurable);
+  // Whatever refers to the number is committed later. A fleet of new nodes would wait for the disk,
+  // one after the other, and all that look up a node with it.
+  absl::Status committed = transaction->Commit(Durability::kBuffered);
   if (!committed.ok()) return committed;
   numbers_.emplace(record->name(), record->number());
   records_.push_back(record);

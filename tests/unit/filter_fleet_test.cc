@@ -168,6 +168,17 @@ TEST_F(FleetTest, WhatIsOpenSurvivesARestartAndIsListedAfterDays) {
   EXPECT_EQ(log_->Counts().at({"silence", "node"}), 1u);
 }
 
+TEST_F(FleetTest, TheSilenceOfAWholeLargeFleetSurvivesARestart) {
+  for (int i = 0; i < 6'000; ++i) Add(absl::StrCat("a-node-of-the-large-fleet-", i));
+  std::set<std::string> all;
+  for (const NodeHead& node : nodes_) all.insert(node.name);
+  Pass(6, all);
+  ASSERT_TRUE(watch_->IsOpen("silence", "a-node-of-the-large-fleet-5999", "node", ""));
+  ASSERT_TRUE(store_.Sync().ok());
+  Restart();
+  EXPECT_TRUE(watch_->IsOpen("silence", "a-node-of-the-large-fleet-5999", "node", ""));
+}
+
 TEST_F(FleetTest, MostNodesSilentAtOnceIsSaidToHaveOneReason) {
   for (const char* name : {"a", "b", "c", "d"}) Add(name);
   Pass(2);

@@ -5,13 +5,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "collector/filter/detect/state_bytes.h"
+#include "proto/compress.h"
 #include "sketch/time_units.h"
 
 namespace telltale::filter {
 namespace {
 
 constexpr char kSilenceState[] = "fleet/silence";
-constexpr uint8_t kSilenceLayout = 1;
+constexpr uint8_t kSilenceLayout = 2;
+// Of ten thousand silent nodes the texts are some megabytes, and nearly the same.
+constexpr size_t kMostBytes = 64 << 20;
 constexpr uint64_t kHourNs = 3'600 * kNsPerS;
 constexpr uint64_t kSpareNs = 120 * kNsPerS;
 constexpr uint64_t kAwayNs = 60 * kNsPerS;  // without a look: the machine slept, or was overloaded
@@ -103,21 +106,29 @@ bool SilentNodes::IsOpen(const std::string& node) const {
 
 absl::Status SilentNodes::Save() {
   StateWriter to;
-  to.Put(kSilenceLayout);
   to.Map(open_, [&](const Open& open) {
     to.Put(open.start_ns);
     for (const std::string* text : {&open.name, &open.text, &open.evidence, &open.against}) {
       to.Text(*text);
     }
   });
-  return store_->PutState(kSilenceState, to.bytes(), storage::Durability::kBuffered);
+  const auto packed = proto::Compress(to.bytes());
+  if (!packed.ok()) return packed.status();
+  StateWriter state;
+  state.Put(kSilenceLayout);
+  state.Text(*packed);
+  return store_->PutState(kSilenceState, state.bytes(), storage::Durability::kBuffered);
 }
 
 void SilentNodes::Load() {
   const auto bytes = store_->GetState(kSilenceState);
   if (!bytes.ok()) return;
-  StateReader from(*bytes);
-  if (from.Get<uint8_t>() != kSilenceLayout) return;
+  StateReader state(*bytes);
+  if (state.Get<uint8_t>() != kSilenceLayout) return;
+  const std::string packed = state.Text();
+  const auto opened = proto::DecompressWhole("open silences", packed, kMostBytes);
+  if (!opened.ok() || !state.at_end()) return;
+  StateReader from(*opened);
   from.Map(open_, [&](Open& open) {
     open.start_ns = from.Get<uint64_t>();
     for (std::string* text : {&open.name, &open.text, &open.evidence, &open.against}) {
