@@ -17,6 +17,12 @@ TimeRange TimeOf(const v1::SummaryBody& body) {
   return {body.epoch().start_unix_ns(), body.epoch().end_unix_ns()};
 }
 
+FinishedEpoch Marked(const FinishedEpoch& epoch) {
+  FinishedEpoch marked = epoch;
+  marked.body.mutable_epoch()->set_unspooled(true);
+  return marked;
+}
+
 absl::StatusOr<Record> MakeRecord(const FinishedEpoch& epoch, const v1::Schema& schema,
                                   const std::string& node, const std::string& incarnation,
                                   uint64_t sequence) {
@@ -111,14 +117,16 @@ void DiskWriter::Submit(FinishedEpoch epoch) {
     const std::lock_guard lock(mutex_);
     stats_.names_left_out += names_left_out;
     if (waiting_.size() >= options_.max_waiting) {
-      CountMemoryLoss(TimeOf(waiting_.front()->body));
+      CountMemoryLoss(TimeOf(waiting_.front().epoch->body));
       waiting_.pop_front();
     }
-    waiting_.push_back(std::make_shared<const FinishedEpoch>(std::move(epoch)));
+    waiting_.push_back(
+        {std::make_shared<const FinishedEpoch>(std::move(epoch)), options_.mono_ns()});
     stats_.waiting = waiting_.size();
     journal_body_.reset();
   }
   wake_.notify_all();
+  SayHang();
 }
 
 void DiskWriter::SubmitJournal(v1::SummaryBody body) {
@@ -127,6 +135,7 @@ void DiskWriter::SubmitJournal(v1::SummaryBody body) {
     journal_body_ = std::move(body);
   }
   wake_.notify_all();
+  SayHang();
 }
 
 void DiskWriter::Post(Request request) {
@@ -170,11 +179,12 @@ void DiskWriter::Run() {
              (!blocked && (journal_body_ || !waiting_.empty()));
     });
     std::deque<Request> requests = std::exchange(requests_, {});
-    std::shared_ptr<const FinishedEpoch> epoch;
+    std::optional<Waiting> next;
     if (!waiting_.empty()) {
-      epoch = waiting_.front();
+      next = std::move(waiting_.front());
       waiting_.pop_front();
     }
+    in_hand_ = next.has_value();
     std::optional<v1::SummaryBody> journal_body;
     if (waiting_.empty()) journal_body = std::exchange(journal_body_, std::nullopt);
     const bool stopping = stopping_, announce = std::exchange(announce_, false);
@@ -183,22 +193,25 @@ void DiskWriter::Run() {
     // First: what is new now is named by itself.
     if (announce) AnnounceAll();
 
-    for (const Request& request : requests) Report(request());
+    for (const Request& request : requests) Report(OnDisk(request));
     if (!woken) RetryHeld();
-    if (epoch != nullptr) DeclareMemoryLoss();
-    blocked = epoch != nullptr && !Store(*epoch);
+    if (next) DeclareMemoryLoss();
+    blocked = next && !Store(*next);
     // Only now is the sequence of the running epoch known.
     if (journal_body && !blocked) {
-      Report(journal_.Append(options_.schema, spool_->next_sequence(), *journal_body));
+      Report(OnDisk([&] {
+        return journal_.Append(options_.schema, spool_->next_sequence(), *journal_body);
+      }));
     }
     AnnounceLost();
     Publish();
 
     lock.lock();
+    in_hand_ = false;
     if (blocked && waiting_.size() < options_.max_waiting) {
-      waiting_.push_front(epoch);
+      waiting_.push_front(*std::move(next));
     } else if (blocked) {
-      CountMemoryLoss(TimeOf(epoch->body));
+      CountMemoryLoss(TimeOf(next->epoch->body));
     }
     stats_.waiting = waiting_.size();
     if (stopping && (waiting_.empty() || blocked) && requests_.empty()) return;
@@ -220,25 +233,40 @@ void DiskWriter::DeclareMemoryLoss() {
     count = std::exchange(memory_lost_, 0);
     time = memory_lost_time_;
   }
-  Report(spool_->DeclareLost(count, v1::Lost::MEMORY_FULL,
-                             absl::StrCat("disk hung, ", options_.max_waiting, " waited"), time));
+  Report(OnDisk([&] {
+    return spool_->DeclareLost(count, v1::Lost::MEMORY_FULL,
+                               absl::StrCat("disk hung, ", options_.max_waiting, " waited"), time);
+  }));
 }
 
-bool DiskWriter::Store(const FinishedEpoch& epoch) {
+bool DiskWriter::Store(const Waiting& waiting) {
+  const FinishedEpoch& epoch = *waiting.epoch;
   const uint64_t sequence = spool_->next_sequence();
-  auto record = MakeRecord(epoch, options_.schema, options_.node, spool_->incarnation(), sequence);
+  const auto make = [&](const FinishedEpoch& of) {
+    return MakeRecord(of, options_.schema, options_.node, spool_->incarnation(), sequence);
+  };
+  const auto waited_long = [&] { return TooLong(options_.mono_ns() - waiting.since_ns); };
+  const bool marked = waited_long();
+  auto record = marked ? make(Marked(epoch)) : make(epoch);
   if (!record.ok()) {
     spdlog::error("spool: encode epoch {}: {}", sequence, std::string(record.status().message()));
-    Report(spool_->DeclareLost(1, v1::Lost::SPOOL_CORRUPT, "body could not be encoded",
-                               TimeOf(epoch.body)));
+    Report(OnDisk([&] {
+      return spool_->DeclareLost(1, v1::Lost::SPOOL_CORRUPT, "body could not be encoded",
+                                 TimeOf(epoch.body));
+    }));
     return true;
   }
   const TimeRange time = TimeOf(epoch.body);
   const v1::EpochKind kind = epoch.body.epoch().kind();
-  const absl::Status status = spool_->Append(*record);
+  const absl::Status status = OnDisk([&] { return spool_->Append(*record); });
   Report(status);
   if (!status.ok()) return Keep(epoch, sequence);
-  Report(journal_.Remove());
+  if (!marked && waited_long()) {
+    // It was this write that hung. Nobody was told of the record yet, so it may still change.
+    record = make(Marked(epoch));
+    Report(record.ok() ? OnDisk([&] { return spool_->Replace(*record); }) : record.status());
+  }
+  Report(OnDisk([&] { return journal_.Remove(); }));
   observer_.OnSpooled(sequence, time, spool_->records().at(sequence).bytes, kind);
   if (held_.empty()) Recovered();
   return true;
@@ -253,17 +281,18 @@ void DiskWriter::Recovered() {
 bool DiskWriter::Keep(const FinishedEpoch& epoch, uint64_t sequence) {
   if (held_.size() >= SpoolState::kMaxHeld) {
     const uint64_t oldest = held_.begin()->first;
-    Report(spool_->DropHeld(oldest, v1::Lost::MEMORY_FULL, "disk full, 64 held in memory"));
+    Report(OnDisk([&] {
+      return spool_->DropHeld(oldest, v1::Lost::MEMORY_FULL, "disk full, 64 held in memory");
+    }));
     held_.erase(oldest);
     const std::lock_guard lock(mutex_);
     ++stats_.lost_in_memory;
   }
   // The mark is part of what is sent and, should the disk take it yet, of what is spooled.
-  FinishedEpoch marked = epoch;
-  marked.body.mutable_epoch()->set_unspooled(true);
-  auto record = MakeRecord(marked, options_.schema, options_.node, spool_->incarnation(), sequence);
+  auto record =
+      MakeRecord(Marked(epoch), options_.schema, options_.node, spool_->incarnation(), sequence);
   const TimeRange time = TimeOf(epoch.body);
-  if (!record.ok() || !spool_->Hold(sequence, time).ok()) return false;
+  if (!record.ok() || !OnDisk([&] { return spool_->Hold(sequence, time); }).ok()) return false;
   observer_.OnHeld(sequence, time, EncodeRecord(*record), epoch.body.epoch().kind());
   held_.emplace(sequence, *std::move(record));
   return true;
@@ -272,7 +301,7 @@ bool DiskWriter::Keep(const FinishedEpoch& epoch, uint64_t sequence) {
 void DiskWriter::RetryHeld() {
   while (!held_.empty()) {
     const auto oldest = held_.begin();
-    const absl::Status status = spool_->Append(oldest->second);
+    const absl::Status status = OnDisk([&] { return spool_->Append(oldest->second); });
     Report(status);
     if (!status.ok()) return;
     held_.erase(oldest);
@@ -324,9 +353,61 @@ void DiskWriter::Publish() {
   stats_.problem = problem_;
 }
 
+absl::Status DiskWriter::OnDisk(const Request& step) {
+  const uint64_t began_ns = options_.mono_ns();
+  {
+    const std::lock_guard lock(mutex_);
+    step_since_ns_ = began_ns;
+    hang_said_ = false;
+  }
+  absl::Status status = step();
+  const uint64_t took_ns = options_.mono_ns() - began_ns;
+  {
+    const std::lock_guard lock(mutex_);
+    step_since_ns_ = 0;
+  }
+  if (TooLong(took_ns)) {
+    spdlog::warn("spool: the disk of {} answers again after {} s", spool_->directory(),
+                 took_ns / 1'000'000'000);
+  }
+  return status;
+}
+
+uint64_t DiskWriter::HungS() const {
+  if (step_since_ns_ == 0) return 0;
+  const uint64_t ns = options_.mono_ns() - step_since_ns_;
+  return TooLong(ns) ? std::max<uint64_t>(ns / 1'000'000'000, 1) : 0;
+}
+
+std::string DiskWriter::HangText() const {
+  const size_t epochs = waiting_.size() + (in_hand_ ? 1 : 0);
+  return absl::StrCat("spool: write in ", spool_->directory(), ": under way for ", HungS(),
+                      " s, the disk hangs; ", epochs, epochs == 1 ? " epoch waits" : " epochs wait",
+                      " in memory (at most ", options_.max_waiting,
+                      ") and cannot be sent until it answers, a kill would lose them; look at that "
+                      "disk or its file server, or point spool.dir elsewhere");
+}
+
+// By whoever brings something: the disk thread itself cannot while it hangs.
+void DiskWriter::SayHang() {
+  std::string text;
+  {
+    const std::lock_guard lock(mutex_);
+    if (HungS() == 0 || std::exchange(hang_said_, true)) return;
+    text = HangText();
+  }
+  spdlog::error("{}", text);
+}
+
 DiskWriter::Stats DiskWriter::GetStats() const {
   const std::lock_guard lock(mutex_);
-  return stats_;
+  Stats stats = stats_;
+  stats.hung_s = HungS();
+  if (stats.hung_s > 0) {
+    stats.problem = HangText();
+    if (in_hand_) ++stats.waiting;
+  }
+  return stats;
 }
 
 }  // namespace telltale::agent

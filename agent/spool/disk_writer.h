@@ -4,8 +4,9 @@
 //
 // Bounds: 64 epochs wait for a hung disk, and 64 are kept in memory ("held") on a full one; beyond
 // that the oldest is lost, counted, and declared lost once the disk takes it. A held epoch may be
-// sent although no record exists, because its sequence was persisted first; its body is marked
-// unspooled for ever.
+// sent although no record exists, because its sequence was persisted first. One that waits for a
+// hung disk is not: after a kill its sequence would name another body. Either is marked unspooled
+// for ever, a waiting one if it waited longer than a disk takes that merely has much to do.
 //
 // Submit and the other requests may be called from any thread and never block on the disk. The
 // observer is called on the disk thread.
@@ -28,6 +29,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "agent/clock_ns.h"
 #include "agent/spool/journal.h"
 #include "agent/spool/spool.h"
 
@@ -61,14 +63,18 @@ class DiskWriter {
     v1::Schema schema;
     size_t max_waiting = 64;
     uint64_t retry_ms = 1'000;  // how soon a failed write is tried again
+    // The disk hangs when one step takes longer, and an epoch that waited longer is marked.
+    uint64_t hung_after_ms = 10'000;
+    std::function<uint64_t()> mono_ns = [] { return ClockNs(CLOCK_MONOTONIC); };
   };
   struct Stats {
     uint64_t next_sequence = 1, oldest_sequence = 0;  // 0: nothing in the spool
     uint64_t records = 0, bytes = 0, held = 0, waiting = 0, lost_ranges = 0;
     uint64_t lost_in_memory = 0;  // epochs dropped because disk and memory were full
     uint64_t names_left_out = 0;  // names without which their epochs were kept: over the limits
+    uint64_t hung_s = 0;          // the step under way has taken so long; 0: the disk does not hang
     Spool::Counts counts;
-    std::string problem;  // of the last failed step; empty while all is well
+    std::string problem;  // the disk hangs, or the last failed step; empty while all is well
   };
 
   // `observer` outlives the writer.
@@ -99,11 +105,15 @@ class DiskWriter {
 
  private:
   using Request = std::function<absl::Status()>;
+  struct Waiting {
+    std::shared_ptr<const FinishedEpoch> epoch;
+    uint64_t since_ns = 0;  // CLOCK_MONOTONIC
+  };
 
   void Run();
   void Post(Request request);
   void RecoverJournal();
-  bool Store(const FinishedEpoch& epoch);                    // false: not now
+  bool Store(const Waiting& waiting);                        // false: not now
   bool Keep(const FinishedEpoch& epoch, uint64_t sequence);  // false: not even that
   void CountMemoryLoss(TimeRange time);                      // mutex_ held
   void DeclareMemoryLoss();
@@ -113,6 +123,12 @@ class DiskWriter {
   void AnnounceLost();
   void Report(const absl::Status& status);
   void Publish();
+  // Around whatever may wait for the disk.
+  absl::Status OnDisk(const Request& step);
+  bool TooLong(uint64_t ns) const { return ns > options_.hung_after_ms * 1'000'000; }
+  uint64_t HungS() const;        // mutex_ held
+  std::string HangText() const;  // mutex_ held, while it hangs
+  void SayHang();
 
   const Options options_;
   std::unique_ptr<Spool> spool_;
@@ -126,7 +142,10 @@ class DiskWriter {
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::shared_ptr<const FinishedEpoch>> waiting_;
+  std::deque<Waiting> waiting_;
+  bool in_hand_ = false;        // an epoch taken from waiting_ is being written
+  uint64_t step_since_ns_ = 0;  // the disk step under way; 0: none is
+  bool hang_said_ = false;      // of the step under way
   std::optional<v1::SummaryBody> journal_body_;
   std::deque<Request> requests_;
   uint64_t memory_lost_ = 0;  // of waiting_, not declared yet

@@ -32,6 +32,12 @@ TimeRange TimeOf(const v1::Summary& summary) {
   return {summary.start_unix_ns(), summary.end_unix_ns()};
 }
 
+absl::Status CheckSize(const char* step, uint64_t sequence, size_t bytes) {
+  if (bytes <= kMaxRecordBytes) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat("spool: ", step, " sequence ", sequence, ": ", bytes,
+                                            " bytes, limit ", kMaxRecordBytes));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const Options& options, FileSystem& files) {
@@ -162,10 +168,8 @@ absl::Status Spool::Append(const Record& record) {
         absl::StrCat("spool: append sequence ", sequence, ": the next is ", state_.next));
   }
   const std::string bytes = EncodeRecord(record);
-  if (bytes.size() > kMaxRecordBytes) {
-    return absl::OutOfRangeError(absl::StrCat("spool: append sequence ", sequence, ": ",
-                                              bytes.size(), " bytes, limit ", kMaxRecordBytes));
-  }
+  if (absl::Status status = CheckSize("append", sequence, bytes.size()); !status.ok())
+    return status;
   if (absl::Status status = MakeRoom(bytes.size()); !status.ok()) return status;
   absl::Status status = WriteDurably(files_, options_.directory, RecordFileName(sequence), bytes);
   if (!status.ok()) return status;
@@ -174,6 +178,24 @@ absl::Status Spool::Append(const Record& record) {
   state_.next = std::max(state_.next, sequence + 1);
   // A held line that stays behind is harmless: the record outranks it at the next start.
   if (state_.held.erase(sequence) > 0) SaveState().IgnoreError();
+  return absl::OkStatus();
+}
+
+absl::Status Spool::Replace(const Record& record) {
+  const uint64_t sequence = record.summary.identity().sequence();
+  const auto it = records_.find(sequence);
+  if (it == records_.end() || sequence + 1 != state_.next) {
+    return absl::InternalError(absl::StrCat("spool: replace sequence ", sequence,
+                                            ": not the newest record, the next is ", state_.next));
+  }
+  const std::string bytes = EncodeRecord(record);
+  absl::Status status = CheckSize("replace", sequence, bytes.size());
+  if (status.ok()) {
+    status = WriteDurably(files_, options_.directory, RecordFileName(sequence), bytes);
+  }
+  if (!status.ok()) return status;
+  bytes_ += bytes.size() - it->second.bytes;
+  it->second.bytes = bytes.size();
   return absl::OkStatus();
 }
 

@@ -45,6 +45,7 @@ class Spool {
   // FailedPrecondition: the directory lost its state or identity; the message says what to do.
   static absl::StatusOr<std::unique_ptr<Spool>> Open(const Options& options, FileSystem& files);
 
+  const std::string& directory() const { return options_.directory; }
   const std::string& incarnation() const { return incarnation_; }  // 16 bytes
   uint64_t next_sequence() const { return state_.next; }           // for the next Append or Hold
   const std::map<uint64_t, Item>& records() const { return records_; }
@@ -56,6 +57,10 @@ class Spool {
   // records as the bound demands. On an error the sequence still belongs to this record: try again
   // with the same, or Hold it.
   absl::Status Append(const Record& record);
+
+  // Puts another body under the newest sequence, which was appended and of which nobody was told.
+  // On an error the one or the other is there, whole.
+  absl::Status Replace(const Record& record);
 
   // Persists that `sequence` (== next_sequence()) is used although its record could not be written.
   // ResourceExhausted: 64 are held already.

@@ -143,6 +143,7 @@ std::string StatusJson(const AgentStatus& status) {
                    {"nextSequence", spool.next_sequence},
                    {"heldInMemory", spool.held},
                    {"waitingForDisk", spool.waiting},
+                   {"hungForS", spool.hung_s},
                    {"lostRanges", spool.lost_ranges},
                    {"droppedFull", spool.counts.dropped_full},
                    {"droppedCorrupt", spool.counts.dropped_corrupt},

@@ -91,11 +91,13 @@ class DiskWriterTest : public ::testing::Test {
     return *std::move(spool);
   }
   std::unique_ptr<DiskWriter> Start(size_t max_waiting = 64) {
-    auto writer = std::make_unique<DiskWriter>(DiskWriter::Options{.node = kTestNode,
-                                                                   .schema = proto::BuiltinSchema(),
-                                                                   .max_waiting = max_waiting,
-                                                                   .retry_ms = 10},
-                                               Open(disk_), Journal(Directory(), disk_), seen_);
+    auto writer = std::make_unique<DiskWriter>(
+        DiskWriter::Options{.node = kTestNode,
+                            .schema = proto::BuiltinSchema(),
+                            .max_waiting = max_waiting,
+                            .retry_ms = 10,
+                            .mono_ns = [this] { return mono_s_ * kSecond; }},
+        Open(disk_), Journal(Directory(), disk_), seen_);
     writer->Start();
     return writer;
   }
@@ -114,8 +116,11 @@ class DiskWriterTest : public ::testing::Test {
     }
   }
 
+  static constexpr uint64_t kSecond = 1'000'000'000;
+
   const TempDir dir_;
   FaultyDisk disk_;
+  std::atomic<uint64_t> mono_s_ = 1'000;
   Seen seen_;
 };
 
@@ -225,6 +230,49 @@ TEST_F(DiskWriterTest, AHungDiskNeverBlocksTheCutAndTheOverflowIsDeclaredLost) {
   EXPECT_EQ(spool->lost()[0].end_unix_ns(), MakeTestBody(5).epoch().end_unix_ns());
   EXPECT_EQ(spool->records().size(), 5u);
   EXPECT_EQ(spool->next_sequence(), 10u);
+}
+
+TEST_F(DiskWriterTest, WhileTheDiskHangsItIsSaidWhereForHowLongAndHowManyEpochsWait) {
+  auto writer = Start();
+  disk_.SetHangs(true);
+  writer->Submit(Epoch(1));
+  disk_.AwaitHanging();
+  mono_s_ += 10;
+  writer->Submit(Epoch(2));
+  EXPECT_EQ(writer->GetStats().problem, "") << "a disk with much to do is no trouble yet";
+  mono_s_ += 27;
+  writer->Submit(Epoch(3));
+  const DiskWriter::Stats stats = writer->GetStats();
+  EXPECT_EQ(stats.problem.find("spool: write in " + Directory() +
+                               ": under way for 37 s, the disk hangs; 3 epochs wait in memory"),
+            0u)
+      << stats.problem;
+  EXPECT_EQ(stats.hung_s, 37u);
+  EXPECT_EQ(stats.waiting, 3u) << "the one being written is in memory, too";
+  disk_.SetHangs(false);
+  Await([&] { return writer->GetStats().records == 3 && writer->GetStats().waiting == 0; });
+  EXPECT_EQ(writer->GetStats().problem, "");
+  EXPECT_EQ(writer->GetStats().hung_s, 0u);
+}
+
+TEST_F(DiskWriterTest, EpochsThatWaitedLongForTheDiskAreMarkedUnspooledWhateverTheyWaitedFor) {
+  auto writer = Start();
+  disk_.SetHangs(true);
+  writer->Submit(Epoch(1));
+  disk_.AwaitHanging();
+  writer->Submit(Epoch(2));
+  mono_s_ += 11;
+  writer->Submit(Epoch(3));
+  disk_.SetHangs(false);
+  Await([&] { return writer->GetStats().records == 3; });
+  EXPECT_TRUE(BodyOf(*ReadRecord(Directory(), 1)).epoch().unspooled()) << "for its own write";
+  EXPECT_TRUE(BodyOf(*ReadRecord(Directory(), 2)).epoch().unspooled()) << "for that of another";
+  EXPECT_FALSE(BodyOf(*ReadRecord(Directory(), 3)).epoch().unspooled()) << "it hardly waited";
+  uint64_t bytes = 0;
+  for (const uint64_t sequence : {1, 2, 3}) {
+    bytes += EncodeRecord(*ReadRecord(Directory(), sequence)).size();
+  }
+  EXPECT_EQ(writer->GetStats().bytes, bytes);
 }
 
 TEST_F(DiskWriterTest, APlannedStopLeavesNoPartialEpochBehind) {
