@@ -129,8 +129,10 @@ void NodeRegistry::Publish(NodeRecord record) {
 void NodeRegistry::AddRemark(NodeRecord& record, v1::RemarkKind kind, std::string_view text,
                              uint64_t now_ns) {
   const std::string line = proto::SanitizeText(text, 200);
+  const bool latest_only = kind == v1::REMARK_KIND_OVERLAP || kind == v1::REMARK_KIND_CLOCK_STEP;
   for (v1::Remark& remark : *record.mutable_remarks()) {
-    if (remark.kind() == kind && remark.text() == line) {
+    if (remark.kind() == kind && (latest_only || remark.text() == line)) {
+      remark.set_text(line);
       remark.set_last_ns(now_ns);
       remark.set_count(remark.count() + 1);
       return;

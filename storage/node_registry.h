@@ -54,7 +54,8 @@ class NodeRegistry {
                                    const std::function<void(NodeRecord&)>& change) const;
   void Publish(NodeRecord record);
 
-  // Adds or counts up a remark ("clock 3,600 s ahead"); used inside change functions.
+  // Adds or counts up a remark ("3600.0 s ahead of the collector's"); used inside change functions.
+  // Of overlaps and clock steps, whose texts name times and amounts, the latest stands for all.
   static void AddRemark(NodeRecord& record, v1::RemarkKind kind, std::string_view text,
                         uint64_t now_ns);
   // The incarnation's entry in the record; new ones begin as `status`.

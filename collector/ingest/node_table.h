@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "collector/ingest/byte_budget.h"
 #include "collector/ingest/clone_watch.h"
+#include "collector/ingest/epoch_order.h"
 #include "collector/ingest/ingest_store.h"
 #include "collector/ingest/session.h"
 
@@ -34,6 +35,7 @@ struct NodeEntry {
   uint64_t flood_since_mono_ns = 0;  // messages are counted from here
   uint32_t flood_messages = 0;
   ByteBudget bytes;  // of all its streams and incarnations
+  EpochOrder order;  // of what is counted
 };
 
 class NodeTable {

@@ -78,7 +78,7 @@ void Shard::HandleMessage(InboxItem& item) {
   if (entry == nullptr) return;
   if (item.hlc_refused) {
     Remark(entry->number, v1::REMARK_KIND_CLOCK,
-           "clock stamp more than 2 s ahead of the collector was not merged");
+           "a stamp more than 2 s ahead of the collector's was not merged");
   }
   if (item.received_mono_ns > entry->flood_since_mono_ns + kFloodNs) {
     entry->flood_since_mono_ns = item.received_mono_ns;
@@ -198,7 +198,7 @@ void Shard::HandleSummary(InboxItem& item) {
       std::abs(epoch.clock_offset_ns()) > kClockRemarkNs) {
     session.stream.clock_remarked = true;
     Remark(entry->number, v1::REMARK_KIND_CLOCK,
-           absl::StrFormat("clock %.1f s %s the collector's",
+           absl::StrFormat("%.1f s %s the collector's",
                            std::abs(static_cast<double>(epoch.clock_offset_ns())) / 1e9,
                            epoch.clock_offset_ns() > 0 ? "behind" : "ahead of"));
   }
@@ -272,11 +272,12 @@ void Shard::Answer(const Staged& staged, storage::Outcome outcome) {
       if (session.stream.counted) {
         context_.live->PublishEpoch(session.node_name(), staged.body.epoch().start_unix_ns(),
                                     staged.body.epoch().end_unix_ns());
+        RemarkOrder(session, verdict.sequence(), staged.body.epoch());
       }
       if (staged.body.epoch().unspooled()) {
         Remark(session.stream.node, v1::REMARK_KIND_SPOOL,
-               "its spool could not be written: epochs came from memory, where a kill would have "
-               "lost them; free space on the disk of spool.dir");
+               "could not be written: epochs waited in memory, where a kill would have lost them; "
+               "the disk of spool.dir is full or hangs (telltale-agent status)");
       }
       break;
     case storage::Outcome::kRepeat:
@@ -307,6 +308,14 @@ void Shard::Answer(const Staged& staged, storage::Outcome outcome) {
       break;
   }
   SendVerdict(session, verdict, staged.received_mono_ns);
+}
+
+void Shard::RemarkOrder(const Session& session, uint64_t sequence, const v1::Epoch& epoch) {
+  NodeEntry* entry = nodes_.Find(session.node_name());
+  if (entry == nullptr) return;
+  for (const EpochOddity& odd : entry->order.Add(session.stream.incarnation, sequence, epoch)) {
+    Remark(entry->number, odd.kind, odd.text);
+  }
 }
 
 void Shard::SendVerdict(Session& session, const v1::Verdict& verdict, uint64_t received_mono_ns) {

@@ -102,6 +102,7 @@ class Shard {
   void SetApart(NodeEntry& entry, const std::vector<storage::Incarnation>& incarnations,
                 v1::RemarkKind kind, const std::string& why);
   void Remark(uint32_t node, v1::RemarkKind kind, const std::string& text);
+  void RemarkOrder(const Session& session, uint64_t sequence, const v1::Epoch& epoch);
   void SetState(NodeEntry& entry, v1::NodeState state, uint64_t since_unix_ns);
   void Heard(NodeEntry& entry);
   std::shared_ptr<const v1::Schema> SchemaFor(Session& session, uint64_t id);

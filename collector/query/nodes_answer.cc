@@ -1,6 +1,7 @@
 #include "collector/query/nodes_answer.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -54,6 +55,42 @@ void ShowDecision(const v1::CloneDecision& decision, v1::NodeDecision& shown) {
   shown.set_time_s(Seconds(decision.time_ns()));
 }
 
+std::string_view NameOf(v1::RemarkKind kind) {
+  switch (kind) {
+    case v1::REMARK_KIND_CLOCK:
+      return "clock";
+    case v1::REMARK_KIND_CLONE:
+      return "clone";
+    case v1::REMARK_KIND_CONFLICT:
+      return "conflict";
+    case v1::REMARK_KIND_REINSTALLED:
+      return "reinstalled";
+    case v1::REMARK_KIND_IMPLAUSIBLE:
+      return "implausible";
+    case v1::REMARK_KIND_QUOTA:
+      return "quota";
+    case v1::REMARK_KIND_REFUSED:
+      return "refused";
+    case v1::REMARK_KIND_OTHER:
+      return "other";
+    case v1::REMARK_KIND_SPOOL:
+      return "spool";
+    case v1::REMARK_KIND_LATE:
+      return "too late";
+    case v1::REMARK_KIND_OVERLAP:
+      return "overlap";
+    case v1::REMARK_KIND_CLOCK_STEP:
+      return "clock step";
+    default:
+      return "remark";
+  }
+}
+
+std::string RemarkText(const v1::Remark& remark) {
+  const std::string text = absl::StrCat(std::string(NameOf(remark.kind())), ": ", remark.text());
+  return remark.count() > 1 ? absl::StrCat(text, " (x ", remark.count(), ")") : text;
+}
+
 v1::Node Show(const storage::NodeRecord& record, const Source& source) {
   v1::Node node;
   node.set_name(record.name());
@@ -94,8 +131,7 @@ v1::Node Show(const storage::NodeRecord& record, const Source& source) {
     node.add_remarks(absl::StrCat("only tasks of cgroup ", record.info().scope(), " are counted"));
   }
   for (const v1::Remark& remark : record.remarks()) {
-    node.add_remarks(remark.count() > 1 ? absl::StrCat(remark.text(), " (x ", remark.count(), ")")
-                                        : remark.text());
+    node.add_remarks(RemarkText(remark));
   }
   if (record.remarks_dropped() > 0) {
     node.add_remarks(absl::StrCat(record.remarks_dropped(), " older remarks dropped"));

@@ -277,7 +277,7 @@ TEST_F(VerdictTest, AClockAnHourAheadWithAKnownOffsetIsStoredAndRemarked) {
   const storage::NodeRecord node = store_.Node(agent_.node);
   ASSERT_EQ(node.remarks_size(), 1);
   EXPECT_EQ(node.remarks(0).kind(), v1::REMARK_KIND_CLOCK);
-  EXPECT_EQ(node.remarks(0).text(), "clock 3600.0 s ahead of the collector's");
+  EXPECT_EQ(node.remarks(0).text(), "3600.0 s ahead of the collector's");
 }
 
 TEST_F(VerdictTest, MoreCpuTimeThanTheCpusHaveIsStoredButRemarked) {

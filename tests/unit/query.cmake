@@ -1,6 +1,8 @@
 telltale_test(query_container_test LABEL unit
   SOURCES unit/query_container_test.cc LINK telltale::query)
 telltale_test(query_answers_test LABEL unit SOURCES unit/query_answers_test.cc LINK telltale::query)
+telltale_test(query_remarks_test LABEL unit
+  SOURCES unit/query_remarks_test.cc LINK telltale::query telltale::cli absl::strings absl::time)
 telltale_test(query_sparse_test LABEL unit SOURCES unit/query_sparse_test.cc LINK telltale::query)
 telltale_test(query_errors_test LABEL unit SOURCES unit/query_errors_test.cc LINK telltale::query)
 add_library(telltale_query_store STATIC support/query_store.cc)
