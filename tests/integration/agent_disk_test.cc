@@ -1,6 +1,7 @@
-// An agent whose spool's disk is full: epochs are sent from memory and say so, and when there is
-// room again everything is as before.
+// An agent whose spool's disk is full or hangs: it is said while it lasts and of the epochs that
+// were in memory only, and afterwards everything is as before.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "agent/spool/record.h"
 #include "proto/codec.h"
 #include "storage/store.h"
 #include "tests/support/agent_process.h"
@@ -135,6 +137,61 @@ TEST(AgentDiskTest, AFullDiskLosesNothingAndIsReported) {
     }
   }
   EXPECT_EQ(remarked, unspooled);
+}
+
+// A pipe nobody reads stands where a record is to be written: opening it waits, as for a file
+// server that is gone.
+TEST(AgentDiskTest, AHungDiskIsSaidWhileItHangsAndOfTheNodeOnceItsEpochsCome) {
+  const TempDir scratch;
+  Pki pki(scratch.path(), "ca");
+  const std::string data = scratch.path() + "/data";
+  CollectorProcess collector(data, pki, pki.Issue("collector", "DNS:localhost,IP:127.0.0.1"));
+  AgentProcess agent(scratch.path(), "db-1", pki.ca(),
+                     pki.Issue("db-1", "URI:telltale://node/db-1"));
+  const auto spool = [&agent] {
+    const auto status = agent.Status();
+    return status.is_object() ? status["spool"] : nlohmann::json::object();
+  };
+  const auto waiting = [&spool] { return spool().value("waitingForDisk", uint64_t{0}); };
+  ASSERT_TRUE(collector.Start()) << collector.log();
+  agent.Start(collector.address());
+  ASSERT_TRUE(Await([&] { return spool().value("nextSequence", uint64_t{0}) >= 2; }))
+      << agent.log();
+
+  // Not the next one: that may be on its way.
+  const uint64_t hung = spool().value("nextSequence", uint64_t{0}) + 1;
+  const std::string pipe = absl::StrCat(agent.spool(), "/", agent::RecordFileName(hung), ".tmp");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0) << strerror(errno);
+  ASSERT_TRUE(Await([&] { return waiting() >= 5; }, 90)) << agent.log();
+  const std::string said = spool().value("problem", "");
+  EXPECT_NE(said.find("spool: write in " + agent.spool() + ": under way for "), std::string::npos)
+      << said;
+  EXPECT_EQ(agent.Logged("the disk hangs; "), 1) << agent.log();
+
+  const int reader = open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0) << strerror(errno);
+  std::string drained(1 << 20, '\0');
+  EXPECT_TRUE(Await([&] {
+    while (read(reader, drained.data(), drained.size()) > 0) {
+    }
+    return waiting() == 0 && spool().value("problem", "?").empty();
+  })) << agent.log();
+  close(reader);
+  EXPECT_EQ(agent.Stop(), 0) << agent.log();
+  EXPECT_EQ(collector.Stop(), 0) << collector.log();
+
+  auto store = storage::Store::Open({.path = data + "/store"});
+  ASSERT_TRUE(store.ok()) << store.status();
+  const auto node = (*store)->reader().Node("db-1");
+  ASSERT_TRUE(node.has_value());
+  const auto ledger = (*store)->reader().Ledgers(node->number()).front().second;
+  EXPECT_EQ(ledger.lost_count(), 0u);
+  EXPECT_EQ(ledger.received_through(), ledger.highest());
+  const auto remark = std::ranges::find(node->remarks(), v1::REMARK_KIND_SPOOL, &v1::Remark::kind);
+  ASSERT_NE(remark, node->remarks().end());
+  // The one that hung, and of those behind it whichever waited for more than ten seconds.
+  EXPECT_GE(remark->count(), 2u);
+  EXPECT_LT(remark->count(), ledger.highest());
 }
 
 }  // namespace
