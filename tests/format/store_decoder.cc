@@ -1,8 +1,12 @@
 // Reads a store as storage/FORMAT.md and the messages in proto/ describe it, and adds it up again.
 // It shares no code with the store on purpose: where the two disagree, one of them or the page is
-// wrong. Usage: store_decoder DIRECTORY, of a store that nobody has open; changes nothing. Prints
-// what each node's counted epochs weigh by vital, and what the complete windows of the other tiers
-// say instead. Exit code 1: a row that the page does not describe, or sums that differ.
+// wrong. Reading summaries back alone would take a hundred lines; this is longer because it decodes
+// every family and every table, so that no row is there that the page does not describe, and adds
+// up each coarser tier, line, coverage and counter from the epochs they stand for.
+//
+// Usage: store_decoder DIRECTORY, of a store that nobody has open; changes nothing. Prints what
+// each node's counted epochs weigh by vital, and what the complete windows of the other tiers say
+// instead. Exit code 1: a row that the page does not describe, or sums that differ.
 #include <rocksdb/db.h>
 #include <xxhash.h>
 
