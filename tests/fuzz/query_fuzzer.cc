@@ -1,5 +1,5 @@
 // Feeds arbitrary parameters and bodies to the REST interface: target and body as they would come,
-// through the router to every kind of question. First byte: which question ('0'..'9'), or 'p' a
+// through the router to every kind of question. First byte: which question (Router below), or 'p' a
 // path of any kind. Then the query up to the first newline, then the body; a query that begins with
 // 'x' posts protobuf, one with 'j' JSON, else it is a GET. An answer is JSON or protobuf that can
 // be read, an error is one line of JSON with its reason, and nothing takes a second walk through a
@@ -17,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "collector/web/router.h"
 #include "telltale/v1/query.pb.h"
+#include "telltale/v1/watch.pb.h"
 
 namespace {
 
@@ -28,11 +29,12 @@ void Require(bool fact) {
 
 // Answers with the question: what was understood comes out.
 template <typename Question>
+absl::StatusOr<Question> Echo(const Question& question, const web::CallContext&) {
+  return question;
+}
+template <typename Question>
 void AddEcho(web::ApiTable& api, const std::string& name) {
-  api.Add<Question, Question>(
-      name, [](const Question& question, const web::CallContext&) -> absl::StatusOr<Question> {
-        return question;
-      });
+  api.Add<Question, Question>(name, Echo<Question>);
 }
 
 const web::Handler& Router() {
@@ -49,6 +51,15 @@ const web::Handler& Router() {
     AddEcho<v1::NodesRequest>(options.api, "7");
     AddEcho<v1::AnomaliesRequest>(options.api, "8");
     AddEcho<v1::VitalsRequest>(options.api, "9");
+    AddEcho<v1::FlameRequest>(options.api, "f");
+    AddEcho<v1::DiffRequest>(options.api, "d");
+    AddEcho<v1::HostLevelsRequest>(options.api, "h");
+    AddEcho<v1::MarksRequest>(options.api, "m");
+    AddEcho<v1::InvestigateRequest>(options.api, "i");
+    AddEcho<v1::FilterSeriesRequest>(options.api, "s");
+    AddEcho<v1::ListIncidentsRequest>(options.api, "l");
+    options.api.AddOrder<v1::ChangeIncidentRequest, v1::ChangeIncidentRequest>(
+        "c", Echo<v1::ChangeIncidentRequest>);
     return web::MakeRouter(std::move(options));
   }();
   return router;
