@@ -61,6 +61,13 @@ class Pairs(unittest.TestCase):
         self.assertEqual(pairs.verdict(pairs.Figure(96, 95.5, 97, 8), least), 'OK')
         self.assertEqual(pairs.verdict(pairs.Figure(1, 1, 1, 1), None), '')
 
+    def test_verdict_of_a_figure_that_may_be_neither_high_nor_low(self):
+        near = targets.Target(1.1, '', floor=0.9)
+        for value, said in ((0.89, 'OVER'), (0.9, 'OK'), (1, 'OK'), (1.1, 'OK'), (1.11, 'OVER')):
+            self.assertEqual(pairs.verdict(rows.once(value), near), said)
+        self.assertEqual(pairs.verdict(pairs.Figure(0.95, 0.85, 1, 8), near), 'OK?')
+        self.assertEqual(pairs.verdict(pairs.Figure(1.2, 1.05, 1.3, 8), near), 'OVER?')
+
 
 class Samples(unittest.TestCase):
     def test_what_many_samples_cost_beyond_few(self):
@@ -112,7 +119,8 @@ class Site:
         storm = {'storm_back_max_s': 20, 'storm_back_p50_s': 10, 'storm_ack_p99_ms': 900, 'storm_ack_max_ms': 950,
                  'storm_reconnected': size}
         more = {'simulator_cores': 0.1, 'both_share': 20, 'collector_rss_mb': 1, 'ack_p50_ms': 1, 'ack_max_ms': 9,
-                'fsync_p99_ms': 1, 'entropy_ratio': 1, 'verified_acked': size, 'stacks_per_node': 1,
+                'fsync_p99_ms': 1, 'entropy_ratio': 1.12, 'epoch_bytes': 11_200, 'recorded_epoch_bytes': 10_000,
+                'private_stacks_share': 25, 'verified_acked': size, 'stacks_per_node': 1,
                 'stacks_of_fleet': 1, 'other_builds_share': 1}
         self._report = fleet(size, 20, **more, **(storm if '--storm-at' in options else {}))
         yield self
@@ -138,6 +146,17 @@ class Fleets(unittest.TestCase):
         self.assertEqual({number for number, _ in site.asked}, {3})
         self.assertEqual(named['CPU of the collector, 20 nodes'].figure.value, 20 / 10_000)
         self.assertEqual(named['acks from the storm on: p99'].figure.value, 900)
+
+    @mock.patch('time.sleep')
+    def test_epochs_of_another_entropy_than_the_recordings_are_over(self, _):
+        def row(recordings):
+            table = collector_table.CollectorTable(Site(), [10], 60, recordings, lambda text: None)
+            return next(row for row in table.rows() if row.name == 'entropy of an epoch')
+
+        target = targets.all_targets(2)[row(['spool']).target]
+        self.assertEqual(pairs.verdict(row(['spool']).figure, target), 'OVER')
+        # Made-up epochs are no measure of real ones.
+        self.assertIsNone(row([]).figure)
 
     @mock.patch('time.sleep')
     def test_a_storm_that_fails_takes_no_other_figure_with_it(self, _):

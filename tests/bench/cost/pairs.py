@@ -58,6 +58,8 @@ def verdict(spread, target):
     if target is None:
         return ''
     kept = spread.value >= target.limit if target.at_least else spread.value <= target.limit
-    doubtful = spread.cases > 1 and spread.low <= target.limit <= spread.high
+    kept &= target.floor is None or spread.value >= target.floor
+    limits = [target.limit] if target.floor is None else [target.floor, target.limit]
+    doubtful = spread.cases > 1 and any(spread.low <= limit <= spread.high for limit in limits)
     doubtful |= not target.at_least and -spread.value > target.limit
     return ('OK' if kept else 'OVER') + ('?' if doubtful else '')

@@ -14,6 +14,7 @@ class Target:
     limit: float
     words: str
     at_least: bool = False
+    floor: float = None  # of a figure that may be neither above the limit nor below this
 
 
 def all_targets(cpus):
@@ -45,6 +46,7 @@ def all_targets(cpus):
         # The collector.
         'fleet.held': Target(10_000, '10,000 nodes at 60 s', at_least=True),
         'fleet.ack': Target(250, 'durable ack p99 < 250 ms'),
+        'fleet.entropy': Target(1.1, "0.9 .. 1.1 of the recording's", floor=0.9),
         'fleet.cores': Target(1, 'within one core'),
         'fleet.rss': Target(2.5 * 1024, '<= 2.5 GB'),
         'fleet.lost': Target(0, 'no ack lost'),
