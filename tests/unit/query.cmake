@@ -14,6 +14,8 @@ telltale_test(query_extremes_test LABEL unit
   SOURCES unit/query_extremes_test.cc LINK telltale_query_store)
 telltale_test(query_damage_test LABEL unit TIMEOUT 240
   SOURCES unit/query_damage_test.cc LINK telltale_query_store)
+telltale_test(query_owners_test LABEL unit
+  SOURCES unit/query_owners_test.cc LINK telltale_query_store)
 telltale_test(query_process_test LABEL unit
   SOURCES unit/query_process_test.cc LINK telltale_query_store)
 telltale_test(query_cache_test LABEL unit
