@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "collector/ingest/store_adapter.h"
 #include "storage/store.h"
 #include "storage/verify.h"
@@ -29,10 +30,18 @@ using ::testing::HasSubstr;
 using v1::Verdict;
 
 struct Sent {
-  AgentIdentity agent;
+  AgentIdentity agent;  // whose stream it comes over
   uint64_t sequence = 0;
   v1::SummaryBody body;
+  std::string named_for = {};  // the node it says it is of, where that is another
+  bool cut_off = false;        // its bytes are no body
+
+  bool Refused() const { return !named_for.empty() || cut_off; }
 };
+
+std::string HexId(const AgentIdentity& agent) {
+  return absl::BytesToHexString(std::string(16, agent.incarnation));
+}
 
 // A collector's ingest and store, on a clock that is turned.
 class World {
@@ -48,16 +57,17 @@ class World {
     core_ = std::make_unique<ingest::IngestCore>(ingest::IngestOptions{.shards = 1},
                                                  ingest::IngestSettings{}, adapter_.get(), &clock_);
     // Numbers are given in the order nodes are first heard of; it is not what is compared.
-    for (int i = 1; i <= 9; ++i) EXPECT_TRUE(store_->nodes().NumberOf(Name(i)).ok());
+    for (int i = 1; i <= 10; ++i) EXPECT_TRUE(store_->nodes().NumberOf(Name(i)).ok());
   }
   static std::string Name(int i) { return "web-" + std::to_string(i); }
 
   // Over the agent's own stream, which is opened if there is none.
   Verdict Send(const Sent& sent) {
-    Stream& stream = Of(sent.agent);
-    core_->Deliver(stream.session, Summary(sent.agent, sent.sequence, sent.body));
-    core_->RunPending();
-    return stream.stream.VerdictOn(sent.sequence);
+    AgentIdentity identity = sent.agent;
+    if (!sent.named_for.empty()) identity.node = sent.named_for;
+    v1::AgentMessage message = Summary(identity, sent.sequence, sent.body);
+    if (sent.cut_off) message.mutable_summary()->mutable_body()->resize(20);
+    return SendMessage(sent.agent, sent.sequence, std::move(message));
   }
   Verdict SendMessage(const AgentIdentity& agent, uint64_t sequence, v1::AgentMessage message) {
     Stream& stream = Of(agent);
@@ -69,10 +79,23 @@ class World {
     streams_.erase({agent.node, agent.incarnation});
     core_->RunPending();
   }
+  void Connect(const AgentIdentity& agent) { Of(agent); }
+  void Wait(uint64_t ns) {
+    clock_.Advance(ns);
+    core_->RunPending();
+  }
+  // An operator decides for this one of the agents of its node.
+  absl::Status Keep(const AgentIdentity& agent) {
+    absl::Status status = absl::UnknownError("never answered");
+    core_->Keep({.node = agent.node, .agent = HexId(agent), .by = "alice"},
+                [&](const auto& answer) { status = answer.status(); });
+    core_->RunPending();
+    return status;
+  }
   void RollUp(uint64_t now_ns, uint32_t most) {
     std::vector<uint32_t> nodes;
     for (const storage::NodeRecord& node : store_->nodes().List()) nodes.push_back(node.number());
-    EXPECT_TRUE(store_->roller().RunDue(nodes, now_ns, most).ok());
+    EXPECT_TRUE(adapter_->RollUp(nodes, now_ns, most).ok());
     EXPECT_TRUE(store_->roller().RunLines(now_ns, most).ok());
   }
 
@@ -119,9 +142,10 @@ class World {
     for (const v1::Remark& remark : node.remarks()) all += remark.text() + "\n";
     return all;
   }
-  uint64_t Epochs(const std::string& name) const {
-    return store_->summaries().Counters(Node(name).number()).epochs;
+  storage::NodeCounters Counters(const std::string& name) const {
+    return store_->summaries().Counters(Node(name).number());
   }
+  uint64_t Epochs(const std::string& name) const { return Counters(name).epochs; }
   storage::Store& store() { return *store_; }
   TurnedClock& clock() { return clock_; }
 
@@ -160,6 +184,20 @@ v1::SummaryBody Epoch(int minutes_ago, uint64_t cpu_ns, int64_t ahead_s = 0) {
   epoch.set_end_unix_ns(epoch.end_unix_ns() + static_cast<uint64_t>(ahead_ns));
   epoch.set_clock_offset_ns(-ahead_ns);
   return body;
+}
+
+// Of the names that Everything gives: a row of raw or of cells that carries the digest of what is
+// kept apart behind its identity, and a node's counters, which say how much that was.
+bool IsApart(const std::string& key) {
+  constexpr size_t kIdentity = 2 + 4 + 8 + 16 + 8;
+  for (const Family family : {Family::kRaw, Family::kCells}) {
+    const std::string prefix = std::string(storage::FamilyName(family)) + " ";
+    if (key.starts_with(prefix)) return key.size() > prefix.size() + kIdentity;
+  }
+  return false;
+}
+bool IsCounters(const std::string& key) {
+  return key.starts_with("catalog " + storage::TablePrefix(storage::CatalogTable::kCounters));
 }
 
 constexpr int64_t kIn1970 = 3 * 3600 - static_cast<int64_t>(kStart / kSecond);
@@ -218,6 +256,14 @@ std::vector<Sent> Everybody() {
     }
     all.push_back({{.node = "web-8"}, i + 1, body});
   }
+  // 9 and 10: renamed from one to the other: of what its spool held then, named as it was, nothing
+  // is taken. And some of what 9 spooled was cut off on its disk.
+  for (uint64_t i = 0; i < 30; ++i) {
+    Sent sent{{.node = i < 15 ? "web-9" : "web-10"}, i + 1, Epoch(60 - static_cast<int>(i), ++cpu)};
+    if (i >= 15 && i < 20) sent.named_for = "web-9";
+    sent.cut_off = i % 5 == 3 && i < 15;
+    all.push_back(std::move(sent));
+  }
   return all;
 }
 
@@ -229,9 +275,11 @@ TEST(OrderTest, AnyOrderGivesTheBytesOfOneOrder) {
     if (sent.agent.incarnation == 'b' && sent.sequence == 1) {
       in_order.Disconnect({.node = sent.agent.node});
     }
-    ASSERT_EQ(in_order.Send(sent).kind(), Verdict::STORED)
+    ASSERT_EQ(in_order.Send(sent).kind(), sent.Refused() ? Verdict::REFUSED : Verdict::STORED)
         << sent.agent.node << " " << sent.sequence << ": " << in_order.Send(sent).reason();
   }
+  EXPECT_EQ(in_order.Epochs("web-9"), 12u);
+  EXPECT_EQ(in_order.Epochs("web-10"), 10u);
   const std::map<std::string, std::string> expected = in_order.Everything();
   EXPECT_EQ(in_order.Faults(), "");
   EXPECT_GT(expected.size(), all.size());
@@ -252,7 +300,8 @@ TEST(OrderTest, AnyOrderGivesTheBytesOfOneOrder) {
       if (random() % 10 == 0) world.RollUp(world.clock().UnixNs() + kHourNs, 20);
       const bool fresh =
           seen.insert({sent.agent.incarnation, {sent.agent.node, sent.sequence}}).second;
-      ASSERT_EQ(world.Send(sent).kind(), fresh ? Verdict::STORED : Verdict::REPEAT)
+      const Verdict::Kind due = fresh ? Verdict::STORED : Verdict::REPEAT;
+      ASSERT_EQ(world.Send(sent).kind(), sent.Refused() ? Verdict::REFUSED : due)
           << sent.agent.node << " " << sent.sequence;
     }
     const std::map<std::string, std::string> found = world.Everything();
@@ -412,6 +461,49 @@ TEST(OrderTest, APoisonedSummaryIsSetAsideAndTheStreamGoesOn) {
   ASSERT_EQ(world.Node("web-1").remarks_size(), 1);
   EXPECT_EQ(world.Node("web-1").remarks(0).kind(), v1::REMARK_KIND_REFUSED);
   EXPECT_EQ(world.Epochs("web-1"), 2u);
+}
+
+// Of what two agents of one name sent at the same time nothing counts, until an operator says which
+// one to keep: then all of that one's does, and nothing of the other's.
+TEST(OrderTest, WhatAnOperatorKeepsOfAClonedNodeIsCountedAsIfThereHadBeenNoClone) {
+  const AgentIdentity kept{.node = "web-1"}, clone{.node = "web-1", .incarnation = 'b'};
+  const auto epoch = [](const AgentIdentity& agent, uint64_t i) {
+    return Sent{agent, i, Epoch(60 - static_cast<int>(i), agent.incarnation * 10'000'000ull + i)};
+  };
+  World alone, cloned;
+  for (World* world : {&alone, &cloned}) {
+    for (uint64_t i = 1; i <= 10; ++i) world->Send(epoch(kept, i));
+    if (world == &cloned) world->Connect(clone);
+    world->Wait(26 * kSecond);  // longer than a stream may be dead without being known to be
+  }
+  for (uint64_t i = 11; i <= 30; ++i) {
+    ASSERT_TRUE(cloned.Send(epoch(kept, i)).apart()) << i;
+    ASSERT_TRUE(cloned.Send(epoch(clone, i)).apart()) << i;
+  }
+  ASSERT_TRUE(cloned.Keep(kept).ok());
+  for (uint64_t i = 31; i <= 40; ++i) ASSERT_FALSE(cloned.Send(epoch(kept, i)).apart()) << i;
+  for (uint64_t i = 11; i <= 40; ++i) alone.Send(epoch(kept, i));
+
+  const auto counted = [](World& world) {
+    std::map<std::string, std::string> rows = world.Everything();
+    std::erase_if(rows,
+                  [](const auto& row) { return IsApart(row.first) || IsCounters(row.first); });
+    return rows;
+  };
+  const std::map<std::string, std::string> expected = counted(alone), found = counted(cloned);
+  ASSERT_EQ(found.size(), expected.size());
+  for (const auto& [key, value] : expected) {
+    const auto there = found.find(key);
+    ASSERT_TRUE(there != found.end() && there->second == value)
+        << ::testing::PrintToString(key.substr(0, 40));
+  }
+  EXPECT_EQ(cloned.Epochs("web-1"), 40u);
+  EXPECT_EQ(cloned.Counters("web-1").apart, 40u);
+  EXPECT_EQ(cloned.Counters("web-1").adopted, 20u);
+  for (const auto& [sub, sum] : alone.Counters("web-1").subs) {
+    EXPECT_EQ(cloned.Counters("web-1").subs[sub].weight, sum.weight);
+  }
+  EXPECT_EQ(cloned.Faults(), "");
 }
 
 // The certificate says another name than before; the spool still holds epochs of the old one.
