@@ -6,7 +6,8 @@ target_compile_definitions(telltale_agent_rig PRIVATE
 add_dependencies(telltale_agent_rig telltale-agent)
 
 telltale_test(agent_kill_test LABEL integration TIMEOUT 300
-  SOURCES integration/agent_kill_test.cc LINK telltale_agent_rig telltale::storage)
+  SOURCES integration/agent_kill_test.cc support/spool_witness.cc
+  LINK telltale_agent_rig telltale::storage)
 telltale_test(agent_disk_test LABEL integration TIMEOUT 300
   SOURCES integration/agent_disk_test.cc LINK telltale_agent_rig telltale::agent_spool telltale::storage)
 telltale_test(agent_privileges_test LABEL integration TIMEOUT 300

@@ -8,22 +8,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <map>
 #include <memory>
 #include <random>
-#include <set>
 #include <thread>
 
 #include "absl/strings/escaping.h"
 #include "agent/host/node_info.h"
-#include "agent/spool/record.h"
-#include "agent/spool/spool.h"
-#include "proto/codec.h"
 #include "storage/store.h"
 #include "tests/support/agent_process.h"
 #include "tests/support/collector_process.h"
 #include "tests/support/raw_agent.h"
+#include "tests/support/spool_witness.h"
 
 namespace telltale::testing {
 namespace {
@@ -43,17 +38,7 @@ struct Victim {
   Target target = Target::kAll;
   int kills_left = kKillsEach;
   SteadyClock::time_point next;
-  // Every record that ever stood in the spool when somebody looked, by sequence.
-  std::map<uint64_t, agent::Record> seen;
-};
-
-// What the store says about one node in the end.
-struct Stored {
-  std::set<uint64_t> sequences;
-  uint64_t partial = 0;
-  std::map<std::pair<uint8_t, uint8_t>, uint64_t> weight, events;
-  uint64_t longest_gap_ns = 0;  // between the end of one epoch and the start of the next
-  uint64_t last_mono_ns = 0, first_ns = UINT64_MAX, last_ns = 0;
+  std::unique_ptr<SpoolWitness> witness;
 };
 
 class AgentKillTest : public ::testing::Test {
@@ -75,6 +60,7 @@ class AgentKillTest : public ::testing::Test {
     victim.certificate = pki_.Issue(name, "URI:telltale://node/" + name);
     victim.agent =
         std::make_unique<AgentProcess>(scratch_.path(), name, pki_.ca(), victim.certificate);
+    victim.witness = std::make_unique<SpoolWitness>(victim.agent.get());
     victim.target = target;
     victim.kills_left = target == Target::kAll ? kKillsEach : kChildKills;
     return victim;
@@ -85,23 +71,13 @@ class AgentKillTest : public ::testing::Test {
         std::uniform_int_distribution<int>(kShortestLifeMs, kLongestLifeMs)(random_));
   }
 
-  static void LookIntoSpool(Victim& victim) {
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(victim.agent->spool(), ignored)) {
-      const uint64_t sequence = agent::SequenceOfFileName(entry.path().filename().string());
-      if (sequence == 0 || victim.seen.contains(sequence)) continue;
-      auto record = agent::DecodeRecord(ReadAll(entry.path()));
-      if (record.ok()) victim.seen[sequence] = *std::move(record);
-    }
-  }
-
   // One moment of one agent's life.
   void Live(Victim& victim) {
-    LookIntoSpool(victim);
+    victim.witness->Look();
     if (victim.kills_left == 0 || SteadyClock::now() < victim.next) return;
     if (victim.target == Target::kAll) {
       victim.agent->Kill();
-      LookIntoSpool(victim);
+      victim.witness->Look();
       victim.agent->Start(collector_.address());
     } else {
       const bool sensor = victim.target == Target::kSensor;
@@ -132,7 +108,7 @@ class AgentKillTest : public ::testing::Test {
     hello.mutable_hello()->mutable_node_info()->set_epoch_length_s(5);
     hello.mutable_hello()->set_incarnation(Incarnation(victim));
     client.Write(hello);
-    for (const auto& [sequence, record] : victim.seen) {
+    for (const auto& [sequence, record] : victim.witness->seen()) {
       v1::AgentMessage schema, summary;
       *schema.mutable_schema() = record.schema;
       *summary.mutable_summary() = record.summary;
@@ -150,93 +126,17 @@ class AgentKillTest : public ::testing::Test {
     return absl::HexStringToBytes(ReadAll(victim.agent->spool() + "/incarnation").substr(0, 32));
   }
 
-  static Stored ReadStored(const storage::Store& store, uint32_t number, const std::string& name) {
-    Stored stored;
-    const v1::Schema schema = proto::BuiltinSchema();
-    std::map<uint64_t, v1::SummaryBody> bodies;
-    const absl::Status read =
-        store.reader().ForEachRaw(number, 0, UINT64_MAX, [&](const storage::RawRow& row) {
-          EXPECT_TRUE(stored.sequences.insert(row.key.sequence).second)
-              << name << " " << row.key.sequence << " stands twice";
-          const auto decoded = proto::DecodeSummary(row.summary, schema);
-          EXPECT_TRUE(decoded.ok()) << name << " " << row.key.sequence << decoded.status();
-          if (decoded.ok()) bodies[row.key.sequence] = decoded->body;
-          stored.first_ns = std::min(stored.first_ns, row.key.start_ns);
-          stored.last_ns = std::max(stored.last_ns, row.end_ns);
-          return true;
-        });
-    EXPECT_TRUE(read.ok()) << read;
-    for (const auto& [sequence, body] : bodies) Add(name, sequence, body, stored);
-    return stored;
-  }
-
-  static void Add(const std::string& name, uint64_t sequence, const v1::SummaryBody& body,
-                  Stored& stored) {
-    // Time is seen once, and in the order of the sequence numbers.
-    EXPECT_GE(body.epoch().start_mono_ns(), stored.last_mono_ns) << name << " " << sequence;
-    if (stored.last_mono_ns != 0) {
-      stored.longest_gap_ns =
-          std::max(stored.longest_gap_ns, body.epoch().start_mono_ns() - stored.last_mono_ns);
-    }
-    stored.last_mono_ns = body.epoch().end_mono_ns();
-    const bool says_so = std::any_of(
-        body.losses().begin(), body.losses().end(),
-        [](const v1::Loss& loss) { return loss.reason() == v1::LOSS_REASON_NOT_JOURNALLED; });
-    const bool partial = body.epoch().kind() == v1::EPOCH_KIND_PARTIAL;
-    EXPECT_EQ(partial, says_so) << name << " " << sequence;
-    stored.partial += partial ? 1 : 0;
-    for (const v1::Vital& vital : body.vitals()) {
-      for (int sub = 0; sub < vital.subs_size(); ++sub) {
-        const auto key = std::pair(static_cast<uint8_t>(vital.id()), static_cast<uint8_t>(sub));
-        stored.weight[key] += vital.subs(sub).weight();
-        stored.events[key] += vital.subs(sub).events();
-      }
-    }
-  }
-
   // How many partial epochs the node has.
   uint64_t Check(const Victim& victim, storage::Store& store) {
     const std::string& name = victim.agent->name();
-    agent::PosixFileSystem files;
-    auto spool =
-        agent::Spool::Open({.directory = victim.agent->spool(), .random_bytes = {}}, files);
-    EXPECT_TRUE(spool.ok()) << spool.status();
-    if (!spool.ok()) return 0;
-    EXPECT_TRUE((*spool)->records().empty()) << name;
-    EXPECT_TRUE((*spool)->lost().empty()) << name;
-    const uint64_t newest = (*spool)->next_sequence() - 1;
-
+    const SpoolWitness::Stored stored = victim.witness->HoldAgainst(store);
+    EXPECT_EQ(stored.wrong, "");
     const auto node = store.reader().Node(name);
-    EXPECT_TRUE(node.has_value()) << name;
     if (!node) return 0;
-    const Stored stored = ReadStored(store, node->number(), name);
-    const auto ledgers = store.reader().Ledgers(node->number());
-    EXPECT_EQ(ledgers.size(), 1u) << name << ": an agent keeps its incarnation";
-    const storage::SequenceLedger& ledger = ledgers.front().second;
-    EXPECT_EQ(ledger.highest(), newest) << name;
-    EXPECT_EQ(ledger.received_through(), newest) << name << ": a hole";
-    EXPECT_EQ(ledger.missing_count(), 0u) << name;
-    EXPECT_EQ(ledger.received_count() + ledger.lost_count(), newest) << name;
-    EXPECT_EQ(ledger.received_count(), stored.sequences.size()) << name;
-    for (const storage::LostRange& lost : ledger.lost()) {
-      EXPECT_NE(lost.reason, v1::Lost::REASON_UNSPECIFIED) << name << " " << lost.first;
-    }
-    for (const auto& [sequence, record] : victim.seen) {
-      EXPECT_TRUE(stored.sequences.contains(sequence)) << name << " lost " << sequence;
-    }
-
-    const storage::NodeCounters counters = store.summaries().Counters(node->number());
-    EXPECT_EQ(counters.epochs, stored.sequences.size()) << name;
-    EXPECT_EQ(counters.partial_epochs, stored.partial) << name;
-    EXPECT_EQ(counters.apart, 0u) << name;
-    for (const auto& [key, sum] : counters.subs) {
-      EXPECT_EQ(sum.weight, stored.weight.at(key)) << name << " vital " << int{key.first};
-      EXPECT_EQ(sum.events, stored.events.at(key)) << name << " vital " << int{key.first};
-    }
     const auto coverage = store.reader().Coverage(node->number(), stored.first_ns, stored.last_ns);
     EXPECT_TRUE(coverage.ok()) << coverage.status();
     if (coverage.ok()) {
-      EXPECT_EQ(coverage->epochs, stored.sequences.size()) << name;
+      EXPECT_EQ(coverage->epochs, stored.epochs) << name;
       EXPECT_EQ(coverage->partial_epochs, stored.partial) << name;
       // The sensor was gone for a while at each kill, and the answer says so, unless it was back
       // within what counts as the jitter of two clocks.
@@ -274,7 +174,7 @@ TEST_F(AgentKillTest, NoEpochIsLostInSilenceAndNoneIsCountedTwice) {
   };
   ASSERT_TRUE(Await(all_killed, 150));
   const auto all_settled = [&] {
-    for (Victim& victim : victims) LookIntoSpool(victim);
+    for (Victim& victim : victims) victim.witness->Look();
     return std::all_of(victims.begin(), victims.end(),
                        [](const Victim& victim) { return Settled(*victim.agent); });
   };
@@ -283,7 +183,7 @@ TEST_F(AgentKillTest, NoEpochIsLostInSilenceAndNoneIsCountedTwice) {
   for (Victim& victim : victims) {
     EXPECT_EQ(victim.agent->AwaitEnd(), 0) << victim.agent->log();
     ASSERT_TRUE(settled) << victim.agent->name() << "\n" << victim.agent->log();
-    LookIntoSpool(victim);
+    victim.witness->Look();
     ExpectRepeats(victim);
   }
   const AgentProcess& sensor_killed = *victims[kAgents].agent;
@@ -304,7 +204,7 @@ TEST_F(AgentKillTest, NoEpochIsLostInSilenceAndNoneIsCountedTwice) {
       EXPECT_EQ(of_node, 0u) << "the sensor was never killed";
     }
     partial += of_node;
-    seen += victim.seen.size();
+    seen += victim.witness->seen().size();
   }
   EXPECT_GT(partial, 0u) << "no kill left a partial epoch behind";
   std::printf("%llu partial epochs, %llu records seen in spools\n",

@@ -1,11 +1,13 @@
 // A real collector that crashes: several agents over mutual TLS, and trial after trial in which the
-// process is killed -9 at a random moment while they stream, while windows are computed or while a
-// backup is made. Then it starts again, the agents send what has no verdict yet, and when it has
-// stopped its store is read and checked. One thread.
+// process is killed -9 at a random moment: soon after they begin to stream, or seconds later, when
+// it computes windows of what came, or while a backup is made. What a late kill leaves is read and
+// checked; then the collector starts again, the agents send what has no verdict yet, and when it
+// has stopped its store is checked whole. One thread.
 
 #ifndef TELLTALE_TESTS_SUPPORT_CRASH_COLLECTOR_H_
 #define TELLTALE_TESTS_SUPPORT_CRASH_COLLECTOR_H_
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -24,8 +26,13 @@ class CrashCollector {
 
   CrashCollector();
 
-  // `moment`: any number; when it is killed follows from it. Empty: all is well.
-  std::string Run(uint64_t moment, bool while_backing_up);
+  struct Trial {
+    uint64_t moment = 0;      // any number; when it is killed follows from it
+    bool late = false;        // up to seconds after its start, else within 200 ms
+    bool backing_up = false;  // soon after a backup has begun
+  };
+  // Empty: all is well.
+  std::string Run(const Trial& trial);
 
   struct Agent {
     std::string node;
@@ -37,20 +44,39 @@ class CrashCollector {
     uint64_t between = 0;
     std::string wrong;
   };
-  uint64_t acked() const;
-  uint64_t between() const;
-  uint64_t backups() const { return backups_; }  // whole ones, which were checked, too
+  // What trials came to, so far.
+  struct Tally {
+    uint64_t acked = 0;
+    uint64_t between = 0;       // as Agent::between
+    uint64_t backups = 0;       // whole ones, which were checked, too
+    uint64_t torn_backups = 0;  // killed in the middle of one
+    uint64_t computed = 0;      // windows and blocks, in lives that a late kill ended
+    uint64_t torn_rollups = 0;  // late kills after some windows of what came, before the others
+    uint64_t longest_ms = 0;    // from the beginning of the streams to the kill
+
+    void Add(const Tally& other);
+  };
+  Tally tally() const;
 
  private:
-  void Stream(Agent& agent, bool only_unsettled);
-  std::string Check(const std::string& data, bool exactly) const;
+  void Stream(Agent& agent, bool only_unsettled, uint64_t most);
+  struct Found {
+    std::string wrong;  // empty: nothing
+    uint64_t recomputed = 0;
+    uint64_t pending = 0;
+  };
+  using Sequences = std::vector<std::set<uint64_t>>;  // of each agent
+  Sequences Acked() const;
+  // All of it, and if `exactly` nothing else.
+  Found Check(const std::string& data, const Sequences& acked, bool exactly) const;
 
   TempDir scratch_;
   Pki pki_{scratch_.path(), "ca"};
   const std::string data_ = scratch_.path() + "/data";
   CollectorProcess collector_{data_, pki_, pki_.Issue("collector", "DNS:localhost,IP:127.0.0.1")};
   std::vector<Agent> agents_;
-  uint64_t backups_ = 0;
+  Tally tally_;              // without what the agents know
+  uint64_t recomputed_ = 0;  // by the check of the last trial
 };
 
 }  // namespace telltale::testing

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <numeric>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -25,8 +27,8 @@ using storage::kDayNs;
 using storage::kHourNs;
 using Agents = std::array<CrashDisk::Agent, kCrashNodes>;
 
-constexpr int kChildTimeoutMs = 60'000;
-constexpr uint64_t kSentAgain = 3;  // acknowledged ones, too
+constexpr int kChildTimeoutMs = 300'000;  // for a child that hangs; a busy host takes long
+constexpr uint64_t kSentAgain = 3;        // acknowledged ones, too
 
 uint64_t CpuWeight(const v1::SummaryBody& body) {
   uint64_t weight = 0;
@@ -133,8 +135,9 @@ class Checker {
   const uint16_t floor_;
 };
 
-int Complain(const std::string& what) {
-  std::fprintf(stderr, "crash: %s\n", what.c_str());
+// Of a child, for its parent.
+int Complain(const std::string& dir, const std::string& what) {
+  std::ofstream(dir + "/complaint") << what;
   return 1;
 }
 
@@ -143,7 +146,7 @@ int SendAgain(const std::string& dir, const Agents& agents, int pipe) {
   const uint64_t now_ns = NowOf(agents);
   const auto opened =
       OpenCrashStore({.data = dir + "/data", .now_ns = [now_ns] { return now_ns; }});
-  if (!opened.ok()) return Complain(opened.status().ToString());
+  if (!opened.ok()) return Complain(dir, opened.status().ToString());
   storage::Store& store = **opened;
   for (uint32_t node = 1; node <= kCrashNodes; ++node) {
     if (!store.nodes().NumberOf(CrashNodeName(node)).ok()) return 3;
@@ -167,22 +170,29 @@ int SendAgain(const std::string& dir, const Agents& agents, int pipe) {
                                            .reason = v1::Lost::SPOOL_FULL,
                                            .start_ns = start,
                                            .end_ns = start + 60 * storage::kSecondNs});
-        if (!declared.ok()) return Complain(declared.ToString());
+        if (!declared.ok()) return Complain(dir, declared.ToString());
         report.kind = CrashReport::kLost;
       } else {
         const MadeSummary made = MakeCrashEpoch(node, sequence);
         const storage::Incoming item{node, &made.summary, &made.body, true};
         const auto put = store.summaries().PutBatch({&item, 1});
-        if (!put.ok()) return Complain(put.status().ToString());
+        if (!put.ok()) return Complain(dir, put.status().ToString());
         const bool known = agent.acked.contains(sequence);
         const storage::Outcome outcome = (*put)[0];
         const bool expired = storage::DayOf(CrashEpochStart(sequence)) < floor;
         const bool right = outcome == storage::Outcome::kRepeat ||
                            (known ? expired && outcome == storage::Outcome::kTooLate
                                   : outcome == storage::Outcome::kStored);
+        if (!known && outcome == storage::Outcome::kRepeat) {
+          report.kind = CrashReport::kStoredBefore;
+        }
         if (!right) {
-          return Complain(absl::StrCat("node ", node, ": epoch ", sequence, known ? ", acked" : "",
-                                       ", sent again: outcome ", static_cast<int>(outcome)));
+          return Complain(dir,
+                          absl::StrCat("node ", node, ": epoch ", sequence, known ? ", acked" : "",
+                                       ", sent again, ",
+                                       outcome == storage::Outcome::kStored
+                                           ? "was taken for a new one"
+                                           : absl::StrCat("outcome ", static_cast<int>(outcome))));
         }
       }
       if (write(pipe, &report, sizeof report) != sizeof report) return 3;
@@ -191,67 +201,131 @@ int SendAgain(const std::string& dir, const Agents& agents, int pipe) {
   const uint64_t over_ns = now_ns + 2 * kDayNs;
   while (true) {
     const auto done = store.roller().RunDue(nodes, over_ns, 1000);
-    if (!done.ok()) return Complain(done.status().ToString());
+    if (!done.ok()) return Complain(dir, done.status().ToString());
     if (*done == 0) break;
   }
   while (true) {
     const auto done = store.roller().RunLines(over_ns, 1000);
-    if (!done.ok()) return Complain(done.status().ToString());
+    if (!done.ok()) return Complain(dir, done.status().ToString());
     if (*done == 0) break;
   }
   const std::string wrong = VerifyText(store, /*nothing_pending=*/true);
-  return wrong.empty() ? 0 : Complain(wrong);
+  return wrong.empty() ? 0 : Complain(dir, wrong);
 }
 
-int CheckStore(const std::string& dir, const Agents& agents) {
+int CheckStore(const std::string& dir, const Agents& agents, int pipe) {
   const uint64_t now_ns = NowOf(agents);
   const auto opened = OpenCrashStore(
       {.data = dir + "/data", .now_ns = [now_ns] { return now_ns; }, .read_only = true});
-  if (!opened.ok()) return Complain(opened.status().ToString());
+  if (!opened.ok()) return Complain(dir, opened.status().ToString());
   const Checker checker(agents, **opened, (*opened)->summaries().RawFloor());
   for (uint32_t node = 1; node <= kCrashNodes; ++node) {
     const std::string wrong = checker.Node(node, agents[node - 1].acked, /*exactly=*/true);
-    if (!wrong.empty()) return Complain(absl::StrCat("node ", node, ": ", wrong));
+    if (!wrong.empty()) return Complain(dir, absl::StrCat("node ", node, ": ", wrong));
   }
-  return 0;
+  const CrashReport floor{CrashReport::kRawFloor, 0, (*opened)->summaries().RawFloor()};
+  return write(pipe, &floor, sizeof floor) == sizeof floor ? 0 : 3;
 }
 
 int CheckBackup(const std::string& dir, const Agents& agents) {
   const uint64_t now_ns = NowOf(agents);
   const auto opened = OpenCrashStore(
       {.data = dir + "/backup", .now_ns = [now_ns] { return now_ns; }, .read_only = true});
-  if (!opened.ok()) return Complain("backup: " + opened.status().ToString());
+  if (!opened.ok()) return Complain(dir, opened.status().ToString());
   std::string wrong = VerifyText(**opened, /*nothing_pending=*/false);
   const Checker checker(agents, **opened, (*opened)->summaries().RawFloor());
   for (uint32_t node = 1; node <= kCrashNodes && wrong.empty(); ++node) {
     wrong = checker.Node(node, agents[node - 1].backed, /*exactly=*/false);
   }
-  return wrong.empty() ? 0 : Complain("backup: " + wrong);
+  return wrong.empty() ? 0 : Complain(dir, wrong);
 }
 
 }  // namespace
 
 CrashDisk::CrashDisk() { fs::create_directories(dir_.path() + "/data"); }
 
-uint64_t CrashDisk::acked() const {
+const char* NameOf(CrashStep step) {
+  static constexpr const char* kNames[kCrashSteps] = {
+      "between its steps",    "opening the store",     "storing epochs", "computing windows",
+      "building line blocks", "dropping expired days", "a backup",       "a flush",
+      "a compaction"};
+  return kNames[static_cast<size_t>(step)];
+}
+const char* NameOf(CrashFile file) {
+  static constexpr const char* kNames[kCrashFiles] = {
+      "no file", "the log", "a table file", "a manifest", "a file of the copy", "another file"};
+  return kNames[static_cast<size_t>(file)];
+}
+
+uint64_t CrashTally::DeathsIn(CrashStep step) const {
+  const auto& files = deaths[static_cast<size_t>(step)];
+  return std::accumulate(files.begin(), files.end(), uint64_t{0});
+}
+uint64_t CrashTally::DeathsIn(CrashFile file) const {
   uint64_t sum = 0;
-  for (const Agent& agent : agents_) sum += agent.acked.size();
+  for (const auto& files : deaths) sum += files[static_cast<size_t>(file)];
   return sum;
 }
 
-const char* CrashDisk::died_in() const {
-  static constexpr const char* kNames[] = {
-      "the end",      "a write to the log", "a table file written at the start",
-      "a manifest",   "a backup",           "a flush",
-      "a compaction", "another file"};
-  return kNames[death_];
+// Each number of a tally with the same of another one: `change` takes both.
+template <typename Change>
+void ForEachNumber(CrashTally& here, const CrashTally& there, const Change& change) {
+  for (const auto number :
+       {&CrashTally::trials, &CrashTally::power_cuts, &CrashTally::acked,
+        &CrashTally::stored_before, &CrashTally::declared_lost, &CrashTally::missing,
+        &CrashTally::computed, &CrashTally::expired, &CrashTally::backups}) {
+    change(here.*number, there.*number);
+  }
+  for (size_t step = 0; step < here.deaths.size(); ++step) {
+    for (size_t file = 0; file < here.deaths[step].size(); ++file) {
+      change(here.deaths[step][file], there.deaths[step][file]);
+    }
+  }
+}
+
+void CrashTally::Add(const CrashTally& other) {
+  ForEachNumber(*this, other, [](uint64_t& here, uint64_t there) { here += there; });
+}
+CrashTally CrashTally::Since(const CrashTally& before) const {
+  CrashTally since = *this;
+  ForEachNumber(since, before, [](uint64_t& here, uint64_t there) { here -= there; });
+  return since;
+}
+
+CrashTally CrashDisk::tally() const {
+  CrashTally tally = tally_;
+  for (const Agent& agent : agents_) {
+    tally.acked += agent.acked.size();
+    tally.declared_lost += agent.lost.size();
+    tally.missing += agent.next - 1 - agent.acked.size() - agent.lost.size();
+  }
+  return tally;
 }
 
 void CrashDisk::Take(const CrashReport& report) {
-  if (report.kind == CrashReport::kDied) death_ = static_cast<CrashReport::Death>(report.number);
-  if (report.kind == CrashReport::kBackupDone) backup_done_ = true;
-  if (report.kind == CrashReport::kBackupBegun) {
-    for (Agent& agent : agents_) agent.backed = agent.acked;
+  switch (report.kind) {
+    case CrashReport::kDied:
+      ++tally_.deaths[static_cast<size_t>(report.step)][static_cast<size_t>(report.file)];
+      break;
+    case CrashReport::kComputed:
+      tally_.computed += report.number;
+      break;
+    case CrashReport::kRawFloor:
+      if (raw_floor_ != 0) tally_.expired += report.number - raw_floor_;
+      raw_floor_ = report.number;
+      break;
+    case CrashReport::kBackupBegun:
+      for (Agent& agent : agents_) agent.backed = agent.acked;
+      break;
+    case CrashReport::kBackupDone:
+      backup_done_ = true;
+      break;
+    case CrashReport::kStoredBefore:
+      ++tally_.stored_before;
+      break;
+    case CrashReport::kAcked:
+    case CrashReport::kLost:
+      break;
   }
   if (report.node == 0) return;
   Agent& agent = agents_[report.node - 1];
@@ -299,6 +373,8 @@ std::string CrashDisk::Run(const DiskTrial& trial) {
   fs::remove_all(dir + "/backup");
   fs::remove_all(dir + "/scratch");
   backup_done_ = false;
+  ++tally_.trials;
+  if (trial.power_cut) ++tally_.power_cuts;
   // A day of silence now and then, so that there is something to expire.
   const uint64_t skip = trial.during == CrashDuring::kRetention ? 12 : 0;
   CrashWork work{.dir = dir};
@@ -317,16 +393,24 @@ std::string CrashDisk::Run(const DiskTrial& trial) {
     DiskJournal::Settle(keep);
   }
   const auto good = [](int status) { return WIFEXITED(status) && WEXITSTATUS(status) == 0; };
+  fs::remove(dir + "/complaint");
+  const auto wrong = [&dir](const char* where) {
+    std::string what;
+    std::getline(std::ifstream(dir + "/complaint"), what, '\0');
+    return absl::StrCat(where, ": ", what.empty() ? "the child ended without a word" : what);
+  };
   if (fs::exists(dir + "/backup/store")) {
-    if (!good(InChild([&](int) { return CheckBackup(dir, agents_); }))) return "the backup";
-    ++backups_;
+    if (!good(InChild([&](int) { return CheckBackup(dir, agents_); }))) return wrong("the backup");
+    ++tally_.backups;
   } else if (backup_done_) {
     return "the backup: was reported whole and is gone";
   }
   if (!good(InChild([&](int pipe) { return SendAgain(dir, agents_, pipe); }))) {
-    return "after sending again";
+    return wrong("after sending again");
   }
-  return good(InChild([&](int) { return CheckStore(dir, agents_); })) ? "" : "the check";
+  return good(InChild([&](int pipe) { return CheckStore(dir, agents_, pipe); }))
+             ? ""
+             : wrong("the check");
 }
 
 }  // namespace telltale::testing

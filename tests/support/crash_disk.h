@@ -19,6 +19,28 @@
 
 namespace telltale::testing {
 
+// What trials came to, so far.
+struct CrashTally {
+  uint64_t trials = 0;
+  uint64_t power_cuts = 0;
+  uint64_t acked = 0;
+  uint64_t stored_before = 0;  // of acked: crashed between their writing and their acknowledgement
+  uint64_t declared_lost = 0;
+  uint64_t missing = 0;   // neither came nor were declared lost
+  uint64_t computed = 0;  // windows, by the writers that crashed
+  uint64_t expired = 0;   // days of raw
+  uint64_t backups = 0;   // whole ones, which were checked, too
+  // Where the writers died.
+  std::array<std::array<uint64_t, kCrashFiles>, kCrashSteps> deaths = {};
+
+  uint64_t DeathsIn(CrashStep step) const;
+  uint64_t DeathsIn(CrashFile file) const;
+  void Add(const CrashTally& other);
+  CrashTally Since(const CrashTally& before) const;
+};
+const char* NameOf(CrashStep step);
+const char* NameOf(CrashFile file);
+
 class CrashDisk {
  public:
   CrashDisk();
@@ -26,9 +48,7 @@ class CrashDisk {
   // Empty: all is well; else what is not. After something was wrong the directory is of no use.
   std::string Run(const DiskTrial& trial);
 
-  uint64_t acked() const;                        // epochs acknowledged so far
-  uint64_t backups() const { return backups_; }  // whole ones, which were checked, too
-  const char* died_in() const;                   // what the last writer was doing
+  CrashTally tally() const;
 
   struct Agent {
     std::set<uint64_t> acked;
@@ -46,8 +66,8 @@ class CrashDisk {
   TempDir dir_;
   std::array<Agent, kCrashNodes> agents_;
   bool backup_done_ = false;
-  CrashReport::Death death_ = CrashReport::kAtTheEnd;
-  uint64_t backups_ = 0;
+  uint64_t raw_floor_ = 0;  // 0: nobody said yet
+  CrashTally tally_;        // without what the agents know
 };
 
 }  // namespace telltale::testing

@@ -36,18 +36,37 @@ uint64_t Mixed(uint64_t seed, uint64_t what) {
   return z ^ (z >> 31);
 }
 
-// RocksDB names its threads.
-CrashReport::Death DeathIn(const std::string& file) {
-  char thread[16] = "";
-  pthread_getname_np(pthread_self(), thread, sizeof thread);
-  const auto has = [&file](const char* part) { return file.find(part) != std::string::npos; };
-  if (file.empty()) return CrashReport::kAtTheEnd;
-  if (has("/backup") || has("/scratch")) return CrashReport::kCopying;
-  if (std::string_view(thread).starts_with("rocksdb:low")) return CrashReport::kMerging;
-  if (std::string_view(thread).starts_with("rocksdb:high")) return CrashReport::kFlush;
-  if (has(".log")) return CrashReport::kLog;
-  if (has(".sst") || has(".blob")) return CrashReport::kTable;
-  return has("MANIFEST") ? CrashReport::kManifest : CrashReport::kOther;
+// A thread has the name of what it is in the middle of, so that whoever dies on it can tell.
+// RocksDB names its own.
+constexpr char kOpening[] = "opening", kStoring[] = "storing", kRollingUp[] = "rolling up",
+               kMaintaining[] = "maintaining", kBackingUp[] = "backing up";
+
+std::string ThreadName() {
+  char name[16] = "";
+  pthread_getname_np(pthread_self(), name, sizeof name);
+  return name;
+}
+
+class InTheMiddleOf {
+ public:
+  explicit InTheMiddleOf(const char* step) : before_(ThreadName()) {
+    pthread_setname_np(pthread_self(), step);
+  }
+  ~InTheMiddleOf() { pthread_setname_np(pthread_self(), before_.c_str()); }
+  InTheMiddleOf(const InTheMiddleOf&) = delete;
+  InTheMiddleOf& operator=(const InTheMiddleOf&) = delete;
+
+ private:
+  const std::string before_;
+};
+
+CrashFile FileOf(const std::string& name) {
+  const auto has = [&name](const char* part) { return name.find(part) != std::string::npos; };
+  if (name.empty()) return CrashFile::kNone;
+  if (has("/backup") || has("/scratch")) return CrashFile::kCopy;
+  if (has(".log")) return CrashFile::kLog;
+  if (has(".sst") || has(".blob")) return CrashFile::kTable;
+  return has("MANIFEST") ? CrashFile::kManifest : CrashFile::kOther;
 }
 
 bool Anywhere(const std::string&) { return true; }
@@ -60,8 +79,9 @@ class Writer {
   }
 
   int Run() {
-    files_->set_on_death(
-        [this](const std::string& name) { Tell(CrashReport::kDied, 0, DeathIn(name)); });
+    files_->set_on_death([this](const std::string& name) {
+      Tell({CrashReport::kDied, 0, 0, StepHere(), FileOf(name)});
+    });
     if (trial_.during == CrashDuring::kOpening) files_->DieIn(1 + Pick(1, 60), Anywhere);
     if (!Open()) return 3;
     Arm();
@@ -89,7 +109,23 @@ class Writer {
     return early_.has_value() ? early_->summaries() : store_->summaries();
   }
 
+  // Of the thread that asks.
+  CrashStep StepHere() const {
+    const std::string name = ThreadName();
+    if (name == kOpening) return CrashStep::kOpening;
+    if (name == kStoring) return CrashStep::kStoring;
+    if (name == kRollingUp) return CrashStep::kRollingUp;
+    if (name == kBackingUp) return CrashStep::kBackingUp;
+    if (name.starts_with("rocksdb:high")) return CrashStep::kFlush;
+    if (name.starts_with("rocksdb:low")) return CrashStep::kCompaction;
+    if (name != kMaintaining) return CrashStep::kElsewhere;
+    // Retention first raises the floor, then drops what lies below it.
+    const bool expires = store_->summaries().RawFloor() > floor_before_;
+    return expires ? CrashStep::kRetention : CrashStep::kLineBlocks;
+  }
+
   bool Open() {
+    const InTheMiddleOf step(kOpening);
     auto opened = OpenCrashStore(
         {.data = work_.dir + "/data", .env = env_.get(), .now_ns = [this] { return Now(); }});
     if (!opened.ok()) {
@@ -101,6 +137,7 @@ class Writer {
       if (!store_->nodes().NumberOf(CrashNodeName(node)).ok()) return false;
     }
     if (!store_->summaries().PutSchema(1, proto::BuiltinSchema()).ok()) return false;
+    Tell({CrashReport::kRawFloor, 0, store_->summaries().RawFloor()});
     if (trial_.ack_before_sync) early_.emplace(store_.get(), [this] { return Now(); });
     return true;
   }
@@ -115,21 +152,20 @@ class Writer {
       case CrashDuring::kWriteErrors:
         return files_->DieIn(1 + Pick(1, 200), Anywhere);
       case CrashDuring::kRollup:
+        return DieInside(CrashStep::kRollingUp, 1 + Pick(1, 24));
       case CrashDuring::kRetention:
-        return files_->DieIn(1 + Pick(1, 300), Anywhere);
+        return DieInside(CrashStep::kRetention, 1 + Pick(1, 12));
       case CrashDuring::kCompaction:
-        return files_->DieIn(1 + Pick(1, 30), [](const std::string& name) {
-          return DeathIn(name) == CrashReport::kMerging;
-        });
+        return DieInside(CrashStep::kCompaction, 1 + Pick(1, 30));
       case CrashDuring::kBackup:
-        return files_->DieIn(1 + Pick(1, 100), [](const std::string& name) {
-          return DeathIn(name) == CrashReport::kCopying;
-        });
+        return DieInside(CrashStep::kBackingUp, 1 + Pick(1, 100));
     }
   }
+  void DieInside(CrashStep step, uint64_t operation) {
+    files_->DieIn(operation, [this, step](const std::string&) { return StepHere() == step; });
+  }
 
-  void Tell(CrashReport::Kind kind, uint32_t node = 0, uint64_t number = 0) {
-    const CrashReport report{kind, node, number};
+  void Tell(const CrashReport& report) {
     if (write(pipe_, &report, sizeof report) != sizeof report) std::abort();
   }
 
@@ -155,7 +191,7 @@ class Writer {
         batch.push_back({of[i].first, &made[i].summary, &made[i].body, true});
       }
       if (!PutUntilDone(batch)) return;
-      for (const auto& [node, sequence] : of) Tell(CrashReport::kAcked, node, sequence);
+      for (const auto& [node, sequence] : of) Tell({CrashReport::kAcked, node, sequence});
       if (trial_.ack_before_sync) continue;
       Keep(nodes);
     }
@@ -169,6 +205,7 @@ class Writer {
     return streaming_;
   }
   bool PutUntilDone(std::span<const storage::Incoming> batch) {
+    const InTheMiddleOf step(kStoring);
     while (streaming_) {
       if (Summaries().PutBatch(batch).ok()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -181,9 +218,10 @@ class Writer {
                                      .reason = v1::Lost::SPOOL_FULL,
                                      .start_ns = CrashEpochStart(sequence),
                                      .end_ns = CrashEpochStart(sequence) + 60 * kSecondNs};
+    const InTheMiddleOf step(kStoring);
     while (streaming_) {
       if (Summaries().DeclareLost(node, CrashIncarnation(node), lost).ok()) {
-        return Tell(CrashReport::kLost, node, sequence);
+        return Tell({CrashReport::kLost, node, sequence});
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -192,7 +230,14 @@ class Writer {
   void Keep(const std::vector<uint32_t>& nodes) {
     const uint32_t most = trial_.during == CrashDuring::kRollup ? 50 : 3;
     store_->summaries().Prune(nodes, most).IgnoreError();
-    store_->roller().RunDue(nodes, Now(), most).IgnoreError();
+    const InTheMiddleOf step(kRollingUp);
+    const auto computed = store_->roller().RunDue(nodes, Now(), most);
+    if (computed.ok() && *computed > 0) Tell({CrashReport::kComputed, 0, *computed});
+  }
+  void Maintain() {
+    floor_before_ = store_->summaries().RawFloor();
+    const InTheMiddleOf step(kMaintaining);
+    store_->Maintain().IgnoreError();
   }
 
   // Beside the shards, until the moment comes; bounded, if it never does.
@@ -221,14 +266,14 @@ class Writer {
           break;
         case CrashDuring::kBackup:
           if (round == 0) {
-            Tell(CrashReport::kBackupBegun);
-            if (BackUp(work_.dir + "/backup")) Tell(CrashReport::kBackupDone);
+            Tell({CrashReport::kBackupBegun});
+            if (BackUp(work_.dir + "/backup")) Tell({CrashReport::kBackupDone});
           }
           pause(5);
           break;
         case CrashDuring::kRetention:
         case CrashDuring::kRollup:
-          store_->Maintain().IgnoreError();
+          Maintain();
           pause(5);
           break;
         default:
@@ -250,7 +295,10 @@ class Writer {
     }
     env_->DeleteDir(directory).PermitUncheckedError();
   }
-  bool BackUp(const std::string& to) { return store_->BackUp(to, {}).ok(); }
+  bool BackUp(const std::string& to) {
+    const InTheMiddleOf step(kBackingUp);
+    return store_->BackUp(to, {}).ok();
+  }
 
   const CrashWork& work_;
   const DiskTrial& trial_;
@@ -259,6 +307,7 @@ class Writer {
   std::atomic<uint64_t> now_ns_{0};
   std::atomic<bool> streaming_{true};
   std::array<std::atomic<uint64_t>, 2> rounds_ = {};
+  uint16_t floor_before_ = 0;  // when Maintain began; only of the thread that maintains
   std::shared_ptr<FaultFileSystem> files_ = std::make_shared<FaultFileSystem>(work_.dir + "/keep");
   std::unique_ptr<rocksdb::Env> env_ = rocksdb::NewCompositeEnv(files_);
   std::unique_ptr<storage::Store> store_;

@@ -39,13 +39,39 @@ struct DiskTrial {
   bool ack_before_sync = false;  // a planted bug
 };
 
+// What a thread of the writer is in the middle of.
+enum class CrashStep : uint32_t {
+  kElsewhere,
+  kOpening,     // the store, with recovery
+  kStoring,     // epochs and declared losses, before their acknowledgement
+  kRollingUp,   // RunDue
+  kLineBlocks,  // Maintain, before anything expires
+  kRetention,   // Maintain: days are expired and on their way out
+  kBackingUp,
+  kFlush,  // RocksDB's own threads
+  kCompaction,
+};
+inline constexpr int kCrashSteps = 9;
+// And which file it was about to change.
+enum class CrashFile : uint32_t { kNone, kLog, kTable, kManifest, kCopy, kOther };
+inline constexpr int kCrashFiles = 6;
+
 struct CrashReport {
-  enum Kind : uint32_t { kAcked, kLost, kBackupBegun, kBackupDone, kDied };
-  // What it was doing as it died.
-  enum Death : uint64_t { kAtTheEnd, kLog, kTable, kManifest, kCopying, kFlush, kMerging, kOther };
+  enum Kind : uint32_t {
+    kAcked,
+    kStoredBefore,  // acknowledged now, and a crash came between its writing and this
+    kLost,
+    kBackupBegun,
+    kBackupDone,
+    kComputed,  // windows
+    kRawFloor,  // a day: what is older has expired
+    kDied,
+  };
   Kind kind = kAcked;
   uint32_t node = 0;
-  uint64_t number = 0;  // sequence, or Death
+  uint64_t number = 0;                     // sequence, day, or how many
+  CrashStep step = CrashStep::kElsewhere;  // of kDied
+  CrashFile file = CrashFile::kNone;
 };
 
 struct CrashWork {
