@@ -11,6 +11,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import collector_table  # noqa: E402
+import crash_page  # noqa: E402
 import event_rows  # noqa: E402
 import fleet_plot  # noqa: E402
 import fleet_site  # noqa: E402
@@ -186,6 +187,39 @@ class Fleets(unittest.TestCase):
 
     def test_a_fleet_without_a_single_ack_is_drawn_too(self):
         self.assertIn('CPU of the collector', fleet_plot.picture([fleet(1000, None)]))
+
+
+class CrashPage(unittest.TestCase):
+    STORAGE = {'trials': 4, 'power cuts': 2, 'acknowledged': 1000, 'stored before': 1, 'lost': 3, 'missing': 7, 'windows': 50, 'days': 2,
+               'whole backups': 1, 'died in computing windows: the log': 1, 'died in a compaction: a manifest': 1,
+               'died in a compaction: a table file': 2}
+    COLLECTOR = {'trials': 2, 'acknowledged': 200, 'stored before': 5, 'whole backups': 1, 'torn backups': 0, 'windows': 9,
+                 'torn rollups': 1, 'latest ms': 2500}
+    AGENTS = {'agents killed': 3, 'sensors killed': 1, 'uplinks killed': 1, 'collectors killed': 2, 'stored': 30, 'partial': 2, 'lost': 0,
+              'seen': 12}
+    PLANTED = {'power cuts': 2, 'found': 'node 1: epoch 6 was taken for a new one'}
+
+    def results(self, **changed):
+        tests = {crash_page.STORAGE: self.STORAGE, crash_page.COLLECTOR: self.COLLECTOR, crash_page.AGENTS: self.AGENTS,
+                 crash_page.PLANTED: self.PLANTED}
+        cases = [{'name': name, 'result': 'COMPLETED', **{key: str(value) for key, value in figures.items()}, **changed.get(name, {})}
+                 for name, figures in tests.items()]
+        return {'time': '90s', 'testsuites': [{'testsuite': cases}]}
+
+    def test_it_adds_up_what_the_tests_recorded(self):
+        about = {'date': '', 'system': '', 'kernel': '', 'cpu': '', 'cpus': 2, 'virtual': True, 'memory_gb': 8, 'agent': '1'}
+        page = crash_page.page(crash_page.Soak(self.results()), about, 'tests/soak crash 6')
+        self.assertIn('| sum | 13 | | 1,230 | 0 | 0 | 0 |', page)
+        self.assertIn('| a compaction | 3 | a table file 2, a manifest 1 |', page)
+        self.assertLess(page.index('| a compaction |'), page.index('| computing windows | 1 |'))
+        self.assertIn('2 power cuts: node 1: epoch 6 was taken for a new one.', page)
+
+    def test_a_soak_that_found_something_has_no_page(self):
+        failed = {'failures': [{'failure': 'crash_test.cc:50\ntrial 7 of kind 3'}]}
+        with self.assertRaisesRegex(crash_page.Incomplete, 'trial 7'):
+            crash_page.Soak(self.results(**{crash_page.COLLECTOR: failed}))
+        with self.assertRaisesRegex(crash_page.Incomplete, 'did not run'):
+            crash_page.Soak(self.results(**{crash_page.AGENTS: {'result': 'SUPPRESSED'}}))
 
 
 if __name__ == '__main__':

@@ -1,0 +1,114 @@
+"""The page about crashes (tests/bench/CRASH.md): what the tests of one soak recorded, as GoogleTest's
+own JSON report has it. `tests/soak crash RUNS --markdown` writes it; only of a soak in which all passed."""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import report  # noqa: E402
+
+STORAGE, COLLECTOR = 'StorageLosesNothingAndCountsNothingTwice', 'ACollectorLosesNothingAndCountsNothingTwice'
+AGENTS = 'AgentsAndTheirCollectorLoseNothingInSilenceAndCountNothingTwice'
+PLANTED = 'AnAcknowledgementBeforeTheSyncIsFound'
+DIED = 'died in '
+
+
+class Incomplete(Exception):
+    pass
+
+
+class Soak:
+    """One run of crash_test: its figures by test."""
+
+    def __init__(self, results):
+        self.seconds = float(results['time'].rstrip('s'))
+        self._tests = {test['name']: test for suite in results['testsuites'] for test in suite['testsuite']}
+        for name in (STORAGE, COLLECTOR, AGENTS, PLANTED):
+            if self._tests.get(name, {}).get('result') != 'COMPLETED':
+                raise Incomplete(f'{name} did not run')
+            if self._tests[name].get('failures'):
+                raise Incomplete(f'{name} failed: {self._tests[name]["failures"][0]["failure"].splitlines()[-1]}')
+
+    def number(self, test, name):
+        return int(self._tests[test][name])
+
+    def text(self, test, name):
+        return self._tests[test][name]
+
+    def deaths(self):
+        """Rows of (what was under way, {file: times}), most frequent first."""
+        steps = {}
+        for name, times in self._tests[STORAGE].items():
+            if name.startswith(DIED):
+                step, file = name.removeprefix(DIED).split(': ')
+                steps.setdefault(step, {})[file] = int(times)
+        return sorted(steps.items(), key=lambda step: -sum(step[1].values()))
+
+
+def count(number, one, many=None):
+    return f'{number:,} {one if number == 1 else many or one + "s"}'
+
+
+def page(soak, about, how):
+    n = soak.number
+    storage, collector = n(STORAGE, 'trials'), n(COLLECTOR, 'trials')
+    whole, sensors, uplinks = (n(AGENTS, f'{what} killed') for what in ('agents', 'sensors', 'uplinks'))
+    between = n(AGENTS, 'collectors killed')
+    acked = n(STORAGE, 'acknowledged') + n(COLLECTOR, 'acknowledged')
+    agents = whole + sensors + uplinks
+    lines = [
+        '# What crashes cost: nothing that was acknowledged', '',
+        f'Made by `{how}`; do not edit. What is done and checked: [crash_test.cc](../integration/crash_test.cc).', '',
+        f"{about['date']}, {about['system']}, kernel {about['kernel']}, {about['cpus']} x {about['cpu']}"
+        f"{' (virtual machine)' if about['virtual'] else ''}, {about['memory_gb']} GB, collector {about['agent']}; "
+        f'{soak.seconds / 60:.0f} min.', '',
+        '| | crashes | of them | epochs acknowledged | lost | counted twice | gaps the ledger does not have |',
+        '|---|---|---|---|---|---|---|',
+        f"| storage on a disk of the test's | {storage:,} | {count(n(STORAGE, 'power cuts'), 'power cut')} | "
+        f"{n(STORAGE, 'acknowledged'):,} | 0 | 0 | 0 |",
+        f"| a collector under three streams | {collector:,} | {collector:,} kill -9 | {n(COLLECTOR, 'acknowledged'):,} | 0 | 0 | 0 |",
+        f"| agents, and their collector | {agents + between:,} | kill -9 of {count(whole, 'whole agent')}, {count(sensors, 'sensor')}, "
+        f"{count(uplinks, 'uplink')}, {count(between, 'collector')} | {n(AGENTS, 'stored'):,} | 0 | 0 | 0 |",
+        f"| sum | {storage + collector + agents + between:,} | | {acked + n(AGENTS, 'stored'):,} | 0 | 0 | 0 |", '',
+        'The zeros are asserted after each crash (of agents: after each 40); a soak in which one was not writes no page.', '',
+        '## Storage', '',
+        'Where the writer died: what its thread was in the middle of, and the file it was about to change (half of a write is '
+        'written). "Between its steps": the moment lay behind the end of what the trial did.', '',
+        '| in the middle of | crashes | in |', '|---|---|---|']
+    for step, files in soak.deaths():
+        listed = ', '.join(f'{file} {times}' for file, times in sorted(files.items(), key=lambda item: -item[1]))
+        lines.append(f'| {step} | {sum(files.values())} | {"" if list(files) == ["no file"] else listed} |')
+    lines += [
+        '', f"{count(n(STORAGE, 'stored before'), 'epoch was', 'epochs were')} on disk when the crash came before the acknowledgement: "
+        'sent again, each was known and counted once. '
+        f"Gaps: {count(n(STORAGE, 'lost'), 'epoch')} declared lost and {n(STORAGE, 'missing'):,} that never came, each in the ledger "
+        f"as what it is. The writers computed {count(n(STORAGE, 'windows'), 'window')} and let {count(n(STORAGE, 'days'), 'day')} of "
+        f"raw expire; {count(n(STORAGE, 'whole backups'), 'backup')} became whole before the crash and passed every check.", '',
+        '## A real collector', '',
+        f"Killed within 200 ms of the streams' beginning, a quarter up to {n(COLLECTOR, 'latest ms') / 1000:.1f} s later, a third while "
+        f"it makes a backup. {count(n(COLLECTOR, 'stored before'), 'epoch')} had been stored and had no verdict yet. Before late kills "
+        f"{count(n(COLLECTOR, 'windows'), 'window')} had been computed; {count(n(COLLECTOR, 'torn rollups'), 'kill')} came amid them, "
+        f"others due. {count(n(COLLECTOR, 'torn backups'), 'backup was', 'backups were')} torn and none of them taken for a whole one, "
+        f"{n(COLLECTOR, 'whole backups'):,} became whole and were checked.", '',
+        '## Real agents', '',
+        f"Epochs of 5 s of the replay sensor. {n(AGENTS, 'seen'):,} of {n(AGENTS, 'stored'):,} epochs were seen in a spool on their way: "
+        f"each stands in the store once. {n(AGENTS, 'partial'):,} were cut short by a kill and say so, "
+        f"{count(n(AGENTS, 'lost'), 'sequence number is', 'sequence numbers are')} declared lost, with a reason; none is missing.", '',
+        '## Does it find anything?', '',
+        'The same harness over a store that acknowledges before it syncs ([early_ack.h](../support/early_ack.h)) must find it within ten '
+        f"power cuts, or the soak fails. Here it took {count(n(PLANTED, 'power cuts'), 'power cut')}: "
+        f"{soak.text(PLANTED, 'found')}."]
+    return '\n'.join(lines) + '\n'
+
+
+def main(results, target, runs, version):
+    try:
+        soak = Soak(json.loads(pathlib.Path(results).read_text()))
+    except Incomplete as why:
+        sys.exit(f'tests/soak: no page: {why}')
+    pathlib.Path(target).write_text(page(soak, report.machine(version), f'tests/soak crash {runs} --markdown'))
+    print(f'wrote {target}')
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])
