@@ -154,7 +154,11 @@ class Writer {
       case CrashDuring::kRollup:
         return DieInside(CrashStep::kRollingUp, 1 + Pick(1, 24));
       case CrashDuring::kRetention:
-        return DieInside(CrashStep::kRetention, 1 + Pick(1, 12));
+        // Some also before it has raised the floor.
+        if (trial_.seed / kCrashKinds / 2 % 2 == 0)
+          return DieInside(CrashStep::kRetention, 1 + Pick(1, 12));
+        return files_->DieIn(1 + Pick(1, 24),
+                             [](const std::string&) { return ThreadName() == kMaintaining; });
       case CrashDuring::kCompaction:
         return DieInside(CrashStep::kCompaction, 1 + Pick(1, 30));
       case CrashDuring::kBackup:
