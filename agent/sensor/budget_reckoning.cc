@@ -47,7 +47,7 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
                                                  governor_->level(unit.part), cycler_->period_s());
   }
   reading.full_ns[Index(Part::kSwitch)] =
-      (static_cast<double>(counts.switches - last_.switches) +
+      (static_cast<double>(SwitchesInside(counts, last_)) +
        kOutside * static_cast<double>(counts.outside_switches - last_.outside_switches)) *
       kEventNs[Index(Part::kSwitch)] * factor_;
   reading.full_ns[Index(Part::kTasks)] =
@@ -129,7 +129,7 @@ void BudgetKeeper::AddLost(const EventCounts& counts) {
   }
   if (governor_->level(Part::kSwitch) == kSwitchCount) {
     for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
-      lost_[vital - 1U].events += counts.switches - last_.switches;
+      lost_[vital - 1U].events += SwitchesInside(counts, last_);
     }
   }
 }

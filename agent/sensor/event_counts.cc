@@ -1,5 +1,7 @@
 #include "agent/sensor/event_counts.h"
 
+#include <algorithm>
+
 #include "agent/governor/cost_model.h"
 #include "agent/sensor/epoch_reader.h"
 #include "agent/vitals/vitals.h"
@@ -48,14 +50,18 @@ EventCounts CountEvents(std::span<const telltale_cpu* const> cpus, uint32_t half
       counts.unseen[v] += cpu->unseen[v];
       if (v != TELLTALE_SCHED_DELAY - 1) counts.outside[v] += cpu->outside[v];
     }
-    const uint64_t outside = cpu->outside[TELLTALE_SCHED_DELAY - 1];
-    counts.outside_switches += outside;
-    counts.switches += cpu->switches - outside;
+    counts.switches += cpu->switches;
+    counts.outside_switches += cpu->outside[TELLTALE_SCHED_DELAY - 1];
     counts.ends += cpu->ends;
     counts.unknown_ends += cpu->unknown_ends;
     counts.soft_interrupts += cpu->softirq_count;
   }
   return counts;
+}
+
+uint64_t SwitchesInside(const EventCounts& counts, const EventCounts& before) {
+  const uint64_t all = counts.switches - before.switches;
+  return all - std::min(all, counts.outside_switches - before.outside_switches);
 }
 
 double UnseenNs(const EventCounts& counts, const EventCounts& before) {

@@ -22,14 +22,18 @@ struct EventCounts {
   // Since the sensor's start.
   std::array<uint64_t, TELLTALE_VITALS> outside{};  // of other cgroups than the one watched
   std::array<uint64_t, TELLTALE_VITALS> unseen{};   // by programs that are there and may not count
-  uint64_t outside_switches = 0;
-  uint64_t switches = 0;      // the others
-  uint64_t ends = 0;          // of tasks
-  uint64_t unknown_ends = 0;  // of those that were never followed
+  uint64_t switches = 0;                            // all there were
+  uint64_t outside_switches = 0;                    // of them, to tasks of other cgroups
+  uint64_t ends = 0;                                // of tasks
+  uint64_t unknown_ends = 0;                        // of those that were never followed
   uint64_t soft_interrupts = 0;
 };
 
 EventCounts CountEvents(std::span<const telltale_cpu* const> cpus, uint32_t half);
+
+// Switches, since `before`, to tasks that are watched. CPUs go on counting between the reads of two
+// of their words, so of those to the others there can seem to have been more than of all.
+uint64_t SwitchesInside(const EventCounts& counts, const EventCounts& before);
 
 // What programs took, since `before`, that ran outside of their windows: the kernel may take
 // seconds to let them come or go. ns on the machine of kEventNs (agent/governor/cost_model.h). Of

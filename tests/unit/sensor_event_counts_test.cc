@@ -33,5 +33,21 @@ TEST(EventCounts, SoftInterruptsCountWhetherTheirWindowIsOpenAndDoNotCostTwice) 
   EXPECT_EQ(UnseenNs(CountEvents(blocks, 0), {}), 0);
 }
 
+// Its programs count on while they are read: the first look saw the switch and not yet that it was
+// to a task of another cgroup.
+TEST(EventCounts, SwitchesOfAQuietCgroupAreNeverLessThanNone) {
+  std::vector<telltale_cpu> cpus(2);
+  const std::vector<const telltale_cpu*> blocks = {&cpus[0], &cpus[1]};
+  cpus[0].switches = 201;
+  cpus[0].outside[TELLTALE_SCHED_DELAY - 1] = 200;
+  const EventCounts first = CountEvents(blocks, 0);
+  cpus[0].outside[TELLTALE_SCHED_DELAY - 1] = 201;
+  const EventCounts second = CountEvents(blocks, 0);
+  EXPECT_EQ(SwitchesInside(second, first), 0);
+  cpus[1].switches = 40;
+  cpus[1].outside[TELLTALE_SCHED_DELAY - 1] = 30;
+  EXPECT_EQ(SwitchesInside(CountEvents(blocks, 0), second), 10);
+}
+
 }  // namespace
 }  // namespace telltale::agent
