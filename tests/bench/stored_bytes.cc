@@ -1,5 +1,6 @@
-// Fills a store with one day of one node, made of the summaries that another store holds, and
-// prints what a day costs on disk beside its budget. Called by tests/bench/stored_bytes.
+// Fills a store with one day of one node, made of the summaries that another store holds of one
+// node or of several, and prints what a day costs on disk beside its budget. Called by
+// tests/bench/stored_bytes.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -13,20 +14,24 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_split.h"
 #include "proto/codec.h"
 #include "proto/columns.h"
 #include "proto/compress.h"
+#include "sketch/vital_ids.h"
 #include "storage/store.h"
 #include "storage/stored_value.h"
+#include "tests/bench/recorded_epochs.h"
 
-namespace telltale {
+namespace telltale::bench {
 namespace {
 
 using storage::kDayNs;
 using storage::kSecondNs;
 
 constexpr uint64_t kDayStart = 20'500 * kDayNs;
+constexpr char kNode[] = "vm";  // whose day it becomes
 
 [[noreturn]] void Fail(const absl::Status& status) {
   std::fprintf(stderr, "stored_bytes: %s\n", std::string(status.message()).c_str());
@@ -39,75 +44,6 @@ template <typename T>
 T Take(absl::StatusOr<T> value) {
   Check(value.status());
   return *std::move(value);
-}
-
-// Of the recording's whole epochs, counted from 1.
-struct Chosen {
-  uint64_t first = 1;
-  uint64_t last = UINT64_MAX;
-};
-
-struct Epoch {
-  uint64_t schema_id = 0;
-  uint64_t sent_bytes = 0;  // of the body, as it travels
-  v1::SummaryBody body;
-  v1::SketchCells cells;
-};
-
-struct Recording {
-  std::string node;
-  std::map<uint64_t, std::shared_ptr<const v1::Schema>> schemas;
-  std::vector<Epoch> epochs;
-  std::map<std::string, std::map<uint64_t, std::string>> names;  // by build id
-};
-
-void AddNames(const storage::Reader& reader, uint32_t node, const v1::Tables& tables,
-              Recording* recording) {
-  for (int i = 0; i < tables.frame_offset_size(); ++i) {
-    if (tables.frame_mapping(i) == 0) continue;
-    const auto& mapping = tables.mappings(static_cast<int>(tables.frame_mapping(i) - 1));
-    const uint64_t offset = tables.frame_offset(i);
-    std::map<uint64_t, std::string>& file = recording->names[mapping.build_id()];
-    if (file.contains(offset)) continue;
-    file[offset] = reader.SymbolName(mapping.build_id(), offset, node).value_or("");
-  }
-}
-
-// The whole epochs of the node that has most of them.
-Recording Read(storage::Store& store, const Chosen& chosen) {
-  const storage::Reader& reader = store.reader();
-  uint32_t node = 0;
-  uint64_t most = 0;
-  uint64_t number = 0;
-  Recording recording;
-  for (const storage::NodeRecord& record : reader.Nodes()) {
-    if (reader.Counters(record.number()).epochs <= most) continue;
-    most = reader.Counters(record.number()).epochs;
-    node = record.number();
-    recording.node = record.name();
-  }
-  Check(reader.ForEachRaw(node, 0, UINT64_MAX, [&](const storage::RawRow& row) {
-    const uint64_t schema_id = row.summary.schema_id();
-    auto schema = Take(reader.Schema(schema_id));
-    proto::Decoded decoded = Take(proto::DecodeSummary(row.summary, *schema));
-    if (decoded.body.epoch().kind() != v1::EPOCH_KIND_FULL) return true;
-    if (++number < chosen.first || number > chosen.last) return true;
-    recording.schemas[schema_id] = schema;
-    AddNames(reader, node, decoded.body.tables(), &recording);
-    const size_t sent = Take(proto::Compress(proto::Canonical(decoded.body))).size();
-    Epoch epoch{schema_id, sent, std::move(decoded.body), {}};
-    if (auto cells = reader.Cells(row.key); cells.ok()) {
-      v1::Summary carrier = row.summary;
-      carrier.set_cells(*cells);
-      epoch.cells = Take(proto::DecodeCells(carrier));
-    }
-    recording.epochs.push_back(std::move(epoch));
-    return true;
-  }));
-  if (recording.epochs.empty()) {
-    Fail(absl::NotFoundError("read recording: no whole epoch in it; record for some minutes"));
-  }
-  return recording;
 }
 
 uint64_t LengthNs(const v1::Epoch& epoch) { return epoch.end_mono_ns() - epoch.start_mono_ns(); }
@@ -148,6 +84,13 @@ v1::SummaryBody Only(Part part, const v1::SummaryBody& body) {
   return only;
 }
 
+// What columns of this take.
+size_t StoredSize(const v1::SummaryBody& body) {
+  const auto columns = proto::ToColumns(proto::Canonical(body), *body.GetDescriptor());
+  if (!columns) Fail(absl::InternalError("a part of a body has no columns"));
+  return Take(proto::Compress(*columns, proto::Effort::kStore)).size();
+}
+
 void Tell(storage::Store& store, uint32_t node, const Recording& recording) {
   for (const auto& [id, schema] : recording.schemas) {
     Check(store.summaries().PutSchema(node, *schema));
@@ -164,14 +107,15 @@ void Tell(storage::Store& store, uint32_t node, const Recording& recording) {
   }
 }
 
-// Puts the recording again and again until the day is full, and computes the tiers as it goes.
+// Puts the epochs again and again until the day is full, and computes the tiers as it goes.
 uint64_t FillDay(const Recording& recording, uint64_t* now_ns, storage::Store& store) {
-  const uint32_t node = Take(store.nodes().NumberOf(recording.node));
+  const std::vector<const RecordedEpoch*> epochs = recording.InTurn();
+  const uint32_t node = Take(store.nodes().NumberOf(kNode));
   Tell(store, node, recording);
   uint64_t at_ns = kDayStart;
   uint64_t sequence = 0;
   while (at_ns < kDayStart + kDayNs) {
-    const Epoch& source = recording.epochs[sequence % recording.epochs.size()];
+    const RecordedEpoch& source = *epochs[sequence % epochs.size()];
     v1::SummaryBody body = source.body;
     const uint64_t length_ns = LengthNs(body.epoch());
     v1::Epoch* epoch = body.mutable_epoch();
@@ -179,7 +123,7 @@ uint64_t FillDay(const Recording& recording, uint64_t* now_ns, storage::Store& s
     epoch->set_end_unix_ns(at_ns + length_ns);
     epoch->set_clock_offset_ns(0);
     v1::Identity identity;
-    identity.set_node(recording.node);
+    identity.set_node(kNode);
     identity.set_incarnation(std::string(16, 'i'));
     identity.set_sequence(++sequence);
     const v1::Summary summary =
@@ -211,11 +155,52 @@ void Print(const Line& line) {
   std::printf("\n");
 }
 
-// What columns of this take.
-size_t StoredSize(const v1::SummaryBody& body) {
-  const auto columns = proto::ToColumns(proto::Canonical(body), *body.GetDescriptor());
-  if (!columns) Fail(absl::InternalError("a part of a body has no columns"));
-  return Take(proto::Compress(*columns, proto::Effort::kStore)).size();
+// What the epochs of some nodes are on average.
+struct Means {
+  double epochs = 0;
+  double length_s = 0, sent_bytes = 0, stored_bytes = 0, rows = 0, samples = 0, folded_away = 0;
+  double cpu_s = 0;           // of what was watched
+  double parts[kParts] = {};  // bytes, each part's columns compressed alone
+
+  void Add(const RecordedEpoch& epoch) {
+    ++epochs;
+    Put(length_s, static_cast<double>(LengthNs(epoch.body.epoch())) / 1e9);
+    Put(sent_bytes, static_cast<double>(epoch.sent_bytes));
+    Put(stored_bytes, static_cast<double>(StoredSize(epoch.body)));
+    Put(rows, epoch.body.processes().rows_size());
+    double kept = 0, folded = 0, cpu = 0;
+    for (const v1::Vital& vital : epoch.body.vitals()) {
+      kept += vital.samples_size();
+      folded += static_cast<double>(vital.folded_away().entries());
+      if (vital.id() != TELLTALE_CPU) continue;
+      for (const v1::SubSeries& sub : vital.subs()) cpu += static_cast<double>(sub.weight()) / 1e9;
+    }
+    Put(samples, kept);
+    Put(folded_away, folded);
+    Put(cpu_s, cpu);
+    for (int part = 0; part < kParts; ++part) {
+      Put(parts[part], static_cast<double>(StoredSize(Only(static_cast<Part>(part), epoch.body))));
+    }
+  }
+
+ private:
+  void Put(double& mean, double value) const { mean += (value - mean) / epochs; }
+};
+
+bool IsScoped(const RecordedNode& node) {
+  return !node.epochs.front().body.epoch().scope().empty();
+}
+
+void PrintNodes(const Recording& recording) {
+  std::printf("\nan epoch of %-12s %6s %6s %8s %6s %8s %12s %10s\n", "", "epochs", "CPU s", "",
+              "rows", "samples", "stored bytes", "sent bytes");
+  for (const RecordedNode& node : recording.nodes) {
+    Means means;
+    for (const RecordedEpoch& epoch : node.epochs) means.Add(epoch);
+    std::printf("%-24s %6.0f %6.2f %8s %6.0f %8.0f %12.0f %10.0f\n", node.name.c_str(),
+                means.epochs, means.cpu_s, IsScoped(node) ? "cgroup" : "host", means.rows,
+                means.samples, means.stored_bytes, means.sent_bytes);
+  }
 }
 
 int Run(const std::string& from, const std::string& to, bool saturated, const Chosen& chosen) {
@@ -223,7 +208,7 @@ int Run(const std::string& from, const std::string& to, bool saturated, const Ch
   options.min_free_bytes = 0;
   options.path = from;
   const std::unique_ptr<storage::Store> source = Take(storage::Store::Open(options));
-  const Recording recording = Read(*source, chosen);
+  const Recording recording = Take(ReadRecording(source->reader(), chosen));
 
   uint64_t now_ns = kDayStart;
   options.path = to;
@@ -237,43 +222,35 @@ int Run(const std::string& from, const std::string& to, bool saturated, const Ch
     bytes[row.family] = static_cast<double>(row.bytes);
   }
 
-  double parts[kParts] = {};
+  Means means;
+  for (const RecordedEpoch* epoch : recording.InTurn()) means.Add(*epoch);
   double all_parts = 0;
-  double length_s = 0, sent_bytes = 0, rows = 0, samples = 0, folded_away = 0;
-  for (const Epoch& epoch : recording.epochs) {
-    length_s += static_cast<double>(LengthNs(epoch.body.epoch())) / 1e9;
-    sent_bytes += static_cast<double>(epoch.sent_bytes);
-    rows += epoch.body.processes().rows_size();
-    for (const v1::Vital& vital : epoch.body.vitals()) {
-      samples += vital.samples_size();
-      folded_away += static_cast<double>(vital.folded_away().entries());
-    }
-    for (int part = 0; part < kParts; ++part) {
-      const size_t size = StoredSize(Only(static_cast<Part>(part), epoch.body));
-      parts[part] += static_cast<double>(size);
-      all_parts += static_cast<double>(size);
-    }
-  }
+  for (const double part : means.parts) all_parts += part;
   size_t named = 0;
   size_t locations = 0;
   for (const auto& [build_id, names] : recording.names) {
     locations += names.size();
     for (const auto& [offset, name] : names) named += name.empty() ? 0 : 1;
   }
-  const auto count = static_cast<double>(recording.epochs.size());
+  std::printf("%.0f epochs of ", means.epochs);
+  if (recording.nodes.size() == 1) {
+    std::printf("%s", recording.nodes.front().name.c_str());
+  } else {
+    const auto scoped = std::ranges::count_if(recording.nodes, IsScoped);
+    std::printf("%zu nodes in turn (%td of them a cgroup each)", recording.nodes.size(), scoped);
+  }
   std::printf(
-      "%zu epochs of %s, %.0f s each on average, repeated to fill a day of %llu;\n"
+      ", %.0f s each on average, repeated to fill a day of %llu;\n"
       "%zu code locations, %zu with names. An epoch has %.0f rows of processes and %.0f folded\n"
       "samples, %.0f more were folded away. Parts of raw: its bytes, divided as the columns of "
       "each\n"
       "part compress alone. Coarser tiers see the same labels again and again: on a day that "
       "changes\n"
       "they are larger.\n\n",
-      recording.epochs.size(), recording.node.c_str(), length_s / count,
-      static_cast<unsigned long long>(epochs), locations, named, rows / count, samples / count,
-      folded_away / count);
+      means.length_s, static_cast<unsigned long long>(epochs), locations, named, means.rows,
+      means.samples, means.folded_away);
   std::printf("%-34s %8s   %s\n", "stored by one node in a day", "MB", "budget");
-  const auto part = [&](Part which) { return bytes["raw"] * parts[which] / all_parts; };
+  const auto part = [&](Part which) { return bytes["raw"] * means.parts[which] / all_parts; };
   Print({"totals, gauges, events", part(kTotals), 0.4});
   Print({"seconds", part(kSeconds), 1.0});
   Print({"sketch digest", part(kSketch), 0.3});
@@ -290,21 +267,27 @@ int Run(const std::string& from, const std::string& to, bool saturated, const Ch
   const double total = bytes["raw"] + rollups + bytes["series"] + bytes["line"] + bytes["dict"];
   Print({saturated ? "all tiers, saturated" : "all tiers, mixed", total, saturated ? 8.0 : 4.0});
   Print({"cells, kept for two days", bytes["cells"], 2.0});
-  Print({"sent by the node", sent_bytes / count * static_cast<double>(epochs), 0});
+  Print({"sent by the node", means.sent_bytes * static_cast<double>(epochs), 0});
+  PrintNodes(recording);
   return 0;
 }
 
 }  // namespace
-}  // namespace telltale
+}  // namespace telltale::bench
 
 int main(int argc, char** argv) {
-  if (argc != 4 && argc != 6) {
-    std::fprintf(stderr, "usage: stored_bytes FROM TO mixed|saturated [FIRST LAST]\n");
+  if (argc != 7) {
+    std::fprintf(
+        stderr,
+        "usage: stored_bytes FROM TO mixed|saturated FIRST LAST NODES\n"
+        "LAST 0: to the last one; NODES: names with commas between, * for all, or empty\n");
     return 2;
   }
-  telltale::Chosen chosen;
-  if (argc == 6) {
-    chosen = {std::strtoull(argv[4], nullptr, 10), std::strtoull(argv[5], nullptr, 10)};
-  }
-  return telltale::Run(argv[1], argv[2], std::string_view(argv[3]) == "saturated", chosen);
+  telltale::bench::Chosen chosen;
+  chosen.first = std::strtoull(argv[4], nullptr, 10);
+  if (const uint64_t last = std::strtoull(argv[5], nullptr, 10)) chosen.last = last;
+  const std::string nodes = argv[6];
+  chosen.all_nodes = nodes == "*";
+  if (!chosen.all_nodes) chosen.nodes = absl::StrSplit(nodes, ',', absl::SkipEmpty());
+  return telltale::bench::Run(argv[1], argv[2], std::string_view(argv[3]) == "saturated", chosen);
 }

@@ -19,11 +19,13 @@ SETTLE_S = 60
 
 
 class FleetCollector:
-    """The first `faulty` nodes of `of` are those with the fault."""
+    """The first `faulty` nodes of `of` are those with the fault. `keep_in`: a directory that stays, with all that was stored."""
 
-    def __init__(self, programs, epoch_s, faulty, of):
+    settle_s = SETTLE_S  # until what was started is ready, and until what was asked to end has ended
+
+    def __init__(self, programs, epoch_s, faulty, of, keep_in=None):
         self.programs, self.epoch_s, self.faulty, self.of = pathlib.Path(programs), epoch_s, faulty, of
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="telltale-fleet-"))
+        self.dir, self.kept = keep_in or pathlib.Path(tempfile.mkdtemp(prefix="telltale-fleet-")), keep_in is not None
         self.running = {}  # by name
         self.began_s = {}  # by node, where its first faulty epoch begins
 
@@ -56,10 +58,24 @@ class FleetCollector:
         return json.loads(done.stdout)
 
     def close(self):
+        if self.kept:
+            self.end("collector")  # a killed one would leave out what it has not synced yet
         for process in self.running.values():
             process.kill()
             process.wait()
-        shutil.rmtree(self.dir, ignore_errors=True)
+        if not self.kept:
+            shutil.rmtree(self.dir, ignore_errors=True)
+
+    def end(self, name):
+        """Asks those whose names begin so to end, all at once; one that does not is killed by `close`."""
+        ending = [process for running, process in self.running.items() if running.startswith(name)]
+        for process in ending:
+            process.terminate()
+        for process in ending:
+            try:
+                process.wait(timeout=self.settle_s)
+            except subprocess.TimeoutExpired:
+                pass
 
     def start_collector(self):
         pki = self.dir / "pki"
@@ -72,10 +88,10 @@ class FleetCollector:
                    "--tls-ca", pki / "ca.crt", "--tls-cert", pki / "collector-collector.crt",
                    "--tls-key", pki / "collector-collector.key", "--ingest-spread", "1s",
                    "--filters-learn", str(LEARN_EPOCHS))
-        deadline = time.monotonic() + SETTLE_S
+        deadline = time.monotonic() + self.settle_s
         while "ready" not in self.log("collector"):
             if time.monotonic() > deadline:
-                raise RuntimeError(f"the collector of the fleet was not ready after {SETTLE_S} s: "
+                raise RuntimeError(f"the collector of the fleet was not ready after {self.settle_s} s: "
                                    f"{self.log('collector')}")
             time.sleep(0.2)
 

@@ -9,7 +9,7 @@ import pathlib
 import subprocess
 import time
 
-from fleet_collector import LEARN_EPOCHS, SETTLE_S, FleetCollector
+from fleet_collector import LEARN_EPOCHS, FleetCollector
 from planting import CGROUPS
 from stack import rfc3339
 
@@ -27,8 +27,8 @@ def hierarchy():
 
 
 class ScopedFleet(FleetCollector):
-    def __init__(self, programs, epoch_s, faulty, of):
-        super().__init__(programs, epoch_s, faulty, of)
+    def __init__(self, programs, epoch_s, faulty, of, keep_in=None):
+        super().__init__(programs, epoch_s, faulty, of, keep_in)
         self.dir.chmod(0o711)
         self.group = hierarchy() / f"telltale_fleet_{os.getpid()}"
         self.agent_cpu_s = 0.0  # of one agent, mean
@@ -48,12 +48,7 @@ class ScopedFleet(FleetCollector):
         for node in self.nodes:
             (self.group / node).mkdir()
             self._run_in(node, f"load-{node}", INNOCENT)
-        for first in range(0, self.of, TOGETHER):
-            for node in self.nodes[first:first + TOGETHER]:
-                self._start_agent(node)
-            for node in self.nodes[first:first + TOGETHER]:
-                self._await_agent(node)
-            say(f"{min(first + TOGETHER, self.of)} of {self.of} agents watch")
+        self._start_agents(say)
         began = time.time()
         self._sleep_until(began + CALM_EPOCHS * self.epoch_s)
         planted_s = time.time()
@@ -69,14 +64,7 @@ class ScopedFleet(FleetCollector):
             self._check(node, began, planted_s, ended_s, exe.name)
 
     def close(self):
-        agents = [process for name, process in self.running.items() if name.startswith("agent-")]
-        for agent in agents:
-            agent.terminate()
-        for agent in agents:
-            try:
-                agent.wait(timeout=SETTLE_S)
-            except subprocess.TimeoutExpired:
-                pass  # killed below
+        self.end("agent-")
         super().close()
         for node in self.nodes:
             self._empty(self.group / node)
@@ -98,18 +86,31 @@ class ScopedFleet(FleetCollector):
     def _run_in(self, node, name, command):
         self.start(name, "bash", "-c", f"echo $$ >{self.group / node}/cgroup.procs; {command}")
 
+    def _start_agents(self, say):
+        for first in range(0, self.of, TOGETHER):
+            for node in self.nodes[first:first + TOGETHER]:
+                self._start_agent(node)
+            for node in self.nodes[first:first + TOGETHER]:
+                self._await_agent(node)
+            say(f"{min(first + TOGETHER, self.of)} of {self.of} agents watch")
+
     def _start_agent(self, node):
         pki, home = self.dir / "pki", self.dir / node
         home.mkdir()
         self.pki("issue", "--role", "node", "--name", node)
-        path = "/" + str((self.group / node).relative_to(hierarchy()))
         self.start(f"agent-{node}", self.programs / "telltale-agent", "--collector", f"localhost:{self.port}",
                    "--tls-ca", pki / "ca.crt", "--tls-cert", pki / f"node-{node}.crt", "--tls-key", pki / f"node-{node}.key",
-                   "--spool-dir", home / "spool", "--unwind-dir", "", "--status-socket", home / "agent.sock",
-                   "--epoch", f"{self.epoch_s}s", "--sensor-scope", f"cgroup:{path}", "--sensor-budget", "off")
+                   "--spool-dir", home / "spool", "--status-socket", home / "agent.sock", "--epoch", f"{self.epoch_s}s",
+                   *self._agent_options(node))
+
+    def _agent_options(self, node):
+        return ["--sensor-scope", self._scope(node), "--unwind-dir", "", "--sensor-budget", "off"]
+
+    def _scope(self, node):
+        return f"cgroup:/{(self.group / node).relative_to(hierarchy())}"
 
     def _await_agent(self, node):
-        deadline = time.monotonic() + SETTLE_S
+        deadline = time.monotonic() + self.settle_s
         while "vitals active" not in self.log(f"agent-{node}"):
             if time.monotonic() > deadline or self.running[f"agent-{node}"].poll() is not None:
                 raise RuntimeError(f"the agent of {node} does not watch: {self.log(f'agent-{node}')}")
