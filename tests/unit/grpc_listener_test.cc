@@ -182,12 +182,14 @@ TEST_F(GrpcListenerTest, AnAddressThatConnectsTooOftenIsRefusedAndNoOther) {
 }
 
 TEST_F(GrpcListenerTest, WhoComesWithAWholeFleetWaitsAndIsNotRefused) {
-  Open({kAny, {.per_second = 20, .at_once = 2}});
+  Open({kAny, {.per_second = 3, .at_once = 2}});
   std::vector<std::unique_ptr<Client>> fleet;
   for (int i = 0; i < 8; ++i) {
     fleet.push_back(std::make_unique<Client>());
     ASSERT_TRUE(fleet.back()->Connect(listener_->port()));
   }
+  ASSERT_TRUE(ComeToBe(2));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_LT(In(), 8u);
   EXPECT_TRUE(ComeToBe(8));
   EXPECT_EQ(Refused(GrpcRefusal::kRate), 0u);
