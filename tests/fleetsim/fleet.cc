@@ -25,12 +25,6 @@ namespace {
 constexpr uint32_t kNodesWithStacks = 200;  // whose distinct stacks are counted
 constexpr uint64_t kSayEveryNs = 5 * kNsPerS;
 
-std::string Bytes16(uint64_t seed) {
-  std::string bytes;
-  for (uint64_t i = 0; i < 16; ++i) bytes += static_cast<char>(Mix(seed, i));
-  return bytes;
-}
-
 Behaviour BehaviourOf(const FleetOptions& options, uint32_t node) {
   for (const auto& [behaviour, count] : {std::pair{Behaviour::kSlowReader, options.slow_readers},
                                          {Behaviour::kGarbage, options.garbage},
@@ -42,17 +36,11 @@ Behaviour BehaviourOf(const FleetOptions& options, uint32_t node) {
   return Behaviour::kGood;
 }
 
-// `run`: differs between runs, so that a node is a freshly installed agent in each.
-NodePlan PlanOf(const FleetOptions& options, uint32_t node, std::string name, uint64_t run) {
+NodePlan PlanOf(const FleetOptions& options, uint32_t node, uint64_t run) {
   NodePlan plan;
-  const uint64_t seed = Mix(options.seed, options.first + node);
   plan.behaviour = BehaviourOf(options, node);
-  plan.traits.name = std::move(name);
-  plan.traits.seed = seed;
-  plan.traits.incarnation = Bytes16(Mix(seed, run));
-  plan.traits.boot_id = Bytes16(Mix(seed, 21));
-  plan.traits.agent_start_unix_ns = run;
-  plan.traits.cpus = 2u << (Mix(seed, 22) % 4);
+  plan.traits = TraitsOf(options.seed, options.first + node, run);
+  const uint64_t seed = plan.traits.seed;
   if (options.skew_s != 0) {
     const double off = (2 * Uniform(Mix(seed, 23)) - 1) * options.skew_s;
     plan.skew_ns = static_cast<int64_t>(off * static_cast<double>(kNsPerS));
@@ -133,7 +121,7 @@ absl::Status Run::SetUp() {
   const uint64_t run = WallNowNs();
   std::vector<std::vector<NodePlan>> shares(options_.threads);
   for (uint32_t i = 0; i < options_.nodes; ++i) {
-    NodePlan plan = PlanOf(options_, i, names[i], run);
+    NodePlan plan = PlanOf(options_, i, run);
     plan.tls = std::move((*tls)[i]);
     figures_.other_builds += redraw_->OtherBuilds(plan.traits) ? 1 : 0;
     shares[i % options_.threads].push_back(std::move(plan));

@@ -1,6 +1,6 @@
 #include "tests/fleetsim/fleet_options.h"
 
-#include "absl/strings/str_format.h"
+#include "tests/fleetsim/traits.h"
 
 namespace telltale::fleetsim {
 
@@ -70,7 +70,7 @@ config::OptionTable TableOf(FleetOptions& options) {
 std::vector<std::string> NodeNames(const FleetOptions& options) {
   std::vector<std::string> names;
   for (uint32_t i = 0; i < options.nodes; ++i) {
-    names.push_back(absl::StrFormat("sim-%05u", options.first + i));
+    names.push_back(NodeName(options.first + i));
   }
   return names;
 }

@@ -15,6 +15,7 @@ telltale_library(fleetsim
     fleetsim/report.cc
     fleetsim/sim_node.cc
     fleetsim/tally.cc
+    fleetsim/traits.cc
     fleetsim/verify.cc
   LINK telltale::agent_uplink telltale::agent_transport telltale::cli telltale::config telltale_synthetic
     absl::status absl::statusor

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "agent/spool/record.h"
 #include "tests/fleetsim/recording.h"
+#include "tests/fleetsim/traits.h"
 
 namespace telltale::fleetsim {
 
@@ -22,16 +23,6 @@ struct RedrawOptions {
   uint32_t other_builds_percent = 12;    // of nodes that run other builds than the recorded ones
   uint32_t builds = 8;                   // different ones among these
   double label_sigma = 0.5;
-};
-
-// Who a simulated node is. The rest follows from the seed.
-struct NodeTraits {
-  std::string name;
-  uint64_t seed = 0;
-  std::string incarnation;  // 16 bytes
-  std::string boot_id;      // 16 bytes
-  uint64_t agent_start_unix_ns = 0;
-  uint32_t cpus = 4;
 };
 
 // One epoch of a node, on its own clock.

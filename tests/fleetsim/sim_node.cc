@@ -29,35 +29,6 @@ SimNode::~SimNode() = default;
 
 Answers& SimNode::answers() { return world_.tally->answers[static_cast<size_t>(plan_.behaviour)]; }
 
-v1::NodeInfo SimNode::Info() const {
-  const v1::Schema& schema = world_.redraw->AnySchema();
-  v1::NodeInfo info;
-  info.set_node(plan_.traits.name);
-  v1::Label& label = *info.add_labels();
-  label.set_key("role");
-  label.set_value(absl::StrCat("role-", plan_.traits.seed % 8));
-  info.set_kernel_release("6.1.0-sim");
-  info.set_machine("x86_64");
-  info.set_distribution("Simulated");
-  info.set_agent_version("fleetsim");
-  info.set_cpus_possible(plan_.traits.cpus);
-  info.set_cpus_online(plan_.traits.cpus);
-  info.set_memory_bytes(uint64_t{16} << 30);
-  info.set_boot_id(plan_.traits.boot_id);
-  info.set_machine_fingerprint(plan_.traits.boot_id.substr(0, 8));
-  info.set_clock_source("tsc");
-  info.set_schema_id(schema.id());
-  for (const v1::VitalDescriptor& vital : schema.vitals()) {
-    v1::VitalStatus& status = *info.add_vitals();
-    status.set_id(vital.id());
-    status.set_state(v1::VITAL_STATE_ACTIVE);
-  }
-  info.set_epoch_length_s(world_.epoch_s);
-  info.set_agent_start_unix_ns(plan_.traits.agent_start_unix_ns);
-  info.set_page_size(4096);
-  return info;
-}
-
 void SimNode::Come() {
   ++starts_;
   ++world_.tally->arrivals;
@@ -73,7 +44,7 @@ void SimNode::Come() {
   logic_ = std::make_unique<agent::UplinkLogic>(options, clock_, transport, spool);
   for (const auto& [sequence, pending] : pending_) logic_->OnBacklog(sequence, kGuessedBytes);
   for (const auto& [first, lost] : lost_) logic_->OnLost(lost);
-  logic_->SetNodeInfo(Info());
+  logic_->SetNodeInfo(InfoOf(plan_.traits, world_.redraw->AnySchema(), world_.epoch_s));
   logic_->Tick();
 }
 

@@ -113,7 +113,6 @@ class SimNode final : private agent::SpoolSide, private agent::Transport {
   void HlcMerged(uint64_t) override {}
   void WatchSeconds(uint32_t) override {}  // its epochs are made whole, it has no seconds to tell
 
-  v1::NodeInfo Info() const;
   void OnVerdict(const v1::Verdict& verdict, uint64_t mono_ns);
   void Disconnected();
   Answers& answers();

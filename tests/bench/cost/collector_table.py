@@ -3,7 +3,9 @@ once more while its streams break and people ask."""
 import time
 
 import pairs
+import questions
 from fleet_site import FleetFailed
+from queries_table import percentile
 from rows import Row, once
 
 FLEET, LARGEST, QUESTIONS = 'Fleets', 'The largest fleet that ran', 'Questions while it reports, one after the other'
@@ -38,14 +40,16 @@ def why_not(report):
 
 
 class CollectorTable:
-    """site: a FleetSite; sizes: ascending numbers of nodes; progress(text) is told what runs."""
+    """site: a FleetSite on a directory filled for so many nodes; sizes: ascending numbers of nodes; progress(text) is
+    told what runs."""
 
-    def __init__(self, site, sizes, epoch_s, recordings, progress):
+    def __init__(self, site, filled, sizes, epoch_s, recordings, progress):
         self._site, self._sizes, self._epoch_s = site, sizes, epoch_s
         self._recordings, self._progress = recordings, progress
         # troubled: None also where that run failed, which failure says.
         self.reports, self.troubled, self.failure = [], None, ''
-        self._asked = {}
+        self._filled, self._turn = filled, 0
+        self._asked, self._rested, self._failed = {}, {}, {}  # by question: ms; what the first rested on; why not
 
     def rows(self):
         for size in self._sizes:
@@ -70,29 +74,20 @@ class CollectorTable:
             while (said := fleet.progress()) is not None:
                 self._progress(f'{size} nodes: {said}')
                 if troubled and f'{size * 2} epochs cut' in said:
-                    self._ask(size)
+                    self._ask()
                 time.sleep(1)
             return fleet.result()
 
-    def _ask(self, size):
-        """Each question once a turn; which nodes, so that no answer is one remembered from before."""
-        now = time.time()
-        turn = len(self._asked.get('metrics', []))
-        nodes = [f'sim-{1 + (turn + at) % size:05}' for at in range(min(1000, size))]
-        hour = {'start_s': now - 3600 - turn, 'end_s': now}
-        for key, method, path, question in (
-                ('top', 'POST', '/api/v1/top', {'selection': {'nodes': nodes, **hour}, 'vital': 'cpu', 'by': 'DIMENSION_SITE'}),
-                ('series', 'POST', '/api/v1/series', {'selection': {'nodes': nodes, 'start_s': now - 30 * 86400 - turn, 'end_s': now},
-                                                      'vitals': ['cpu']}),
-                ('node', 'POST', '/api/v1/series', {'selection': {'nodes': nodes[:1], 'start_s': now - 3 * 86400 - turn, 'end_s': now}}),
-                ('diff', 'POST', '/api/v1/diff', {
-                    'top': {'selection': {'nodes': nodes[:1], 'start_s': now - 86400 - turn, 'end_s': now}, 'vital': 'cpu'},
-                    'against': {'nodes': nodes[:1], 'start_s': now - 2 * 86400 - turn, 'end_s': now - 86400}}),
-                ('metrics', 'GET', '/metrics', None)):
+    def _ask(self):
+        """Each question once a turn, of the nodes that have weeks behind them."""
+        self._turn += 1
+        for question in questions.questions(self._filled, time.time(), self._turn):
             try:
-                self._asked.setdefault(key, []).append(self._site.ask(method, path, question)[0])
+                self._asked.setdefault(question.key, []).append(1000 * questions.put(self._site, question))
+                if question.key not in self._rested:
+                    self._rested[question.key] = questions.rested_on(self._site, question)
             except FleetFailed as failure:
-                self._asked.setdefault(key + ' failed', []).append(str(failure))
+                self._failed[question.key] = str(failure)
 
     def _knee_row(self):
         best = knee(self.reports)
@@ -144,16 +139,17 @@ class CollectorTable:
         return Row(LARGEST, 'entropy of an epoch', once(report['entropy_ratio']), target='fleet.entropy', note=note)
 
     def _question_rows(self):
-        size = min(1000, self._sizes[-1])
         rows = []
-        for key, name, target in (('top', f'top labels of 1 h, {size} nodes', 'ask.top'),
-                                  ('series', f'one vital, 30 d, {size} nodes', 'ask.series'),
-                                  ('node', 'all vitals of one node, 3 d', 'ask.node'),
-                                  ('diff', 'two days of one node compared', 'ask.diff'),
-                                  ('metrics', f'/metrics of {self._sizes[-1]} nodes', 'ask.metrics')):
-            seconds = self._asked.get(key, [])
-            failed = self._asked.get(key + ' failed', [])
-            note = failed[-1] if failed else f'{len(seconds)} times, over what had been stored by then: minutes' if seconds else 'was not asked'
-            figure = pairs.figure([1000 * one for one in seconds])
-            rows.append(Row(QUESTIONS, name, figure, 'ms', target=target, note=note))
+        for question in questions.questions(self._filled, 0, 0):
+            times = self._asked.get(question.key, [])
+            # Everybody's page has all who report.
+            name = f'/metrics of {self._sizes[-1]:,} nodes' if question.key == 'metrics' else question.name
+            if not times:
+                rows.append(Row(QUESTIONS, name, target=question.target, note=self._failed.get(question.key, 'was not asked')))
+                continue
+            p95, median = percentile(times, 95), pairs.figure(times).value
+            notes = [f'p95 of {len(times)}, median {median:.1f}, longest {max(times):.1f}',
+                     self._rested[question.key], self._failed.get(question.key, '')]
+            rows.append(Row(QUESTIONS, name, once(p95), 'ms', target=question.target, note='; '.join(filter(None, notes)),
+                            more={'median': median, 'p95': p95, 'times': len(times)}))
         return rows

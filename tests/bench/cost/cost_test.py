@@ -1,6 +1,7 @@
 """What the cost table is made of, on made-up runs and summaries. Run by ctest (label unit)."""
 import collections
 import contextlib
+import json
 import math
 import pathlib
 import sys
@@ -16,6 +17,8 @@ import event_rows  # noqa: E402
 import fleet_plot  # noqa: E402
 import fleet_site  # noqa: E402
 import pairs  # noqa: E402
+import queries_table  # noqa: E402
+import questions  # noqa: E402
 import rows  # noqa: E402
 import targets  # noqa: E402
 import watchers  # noqa: E402
@@ -132,19 +135,22 @@ class Site:
     def result(self):
         return self._report
 
-    def ask(self, method, path, question=None):
+    def ask(self, method, path, question=None, accept=''):
         self.asked.append((len(self.fleets), path))
-        return 0.1, b''
+        return 0.1, b'{}'
 
 
 class Fleets(unittest.TestCase):
     @mock.patch('time.sleep')
     def test_what_a_fleet_costs_is_measured_without_a_storm_or_questions(self, _):
         site = Site()
-        table = collector_table.CollectorTable(site, [10, 20], 60, [], lambda text: None)
+        table = collector_table.CollectorTable(site, 10, [10, 20], 60, [], lambda text: None)
         named = {row.name: row for row in table.rows()}
         self.assertEqual(site.fleets, [(10, False), (20, False), (20, True)])
         self.assertEqual({number for number, _ in site.asked}, {3})
+        # Of the nodes that have weeks behind them; the page is everybody's.
+        self.assertEqual(named['one vital, 30 d, 10 nodes'].figure.value, 100)
+        self.assertEqual(named['/metrics of 20 nodes'].figure.value, 100)
         self.assertEqual(named['CPU of the collector, 20 nodes'].figure.value, 20 / 10_000)
         self.assertEqual(named['acks from the storm on: p99'].figure.value, 900)
 
@@ -167,7 +173,7 @@ class Fleets(unittest.TestCase):
                     raise fleet_site.FleetFailed('it does not answer')
                 return super().result()
 
-        table = collector_table.CollectorTable(Overrun(), [10, 20], 60, [], lambda text: None)
+        table = collector_table.CollectorTable(Overrun(), 10, [10, 20], 60, [], lambda text: None)
         named = {row.name: row for row in table.rows()}
         self.assertEqual(named['CPU of the collector, 20 nodes'].figure.value, 20 / 10_000)
         self.assertIsNone(named['epochs lost or counted twice'].figure)
@@ -220,6 +226,72 @@ class CrashPage(unittest.TestCase):
             crash_page.Soak(self.results(**{crash_page.COLLECTOR: failed}))
         with self.assertRaisesRegex(crash_page.Incomplete, 'did not run'):
             crash_page.Soak(self.results(**{crash_page.AGENTS: {'result': 'SUPPRESSED'}}))
+
+
+class FilledSite:
+    """Answers at once from memory, else in the time of `slow` of the next question; keeps what happened to it."""
+
+    def __init__(self, slow=()):
+        self.happened, self._slow, self._known = [], list(slow), set()
+
+    def restart(self):
+        self.happened.append('restart')
+        self._known.clear()
+
+    def settle(self):
+        self.happened.append('settle')
+
+    def ask(self, method, path, question=None, accept=''):
+        asked = f'{path} {question}'
+        self.happened.append('remembered' if asked in self._known else path)
+        took = 0.001 if asked in self._known else self._slow.pop(0) if self._slow and accept == questions.BINARY else 0.01
+        self._known.add(asked)
+        coverage = {'selected_s': 100, 'watched_s': 50, 'epochs_received': 1234, 'used': [{'tier': 'TIER_1H', 'rows': 5}]}
+        return took, json.dumps({'coverage': coverage}).encode()
+
+
+class Queries(unittest.TestCase):
+    def table(self, site, drop, times=3):
+        return queries_table.QueriesTable(site, 1000, 1_800_000_000, 2, times, drop, lambda text: None)
+
+    def test_each_question_asked_cold_is_the_first_after_a_restart_without_page_cache(self):
+        site = FilledSite()
+        rows = self.table(site, lambda: site.happened.append('drop')).rows()
+        cold = [row for row in rows if row.group == queries_table.COLD]
+        self.assertEqual([row.figure.cases for row in cold], [2] * 5)
+        drops = [at for at, what in enumerate(site.happened) if what == 'drop']
+        self.assertEqual(len(drops), 2 * 5)
+        for at in drops:
+            self.assertEqual(site.happened[at - 2:at], ['restart', 'settle'])
+        self.assertEqual([site.happened[at + 1] for at in drops[:5]],
+                         ['/api/v1/series', '/api/v1/series', '/api/v1/top', '/api/v1/diff', '/metrics'])
+
+    def test_without_root_nothing_is_called_cold(self):
+        site = FilledSite()
+        cold = [row for row in self.table(site, None).rows() if row.group == queries_table.COLD]
+        self.assertEqual({row.figure for row in cold}, {None})
+        self.assertIn('root', cold[0].note)
+        self.assertNotIn('restart', site.happened)
+
+    def test_warm_answers_are_computed_and_the_same_again_is_not(self):
+        named = {(row.group, row.name): row for row in self.table(FilledSite(), None).rows()}
+        name = 'one vital, 30 d, 1,000 nodes'
+        self.assertAlmostEqual(named[queries_table.WARM, name].figure.value, 10)
+        self.assertAlmostEqual(named[queries_table.AGAIN, name].figure.value, 1)
+        self.assertIn('5 1h for 1,234 epochs, 50 % watched', named[queries_table.WARM, name].note)
+
+    def test_what_is_slow_once_in_ten_is_over(self):
+        # The graphs of the one node come first.
+        slow = [0.01] * 20 + ([0.01] * 9 + [0.9]) * 2
+        table = self.table(FilledSite(slow), None, times=20)
+        row = next(row for row in table.rows() if (row.group, row.name) == (queries_table.WARM, 'one vital, 30 d, 1,000 nodes'))
+        self.assertEqual(row.figure.value, 900)
+        self.assertEqual(row.more['median'], 10)
+        self.assertEqual(pairs.verdict(row.figure, targets.all_targets(2)[row.target]), 'OVER')
+
+    def test_a_page_of_fewer_nodes_than_the_budget_names_is_not_judged_by_it(self):
+        rows = [row for row in self.table(FilledSite(), None).rows() if row.name == '/metrics of 1,000 nodes']
+        self.assertEqual({row.target for row in rows if row.group == queries_table.WARM}, {''})
 
 
 if __name__ == '__main__':

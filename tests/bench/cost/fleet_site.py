@@ -12,8 +12,10 @@ import time
 
 import processes
 
-START_LIMIT_S = 30
+START_LIMIT_S = 60
 QUESTION_LIMIT_S = 60
+# When a collector counts as at rest: what is left are timers.
+REST_SHARE, REST_LIMIT_S = 0.05, 600
 
 
 class FleetFailed(Exception):
@@ -24,38 +26,62 @@ class FleetSite:
     def __init__(self, binaries, directory, options=()):
         """options: of the collector, besides those every site has."""
         self._binaries, self.directory, self._options = binaries, pathlib.Path(directory), options
-        self._pki, self._data = self.directory / 'pki', self.directory / 'data'
+        self._pki, self.data = self.directory / 'pki', self.directory / 'data'
         self._collector, self._web = None, None
         self.pid = 0
 
     def __enter__(self):
-        self._run('telltale', 'pki', 'init', '--dir', self._pki)
-        self._run('telltale', 'pki', 'issue', '--dir', self._pki, '--role', 'collector', '--name', 'collector',
-                  '--dns', 'localhost')
-        self._run('telltale', 'pki', 'issue', '--dir', self._pki, '--role', 'viewer', '--name', 'bench')
+        if not self._pki.exists():
+            self._run('telltale', 'pki', 'init', '--dir', self._pki)
+            self._run('telltale', 'pki', 'issue', '--dir', self._pki, '--role', 'collector', '--name', 'collector',
+                      '--dns', 'localhost')
+            self._run('telltale', 'pki', 'issue', '--dir', self._pki, '--role', 'viewer', '--name', 'bench')
+        self._web = ssl.create_default_context(cafile=self._pki / 'ca.crt')
+        self._web.load_cert_chain(self._pki / 'viewer-bench.crt', self._pki / 'viewer-bench.key')
         self._log = open(self.directory / 'collector.log', 'w')
+        self._start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop()
+        self._log.close()
+
+    def _start(self):
+        (self.data / 'ports').unlink(missing_ok=True)  # of a collector before this one
         self._collector = subprocess.Popen(
             [self._binaries / 'telltale-collector', '--listen-grpc', '127.0.0.1:0', '--listen-https', '127.0.0.1:0',
-             '--data', self._data, '--tls-ca', self._pki / 'ca.crt', '--tls-cert', self._pki / 'collector-collector.crt',
+             '--data', self.data, '--tls-ca', self._pki / 'ca.crt', '--tls-cert', self._pki / 'collector-collector.crt',
              '--tls-key', self._pki / 'collector-collector.key', '--metrics-per-node-limit', '10000',
              *self._options],
             stdout=self._log, stderr=self._log, start_new_session=True)
         self.pid = self._collector.pid
         deadline = time.monotonic() + START_LIMIT_S
-        while not (self._data / 'ports').exists():
+        while not (self.data / 'ports').exists():
             if self._collector.poll() is not None or time.monotonic() > deadline:
                 self.__exit__()
                 raise FleetFailed('the collector did not start: ' + self.log_end())
             time.sleep(0.05)
-        self._ports = dict(line.split('=') for line in (self._data / 'ports').read_text().split())
-        self._web = ssl.create_default_context(cafile=self._pki / 'ca.crt')
-        self._web.load_cert_chain(self._pki / 'viewer-bench.crt', self._pki / 'viewer-bench.key')
-        return self
+        self._ports = dict(line.split('=') for line in (self.data / 'ports').read_text().split())
 
-    def __exit__(self, *_):
+    def _stop(self):
         if self._collector is not None:
             processes.stop(self._collector, signal.SIGTERM)
-        self._log.close()
+
+    def restart(self):
+        """Its ports and process id are others afterwards."""
+        self._stop()
+        self._start()
+
+    def settle(self):
+        """Waits until the collector is at rest: windows that were due are made, filters have caught up."""
+        deadline = time.monotonic() + REST_LIMIT_S
+        busy = True
+        while busy and time.monotonic() < deadline:
+            before = processes.cpu_s([self.pid])
+            time.sleep(1)
+            busy = processes.cpu_s([self.pid]) - before > REST_SHARE
+        if busy:
+            raise FleetFailed(f'the collector was still busy {REST_LIMIT_S} s after its start: {self.log_end()}')
 
     def _run(self, program, *arguments):
         done = subprocess.run([self._binaries / program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -99,7 +125,7 @@ class FleetSite:
         done = subprocess.run([self._binaries / 'telltale-collector', '--version'], stdout=subprocess.PIPE, text=True, timeout=60)
         return done.stdout.split()[-1]
 
-    def ask(self, method, path, question=None):
+    def ask(self, method, path, question=None, accept='application/json'):
         """(seconds until the whole answer was there, its bytes)"""
         connection = http.client.HTTPSConnection('localhost', int(self._ports['https']), context=self._web,
                                                  timeout=QUESTION_LIMIT_S)
@@ -107,7 +133,7 @@ class FleetSite:
             connection.connect()  # people keep theirs
             begun = time.monotonic()
             body = json.dumps(question) if question is not None else None
-            connection.request(method, path, body, {'Content-Type': 'application/json'} if body else {})
+            connection.request(method, path, body, {'Content-Type': 'application/json', 'Accept': accept} if body else {})
             answer = connection.getresponse()
             text = answer.read()
             took = time.monotonic() - begun
