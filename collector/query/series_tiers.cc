@@ -148,8 +148,8 @@ class SeriesReader {
     const std::set<uint32_t> groups = GroupsOf(selection);
     for (const storage::NodeRecord& node : source.Nodes()) {
       if (!groups.contains(GroupOf(node))) continue;
-      for (const storage::DirtyKey& key :
-           source.Dirty(node.number(), FloorTo(from, bucket), FloorTo(to + bucket - 1, bucket))) {
+      // Of the windows that are taken alone: that of the present hour has a mark at all times.
+      for (const storage::DirtyKey& key : source.Dirty(node.number(), from, to)) {
         if (key.tier == storage::Tier::kRaw || key.tier > tier) continue;
         behind.insert({GroupOf(node), FloorTo(key.window_start_ns, bucket)});
       }

@@ -217,6 +217,28 @@ TEST_F(QueryTiersTest, SumsOverNodesComeFromLinesAndAreEqual) {
   EXPECT_NEAR(answer->series(0).rate(1) * kHour, truth, 1e-9 * truth);
 }
 
+// What makes a graph of weeks of a fleet quick at any minute of an hour: the present one always
+// waits to be computed.
+TEST(QueryLinesTest, HoursOfThePresentDayComeFromItsBlockWhileTheNextOneGoesOn) {
+  QueryStore store(2, {}, /*cache_bytes=*/0);
+  store.Put(0, 2 * kHour + 30 * kMinute);
+  store.set_now(2 * kHour + 30 * kMinute);
+  store.RollUp();
+  // So that nothing but blocks can tell.
+  const std::string windows = storage::RollupBucketPrefix(storage::Tier::k1Hour, 0).substr(0, 1);
+  ASSERT_TRUE(store.store()
+                  .history()
+                  .DropRange(storage::Family::kRollup, windows, storage::PrefixEnd(windows))
+                  .ok());
+  auto request = store.Asked<v1::SeriesRequest>(0, 2 * kHour, v1::TIER_1H);
+  request.add_vitals("syscall");
+  const auto answer = store.engine().Series(request, {});
+  ASSERT_EQ(answer->series_size(), 1);
+  const VitalChoice choice = Headline(TELLTALE_SYSCALL);
+  const double truth = TruthOf(store, choice, 0, 1, 120) + TruthOf(store, choice, 1, 1, 120);
+  EXPECT_NEAR(SumOf(answer->series(0)), truth, 1e-9 * truth);
+}
+
 TEST_F(QueryTiersTest, AnHourThatIsNotRolledUpComesFromEpochs) {
   auto request = store_.Asked<v1::SeriesRequest>(24 * kHour, 25 * kHour + 30 * kMinute);
   request.mutable_selection()->add_nodes(store_.name(0));
