@@ -236,6 +236,11 @@ absl::StatusOr<uint32_t> Roller::RunDue(std::span<const uint32_t> nodes, uint64_
   return total;
 }
 
+uint64_t Roller::AllThereNs(uint64_t window_ns, uint64_t now_ns) const {
+  const uint64_t waits_ns = options_.settle_ns + options_.most_apart_ns;
+  return FloorTo(now_ns - std::min(now_ns, waits_ns), window_ns) + waits_ns;
+}
+
 bool Roller::IsOver(const DirtyLineKey& key, uint64_t now_ns) const {
   return key.bucket_start_ns + LineBucketNs(key.tier) + options_.settle_ns +
              MostApartNs(key.tier) <=
@@ -252,7 +257,9 @@ absl::StatusOr<uint32_t> Roller::RunLines(uint64_t now_ns, uint32_t max_blocks) 
     if (due.size() >= max_blocks) break;
     const bool over = IsOver(key, now_ns);
     const auto built = built_ns_.find(key);
-    const bool again = built == built_ns_.end() || built->second + WindowNs(key.tier) <= now_ns;
+    // Built while windows of some nodes are still to come, it would be behind until the next ones.
+    const bool again =
+        built == built_ns_.end() || built->second < AllThereNs(WindowNs(key.tier), now_ns);
     if (over || again) due.push_back(key);
   }
   std::vector<Row> rows;

@@ -61,8 +61,8 @@ class Roller {
                                   uint32_t max_windows);
 
   // Rebuilds at most `max_blocks` groups of fleet-graph blocks whose windows changed: those of
-  // buckets whose windows could all be there at once, the others when one more could be. Returns
-  // how many.
+  // buckets whose windows could all be there at once, the others once one more of every node could
+  // be. Returns how many.
   absl::StatusOr<uint32_t> RunLines(uint64_t now_ns, uint32_t max_blocks);
 
  private:
@@ -80,6 +80,9 @@ class Roller {
   // The rows of a window or series block, with the names they need kept.
   absl::StatusOr<std::vector<Row>> Compute(const DirtyMark& mark) const;
   absl::Status Commit(const std::vector<DirtyMark>& done);
+  // When the latest window of this length that all nodes could have by now was there of the last of
+  // them.
+  uint64_t AllThereNs(uint64_t window_ns, uint64_t now_ns) const;
   // Whether all windows of the block are over and could be there.
   bool IsOver(const DirtyLineKey& key, uint64_t now_ns) const;
 

@@ -470,5 +470,34 @@ TEST_F(RollerTest, AWindowMadeWhileItsLineBlockIsBuiltComesIntoTheBlock) {
   EXPECT_EQ(nodes, (std::vector<uint32_t>{node_, other}));
 }
 
+// Nodes compute theirs up to minutes apart: the block of the present day must not lack the last
+// ones' hour until the next hour is over.
+TEST_F(RollerTest, TheLineBlockOfAnOpenDayHasAnHourOfAllNodesOnceAllCouldHaveIt) {
+  const uint32_t other = *store_->nodes().NumberOf("web-2");
+  const MadeSummary first = maker_.Make(1, kStart);
+  const MadeSummary second = SyntheticNode("web-2", 2).Make(1, kStart);
+  const std::vector<Incoming> batch = {{node_, &first.summary, &first.body, true},
+                                       {other, &second.summary, &second.body, true}};
+  ASSERT_TRUE(store_->summaries().PutBatch(batch).ok());
+  const auto lines = [&](uint32_t node, uint64_t after_hour_s) {
+    now_ns_ = kStart + kHourNs + after_hour_s * kSecondNs;
+    EXPECT_TRUE(store_->roller().RunDue({&node, 1}, now_ns_, 1000).ok());
+    EXPECT_TRUE(store_->roller().RunLines(now_ns_, 100).ok());
+    std::vector<uint32_t> nodes;
+    EXPECT_TRUE(store_->reader()
+                    .ForEachLine(Tier::k1Hour, 1, kStart, kStart + kHourNs,
+                                 [&](const LineKey&, const v1::LineBlock& block) {
+                                   nodes.assign(block.node().begin(), block.node().end());
+                                   return true;
+                                 })
+                    .ok());
+    return nodes;
+  };
+  EXPECT_EQ(lines(node_, 61), (std::vector<uint32_t>{node_}));
+  EXPECT_EQ(lines(other, 200), (std::vector<uint32_t>{node_})) << "more may come";
+  EXPECT_EQ(lines(node_, 240), (std::vector<uint32_t>{node_, other}));
+  EXPECT_TRUE(store_->reader().DirtyLines(Tier::k1Hour, kStart, kStart + kHourNs)->empty());
+}
+
 }  // namespace
 }  // namespace telltale::storage
