@@ -135,6 +135,8 @@ TEST_F(FilledStore, OneNodeCanBeComparedWithItsDayBefore) {
   ASSERT_FALSE(answer->tables().empty());
   EXPECT_GT(answer->tables(0).total(), 0);
   EXPECT_GT(answer->tables(0).against_total(), 0);
+  // Of the whole day, not of what is left of it.
+  EXPECT_LT(answer->against_coverage().values_start_s(), request.against().start_s() + kHourS);
 }
 
 // An epoch the ledger lists and no row has would be a loss in each answer that opens it.
