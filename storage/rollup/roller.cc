@@ -236,15 +236,20 @@ absl::StatusOr<uint32_t> Roller::RunDue(std::span<const uint32_t> nodes, uint64_
   return total;
 }
 
-uint64_t Roller::AllThereNs(uint64_t window_ns, uint64_t now_ns) const {
-  const uint64_t waits_ns = options_.settle_ns + options_.most_apart_ns;
-  return FloorTo(now_ns - std::min(now_ns, waits_ns), window_ns) + waits_ns;
+uint64_t Roller::GroupWaitsNs(Tier tier, uint32_t group) const {
+  const uint32_t first = group * kLineGroupNodes, last = first + kLineGroupNodes - 1;
+  const uint64_t of_first = WaitsNs(tier, std::max(first, 1u)), of_last = WaitsNs(tier, last);
+  // Between the two it may begin anew.
+  return of_first <= of_last ? of_last : options_.settle_ns + MostApartNs(tier);
+}
+
+uint64_t Roller::AllThereNs(const DirtyLineKey& key, uint64_t now_ns) const {
+  const uint64_t waits_ns = GroupWaitsNs(key.tier, key.group);
+  return FloorTo(now_ns - std::min(now_ns, waits_ns), WindowNs(key.tier)) + waits_ns;
 }
 
 bool Roller::IsOver(const DirtyLineKey& key, uint64_t now_ns) const {
-  return key.bucket_start_ns + LineBucketNs(key.tier) + options_.settle_ns +
-             MostApartNs(key.tier) <=
-         now_ns;
+  return key.bucket_start_ns + LineBucketNs(key.tier) + GroupWaitsNs(key.tier, key.group) <= now_ns;
 }
 
 absl::StatusOr<uint32_t> Roller::RunLines(uint64_t now_ns, uint32_t max_blocks) {
@@ -258,8 +263,7 @@ absl::StatusOr<uint32_t> Roller::RunLines(uint64_t now_ns, uint32_t max_blocks) 
     const bool over = IsOver(key, now_ns);
     const auto built = built_ns_.find(key);
     // Built while windows of some nodes are still to come, it would be behind until the next ones.
-    const bool again =
-        built == built_ns_.end() || built->second < AllThereNs(WindowNs(key.tier), now_ns);
+    const bool again = built == built_ns_.end() || built->second < AllThereNs(key, now_ns);
     if (over || again) due.push_back(key);
   }
   std::vector<Row> rows;

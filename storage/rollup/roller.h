@@ -80,9 +80,11 @@ class Roller {
   // The rows of a window or series block, with the names they need kept.
   absl::StatusOr<std::vector<Row>> Compute(const DirtyMark& mark) const;
   absl::Status Commit(const std::vector<DirtyMark>& done);
-  // When the latest window of this length that all nodes could have by now was there of the last of
+  // How long after its end a window of this tier waits, of the last of a group's nodes.
+  uint64_t GroupWaitsNs(Tier tier, uint32_t group) const;
+  // When the latest window that all nodes of the block could have by now was there of the last of
   // them.
-  uint64_t AllThereNs(uint64_t window_ns, uint64_t now_ns) const;
+  uint64_t AllThereNs(const DirtyLineKey& key, uint64_t now_ns) const;
   // Whether all windows of the block are over and could be there.
   bool IsOver(const DirtyLineKey& key, uint64_t now_ns) const;
 

@@ -157,7 +157,7 @@ class Fleets(unittest.TestCase):
     @mock.patch('time.sleep')
     def test_epochs_of_another_entropy_than_the_recordings_are_over(self, _):
         def row(recordings):
-            table = collector_table.CollectorTable(Site(), [10], 60, recordings, lambda text: None)
+            table = collector_table.CollectorTable(Site(), 10, [10], 60, recordings, lambda text: None)
             return next(row for row in table.rows() if row.name == 'entropy of an epoch')
 
         target = targets.all_targets(2)[row(['spool']).target]
