@@ -55,7 +55,7 @@ void ShowDecision(const v1::CloneDecision& decision, v1::NodeDecision& shown) {
   shown.set_time_s(Seconds(decision.time_ns()));
 }
 
-std::string_view NameOf(v1::RemarkKind kind) {
+std::string_view KindName(v1::RemarkKind kind) {
   switch (kind) {
     case v1::REMARK_KIND_CLOCK:
       return "clock";
@@ -87,7 +87,7 @@ std::string_view NameOf(v1::RemarkKind kind) {
 }
 
 std::string RemarkText(const v1::Remark& remark) {
-  const std::string text = absl::StrCat(std::string(NameOf(remark.kind())), ": ", remark.text());
+  const std::string text = absl::StrCat(std::string(KindName(remark.kind())), ": ", remark.text());
   return remark.count() > 1 ? absl::StrCat(text, " (x ", remark.count(), ")") : text;
 }
 
