@@ -289,6 +289,11 @@ class Queries(unittest.TestCase):
         self.assertEqual(row.more['median'], 10)
         self.assertEqual(pairs.verdict(row.figure, targets.all_targets(2)[row.target]), 'OVER')
 
+    def test_answers_of_fewer_nodes_than_the_budget_names_are_not_judged_by_it(self):
+        targets_of = lambda nodes: {one.key: one.target for one in questions.questions(nodes, 0, 0)}  # noqa: E731
+        self.assertEqual([targets_of(999)[key] for key in ('series', 'top', 'diff')], ['', '', 'ask.diff'])
+        self.assertEqual(targets_of(1000)['series'], 'ask.series')
+
     def test_a_page_of_fewer_nodes_than_the_budget_names_is_not_judged_by_it(self):
         rows = [row for row in self.table(FilledSite(), None).rows() if row.name == '/metrics of 1,000 nodes']
         self.assertEqual({row.target for row in rows if row.group == queries_table.WARM}, {''})

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 HOUR_S, DAY_S = 3600, 86400
+JUDGED_NODES = 1000  # the budget's; an answer of fewer is a figure without a verdict
 # As the user interface asks: graphs as binary messages, the rest as JSON.
 BINARY, JSON = 'application/x-protobuf', 'application/json'
 TOP_ROWS = 20
@@ -30,15 +31,16 @@ def questions(nodes, now, turn):
         return {'nodes': of, 'start_s': now - from_s - turn, 'end_s': now - to_s}
 
     one = names[:1]
+    whole = nodes >= JUDGED_NODES
     three_days = selection(one, 3 * DAY_S)
     return [
         Question('node', 'all vitals of one node, 3 d, marks, top labels', 'ask.node', [
             ('POST', '/api/v1/series', {'selection': three_days}, BINARY),
             ('POST', '/api/v1/marks', {'selection': three_days}, JSON),
             ('POST', '/api/v1/top', {'selection': three_days, 'by': 'DIMENSION_SITE', 'limit': TOP_ROWS}, JSON)]),
-        Question('series', f'one vital, 30 d, {nodes:,} nodes', 'ask.series', [
+        Question('series', f'one vital, 30 d, {nodes:,} nodes', 'ask.series' if whole else '', [
             ('POST', '/api/v1/series', {'selection': selection(names, 30 * DAY_S), 'vitals': ['cpu']}, BINARY)]),
-        Question('top', f'top labels of 1 h, {nodes:,} nodes', 'ask.top', [
+        Question('top', f'top labels of 1 h, {nodes:,} nodes', 'ask.top' if whole else '', [
             ('POST', '/api/v1/top', {'selection': selection(names, HOUR_S), 'vital': 'cpu', 'by': 'DIMENSION_SITE'},
              JSON)]),
         Question('diff', 'two days of one node compared', 'ask.diff', [
