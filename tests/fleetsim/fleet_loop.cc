@@ -179,6 +179,7 @@ void FleetLoop::Run() {
   for (const auto& node : nodes_) {
     if (!node->counts_stacks()) continue;
     tally_.stacks_of_nodes += node->distinct_stacks();
+    tally_.private_stacks += node->private_stacks();
     ++tally_.nodes_with_stacks;
   }
 }

@@ -106,9 +106,33 @@ TEST_F(FleetTest, WhatWasAckedIsThereOnceWhateverOthersDo) {
   EXPECT_EQ(Figure("oversize_stored"), 0) << said_;
   EXPECT_GT(Figure("flood_repeats"), 0) << said_;
   EXPECT_GT(Figure("storm_reconnected"), kHonest / 2) << said_;
+  EXPECT_GE(Figure("other_builds_share"), 10) << said_;
+  EXPECT_GE(Figure("private_stacks_share"), 20) << said_;
+  EXPECT_LT(Figure("private_stacks_share"), 50) << said_;
   EXPECT_GT(Figure("acks_measured"), 0) << said_;
   EXPECT_GT(Figure("collector_cores"), 0) << said_;
   EXPECT_GT(Figure("fsync_p99_ms"), 0) << said_;
+}
+
+// Half of those who leave say no goodbye, and what they had not been told of as stored they send
+// again when they come back.
+TEST_F(FleetTest, NodesThatComeAndGoLoseNothingAndCountNothingTwice) {
+  RunFleet({"--nodes", "30", "--epoch", "4s", "--epochs", "4", "--warmup", "0", "--churn", "300",
+            "--away", "1s", "--verify", "30"});
+  EXPECT_EQ(exit_code_, 0) << said_;
+  EXPECT_EQ(Figure("connected_most"), 30) << said_;
+  EXPECT_GT(Figure("departures"), 30) << said_;
+  EXPECT_GT(Figure("connects"), 30 + Figure("departures") / 2) << said_ << "they came back";
+  EXPECT_EQ(Figure("drained"), 1) << said_;
+  EXPECT_GT(Figure("epochs_cut"), 30) << said_;
+  EXPECT_EQ(Figure("epochs_settled"), Figure("epochs_cut")) << said_;
+  EXPECT_EQ(Figure("verified_acked"), Figure("epochs_cut")) << said_;
+  EXPECT_EQ(Figure("verified_received"), Figure("epochs_cut")) << said_;
+  EXPECT_EQ(Figure("verified_wrong"), 0) << said_;
+  EXPECT_EQ(Figure("verified_sums"), 30) << said_;
+  EXPECT_EQ(Figure("good_refused"), 0) << said_;
+  EXPECT_EQ(Figure("good_kept_apart"), 0) << said_;
+  EXPECT_EQ(Figure("good_too_late"), 0) << said_;
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <numbers>
 #include <string_view>
 
+#include "sketch/round7.h"
+
 namespace telltale::fleetsim {
 
 // The mixing step of splitmix64 (Steele, Lea, Flood 2014).
@@ -36,7 +38,8 @@ inline double LogNormal(uint64_t hash, double sigma) {
 }
 
 // `value` times `factor`, rounded; what was not 0 stays so. Values that come in steps (pages of
-// memory, ticks of a clock) keep theirs.
+// memory, ticks of a clock) keep theirs, and what an agent rounded to seven bits is rounded again:
+// else an epoch would be harder to compress than any that an agent sends.
 inline uint64_t Scaled(uint64_t value, double factor) {
   if (value == 0) return 0;
   uint64_t step = 1;
@@ -44,10 +47,12 @@ inline uint64_t Scaled(uint64_t value, double factor) {
     if (step == 1 && value % known == 0) step = known;
   }
   const double steps = static_cast<double>(value / step) * factor;
-  return step *
-         (steps < 1
-              ? 1
-              : static_cast<uint64_t>(std::min(steps + 0.5, 0x1p57 / static_cast<double>(step))));
+  const uint64_t scaled =
+      step *
+      (steps < 1
+           ? 1
+           : static_cast<uint64_t>(std::min(steps + 0.5, 0x1p57 / static_cast<double>(step))));
+  return sketch::Floor7(value) == value ? sketch::Round7(scaled) : scaled;
 }
 
 // The same for noise: counts of a few stay, because noise on them is a coarse one that would make

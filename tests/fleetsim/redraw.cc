@@ -1,6 +1,7 @@
 #include "tests/fleetsim/redraw.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -9,7 +10,6 @@
 #include "sketch/time_units.h"
 #include "sketch/vital_ids.h"
 #include "tests/fleetsim/noise.h"
-#include "tests/fleetsim/redraw_tables.h"
 #include "tests/fleetsim/redraw_weights.h"
 
 namespace telltale::fleetsim {
@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint32_t kFirstPrivatePid = 300;  // below it are the kernel's, alike everywhere
 constexpr uint32_t kMostShift = 20'000;     // as far as process ids of small hosts go
+constexpr double kBendSigma = 0.1;          // of ln of the power that an epoch's time is bent by
 
 void MovePids(uint64_t seed, const v1::Schema& schema, v1::SummaryBody& body) {
   const auto pid = [seed](uint32_t recorded) { return NodePid(seed, recorded); };
@@ -43,29 +44,30 @@ void MovePids(uint64_t seed, const v1::Schema& schema, v1::SummaryBody& body) {
   }
 }
 
-// Samples happen at other moments of the epoch; what they span stays as long.
+// Things happen at other moments of the epoch: its time runs faster here and slower there. What was
+// at one moment stays so, and what came in crowds (first samples at an epoch's begin, processes
+// that end together) too: moments drawn one by one would be more at random than those of any
+// machine.
 void MoveMoments(uint64_t epoch_seed, uint32_t length_s, v1::SummaryBody& body) {
-  const uint32_t length_ms = length_s * 1000;
-  uint64_t seed = epoch_seed;
+  const double length_ms = length_s * 1000.0;
+  const double bend = LogNormal(Mix(epoch_seed, 66), kBendSigma);
+  const auto moved = [&](uint64_t ms) {
+    const double share = std::min(static_cast<double>(ms) / length_ms, 1.0);
+    return static_cast<uint32_t>(std::pow(share, bend) * length_ms);
+  };
   for (v1::Vital& vital : *body.mutable_vitals()) {
     for (v1::FoldedSample& sample : *vital.mutable_samples()) {
-      seed = Mix(seed);
       v1::Sample& exemplar = *sample.mutable_exemplar();
-      const uint32_t last = std::min(sample.last_ms(), length_ms);
-      const uint32_t span = last - std::min(sample.first_ms(), last);
-      const auto first = static_cast<uint32_t>(seed % (length_ms - span + 1));
-      const uint64_t recorded_ns = sample.first_ms() * kNsPerMs;
-      const uint64_t into_ns = exemplar.time_ns() - std::min(exemplar.time_ns(), recorded_ns);
-      sample.set_first_ms(first);
-      sample.set_last_ms(first + span);
-      exemplar.set_time_ns(std::min(first * kNsPerMs + into_ns, length_s * kNsPerS));
+      const uint64_t ns = exemplar.time_ns();
+      exemplar.set_time_ns(
+          std::min(moved(ns / kNsPerMs) * kNsPerMs + ns % kNsPerMs, length_s * kNsPerS));
+      sample.set_first_ms(moved(sample.first_ms()));
+      sample.set_last_ms(moved(sample.last_ms()));
     }
   }
   for (v1::DiscreteEvent& event : *body.mutable_events()) {
-    seed = Mix(seed);
-    event.set_time_ms(static_cast<uint32_t>(seed % length_ms));
+    event.set_time_ms(moved(event.time_ms()));
   }
-  std::ranges::stable_sort(*body.mutable_events(), {}, &v1::DiscreteEvent::time_ms);
 }
 
 void PlaceEpoch(const NodeTraits& node, const CutEpoch& cut, v1::Epoch& epoch) {
@@ -83,10 +85,12 @@ void PlaceEpoch(const NodeTraits& node, const CutEpoch& cut, v1::Epoch& epoch) {
   epoch.set_agent_start_unix_ns(node.agent_start_unix_ns);
 }
 
-// Build of the files on this node: 0: as recorded.
-uint64_t BuildOf(const RedrawOptions& options, uint64_t seed) {
-  if (Mix(seed, 55) % 100 >= options.other_builds_percent) return 0;
-  return 1 + Mix(seed, 56) % std::max(options.builds, 1u);
+// Build of the files on this node: 0: as recorded. Counted, not drawn, so that no fleet has fewer
+// of them than it is said to have; and spread evenly, because its first nodes are the bad citizens.
+uint64_t BuildOf(const RedrawOptions& options, const NodeTraits& node) {
+  const uint64_t percent = options.other_builds_percent;
+  if (node.number * percent % 100 >= percent) return 0;
+  return 1 + Mix(node.seed, 56) % std::max(options.builds, 1u);
 }
 
 // Names of a body's frames, grouped as they travel.
@@ -158,7 +162,7 @@ const RecordedEpoch& Redraw::Pick(const NodeTraits& node, uint64_t sequence) con
   return epochs[(Mix(node.seed, 11) + sequence) % epochs.size()];
 }
 
-bool Redraw::OtherBuilds(const NodeTraits& node) const { return BuildOf(options_, node.seed) != 0; }
+bool Redraw::OtherBuilds(const NodeTraits& node) const { return BuildOf(options_, node) != 0; }
 
 const v1::Schema& Redraw::AnySchema() const {
   return recording_.schema(recording_.epochs().front().schema_id);
@@ -175,14 +179,14 @@ Redraw::Body Redraw::BodyOf(const NodeTraits& node, const CutEpoch& epoch) const
   MovePids(node.seed, schema, body);
   MoveMoments(noise.epoch_seed, epoch.length_s, body);
   MakeCommsPrivate(node.seed, options_.private_comms_percent, body);
-  const uint64_t build = BuildOf(options_, node.seed);
+  const uint64_t build = BuildOf(options_, node);
   if (build != 0) {
     for (v1::Mapping& mapping : *body.mutable_tables()->mutable_mappings()) {
       if (mapping.kind() != v1::MAPPING_KIND_FILE) continue;
       mapping.set_build_id(OtherBuildId(mapping.build_id(), build));
     }
   }
-  drawn.made_of =
+  drawn.frames =
       MakeStacksPrivate(node.seed, options_.private_stacks_percent, *body.mutable_tables());
   return drawn;
 }
@@ -194,10 +198,10 @@ v1::SummaryBody Redraw::DrawBody(const NodeTraits& node, const CutEpoch& epoch) 
 absl::StatusOr<Redraw::Drawn> Redraw::Draw(const NodeTraits& node, const CutEpoch& epoch,
                                            const std::vector<bool>& named) const {
   const RecordedEpoch& recorded = Pick(node, epoch.sequence);
-  const auto [body, made_of] = BodyOf(node, epoch);
+  const auto [body, frames] = BodyOf(node, epoch);
 
   Drawn drawn;
-  NameList names(recording_.places(), BuildOf(options_, node.seed), PrivateShift(node.seed));
+  NameList names(recording_.places(), BuildOf(options_, node), PrivateShift(node.seed));
   const auto name = [&](int32_t place, bool is_private) {
     if (place < 0) return;
     const uint32_t number = static_cast<uint32_t>(place) * 2 + (is_private ? 1 : 0);
@@ -205,8 +209,10 @@ absl::StatusOr<Redraw::Drawn> Redraw::Draw(const NodeTraits& node, const CutEpoc
     names.Add(place, is_private);
     drawn.new_names.push_back(number);
   };
-  for (const int32_t place : recorded.frame_place) name(place, false);
-  for (const uint32_t frame : made_of) name(recorded.frame_place[frame], true);
+  for (size_t i = 0; i < recorded.frame_place.size(); ++i) {
+    name(recorded.frame_place[i], frames.own[i]);
+  }
+  for (const uint32_t frame : frames.made_of) name(recorded.frame_place[frame], true);
   drawn.record.names = names.Take();
 
   v1::SketchCells cells = recorded.cells;
@@ -220,6 +226,10 @@ absl::StatusOr<Redraw::Drawn> Redraw::Draw(const NodeTraits& node, const CutEpoc
   drawn.record.summary = *std::move(summary);
   drawn.record.schema = recording_.schema(recorded.schema_id);
   drawn.stacks = StackIdentities(body.tables());
+  for (int i = 0; i < body.tables().stacks_size(); ++i) {
+    if (!frames.In(body.tables().stacks(i))) continue;
+    drawn.private_stacks.push_back(drawn.stacks[static_cast<size_t>(i)]);
+  }
   drawn.totals = TotalsOf(body);
   return drawn;
 }

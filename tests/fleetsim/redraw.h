@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "agent/spool/record.h"
 #include "tests/fleetsim/recording.h"
+#include "tests/fleetsim/redraw_tables.h"
 #include "tests/fleetsim/traits.h"
 
 namespace telltale::fleetsim {
@@ -20,7 +21,7 @@ namespace telltale::fleetsim {
 struct RedrawOptions {
   uint32_t private_stacks_percent = 25;  // of each node's stacks
   uint32_t private_comms_percent = 20;   // of its command names
-  uint32_t other_builds_percent = 12;    // of nodes that run other builds than the recorded ones
+  uint32_t other_builds_percent = 12;    // of any 100 neighbours, by other builds than recorded
   uint32_t builds = 8;                   // different ones among these
   double label_sigma = 0.5;
 };
@@ -49,9 +50,10 @@ class Redraw {
       : recording_(*recording), options_(options) {}
 
   struct Drawn {
-    agent::Record record;             // names of frames that `named` does not have yet
-    std::vector<uint32_t> new_names;  // their numbers, below NameCount()
-    std::vector<uint64_t> stacks;     // identities of all stacks in it
+    agent::Record record;                  // names of frames that `named` does not have yet
+    std::vector<uint32_t> new_names;       // their numbers, below NameCount()
+    std::vector<uint64_t> stacks;          // identities of all stacks in it
+    std::vector<uint64_t> private_stacks;  // of them, of the node's own
     DrawnTotals totals;
   };
   // `named`: by number, whether the node has sent the name; empty: none is wanted.
@@ -68,7 +70,7 @@ class Redraw {
  private:
   struct Body {
     v1::SummaryBody body;
-    std::vector<uint32_t> made_of;  // recorded frames of what private stacks are made of
+    PrivateFrames frames;
   };
   Body BodyOf(const NodeTraits& node, const CutEpoch& epoch) const;
   const RecordedEpoch& Pick(const NodeTraits& node, uint64_t sequence) const;

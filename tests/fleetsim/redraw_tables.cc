@@ -1,5 +1,6 @@
 #include "tests/fleetsim/redraw_tables.h"
 
+#include <algorithm>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -69,31 +70,47 @@ std::vector<uint64_t> StackIdentities(const v1::Tables& tables) {
   return identities;
 }
 
-std::vector<uint32_t> MakeStacksPrivate(uint64_t node_seed, uint32_t percent, v1::Tables& tables) {
+bool PrivateFrames::In(const v1::Stack& stack) const {
+  const auto is_own = [this](uint32_t frame) { return own[frame]; };
+  return std::ranges::any_of(stack.user(), is_own) || std::ranges::any_of(stack.kernel(), is_own);
+}
+
+PrivateFrames MakeStacksPrivate(uint64_t node_seed, uint32_t percent, v1::Tables& tables) {
   const std::vector<uint64_t> identities = StackIdentities(tables);
   const uint64_t shift = PrivateShift(node_seed);
-  std::vector<uint32_t> made_of;
-  std::map<uint32_t, uint32_t> shifted;  // recorded frame to the one made of it
-  const auto private_frame = [&](uint32_t frame) {
-    const auto [at, fresh] =
-        shifted.try_emplace(frame, static_cast<uint32_t>(tables.frame_mapping_size()));
-    if (fresh) {
-      tables.add_frame_mapping(tables.frame_mapping(static_cast<int>(frame)));
-      tables.add_frame_offset(tables.frame_offset(static_cast<int>(frame)) + shift);
-      made_of.push_back(frame);
-    }
-    return at->second;
-  };
+  // The leaf and its caller: a private function in a program that others run too.
+  std::vector<uint32_t*> places;
+  std::vector<int> elsewhere(static_cast<size_t>(tables.frame_mapping_size()));
   for (int i = 0; i < tables.stacks_size(); ++i) {
-    if (!Chosen(Mix(node_seed, identities[static_cast<size_t>(i)]), percent)) continue;
     v1::Stack& stack = *tables.mutable_stacks(i);
+    for (const uint32_t frame : stack.kernel()) ++elsewhere[frame];
+    for (const uint32_t frame : stack.user()) ++elsewhere[frame];
+    if (!Chosen(Mix(node_seed, identities[static_cast<size_t>(i)]), percent)) continue;
     auto& frames = stack.user_size() > 0 ? *stack.mutable_user() : *stack.mutable_kernel();
-    // The leaf and its caller: a private function in a program that others run too.
     for (int depth = 0; depth < std::min(2, frames.size()); ++depth) {
-      frames.Set(depth, private_frame(frames.Get(depth)));
+      places.push_back(frames.mutable_data() + depth);
+      --elsewhere[frames.Get(depth)];
     }
   }
-  return made_of;
+  PrivateFrames frames;
+  frames.own.resize(elsewhere.size());
+  std::map<uint32_t, uint32_t> moved;  // recorded frame to the one made of it
+  for (uint32_t* place : places) {
+    const auto [at, fresh] = moved.try_emplace(*place, *place);
+    const int frame = static_cast<int>(at->first);
+    if (fresh && elsewhere[at->first] == 0) {
+      tables.set_frame_offset(frame, tables.frame_offset(frame) + shift);
+      frames.own[at->first] = true;
+    } else if (fresh) {
+      at->second = static_cast<uint32_t>(tables.frame_mapping_size());
+      tables.add_frame_mapping(tables.frame_mapping(frame));
+      tables.add_frame_offset(tables.frame_offset(frame) + shift);
+      frames.own.push_back(true);
+      frames.made_of.push_back(at->first);
+    }
+    *place = at->second;
+  }
+  return frames;
 }
 
 void MakeCommsPrivate(uint64_t node_seed, uint32_t percent, v1::SummaryBody& body) {

@@ -18,9 +18,17 @@ uint64_t PrivateShift(uint64_t node_seed);
 // The build id another build of the same file has; `build` > 0.
 std::string OtherBuildId(const std::string& build_id, uint64_t build);
 
-// Gives `percent` of the stacks frames of the node's own: those that are shifted are appended to
-// the frame table. Returns for each frame appended which one it was made of.
-std::vector<uint32_t> MakeStacksPrivate(uint64_t node_seed, uint32_t percent, v1::Tables& tables);
+// Frames of the node's own, after MakeStacksPrivate.
+struct PrivateFrames {
+  std::vector<bool> own;          // by frame of the table
+  std::vector<uint32_t> made_of;  // of each frame appended, which one it was made of
+
+  bool In(const v1::Stack& stack) const;
+};
+
+// Gives `percent` of the stacks frames of the node's own. A frame that only such stacks have is
+// moved where it stands, as an agent would list it; of another a moved one is appended.
+PrivateFrames MakeStacksPrivate(uint64_t node_seed, uint32_t percent, v1::Tables& tables);
 
 // Renames `percent` of the commands; other uses of the same string stay.
 void MakeCommsPrivate(uint64_t node_seed, uint32_t percent, v1::SummaryBody& body);

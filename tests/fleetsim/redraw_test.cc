@@ -14,6 +14,7 @@
 #include "collector/ingest/plausibility.h"
 #include "proto/codec.h"
 #include "sketch/miss_curve.h"
+#include "sketch/round7.h"
 #include "sketch/vital_ids.h"
 #include "storage/placement.h"
 #include "tests/fleetsim/noise.h"
@@ -29,6 +30,7 @@ constexpr uint64_t kStartNs = 1'795'021'200ull * 1'000'000'000;
 NodeTraits Node(uint64_t seed) {
   NodeTraits node;
   node.name = "sim-" + std::to_string(seed);
+  node.number = static_cast<uint32_t>(seed);
   node.seed = Mix(seed);
   node.incarnation = std::string(16, static_cast<char>(seed));
   node.boot_id = std::string(16, static_cast<char>(seed + 1));
@@ -181,11 +183,34 @@ TEST_F(RedrawTest, AShareOfStacksAndCommsBelongsToOneNodeAlone) {
   EXPECT_LE(own, all / 2);
 }
 
-TEST_F(RedrawTest, OneNodeInTenRunsOtherBuilds) {
-  size_t others = 0;
-  for (uint64_t node = 1; node <= 1000; ++node) others += redraw_.OtherBuilds(Node(node)) ? 1 : 0;
-  EXPECT_GE(others, 90);
-  EXPECT_LE(others, 160);
+TEST_F(RedrawTest, AtLeastOneNodeInTenRunsOtherBuildsWhateverTheSizeOfTheFleet) {
+  for (const uint64_t first : {1, 7, 501}) {
+    uint64_t others = 0;
+    for (uint64_t nodes = 1; nodes <= 1000; ++nodes) {
+      if (redraw_.OtherBuilds(Node(first + nodes - 1))) ++others;
+      if (nodes < 60) continue;
+      ASSERT_GE(others * 10, nodes) << "from node " << first;
+    }
+    EXPECT_LE(others, 150);
+  }
+}
+
+TEST_F(RedrawTest, ANodeOfOtherBuildsHasOtherBuildIds) {
+  const auto builds = [this](uint64_t node) {
+    const v1::SummaryBody body = BodyOf(Draw(node, 1));
+    std::set<std::string> ids;
+    for (const v1::Mapping& mapping : body.tables().mappings()) {
+      if (mapping.kind() == v1::MAPPING_KIND_FILE) ids.insert(mapping.build_id());
+    }
+    return ids;
+  };
+  std::set<std::set<std::string>> usual, other;
+  for (uint64_t node = 1; node <= 100; ++node) {
+    (redraw_.OtherBuilds(Node(node)) ? other : usual).insert(builds(node));
+  }
+  EXPECT_EQ(usual.size(), 1u);
+  EXPECT_GT(other.size(), 3u);
+  for (const auto& ids : usual) EXPECT_FALSE(other.contains(ids));
 }
 
 TEST_F(RedrawTest, ProcessesHaveIdsOfTheNodesOwnThatLast) {
@@ -195,6 +220,18 @@ TEST_F(RedrawTest, ProcessesHaveIdsOfTheNodesOwnThatLast) {
   EXPECT_NE(moved(1, 4000), moved(2, 4000));
   EXPECT_EQ(moved(1, 4001), moved(1, 4000) + 1);
   EXPECT_EQ(moved(1, 17), 17u);
+}
+
+// Agents round most of what they send, so that it compresses; noise must not undo that.
+TEST(NoiseTest, WhatAnAgentRoundedIsRoundedAgain) {
+  for (const uint64_t recorded : {uint64_t{130}, uint64_t{93} << 20, uint64_t{127} << 40}) {
+    for (const double factor : {0.37, 1.0003, 1.9, 7.3}) {
+      const uint64_t drawn = Noisy(recorded, factor);
+      EXPECT_EQ(drawn, sketch::Floor7(drawn)) << recorded << " times " << factor;
+      const double exact = static_cast<double>(recorded) * factor;
+      EXPECT_NEAR(static_cast<double>(drawn), exact, exact / 64);
+    }
+  }
 }
 
 TEST_F(RedrawTest, EntropyIsThatOfTheRecording) {

@@ -103,21 +103,22 @@ uint64_t NewTotal(uint64_t total, double factor, const Factors& factors, const C
   return static_cast<uint64_t>(rows->after) + factors.scaled(static_cast<uint64_t>(rest), factor);
 }
 
-// Seconds with noise of their own, added up to the new total as the old ones did.
-void ScaleSeconds(uint64_t seed, double sigma, uint64_t before, v1::SubSeries& sub) {
-  double sum = 0, weighted = 0;
-  for (int i = 0; i < sub.second_weight_size(); ++i) {
-    const double value = static_cast<double>(sub.second_weight(i));
-    sum += value;
-    weighted += value * LogNormal(Mix(seed, static_cast<uint64_t>(i)), sigma);
-  }
-  if (weighted <= 0 || before == 0) return;
-  const double level =
-      sum / weighted * static_cast<double>(sub.weight()) / static_cast<double>(before);
-  for (int i = 0; i < sub.second_weight_size(); ++i) {
-    const double factor = LogNormal(Mix(seed, static_cast<uint64_t>(i)), sigma) * level;
-    const double value = static_cast<double>(sub.second_weight(i)) * factor;
-    sub.set_second_weight(i, sketch::Round7(static_cast<uint64_t>(value)));
+// Seconds begin elsewhere in the epoch, all of it alike, and add up to the new total as the old
+// ones did to theirs. Noise of each second's own would come on top of what a real series has.
+void ScaleSeconds(uint64_t epoch_seed, uint64_t before, v1::SubSeries& sub) {
+  auto& seconds = *sub.mutable_second_weight();
+  if (seconds.empty() || before == 0) return;
+  std::rotate(
+      seconds.begin(),
+      seconds.begin() + static_cast<int>(epoch_seed % static_cast<uint64_t>(seconds.size())),
+      seconds.end());
+  const double level = static_cast<double>(sub.weight()) / static_cast<double>(before);
+  double left = 0;  // of the seconds before: what comes once in a while does not vanish
+  for (auto& second : seconds) {
+    left += static_cast<double>(second) * level;
+    const double whole = std::floor(left);
+    left -= whole;
+    second = sketch::Round7(static_cast<uint64_t>(whole));
   }
 }
 
@@ -150,8 +151,7 @@ void ScaleTotals(const WeightNoise& noise, const Factors& factors, const ColumnS
     const uint64_t before = sub.weight();
     sub.set_events(NewTotal(sub.events(), factor, factors, rows(false)));
     sub.set_weight(NewTotal(before, factor, factors, rows(true)));
-    const uint64_t seed = Mix(noise.epoch_seed, vital.id() * 64 + static_cast<uint64_t>(s));
-    ScaleSeconds(seed, noise.epoch_sigma, before, sub);
+    ScaleSeconds(noise.epoch_seed, before, sub);
   }
   for (auto& backlog : *vital.mutable_backlog()) {
     backlog = static_cast<int64_t>(static_cast<double>(backlog) * factor);
@@ -204,12 +204,13 @@ void ScaleSamples(const WeightNoise& noise, double all, const v1::VitalDescripto
                           LogNormal(Mix(noise.epoch_seed, key), noise.epoch_sigma);
     sample.set_high(std::min(Noisy(sample.high(), factor), most));
     sample.set_low(std::min(Noisy(sample.low(), factor), sample.high()));
-    sample.set_sampled_weight(std::min(Noisy(sample.sampled_weight(), factor), most));
+    // Of single events, which weigh the same in many labels: noise of each label's own would make
+    // them differ as they do on no machine.
+    sample.set_sampled_weight(std::min(Noisy(sample.sampled_weight(), all), sample.high()));
     v1::Sample& exemplar = *sample.mutable_exemplar();
-    exemplar.set_weight(std::min(Noisy(exemplar.weight(), factor), most));
-    exemplar.set_cell_after(Noisy(exemplar.cell_after(), factor));
-    exemplar.set_cell_before(
-        std::min(Noisy(exemplar.cell_before(), factor), exemplar.cell_after()));
+    exemplar.set_weight(std::min(Noisy(exemplar.weight(), all), most));
+    exemplar.set_cell_after(Noisy(exemplar.cell_after(), all));
+    exemplar.set_cell_before(std::min(Noisy(exemplar.cell_before(), all), exemplar.cell_after()));
   }
   std::ranges::stable_sort(*vital.mutable_samples(), std::ranges::greater(),
                            &v1::FoldedSample::sampled_weight);

@@ -97,6 +97,8 @@ std::vector<Line> Lines(RunFigures& figures) {
       "", 3);
   add("stacks_per_node", "distinct stacks of a node",
       Ratio(whole(tally.stacks_of_nodes), whole(tally.nodes_with_stacks)));
+  add("private_stacks_share", "of them no other node has",
+      100 * Ratio(whole(tally.private_stacks), whole(tally.stacks_of_nodes)), "%", 1);
   add("stacks_of_fleet", "of the fleet", whole(tally.fleet_stacks.size()));
   add("other_builds_share", "nodes with other build ids",
       100 * Ratio(whole(figures.other_builds), whole(figures.nodes)), "%", 1);

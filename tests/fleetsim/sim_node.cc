@@ -217,7 +217,10 @@ absl::StatusOr<agent::Record> SimNode::Read(uint64_t sequence) {
     world_.tally->summary_bytes +=
         drawn->record.summary.body().size() + drawn->record.summary.cells().size();
     world_.tally->fleet_stacks.insert(drawn->stacks.begin(), drawn->stacks.end());
-    if (plan_.count_stacks) stacks_.insert(drawn->stacks.begin(), drawn->stacks.end());
+    if (plan_.count_stacks) {
+      stacks_.insert(drawn->stacks.begin(), drawn->stacks.end());
+      private_stacks_.insert(drawn->private_stacks.begin(), drawn->private_stacks.end());
+    }
   }
   return std::move(drawn->record);
 }

@@ -76,6 +76,7 @@ class SimNode final : private agent::SpoolSide, private agent::Transport {
   bool honest() const { return plan_.behaviour == Behaviour::kGood; }
   NodeOutcome outcome() const;
   size_t distinct_stacks() const { return stacks_.size(); }
+  size_t private_stacks() const { return private_stacks_.size(); }
   bool counts_stacks() const { return plan_.count_stacks; }
 
  private:
@@ -138,7 +139,7 @@ class SimNode final : private agent::SpoolSide, private agent::Transport {
   uint64_t acked_ = 0;
   uint64_t newest_drawn_ = 0;
   DrawnTotals acked_totals_;
-  std::unordered_set<uint64_t> stacks_;
+  std::unordered_set<uint64_t> stacks_, private_stacks_;
 };
 
 }  // namespace telltale::fleetsim

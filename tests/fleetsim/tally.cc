@@ -49,6 +49,7 @@ void Tally::Add(const Tally& other) {
   draw_failures += other.draw_failures;
   fleet_stacks.insert(other.fleet_stacks.begin(), other.fleet_stacks.end());
   stacks_of_nodes += other.stacks_of_nodes;
+  private_stacks += other.private_stacks;
   nodes_with_stacks += other.nodes_with_stacks;
 }
 

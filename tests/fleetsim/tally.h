@@ -40,7 +40,8 @@ struct Tally {
   uint64_t connects = 0, lost_streams = 0, arrivals = 0, departures = 0;
   uint64_t draw_failures = 0;
   std::unordered_set<uint64_t> fleet_stacks;
-  uint64_t stacks_of_nodes = 0, nodes_with_stacks = 0;  // sum over nodes of their distinct stacks
+  // Sums over nodes of their distinct stacks, and of those that are of the node's own.
+  uint64_t stacks_of_nodes = 0, private_stacks = 0, nodes_with_stacks = 0;
   std::vector<uint32_t> reconnect_ms;  // after a storm: until the stream was welcomed again
   void Add(const Tally& other);
 };

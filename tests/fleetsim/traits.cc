@@ -21,6 +21,7 @@ NodeTraits TraitsOf(uint64_t fleet_seed, uint32_t number, uint64_t run) {
   const uint64_t seed = Mix(fleet_seed, number);
   NodeTraits traits;
   traits.name = NodeName(number);
+  traits.number = number;
   traits.seed = seed;
   traits.incarnation = Bytes16(Mix(seed, run));
   traits.boot_id = Bytes16(Mix(seed, 21));

@@ -14,6 +14,7 @@ namespace telltale::fleetsim {
 // The rest follows from the seed.
 struct NodeTraits {
   std::string name;
+  uint32_t number = 0;  // in its fleet; decides whether it runs other builds
   uint64_t seed = 0;
   std::string incarnation;  // 16 bytes
   std::string boot_id;      // 16 bytes

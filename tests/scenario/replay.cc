@@ -106,6 +106,7 @@ class DrawnFleet : public filter::EpochSource {
     for (uint32_t number = 1; number <= nodes; ++number) {
       fleetsim::NodeTraits& node = nodes_[number];
       node.name = absl::StrCat("drawn-", number);
+      node.number = number;
       node.seed = fleetsim::Mix(seed, number);
       node.incarnation = node.boot_id = std::string(16, 'x');
       node.agent_start_unix_ns = kBeginNs;
