@@ -144,25 +144,34 @@ class SeriesReader {
     }
     if (to <= from) return absl::OkStatus();
     // Windows first, then lines: see storage/reader.h.
-    std::set<std::pair<uint32_t, uint64_t>> behind;  // (group, bucket)
+    // Until when a block, of (group, bucket), says all there is: windows that wait to be computed
+    // are not in it yet, as that of the last hour for a while.
+    std::map<std::pair<uint32_t, uint64_t>, uint64_t> until;
+    const auto ends_at = [&](uint32_t group, uint64_t bucket_ns, uint64_t at_ns) {
+      uint64_t& end = until.try_emplace({group, bucket_ns}, at_ns).first->second;
+      end = std::min(end, at_ns);
+    };
     const std::set<uint32_t> groups = GroupsOf(selection);
     for (const storage::NodeRecord& node : source.Nodes()) {
       if (!groups.contains(GroupOf(node))) continue;
       // Of the windows that are taken alone: that of the present hour has a mark at all times.
       for (const storage::DirtyKey& key : source.Dirty(node.number(), from, to)) {
         if (key.tier == storage::Tier::kRaw || key.tier > tier) continue;
-        behind.insert({GroupOf(node), FloorTo(key.window_start_ns, bucket)});
+        ends_at(GroupOf(node), FloorTo(key.window_start_ns, bucket),
+                FloorTo(key.window_start_ns, window));
       }
     }
     absl::StatusOr<std::vector<storage::DirtyLineKey>> dirty = source.DirtyLines(tier, from, to);
     if (!dirty.ok()) return dirty.status();
-    for (const storage::DirtyLineKey& key : *dirty) behind.insert({key.group, key.bucket_start_ns});
+    for (const storage::DirtyLineKey& key : *dirty) {
+      ends_at(key.group, key.bucket_start_ns, key.bucket_start_ns);
+    }
 
     std::set<uint32_t> known;
     for (const storage::NodeRecord& node : source.Nodes()) known.insert(GroupOf(node));
     std::vector<uint32_t> only;
     if (groups.size() < known.size()) only.assign(groups.begin(), groups.end());
-    std::set<std::pair<uint32_t, uint64_t>> used;
+    std::map<std::pair<uint32_t, uint64_t>, uint64_t> used;  // until when
     uint32_t unreadable_lines = 0;
     const std::set<uint32_t> vitals(asked_.vitals.begin(), asked_.vitals.end());
     for (const uint32_t vital : vitals) {
@@ -175,14 +184,19 @@ class SeriesReader {
               return false;
             }
             const std::pair<uint32_t, uint64_t> place{key.group, key.bucket_start_ns};
-            if (!groups.contains(key.group) || behind.contains(place)) return true;
-            const auto counted = lines_.AddLine(key, block, from, to, left);
+            const auto known_until = until.find(place);
+            const uint64_t end =
+                known_until == until.end() ? to : std::min(to, known_until->second);
+            if (!groups.contains(key.group) || end <= std::max(from, key.bucket_start_ns)) {
+              return true;
+            }
+            const auto counted = lines_.AddLine(key, block, from, end, left);
             if (!counted.has_value()) {
               ++unreadable_lines;
               return true;
             }
-            used.insert(place);
-            AddLacking(key, block, from, to, left);
+            used[place] = std::min(key.bucket_start_ns + bucket, end);
+            AddLacking(key, block, from, end, left);
             for (const auto& [node, windows] : *counted) {
               uint32_t& most = line_windows_[{node, key.bucket_start_ns}];
               most = std::max(most, windows);
@@ -207,9 +221,9 @@ class SeriesReader {
     coverage_.Used(asked_.tier.coarsest, windows, Seconds(window));
     if (windows > 0) coverage_.Covers(from, to);
     for (const storage::NodeRecord& node : selection.nodes) {
-      for (const auto& [group, start] : used) {
-        if (group != GroupOf(node)) continue;
-        const uint64_t begin = std::max(start, from), end = std::min(start + bucket, to);
+      for (const auto& [place, end] : used) {
+        if (place.first != GroupOf(node)) continue;
+        const uint64_t begin = std::max(place.second, from);
         left[node.number()].Remove(begin, end);
         by_blocks_[node.number()].Add(begin, end);
       }

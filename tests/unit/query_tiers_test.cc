@@ -239,6 +239,32 @@ TEST(QueryLinesTest, HoursOfThePresentDayComeFromItsBlockWhileTheNextOneGoesOn) 
   EXPECT_NEAR(SumOf(answer->series(0)), truth, 1e-9 * truth);
 }
 
+// The last hour of some nodes is there half an hour after that of others.
+TEST(QueryLinesTest, ABlockGivesTheHoursBeforeTheFirstThatWaits) {
+  QueryStore store(2, {}, /*cache_bytes=*/0);
+  store.Put(0, 2 * kHour);
+  store.set_now(2 * kHour + 10 * kMinute);
+  store.RollUp();
+  store.Put(2 * kHour, 3 * kHour);
+  store.set_now(3 * kHour + 10 * kMinute);
+  const uint32_t first = store.store().nodes().Find(store.name(0))->number();
+  const uint64_t now_ns = QueryStore::kStart + (3 * kHour + 10 * kMinute) * storage::kSecondNs;
+  ASSERT_TRUE(store.store().roller().RunDue({&first, 1}, now_ns, 100).ok());
+  ASSERT_GT(*store.store().roller().RunLines(now_ns, 100), 0u);
+  const std::string windows = storage::RollupBucketPrefix(storage::Tier::k1Hour, 0).substr(0, 1);
+  ASSERT_TRUE(store.store()
+                  .history()
+                  .DropRange(storage::Family::kRollup, windows, storage::PrefixEnd(windows))
+                  .ok());
+  auto request = store.Asked<v1::SeriesRequest>(0, 3 * kHour, v1::TIER_1H);
+  request.add_vitals("syscall");
+  const auto answer = store.engine().Series(request, {});
+  ASSERT_EQ(answer->series_size(), 1);
+  const VitalChoice choice = Headline(TELLTALE_SYSCALL);
+  const double truth = TruthOf(store, choice, 0, 1, 120) + TruthOf(store, choice, 1, 1, 120);
+  EXPECT_NEAR(SumOf(answer->series(0)), truth, 1e-9 * truth);
+}
+
 TEST_F(QueryTiersTest, AnHourThatIsNotRolledUpComesFromEpochs) {
   auto request = store_.Asked<v1::SeriesRequest>(24 * kHour, 25 * kHour + 30 * kMinute);
   request.mutable_selection()->add_nodes(store_.name(0));
