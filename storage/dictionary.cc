@@ -169,22 +169,24 @@ absl::Status Dictionary::Append(const Pending& pending) {
   return appended;
 }
 
-absl::StatusOr<bool> Dictionary::Agreed(NamePartition now, const Location& location, uint32_t node,
-                                        std::string_view value) const {
-  bool agreed = false;
+absl::StatusOr<Dictionary::Others> Dictionary::OthersTell(NamePartition now,
+                                                          const Location& location, uint32_t node,
+                                                          std::string_view value) const {
+  Others others = Others::kSilent;
   const auto look = [&](std::string_view key, std::string_view told) {
     absl::StatusOr<NameOrigin> origin = DecodeNameKey(key);
-    agreed = origin.ok() && origin->source != node && told == value;
-    return !agreed;
+    if (!origin.ok() || origin->source == node) return true;
+    others = told == value ? Others::kAgree : Others::kContradict;
+    return others != Others::kAgree;
   };
-  for (uint16_t back = 0; back <= 1 && back <= now.bucket && !agreed; ++back) {
+  for (uint16_t back = 0; back <= 1 && back <= now.bucket && others != Others::kAgree; ++back) {
     const NamePartition partition{now.tier, static_cast<uint16_t>(now.bucket - back)};
     // Beside rows that cannot be read nobody is seen to agree: in the next period they do.
     absl::StatusOr<bool> whole =
         ScanStored(NamePrefix(partition, location.build_id, location.offset), look);
     if (!whole.ok()) return whole.status();
   }
-  return agreed;
+  return others;
 }
 
 absl::Status Dictionary::FillWanted(const Location& location, uint32_t source,
@@ -253,10 +255,15 @@ absl::Status Dictionary::TellOne(NamePartition now, const Location& location, ui
     if (!filled.ok()) return filled;
   }
   ForgetKept(location, node);
-  if (shared.has_value() || !anybody) return absl::OkStatus();
-  absl::StatusOr<bool> agreed = Agreed(now, location, node, value);
-  if (!agreed.ok()) return agreed.status();
-  if (!*agreed) return absl::OkStatus();
+  if (shared.has_value()) {
+    if (*shared != value) ++told->contradicted;
+    return absl::OkStatus();
+  }
+  if (!anybody) return absl::OkStatus();
+  absl::StatusOr<Others> others = OthersTell(now, location, node, value);
+  if (!others.ok()) return others.status();
+  if (*others == Others::kContradict) ++told->contradicted;
+  if (*others != Others::kAgree) return absl::OkStatus();
   pending->rows.push_back(
       {Family::kDict, NameKey(now, location.build_id, location.offset, kSharedName), value, 0});
   pending->locations.push_back(location.digest);
@@ -281,6 +288,7 @@ absl::StatusOr<Dictionary::Told> Dictionary::Tell(uint32_t node, const v1::Names
   }
   absl::Status appended = Append(pending);
   if (!appended.ok()) return appended;
+  contradicted_.fetch_add(told.contradicted, std::memory_order_relaxed);
   Remember(pending.standing, beginnings);
   std::lock_guard<std::mutex> lock(mutex_);
   ++told_;

@@ -62,8 +62,9 @@ class Dictionary {
     uint64_t room_bytes = 0;  // of the node's quota
   };
   struct Told {
-    uint64_t bytes = 0;     // keys and values that are new in the raw partition
-    uint32_t left_out = 0;  // names for which `room_bytes` did not suffice
+    uint64_t bytes = 0;         // keys and values that are new in the raw partition
+    uint32_t left_out = 0;      // names for which `room_bytes` did not suffice
+    uint32_t contradicted = 0;  // written, but other nodes call these locations otherwise
   };
   // Names a node tells; rows are durable with the next Sync of the history. Offsets and names are
   // of equal number. Errors as of History::Append.
@@ -84,8 +85,13 @@ class Dictionary {
 
   // Rows that could not be read, each time one was met since it was opened; an estimate.
   uint64_t Unreadable() const { return unreadable_.load(std::memory_order_relaxed); }
+  // Names written since it was opened for locations that others call otherwise and nobody the same:
+  // they are their teller's alone.
+  uint64_t Contradicted() const { return contradicted_.load(std::memory_order_relaxed); }
 
  private:
+  // What other nodes call a location, beside the name one of them tells.
+  enum class Others { kSilent, kAgree, kContradict };
   struct Location {
     std::string_view build_id;
     uint64_t offset = 0;
@@ -129,10 +135,10 @@ class Dictionary {
   // What one source called a location last, wherever that stands; wanted ones are no names.
   absl::StatusOr<std::optional<std::string>> Last(const Location& location, uint32_t source) const;
   absl::StatusOr<std::optional<Found>> Find(const Location& location, uint32_t node) const;
-  // Whether another node told this name in the current partition or the one before: a name in use
+  // Beside this name, what others told in the current partition and the one before: a name in use
   // is in one of the two.
-  absl::StatusOr<bool> Agreed(NamePartition now, const Location& location, uint32_t node,
-                              std::string_view value) const;
+  absl::StatusOr<Others> OthersTell(NamePartition now, const Location& location, uint32_t node,
+                                    std::string_view value) const;
   // Rows that fill in a name where windows want it: the node's own, or what is now shared.
   absl::Status FillWanted(const Location& location, uint32_t source, const std::string& value,
                           uint64_t sealed_ns, Pending* pending) const;
@@ -151,6 +157,7 @@ class Dictionary {
   std::mutex tell_mutex_;
 
   mutable std::atomic<uint64_t> unreadable_{0};
+  std::atomic<uint64_t> contradicted_{0};
 
   mutable std::mutex mutex_;
   std::set<NamePartition> partitions_;  // guarded by mutex_

@@ -76,6 +76,8 @@ uint64_t Reader::Unreadable(Family family) const {
   return family == Family::kDict ? rows + dictionary_->Unreadable() : rows;
 }
 
+uint64_t Reader::NamesContradicted() const { return dictionary_->Contradicted(); }
+
 uint64_t Reader::UnreadableInCatalog() const { return catalog_->Unreadable(); }
 
 void Reader::CountUnreadable(Family family, uint64_t rows) const {

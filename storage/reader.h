@@ -150,6 +150,8 @@ class Reader {
   // How often a row of this family could not be read since the store was opened.
   uint64_t Unreadable(Family family) const;
   uint64_t UnreadableInCatalog() const;
+  // As Dictionary::Contradicted.
+  uint64_t NamesContradicted() const;
   // Met by who reads the history beside this.
   void CountUnreadable(Family family, uint64_t rows = 1) const;
 

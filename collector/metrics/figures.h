@@ -104,6 +104,7 @@ struct StoreFigures {
   std::vector<std::pair<std::string, uint64_t>> bytes;  // by family
   uint64_t dirty_windows = 0;
   std::vector<std::pair<std::string, uint64_t>> unreadable = {};  // reads that failed, by family
+  uint64_t names_contradicted = 0;
 };
 
 // Of the file system that holds the data directory.

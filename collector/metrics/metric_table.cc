@@ -226,6 +226,13 @@ std::vector<MetricRow> MakeTable() {
        "Stored rows that could not be read and were left out, by family or of the catalog, each "
        "time one was met since the collector's start; telltale-collector verify of a backup names "
        "them."},
+      {"telltale_names_contradicted_total",
+       kCounter,
+       "names",
+       {},
+       "Names a node told for code that other nodes call otherwise, since the collector's start: "
+       "kept, and shown for that node alone. A few when symbols are installed on some nodes; "
+       "many: a node that lies."},
       {"telltale_store_writable",
        kGauge,
        "1",

@@ -255,6 +255,7 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
            sources.certificate_ends ? sources.certificate_ends() : Pairs());
   AddValue("telltale_dirty_windows", Integer(store.dirty_windows));
   AddPairs("telltale_store_unreadable_rows_total", "family", std::move(store.unreadable));
+  AddValue("telltale_names_contradicted_total", Integer(store.names_contradicted));
   AddValue("telltale_store_writable",
            Integer(!sources.store_writable || sources.store_writable() ? 1 : 0));
   AddValue("telltale_store_maintenance_failures_total",

@@ -86,6 +86,7 @@ StoreFigures Sizes(const storage::Reader& reader) {
     figures.unreadable.emplace_back(storage::FamilyName(family), reader.Unreadable(family));
   }
   figures.unreadable.emplace_back("catalog", reader.UnreadableInCatalog());
+  figures.names_contradicted = reader.NamesContradicted();
   return figures;
 }
 

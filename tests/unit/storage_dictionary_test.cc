@@ -86,6 +86,18 @@ TEST_P(DictionaryTest, TwoNodesThatAgreeSpeakForAllAndEachKeepsItsOwn) {
   EXPECT_EQ(Name(64, 2), "evil");
 }
 
+TEST_P(DictionaryTest, NamesThatOthersCallOtherwiseAreCountedOnceEach) {
+  Tell(1, Named({{64, "main"}, {96, "loop"}}), kNow);
+  EXPECT_EQ(Tell(2, Named({{64, "evil"}, {96, "loop"}, {128, "own"}}), kNow).contradicted, 1u)
+      << "neither what both say nor what nobody else speaks of";
+  EXPECT_EQ(Tell(2, Named({{64, "evil"}}), kNow).contradicted, 0u) << "a repeat";
+  EXPECT_EQ(Tell(3, Named({{64, "main"}}), kNow).contradicted, 0u) << "one of the two agrees";
+  EXPECT_EQ(Tell(4, Named({{64, "bad"}}), kNow).contradicted, 1u) << "against what all are told";
+  EXPECT_EQ(Tell(1, Named({{96, "cool"}}), kNow).contradicted, 1u) << "another than before";
+  EXPECT_EQ(Tell(5, Named({{64, "worse"}}), kNow, /*room=*/0).contradicted, 0u) << "not kept";
+  EXPECT_EQ(names_->Contradicted(), 3u);
+}
+
 TEST_P(DictionaryTest, WhatIsSaidForAllNeedsNoRowOfTheNextNode) {
   Tell(3, Named({{64, "old"}}), kNow);
   Tell(1, Named({{64, "main"}}), kNow + kWeekNs);
