@@ -12,6 +12,8 @@ namespace telltale::collector {
 namespace {
 
 constexpr std::string_view kFailed = "Handshake failed";
+constexpr std::string_view kGivenUp = "Handshaking failed";
+constexpr std::string_view kTimedOut = "Handshake timed out";
 constexpr std::string_view kError = "error:";
 
 // gRPC's log function has no argument of its own.
@@ -46,6 +48,8 @@ const char* GrpcRefusalName(GrpcRefusal refusal) {
       return "not_tls";
     case GrpcRefusal::kHandshake:
       return "handshake";
+    case GrpcRefusal::kHandshakeTimeout:
+      return "handshake_timeout";
     case GrpcRefusal::kDenied:
       return "denied";
     case GrpcRefusal::kEnd:
@@ -55,6 +59,9 @@ const char* GrpcRefusalName(GrpcRefusal refusal) {
 }
 
 std::optional<GrpcRefusal> HandshakeRefusal(std::string_view log_line) {
+  if (log_line.starts_with(kGivenUp) && log_line.find(kTimedOut) != std::string_view::npos) {
+    return GrpcRefusal::kHandshakeTimeout;
+  }
   if (!log_line.starts_with(kFailed)) return std::nullopt;
   const size_t at = log_line.find(kError);
   if (at == std::string_view::npos) return GrpcRefusal::kHandshake;
@@ -83,7 +90,9 @@ std::optional<GrpcRefusal> HandshakeRefusal(std::string_view log_line) {
 void CountHandshakes(GrpcStats* stats) {
   Counted().store(stats);
   gpr_set_log_function(ForwardLog);
-  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
+  // Handshakes that time out are to gRPC something for developers. A call that goes well writes no
+  // line of that kind either.
+  gpr_set_log_verbosity(GPR_LOG_SEVERITY_DEBUG);
 }
 
 }  // namespace telltale::collector

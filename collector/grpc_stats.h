@@ -1,7 +1,7 @@
-// What was refused at gRPC's door before a service could: connections and handshakes by reason, and calls of those
-// who may not make them. Why a handshake failed gRPC 1.51 tells its log alone; CountHandshakes
-// reads it there. Counts are written by gRPC's threads without locks and read by /metrics at any
-// time.
+// What was refused at gRPC's door before a service could: connections and handshakes by reason, and
+// calls of those who may not make them. Why a handshake failed gRPC 1.51 tells its log alone;
+// CountHandshakes reads it there. Counts are written by gRPC's threads without locks and read by
+// /metrics at any time.
 
 #ifndef TELLTALE_COLLECTOR_GRPC_STATS_H_
 #define TELLTALE_COLLECTOR_GRPC_STATS_H_
@@ -25,6 +25,7 @@ enum class GrpcRefusal : uint8_t {
   kOldTls,       // nothing newer than TLS 1.2 was offered
   kNotTls,
   kHandshake,  // anything else that is wrong with it
+  kHandshakeTimeout,
   // Calls.
   kDenied,  // role, name or revocation of the certificate; those of agents count with ingest
   kEnd,
@@ -39,7 +40,7 @@ struct GrpcStats {
   std::array<std::atomic<uint64_t>, kGrpcRefusals> refused{};
 };
 
-// What a line of gRPC's log says about a handshake, if it is about one.
+// What a line of gRPC's log says about a handshake, if it is about one that failed.
 std::optional<GrpcRefusal> HandshakeRefusal(std::string_view log_line);
 
 // Sends gRPC's log to ours, and counts failed handshakes in `stats` from now on; null: no more.

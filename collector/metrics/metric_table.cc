@@ -262,10 +262,12 @@ std::vector<MetricRow> MakeTable() {
        kCounter,
        "connections",
        {"reason"},
-       "gRPC connections refused before a handshake (files: few file descriptors are left, rate: too "
+       "gRPC connections refused before a handshake (files: few file descriptors are left, rate: "
+       "too "
        "many from one address), those whose handshake failed (no_certificate, certificate: of "
-       "another authority or not valid now, old_tls, not_tls, handshake: anything else) and calls "
-       "of those who may not make them (denied)."},
+       "another authority or not valid now, old_tls, not_tls, handshake_timeout, handshake: "
+       "anything "
+       "else) and calls of those who may not make them (denied)."},
       {"telltale_enrolments_total",
        kCounter,
        "requests",

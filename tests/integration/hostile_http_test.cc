@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "tests/integration/hostile_rig.h"
+#include "tests/support/held_connection.h"
 #include "tests/support/program.h"
 
 namespace telltale::testing {
@@ -232,8 +233,12 @@ TEST_F(HostileHttpTest, TooSlow) {
     }
     ADD_FAILURE() << "2,000 requests were let through";
   });
-  Attack("a handshake that never comes",
-         [&] { Raw(https_port(), std::string("\x16\x03\x01", 3)); });
+  Attack("a handshake that never comes", [&] {
+    HeldConnection silent(https_port()), half(https_port());
+    half.Send(kBeginOfClientHello);
+    EXPECT_TRUE(silent.ClosedByPeer());
+    EXPECT_TRUE(half.ClosedByPeer());
+  });
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ telltale_test(documents_test LABEL integration
 telltale_test(hostile_test LABEL integration TIMEOUT 600
   SOURCES integration/hostile_rig.cc integration/hostile_identity_test.cc
     integration/hostile_summary_test.cc integration/hostile_http_test.cc
-    integration/hostile_list_test.cc support/mutations.cc support/synthetic_node.cc
-    support/https_client.cc
+    integration/hostile_connection_test.cc integration/hostile_list_test.cc support/mutations.cc
+    support/synthetic_node.cc support/held_connection.cc support/https_client.cc
   LINK telltale_collector_rig telltale::codec OpenSSL::SSL)
 telltale_test(rotation_test LABEL integration TIMEOUT 300
   SOURCES integration/rotation_test.cc support/https_client.cc
