@@ -93,6 +93,8 @@ void HostileTest::SetUp() {
   constexpr uint64_t kHour = 3600 * kSecond;
   begin_ns_ = (LastMinute() / kHour - 26) * kHour;
   StoreBystander();
+  // Windows of an hour that is over are computed once; until then answers lack what they add.
+  ASSERT_TRUE(Await([&] { return Counted("telltale_dirty_windows") == 0; })) << collector_.log();
   before_ = BystandersAnswers();
 }
 
@@ -130,7 +132,6 @@ std::string HostileTest::BystandersAnswers() {
   const auto client = Https(viewer_);
   // Windows, too: their graphs stand in blocks that nodes share, which are written anew for what
   // the attacker brought.
-  EXPECT_TRUE(Await([&] { return Counted("telltale_dirty_windows") == 0; })) << collector_.log();
   const auto selection = [this](const std::string& tier, uint64_t seconds) {
     return "selection.nodes=db-1&selection.tier=" + tier +
            "&selection.start_s=" + std::to_string(begin_ns_ / kSecond) +
@@ -159,7 +160,13 @@ std::string HostileTest::BystandersAnswers() {
   for (const std::string& question : questions) {
     const HttpReply reply = client->Get("/api/v1/" + question);
     EXPECT_EQ(reply.status, 200) << question << ": " << reply.body;
-    answers += question + "\n" + reply.body + "\n";
+    // A graph of windows comes from their rows until its block is there, and says so: what it shows
+    // is the same.
+    const bool graph =
+        question.starts_with("series") && question.find("TIER_RAW") == std::string::npos;
+    answers += question + "\n" +
+               reply.body.substr(0, graph ? reply.body.find("\"coverage\"") : reply.body.npos) +
+               "\n";
   }
   const HttpReply reply = client->Get("/api/v1/nodes", "Accept: application/x-protobuf\r\n");
   v1::NodesAnswer nodes;
