@@ -102,10 +102,12 @@ std::optional<std::map<uint32_t, uint32_t>> SeriesLines::AddLine(
     const int end = begin + static_cast<int>(std::min<uint64_t>(
                                 block.windows(n), static_cast<uint64_t>(entries - begin)));
     entry = end;
-    if (!wanted.contains(node)) continue;
+    const auto time = wanted.find(node);
+    if (time == wanted.end()) continue;
     for (int i = begin; i < end; ++i) {
       const uint64_t start = key.bucket_start_ns + block.window(i) * window_ns;
       if (start < from_ns || start + window_ns > to_ns) continue;
+      if (!time->second.Overlaps(start, start + window_ns)) continue;
       ++counted[node];
       Point frame;
       frame.start_s = Seconds(start);

@@ -74,8 +74,30 @@ void SeriesLines::AddPoint(size_t choice, uint32_t node, const Point& point) {
     return;
   }
   const double middle = point.start_s + point.length_s / 2;
-  const auto slot = static_cast<int64_t>(std::floor(middle / options_.slot_s));
-  Merge(point, PointAt(LineOf(choice, 0).by_node[slot], node, points_held_));
+  const auto at = static_cast<int64_t>(std::floor(middle / options_.slot_s));
+  Slot& slot = LineOf(choice, 0).slots[at];
+  if (point.length_s < options_.slot_s) {
+    Merge(point, PointAt(slot.by_node, node, points_held_));
+    return;
+  }
+  if (slot.whole.nodes == 0) ++points_held_;
+  AddPart(point, slot.whole);
+}
+
+void SeriesLines::AddPart(const Point& part, SlotSum& sum) const {
+  // Each node's rate counts for the whole slot, whatever part of it the node watched.
+  const double watched = part.watched_s > 0 ? part.watched_s : part.length_s;
+  if (watched > 0) {
+    sum.point.weight += part.weight / watched * options_.slot_s;
+    sum.point.events += part.events / watched * options_.slot_s;
+    sum.point.low += part.low / watched * options_.slot_s;
+    sum.point.high += part.high / watched * options_.slot_s;
+  }
+  AddExtremes(part.min, part.max, sum.point);
+  sum.point.bounds |= part.bounds;
+  sum.point.backlog += part.backlog;
+  sum.watched_share += std::min(1.0, part.watched_s / options_.slot_s);
+  ++sum.nodes;
 }
 
 void SeriesLines::AddTotals(size_t choice, uint32_t node, const Point& stored_units) {
@@ -167,27 +189,16 @@ void SeriesLines::Write(const std::map<uint32_t, std::string>& node_names, size_
     const VitalChoice& choice = choices_[key.first];
     std::vector<Point> points;
     for (const auto& [at, point] : line.points) points.push_back(point);
-    for (const auto& [slot, parts] : line.by_node) {
-      Point sum;
-      sum.start_s = static_cast<double>(slot) * options_.slot_s;
+    for (const auto& [at, slot] : line.slots) {
+      SlotSum all = slot.whole;
+      for (const auto& [node, part] : slot.by_node) AddPart(part, all);
+      Point sum = all.point;
+      sum.start_s = static_cast<double>(at) * options_.slot_s;
       sum.length_s = options_.slot_s;
-      double watched_share = 0;
-      for (const auto& [node, part] : parts) {
-        // Each node's rate counts for the whole slot, whatever part of it the node watched.
-        const double watched = part.watched_s > 0 ? part.watched_s : part.length_s;
-        sum.weight += watched > 0 ? part.weight / watched * options_.slot_s : 0;
-        sum.events += watched > 0 ? part.events / watched * options_.slot_s : 0;
-        sum.low += watched > 0 ? part.low / watched * options_.slot_s : 0;
-        sum.high += watched > 0 ? part.high / watched * options_.slot_s : 0;
-        AddExtremes(part.min, part.max, sum);
-        sum.bounds |= part.bounds;
-        sum.backlog += part.backlog;
-        watched_share += std::min(1.0, part.watched_s / options_.slot_s);
-      }
       // watched_s of a sum is the slot itself; how much of it all nodes watched is a share of the
       // nodes there.
       sum.watched_s =
-          options_.slot_s * std::min(1.0, watched_share / static_cast<double>(parts.size()));
+          options_.slot_s * std::min(1.0, all.watched_share / static_cast<double>(all.nodes));
       if (sum.watched_s > 0) {
         sum.weight *= sum.watched_s / options_.slot_s;
         sum.events *= sum.watched_s / options_.slot_s;

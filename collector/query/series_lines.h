@@ -41,8 +41,8 @@ class SeriesLines {
   // The epochs of a series block that belong to [from, to); says which to the coverage.
   void AddBlock(const storage::SeriesKey& key, const v1::SeriesBlock& block, uint64_t from_ns,
                 uint64_t to_ns, CoverageBuilder& coverage);
-  // Entries of a line block for windows in [from, to), of the nodes that are keys of `wanted`;
-  // returns how many windows of each. nullopt: the block's columns do not fit each other.
+  // Entries of a line block for windows in [from, to) that lie in a node's `wanted` time; returns
+  // how many windows of each. nullopt: the block's columns do not fit each other.
   std::optional<std::map<uint32_t, uint32_t>> AddLine(const storage::LineKey& key,
                                                       const v1::LineBlock& block, uint64_t from_ns,
                                                       uint64_t to_ns,
@@ -62,12 +62,24 @@ class SeriesLines {
              v1::SeriesAnswer* answer) const;
 
  private:
+  // A slot of a sum over nodes.
+  struct SlotSum {
+    Point point;
+    double watched_share = 0;  // of its nodes, added up
+    size_t nodes = 0;
+  };
+  struct Slot {
+    // Of nodes of which one window is the whole slot: nothing comes to their part, so it need not
+    // be kept. A month of a thousand nodes is 720,000 windows.
+    SlotSum whole;
+    std::vector<std::pair<uint32_t, Point>> by_node;  // the others' parts, ascending by node
+  };
   struct Line {
-    std::vector<std::pair<int64_t, Point>> points;  // ascending by start in ms, or by slot
-    // Sums only: each node's part of a slot, ascending by node.
-    std::map<int64_t, std::vector<std::pair<uint32_t, Point>>> by_node;
+    std::vector<std::pair<int64_t, Point>> points;  // ascending by start in ms
+    std::map<int64_t, Slot> slots;                  // sums only
   };
   Line& LineOf(size_t choice, uint32_t node);
+  void AddPart(const Point& part, SlotSum& sum) const;
   // Totals of one stretch of one node, weights in stored units.
   void AddTotals(size_t choice, uint32_t node, const Point& stored_units);
   void AddSeconds(size_t choice, const StoredEpoch& epoch, const v1::Vital& vital);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "collector/query/base_unit.h"
@@ -72,9 +73,10 @@ class SeriesReader {
     }
     absl::Status status;
     if (windows && LinesPay(asked_.selection, asked_.context.source->Nodes().size())) {
-      status = Lines(left);
+      status = AllLines(left);
       if (!status.ok()) return status;
     }
+    if (windows && !asked_.tier.only) LeaveTail(left);
     for (const storage::NodeRecord& node : asked_.selection.nodes) {
       Stretches& time = left[node.number()];
       if (!windows && !asked_.inside_epochs && !own_seconds) status = Blocks(node, time);
@@ -129,17 +131,26 @@ class SeriesReader {
     return stopped.ok() ? scanned : stopped;
   }
 
-  // Line blocks; what they hold leaves `left`, by node.
-  absl::Status Lines(std::map<uint32_t, Stretches>& left) {
+  // Line blocks, coarsest first; what they hold leaves `left`, by node.
+  absl::Status AllLines(std::map<uint32_t, Stretches>& left) {
+    const storage::Tier coarsest = StoreTier(asked_.tier.coarsest);
+    absl::Status status = Lines(coarsest, asked_.selection.start_ns, left);
+    if (!status.ok() || asked_.tier.only || coarsest == storage::Tier::k5Min) return status;
+    // The hour that goes on, and the one before it, of which some nodes have no window yet.
+    const uint64_t hour = FloorTo(asked_.selection.end_ns, kHourNs);
+    return Lines(storage::Tier::k5Min, std::max(asked_.selection.start_ns, hour - kHourNs), left);
+  }
+
+  absl::Status Lines(storage::Tier tier, uint64_t earliest_ns,
+                     std::map<uint32_t, Stretches>& left) {
     const Selection& selection = asked_.selection;
     const Source& source = *asked_.context.source;
-    const storage::Tier tier = StoreTier(asked_.tier.coarsest);
     const uint64_t window = storage::WindowNs(tier), bucket = storage::LineBucketNs(tier);
     // Whole windows, inside the selection; those that were asked for, touching it.
-    uint64_t from = FloorTo(selection.start_ns, window), to = FloorTo(selection.end_ns, window);
+    uint64_t from = FloorTo(earliest_ns, window), to = FloorTo(selection.end_ns, window);
     if (asked_.tier.only) {
       if (to < selection.end_ns) to += window;
-    } else if (from < selection.start_ns) {
+    } else if (from < earliest_ns) {
       from += window;
     }
     if (to <= from) return absl::OkStatus();
@@ -171,7 +182,8 @@ class SeriesReader {
     for (const storage::NodeRecord& node : source.Nodes()) known.insert(GroupOf(node));
     std::vector<uint32_t> only;
     if (groups.size() < known.size()) only.assign(groups.begin(), groups.end());
-    std::map<std::pair<uint32_t, uint64_t>, uint64_t> used;  // until when
+    std::map<std::pair<uint32_t, uint64_t>, uint64_t> used;          // until when
+    std::map<std::pair<uint32_t, uint64_t>, uint32_t> line_windows;  // by node and bucket
     uint32_t unreadable_lines = 0;
     const std::set<uint32_t> vitals(asked_.vitals.begin(), asked_.vitals.end());
     for (const uint32_t vital : vitals) {
@@ -198,7 +210,7 @@ class SeriesReader {
             used[place] = std::min(key.bucket_start_ns + bucket, end);
             AddLacking(key, block, from, end, left);
             for (const auto& [node, windows] : *counted) {
-              uint32_t& most = line_windows_[{node, key.bucket_start_ns}];
+              uint32_t& most = line_windows[{node, key.bucket_start_ns}];
               most = std::max(most, windows);
             }
             return true;
@@ -215,10 +227,10 @@ class SeriesReader {
                                   " stored blocks of a graph unreadable and left out; asked for "
                                   "alone, their vital is read from its windows"));
     }
-    coverage_.AddLacking(static_cast<uint32_t>(lacking_.size()));
+    coverage_.AddLacking(static_cast<uint32_t>(std::exchange(lacking_, {}).size()));
     uint32_t windows = 0;
-    for (const auto& [place, count] : line_windows_) windows += count;
-    coverage_.Used(asked_.tier.coarsest, windows, Seconds(window));
+    for (const auto& [place, count] : line_windows) windows += count;
+    coverage_.Used(static_cast<v1::Tier>(tier), windows, Seconds(window));
     if (windows > 0) coverage_.Covers(from, to);
     for (const storage::NodeRecord& node : selection.nodes) {
       for (const auto& [place, end] : used) {
@@ -231,6 +243,27 @@ class SeriesReader {
     return absl::OkStatus();
   }
 
+  // What is in no window yet is in epochs alone, which are opened one by one: of many nodes that
+  // takes far longer than all the windows of a month, for minutes of it. They are left out, and the
+  // answer says so.
+  void LeaveTail(std::map<uint32_t, Stretches>& left) {
+    constexpr size_t kManyNodes = 250;
+    constexpr uint64_t kWindowNs = 300 * storage::kSecondNs;
+    // By then the windows of all nodes are there (storage/rollup/roller.h).
+    constexpr uint64_t kLaterNs = 300 * storage::kSecondNs;
+    const uint64_t now_ns = asked_.context.now_ns;
+    if (left.size() < kManyNodes || now_ns < kLaterNs) return;
+    const uint64_t tail_ns = FloorTo(now_ns - kLaterNs, kWindowNs);
+    const uint64_t end_ns = std::min(asked_.selection.end_ns, now_ns);
+    // Of a shorter time they are a part that counts.
+    if (tail_ns >= end_ns || end_ns - asked_.selection.start_ns < storage::kDayNs) return;
+    for (auto& [node, time] : left) time.Remove(tail_ns, asked_.selection.end_ns);
+    coverage_.Note(absl::StrCat(
+        "a graph of so many nodes ends ", (end_ns - tail_ns) / (60 * storage::kSecondNs),
+        " min before its end: what is in no window yet is left out; ask fewer nodes or "
+        "less than a day to see it"));
+  }
+
   // Windows of a line block, asked for, that are not there or not whole.
   void AddLacking(const storage::LineKey& key, const v1::LineBlock& block, uint64_t from,
                   uint64_t to, const std::map<uint32_t, Stretches>& wanted) {
@@ -239,7 +272,9 @@ class SeriesReader {
     for (int i = 0; i < marks; ++i) {
       const uint32_t node = key.group * storage::kLineGroupNodes + block.unreadable_node(i);
       const uint64_t start = key.bucket_start_ns + block.unreadable_window(i) * length;
-      if (wanted.contains(node) && start >= from && start < to) lacking_.emplace(node, start);
+      const auto time = wanted.find(node);
+      if (time == wanted.end() || !time->second.Overlaps(start, start + length)) continue;
+      if (start >= from && start < to) lacking_.emplace(node, start);
     }
   }
 
@@ -277,8 +312,7 @@ class SeriesReader {
   SeriesLines& lines_;
   CoverageBuilder& coverage_;
   TierScan rest_;
-  std::map<uint32_t, Stretches> by_blocks_;  // time served from blocks, by node
-  std::map<std::pair<uint32_t, uint64_t>, uint32_t> line_windows_;  // by node and bucket
+  std::map<uint32_t, Stretches> by_blocks_;          // time served from blocks, by node
   std::set<std::pair<uint32_t, uint64_t>> lacking_;  // windows of line blocks: node, start
   uint32_t unreadable_blocks_ = 0;                   // read from finer data instead
 };

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -263,6 +264,63 @@ TEST(QueryLinesTest, ABlockGivesTheHoursBeforeTheFirstThatWaits) {
   const VitalChoice choice = Headline(TELLTALE_SYSCALL);
   const double truth = TruthOf(store, choice, 0, 1, 120) + TruthOf(store, choice, 1, 1, 120);
   EXPECT_NEAR(SumOf(answer->series(0)), truth, 1e-9 * truth);
+}
+
+std::map<v1::Tier, uint32_t> RowsUsed(const v1::Coverage& coverage) {
+  std::map<v1::Tier, uint32_t> rows;
+  for (const v1::TierUse& use : coverage.used()) rows[use.tier()] += use.rows();
+  return rows;
+}
+
+TEST(QueryLinesTest, ThePresentHourOfAGraphOfWeeksComesFromBlocksOfMinutes) {
+  constexpr uint32_t kNodes = 12;
+  QueryStore store(kNodes, {}, /*cache_bytes=*/0);
+  store.Put(0, kHour + 30 * kMinute);
+  store.set_now(kHour + 30 * kMinute);
+  store.RollUp();
+  // All vitals of these nodes over weeks: too much for windows of minutes.
+  const auto request = store.Asked<v1::SeriesRequest>(-30.0 * kDay, kHour + 25 * kMinute);
+  const auto answer = store.engine().Series(request, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const auto rows = RowsUsed(answer->coverage());
+  EXPECT_EQ(rows.at(v1::TIER_1H), kNodes);
+  EXPECT_EQ(rows.at(v1::TIER_5MIN), kNodes * 5);
+  EXPECT_FALSE(rows.contains(v1::TIER_RAW));
+  const VitalChoice choice = Headline(TELLTALE_SYSCALL);
+  double truth = 0;
+  for (uint32_t node = 0; node < kNodes; ++node) truth += TruthOf(store, choice, node, 1, 85);
+  const auto syscalls =
+      std::find_if(answer->series().begin(), answer->series().end(),
+                   [](const v1::Series& series) { return series.vital() == "syscall"; });
+  ASSERT_NE(syscalls, answer->series().end());
+  // Rates are of a slot's watched time; that of the hour which goes on was watched for a part of
+  // it.
+  EXPECT_NEAR(SumOf(*syscalls), truth, 1e-9 * truth);
+}
+
+TEST(QueryLinesTest, AGraphOfVeryManyNodesOverDaysEndsWithTheirWindowsAndSaysSo) {
+  constexpr uint32_t kNodes = 250;
+  QueryStore store(kNodes, {}, /*cache_bytes=*/0);
+  store.Put(0, 20 * kMinute);
+  store.set_now(20 * kMinute);
+  store.RollUp();
+  auto request = store.Asked<v1::SeriesRequest>(-2.0 * kDay, 20 * kMinute);
+  request.add_vitals("syscall");
+  auto answer = store.engine().Series(request, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->coverage().notes(),
+              ::testing::Contains(HasSubstr("ends 5 min before its end")));
+  EXPECT_FALSE(RowsUsed(answer->coverage()).contains(v1::TIER_RAW));
+  const VitalChoice choice = Headline(TELLTALE_SYSCALL);
+  double truth = 0;
+  for (uint32_t node = 0; node < kNodes; ++node) truth += TruthOf(store, choice, node, 1, 15);
+  EXPECT_NEAR(SumOf(answer->series(0)), truth, 1e-9 * truth);
+  // Of fewer nodes the last minutes are worth opening.
+  for (uint32_t node = 1; node < kNodes; ++node) {
+    request.mutable_selection()->add_nodes(store.name(node));
+  }
+  answer = store.engine().Series(request, {});
+  EXPECT_EQ(RowsUsed(answer->coverage()).at(v1::TIER_RAW), 5 * (kNodes - 1));
 }
 
 TEST_F(QueryTiersTest, AnHourThatIsNotRolledUpComesFromEpochs) {
