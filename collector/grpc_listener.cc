@@ -70,6 +70,14 @@ bool OnlyThisOne(int error) {
          error == EOPNOTSUPP || error == ENETUNREACH || error == EPERM;
 }
 
+// Whoever waited until his own patience was over has left: his handshake would be in vain.
+bool HasLeft(int connection) {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  return getsockopt(connection, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+         info.tcpi_state != TCP_ESTABLISHED;
+}
+
 }  // namespace
 
 void RaiseFileLimit() {
@@ -86,8 +94,8 @@ uint64_t GrpcListener::Reserve(uint64_t limit) {
 
 ConnectionRates ConnectionRates::OfMachine() {
   const double cpus = std::max(1u, std::thread::hardware_concurrency());
-  return {.each = {.per_second = 125 * cpus, .at_once = 800 * cpus},
-          .all = {.per_second = 150 * cpus, .at_once = 1'000 * cpus}};
+  return {.each = {.per_second = 90 * cpus, .at_once = 180 * cpus},
+          .all = {.per_second = 100 * cpus, .at_once = 200 * cpus}};
 }
 
 GrpcListener::GrpcListener(const ConnectionRates& rates, GrpcStats* stats)
@@ -213,7 +221,9 @@ bool GrpcListener::Admit(int listener, int connection) {
   const bool there = getpeername(connection, reinterpret_cast<sockaddr*>(&address), &length) == 0;
   // The kernel gives the lowest number that is free, so at least as many are in use.
   const uint64_t limit = FileLimit();
-  if (static_cast<uint64_t>(connection) + Reserve(limit) >= limit) {
+  if (HasLeft(connection)) {
+    // Nothing was refused.
+  } else if (static_cast<uint64_t>(connection) + Reserve(limit) >= limit) {
     Refuse(GrpcRefusal::kFiles);
     SayFull(limit);
   } else if (there && each_.Take(AddressText(address), std::chrono::steady_clock::now())) {

@@ -38,9 +38,9 @@ void RaiseFileLimit();
 struct ConnectionRates {
   access::AddressLimits::Options each;  // of one address; those beyond it are refused
   access::AddressLimits::Options all;   // those beyond it wait
-  // A handshake takes some 3 ms of CPU here and as much at the other end, so these leave a part of
-  // the machine to what is connected. A fleet behind one address comes in nearly as fast as one of
-  // many, and leaves room for others.
+  // Two CPUs that have both ends to do agree on TLS 200 times a second; who is begun with beyond
+  // that waits so long that agents give up (after 20 s), and was work in vain. A fleet behind one
+  // address comes in nearly as fast as one of many, and leaves room for others.
   static ConnectionRates OfMachine();
 };
 

@@ -195,6 +195,21 @@ TEST_F(GrpcListenerTest, WhoComesWithAWholeFleetWaitsAndIsNotRefused) {
   EXPECT_EQ(Refused(GrpcRefusal::kRate), 0u);
 }
 
+TEST_F(GrpcListenerTest, WhoLeftWhileHeWaitedTakesNobodysTurn) {
+  Open({kAny, {.per_second = 1, .at_once = 2}});
+  Client first, second, patient;
+  ASSERT_TRUE(first.Connect(listener_->port()));
+  ASSERT_TRUE(second.Connect(listener_->port()));
+  ASSERT_TRUE(ComeToBe(2));
+  // A quarter of an hour's worth of turns.
+  for (int i = 0; i < 1'000; ++i) {
+    Client impatient;
+    ASSERT_TRUE(impatient.Connect(listener_->port()));
+  }
+  ASSERT_TRUE(patient.Connect(listener_->port()));
+  EXPECT_TRUE(ComeToBe(3));
+}
+
 TEST_F(GrpcListenerTest, EveryInterfaceIsBothFamilies) {
   Open({kAny, kAny}, "");
   Client four, six(AF_INET6);
