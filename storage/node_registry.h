@@ -33,8 +33,8 @@ class NodeRegistry {
   // Loads all records. `max_nodes` bounds memory and numbers.
   static absl::StatusOr<std::unique_ptr<NodeRegistry>> Open(Catalog* catalog, size_t max_nodes);
 
-  // The number of a node; a new name gets the next one, durably. InvalidArgument: not a valid name;
-  // ResourceExhausted: max_nodes reached.
+  // The number of a node; a new name gets the next one, durable with whatever is committed durably
+  // after it. InvalidArgument: not a valid name; ResourceExhausted: max_nodes reached.
   absl::StatusOr<uint32_t> NumberOf(std::string_view name);
 
   std::optional<NodeRecord> Find(std::string_view name) const;
