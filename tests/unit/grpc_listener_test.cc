@@ -64,6 +64,7 @@ class Client {
     address.sin_port = htons(port);
     return connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   }
+  void Say(char byte) const { send(fd_, &byte, 1, MSG_NOSIGNAL); }
   // Until the other side has closed it; false: it has not within a while.
   bool WasClosed() {
     pollfd wait{fd_, POLLIN, 0};
@@ -212,7 +213,12 @@ TEST_F(GrpcListenerTest, WhoLeftWhileHeWaitedTakesNobodysTurn) {
     ASSERT_TRUE(impatient.Connect(listener_->port()));
   }
   ASSERT_TRUE(patient.Connect(listener_->port()));
-  EXPECT_TRUE(ComeToBe(3));
+  patient.Say('p');
+  ASSERT_TRUE(ComeToBe(3));
+  pollfd wait{guests_[2], POLLIN, 0};
+  char byte = 0;
+  EXPECT_EQ(poll(&wait, 1, 10'000), 1);
+  EXPECT_EQ(recv(guests_[2], &byte, 1, 0), 1) << "the patient one, not one who has left";
 }
 
 TEST_F(GrpcListenerTest, EveryInterfaceIsBothFamilies) {
