@@ -98,6 +98,7 @@ void CloseRevoked(const RevocationList& revoked, ingest::IngestCore& ingest) {
 struct Collector::Parts {
   Config config;
   GrpcStats grpc_stats;
+  GrpcConnections grpc_connections{&grpc_stats};
   RevocationList revoked;
   FileStamp crl_stamp, ca_stamp;
   enroll::EnrollStats enroll_stats;
@@ -173,8 +174,8 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   parts.ingest = std::make_unique<ingest::IngestCore>(
       IngestOptionsOf(config), IngestSettingsOf(config), parts.ingest_store.get(), &parts.clock);
   parts.ingest->Start();
-  parts.ingest_service =
-      ingest::MakeIngestService(parts.ingest.get(), &parts.revoked, config.ingest_connection_age_s);
+  parts.ingest_service = ingest::MakeIngestService(
+      parts.ingest.get(), &parts.revoked, &parts.grpc_connections, config.ingest_connection_age_s);
   const auto now_ns = [clock = &parts.clock] { return clock->UnixNs(); };
   auto tokens = access::TokenBook::Open(&parts.store->catalog(), now_ns);
   if (!tokens.ok()) return tokens.status();
@@ -182,7 +183,8 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   auto audit = access::AuditLog::Open(&parts.store->catalog(), now_ns);
   if (!audit.ok()) return audit.status();
   parts.audit = *std::move(audit);
-  parts.gate = std::make_unique<access::Gate>(&parts.revoked, &parts.grpc_stats, parts.audit.get());
+  parts.gate = std::make_unique<access::Gate>(&parts.revoked, &parts.grpc_stats,
+                                              &parts.grpc_connections, parts.audit.get());
   parts.access_service = access::MakeAccessService(
       {.tokens = parts.tokens.get(), .audit = parts.audit.get(), .gate = parts.gate.get()});
   auto issuer = MakeIssuer(config, absl::FromUnixSeconds(now_s));
@@ -306,14 +308,16 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
       parts.access_service.get(),    parts.watch_service.get(),        parts.live_service.get(),
       parts.enrolment_service.get(), parts.incident_service->service()};
   if (parts.issuer != nullptr) {
-    auto enroll = StartEnrollServer(*enroll_address, tls, parts.enroll_service.get());
+    auto enroll = StartEnrollServer(*enroll_address, tls, &parts.grpc_connections,
+                                    parts.enroll_service.get());
     if (!enroll.ok()) return enroll.status();
     parts.enroll = *std::move(enroll);
   }
   auto server = GrpcServer::Start({.listen = *grpc_address,
                                    .tls = tls,
                                    .connection_age_s = config.ingest_connection_age_s,
-                                   .stats = &parts.grpc_stats},
+                                   .stats = &parts.grpc_stats,
+                                   .connections = &parts.grpc_connections},
                                   services);
   if (!server.ok()) return server.status();
   parts.grpc = *std::move(server);

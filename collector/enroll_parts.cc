@@ -8,8 +8,7 @@ namespace {
 // Who has no certificate gets one quickly, or nothing.
 constexpr uint32_t kConnectionS = 60;
 constexpr int kMessageBytes = 16 << 10;
-constexpr access::AddressLimits::Options kRate{.per_second = 50, .at_once = 500};
-constexpr ConnectionRates kRates{.each = kRate, .all = kRate};
+constexpr ConnectionPace kPace{.per_second = 50, .at_once = 500, .waiting = 500};
 constexpr int kThreads = 32;
 
 }  // namespace
@@ -27,6 +26,7 @@ absl::StatusOr<std::unique_ptr<enroll::Issuer>> MakeIssuer(const Config& config,
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> StartEnrollServer(const config::Address& listen,
                                                               const TlsFiles& tls,
+                                                              GrpcConnections* connections,
                                                               grpc::Service* service) {
   return GrpcServer::Start({.listen = listen,
                             .tls = tls,
@@ -34,8 +34,9 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> StartEnrollServer(const config::Addr
                             .ask_certificates = false,
                             .max_threads = kThreads,
                             .connection_age_s = kConnectionS,
-                            .rates = kRates,
-                            .max_message_bytes = kMessageBytes},
+                            .pace = kPace,
+                            .max_message_bytes = kMessageBytes,
+                            .connections = connections},
                            {service});
 }
 

@@ -22,9 +22,11 @@ namespace telltale::collector {
 // Null if the configuration names no authority to sign with; an error if that cannot sign `now`.
 absl::StatusOr<std::unique_ptr<enroll::Issuer>> MakeIssuer(const Config& config, absl::Time now);
 
-// The listener for those who have no certificate yet. `service` outlives it.
+// The listener for those who have no certificate yet. `connections` and `service`
+// outlive it.
 absl::StatusOr<std::unique_ptr<GrpcServer>> StartEnrollServer(const config::Address& listen,
                                                               const TlsFiles& tls,
+                                                              GrpcConnections* connections,
                                                               grpc::Service* service);
 
 }  // namespace telltale::collector

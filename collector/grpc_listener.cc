@@ -23,8 +23,11 @@ namespace telltale::collector {
 namespace {
 
 constexpr int kTakenAtOnce = 64;  // of one socket, before the others have their turn
-constexpr int kPauseMs = 20;      // when no connection is to be taken now
-constexpr char kAll[] = "";       // the one bucket of all addresses
+constexpr int kPauseMs = 10;      // while somebody waits
+constexpr char kAll[] = "";       // the one bucket
+// What the kernel keeps of a connection until gRPC reads it: somewhat more than may come unasked
+// (64 KiB of messages), and little to what a flood could leave there while its end is on its way.
+constexpr int kUnreadBytes = 128 << 10;
 constexpr std::chrono::minutes kSayFullEvery{1};
 
 uint64_t FileLimit() {
@@ -92,14 +95,21 @@ uint64_t GrpcListener::Reserve(uint64_t limit) {
   return std::clamp(limit / 10, kLeast, kMost);
 }
 
-ConnectionRates ConnectionRates::OfMachine() {
+ConnectionPace ConnectionPace::OfMachine() {
+  constexpr double kPatienceS = 15;
   const double cpus = std::max(1u, std::thread::hardware_concurrency());
-  return {.each = {.per_second = 90 * cpus, .at_once = 180 * cpus},
-          .all = {.per_second = 100 * cpus, .at_once = 200 * cpus}};
+  const double per_second = 100 * cpus;
+  return {.per_second = per_second,
+          .at_once = 2 * per_second,
+          .waiting = static_cast<size_t>(kPatienceS * per_second)};
 }
 
-GrpcListener::GrpcListener(const ConnectionRates& rates, GrpcStats* stats)
-    : stats_(stats), each_(rates.each), all_(rates.all) {}
+GrpcListener::GrpcListener(const ConnectionPace& pace, GrpcStats* stats,
+                           const GrpcConnections* connections)
+    : stats_(stats),
+      connections_(connections),
+      pace_({.per_second = pace.per_second, .at_once = pace.at_once}),
+      waiting_(pace.waiting) {}
 
 GrpcListener::~GrpcListener() {
   Stop();
@@ -111,7 +121,8 @@ int GrpcListener::BindOne(int family, const void* address, uint32_t length) {
   if (fd < 0) return errno;
   const int on = 1, off = 0;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // connections inherit it
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // connections inherit both
+  setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kUnreadBytes, sizeof kUnreadBytes);
   if (family == AF_INET6) {
     const bool any = IN6_IS_ADDR_UNSPECIFIED(&static_cast<const sockaddr_in6*>(address)->sin6_addr);
     // Every interface: both families by one socket.
@@ -126,10 +137,10 @@ int GrpcListener::BindOne(int family, const void* address, uint32_t length) {
   return 0;
 }
 
-absl::StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Bind(const config::Address& listen,
-                                                                 const ConnectionRates& rates,
-                                                                 GrpcStats* stats) {
-  std::unique_ptr<GrpcListener> listener(new GrpcListener(rates, stats));
+absl::StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Bind(
+    const config::Address& listen, const ConnectionPace& pace, GrpcStats* stats,
+    const GrpcConnections* connections) {
+  std::unique_ptr<GrpcListener> listener(new GrpcListener(pace, stats, connections));
   listener->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (listener->wake_ < 0) return absl::ErrnoToStatus(errno, "eventfd");
   // An empty name is every interface: of both families where there are both.
@@ -185,28 +196,30 @@ void GrpcListener::Run() {
   for (const int fd : listeners_) waits.push_back({fd, POLLIN, 0});
   waits.push_back({wake_, POLLIN, 0});
   while (!stopping_) {
-    if (poll(waits.data(), waits.size(), -1) < 0) continue;
-    bool taken = true;
+    const bool has_room = waiting_.HasRoom(std::chrono::steady_clock::now());
+    if (poll(waits.data(), waits.size(), has_room && waiting_.size() == 0 ? -1 : 0) < 0) continue;
+    bool taken = has_room;
     for (const pollfd& wait : waits) {
-      if (wait.fd != wake_ && (wait.revents & POLLIN) != 0) taken = TakeFrom(wait.fd) && taken;
+      if (has_room && wait.fd != wake_ && (wait.revents & POLLIN) != 0) {
+        taken = TakeFrom(wait.fd) && taken;
+      }
     }
-    if (taken) continue;
-    // Whoever waits stays in the kernel's queue until something is free again.
+    BeginWithThoseDue();
+    if (taken && waiting_.size() == 0) continue;
+    // Until another may be begun with, or a file is free again.
     pollfd& stop = waits.back();
     poll(&stop, 1, kPauseMs);
   }
+  while (const auto left = waiting_.Next()) close(*left);
 }
 
 bool GrpcListener::TakeFrom(int listener) {
-  for (int i = 0; i < kTakenAtOnce; ++i) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!all_.Take(kAll, now)) return false;
+  for (int i = 0; i < kTakenAtOnce && waiting_.HasRoom(std::chrono::steady_clock::now()); ++i) {
     const int fd = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-      if (!Admit(listener, fd)) all_.GiveBack(kAll, now);
+      LetIn(fd);
       continue;
     }
-    all_.GiveBack(kAll, now);
     if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
     if (OnlyThisOne(errno)) continue;
     SayFull(FileLimit());
@@ -215,28 +228,43 @@ bool GrpcListener::TakeFrom(int listener) {
   return true;
 }
 
-bool GrpcListener::Admit(int listener, int connection) {
+void GrpcListener::LetIn(int connection) {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
-  const bool there = getpeername(connection, reinterpret_cast<sockaddr*>(&address), &length) == 0;
+  if (getpeername(connection, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    close(connection);  // he has left
+    return;
+  }
   // The kernel gives the lowest number that is free, so at least as many are in use.
   const uint64_t limit = FileLimit();
-  if (HasLeft(connection)) {
-    // Nothing was refused.
-  } else if (static_cast<uint64_t>(connection) + Reserve(limit) >= limit) {
+  if (static_cast<uint64_t>(connection) + Reserve(limit) >= limit) {
     Refuse(GrpcRefusal::kFiles);
     SayFull(limit);
-  } else if (there && each_.Take(AddressText(address), std::chrono::steady_clock::now())) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters given;
-    given.listener_fd = listener;
-    given.fd = connection;
-    acceptor_->HandleNewConnection(&given);
-    return true;
-  } else if (there) {
-    Refuse(GrpcRefusal::kRate);
+    close(connection);
+    return;
   }
-  close(connection);
-  return false;
+  const auto turned_out =
+      waiting_.Enter(AddressText(address), connection, std::chrono::steady_clock::now());
+  if (!turned_out.has_value()) return;
+  Refuse(GrpcRefusal::kRate);
+  close(*turned_out);
+}
+
+void GrpcListener::BeginWithThoseDue() {
+  const auto now = std::chrono::steady_clock::now();
+  while (waiting_.size() != 0 && pace_.Take(kAll, now)) {
+    const int connection = *waiting_.Next();
+    if (HasLeft(connection)) {
+      pace_.GiveBack(kAll, now);
+      close(connection);
+      continue;
+    }
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters given;
+    given.listener_fd = listeners_.front();
+    given.fd = connection;
+    const GrpcConnections::Arriving arriving(*connections_, connection);
+    acceptor_->HandleNewConnection(&given);
+  }
 }
 
 void GrpcListener::Refuse(GrpcRefusal refusal) {

@@ -4,10 +4,10 @@
 // for want of a file descriptor (tcp_server_posix.cc, on_read), while the kernel goes on greeting
 // whoever comes; and it cannot refuse anybody before the handshake.
 //
-// Refuses, before TLS, an address that connects too often, and everybody while the process has few
-// file descriptors left, so that files of the store can still be opened. When a whole fleet comes
-// back at once it takes no more than can agree on TLS in time; the others wait in the kernel's
-// queue. Belongs to one GrpcServer; has a thread of its own from Start to Stop.
+// When a whole fleet comes back at once no more begin than can agree on TLS in time; the others
+// wait (WaitingRoom), and behind them in the kernel's queue. Refuses, before TLS, whoever crowds
+// others out, and everybody while the process has few file descriptors left, so that files of the
+// store can still be opened. Belongs to one GrpcServer; has a thread of its own from Start to Stop.
 
 #ifndef TELLTALE_COLLECTOR_GRPC_LISTENER_H_
 #define TELLTALE_COLLECTOR_GRPC_LISTENER_H_
@@ -21,7 +21,9 @@
 
 #include "absl/status/statusor.h"
 #include "collector/access/address_limits.h"
+#include "collector/grpc_connections.h"
 #include "collector/grpc_stats.h"
+#include "collector/waiting_room.h"
 #include "config/values.h"
 
 namespace grpc::experimental {
@@ -35,22 +37,23 @@ namespace telltale::collector {
 void RaiseFileLimit();
 
 // How fast connections come in, before it is known whose they are.
-struct ConnectionRates {
-  access::AddressLimits::Options each;  // of one address; those beyond it are refused
-  access::AddressLimits::Options all;   // those beyond it wait
+struct ConnectionPace {
+  double per_second, at_once;  // of those that are begun with, a bucket of tokens
+  size_t waiting;              // at most, of all addresses
   // Two CPUs that have both ends to do agree on TLS 200 times a second; who is begun with beyond
-  // that waits so long that agents give up (after 20 s), and was work in vain. A fleet behind one
-  // address comes in nearly as fast as one of many, and leaves room for others.
-  static ConnectionRates OfMachine();
+  // that waits so long that agents give up (after 20 s), and was work in vain. So is who waits
+  // longer than that.
+  static ConnectionPace OfMachine();
 };
 
 class GrpcListener {
  public:
-  // Sockets on every address the name stands for. Unavailable, without naming the address: none can
-  // be had.
+  // Sockets on every address the name stands for; what is taken in is one of `connections`, which
+  // outlive this. Unavailable, without naming the address: none can be had.
   static absl::StatusOr<std::unique_ptr<GrpcListener>> Bind(const config::Address& listen,
-                                                            const ConnectionRates& rates,
-                                                            GrpcStats* stats);
+                                                            const ConnectionPace& pace,
+                                                            GrpcStats* stats,
+                                                            const GrpcConnections* connections);
   ~GrpcListener();
   GrpcListener(const GrpcListener&) = delete;
   GrpcListener& operator=(const GrpcListener&) = delete;
@@ -66,18 +69,20 @@ class GrpcListener {
   static uint64_t Reserve(uint64_t limit);
 
  private:
-  GrpcListener(const ConnectionRates& rates, GrpcStats* stats);
+  GrpcListener(const ConnectionPace& pace, GrpcStats* stats, const GrpcConnections* connections);
   int BindOne(int family, const void* address, uint32_t length);  // 0, or the error's number
   void Run();
-  // Takes what waits at one socket; false: it cannot be taken now.
+  // Lets in what waits at one socket; false: none can be let in now.
   bool TakeFrom(int listener);
-  bool Admit(int listener, int connection);  // false: refused
+  void LetIn(int connection);
+  void BeginWithThoseDue();
   void Refuse(GrpcRefusal refusal);
   void SayFull(uint64_t limit);
 
   GrpcStats* const stats_;  // null: nothing is counted
-  access::AddressLimits each_;
-  access::AddressLimits all_;
+  const GrpcConnections* const connections_;
+  access::AddressLimits pace_;
+  WaitingRoom waiting_;  // of the thread, while there is one
   std::vector<int> listeners_;
   int wake_ = -1;  // an eventfd
   uint16_t port_ = 0;

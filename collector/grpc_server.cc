@@ -31,9 +31,12 @@ std::string Joined(const config::Address& address) {
 
 void BoundReadPieces() { setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", /*overwrite=*/0); }
 
-GrpcServer::GrpcServer(std::unique_ptr<grpc::Server> server, std::unique_ptr<GrpcListener> listener,
-                       bool counts)
-    : server_(std::move(server)), listener_(std::move(listener)), counts_(counts) {}
+GrpcServer::GrpcServer(std::unique_ptr<GrpcConnections> own, std::unique_ptr<grpc::Server> server,
+                       std::unique_ptr<GrpcListener> listener, bool counts)
+    : own_(std::move(own)),
+      server_(std::move(server)),
+      listener_(std::move(listener)),
+      counts_(counts) {}
 
 GrpcServer::~GrpcServer() {
   Stop(0);
@@ -48,7 +51,10 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
                                                ": ", why, "; choose another with ",
                                                options.option));
   };
-  auto listener = GrpcListener::Bind(options.listen, options.rates, options.stats);
+  std::unique_ptr<GrpcConnections> own;
+  if (options.connections == nullptr) own = std::make_unique<GrpcConnections>(options.stats);
+  auto listener = GrpcListener::Bind(options.listen, options.pace, options.stats,
+                                     own != nullptr ? own.get() : options.connections);
   if (!listener.ok()) return cannot(listener.status().message());
   grpc::ServerBuilder builder;
   auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
@@ -87,8 +93,8 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return cannot("gRPC does not start, its log says why");
   (*listener)->Start(std::move(acceptor));
-  return std::unique_ptr<GrpcServer>(
-      new GrpcServer(std::move(server), *std::move(listener), options.stats != nullptr));
+  return std::unique_ptr<GrpcServer>(new GrpcServer(
+      std::move(own), std::move(server), *std::move(listener), options.stats != nullptr));
 }
 
 uint16_t GrpcServer::port() const { return listener_->port(); }

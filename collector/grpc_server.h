@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "collector/grpc_connections.h"
 #include "collector/grpc_listener.h"
 #include "collector/grpc_stats.h"
 #include "collector/tls.h"
@@ -29,14 +30,18 @@ struct GrpcServerOptions {
   bool ask_certificates = true;        // false: for those who have none yet
   int max_threads = 0;                 // of all calls together; beyond it they are refused; 0: any
   uint32_t connection_age_s = 3600;
-  uint32_t connection_grace_s = 10;   // for streams of a connection whose age is reached
-  uint32_t keepalive_s = 10;          // ping an idle connection ...
-  uint32_t keepalive_timeout_s = 10;  // ... and end it if nothing comes back
-  uint32_t handshake_s = 30;          // from the connection to the end of TLS and settings
-  ConnectionRates rates = ConnectionRates::OfMachine();
-  int max_message_bytes = 1 << 20;
-  int max_metadata_bytes = 8 << 10;  // headers of a call
-  GrpcStats* stats = nullptr;        // outlives the server; null: nothing is counted
+  uint32_t connection_grace_s = 10;  // for streams of a connection whose age is reached
+  // Pings an idle connection, and ends it if nothing comes back. Of a fleet that brings an epoch a
+  // minute most connections are idle; a host of both, or a network, may stand still for some
+  // seconds without that all of them come anew.
+  uint32_t keepalive_s = 30;
+  uint32_t keepalive_timeout_s = 20;
+  uint32_t handshake_s = 30;  // from the connection to the end of TLS and settings
+  ConnectionPace pace = ConnectionPace::OfMachine();
+  int max_message_bytes = GrpcConnection::kMessage;
+  int max_metadata_bytes = 8 << 10;        // headers of a call
+  GrpcStats* stats = nullptr;              // outlives the server; null: nothing is counted
+  GrpcConnections* connections = nullptr;  // outlives the server; null: of its own, told nobody
 };
 
 // Has each connection of this process hold 8 KiB to read into instead of 64: gRPC 1.51 takes a
@@ -57,8 +62,9 @@ class GrpcServer {
   void Stop(uint32_t grace_ms);
 
  private:
-  GrpcServer(std::unique_ptr<grpc::Server> server, std::unique_ptr<GrpcListener> listener,
-             bool counts);
+  GrpcServer(std::unique_ptr<GrpcConnections> own, std::unique_ptr<grpc::Server> server,
+             std::unique_ptr<GrpcListener> listener, bool counts);
+  const std::unique_ptr<GrpcConnections> own_;  // unless the options brought some
   std::unique_ptr<grpc::Server> server_;
   const std::unique_ptr<GrpcListener> listener_;
   const bool counts_;  // handshakes, into the options' stats

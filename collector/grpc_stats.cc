@@ -50,6 +50,8 @@ const char* GrpcRefusalName(GrpcRefusal refusal) {
       return "handshake";
     case GrpcRefusal::kHandshakeTimeout:
       return "handshake_timeout";
+    case GrpcRefusal::kFlood:
+      return "flood";
     case GrpcRefusal::kDenied:
       return "denied";
     case GrpcRefusal::kEnd:

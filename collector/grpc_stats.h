@@ -26,6 +26,8 @@ enum class GrpcRefusal : uint8_t {
   kNotTls,
   kHandshake,  // anything else that is wrong with it
   kHandshakeTimeout,
+  // Open connections.
+  kFlood,  // brought far more than the messages of its calls
   // Calls.
   kDenied,  // role, name or revocation of the certificate; those of agents count with ingest
   kEnd,

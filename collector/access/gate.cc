@@ -15,6 +15,7 @@ std::string Who(const collector::Identity& identity) {
 absl::StatusOr<feed::Asker> Gate::Asks(const grpc::ServerContextBase& context) const {
   const auto peer = PeerOf(context, *revoked_);
   if (peer.ok() && peer->role != Role::kNode) {
+    Admitted(*peer);
     return feed::Asker{Who(*peer), [this, certificate = peer->certificate_id] {
                          absl::Status good = revoked_->Check(certificate);
                          if (!good.ok()) stats_->Refuse(collector::GrpcRefusal::kDenied);
@@ -40,8 +41,15 @@ absl::StatusOr<collector::Peer> Gate::Admit(const grpc::ServerContextBase& conte
   if (!peer.ok()) {
     stats_->Refuse(collector::GrpcRefusal::kDenied);
     audit_->Refused(who, context.peer(), action, std::string(peer.status().message()));
+    return peer;
   }
+  Admitted(*peer);
   return peer;
+}
+
+void Gate::Admitted(const collector::Peer& peer) const {
+  const auto connection = connections_->Of(peer.address);
+  if (connection != nullptr) connection->Admitted();
 }
 
 absl::Status Gate::Done(const collector::Peer& peer, const std::string& action,

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "collector/access/audit_log.h"
 #include "collector/feed/asker.h"
+#include "collector/grpc_connections.h"
 #include "collector/grpc_stats.h"
 #include "collector/peer.h"
 #include "collector/revocation.h"
@@ -24,9 +25,10 @@ std::string Who(const collector::Identity& identity);
 
 class Gate {
  public:
-  // `stats` counts the calls of those who may not make them.
-  Gate(const collector::RevocationList* revoked, collector::GrpcStats* stats, AuditLog* audit)
-      : revoked_(revoked), stats_(stats), audit_(audit) {}
+  // `stats` counts the calls of those who may not make them, `connections` are told of the others.
+  Gate(const collector::RevocationList* revoked, collector::GrpcStats* stats,
+       const collector::GrpcConnections* connections, AuditLog* audit)
+      : revoked_(revoked), stats_(stats), connections_(connections), audit_(audit) {}
 
   // Operators and viewers ask; a node writes and does not read about others. PermissionDenied, or
   // as PeerOf. A refusal is counted, also that of an asker who may no longer.
@@ -49,8 +51,11 @@ class Gate {
                     const std::string& detail) const;
 
  private:
+  void Admitted(const collector::Peer& peer) const;
+
   const collector::RevocationList* const revoked_;
   collector::GrpcStats* const stats_;
+  const collector::GrpcConnections* const connections_;
   AuditLog* const audit_;
 };
 

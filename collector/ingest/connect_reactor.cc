@@ -5,8 +5,11 @@
 namespace telltale::ingest {
 
 ConnectReactor::ConnectReactor(IngestCore* core, const collector::Peer& peer,
-                               std::chrono::seconds connection_age)
-    : core_(core), renewed_after_(std::chrono::steady_clock::now() + connection_age * 9 / 10) {
+                               std::chrono::seconds connection_age,
+                               std::shared_ptr<collector::GrpcConnection> connection)
+    : core_(core),
+      connection_(std::move(connection)),
+      renewed_after_(std::chrono::steady_clock::now() + connection_age * 9 / 10) {
   session_ = core_->Open({.node_name = peer.name,
                           .address = peer.address,
                           .certificate_id = peer.certificate_id,
@@ -14,6 +17,12 @@ ConnectReactor::ConnectReactor(IngestCore* core, const collector::Peer& peer,
                          this);
   const std::lock_guard<std::mutex> lock(mutex_);
   ReadLocked();
+}
+
+void ConnectReactor::Took(size_t message_bytes) {
+  if (connection_ == nullptr) return;
+  connection_->Took(message_bytes);
+  has_room_ = has_room_ || connection_->TakeRoom();
 }
 
 void ConnectReactor::ReadLocked() {
@@ -70,6 +79,7 @@ void ConnectReactor::OnReadDone(bool ok) {
     core_->ReadsDone(session_);
     return;
   }
+  Took(incoming_.ByteSizeLong());
   const bool may_read = core_->Deliver(session_, std::move(incoming_));
   const std::lock_guard<std::mutex> lock(mutex_);
   incoming_.Clear();
@@ -102,6 +112,7 @@ void ConnectReactor::OnCancel() {
 }
 
 void ConnectReactor::OnDone() {
+  if (has_room_) connection_->GiveRoomBack();
   core_->Closed(session_);
   delete this;
 }

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 
+#include "collector/grpc_connections.h"
 #include "collector/ingest/ingest_core.h"
 #include "collector/ingest/stream_sink.h"
 #include "collector/peer.h"
@@ -26,9 +27,10 @@ class ConnectReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1
  public:
   static constexpr size_t kMaxQueuedWrites = 256;
 
-  // `connection_age`: after about this long gRPC ends the connection by itself.
-  ConnectReactor(IngestCore* core, const collector::Peer& peer,
-                 std::chrono::seconds connection_age);
+  // `connection_age`: after about this long gRPC ends the connection by itself; `connection`: the
+  // one the stream is of, null if it is not bounded.
+  ConnectReactor(IngestCore* core, const collector::Peer& peer, std::chrono::seconds connection_age,
+                 std::shared_ptr<collector::GrpcConnection> connection);
 
   void Send(v1::CollectorMessage message) override;
   void Close(const absl::Status& status) override;
@@ -48,7 +50,12 @@ class ConnectReactor final : public grpc::ServerBidiReactor<v1::AgentMessage, v1
   // Neither side ended it: the connection is gone, or gRPC would not read what came.
   void CutLocked();
 
+  // What was brought belonged to messages, or to the one that may be under way.
+  void Took(size_t message_bytes);
+
   IngestCore* const core_;
+  const std::shared_ptr<collector::GrpcConnection> connection_;
+  bool has_room_ = false;  // on the connection, for a long message; one read at a time writes it
   // gRPC spreads the age by a tenth.
   const std::chrono::steady_clock::time_point renewed_after_;
   v1::AgentMessage incoming_;  // belongs to gRPC while a read is under way

@@ -32,14 +32,18 @@ class RefusedUpload final : public grpc::ServerReadReactor<v1::Chunk> {
 class IngestService final : public v1::Ingest::CallbackService {
  public:
   IngestService(IngestCore* core, const collector::RevocationList* revoked,
-                std::chrono::seconds connection_age)
-      : core_(core), revoked_(revoked), connection_age_(connection_age) {}
+                const collector::GrpcConnections* connections, std::chrono::seconds connection_age)
+      : core_(core),
+        revoked_(revoked),
+        connections_(connections),
+        connection_age_(connection_age) {}
 
   grpc::ServerBidiReactor<v1::AgentMessage, v1::CollectorMessage>* Connect(
       grpc::CallbackServerContext* context) override {
     const auto peer = NodeOf(context);
     if (!peer.ok()) return new RefusedStream(ToGrpc(peer.status()));
-    auto* stream = new ConnectReactor(core_, *peer, connection_age_);
+    auto* stream =
+        new ConnectReactor(core_, *peer, connection_age_, connections_->Of(peer->address));
     // Who was revoked since the look above may have come too late to be closed with the others.
     const absl::Status counts = revoked_->CheckNode(peer->name, peer->certificate_id);
     if (!counts.ok()) stream->Close(counts);
@@ -73,6 +77,7 @@ class IngestService final : public v1::Ingest::CallbackService {
 
   IngestCore* const core_;
   const collector::RevocationList* const revoked_;
+  const collector::GrpcConnections* const connections_;
   const std::chrono::seconds connection_age_;
 };
 
@@ -80,8 +85,10 @@ class IngestService final : public v1::Ingest::CallbackService {
 
 std::unique_ptr<grpc::Service> MakeIngestService(IngestCore* core,
                                                  const collector::RevocationList* revoked,
+                                                 const collector::GrpcConnections* connections,
                                                  uint32_t connection_age_s) {
-  return std::make_unique<IngestService>(core, revoked, std::chrono::seconds(connection_age_s));
+  return std::make_unique<IngestService>(core, revoked, connections,
+                                         std::chrono::seconds(connection_age_s));
 }
 
 }  // namespace telltale::ingest

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "collector/grpc_connections.h"
 #include "collector/ingest/ingest_core.h"
 #include "collector/revocation.h"
 
@@ -17,10 +18,11 @@ class Service;
 
 namespace telltale::ingest {
 
-// `core` and `revoked` outlive the service. A stream that breaks off before its connection was due
+// What it is made with outlives the service. A stream that breaks off before its connection was due
 // for renewal is counted as cut.
 std::unique_ptr<grpc::Service> MakeIngestService(IngestCore* core,
                                                  const collector::RevocationList* revoked,
+                                                 const collector::GrpcConnections* connections,
                                                  uint32_t connection_age_s);
 
 }  // namespace telltale::ingest

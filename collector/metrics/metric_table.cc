@@ -263,11 +263,13 @@ std::vector<MetricRow> MakeTable() {
        "connections",
        {"reason"},
        "gRPC connections refused before a handshake (files: few file descriptors are left, rate: "
-       "too "
-       "many from one address), those whose handshake failed (no_certificate, certificate: of "
+       "so many "
+       "of one address wait that others would not get in), those whose handshake failed "
+       "(no_certificate, certificate: of "
        "another authority or not valid now, old_tls, not_tls, handshake_timeout, handshake: "
        "anything "
-       "else) and calls of those who may not make them (denied)."},
+       "else), connections ended because they brought far more than the messages of their calls "
+       "(flood) and calls of those who may not make them (denied)."},
       {"telltale_enrolments_total",
        kCounter,
        "requests",

@@ -6,6 +6,9 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -28,6 +31,11 @@ class FleetTest : public ::testing::Test {
                            "collector", "--dns", "localhost"})
                   .exit_code,
               0);
+    StartCollector();
+  }
+
+  void StartCollector() {
+    const std::string pki = directory_.path() + "/pki";
     collector_.Start(
         TELLTALE_COLLECTOR_PROGRAM,
         {"--listen-grpc", "127.0.0.1:0", "--listen-https", "127.0.0.1:0", "--data", data_,
@@ -46,7 +54,9 @@ class FleetTest : public ::testing::Test {
   void RunFleet(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(),
                      {"--pki", directory_.path() + "/pki", "--collector", Address(), "-o", "json"});
-    Program fleet(directory_.path() + "/fleet.log");
+    const std::string log = directory_.path() + "/fleet.log";
+    std::filesystem::remove(log);  // of a fleet before it
+    Program fleet(log);
     fleet.Start(TELLTALE_FLEETSIM_PROGRAM, arguments);
     ASSERT_TRUE(Await([&fleet] { return fleet.Ended(); }, 110)) << fleet.log();
     const std::string said = fleet.log();
@@ -133,6 +143,33 @@ TEST_F(FleetTest, NodesThatComeAndGoLoseNothingAndCountNothingTwice) {
   EXPECT_EQ(Figure("good_refused"), 0) << said_;
   EXPECT_EQ(Figure("good_kept_apart"), 0) << said_;
   EXPECT_EQ(Figure("good_too_late"), 0) << said_;
+}
+
+// Four nodes of forty send everything a hundred times, and a durable write takes half an epoch.
+TEST_F(FleetTest, ASlowDiskSlowsAcksAndNotMemory) {
+  const auto run = [this] {
+    RunFleet({"--nodes", "40", "--epoch", "3s", "--epochs", "5", "--warmup", "0", "--flood", "4",
+              "--verify", "40", "--collector-pid", std::to_string(collector_.pid())});
+    EXPECT_EQ(exit_code_, 0) << said_;
+    EXPECT_EQ(Figure("drained"), 1) << said_;
+    EXPECT_EQ(Figure("verified_wrong"), 0) << said_;
+    EXPECT_EQ(Figure("good_refused"), 0) << said_;
+  };
+  run();
+  const double ms = Figure("ack_p50_ms"), memory_mb = Figure("collector_rss_most_mb");
+  ASSERT_EQ(collector_.Stop(), 0);
+  std::filesystem::remove_all(data_);
+  setenv("LD_PRELOAD", TELLTALE_SLOW_SYNC, 1);
+  const std::string takes = directory_.path() + "/sync-takes";
+  setenv("TELLTALE_SYNC_TAKES", takes.c_str(), 1);
+  StartCollector();
+  unsetenv("LD_PRELOAD");
+  std::ofstream(takes) << "1500\n";
+  run();
+  std::filesystem::remove(takes);
+  EXPECT_GT(Figure("ack_p50_ms"), ms + 500) << said_;
+  constexpr double kRoomMb = 32;
+  EXPECT_LT(Figure("collector_rss_most_mb"), memory_mb + kRoomMb) << said_;
 }
 
 }  // namespace

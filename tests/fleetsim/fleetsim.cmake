@@ -37,5 +37,7 @@ telltale_test(fleetsim_fleet_test LABEL integration
   SOURCES fleetsim/fleet_test.cc LINK telltale_collector_rig protobuf::libprotobuf)
 target_compile_definitions(fleetsim_fleet_test PRIVATE
   TELLTALE_COLLECTOR_PROGRAM="$<TARGET_FILE:telltale-collector>"
-  TELLTALE_FLEETSIM_PROGRAM="$<TARGET_FILE:telltale-fleetsim>")
-add_dependencies(fleetsim_fleet_test telltale-collector telltale-fleetsim)
+  TELLTALE_FLEETSIM_PROGRAM="$<TARGET_FILE:telltale-fleetsim>"
+  TELLTALE_SLOW_SYNC="$<TARGET_FILE:slow_sync>")
+add_library(slow_sync MODULE fleetsim/slow_sync.cc)
+add_dependencies(fleetsim_fleet_test slow_sync telltale-collector telltale-fleetsim)

@@ -26,7 +26,7 @@ telltale_test(hostile_test LABEL integration TIMEOUT 600
     integration/hostile_summary_test.cc integration/hostile_http_test.cc
     integration/hostile_connection_test.cc integration/hostile_list_test.cc support/mutations.cc
     support/synthetic_node.cc support/held_connection.cc support/https_client.cc
-  LINK telltale_collector_rig telltale::codec OpenSSL::SSL)
+  LINK telltale_collector_rig telltale::codec telltale::collector_tls OpenSSL::SSL)
 telltale_test(rotation_test LABEL integration TIMEOUT 300
   SOURCES integration/rotation_test.cc support/https_client.cc
   LINK telltale_collector_rig OpenSSL::SSL)

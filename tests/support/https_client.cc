@@ -34,6 +34,10 @@ HttpsClient::HttpsClient(const Options& options) {
     SSL_CTX_use_certificate_file(context_, options.client->cert.c_str(), SSL_FILETYPE_PEM);
     SSL_CTX_use_PrivateKey_file(context_, options.client->key.c_str(), SSL_FILETYPE_PEM);
   }
+  if (options.http2) {
+    constexpr unsigned char kHttp2[] = "\x02h2";
+    SSL_CTX_set_alpn_protos(context_, kHttp2, sizeof kHttp2 - 1);
+  }
   ssl_ = SSL_new(context_);
   X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_), "127.0.0.1");
   SSL_set_fd(ssl_, socket_);

@@ -29,6 +29,7 @@ class HttpsClient {
     std::string ca_file;
     std::optional<IssuedFiles> client;  // certificate to show
     int max_tls_version = 0;            // 0: newest
+    bool http2 = false;                 // offered instead of HTTP/1.1; nothing more is done for it
   };
   // Connects and shakes hands; ok() tells whether that worked.
   explicit HttpsClient(const Options& options);
@@ -39,7 +40,7 @@ class HttpsClient {
   bool ok() const { return ok_; }
   long server_serial() const;  // of the certificate the server showed
 
-  void Send(const std::string& bytes);
+  void Send(const std::string& bytes);  // not ok() any more if the peer has closed
   HttpReply Read();  // one whole reply; the connection stays open if it is kept alive
   // Header first, then a chunk per call: for event streams. Empty: ended.
   HttpReply ReadHeader();

@@ -1,0 +1,94 @@
+// Whose turn it is at the door, and who is turned out when it is full.
+#include "collector/waiting_room.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace telltale::collector {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr size_t kCrowd = WaitingRoom::kCrowd;
+constexpr std::optional<int> kNobody;
+
+class WaitingRoomTest : public ::testing::Test {
+ protected:
+  // Turned out for it.
+  std::optional<int> Enter(const std::string& address, int connection) {
+    return room_.Enter(address, connection, now_);
+  }
+  std::vector<int> All() {
+    std::vector<int> all;
+    while (const auto next = room_.Next()) all.push_back(*next);
+    return all;
+  }
+
+  WaitingRoom room_{kCrowd + 4};
+  WaitingRoom::Time now_{std::chrono::hours(1)};
+};
+
+TEST_F(WaitingRoomTest, TurnsGoRoundAmongAddresses) {
+  for (int i = 1; i <= 4; ++i) EXPECT_EQ(Enter("10.0.0.1", i), kNobody);
+  EXPECT_EQ(Enter("10.0.0.2", 21), kNobody);
+  EXPECT_EQ(Enter("10.0.0.3", 31), kNobody);
+  EXPECT_EQ(room_.size(), 6u);
+  EXPECT_EQ(room_.Next(), 1);
+  EXPECT_EQ(Enter("10.0.0.2", 22), kNobody);
+  EXPECT_THAT(All(), ElementsAre(21, 31, 2, 22, 3, 4));
+  EXPECT_EQ(room_.size(), 0u);
+  EXPECT_EQ(room_.Next(), kNobody);
+}
+
+TEST_F(WaitingRoomTest, OneNetworkOfIpv6IsOneAddress) {
+  for (int i = 1; i <= 3; ++i) Enter("2001:db8:0:1::" + std::to_string(i), i);
+  Enter("2001:db8:0:2::1", 21);
+  EXPECT_THAT(All(), ElementsAre(1, 21, 2, 3));
+}
+
+TEST_F(WaitingRoomTest, WhenOneAddressAloneFillsItTheRestWaitsOutside) {
+  for (size_t i = 0; i < kCrowd + 4; ++i) {
+    ASSERT_TRUE(room_.HasRoom(now_));
+    EXPECT_EQ(Enter("10.0.0.1", static_cast<int>(i)), kNobody);
+  }
+  EXPECT_FALSE(room_.HasRoom(now_));
+  EXPECT_EQ(room_.Next(), 0);
+  EXPECT_TRUE(room_.HasRoom(now_));
+}
+
+TEST_F(WaitingRoomTest, WhenManyAddressesFillItTheRestWaitsOutside) {
+  for (size_t i = 0; i < kCrowd + 4; ++i) {
+    EXPECT_EQ(Enter("10.0.0." + std::to_string(i), static_cast<int>(i)), kNobody);
+  }
+  EXPECT_FALSE(room_.HasRoom(now_));
+}
+
+TEST_F(WaitingRoomTest, ACrowdMakesRoomForOthers) {
+  EXPECT_EQ(Enter("10.0.0.1", 1), kNobody);
+  for (size_t i = 0; i < kCrowd + 3; ++i) {
+    EXPECT_EQ(Enter("10.0.0.2", 100 + static_cast<int>(i)), kNobody);
+  }
+  ASSERT_TRUE(room_.HasRoom(now_));
+  EXPECT_EQ(Enter("10.0.0.2", 200), 200) << "one more of the crowd";
+  const int last = 100 + static_cast<int>(kCrowd) + 2;
+  EXPECT_EQ(Enter("10.0.0.3", 31), last) << "and one of another address";
+  EXPECT_EQ(room_.Next(), 1);
+  EXPECT_EQ(room_.Next(), 100);
+  EXPECT_EQ(room_.Next(), 31);
+}
+
+TEST_F(WaitingRoomTest, WhoCameLongAgoMakesNobodyACrowd) {
+  EXPECT_EQ(Enter("10.0.0.1", 1), kNobody);
+  EXPECT_EQ(room_.Next(), 1);
+  for (size_t i = 0; i < kCrowd + 4; ++i) Enter("10.0.0.2", static_cast<int>(i));
+  EXPECT_TRUE(room_.HasRoom(now_));
+  now_ += std::chrono::minutes(2);
+  EXPECT_FALSE(room_.HasRoom(now_));
+}
+
+}  // namespace
+}  // namespace telltale::collector
