@@ -360,7 +360,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   };
   web.ready = [store = parts.store.get()] { return store->Writable(); };
   web.ingest = [core = parts.ingest.get()] { return FiguresOf(core->Stats()); };
-  web.grpc_refused = [&parts] { return FiguresOf(parts.grpc_stats); };
+  web.grpc = [&parts] { return FiguresOf(parts.grpc_stats, parts.grpc_connections); };
   web.enroll = [&parts] {
     return metrics::EnrollFigures{parts.enroll_stats.Named(), parts.enroll_desk->Waiting()};
   };

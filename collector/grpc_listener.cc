@@ -205,6 +205,7 @@ void GrpcListener::Run() {
       }
     }
     BeginWithThoseDue();
+    if (stats_ != nullptr) stats_->waiting = waiting_.size();
     if (taken && waiting_.size() == 0) continue;
     // Until another may be begun with, or a file is free again.
     pollfd& stop = waits.back();

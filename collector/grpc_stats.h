@@ -40,6 +40,7 @@ const char* GrpcRefusalName(GrpcRefusal refusal);
 struct GrpcStats {
   void Refuse(GrpcRefusal refusal) { ++refused[static_cast<size_t>(refusal)]; }
   std::array<std::atomic<uint64_t>, kGrpcRefusals> refused{};
+  std::atomic<uint64_t> waiting{0};  // connections that wait for their turn, now
 };
 
 // What a line of gRPC's log says about a handshake, if it is about one that failed.

@@ -31,10 +31,10 @@ metrics::IngestFigures FiguresOf(const ingest::IngestSnapshot& stats) {
   return figures;
 }
 
-metrics::RefusedFigures FiguresOf(const GrpcStats& stats) {
-  metrics::RefusedFigures figures;
+metrics::GrpcFigures FiguresOf(const GrpcStats& stats, const GrpcConnections& connections) {
+  metrics::GrpcFigures figures{.connections = connections.open(), .waiting = stats.waiting};
   for (size_t i = 0; i < kGrpcRefusals; ++i) {
-    figures.emplace_back(GrpcRefusalName(static_cast<GrpcRefusal>(i)), stats.refused[i]);
+    figures.refused.emplace_back(GrpcRefusalName(static_cast<GrpcRefusal>(i)), stats.refused[i]);
   }
   return figures;
 }

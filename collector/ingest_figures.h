@@ -3,6 +3,7 @@
 #ifndef TELLTALE_COLLECTOR_INGEST_FIGURES_H_
 #define TELLTALE_COLLECTOR_INGEST_FIGURES_H_
 
+#include "collector/grpc_connections.h"
 #include "collector/grpc_stats.h"
 #include "collector/ingest/ingest_stats.h"
 #include "collector/metrics/figures.h"
@@ -12,7 +13,7 @@ namespace telltale::collector {
 
 void AddIngestStatus(const ingest::IngestSnapshot& stats, v1::StatusAnswer& answer);
 metrics::IngestFigures FiguresOf(const ingest::IngestSnapshot& stats);
-metrics::RefusedFigures FiguresOf(const GrpcStats& stats);
+metrics::GrpcFigures FiguresOf(const GrpcStats& stats, const GrpcConnections& connections);
 
 }  // namespace telltale::collector
 

@@ -126,7 +126,10 @@ struct HttpFigures {
   std::vector<std::pair<std::string, uint64_t>> refused;  // by reason
 };
 
-using RefusedFigures = std::vector<std::pair<std::string, uint64_t>>;  // by reason
+struct GrpcFigures {
+  uint64_t connections = 0, waiting = 0;                  // the latter at the door, before TLS
+  std::vector<std::pair<std::string, uint64_t>> refused;  // by reason
+};
 
 struct EnrollFigures {
   std::vector<std::pair<std::string, uint64_t>> outcomes;  // since the collector's start
@@ -146,7 +149,7 @@ struct MetricSources {
   std::function<std::vector<std::pair<std::string, uint64_t>>()> certificate_ends;
   std::function<AnswerCacheFigures()> answer_cache;
   std::function<HttpFigures()> http;
-  std::function<RefusedFigures()> grpc_refused;
+  std::function<GrpcFigures()> grpc;
   std::function<EnrollFigures()> enroll;
   std::function<bool()> store_writable;            // whether summaries are stored at present
   std::function<uint64_t()> maintenance_failures;  // since the collector's start

@@ -266,8 +266,10 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
            {{"hit", cache.hits}, {"miss", cache.misses}});
   AddValue("telltale_answer_cache_evictions_total", Integer(cache.evictions));
   AddValue("telltale_answer_cache_bytes", Integer(cache.bytes));
-  AddPairs("telltale_grpc_refused_total", "reason",
-           sources.grpc_refused ? sources.grpc_refused() : RefusedFigures());
+  GrpcFigures grpc = sources.grpc ? sources.grpc() : GrpcFigures();
+  AddValue("telltale_grpc_connections", Integer(grpc.connections));
+  AddValue("telltale_grpc_connections_waiting", Integer(grpc.waiting));
+  AddPairs("telltale_grpc_refused_total", "reason", std::move(grpc.refused));
   EnrollFigures enroll = sources.enroll ? sources.enroll() : EnrollFigures();
   AddPairs("telltale_enrolments_total", "outcome", std::move(enroll.outcomes));
   AddValue("telltale_enrolments_waiting", Integer(enroll.waiting));

@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
   metrics::UseStore(options.reader, sources);
   sources.version = options.version;
   sources.ingest = options.ingest;
-  sources.grpc_refused = options.grpc_refused;
+  sources.grpc = options.grpc;
   sources.enroll = options.enroll;
   sources.disk = options.disk;
   if (options.ready) sources.store_writable = [ready = options.ready] { return ready().ok(); };

@@ -38,7 +38,7 @@ struct WebFrontOptions {
   IncidentApi incidents;                           // without a book: none are answered
   ingest::LiveHub* live = nullptr;
   std::function<metrics::IngestFigures()> ingest;             // ack latency, refusals; may be empty
-  std::function<metrics::RefusedFigures()> grpc_refused;      // may be empty
+  std::function<metrics::GrpcFigures()> grpc;                 // may be empty
   std::function<metrics::EnrollFigures()> enroll;             // may be empty
   std::function<std::optional<metrics::DiskFigures>()> disk;  // of the data; may be empty
   std::function<uint64_t()> maintenance_failures;             // of the store; may be empty

@@ -49,6 +49,7 @@ class MetricsPageTest : public ::testing::Test {
            .user = UserFilterFigures{
                .disabled = true, .failures = 3, .cpu_s = 1.25, .memory_bytes = 4096}}};
     };
+    sources_.grpc = [] { return GrpcFigures{3, 4, {{"flood", 5}}}; };
     sources_.http = [] { return HttpFigures{2, {{"2xx", 10}}, {{"full", 1}}}; };
   }
 
@@ -124,6 +125,14 @@ TEST_F(MetricsPageTest, OnlyFiltersWithAProcessOfTheirOwnHaveItsFigures) {
     EXPECT_THAT(page, HasSubstr(line));
   }
   EXPECT_THAT(page, ::testing::Not(HasSubstr("telltale_filter_disabled{filter=\"ewma\"}")));
+}
+
+TEST_F(MetricsPageTest, TheDoorTellsWhoIsInWhoWaitsAndWhoWasRefused) {
+  const std::string page = Page();
+  for (const char* line : {"telltale_grpc_connections 3\n", "telltale_grpc_connections_waiting 4\n",
+                           "telltale_grpc_refused_total{reason=\"flood\"} 5\n"}) {
+    EXPECT_THAT(page, HasSubstr(line));
+  }
 }
 
 TEST_F(MetricsPageTest, UserStacksAreCountedByHowTheyEnded) {
