@@ -11,6 +11,7 @@
 #include <mutex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "spdlog/spdlog.h"
 
@@ -24,6 +25,20 @@ class OpenConnections {
   void Add(const std::string& key, const std::shared_ptr<GrpcConnection>& connection) {
     const std::lock_guard<std::mutex> lock(mutex_);
     open_[key] = connection;
+    begun_.push_back({std::chrono::steady_clock::now(), connection});
+  }
+
+  std::unordered_map<std::string, size_t> Handshakes(std::chrono::steady_clock::time_point now) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::unordered_map<std::string, size_t> under_way;
+    std::erase_if(begun_, [&](const Begun& one) {
+      const auto connection = one.connection.lock();
+      if (connection == nullptr || connection->agreed()) return true;
+      if (now - one.at > GrpcConnections::kLongHandshake) return true;
+      ++under_way[connection->address()];
+      return false;
+    });
+    return under_way;
   }
 
   // Unless a later connection has the same address and port by now.
@@ -64,9 +79,15 @@ class OpenConnections {
  private:
   static constexpr std::chrono::minutes kSayEvery{1};
 
+  struct Begun {
+    std::chrono::steady_clock::time_point at;
+    std::weak_ptr<GrpcConnection> connection;
+  };
+
   mutable std::mutex mutex_;
   GrpcStats* stats_;                                                     // guarded by mutex_
   std::unordered_map<std::string, std::weak_ptr<GrpcConnection>> open_;  // guarded by mutex_
+  std::vector<Begun> begun_;                                             // guarded by mutex_
   std::chrono::steady_clock::time_point say_from_{};                     // guarded by mutex_
 };
 
@@ -80,10 +101,14 @@ thread_local const Shared* arriving = nullptr;
 void OnRecord(int written, int /*version*/, int type, const void* record, size_t length, SSL*,
               void* connection) {
   // A record's header: its kind, two bytes of version, and how long it is.
-  if (type != SSL3_RT_HEADER || length < SSL3_RT_HEADER_LENGTH) return;
   const auto* header = static_cast<const uint8_t*>(record);
-  const size_t bytes = SSL3_RT_HEADER_LENGTH + (size_t{header[3]} << 8 | header[4]);
   auto* const one = static_cast<GrpcConnection*>(connection);
+  // The last message of a handshake of TLS 1.3.
+  if (type == SSL3_RT_HANDSHAKE && written == 0 && length > 0 && header[0] == SSL3_MT_FINISHED) {
+    one->Agreed();
+  }
+  if (type != SSL3_RT_HEADER || length < SSL3_RT_HEADER_LENGTH) return;
+  const size_t bytes = SSL3_RT_HEADER_LENGTH + (size_t{header[3]} << 8 | header[4]);
   written != 0 ? one->Sent(bytes) : one->Brought(bytes);
 }
 
@@ -162,8 +187,9 @@ std::string ConnectionKey(std::string_view peer) {
   return Key(Text(address), port);
 }
 
-GrpcConnection::GrpcConnection(int socket, std::string key, std::shared_ptr<OpenConnections> open)
-    : socket_(socket), key_(std::move(key)), open_(std::move(open)) {}
+GrpcConnection::GrpcConnection(int socket, std::string key, std::string address,
+                               std::shared_ptr<OpenConnections> open)
+    : socket_(socket), key_(std::move(key)), address_(std::move(address)), open_(std::move(open)) {}
 
 GrpcConnection::~GrpcConnection() { open_->Remove(key_); }
 
@@ -208,9 +234,10 @@ GrpcConnections::GrpcConnections(GrpcStats* stats)
 
 GrpcConnections::~GrpcConnections() { open_->Forget(); }
 
-GrpcConnections::Arriving::Arriving(const GrpcConnections& connections, int socket) {
+GrpcConnections::Arriving::Arriving(const GrpcConnections& connections, int socket,
+                                    const std::string& address) {
   const std::string key = KeyOf(socket);
-  connection_ = std::make_shared<GrpcConnection>(socket, key, connections.open_);
+  connection_ = std::make_shared<GrpcConnection>(socket, key, address, connections.open_);
   connections.open_->Add(key, connection_);
   arriving = &connection_;
 }
@@ -222,5 +249,10 @@ std::shared_ptr<GrpcConnection> GrpcConnections::Of(const std::string& peer) con
 }
 
 size_t GrpcConnections::open() const { return open_->size(); }
+
+std::unordered_map<std::string, size_t> GrpcConnections::Handshakes(
+    std::chrono::steady_clock::time_point now) const {
+  return open_->Handshakes(now);
+}
 
 }  // namespace telltale::collector

@@ -13,11 +13,13 @@
 #define TELLTALE_COLLECTOR_GRPC_CONNECTIONS_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "collector/grpc_stats.h"
 
@@ -37,7 +39,9 @@ class GrpcConnection {
   // The longest message that a service takes.
   static constexpr int64_t kMessage = 1 << 20;
 
-  GrpcConnection(int socket, std::string key, std::shared_ptr<OpenConnections> open);
+  // `address`: whose handshakes are counted together.
+  GrpcConnection(int socket, std::string key, std::string address,
+                 std::shared_ptr<OpenConnections> open);
   ~GrpcConnection();
   GrpcConnection(const GrpcConnection&) = delete;
   GrpcConnection& operator=(const GrpcConnection&) = delete;
@@ -52,6 +56,10 @@ class GrpcConnection {
   bool TakeRoom();
   void GiveRoomBack();
 
+  // TLS is agreed on.
+  void Agreed() { agreed_ = true; }
+  bool agreed() const { return agreed_; }
+  const std::string& address() const { return address_; }
   // So many bytes went to the other side, which confirms them.
   void Sent(size_t bytes);
   // So many bytes came. Only while the connection is read, which keeps its socket open.
@@ -59,9 +67,10 @@ class GrpcConnection {
 
  private:
   const int socket_;
-  const std::string key_;
+  const std::string key_, address_;
   const std::shared_ptr<OpenConnections> open_;
   std::atomic<int64_t> left_{kAllowance};
+  std::atomic<bool> agreed_{false};
   std::atomic<bool> room_taken_{false};
   std::atomic<bool> ended_{false};
 };
@@ -77,7 +86,7 @@ class GrpcConnections {
   // While it lives, the TLS connection that this thread begins is the one of `socket`.
   class Arriving {
    public:
-    Arriving(const GrpcConnections& connections, int socket);
+    Arriving(const GrpcConnections& connections, int socket, const std::string& address);
     ~Arriving();
     Arriving(const Arriving&) = delete;
     Arriving& operator=(const Arriving&) = delete;
@@ -90,6 +99,11 @@ class GrpcConnections {
   std::shared_ptr<GrpcConnection> Of(const std::string& peer) const;
   // Connections whose handshake has begun and that are not closed.
   size_t open() const;
+  // Handshakes under way, by address. One that takes longer than kLongHandshake is not among them:
+  // whoever never ends his keeps nobody out.
+  std::unordered_map<std::string, size_t> Handshakes(
+      std::chrono::steady_clock::time_point now) const;
+  static constexpr std::chrono::seconds kLongHandshake{10};
 
  private:
   const std::shared_ptr<OpenConnections> open_;

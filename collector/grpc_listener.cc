@@ -101,6 +101,7 @@ ConnectionPace ConnectionPace::OfMachine() {
   const double per_second = 100 * cpus;
   return {.per_second = per_second,
           .at_once = 2 * per_second,
+          .handshakes = static_cast<size_t>(per_second),
           .waiting = static_cast<size_t>(kPatienceS * per_second)};
 }
 
@@ -109,6 +110,8 @@ GrpcListener::GrpcListener(const ConnectionPace& pace, GrpcStats* stats,
     : stats_(stats),
       connections_(connections),
       pace_({.per_second = pace.per_second, .at_once = pace.at_once}),
+      most_handshakes_(pace.handshakes),
+      longest_wait_(pace.longest_wait),
       waiting_(pace.waiting) {}
 
 GrpcListener::~GrpcListener() {
@@ -205,13 +208,16 @@ void GrpcListener::Run() {
       }
     }
     BeginWithThoseDue();
+    TurnOutThoseWhoWaitedTooLong();
     if (stats_ != nullptr) stats_->waiting = waiting_.size();
     if (taken && waiting_.size() == 0) continue;
     // Until another may be begun with, or a file is free again.
     pollfd& stop = waits.back();
     poll(&stop, 1, kPauseMs);
   }
-  while (const auto left = waiting_.Next()) close(*left);
+  while (const auto left = waiting_.Next([](const std::string&) { return true; })) {
+    close(left->connection);
+  }
 }
 
 bool GrpcListener::TakeFrom(int listener) {
@@ -252,19 +258,44 @@ void GrpcListener::LetIn(int connection) {
 }
 
 void GrpcListener::BeginWithThoseDue() {
+  if (waiting_.size() == 0) return;
   const auto now = std::chrono::steady_clock::now();
-  while (waiting_.size() != 0 && pace_.Take(kAll, now)) {
-    const int connection = *waiting_.Next();
-    if (HasLeft(connection)) {
-      pace_.GiveBack(kAll, now);
+  auto handshakes = connections_->Handshakes(now);
+  size_t all = 0;
+  for (const auto& [address, count] : handshakes) all += count;
+  // While others wait, an address has half of the places: whoever does not end his handshakes keeps
+  // nobody out.
+  const auto may = [&](const std::string& address) {
+    return waiting_.lines() == 1 || 2 * handshakes[address] < most_handshakes_;
+  };
+  while (all < most_handshakes_ && pace_.Take(kAll, now)) {
+    const auto turn = waiting_.Next(may);
+    const bool left = turn.has_value() && HasLeft(turn->connection);
+    if (!turn.has_value() || left) pace_.GiveBack(kAll, now);
+    if (!turn.has_value()) return;
+    const int connection = turn->connection;
+    if (left) {
       close(connection);
       continue;
     }
+    ++handshakes[turn->key];
+    ++all;
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters given;
     given.listener_fd = listeners_.front();
     given.fd = connection;
-    const GrpcConnections::Arriving arriving(*connections_, connection);
+    const GrpcConnections::Arriving arriving(*connections_, connection, turn->key);
     acceptor_->HandleNewConnection(&given);
+  }
+}
+
+void GrpcListener::TurnOutThoseWhoWaitedTooLong() {
+  constexpr std::chrono::milliseconds kLookEvery{250};
+  const auto now = std::chrono::steady_clock::now();
+  if (waiting_.size() == 0 || now < looked_ + kLookEvery) return;
+  looked_ = now;
+  for (const int connection : waiting_.TurnOutThoseSince(now - longest_wait_)) {
+    if (!HasLeft(connection)) Refuse(GrpcRefusal::kHandshakeTimeout);
+    close(connection);
   }
 }
 

@@ -39,10 +39,12 @@ void RaiseFileLimit();
 // How fast connections come in, before it is known whose they are.
 struct ConnectionPace {
   double per_second, at_once;  // of those that are begun with, a bucket of tokens
+  size_t handshakes;           // under way at most
   size_t waiting;              // at most, of all addresses
-  // Two CPUs that have both ends to do agree on TLS 200 times a second; who is begun with beyond
-  // that waits so long that agents give up (after 20 s), and was work in vain. So is who waits
-  // longer than that.
+  std::chrono::seconds longest_wait{30};
+  // Two CPUs that have both ends to do agree on TLS 200 times a second, and less often while others
+  // use them; who is begun with beyond that waits so long that agents give up (after 20 s), and was
+  // work in vain. So is who waits longer than that.
   static ConnectionPace OfMachine();
 };
 
@@ -76,19 +78,22 @@ class GrpcListener {
   bool TakeFrom(int listener);
   void LetIn(int connection);
   void BeginWithThoseDue();
+  void TurnOutThoseWhoWaitedTooLong();
   void Refuse(GrpcRefusal refusal);
   void SayFull(uint64_t limit);
 
   GrpcStats* const stats_;  // null: nothing is counted
   const GrpcConnections* const connections_;
   access::AddressLimits pace_;
+  const size_t most_handshakes_;
+  const std::chrono::seconds longest_wait_;
   WaitingRoom waiting_;  // of the thread, while there is one
   std::vector<int> listeners_;
   int wake_ = -1;  // an eventfd
   uint16_t port_ = 0;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::atomic<bool> stopping_ = false;
-  std::chrono::steady_clock::time_point said_full_{};
+  std::chrono::steady_clock::time_point said_full_{}, looked_{};
   std::thread thread_;
 };
 

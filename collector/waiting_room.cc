@@ -15,42 +15,60 @@ std::optional<int> WaitingRoom::Enter(const std::string& address, int connection
   std::string key = access::LimitKey(address);
   if (!last_address_.empty() && key != last_address_) others_until_ = now + kOthersCount;
   last_address_ = key;
-  std::deque<int>& line = lines_[key];
+  Line& line = lines_[key];
   if (line.empty()) turns_.push_back(key);
-  line.push_back(connection);
+  line.push_back({connection, now});
   ++size_;
   if (line.size() >= kCrowd) crowds_.insert(std::move(key));
   if (size_ <= places_ || crowds_.empty()) return std::nullopt;
-  return TurnOutLastOfLongest();
+  return TurnOutFirstOfLongest();
 }
 
-std::optional<int> WaitingRoom::Next() {
-  if (turns_.empty()) return std::nullopt;
-  std::string address = std::move(turns_.front());
-  turns_.pop_front();
-  std::deque<int>& line = lines_.at(address);
-  const int connection = line.front();
-  line.pop_front();
-  if (!line.empty()) turns_.push_back(address);
-  Leave(address, line);
-  return connection;
+std::optional<WaitingRoom::Turn> WaitingRoom::Next(
+    const std::function<bool(const std::string& key)>& may) {
+  const auto next = std::ranges::find_if(turns_, may);
+  if (next == turns_.end()) return std::nullopt;
+  Turn turn{std::move(*next), -1};
+  turns_.erase(next);
+  Line& line = lines_.at(turn.key);
+  turn.connection = line.back().connection;
+  line.pop_back();
+  if (!line.empty()) turns_.push_back(turn.key);
+  Leave(turn.key, line);
+  return turn;
+}
+
+std::vector<int> WaitingRoom::TurnOutThoseSince(Time before) {
+  std::vector<int> turned_out;
+  std::erase_if(turns_, [&](const std::string& key) {
+    Line& line = lines_.at(key);
+    bool empty = false;
+    while (!empty && line.front().since < before) {
+      turned_out.push_back(line.front().connection);
+      line.pop_front();
+      empty = line.empty();
+      Leave(key, line);
+    }
+    return empty;
+  });
+  return turned_out;
 }
 
 // One has left this line.
-void WaitingRoom::Leave(const std::string& address, std::deque<int>& line) {
+void WaitingRoom::Leave(const std::string& address, const Line& line) {
   --size_;
   if (line.size() < kCrowd) crowds_.erase(address);
   if (line.empty()) lines_.erase(address);
 }
 
-int WaitingRoom::TurnOutLastOfLongest() {
+int WaitingRoom::TurnOutFirstOfLongest() {
   const std::string longest = *std::ranges::max_element(
       crowds_, {}, [this](const std::string& address) { return lines_.at(address).size(); });
-  std::deque<int>& line = lines_.at(longest);
-  const int last = line.back();
-  line.pop_back();
+  Line& line = lines_.at(longest);
+  const int first = line.front().connection;
+  line.pop_front();
   Leave(longest, line);
-  return last;
+  return first;
 }
 
 }  // namespace telltale::collector

@@ -2,6 +2,9 @@
 // round. So neither a fleet behind one address nor one of many is refused when it comes back at
 // once, and an address that floods the door makes itself wait, and nobody else.
 //
+// Of a line the last to come is the first to go in: when more come than can be served, whoever has
+// waited longest is about to give up, and to begin with him would be in vain.
+//
 // Knows sockets by their numbers alone and closes none. One thread.
 
 #ifndef TELLTALE_COLLECTOR_WAITING_ROOM_H_
@@ -10,10 +13,12 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace telltale::collector {
 
@@ -28,26 +33,39 @@ class WaitingRoom {
   // Whether somebody who comes now finds a place, his own or one of a crowd. If not, he is to wait
   // further out: he is nobody's flood.
   bool HasRoom(Time now) const;
-  // Lets a connection of this address in, at the end of its line. Who has no place for it, the last
-  // of the longest line: that may be this one.
+  // Lets a connection of this address in. Who has no place for it: the one of the longest line that
+  // has waited longest.
   std::optional<int> Enter(const std::string& address, int connection, Time now);
-  // Whose turn it is, the first of the next address's line; nothing: nobody waits.
-  std::optional<int> Next();
+  struct Turn {
+    std::string key;  // LimitKey of the address
+    int connection;
+  };
+  // Whose turn it is: of the next line whose key `may` go in. Nothing: there is none.
+  std::optional<Turn> Next(const std::function<bool(const std::string& key)>& may);
+  // Turns out whoever came before that.
+  std::vector<int> TurnOutThoseSince(Time before);
   size_t size() const { return size_; }
+  size_t lines() const { return lines_.size(); }
 
  private:
   // For so long it counts that another address came.
   static constexpr std::chrono::minutes kOthersCount{1};
 
+  struct Waiter {
+    int connection;
+    Time since;
+  };
+  using Line = std::deque<Waiter>;
+
   bool Full() const { return size_ >= places_; }
-  void Leave(const std::string& address, std::deque<int>& line);
-  int TurnOutLastOfLongest();
+  void Leave(const std::string& address, const Line& line);
+  int TurnOutFirstOfLongest();
 
   const size_t places_;
   size_t size_ = 0;
-  std::unordered_map<std::string, std::deque<int>> lines_;  // none of them is empty
-  std::deque<std::string> turns_;                           // each address in lines_ once
-  std::set<std::string> crowds_;                            // lines of kCrowd and more
+  std::unordered_map<std::string, Line> lines_;  // none of them is empty
+  std::deque<std::string> turns_;                // each address in lines_ once
+  std::set<std::string> crowds_;                 // lines of kCrowd and more
   std::string last_address_;
   Time others_until_{};
 };

@@ -10,11 +10,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
+#include "tests/support/pki.h"
+#include "tests/support/temp_dir.h"
+
 namespace telltale::collector {
 namespace {
+
+namespace testing = ::telltale::testing;
 
 // Both ends of a connection over loopback, and TLS at the one that took it in.
 class Connection {
@@ -36,7 +42,7 @@ class Connection {
     if (connections == nullptr) {
       ssl_ = SSL_new(context_);
     } else {
-      const GrpcConnections::Arriving arriving(*connections, taken_);
+      const GrpcConnections::Arriving arriving(*connections, taken_, "127.0.0.1");
       ssl_ = SSL_new(context_);
     }
   }
@@ -54,6 +60,7 @@ class Connection {
     ssl_ = nullptr;
   }
   const std::string& name() const { return name_; }
+  SSL* ssl() const { return ssl_; }
   bool Open() const {
     pollfd wait{peer_, POLLIN, 0};
     return poll(&wait, 1, 0) == 0;
@@ -145,6 +152,59 @@ TEST_F(GrpcConnectionsTest, OneStreamMayBringALongMessageAndItsRoomGoesWithIt) {
   one->GiveRoomBack();
   one->Brought(kAllowance + GrpcConnection::kMessage);
   EXPECT_FALSE(connection.Open());
+}
+
+TEST_F(GrpcConnectionsTest, HandshakesAreUnderWayUntilTheyEndOrTakeTooLong) {
+  const Connection agrees(&connections_), slow(&connections_);
+  Connection gone(&connections_);
+  const auto now = std::chrono::steady_clock::now();
+  EXPECT_EQ(connections_.Handshakes(now).at("127.0.0.1"), 3u);
+  connections_.Of(agrees.name())->Agreed();
+  EXPECT_EQ(connections_.Handshakes(now).at("127.0.0.1"), 2u);
+  gone.Forget();
+  EXPECT_EQ(connections_.Handshakes(now).at("127.0.0.1"), 1u);
+  const auto late = now + GrpcConnections::kLongHandshake + std::chrono::seconds(1);
+  EXPECT_TRUE(connections_.Handshakes(late).empty());
+  EXPECT_EQ(connections_.open(), 2u);
+}
+
+// A real handshake, in memory.
+TEST_F(GrpcConnectionsTest, TlsTellsWhatComesAndWhenItIsAgreedOn) {
+  const testing::TempDir scratch;
+  testing::Pki pki(scratch.path(), "ca");
+  const auto own = pki.Issue("collector", "DNS:localhost");
+  const Connection connection(&connections_);
+  SSL* const server = connection.ssl();
+  SSL_use_certificate_file(server, own.cert.c_str(), SSL_FILETYPE_PEM);
+  SSL_use_PrivateKey_file(server, own.key.c_str(), SSL_FILETYPE_PEM);
+  SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
+  SSL* const client = SSL_new(context);
+  BIO *clients = nullptr, *servers = nullptr;
+  ASSERT_EQ(BIO_new_bio_pair(&clients, 0, &servers, 0), 1);
+  SSL_set_bio(client, clients, clients);
+  SSL_set_bio(server, servers, servers);
+  SSL_set_connect_state(client);
+  SSL_set_accept_state(server);
+  const auto one = connections_.Of(connection.name());
+  for (int turn = 0; turn < 10 && !SSL_is_init_finished(server); ++turn) {
+    EXPECT_FALSE(one->agreed());
+    SSL_do_handshake(client);
+    SSL_do_handshake(server);
+  }
+  EXPECT_TRUE(one->agreed());
+  // What comes then counts to the byte, but for what TLS adds.
+  const std::string piece(10'000, 'x');
+  std::string read(piece.size(), ' ');
+  size_t brought = 0;
+  for (; connection.Open() && brought < 2 * kAllowance; brought += piece.size()) {
+    ASSERT_EQ(SSL_write(client, piece.data(), 10'000), 10'000);
+    ASSERT_EQ(SSL_read(server, read.data(), 10'000), 10'000);
+  }
+  EXPECT_GT(brought, kAllowance * 9 / 10);
+  EXPECT_LT(brought, kAllowance + piece.size());
+  EXPECT_EQ(Ended(), 1u);
+  SSL_free(client);
+  SSL_CTX_free(context);
 }
 
 TEST(ConnectionKeyTest, AllFormsOfAnAddressAreOne) {

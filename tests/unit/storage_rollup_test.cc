@@ -470,8 +470,8 @@ TEST_F(RollerTest, AWindowMadeWhileItsLineBlockIsBuiltComesIntoTheBlock) {
   EXPECT_EQ(nodes, (std::vector<uint32_t>{node_, other}));
 }
 
-// Nodes compute theirs some time apart, those of a block 46 s: that of the present day must not lack
-// the last ones' hour until the next hour is over.
+// Nodes compute theirs some time apart, those of a block 46 s: that of the present day must not
+// lack the last ones' hour until the next hour is over.
 TEST_F(RollerTest, TheLineBlockOfAnOpenDayHasAnHourOfAllNodesOnceAllCouldHaveIt) {
   const uint32_t other = *store_->nodes().NumberOf("web-2");
   const MadeSummary first = maker_.Make(1, kStart);

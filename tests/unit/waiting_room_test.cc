@@ -22,9 +22,14 @@ class WaitingRoomTest : public ::testing::Test {
   std::optional<int> Enter(const std::string& address, int connection) {
     return room_.Enter(address, connection, now_);
   }
+  // 0: nobody's.
+  int Next(const std::string& not_of = "") {
+    const auto turn = room_.Next([&](const std::string& address) { return address != not_of; });
+    return turn.has_value() ? turn->connection : 0;
+  }
   std::vector<int> All() {
     std::vector<int> all;
-    while (const auto next = room_.Next()) all.push_back(*next);
+    while (const int next = Next()) all.push_back(next);
     return all;
   }
 
@@ -37,26 +42,48 @@ TEST_F(WaitingRoomTest, TurnsGoRoundAmongAddresses) {
   EXPECT_EQ(Enter("10.0.0.2", 21), kNobody);
   EXPECT_EQ(Enter("10.0.0.3", 31), kNobody);
   EXPECT_EQ(room_.size(), 6u);
-  EXPECT_EQ(room_.Next(), 1);
+  EXPECT_EQ(room_.lines(), 3u);
+  EXPECT_EQ(Next(), 4) << "the last to come of its line";
   EXPECT_EQ(Enter("10.0.0.2", 22), kNobody);
-  EXPECT_THAT(All(), ElementsAre(21, 31, 2, 22, 3, 4));
+  EXPECT_THAT(All(), ElementsAre(22, 31, 3, 21, 2, 1));
   EXPECT_EQ(room_.size(), 0u);
-  EXPECT_EQ(room_.Next(), kNobody);
+  EXPECT_EQ(Next(), 0);
+}
+
+TEST_F(WaitingRoomTest, WhoMayNotLosesNoTurn) {
+  Enter("10.0.0.1", 1);
+  Enter("10.0.0.2", 2);
+  EXPECT_EQ(Next("10.0.0.1"), 2);
+  EXPECT_EQ(Next("10.0.0.1"), 0);
+  EXPECT_EQ(Next(), 1);
+}
+
+TEST_F(WaitingRoomTest, WhoWaitedTooLongIsTurnedOut) {
+  Enter("10.0.0.1", 1);
+  Enter("10.0.0.2", 2);
+  now_ += std::chrono::seconds(1);
+  Enter("10.0.0.1", 3);
+  EXPECT_THAT(room_.TurnOutThoseSince(now_ - std::chrono::seconds(1)), ElementsAre());
+  EXPECT_THAT(room_.TurnOutThoseSince(now_), ElementsAre(1, 2));
+  EXPECT_EQ(room_.size(), 1u);
+  EXPECT_EQ(room_.lines(), 1u);
+  EXPECT_EQ(Next(), 3);
+  EXPECT_EQ(Next(), 0);
 }
 
 TEST_F(WaitingRoomTest, OneNetworkOfIpv6IsOneAddress) {
   for (int i = 1; i <= 3; ++i) Enter("2001:db8:0:1::" + std::to_string(i), i);
   Enter("2001:db8:0:2::1", 21);
-  EXPECT_THAT(All(), ElementsAre(1, 21, 2, 3));
+  EXPECT_THAT(All(), ElementsAre(3, 21, 2, 1));
 }
 
 TEST_F(WaitingRoomTest, WhenOneAddressAloneFillsItTheRestWaitsOutside) {
   for (size_t i = 0; i < kCrowd + 4; ++i) {
     ASSERT_TRUE(room_.HasRoom(now_));
-    EXPECT_EQ(Enter("10.0.0.1", static_cast<int>(i)), kNobody);
+    EXPECT_EQ(Enter("10.0.0.1", static_cast<int>(i) + 1), kNobody);
   }
   EXPECT_FALSE(room_.HasRoom(now_));
-  EXPECT_EQ(room_.Next(), 0);
+  EXPECT_NE(Next(), 0);
   EXPECT_TRUE(room_.HasRoom(now_));
 }
 
@@ -73,17 +100,16 @@ TEST_F(WaitingRoomTest, ACrowdMakesRoomForOthers) {
     EXPECT_EQ(Enter("10.0.0.2", 100 + static_cast<int>(i)), kNobody);
   }
   ASSERT_TRUE(room_.HasRoom(now_));
-  EXPECT_EQ(Enter("10.0.0.2", 200), 200) << "one more of the crowd";
-  const int last = 100 + static_cast<int>(kCrowd) + 2;
-  EXPECT_EQ(Enter("10.0.0.3", 31), last) << "and one of another address";
-  EXPECT_EQ(room_.Next(), 1);
-  EXPECT_EQ(room_.Next(), 100);
-  EXPECT_EQ(room_.Next(), 31);
+  EXPECT_EQ(Enter("10.0.0.2", 200), 100) << "one more of the crowd";
+  EXPECT_EQ(Enter("10.0.0.3", 31), 101) << "and one of another address";
+  EXPECT_EQ(Next(), 1);
+  EXPECT_EQ(Next(), 200);
+  EXPECT_EQ(Next(), 31);
 }
 
 TEST_F(WaitingRoomTest, WhoCameLongAgoMakesNobodyACrowd) {
   EXPECT_EQ(Enter("10.0.0.1", 1), kNobody);
-  EXPECT_EQ(room_.Next(), 1);
+  EXPECT_EQ(Next(), 1);
   for (size_t i = 0; i < kCrowd + 4; ++i) Enter("10.0.0.2", static_cast<int>(i));
   EXPECT_TRUE(room_.HasRoom(now_));
   now_ += std::chrono::minutes(2);
