@@ -284,6 +284,7 @@ TEST_F(GrpcListenerTest, AnAddressThatEndsNoHandshakeKeepsNobodyOut) {
   another.Say('a');
   EXPECT_TRUE(HeardOne('o'));
   EXPECT_TRUE(HeardOne('a'));
+  EXPECT_EQ(In(), 8u);
 }
 
 TEST_F(GrpcListenerTest, WhoseTurnNeverComesIsTurnedOut) {
