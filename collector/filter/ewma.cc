@@ -53,6 +53,11 @@ void Emit(const Instance& self, const telltale_filter_vital& vital, const tellta
       RateText(track.peak, vital.unit).c_str(), RateText(track.peak_expected, vital.unit).c_str(),
       RateText(track.peak_deviation, vital.unit).c_str(),
       static_cast<unsigned long long>(track.open_learned));
+  const double severity = (track.peak - track.peak_expected) / track.peak_deviation;
+  char evidence[128];
+  std::snprintf(evidence, sizeof evidence,
+                "%.1f deviations from the moving average of its epochs; %g are too many",
+                std::abs(severity), self.options.k);
   telltale_filter_anomaly anomaly = {};
   anomaly.struct_size = sizeof anomaly;
   anomaly.open = track.open;
@@ -63,9 +68,11 @@ void Emit(const Instance& self, const telltale_filter_vital& vital, const tellta
   anomaly.value = track.peak;
   anomaly.expected = track.peak_expected;
   anomaly.deviation = track.peak_deviation;
-  anomaly.severity = (track.peak - track.peak_expected) / track.peak_deviation;
+  anomaly.severity = severity;
   anomaly.learned_epochs = track.open_learned;
   anomaly.text = text;
+  anomaly.evidence = evidence;
+  anomaly.against = "a load that is meant to be there, and is new or rare, does the same";
   self.host.anomaly(self.host.context, &anomaly);
 }
 
@@ -178,7 +185,7 @@ const telltale_filter* telltale_ewma_filter(void) {
   static const telltale_filter filter = {sizeof(telltale_filter),
                                          TELLTALE_FILTER_ABI,
                                          "ewma",
-                                         1,
+                                         2,
                                          TELLTALE_NEEDS_TOTALS,
                                          "moving average and deviation of every sub-series' rate",
                                          nullptr,

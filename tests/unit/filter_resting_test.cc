@@ -107,7 +107,8 @@ TEST_F(RestingTest, OutputsWithinAnHourKeepTheStateItBeganWith) {
     Look();
   }
   const auto stored = [&] {
-    const auto number = store_.FilterNumber(telltale_ewma_filter()->name, 1);
+    const auto number =
+        store_.FilterNumber(telltale_ewma_filter()->name, telltale_ewma_filter()->version);
     v1::FilterHour hour;
     EXPECT_TRUE(hour.ParseFromString(*store_.Get({*number, 1, kBegin + 360 * kEpoch})));
     return hour;

@@ -26,6 +26,7 @@ class Watch {
     uint64_t start_ns, end_ns;
     bool open;
     double value, expected, severity;
+    uint64_t learned;
     bool operator==(const Told&) const = default;
   };
 
@@ -38,10 +39,13 @@ class Watch {
     host_.machine = "x86_64";
     host_.anomaly = [](void* context, const telltale_filter_anomaly* a) {
       const auto text = [](const char* of) { return std::string(of == nullptr ? "" : of); };
+      // Whatever a filter says comes with what speaks for it, and against.
+      EXPECT_NE(text(a->evidence), "") << a->text;
+      EXPECT_NE(text(a->against), "") << a->text;
       static_cast<Watch*>(context)->told.push_back(
           {a->vital, a->sub, text(a->subject), text(a->text), text(a->evidence), text(a->against),
            text(a->cause), text(a->cgroup), text(a->device), text(a->site), a->start_ns, a->end_ns,
-           a->open != 0, a->value, a->expected, a->severity});
+           a->open != 0, a->value, a->expected, a->severity, a->learned_epochs});
     };
     host_.point = [](void* context, const telltale_filter_point* point) {
       static_cast<Watch*>(context)

@@ -19,7 +19,7 @@ class UngratifiedIo : public Rule {
   static constexpr const char* kVitals[] = {"disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_ungratified_io",
-      .version = 3,
+      .version = 4,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES,
       .about = "disk requests of which less is done than was asked",
       .vitals = kVitals,
@@ -62,7 +62,9 @@ class UngratifiedIo : public Rule {
                              " asked, ", RateText(*done, "bytes"), " done");
       found.found.evidence =
           absl::StrCat(RateText(*issued, "bytes"), " asked, ", RateText(*done, "bytes"), " done");
-      found.found.against = error != 0 ? "" : "a queue that grows for a minute looks the same";
+      found.found.against = error != 0
+                                ? "a request that may fail, as a look beyond the end of a disk"
+                                : "a queue that grows for a minute looks the same";
       found.found.cause = "ungratified I/O: bad blocks, a full or a lost disk";
       found.found.device = error != 0 ? DiskName(epoch, device) : "";
       found.found.next = "telltale samples --vital disk_io";
