@@ -120,7 +120,7 @@ TEST(BusyLoopTest, AnInterpretersLoopIsToldOnceItWentOnForFiveEpochs) {
   Play(watch, 0, 1, Nothing, [](Watch& w) { Interpret(w, 1); });
   ASSERT_EQ(watch.told.size(), 1u);
   EXPECT_THAT(watch.told[0].evidence,
-              HasSubstr("for 5 epochs on end; it never computed so long before"));
+              HasSubstr("for 5 epochs on end; it did not compute so long within the last week"));
   Watch starved(BusyLoopFilter());
   Play(starved, 40, 20, Nothing, [](Watch& w) {
     w.Process(812, "/usr/bin/clang",
@@ -175,6 +175,53 @@ TEST(BusyLoopTest, AProgramThatAlwaysComputesIsLeftAlone) {
   }
   // Its first stretch lies within what the node learns from and may be told of; no other is.
   EXPECT_LE(watch.told.size(), 2u);
+}
+
+TEST(RuleTest, AFaultHoweverLongMutesNotItsOwnRecurrence) {
+  Watch watch(BusyLoopFilter());
+  const auto spins = [](Watch& w) { Spin(w, 1, 0.97); };
+  Play(watch, 40, 480, Nothing, spins);
+  Play(watch, 30, 0, Nothing, Nothing);
+  ASSERT_EQ(watch.told.size(), 2u);  // begins and ends
+  Play(watch, 0, 5, Nothing, spins);
+  EXPECT_EQ(watch.told.size(), 3u);
+}
+
+TEST(RuleTest, WhatComesAgainAndAgainIsHowTheProgramIs) {
+  Watch watch(BusyLoopFilter());
+  Play(watch, 40, 0, Nothing, Nothing);
+  for (int i = 0; i < 8; ++i) Play(watch, 5, 20, Nothing, [](Watch& w) { Spin(w, 1, 0.97); });
+  Play(watch, 5, 0, Nothing, Nothing);
+  EXPECT_EQ(watch.told.size(), 2u * 4);
+}
+
+TEST(RuleTest, OverAHoleInTimeNothingIsInARow) {
+  Watch watch(BusyLoopFilter());
+  const auto spins = [](Watch& w) { Spin(w, 1, 0.97); };
+  Play(watch, 40, 1, Nothing, spins);
+  watch.now += 6 * storage::kHourNs;
+  const uint64_t back = watch.now;
+  Play(watch, 0, 1, Nothing, spins);
+  EXPECT_TRUE(watch.told.empty());
+  watch.now += kSecond;  // clocks put epochs this far apart
+  Play(watch, 0, 1, Nothing, spins);
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].start_ns, back);
+}
+
+TEST(BusyLoopTest, HowLongAProgramComputedOnceIsForgottenAfterAWeekOrTwo) {
+  Watch watch(BusyLoopFilter());
+  const auto computes = [](Watch& w) { Interpret(w, 1); };
+  Play(watch, 40, 60, Nothing, computes);
+  Play(watch, 5, 0, Nothing, Nothing);
+  ASSERT_EQ(watch.told.size(), 2u);
+  watch.now += 6 * storage::kDayNs;
+  Play(watch, 1, 20, Nothing, computes);
+  EXPECT_EQ(watch.told.size(), 2u) << "it did so within the week";
+  Play(watch, 5, 0, Nothing, Nothing);
+  watch.now += 15 * storage::kDayNs;
+  Play(watch, 1, 20, Nothing, computes);
+  EXPECT_EQ(watch.told.size(), 3u);
 }
 
 TEST(BusyLoopTest, WithoutSystemCallsWatchedItCannotTell) {
@@ -343,6 +390,21 @@ TEST(LoadTest, AStartMayBeginLateInAnEpoch) {
   }
   ASSERT_EQ(watch.told.size(), 1u);
   EXPECT_EQ(watch.told[0].cause, "slow start");
+}
+
+TEST(LoadTest, NobodyStartsUpOverAHoleInTime) {
+  Watch watch(LoadFilter());
+  Play(watch, 40, 0, Nothing, Nothing);
+  for (int i = 0; i < 7; ++i) {
+    if (i == 3) watch.now += 6 * storage::kHourNs;
+    Nothing(watch);
+    watch.Process(100, "/usr/bin/java",
+                  {{TELLTALE_PROCESS_RUN_NS, 0.9e9},
+                   {TELLTALE_PROCESS_FAULTS_MINOR, 4e3},
+                   {TELLTALE_PROCESS_RSS_BYTES, (1 + i) * 4e3 * 60 * 4096}});
+    watch.Show();
+  }
+  EXPECT_TRUE(watch.told.empty());
 }
 
 TEST(LoadTest, AJobThatGrowsUntilItEndsStartsForAsLong) {

@@ -14,6 +14,8 @@ constexpr double kMemory = 1.0 / 256;
 constexpr double kHabit = 0.1;  // 27 epochs of never ending
 constexpr double kForget = 1.0 / 1024;
 constexpr uint32_t kHeld = 2, kMissed = 2;
+constexpr uint32_t kTaught = 8;  // epochs of a case; with the fourth of late a program has a habit
+constexpr double kHole = 1.5;    // epochs: more than one is missing
 constexpr size_t kPrograms = 512;
 
 // The kernel accounts for it also while no sensor counts.
@@ -110,7 +112,12 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
   if (!IsUsual(epoch)) return;
   ++epochs_;
   const RuleEpoch seen(epoch);
-  std::set<std::string> held;
+  if (IsBehindHole(epoch)) {
+    std::erase_if(open_, [](const auto& entry) { return !entry.second.told; });
+    PassHole();
+  }
+  last_end_ns_ = epoch.end_ns;
+  std::set<std::string> held, teach;
   for (auto& [who, open] : open_) ++open.missed;
   for (Case& found : Look(seen)) {
     held.insert(found.program);
@@ -118,13 +125,20 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
     const bool usual = habit != habits_.end() && habit->second > kHabit;
     const auto known = open_.find(found.who);
     // What goes on while it learns is how things are here.
-    if (known == open_.end() && (usual || epochs_ <= learn_)) continue;
+    if (known == open_.end() && (usual || epochs_ <= learn_)) {
+      teach.insert(found.program);
+      continue;
+    }
     if (known != open_.end() && known->second.missed == 0) continue;  // twice in one epoch
     Open& open = open_[found.who];
     if (open.missed > 1) open.held = 0;
     if (open.held == 0 && !open.told) open.start_ns = epoch.start_ns;
     open.missed = 0;
     ++open.held;
+    if (open.taught < kTaught) {
+      ++open.taught;
+      teach.insert(found.program);
+    }
     open.last_ns = epoch.end_ns;
     if (open.told || open.held < kHeld) continue;
     open.told = true;
@@ -150,15 +164,23 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
     if (over && it->second.told) Tell(it->second, false);
     it = over ? open_.erase(it) : std::next(it);
   }
-  Learn(seen, held);
+  Learn(seen, held, teach);
   NoteUsual(seen, held);
 }
 
+bool Rule::IsBehindHole(const telltale_filter_epoch& epoch) const {
+  return last_end_ns_ != 0 && epoch.start_ns > last_end_ns_ &&
+         static_cast<double>(epoch.start_ns - last_end_ns_) >
+             kHole * static_cast<double>(epoch.end_ns - epoch.start_ns);
+}
+
+void Rule::PassHole() {}
 void Rule::NoteUsual(const RuleEpoch&, const std::set<std::string>&) {}
 void Rule::SaveUsual(StateWriter&) const {}
 void Rule::LoadUsual(StateReader&) {}
 
-void Rule::Learn(const RuleEpoch& epoch, const std::set<std::string>& held) {
+void Rule::Learn(const RuleEpoch& epoch, const std::set<std::string>& held,
+                 const std::set<std::string>& teach) {
   for (const std::string& program : held) {
     if (habits_.size() < kPrograms) habits_.try_emplace(program, 0.0);
   }
@@ -167,6 +189,7 @@ void Rule::Learn(const RuleEpoch& epoch, const std::set<std::string>& held) {
     there.insert(ProgramOf(*process));
   }
   for (auto& [program, share] : habits_) {
+    if (held.contains(program) && !teach.contains(program)) continue;
     // What is no executable is the node's own, and always there.
     if (!program.starts_with('/') || there.contains(program))
       share += kMemory * ((held.contains(program) ? 1 : 0) - share);
@@ -199,51 +222,50 @@ void Rule::Tell(const Open& open, bool goes_on) const {
 
 void Rule::Save(StateWriter& to) const {
   to.Put(epochs_);
+  to.Put(last_end_ns_);
   to.Map(habits_, [&](double share) { to.Put(share); });
   to.Map(open_, [&](const Open& open) {
     to.Put(open.start_ns);
     to.Put(open.last_ns);
     to.Put(open.held);
     to.Put(open.missed);
+    to.Put(open.taught);
     to.Put(static_cast<uint8_t>(open.told));
     to.Put(open.value);
     to.Put(open.expected);
     to.Put(open.deviation);
     to.Put(open.learned);
-    for (const std::string* text : {&open.vital, &open.sub, &open.subject, &open.text,
-                                    &open.evidence, &open.against, &open.cause, &open.next}) {
+    for (const std::string* text :
+         {&open.vital, &open.sub, &open.subject, &open.text, &open.evidence, &open.against,
+          &open.cause, &open.next, &open.cgroup, &open.device, &open.site}) {
       to.Text(*text);
     }
   });
   SaveUsual(to);
-  for (const auto& [who, open] : open_) {
-    for (const std::string* about : {&open.cgroup, &open.device, &open.site}) to.Text(*about);
-  }
 }
 
 bool Rule::Load(StateReader& from) {
   epochs_ = from.Get<uint64_t>();
+  last_end_ns_ = from.Get<uint64_t>();
   from.Map(habits_, [&](double& share) { share = from.Get<double>(); });
   from.Map(open_, [&](Open& open) {
     open.start_ns = from.Get<uint64_t>();
     open.last_ns = from.Get<uint64_t>();
     open.held = from.Get<uint32_t>();
     open.missed = from.Get<uint32_t>();
+    open.taught = from.Get<uint32_t>();
     open.told = from.Get<uint8_t>() != 0;
     open.value = from.Get<double>();
     open.expected = from.Get<double>();
     open.deviation = from.Get<double>();
     open.learned = from.Get<uint64_t>();
-    for (std::string* text : {&open.vital, &open.sub, &open.subject, &open.text, &open.evidence,
-                              &open.against, &open.cause, &open.next}) {
+    for (std::string* text :
+         {&open.vital, &open.sub, &open.subject, &open.text, &open.evidence, &open.against,
+          &open.cause, &open.next, &open.cgroup, &open.device, &open.site}) {
       *text = from.Text();
     }
   });
   LoadUsual(from);
-  if (from.ok() && from.at_end()) return true;  // of before findings said more than their subject
-  for (auto& [who, open] : open_) {
-    for (std::string* about : {&open.cgroup, &open.device, &open.site}) *about = from.Text();
-  }
   return from.ok();
 }
 

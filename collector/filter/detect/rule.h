@@ -1,8 +1,11 @@
 // What the rules of Chopstix 3.2 share. A rule names in each epoch the cases in which its condition
 // holds: a process, or the node. What is told is a case that holds in two epochs in a row and that
 // is not how its program always is: a program for which the condition held in more than a tenth of
-// its last few hundred epochs (a moving share) is left alone. It ends with two epochs in which it
-// does not hold. A rule is silent for the first 30 epochs of a node, or as many as it is told to.
+// its last few hundred epochs (a moving share) is left alone. Of a case that is told no more than
+// its first epochs count for that: however long a fault lasts it is no habit, but what comes again
+// and again is one. A case ends with two epochs in which it does not hold. Over a hole in time
+// nothing is in a row. A rule is silent for the first 30 epochs of a node, or as many as it is told
+// to.
 //
 // As a Detector: one node, one thread at a time.
 
@@ -72,7 +75,9 @@ class Rule : public Detector {
  protected:
   virtual std::vector<Case> Look(const RuleEpoch& epoch) const = 0;
   // What a rule remembers of usual epochs besides habits: called for each epoch after Look, with
-  // the programs whose condition held in it; saved and loaded with the rest.
+  // the programs whose condition held in it; saved and loaded with the rest. PassHole, before Look:
+  // epochs are missing before this one, and what is remembered of processes is of before that.
+  virtual void PassHole();
   virtual void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>& held);
   virtual void SaveUsual(StateWriter& to) const;
   virtual void LoadUsual(StateReader& from);
@@ -81,17 +86,22 @@ class Rule : public Detector {
   struct Open {
     uint64_t start_ns = 0, last_ns = 0;
     uint32_t held = 0, missed = 0;  // epochs in a row
+    uint32_t taught = 0;            // epochs that count as a habit
     bool told = false;
     std::string vital, sub, subject;
     double value = 0, expected = 0, deviation = 0;
     std::string text, evidence, against, cause, next, cgroup, device, site;
     uint64_t learned = 0;
   };
-  void Learn(const RuleEpoch& epoch, const std::set<std::string>& held);
+  // `teach`: those of `held` of which this epoch counts.
+  void Learn(const RuleEpoch& epoch, const std::set<std::string>& held,
+             const std::set<std::string>& teach);
+  bool IsBehindHole(const telltale_filter_epoch& epoch) const;
   void Tell(const Open& open, bool goes_on) const;
 
   uint64_t learn_ = 30;
   uint64_t epochs_ = 0;
+  uint64_t last_end_ns_ = 0;
   std::map<std::string, double> habits_;  // moving share of its epochs, by program
   std::map<std::pair<uint32_t, uint64_t>, Open> open_;
 };

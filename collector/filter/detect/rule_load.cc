@@ -2,14 +2,15 @@
 // the first time; a start makes little memory traffic, a growing load much. Without hardware
 // counters the age of the process tells them apart: what is young starts up, what has been there
 // for ten epochs does more than it used to. A start-up is told only when it takes longer than any
-// this program made here before, where a job that grows until it ends counts as one; a growing load
-// when first touches and CPU time are a multiple of what is usual for the process. Many short-lived
-// processes of one program are told by how often they are started.
+// this program made here within a week or two, where a job that grows until it ends counts as one;
+// a growing load when first touches and CPU time are a multiple of what is usual for the process.
+// Many short-lived processes of one program are told by how often they are started.
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "collector/filter/detect/longest.h"
 #include "collector/filter/detect/rule.h"
 #include "collector/filter/detect/rules.h"
 #include "storage/rollup/portable.h"
@@ -44,7 +45,7 @@ class Load : public Rule {
   static constexpr const char* kVitals[] = {"user_page", "llc", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_load",
-      .version = 4,
+      .version = 5,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "a start that takes long, a load that grows",
       .vitals = kVitals,
@@ -59,14 +60,10 @@ class Load : public Rule {
     bool starts = false;          // it was first seen after the node's first epoch
     uint32_t starting = 0;        // epochs from the first on with many first touches
     double faults = 0, cpus = 0;  // moving averages
-    double resident = 0;          // bytes, at the end of its last epoch
+    double resident = 0;          // bytes, at the end of its last epoch; below 0: not known
     uint32_t away = 0;            // epochs without a row
     std::string program;
     bool StillStarts() const { return starts && starting > 0 && starting == epochs; }
-  };
-  struct Program {
-    double started = 0;          // short-lived processes per second, moving average
-    uint32_t longest_start = 0;  // epochs
   };
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
@@ -105,8 +102,7 @@ class Load : public Rule {
     found.value = touched;
     found.expected = past.faults;
     if (past.starts && past.starting == past.epochs) {
-      const auto program = programs_.find(ProgramOf(process));
-      const uint32_t longest = program == programs_.end() ? 0 : program->second.longest_start;
+      const uint32_t longest = starts_.Of(ProgramOf(process));
       const uint32_t now = past.starting + 1;
       if (now < kSlowStart || now <= longest) return std::nullopt;
       if (kept < kKept * touched) return std::nullopt;
@@ -146,6 +142,7 @@ class Load : public Rule {
   // Pages per second by which it grew.
   static double Kept(const RuleEpoch& epoch, const telltale_filter_process& process,
                      const Life& past) {
+    if (past.resident < 0) return 0;
     return std::max(0.0, Resident(epoch, process) - past.resident) / kPageBytes / epoch.seconds();
   }
 
@@ -153,7 +150,7 @@ class Load : public Rule {
                                const telltale_filter_process& processes) const {
     const double started = processes.instances / epoch.seconds();
     const auto program = programs_.find(ProgramOf(processes));
-    const double usual = program == programs_.end() ? 0 : program->second.started;
+    const double usual = program == programs_.end() ? 0 : program->second;
     if (started < kStarts || started < kTimes * usual) return std::nullopt;
     Finding found;
     found.value = Faults(epoch, processes);
@@ -180,7 +177,17 @@ class Load : public Rule {
     return epoch.Of(process, "llc", "misses", true) / cpus;
   }
 
+  // Who is there behind a hole did not just start, and grew in nobody knows what time.
+  void PassHole() override {
+    first_ = true;
+    for (auto& [who, life] : lives_) {
+      life.starts = false;
+      life.resident = -1;
+    }
+  }
+
   void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>& held) override {
+    starts_.Pass(epoch.epoch().end_ns);
     for (auto& [who, life] : lives_) ++life.away;
     std::map<std::string, double> started;
     for (const telltale_filter_process* process : epoch.Processes()) {
@@ -201,16 +208,14 @@ class Load : public Rule {
     for (const auto& [name, rate] : started) {
       if (programs_.size() >= kPrograms && !programs_.contains(name)) continue;
       const auto [program, fresh] = programs_.try_emplace(name);
-      if (fresh && !held.contains(name)) program->second.started = rate;
+      if (fresh && !held.contains(name)) program->second = rate;
     }
-    for (auto& [name, program] : programs_) {
+    for (auto& [name, usual] : programs_) {
       if (held.contains(name)) continue;
       const auto rate = started.find(name);
-      program.started += kMemory * ((rate == started.end() ? 0 : rate->second) - program.started);
+      usual += kMemory * ((rate == started.end() ? 0 : rate->second) - usual);
     }
-    std::erase_if(programs_, [&](const auto& entry) {
-      return entry.second.started < kForget && entry.second.longest_start == 0;
-    });
+    std::erase_if(programs_, [](const auto& entry) { return entry.second < kForget; });
   }
 
   void NoteLife(const RuleEpoch& epoch, const telltale_filter_process& process,
@@ -237,11 +242,7 @@ class Load : public Rule {
   }
 
   // It is over.
-  void NoteStart(const Life& life) {
-    if (programs_.size() >= kPrograms && !programs_.contains(life.program)) return;
-    Program& program = programs_[life.program];
-    program.longest_start = std::max(program.longest_start, life.starting);
-  }
+  void NoteStart(const Life& life) { starts_.Note(life.program, life.starting); }
 
   void SaveUsual(StateWriter& to) const override {
     to.Put(static_cast<uint8_t>(first_));
@@ -255,10 +256,8 @@ class Load : public Rule {
       to.Put(life.away);
       to.Text(life.program);
     });
-    to.Map(programs_, [&](const Program& program) {
-      to.Put(program.started);
-      to.Put(program.longest_start);
-    });
+    to.Map(programs_, [&](double started) { to.Put(started); });
+    starts_.Save(to);
   }
   void LoadUsual(StateReader& from) override {
     first_ = from.Get<uint8_t>() != 0;
@@ -272,15 +271,15 @@ class Load : public Rule {
       life.away = from.Get<uint32_t>();
       life.program = from.Text();
     });
-    from.Map(programs_, [&](Program& program) {
-      program.started = from.Get<double>();
-      program.longest_start = from.Get<uint32_t>();
-    });
+    from.Map(programs_, [&](double& started) { started = from.Get<double>(); });
+    starts_.Load(from);
   }
 
   bool first_ = true;  // no epoch was seen yet: who is there did not just start
   std::map<std::pair<uint32_t, uint64_t>, Life> lives_;  // by pid and start
-  std::map<std::string, Program> programs_;
+  // Short-lived processes per second, moving average, by program.
+  std::map<std::string, double> programs_;
+  Longest starts_;
 };
 
 }  // namespace

@@ -107,7 +107,7 @@ class KernelBottleneck : public Rule {
   static constexpr const char* kVitals[] = {"cpu", "sched_delay", "softirq", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_kernel_bottleneck",
-      .version = 1,
+      .version = 2,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "the kernel takes the CPUs and processes wait for them",
       .vitals = kVitals,
@@ -164,7 +164,7 @@ class LowMemory : public Rule {
   static constexpr const char* kVitals[] = {"user_page", "blocking", "reclaim", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_low_memory",
-      .version = 3,
+      .version = 4,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "low memory and swap, against plenty",
       .vitals = kVitals,

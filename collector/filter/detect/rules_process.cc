@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "collector/filter/detect/longest.h"
 #include "collector/filter/detect/rule.h"
 #include "collector/filter/detect/rules.h"
 
@@ -19,16 +20,17 @@ namespace {
 // The CPU is busy, next to nothing is asked of the kernel, and the cache serves all memory traffic.
 // Without hardware counters few places of the code take all the time instead; where they are many,
 // as of a loop that an interpreter goes round, it must have gone on for five epochs, and for longer
-// than this program ever computed here, and run for a third of a CPU: of a compiler that hardly
-// gets to run nobody can tell what it would ask for. What grows meanwhile, be it with few faults of
-// huge pages, gets on with something. That it spends its time in the same places as in the epoch
-// before would tell nothing sooner: what an interpreter computes for long is as steady as its loop.
+// than this program computed here within a week or two, and run for a third of a CPU: of a compiler
+// that hardly gets to run nobody can tell what it would ask for. What grows meanwhile, be it with
+// few faults of huge pages, gets on with something. That it spends its time in the same places as
+// in the epoch before would tell nothing sooner: what an interpreter computes for long is as steady
+// as its loop.
 class BusyLoop : public Rule {
  public:
   static constexpr const char* kVitals[] = {"cpu", "llc", "syscall", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_busy_loop",
-      .version = 6,
+      .version = 7,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_PROCESSES,
       .about = "much CPU time without memory traffic or calls: a busy loop",
       .vitals = kVitals,
@@ -49,7 +51,7 @@ class BusyLoop : public Rule {
   static constexpr uint32_t kLong = 4;      // epochs; a rule speaks with the next
   static constexpr uint32_t kLongest = 60;  // epochs: no program may take longer
   static constexpr double kGrows = 1e6;     // bytes per second
-  static constexpr size_t kProcesses = 1'024, kPrograms = 512;
+  static constexpr size_t kProcesses = 1'024;
 
   // Of a process, at the end of the last epoch.
   struct Past {
@@ -133,12 +135,15 @@ class BusyLoop : public Rule {
     if (cpus < kRuns) return "";
     const auto past = past_.find(Who(process));
     const uint32_t computing = 1 + (past == past_.end() ? 0 : past->second.computing);
-    const auto longest = longest_.find(ProgramOf(process));
-    if (computing < kLong || (longest != longest_.end() && computing <= longest->second)) return "";
-    return absl::StrCat("for ", computing, " epochs on end; it never computed so long before");
+    if (computing < kLong || computing <= longest_.Of(ProgramOf(process))) return "";
+    return absl::StrCat("for ", computing,
+                        " epochs on end; it did not compute so long within the last week");
   }
 
+  void PassHole() override { NoteEnds({}); }
+
   void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>&) override {
+    longest_.Pass(epoch.epoch().end_ns);
     std::map<std::pair<uint32_t, uint64_t>, Past> now;
     for (const telltale_filter_process* process : epoch.Processes()) {
       if (process->pid == 0 || now.size() >= kProcesses) continue;
@@ -150,22 +155,26 @@ class BusyLoop : public Rule {
       past.computing = 1 + (before == past_.end() ? 0 : before->second.computing);
       past.program = ProgramOf(*process);
     }
+    NoteEnds(std::move(now));
+  }
+
+  // Of those that computed and do not `now`.
+  void NoteEnds(std::map<std::pair<uint32_t, uint64_t>, Past> now) {
     for (const auto& [who, past] : past_) {
       const auto after = now.find(who);
       if (past.computing < kLong || (after != now.end() && after->second.computing > 0)) continue;
-      if (longest_.size() >= kPrograms && !longest_.contains(past.program)) continue;
-      uint32_t& longest = longest_[past.program];
-      longest = std::max(longest, std::min(past.computing, kLongest));
+      longest_.Note(past.program, std::min(past.computing, kLongest));
     }
     past_ = std::move(now);
   }
+
   void SaveUsual(StateWriter& to) const override {
     to.Map(past_, [&](const Past& past) {
       to.Put(past.resident);
       to.Put(past.computing);
       to.Text(past.program);
     });
-    to.Map(longest_, [&](uint32_t epochs) { to.Put(epochs); });
+    longest_.Save(to);
   }
   void LoadUsual(StateReader& from) override {
     from.Map(past_, [&](Past& past) {
@@ -173,11 +182,11 @@ class BusyLoop : public Rule {
       past.computing = from.Get<uint32_t>();
       past.program = from.Text();
     });
-    from.Map(longest_, [&](uint32_t& epochs) { epochs = from.Get<uint32_t>(); });
+    longest_.Load(from);
   }
 
   std::map<std::pair<uint32_t, uint64_t>, Past> past_;  // by pid and start
-  std::map<std::string, uint32_t> longest_;  // epochs a program computed on end, until it stopped
+  Longest longest_;                                     // that a program computed, until it stopped
 
   // What its heaviest places take: of what is certain of all its places, and of its CPU time. What
   // is certain of a place is the last power it passed, on a busy node half of its weight or a
@@ -223,7 +232,7 @@ class HeldFromCpu : public Rule {
   static constexpr const char* kVitals[] = {"cpu", "sched_delay", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_held",
-      .version = 5,
+      .version = 6,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "a process held from the CPU, normally or abnormally",
