@@ -71,6 +71,23 @@ std::string RenderLearning(const v1::AnomaliesAnswer& answer) {
 
 namespace {
 
+// Whom they keep silent about, or it would look as if all were well there.
+std::string MutedText(const std::vector<const v1::FilterInfo*>& filters) {
+  std::string text;
+  for (const v1::FilterInfo* filter : filters) {
+    std::vector<std::string> programs;
+    for (const v1::MutedProgram& muted : filter->muted()) {
+      programs.push_back(
+          absl::StrCat(Escaped(muted.program()), " on ",
+                       muted.nodes() == 1 ? Escaped(muted.node()) : Plural(muted.nodes(), "node")));
+    }
+    if (programs.empty()) continue;
+    absl::StrAppend(&text, Escaped(filter->name()), " tells nothing new, as usual there, of ",
+                    absl::StrJoin(programs, ", "), "\n");
+  }
+  return text;
+}
+
 std::string FilterTable(const v1::ListFiltersAnswer& answer, bool rules, const View& view) {
   Table table({{rules ? "rule" : ""},
                {"filter"},
@@ -100,7 +117,7 @@ std::string FilterTable(const v1::ListFiltersAnswer& answer, bool rules, const V
                Escaped(filter->about()), RecordOf(*filter), state,
                Count(filter->status().anomalies())});
   }
-  return table.Render(view.style);
+  return table.Render(view.style) + MutedText(list);
 }
 
 // Filters of filters.d: what each cost, and below why one is not running.

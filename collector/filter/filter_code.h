@@ -34,7 +34,8 @@ class FilterInstance {
   virtual bool Load(std::string_view state) = 0;  // false: not understood
   // Whether it may go between two epochs and another one, with its state, take its place.
   virtual bool MayRest() const { return false; }
-  // How far it is; nullopt: not told. `unit` lives until the next call of the instance.
+  // How far it is; nullopt: not told. Its strings live until the next call of the
+  // instance.
   virtual std::optional<telltale_filter_learning> Learning() const = 0;
 };
 

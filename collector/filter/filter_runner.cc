@@ -1,6 +1,7 @@
 #include "collector/filter/filter_runner.h"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace {
 // A filter that was not run for longer than this begins anew.
 constexpr uint64_t kResumeNs = 2 * storage::kDayNs;
 constexpr size_t kMaxSaid = 1000;
+constexpr int kMutedShown = 20;
 // A filter speaks only when it is shown an epoch: of a node that is gone it never says that
 // something ended. So what is open on a node of which no epoch came for so long is not known to go
 // on (that the node is silent is told by the filter of that name). It is 15 epochs of the longest
@@ -235,6 +237,7 @@ void FilterRunner::Rest(uint32_t node) {
 
 void FilterRunner::NoteLearning(Running& running, const NodeFeed& feed) {
   if (feed.resting()) return;
+  NoteMuted(running, feed);
   auto told = feed.Learning();
   const bool learns = told.has_value() && told->learned_epochs() < told->needed_epochs();
   const std::lock_guard lock(mutex_);
@@ -243,6 +246,38 @@ void FilterRunner::NoteLearning(Running& running, const NodeFeed& feed) {
   } else {
     running.learning.erase(feed.node());
   }
+}
+
+void FilterRunner::NoteMuted(Running& running, const NodeFeed& feed) {
+  auto muted = feed.Muted();
+  if (!muted.has_value()) return;
+  const auto known = running.muted.find(feed.node());
+  if (known == running.muted.end() ? muted->empty() : known->second == *muted) return;
+  running.muted_changed = true;
+  if (muted->empty()) {
+    running.muted.erase(known);
+  } else {
+    running.muted[feed.node()] = *std::move(muted);
+  }
+}
+
+std::vector<v1::MutedProgram> FilterRunner::MutedOn(const Running& running) {
+  std::map<std::string, v1::MutedProgram> by_program;
+  for (const auto& [node, programs] : running.muted) {
+    for (const std::string& program : programs) {
+      v1::MutedProgram& muted = by_program[program];
+      if (muted.nodes() == 0) muted.set_node(running.nodes[node]->name());
+      muted.set_nodes(muted.nodes() + 1);
+    }
+  }
+  std::vector<v1::MutedProgram> all;
+  for (auto& [program, muted] : by_program) {
+    muted.set_program(program);
+    all.push_back(std::move(muted));
+  }
+  std::ranges::stable_sort(all, std::greater(), &v1::MutedProgram::nodes);
+  if (all.size() > kMutedShown) all.resize(kMutedShown);
+  return all;
 }
 
 // By the keys of this hour and the one before, where a filter that ran is found; only of a node
@@ -316,7 +351,10 @@ void FilterRunner::Report(Running& running, const std::vector<NodeHead>& heads) 
     if (key.first == running.report.status.name()) anomalies += count;
   }
   const auto& [shown, skipped, dropped, failed] = running.counts;
+  const bool muted_changed = std::exchange(running.muted_changed, false);
+  auto muted = muted_changed ? MutedOn(running) : std::vector<v1::MutedProgram>();
   const std::lock_guard lock(mutex_);
+  if (muted_changed) running.report.muted = std::move(muted);
   running.report.shown = shown;
   running.report.skipped = skipped;
   running.report.dropped = dropped;

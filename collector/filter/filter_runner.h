@@ -35,6 +35,7 @@
 #include "collector/filter/telltale_filter.h"
 #include "storage/derived.h"
 #include "telltale/v1/query.pb.h"
+#include "telltale/v1/watch.pb.h"
 
 namespace telltale::filter {
 
@@ -54,8 +55,8 @@ struct FilterRunnerOptions {
                              const v1::FilterMark& mark)>
       on_mark;
   std::function<void(const std::string&)> log_line;  // what went wrong; any thread; may be empty
-  std::chrono::milliseconds poll{1'000};             // between looks for new epochs
-  uint64_t hold_ns = 60'000'000'000;                 // see FeedOptions
+  std::chrono::milliseconds poll{1'000};  // between looks for new epochs
+  uint64_t hold_ns = 60'000'000'000;      // see FeedOptions
   uint64_t backfill_ns = 86'400'000'000'000;
 };
 
@@ -65,6 +66,7 @@ struct FilterReport {
   uint64_t shown = 0;    // epochs; also by runs before a restart, where it goes on from their state
   uint64_t skipped = 0;  // epochs that came too late
   uint64_t dropped = 0;  // outputs not kept
+  std::vector<v1::MutedProgram> muted;
 };
 
 class FilterRunner {
@@ -105,7 +107,9 @@ class FilterRunner {
     uint64_t unreadable = 0;                       // stored hours, not told yet
     FeedCounts counts;                             // of all nodes
     FilterReport report;
-    std::map<uint32_t, v1::FilterLearning> learning;  // by node; where it has not learned enough
+    std::map<uint32_t, v1::FilterLearning> learning;     // by node; where it has not learned enough
+    std::map<uint32_t, std::vector<std::string>> muted;  // programs, by node; runner's thread
+    bool muted_changed = false;
   };
 
   // What a node has sent so far.
@@ -131,6 +135,8 @@ class FilterRunner {
   // Beyond what was counted of the feed before.
   static void Count(Running& running, const NodeFeed& feed, const FeedCounts& before);
   void NoteLearning(Running& running, const NodeFeed& feed);
+  static void NoteMuted(Running& running, const NodeFeed& feed);
+  static std::vector<v1::MutedProgram> MutedOn(const Running& running);
   void Report(Running& running, const std::vector<NodeHead>& heads);  // fills in its status
   using StoredHour = std::pair<uint64_t, v1::FilterHour>;             // and when it begins
   // The latest of the last two days.

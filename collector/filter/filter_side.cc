@@ -116,6 +116,7 @@ v1::ListFiltersAnswer FilterSide::List() const {
     info.set_epochs(of->shown);
     info.set_epochs_late(of->skipped);
     info.set_dropped(of->dropped);
+    info.mutable_muted()->Assign(of->muted.begin(), of->muted.end());
   }
   for (v1::FilterInfo& user : users_->List()) *answer.add_filters() = std::move(user);
   std::map<std::string, uint32_t> learning;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "collector/filter/epoch_view.h"
 #include "proto/codec.h"
 #include "storage/keys.h"
@@ -17,6 +18,7 @@ constexpr size_t kMaxTextBytes = 512;
 constexpr size_t kMaxLabelNameBytes = 64;
 constexpr size_t kMaxSubjectBytes = 256;
 constexpr size_t kMaxOpen = 1'024;
+constexpr size_t kMaxMuted = 64;                         // programs of a node
 constexpr uint64_t kMaxEarlierNs = 7 * storage::kDayNs;  // that one tells of first
 constexpr double kMaxFigure = 9e12;  // of a base unit; beyond it millionths do not fit 64 bits
 
@@ -247,6 +249,18 @@ std::optional<v1::FilterLearning> NodeFeed::Learning() const {
   learning.set_needed_epochs(told->needed_epochs);
   learning.set_unit(Name(told->unit));
   return learning;
+}
+
+std::optional<std::vector<std::string>> NodeFeed::Muted() const {
+  if (instance_ == nullptr || failed_) return std::nullopt;
+  std::vector<std::string> programs;
+  const auto told = instance_->Learning();
+  if (!told.has_value() || told->muted == nullptr) return programs;
+  for (const auto& line : absl::StrSplit(told->muted, '\n', absl::SkipEmpty())) {
+    if (programs.size() >= kMaxMuted) break;
+    programs.push_back(proto::SanitizeText(std::string(line), kMaxSubjectBytes));
+  }
+  return programs;
 }
 
 absl::Status NodeFeed::Show(const SourceEpoch& epoch) {

@@ -94,6 +94,8 @@ class NodeFeed {
 
   // How far the filter is on this node; nullopt: it does not tell, rests, or was shown nothing yet.
   std::optional<v1::FilterLearning> Learning() const;
+  // Programs it says nothing new of there; as Learning.
+  std::optional<std::vector<std::string>> Muted() const;
 
   uint32_t node() const { return node_; }
   const std::string& name() const { return name_; }  // the node's

@@ -302,6 +302,9 @@ struct telltale_filter_learning {
   uint64_t learned_epochs;
   uint64_t needed_epochs; /* learned_epochs >= needed_epochs: it may speak */
   const char* unit;      /* of what the two count; the host sets "epochs" */
+  /* Programs it says nothing new of on this node, since what it looks for is usual of them: a line each. NULL or "":
+   * none. Both strings live until the next call of the instance. */
+  const char* muted;
 };
 
 struct telltale_filter {

@@ -193,6 +193,7 @@ TEST(RuleTest, WhatComesAgainAndAgainIsHowTheProgramIs) {
   for (int i = 0; i < 8; ++i) Play(watch, 5, 20, Nothing, [](Watch& w) { Spin(w, 1, 0.97); });
   Play(watch, 5, 0, Nothing, Nothing);
   EXPECT_EQ(watch.told.size(), 2u * 4);
+  EXPECT_STREQ(watch.Learned().muted, "/usr/bin/app\n") << "and it says so";
 }
 
 TEST(RuleTest, OverAHoleInTimeNothingIsInARow) {

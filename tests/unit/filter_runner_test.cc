@@ -387,6 +387,28 @@ TEST_F(FilterRunnerTest, AFilterThatTakesLongIsSeenToBeBehindWhileItDoes) {
   EXPECT_EQ(runner_->Reports()[1].status.lag_s(), 0);
 }
 
+// What a filter leaves alone must be seen somewhere, or it looks as if all were well.
+TEST_F(FilterRunnerTest, ProgramsThatAFilterSaysNothingNewOfAreListedWithTheirNodes) {
+  static telltale_filter mutes = *silence_filter();
+  mutes.name = "mutes";
+  mutes.learning = [](const void*, telltale_filter_learning* learning) {
+    learning->learned_epochs = learning->needed_epochs = 1;
+    learning->muted = "/usr/bin/app\n";
+  };
+  mutes.history_epochs = 1;
+  filters_ = {&mutes};
+  Restart();
+  for (uint32_t node = 1; node <= 3; ++node) Arrive(0, 1, node);
+  Look();
+  const auto reports = runner_->Reports();
+  ASSERT_EQ(reports.size(), 1u);
+  ASSERT_EQ(reports[0].muted.size(), 1u);
+  EXPECT_EQ(reports[0].muted[0].program(), "/usr/bin/app");
+  EXPECT_EQ(reports[0].muted[0].nodes(), 3u);
+  EXPECT_EQ(reports[0].muted[0].node(), "n1");
+  EXPECT_TRUE(runner_->Learning().empty());
+}
+
 TEST_F(FilterRunnerTest, AFilterOfAnotherInterfaceVersionIsRefusedByNumber) {
   static telltale_filter newer = *silence_filter();
   newer.abi = 2;

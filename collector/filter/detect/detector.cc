@@ -13,6 +13,7 @@ struct DetectorInstance {
   telltale_filter_host host;
   std::vector<std::pair<std::string, double>> options;
   std::unique_ptr<Detector> detector;
+  mutable std::string muted;  // what the last telltale_filter_learning points to
 
   void Renew() {
     detector.reset(facts->make(host));
@@ -55,10 +56,14 @@ int Load(void* instance, const void* bytes, size_t size) {
 }
 
 void HowFar(const void* instance, telltale_filter_learning* learning) {
-  const Learned learned = static_cast<const DetectorInstance*>(instance)->detector->HowFar();
+  const auto& self = *static_cast<const DetectorInstance*>(instance);
+  const Learned learned = self.detector->HowFar();
   learning->learned_epochs = learned.of;
   learning->needed_epochs = learned.needed;
   if (TELLTALE_FILTER_HAS(learning, telltale_filter_learning, unit)) learning->unit = learned.unit;
+  if (!TELLTALE_FILTER_HAS(learning, telltale_filter_learning, muted)) return;
+  self.muted = learned.muted;
+  learning->muted = self.muted.c_str();
 }
 
 }  // namespace

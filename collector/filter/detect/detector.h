@@ -29,6 +29,7 @@ struct Finding {
 struct Learned {
   uint64_t of = 0, needed = 0;
   const char* unit = "epochs";
+  std::string muted;  // as telltale_filter_learning has it
 };
 
 class Detector {

@@ -269,7 +269,13 @@ bool Rule::Load(StateReader& from) {
   return from.ok();
 }
 
-Learned Rule::HowFar() const { return {epochs_, learn_}; }
+Learned Rule::HowFar() const {
+  Learned learned{epochs_, learn_};
+  for (const auto& [program, share] : habits_) {
+    if (share > kHabit) absl::StrAppend(&learned.muted, program, "\n");
+  }
+  return learned;
+}
 
 std::pair<uint32_t, uint64_t> Who(const telltale_filter_process& process) {
   return {process.pid, process.start_ns};

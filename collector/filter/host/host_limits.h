@@ -9,7 +9,7 @@
 
 namespace telltale::filter {
 
-constexpr uint32_t kHostProtocol = 2;  // another one after each change of filter_host.proto
+constexpr uint32_t kHostProtocol = 3;  // another one after each change of filter_host.proto
 
 constexpr int kHostSocket = 3;   // the host's end of the socket pair
 constexpr int kHostLibrary = 4;  // the filter's file, a copy in memory

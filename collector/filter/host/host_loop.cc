@@ -166,6 +166,7 @@ void HostLoop::Show(const v1::HostEpoch& request, v1::HostDone& done) {
     learning.set_learned_epochs(told->learned_epochs);
     learning.set_needed_epochs(told->needed_epochs);
     if (told->unit != nullptr) learning.set_unit(told->unit);
+    if (told->muted != nullptr) learning.set_muted(told->muted);
   }
 }
 

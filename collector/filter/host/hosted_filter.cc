@@ -82,6 +82,7 @@ class HostedInstance : public FilterInstance {
     told.learned_epochs = learning_->learned_epochs();
     told.needed_epochs = learning_->needed_epochs();
     told.unit = learning_->unit().c_str();
+    told.muted = learning_->muted().c_str();
     return told;
   }
 
