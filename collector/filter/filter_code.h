@@ -51,6 +51,8 @@ class FilterCode {
   virtual const telltale_filter& declared() const = 0;
   // Whether it is of no use any more, for no node; who runs it learns why from it.
   virtual bool ended() const { return false; }
+  // Makes it so, where that can be: the runner has a reason of its own.
+  virtual void End(const absl::Status&) {}
   // `host` and `hours` outlive the instance. An error: the filter cannot on this node.
   virtual absl::StatusOr<std::unique_ptr<FilterInstance>> Create(
       const telltale_filter_host& host, const HourReader& hours,

@@ -16,6 +16,8 @@ namespace {
 constexpr uint64_t kResumeNs = 2 * storage::kDayNs;
 constexpr size_t kMaxSaid = 1000;
 constexpr int kMutedShown = 20;
+constexpr uint64_t kFoundOfANode = 2;
+constexpr size_t kFoundHours = 48;  // a filter that begins runs over a day of the past
 // A filter speaks only when it is shown an epoch: of a node that is gone it never says that
 // something ended. So what is open on a node of which no epoch came for so long is not known to go
 // on (that the node is silent is told by the filter of that name). It is 15 epochs of the longest
@@ -63,6 +65,9 @@ absl::Status FilterRunner::Add(FilterCode* code) {
                                                            const v1::FilterMark& mark) {
       Say(options_.on_mark(name, node, mark));
     };
+  }
+  if (options_.max_found_an_hour > 0) {
+    feed.admits = [this, of = running.get()](uint64_t start_ns) { return Admits(*of, start_ns); };
   }
   feed.hold_ns = options_.hold_ns;
   feed.backfill_ns = options_.backfill_ns;
@@ -278,6 +283,23 @@ std::vector<v1::MutedProgram> FilterRunner::MutedOn(const Running& running) {
   std::ranges::stable_sort(all, std::greater(), &v1::MutedProgram::nodes);
   if (all.size() > kMutedShown) all.resize(kMutedShown);
   return all;
+}
+
+// By when they began, so that a filter that runs over a past day may find in it what it would have
+// found in a day.
+bool FilterRunner::Admits(Running& running, uint64_t start_ns) const {
+  const uint64_t most = options_.max_found_an_hour + kFoundOfANode * running.nodes.size();
+  uint64_t& found = running.found[storage::FloorTo(start_ns, storage::kHourNs)];
+  const bool admits = found < most;
+  if (admits) {
+    ++found;
+  } else {
+    running.feed.code->End(absl::FailedPreconditionError(
+        absl::StrCat("flooded: more than ", most, " anomalies of one hour on ",
+                     running.nodes.size(), " nodes")));
+  }
+  if (running.found.size() > kFoundHours) running.found.erase(running.found.begin());
+  return admits;
 }
 
 // By the keys of this hour and the one before, where a filter that ran is found; only of a node

@@ -55,6 +55,10 @@ struct FilterRunnerOptions {
                              const v1::FilterMark& mark)>
       on_mark;
   std::function<void(const std::string&)> log_line;  // what went wrong; any thread; may be empty
+  // A filter that finds more than so many anomalies of one hour on all nodes together, and two more
+  // for each node, is ended where it can be (FilterCode::End): it would drive out of log and
+  // incidents what others found. 0: no filter is.
+  uint64_t max_found_an_hour = 0;
   std::chrono::milliseconds poll{1'000};  // between looks for new epochs
   uint64_t hold_ns = 60'000'000'000;      // see FeedOptions
   uint64_t backfill_ns = 86'400'000'000'000;
@@ -110,6 +114,7 @@ class FilterRunner {
     std::map<uint32_t, v1::FilterLearning> learning;     // by node; where it has not learned enough
     std::map<uint32_t, std::vector<std::string>> muted;  // programs, by node; runner's thread
     bool muted_changed = false;
+    std::map<uint64_t, uint64_t> found;  // anomalies of the latest hours, by hour; runner's thread
   };
 
   // What a node has sent so far.
@@ -137,6 +142,8 @@ class FilterRunner {
   void NoteLearning(Running& running, const NodeFeed& feed);
   static void NoteMuted(Running& running, const NodeFeed& feed);
   static std::vector<v1::MutedProgram> MutedOn(const Running& running);
+  // Whether one more may be kept.
+  bool Admits(Running& running, uint64_t start_ns) const;
   void Report(Running& running, const std::vector<NodeHead>& heads);  // fills in its status
   using StoredHour = std::pair<uint64_t, v1::FilterHour>;             // and when it begins
   // The latest of the last two days.

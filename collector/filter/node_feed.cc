@@ -429,6 +429,10 @@ absl::Status NodeFeed::PutInto(v1::FilterHour& hour, v1::FilterAnomaly found) {
     return absl::OkStatus();
   }
   if (!RoomFor(static_cast<size_t>(list.size()))) return absl::OkStatus();
+  if (options_.admits && !options_.admits(found.start_ns())) {
+    CountDropped();
+    return absl::OkStatus();
+  }
   const auto added = options_.log->Append(filter().name, filter().version, name_, found);
   if (!added.ok()) return added.status();
   NoteOpen(found);

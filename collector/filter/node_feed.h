@@ -50,6 +50,9 @@ struct FeedOptions {
   std::function<uint64_t()> now_ns;  // collector's wall clock
   // Wakes what rests of a node (NodeFeed::Rest); may be empty where nothing does.
   std::function<void(uint32_t node)> wake;
+  // Asked before an anomaly is kept that begins at that time and was not there yet; false: it is
+  // not kept. May be empty.
+  std::function<bool(uint64_t start_ns)> admits;
   // A mark that was not there yet; may be empty.
   std::function<void(const std::string& node, const v1::FilterMark& mark)> on_mark;
   // An epoch behind a hole waits so long, counted from its end, for what is missing: three epoch

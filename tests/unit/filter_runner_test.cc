@@ -409,6 +409,81 @@ TEST_F(FilterRunnerTest, ProgramsThatAFilterSaysNothingNewOfAreListedWithTheirNo
   EXPECT_TRUE(runner_->Learning().empty());
 }
 
+// As of a user's filter, whose process can be ended.
+class EndedCode : public LocalFilter {
+ public:
+  using LocalFilter::LocalFilter;
+  bool ended() const override { return !why_.ok(); }
+  void End(const absl::Status& why) override {
+    if (why_.ok()) why_ = why;
+  }
+  std::string why() const { return std::string(why_.message().data(), why_.message().size()); }
+
+ private:
+  absl::Status why_;
+};
+
+// Finds so many things in each epoch, each with a subject of its own: no epoch and no node has too
+// many, all together do.
+TEST_F(FilterRunnerTest, AFloodOverAllNodesEndsTheFilterThatMakesIt) {
+  static uint64_t an_epoch = 0;
+  static telltale_filter finds = *silence_filter();
+  finds.name = "finds";
+  struct Node {
+    telltale_filter_host host;
+  };
+  finds.create = [](const telltale_filter_host* host, const telltale_filter_option*,
+                    uint32_t) -> void* { return new Node{*host}; };
+  finds.destroy = [](void* node) { delete static_cast<Node*>(node); };
+  finds.epoch = [](void* node, const telltale_filter_epoch* epoch) {
+    const telltale_filter_host& host = static_cast<Node*>(node)->host;
+    for (uint64_t i = 0; i < an_epoch; ++i) {
+      const std::string subject = absl::StrCat(host.node, " ", epoch->start_ns, " ", i);
+      telltale_filter_anomaly anomaly = {};
+      anomaly.struct_size = sizeof anomaly;
+      anomaly.vital = "cpu";
+      anomaly.sub = "user";
+      anomaly.start_ns = epoch->start_ns;
+      anomaly.end_ns = epoch->end_ns;
+      anomaly.text = "it is so";
+      anomaly.subject = subject.c_str();
+      host.anomaly(host.context, &anomaly);
+    }
+    return 0;
+  };
+  constexpr uint32_t kNodes = 40;
+  constexpr uint64_t kMost = 100;
+  const auto found = [&](uint64_t each) {
+    an_epoch = each;
+    EndedCode code(&finds);
+    FilterRunnerOptions options;
+    options.source = &source_;
+    options.store = &store_;
+    options.log = log_.get();
+    options.codes = {&code};
+    options.now_ns = [this] { return now_; };
+    options.max_found_an_hour = kMost;
+    auto runner = FilterRunner::Open(options);
+    EXPECT_TRUE(runner.ok()) << runner.status();
+    const auto counted = [&] {
+      const auto counts = log_->Counts();
+      const auto of = counts.find({"finds", "cpu"});
+      return of == counts.end() ? 0 : of->second;
+    };
+    const uint64_t before = counted();
+    (*runner)->RunOnce();
+    return std::pair(counted() - before, code.why());
+  };
+  for (uint32_t node = 1; node <= kNodes; ++node) Arrive(0, 1, node);
+  EXPECT_EQ(found(4), std::pair(uint64_t{4} * kNodes, std::string()));
+  Restart();
+  for (uint32_t node = 1; node <= kNodes; ++node) Arrive(1, 1, node);
+  const auto [kept, why] = found(20);
+  EXPECT_GE(kept, kMost + 2 * kNodes - 4 * kNodes);
+  EXPECT_LE(kept, kMost + 2 * (kNodes + 1));
+  EXPECT_THAT(why, ::testing::HasSubstr("flooded: more than "));
+}
+
 TEST_F(FilterRunnerTest, AFilterOfAnotherInterfaceVersionIsRefusedByNumber) {
   static telltale_filter newer = *silence_filter();
   newer.abi = 2;

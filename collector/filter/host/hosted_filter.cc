@@ -195,6 +195,8 @@ absl::StatusOr<v1::HostDone> HostedFilter::Call(const v1::HostRequest& request,
   }
 }
 
+void HostedFilter::End(const absl::Status& why) { (void)Fail(why); }
+
 // The first failure is the cause of those after it; one may be told more exactly than it was found.
 absl::Status HostedFilter::Fail(absl::Status why) {
   process_->Kill();

@@ -42,6 +42,7 @@ class HostedFilter : public FilterCode {
 
   const telltale_filter& declared() const override { return declared_->get(); }
   bool ended() const override { return !failure_.ok(); }
+  void End(const absl::Status& why) override;
   absl::StatusOr<std::unique_ptr<FilterInstance>> Create(
       const telltale_filter_host& host, const HourReader& hours,
       const std::vector<telltale_filter_option>& options) override;

@@ -13,6 +13,8 @@ namespace telltale::filter {
 namespace {
 
 constexpr size_t kMaxReason = 800;
+// A quarter of the incidents there is room for, if each were one (incident_book.h).
+constexpr uint64_t kMaxFoundAnHour = 1'000;
 
 std::string StemOf(const std::string& file) {
   return proto::SanitizeText(std::filesystem::path(file).stem().string(), 64);
@@ -94,6 +96,7 @@ absl::Status UserFilter::Begin(HostedFilter& filter, std::unique_ptr<FilterRunne
   options.filters.clear();
   options.codes = {&filter};
   options.after_look = nullptr;
+  options.max_found_an_hour = kMaxFoundAnHour;
   auto opened = FilterRunner::Open(std::move(options));
   if (!opened.ok()) return opened.status();
   *runner = *std::move(opened);

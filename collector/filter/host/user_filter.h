@@ -3,12 +3,13 @@
 //
 // Nobody waits for it. It takes its epochs from the store when it is ready for them, so that a slow
 // one is late (its lag is told), not a burden; what it emits is bounded per epoch (host_limits.h)
-// and per hour (FeedOptions), and what is beyond is counted.
+// and per hour (FeedOptions), and what is beyond is counted. One that finds thousands of anomalies
+// of an hour on all nodes together floods (FilterRunnerOptions) and is not tried again as it is.
 //
 // When it crashes, hangs, floods or eats its memory it is disabled, and tried again after
 // retry_first, then after twice as long each time, at most retry_most; once it ran for retry_most
 // it is trusted anew. A file that cannot be used as it is (no filter, another interface version, a
-// built-in's name, writable by others) is tried again when it changes.
+// built-in's name, writable by others, a flood on all nodes) is tried again when it changes.
 //
 // Owned by UserFilters; destroyed, it kills its process and waits for its thread. Figures: any
 // thread.
