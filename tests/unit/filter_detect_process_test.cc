@@ -113,6 +113,44 @@ TEST(DescriptorLeakTest, AServerIsNotAccusedOfItsClients) {
   }
 }
 
+// More processes than are followed, none of which grows, and some of which grew once.
+TEST(LeakTest, OneThatIsStartedAmongManyIsFollowedAsTheyWere) {
+  for (const telltale_filter* filter : {LeakFilter(), DescriptorLeakFilter()}) {
+    Watch watch(filter);
+    for (int i = 0; i < 140; ++i) {
+      for (uint32_t pid = 100; pid < 160; ++pid) {
+        const double grew = pid < 110 && i > 2 ? 1 : 0;
+        watch.Process(pid, "/usr/lib/postgresql/bin/postgres",
+                      {{TELLTALE_PROCESS_RSS_BYTES, (40 + grew) * kMb},
+                       {TELLTALE_PROCESS_OPEN_FILES, 100 + 80 * grew}});
+      }
+      if (i >= 60) {
+        watch.Process(5000, "/usr/bin/app",
+                      {{TELLTALE_PROCESS_RSS_BYTES, 20 * kMb + (i - 60) * kMb},
+                       {TELLTALE_PROCESS_OPEN_FILES, 20 + (i - 60) * 4.0}});
+      }
+      watch.Show();
+    }
+    ASSERT_EQ(watch.told.size(), 1u) << filter->name;
+    EXPECT_EQ(watch.told[0].subject, "app (pid 5000, uid 0)");
+    EXPECT_EQ(watch.told[0].learned, 30u) << "rows it was judged by";
+  }
+}
+
+// Each of them has a row once, and fills a place for some minutes.
+TEST(LeakTest, ThoseThatComeAndGoKeepNobodyFromBeingFollowed) {
+  Watch watch(LeakFilter());
+  uint32_t pid = 10'000;
+  for (int i = 0; i < 60; ++i) {
+    for (int n = 0; n < 60; ++n) {
+      watch.Process(pid++, "/usr/bin/cc", {{TELLTALE_PROCESS_RSS_BYTES, 40 * kMb}});
+    }
+    watch.Process(5000, "/usr/bin/app", {{TELLTALE_PROCESS_RSS_BYTES, 20 * kMb + i * kMb}});
+    watch.Show();
+  }
+  EXPECT_EQ(watch.told.size(), 1u);
+}
+
 TEST(LeakTest, EndsWithItsProcess) {
   Watch watch(LeakFilter());
   Grow(watch, 60, [](int i) { return 20 * kMb + i * kMb; });

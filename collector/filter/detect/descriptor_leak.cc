@@ -20,7 +20,7 @@ class DescriptorLeak : public GrowthDetector {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "descriptor_leak",
-      .version = 1,
+      .version = 2,
       .needs = TELLTALE_NEEDS_PROCESSES,
       .about = "a process that opens files and sockets and closes none",
       .history_epochs = kWindow,
@@ -36,7 +36,7 @@ class DescriptorLeak : public GrowthDetector {
     found.text = absl::StrCat(growth.name, " opens ", std::llround(growth.pace),
                               " files, pipes or sockets an hour more than it closes: ",
                               std::llround(growth.level.back()), " are open");
-    found.evidence = absl::StrCat("its open descriptors, Theil-Sen over ", kNeeded, " to ", kWindow,
+    found.evidence = absl::StrCat("its open descriptors, Theil-Sen over ", growth.judged,
                                   " epochs, p = ", PText(growth.p));
     found.against = "a server whose clients stay and grow in number opens the same";
     found.cause = "descriptor leak";

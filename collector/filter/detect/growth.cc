@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <tuple>
 
@@ -14,6 +15,8 @@ namespace {
 // little early.
 constexpr uint64_t kApartS = 55;
 constexpr size_t kProcesses = 48;   // followed on a node, those that grew most
+constexpr size_t kNewRows = 10;     // a process is new until then: it cannot have grown yet
+constexpr size_t kNew = 192;        // new ones beside those; with few rows they take little room
 constexpr uint64_t kForget = 3;     // epochs without a row, and so long: one that sleeps between
 constexpr uint32_t kForgetS = 300;  // its growths is not in each epoch's rows
 constexpr double kChance = 1e-4;
@@ -28,6 +31,8 @@ Trend TrendOf(const Growth& growth, size_t from) {
   }
   return TheilSen(hours, level);
 }
+
+bool IsNew(const Growth& growth) { return growth.level.size() < kNewRows; }
 
 // Sum of the falls as a share of the sum of the rises.
 double GivenBack(const Growth& growth) {
@@ -69,6 +74,7 @@ void GrowthDetector::Epoch(const telltale_filter_epoch& epoch) {
     it = gone ? growths_.erase(it) : std::next(it);
   }
   KeepThoseThatGrewMost();
+  KeepNew();
 }
 
 void GrowthDetector::Save(StateWriter& to) const {
@@ -85,6 +91,7 @@ void GrowthDetector::Save(StateWriter& to) const {
     to.Put(growth.pace);
     to.Put(growth.p);
     to.Put(growth.grown);
+    to.Put(growth.judged);
   });
 }
 
@@ -103,6 +110,7 @@ bool GrowthDetector::Load(StateReader& from) {
     growth.pace = from.Get<double>();
     growth.p = from.Get<double>();
     growth.grown = from.Get<double>();
+    growth.judged = from.Get<uint64_t>();
     fits = fits && growth.level.size() == growth.time_s.size() && growth.level.size() <= kWindow;
   });
   return from.ok() && fits;
@@ -127,6 +135,7 @@ void GrowthDetector::Judge(const telltale_filter_epoch& epoch, Growth& growth) c
     growth.pace = trend.slope;
     growth.p = trend.p;
     growth.grown = grown;
+    growth.judged = growth.level.size();
   }
   Tell(growth, epoch.end_ns, leaks);
 }
@@ -139,20 +148,31 @@ void GrowthDetector::Tell(const Growth& growth, uint64_t end_ns, bool open) cons
   found.open = open;
   found.value = growth.pace / 3600;
   found.deviation = level_.least_pace / 3600;
-  found.learned_epochs = kNeeded;
+  found.learned_epochs = growth.judged;
   Describe(growth, found);
   Emit(found);
 }
 
 void GrowthDetector::KeepThoseThatGrewMost() {
-  if (growths_.size() <= kProcesses) return;
   // Open ones stay; then growth, then the process number so that equals are told apart.
   std::vector<std::tuple<bool, float, std::pair<uint32_t, uint64_t>>> order;
   for (const auto& [key, growth] : growths_) {
+    if (IsNew(growth)) continue;
     order.emplace_back(!growth.open, growth.level.front() - growth.level.back(), key);
   }
   std::ranges::sort(order);
   for (size_t i = kProcesses; i < order.size(); ++i) growths_.erase(std::get<2>(order[i]));
+}
+
+// One by one they have their turn: who was followed longest goes on, so that those that come and go
+// keep nobody from being judged.
+void GrowthDetector::KeepNew() {
+  std::vector<std::tuple<size_t, uint64_t, std::pair<uint32_t, uint64_t>>> order;
+  for (const auto& [key, growth] : growths_) {
+    if (IsNew(growth)) order.emplace_back(growth.level.size(), growth.seen, key);
+  }
+  std::ranges::sort(order, std::greater());
+  for (size_t i = kNew; i < order.size(); ++i) growths_.erase(std::get<2>(order[i]));
 }
 
 }  // namespace telltale::filter

@@ -16,7 +16,7 @@ constexpr double kPages = 16 * 4096;  // how an allocator breathes
 class Leak : public GrowthDetector {
  public:
   static constexpr DetectorFacts kFacts = {.name = "leak",
-                                           .version = 4,
+                                           .version = 5,
                                            .needs = TELLTALE_NEEDS_PROCESSES,
                                            .about = "a process whose memory only grows",
                                            .history_epochs = kWindow,
@@ -33,7 +33,7 @@ class Leak : public GrowthDetector {
     found.text =
         absl::StrCat(growth.name, " grows by ", BytesText(growth.pace),
                      " an hour and gives nothing back: ", BytesText(growth.grown), " so far");
-    found.evidence = absl::StrCat("resident bytes, Theil-Sen over ", kNeeded, " to ", kWindow,
+    found.evidence = absl::StrCat("resident bytes, Theil-Sen over ", growth.judged,
                                   " epochs, p = ", PText(growth.p));
     found.against = "a cache that fills up grows the same until it is full";
     found.cause = "memory leak";
