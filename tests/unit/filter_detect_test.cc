@@ -153,6 +153,44 @@ TEST(LevelShiftTest, AVitalThatWasNotWatchedHasNoLevel) {
   EXPECT_TRUE(watch.told.empty());
 }
 
+TEST(LevelShiftTest, LevelsBeforeAndAfterALongHoleAreNotCompared) {
+  for (const int epochs_missing : {2, 360}) {
+    Watch watch(LevelShiftFilter());
+    Noise noise(6);
+    for (int i = 0; i < 240; ++i) {
+      if (i == 200) watch.now += static_cast<uint64_t>(epochs_missing) * 60 * kSecond;
+      watch.Rate("cpu", "user", noise(i < 200 ? 1 : 1.8, 0.05));
+      watch.Show();
+    }
+    EXPECT_EQ(watch.told.size(), epochs_missing == 2 ? 1u : 0u) << epochs_missing;
+  }
+}
+
+// Two windows of ten epochs at least: with fewer on one side there is nothing to compare.
+TEST(LevelShiftTest, FewerThanTenEpochsOfANewLevelAreNoneAndTenAre) {
+  for (const int epochs : {7, 20}) {
+    Watch watch(LevelShiftFilter());
+    Noise noise(7);
+    for (int i = 0; i < 100 + epochs; ++i) {
+      watch.Rate("cpu", "user", noise(i < 100 ? 1 : 3, 0.05));
+      watch.Show();
+    }
+    EXPECT_EQ(watch.told.size(), epochs == 20 ? 1u : 0u) << epochs;
+  }
+  // Before: a series that was seen for less than both windows is not judged, whatever it does.
+  Watch late(LevelShiftFilter());
+  for (int i = 0; i < 200; ++i) {
+    late.Rate("cpu", "user", 1);
+    if (i < 180) {
+      late.Vital("blocking").set_unwatched_ns(60 * kSecond);
+    } else {
+      late.Rate("blocking", "disk", i < 189 ? 1 : 6);
+    }
+    late.Show();
+  }
+  EXPECT_TRUE(late.told.empty());
+}
+
 v1::RollupWindow HourOf(double cpus) {
   v1::RollupWindow hour;
   hour.set_watched_ns(3'600 * kSecond);
@@ -348,6 +386,43 @@ TEST(AffinityTest, AProgramAndAVitalAreToldOnceByTheLabelThatSaysItBest) {
   EXPECT_EQ(watch.told[0].subject, "/usr/bin/backup");
   EXPECT_THAT(watch.told[0].text, testing::Not(testing::HasSubstr("is there in cpu")));
   EXPECT_EQ(watch.told[1].subject, "/usr/bin/tar");
+}
+
+// High once in `period` epochs, with a job that is there then, and at no other time.
+size_t ToldOfAJobEvery(int period) {
+  Watch watch(AffinityFilter());
+  for (int i = 0; i < 400; ++i) {
+    const bool busy = i % period == 7;
+    watch.Rate("disk_io", "write_done", busy ? 80e6 : 2e6 + i % 5 * 1e4);
+    watch.Rate("cpu", "user", 1);
+    if (busy) watch.Label("cpu", "user", "/usr/bin/backup", 0.3);
+    watch.Show();
+  }
+  return watch.told.size();
+}
+
+TEST(AffinityTest, FourEpochsTogetherAreTooFewAndFiveAreEnough) {
+  EXPECT_EQ(ToldOfAJobEvery(30), 0u);
+  EXPECT_EQ(ToldOfAJobEvery(24), 1u);
+}
+
+// High in five epochs of forty, with a program that is there then and in `others` more of them.
+size_t ToldOfOneThereBesides(int others) {
+  Watch watch(AffinityFilter());
+  for (int i = 0; i < 400; ++i) {
+    const bool busy = i % 8 == 7;
+    watch.Rate("disk_io", "write_done", busy ? 80e6 : 2e6 + i % 5 * 1e4);
+    watch.Rate("cpu", "user", 1);
+    // The seventh is a busy one.
+    if (busy || i % 40 < others + 1) watch.Label("cpu", "user", "/usr/bin/backup", 0.3);
+    watch.Show();
+  }
+  return watch.told.size();
+}
+
+TEST(AffinityTest, ThreeTimesAsOftenAsElseIsTheBorder) {
+  EXPECT_EQ(ToldOfOneThereBesides(9), 0u) << "in 14 of 40 epochs: 2.9 times as often";
+  EXPECT_EQ(ToldOfOneThereBesides(8), 1u) << "in 13 of 40: 3.1 times";
 }
 
 TEST(AffinityTest, WhatIsAlwaysThereOrAtOtherTimesIsNot) {

@@ -3,7 +3,7 @@
 // as a scale are the usual robust two-sample comparison; what makes it quiet are two more
 // conditions: eight of the last ten lie beyond the middle between both levels, and the step is four
 // times what the two medians usually differ by on this node, so that loads that come and go are no
-// steps.
+// steps. Two windows with more than ten epochs missing between or in them are not compared.
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,7 @@ class LevelShift : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "level_shift",
-      .version = 1,
+      .version = 2,
       .needs = TELLTALE_NEEDS_TOTALS,
       .about = "a rate that went to another level and stayed there",
       .history_epochs = kLearn,
@@ -40,6 +40,14 @@ class LevelShift : public Detector {
 
   void Epoch(const telltale_filter_epoch& epoch) override {
     if (!IsUsual(epoch)) return;
+    if (last_end_ns_ != 0 && epoch.start_ns > last_end_ns_ &&
+        epoch.start_ns - last_end_ns_ > kAfter * (epoch.end_ns - epoch.start_ns)) {
+      for (auto& [key, track] : tracks_) {
+        track.rate.clear();
+        track.start_ns.clear();
+      }
+    }
+    last_end_ns_ = epoch.end_ns;
     for (const Rate& rate : RatesOf(epoch)) {
       Track& track = tracks_[rate.key];
       track.rate.push_back(static_cast<float>(rate.per_second));
@@ -52,6 +60,7 @@ class LevelShift : public Detector {
   }
 
   void Save(StateWriter& to) const override {
+    to.Put(last_end_ns_);
     to.Put(static_cast<uint32_t>(tracks_.size()));
     for (const auto& [key, track] : tracks_) {
       to.Put(key);
@@ -62,6 +71,7 @@ class LevelShift : public Detector {
     }
   }
   bool Load(StateReader& from) override {
+    last_end_ns_ = from.Get<uint64_t>();
     const auto count = from.Get<uint32_t>();
     for (uint32_t i = 0; i < count && from.ok(); ++i) {
       Track& track = tracks_[from.Get<uint16_t>()];
@@ -134,6 +144,7 @@ class LevelShift : public Detector {
                      track.rate.begin() + static_cast<std::ptrdiff_t>(kBefore + first));
   }
 
+  uint64_t last_end_ns_ = 0;
   std::map<uint16_t, Track> tracks_;  // by Rate::key
 };
 
