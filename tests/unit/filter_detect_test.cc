@@ -286,24 +286,63 @@ TEST(NewLabelTest, LightOnesOneOffsAndKnownOnesAreNot) {
   EXPECT_TRUE(watch.told.empty());
 }
 
-TEST(NewLabelTest, AnotherBuildIsADeployAndWhatItBringsCountsHalf) {
-  const auto run = [](bool deployed) {
+TEST(NewLabelTest, AnotherBuildIsADeployAndWhatItBringsCountsHalfForThirtyEpochs) {
+  // A call of its own that the new build begins with after so many epochs.
+  const auto run = [](bool deployed, int after) {
     Watch watch(NewLabelFilter(), LearnFor(50));
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < 130; ++i) {
       v1::Mapping& mapping = *watch.body.mutable_tables()->add_mappings();
       mapping.set_kind(v1::MAPPING_KIND_FILE);
       mapping.set_path(watch.String("/usr/bin/app"));
       mapping.set_build_id(deployed && i >= 80 ? "two" : "one");
       watch.Rate("syscall", "ok", 1e5);
       watch.Label("syscall", "ok", "/usr/bin/app", 5e4).set_label(0, 3);
-      if (i >= 82) watch.Label("syscall", "ok", "/usr/bin/app", 2e4).set_label(0, 99);
+      if (i >= 80 + after) watch.Label("syscall", "ok", "/usr/bin/app", 2e4).set_label(0, 99);
       watch.Show();
     }
     EXPECT_EQ(watch.told.size(), 1u);
     EXPECT_EQ(watch.marks.size(), deployed ? 1u : 0u);
     return watch.told.empty() ? 0 : watch.told[0].severity;
   };
-  EXPECT_DOUBLE_EQ(run(true) * 2, run(false));
+  // Told in the second epoch it is there.
+  EXPECT_DOUBLE_EQ(run(true, 2) * 2, run(false, 2));
+  EXPECT_DOUBLE_EQ(run(true, 29) * 2, run(false, 29)) << "in the 30th after the deploy";
+  EXPECT_DOUBLE_EQ(run(true, 30), run(false, 30)) << "in the 31st it is over";
+}
+
+void Maps(Watch& watch, const std::string& exe, const std::string& build) {
+  v1::Mapping& mapping = *watch.body.mutable_tables()->add_mappings();
+  mapping.set_kind(v1::MAPPING_KIND_FILE);
+  mapping.set_path(watch.String(exe));
+  mapping.set_build_id(build);
+  watch.Label("cpu", "user", exe, 0.5);
+}
+
+// Two images with a program of the same path, or what still runs of before an upgrade.
+TEST(NewLabelTest, BuildsThatRunBesideEachOtherAreNoDeploys) {
+  Watch watch(NewLabelFilter(), LearnFor(50));
+  for (int i = 0; i < 200; ++i) {
+    watch.Rate("cpu", "user", 2);
+    Maps(watch, "/usr/local/bin/node", i % 3 == 0 ? "one" : "two");
+    Maps(watch, "/usr/sbin/sshd", i >= 100 && i % 2 == 0 ? "upgraded" : "old");
+    watch.Show();
+  }
+  EXPECT_THAT(watch.marks, testing::ElementsAre("deploy: /usr/local/bin/node has another build id",
+                                                "deploy: /usr/sbin/sshd has another build id"));
+}
+
+TEST(NewLabelTest, OfMoreBuildsThanItKnowsNoneIsADeployUntilOneIsOutOfUse) {
+  Watch watch(NewLabelFilter(), LearnFor(50));
+  const auto show = [&](int build) {
+    watch.Rate("cpu", "user", 2);
+    Maps(watch, "/usr/local/bin/node", absl::StrCat("image", build));
+    watch.Show();
+  };
+  for (int i = 0; i < 400; ++i) show(i % 40);
+  EXPECT_EQ(watch.marks.size(), 15u) << "those it has room for, without the first";
+  watch.now += 8 * storage::kDayNs;
+  show(40);
+  EXPECT_EQ(watch.marks.size(), 16u);
 }
 
 // On a node that builds and tests, nothing runs under the same path again.

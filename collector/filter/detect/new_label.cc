@@ -1,7 +1,10 @@
 // Something that was never seen here takes a good part of a vital: a label, told by its stable id
 // (executable, files and operation, so that a restart or an upgrade is nothing new), that no epoch
 // of the last week had and that has at least a tenth of its vital's weight in two of three epochs.
-// For 30 epochs after the build of an executable changed, what is new under it counts half.
+// For 30 epochs after an executable had another build, what is new under it counts half.
+//
+// Several builds of one path may run beside each other: those of two images, or what was started
+// before an upgrade. A deploy is a build that the path did not have of late.
 
 #include <algorithm>
 #include <map>
@@ -24,6 +27,7 @@ constexpr size_t kKnown = 4'096;  // labels of a node; the longest unseen go fir
 // Of executables' paths whose build is known. A node that builds and tests runs ever new ones, and
 // a state may have half a megabyte.
 constexpr size_t kBuildBytes = 256 << 10;
+constexpr size_t kBuilds = 16;      // of a path
 constexpr double kShare = 0.1;      // of the vital, by the label's lower bound
 constexpr uint64_t kRecent = 3;     // epochs in which it must be seen twice
 constexpr uint64_t kDeployed = 30;  // epochs
@@ -33,7 +37,7 @@ class NewLabel : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "new_label",
-      .version = 1,
+      .version = 2,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS,
       .about = "what was never seen on the node and takes a good part of a vital",
       .history_epochs = kLearn,
@@ -55,7 +59,7 @@ class NewLabel : public Detector {
     }
     std::erase_if(fresh_,
                   [&](const auto& entry) { return entry.second.seen + kRecent <= epochs_; });
-    std::erase_if(deploys_, [&](const auto& entry) { return entry.second + kDeployed < epochs_; });
+    std::erase_if(deploys_, [&](const auto& entry) { return entry.second + kDeployed <= epochs_; });
     Forget();
     ForgetBuilds(epoch);
   }
@@ -75,9 +79,9 @@ class NewLabel : public Detector {
       to.Put(fresh.start_ns);
     }
     to.Put(static_cast<uint32_t>(builds_.size()));
-    for (const auto& [exe, build] : builds_) {
+    for (const auto& [exe, builds] : builds_) {
       to.Text(exe);
-      to.Put(build);
+      to.Map(builds, [&](uint32_t hour) { to.Put(hour); });
     }
     to.Put(static_cast<uint32_t>(deploys_.size()));
     for (const auto& [exe, epoch] : deploys_) {
@@ -98,8 +102,7 @@ class NewLabel : public Detector {
       fresh.start_ns = from.Get<uint64_t>();
     }
     for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
-      const std::string exe = from.Text();
-      builds_[exe] = from.Get<uint64_t>();
+      from.Map(builds_[from.Text()], [&](uint32_t& hour) { hour = from.Get<uint32_t>(); });
     }
     for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
       const std::string exe = from.Text();
@@ -114,6 +117,9 @@ class NewLabel : public Detector {
     uint64_t seen = 0;  // epoch, counted as epochs_ does
     uint64_t start_ns = 0;
   };
+
+  using Builds = std::map<uint64_t, uint32_t>;  // hour it ran last, by build
+  static constexpr size_t kBuildRoom = 12;      // bytes of one when saved
 
   // The labels of one vital are other labels than those of another.
   static uint64_t IdOf(const telltale_filter_vital& vital, const telltale_filter_label& label) {
@@ -159,9 +165,20 @@ class NewLabel : public Detector {
   void NoteBuild(const telltale_filter_epoch& epoch, const telltale_filter_label& label) {
     if (label.exe_build == 0 || label.exe[0] == '\0') return;
     if (builds_.size() >= kKnown && !builds_.contains(label.exe)) return;
-    const auto [known, first] = builds_.try_emplace(label.exe, label.exe_build);
-    if (first || known->second == label.exe_build) return;
-    known->second = label.exe_build;
+    Builds& builds = builds_[label.exe];
+    const bool first = builds.empty();
+    const auto known = builds.find(label.exe_build);
+    if (known != builds.end()) {
+      known->second = hour_;
+      return;
+    }
+    if (builds.size() >= kBuilds) {
+      std::erase_if(builds, [&](const auto& build) { return build.second + kForgetHours < hour_; });
+    }
+    // Where so many are in use, one more tells nothing.
+    if (builds.size() >= kBuilds) return;
+    builds[label.exe_build] = hour_;
+    if (first) return;
     deploys_[label.exe] = epochs_;
     Mark("", epoch.start_ns, epoch.start_ns,
          absl::StrCat("deploy: ", label.exe, " has another build id"));
@@ -204,7 +221,7 @@ class NewLabel : public Detector {
   // Where there are too many, of those that do nothing now.
   void ForgetBuilds(const telltale_filter_epoch& epoch) {
     size_t bytes = 0;
-    for (const auto& [exe, build] : builds_) bytes += exe.size();
+    for (const auto& [exe, builds] : builds_) bytes += exe.size() + builds.size() * kBuildRoom;
     if (builds_.size() < kKnown && bytes < kBuildBytes) return;
     std::set<std::string_view> there;
     for (uint32_t v = 0; v < epoch.vital_count; ++v) {
@@ -221,7 +238,7 @@ class NewLabel : public Detector {
   uint32_t hour_ = 0;                          // since 1970
   absl::btree_map<uint64_t, uint32_t> known_;  // hour it was seen last, by id
   std::map<uint64_t, Fresh> fresh_;            // seen once, by id
-  std::map<std::string, uint64_t> builds_;     // by executable
+  std::map<std::string, Builds> builds_;       // by executable
   std::map<std::string, uint64_t> deploys_;    // epoch of the latest, by executable
 };
 
