@@ -10,9 +10,15 @@
 namespace telltale::cli {
 namespace {
 
+std::string NodesText(const v1::Mark& mark) {
+  return absl::StrCat(
+      Escaped(mark.node()),
+      mark.more_nodes().empty() ? "" : absl::StrCat(" and ", mark.more_nodes_size(), " more"));
+}
+
 std::string MarkText(const v1::Mark& mark, const View& view) {
   return absl::StrCat(mark.id(), "  ", MomentText(mark.time_s(), view.zone), "  ",
-                      mark.node().empty() ? "all nodes" : Escaped(mark.node()), "  ",
+                      mark.node().empty() ? "all nodes" : NodesText(mark), "  ",
                       Escaped(mark.text()));
 }
 
@@ -22,7 +28,7 @@ std::string MarksText(const v1::MarksAnswer& answer, const View& view) {
   Table table({{"id"}, {"time"}, {"node"}, {"note"}, {"by"}});
   for (const v1::Mark& mark : answer.marks()) {
     table.Add({Escaped(mark.id()), MomentText(mark.time_s(), view.zone),
-               mark.node().empty() ? "(all)" : Escaped(mark.node()), Escaped(mark.text()),
+               mark.node().empty() ? "(all)" : NodesText(mark), Escaped(mark.text()),
                Escaped(mark.by())});
   }
   return absl::StrCat(table.Render(view.style), ZoneLine(view),

@@ -14,13 +14,18 @@ namespace telltale::marks {
 namespace {
 
 constexpr char kMarkTable = '\x0f';
+constexpr uint64_t kRolloutNs = 3'600 * kNsPerS;
 
 std::string KeyOf(uint64_t time_ns, const std::string& id) {
   return kMarkTable + storage::EncodeU64(time_ns) + id;
 }
 
 // No operator's name has a space.
-bool IsNoticed(const v1::StoredMark& mark) { return mark.by().starts_with("filter "); }
+bool IsFilter(const std::string& by) { return by.starts_with("filter "); }
+
+bool IsOf(const v1::StoredMark& mark, const std::string& node, uint64_t time_ns) {
+  return mark.node() == node && mark.time_ns() == time_ns;
+}
 
 v1::Mark Shown(const v1::StoredMark& stored) {
   v1::Mark mark;
@@ -30,6 +35,7 @@ v1::Mark Shown(const v1::StoredMark& stored) {
   mark.set_node(stored.node());
   mark.set_by(stored.by());
   mark.set_made_s(static_cast<double>(stored.made_ns()) / kNsPerS);
+  for (const auto& elsewhere : stored.elsewhere()) mark.add_more_nodes(elsewhere.node());
   return mark;
 }
 
@@ -57,7 +63,6 @@ absl::StatusOr<std::unique_ptr<MarkBook>> MarkBook::Open(storage::Catalog* catal
             KeyOf(mark.time_ns(), mark.id()) != key) {
           return absl::DataLossError("it is no note");
         }
-        book->noticed_ += IsNoticed(mark) ? 1 : 0;
         book->Keep(std::move(mark));
         return absl::OkStatus();
       });
@@ -71,11 +76,20 @@ absl::StatusOr<std::string> MarkBook::NewId() const {
 
 void MarkBook::Keep(v1::StoredMark mark) {
   ids_.insert(mark.id());
+  if (IsFilter(mark.by())) {
+    ++noticed_;
+    ++noticed_by_[mark.by()];
+  }
   const Position position{mark.time_ns(), mark.id()};
   marks_[position] = std::move(mark);
 }
 
-void MarkBook::Forget(std::map<Position, v1::StoredMark>::iterator mark) {
+void MarkBook::Forget(Marks::iterator mark) {
+  const auto by = noticed_by_.find(mark->second.by());
+  if (by != noticed_by_.end()) {
+    --noticed_;
+    if (--by->second == 0) noticed_by_.erase(by);
+  }
   ids_.erase(mark->first.second);
   marks_.erase(mark);
 }
@@ -104,7 +118,8 @@ absl::StatusOr<v1::AddMarkAnswer> MarkBook::Add(const v1::AddMarkRequest& reques
   auto transaction = catalog_->Begin();
   v1::AddMarkAnswer answer;
   const bool full = marks_.size() - noticed_ >= kMaxMarks;
-  const auto dropped = full ? Earliest(false) : marks_.end();
+  const auto dropped =
+      full ? EarliestBy([](const std::string& who) { return !IsFilter(who); }) : marks_.end();
   if (full) {
     *answer.mutable_dropped() = Shown(dropped->second);
     transaction->Delete(KeyOf(dropped->first.first, dropped->first.second));
@@ -119,9 +134,35 @@ absl::StatusOr<v1::AddMarkAnswer> MarkBook::Add(const v1::AddMarkRequest& reques
   return answer;
 }
 
-std::map<MarkBook::Position, v1::StoredMark>::iterator MarkBook::Earliest(bool noticed) {
-  return std::ranges::find_if(marks_,
-                              [&](const auto& mark) { return IsNoticed(mark.second) == noticed; });
+MarkBook::Marks::iterator MarkBook::EarliestBy(
+    const std::function<bool(const std::string& by)>& of) {
+  return std::ranges::find_if(marks_, [&](const auto& mark) { return of(mark.second.by()); });
+}
+
+std::string MarkBook::WhoNoticedMost() const {
+  return std::ranges::max_element(noticed_by_, {}, [](const auto& of) { return of.second; })->first;
+}
+
+MarkBook::Marks::iterator MarkBook::SameElsewhere(const v1::StoredMark& noticed) {
+  const uint64_t time_ns = noticed.time_ns();
+  const auto from = marks_.lower_bound({time_ns - std::min(time_ns, kRolloutNs), ""});
+  const auto to = marks_.upper_bound({time_ns + kRolloutNs, ""});
+  auto merges = marks_.end();
+  for (auto it = from; it != to; ++it) {
+    const v1::StoredMark& known = it->second;
+    if (known.by() != noticed.by() || known.text() != noticed.text()) continue;
+    bool has_node = known.node() == noticed.node();
+    bool is_it = IsOf(known, noticed.node(), time_ns);
+    for (const auto& elsewhere : known.elsewhere()) {
+      if (elsewhere.node() != noticed.node()) continue;
+      has_node = true;
+      is_it = is_it || elsewhere.time_ns() == time_ns;
+    }
+    if (is_it) return it;
+    const bool has_room = static_cast<size_t>(known.elsewhere_size()) + 1 < kMaxNodes;
+    if (!has_node && has_room && merges == marks_.end()) merges = it;
+  }
+  return merges;
 }
 
 absl::Status MarkBook::Notice(const std::string& filter, const std::string& node, uint64_t time_ns,
@@ -132,12 +173,21 @@ absl::Status MarkBook::Notice(const std::string& filter, const std::string& node
   stored.set_text(proto::SanitizeText(text, kMaxTextBytes));
   stored.set_node(node);
   stored.set_by("filter " + filter);
-  for (auto it = marks_.lower_bound({time_ns, ""});
-       it != marks_.end() && it->first.first == time_ns; ++it) {
-    const v1::StoredMark& known = it->second;
-    if (known.node() == node && known.by() == stored.by() && known.text() == stored.text()) {
-      return absl::OkStatus();
-    }
+  if (const auto same = SameElsewhere(stored); same != marks_.end()) {
+    const bool is_it = IsOf(same->second, node, time_ns) ||
+                       std::ranges::any_of(same->second.elsewhere(), [&](const auto& elsewhere) {
+                         return elsewhere.node() == node;
+                       });
+    if (is_it) return absl::OkStatus();
+    v1::StoredMark more = same->second;
+    v1::StoredMark::Elsewhere& elsewhere = *more.add_elsewhere();
+    elsewhere.set_node(node);
+    elsewhere.set_time_ns(time_ns);
+    auto transaction = catalog_->Begin();
+    transaction->Put(KeyOf(more.time_ns(), more.id()), proto::Canonical(more));
+    auto status = transaction->Commit(storage::Durability::kBuffered);
+    if (status.ok()) same->second = std::move(more);
+    return status;
   }
   absl::StatusOr<std::string> id = NewId();
   if (!id.ok()) return id.status();
@@ -145,17 +195,15 @@ absl::Status MarkBook::Notice(const std::string& filter, const std::string& node
   stored.set_made_ns(now_());
   auto transaction = catalog_->Begin();
   const bool full = noticed_ >= kMaxNoticed;
-  const auto dropped = full ? Earliest(true) : marks_.end();
+  const auto dropped =
+      full ? EarliestBy([most = WhoNoticedMost()](const std::string& by) { return by == most; })
+           : marks_.end();
   if (full) transaction->Delete(KeyOf(dropped->first.first, dropped->first.second));
   transaction->Put(KeyOf(time_ns, *id), proto::Canonical(stored));
   if (absl::Status status = transaction->Commit(storage::Durability::kBuffered); !status.ok()) {
     return status;
   }
-  if (full) {
-    Forget(dropped);
-  } else {
-    ++noticed_;
-  }
+  if (full) Forget(dropped);
   Keep(std::move(stored));
   return absl::OkStatus();
 }
@@ -175,7 +223,6 @@ absl::StatusOr<v1::Mark> MarkBook::Remove(const std::string& id) {
     return status;
   }
   v1::Mark removed = Shown(found->second);
-  noticed_ -= IsNoticed(found->second) ? 1 : 0;
   Forget(found);
   return removed;
 }

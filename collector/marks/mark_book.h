@@ -30,6 +30,7 @@ class MarkBook : public query::MarkSource {
  public:
   static constexpr size_t kMaxMarks = 10'000;
   static constexpr size_t kMaxNoticed = 4'000;
+  static constexpr size_t kMaxNodes = 256;
   static constexpr size_t kMaxTextBytes = 300;
   static constexpr double kMaxAheadS = 366.0 * 86400;  // a note may be about what is planned
 
@@ -45,8 +46,10 @@ class MarkBook : public query::MarkSource {
   absl::StatusOr<v1::AddMarkAnswer> Add(const v1::AddMarkRequest& request, const std::string& by);
   absl::StatusOr<v1::Mark> Remove(const std::string& id);
 
-  // What a filter noticed, shown as by "filter NAME". The same again changes nothing. Of these the
-  // earliest makes room with kMaxNoticed, so that they drive no operator's note out.
+  // What a filter noticed, shown as by "filter NAME". The same again changes nothing. The same on
+  // other nodes within an hour, as of a rollout, is one mark of up to kMaxNodes. With kMaxNoticed
+  // the earliest of the filter that has most makes room: they drive out no operator's note, and a
+  // filter that notices much no other's.
   absl::Status Notice(const std::string& filter, const std::string& node, uint64_t time_ns,
                       const std::string& text);
 
@@ -59,18 +62,22 @@ class MarkBook : public query::MarkSource {
       : catalog_(catalog), now_(std::move(now)), node_known_(std::move(node_known)) {}
   absl::StatusOr<std::string> NewId() const;
   // With mutex_, as what follows.
+  using Marks = std::map<Position, v1::StoredMark>;
   void Keep(v1::StoredMark mark);
-  void Forget(std::map<Position, v1::StoredMark>::iterator mark);
-  // Of operators' notes, or of what filters noticed.
-  std::map<Position, v1::StoredMark>::iterator Earliest(bool noticed);
+  void Forget(Marks::iterator mark);
+  Marks::iterator EarliestBy(const std::function<bool(const std::string& by)>& of);
+  // The one of another node, or of this one at this very time, that it is the same as; end(): none.
+  Marks::iterator SameElsewhere(const v1::StoredMark& noticed);
+  std::string WhoNoticedMost() const;
 
   storage::Catalog* const catalog_;
   const Now now_;
   const NodeKnown node_known_;
   mutable std::mutex mutex_;
-  std::map<Position, v1::StoredMark> marks_;  // guarded by mutex_; as are the next
+  Marks marks_;                               // guarded by mutex_; as are the next
   std::set<std::string> ids_;                 // theirs
-  size_t noticed_ = 0;                        // of them, by filters
+  std::map<std::string, size_t> noticed_by_;  // how many of them, by filter
+  size_t noticed_ = 0;                        // of all filters
 };
 
 }  // namespace telltale::marks

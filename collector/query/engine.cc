@@ -30,6 +30,20 @@ absl::Status OfAgainst(const absl::Status& status) {
   return {status.code(), absl::StrCat("against: ", status.message())};
 }
 
+// Leaves the mark those of its nodes that are among `nodes`; false: it has none there.
+bool KeepNodes(const std::set<std::string>& nodes, v1::Mark& mark) {
+  std::vector<std::string> kept;
+  if (nodes.contains(mark.node())) kept.push_back(mark.node());
+  for (const std::string& node : mark.more_nodes()) {
+    if (nodes.contains(node)) kept.push_back(node);
+  }
+  mark.clear_more_nodes();
+  if (kept.empty()) return false;
+  mark.set_node(kept.front());
+  mark.mutable_more_nodes()->Assign(kept.begin() + 1, kept.end());
+  return true;
+}
+
 bool Has(const v1::TopAnswer& answer, v1::Dimension by) {
   return std::any_of(answer.tables().begin(), answer.tables().end(),
                      [&](const v1::TopTable& table) { return table.by() == by; });
@@ -296,7 +310,7 @@ absl::StatusOr<v1::MarksAnswer> Engine::Marks(const v1::MarksRequest& request,
   for (const storage::NodeRecord& node : selection->nodes) nodes.insert(node.name());
   for (v1::Mark& mark :
        options_.marks->Between(Seconds(selection->start_ns), Seconds(selection->end_ns))) {
-    if (mark.node().empty() || nodes.contains(mark.node())) *answer.add_marks() = std::move(mark);
+    if (mark.node().empty() || KeepNodes(nodes, mark)) *answer.add_marks() = std::move(mark);
   }
   const int most = static_cast<int>(request.limit() == 0 ? kUsualMarks : request.limit());
   const int left_out = std::max(0, answer.marks_size() - most);

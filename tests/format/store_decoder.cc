@@ -239,6 +239,8 @@ class Decoder {
       const auto mark = Parse<v1::StoredMark>(plain.Rest());
       Require(mark.time_ns() == key.Int(8), "note of another time");
       Require(mark.id() == key.Take(8), "note of another id");
+      Require(mark.elsewhere().empty() || mark.by().starts_with("filter "),
+              "a note of an operator has one node at most");
     } else if (table == 0x10) {
       std::string& content = contents_[key.Take(16)];
       Require(content.size() == key.Int(4) << 20, "a piece before it is missing");

@@ -93,6 +93,58 @@ TEST_F(MarksTest, TheEarliestMakesRoomAndIsTold) {
   EXPECT_EQ(Open()->Between(0, 1e12).size(), MarkBook::kMaxMarks);
 }
 
+// Ten executables upgraded on a thousand nodes within minutes.
+TEST_F(MarksTest, TheSameOnManyNodesWithinTheHourIsOneMark) {
+  auto book = Open();
+  const auto roll_out = [&](uint64_t since_ns) {
+    for (uint64_t node = 0; node < 1'000; ++node) {
+      for (int exe = 0; exe < 10; ++exe) {
+        ASSERT_TRUE(book->Notice("new_label", absl::StrCat("web-", node),
+                                 kNow + since_ns + node * 1'000'000'000,
+                                 absl::StrCat("deploy: app", exe, " has another build id"))
+                        .ok());
+      }
+    }
+  };
+  roll_out(0);
+  const size_t once = book->Between(0, kNowS + 7'200).size();
+  EXPECT_EQ(once, 10 * (1'000 / MarkBook::kMaxNodes + 1));
+  roll_out(0);
+  EXPECT_EQ(book->Between(0, kNowS + 7'200).size(), once);
+  book = Open();
+  roll_out(0);
+  const auto marks = book->Between(0, kNowS + 7'200);
+  ASSERT_EQ(marks.size(), once) << "the same again, also after a restart";
+  EXPECT_EQ(marks[0].node(), "web-0");
+  EXPECT_EQ(static_cast<size_t>(marks[0].more_nodes_size()) + 1, MarkBook::kMaxNodes);
+  // The next one on the same nodes is another.
+  ASSERT_TRUE(book->Notice("new_label", "web-0", kNow + 600'000'000'000,
+                           "deploy: app0 has another build id")
+                  .ok());
+  ASSERT_TRUE(book->Notice("new_label", "web-0", kNow + 1'200'000'000'000,
+                           "deploy: app0 has another build id")
+                  .ok());
+  const auto more = book->Between(0, kNowS + 7'200);
+  EXPECT_EQ(std::ranges::count_if(more,
+                                  [](const v1::Mark& mark) {
+                                    return mark.text().starts_with("deploy: app0") &&
+                                           (mark.node() == "web-0" ||
+                                            std::ranges::count(mark.more_nodes(), "web-0") > 0);
+                                  }),
+            3);
+}
+
+TEST_F(MarksTest, AFilterThatNoticesMuchDrivesOutItsOwnAlone) {
+  const auto book = Open();
+  ASSERT_TRUE(book->Notice("new_label", "web-1", kNow, "deploy: nginx has another build id").ok());
+  for (uint64_t i = 0; i < MarkBook::kMaxNoticed + 50; ++i) {
+    ASSERT_TRUE(book->Notice("own", "web-1", kNow + 1 + i, absl::StrCat("it is ", i)).ok());
+  }
+  const auto marks = book->Between(kNowS - 1, kNowS + 60);
+  ASSERT_EQ(marks.size(), MarkBook::kMaxNoticed);
+  EXPECT_EQ(marks[0].by(), "filter new_label");
+}
+
 TEST_F(MarksTest, WhatFiltersNoticeStandsInTheSameListOnceAndDrivesNoNoteOut) {
   auto book = Open();
   ASSERT_TRUE(book->Add(Note("raised the cache", kNowS - 10), "olga").ok());
