@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "collector/filter/anomaly_list.h"
 #include "collector/filter/fleet/fleet_watch.h"
+#include "collector/filter/telltale_filter.h"
 #include "proto/codec.h"
 #include "storage/memory_catalog.h"
 #include "storage/memory_history.h"
@@ -66,6 +67,7 @@ class FleetTest : public ::testing::Test, public EpochSource {
   absl::Status ForEach(uint32_t node, uint64_t from_ns, uint64_t,
                        const Visitor& visit) const override {
     ++reads_;
+    if (unreadable_.contains(node)) return absl::UnavailableError("the disk is away");
     ShowMinute(node, from_ns, visit);
     return absl::OkStatus();
   }
@@ -84,6 +86,14 @@ class FleetTest : public ::testing::Test, public EpochSource {
       const double busy = busy_.contains(node) ? busy_.at(node) : 0.2 + 0.002 * node;
       vital.mutable_subs(0)->set_weight(static_cast<uint64_t>(busy * cpus * 60e9));
     }
+    if (programs_.contains(node)) {
+      *body.mutable_tables()->add_strings() = programs_.at(node);
+      body.mutable_processes()->add_columns(TELLTALE_PROCESS_RUN_NS);
+      v1::ProcessRow& row = *body.mutable_processes()->add_rows();
+      row.set_pid(7);
+      row.set_exe(1);
+      row.add_values(30'000'000'000);
+    }
     SourceEpoch epoch;
     epoch.span = {.start_ns = from_ns, .end_ns = from_ns + kMinute, .watched_ns = kMinute};
     epoch.body = &body;
@@ -96,6 +106,8 @@ class FleetTest : public ::testing::Test, public EpochSource {
   storage::MemoryCatalog catalog_;
   storage::DerivedStore store_;
   mutable uint64_t reads_ = 0;
+  std::set<uint32_t> unreadable_;
+  std::map<uint32_t, std::string> programs_;  // that run most, by node
   uint64_t now_ = kBegin;
   std::vector<NodeHead> nodes_;
   std::map<uint32_t, double> busy_;    // of each CPU, by node
@@ -233,6 +245,47 @@ TEST_F(FleetTest, WhatWasNotedWhenItWasShownIsNotReadAgain) {
   EXPECT_EQ(Found()[0].node(), "web-2");
 }
 
+// A look comes each second, and each may fail.
+TEST_F(FleetTest, AMinuteIsJudgedOnceHoweverOftenALookAtItFails) {
+  for (int i = 0; i < 8; ++i) Add(absl::StrCat("web-", i), "web");
+  Pass(2);
+  busy_[3] = 0.95;
+  unreadable_ = {8};  // the last that is looked at
+  reads_ = 0;
+  for (int minute = 0; minute < 2; ++minute) {
+    for (const NodeHead& node : nodes_) {
+      if (node.number == 8) continue;
+      ShowMinute(node.number, now_, [&](const SourceEpoch& epoch) {
+        watch_->Note(node.number, epoch);
+        return true;
+      });
+    }
+    now_ += kMinute;
+    for (NodeHead& node : nodes_) Hear(node);
+    for (int look = 0; look < 20; ++look) (void)watch_->Look(now_);
+  }
+  EXPECT_LE(reads_, 7u * 3 + 40) << "what was noted or read once is not read again";
+  unreadable_.clear();
+  Pass(2);
+  EXPECT_TRUE(Found().empty()) << "four minutes of it were looked at, and each once";
+  Pass(5);
+  EXPECT_EQ(Found().size(), 1u);
+}
+
+TEST_F(FleetTest, TheOutliersOfALargeFleetFitTheStoreAndSurviveARestart) {
+  const std::string role(1'500, 'r');
+  for (uint32_t i = 1; i <= 2'200; ++i) {
+    Add(absl::StrCat("web-", i), role);
+    busy_[i] = i <= 800 ? 0.9 : 0.2;
+  }
+  Pass(10);
+  ASSERT_TRUE(watch_->IsOpen("peer_outlier", "web-800", "cpu", "user"));
+  EXPECT_FALSE(watch_->IsOpen("peer_outlier", "web-801", "cpu", "user"));
+  ASSERT_TRUE(store_.Sync().ok());
+  Restart();
+  EXPECT_TRUE(watch_->IsOpen("peer_outlier", "web-800", "cpu", "user"));
+}
+
 TEST_F(FleetTest, AnOutlierThatIsGoneOrHasNoPeersAnyMoreGoesOnNoLonger) {
   for (int i = 0; i < 7; ++i) Add(absl::StrCat("web-", i), "web");
   const auto outliers = [&] {
@@ -283,6 +336,21 @@ TEST_F(FleetTest, WithoutARoleKernelAndCpusMakePeers) {
   ASSERT_EQ(Found().size(), 1u);
   EXPECT_EQ(Found()[0].node(), "n-0");
   EXPECT_THAT(Found()[0].evidence(), HasSubstr("kernel 6.1.0, 4 CPUs"));
+}
+
+TEST_F(FleetTest, WithoutARoleTheProgramThatRunsMostMakesPeers) {
+  for (int i = 0; i < 12; ++i) {
+    const uint32_t node = Add(absl::StrCat("n-", i)).number;
+    programs_[node] = i < 6 ? "/usr/sbin/nginx" : "/usr/lib/postgresql/bin/postgres";
+    if (i >= 6) busy_[node] = 0.8;
+  }
+  Pass(30);
+  EXPECT_TRUE(Found().empty()) << Found()[0].text();
+  busy_[1] = 0.8;  // as busy as those of another program
+  Pass(12);
+  ASSERT_EQ(Found().size(), 1u);
+  EXPECT_EQ(Found()[0].node(), "n-0");
+  EXPECT_THAT(Found()[0].evidence(), HasSubstr("kernel 6.1.0, 4 CPUs, nginx"));
 }
 
 }  // namespace

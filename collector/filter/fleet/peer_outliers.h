@@ -6,13 +6,15 @@
 //
 // Minutes are looked at once, three minutes after they ended; what comes later is not seen. What
 // was counted in an epoch is noted when it is shown to the filters; epochs of a node of whose
-// minute nothing was noted are read. What is open survives a restart (state "fleet/peers"). Belongs
-// to the runner's thread.
+// minute nothing was noted are read. A minute is judged once: one of which a node cannot be read
+// waits, with what there is of it, and so does what is found in it for a store that fails. What is
+// open survives a restart (state "fleet/peers"). Belongs to the runner's thread.
 
 #ifndef TELLTALE_COLLECTOR_FILTER_FLEET_PEER_OUTLIERS_H_
 #define TELLTALE_COLLECTOR_FILTER_FLEET_PEER_OUTLIERS_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,6 +25,8 @@
 #include "collector/filter/epoch_source.h"
 #include "collector/filter/fleet/fleet_outputs.h"
 #include "storage/derived.h"
+#include "telltale/v1/filter.pb.h"
+#include "telltale/v1/query.pb.h"
 
 namespace telltale::filter {
 
@@ -39,6 +43,8 @@ class PeerOutliers {
   void Note(uint32_t node, const SourceEpoch& epoch);
   absl::Status Look(const std::vector<NodeHead>& nodes, uint64_t now_ns);
   bool IsOpen(const std::string& node, const std::string& vital, const std::string& sub) const;
+  // How far it is with the minutes it must have seen before it speaks of any node; without one.
+  v1::FilterLearning Learning() const;
 
  private:
   using Series = std::pair<std::string, std::string>;  // vital, sub-series
@@ -80,7 +86,7 @@ class PeerOutliers {
   };
   struct Noted {
     uint64_t last_start_ns = 0;     // of an epoch
-    std::vector<Account> accounts;  // of minutes that are not looked at yet
+    std::vector<Account> accounts;  // of minutes that are not looked at yet, ascending
   };
   struct Rate {
     uint32_t series = 0, unit = 0;  // their numbers
@@ -102,19 +108,26 @@ class PeerOutliers {
     std::string node, unit, text, evidence;
   };
   using Key = std::pair<uint32_t, Series>;  // node and series
+  struct Untold {
+    uint32_t node = 0;
+    std::string name;  // the node's
+    v1::FilterAnomaly anomaly;
+  };
 
-  absl::Status LookAt(const std::vector<NodeHead>& nodes, uint64_t minute_ns, uint64_t now_ns);
+  bool Counts(const NodeHead& node, uint64_t minute_ns) const;
+  absl::Status ReadWhatWasNotNoted(const std::vector<NodeHead>& nodes, uint64_t minute_ns);
+  void LookAt(const std::vector<NodeHead>& nodes, uint64_t minute_ns);
   std::optional<Account> TakeNoted(uint32_t node, uint64_t minute_ns);
-  absl::StatusOr<Account> Read(uint32_t node, uint64_t minute_ns);
+  absl::Status Read(uint32_t node, uint64_t minute_ns);
   void AddTo(Account& account, uint32_t node, const SourceEpoch& epoch);
   void NoteProgram(uint32_t node, const char* program, double run_ns);
   std::string GroupOf(const Minute& minute);
-  absl::Status Judge(const std::string& group, const std::vector<const Minute*>& peers,
-                     uint64_t minute_ns, uint64_t now_ns);
-  absl::Status Advance(const Key& key, Track& track, bool outlier, uint64_t minute_ns,
-                       uint64_t now_ns);
-  absl::Status EndWhatIsGone(uint64_t minute_ns, uint64_t now_ns);
-  absl::Status Tell(const Key& key, const Track& track, bool goes_on, uint64_t now_ns);
+  void Judge(const std::string& group, const std::vector<const Minute*>& peers, uint64_t minute_ns);
+  void Advance(const Key& key, Track& track, bool outlier, uint64_t minute_ns);
+  void EndWhatIsGone(uint64_t minute_ns);
+  void Tell(const Key& key, const Track& track, bool goes_on);
+  // Puts what the last minute brought into the store.
+  absl::Status Settle(uint64_t now_ns);
   void Load();
   absl::Status Save();
 
@@ -123,7 +136,11 @@ class PeerOutliers {
   FleetOutputs* const outputs_;
   uint64_t next_minute_ns_ = 0;  // 0: none was looked at yet
   bool are_many_ = false;        // nodes: else none has peers
+  uint32_t looked_ = 0;          // minutes in a row since a restart, as far as it matters
   std::map<Key, Track> tracks_;
+  // What Settle has to do.
+  std::deque<Untold> untold_;
+  bool to_carry_ = false, to_save_ = false;
   Numbers<Series> series_{4'096};
   Numbers<std::string> units_{256};
   std::map<uint32_t, Noted> noted_;  // by node
