@@ -91,6 +91,7 @@ void FilterSide::Stop() {
 std::vector<v1::FilterLearning> FilterSide::Learning() const {
   auto all = runner_->Learning();
   for (v1::FilterLearning& user : users_->Learning()) all.push_back(std::move(user));
+  for (v1::FilterLearning& fleet : fleet_->Learning()) all.push_back(std::move(fleet));
   return all;
 }
 

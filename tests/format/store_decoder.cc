@@ -271,7 +271,7 @@ class Decoder {
       Require(Parse<v1::StoredIncident>(value.Rest()).number() > 0, "incident without a number");
     } else {
       Require(name == "fleet/silence" || name == "fleet/peers", "state named " + name);
-      Require(value.Int(1) == 2, "unknown layout");
+      Require(value.Int(1) == (name == "fleet/silence" ? 3 : 2), "unknown layout");
       value.Rest();
     }
   }

@@ -191,6 +191,43 @@ TEST_F(FleetTest, TheSilenceOfAWholeLargeFleetSurvivesARestart) {
   EXPECT_TRUE(watch_->IsOpen("silence", "a-node-of-the-large-fleet-5999", "node", ""));
 }
 
+// Its agent is stopped properly, started again, and cut off before its first epoch is over.
+TEST_F(FleetTest, ASecondSilenceBehindTheSameEpochIsAnotherOne) {
+  Add("a");
+  Add("b");
+  Pass(10, {"a"});
+  ASSERT_EQ(log_->Counts().at({"silence", "node"}), 1u);
+  for (uint64_t times = 2; times <= 3; ++times) {
+    nodes_[0].state = v1::NODE_STATE_STOPPED;
+    Pass(2, {"a"});
+    nodes_[0].state = v1::NODE_STATE_REPORTING;
+    if (times == 3) Restart();
+    Pass(10, {"a"});
+    EXPECT_EQ(log_->Counts().at({"silence", "node"}), times);
+    EXPECT_TRUE(watch_->IsOpen("silence", "a", "node", ""));
+  }
+  Pass(1);
+  for (const v1::Anomaly& silent : Found()) EXPECT_FALSE(silent.open());
+}
+
+TEST_F(FleetTest, SaysHowFarItIsWithWhatItMustHaveSeen) {
+  for (const char* name : {"a", "b"}) Add(name);
+  const auto learning = [&](const std::string& filter) {
+    return std::ranges::count(watch_->Learning(), filter, &v1::FilterLearning::filter);
+  };
+  Pass(1);
+  EXPECT_EQ(learning("silence"), 2);
+  EXPECT_EQ(learning("peer_outlier"), 2);
+  Pass(4);
+  EXPECT_EQ(learning("silence"), 0);
+  EXPECT_EQ(learning("peer_outlier"), 2) << "it looks at minutes that are over for three";
+  Pass(5);
+  EXPECT_EQ(learning("peer_outlier"), 0);
+  Pass(10, {"a"});
+  ASSERT_EQ(Found().size(), 1u);
+  EXPECT_EQ(Found()[0].learned_epochs(), nodes_[0].epochs);
+}
+
 TEST_F(FleetTest, MostNodesSilentAtOnceIsSaidToHaveOneReason) {
   for (const char* name : {"a", "b", "c", "d"}) Add(name);
   Pass(2);

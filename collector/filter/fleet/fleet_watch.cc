@@ -1,5 +1,7 @@
 #include "collector/filter/fleet/fleet_watch.h"
 
+#include <algorithm>
+
 namespace telltale::filter {
 
 FleetWatch::FleetWatch(const EpochSource* source, storage::DerivedStore* store, AnomalyLog* log,
@@ -14,6 +16,17 @@ absl::Status FleetWatch::Look(uint64_t now_ns) {
   const std::vector<NodeHead> nodes = source_->Nodes();
   const absl::Status silent = silent_.Look(nodes, now_ns);
   const absl::Status peers = peers_.Look(nodes, now_ns);
+  auto learning = silent_.Learning(nodes, now_ns);
+  const v1::FilterLearning minutes = peers_.Learning();
+  for (const NodeHead& node : nodes) {
+    if (minutes.learned_epochs() >= minutes.needed_epochs()) break;
+    learning.push_back(minutes);
+    learning.back().set_node(node.name);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    learning_ = std::move(learning);
+  }
   return silent.ok() ? peers : silent;
 }
 
@@ -28,8 +41,14 @@ std::vector<FilterIdentity> FleetWatch::Identities() {
           {SilentNodes::kName, SilentNodes::kVersion}};
 }
 
+std::vector<v1::FilterLearning> FleetWatch::Learning() const {
+  const std::lock_guard lock(mutex_);
+  return learning_;
+}
+
 std::vector<v1::FilterInfo> FleetWatch::Infos() const {
   std::vector<v1::FilterInfo> infos;
+  const auto learning = Learning();
   const auto counts = log_->Counts();
   for (const FilterIdentity& identity : Identities()) {
     v1::FilterInfo& info = infos.emplace_back();
@@ -48,6 +67,8 @@ std::vector<v1::FilterInfo> FleetWatch::Infos() const {
     }
     info.mutable_status()->set_anomalies(anomalies);
     info.set_nodes(static_cast<uint32_t>(source_->Nodes().size()));
+    info.set_nodes_learning(static_cast<uint32_t>(
+        std::ranges::count(learning, identity.name, &v1::FilterLearning::filter)));
   }
   return infos;
 }

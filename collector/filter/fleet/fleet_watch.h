@@ -8,6 +8,7 @@
 #define TELLTALE_COLLECTOR_FILTER_FLEET_FLEET_WATCH_H_
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ class FleetWatch {
 
   static std::vector<FilterIdentity> Identities();
   std::vector<v1::FilterInfo> Infos() const;
+  // What they must have seen before they speak, where they have not; as of the last look.
+  std::vector<v1::FilterLearning> Learning() const;
 
  private:
   const EpochSource* const source_;
@@ -43,6 +46,8 @@ class FleetWatch {
   FleetOutputs outputs_;
   SilentNodes silent_;
   PeerOutliers peers_;
+  mutable std::mutex mutex_;
+  std::vector<v1::FilterLearning> learning_;  // guarded by mutex_
 };
 
 }  // namespace telltale::filter

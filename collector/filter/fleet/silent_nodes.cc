@@ -12,7 +12,7 @@ namespace telltale::filter {
 namespace {
 
 constexpr char kSilenceState[] = "fleet/silence";
-constexpr uint8_t kSilenceLayout = 2;
+constexpr uint8_t kSilenceLayout = 3;
 // Of ten thousand silent nodes the texts are some megabytes, and nearly the same.
 constexpr size_t kMostBytes = 64 << 20;
 constexpr uint64_t kHourNs = 3'600 * kNsPerS;
@@ -49,18 +49,29 @@ absl::Status SilentNodes::Look(const std::vector<NodeHead>& nodes, uint64_t now_
       }));
   bool changed = false;
   for (const NodeHead& node : nodes) {
+    const auto goodbye = goodbyes_.find(node.number);
+    if (goodbye == goodbyes_.end() || goodbye->second.last_epoch_ns == node.last_epoch_ns) continue;
+    goodbyes_.erase(goodbye);
+    changed = true;
+  }
+  for (const NodeHead& node : nodes) {
     const auto open = open_.find(node.number);
     if (open != open_.end()) {
-      const bool back = node.last_epoch_ns > open->second.start_ns;
+      const bool back = node.last_epoch_ns > open->second.last_epoch_ns;
       if (!back && ShouldReport(node)) continue;
       if (auto status = Tell(node.number, open->second, false, now_ns); !status.ok()) return status;
+      if (!back) goodbyes_[node.number] = {node.last_epoch_ns, now_ns};
       open_.erase(open);
       changed = true;
       continue;
     }
     if (!ShouldReport(node) || heard(node) + AllowedNs(node) >= now_ns) continue;
     Open begun;
-    begun.start_ns = node.last_epoch_ns;
+    const auto goodbye = goodbyes_.find(node.number);
+    begun.start_ns = goodbye == goodbyes_.end() ? node.last_epoch_ns
+                                                : std::max(heard(node), goodbye->second.at_ns);
+    begun.last_epoch_ns = node.last_epoch_ns;
+    begun.epochs = node.epochs;
     begun.name = node.name;
     begun.text =
         absl::StrCat("the node is silent: nothing of it for ",
@@ -93,11 +104,28 @@ absl::Status SilentNodes::Tell(uint32_t node, const Open& open, bool goes_on, ui
   anomaly.set_end_ns(now_ns);
   anomaly.set_open(goes_on);
   anomaly.set_severity_milli(10'000);
+  anomaly.set_learned_epochs(open.epochs);
   anomaly.set_text(open.text);
   anomaly.set_evidence(open.evidence);
   anomaly.set_against(open.against);
   anomaly.set_next(absl::StrCat("telltale nodes --node ", open.name));
   return outputs_->Put(kName, kVersion, node, open.name, std::move(anomaly), now_ns);
+}
+
+std::vector<v1::FilterLearning> SilentNodes::Learning(const std::vector<NodeHead>& nodes,
+                                                      uint64_t now_ns) const {
+  std::vector<v1::FilterLearning> all;
+  const uint64_t listened_ns = now_ns - std::min(now_ns, since_ns_);
+  for (const NodeHead& node : nodes) {
+    if (!ShouldReport(node) || listened_ns >= AllowedNs(node)) continue;
+    v1::FilterLearning& learning = all.emplace_back();
+    learning.set_filter(kName);
+    learning.set_node(node.name);
+    learning.set_learned_epochs(listened_ns / kNsPerS);
+    learning.set_needed_epochs(AllowedNs(node) / kNsPerS);
+    learning.set_unit("seconds");
+  }
+  return all;
 }
 
 bool SilentNodes::IsOpen(const std::string& node) const {
@@ -108,9 +136,15 @@ absl::Status SilentNodes::Save() {
   StateWriter to;
   to.Map(open_, [&](const Open& open) {
     to.Put(open.start_ns);
+    to.Put(open.last_epoch_ns);
+    to.Put(open.epochs);
     for (const std::string* text : {&open.name, &open.text, &open.evidence, &open.against}) {
       to.Text(*text);
     }
+  });
+  to.Map(goodbyes_, [&](const Goodbye& goodbye) {
+    to.Put(goodbye.last_epoch_ns);
+    to.Put(goodbye.at_ns);
   });
   const auto packed = proto::Compress(to.bytes());
   if (!packed.ok()) return packed.status();
@@ -131,12 +165,20 @@ void SilentNodes::Load() {
   StateReader from(*opened);
   from.Map(open_, [&](Open& open) {
     open.start_ns = from.Get<uint64_t>();
+    open.last_epoch_ns = from.Get<uint64_t>();
+    open.epochs = from.Get<uint64_t>();
     for (std::string* text : {&open.name, &open.text, &open.evidence, &open.against}) {
       *text = from.Text();
     }
   });
+  from.Map(goodbyes_, [&](Goodbye& goodbye) {
+    goodbye.last_epoch_ns = from.Get<uint64_t>();
+    goodbye.at_ns = from.Get<uint64_t>();
+  });
   // What cannot be read is found again.
-  if (!from.at_end()) open_.clear();
+  if (from.at_end()) return;
+  open_.clear();
+  goodbyes_.clear();
 }
 
 }  // namespace telltale::filter

@@ -17,6 +17,7 @@
 #include "collector/filter/epoch_source.h"
 #include "collector/filter/fleet/fleet_outputs.h"
 #include "storage/derived.h"
+#include "telltale/v1/query.pb.h"
 
 namespace telltale::filter {
 
@@ -30,12 +31,20 @@ class SilentNodes {
 
   absl::Status Look(const std::vector<NodeHead>& nodes, uint64_t now_ns);
   bool IsOpen(const std::string& node) const;
+  // Of those that were not listened to for long enough yet.
+  std::vector<v1::FilterLearning> Learning(const std::vector<NodeHead>& nodes,
+                                           uint64_t now_ns) const;
 
  private:
   struct Open {
-    uint64_t start_ns = 0;  // end of its last epoch
+    uint64_t start_ns = 0;       // end of its last epoch, or when it was heard after a goodbye
+    uint64_t last_epoch_ns = 0;  // end of its last epoch
     std::string name;
     std::string text, evidence, against;
+    uint64_t epochs = 0;  // that it had sent
+  };
+  struct Goodbye {
+    uint64_t last_epoch_ns = 0, at_ns = 0;
   };
   absl::Status Tell(uint32_t node, const Open& open, bool goes_on, uint64_t now_ns);
   void Load();
@@ -47,6 +56,9 @@ class SilentNodes {
   uint64_t last_look_ns_;          // a gap between looks is its own absence, too
   uint64_t carried_hour_ = 0;      // in which what is open was noted
   std::map<uint32_t, Open> open_;  // by node
+  // Of those whose silence ended with a goodbye, by node, until they send an epoch: the next
+  // silence begins behind the same one, and is another.
+  std::map<uint32_t, Goodbye> goodbyes_;
 };
 
 }  // namespace telltale::filter
