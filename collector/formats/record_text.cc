@@ -13,7 +13,11 @@ std::string RecordText(const v1::FilterRecord& record) {
                    : absl::StrCat(record.hits(), " of ", planted,
                                   absl::StrFormat(" found (%.0f to %.0f %%)", 100 * record.low(),
                                                   100 * record.high()));
-  return absl::StrCat(found, ", ", Plural(record.false_alarms(), "false alarm"));
+  return absl::StrCat(
+      found, ", ", Plural(record.false_alarms(), "false alarm"),
+      record.earlier_version() == 0
+          ? ""
+          : absl::StrCat("; measured of version ", record.earlier_version(), ", not of this one"));
 }
 
 }  // namespace telltale::formats

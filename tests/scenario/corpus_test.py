@@ -157,6 +157,11 @@ class Fleets(unittest.TestCase):
         self.assertTrue(line["found"], line)
         self.assertEqual((line["epochs"], line["incidents"], line["others"]), ([2, 3], 1, 0))
 
+    def test_epochs_are_whole_ones_of_a_fleet_as_of_a_node(self):
+        self.assertEqual([judging.whole_epochs(seconds, 5) for seconds in (2, 14.9, 15)], [1, 2, 3])
+        found = [self.anomaly("a", found_s=114.9), self.anomaly("b", found_s=109.9)]
+        self.assertEqual(self.judge([self.incident(["a", "b"])], found)["epochs"], [2, 2])
+
     def test_an_incident_of_each_node_is_not_right(self):
         line = self.judge([self.incident(["a"]), self.incident(["b"])])
         self.assertEqual((line["found"], line["incidents"]), (False, 2))
@@ -286,8 +291,54 @@ class Joined(unittest.TestCase):
         alarm = {"filter": "rule_busy_loop", "text": "t"}
         later = record.joined(with_load(1, 0.5, [alarm]), with_load(2, 0.1, []))
         self.assertEqual((later["innocents"][0]["hours"], later["filters"]["rule_busy_loop"]["false_alarms"]), (0.1, 0))
+        self.assertEqual(later["innocents"][0]["apart"], "2026-01-02")
         same = record.joined(with_load(1, 0.5, [alarm]), with_load(1, 0.1, []))
         self.assertEqual((same["innocents"][0]["hours"], same["filters"]["rule_busy_loop"]["false_alarms"]), (0.5, 1))
+
+    def test_where_this_run_had_no_loads_the_others_say_how_they_ran_and_who_saw_them(self):
+        this, other = self.of(2, found=True, epochs=1), self.of(1, found=True, epochs=2)
+        this["epoch_s"], other["epoch_s"] = 60, 5
+        alarm = {"filter": "rule_busy_loop", "text": "t"}
+        other["innocents"] = [{"name": "web", "what": "w", "hours": 0.5, "false": [alarm]}, {"name": "x", "not_run": "w"}]
+        both = record.joined(this, other)
+        web = both["innocents"][0]
+        self.assertEqual((web["apart"], web["older"]), ("2026-01-02, in epochs of 5 s", {"rule_busy_loop": 1}))
+        row = both["filters"]["rule_busy_loop"]
+        self.assertEqual((row["false_alarms"], row["loads"]), (0, 0), "an alarm of another version")
+        self.assertEqual(record.false_text(row, 1), "0 in the 0 of 1 that this version saw")
+        # One that was taken before that was noted.
+        both["innocents"][0] = {**other["innocents"][0], "apart": "2026-01-02"}
+        self.assertEqual(record.joined(both, other)["innocents"][0], web)
+
+    def test_a_version_that_was_not_measured_is_said_to_be_none(self):
+        this = self.of(1, found=True, epochs=2)
+        self.assertEqual(record.built_text(this), [])
+        now = record.with_versions(this, {"rule_busy_loop": 3})
+        row = now["filters"]["rule_busy_loop"]
+        self.assertEqual((row["version"], row["built"], record.version_text(row)), (1, 3, "1; now 3, not measured"))
+        self.assertIn("1 of the filters have changed", record.built_text(now)[1])
+        joined = record.joined(now, self.of(2, found=True, epochs=1))["filters"]["rule_busy_loop"]
+        self.assertEqual((joined["version"], joined["built"]), (2, 3))
+
+    def test_a_share_of_all_faults_has_those_in_it_that_no_rule_names(self):
+        faults = [{"found": True, "names_process": True}, {"found": True, "names_process": False}]
+        self.assertIn("right process and cause 1 of 2", record.all_text(faults, faults[:1]))
+        self.assertEqual(record.all_text(faults[:1], faults[:1]), "")
+
+    def test_who_cannot_speak_in_a_replay_is_named(self):
+        replay = {"recorded_epochs": 24, "node_hours": 7000, "nodes": 1000, "epoch_s": 60}
+        mute = dict(record.mute_in_replay(replay))
+        self.assertLessEqual({"leak", "descriptor_leak", "vanished", "rule_load", "rule_busy_loop", "new_label", "seasonal",
+                              "peer_outlier", "silence"}, set(mute))
+        self.assertIn("each node has 480", mute["new_label"])
+        self.assertNotIn("leak", dict(record.mute_in_replay({**replay, "recorded_epochs": 60})))
+
+    def test_loads_of_another_run_are_not_said_to_be_of_this_one(self):
+        text = record.loads_text({}, [{"apart": "2026-01-02, in epochs of 5 s"}])
+        self.assertIn("1 in that of 2026-01-02, in epochs of 5 s", text)
+        self.assertEqual(record.loads_text({}, [{}]), " and 1 innocent loads run")
+        held = {"held": [{"measured": "2026-01-03", "epoch_s": 60, "false": 0, "hours": 1.2, "named": 0}]}
+        self.assertIn("0 in 1.2 node-hours", record.other_live_text(held))
 
     def test_a_fleet_that_was_not_played_is_taken_and_counts_for_no_filter(self):
         fleet = {"name": "five", "faulty": 5, "of": 20, "found": True}

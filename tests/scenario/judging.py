@@ -26,6 +26,11 @@ def in_time(anomaly, planted, epoch_s):
     return planted.planted_s <= anomaly["foundS"] <= planted.ended_s + GRACE_EPOCHS * epoch_s
 
 
+def whole_epochs(seconds, epoch_s):
+    """That were over; at least one, for an epoch that is going on has not been seen."""
+    return max(1, int(seconds // epoch_s))
+
+
 def judge_fault(planted, anomalies, filters, epoch_s):
     """One fault's line of the record. `filters`: name -> (rule, version), of the collector that watched."""
     entry = planted.entry
@@ -48,7 +53,7 @@ def judge_fault(planted, anomalies, filters, epoch_s):
     line["found"] = bool(right)
     if right:
         first = min(right, key=lambda anomaly: anomaly["foundS"])
-        line["epochs"] = max(1, int((first["foundS"] - began_s) // epoch_s))  # whole ones
+        line["epochs"] = whole_epochs(first["foundS"] - began_s, epoch_s)
         line["said"] = said(first, planted)
         line["expected"] = first["filter"]  # two may apply a rule
     elif entry.weak:
@@ -77,7 +82,7 @@ def judge_fleet(entry, program, filters, incidents, anomalies, played):
     for anomaly in sorted(anomalies, key=lambda anomaly: anomaly["foundS"]):
         node = anomaly["node"]
         if node in played.began_s and anomaly["filter"] in expected and anomaly["subject"].startswith(f"{program} ("):
-            told.setdefault(node, max(1, round((anomaly["foundS"] - played.began_s[node]) / played.epoch_s)))
+            told.setdefault(node, whole_epochs(anomaly["foundS"] - played.began_s[node], played.epoch_s))
     line["incidents"] = len(about)
     line["others"] = len(standing) - len(about)
     named = {node for incident in about for node in incident["nodes"]}

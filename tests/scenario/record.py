@@ -36,19 +36,21 @@ def run_of(record, line):
 
 def of_filters(filters, faults, innocents, record):
     """Per filter what the build embeds, of its own version alone. `filters`: name -> (rule, version). `record`: whose lines
-    they are, where they do not say it."""
+    they are, where they do not say it. `built`: the version of today's sources, see with_versions."""
     table = {}
     for name, (rule, version) in filters.items():
         mine = [fault for fault in faults if fault["expected"] == name and "not_run" not in fault and
                 fault.get("version", version) == version]
-        false = [said for innocent in innocents for said in innocent.get("false", []) if said["filter"] == name]
+        seen = [innocent for innocent in innocents if "not_run" not in innocent and name not in innocent.get("older", {})]
+        false = [said for innocent in seen for said in innocent["false"] if said["filter"] == name]
         hits = sum(fault["found"] for fault in mine)
         low, high = wilson(hits, len(mine))
         runs = {}
         for fault in mine:
             runs[run_of(record, fault)] = runs.get(run_of(record, fault), 0) + 1
         days = sorted({run[:len("2026-01-02")] for run in runs}) or [record["measured"]]
-        table[name] = {"rule": rule, "version": version, "hits": hits, "misses": len(mine) - hits, "false_alarms": len(false),
+        table[name] = {"rule": rule, "version": version, "built": version, "hits": hits, "misses": len(mine) - hits,
+                       "false_alarms": len(false), "loads": len(seen),
                        "low": round(low, 4), "high": round(high, 4),
                        "measured": days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}", "runs": runs,
                        "epochs": sorted(fault["epochs"] for fault in mine if fault["found"])}
@@ -89,19 +91,50 @@ def joined(record, other):
             line = {"version": filters[line["expected"]][1], **line}
         faults.append(line)
     faults += [ran.get(line["name"], line) for line in other["faults"] if line["name"] not in here]
-    quiet = {line["name"]: {**line, "apart": apart} for line in other["innocents"] if "not_run" not in line}
-    innocents = [quiet.get(line["name"], line) if later or "not_run" in line else line
-                 for line in record["innocents"] or other["innocents"]]
+    innocents = joined_innocents(record, other, later, apart)
     played = {line["name"]: {**line, "apart": apart} for line in other.get("fleets", []) if "not_run" not in line}
     fleets = {line["name"]: line for line in record.get("fleets", [])}
     fleets |= {name: line for name, line in played.items() if "not_run" in fleets.get(name, {"not_run": ""})}
     # A record from before there were fleets has them among its faults.
     faults = [line for line in faults if line["name"] not in fleets]
     more = {key: other[key] for key in ("replay", "held") if key in other}
-    return {**more, **record, "faults": faults, "planted": sum("not_run" not in line for line in faults), "innocents": innocents,
+    both = {**more, **record, "faults": faults, "planted": sum("not_run" not in line for line in faults), "innocents": innocents,
             "fleets": list(fleets.values()), "scoped": record.get("scoped") or other.get("scoped", []),
             "innocent_loads": sum("not_run" not in line for line in innocents),
             "filters": of_filters(filters | later, faults, innocents, record)}
+    return with_versions(both, {name: max(of["filters"].get(name, {}).get("built", 0) for of in (record, other)) for name in
+                                both["filters"]})
+
+
+def joined_innocents(record, other, later, apart):
+    """The innocent loads of a joined record; of each that is the other's how it ran there, and which filters saw it in an
+    earlier version than that of the record. Also of one that was taken from there before that was noted."""
+    def older(line):
+        versions = {name: row["version"] for name, row in other["filters"].items()} | line.get("older", {})
+        now = {name: later[name][1] if name in later else row["version"] for name, row in record["filters"].items()}
+        return {name: version for name, version in versions.items() if version < now.get(name, 0)}
+
+    def of_there(line):
+        return {**line, "apart": apart, "older": older(line)}
+
+    def same(line, there):
+        return "apart" in line and all(line.get(key) == there.get(key) for key in ("hours", "false"))
+
+    there = {line["name"]: line for line in other["innocents"] if "not_run" not in line}
+    if not record["innocents"]:
+        return [of_there(line) if "not_run" not in line else line for line in other["innocents"]]
+    lines = []
+    for line in record["innocents"]:
+        ran = there.get(line["name"])
+        taken = ran is not None and (later or "not_run" in line or same(line, ran))
+        lines.append(of_there(ran) if taken else line)
+    return lines
+
+
+def with_versions(record, versions):
+    """The record with the versions of the filters as they are built now: figures are of those that were measured."""
+    filters = {name: {**row, "built": max(row["version"], versions.get(name, 0))} for name, row in record["filters"].items()}
+    return {**record, "filters": filters}
 
 
 def share_text(hits, of):
@@ -308,6 +341,14 @@ def soonest_text(named):
             f"speak so soon ({', '.join(f['name'] for f in named if f not in quick)} need longer)")
 
 
+def all_text(run, named):
+    """The same figure with those in it of which no rule can name a process."""
+    if len(run) == len(named):
+        return ""
+    return (f"Of all {len(run)} faults, also those of which no process is named: right process and cause "
+            f"{share_text(sum(f['found'] for f in named), len(run))}.")
+
+
 def stretched_text(replay):
     """Where an epoch was replayed as a longer one, a load of seconds lasts for minutes."""
     recorded_s = replay.get("recorded", {}).get("epoch_s", 0)
@@ -325,6 +366,65 @@ def replay_made(replay):
     return f"{text}; replayed on {replay['measured']} with {rules}. "
 
 
+def version_text(row):
+    """What was measured, and whether it is what is built."""
+    built = row.get("built", row["version"])
+    return f"{row['version']}" if built == row["version"] else f"{row['version']}; now {built}, not measured"
+
+
+def false_text(row, loads):
+    """False alarms of the version that was measured, and how many of the loads it saw."""
+    seen = row.get("loads", loads)
+    return f"{row['false_alarms']}" if seen == loads else f"{row['false_alarms']} in the {seen} of {loads} that this version saw"
+
+
+def built_text(record):
+    """A record of earlier versions is not one of what is built."""
+    changed = [f"`{name}`" for name, row in sorted(record["filters"].items()) if row.get("built", row["version"]) != row["version"]]
+    if not changed:
+        return []
+    return ["", f"{len(changed)} of the filters have changed since they were measured ({', '.join(changed)}). The figures are of the "
+            "version that stands in the table, and nobody knows yet those of the one that is built now; `telltale rules` and each "
+            "diagnosis say so too."]
+
+
+def loads_text(record, loads):
+    """When and how the innocent loads ran, where that was in no run of the page's."""
+    runs = {}
+    for load in loads:
+        if "apart" in load:
+            runs[load["apart"]] = runs.get(load["apart"], 0) + 1
+    if not runs:
+        return f" and {len(loads)} innocent loads run"
+    of_runs = "; ".join(f"{count} in that of {run}" for run, count in sorted(runs.items()))
+    return f", and {len(loads)} innocent loads were run, of them in other runs {of_runs}"
+
+
+def other_live_text(record):
+    """Innocent loads of runs that are told as totals alone."""
+    return "".join(f" A run of {run['measured']} of such loads alone, in epochs of {run['epoch_s']} s, of which only totals are kept: "
+                   f"{rate_text(run['false'], run['hours'])}." for run in record.get("held", []) if not run["named"])
+
+
+def mute_in_replay(replay):
+    """Filters that cannot speak of these loads in such a replay, or not in one of their ways, with why: a zero of theirs there
+    says nothing."""
+    recorded, epochs = replay["recorded_epochs"], 60 + 60 * replay["node_hours"] // replay["nodes"] * 60 // replay["epoch_s"]
+    mute = []
+    if recorded < 30:
+        mute += [(name, f"wants 30 rows of a process that only grows; the recording goes round after {recorded} epochs")
+                 for name in ("leak", "descriptor_leak")]
+        mute += [("vanished", f"wants to have seen a program for 60 epochs; the recording goes round after {recorded}"),
+                 ("rule_load", "its slow start: five epochs of one process; no load was recorded for so long (the growing load and "
+                  "the storm of processes can be told)"),
+                 ("rule_busy_loop", "a loop in many places: five epochs of one process (one in few places can be told)")]
+    if epochs < 1440:
+        mute += [("new_label", f"learns for 1440 epochs; each node has {epochs}")]
+    return mute + [("seasonal", "asks for hours of past weeks; there are none"),
+                   ("peer_outlier", "is not in the replay: it watches the fleet"),
+                   ("silence", "is not in the replay: it watches the fleet")]
+
+
 def page(record):
     """Markdown of the record and of nothing else: the same record gives the same page."""
     faults, innocents = record["faults"], record["innocents"]
@@ -340,24 +440,26 @@ def page(record):
     out = [
         "# How often the rules were right", "",
         f"Made by `tests/scenario/run`, first on {record['measured']}; not written by hand, and each rule says below when it was "
-        f"measured. {len(run)} faults were planted and "
-        f"{len(loads)} innocent loads run on one machine ({record['machine']}), in epochs of {record['epoch_s']} s, after "
-        f"{record['learned_epochs']} epochs of learning, by a real agent and a real collector. "
-        + budget_text(record), "",
+        f"measured. On one machine ({record['machine']}), by a real agent and a real collector, in epochs of {record['epoch_s']} s, "
+        f"after {record['learned_epochs']} epochs of learning, {len(run)} faults were planted{loads_text(record, loads)}. "
+        + budget_text(record), *built_text(record), "",
         "The sensor sees the whole host, and others used it meanwhile. So only what names a planted process counts for or "
         f"against a rule, and faults run at nice -5{load}. Where a detector speaks of the "
         "node, that it named the right vital in time counts, which says less. "
         "Intervals are Wilson's, 95 %. One run on one machine: other machines, other faults, other figures.", "",
-        f"Right process and cause: {share_text(sum(f['found'] for f in named), len(named))}; "
+        f"Right process and cause, of faults that a rule can name: {share_text(sum(f['found'] for f in named), len(named))}; "
         f"within two epochs {share_text(sum(f['found'] and f['epochs'] <= 2 for f in named), len(named))}{soonest_text(named)}. "
         f"Right vital, of faults that only a detector of the node can see: "
-        f"{share_text(sum(f['found'] for f in run if not f['names_process']), len(run) - len(named))}.{apart_share(record, named)} "
-        "Counted are the whole epochs a fault had lasted when it was found; a rule wants its condition in two in a row.", "",
+        f"{share_text(sum(f['found'] for f in run if not f['names_process']), len(run) - len(named))}. "
+        f"{all_text(run, named)}{apart_share(record, named)} "
+        "Counted are the whole epochs a fault had lasted when it was found, so two is less than three: a rule wants its "
+        "condition in two whole epochs in a row, and the first begins up to one after the fault.", "",
         "| rule | filter | version | found | epochs to the finding, median (range) | false alarms in innocent loads | measured |",
         "|---|---|---|---|---|---|---|"]
     for name, row in sorted(record["filters"].items(), key=lambda item: (item[1]["rule"] or 99, item[0])):
-        out.append(f"| {row['rule'] or ''} | `{name}` | {row['version']} | {share_text(row['hits'], row['hits'] + row['misses'])} | "
-                   f"{epochs_text(row['epochs'])} | {row['false_alarms']} | {runs_text(row)} |")
+        out.append(f"| {row['rule'] or ''} | `{name}` | {version_text(row)} | "
+                   f"{share_text(row['hits'], row['hits'] + row['misses'])} | "
+                   f"{epochs_text(row['epochs'])} | {false_text(row, len(loads))} | {runs_text(row)} |")
     out += ["", "## Faults", "", "| fault | truth | ought to say it | found | after epochs | what was said |",
             "|---|---|---|---|---|---|"]
     for fault in run:
@@ -370,7 +472,8 @@ def page(record):
     out += held_text(record)
     out += fleets_text(record)
     out += ["", "## Innocent loads", "",
-            f"Live: false alarms {rate_text(false, live_hours)}. Only what names a process of the load counts.", ""]
+            f"Live: false alarms {rate_text(false, live_hours)}. Only what names a process of the load counts."
+            f"{other_live_text(record)}", ""]
     if replay := record.get("replay"):
         out += [f"Replayed: {replay['recorded_epochs']} epochs recorded during these loads were drawn again with noise for "
                 f"{replay['nodes']} nodes and shown to the filters and the incidents of the collector, as epochs of "
@@ -384,6 +487,9 @@ def page(record):
                 + replay_made(replay).strip(), ""]
         if "diagnoses_of_loads" in replay:
             out += diagnoses_text(replay)
+        out += ["Some filters cannot speak of these loads in such a replay, or not in all their ways. That they said nothing there "
+                "says nothing of them:", "", "| filter | what it wants, and does not get |", "|---|---|"]
+        out += [f"| `{name}` | {why} |" for name, why in mute_in_replay(replay)] + [""]
         if replay.get("by_filter"):
             out += ["| filter | anomalies |", "|---|---|"]
             out += [f"| `{name}` | {count} |" for name, count in sorted(replay["by_filter"].items())] + [""]

@@ -4,6 +4,7 @@
 // and to standard error how far it is.
 //
 // usage: scenario_replay SPOOL_DIRECTORY NODES HOURS [SEED]
+//        scenario_replay --versions   the filters of this build and their versions, as JSON
 
 #include <algorithm>
 #include <cstdio>
@@ -20,6 +21,7 @@
 #include "collector/config.h"
 #include "collector/filter/detect/detectors.h"
 #include "collector/filter/filter_runner.h"
+#include "collector/filter/fleet/fleet_watch.h"
 #include "collector/incident/incident_book.h"
 #include "collector/incident/incident_match.h"
 #include "nlohmann/json.hpp"
@@ -255,10 +257,25 @@ absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, 
                         {"of_loads", titles}};
 }
 
+nlohmann::json Versions() {
+  nlohmann::json versions = nlohmann::json::object();
+  for (const telltale_filter* filter : filter::BuiltinFilters()) {
+    versions[filter->name] = filter->version;
+  }
+  for (const filter::FilterIdentity& fleet : filter::FleetWatch::Identities()) {
+    versions[fleet.name] = fleet.version;
+  }
+  return versions;
+}
+
 }  // namespace
 }  // namespace telltale::scenario
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--versions") {
+    std::printf("%s\n", telltale::scenario::Versions().dump().c_str());
+    return 0;
+  }
   if (argc < 4) {
     std::fprintf(stderr, "usage: scenario_replay SPOOL_DIRECTORY NODES HOURS [SEED]\n");
     return 2;

@@ -7,7 +7,7 @@ namespace telltale::filter {
 std::optional<v1::FilterRecord> RecordOf(std::string_view filter, uint32_t version) {
   const MeasuredRecord& measured = Measured();
   const auto of = std::ranges::find_if(measured.filters, [&](const MeasuredFilter& known) {
-    return known.name == filter && known.version == version;
+    return known.name == filter && known.version <= version;
   });
   if (of == measured.filters.end()) return std::nullopt;
   v1::FilterRecord record;
@@ -19,6 +19,7 @@ std::optional<v1::FilterRecord> RecordOf(std::string_view filter, uint32_t versi
   record.set_measured(of->measured);
   record.set_faults(measured.faults);
   record.set_innocent_loads(measured.innocent_loads);
+  if (of->version != version) record.set_earlier_version(of->version);
   return record;
 }
 

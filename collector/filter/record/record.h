@@ -17,7 +17,7 @@ namespace telltale::filter {
 
 struct MeasuredFilter {
   const char* name;
-  uint32_t version;
+  uint32_t version, built;  // what was measured, and what is built of these sources
   uint32_t hits, misses, false_alarms;
   double low, high;
   const char* measured;  // the day, or "FIRST to LAST"
@@ -29,7 +29,8 @@ struct MeasuredRecord {
 };
 const MeasuredRecord& Measured();
 
-// nullopt: this version of the filter was not measured. Another version is another filter.
+// nullopt: neither this version of the filter nor an earlier one was measured. The figures of an
+// earlier one say so: another version is another filter.
 std::optional<v1::FilterRecord> RecordOf(std::string_view filter, uint32_t version);
 
 }  // namespace telltale::filter

@@ -101,6 +101,7 @@ export interface FilterRecord {
   measured: string;  // the day
   faults: number;
   innocent_loads: number;
+  earlier_version?: number;  // the figures are of it, the filter has changed since
 }
 
 // What watches: a rule of ten, a detector, or a filter of the user's.

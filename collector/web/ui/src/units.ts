@@ -68,7 +68,8 @@ export function recordText(record: FilterRecord): string {
   const planted = record.hits + record.misses;
   const found = planted === 0 ? 'no fault planted'
     : `${record.hits} of ${planted} found (${(100 * record.low).toFixed(0)} to ${(100 * record.high).toFixed(0)} %)`;
-  return `${found}, ${plural(record.false_alarms, 'false alarm')}`;
+  const earlier = record.earlier_version ? `; measured of version ${record.earlier_version}, not of this one` : '';
+  return `${found}, ${plural(record.false_alarms, 'false alarm')}${earlier}`;
 }
 
 const kTimes = 2;  // from here on "3 ×" says more than "+200 %"
