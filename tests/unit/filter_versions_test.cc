@@ -1,0 +1,127 @@
+// A version of a filter is what it says of given epochs: the record, stored outputs and runs over
+// the past rest on it. Each built-in filter is shown the same days, and what it says of them is
+// held against what its version is known to say (tests/golden/filter_versions.txt). Who changes
+// that on purpose makes it another version and runs this test with TELLTALE_REWRITE=1, which
+// changes lines of other versions only.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/filter/detect/detectors.h"
+#include "storage/rollup/portable.h"
+#include "tests/unit/filter_watch.h"
+
+namespace telltale::filter {
+namespace {
+
+constexpr char kGolden[] = "tests/golden/filter_versions.txt";
+constexpr int kEpochs = 260;
+
+// What is always there, and from epoch 150 on a fault for each filter. A sixth of each epoch was
+// not watched.
+void Show(Watch& watch, int i) {
+  const bool fault = i >= 150 && i < 200;
+  watch.unwatched_s = 10;
+  watch.Rate("cpu", "user", (fault ? 0.3 : i < 220 ? 1 : 2.5) + 0.01 * (i * 37 % 11));
+  watch.Rate("cpu", "kernel", fault ? 3.5 : 0.1);
+  watch.Rate("sched_delay", "woken", fault ? 3 : 0.01);
+  watch.Rate("disk_io", "write_issued", i % 15 == 7 ? 80e6 : 2e6);
+  watch.Rate("disk_io", "write_done", fault ? 1e6 : i % 15 == 7 ? 80e6 : 2e6);
+  if (i % 15 == 7) watch.Label("cpu", "user", "/usr/bin/backup", 0.3);
+  watch.Label("cpu", "user", i < 180 ? "/usr/bin/app" : "/usr/bin/new", 0.9);
+  if (fault) watch.body.mutable_gauges()->set_memory_available_bytes(4e8);
+  watch.Process(6, "/usr/bin/spins",
+                {{TELLTALE_PROCESS_RUN_NS, fault ? 0.99e9 : 0.1e9},
+                 {TELLTALE_PROCESS_RSS_BYTES, 1e8 + i * 1e6},
+                 {TELLTALE_PROCESS_OPEN_FILES, 20.0 + 4 * i}});
+  if (fault) watch.Label("cpu", "user", "/usr/bin/spins", 0.9);
+  watch.Process(7, "/usr/bin/app", {{TELLTALE_PROCESS_RUN_NS, 0.1e9}});
+  if (fault) {
+    watch.Process(8, "/usr/bin/held",
+                  {{TELLTALE_PROCESS_QUEUE_NS, 0.9e9}, {TELLTALE_PROCESS_RUN_NS, 0.02e9}});
+    watch.Process(9, "/usr/bin/waits",
+                  {{watch.Share("blocking", "lock", true), 0.7e9},
+                   {watch.Share("blocking", "lock", false), 1.6},
+                   {watch.Share("lock", "mutex", true), 0.7e9},
+                   {watch.Share("lock", "mutex", false), 1.6}});
+    watch.Process(10, "/usr/bin/writer",
+                  {{watch.Share("blocking", "disk", true), 0.9e9},
+                   {watch.Share("blocking", "disk", false), 5}});
+    v1::FoldedSample& wait = watch.Label("blocking", "lock", "/usr/bin/waits", 0.6);
+    wait.mutable_exemplar()->set_pid(9);
+    wait.mutable_exemplar()->mutable_waker()->set_pid(10);
+    watch.Process(11, "/usr/bin/fails",
+                  {{TELLTALE_PROCESS_RUN_NS, 0.9e9},
+                   {watch.Share("syscall", "failed", false), 5e5},
+                   {watch.Share("syscall", "ok", false), 10}});
+    watch.Process(12, "/usr/bin/faults", {{TELLTALE_PROCESS_FAULTS_MAJOR, 400}});
+    watch.Exit(1000 + static_cast<uint32_t>(i), "/usr/bin/crashes", 0, 6);
+  }
+  watch.Process(13, "/usr/bin/grows",
+                {{TELLTALE_PROCESS_RUN_NS, fault ? 0.6e9 : 0.05e9},
+                 {TELLTALE_PROCESS_FAULTS_MINOR, fault ? 9e3 : 100}});
+  if (i < 170) watch.Process(14, "/usr/bin/gone", {{TELLTALE_PROCESS_RUN_NS, 0.1e9}});
+  watch.Show();
+}
+
+// In so many sentences, and a digest of them.
+std::string SaidBy(const telltale_filter* filter) {
+  Watch watch(filter, {{"new_label_learn", 60}});
+  for (int i = 0; i < kEpochs; ++i) Show(watch, i);
+  std::string all;
+  for (const Watch::Told& told : watch.told) {
+    absl::StrAppend(&all, told.vital, "|", told.sub, "|", told.subject, "|", told.text, "|",
+                    told.cause, "|", told.start_ns, "|", told.end_ns, "|", told.open, "\n");
+  }
+  for (const auto& [series, value] : watch.points) {
+    absl::StrAppend(&all, series, " ", absl::StrFormat("%.3g", value), "\n");
+  }
+  return absl::StrFormat("%d %d %016x", watch.told.size(), watch.points.size(),
+                         storage::DigestText(all));
+}
+
+std::map<std::string, std::string> Known() {
+  std::map<std::string, std::string> known;  // by name and version
+  std::ifstream file(kGolden);
+  std::string name, version, said;
+  while (file >> name >> version && std::getline(file >> std::ws, said)) {
+    known[name + " " + version] = said;
+  }
+  return known;
+}
+
+TEST(FilterVersionsTest, WhatAFilterSaysChangesWithItsVersionOnly) {
+  const std::map<std::string, std::string> known = Known();
+  std::string now;
+  for (const telltale_filter* filter : BuiltinFilters()) {
+    const std::string version = absl::StrCat(filter->name, " ", filter->version);
+    const std::string said = SaidBy(filter);
+    const auto of = known.find(version);
+    if (of != known.end()) {
+      EXPECT_EQ(said, of->second) << version << " says other things of the same epochs: it is "
+                                  << "another version";
+    }
+    absl::StrAppend(&now, version, " ", of == known.end() ? said : of->second, "\n");
+  }
+  if (std::getenv("TELLTALE_REWRITE") != nullptr) std::ofstream(kGolden) << now;
+  std::stringstream file;
+  file << std::ifstream(kGolden).rdbuf();
+  EXPECT_EQ(file.str(), now) << "run this test with TELLTALE_REWRITE=1 and look at the difference";
+}
+
+// Else a change of what it says would go unseen here.
+TEST(FilterVersionsTest, EachThatSpeaksOfWhatANodeDoesSpeaksOfTheseEpochs) {
+  for (const telltale_filter* filter : BuiltinFilters()) {
+    if (std::string_view(filter->name) == "seasonal") continue;  // asks for weeks
+    EXPECT_FALSE(SaidBy(filter).starts_with("0 0 ")) << filter->name;
+  }
+}
+
+}  // namespace
+}  // namespace telltale::filter
