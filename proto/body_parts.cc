@@ -42,9 +42,7 @@ bool PutVital(const WireField& vital, const BodyParts& parts, std::string& out) 
     id = field.value;
     break;  // canonical bytes have it once, in front
   }
-  const bool wanted = parts.vitals.empty() ||
-                      std::find(parts.vitals.begin(), parts.vitals.end(), id) != parts.vitals.end();
-  if (!wanted) return true;
+  if (!NeedsVital(parts, id)) return true;
   if (parts.depth == BodyParts::Depth::kLabels) {
     out.append(vital.whole);
     return true;
@@ -78,6 +76,11 @@ bool PutStrings(std::string_view tables, std::string& out) {
 }
 
 }  // namespace
+
+bool NeedsVital(const BodyParts& parts, uint64_t id) {
+  return parts.vitals.empty() ||
+         std::find(parts.vitals.begin(), parts.vitals.end(), id) != parts.vitals.end();
+}
 
 bool NeedsField(const BodyParts& parts, const std::vector<int>& path) {
   using Depth = BodyParts::Depth;

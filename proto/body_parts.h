@@ -28,6 +28,8 @@ struct BodyParts {
 // Whether KeepParts needs a field of a body at all; `path` as in columns.h.
 bool NeedsField(const BodyParts& parts, const std::vector<int>& path);
 
+bool NeedsVital(const BodyParts& parts, uint64_t id);
+
 // The bytes of a v1.SummaryBody without what is not asked for. InvalidArgument: they are none.
 absl::StatusOr<std::string> KeepParts(std::string_view body, const BodyParts& parts);
 

@@ -341,10 +341,35 @@ void PutLength(size_t begin, std::string& out) {
   *place = static_cast<char>(rest);
 }
 
-bool WritePart(Columns& columns, size_t limit, std::string& out);
+// Passes by the next parts.
+void SkipParts(Columns& columns, uint64_t parts) {
+  const size_t begin = columns.next;
+  columns.next += parts;
+  for (auto& [number, column] : columns.fields) {
+    if (!column.wanted) continue;
+    uint64_t values = parts;
+    if (column.counted()) {
+      values = 0;
+      for (size_t place = begin; place < columns.next; ++place) values += column.counts[place];
+    }
+    column.next += values;
+    if (column.kind == kMessage) SkipParts(*column.inside, values);
+  }
+}
+
+// What their field 1 says of the next part.
+uint64_t FirstOf(const Columns& columns) {
+  if (columns.fields.empty()) return 0;
+  const auto& [number, column] = columns.fields.front();
+  const bool told = number == 1 && column.kind == kNumber && !column.repeated && column.wanted;
+  return told ? column.numbers[columns.next] : 0;
+}
+
+bool WritePart(Columns& columns, const WantsMessage& wants, size_t limit, std::string& out);
 
 // What one field says in one part. Parts are asked for in the order in which they stand.
-bool WriteField(int number, Column& column, size_t place, size_t limit, std::string& out) {
+bool WriteField(int number, Column& column, size_t place, const WantsMessage& wants, size_t limit,
+                std::string& out) {
   uint64_t times = column.counted() ? column.counts[place] : 1;
   switch (column.kind) {
     case kNumber:
@@ -374,9 +399,13 @@ bool WriteField(int number, Column& column, size_t place, size_t limit, std::str
       return true;
     default:
       for (; times != 0; --times) {
+        if (wants != nullptr && !wants(number, FirstOf(*column.inside))) {
+          SkipParts(*column.inside, 1);
+          continue;
+        }
         PutTag(number, kWireLength, out);
         const size_t begin = out.size();
-        if (!WritePart(*column.inside, limit, out)) return false;
+        if (!WritePart(*column.inside, {}, limit, out)) return false;
         PutLength(begin, out);
         if (out.size() > limit) return false;
       }
@@ -385,10 +414,10 @@ bool WriteField(int number, Column& column, size_t place, size_t limit, std::str
 }
 
 // False: more than the limit.
-bool WritePart(Columns& columns, size_t limit, std::string& out) {
+bool WritePart(Columns& columns, const WantsMessage& wants, size_t limit, std::string& out) {
   const size_t place = columns.next++;
   for (auto& [number, column] : columns.fields) {
-    if (column.wanted && !WriteField(number, column, place, limit, out)) return false;
+    if (column.wanted && !WriteField(number, column, place, wants, limit, out)) return false;
   }
   return out.size() <= limit;
 }
@@ -410,7 +439,8 @@ std::optional<std::string> ToColumns(std::string_view message, const Descriptor&
 }
 
 absl::StatusOr<std::string> FromColumns(std::string_view columns, size_t limit,
-                                        const WantsField& wants) {
+                                        const WantsField& wants,
+                                        const WantsMessage& wants_message) {
   const auto refused = [&](const char* what) {
     return absl::InvalidArgumentError(
         absl::StrCat("open columns: ", columns.size(), " bytes ", what));
@@ -427,7 +457,8 @@ absl::StatusOr<std::string> FromColumns(std::string_view columns, size_t limit,
   if (!left.empty()) return refused("have more than their fields say");
   std::string message;
   message.reserve(std::min(limit, columns.size() * 8));
-  if (!WritePart(all, limit, message)) return refused("are a message beyond its limit");
+  if (!WritePart(all, wants_message, limit, message))
+    return refused("are a message beyond its limit");
   return message;
 }
 

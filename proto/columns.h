@@ -30,11 +30,16 @@ std::optional<std::string> ToColumns(std::string_view message,
 // Whether a field is wanted; `path`: its number, behind those of the fields it stands in.
 using WantsField = std::function<bool(const std::vector<int>& path)>;
 
+// Whether a message in a field of the whole one is wanted: which field, and the number in the
+// message's own field 1.
+using WantsMessage = std::function<bool(int field, uint64_t first)>;
+
 // The message, which has at most `limit` bytes. It knows no type: columns name their fields. What
-// is read is bounded by the length of `columns`; InvalidArgument: they are none. Of fields that are
-// not wanted nothing is made nor checked; empty: all are.
+// is read is bounded by the length of `columns`; InvalidArgument: they are none. Of what is not
+// wanted nothing is made, of fields nothing checked either; empty: all is.
 absl::StatusOr<std::string> FromColumns(std::string_view columns, size_t limit,
-                                        const WantsField& wants = {});
+                                        const WantsField& wants = {},
+                                        const WantsMessage& wants_message = {});
 
 }  // namespace telltale::proto
 

@@ -19,8 +19,9 @@ struct Part {
 };
 
 // From compressed bytes to a message's, each step bounded by the one before. Of columns those that
-// `wants` leaves out are none of it.
-absl::StatusOr<std::string> Unpack(const Part& part, const WantsField& wants = {}) {
+// `wants` and `wants_message` leave out are none of it.
+absl::StatusOr<std::string> Unpack(const Part& part, const WantsField& wants = {},
+                                   const WantsMessage& wants_message = {}) {
   TELLTALE_RETURN_IF_ERROR(
       FieldPath("summary").AtMost(part.field, part.bytes.size(), part.limit, "bytes"));
   if (!part.columns) return Decompress(part.field, part.bytes, part.stated, part.raw_limit);
@@ -31,7 +32,7 @@ absl::StatusOr<std::string> Unpack(const Part& part, const WantsField& wants = {
   const absl::StatusOr<std::string> columns =
       DecompressWhole(part.field, part.bytes, part.raw_limit);
   if (!columns.ok()) return columns.status();
-  absl::StatusOr<std::string> message = FromColumns(*columns, part.stated, wants);
+  absl::StatusOr<std::string> message = FromColumns(*columns, part.stated, wants, wants_message);
   if (message.ok() && wants == nullptr && message->size() != part.stated) {
     return absl::InvalidArgumentError(absl::StrCat("summary: ", part.field, " is ", message->size(),
                                                    " bytes, its envelope says ", part.stated));
@@ -125,7 +126,10 @@ absl::StatusOr<Decoded> DecodeParts(const v1::Summary& summary, const v1::Schema
   if (parts.depth == BodyParts::Depth::kWhole) return DecodeBody(summary, schema, limits, 0);
   TELLTALE_RETURN_IF_ERROR(CheckEnvelope(summary, schema));
   const auto needs = [&](const std::vector<int>& path) { return NeedsField(parts, path); };
-  const absl::StatusOr<std::string> raw = Unpack(BodyOf(summary, limits, 0), needs);
+  const auto needs_message = [&](int field, uint64_t id) {
+    return field != v1::SummaryBody::kVitalsFieldNumber || NeedsVital(parts, id);
+  };
+  const absl::StatusOr<std::string> raw = Unpack(BodyOf(summary, limits, 0), needs, needs_message);
   if (!raw.ok()) return raw.status();
   const absl::StatusOr<std::string> kept = KeepParts(*raw, parts);
   if (!kept.ok()) return kept.status();

@@ -123,19 +123,25 @@ TEST(ColumnsTest, WhatIsLeftOutChangesNothingOfThePartsThatAreKept) {
     const std::string body =
         Canonical(i == 0 ? testing::FullBody(schema) : testing::RandomBody(schema, random));
     const std::string columns = *ToColumns(body, BodyType());
-    for (const auto depth : {BodyParts::Depth::kTotals, BodyParts::Depth::kAccounts,
-                             BodyParts::Depth::kLabels, BodyParts::Depth::kWhole}) {
-      const BodyParts parts{.depth = depth, .vitals = {}};
-      const auto less = FromColumns(columns, body.size(), [&](const std::vector<int>& path) {
-        return NeedsField(parts, path);
-      });
-      ASSERT_TRUE(less.ok()) << less.status();
-      if (depth == BodyParts::Depth::kWhole) {
-        ASSERT_EQ(*less, body);
-        continue;
+    const uint32_t some = 1 + static_cast<uint32_t>(random()) % 5;
+    for (const std::vector<uint32_t>& vitals : {std::vector<uint32_t>(), {some}, {some, 9, 99}}) {
+      for (const auto depth : {BodyParts::Depth::kTotals, BodyParts::Depth::kAccounts,
+                               BodyParts::Depth::kLabels, BodyParts::Depth::kWhole}) {
+        const BodyParts parts{.depth = depth, .vitals = vitals};
+        const auto less = FromColumns(
+            columns, body.size(),
+            [&](const std::vector<int>& path) { return NeedsField(parts, path); },
+            [&](int field, uint64_t id) {
+              return field != v1::SummaryBody::kVitalsFieldNumber || NeedsVital(parts, id);
+            });
+        ASSERT_TRUE(less.ok()) << less.status();
+        if (depth == BodyParts::Depth::kWhole) {
+          ASSERT_EQ(*less == body, vitals.empty());
+          continue;
+        }
+        ASSERT_EQ(*KeepParts(*less, parts), *KeepParts(body, parts)) << "body " << i;
+        EXPECT_LE(less->size(), KeepParts(body, parts)->size()) << "something is made for nothing";
       }
-      ASSERT_EQ(*KeepParts(*less, parts), *KeepParts(body, parts)) << "body " << i;
-      EXPECT_LE(less->size(), KeepParts(body, parts)->size()) << "something is made for nothing";
     }
   }
 }
