@@ -7,63 +7,74 @@
 namespace telltale::sketch {
 namespace {
 
-// One label's mentions in the children, summed.
-struct Sum {
+using Totals = LabelSums::Totals;
+
+struct IdSum {
   uint64_t id = 0;
-  uint64_t low = 0, high = 0, samples = 0, estimate = 0;
-  uint64_t thresholds = 0;  // of the children that list it
+  LabelSums::Sum sum;
 };
 
 // No label of a child weighs more than all labels of it together.
 uint64_t ThresholdOf(const LabelList& child) { return std::min(child.threshold, child.total); }
 
-std::vector<Sum> SumById(std::span<const LabelList> children) {
-  std::vector<Sum> sums;
+LabelSums::Sum SumOf(const LabelWeight& label, const LabelList& child) {
+  return {label.low, std::min(label.high, child.total), label.samples, label.estimate,
+          ThresholdOf(child)};
+}
+
+void AddTo(const LabelSums::Sum& from, LabelSums::Sum& to) {
+  to.low = SaturatingAdd(to.low, from.low);
+  to.high = SaturatingAdd(to.high, from.high);
+  to.samples = SaturatingAdd(to.samples, from.samples);
+  to.estimate = SaturatingAdd(to.estimate, from.estimate);
+  to.thresholds = SaturatingAdd(to.thresholds, from.thresholds);
+}
+
+void AddTo(const Totals& from, Totals& to) {
+  to.total = SaturatingAdd(to.total, from.total);
+  to.other_samples = SaturatingAdd(to.other_samples, from.other_samples);
+  to.thresholds = SaturatingAdd(to.thresholds, from.thresholds);
+}
+
+Totals TotalsOf(const LabelList& child) {
+  return {child.total, child.other_samples, ThresholdOf(child)};
+}
+
+// Of a few children a sort is quicker than a table.
+std::vector<IdSum> SumById(std::span<const LabelList> children) {
+  std::vector<IdSum> sums;
   for (const LabelList& child : children) {
-    for (const LabelWeight& label : child.labels) {
-      sums.push_back({label.id, label.low, std::min(label.high, child.total), label.samples,
-                      label.estimate, ThresholdOf(child)});
-    }
+    for (const LabelWeight& label : child.labels) sums.push_back({label.id, SumOf(label, child)});
   }
-  std::ranges::sort(sums, {}, &Sum::id);
+  std::ranges::sort(sums, {}, &IdSum::id);
   size_t last = 0;
   for (size_t i = 1; i < sums.size(); ++i) {
     if (sums[i].id != sums[last].id) {
       sums[++last] = sums[i];
-      continue;
+    } else {
+      AddTo(sums[i].sum, sums[last].sum);
     }
-    sums[last].low = SaturatingAdd(sums[last].low, sums[i].low);
-    sums[last].high = SaturatingAdd(sums[last].high, sums[i].high);
-    sums[last].samples = SaturatingAdd(sums[last].samples, sums[i].samples);
-    sums[last].estimate = SaturatingAdd(sums[last].estimate, sums[i].estimate);
-    sums[last].thresholds = SaturatingAdd(sums[last].thresholds, sums[i].thresholds);
   }
   if (!sums.empty()) sums.resize(last + 1);
   return sums;
 }
 
-}  // namespace
-
-LabelList MergeLabels(std::span<const LabelList> children, size_t keep) {
+// The list of sums of all children.
+LabelList ListOf(const std::vector<IdSum>& sums, const Totals& all, size_t keep) {
   LabelList merged;
-  uint64_t thresholds = 0;
-  for (const LabelList& child : children) {
-    merged.total = SaturatingAdd(merged.total, child.total);
-    merged.other_samples = SaturatingAdd(merged.other_samples, child.other_samples);
-    thresholds = SaturatingAdd(thresholds, ThresholdOf(child));
-  }
-  const std::vector<Sum> sums = SumById(children);
+  merged.total = all.total;
+  merged.other_samples = all.other_samples;
   uint64_t lows = 0;
-  for (const Sum& sum : sums) lows = SaturatingAdd(lows, sum.low);
+  for (const IdSum& one : sums) lows = SaturatingAdd(lows, one.sum.low);
 
   // A label that no child lists shares the total with all that are.
-  merged.threshold = std::min(thresholds, FlooredSubtract(merged.total, lows));
+  merged.threshold = std::min(all.thresholds, FlooredSubtract(merged.total, lows));
   merged.labels.reserve(sums.size());
-  for (const Sum& sum : sums) {
-    const uint64_t unlisted = FlooredSubtract(thresholds, sum.thresholds);
+  for (const auto& [id, sum] : sums) {
+    const uint64_t unlisted = FlooredSubtract(all.thresholds, sum.thresholds);
     const uint64_t room = FlooredSubtract(merged.total, lows - std::min(lows, sum.low));
     const uint64_t high = std::min(SaturatingAdd(sum.high, unlisted), room);
-    merged.labels.push_back({sum.id, sum.low, std::max(sum.low, high), sum.samples, sum.estimate});
+    merged.labels.push_back({id, sum.low, std::max(sum.low, high), sum.samples, sum.estimate});
   }
   std::ranges::sort(merged.labels, [](const LabelWeight& a, const LabelWeight& b) {
     return a.low != b.low ? a.low > b.low : a.id < b.id;
@@ -74,6 +85,31 @@ LabelList MergeLabels(std::span<const LabelList> children, size_t keep) {
   }
   if (merged.labels.size() > keep) merged.labels.resize(keep);
   return merged;
+}
+
+}  // namespace
+
+LabelList MergeLabels(std::span<const LabelList> children, size_t keep) {
+  Totals all;
+  for (const LabelList& child : children) AddTo(TotalsOf(child), all);
+  return ListOf(SumById(children), all, keep);
+}
+
+void LabelSums::Add(const LabelList& child) {
+  AddTo(TotalsOf(child), all_);
+  for (const LabelWeight& label : child.labels) AddTo(SumOf(label, child), sums_[label.id]);
+}
+
+void LabelSums::Add(const LabelSums& other) {
+  AddTo(other.all_, all_);
+  for (const auto& [id, sum] : other.sums_) AddTo(sum, sums_[id]);
+}
+
+LabelList LabelSums::Merged(size_t keep) const {
+  std::vector<IdSum> sums;
+  sums.reserve(sums_.size());
+  for (const auto& [id, sum] : sums_) sums.push_back({id, sum});
+  return ListOf(sums, all_, keep);
 }
 
 void DivideTotal(LabelList& list) {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace telltale::sketch {
@@ -46,6 +47,31 @@ struct LabelList {
 // greatest high among what was put away and what no child listed. Labels come out by descending
 // low, then by id. Sums saturate.
 LabelList MergeLabels(std::span<const LabelList> children, size_t keep = kKeptLabels);
+
+// The same sum of children that come one after the other: what it holds grows with the labels, not
+// with the children. Belongs to one thread.
+class LabelSums {
+ public:
+  void Add(const LabelList& child);
+  // All children of another one.
+  void Add(const LabelSums& other);
+  size_t labels() const { return sums_.size(); }
+  // What MergeLabels gives of all children added.
+  LabelList Merged(size_t keep = kKeptLabels) const;
+
+  // What the children say of one label.
+  struct Sum {
+    uint64_t low = 0, high = 0, samples = 0, estimate = 0;
+    uint64_t thresholds = 0;  // of the children that list it
+  };
+  struct Totals {
+    uint64_t total = 0, other_samples = 0, thresholds = 0;
+  };
+
+ private:
+  std::unordered_map<uint64_t, Sum> sums_;  // by id
+  Totals all_;
+};
 
 // Fills in the estimates of one epoch's list: low + f (high - low) with one f in [0, 1] for all,
 // the largest with which the estimates do not add up to more than the total; rounded down.

@@ -27,6 +27,7 @@
 #include "storage/keys.h"
 #include "storage/ledger.h"
 #include "storage/node_registry.h"
+#include "storage/rollup/stored_tables.h"
 #include "storage/summary_store.h"
 #include "telltale/v1/store.pb.h"
 #include "telltale/v1/summary.pb.h"
@@ -60,6 +61,7 @@ struct StoreSizeRow {
 struct RollupRow {
   RollupKey key;
   v1::RollupWindow window;
+  StoredTables tables;  // the window's, where they are asked for as they are stored
   std::vector<std::pair<uint8_t, v1::RollupVital>> vitals;  // those asked for
 };
 
@@ -70,19 +72,21 @@ struct RollupParts {
   RollupParts(std::initializer_list<uint8_t> of) : vitals(of) {}
   // Totals and losses of some vitals, without their labels.
   static RollupParts Totals(std::span<const uint32_t> vitals);
-  // Labels and groups of some vitals.
+  // Labels and groups of some vitals, with the tables as they are stored.
   static RollupParts Labels(std::span<const uint32_t> vitals, bool run_time);
 
   std::vector<uint8_t> vitals;   // whose own rows; empty: all. 0: none
   std::vector<uint32_t> totals;  // which of the window's totals; empty: all
-  bool tables = true;
+  enum class Tables : uint8_t { kNone, kStored, kMade };
+  Tables tables = Tables::kMade;
   bool histograms = true;
   bool run_time = true;
 };
 
-// These parts of a stored window's own row. DataLoss: it is none.
+// These parts of a stored window's own row; `tables`: as they are stored, if the parts say so.
+// DataLoss: it is none.
 absl::Status DecodeWindow(std::string_view value, const RollupParts& parts,
-                          v1::RollupWindow* window);
+                          v1::RollupWindow* window, StoredTables* tables);
 
 // A stored row that cannot be read, or all between two that can.
 struct DamagedRow {

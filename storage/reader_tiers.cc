@@ -26,7 +26,7 @@ bool Needed(const proto::WireField& field, const RollupParts& parts) {
       return first.number != v1::VitalTotals::kIdFieldNumber || Contains(parts.totals, first.value);
     }
     case v1::RollupWindow::kTablesFieldNumber:
-      return parts.tables;
+      return parts.tables == RollupParts::Tables::kMade;
     case v1::RollupWindow::kHistogramsFieldNumber:
       return parts.histograms;
     case v1::RollupWindow::kRunTimeFieldNumber:
@@ -39,14 +39,16 @@ bool Needed(const proto::WireField& field, const RollupParts& parts) {
 }  // namespace
 
 absl::Status DecodeWindow(std::string_view value, const RollupParts& parts,
-                          v1::RollupWindow* window) {
+                          v1::RollupWindow* window, StoredTables* tables) {
   constexpr char kWhat[] = "rollup window";
-  if (parts.totals.empty() && parts.tables && parts.histograms && parts.run_time) {
+  using Tables = RollupParts::Tables;
+  if (parts.totals.empty() && parts.tables == Tables::kMade && parts.histograms && parts.run_time) {
     return DecodeInto(value, kWhat, window);
   }
   absl::StatusOr<std::string_view> content = ValueContent(value, kWhat);
   if (!content.ok()) return content.status();
   std::string kept(1, kValueVersion);
+  std::string_view as_stored;
   proto::WireField field;
   while (!content->empty()) {
     if (!proto::NextField(*content, field)) {
@@ -54,6 +56,11 @@ absl::Status DecodeWindow(std::string_view value, const RollupParts& parts,
           absl::StrCat("read ", kWhat, ": ", value.size(), " bytes are not a ", kWhat));
     }
     if (Needed(field, parts)) kept.append(field.whole);
+    if (field.number == v1::RollupWindow::kTablesFieldNumber) as_stored = field.inside;
+  }
+  if (parts.tables == Tables::kStored && !tables->Read(as_stored)) {
+    return absl::DataLossError(
+        absl::StrCat("read ", kWhat, ": its ", as_stored.size(), " bytes of tables are none"));
   }
   return DecodeInto(kept, kWhat, window);
 }
@@ -61,7 +68,8 @@ absl::Status DecodeWindow(std::string_view value, const RollupParts& parts,
 RollupParts RollupParts::Totals(std::span<const uint32_t> vitals) {
   RollupParts parts{0};
   parts.totals.assign(vitals.begin(), vitals.end());
-  parts.tables = parts.histograms = parts.run_time = false;
+  parts.tables = Tables::kNone;
+  parts.histograms = parts.run_time = false;
   return parts;
 }
 
@@ -69,6 +77,7 @@ RollupParts RollupParts::Labels(std::span<const uint32_t> vitals, bool run_time)
   RollupParts parts;
   for (const uint32_t vital : vitals) parts.vitals.push_back(static_cast<uint8_t>(vital));
   parts.totals.assign(vitals.begin(), vitals.end());
+  parts.tables = Tables::kStored;
   parts.histograms = false;
   parts.run_time = run_time;
   return parts;
@@ -204,7 +213,7 @@ absl::Status Reader::ForEachRollup(Tier tier, uint32_t node, uint64_t from_ns, u
           reached_ns = key->window_start_ns;
           if (key->vital == 0) {
             if (!flush()) return false;
-            absl::Status read = DecodeWindow(value, parts, &row.window);
+            absl::Status read = DecodeWindow(value, parts, &row.window, &row.tables);
             if (!read.ok()) return skip(read, reached_ns, reached_ns + window);
             row.key = *key;
             for (auto& [id, vital] : row.vitals) spare.push_back(std::move(vital));

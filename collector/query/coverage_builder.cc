@@ -114,10 +114,10 @@ CoverageBuilder::CoverageBuilder(const Selection& selection, const Context& cont
 void CoverageBuilder::AddLosses(const google::protobuf::RepeatedPtrField<v1::Loss>& losses,
                                 const v1::VitalDescriptor* vital) {
   for (const v1::Loss& loss : losses) {
-    auto& [events, weight] =
-        losses_[{LossReasonName(loss.reason()), vital == nullptr ? "" : vital->name()}];
-    events += static_cast<double>(loss.events());
-    if (vital != nullptr) weight += static_cast<double>(loss.weight()) * BaseFactor(vital->unit());
+    Lost& lost = losses_[{loss.reason(), vital}];
+    lost.events += static_cast<double>(loss.events());
+    if (vital == nullptr) continue;
+    lost.weight += static_cast<double>(loss.weight()) * BaseFactor(vital->unit());
   }
 }
 
@@ -200,6 +200,32 @@ void CoverageBuilder::Covers(uint64_t start_ns, uint64_t end_ns) {
 void CoverageBuilder::Note(std::string note) {
   if (std::find(notes_.begin(), notes_.end(), note) == notes_.end())
     notes_.push_back(std::move(note));
+}
+
+void CoverageBuilder::Add(const CoverageBuilder& part) {
+  for (const auto& [key, lost] : part.losses_) {
+    Lost& sum = losses_[key];
+    sum.events += lost.events;
+    sum.weight += lost.weight;
+  }
+  for (const auto& [outcome, frames] : part.user_frames_) user_frames_[outcome] += frames;
+  for (const auto& [vital, group] : part.control_) {
+    v1::ControlGroup& sum = control_[vital];
+    sum.set_vital(vital);
+    sum.set_heavy(sum.heavy() + group.heavy());
+    sum.set_heavy_missed(sum.heavy_missed() + group.heavy_missed());
+  }
+  for (const auto& [tier, use] : part.used_) Used(use.tier(), use.rows(), use.length_s());
+  AddDamaged(part.damaged_);
+  AddUnreadable(part.unreadable_);
+  AddLacking(part.lacking_);
+  for (const std::string& note : part.notes_) Note(note);
+  if (part.covers_end_ns_ != 0) Covers(part.covers_start_ns_, part.covers_end_ns_);
+  unspooled_ += part.unspooled_;
+  values_watched_ns_ += part.values_watched_ns_;
+  miss_sum_ += part.miss_sum_;
+  miss_epochs_ += part.miss_epochs_;
+  miss_by_formula_ += part.miss_by_formula_;
 }
 
 void CoverageBuilder::NoteRawFloor() {
@@ -340,6 +366,24 @@ absl::Status CoverageBuilder::AddRanges(bool found, v1::Tier tier, v1::Coverage*
   return absl::OkStatus();
 }
 
+void CoverageBuilder::AddLostEvents(v1::Coverage* coverage) const {
+  std::map<std::pair<std::string, std::string>, Lost> by_name;  // reason, vital
+  for (const auto& [key, lost] : losses_) {
+    if (lost.events == 0 && lost.weight == 0) continue;
+    Lost& sum =
+        by_name[{LossReasonName(key.first), key.second == nullptr ? "" : key.second->name()}];
+    sum.events += lost.events;
+    sum.weight += lost.weight;
+  }
+  for (const auto& [names, lost] : by_name) {
+    v1::ReasonCount* out = coverage->add_lost_events();
+    out->set_reason(names.first);
+    out->set_vital(names.second);
+    out->set_events(lost.events);
+    out->set_weight(lost.weight);
+  }
+}
+
 absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) {
   v1::Coverage coverage;
   unwatched_.clear();
@@ -353,14 +397,7 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
     if (absl::Status status = LookAtNode(node, &coverage); !status.ok()) return status;
   }
   TakeOutDamaged(&coverage);
-  for (const auto& [key, lost] : losses_) {
-    if (lost.first == 0 && lost.second == 0) continue;
-    v1::ReasonCount* out = coverage.add_lost_events();
-    out->set_reason(key.first);
-    out->set_vital(key.second);
-    out->set_events(lost.first);
-    out->set_weight(lost.second);
-  }
+  AddLostEvents(&coverage);
   for (const auto& [vital, group] : control_) *coverage.add_control() = group;
   for (const auto& [outcome, frames] : user_frames_) {
     v1::NameCount* out = coverage.add_user_frames();

@@ -35,6 +35,7 @@ class CoverageBuilder {
                        const std::vector<uint32_t>& vitals);
   // The answer rests on so many epochs or windows of a tier, the longest of this length.
   void Used(v1::Tier tier, uint32_t rows, double length_s);
+  // `vital` outlives this.
   void AddLosses(const google::protobuf::RepeatedPtrField<v1::Loss>& losses,
                  const v1::VitalDescriptor* vital);
   // Epochs that cannot be read: their time was not watched, as far as the answer goes.
@@ -47,6 +48,8 @@ class CoverageBuilder {
   // A window that was used and of which some could not be read when it was made.
   void AddLacking(uint32_t windows) { lacking_ += windows; }
   void Note(std::string note);
+  // All that was said to another one, of other nodes of the selection.
+  void Add(const CoverageBuilder& part);
   // For answers that only raw epochs can give: says if those of the selection's beginning expired.
   void NoteRawFloor();
   // Time the values really stand for, when whole epochs or windows stick out of the selection.
@@ -59,11 +62,15 @@ class CoverageBuilder {
   std::vector<v1::Gap> Gaps(size_t limit, bool* more);
 
  private:
+  struct Lost {
+    double events = 0, weight = 0;
+  };
   struct Unwatched {
     double seconds = 0;
     uint32_t nodes = 0;
   };
   void AddControl(const v1::SketchDigest& sketch, const v1::VitalDescriptor* vital);
+  void AddLostEvents(v1::Coverage* coverage) const;
   void TakeOutDamaged(v1::Coverage* coverage);
   absl::Status LookAtNode(const storage::NodeRecord& node, v1::Coverage* coverage);
   void AddGap(const storage::NodeRecord& node, const storage::Gap& gap);
@@ -74,8 +81,8 @@ class CoverageBuilder {
   const Selection& selection_;
   const Context& context_;
   uint64_t end_ns_;  // of the selection, not after now
-  std::map<std::pair<std::string, std::string>, std::pair<double, double>>
-      losses_;  // (reason, vital)
+  // Of a vital of the answer's book; nullptr: of sensor and agent.
+  std::map<std::pair<v1::LossReason, const v1::VitalDescriptor*>, Lost> losses_;
   std::map<v1::NameOutcome, double> user_frames_;
   std::map<std::string, v1::ControlGroup> control_;  // by vital
   std::map<std::string, Unwatched> unwatched_;       // by reason

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <thread>
 #include <unordered_set>
 #include <utility>
 
@@ -44,6 +45,12 @@ bool KeepNodes(const std::set<std::string>& nodes, v1::Mark& mark) {
   return true;
 }
 
+size_t UsualHelpers() {
+  constexpr unsigned kMost = 3;
+  const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
+  return std::min(processors - 1, kMost);
+}
+
 bool Has(const v1::TopAnswer& answer, v1::Dimension by) {
   return std::any_of(answer.tables().begin(), answer.tables().end(),
                      [&](const v1::TopTable& table) { return table.by() == by; });
@@ -52,12 +59,16 @@ bool Has(const v1::TopAnswer& answer, v1::Dimension by) {
 }  // namespace
 
 Engine::Engine(EngineOptions options)
-    : options_(std::move(options)), start_ns_(options_.now_ns()), cache_(options_.cache_bytes) {}
+    : options_(std::move(options)),
+      start_ns_(options_.now_ns()),
+      cache_(options_.cache_bytes),
+      helpers_(options_.helpers.value_or(UsualHelpers())) {}
 
 Context Engine::NewContext(const Cancelled& cancelled) const {
   Context context;
   context.source = options_.source;
   context.now_ns = options_.now_ns();
+  context.helpers = &helpers_;
   if (cancelled) context.cancelled = cancelled;
   return context;
 }

@@ -9,11 +9,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "collector/query/answer_cache.h"
+#include "collector/query/helpers.h"
 #include "collector/query/selection.h"
 #include "collector/query/source.h"
 #include "telltale/v1/query.pb.h"
@@ -63,6 +65,9 @@ struct EngineOptions {
   // The effective configuration as text, without secrets, for the bundle. May be empty.
   std::function<std::string()> config_text;
   size_t cache_bytes = 64 << 20;  // answers kept; 0: none
+  // Threads beside the asker's that read for answers about many nodes. Not given: one fewer than
+  // there are processors, three at most.
+  std::optional<size_t> helpers = std::nullopt;
 };
 
 class Engine {
@@ -135,6 +140,7 @@ class Engine {
   const EngineOptions options_;
   const uint64_t start_ns_;
   mutable AnswerCache cache_;  // thread-safe
+  mutable Helpers helpers_;    // thread-safe
 };
 
 }  // namespace telltale::query

@@ -87,7 +87,7 @@ absl::StatusOr<v1::HistogramAnswer> AnswerHistogram(const v1::HistogramRequest& 
                    add(row.window.histograms(), Seconds(row.window.covered_ns()));
                  }});
   if (absl::Status status = scan.All(); !status.ok()) return status;
-  NoteDefects(scan, coverage);
+  NoteDefects(scan.defects(), coverage);
   if (!request.name().empty() && !sums.empty() && sums.find(request.name()) == sums.end()) {
     std::vector<std::string> names;
     for (const auto& [name, sum] : sums) names.push_back(name);

@@ -84,7 +84,7 @@ std::vector<uint64_t> LabelIds(const v1::Vital& vital, const v1::VitalDescriptor
   std::vector<uint64_t> ids;
   ids.reserve(static_cast<size_t>(vital.samples_size()));
   for (const v1::FoldedSample& sample : vital.samples()) {
-    ids.push_back(storage::ExactId(storage::LabelOf(sample, descriptor, view)));
+    ids.push_back(storage::ExactId(storage::LabelViewOf(sample, descriptor, view)));
   }
   return ids;
 }

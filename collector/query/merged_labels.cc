@@ -5,24 +5,29 @@
 
 namespace telltale::query {
 
-void MergedLabels::Add(sketch::LabelList child) {
-  pending_labels_ += child.labels.size();
-  pending_.push_back(std::move(child));
-  if (pending_labels_ < kMaxPending) return;
-  sketch::LabelList sum = sketch::MergeLabels(pending_, kKeptEarly);
+void MergedLabels::Bound() {
+  list_.reset();
+  if (sums_.labels() < kMaxLabels) return;
+  sketch::LabelSums kept;
+  kept.Add(sums_.Merged(kKeptEarly));
+  sums_ = std::move(kept);
   merged_early_ = true;
-  pending_labels_ = sum.labels.size();
-  pending_.clear();
-  pending_.push_back(std::move(sum));
+}
+
+void MergedLabels::Add(const sketch::LabelList& child) {
+  sums_.Add(child);
+  Bound();
+}
+
+void MergedLabels::Add(const MergedLabels& other) {
+  merged_early_ = merged_early_ || other.merged_early_;
+  sums_.Add(other.sums_);
+  Bound();
 }
 
 const sketch::LabelList& MergedLabels::Sum() {
-  if (pending_.size() != 1) {
-    sketch::LabelList sum = sketch::MergeLabels(pending_, std::numeric_limits<size_t>::max());
-    pending_.clear();
-    pending_.push_back(std::move(sum));
-  }
-  return pending_.front();
+  if (!list_.has_value()) list_ = sums_.Merged(std::numeric_limits<size_t>::max());
+  return *list_;
 }
 
 }  // namespace telltale::query

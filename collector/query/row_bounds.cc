@@ -52,7 +52,7 @@ void RowBounds::AddEpoch(const v1::Vital& vital, const VitalChoice& choice,
   for (const auto& [id, weight] : weights) list.labels.push_back(weight);
   // What is proven for entries that a filter left out cannot be in a row.
   list.total = FlooredSubtract(list.total, FlooredSubtract(lows, in_rows));
-  labels_.Add(std::move(list));
+  labels_.Add(list);
 }
 
 std::map<std::string, RowBounds::Bounds> RowBounds::Sum() {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "collector/query/helpers.h"
 #include "collector/query/source.h"
 #include "telltale/v1/query.pb.h"
 
@@ -19,7 +20,8 @@ namespace telltale::query {
 struct Context {
   const Source* source = nullptr;
   uint64_t now_ns = 0;
-  std::function<bool()> cancelled = [] { return false; };
+  Helpers* helpers = nullptr;  // nullptr: one thread does it all; outlives the answer
+  std::function<bool()> cancelled = [] { return false; };  // any thread
   // Raw epochs one answer may open; more are refused with the remedy. 1,000 nodes x 2 h of 60 s
   // epochs.
   uint32_t max_epochs = 120'000;

@@ -94,6 +94,15 @@ std::optional<std::map<uint32_t, uint32_t>> SeriesLines::AddLine(
       block.second_max_size() < places || block.windows_size() < block.node_size()) {
     return std::nullopt;
   }
+  // Which sub-series count is asked once: a month of a fleet has hundreds of thousands of entries.
+  std::vector<std::pair<size_t, std::vector<int>>> columns;  // of which choice
+  for (size_t choice = 0; choice < choices_.size(); ++choice) {
+    if (choices_[choice].vital.id() != key.vital) continue;
+    std::vector<int>& counted_subs = columns.emplace_back(choice, std::vector<int>()).second;
+    for (int sub = 0; sub < subs; ++sub) {
+      if (choices_[choice].Counts(sub)) counted_subs.push_back(sub);
+    }
+  }
   const uint64_t window_ns = storage::WindowNs(key.tier);
   int entry = 0;
   for (int n = 0; n < block.node_size(); ++n) {
@@ -104,20 +113,19 @@ std::optional<std::map<uint32_t, uint32_t>> SeriesLines::AddLine(
     entry = end;
     const auto time = wanted.find(node);
     if (time == wanted.end()) continue;
+    uint32_t windows = 0;
     for (int i = begin; i < end; ++i) {
       const uint64_t start = key.bucket_start_ns + block.window(i) * window_ns;
       if (start < from_ns || start + window_ns > to_ns) continue;
       if (!time->second.Overlaps(start, start + window_ns)) continue;
-      ++counted[node];
+      ++windows;
       Point frame;
       frame.start_s = Seconds(start);
       frame.length_s = Seconds(window_ns);
       frame.watched_s = static_cast<double>(block.watched_ms(i)) * 1e-3;
-      for (size_t choice = 0; choice < choices_.size(); ++choice) {
-        if (choices_[choice].vital.id() != key.vital) continue;
+      for (const auto& [choice, counted_subs] : columns) {
         Point point = frame;
-        for (int sub = 0; sub < subs; ++sub) {
-          if (!choices_[choice].Counts(sub)) continue;
+        for (const int sub : counted_subs) {
           const int place = sub * entries + i;
           AddSub(static_cast<double>(block.events(place)), static_cast<double>(block.weight(place)),
                  static_cast<double>(block.second_min(place)),
@@ -126,6 +134,7 @@ std::optional<std::map<uint32_t, uint32_t>> SeriesLines::AddLine(
         AddTotals(choice, node, point);
       }
     }
+    if (windows > 0) counted.emplace_hint(counted.end(), node, windows);
   }
   return counted;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "collector/query/base_unit.h"
@@ -66,6 +67,16 @@ SeriesLines::Line& SeriesLines::LineOf(size_t choice, uint32_t node) {
   return *latest_line_;
 }
 
+// Windows of a node come one after the other.
+SeriesLines::Slot& SeriesLines::SlotOf(Line& line, int64_t at) {
+  if (line.latest != line.slots.end()) {
+    const auto next = line.latest->first < at ? std::next(line.latest) : line.latest;
+    if (next != line.slots.end() && next->first == at) return (line.latest = next)->second;
+  }
+  line.latest = line.slots.try_emplace(at).first;
+  return line.latest->second;
+}
+
 void SeriesLines::AddPoint(size_t choice, uint32_t node, const Point& point) {
   if (options_.per_node || options_.slot_s == 0) {
     Line& line = LineOf(choice, options_.per_node ? node : 0);
@@ -75,7 +86,7 @@ void SeriesLines::AddPoint(size_t choice, uint32_t node, const Point& point) {
   }
   const double middle = point.start_s + point.length_s / 2;
   const auto at = static_cast<int64_t>(std::floor(middle / options_.slot_s));
-  Slot& slot = LineOf(choice, 0).slots[at];
+  Slot& slot = SlotOf(LineOf(choice, 0), at);
   if (point.length_s < options_.slot_s) {
     Merge(point, PointAt(slot.by_node, node, points_held_));
     return;

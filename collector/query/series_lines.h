@@ -75,10 +75,12 @@ class SeriesLines {
     std::vector<std::pair<uint32_t, Point>> by_node;  // the others' parts, ascending by node
   };
   struct Line {
-    std::vector<std::pair<int64_t, Point>> points;  // ascending by start in ms
-    std::map<int64_t, Slot> slots;                  // sums only
+    std::vector<std::pair<int64_t, Point>> points;           // ascending by start in ms
+    std::map<int64_t, Slot> slots;                           // sums only
+    std::map<int64_t, Slot>::iterator latest = slots.end();  // asked for last
   };
   Line& LineOf(size_t choice, uint32_t node);
+  static Slot& SlotOf(Line& line, int64_t at);
   void AddPart(const Point& part, SlotSum& sum) const;
   // Totals of one stretch of one node, weights in stored units.
   void AddTotals(size_t choice, uint32_t node, const Point& stored_units);

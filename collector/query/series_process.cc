@@ -52,7 +52,7 @@ class ProcessReader {
                    [this](const storage::RollupRow& row) { TakeWindow(row); },
                    {proto::BodyParts::Depth::kLabels, asked_.vitals}});
     if (absl::Status status = scan.All(); !status.ok()) return status;
-    NoteDefects(scan, coverage_);
+    NoteDefects(scan.defects(), coverage_);
     if (undescribed_ > 0) {
       coverage_.Note(
           absl::StrCat(undescribed_, " windows whose vitals nobody described are left out"));
@@ -100,8 +100,10 @@ class ProcessReader {
     coverage_.AddWindow(row, asked_.book, asked_.vitals);
     ++windows_;
     if (filter_.one_pid()) return;
-    WindowSums sums(asked_.vitals, /*run_time=*/true);
-    sums.Add(row.key.node, storage::FromRows(row.window, row.vitals, *schema_, sums.parts()),
+    WindowSums sums({.vitals = asked_.vitals, .run_time = true});
+    sums.Add(row.key.node,
+             storage::FromRows(row.window, storage::TableView(row.tables), row.vitals, *schema_,
+                               sums.parts()),
              *schema_);
     const Point point =
         PointOf(row.key.window_start_ns, storage::WindowNs(row.key.tier), row.window.watched_ns());

@@ -76,14 +76,14 @@ class SeriesReader {
       status = AllLines(left);
       if (!status.ok()) return status;
     }
-    if (windows && !asked_.tier.only) LeaveTail(left);
+    if (windows && !asked_.tier.only && VeryMany()) LeaveTail(left);
     for (const storage::NodeRecord& node : asked_.selection.nodes) {
       Stretches& time = left[node.number()];
       if (!windows && !asked_.inside_epochs && !own_seconds) status = Blocks(node, time);
       if (status.ok()) status = rest_.Node(node, time);
       if (!status.ok()) return status;
     }
-    NoteDefects(rest_, coverage_);
+    NoteDefects(rest_.defects(), coverage_);
     if (unreadable_blocks_ > 0) {
       coverage_.Note(absl::StrCat(unreadable_blocks_,
                                   " stored blocks of a graph unreadable: what they were made of is "
@@ -131,10 +131,22 @@ class SeriesReader {
     return stopped.ok() ? scanned : stopped;
   }
 
+  // Whether the windows at both ends of a graph would take longer than all between them, for
+  // minutes of it. Of a shorter time they are a part that counts.
+  bool VeryMany() const {
+    constexpr size_t kManyNodes = 250;
+    const Selection& selection = asked_.selection;
+    const uint64_t end_ns = std::min(selection.end_ns, asked_.context.now_ns);
+    return selection.nodes.size() >= kManyNodes && end_ns >= selection.start_ns + storage::kDayNs;
+  }
+
   // Line blocks, coarsest first; what they hold leaves `left`, by node.
   absl::Status AllLines(std::map<uint32_t, Stretches>& left) {
     const storage::Tier coarsest = StoreTier(asked_.tier.coarsest);
-    absl::Status status = Lines(coarsest, asked_.selection.start_ns, left);
+    uint64_t start_ns = asked_.selection.start_ns;
+    // The window it begins in is taken whole; the coverage says since when the values are.
+    if (VeryMany()) start_ns = FloorTo(start_ns, storage::WindowNs(coarsest));
+    absl::Status status = Lines(coarsest, start_ns, left);
     if (!status.ok() || asked_.tier.only || coarsest == storage::Tier::k5Min) return status;
     // The hour that goes on, and the one before it, of which some nodes have no window yet.
     const uint64_t hour = FloorTo(asked_.selection.end_ns, kHourNs);
@@ -243,24 +255,22 @@ class SeriesReader {
     return absl::OkStatus();
   }
 
-  // What is in no window yet is in epochs alone, which are opened one by one: of many nodes that
-  // takes far longer than all the windows of a month, for minutes of it. They are left out, and the
-  // answer says so.
+  // What is in no whole window yet is in epochs alone, which are opened one by one. They are left
+  // out, and the answer says so.
   void LeaveTail(std::map<uint32_t, Stretches>& left) {
-    constexpr size_t kManyNodes = 250;
     constexpr uint64_t kWindowNs = 300 * storage::kSecondNs;
     // By then the windows of all nodes are there (storage/rollup/roller.h).
     constexpr uint64_t kLaterNs = 300 * storage::kSecondNs;
     const uint64_t now_ns = asked_.context.now_ns;
-    if (left.size() < kManyNodes || now_ns < kLaterNs) return;
-    const uint64_t tail_ns = FloorTo(now_ns - kLaterNs, kWindowNs);
     const uint64_t end_ns = std::min(asked_.selection.end_ns, now_ns);
-    // Of a shorter time they are a part that counts.
-    if (tail_ns >= end_ns || end_ns - asked_.selection.start_ns < storage::kDayNs) return;
+    const uint64_t tail_ns =
+        FloorTo(std::min(end_ns, now_ns - std::min(now_ns, kLaterNs)), kWindowNs);
+    if (tail_ns >= end_ns) return;
+    constexpr uint64_t kMinuteNs = 60 * storage::kSecondNs;
     for (auto& [node, time] : left) time.Remove(tail_ns, asked_.selection.end_ns);
     coverage_.Note(absl::StrCat(
-        "a graph of so many nodes ends ", (end_ns - tail_ns) / (60 * storage::kSecondNs),
-        " min before its end: what is in no window yet is left out; ask fewer nodes or "
+        "a graph of so many nodes ends ", (end_ns - tail_ns + kMinuteNs - 1) / kMinuteNs,
+        " min before its end: what is in no whole window yet is left out; ask fewer nodes or "
         "less than a day to see it"));
   }
 

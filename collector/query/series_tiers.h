@@ -1,7 +1,7 @@
 // Where the points of a series answer come from, cheapest first: series blocks (all epochs of a
 // node and hour in columns) for resolution of epochs, line blocks (a vital of 256 nodes) for
 // windows of many nodes, window rows and raw epochs for what these do not have. Over a day and more
-// of very many nodes the last minutes, which are in no window yet, are left out and the answer says
+// of very many nodes the last minutes, which are in no whole window yet, are left out and it says
 // so: their epochs would be opened one by one.
 //
 // Free functions; one thread.

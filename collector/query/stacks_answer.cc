@@ -183,7 +183,7 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
                    nullptr,
                    {proto::BodyParts::Depth::kLabels, vitals}});
     if (absl::Status status = scan.All(); !status.ok()) return status;
-    NoteDefects(scan, coverage);
+    NoteDefects(scan.defects(), coverage);
     for (const auto& [row, between] : bounds.Sum()) {
       Sum& sum = sums[row];
       sum.stack.set_low(between.low);
@@ -193,8 +193,8 @@ absl::StatusOr<v1::StacksAnswer> AnswerStacks(const v1::StacksRequest& request,
     if (bounds.merged_early()) coverage.Note(std::string(kMergedEarlyNote));
   } else {
     absl::StatusOr<std::unique_ptr<WindowSums>> windows =
-        SumWindows(*selection, context, *tier, book, vitals,
-                   /*run_time=*/!filter.everything(), coverage);
+        SumWindows(*selection, context, *tier, book,
+                   {.vitals = vitals, .run_time = !filter.everything()}, coverage);
     if (!windows.ok()) return windows.status();
     coverage.Note(KeptLabelsNote());
     if (VitalSum* sum = (*windows)->Find(choice.vital.id())) {

@@ -24,15 +24,23 @@ bool Behind(const std::vector<storage::DirtyKey>& dirty, storage::Tier tier, uin
   });
 }
 
-void NoteDefects(const TierScan& scan, CoverageBuilder& coverage) {
-  coverage.AddDamaged(scan.damaged());
-  coverage.AddUnreadable(scan.unreadable());
-  if (scan.behind() != 0) {
+void ScanDefects::Add(const ScanDefects& of_others) {
+  damaged.epochs += of_others.damaged.epochs;
+  damaged.watched_ns += of_others.damaged.watched_ns;
+  unreadable += of_others.unreadable;
+  behind += of_others.behind;
+  awaited += of_others.awaited;
+}
+
+void NoteDefects(const ScanDefects& defects, CoverageBuilder& coverage) {
+  coverage.AddDamaged(defects.damaged);
+  coverage.AddUnreadable(defects.unreadable);
+  if (defects.behind != 0) {
     coverage.Note(absl::StrCat(
-        scan.behind(), " windows wait to be computed again: what came late is not in them"));
+        defects.behind, " windows wait to be computed again: what came late is not in them"));
   }
-  if (scan.awaited() != 0) {
-    coverage.Note(absl::StrCat(scan.awaited(),
+  if (defects.awaited != 0) {
+    coverage.Note(absl::StrCat(defects.awaited,
                                " windows are over and not computed yet, which takes a few minutes, "
                                "of hours and days half an hour: what is in them is not in this "
                                "answer"));
@@ -47,16 +55,24 @@ struct TierScan::Part {
 };
 
 TierScan::TierScan(const Selection& selection, const Context& context, TierChoice choice,
-                   storage::RollupParts windows, TierVisitor visitor)
+                   storage::RollupParts windows, TierVisitor visitor,
+                   std::atomic<uint32_t>* visited)
     : selection_(selection),
       context_(context),
       choice_(choice),
       windows_(std::move(windows)),
-      visitor_(std::move(visitor)) {}
+      visitor_(std::move(visitor)),
+      visited_(visited != nullptr ? *visited : own_visited_) {}
+
+ScanDefects TierScan::defects() const {
+  return {damaged_, static_cast<uint32_t>(unreadable_.size()), behind_, awaited_};
+}
 
 absl::Status TierScan::Count() {
   if (context_.cancelled()) return absl::CancelledError("query: the asker went away");
-  if (++seen_ <= context_.max_epochs) return absl::OkStatus();
+  if (visited_.fetch_add(1, std::memory_order_relaxed) < context_.max_epochs) {
+    return absl::OkStatus();
+  }
   return absl::ResourceExhaustedError(
       absl::StrCat("query: more than ", context_.max_epochs,
                    " epochs in the selection; narrow the time or the nodes, or ask a coarser tier "

@@ -12,6 +12,7 @@
 #ifndef TELLTALE_COLLECTOR_QUERY_TIER_SCAN_H_
 #define TELLTALE_COLLECTOR_QUERY_TIER_SCAN_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <set>
@@ -33,22 +34,31 @@ struct TierVisitor {
   proto::BodyParts parts = {};  // of the epochs
 };
 
+// What a scan met beside what it visited.
+struct ScanDefects {
+  LeftOut damaged;          // stored epochs that could not be opened
+  uint32_t unreadable = 0;  // windows
+  uint32_t behind = 0;      // windows used although they wait to be recomputed
+  // Of a tier that was asked for by name: windows that are over and not there yet.
+  uint32_t awaited = 0;
+
+  void Add(const ScanDefects& of_others);  // of other nodes
+};
+
 class TierScan {
  public:
-  // `windows`: what of them to open.
+  // `windows`: what of them to open. `visited`: how many epochs and windows the scans of one answer
+  // have visited together; nullptr: this one is alone.
   TierScan(const Selection& selection, const Context& context, TierChoice choice,
-           storage::RollupParts windows, TierVisitor visitor);
+           storage::RollupParts windows, TierVisitor visitor,
+           std::atomic<uint32_t>* visited = nullptr);
 
   // Errors as ForEachEpoch of selection.h; windows count as epochs do.
   absl::Status All();
   // The same for some of the selected time of one node.
   absl::Status Node(const storage::NodeRecord& node, const Stretches& time);
 
-  const LeftOut& damaged() const { return damaged_; }  // stored epochs that could not be opened
-  uint32_t unreadable() const { return static_cast<uint32_t>(unreadable_.size()); }  // windows
-  uint32_t behind() const { return behind_; }  // windows used although they wait to be recomputed
-  // Of a tier that was asked for by name: windows that are over and not there yet.
-  uint32_t awaited() const { return awaited_; }
+  ScanDefects defects() const;
 
  private:
   struct Part;  // one node's
@@ -62,15 +72,17 @@ class TierScan {
   const TierChoice choice_;
   const storage::RollupParts windows_;
   const TierVisitor visitor_;
+  std::atomic<uint32_t> own_visited_ = 0;
+  std::atomic<uint32_t>& visited_;
   LeftOut damaged_;
-  uint32_t seen_ = 0, behind_ = 0, awaited_ = 0;
+  uint32_t behind_ = 0, awaited_ = 0;
   // Found by more than one pass: tier, node, start.
   std::set<std::tuple<storage::Tier, uint32_t, uint64_t>> unreadable_;
 };
 
 // Says what could not be read, and where windows were used, or are missing, that wait to be
 // computed.
-void NoteDefects(const TierScan& scan, CoverageBuilder& coverage);
+void NoteDefects(const ScanDefects& defects, CoverageBuilder& coverage);
 
 // Whether a stored window of a tier may be behind: a mark of it or of a finer one inside it.
 bool Behind(const std::vector<storage::DirtyKey>& dirty, storage::Tier tier, uint64_t start_ns);

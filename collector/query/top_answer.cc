@@ -195,9 +195,18 @@ absl::StatusOr<bool> TopOfEpochs(const v1::TopRequest& request, const TopQuestio
                  {proto::BodyParts::Depth::kLabels, asked.vitals}});
   if (absl::Status status = scan.All(); !status.ok()) return status;
   if (absl::Status status = top.FoundProcess(); !status.ok()) return status;
-  NoteDefects(scan, coverage);
+  NoteDefects(scan.defects(), coverage);
   top.Finish(Reasons(asked.selection), rows, coverage, answer);
   return top.found();
+}
+
+std::vector<storage::GroupIndex> GroupingsOf(const std::vector<v1::Dimension>& dimensions) {
+  std::vector<storage::GroupIndex> groupings;
+  for (const v1::Dimension by : dimensions) {
+    if (by == v1::DIMENSION_USER) groupings.push_back(storage::kByUid);
+    if (by == v1::DIMENSION_CGROUP) groupings.push_back(storage::kByCgroup);
+  }
+  return groupings;
 }
 
 absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuestion& asked,
@@ -205,8 +214,11 @@ absl::StatusOr<bool> TopOfWindows(const v1::TopRequest& request, const TopQuesti
                                   v1::TopAnswer& answer) {
   // Who is asked for by name is looked for among all that ran.
   absl::StatusOr<std::unique_ptr<WindowSums>> sums =
-      SumWindows(asked.selection, asked.context, tier, asked.book, asked.vitals,
-                 /*run_time=*/!request.process().empty(), coverage);
+      SumWindows(asked.selection, asked.context, tier, asked.book,
+                 {.vitals = asked.vitals,
+                  .run_time = !request.process().empty(),
+                  .groupings = GroupingsOf(asked.dimensions)},
+                 coverage);
   if (!sums.ok()) return sums.status();
   std::map<uint32_t, std::string> node_names;
   for (const storage::NodeRecord& node : asked.selection.nodes) {

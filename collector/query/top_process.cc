@@ -117,7 +117,7 @@ void AddExeAccounts(const StoredEpoch& epoch, const VitalChoice& choice, uint64_
   sketch::LabelList list;
   if (columns.indexes.empty() || columns.estimated) {
     list.total = list.threshold = total;
-    sum.weights.Add(std::move(list));
+    sum.weights.Add(list);
     return;
   }
   const uint64_t other = ValueOf(table.other(), columns);
@@ -136,7 +136,7 @@ void AddExeAccounts(const StoredEpoch& epoch, const VitalChoice& choice, uint64_
     weight.high = sketch::SaturatingAdd(weight.low, other);  // it may have processes without a row
     list.labels.push_back(weight);
   }
-  sum.weights.Add(std::move(list));
+  sum.weights.Add(list);
 }
 
 void AddProcesses(const StoredEpoch& epoch, const std::string& node_name, StackNames& names,

@@ -1,6 +1,7 @@
 #include "collector/query/window_sums.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -11,21 +12,54 @@
 namespace telltale::query {
 namespace {
 
-void AddGroups(std::array<storage::GroupModel, storage::kGroupings> from,
-               std::array<GroupSum, storage::kGroupings>* to) {
+using Groups = std::array<storage::GroupModel, storage::kGroupings>;
+using GroupSums = std::array<GroupSum, storage::kGroupings>;
+
+void AddGroups(const Groups& from, GroupSums* to) {
   for (size_t by = 0; by < from.size(); ++by) {
     GroupSum& sum = (*to)[by];
-    sum.weights.Add(std::move(from[by].list));
+    sum.weights.Add(from[by].list);
+    for (const auto& [id, text] : from[by].text) sum.text.try_emplace(id, text);
+    sum.estimated = sum.estimated || from[by].estimated;
+  }
+}
+
+void AddGroups(GroupSums& from, GroupSums* to) {
+  for (size_t by = 0; by < from.size(); ++by) {
+    GroupSum& sum = (*to)[by];
+    sum.weights.Add(from[by].weights);
     sum.text.merge(from[by].text);
     sum.estimated = sum.estimated || from[by].estimated;
   }
 }
 
 // A child without accounts: nothing is known of who it was but the total.
-void AddUnknown(uint64_t total, std::array<GroupSum, storage::kGroupings>* to) {
+void AddUnknown(uint64_t total, GroupSums* to) {
   sketch::LabelList unknown;
   unknown.total = unknown.threshold = total;
   for (GroupSum& sum : *to) sum.weights.Add(unknown);
+}
+
+void AddState(v1::VitalState state, VitalSum& sum) {
+  if (state == v1::VITAL_STATE_UNSPECIFIED) return;
+  if (sum.state == v1::VITAL_STATE_UNSPECIFIED || state < sum.state) sum.state = state;
+}
+
+void Describe(uint32_t vital, const v1::Schema& schema, VitalSum& sum) {
+  const v1::VitalDescriptor* descriptor = storage::DescriptorOf(schema, vital);
+  if (descriptor == nullptr) return;
+  sum.descriptor = *descriptor;
+  sum.described_by = schema.id();
+}
+
+void AddColumn(const std::vector<double>& from, std::vector<double>& to) {
+  if (to.size() < from.size()) to.resize(from.size(), 0);
+  for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
+}
+
+std::optional<uint64_t> DigestOf(const storage::LabelFacts& facts) {
+  if (!facts.exemplar.has_value()) return std::nullopt;
+  return facts.exemplar->digest;
 }
 
 uint64_t NotIdle(const storage::VitalModel& vital, const v1::VitalDescriptor& descriptor) {
@@ -40,17 +74,33 @@ uint64_t NotIdle(const storage::VitalModel& vital, const v1::VitalDescriptor& de
 
 }  // namespace
 
-WindowSums::WindowSums(const std::vector<uint32_t>& vitals, bool run_time) : run_time_(run_time) {
-  parts_.vitals = vitals;
-  parts_.run_time =
-      run_time || std::find(vitals.begin(), vitals.end(), TELLTALE_CPU) != vitals.end();
+WindowSums::WindowSums(const LabelQuestion& asked) : run_time_(asked.run_time) {
+  parts_.vitals = asked.vitals;
+  parts_.run_time = asked.run_time || std::find(asked.vitals.begin(), asked.vitals.end(),
+                                                TELLTALE_CPU) != asked.vitals.end();
   parts_.distributions = false;
+  parts_.groupings = asked.groupings;
+  parts_.groupings.push_back(storage::kByExe);
   parts_.facts = [this](uint32_t vital, uint64_t label, std::optional<uint64_t> digest) {
     return WantsFacts(vital, label, digest);
   };
-  for (const uint32_t vital : vitals) {
+  parts_.group_text = [this](uint32_t vital, storage::GroupIndex by, uint64_t group) {
+    return WantsText(vital, by, group);
+  };
+  for (const uint32_t vital : asked.vitals) {
     for (GroupSum& sum : vitals_[vital].run_time) sum.other_measure = true;
   }
+}
+
+// Run time is added to all vitals that have any.
+bool WindowSums::WantsText(uint32_t vital, storage::GroupIndex by, uint64_t group) const {
+  if (vital == 0) {
+    return std::any_of(vitals_.begin(), vitals_.end(), [&](const auto& sum) {
+      return !sum.second.run_time[by].text.contains(group);
+    });
+  }
+  const auto sum = vitals_.find(vital);
+  return sum != vitals_.end() && !sum->second.groups[by].text.contains(group);
 }
 
 // A label's facts come from where it is met first, then from the smallest exemplar.
@@ -80,13 +130,8 @@ void WindowSums::Add(uint32_t node, storage::WindowModel model, const v1::Schema
     const auto found = model.vitals.find(id);
     if (found == model.vitals.end()) continue;
     storage::VitalModel& vital = found->second;
-    if (vital.state != v1::VITAL_STATE_UNSPECIFIED &&
-        (sum.state == v1::VITAL_STATE_UNSPECIFIED || vital.state < sum.state)) {
-      sum.state = vital.state;
-    }
-    if (const v1::VitalDescriptor* descriptor = storage::DescriptorOf(schema, id)) {
-      sum.descriptor = *descriptor;
-    }
+    AddState(vital.state, sum);
+    if (sum.described_by != schema.id()) Describe(id, schema, sum);
     std::vector<double>& of_node = sum.node_weight[node];
     const size_t subs = vital.subs.size();
     for (std::vector<double>* column : {&sum.events, &sum.weight, &of_node}) {
@@ -98,59 +143,153 @@ void WindowSums::Add(uint32_t node, storage::WindowModel model, const v1::Schema
       of_node[i] += static_cast<double>(vital.subs[i].weight);
     }
     if (subs == 0) continue;
-    sum.labels.Add(std::move(vital.labels));
+    sum.labels.Add(vital.labels);
     for (auto& [label, facts] : vital.facts) {
-      std::optional<uint64_t> digest;
-      if (facts.exemplar.has_value()) digest = facts.exemplar->digest;
-      if (WantsFacts(id, label, digest)) {
+      if (WantsFacts(id, label, DigestOf(facts))) {
         sum.facts.insert_or_assign(label, LabelSum{std::move(facts), node});
       }
     }
     const uint64_t total = NotIdle(vital, sum.descriptor);
-    vital.has_groups ? AddGroups(std::move(vital.groups), &sum.groups)
-                     : AddUnknown(total, &sum.groups);
+    vital.has_groups ? AddGroups(vital.groups, &sum.groups) : AddUnknown(total, &sum.groups);
     if (!run_time_ && id != TELLTALE_CPU) continue;
     model.has_run_time ? AddGroups(model.run_time, &sum.run_time)
                        : AddUnknown(total, &sum.run_time);
   }
 }
 
+void WindowSums::Add(WindowSums& other) {
+  for (auto& [id, from] : other.vitals_) {
+    VitalSum& sum = vitals_[id];
+    AddState(from.state, sum);
+    if (from.described_by.has_value()) {
+      sum.descriptor = from.descriptor;
+      sum.described_by = from.described_by;
+    }
+    AddColumn(from.events, sum.events);
+    AddColumn(from.weight, sum.weight);
+    sum.node_weight.merge(from.node_weight);
+    sum.labels.Add(from.labels);
+    for (auto& [label, facts] : from.facts) {
+      if (WantsFacts(id, label, DigestOf(facts.facts))) {
+        sum.facts.insert_or_assign(label, std::move(facts));
+      }
+    }
+    AddGroups(from.groups, &sum.groups);
+    AddGroups(from.run_time, &sum.run_time);
+  }
+}
+
+namespace {
+
+// Some of the nodes of a question, read by one thread.
+class PartScan {
+ public:
+  PartScan(Selection selection, const Context& context, const LabelQuestion& asked)
+      : selection_(std::move(selection)),
+        context_(context),
+        asked_(asked),
+        sums_(asked),
+        coverage_(selection_, context) {}
+
+  absl::Status Run(TierChoice tier, const VitalBook& book, std::atomic<uint32_t>* visited) {
+    TierVisitor visitor;
+    visitor.parts = {proto::BodyParts::Depth::kLabels, asked_.vitals};
+    visitor.epoch = [&](const StoredEpoch& epoch) {
+      coverage_.AddEpoch(epoch, book, asked_.vitals);
+      sums_.Add(epoch.node,
+                storage::FromSummary(*epoch.body, *epoch.schema, epoch.span, epoch.sequence,
+                                     sums_.parts()),
+                *epoch.schema);
+    };
+    std::shared_ptr<const v1::Schema> schema;
+    visitor.window = [&](const storage::RollupRow& row) {
+      if (schema == nullptr || schema->id() != row.window.schema_id()) {
+        schema = context_.source->Schema(row.window.schema_id());
+      }
+      if (schema == nullptr) {
+        ++unknown_;
+        return;
+      }
+      coverage_.AddWindow(row, book, asked_.vitals);
+      sums_.Add(row.key.node,
+                storage::FromRows(row.window, storage::TableView(row.tables), row.vitals, *schema,
+                                  sums_.parts()),
+                *schema);
+    };
+    TierScan scan(selection_, context_, tier,
+                  storage::RollupParts::Labels(asked_.vitals, sums_.parts().run_time), visitor,
+                  visited);
+    absl::Status status = scan.All();
+    defects_ = scan.defects();
+    return status;
+  }
+
+  WindowSums& sums() { return sums_; }
+  const CoverageBuilder& coverage() const { return coverage_; }
+  const ScanDefects& defects() const { return defects_; }
+  uint32_t unknown() const { return unknown_; }
+
+ private:
+  const Selection selection_;
+  const Context& context_;
+  const LabelQuestion& asked_;
+  WindowSums sums_;
+  CoverageBuilder coverage_;
+  ScanDefects defects_;
+  uint32_t unknown_ = 0;  // windows whose vitals nobody described
+};
+
+// Always the same parts of the same nodes, whoever reads them: so is the answer.
+std::vector<Selection> PartsOf(const Selection& selection) {
+  constexpr size_t kNodes = 128;
+  std::vector<Selection> parts;
+  size_t in_part = kNodes;
+  for (const storage::SharedNode& node : selection.nodes.shared()) {
+    if (in_part == kNodes) {
+      parts.push_back({{}, selection.start_ns, selection.end_ns, selection.tier});
+      in_part = 0;
+    }
+    parts.back().nodes.Add(node);
+    ++in_part;
+  }
+  return parts;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<WindowSums>> SumWindows(const Selection& selection,
                                                        const Context& context, TierChoice tier,
                                                        const VitalBook& book,
-                                                       const std::vector<uint32_t>& vitals,
-                                                       bool run_time, CoverageBuilder& coverage) {
-  auto sums = std::make_unique<WindowSums>(vitals, run_time);
-  TierVisitor visitor;
-  visitor.parts = {proto::BodyParts::Depth::kLabels, vitals};
-  visitor.epoch = [&](const StoredEpoch& epoch) {
-    coverage.AddEpoch(epoch, book, vitals);
-    sums->Add(
-        epoch.node,
-        storage::FromSummary(*epoch.body, *epoch.schema, epoch.span, epoch.sequence, sums->parts()),
-        *epoch.schema);
+                                                       const LabelQuestion& asked,
+                                                       CoverageBuilder& coverage) {
+  const std::vector<Selection> selections = PartsOf(selection);
+  std::vector<std::unique_ptr<PartScan>> parts(selections.size());
+  std::vector<absl::Status> read(selections.size());
+  std::atomic<uint32_t> visited = 0;
+  const auto scan = [&](size_t i) {
+    parts[i] = std::make_unique<PartScan>(selections[i], context, asked);
+    read[i] = parts[i]->Run(tier, book, &visited);
   };
-  std::shared_ptr<const v1::Schema> schema;
+  if (context.helpers != nullptr) {
+    context.helpers->Run(parts.size(), scan);
+  } else {
+    for (size_t i = 0; i < parts.size(); ++i) scan(i);
+  }
+  auto sums = std::make_unique<WindowSums>(asked);
+  ScanDefects defects;
   uint32_t unknown = 0;
-  visitor.window = [&](const storage::RollupRow& row) {
-    if (schema == nullptr || schema->id() != row.window.schema_id()) {
-      schema = context.source->Schema(row.window.schema_id());
-    }
-    if (schema == nullptr) {
-      ++unknown;
-      return;
-    }
-    coverage.AddWindow(row, book, vitals);
-    sums->Add(row.key.node, storage::FromRows(row.window, row.vitals, *schema, sums->parts()),
-              *schema);
-  };
-  TierScan scan(selection, context, tier,
-                storage::RollupParts::Labels(vitals, sums->parts().run_time), visitor);
-  if (absl::Status status = scan.All(); !status.ok()) return status;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!read[i].ok()) return read[i];
+    sums->Add(parts[i]->sums());
+    coverage.Add(parts[i]->coverage());
+    defects.Add(parts[i]->defects());
+    unknown += parts[i]->unknown();
+    parts[i].reset();
+  }
   if (unknown > 0) {
     coverage.Note(absl::StrCat(unknown, " windows whose vitals nobody described are left out"));
   }
-  NoteDefects(scan, coverage);
+  NoteDefects(defects, coverage);
   if (sums->merged_early()) coverage.Note(std::string(kMergedEarlyNote));
   return sums;
 }

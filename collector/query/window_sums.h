@@ -27,7 +27,7 @@ namespace telltale::query {
 
 struct GroupSum {
   MergedLabels weights;
-  std::map<uint64_t, std::string> text;
+  std::unordered_map<uint64_t, std::string> text;
   bool estimated = false;
   // The kernel's own accounts of the same thing (run time beside timer ticks): samples may add up
   // to more.
@@ -42,6 +42,7 @@ struct LabelSum {
 struct VitalSum {
   v1::VitalState state = v1::VITAL_STATE_UNSPECIFIED;   // the best seen
   v1::VitalDescriptor descriptor;                       // of the latest schema that has it
+  std::optional<uint64_t> described_by;                 // which that is
   std::vector<double> events, weight;                   // by sub-series, stored unit
   std::map<uint32_t, std::vector<double>> node_weight;  // by node, then sub-series
   MergedLabels labels;
@@ -49,11 +50,19 @@ struct VitalSum {
   std::array<GroupSum, storage::kGroupings> groups, run_time;
 };
 
+// What is asked about labels.
+struct LabelQuestion {
+  std::vector<uint32_t> vitals;
+  // Whether the kernel's own accounts are asked for whatever the vital; those of the processor's
+  // always are.
+  bool run_time = false;
+  // By what groups are shown. Those by executable bound all labels and are there at all times.
+  std::vector<storage::GroupIndex> groupings;
+};
+
 class WindowSums {
  public:
-  // `run_time`: whether the kernel's own accounts are asked for whatever the vital; those of the
-  // processor's always are.
-  WindowSums(const std::vector<uint32_t>& vitals, bool run_time);
+  explicit WindowSums(const LabelQuestion& asked);
   WindowSums(const WindowSums&) = delete;
   WindowSums& operator=(const WindowSums&) = delete;
 
@@ -61,12 +70,15 @@ class WindowSums {
   const storage::ModelParts& parts() const { return parts_; }
   // `schema` describes the model's vitals.
   void Add(uint32_t node, storage::WindowModel model, const v1::Schema& schema);
+  // All that was added to another one of the same question, of other nodes; takes it.
+  void Add(WindowSums& other);
   // nullptr: not one of those asked for, or nothing was added.
   VitalSum* Find(uint32_t vital);
   bool merged_early() const;  // labels of any vital
 
  private:
   bool WantsFacts(uint32_t vital, uint64_t label, std::optional<uint64_t> digest) const;
+  bool WantsText(uint32_t vital, storage::GroupIndex by, uint64_t group) const;
 
   std::map<uint32_t, VitalSum> vitals_;
   const bool run_time_;
@@ -74,12 +86,12 @@ class WindowSums {
 };
 
 // Sums of a selection through windows; raw epochs beside them count as small windows. Says what it
-// used and what was lost. `run_time` as of WindowSums. Errors as TierScan.
+// used and what was lost. Nodes are read beside each other. Errors as TierScan.
 absl::StatusOr<std::unique_ptr<WindowSums>> SumWindows(const Selection& selection,
                                                        const Context& context, TierChoice tier,
                                                        const VitalBook& book,
-                                                       const std::vector<uint32_t>& vitals,
-                                                       bool run_time, CoverageBuilder& coverage);
+                                                       const LabelQuestion& asked,
+                                                       CoverageBuilder& coverage);
 
 // What an answer notes if its rows are labels of windows.
 std::string KeptLabelsNote();

@@ -6,18 +6,22 @@
 namespace telltale::storage {
 namespace {
 
-void ReadGroups(const google::protobuf::RepeatedPtrField<v1::GroupTable>& stored,
-                const TableView& tables, std::array<GroupModel, kGroupings>* groups) {
+void ReadGroups(const google::protobuf::RepeatedPtrField<v1::GroupTable>& stored, uint32_t vital,
+                const TableView& tables, const ModelParts& parts,
+                std::array<GroupModel, kGroupings>* groups) {
   for (const v1::GroupTable& table : stored) {
     const int by = static_cast<int>(table.by()) - 1;
-    if (by < 0 || by >= kGroupings) continue;
+    if (by < 0 || by >= kGroupings || !parts.WantsGroups(by)) continue;
     GroupModel& group = (*groups)[by];
+    group.list.labels.reserve(static_cast<size_t>(table.rows_size()));
     for (const v1::GroupRow& row : table.rows()) {
       uint64_t id = row.key();
       if (by != kByUid) {
-        std::string text = tables.String(row.key());
+        const std::string_view text = tables.Text(row.key());
         id = DigestText(text);
-        group.text.emplace(id, std::move(text));
+        if (parts.WantsText(vital, static_cast<GroupIndex>(by), id)) {
+          group.text.emplace(id, text);
+        }
       }
       group.list.labels.push_back({id, row.low(), row.high(), row.events()});
     }
@@ -71,17 +75,10 @@ PortableExemplar ReadExemplar(const v1::RollupExemplar& stored, uint64_t exact_i
 
 void ReadVital(const v1::RollupVital& stored, uint32_t vital, const v1::VitalDescriptor* descriptor,
                const TableView& tables, const ModelParts& parts, VitalModel* model) {
+  model->labels.labels.reserve(static_cast<size_t>(stored.labels_size()));
   for (const v1::RollupLabel& row : stored.labels()) {
-    LabelFacts facts;
-    facts.label.exe = tables.String(row.exe());
-    facts.label.uid = row.uid();
-    facts.label.irq = row.irq();
-    for (int i = 0; i < row.label_size(); ++i) {
-      const bool described = descriptor != nullptr && i < descriptor->label_size();
-      facts.label.values.push_back(described ? tables.Value(descriptor->label(i), row.label(i))
-                                             : PortableValue(uint64_t{row.label(i)}));
-    }
-    const uint64_t id = ExactId(facts.label);
+    const LabelView label = LabelViewOf(row, descriptor, tables);
+    const uint64_t id = ExactId(label);
     // Windows that were written before estimates were kept have none: then what is proven.
     model->labels.labels.push_back(
         {id, row.low(), row.high(), row.samples(), std::max(row.estimate(), row.low())});
@@ -90,6 +87,8 @@ void ReadVital(const v1::RollupVital& stored, uint32_t vital, const v1::VitalDes
       if (row.has_exemplar()) digest = DigestOf(row.exemplar(), id);
       if (!parts.facts(vital, id, digest)) continue;
     }
+    LabelFacts facts;
+    facts.label = Owned(label);
     if (parts.distributions) facts.stable_id = StableId(facts.label, descriptor);
     facts.sub = row.sub();
     facts.sub_samples = row.sub_samples();
@@ -103,16 +102,15 @@ void ReadVital(const v1::RollupVital& stored, uint32_t vital, const v1::VitalDes
   model->labels.threshold = stored.threshold();
   model->labels.other_samples = stored.other_samples();
   model->has_groups = stored.groups_size() != 0;
-  ReadGroups(stored.groups(), tables, &model->groups);
+  ReadGroups(stored.groups(), vital, tables, parts, &model->groups);
 }
 
 }  // namespace
 
-WindowModel FromRows(const v1::RollupWindow& window,
+WindowModel FromRows(const v1::RollupWindow& window, const TableView& tables,
                      std::span<const std::pair<uint8_t, v1::RollupVital>> vitals,
                      const v1::Schema& schema, const ModelParts& parts) {
   WindowModel model;
-  const TableView tables(window.tables());
   model.latest_ns = window.latest_ns();
   model.watched_ns = window.watched_ns();
   model.covered_ns = window.covered_ns();
@@ -150,7 +148,7 @@ WindowModel FromRows(const v1::RollupWindow& window,
   for (const v1::Loss& loss : window.losses()) model.losses[loss.reason()] = loss;
   if (parts.run_time) {
     model.has_run_time = window.run_time_size() != 0;
-    ReadGroups(window.run_time(), tables, &model.run_time);
+    ReadGroups(window.run_time(), 0, tables, parts, &model.run_time);
   }
   for (const v1::UnreadablePart& part : window.unreadable()) {
     model.unreadable.push_back({part.start_ns(), part.end_ns(), part.rows()});

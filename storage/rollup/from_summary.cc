@@ -63,12 +63,10 @@ void FillLabels(const v1::Vital& vital, const v1::VitalDescriptor* descriptor,
     const v1::FoldedSample* exemplar = nullptr;
     uint64_t digest = 0;
     std::map<uint32_t, uint64_t> sub_samples;
-    PortableLabel label;
   };
   std::map<uint64_t, Chosen> labels;
   for (const v1::FoldedSample& sample : vital.samples()) {
-    PortableLabel label = LabelOf(sample, descriptor, tables);
-    const uint64_t id = ExactId(label);
+    const uint64_t id = ExactId(LabelViewOf(sample, descriptor, tables));
     Chosen& chosen = labels[id];
     chosen.weight.id = id;
     chosen.weight.low = std::max(chosen.weight.low, sample.low());
@@ -80,7 +78,6 @@ void FillLabels(const v1::Vital& vital, const v1::VitalDescriptor* descriptor,
     if (chosen.exemplar == nullptr || digest < chosen.digest) {
       chosen.exemplar = &sample;
       chosen.digest = digest;
-      chosen.label = std::move(label);
     }
   }
   uint64_t lows = 0;
@@ -89,7 +86,7 @@ void FillLabels(const v1::Vital& vital, const v1::VitalDescriptor* descriptor,
     lows = SaturatingAdd(lows, chosen.weight.low);
     if (parts.facts && !parts.facts(vital.id(), id, chosen.digest)) continue;
     LabelFacts& facts = model->facts[id];
-    facts.label = std::move(chosen.label);
+    facts.label = LabelOf(*chosen.exemplar, descriptor, tables);
     if (parts.distributions) facts.stable_id = StableId(facts.label, descriptor);
     for (const auto& [sub, samples] : chosen.sub_samples) {
       if (samples > facts.sub_samples) {
@@ -136,8 +133,9 @@ struct RowGroups {
   }
 };
 
-void FillGroups(const v1::ProcessTable& table, const Columns& columns, const TableView& tables,
-                RowGroups& of_rows, std::array<GroupModel, kGroupings>* groups) {
+void FillGroups(const v1::ProcessTable& table, const Columns& columns, uint32_t vital,
+                const TableView& tables, const ModelParts& parts, RowGroups& of_rows,
+                std::array<GroupModel, kGroupings>* groups) {
   of_rows.Make(table, tables);
   const auto sum = [](const v1::ProcessRow& row, const std::vector<int>& places) {
     uint64_t total = 0;
@@ -148,6 +146,7 @@ void FillGroups(const v1::ProcessTable& table, const Columns& columns, const Tab
   };
   const uint64_t other = sum(table.other(), columns.weight);
   for (int by = 0; by < kGroupings; ++by) {
+    if (!parts.WantsGroups(by)) continue;
     GroupModel& group = (*groups)[by];
     group.estimated = columns.estimated;
     std::map<uint64_t, sketch::LabelWeight> sums;
@@ -155,7 +154,9 @@ void FillGroups(const v1::ProcessTable& table, const Columns& columns, const Tab
       const v1::ProcessRow& row = table.rows(i);
       const auto place = static_cast<size_t>(i);
       const uint64_t id = of_rows.id[by][place];
-      if (by != kByUid) group.text.try_emplace(id, of_rows.text[by][place]);
+      if (by != kByUid && parts.WantsText(vital, static_cast<GroupIndex>(by), id)) {
+        group.text.try_emplace(id, of_rows.text[by][place]);
+      }
       sketch::LabelWeight& weight = sums[id];
       weight.id = id;
       weight.low = SaturatingAdd(weight.low, sum(row, columns.weight));
@@ -267,7 +268,9 @@ WindowModel FromSummary(const v1::SummaryBody& body, const v1::Schema& schema,
     if (descriptor == nullptr) continue;
     const Columns columns = VitalColumns(body.processes(), *descriptor);
     one.has_groups = !columns.weight.empty();
-    if (one.has_groups) FillGroups(body.processes(), columns, tables, of_rows, &one.groups);
+    if (one.has_groups) {
+      FillGroups(body.processes(), columns, vital.id(), tables, parts, of_rows, &one.groups);
+    }
   }
   if (parts.distributions) FillHistograms(body, tables, model.covered_ns, &model);
   FillLosses(body.losses(), &model.losses);
@@ -282,7 +285,9 @@ WindowModel FromSummary(const v1::SummaryBody& body, const v1::Schema& schema,
     if (estimated == v1::PROCESS_COLUMN_RUN_NS) run_time.estimated = true;
   }
   model.has_run_time = !run_time.weight.empty();
-  if (model.has_run_time) FillGroups(body.processes(), run_time, tables, of_rows, &model.run_time);
+  if (model.has_run_time) {
+    FillGroups(body.processes(), run_time, 0, tables, parts, of_rows, &model.run_time);
+  }
   return model;
 }
 

@@ -15,19 +15,48 @@ void AppendText(std::string* out, std::string_view text) {
   out->append(text);
 }
 
-void AppendValue(std::string* out, const PortableValue& value) {
+void AppendValue(std::string* out, const ValueView& value) {
   out->push_back(static_cast<char>(value.index()));
   if (const uint64_t* number = std::get_if<uint64_t>(&value)) {
     *out += EncodeU64(*number);
-  } else if (const Location* location = std::get_if<Location>(&value)) {
+  } else if (const LocationView* location = std::get_if<LocationView>(&value)) {
     out->push_back(static_cast<char>(location->kind));
     AppendText(out, location->build_id);
     // A file without a build id is told apart by its path.
     if (location->build_id.empty()) AppendText(out, location->path);
     *out += EncodeU64(location->offset);
-  } else if (const std::string* text = std::get_if<std::string>(&value)) {
+  } else if (const std::string_view* text = std::get_if<std::string_view>(&value)) {
     AppendText(out, *text);
   }
+}
+
+ValueView ViewOf(const PortableValue& value) {
+  if (const uint64_t* number = std::get_if<uint64_t>(&value)) return *number;
+  if (const Location* of = std::get_if<Location>(&value)) {
+    return LocationView{of->kind, of->build_id, of->path, of->offset};
+  }
+  if (const std::string* text = std::get_if<std::string>(&value)) return std::string_view(*text);
+  return std::monostate();
+}
+
+Location Owned(const LocationView& place) {
+  return {place.kind, std::string(place.build_id), std::string(place.path), place.offset};
+}
+
+PortableValue Owned(const ValueView& value) {
+  if (const uint64_t* number = std::get_if<uint64_t>(&value)) return *number;
+  if (const LocationView* place = std::get_if<LocationView>(&value)) return Owned(*place);
+  if (const auto* text = std::get_if<std::string_view>(&value)) return std::string(*text);
+  return std::monostate();
+}
+
+PortableStack MadeStack(const v1::Stack& known, const TableView& tables) {
+  PortableStack stack;
+  for (uint32_t frame : known.kernel()) stack.kernel.push_back(tables.Frame(frame));
+  for (uint32_t frame : known.user()) stack.user.push_back(tables.Frame(frame));
+  stack.kernel_end = known.kernel_end();
+  stack.user_end = known.user_end();
+  return stack;
 }
 
 // Kinds whose values change from run to run of the same program.
@@ -40,73 +69,123 @@ uint64_t Digest(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes
 
 }  // namespace
 
-std::string TableView::String(uint64_t index_plus_1) const {
-  if (index_plus_1 == 0 || index_plus_1 > static_cast<uint64_t>(tables_.strings_size())) return "";
-  return tables_.strings(static_cast<int>(index_plus_1 - 1));
+PortableLabel Owned(const LabelView& label) {
+  PortableLabel owned;
+  owned.exe = label.exe;
+  owned.uid = label.uid;
+  owned.irq = label.irq;
+  for (const ValueView& value : label.values) owned.values.push_back(Owned(value));
+  return owned;
 }
 
-Location TableView::Frame(uint32_t index) const {
-  Location location;
-  if (index >= static_cast<uint32_t>(tables_.frame_mapping_size()) ||
-      index >= static_cast<uint32_t>(tables_.frame_offset_size())) {
-    return location;
-  }
-  location.offset = tables_.frame_offset(static_cast<int>(index));
-  const uint32_t mapping = tables_.frame_mapping(static_cast<int>(index));
-  if (mapping == 0 || mapping > static_cast<uint32_t>(tables_.mappings_size())) return location;
-  const v1::Mapping& known = tables_.mappings(static_cast<int>(mapping - 1));
-  location.kind = known.kind();
-  location.build_id = known.build_id();
-  location.path = String(known.path());
-  return location;
+std::string_view TableView::Text(uint64_t index_plus_1) const {
+  if (index_plus_1 == 0) return "";
+  if (stored_ != nullptr) return stored_->String(index_plus_1 - 1);
+  if (index_plus_1 > static_cast<uint64_t>(message_->strings_size())) return "";
+  return message_->strings(static_cast<int>(index_plus_1 - 1));
 }
+
+LocationView TableView::Place(uint64_t index) const {
+  LocationView place;
+  if (stored_ != nullptr) {
+    if (index >= stored_->frames()) return place;
+    place.offset = stored_->FrameOffset(index);
+    const uint64_t mapping = stored_->FrameMappingPlus1(index);
+    if (mapping == 0 || mapping > stored_->mappings()) return place;
+    const StoredTables::Mapping known = stored_->MappingOf(mapping - 1);
+    place.kind = static_cast<v1::MappingKind>(known.kind);
+    place.build_id = known.build_id;
+    place.path = Text(known.path_plus_1);
+    return place;
+  }
+  if (index >= static_cast<uint64_t>(message_->frame_mapping_size()) ||
+      index >= static_cast<uint64_t>(message_->frame_offset_size())) {
+    return place;
+  }
+  place.offset = message_->frame_offset(static_cast<int>(index));
+  const uint32_t mapping = message_->frame_mapping(static_cast<int>(index));
+  if (mapping == 0 || mapping > static_cast<uint32_t>(message_->mappings_size())) return place;
+  const v1::Mapping& known = message_->mappings(static_cast<int>(mapping - 1));
+  place.kind = known.kind();
+  place.build_id = known.build_id();
+  place.path = Text(known.path());
+  return place;
+}
+
+Location TableView::Frame(uint32_t index) const { return Owned(Place(index)); }
 
 PortableStack TableView::Stack(uint64_t index_plus_1) const {
-  PortableStack stack;
-  if (index_plus_1 == 0 || index_plus_1 > static_cast<uint64_t>(tables_.stacks_size())) {
-    return stack;
+  if (index_plus_1 == 0) return {};
+  if (stored_ != nullptr) {
+    v1::Stack stack;
+    const std::string_view bytes = stored_->Stack(index_plus_1 - 1);
+    if (!stack.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return {};
+    return MadeStack(stack, *this);
   }
-  const v1::Stack& known = tables_.stacks(static_cast<int>(index_plus_1 - 1));
-  for (uint32_t frame : known.kernel()) stack.kernel.push_back(Frame(frame));
-  for (uint32_t frame : known.user()) stack.user.push_back(Frame(frame));
-  stack.kernel_end = known.kernel_end();
-  stack.user_end = known.user_end();
-  return stack;
+  if (index_plus_1 > static_cast<uint64_t>(message_->stacks_size())) return {};
+  return MadeStack(message_->stacks(static_cast<int>(index_plus_1 - 1)), *this);
 }
 
-PortableValue TableView::Value(const v1::FieldDescriptor& field, uint64_t value) const {
+ValueView TableView::View(const v1::FieldDescriptor& field, uint64_t value) const {
   switch (field.kind()) {
     case v1::FIELD_KIND_IP:
       if (value == 0) return std::monostate();
-      return Frame(static_cast<uint32_t>(value - 1));
+      return Place(static_cast<uint32_t>(value - 1));
     case v1::FIELD_KIND_STRING:
     case v1::FIELD_KIND_ADDRESS:
       if (value == 0) return std::monostate();
-      return String(value);
+      return Text(value);
     default:
       return value;
   }
 }
 
+PortableValue TableView::Value(const v1::FieldDescriptor& field, uint64_t value) const {
+  return Owned(View(field, value));
+}
+
 PortableLabel LabelOf(const v1::FoldedSample& sample, const v1::VitalDescriptor* descriptor,
                       const TableView& tables) {
-  PortableLabel label;
-  label.exe = tables.String(sample.exe());
-  label.uid = sample.uid();
-  label.irq = sample.irq();
+  return Owned(LabelViewOf(sample, descriptor, tables));
+}
+
+LabelView LabelViewOf(const v1::FoldedSample& sample, const v1::VitalDescriptor* descriptor,
+                      const TableView& tables) {
+  LabelView label{tables.Text(sample.exe()), sample.uid(), sample.irq(), {}};
   const int described = descriptor == nullptr ? 0 : descriptor->label_size();
+  label.values.reserve(static_cast<size_t>(sample.label_size()));
   for (int i = 0; i < std::min(described, sample.label_size()); ++i) {
-    label.values.push_back(tables.Value(descriptor->label(i), sample.label(i)));
+    label.values.push_back(tables.View(descriptor->label(i), sample.label(i)));
+  }
+  return label;
+}
+
+LabelView LabelViewOf(const v1::RollupLabel& row, const v1::VitalDescriptor* descriptor,
+                      const TableView& tables) {
+  LabelView label{tables.Text(row.exe()), row.uid(), row.irq(), {}};
+  label.values.reserve(static_cast<size_t>(row.label_size()));
+  for (int i = 0; i < row.label_size(); ++i) {
+    const bool described = descriptor != nullptr && i < descriptor->label_size();
+    label.values.push_back(described ? tables.View(descriptor->label(i), row.label(i))
+                                     : ValueView(uint64_t{row.label(i)}));
   }
   return label;
 }
 
 uint64_t ExactId(const PortableLabel& label) {
+  LabelView view{label.exe, label.uid, label.irq, {}};
+  for (const PortableValue& value : label.values) view.values.push_back(ViewOf(value));
+  return ExactId(view);
+}
+
+uint64_t ExactId(const LabelView& label) {
+  constexpr size_t kMostNeed = 256;
   std::string bytes;
+  bytes.reserve(kMostNeed);
   AppendText(&bytes, label.exe);
   bytes += EncodeU64(label.uid);
   bytes.push_back(label.irq ? 1 : 0);
-  for (const PortableValue& value : label.values) AppendValue(&bytes, value);
+  for (const ValueView& value : label.values) AppendValue(&bytes, value);
   return Digest(bytes);
 }
 
@@ -121,7 +200,7 @@ uint64_t StableId(const PortableLabel& label, const v1::VitalDescriptor* descrip
     if (const Location* location = std::get_if<Location>(&label.values[i])) {
       AppendText(&bytes, location->path);
     } else {
-      AppendValue(&bytes, label.values[i]);
+      AppendValue(&bytes, ViewOf(label.values[i]));
     }
   }
   return Digest(bytes);

@@ -130,10 +130,11 @@ absl::StatusOr<WindowModel> Recompute::ModelOf(
     const v1::RollupWindow& window, std::span<const std::pair<uint8_t, v1::RollupVital>> vitals,
     const ModelParts& parts) const {
   // Of which nothing could be read: nothing is to be described.
-  if (window.epochs() == 0) return FromRows(window, vitals, v1::Schema(), parts);
+  const TableView tables(window.tables());
+  if (window.epochs() == 0) return FromRows(window, tables, vitals, v1::Schema(), parts);
   absl::StatusOr<std::shared_ptr<const v1::Schema>> schema = reader_->Schema(window.schema_id());
   if (!schema.ok()) return schema.status();
-  return FromRows(window, vitals, **schema, parts);
+  return FromRows(window, tables, vitals, **schema, parts);
 }
 
 absl::Status Recompute::AddDamaged(Tier tier, uint32_t node, uint64_t start_ns, uint64_t end_ns,
@@ -205,7 +206,7 @@ absl::StatusOr<std::optional<v1::RollupWindow>> Recompute::StoredTotals(const Ro
   if (!value.ok() && !absl::IsDataLoss(value.status())) return value.status();
   v1::RollupWindow window;
   const absl::Status decoded =
-      value.ok() ? DecodeWindow(*value, RollupParts::Totals({}), &window) : value.status();
+      value.ok() ? DecodeWindow(*value, RollupParts::Totals({}), &window, nullptr) : value.status();
   if (decoded.ok()) {
     *unreadable = window.unreadable_size() != 0;
     return std::optional<v1::RollupWindow>(OfLines(window));

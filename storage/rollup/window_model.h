@@ -120,6 +120,10 @@ struct ModelParts {
   bool run_time = true;
   // False: no histograms of any kind, no stable ids of labels.
   bool distributions = true;
+  std::vector<GroupIndex> groupings;  // of all group tables; empty: all
+  // Whether the text of this group of a window is wanted, of its run time for vital 0. Empty:
+  // always.
+  std::function<bool(uint32_t vital, GroupIndex by, uint64_t group)> group_text;
   // Whether the facts of a label are wanted; `digest`: of its exemplar, if it has one. Empty:
   // always.
   std::function<bool(uint32_t vital, uint64_t label, std::optional<uint64_t> digest)> facts;
@@ -129,13 +133,21 @@ struct ModelParts {
   bool Wants(uint32_t vital) const {
     return vitals.empty() || std::find(vitals.begin(), vitals.end(), vital) != vitals.end();
   }
+  bool WantsText(uint32_t vital, GroupIndex by, uint64_t group) const {
+    return !group_text || group_text(vital, by, group);
+  }
+  bool WantsGroups(int by) const {
+    return groupings.empty() ||
+           std::find(groupings.begin(), groupings.end(), by) != groupings.end();
+  }
 };
 
 // An epoch as a window. `schema` describes the body.
 WindowModel FromSummary(const v1::SummaryBody& body, const v1::Schema& schema,
                         const EpochSpan& span, uint64_t sequence, const ModelParts& parts = {});
-// A stored window, from its own row and those of vitals. `schema` is the one its row names.
-WindowModel FromRows(const v1::RollupWindow& window,
+// A stored window, from its own row, its tables and the rows of vitals. `schema` is the one its row
+// names.
+WindowModel FromRows(const v1::RollupWindow& window, const TableView& tables,
                      std::span<const std::pair<uint8_t, v1::RollupVital>> vitals,
                      const v1::Schema& schema, const ModelParts& parts = {});
 // All children at once. Their order does not matter, except that equals are told apart by

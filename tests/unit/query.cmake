@@ -25,6 +25,7 @@ telltale_test(query_comparison_test LABEL unit
 telltale_test(query_pages_test LABEL unit SOURCES unit/query_pages_test.cc LINK telltale::query)
 telltale_test(query_fit_test LABEL unit SOURCES unit/query_fit_test.cc LINK telltale::query)
 telltale_test(query_bounds_test LABEL unit SOURCES unit/query_bounds_test.cc LINK telltale::query)
+telltale_test(query_helpers_test LABEL unit SOURCES unit/query_helpers_test.cc LINK telltale::query)
 telltale_test(query_service_test LABEL unit
   SOURCES unit/query_service_test.cc LINK telltale::query_service telltale::services)
 add_library(telltale_kept_store STATIC support/kept_store.cc)

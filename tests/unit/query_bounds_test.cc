@@ -229,7 +229,7 @@ TEST(RowBoundsTest, RawEpochsAndWindowsBoundALabelAlike) {
   const VitalChoice choice{*storage::DescriptorOf(schema, TELLTALE_SYSCALL), -1, false};
   for (int trial = 0; trial < 100; ++trial) {
     const World world(random);
-    WindowSums windows({TELLTALE_SYSCALL}, /*run_time=*/true);
+    WindowSums windows({.vitals = {TELLTALE_SYSCALL}, .run_time = true});
     RowBounds raw;
     for (const v1::SummaryBody& body : world.epochs) {
       windows.Add(1, storage::FromSummary(body, schema, {}, 1), schema);
@@ -250,6 +250,46 @@ TEST(RowBoundsTest, RawEpochsAndWindowsBoundALabelAlike) {
       ASSERT_NE(row, rows.end());
       ASSERT_DOUBLE_EQ(label.low, row->second.low);
       ASSERT_DOUBLE_EQ(label.high, row->second.high);
+    }
+  }
+}
+
+TEST(WindowSumsTest, SumsOfPartsAreThoseOfTheWhole) {
+  std::mt19937_64 random(9);
+  const v1::Schema schema = proto::BuiltinSchema();
+  const VitalChoice choice{*storage::DescriptorOf(schema, TELLTALE_SYSCALL), -1, false};
+  const LabelQuestion asked{.vitals = {TELLTALE_SYSCALL}, .run_time = true};
+  for (int trial = 0; trial < 50; ++trial) {
+    const World world(random);
+    WindowSums whole(asked), sums(asked), rest(asked);
+    uint32_t node = 0;
+    for (const v1::SummaryBody& body : world.epochs) {
+      const bool first = ++node <= world.epochs.size() / 2;
+      whole.Add(node, storage::FromSummary(body, schema, {}, 1, whole.parts()), schema);
+      WindowSums& part = first ? sums : rest;
+      part.Add(node, storage::FromSummary(body, schema, {}, 1, part.parts()), schema);
+    }
+    sums.Add(rest);
+    VitalSum& of_whole = *whole.Find(TELLTALE_SYSCALL);
+    VitalSum& of_parts = *sums.Find(TELLTALE_SYSCALL);
+    EXPECT_EQ(of_parts.state, of_whole.state);
+    EXPECT_EQ(of_parts.descriptor.name(), of_whole.descriptor.name());
+    EXPECT_EQ(of_parts.events, of_whole.events);
+    EXPECT_EQ(of_parts.weight, of_whole.weight);
+    EXPECT_EQ(of_parts.node_weight, of_whole.node_weight);
+    EXPECT_EQ(of_parts.labels.Sum(), of_whole.labels.Sum());
+    for (const auto groups : {&VitalSum::groups, &VitalSum::run_time}) {
+      GroupSum& one = (of_parts.*groups)[storage::kByExe];
+      GroupSum& other = (of_whole.*groups)[storage::kByExe];
+      EXPECT_EQ(one.weights.Sum(), other.weights.Sum());
+      EXPECT_EQ(one.text, other.text);
+    }
+    ASSERT_EQ(of_parts.facts.size(), of_whole.facts.size());
+    for (const auto& [label, facts] : of_whole.facts) {
+      const auto found = of_parts.facts.find(label);
+      ASSERT_NE(found, of_parts.facts.end());
+      EXPECT_EQ(found->second.node, facts.node);
+      EXPECT_EQ(found->second.facts.exemplar->digest, facts.facts.exemplar->digest);
     }
   }
 }

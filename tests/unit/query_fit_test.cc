@@ -76,7 +76,7 @@ TEST(FitTest, ASiteNeverWeighsMoreThanItsExecutableDoesExactly) {
 
 TEST(FitTest, WindowsKnowTheSameLimits) {
   const v1::Schema schema = proto::BuiltinSchema();
-  WindowSums windows({TELLTALE_SYSCALL}, /*run_time=*/true);
+  WindowSums windows({.vitals = {TELLTALE_SYSCALL}, .run_time = true});
   windows.Add(1, storage::FromSummary(TwoPrograms(), schema, {}, 1), schema);
   const VitalChoice choice{*storage::DescriptorOf(schema, TELLTALE_SYSCALL), -1, false};
   FakeSource source;

@@ -143,6 +143,19 @@ TEST(LabelMergeTest, HoldTheTruthAfterMergingMergedListsToo) {
   }
 }
 
+TEST(LabelSumsTest, ChildrenThatComeOneByOneAndInPartsGiveWhatMergingThemAtOnceDoes) {
+  std::mt19937_64 random(14);
+  for (int round = 0; round < 500; ++round) {
+    const World world = MakeWorld(random);
+    LabelSums sums, others;
+    for (const LabelList& child : world.children) (random() % 2 == 0 ? sums : others).Add(child);
+    sums.Add(others);
+    for (const size_t keep : {size_t{10}, kKeptLabels, size_t{1000}}) {
+      ASSERT_EQ(sums.Merged(keep), MergeLabels(world.children, keep));
+    }
+  }
+}
+
 TEST(LabelMergeTest, TheOrderOfChildrenAndLabelsDoesNotMatter) {
   std::mt19937_64 random(13);
   for (int round = 0; round < 300; ++round) {

@@ -250,6 +250,44 @@ TEST_F(RollerTest, AWindowKeepsTheNamesOfItsLocations) {
   EXPECT_GT(named, 5);
 }
 
+// What an index stands for, up to one that lies beyond the tables.
+void ExpectTables(const StoredTables& stored, const v1::Tables& made) {
+  const TableView views[] = {TableView(stored), TableView(made)};
+  ASSERT_GT(made.strings_size(), 0);
+  for (int i = 0; i <= made.strings_size() + 1; ++i) {
+    EXPECT_EQ(views[0].Text(static_cast<uint64_t>(i)), views[1].Text(static_cast<uint64_t>(i)));
+  }
+  ASSERT_GT(made.frame_offset_size(), 0);
+  for (int i = 0; i <= made.frame_offset_size(); ++i) {
+    EXPECT_EQ(views[0].Frame(static_cast<uint32_t>(i)), views[1].Frame(static_cast<uint32_t>(i)));
+  }
+  ASSERT_GT(made.stacks_size(), 0);
+  for (int i = 0; i <= made.stacks_size() + 1; ++i) {
+    EXPECT_EQ(views[0].Stack(static_cast<uint64_t>(i)), views[1].Stack(static_cast<uint64_t>(i)));
+  }
+}
+
+TEST(StoredTablesTest, WhatIsNoMessageIsRefusedAndTheNextOneStandsAlone) {
+  v1::Tables tables;
+  tables.add_strings("first");
+  tables.add_strings("");
+  tables.add_mappings()->set_path(1);
+  tables.add_frame_mapping(1);
+  tables.add_frame_offset(UINT64_MAX);
+  tables.add_stacks()->add_user(0);
+  const std::string whole = tables.SerializeAsString();
+  StoredTables stored;
+  for (size_t size = 1; size < whole.size(); ++size) (void)stored.Read(whole.substr(0, size));
+  EXPECT_FALSE(stored.Read(whole.substr(0, whole.size() - 1)));
+  ASSERT_TRUE(stored.Read(whole));
+  ExpectTables(stored, tables);
+  const StoredTables copy = stored;
+  ASSERT_TRUE(stored.Read(""));
+  EXPECT_EQ(stored.String(0), "");
+  EXPECT_EQ(stored.frames(), 0u);
+  ExpectTables(copy, tables);
+}
+
 TEST_F(RollerTest, PartsOfAWindowAreThoseOfTheWhole) {
   constexpr uint8_t kVital = 3;
   for (uint64_t i = 0; i < 5; ++i) Put(i + 1, kStart + i * 60 * kSecondNs);
@@ -277,13 +315,14 @@ TEST_F(RollerTest, PartsOfAWindowAreThoseOfTheWhole) {
                totals.end());
   const std::vector<uint32_t> vitals = {kVital};
   const RollupRow labels = first(RollupParts::Labels(vitals, /*run_time=*/true));
+  expected.clear_tables();
   EXPECT_EQ(EncodeValue(labels.window), EncodeValue(expected));
+  ExpectTables(labels.tables, whole.window.tables());
   ASSERT_EQ(labels.vitals.size(), 1u);
   EXPECT_EQ(EncodeValue(labels.vitals[0].second), EncodeValue(whole.vitals[0].second));
   expected.clear_run_time();
   EXPECT_EQ(EncodeValue(first(RollupParts::Labels(vitals, /*run_time=*/false)).window),
             EncodeValue(expected));
-  expected.clear_tables();
   const RollupRow alone = first(RollupParts::Totals(vitals));
   EXPECT_EQ(EncodeValue(alone.window), EncodeValue(expected));
   EXPECT_TRUE(alone.vitals.empty());
