@@ -278,6 +278,12 @@ TEST(QueryLinesTest, ThePresentHourOfAGraphOfWeeksComesFromBlocksOfMinutes) {
   store.Put(0, kHour + 30 * kMinute);
   store.set_now(kHour + 30 * kMinute);
   store.RollUp();
+  // So that nothing but blocks can tell.
+  const std::string windows = storage::RollupBucketPrefix(storage::Tier::k5Min, 0).substr(0, 1);
+  ASSERT_TRUE(store.store()
+                  .history()
+                  .DropRange(storage::Family::kRollup, windows, storage::PrefixEnd(windows))
+                  .ok());
   // All vitals of these nodes over weeks: too much for windows of minutes.
   const auto request = store.Asked<v1::SeriesRequest>(-30.0 * kDay, kHour + 25 * kMinute);
   const auto answer = store.engine().Series(request, {});
