@@ -503,8 +503,10 @@ struct telltale_region {
 };
 struct telltale_departure {
   struct telltale_who who;
-  uint64_t vdso; /* where it begins; 0: there is none */
-  uint64_t regions;
+  uint64_t time_ns;
+  uint64_t vdso;    /* where it begins; 0: there is none */
+  uint32_t regions; /* met; those beyond TELLTALE_DEPARTED_REGIONS had no room */
+  uint32_t cut;     /* it has more areas than were looked at */
   struct telltale_region region[TELLTALE_DEPARTED_REGIONS]; /* ascending */
 };
 
@@ -533,7 +535,7 @@ TELLTALE_ASSERT_SIZE(struct telltale_sample,
                                 TELLTALE_PEER_FRAMES));
 TELLTALE_ASSERT_SIZE(struct telltale_copy, 24 + 8 * TELLTALE_REGISTERS);
 TELLTALE_ASSERT_SIZE(struct telltale_event, 416);
-TELLTALE_ASSERT_SIZE(struct telltale_departure, 80 + 32 * TELLTALE_DEPARTED_REGIONS);
+TELLTALE_ASSERT_SIZE(struct telltale_departure, 88 + 32 * TELLTALE_DEPARTED_REGIONS);
 TELLTALE_ASSERT_SIZE(struct telltale_row, 192 + 16 * TELLTALE_SUBS);
 TELLTALE_ASSERT_SIZE(struct telltale_slot, 16);
 TELLTALE_ASSERT_SIZE(struct telltale_knobs, 24);

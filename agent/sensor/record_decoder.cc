@@ -129,7 +129,9 @@ RawDeparture DecodeDeparture(const telltale_departure& record) {
   d.tgid = record.who.tgid;
   d.start_ns = record.who.start_ns;
   d.exe = DecodeExe(record.who.exe);
-  const size_t count = std::min<uint64_t>(record.regions, TELLTALE_DEPARTED_REGIONS);
+  d.mono_ns = record.time_ns;
+  d.cut = record.cut != 0 || record.regions > TELLTALE_DEPARTED_REGIONS;
+  const size_t count = std::min<size_t>(record.regions, TELLTALE_DEPARTED_REGIONS);
   for (size_t i = 0; i < count; ++i) {
     const telltale_region& r = record.region[i];
     d.regions.push_back({r.start, r.start + (uint64_t{r.pages} << TELLTALE_PAGE_LOG2),

@@ -44,7 +44,9 @@ struct RawDeparture {
   uint32_t tgid = 0;
   uint64_t start_ns = 0;
   ExeId exe;
-  std::vector<Region> regions;  // ascending
+  uint64_t mono_ns = 0;         // what it does later it does as something else
+  std::vector<Region> regions;  // ascending; none: the kernel could not look
+  bool cut = false;             // it had more, at higher addresses
 };
 
 // Owned by the sensor, called by its thread only.

@@ -32,6 +32,19 @@ bool SameRegion(const MappedRegion& a, const MappedRegion& b) {
   return a.start == b.start && a.end == b.end && a.inode == b.inode;
 }
 
+// The kernel lays out each program anew that a process becomes: whether two readings of it are of
+// the same, by where most of its files lie.
+bool SameLayout(const std::vector<MappedRegion>& a, const std::vector<MappedRegion>& b) {
+  size_t files = 0, same = 0;
+  for (const MappedRegion& region : b) {
+    if (region.inode == 0) continue;
+    ++files;
+    const MappedRegion* other = FindRegion(a, region.start);
+    same += other != nullptr && SameRegion(*other, region) ? 1 : 0;
+  }
+  return 2 * same >= files;
+}
+
 // As the maps say it.
 uint64_t DeviceNumber(dev_t device) { return uint64_t{major(device)} << 20 | minor(device); }
 
@@ -119,9 +132,13 @@ ProcessMaps::Maps& ProcessMaps::Read(const ProcessRef& process, uint64_t now_ns,
   } else if (process.parent != 0) {
     BorrowFromParent(process, now_ns, maps);
   }
+  return Keep(KeyOf(process), std::move(maps));
+}
+
+ProcessMaps::Maps& ProcessMaps::Keep(const ProcessKey& key, Maps maps) {
   const size_t cost = std::max(maps.regions.size(), options_.regions / options_.processes);
-  last_key_ = KeyOf(process);
-  last_ = &maps_.Put(last_key_, std::move(maps), cost);
+  last_key_ = key;
+  last_ = &maps_.Put(key, std::move(maps), cost);
   return *last_;
 }
 
@@ -138,23 +155,51 @@ void ProcessMaps::OnExec(const ExeId& exe, const std::string& path) {
   LearnPath({.device = exe.device, .inode = exe.inode, .path = path});
 }
 
-void ProcessMaps::Remember(const ProcessRef& process, std::vector<MappedRegion> regions) {
+void ProcessMaps::Complete(const Maps& known, bool cut, Maps& maps) {
+  for (size_t i = 0; i < maps.regions.size(); ++i) {
+    MappedRegion& region = maps.regions[i];
+    const MappedRegion* same = FindRegion(known.regions, region.start);
+    if (same == nullptr || !SameRegion(*same, region)) continue;
+    region.path = same->path;
+    maps.files[i] = known.files[static_cast<size_t>(same - known.regions.data())];
+  }
+  if (!cut && !maps.regions.empty()) return;
+  const uint64_t beyond = maps.regions.empty() ? 0 : maps.regions.back().end;
+  for (size_t i = 0; i < known.regions.size(); ++i) {
+    if (known.regions[i].start < beyond) continue;
+    maps.regions.push_back(known.regions[i]);
+    maps.files.push_back(known.files[i]);
+  }
+}
+
+void ProcessMaps::Remember(const ProcessRef& process, Departed departed) {
   if (process.tgid == 0) return;
-  const size_t unknown = std::erase_if(regions, [this](MappedRegion& region) {
-    if (region.inode == 0) return false;
-    const std::string* path = paths_.Find({region.device, region.inode});
-    if (path != nullptr) region.path = *path;
-    return path == nullptr;
-  });
+  const ProcessKey key = KeyOf(process);
+  const Maps* known = maps_.Find(key);
+  // Of what it was before an earlier exec of the same program.
+  const bool looked = !departed.regions.empty();
+  if (known != nullptr && looked && !SameLayout(known->regions, departed.regions)) known = nullptr;
+  if (known != nullptr && !looked && known->ended_ns != UINT64_MAX) known = nullptr;
+  if (known == nullptr && !looked) return;
   Maps maps;
-  maps.partial = unknown > 0;
+  maps.regions = std::move(departed.regions);
+  maps.files.resize(maps.regions.size());
+  if (known != nullptr) Complete(*known, departed.cut, maps);
+  for (size_t i = maps.regions.size(); i-- > 0;) {
+    MappedRegion& region = maps.regions[i];
+    if (region.inode == 0 || !region.path.empty()) continue;
+    if (const std::string* path = paths_.Find({region.device, region.inode})) {
+      region.path = *path;
+      continue;
+    }
+    maps.partial = true;
+    maps.regions.erase(maps.regions.begin() + static_cast<ptrdiff_t>(i));
+    maps.files.erase(maps.files.begin() + static_cast<ptrdiff_t>(i));
+  }
   maps.read_ns = UINT64_MAX;  // there is nobody to ask again
+  maps.ended_ns = departed.ns;
   maps.number = ++readings_;
-  maps.files.resize(regions.size());
-  maps.regions = std::move(regions);
-  const size_t cost = std::max(maps.regions.size(), options_.regions / options_.processes);
-  last_key_ = KeyOf(process);
-  last_ = &maps_.Put(last_key_, std::move(maps), cost);
+  Keep(key, std::move(maps));
 }
 
 void ProcessMaps::BorrowFromParent(const ProcessRef& process, uint64_t now_ns, Maps& maps) {
@@ -174,6 +219,10 @@ ProcessMaps::Maps& ProcessMaps::Of(const ProcessRef& process, uint64_t now_ns) {
     last_ = maps_.Find(key);
   }
   if (last_ == nullptr) return Read(process, now_ns);
+  // It has become what runs the same file anew, or it failed to.
+  if (now_ns > last_->ended_ns && IsAlive(process) && RunsItsExe(process)) {
+    return Read(process, now_ns);
+  }
   // A forked copy has what its parent has.
   if (std::exchange(last_->partial, false) && process.parent != 0 &&
       IsAlive({.tgid = process.parent})) {

@@ -66,11 +66,16 @@ class ProcessMaps {
   // answered asks again under another number. 0: they are not known.
   uint64_t Reading(const ProcessRef& process, uint64_t now_ns);
 
-  // What a process had mapped (executable regions, ascending) when it ended or became another
-  // program, from whoever saw that: their paths are those by which their files were met before;
-  // what is of files never met is left out, unless a parent that runs the same program lends its
-  // own.
-  void Remember(const ProcessRef& process, std::vector<MappedRegion> regions);
+  // What a process had mapped when it ended or became another program, perhaps the same one anew.
+  struct Departed {
+    std::vector<MappedRegion> regions;  // executable, ascending; none: nobody could look
+    bool cut = false;                   // it had more, at higher addresses
+    uint64_t ns = UINT64_MAX;           // when (CLOCK_MONOTONIC): later samples are not of these
+  };
+  // From whoever saw that: their paths are those by which their files were met before; what is of
+  // files never met is left out, unless a parent that runs the same program lends its own. What
+  // was read of the process while it lived fills in what was cut or could not be looked at.
+  void Remember(const ProcessRef& process, Departed departed);
   // The path of an executable, as it was asked for.
   void OnExec(const ExeId& exe, const std::string& path);
 
@@ -104,6 +109,7 @@ class ProcessMaps {
     uint64_t read_ns = 0;
     uint64_t number = 0;             // of all readings ever made
     uint64_t again_ns = UINT64_MAX;  // a file did not answer: read again from then on
+    uint64_t ended_ns = UINT64_MAX;  // remembered: the process had these until then
     size_t hint = 0;   // the region found last: a stack's frames are mostly in one file
     size_t bytes = 0;  // of text
     unsigned rereads = 0, in_vain = 0;
@@ -117,6 +123,10 @@ class ProcessMaps {
   static const MappedRegion* FindHinted(const Maps& maps, uint64_t address);
   Maps& Of(const ProcessRef& process, uint64_t now_ns);
   Maps& Read(const ProcessRef& process, uint64_t now_ns, unsigned rereads = 0);
+  Maps& Keep(const ProcessKey& key, Maps maps);
+  // Takes over what `known` says of the same process: paths, identified files, and what lies beyond
+  // the regions that it departed with, if those were cut.
+  static void Complete(const Maps& known, bool cut, Maps& maps);
   bool MayReread(const Maps& maps, uint64_t now_ns) const;
   // What a process that is gone had mapped, or one that has called exec since: as long as it only
   // was a copy of its parent, the same. Nothing if the parent is gone too or runs something else.

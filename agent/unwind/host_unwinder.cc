@@ -92,12 +92,13 @@ void HostUnwinder::Unwind(const UserCopy& copy, RawSample& sample) {
 }
 
 void HostUnwinder::OnDeparture(const RawDeparture& departure) {
-  std::vector<MappedRegion> regions;
+  ProcessMaps::Departed departed{.regions = {}, .cut = departure.cut, .ns = departure.mono_ns};
   for (const RawDeparture::Region& r : departure.regions) {
-    regions.push_back({r.start, r.end, r.file_offset, r.device, r.inode, r.vdso ? kVdsoPath : ""});
+    departed.regions.push_back(
+        {r.start, r.end, r.file_offset, r.device, r.inode, r.vdso ? kVdsoPath : ""});
   }
   maps_->Remember({.tgid = departure.tgid, .start_ns = departure.start_ns, .exe = departure.exe},
-                  std::move(regions));
+                  std::move(departed));
 }
 
 uint64_t HostUnwinder::TakeTableNs() {

@@ -292,6 +292,17 @@ TEST_F(UserStacksTest, OfTheShellAndItsForkedCopies) {
   Expect("bash", Watch(std::filesystem::canonical("/bin/bash"), {"/bin/bash", {script}}));
 }
 
+// Its number, its start and its file stay what they were; where its code lies does not.
+TEST_F(UserStacksTest, OfAProgramThatExecsItselfAgainAndAgain) {
+  const std::string script =
+      Write("a.sh",
+            "f() { local i=$1; ((i > 0)) && f $((i - 1)); }\n"
+            "end=$((SECONDS + 1)); while ((SECONDS < end)); do f 8; read -r line < /proc/self/stat;"
+            " done\n"
+            "exec /bin/bash \"$0\"\n");
+  Expect("bash, anew", Watch(std::filesystem::canonical("/bin/bash"), {"/bin/bash", {script}}));
+}
+
 // As the agent drains: each of them is gone by then.
 TEST_F(UserStacksTest, OfProgramsThatLiveForAMillisecond) {
   utsname kernel = {};

@@ -214,11 +214,35 @@ class FakeHostTest : public ::testing::Test {
     ++process_.start_ns;
     return process_;
   }
-  void MapApp() {
+  void MapApp(uint64_t start = 0x1'0000'0000) {
+    Write(proc() / "maps", Line(start, start + 0x1'0000'0000));
+  }
+  // So many regions of one page, PlaceOf each.
+  void MapMany(uint64_t regions) {
+    std::string text;
+    for (uint64_t i = 0; i < regions; ++i) text += Line(PlaceOf(i), PlaceOf(i) + 0x1000);
+    Write(proc() / "maps", text);
+  }
+  static uint64_t PlaceOf(uint64_t region) { return 0x1'0000'0000 + region * 0x2000; }
+  std::string Line(uint64_t start, uint64_t end) const {
     char line[128];
-    snprintf(line, sizeof line, "100000000-200000000 r-xp 00000000 fe:01 %lu /bin/app\n",
+    snprintf(line, sizeof line, "%lx-%lx r-xp 00000000 fe:01 %lu /bin/app\n",
+             static_cast<unsigned long>(start), static_cast<unsigned long>(end),
              static_cast<unsigned long>(process_.exe.inode));
-    Write(proc() / "maps", line);
+    return line;
+  }
+  // As the kernel tells of it: without its path.
+  static MappedRegion Region(uint64_t start, uint64_t end, uint64_t inode) {
+    return {.start = start,
+            .end = end,
+            .file_offset = 0,
+            .device = 0xfe << 20 | 1,
+            .inode = inode,
+            .path = ""};
+  }
+  static ProcessMaps::Departed Departed(std::vector<MappedRegion> regions,
+                                        uint64_t ns = UINT64_MAX) {
+    return {.regions = std::move(regions), .cut = false, .ns = ns};
   }
 
   ScratchDir dir_;
@@ -368,19 +392,8 @@ TEST_F(FakeHostTest, WhatAProcessHadMappedAsItEndedIsRememberedByTheFilesMetBefo
   ProcessRef gone = process_;
   gone.tgid = 4'000'000;
   EXPECT_EQ(maps.Reading(gone, 1), 0u);
-  const uint64_t device = 0xfe << 20 | 1;
-  maps.Remember(gone, {{.start = 0x7'0000'0000,
-                        .end = 0x8'0000'0000,
-                        .file_offset = 0,
-                        .device = device,
-                        .inode = process_.exe.inode,
-                        .path = ""},
-                       {.start = 0x8'0000'0000,
-                        .end = 0x9'0000'0000,
-                        .file_offset = 0,
-                        .device = device,
-                        .inode = process_.exe.inode + 1,
-                        .path = ""}});
+  maps.Remember(gone, Departed({Region(0x7'0000'0000, 0x8'0000'0000, process_.exe.inode),
+                                Region(0x8'0000'0000, 0x9'0000'0000, process_.exe.inode + 1)}));
   EXPECT_NE(maps.Reading(gone, 2), 0u);
   const auto place = maps.Find(gone, 0x7'0000'0000, 3);
   ASSERT_TRUE(place.has_value());
@@ -388,16 +401,58 @@ TEST_F(FakeHostTest, WhatAProcessHadMappedAsItEndedIsRememberedByTheFilesMetBefo
   EXPECT_FALSE(maps.Find(gone, 0x8'0000'0000, 4).has_value()) << "a file that nobody knows";
 }
 
+TEST_F(FakeHostTest, AProcessThatExecsItsOwnProgramIsReadAnew) {
+  ProcessMaps maps(options_);
+  ASSERT_TRUE(maps.Find(process_, 0x1'0000'0000, 1'000).has_value());
+  maps.Remember(process_,
+                Departed({Region(0x1'0000'0000, 0x2'0000'0000, process_.exe.inode)}, 2'000));
+  MapApp(0x7'0000'0000);  // as the kernel lays it out anew
+  EXPECT_TRUE(maps.Find(process_, 0x1'0000'0000, 1'500).has_value()) << "a sample of before";
+  EXPECT_TRUE(maps.Find(process_, 0x7'0000'0000, 3'000).has_value());
+  EXPECT_FALSE(maps.Find(process_, 0x1'0000'0000, 3'000).has_value());
+}
+
+TEST_F(FakeHostTest, WhatWasKnownBeyondWhereADepartureIsCutStaysKnown) {
+  MapMany(150);
+  ProcessMaps maps(options_);
+  ASSERT_TRUE(maps.Find(process_, PlaceOf(149), 1'000).has_value());
+  std::vector<MappedRegion> lowest;
+  for (uint64_t i = 0; i < 96; ++i) {
+    lowest.push_back(Region(PlaceOf(i), PlaceOf(i) + 0x1000, process_.exe.inode));
+  }
+  ProcessMaps::Departed departed = Departed(lowest, 2'000);
+  departed.cut = true;
+  fs::remove_all(proc());
+  maps.Remember(process_, departed);
+  for (const uint64_t i : {0, 95, 96, 149}) {
+    EXPECT_TRUE(maps.Find(process_, PlaceOf(i), 1'500).has_value()) << i;
+  }
+}
+
+TEST_F(FakeHostTest, ADepartureThatNobodyCouldLookAtTakesNothingAway) {
+  ProcessMaps maps(options_);
+  ASSERT_TRUE(maps.Find(process_, 0x1'0000'0000, 1'000).has_value());
+  maps.Remember(process_, Departed({}, 2'000));
+  fs::remove_all(proc());
+  EXPECT_TRUE(maps.Find(process_, 0x1'0000'0000, 1'500).has_value());
+}
+
+TEST_F(FakeHostTest, AFileWhosePathWasForgottenIsTheOneThatTheProcessWasReadWith) {
+  options_.files = 1;
+  ProcessMaps maps(options_);
+  ASSERT_TRUE(maps.Find(process_, 0x1'0000'0000, 1'000).has_value());
+  maps.OnExec({.device = 7, .inode = 555, .generation = 0}, "/usr/bin/true");
+  maps.Remember(process_,
+                Departed({Region(0x1'0000'0000, 0x2'0000'0000, process_.exe.inode)}, 2'000));
+  fs::remove_all(proc());
+  EXPECT_TRUE(maps.Find(process_, 0x1'0000'0000, 1'500).has_value());
+}
+
 TEST_F(FakeHostTest, AForkedCopyThatEndedBeforeItsFilesWereMetHasThoseOfItsParent) {
   ProcessMaps maps(options_);
   ProcessRef copy = process_;
   copy.tgid = 4'000'000;
-  maps.Remember(copy, {{.start = 0x7'0000'0000,
-                        .end = 0x8'0000'0000,
-                        .file_offset = 0,
-                        .device = 1,
-                        .inode = 99,
-                        .path = ""}});
+  maps.Remember(copy, Departed({Region(0x7'0000'0000, 0x8'0000'0000, 99)}));
   copy.parent = process_.tgid;
   EXPECT_TRUE(maps.Find(copy, 0x1'0000'0000, 1).has_value());
 }
@@ -413,7 +468,7 @@ TEST_F(FakeHostTest, AnExecTellsThePathOfAProgramThatIsGoneBeforeItWasEverRead) 
       .start = 4096, .end = 8192, .file_offset = 0, .device = 7, .inode = 555, .path = ""};
   MappedRegion relative = region;
   relative.start = 8192, relative.end = 12288, relative.inode = 556;
-  maps.Remember(gone, {region, relative});
+  maps.Remember(gone, Departed({region, relative}));
   const auto place = maps.Find(gone, 4096, 1);
   ASSERT_TRUE(place.has_value());
   EXPECT_EQ(place->mapped->file->path, "/usr/bin/true");

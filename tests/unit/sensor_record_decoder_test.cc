@@ -61,6 +61,20 @@ TEST(EventRecordTest, ToldThatAnotherProgramRunsTheScript) {
   EXPECT_EQ(DecodeEvent(record).path, "/bin/true");
 }
 
+TEST(DepartureRecordTest, SaysWhetherItHadMoreThanTheKernelNoted) {
+  telltale_departure record = {};
+  record.time_ns = 7;
+  record.regions = TELLTALE_DEPARTED_REGIONS;
+  EXPECT_FALSE(DecodeDeparture(record).cut);
+  EXPECT_EQ(DecodeDeparture(record).mono_ns, 7u);
+  record.regions = TELLTALE_DEPARTED_REGIONS + 54;
+  EXPECT_TRUE(DecodeDeparture(record).cut) << "more executable regions than have room";
+  EXPECT_EQ(DecodeDeparture(record).regions.size(), size_t{TELLTALE_DEPARTED_REGIONS});
+  record.regions = 3;
+  record.cut = 1;
+  EXPECT_TRUE(DecodeDeparture(record).cut) << "more areas than were looked at";
+}
+
 TEST(SampleRecordTest, HasTheIdOfTheVitalWithItsNumber) {
   telltale_sample record = {};
   for (size_t i = 0; i < TELLTALE_VITALS; ++i) {

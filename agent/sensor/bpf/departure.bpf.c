@@ -24,8 +24,8 @@ static __always_inline void note_region(struct telltale_departure* d, struct vm_
   struct inode* inode;
 
   opaque(at);
-  if (at >= TELLTALE_DEPARTED_REGIONS) return;
   d->regions = at + 1;
+  if (at >= TELLTALE_DEPARTED_REGIONS) return;
   region = &d->region[at];
   region->start = area->vm_start;
   region->pages = (area->vm_end - area->vm_start) >> TELLTALE_PAGE_LOG2;
@@ -50,12 +50,16 @@ static __always_inline int departs(struct task_struct* task) {
   if (!d) return 0;
   fill_who(&d->who, task, bpf_task_storage_get(&tasks, task, 0, 0));
   d->vdso = (uint64_t)BPF_CORE_READ(task, mm, context.vdso);
-  d->regions = 0;
+  d->time_ns = bpf_ktime_get_ns();
+  d->regions = d->cut = 0;
   /* Zero, which the verifier forgets of memory: else it would follow each count, for seconds. */
   looked_at = *(volatile uint32_t*)&d->regions;
   bpf_iter_task_vma_new(&areas, task, 0);
   while ((area = bpf_iter_task_vma_next(&areas))) {
-    if (looked_at++ >= MOST_AREAS) break;
+    if (looked_at++ >= MOST_AREAS) {
+      d->cut = 1;
+      break;
+    }
     if (area->vm_flags & VM_EXEC) note_region(d, area);
   }
   bpf_iter_task_vma_destroy(&areas);
