@@ -26,9 +26,10 @@ static __always_inline int32_t group_tgid(const struct telltale_cpu* c) {
 }
 
 /* `tgid`: whose event it is. The agent holds itself to a hundredth of the samples: what is missed
- * of it says nothing of others. */
-static __noinline int count_exactly(uint32_t half, uint32_t vital, uint64_t hash, uint64_t weight,
-                                    int32_t tgid) {
+ * of it says nothing of others. Not static: so the verifier follows it once, and not once for each
+ * path that leads to it. */
+__noinline int count_exactly(uint32_t half, uint32_t vital, uint64_t hash, uint64_t weight,
+                             int32_t tgid) {
   uint32_t v = vital - 1, place = hash >> TELLTALE_GROUP_PLACE_SHIFT, only = 0;
   struct telltale_group* group_map = bpf_map_lookup_elem(&group, &only);
   struct telltale_group_half* h;
@@ -43,7 +44,11 @@ static __noinline int count_exactly(uint32_t half, uint32_t vital, uint64_t hash
 
     if (!there) there = __sync_val_compare_and_swap(&label->hash, 0, hash);
     if (there && there != hash) continue;
-    __sync_fetch_and_add(&label->weight, weight);
+    if (weight == TELLTALE_EXACT_LEFT_OUT) {
+      __sync_fetch_and_or(&label->weight, weight); /* as often as it is said */
+    } else {
+      __sync_fetch_and_add(&label->weight, weight);
+    }
     return 0;
   }
   __sync_fetch_and_add(&h->dropped[v], 1);

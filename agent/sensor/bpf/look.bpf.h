@@ -123,7 +123,7 @@ static __noinline int charge_block(struct telltale_cpu* own, struct task_struct*
   uint32_t half = control.half & 1, class;
   uint64_t hash, before;
   struct user_regs u;
-  bool due, goes_on;
+  bool due, idle;
 
   if (!st) return 0;
   class = st->block_sub & (TELLTALE_BLOCK_SUBS - 1);
@@ -132,8 +132,12 @@ static __noinline int charge_block(struct telltale_cpu* own, struct task_struct*
   st->half[half].blocked_ns += at->block;
   due = charge_waits(own, half, st, task->tgid, TELLTALE_BLOCKING, TELLTALE_SUBS_BLOCKING + class,
                      hash, at->waits, at->block, &before);
-  goes_on = at->asleep && !(by_choice(TELLTALE_BLOCKING, class) && (task->flags & PF_KTHREAD));
-  if (keeps(own, half, TELLTALE_BLOCKING, hash, due, goes_on))
+  idle = by_choice(TELLTALE_BLOCKING, class) && (task->flags & PF_KTHREAD);
+  if (idle) {
+    leave_out_of_group(half, TELLTALE_BLOCKING, hash);
+    leave_out_of_truth(half, TELLTALE_BLOCKING, hash);
+  }
+  if (keeps(own, half, TELLTALE_BLOCKING, hash, due, at->asleep && !idle))
     keep_open(own, task, SAMPLE_WHAT(TELLTALE_BLOCKING, class, half, TELLTALE_SAMPLE_OPEN), hash,
               before, at->block);
   return 0;
