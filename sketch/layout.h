@@ -108,7 +108,8 @@ enum telltale_loss {
   TELLTALE_LOST_INTERVAL = 3, /* the kernel did not show us when the task left the CPU */
   TELLTALE_LOST_SLOT = 4, /* what was put aside for a task, a wait or its waker's stack, gave way */
   TELLTALE_LOST_COPY = 5, /* no room for the copy of a user stack; the sample itself is kept */
-  TELLTALE_LOSSES = 6
+  TELLTALE_LOST_UNFOLLOWED = 6, /* a wait of a task that control.least_run_ns leaves out */
+  TELLTALE_LOSSES = 7
 };
 
 /* Sketch of one vital. */

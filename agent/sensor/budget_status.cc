@@ -59,7 +59,10 @@ void BudgetKeeper::AddTo(std::vector<VitalStatus>& status) const {
                            "some times a second, ",
                            budget));
     }
-    if (governor_->level(Part::kTasks) != 0) {
+  }
+  if (governor_->level(Part::kTasks) != 0) {
+    for (const uint8_t vital :
+         {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING, TELLTALE_LOCK, TELLTALE_RECLAIM}) {
       degrade(vital, absl::StrCat("not of tasks that have run for less than ",
                                   kLeastRunNs / 1'000'000, " ms, ", budget));
     }

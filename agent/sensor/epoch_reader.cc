@@ -9,9 +9,9 @@ namespace {
 
 constexpr uint8_t kBacklogVital[TELLTALE_BACKLOGS] = {TELLTALE_BLOCKING, TELLTALE_DISK_IO,
                                                       TELLTALE_KERNEL_PAGE, TELLTALE_LOCK};
-constexpr LossKind kLossKind[TELLTALE_LOSSES] = {LossKind::kTokensRefused, LossKind::kRingFull,
-                                                 LossKind::kMapFull,       LossKind::kRecursion,
-                                                 LossKind::kSlotEvicted,   LossKind::kStackCopy};
+constexpr LossKind kLossKind[TELLTALE_LOSSES] = {
+    LossKind::kTokensRefused, LossKind::kRingFull,  LossKind::kMapFull,  LossKind::kRecursion,
+    LossKind::kSlotEvicted,   LossKind::kStackCopy, LossKind::kDutyCycle};
 
 HistogramOp OpOf(unsigned hist) {
   constexpr HistogramOp kFirst[] = {HistogramOp::kDiskRead, HistogramOp::kDiskWrite,

@@ -415,6 +415,45 @@ TEST_F(BudgetTest, OfAStormOfShortThreadsTheBusyAreFollowedAndTheOthersCounted) 
   Await(storm);
 }
 
+TEST_F(BudgetTest, LocksThatShortThreadsWaitForAreCountedAsLost) {
+  if (!Watch(0.001)) return;
+  Child storm([&] {
+    const auto end = Clock::now() + milliseconds(12'000);
+    const auto map_some = [] {
+      for (int i = 0; i < 100; ++i) {
+        void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        munmap(page, 4096);
+      }
+    };
+    while (Clock::now() < end) {
+      std::vector<std::thread> contend;
+      for (int i = 0; i < 8; ++i) contend.emplace_back(map_some);
+      for (std::thread& thread : contend) thread.join();
+    }
+  });
+  storm.Begin();
+  const auto short_ones_left_out = [&] {
+    return StatusOf(TELLTALE_BLOCKING).reason.find("run for less than 4 ms") != std::string::npos;
+  };
+  EXPECT_TRUE(DrainUntil(short_ones_left_out, 8)) << StatusOf(TELLTALE_BLOCKING).reason;
+  for (const uint8_t vital : {TELLTALE_LOCK, TELLTALE_RECLAIM}) {
+    EXPECT_NE(StatusOf(vital).reason.find("run for less than 4 ms"), std::string::npos)
+        << StatusOf(vital).reason;
+  }
+  // The governor may see little of the locks, too: what is lost to that has a weight.
+  uint64_t lost = 0;
+  for (int epochs = 0; epochs < 3 && lost == 0; ++epochs) {
+    DrainFor(1);
+    for (const RawLoss& loss : Cut().losses) {
+      if (loss.kind == LossKind::kDutyCycle && loss.vital == TELLTALE_LOCK && loss.weight == 0) {
+        lost += loss.events;
+      }
+    }
+  }
+  EXPECT_GT(lost, 0u);
+  Await(storm);
+}
+
 TEST_F(BudgetTest, OfAStormOfShortProcessesEachIsCountedForItsProgram) {
   if (!Watch(0.001)) return;
   SharedCount ended;

@@ -71,24 +71,33 @@ static __noinline uint32_t waiters(uint64_t lock, uint32_t queue) {
   return number;
 }
 
+/* The CPU's own wait: in an interrupt, or of its idle task, which has no storage. */
+static __always_inline bool of_cpu(const struct telltale_cpu* c, const struct task_struct* task) {
+  return c->irq_depth || !task->pid;
+}
+
 SEC("tp_btf/contention_begin")
 int on_contention(uint64_t* ctx) {
   uint64_t lock = ctx[0];
   uint32_t flags = ctx[1], kind = kind_of(flags);
   uint32_t slot = kind == TELLTALE_LOCK_SPIN ? SPINNING : SLEEPING;
   struct telltale_cpu* c = watched_cpu(TELLTALE_LOCK);
+  struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_task* st;
 
   if (!c || closed(c, TELLTALE_LOCK)) return 0;
-  if (c->irq_depth) {
+  if (of_cpu(c, task)) {
     c->irq_lock_begin_ns = bpf_ktime_get_ns();
     c->irq_lock_address = lock;
     backlog_begin(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK,
                   stands_for(TELLTALE_LOCK, 1));
     return 0;
   }
-  st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
-  if (!st) return 0;
+  st = bpf_task_storage_get(&tasks, task, 0, 0);
+  if (!st) {
+    lose_unfollowed(c, TELLTALE_LOCK);
+    return 0;
+  }
   /* A mutex says so twice: when it begins to spin and when it gives that up. */
   if (st->lock_begin_ns[slot] && st->lock_address[slot] == lock) return 0;
   if (!st->lock_begin_ns[slot]) {
@@ -143,17 +152,18 @@ int on_contention_end(uint64_t* ctx) {
   uint64_t lock = ctx[0], begun;
   struct telltale_cpu* c = this_cpu();
   uint32_t half = control.half & 1, slot;
+  struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_task* st;
 
   if (!c) return 0;
-  if (c->irq_depth) {
+  if (of_cpu(c, task)) {
     begun = c->irq_lock_begin_ns;
     c->irq_lock_begin_ns = 0;
     if (!begun || c->irq_lock_address != lock) return 0;
     backlog_end(&c->half[half], half, TELLTALE_BACKLOG_LOCK, stands_for(TELLTALE_LOCK, 1));
     return waited(ctx, c, 0, lock, TELLTALE_LOCK_SPIN, bpf_ktime_get_ns() - begun);
   }
-  st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+  st = bpf_task_storage_get(&tasks, task, 0, 0);
   if (!st) return 0;
   slot = st->lock_begin_ns[SPINNING] && st->lock_address[SPINNING] == lock ? SPINNING : SLEEPING;
   begun = st->lock_begin_ns[slot];

@@ -8,8 +8,13 @@
 static __always_inline int begin(uint32_t order) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
+  struct telltale_cpu* c = this_cpu();
 
-  if (!st || !counts_here()) return 0;
+  if (!c || !counted(c)) return 0;
+  if (!st) {
+    lose_unfollowed(c, TELLTALE_RECLAIM);
+    return 0;
+  }
   st->reclaim_begin_ns = bpf_ktime_get_ns();
   st->reclaim_order = order;
   return 0;

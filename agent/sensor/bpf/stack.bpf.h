@@ -29,6 +29,17 @@ static __always_inline void lose(struct telltale_half* h, uint32_t vital, uint32
   h->lost[v][why].weight += weight;
 }
 
+/* What is begun by a task without storage: how long it takes nobody can note. */
+static __always_inline void lose_unfollowed(struct telltale_cpu* c, uint32_t vital) {
+  struct telltale_half* h = &c->half[control.half & 1];
+
+  if (control.least_run_ns) {
+    lose(h, vital, TELLTALE_LOST_UNFOLLOWED, 0);
+  } else {
+    lose(h, vital, TELLTALE_LOST_MAP, 0);
+  }
+}
+
 /* A page that is not there fails the whole read: then what lies before a page's begin is read, the
  * farthest first. `room` is the record's, at most 32 KB, so eight pages after the first one. */
 static __always_inline uint32_t copy_bytes(void* to, uint64_t sp, uint64_t bytes, uint64_t room) {
