@@ -222,11 +222,13 @@ struct telltale_cpu {
   struct telltale_bucket bucket[TELLTALE_VITALS];
   struct telltale_bucket own; /* for the agent itself */
   uint64_t copies;            /* of user stacks made here */
-  uint64_t irq_lock_begin_ns; /* spinning lock waited for in an interrupt */
+  uint64_t irq_lock_begin_ns; /* spinning lock waited for in an interrupt or by the idle task */
   uint64_t irq_lock_address;
+  uint64_t irq_lock_duty_log2; /* when the wait began: so much it stands for in the backlog */
+  uint64_t open_locks;         /* the iterator's: what its last collection met of waits of tasks */
   uint64_t
       outside[TELLTALE_VITALS]; /* events that were not the cgroup's; of sched_delay: switches */
-  uint64_t unseen[TELLTALE_VITALS]; /* events whose programs ran outside of their windows */
+  uint64_t unseen[TELLTALE_VITALS];   /* events whose programs ran outside of their windows */
   struct telltale_pending pending[3]; /* delay, blocking, futex */
   struct telltale_peer ran;           /* who ran before the incoming task */
   struct telltale_half half[2];

@@ -96,6 +96,7 @@ class BpfSensor::Impl {
   // after a drain, so that the router holds back nothing of the running epoch.
   absl::Status ClearUnread();
   void Clear(uint32_t half);
+  std::vector<const telltale_cpu*> Blocks() const;  // one per CPU and the iterator's
   std::vector<const telltale_half*> Halves(uint32_t half) const;
   const HalfBitmaps& Bitmaps(uint32_t half) const;
   void FillTimes(uint32_t half, uint64_t end, RawEpoch& epoch) const;
@@ -373,11 +374,17 @@ void BpfSensor::Impl::AdaptHeavy() {
   }
 }
 
+std::vector<const telltale_cpu*> BpfSensor::Impl::Blocks() const {
+  std::vector<const telltale_cpu*> blocks;
+  for (uint32_t cpu = 0; cpu <= possible_cpus_; ++cpu) {
+    blocks.push_back(cpus_map_.At<telltale_cpu>(cpu));
+  }
+  return blocks;
+}
+
 std::vector<const telltale_half*> BpfSensor::Impl::Halves(uint32_t half) const {
   std::vector<const telltale_half*> halves;
-  for (uint32_t cpu = 0; cpu <= possible_cpus_; ++cpu) {
-    halves.push_back(&cpus_map_.At<telltale_cpu>(cpu)->half[half]);
-  }
+  for (const telltale_cpu* block : Blocks()) halves.push_back(&block->half[half]);
   return halves;
 }
 
@@ -450,6 +457,7 @@ void BpfSensor::Impl::BeginTable() {
 absl::Status BpfSensor::Impl::CloseLeftHalf(ProcessTable* table) {
   if (absl::Status status = steps_.Barrier(); !status.ok()) return status;
   if (absl::Status status = steps_.FlushCpus(possible_cpus_); !status.ok()) return status;
+  cpus_map_.At<telltale_cpu>(possible_cpus_)->open_locks = 0;
   return steps_.Pass(TELLTALE_PASS_COLLECT, *control_, table);
 }
 
@@ -530,9 +538,11 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   const EpochSums sums = ReadEpoch(Halves(old), Bitmaps(old), *control_, backlog_, seconds, epoch);
   ReadGroup(group_map_.At<telltale_group>(0)->half[old], epoch);
   backlog_ = sums.backlog_end;
-  // A completion may go unseen (where the kernel runs no program while certain tasks are current):
-  // so that the error of one epoch does not stay for ever, each begins with the kernel's own count.
+  // An end may go unseen (where the kernel runs no program while certain tasks are current, or
+  // programs are there part of the time): so that the error of one epoch does not stay for ever,
+  // each begins with what is open.
   backlog_[TELLTALE_BACKLOG_DISK] = RequestsInFlight();
+  backlog_[TELLTALE_BACKLOG_LOCK] = LocksOpenAtCut(Blocks(), old ^ 1);
   Clear(old);
   table_->AddIrq(sums.irq.data());
   table_->Finish(epoch);

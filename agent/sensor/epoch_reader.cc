@@ -142,6 +142,19 @@ EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const HalfBitm
   return sums;
 }
 
+int64_t LocksOpenAtCut(std::span<const telltale_cpu* const> blocks, uint32_t half) {
+  uint64_t open = 0;
+  for (const telltale_cpu* block : blocks) {
+    open += block->open_locks;
+    if (block->irq_lock_begin_ns != 0) open += uint64_t{1} << (block->irq_lock_duty_log2 & 15);
+    for (unsigned s = 0; s < TELLTALE_SECONDS; ++s) {
+      open -= block->half[half].begun[TELLTALE_BACKLOG_LOCK][s];
+      open += block->half[half].ended[TELLTALE_BACKLOG_LOCK][s];
+    }
+  }
+  return std::max<int64_t>(0, static_cast<int64_t>(open));
+}
+
 void ReadGroup(const telltale_group_half& half, RawEpoch& epoch) {
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     if (half.dropped[v] != 0) continue;

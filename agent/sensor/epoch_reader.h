@@ -39,6 +39,11 @@ EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const HalfBitm
                     const telltale_control& control, const BacklogBase& base, uint32_t seconds,
                     RawEpoch& epoch);
 
+// How many waits for locks were open at the cut: those that the collection after it met, less what
+// was begun and ended since, which `half` holds, the one in use. `blocks`: one per CPU and the
+// iterator's. Off by what happens while it is collected, which the next cut knows nothing of.
+int64_t LocksOpenAtCut(std::span<const telltale_cpu* const> blocks, uint32_t half);
+
 // The control group of a half that nobody writes any more. A vital some of whose labels found no
 // room has none: those that came late would be missing.
 void ReadGroup(const telltale_group_half& half, RawEpoch& epoch);

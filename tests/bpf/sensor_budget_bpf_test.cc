@@ -415,6 +415,36 @@ TEST_F(BudgetTest, OfAStormOfShortThreadsTheBusyAreFollowedAndTheOthersCounted) 
   Await(storm);
 }
 
+// Windows see waits begin that end outside of them.
+TEST_F(BudgetTest, AStormOfLocksLeavesNoneThatIsWaitedForEverAfter) {
+  if (!Watch(0.002)) return;
+  Child storm([] {
+    const auto end = Clock::now() + milliseconds(8'000);
+    const auto map_all_along = [&] {
+      while (Clock::now() < end) {
+        void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        munmap(page, 4096);
+      }
+    };
+    std::vector<std::thread> contend;
+    for (int i = 0; i < 16; ++i) contend.emplace_back(map_all_along);
+    for (std::thread& thread : contend) thread.join();
+  });
+  storm.Begin();
+  const auto in_windows = [&] {
+    return StatusOf(TELLTALE_LOCK).reason.find("of the time, at random") != std::string::npos;
+  };
+  if (!DrainUntil(in_windows, 8)) {
+    GTEST_SKIP() << "SKIPPED: locks were watched all along: " << StatusOf(TELLTALE_LOCK).reason;
+  }
+  Await(storm);
+  Cut();
+  DrainFor(0.5);
+  Cut();
+  DrainFor(0.5);
+  EXPECT_NEAR(static_cast<double>(Cut().vitals[TELLTALE_LOCK - 1].backlog.back()), 0, 8);
+}
+
 TEST_F(BudgetTest, LocksThatShortThreadsWaitForAreCountedAsLost) {
   if (!Watch(0.001)) return;
   Child storm([&] {

@@ -88,6 +88,21 @@ TEST_F(EpochReaderTest, CarriesTheBacklogFromSecondToSecondAndEpochToEpoch) {
   EXPECT_EQ(sums_.backlog_end[TELLTALE_BACKLOG_DISK], 2);
 }
 
+TEST(LocksOpenAtCutTest, AreThoseFoundOpenLessWhatCameSinceTheCut) {
+  const auto cpu = std::make_unique<telltale_cpu>(), iterator = std::make_unique<telltale_cpu>();
+  const std::array<const telltale_cpu*, 2> blocks = {cpu.get(), iterator.get()};
+  EXPECT_EQ(LocksOpenAtCut(blocks, 1), 0);
+  iterator->open_locks = 3;  // of tasks
+  cpu->irq_lock_begin_ns = 1'000;
+  cpu->irq_lock_duty_log2 = 2;
+  cpu->half[1].begun[TELLTALE_BACKLOG_LOCK][0] = 5;
+  cpu->half[1].ended[TELLTALE_BACKLOG_LOCK][0] = 3;
+  cpu->half[0].begun[TELLTALE_BACKLOG_LOCK][0] = 100;  // before the cut
+  EXPECT_EQ(LocksOpenAtCut(blocks, 1), 3 + 4 - 2);
+  cpu->half[1].begun[TELLTALE_BACKLOG_LOCK][0] = 50;  // one began as the tasks were gone through
+  EXPECT_EQ(LocksOpenAtCut(blocks, 1), 0);
+}
+
 TEST_F(EpochReaderTest, CountsWhatTheCellsLackOfTheTotalsAsNestedAdds) {
   constexpr int kAlloc = TELLTALE_SUBS_KERNEL_PAGE, kFree = kAlloc + 1;
   cpu_[0]->total[kAlloc] = {4, 40};

@@ -209,6 +209,24 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
     keep_open(own, task, SAMPLE_WHAT(vital, sub, half, TELLTALE_SAMPLE_OPEN), hash, before, off);
 }
 
+/* The backlog of locks begins each epoch with what is open: that of which an end was not seen must
+ * not stay in it for ever. Of programs that are there part of the time many an end is not seen:
+ * what began before the last epoch is over. */
+static __always_inline void note_open_locks(struct telltale_task* st, uint64_t last_cut) {
+  struct telltale_cpu* own = cpu_block(control.cpus);
+
+  if (!own) return;
+  for (int slot = 0; slot < 2; slot++) {
+    if (!st->lock_begin_ns[slot]) continue;
+    if (st->lock_duty_log2[slot] && st->lock_begin_ns[slot] < last_cut) {
+      st->lock_begin_ns[slot] = 0;
+      lose(&own->half[control.half & 1], TELLTALE_LOCK, TELLTALE_LOST_SLOT, 0);
+    } else {
+      own->open_locks += lock_stands_for(st, slot);
+    }
+  }
+}
+
 /* Gives out the old half as one record. The kernel calls again for the same task when its page is
  * full, so nothing is cleared before the write has succeeded. */
 static __always_inline int collect(struct seq_file* seq, struct task_struct* task,
@@ -235,6 +253,7 @@ static __always_inline int collect(struct seq_file* seq, struct task_struct* tas
   st->base = accounts;
   if (cut > st->first_ns) st->first_ns = cut;
   __builtin_memset(&st->half[old], 0, sizeof(st->half[old]));
+  note_open_locks(st, control.epoch_start_ns[old]);
   return 0;
 }
 

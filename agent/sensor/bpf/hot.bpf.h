@@ -88,6 +88,9 @@ static __always_inline uint64_t stands_for(uint32_t vital, uint64_t number) {
 static __always_inline uint64_t lock_stands_for(const struct telltale_task* st, uint32_t slot) {
   return 1ULL << (st->lock_duty_log2[slot & 1] & 15);
 }
+static __always_inline uint64_t cpu_lock_stands_for(const struct telltale_cpu* c) {
+  return 1ULL << (c->irq_lock_duty_log2 & 15);
+}
 
 /* Outside of the windows in which such programs count. They may still be, or already be, there, and
  * then cost more than half as much. */

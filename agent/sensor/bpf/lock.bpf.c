@@ -76,6 +76,20 @@ static __always_inline bool of_cpu(const struct telltale_cpu* c, const struct ta
   return c->irq_depth || !task->pid;
 }
 
+/* One that was interrupted by another, or whose end nobody saw, gives way. */
+static __always_inline void begin_of_cpu(struct telltale_cpu* c, uint64_t lock) {
+  struct telltale_half* h = &c->half[control.half & 1];
+
+  if (c->irq_lock_begin_ns) {
+    backlog_end(h, control.half, TELLTALE_BACKLOG_LOCK, cpu_lock_stands_for(c));
+    lose(h, TELLTALE_LOCK, TELLTALE_LOST_SLOT, 0);
+  }
+  c->irq_lock_begin_ns = bpf_ktime_get_ns();
+  c->irq_lock_address = lock;
+  c->irq_lock_duty_log2 = control.knobs[TELLTALE_LOCK - 1].duty_log2;
+  backlog_begin(h, control.half, TELLTALE_BACKLOG_LOCK, cpu_lock_stands_for(c));
+}
+
 SEC("tp_btf/contention_begin")
 int on_contention(uint64_t* ctx) {
   uint64_t lock = ctx[0];
@@ -87,10 +101,7 @@ int on_contention(uint64_t* ctx) {
 
   if (!c || closed(c, TELLTALE_LOCK)) return 0;
   if (of_cpu(c, task)) {
-    c->irq_lock_begin_ns = bpf_ktime_get_ns();
-    c->irq_lock_address = lock;
-    backlog_begin(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK,
-                  stands_for(TELLTALE_LOCK, 1));
+    begin_of_cpu(c, lock);
     return 0;
   }
   st = bpf_task_storage_get(&tasks, task, 0, 0);
@@ -104,6 +115,8 @@ int on_contention(uint64_t* ctx) {
     st->lock_duty_log2[slot] = control.knobs[TELLTALE_LOCK - 1].duty_log2 & 15;
     backlog_begin(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK,
                   lock_stands_for(st, slot));
+  } else {
+    lose(&c->half[control.half & 1], TELLTALE_LOCK, TELLTALE_LOST_SLOT, 0);
   }
   st->lock_begin_ns[slot] = bpf_ktime_get_ns();
   st->lock_address[slot] = lock;
@@ -158,9 +171,9 @@ int on_contention_end(uint64_t* ctx) {
   if (!c) return 0;
   if (of_cpu(c, task)) {
     begun = c->irq_lock_begin_ns;
-    c->irq_lock_begin_ns = 0;
     if (!begun || c->irq_lock_address != lock) return 0;
-    backlog_end(&c->half[half], half, TELLTALE_BACKLOG_LOCK, stands_for(TELLTALE_LOCK, 1));
+    c->irq_lock_begin_ns = 0;
+    backlog_end(&c->half[half], half, TELLTALE_BACKLOG_LOCK, cpu_lock_stands_for(c));
     return waited(ctx, c, 0, lock, TELLTALE_LOCK_SPIN, bpf_ktime_get_ns() - begun);
   }
   st = bpf_task_storage_get(&tasks, task, 0, 0);
