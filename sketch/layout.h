@@ -157,6 +157,7 @@ struct telltale_half {
   uint64_t ended[TELLTALE_BACKLOGS][TELLTALE_SECONDS];
   struct telltale_histogram hist[TELLTALE_HISTS];
   struct telltale_total lost[TELLTALE_VITALS][TELLTALE_LOSSES];
+  uint64_t lost_records; /* execs, ends of processes and tasks, OOM kills: no room in the ring */
   uint32_t dry_spells[TELLTALE_VITALS]; /* times the tokens ran out */
 };
 

@@ -504,6 +504,9 @@ absl::Status BpfSensor::Impl::ClearUnread() {
     }
     if (loss.events != 0) given_up_.push_back(loss);
   }
+  for (const RawLoss& loss : lost.losses) {
+    if (loss.vital == 0) given_up_.push_back(loss);
+  }
   return absl::OkStatus();
 }
 

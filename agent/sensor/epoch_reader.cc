@@ -130,6 +130,9 @@ EpochSums ReadEpoch(std::span<const telltale_half* const> halves, const HalfBitm
     }
     epoch.vitals.push_back(std::move(vital));
   }
+  RawLoss records{LossKind::kRingFull, 0, 0, 0};  // of no vital
+  for (const telltale_half* half : halves) records.events += half->lost_records;
+  if (records.events != 0) epoch.losses.push_back(records);
   for (unsigned dense = 0; dense < TELLTALE_SUBS; ++dense) {
     const DenseSub where = DenseSubs()[dense];
     ReadSub(halves, dense, seconds, epoch.vitals[PlaceOf(where.vital)].subs[where.sub]);

@@ -144,7 +144,7 @@ enum class LossKind : uint8_t {
   kNestedAdd = 2,      // an interrupt's add hit a cell between its read and write (estimate)
   kSlotEvicted = 3,    // a wait or a waker's stack, put aside for a task, gave way to another's
   kTokensRefused = 4,  // eligible sample, no token left
-  kRingFull = 5,       // sample found no room in the ring
+  kRingFull = 5,       // sample found no room in the ring; of the whole sensor: record of a process
   kStackUnreadable = 6,
   kProcessGone = 7,
   kRowLimit = 8,   // process or label table full

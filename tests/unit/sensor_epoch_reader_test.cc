@@ -88,6 +88,17 @@ TEST_F(EpochReaderTest, CarriesTheBacklogFromSecondToSecondAndEpochToEpoch) {
   EXPECT_EQ(sums_.backlog_end[TELLTALE_BACKLOG_DISK], 2);
 }
 
+// An exec that found no room is no sample of a wait that was due to be kept.
+TEST_F(EpochReaderTest, RecordsOfProcessesThatWereLostAreTheSensorsLossAndNoVitals) {
+  cpu_[0]->lost_records = 3;
+  cpu_[1]->lost_records = 1;
+  const RawEpoch epoch = Read(1);
+  ASSERT_EQ(epoch.losses.size(), 1U);
+  EXPECT_EQ(epoch.losses[0].kind, LossKind::kRingFull);
+  EXPECT_EQ(epoch.losses[0].vital, 0);
+  EXPECT_EQ(epoch.losses[0].events, 4U);
+}
+
 TEST(LocksOpenAtCutTest, AreThoseFoundOpenLessWhatCameSinceTheCut) {
   const auto cpu = std::make_unique<telltale_cpu>(), iterator = std::make_unique<telltale_cpu>();
   const std::array<const telltale_cpu*, 2> blocks = {cpu.get(), iterator.get()};

@@ -14,7 +14,7 @@ static __always_inline struct telltale_event* event_begin(uint32_t kind, struct 
   if (!c) return 0;
   e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
   if (!e) {
-    lose(&c->half[control.half & 1], TELLTALE_SCHED_DELAY, TELLTALE_LOST_RING, 0);
+    c->half[control.half & 1].lost_records++;
     return 0;
   }
   e->kind = kind;

@@ -84,7 +84,7 @@ static __noinline int send_last_row(struct telltale_cpu* c, struct task_struct* 
     if (i == 0 && !half_used(&st->half[which])) continue;
     row = bpf_ringbuf_reserve(&ring, sizeof(*row), 0);
     if (!row) {
-      lose(&c->half[half & 1], TELLTALE_SCHED_DELAY, TELLTALE_LOST_RING, 0);
+      c->half[half & 1].lost_records++;
       continue;
     }
     row->kind = TELLTALE_RECORD_ROW;
