@@ -66,6 +66,19 @@ static __always_inline void take_both(void* ctx, struct telltale_cpu* c, struct 
   if (c->pending[2].live) take_pending(ctx, c, task, &c->pending[2], at_exit);
 }
 
+/* Waits whose stacks were to be taken in a moment, before switches were only counted. */
+static __noinline int drop_pending(struct telltale_cpu* c) {
+  c->pending_live = 0;
+  for (int i = 0; i < 3; i++) {
+    struct telltale_pending* p = &c->pending[i];
+
+    if (!p->live) continue;
+    p->live = 0;
+    refuse(&c->half[p->half & 1], p->vital, TELLTALE_LOST_SLOT, p->hash, p->weight);
+  }
+  return 0;
+}
+
 static __always_inline bool half_used(const struct telltale_task_half* t) {
   return t->touched || t->queue_ns || t->blocked_ns || t->run_ns;
 }
@@ -426,7 +439,7 @@ int on_switch(uint64_t* ctx) {
   c->switches++;
   if (unlikely(control.switch_level == TELLTALE_SWITCH_COUNT)) {
     c->irq_depth = 0;
-    c->pending_live = 0;
+    if (unlikely(c->pending_live)) drop_pending(c);
     return only_count(c, prev, next, preempted ? TASK_RUNNING : state);
   }
   rq_now = next->se.cfs_rq->rq->clock;
