@@ -58,27 +58,29 @@ std::optional<MappedRegion> ParseLine(std::string_view line) {
   return region;
 }
 
-void AddLine(std::string_view line, size_t limit, std::vector<MappedRegion>& regions) {
-  if (regions.size() >= limit) return;
+void AddLine(std::string_view line, size_t limit, MapsFile& file) {
+  if (file.cut) return;
   std::optional<MappedRegion> region = ParseLine(line);
-  if (!region || (!regions.empty() && region->start < regions.back().end)) return;
-  regions.push_back(*std::move(region));
+  if (!region || (!file.regions.empty() && region->start < file.regions.back().end)) return;
+  file.cut = file.regions.size() >= limit;
+  if (!file.cut) file.regions.push_back(*std::move(region));
 }
 
 }  // namespace
 
 std::vector<MappedRegion> ParseMaps(std::string_view text, size_t limit) {
-  std::vector<MappedRegion> regions;
-  ForEachLine(text, [&](std::string_view line) { AddLine(line, limit, regions); });
-  return regions;
+  MapsFile file;
+  ForEachLine(text, [&](std::string_view line) { AddLine(line, limit, file); });
+  return std::move(file.regions);
 }
 
 absl::StatusOr<MapsFile> ReadMaps(const std::string& path, size_t max_bytes, size_t limit) {
   MapsFile file;
-  const auto bytes = ReadLines(path, max_bytes,
-                               [&](std::string_view line) { AddLine(line, limit, file.regions); });
+  const auto bytes =
+      ReadLines(path, max_bytes, [&](std::string_view line) { AddLine(line, limit, file); });
   if (!bytes.ok()) return bytes.status();
   file.bytes = *bytes;
+  file.cut = file.cut || file.bytes >= max_bytes;
   return file;
 }
 

@@ -32,6 +32,7 @@ std::vector<MappedRegion> ParseMaps(std::string_view text, size_t limit);
 struct MapsFile {
   std::vector<MappedRegion> regions;
   size_t bytes = 0;  // of text that were read, at most `max_bytes`
+  bool cut = false;  // there are more executable regions, or more text
 };
 absl::StatusOr<MapsFile> ReadMaps(const std::string& path, size_t max_bytes, size_t limit);
 

@@ -125,6 +125,7 @@ ProcessMaps::Maps& ProcessMaps::Read(const ProcessRef& process, uint64_t now_ns,
         ReadMaps(ProcPath(process.tgid, "maps"), options_.maps_bytes, options_.regions_per_process);
     if (read.ok()) {
       maps.bytes = read->bytes;
+      if (read->cut) maps.known_to = read->regions.empty() ? 0 : read->regions.back().end;
       maps.regions = std::move(read->regions);
       maps.files.resize(maps.regions.size());
       for (const MappedRegion& region : maps.regions) LearnPath(region);
@@ -165,6 +166,7 @@ void ProcessMaps::Complete(const Maps& known, bool cut, Maps& maps) {
   }
   if (!cut && !maps.regions.empty()) return;
   const uint64_t beyond = maps.regions.empty() ? 0 : maps.regions.back().end;
+  maps.known_to = known.known_to;
   for (size_t i = 0; i < known.regions.size(); ++i) {
     if (known.regions[i].start < beyond) continue;
     maps.regions.push_back(known.regions[i]);
@@ -184,6 +186,7 @@ void ProcessMaps::Remember(const ProcessRef& process, Departed departed) {
   Maps maps;
   maps.regions = std::move(departed.regions);
   maps.files.resize(maps.regions.size());
+  if (departed.cut && !maps.regions.empty()) maps.known_to = maps.regions.back().end;
   if (known != nullptr) Complete(*known, departed.cut, maps);
   for (size_t i = maps.regions.size(); i-- > 0;) {
     MappedRegion& region = maps.regions[i];
@@ -210,6 +213,7 @@ void ProcessMaps::BorrowFromParent(const ProcessRef& process, uint64_t now_ns, M
   maps.regions = lender->regions;
   maps.files = lender->files;
   maps.again_ns = lender->again_ns;
+  maps.known_to = lender->known_to;
 }
 
 ProcessMaps::Maps& ProcessMaps::Of(const ProcessRef& process, uint64_t now_ns) {
@@ -233,6 +237,10 @@ ProcessMaps::Maps& ProcessMaps::Of(const ProcessRef& process, uint64_t now_ns) {
     if (IsAlive(process)) return Read(process, now_ns);
   }
   return *last_;
+}
+
+bool ProcessMaps::IsBeyondKnown(const ProcessRef& process, uint64_t address, uint64_t now_ns) {
+  return process.tgid != 0 && address >= Of(process, now_ns).known_to;
 }
 
 uint64_t ProcessMaps::Reading(const ProcessRef& process, uint64_t now_ns) {

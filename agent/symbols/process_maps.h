@@ -62,6 +62,9 @@ class ProcessMaps {
   // before it could be asked (then Reading is 0). `now_ns` is the time of the sample
   // (CLOCK_MONOTONIC): it bounds how often maps are read again.
   std::optional<Place> Find(const ProcessRef& process, uint64_t address, uint64_t now_ns);
+  // Whether nothing is known of that address because of a limit: of how many regions are kept of a
+  // process, or of how many the kernel noted as it went.
+  bool IsBeyondKnown(const ProcessRef& process, uint64_t address, uint64_t now_ns);
   // Names its maps as they have been read, now or before it went: whoever remembers what Find
   // answered asks again under another number. 0: they are not known.
   uint64_t Reading(const ProcessRef& process, uint64_t now_ns);
@@ -110,8 +113,9 @@ class ProcessMaps {
     uint64_t number = 0;             // of all readings ever made
     uint64_t again_ns = UINT64_MAX;  // a file did not answer: read again from then on
     uint64_t ended_ns = UINT64_MAX;  // remembered: the process had these until then
-    size_t hint = 0;   // the region found last: a stack's frames are mostly in one file
-    size_t bytes = 0;  // of text
+    size_t hint = 0;  // the region found last: a stack's frames are mostly in one file
+    uint64_t known_to = UINT64_MAX;  // it has more regions, from here on
+    size_t bytes = 0;                // of text
     unsigned rereads = 0, in_vain = 0;
   };
 

@@ -18,7 +18,8 @@ class HostUnwinder::Finder : public CodeFinder {
     // A process may have to be read again for it: what it had before is not to be mixed up.
     reading_ = owner_.maps_->Reading(process_, now_ns_);
     // What is postponed may be there for the next stack.
-    if (code.kind != CodeAt::Kind::kNothing && !code.postponed) known = {reading_, address, code};
+    const bool found = code.kind == CodeAt::Kind::kFile || code.kind == CodeAt::Kind::kGenerated;
+    if (found && !code.postponed) known = {reading_, address, code};
     return code;
   }
 
@@ -29,7 +30,10 @@ class HostUnwinder::Finder : public CodeFinder {
 
   CodeAt Look(uint64_t address) {
     const auto place = owner_.maps_->Find(process_, address, now_ns_);
-    if (!place) return {};
+    if (!place) {
+      const bool beyond = owner_.maps_->IsBeyondKnown(process_, address, now_ns_);
+      return {.kind = beyond ? CodeAt::Kind::kBeyond : CodeAt::Kind::kNothing, .rule = {}};
+    }
     const ProcessMaps::Mapped& mapped = *place->mapped;
     const v1::MappingKind kind = mapped.file->kind;
     if (kind != v1::MAPPING_KIND_FILE && kind != v1::MAPPING_KIND_VDSO) {

@@ -179,9 +179,9 @@ UserEnd WalkStack(const UserCopy& copy, CodeFinder& finder, size_t max_frames,
   frames.push_back(walk.frame());
   for (;;) {
     const CodeAt code = finder.Find(walk.lookup());
-    if (code.kind == CodeAt::Kind::kNothing) {
-      if (frames.size() > 1) frames.pop_back();  // no code: not a frame
-      return UserEnd::kBadPlace;
+    if (code.kind == CodeAt::Kind::kNothing || code.kind == CodeAt::Kind::kBeyond) {
+      if (frames.size() > 1) frames.pop_back();  // no code that is known: not a frame
+      return code.kind == CodeAt::Kind::kBeyond ? UserEnd::kMapsLimit : UserEnd::kBadPlace;
     }
     UserEnd end = UserEnd::kNone;
     if (code.kind == CodeAt::Kind::kGenerated) {

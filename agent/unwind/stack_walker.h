@@ -23,6 +23,7 @@ struct CodeAt {
     kNothing,    // no code is mapped there
     kFile,       // of a file; its rule is kNone where it has no table or that does not speak of it
     kGenerated,  // not of a file: made while the program runs
+    kBeyond,     // beyond what is known of what is mapped
   };
   Kind kind = Kind::kNothing;
   UnwindRule rule;         // of kind kFile

@@ -34,9 +34,9 @@ using namespace std::chrono_literals;
 using telltale::testing::Program;
 
 constexpr std::array<const char*, kUserEnds> kEndNames = {
-    "none",      "complete",    "depth",     "unreadable",     "-",
-    "-",         "gone",        "window",    "no table",       "bad place",
-    "bad frame", "unsupported", "generated", "frame pointers", "postponed"};
+    "none",      "complete",       "depth",     "unreadable", "-",         "-",
+    "gone",      "window",         "no table",  "bad place",  "bad frame", "unsupported",
+    "generated", "frame pointers", "postponed", "maps limit"};
 
 // Counts how the user stacks of one executable end.
 class EndsOf : public SampleSink {

@@ -429,6 +429,31 @@ TEST_F(FakeHostTest, WhatWasKnownBeyondWhereADepartureIsCutStaysKnown) {
   }
 }
 
+TEST_F(FakeHostTest, WhatLiesBeyondTheRegionsThatAreKeptIsToldFromWhatIsNowhere) {
+  MapMany(20);
+  options_.regions_per_process = 10;
+  ProcessMaps maps(options_);
+  EXPECT_FALSE(maps.Find(process_, PlaceOf(15), 1'000).has_value());
+  EXPECT_TRUE(maps.IsBeyondKnown(process_, PlaceOf(15), 1'000));
+  EXPECT_FALSE(maps.IsBeyondKnown(process_, PlaceOf(3) + 0x1000, 1'000)) << "between two of them";
+  options_.regions_per_process = 20;
+  ProcessMaps all(options_);
+  EXPECT_FALSE(all.IsBeyondKnown(process_, PlaceOf(20), 1'000));
+}
+
+TEST_F(FakeHostTest, OfADepartureThatWasCutTheRestIsNotKnown) {
+  ProcessMaps maps(options_);
+  ASSERT_TRUE(maps.Find(process_, 0x1'0000'0000, 1'000).has_value());  // teaches the file's path
+  ProcessRef gone = process_;
+  gone.tgid = 4'000'000;
+  ProcessMaps::Departed departed =
+      Departed({Region(0x7'0000'0000, 0x8'0000'0000, process_.exe.inode)}, 2'000);
+  departed.cut = true;
+  maps.Remember(gone, departed);
+  EXPECT_TRUE(maps.IsBeyondKnown(gone, 0x8'0000'0000, 1'500));
+  EXPECT_FALSE(maps.IsBeyondKnown(gone, 0x6'0000'0000, 1'500));
+}
+
 TEST_F(FakeHostTest, ADepartureThatNobodyCouldLookAtTakesNothingAway) {
   ProcessMaps maps(options_);
   ASSERT_TRUE(maps.Find(process_, 0x1'0000'0000, 1'000).has_value());

@@ -34,6 +34,7 @@ class FakeCode : public CodeFinder {
   }
   void Postpone(uint64_t begin) { code_[begin].postponed = true; }
   void AddGenerated(uint64_t begin) { code_[begin].kind = CodeAt::Kind::kGenerated; }
+  void AddBeyond(uint64_t begin) { code_[begin].kind = CodeAt::Kind::kBeyond; }
 
   std::vector<uint64_t> asked;
 
@@ -88,6 +89,13 @@ TEST_F(StackWalkerTest, SaysWhenTheCopyEnds) {
 TEST_F(StackWalkerTest, SaysWhenAReturnAddressIsNoCode) {
   stack_ = {0, 0xdead, 0};
   EXPECT_EQ(Walk(), UserEnd::kBadPlace);
+  EXPECT_EQ(frames_, (std::vector<uint64_t>{0x1010}));
+}
+
+TEST_F(StackWalkerTest, SaysWhenAReturnAddressIsBeyondWhatIsKnown) {
+  code_.AddBeyond(0xde00);
+  stack_ = {0, 0xdead, 0};
+  EXPECT_EQ(Walk(), UserEnd::kMapsLimit);
   EXPECT_EQ(frames_, (std::vector<uint64_t>{0x1010}));
 }
 
