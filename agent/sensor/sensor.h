@@ -44,7 +44,7 @@ enum class UserEnd : uint8_t {
   kUnsupported = 11,    // the code's unwind information says something we cannot follow
   kGenerated = 12,      // code made at run time, without frame pointers
   kFramePointers = 13,  // walked in the kernel by frame pointers, which may skip or lack frames
-  kPostponed = 14,      // the table of the code is to be built again when there is time for it
+  kPostponed = 14,      // the table of the code is to be built when there is time for it
   kMapsLimit = 15       // beyond the mappings that are kept of a process with very many
 };
 inline constexpr size_t kUserEnds = 16;

@@ -29,6 +29,16 @@ bool ElfBytes::Read(uint64_t offset, void* to, size_t bytes) const {
   return true;
 }
 
+std::optional<std::string> ElfBytes::ReadText(uint64_t offset, size_t bytes) const {
+  std::string text;
+  if (bytes == 0) return text;
+  char last = 0;
+  if (offset + bytes < offset || !Read(offset + bytes - 1, &last, 1)) return std::nullopt;
+  text.resize(bytes);
+  if (!Read(offset, text.data(), bytes)) return std::nullopt;
+  return text;
+}
+
 absl::Status BadElf(std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("read ELF: ", std::string(what)));
 }

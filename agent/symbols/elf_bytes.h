@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ class ElfBytes {
 
   // All of [offset, offset + bytes), or false.
   bool Read(uint64_t offset, void* to, size_t bytes) const;
+  // The same as text; no memory is reserved for what is beyond the end.
+  std::optional<std::string> ReadText(uint64_t offset, size_t bytes) const;
 
  private:
   int fd_ = -1;

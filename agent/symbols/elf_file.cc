@@ -80,11 +80,9 @@ absl::StatusOr<ElfSection> ReadElfSection(int fd, uint16_t machine, std::string_
   if (section->sh_size > max_bytes) {
     return ElfBeyondLimit(absl::StrCat(what, ": bytes"), section->sh_size, max_bytes);
   }
-  ElfSection result{section->sh_addr, std::string(section->sh_size, '\0')};
-  if (!file.Read(section->sh_offset, result.bytes.data(), result.bytes.size())) {
-    return BadElf(absl::StrCat(what, ": beyond the end of the file"));
-  }
-  return result;
+  std::optional<std::string> bytes = file.ReadText(section->sh_offset, section->sh_size);
+  if (!bytes) return BadElf(absl::StrCat(what, ": beyond the end of the file"));
+  return ElfSection{section->sh_addr, *std::move(bytes)};
 }
 
 }  // namespace telltale::agent

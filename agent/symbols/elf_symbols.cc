@@ -89,11 +89,9 @@ absl::Status ElfSymbols::AddFile(const ElfBytes& file, const Limits& limits, boo
   if (packed->sh_size > limits.packed_bytes) {
     return ElfBeyondLimit("section .gnu_debugdata: bytes", packed->sh_size, limits.packed_bytes);
   }
-  std::string bytes(packed->sh_size, '\0');
-  if (!file.Read(packed->sh_offset, bytes.data(), bytes.size())) {
-    return BadElf("section .gnu_debugdata: beyond the end of the file");
-  }
-  return AddPacked(bytes, limits);
+  const auto bytes = file.ReadText(packed->sh_offset, packed->sh_size);
+  if (!bytes) return BadElf("section .gnu_debugdata: beyond the end of the file");
+  return AddPacked(*bytes, limits);
 }
 
 absl::Status ElfSymbols::AddPacked(std::string_view packed, const Limits& limits) {
@@ -122,13 +120,12 @@ absl::Status ElfSymbols::AddTable(const ElfBytes& file, const typename Elf::Sect
   auto read = FunctionsOf<Elf>(file, symbols, limits.functions - functions_.size());
   if (!read.ok()) return read.status();
   if (read->empty()) return absl::OkStatus();
-  std::string text(strings.sh_size, '\0');
-  if (!file.Read(strings.sh_offset, text.data(), text.size())) {
-    return BadElf("symbol names: beyond the end of the file");
-  }
+  const auto names = file.ReadText(strings.sh_offset, strings.sh_size);
+  if (!names) return BadElf("symbol names: beyond the end of the file");
+  const std::string_view text = *names;
   const auto name_of = [&](const RawSymbol& s) -> std::string_view {
     if (s.name >= text.size()) return {};
-    const std::string_view rest = std::string_view(text).substr(s.name, limits.name_bytes + 1);
+    const std::string_view rest = text.substr(s.name, limits.name_bytes + 1);
     const size_t end = rest.find('\0');
     return end == std::string_view::npos ? std::string_view{} : rest.substr(0, end);
   };

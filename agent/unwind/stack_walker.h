@@ -27,7 +27,7 @@ struct CodeAt {
   };
   Kind kind = Kind::kNothing;
   UnwindRule rule;         // of kind kFile
-  bool postponed = false;  // its table is not there now, for want of time to build it again
+  bool postponed = false;  // its table is not there now, for want of time to build it
 };
 
 class CodeFinder {

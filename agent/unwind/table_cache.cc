@@ -26,20 +26,11 @@ TableCache::TableCache(Options options)
     : options_(std::move(options)),
       store_(options_.store),
       tables_(options_.memory_bytes),
-      again_ns_(static_cast<double>(options_.again_burst_ns)),
-      again_at_ns_(NowNs()) {}
+      first_(options_.first, NowNs()),
+      again_(options_.again, NowNs()) {}
 
 uint64_t TableCache::NowNs() const {
   return options_.mono_ns ? options_.mono_ns() : ClockNs(CLOCK_MONOTONIC);
-}
-
-bool TableCache::MayBuildAgain() {
-  const uint64_t now = NowNs();
-  again_ns_ = std::min(
-      again_ns_ + options_.again_share * static_cast<double>(now - std::min(now, again_at_ns_)),
-      static_cast<double>(options_.again_burst_ns));
-  again_at_ns_ = now;
-  return again_ns_ > 0;
 }
 
 TableCache::Found TableCache::Find(const std::string& build_id, const std::function<int()>& open) {
@@ -58,14 +49,14 @@ TableCache::Found TableCache::Find(const std::string& build_id, const std::funct
 TableCache::Got TableCache::Get(const std::string& build_id, const std::function<int()>& open) {
   std::optional<UnwindTable> kept = store_.Load(build_id);
   if (!kept) {
-    const bool again = built_.contains(build_id);
-    if (again && !MayBuildAgain()) return {.found = {.table = nullptr, .postponed = true}};
+    TimeBudget& time = built_.contains(build_id) ? again_ : first_;
+    if (!time.MayBegin(NowNs())) return {.found = {.table = nullptr, .postponed = true}};
     const int fd = open();
     if (fd < 0) return {};
     const uint64_t begun = ClockNs(CLOCK_THREAD_CPUTIME_ID);
     UnwindTable built = Build(fd);
     close(fd);
-    if (again) again_ns_ -= static_cast<double>(ClockNs(CLOCK_THREAD_CPUTIME_ID) - begun);
+    time.Took(ClockNs(CLOCK_THREAD_CPUTIME_ID) - begun);
     if (built_.size() >= kBuiltIds) built_.clear();
     built_.insert(build_id);
     if (built.size() > 0) kept = store_.Save(build_id, built);

@@ -1,10 +1,10 @@
 // The unwind tables in use, by build id: from memory, else from disk, else built from the file. In
 // memory the ones used last, up to a number of bytes. A file that cannot be opened now may be
 // through another process later; one that has no unwind information, or too much, is remembered as
-// such. Each file is built once at once; where tables can be kept neither in memory nor on disk (no
-// directory, a full disk, more programs than either holds), building them again for each stack
-// would take all of the thread's time: it may take a small share of it, beyond which stacks end
-// where such a file begins, and say that. One thread.
+// such. Anybody may run one new program after the other, and where tables can be kept neither in
+// memory nor on disk (no directory, a full disk, more programs than either holds) each stack would
+// build them again: both may take a burst and a small share of the thread's time, each its own,
+// beyond which stacks end where such a file begins, and say that. One thread.
 
 #ifndef TELLTALE_AGENT_UNWIND_TABLE_CACHE_H_
 #define TELLTALE_AGENT_UNWIND_TABLE_CACHE_H_
@@ -17,6 +17,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "agent/symbols/lru_cache.h"
 #include "agent/unwind/table_store.h"
+#include "agent/unwind/time_budget.h"
 #include "agent/unwind/unwind_table.h"
 
 namespace telltale::agent {
@@ -24,11 +25,12 @@ namespace telltale::agent {
 class TableCache {
  public:
   struct Options {
-    size_t memory_bytes = 8 << 20;          // of a table that is a file, mapped, a quarter counts
-    size_t section_bytes = 32 << 20;        // of one file's .eh_frame
-    uint64_t again_burst_ns = 500'000'000;  // CPU time for building again what was built before
-    double again_share = 0.005;             // and what is added to it, of the time that passes
-    std::function<uint64_t()> mono_ns;      // null: CLOCK_MONOTONIC
+    size_t memory_bytes = 8 << 20;    // of a table that is a file, mapped, a quarter counts
+    size_t section_bytes = 32 << 20;  // of one file's .eh_frame
+    // For what was not built before: as the agent starts that may be a host's every program.
+    TimeBudget::Options first{.burst_ns = 2'000'000'000, .share = 0.005};
+    TimeBudget::Options again{.burst_ns = 500'000'000, .share = 0.005};
+    std::function<uint64_t()> mono_ns;  // null: CLOCK_MONOTONIC
     TableStore::Options store;
   };
   struct Counts {
@@ -40,7 +42,7 @@ class TableCache {
 
   struct Found {
     std::shared_ptr<const UnwindTable> table;  // lives as long as the caller keeps it
-    bool postponed = false;  // no table because there is no time now to build it again
+    bool postponed = false;                    // no table because there is no time now to build it
   };
   // `open`: gives a descriptor of the file, closed here, or -1. No table: it could not be opened,
   // or it is postponed. What has no build id is kept in memory only.
@@ -58,14 +60,12 @@ class TableCache {
   Got Get(const std::string& build_id, const std::function<int()>& open);
   UnwindTable Build(int fd);
   uint64_t NowNs() const;
-  bool MayBuildAgain();
 
   const Options options_;
   TableStore store_;
   LruCache<std::string, std::shared_ptr<const UnwindTable>> tables_;
   absl::flat_hash_set<std::string> built_;  // build ids
-  double again_ns_;                         // left for building again; may fall below nothing
-  uint64_t again_at_ns_;                    // when it was reckoned
+  TimeBudget first_, again_;
   Counts counts_;
 };
 

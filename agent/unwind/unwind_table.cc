@@ -79,7 +79,8 @@ absl::StatusOr<UnwindTable> UnwindTable::FromParts(const Parts& parts,
 }
 
 void UnwindTableBuilder::BeginFunction(uint64_t begin, uint64_t end) {
-  functions_.push_back({begin, end, rows_.size()});
+  const uint64_t bytes = std::min<uint64_t>(end - begin, UINT32_MAX);
+  functions_.push_back({begin, static_cast<uint32_t>(bytes), static_cast<uint32_t>(rows_.size())});
 }
 
 uint16_t UnwindTableBuilder::IndexOf(const UnwindRule& rule) {
@@ -99,7 +100,7 @@ uint16_t UnwindTableBuilder::IndexOf(const UnwindRule& rule) {
 void UnwindTableBuilder::Add(uint64_t address, const UnwindRule& rule) {
   if (functions_.empty()) return;
   const Function& f = functions_.back();
-  if (address < f.begin || address >= f.end || address - f.begin > UINT32_MAX) return;
+  if (address < f.begin || address >= f.end()) return;
   const auto after = static_cast<uint32_t>(address - f.begin);
   if (rows_.size() > f.first_row && rows_.back().after_begin == after) {
     rows_.back().rule = IndexOf(rule);
@@ -113,10 +114,13 @@ absl::StatusOr<UnwindTable> UnwindTableBuilder::Finish() {
     return absl::ResourceExhaustedError(
         absl::StrCat("unwind table: more than ", limits_.rows, " rows"));
   }
-  std::vector<size_t> row_end(functions_.size());
-  for (size_t i = 0; i < functions_.size(); ++i) {
-    row_end[i] = i + 1 < functions_.size() ? functions_[i + 1].first_row : rows_.size();
+  if (functions_.size() > limits_.functions) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("unwind table: more than ", limits_.functions, " functions"));
   }
+  const auto end_of_rows = [this](uint32_t i) {
+    return i + 1 < functions_.size() ? functions_[i + 1].first_row : rows_.size();
+  };
   std::vector<uint32_t> order(functions_.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, {}, [&](uint32_t i) { return functions_[i].begin; });
@@ -139,14 +143,14 @@ absl::StatusOr<UnwindTable> UnwindTableBuilder::Finish() {
   for (size_t at = 0; at < order.size(); ++at) {
     const Function& f = functions_[order[at]];
     const uint64_t next = at + 1 < order.size() ? functions_[order[at + 1]].begin : UINT64_MAX;
-    const uint64_t end = std::min(f.end, next);
+    const uint64_t end = std::min(f.end(), next);
     if (f.begin >= end) continue;
-    if (f.end - base > limits_.span) {
+    if (f.end() - base > limits_.span) {
       return absl::ResourceExhaustedError(
           absl::StrCat("unwind table: code spans more than ", limits_.span, " bytes"));
     }
     if (f.begin >= covered + kPadding) put(covered, 0);
-    for (size_t r = f.first_row; r < row_end[order[at]]; ++r) {
+    for (size_t r = f.first_row; r < end_of_rows(order[at]); ++r) {
       const uint64_t address = f.begin + rows_[r].after_begin;
       if (address < end) put(address, rows_[r].rule);
     }

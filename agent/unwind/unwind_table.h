@@ -30,6 +30,7 @@ class UnwindTable {
   static constexpr unsigned kPageBits = 12;
   struct Limits {
     size_t rows = 4 << 20;
+    size_t functions = 1 << 20;
     size_t rules = 65'535;
     uint64_t span = uint64_t{1} << 30;  // of the code: first to last address
   };
@@ -73,15 +74,19 @@ class UnwindTableBuilder {
   void BeginFunction(uint64_t begin, uint64_t end);
   void Add(uint64_t address, const UnwindRule& rule);
 
-  bool full() const { return rows_.size() >= limits_.rows; }
+  bool full() const {
+    return rows_.size() >= limits_.rows || functions_.size() > limits_.functions;
+  }
 
   // ResourceExhausted: more than the limits. Where functions overlap the later begin wins.
   absl::StatusOr<UnwindTable> Finish();
 
  private:
   struct Function {
-    uint64_t begin, end;
-    size_t first_row;
+    uint64_t begin;
+    uint32_t bytes;  // of one longer than that, all a table's code may span, these
+    uint32_t first_row;
+    uint64_t end() const { return begin + bytes; }
   };
   struct Row {
     uint32_t after_begin;  // of its function

@@ -231,7 +231,7 @@ std::string StackEndText(v1::StackEnd end) {
     case v1::STACK_END_FRAME_POINTERS:
       return "followed by frame pointers only: callers may be missing";
     case v1::STACK_END_POSTPONED:
-      return "no time to read the code's unwind information again, which is kept nowhere";
+      return "no time now to read the code's unwind information";
     case v1::STACK_END_MAPS_LIMIT:
       return "beyond the executable mappings that are kept of a process";
     default:

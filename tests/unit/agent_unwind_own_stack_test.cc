@@ -156,8 +156,7 @@ TEST_F(OwnStackTest, ATableThatIsPostponedIsThereForALaterStack) {
   uint64_t now = 1'000'000'000;
   HostUnwinder::Options options;
   options.tables.memory_bytes = 1;
-  options.tables.again_burst_ns = 60'000'000;
-  options.tables.again_share = 1;
+  options.tables.again = {.burst_ns = 60'000'000, .share = 1};
   options.tables.mono_ns = [&now] { return now; };
   HostUnwinder unwinder(options, std::make_shared<ProcessMaps>(ProcessMaps::Options{}));
   uint64_t sampled_ns = 0;

@@ -159,11 +159,11 @@ TEST_F(TableStoreTest, ATableOutlivesItsFile) {
 TEST_F(TableStoreTest, WhatCannotBeKeptIsBuiltAgainInAShareOfTheTime) {
   const auto open = [] { return ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC); };
   uint64_t now = 1'000'000'000;
-  TableCache cache({.memory_bytes = 1, .again_burst_ns = 1, .again_share = 0.01, .mono_ns = [&now] {
+  TableCache cache({.memory_bytes = 1, .again = {.burst_ns = 1, .share = 0.01}, .mono_ns = [&now] {
                       return now;
                     }});
   EXPECT_NE(cache.Find("a", open).table, nullptr);
-  EXPECT_NE(cache.Find("b", open).table, nullptr) << "each is built once, however long that takes";
+  EXPECT_NE(cache.Find("b", open).table, nullptr) << "there is time of its own for each first one";
   EXPECT_NE(cache.Find("a", open).table, nullptr);  // uses up what there is
   for (int stack = 0; stack < 1'000; ++stack) {
     const TableCache::Found found = cache.Find(stack % 2 == 0 ? "b" : "a", open);
@@ -176,6 +176,23 @@ TEST_F(TableStoreTest, WhatCannotBeKeptIsBuiltAgainInAShareOfTheTime) {
   EXPECT_NE(cache.Find("b", open).table, nullptr) << "later it may";
   EXPECT_EQ(cache.counts().built, 4u);
   EXPECT_FALSE(cache.Find("c", [] { return -1; }).postponed) << "it only cannot be opened";
+}
+
+// Whoever runs one new program after the other would have all of the thread's time.
+TEST_F(TableStoreTest, WhatIsMetForTheFirstTimeIsBuiltInAShareOfTheTime) {
+  const auto open = [] { return ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC); };
+  uint64_t now = 1'000'000'000;
+  TableCache cache({.first = {.burst_ns = 1, .share = 0.01}, .mono_ns = [&now] { return now; }});
+  EXPECT_NE(cache.Find("a", open).table, nullptr);  // uses up what there is
+  for (int program = 0; program < 100; ++program) {
+    const TableCache::Found found = cache.Find("new " + std::to_string(program), open);
+    ASSERT_EQ(found.table, nullptr) << program;
+    EXPECT_TRUE(found.postponed);
+  }
+  EXPECT_NE(cache.Find("a", open).table, nullptr) << "it is there";
+  now += uint64_t{1'000} * 1'000'000'000;
+  EXPECT_NE(cache.Find("new 0", open).table, nullptr) << "later it may";
+  EXPECT_EQ(cache.counts().built, 2u);
 }
 
 TEST_F(TableStoreTest, AFileWithoutUnwindInformationIsAskedOnce) {

@@ -145,6 +145,10 @@ TEST(CallFramesTest, LimitsOfATable) {
   EhFrameWriter far(kSection), many(kSection);
   far.Function(kCode, 8, ""sv).Function(kCode + 0x40000000, 8, ""sv);
   EXPECT_TRUE(absl::IsResourceExhausted(ParseEhFrame(far.bytes(), kSection, {}).status()));
+  EXPECT_TRUE(ParseEhFrame(far.bytes(), kSection, {.functions = 2, .span = 1ull << 40}).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      ParseEhFrame(far.bytes(), kSection, {.functions = 1, .span = 1ull << 40}).status()))
+      << "by default a million, 28 MB while they are read";
   many.Function(kCode, 8, "\x41\x0e\x10\x41\x0e\x18\x41\x0e\x20"sv);
   const UnwindTable full = Parse(many, {.rules = 3});
   EXPECT_EQ(full.parts().rules.size(), 3u);
