@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/clock_ns.h"
 #include "agent/host/proc_file.h"
+#include "agent/symbols/block_device.h"
 #include "agent/symbols/mount_list.h"
 #include "agent/symbols/regular_file.h"
 
@@ -30,6 +31,8 @@ constexpr uint64_t kToldAgainNs = 60'000'000'000;
 // Beyond this many that wait, all that may wait are taken for hung.
 constexpr size_t kMostWaiting = 8;
 
+// Served by a program, which may hang: on a block device ("fuseblk") as well.
+constexpr std::string_view kServed = "fuse";
 // Of those without a block device: what this kernel answers by itself.
 constexpr std::array<std::string_view, 9> kOwnAnswer = {
     "btrfs", "tmpfs", "ramfs", "overlay", "zfs", "bcachefs", "rootfs", "hugetlbfs", "devtmpfs"};
@@ -74,14 +77,27 @@ FileSystems::Verdict& FileSystems::VerdictOn(uint32_t tgid, uint64_t device, uin
   if (Verdict* known = verdicts_.Find(device)) {
     if (now_ns - known->told_ns < kToldAgainNs) return *known;
   }
-  Verdict verdict{.may_wait = true, .type = "unknown type", .told_ns = now_ns};
-  for (const Mount& mount : MountsOf(options_.root, tgid)) {
+  const bool is_block = device >> 20 != 0;
+  const std::vector<Mount> mounts = MountsOf(options_.root, tgid);
+  Verdict verdict;
+  verdict.may_wait = !is_block || !AnswersByItself(options_.root, device);
+  verdict.type = is_block ? "block device" : "unknown type";
+  verdict.told_ns = mounts.empty() ? 0 : now_ns;  // of a process that is gone: only for now
+  for (const Mount& mount : mounts) {
     if (mount.device != device) continue;
-    verdict.may_wait = std::ranges::find(kOwnAnswer, mount.type) == kOwnAnswer.end();
+    if (is_block) {
+      verdict.may_wait = verdict.may_wait || mount.type.starts_with(kServed);
+    } else {
+      verdict.may_wait = std::ranges::find(kOwnAnswer, mount.type) == kOwnAnswer.end();
+    }
     verdict.type = mount.type.substr(0, mount.type.find('.'));  // what is behind it anybody chose
     break;
   }
   return verdicts_.Put(device, std::move(verdict));
+}
+
+bool FileSystems::MayWait(uint32_t tgid, uint64_t device) {
+  return VerdictOn(tgid, device, ClockNs(CLOCK_MONOTONIC)).may_wait;
 }
 
 bool FileSystems::IsStillAsked(uint64_t key) {
@@ -121,7 +137,6 @@ bool FileSystems::AnswersInTime(uint64_t key, const std::string& what, const cha
 }
 
 bool FileSystems::Answers(uint32_t tgid, uint64_t device, const std::string& path) {
-  if (device >> 20 != 0) return true;
   const uint64_t now_ns = ClockNs(CLOCK_MONOTONIC);
   Verdict& verdict = VerdictOn(tgid, device, now_ns);
   if (!verdict.may_wait) return true;

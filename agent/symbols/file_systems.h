@@ -4,8 +4,9 @@
 // thread of its own touch that file, and waits for it a moment only.
 //
 // What is left of the risk: a server that goes between the answer and the reading of it, at most
-// kBelievedNs later. Then the supervisor starts the sensor anew. Of file systems on block devices
-// it is taken for granted that they answer, and of overlays that what is below them does.
+// kBelievedNs later. Then the supervisor starts the sensor anew. Of disks of this machine
+// (block_device.h) it is taken for granted that they answer, of overlays that what is below them
+// does, and of file systems that span disks (btrfs, zfs, bcachefs) that theirs do.
 //
 // The maps of a process keep their reader waiting, too: for whoever changes them at that moment,
 // who may be waiting for such a file server (before Linux 6.17).
@@ -42,6 +43,9 @@ class FileSystems {
   // `patience`. `device` (major << 20 | minor) as the maps or mounts of process `tgid` name it,
   // `path` from here.
   bool Answers(uint32_t tgid, uint64_t device, const std::string& path);
+
+  // Whether somebody else serves that file system, so that who touches it may have to wait.
+  bool MayWait(uint32_t tgid, uint64_t device);
 
   // Whether the maps of a process can be read, that perhaps waits while it changes them.
   bool MapsAnswer(uint32_t tgid);

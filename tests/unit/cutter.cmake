@@ -10,6 +10,7 @@ telltale_test(agent_epoch_fold_test LABEL unit
   LINK telltale::agent_epoch telltale::replay_sensor telltale::codec)
 telltale_test(agent_symbols_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_mount_list_test.cc ${CMAKE_CURRENT_LIST_DIR}/agent_symbols_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/agent_file_systems_test.cc
   LINK telltale::agent_symbols)
 telltale_test(agent_host_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_host_test.cc
