@@ -118,6 +118,17 @@ ByVital TakeTruth(int fd, uint32_t half, const std::function<void()>& meanwhile)
   return truth;
 }
 
+uint64_t OwnWeight(const agent::RawEpoch& epoch, uint8_t vital) {
+  uint64_t weight = 0;
+  for (const agent::RawProcess& process : epoch.processes) {
+    if (process.tgid != static_cast<uint32_t>(getpid())) continue;
+    for (const agent::RawProcess::Share& share : process.shares) {
+      if (share.vital == vital) weight += share.weight;
+    }
+  }
+  return weight;
+}
+
 constexpr double kStatedUpTo[] = {0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0};
 
 // Of one vital, over all epochs.
@@ -142,7 +153,8 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void Compare(const agent::RawVital& vital, const Weights& truth,
+// `own`: what of the vital's weight is the agent's, which the exact counts leave out.
+void Compare(const agent::RawVital& vital, uint64_t own, const Weights& truth,
              const std::unordered_map<uint64_t, Taken::Label>& taken,
              std::span<const sketch::SampledLabel> sampled, uint64_t refused, uint32_t cpus,
              Result& result) {
@@ -171,7 +183,7 @@ void Compare(const agent::RawVital& vital, const Weights& truth,
   }
   result.samples += samples;
   result.refused += refused;
-  result.events_weight += total;
+  result.events_weight += total - std::min(own, total);
   result.truth_weight += exact;
   for (const auto& [hash, weight] : truth) {
     const auto it = taken.find(hash);
@@ -302,8 +314,8 @@ int Run(int epoch_seconds, char** command) {
         }
       }
       const auto sampled = seen.hashes.Of(vital.id, vital.cells.columns());
-      Compare(vital, truth[vital.id], seen.labels[vital.id], sampled, refused, cpus,
-              results[vital.id]);
+      Compare(vital, OwnWeight(*epoch, vital.id), truth[vital.id], seen.labels[vital.id], sampled,
+              refused, cpus, results[vital.id]);
     }
   }
   for (const auto& [id, result] : results) {
