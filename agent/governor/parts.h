@@ -44,6 +44,7 @@ uint8_t MaxLevel(Part part);
 inline constexpr uint8_t kSwitchNoStacks = 1, kSwitchCount = 2;
 inline constexpr uint32_t kLeastRunNs = 4'000'000;
 inline constexpr uint8_t kUnwindShort = 1, kUnwindNone = 2;
+inline constexpr uint32_t kShortStack = 4096;  // bytes copied of one at kUnwindShort
 inline constexpr uint8_t kTokenLevels = 4;
 
 constexpr bool IsCycled(Part part) { return part < Part::kSwitch; }

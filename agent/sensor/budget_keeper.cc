@@ -22,7 +22,6 @@ namespace {
 constexpr uint64_t kAlways = 1'000'000;
 constexpr double kAttachShare = 0.1;  // of the budget, about, for taking all units off and on
 constexpr double kOftenS = 1, kSeldomS = 10;  // seconds from one window to the next
-constexpr uint32_t kShortStack = 4096;
 constexpr double kTellEveryNs = 10e9;
 constexpr std::chrono::milliseconds kBackAgain{200};
 constexpr uint64_t kAttachAgainNs = 10'000'000'000;  // what the kernel refused

@@ -34,6 +34,9 @@
 
 namespace telltale::agent {
 
+// What a level of Part::kUnwinding leaves of user stacks, for people; empty: all of them.
+std::string StacksLeft(uint8_t level);
+
 class BudgetKeeper {
  public:
   struct Options {

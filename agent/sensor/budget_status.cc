@@ -11,6 +11,12 @@
 
 namespace telltale::agent {
 
+std::string StacksLeft(uint8_t level) {
+  if (level < kUnwindShort) return "";
+  if (level >= kUnwindNone) return "without user stacks";
+  return absl::StrCat("at most ", kShortStack / 1024, " KB of a user stack");
+}
+
 void BudgetKeeper::AddTo(std::vector<VitalStatus>& status) const {
   const auto degrade = [&](uint8_t vital, const std::string& reason) {
     VitalStatus& of = status[PlaceOf(vital)];
@@ -45,10 +51,8 @@ void BudgetKeeper::AddTo(std::vector<VitalStatus>& status) const {
                                   ", ", budget));
     }
   }
-  if (governor_->level(Part::kUnwinding) >= kUnwindNone) {
-    for (const VitalStatus& of : status) {
-      degrade(of.id, absl::StrCat("without user stacks, ", budget));
-    }
+  if (const std::string stacks = StacksLeft(governor_->level(Part::kUnwinding)); !stacks.empty()) {
+    for (const VitalStatus& of : status) degrade(of.id, absl::StrCat(stacks, ", ", budget));
   }
   const uint8_t level = governor_->level(Part::kSwitch);
   for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {

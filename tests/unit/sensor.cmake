@@ -1,7 +1,8 @@
 # What the kernel sensor does in user space, on memory made up here.
 if(TELLTALE_BPF)
   telltale_test(sensor_unit_test LABEL unit
-    SOURCES ${CMAKE_CURRENT_LIST_DIR}/sensor_cgroup_scope_test.cc
+    SOURCES ${CMAKE_CURRENT_LIST_DIR}/sensor_budget_status_test.cc
+            ${CMAKE_CURRENT_LIST_DIR}/sensor_cgroup_scope_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_cost_pace_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_cpu_counters_test.cc
             ${CMAKE_CURRENT_LIST_DIR}/sensor_disk_requests_test.cc
