@@ -193,6 +193,8 @@ class UserStacksTest : public ::testing::Test {
     // empty the ring or to find a short-lived process, which the sensor counts as losses.
     EXPECT_GE(ends.unwound(), kEnough / 5) << name << ": " << ends.Reasons();
     EXPECT_GE(ends.complete() * 100, ends.unwound() * 95) << name << ": " << ends.Reasons();
+    // Of all: 94 to 100 % on a host that has time for it, 80 with ten others at work on each CPU.
+    EXPECT_GE(ends.complete() * 100, ends.samples() * 60) << name << ": " << ends.Reasons();
   }
 
   std::string Write(const std::string& name, const std::string& text) const {
