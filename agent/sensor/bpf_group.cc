@@ -2,12 +2,14 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -27,15 +29,19 @@ bool IsShared(std::string_view name) {
 }
 
 // Runs whenever a hardware counter has counted enough.
-bool IsCounted(const bpf_program* program) {
-  return program != nullptr && std::string_view(bpf_program__section_name(program)) == "perf_event";
-}
+bool IsCounted(std::string_view section) { return section == "perf_event"; }
 
 // Others are run by the agent itself or by a counter.
-bool IsHooked(const bpf_program* program) {
-  const std::string_view section = bpf_program__section_name(program);
+bool IsHooked(std::string_view section) {
   return section.starts_with("tp_btf/") || section.starts_with("fexit/");
 }
+
+struct CloseObject {
+  void operator()(bpf_object* object) const { bpf_object__close(object); }
+};
+
+// A descriptor that outlives libbpf's own.
+OwnedFd Copy(int fd) { return OwnedFd(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 
 // One line for people: errno names are of no use to them, the usual causes are.
 std::string Explain(int error) {
@@ -62,17 +68,6 @@ void LetPagesGo(std::span<const char> image) {
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(image.data()) + page - 1) / page * page;
   const uintptr_t end = reinterpret_cast<uintptr_t>(image.data() + image.size()) / page * page;
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
-}
-
-// libbpf keeps what an object's variables began with, 30 KB of each object, though their maps are
-// made or another object's are used. Shared memory without a file: only a hole gives it back.
-void LetInitialValuesGo(bpf_object* object) {
-  bpf_map* map = nullptr;
-  while ((map = bpf_object__next_map(object, map)) != nullptr) {
-    size_t bytes = 0;
-    const void* const begin = bpf_map__initial_value(map, &bytes);
-    if (begin != nullptr) madvise(const_cast<void*>(begin), bytes, MADV_REMOVE);
-  }
 }
 
 // For a rung that names no programs: what the object has.
@@ -138,10 +133,9 @@ BpfGroup::~BpfGroup() { Close(); }
 
 void BpfGroup::Close() {
   counters_.Stop();
-  for (const auto& [name, link] : links_) bpf_link__destroy(link);
   links_.clear();
-  if (object_ != nullptr) bpf_object__close(object_);
-  object_ = nullptr;
+  programs_.clear();
+  maps_.clear();
 }
 
 absl::Status BpfGroup::Try(Rung& rung, SharedMaps& maps, PerfEvents* perf) {
@@ -157,69 +151,88 @@ absl::Status BpfGroup::Load(std::span<const char> image, Rung& rung, SharedMaps&
   bpf_object_open_opts open_opts = {};
   open_opts.sz = sizeof(open_opts);
   open_opts.object_name = object_name_.c_str();
-  object_ = bpf_object__open_mem(image.data(), image.size(), &open_opts);
-  if (object_ == nullptr) {
+  const std::unique_ptr<bpf_object, CloseObject> object(
+      bpf_object__open_mem(image.data(), image.size(), &open_opts));
+  if (object == nullptr) {
     return absl::InternalError(
         absl::StrCat("opening object ", object_name_, ": ", strerror(errno)));
   }
-  NamePrograms(object_, rung);
+  NamePrograms(object.get(), rung);
   bpf_program* program = nullptr;
-  while ((program = bpf_object__next_program(object_, program)) != nullptr) {
+  while ((program = bpf_object__next_program(object.get(), program)) != nullptr) {
     const bool wanted =
         std::ranges::find(rung.programs, bpf_program__name(program)) != rung.programs.end();
     bpf_program__set_autoload(program, wanted);
   }
-  if (absl::Status status = maps.Prepare(object_); !status.ok()) return status;
-  if (const int error = bpf_object__load(object_); error != 0) {
+  if (absl::Status status = maps.Prepare(object.get()); !status.ok()) return status;
+  if (const int error = bpf_object__load(object.get()); error != 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("loading ", rung.hook, ": ", Explain(-error)));
   }
-  LetInitialValuesGo(object_);
+  if (absl::Status status = Keep(object.get()); !status.ok()) return status;
   if (absl::Status status = AttachRung(rung, perf); !status.ok()) return status;
-  return maps.Adopt(object_);
+  return maps.Adopt(object.get());
+}
+
+absl::Status BpfGroup::Keep(bpf_object* object) {
+  bool kept = true;
+  bpf_program* program = nullptr;
+  while ((program = bpf_object__next_program(object, program)) != nullptr) {
+    if (!bpf_program__autoload(program)) continue;
+    programs_.push_back({bpf_program__name(program), bpf_program__section_name(program),
+                         bpf_program__expected_attach_type(program),
+                         Copy(bpf_program__fd(program))});
+    kept = kept && programs_.back().fd.valid();
+  }
+  bpf_map* map = nullptr;
+  while ((map = bpf_object__next_map(object, map)) != nullptr) {
+    OwnedFd& own = maps_[bpf_map__name(map)];
+    own = Copy(bpf_map__fd(map));
+    kept = kept && own.valid();
+  }
+  if (kept) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("keeping the descriptors of object ",
+                                                   object_name_, ": ", strerror(errno),
+                                                   "; raise LimitNOFILE"));
 }
 
 absl::Status BpfGroup::AttachRung(const Rung& rung, PerfEvents* perf) {
-  bpf_program* program = nullptr;
-  while ((program = bpf_object__next_program(object_, program)) != nullptr) {
-    if (!bpf_program__autoload(program)) continue;
-    if (IsCounted(program) && rung.counter && perf != nullptr) {
-      const absl::Status started = counters_.Start(*perf, *rung.counter, bpf_program__fd(program));
+  for (const Program& program : programs_) {
+    if (IsCounted(program.section) && rung.counter && perf != nullptr) {
+      const absl::Status started = counters_.Start(*perf, *rung.counter, program.fd.get());
       if (!started.ok()) return started;
       continue;
     }
-    if (!IsHooked(program)) continue;
+    if (!IsHooked(program.section)) continue;
     if (absl::Status status = AttachProgram(program); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
-absl::Status BpfGroup::AttachProgram(bpf_program* program) {
-  bpf_link* link = bpf_program__attach(program);
-  if (link == nullptr) {
+absl::Status BpfGroup::AttachProgram(const Program& program) {
+  OwnedFd link(bpf_link_create(program.fd.get(), 0,
+                               static_cast<bpf_attach_type>(program.attach_type), nullptr));
+  if (!link.valid()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("attaching ", bpf_program__section_name(program), ": ", Explain(errno)));
+        absl::StrCat("attaching ", program.section, ": ", Explain(errno)));
   }
-  links_[bpf_program__name(program)] = link;
+  links_[program.name] = std::move(link);
   return absl::OkStatus();
 }
 
 void BpfGroup::Detach(const std::string& name) {
   const std::lock_guard lock(hooks_mutex_);
-  if (rung_ != nullptr && IsCounted(program(name.c_str()))) counters_.Pause();
-  const auto it = links_.find(name);
-  if (it == links_.end()) return;
-  bpf_link__destroy(it->second);
-  links_.erase(it);
+  const Program* const program = Find(name);
+  if (rung_ != nullptr && program != nullptr && IsCounted(program->section)) counters_.Pause();
+  links_.erase(name);
 }
 
 absl::Status BpfGroup::Attach(const std::string& name) {
   const std::lock_guard lock(hooks_mutex_);
-  if (rung_ == nullptr || links_.contains(name)) return absl::OkStatus();
-  if (std::ranges::find(rung_->programs, name) == rung_->programs.end()) return absl::OkStatus();
-  bpf_program* const loaded = program(name.c_str());
-  if (IsCounted(loaded)) counters_.GoOn();
-  return IsHooked(loaded) ? AttachProgram(loaded) : absl::OkStatus();
+  const Program* const program = Find(name);
+  if (rung_ == nullptr || program == nullptr || links_.contains(name)) return absl::OkStatus();
+  if (IsCounted(program->section)) counters_.GoOn();
+  return IsHooked(program->section) ? AttachProgram(*program) : absl::OkStatus();
 }
 
 absl::Status BpfGroup::Start(SharedMaps& maps, PerfEvents* perf) {
@@ -248,15 +261,22 @@ absl::Status BpfGroup::StartFrom(size_t first, absl::Status why, SharedMaps& map
   return rung_ == nullptr ? why : absl::OkStatus();
 }
 
-bpf_program* BpfGroup::program(const char* name) const {
-  return object_ == nullptr ? nullptr : bpf_object__find_program_by_name(object_, name);
+const BpfGroup::Program* BpfGroup::Find(const std::string& name) const {
+  const auto it = std::ranges::find(programs_, name, &Program::name);
+  return it == programs_.end() ? nullptr : &*it;
 }
 
-int BpfGroup::map_fd(const char* name) const {
-  return object_ == nullptr ? -1 : bpf_object__find_map_fd_by_name(object_, name);
+int BpfGroup::program_fd(const std::string& name) const {
+  const Program* const program = Find(name);
+  return program == nullptr ? -1 : program->fd.get();
 }
 
-int64_t BpfGroup::Entries(const char* map) const {
+int BpfGroup::map_fd(const std::string& name) const {
+  const auto it = maps_.find(name);
+  return it == maps_.end() ? -1 : it->second.get();
+}
+
+int64_t BpfGroup::Entries(const std::string& map) const {
   const int fd = map_fd(map);
   uint64_t key = 0, next = 0;
   int64_t entries = 0;
@@ -269,12 +289,10 @@ int64_t BpfGroup::Entries(const char* map) const {
   return entries;
 }
 
-uint64_t BpfGroup::RecursionMisses(const char* name) const {
-  const bpf_program* loaded = program(name);
+uint64_t BpfGroup::RecursionMisses(const std::string& name) const {
   bpf_prog_info info = {};
   uint32_t size = sizeof(info);
-  if (loaded == nullptr) return 0;
-  const int fd = bpf_program__fd(loaded);
+  const int fd = program_fd(name);
   return fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 ? info.recursion_misses : 0;
 }
 

@@ -4,7 +4,9 @@
 //
 // Why several small objects and not one with programs switched off: loading is all or nothing per
 // object, and libbpf's own probes are wrong on new kernels; so each group is simply tried, by
-// loading *and* attaching, down a ladder of rungs. Owned by the sensor, its thread only.
+// loading *and* attaching, down a ladder of rungs. What libbpf made of an object for that (its type
+// information, relocations, instructions: several times the object) goes once it is loaded; the
+// kernel's descriptors stay. Owned by the sensor, its thread only.
 
 #ifndef TELLTALE_AGENT_SENSOR_BPF_GROUP_H_
 #define TELLTALE_AGENT_SENSOR_BPF_GROUP_H_
@@ -19,11 +21,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "agent/owned_fd.h"
 #include "agent/sensor/cpu_counters.h"
 
 struct bpf_object;
-struct bpf_link;
-struct bpf_program;
 
 namespace telltale::agent {
 
@@ -78,32 +79,42 @@ class BpfGroup {
   const std::string& why_not_higher() const { return why_; }
   // On which CPUs the rung's counter does not run, and why; empty: it does on all.
   const std::string& gaps() const { return counters_.gaps(); }
-  bpf_program* program(const char* name) const;
-  int map_fd(const char* name) const;
+  // Of a program of the rung in use, of a map; -1: there is none.
+  int program_fd(const std::string& name) const;
+  int map_fd(const std::string& name) const;
   // How many entries a hash map with keys of 8 bytes has; 0: there is no such map.
-  int64_t Entries(const char* map) const;
+  int64_t Entries(const std::string& map) const;
   // Takes a program of the rung in use off its hook, puts it there again. Harmless when it is so
   // already; a program that is not of the rung is left alone. Any thread; waits for another's call.
   void Detach(const std::string& name);
   absl::Status Attach(const std::string& name);
 
   // Times the kernel refused to run this program inside itself, since the start.
-  uint64_t RecursionMisses(const char* name) const;
+  uint64_t RecursionMisses(const std::string& name) const;
 
  private:
+  struct Program {
+    std::string name, section;  // the section says where it is attached
+    uint32_t attach_type = 0;   // enum bpf_attach_type
+    OwnedFd fd;
+  };
+  const Program* Find(const std::string& name) const;
   // `why`: those above `first` are not in use; OK: there are none.
   absl::Status StartFrom(size_t first, absl::Status why, SharedMaps& maps, PerfEvents* perf);
   absl::Status Try(Rung& rung, SharedMaps& maps, PerfEvents* perf);
   absl::Status Load(std::span<const char> image, Rung& rung, SharedMaps& maps, PerfEvents* perf);
+  absl::Status Keep(bpf_object* object);
   absl::Status AttachRung(const Rung& rung, PerfEvents* perf);
-  absl::Status AttachProgram(bpf_program* program);
+  absl::Status AttachProgram(const Program& program);
   void Close();
 
   const std::string object_name_;
   std::vector<Rung> rungs_;
-  bpf_object* object_ = nullptr;
-  std::mutex hooks_mutex_;                  // of links_ and counters_ once the rung is in use
-  std::map<std::string, bpf_link*> links_;  // by program
+  std::vector<Program> programs_;  // those loaded, as they stand in the object
+  // The kernel takes a map's timer away with the last descriptor.
+  std::map<std::string, OwnedFd> maps_;
+  std::mutex hooks_mutex_;                // of links_ and counters_ once the rung is in use
+  std::map<std::string, OwnedFd> links_;  // by program
   CpuCounters counters_;
   const Rung* rung_ = nullptr;
   std::string why_;

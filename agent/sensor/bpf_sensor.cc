@@ -402,7 +402,7 @@ void BpfSensor::Impl::AddLosses(RawEpoch& epoch) {
   std::map<uint8_t, uint64_t> missed;
   for (Group& group : groups_) {
     for (const std::string& program : group.programs->rung()->programs) {
-      const uint64_t misses = group.programs->RecursionMisses(program.c_str());
+      const uint64_t misses = group.programs->RecursionMisses(program);
       missed[VitalOfProgram(group.vitals, program)] += misses - group.misses[program];
       group.misses[program] = misses;
     }

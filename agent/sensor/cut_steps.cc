@@ -1,7 +1,6 @@
 #include "agent/sensor/cut_steps.h"
 
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,27 +22,7 @@ absl::Status StepFailed(const char* step, int error) {
   return absl::InternalError(absl::StrCat("sensor: ", step, ": ", strerror(error)));
 }
 
-// Closes on every return.
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
 }  // namespace
-
-CutSteps::~CutSteps() {
-  if (barrier_outer_ >= 0) close(barrier_outer_);
-  if (barrier_inner_ >= 0) close(barrier_inner_);
-}
 
 absl::Status CutSteps::Load(SharedMaps& maps) {
   VitalGroup cut = CutGroup();
@@ -53,18 +32,22 @@ absl::Status CutSteps::Load(SharedMaps& maps) {
         absl::StrCat("sensor: nothing can be watched on this host: ", status.message(),
                      "; run as root or with CAP_BPF and CAP_PERFMON on a kernel with BTF"));
   }
-  barrier_inner_ = bpf_map_create(BPF_MAP_TYPE_ARRAY, "tt_inner", 4, 8, 1, nullptr);
+  iterator_ = OwnedFd(bpf_link_create(programs_->program_fd("pass"), 0, BPF_TRACE_ITER, nullptr));
+  if (!iterator_.valid()) return StepFailed("linking the task iterator", errno);
+  barrier_inner_ = OwnedFd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "tt_inner", 4, 8, 1, nullptr));
   bpf_map_create_opts opts = {};
   opts.sz = sizeof(opts);
-  opts.inner_map_fd = static_cast<uint32_t>(barrier_inner_);
-  barrier_outer_ = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "tt_barrier", 4, 4, 1, &opts);
-  if (barrier_inner_ < 0 || barrier_outer_ < 0)
+  opts.inner_map_fd = static_cast<uint32_t>(barrier_inner_.get());
+  barrier_outer_ =
+      OwnedFd(bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "tt_barrier", 4, 4, 1, &opts));
+  if (!barrier_inner_.valid() || !barrier_outer_.valid()) {
     return StepFailed("creating the barrier map", errno);
+  }
   return absl::OkStatus();
 }
 
 absl::Status CutSteps::StartBeat() {
-  const int fd = bpf_program__fd(programs_->program("start_beat"));
+  const int fd = programs_->program_fd("start_beat");
   int error = 0;
   for (int tries = 0; tries < kBeatTries; ++tries) {
     if (tries > 0) std::this_thread::sleep_for(kBeatPause);
@@ -78,15 +61,15 @@ absl::Status CutSteps::StartBeat() {
 
 absl::Status CutSteps::Barrier() {
   const uint32_t key = 0;
-  const int inner = barrier_inner_;
-  if (bpf_map_update_elem(barrier_outer_, &key, &inner, BPF_ANY) != 0) {
+  const int inner = barrier_inner_.get();
+  if (bpf_map_update_elem(barrier_outer_.get(), &key, &inner, BPF_ANY) != 0) {
     return StepFailed("waiting for running programs at the cut", errno);
   }
   return absl::OkStatus();
 }
 
 absl::Status CutSteps::FlushCpus(uint32_t possible_cpus) {
-  const int fd = bpf_program__fd(programs_->program("flush_cpu"));
+  const int fd = programs_->program_fd("flush_cpu");
   for (uint32_t cpu = 0; cpu < possible_cpus; ++cpu) {
     bpf_test_run_opts opts = {};
     opts.sz = sizeof(opts);
@@ -102,11 +85,8 @@ absl::Status CutSteps::FlushCpus(uint32_t possible_cpus) {
 
 absl::Status CutSteps::Pass(telltale_pass pass, telltale_control& control, ProcessTable* table) {
   control.pass = pass;
-  bpf_link* link = bpf_program__attach_iter(programs_->program("pass"), nullptr);
-  if (link == nullptr) return StepFailed("creating the task iterator", errno);
-  const Fd fd(bpf_iter_create(bpf_link__fd(link)));
-  bpf_link__destroy(link);
-  if (fd.get() < 0) return StepFailed("creating the task iterator", errno);
+  const OwnedFd fd(bpf_iter_create(iterator_.get()));
+  if (!fd.valid()) return StepFailed("creating the task iterator", errno);
   std::vector<char> buffer(64 * sizeof(telltale_row));
   size_t held = 0;
   while (true) {

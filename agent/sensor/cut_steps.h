@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "agent/owned_fd.h"
 #include "agent/sensor/bpf_group.h"
 #include "agent/sensor/process_table.h"
 #include "sketch/layout.h"
@@ -16,11 +17,6 @@ namespace telltale::agent {
 
 class CutSteps {
  public:
-  CutSteps() = default;
-  ~CutSteps();
-  CutSteps(const CutSteps&) = delete;
-  CutSteps& operator=(const CutSteps&) = delete;
-
   // Loads the programs and makes the maps that all groups share. FailedPrecondition: this host does
   // not let us.
   absl::Status Load(SharedMaps& maps);
@@ -37,7 +33,8 @@ class CutSteps {
 
  private:
   std::unique_ptr<BpfGroup> programs_;
-  int barrier_outer_ = -1, barrier_inner_ = -1;
+  OwnedFd iterator_;  // each pass is made of it
+  OwnedFd barrier_outer_, barrier_inner_;
 };
 
 }  // namespace telltale::agent

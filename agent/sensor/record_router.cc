@@ -1,6 +1,7 @@
 #include "agent/sensor/record_router.h"
 
-#include <bpf/libbpf.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -22,14 +23,17 @@ RecordRouter::RecordRouter(std::shared_ptr<UserUnwinder> unwinder)
     : unwinder_(std::move(unwinder)) {}
 
 RecordRouter::~RecordRouter() {
-  if (ring_ != nullptr) ring_buffer__free(ring_);
-  if (departures_ != nullptr) ring_buffer__free(departures_);
+  if (wakeups_ >= 0) close(wakeups_);
 }
 
 absl::Status RecordRouter::Open(int ring_fd) {
-  ring_ = ring_buffer__new(ring_fd, OnRecord, this, nullptr);
-  if (ring_ == nullptr) {
-    return absl::InternalError(absl::StrCat("sensor: opening the ring buffer: ", strerror(errno)));
+  if (absl::Status status = ring_.Open(ring_fd, TELLTALE_RING_BYTES, "of records"); !status.ok()) {
+    return status;
+  }
+  wakeups_ = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event = {.events = EPOLLIN, .data = {}};
+  if (wakeups_ < 0 || epoll_ctl(wakeups_, EPOLL_CTL_ADD, ring_fd, &event) != 0) {
+    return absl::InternalError(absl::StrCat("sensor: hearing the ring buffer: ", strerror(errno)));
   }
   std::ifstream symbols("/proc/kallsyms");
   trimmer_.Load(symbols);
@@ -37,12 +41,7 @@ absl::Status RecordRouter::Open(int ring_fd) {
 }
 
 absl::Status RecordRouter::OpenDepartures(int ring_fd) {
-  departures_ = ring_buffer__new(ring_fd, OnDeparture, this, nullptr);
-  if (departures_ == nullptr) {
-    return absl::InternalError(
-        absl::StrCat("sensor: opening the ring of departures: ", strerror(errno)));
-  }
-  return absl::OkStatus();
+  return departures_.Open(ring_fd, TELLTALE_DEPARTURES_BYTES, "of departures");
 }
 
 DrainUse RecordRouter::TakeUse() {
@@ -51,18 +50,14 @@ DrainUse RecordRouter::TakeUse() {
   return use;
 }
 
-int RecordRouter::fd() const { return ring_buffer__epoll_fd(ring_); }
-
-int RecordRouter::OnRecord(void* router, void* data, size_t size) {
-  static_cast<RecordRouter*>(router)->Route(data, size);
-  return 0;
-}
-
-int RecordRouter::OnDeparture(void* router, void* data, size_t size) {
-  const auto& unwinder = static_cast<RecordRouter*>(router)->unwinder_;
-  if (size < sizeof(telltale_departure) || unwinder == nullptr) return 0;
-  unwinder->OnDeparture(DecodeDeparture(*static_cast<const telltale_departure*>(data)));
-  return 0;
+// One that cannot be read leaves processes gone, as where the kernel cannot tell.
+void RecordRouter::HearDepartures() {
+  if (!departures_.open()) return;
+  const auto take = [this](const void* data, size_t size) {
+    if (size < sizeof(telltale_departure)) return;
+    unwinder_->OnDeparture(DecodeDeparture(*static_cast<const telltale_departure*>(data)));
+  };
+  departures_.Consume(take).IgnoreError();
 }
 
 void RecordRouter::RouteSample(const telltale_sample& record) {
@@ -81,7 +76,7 @@ void RecordRouter::RouteCopy(const telltale_copy& record, size_t size) {
   const uint32_t half = it->half;
   awaiting_.erase(it);
   const uint64_t before = ClockNs(CLOCK_MONOTONIC);
-  if (departures_ != nullptr) ring_buffer__consume(departures_);
+  HearDepartures();
   unwinder_->Unwind(DecodeCopy(record, size), sample);
   use_.unwind_ns += ClockNs(CLOCK_MONOTONIC) - before;
   ++use_.unwound;
@@ -173,10 +168,8 @@ absl::StatusOr<uint64_t> RecordRouter::Drain(SampleSink& sink, ProcessTable& tab
   early_unfollowed_.clear();
   // A record that another CPU has not finished yet holds up those behind it, for a moment.
   for (int tries = 0; tries == 0 || (!awaiting_.empty() && tries < kTries); ++tries) {
-    if (const int result = ring_buffer__consume(ring_); result < 0) {
-      return absl::InternalError(
-          absl::StrCat("sensor: draining the ring buffer: ", strerror(-result)));
-    }
+    const auto take = [this](const void* data, size_t size) { Route(data, size); };
+    if (absl::Status status = ring_.Consume(take); !status.ok()) return status;
   }
   FinishAwaiting();
   return count_;

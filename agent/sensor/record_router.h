@@ -17,12 +17,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/sensor/process_table.h"
+#include "agent/sensor/record_ring.h"
 #include "agent/sensor/sensor.h"
 #include "agent/sensor/stack_trimmer.h"
 #include "agent/sensor/user_unwinder.h"
 #include "sketch/layout.h"
-
-struct ring_buffer;
 
 namespace telltale::agent {
 
@@ -51,7 +50,7 @@ class RecordRouter {
   // A ring of what processes had mapped as they went, heard before each copy.
   absl::Status OpenDepartures(int ring_fd);
   // Readable when a program asked for a drain since the last one.
-  int fd() const;
+  int fd() const { return wakeups_; }
   bool unwinds() const { return unwinder_ != nullptr; }
   // Since the last call; zeroes without an unwinder.
   RawUnwinding TakeUnwinding() {
@@ -69,8 +68,7 @@ class RecordRouter {
   void TakeLosses(std::vector<RawLoss>& losses);
 
  private:
-  static int OnRecord(void* router, void* data, size_t size);
-  static int OnDeparture(void* router, void* data, size_t size);
+  void HearDepartures();
   void Route(const void* data, size_t size);
   void RouteSample(const telltale_sample& record);
   void RouteCopy(const telltale_copy& record, size_t size);
@@ -88,8 +86,9 @@ class RecordRouter {
 
   const std::shared_ptr<UserUnwinder> unwinder_;
   DrainUse use_;
-  ring_buffer* ring_ = nullptr;
-  ring_buffer* departures_ = nullptr;  // stays null where the kernel cannot tell
+  RecordRing ring_;
+  RecordRing departures_;  // stays closed where the kernel cannot tell
+  int wakeups_ = -1;       // epoll: the ring itself is readable whenever something is in it
   StackTrimmer trimmer_;
   std::array<telltale_total, TELLTALE_MAX_VITAL + 1> unreadable_{};  // by id
   std::vector<Awaiting> awaiting_;                                   // a few at a time: one a CPU

@@ -22,18 +22,6 @@ absl::Status Gone(const char* step) {
 
 }  // namespace
 
-OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
-  if (this != &other) {
-    if (fd_ >= 0) close(fd_);
-    fd_ = std::exchange(other.fd_, -1);
-  }
-  return *this;
-}
-
-OwnedFd::~OwnedFd() {
-  if (fd_ >= 0) close(fd_);
-}
-
 LinkMessage::LinkMessage(LinkKind k, std::initializer_list<uint64_t> values, std::string_view t)
     : kind(static_cast<uint32_t>(k)) {
   std::copy_n(values.begin(), std::min(values.size(), kValues), value);

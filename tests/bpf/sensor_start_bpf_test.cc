@@ -4,7 +4,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -106,6 +108,35 @@ TEST(SensorStartTest, KeepsNoCopiesOfTheMaps) {
   const std::string name = "RssShmem:";
   ASSERT_NE(text.find(name), std::string::npos);
   EXPECT_LE(std::stoul(text.substr(text.find(name) + name.size())), kMostCopiesKb) << "KB";
+}
+
+// Resident memory counts a ring that is mapped twice twice.
+TEST(SensorStartTest, MapsItsRingOnce) {
+  BpfSensor sensor(BpfSensorOptions{});
+  const absl::Status status = sensor.Start();
+  if (absl::IsFailedPrecondition(status)) GTEST_SKIP() << status.message();
+  ASSERT_TRUE(status.ok()) << status;
+  std::ifstream smaps("/proc/self/smaps");
+  uint64_t largest_kb = 0;
+  bool of_map = false;
+  for (std::string line; std::getline(smaps, line);) {
+    if (line.find('-') < line.find(' ')) of_map = line.ends_with("anon_inode:bpf-map");
+    if (of_map && line.starts_with("Rss:")) {
+      largest_kb = std::max<uint64_t>(largest_kb, std::stoul(line.substr(4)));
+    }
+  }
+  EXPECT_GE(largest_kb, TELLTALE_RING_BYTES / 1024);
+  EXPECT_LT(largest_kb, 3 * TELLTALE_RING_BYTES / 2 / 1024);
+}
+
+// Type information, relocations and instructions of each object: 2.6 MB.
+TEST(SensorStartTest, KeepsNothingOfAnObjectButItsDescriptors) {
+  BpfSensor sensor(BpfSensorOptions{});
+  const uint64_t before = mallinfo2().uordblks;
+  const absl::Status status = sensor.Start();
+  if (absl::IsFailedPrecondition(status)) GTEST_SKIP() << status.message();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_LT(mallinfo2().uordblks, before + (1 << 20));
 }
 
 }  // namespace

@@ -11,6 +11,9 @@ telltale_test(agent_windowed_cost_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_windowed_cost_test.cc
   LINK telltale::agent_governor)
 if(TELLTALE_BPF)
+  telltale_test(agent_record_ring_test LABEL unit
+    SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_record_ring_test.cc
+    LINK telltale::sensor)
   telltale_test(agent_duty_cycler_test LABEL unit
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_duty_cycler_test.cc
     LINK telltale::sensor)
