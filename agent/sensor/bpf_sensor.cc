@@ -413,7 +413,7 @@ void BpfSensor::Impl::AddLosses(RawEpoch& epoch) {
   router_.TakeLosses(epoch.losses);
   epoch.losses.insert(epoch.losses.end(), given_up_.begin(), given_up_.end());
   given_up_.clear();
-  epoch.unwinding = router_.TakeUnwinding();
+  epoch.unwinding = router_.EndUnwinding();
   CountNestedAdds(epoch);
 }
 

@@ -52,9 +52,9 @@ class RecordRouter {
   // Readable when a program asked for a drain since the last one.
   int fd() const { return wakeups_; }
   bool unwinds() const { return unwinder_ != nullptr; }
-  // Since the last call; zeroes without an unwinder.
-  RawUnwinding TakeUnwinding() {
-    return unwinder_ == nullptr ? RawUnwinding{} : unwinder_->TakeCounts();
+  // Of the epoch, which has ended; zeroes without an unwinder.
+  RawUnwinding EndUnwinding() {
+    return unwinder_ == nullptr ? RawUnwinding{} : unwinder_->EndEpoch();
   }
 
   // Since the last call; without thread_ns, and with unwind_ns as time that passed.

@@ -63,8 +63,8 @@ class UserUnwinder {
   // CPU ns since the last call that went to what is done once for a file: its table.
   virtual uint64_t TakeTableNs() = 0;
 
-  // What it did since the last call.
-  virtual RawUnwinding TakeCounts() = 0;
+  // What it did in the epoch, which has ended.
+  virtual RawUnwinding EndEpoch() = 0;
 };
 
 }  // namespace telltale::agent

@@ -110,7 +110,9 @@ uint64_t HostUnwinder::TakeTableNs() {
   return table_ns_taken_ - before;
 }
 
-RawUnwinding HostUnwinder::TakeCounts() {
+RawUnwinding HostUnwinder::EndEpoch() {
+  // Stacks of the next epoch may be of other programs.
+  tables_.LetPagesGo();
   RawUnwinding now = counts_;
   counts_ = {};
   const TableStore::Counts& store = tables_.store_counts();

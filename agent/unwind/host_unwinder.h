@@ -30,7 +30,7 @@ class HostUnwinder : public UserUnwinder {
   void Unwind(const UserCopy& copy, RawSample& sample) override;
   void OnDeparture(const RawDeparture& departure) override;
   uint64_t TakeTableNs() override;
-  RawUnwinding TakeCounts() override;
+  RawUnwinding EndEpoch() override;
 
  private:
   class Finder;

@@ -48,6 +48,9 @@ class TableCache {
   // or it is postponed. What has no build id is kept in memory only.
   Found Find(const std::string& build_id, const std::function<int()>& open);
 
+  // Of those that are files, as TableStore::LetPagesGo.
+  void LetPagesGo() { store_.LetPagesGo(); }
+
   const Counts& counts() const { return counts_; }
   const TableStore::Counts& store_counts() const { return store_.counts(); }
   size_t bytes() const { return tables_.cost(); }

@@ -54,38 +54,6 @@ std::span<const T> Take(ByteReader& reader, uint32_t count) {
   return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
-// A file, mapped; empty where that failed.
-class Mapping {
- public:
-  Mapping(const std::string& path, size_t most) {
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0) return;
-    struct stat info {};
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
-        static_cast<uint64_t>(info.st_size) <= most) {
-      void* at = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
-      if (at != MAP_FAILED) at_ = at, size_ = static_cast<size_t>(info.st_size);
-    }
-    close(fd);
-  }
-  ~Mapping() {
-    if (at_ != nullptr) munmap(at_, size_);
-  }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-
-  std::string_view bytes() const { return {static_cast<const char*>(at_), size_}; }
-  // What was read to check it need not stay, and its neighbours need not come along.
-  void Forget() const {
-    madvise(at_, size_, MADV_DONTNEED);
-    madvise(at_, size_, MADV_RANDOM);
-  }
-
- private:
-  void* at_ = nullptr;
-  size_t size_ = 0;
-};
-
 // Of everything but the checksum itself.
 uint64_t Checksum(Header header, std::string_view rest) {
   header.checksum = 0;
@@ -105,6 +73,38 @@ size_t MaxFileBytes(const UnwindTable::Limits& limits) {
 }
 
 }  // namespace
+
+// A file, mapped; empty where that failed.
+class TableStore::Mapping {
+ public:
+  Mapping(const std::string& path, size_t most) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) return;
+    struct stat info {};
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
+        static_cast<uint64_t>(info.st_size) <= most) {
+      void* at = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+      if (at != MAP_FAILED) at_ = at, size_ = static_cast<size_t>(info.st_size);
+    }
+    close(fd);
+  }
+  ~Mapping() {
+    if (at_ != nullptr) munmap(at_, size_);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  std::string_view bytes() const { return {static_cast<const char*>(at_), size_}; }
+  // What was read need not stay, and its neighbours need not come along.
+  void Forget() const {
+    madvise(at_, size_, MADV_DONTNEED);
+    madvise(at_, size_, MADV_RANDOM);
+  }
+
+ private:
+  void* at_ = nullptr;
+  size_t size_ = 0;
+};
 
 std::string EncodeTable(std::string_view build_id, const UnwindTable& table) {
   std::string rest(1, static_cast<char>(build_id.size()));
@@ -159,13 +159,22 @@ std::string TableStore::PathOf(std::string_view build_id) const {
                       absl::string_view(kSuffix.data(), kSuffix.size()));
 }
 
-std::optional<absl::StatusOr<UnwindTable>> TableStore::Map(std::string_view build_id) const {
+std::optional<absl::StatusOr<UnwindTable>> TableStore::Map(std::string_view build_id) {
   const auto file =
       std::make_shared<const Mapping>(PathOf(build_id), MaxFileBytes(options_.limits));
   if (file->bytes().empty()) return std::nullopt;
   absl::StatusOr<UnwindTable> table = DecodeTable(file->bytes(), file, build_id, options_.limits);
   file->Forget();
+  if (table.ok()) mapped_.push_back(file);
   return table;
+}
+
+void TableStore::LetPagesGo() {
+  std::erase_if(mapped_, [](const std::weak_ptr<const Mapping>& mapped) {
+    const std::shared_ptr<const Mapping> file = mapped.lock();
+    if (file != nullptr) file->Forget();
+    return file == nullptr;
+  });
 }
 
 std::optional<UnwindTable> TableStore::Load(std::string_view build_id) {

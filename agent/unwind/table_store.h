@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "agent/unwind/unwind_table.h"
@@ -59,17 +60,23 @@ class TableStore {
   // cache.
   std::optional<UnwindTable> Save(std::string_view build_id, const UnwindTable& table);
 
+  // What has been looked up in mapped tables goes out of this process's memory; what is looked up
+  // again comes back from the page cache, at a page fault each 64 KB.
+  void LetPagesGo();
+
   const Counts& counts() const { return counts_; }
 
  private:
+  class Mapping;
   std::string PathOf(std::string_view build_id) const;
   // nullopt: no such file; DataLoss: it is damaged.
-  std::optional<absl::StatusOr<UnwindTable>> Map(std::string_view build_id) const;
+  std::optional<absl::StatusOr<UnwindTable>> Map(std::string_view build_id);
   bool Write(const std::string& path, std::string_view bytes);
   void MakeRoom(uint64_t bytes);
 
   const Options options_;
   Counts counts_;
+  std::vector<std::weak_ptr<const Mapping>> mapped_;  // some may be gone
 };
 
 }  // namespace telltale::agent

@@ -57,6 +57,36 @@ TEST_F(TableStoreTest, ATableComesBackAsItWasKept) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
+// KB of the table's file that this process has in its memory.
+uint64_t ResidentKb(const fs::path& path) {
+  std::ifstream smaps("/proc/self/smaps");
+  uint64_t kb = 0;
+  bool of_file = false;
+  for (std::string line; std::getline(smaps, line);) {
+    if (line.find('-') < line.find(' ')) of_file = line.ends_with(path.native());
+    if (of_file && line.starts_with("Rss:")) kb += std::stoul(line.substr(4));
+  }
+  return kb;
+}
+
+TEST_F(TableStoreTest, WhatWasLookedUpGoesOutOfMemoryAndComesBack) {
+  const UnwindTable table = SomeTable(50'000);
+  TableStore store({.directory = dir()});
+  const auto kept = store.Save("id", table);
+  ASSERT_TRUE(kept);
+  store.Save("gone by then", SomeTable(10));
+  const auto look = [&] {
+    for (uint64_t f = 0; f < 50'000; ++f) {
+      ASSERT_EQ(kept->At(0x1000 + f * 64), table.At(0x1000 + f * 64)) << f;
+    }
+  };
+  look();
+  ASSERT_GE(ResidentKb(FileOf("6964")), 200U);
+  store.LetPagesGo();
+  EXPECT_EQ(ResidentKb(FileOf("6964")), 0U);
+  look();
+}
+
 TEST_F(TableStoreTest, ADamagedFileIsRemovedAndCounted) {
   TableStore store({.directory = dir()});
   store.Save("id", SomeTable(50));
