@@ -14,14 +14,19 @@ std::optional<std::string_view> BehindName(std::string_view stat) {
   return stat.substr(name_end + 1);
 }
 
-}  // namespace
-
-std::optional<uint64_t> StartTicks(std::string_view stat) {
+// A number, by its place in proc(5); not one of the first three.
+std::optional<uint64_t> Field(std::string_view stat, int wanted) {
   std::optional<std::string_view> rest = BehindName(stat);
   if (!rest) return std::nullopt;
-  for (int field = 3; field < 22; ++field) TakeWord(*rest);
+  for (int field = 3; field < wanted; ++field) TakeWord(*rest);
   return TakeNumber(*rest);
 }
+
+}  // namespace
+
+std::optional<uint64_t> StartTicks(std::string_view stat) { return Field(stat, 22); }
+
+std::optional<uint64_t> ThreadCount(std::string_view stat) { return Field(stat, 20); }
 
 std::optional<char> TaskState(std::string_view stat) {
   std::optional<std::string_view> rest = BehindName(stat);

@@ -14,7 +14,10 @@ namespace telltale::agent {
 // When the process began, in clock ticks after boot, by /proc/PID/stat.
 std::optional<uint64_t> StartTicks(std::string_view stat);
 
-// What its first thread does, by the same or by /proc/PID/task/PID/stat: 'R', 'S', 'D' ...
+// How many threads it has, by the stat of it or of one of them.
+std::optional<uint64_t> ThreadCount(std::string_view stat);
+
+// What its first thread does, by /proc/PID/stat or /proc/PID/task/PID/stat: 'R', 'S', 'D' ...
 std::optional<char> TaskState(std::string_view stat);
 
 // The cgroup of /proc/PID/cgroup: that of the memory hierarchy of version 1, which the sensor

@@ -1,21 +1,24 @@
 #include "agent/supervise/starvation_guard.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "agent/host/proc_file.h"
+#include "agent/host/process_files.h"
 #include "agent/supervise/privileges.h"
 #include "spdlog/spdlog.h"
 
@@ -35,13 +38,10 @@ std::string FileOf(pid_t thread, const char* name) {
   return absl::StrCat("/proc/self/task/", thread, "/", name);
 }
 
-// In the queue or on a CPU.
-bool Runnable(pid_t thread) {
-  const auto stat = ReadBounded(FileOf(thread, "stat"), kStatBytes);
-  if (!stat.ok()) return false;  // it has ended
-  const size_t name_end = stat->rfind(')');
-  return name_end != std::string::npos &&
-         std::string_view(*stat).substr(name_end).starts_with(") R");
+// A thread's stat as it is now; empty: it has ended.
+std::string_view ReadStat(const OwnedFd& file, std::array<char, kStatBytes>& text) {
+  const ssize_t got = pread(file.get(), text.data(), text.size(), 0);
+  return {text.data(), got > 0 ? static_cast<size_t>(got) : 0};
 }
 
 // CPU time so far. nullopt: it has ended, or this kernel does not keep it.
@@ -104,36 +104,54 @@ void StarvationGuard::Run() {
 }
 
 bool StarvationGuard::AnyFirst() const {
-  return std::ranges::any_of(queued_, [](const auto& entry) { return entry.second.first; });
+  return std::ranges::any_of(watched_, [](const auto& entry) {
+    return entry.second.queued && entry.second.queued->first;
+  });
 }
 
-void StarvationGuard::Look(Clock::time_point now) {
-  std::set<pid_t> threads;
+// One that cannot be opened has ended.
+void StarvationGuard::List() {
+  std::map<pid_t, Watched> found;
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", failed)) {
     pid_t thread = 0;
-    if (absl::SimpleAtoi(entry.path().filename().native(), &thread)) threads.insert(thread);
+    if (!absl::SimpleAtoi(entry.path().filename().native(), &thread) || thread == own_) continue;
+    OwnedFd stat(open(FileOf(thread, "stat").c_str(), O_RDONLY | O_CLOEXEC));
+    if (!stat.valid()) continue;
+    const auto known = watched_.find(thread);
+    found[thread] = {std::move(stat),
+                     known == watched_.end() ? std::nullopt : known->second.queued};
   }
-  threads.erase(own_);
-  std::erase_if(queued_, [&](const auto& entry) { return !threads.contains(entry.first); });
-  for (const pid_t thread : threads) LookAt(thread, now);
+  watched_ = std::move(found);
 }
 
-void StarvationGuard::LookAt(pid_t thread, Clock::time_point now) {
-  const auto found = queued_.find(thread);
-  const std::optional<uint64_t> ran_ns = Runnable(thread) ? RanNs(thread) : std::nullopt;
-  if (found == queued_.end()) {
-    if (ran_ns) queued_.emplace(thread, Queued{*ran_ns, now});
+void StarvationGuard::Look(Clock::time_point now) {
+  std::array<char, kStatBytes> text;
+  bool changed = watched_.empty();
+  for (auto& [thread, watched] : watched_) {
+    const std::string_view stat = ReadStat(watched.stat, text);
+    // With the guard's own.
+    changed = changed || ThreadCount(stat) != watched_.size() + 1;
+    LookAt(thread, TaskState(stat) == 'R', watched.queued, now);
+  }
+  if (changed) List();
+}
+
+// `runnable`: in the queue or on a CPU.
+void StarvationGuard::LookAt(pid_t thread, bool runnable, std::optional<Queued>& queued,
+                             Clock::time_point now) {
+  const std::optional<uint64_t> ran_ns = runnable ? RanNs(thread) : std::nullopt;
+  if (!queued) {
+    if (ran_ns) queued = {*ran_ns, now};
     return;
   }
-  Queued& queued = found->second;
-  if (ran_ns == queued.ran_ns) {
-    if (!queued.first) PutFirst(thread, queued, now);
+  if (ran_ns == queued->ran_ns) {
+    if (!queued->first) PutFirst(thread, *queued, now);
     return;
   }
   // It has run. If its thread ended meanwhile, nothing is left to be set.
-  if (queued.first) SetPolicy(thread, SCHED_OTHER, 0);
-  queued_.erase(found);
+  if (queued->first) SetPolicy(thread, SCHED_OTHER, 0);
+  queued.reset();
 }
 
 void StarvationGuard::PutFirst(pid_t thread, Queued& queued, Clock::time_point now) {

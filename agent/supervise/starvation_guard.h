@@ -8,7 +8,8 @@
 // A thread of real-time priority looks twice a second. What stands in the queue for a CPU and has
 // not run from one look to the next gets a real-time priority, the lowest, until it has run, and
 // then queues again like others: a thread goes before others for a tenth of a second at a time, and
-// not twice within half a second.
+// not twice within half a second. What is looked at is one open file a thread; which threads there
+// are is looked up again when their number has changed or one is gone.
 //
 // Owned by the process; all calls from the thread that made it, but GetStats(): any thread.
 
@@ -22,10 +23,12 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "absl/status/status.h"
+#include "agent/owned_fd.h"
 
 namespace telltale::agent {
 
@@ -60,14 +63,19 @@ class StarvationGuard {
     Clock::time_point since;
     bool first = false;  // it was put first
   };
+  struct Watched {
+    OwnedFd stat;                  // its file in /proc, open as long as it is watched
+    std::optional<Queued> queued;  // it stood there at the last look
+  };
   void Run();
+  void List();
   void Look(Clock::time_point now);
-  void LookAt(pid_t thread, Clock::time_point now);
+  void LookAt(pid_t thread, bool runnable, std::optional<Queued>& queued, Clock::time_point now);
   void PutFirst(pid_t thread, Queued& queued, Clock::time_point now);
   bool AnyFirst() const;
 
   const Options options_;
-  std::map<pid_t, Queued> queued_;  // guard's thread; all others that stood there at the last look
+  std::map<pid_t, Watched> watched_;  // guard's thread; all other threads
   pid_t own_ = 0;
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -33,6 +33,8 @@ TEST(StarvationGuardTest, AThreadThatGetsNoCpuIsPutFirstUntilItHasRun) {
   if (const absl::Status started = guard.Start(); !started.ok()) {
     GTEST_SKIP() << "SKIPPED: no real-time priority here: " << started.message();
   }
+  // None of the threads that it finds first.
+  std::this_thread::sleep_for(100ms);
   std::atomic<bool> done = false, hogging = false;
   // The lowest real-time priority: it leaves ordinary tasks 50 ms of each second.
   std::thread hog([&] {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "agent/host/host_names.h"
 #include "agent/host/node_info.h"
 #include "agent/host/proc_file.h"
+#include "agent/host/process_files.h"
 #include "agent/host/process_terms.h"
 #include "proto/codec.h"
 
@@ -90,6 +92,17 @@ TEST(GaugesTest, AProcessNameCannotMoveTheFieldsOfItsStat) {
       "42 (x) R 1 2 3) S 1 42 42 0 -1 0 0 0 0 0 700 80 0 0 20 0 1 0 12345 1000 250 0 0\n");
   EXPECT_EQ(use.ticks, 780u);
   EXPECT_EQ(use.rss_pages, 250u);
+}
+
+TEST(ProcessFilesTest, AProcessNameCannotMoveTheFieldsOfItsStat) {
+  const std::string stat =
+      "42 (x) R 1 2 3) S 1 42 42 0 -1 0 0 0 0 0 700 80 0 0 20 0 31 0 12345 1000 250 0 0\n";
+  EXPECT_EQ(TaskState(stat), 'S');
+  EXPECT_EQ(ThreadCount(stat), 31u);
+  EXPECT_EQ(StartTicks(stat), 12'345u);
+  EXPECT_EQ(ThreadCount("42 (x) S 1 42 42 0 -1 0 0 0"), std::nullopt);
+  EXPECT_EQ(ThreadCount(""), std::nullopt);
+  EXPECT_EQ(TaskState(""), std::nullopt);
 }
 
 TEST(GaugesTest, HostileTextIsHarmless) {
