@@ -33,12 +33,17 @@ uint32_t FoldTables::String(std::string_view text) {
 
 uint32_t FoldTables::File(const std::shared_ptr<const CodeFile>& file) {
   if (!file) return 0;
+  if (file == last_file_) return last_file_id_;
   std::string key = std::to_string(file->kind) + '\0' + file->build_id + '\0' + file->path;
   bool added;
   const uint32_t id = IdOf(file_ids_, key, limits_.files, &added);
   if (added) files_.push_back(file);
-  if (id == 0) ++turned_away_;
-  return id;
+  if (id == 0) {
+    ++turned_away_;
+    return 0;
+  }
+  last_file_ = file;
+  return last_file_id_ = id;
 }
 
 uint32_t FoldTables::Frame(const CodeLocation& location) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,6 +76,9 @@ class FoldTables {
   std::vector<FoldFrame> frames_;
   std::vector<FoldStack> stacks_;
   absl::flat_hash_map<std::string, uint32_t> string_ids_, file_ids_;
+  // A stack's frames are mostly in the file of the one before.
+  std::shared_ptr<const CodeFile> last_file_;
+  uint32_t last_file_id_ = 0;
   absl::flat_hash_map<FoldFrame, uint32_t> frame_ids_;
   absl::flat_hash_map<FoldStack, uint32_t> stack_ids_;
   uint64_t turned_away_ = 0;

@@ -29,12 +29,11 @@ struct Named {
 
 size_t BytesOf(const std::string& name) { return name.size() + kBesidesTextBytes; }
 
-// The build id says which file it is; paths differ between containers.
+// The build id says which file it is; paths differ between containers. No file is so long that an
+// offset has the highest bits.
 uint64_t KeyOf(v1::MappingKind kind, std::string_view build_id, uint64_t offset) {
-  std::string bytes = std::to_string(kind);
-  bytes.push_back('\0');
-  bytes.append(build_id);
-  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), offset);
+  const uint64_t seed = offset ^ static_cast<uint64_t>(kind) << 60;
+  return XXH3_64bits_withSeed(build_id.data(), build_id.size(), seed);
 }
 
 bool SentLately(uint64_t sent_ns, uint64_t now_ns) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "agent/epoch/fold_tables.h"
 #include "agent/epoch/sample_folder.h"
 #include "agent/sensor/replay_sensor.h"
 #include "agent/symbols/name_book.h"
@@ -71,6 +72,20 @@ class SampleFolderTest : public testing::Test {
   NameBook names_;
   SampleFolder folder_{{}, resolver_, names_};
 };
+
+TEST(FoldTablesTest, FramesOfTwoFilesInTurnStayApart) {
+  const auto file = [](const char* id, const char* path) {
+    return std::make_shared<const CodeFile>(CodeFile{v1::MAPPING_KIND_FILE, id, path});
+  };
+  const auto one = file("1", "/bin/one"), two = file("2", "/lib/two");
+  FoldTables tables;
+  const uint32_t in_one = tables.Frame({one, 5}), in_two = tables.Frame({two, 5});
+  EXPECT_NE(in_one, in_two);
+  EXPECT_EQ(tables.Frame({two, 5}), in_two);
+  EXPECT_EQ(tables.Frame({one, 5}), in_one);
+  EXPECT_EQ(tables.Frame({file("1", "/bin/one"), 5}), in_one) << "the same file, met anew";
+  EXPECT_EQ(tables.FileAt(tables.FrameAt(in_two).file).path, "/lib/two");
+}
 
 TEST_F(SampleFolderTest, FoldsOneCodePlaceOfTwoProcessesIntoOneEntry) {
   folder_.OnSample(Lock(10, 5));

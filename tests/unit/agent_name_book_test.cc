@@ -58,6 +58,24 @@ TEST(NameBookTest, ForgetsTheOldestHalfWhenFull) {
   EXPECT_EQ(book.Known({file, 0}), v1::NAME_OUTCOME_UNSPECIFIED);
 }
 
+TEST(NameBookTest, TellsFilesByTheirIdAndKindNotByTheirPath) {
+  NameBook book;
+  const std::string id(20, 'x');
+  const auto file = [](v1::MappingKind kind, const std::string& build_id, const char* path) {
+    return std::make_shared<const CodeFile>(CodeFile{kind, build_id, path});
+  };
+  book.Learn({file(v1::MAPPING_KIND_FILE, id, "/bin/x"), 7}, {v1::NAME_OUTCOME_NAMED, "f"});
+  const auto known = [&](v1::MappingKind kind, const std::string& build_id, uint64_t offset) {
+    return book.Known({file(kind, build_id, "/elsewhere/x"), offset}) == v1::NAME_OUTCOME_NAMED;
+  };
+  EXPECT_TRUE(known(v1::MAPPING_KIND_FILE, id, 7));
+  EXPECT_FALSE(known(v1::MAPPING_KIND_KERNEL, id, 7));
+  EXPECT_FALSE(known(v1::MAPPING_KIND_VDSO, id, 7));
+  EXPECT_FALSE(known(v1::MAPPING_KIND_FILE, id + "y", 7));
+  EXPECT_FALSE(known(v1::MAPPING_KIND_FILE, std::string(20, 'y'), 7));
+  EXPECT_FALSE(known(v1::MAPPING_KIND_FILE, id, 8));
+}
+
 TEST(NameBookTest, RemembersWhyThereIsNoNameUnlessThatMayChange) {
   NameBook book;
   const auto file = std::make_shared<const CodeFile>(
