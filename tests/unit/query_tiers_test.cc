@@ -329,34 +329,6 @@ TEST(QueryLinesTest, AGraphOfVeryManyNodesOverDaysEndsWithTheirWindowsAndSaysSo)
   EXPECT_EQ(RowsUsed(answer->coverage()).at(v1::TIER_RAW), 5 * (kNodes - 1));
 }
 
-TEST(QueryLinesTest, AGraphOfVeryManyNodesOverDaysBeginsWithTheWholeHourItsStartLiesIn) {
-  constexpr uint32_t kNodes = 250;
-  QueryStore store(kNodes, {}, /*cache_bytes=*/0);
-  store.Put(20 * kMinute, 70 * kMinute);
-  store.set_now(25 * kHour);
-  store.RollUp();
-  auto request = store.Asked<v1::SeriesRequest>(30 * kMinute, 24 * kHour + 40 * kMinute);
-  request.add_vitals("syscall");
-  auto answer = store.engine().Series(request, {});
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  auto rows = RowsUsed(answer->coverage());
-  EXPECT_EQ(rows.at(v1::TIER_1H), 2 * kNodes);
-  EXPECT_EQ(rows.size(), 1u);
-  const double start_s = static_cast<double>(QueryStore::kStart) * 1e-9;
-  EXPECT_DOUBLE_EQ(answer->coverage().values_start_s(), start_s);
-  const VitalChoice choice = Headline(TELLTALE_SYSCALL);
-  double truth = 0;
-  for (uint32_t node = 0; node < kNodes; ++node) truth += TruthOf(store, choice, node, 21, 70);
-  EXPECT_NEAR(SumOf(answer->series(0)), truth, 1e-9 * truth);
-  // Of fewer nodes it begins where it was asked to.
-  for (uint32_t node = 1; node < kNodes; ++node) {
-    request.mutable_selection()->add_nodes(store.name(node));
-  }
-  answer = store.engine().Series(request, {});
-  EXPECT_EQ(RowsUsed(answer->coverage()).at(v1::TIER_1H), kNodes - 1);
-  EXPECT_EQ(RowsUsed(answer->coverage()).at(v1::TIER_5MIN), 6 * (kNodes - 1));
-}
-
 TEST_F(QueryTiersTest, AnHourThatIsNotRolledUpComesFromEpochs) {
   auto request = store_.Asked<v1::SeriesRequest>(24 * kHour, 25 * kHour + 30 * kMinute);
   request.mutable_selection()->add_nodes(store_.name(0));
