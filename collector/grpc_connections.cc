@@ -96,7 +96,7 @@ namespace {
 using Shared = std::shared_ptr<GrpcConnection>;
 
 // OpenSSL tells of a new connection without anything of ours, on the thread that begins it.
-thread_local const Shared* arriving = nullptr;
+thread_local const Shared* begun_with = nullptr;
 
 void OnRecord(int written, int /*version*/, int type, const void* record, size_t length, SSL*,
               void* connection) {
@@ -113,8 +113,8 @@ void OnRecord(int written, int /*version*/, int type, const void* record, size_t
 }
 
 void OnNew(void* ssl, void*, CRYPTO_EX_DATA* data, int index, long, void*) {
-  if (arriving == nullptr) return;
-  auto* kept = new Shared(*arriving);
+  if (begun_with == nullptr) return;
+  auto* kept = new Shared(*begun_with);
   if (CRYPTO_set_ex_data(data, index, kept) == 0) {
     delete kept;
     return;
@@ -202,12 +202,12 @@ void GrpcConnection::Took(size_t message_bytes) {
 
 bool GrpcConnection::TakeRoom() {
   if (room_taken_.exchange(true)) return false;
-  left_ += kMessage;
+  left_ += kRoom;
   return true;
 }
 
 void GrpcConnection::GiveRoomBack() {
-  left_ -= kMessage;
+  left_ -= kRoom;
   room_taken_ = false;
 }
 
@@ -239,10 +239,10 @@ GrpcConnections::Arriving::Arriving(const GrpcConnections& connections, int sock
   const std::string key = KeyOf(socket);
   connection_ = std::make_shared<GrpcConnection>(socket, key, address, connections.open_);
   connections.open_->Add(key, connection_);
-  arriving = &connection_;
+  begun_with = &connection_;
 }
 
-GrpcConnections::Arriving::~Arriving() { arriving = nullptr; }
+GrpcConnections::Arriving::~Arriving() { begun_with = nullptr; }
 
 std::shared_ptr<GrpcConnection> GrpcConnections::Of(const std::string& peer) const {
   return open_->Of(ConnectionKey(peer));

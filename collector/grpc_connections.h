@@ -36,8 +36,9 @@ class GrpcConnection {
   static constexpr int64_t kAllowance = 256 << 10;
   // For each call of somebody who may call: headers and a small question.
   static constexpr int64_t kCall = 1 << 10;
-  // The longest message that a service takes.
-  static constexpr int64_t kMessage = 1 << 20;
+  // The longest message that a service takes, and how much of a longer one may come, so that gRPC
+  // can say that it is too long.
+  static constexpr int64_t kMessage = 1 << 20, kRoom = 2 * kMessage;
 
   // `address`: whose handshakes are counted together.
   GrpcConnection(int socket, std::string key, std::string address,

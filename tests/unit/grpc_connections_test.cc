@@ -144,13 +144,13 @@ TEST_F(GrpcConnectionsTest, OneStreamMayBringALongMessageAndItsRoomGoesWithIt) {
   const auto one = connections_.Of(connection.name());
   EXPECT_TRUE(one->TakeRoom());
   EXPECT_FALSE(one->TakeRoom());
-  one->Brought(kAllowance + GrpcConnection::kMessage);
+  one->Brought(kAllowance + GrpcConnection::kRoom);
   EXPECT_TRUE(connection.Open());
-  one->Took(GrpcConnection::kMessage);
+  one->Took(GrpcConnection::kRoom);
   one->GiveRoomBack();
   EXPECT_TRUE(one->TakeRoom());
   one->GiveRoomBack();
-  one->Brought(kAllowance + GrpcConnection::kMessage);
+  one->Brought(kAllowance + GrpcConnection::kRoom);
   EXPECT_FALSE(connection.Open());
 }
 
