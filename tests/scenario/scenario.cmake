@@ -12,11 +12,6 @@ add_test(NAME planted_truth_test
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/scenario/planted_truth_test.py)
 set_tests_properties(planted_truth_test PROPERTIES LABELS scenario TIMEOUT 300 RESOURCE_LOCK kernel_sensor RUN_SERIAL ON
   ENVIRONMENT "TELLTALE_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
-# Two of the storms of tests/soak, short.
-add_test(NAME storm_test COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/bench/cost/storm.py 0 --seconds 20
-  --only "system calls and switches" --only forks --build ${CMAKE_BINARY_DIR})
-set_tests_properties(storm_test PROPERTIES LABELS scenario TIMEOUT 900 SKIP_RETURN_CODE 77 RESOURCE_LOCK kernel_sensor
-  RUN_SERIAL ON)
 add_test(NAME corpus_test
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/scenario/corpus_test.py)
 set_tests_properties(corpus_test PROPERTIES LABELS scenario TIMEOUT 60
