@@ -348,6 +348,12 @@ enum telltale_lock_queue {
   TELLTALE_QUEUE_RWSEM = 2,
 };
 
+/* A wait for a spinning lock may nest in one for a lock that lets its waiters sleep. */
+enum telltale_lock_slot {
+  TELLTALE_LOCK_SLEEPING = 0,
+  TELLTALE_LOCK_SPINNING = 1,
+};
+
 /* What a task did in one epoch. */
 struct telltale_task_half {
   struct telltale_total share[TELLTALE_SUBS];
@@ -368,7 +374,7 @@ struct telltale_task {
   uint64_t run_delay_ns; /* the scheduler's account of queue time when it left the CPU */
   uint64_t woken_rq_ns; /* when it was woken, if the scheduler's account of that is wrong; else 0 */
   uint64_t rss_pages;   /* left by the exit hook for the last row */
-  uint64_t lock_begin_ns[2]; /* sleeping lock; spinning lock (may nest in the former) */
+  uint64_t lock_begin_ns[2]; /* by enum telltale_lock_slot */
   uint64_t lock_address[2];
   struct telltale_peer lock_holder; /* of the sleeping lock, when the wait began */
   uint64_t reclaim_begin_ns;

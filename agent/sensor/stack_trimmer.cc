@@ -60,8 +60,11 @@ size_t StackTrimmer::Depth(const std::vector<uint64_t>& frames) const {
 
 void StackTrimmer::Trim(RawSample& sample) const {
   std::vector<uint64_t>& frames = sample.stack.kernel;
-  std::vector<uint64_t>& waker = sample.waker.stack.kernel;
-  waker.erase(waker.begin(), waker.begin() + static_cast<ptrdiff_t>(Depth(waker)));
+  // A holder's may be that of a waker, too.
+  for (RawPeer* const peer : {&sample.waker, &sample.holder}) {
+    std::vector<uint64_t>& theirs = peer->stack.kernel;
+    theirs.erase(theirs.begin(), theirs.begin() + static_cast<ptrdiff_t>(Depth(theirs)));
+  }
   // A counter interrupts any code, the scheduler's too; its stack begins with what it interrupted.
   size_t drop = sample.vital == TELLTALE_LLC ? 0 : Depth(frames);
   if (sample.vital == TELLTALE_CPU && sample.detail[0] != 0) {

@@ -6,10 +6,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace telltale::agent {
 
@@ -156,6 +162,31 @@ int UnnamedFile(int flags) {
     unlink(path.c_str());
   }
   return fd;
+}
+
+bool Through(const std::vector<uint64_t>& frames, std::string_view part) {
+  std::ifstream symbols("/proc/kallsyms");
+  std::string line;
+  bool inside = false;
+  uint64_t begin = 0;
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  while (std::getline(symbols, line)) {
+    uint64_t address = 0;
+    char type = 0, name[128] = {};
+    if (sscanf(line.c_str(), "%" SCNx64 " %c %127s", &address, &type, name) != 3) continue;
+    if (inside && address > begin) {
+      ranges.emplace_back(begin, address);
+      inside = false;
+    }
+    if (!inside && std::string_view(name).find(part) != std::string_view::npos) {
+      inside = true;
+      begin = address;
+    }
+  }
+  return std::ranges::any_of(frames, [&](uint64_t frame) {
+    return std::ranges::any_of(
+        ranges, [&](const auto& range) { return frame > range.first && frame <= range.second; });
+  });
 }
 
 testing::AssertionResult Within(double share, uint64_t seen, uint64_t expected) {

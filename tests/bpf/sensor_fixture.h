@@ -94,6 +94,9 @@ class UnstartedSensorTest : public SensorTest {
 // besides read and write, such as O_DIRECT; -1: this file system cannot.
 int UnnamedFile(int flags = 0);
 
+// Whether some frame lies in a kernel function whose name contains `part`.
+bool Through(const std::vector<uint64_t>& frames, std::string_view part);
+
 // |seen - expected| <= share * expected, with both shown when not.
 testing::AssertionResult Within(double share, uint64_t seen, uint64_t expected);
 

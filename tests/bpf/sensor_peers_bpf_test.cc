@@ -41,32 +41,6 @@ T* Shared() {
       mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 }
 
-// Whether some frame lies in a kernel function whose name contains `part`.
-bool Through(const std::vector<uint64_t>& frames, std::string_view part) {
-  std::ifstream symbols("/proc/kallsyms");
-  std::string line;
-  bool inside = false;
-  uint64_t begin = 0;
-  std::vector<std::pair<uint64_t, uint64_t>> ranges;
-  while (std::getline(symbols, line)) {
-    uint64_t address = 0;
-    char type = 0, name[128] = {};
-    if (sscanf(line.c_str(), "%" SCNx64 " %c %127s", &address, &type, name) != 3) continue;
-    if (inside && address > begin) {
-      ranges.emplace_back(begin, address);
-      inside = false;
-    }
-    if (!inside && std::string_view(name).find(part) != std::string_view::npos) {
-      inside = true;
-      begin = address;
-    }
-  }
-  return std::ranges::any_of(frames, [&](uint64_t frame) {
-    return std::ranges::any_of(
-        ranges, [&](const auto& range) { return frame > range.first && frame <= range.second; });
-  });
-}
-
 TEST_F(SensorTest, NamesThePipesWriterAsWhoWokeTheReader) {
   auto* const writer = Shared<std::atomic<pid_t>>();
   Child reader([writer] {
@@ -243,9 +217,12 @@ void HoldAndWait(const std::function<ssize_t(const void*)>& put, std::atomic<pid
 
 struct HeldLock {
   bool named = false;
+  bool let_go_in = false;
   uint64_t waiters = 0;
 };
-HeldLock FindHeld(const std::vector<RawSample>& samples, pid_t process, uint8_t sub, pid_t holder) {
+// `function`: of the kernel, in which the holder takes the lock, holds it and lets it go.
+HeldLock FindHeld(const std::vector<RawSample>& samples, pid_t process, uint8_t sub, pid_t holder,
+                  std::string_view function) {
   HeldLock found;
   for (const RawSample& sample : samples) {
     if (sample.vital != TELLTALE_LOCK || sample.sub != sub) continue;
@@ -255,6 +232,8 @@ HeldLock FindHeld(const std::vector<RawSample>& samples, pid_t process, uint8_t 
                    sample.detail[1] == static_cast<uint64_t>(holder) &&
                    sample.holder.tgid == static_cast<uint32_t>(process) &&
                    sample.holder.start_ns == sample.start_ns;  // a thread of the same process
+    const std::vector<uint64_t>& stack = sample.holder.stack.kernel;
+    found.let_go_in |= Through(stack, function) && !Through({stack.front()}, "bpf_");
     found.waiters = std::max(found.waiters, sample.detail[2]);
   }
   return found;
@@ -274,8 +253,10 @@ TEST_F(SensorTest, NamesTheHolderOfAMutexAndCountsThoseWhoWaitForIt) {
   close(ends[0]);
   close(ends[1]);
   if (holder->load() == 0) GTEST_SKIP() << "SKIPPED: this kernel has no userfaultfd";
-  const HeldLock held = FindHeld(kept_.samples, child.pid(), TELLTALE_LOCK_MUTEX, holder->load());
+  const HeldLock held =
+      FindHeld(kept_.samples, child.pid(), TELLTALE_LOCK_MUTEX, holder->load(), "pipe_write");
   EXPECT_TRUE(held.named);
+  EXPECT_TRUE(held.let_go_in) << "no stack of the holder letting it go";
   EXPECT_EQ(held.waiters, 3U);
 }
 
@@ -292,8 +273,10 @@ TEST_F(SensorTest, NamesTheWriterThatHoldsAnRwsemAndCountsThoseWhoWaitForIt) {
   Cut();
   close(fd);
   if (holder->load() == 0) GTEST_SKIP() << "SKIPPED: this kernel has no userfaultfd";
-  const HeldLock held = FindHeld(kept_.samples, child.pid(), TELLTALE_LOCK_RWSEM, holder->load());
+  const HeldLock held =
+      FindHeld(kept_.samples, child.pid(), TELLTALE_LOCK_RWSEM, holder->load(), "_write");
   EXPECT_TRUE(held.named);
+  EXPECT_TRUE(held.let_go_in) << "no stack of the holder letting it go";
   EXPECT_EQ(held.waiters, 3U);
 }
 

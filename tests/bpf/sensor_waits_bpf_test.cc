@@ -366,14 +366,16 @@ TEST_F(SensorTest, TakesAWaitForAContendedMutexForALockAndNamesItsOwner) {
   const uint64_t waited = ShareOf(epoch, child.pid(), TELLTALE_LOCK, TELLTALE_LOCK_FUTEX).weight;
   EXPECT_GE(waited, 390'000'000U);
   EXPECT_LT(waited, 780'000'000U);  // not counted twice
-  bool owner_named = false;
+  bool owner_named = false, let_go = false;
   for (const RawSample& sample : kept_.samples) {
     owner_named |= sample.vital == TELLTALE_LOCK && sample.sub == TELLTALE_LOCK_FUTEX &&
                    sample.detail[1] == static_cast<uint64_t>(child.pid()) &&
                    sample.holder.tid == static_cast<uint32_t>(child.pid()) &&
                    std::string(sample.holder.comm.data()) == std::string(sample.comm.data());
+    let_go |= sample.vital == TELLTALE_LOCK && Through(sample.holder.stack.kernel, "futex_wake");
   }
   EXPECT_TRUE(owner_named);
+  EXPECT_TRUE(let_go) << "no stack of the owner that wakes who waits";
 }
 
 // Whoever waits for a lock when the epoch is cut has waited for it in that epoch, too.
@@ -394,13 +396,19 @@ TEST_F(SensorTest, ChargesAWaitForAMutexWhileItLastsAndNamesWhoHoldsIt) {
   std::this_thread::sleep_for(std::chrono::milliseconds(1200));
   const uint64_t first = lock_share(Cut());
   EXPECT_GE(first, 1'100'000'000U);
-  bool named = false;
+  bool named = false, holds_asleep = false;
   for (const RawSample& sample : kept_.samples) {
-    named |= sample.vital == TELLTALE_LOCK && sample.sub == TELLTALE_LOCK_FUTEX && sample.open &&
-             sample.tgid == static_cast<uint32_t>(child.pid()) &&
-             sample.holder.tid == static_cast<uint32_t>(child.pid());
+    if (sample.vital != TELLTALE_LOCK || sample.sub != TELLTALE_LOCK_FUTEX || !sample.open)
+      continue;
+    if (sample.tgid != static_cast<uint32_t>(child.pid()) ||
+        sample.holder.tid != static_cast<uint32_t>(child.pid())) {
+      continue;
+    }
+    named = true;
+    holds_asleep |= Through(sample.holder.stack.kernel, "nanosleep");
   }
   EXPECT_TRUE(named) << "no open sample names the holder";
+  EXPECT_TRUE(holds_asleep) << "no stack of the holder, which sleeps with the lock";
   Await(child);
   EXPECT_TRUE(Within(0.03, first + lock_share(Cut()), 2'000'000'000U));
 }
@@ -440,6 +448,7 @@ TEST_F(SensorTest, NamesTheHolderOfAMutexInAnotherPidNamespace) {
     EXPECT_EQ(sample.holder.tgid, holder);
     EXPECT_EQ(sample.holder.start_ns, sample.start_ns);
     EXPECT_EQ(sample.detail[1], holder);
+    EXPECT_TRUE(!sample.open || Through(sample.holder.stack.kernel, "nanosleep"));
   }
   EXPECT_GE(open, 1);
   EXPECT_GE(ended, 1);

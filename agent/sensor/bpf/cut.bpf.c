@@ -136,6 +136,8 @@ static __always_inline void resume(struct task_struct* task, struct telltale_tas
   } else {
     st->block_sub = wait_class(0, task, st, task->__state);
     st->futex_owner = 0;
+    st->waker_tid = TELLTALE_WAKER_UNSEEN; /* of a wait long ago */
+    st->waker_stack = 0;
     st->state = TELLTALE_TASK_BLOCKED;
     st->counted_blocked = 1;
     if (own) backlog_begin(&own->half[half], half, TELLTALE_BACKLOG_BLOCKED, 1);
@@ -210,15 +212,19 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
 }
 
 /* The backlog of locks begins each epoch with what is open: that of which an end was not seen must
- * not stay in it for ever. Of programs that are there part of the time many an end is not seen:
- * what began before the last epoch is over. */
-static __always_inline void note_open_locks(struct telltale_task* st, uint64_t last_cut) {
+ * not stay in it for ever. Where begins are seen part of the time only, the
+ * end of a spinning wait may be refused by the kernel as nested: what began before the last epoch
+ * and does not sleep is over. */
+static __always_inline void note_open_locks(struct task_struct* task, struct telltale_task* st,
+                                            uint64_t last_cut) {
   struct telltale_cpu* own = cpu_block(control.cpus);
 
   if (!own) return;
   for (int slot = 0; slot < 2; slot++) {
+    bool over = slot == TELLTALE_LOCK_SPINNING || !task->__state;
+
     if (!st->lock_begin_ns[slot]) continue;
-    if (st->lock_duty_log2[slot] && st->lock_begin_ns[slot] < last_cut) {
+    if (over && st->lock_duty_log2[slot] && st->lock_begin_ns[slot] < last_cut) {
       st->lock_begin_ns[slot] = 0;
       lose(&own->half[control.half & 1], TELLTALE_LOCK, TELLTALE_LOST_SLOT, 0);
     } else {
@@ -253,7 +259,7 @@ static __always_inline int collect(struct seq_file* seq, struct task_struct* tas
   st->base = accounts;
   if (cut > st->first_ns) st->first_ns = cut;
   __builtin_memset(&st->half[old], 0, sizeof(st->half[old]));
-  note_open_locks(st, control.epoch_start_ns[old]);
+  note_open_locks(task, st, control.epoch_start_ns[old]);
   return 0;
 }
 

@@ -5,6 +5,7 @@
 // hash.
 
 #include "agent/sensor/bpf/sample.bpf.h"
+#include "agent/sensor/bpf/waker_stack.bpf.h"
 
 /* Flags of contention_begin (include/trace/events/lock.h). */
 #define LCB_F_SPIN 1
@@ -15,8 +16,6 @@
 #define OWNER_FLAGS 7UL  /* low bits of a mutex's or rwsem's owner word */
 #define READER_OWNED 1UL /* of an rwsem's: the owner is only one of the readers, or was */
 #define MOST_WAITERS 8
-
-enum { SLEEPING = 0, SPINNING = 1 };
 
 static __always_inline uint32_t kind_of(uint32_t flags) {
   if (flags & LCB_F_MUTEX) return TELLTALE_LOCK_MUTEX;
@@ -94,7 +93,7 @@ SEC("tp_btf/contention_begin")
 int on_contention(uint64_t* ctx) {
   uint64_t lock = ctx[0];
   uint32_t flags = ctx[1], kind = kind_of(flags);
-  uint32_t slot = kind == TELLTALE_LOCK_SPIN ? SPINNING : SLEEPING;
+  uint32_t slot = kind == TELLTALE_LOCK_SPIN ? TELLTALE_LOCK_SPINNING : TELLTALE_LOCK_SLEEPING;
   struct telltale_cpu* c = watched_cpu(TELLTALE_LOCK);
   struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_task* st;
@@ -110,7 +109,8 @@ int on_contention(uint64_t* ctx) {
     return 0;
   }
   /* A mutex says so twice: when it begins to spin and when it gives that up. */
-  if (st->lock_begin_ns[slot] && st->lock_address[slot] == lock) return 0;
+  if (slot == TELLTALE_LOCK_SLEEPING && st->lock_begin_ns[slot] && st->lock_address[slot] == lock)
+    return 0;
   if (!st->lock_begin_ns[slot]) {
     st->lock_duty_log2[slot] = control.knobs[TELLTALE_LOCK - 1].duty_log2 & 15;
     backlog_begin(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_LOCK,
@@ -121,8 +121,9 @@ int on_contention(uint64_t* ctx) {
   st->lock_begin_ns[slot] = bpf_ktime_get_ns();
   st->lock_address[slot] = lock;
   st->lock_kind[slot] = kind;
-  if (slot == SLEEPING) {
+  if (slot == TELLTALE_LOCK_SLEEPING) {
     st->lock_queue = queue_of(flags);
+    st->waker_stack = 0; /* of a wait before */
     note_holder(st, lock);
   }
   return 0;
@@ -139,7 +140,7 @@ static __always_inline int waited(void* ctx, struct telltale_cpu* c, struct tell
   no_regs(&u);
   if (!c->irq_depth) running_regs(c, &u);
   hist_add(h, TELLTALE_HIST_LOCK, ns);
-  hash = mix(mix(label_begin(c, half), (uint64_t)kind << 32 | (u.syscall & 0xffffffff)), u.place);
+  hash = lock_label(label_begin(c, half), kind, &u);
   opaque(kind);
   if (kind >= TELLTALE_LOCK_SUBS) return 0;
   if (likely(!count(c, half, TELLTALE_LOCK, TELLTALE_SUBS_LOCK + kind, hash, ns, &before)))
@@ -154,6 +155,7 @@ static __always_inline int waited(void* ctx, struct telltale_cpu* c, struct tell
     s->peer = st->lock_holder;
     s->detail[1] = st->lock_holder.tid;
     s->detail[2] = waiters(lock, st->lock_queue);
+    add_holder_stack(h, s, st);
   }
   take_stacks(ctx, s, true, !c->irq_depth && has_user_side());
   sample_end(s);
@@ -178,7 +180,10 @@ int on_contention_end(uint64_t* ctx) {
   }
   st = bpf_task_storage_get(&tasks, task, 0, 0);
   if (!st) return 0;
-  slot = st->lock_begin_ns[SPINNING] && st->lock_address[SPINNING] == lock ? SPINNING : SLEEPING;
+  slot =
+      st->lock_begin_ns[TELLTALE_LOCK_SPINNING] && st->lock_address[TELLTALE_LOCK_SPINNING] == lock
+          ? TELLTALE_LOCK_SPINNING
+          : TELLTALE_LOCK_SLEEPING;
   begun = st->lock_begin_ns[slot];
   if (!begun || st->lock_address[slot] != lock) return 0;
   st->lock_begin_ns[slot] = 0;

@@ -169,7 +169,7 @@ static __noinline int charge_lock(struct telltale_cpu* own, struct task_struct* 
   s->label[1] = u.syscall;
   s->label[2] = u.ip;
   s->detail[0] = st->futex_address;
-  s->detail[1] = name_owner(&s->peer, task, st->futex_owner);
+  s->detail[1] = name_owner(s, task, st->futex_owner, true);
   s->flags |= TELLTALE_SAMPLE_KSTACK;
   s->kernel_bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
   sample_end(s);

@@ -48,28 +48,62 @@ __noinline uint64_t thread_by_number(uint64_t of, uint32_t number) {
   return 0;
 }
 
-/* The owner of a futex is known by its tid only, by which its own pid namespace knows it. Where
- * that is a container's, or where there is no way to look a task up, it is looked for among the
- * threads of the same process, of which the owner of most mutexes is one. Returns its tid on the
- * host, be it gone; 0: it is not known. */
-static __noinline uint32_t name_owner(struct telltale_peer* peer, struct task_struct* task,
-                                      uint32_t tid) {
-  struct task_struct* owner;
-  uint64_t thread;
+/* Whether a task asks the kernel about that futex: it waits for it in its turn, or lets go of it.
+ */
+static __always_inline bool waits_for(struct task_struct* task, uint64_t futex) {
+  struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(task);
 
-  if (!BPF_CORE_READ(task, thread_pid, level) && bpf_task_from_pid && bpf_task_release) {
-    owner = bpf_task_from_pid(tid);
-    if (!owner) return tid;
-    name_peer(peer, (uint64_t)owner, tid);
-    bpf_task_release(owner);
-    return tid;
+  return regs->orig_ax == SYS_FUTEX && regs->di == futex;
+}
+
+/* The verifier lets no helper see a task and a record that are both still to be given back, so the
+ * frames go by this place. The iterator runs on one CPU at a time. */
+struct holder_frames {
+  uint64_t frame[TELLTALE_PEER_FRAMES];
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct holder_frames);
+} holder_frames SEC(".maps");
+
+static __always_inline void add_stack_of(struct task_struct* holder, struct telltale_sample* s) {
+  uint32_t first = 0;
+  struct holder_frames* frames = bpf_map_lookup_elem(&holder_frames, &first);
+
+  if (!frames) return;
+  s->peer_bytes = bpf_get_task_stack(holder, frames->frame, sizeof(frames->frame), 0);
+  __builtin_memcpy(s->peer_kernel, frames->frame, sizeof(s->peer_kernel));
+}
+
+/* The owner of a futex is known by its tid only, by which its own pid namespace knows it. Where
+ * that is a container's it is looked for among the threads of the same process, of which the owner
+ * of most mutexes is one; so it is where there is no way to look a task up. `holds`: the
+ * wait goes on, so the owner's stack says what for; it is the owner of when the wait began, and one
+ * that asks for the futex itself is it no longer. Returns its tid on the host, be it gone; 0: it is
+ * not known. */
+static __noinline uint32_t name_owner(struct telltale_sample* s, struct task_struct* task,
+                                      uint32_t tid, bool holds) {
+  bool by_tid = bpf_task_from_pid && bpf_task_release;
+  struct task_struct* owner;
+  uint64_t thread = 0;
+
+  if (BPF_CORE_READ(task, thread_pid, level) || !by_tid) {
+    /* As a number: the verifier hands no pointers to other functions than those it looks into. */
+    if (bpf_probe_read_kernel(&thread, sizeof(thread), &task)) return 0;
+    thread = thread_by_number(thread, tid);
+    if (!thread) return 0;
+    tid = BPF_CORE_READ((struct task_struct*)thread, pid);
+    name_peer(&s->peer, thread, tid);
+    if (!holds || !by_tid) return tid;
   }
-  /* As a number: the verifier hands no pointers to other functions than those it looks into. */
-  if (bpf_probe_read_kernel(&thread, sizeof(thread), &task)) return 0;
-  thread = thread_by_number(thread, tid);
-  if (!thread) return 0;
-  tid = BPF_CORE_READ((struct task_struct*)thread, pid);
-  name_peer(peer, thread, tid);
+  s->peer.tid = tid;
+  owner = bpf_task_from_pid(tid);
+  if (!owner) return tid;
+  name_peer(&s->peer, (uint64_t)owner, tid);
+  if (holds && !waits_for(owner, s->detail[0])) add_stack_of(owner, s);
+  bpf_task_release(owner);
   return tid;
 }
 

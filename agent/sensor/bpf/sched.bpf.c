@@ -29,7 +29,8 @@ static __noinline int take_pending(void* ctx, struct telltale_cpu* c, struct tas
     s->label[2] = p->ip;
     if (st) {
       s->detail[0] = st->futex_address;
-      s->detail[1] = name_owner(&s->peer, task, st->futex_owner);
+      s->detail[1] = name_owner(s, task, st->futex_owner, false);
+      add_holder_stack(&c->half[p->half & 1], s, st);
     }
     take_stacks(ctx, s, false, at_exit);
     sample_end(s);

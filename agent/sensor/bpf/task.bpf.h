@@ -60,8 +60,8 @@ static __always_inline void user_regs(struct task_struct* task, const struct tel
   read_regs((struct pt_regs*)bpf_task_pt_regs(task), bases, u);
 }
 
-/* The kernel puts no call in its place. Since 6.2; used since 6.4, which the other one tells: before,
- * no instruction may read through such a pointer here and through a helper's there. */
+/* The kernel puts no call in its place. Since 6.2; used since 6.4, which the other one tells:
+ * before, no instruction may read through such a pointer here and through a helper's there. */
 extern void* bpf_rdonly_cast(const void* object, uint32_t type) __ksym __weak;
 struct bpf_dynptr {
   uint64_t of_the_kernel[2];
@@ -87,6 +87,12 @@ static __always_inline void running_regs(const struct telltale_cpu* c, struct us
   no_regs(u);
   if (at == TELLTALE_NO_REGS) return;
   read_regs(regs_at(at), &c->bases, u);
+}
+
+/* `begin`: seed and who waits. */
+static __always_inline uint64_t lock_label(uint64_t begin, uint32_t kind,
+                                           const struct user_regs* u) {
+  return mix(mix(begin, (uint64_t)kind << 32 | (u->syscall & 0xffffffff)), u->place);
 }
 
 static __always_inline void read_exe(struct task_struct* task, struct telltale_exe* exe) {
@@ -220,7 +226,8 @@ static __always_inline uint64_t rss_pages(struct task_struct* task) {
 /* Words of 64 bits each that are looked at, of a process's table of open files: 65,536 files. */
 #define FILE_WORDS 1024
 
-/* Not static: so the verifier follows its loop once, and not once for each path that leads to it. */
+/* Not static: so the verifier follows its loop once, and not once for each path that leads to it.
+ */
 __noinline int bits_set(uint64_t from, uint32_t words) {
   uint32_t count = 0;
 

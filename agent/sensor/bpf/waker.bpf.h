@@ -2,46 +2,41 @@
  *
  * Who ended a wait. At each wakeup the waker leaves its tid with the task it wakes. Its name is
  * looked up only if the wait is kept. Its stack must be taken at once, long before that is known:
- * it is, when by a cell that the wait may be added to it would be due.
+ * it is, when by a cell that the wait may be added to, as one of a task or for a lock, it would be
+ * due.
  */
 #ifndef TELLTALE_SENSOR_WAKER_BPF_H_
 #define TELLTALE_SENSOR_WAKER_BPF_H_
 
 #include "agent/sensor/bpf/peer.bpf.h"
+#include "agent/sensor/bpf/waker_stack.bpf.h"
 
 /* An eighth of the quantum. Shorter waits are too many to look at each one's cell; where they pass
  * a power of t together, one is kept with its waker's name and without the stack. */
 #define FORESEEN_NS (1ULL << 17)
 
-#define WAKER_STACKS 512
-struct waker_stack {
-  uint32_t woken_tid; /* whose waker it is; 0 while it is written */
-  int32_t bytes;
-  uint64_t frame[TELLTALE_PEER_FRAMES];
-};
-/* Kept from a wakeup to the switch that follows, in a place picked by the woken task's tid. Another
- * task may take it over: counted as TELLTALE_LOST_SLOT. */
-struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, WAKER_STACKS);
-  __type(key, uint32_t);
-  __type(value, struct waker_stack);
-} waker_stacks SEC(".maps");
-
-static __always_inline struct waker_stack* stack_of_waker(uint32_t woken_tid) {
-  uint32_t key = woken_tid & (WAKER_STACKS - 1);
-  return bpf_map_lookup_elem(&waker_stacks, &key);
-}
-
-/* Whether the wait, were it to end on this CPU now, would be kept. */
-static __always_inline bool would_be_due(uint32_t cpu, uint32_t half, uint64_t hash, uint64_t ns) {
-  const uint32_t v = TELLTALE_BLOCKING - 1;
+/* Whether a wait of that label, were it to end on this CPU now, would be kept. */
+static __always_inline bool would_be_due_on(uint32_t cpu, uint32_t half, uint32_t vital,
+                                            uint64_t hash, uint64_t ns) {
   struct telltale_cpu* c = cpu_block(cpu);
   struct telltale_slot trial;
+  const uint32_t v = vital - 1;
 
   if (!c) return false;
   trial = c->half[half & 1].sketch[v].slot[hash >> TELLTALE_CELL_SHIFT];
   return add(c, v, &trial, hash, ns);
+}
+
+/* It will run where it ran last or where its waker runs. */
+static __noinline int would_be_due(struct task_struct* woken, uint32_t vital, uint64_t hash,
+                                   uint64_t ns) {
+  uint32_t half = control.half & 1;
+
+  if (vital == TELLTALE_LOCK)
+    return would_be_due_on(woken->thread_info.cpu, half, TELLTALE_LOCK, hash, ns) ||
+           would_be_due_on(bpf_get_smp_processor_id(), half, TELLTALE_LOCK, hash, ns);
+  return would_be_due_on(woken->thread_info.cpu, half, TELLTALE_BLOCKING, hash, ns) ||
+         would_be_due_on(bpf_get_smp_processor_id(), half, TELLTALE_BLOCKING, hash, ns);
 }
 
 static __noinline int keep_stack(void* ctx, struct task_struct* woken, struct telltale_task* st,
@@ -50,13 +45,20 @@ static __noinline int keep_stack(void* ctx, struct task_struct* woken, struct te
   struct waker_stack* stack;
   struct user_regs u;
   uint64_t hash;
+  bool due;
 
   user_regs(woken, &st->bases, &u);
   hash = wait_label(st, half, woken->pid, &u);
-  /* It will run where it ran last or where its waker runs. */
-  if (!would_be_due(woken->thread_info.cpu, half, hash, ns) &&
-      !would_be_due(bpf_get_smp_processor_id(), half, hash, ns))
-    return 0;
+  due = would_be_due(woken, TELLTALE_BLOCKING, hash, ns);
+  if (!due && st->futex_owner)
+    due = would_be_due(woken, TELLTALE_LOCK, mix(hash, TELLTALE_LOCK_FUTEX), ns);
+  if (!due && st->lock_begin_ns[TELLTALE_LOCK_SLEEPING]) {
+    hash =
+        lock_label(mix(control.seed[half], st->ident), st->lock_kind[TELLTALE_LOCK_SLEEPING], &u);
+    ns = bpf_ktime_get_ns() - st->lock_begin_ns[TELLTALE_LOCK_SLEEPING];
+    due = would_be_due(woken, TELLTALE_LOCK, hash, stands_for(TELLTALE_LOCK, ns));
+  }
+  if (!due) return 0;
   stack = stack_of_waker(woken->pid);
   if (!stack) return 0;
   stack->woken_tid = 0;
@@ -88,22 +90,12 @@ static __always_inline void note_waker(void* ctx, struct telltale_cpu* c,
 
 static __noinline int name_waker(struct telltale_half* h, struct telltale_sample* s,
                                  struct telltale_task* st) {
-  struct waker_stack* stack;
-
   if (st->waker_tid == TELLTALE_WAKER_IRQ) {
     __builtin_memcpy(s->peer.comm, "[irq]", 6);
   } else if (st->waker_tid != TELLTALE_WAKER_UNSEEN) {
     name_peer(&s->peer, st->waker_task, st->waker_tid);
   }
-  if (!st->waker_stack) return 0;
-  stack = stack_of_waker(s->who.tid);
-  if (!stack) return 0;
-  s->peer_bytes = stack->bytes;
-  __builtin_memcpy(s->peer_kernel, stack->frame, sizeof(s->peer_kernel));
-  if (stack->woken_tid != s->who.tid) {
-    s->peer_bytes = 0;
-    lose(h, TELLTALE_BLOCKING, TELLTALE_LOST_SLOT, 0);
-  }
+  add_waker_stack(h, s, st);
   return 0;
 }
 
