@@ -250,8 +250,11 @@ void Governor::Detach(uint64_t now, GovernorDecision& decision) {
 void Governor::Await(const GovernorReading& reading, double passed_s, GovernorDecision& decision) {
   const uint64_t now = reading.mono_ns;
   share_ = 0;
-  const double would = Predict({passed_s, reading.full_ns, 0}, levels_);
+  const double would = Predict({passed_s, reading.full_ns, 0}, levels_) - reading.paid_ns;
   if (!reading.known || would > kComfort * BudgetNs(passed_s)) stormy_ns_ = now;
+  const double told = CostAt(Part::kSwitch, {passed_s, reading.full_ns, 0}, levels_) +
+                      CostAt(Part::kTasks, {passed_s, reading.full_ns, 0}, levels_);
+  if (reading.known && told > kComfort * BudgetNs(passed_s)) misled_ = false;
   came_early_ = !misled_ && static_cast<double>(now - stormy_ns_) >= options_.calm_s * kSecond;
   if (came_early_ || now >= retry_at_ns_) Retry(now, decision);
 }
@@ -314,7 +317,7 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
   }
   if (Predict(window, levels_) <= kTooMuch * BudgetNs(window.seconds)) helpless_ = false;
   // Programs that are coming off would not come off sooner with all of them.
-  overspent_ns_ += std::max(0.0, spent - reading.unseen_ns - BudgetNs(passed_s));
+  overspent_ns_ += std::max(0.0, spent - reading.unseen_ns - reading.paid_ns - BudgetNs(passed_s));
   if (!decision.steps.empty()) {
     changed_ns_ = now;
     readings_.clear();

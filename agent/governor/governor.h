@@ -13,8 +13,9 @@
 // without. When nothing is left to turn down and the budget is still exceeded by a fifth, it asks
 // for the sensor to be detached as soon as 20 s of budget have been overspent so, 5 s where it is
 // for the context switches alone (programs that are on their way off are not counted in that: they
-// would not come off sooner), and tries again later: when the host has been calm for 30 s, as
-// far as it can tell, else after a pause that doubles each time.
+// would not come off sooner; nor is what was spent long ago: it would not be saved), and tries
+// again later: when the host has been calm for 30 s, as far as it can tell, else after a pause that
+// doubles each time.
 //
 // Pure: no clock, no kernel. Owned by the sensor, its thread only.
 
@@ -58,6 +59,8 @@ struct GovernorReading {
   double cycling_ns = 0;
   // Those programs' part of cycling_ns.
   double unseen_ns = 0;
+  // What of full_ns, at the present levels, was spent before the last reading and is told only now.
+  double paid_ns = 0;
   // False while detached on a host that does not tell: full_ns is not what it would cost.
   bool known = true;
 };

@@ -280,7 +280,8 @@ absl::Status BudgetKeeper::Apply(const GovernorStep& step, uint64_t mono_ns) {
       }
       return ApplySwitch(step.from, step.to);
     case Part::kTasks:
-      for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
+      for (const uint8_t vital :
+           {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING, TELLTALE_LOCK, TELLTALE_RECLAIM}) {
         Note(vital, mono_ns, KnobKind::kLeastRun, control_->least_run_ns,
              step.to == 0 ? 0 : kLeastRunNs);
       }

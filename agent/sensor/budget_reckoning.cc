@@ -94,10 +94,14 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
   for (const Part part : {Part::kSamples, Part::kUnwinding, Part::kRest}) {
     SpreadCost& spread = spread_[Index(part)];
     double& full = reading.full_ns[Index(part)];
+    const double now_ns = full;
     spread.Add(full);
     full = spread.Tell(passed_s, kBurstSeconds);
+    reading.paid_ns += Governor::Cost(part, governor_->level(part), std::max(0.0, full - now_ns));
   }
-  reading.full_ns[Index(Part::kRest)] += once_.Tell(passed_s, kOnceSeconds);
+  const double once_ns = once_.Tell(passed_s, kOnceSeconds);
+  reading.full_ns[Index(Part::kRest)] += once_ns;
+  reading.paid_ns += once_ns;
   last_agent_ns_ = agent_ns;
   last_cycler_ns_ = cycler_ns;
   return reading;

@@ -32,7 +32,8 @@ class Host {
   // to count nothing.
   double cycling = 0, unseen = 0;
   bool known_while_detached = true;
-  double told_while_detached = 1;  // share of the load that is known then
+  double told_while_detached = 1;              // share of the load that is known then
+  std::function<double(double seconds)> paid;  // of kRest, what was spent before
 
   // Runs until `end` and returns the CPU seconds the agent took meanwhile.
   double Run(const Load& load, double end) {
@@ -57,6 +58,7 @@ class Host {
         }
       }
       reading.known = !governor_.detached() || known_while_detached;
+      if (paid) reading.paid_ns = paid(now_) * kTick * 1e9;
       const GovernorDecision decision = governor_.Update(reading);
       for (const GovernorStep& step : decision.steps) {
         steps_.push_back({now_, step});
@@ -456,6 +458,47 @@ TEST(Governor, KeepsWatchingAStormWhoseBeginningWasDear) {
   const double spent = host.Run(storm, 120);
   EXPECT_TRUE(host.detached().empty()) << host.detached().front();
   EXPECT_LE(spent, 1.05 * host.budget() * 120);
+}
+
+// What a storm's records took is told over half a minute: leaving afterwards saves none of it.
+TEST(Governor, DoesNotLeaveAfterAStormForWhatTheStormTook) {
+  const auto fading = [](double at) { return at < 10 ? 0 : 0.06 * std::exp(-(at - 10) / 30); };
+  const Load calm = [&](double at) {
+    return Parts({{Part::kRest, 0.004 + fading(at)}, {Part::kSyscall, 0.01}});
+  };
+  Host untold(TwoCpus());
+  untold.Run(calm, 60);
+  ASSERT_FALSE(untold.detached().empty()) << "else this shows nothing";
+  Host host(TwoCpus());
+  host.paid = fading;
+  host.Run(calm, 60);
+  EXPECT_TRUE(host.detached().empty());
+}
+
+TEST(Governor, WhatAStormTookDoesNotKeepItAwayOnceTheHostIsCalm) {
+  Host host(TwoCpus());
+  const auto fading = [](double at) { return at < 40 ? 0 : 0.05 * std::exp(-(at - 40) / 30); };
+  host.paid = fading;
+  const Load storm = [&](double at) {
+    return Parts({{Part::kSwitch, at < 40 ? 1.0 : 0.001}, {Part::kRest, 0.002 + fading(at)}});
+  };
+  host.Run(storm, 75);
+  ASSERT_EQ(host.detached().size(), 2u);
+  EXPECT_NEAR(host.detached()[1], 70, 2) << "half a minute after the storm";
+}
+
+// The second storm comes within a minute of its return, and the host tells of it: the calm after it
+// can be believed, too.
+TEST(Governor, ComesBackAfterEachOfTwoStormsCloseToEachOther) {
+  Host host(TwoCpus());
+  const Load storms = [](double at) {
+    const bool blows = at < 20 || (at >= 60 && at < 80);
+    return Parts({{Part::kSwitch, blows ? 1.0 : 0.001}, {Part::kRest, 0.002}});
+  };
+  host.Run(storms, 200);
+  ASSERT_EQ(host.detached().size(), 4u);
+  EXPECT_NEAR(host.detached()[1], 50, 2);
+  EXPECT_NEAR(host.detached()[3], 110, 2);
 }
 
 // Counting switches is the least that can be done of them, so a storm of theirs alone is left soon.
