@@ -93,6 +93,15 @@ std::string_view TakeWord(std::string_view& text) {
   return rest.substr(0, end);
 }
 
+bool HasWord(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const size_t comma = std::min(list.find(','), list.size());
+    if (list.substr(0, comma) == word) return true;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return false;
+}
+
 void ForEachLine(std::string_view text, const std::function<void(std::string_view)>& line) {
   while (!text.empty()) {
     const size_t end = text.find('\n');

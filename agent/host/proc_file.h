@@ -31,6 +31,9 @@ std::optional<uint64_t> TakeNumber(std::string_view& text, int base = 10);
 // The word at the front of `text`, after blanks; moves past it. Empty at the end.
 std::string_view TakeWord(std::string_view& text);
 
+// Whether `word` stands in a list of words between commas.
+bool HasWord(std::string_view list, std::string_view word);
+
 // Calls `line` with each line of `text`, without its newline.
 void ForEachLine(std::string_view text, const std::function<void(std::string_view)>& line);
 

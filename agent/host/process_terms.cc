@@ -3,23 +3,18 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/host/mount_list.h"
 #include "agent/host/proc_file.h"
 
 namespace telltale::agent {
 namespace {
 
-constexpr size_t kTermsBytes = 64 * 1024, kMountBytes = 1 << 20;
+constexpr size_t kTermsBytes = 64 * 1024;
 constexpr size_t kMaxCgroups = 256, kMaxDepth = 16;
 constexpr uint64_t kMaxCount = uint64_t{1} << 47;
 constexpr uint32_t kMaxPolicy = 63, kMaxPriority = 99;
 
 uint64_t Grown(uint64_t before, uint64_t now) { return now > before ? now - before : 0; }
-
-// Whether a list of words between commas has the word.
-bool Lists(std::string_view list, std::string_view word) {
-  return absl::StrCat(",", std::string(list), ",")
-             .find(absl::StrCat(",", std::string(word), ",")) != std::string::npos;
-}
 
 std::string Text(const std::string& path, size_t limit) {
   auto text = ReadBounded(path, limit);
@@ -44,22 +39,13 @@ std::optional<CpuLimitCounts> ParseCpuStat(std::string_view text) {
   return counts;
 }
 
-// Fields: id, parent, device, root, point, options, ..., "-", type, source, options of the whole.
 CpuHierarchy ParseCpuHierarchy(std::string_view mountinfo) {
   CpuHierarchy unified{"", true}, first;
-  ForEachLine(mountinfo, [&](std::string_view line) {
-    const size_t second = line.find(" - ");
-    if (second == std::string_view::npos) return;
-    std::string_view what = line.substr(second + 3);
-    const std::string_view type = TakeWord(what);
-    TakeWord(what);
-    const std::string_view options = TakeWord(what);
-    line = line.substr(0, second);
-    for (int i = 0; i < 4; ++i) TakeWord(line);
-    const std::string_view point = TakeWord(line);
-    if (type == "cgroup2" && unified.mount.empty()) unified.mount = point;
-    if (type == "cgroup" && Lists(options, "cpu") && first.mount.empty()) first.mount = point;
-  });
+  for (const Mount& mount : ParseMounts(mountinfo, kMostMounts)) {
+    if (mount.type == "cgroup2" && unified.mount.empty()) unified.mount = mount.point;
+    if (mount.type == "cgroup" && HasWord(mount.options, "cpu") && first.mount.empty())
+      first.mount = mount.point;
+  }
   return first.mount.empty() ? unified : first;
 }
 
@@ -70,14 +56,14 @@ std::string CpuCgroupOf(std::string_view cgroup, bool unified) {
     const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos || !path.empty()) return;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    if (unified ? controllers.empty() : Lists(controllers, "cpu")) path = line.substr(second + 1);
+    if (unified ? controllers.empty() : HasWord(controllers, "cpu")) path = line.substr(second + 1);
   });
   return path;
 }
 
 ProcessTermsReader::ProcessTermsReader(std::string root)
     : root_(std::move(root)),
-      hierarchy_(ParseCpuHierarchy(Text(root_ + "/proc/self/mountinfo", kMountBytes))) {}
+      hierarchy_(ParseCpuHierarchy(Text(root_ + "/proc/self/mountinfo", kMostMountBytes))) {}
 
 const ProcessTermsReader::Cgroup* ProcessTermsReader::Ask(const std::string& path) {
   const auto known = cgroups_.find(path);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/host/mount_list.h"
 #include "agent/host/proc_file.h"
 #include "agent/sensor/control_words.h"
 #include "sketch/time_units.h"
@@ -18,29 +19,15 @@
 namespace telltale::agent {
 namespace {
 
-constexpr size_t kMaxText = 1 << 20;
-constexpr const char* kMemory = ",memory,";  // among the options of a mount
-
 const char* NameOf(bool unified) { return unified ? "version 2" : "version 1, controller memory"; }
 
 }  // namespace
 
-// Fields: id, parent, device, root, point, options, ..., "-", type, source, options of the whole.
 absl::StatusOr<std::string> CgroupMount(std::string_view mountinfo, bool unified) {
-  std::string point;
-  ForEachLine(mountinfo, [&](std::string_view line) {
-    const size_t second = line.find(" - ");
-    if (!point.empty() || second == std::string_view::npos) return;
-    std::string_view what = line.substr(second + 3);
-    if (TakeWord(what) != (unified ? "cgroup2" : "cgroup")) return;
-    TakeWord(what);
-    const std::string options = absl::StrCat(",", std::string(TakeWord(what)), ",");
-    if (!unified && options.find(kMemory) == std::string::npos) return;
-    line = line.substr(0, second);
-    for (int i = 0; i < 4; ++i) TakeWord(line);
-    point = std::string(TakeWord(line));
-  });
-  if (!point.empty()) return point;
+  for (const Mount& mount : ParseMounts(mountinfo, kMostMounts)) {
+    if (mount.type != (unified ? "cgroup2" : "cgroup")) continue;
+    if (unified || HasWord(mount.options, "memory")) return mount.point;
+  }
   return absl::NotFoundError(
       absl::StrCat("the cgroup hierarchy (", NameOf(unified), ") is mounted nowhere here"));
 }
@@ -69,7 +56,7 @@ absl::Status CgroupScope::Begin(telltale_control& control) {
         "), as /proc/PID/cgroup of one of its processes "
         "shows it; create the cgroup before the agent starts, or set sensor.scope: host"));
   };
-  const auto mounts = ReadBounded("/proc/self/mountinfo", kMaxText);
+  const auto mounts = ReadBounded("/proc/self/mountinfo", kMostMountBytes);
   if (!mounts.ok()) return refused(mounts.status());
   const auto mount = CgroupMount(*mounts, unified);
   if (!mount.ok()) return refused(mount.status());

@@ -15,17 +15,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/clock_ns.h"
+#include "agent/host/mount_list.h"
 #include "agent/host/proc_file.h"
 #include "agent/symbols/block_device.h"
-#include "agent/symbols/mount_list.h"
 #include "agent/symbols/regular_file.h"
 
 namespace telltale::agent {
 namespace {
 
 constexpr uint64_t kMapsOf = 1ull << 63;  // no device has such a number
-constexpr size_t kMountBytes = 1 << 20;
-constexpr size_t kMounts = 8'192;
 // A number without a block device behind it goes to another file system once it is free.
 constexpr uint64_t kToldAgainNs = 60'000'000'000;
 // Beyond this many that wait, all that may wait are taken for hung.
@@ -48,8 +46,8 @@ void Touch(const std::string& path) {
 }
 
 std::vector<Mount> MountsOf(const std::string& root, uint32_t tgid) {
-  const auto text = ReadBounded(absl::StrCat(root, "/proc/", tgid, "/mountinfo"), kMountBytes);
-  return text.ok() ? ParseMounts(*text, kMounts) : std::vector<Mount>();
+  const auto text = ReadBounded(absl::StrCat(root, "/proc/", tgid, "/mountinfo"), kMostMountBytes);
+  return text.ok() ? ParseMounts(*text, kMostMounts) : std::vector<Mount>();
 }
 
 std::string DeviceText(uint64_t device) {

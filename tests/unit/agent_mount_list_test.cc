@@ -1,4 +1,4 @@
-#include "agent/symbols/mount_list.h"
+#include "agent/host/mount_list.h"
 
 #include <gtest/gtest.h>
 
@@ -22,6 +22,7 @@ TEST(MountListTest, NamesDevicePointAndTypeOfEachMount) {
   EXPECT_EQ(mounts[2].device, 53u);
   EXPECT_EQ(mounts[2].point, "/mnt/the tools");
   EXPECT_EQ(mounts[2].type, "nfs4");
+  EXPECT_EQ(mounts[2].options, "ro,hard");
   EXPECT_EQ(ParseMounts(kText, 2).size(), 2u);
 }
 

@@ -1,4 +1,4 @@
-#include "agent/symbols/mount_list.h"
+#include "agent/host/mount_list.h"
 
 #include <optional>
 #include <utility>
@@ -42,6 +42,8 @@ std::optional<Mount> ParseMount(std::string_view line) {
     if (word.empty()) return std::nullopt;
   }
   mount.type = std::string(TakeWord(line));
+  TakeWord(line);  // what it is made of
+  mount.options = std::string(TakeWord(line));
   if (!mount.point.starts_with('/') || mount.type.empty()) return std::nullopt;
   return mount;
 }
