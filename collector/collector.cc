@@ -99,6 +99,8 @@ struct Collector::Parts {
   Config config;
   GrpcStats grpc_stats;
   GrpcConnections grpc_connections{&grpc_stats};
+  // Apart: whoever keeps the one port busy with handshakes leaves the other alone.
+  GrpcConnections enroll_connections{&grpc_stats};
   RevocationList revoked;
   FileStamp crl_stamp, ca_stamp;
   enroll::EnrollStats enroll_stats;
@@ -308,7 +310,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
       parts.access_service.get(),    parts.watch_service.get(),        parts.live_service.get(),
       parts.enrolment_service.get(), parts.incident_service->service()};
   if (parts.issuer != nullptr) {
-    auto enroll = StartEnrollServer(*enroll_address, tls, &parts.grpc_connections,
+    auto enroll = StartEnrollServer(*enroll_address, tls, &parts.enroll_connections,
                                     parts.enroll_service.get());
     if (!enroll.ok()) return enroll.status();
     parts.enroll = *std::move(enroll);

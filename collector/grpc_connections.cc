@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <mutex>
@@ -29,10 +30,14 @@ class OpenConnections {
   }
 
   std::unordered_map<std::string, size_t> Handshakes(std::chrono::steady_clock::time_point now) {
+    // Whoever lets go of a connection last takes the lock for it: that may be who looks at it here,
+    // and so these go after it.
+    std::vector<std::shared_ptr<GrpcConnection>> looked_at;
     const std::lock_guard<std::mutex> lock(mutex_);
     std::unordered_map<std::string, size_t> under_way;
+    looked_at.reserve(begun_.size());
     std::erase_if(begun_, [&](const Begun& one) {
-      const auto connection = one.connection.lock();
+      const auto& connection = looked_at.emplace_back(one.connection.lock());
       if (connection == nullptr || connection->agreed()) return true;
       if (now - one.at > GrpcConnections::kLongHandshake) return true;
       ++under_way[connection->address()];
@@ -193,12 +198,23 @@ GrpcConnection::GrpcConnection(int socket, std::string key, std::string address,
 
 GrpcConnection::~GrpcConnection() { open_->Remove(key_); }
 
+// What is brought for what is credited comes before it, or after it by less than a window: there is
+// nothing to save up.
+void GrpcConnection::Credit(int64_t bytes) {
+  const int64_t most = kAllowance + (room_taken_ ? kRoom : 0);
+  int64_t left = left_;
+  while (left < most && !left_.compare_exchange_weak(left, std::min(left + bytes, most))) {
+  }
+}
+
 void GrpcConnection::Took(size_t message_bytes) {
   // Frames and records are below an eighth of a message; of a small one they are most.
   constexpr int64_t kFrames = 256;
   const auto bytes = static_cast<int64_t>(message_bytes);
-  left_ += bytes + bytes / 8 + kFrames;
+  Credit(bytes + bytes / 8 + kFrames);
 }
+
+void GrpcConnection::Admitted() { Credit(kCall); }
 
 bool GrpcConnection::TakeRoom() {
   if (room_taken_.exchange(true)) return false;
@@ -214,7 +230,7 @@ void GrpcConnection::GiveRoomBack() {
 void GrpcConnection::Sent(size_t bytes) {
   // Window updates for it, two of 35 bytes in records of their own for each 32 KiB, and room.
   constexpr size_t kConfirmed = 64;
-  left_ += static_cast<int64_t>(bytes / kConfirmed);
+  Credit(static_cast<int64_t>(bytes / kConfirmed));
 }
 
 void GrpcConnection::Brought(size_t bytes) {

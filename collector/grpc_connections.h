@@ -50,7 +50,7 @@ class GrpcConnection {
   // A service took in a message of so many bytes.
   void Took(size_t message_bytes);
   // A call of somebody who may call has come.
-  void Admitted() { left_ += kCall; }
+  void Admitted();
   // A stream that has brought a message may bring a long one until it gives that room back. One
   // stream has it at a time, as many as an agent opens: else streams that are opened and cancelled
   // faster than they are told of it would make room for ever more. False: another has it.
@@ -67,6 +67,8 @@ class GrpcConnection {
   void Brought(size_t bytes);
 
  private:
+  void Credit(int64_t bytes);
+
   const int socket_;
   const std::string key_, address_;
   const std::shared_ptr<OpenConnections> open_;

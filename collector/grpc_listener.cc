@@ -253,7 +253,7 @@ void GrpcListener::LetIn(int connection) {
   const auto turned_out =
       waiting_.Enter(AddressText(address), connection, std::chrono::steady_clock::now());
   if (!turned_out.has_value()) return;
-  Refuse(GrpcRefusal::kRate);
+  if (!HasLeft(*turned_out)) Refuse(GrpcRefusal::kRate);
   close(*turned_out);
 }
 

@@ -10,9 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "tests/support/pki.h"
 #include "tests/support/temp_dir.h"
@@ -125,8 +127,36 @@ TEST_F(GrpcConnectionsTest, MessagesThatWereTakenInDoNotCount) {
 TEST_F(GrpcConnectionsTest, WhoMayCallMayBringItsHeaders) {
   const Connection connection(&connections_);
   const auto one = connections_.Of(connection.name());
+  one->Brought(GrpcConnection::kCall);
   one->Admitted();
-  ExpectMayBring(*one, connection, kAllowance + GrpcConnection::kCall);
+  ExpectMayBring(*one, connection, kAllowance);
+}
+
+// Five bytes on the wire are an empty message: what they are credited with must not pay for headers
+// without end.
+TEST_F(GrpcConnectionsTest, NobodySavesUpByEmptyMessages) {
+  const Connection connection(&connections_);
+  const auto one = connections_.Of(connection.name());
+  for (int message = 0; message < 100'000; ++message) {
+    one->Brought(5);
+    one->Took(0);
+    one->Admitted();
+  }
+  ExpectMayBring(*one, connection, kAllowance);
+}
+
+// Whoever looks at a connection may be the last who holds it.
+TEST_F(GrpcConnectionsTest, ConnectionsMayEndWhileTheirHandshakesAreCounted) {
+  std::atomic<bool> done = false;
+  std::thread looks([&] {
+    while (!done) connections_.Handshakes(std::chrono::steady_clock::now());
+  });
+  for (int i = 0; i < 20'000; ++i) {
+    const GrpcConnections::Arriving arriving(connections_, -1, "127.0.0.1");
+  }
+  done = true;
+  looks.join();
+  EXPECT_EQ(connections_.open(), 0u);
 }
 
 TEST_F(GrpcConnectionsTest, WhoIsSentMuchMayConfirmIt) {
