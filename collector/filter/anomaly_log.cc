@@ -102,11 +102,7 @@ absl::Status AnomalyLog::Load() {
     options_.store->NoteLost(lost, "entries of the anomaly log",
                              "who follows anomalies is not shown them", fault);
   }
-  // The entry is written before the head: one that a crash left without its head is taken in.
-  if (auto next = Read(head_.number() + 1); next.ok()) {
-    Count(*next, head_);
-    Remember(*next);
-  }
+  published_ = head_.number();
   return absl::OkStatus();
 }
 
@@ -160,45 +156,51 @@ void AnomalyLog::Remember(const v1::LoggedAnomaly& entry) {
 
 absl::StatusOr<bool> AnomalyLog::Append(std::string_view filter, uint32_t version,
                                         std::string_view node, const v1::FilterAnomaly& anomaly) {
+  const std::lock_guard lock(mutex_);
+  v1::LoggedAnomaly entry;
+  entry.set_node(std::string(node));
+  entry.set_filter(std::string(filter));
+  entry.set_filter_version(version);
+  *entry.mutable_anomaly() = anomaly;
+  if (recent_ids_.contains(IdOf(entry))) return false;
+  entry.set_number(head_.number() + 1);
+  v1::AnomalyLogHead head = head_;
+  Count(entry, head);
+  const auto status = options_.store->PutStates(
+      {{SlotName(entry.number()), proto::Canonical(entry)}, {kHeadName, proto::Canonical(head)}},
+      storage::Durability::kBuffered);
+  if (!status.ok()) return status;
+  head_ = std::move(head);
+  Remember(entry);
+  return true;
+}
+
+absl::Status AnomalyLog::Publish() {
   {
     const std::lock_guard lock(mutex_);
-    v1::LoggedAnomaly entry;
-    entry.set_node(std::string(node));
-    entry.set_filter(std::string(filter));
-    entry.set_filter_version(version);
-    *entry.mutable_anomaly() = anomaly;
-    if (recent_ids_.contains(IdOf(entry))) return false;
-    entry.set_number(head_.number() + 1);
-    v1::AnomalyLogHead head = head_;
-    Count(entry, head);
-    auto status = options_.store->PutState(SlotName(entry.number()), proto::Canonical(entry),
-                                           storage::Durability::kBuffered);
-    // One log, one order: what is durable of the head is durable of the entry before it.
-    if (status.ok()) {
-      status = options_.store->PutState(kHeadName, proto::Canonical(head),
-                                        storage::Durability::kDurable);
-    }
+    if (published_ == head_.number()) return absl::OkStatus();
+    auto status =
+        options_.store->PutState(kHeadName, proto::Canonical(head_), storage::Durability::kDurable);
     if (!status.ok()) return status;
-    head_ = std::move(head);
-    Remember(entry);
+    published_ = head_.number();
   }
   waiters_.WakeAll();
-  return true;
+  return absl::OkStatus();
 }
 
 std::string AnomalyLog::NowCursor() const {
   const std::lock_guard lock(mutex_);
-  return absl::StrCat(head_.number());
+  return absl::StrCat(published_);
 }
 
 absl::StatusOr<std::vector<v1::Anomaly>> AnomalyLog::After(const std::string& cursor,
                                                            size_t limit) const {
   uint64_t after = 0;
   const std::lock_guard lock(mutex_);
-  if (!absl::SimpleAtoi(cursor, &after) || after > head_.number()) {
+  if (!absl::SimpleAtoi(cursor, &after) || after > published_) {
     return absl::InvalidArgumentError(
         absl::StrCat("follow anomalies: cursor \"", proto::SanitizeText(cursor, 32),
-                     "\" is not of this store, its last is ", head_.number(),
+                     "\" is not of this store, its last is ", published_,
                      "; follow without a cursor to begin now"));
   }
   const uint64_t oldest = head_.number() - std::min(head_.number(), options_.kept) + 1;
@@ -209,7 +211,7 @@ absl::StatusOr<std::vector<v1::Anomaly>> AnomalyLog::After(const std::string& cu
                      "; list them by time, go on with cursor ", oldest - 1));
   }
   std::vector<v1::Anomaly> found;
-  for (uint64_t number = after + 1; number <= head_.number() && found.size() < limit; ++number) {
+  for (uint64_t number = after + 1; number <= published_ && found.size() < limit; ++number) {
     v1::LoggedAnomaly entry;
     const uint64_t first_recent = head_.number() - recent_.size() + 1;
     if (number >= first_recent) {

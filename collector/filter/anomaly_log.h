@@ -50,11 +50,16 @@ class AnomalyLog {
   // Reads the head and the recent entries.
   static absl::StatusOr<std::unique_ptr<AnomalyLog>> Open(AnomalyLogOptions options);
 
-  // Appends, durable on return, and wakes the waiters. An anomaly among the recent ones by id is
+  // Appends; who reads is not shown it before Publish. An anomaly among the recent ones by id is
   // not appended again; so a filter that shows its last hour again after a crash changes nothing.
   // False: it was there.
   absl::StatusOr<bool> Append(std::string_view filter, uint32_t version, std::string_view node,
                               const v1::FilterAnomaly& anomaly);
+
+  // Makes what was appended durable, all at once (a fleet that falls silent is one write to disk,
+  // and not one for each node), shows it to who reads and wakes the waiters. After a failure the
+  // next call tries again.
+  absl::Status Publish();
 
   // The cursor behind the last entry: where "from now on" begins.
   std::string NowCursor() const;
@@ -64,7 +69,7 @@ class AnomalyLog {
   // many are lost and which cursor to go on with.
   absl::StatusOr<std::vector<v1::Anomaly>> After(const std::string& cursor, size_t limit) const;
 
-  // Calls `wake` after each append, from the appending thread; as feed::Waiters.
+  // Calls `wake` when more was published, from the publishing thread; as feed::Waiters.
   absl::StatusOr<std::unique_ptr<feed::Waiter>> Wait(std::function<void()> wake) {
     return waiters_.Add(std::move(wake));
   }
@@ -87,6 +92,7 @@ class AnomalyLog {
   mutable std::mutex mutex_;
   // Guarded by mutex_ from here.
   v1::AnomalyLogHead head_;
+  uint64_t published_ = 0;  // the last entry that who reads is shown
   // Ascending, ends at head_.number; one that cannot be read is empty.
   std::deque<v1::LoggedAnomaly> recent_;
   std::set<std::string> recent_ids_;

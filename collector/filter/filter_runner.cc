@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "collector/filter/thread_priority.h"
+#include "collector/thread_priority.h"
 #include "storage/keys.h"
 
 namespace telltale::filter {
@@ -28,6 +28,8 @@ constexpr uint64_t kPatienceNs = 900 * storage::kSecondNs;
 // Of the time between two looks no more than this counts as time without an epoch. The rest is the
 // collector's own absence (its machine slept, or a look took long), in which nobody could be heard.
 constexpr uint64_t kMostListenedNs = 60 * storage::kSecondNs;
+// Of a look that lasts, as after an hour without the collector, what is found is shown meanwhile.
+constexpr uint64_t kShownWithinNs = storage::kSecondNs;
 
 }  // namespace
 
@@ -82,7 +84,7 @@ FilterRunner::~FilterRunner() { Stop(); }
 
 void FilterRunner::Start() {
   thread_ = std::thread([this] {
-    LetIngestGoFirst();
+    collector::LetIngestGoFirst();
     while (!stop_) {
       RunOnce();
       std::unique_lock lock(mutex_);
@@ -112,6 +114,7 @@ void FilterRunner::Look() {
   for (const NodeHead& head : heads) {
     if (stop_) return;
     if (head.epochs > 0) Advance(head);
+    if (options_.now_ns() - published_ns_ >= kShownWithinNs) Publish();
   }
   for (const auto& running : running_) {
     TellUnreadable(*running);
@@ -119,7 +122,13 @@ void FilterRunner::Look() {
   }
   // What was put since is made durable together; until then a crash only means showing it again.
   if (std::exchange(advanced_, false)) Say(options_.store->Sync());
+  Publish();
   if (options_.after_look) Say(options_.after_look());
+}
+
+void FilterRunner::Publish() {
+  published_ns_ = options_.now_ns();
+  Say(options_.log->Publish());
 }
 
 // What counts is that epochs come, by the collector's clock, and not how old they are or whether

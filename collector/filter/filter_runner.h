@@ -126,6 +126,7 @@ class FilterRunner {
   explicit FilterRunner(FilterRunnerOptions options) : options_(std::move(options)) {}
   absl::Status Add(FilterCode* code);
   void Look();
+  void Publish();
   void Listen(const std::vector<NodeHead>& heads);
   bool StillSends(uint32_t node) const;
   // Whether what the feed holds open is known to go on.
@@ -164,6 +165,7 @@ class FilterRunner {
   std::map<std::string, uint32_t> numbers_;        // of nodes met, by name; runner's thread
   RestingStates resting_;                          // in the order of running_; runner's thread
   bool advanced_ = false;                          // since the last Sync; runner's thread
+  uint64_t published_ns_ = 0;                      // by now_ns; runner's thread
   uint64_t last_listen_ns_ = 0;                    // by now_ns; runner's thread
   uint64_t listened_ns_ = 0;         // how long nodes could be heard, see Listen; runner's thread
   std::map<uint32_t, Heard> heard_;  // by number; runner's thread

@@ -1,5 +1,7 @@
 #include "collector/query/helpers.h"
 
+#include "collector/thread_priority.h"
+
 namespace telltale::query {
 
 Helpers::Helpers(size_t threads) {
@@ -37,6 +39,7 @@ void Helpers::Run(size_t parts, const std::function<void(size_t)>& part) {
 }
 
 void Helpers::Help() {
+  collector::LetIngestGoFirst();
   std::unique_lock lock(mutex_);
   while (true) {
     more_.wait(lock, [this] { return ending_ || !jobs_.empty(); });

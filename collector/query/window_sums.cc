@@ -239,6 +239,8 @@ class PartScan {
   uint32_t unknown_ = 0;  // windows whose vitals nobody described
 };
 
+constexpr size_t kPartsAtOnce = 8;
+
 // Always the same parts of the same nodes, whoever reads them: so is the answer.
 std::vector<Selection> PartsOf(const Selection& selection) {
   constexpr size_t kNodes = 128;
@@ -266,25 +268,30 @@ absl::StatusOr<std::unique_ptr<WindowSums>> SumWindows(const Selection& selectio
   std::vector<std::unique_ptr<PartScan>> parts(selections.size());
   std::vector<absl::Status> read(selections.size());
   std::atomic<uint32_t> visited = 0;
-  const auto scan = [&](size_t i) {
-    parts[i] = std::make_unique<PartScan>(selections[i], context, asked);
-    read[i] = parts[i]->Run(tier, book, &visited);
-  };
-  if (context.helpers != nullptr) {
-    context.helpers->Run(parts.size(), scan);
-  } else {
-    for (size_t i = 0; i < parts.size(); ++i) scan(i);
-  }
   auto sums = std::make_unique<WindowSums>(asked);
   ScanDefects defects;
   uint32_t unknown = 0;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (!read[i].ok()) return read[i];
-    sums->Add(parts[i]->sums());
-    coverage.Add(parts[i]->coverage());
-    defects.Add(parts[i]->defects());
-    unknown += parts[i]->unknown();
-    parts[i].reset();
+  // Some at once, for what each part holds is mostly what the others hold: of all at once the
+  // largest fleets would take as many times the memory of one.
+  for (size_t begin = 0; begin < parts.size(); begin += kPartsAtOnce) {
+    const size_t end = std::min(begin + kPartsAtOnce, parts.size());
+    const auto scan = [&](size_t i) {
+      parts[begin + i] = std::make_unique<PartScan>(selections[begin + i], context, asked);
+      read[begin + i] = parts[begin + i]->Run(tier, book, &visited);
+    };
+    if (context.helpers != nullptr) {
+      context.helpers->Run(end - begin, scan);
+    } else {
+      for (size_t i = 0; i < end - begin; ++i) scan(i);
+    }
+    for (size_t i = begin; i < end; ++i) {
+      if (!read[i].ok()) return read[i];
+      sums->Add(parts[i]->sums());
+      coverage.Add(parts[i]->coverage());
+      defects.Add(parts[i]->defects());
+      unknown += parts[i]->unknown();
+      parts[i].reset();
+    }
   }
   if (unknown > 0) {
     coverage.Note(absl::StrCat(unknown, " windows whose vitals nobody described are left out"));

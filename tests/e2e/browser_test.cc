@@ -230,6 +230,7 @@ class BrowserTest : public ::testing::Test {
     ASSERT_TRUE(store_->derived().Put(key, hour.SerializeAsString(), 1).ok());
     log_ = *filter::AnomalyLog::Open({.store = &store_->derived()});
     ASSERT_TRUE(log_->Append(ewma.name, ewma.version, "evil-1", found).ok());
+    ASSERT_TRUE(log_->Publish().ok());
     silences_ = *incident::SilenceBook::Open(&store_->derived());
     incidents_ = *incident::IncidentBook::Open(
         {.store = &store_->derived(), .log = log_.get(), .silences = silences_.get()});

@@ -232,6 +232,7 @@ TEST_F(FrontTest, AnomaliesAreFollowedLiveAndFromACursor) {
   const auto found = [&](uint64_t second) {
     anomaly.set_start_ns(second * 1'000'000'000);
     ASSERT_TRUE(log_->Append("ewma", 1, "web-1", anomaly).ok());
+    ASSERT_TRUE(log_->Publish().ok());
   };
   const auto follow = [](HttpsClient& client, const std::string& from) {
     client.Send("GET /api/v1/anomalies/follow" + from + " HTTP/1.1\r\nHost: h\r\n\r\n");

@@ -156,6 +156,7 @@ TEST_F(LogDamageTest, EntriesThatCannotBeReadAreLeftOutAndFollowersGoOnBehindThe
   v1::FilterAnomaly more;
   more.set_start_ns(kNow);
   ASSERT_TRUE(*(*log)->Append("ewma", 1, "web-1", more));
+  ASSERT_TRUE((*log)->Publish().ok());
   const auto all = (*log)->After("0", 10 * kRows);
   ASSERT_TRUE(all.ok()) << all.status();
   EXPECT_LT(all->size(), kRows * 95 / 100);

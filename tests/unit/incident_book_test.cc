@@ -61,6 +61,7 @@ class IncidentBookTest : public ::testing::Test {
     anomaly.set_site(site_);
     anomaly.set_text(filter + " of " + vital + " " + subject);
     ASSERT_TRUE(log_->Append(filter, 1, node, anomaly).ok());
+    ASSERT_TRUE(log_->Publish().ok());
     Look(minute + told_after_);
   }
   void Look(uint64_t minute) { EXPECT_TRUE(book_->Advance(kBegin + (minute + 1) * kMinute).ok()); }
@@ -409,6 +410,7 @@ TEST_F(IncidentBookTest, KeepsTheLatestAndCountsAnomaliesThatLeftTheLog) {
     anomaly.set_start_ns(kBegin + (1'000 + i) * kMinute);
     ASSERT_TRUE(log_->Append("ewma", 1, "db-1", anomaly).ok());
   }
+  ASSERT_TRUE(log_->Publish().ok());
   Restart();
   Look(1'100);
   EXPECT_GE(book_->List({})->missed_anomalies(), 36u);

@@ -38,6 +38,7 @@ class IncidentApiTest : public ::testing::Test {
     anomaly.set_found_ns(kNow);
     anomaly.set_text("cpu high");
     EXPECT_TRUE(log_->Append("ewma", 1, "db-1", anomaly).ok());
+    EXPECT_TRUE(log_->Publish().ok());
     EXPECT_TRUE(book_->Advance(kNow).ok());
     RouterOptions options;
     AddIncidents(

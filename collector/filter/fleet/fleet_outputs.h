@@ -22,7 +22,7 @@ class FleetOutputs {
   FleetOutputs(storage::DerivedStore* store, AnomalyLog* log) : store_(store), log_(log) {}
 
   // A new anomaly of a node, or more about one with the same vital, sub-series and start. Stored
-  // and logged on return; durable with the runner's next sync.
+  // and logged on return; durable and shown with the log's next Publish.
   absl::Status Put(const std::string& filter, uint32_t version, uint32_t node,
                    const std::string& node_name, v1::FilterAnomaly anomaly, uint64_t now_ns);
 

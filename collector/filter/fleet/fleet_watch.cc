@@ -16,6 +16,7 @@ absl::Status FleetWatch::Look(uint64_t now_ns) {
   const std::vector<NodeHead> nodes = source_->Nodes();
   const absl::Status silent = silent_.Look(nodes, now_ns);
   const absl::Status peers = peers_.Look(nodes, now_ns);
+  const absl::Status published = log_->Publish();
   auto learning = silent_.Learning(nodes, now_ns);
   const v1::FilterLearning minutes = peers_.Learning();
   for (const NodeHead& node : nodes) {
@@ -27,7 +28,8 @@ absl::Status FleetWatch::Look(uint64_t now_ns) {
     const std::lock_guard lock(mutex_);
     learning_ = std::move(learning);
   }
-  return silent.ok() ? peers : silent;
+  if (!silent.ok()) return silent;
+  return peers.ok() ? published : peers;
 }
 
 bool FleetWatch::IsOpen(const std::string& filter, const std::string& node,

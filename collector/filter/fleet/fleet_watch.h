@@ -42,7 +42,7 @@ class FleetWatch {
 
  private:
   const EpochSource* const source_;
-  const AnomalyLog* const log_;
+  AnomalyLog* const log_;
   FleetOutputs outputs_;
   SilentNodes silent_;
   PeerOutliers peers_;

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "collector/filter/host/hosted_filter.h"
-#include "collector/filter/thread_priority.h"
+#include "collector/thread_priority.h"
 #include "proto/codec.h"
 
 namespace telltale::filter {
@@ -50,7 +50,7 @@ bool UserFilter::Pause(std::chrono::milliseconds length) {
 }
 
 void UserFilter::Run() {
-  LetIngestGoFirst();
+  collector::LetIngestGoFirst();
   while (true) {
     const absl::Status why = RunOnce();
     {
