@@ -8,6 +8,8 @@
 namespace telltale::filter {
 namespace {
 
+constexpr uint32_t kAlwaysPpm = 1'000'000;
+
 // Zero-terminated, unlike a view of a name.
 const char* UnitText(v1::Unit unit) {
   switch (unit) {
@@ -199,6 +201,7 @@ void EpochView::AddLabels(const v1::Vital& vital, const v1::VitalDescriptor& des
     sample.holder_tid = kept.holder().tid();
     sample.holder_comm = Text(kept.holder().comm());
     sample.wait_site = Text(kept.wait_site());
+    sample.duty_ppm = kept.duty_ppm() == 0 ? kAlwaysPpm : kept.duty_ppm();
     label.exemplar = &sample;
   }
   view.label_count = static_cast<uint32_t>(labels.size());

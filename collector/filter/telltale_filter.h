@@ -90,6 +90,8 @@ struct telltale_filter_sample {
   uint32_t holder_tid;   /* its thread; 0: unknown */
   const char* holder_comm; /* that thread's name */
   const char* wait_site; /* "f < g": function of the kernel that waits, and who calls it; "": unknown */
+  uint32_t duty_ppm;     /* share of time in which such events were looked at; `weight` stands for the others, too */
+  uint32_t reserved;
 };
 
 /* Sampled events with one label (executable, user, label fields) and one stack. A label that several stacks led to
@@ -156,7 +158,7 @@ struct telltale_filter_process {
   const char* comm;
   const char* cgroup;
   uint64_t start_ns;     /* on the node's monotonic clock: tells processes of one pid apart */
-  const uint64_t* value; /* one per column of the epoch */
+  const uint64_t* value; /* one per column of the epoch; less than a thousandth of the node's may stand as 0 */
   const char* user;      /* what the node calls uid; "": unknown */
   uint32_t policy;       /* SCHED_*, at the end of the epoch */
   uint32_t real_time_priority; /* 1 to 99; 0: none */

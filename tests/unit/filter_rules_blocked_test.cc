@@ -185,6 +185,39 @@ TEST(BlockedTest, NobodyWaitsForLongerThanItHasThreads) {
   EXPECT_TRUE(told(1.19, 0.4).empty()) << "it was there for less than half of the epoch";
 }
 
+// As an agent tells a thread that waits through the whole epoch: each figure rounded down.
+TEST(BlockedTest, AWaitThroughoutTheEpochIsNoEstimate) {
+  constexpr double kWhole = 111.0 * (1 << 29) / 60;
+  Watch watch(BlockedFilter());
+  Play(watch, 40, 4, Nothing, [&](Watch& w) {
+    w.Process(90, "/usr/bin/writer",
+              {{TELLTALE_PROCESS_RUN_NS, 0.0008e9},
+               {TELLTALE_PROCESS_TASK_NS, kWhole},
+               {w.Share("blocking", "disk", true), kWhole}});
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].text,
+            "writer (pid 90, uid 0) waited 59.6 s of 60 s in one wait, still open, for a disk");
+  EXPECT_EQ(watch.told[0].evidence, "blocked 0.993, ran 0.0008, queued 0 threads");
+}
+
+TEST(BlockedTest, SaysInHowManyWaitsAsFarAsTheRowTells) {
+  const auto told = [](double threads, double times, double of_others) {
+    Watch watch(BlockedFilter());
+    Play(watch, 40, 4, Nothing, [&](Watch& w) {
+      Wait(w, 90, "/usr/bin/writer", "disk", threads, times);
+      w.Others(900, {{w.Share("blocking", "disk", false), of_others}});
+    });
+    return watch.told.at(0).text;
+  };
+  EXPECT_THAT(told(0.9, 1.01 / 60, 0), HasSubstr("waited 54 s of 60 s in 1 wait for a disk"));
+  EXPECT_THAT(told(0.9, 15, 0), HasSubstr("waited 54 s of 60 s in 900 waits for a disk"));
+  EXPECT_THAT(told(0.9, 0, 15e3), HasSubstr("waited 54 s of 60 s for a disk"))
+      << "of a million waits on the node a row may leave out 900";
+  EXPECT_THAT(told(9.9, 0, 0),
+              HasSubstr("waited 594 s of 60 s in waits that are still open for a disk"));
+}
+
 TEST(BlockedTest, NobodyWaitsForLongerThanWasWatched) {
   Watch watch(BlockedFilter());
   watch.unwatched_s = 29;
@@ -286,8 +319,9 @@ TEST(BlockedTest, ASocketIsBlamedWhereSegmentsAreLostOrThePeerIsStuck) {
 }
 
 // A program whose threads queue for a lock of their own, for so long each time; `polls`: threads
-// of it that wait for something from outside.
-std::vector<Watch::Told> Convoy(double wait_s, double polls, uint32_t holder) {
+// of it that wait for something from outside, and `others_poll`: of the rest of the node.
+std::vector<Watch::Told> Convoy(double wait_s, double polls, uint32_t holder,
+                                double others_poll = 0) {
   Watch watch(BlockedFilter());
   Play(watch, 40, 4, Nothing, [&](Watch& w) {
     w.Process(812, "/usr/bin/app",
@@ -295,6 +329,7 @@ std::vector<Watch::Told> Convoy(double wait_s, double polls, uint32_t holder) {
                {w.Share("lock", "futex", true), 3e9},
                {w.Share("lock", "futex", false), 3 / wait_s},
                {w.Share("blocking", "poll", true), polls * 1e9}});
+    w.Others(900, {{w.Share("blocking", "poll", true), others_poll * 1e9}});
     v1::FoldedSample& sample = w.Label("lock", "futex", "/usr/bin/app", 2.5);
     sample.mutable_exemplar()->set_pid(812);
     sample.mutable_exemplar()->mutable_holder()->set_pid(holder);
@@ -310,6 +345,9 @@ TEST(BlockedTest, AConvoyOfThreadsIsToldWhereNoneOfThemServesAnybody) {
   EXPECT_TRUE(Convoy(0.4, 1, 812).empty()) << "threads that take turns at waiting for requests";
   EXPECT_TRUE(Convoy(0.002, 0, 812).empty()) << "a lock that is wanted often and kept shortly";
   EXPECT_TRUE(Convoy(0.4, 0, 1).empty()) << "held by another process that is well";
+  EXPECT_TRUE(Convoy(0.4, 0, 812, 2'000).empty())
+      << "where two thousand threads are in poll, one of its own may be among them";
+  EXPECT_EQ(Convoy(0.4, 0, 812, 300).size(), 1u);
 }
 
 constexpr uint64_t kSendto = 44, kRecvfrom = 45;  // x86-64
@@ -328,11 +366,32 @@ std::vector<Watch::Told> WaitsForASocket(uint64_t call, double wait_s) {
 TEST(BlockedTest, WhoSendsAndIsNotTakenFromIsBlockedAndWhoReceivesWaitsForWork) {
   const auto told = WaitsForASocket(kSendto, 1e9);
   ASSERT_EQ(told.size(), 1u);
-  EXPECT_THAT(told[0].text, HasSubstr("in one wait, still open for a socket"));
+  EXPECT_THAT(told[0].text, HasSubstr("in one wait, still open, for a socket"));
   EXPECT_THAT(told[0].evidence, HasSubstr("it waits 54 s in sendto"));
   EXPECT_EQ(told[0].cause, "blocked on a socket: its peer does not take what it sends");
   EXPECT_TRUE(WaitsForASocket(kRecvfrom, 1e9).empty());
   EXPECT_TRUE(WaitsForASocket(kSendto, 0.05).empty()) << "a peer that takes it at its own pace";
+}
+
+// It sends, on a node of six million waits a minute: its row tells of none of its own.
+TEST(BlockedTest, WhereARowCannotTellOfWaitsASenderIsBlockedIfASampledOneIsLong) {
+  const auto told = [](double took_s) {
+    Watch watch(BlockedFilter());
+    Play(watch, 40, 4, Nothing, [&](Watch& w) {
+      Wait(w, 812, "/usr/bin/app", "socket", 0.6, 0);
+      w.Others(900, {{w.Share("blocking", "socket", false), 1e5}});
+      v1::FoldedSample& sample = w.Label("blocking", "socket", "/usr/bin/app", 0.6);
+      sample.set_label(1, kSendto + 1);
+      sample.mutable_exemplar()->set_pid(812);
+      sample.mutable_exemplar()->set_weight(static_cast<uint64_t>(took_s * 1e9));
+    });
+    return watch.told;
+  };
+  EXPECT_TRUE(told(0.0075).empty()) << "a peer that takes it at its own pace";
+  const auto blocked = told(36);
+  ASSERT_EQ(blocked.size(), 1u);
+  EXPECT_THAT(blocked[0].text, HasSubstr("waited 36 s of 60 s for a socket"));
+  EXPECT_THAT(blocked[0].evidence, HasSubstr("it waits 36 s in sendto"));
 }
 
 // A program of one thread that waits, as an agent tells it that only looks at what tasks wait for:
@@ -378,7 +437,7 @@ TEST(BlockedTest, AWaitThatGoesOnIsInTheCallItWasSampledIn) {
   const auto told = SampledOnce(SendsSampled, StillWaits);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].text,
-            "app (pid 812, uid 0) waited 59.4 s of 60 s in one wait, still open for a socket");
+            "app (pid 812, uid 0) waited 59.4 s of 60 s in one wait, still open, for a socket");
   EXPECT_EQ(told[0].cause, "blocked on a socket: its peer does not take what it sends");
   EXPECT_THAT(told[0].evidence,
               HasSubstr("it waits 59.4 s in sendto; where it waits was sampled in "

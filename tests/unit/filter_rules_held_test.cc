@@ -129,6 +129,31 @@ std::vector<Watch::Told> OnABusyNode(double times, double wanting, uint64_t prio
   return watch.told;
 }
 
+// On a node where CPUs change hands 100,000 times a second its row tells of no wait it ended.
+TEST(HeldFromCpuTest, WhereARowCannotTellOfTurnsTheyAreNotTakenForNone) {
+  const auto told = [](double took_s, uint32_t duty_ppm) {
+    Watch watch(HeldFromCpuFilter());
+    Play(watch, 40, 4, Nothing, [&](Watch& w) {
+      w.Rate("cpu", "user", 3.9);
+      w.Rate("sched_delay", "preempted", 8);
+      w.Process(812, "/usr/bin/app",
+                {{TELLTALE_PROCESS_QUEUE_NS, 0.6e9}, {TELLTALE_PROCESS_RUN_NS, 0.25e9}});
+      w.Others(900, {{w.Share("sched_delay", "preempted", false), 1e5}});
+      v1::FoldedSample& sample = w.Label("sched_delay", "preempted", "/usr/bin/app", 0.5);
+      sample.mutable_exemplar()->set_pid(812);
+      sample.mutable_exemplar()->set_detail(0, 120);
+      sample.mutable_exemplar()->set_weight(static_cast<uint64_t>(took_s * 1e9));
+      sample.mutable_exemplar()->set_duty_ppm(duty_ppm);
+    });
+    return watch.told;
+  };
+  EXPECT_TRUE(told(0.01, 0).empty()) << "its turn comes as anybody's";
+  EXPECT_TRUE(told(0.64, 15'625).empty()) << "10 ms that stand for 64 times as much";
+  const auto starved = told(0.95, 0);
+  ASSERT_EQ(starved.size(), 1u);
+  EXPECT_THAT(starved[0].text, HasSubstr("for 36 s of 60 s, 950 ms at a time, where its turn"));
+}
+
 TEST(HeldFromCpuTest, OnABusyNodeWaitingIsFairSharingUnlessItsTurnDoesNotCome) {
   EXPECT_TRUE(OnABusyNode(40, 8, 120).empty());
   const auto told = OnABusyNode(1, 8, 120);

@@ -44,6 +44,28 @@ TEST(BusyLoopTest, ALoopThatAsksNothingOfTheKernelIsToldInItsSecondEpoch) {
   EXPECT_EQ(watch.told[1].start_ns, began);
 }
 
+// An encoder that makes 400 calls and 150 waits a second, on a node of which a row leaves out as
+// many.
+TEST(BusyLoopTest, WhereARowCannotTellOfCallsNobodyIsSaidToMakeNone) {
+  const auto told = [](double calls, double waits) {
+    Watch watch(BusyLoopFilter());
+    Play(watch, 40, 4, Nothing, [&](Watch& w) {
+      Spin(w, 0, 0.97);
+      w.Others(900, {{w.Share("syscall", "ok", false), calls},
+                     {TELLTALE_PROCESS_SWITCHES_VOLUNTARY, waits}});
+    });
+    return watch.told;
+  };
+  EXPECT_TRUE(told(5e5, 1e3).empty());
+  EXPECT_TRUE(told(1e3, 2e5).empty());
+  const auto busy = told(68e3, 1e3);
+  ASSERT_EQ(busy.size(), 1u) << "a node that makes 68,000 calls a second";
+  EXPECT_THAT(busy[0].text,
+              HasSubstr("ran 59.4 s of 60 s and asked next to nothing of the kernel"));
+  EXPECT_THAT(busy[0].evidence, HasSubstr("0.99 CPUs, at most 68 calls/s, 0.1 faults/s"));
+  EXPECT_THAT(told(30, 30).at(0).evidence, HasSubstr("0.99 CPUs, 0 calls/s"));
+}
+
 TEST(BusyLoopTest, ItSpeaksAfterAsManyEpochsAsItIsToldToLearn) {
   const auto spoken = [](double learn) {
     Watch watch(BusyLoopFilter(), {{"learn", learn}});
@@ -251,6 +273,21 @@ TEST(FailingCallTest, ALoopAroundAFailingSendIsNamedWithItsCallAndError) {
   ASSERT_EQ(watch.told.size(), 1u);
   EXPECT_THAT(watch.told[0].text, HasSubstr("goes round a call that fails (sendto, EPIPE)"));
   EXPECT_EQ(watch.told[0].cause, "busy loop around a failing call");
+}
+
+TEST(FailingCallTest, CallsThatARowLeavesOutAreNotTakenForNone) {
+  const auto told = [](double failed) {
+    Watch watch(FailingCallFilter());
+    Play(watch, 40, 4, Nothing, [&](Watch& w) {
+      Fails(w, failed, 0);
+      w.Others(900, {{w.Share("syscall", "ok", false), 2e7}});
+    });
+    return watch.told;
+  };
+  EXPECT_TRUE(told(1'000).empty()) << "it may be a twentieth of what it does";
+  const auto most = told(60'000);
+  ASSERT_EQ(most.size(), 1u);
+  EXPECT_THAT(most[0].evidence, HasSubstr("at least 75 % of its at most 8e+04 calls/s failed"));
 }
 
 TEST(FailingCallTest, SomeFailuresAmongMuchWorkAreUsual) {

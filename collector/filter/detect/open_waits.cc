@@ -10,21 +10,7 @@ constexpr uint32_t kStateDetail = 2;  // place of `state` among the details of a
 constexpr uint64_t kStillOpen = 1;    // of it
 // Clocks put the ends of adjacent epochs this far apart without anything being missing.
 constexpr uint64_t kJoinNs = 1'500'000'000;
-constexpr uint64_t kRoundedAway = 1'000;  // a row may leave out less than this part of all
 constexpr size_t kProcesses = 256;
-
-// Whether the row would tell of a single one: what is less than a thousandth of the total, in whole
-// numbers, may be told as none.
-bool TellsOfEach(const telltale_filter_epoch& epoch, uint32_t column) {
-  const auto place = ColumnOf(epoch, column);
-  if (!place.has_value()) return true;  // there was none on the node
-  if (epoch.other_value == nullptr) return false;
-  uint64_t all = epoch.other_value[*place];
-  for (uint32_t i = 0; i < epoch.process_count; ++i) {
-    all += TELLTALE_FILTER_AT(telltale_filter_process, epoch.processes, i)->value[*place];
-  }
-  return all / kRoundedAway <= 1;
-}
 
 bool WatchedThroughout(const telltale_filter_epoch& epoch, const telltale_filter_vital& vital) {
   return vital.watched_ns == epoch.end_ns - epoch.start_ns;
@@ -67,8 +53,8 @@ const OpenWaits::Open* OpenWaits::GoesOn(const RuleEpoch& epoch,
   const uint32_t sub = open->second.sub;
   const uint32_t waits = TELLTALE_PROCESS_SHARE(blocking->id, sub, false);
   const uint32_t time = TELLTALE_PROCESS_SHARE(blocking->id, sub, true);
-  if (epoch.Of(process, time) <= 0 || epoch.Of(process, waits) > 0) return nullptr;
-  return TellsOfEach(epoch.epoch(), waits) ? &open->second : nullptr;
+  const bool none = epoch.AtMost(process, waits) <= 0;
+  return none && epoch.Of(process, time) > 0 ? &open->second : nullptr;
 }
 
 void OpenWaits::Note(const RuleEpoch& epoch) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -17,6 +18,8 @@ constexpr uint32_t kHeld = 2, kMissed = 2;
 constexpr uint32_t kTaught = 8;  // epochs of a case; with the fourth of late a program has a habit
 constexpr double kHole = 1.5;    // epochs: more than one is missing
 constexpr size_t kPrograms = 512;
+constexpr double kMillionth = 1e-6;
+constexpr uint64_t kRoundedAway = 1'000;  // a row leaves out less than this part of all
 
 // The kernel accounts for it also while no sensor counts.
 bool IsOfTheWholeEpoch(uint32_t column) {
@@ -67,8 +70,30 @@ std::optional<double> RuleEpoch::Rate(const char* vital, const char* sub) const 
 double RuleEpoch::Of(const telltale_filter_process& process, uint32_t column) const {
   const auto place = ColumnOf(epoch_, column);
   if (!place.has_value()) return 0;
-  return static_cast<double>(process.value[*place]) /
-         (IsOfTheWholeEpoch(column) ? whole_seconds() : seconds());
+  return static_cast<double>(process.value[*place]) / SecondsOf(column);
+}
+
+double RuleEpoch::SecondsOf(uint32_t column) const {
+  return IsOfTheWholeEpoch(column) ? whole_seconds() : seconds();
+}
+
+double RuleEpoch::AtMost(const telltale_filter_process& process, uint32_t column) const {
+  const auto place = ColumnOf(epoch_, column);
+  if (!place.has_value() || process.value[*place] > 0) return Of(process, column);
+  if (epoch_.other_value == nullptr) return std::numeric_limits<double>::infinity();
+  uint64_t all = epoch_.other_value[*place];
+  for (const telltale_filter_process* row : Processes()) all += row->value[*place];
+  // In whole numbers, as agents compare.
+  const uint64_t least_told = all / kRoundedAway;
+  return least_told == 0 ? 0 : static_cast<double>(least_told - 1) / SecondsOf(column);
+}
+
+double RuleEpoch::AtMost(const telltale_filter_process& process, const char* vital, const char* sub,
+                         bool weight) const {
+  const telltale_filter_vital* of = Vital(vital);
+  const int index = of == nullptr ? -1 : SubOf(*of, sub);
+  if (index < 0) return 0;
+  return AtMost(process, TELLTALE_PROCESS_SHARE(of->id, static_cast<uint32_t>(index), weight));
 }
 
 double RuleEpoch::Of(const telltale_filter_process& process, const char* vital, const char* sub,
@@ -299,8 +324,21 @@ double Resident(const RuleEpoch& epoch, const telltale_filter_process& process) 
   return epoch.Of(process, TELLTALE_PROCESS_RSS_BYTES) * epoch.seconds();
 }
 
-double Calls(const RuleEpoch& epoch, const telltale_filter_process& process) {
-  return epoch.Of(process, "syscall", "ok", false) + epoch.Of(process, "syscall", "failed", false);
+CallRate Calls(const RuleEpoch& epoch, const telltale_filter_process& process) {
+  CallRate calls;
+  for (const char* sub : {"ok", "failed"}) {
+    calls.told += epoch.Of(process, "syscall", sub, false);
+    calls.most += epoch.AtMost(process, "syscall", sub, false);
+  }
+  return calls;
+}
+
+std::string AtMostText(double told, double most) {
+  return absl::StrFormat("%s%.3g", most > told ? "at most " : "", most);
+}
+
+double Took(const telltale_filter_sample& wait) {
+  return static_cast<double>(wait.weight) / 1e9 * wait.duty_ppm * kMillionth;
 }
 
 std::string OfEpoch(const RuleEpoch& epoch, double per_second) {

@@ -44,6 +44,11 @@ class RuleEpoch {
   // A share of a vital: its weight, or its events. In stored units.
   double Of(const telltale_filter_process& process, const char* vital, const char* sub,
             bool weight) const;
+  // The most that may stand behind what Of tells: a value of less than a thousandth of the node's
+  // travels as 0. Where the row tells a value, that.
+  double AtMost(const telltale_filter_process& process, uint32_t column) const;
+  double AtMost(const telltale_filter_process& process, const char* vital, const char* sub,
+                bool weight) const;
   std::vector<const telltale_filter_process*> Processes() const;
   const telltale_filter_process* Process(uint32_t pid) const;  // nullptr: has no row
   // Labels of a watched vital, heaviest first.
@@ -52,6 +57,9 @@ class RuleEpoch {
   static int SubOf(const telltale_filter_vital& vital, const char* sub);
 
  private:
+  // Seconds that a column is counted in.
+  double SecondsOf(uint32_t column) const;
+
   const telltale_filter_epoch& epoch_;
 };
 
@@ -114,8 +122,15 @@ std::string DiskName(const RuleEpoch& epoch, uint64_t device);
 std::string DiskText(const RuleEpoch& epoch, uint64_t device);
 // Bytes at the end of the epoch.
 double Resident(const RuleEpoch& epoch, const telltale_filter_process& process);
-// Per second.
-double Calls(const RuleEpoch& epoch, const telltale_filter_process& process);
+// Per second; what a row tells, or the most that it may have been.
+struct CallRate {
+  double told = 0, most = 0;
+};
+CallRate Calls(const RuleEpoch& epoch, const telltale_filter_process& process);
+// "12.3", "at most 68" where that is all that is known.
+std::string AtMostText(double told, double most);
+// Seconds that a sampled wait took itself, whatever its weight stands for besides.
+double Took(const telltale_filter_sample& wait);
 // "44.1 s of 60 s": how long of the epoch, all threads together.
 std::string OfEpoch(const RuleEpoch& epoch, double per_second);
 // "ECONNREFUSED", "error 999".

@@ -31,23 +31,25 @@
 namespace telltale::filter {
 namespace {
 
-constexpr double kOnBusyNode = 0.2;   // threads, of one that waits for a CPU between
-constexpr double kSlowRead = 0.002;   // seconds a wait, on average
-constexpr double kWorked = 0.05;      // CPUs, usually
-constexpr double kStopped = 0.25;     // of it, now
-constexpr double kRetransmits = 0.2;  // segments per second
-constexpr double kLongHold = 0.02;    // seconds a wait, on average
-constexpr double kOutside = 0.1;      // threads that wait for something from outside
-constexpr double kLongSend = 1;       // seconds a wait, on average
+constexpr double kOnBusyNode = 0.2;     // threads, of one that waits for a CPU between
+constexpr double kSlowRead = 0.002;     // seconds a wait, on average
+constexpr double kWorked = 0.05;        // CPUs, usually
+constexpr double kStopped = 0.25;       // of it, now
+constexpr double kRetransmits = 0.2;    // segments per second
+constexpr double kLongHold = 0.02;      // seconds a wait, on average
+constexpr double kOutside = 0.1;        // threads that wait for something from outside
+constexpr double kHiddenOutside = 0.5;  // of which the row cannot tell: one that takes its turns
+constexpr double kLongSend = 1;         // seconds a wait, on average
 // Calls that wait for a socket until its peer takes something.
 constexpr std::string_view kSends[] = {"sendto", "sendmsg",  "sendmmsg", "write",
                                        "writev", "pwrite64", "sendfile"};
+constexpr double kOneThread = 1.05;  // waits; more are of several
 constexpr double kMemory = 1.0 / 64;
 constexpr size_t kPrograms = 512;
 
 bool ReadsThrough(const RuleEpoch& epoch, const telltale_filter_process& process,
                   const Waits& waits) {
-  return waits.most == &DiskWaits() && waits.threads < kSlowRead * waits.times &&
+  return waits.most == &DiskWaits() && waits.threads < kSlowRead * waits.most_times &&
          epoch.Of(process, TELLTALE_PROCESS_READ_BYTES) >
              epoch.Of(process, TELLTALE_PROCESS_WRITE_BYTES);
 }
@@ -65,7 +67,7 @@ class Blocked : public Rule {
   static constexpr const char* kVitals[] = {"blocking", "lock", "retransmit", "disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_blocked",
-      .version = 9,
+      .version = 10,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "what a blocked process waits for, and who holds it",
@@ -111,12 +113,13 @@ class Blocked : public Rule {
                                             : SendsInVain(epoch, process, of);
     if (!alone.evidence.empty()) return alone;
     const auto usual = usual_.find(ProgramOf(process));
-    const double ran = Ran(epoch, process);
+    const double ran = epoch.AtMost(process, TELLTALE_PROCESS_RUN_NS) / 1e9;
     const bool stopped =
         usual != usual_.end() && usual->second >= kWorked && ran < kStopped * usual->second;
     if (!stopped) return {};
     const std::string less =
-        absl::StrFormat("it ran %.3g CPUs where %.3g are usual", ran, usual->second);
+        absl::StrCat("it ran ", AtMostText(Ran(epoch, process), ran),
+                     absl::StrFormat(" CPUs where %.3g are usual", usual->second));
     if (!why.empty()) return {less, ""};
     const double again = epoch.Rate("retransmit", "segments").value_or(0);
     if (of.lock == nullptr) {
@@ -127,10 +130,11 @@ class Blocked : public Rule {
     return {other.pid == 0 ? "" : less, ""};
   }
 
-  // Seconds, of waits that ended; of one that goes on, the epoch.
+  // Seconds, of waits that ended; of one that goes on, the epoch. Where the row cannot tell how
+  // many there were, what they took at least.
   static double MeanWait(const RuleEpoch& epoch, const telltale_filter_process& process,
                          const WaitClass& of) {
-    const double times = Waiting(epoch, process, of, false) * epoch.seconds();
+    const double times = MostWaits(epoch, process, of) * epoch.seconds();
     return Waiting(epoch, process, of, true) / 1e9 * epoch.seconds() / std::max(times, 1.0);
   }
 
@@ -139,12 +143,13 @@ class Blocked : public Rule {
   static Reason KeptByItself(const RuleEpoch& epoch, const telltale_filter_process& process,
                              const WaitClass& of, const Other& other) {
     if (!other.holds || other.pid != process.pid) return {};
-    double outside = 0;
+    double outside = 0, most_outside = 0;
     for (const char* sub : {"socket", "pipe", "poll"}) {
       outside += epoch.Of(process, "blocking", sub, true) / 1e9;
+      most_outside += epoch.AtMost(process, "blocking", sub, true) / 1e9;
     }
     const double mean = MeanWait(epoch, process, of);
-    if (mean < kLongHold || outside >= kOutside) return {};
+    if (mean < kLongHold || outside >= kOutside || most_outside >= kHiddenOutside) return {};
     return {absl::StrFormat("a wait for it takes %.3g ms, and none of its threads waits for "
                             "anything from outside",
                             mean * 1e3),
@@ -154,7 +159,11 @@ class Blocked : public Rule {
   // Of a load that its peer takes at its own pace, a wait ends soon.
   Reason SendsInVain(const RuleEpoch& epoch, const telltale_filter_process& process,
                      const WaitClass& of) const {
-    const double mean = MeanWait(epoch, process, of);
+    double mean = MeanWait(epoch, process, of);
+    // Without a count of its waits, one that was sampled tells how long they are.
+    if (MostWaits(epoch, process, of) > Waiting(epoch, process, of, false)) {
+      mean = std::max(mean, SampledWait(epoch, process, of));
+    }
     if (mean < kLongSend) return {};
     const uint64_t number = open_waits_.PlaceOf(epoch, process, of.sub).call;
     if (number == 0) return {};
@@ -168,7 +177,6 @@ class Blocked : public Rule {
               const Reason& more) const {
     const WaitClass& of = *waits.most;
     const WaitPlace place = open_waits_.PlaceOf(epoch, process, of.sub);
-    const double times = waits.times * epoch.seconds();
     const std::string text = ProcessText(process);
     // Where all wait who have nothing to do says nothing.
     const std::string site = of.by_choice ? "" : place.site;
@@ -181,11 +189,10 @@ class Blocked : public Rule {
     found.found.subject = text;
     found.found.value = waits.threads;
     found.found.deviation = 0.1;
-    found.found.text = absl::StrCat(
-        text, waits.estimated > 0 ? " waited about " : " waited ", OfEpoch(epoch, waits.threads),
-        times >= 1 ? absl::StrFormat(" in %.0f waits", times)
-                   : std::string(" in one wait, still open"),
-        " for ", what, SiteText(site), Named(epoch, OtherOf(epoch, process, of), process));
+    found.found.text =
+        absl::StrCat(text, waits.estimated > 0 ? " waited about " : " waited ",
+                     OfEpoch(epoch, waits.threads), InWaits(epoch, waits), " for ", what,
+                     SiteText(site), Named(epoch, OtherOf(epoch, process, of), process));
     found.found.evidence = absl::StrCat(
         absl::StrFormat("blocked %.3g, ran %.3g, queued %.3g threads", waits.threads,
                         Ran(epoch, process), epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9),
@@ -203,6 +210,15 @@ class Blocked : public Rule {
     found.found.next =
         absl::StrCat("telltale stacks --vital blocking/", of.sub, " --process ", process.pid);
     return found;
+  }
+
+  // In how many; "" where the row cannot tell. One that goes on may count as none.
+  static std::string InWaits(const RuleEpoch& epoch, const Waits& waits) {
+    const double times = waits.times * epoch.seconds();
+    if (waits.most_times > waits.times) return "";
+    if (times >= 1) return absl::StrFormat(" in %.0f wait%s", times, times < 1.5 ? "" : "s");
+    return waits.threads > kOneThread ? " in waits that are still open"
+                                      : " in one wait, still open,";
   }
 
   // Where most others wait as well it is no fault of this process.

@@ -3,7 +3,8 @@
 // call fails each time round, whatever else the round has: a shell that goes round a failing `kill`
 // writes a message and moves descriptors about for each. Some calls say no by failing: readlink of
 // what is no link, as compilers ask for each part of each path. Of those a program does something
-// with the answer, unless it does nothing else at all.
+// with the answer, unless it does nothing else at all. What a row leaves out of the calls that
+// succeed, on a node that makes very many, counts as if it had made them.
 
 #include <algorithm>
 #include <cerrno>
@@ -21,7 +22,7 @@ class FailingCall : public Rule {
  public:
   static constexpr const char* kVitals[] = {"syscall", nullptr};
   static constexpr DetectorFacts kFacts = {.name = "rule_failing_call",
-                                           .version = 4,
+                                           .version = 5,
                                            .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS |
                                                     TELLTALE_NEEDS_SAMPLES |
                                                     TELLTALE_NEEDS_PROCESSES,
@@ -64,13 +65,14 @@ class FailingCall : public Rule {
     for (const telltale_filter_process* process : epoch.Processes()) {
       if (process->pid == 0 || process->exe[0] == '\0') continue;
       const double failed = epoch.Of(*process, "syscall", "failed", false);
-      const double calls = Calls(epoch, *process);
+      const CallRate calls = Calls(epoch, *process);
       const double cpus = epoch.Of(*process, TELLTALE_PROCESS_RUN_NS) / 1e9;
       const double wants = cpus + epoch.Of(*process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
       if (wants < kWants || cpus < kGets || failed < kFailed * cpus) continue;
       const Call call = Heaviest(epoch, *process);
-      if (IsQuestion(call) ? failed < kNothingElse * calls
-                           : failed < kShare * calls && !IsRound(call, wants, failed, calls)) {
+      if (IsQuestion(call)
+              ? failed < kNothingElse * calls.most
+              : failed < kShare * calls.most && !IsRound(call, wants, failed, calls.most)) {
         continue;
       }
       cases.push_back(CaseOf(*process, call, failed, calls, cpus));
@@ -92,8 +94,8 @@ class FailingCall : public Rule {
     return std::ranges::count(kAnswers, call.error) == 0;
   }
 
-  Case CaseOf(const telltale_filter_process& process, const Call& call, double failed, double calls,
-              double cpus) const {
+  Case CaseOf(const telltale_filter_process& process, const Call& call, double failed,
+              const CallRate& calls, double cpus) const {
     const std::string text = ProcessText(process);
     std::string what;
     if (call.number_plus_1 != 0) {
@@ -109,8 +111,9 @@ class FailingCall : public Rule {
     found.found.text =
         absl::StrCat(text, " goes round a call that fails", what, ": ",
                      absl::StrFormat("%.3g times a second, %.3g CPUs", failed, cpus));
-    found.found.evidence = absl::StrCat(PercentText(failed / calls), " of its ",
-                                        absl::StrFormat("%.3g", calls), " calls/s failed");
+    found.found.evidence =
+        absl::StrCat(calls.most > calls.told ? "at least " : "", PercentText(failed / calls.most),
+                     " of its ", AtMostText(calls.told, calls.most), " calls/s failed");
     found.found.against = "a program that polls without waiting does it on purpose";
     found.found.cause = "busy loop around a failing call";
     found.found.next =

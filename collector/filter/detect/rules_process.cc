@@ -25,12 +25,15 @@ namespace {
 // few faults of huge pages, gets on with something. That it spends its time in the same places as
 // in the epoch before would tell nothing sooner: what an interpreter computes for long is as steady
 // as its loop.
+//
+// On a node that asks much of the kernel a row that tells of nothing may stand for some of it. A
+// few times as much as counts for little may hide there; more is no busy loop for certain.
 class BusyLoop : public Rule {
  public:
   static constexpr const char* kVitals[] = {"cpu", "llc", "syscall", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_busy_loop",
-      .version = 7,
+      .version = 8,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_PROCESSES,
       .about = "much CPU time without memory traffic or calls: a busy loop",
       .vitals = kVitals,
@@ -43,6 +46,8 @@ class BusyLoop : public Rule {
   static constexpr double kWants = 0.8, kGets = 0.02;  // CPUs
   static constexpr double kCalls = 50, kFaults = 20;   // per second of CPU time
   static constexpr double kSwitches = 20;              // per second
+  static constexpr double kHidden = 4;                 // times as many, of what a row cannot tell
+  static constexpr double kNothing = 1;                // calls per second
   static constexpr double kMisses = 1e5;               // per second of CPU time
   static constexpr size_t kPlaces = 3;
   static constexpr double kConcentrated = 0.7;
@@ -61,7 +66,8 @@ class BusyLoop : public Rule {
   };
   // What it does in the epoch.
   struct Work {
-    double cpus = 0, calls = 0, faults = 0;
+    double cpus = 0, faults = 0, most_faults = 0;
+    CallRate calls;
     bool computes = false;  // and nothing else
   };
 
@@ -70,13 +76,16 @@ class BusyLoop : public Rule {
     for (const telltale_filter_process* process : epoch.Processes()) {
       const Work work = WorkOf(epoch, *process);
       if (!work.computes) continue;
-      std::string evidence = absl::StrFormat("%.3g CPUs, %.3g calls/s, %.3g faults/s", work.cpus,
-                                             work.calls, work.faults);
+      std::string evidence = absl::StrCat(
+          absl::StrFormat("%.3g CPUs, ", work.cpus), AtMostText(work.calls.told, work.calls.most),
+          " calls/s, ", AtMostText(work.faults, work.most_faults), " faults/s");
       std::string against;
-      if (epoch.Vital("llc") != nullptr) {
-        const double misses = epoch.Of(*process, "llc", "misses", true) / work.cpus;
-        if (misses > kMisses) continue;
-        absl::StrAppend(&evidence, absl::StrFormat(", %.3g cache misses/s", misses));
+      const double misses = epoch.Of(*process, "llc", "misses", true) / work.cpus;
+      const double most_misses = epoch.AtMost(*process, "llc", "misses", true) / work.cpus;
+      if (misses > kMisses) continue;
+      // Where the row cannot tell, it is as without hardware counters.
+      if (epoch.Vital("llc") != nullptr && most_misses <= kMisses) {
+        absl::StrAppend(&evidence, ", ", AtMostText(misses, most_misses), " cache misses/s");
         against = "a computation that fits into the cache looks the same";
       } else {
         const std::string loops = LoopsIn(epoch, *process, work.cpus);
@@ -90,8 +99,9 @@ class BusyLoop : public Rule {
       found.found.subject = text;
       found.found.value = work.cpus;
       found.found.deviation = 0.1;
-      found.found.text = absl::StrCat(text, " ran ", OfEpoch(epoch, work.cpus),
-                                      " and asked nothing of the kernel: a busy loop");
+      found.found.text = absl::StrCat(text, " ran ", OfEpoch(epoch, work.cpus), " and asked ",
+                                      work.calls.most > kNothing ? "next to nothing" : "nothing",
+                                      " of the kernel: a busy loop");
       found.found.evidence = evidence;
       found.found.against = against;
       found.found.cause = "busy loop";
@@ -109,11 +119,18 @@ class BusyLoop : public Rule {
       return work;
     }
     work.calls = Calls(epoch, process);
-    work.faults = epoch.Of(process, TELLTALE_PROCESS_FAULTS_MINOR) +
-                  epoch.Of(process, TELLTALE_PROCESS_FAULTS_MAJOR);
-    work.computes = epoch.Vital("syscall") != nullptr && work.calls <= kCalls * work.cpus &&
-                    work.faults <= kFaults * work.cpus &&
-                    epoch.Of(process, TELLTALE_PROCESS_SWITCHES_VOLUNTARY) <= kSwitches &&
+    for (const uint32_t column : {TELLTALE_PROCESS_FAULTS_MINOR, TELLTALE_PROCESS_FAULTS_MAJOR}) {
+      work.faults += epoch.Of(process, column);
+      work.most_faults += epoch.AtMost(process, column);
+    }
+    const auto few = [](double told, double most, double limit) {
+      return told <= limit && most <= kHidden * limit;
+    };
+    constexpr uint32_t kWaits = TELLTALE_PROCESS_SWITCHES_VOLUNTARY;
+    work.computes = epoch.Vital("syscall") != nullptr &&
+                    few(work.calls.told, work.calls.most, kCalls * work.cpus) &&
+                    few(work.faults, work.most_faults, kFaults * work.cpus) &&
+                    few(epoch.Of(process, kWaits), epoch.AtMost(process, kWaits), kSwitches) &&
                     !Grows(epoch, process);
     return work;
   }
@@ -226,13 +243,14 @@ class BusyLoop : public Rule {
 // average. Where CPUs are wanted by many, waiting is fair sharing, and a turn comes after a few
 // milliseconds for each who waits: told is who waits twenty times as long at a time. Who was given
 // a low priority waits for all others because somebody wanted that, also on a node that was idle
-// for the rest of the epoch.
+// for the rest of the epoch. Where CPUs change hands very often a row may leave out how often its
+// process waited: then what counts is how long a wait took at least, or one that was sampled.
 class HeldFromCpu : public Rule {
  public:
   static constexpr const char* kVitals[] = {"cpu", "sched_delay", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_held",
-      .version = 6,
+      .version = 7,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "a process held from the CPU, normally or abnormally",
@@ -279,10 +297,10 @@ class HeldFromCpu : public Rule {
         continue;
       }
       if (ran > kLess * queued) continue;
-      const double turn = AtATime(epoch, *process, queued);
+      const Wait wait = WaitOf(epoch, *process);
+      const double turn = AtATime(epoch, *process, queued, wait);
       if (turn < (crowded ? std::max(kTurns * fair, kLongest) : kTurn)) continue;
       if (!crowded && queued <= busy / cpus * AtOnce(epoch, *process, queued + ran)) continue;
-      const Wait wait = WaitOf(epoch, *process);
       if (wait.low) continue;
       const telltale_filter_process* instead = Instead(epoch, *process, wait, queued);
       const std::string text = ProcessText(*process);
@@ -320,21 +338,24 @@ class HeldFromCpu : public Rule {
     return std::max(1.0, threads >= 1 ? std::min(threads, most) : most);
   }
 
-  // Seconds it waits for each turn; of a wait that goes on, the epoch.
-  static double AtATime(const RuleEpoch& epoch, const telltale_filter_process& process,
-                        double queued) {
-    double times = 0;
-    for (const char* sub : {"woken", "preempted"}) {
-      times += epoch.Of(process, "sched_delay", sub, false) * epoch.seconds();
-    }
-    return queued * epoch.seconds() / std::max(times, 1.0);
-  }
-
   // As far as samples tell.
   struct Wait {
     bool low = false;             // it was given a priority below the usual one
     std::optional<uint32_t> cpu;  // on which a wait of it ended
+    double seconds = 0;           // that one took; of one that goes on, so far
   };
+
+  // Seconds it waits for each turn; of a wait that goes on, the epoch.
+  static double AtATime(const RuleEpoch& epoch, const telltale_filter_process& process,
+                        double queued, const Wait& wait) {
+    double told = 0, most = 0;
+    for (const char* sub : {"woken", "preempted"}) {
+      told += epoch.Of(process, "sched_delay", sub, false) * epoch.seconds();
+      most += epoch.AtMost(process, "sched_delay", sub, false) * epoch.seconds();
+    }
+    const double least = queued * epoch.seconds() / std::max(most, 1.0);
+    return most > told ? std::max(least, wait.seconds) : least;
+  }
 
   // The heaviest that ended; else one that goes on, of which the CPU is not known.
   static Wait WaitOf(const RuleEpoch& epoch, const telltale_filter_process& process) {
@@ -343,8 +364,9 @@ class HeldFromCpu : public Rule {
       const telltale_filter_sample* wait = label->exemplar;
       if (wait == nullptr || wait->pid != process.pid || wait->details <= kStateDetail) continue;
       const bool low = wait->detail[0] > kUsual || wait->detail[1] == kIdle;
-      if (wait->detail[kStateDetail] == 0) return {low, wait->cpu};
+      if (wait->detail[kStateDetail] == 0) return {low, wait->cpu, Took(*wait)};
       open.low = low;
+      open.seconds = Took(*wait);
     }
     return open;
   }

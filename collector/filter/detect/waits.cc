@@ -12,8 +12,9 @@
 namespace telltale::filter {
 namespace {
 
-constexpr double kSpins = 0.8;       // CPUs
-constexpr double kWorthAWord = 0.2;  // of all it waits
+constexpr double kSpins = 0.8;             // CPUs
+constexpr double kWorthAWord = 0.2;        // of all it waits
+constexpr double kRounded = 1 + 1.0 / 64;  // what a value that travels may be more
 
 constexpr WaitClass kClasses[] = {
     {"disk", nullptr, "a disk", false},
@@ -28,7 +29,11 @@ Waits WaitsFor(const RuleEpoch& epoch, const telltale_filter_process& process,
                const WaitClass& of) {
   const double threads = Waiting(epoch, process, of, true) / 1e9;
   if (threads <= 0) return {};
-  return {&of, threads, Waiting(epoch, process, of, false), of.what};
+  return {.most = &of,
+          .threads = threads,
+          .times = Waiting(epoch, process, of, false),
+          .most_times = MostWaits(epoch, process, of),
+          .what = of.what};
 }
 
 // Who runs does not wait. What the agent that sent the epoch does not tell of threads sets no
@@ -36,7 +41,9 @@ Waits WaitsFor(const RuleEpoch& epoch, const telltale_filter_process& process,
 Waits Possible(const RuleEpoch& epoch, const telltale_filter_process& process, Waits waits) {
   const double existed = epoch.Of(process, TELLTALE_PROCESS_TASK_NS) / 1e9;
   const double most = std::max(0.0, existed - Ran(epoch, process));
-  if (existed <= 0 || waits.threads <= most) return waits;
+  // How long it existed is rounded down, and who waits throughout waits for about as long.
+  const double possible = existed * kRounded - Ran(epoch, process);
+  if (existed <= 0 || waits.threads <= possible) return waits;
   waits.estimated = std::exchange(waits.threads, most);
   return waits;
 }
@@ -49,6 +56,23 @@ double Waiting(const RuleEpoch& epoch, const telltale_filter_process& process, c
                bool weight) {
   if (of.lock != nullptr) return epoch.Of(process, "lock", of.lock, weight);
   return epoch.Of(process, "blocking", of.sub, weight);
+}
+
+double MostWaits(const RuleEpoch& epoch, const telltale_filter_process& process,
+                 const WaitClass& of) {
+  if (of.lock != nullptr) return epoch.AtMost(process, "lock", of.lock, false);
+  return epoch.AtMost(process, "blocking", of.sub, false);
+}
+
+double SampledWait(const RuleEpoch& epoch, const telltale_filter_process& process,
+                   const WaitClass& of) {
+  const int sub = RuleEpoch::SubOf(*epoch.Vital("blocking"), of.sub);
+  double longest = 0;
+  for (const telltale_filter_label* label : epoch.Labels("blocking")) {
+    if (label->exemplar == nullptr || label->exemplar->pid != process.pid) continue;
+    if (static_cast<int>(label->sub) == sub) longest = std::max(longest, Took(*label->exemplar));
+  }
+  return longest;
 }
 
 double Ran(const RuleEpoch& epoch, const telltale_filter_process& process) {
@@ -78,6 +102,7 @@ Waits Forced(const RuleEpoch& epoch, const telltale_filter_process& process) {
   const Waits& rest = on_disk ? inside : disk;
   all.threads += rest.threads;
   all.times += rest.times;
+  all.most_times += rest.most_times;
   if (rest.threads > kWorthAWord * all.threads) absl::StrAppend(&all.what, " and ", rest.what);
   return Possible(epoch, process, std::move(all));
 }

@@ -25,6 +25,12 @@ const WaitClass& DiskWaits();
 // Threads that wait so (weight, in ns per second), or waits per second.
 double Waiting(const RuleEpoch& epoch, const telltale_filter_process& process, const WaitClass& of,
                bool weight);
+// The most waits per second that the row may stand for.
+double MostWaits(const RuleEpoch& epoch, const telltale_filter_process& process,
+                 const WaitClass& of);
+// Seconds that the heaviest of it took that was sampled, of what `blocking` tells; 0: none was.
+double SampledWait(const RuleEpoch& epoch, const telltale_filter_process& process,
+                   const WaitClass& of);
 // CPUs.
 double Ran(const RuleEpoch& epoch, const telltale_filter_process& process);
 
@@ -32,7 +38,8 @@ double Ran(const RuleEpoch& epoch, const telltale_filter_process& process);
 struct Waits {
   const WaitClass* most = nullptr;  // nullptr: nothing
   double threads = 0;               // that wait
-  double times = 0;                 // per second
+  double times = 0;                 // per second, as told
+  double most_times = 0;            // and what they may be where the row cannot tell
   std::string what;
   double estimated = 0;  // threads: an estimate that cannot be, where it was more
 };
