@@ -165,6 +165,29 @@ TEST(LeakTest, EndsWithItsProcess) {
   EXPECT_EQ(watch.told[0].start_ns, watch.told[1].start_ns);
 }
 
+// Agents of late send the names of users; the process may also have become another program.
+TEST(LeakTest, ItsEndIsToldOfTheSameSubjectWhateverTheProcessIsCalledThen) {
+  for (const telltale_filter* filter : {LeakFilter(), DescriptorLeakFilter()}) {
+    Watch watch(filter);
+    for (int i = 0; i < 120; ++i) {
+      const double grown = std::min(i, 60);
+      watch.Process(812, "/usr/bin/app",
+                    {{TELLTALE_PROCESS_RSS_BYTES, 20 * kMb + grown * kMb},
+                     {TELLTALE_PROCESS_OPEN_FILES, 20 + 4 * grown}});
+      if (i >= 50) {
+        watch.body.mutable_host_names()->add_uid(0);
+        watch.body.mutable_host_names()->add_user(watch.String("root"));
+      }
+      watch.Show();
+    }
+    ASSERT_EQ(watch.told.size(), 2u) << filter->name;
+    EXPECT_TRUE(watch.told[0].open);
+    EXPECT_FALSE(watch.told[1].open);
+    EXPECT_EQ(watch.told[0].start_ns, watch.told[1].start_ns);
+    EXPECT_EQ(watch.told[1].subject, watch.told[0].subject);
+  }
+}
+
 // Only those that do most have a row; one that takes a little memory now and then seldom has.
 TEST(LeakTest, OneWithoutARowForMinutesIsFollowed) {
   Watch watch(LeakFilter());

@@ -57,7 +57,8 @@ void GrowthDetector::Epoch(const telltale_filter_epoch& epoch) {
     Growth& growth = growths_[{process.pid, process.start_ns}];
     growth.seen = epochs_;
     growth.seen_s = end_s;
-    growth.name = ProcessText(process);
+    // Told by another name, it would be another anomaly that ends.
+    if (!growth.open) growth.name = ProcessText(process);
     if (growth.time_s.empty()) growth.first_s = end_s;
     if (!growth.time_s.empty() && end_s < growth.time_s.back() + kApartS) continue;
     growth.time_s.push_back(end_s);

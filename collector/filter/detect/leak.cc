@@ -16,7 +16,7 @@ constexpr double kPages = 16 * 4096;  // how an allocator breathes
 class Leak : public GrowthDetector {
  public:
   static constexpr DetectorFacts kFacts = {.name = "leak",
-                                           .version = 5,
+                                           .version = 6,
                                            .needs = TELLTALE_NEEDS_PROCESSES,
                                            .about = "a process whose memory only grows",
                                            .history_epochs = kWindow,
