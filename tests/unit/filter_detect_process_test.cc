@@ -239,6 +239,24 @@ int EpochsUntilMissed(bool seen_to_end, double cpus, bool replaced) {
   return 0;
 }
 
+// Equal exits of an epoch are told as one, without a process.
+TEST(VanishedTest, OfWorkersThatEndTogetherTheirNumberIsTold) {
+  Watch watch(VanishedFilter());
+  for (int i = 0; i < 100; ++i) {
+    watch.Process(1, "/usr/bin/other", kRuns);
+    for (uint32_t pid = 500; i < 80 && pid < 508; ++pid) {
+      watch.Process(pid, "/usr/sbin/server", kRuns);
+    }
+    if (i == 79) {
+      watch.Exit(0, "/usr/sbin/server", 0, 0);
+      watch.body.mutable_events()->rbegin()->set_count(8);
+    }
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].text, "/usr/sbin/server is gone: 8 processes (uid 0) exited with code 0");
+}
+
 TEST(VanishedTest, WhatWasSeenToEndIsMissedInItsFirstEpochWithoutARow) {
   EXPECT_EQ(EpochsUntilMissed(true, 0.1, false), 1);
   EXPECT_EQ(EpochsUntilMissed(false, 0.1, false), 3) << "it may be there and do nothing";

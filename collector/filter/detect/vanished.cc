@@ -33,7 +33,7 @@ class Vanished : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "vanished",
-      .version = 3,
+      .version = 4,
       .needs = TELLTALE_NEEDS_PROCESSES | TELLTALE_NEEDS_EVENTS,
       .about = "a program that was always there and is gone",
       .history_epochs = kWindow,
@@ -165,8 +165,11 @@ class Vanished : public Detector {
       if (event.pid == track->second.only.first && track->second.stayed >= kStayed) {
         track->second.ended = true;
       }
-      const std::string who =
-          absl::StrCat("pid ", event.pid, " (", UserText(event.user, event.uid), ") ");
+      // Equal exits are told as one, without a process.
+      const std::string who = absl::StrCat(
+          event.pid != 0 ? absl::StrCat("pid ", event.pid)
+                         : absl::StrCat(event.count, event.count == 1 ? " process" : " processes"),
+          " (", UserText(event.user, event.uid), ") ");
       if (event.type == TELLTALE_EVENT_OOM) {
         track->second.how = absl::StrCat(who, "was killed for want of memory");
       } else if (track->second.how.find("want of memory") == std::string::npos) {
