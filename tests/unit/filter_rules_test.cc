@@ -546,6 +546,24 @@ TEST(CrashLoopTest, AProgramThatCrashesAgainAndAgainIsToldInItsSecondEpoch) {
   EXPECT_TRUE(told[0].open);
 }
 
+// A library breaks the program of two users at once, and is mended for one of them.
+TEST(CrashLoopTest, ThatOfOneUserEndsWithoutThatOfAnother) {
+  Watch watch(CrashLoopFilter());
+  Play(watch, 40, 8, Nothing, [epoch = 0](Watch& w) mutable {
+    ++epoch;
+    for (const uint32_t uid : {1000, 1001}) {
+      if (uid == 1000 && epoch > 4) continue;
+      w.Exit(900, "/usr/bin/app", 0, 6);
+      w.body.mutable_events()->rbegin()->set_uid(uid);
+    }
+  });
+  ASSERT_EQ(watch.told.size(), 3u);
+  EXPECT_EQ(watch.told[0].subject, "/usr/bin/app (uid 1000)");
+  EXPECT_EQ(watch.told[1].subject, "/usr/bin/app (uid 1001)");
+  EXPECT_FALSE(watch.told[2].open);
+  EXPECT_EQ(watch.told[2].subject, watch.told[0].subject);
+}
+
 TEST(CrashLoopTest, ProgramsThatFailAreEndedOrCrashOnceAreNone) {
   EXPECT_TRUE(Ends(1, 0, 1).empty());
   EXPECT_TRUE(Ends(0, 15, 1).empty());

@@ -37,7 +37,7 @@ class CrashLoop : public Rule {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "crash_loop",
-      .version = 2,
+      .version = 3,
       .needs = TELLTALE_NEEDS_PROCESSES | TELLTALE_NEEDS_EVENTS,
       .about = "a program that crashes, is started again and crashes",
       .rule = 10,
@@ -74,7 +74,8 @@ class CrashLoop : public Rule {
     const char* signal = sigabbrev_np(static_cast<int>(crashes.signal));
     Case found{{uid, storage::DigestText(exe)}, exe, {}};
     found.found.vital = "signal";
-    found.found.subject = exe;
+    // Of each user it is another one: they begin and end by themselves.
+    found.found.subject = absl::StrCat(exe, " (", crashes.user, ")");
     found.found.value = crashes.count / epoch.seconds();
     found.found.deviation = 1 / epoch.seconds();
     found.found.text =
