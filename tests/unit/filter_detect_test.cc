@@ -286,6 +286,46 @@ TEST(NewLabelTest, LightOnesOneOffsAndKnownOnesAreNot) {
   EXPECT_TRUE(watch.told.empty());
 }
 
+// From its 45th second on it takes 0.3 of the CPU time.
+TEST(NewLabelTest, WhatBeginsLateInAnEpochIsToldAsWhatBeginsWithOne) {
+  Watch watch(NewLabelFilter(), LearnFor(100));
+  uint64_t whole_ns = 0;
+  for (int i = 0; i < 200; ++i) {
+    watch.Rate("cpu", "user", 2);
+    watch.Label("cpu", "user", "/usr/bin/old", 1.3);
+    if (i == 151) whole_ns = watch.now;
+    if (i >= 150) watch.Label("cpu", "user", "/usr/bin/miner", i == 150 ? 0.15 : 0.6);
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].subject, "/usr/bin/miner");
+  EXPECT_EQ(watch.told[0].start_ns, whole_ns);
+}
+
+TEST(NewLabelTest, WhatIsAlwaysThereAndSeldomHeavyIsKnownByThen) {
+  Watch watch(NewLabelFilter(), LearnFor(100));
+  for (int i = 0; i < 400; ++i) {
+    watch.Rate("cpu", "user", 2);
+    watch.Label("cpu", "user", "/usr/bin/old", 1.3);
+    if (i >= 150) watch.Label("cpu", "user", "/usr/bin/batch", i % 5 == 0 || i > 300 ? 0.6 : 0.01);
+    watch.Show();
+  }
+  EXPECT_TRUE(watch.told.empty());
+}
+
+// Two calls of a new program: the heaviest is told, and no other in its place.
+TEST(NewLabelTest, OfAProgramsNewLabelsTheHeaviestIsTold) {
+  Watch watch(NewLabelFilter(), LearnFor(100));
+  for (int i = 0; i < 200; ++i) {
+    watch.Rate("syscall", "ok", 1e5);
+    if (i >= 150) watch.Label("syscall", "ok", "/usr/bin/app", 4.5e4).set_label(0, 1);
+    if (i >= 150) watch.Label("syscall", "ok", "/usr/bin/app", 1.2e4).set_label(0, 2);
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("45 % of it"));
+}
+
 TEST(NewLabelTest, AnotherBuildIsADeployAndWhatItBringsCountsHalfForThirtyEpochs) {
   // A call of its own that the new build begins with after so many epochs.
   const auto run = [](bool deployed, int after) {
@@ -329,6 +369,27 @@ TEST(NewLabelTest, BuildsThatRunBesideEachOtherAreNoDeploys) {
   }
   EXPECT_THAT(watch.marks, testing::ElementsAre("deploy: /usr/local/bin/node has another build id",
                                                 "deploy: /usr/sbin/sshd has another build id"));
+}
+
+TEST(NewLabelTest, ABuildThatWasReplacedWeeksAgoAndComesBackIsADeploy) {
+  Watch watch(NewLabelFilter(), LearnFor(5));
+  const auto show = [&](const char* build) {
+    for (int i = 0; i < 3; ++i) {
+      watch.Rate("cpu", "user", 2);
+      Maps(watch, "/usr/bin/app", build);
+      Maps(watch, "/usr/bin/weekly", "one");
+      watch.Show();
+    }
+    watch.now += 4 * storage::kDayNs;
+  };
+  show("one");
+  for (int i = 0; i < 3; ++i) show("two");
+  EXPECT_EQ(watch.marks.size(), 1u);
+  show("one");
+  EXPECT_EQ(watch.marks.size(), 2u);
+  watch.now += 4 * storage::kDayNs;
+  show("one");
+  EXPECT_EQ(watch.marks.size(), 2u) << "a node that was away for a week runs what it ran";
 }
 
 TEST(NewLabelTest, OfMoreBuildsThanItKnowsNoneIsADeployUntilOneIsOutOfUse) {

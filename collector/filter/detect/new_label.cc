@@ -1,10 +1,13 @@
 // Something that was never seen here takes a good part of a vital: a label, told by its stable id
 // (executable, files and operation, so that a restart or an upgrade is nothing new), that no epoch
-// of the last week had and that has at least a tenth of its vital's weight in two of three epochs.
-// For 30 epochs after an executable had another build, what is new under it counts half.
+// of the last week had and that has at least a tenth of its vital's weight in two of its first
+// three epochs: what begins late in an epoch is light there. Of a program's labels that are new
+// together the first is told, which is the heaviest. For 30 epochs after an executable had another
+// build, what is new under it counts half.
 //
 // Several builds of one path may run beside each other: those of two images, or what was started
-// before an upgrade. A deploy is a build that the path did not have of late.
+// before an upgrade. A deploy is a build that the path did not have of late; one that was replaced
+// more than a week ago and comes back is one, too.
 
 #include <algorithm>
 #include <map>
@@ -29,7 +32,8 @@ constexpr size_t kKnown = 4'096;  // labels of a node; the longest unseen go fir
 constexpr size_t kBuildBytes = 256 << 10;
 constexpr size_t kBuilds = 16;      // of a path
 constexpr double kShare = 0.1;      // of the vital, by the label's lower bound
-constexpr uint64_t kRecent = 3;     // epochs in which it must be seen twice
+constexpr uint64_t kRecent = 3;     // epochs in which it must be heavy twice
+constexpr size_t kFresh = 2'048;    // labels that are followed so; what comes beside them is known
 constexpr uint64_t kDeployed = 30;  // epochs
 constexpr uint64_t kHourNs = 3'600'000'000'000;
 
@@ -37,7 +41,7 @@ class NewLabel : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "new_label",
-      .version = 2,
+      .version = 3,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS,
       .about = "what was never seen on the node and takes a good part of a vital",
       .history_epochs = kLearn,
@@ -57,8 +61,8 @@ class NewLabel : public Detector {
       const auto& vital = *TELLTALE_FILTER_AT(telltale_filter_vital, epoch.vitals, v);
       if (vital.id <= 255 && vital.watched_ns > 0) Look(epoch, vital);
     }
-    std::erase_if(fresh_,
-                  [&](const auto& entry) { return entry.second.seen + kRecent <= epochs_; });
+    LearnFresh();
+    std::erase_if(told_, [&](const auto& entry) { return entry.second + kRecent <= epochs_; });
     std::erase_if(deploys_, [&](const auto& entry) { return entry.second + kDeployed <= epochs_; });
     Forget();
     ForgetBuilds(epoch);
@@ -75,9 +79,12 @@ class NewLabel : public Detector {
     to.Put(static_cast<uint32_t>(fresh_.size()));
     for (const auto& [id, fresh] : fresh_) {
       to.Put(id);
-      to.Put(fresh.seen);
+      to.Put(fresh.first);
+      to.Put(fresh.last);
+      to.Put(fresh.heavy);
       to.Put(fresh.start_ns);
     }
+    to.Map(told_, [&](uint64_t epoch) { to.Put(epoch); });
     to.Put(static_cast<uint32_t>(builds_.size()));
     for (const auto& [exe, builds] : builds_) {
       to.Text(exe);
@@ -98,9 +105,12 @@ class NewLabel : public Detector {
     }
     for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
       Fresh& fresh = fresh_[from.Get<uint64_t>()];
-      fresh.seen = from.Get<uint64_t>();
+      fresh.first = from.Get<uint64_t>();
+      fresh.last = from.Get<uint64_t>();
+      fresh.heavy = from.Get<uint64_t>();
       fresh.start_ns = from.Get<uint64_t>();
     }
+    from.Map(told_, [&](uint64_t& epoch) { epoch = from.Get<uint64_t>(); });
     for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
       from.Map(builds_[from.Text()], [&](uint32_t& hour) { hour = from.Get<uint32_t>(); });
     }
@@ -113,9 +123,11 @@ class NewLabel : public Detector {
   Learned HowFar() const override { return {epochs_, learn_}; }
 
  private:
+  // Epochs counted as epochs_ does.
   struct Fresh {
-    uint64_t seen = 0;  // epoch, counted as epochs_ does
-    uint64_t start_ns = 0;
+    uint64_t first = 0, last = 0;  // seen
+    uint64_t heavy = 0;            // the one in which it was heavy; 0: none
+    uint64_t start_ns = 0;         // of that one
   };
 
   using Builds = std::map<uint64_t, uint32_t>;  // hour it ran last, by build
@@ -148,18 +160,37 @@ class NewLabel : public Detector {
           static_cast<double>(label.low) / unit / (static_cast<double>(vital.watched_ns) / 1e9);
       const bool heavy = !idle && static_cast<double>(label.low) >= kShare * total &&
                          rate >= 4 * FloorOf(vital.unit);
-      if (epochs_ <= learn_ || !heavy) {
-        // Light ones are not told of: they are known from now on.
+      const bool full = fresh_.size() >= kFresh && !fresh_.contains(id);
+      if (epochs_ <= learn_ || idle || full) {
         known_[id] = hour_;
         continue;
       }
-      const auto [fresh, first] = fresh_.try_emplace(id, Fresh{epochs_, epoch.start_ns});
-      if (first || fresh->second.seen == epochs_) continue;
-      Tell(epoch, vital, label, rate, static_cast<double>(label.low) / total,
-           fresh->second.start_ns);
-      fresh_.erase(fresh);
+      Fresh& fresh = fresh_.try_emplace(id, Fresh{.first = epochs_}).first->second;
+      fresh.last = epochs_;
+      if (!heavy || fresh.heavy == epochs_) continue;
+      if (fresh.heavy == 0) {
+        fresh.heavy = epochs_;
+        fresh.start_ns = epoch.start_ns;
+        continue;
+      }
+      const auto of = absl::StrCat(vital.id, "/", label.sub, " ", label.exe);
+      if (told_.try_emplace(of, epochs_).second) {
+        Tell(epoch, vital, label, rate, static_cast<double>(label.low) / total, fresh.start_ns);
+      }
+      fresh_.erase(id);
       known_[id] = hour_;
     }
+  }
+
+  // Those that had their epochs and were not told are known, but for what was there once and heavy:
+  // it may come again and stay.
+  void LearnFresh() {
+    std::erase_if(fresh_, [&](const auto& entry) {
+      const auto& [id, fresh] = entry;
+      if (fresh.first + kRecent > epochs_ + 1) return false;
+      if (fresh.heavy == 0 || fresh.last > fresh.first) known_[id] = hour_;
+      return true;
+    });
   }
 
   void NoteBuild(const telltale_filter_epoch& epoch, const telltale_filter_label& label) {
@@ -169,7 +200,11 @@ class NewLabel : public Detector {
     const bool first = builds.empty();
     const auto known = builds.find(label.exe_build);
     if (known != builds.end()) {
+      const uint32_t before = known->second;
+      const bool replaced =
+          std::ranges::any_of(builds, [&](const auto& build) { return build.second > before; });
       known->second = hour_;
+      if (replaced && before + kForgetHours < hour_) NoteDeploy(epoch, label);
       return;
     }
     if (builds.size() >= kBuilds) {
@@ -178,7 +213,10 @@ class NewLabel : public Detector {
     // Where so many are in use, one more tells nothing.
     if (builds.size() >= kBuilds) return;
     builds[label.exe_build] = hour_;
-    if (first) return;
+    if (!first) NoteDeploy(epoch, label);
+  }
+
+  void NoteDeploy(const telltale_filter_epoch& epoch, const telltale_filter_label& label) {
     deploys_[label.exe] = epochs_;
     Mark("", epoch.start_ns, epoch.start_ns,
          absl::StrCat("deploy: ", label.exe, " has another build id"));
@@ -237,7 +275,8 @@ class NewLabel : public Detector {
   uint64_t epochs_ = 0;
   uint32_t hour_ = 0;                          // since 1970
   absl::btree_map<uint64_t, uint32_t> known_;  // hour it was seen last, by id
-  std::map<uint64_t, Fresh> fresh_;            // seen once, by id
+  std::map<uint64_t, Fresh> fresh_;            // not known yet, by id
+  std::map<std::string, uint64_t> told_;       // epoch, by vital, sub-series and executable
   std::map<std::string, Builds> builds_;       // by executable
   std::map<std::string, uint64_t> deploys_;    // epoch of the latest, by executable
 };
