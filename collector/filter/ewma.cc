@@ -19,6 +19,12 @@ using telltale::filter::Rate;
 using telltale::filter::RatesOf;
 using telltale::filter::RateText;
 
+// Epochs without its vital after which an anomaly is over: who took the vital away, or a counter
+// that the node came back without, says nothing more of it.
+constexpr uint8_t kAway = 15;
+
+constexpr uint32_t kLayout = 2;
+
 struct Options {
   double alpha = 1.0 / 32;
   double learn = 30;
@@ -28,30 +34,40 @@ struct Options {
 
 // What is known of one sub-series. Saved and loaded as it is; the first field tells the layout.
 struct Track {
-  uint32_t layout = 1;
+  uint32_t layout = kLayout;
   uint8_t vital = 0, sub = 0;
-  uint8_t open = 0, reserved = 0;
+  uint8_t open = 0;
+  uint8_t away = 0;      // epochs in a row without it, while open
   uint64_t learned = 0;  // epochs
   double mean = 0, variance = 0;
   uint64_t open_start_ns = 0, open_learned = 0;
   double peak = 0, peak_expected = 0, peak_deviation = 0;
+  uint64_t last_end_ns = 0;  // of the last epoch that had it
 };
-static_assert(sizeof(Track) == 72);
+static_assert(sizeof(Track) == 80);
+
+// What a sub-series is called: of one that is open its end may have to be told without an epoch
+// that has it. Saved behind its track.
+struct Series {
+  std::string vital, sub, unit;
+};
+
+using Key = std::pair<uint8_t, uint8_t>;  // vital's id and sub-series
 
 struct Instance {
   telltale_filter_host host;
   Options options;
-  std::map<std::pair<uint8_t, uint8_t>, Track> tracks;
+  std::map<Key, Track> tracks;
+  std::map<Key, Series> open;
 };
 
-void Emit(const Instance& self, const telltale_filter_vital& vital, const telltale_filter_sub& sub,
-          const Track& track, uint64_t end_ns) {
+void Emit(const Instance& self, const Series& series, const Track& track, uint64_t end_ns) {
   char text[256];
   std::snprintf(
       text, sizeof text, "%s/%s %s at %s; usual is %s, give or take %s (learned from %llu epochs)",
-      vital.name, sub.name, track.peak < track.peak_expected ? "low" : "high",
-      RateText(track.peak, vital.unit).c_str(), RateText(track.peak_expected, vital.unit).c_str(),
-      RateText(track.peak_deviation, vital.unit).c_str(),
+      series.vital.c_str(), series.sub.c_str(), track.peak < track.peak_expected ? "low" : "high",
+      RateText(track.peak, series.unit).c_str(), RateText(track.peak_expected, series.unit).c_str(),
+      RateText(track.peak_deviation, series.unit).c_str(),
       static_cast<unsigned long long>(track.open_learned));
   const double severity = (track.peak - track.peak_expected) / track.peak_deviation;
   char evidence[128];
@@ -61,8 +77,8 @@ void Emit(const Instance& self, const telltale_filter_vital& vital, const tellta
   telltale_filter_anomaly anomaly = {};
   anomaly.struct_size = sizeof anomaly;
   anomaly.open = track.open;
-  anomaly.vital = vital.name;
-  anomaly.sub = sub.name;
+  anomaly.vital = series.vital.c_str();
+  anomaly.sub = series.sub.c_str();
   anomaly.start_ns = track.open_start_ns;
   anomaly.end_ns = end_ns;
   anomaly.value = track.peak;
@@ -76,14 +92,24 @@ void Emit(const Instance& self, const telltale_filter_vital& vital, const tellta
   self.host.anomaly(self.host.context, &anomaly);
 }
 
-void Judge(const Instance& self, const telltale_filter_epoch& epoch,
-           const telltale_filter_vital& vital, const telltale_filter_sub& sub, double rate,
-           Track& track) {
+void Close(Instance& self, const Key& key, Track& track, uint64_t end_ns) {
+  track.open = 0;
+  track.away = 0;
+  Emit(self, self.open.at(key), track, end_ns);
+  self.open.erase(key);
+}
+
+void Judge(Instance& self, const telltale_filter_epoch& epoch, const Rate& of, Track& track) {
+  const double rate = of.per_second;
+  const Key key(track.vital, track.sub);
+  track.away = 0;
+  track.last_end_ns = epoch.end_ns;
   const Options& options = self.options;
   // A series that hardly ever moves would make an anomaly of every breath: the deviation counts as
   // at least the unit's floor and a twentieth of the mean.
-  const double deviation = std::max(
-      {std::sqrt(track.variance), FloorOf(vital.unit) * options.floor, std::abs(track.mean) / 20});
+  const double deviation =
+      std::max({std::sqrt(track.variance), FloorOf(of.vital->unit) * options.floor,
+                std::abs(track.mean) / 20});
   const double distance = std::abs(rate - track.mean) / deviation;
   const bool may_speak = static_cast<double>(track.learned) >= options.learn;
   if (track.open == 0 && may_speak && distance > options.k) {
@@ -93,11 +119,13 @@ void Judge(const Instance& self, const telltale_filter_epoch& epoch,
     track.peak = rate;
     track.peak_expected = track.mean;
     track.peak_deviation = deviation;
-    Emit(self, vital, sub, track, epoch.end_ns);
+    const Series& series =
+        self.open.insert_or_assign(key, Series{of.vital->name, of.sub->name, of.vital->unit})
+            .first->second;
+    Emit(self, series, track, epoch.end_ns);
   } else if (track.open != 0 && distance < options.k / 2) {
     // Half way back: not at the first wobble, so that one long spike stays one anomaly.
-    track.open = 0;
-    Emit(self, vital, sub, track, epoch.start_ns);
+    Close(self, key, track, epoch.start_ns);
   } else if (track.open != 0 &&
              std::abs(rate - track.peak_expected) > std::abs(track.peak - track.peak_expected)) {
     track.peak = rate;
@@ -115,7 +143,7 @@ void Judge(const Instance& self, const telltale_filter_epoch& epoch,
 
 void* Create(const telltale_filter_host* host, const telltale_filter_option* options,
              uint32_t option_count) {
-  auto* self = new Instance{*host, {}, {}};
+  auto* self = new Instance{*host, {}, {}, {}};
   for (uint32_t i = 0; i < option_count; ++i) {
     const std::string_view name = options[i].name;
     if (name == "alpha") self->options.alpha = std::clamp(options[i].value, 1e-6, 1.0);
@@ -130,12 +158,15 @@ int Epoch(void* instance, const telltale_filter_epoch* epoch) {
   Instance& self = *static_cast<Instance*>(instance);
   if (!IsUsual(*epoch)) return 0;
   for (const Rate& rate : RatesOf(*epoch)) {
-    const auto key =
-        std::pair(static_cast<uint8_t>(rate.vital->id), static_cast<uint8_t>(rate.sub->index));
+    const Key key(static_cast<uint8_t>(rate.vital->id), static_cast<uint8_t>(rate.sub->index));
     Track& track = self.tracks[key];
     track.vital = key.first;
     track.sub = key.second;
-    Judge(self, *epoch, *rate.vital, *rate.sub, rate.per_second, track);
+    Judge(self, *epoch, rate, track);
+  }
+  for (auto& [key, track] : self.tracks) {
+    const bool missing = track.open != 0 && track.last_end_ns != epoch->end_ns;
+    if (missing && ++track.away >= kAway) Close(self, key, track, track.last_end_ns);
   }
   return 0;
 }
@@ -144,27 +175,53 @@ void Destroy(void* instance) { delete static_cast<Instance*>(instance); }
 
 size_t Save(void* instance, void* bytes, size_t capacity) {
   const Instance& self = *static_cast<Instance*>(instance);
-  const size_t size = self.tracks.size() * sizeof(Track);
-  if (size > capacity) return size;
-  char* out = static_cast<char*>(bytes);
+  std::string state;
   for (const auto& [key, track] : self.tracks) {
-    std::memcpy(out, &track, sizeof track);
-    out += sizeof track;
+    state.append(reinterpret_cast<const char*>(&track), sizeof track);
+    if (track.open == 0) continue;
+    const Series& series = self.open.at(key);
+    for (const std::string* text : {&series.vital, &series.sub, &series.unit}) {
+      state.append(text->c_str(), text->size() + 1);
+    }
   }
-  return size;
+  if (!state.empty() && state.size() <= capacity) {
+    std::memcpy(bytes, state.data(), state.size());
+  }
+  return state.size();
+}
+
+// False: the bytes end before the text does.
+bool ReadText(std::string_view& from, std::string& text) {
+  const size_t end = from.find('\0');
+  if (end == std::string_view::npos) return false;
+  text = from.substr(0, end);
+  from.remove_prefix(end + 1);
+  return true;
+}
+
+bool ReadTrack(std::string_view& from, Instance& self) {
+  Track track;
+  if (from.size() < sizeof track) return false;
+  std::memcpy(&track, from.data(), sizeof track);
+  from.remove_prefix(sizeof track);
+  if (track.layout != kLayout || !std::isfinite(track.mean) || !std::isfinite(track.variance)) {
+    return false;
+  }
+  const Key key(track.vital, track.sub);
+  self.tracks[key] = track;
+  if (track.open == 0) return true;
+  Series& series = self.open[key];
+  return ReadText(from, series.vital) && ReadText(from, series.sub) && ReadText(from, series.unit);
 }
 
 int Load(void* instance, const void* bytes, size_t size) {
   Instance& self = *static_cast<Instance*>(instance);
-  if (size % sizeof(Track) != 0) return 1;
-  for (size_t at = 0; at < size; at += sizeof(Track)) {
-    Track track;
-    std::memcpy(&track, static_cast<const char*>(bytes) + at, sizeof track);
-    if (track.layout != 1 || !std::isfinite(track.mean) || !std::isfinite(track.variance)) {
-      self.tracks.clear();
-      return 1;
-    }
-    self.tracks[{track.vital, track.sub}] = track;
+  std::string_view from(static_cast<const char*>(bytes), size);
+  while (!from.empty()) {
+    if (ReadTrack(from, self)) continue;
+    self.tracks.clear();
+    self.open.clear();
+    return 1;
   }
   return 0;
 }
@@ -185,7 +242,7 @@ const telltale_filter* telltale_ewma_filter(void) {
   static const telltale_filter filter = {sizeof(telltale_filter),
                                          TELLTALE_FILTER_ABI,
                                          "ewma",
-                                         2,
+                                         3,
                                          TELLTALE_NEEDS_TOTALS,
                                          "moving average and deviation of every sub-series' rate",
                                          nullptr,

@@ -257,6 +257,32 @@ TEST(EwmaTest, GoesOnFromASavedStateAsIfNothingHadHappened) {
   EXPECT_EQ(whole.Save(), second.Save());
 }
 
+// An operator takes a costly vital out of the agent's configuration while it is high.
+TEST(EwmaTest, AnAnomalyOfAVitalThatIsTakenAwayEnds) {
+  Fed fed;
+  for (int i = 0; i < 100; ++i) fed.Epoch(1);
+  for (int i = 0; i < 3; ++i) fed.Epoch(50);
+  const uint64_t last_end = fed.now;
+  fed.vital_watched = 0;
+  for (int i = 0; i < 14; ++i) fed.Epoch(0);
+  EXPECT_EQ(fed.found.size(), 1u) << "it may come back";
+  Fed restarted;
+  restarted.now = fed.now;
+  restarted.vital_watched = 0;
+  ASSERT_TRUE(restarted.Load(fed.Save()));
+  restarted.Epoch(0);
+  ASSERT_EQ(restarted.found.size(), 1u);
+  EXPECT_FALSE(restarted.found[0].open);
+  EXPECT_EQ(restarted.found[0].vital, "blocking");
+  EXPECT_EQ(restarted.found[0].sub, "disk");
+  EXPECT_EQ(restarted.found[0].start_ns, fed.found[0].start_ns);
+  EXPECT_EQ(restarted.found[0].end_ns, last_end);
+  restarted.Epoch(0);
+  restarted.vital_watched = UINT64_MAX;
+  restarted.Epoch(1);
+  EXPECT_EQ(restarted.found.size(), 1u) << "it ended once";
+}
+
 TEST(EwmaTest, RefusesAStateItDoesNotUnderstand) {
   Fed fed;
   for (int i = 0; i < 50; ++i) fed.Epoch(1);
@@ -264,6 +290,10 @@ TEST(EwmaTest, RefusesAStateItDoesNotUnderstand) {
   EXPECT_FALSE(fed.Load(bytes.substr(1)));
   bytes[0] = 9;  // another layout
   EXPECT_FALSE(Fed().Load(bytes));
+  fed.Epoch(50);
+  bytes = fed.Save();
+  EXPECT_TRUE(Fed().Load(bytes));
+  EXPECT_FALSE(Fed().Load(bytes.substr(0, bytes.size() - 1))) << "the name of its unit is cut";
 }
 
 }  // namespace
