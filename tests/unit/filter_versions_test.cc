@@ -58,7 +58,7 @@ void Show(Watch& watch, int i) {
     wait.mutable_exemplar()->mutable_waker()->set_pid(10);
     watch.Process(11, "/usr/bin/fails",
                   {{TELLTALE_PROCESS_RUN_NS, 0.9e9},
-                   {watch.Share("syscall", "failed", false), 5e5},
+                   {watch.Share("syscall", "failed", false), 5e4},
                    {watch.Share("syscall", "ok", false), 10}});
     watch.Process(12, "/usr/bin/faults", {{TELLTALE_PROCESS_FAULTS_MAJOR, 400}});
     watch.Exit(1000 + static_cast<uint32_t>(i), "/usr/bin/crashes", 0, 6);
