@@ -27,17 +27,33 @@ bool IsOf(const v1::StoredMark& mark, const std::string& node, uint64_t time_ns)
   return mark.node() == node && mark.time_ns() == time_ns;
 }
 
-v1::Mark Shown(const v1::StoredMark& stored) {
+double Seconds(uint64_t ns) { return static_cast<double>(ns) / kNsPerS; }
+
+using Seen = std::pair<double, std::string>;  // when, on which node
+
+std::vector<Seen> SeenOn(const v1::StoredMark& stored) {
+  std::vector<Seen> all = {{Seconds(stored.time_ns()), stored.node()}};
+  for (const auto& elsewhere : stored.elsewhere()) {
+    all.emplace_back(Seconds(elsewhere.time_ns()), elsewhere.node());
+  }
+  return all;
+}
+
+// With what is told of where it was seen: at least one.
+v1::Mark Shown(const v1::StoredMark& stored, std::vector<Seen> seen) {
+  std::ranges::stable_sort(seen, {}, &Seen::first);
   v1::Mark mark;
   mark.set_id(stored.id());
-  mark.set_time_s(static_cast<double>(stored.time_ns()) / kNsPerS);
+  mark.set_time_s(seen.front().first);
   mark.set_text(stored.text());
-  mark.set_node(stored.node());
+  mark.set_node(seen.front().second);
   mark.set_by(stored.by());
-  mark.set_made_s(static_cast<double>(stored.made_ns()) / kNsPerS);
-  for (const auto& elsewhere : stored.elsewhere()) mark.add_more_nodes(elsewhere.node());
+  mark.set_made_s(Seconds(stored.made_ns()));
+  for (size_t i = 1; i < seen.size(); ++i) mark.add_more_nodes(std::move(seen[i].second));
   return mark;
 }
+
+v1::Mark Shown(const v1::StoredMark& stored) { return Shown(stored, SeenOn(stored)); }
 
 absl::StatusOr<uint64_t> TimeOf(const v1::AddMarkRequest& request, uint64_t now_ns) {
   const double time_s = request.time_s();
@@ -227,13 +243,32 @@ absl::StatusOr<v1::Mark> MarkBook::Remove(const std::string& id) {
   return removed;
 }
 
+std::vector<v1::Mark> MarkBook::Between(double start_s, double end_s,
+                                        const std::set<std::string>& nodes) const {
+  return List(start_s, end_s, [&](const std::string& node) { return nodes.contains(node); });
+}
+
 std::vector<v1::Mark> MarkBook::Between(double start_s, double end_s) const {
+  return List(start_s, end_s, [](const std::string&) { return true; });
+}
+
+std::vector<v1::Mark> MarkBook::List(double start_s, double end_s,
+                                     const std::function<bool(const std::string& node)>& of) const {
+  const double reach_s = Seconds(kRolloutNs) + 1;
   std::vector<v1::Mark> list;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& [position, stored] : marks_) {
-    v1::Mark mark = Shown(stored);
-    if (mark.time_s() >= start_s && mark.time_s() < end_s) list.push_back(std::move(mark));
+    // Most lie far from what is asked for; all that one was seen on, within an hour of the first.
+    const double first_s = Seconds(stored.time_ns());
+    if (first_s < start_s - reach_s || first_s > end_s + reach_s) continue;
+    std::vector<Seen> seen = SeenOn(stored);
+    std::erase_if(seen, [&](const Seen& one) {
+      const bool in_time = one.first >= start_s && one.first < end_s;
+      return !in_time || !(one.second.empty() || of(one.second));
+    });
+    if (!seen.empty()) list.push_back(Shown(stored, std::move(seen)));
   }
+  std::ranges::stable_sort(list, {}, [](const v1::Mark& mark) { return mark.time_s(); });
   return list;
 }
 

@@ -53,7 +53,9 @@ class MarkBook : public query::MarkSource {
   absl::Status Notice(const std::string& filter, const std::string& node, uint64_t time_ns,
                       const std::string& text);
 
-  std::vector<v1::Mark> Between(double start_s, double end_s) const override;
+  std::vector<v1::Mark> Between(double start_s, double end_s,
+                                const std::set<std::string>& nodes) const override;
+  std::vector<v1::Mark> Between(double start_s, double end_s) const;  // whatever their nodes
 
  private:
   using Position = std::pair<uint64_t, std::string>;  // time in ns, id
@@ -61,6 +63,9 @@ class MarkBook : public query::MarkSource {
   MarkBook(storage::Catalog* catalog, Now now, NodeKnown node_known)
       : catalog_(catalog), now_(std::move(now)), node_known_(std::move(node_known)) {}
   absl::StatusOr<std::string> NewId() const;
+  // Those seen in that time on nodes that are asked about; with mutex_ free.
+  std::vector<v1::Mark> List(double start_s, double end_s,
+                             const std::function<bool(const std::string& node)>& of) const;
   // With mutex_, as what follows.
   using Marks = std::map<Position, v1::StoredMark>;
   void Keep(v1::StoredMark mark);

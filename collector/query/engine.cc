@@ -31,20 +31,6 @@ absl::Status OfAgainst(const absl::Status& status) {
   return {status.code(), absl::StrCat("against: ", status.message())};
 }
 
-// Leaves the mark those of its nodes that are among `nodes`; false: it has none there.
-bool KeepNodes(const std::set<std::string>& nodes, v1::Mark& mark) {
-  std::vector<std::string> kept;
-  if (nodes.contains(mark.node())) kept.push_back(mark.node());
-  for (const std::string& node : mark.more_nodes()) {
-    if (nodes.contains(node)) kept.push_back(node);
-  }
-  mark.clear_more_nodes();
-  if (kept.empty()) return false;
-  mark.set_node(kept.front());
-  mark.mutable_more_nodes()->Assign(kept.begin() + 1, kept.end());
-  return true;
-}
-
 size_t UsualHelpers() {
   constexpr unsigned kMost = 3;
   const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
@@ -320,8 +306,8 @@ absl::StatusOr<v1::MarksAnswer> Engine::Marks(const v1::MarksRequest& request,
   std::set<std::string> nodes;
   for (const storage::NodeRecord& node : selection->nodes) nodes.insert(node.name());
   for (v1::Mark& mark :
-       options_.marks->Between(Seconds(selection->start_ns), Seconds(selection->end_ns))) {
-    if (mark.node().empty() || KeepNodes(nodes, mark)) *answer.add_marks() = std::move(mark);
+       options_.marks->Between(Seconds(selection->start_ns), Seconds(selection->end_ns), nodes)) {
+    *answer.add_marks() = std::move(mark);
   }
   const int most = static_cast<int>(request.limit() == 0 ? kUsualMarks : request.limit());
   const int left_out = std::max(0, answer.marks_size() - most);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,8 +50,11 @@ class AnomalySource {
 class MarkSource {
  public:
   virtual ~MarkSource() = default;
-  // Of [start_s, end_s), ascending by time: those of all nodes and those of single ones.
-  virtual std::vector<v1::Mark> Between(double start_s, double end_s) const = 0;
+  // Of [start_s, end_s), ascending by time: those of all nodes and those of `nodes`. A mark of
+  // several nodes has a time on each: it is told with those of them that have it in that time, at
+  // the time of the first.
+  virtual std::vector<v1::Mark> Between(double start_s, double end_s,
+                                        const std::set<std::string>& nodes) const = 0;
 };
 
 struct EngineOptions {

@@ -65,7 +65,8 @@ void AddKill(v1::SummaryBody& body) {
 // What an operator noted, ten minutes ago.
 class Notes final : public query::MarkSource {
  public:
-  std::vector<v1::Mark> Between(double start_s, double end_s) const override {
+  std::vector<v1::Mark> Between(double start_s, double end_s,
+                                const std::set<std::string>&) const override {
     if (time_s_ < start_s || time_s_ >= end_s) return {};
     v1::Mark mark;
     mark.set_id("0a1b2c3d");

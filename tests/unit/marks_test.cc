@@ -134,6 +134,34 @@ TEST_F(MarksTest, TheSameOnManyNodesWithinTheHourIsOneMark) {
             3);
 }
 
+// Nodes are upgraded from 0 to 50 minutes after the first; of one of them is asked.
+TEST_F(MarksTest, ARolloutStandsOnEachNodeWhereThatNodeWasUpgraded) {
+  constexpr uint64_t kMinute = 60'000'000'000;
+  const auto book = Open();
+  for (const uint64_t minute : {0, 25, 50}) {
+    ASSERT_TRUE(book->Notice("new_label", absl::StrCat("web-", minute), kNow + minute * kMinute,
+                             "deploy: app has another build id")
+                    .ok());
+  }
+  const auto first = book->Between(kNowS - 1'800, kNowS + 7'200, {"web-25", "web-50"});
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_DOUBLE_EQ(first[0].time_s(), kNowS + 25 * 60);
+  EXPECT_EQ(first[0].node(), "web-25");
+  ASSERT_EQ(first[0].more_nodes_size(), 1);
+  EXPECT_EQ(first[0].more_nodes(0), "web-50");
+  const auto late = book->Between(kNowS + 1'800, kNowS + 3'600, {"web-0", "web-25", "web-50"});
+  ASSERT_EQ(late.size(), 1u) << "it was upgraded in this time";
+  EXPECT_DOUBLE_EQ(late[0].time_s(), kNowS + 50 * 60);
+  EXPECT_EQ(late[0].node(), "web-50");
+  EXPECT_EQ(late[0].more_nodes_size(), 0);
+  EXPECT_TRUE(book->Between(kNowS - 60, kNowS + 1'800, {"web-50"}).empty());
+  // In the order of the times that are told, which is not that of the first nodes'.
+  ASSERT_TRUE(book->Add(Note("raised the cache", kNowS + 600), "olga").ok());
+  const auto both = book->Between(kNowS, kNowS + 3'600, {"web-50"});
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[0].by(), "olga");
+}
+
 TEST_F(MarksTest, AFilterThatNoticesMuchDrivesOutItsOwnAlone) {
   const auto book = Open();
   ASSERT_TRUE(book->Notice("new_label", "web-1", kNow, "deploy: nginx has another build id").ok());

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,9 +40,11 @@ v1::SummaryBody MinuteOf(const Doing& odd, uint64_t minute) {
 
 class Marks : public MarkSource {
  public:
-  std::vector<v1::Mark> Between(double start_s, double end_s) const override {
+  std::vector<v1::Mark> Between(double start_s, double end_s,
+                                const std::set<std::string>& nodes) const override {
     std::vector<v1::Mark> list;
     for (const v1::Mark& mark : marks) {
+      if (!mark.node().empty() && !nodes.contains(mark.node())) continue;
       if (mark.time_s() >= start_s && mark.time_s() < end_s) list.push_back(mark);
     }
     return list;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -113,7 +114,8 @@ TEST_F(TopPagesTest, APageHoldsForItsOwnQuestionAlone) {
 
 class OneMark : public MarkSource {
  public:
-  std::vector<v1::Mark> Between(double start_s, double end_s) const override {
+  std::vector<v1::Mark> Between(double start_s, double end_s,
+                                const std::set<std::string>&) const override {
     v1::Mark mark;
     mark.set_id("1a2b3c4d");
     mark.set_time_s(kStart + 4);
