@@ -17,7 +17,9 @@ constexpr uint64_t kResumeNs = 2 * storage::kDayNs;
 constexpr size_t kMaxSaid = 1000;
 constexpr int kMutedShown = 20;
 constexpr uint64_t kFoundOfANode = 2;
-constexpr size_t kFoundHours = 48;  // a filter that begins runs over a day of the past
+// A filter that begins runs over a day of the past, one that asks for more over up to six weeks of
+// it (host_reply.cc), and an anomaly may begin a week before the epoch that shows it.
+constexpr size_t kFoundHours = 24 * (7 * 7 + 2);
 // A filter speaks only when it is shown an epoch: of a node that is gone it never says that
 // something ended. So what is open on a node of which no epoch came for so long is not known to go
 // on (that the node is silent is told by the filter of that name). It is 15 epochs of the longest
@@ -298,7 +300,12 @@ std::vector<v1::MutedProgram> FilterRunner::MutedOn(const Running& running) {
 // found in a day.
 bool FilterRunner::Admits(Running& running, uint64_t start_ns) const {
   const uint64_t most = options_.max_found_an_hour + kFoundOfANode * running.nodes.size();
-  uint64_t& found = running.found[storage::FloorTo(start_ns, storage::kHourNs)];
+  uint64_t hour_ns = storage::FloorTo(start_ns, storage::kHourNs);
+  // What is older than all that is kept counts as of the oldest: else it would not be counted.
+  if (running.found.size() == kFoundHours) {
+    hour_ns = std::max(hour_ns, running.found.begin()->first);
+  }
+  uint64_t& found = running.found[hour_ns];
   const bool admits = found < most;
   if (admits) {
     ++found;

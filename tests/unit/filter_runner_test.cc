@@ -423,38 +423,39 @@ class EndedCode : public LocalFilter {
   absl::Status why_;
 };
 
-// Finds so many things in each epoch, each with a subject of its own: no epoch and no node has too
-// many, all together do.
-TEST_F(FilterRunnerTest, AFloodOverAllNodesEndsTheFilterThatMakesIt) {
-  static uint64_t an_epoch = 0;
-  static telltale_filter finds = *silence_filter();
-  finds.name = "finds";
-  struct Node {
-    telltale_filter_host host;
-  };
-  finds.create = [](const telltale_filter_host* host, const telltale_filter_option*,
-                    uint32_t) -> void* { return new Node{*host}; };
-  finds.destroy = [](void* node) { delete static_cast<Node*>(node); };
-  finds.epoch = [](void* node, const telltale_filter_epoch* epoch) {
-    const telltale_filter_host& host = static_cast<Node*>(node)->host;
-    for (uint64_t i = 0; i < an_epoch; ++i) {
-      const std::string subject = absl::StrCat(host.node, " ", epoch->start_ns, " ", i);
-      telltale_filter_anomaly anomaly = {};
-      anomaly.struct_size = sizeof anomaly;
-      anomaly.vital = "cpu";
-      anomaly.sub = "user";
-      anomaly.start_ns = epoch->start_ns;
-      anomaly.end_ns = epoch->end_ns;
-      anomaly.text = "it is so";
-      anomaly.subject = subject.c_str();
-      host.anomaly(host.context, &anomaly);
-    }
-    return 0;
-  };
-  constexpr uint32_t kNodes = 40;
-  constexpr uint64_t kMost = 100;
-  const auto found = [&](uint64_t each) {
-    an_epoch = each;
+// A filter that finds so many things in an epoch, each with a subject of its own.
+class FilterFloodTest : public FilterRunnerTest {
+ protected:
+  static constexpr uint32_t kNodes = 40;
+  static constexpr uint64_t kMost = 100;
+
+  // How many are kept of what it finds in the epochs from there on, and why it was ended.
+  std::pair<uint64_t, std::string> Found(uint64_t (*in_epoch)(uint64_t start_ns)) {
+    how_many = in_epoch;
+    static telltale_filter finds = *silence_filter();
+    finds.name = "finds";
+    struct Node {
+      telltale_filter_host host;
+    };
+    finds.create = [](const telltale_filter_host* host, const telltale_filter_option*,
+                      uint32_t) -> void* { return new Node{*host}; };
+    finds.destroy = [](void* node) { delete static_cast<Node*>(node); };
+    finds.epoch = [](void* node, const telltale_filter_epoch* epoch) {
+      const telltale_filter_host& host = static_cast<Node*>(node)->host;
+      for (uint64_t i = 0; i < how_many(epoch->start_ns); ++i) {
+        const std::string subject = absl::StrCat(host.node, " ", epoch->start_ns, " ", i);
+        telltale_filter_anomaly anomaly = {};
+        anomaly.struct_size = sizeof anomaly;
+        anomaly.vital = "cpu";
+        anomaly.sub = "user";
+        anomaly.start_ns = epoch->start_ns;
+        anomaly.end_ns = epoch->end_ns;
+        anomaly.text = "it is so";
+        anomaly.subject = subject.c_str();
+        host.anomaly(host.context, &anomaly);
+      }
+      return 0;
+    };
     EndedCode code(&finds);
     FilterRunnerOptions options;
     options.source = &source_;
@@ -463,6 +464,7 @@ TEST_F(FilterRunnerTest, AFloodOverAllNodesEndsTheFilterThatMakesIt) {
     options.codes = {&code};
     options.now_ns = [this] { return now_; };
     options.max_found_an_hour = kMost;
+    options.backfill_ns = 30 * storage::kDayNs;
     auto runner = FilterRunner::Open(options);
     EXPECT_TRUE(runner.ok()) << runner.status();
     const auto counted = [&] {
@@ -473,14 +475,35 @@ TEST_F(FilterRunnerTest, AFloodOverAllNodesEndsTheFilterThatMakesIt) {
     const uint64_t before = counted();
     (*runner)->RunOnce();
     return std::pair(counted() - before, code.why());
-  };
+  }
+
+ private:
+  static inline uint64_t (*how_many)(uint64_t start_ns) = nullptr;
+};
+
+// No epoch and no node has too many, all together do.
+TEST_F(FilterFloodTest, OverAllNodesEndsTheFilterThatMakesIt) {
   for (uint32_t node = 1; node <= kNodes; ++node) Arrive(0, 1, node);
-  EXPECT_EQ(found(4), std::pair(uint64_t{4} * kNodes, std::string()));
+  EXPECT_EQ(Found([](uint64_t) { return uint64_t{4}; }),
+            std::pair(uint64_t{4} * kNodes, std::string()));
   Restart();
   for (uint32_t node = 1; node <= kNodes; ++node) Arrive(1, 1, node);
-  const auto [kept, why] = found(20);
+  const auto [kept, why] = Found([](uint64_t) { return uint64_t{20}; });
   EXPECT_GE(kept, kMost + 2 * kNodes - 4 * kNodes);
   EXPECT_LE(kept, kMost + 2 * (kNodes + 1));
+  EXPECT_THAT(why, ::testing::HasSubstr("flooded: more than "));
+}
+
+// Too many in one hour of two weeks ago; in each later hour of each node there is one, which is no
+// flood.
+TEST_F(FilterFloodTest, InAnHourOfLongAgoEndsTheFilterThatMakesIt) {
+  constexpr uint64_t kHours = 14 * 24;
+  for (uint64_t hour = 0; hour < kHours; ++hour) {
+    for (uint32_t node = 1; node <= kNodes; ++node) Arrive(hour * 360, 1, node);
+  }
+  const auto [kept, why] =
+      Found([](uint64_t start_ns) -> uint64_t { return start_ns == kBegin ? 20 : 1; });
+  EXPECT_LE(kept, kHours * kNodes);
   EXPECT_THAT(why, ::testing::HasSubstr("flooded: more than "));
 }
 
