@@ -76,6 +76,9 @@ void CheckReply(const std::string& bytes) {
     }
   }
   RequireText(done.learning().unit(), kMaxHostName);
+  for (const char c : done.learning().muted())
+    Require(static_cast<unsigned char>(c) >= 0x20 || c == '\n');
+  Require(done.learning().muted().size() <= kMaxHostMuted * (kMaxHostSubject + 1));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ telltale_test(filter_fresh_bodies_test LABEL unit SOURCES unit/filter_fresh_bodi
   LINK telltale::filter telltale_ingest_bench telltale_synthetic)
 telltale_test(query_anomalies_test LABEL unit SOURCES unit/query_anomalies_test.cc LINK telltale::filter_query)
 telltale_test(filter_log_test LABEL unit tsan SOURCES unit/filter_log_test.cc LINK telltale::filter)
+telltale_test(filter_host_reply_test LABEL unit SOURCES unit/filter_host_reply_test.cc LINK telltale::filter_host)
 telltale_test(filter_source_test LABEL unit SOURCES unit/filter_source_test.cc LINK telltale::filter telltale_query_store)
 # The public header is C11 and needs nothing else of Telltale: compiling it is the test.
 add_library(filter_header_c11 OBJECT ${CMAKE_CURRENT_SOURCE_DIR}/unit/filter_header_c11.c)

@@ -9,7 +9,7 @@
 
 namespace telltale::filter {
 
-constexpr uint32_t kHostProtocol = 3;  // another one after each change of filter_host.proto
+constexpr uint32_t kHostProtocol = 4;  // another one after each change of filter_host.proto
 
 constexpr int kHostSocket = 3;   // the host's end of the socket pair
 constexpr int kHostLibrary = 4;  // the filter's file, a copy in memory
@@ -31,6 +31,8 @@ constexpr size_t kMaxHostName = 64;
 constexpr size_t kMaxHostSubject = 256;
 constexpr size_t kMaxHostText = 512;
 constexpr int kMaxHostVitals = 64;
+constexpr int kMaxHostMuted = 64;  // lines, each as a subject
+constexpr size_t kMaxHostMutedBytes = kMaxHostMuted * (kMaxHostSubject + 1);
 
 }  // namespace telltale::filter
 

@@ -1,5 +1,7 @@
 #include "collector/filter/host/host_loop.h"
 
+#include <string.h>
+
 #include <exception>
 #include <new>
 #include <optional>
@@ -166,7 +168,9 @@ void HostLoop::Show(const v1::HostEpoch& request, v1::HostDone& done) {
     learning.set_learned_epochs(told->learned_epochs);
     learning.set_needed_epochs(told->needed_epochs);
     if (told->unit != nullptr) learning.set_unit(told->unit);
-    if (told->muted != nullptr) learning.set_muted(told->muted);
+    if (told->muted != nullptr) {
+      learning.set_muted(std::string(told->muted, strnlen(told->muted, kMaxHostMutedBytes)));
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "collector/filter/filter_code.h"
 #include "collector/filter/host/host_limits.h"
 #include "proto/codec.h"
@@ -26,6 +27,17 @@ uint64_t Keep(List* list, Inside inside) {
   const auto gone = list->end() - end;
   list->erase(end, list->end());
   return static_cast<uint64_t>(gone);
+}
+
+// The collector keeps it for each node for as long as the filter runs.
+void CleanMuted(std::string* muted) {
+  std::string kept;
+  int lines = 0;
+  for (const auto& line : absl::StrSplit(*muted, '\n', absl::SkipEmpty())) {
+    if (lines++ == kMaxHostMuted) break;
+    absl::StrAppend(&kept, proto::SanitizeText(std::string(line), kMaxHostSubject), "\n");
+  }
+  *muted = std::move(kept);
 }
 
 void CleanTexts(v1::HostDone& done) {
@@ -52,7 +64,10 @@ void CleanTexts(v1::HostDone& done) {
       Clean(text, kMaxHostText);
     }
   }
-  if (done.has_learning()) Clean(done.mutable_learning()->mutable_unit(), kMaxHostName);
+  if (done.has_learning()) {
+    Clean(done.mutable_learning()->mutable_unit(), kMaxHostName);
+    CleanMuted(done.mutable_learning()->mutable_muted());
+  }
 }
 
 }  // namespace
