@@ -477,14 +477,15 @@ TEST(Governor, DoesNotLeaveAfterAStormForWhatTheStormTook) {
 
 TEST(Governor, WhatAStormTookDoesNotKeepItAwayOnceTheHostIsCalm) {
   Host host(TwoCpus());
-  const auto fading = [](double at) { return at < 40 ? 0 : 0.05 * std::exp(-(at - 40) / 30); };
+  const auto fading = [](double at) { return at < 50 ? 0 : 0.05 * std::exp(-(at - 50) / 30); };
   host.paid = fading;
   const Load storm = [&](double at) {
-    return Parts({{Part::kSwitch, at < 40 ? 1.0 : 0.001}, {Part::kRest, 0.002 + fading(at)}});
+    return Parts(
+        {{Part::kSwitch, at >= 30 && at < 50 ? 1.0 : 0.001}, {Part::kRest, 0.002 + fading(at)}});
   };
-  host.Run(storm, 75);
+  host.Run(storm, 100);
   ASSERT_EQ(host.detached().size(), 2u);
-  EXPECT_NEAR(host.detached()[1], 70, 2) << "half a minute after the storm";
+  EXPECT_NEAR(host.detached()[1], 80, 2) << "half a minute after the storm";
 }
 
 // The second storm comes within a minute of its return, and the host tells of it: the calm after it
