@@ -1,6 +1,8 @@
 // Connections that wait until gRPC may begin with them: a line for each address, whose turns come
 // round. So neither a fleet behind one address nor one of many is refused when it comes back at
-// once, and an address that floods the door makes itself wait, and nobody else.
+// once, and an address that floods the door makes itself wait, and others only where the room was
+// full of it before they came and nobody else had come for a minute: then they wait outside with
+// it.
 //
 // Of a line the last to come is the first to go in: when more come than can be served, whoever has
 // waited longest is about to give up, and to begin with him would be in vain.

@@ -1,6 +1,7 @@
 // What an answer rests on: time watched and not, epochs received and lost, events lost by reason,
 // where data is when nothing was found. One per answer: Begin() with the selection, AddLosses() for
-// each epoch or window that went into it, then Finish(). One thread.
+// each epoch or window that went into it, then Finish(). One thread at
+// a time: of an answer whose parts several read, each part has its own, and they are added.
 
 #ifndef TELLTALE_COLLECTOR_QUERY_COVERAGE_BUILDER_H_
 #define TELLTALE_COLLECTOR_QUERY_COVERAGE_BUILDER_H_

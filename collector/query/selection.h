@@ -1,5 +1,5 @@
 // What a question is about, made definite: which nodes, which time, which tier. Made once per
-// question and then only read; belongs to the thread that answers.
+// question and then only read; belongs to who answers, and is read by its helpers.
 
 #ifndef TELLTALE_COLLECTOR_QUERY_SELECTION_H_
 #define TELLTALE_COLLECTOR_QUERY_SELECTION_H_

@@ -7,7 +7,7 @@
 // An epoch belongs where its middle lies, as in the store, so that sums through any tier are equal;
 // a selection shorter than an epoch has the one that overlaps most of it.
 //
-// Belongs to one answer and its thread.
+// Belongs to one part of an answer and the thread that reads it.
 
 #ifndef TELLTALE_COLLECTOR_QUERY_TIER_SCAN_H_
 #define TELLTALE_COLLECTOR_QUERY_TIER_SCAN_H_
