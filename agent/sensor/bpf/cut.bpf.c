@@ -212,9 +212,9 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
 }
 
 /* The backlog of locks begins each epoch with what is open: that of which an end was not seen must
- * not stay in it for ever. Where begins are seen part of the time only, the
- * end of a spinning wait may be refused by the kernel as nested: what began before the last epoch
- * and does not sleep is over. */
+ * not stay in it for ever. Where begins are seen part of the time only, the end of a spinning wait
+ * may be refused by the kernel as nested: what began before the last epoch and does not sleep is
+ * over. */
 static __always_inline void note_open_locks(struct task_struct* task, struct telltale_task* st,
                                             uint64_t last_cut) {
   struct telltale_cpu* own = cpu_block(control.cpus);

@@ -27,7 +27,8 @@ static __always_inline bool would_be_due_on(uint32_t cpu, uint32_t half, uint32_
   return add(c, v, &trial, hash, ns);
 }
 
-/* It will run where it ran last or where its waker runs. */
+/* It will run where it ran last or where its waker runs. The vital as a constant in each case: it
+ * is an index whose bounds the verifier must know. */
 static __noinline int would_be_due(struct task_struct* woken, uint32_t vital, uint64_t hash,
                                    uint64_t ns) {
   uint32_t half = control.half & 1;

@@ -88,20 +88,24 @@ double RuleEpoch::AtMost(const telltale_filter_process& process, uint32_t column
   return least_told == 0 ? 0 : static_cast<double>(least_told - 1) / SecondsOf(column);
 }
 
-double RuleEpoch::AtMost(const telltale_filter_process& process, const char* vital, const char* sub,
-                         bool weight) const {
+std::optional<uint32_t> RuleEpoch::ShareColumn(const char* vital, const char* sub,
+                                               bool weight) const {
   const telltale_filter_vital* of = Vital(vital);
   const int index = of == nullptr ? -1 : SubOf(*of, sub);
-  if (index < 0) return 0;
-  return AtMost(process, TELLTALE_PROCESS_SHARE(of->id, static_cast<uint32_t>(index), weight));
+  if (index < 0) return std::nullopt;
+  return TELLTALE_PROCESS_SHARE(of->id, static_cast<uint32_t>(index), weight);
 }
 
 double RuleEpoch::Of(const telltale_filter_process& process, const char* vital, const char* sub,
                      bool weight) const {
-  const telltale_filter_vital* of = Vital(vital);
-  const int index = of == nullptr ? -1 : SubOf(*of, sub);
-  if (index < 0) return 0;
-  return Of(process, TELLTALE_PROCESS_SHARE(of->id, static_cast<uint32_t>(index), weight));
+  const auto column = ShareColumn(vital, sub, weight);
+  return column.has_value() ? Of(process, *column) : 0;
+}
+
+double RuleEpoch::AtMost(const telltale_filter_process& process, const char* vital, const char* sub,
+                         bool weight) const {
+  const auto column = ShareColumn(vital, sub, weight);
+  return column.has_value() ? AtMost(process, *column) : 0;
 }
 
 std::vector<const telltale_filter_process*> RuleEpoch::Processes() const {

@@ -57,6 +57,8 @@ class RuleEpoch {
   static int SubOf(const telltale_filter_vital& vital, const char* sub);
 
  private:
+  // nullopt: no such vital or sub-series.
+  std::optional<uint32_t> ShareColumn(const char* vital, const char* sub, bool weight) const;
   // Seconds that a column is counted in.
   double SecondsOf(uint32_t column) const;
 
