@@ -71,14 +71,18 @@ void Governor::AddToMean(const Second& reading) {
   }
 }
 
-// Stacks are of the samples there are: what they took was of as many as at the present level.
+// There are no more samples than are wanted, and stacks are of the samples there are: what they
+// took was of as many as at the present level.
 double Governor::CostAt(Part part, const Second& window, const PerPart<uint8_t>& levels) const {
-  double full_ns = window.full_ns[Index(part)];
-  if (part == Part::kUnwinding) {
-    constexpr size_t kSamples = Index(Part::kSamples);
-    full_ns = std::ldexp(full_ns, levels_[kSamples] - levels[kSamples]);
+  const double full_ns = window.full_ns[Index(part)];
+  if (part != Part::kSamples && part != Part::kUnwinding) {
+    return Cost(part, levels[Index(part)], full_ns);
   }
-  return Cost(part, levels[Index(part)], full_ns);
+  constexpr size_t kSamples = Index(Part::kSamples);
+  const double growth =
+      std::min(std::ldexp(1.0, levels_[kSamples] - levels[kSamples]), sample_growth_);
+  const uint8_t level = part == Part::kSamples ? levels_[kSamples] : levels[Index(part)];
+  return growth * Cost(part, level, full_ns);
 }
 
 double Governor::Predict(const Second& window, const PerPart<uint8_t>& levels) const {
@@ -267,6 +271,8 @@ void Governor::Retry(uint64_t now, GovernorDecision& decision) {
   helpless_ = false;
   overdrawn_ns_ = 0;
   changed_ns_ = turned_down_ns_ = now;
+  // The calm it waited for counts.
+  if (came_early_) turned_down_ns_ -= static_cast<uint64_t>((options_.calm_s - kMeanS) * kSecond);
   readings_.clear();
   mean_ = {};
 }
@@ -282,6 +288,7 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
   }
   const double passed_s = static_cast<double>(now - last_ns_) / kSecond;
   last_ns_ = now;
+  sample_growth_ = reading.sample_growth;
   if (detached_) {
     Await(reading, passed_s, decision);
     return decision;

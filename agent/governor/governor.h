@@ -15,7 +15,8 @@
 // for the context switches alone (programs that are on their way off are not counted in that: they
 // would not come off sooner; nor is what was spent long ago: it would not be saved), and tries
 // again later: when the host has been calm for 30 s, as far as it can tell, else after a pause that
-// doubles each time.
+// doubles each time. After such a calm the first parts go back as soon as there is a mean to judge
+// by.
 //
 // Pure: no clock, no kernel. Owned by the sensor, its thread only.
 
@@ -24,6 +25,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -61,6 +63,8 @@ struct GovernorReading {
   double unseen_ns = 0;
   // What of full_ns, at the present levels, was spent before the last reading and is told only now.
   double paid_ns = 0;
+  // How many times as many samples there would be at level 0, at most (sample_demand.h).
+  double sample_growth = std::numeric_limits<double>::infinity();
   // False while detached on a host that does not tell: full_ns is not what it would cost.
   bool known = true;
 };
@@ -137,6 +141,7 @@ class Governor {
   uint64_t turned_down_ns_ = 0;  // a part, or it was tried
   double overdrawn_ns_ = 0;
   double share_ = 0;
+  double sample_growth_ = std::numeric_limits<double>::infinity();  // as last told
   bool helpless_ = false;    // far over budget with nothing left to turn down
   double overspent_ns_ = 0;  // since it is
   bool detached_ = false;

@@ -140,6 +140,7 @@ void SensorLoop::Run() {
       continue;
     }
     Report(Step::kDrain, source_.Drain());
+    TellVitals(now.mono_ns);
     if (now.mono_ns >= journal_.at_ns()) {
       const uint64_t before = ClockNs(CLOCK_THREAD_CPUTIME_ID);
       Draft();
@@ -160,9 +161,7 @@ bool SensorLoop::Cut(v1::EpochKind kind) {
   const bool ended = epoch.ok() || absl::IsDataLoss(epoch.status());
   if (epoch.ok()) disk_.Submit(*std::move(epoch));
   malloc_trim(0);  // what the epoch held
-  std::vector<VitalStatus> vitals = source_.Status();
   const std::lock_guard lock(mutex_);
-  stats_.vitals = std::move(vitals);
   ++(epoch.ok() ? stats_.epochs : stats_.failed_cuts);
   return ended;
 }
@@ -178,6 +177,15 @@ void SensorLoop::TellSecond(const Now& now) {
       source_.NewSecond(now.mono_ns, static_cast<int64_t>(now.wall_ns - now.mono_ns));
   Report(Step::kSecond, second.status());
   if (second.ok() && second->has_value() && options_.on_second) options_.on_second(**second);
+}
+
+// The governor may turn down what is watched, or take it back, with any drain.
+void SensorLoop::TellVitals(uint64_t mono_ns) {
+  if (mono_ns < vitals_told_ns_ + kNsPerS) return;
+  vitals_told_ns_ = mono_ns;
+  std::vector<VitalStatus> vitals = source_.Status();
+  const std::lock_guard lock(mutex_);
+  stats_.vitals = std::move(vitals);
 }
 
 // Says a problem when it begins, changes and ends; the thread goes on, the next epoch may work.

@@ -40,7 +40,7 @@ class SensorLoop {
     int64_t clock_offset_ns = 0;
     uint64_t clock_error_ns = 0;      // 0: unknown
     std::string problem;              // of the last failed step; empty while all is well
-    std::vector<VitalStatus> vitals;  // at the last cut
+    std::vector<VitalStatus> vitals;  // a second ago at most
   };
 
   // All outlive the loop. `source` has been started.
@@ -72,6 +72,7 @@ class SensorLoop {
   bool Cut(v1::EpochKind kind);  // false: it goes on
   void Draft();
   void TellSecond(const Now& now);
+  void TellVitals(uint64_t mono_ns);  // once a second
   enum class Step { kDrain, kCut, kDraft, kSecond };
   static constexpr size_t kSteps = 4;
   static std::string_view StepName(Step step);
@@ -85,6 +86,7 @@ class SensorLoop {
   CutSchedule schedule_;
   std::array<std::string, kSteps> problems_;  // by step; sensor thread
   uint64_t dropped_with_names_ = 0;
+  uint64_t vitals_told_ns_ = 0;
 
   mutable std::mutex mutex_;
   Bell bell_;  // to be stopped, to be watched

@@ -377,6 +377,7 @@ absl::Status BudgetKeeper::AttachAll(uint64_t mono_ns) {
 void BudgetKeeper::Flipped() {
   const EventCounts now = CountEvents(blocks_, control_->half & 1);
   last_.vitals = {};
+  last_.refused_samples = 0;
   last_.outside = now.outside;
   last_.outside_switches = now.outside_switches;
   last_.unseen = now.unseen;

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "agent/governor/governor.h"
+#include "agent/governor/sample_demand.h"
 #include "agent/governor/spread_cost.h"
 #include "agent/governor/unwind_price.h"
 #include "agent/governor/windowed_cost.h"
@@ -109,10 +110,11 @@ class BudgetKeeper {
   EventCounts last_;
   uint64_t last_mono_ns_ = 0, last_agent_ns_ = 0, last_cycler_ns_ = 0;
   uint64_t began_mono_ns_ = 0;
-  SpreadCost once_;                 // names read at the start, tables made
+  SpreadCost once_, start_;         // tables made; names read at the start
   PerPart<SpreadCost> spread_;      // of samples, stacks and the rest
   PerPart<WindowedCost> windowed_;  // of what is attached part of the time
   UnwindPrice unwind_price_;
+  SampleDemand sample_demand_;
   PerPart<double> untold_ns_{};  // taken since the log was last told
   double untold_host_ns_ = 0;
   uint64_t detached_at_ns_ = 0;

@@ -19,8 +19,9 @@ constexpr double kTickNs = 900, kDiskNs = 350, kRecordNs = 1'000;
 // Over which the parts are spread that come in bursts: each epoch begins with many samples, and a
 // cut is one burst. And what is done once.
 constexpr double kBurstSeconds = 30, kOnceSeconds = 300;
-// In which the agent reads the names of all that runs already.
-constexpr double kStartSeconds = 20;
+// In which the agent reads the names of all that runs already, and over which that is spread: else
+// a storm that finds it starting would keep parts down for minutes after.
+constexpr double kStartSeconds = 20, kStartFade = 1200;
 // What finding out that an event is not of the cgroup watched costs, of what counting it would.
 constexpr double kOutside = 0.5;
 
@@ -62,6 +63,8 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
   const double samples_ns =
       static_cast<double>(use.samples) * (record_ns + kEventNs[Index(Part::kSamples)] * factor_);
   reading.full_ns[Index(Part::kSamples)] = std::ldexp(samples_ns, governor_->level(Part::kSamples));
+  sample_demand_.Learn(passed_s, use.samples, counts.refused_samples - last_.refused_samples);
+  reading.sample_growth = sample_demand_.Growth(governor_->level(Part::kSamples));
   const uint8_t unwinding = governor_->level(Part::kUnwinding);
   const uint64_t unwind_ns = use.unwind_ns - std::min(use.table_ns, use.unwind_ns);
   once_.Add(static_cast<double>(use.table_ns));
@@ -79,7 +82,7 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
   reading.unseen_ns = UnseenNs(counts, last_) * factor_;
   reading.cycling_ns = cycled_ns + reading.unseen_ns;
   if (static_cast<double>(mono_ns - began_mono_ns_) < kStartSeconds * kNsPerS) {
-    once_.Add(std::exchange(own_ns, 0));
+    start_.Add(std::exchange(own_ns, 0));
   }
   const double rest_ns =
       own_ns + (events(TELLTALE_CPU) * kTickNs + events(TELLTALE_DISK_IO) * kDiskNs +
@@ -99,7 +102,7 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
     full = spread.Tell(passed_s, kBurstSeconds);
     reading.paid_ns += Governor::Cost(part, governor_->level(part), std::max(0.0, full - now_ns));
   }
-  const double once_ns = once_.Tell(passed_s, kOnceSeconds);
+  const double once_ns = once_.Tell(passed_s, kOnceSeconds) + start_.Tell(passed_s, kStartFade);
   reading.full_ns[Index(Part::kRest)] += once_ns;
   reading.paid_ns += once_ns;
   last_agent_ns_ = agent_ns;

@@ -189,7 +189,14 @@ class SensorProcess {
     const uint64_t now = clock_.MonoNs();
     if (now < next_look_ns_) return;
     next_look_ns_ = now + kLookEveryNs;
-    if (auto vitals = loop_->GetStats().vitals; !vitals.empty()) vitals_ = std::move(vitals);
+    SensorLoop::Stats loop = loop_->GetStats();
+    // Once an epoch: what the governor does in between is told with it, and each change is a write
+    // at the collector.
+    const uint64_t cuts = loop.epochs + loop.failed_cuts;
+    if (cuts != cuts_seen_ && !loop.vitals.empty()) {
+      cuts_seen_ = cuts;
+      vitals_ = std::move(loop.vitals);
+    }
     host_ = ReadNodeInfo("", &host_);
     if (uplink_.open() && Describe().SerializeAsString() != told_) TellNodeInfo();
   }
@@ -342,9 +349,9 @@ class SensorProcess {
     status.uptime_s = (status.mono_ns - started_.mono_ns) / kNsPerS;
     status.epoch_s = config_.epoch_s;
     status.incarnation = incarnation_;
-    status.vitals = vitals_;
     status.spool = disk_->GetStats();
     status.loop = loop_->GetStats();
+    status.vitals = status.loop.vitals.empty() ? vitals_ : status.loop.vitals;
     status.uplink = uplink_.status();
     status.starvation = guard_.GetStats();
     return StatusJson(status);
@@ -361,7 +368,8 @@ class SensorProcess {
   std::string told_;   // the NodeInfo the uplink has
   uint64_t next_look_ns_ = 0;
   uint64_t next_alive_ns_ = 0, rounds_told_ = 0;
-  std::vector<VitalStatus> vitals_;
+  std::vector<VitalStatus> vitals_;  // as told last
+  uint64_t cuts_seen_ = 0;           // when they were
   std::atomic<uint32_t> uplink_pid_ = 0;  // the sensor thread reads it
   UplinkPort uplink_;
   std::unique_ptr<EpochSource> source_;

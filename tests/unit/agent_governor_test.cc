@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -32,8 +33,10 @@ class Host {
   // to count nothing.
   double cycling = 0, unseen = 0;
   bool known_while_detached = true;
-  double told_while_detached = 1;              // share of the load that is known then
-  std::function<double(double seconds)> paid;  // of kRest, what was spent before
+  double told_while_detached = 1;                // share of the load that is known then
+  std::function<double(double seconds)> paid;    // of kRest, what was spent before
+  std::function<double(double seconds)> wanted;  // samples, as a share of level 0's tokens
+  bool tells_refused = true;
 
   // Runs until `end` and returns the CPU seconds the agent took meanwhile.
   double Run(const Load& load, double end) {
@@ -44,8 +47,10 @@ class Host {
       reading.mono_ns = static_cast<uint64_t>((now_ + 1) * 1e9);
       for (size_t i = 0; i < kParts; ++i) {
         double cost = costs[i] * kTick;
-        // Fewer samples have fewer stacks.
-        if (i == Index(Part::kUnwinding)) cost = std::ldexp(cost, -governor_.level(Part::kSamples));
+        const uint8_t samples = governor_.level(Part::kSamples);
+        // Fewer samples have fewer stacks; a sample is worth 2^level of those at level 0.
+        if (i == Index(Part::kUnwinding)) cost *= Taken(now_, samples);
+        if (i == Index(Part::kSamples)) cost *= std::ldexp(Taken(now_, samples), samples);
         reading.full_ns[i] = cost * 1e9;
         if (governor_.detached()) reading.full_ns[i] *= told_while_detached;
         const auto part = static_cast<Part>(i);
@@ -57,6 +62,8 @@ class Host {
           spent += Governor::Cost(part, governor_.level(part), cost);
         }
       }
+      if (wanted && tells_refused)
+        reading.sample_growth = 1 / Taken(now_, governor_.level(Part::kSamples));
       reading.known = !governor_.detached() || known_while_detached;
       if (paid) reading.paid_ns = paid(now_) * kTick * 1e9;
       const GovernorDecision decision = governor_.Update(reading);
@@ -78,6 +85,12 @@ class Host {
   double budget() const { return options_.budget * options_.cpus; }
 
  private:
+  // Share of the samples of level 0 that are taken at this one.
+  double Taken(double at, uint8_t level) const {
+    const double due = wanted ? wanted(at) : 1;
+    return std::min(std::ldexp(1.0, -level), due) / due;
+  }
+
   const GovernorOptions options_;
   Governor governor_;
   double now_ = 0;
@@ -131,9 +144,9 @@ TEST(Governor, AfterHalfAMinuteOfCalmEverythingThatFitsIsSeenAgain) {
   for (const Part part : turned) ASSERT_EQ(host.governor().level(part), MaxLevel(part));
   ASSERT_TRUE(host.governor().detached());
   constexpr double kDetached = 30;  // until the host has been calm for so long
-  host.Run(storm, 20 + kDetached + 25);
+  host.Run(storm, 20 + kDetached + 5);
   EXPECT_EQ(host.governor().level(Part::kSamples), MaxLevel(Part::kSamples)) << "not too early";
-  host.Run(storm, 20 + kDetached + 45);
+  host.Run(storm, 20 + kDetached + 15);
   for (const Part part : turned) EXPECT_EQ(host.governor().level(part), 0) << PartName(part);
 }
 
@@ -486,6 +499,41 @@ TEST(Governor, WhatAStormTookDoesNotKeepItAwayOnceTheHostIsCalm) {
   host.Run(storm, 100);
   ASSERT_EQ(host.detached().size(), 2u);
   EXPECT_NEAR(host.detached()[1], 80, 2) << "half a minute after the storm";
+}
+
+// The calm it waited for need not be waited for again.
+TEST(Governor, IsWhollyBackTenSecondsAfterItCameBackToACalmHost) {
+  Host host(TwoCpus());
+  const Load storm = [](double at) {
+    return Parts({{Part::kSwitch, at < 20 ? 1.0 : 0.001},
+                  {Part::kSyscall, at < 20 ? 0.2 : 0.001},
+                  {Part::kRest, 0.002}});
+  };
+  host.Run(storm, 65);
+  ASSERT_EQ(host.detached().size(), 2u);
+  EXPECT_NEAR(host.detached()[1], 50, 2);
+  EXPECT_EQ(host.governor().level(Part::kSyscall), 0);
+  EXPECT_EQ(host.governor().level(Part::kSwitch), 0);
+}
+
+// A storm's samples are turned down to the end; in the calm after it all that are due are taken, so
+// they take no more at level 0.
+TEST(Governor, TakesSamplesBackAtOnceWhereNoneAreRefused) {
+  const auto level_after = [](bool tells_refused) {
+    Host host(TwoCpus());
+    host.wanted = [](double at) { return at < 20 ? 1 : 0.01; };
+    host.tells_refused = tells_refused;
+    const Load storm = [](double at) {
+      const bool blows = at < 20;
+      return Parts({{Part::kSamples, blows ? 0.3 : 0.0005}, {Part::kRest, 0.004}});
+    };
+    host.Run(storm, 20);
+    EXPECT_GE(host.governor().level(Part::kSamples), kTokenLevels);
+    host.Run(storm, 52);
+    return host.governor().level(Part::kSamples);
+  };
+  EXPECT_GE(level_after(false), 1) << "else this shows nothing";
+  EXPECT_EQ(level_after(true), 0);
 }
 
 // The second storm comes within a minute of its return, and the host tells of it: the calm after it

@@ -1,6 +1,9 @@
 telltale_test(agent_governor_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_governor_test.cc
   LINK telltale::agent_governor)
+telltale_test(agent_sample_demand_test LABEL unit
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_sample_demand_test.cc
+  LINK telltale::agent_governor)
 telltale_test(agent_unwind_price_test LABEL unit
   SOURCES ${CMAKE_CURRENT_LIST_DIR}/agent_unwind_price_test.cc
   LINK telltale::agent_governor)
