@@ -49,6 +49,14 @@ struct Elf64 {
   using Symbol = Elf64_Sym;
 };
 
+// Whether it is a function of this file that has a name.
+template <typename Symbol>
+bool IsNamedFunction(const Symbol& s) {
+  const int type = s.st_info & 0xf;
+  return (type == STT_FUNC || type == STT_GNU_IFUNC) && s.st_shndx != SHN_UNDEF &&
+         s.st_value != 0 && s.st_name != 0;
+}
+
 // InvalidArgument: the file contradicts itself.
 absl::Status BadElf(std::string_view what);
 // ResourceExhausted: more than this agent reads.

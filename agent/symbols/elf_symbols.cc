@@ -1,6 +1,7 @@
 #include "agent/symbols/elf_symbols.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -35,9 +36,7 @@ absl::StatusOr<std::vector<RawSymbol>> FunctionsOf(const ElfBytes& file,
       return BadElf("symbols: beyond the end of the file");
     }
     for (const Symbol& s : symbols) {
-      const int type = s.st_info & 0xf;
-      if ((type != STT_FUNC && type != STT_GNU_IFUNC) || s.st_shndx == SHN_UNDEF) continue;
-      if (s.st_value == 0 || s.st_name == 0) continue;
+      if (!IsNamedFunction(s)) continue;
       if (functions.size() >= room) return ElfBeyondLimit("functions, more than", room, room);
       functions.push_back({s.st_value,
                            static_cast<uint32_t>(std::min<uint64_t>(s.st_size, UINT32_MAX)),
@@ -79,7 +78,15 @@ absl::Status ElfSymbols::AddFile(const ElfBytes& file, const Limits& limits, boo
   for (const uint32_t type : {SHT_SYMTAB, SHT_DYNSYM}) {
     for (const auto& section : *sections) {
       if (section.sh_type != type || section.sh_link >= sections->size()) continue;
-      Note(AddTable<Elf>(file, section, (*sections)[section.sh_link], limits));
+      const auto& names = (*sections)[section.sh_link];
+      absl::Status added = AddTable<Elf>(file, section, names, limits);
+      if constexpr (std::is_same_v<Elf, Elf64>) {
+        // What is exported stands in .symtab, too.
+        if (absl::IsResourceExhausted(added) && unpack) {
+          added = indexed() ? absl::OkStatus() : AddIndex(file, section, names, limits);
+        }
+      }
+      Note(added);
       break;  // a file has one of each; a hostile one thousands
     }
   }
@@ -102,6 +109,14 @@ absl::Status ElfSymbols::AddPacked(std::string_view packed, const Limits& limits
   if (!elf_class.ok()) return elf_class.status();
   return *elf_class == ELFCLASS64 ? AddFile<Elf64>(inner, limits, false)
                                   : AddFile<Elf32>(inner, limits, false);
+}
+
+absl::Status ElfSymbols::AddIndex(const ElfBytes& file, const Elf64::Section& symbols,
+                                  const Elf64::Section& names, const Limits& limits) {
+  absl::StatusOr<SymbolIndex> index = SymbolIndex::Read(file, symbols, names, limits.index);
+  if (!index.ok()) return index.status();
+  index_ = *std::move(index);
+  return absl::OkStatus();
 }
 
 template <typename Elf>
@@ -157,6 +172,11 @@ absl::Status ElfSymbols::AddTable(const ElfBytes& file, const typename Elf::Sect
   }
   std::ranges::inplace_merge(functions_, functions_.begin() + known, {}, &Function::address);
   return status;
+}
+
+std::string ElfSymbols::NameIn(int fd, uint64_t address) const {
+  if (std::string name = index_.NameAt(ElfBytes(fd), address); !name.empty()) return name;
+  return NameAt(address);
 }
 
 std::string ElfSymbols::NameAt(uint64_t address) const {

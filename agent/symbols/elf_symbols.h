@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "agent/symbols/packed_names.h"
+#include "agent/symbols/symbol_index.h"
 
 namespace telltale::agent {
 
@@ -26,6 +27,7 @@ class ElfSymbols {
     size_t name_bytes = 1024;          // longer names are left out
     size_t packed_bytes = 8 << 20;     // of .gnu_debugdata
     size_t unpacked_bytes = 32 << 20;  // of what is in it
+    SymbolIndex::Limits index;         // of a section beyond those limits
   };
   ElfSymbols() = default;  // knows none
 
@@ -37,11 +39,18 @@ class ElfSymbols {
   // other parts are there all the same.
   const absl::Status& status() const { return status_; }
 
-  // Mangled name of the function that holds `address`; empty if none does.
+  // Mangled name of the function that holds `address`; empty if none does. Of an indexed file only
+  // of functions that some other section names.
   std::string NameAt(uint64_t address) const;
 
+  // Whether most names are to be read from the file, and one out of the same file again.
+  bool indexed() const { return index_.size() != 0; }
+  std::string NameIn(int fd, uint64_t address) const;
+
   size_t size() const { return functions_.size(); }
-  size_t bytes() const { return functions_.size() * sizeof(Function) + names_.bytes(); }
+  size_t bytes() const {
+    return functions_.size() * sizeof(Function) + names_.bytes() + index_.bytes();
+  }
 
  private:
   struct Function {
@@ -55,12 +64,15 @@ class ElfSymbols {
   template <typename Elf>
   absl::Status AddTable(const ElfBytes& file, const typename Elf::Section& symbols,
                         const typename Elf::Section& strings, const Limits& limits);
+  absl::Status AddIndex(const ElfBytes& file, const Elf64::Section& symbols,
+                        const Elf64::Section& names, const Limits& limits);
   absl::Status AddPacked(std::string_view packed, const Limits& limits);
   // Keeps the first problem.
   void Note(const absl::Status& status);
 
   std::vector<Function> functions_;  // ascending, one an address
   PackedNames names_;
+  SymbolIndex index_;
   absl::Status status_;
 };
 

@@ -120,31 +120,44 @@ FunctionName HostResolver::Name(const ProcessRef& process, const CodeLocation& l
   }
 }
 
+std::variant<OwnedFd, v1::NameOutcome> HostResolver::Open(const ProcessRef& process,
+                                                          const CodeFile& file) {
+  // A build id is the same in each copy of a file; a hash is of this one only.
+  const uint64_t inode = IsHashedId(file.build_id) ? file.inode : 0;
+  const int fd =
+      file.kind == v1::MAPPING_KIND_VDSO ? OpenVdso() : maps_->OpenMapped(process, file, inode);
+  if (fd == ProcessMaps::kUnanswered) return v1::NAME_OUTCOME_NO_ANSWER;
+  if (fd < 0) return v1::NAME_OUTCOME_NO_FILE;
+  OwnedFd opened(fd);
+  // The path may lead to another file by now: names of the wrong one would be worse than none.
+  const CodeIdentity identity = IdentifyCode(fd, file.device);
+  if (!identity.is_elf || identity.build_id != file.build_id) return v1::NAME_OUTCOME_NO_FILE;
+  return opened;
+}
+
 FunctionName HostResolver::NameInFile(const ProcessRef& process, const CodeLocation& location) {
   const CodeFile& file = *location.file;
   const ElfSymbols* symbols = symbols_.Find(file.build_id);
-  if (symbols == nullptr) {
-    // A build id is the same in each copy of a file; a hash is of this one only.
-    const uint64_t inode = IsHashedId(file.build_id) ? file.inode : 0;
-    const int fd =
-        file.kind == v1::MAPPING_KIND_VDSO ? OpenVdso() : maps_->OpenMapped(process, file, inode);
-    if (fd == ProcessMaps::kUnanswered) return {v1::NAME_OUTCOME_NO_ANSWER, ""};
-    if (fd < 0) return {v1::NAME_OUTCOME_NO_FILE, ""};
-    // The path may lead to another file by now: names of the wrong one would be worse than none.
-    const CodeIdentity opened = IdentifyCode(fd, file.device);
-    if (!opened.is_elf || opened.build_id != file.build_id) {
-      close(fd);
-      return {v1::NAME_OUTCOME_NO_FILE, ""};
+  OwnedFd opened;
+  v1::NameOutcome why = v1::NAME_OUTCOME_NO_SYMBOL;
+  if (symbols == nullptr || symbols->indexed()) {
+    auto answer = Open(process, file);
+    if (const auto* refused = std::get_if<v1::NameOutcome>(&answer)) {
+      if (symbols == nullptr) return {*refused, ""};
+      why = *refused;
+    } else {
+      opened = std::get<OwnedFd>(std::move(answer));
     }
-    ElfSymbols read = ElfSymbols::Read(fd, options_.symbols);
-    close(fd);
+  }
+  if (symbols == nullptr) {
+    ElfSymbols read = ElfSymbols::Read(opened.get(), options_.symbols);
     const size_t cost = std::max(kEmptyCost, read.bytes());
     symbols = &symbols_.Put(file.build_id, std::move(read), cost);
   }
-  if (const std::string name = symbols->NameAt(location.offset); !name.empty()) {
-    return {v1::NAME_OUTCOME_NAMED, Demangled(name)};
-  }
-  if (symbols->status().ok()) return {v1::NAME_OUTCOME_NO_SYMBOL, ""};
+  const std::string name = opened.get() >= 0 ? symbols->NameIn(opened.get(), location.offset)
+                                             : symbols->NameAt(location.offset);
+  if (!name.empty()) return {v1::NAME_OUTCOME_NAMED, Demangled(name)};
+  if (symbols->status().ok()) return {why, ""};
   return {absl::IsResourceExhausted(symbols->status()) ? v1::NAME_OUTCOME_LIMIT
                                                        : v1::NAME_OUTCOME_DAMAGED,
           ""};

@@ -9,7 +9,9 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <variant>
 
+#include "agent/owned_fd.h"
 #include "agent/symbols/elf_symbols.h"
 #include "agent/symbols/kallsyms.h"
 #include "agent/symbols/lru_cache.h"
@@ -43,6 +45,8 @@ class HostResolver : public Resolver {
 
   CodeLocation Generated(std::string_view name);
   FunctionName NameInFile(const ProcessRef& process, const CodeLocation& location);
+  // The file that was mapped, by its build id; why not: an outcome.
+  std::variant<OwnedFd, v1::NameOutcome> Open(const ProcessRef& process, const CodeFile& file);
 
   const Options options_;
   Kallsyms kernel_;

@@ -189,6 +189,14 @@ bool Through(const std::vector<uint64_t>& frames, std::string_view part) {
   });
 }
 
+bool LooksTasksUp() {
+  std::ifstream symbols("/proc/kallsyms");
+  for (std::string line; std::getline(symbols, line);) {
+    if (line.ends_with(" bpf_task_from_pid")) return true;
+  }
+  return false;
+}
+
 testing::AssertionResult Within(double share, uint64_t seen, uint64_t expected) {
   const double off = std::fabs(static_cast<double>(seen) - static_cast<double>(expected));
   if (off <= share * static_cast<double>(expected)) return testing::AssertionSuccess();

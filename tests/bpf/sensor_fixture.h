@@ -96,6 +96,8 @@ int UnnamedFile(int flags = 0);
 
 // Whether some frame lies in a kernel function whose name contains `part`.
 bool Through(const std::vector<uint64_t>& frames, std::string_view part);
+// Whether a program can hold a task that it knows by its number, to walk its stack (Linux 6.2).
+bool LooksTasksUp();
 
 // |seen - expected| <= share * expected, with both shown when not.
 testing::AssertionResult Within(double share, uint64_t seen, uint64_t expected);

@@ -47,11 +47,14 @@ void ReadElf(std::string_view bytes) {
                                   .functions = 10'000,
                                   .name_bytes = 200,
                                   .packed_bytes = 1 << 18,
-                                  .unpacked_bytes = kUnpacked};
+                                  .unpacked_bytes = kUnpacked,
+                                  .index = {.functions = 20'000, .name_bytes = 200}};
   const ElfSymbols symbols = ElfSymbols::Read(fd, limits);
-  Require(symbols.size() <= limits.functions && symbols.bytes() <= 16 * limits.functions + 65'536);
+  Require(symbols.size() <= limits.functions &&
+          symbols.bytes() <= 16 * limits.functions + 8 * limits.index.functions + 65'536);
   for (const uint64_t address : {uint64_t{0}, uint64_t{0x1000}, uint64_t{0x401000}, ~uint64_t{0}}) {
     Require(symbols.NameAt(address).size() <= limits.name_bytes);
+    Require(symbols.NameIn(fd, address).size() <= limits.name_bytes);
   }
 }
 

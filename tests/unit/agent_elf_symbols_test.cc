@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/owned_fd.h"
 #include "agent/symbols/elf_file.h"
 #include "agent/symbols/elf_symbols.h"
 #include "agent/symbols/host_resolver.h"
@@ -36,12 +37,14 @@ std::string Bytes(const char* variable) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+OwnedFd FileOf(std::string_view bytes) {
+  OwnedFd fd(memfd_create("elf", MFD_CLOEXEC));
+  EXPECT_EQ(write(fd.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  return fd;
+}
+
 ElfSymbols SymbolsOf(const std::string& bytes, const ElfSymbols::Limits& limits = {}) {
-  const int fd = memfd_create("elf", MFD_CLOEXEC);
-  EXPECT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
-  ElfSymbols symbols = ElfSymbols::Read(fd, limits);
-  close(fd);
-  return symbols;
+  return ElfSymbols::Read(FileOf(bytes).get(), limits);
 }
 
 std::string Packed(const std::string& bytes, uint32_t preset = 1) {
@@ -110,10 +113,32 @@ TEST_F(NamedFunctionsTest, DamagedPackedSymbolsAreSaidSoAndTheExportedOnesStay) 
   EXPECT_EQ(symbols.NameAt(hidden_), "");
 }
 
+TEST_F(NamedFunctionsTest, OfALongSymbolTableNamesAreReadFromTheFile) {
+  const std::string bytes = Bytes("NAMED_LINKED");
+  const ElfSymbols whole = SymbolsOf(bytes);
+  const ElfSymbols::Limits few[] = {
+      {.functions = whole.size() - 1}, {.string_bytes = 100}, {.symbol_bytes = 100}};
+  for (const ElfSymbols::Limits& limits : few) {
+    const OwnedFd fd = FileOf(bytes);
+    const ElfSymbols symbols = ElfSymbols::Read(fd.get(), limits);
+    EXPECT_TRUE(symbols.status().ok()) << symbols.status();
+    ASSERT_TRUE(symbols.indexed());
+    EXPECT_EQ(symbols.NameAt(hidden_), "") << "else this shows nothing";
+    EXPECT_EQ(symbols.NameIn(fd.get(), hidden_), kHidden);
+    EXPECT_EQ(symbols.NameIn(fd.get(), exported_), "TelltaleExportedFunction");
+    for (uint64_t address = 0; address < bytes.size(); ++address) {
+      const std::string name = symbols.NameIn(fd.get(), address);
+      ASSERT_EQ(name.empty(), whole.NameAt(address).empty()) << address << ' ' << name;
+    }
+    EXPECT_EQ(symbols.NameIn(-1, hidden_), "") << "of a file that is gone";
+  }
+}
+
 TEST_F(NamedFunctionsTest, ASymbolTableThatIsTooLongLeavesTheExportedOnes) {
   const std::string bytes = Bytes("NAMED_LINKED");
   const ElfSymbols whole = SymbolsOf(bytes);
-  const ElfSymbols symbols = SymbolsOf(bytes, {.functions = whole.size() - 1});
+  const size_t few = whole.size() - 1;
+  const ElfSymbols symbols = SymbolsOf(bytes, {.functions = few, .index = {.functions = few}});
   EXPECT_EQ(symbols.status().code(), absl::StatusCode::kResourceExhausted) << symbols.status();
   EXPECT_EQ(symbols.NameAt(exported_), "TelltaleExportedFunction");
 }
@@ -127,7 +152,7 @@ TEST_F(NamedFunctionsTest, WhatUnpacksBeyondItsLimitIsLeftOut) {
 
 // What the resolver says of the hidden function in a variant of the library that this process
 // loads.
-FunctionName HiddenFunctionOf(const std::string& bytes) {
+FunctionName HiddenFunctionOf(const std::string& bytes, const HostResolver::Options& options = {}) {
   const testing::TempDir dir;
   const std::string path = dir.path() + "/variant.so";
   std::ofstream(path, std::ios::binary) << bytes;
@@ -137,8 +162,9 @@ FunctionName HiddenFunctionOf(const std::string& bytes) {
   using Where = const void* (*)();
   const auto where = reinterpret_cast<Where>(dlsym(library, "TelltaleHiddenAddress"));
   const ProcessRef self{.tgid = static_cast<uint32_t>(getpid())};
-  HostResolver resolver({});
+  HostResolver resolver(options);
   const CodeLocation place = resolver.User(self, reinterpret_cast<uint64_t>(where()), 1);
+  resolver.Name(self, place);  // reads the file's symbols; the second time they are known
   FunctionName name = resolver.Name(self, place);
   dlclose(library);
   return name;
@@ -149,6 +175,11 @@ TEST_F(NamedFunctionsTest, TheResolverSaysWhyThereIsNoName) {
   EXPECT_EQ(named.outcome, v1::NAME_OUTCOME_NAMED);
   EXPECT_EQ(named.text, "(anonymous namespace)::TelltaleHiddenFunction(int)");
   EXPECT_EQ(HiddenFunctionOf(Bytes("NAMED_STRIPPED")).outcome, v1::NAME_OUTCOME_NO_SYMBOL);
+  HostResolver::Options few;
+  few.symbols.functions = 1;
+  EXPECT_EQ(HiddenFunctionOf(Bytes("NAMED_LINKED"), few).text, named.text);
+  few.symbols.index.functions = 1;
+  EXPECT_EQ(HiddenFunctionOf(Bytes("NAMED_LINKED"), few).outcome, v1::NAME_OUTCOME_LIMIT);
   std::string damaged = Bytes("NAMED_PACKED");
   damaged[damaged.find(std::string("\xfd"
                                    "7zXZ\0",
@@ -179,13 +210,12 @@ TEST(ElfFileTest, TruncatedAndDamagedFilesAreRefusedOrReadNeverFatal) {
                                   .functions = 100,
                                   .unpacked_bytes = 1 << 20};
   const auto read = [&limits](std::string_view bytes, uint64_t address) {
-    const int fd = memfd_create("elf", MFD_CLOEXEC);
-    ASSERT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
-    ReadElfIdentity(fd).IgnoreError();
-    const ElfSymbols symbols = ElfSymbols::Read(fd, limits);
+    const OwnedFd fd = FileOf(bytes);
+    ReadElfIdentity(fd.get()).IgnoreError();
+    const ElfSymbols symbols = ElfSymbols::Read(fd.get(), limits);
     EXPECT_LE(symbols.size(), limits.functions);
     symbols.NameAt(address);
-    close(fd);
+    symbols.NameIn(fd.get(), address);
   };
   for (size_t cut = 0; cut < whole.size(); cut += cut < 256 ? 1 : 97) {
     read(std::string_view(whole).substr(0, cut), 0x1100);
@@ -205,7 +235,8 @@ TEST(ElfFileTest, TruncatedAndDamagedFilesAreRefusedOrReadNeverFatal) {
 }
 
 TEST_F(NamedFunctionsTest, ASectionBeyondItsLimitIsNamed) {
-  const ElfSymbols symbols = SymbolsOf(Bytes("NAMED_STRIPPED"), {.symbol_bytes = 100});
+  const ElfSymbols symbols =
+      SymbolsOf(Bytes("NAMED_STRIPPED"), {.symbol_bytes = 100, .index = {.symbol_bytes = 100}});
   EXPECT_EQ(symbols.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(symbols.status().message()), ::testing::HasSubstr("limit 100"));
 }
