@@ -310,8 +310,8 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
       parts.access_service.get(),    parts.watch_service.get(),        parts.live_service.get(),
       parts.enrolment_service.get(), parts.incident_service->service()};
   if (parts.issuer != nullptr) {
-    auto enroll = StartEnrollServer(*enroll_address, tls, &parts.enroll_connections,
-                                    parts.enroll_service.get());
+    auto enroll = StartEnrollServer(*enroll_address, tls, &parts.grpc_stats,
+                                    &parts.enroll_connections, parts.enroll_service.get());
     if (!enroll.ok()) return enroll.status();
     parts.enroll = *std::move(enroll);
   }

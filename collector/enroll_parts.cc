@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<enroll::Issuer>> MakeIssuer(const Config& config,
 }
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> StartEnrollServer(const config::Address& listen,
-                                                              const TlsFiles& tls,
+                                                              const TlsFiles& tls, GrpcStats* stats,
                                                               GrpcConnections* connections,
                                                               grpc::Service* service) {
   return GrpcServer::Start({.listen = listen,
@@ -36,6 +36,8 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> StartEnrollServer(const config::Addr
                             .connection_age_s = kConnectionS,
                             .pace = kPace,
                             .max_message_bytes = kMessageBytes,
+                            .stats = stats,
+                            .counts_handshakes = false,
                             .connections = connections},
                            {service});
 }

@@ -22,10 +22,10 @@ namespace telltale::collector {
 // Null if the configuration names no authority to sign with; an error if that cannot sign `now`.
 absl::StatusOr<std::unique_ptr<enroll::Issuer>> MakeIssuer(const Config& config, absl::Time now);
 
-// The listener for those who have no certificate yet. `connections` and `service`
-// outlive it.
+// The listener for those who have no certificate yet. What it refuses counts with the main port's;
+// all it is given outlives it.
 absl::StatusOr<std::unique_ptr<GrpcServer>> StartEnrollServer(const config::Address& listen,
-                                                              const TlsFiles& tls,
+                                                              const TlsFiles& tls, GrpcStats* stats,
                                                               GrpcConnections* connections,
                                                               grpc::Service* service);
 

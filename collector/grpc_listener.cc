@@ -209,7 +209,7 @@ void GrpcListener::Run() {
     }
     BeginWithThoseDue();
     TurnOutThoseWhoWaitedTooLong();
-    if (stats_ != nullptr) stats_->waiting = waiting_.size();
+    TellWaiting(waiting_.size());
     if (taken && waiting_.size() == 0) continue;
     // Until another may be begun with, or a file is free again.
     pollfd& stop = waits.back();
@@ -218,6 +218,12 @@ void GrpcListener::Run() {
   while (const auto left = waiting_.Next([](const std::string&) { return true; })) {
     close(left->connection);
   }
+  TellWaiting(0);
+}
+
+void GrpcListener::TellWaiting(size_t now) {
+  if (stats_ != nullptr) stats_->waiting += now - told_waiting_;
+  told_waiting_ = now;
 }
 
 bool GrpcListener::TakeFrom(int listener) {

@@ -80,6 +80,8 @@ class GrpcListener {
   void BeginWithThoseDue();
   void TurnOutThoseWhoWaitedTooLong();
   void Refuse(GrpcRefusal refusal);
+  // Other listeners may count into the same stats.
+  void TellWaiting(size_t now);
   void SayFull(uint64_t limit);
 
   GrpcStats* const stats_;  // null: nothing is counted
@@ -88,6 +90,7 @@ class GrpcListener {
   const size_t most_handshakes_;
   const std::chrono::seconds longest_wait_;
   WaitingRoom waiting_;  // of the thread, while there is one
+  size_t told_waiting_ = 0;
   std::vector<int> listeners_;
   int wake_ = -1;  // an eventfd
   uint16_t port_ = 0;

@@ -45,7 +45,8 @@ GrpcServer::~GrpcServer() {
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const GrpcServerOptions& options, const std::vector<grpc::Service*>& services) {
-  if (options.stats != nullptr) CountHandshakes(options.stats);
+  const bool counts = options.stats != nullptr && options.counts_handshakes;
+  if (counts) CountHandshakes(options.stats);
   const auto cannot = [&options](absl::string_view why) {
     return absl::UnavailableError(absl::StrCat("listen: gRPC address ", Joined(options.listen),
                                                ": ", why, "; choose another with ",
@@ -93,8 +94,8 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return cannot("gRPC does not start, its log says why");
   (*listener)->Start(std::move(acceptor));
-  return std::unique_ptr<GrpcServer>(new GrpcServer(
-      std::move(own), std::move(server), *std::move(listener), options.stats != nullptr));
+  return std::unique_ptr<GrpcServer>(
+      new GrpcServer(std::move(own), std::move(server), *std::move(listener), counts));
 }
 
 uint16_t GrpcServer::port() const { return listener_->port(); }

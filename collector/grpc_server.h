@@ -41,6 +41,7 @@ struct GrpcServerOptions {
   int max_message_bytes = GrpcConnection::kMessage;
   int max_metadata_bytes = 8 << 10;        // headers of a call
   GrpcStats* stats = nullptr;              // outlives the server; null: nothing is counted
+  bool counts_handshakes = true;           // failed ones, of the whole process: one server does
   GrpcConnections* connections = nullptr;  // outlives the server; null: of its own, told nobody
 };
 

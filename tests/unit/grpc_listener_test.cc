@@ -287,6 +287,30 @@ TEST_F(GrpcListenerTest, AnAddressThatEndsNoHandshakeKeepsNobodyOut) {
   EXPECT_EQ(In(), 8u);
 }
 
+// The port for agents and the one for those without a certificate count together.
+TEST_F(GrpcListenerTest, WhoWaitsAtOneDoorIsNotForgottenForTheOther) {
+  constexpr ConnectionPace kClosed{
+      .per_second = 1e-6, .at_once = 1e-6, .handshakes = 1'000, .waiting = 1'000};
+  Open(kClosed);
+  GrpcConnections others{&stats_};
+  auto other_door = GrpcListener::Bind({"127.0.0.1", 0}, kClosed, &stats_, &others);
+  ASSERT_TRUE(other_door.ok()) << other_door.status();
+  (*other_door)->Start(std::make_unique<Guests>(&guests_, &mutex_));
+  const auto waiting_come_to_be = [this](uint64_t count) {
+    for (int look = 0; look < 500 && stats_.waiting != count; ++look) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return stats_.waiting == count;
+  };
+  Client first, second, third;
+  ASSERT_TRUE(first.Connect(listener_->port()));
+  ASSERT_TRUE(second.Connect(listener_->port()));
+  ASSERT_TRUE(third.Connect((*other_door)->port()));
+  EXPECT_TRUE(waiting_come_to_be(3)) << stats_.waiting;
+  (*other_door)->Stop();
+  EXPECT_TRUE(waiting_come_to_be(2)) << stats_.waiting;
+}
+
 TEST_F(GrpcListenerTest, WhoseTurnNeverComesIsTurnedOut) {
   Open({.per_second = 1e-6,
         .at_once = 1,
