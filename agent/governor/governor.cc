@@ -322,6 +322,12 @@ GovernorDecision Governor::Update(const GovernorReading& reading) {
   } else {
     TurnUp(now, decision);
   }
+  // Nothing else that is turned down makes room for switches that take too much by being counted.
+  if (!helpless_ && settled && levels_[Index(Part::kSwitch)] == kSwitchCount &&
+      SwitchAloneIsTooMuch(window)) {
+    helpless_ = true;
+    overspent_ns_ = 0;
+  }
   if (Predict(window, levels_) <= kTooMuch * BudgetNs(window.seconds)) helpless_ = false;
   // Programs that are coming off would not come off sooner with all of them.
   overspent_ns_ += std::max(0.0, spent - reading.unseen_ns - reading.paid_ns - BudgetNs(passed_s));
