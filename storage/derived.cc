@@ -8,6 +8,11 @@
 #include "storage/stored_value.h"
 
 namespace telltale::storage {
+namespace {
+
+constexpr char kWhyNumbers[] = "a filter could be given another's number";
+
+}  // namespace
 
 DerivedStore::DerivedStore(History* history, Catalog* catalog, const Reader* reader)
     : history_(history), catalog_(catalog), reader_(reader) {}
@@ -17,7 +22,6 @@ absl::StatusOr<uint32_t> DerivedStore::FilterNumber(std::string_view name, uint3
     return absl::InvalidArgumentError(
         absl::StrCat("register filter: name of ", name.size(), " bytes, want 1..128"));
   }
-  constexpr char kWhy[] = "a filter could be given another's number";
   std::lock_guard<std::mutex> lock(mutex_);
   const std::string key = FilterNumberKey(name, version);
   std::unique_ptr<Transaction> transaction = catalog_->Begin();
@@ -27,10 +31,10 @@ absl::StatusOr<uint32_t> DerivedStore::FilterNumber(std::string_view name, uint3
     if (!number.ok()) return number.status();
     return static_cast<uint32_t>(*number);
   }
-  if (!absl::IsNotFound(known.status())) return NeededWhole(known.status(), key, kWhy);
+  if (!absl::IsNotFound(known.status())) return NeededWhole(known.status(), key, kWhyNumbers);
   uint32_t count = 0;
-  const absl::Status counted = ReadWhole(*catalog_, TablePrefix(CatalogTable::kFilterNumbers), kWhy,
-                                         [&count](std::string_view, std::string_view) {
+  const absl::Status counted = ReadWhole(*catalog_, TablePrefix(CatalogTable::kFilterNumbers),
+                                         kWhyNumbers, [&count](std::string_view, std::string_view) {
                                            ++count;
                                            return absl::OkStatus();
                                          });
@@ -40,6 +44,19 @@ absl::StatusOr<uint32_t> DerivedStore::FilterNumber(std::string_view name, uint3
   absl::Status committed = transaction->Commit(Durability::kDurable);
   if (!committed.ok()) return committed;
   return number;
+}
+
+absl::StatusOr<std::vector<std::pair<std::string, uint32_t>>> DerivedStore::Filters() const {
+  std::vector<std::pair<std::string, uint32_t>> filters;
+  const absl::Status read = ReadWhole(
+      *catalog_, TablePrefix(CatalogTable::kFilterNumbers), kWhyNumbers,
+      [&filters](std::string_view key, std::string_view) {
+        absl::StatusOr<std::pair<std::string, uint32_t>> filter = DecodeFilterNumberKey(key);
+        if (filter.ok()) filters.push_back(*std::move(filter));
+        return filter.status();
+      });
+  if (!read.ok()) return read;
+  return filters;
 }
 
 absl::Status DerivedStore::Put(const DerivedKey& key, std::string_view value, uint64_t version) {

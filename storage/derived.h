@@ -36,6 +36,8 @@ class DerivedStore {
   // The number of (name, version), made durable when new; stable for ever. Name: <= 128 bytes.
   // DataLoss: the numbers cannot all be read.
   absl::StatusOr<uint32_t> FilterNumber(std::string_view name, uint32_t version);
+  // Every (name, version) that has a number, by version. DataLoss: as above.
+  absl::StatusOr<std::vector<std::pair<std::string, uint32_t>>> Filters() const;
 
   // Replaces the value of one node-hour. `version` ascends per key (an ingest number does well).
   // Durable after Sync().

@@ -340,6 +340,13 @@ std::string SchemaKey(uint64_t id) { return Writer(CatalogTable::kSchemas).U64(i
 std::string FilterNumberKey(std::string_view name, uint32_t version) {
   return Writer(CatalogTable::kFilterNumbers).U32(version).Bytes(name).Take();
 }
+absl::StatusOr<std::pair<std::string, uint32_t>> DecodeFilterNumberKey(std::string_view bytes) {
+  constexpr size_t kBeforeName = 5;
+  if (bytes.size() <= kBeforeName) return BadLength("filter number", bytes.size(), "6 or more");
+  Cursor c(bytes.substr(1));
+  const uint32_t version = c.U32();
+  return std::pair(std::string(bytes.substr(kBeforeName)), version);
+}
 std::string FilterStateKey(std::string_view name) {
   return Writer(CatalogTable::kFilterState).Bytes(name).Take();
 }

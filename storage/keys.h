@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 
@@ -122,6 +123,7 @@ std::string EncodeDirtyLineKey(const DirtyLineKey& key);
 absl::StatusOr<DirtyLineKey> DecodeDirtyLineKey(std::string_view bytes);
 std::string SchemaKey(uint64_t id);
 std::string FilterNumberKey(std::string_view name, uint32_t version);
+absl::StatusOr<std::pair<std::string, uint32_t>> DecodeFilterNumberKey(std::string_view bytes);
 std::string FilterStateKey(std::string_view name);
 enum class CatalogTable : uint8_t {
   kStore = 1,

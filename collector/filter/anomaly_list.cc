@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "absl/strings/numbers.h"
@@ -56,10 +57,15 @@ absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
   std::vector<std::pair<Position, v1::Anomaly>> best;
   const auto order = [](const auto& a, const auto& b) { return a.first < b.first; };
   absl::Status damaged;
+  std::map<std::string, std::vector<uint32_t>> read_by_name;  // numbers of filters
+  const uint64_t day_before = query.from_ns - std::min(query.from_ns, storage::kDayNs);
   for (const FilterIdentity& filter : filters) {
     if (!query.filter.empty() && query.filter != filter.name) continue;
     const auto number = store->FilterNumber(filter.name, filter.version);
     if (!number.ok()) return number.status();
+    // Of most versions that no longer run nothing is stored of the time.
+    if (!filter.runs && !HasOutputs(*store, *number, day_before, query.to_ns)) continue;
+    std::vector<uint32_t>& preferred = read_by_name[filter.name];
     const auto add = [&](const std::string& node, const v1::FilterAnomaly& anomaly) {
       if (!Matches(anomaly, query)) return;
       Position position{anomaly.start_ns(), AnomalyId(filter.name, filter.version, node, anomaly)};
@@ -70,7 +76,17 @@ absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
       std::ranges::pop_heap(best, order);
       best.pop_back();
     };
-    const uint64_t day_before = query.from_ns - std::min(query.from_ns, storage::kDayNs);
+    // Other versions' rows of the hour are looked for only where there is something to list.
+    const auto add_all = [&](const std::string& node, const storage::DerivedKey& key,
+                             v1::FilterHour& hour) {
+      if (!filter.runs) {
+        for (v1::FilterAnomaly& anomaly : *hour.mutable_anomalies()) anomaly.set_open(false);
+      }
+      const auto matches = [&](const v1::FilterAnomaly& one) { return Matches(one, query); };
+      if (std::ranges::none_of(hour.anomalies(), matches)) return;
+      if (IsReplaced(*store, preferred, key, hour)) return;
+      for (const v1::FilterAnomaly& anomaly : hour.anomalies()) add(node, anomaly);
+    };
     // Hours before that in which something began that was still going on in it.
     std::set<std::pair<uint32_t, uint64_t>> earlier;
     const auto visit = [&](const storage::DerivedKey& key, std::string_view value) {
@@ -83,7 +99,7 @@ absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
                                                    " for node ", *node, " are damaged"));
         return false;
       }
-      for (const v1::FilterAnomaly& anomaly : hour.anomalies()) add(*node, anomaly);
+      add_all(*node, key, hour);
       for (const uint64_t open_hour : hour.open_hours()) {
         if (open_hour < day_before) earlier.emplace(key.node, open_hour);
       }
@@ -97,14 +113,14 @@ absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
     if (query.cancelled()) return absl::CancelledError("list anomalies: cancelled");
     if (!damaged.ok()) return damaged;
     for (const auto& [node, hour_start_ns] : earlier) {
-      const auto bytes = store->Get({*number, node, hour_start_ns});
+      const storage::DerivedKey key{*number, node, hour_start_ns};
+      const auto bytes = store->Get(key);
       v1::FilterHour hour;
       // Dropped with its age, or damaged: what began there is known no more.
       if (!bytes.ok() || !hour.ParseFromString(*bytes)) continue;
-      for (const v1::FilterAnomaly& anomaly : hour.anomalies()) {
-        add(*query.node_name(node), anomaly);
-      }
+      add_all(*query.node_name(node), key, hour);
     }
+    preferred.push_back(*number);
   }
   std::ranges::sort_heap(best, order);
   for (auto& [position, anomaly] : best) {

@@ -13,15 +13,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "collector/filter/filter_versions.h"
 #include "storage/derived.h"
 #include "telltale/v1/query.pb.h"
 
 namespace telltale::filter {
-
-struct FilterIdentity {
-  std::string name;
-  uint32_t version = 0;
-};
 
 struct AnomalyQuery {
   uint64_t from_ns = 0;  // those that overlap [from, to)
@@ -46,7 +42,9 @@ struct AnomalyPage {
 };
 
 // One that began more than a day before `from` is found if it went on for as long as its filter has
-// been shown epochs of that day. InvalidArgument: a page that is none. Cancelled: as asked.
+// been shown epochs of that day. Of filters of one name, what the first ones say of an hour
+// replaces what later ones do, see filter_versions.h; of those that do not run none is open.
+// InvalidArgument: a page that is none. Cancelled: as asked.
 absl::StatusOr<AnomalyPage> ListAnomalies(storage::DerivedStore* store,
                                           const std::vector<FilterIdentity>& filters,
                                           const AnomalyQuery& query);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "collector/filter/filter_versions.h"
 #include "collector/thread_priority.h"
 #include "storage/keys.h"
 
@@ -59,6 +60,18 @@ absl::Status FilterRunner::Add(FilterCode* code) {
   const auto number = options_.store->FilterNumber(filter.name, filter.version);
   if (!number.ok()) return number.status();
   feed.filter_number = *number;
+  const auto known = options_.store->Filters();
+  if (!known.ok()) return known.status();
+  const uint64_t now = options_.now_ns();
+  for (const auto& [name, version] : *known) {
+    if (name != filter.name || version == filter.version) continue;
+    const auto other = options_.store->FilterNumber(name, version);
+    if (!other.ok()) return other.status();
+    if (HasOutputs(*options_.store, *other, now - std::min(now, kResumeNs),
+                   now + storage::kDayNs)) {
+      running->others.push_back(*other);
+    }
+  }
   feed.source = options_.source;
   feed.store = options_.store;
   feed.log = options_.log;
@@ -360,6 +373,27 @@ std::optional<FilterRunner::StoredHour> FilterRunner::LatestHourBefore(Running& 
   return std::nullopt;
 }
 
+// Up to the last epoch that a version found something in: behind it, it may have been shown more,
+// but told of nothing, so that what is found there is news whoever finds it.
+uint64_t FilterRunner::ToldUntil(const Running& running, uint32_t node, uint64_t from_ns) {
+  uint64_t until_ns = 0;
+  const auto visit = [&](const storage::DerivedKey&, std::string_view bytes) {
+    v1::FilterHour hour;
+    // One that is damaged costs that a part of the past is told again.
+    if (!hour.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return true;
+    until_ns = std::max(until_ns, hour.last_end_ns());
+    for (const v1::FilterAnomaly& anomaly : hour.anomalies()) {
+      until_ns = std::max(until_ns, anomaly.found_ns());
+    }
+    return true;
+  };
+  for (const uint32_t other : running.others) {
+    Say(options_.store->ForEachOf(other, {&node, 1}, from_ns, options_.now_ns() + storage::kDayNs,
+                                  visit));
+  }
+  return until_ns;
+}
+
 NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
   if (head.number >= running.nodes.size()) running.nodes.resize(head.number + 1);
   auto& feed = running.nodes[head.number];
@@ -367,9 +401,14 @@ NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
   feed = std::make_unique<NodeFeed>(running.feed, head.number, head.name);
   feed->set_machine(head.machine);
   numbers_[head.name] = head.number;
+  const uint64_t now = options_.now_ns();
+  uint64_t from_ns = now - std::min(now, kResumeNs);
   if (const auto stored = LatestHour(running, head)) {
     Say(feed->Resume(stored->first, stored->second));
+    // What another version found in that hour may stand in the one before.
+    from_ns = stored->first - std::min(stored->first, storage::kHourNs);
   }
+  feed->set_told_until(ToldUntil(running, head.number, from_ns));
   Count(running, *feed, {});
   return *feed;
 }

@@ -107,6 +107,7 @@ class FilterRunner {
   // One filter on all nodes.
   struct Running {
     FeedOptions feed;
+    std::vector<uint32_t> others;                  // numbers of its other versions that ran lately
     std::vector<std::unique_ptr<NodeFeed>> nodes;  // [number]; null: not met yet
     uint64_t unreadable = 0;                       // stored hours, not told yet
     FeedCounts counts;                             // of all nodes
@@ -151,6 +152,9 @@ class FilterRunner {
   std::optional<StoredHour> LatestHour(Running& running, const NodeHead& head);
   std::optional<StoredHour> LatestHourBefore(Running& running, uint32_t node, uint64_t oldest_ns,
                                              uint64_t before_ns);
+  // Until when other versions of the filter told of the node, as their rows since then have it;
+  // 0: none did.
+  uint64_t ToldUntil(const Running& running, uint32_t node, uint64_t from_ns);
   void TellUnreadable(Running& running);
   // nullptr: not met yet.
   static NodeFeed* FeedAt(const Running& running, uint32_t node) {

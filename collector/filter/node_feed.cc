@@ -361,6 +361,11 @@ bool NodeFeed::AddPoint(uint64_t time_ns, int64_t value_micro, v1::FilterPoints*
   return true;
 }
 
+bool NodeFeed::Learns() const {
+  const auto told = instance_->Learning();
+  return told.has_value() && told->learned_epochs < told->needed_epochs;
+}
+
 absl::Status NodeFeed::BeginHour(uint64_t hour_start_ns) {
   // What was shown in the hour that ends is whole now.
   dirty_ = hour_start_ns_ != 0;
@@ -383,6 +388,7 @@ absl::Status NodeFeed::BeginHour(uint64_t hour_start_ns) {
   std::set<uint64_t> open_hours;
   for (const OpenAnomaly& open : open_) open_hours.insert(HourOf(open.start_ns));
   for (const uint64_t start_ns : open_hours) hour_.add_open_hours(start_ns);
+  hour_.set_learning(Learns());
   hour_start_ns_ = hour_start_ns;
   dirty_ = true;
   return absl::OkStatus();
@@ -433,8 +439,10 @@ absl::Status NodeFeed::PutInto(v1::FilterHour& hour, v1::FilterAnomaly found) {
     CountDropped();
     return absl::OkStatus();
   }
-  const auto added = options_.log->Append(filter().name, filter().version, name_, found);
-  if (!added.ok()) return added.status();
+  if (found.found_ns() > told_until_ns_) {
+    const auto added = options_.log->Append(filter().name, filter().version, name_, found);
+    if (!added.ok()) return added.status();
+  }
   NoteOpen(found);
   *list.Add() = std::move(found);
   return absl::OkStatus();

@@ -74,6 +74,10 @@ class NodeFeed {
   // What the node's system calls are called by ("x86_64"); before Resume and the first Begin.
   void set_machine(const std::string& machine) { machine_ = machine; }
 
+  // What it finds in epochs that end by then is stored and listed, and is no news: another version
+  // of the filter, whose place it takes, told the log of that time. Before the first Begin.
+  void set_told_until(uint64_t told_until_ns) { told_until_ns_ = told_until_ns; }
+
   // Goes on from a stored hour; before the first Advance. A state that the filter does not
   // understand is reported and the filter begins as new with that hour, with nothing open.
   absl::Status Resume(uint64_t hour_start_ns, const v1::FilterHour& hour);
@@ -117,6 +121,7 @@ class NodeFeed {
   void BeginAnew();
   absl::Status Show(const SourceEpoch& epoch);
   absl::Status BeginHour(uint64_t hour_start_ns);
+  bool Learns() const;
   absl::Status Flush();
   absl::Status StoreHour();
   void TakeInStored(v1::FilterHour stored);
@@ -127,7 +132,7 @@ class NodeFeed {
   absl::Status NoteLate(uint64_t late);
   absl::Status TakeAnomaly(v1::FilterAnomaly found);
   // Into the row of the hour it began in: over what is known of it, else as a new one, told to the
-  // log.
+  // log where it is news.
   absl::Status PutInto(v1::FilterHour& hour, v1::FilterAnomaly found);
   absl::Status PutIntoEarlier(uint64_t hour_start_ns, v1::FilterAnomaly found);
   bool RoomFor(size_t outputs);
@@ -171,6 +176,7 @@ class NodeFeed {
   uint64_t skipped_ = 0;
   uint64_t dropped_ = 0;
   uint64_t told_ = 0;
+  uint64_t told_until_ns_ = 0;
   // Of NodeHead::epochs, how many were shown, skipped, or lie before the beginning; known once two
   // looks in a row found the same.
   uint64_t dealt_with_ = 0;

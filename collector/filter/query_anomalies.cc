@@ -24,9 +24,11 @@ constexpr uint32_t kUsualPoints = 10'000, kMaxPoints = 100'000;
 
 absl::Status Unknown(const char* what, const std::string& filter,
                      const std::vector<FilterIdentity>& filters) {
-  std::vector<std::string> known;
-  for (const FilterIdentity& one : filters) known.push_back(one.name);
-  if (std::ranges::count(known, filter) > 0) return absl::OkStatus();
+  std::vector<std::string> known;  // each once, however many versions it has
+  for (const FilterIdentity& one : filters) {
+    if (one.name == filter) return absl::OkStatus();
+    if (std::ranges::count(known, one.name) == 0) known.push_back(one.name);
+  }
   return absl::NotFoundError(absl::StrCat(what, ": filter \"", filter.substr(0, 64),
                                           "\" is unknown", query::NearestHint(filter, known)));
 }
@@ -47,9 +49,10 @@ std::function<std::optional<std::string>(uint32_t)> NameIn(const query::Selectio
 absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequest& request,
                                                          const query::Selection& selection,
                                                          const query::Cancelled& cancelled) const {
-  const std::vector<FilterIdentity> filters = filters_();
+  const auto filters = Filters();
+  if (!filters.ok()) return filters.status();
   if (!request.filter().empty()) {
-    const auto unknown = Unknown("anomalies", request.filter(), filters);
+    const auto unknown = Unknown("anomalies", request.filter(), *filters);
     if (!unknown.ok()) return unknown;
   }
   std::unordered_set<std::string_view> selected;
@@ -68,7 +71,7 @@ absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequ
   asked.min_severity = request.min_severity();
   asked.limit = request.limit() == 0 ? kDefaultLimit : std::min<size_t>(request.limit(), kMaxLimit);
   asked.page = request.page();
-  auto page = ListAnomalies(store_, filters, asked);
+  auto page = ListAnomalies(store_, *filters, asked);
   if (!page.ok()) return page.status();
   v1::AnomaliesAnswer answer;
   for (v1::Anomaly& anomaly : page->anomalies) {
@@ -94,8 +97,9 @@ absl::StatusOr<v1::AnomaliesAnswer> QueryAnomalies::List(const v1::AnomaliesRequ
 absl::StatusOr<v1::FilterSeriesAnswer> QueryAnomalies::Series(
     const v1::FilterSeriesRequest& request, const query::Selection& selection,
     const query::Cancelled& cancelled) const {
-  const std::vector<FilterIdentity> filters = filters_();
-  if (auto unknown = Unknown("filter series", request.filter(), filters); !unknown.ok()) {
+  auto filters = Filters();
+  if (!filters.ok()) return filters.status();
+  if (auto unknown = Unknown("filter series", request.filter(), *filters); !unknown.ok()) {
     return unknown;
   }
   if (request.limit() > kMaxPoints) {
@@ -111,8 +115,8 @@ absl::StatusOr<v1::FilterSeriesAnswer> QueryAnomalies::Series(
   asked.vital = request.vital();
   asked.limit = request.limit() == 0 ? kUsualPoints : request.limit();
   if (cancelled) asked.cancelled = cancelled;
-  const auto filter = std::ranges::find(filters, request.filter(), &FilterIdentity::name);
-  return ListSeries(store_, *filter, asked);
+  std::erase_if(*filters, [&](const FilterIdentity& one) { return one.name != request.filter(); });
+  return ListSeries(store_, *filters, asked);
 }
 
 }  // namespace telltale::filter

@@ -11,13 +11,14 @@
 
 #include "collector/filter/anomaly_list.h"
 #include "collector/filter/anomaly_log.h"
+#include "collector/filter/filter_versions.h"
 #include "collector/query/engine.h"
 
 namespace telltale::filter {
 
 class QueryAnomalies : public query::AnomalySource {
  public:
-  // `filters`: all there are; `learning`: where they cannot speak yet; any thread.
+  // `filters`: those that run; `learning`: where they cannot speak yet; any thread.
   QueryAnomalies(storage::DerivedStore* store, const AnomalyLog* log,
                  std::function<std::vector<FilterIdentity>()> filters,
                  std::function<std::vector<v1::FilterLearning>()> learning)
@@ -36,6 +37,11 @@ class QueryAnomalies : public query::AnomalySource {
                                                 const query::Cancelled& cancelled) const override;
 
  private:
+  // All that lists read.
+  absl::StatusOr<std::vector<FilterIdentity>> Filters() const {
+    return WithStored(*store_, filters_());
+  }
+
   storage::DerivedStore* const store_;
   const AnomalyLog* const log_;
   const std::function<std::vector<FilterIdentity>()> filters_;

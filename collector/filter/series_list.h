@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "collector/filter/anomaly_list.h"
@@ -26,10 +27,11 @@ struct SeriesQuery {
   std::function<bool()> cancelled = [] { return false; };
 };
 
-// Of one filter; of coverage only what damage weakens is noted. DataLoss: what is stored is
-// damaged; Cancelled: as asked.
+// Of the versions of one filter: what the first ones say of an hour replaces what later ones do,
+// see filter_versions.h, and each has series of its own. Of coverage only what damage weakens is
+// noted. DataLoss: what is stored is damaged; Cancelled: as asked.
 absl::StatusOr<v1::FilterSeriesAnswer> ListSeries(storage::DerivedStore* store,
-                                                  const FilterIdentity& filter,
+                                                  const std::vector<FilterIdentity>& versions,
                                                   const SeriesQuery& query);
 
 }  // namespace telltale::filter

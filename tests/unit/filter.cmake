@@ -9,7 +9,7 @@ telltale_test(filter_rules_test LABEL unit
   SOURCES unit/filter_rules_test.cc unit/filter_rules_held_test.cc unit/filter_rules_blocked_test.cc unit/filter_rules_node_test.cc
   LINK telltale::filter)
 telltale_test(filter_record_test LABEL unit SOURCES unit/filter_record_test.cc LINK telltale::filter telltale::filter_record telltale::formats)
-telltale_test(filter_runner_test LABEL unit SOURCES unit/filter_open_test.cc unit/filter_replay_test.cc unit/filter_resting_test.cc unit/filter_runner_test.cc
+telltale_test(filter_runner_test LABEL unit SOURCES unit/filter_open_test.cc unit/filter_replay_test.cc unit/filter_resting_test.cc unit/filter_runner_test.cc unit/filter_upgrade_test.cc
   LINK telltale::filter)
 telltale_test(filter_fresh_bodies_test LABEL unit SOURCES unit/filter_fresh_bodies_test.cc
   LINK telltale::filter telltale_ingest_bench telltale_synthetic)

@@ -1,4 +1,5 @@
-// What the query engine is told about filters that still learn.
+// What the query engine is told about filters that still learn, and of what versions of a filter
+// found.
 
 #include "collector/filter/query_anomalies.h"
 
@@ -64,6 +65,47 @@ class QueryAnomaliesTest : public ::testing::Test {
     return learning;
   }
 
+  // What a version of "leak" stored of an hour of node 1 in which it was shown epochs from
+  // `first_sequence` on: one anomaly that it left open, and one point, if it found something.
+  void PutHour(uint32_t version, uint64_t hour, uint64_t first_sequence, bool found,
+               bool learning = false) {
+    v1::FilterHour row;
+    row.add_shown_sequences(first_sequence);
+    row.add_shown_sequences(hour * 60 + 60);
+    row.set_learning(learning);
+    if (found) {
+      v1::FilterAnomaly& anomaly = *row.add_anomalies();
+      anomaly.set_vital("cpu");
+      anomaly.set_start_ns(hour * storage::kHourNs + storage::kSecondNs);
+      anomaly.set_end_ns((hour + 1) * storage::kHourNs);
+      anomaly.set_open(true);
+      v1::FilterPoints& points = *row.add_points();
+      points.set_series("slope");
+      points.add_time_ns(anomaly.start_ns());
+      points.add_value_micro(1'000'000 * version);
+    }
+    const uint32_t number = *store_.FilterNumber("leak", version);
+    ASSERT_TRUE(store_.Put({number, 1, hour * storage::kHourNs}, row.SerializeAsString(), 1).ok());
+  }
+  // Version 2 runs. It began in the middle of hour 1 and learned until hour 3.
+  void PutUpgrade() {
+    Select(1, "web-1");
+    selection_.end_ns = 5 * storage::kHourNs;
+    for (uint64_t hour = 0; hour < 4; ++hour) PutHour(1, hour, hour * 60 + 1, true);
+    PutHour(2, 1, 90, false);
+    PutHour(2, 2, 121, false, true);
+    PutHour(2, 3, 181, false);
+    PutHour(2, 4, 241, true);
+  }
+  QueryAnomalies Upgraded() {
+    return QueryAnomalies(
+        &store_, log_.get(),
+        [] {
+          return std::vector<FilterIdentity>{{"leak", 2}};
+        },
+        [] { return std::vector<v1::FilterLearning>{}; });
+  }
+
   storage::MemoryHistory history_;
   storage::MemoryCatalog catalog_;
   storage::DerivedStore store_;
@@ -124,6 +166,67 @@ TEST_F(QueryAnomaliesTest, TheSeriesOfAFilterAreToldByNodeAndTime) {
   const auto unknown = anomalies.Series(request, selection_, {}).status();
   EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(unknown.message()), ::testing::HasSubstr("nearest: crowded"));
+}
+
+TEST_F(QueryAnomaliesTest, WhatAFormerVersionFoundIsListedWhereTheRunningOneDoesNotSpeak) {
+  PutUpgrade();
+  v1::AnomaliesRequest request;
+  for (const char* filter : {"", "leak"}) {
+    request.set_filter(filter);
+    const auto answer = Upgraded().List(request, selection_, {});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    std::vector<std::string> found;
+    for (const v1::Anomaly& one : answer->anomalies()) {
+      found.push_back(absl::StrCat("v", one.filter_version(), " hour ",
+                                   static_cast<uint64_t>(one.start_s()) / 3600,
+                                   one.open() ? " open" : ""));
+    }
+    EXPECT_THAT(found, ElementsAre("v2 hour 4 open", "v1 hour 2", "v1 hour 1", "v1 hour 0"));
+  }
+}
+
+// What a filter left open that no longer runs goes on no longer than it said.
+TEST_F(QueryAnomaliesTest, WhatAFormerVersionLeftOpenIsNotListedOfLaterTimes) {
+  PutUpgrade();
+  selection_.start_ns = 4 * storage::kHourNs;
+  const auto answer = Upgraded().List({}, selection_, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_EQ(answer->anomalies_size(), 1);
+  EXPECT_EQ(answer->anomalies(0).filter_version(), 2u);
+}
+
+// Of a filter that was taken away, too.
+TEST_F(QueryAnomaliesTest, WhatAFilterFoundThatNoLongerRunsIsListed) {
+  PutUpgrade();
+  const QueryAnomalies anomalies(
+      &store_, log_.get(), [] { return std::vector<FilterIdentity>{}; },
+      [] { return std::vector<v1::FilterLearning>{}; });
+  v1::AnomaliesRequest request;
+  request.set_filter("leak");
+  const auto answer = anomalies.List(request, selection_, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->anomalies_size(), 4);
+  for (const v1::Anomaly& one : answer->anomalies()) EXPECT_FALSE(one.open());
+  request.set_filter("leek");
+  const auto unknown = anomalies.List(request, selection_, {}).status();
+  EXPECT_THAT(std::string(unknown.message()), ::testing::EndsWith("nearest: leak"));
+}
+
+TEST_F(QueryAnomaliesTest, TheSeriesOfAFormerVersionStandBesideThoseOfTheRunningOne) {
+  PutUpgrade();
+  v1::FilterSeriesRequest request;
+  request.set_filter("leak");
+  const auto answer = Upgraded().Series(request, selection_, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ASSERT_EQ(answer->series_size(), 2);
+  EXPECT_EQ(answer->series(0).filter_version(), 1u);
+  EXPECT_THAT(answer->series(0).time_s(), ElementsAre(1, 3'601, 7'201));
+  EXPECT_EQ(answer->series(1).filter_version(), 2u);
+  EXPECT_THAT(answer->series(1).time_s(), ElementsAre(4 * 3'600 + 1));
+  request.set_limit(3);
+  const auto oldest = Upgraded().Series(request, selection_, {});
+  ASSERT_EQ(oldest->series_size(), 1) << "those left out are the newest";
+  EXPECT_EQ(oldest->series(0).filter_version(), 1u);
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ TEST(KeysTest, EveryOtherLengthIsRefused) {
   EXPECT_FALSE(DecodeSeriesKey("123456").ok());
   EXPECT_FALSE(DecodeLineKey("123456789").ok());
   EXPECT_FALSE(DecodeDerivedKey("").ok());
+  EXPECT_FALSE(DecodeFilterNumberKey(FilterNumberKey("", 3)).ok());
   EXPECT_FALSE(DecodeDirtyKey("").ok());
   EXPECT_FALSE(DecodeU64("1234567").ok());
 }
@@ -65,6 +66,7 @@ TEST(KeysTest, TierKeysRoundTrip) {
     EXPECT_EQ(*DecodeDirtyKey(EncodeDirtyKey(dirty)), dirty);
   }
   EXPECT_EQ(*DecodeDerivedKey(EncodeDerivedKey({3, 9, hour})), (DerivedKey{3, 9, hour}));
+  EXPECT_EQ(*DecodeFilterNumberKey(FilterNumberKey("ewma", 3)), std::pair(std::string("ewma"), 3u));
 }
 
 TEST(KeysTest, ARollupKeyOfAnotherBucketIsRefused) {

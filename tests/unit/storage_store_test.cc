@@ -750,6 +750,8 @@ TEST_F(StoreTest, DerivedRowsAreReadBackByFilterAndTime) {
   EXPECT_EQ(*derived.FilterNumber("ewma", 1), ewma);
   const uint32_t newer = *derived.FilterNumber("ewma", 2);
   EXPECT_NE(newer, ewma);
+  EXPECT_EQ(derived.Filters()->size(), 2u);
+  EXPECT_EQ(derived.Filters()->back(), std::pair(std::string("ewma"), 2u));
   const uint64_t hour = FloorTo(kStart, kHourNs);
   ASSERT_TRUE(derived.Put({ewma, 2, hour}, "b", 1).ok());
   ASSERT_TRUE(derived.Put({ewma, 1, hour + kHourNs}, "c", 1).ok());

@@ -1,5 +1,6 @@
 #include "collector/filter/host/user_filters.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -158,7 +159,13 @@ bool UserFilters::IsOpen(const std::string& filter, const std::string& node,
 std::vector<FilterIdentity> UserFilters::Identities() const {
   const std::lock_guard lock(mutex_);
   std::vector<FilterIdentity> list;
-  for (const auto& [name, version] : identities_) list.push_back({name, version});
+  for (const auto& [name, version] : identities_) {
+    const bool runs = std::ranges::any_of(filters_, [&](const auto& one) {
+      const v1::FilterInfo info = one.second.second->Info();
+      return info.name() == name && info.version() == version;
+    });
+    list.push_back({name, version, runs});
+  }
   return list;
 }
 
