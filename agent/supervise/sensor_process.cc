@@ -368,8 +368,8 @@ class SensorProcess {
   std::string told_;   // the NodeInfo the uplink has
   uint64_t next_look_ns_ = 0;
   uint64_t next_alive_ns_ = 0, rounds_told_ = 0;
-  std::vector<VitalStatus> vitals_;  // as told last
-  uint64_t cuts_seen_ = 0;           // when they were
+  std::vector<VitalStatus> vitals_;       // as told last
+  uint64_t cuts_seen_ = 0;                // when they were
   std::atomic<uint32_t> uplink_pid_ = 0;  // the sensor thread reads it
   UplinkPort uplink_;
   std::unique_ptr<EpochSource> source_;
