@@ -29,10 +29,13 @@ static __always_inline uint64_t label_begin(struct telltale_cpu* c, uint32_t hal
 }
 
 /* A new second began: what the totals grew by belongs to the old one. Once a second and CPU. An
- * interrupt in the middle finds `second` already new and adds to the old second at worst. */
-static __noinline int roll_second(struct telltale_half* h, uint32_t now) {
-  uint32_t old = h->second & (TELLTALE_SECONDS - 1);
+ * interrupt in the middle finds `second` already new and adds to the old second at worst. Not
+ * static: so the verifier follows its loop once, and not once for each path that leads to it. */
+__noinline int roll_second(struct telltale_half* h, uint32_t now) {
+  uint32_t old;
 
+  if (!h) return 0;
+  old = h->second & (TELLTALE_SECONDS - 1);
   h->second = now & (TELLTALE_SECONDS - 1);
   for (int i = 0; i < TELLTALE_SUBS; i++) {
     uint64_t weight = h->total[i].weight, base = h->second_base[i];

@@ -278,12 +278,16 @@ static __always_inline void fill_who(struct telltale_who* who, struct task_struc
 }
 
 /* Gives what this CPU counted in one half since the last switch to the task that ran, or to [irq]
- * when that was the idle one. What a task without storage did stays nobody's. */
-static __noinline int give_to(struct telltale_cpu* c, uint32_t half, uint32_t pid,
-                              struct telltale_task* st) {
-  struct telltale_half* h = &c->half[half & 1];
-  uint64_t left = c->touched[half & 1];
+ * when that was the idle one. What a task without storage did stays nobody's. Not static, as
+ * bits_set. */
+__noinline int give_to(struct telltale_cpu* c, uint32_t half, uint32_t pid,
+                       struct telltale_task* st) {
+  struct telltale_half* h;
+  uint64_t left;
 
+  if (!c) return 0;
+  h = &c->half[half & 1];
+  left = c->touched[half & 1];
   if (st) st->half[half & 1].touched |= left;
   c->touched[half & 1] = 0;
   for (int i = 0; i < TELLTALE_SUBS; i++) {

@@ -125,14 +125,15 @@ static __always_inline uint64_t wait_label(struct telltale_task* st, uint32_t ha
 #define TELLTALE_SPREAD_LOG2 24
 
 /* Gives each second of the epoch its part of a wait of `ns` that ends now and that the total has
- * already: else the second of its end, or of the cut, would hold more than its tasks can wait. */
-static __noinline int spread(struct telltale_half* h, uint32_t half, uint32_t sub, uint64_t ns) {
+ * already: else the second of its end, or of the cut, would hold more than its tasks can wait. Not
+ * static: so the verifier follows its loop once, and not once for each path that leads to it. */
+__noinline int spread(struct telltale_half* h, uint32_t half, uint32_t sub, uint64_t ns) {
   const uint64_t second_ns = 1000000000ULL;
   uint64_t start = control.epoch_start_ns[half & 1], end = bpf_ktime_get_ns() - start;
   uint64_t at = end > ns ? end - ns : 0;
   uint32_t second = at / second_ns;
 
-  if (sub >= TELLTALE_SUBS) return 0;
+  if (!h || sub >= TELLTALE_SUBS) return 0;
   h->second_base[sub] += ns;
   for (int i = 0; i < TELLTALE_SECONDS; i++) {
     uint64_t upto = (second + 1) * second_ns, part = upto - at;
