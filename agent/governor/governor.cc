@@ -95,7 +95,17 @@ bool Governor::SwitchAloneIsTooMuch(const Second& window) const {
   return CostAt(Part::kSwitch, window, levels_) > kTooMuch * BudgetNs(window.seconds);
 }
 
+// What samples took so far was of as many as there were.
+void Governor::RevalueSamples(uint8_t to) {
+  const uint8_t from = level(Part::kSamples);
+  const double growth = std::min(std::ldexp(1.0, from - to), sample_growth_);
+  mean_.full_ns[Index(Part::kSamples)] *= growth * std::ldexp(1.0, to - from);
+  mean_.full_ns[Index(Part::kUnwinding)] *= growth;
+  sample_growth_ = std::max(1.0, sample_growth_ / growth);
+}
+
 void Governor::StepTo(Part part, uint8_t to, GovernorDecision& decision) {
+  if (part == Part::kSamples) RevalueSamples(to);
   uint8_t& level = levels_[Index(part)];
   decision.steps.push_back({part, level, to});
   level = to;
@@ -263,7 +273,7 @@ void Governor::Await(const GovernorReading& reading, double passed_s, GovernorDe
   if (came_early_ || now >= retry_at_ns_) Retry(now, decision);
 }
 
-// Comes back with everything turned down.
+// Comes back with everything as far down as it was.
 void Governor::Retry(uint64_t now, GovernorDecision& decision) {
   detached_ = false;
   decision.detached = false;
@@ -272,7 +282,9 @@ void Governor::Retry(uint64_t now, GovernorDecision& decision) {
   overdrawn_ns_ = 0;
   changed_ns_ = turned_down_ns_ = now;
   // The calm it waited for counts.
-  if (came_early_) turned_down_ns_ -= static_cast<uint64_t>((options_.calm_s - kMeanS) * kSecond);
+  if (came_early_) {
+    turned_down_ns_ -= static_cast<uint64_t>(std::max(0.0, options_.calm_s - kMeanS) * kSecond);
+  }
   readings_.clear();
   mean_ = {};
 }

@@ -10,13 +10,13 @@
 // must leave 30 % of the budget free, one that takes less than 5 % of it half as much. Before user
 // stacks are given up there are fewer samples, down to a quarter, where their stacks fit, and so
 // they are taken back, too: what half as many say with their stacks is worth more than what all say
-// without. When nothing is left to turn down and the budget is still exceeded by a fifth, it asks
-// for the sensor to be detached as soon as 20 s of budget have been overspent so, 5 s where it is
-// for the context switches alone (programs that are on their way off are not counted in that: they
-// would not come off sooner; nor is what was spent long ago: it would not be saved), and tries
-// again later: when the host has been calm for 30 s, as far as it can tell, else after a pause that
-// doubles each time. After such a calm the first parts go back as soon as there is a mean to judge
-// by.
+// without. When nothing that helps is left to turn down and the budget is still exceeded by a
+// fifth, it asks for the sensor to be detached as soon as 20 s of budget have been overspent so, 5
+// s where it is for the context switches alone (programs that are on their way off are not counted
+// in that: they would not come off sooner; nor is what was spent long ago: it would not be saved),
+// and tries again later: when the host has been calm for 30 s, as far as it can tell, else after a
+// pause that doubles each time. After such a calm the first parts go back as soon as there is a
+// mean to judge by.
 //
 // Pure: no clock, no kernel. Owned by the sensor, its thread only.
 
@@ -128,6 +128,7 @@ class Governor {
   // While detached.
   void Await(const GovernorReading& reading, double passed_s, GovernorDecision& decision);
   void StepTo(Part part, uint8_t to, GovernorDecision& decision);
+  void RevalueSamples(uint8_t to);
 
   const GovernorOptions options_;
   PerPart<uint8_t> levels_{};

@@ -40,7 +40,7 @@ class SensorLoop {
     int64_t clock_offset_ns = 0;
     uint64_t clock_error_ns = 0;      // 0: unknown
     std::string problem;              // of the last failed step; empty while all is well
-    std::vector<VitalStatus> vitals;  // a second ago at most
+    std::vector<VitalStatus> vitals;  // two seconds ago at most
   };
 
   // All outlive the loop. `source` has been started.

@@ -205,7 +205,7 @@ absl::Status BudgetKeeper::Tick(uint64_t mono_ns, const DrainUse& use) {
   if (calmer) cycler_->Settled(kBackAgain);
   if (decision.detached) {
     if (*decision.detached) {
-      spdlog::warn("governor: with all turned down the agent takes, of the host: {}",
+      spdlog::warn("governor: with all turned down that helps the agent takes, of the host: {}",
                    Largest(taken_ns, host_ns));
     }
     if (absl::Status done = SetDetached(*decision.detached, mono_ns); !done.ok()) status = done;
@@ -316,9 +316,8 @@ absl::Status BudgetKeeper::SetDetached(bool detached, uint64_t mono_ns) {
   }
   if (detached) {
     spdlog::warn(
-        "governor: the sensor is taken off: even with all turned down the agent takes more than "
-        "its "
-        "budget of {:.2f} % of the host; it tries again in a while",
+        "governor: the sensor is taken off: even with all turned down that helps the agent takes "
+        "more than its budget of {:.2f} % of the host; it tries again in a while",
         100 * options_.governor.budget);
     status =
         counts_switches() ? looks_->Look() : steps_->Pass(TELLTALE_PASS_CHARGE, *control_, nullptr);

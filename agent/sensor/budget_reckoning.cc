@@ -62,7 +62,7 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
   const double drained_ns = record_ns * static_cast<double>(use.samples + use.rows);
   const double samples_ns =
       static_cast<double>(use.samples) * (record_ns + kEventNs[Index(Part::kSamples)] * factor_);
-  reading.full_ns[Index(Part::kSamples)] = std::ldexp(samples_ns, governor_->level(Part::kSamples));
+  reading.full_ns[Index(Part::kSamples)] = samples_ns;
   sample_demand_.Learn(passed_s, use.samples, counts.refused_samples - last_.refused_samples);
   reading.sample_growth = sample_demand_.Growth(governor_->level(Part::kSamples));
   const uint8_t unwinding = governor_->level(Part::kUnwinding);
@@ -100,7 +100,14 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
     const double now_ns = full;
     spread.Add(full);
     full = spread.Tell(passed_s, kBurstSeconds);
-    reading.paid_ns += Governor::Cost(part, governor_->level(part), std::max(0.0, full - now_ns));
+    const double paid_ns = std::max(0.0, full - now_ns);
+    if (part == Part::kSamples) {
+      // Spread as what it took: at another level that is no more and no less.
+      full = std::ldexp(full, governor_->level(part));
+      reading.paid_ns += paid_ns;
+    } else {
+      reading.paid_ns += Governor::Cost(part, governor_->level(part), paid_ns);
+    }
   }
   const double once_ns = once_.Tell(passed_s, kOnceSeconds) + start_.Tell(passed_s, kStartFade);
   reading.full_ns[Index(Part::kRest)] += once_ns;

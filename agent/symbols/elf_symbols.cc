@@ -175,14 +175,16 @@ absl::Status ElfSymbols::AddTable(const ElfBytes& file, const typename Elf::Sect
 }
 
 std::string ElfSymbols::NameIn(int fd, uint64_t address) const {
-  if (std::string name = index_.NameAt(ElfBytes(fd), address); !name.empty()) return name;
-  return NameAt(address);
+  return indexed() ? index_.NameAt(ElfBytes(fd), address) : NameAt(address);
 }
 
 std::string ElfSymbols::NameAt(uint64_t address) const {
   const auto after = std::ranges::upper_bound(functions_, address, {}, &Function::address);
   if (after == functions_.begin()) return {};
   const Function& f = *(after - 1);
+  // Beside an index there are the exported functions alone, and one without a size would own all up
+  // to the next of them.
+  if (f.bytes == 0 && indexed()) return {};
   if (f.bytes != 0 && address - f.address >= f.bytes) return {};
   return names_.At(f.name);
 }

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <climits>
+#include <ctime>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "agent/clock_ns.h"
 #include "agent/host/proc_file.h"
 #include "agent/host/process_files.h"
 #include "agent/symbols/code_identity.h"
@@ -18,6 +20,8 @@ namespace telltale::agent {
 namespace {
 
 constexpr size_t kEmptyCost = 64;  // of a file without symbols, in bytes
+constexpr size_t kIndicesKnown = 256;
+constexpr uint64_t kIndexAgainNs = 60'000'000'000;
 // Of a name's hash: a million names share none with any chance to speak of, and as a number they
 // are short on the wire and whole in a double.
 constexpr unsigned kGeneratedBits = 48;
@@ -34,6 +38,8 @@ HostResolver::HostResolver(Options options, std::shared_ptr<ProcessMaps> maps)
       maps_(maps ? std::move(maps) : std::make_shared<ProcessMaps>(options_)),
       perf_maps_(options_.perf_maps, maps_),
       symbols_(options_.symbol_bytes),
+      indexed_(options_.index_bytes),
+      index_read_ns_(kIndicesKnown),
       generated_(
           std::make_shared<CodeFile>(CodeFile{v1::MAPPING_KIND_ANONYMOUS, "jit", kGeneratedCode})),
       generated_names_(options_.generated_names),
@@ -138,6 +144,7 @@ std::variant<OwnedFd, v1::NameOutcome> HostResolver::Open(const ProcessRef& proc
 FunctionName HostResolver::NameInFile(const ProcessRef& process, const CodeLocation& location) {
   const CodeFile& file = *location.file;
   const ElfSymbols* symbols = symbols_.Find(file.build_id);
+  if (symbols == nullptr) symbols = indexed_.Find(file.build_id);
   OwnedFd opened;
   v1::NameOutcome why = v1::NAME_OUTCOME_NO_SYMBOL;
   if (symbols == nullptr || symbols->indexed()) {
@@ -150,9 +157,16 @@ FunctionName HostResolver::NameInFile(const ProcessRef& process, const CodeLocat
     }
   }
   if (symbols == nullptr) {
+    const uint64_t now = ClockNs(CLOCK_MONOTONIC);
+    // Several that do not fit in together must not be read in turns for each name.
+    const uint64_t* index_read = index_read_ns_.Find(file.build_id);
+    if (index_read != nullptr && now - *index_read < kIndexAgainNs) {
+      return {v1::NAME_OUTCOME_NO_ANSWER, ""};
+    }
     ElfSymbols read = ElfSymbols::Read(opened.get(), options_.symbols);
     const size_t cost = std::max(kEmptyCost, read.bytes());
-    symbols = &symbols_.Put(file.build_id, std::move(read), cost);
+    if (read.indexed()) index_read_ns_.Put(file.build_id, now);
+    symbols = &(read.indexed() ? indexed_ : symbols_).Put(file.build_id, std::move(read), cost);
   }
   const std::string name = opened.get() >= 0 ? symbols->NameIn(opened.get(), location.offset)
                                              : symbols->NameAt(location.offset);

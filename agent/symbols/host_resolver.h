@@ -26,6 +26,7 @@ class HostResolver : public Resolver {
   struct Options : ProcessMaps::Options {
     size_t paths = 8'192;            // of executables and of cgroups, each
     size_t symbol_bytes = 8 << 20;   // function names of files, packed, all together
+    size_t index_bytes = 10 << 20;   // of files with more functions than are kept by name
     size_t generated_names = 4'096;  // between their location's finding and its naming
     ElfSymbols::Limits symbols;
     PerfMaps::Options perf_maps;
@@ -52,7 +53,8 @@ class HostResolver : public Resolver {
   Kallsyms kernel_;
   const std::shared_ptr<ProcessMaps> maps_;
   PerfMaps perf_maps_;
-  LruCache<std::string, ElfSymbols> symbols_;  // by build id
+  LruCache<std::string, ElfSymbols> symbols_, indexed_;  // by build id
+  LruCache<std::string, uint64_t> index_read_ns_;        // when it was; CLOCK_MONOTONIC
   const std::shared_ptr<const CodeFile> generated_;
   LruCache<uint64_t, std::string> generated_names_;  // by offset in it
   LruCache<ExeKey, std::string> exe_paths_, exec_paths_;

@@ -280,6 +280,7 @@ absl::Status NodeFeed::Show(const SourceEpoch& epoch) {
                                                 ? absl::StrCat(" with code ", *code)
                                                 : absl::StrCat(": ", code.status().message())));
   }
+  if (std::exchange(asks_learning_, false) && Learns()) hour_.set_learning(true);
   auto& runs = *hour_.mutable_shown_sequences();
   if (!runs.empty() && runs.Get(runs.size() - 1) + 1 == epoch.sequence) {
     runs.Set(runs.size() - 1, epoch.sequence);
@@ -389,6 +390,7 @@ absl::Status NodeFeed::BeginHour(uint64_t hour_start_ns) {
   for (const OpenAnomaly& open : open_) open_hours.insert(HourOf(open.start_ns));
   for (const uint64_t start_ns : open_hours) hour_.add_open_hours(start_ns);
   hour_.set_learning(Learns());
+  asks_learning_ = true;
   hour_start_ns_ = hour_start_ns;
   dirty_ = true;
   return absl::OkStatus();
@@ -422,6 +424,14 @@ absl::Status NodeFeed::TakeAnomaly(v1::FilterAnomaly found) {
   return PutIntoEarlier(hour, std::move(found));
 }
 
+// What was over when the former version of the filter had its last look is no news; what goes on
+// since is, whoever found it.
+absl::Status NodeFeed::Tell(v1::FilterAnomaly& found) {
+  found.set_untold(std::max(found.found_ns(), found.end_ns()) <= told_until_ns_);
+  if (found.untold()) return absl::OkStatus();
+  return options_.log->Append(filter().name, filter().version, name_, found).status();
+}
+
 absl::Status NodeFeed::PutInto(v1::FilterHour& hour, v1::FilterAnomaly found) {
   auto& list = *hour.mutable_anomalies();
   const auto known = std::ranges::find_if(list, [&](const v1::FilterAnomaly& one) {
@@ -430,6 +440,9 @@ absl::Status NodeFeed::PutInto(v1::FilterHour& hour, v1::FilterAnomaly found) {
   });
   if (known != list.end()) {
     found.set_found_ns(known->found_ns());
+    if (known->untold()) {
+      if (auto status = Tell(found); !status.ok()) return status;
+    }
     NoteOpen(found);
     *known = std::move(found);
     return absl::OkStatus();
@@ -439,10 +452,7 @@ absl::Status NodeFeed::PutInto(v1::FilterHour& hour, v1::FilterAnomaly found) {
     CountDropped();
     return absl::OkStatus();
   }
-  if (found.found_ns() > told_until_ns_) {
-    const auto added = options_.log->Append(filter().name, filter().version, name_, found);
-    if (!added.ok()) return added.status();
-  }
+  if (auto status = Tell(found); !status.ok()) return status;
   NoteOpen(found);
   *list.Add() = std::move(found);
   return absl::OkStatus();

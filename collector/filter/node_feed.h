@@ -134,6 +134,7 @@ class NodeFeed {
   // Into the row of the hour it began in: over what is known of it, else as a new one, told to the
   // log where it is news.
   absl::Status PutInto(v1::FilterHour& hour, v1::FilterAnomaly found);
+  absl::Status Tell(v1::FilterAnomaly& found);
   absl::Status PutIntoEarlier(uint64_t hour_start_ns, v1::FilterAnomaly found);
   bool RoomFor(size_t outputs);
   void NoteOpen(const v1::FilterAnomaly& anomaly);
@@ -177,6 +178,7 @@ class NodeFeed {
   uint64_t dropped_ = 0;
   uint64_t told_ = 0;
   uint64_t told_until_ns_ = 0;
+  bool asks_learning_ = false;  // of hour_: one that runs elsewhere tells with the first epoch
   // Of NodeHead::epochs, how many were shown, skipped, or lie before the beginning; known once two
   // looks in a row found the same.
   uint64_t dealt_with_ = 0;

@@ -536,6 +536,26 @@ TEST(Governor, TakesSamplesBackAtOnceWhereNoneAreRefused) {
   EXPECT_EQ(level_after(true), 0);
 }
 
+// What they took is remembered as what it was, not as 2^level of it: else nothing else would fit.
+TEST(Governor, SamplesTakenBackKeepNothingElseAway) {
+  Host host(TwoCpus());
+  host.wanted = [](double at) { return at < 20 ? 1 : 0.01; };
+  const Load storm = [](double at) {
+    const bool blows = at < 20;
+    return Parts({{Part::kSamples, blows ? 0.3 : 0.0005},
+                  {Part::kSyscall, blows ? 0.06 : 0.002},
+                  {Part::kLock, blows ? 0.04 : 0.002},
+                  {Part::kRest, 0.004}});
+  };
+  host.Run(storm, 20);
+  ASSERT_GE(host.governor().level(Part::kSamples), kTokenLevels);
+  ASSERT_GE(host.governor().level(Part::kSyscall), 1);
+  host.Run(storm, 80);
+  for (const Part part : {Part::kSamples, Part::kSyscall, Part::kLock}) {
+    EXPECT_EQ(host.governor().level(part), 0) << PartName(part);
+  }
+}
+
 // The second storm comes within a minute of its return, and the host tells of it: the calm after it
 // can be believed, too.
 TEST(Governor, ComesBackAfterEachOfTwoStormsCloseToEachOther) {
@@ -562,6 +582,20 @@ TEST(Governor, LeavesAStormOfSwitchesThatCannotBeHeldWithinSeconds) {
   ASSERT_FALSE(host.detached().empty());
   EXPECT_LE(spent, 1.2 * host.budget() * 40);
   EXPECT_LE(host.detached().front(), 10 + 8) << "20 s of budget would last for 12 s of it";
+}
+
+// That other parts, which do not matter, can be turned down ever more is no reason to stay.
+TEST(Governor, LeavesItAlsoWhileOtherPartsCanStillBeTurnedDown) {
+  Host host(TwoCpus());
+  const Load storm = [](double at) {
+    const double since = std::max(0.0, at - 10);
+    return Parts({{Part::kSwitch, at < 10 ? 0.001 : 0.29},
+                  {Part::kSyscall, 0.002 * std::exp2(since)},
+                  {Part::kRest, 0.002}});
+  };
+  host.Run(storm, 18);
+  ASSERT_FALSE(host.detached().empty());
+  EXPECT_LE(host.detached().front(), 10 + 6);
 }
 
 TEST(Governor, WhatItOverspendsBeforeItLeavesThePauseAfterItMakesUpFor) {

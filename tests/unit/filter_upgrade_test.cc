@@ -31,13 +31,17 @@ class FilterUpgradeTest : public ::testing::Test, protected World {
     finder_.name = "finder";
     finder_.version = version;
     finder_.epoch = [](void* instance, const telltale_filter_epoch* shown) {
-      if (!finds_in_.contains((shown->start_ns - kBegin) / kEpoch)) return 0;
+      shown_ = true;
+      const uint64_t epoch = (shown->start_ns - kBegin) / kEpoch;
+      const bool goes_on = epoch >= goes_on_since_;
+      if (!finds_in_.contains(epoch) && !goes_on) return 0;
       const auto* host = static_cast<const telltale_filter_host*>(instance);
       telltale_filter_anomaly anomaly = {};
       anomaly.struct_size = sizeof anomaly;
       anomaly.vital = "cpu";
       anomaly.sub = "";
-      anomaly.start_ns = shown->start_ns;
+      anomaly.start_ns = goes_on ? kBegin + goes_on_since_ * kEpoch : shown->start_ns;
+      anomaly.open = goes_on;
       anomaly.end_ns = shown->end_ns;
       host->anomaly(host->context, &anomaly);
       return 0;
@@ -60,6 +64,8 @@ class FilterUpgradeTest : public ::testing::Test, protected World {
 
   static inline telltale_filter finder_;
   static inline std::set<uint64_t> finds_in_;
+  static inline uint64_t goes_on_since_ = ~uint64_t{0};  // an epoch: what it finds from then on
+  static inline bool shown_ = false;
 };
 
 TEST_F(FilterUpgradeTest, WhatTheFormerVersionWasShownIsNoNewsWhenTheNewOneFindsIt) {
@@ -90,6 +96,39 @@ TEST_F(FilterUpgradeTest, WhatTheFormerVersionWasShownIsNoNewsWhenTheNewOneFinds
   EXPECT_THAT(Logged(),
               UnorderedElementsAre("v1 n1 5000", "v1 n1 " + last, "v2 n1 " + later, "v2 n2 7000",
                                    absl::StrCat("v2 n1 ", kLastHour + 310)));
+}
+
+// It was made to find that.
+TEST_F(FilterUpgradeTest, WhatTheFormerVersionDidNotFindIsNewsWhenItGoesOn) {
+  constexpr uint64_t kLastHour = 29 * kPerHour;
+  Install(1, {kLastHour + 10});
+  for (uint64_t i = 0; i < kLastHour + 12; ++i) Arrive(i, 1);
+  Look();
+  const std::string told = absl::StrCat("v1 n1 ", kLastHour + 10);
+  ASSERT_THAT(Logged(), ElementsAre(told));
+
+  goes_on_since_ = kLastHour + 2;
+  Install(2, {});
+  for (uint64_t i = kLastHour + 12; i < kLastHour + 20; ++i) Arrive(i, 1);
+  Look();
+  goes_on_since_ = ~uint64_t{0};
+  EXPECT_THAT(Logged(), ElementsAre(told, absl::StrCat("v2 n1 ", kLastHour + 2))) << "once";
+}
+
+// One that runs in the filter host tells that it learns with the first epoch it was shown.
+TEST_F(FilterUpgradeTest, AnHourInWhichAFilterIsFirstHeardOfSaysThatItLearns) {
+  shown_ = false;
+  Install(1, {});
+  finder_.learning = [](const void*, telltale_filter_learning* learning) {
+    learning->learned_epochs = 0;
+    learning->needed_epochs = shown_ ? 10 : 0;
+  };
+  Restart();
+  Arrive(0, 1);
+  Look();
+  v1::FilterHour hour;
+  ASSERT_TRUE(hour.ParseFromString(*store_.Get({*store_.FilterNumber("finder", 1), 1, kBegin})));
+  EXPECT_TRUE(hour.learning());
 }
 
 // Lists take what another version found in the hours in which this one could not speak.
