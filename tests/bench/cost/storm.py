@@ -22,6 +22,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import event_rows  # noqa: E402
 import processes  # noqa: E402
+import storm_page  # noqa: E402
 import watchers  # noqa: E402
 from life_rows import program_use, run_time_statistics  # noqa: E402
 
@@ -178,6 +179,7 @@ def main():
     parser.add_argument('--seconds', type=int, default=40, help='of each storm (40)')
     parser.add_argument('--tolerance', type=float, default=TOLERANCE, metavar='TIMES',
                         help=f'the budget that a storm may cost on average ({TOLERANCE:g})')
+    parser.add_argument('--markdown', type=pathlib.Path, help='write the page about it')
     parser.add_argument('--build', type=pathlib.Path, default=ROOT / 'build/release')
     given = parser.parse_args()
     names = [name for name in [*STORMS, ON_AND_OFF] if not given.only or any(word in name for word in given.only)]
@@ -190,7 +192,8 @@ def main():
             sys.exit(NOT_TRIED)
     events = event_rows.EventRows(given.build.resolve() / 'bin', True, None, lambda _: None)
     events.measure_statistics()
-    failures, end = [], time.monotonic() + given.minutes * 60
+    failures, rows, begun, end = [], [], time.monotonic(), time.monotonic() + given.minutes * 60
+    after = storm_page.After()
     with tempfile.TemporaryDirectory(prefix='telltale-storm-') as directory, \
             watchers.Site(ROOT, given.build.resolve() / 'bin', pathlib.Path(directory) / 'site') as site, \
             run_time_statistics(), room_for_tasks():
@@ -211,8 +214,9 @@ def main():
                         run_storm(STORMS[name], given.seconds, memory.look)
                     own, kernel = meter.share()
                     over = own + kernel > given.tolerance * BUDGET
+                    rows.append(storm_page.Row(name, own, kernel, over, memory.most_mb, governor.most()))
                     print(f'{name:28}{100 * own:9.2f} %{100 * kernel:7.2f} %{100 * (own + kernel):7.2f} %   '
-                          f'{"OVER" if over else "OK"}, {memory.most_mb:.0f} MB; {governor.most()}', flush=True)
+                          f'{"OVER" if over else "OK"}, {memory.most_mb:.0f} MB; {rows[-1].turned_down}', flush=True)
                     memory.most_mb = max(memory.most_mb, before_mb)
                     if over:
                         failures.append(f'{name}: {100 * (own + kernel):.2f} % of the host')
@@ -222,27 +226,35 @@ def main():
                 turn += 1
             if memory.most_mb > MEMORY_LIMIT_MB:
                 failures.append(f'memory: {memory.most_mb:.0f} MB, limit {MEMORY_LIMIT_MB}')
-            begun = time.monotonic()
-            while (left := inactive(site)) and time.monotonic() - begun < RECOVERY_S:
+            calm_since = time.monotonic()
+            while (left := inactive(site)) and time.monotonic() - calm_since < RECOVERY_S:
                 time.sleep(5)
             failures += [f'not recovered after {RECOVERY_S} s: {one}' for one in left]
-            print(f'everything is watched again {time.monotonic() - begun:.0f} s after the last storm' if not left
+            after.recovered_s = None if left else time.monotonic() - calm_since + CALM_S
+            print(f'everything is watched again {after.recovered_s:.0f} s after the last storm' if not left
                   else 'not everything is watched again', flush=True)
             time.sleep(5)
             seen = covered(site)
-            for lost in seen.get('lostEvents', []):
+            after.lost = seen.get('lostEvents', [])
+            for lost in after.lost:
                 print(f"  lost {lost.get('vital', ''):14}{lost['reason']:18}{lost['events']:.0f}")
             lost = sum(float(one['events']) for one in seen.get('lostEvents', []) if one['reason'] in LOST_BY_ACCIDENT)
-            share = lost / max(1, lost + events_of(site))
+            share = after.lost_share = lost / max(1, lost + events_of(site))
             print(f'{share:.2g} of all events are in no total, by accident')
             if share > LOST_LIMIT:
                 failures.append(f'{share:.2g} of all events lost, limit {LOST_LIMIT:g}')
-            if seen.get('epochsLost', 0):
-                failures.append(f"{seen['epochsLost']} epochs lost")
+            after.epochs_lost = seen.get('epochsLost', 0)
+            if after.epochs_lost:
+                failures.append(f'{after.epochs_lost} epochs lost')
         finally:
             agent.stop()
     for failure in failures:
         print(f'FAILED {failure}')
+    if given.markdown:
+        version = subprocess.run([given.build.resolve() / 'bin/telltale-agent', '--version'], stdout=subprocess.PIPE,
+                                 text=True, check=True).stdout.split()[-1]
+        given.markdown.write_text(storm_page.page(rows, after, given.seconds, (time.monotonic() - begun) / 60,
+                                                  BUDGET, MEMORY_LIMIT_MB, version))
     print(f'{"not ok" if failures else "ok"} 1 - {len(names)} storms: budget and memory held, nothing lost by accident, '
           'everything watched again')
     sys.exit(1 if failures else 0)
