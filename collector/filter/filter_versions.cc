@@ -17,7 +17,7 @@ absl::StatusOr<std::vector<FilterIdentity>> WithStored(const storage::DerivedSto
     if (!given) filters.push_back({name, version, false});
   }
   std::ranges::stable_sort(filters, [](const FilterIdentity& a, const FilterIdentity& b) {
-    return a.runs != b.runs ? a.runs : a.version > b.version;
+    return a.runs != b.runs ? a.runs : !a.runs && a.version > b.version;
   });
   return filters;
 }

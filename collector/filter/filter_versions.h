@@ -22,8 +22,8 @@ struct FilterIdentity {
   bool runs = true;  // false: of what it left open it will never say that it ended
 };
 
-// These and all others that outputs may be stored of: those that run, then the newest version
-// first. DataLoss: as DerivedStore::Filters.
+// These and all others that outputs may be stored of: those that run, in their order, then the
+// newest version first. DataLoss: as DerivedStore::Filters.
 absl::StatusOr<std::vector<FilterIdentity>> WithStored(const storage::DerivedStore& store,
                                                        std::vector<FilterIdentity> filters);
 
