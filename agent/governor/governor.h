@@ -143,7 +143,7 @@ class Governor {
   double overdrawn_ns_ = 0;
   double share_ = 0;
   double sample_growth_ = std::numeric_limits<double>::infinity();  // as last told
-  bool helpless_ = false;    // far over budget with nothing left to turn down
+  bool helpless_ = false;    // far over budget with nothing that helps left to turn down
   double overspent_ns_ = 0;  // since it is
   bool detached_ = false;
   uint64_t retry_at_ns_ = 0;

@@ -21,7 +21,7 @@ constexpr double kTickNs = 900, kDiskNs = 350, kRecordNs = 1'000;
 constexpr double kBurstSeconds = 30, kOnceSeconds = 300;
 // In which the agent reads the names of all that runs already, and over which that is spread: else
 // a storm that finds it starting would keep parts down for minutes after.
-constexpr double kStartSeconds = 20, kStartFade = 1200;
+constexpr double kStartSeconds = 20, kStartFadeSeconds = 1200;
 // What finding out that an event is not of the cgroup watched costs, of what counting it would.
 constexpr double kOutside = 0.5;
 
@@ -109,7 +109,8 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
       reading.paid_ns += Governor::Cost(part, governor_->level(part), paid_ns);
     }
   }
-  const double once_ns = once_.Tell(passed_s, kOnceSeconds) + start_.Tell(passed_s, kStartFade);
+  const double once_ns =
+      once_.Tell(passed_s, kOnceSeconds) + start_.Tell(passed_s, kStartFadeSeconds);
   reading.full_ns[Index(Part::kRest)] += once_ns;
   reading.paid_ns += once_ns;
   last_agent_ns_ = agent_ns;

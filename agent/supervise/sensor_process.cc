@@ -184,7 +184,8 @@ class SensorProcess {
                  *std::move(file));
   }
 
-  // Vitals change their rung, CPUs go offline, a clock source is given up: told when it happens.
+  // CPUs go offline, a clock source is given up: told when it happens. Vitals change their rung:
+  // told with the epoch.
   void TellChanges() {
     const uint64_t now = clock_.MonoNs();
     if (now < next_look_ns_) return;

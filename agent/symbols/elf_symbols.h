@@ -40,10 +40,10 @@ class ElfSymbols {
   const absl::Status& status() const { return status_; }
 
   // Mangled name of the function that holds `address`; empty if none does. Of an indexed file only
-  // of functions that some other section names.
+  // of functions that some other section names, and whose size is told.
   std::string NameAt(uint64_t address) const;
 
-  // Whether most names are to be read from the file, and one out of the same file again.
+  // Whether names are to be read from the file; and one of an indexed file, out of it.
   bool indexed() const { return index_.size() != 0; }
   std::string NameIn(int fd, uint64_t address) const;
 

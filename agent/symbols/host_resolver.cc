@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kEmptyCost = 64;  // of a file without symbols, in bytes
 constexpr size_t kIndicesKnown = 256;
-constexpr uint64_t kIndexAgainNs = 60'000'000'000;
+constexpr uint64_t kIndexAgainNs = 60'000'000'000;  // from one whole reading of a file to the next
 // Of a name's hash: a million names share none with any chance to speak of, and as a number they
 // are short on the wire and whole in a double.
 constexpr unsigned kGeneratedBits = 48;

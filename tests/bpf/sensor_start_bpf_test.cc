@@ -32,6 +32,7 @@ constexpr int kStarts = 8;
 // How often the kernel's verifier may look at each instruction of a program.
 constexpr uint64_t kMostVerified = 100;
 constexpr uint64_t kMostCopiesKb = 128;
+
 // Resident KB of this process's mappings called so, put together.
 uint64_t MappedKb(std::string_view name, const std::function<uint64_t(uint64_t, uint64_t)>& add) {
   std::ifstream smaps("/proc/self/smaps");

@@ -28,19 +28,19 @@ def percent(share):
     return f'{100 * share:.2f} %'
 
 
-def page(rows, after, seconds, minutes, budget, memory_limit_mb, version):
+def page(rows, after, seconds, calm_s, minutes, budget, tolerance, memory_limit_mb, version):
     a = report.machine(version)
     names = list(dict.fromkeys(row.name for row in rows))
     lines = [
         '# What storms do to the agent', '',
         f'Made by `tests/soak storm --markdown`; do not edit. Each storm blows for {seconds} s and is followed by '
-        f'10 s of calm, in turns; the budget is {100 * budget:g} % of the host. Of a storm that came several times the '
+        f'{calm_s} s of calm, in turns; the budget is {100 * budget:g} % of the host. Of a storm that came several times the '
         'dearest is shown. Shares are of the host: of the processes by their CPU time, of the programs in the kernel by '
         "the kernel's own account of their run time, with what reaching each takes.", '',
         f"{a['date']}, {a['system']}, kernel {a['kernel']}, {a['cpus']} x {a['cpu']}"
         f"{' (virtual machine)' if a['virtual'] else ''}, {a['memory_gb']} GB, agent {a['agent']}; "
         f'{len(rows)} storms in {minutes:.0f} min.', '',
-        '| storm | times | processes | kernel | both | 1.2 x budget | memory | turned down to, at most |',
+        f'| storm | times | processes | kernel | both | {tolerance:g} x budget | memory | turned down to, at most |',
         '|---|---|---|---|---|---|---|---|']
     for name in names:
         own = [row for row in rows if row.name == name]
