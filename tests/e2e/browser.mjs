@@ -85,11 +85,20 @@ try {
     await operator.locator('.notes').getByText('acknowledged: looking <i>again</i>').waitFor();
     await harmless(operator);
     await shot(operator, 'acknowledged');
+    // Typed while the order is on its way: it stays, and none of its characters is a command meanwhile.
+    let letGo;
+    const held = new Promise((done) => (letGo = done));
+    await operator.route('**/api/v1/incidents/change', async (route) => {
+      await held;
+      await route.continue();
+    });
     await button('Take the acknowledgement back').click();
-    await button('Acknowledge').waitFor();
-    // Typed: none of its characters is a command meanwhile.
+    await operator.getByText('taking it back …').waitFor();
     const at = operator.url();
     await operator.getByLabel('What is known').pressSequentially('known <i>since</i> monday, 15.4?');
+    letGo();
+    await button('Acknowledge').waitFor();
+    await operator.getByText('taking it back …').waitFor({ state: 'detached' });
     assert.equal(await operator.getByLabel('What is known').inputValue(), 'known <i>since</i> monday, 15.4?');
     assert.equal(operator.url(), at);
     await button('8 h').click();

@@ -1,5 +1,6 @@
 // What people do about an incident: acknowledge it and take that back, silence it for a while, say something. That is for
-// operators; to others it says so. What was said stays in the field until the collector has it.
+// operators; to others it says so. What was said stays in the field until the collector has it, and what is typed while
+// an order is on its way stays for the next one.
 import { useState } from 'preact/hooks';
 import { give, Refusal } from './api';
 import { now } from './clock';
@@ -31,7 +32,9 @@ export function IncidentActions({ incident, silence, asker, mayChange, changed }
   const run = (what: string, order: () => Promise<void>) => {
     setDoing(what);
     setFailed(undefined);
-    order().then(() => setSaid(''), (problem: unknown) => setFailed({ doing: what, problem }))
+    const sent = said;
+    order()
+      .then(() => setSaid((typed) => (typed === sent ? '' : typed)), (problem: unknown) => setFailed({ doing: what, problem }))
       .finally(() => {
         setDoing('');
         changed();
@@ -48,7 +51,7 @@ export function IncidentActions({ incident, silence, asker, mayChange, changed }
     <section class="actions" aria-busy={doing !== ''}>
       {!mayChange && <p class="dim">You are {asker}. To acknowledge, to silence and to say something take an
         operator’s certificate in this browser.</p>}
-      <label>What is known <textarea rows={2} maxLength={kMostReason} disabled={off} value={said}
+      <label>What is known <textarea rows={2} maxLength={kMostReason} disabled={!mayChange} value={said}
         onInput={(event) => setSaid(event.currentTarget.value)} /></label>
       <div class="tools">
         {incident.state === 'open' && <button type="button" disabled={off}
