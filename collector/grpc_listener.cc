@@ -112,7 +112,7 @@ GrpcListener::GrpcListener(const ConnectionPace& pace, GrpcStats* stats,
       pace_({.per_second = pace.per_second, .at_once = pace.at_once}),
       most_handshakes_(pace.handshakes),
       longest_wait_(pace.longest_wait),
-      waiting_(pace.waiting) {}
+      waiting_(pace.waiting, pace.crowding) {}
 
 GrpcListener::~GrpcListener() {
   Stop();
@@ -199,7 +199,7 @@ void GrpcListener::Run() {
   for (const int fd : listeners_) waits.push_back({fd, POLLIN, 0});
   waits.push_back({wake_, POLLIN, 0});
   while (!stopping_) {
-    const bool has_room = waiting_.HasRoom(std::chrono::steady_clock::now());
+    const bool has_room = waiting_.HasRoom();
     if (poll(waits.data(), waits.size(), has_room && waiting_.size() == 0 ? -1 : 0) < 0) continue;
     bool taken = has_room;
     for (const pollfd& wait : waits) {
@@ -227,7 +227,7 @@ void GrpcListener::TellWaiting(size_t now) {
 }
 
 bool GrpcListener::TakeFrom(int listener) {
-  for (int i = 0; i < kTakenAtOnce && waiting_.HasRoom(std::chrono::steady_clock::now()); ++i) {
+  for (int i = 0; i < kTakenAtOnce && waiting_.HasRoom(); ++i) {
     const int fd = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
       LetIn(fd);

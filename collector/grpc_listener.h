@@ -41,6 +41,9 @@ struct ConnectionPace {
   double per_second, at_once;  // of those that are begun with, a bucket of tokens
   size_t handshakes;           // under way at most
   size_t waiting;              // at most, of all addresses
+  // And so many more of an address with many, as the kernel would keep for it outside: a flood that
+  // stood there would keep everybody else out.
+  size_t crowding = 4'096;
   std::chrono::seconds longest_wait{30};
   // Two CPUs that have both ends to do agree on TLS 200 times a second, and less often while others
   // use them; who is begun with beyond that waits so long that agents give up (after 20 s), and was

@@ -7,20 +7,14 @@
 
 namespace telltale::collector {
 
-bool WaitingRoom::HasRoom(Time now) const {
-  return !Full() || (now < others_until_ && !crowds_.empty());
-}
-
 std::optional<int> WaitingRoom::Enter(const std::string& address, int connection, Time now) {
   std::string key = access::LimitKey(address);
-  if (!last_address_.empty() && key != last_address_) others_until_ = now + kOthersCount;
-  last_address_ = key;
   Line& line = lines_[key];
   if (line.empty()) turns_.push_back(key);
   line.push_back({connection, now});
   ++size_;
   if (line.size() >= kCrowd) crowds_.insert(std::move(key));
-  if (size_ <= places_ || crowds_.empty()) return std::nullopt;
+  if (size_ <= places_ + for_crowds_ || crowds_.empty()) return std::nullopt;
   return TurnOutFirstOfLongest();
 }
 

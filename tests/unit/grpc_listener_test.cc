@@ -210,7 +210,7 @@ TEST_F(GrpcListenerTest, TheLastFileDescriptorsAreLeftToTheStore) {
 
 TEST_F(GrpcListenerTest, AnAddressThatCrowdsOthersOutIsRefusedAndNoOther) {
   constexpr size_t kPlaces = WaitingRoom::kCrowd;
-  Open({.per_second = 4, .at_once = 1, .handshakes = 1'000, .waiting = kPlaces});
+  Open({.per_second = 4, .at_once = 1, .handshakes = 1'000, .waiting = kPlaces, .crowding = 0});
   Client first, other;
   ASSERT_TRUE(first.Connect(listener_->port()));
   ASSERT_TRUE(ComeToBe(1));

@@ -14,6 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 constexpr size_t kCrowd = WaitingRoom::kCrowd;
+constexpr size_t kPlaces = kCrowd + 4, kForCrowds = 6;
 constexpr std::optional<int> kNobody;
 
 class WaitingRoomTest : public ::testing::Test {
@@ -33,7 +34,7 @@ class WaitingRoomTest : public ::testing::Test {
     return all;
   }
 
-  WaitingRoom room_{kCrowd + 4};
+  WaitingRoom room_{kPlaces, kForCrowds};
   WaitingRoom::Time now_{std::chrono::hours(1)};
 };
 
@@ -77,43 +78,39 @@ TEST_F(WaitingRoomTest, OneNetworkOfIpv6IsOneAddress) {
   EXPECT_THAT(All(), ElementsAre(3, 21, 2, 1));
 }
 
-TEST_F(WaitingRoomTest, WhenOneAddressAloneFillsItTheRestWaitsOutside) {
-  for (size_t i = 0; i < kCrowd + 4; ++i) {
-    ASSERT_TRUE(room_.HasRoom(now_));
-    EXPECT_EQ(Enter("10.0.0.1", static_cast<int>(i) + 1), kNobody);
-  }
-  EXPECT_FALSE(room_.HasRoom(now_));
-  EXPECT_NE(Next(), 0);
-  EXPECT_TRUE(room_.HasRoom(now_));
-}
-
 TEST_F(WaitingRoomTest, WhenManyAddressesFillItTheRestWaitsOutside) {
-  for (size_t i = 0; i < kCrowd + 4; ++i) {
-    EXPECT_EQ(Enter("10.0.0." + std::to_string(i), static_cast<int>(i)), kNobody);
+  for (size_t i = 0; i < kPlaces; ++i) {
+    ASSERT_TRUE(room_.HasRoom());
+    EXPECT_EQ(Enter("10.0.0." + std::to_string(i), static_cast<int>(i) + 1), kNobody);
   }
-  EXPECT_FALSE(room_.HasRoom(now_));
+  EXPECT_FALSE(room_.HasRoom());
+  EXPECT_NE(Next(), 0);
+  EXPECT_TRUE(room_.HasRoom());
 }
 
-TEST_F(WaitingRoomTest, ACrowdMakesRoomForOthers) {
+// A flood that stood outside would hide who stands behind it.
+TEST_F(WaitingRoomTest, ACrowdNeverShutsTheDoor) {
+  for (int i = 1; i <= 1'000; ++i) {
+    ASSERT_TRUE(room_.HasRoom()) << i;
+    Enter("10.0.0.1", i);
+  }
+  EXPECT_EQ(room_.size(), kPlaces + kForCrowds);
+  ASSERT_TRUE(room_.HasRoom());
+  Enter("10.0.0.2", 2'000);
+  EXPECT_EQ(Next(), 1'000);
+  EXPECT_EQ(Next(), 2'000);
+}
+
+TEST_F(WaitingRoomTest, WhoStandsLongestInACrowdMakesRoom) {
   EXPECT_EQ(Enter("10.0.0.1", 1), kNobody);
-  for (size_t i = 0; i < kCrowd + 3; ++i) {
+  for (size_t i = 1; i < kPlaces + kForCrowds; ++i) {
     EXPECT_EQ(Enter("10.0.0.2", 100 + static_cast<int>(i)), kNobody);
   }
-  ASSERT_TRUE(room_.HasRoom(now_));
-  EXPECT_EQ(Enter("10.0.0.2", 200), 100) << "one more of the crowd";
-  EXPECT_EQ(Enter("10.0.0.3", 31), 101) << "and one of another address";
+  EXPECT_EQ(Enter("10.0.0.2", 200), 101) << "one more of the crowd";
+  EXPECT_EQ(Enter("10.0.0.3", 31), 102) << "and one of another address";
   EXPECT_EQ(Next(), 1);
   EXPECT_EQ(Next(), 200);
   EXPECT_EQ(Next(), 31);
-}
-
-TEST_F(WaitingRoomTest, WhoCameLongAgoMakesNobodyACrowd) {
-  EXPECT_EQ(Enter("10.0.0.1", 1), kNobody);
-  EXPECT_EQ(Next(), 1);
-  for (size_t i = 0; i < kCrowd + 4; ++i) Enter("10.0.0.2", static_cast<int>(i));
-  EXPECT_TRUE(room_.HasRoom(now_));
-  now_ += std::chrono::minutes(2);
-  EXPECT_FALSE(room_.HasRoom(now_));
 }
 
 }  // namespace
