@@ -16,6 +16,7 @@ import crash_page  # noqa: E402
 import event_rows  # noqa: E402
 import fleet_plot  # noqa: E402
 import fleet_site  # noqa: E402
+import one_run_rows  # noqa: E402
 import pairs  # noqa: E402
 import queries_table  # noqa: E402
 import questions  # noqa: E402
@@ -93,6 +94,18 @@ class Summaries(unittest.TestCase):
         self.assertEqual(seen, {'events': 90, 'counted': 0.9, 'samples': 4, 'kept': 0.5, 'duty': 0.25, 't': 8, 'seconds': 2})
         self.assertEqual(rows.coverage_words(seen),
                          '90 % of events counted, 50 % of due samples kept, least duty 25 %, t up to 8')
+
+    def test_labels_without_a_sample_are_summed_over_epochs(self):
+        def body(heavy, missed):
+            return {'vitals': [{'id': 9, 'sketch': {'controlHeavy': heavy, 'controlHeavyMissed': missed}},
+                               {'id': 1, 'sketch': {}}, {'id': 7}]}
+        self.assertEqual(one_run_rows.missed_labels([body(30, 1), body(20, 2)]), {9: (50, 3)})
+
+    def test_interval_of_a_share(self):
+        low, high = one_run_rows.wilson(0, 1000)
+        self.assertEqual(low, 0)
+        self.assertAlmostEqual(high, 0.00383, places=5)
+        self.assertEqual([round(end, 4) for end in one_run_rows.wilson(5, 1000)], [0.0021, 0.0117])
 
     def test_documents_one_after_the_other(self):
         self.assertEqual(watchers.concatenated('{"a":\n1}\n{"b": 2}\n\n'), [{'a': 1}, {'b': 2}])

@@ -7,6 +7,7 @@ import processes
 import watchers
 from event_rows import ATTACHED, GROUP as EVENTS, SAMPLES, EventRows
 from life_rows import GROUP as AGENT, IDLE, LifeRows
+from one_run_rows import GROUP as ONE_RUN, OneRunRows
 from rows import Row
 
 FAILURES = (watchers.WatcherFailed, loads.LoadFailed, RuntimeError, subprocess.SubprocessError)
@@ -54,10 +55,12 @@ class SensorTable:
         events = EventRows(self._site.binaries, self._quick, self._scratch, self._progress)
         if only:
             idle = self._or_why(IDLE, lambda: self._only_idle(events)) if 'idle' in only else []
-            return self._load_rows(wanted) + idle
+            if 'mix' in only:
+                events.measure_statistics()
+            return self._load_rows(wanted) + idle + (self._one_run(events.empty_ns) if 'mix' in only else [])
         programs = self._or_why(EVENTS, events.programs)
         life = self._or_why(AGENT, lambda: self._life(events.empty_ns))
-        rows = self._load_rows(wanted)
+        rows = self._one_run(events.empty_ns) + self._load_rows(wanted)
         rows += [row for row in life if row.group == IDLE] + programs
         rows += self._or_why(ATTACHED, lambda: self._attached(events))
         rows += self._or_why(SAMPLES, events.samples) + self._or_why(SAMPLES, events.unwinding)
@@ -83,6 +86,15 @@ class SensorTable:
         if 'held' in self._watchers:
             return self._life_of(self._watchers['held'], empty_ns).idle()
         return [Row(IDLE, 'agent and BPF time, share of all CPUs: held at 1 %', target='held', note=self._absent['held'])]
+
+    def _one_run(self, empty_ns):
+        if 'held' not in self._watchers:
+            return [Row(ONE_RUN, 'this part', note=self._absent['held'])]
+        kinds = [load for load in self._loads if load.name in ('build', 'nginx')]
+        if missing := [package for kind in kinds for package in kind.missing()]:
+            return [Row(ONE_RUN, 'this part', note=f'not measured: install {missing[0]}')]
+        run = OneRunRows(self._site, self._watchers['held'], empty_ns, self._quick, self._scratch, self._progress)
+        return self._or_why(ONE_RUN, lambda: run.measure(kinds))
 
     def _only_idle(self, events):
         events.measure_statistics()

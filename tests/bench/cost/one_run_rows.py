@@ -1,0 +1,129 @@
+"""Coverage, cost, bytes and memory of one and the same run of one agent, held by its governor, beside what Chopstix
+(OSDI '08, section 5) says of each: a figure alone can be bought with another."""
+import contextlib
+import math
+import re
+import time
+
+import loads
+import pairs
+import processes
+import watchers
+from life_rows import program_use, run_time_statistics
+from rows import Row, coverage, once
+from targets import KB, MB
+
+GROUP = 'One and the same run'
+EPOCHS, QUICK_EPOCHS = 4, 1  # whole ones; the one that is running when the loads begin is none of them
+TURN_S = 5  # of each load, then of nothing
+LIMIT_S = 90  # for an epoch of 60 s to be cut
+DAY_S = 86_400
+VITAL_IDS = loads.ROOT / 'sketch/vital_ids.h'
+
+
+def missed_labels(bodies):
+    """{id of a vital: (cases, missed)} of labels at least as heavy as the mean cell of their vital, of the group whose labels
+    the agent counts one by one: missed had no sample in their epoch."""
+    found = {}
+    for body in bodies:
+        for vital in body['vitals']:
+            sketch = vital.get('sketch', {})
+            cases, missed = found.get(vital['id'], (0, 0))
+            found[vital['id']] = (cases + sketch.get('controlHeavy', 0), missed + sketch.get('controlHeavyMissed', 0))
+    return {vital: figures for vital, figures in found.items() if figures[0]}
+
+
+def wilson(hits, cases, z=1.96):
+    """The 95 % interval of a share (Wilson's)."""
+    if cases == 0:
+        return 0.0, 1.0
+    share, square = hits / cases, z * z / cases
+    middle = (share + square / 2) / (1 + square)
+    half = z * math.sqrt(share * (1 - share) / cases + square / (4 * cases)) / (1 + square)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+class OneRunRows:
+    """progress(text) is told what runs; empty_ns: what run-time statistics cost a run of a program."""
+
+    def __init__(self, site, agent, empty_ns, quick, scratch, progress):
+        self._site, self._agent, self._empty_ns = site, agent, empty_ns
+        self._epochs, self._scratch, self._progress = QUICK_EPOCHS if quick else EPOCHS, scratch, progress
+
+    def measure(self, kinds):
+        """All rows; kinds: the loads that take turns, each on top of the other."""
+        with contextlib.ExitStack() as stack:
+            fitted = [stack.enter_context(loads.Fitted(kind, 1, self._scratch)) for kind in kinds]
+            before = self._site.records()
+            self._site.freeze()
+            stack.callback(self._site.thaw)
+            self._agent.start()
+            stack.callback(self._agent.stop)
+            self._work(fitted, before, 1)
+            pids = self._agent.pids()
+            with run_time_statistics():
+                begun, own, (bpf_s, runs) = time.monotonic(), processes.cpu_s(pids), program_use(pids)
+                self._work(fitted, before, 1 + self._epochs)
+                passed, own = time.monotonic() - begun, processes.cpu_s(pids) - own
+                after_s, runs_after = program_use(pids)
+            bpf_s = max(0, after_s - bpf_s - (runs_after - runs) * self._empty_ns / 1e9)
+            share_kb = sum(processes.memory_kb(pid)[1] for pid in pids)
+            locked = sum(one['memlock'] for pid in pids for one in processes.bpf_objects(pid, 'map').values())
+            records = self._site.copies(self._site.records() - before)[1:1 + self._epochs]
+        bodies = [self._site.body(record) for record in records]
+        sizes = [watchers.record_sizes(record) for record in records]
+        what = f'{len(records)} epochs of 60 s, governor at 1 %: {", ".join(kind.title for kind in kinds)} and nothing in turn'
+        return [self._cost(own, bpf_s, passed, what), *self._coverage(bodies), self._bytes(bodies, sizes),
+                Row(GROUP, 'memory', once(share_kb / KB + locked / MB), 'MB', '',
+                    f'{share_kb / KB:.1f} of processes, shared pages by part, {locked / MB:.2f} of maps; '
+                    'Chopstix: 256 KB, of its counters alone')]
+
+    def _work(self, fitted, before, epochs):
+        """Until so many epochs were cut since `before`."""
+        deadline = time.monotonic() + LIMIT_S * self._epochs
+
+        def cut():
+            return len(self._site.records() - before) >= epochs
+        while not cut():
+            if time.monotonic() > deadline:
+                raise watchers.WatcherFailed(f'telltale-agent did not cut {epochs} epochs; its log ends: {self._site.log_end()}')
+            self._progress(f'one run of {self._epochs} epochs')
+            for load in fitted:
+                load.run_for(TURN_S, until=cut)
+            end = time.monotonic() + TURN_S
+            while time.monotonic() < end and not cut():
+                time.sleep(0.1)
+
+    @staticmethod
+    def _cost(own_s, bpf_s, passed_s, what):
+        part = 100 / (passed_s * processes.CPUS)
+        return Row(GROUP, 'agent and BPF time, share of all CPUs', once((own_s + bpf_s) * part), '%', 'held',
+                   f'processes {own_s * part:.3f}, BPF {bpf_s * part:.3f}; {what}; Chopstix: below 1 %')
+
+    @staticmethod
+    def _coverage(bodies):
+        seen = [coverage(body) for body in bodies]
+        events = sum(one['events'] for one in seen)
+        there = sum(one['events'] / max(one['counted'], 1e-9) for one in seen)
+        labels = missed_labels(bodies)
+        cases, missed = (sum(figures[at] for figures in labels.values()) for at in (0, 1))
+        low, high = wilson(missed, cases)
+        names = {int(number): name.lower() for name, number in re.findall(r'TELLTALE_(\w+) = (\d+)', VITAL_IDS.read_text().split('};')[0])}
+        worst = sorted(((m, c, vital) for vital, (c, m) in labels.items() if m), reverse=True)[:3]
+        of = ''.join(f', {m} of {c} of {names.get(vital, vital)}' for m, c, vital in worst)
+        return [
+            Row(GROUP, 'events counted', once(100 * events / max(there, 1)), '%', '',
+                f'of {there:,.0f}; the rest by estimate, and told with the epoch'),
+            Row(GROUP, 'labels at least as heavy as the mean cell, without a sample',
+                once(100 * missed / cases) if cases else None, '%', 'one.missed',
+                f'{missed} of {cases} ({100 * low:.2g} to {100 * high:.2g} %){of}; of labels the agent counts one by one; '
+                'Chopstix: more than 99.9 % of relevant events captured' if cases else 'not measured: no such label'),
+        ]
+
+    @staticmethod
+    def _bytes(bodies, sizes):
+        seconds = sum(coverage(body)['seconds'] for body in bodies)
+        a_day = {part: sum(size[part] for size in sizes) / seconds * DAY_S / MB for part in ('body', 'cells', 'names')}
+        return Row(GROUP, 'summaries', once(sum(a_day.values())), 'MB/day', 'one.bytes',
+                   f'{a_day["body"]:.1f} of bodies, {a_day["cells"]:.1f} of sketch cells, {a_day["names"]:.1f} of names, which a longer '
+                   'run sends once; Chopstix: 16 MB a day')
