@@ -182,7 +182,7 @@ absl::Status ApiTable::CheckFormat(const Request& http, const Message& answer) {
   return format == kJson ? absl::OkStatus() : formats::Check(answer, format);
 }
 
-Response ApiTable::RenderAnswer(const Request& http, const Message& answer) {
+Response ApiTable::RenderAnswer(const Request& http, const Message& answer, JsonTexts& texts) {
   Response response;
   if (const std::string format = FormatOf(http); format != kJson) {
     absl::StatusOr<formats::File> file = formats::Export(answer, format);
@@ -201,15 +201,11 @@ Response ApiTable::RenderAnswer(const Request& http, const Message& answer) {
     response.body = answer.SerializeAsString();
     return response;
   }
-  google::protobuf::util::JsonPrintOptions options;
-  options.always_print_primitive_fields = true;
-  options.preserve_proto_field_names = true;
-  const auto printed = google::protobuf::util::MessageToJsonString(answer, &response.body, options);
-  if (!printed.ok()) {
-    return ErrorResponse(500, absl::StrCat("answer: ", answer.GetTypeName(),
-                                           " has no JSON form; ask for ", kBinary));
+  absl::StatusOr<std::string> text = texts.Of(answer);
+  if (!text.ok()) {
+    return ErrorResponse(500, absl::StrCat(text.status().message(), "; ask for ", kBinary));
   }
-  response.body += '\n';
+  response.body = *std::move(text);
   return response;
 }
 

@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "collector/web/http_types.h"
+#include "collector/web/json_texts.h"
 
 namespace telltale::web {
 
@@ -34,14 +35,14 @@ class ApiTable {
   // Adds /api/v1/<name>. A name is added once.
   template <typename Question, typename Answer>
   void Add(const std::string& name, Call<Question, Answer> call) {
-    calls_[name] = [call = std::move(call)](const Request& http,
-                                            const CallContext& context) -> Response {
+    calls_[name] = [call = std::move(call), texts = texts_](
+                       const Request& http, const CallContext& context) -> Response {
       Question question;
       if (auto status = ParseQuestion(http, &question); !status.ok()) return ErrorResponse(status);
       if (auto status = CheckFormat(http, Answer()); !status.ok()) return ErrorResponse(status);
       const absl::StatusOr<Answer> answer = call(question, context);
       if (!answer.ok()) return ErrorResponse(answer.status());
-      return RenderAnswer(http, *answer);
+      return RenderAnswer(http, *answer, *texts);
     };
   }
 
@@ -71,8 +72,11 @@ class ApiTable {
   static absl::Status CheckFormat(const Request& http, const google::protobuf::Message& answer);
   // Protobuf JSON with the names of query.proto; binary if Accept asks for application/x-protobuf;
   // ?format=csv, folded or pprof: a file for other programs (formats/export.h).
-  static Response RenderAnswer(const Request& http, const google::protobuf::Message& answer);
+  static Response RenderAnswer(const Request& http, const google::protobuf::Message& answer,
+                               JsonTexts& texts);
 
+  static constexpr size_t kTextBytes = 32 << 20;
+  std::shared_ptr<JsonTexts> texts_ = std::make_shared<JsonTexts>(kTextBytes);
   std::map<std::string, std::function<Response(const Request&, const CallContext&)>> calls_;
 };
 
