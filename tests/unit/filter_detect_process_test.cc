@@ -224,6 +224,36 @@ TEST(VanishedTest, AProgramThatWasAlwaysThereIsMissedWithHowItEnded) {
   EXPECT_EQ(watch.told[0].start_ns, watch.told[1].start_ns);
 }
 
+// What is told of a daemon whose exit was of that cgroup.
+Watch::Told GoneIn(const std::string& cgroup) {
+  Watch watch(VanishedFilter());
+  for (int i = 0; i < 85; ++i) {
+    watch.Process(1, "/usr/bin/other", kRuns);
+    if (i < 80) watch.Process(500, "/usr/sbin/daemon", kRuns);
+    if (i == 79) {
+      watch.Exit(500, "/usr/sbin/daemon", 1, 0);
+      watch.body.mutable_events()->rbegin()->set_cgroup(watch.String(cgroup));
+    }
+    watch.Show();
+  }
+  EXPECT_EQ(watch.told.size(), 1u);
+  return watch.told.empty() ? Watch::Told{} : watch.told[0];
+}
+
+TEST(VanishedTest, WhereItEndedIsTold) {
+  const Watch::Told gone = GoneIn("/shop.slice/cart.service");
+  EXPECT_EQ(gone.text,
+            "/usr/sbin/daemon is gone: pid 500 (uid 0) exited with code 1, in cgroup "
+            "/shop.slice/cart.service");
+  EXPECT_EQ(gone.cgroup, "/shop.slice/cart.service");
+}
+
+TEST(VanishedTest, TheRootCgroupIsNoPlaceToName) {
+  const Watch::Told gone = GoneIn("/");
+  EXPECT_EQ(gone.text, "/usr/sbin/daemon is gone: pid 500 (uid 0) exited with code 1");
+  EXPECT_EQ(gone.cgroup, "");
+}
+
 // How many epochs without it until it is told of; 0: not within five.
 int EpochsUntilMissed(bool seen_to_end, double cpus, bool replaced) {
   Watch watch(VanishedFilter());

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "collector/filter/detect/detector.h"
@@ -33,7 +34,7 @@ class Vanished : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "vanished",
-      .version = 4,
+      .version = 5,
       .needs = TELLTALE_NEEDS_PROCESSES | TELLTALE_NEEDS_EVENTS,
       .about = "a program that was always there and is gone",
       .history_epochs = kWindow,
@@ -71,6 +72,7 @@ class Vanished : public Detector {
       if (track.told_start_ns != 0) Return(exe, track, epoch);
       track.last_end_ns = epoch.end_ns;
       track.how.clear();
+      track.cgroup.clear();
       track.ended = false;
       // A row of short-lived ones has no process.
       const bool one = rows.processes == 1 && rows.last.first != 0;
@@ -95,6 +97,7 @@ class Vanished : public Detector {
       to.Put(track.last_end_ns);
       to.Put(track.told_start_ns);
       to.Text(track.how);
+      to.Text(track.cgroup);
       to.Put(track.away);
       to.Put(track.only.first);
       to.Put(track.only.second);
@@ -112,6 +115,7 @@ class Vanished : public Detector {
       track.last_end_ns = from.Get<uint64_t>();
       track.told_start_ns = from.Get<uint64_t>();
       track.how = from.Text();
+      track.cgroup = from.Text();
       track.away = from.Get<uint32_t>();
       track.only.first = from.Get<uint32_t>();
       track.only.second = from.Get<uint64_t>();
@@ -133,6 +137,7 @@ class Vanished : public Detector {
     uint64_t last_end_ns = 0;
     uint64_t told_start_ns = 0;          // 0: not told of
     std::string how;                     // it ended, by the exits since it was there last
+    std::string cgroup;                  // of that exit; "": not known, or the root's
     uint32_t away = 0;                   // epochs since it was told of
     std::pair<uint32_t, uint64_t> only;  // pid and start of its one process, when it ran last
     uint32_t stayed = 0;                 // epochs in a row that one was alone
@@ -156,6 +161,12 @@ class Vanished : public Detector {
     return more;
   }
 
+  // In the root cgroup is much that has nothing to do with each other.
+  static std::string CgroupOf(const telltale_filter_event& event) {
+    const std::string_view cgroup = event.cgroup;
+    return cgroup == "/" ? "" : std::string(cgroup);
+  }
+
   void NoteExits(const telltale_filter_epoch& epoch) {
     for (uint32_t i = 0; i < epoch.event_count; ++i) {
       const auto& event = *TELLTALE_FILTER_AT(telltale_filter_event, epoch.events, i);
@@ -172,10 +183,12 @@ class Vanished : public Detector {
           " (", UserText(event.user, event.uid), ") ");
       if (event.type == TELLTALE_EVENT_OOM) {
         track->second.how = absl::StrCat(who, "was killed for want of memory");
+        track->second.cgroup = CgroupOf(event);
       } else if (track->second.how.find("want of memory") == std::string::npos) {
         track->second.how = absl::StrCat(
             who, event.exit_signal != 0 ? absl::StrCat("ended by signal ", event.exit_signal)
                                         : absl::StrCat("exited with code ", event.exit_code));
+        track->second.cgroup = CgroupOf(event);
       }
     }
   }
@@ -215,7 +228,9 @@ class Vanished : public Detector {
     found.deviation = std::max(track.cpus / 6, kLeastRun);
     found.learned_epochs = kWindow;
     found.text = absl::StrCat(
-        exe, " is gone: ", track.how.empty() ? "no process of it ran any more" : track.how);
+        exe, " is gone: ", track.how.empty() ? "no process of it ran any more" : track.how,
+        track.cgroup.empty() ? "" : absl::StrCat(", in cgroup ", track.cgroup));
+    found.cgroup = track.cgroup;
     found.evidence = absl::StrCat("it ran in ", kPresent, " or more of the ", kWindow,
                                   " epochs before, at ", RateText(track.cpus, "ns"));
     found.against = track.how.empty() ? "no exit of it was seen: it may be there and do nothing"
