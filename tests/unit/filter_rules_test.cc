@@ -76,6 +76,53 @@ TEST(BusyLoopTest, ItSpeaksAfterAsManyEpochsAsItIsToldToLearn) {
   EXPECT_EQ(spoken(13), 0u);  // the last of them alone is not two in a row
 }
 
+// Of a loop in a node's 41st epoch and the next ones, each watched for so long and with such
+// losses.
+struct Rested {
+  size_t epochs = 0;  // until it was told; 0: not within four
+  std::string evidence;
+};
+Rested RestsOn(uint64_t unwatched_s, uint64_t lost) {
+  Watch watch(BusyLoopFilter());
+  Play(watch, 40, 0, Nothing, Nothing);
+  watch.unwatched_s = unwatched_s;
+  for (size_t epoch = 1; epoch <= 4; ++epoch) {
+    Play(watch, 0, 1, Nothing, [&](Watch& w) {
+      Spin(w, 1, 0.97);
+      w.body.add_losses()->set_events(lost);
+    });
+    if (!watch.told.empty()) return {epoch, watch.told[0].evidence};
+  }
+  return {};
+}
+
+TEST(RuleTest, TheEvidenceSaysHowMuchOfItsEpochsWasSeen) {
+  using ::testing::EndsWith;
+  EXPECT_THAT(RestsOn(0, 0).evidence, EndsWith("places of the code"));
+  EXPECT_THAT(RestsOn(3, 0).evidence, EndsWith("places of the code")) << "95 %";
+  EXPECT_THAT(RestsOn(4, 0).evidence, EndsWith("; watched 112 of 120 s"));
+  EXPECT_THAT(RestsOn(0, 21).evidence, EndsWith("; 42 events or samples lost"));
+  EXPECT_THAT(RestsOn(10, 21).evidence,
+              EndsWith("; watched 100 of 120 s, 42 events or samples lost"));
+}
+
+// As of one that an agent at its budget did not follow all the time.
+TEST(RuleTest, WhatItsVitalWasNotFollowedCountsAsNotWatched) {
+  Watch watch(BusyLoopFilter());
+  Play(watch, 40, 2, Nothing, [](Watch& w) {
+    Spin(w, 1, 0.97);
+    w.Vital("cpu").set_unwatched_ns(12 * kSecond);
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].evidence, HasSubstr("; watched 96 of 120 s"));
+}
+
+TEST(RuleTest, OfEpochsThatWereHardlyWatchedItWantsThree) {
+  EXPECT_EQ(RestsOn(18, 0).epochs, 2u) << "70 %";
+  EXPECT_EQ(RestsOn(19, 0).epochs, 3u);
+  EXPECT_THAT(RestsOn(19, 0).evidence, HasSubstr("watched 123 of 180 s"));
+}
+
 TEST(BusyLoopTest, OnABusyNodeItIsToldByWhatItWants) {
   Watch watch(BusyLoopFilter());
   Play(watch, 40, 4, Nothing, [](Watch& w) {

@@ -37,7 +37,7 @@ class CrashLoop : public Rule {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "crash_loop",
-      .version = 3,
+      .version = 4,
       .needs = TELLTALE_NEEDS_PROCESSES | TELLTALE_NEEDS_EVENTS,
       .about = "a program that crashes, is started again and crashes",
       .rule = 10,

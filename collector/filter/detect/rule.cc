@@ -15,6 +15,9 @@ constexpr double kMemory = 1.0 / 256;
 constexpr double kHabit = 0.1;  // 27 epochs of never ending
 constexpr double kForget = 1.0 / 1024;
 constexpr uint32_t kHeld = 2, kMissed = 2;
+constexpr uint32_t kHeldUnseen = 3;      // epochs, where less was watched than
+constexpr double kWellWatched = 0.7;     // of them
+constexpr double kNearlyWatched = 0.95;  // of them: what is missing need not be told
 constexpr uint32_t kTaught = 8;  // epochs of a case; with the fourth of late a program has a habit
 constexpr double kHole = 1.5;    // epochs: more than one is missing
 constexpr size_t kPrograms = 512;
@@ -162,6 +165,7 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
     Open& open = open_[found.who];
     if (open.missed > 1) open.held = 0;
     if (open.held == 0 && !open.told) open.start_ns = epoch.start_ns;
+    if (!open.told) NoteCoverage(seen, found.found.vital, open);
     open.missed = 0;
     ++open.held;
     if (open.taught < kTaught) {
@@ -169,7 +173,9 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
       teach.insert(found.program);
     }
     open.last_ns = epoch.end_ns;
-    if (open.told || open.held < kHeld) continue;
+    const bool well =
+        static_cast<double>(open.watched_ns) >= kWellWatched * static_cast<double>(open.whole_ns);
+    if (open.told || open.held < (well ? kHeld : kHeldUnseen)) continue;
     open.told = true;
     open.vital = std::move(found.found.vital);
     open.sub = std::move(found.found.sub);
@@ -178,7 +184,7 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
     open.expected = found.found.expected;
     open.deviation = found.found.deviation;
     open.text = std::move(found.found.text);
-    open.evidence = std::move(found.found.evidence);
+    open.evidence = absl::StrCat(found.found.evidence, CoverageText(open));
     open.against = std::move(found.found.against);
     open.cause = std::move(found.found.cause);
     open.next = std::move(found.found.next);
@@ -201,6 +207,28 @@ bool Rule::IsBehindHole(const telltale_filter_epoch& epoch) const {
   return last_end_ns_ != 0 && epoch.start_ns > last_end_ns_ &&
          static_cast<double>(epoch.start_ns - last_end_ns_) >
              kHole * static_cast<double>(epoch.end_ns - epoch.start_ns);
+}
+
+void Rule::NoteCoverage(const RuleEpoch& epoch, const std::string& vital, Open& open) {
+  const telltale_filter_epoch& of = epoch.epoch();
+  const telltale_filter_vital* counted = epoch.Vital(vital.c_str());
+  open.watched_ns +=
+      counted == nullptr ? of.watched_ns : std::min(of.watched_ns, counted->watched_ns);
+  open.whole_ns += of.end_ns - of.start_ns;
+  open.lost_events += of.lost_events;
+}
+
+std::string Rule::CoverageText(const Open& open) {
+  const double watched = static_cast<double>(open.watched_ns);
+  const double whole = static_cast<double>(open.whole_ns);
+  std::string text;
+  if (watched < kNearlyWatched * whole) {
+    text = absl::StrFormat("; watched %.0f of %.0f s", watched / 1e9, whole / 1e9);
+  }
+  if (open.lost_events > 0) {
+    absl::StrAppend(&text, text.empty() ? "; " : ", ", open.lost_events, " events or samples lost");
+  }
+  return text;
 }
 
 void Rule::PassHole() {}
@@ -259,6 +287,9 @@ void Rule::Save(StateWriter& to) const {
     to.Put(open.held);
     to.Put(open.missed);
     to.Put(open.taught);
+    to.Put(open.watched_ns);
+    to.Put(open.whole_ns);
+    to.Put(open.lost_events);
     to.Put(static_cast<uint8_t>(open.told));
     to.Put(open.value);
     to.Put(open.expected);
@@ -283,6 +314,9 @@ bool Rule::Load(StateReader& from) {
     open.held = from.Get<uint32_t>();
     open.missed = from.Get<uint32_t>();
     open.taught = from.Get<uint32_t>();
+    open.watched_ns = from.Get<uint64_t>();
+    open.whole_ns = from.Get<uint64_t>();
+    open.lost_events = from.Get<uint64_t>();
     open.told = from.Get<uint8_t>() != 0;
     open.value = from.Get<double>();
     open.expected = from.Get<double>();

@@ -19,7 +19,7 @@ class UngratifiedIo : public Rule {
   static constexpr const char* kVitals[] = {"disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_ungratified_io",
-      .version = 4,
+      .version = 5,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES,
       .about = "disk requests of which less is done than was asked",
       .vitals = kVitals,
@@ -107,7 +107,7 @@ class KernelBottleneck : public Rule {
   static constexpr const char* kVitals[] = {"cpu", "sched_delay", "softirq", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_kernel_bottleneck",
-      .version = 2,
+      .version = 3,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "the kernel takes the CPUs and processes wait for them",
       .vitals = kVitals,
@@ -164,7 +164,7 @@ class LowMemory : public Rule {
   static constexpr const char* kVitals[] = {"user_page", "blocking", "reclaim", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_low_memory",
-      .version = 4,
+      .version = 5,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "low memory and swap, against plenty",
       .vitals = kVitals,
