@@ -10,6 +10,7 @@ namespace telltale::filter {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(UngratifiedIoTest, RequestsThatAreNotAnsweredAndThoseThatFailAreTold) {
   Watch hangs(UngratifiedIoFilter());
@@ -92,6 +93,55 @@ TEST(LowMemoryTest, FaultsFromDiskWithLittleMemoryLeft) {
   EXPECT_THAT(watch.told[0].text, HasSubstr("memory is low, 480 MB available"));
 }
 
+// 4 GB of swap, of which so much is free.
+void Swap(Watch& watch, double free) {
+  watch.body.mutable_gauges()->set_swap_total_bytes(4'000'000'000);
+  watch.body.mutable_gauges()->set_swap_free_bytes(static_cast<uint64_t>(free * 4e9));
+}
+
+Watch::Told LowWithSwap(double free) {
+  Watch watch(LowMemoryFilter());
+  Play(watch, 40, 2, Nothing, [&](Watch& w) {
+    Thrash(w, 0.03);
+    Swap(w, free);
+  });
+  EXPECT_EQ(watch.told.size(), 1u);
+  return watch.told.empty() ? Watch::Told{} : watch.told[0];
+}
+
+TEST(LowMemoryTest, WhetherSwapIsUsedUpIsTold) {
+  const Watch::Told full = LowWithSwap(0.05);
+  EXPECT_EQ(full.cause, "low memory and no swap left");
+  EXPECT_THAT(full.text, HasSubstr("480 MB available, and swap is used up"));
+  EXPECT_THAT(full.evidence, HasSubstr("200 MB of 4 GB swap free"));
+  const Watch::Told half = LowWithSwap(0.5);
+  EXPECT_EQ(half.cause, "low memory");
+  EXPECT_THAT(half.text, Not(HasSubstr("swap")));
+  EXPECT_THAT(LowWithSwap(1).against,
+              HasSubstr("nothing is in swap: what comes back are pages of files"));
+}
+
+// A victim of 200 MB, beside a database of 6 GB and one that grew in an hour to `grown` GB.
+std::string TakenBy(double grown) {
+  Watch watch(LowMemoryFilter());
+  const auto others = [](Watch& w, double gigabytes) {
+    w.Process(70, "/usr/bin/database", {{TELLTALE_PROCESS_RSS_BYTES, 6e9}});
+    w.Process(90, "/usr/bin/hog", {{TELLTALE_PROCESS_RSS_BYTES, gigabytes * 1e9}});
+  };
+  Play(
+      watch, 40, 0, [&](Watch& w) { others(w, 1); }, Nothing);
+  Play(
+      watch, 0, 2, [&](Watch& w) { others(w, grown); }, [](Watch& w) { Thrash(w, 0.03); });
+  EXPECT_EQ(watch.told.size(), 1u);
+  return watch.told.empty() ? "" : watch.told[0].text;
+}
+
+TEST(LowMemoryTest, WhoTookTheMemoryIsNamedBesideTheVictim) {
+  EXPECT_THAT(TakenBy(5), HasSubstr("available; hog (pid 90, uid 0) grew by 4 GB to 5 GB"));
+  EXPECT_THAT(TakenBy(1.1),
+              HasSubstr("available; the largest process is database (pid 70, uid 0) with 6 GB"));
+}
+
 TEST(LowMemoryTest, OfProcessesThatTakeTurnsAtFaultingTheNodeIsTold) {
   Watch watch(LowMemoryFilter());
   int epoch = 0;
@@ -120,6 +170,22 @@ TEST(LowMemoryTest, AProcessThatFreesMemoryOfItsCgroupIsLowOfItsOwn) {
   EXPECT_EQ(watch.told[0].cause, "low memory in a cgroup");
   EXPECT_THAT(watch.told[0].subject, HasSubstr("app (pid 812"));
   EXPECT_THAT(watch.told[0].evidence, HasSubstr("it frees memory of its cgroup 12 times a second"));
+  EXPECT_THAT(watch.told[0].against, HasSubstr("the node itself has plenty, 8 GB available"));
+}
+
+TEST(LowMemoryTest, OfACgroupOnlyThoseInItTookTheMemory) {
+  Watch watch(LowMemoryFilter());
+  Play(watch, 40, 2, Nothing, [](Watch& w) {
+    Thrash(w, 0.5, 12);
+    w.Process(70, "/usr/bin/database", {{TELLTALE_PROCESS_RSS_BYTES, 6e9}});
+    w.Process(90, "/usr/bin/hog", {{TELLTALE_PROCESS_RSS_BYTES, 5e7}});
+    for (int row : {1, 3}) {
+      w.body.mutable_processes()->mutable_rows(row)->set_cgroup(w.String("/shop.slice"));
+    }
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("the memory of its cgroup is used up /shop.slice; the "
+                                            "largest process is hog (pid 90, uid 0) with 50 MB"));
 }
 
 }  // namespace

@@ -2,6 +2,10 @@
 // memory (6).
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -158,13 +162,16 @@ class KernelBottleneck : public Rule {
 };
 
 // Processes wait for pages to come back from disk, and there is little memory left: of the node, or
-// of the cgroup of a process that has to free some before it gets any.
+// of the cgroup of a process that has to free some before it gets any. Whether swap is used up as
+// well tells how near the end is: then what runs out next is killed. Who reads its pages back is
+// the victim; who took the memory is another one as often as not: the process that grew most since
+// all was well or, where none grew by much, the largest.
 class LowMemory : public Rule {
  public:
   static constexpr const char* kVitals[] = {"user_page", "blocking", "reclaim", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_low_memory",
-      .version = 5,
+      .version = 6,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "low memory and swap, against plenty",
       .vitals = kVitals,
@@ -176,6 +183,11 @@ class LowMemory : public Rule {
   static constexpr double kFaults = 50;      // major ones per second, of one process
   static constexpr double kAvailable = 0.1;  // of all memory; with more it is plenty
   static constexpr double kReclaims = 5;     // per second, of a process in its cgroup
+  static constexpr double kSwapLeft = 0.1;   // of all swap; with less it is used up
+  static constexpr double kGrew = 0.05;      // of all that was taken: by much
+  static constexpr double kUsualMemory = 1.0 / 32;
+  static constexpr uint32_t kAway = 60;  // epochs without a row; then it is another life
+  static constexpr size_t kFollowed = 1'024;
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     const telltale_filter_epoch& of = epoch.epoch();
@@ -209,19 +221,108 @@ class LowMemory : public Rule {
                                  most->cgroup[0] == '\0' ? "" : " ", most->cgroup)
                   : absl::StrCat("memory is low, ",
                                  BytesText(static_cast<double>(of.memory_available_bytes)),
-                                 " available"));
+                                 " available", SwapIsUsedUp(of) ? ", and swap is used up" : ""),
+        TakerText(epoch, *most, in_cgroup));
     found.found.evidence = absl::StrCat(
-        PercentText(available), " of memory available, ",
-        BytesText(static_cast<double>(of.swap_free_bytes)), " of ",
-        BytesText(static_cast<double>(of.swap_total_bytes)),
-        " swap free; it frees memory of its cgroup ",
+        PercentText(available), " of memory available, ", SwapText(of),
+        "; it frees memory of its cgroup ",
         absl::StrFormat("%.3g", epoch.Of(*most, "reclaim", "cgroup", false)), " times a second");
-    found.found.against = "a program that maps large files and reads them once faults like this";
+    found.found.against =
+        absl::StrCat(AgainstText(of, in_cgroup),
+                     "a program that maps large files and reads them once faults like this");
     if (in_cgroup) found.found.cgroup = most->cgroup;
-    found.found.cause = in_cgroup ? "low memory in a cgroup" : "low memory";
+    found.found.cause = in_cgroup          ? "low memory in a cgroup"
+                        : SwapIsUsedUp(of) ? "low memory and no swap left"
+                                           : "low memory";
     found.found.next = "telltale top --vital user_page/major";
     return {std::move(found)};
   }
+
+  static bool SwapIsUsedUp(const telltale_filter_epoch& of) {
+    return of.swap_total_bytes > 0 && static_cast<double>(of.swap_free_bytes) <
+                                          kSwapLeft * static_cast<double>(of.swap_total_bytes);
+  }
+
+  static std::string AgainstText(const telltale_filter_epoch& of, bool in_cgroup) {
+    if (in_cgroup) {
+      return absl::StrCat("the node itself has plenty, ",
+                          BytesText(static_cast<double>(of.memory_available_bytes)),
+                          " available; ");
+    }
+    const bool none = of.swap_total_bytes > 0 && of.swap_free_bytes == of.swap_total_bytes;
+    return none ? "nothing is in swap: what comes back are pages of files; " : "";
+  }
+
+  static std::string SwapText(const telltale_filter_epoch& of) {
+    if (of.swap_total_bytes == 0) return "there is no swap";
+    return absl::StrCat(BytesText(static_cast<double>(of.swap_free_bytes)), " of ",
+                        BytesText(static_cast<double>(of.swap_total_bytes)), " swap free");
+  }
+
+  // "; hog (pid 90, user root) grew by 9 GB to 12 GB", among those that share the memory that is
+  // short with the victim. "": no row tells.
+  std::string TakerText(const RuleEpoch& epoch, const telltale_filter_process& victim,
+                        bool in_cgroup) const {
+    const telltale_filter_process *largest = nullptr, *grown = nullptr;
+    double most = 0, most_grown = 0, taken = 0;
+    for (const telltale_filter_process* process : epoch.Processes()) {
+      if (process->pid == 0) continue;
+      if (in_cgroup && std::string_view(process->cgroup) != victim.cgroup) continue;
+      const double resident = Resident(epoch, *process);
+      taken += resident;
+      if (resident > most) largest = process;
+      most = std::max(most, resident);
+      const auto usual = usual_.find(Who(*process));
+      const double grew = usual == usual_.end() ? 0 : resident - usual->second.resident;
+      if (grew > most_grown) grown = process;
+      most_grown = std::max(most_grown, grew);
+    }
+    if (largest == nullptr) return "";
+    if (most_grown >= kGrew * taken) {
+      const std::string by =
+          absl::StrCat("by ", BytesText(most_grown), " to ", BytesText(Resident(epoch, *grown)));
+      return grown == &victim ? absl::StrCat("; it grew itself, ", by)
+                              : absl::StrCat("; ", ProcessText(*grown), " grew ", by);
+    }
+    return largest == &victim
+               ? absl::StrCat("; it is the largest process itself, with ", BytesText(most))
+               : absl::StrCat("; the largest process is ", ProcessText(*largest), " with ",
+                              BytesText(most));
+  }
+
+  // While memory is low, what is resident is not what is usual.
+  void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>& held) override {
+    if (!held.empty()) return;
+    for (auto& [who, usual] : usual_) ++usual.away;
+    for (const telltale_filter_process* process : epoch.Processes()) {
+      const double resident = Resident(epoch, *process);
+      if (process->pid == 0 || resident <= 0) continue;
+      if (usual_.size() >= kFollowed && !usual_.contains(Who(*process))) continue;
+      const auto [at, fresh] = usual_.try_emplace(Who(*process), Usual{resident, 0});
+      at->second.away = 0;
+      at->second.resident += kUsualMemory * (resident - at->second.resident);
+    }
+    std::erase_if(usual_, [](const auto& entry) { return entry.second.away > kAway; });
+  }
+
+  void SaveUsual(StateWriter& to) const override {
+    to.Map(usual_, [&](const Usual& usual) {
+      to.Put(usual.resident);
+      to.Put(usual.away);
+    });
+  }
+  void LoadUsual(StateReader& from) override {
+    from.Map(usual_, [&](Usual& usual) {
+      usual.resident = from.Get<double>();
+      usual.away = from.Get<uint32_t>();
+    });
+  }
+
+  struct Usual {
+    double resident = 0;  // bytes, moving average
+    uint32_t away = 0;    // epochs without a row
+  };
+  std::map<std::pair<uint32_t, uint64_t>, Usual> usual_;  // by pid and start
 };
 
 }  // namespace
