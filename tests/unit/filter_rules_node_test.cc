@@ -70,7 +70,36 @@ TEST(KernelBottleneckTest, AKernelThatTakesTheCpusIsNamed) {
   ASSERT_EQ(watch.told.size(), 1u);
   EXPECT_EQ(watch.told[0].text,
             "the kernel takes 3.5 of 4 CPUs and processes wait for them; most of it is [kswapd0] "
-            "(pid 77, uid 0)");
+            "(pid 77, uid 0), 2 CPUs");
+}
+
+// Beside kswapd0, which takes 2.
+Watch::Told KernelBeside(double process_cpus, double calls) {
+  Watch watch(KernelBottleneckFilter());
+  Play(watch, 40, 2, Nothing, [&](Watch& w) {
+    Kernel(w, 0.3, 3.5);
+    w.Process(90, "/usr/bin/dd", {{TELLTALE_PROCESS_SYSTEM_NS, process_cpus * 1e9}});
+    w.Process(91, "/usr/bin/web",
+              {{TELLTALE_PROCESS_QUEUE_NS, 2.5e9}, {TELLTALE_PROCESS_SYSTEM_NS, 0.1e9}});
+    w.Vital("syscall").mutable_subs(0)->set_events(static_cast<uint64_t>(calls * 60));
+  });
+  EXPECT_EQ(watch.told.size(), 1u);
+  return watch.told.empty() ? Watch::Told{} : watch.told[0];
+}
+
+TEST(KernelBottleneckTest, AThreadOfTheKernelIsNamedBeforeAProcessThatSpendsSomeMoreThere) {
+  EXPECT_THAT(
+      KernelBeside(3, 0).text,
+      HasSubstr("; its own [kswapd0] (pid 77, uid 0) takes 2 of them, dd (pid 90, uid 0) 3"));
+  EXPECT_THAT(KernelBeside(4.5, 0).text, HasSubstr("; most of it is dd (pid 90, uid 0), 4.5 CPUs"));
+}
+
+TEST(KernelBottleneckTest, WhoIsHeldMostIsEvidenceAndHowManyCallsThereAreSpeaksAgainst) {
+  const Watch::Told few = KernelBeside(1, 300), many = KernelBeside(1, 8e5);
+  EXPECT_THAT(few.evidence,
+              HasSubstr("3 threads queued, most of all web (pid 91, uid 0) with 2.5"));
+  EXPECT_THAT(few.against, HasSubstr("300 system calls a second: too few to be many small ones"));
+  EXPECT_THAT(many.against, HasSubstr("800000 system calls a second: a load of many small calls"));
 }
 
 TEST(KernelBottleneckTest, AFullNodeOfUserWorkIsNone) {

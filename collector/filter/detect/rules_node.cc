@@ -105,13 +105,15 @@ class UngratifiedIo : public Rule {
   }
 };
 
-// The CPUs are busy and it is the kernel that uses them, while processes wait for them.
+// The CPUs are busy and it is the kernel that uses them, while processes wait for them. A thread of
+// the kernel's own is named before a process that spends up to twice as much there: a process is
+// often only held up by what such a thread does.
 class KernelBottleneck : public Rule {
  public:
-  static constexpr const char* kVitals[] = {"cpu", "sched_delay", "softirq", nullptr};
+  static constexpr const char* kVitals[] = {"cpu", "sched_delay", "softirq", "syscall", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_kernel_bottleneck",
-      .version = 3,
+      .version = 4,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "the kernel takes the CPUs and processes wait for them",
       .vitals = kVitals,
@@ -122,6 +124,8 @@ class KernelBottleneck : public Rule {
  private:
   static constexpr double kBusy = 0.8, kKernel = 0.6, kUser = 0.25;  // of all CPUs
   static constexpr double kDelayed = 0.25;                           // threads a CPU
+  static constexpr double kOwn = 0.5;        // of what the heaviest process spends in the kernel
+  static constexpr double kManyCalls = 1e5;  // per second and CPU: small ones
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     const auto user = epoch.Rate("cpu", "user"), kernel = epoch.Rate("cpu", "kernel"),
@@ -132,32 +136,76 @@ class KernelBottleneck : public Rule {
     const double inside = *kernel + *irq, delayed = *woken + *preempted;
     if (*user + inside < kBusy * cpus || inside < kKernel * cpus || *user > kUser * cpus) return {};
     if (delayed < kDelayed * cpus) return {};
-    // Whoever is in the kernel most: a thread of its own, or a process that calls it.
-    const telltale_filter_process* most = nullptr;
-    double most_ns = 0;
-    for (const telltale_filter_process* process : epoch.Processes()) {
-      const double ns = epoch.Of(*process, TELLTALE_PROCESS_SYSTEM_NS);
-      if (ns > most_ns) most = process;
-      most_ns = std::max(most_ns, ns);
-    }
     Case found{{0, 0}, "[kernel]", {}};
     found.found.vital = "cpu";
     found.found.sub = "kernel";
     found.found.value = inside;
     found.found.deviation = cpus / 20;
-    found.found.text = absl::StrCat(
-        "the kernel takes ", absl::StrFormat("%.3g of %.0f", inside, cpus),
-        " CPUs and processes wait for them",
-        most == nullptr
-            ? ""
-            : absl::StrCat("; most of it is ", *irq > *kernel ? "[irq]" : ProcessText(*most)));
+    found.found.text =
+        absl::StrCat("the kernel takes ", absl::StrFormat("%.3g of %.0f", inside, cpus),
+                     " CPUs and processes wait for them",
+                     *irq > *kernel ? "; most of it is [irq]" : WhoText(epoch));
     found.found.evidence =
-        absl::StrFormat("user %.3g, kernel %.3g, irq %.3g CPUs; %.3g threads queued", *user,
-                        *kernel, *irq, delayed);
-    found.found.against = "a load of many small calls is all kernel and no fault";
+        absl::StrCat(absl::StrFormat("user %.3g, kernel %.3g, irq %.3g CPUs; %.3g threads queued",
+                                     *user, *kernel, *irq, delayed),
+                     QueuedText(epoch));
+    found.found.against = AgainstText(epoch, cpus);
     found.found.cause = "kernel bottleneck";
     found.found.next = "telltale flame --vital cpu/kernel";
     return {std::move(found)};
+  }
+
+  static bool IsOfTheKernel(const telltale_filter_process& process) {
+    return process.exe[0] == '\0' && std::string_view(process.comm) != "[irq]";
+  }
+
+  // Whoever is in the kernel most: a thread of its own, or a process that calls it.
+  static std::string WhoText(const RuleEpoch& epoch) {
+    const telltale_filter_process *own = nullptr, *most = nullptr;
+    double own_cpus = 0, most_cpus = 0;
+    for (const telltale_filter_process* process : epoch.Processes()) {
+      const double cpus = epoch.Of(*process, TELLTALE_PROCESS_SYSTEM_NS) / 1e9;
+      if (cpus > most_cpus) most = process;
+      most_cpus = std::max(most_cpus, cpus);
+      if (IsOfTheKernel(*process) && cpus > own_cpus) own = process;
+      if (own == process) own_cpus = cpus;
+    }
+    if (most == nullptr) return "";
+    if (own != nullptr && own != most && own_cpus >= kOwn * most_cpus) {
+      return absl::StrCat("; its own ", ProcessText(*own),
+                          absl::StrFormat(" takes %.3g of them, ", own_cpus), ProcessText(*most),
+                          absl::StrFormat(" %.3g", most_cpus));
+    }
+    return absl::StrCat("; most of it is ", ProcessText(*most),
+                        absl::StrFormat(", %.3g CPUs", most_cpus));
+  }
+
+  static std::string QueuedText(const RuleEpoch& epoch) {
+    const telltale_filter_process* most = nullptr;
+    double most_queued = 0;
+    for (const telltale_filter_process* process : epoch.Processes()) {
+      const double queued = epoch.Of(*process, TELLTALE_PROCESS_QUEUE_NS) / 1e9;
+      if (queued > most_queued) most = process;
+      most_queued = std::max(most_queued, queued);
+    }
+    if (most == nullptr) return "";
+    return absl::StrCat(", most of all ", ProcessText(*most),
+                        absl::StrFormat(" with %.3g", most_queued));
+  }
+
+  static std::string AgainstText(const RuleEpoch& epoch, double cpus) {
+    const telltale_filter_vital* vital = epoch.Vital("syscall");
+    if (vital == nullptr) return "a load of many small calls is all kernel and no fault";
+    double calls = 0;
+    for (uint32_t s = 0; s < vital->sub_count; ++s) {
+      calls += static_cast<double>(TELLTALE_FILTER_AT(telltale_filter_sub, vital->subs, s)->events);
+    }
+    calls /= static_cast<double>(vital->watched_ns) / 1e9;
+    return absl::StrCat(absl::StrFormat("%.0f system calls a second: ", calls),
+                        calls >= kManyCalls * cpus
+                            ? "a load of many small calls is all kernel and no fault"
+                            : "too few to be many small ones, but some that copy much are all "
+                              "kernel as well");
   }
 };
 
