@@ -13,8 +13,11 @@
 
 namespace {
 
+using telltale::filter::ColumnOf;
 using telltale::filter::FloorOf;
 using telltale::filter::IsUsual;
+using telltale::filter::PercentText;
+using telltale::filter::ProcessText;
 using telltale::filter::Rate;
 using telltale::filter::RatesOf;
 using telltale::filter::RateText;
@@ -23,7 +26,10 @@ using telltale::filter::RateText;
 // that the node came back without, says nothing more of it.
 constexpr uint8_t kAway = 15;
 
-constexpr uint32_t kLayout = 2;
+constexpr uint32_t kLayout = 3;
+
+// Of what is high: below the first share nobody is named, from the second on it is most of it.
+constexpr double kNamedShare = 0.1, kMostShare = 0.5;
 
 struct Options {
   double alpha = 1.0 / 32;
@@ -50,6 +56,7 @@ static_assert(sizeof(Track) == 80);
 // that has it. Saved behind its track.
 struct Series {
   std::string vital, sub, unit;
+  std::string who;  // had most of it at the peak; "": nobody much, or it is not known
 };
 
 using Key = std::pair<uint8_t, uint8_t>;  // vital's id and sub-series
@@ -60,6 +67,36 @@ struct Instance {
   std::map<Key, Track> tracks;
   std::map<Key, Series> open;
 };
+
+// Where the process table has the sub-series; of CPU time it has the kernel's own account instead.
+uint32_t ColumnOfSub(const Rate& of) {
+  const std::string_view vital = of.vital->name, sub = of.sub->name;
+  if (vital == "cpu" && sub == "user") return TELLTALE_PROCESS_USER_NS;
+  if (vital == "cpu" && sub == "kernel") return TELLTALE_PROCESS_SYSTEM_NS;
+  return TELLTALE_PROCESS_SHARE(of.vital->id, of.sub->index, 1);
+}
+
+// "; most of it is app (pid 812, user root), 83 %". Only of a rate that is high: of a low one it
+// would be those who still do it.
+std::string WhoText(const telltale_filter_epoch& epoch, const Rate& of, bool high) {
+  const auto column = ColumnOf(epoch, ColumnOfSub(of));
+  if (!high || !column.has_value() || epoch.other_value == nullptr) return "";
+  const telltale_filter_process* most = nullptr;
+  uint64_t largest = 0;
+  double all = static_cast<double>(epoch.other_value[*column]);
+  for (uint32_t i = 0; i < epoch.process_count; ++i) {
+    const auto& process = *TELLTALE_FILTER_AT(telltale_filter_process, epoch.processes, i);
+    const uint64_t value = process.value[*column];
+    all += static_cast<double>(value);
+    if (value > largest) most = &process;
+    largest = std::max(largest, value);
+  }
+  const double share = most == nullptr ? 0 : static_cast<double>(largest) / all;
+  if (share < kNamedShare) return "";
+  const bool in_interrupts = std::string_view(most->comm) == "[irq]" && most->exe[0] == '\0';
+  return std::string(share >= kMostShare ? "; most of it is " : "; the largest part of it is ") +
+         (in_interrupts ? "in interrupts" : ProcessText(*most)) + ", " + PercentText(share);
+}
 
 void Emit(const Instance& self, const Series& series, const Track& track, uint64_t end_ns) {
   char text[256];
@@ -86,7 +123,8 @@ void Emit(const Instance& self, const Series& series, const Track& track, uint64
   anomaly.deviation = track.peak_deviation;
   anomaly.severity = severity;
   anomaly.learned_epochs = track.open_learned;
-  anomaly.text = text;
+  const std::string sentence = text + series.who;
+  anomaly.text = sentence.c_str();
   anomaly.evidence = evidence;
   anomaly.against = "a load that is meant to be there, and is new or rare, does the same";
   self.host.anomaly(self.host.context, &anomaly);
@@ -120,7 +158,9 @@ void Judge(Instance& self, const telltale_filter_epoch& epoch, const Rate& of, T
     track.peak_expected = track.mean;
     track.peak_deviation = deviation;
     const Series& series =
-        self.open.insert_or_assign(key, Series{of.vital->name, of.sub->name, of.vital->unit})
+        self.open
+            .insert_or_assign(key, Series{of.vital->name, of.sub->name, of.vital->unit,
+                                          WhoText(epoch, of, rate > track.mean)})
             .first->second;
     Emit(self, series, track, epoch.end_ns);
   } else if (track.open != 0 && distance < options.k / 2) {
@@ -129,6 +169,7 @@ void Judge(Instance& self, const telltale_filter_epoch& epoch, const Rate& of, T
   } else if (track.open != 0 &&
              std::abs(rate - track.peak_expected) > std::abs(track.peak - track.peak_expected)) {
     track.peak = rate;
+    self.open.at(key).who = WhoText(epoch, of, rate > track.peak_expected);
   }
   // What was called unusual is learned from only as far as the border of the usual: a spike hardly
   // moves the mean, a new level is accepted in time.
@@ -180,7 +221,7 @@ size_t Save(void* instance, void* bytes, size_t capacity) {
     state.append(reinterpret_cast<const char*>(&track), sizeof track);
     if (track.open == 0) continue;
     const Series& series = self.open.at(key);
-    for (const std::string* text : {&series.vital, &series.sub, &series.unit}) {
+    for (const std::string* text : {&series.vital, &series.sub, &series.unit, &series.who}) {
       state.append(text->c_str(), text->size() + 1);
     }
   }
@@ -211,7 +252,8 @@ bool ReadTrack(std::string_view& from, Instance& self) {
   self.tracks[key] = track;
   if (track.open == 0) return true;
   Series& series = self.open[key];
-  return ReadText(from, series.vital) && ReadText(from, series.sub) && ReadText(from, series.unit);
+  return ReadText(from, series.vital) && ReadText(from, series.sub) &&
+         ReadText(from, series.unit) && ReadText(from, series.who);
 }
 
 int Load(void* instance, const void* bytes, size_t size) {
@@ -242,8 +284,8 @@ const telltale_filter* telltale_ewma_filter(void) {
   static const telltale_filter filter = {sizeof(telltale_filter),
                                          TELLTALE_FILTER_ABI,
                                          "ewma",
-                                         3,
-                                         TELLTALE_NEEDS_TOTALS,
+                                         4,
+                                         TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
                                          "moving average and deviation of every sub-series' rate",
                                          nullptr,
                                          Create,

@@ -1,6 +1,6 @@
 // The EWMA filter through the public interface alone.
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cmath>
 #include <random>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collector/filter/ewma.h"
+#include "tests/unit/filter_watch.h"
 
 namespace telltale::filter {
 namespace {
@@ -108,6 +109,71 @@ class Noise {
   std::mt19937 random_;
   std::normal_distribution<double> normal_;
 };
+
+// What is said of a node on which a wait for disks goes up to 8 s in a second, and from there
+// to 16.
+std::vector<Watch::Told> HighBecauseOf(double app, double others) {
+  Watch watch(telltale_ewma_filter());
+  for (int i = 0; i < 46; ++i) {
+    const bool high = i >= 40 && i < 44, higher = i >= 42;
+    watch.Rate("blocking", "disk", !high ? 0.1 : higher ? 16 : 8);
+    const uint32_t column = watch.Share("blocking", "disk", true);
+    watch.Process(70, "/usr/bin/other", {{column, 0.01e9}});
+    if (high) watch.Process(higher ? 813 : 812, "/usr/bin/app", {{column, app * 1e9}});
+    watch.Others(300, {{column, others * 1e9}});
+    watch.Show();
+  }
+  return watch.told;
+}
+
+TEST(EwmaTest, WhoHasMostOfWhatIsHighIsNamed) {
+  using ::testing::EndsWith;
+  using ::testing::HasSubstr;
+  const auto most = HighBecauseOf(8, 1.99);
+  ASSERT_EQ(most.size(), 2u);
+  EXPECT_THAT(most[0].text, EndsWith("epochs); most of it is app (pid 812, uid 0), 80 %"));
+  EXPECT_EQ(most[0].subject, "") << "it is the node's";
+  EXPECT_THAT(most[1].text, HasSubstr("high at 16 s/s"));
+  EXPECT_THAT(most[1].text, EndsWith("most of it is app (pid 813, uid 0), 80 %")) << "at the peak";
+  EXPECT_THAT(HighBecauseOf(2, 7.99).at(0).text,
+              EndsWith("; the largest part of it is app (pid 812, uid 0), 20 %"));
+  EXPECT_THAT(HighBecauseOf(0.9, 9.09).at(0).text, EndsWith("epochs)")) << "9 %";
+}
+
+TEST(EwmaTest, OfWhatIsLowNobodyIsNamed) {
+  Watch watch(telltale_ewma_filter());
+  for (int i = 0; i < 41; ++i) {
+    watch.Rate("blocking", "disk", i < 40 ? 8 : 1);
+    watch.Process(812, "/usr/bin/app", {{watch.Share("blocking", "disk", true), 0.9e9}});
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, ::testing::EndsWith("epochs)"));
+}
+
+// As packets that come in: no process does it.
+TEST(EwmaTest, WhatInterruptsDoIsNobodys) {
+  Watch watch(telltale_ewma_filter());
+  for (int i = 0; i < 41; ++i) {
+    watch.Rate("softirq", "net_rx", i < 40 ? 0.01 : 1);
+    watch.Process(0, "", {{watch.Share("softirq", "net_rx", true), i < 40 ? 0.01e9 : 1e9}});
+    watch.body.mutable_processes()->mutable_rows(0)->set_irq(true);
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, ::testing::EndsWith("; most of it is in interrupts, 100 %"));
+}
+
+TEST(EwmaTest, OfProcessorTimeTheAccountOfTheKernelTellsWho) {
+  Watch watch(telltale_ewma_filter());
+  for (int i = 0; i < 41; ++i) {
+    watch.Rate("cpu", "kernel", i < 40 ? 0.1 : 3);
+    watch.Process(812, "/usr/bin/app", {{TELLTALE_PROCESS_SYSTEM_NS, i < 40 ? 0.05e9 : 3e9}});
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, ::testing::EndsWith("is app (pid 812, uid 0), 100 %"));
+}
 
 TEST(EwmaTest, FindsAPlantedSpikeOnce) {
   Fed fed;
