@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +22,7 @@ import planting  # noqa: E402
 import played_fleet  # noqa: E402
 import record  # noqa: E402
 
+BIN = pathlib.Path(os.environ.get("TELLTALE_BIN", HERE.parents[1] / "build" / "release" / "bin"))
 COMMITTED = HERE.parents[1] / "collector" / "filter" / "record"
 FILTERS = {"rule_busy_loop": (1, 1), "rule_blocked": (5, 1), "ewma": (0, 1)}
 
@@ -54,6 +56,41 @@ class Tables(unittest.TestCase):
     def test_an_entry_without_a_cause_is_refused(self):
         self.assertIn("cause", corpus.problem_of(corpus.Entry("fault", "x_y", truth="t", run="r", program="p", rule=1)))
         self.assertIn("one of them", corpus.problem_of(corpus.Entry("fault", "x_y", truth="t", run="r", cause="c")))
+
+
+class Programs(unittest.TestCase):
+    @unittest.skipUnless((BIN / "scenario_processes").exists(), "scenario_processes is not built")
+    def test_children_that_nobody_waits_for_go_on_coming_when_there_are_as_many_as_may_be(self):
+        program = subprocess.Popen([BIN / "scenario_processes", "zombies", "10"])
+        try:
+            before = self.grown_to(program.pid, 10)
+            deadline = time.monotonic() + 20
+            while before & (now := self.zombies(program.pid)) and time.monotonic() < deadline:
+                time.sleep(0.1)
+            self.assertFalse(before & now, "others did not take their place")
+            self.assertIn(len(now), (10, 11))
+        finally:
+            program.kill()
+            program.wait()
+
+    def grown_to(self, parent, count):
+        deadline = time.monotonic() + 20
+        while len(found := self.zombies(parent)) < count and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertGreaterEqual(len(found), count)
+        return found
+
+    @staticmethod
+    def zombies(parent):
+        found = set()
+        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                state, father = stat.read_text().rsplit(")", 1)[1].split()[:2]
+            except OSError:
+                continue  # it ended meanwhile
+            if (state, father) == ("Z", str(parent)):
+                found.add(stat.parent.name)
+        return found
 
 
 class Judgements(unittest.TestCase):

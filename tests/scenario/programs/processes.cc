@@ -1,7 +1,8 @@
 // Processes and signals in numbers. usage: scenario_processes forks|zombies|signals|crash|victim
-// [FILE]
+// [FILE|AT_MOST]
 //   forks    children that end at once, one after the other
-//   zombies  fifty children a second that nobody waits for, up to 2,000
+//   zombies  fifty children a second that nobody waits for, for ever; from AT_MOST on (20,000) the
+//            oldest is waited for whenever there is a new one, so that the host keeps its numbers
 //   signals  as many signals to itself as it can
 //   crash    writes to FILE until the disk is full, then aborts
 //   victim   does a little and goes on for ever; SIGUSR1: it exits with 0, SIGUSR2: it takes all
@@ -30,12 +31,15 @@ void Forks() {
   }
 }
 
-void Zombies() {
-  for (int i = 0; i < 2000; ++i) {
-    if (fork() == 0) _exit(0);
+// The host may allow fewer: then as many as it does.
+void Zombies(int at_most) {
+  for (int left = 0;;) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    if (child > 0) ++left;
+    if ((child < 0 || left > at_most) && wait(nullptr) > 0) --left;
     SleepMs(20);
   }
-  for (;;) SleepMs(1000);
 }
 
 void Signals() {
@@ -76,7 +80,7 @@ void Victim() {
 int main(int argc, char** argv) {
   const std::string_view kind = argc > 1 ? argv[1] : "";
   if (kind == "forks") Forks();
-  if (kind == "zombies") Zombies();
+  if (kind == "zombies") Zombies(argc > 2 ? std::atoi(argv[2]) : 20'000);
   if (kind == "signals") Signals();
   if (kind == "crash" && argc > 2) Crash(argv[2]);
   if (kind == "victim") Victim();
