@@ -463,6 +463,17 @@ class Joined(unittest.TestCase):
         self.assertEqual(record.soonest_text(found),
                          ", or 1 of 1 (21 to 100 %) of those whose rules can speak so soon (leak need longer)")
 
+    def test_without_hardware_counters_the_page_says_what_stood_in_for_them(self):
+        vitals = {"vitals": [{"id": 1, "name": "cpu"}, {"id": 2, "name": "llc"}]}
+        nodes = {"nodes": [{"info": {"vitals": [{"id": 1, "state": "VITAL_STATE_ACTIVE"},
+                                                {"id": 2, "state": "VITAL_STATE_UNAVAILABLE"}]}}]}
+        noted = record.unavailable(vitals, nodes)
+        self.assertEqual(noted, ["llc"])
+        committed = json.loads((COMMITTED / "record.json").read_text())
+        said = "rules 1 and 9 were measured by what stands in for cache misses"
+        self.assertIn(said, record.page({**committed, "unavailable": noted}))
+        self.assertNotIn(said, record.page({**committed, "unavailable": []}))
+
     def test_a_miss_stays_a_miss(self):
         both = record.joined(self.of(1, found=False), self.of(1, found=True, epochs=2))
         self.assertEqual(both["filters"]["rule_busy_loop"]["misses"], 1)

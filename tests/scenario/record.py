@@ -29,6 +29,21 @@ def most_events(seen):
     return high
 
 
+def unavailable(vitals, nodes):
+    """What the nodes of a run could not watch, by name; of the answers to `telltale vitals` and `telltale nodes`."""
+    names = {vital["id"]: vital["name"] for vital in vitals["vitals"]}
+    return sorted({names[vital["id"]] for node in nodes["nodes"] for vital in node["info"]["vitals"]
+                   if vital["state"] == "VITAL_STATE_UNAVAILABLE"})
+
+
+def counters_text(record):
+    """Rules 1 and 9 have two ways each. A record that did not note what its node could watch says nothing of them."""
+    if "llc" not in record.get("unavailable", []):
+        return ""
+    return (" This machine has no hardware counters: rules 1 and 9 were measured by what stands in for cache misses, the few places "
+            "or the long time of a loop and the age of a process, and nobody knows how often they are right by cache misses.")
+
+
 def run_of(record, line):
     """The run that a line is of, in words: when, and what it did otherwise than that of the page."""
     return line.get("apart", record["measured"])
@@ -446,7 +461,7 @@ def page(record):
         "The sensor sees the whole host, and others used it meanwhile. So only what names a planted process counts for or "
         f"against a rule, and faults run at nice -5{load}. Where a detector speaks of the "
         "node, that it named the right vital in time counts, which says less. "
-        "Intervals are Wilson's, 95 %. One run on one machine: other machines, other faults, other figures.", "",
+        "Intervals are Wilson's, 95 %. One run on one machine: other machines, other faults, other figures." + counters_text(record), "",
         f"Right process and cause, of faults that a rule can name: {share_text(sum(f['found'] for f in named), len(named))}; "
         f"within two epochs {share_text(sum(f['found'] and f['epochs'] <= 2 for f in named), len(named))}{soonest_text(named)}. "
         f"Right vital, of faults that only a detector of the node can see: "

@@ -66,6 +66,43 @@ TEST(BusyLoopTest, WhereARowCannotTellOfCallsNobodyIsSaidToMakeNone) {
   EXPECT_THAT(told(30, 30).at(0).evidence, HasSubstr("0.99 CPUs, 0 calls/s"));
 }
 
+// Of a loop on a machine with hardware counters: its cache misses a second, those of all without a
+// row, and what was sampled of it in one place of the code, in CPUs.
+std::vector<Watch::Told> SpinsAndMisses(double misses, double of_others, double of_place) {
+  Watch watch(BusyLoopFilter());
+  watch.CountMisses();
+  Play(watch, 40, 2, Nothing, [&](Watch& w) {
+    const uint32_t column = w.Share("llc", "misses", true);
+    w.Process(
+        812, "/usr/bin/app",
+        {{TELLTALE_PROCESS_RUN_NS, 0.5e9}, {TELLTALE_PROCESS_QUEUE_NS, 0.5e9}, {column, misses}});
+    w.Others(900, {{column, of_others}});
+    if (of_place > 0) Place(w, "/usr/bin/app", of_place, 1);
+  });
+  return watch.told;
+}
+
+TEST(BusyLoopTest, WithHardwareCountersItIsWhatTheCacheServes) {
+  const auto told = SpinsAndMisses(20e3, 0, 0);
+  ASSERT_EQ(told.size(), 1u) << "wherever in the code it is";
+  EXPECT_THAT(told[0].evidence, HasSubstr("4e+04 cache misses/s"));
+  EXPECT_THAT(told[0].against, HasSubstr("a computation that fits into the cache"));
+}
+
+TEST(BusyLoopTest, WithHardwareCountersWhatReadsMemoryIsNoneHoweverFewItsPlaces) {
+  EXPECT_EQ(SpinsAndMisses(49e3, 0, 0.5).size(), 1u);
+  EXPECT_TRUE(SpinsAndMisses(51e3, 0, 0.5).empty()) << "100,000 per second of CPU";
+}
+
+TEST(BusyLoopTest, WhereARowCannotTellOfMissesItIsAsWithoutHardwareCounters) {
+  EXPECT_EQ(SpinsAndMisses(0, 49e6, 0).size(), 1u) << "49,000 at most may be its";
+  EXPECT_TRUE(SpinsAndMisses(0, 51e6, 0).empty());
+  const auto told = SpinsAndMisses(0, 51e6, 0.5);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].evidence, HasSubstr("of what was sampled of it in 3 places"));
+  EXPECT_THAT(told[0].against, HasSubstr("without hardware counters"));
+}
+
 TEST(BusyLoopTest, ItSpeaksAfterAsManyEpochsAsItIsToldToLearn) {
   const auto spoken = [](double learn) {
     Watch watch(BusyLoopFilter(), {{"learn", learn}});
@@ -419,6 +456,31 @@ TEST(LoadTest, WhatHasBeenThereForLongAndDoesMoreIsAGrowingLoad) {
             "time, usually 300, and takes 0.8 CPUs, usually 0.2");
   EXPECT_EQ(watch.told[0].cause, "growing load");
   EXPECT_THAT(watch.told[0].against, HasSubstr("without hardware counters"));
+}
+
+// With hardware counters: so many cache misses a second while it takes 0.8 CPUs.
+std::vector<Watch::Told> DoesMoreAndMisses(double misses) {
+  Watch watch(LoadFilter());
+  watch.CountMisses();
+  for (int i = 0; i < 42; ++i) {
+    const bool more = i >= 40;
+    Nothing(watch);
+    watch.Process(812, "/usr/bin/redis",
+                  {{TELLTALE_PROCESS_RUN_NS, more ? 0.8e9 : 0.2e9},
+                   {TELLTALE_PROCESS_FAULTS_MINOR, more ? 5200 : 300},
+                   {watch.Share("llc", "misses", true), more ? misses : 1e3}});
+    watch.Show();
+  }
+  return watch.told;
+}
+
+TEST(LoadTest, WithHardwareCountersAGrowingLoadMakesMuchMemoryTraffic) {
+  EXPECT_TRUE(DoesMoreAndMisses(79e3).empty()) << "it sets things up anew";
+  const auto told = DoesMoreAndMisses(160e3);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].cause, "growing load");
+  EXPECT_THAT(told[0].evidence, HasSubstr("2e+05 cache misses per second of CPU"));
+  EXPECT_THAT(told[0].against, HasSubstr("a job of its own"));
 }
 
 TEST(LoadTest, MoreFirstTouchesAloneOrAUsualPeakAreNone) {

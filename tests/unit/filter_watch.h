@@ -69,6 +69,11 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
+  // A machine with hardware counters; before anything is said of an epoch.
+  void CountMisses() {
+    counts_misses_ = true;
+    Clear();
+  }
   // The next epoch: until Show all vitals are watched and count nothing.
   v1::Vital& Vital(const std::string& name) {
     const auto descriptor = std::ranges::find(schema_.vitals(), name, &v1::VitalDescriptor::name);
@@ -216,9 +221,9 @@ class Watch {
     for (const v1::VitalDescriptor& descriptor : schema_.vitals()) {
       v1::Vital& vital = *body.add_vitals();
       vital.set_id(descriptor.id());
-      vital.set_state(descriptor.name() == "llc" ? v1::VITAL_STATE_UNAVAILABLE
-                                                 : v1::VITAL_STATE_ACTIVE);
-      if (descriptor.name() == "llc") continue;
+      const bool there = counts_misses_ || descriptor.name() != "llc";
+      vital.set_state(there ? v1::VITAL_STATE_ACTIVE : v1::VITAL_STATE_UNAVAILABLE);
+      if (!there) continue;
       for (int i = 0; i < descriptor.subs_size(); ++i) vital.add_subs();
     }
   }
@@ -228,6 +233,7 @@ class Watch {
   const v1::Schema schema_ = proto::BuiltinSchema();
   telltale_filter_host host_ = {};
   void* instance_ = nullptr;
+  bool counts_misses_ = false;
   std::map<uint32_t, int> columns_;
   std::vector<std::map<uint32_t, double>> values_;
   std::map<uint32_t, double> others_;
