@@ -3,7 +3,9 @@ telltale_test(filter_ewma_test LABEL unit SOURCES unit/filter_ewma_test.cc LINK 
 telltale_test(filter_detect_test LABEL unit
   SOURCES unit/filter_detect_test.cc unit/filter_detect_process_test.cc
   LINK telltale::filter)
-telltale_test(filter_versions_test LABEL unit SOURCES unit/filter_versions_test.cc LINK telltale::filter absl::str_format)
+telltale_test(filter_versions_test LABEL unit SOURCES unit/filter_versions_test.cc LINK telltale::filter telltale::formats absl::str_format)
+target_compile_definitions(filter_versions_test PRIVATE TELLTALE_PROGRAM="$<TARGET_FILE:telltale>")
+add_dependencies(filter_versions_test telltale)
 telltale_test(filter_fleet_test LABEL unit SOURCES unit/filter_fleet_test.cc LINK telltale::filter)
 telltale_test(filter_rules_test LABEL unit
   SOURCES unit/filter_rules_test.cc unit/filter_rules_held_test.cc unit/filter_rules_blocked_test.cc unit/filter_rules_node_test.cc

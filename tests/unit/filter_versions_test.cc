@@ -6,14 +6,20 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "collector/filter/detect/detectors.h"
+#include "collector/formats/next_command.h"
 #include "storage/rollup/portable.h"
 #include "tests/unit/filter_watch.h"
 
@@ -113,6 +119,68 @@ TEST(FilterVersionsTest, WhatAFilterSaysChangesWithItsVersionOnly) {
   std::stringstream file;
   file << std::ifstream(kGolden).rdbuf();
   EXPECT_EQ(file.str(), now) << "run this test with TELLTALE_REWRITE=1 and look at the difference";
+}
+
+// The program itself, with keys and where nobody listens: it asks only if what was typed makes
+// sense.
+class Typed {
+ public:
+  static constexpr int kUsage = 2, kNobodyThere = 3;
+  Typed() { EXPECT_EQ(ExitCode(absl::StrCat(" pki init --dir ", keys_)), 0); }
+  ~Typed() { std::filesystem::remove_all(keys_); }
+  int operator()(const std::string& command) const {
+    constexpr std::string_view kName = "telltale";
+    if (!command.starts_with(kName)) return -1;
+    return ExitCode(absl::StrCat(command.substr(kName.size()), " --collector 127.0.0.1:1 --ca ",
+                                 keys_, "/ca.crt --cert ", keys_, "/ca.crt --key ", keys_,
+                                 "/ca.key"));
+  }
+
+ private:
+  static int ExitCode(const std::string& words) {
+    const int status =
+        std::system(absl::StrCat(TELLTALE_PROGRAM, words, " >/dev/null 2>&1").c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  const std::string keys_ = absl::StrCat(::testing::TempDir(), "proposed_commands_", getpid());
+};
+
+// The vital that a command asks for, or a sub-series of one; others only the collector would
+// refuse.
+bool HasVital(const std::string& command) {
+  constexpr std::string_view kFlag = " --vital ";
+  const size_t at = command.find(kFlag);
+  if (at == std::string::npos) return true;
+  std::string named = command.substr(at + kFlag.size());
+  named = named.substr(0, named.find(' '));
+  const v1::Schema schema = proto::BuiltinSchema();
+  for (const v1::VitalDescriptor& vital : schema.vitals()) {
+    if (named == vital.name()) return true;
+    for (const v1::SubDescriptor& sub : vital.subs()) {
+      if (named == absl::StrCat(vital.name(), "/", sub.name())) return true;
+    }
+  }
+  return false;
+}
+
+TEST(FilterVersionsTest, WhatADiagnosisProposesIsACommand) {
+  const Typed typed;
+  ASSERT_EQ(typed("telltale stacks --vital cpu --of 812"), Typed::kUsage);
+  std::set<std::string> proposed;
+  for (const telltale_filter* filter : BuiltinFilters()) {
+    Watch watch(filter, {{"new_label_learn", 60}});
+    for (int i = 0; i < kEpochs; ++i) Show(watch, i);
+    for (const Watch::Told& told : watch.told) {
+      if (!told.next.empty()) proposed.insert(told.next);
+    }
+  }
+  EXPECT_GE(proposed.size(), 10u);
+  for (const std::string& command : proposed) {
+    EXPECT_TRUE(HasVital(command)) << command;
+    EXPECT_EQ(typed(formats::CompletedCommand(command, "db-1", 1e9, 1e9 + 60)), Typed::kNobodyThere)
+        << command;
+  }
 }
 
 // Else a change of what it says would go unseen here.

@@ -22,7 +22,7 @@ class Watch {
  public:
   static constexpr uint64_t kSecond = 1'000'000'000;
   struct Told {
-    std::string vital, sub, subject, text, evidence, against, cause, cgroup, device, site;
+    std::string vital, sub, subject, text, evidence, against, cause, cgroup, device, site, next;
     uint64_t start_ns, end_ns;
     bool open;
     double value, expected, severity;
@@ -42,10 +42,12 @@ class Watch {
       // Whatever a filter says comes with what speaks for it, and against.
       EXPECT_NE(text(a->evidence), "") << a->text;
       EXPECT_NE(text(a->against), "") << a->text;
-      static_cast<Watch*>(context)->told.push_back(
-          {a->vital, a->sub, text(a->subject), text(a->text), text(a->evidence), text(a->against),
-           text(a->cause), text(a->cgroup), text(a->device), text(a->site), a->start_ns, a->end_ns,
-           a->open != 0, a->value, a->expected, a->severity, a->learned_epochs});
+      Watch& self = *static_cast<Watch*>(context);
+      EXPECT_TRUE(self.filter_->rule == 0 || !text(a->next).empty()) << a->text;
+      self.told.push_back({a->vital, a->sub, text(a->subject), text(a->text), text(a->evidence),
+                           text(a->against), text(a->cause), text(a->cgroup), text(a->device),
+                           text(a->site), text(a->next), a->start_ns, a->end_ns, a->open != 0,
+                           a->value, a->expected, a->severity, a->learned_epochs});
     };
     host_.point = [](void* context, const telltale_filter_point* point) {
       static_cast<Watch*>(context)
