@@ -9,7 +9,7 @@ build_packages=(
   dpkg-dev file
 )
 run_packages=(curl ca-certificates procps)
-test_packages=(libgtest-dev libgmock-dev prometheus bpftrace openssl jq linux-perf stress-ng python3 iproute2
+test_packages=(libgtest-dev libgmock-dev prometheus bpftrace openssl jq linux-perf stress-ng python3 iproute2 nftables
   nginx-light apache2-utils redis-server nodejs xz-utils zsh
   systemd prometheus-alertmanager lintian python3-yaml python3-jsonschema openssh-server debootstrap
   golang-go golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev

@@ -1,5 +1,7 @@
-// Packets of known effect. usage: scenario_network flood|unanswered ADDRESS
+// Packets of known effect. usage: scenario_network flood|stream|unanswered ADDRESS
 //   flood       datagrams over loopback to a receiver that drops them, as many as it can
+//   stream      eight connections over loopback, each as many bytes as it takes: of a link that
+//               loses packets, many are sent again
 //   unanswered  300 connections at a time to ADDRESS, where nobody answers: each SYN is sent again
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -30,6 +32,40 @@ void Flood() {
   for (;;) sendto(sender, "x", 1, 0, reinterpret_cast<sockaddr*>(&to), size);
 }
 
+void ReadAll(int stream) {
+  char block[16'384];
+  while (read(stream, block, sizeof block) > 0) {
+  }
+  close(stream);
+}
+
+void Accept(int listener) {
+  for (;;) std::thread(ReadAll, accept(listener, nullptr, nullptr)).detach();
+}
+
+void WriteOn(sockaddr_in to) {
+  static const char block[16'384] = {};
+  for (;;) {
+    const int stream = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(stream, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0) {
+      while (send(stream, block, sizeof block, MSG_NOSIGNAL) > 0) {
+      }
+    }
+    close(stream);
+  }
+}
+
+void Stream() {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in to = At("127.0.0.1", 0);
+  socklen_t size = sizeof to;
+  bind(listener, reinterpret_cast<sockaddr*>(&to), size);
+  getsockname(listener, reinterpret_cast<sockaddr*>(&to), &size);
+  listen(listener, 8);
+  for (int i = 0; i < 8; ++i) std::thread(WriteOn, to).detach();
+  Accept(listener);
+}
+
 void Unanswered(const char* address) {
   const sockaddr_in to = At(address, 9);
   for (std::vector<int> waiting;;) {
@@ -48,6 +84,7 @@ void Unanswered(const char* address) {
 int main(int argc, char** argv) {
   const std::string_view kind = argc > 1 ? argv[1] : "";
   if (kind == "flood") Flood();
+  if (kind == "stream") Stream();
   if (kind == "unanswered" && argc > 2) Unanswered(argv[2]);
   return 2;
 }
