@@ -24,6 +24,28 @@ TEST(HeldFromCpuTest, AProcessThatMayNotRunOnAnIdleNodeIsHeldAbnormally) {
   EXPECT_THAT(watch.told[0].text, HasSubstr("3.5 of 4 CPUs had nothing to do"));
 }
 
+// Beside so many others that wait for half of the time.
+std::string AgainstWith(int others, double busy) {
+  Watch watch(HeldFromCpuFilter());
+  Play(watch, 40, 2, Nothing, [&](Watch& w) {
+    Queued(w, 0.9, busy);
+    for (int i = 0; i < others; ++i) {
+      w.Process(900 + static_cast<uint32_t>(i), "/usr/bin/peer",
+                {{TELLTALE_PROCESS_QUEUE_NS, 0.48e9}, {TELLTALE_PROCESS_RUN_NS, 0.4e9}});
+    }
+  });
+  EXPECT_EQ(watch.told.size(), 1u);
+  return watch.told.empty() ? "" : watch.told[0].against;
+}
+
+TEST(HeldFromCpuTest, ThatOthersWaitAsLongSpeaksAgainst) {
+  EXPECT_THAT(AgainstWith(0, 3.9), ::testing::StartsWith("a process bound to one busy CPU"));
+  EXPECT_THAT(AgainstWith(3, 3.9), HasSubstr("3 other processes were queued for half as long or "
+                                             "longer: the node may lack CPUs; "));
+  EXPECT_THAT(AgainstWith(1, 0.5), HasSubstr("1 other process was queued for half as long or "
+                                             "longer: what holds them all may be meant to; "));
+}
+
 // A server whose two hundred threads wake for each event, and wait for each other.
 TEST(HeldFromCpuTest, ThreadsThatWakeTogetherAreNotHeld) {
   Watch watch(HeldFromCpuFilter());
@@ -100,6 +122,7 @@ TEST(HeldFromCpuTest, ACgroupsCpuLimitIsNamedWithItsPeriods) {
                           "over its CPU limit in 580 periods, 51 s of 60 s"));
     EXPECT_EQ(limited[0].cause, "held from the CPU abnormally: the CPU limit of its cgroup");
     EXPECT_EQ(limited[0].cgroup, "/shop.slice");
+    EXPECT_THAT(limited[0].against, HasSubstr("it got 0.1 CPUs: a limit that is meant"));
   }
   EXPECT_THAT(told(0.1, 0.5).at(0).text, ::testing::Not(HasSubstr("throttled")))
       << "a limit that took a ninth of what it waited is not why";

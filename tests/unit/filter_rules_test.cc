@@ -11,6 +11,7 @@ namespace telltale::filter {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 constexpr uint64_t kSecond = Watch::kSecond;
 
 // What is certain of one place of a program's code, in CPUs.
@@ -80,6 +81,19 @@ std::vector<Watch::Told> SpinsAndMisses(double misses, double of_others, double 
     if (of_place > 0) Place(w, "/usr/bin/app", of_place, 1);
   });
   return watch.told;
+}
+
+// A job that computes for eight epochs and ends, an hour later again, and this time does not.
+TEST(BusyLoopTest, ThatItsProgramStoppedBeforeSpeaksAgainst) {
+  Watch watch(BusyLoopFilter());
+  const auto spin = [](Watch& w) { Spin(w, 1, 0.97); };
+  Play(watch, 40, 8, Nothing, spin);
+  Play(watch, 60, 2, Nothing, spin);
+  ASSERT_EQ(watch.told.size(), 3u);
+  EXPECT_THAT(watch.told[0].against, Not(HasSubstr("on end")));
+  EXPECT_THAT(watch.told[2].against,
+              HasSubstr("; within the last week or two this program computed for 8 epochs on end, "
+                        "and stopped"));
 }
 
 TEST(BusyLoopTest, WithHardwareCountersItIsWhatTheCacheServes) {
@@ -359,6 +373,21 @@ TEST(FailingCallTest, ALoopAroundAFailingSendIsNamedWithItsCallAndError) {
   EXPECT_EQ(watch.told[0].cause, "busy loop around a failing call");
 }
 
+TEST(FailingCallTest, WhatItMayBeAfterSpeaksAgainst) {
+  const auto against = [](double ok, uint64_t error) {
+    Watch watch(FailingCallFilter());
+    Play(watch, 40, 2, Nothing, [&](Watch& w) {
+      Fails(w, 3e5, ok);
+      w.Vital("syscall").mutable_samples()->rbegin()->mutable_exemplar()->set_detail(1,
+                                                                                     2 * error - 1);
+    });
+    return watch.told.at(0).against;
+  };
+  EXPECT_EQ(against(0, EPIPE), "a program that polls without waiting does it on purpose");
+  EXPECT_THAT(against(500, EPIPE), ::testing::StartsWith("500 calls/s succeed; a program"));
+  EXPECT_THAT(against(0, EAGAIN), ::testing::StartsWith("EAGAIN may be an answer; a program"));
+}
+
 TEST(FailingCallTest, CallsThatARowLeavesOutAreNotTakenForNone) {
   const auto told = [](double failed) {
     Watch watch(FailingCallFilter());
@@ -480,7 +509,7 @@ TEST(LoadTest, WithHardwareCountersAGrowingLoadMakesMuchMemoryTraffic) {
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].cause, "growing load");
   EXPECT_THAT(told[0].evidence, HasSubstr("2e+05 cache misses per second of CPU"));
-  EXPECT_THAT(told[0].against, HasSubstr("a job of its own"));
+  EXPECT_THAT(told[0].against, HasSubstr("it kept 0 % of these pages; a job of its own"));
 }
 
 TEST(LoadTest, MoreFirstTouchesAloneOrAUsualPeakAreNone) {
@@ -604,6 +633,7 @@ TEST(LoadTest, AForkStormIsAGrowingLoadAndAUsualBuildIsNone) {
   }
   ASSERT_EQ(storm.told.size(), 1u);
   EXPECT_EQ(storm.told[0].text, "sh is started 400 times a second, usually 0.5");
+  EXPECT_THAT(storm.told[0].against, HasSubstr("each took 2.5 ms of CPU time"));
   Watch script(LoadFilter());
   for (int i = 0; i < 44; ++i) {
     Forks(script, i < 40 ? 30 : 12'000);

@@ -22,7 +22,7 @@ class FailingCall : public Rule {
  public:
   static constexpr const char* kVitals[] = {"syscall", nullptr};
   static constexpr DetectorFacts kFacts = {.name = "rule_failing_call",
-                                           .version = 6,
+                                           .version = 7,
                                            .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS |
                                                     TELLTALE_NEEDS_SAMPLES |
                                                     TELLTALE_NEEDS_PROCESSES,
@@ -75,7 +75,7 @@ class FailingCall : public Rule {
               : failed < kShare * calls.most && !IsRound(call, wants, failed, calls.most)) {
         continue;
       }
-      cases.push_back(CaseOf(*process, call, failed, calls, cpus));
+      cases.push_back(CaseOf(epoch, *process, call, failed, calls, cpus));
     }
     return cases;
   }
@@ -94,8 +94,8 @@ class FailingCall : public Rule {
     return std::ranges::count(kAnswers, call.error) == 0;
   }
 
-  Case CaseOf(const telltale_filter_process& process, const Call& call, double failed,
-              const CallRate& calls, double cpus) const {
+  Case CaseOf(const RuleEpoch& epoch, const telltale_filter_process& process, const Call& call,
+              double failed, const CallRate& calls, double cpus) const {
     const std::string text = ProcessText(process);
     std::string what;
     if (call.number_plus_1 != 0) {
@@ -114,11 +114,25 @@ class FailingCall : public Rule {
     found.found.evidence =
         absl::StrCat(calls.most > calls.told ? "at least " : "", PercentText(failed / calls.most),
                      " of its ", AtMostText(calls.told, calls.most), " calls/s failed");
-    found.found.against = "a program that polls without waiting does it on purpose";
+    found.found.against = absl::StrCat(AnswersText(epoch, process, call),
+                                       "a program that polls without waiting does it on purpose");
     found.found.cause = "busy loop around a failing call";
     found.found.next =
         absl::StrCat("telltale stacks --vital syscall/failed --process ", process.pid);
     return found;
+  }
+
+  // What it may be after: calls that succeed, and failures that say something.
+  static std::string AnswersText(const RuleEpoch& epoch, const telltale_filter_process& process,
+                                 const Call& call) {
+    const double told = epoch.Of(process, "syscall", "ok", false);
+    const double most = epoch.AtMost(process, "syscall", "ok", false);
+    std::string text;
+    if (most > 0) absl::StrAppend(&text, AtMostText(told, most), " calls/s succeed; ");
+    if (call.error != 0 && std::ranges::count(kAnswers, call.error) > 0) {
+      absl::StrAppend(&text, ErrorText(call.error), " may be an answer; ");
+    }
+    return text;
   }
 
   static Call Heaviest(const RuleEpoch& epoch, const telltale_filter_process& process) {

@@ -45,7 +45,7 @@ class Load : public Rule {
   static constexpr const char* kVitals[] = {"user_page", "llc", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_load",
-      .version = 6,
+      .version = 7,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "a start that takes long, a load that grows",
       .vitals = kVitals,
@@ -131,10 +131,14 @@ class Load : public Rule {
         "there for ", past.epochs, " epochs",
         traffic.has_value() ? absl::StrFormat(", %.3g cache misses per second of CPU", *traffic)
                             : std::string());
-    found.against = traffic.has_value()
-                        ? "a job of its own, as a new table or a cache that warms up"
-                        : "without hardware counters a program that sets itself up anew looks the "
-                          "same";
+    found.against = absl::StrCat(
+        past.resident < 0
+            ? ""
+            : absl::StrFormat("it kept %.0f %% of these pages; ", 100 * kept / touched),
+        traffic.has_value()
+            ? "a job of its own, as a new table or a cache that warms up, keeps most"
+            : "without hardware counters a program that sets itself up anew looks the same, but "
+              "keeps most");
     found.cause = "growing load";
     return found;
   }
@@ -160,7 +164,9 @@ class Load : public Rule {
     found.evidence =
         absl::StrFormat("%d short-lived processes, %.3g CPUs, %.0f pages/s",
                         static_cast<int>(processes.instances), Cpus(epoch, processes), found.value);
-    found.against = "a build or a script that is meant to does the same";
+    found.against = absl::StrFormat(
+        "each took %.3g ms of CPU time: a build or a script that is meant to does the same",
+        1e3 * Cpus(epoch, processes) / started);
     found.cause = "growing load: many short-lived processes";
     return found;
   }

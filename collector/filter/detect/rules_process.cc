@@ -33,7 +33,7 @@ class BusyLoop : public Rule {
   static constexpr const char* kVitals[] = {"cpu", "llc", "syscall", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_busy_loop",
-      .version = 9,
+      .version = 10,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_PROCESSES,
       .about = "much CPU time without memory traffic or calls: a busy loop",
       .vitals = kVitals,
@@ -103,12 +103,20 @@ class BusyLoop : public Rule {
                                       work.calls.most > kNothing ? "next to nothing" : "nothing",
                                       " of the kernel: a busy loop");
       found.found.evidence = evidence;
-      found.found.against = against;
+      found.found.against = absl::StrCat(against, EndedBefore(*process));
       found.found.cause = "busy loop";
       found.found.next = absl::StrCat("telltale stacks --vital cpu --process ", process->pid);
       cases.push_back(std::move(found));
     }
     return cases;
+  }
+
+  // A computation ends; what came to an end before may do so again.
+  std::string EndedBefore(const telltale_filter_process& process) const {
+    const uint32_t longest = longest_.Of(ProgramOf(process));
+    if (longest == 0) return "";
+    return absl::StrCat("; within the last week or two this program computed for ", longest,
+                        " epochs on end, and stopped");
   }
 
   Work WorkOf(const RuleEpoch& epoch, const telltale_filter_process& process) const {
@@ -250,7 +258,7 @@ class HeldFromCpu : public Rule {
   static constexpr const char* kVitals[] = {"cpu", "sched_delay", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_held",
-      .version = 8,
+      .version = 9,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "a process held from the CPU, normally or abnormally",
@@ -270,6 +278,7 @@ class HeldFromCpu : public Rule {
   static constexpr uint64_t kIdle = 5;                  // policy: to run where nobody else wants to
   static constexpr uint32_t kStateDetail = 3;           // place of `state` among the details
   static constexpr double kNearlyAll = 0.8;             // of the time it waited
+  static constexpr double kAsLong = 0.5;                // of it, for others to count
   static constexpr double kMostOf = 0.5;                // of it, throttled: the limit is the reason
   static constexpr uint32_t kFifo = 1, kRoundRobin = 2, kDeadline = 6;  // policies
 
@@ -318,7 +327,9 @@ class HeldFromCpu : public Rule {
           process->cgroup[0] == '\0' ? "" : absl::StrCat("; its cgroup is ", process->cgroup));
       found.found.evidence = absl::StrFormat("queued %.3g, ran %.3g threads", queued, ran);
       found.found.against =
-          "a process bound to one busy CPU waits like one whose cgroup has little weight";
+          absl::StrCat(OthersText(epoch, *process, queued, crowded),
+                       "a process bound to one busy CPU waits like one whose cgroup has little "
+                       "weight");
       found.found.cause = instead != nullptr && IsRealTime(*instead)
                               ? "held from the CPU abnormally: by a real-time task"
                               : "held from the CPU abnormally: a binding, a small weight or a "
@@ -328,6 +339,21 @@ class HeldFromCpu : public Rule {
       cases.push_back(std::move(found));
     }
     return cases;
+  }
+
+  // Who else waited: of many it is no case of their own.
+  static std::string OthersText(const RuleEpoch& epoch, const telltale_filter_process& process,
+                                double queued, bool crowded) {
+    size_t others = 0;
+    for (const telltale_filter_process* other : epoch.Processes()) {
+      if (other->pid == 0 || other == &process) continue;
+      others += epoch.Of(*other, TELLTALE_PROCESS_QUEUE_NS) / 1e9 >= kAsLong * queued ? 1 : 0;
+    }
+    if (others == 0) return "";
+    return absl::StrCat(
+        others, " other ", others == 1 ? "process was" : "processes were",
+        " queued for half as long or longer: ",
+        crowded ? "the node may lack CPUs; " : "what holds them all may be meant to; ");
   }
 
   // Threads of it that may have wanted a CPU at the same time; `wanted` one on average.
@@ -432,7 +458,8 @@ class HeldFromCpu : public Rule {
                               process.throttled_periods, " periods, ", OfEpoch(epoch, limited));
     found.evidence =
         absl::StrFormat("queued %.3g, ran %.3g, throttled %.3g threads", queued, ran, limited);
-    found.against = "a limit that is meant holds a program like this";
+    found.against = absl::StrFormat(
+        "it got %.3g CPUs: a limit that is meant to give it no more holds it like this", ran);
     found.cause = "held from the CPU abnormally: the CPU limit of its cgroup";
     found.next = absl::StrCat("telltale stacks --vital sched_delay --process ", process.pid);
     return held;
