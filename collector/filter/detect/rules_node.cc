@@ -212,8 +212,8 @@ class KernelBottleneck : public Rule {
 // Processes wait for pages to come back from disk, and there is little memory left: of the node, or
 // of the cgroup of a process that has to free some before it gets any. Whether swap is used up as
 // well tells how near the end is: then what runs out next is killed. Who reads its pages back is
-// the victim; who took the memory is another one as often as not: the process that grew most since
-// all was well or, where none grew by much, the largest.
+// the victim; who took the memory is another one as often as not: the process that grew most within
+// half an hour or so, before memory was low or since, or, where none grew by much, the largest.
 class LowMemory : public Rule {
  public:
   static constexpr const char* kVitals[] = {"user_page", "blocking", "reclaim", nullptr};
