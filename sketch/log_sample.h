@@ -31,9 +31,11 @@ uint32_t PowersPassed(uint64_t total, uint64_t quantum, uint32_t t_log2);
 // Chance that a label of weight n went unsampled in a cell where it competes with `others`, if the
 // events of all came mixed evenly and on all CPUs alike: (1 - kept n / (N + n))^k with k powers
 // passed, each by one of the label's events with chance n / (N + n). Small events: each at most a
-// small part of n. `others` is what the label competes with for samples: of voted cells what is
-// contested (slot.h), of plain ones all of it. A label that outweighs the others leads, and is due
-// until it is kept: then the greater of kept and kept_first counts.
+// small part of n, and of about the weight of the others'. Where those of the label are a tenth of
+// that and the quantum is below it, the chance is up to 0.3 too high; where they are few and ten
+// times that, up to 0.12 too low. `others` is what the label competes with for samples: of voted
+// cells what is contested (slot.h), of plain ones all of it. A label that outweighs the others
+// leads, and is due until it is kept: then the greater of kept and kept_first counts.
 double MissSpread(uint64_t n, uint64_t others, const Sampling& sampling);
 
 // The same if the label came as one event or one run on one CPU: max(0, 1 - kept log_t(1 + n / N)),

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
 #include <vector>
 
 namespace telltale::sketch {
@@ -45,48 +46,94 @@ TEST(PowersPassedTest, CountsTheEligibleEventsOfACellThatGrowsByOnes) {
   }
 }
 
-enum class Arrival { kMixed, kBurst };
-
 struct Case {
-  uint64_t n, others;  // unit events of the label and of the rest of its cell
-  Sampling sampling;
-  bool one_cpu = true;  // all events on one CPU, or each on a random one
-  double refused = 0;   // of the due events
+  uint64_t n, others;            // events of the label and of the rest of its cell
+  Sampling sampling;             // as it is at the epoch's end
+  bool one_cpu = true;           // all events on one CPU, or each on a random one
+  double refused = 0;            // of the due events
+  uint32_t t_log2_at_first = 0;  // until half of the events have come; 0: the same throughout
+  uint64_t heaviest = 1;         // weights are log-uniform from 1 to this
+  double heavier = 1;            // the label's events than the others'
+  uint32_t duty_log2 = 0;        // 1/2^k of the events are seen, and stand for 2^k times as much
 };
+
+struct Event {
+  uint64_t weight = 0;
+  bool is_mine = false;
+};
+
+std::vector<Event> Draw(const Case& c, std::mt19937_64& random) {
+  std::uniform_real_distribution<double> log_weight(0, std::log(static_cast<double>(c.heaviest)));
+  std::vector<Event> events;
+  for (uint64_t i = 0; i < c.n + c.others; ++i) {
+    const bool is_mine = i < c.n;
+    const double weight = std::exp(log_weight(random)) * (is_mine ? c.heavier : 1);
+    events.push_back({static_cast<uint64_t>(std::max(weight, 1.0)), is_mine});
+  }
+  return events;
+}
 
 struct Outcome {
   double missed = 0;   // share of the simulated epochs in which the label got no sample
   double samples = 0;  // of all labels, mean of an epoch
 };
 
-Outcome Simulate(const Case& c, Arrival arrival, int rounds, std::mt19937_64& random) {
+// The same events, mixed anew in each epoch.
+Outcome Simulate(const Case& c, std::vector<Event> events, int epochs, std::mt19937_64& random) {
   int missed = 0, samples = 0;
-  for (int round = 0; round < rounds; ++round) {
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    std::ranges::shuffle(events, random);
     std::vector<uint64_t> cell(c.sampling.cpus, 0);
-    uint64_t mine = c.n, rest = c.others;
     bool sampled = false;
-    const auto count = [&](uint64_t weight, bool is_mine) {
-      uint64_t& mine_or_any = cell[c.one_cpu ? 0 : random() % cell.size()];
-      const bool eligible = CrossedPower(mine_or_any, mine_or_any + weight, c.sampling.quantum,
-                                         c.sampling.t_log2) != 0;
-      mine_or_any += weight;
-      if (!eligible || std::uniform_real_distribution<double>()(random) < c.refused) return;
+    for (size_t i = 0; i < events.size(); ++i) {
+      if (random() % (uint64_t{1} << c.duty_log2) != 0) continue;
+      const bool at_first = c.t_log2_at_first != 0 && i < events.size() / 2;
+      uint64_t& total = cell[c.one_cpu ? 0 : random() % cell.size()];
+      const uint64_t before = total;
+      total += events[i].weight << c.duty_log2;
+      const bool eligible = CrossedPower(before, total, c.sampling.quantum,
+                                         at_first ? c.t_log2_at_first : c.sampling.t_log2) != 0;
+      if (!eligible || std::uniform_real_distribution<double>()(random) < c.refused) continue;
       ++samples;
-      sampled |= is_mine;
-    };
-    if (arrival == Arrival::kBurst) {
-      count(rest, false);
-      count(mine, true);
-    } else {
-      while (mine + rest > 0) {
-        const bool is_mine = random() % (mine + rest) < mine;
-        count(1, is_mine);
-        --(is_mine ? mine : rest);
-      }
+      sampled |= events[i].is_mine;
     }
     missed += sampled ? 0 : 1;
   }
-  return {static_cast<double>(missed) / rounds, static_cast<double>(samples) / rounds};
+  return {static_cast<double>(missed) / epochs, static_cast<double>(samples) / epochs};
+}
+
+constexpr int kDraws = 10, kEpochs = 300;
+constexpr double kChance = 0.0274;  // three standard deviations of a share of kDraws * kEpochs
+
+struct Compared {
+  double stated = 0, missed = 0;
+};
+
+// Of several draws of the weights. The chance is stated of what all events weigh, those that were
+// not seen too.
+Compared Compare(const Case& c, std::mt19937_64& random) {
+  Compared mean;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const std::vector<Event> events = Draw(c, random);
+    uint64_t mine = 0, others = 0;
+    for (const Event& event : events) (event.is_mine ? mine : others) += event.weight;
+    const Outcome outcome = Simulate(c, events, kEpochs, random);
+    const CellGroup load[] = {{mine + others, 1}};
+    Sampling sampling = c.sampling;
+    sampling.kept = outcome.samples * KeptShare(1, load, sampling);
+    mean.stated += MissSpread(mine, others, sampling) / kDraws;
+    mean.missed += outcome.missed / kDraws;
+  }
+  return mean;
+}
+
+void ExpectTheStatedMiss(std::span<const Case> cases, std::mt19937_64& random) {
+  for (const Case& c : cases) {
+    const Compared mean = Compare(c, random);
+    EXPECT_NEAR(mean.missed, mean.stated, kChance + 0.01)
+        << c.n << " in " << c.others << ", " << c.refused << " refused, t 2^" << c.t_log2_at_first
+        << " at first, weights to " << c.heaviest << ", duty 1/2^" << c.duty_log2;
+  }
 }
 
 TEST(MissSpreadTest, IsTheShareOfMissedLabelsInSimulatedEpochs) {
@@ -103,16 +150,67 @@ TEST(MissSpreadTest, IsTheShareOfMissedLabelsInSimulatedEpochs) {
       {.n = 100, .others = 900, .sampling = {1, 1, 1}, .refused = 0.7},
       {.n = 100, .others = 3000, .sampling = {1, 1, 4}, .one_cpu = false, .refused = 0.5},
   };
-  constexpr int kRounds = 3000;
-  for (const Case& c : cases) {
-    const Outcome outcome = Simulate(c, Arrival::kMixed, kRounds, random);
-    const CellGroup load[] = {{c.n + c.others, 1}};
-    Sampling sampling = c.sampling;
-    sampling.kept = outcome.samples * KeptShare(1, load, sampling);
-    EXPECT_NEAR(outcome.missed, MissSpread(c.n, c.others, sampling),
-                3 * std::sqrt(0.25 / kRounds) + 0.01)
-        << c.n << " in " << c.others << ", " << c.refused << " refused";
-  }
+  ExpectTheStatedMiss(cases, random);
+}
+
+TEST(MissSpreadTest, HoldsWhereTChangesWithinTheEpoch) {
+  std::mt19937_64 random(24);
+  const Case cases[] = {
+      {.n = 100, .others = 900, .sampling = {1, 2, 1}, .t_log2_at_first = 1},
+      {.n = 100, .others = 900, .sampling = {1, 1, 1}, .t_log2_at_first = 2},
+      {.n = 300, .others = 3000, .sampling = {1, 8, 1}, .t_log2_at_first = 1},
+      {.n = 300, .others = 3000, .sampling = {1, 1, 1}, .t_log2_at_first = 8},
+      {.n = 300, .others = 3000, .sampling = {4, 4, 4}, .one_cpu = false, .t_log2_at_first = 1},
+  };
+  ExpectTheStatedMiss(cases, random);
+}
+
+TEST(MissSpreadTest, HoldsForEventsOfManyWeights) {
+  std::mt19937_64 random(25);
+  const Case cases[] = {
+      {.n = 100, .others = 900, .sampling = {1, 1, 1}, .heaviest = 10'000},
+      {.n = 300, .others = 900, .sampling = {16, 2, 1}, .heaviest = 10'000},
+      {.n = 300, .others = 900, .sampling = {16, 2, 1}, .t_log2_at_first = 1, .heaviest = 10'000},
+      {.n = 300, .others = 3000, .sampling = {1024, 1, 1}, .heaviest = 10'000},
+      {.n = 300, .others = 3000, .sampling = {64, 1, 4}, .one_cpu = false, .heaviest = 10'000},
+  };
+  ExpectTheStatedMiss(cases, random);
+}
+
+// Below the weight of one event, powers are passed by whoever comes first: more often by the label
+// if its events are many and light than by its weight.
+TEST(MissSpreadTest, IsTooHighForLighterEventsThanTheOthersAndTooLowForAFewHeavierOnes) {
+  std::mt19937_64 random(27);
+  const auto too_high = [&](const Case& c) {
+    const Compared mean = Compare(c, random);
+    return mean.stated - mean.missed;
+  };
+  Case c{.n = 300, .others = 900, .sampling = {1, 1, 1}, .heaviest = 10'000, .heavier = 0.1};
+  EXPECT_GT(too_high(c), 0.2);
+  EXPECT_LT(too_high(c), 0.33);
+  c.sampling.quantum = 1024;  // of the weight of one event
+  EXPECT_LT(too_high(c), 0.07);
+  c.n = 30, c.heavier = 10;
+  EXPECT_LT(too_high(c), -0.03);
+  EXPECT_GT(too_high(c), -0.12);
+}
+
+TEST(MissSpreadTest, HoldsWhereEventsAreSeenPartOfTheTimeAndStandForMore) {
+  std::mt19937_64 random(26);
+  const Case cases[] = {
+      {.n = 500, .others = 4500, .sampling = {1, 1, 1}, .duty_log2 = 3},
+      {.n = 500, .others = 4500, .sampling = {16, 1, 1}, .duty_log2 = 3},
+      {.n = 2000, .others = 2000, .sampling = {16, 2, 1}, .duty_log2 = 3},
+      {.n = 1000, .others = 9000, .sampling = {16, 1, 4}, .one_cpu = false, .duty_log2 = 3},
+      {.n = 1000, .others = 9000, .sampling = {64, 1, 1}, .heaviest = 10'000, .duty_log2 = 3},
+      {.n = 1000,
+       .others = 9000,
+       .sampling = {64, 2, 1},
+       .t_log2_at_first = 1,
+       .heaviest = 10'000,
+       .duty_log2 = 3},
+  };
+  ExpectTheStatedMiss(cases, random);
 }
 
 TEST(MissSpreadTest, ALabelThatWouldLeadIsDueUntilItIsKept) {
