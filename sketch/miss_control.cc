@@ -81,4 +81,10 @@ MissCurve Corrected(MissCurve curve, std::span<const ExactLabel> group) {
   return curve;
 }
 
+MissCurve CorrectedUpwards(const MissCurve& curve, std::span<const ExactLabel> group) {
+  MissCurve corrected = Corrected(curve, group);
+  std::ranges::transform(corrected.miss, curve.miss, corrected.miss.begin(), std::ranges::max);
+  return corrected;
+}
+
 }  // namespace telltale::sketch

@@ -25,6 +25,11 @@ struct ExactLabel {
 // say.
 MissCurve Corrected(MissCurve curve, std::span<const ExactLabel> group);
 
+// The same of a vital whose events were seen part of the time. A label none of whose events was
+// seen is missed, and is not in the group: so that the group was missed less than stated proves
+// nothing, and no point is lowered.
+MissCurve CorrectedUpwards(const MissCurve& curve, std::span<const ExactLabel> group);
+
 }  // namespace telltale::sketch
 
 #endif  // TELLTALE_SKETCH_MISS_CONTROL_H_

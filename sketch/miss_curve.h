@@ -11,6 +11,14 @@
 //    was due was kept: such a run of events is one chance for its label and less than another for
 //    those it shuts out. The more was refused the less they count, down to nothing: what stays
 //    when tokens are short goes to labels that are always there.
+// t may change within the epoch. Where the weights of events differ by orders of magnitude, those
+// missed most are stated up to 0.35 too high: light events are kept more often than their weight
+// says. A control group corrects that (miss_control.h).
+//
+// Of a vital whose events are seen part of the time, what is stated is of labels of which something
+// was seen: one that comes in a single run is missed for sure where nobody watches, and nothing
+// that was counted tells of it.
+//
 // A label is taken to lead where it outweighs half of the cell.
 // For leaders it is a measurement, for the others an estimate: coverage_bench and coverage_truth
 // compare both with exact counts, tests/bench/COVERAGE.md has how far they are off.

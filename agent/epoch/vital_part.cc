@@ -109,10 +109,11 @@ void WriteSketch(const RawVital& raw, const RawEpoch& epoch, const FoldedEpoch& 
   if (!folded.sampled.overflowed()) {
     const auto sampled = folded.sampled.Of(raw.id, raw.cells.columns());
     const std::vector<sketch::ExactLabel> group = Group(raw, folded.sampled);
-    WriteMiss(
-        sketch::Corrected(
-            sketch::MeasureMiss(raw.cells, sampled, Refused(epoch, raw.id), raw.quantum), group),
-        to);
+    const sketch::MissCurve measured =
+        sketch::MeasureMiss(raw.cells, sampled, Refused(epoch, raw.id), raw.quantum);
+    WriteMiss(raw.estimated ? sketch::CorrectedUpwards(measured, group)
+                            : sketch::Corrected(measured, group),
+              to);
     WriteGroup(raw, group, to);
   }
 }

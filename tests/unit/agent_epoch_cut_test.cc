@@ -476,15 +476,24 @@ TEST(EpochCutterTest, SaysOfLabelsWhatHappenedToThoseCountedExactly) {
     }
   }
   raw->group.push_back({1, raw->quantum - 1});
+  const auto told_of = [](const v1::SketchDigest& sketch) {
+    sketch::MissCurve told{sketch.miss_from(), {}};
+    for (const uint32_t parts : sketch.miss()) told.miss.push_back(parts / 10'000.0);
+    return told;
+  };
   const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(20));
   ASSERT_TRUE(cut.ok()) << cut.status();
   const v1::SketchDigest& sketch = VitalOf(cut->body, TELLTALE_SYSCALL).sketch();
   EXPECT_EQ(sketch.control_labels(), 2'000u) << "one is too light to be sampled at all";
   EXPECT_EQ(sketch.control_heavy(), 20u);
   EXPECT_EQ(sketch.control_heavy_missed(), 0u);
-  sketch::MissCurve told{sketch.miss_from(), {}};
-  for (const uint32_t parts : sketch.miss()) told.miss.push_back(parts / 10'000.0);
-  EXPECT_NEAR(told.At(light), 0.5, 0.06);
+  EXPECT_NEAR(told_of(sketch).At(light), 0.5, 0.06);
+
+  raw->estimated = true;
+  const auto in_part = node.cutter.Cut(node.raw, node.folded, node.Context(20));
+  ASSERT_TRUE(in_part.ok()) << in_part.status();
+  EXPECT_GT(told_of(VitalOf(in_part->body, TELLTALE_SYSCALL).sketch()).At(light), 0.6)
+      << "labels that were not seen at all are in no group";
 }
 
 TEST(EpochCutterTest, SaysWhatNoLabelWithoutAnEntryExceeds) {

@@ -76,6 +76,17 @@ TEST(MissControlTest, GoesOnFallingWhateverTheGroupSays) {
   }
 }
 
+TEST(MissControlTest, AGroupThatWasSeenPartOfTheTimeOnlyRaises) {
+  std::mt19937_64 random(10);
+  const std::vector<ExactLabel> group = Group(5'000, kTruth, random);
+  const MissCurve raised = CorrectedUpwards(kTooLow, group);
+  EXPECT_NEAR(raised.At(64), Corrected(kTooLow, group).At(64), 1e-9);
+  EXPECT_GT(raised.At(64), kTooLow.At(64) + 0.1);
+  const MissCurve kept = CorrectedUpwards(kTooHigh, group);
+  for (size_t i = 0; i < kept.miss.size(); ++i) EXPECT_GE(kept.miss[i], kTooHigh.miss[i]);
+  EXPECT_TRUE(std::ranges::is_sorted(kept.miss, std::ranges::greater()));
+}
+
 TEST(MissControlTest, LabelsLighterThanTheCurveHaveNoSay) {
   const MissCurve from{4, {0.9, 0.5, 0.1}};
   const MissCurve curve = Corrected(from, std::vector<ExactLabel>(100, {15, true}));

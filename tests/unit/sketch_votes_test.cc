@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <random>
 #include <span>
@@ -81,6 +82,48 @@ TEST(VotesTest, IntervalsHoldTheExactWeightOfEveryLabel) {
       ASSERT_GE(interval.high, weight) << round;
       ASSERT_LE(interval.high, cells.total[place.cell]) << "never wider than the plain cell";
     }
+  }
+}
+
+// Events are seen an eighth of the time, chosen at random, and stand for eight times as much
+// (Horvitz, Thompson, 1952): the interval then holds an estimate of the weight without bias, with a
+// variance of 7 times the sum of the squares of the events' weights.
+TEST(VotesTest, IntervalsOfWhatIsSeenPartOfTheTimeHoldEstimatesWithoutBias) {
+  constexpr int kRounds = 400, kLabels = 60, kDeviations = 5;
+  constexpr uint32_t kDutyLog2 = 3;
+  std::mt19937_64 random(46);
+  std::uniform_real_distribution<double> log_weight(0, std::log(1e4));
+  std::vector<Event> events;
+  std::map<uint64_t, uint64_t> weights;
+  std::map<uint64_t, double> variance, low, high;
+  for (int i = 0; i < 3000; ++i) {
+    const auto label = static_cast<uint32_t>(random() % (1 + random() % kLabels));
+    const auto weight = static_cast<uint64_t>(std::exp(log_weight(random)));
+    events.push_back({HashOf(label), weight, random() % 2});
+    weights[HashOf(label)] += weight;
+    variance[HashOf(label)] += 7.0 * static_cast<double>(weight) * static_cast<double>(weight);
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    std::ranges::shuffle(events, random);
+    Counting counting(2);
+    for (const Event& e : events) {
+      if (random() % (1 << kDutyLog2) == 0) counting.Add({e.hash, e.weight << kDutyLog2, e.cpu});
+    }
+    const VotedCells cells = counting.Cells();
+    for (const auto& [hash, weight] : weights) {
+      const Place place = PlaceOf(hash, kColumns);
+      const Interval interval = Estimate(cells, {&place, 1}, 0);
+      const double far = 6 * std::sqrt(variance[hash]);
+      ASSERT_LE(static_cast<double>(interval.low), static_cast<double>(weight) + far);
+      ASSERT_GE(static_cast<double>(interval.high), static_cast<double>(weight) - far);
+      low[hash] += static_cast<double>(interval.low) / kRounds;
+      high[hash] += static_cast<double>(interval.high) / kRounds;
+    }
+  }
+  for (const auto& [hash, weight] : weights) {
+    const double error = kDeviations * std::sqrt(variance[hash] / kRounds);
+    EXPECT_LE(low[hash], static_cast<double>(weight) + error);
+    EXPECT_GE(high[hash], static_cast<double>(weight) - error);
   }
 }
 
@@ -171,17 +214,18 @@ TEST(DueTest, PassedAgreesWithCrossedPower) {
   }
 }
 
-// Whatever the labels, the order, the quantum and t: what made the total pass a power is due,
-// unless its label leads and was kept; so is, of those who do not lead, what made the contested
-// part pass one; and nothing else.
+// Whatever the labels, the order, the quantum and t, which may change at any event: what made the
+// total pass a power is due, unless its label leads and was kept; so is, of those who do not lead,
+// what made the contested part pass one; and nothing else.
 TEST(DueTest, WhoPassesAPowerIsDueAndNobodyElse) {
   std::mt19937_64 random(45);
   for (int round = 0; round < 60; ++round) {
     const auto quantum_log2 = static_cast<uint32_t>(random() % 8);
-    const auto t_log2 = static_cast<uint32_t>(1 + random() % 4);
+    auto t_log2 = static_cast<uint32_t>(1 + random() % 4);
     const uint64_t quantum = uint64_t{1} << quantum_log2;
     Counting counting(1);
     for (const Event& e : Events(random, 1, round % 3)) {
+      if (random() % 500 == 0) t_log2 = static_cast<uint32_t>(1 + random() % 8);
       const telltale_slot before = counting.slot(0, Column(e.hash, kColumns));
       const telltale_due due = counting.Add(e, quantum_log2, t_log2);
       const telltale_slot after = counting.slot(0, Column(e.hash, kColumns));
