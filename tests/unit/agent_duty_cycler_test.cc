@@ -4,13 +4,20 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <future>
 #include <latch>
+#include <memory>
+#include <mutex>
+#include <random>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace telltale::agent {
 namespace {
@@ -118,6 +125,90 @@ TEST(DutyCyclerTest, WhatTheKernelRefusedIsToldAndTriedAgain) {
   cycler.Retry();
   ASSERT_TRUE(cycler.Settled(kPatience));
   EXPECT_EQ(cycler.Problem(unit), "");
+}
+
+// A program that remembers when it might count.
+class WatchedTimes {
+ public:
+  DutyCycler::Hooks Hooks() {
+    return {absl::OkStatus, [] {}, [this](bool open) { Gate(open); }};
+  }
+  // In seconds of the steady clock, those that are over.
+  std::vector<std::pair<double, double>> Over() {
+    const std::lock_guard lock(mutex_);
+    return over_;
+  }
+  static double Now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+
+ private:
+  void Gate(bool open) {
+    const std::lock_guard lock(mutex_);
+    if (!open && begin_ > 0) over_.emplace_back(begin_, Now());
+    begin_ = open ? Now() : 0;
+  }
+
+  std::mutex mutex_;
+  double begin_ = 0;  // 0: it may not
+  std::vector<std::pair<double, double>> over_;
+};
+
+// Events that come evenly for a part of each period, and not at all in the rest.
+struct Load {
+  std::string name;
+  double period_s = 1, busy = 1;
+  double phase_s = 0;
+
+  double EventsUntil(double at_s) const {
+    const double periods = std::floor((at_s - phase_s) / period_s);
+    const double inside = at_s - phase_s - periods * period_s;
+    return busy * period_s * periods + std::min(inside, busy * period_s);
+  }
+  double Events(double from_s, double to_s) const {
+    return EventsUntil(to_s) - EventsUntil(from_s);
+  }
+};
+
+// What is seen an eighth of the time and stands for eight times as much adds up to what there was
+// (Horvitz, Thompson, 1952), also of loads that repeat themselves: every seven periods, as one of
+// 7 s does where periods take a second, or as often as the windows. Each period's window is a draw
+// of its own, so the sums are off by no more than draws are, and a little for windows that the end
+// cuts off.
+TEST(DutyCyclerTest, WhatIsSeenStandsForWhatThereWasWithoutBias) {
+  constexpr double kPeriodS = 0.2, kRunS = 8;
+  constexpr int kRuns = 64, kDutyLog2 = 3;
+  constexpr double kDeviations = 4, kCutOff = 0.05;
+  std::vector<WatchedTimes> watched(kRuns);
+  std::vector<std::unique_ptr<DutyCycler>> cyclers;
+  for (WatchedTimes& times : watched) {
+    cyclers.push_back(std::make_unique<DutyCycler>(CostPace(0, kPeriodS, kPeriodS)));
+    cyclers.back()->SetDuty(cyclers.back()->AddUnit(times.Hooks()), kDutyLog2);
+  }
+  std::this_thread::sleep_for(1s);  // until they are out of step
+  const double begin = WatchedTimes::Now(), end = begin + kRunS;
+  std::this_thread::sleep_for(std::chrono::duration<double>(kRunS + 2 * kPeriodS));
+  cyclers.clear();
+
+  std::mt19937 random(47);
+  for (const Load& load : {Load{"steady"}, Load{"every seven periods, half", 7 * kPeriodS, 0.5},
+                           Load{"every seven periods, one", 7 * kPeriodS, 1.0 / 7},
+                           Load{"every period, a quarter", kPeriodS, 0.25}}) {
+    double there = 0, seen = 0;
+    for (WatchedTimes& times : watched) {
+      Load of_run = load;
+      of_run.phase_s = std::uniform_real_distribution<double>(0, load.period_s)(random);
+      there += of_run.Events(begin, end);
+      for (const auto& [from, to] : times.Over()) {
+        if (to <= begin || from >= end) continue;
+        seen += of_run.Events(std::max(from, begin), std::min(to, end)) * (1 << kDutyLog2);
+      }
+    }
+    const double draws = kRuns * kRunS / kPeriodS;
+    const double error = std::sqrt((1 - load.busy) / load.busy / draws);
+    EXPECT_NEAR(seen / there, 1, kDeviations * error + kCutOff) << load.name;
+  }
 }
 
 }  // namespace
