@@ -63,6 +63,8 @@ std::string RenderHistogram(const v1::HistogramAnswer& answer, const View& view)
 // One table a host; below it the free blocks when the least memory was available.
 std::string RenderHost(const v1::HostLevelsAnswer& answer, const View& view);
 std::string RenderEvents(const v1::EventsAnswer& answer, const View& view);
+// When the agent watched less and when more again, a line a step. Empty: it did not.
+std::string RenderSteps(const v1::Coverage& coverage, const View& view);
 std::string RenderGaps(const v1::CoverageAnswer& answer, const View& view);
 // A line per node: which filters cannot speak there yet, those that are as far together. Empty: all
 // can.

@@ -305,6 +305,9 @@ std::string RenderGaps(const v1::CoverageAnswer& answer, const View& view) {
     absl::StrAppend(&out, "\n", names.Render(view.style));
   }
   absl::StrAppend(&out, ControlTable(answer.coverage(), view));
+  if (const std::string steps = RenderSteps(answer.coverage(), view); !steps.empty()) {
+    absl::StrAppend(&out, "\n", steps);
+  }
   return absl::StrCat(out, "\n", RenderCoverage(answer.coverage(), view));
 }
 

@@ -108,6 +108,7 @@ CoverageBuilder::CoverageBuilder(const Selection& selection, const Context& cont
       end_ns_(std::clamp(context.now_ns, selection.start_ns, selection.end_ns)) {
   for (const storage::NodeRecord& node : selection.nodes) {
     cpus_[node.number()] = node.info().cpus_online();
+    names_[node.number()] = node.name();
   }
 }
 
@@ -124,6 +125,7 @@ void CoverageBuilder::AddLosses(const google::protobuf::RepeatedPtrField<v1::Los
 void CoverageBuilder::AddEpochLosses(const StoredEpoch& epoch, const VitalBook& book,
                                      const std::vector<uint32_t>& vitals) {
   AddLosses(epoch.body->losses(), nullptr);
+  steps_.Add(epoch, names_[epoch.node], book, vitals);
   if (epoch.body->epoch().unspooled()) ++unspooled_;
   const v1::UserFrames& frames = epoch.body->user_frames();
   for (int i = 0; i < std::min(frames.outcome_size(), frames.frames_size()); ++i) {
@@ -153,6 +155,7 @@ void CoverageBuilder::AddEpoch(const StoredEpoch& epoch, const VitalBook& book,
     if (vitals.size() != 1 || vital.id() != vitals.front()) continue;
     miss = std::max(miss, MissProbability(vital, 0.01, cpus_[epoch.node]));
     if (miss > 0 && !MissMeasured(vital)) ++miss_by_formula_;
+    if (vital.estimated()) ++miss_in_part_;
   }
   // Of one vital it says how far to trust the answer; the worst of many would say nothing.
   if (vitals.size() == 1) {
@@ -215,6 +218,7 @@ void CoverageBuilder::Add(const CoverageBuilder& part) {
     sum.set_heavy(sum.heavy() + group.heavy());
     sum.set_heavy_missed(sum.heavy_missed() + group.heavy_missed());
   }
+  steps_.Add(part.steps_);
   for (const auto& [tier, use] : part.used_) Used(use.tier(), use.rows(), use.length_s());
   AddDamaged(part.damaged_);
   AddUnreadable(part.unreadable_);
@@ -226,6 +230,7 @@ void CoverageBuilder::Add(const CoverageBuilder& part) {
   miss_sum_ += part.miss_sum_;
   miss_epochs_ += part.miss_epochs_;
   miss_by_formula_ += part.miss_by_formula_;
+  miss_in_part_ += part.miss_in_part_;
 }
 
 void CoverageBuilder::NoteRawFloor() {
@@ -399,6 +404,7 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
   TakeOutDamaged(&coverage);
   AddLostEvents(&coverage);
   for (const auto& [vital, group] : control_) *coverage.add_control() = group;
+  steps_.Write(&coverage);
   for (const auto& [outcome, frames] : user_frames_) {
     v1::NameCount* out = coverage.add_user_frames();
     out->set_outcome(NameOutcomeName(outcome));
@@ -455,6 +461,11 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
       coverage.add_notes(absl::StrCat("the chance of a miss is by formula for ", miss_by_formula_,
                                       " of ", miss_epochs_,
                                       " epochs, whose agents did not measure it"));
+    }
+    if (miss_in_part_ > 0 && coverage.miss_probability_1pct() >= kShownMiss) {
+      coverage.add_notes(absl::StrCat("in ", miss_in_part_, " of ", miss_epochs_,
+                                      " epochs the vital was watched in part: a label that came "
+                                      "all in between is missed beyond the stated chance"));
     }
   }
   if (absl::Status status = AddRanges(found, tier, &coverage); !status.ok()) return status;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "collector/query/knob_steps.h"
 #include "collector/query/selection.h"
 #include "collector/query/vital_choice.h"
 #include "telltale/v1/query.pb.h"
@@ -86,9 +87,11 @@ class CoverageBuilder {
   std::map<std::pair<v1::LossReason, const v1::VitalDescriptor*>, Lost> losses_;
   std::map<v1::NameOutcome, double> user_frames_;
   std::map<std::string, v1::ControlGroup> control_;  // by vital
-  std::map<std::string, Unwatched> unwatched_;       // by reason
-  std::map<int, v1::TierUse> used_;                  // by tier
-  std::map<uint32_t, uint32_t> cpus_;                // by node number
+  KnobSteps steps_;
+  std::map<std::string, Unwatched> unwatched_;  // by reason
+  std::map<int, v1::TierUse> used_;             // by tier
+  std::map<uint32_t, uint32_t> cpus_;           // by node number
+  std::map<uint32_t, std::string> names_;       // of nodes, the same
   std::vector<v1::Gap> gaps_;
   std::vector<std::string> notes_;
   LeftOut damaged_;
@@ -99,6 +102,7 @@ class CoverageBuilder {
   double miss_sum_ = 0;  // largest of each epoch, summed
   uint32_t miss_epochs_ = 0;
   uint32_t miss_by_formula_ = 0;  // of these
+  uint32_t miss_in_part_ = 0;     // of these: the vital was watched in part
 };
 
 // "recursion", "tokens" ...: names of LossReason in answers and metrics.

@@ -106,6 +106,53 @@ TEST(RenderTest, CoverageTellsWhatTheSensorMissedOfTheLabelsItChecked) {
   EXPECT_THAT(text, ContainsRegex("400 +2 +0.5 % +user_page"));
 }
 
+TEST(RenderTest, CoverageTellsWhenTheAgentWatchedLess) {
+  v1::CoverageAnswer answer;
+  EXPECT_THAT(RenderGaps(answer, Plain()), Not(HasSubstr("turned down")));
+  v1::Coverage& coverage = *answer.mutable_coverage();
+  const auto add = [&](const std::vector<std::string>& vitals, const char* knob, double from,
+                       double to) {
+    v1::KnobStep& step = *coverage.add_steps();
+    step.mutable_vitals()->Assign(vitals.begin(), vitals.end());
+    step.set_knob(knob);
+    step.set_from(from);
+    step.set_to(to);
+    step.set_time_s(static_cast<double>(absl::ToUnixSeconds(kNow)) - 60 + coverage.steps_size());
+    step.set_node("db-1");
+  };
+  const std::vector<std::string> many(14, "cpu");
+  add({"syscall"}, "watched", 1, 0.125);
+  add({"syscall"}, "watched", 0.125, 1);
+  add({"cpu"}, "t", 2, 4);
+  add(many, "tokens", 2'000, 1'000);
+  add(many, "stacks", 2, 0);
+  add({"sched_delay", "blocking"}, "waits", 2, 1);
+  add({"sched_delay", "blocking", "lock", "reclaim"}, "least_run", 0, 0.004);
+  add(many, "attached", 1, 0);
+  add({"cpu"}, "\x1bnew", 1, 2);
+  coverage.set_steps_left_out(3);
+  const std::string text = RenderGaps(answer, Plain());
+  EXPECT_THAT(text, HasSubstr("to stay within the agent's budget\n"));
+  EXPECT_THAT(text, ContainsRegex("\n  [0-9:]+:01 syscall: watched 1/8 of the time, before all of "
+                                  "it\n"));
+  for (const char* line :
+       {":02 syscall: watched all of the time, before 1/8 of it\n", ":03 cpu: t is 4, before 2\n",
+        ":04 14 vitals: 1,000 samples a second at most, before 2,000\n",
+        ":05 14 vitals: no user stacks, before user stacks as long as configured\n",
+        ":06 sched_delay, blocking: no stacks of waits and no wakers, before switches watched with "
+        "stacks and wakers\n",
+        ":07 sched_delay, blocking, lock, reclaim: tasks that have run for less than 4.00 ms not "
+        "followed, before all tasks followed\n",
+        ":08 14 vitals: the sensor is taken off\n", "new 2, before 1\n",
+        "and 3 more steps; ask for a shorter time to see them\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, Not(HasSubstr("db-1")));
+  coverage.set_nodes_selected(2);
+  EXPECT_THAT(RenderGaps(answer, Plain()), HasSubstr(":01 db-1 syscall: watched"));
+}
+
 TEST(RenderTest, AVersionOfAFilterIsCalledOne) {
   v1::StatusAnswer answer;
   v1::FilterStatus& filter = *answer.add_filters();

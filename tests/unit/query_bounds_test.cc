@@ -1,6 +1,7 @@
 // Bounds of rows over several epochs, against weights that are known: an epoch that lists only
 // some of its labels must not pull an interval below the truth.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "collector/query/coverage_builder.h"
 #include "collector/query/row_bounds.h"
 #include "collector/query/top_windows.h"
@@ -20,6 +22,10 @@
 
 namespace telltale::query {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 v1::TopRequest SitesOf(double start_s, double end_s) {
   auto request = Asked<v1::TopRequest>(start_s, end_s);
@@ -56,6 +62,108 @@ TEST(CoverageTest, TellsTheFalseNegativesOfEachVital) {
   EXPECT_EQ(answer->coverage().control(0).vital(), "syscall");
   EXPECT_DOUBLE_EQ(answer->coverage().control(0).heavy(), 500);
   EXPECT_DOUBLE_EQ(answer->coverage().control(0).heavy_missed(), 1);
+}
+
+// A chance is of labels of which something was seen (sketch/miss_curve.h).
+TEST(CoverageTest, SaysThatWhereAVitalIsWatchedInPartMoreIsMissedThanStated) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  for (const bool estimated : {false, true}) {
+    BodyMaker maker;
+    v1::Vital* vital = maker.Vital(TELLTALE_SYSCALL, {10'000, 0});
+    vital->set_estimated(estimated);
+    v1::SketchDigest* sketch = vital->mutable_sketch();
+    sketch->set_total(10'000);
+    sketch->set_columns(256);
+    for (int octave = 0; octave < 9; ++octave) sketch->add_miss(5'000);
+    source.AddEpoch(node, estimated ? 1010 : 1000, 10, maker.body());
+  }
+  const Engine engine = MakeEngine(source, 1030);
+  const auto notes = [&](double end_s) {
+    auto request = Asked<v1::TopRequest>(1000, end_s);
+    request.set_vital("syscall");
+    const auto answer = engine.Top(request, {});
+    EXPECT_GT(answer->coverage().miss_probability_1pct(), 0);
+    return absl::StrJoin(answer->coverage().notes(), "; ");
+  };
+  EXPECT_THAT(notes(1010), Not(HasSubstr("watched in part")));
+  EXPECT_THAT(notes(1020), HasSubstr("in 1 of 2 epochs the vital was watched in part"));
+}
+
+v1::KnobChange* Change(v1::Vital* vital, uint32_t time_ms, v1::Knob knob, uint64_t from,
+                       uint64_t to) {
+  v1::KnobChange* change = vital->add_knobs();
+  change->set_time_ms(time_ms);
+  change->set_knob(knob);
+  change->set_from(from);
+  change->set_to(to);
+  return change;
+}
+
+std::vector<std::string> Steps(const v1::Coverage& coverage) {
+  std::vector<std::string> steps;
+  for (const v1::KnobStep& step : coverage.steps()) {
+    steps.push_back(absl::StrCat(step.time_s(), " ", step.node(), " ",
+                                 absl::StrJoin(step.vitals(), "+"), " ", step.knob(), " ",
+                                 step.from(), " to ", step.to()));
+  }
+  return steps;
+}
+
+TEST(CoverageTest, TellsWhenTheGovernorTurnedWhatDownAndUp) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker first, second;
+  v1::Vital* syscall = first.Vital(TELLTALE_SYSCALL, {100, 0});
+  Change(syscall, 3'500, v1::KNOB_DUTY_PPM, 1'000'000, 125'000);
+  Change(syscall, 4'000, v1::KNOB_TOKENS, 64, 32);
+  Change(syscall, 4'000, v1::KNOB_STACKS, 2, 1);
+  v1::Vital* blocking = first.Vital(TELLTALE_BLOCKING, {1, 0, 0, 0, 0, 0, 0, 0});
+  Change(blocking, 4'000, v1::KNOB_TOKENS, 16, 8);
+  Change(blocking, 4'000, v1::KNOB_STACKS, 2, 1);
+  Change(blocking, 5'000, v1::KNOB_STACKS, 1, 0);
+  Change(blocking, 6'000, v1::KNOB_LEAST_RUN_NS, 0, 4'000'000);
+  Change(second.Vital(TELLTALE_SYSCALL, {100, 0}), 0, v1::KNOB_T_LOG2, 1, 2);
+  source.AddEpoch(node, 1000, 10, first.body());
+  source.AddEpoch(node, 1010, 10, second.body());
+  const Engine engine = MakeEngine(source, 1030);
+  const auto all = engine.Coverage(Asked<v1::CoverageRequest>(1000, 1020), {});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_THAT(
+      Steps(all->coverage()),
+      ElementsAre("1003.5 a syscall watched 1 to 0.125", "1004 a syscall+blocking stacks 2 to 1",
+                  "1004 a syscall+blocking tokens 80 to 40", "1005 a blocking waits 1 to 0",
+                  "1006 a blocking least_run 0 to 0.004", "1010 a syscall t 2 to 4"));
+  EXPECT_EQ(all->coverage().steps_left_out(), 0u);
+
+  auto top = Asked<v1::TopRequest>(1000, 1020);
+  top.set_vital("blocking");
+  const auto one = engine.Top(top, {});
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_THAT(Steps(one->coverage()),
+              ElementsAre("1004 a blocking stacks 2 to 1", "1004 a blocking tokens 16 to 8",
+                          "1005 a blocking waits 1 to 0", "1006 a blocking least_run 0 to 0.004"));
+}
+
+TEST(CoverageTest, OfManyStepsTheFirstOnesAreToldAndThoseOfTLast) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  v1::Vital* syscall = maker.Vital(TELLTALE_SYSCALL, {100, 0});
+  for (uint32_t i = 0; i < 40; ++i) {
+    Change(syscall, i, v1::KNOB_T_LOG2, 1, 2);
+    Change(syscall, 100 + i, v1::KNOB_DUTY_PPM, 1'000'000, 500'000);
+  }
+  source.AddEpoch(node, 1000, 10, maker.body());
+  const auto answer = MakeEngine(source, 1030).Coverage(Asked<v1::CoverageRequest>(1000, 1020), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const v1::Coverage& coverage = answer->coverage();
+  ASSERT_EQ(coverage.steps_size(), 50);
+  EXPECT_EQ(coverage.steps_left_out(), 30u);
+  EXPECT_EQ(coverage.steps(9).knob(), "t");
+  EXPECT_DOUBLE_EQ(coverage.steps(9).time_s(), 1000.009);
+  EXPECT_EQ(coverage.steps(10).knob(), "watched");
+  EXPECT_DOUBLE_EQ(coverage.steps(49).time_s(), 1000.139);
 }
 
 TEST(RowBoundsTest, AnEpochThatDoesNotListALabelRaisesItsHigh) {
