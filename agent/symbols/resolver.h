@@ -72,7 +72,10 @@ class Resolver {
   // file == nullptr: the address must not be shown (it would tell where the kernel was loaded).
   virtual CodeLocation Kernel(uint64_t address) = 0;
 
-  // The function at a location that User or Kernel has just given.
+  // The function at a location that User or Kernel has just given. The source line and what is
+  // inlined there are not asked for here: debug information lies where programs are built, and the
+  // location is stored, so the collector can look them up later (collector/query/stack_names.h). An
+  // agent that has it at hand would add them to FunctionName.
   virtual FunctionName Name(const ProcessRef& process, const CodeLocation& location) = 0;
 
   // A process has just called exec: remember what its executable is called.

@@ -41,6 +41,9 @@ struct CodePlace {
   std::string path, build_id;
   uint64_t offset = 0;
 };
+// By build id and offset, as the agent or another node called it. A source of debug files by build
+// id would add file, line and inlined functions here, where v1.Frame has numbers left open for
+// them.
 v1::Frame NamedFrame(const CodePlace& place, uint32_t node, SymbolCache& cache);
 // The file it is in as answers say it, without asking for a name.
 std::string BinaryOf(const CodePlace& place);
