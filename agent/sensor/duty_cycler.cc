@@ -31,11 +31,17 @@ size_t DutyCycler::AddUnit(Hooks hooks) {
   return units_.size() - 1;
 }
 
+void DutyCycler::StartAnew(Unit& unit) {
+  unit.since = Clock::now();
+  unit.seen = unit.ahead = {};
+}
+
 void DutyCycler::Changed() {
   for (Unit& unit : units_) {
     if (!unit.always()) unit.hooks.gate(false);
   }
   ++changes_;
+  changed_ = Clock::now();
   // The thread is made when there is something to do for it.
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   wake_.notify_all();
@@ -44,13 +50,14 @@ void DutyCycler::Changed() {
 void DutyCycler::SetDuty(size_t unit, uint8_t duty_log2) {
   const std::lock_guard lock(mutex_);
   units_[unit].duty_log2 = duty_log2;
-  units_[unit].late = {};
+  StartAnew(units_[unit]);
   Changed();
 }
 
 void DutyCycler::SetAway(size_t unit, bool away) {
   const std::lock_guard lock(mutex_);
   units_[unit].away = away;
+  StartAnew(units_[unit]);
   Changed();
 }
 
@@ -117,23 +124,45 @@ bool DutyCycler::WaitUntil(Lock& lock, Clock::time_point when) {
   return !wake_.wait_until(lock, when, [this] { return stopping_ || changes_ != settled_; });
 }
 
+void DutyCycler::Saw(Unit& unit, Clock::time_point opened) const {
+  if (unit.since > opened) return;
+  unit.seen += (changes_ == settled_ ? Clock::now() : changed_) - opened;
+}
+
+void DutyCycler::SettleUp() {
+  const auto now = Clock::now();
+  // A longer gap is not made up for: what comes after it tells nothing of what was there.
+  const auto most_owed = std::chrono::nanoseconds(static_cast<int64_t>(period_s_ * kNsPerS));
+  for (Unit& unit : units_) {
+    if (!unit.cycled()) continue;
+    unit.ahead += std::exchange(unit.seen, {}) - (now - unit.since) / (1 << unit.duty_log2);
+    unit.ahead = std::max(unit.ahead, -most_owed);
+    unit.since = now;
+  }
+}
+
 void DutyCycler::Period(Lock& lock) {
   const auto begin = Clock::now();
   const auto length = std::chrono::nanoseconds(static_cast<int64_t>(
       period_s_ * kNsPerS * std::uniform_real_distribution<double>(0.75, 1.25)(random_)));
+  OpenWindows(lock, begin, length);
+  WaitUntil(lock, begin + length);
+  SettleUp();
+}
+
+void DutyCycler::OpenWindows(Lock& lock, Clock::time_point begin, std::chrono::nanoseconds length) {
   std::chrono::nanoseconds longest{0};
   std::vector<Unit*> open;
   for (Unit& unit : units_) {
     if (!unit.cycled()) continue;
     const auto share = length / (1 << unit.duty_log2);
-    unit.window = std::max(share - unit.late, std::chrono::nanoseconds{0});
-    unit.late -= share - unit.window;
+    unit.window = std::clamp(share - unit.ahead, std::chrono::nanoseconds{0}, length);
     if (unit.window.count() == 0) continue;
     longest = std::max(longest, unit.window);
     open.push_back(&unit);
   }
-  const auto offset = std::chrono::nanoseconds(std::uniform_int_distribution<int64_t>(
-      0, std::max<int64_t>((length - longest).count(), 0))(random_));
+  const auto offset = std::chrono::nanoseconds(
+      std::uniform_int_distribution<int64_t>(0, (length - longest).count())(random_));
   if (!WaitUntil(lock, begin + offset)) return;
 
   for (Unit* unit : open) {
@@ -143,17 +172,21 @@ void DutyCycler::Period(Lock& lock) {
   std::ranges::sort(open, {}, [](const Unit* unit) { return unit->window; });
   const auto opened = Clock::now();
   for (Unit* unit : open) unit->hooks.gate(true);
-  for (Unit* unit : open) {
-    if (!WaitUntil(lock, opened + unit->window)) return;
-    unit->hooks.gate(false);
-    unit->late += Clock::now() - opened - unit->window;
-    Detach(lock, *unit);
-    if (changes_ != settled_) return;
+  for (auto next = open.begin(); next != open.end(); ++next) {
+    Unit& unit = **next;
+    const bool in_time = WaitUntil(lock, opened + unit.window);
+    if (in_time) {
+      unit.hooks.gate(false);
+      Saw(unit, opened);
+      Detach(lock, unit);
+    }
+    if (changes_ == settled_) continue;
+    for (auto left = in_time ? next + 1 : next; left != open.end(); ++left) Saw(**left, opened);
+    return;
   }
   const uint64_t cpu_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   pace_.Took(static_cast<double>(cpu_ns - cpu_ns_.exchange(cpu_ns, std::memory_order_relaxed)));
   period_s_ = pace_.interval_s();
-  WaitUntil(lock, begin + length);
 }
 
 void DutyCycler::Run() {

@@ -4,9 +4,10 @@
 // Time is divided into periods of random length, and each has a window at a random moment, so that
 // no load that repeats itself can hide. All units are attached first, which may take the kernel a
 // while; then they are let count, each for 1/2^k of the period, and what is seen stands for 2^k
-// times as much (inverse-probability weights, applied in the kernel: telltale_knobs.duty_log2). A
-// window that ended late on a busy host is made up for by shorter ones after it. Where attaching is
-// dear (system calls: the kernel goes through all threads of the host) periods are longer.
+// times as much (inverse-probability weights, applied in the kernel: telltale_knobs.duty_log2).
+// What a busy host makes of that, windows that end late and periods that attaching lengthens, is
+// made up for by shorter and longer windows after it. Where attaching is dear (system calls: the
+// kernel goes through all threads of the host) periods are longer.
 //
 // A thread of its own attaches and detaches, since the kernel may take long over either: a program
 // comes back to a hook only after a grace period of RCU, and on a host that lets ordinary tasks
@@ -75,7 +76,9 @@ class DutyCycler {
     bool away = false;
     bool again = false;                  // its attaching failed, and is to be tried again
     bool on = true;                      // cycler's thread
-    std::chrono::nanoseconds late{0};    // seen longer than its share so far
+    Clock::time_point since;             // its duty was set, or was last settled up with
+    std::chrono::nanoseconds seen{0};    // since then
+    std::chrono::nanoseconds ahead{0};   // seen longer than its share before; negative: owed
     std::chrono::nanoseconds window{0};  // of this period; 0: none
     std::string problem;
     bool cycled() const { return duty_log2 != 0 && !away; }
@@ -83,6 +86,8 @@ class DutyCycler {
   };
   using Lock = std::unique_lock<std::mutex>;
   void Run();
+  // Nothing is owed of what was before.
+  static void StartAnew(Unit& unit);
   // What was asked for has changed: no window goes on.
   void Changed();
   // Attaches and detaches as was asked for; again if that changes meanwhile.
@@ -92,6 +97,11 @@ class DutyCycler {
   void Detach(Lock& lock, Unit& unit);
   // One period: cut short by a change.
   void Period(Lock& lock);
+  void OpenWindows(Lock& lock, Clock::time_point begin, std::chrono::nanoseconds length);
+  // Its window, which began then, ended now or when something changed.
+  void Saw(Unit& unit, Clock::time_point opened) const;
+  // How long each was seen of the time that passed, against its share.
+  void SettleUp();
   bool WaitUntil(Lock& lock, Clock::time_point when);  // false: cut short
 
   CostPace pace_;
@@ -102,6 +112,7 @@ class DutyCycler {
   std::condition_variable wake_, settled_now_;
   std::vector<Unit> units_;
   uint64_t changes_ = 0, settled_ = 0;  // settled_: those changes that are done
+  Clock::time_point changed_;           // the latest of them was asked for
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -130,8 +130,12 @@ TEST(DutyCyclerTest, WhatTheKernelRefusedIsToldAndTriedAgain) {
 // A program that remembers when it might count.
 class WatchedTimes {
  public:
-  DutyCycler::Hooks Hooks() {
-    return {absl::OkStatus, [] {}, [this](bool open) { Gate(open); }};
+  DutyCycler::Hooks Hooks(std::chrono::milliseconds to_attach = 0ms) {
+    const auto attach = [to_attach] {
+      std::this_thread::sleep_for(to_attach);
+      return absl::OkStatus();
+    };
+    return {attach, [] {}, [this](bool open) { Gate(open); }};
   }
   // In seconds of the steady clock, those that are over.
   std::vector<std::pair<double, double>> Over() {
@@ -171,12 +175,14 @@ struct Load {
   }
 };
 
+class DutyCyclerSumsTest : public ::testing::TestWithParam<int> {};
+
 // What is seen an eighth of the time and stands for eight times as much adds up to what there was
 // (Horvitz, Thompson, 1952), also of loads that repeat themselves: every seven periods, as one of
 // 7 s does where periods take a second, or as often as the windows. Each period's window is a draw
 // of its own, so the sums are off by no more than draws are, and a little for windows that the end
 // cuts off.
-TEST(DutyCyclerTest, WhatIsSeenStandsForWhatThereWasWithoutBias) {
+TEST_P(DutyCyclerSumsTest, WhatIsSeenStandsForWhatThereWasWithoutBias) {
   constexpr double kPeriodS = 0.2, kRunS = 8;
   constexpr int kRuns = 64, kDutyLog2 = 3;
   constexpr double kDeviations = 4, kCutOff = 0.05;
@@ -184,7 +190,8 @@ TEST(DutyCyclerTest, WhatIsSeenStandsForWhatThereWasWithoutBias) {
   std::vector<std::unique_ptr<DutyCycler>> cyclers;
   for (WatchedTimes& times : watched) {
     cyclers.push_back(std::make_unique<DutyCycler>(CostPace(0, kPeriodS, kPeriodS)));
-    cyclers.back()->SetDuty(cyclers.back()->AddUnit(times.Hooks()), kDutyLog2);
+    cyclers.back()->SetDuty(
+        cyclers.back()->AddUnit(times.Hooks(std::chrono::milliseconds(GetParam()))), kDutyLog2);
   }
   std::this_thread::sleep_for(1s);  // until they are out of step
   const double begin = WatchedTimes::Now(), end = begin + kRunS;
@@ -210,6 +217,8 @@ TEST(DutyCyclerTest, WhatIsSeenStandsForWhatThereWasWithoutBias) {
     EXPECT_NEAR(seen / there, 1, kDeviations * error + kCutOff) << load.name;
   }
 }
+// Milliseconds that attaching takes; as long as a period where a host lets tasks starve.
+INSTANTIATE_TEST_SUITE_P(Attaching, DutyCyclerSumsTest, ::testing::Values(0, 100, 200));
 
 }  // namespace
 }  // namespace telltale::agent
