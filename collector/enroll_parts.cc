@@ -8,7 +8,8 @@ namespace {
 // Who has no certificate gets one quickly, or nothing.
 constexpr uint32_t kConnectionS = 60;
 constexpr int kMessageBytes = 16 << 10;
-constexpr ConnectionPace kPace{.per_second = 50, .at_once = 500, .handshakes = 100, .waiting = 500};
+constexpr ConnectionPace kPace{
+    .per_second = 50, .at_once = 500, .handshakes = 100, .waiting = 500, .crowding = 500};
 constexpr int kThreads = 32;
 
 }  // namespace

@@ -81,6 +81,12 @@ bool HasLeft(int connection) {
          info.tcpi_state != TCP_ESTABLISHED;
 }
 
+// Whoever crowds takes an eighth of the files at most.
+size_t CrowdPlaces(size_t wanted) {
+  const uint64_t limit = FileLimit();
+  return std::min<size_t>(wanted, (limit - std::min(limit, GrpcListener::Reserve(limit))) / 8);
+}
+
 }  // namespace
 
 void RaiseFileLimit() {
@@ -112,7 +118,7 @@ GrpcListener::GrpcListener(const ConnectionPace& pace, GrpcStats* stats,
       pace_({.per_second = pace.per_second, .at_once = pace.at_once}),
       most_handshakes_(pace.handshakes),
       longest_wait_(pace.longest_wait),
-      waiting_(pace.waiting, pace.crowding) {}
+      waiting_(pace.waiting, CrowdPlaces(pace.crowding)) {}
 
 GrpcListener::~GrpcListener() {
   Stop();

@@ -40,8 +40,8 @@ void DutyCycler::Changed() {
   for (Unit& unit : units_) {
     if (!unit.always()) unit.hooks.gate(false);
   }
+  if (changes_ == settled_) changed_ = Clock::now();
   ++changes_;
-  changed_ = Clock::now();
   // The thread is made when there is something to do for it.
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   wake_.notify_all();
@@ -172,16 +172,19 @@ void DutyCycler::OpenWindows(Lock& lock, Clock::time_point begin, std::chrono::n
   std::ranges::sort(open, {}, [](const Unit* unit) { return unit->window; });
   const auto opened = Clock::now();
   for (Unit* unit : open) unit->hooks.gate(true);
-  for (auto next = open.begin(); next != open.end(); ++next) {
-    Unit& unit = **next;
-    const bool in_time = WaitUntil(lock, opened + unit.window);
-    if (in_time) {
-      unit.hooks.gate(false);
-      Saw(unit, opened);
-      Detach(lock, unit);
+  auto next = open.begin();
+  while (next != open.end() && WaitUntil(lock, opened + (*next)->window)) {
+    const auto now = Clock::now();
+    const auto over = next;
+    for (; next != open.end() && opened + (*next)->window <= now; ++next) {
+      (*next)->hooks.gate(false);
+      Saw(**next, opened);
     }
-    if (changes_ == settled_) continue;
-    for (auto left = in_time ? next + 1 : next; left != open.end(); ++left) Saw(**left, opened);
+    for (auto unit = over; unit != next && changes_ == settled_; ++unit) Detach(lock, **unit);
+    if (changes_ != settled_) break;
+  }
+  if (next != open.end() || changes_ != settled_) {
+    for (; next != open.end(); ++next) Saw(**next, opened);
     return;
   }
   const uint64_t cpu_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);

@@ -112,7 +112,7 @@ class DutyCycler {
   std::condition_variable wake_, settled_now_;
   std::vector<Unit> units_;
   uint64_t changes_ = 0, settled_ = 0;  // settled_: those changes that are done
-  Clock::time_point changed_;           // the latest of them was asked for
+  Clock::time_point changed_;           // the first that is not done was asked for
   bool stopping_ = false;
   std::thread thread_;
 };

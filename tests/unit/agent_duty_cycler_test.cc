@@ -13,7 +13,6 @@
 #include <latch>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -198,14 +197,14 @@ TEST_P(DutyCyclerSumsTest, WhatIsSeenStandsForWhatThereWasWithoutBias) {
   std::this_thread::sleep_for(std::chrono::duration<double>(kRunS + 2 * kPeriodS));
   cyclers.clear();
 
-  std::mt19937 random(47);
   for (const Load& load : {Load{"steady"}, Load{"every seven periods, half", 7 * kPeriodS, 0.5},
                            Load{"every seven periods, one", 7 * kPeriodS, 1.0 / 7},
                            Load{"every period, a quarter", kPeriodS, 0.25}}) {
     double there = 0, seen = 0;
     for (WatchedTimes& times : watched) {
+      // The same moments for all runs: what always falls into windows of one kind would add up.
       Load of_run = load;
-      of_run.phase_s = std::uniform_real_distribution<double>(0, load.period_s)(random);
+      of_run.phase_s = begin;
       there += of_run.Events(begin, end);
       for (const auto& [from, to] : times.Over()) {
         if (to <= begin || from >= end) continue;
@@ -219,6 +218,37 @@ TEST_P(DutyCyclerSumsTest, WhatIsSeenStandsForWhatThereWasWithoutBias) {
 }
 // Milliseconds that attaching takes; as long as a period where a host lets tasks starve.
 INSTANTIATE_TEST_SUITE_P(Attaching, DutyCyclerSumsTest, ::testing::Values(0, 100, 200));
+
+// A change closes all windows, and what they had seen until then counts; others owe nothing for it.
+TEST(DutyCyclerTest, WhatOthersAreTurnedDownAndUpForMakesNoSumWrong) {
+  constexpr double kPeriodS = 0.1, kRunS = 6;
+  constexpr int kRuns = 16, kDutyLog2 = 2;
+  std::vector<WatchedTimes> watched(kRuns), turned(kRuns);
+  std::vector<std::unique_ptr<DutyCycler>> cyclers;
+  for (int run = 0; run < kRuns; ++run) {
+    DutyCycler& cycler =
+        *cyclers.emplace_back(std::make_unique<DutyCycler>(CostPace(0, kPeriodS, kPeriodS)));
+    cycler.AddUnit(watched[run].Hooks(5ms));
+    cycler.AddUnit(turned[run].Hooks(5ms));
+    for (size_t unit : {0, 1}) cycler.SetDuty(unit, kDutyLog2);
+  }
+  const double begin = WatchedTimes::Now(), end = begin + kRunS;
+  for (bool away = true; WatchedTimes::Now() < end + 2 * kPeriodS; away = !away) {
+    for (auto& cycler : cyclers) {
+      cycler->SetAway(1, away);
+      cycler->Retry();
+    }
+    std::this_thread::sleep_for(70ms);
+  }
+  cyclers.clear();
+  double seen = 0;
+  for (WatchedTimes& times : watched) {
+    for (const auto& [from, to] : times.Over()) {
+      seen += std::max(0.0, std::min(to, end) - std::max(from, begin)) * (1 << kDutyLog2);
+    }
+  }
+  EXPECT_NEAR(seen / (kRuns * kRunS), 1, 0.08);
+}
 
 }  // namespace
 }  // namespace telltale::agent

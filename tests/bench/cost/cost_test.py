@@ -85,15 +85,21 @@ class Samples(unittest.TestCase):
 
 class Summaries(unittest.TestCase):
     def test_coverage_counts_what_was_missed_and_refused(self):
-        vital = {'tLog2': 3, 'subs': [{'events': '80'}, {'weight': '7'}, {'events': '10'}],
+        vital = {'id': 8, 'tLog2': 3, 'subs': [{'events': '80'}, {'weight': '7'}, {'events': '10'}],
                  'samples': [{'samples': '3'}], 'foldedAway': {'samples': '1'},
                  'losses': [{'reason': 'LOSS_REASON_TOKENS', 'events': '4'}, {'reason': 'LOSS_REASON_DUTY', 'events': '10'},
                             {'reason': 'LOSS_REASON_RECURSION', 'events': '99'}],
                  'knobs': [{'knob': 'KNOB_TOKENS', 'to': '1'}, {'knob': 'KNOB_DUTY_PPM', 'to': '250000'}]}
         seen = rows.coverage({'epoch': {'startMonoNs': '1000000000', 'endMonoNs': '3000000000'}, 'vitals': [vital, {}]})
-        self.assertEqual(seen, {'events': 90, 'counted': 0.9, 'samples': 4, 'kept': 0.5, 'duty': 0.25, 't': 8, 'seconds': 2})
-        self.assertEqual(rows.coverage_words(seen),
+        self.assertAlmostEqual(seen.pop('counted'), 80 / 90)  # the totals stand for what was not looked at
+        self.assertEqual(seen, {'events': 90, 'there': 90, 'samples': 4, 'kept': 0.5, 'duty': 0.25, 't': 8, 'seconds': 2})
+        self.assertEqual(rows.coverage_words({**seen, 'counted': 0.9}),
                          '90 % of events counted, 50 % of due samples kept, least duty 25 %, t up to 8')
+
+    def test_what_was_not_looked_at_of_waits_is_beside_their_totals(self):
+        vital = {'id': 3, 'subs': [{'events': '30'}], 'losses': [{'reason': 'LOSS_REASON_DUTY', 'events': '10'}]}
+        seen = rows.coverage({'epoch': {'startMonoNs': '0', 'endMonoNs': '1'}, 'vitals': [vital]})
+        self.assertEqual((seen['there'], seen['counted']), (40, 0.75))
 
     def test_labels_without_a_sample_are_summed_over_epochs(self):
         def body(heavy, missed):

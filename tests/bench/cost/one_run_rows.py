@@ -103,8 +103,8 @@ class OneRunRows:
     @staticmethod
     def _coverage(bodies):
         seen = [coverage(body) for body in bodies]
-        events = sum(one['events'] for one in seen)
-        there = sum(one['events'] / max(one['counted'], 1e-9) for one in seen)
+        there = sum(one['there'] for one in seen)
+        counted = sum(one['counted'] * one['there'] for one in seen)
         labels = missed_labels(bodies)
         cases, missed = (sum(figures[at] for figures in labels.values()) for at in (0, 1))
         low, high = wilson(missed, cases)
@@ -112,7 +112,7 @@ class OneRunRows:
         worst = sorted(((m, c, vital) for vital, (c, m) in labels.items() if m), reverse=True)[:3]
         of = ''.join(f', {m} of {c} of {names.get(vital, vital)}' for m, c, vital in worst)
         return [
-            Row(GROUP, 'events counted', once(100 * events / max(there, 1)), '%', '',
+            Row(GROUP, 'events counted', once(100 * counted / max(there, 1)), '%', '',
                 f'of {there:,.0f}; the rest by estimate, and told with the epoch'),
             Row(GROUP, 'labels at least as heavy as the mean cell, without a sample',
                 once(100 * missed / cases) if cases else None, '%', 'one.missed',

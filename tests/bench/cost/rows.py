@@ -20,13 +20,20 @@ def once(value):
     return Figure(value, float('nan'), float('nan'), 1)
 
 
+WAITS = (3, 4)  # sched_delay, blocking: what was not looked at is not in their totals
+
+
 def coverage(body):
-    """What an epoch's body says about what the agent saw of its events, as figures."""
-    events = samples = refused = detached = 0
+    """What an epoch's body says about what the agent saw of its events, as figures. The totals of what is watched a part of
+    the time stand for all there was; as lost is told which part of them was not looked at."""
+    events = there = seen = samples = 0
     duty_ppm, t_log2 = 1_000_000, 0
     lost = list(body.get('losses', []))
     for vital in body['vitals']:
-        events += sum(int(sub.get('events', 0)) for sub in vital.get('subs', []))
+        told = sum(int(sub.get('events', 0)) for sub in vital.get('subs', []))
+        away = sum(int(loss.get('events', 0)) for loss in vital.get('losses', []) if loss.get('reason') == 'LOSS_REASON_DUTY')
+        beside = away if vital.get('id') in WAITS else 0
+        events, there, seen = events + told, there + told + beside, seen + max(0, told + beside - away)
         samples += sum(int(sample.get('samples', 0)) for sample in vital.get('samples', []))
         samples += int(vital.get('foldedAway', {}).get('samples', 0))
         lost += vital.get('losses', [])
@@ -34,11 +41,9 @@ def coverage(body):
         for change in vital.get('knobs', []):
             if change.get('knob') == 'KNOB_DUTY_PPM':
                 duty_ppm = min(duty_ppm, int(change.get('to', 0)))
-    for loss in lost:
-        refused += int(loss.get('events', 0)) if loss.get('reason') == 'LOSS_REASON_TOKENS' else 0
-        detached += int(loss.get('events', 0)) if loss.get('reason') == 'LOSS_REASON_DUTY' else 0
+    refused = sum(int(loss.get('events', 0)) for loss in lost if loss.get('reason') == 'LOSS_REASON_TOKENS')
     seconds = (int(body['epoch']['endMonoNs']) - int(body['epoch']['startMonoNs'])) / 1e9
-    return {'events': events, 'counted': events / max(1, events + detached), 'samples': samples,
+    return {'events': events, 'there': there, 'counted': seen / max(1, there), 'samples': samples,
             'kept': samples / max(1, samples + refused), 'duty': duty_ppm / 1e6, 't': 2 ** t_log2, 'seconds': seconds}
 
 

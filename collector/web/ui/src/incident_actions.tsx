@@ -34,7 +34,7 @@ export function IncidentActions({ incident, silence, asker, mayChange, changed }
     setFailed(undefined);
     const sent = said;
     order()
-      .then(() => setSaid((typed) => (typed === sent ? '' : typed)), (problem: unknown) => setFailed({ doing: what, problem }))
+      .then(() => setSaid((typed) => (typed.startsWith(sent) ? typed.slice(sent.length).trimStart() : typed)), (problem: unknown) => setFailed({ doing: what, problem }))
       .finally(() => {
         setDoing('');
         changed();
