@@ -224,6 +224,7 @@ void BudgetKeeper::Tell(const PerPart<double>& taken_ns, double host_ns) {
 
 void BudgetKeeper::Note(uint8_t vital, uint64_t mono_ns, KnobKind knob, uint64_t from,
                         uint64_t to) {
+  if (from == to) return;  // the part took a step, and this is where it was: tokens at their floor
   changes_[vital - 1U].push_back({mono_ns, knob, from, to});
 }
 
@@ -276,7 +277,7 @@ absl::Status BudgetKeeper::Apply(const GovernorStep& step, uint64_t mono_ns) {
   switch (step.part) {
     case Part::kSwitch:
       for (const uint8_t vital : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
-        Note(vital, mono_ns, KnobKind::kStacks, kSwitchCount - step.from, kSwitchCount - step.to);
+        Note(vital, mono_ns, KnobKind::kWaits, kSwitchCount - step.from, kSwitchCount - step.to);
       }
       return ApplySwitch(step.from, step.to);
     case Part::kTasks:

@@ -124,14 +124,16 @@ struct RawCost {
   uint8_t level = 0;
 };
 
+// The numbers equal telltale.v1.Knob.
 enum class KnobKind : uint8_t {
   kTLog2 = 1,
   kTokens,
   kQuantum,
   kDuty,
-  kStacks,
+  kStacks,  // of samples; what is told of waits is kWaits
   kLeastRun,
   kAttached,
+  kWaits,
 };
 struct RawKnobChange {
   uint64_t mono_ns = 0;

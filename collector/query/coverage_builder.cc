@@ -105,7 +105,8 @@ double MissProbability(const v1::Vital& vital, double share, uint32_t cpus) {
 CoverageBuilder::CoverageBuilder(const Selection& selection, const Context& context)
     : selection_(selection),
       context_(context),
-      end_ns_(std::clamp(context.now_ns, selection.start_ns, selection.end_ns)) {
+      end_ns_(std::clamp(context.now_ns, selection.start_ns, selection.end_ns)),
+      steps_(selection.start_ns, selection.end_ns) {
   for (const storage::NodeRecord& node : selection.nodes) {
     cpus_[node.number()] = node.info().cpus_online();
     names_[node.number()] = node.name();
@@ -462,7 +463,8 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
                                       " of ", miss_epochs_,
                                       " epochs, whose agents did not measure it"));
     }
-    if (miss_in_part_ > 0 && coverage.miss_probability_1pct() >= kShownMiss) {
+    // However small the stated chance is: it is of labels of which something was seen.
+    if (miss_in_part_ > 0) {
       coverage.add_notes(absl::StrCat("in ", miss_in_part_, " of ", miss_epochs_,
                                       " epochs the vital was watched in part: a label that came "
                                       "all in between is missed beyond the stated chance"));

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <iterator>
 #include <limits>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -55,6 +55,35 @@ double KnobValue(v1::Knob knob, uint64_t value, const v1::VitalDescriptor& vital
   }
 }
 
+// What one step of the governor is told apart by.
+struct StepKey {
+  uint32_t time_ms = 0;  // since the epoch's start
+  v1::Knob knob = v1::KNOB_UNSPECIFIED;
+  uint64_t from = 0, to = 0;             // 0 of tokens, which differ by vital and are added
+  v1::Unit unit = v1::UNIT_UNSPECIFIED;  // of a quantum: 16 pages are not 16 calls
+  uint32_t alike_before = 0;             // changes of the same vital that are the same but for this
+  auto operator<=>(const StepKey&) const = default;
+};
+
+StepKey StepKeyOf(const v1::KnobChange& change, const v1::VitalDescriptor* vital) {
+  StepKey key{.time_ms = change.time_ms(), .knob = change.knob()};
+  if (key.knob != v1::KNOB_TOKENS) {
+    key.from = change.from();
+    key.to = change.to();
+  }
+  if (key.knob == v1::KNOB_QUANTUM && vital != nullptr) key.unit = vital->unit();
+  return key;
+}
+
+// Agents before KNOB_WAITS call what is done to switches stacks too, of the vitals of switches
+// alone; what is done to user stacks they say of every vital. So who else changed tells which it
+// is, where another vital was read at all: of an answer about waits none may be. Where a vital has
+// the same change twice at one moment, both parts went the same way, and the second is that of the
+// switches.
+bool IsOfWaits(const StepKey& key, bool switches_alone, bool others_read) {
+  return key.knob == v1::KNOB_STACKS && switches_alone && (others_read || key.alike_before > 0);
+}
+
 }  // namespace
 
 void KnobSteps::Add(const StoredEpoch& epoch, const std::string& node, const VitalBook& book,
@@ -62,35 +91,42 @@ void KnobSteps::Add(const StoredEpoch& epoch, const std::string& node, const Vit
   struct Changed {
     double from = 0, to = 0;
     std::vector<std::string> vitals;
-    bool switch_only = true;
+    bool switches_alone = true;
   };
-  // By time, knob and values; those of tokens differ by vital.
-  std::map<std::tuple<uint32_t, v1::Knob, uint64_t, uint64_t>, Changed> all;
+  const auto time_of = [&](uint32_t time_ms) { return epoch.span.start_ns + time_ms * kNsPerMs; };
+  std::map<StepKey, Changed> all;
+  bool others_read = false;
   for (const v1::Vital& vital : epoch.body->vitals()) {
     const v1::VitalDescriptor* descriptor = book.Find(vital.id());
     const bool asked = vitals.empty() || std::ranges::count(vitals, vital.id()) > 0;
-    if (descriptor == nullptr) continue;
+    others_read =
+        others_read || (!IsSwitchVital(vital.id()) && vital.state() != v1::VITAL_STATE_UNAVAILABLE);
+    std::map<StepKey, uint32_t> alike;
     for (const v1::KnobChange& change : vital.knobs()) {
-      const bool tokens = change.knob() == v1::KNOB_TOKENS;
-      Changed& changed = all[{change.time_ms(), change.knob(), tokens ? 0 : change.from(),
-                              tokens ? 0 : change.to()}];
+      const uint64_t time_ns = time_of(change.time_ms());
+      if (time_ns < start_ns_ || time_ns >= end_ns_) continue;
+      StepKey key = StepKeyOf(change, descriptor);
+      key.alike_before = alike[key]++;
       // Of a step that no vital of the answer takes part in nothing is told; of one that some do,
       // who else does tells what it is.
-      changed.switch_only = changed.switch_only && IsSwitchVital(vital.id());
-      if (!asked) continue;
-      const double from = KnobValue(change.knob(), change.from(), *descriptor);
-      const double to = KnobValue(change.knob(), change.to(), *descriptor);
-      changed.from = tokens ? changed.from + from : from;
-      changed.to = tokens ? changed.to + to : to;
+      Changed& changed = all[key];
+      changed.switches_alone = changed.switches_alone && IsSwitchVital(vital.id());
+      if (!asked || descriptor == nullptr) continue;
+      const bool adds = key.knob == v1::KNOB_TOKENS;
+      const double from = KnobValue(key.knob, change.from(), *descriptor);
+      const double to = KnobValue(key.knob, change.to(), *descriptor);
+      changed.from = adds ? changed.from + from : from;
+      changed.to = adds ? changed.to + to : to;
       changed.vitals.push_back(descriptor->name());
     }
   }
   for (auto& [key, changed] : all) {
-    const auto& [time_ms, knob, from, to] = key;
-    if (changed.vitals.empty()) continue;
-    const bool waits = knob == v1::KNOB_STACKS && changed.switch_only;
-    Keep({knob == v1::KNOB_T_LOG2, epoch.span.start_ns + time_ms * kNsPerMs, node,
-          waits ? "waits" : KnobName(knob), changed.from, changed.to, std::move(changed.vitals)});
+    // Agents told of steps of tokens also where these were at their floor and stayed there.
+    if (changed.vitals.empty() || changed.from == changed.to) continue;
+    const v1::Knob knob =
+        IsOfWaits(key, changed.switches_alone, others_read) ? v1::KNOB_WAITS : key.knob;
+    Keep({knob == v1::KNOB_T_LOG2, time_of(key.time_ms), node, KnobName(knob), changed.from,
+          changed.to, std::move(changed.vitals)});
   }
 }
 

@@ -23,7 +23,11 @@ class KnobSteps {
   // Kept are so many: those of t, which follows the tokens used, go first, then the latest.
   static constexpr size_t kMost = 50;
 
-  // `vitals`: ids the answer is about, empty: all.
+  // Told are steps in [start, end), collector's clock: epochs are read whole and stick out of the
+  // time asked for.
+  KnobSteps(uint64_t start_ns, uint64_t end_ns) : start_ns_(start_ns), end_ns_(end_ns) {}
+
+  // `vitals`: ids the answer is about, empty: all. The body need not have others.
   void Add(const StoredEpoch& epoch, const std::string& node, const VitalBook& book,
            const std::vector<uint32_t>& vitals);
   void Add(const KnobSteps& part);
@@ -41,6 +45,7 @@ class KnobSteps {
   };
   void Keep(Step step);
 
+  uint64_t start_ns_, end_ns_;
   std::multiset<Step> steps_;  // kMost at most
   uint64_t left_out_ = 0;
 };

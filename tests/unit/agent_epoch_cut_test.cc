@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "agent/epoch/label_bounds.h"
 #include "proto/codec.h"
@@ -134,6 +135,34 @@ TEST(EpochCutterTest, KeepsTheSensorsTotalsExactly) {
       EXPECT_EQ(wire.subs(i).weight(), vital.subs[i].weight);
     }
   }
+}
+
+TEST(EpochCutterTest, SaysWhichKnobWasTurnedAndWhen) {
+  ReplayedNode node;
+  node.raw = node.Run(10);
+  node.folded = node.folder.Take();
+  RawVital& raw = *std::ranges::find(node.raw.vitals, TELLTALE_BLOCKING, &RawVital::id);
+  const std::vector<std::pair<KnobKind, v1::Knob>> kinds = {
+      {KnobKind::kTLog2, v1::KNOB_T_LOG2},      {KnobKind::kTokens, v1::KNOB_TOKENS},
+      {KnobKind::kQuantum, v1::KNOB_QUANTUM},   {KnobKind::kDuty, v1::KNOB_DUTY_PPM},
+      {KnobKind::kStacks, v1::KNOB_STACKS},     {KnobKind::kLeastRun, v1::KNOB_LEAST_RUN_NS},
+      {KnobKind::kAttached, v1::KNOB_ATTACHED}, {KnobKind::kWaits, v1::KNOB_WAITS}};
+  raw.knobs.clear();
+  for (const auto& [kind, knob] : kinds) {
+    raw.knobs.push_back({node.raw.start_mono_ns + 2 * kSecond, kind, 2, 1});
+  }
+  const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(10));
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  const v1::Vital& vital = VitalOf(cut->body, TELLTALE_BLOCKING);
+  ASSERT_EQ(vital.knobs_size(), static_cast<int>(kinds.size()));
+  for (int i = 0; i < vital.knobs_size(); ++i) {
+    EXPECT_EQ(vital.knobs(i).knob(), kinds[static_cast<size_t>(i)].second);
+    EXPECT_EQ(vital.knobs(i).time_ms(), 2'000u);
+    EXPECT_EQ(vital.knobs(i).from(), 2u);
+    EXPECT_EQ(vital.knobs(i).to(), 1u);
+  }
+  const v1::Schema schema = proto::BuiltinSchema();
+  EXPECT_TRUE(proto::EncodeSummary(Someone(), schema.id(), cut->body, cut->cells).ok());
 }
 
 TEST(EpochCutterTest, SaysWhatAnUnavailableVitalIsAndGivesItNoTotals) {

@@ -94,6 +94,65 @@ TEST(KernelBottleneckTest, AThreadOfTheKernelIsNamedBeforeAProcessThatSpendsSome
   EXPECT_THAT(KernelBeside(4.5, 0).text, HasSubstr("; most of it is dd (pid 90, uid 0), 4.5 CPUs"));
 }
 
+// Beside kswapd0, which takes 2, interrupts.
+std::string InterruptsBeside(double cpus) {
+  Watch watch(KernelBottleneckFilter());
+  Play(watch, 40, 2, Nothing, [&](Watch& w) {
+    Kernel(w, 0.3, 3.5);
+    w.Process(0, "", {{TELLTALE_PROCESS_SYSTEM_NS, cpus * 1e9}});
+    w.body.mutable_processes()->mutable_rows()->rbegin()->set_irq(true);
+  });
+  EXPECT_EQ(watch.told.size(), 1u);
+  return watch.told.empty() ? "" : watch.told[0].text;
+}
+
+TEST(KernelBottleneckTest, InterruptsAreNoProcessOfAnybody) {
+  using ::testing::EndsWith;
+  EXPECT_THAT(InterruptsBeside(1), EndsWith("; most of it is [kswapd0] (pid 77, uid 0), 2 CPUs"));
+  EXPECT_THAT(InterruptsBeside(2.5),
+              EndsWith("; its own [kswapd0] (pid 77, uid 0) takes 2 of them, [irq] 2.5"));
+  EXPECT_THAT(InterruptsBeside(4.5), EndsWith("; most of it is [irq], 4.5 CPUs"));
+}
+
+// As one that ended before anybody could look what it runs. `what` it has besides.
+std::string WithoutExecutable(const std::map<uint32_t, double>& what, uint32_t uid) {
+  Watch watch(KernelBottleneckFilter());
+  Play(watch, 40, 2, Nothing, [&](Watch& w) {
+    Kernel(w, 0.3, 3.5);
+    std::map<uint32_t, double> columns = what;
+    columns[TELLTALE_PROCESS_SYSTEM_NS] = 3e9;
+    w.Process(90, "", columns);
+    v1::ProcessRow& row = *w.body.mutable_processes()->mutable_rows()->rbegin();
+    row.set_comm(w.String("copies"));
+    row.set_uid(uid);
+  });
+  EXPECT_EQ(watch.told.size(), 1u);
+  return watch.told.empty() ? "" : watch.told[0].text;
+}
+
+TEST(KernelBottleneckTest, AProcessWhoseExecutableIsNotKnownIsNoThreadOfTheKernel) {
+  constexpr char kBoth[] =
+      "; its own [kswapd0] (pid 77, uid 0) takes 2 of them, [copies] (pid 90, ";
+  EXPECT_THAT(WithoutExecutable({{TELLTALE_PROCESS_RSS_BYTES, 5e7}}, 0), HasSubstr(kBoth));
+  EXPECT_THAT(WithoutExecutable({{TELLTALE_PROCESS_USER_NS, 1e7}}, 0), HasSubstr(kBoth));
+  EXPECT_THAT(WithoutExecutable({}, 1000), HasSubstr(kBoth));
+  EXPECT_THAT(WithoutExecutable({}, 0), HasSubstr("; most of it is [copies] (pid 90, uid 0)"));
+}
+
+TEST(KernelBottleneckTest, ThatWaitsForTheCpuWereNotWatchedAllTheTimeIsTold) {
+  const auto evidence = [](const char* vital) {
+    Watch watch(KernelBottleneckFilter());
+    Play(watch, 40, 2, Nothing, [&](Watch& w) {
+      Kernel(w, 0.3, 3.5);
+      w.Vital(vital).set_unwatched_ns(12 * Watch::kSecond);
+    });
+    EXPECT_EQ(watch.told.size(), 1u);
+    return watch.told.empty() ? "" : watch.told[0].evidence;
+  };
+  EXPECT_THAT(evidence("sched_delay"), HasSubstr("; watched 96 of 120 s"));
+  EXPECT_THAT(evidence("softirq"), Not(HasSubstr("watched"))) << "it does not rest on that";
+}
+
 TEST(KernelBottleneckTest, WhoIsHeldMostIsEvidenceAndHowManyCallsThereAreSpeaksAgainst) {
   const Watch::Told few = KernelBeside(1, 300), many = KernelBeside(1, 8e5);
   EXPECT_THAT(few.evidence,
@@ -169,6 +228,101 @@ TEST(LowMemoryTest, WhoTookTheMemoryIsNamedBesideTheVictim) {
   EXPECT_THAT(TakenBy(5), HasSubstr("available; hog (pid 90, uid 0) grew by 4 GB to 5 GB"));
   EXPECT_THAT(TakenBy(1.1),
               HasSubstr("available; the largest process is database (pid 70, uid 0) with 6 GB"));
+}
+
+// Who has how much, in gigabytes: a database and one other.
+struct Holds {
+  double database = 6;
+  uint32_t pid = 0;  // 0: there is no other
+  double other = 0;
+};
+void Hold(Watch& watch, const Holds& holds) {
+  watch.Process(70, "/usr/bin/database", {{TELLTALE_PROCESS_RSS_BYTES, holds.database * 1e9}});
+  if (holds.pid == 0) return;
+  watch.Process(holds.pid, "/usr/bin/job", {{TELLTALE_PROCESS_RSS_BYTES, holds.other * 1e9}});
+}
+
+void Quiet(Watch& watch, int epochs, const Holds& holds) {
+  Play(
+      watch, epochs, 0, [&](Watch& w) { Hold(w, holds); }, Nothing);
+}
+
+// What is told when memory is low from now on.
+std::string ToldLow(Watch& watch, const Holds& holds) {
+  Play(
+      watch, 0, 2, [&](Watch& w) { Hold(w, holds); }, [](Watch& w) { Thrash(w, 0.03); });
+  EXPECT_EQ(watch.told.size(), 1u);
+  return watch.told.empty() ? "" : watch.told[0].text;
+}
+
+TEST(LowMemoryTest, WhoWasStartedMeanwhileTookAllItHas) {
+  Watch watch(LowMemoryFilter());
+  Quiet(watch, 40, {});
+  EXPECT_THAT(ToldLow(watch, {.database = 7, .pid = 900, .other = 8}),
+              HasSubstr("; job (pid 900, uid 0) was started and has 8 GB"));
+  Watch early(LowMemoryFilter());
+  Quiet(early, 40, {});
+  Quiet(early, 1, {.pid = 900});  // and had nothing yet
+  EXPECT_THAT(ToldLow(early, {.database = 7, .pid = 900, .other = 8}),
+              HasSubstr("; job (pid 900, uid 0) grew by 8 GB to 8 GB"));
+  Watch always(LowMemoryFilter());
+  Quiet(always, 40, {.pid = 900, .other = 8});
+  EXPECT_THAT(ToldLow(always, {.database = 7, .pid = 900, .other = 8}),
+              HasSubstr("; database (pid 70, uid 0) grew by 1 GB to 7 GB"));
+}
+
+TEST(LowMemoryTest, AVictimThatWasStartedMeanwhileMayHaveTakenItItself) {
+  Watch watch(LowMemoryFilter());
+  Quiet(watch, 40, {});
+  Play(
+      watch, 0, 2, [](Watch& w) { Hold(w, {}); },
+      [](Watch& w) {
+        Thrash(w, 0.03);
+        w.Process(900, "/usr/bin/job",
+                  {{TELLTALE_PROCESS_RSS_BYTES, 8e9}, {TELLTALE_PROCESS_FAULTS_MAJOR, 900}});
+      });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("; it was started itself and has 8 GB"));
+}
+
+TEST(LowMemoryTest, OnANodeThatWasStartedAnewNobodyIsOfBefore) {
+  Watch watch(LowMemoryFilter());
+  Play(
+      watch, 40, 0,
+      [](Watch& w) {
+        w.Process(5000, "/usr/bin/old", {{TELLTALE_PROCESS_RSS_BYTES, 1e9}});
+      },
+      Nothing);
+  Quiet(watch, 2, {});
+  EXPECT_THAT(ToldLow(watch, {.pid = 900, .other = 8}),
+              HasSubstr("; job (pid 900, uid 0) was started and has 8 GB"));
+}
+
+TEST(LowMemoryTest, WhoGrewOverALongHoleDidSoInNobodyKnowsWhatTime) {
+  const auto told = [](uint64_t minutes) {
+    Watch watch(LowMemoryFilter());
+    Quiet(watch, 40, {.pid = 90, .other = 1});
+    watch.now += minutes * 60 * Watch::kSecond;
+    return ToldLow(watch, {.pid = 90, .other = 5});
+  };
+  EXPECT_THAT(told(10), HasSubstr("; job (pid 90, uid 0) grew by 4 GB to 5 GB"));
+  EXPECT_THAT(told(31), HasSubstr("; the largest process is database (pid 70, uid 0) with 6 GB"));
+}
+
+// More than are followed come and go, and then one that stays.
+TEST(LowMemoryTest, OfMoreThanAreFollowedThoseLongestAwayAreForgotten) {
+  Watch watch(LowMemoryFilter());
+  Quiet(watch, 1, {});
+  uint32_t pid = 100;
+  for (int epoch = 0; epoch < 40; ++epoch) {
+    for (int i = 0; i < 30; ++i) {
+      watch.Process(++pid, "/usr/bin/short", {{TELLTALE_PROCESS_RSS_BYTES, 2e7}});
+    }
+    Quiet(watch, 1, {});
+  }
+  Quiet(watch, 10, {.pid = 90'000, .other = 1});
+  EXPECT_THAT(ToldLow(watch, {.pid = 90'000, .other = 5}),
+              HasSubstr("; job (pid 90000, uid 0) grew by 4"));
 }
 
 TEST(LowMemoryTest, OfProcessesThatTakeTurnsAtFaultingTheNodeIsTold) {

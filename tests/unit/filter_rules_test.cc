@@ -168,6 +168,18 @@ TEST(RuleTest, WhatItsVitalWasNotFollowedCountsAsNotWatched) {
   EXPECT_THAT(watch.told[0].evidence, HasSubstr("; watched 96 of 120 s"));
 }
 
+// It says that a process asks nothing of the kernel, so it rests on the system calls as well.
+TEST(RuleTest, OfTheVitalsItRestsOnTheOneWatchedLeastCounts) {
+  Watch watch(BusyLoopFilter());
+  Play(watch, 40, 2, Nothing, [](Watch& w) {
+    Spin(w, 1, 0.97);
+    w.Vital("cpu").set_unwatched_ns(6 * kSecond);
+    w.Vital("syscall").set_unwatched_ns(15 * kSecond);
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].evidence, HasSubstr("; watched 90 of 120 s"));
+}
+
 TEST(RuleTest, OfEpochsThatWereHardlyWatchedItWantsThree) {
   EXPECT_EQ(RestsOn(18, 0).epochs, 2u) << "70 %";
   EXPECT_EQ(RestsOn(19, 0).epochs, 3u);

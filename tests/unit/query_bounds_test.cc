@@ -66,28 +66,33 @@ TEST(CoverageTest, TellsTheFalseNegativesOfEachVital) {
 
 // A chance is of labels of which something was seen (sketch/miss_curve.h).
 TEST(CoverageTest, SaysThatWhereAVitalIsWatchedInPartMoreIsMissedThanStated) {
-  FakeSource source;
-  const uint32_t node = source.AddNode("a");
-  for (const bool estimated : {false, true}) {
-    BodyMaker maker;
-    v1::Vital* vital = maker.Vital(TELLTALE_SYSCALL, {10'000, 0});
-    vital->set_estimated(estimated);
-    v1::SketchDigest* sketch = vital->mutable_sketch();
-    sketch->set_total(10'000);
-    sketch->set_columns(256);
-    for (int octave = 0; octave < 9; ++octave) sketch->add_miss(5'000);
-    source.AddEpoch(node, estimated ? 1010 : 1000, 10, maker.body());
+  for (const double stated : {0.5, 0.0}) {
+    FakeSource source;
+    const uint32_t node = source.AddNode("a");
+    for (const bool estimated : {false, true}) {
+      BodyMaker maker;
+      v1::Vital* vital = maker.Vital(TELLTALE_SYSCALL, {10'000, 0});
+      vital->set_estimated(estimated);
+      v1::SketchDigest* sketch = vital->mutable_sketch();
+      sketch->set_total(10'000);
+      sketch->set_columns(256);
+      for (int octave = 0; octave < 9; ++octave) {
+        sketch->add_miss(static_cast<uint32_t>(stated * 10'000));
+      }
+      source.AddEpoch(node, estimated ? 1010 : 1000, 10, maker.body());
+    }
+    const Engine engine = MakeEngine(source, 1030);
+    const auto notes = [&](double end_s) {
+      auto request = Asked<v1::TopRequest>(1000, end_s);
+      request.set_vital("syscall");
+      const auto answer = engine.Top(request, {});
+      EXPECT_NEAR(answer->coverage().miss_probability_1pct(), stated, 1e-4);
+      return absl::StrJoin(answer->coverage().notes(), "; ");
+    };
+    EXPECT_THAT(notes(1010), Not(HasSubstr("watched in part")));
+    EXPECT_THAT(notes(1020), HasSubstr("in 1 of 2 epochs the vital was watched in part"))
+        << "also where none is missed of which something was seen";
   }
-  const Engine engine = MakeEngine(source, 1030);
-  const auto notes = [&](double end_s) {
-    auto request = Asked<v1::TopRequest>(1000, end_s);
-    request.set_vital("syscall");
-    const auto answer = engine.Top(request, {});
-    EXPECT_GT(answer->coverage().miss_probability_1pct(), 0);
-    return absl::StrJoin(answer->coverage().notes(), "; ");
-  };
-  EXPECT_THAT(notes(1010), Not(HasSubstr("watched in part")));
-  EXPECT_THAT(notes(1020), HasSubstr("in 1 of 2 epochs the vital was watched in part"));
 }
 
 v1::KnobChange* Change(v1::Vital* vital, uint32_t time_ms, v1::Knob knob, uint64_t from,
@@ -121,7 +126,8 @@ TEST(CoverageTest, TellsWhenTheGovernorTurnedWhatDownAndUp) {
   v1::Vital* blocking = first.Vital(TELLTALE_BLOCKING, {1, 0, 0, 0, 0, 0, 0, 0});
   Change(blocking, 4'000, v1::KNOB_TOKENS, 16, 8);
   Change(blocking, 4'000, v1::KNOB_STACKS, 2, 1);
-  Change(blocking, 5'000, v1::KNOB_STACKS, 1, 0);
+  Change(blocking, 4'000, v1::KNOB_WAITS, 2, 1);
+  Change(blocking, 5'000, v1::KNOB_WAITS, 1, 0);
   Change(blocking, 6'000, v1::KNOB_LEAST_RUN_NS, 0, 4'000'000);
   Change(second.Vital(TELLTALE_SYSCALL, {100, 0}), 0, v1::KNOB_T_LOG2, 1, 2);
   source.AddEpoch(node, 1000, 10, first.body());
@@ -132,8 +138,9 @@ TEST(CoverageTest, TellsWhenTheGovernorTurnedWhatDownAndUp) {
   EXPECT_THAT(
       Steps(all->coverage()),
       ElementsAre("1003.5 a syscall watched 1 to 0.125", "1004 a syscall+blocking stacks 2 to 1",
-                  "1004 a syscall+blocking tokens 80 to 40", "1005 a blocking waits 1 to 0",
-                  "1006 a blocking least_run 0 to 0.004", "1010 a syscall t 2 to 4"));
+                  "1004 a syscall+blocking tokens 80 to 40", "1004 a blocking waits 2 to 1",
+                  "1005 a blocking waits 1 to 0", "1006 a blocking least_run 0 to 0.004",
+                  "1010 a syscall t 2 to 4"));
   EXPECT_EQ(all->coverage().steps_left_out(), 0u);
 
   auto top = Asked<v1::TopRequest>(1000, 1020);
@@ -142,7 +149,99 @@ TEST(CoverageTest, TellsWhenTheGovernorTurnedWhatDownAndUp) {
   ASSERT_TRUE(one.ok()) << one.status();
   EXPECT_THAT(Steps(one->coverage()),
               ElementsAre("1004 a blocking stacks 2 to 1", "1004 a blocking tokens 16 to 8",
-                          "1005 a blocking waits 1 to 0", "1006 a blocking least_run 0 to 0.004"));
+                          "1004 a blocking waits 2 to 1", "1005 a blocking waits 1 to 0",
+                          "1006 a blocking least_run 0 to 0.004"));
+}
+
+// An answer about waits reads no other vital, so there it cannot be told who else changed.
+TEST(CoverageTest, OfAgentsThatCallWaitsStacksTellsWhichItIsWhereThatIsSure) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  for (const uint32_t id : {TELLTALE_SCHED_DELAY, TELLTALE_BLOCKING}) {
+    v1::Vital* vital = maker.Vital(id, std::vector<uint64_t>(id == TELLTALE_BLOCKING ? 8u : 2u, 1));
+    Change(vital, 1'000, v1::KNOB_STACKS, 2, 1);  // of switches
+    Change(vital, 2'000, v1::KNOB_STACKS, 2, 1);  // of user stacks
+    Change(vital, 3'000, v1::KNOB_STACKS, 1, 2);  // of both
+    Change(vital, 3'000, v1::KNOB_STACKS, 1, 2);
+  }
+  v1::Vital* syscall = maker.Vital(TELLTALE_SYSCALL, {100, 0});
+  Change(syscall, 2'000, v1::KNOB_STACKS, 2, 1);
+  Change(syscall, 3'000, v1::KNOB_STACKS, 1, 2);
+  source.AddEpoch(node, 1000, 10, maker.body());
+  const Engine engine = MakeEngine(source, 1030);
+  const auto all = engine.Coverage(Asked<v1::CoverageRequest>(1000, 1010), {});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_THAT(Steps(all->coverage()),
+              ElementsAre("1001 a sched_delay+blocking waits 2 to 1",
+                          "1002 a sched_delay+blocking+syscall stacks 2 to 1",
+                          "1003 a sched_delay+blocking+syscall stacks 1 to 2",
+                          "1003 a sched_delay+blocking waits 1 to 2"));
+  auto series = Asked<v1::SeriesRequest>(1000, 1010);
+  series.add_vitals("blocking");
+  series.add_vitals("syscall");
+  const auto two = engine.Series(series, {});
+  ASSERT_TRUE(two.ok()) << two.status();
+  EXPECT_THAT(Steps(two->coverage()),
+              ElementsAre("1001 a blocking waits 2 to 1", "1002 a blocking+syscall stacks 2 to 1",
+                          "1003 a blocking+syscall stacks 1 to 2", "1003 a blocking waits 1 to 2"));
+  auto top = Asked<v1::TopRequest>(1000, 1010);
+  top.set_vital("blocking");
+  const auto one = engine.Top(top, {});
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_THAT(Steps(one->coverage()),
+              ElementsAre("1001 a blocking stacks 2 to 1", "1002 a blocking stacks 2 to 1",
+                          "1003 a blocking stacks 1 to 2", "1003 a blocking waits 1 to 2"));
+}
+
+TEST(CoverageTest, TellsNoStepThatChangedNothing) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  v1::Vital* syscall = maker.Vital(TELLTALE_SYSCALL, {100, 0});
+  Change(syscall, 1'000, v1::KNOB_TOKENS, 4, 4);
+  Change(syscall, 1'000, v1::KNOB_T_LOG2, 1, 2);
+  Change(syscall, 2'000, v1::KNOB_TOKENS, 4, 8);
+  Change(syscall, 3'000, v1::KNOB_LEAST_RUN_NS, 0, 0);
+  v1::Vital* cpu = maker.Vital(TELLTALE_CPU, {1, 0, 0});
+  Change(cpu, 1'000, v1::KNOB_TOKENS, 1, 1);
+  Change(cpu, 2'000, v1::KNOB_TOKENS, 1, 1);
+  source.AddEpoch(node, 1000, 10, maker.body());
+  const auto answer = MakeEngine(source, 1030).Coverage(Asked<v1::CoverageRequest>(1000, 1010), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(Steps(answer->coverage()),
+              ElementsAre("1001 a syscall t 2 to 4", "1002 a syscall+cpu tokens 5 to 9"));
+}
+
+TEST(CoverageTest, TellsNoStepOutsideOfTheTimeAskedForThoughTheEpochSticksOutOfIt) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker first, second;
+  v1::Vital* syscall = first.Vital(TELLTALE_SYSCALL, {100, 0});
+  Change(syscall, 3'999, v1::KNOB_DUTY_PPM, 1'000'000, 500'000);
+  Change(syscall, 4'000, v1::KNOB_DUTY_PPM, 500'000, 250'000);
+  syscall = second.Vital(TELLTALE_SYSCALL, {100, 0});
+  Change(syscall, 5'999, v1::KNOB_DUTY_PPM, 250'000, 500'000);
+  Change(syscall, 6'000, v1::KNOB_DUTY_PPM, 500'000, 1'000'000);
+  source.AddEpoch(node, 1000, 10, first.body());
+  source.AddEpoch(node, 1010, 10, second.body());
+  const auto answer = MakeEngine(source, 1030).Coverage(Asked<v1::CoverageRequest>(1004, 1016), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(Steps(answer->coverage()),
+              ElementsAre("1004 a syscall watched 0.5 to 0.25", HasSubstr("watched 0.25 to 0.5")));
+}
+
+TEST(CoverageTest, AQuantumIsThatOfItsUnit) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  BodyMaker maker;
+  Change(maker.Vital(TELLTALE_CPU, {1, 0, 0}), 1'000, v1::KNOB_QUANTUM, 16, 32);
+  Change(maker.Vital(TELLTALE_SYSCALL, {100, 0}), 1'000, v1::KNOB_QUANTUM, 16, 32);
+  source.AddEpoch(node, 1000, 10, maker.body());
+  const auto answer = MakeEngine(source, 1030).Coverage(Asked<v1::CoverageRequest>(1000, 1010), {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(Steps(answer->coverage()), ElementsAre("1001 a cpu quantum 1.6e-08 to 3.2e-08",
+                                                     "1001 a syscall quantum 16 to 32"));
 }
 
 TEST(CoverageTest, OfManyStepsTheFirstOnesAreToldAndThoseOfTLast) {

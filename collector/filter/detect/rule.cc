@@ -144,9 +144,9 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
   if (!IsUsual(epoch)) return;
   ++epochs_;
   const RuleEpoch seen(epoch);
-  if (IsBehindHole(epoch)) {
+  if (const double missing = MissingBefore(epoch); missing > kHole) {
     std::erase_if(open_, [](const auto& entry) { return !entry.second.told; });
-    PassHole();
+    PassHole(missing);
   }
   last_end_ns_ = epoch.end_ns;
   std::set<std::string> held, teach;
@@ -165,7 +165,7 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
     Open& open = open_[found.who];
     if (open.missed > 1) open.held = 0;
     if (open.held == 0 && !open.told) open.start_ns = epoch.start_ns;
-    if (!open.told) NoteCoverage(seen, found.found.vital, open);
+    if (!open.told) NoteCoverage(seen, found, open);
     open.missed = 0;
     ++open.held;
     if (open.taught < kTaught) {
@@ -203,17 +203,22 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
   NoteUsual(seen, held);
 }
 
-bool Rule::IsBehindHole(const telltale_filter_epoch& epoch) const {
-  return last_end_ns_ != 0 && epoch.start_ns > last_end_ns_ &&
-         static_cast<double>(epoch.start_ns - last_end_ns_) >
-             kHole * static_cast<double>(epoch.end_ns - epoch.start_ns);
+double Rule::MissingBefore(const telltale_filter_epoch& epoch) const {
+  if (last_end_ns_ == 0 || epoch.start_ns <= last_end_ns_) return 0;
+  return static_cast<double>(epoch.start_ns - last_end_ns_) /
+         static_cast<double>(epoch.end_ns - epoch.start_ns);
 }
 
-void Rule::NoteCoverage(const RuleEpoch& epoch, const std::string& vital, Open& open) {
+void Rule::NoteCoverage(const RuleEpoch& epoch, const Case& found, Open& open) {
   const telltale_filter_epoch& of = epoch.epoch();
-  const telltale_filter_vital* counted = epoch.Vital(vital.c_str());
-  open.watched_ns +=
-      counted == nullptr ? of.watched_ns : std::min(of.watched_ns, counted->watched_ns);
+  uint64_t watched_ns = of.watched_ns;
+  const auto note = [&](const char* name) {
+    const telltale_filter_vital* vital = epoch.Vital(name);
+    if (vital != nullptr) watched_ns = std::min(watched_ns, vital->watched_ns);
+  };
+  note(found.found.vital.c_str());
+  for (const char* name : found.besides) note(name);
+  open.watched_ns += watched_ns;
   open.whole_ns += of.end_ns - of.start_ns;
   open.lost_events += of.lost_events;
 }
@@ -231,7 +236,7 @@ std::string Rule::CoverageText(const Open& open) {
   return text;
 }
 
-void Rule::PassHole() {}
+void Rule::PassHole(double) {}
 void Rule::NoteUsual(const RuleEpoch&, const std::set<std::string>&) {}
 void Rule::SaveUsual(StateWriter&) const {}
 void Rule::LoadUsual(StateReader&) {}

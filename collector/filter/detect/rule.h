@@ -7,9 +7,9 @@
 // nothing is in a row. A rule is silent for the first 30 epochs of a node, or as many as it is told
 // to.
 //
-// Of epochs less than 95 % watched, or with losses, the evidence says how much of them it rests on.
-// Where less than 70 % was watched, a case must hold in three epochs in a row: what was seen of two
-// may be less than a usual epoch has.
+// Of epochs less than 95 % watched, or with losses, the evidence says how much of them it rests on:
+// of the vitals of the case, as much as was watched of the least. Where that is less than 70 %, a
+// case must hold in three epochs in a row: what was seen of two may be less than a usual epoch has.
 //
 // As a Detector: one node, one thread at a time.
 
@@ -74,6 +74,8 @@ struct Case {
   std::pair<uint32_t, uint64_t> who;  // pid and start; 0, 0: the node
   std::string program;                // whose habit it may be
   Finding found;                      // all but times and learned epochs
+  // Vitals without which it would not hold, besides the one it is told of.
+  std::vector<const char*> besides = {};
 };
 
 class Rule : public Detector {
@@ -90,8 +92,9 @@ class Rule : public Detector {
   virtual std::vector<Case> Look(const RuleEpoch& epoch) const = 0;
   // What a rule remembers of usual epochs besides habits: called for each epoch after Look, with
   // the programs whose condition held in it; saved and loaded with the rest. PassHole, before Look:
-  // epochs are missing before this one, and what is remembered of processes is of before that.
-  virtual void PassHole();
+  // so many epochs are missing before this one, and what is remembered of processes is of before
+  // that.
+  virtual void PassHole(double epochs);
   virtual void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>& held);
   virtual void SaveUsual(StateWriter& to) const;
   virtual void LoadUsual(StateReader& from);
@@ -112,8 +115,9 @@ class Rule : public Detector {
   // `teach`: those of `held` of which this epoch counts.
   void Learn(const RuleEpoch& epoch, const std::set<std::string>& held,
              const std::set<std::string>& teach);
-  bool IsBehindHole(const telltale_filter_epoch& epoch) const;
-  static void NoteCoverage(const RuleEpoch& epoch, const std::string& vital, Open& open);
+  // Epochs of the length of this one; 0: none.
+  double MissingBefore(const telltale_filter_epoch& epoch) const;
+  static void NoteCoverage(const RuleEpoch& epoch, const Case& found, Open& open);
   // As more evidence; "": all was watched and nothing lost.
   static std::string CoverageText(const Open& open);
   void Tell(const Open& open, bool goes_on) const;

@@ -67,7 +67,7 @@ class Blocked : public Rule {
   static constexpr const char* kVitals[] = {"blocking", "lock", "retransmit", "disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_blocked",
-      .version = 11,
+      .version = 12,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "what a blocked process waits for, and who holds it",
@@ -100,7 +100,8 @@ class Blocked : public Rule {
   // Why it does not just wait for work; without evidence: nothing says so.
   struct Reason {
     std::string evidence;
-    std::string cause;  // more than that it waits; may be empty
+    std::string cause;            // more than that it waits; may be empty
+    const char* vital = nullptr;  // that it rests on besides the waits
   };
   Reason NotByChoice(const RuleEpoch& epoch, const telltale_filter_process& process,
                      const WaitClass& of) const {
@@ -125,7 +126,7 @@ class Blocked : public Rule {
     if (of.lock == nullptr) {
       if (again < kRetransmits) return {};
       return {absl::StrCat(less, absl::StrFormat(", %.3g segments/s are sent again", again)),
-              "what it sends or waits for is lost on the way"};
+              "what it sends or waits for is lost on the way", "retransmit"};
     }
     return {other.pid == 0 ? "" : less, ""};
   }
@@ -182,6 +183,8 @@ class Blocked : public Rule {
     const std::string site = of.by_choice ? "" : place.site;
     const std::string what = WhatText(epoch, process, waits);
     Case found{Who(process), ProgramOf(process), {}};
+    if (of.lock != nullptr) found.besides.push_back("lock");
+    if (more.vital != nullptr) found.besides.push_back(more.vital);
     if (&of == &DiskWaits()) found.found.device = DiskName(epoch, DiskOf(epoch, process));
     found.found.site = site;
     found.found.vital = "blocking";

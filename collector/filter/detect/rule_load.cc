@@ -45,7 +45,7 @@ class Load : public Rule {
   static constexpr const char* kVitals[] = {"user_page", "llc", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_load",
-      .version = 7,
+      .version = 8,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "a start that takes long, a load that grows",
       .vitals = kVitals,
@@ -70,35 +70,37 @@ class Load : public Rule {
     std::vector<Case> cases;
     for (const telltale_filter_process* process : epoch.Processes()) {
       if (process->exe[0] == '\0') continue;
-      std::optional<Finding> found =
+      std::optional<Case> found =
           process->pid == 0 ? Storm(epoch, *process) : Alone(epoch, *process);
       if (!found.has_value()) continue;
-      const std::string program = ProgramOf(*process);
+      found->program = ProgramOf(*process);
       // Those that live shortly are one case a program and user.
-      const auto who = process->pid != 0
-                           ? Who(*process)
-                           : std::pair(0U, storage::DigestText(program) ^ process->uid);
-      found->vital = "user_page";
-      found->sub = "minor";
-      found->subject = ProcessText(*process);
-      found->deviation = std::max(found->expected, kFaults / kTimes) / 2;
-      found->next = process->pid != 0
-                        ? absl::StrCat("telltale stacks --vital user_page --process ", process->pid)
-                        : "telltale events --type exec";
-      cases.push_back({who, program, *std::move(found)});
+      found->who = process->pid != 0
+                       ? Who(*process)
+                       : std::pair(0U, storage::DigestText(found->program) ^ process->uid);
+      Finding& told = found->found;
+      told.vital = "user_page";
+      told.sub = "minor";
+      told.subject = ProcessText(*process);
+      told.deviation = std::max(told.expected, kFaults / kTimes) / 2;
+      told.next = process->pid != 0
+                      ? absl::StrCat("telltale stacks --vital user_page --process ", process->pid)
+                      : "telltale events --type exec";
+      cases.push_back(*std::move(found));
     }
     return cases;
   }
 
-  std::optional<Finding> Alone(const RuleEpoch& epoch,
-                               const telltale_filter_process& process) const {
+  // Whose case it is, Look says.
+  std::optional<Case> Alone(const RuleEpoch& epoch, const telltale_filter_process& process) const {
     const auto life = lives_.find(Who(process));
     if (life == lives_.end()) return std::nullopt;
     const Life& past = life->second;
     const double faults = Faults(epoch, process), cpus = Cpus(epoch, process);
     const double kept = Kept(epoch, process, past), touched = std::max(faults, kept);
     if (touched < kFaults) return std::nullopt;
-    Finding found;
+    Case told;
+    Finding& found = told.found;
     found.value = touched;
     found.expected = past.faults;
     if (past.starts && past.starting == past.epochs) {
@@ -116,7 +118,7 @@ class Load : public Rule {
               : absl::StrFormat("; its longest start took %d epochs", static_cast<int>(longest)));
       found.against = "a program that goes through ever new memory looks the same";
       found.cause = "slow start";
-      return found;
+      return told;
     }
     if (past.epochs < kOld || faults < std::max(kFaults, kTimes * past.faults)) return std::nullopt;
     if (cpus < past.cpus + std::max(kLessCpu, past.cpus / 2)) return std::nullopt;
@@ -140,7 +142,8 @@ class Load : public Rule {
             : "without hardware counters a program that sets itself up anew looks the same, but "
               "keeps most");
     found.cause = "growing load";
-    return found;
+    if (traffic.has_value()) told.besides.push_back("llc");
+    return told;
   }
 
   // Pages per second by which it grew.
@@ -150,13 +153,14 @@ class Load : public Rule {
     return std::max(0.0, Resident(epoch, process) - past.resident) / kPageBytes / epoch.seconds();
   }
 
-  std::optional<Finding> Storm(const RuleEpoch& epoch,
-                               const telltale_filter_process& processes) const {
+  std::optional<Case> Storm(const RuleEpoch& epoch,
+                            const telltale_filter_process& processes) const {
     const double started = processes.instances / epoch.seconds();
     const auto program = programs_.find(ProgramOf(processes));
     const double usual = program == programs_.end() ? 0 : program->second;
     if (started < kStarts || started < kTimes * usual) return std::nullopt;
-    Finding found;
+    Case told;
+    Finding& found = told.found;
     found.value = Faults(epoch, processes);
     found.text = absl::StrCat(
         BaseOf(processes.exe),
@@ -168,7 +172,7 @@ class Load : public Rule {
         "each took %.3g ms of CPU time: a build or a script that is meant to does the same",
         1e3 * Cpus(epoch, processes) / started);
     found.cause = "growing load: many short-lived processes";
-    return found;
+    return told;
   }
 
   // How much of the epoch it was there, as far as is known: few begin with one.
@@ -184,7 +188,7 @@ class Load : public Rule {
   }
 
   // Who is there behind a hole did not just start, and grew in nobody knows what time.
-  void PassHole() override {
+  void PassHole(double) override {
     first_ = true;
     for (auto& [who, life] : lives_) {
       life.starts = false;

@@ -113,7 +113,7 @@ class KernelBottleneck : public Rule {
   static constexpr const char* kVitals[] = {"cpu", "sched_delay", "softirq", "syscall", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_kernel_bottleneck",
-      .version = 4,
+      .version = 5,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "the kernel takes the CPUs and processes wait for them",
       .vitals = kVitals,
@@ -136,7 +136,7 @@ class KernelBottleneck : public Rule {
     const double inside = *kernel + *irq, delayed = *woken + *preempted;
     if (*user + inside < kBusy * cpus || inside < kKernel * cpus || *user > kUser * cpus) return {};
     if (delayed < kDelayed * cpus) return {};
-    Case found{{0, 0}, "[kernel]", {}};
+    Case found{{0, 0}, "[kernel]", {}, {"sched_delay"}};
     found.found.vital = "cpu";
     found.found.sub = "kernel";
     found.found.value = inside;
@@ -155,11 +155,24 @@ class KernelBottleneck : public Rule {
     return {std::move(found)};
   }
 
-  static bool IsOfTheKernel(const telltale_filter_process& process) {
-    return process.exe[0] == '\0' && std::string_view(process.comm) != "[irq]";
+  // What no process did, but interrupts.
+  static bool IsInterrupts(const telltale_filter_process& process) {
+    return process.exe[0] == '\0' && std::string_view(process.comm) == "[irq]";
   }
 
-  // Whoever is in the kernel most: a thread of its own, or a process that calls it.
+  // Of a process that nobody could look at in time the executable is not known either. A thread of
+  // the kernel has no memory, runs no code of its own and is nobody's but root's.
+  static bool IsOfTheKernel(const RuleEpoch& epoch, const telltale_filter_process& process) {
+    return process.exe[0] == '\0' && !IsInterrupts(process) && process.uid == 0 &&
+           epoch.Of(process, TELLTALE_PROCESS_RSS_BYTES) == 0 &&
+           epoch.Of(process, TELLTALE_PROCESS_USER_NS) == 0;
+  }
+
+  static std::string NameOf(const telltale_filter_process& process) {
+    return IsInterrupts(process) ? process.comm : ProcessText(process);
+  }
+
+  // Whoever is in the kernel most: a thread of its own, a process that calls it, or interrupts.
   static std::string WhoText(const RuleEpoch& epoch) {
     const telltale_filter_process *own = nullptr, *most = nullptr;
     double own_cpus = 0, most_cpus = 0;
@@ -167,16 +180,16 @@ class KernelBottleneck : public Rule {
       const double cpus = epoch.Of(*process, TELLTALE_PROCESS_SYSTEM_NS) / 1e9;
       if (cpus > most_cpus) most = process;
       most_cpus = std::max(most_cpus, cpus);
-      if (IsOfTheKernel(*process) && cpus > own_cpus) own = process;
+      if (IsOfTheKernel(epoch, *process) && cpus > own_cpus) own = process;
       if (own == process) own_cpus = cpus;
     }
     if (most == nullptr) return "";
     if (own != nullptr && own != most && own_cpus >= kOwn * most_cpus) {
       return absl::StrCat("; its own ", ProcessText(*own),
-                          absl::StrFormat(" takes %.3g of them, ", own_cpus), ProcessText(*most),
+                          absl::StrFormat(" takes %.3g of them, ", own_cpus), NameOf(*most),
                           absl::StrFormat(" %.3g", most_cpus));
     }
-    return absl::StrCat("; most of it is ", ProcessText(*most),
+    return absl::StrCat("; most of it is ", NameOf(*most),
                         absl::StrFormat(", %.3g CPUs", most_cpus));
   }
 
@@ -213,13 +226,15 @@ class KernelBottleneck : public Rule {
 // of the cgroup of a process that has to free some before it gets any. Whether swap is used up as
 // well tells how near the end is: then what runs out next is killed. Who reads its pages back is
 // the victim; who took the memory is another one as often as not: the process that grew most within
-// half an hour or so, before memory was low or since, or, where none grew by much, the largest.
+// half an hour or so, before memory was low or since, or, where none grew by much, the largest. One
+// that was started meanwhile grew from nothing. After half an hour without epochs nobody knows who
+// grew when, and it begins anew.
 class LowMemory : public Rule {
  public:
   static constexpr const char* kVitals[] = {"user_page", "blocking", "reclaim", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_low_memory",
-      .version = 6,
+      .version = 7,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "low memory and swap, against plenty",
       .vitals = kVitals,
@@ -236,6 +251,7 @@ class LowMemory : public Rule {
   static constexpr double kUsualMemory = 1.0 / 32;
   static constexpr uint32_t kAway = 60;  // epochs without a row; then it is another life
   static constexpr size_t kFollowed = 1'024;
+  static constexpr double kLongHole = 30;  // epochs
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     const telltale_filter_epoch& of = epoch.epoch();
@@ -278,7 +294,10 @@ class LowMemory : public Rule {
     found.found.against =
         absl::StrCat(AgainstText(of, in_cgroup),
                      "a program that maps large files and reads them once faults like this");
-    if (in_cgroup) found.found.cgroup = most->cgroup;
+    if (in_cgroup) {
+      found.found.cgroup = most->cgroup;
+      found.besides.push_back("reclaim");
+    }
     found.found.cause = in_cgroup          ? "low memory in a cgroup"
                         : SwapIsUsedUp(of) ? "low memory and no swap left"
                                            : "low memory";
@@ -307,8 +326,8 @@ class LowMemory : public Rule {
                         BytesText(static_cast<double>(of.swap_total_bytes)), " swap free");
   }
 
-  // "; hog (pid 90, user root) grew by 9 GB to 12 GB", among those that share the memory that is
-  // short with the victim. "": no row tells.
+  // "; hog (pid 90, user root) grew by 9 GB to 12 GB", "was started and has 12 GB", among those
+  // that share the memory that is short with the victim. "": no row tells.
   std::string TakerText(const RuleEpoch& epoch, const telltale_filter_process& victim,
                         bool in_cgroup) const {
     const telltale_filter_process *largest = nullptr, *grown = nullptr;
@@ -320,17 +339,20 @@ class LowMemory : public Rule {
       taken += resident;
       if (resident > most) largest = process;
       most = std::max(most, resident);
-      const auto usual = usual_.find(Who(*process));
-      const double grew = usual == usual_.end() ? 0 : resident - usual->second.resident;
+      const double grew = Grew(*process, resident);
       if (grew > most_grown) grown = process;
       most_grown = std::max(most_grown, grew);
     }
     if (largest == nullptr) return "";
-    if (most_grown >= kGrew * taken) {
-      const std::string by =
-          absl::StrCat("by ", BytesText(most_grown), " to ", BytesText(Resident(epoch, *grown)));
-      return grown == &victim ? absl::StrCat("; it grew itself, ", by)
-                              : absl::StrCat("; ", ProcessText(*grown), " grew ", by);
+    if (grown != nullptr && most_grown >= kGrew * taken) {
+      const std::string to = BytesText(Resident(epoch, *grown));
+      const bool itself = grown == &victim;
+      const std::string who = itself ? "it" : ProcessText(*grown);
+      if (IsNew(*grown)) {
+        return absl::StrCat("; ", who, " was started ", itself ? "itself " : "", "and has ", to);
+      }
+      return absl::StrCat("; ", who, " grew ", itself ? "itself, " : "", "by ",
+                          BytesText(most_grown), " to ", to);
     }
     return largest == &victim
                ? absl::StrCat("; it is the largest process itself, with ", BytesText(most))
@@ -338,28 +360,81 @@ class LowMemory : public Rule {
                               BytesText(most));
   }
 
+  // Started after all that were there in the epochs remembered.
+  bool IsNew(const telltale_filter_process& process) const {
+    return newest_ns_ != 0 && process.start_ns > newest_ns_ && !usual_.contains(Who(process));
+  }
+
+  // Bytes, since half an hour or so; of who had no row so far nobody knows.
+  double Grew(const telltale_filter_process& process, double resident) const {
+    if (IsNew(process)) return resident;
+    const auto usual = usual_.find(Who(process));
+    return usual == usual_.end() ? 0 : resident - usual->second.resident;
+  }
+
+  void PassHole(double epochs) override {
+    if (epochs >= kLongHole) Forget();
+  }
+
+  void Forget() {
+    usual_.clear();
+    newest_ns_ = 0;
+  }
+
   // While memory is low, what is resident is not what is usual.
   void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>& held) override {
-    if (!held.empty()) return;
+    if (!held.empty() || !ColumnOf(epoch.epoch(), TELLTALE_PROCESS_RSS_BYTES).has_value()) return;
+    // Where all are others, the node itself was started anew, and its clock with it.
+    const auto rows = epoch.Processes();
+    const auto is_known = [this](const auto* process) { return usual_.contains(Who(*process)); };
+    if (!usual_.empty() && std::ranges::none_of(rows, is_known)) Forget();
     for (auto& [who, usual] : usual_) ++usual.away;
-    for (const telltale_filter_process* process : epoch.Processes()) {
-      const double resident = Resident(epoch, *process);
-      if (process->pid == 0 || resident <= 0) continue;
-      if (usual_.size() >= kFollowed && !usual_.contains(Who(*process))) continue;
-      const auto [at, fresh] = usual_.try_emplace(Who(*process), Usual{resident, 0});
-      at->second.away = 0;
-      at->second.resident += kUsualMemory * (resident - at->second.resident);
+    std::vector<const telltale_filter_process*> others;
+    for (const telltale_filter_process* process : rows) {
+      if (process->pid == 0) continue;
+      const auto known = usual_.find(Who(*process));
+      if (known == usual_.end()) {
+        others.push_back(process);
+        continue;
+      }
+      known->second.away = 0;
+      known->second.resident += kUsualMemory * (Resident(epoch, *process) - known->second.resident);
     }
     std::erase_if(usual_, [](const auto& entry) { return entry.second.away > kAway; });
+    uint64_t newest_ns = newest_ns_;
+    for (const telltale_filter_process* process : others) {
+      newest_ns = std::max(newest_ns, process->start_ns);
+      Follow(*process, Resident(epoch, *process));
+    }
+    newest_ns_ = newest_ns;
+  }
+
+  // Of one that is new also before it has memory worth telling.
+  void Follow(const telltale_filter_process& process, double resident) {
+    const bool is_new = IsNew(process);
+    if (resident <= 0 && !is_new) return;
+    if (usual_.size() >= kFollowed && !ForgetOne()) return;
+    usual_.try_emplace(Who(process), Usual{is_new ? 0 : resident, 0});
+  }
+
+  // The one longest away, who is most likely gone. False: all are there.
+  bool ForgetOne() {
+    const auto longest =
+        std::ranges::max_element(usual_, {}, [](const auto& entry) { return entry.second.away; });
+    if (longest == usual_.end() || longest->second.away == 0) return false;
+    usual_.erase(longest);
+    return true;
   }
 
   void SaveUsual(StateWriter& to) const override {
+    to.Put(newest_ns_);
     to.Map(usual_, [&](const Usual& usual) {
       to.Put(usual.resident);
       to.Put(usual.away);
     });
   }
   void LoadUsual(StateReader& from) override {
+    newest_ns_ = from.Get<uint64_t>();
     from.Map(usual_, [&](Usual& usual) {
       usual.resident = from.Get<double>();
       usual.away = from.Get<uint32_t>();
@@ -371,6 +446,7 @@ class LowMemory : public Rule {
     uint32_t away = 0;    // epochs without a row
   };
   std::map<std::pair<uint32_t, uint64_t>, Usual> usual_;  // by pid and start
+  uint64_t newest_ns_ = 0;  // start of the last that was started of all these epochs; 0: not known
 };
 
 }  // namespace

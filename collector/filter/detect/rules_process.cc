@@ -33,7 +33,7 @@ class BusyLoop : public Rule {
   static constexpr const char* kVitals[] = {"cpu", "llc", "syscall", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_busy_loop",
-      .version = 10,
+      .version = 11,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_PROCESSES,
       .about = "much CPU time without memory traffic or calls: a busy loop",
       .vitals = kVitals,
@@ -80,6 +80,7 @@ class BusyLoop : public Rule {
           absl::StrFormat("%.3g CPUs, ", work.cpus), AtMostText(work.calls.told, work.calls.most),
           " calls/s, ", AtMostText(work.faults, work.most_faults), " faults/s");
       std::string against;
+      std::vector<const char*> besides = {"syscall"};
       const double misses = epoch.Of(*process, "llc", "misses", true) / work.cpus;
       const double most_misses = epoch.AtMost(*process, "llc", "misses", true) / work.cpus;
       if (misses > kMisses) continue;
@@ -87,6 +88,7 @@ class BusyLoop : public Rule {
       if (epoch.Vital("llc") != nullptr && most_misses <= kMisses) {
         absl::StrAppend(&evidence, ", ", AtMostText(misses, most_misses), " cache misses/s");
         against = "a computation that fits into the cache looks the same";
+        besides.push_back("llc");
       } else {
         const std::string loops = LoopsIn(epoch, *process, work.cpus);
         if (loops.empty()) continue;
@@ -94,7 +96,7 @@ class BusyLoop : public Rule {
         against = "without hardware counters a long or tight computation looks the same";
       }
       const std::string text = ProcessText(*process);
-      Case found{Who(*process), ProgramOf(*process), {}};
+      Case found{Who(*process), ProgramOf(*process), {}, std::move(besides)};
       found.found.vital = "cpu";
       found.found.subject = text;
       found.found.value = work.cpus;
@@ -165,7 +167,7 @@ class BusyLoop : public Rule {
                         " epochs on end; it did not compute so long within the last week");
   }
 
-  void PassHole() override { NoteEnds({}); }
+  void PassHole(double) override { NoteEnds({}); }
 
   void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>&) override {
     longest_.Pass(epoch.epoch().end_ns);
@@ -258,7 +260,7 @@ class HeldFromCpu : public Rule {
   static constexpr const char* kVitals[] = {"cpu", "sched_delay", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_held",
-      .version = 9,
+      .version = 10,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "a process held from the CPU, normally or abnormally",
@@ -313,7 +315,7 @@ class HeldFromCpu : public Rule {
       if (wait.low) continue;
       const telltale_filter_process* instead = Instead(epoch, *process, wait, queued);
       const std::string text = ProcessText(*process);
-      Case found{Who(*process), ProgramOf(*process), {}};
+      Case found{Who(*process), ProgramOf(*process), {}, {"cpu"}};
       found.found.vital = "sched_delay";
       found.found.subject = text;
       found.found.value = queued;

@@ -40,7 +40,15 @@ void ReadAll(int stream) {
 }
 
 void Accept(int listener) {
-  for (;;) std::thread(ReadAll, accept(listener, nullptr, nullptr)).detach();
+  for (;;) {
+    const int stream = accept(listener, nullptr, nullptr);
+    if (stream >= 0) {
+      std::thread(ReadAll, stream).detach();
+    } else {
+      // No descriptor is left: some come back as streams end.
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
 }
 
 void WriteOn(sockaddr_in to) {
