@@ -172,18 +172,18 @@ void DutyCycler::OpenWindows(Lock& lock, Clock::time_point begin, std::chrono::n
   std::ranges::sort(open, {}, [](const Unit* unit) { return unit->window; });
   const auto opened = Clock::now();
   for (Unit* unit : open) unit->hooks.gate(true);
-  auto next = open.begin();
-  while (next != open.end() && WaitUntil(lock, opened + (*next)->window)) {
+  // Windows that end while another program is taken off are closed before the next one is.
+  auto next = open.begin(), off = next;
+  while (off != open.end() && changes_ == settled_) {
+    if (off == next && !WaitUntil(lock, opened + (*next)->window)) break;
     const auto now = Clock::now();
-    const auto over = next;
     for (; next != open.end() && opened + (*next)->window <= now; ++next) {
       (*next)->hooks.gate(false);
       Saw(**next, opened);
     }
-    for (auto unit = over; unit != next && changes_ == settled_; ++unit) Detach(lock, **unit);
-    if (changes_ != settled_) break;
+    Detach(lock, **off++);
   }
-  if (next != open.end() || changes_ != settled_) {
+  if (off != open.end() || changes_ != settled_) {
     for (; next != open.end(); ++next) Saw(**next, opened);
     return;
   }

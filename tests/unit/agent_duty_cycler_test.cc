@@ -129,12 +129,14 @@ TEST(DutyCyclerTest, WhatTheKernelRefusedIsToldAndTriedAgain) {
 // A program that remembers when it might count.
 class WatchedTimes {
  public:
-  DutyCycler::Hooks Hooks(std::chrono::milliseconds to_attach = 0ms) {
+  DutyCycler::Hooks Hooks(std::chrono::milliseconds to_attach = 0ms,
+                          std::chrono::milliseconds to_detach = 0ms) {
     const auto attach = [to_attach] {
       std::this_thread::sleep_for(to_attach);
       return absl::OkStatus();
     };
-    return {attach, [] {}, [this](bool open) { Gate(open); }};
+    const auto detach = [to_detach] { std::this_thread::sleep_for(to_detach); };
+    return {attach, detach, [this](bool open) { Gate(open); }};
   }
   // In seconds of the steady clock, those that are over.
   std::vector<std::pair<double, double>> Over() {
@@ -192,11 +194,16 @@ TEST_P(DutyCyclerSumsTest, WhatIsSeenStandsForWhatThereWasWithoutBias) {
     cyclers.back()->SetDuty(
         cyclers.back()->AddUnit(times.Hooks(std::chrono::milliseconds(GetParam()))), kDutyLog2);
   }
-  std::this_thread::sleep_for(1s);  // until they are out of step
+  std::this_thread::sleep_for(3s);  // until they are out of step
   const double begin = WatchedTimes::Now(), end = begin + kRunS;
   std::this_thread::sleep_for(std::chrono::duration<double>(kRunS + 2 * kPeriodS));
   cyclers.clear();
 
+  size_t draws = 0;
+  for (WatchedTimes& times : watched) {
+    for (const auto& [from, to] : times.Over()) draws += to > begin && from < end ? 1 : 0;
+  }
+  ASSERT_GT(draws, 0U);
   for (const Load& load : {Load{"steady"}, Load{"every seven periods, half", 7 * kPeriodS, 0.5},
                            Load{"every seven periods, one", 7 * kPeriodS, 1.0 / 7},
                            Load{"every period, a quarter", kPeriodS, 0.25}}) {
@@ -211,34 +218,36 @@ TEST_P(DutyCyclerSumsTest, WhatIsSeenStandsForWhatThereWasWithoutBias) {
         seen += of_run.Events(std::max(from, begin), std::min(to, end)) * (1 << kDutyLog2);
       }
     }
-    const double draws = kRuns * kRunS / kPeriodS;
-    const double error = std::sqrt((1 - load.busy) / load.busy / draws);
+    const double error = std::sqrt((1 - load.busy) / load.busy / static_cast<double>(draws));
     EXPECT_NEAR(seen / there, 1, kDeviations * error + kCutOff) << load.name;
   }
 }
 // Milliseconds that attaching takes; as long as a period where a host lets tasks starve.
 INSTANTIATE_TEST_SUITE_P(Attaching, DutyCyclerSumsTest, ::testing::Values(0, 100, 200));
 
-// A change closes all windows, and what they had seen until then counts; others owe nothing for it.
+// A change closes all windows; what they had seen until then counts, also where the kernel is busy
+// with another program then and more changes come before it is done. Periods are long against what
+// attaching takes on a busy host: a grace period of RCU.
 TEST(DutyCyclerTest, WhatOthersAreTurnedDownAndUpForMakesNoSumWrong) {
-  constexpr double kPeriodS = 0.1, kRunS = 6;
+  constexpr double kPeriodS = 0.5, kRunS = 12;
   constexpr int kRuns = 16, kDutyLog2 = 2;
   std::vector<WatchedTimes> watched(kRuns), turned(kRuns);
   std::vector<std::unique_ptr<DutyCycler>> cyclers;
   for (int run = 0; run < kRuns; ++run) {
     DutyCycler& cycler =
         *cyclers.emplace_back(std::make_unique<DutyCycler>(CostPace(0, kPeriodS, kPeriodS)));
-    cycler.AddUnit(watched[run].Hooks(5ms));
-    cycler.AddUnit(turned[run].Hooks(5ms));
-    for (size_t unit : {0, 1}) cycler.SetDuty(unit, kDutyLog2);
+    cycler.AddUnit(turned[run].Hooks(0ms, 40ms));
+    cycler.AddUnit(watched[run].Hooks());
+    cycler.SetDuty(0, kDutyLog2 + 1);
+    cycler.SetDuty(1, kDutyLog2);
   }
+  std::this_thread::sleep_for(1s);  // until each has a period behind it
   const double begin = WatchedTimes::Now(), end = begin + kRunS;
   for (bool away = true; WatchedTimes::Now() < end + 2 * kPeriodS; away = !away) {
-    for (auto& cycler : cyclers) {
-      cycler->SetAway(1, away);
-      cycler->Retry();
-    }
-    std::this_thread::sleep_for(70ms);
+    for (auto& cycler : cyclers) cycler->SetAway(0, away);
+    std::this_thread::sleep_for(20ms);
+    for (auto& cycler : cyclers) cycler->SetDuty(0, kDutyLog2 + 1);
+    std::this_thread::sleep_for(380ms);
   }
   cyclers.clear();
   double seen = 0;
@@ -247,7 +256,7 @@ TEST(DutyCyclerTest, WhatOthersAreTurnedDownAndUpForMakesNoSumWrong) {
       seen += std::max(0.0, std::min(to, end) - std::max(from, begin)) * (1 << kDutyLog2);
     }
   }
-  EXPECT_NEAR(seen / (kRuns * kRunS), 1, 0.08);
+  EXPECT_NEAR(seen / (kRuns * kRunS), 1, 0.1);
 }
 
 }  // namespace

@@ -271,6 +271,26 @@ TEST(LowMemoryTest, WhoWasStartedMeanwhileTookAllItHas) {
               HasSubstr("; database (pid 70, uid 0) grew by 1 GB to 7 GB"));
 }
 
+// As the backends of a database have its buffers in what is resident of them.
+TEST(LowMemoryTest, ACopyOfAProcessTookNoneOfWhatItShares) {
+  Watch watch(LowMemoryFilter());
+  const auto old = [](Watch& w, double hog) {
+    Hold(w, {});
+    w.Process(90, "/usr/bin/hog", {{TELLTALE_PROCESS_RSS_BYTES, hog * 1e9}});
+  };
+  Play(
+      watch, 40, 0, [&](Watch& w) { old(w, 1); }, Nothing);
+  Play(
+      watch, 0, 2,
+      [&](Watch& w) {
+        old(w, 3);
+        w.Process(900, "/usr/bin/database", {{TELLTALE_PROCESS_RSS_BYTES, 5.9e9}});
+      },
+      [](Watch& w) { Thrash(w, 0.03); });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("; hog (pid 90, uid 0) grew by 2 GB to 3 GB"));
+}
+
 TEST(LowMemoryTest, AVictimThatWasStartedMeanwhileMayHaveTakenItItself) {
   Watch watch(LowMemoryFilter());
   Quiet(watch, 40, {});

@@ -339,7 +339,7 @@ class LowMemory : public Rule {
       taken += resident;
       if (resident > most) largest = process;
       most = std::max(most, resident);
-      const double grew = Grew(*process, resident);
+      const double grew = Grew(epoch, *process, resident);
       if (grew > most_grown) grown = process;
       most_grown = std::max(most_grown, grew);
     }
@@ -365,9 +365,22 @@ class LowMemory : public Rule {
     return newest_ns_ != 0 && process.start_ns > newest_ns_ && !usual_.contains(Who(process));
   }
 
+  // What processes of one program share is in the memory of each: a new one took what it has beyond
+  // the largest that was there before it.
+  double SharedWithOthers(const RuleEpoch& epoch, const telltale_filter_process& process) const {
+    double most = 0;
+    for (const telltale_filter_process* other : epoch.Processes()) {
+      if (other->pid == 0 || IsNew(*other) || process.exe[0] == '\0') continue;
+      if (std::string_view(other->exe) != process.exe) continue;
+      most = std::max(most, Resident(epoch, *other));
+    }
+    return most;
+  }
+
   // Bytes, since half an hour or so; of who had no row so far nobody knows.
-  double Grew(const telltale_filter_process& process, double resident) const {
-    if (IsNew(process)) return resident;
+  double Grew(const RuleEpoch& epoch, const telltale_filter_process& process,
+              double resident) const {
+    if (IsNew(process)) return resident - std::min(resident, SharedWithOthers(epoch, process));
     const auto usual = usual_.find(Who(process));
     return usual == usual_.end() ? 0 : resident - usual->second.resident;
   }
@@ -387,7 +400,7 @@ class LowMemory : public Rule {
     // Where all are others, the node itself was started anew, and its clock with it.
     const auto rows = epoch.Processes();
     const auto is_known = [this](const auto* process) { return usual_.contains(Who(*process)); };
-    if (!usual_.empty() && std::ranges::none_of(rows, is_known)) Forget();
+    if (!rows.empty() && !usual_.empty() && std::ranges::none_of(rows, is_known)) Forget();
     for (auto& [who, usual] : usual_) ++usual.away;
     std::vector<const telltale_filter_process*> others;
     for (const telltale_filter_process* process : rows) {
@@ -404,17 +417,19 @@ class LowMemory : public Rule {
     uint64_t newest_ns = newest_ns_;
     for (const telltale_filter_process* process : others) {
       newest_ns = std::max(newest_ns, process->start_ns);
-      Follow(*process, Resident(epoch, *process));
+      Follow(epoch, *process);
     }
     newest_ns_ = newest_ns;
   }
 
   // Of one that is new also before it has memory worth telling.
-  void Follow(const telltale_filter_process& process, double resident) {
+  void Follow(const RuleEpoch& epoch, const telltale_filter_process& process) {
+    const double resident = Resident(epoch, process);
     const bool is_new = IsNew(process);
     if (resident <= 0 && !is_new) return;
     if (usual_.size() >= kFollowed && !ForgetOne()) return;
-    usual_.try_emplace(Who(process), Usual{is_new ? 0 : resident, 0});
+    const double base = is_new ? std::min(resident, SharedWithOthers(epoch, process)) : resident;
+    usual_.try_emplace(Who(process), Usual{base, 0});
   }
 
   // The one longest away, who is most likely gone. False: all are there.

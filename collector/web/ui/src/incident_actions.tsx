@@ -29,12 +29,11 @@ export function IncidentActions({ incident, silence, asker, mayChange, changed }
   const [said, setSaid] = useState('');
   const [doing, setDoing] = useState('');
   const [failed, setFailed] = useState<{ doing: string; problem: unknown }>();
-  const run = (what: string, order: () => Promise<void>) => {
+  const run = (what: string, order: () => Promise<void>, sent = '') => {
     setDoing(what);
     setFailed(undefined);
-    const sent = said;
     order()
-      .then(() => setSaid((typed) => (typed.startsWith(sent) ? typed.slice(sent.length).trimStart() : typed)), (problem: unknown) => setFailed({ doing: what, problem }))
+      .then(() => setSaid((typed) => (typed === sent ? '' : typed)), (problem: unknown) => setFailed({ doing: what, problem }))
       .finally(() => {
         setDoing('');
         changed();
@@ -42,9 +41,9 @@ export function IncidentActions({ incident, silence, asker, mayChange, changed }
   };
   const note = said.trim();
   const change = (action: 'NOTE' | 'ACKNOWLEDGE' | 'REOPEN', what: string) => run(what, () =>
-    give('incidents/change', { number: incident.number, action: `INCIDENT_ACTION_${action}`, note }));
+    give('incidents/change', { number: incident.number, action: `INCIDENT_ACTION_${action}`, note }), said);
   const silenceFor = (seconds: number, label: string) => run(`silencing it for ${label}`, () =>
-    give('silences/add', { incident: incident.number, until_s: now() + seconds, reason: note }));
+    give('silences/add', { incident: incident.number, until_s: now() + seconds, reason: note }), said);
   const off = !mayChange || doing !== '';
   const unsaid = off || note === '';
   return (
