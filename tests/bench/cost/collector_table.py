@@ -120,8 +120,7 @@ class CollectorTable:
                 f"simulator {troubled['simulator_cores']:.2f} cores; both {troubled['both_share']:.0f} % of the machine; "
                 f"acks before the storm: p99 {troubled['ack_p99_ms']} ms")),
             Row(LARGEST, 'its memory, at most', once(max(one['collector_rss_most_mb'] for one in runs)), 'MB', target='fleet.rss'),
-            of_troubled('epochs lost or counted twice', 'verified_wrong', '', 'fleet.lost', lambda: (
-                f"of {troubled['verified_acked']:.0f} acknowledged, with a reconnect storm of {troubled['storm_reconnected']:.0f}")),
+            self._lost_row(),
             of_troubled('reconnect storm, until the last was back', 'storm_back_max_s', 's', note=lambda: (
                 'no storm was measured' if troubled['storm_back_max_s'] is None else f"half of them within {troubled['storm_back_p50_s']} s")),
             of_troubled('acks from the storm on: p99', 'storm_ack_p99_ms', 'ms', note=lambda: f"longest {troubled['storm_ack_max_ms']} ms"),
@@ -130,6 +129,19 @@ class CollectorTable:
                 note=f"{report['private_stacks_share']} % of them no other node's; {report['stacks_of_fleet']:.0f} of the fleet, "
                      f"{report['other_builds_share']} % of nodes with other builds"),
         ]
+
+    def _lost_row(self):
+        """None were lost only if every epoch was settled and all came back; else what was seen is told, without a verdict."""
+        name, troubled = 'epochs lost or counted twice', self.troubled
+        if not troubled:
+            return Row(LARGEST, name, target='fleet.lost', note=self.failure)
+        back, all_of_them = troubled['storm_reconnected'], troubled['connected_most']
+        note = f"of {troubled['verified_acked']:.0f} acknowledged, with a reconnect storm of {back:.0f}"
+        whole = troubled['drained'] and back >= all_of_them
+        if troubled['verified_wrong'] or whole:
+            return Row(LARGEST, name, once(troubled['verified_wrong']), '', target='fleet.lost', note=note)
+        why = 'not every epoch was settled when it ended' if not troubled['drained'] else f'{all_of_them - back:.0f} had not come back'
+        return Row(LARGEST, name, target='fleet.lost', note=f'not told: {why}; none {note}')
 
     def _entropy_row(self, report):
         """An epoch that is easier to compress than a real one would flatter the disk and the wire; a harder one wrongs them."""

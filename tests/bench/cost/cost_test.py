@@ -199,6 +199,20 @@ class Fleets(unittest.TestCase):
         self.assertIn('it does not answer', named['epochs lost or counted twice'].note)
         self.assertIsNone(table.troubled)
 
+    @mock.patch('time.sleep')
+    def test_that_nothing_was_lost_is_told_only_of_what_was_settled(self, _):
+        def row(**more):
+            class Troubled(Site):
+                def result(self):
+                    return {**super().result(), **(more if self.fleets[-1][1] else {})}
+            table = collector_table.CollectorTable(Troubled(), 10, [10], 60, [], lambda text: None)
+            return next(row for row in table.rows() if row.name == 'epochs lost or counted twice')
+
+        self.assertEqual(row().figure.value, 0)
+        self.assertIsNone(row(drained=False).figure)
+        self.assertIn('7 had not come back', row(storm_reconnected=3).note)
+        self.assertEqual(row(drained=False, verified_wrong=2).figure.value, 2)
+
     def test_the_knee_is_the_largest_fleet_held(self):
         reports = [fleet(1000, 20), fleet(2500, 240), fleet(5000, 260), fleet(9000, 30, verified_wrong=1)]
         self.assertEqual(collector_table.knee(reports), 2500)
