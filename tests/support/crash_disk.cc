@@ -30,6 +30,22 @@ using Agents = std::array<CrashDisk::Agent, kCrashNodes>;
 constexpr int kChildTimeoutMs = 300'000;  // for a child that hangs; a busy host takes long
 constexpr uint64_t kSentAgain = 3;        // acknowledged ones, too
 
+// Of each thread of a process, a paragraph: its name, what it waits for in the kernel, and, to
+// root, its stack there.
+std::string ThreadsOf(pid_t process) {
+  std::string text;
+  std::error_code error;
+  const fs::directory_iterator threads(absl::StrCat("/proc/", process, "/task"), error);
+  for (const auto& thread : threads) {
+    for (const char* what : {"comm", "wchan", "stack"}) {
+      std::ifstream file(thread.path() / what);
+      absl::StrAppend(&text, std::string(std::istreambuf_iterator<char>(file), {}));
+      if (!text.ends_with('\n')) text += '\n';
+    }
+  }
+  return text;
+}
+
 uint64_t CpuWeight(const v1::SummaryBody& body) {
   uint64_t weight = 0;
   for (const v1::Vital& vital : body.vitals()) {
@@ -353,7 +369,8 @@ int CrashDisk::InChild(const std::function<int(int pipe)>& body) {
   std::vector<CrashReport> reports;
   while (true) {
     if (poll(&readable, 1, kChildTimeoutMs) != 1) {
-      std::fprintf(stderr, "crash: the child did nothing for %d s\n", kChildTimeoutMs / 1000);
+      std::fprintf(stderr, "crash: the child did nothing for %d s; its threads:\n%s",
+                   kChildTimeoutMs / 1000, ThreadsOf(child).c_str());
       kill(child, SIGKILL);
       break;
     }
