@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -123,6 +124,16 @@ absl::Status ReadMapping(const OptionTable& table, const YAML::Node& mapping,
 
 absl::Status ReadText(const OptionTable& table, const std::string& text, const std::string& file,
                       Loaded& loaded) {
+  // YAML has none of them, and the library reads some as what they are not.
+  const auto control = std::ranges::find_if(text, [](unsigned char c) {
+    return (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
+  });
+  if (control != text.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "config ", file, ":", 1 + std::count(text.begin(), control, '\n'), ": the byte 0x",
+        absl::Hex(static_cast<unsigned char>(*control), absl::kZeroPad2),
+        " is no text; remove it"));
+  }
   loaded.file = file;
   // The YAML reader takes other bytes for what they are not.
   if (!IsUtf8(text)) {

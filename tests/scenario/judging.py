@@ -17,6 +17,11 @@ def names(anomaly, planted):
     return re.search(rf"(?<![\w-]){re.escape(planted.exe.name)}(?![\w-])", said) is not None
 
 
+def accuses(anomaly):
+    """A symptom of the node that says who has most of it (ewma) accuses nobody: it has no subject and no rule."""
+    return bool(anomaly.get("subject") or anomaly.get("rule"))
+
+
 def said(anomaly, planted):
     """Without the directory that the programs of this run happened to be in."""
     return anomaly["text"].replace(f"{planted.exe.parent}/", "")
@@ -115,7 +120,7 @@ def judge_innocent(planted, anomalies, epoch_s):
         return line
     line["hours"] = round((planted.ended_s - planted.planted_s) / 3600, 4)
     line["false"] = [{"filter": anomaly["filter"], "text": said(anomaly, planted)} for anomaly in anomalies
-                     if in_time(anomaly, planted, epoch_s) and names(anomaly, planted)]
+                     if in_time(anomaly, planted, epoch_s) and accuses(anomaly) and names(anomaly, planted)]
     return line
 
 

@@ -53,6 +53,13 @@ TEST_F(ConfigTest, AFileThatIsNotUtf8IsRefused) {
   }
 }
 
+// A zero byte before a letter was read as an escape, and the value printed as another one.
+TEST_F(ConfigTest, AFileWithControlCharactersIsRefused) {
+  EXPECT_THAT(Refusal(std::string("epoch: 10s\ncollector: a\0N4\n", 27)),
+              HasSubstr(":2: the byte 0x00 is no text"));
+  EXPECT_TRUE(Load({.file = File("epoch: 10s\t# as usual\r\n")}).ok());
+}
+
 TEST_F(ConfigTest, TheSampleFileSaysTheDefaultOfEachOption) {
   agent::Config defaults;
   const config::OptionTable table = agent::AgentOptions(defaults),
