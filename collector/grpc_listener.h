@@ -5,9 +5,10 @@
 // whoever comes; and it cannot refuse anybody before the handshake.
 //
 // When a whole fleet comes back at once no more begin than can agree on TLS in time; the others
-// wait (WaitingRoom), and behind them in the kernel's queue. Refuses, before TLS, whoever crowds
-// others out, and everybody while the process has few file descriptors left, so that files of the
-// store can still be opened. Belongs to one GrpcServer; has a thread of its own from Start to Stop.
+// wait (WaitingRoom), and behind them in the kernel's queue, unless it is one address that
+// crowds. Refuses, before TLS, whoever crowds others out, and everybody while the process has
+// few file descriptors left, so that files of the store can still be opened. Belongs to one
+// GrpcServer; has a thread of its own from Start to Stop.
 
 #ifndef TELLTALE_COLLECTOR_GRPC_LISTENER_H_
 #define TELLTALE_COLLECTOR_GRPC_LISTENER_H_
@@ -41,8 +42,8 @@ struct ConnectionPace {
   double per_second, at_once;  // of those that are begun with, a bucket of tokens
   size_t handshakes;           // under way at most
   size_t waiting;              // at most, of all addresses
-  // And so many more of an address with many, as the kernel would keep for it outside: a flood that
-  // stood there would keep everybody else out.
+  // And so many more while an address has many, as many as the kernel would keep outside, where a
+  // flood would keep everybody else out; an eighth of the open files at most.
   size_t crowding = 4'096;
   std::chrono::seconds longest_wait{30};
   // Two CPUs that have both ends to do agree on TLS 200 times a second, and less often while others

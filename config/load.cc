@@ -124,7 +124,7 @@ absl::Status ReadMapping(const OptionTable& table, const YAML::Node& mapping,
 
 absl::Status ReadText(const OptionTable& table, const std::string& text, const std::string& file,
                       Loaded& loaded) {
-  // YAML has none of them, and the library reads some as what they are not.
+  // What is no text the YAML reader takes for what it is not: a zero byte for an escape.
   const auto control = std::ranges::find_if(text, [](unsigned char c) {
     return (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
   });
@@ -134,11 +134,10 @@ absl::Status ReadText(const OptionTable& table, const std::string& text, const s
         absl::Hex(static_cast<unsigned char>(*control), absl::kZeroPad2),
         " is no text; remove it"));
   }
-  loaded.file = file;
-  // The YAML reader takes other bytes for what they are not.
   if (!IsUtf8(text)) {
     return absl::InvalidArgumentError(absl::StrCat("config ", file, ": is not UTF-8 text"));
   }
+  loaded.file = file;
   try {
     const YAML::Node root = YAML::Load(text);
     if (root.IsNull()) return absl::OkStatus();

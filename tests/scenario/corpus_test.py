@@ -141,6 +141,13 @@ class Judgements(unittest.TestCase):
         gone = said(subject="/usr/bin/tar", text="/usr/bin/tar is gone: pid 9 (uid 7) exited with code 0")
         self.assertEqual(len(judging.judge_innocent(load, [gone], 5)["false"]), 1)
 
+    def test_a_symptom_of_the_node_that_says_who_has_most_of_it_accuses_nobody(self):
+        load = planted(kind="innocent")
+        text = "blocking/other high at 7 s/s; the largest part of it is bash (pid 9, uid 7), 14.6 %"
+        symptom = {**said(filter_="ewma", subject="", text=text), "rule": 0}
+        self.assertEqual(judging.judge_innocent(load, [symptom], 5)["false"], [])
+        self.assertEqual(len(judging.judge_innocent(load, [{**symptom, "rule": 4}], 5)["false"]), 1)
+
     def test_an_innocent_load_is_accused_by_its_user(self):
         load = planted(kind="innocent")
         self.assertEqual(len(judging.judge_innocent(load, [said(subject="cc1plus (pid 3, uid 7)")], 5)["false"]), 1)

@@ -107,11 +107,8 @@ class Summaries(unittest.TestCase):
                                {'id': 1, 'sketch': {}}, {'id': 7}]}
         self.assertEqual(one_run_rows.missed_labels([body(30, 1), body(20, 2)]), {9: (50, 3)})
 
-    def test_interval_of_a_share(self):
-        low, high = one_run_rows.wilson(0, 1000)
-        self.assertEqual(low, 0)
-        self.assertAlmostEqual(high, 0.00383, places=5)
-        self.assertEqual([round(end, 4) for end in one_run_rows.wilson(5, 1000)], [0.0021, 0.0117])
+    def test_vitals_have_their_names(self):
+        self.assertEqual([one_run_rows.vital_names()[number] for number in (1, 4, 11)], ['cpu', 'blocking', 'lock'])
 
     def test_documents_one_after_the_other(self):
         self.assertEqual(watchers.concatenated('{"a":\n1}\n{"b": 2}\n\n'), [{'a': 1}, {'b': 2}])

@@ -1,17 +1,19 @@
 """Coverage, cost, bytes and memory of one and the same run of one agent, held by its governor, beside what Chopstix
 (OSDI '08, section 5) says of each: a figure alone can be bought with another."""
 import contextlib
-import math
 import re
+import sys
 import time
 
 import loads
-import pairs
 import processes
 import watchers
 from life_rows import program_use, run_time_statistics
 from rows import Row, coverage, once
 from targets import KB, MB
+
+sys.path.append(str(loads.ROOT / 'tests/scenario'))
+from record import wilson  # noqa: E402
 
 GROUP = 'One and the same run'
 EPOCHS, QUICK_EPOCHS = 4, 1
@@ -20,6 +22,12 @@ TURN_S = 5  # of each load, then of nothing
 LIMIT_S = 90  # for an epoch of 60 s to be cut
 DAY_S = 86_400
 VITAL_IDS = loads.ROOT / 'sketch/vital_ids.h'
+
+
+def vital_names():
+    """{id: name}"""
+    ids = VITAL_IDS.read_text().split('};')[0]
+    return {int(number): name.lower() for name, number in re.findall(r'TELLTALE_(\w+) = (\d+)', ids)}
 
 
 def missed_labels(bodies):
@@ -34,16 +42,6 @@ def missed_labels(bodies):
     return {vital: figures for vital, figures in found.items() if figures[0]}
 
 
-def wilson(hits, cases, z=1.96):
-    """The 95 % interval of a share (Wilson's)."""
-    if cases == 0:
-        return 0.0, 1.0
-    share, square = hits / cases, z * z / cases
-    middle = (share + square / 2) / (1 + square)
-    half = z * math.sqrt(share * (1 - share) / cases + square / (4 * cases)) / (1 + square)
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 class OneRunRows:
     """progress(text) is told what runs; empty_ns: what run-time statistics cost a run of a program."""
 
@@ -52,7 +50,7 @@ class OneRunRows:
         self._epochs, self._scratch, self._progress = QUICK_EPOCHS if quick else EPOCHS, scratch, progress
 
     def measure(self, kinds):
-        """All rows; kinds: the loads that take turns, each on top of the other."""
+        """All rows; kinds: the loads that take turns, and then nothing does."""
         with contextlib.ExitStack() as stack:
             fitted = [stack.enter_context(loads.Fitted(kind, 1, self._scratch)) for kind in kinds]
             before = self._site.records()
@@ -109,7 +107,7 @@ class OneRunRows:
         labels = missed_labels(bodies)
         cases, missed = (sum(figures[at] for figures in labels.values()) for at in (0, 1))
         low, high = wilson(missed, cases)
-        names = {int(number): name.lower() for name, number in re.findall(r'TELLTALE_(\w+) = (\d+)', VITAL_IDS.read_text().split('};')[0])}
+        names = vital_names()
         worst = sorted(((m, c, vital) for vital, (c, m) in labels.items() if m), reverse=True)[:3]
         of = ''.join(f', {m} of {c} of {names.get(vital, vital)}' for m, c, vital in worst)
         return [
