@@ -217,6 +217,7 @@ struct telltale_cpu {
   uint64_t ends;         /* of tasks */
   uint64_t unknown_ends; /* of those that never had storage */
   uint32_t pending_live; /* some entry of pending is live */
+  uint32_t of_passes;    /* not 0: the task iterator's, for waits on all CPUs */
   uint64_t tick_jiffies;
   uint32_t rest;         /* the agent's rest that rest_busy_ns is of */
   uint64_t rest_busy_ns; /* how long this CPU was busy in it, by its ticks */
@@ -278,13 +279,15 @@ struct telltale_control {
   uint64_t swap_free_pages; /* as of the agent's last drain */
   uint64_t scope_cgroup;    /* id of the only cgroup whose tasks are counted; 0: all are */
   int32_t own_tgid;
-  uint32_t cgroup_subsys;  /* index into css_set.subsys, or 0xffffffff: the unified hierarchy */
-  uint32_t use_ktime;      /* run-queue clocks of the CPUs do not agree: take CLOCK_MONOTONIC */
-  uint32_t exit_hook;      /* enum telltale_exit_hook */
-  uint32_t pass;           /* of the task iterator, enum telltale_pass */
-  uint32_t stack_bytes;    /* of a user stack copied with a sample; 0: frame pointers only */
-  uint32_t no_user_stacks; /* samples take kernel stacks only */
-  uint32_t switch_level;   /* enum telltale_switch_level */
+  uint32_t cgroup_subsys;     /* index into css_set.subsys, or 0xffffffff: the unified hierarchy */
+  uint32_t use_ktime;         /* run-queue clocks of the CPUs do not agree: take CLOCK_MONOTONIC */
+  uint32_t exit_hook;         /* enum telltale_exit_hook */
+  uint32_t pass;              /* of the task iterator, enum telltale_pass */
+  uint32_t stack_bytes;       /* of a user stack copied with a sample; 0: frame pointers only */
+  uint32_t no_user_stacks;    /* samples take kernel stacks only */
+  uint32_t pass_tokens_per_s; /* of each vital, for what the task iterator meets, of any CPU */
+  uint32_t pass_token_burst;
+  uint32_t switch_level; /* enum telltale_switch_level */
   uint32_t resting; /* number of the rest of the agent's thread; 0: none, or roused (rouse.bpf.h) */
   uint32_t next_drain;         /* number of the drain that the agent's thread does next; from 1 */
   uint32_t least_run_ns;       /* a new task is followed once it has run so long; 0: at once */
@@ -307,7 +310,7 @@ enum telltale_pass {
   TELLTALE_PASS_COLLECT = 2, /* after it: give out and clear the old half */
   TELLTALE_PASS_RESUME = 3,  /* waits are followed again: those going on begin now */
   TELLTALE_PASS_LOOK = 4,    /* switches are only counted: charge waits by the kernel's accounts */
-  TELLTALE_PASS_LOOK_AT_CUT = 5, /* the same before the flip: waits going on are kept whole, too */
+  TELLTALE_PASS_LOOK_AT_CUT = 5, /* the same before the flip: who leads a cell and waits is kept */
   TELLTALE_PASS_RETURN = 6,      /* as RESUME after nothing was attached: ends were missed, too */
 };
 
@@ -430,10 +433,18 @@ enum telltale_record_kind {
   TELLTALE_RECORD_COPY = 6, /* registers and stack bytes; follows the sample it belongs to */
 };
 
+/* What a sample of sched_delay or blocking says of the wait in its detail "state". */
+enum telltale_wait_end {
+  TELLTALE_WAIT_ENDED = 0,
+  TELLTALE_WAIT_OPEN = 1,    /* it goes on at the cut */
+  TELLTALE_WAIT_SEVERAL = 2, /* all of a task's since it was looked at last, in one sum */
+};
+
 #define TELLTALE_SAMPLE_OPEN 1u
 #define TELLTALE_SAMPLE_IRQ 2u
 #define TELLTALE_SAMPLE_KSTACK 4u /* asked for */
 #define TELLTALE_SAMPLE_USTACK 8u
+#define TELLTALE_SAMPLE_OF_PASS 16u /* met by the task iterator, not at an event */
 
 struct telltale_who {
   uint64_t start_ns; /* of the thread group's leader */

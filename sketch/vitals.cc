@@ -9,7 +9,8 @@ namespace {
 using K = FieldKind;
 
 constexpr std::string_view kModes[] = {"user", "kernel", "irq"};
-constexpr std::string_view kWaitEnds[] = {"ended", "open"};
+// enum telltale_wait_end
+constexpr std::string_view kWaitEnds[] = {"ended", "open", "several"};
 constexpr std::string_view kPolicies[] = {"other", "fifo", "rr",       "batch",
                                           "iso",   "idle", "deadline", "ext"};
 constexpr std::string_view kDiskOps[] = {"read", "write", "flush", "discard", "other"};

@@ -36,8 +36,7 @@ namespace {
 // Beyond t = 256 a cell is sampled at its quantum and hardly ever again: what t could still save is
 // less than what is no longer seen, and the tokens bound the cost anyway.
 constexpr uint8_t kMaxTLog2 = 8;
-constexpr uint32_t kOpenSamples = 512;  // of one vital at one cut, besides the tokens of the CPUs
-constexpr uint64_t kAwaitedTicks = 5;   // of which a CPU at work has one each period
+constexpr uint64_t kAwaitedTicks = 5;  // of which a CPU at work has one each period
 
 absl::Status Failed(const char* step, int error) {
   return absl::InternalError(absl::StrCat("sensor: ", step, ": ", strerror(error)));
@@ -164,6 +163,7 @@ absl::Status BpfSensor::Impl::StartCore() {
   control_ = control_map_.At<telltale_control>(0);
   online_cpus_ = static_cast<uint32_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   InitControl(options_.budget, possible_cpus_, online_cpus_, *control_);
+  cpus_map_.At<telltale_cpu>(possible_cpus_)->of_passes = 1;
   control_->seed[0] = Seed(0);
   control_->epoch_start_ns[0] = ClockNs(CLOCK_MONOTONIC);
   control_->next_drain = 1;
@@ -527,7 +527,7 @@ absl::StatusOr<RawEpoch> BpfSensor::Impl::Cut(SampleSink& sink) {
   if (absl::Status status = router_.Drain(sink, *table_, old).status(); !status.ok()) return status;
   if (absl::Status status = ClearUnread(); !status.ok()) return status;
   for (telltale_bucket& bucket : cpus_map_.At<telltale_cpu>(possible_cpus_)->bucket) {
-    bucket = {ClockNs(CLOCK_MONOTONIC), kOpenSamples, 0};
+    bucket = {ClockNs(CLOCK_MONOTONIC), control_->pass_token_burst, 0};
   }
   if (absl::Status status = keeper_->ChargeWaits(); !status.ok()) return status;
   const uint64_t now = ClockNs(CLOCK_MONOTONIC);

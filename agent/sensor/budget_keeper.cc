@@ -20,6 +20,9 @@ namespace telltale::agent {
 namespace {
 
 constexpr uint64_t kAlways = 1'000'000;
+// Of a vital's tokens on a CPU at the begin of an epoch: a quarter of what lets each cell of the
+// sketch have its first sample. Rare events are cheap, and their few labels need no more.
+constexpr uint32_t kLeastBurst = TELLTALE_COLUMNS / 4;
 constexpr double kAttachShare = 0.1;  // of the budget, about, for taking all units off and on
 constexpr double kOftenS = 1, kSeldomS = 10;  // seconds from one window to the next
 constexpr double kTellEveryNs = 10e9;
@@ -254,7 +257,7 @@ void BudgetKeeper::ApplySamples(uint8_t to, uint64_t mono_ns) {
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     telltale_knobs& knobs = control_->knobs[v];
     knobs.tokens_per_s = std::max(tokens_per_s_[v] >> shift, 1U);
-    knobs.token_burst = std::max(token_burst_[v] >> shift, 4U);
+    knobs.token_burst = std::max(token_burst_[v] >> shift, kLeastBurst);
     if (knobs.t_log2 >= least_t_log2()) continue;
     Note(static_cast<uint8_t>(v + 1), mono_ns, KnobKind::kTLog2, knobs.t_log2, least_t_log2());
     SetTLog2(*control_, v, least_t_log2());

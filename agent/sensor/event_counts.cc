@@ -47,7 +47,9 @@ EventCounts CountEvents(std::span<const telltale_cpu* const> cpus, uint32_t half
       sum.weight += total.weight;
     }
     for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
-      counts.refused_samples += cpu->half[half].lost[v][TELLTALE_LOST_TOKENS].events;
+      if (cpu->of_passes == 0) {
+        counts.refused_samples += cpu->half[half].lost[v][TELLTALE_LOST_TOKENS].events;
+      }
       counts.unseen[v] += cpu->unseen[v];
       if (v != TELLTALE_SCHED_DELAY - 1) counts.outside[v] += cpu->outside[v];
     }

@@ -19,7 +19,7 @@ uint8_t VitalOfPart(Part part);
 struct EventCounts {
   // Of one half, since it was cleared; of programs watched part of the time what that stands for.
   std::array<telltale_total, TELLTALE_VITALS> vitals{};  // by place (agent/vitals)
-  uint64_t refused_samples = 0;                          // for want of a token; of one half, too
+  uint64_t refused_samples = 0;  // on CPUs, for want of a token; of one half, too
   // Since the sensor's start.
   std::array<uint64_t, TELLTALE_VITALS> outside{};  // of other cgroups than the one watched
   std::array<uint64_t, TELLTALE_VITALS> unseen{};   // by programs that are there and may not count

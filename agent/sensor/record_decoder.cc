@@ -69,6 +69,7 @@ RawSample DecodeSample(const telltale_sample& record) {
   if (record.vital - 1U < Vitals().size()) s.vital = Vitals()[record.vital - 1U].id;
   s.sub = record.sub;
   s.open = (record.flags & TELLTALE_SAMPLE_OPEN) != 0;
+  s.of_pass = (record.flags & TELLTALE_SAMPLE_OF_PASS) != 0;
   s.in_irq = (record.flags & TELLTALE_SAMPLE_IRQ) != 0;
   s.cpu = record.cpu;
   s.tid = record.who.tid;

@@ -101,7 +101,7 @@ void RecordRouter::Finish(RawSample sample, uint32_t half) {
   }
   trimmer_.Trim(sample);
   ++count_;
-  ++use_.samples;
+  if (!sample.of_pass) ++use_.samples;
   if (half == half_) {
     sink_->OnSample(sample);
   } else {

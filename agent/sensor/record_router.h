@@ -27,7 +27,7 @@ namespace telltale::agent {
 
 // What drains of the ring took; CPU ns of the sensor's thread.
 struct DrainUse {
-  uint64_t samples = 0;  // made whole, of these records or of earlier ones
+  uint64_t samples = 0;  // of CPUs' events; made whole, of these records or of earlier ones
   uint64_t records = 0;
   uint64_t rows = 0;             // of the records: last rows of tasks
   uint64_t execs = 0;            // of the records

@@ -85,8 +85,9 @@ struct RawSample {
   uint64_t mono_ns = 0;
   uint8_t vital = 0;
   uint8_t sub = 0;
-  bool open = false;    // an interval still going on at the cut
-  bool in_irq = false;  // belongs to the pseudo-process [irq]
+  bool open = false;     // an interval still going on at the cut
+  bool of_pass = false;  // of a wait that the task iterator met, not of an event
+  bool in_irq = false;   // belongs to the pseudo-process [irq]
   uint32_t cpu = 0;
   uint32_t tid = 0;
   uint32_t tgid = 0;

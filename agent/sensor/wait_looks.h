@@ -22,7 +22,7 @@ class WaitLooks {
 
   // Gives each task what it waited since the last look. The first after a Follow only begins.
   absl::Status Look();
-  // The same before a flip: waits that go on are kept whole, too.
+  // The same before a flip: who waits and leads its cell of the sketch is kept whole.
   absl::Status LookAtCut();
   // If it is time for one.
   absl::Status LookIfDue(uint64_t mono_ns);

@@ -259,6 +259,14 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsAreKnownByTheKernelsAccounts)
       << spins->blocked_ns << " of " << spins->task_ns;
   EXPECT_GE(spins->queue_ns, length / 5) << "it shares its CPU";
   EXPECT_LE(spins->blocked_ns, length / 20);
+  // At each look one of the two stands in the queue and the other, or whoever came between, runs.
+  EXPECT_TRUE(std::ranges::any_of(kept_.samples, [&](const RawSample& sample) {
+    const bool of_them = sample.tgid == static_cast<uint32_t>(one.pid()) ||
+                         sample.tgid == static_cast<uint32_t>(other.pid());
+    return sample.vital == TELLTALE_SCHED_DELAY && of_them && sample.cpu == 1 &&
+           !sample.stack.kernel.empty() && sample.ran_instead.tid != 0 &&
+           sample.ran_instead.tid != sample.tid && sample.ran_instead.start_ns > 0;
+  }));
   // It is if its label leads its cell of the sketch and a token is left: of about one epoch in ten
   // it does not.
   const auto of_reads = [&](const RawSample& sample) {
@@ -273,6 +281,49 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsAreKnownByTheKernelsAccounts)
   }
   ASSERT_NE(open, kept_.samples.end()) << "a wait of all the epoch is kept at the cut";
   EXPECT_FALSE(open->stack.kernel.empty());
+  Await(storm.caller());
+}
+
+// Many short waits are heavy together, and none of them need go on at the cut.
+TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsThatAreOverAreKeptToo) {
+  if (!Watch(0.01)) return;
+  PipeStorm storm;
+  storm.Begin();
+  const auto only_counted = [&] {
+    return StatusOf(TELLTALE_BLOCKING).reason.find("only counted") != std::string::npos;
+  };
+  EXPECT_TRUE(DrainUntil(only_counted, 8)) << StatusOf(TELLTALE_BLOCKING).reason;
+  const auto until = Clock::now() + milliseconds(5'000);
+  Child hogs([until] {
+    PinTo(1);
+    while (Clock::now() < until) {
+    }
+  });
+  Child naps([until] {
+    PinTo(1);
+    while (Clock::now() < until) {
+      std::this_thread::sleep_for(milliseconds(1));
+      const auto busy = Clock::now() + milliseconds(1);
+      while (Clock::now() < busy) {
+      }
+    }
+  });
+  for (Child* child : {&hogs, &naps}) child->Begin();
+  DrainFor(0.5);  // in which what they waited for until here is charged
+  Cut();
+  kept_.samples.clear();
+  // How many looks there are in this time is the host's affair: of one of the two vitals is enough.
+  const auto kept = [&] {
+    return std::ranges::any_of(kept_.samples, [&](const RawSample& sample) {
+      const size_t state = sample.vital == TELLTALE_SCHED_DELAY ? 3 : 2;
+      return sample.tgid == static_cast<uint32_t>(naps.pid()) && !sample.open &&
+             (sample.vital == TELLTALE_SCHED_DELAY || sample.vital == TELLTALE_BLOCKING) &&
+             sample.detail[state] == TELLTALE_WAIT_SEVERAL;
+    });
+  };
+  if (!DrainUntil(kept, 3.5)) Cut();  // which looks once more
+  EXPECT_TRUE(kept());
+  EXPECT_TRUE(only_counted()) << StatusOf(TELLTALE_BLOCKING).reason;
   Await(storm.caller());
 }
 

@@ -45,16 +45,26 @@ __noinline int roll_second(struct telltale_half* h, uint32_t now) {
   return 0;
 }
 
+/* What a vital's full bucket holds. The task iterator has its own, which the governor lets be: its
+ * samples have no user stack and are few. */
+static __always_inline uint32_t token_burst(const struct telltale_cpu* c,
+                                            const struct telltale_knobs* k) {
+  return c->of_passes ? control.pass_token_burst : k->token_burst;
+}
+
 /* Adds to a cell. True: the event is due to be kept whole (sketch/slot.h). */
 static __always_inline bool add(struct telltale_cpu* c, uint32_t v, struct telltale_slot* slot,
                                 uint64_t hash, uint64_t weight) {
   struct telltale_knobs* k = &control.knobs[v];
   enum telltale_due due =
       telltale_add(slot, hash, weight, k->quantum_log2, k->powers, k->heavy_log2);
+  uint32_t burst;
 
   if (likely(due == TELLTALE_NOT_DUE)) return false;
   /* Plenty: the last quarter of the burst is for leaders too, the rest for who was not seen. */
-  return due == TELLTALE_DUE || c->bucket[v].tokens > k->token_burst - k->token_burst / 4;
+  if (due == TELLTALE_DUE) return true;
+  burst = token_burst(c, k);
+  return c->bucket[v].tokens > burst - burst / 4;
 }
 
 /* Adds to the vital's cell and totals. Each total has one program that adds to it, and the kernel

@@ -140,6 +140,7 @@ struct sched_info {
   unsigned long long last_queued;
 };
 struct rq {
+  struct task_struct* curr;
   uint64_t clock;
   uint64_t clock_task; /* without the time of interrupts */
 };

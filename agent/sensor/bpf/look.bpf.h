@@ -11,54 +11,53 @@
 
 #include "agent/sensor/bpf/peer.bpf.h"
 
-/* Keeps a wait that goes on, with its kernel stack: what a sample of that vital has to say. */
-static __always_inline void keep_open(struct telltale_cpu* own, struct task_struct* task,
-                                      uint32_t what, uint64_t hash, uint64_t before, uint64_t ns) {
-  struct telltale_sample* s = sample_begin(own, task, what, hash, ns);
-  struct telltale_task* st;
-  struct user_regs u;
+/* Keeps time waited, of the label that these registers gave. Of who waits now its kernel stack says
+ * where; of waits that are over nothing does any more. Open is what goes on at the cut: what a look
+ * in between meets may be over by then. */
+static __always_inline void keep_wait(struct telltale_cpu* own, struct task_struct* task,
+                                      const struct user_regs* u, uint32_t vital, uint32_t sub,
+                                      bool waits, uint64_t hash, uint64_t before, uint64_t ns) {
+  bool open = waits && control.pass != TELLTALE_PASS_LOOK;
+  uint32_t flags = TELLTALE_SAMPLE_OF_PASS | (open ? TELLTALE_SAMPLE_OPEN : 0);
+  struct telltale_sample* s =
+      sample_begin(own, task, SAMPLE_WHAT(vital, sub, control.half & 1, flags), hash, ns);
 
   if (!s) return;
-  st = bpf_task_storage_get(&tasks, task, 0, 0);
   s->before = before;
-  if (st) {
-    user_regs(task, &st->bases, &u);
-    s->label[0] = task->pid;
-    s->label[1] = u.syscall;
-    s->label[2] = u.ip;
-    s->label[3] = u.stack_place;
-  }
+  s->cpu = task->thread_info.cpu;
+  s->label[0] = task->pid;
+  s->label[1] = u->syscall;
+  s->label[2] = u->ip;
+  s->label[3] = u->stack_place;
   s->detail[0] = task->prio;
-  if ((what & 0xff) == TELLTALE_SCHED_DELAY) {
+  if (vital == TELLTALE_SCHED_DELAY) {
     s->detail[1] = task->policy;
     s->detail[2] = s->time_ns - s->who.start_ns;
-    s->detail[3] = 1;
+    s->detail[3] = open ? TELLTALE_WAIT_OPEN : TELLTALE_WAIT_SEVERAL;
+    if (waits) name_runner(&s->peer, task);
   } else {
     s->detail[1] = s->time_ns - s->who.start_ns;
-    s->detail[2] = 1;
+    s->detail[2] = open ? TELLTALE_WAIT_OPEN : TELLTALE_WAIT_SEVERAL;
   }
-  s->flags |= TELLTALE_SAMPLE_KSTACK;
-  s->kernel_bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
+  if (waits) {
+    s->flags |= TELLTALE_SAMPLE_KSTACK;
+    s->kernel_bytes = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
+  }
   sample_end(s);
 }
 
-/* Whether to keep a wait of that label that goes on: at the cut, if it is due, or if it leads its
- * cell and was not kept since, for in pieces it may pass no power of t. What is due and not kept
- * stays so. */
+/* Whether to keep a wait of that label: if it is due; and at the cut, if it goes on and leads its
+ * cell, for in pieces it may pass no power of t. */
 static __always_inline bool keeps(struct telltale_cpu* own, uint32_t half, uint32_t vital,
-                                  uint64_t hash, bool due, bool goes_on) {
+                                  uint64_t hash, bool due, bool waits) {
   uint32_t v = vital - 1;
   struct telltale_slot* slot;
 
   opaque(v);
   if (v >= TELLTALE_VITALS) return false;
+  if (due || control.pass == TELLTALE_PASS_LOOK || !waits) return due;
   slot = &own->half[half & 1].sketch[v].slot[hash >> TELLTALE_CELL_SHIFT];
-  if (control.pass == TELLTALE_PASS_LOOK || !goes_on) {
-    if (due) telltale_refused(slot, hash);
-    return false;
-  }
-  return due ||
-         (((slot->lead ^ hash) & TELLTALE_MARK_MASK) == 0 && !(slot->lead & TELLTALE_LEAD_SEEN));
+  return ((slot->lead ^ hash) & TELLTALE_MARK_MASK) == 0;
 }
 
 struct look_at {
@@ -112,8 +111,7 @@ static __noinline int charge_queue(struct telltale_cpu* own, struct task_struct*
   due = charge_waits(own, half, st, task->tgid, TELLTALE_SCHED_DELAY,
                      TELLTALE_SUBS_SCHED_DELAY + sub, hash, at->turns, at->queue, &before);
   if (keeps(own, half, TELLTALE_SCHED_DELAY, hash, due, at->queued))
-    keep_open(own, task, SAMPLE_WHAT(TELLTALE_SCHED_DELAY, sub, half, TELLTALE_SAMPLE_OPEN), hash,
-              before, at->queue);
+    keep_wait(own, task, &u, TELLTALE_SCHED_DELAY, sub, at->queued, hash, before, at->queue);
   return 0;
 }
 
@@ -136,19 +134,19 @@ static __noinline int charge_block(struct telltale_cpu* own, struct task_struct*
   if (idle) {
     leave_out_of_group(half, TELLTALE_BLOCKING, hash);
     leave_out_of_truth(half, TELLTALE_BLOCKING, hash);
+    return 0;
   }
-  if (keeps(own, half, TELLTALE_BLOCKING, hash, due, at->asleep && !idle))
-    keep_open(own, task, SAMPLE_WHAT(TELLTALE_BLOCKING, class, half, TELLTALE_SAMPLE_OPEN), hash,
-              before, at->block);
+  if (keeps(own, half, TELLTALE_BLOCKING, hash, due, at->asleep))
+    keep_wait(own, task, &u, TELLTALE_BLOCKING, class, at->asleep, hash, before, at->block);
   return 0;
 }
 
-/* The same of a wait for a lock in the process's memory that goes on. By itself, as what calls what
- * may take 512 bytes of stack together. */
+/* The same of a wait for a lock in the process's memory that goes on now. By itself, as what calls
+ * what may take 512 bytes of stack together. */
 static __noinline int charge_lock(struct telltale_cpu* own, struct task_struct* task,
                                   struct look_at* at) {
   struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
-  uint32_t half = control.half & 1;
+  uint32_t half = control.half & 1, flags = TELLTALE_SAMPLE_OF_PASS;
   struct telltale_sample* s;
   uint64_t hash, before;
   struct user_regs u;
@@ -160,11 +158,12 @@ static __noinline int charge_lock(struct telltale_cpu* own, struct task_struct* 
   due = charge_waits(own, half, st, task->tgid, TELLTALE_LOCK,
                      TELLTALE_SUBS_LOCK + TELLTALE_LOCK_FUTEX, hash, at->waits, at->block, &before);
   if (!keeps(own, half, TELLTALE_LOCK, hash, due, true)) return 0;
-  s = sample_begin(own, task,
-                   SAMPLE_WHAT(TELLTALE_LOCK, TELLTALE_LOCK_FUTEX, half, TELLTALE_SAMPLE_OPEN),
-                   hash, at->block);
+  if (control.pass != TELLTALE_PASS_LOOK) flags |= TELLTALE_SAMPLE_OPEN;
+  s = sample_begin(own, task, SAMPLE_WHAT(TELLTALE_LOCK, TELLTALE_LOCK_FUTEX, half, flags), hash,
+                   at->block);
   if (!s) return 0;
   s->before = before;
+  s->cpu = task->thread_info.cpu;
   s->label[0] = TELLTALE_LOCK_FUTEX;
   s->label[1] = u.syscall;
   s->label[2] = u.ip;

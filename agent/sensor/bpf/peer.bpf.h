@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0
  *
- * The other task that a sample names: who ended the wait, who holds the lock.
+ * The other task that a sample names: who ended the wait, who holds the lock, who runs instead.
  */
 #ifndef TELLTALE_SENSOR_PEER_BPF_H_
 #define TELLTALE_SENSOR_PEER_BPF_H_
@@ -20,6 +20,15 @@ static __noinline int name_peer(struct telltale_peer* peer, uint64_t address, ui
   peer->tgid = BPF_CORE_READ(task, tgid);
   peer->start_ns = BPF_CORE_READ(task, group_leader, start_time);
   bpf_core_read(peer->comm, sizeof(peer->comm), &task->comm);
+  return 0;
+}
+
+/* Who runs now on the CPU in whose queue the task stands. */
+static __noinline int name_runner(struct telltale_peer* peer, struct task_struct* task) {
+  struct task_struct* runs = BPF_CORE_READ(task, se.cfs_rq, rq, curr);
+  uint32_t tid = BPF_CORE_READ(runs, pid);
+
+  if (tid && runs != task) name_peer(peer, (uint64_t)runs, tid);
   return 0;
 }
 

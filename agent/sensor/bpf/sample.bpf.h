@@ -32,12 +32,12 @@ static __always_inline void refill(struct telltale_bucket* b, uint64_t now, uint
   if (b->tokens >= burst / 4) b->dry = 0;
 }
 
-/* One token a sample. Counts each time the bucket runs dry. */
-static __always_inline bool take_token(struct telltale_bucket* b, uint32_t* dry_spells) {
+/* One token a sample. Says in *runs_dry when a bucket has none for the first time. */
+static __always_inline bool take_token(struct telltale_bucket* b, bool* runs_dry) {
   if (!b->tokens) {
     if (!b->dry) {
       b->dry = 1;
-      (*dry_spells)++;
+      *runs_dry = true;
     }
     return false;
   }
@@ -63,7 +63,7 @@ static __always_inline void refuse(struct telltale_half* h, uint32_t vital, uint
 /* To a wait by choice the bucket looks a quarter emptier: of the last half of the burst only heavy
  * ones take. */
 static __always_inline bool too_light(struct telltale_half* h, uint32_t what, uint64_t hash,
-                                      uint32_t tokens) {
+                                      uint32_t tokens, uint32_t burst) {
   uint32_t vital = what & 0xff, v = vital - 1, kept_back;
   struct telltale_knobs* k;
   uint64_t stake;
@@ -72,9 +72,9 @@ static __always_inline bool too_light(struct telltale_half* h, uint32_t what, ui
   if (v >= TELLTALE_VITALS) return true;
   k = &control.knobs[v];
   stake = telltale_stake(&h->sketch[v].slot[hash >> TELLTALE_CELL_SHIFT], hash);
-  kept_back = by_choice(vital, what >> 8 & 0xff) ? k->token_burst / 4 : 0;
+  kept_back = by_choice(vital, what >> 8 & 0xff) ? burst / 4 : 0;
   tokens = tokens > kept_back ? tokens - kept_back : 0;
-  return telltale_too_light(stake >> k->quantum_log2, k->heavy_log2, tokens, k->token_burst);
+  return telltale_too_light(stake >> k->quantum_log2, k->heavy_log2, tokens, burst);
 }
 
 #define SAMPLE_WHAT(vital, sub, half, flags) ((vital) | (sub) << 8 | (half) << 16 | (flags) << 24)
@@ -90,16 +90,21 @@ static __noinline uint64_t sample_paid(struct telltale_cpu* c, int32_t tgid, uin
   bool own = tgid == control.own_tgid && !(flags & TELLTALE_SAMPLE_IRQ);
   struct telltale_bucket* b;
   struct telltale_knobs* k;
-  uint32_t own_dry = 0;
+  bool runs_dry = false, own_runs_dry = false;
+  uint32_t burst;
 
   if (v >= TELLTALE_VITALS) return 0;
   k = &control.knobs[v];
   b = &c->bucket[v];
-  refill(b, now, control.epoch_start_ns[half], k->tokens_per_s, k->token_burst);
+  burst = token_burst(c, k);
+  refill(b, now, control.epoch_start_ns[half],
+         c->of_passes ? control.pass_tokens_per_s : k->tokens_per_s, burst);
   /* The agent watches itself too, but with at most 1 % of the samples. */
   if (own) refill(&c->own, now, 0, 1, 4);
-  if ((own && !take_token(&c->own, &own_dry)) || too_light(h, what, hash, b->tokens) ||
-      !take_token(b, &h->dry_spells[v])) {
+  if ((own && !take_token(&c->own, &own_runs_dry)) || too_light(h, what, hash, b->tokens, burst) ||
+      !take_token(b, &runs_dry)) {
+    /* They raise t, which is of all CPUs' events. */
+    if (runs_dry && !c->of_passes) h->dry_spells[v]++;
     refuse(h, vital, TELLTALE_LOST_TOKENS, hash, weight);
     return 0;
   }
