@@ -85,6 +85,7 @@ EpochView::EpochView(const SourceEpoch& epoch, const telltale_filter& filter)
     if (descriptor == nullptr || !Wanted(filter, descriptor->name())) continue;
     telltale_filter_vital& view = AddVital(*descriptor, vital.state());
     view.watched_ns = WatchedOf(vital, epoch_.watched_ns);
+    view.estimated = vital.estimated() ? 1 : 0;
     if ((filter.needs & TELLTALE_NEEDS_TOTALS) != 0 && view.watched_ns > 0) {
       AddSubs(vital.subs(), *descriptor, view);
       AddSeconds(vital);

@@ -125,6 +125,10 @@ struct telltale_filter_vital {
   /* Time of the epoch in which this vital was counted: at most the epoch's watched_ns, less where an agent at its
    * budget stopped following it for a while. Rates are over this time; with none of it there are no subs. */
   uint64_t watched_ns;
+  /* 1: to stay in its budget the agent looked a part of that time, chosen at random, and what it saw stands for the
+   * rest: the weights of subs, labels and processes are estimates, and how far off is not known. Not told of hours. */
+  uint32_t estimated;
+  uint32_t reserved;
 };
 
 /* Columns of the process table; those of a vital's share are TELLTALE_PROCESS_SHARE. */

@@ -181,6 +181,22 @@ TEST(LowMemoryTest, FaultsFromDiskWithLittleMemoryLeft) {
   EXPECT_THAT(watch.told[0].text, HasSubstr("memory is low, 480 MB available"));
 }
 
+// Major faults are what the kernel accounts of each process.
+TEST(LowMemoryTest, ThatTheVitalIsAnEstimateIsNoEvidenceOfTheKernelsAccounts) {
+  const auto evidence = [](double available) {
+    Watch watch(LowMemoryFilter());
+    Play(watch, 40, 2, Nothing, [&](Watch& w) {
+      Thrash(w, available, 12);
+      w.Vital("user_page").set_estimated(true);
+      w.Vital("reclaim").set_estimated(true);
+    });
+    EXPECT_EQ(watch.told.size(), 1u);
+    return watch.told.empty() ? "" : watch.told[0].evidence;
+  };
+  EXPECT_THAT(evidence(0.03), Not(HasSubstr("estimate")));
+  EXPECT_THAT(evidence(0.5), ::testing::EndsWith("; reclaim is an estimate"));
+}
+
 // 4 GB of swap, of which so much is free.
 void Swap(Watch& watch, double free) {
   watch.body.mutable_gauges()->set_swap_total_bytes(4'000'000'000);

@@ -180,6 +180,24 @@ TEST(RuleTest, OfTheVitalsItRestsOnTheOneWatchedLeastCounts) {
   EXPECT_THAT(watch.told[0].evidence, HasSubstr("; watched 90 of 120 s"));
 }
 
+// An agent at its budget looks now and then and reckons up.
+TEST(RuleTest, VitalsItRestsOnThatAreEstimatesAreNamed) {
+  using ::testing::EndsWith;
+  const auto evidence = [](const std::vector<const char*>& estimated) {
+    Watch watch(BusyLoopFilter());
+    Play(watch, 40, 3, Nothing, [&](Watch& w) {
+      Spin(w, 1, 0.97);
+      const bool first = w.now == 480'000 * storage::kHourNs + 40 * 60 * kSecond;
+      for (const char* vital : estimated) w.Vital(vital).set_estimated(first);
+    });
+    EXPECT_EQ(watch.told.size(), 1u);
+    return watch.told.empty() ? "" : watch.told[0].evidence;
+  };
+  EXPECT_THAT(evidence({"syscall"}), EndsWith("; syscall is an estimate"));
+  EXPECT_THAT(evidence({"cpu", "syscall"}), EndsWith("; cpu and syscall are estimates"));
+  EXPECT_THAT(evidence({"blocking"}), Not(HasSubstr("estimate"))) << "it does not rest on that";
+}
+
 TEST(RuleTest, OfEpochsThatWereHardlyWatchedItWantsThree) {
   EXPECT_EQ(RestsOn(18, 0).epochs, 2u) << "70 %";
   EXPECT_EQ(RestsOn(19, 0).epochs, 3u);

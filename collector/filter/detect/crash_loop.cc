@@ -37,7 +37,7 @@ class CrashLoop : public Rule {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "crash_loop",
-      .version = 4,
+      .version = 5,
       .needs = TELLTALE_NEEDS_PROCESSES | TELLTALE_NEEDS_EVENTS,
       .about = "a program that crashes, is started again and crashes",
       .rule = 10,
@@ -74,6 +74,7 @@ class CrashLoop : public Rule {
     const char* signal = sigabbrev_np(static_cast<int>(crashes.signal));
     Case found{{uid, storage::DigestText(exe)}, exe, {}};
     found.found.vital = "signal";
+    found.by_accounts = true;
     // Of each user it is another one: they begin and end by themselves.
     found.found.subject = absl::StrCat(exe, " (", crashes.user, ")");
     found.found.value = crashes.count / epoch.seconds();

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "collector/query/syscall_names.h"
 
 namespace telltale::filter {
@@ -212,12 +213,14 @@ double Rule::MissingBefore(const telltale_filter_epoch& epoch) const {
 void Rule::NoteCoverage(const RuleEpoch& epoch, const Case& found, Open& open) {
   const telltale_filter_epoch& of = epoch.epoch();
   uint64_t watched_ns = of.watched_ns;
-  const auto note = [&](const char* name) {
+  const auto note = [&](const char* name, bool by_accounts) {
     const telltale_filter_vital* vital = epoch.Vital(name);
-    if (vital != nullptr) watched_ns = std::min(watched_ns, vital->watched_ns);
+    if (vital == nullptr) return;
+    watched_ns = std::min(watched_ns, vital->watched_ns);
+    if (vital->estimated != 0 && !by_accounts) open.estimated.insert(name);
   };
-  note(found.found.vital.c_str());
-  for (const char* name : found.besides) note(name);
+  note(found.found.vital.c_str(), found.by_accounts);
+  for (const char* name : found.besides) note(name, false);
   open.watched_ns += watched_ns;
   open.whole_ns += of.end_ns - of.start_ns;
   open.lost_events += of.lost_events;
@@ -232,6 +235,10 @@ std::string Rule::CoverageText(const Open& open) {
   }
   if (open.lost_events > 0) {
     absl::StrAppend(&text, text.empty() ? "; " : ", ", open.lost_events, " events or samples lost");
+  }
+  if (!open.estimated.empty()) {
+    absl::StrAppend(&text, text.empty() ? "; " : ", ", absl::StrJoin(open.estimated, " and "),
+                    open.estimated.size() == 1 ? " is an estimate" : " are estimates");
   }
   return text;
 }
@@ -295,6 +302,7 @@ void Rule::Save(StateWriter& to) const {
     to.Put(open.watched_ns);
     to.Put(open.whole_ns);
     to.Put(open.lost_events);
+    to.Texts(open.estimated);
     to.Put(static_cast<uint8_t>(open.told));
     to.Put(open.value);
     to.Put(open.expected);
@@ -322,6 +330,7 @@ bool Rule::Load(StateReader& from) {
     open.watched_ns = from.Get<uint64_t>();
     open.whole_ns = from.Get<uint64_t>();
     open.lost_events = from.Get<uint64_t>();
+    open.estimated = from.Texts();
     open.told = from.Get<uint8_t>() != 0;
     open.value = from.Get<double>();
     open.expected = from.Get<double>();

@@ -10,7 +10,8 @@
 // Of epochs less than 95 % watched, or with losses, the evidence says how much of them it rests on:
 // of the vitals of the case, as much as was watched of the least. Where that is less than 70 %, a
 // case must hold in three epochs in a row: what was seen of two may be less than a usual epoch has.
-// What an agent reckoned up from a part of the time counts as watched: the header does not tell it.
+// What an agent reckoned up from a part of the time counts as watched; the evidence then says of
+// which vitals of the case that is so.
 //
 // As a Detector: one node, one thread at a time.
 
@@ -77,6 +78,8 @@ struct Case {
   Finding found;                      // all but times and learned epochs
   // Vitals without which it would not hold, besides the one it is told of.
   std::vector<const char*> besides = {};
+  // Of the vital it is told of the kernel's own accounts tell, or events: never an estimate.
+  bool by_accounts = false;
 };
 
 class Rule : public Detector {
@@ -107,6 +110,7 @@ class Rule : public Detector {
     uint32_t taught = 0;            // epochs that count as a habit
     // What the finding rests on, added up over the epochs in a row until it is told.
     uint64_t watched_ns = 0, whole_ns = 0, lost_events = 0;
+    std::set<std::string> estimated;  // vitals
     bool told = false;
     std::string vital, sub, subject;
     double value = 0, expected = 0, deviation = 0;
@@ -119,7 +123,7 @@ class Rule : public Detector {
   // Epochs of the length of this one; 0: none.
   double MissingBefore(const telltale_filter_epoch& epoch) const;
   static void NoteCoverage(const RuleEpoch& epoch, const Case& found, Open& open);
-  // As more evidence; "": all was watched and nothing lost.
+  // As more evidence; "": all was watched, nothing lost and nothing estimated.
   static std::string CoverageText(const Open& open);
   void Tell(const Open& open, bool goes_on) const;
 

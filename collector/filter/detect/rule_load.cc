@@ -45,7 +45,7 @@ class Load : public Rule {
   static constexpr const char* kVitals[] = {"user_page", "llc", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_load",
-      .version = 8,
+      .version = 9,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "a start that takes long, a load that grows",
       .vitals = kVitals,
@@ -78,6 +78,7 @@ class Load : public Rule {
       found->who = process->pid != 0
                        ? Who(*process)
                        : std::pair(0U, storage::DigestText(found->program) ^ process->uid);
+      found->by_accounts = true;
       Finding& told = found->found;
       told.vital = "user_page";
       told.sub = "minor";

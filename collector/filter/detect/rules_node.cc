@@ -23,7 +23,7 @@ class UngratifiedIo : public Rule {
   static constexpr const char* kVitals[] = {"disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_ungratified_io",
-      .version = 5,
+      .version = 6,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES,
       .about = "disk requests of which less is done than was asked",
       .vitals = kVitals,
@@ -113,7 +113,7 @@ class KernelBottleneck : public Rule {
   static constexpr const char* kVitals[] = {"cpu", "sched_delay", "softirq", "syscall", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_kernel_bottleneck",
-      .version = 5,
+      .version = 6,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "the kernel takes the CPUs and processes wait for them",
       .vitals = kVitals,
@@ -234,7 +234,7 @@ class LowMemory : public Rule {
   static constexpr const char* kVitals[] = {"user_page", "blocking", "reclaim", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_low_memory",
-      .version = 7,
+      .version = 8,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "low memory and swap, against plenty",
       .vitals = kVitals,
@@ -273,6 +273,7 @@ class LowMemory : public Rule {
     const std::string text = ProcessText(*most);
     // Of the node or the cgroup: who faults most changes from epoch to epoch.
     Case found{{0, in_cgroup ? storage::DigestText(most->cgroup) : 0}, ProgramOf(*most), {}};
+    found.by_accounts = true;
     found.found.vital = "user_page";
     found.found.sub = "major";
     found.found.subject = text;

@@ -33,7 +33,7 @@ class BusyLoop : public Rule {
   static constexpr const char* kVitals[] = {"cpu", "llc", "syscall", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_busy_loop",
-      .version = 11,
+      .version = 12,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_PROCESSES,
       .about = "much CPU time without memory traffic or calls: a busy loop",
       .vitals = kVitals,
@@ -260,7 +260,7 @@ class HeldFromCpu : public Rule {
   static constexpr const char* kVitals[] = {"cpu", "sched_delay", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_held",
-      .version = 10,
+      .version = 11,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "a process held from the CPU, normally or abnormally",

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -31,6 +32,10 @@ class StateWriter {
   void List(const std::vector<T>& values) {
     Put(static_cast<uint32_t>(values.size()));
     for (const T& value : values) Put(value);
+  }
+  void Texts(const std::set<std::string>& texts) {
+    Put(static_cast<uint32_t>(texts.size()));
+    for (const std::string& text : texts) Text(text);
   }
   // A map: its size, then each key and what `value` puts of it.
   template <typename M, typename Value>
@@ -87,6 +92,11 @@ class StateReader {
     values.reserve(count);
     for (uint32_t i = 0; i < count; ++i) values.push_back(Get<T>());
     return values;
+  }
+  std::set<std::string> Texts() {
+    std::set<std::string> texts;
+    for (auto n = Get<uint32_t>(); n > 0 && ok_; --n) texts.insert(Text());
+    return texts;
   }
   // What StateWriter::Map wrote; `value` reads into the entry it is given.
   template <typename M, typename Value>
