@@ -1,6 +1,8 @@
 #include "collector/filter/epoch_view.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "storage/keys.h"
 #include "storage/rollup/portable.h"
@@ -9,6 +11,40 @@ namespace telltale::filter {
 namespace {
 
 constexpr uint32_t kAlwaysPpm = 1'000'000;
+constexpr std::string_view kDiskIo = "disk_io";
+
+// As agents call them, by TELLTALE_REQUEST_*.
+struct RequestKind {
+  std::string_view operation;  // of the histogram
+  std::string_view done;       // sub-series of those that ended
+};
+constexpr RequestKind kRequestKinds[TELLTALE_REQUEST_KINDS] = {
+    {"read", "read_done"}, {"write", "write_done"}, {"flush", "flush_done"}};
+
+// -1: none is called so.
+template <typename Fields>
+int FieldAt(const Fields& fields, std::string_view name) {
+  for (int i = 0; i < fields.size(); ++i) {
+    if (fields.Get(i).name() == name) return i;
+  }
+  return -1;
+}
+
+std::string_view SubName(const v1::VitalDescriptor& descriptor, uint32_t sub) {
+  return sub < static_cast<uint32_t>(descriptor.subs_size())
+             ? std::string_view(descriptor.subs(static_cast<int>(sub)).name())
+             : std::string_view();
+}
+
+const v1::Histogram* DiskHistogram(const v1::SummaryBody& body, std::string_view operation) {
+  for (const v1::Histogram& histogram : body.histograms()) {
+    if (histogram.layer() == v1::LAYER_DISK && histogram.operation() == operation &&
+        histogram.subject_kind() == v1::SUBJECT_KIND_NONE) {
+      return &histogram;
+    }
+  }
+  return nullptr;
+}
 
 // Zero-terminated, unlike a view of a name.
 const char* UnitText(v1::Unit unit) {
@@ -100,6 +136,11 @@ EpochView::EpochView(const SourceEpoch& epoch, const telltale_filter& filter)
   if ((filter.needs & TELLTALE_NEEDS_EVENTS) != 0) AddEvents();
   AddMemory(body_.gauges());
   AddDisks(body_.host_names());
+  for (const v1::Vital& vital : body_.vitals()) {
+    const v1::VitalDescriptor* descriptor = storage::DescriptorOf(*epoch.schema, vital.id());
+    if (descriptor == nullptr || descriptor->name() != kDiskIo) continue;
+    if (Wanted(filter, descriptor->name())) AddLatencies(vital, *descriptor);
+  }
 }
 
 EpochView::EpochView(const SourceHour& hour, uint64_t start_ns, const telltale_filter& filter)
@@ -280,6 +321,36 @@ void EpochView::AddDisks(const v1::HostNames& names) {
   }
   epoch_.disk_count = static_cast<uint32_t>(disks_.size());
   epoch_.disks = disks_.data();
+}
+
+void EpochView::AddLatencies(const v1::Vital& disk_io, const v1::VitalDescriptor& descriptor) {
+  const int device = FieldAt(descriptor.label(), "device");
+  const int latency = FieldAt(descriptor.detail(), "latency");
+  if (device < 0 || latency < 0) return;
+  std::set<uint64_t> devices;
+  for (const v1::FoldedSample& folded : disk_io.samples()) {
+    if (folded.label_size() > device) devices.insert(folded.label(device));
+  }
+  for (telltale_filter_disk& disk : disks_) {
+    if (!devices.contains(disk.device)) continue;
+    for (uint32_t kind = 0; kind < TELLTALE_REQUEST_KINDS; ++kind) {
+      const auto is_one = [&](const v1::FoldedSample& folded) {
+        return folded.label_size() > device && folded.label(device) == disk.device &&
+               SubName(descriptor, folded.sub()) == kRequestKinds[kind].done &&
+               folded.exemplar().detail_size() > latency;
+      };
+      const auto one = std::ranges::find_if(disk_io.samples(), is_one);
+      const v1::Histogram* all = DiskHistogram(body_, kRequestKinds[kind].operation);
+      if (devices.size() == 1 && all != nullptr && all->exits() > 0) {
+        disk.requests[kind] = all->exits();
+        disk.await_ns[kind] = all->sum() / all->exits();
+      } else if (devices.size() > 1 && one != disk_io.samples().end()) {
+        disk.requests[kind] = 1;
+        disk.await_ns[kind] = one->exemplar().detail(latency);
+        disk.sampled |= 1U << kind;
+      }
+    }
+  }
 }
 
 const char* EpochView::UserOf(uint32_t uid) const {

@@ -51,6 +51,7 @@ class EpochView {
   void AddEvents();
   void AddMemory(const v1::Gauges& gauges);
   void AddDisks(const v1::HostNames& names);
+  void AddLatencies(const v1::Vital& disk_io, const v1::VitalDescriptor& descriptor);
   const char* UserOf(uint32_t uid) const;
   uint64_t BuildOf(uint32_t exe_plus_1);
   const char* Text(uint32_t index_plus_1) const;

@@ -171,12 +171,25 @@ struct telltale_filter_process {
   uint64_t throttled_ns; /* of all CPUs together */
 };
 
-/* What the node calls a disk that labels have by number. */
+/* Kinds of requests to a disk. Whatever else changes it, as a discard, counts as a write. */
+enum {
+  TELLTALE_REQUEST_READ = 0,
+  TELLTALE_REQUEST_WRITE = 1,
+  TELLTALE_REQUEST_FLUSH = 2,
+  TELLTALE_REQUEST_KINDS = 3
+};
+
+/* What the node calls a disk that labels have by number, and how fast it answered (of filters that watch disk_io). */
 struct telltale_filter_disk {
   uint32_t struct_size;
-  uint32_t reserved;
+  uint32_t sampled;      /* bit k: await_ns[k] is not of all requests of the kind, but of one */
   uint64_t device;       /* as in labels */
   const char* name;      /* "sda1" */
+  /* By kind: requests that ended in the epoch, and how long one took on average, from its making to its end. Agents
+   * measure that of all disks together, so it is one disk's where samples name no other; else it is of the largest
+   * request that was sampled. 0: none ended, or it is not known. */
+  uint64_t requests[TELLTALE_REQUEST_KINDS];
+  uint64_t await_ns[TELLTALE_REQUEST_KINDS];
 };
 
 enum {

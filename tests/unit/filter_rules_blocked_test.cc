@@ -9,6 +9,7 @@ namespace telltale::filter {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // In a futex if `futex`, else, of locks, in a mutex of the kernel.
 void Wait(Watch& watch, uint32_t pid, const std::string& exe, const char* sub, double threads,
@@ -77,6 +78,120 @@ TEST(BlockedTest, NamesTheDiskAndThePlaceInTheKernelWhereSamplesTell) {
   EXPECT_EQ(watch.told[0].cause, "blocked on disk sdb");
   EXPECT_EQ(watch.told[0].device, "sdb");
   EXPECT_EQ(watch.told[0].site, "log_wait_commit < ext4_sync_file");
+}
+
+constexpr uint64_t kDisk = 8 << 20, kOtherDisk = kDisk + 16;
+
+// In the epoch so many requests of a kind ("write") ended on all disks together, after so long.
+void Answers(Watch& watch, const char* kind, uint64_t requests, double await_s) {
+  v1::Histogram& all = *watch.body.add_histograms();
+  all.set_layer(v1::LAYER_DISK);
+  all.set_operation(kind);
+  all.set_exits(requests);
+  all.set_sum(static_cast<uint64_t>(static_cast<double>(requests) * await_s * 1e9));
+}
+
+// One that was sampled, with how long it took.
+void Sampled(Watch& watch, uint64_t device, const char* name, double await_s) {
+  v1::FoldedSample& done = watch.Label("disk_io", "write_done", "", 1e6);
+  done.set_label(2, device);
+  done.mutable_exemplar()->set_detail(4, static_cast<uint64_t>(await_s * 1e9));
+  v1::HostNames& names = *watch.body.mutable_host_names();
+  names.add_device(device);
+  names.add_disk(watch.String(name));
+}
+
+// Of a writer that waits for a disk, usual and now so fast. `other` s: another disk answers, too,
+// or did so when it was as usual.
+Watch::Told OnADisk(double usual_s, double now_s, double other_s = 0, double usual_other_s = 0) {
+  Watch watch(BlockedFilter());
+  const auto answers = [](Watch& w, double await_s, double beside_s) {
+    if (await_s == 0) return;
+    Sampled(w, kDisk, "sda", await_s);
+    Answers(w, "write", 100, await_s);
+    if (beside_s == 0) return;
+    Sampled(w, kOtherDisk, "sdb", beside_s);
+    w.Label("disk_io", "write_issued", "/usr/bin/writer", 1e6).set_label(2, kDisk);
+  };
+  Play(
+      watch, 40, 0, [&](Watch& w) { answers(w, usual_s, usual_other_s); }, Nothing);
+  Play(watch, 0, 2, Nothing, [&](Watch& w) {
+    Wait(w, 90, "/usr/bin/writer", "disk", 0.9, 5);
+    answers(w, now_s, other_s);
+  });
+  EXPECT_EQ(watch.told.size(), 1u);
+  return watch.told.empty() ? Watch::Told{} : watch.told[0];
+}
+
+TEST(BlockedTest, ThatItsDiskIsSlowerThanUsualIsEvidence) {
+  using ::testing::EndsWith;
+  EXPECT_THAT(OnADisk(0.004, 1.9).evidence,
+              EndsWith("; disk sda: await 1.9 s a write, usual 4 ms"));
+  EXPECT_THAT(OnADisk(0.004, 0.0081).evidence, HasSubstr("await 8.1 ms a write, usual 4 ms"));
+  EXPECT_THAT(OnADisk(0, 1.9).evidence, EndsWith("; disk sda: await 1.9 s a write"))
+      << "what is usual of it is not known";
+  EXPECT_THAT(OnADisk(0.004, 0).evidence, Not(HasSubstr("await"))) << "it answered nothing";
+}
+
+TEST(BlockedTest, ThatItsDiskIsAsFastAsUsualSpeaksAgainst) {
+  const Watch::Told told = OnADisk(0.004, 0.0079);
+  EXPECT_THAT(told.evidence, Not(HasSubstr("await")));
+  EXPECT_EQ(told.against,
+            "disk sda is as fast as usual, await 7.9 ms a write, usual 4 ms; a program that only "
+            "reads or writes waits like this without a fault");
+}
+
+// The agent measures latencies of all disks together.
+TEST(BlockedTest, OfOneOfTwoDisksARequestThatWasSampledTells) {
+  EXPECT_THAT(OnADisk(0.004, 1.9, 0.05, 0.05).evidence,
+              HasSubstr("; disk sda: await 1.9 s, one sampled write, usual 4 ms"));
+  EXPECT_THAT(OnADisk(0.004, 0.004, 0.05, 0.05).against,
+              HasSubstr("disk sda is as fast as usual, await 4 ms, one sampled write, usual 4 ms"));
+  EXPECT_THAT(OnADisk(0.004, 1.9, 0.05).evidence,
+              ::testing::EndsWith("disk sda: await 1.9 s, one sampled write"))
+      << "what all took on average says little of one";
+}
+
+TEST(BlockedTest, OfADisksKindsOfRequestsTheOneThatTookMostTimeIsTold) {
+  const auto told = [](uint64_t flushes) {
+    Watch watch(BlockedFilter());
+    Play(
+        watch, 40, 2,
+        [&](Watch& w) {
+          Nothing(w);
+          Sampled(w, kDisk, "sda", 0.004);
+          Answers(w, "write", 100, 0.004);
+          Answers(w, "flush", flushes, 0.05);
+        },
+        [](Watch& w) { Wait(w, 90, "/usr/bin/writer", "disk", 0.9, 5); });
+    EXPECT_EQ(watch.told.size(), 1u);
+    return watch.told.empty() ? "" : watch.told[0].against;
+  };
+  EXPECT_THAT(told(9), HasSubstr("await 50 ms a flush, usual 50 ms"));
+  EXPECT_THAT(told(7), HasSubstr("await 4 ms a write, usual 4 ms"));
+}
+
+TEST(BlockedTest, OfTheDiskThatItsHolderWaitsForItIsToldAsWell) {
+  Watch watch(BlockedFilter());
+  Play(
+      watch, 40, 2,
+      [](Watch& w) {
+        Nothing(w);
+        Sampled(w, kDisk, "sda", 0.004);
+        Answers(w, "write", 100, 0.004);
+      },
+      [](Watch& w) {
+        Wait(w, 812, "/usr/lib/postgres", "lock", 0.7, 1.6);
+        Wait(w, 90, "/usr/bin/writer", "disk", 0.9, 5);
+        v1::FoldedSample& sample = w.Label("lock", "mutex", "/usr/lib/postgres", 0.6);
+        sample.mutable_exemplar()->set_pid(812);
+        sample.mutable_exemplar()->mutable_holder()->set_pid(90);
+      });
+  ASSERT_EQ(watch.told.size(), 2u);
+  for (const Watch::Told& told : watch.told) {
+    EXPECT_THAT(told.against, HasSubstr("disk sda is as fast as usual")) << told.text;
+    EXPECT_EQ(told.device, told.subject.starts_with("writer") ? "sda" : "");
+  }
 }
 
 TEST(BlockedTest, NamesTheUserAndTheThreadThatHoldsALock) {

@@ -10,7 +10,8 @@
 //
 // Which disk it is, where in the kernel it waits and which thread holds the lock is said as far as
 // samples tell. Of one wait that goes on it is enough if a sample told the place in an epoch
-// before.
+// before. Of the disk, its own or the one whose answer its holder or waker waits for, it is
+// evidence that it is slower than usual, and speaks against it that it is not.
 //
 // Waiting in a futex or for a socket is also how threads wait for work. It counts only where more
 // is known: the process worked before and hardly does now, or whoever it waits for is stuck; for
@@ -23,6 +24,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "collector/filter/detect/disk_latency.h"
 #include "collector/filter/detect/open_waits.h"
 #include "collector/filter/detect/rule.h"
 #include "collector/filter/detect/rules.h"
@@ -67,7 +69,7 @@ class Blocked : public Rule {
   static constexpr const char* kVitals[] = {"blocking", "lock", "retransmit", "disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_blocked",
-      .version = 13,
+      .version = 14,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "what a blocked process waits for, and who holds it",
@@ -182,6 +184,8 @@ class Blocked : public Rule {
     // Where all wait who have nothing to do says nothing.
     const std::string site = of.by_choice ? "" : place.site;
     const std::string what = WhatText(epoch, process, waits);
+    const Other other = OtherOf(epoch, process, of);
+    const DiskLatency::Told disk = latency_.Of(epoch, DiskBehind(epoch, process, of, other));
     Case found{Who(process), ProgramOf(process), {}};
     if (of.lock != nullptr) found.besides.push_back("lock");
     if (more.vital != nullptr) found.besides.push_back(more.vital);
@@ -192,27 +196,38 @@ class Blocked : public Rule {
     found.found.subject = text;
     found.found.value = waits.threads;
     found.found.deviation = 0.1;
-    found.found.text =
-        absl::StrCat(text, waits.estimated > 0 ? " waited about " : " waited ",
-                     OfEpoch(epoch, waits.threads), InWaits(epoch, waits), " for ", what,
-                     SiteText(site), Named(epoch, OtherOf(epoch, process, of), process));
+    found.found.text = absl::StrCat(text, waits.estimated > 0 ? " waited about " : " waited ",
+                                    OfEpoch(epoch, waits.threads), InWaits(epoch, waits), " for ",
+                                    what, SiteText(site), Named(epoch, other, process));
     found.found.evidence = absl::StrCat(
         absl::StrFormat("blocked %.3g, ran %.3g, queued %.3g threads", waits.threads,
                         Ran(epoch, process), epoch.Of(process, TELLTALE_PROCESS_QUEUE_NS) / 1e9),
         waits.estimated > 0
             ? absl::StrFormat(", of an estimate of %.3g: more than it had", waits.estimated)
             : std::string(),
-        more.evidence.empty() ? "" : "; ", more.evidence,
+        more.evidence.empty() ? "" : "; ", more.evidence, disk.evidence.empty() ? "" : "; ",
+        disk.evidence,
         place.before
             ? "; where it waits was sampled in an epoch before, and it began no other wait "
               "of the kind since"
             : "");
-    found.found.against = Against(epoch, process, of);
+    found.found.against =
+        absl::StrCat(disk.against, disk.against.empty() ? "" : "; ", Against(epoch, process, of));
     found.found.cause =
         absl::StrCat("blocked on ", what, more.cause.empty() ? "" : ": ", more.cause);
     found.found.next =
         absl::StrCat("telltale stacks --vital blocking/", of.sub, " --process ", process.pid);
     return found;
+  }
+
+  // 0: nobody waits for one, or samples do not tell which.
+  static uint64_t DiskBehind(const RuleEpoch& epoch, const telltale_filter_process& process,
+                             const WaitClass& of, const Other& other) {
+    if (&of == &DiskWaits()) return DiskOf(epoch, process);
+    const telltale_filter_process* named = epoch.Process(other.pid);
+    if (named == nullptr || named == &process) return 0;
+    const Waits waits = Forced(epoch, *named);
+    return waits.threads >= kWaiting && waits.most == &DiskWaits() ? DiskOf(epoch, *named) : 0;
   }
 
   // In how many; "" where the row cannot tell. One that goes on may count as none.
@@ -242,6 +257,7 @@ class Blocked : public Rule {
   void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>& held) override {
     NoteWork(epoch, held);
     open_waits_.Note(epoch);
+    latency_.Note(epoch);
   }
   // Moving averages of CPUs, by program, of the epochs in which the condition did not hold and it
   // did not just stand still.
@@ -265,14 +281,17 @@ class Blocked : public Rule {
   void SaveUsual(StateWriter& to) const override {
     to.Map(usual_, [&](double cpus) { to.Put(cpus); });
     open_waits_.Save(to);
+    latency_.Save(to);
   }
   void LoadUsual(StateReader& from) override {
     from.Map(usual_, [&](double& cpus) { cpus = from.Get<double>(); });
     open_waits_.Load(from);
+    latency_.Load(from);
   }
 
   std::map<std::string, double> usual_;
   OpenWaits open_waits_;
+  DiskLatency latency_;
 };
 
 }  // namespace

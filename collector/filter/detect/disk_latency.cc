@@ -1,0 +1,104 @@
+#include "collector/filter/detect/disk_latency.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "collector/filter/detect/robust.h"
+
+namespace telltale::filter {
+namespace {
+
+constexpr size_t kEpochs = 60;     // that the median is of
+constexpr size_t kLearned = 10;    // with fewer it is not known
+constexpr double kSlow = 2;        // times the usual
+constexpr size_t kSeries = 64;     // disks and kinds that are followed
+constexpr uint32_t kAway = 1'440;  // epochs without an answer; then it is forgotten
+constexpr const char* kKinds[TELLTALE_REQUEST_KINDS] = {"read", "write", "flush"};
+
+const telltale_filter_disk* DiskAt(const RuleEpoch& epoch, uint64_t device) {
+  const telltale_filter_epoch& of = epoch.epoch();
+  for (uint32_t i = 0; i < of.disk_count; ++i) {
+    const auto* disk = TELLTALE_FILTER_AT(telltale_filter_disk, of.disks, i);
+    if (disk->device == device) return disk;
+  }
+  return nullptr;
+}
+
+bool IsSampled(const telltale_filter_disk& disk, uint32_t kind) {
+  return (disk.sampled >> kind & 1) != 0;
+}
+
+// What all requests of a kind took on average, and what one did, are not held against each other.
+uint32_t SeriesOf(const telltale_filter_disk& disk, uint32_t kind) {
+  return kind + (IsSampled(disk, kind) ? TELLTALE_REQUEST_KINDS : 0);
+}
+
+// "4 ms", "1.9 s".
+std::string LatencyText(double ns) {
+  if (ns < 1e6) return absl::StrFormat("%.3g us", ns / 1e3);
+  if (ns < 1e9) return absl::StrFormat("%.3g ms", ns / 1e6);
+  return absl::StrFormat("%.3g s", ns / 1e9);
+}
+
+}  // namespace
+
+DiskLatency::Told DiskLatency::Of(const RuleEpoch& epoch, uint64_t device) const {
+  const telltale_filter_disk* disk = DiskAt(epoch, device);
+  if (disk == nullptr) return {};
+  uint32_t kind = 0;
+  double longest = 0;
+  for (uint32_t k = 0; k < TELLTALE_REQUEST_KINDS; ++k) {
+    const double waited =
+        static_cast<double>(disk->requests[k]) * static_cast<double>(disk->await_ns[k]);
+    if (waited > longest) kind = k;
+    longest = std::max(longest, waited);
+  }
+  if (longest <= 0) return {};
+  const auto now = static_cast<double>(disk->await_ns[kind]);
+  std::string text = absl::StrCat("await ", LatencyText(now),
+                                  IsSampled(*disk, kind) ? ", one sampled " : " a ", kKinds[kind]);
+  const auto past = past_.find({device, SeriesOf(*disk, kind)});
+  const std::string name = DiskText(epoch, device);
+  if (past == past_.end() || past->second.await_ns.size() < kLearned) {
+    return {absl::StrCat(name, ": ", text), ""};
+  }
+  const double usual = Median(past->second.await_ns);
+  absl::StrAppend(&text, ", usual ", LatencyText(usual));
+  if (now >= kSlow * usual) return {absl::StrCat(name, ": ", text), ""};
+  return {"", absl::StrCat(name, " is as fast as usual, ", text)};
+}
+
+void DiskLatency::Note(const RuleEpoch& epoch) {
+  const telltale_filter_epoch& of = epoch.epoch();
+  for (auto& [key, past] : past_) ++past.away;
+  for (uint32_t i = 0; i < of.disk_count; ++i) {
+    const auto& disk = *TELLTALE_FILTER_AT(telltale_filter_disk, of.disks, i);
+    for (uint32_t kind = 0; kind < TELLTALE_REQUEST_KINDS; ++kind) {
+      if (disk.await_ns[kind] == 0) continue;
+      const std::pair key(disk.device, SeriesOf(disk, kind));
+      if (past_.size() >= kSeries && !past_.contains(key)) continue;
+      Past& past = past_[key];
+      past.away = 0;
+      if (past.await_ns.size() == kEpochs) past.await_ns.erase(past.await_ns.begin());
+      past.await_ns.push_back(static_cast<double>(disk.await_ns[kind]));
+    }
+  }
+  std::erase_if(past_, [](const auto& entry) { return entry.second.away > kAway; });
+}
+
+void DiskLatency::Save(StateWriter& to) const {
+  to.Map(past_, [&](const Past& past) {
+    to.List(past.await_ns);
+    to.Put(past.away);
+  });
+}
+
+void DiskLatency::Load(StateReader& from) {
+  from.Map(past_, [&](Past& past) {
+    past.await_ns = from.List<double>();
+    past.away = from.Get<uint32_t>();
+  });
+}
+
+}  // namespace telltale::filter

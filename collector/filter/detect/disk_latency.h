@@ -1,0 +1,48 @@
+// How long requests to a disk take, and how long they usually do: what the rule about blocked
+// processes says for or against the disk.
+//
+// Usual is the median of the last sixty epochs in which it answered any. Of each kind of request it
+// is another: a flush takes longer than a write to a cache. Told is the kind that took most time.
+// Where only one request that was sampled tells, usual is the median of such.
+//
+// As a rule: one node, one thread at a time.
+
+#ifndef TELLTALE_COLLECTOR_FILTER_DETECT_DISK_LATENCY_H_
+#define TELLTALE_COLLECTOR_FILTER_DETECT_DISK_LATENCY_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/filter/detect/rule.h"
+
+namespace telltale::filter {
+
+class DiskLatency {
+ public:
+  // At most one of them is not "".
+  struct Told {
+    std::string evidence;  // "disk sda: await 1.9 s a write, usual 4 ms"
+    std::string against;   // "disk sda is as fast as usual, await 4 ms a write, usual 4 ms"
+  };
+  // Of the epoch, against those noted before. Both "": it is not known which disk, or how fast.
+  Told Of(const RuleEpoch& epoch, uint64_t device) const;
+  // The epoch is over.
+  void Note(const RuleEpoch& epoch);
+
+  void Save(StateWriter& to) const;
+  void Load(StateReader& from);
+
+ private:
+  struct Past {
+    std::vector<double> await_ns;  // of epochs, newest last
+    uint32_t away = 0;             // epochs since then
+  };
+  std::map<std::pair<uint64_t, uint32_t>, Past> past_;  // by device and SeriesOf its kind
+};
+
+}  // namespace telltale::filter
+
+#endif  // TELLTALE_COLLECTOR_FILTER_DETECT_DISK_LATENCY_H_
