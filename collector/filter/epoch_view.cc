@@ -125,6 +125,8 @@ EpochView::EpochView(const SourceEpoch& epoch, const telltale_filter& filter)
     if ((filter.needs & TELLTALE_NEEDS_TOTALS) != 0 && view.watched_ns > 0) {
       AddSubs(vital.subs(), *descriptor, view);
       AddSeconds(vital);
+      view.backlog_seconds = static_cast<uint32_t>(vital.backlog_size());
+      view.backlog = vital.backlog().data();
     }
     if ((filter.needs & (TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES)) != 0) {
       AddLabels(vital, *descriptor, (filter.needs & TELLTALE_NEEDS_SAMPLES) != 0, view);

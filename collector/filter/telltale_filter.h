@@ -128,7 +128,8 @@ struct telltale_filter_vital {
   /* 1: to stay in its budget the agent looked a part of that time, chosen at random, and what it saw stands for the
    * rest: the weights of subs, labels and processes are estimates, and how far off is not known. Not told of hours. */
   uint32_t estimated;
-  uint32_t reserved;
+  uint32_t backlog_seconds; /* length of backlog; 0: it is not told, or the vital has none */
+  const int64_t* backlog;   /* what had begun and was not over (requests, waits) at the end of each second */
 };
 
 /* Columns of the process table; those of a vital's share are TELLTALE_PROCESS_SHARE. */

@@ -47,6 +47,91 @@ TEST(UngratifiedIoTest, WhoAsksTheDeviceThatFailsIsNamed) {
   EXPECT_EQ(watch.told[0].subject, "/usr/bin/reader");
 }
 
+constexpr uint64_t kDisk = 8 << 20;
+
+// Some are written to sda.
+void Writes(Watch& watch, uint64_t device = kDisk) {
+  watch.Rate("disk_io", "write_issued", 1e6);
+  watch.Rate("disk_io", "write_done", 1e6);
+  watch.Label("disk_io", "write_issued", "/usr/bin/writer", 1e6).set_label(2, device);
+  watch.body.mutable_host_names()->add_device(kDisk);
+  watch.body.mutable_host_names()->add_disk(watch.String("sda"));
+}
+
+// Requests that are out at the end of each second.
+void Out(Watch& watch, int64_t requests) {
+  for (uint64_t second = 0; second < watch.length_s; ++second) {
+    watch.Vital("disk_io").add_backlog(requests);
+  }
+}
+
+template <typename Fault>
+std::vector<Watch::Told> AfterWrites(int faulty, Fault fault) {
+  Watch watch(UngratifiedIoFilter());
+  Play(
+      watch, 40, 0, [](Watch& w) { Writes(w); }, Nothing);
+  Play(watch, 0, faulty, Nothing, fault);
+  return watch.told;
+}
+
+TEST(UngratifiedIoTest, ADiskFromWhichNothingComesBackIsTold) {
+  const auto told = AfterWrites(2, [](Watch& w) { Out(w, 3); });
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].text, "nothing has come back from disk sda for 2 min, 3 requests are out");
+  EXPECT_EQ(told[0].device, "sda");
+  EXPECT_EQ(told[0].cause, "ungratified I/O: a disk, or the way to it, hangs");
+  // That something is asked all the same is no other case.
+  const auto asked = AfterWrites(2, [](Watch& w) {
+    Out(w, 1);
+    w.Rate("disk_io", "write_issued", 1e6);
+  });
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].text, "nothing has come back from disk sda for 2 min, 1 request is out");
+}
+
+TEST(UngratifiedIoTest, WhichOfTwoDisksHangsIsNotKnown) {
+  Watch watch(UngratifiedIoFilter());
+  Play(
+      watch, 40, 0,
+      [](Watch& w) {
+        Writes(w);
+        w.Label("disk_io", "read_issued", "/usr/bin/reader", 1e6).set_label(2, kDisk + 16);
+      },
+      Nothing);
+  Play(watch, 0, 2, Nothing, [](Watch& w) { Out(w, 3); });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].text,
+            "nothing has come back from any disk for 2 min, 3 requests are out");
+  EXPECT_EQ(watch.told[0].device, "");
+}
+
+TEST(UngratifiedIoTest, ADiskThatHasNothingToDoOrAnswersNowAndThenDoesNotHang) {
+  EXPECT_TRUE(AfterWrites(4, [](Watch& w) { Out(w, 0); }).empty());
+  EXPECT_TRUE(AfterWrites(4, [](Watch& w) {
+                Out(w, 3);
+                w.Vital("disk_io").set_backlog(20, 0);
+              }).empty());
+  for (const char* done : {"read_done", "write_done", "flush_done"}) {
+    EXPECT_TRUE(
+        AfterWrites(4,
+                    [&](Watch& w) {
+                      Out(w, 3);
+                      w.Vital("disk_io").mutable_subs(w.Sub("disk_io", done))->set_events(1);
+                    })
+            .empty())
+        << done;
+  }
+  // Whose answers may not have been looked at.
+  EXPECT_TRUE(AfterWrites(4, [](Watch& w) {
+                Out(w, 3);
+                w.Vital("disk_io").set_estimated(true);
+              }).empty());
+  EXPECT_TRUE(AfterWrites(4, [](Watch& w) {
+                Out(w, 3);
+                w.Vital("disk_io").set_unwatched_ns(4 * Watch::kSecond);
+              }).empty());
+}
+
 TEST(UngratifiedIoTest, ABusyDiskThatAnswersIsNone) {
   Watch watch(UngratifiedIoFilter());
   Play(watch, 40, 20, Nothing, [](Watch& w) {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -18,12 +20,16 @@ namespace {
 
 // Less is done than was issued: requests that failed, or hang. Bytes still in flight at the cut are
 // a burst's, so the shortfall must be there in two epochs; or requests were answered with an error.
+// Of a disk that hangs soon nothing more is asked, so it is a case of its own that requests are out
+// all the time and none comes back, no flush either. How many are out is told of all disks
+// together: one that hangs while another answers is not seen. Flushes move no bytes, so none is
+// sampled: one that fails is not seen.
 class UngratifiedIo : public Rule {
  public:
   static constexpr const char* kVitals[] = {"disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_ungratified_io",
-      .version = 6,
+      .version = 7,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES,
       .about = "disk requests of which less is done than was asked",
       .vitals = kVitals,
@@ -36,9 +42,12 @@ class UngratifiedIo : public Rule {
   static constexpr double kBytes = 256e3;      // per second
   static constexpr uint32_t kErrorDetail = 5;  // place of `error` among the details
   static constexpr uint32_t kDeviceValue = 2;  // place of `device` in the label
+  static constexpr double kAllWatched = 0.95;  // of the epoch, to say that nothing came back
+  static constexpr uint64_t kHang = 3;         // key of the case, beside those of the kinds
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     std::vector<Case> cases;
+    if (const int64_t out = StandsStill(epoch); out > 0) return {Hang(epoch, out)};
     const struct {
       const char *issued, *done, *word;
       uint64_t key;
@@ -76,6 +85,85 @@ class UngratifiedIo : public Rule {
     }
     return cases;
   }
+
+  // Requests that are out, where some are all the time and none came back; else 0. What was looked
+  // at now and then may have missed those that did.
+  static int64_t StandsStill(const RuleEpoch& epoch) {
+    const telltale_filter_vital* vital = epoch.Vital("disk_io");
+    if (vital == nullptr || vital->estimated != 0 || vital->backlog_seconds == 0) return 0;
+    if (static_cast<double>(vital->watched_ns) < kAllWatched * 1e9 * epoch.whole_seconds()) {
+      return 0;
+    }
+    for (const char* done : {"read_done", "write_done", "flush_done"}) {
+      const int sub = RuleEpoch::SubOf(*vital, done);
+      if (sub >= 0 && TELLTALE_FILTER_AT(telltale_filter_sub, vital->subs, sub)->events > 0) {
+        return 0;
+      }
+    }
+    const int64_t* end = vital->backlog + vital->backlog_seconds;
+    return *std::min_element(vital->backlog, end) > 0 ? end[-1] : 0;
+  }
+
+  Case Hang(const RuleEpoch& epoch, int64_t out) const {
+    const uint64_t since_ns = still_since_ns_ != 0 ? still_since_ns_ : epoch.epoch().start_ns;
+    const double seconds = static_cast<double>(epoch.epoch().end_ns - since_ns) / 1e9;
+    const std::string disk = AskedOf(epoch).value_or(asked_);
+    Case found{{0, kHang}, "disk requests", {}};
+    found.found.vital = "disk_io";
+    found.found.expected = kBytes;  // with less than that a disk may just have nothing to do
+    found.found.deviation = kBytes / 20;
+    found.found.text =
+        absl::StrCat("nothing has come back from ",
+                     disk.empty() ? "any disk" : absl::StrCat("disk ", disk), " for ",
+                     seconds < 120 ? absl::StrFormat("%.0f s", seconds)
+                                   : absl::StrFormat("%.0f min", seconds / 60),
+                     ", ", out, out == 1 ? " request is out" : " requests are out");
+    found.found.evidence =
+        absl::StrCat("requests are out in every second, ", out, " at the end, and none came back");
+    found.found.against =
+        "one request that takes minutes, as a discard of a whole disk, looks the "
+        "same";
+    found.found.cause = "ungratified I/O: a disk, or the way to it, hangs";
+    found.found.device = disk;
+    found.found.next = "telltale stacks --vital blocking/disk";
+    return found;
+  }
+
+  // The one disk that requests were issued to, as samples tell; "": it was not one, or it has no
+  // name. nullopt: none was asked.
+  static std::optional<std::string> AskedOf(const RuleEpoch& epoch) {
+    const telltale_filter_vital* vital = epoch.Vital("disk_io");
+    std::set<uint64_t> devices;
+    for (const telltale_filter_label* label : epoch.Labels("disk_io")) {
+      for (const char* issued : {"read_issued", "write_issued"}) {
+        if (static_cast<int>(label->sub) != RuleEpoch::SubOf(*vital, issued)) continue;
+        if (label->values > kDeviceValue) devices.insert(label->value[kDeviceValue]);
+      }
+    }
+    if (devices.empty()) return std::nullopt;
+    return devices.size() == 1 ? DiskName(epoch, *devices.begin()) : "";
+  }
+
+  void PassHole(double) override { still_since_ns_ = 0; }
+  void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>&) override {
+    if (const auto asked = AskedOf(epoch); asked.has_value()) asked_ = *asked;
+    if (StandsStill(epoch) == 0) {
+      still_since_ns_ = 0;
+    } else if (still_since_ns_ == 0) {
+      still_since_ns_ = epoch.epoch().start_ns;
+    }
+  }
+  void SaveUsual(StateWriter& to) const override {
+    to.Put(still_since_ns_);
+    to.Text(asked_);
+  }
+  void LoadUsual(StateReader& from) override {
+    still_since_ns_ = from.Get<uint64_t>();
+    asked_ = from.Text();
+  }
+
+  uint64_t still_since_ns_ = 0;  // start of the first epoch in which nothing came back; 0: it does
+  std::string asked_;            // disk that was asked last; "": it was not one, or is not known
 
   // Of the heaviest kind of request that came back with one; 0: none did. Requests end in an
   // interrupt: whose they are is told by who asks most of the same device.
