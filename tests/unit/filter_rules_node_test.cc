@@ -372,6 +372,45 @@ TEST(LowMemoryTest, WhoWasStartedMeanwhileTookAllItHas) {
               HasSubstr("; database (pid 70, uid 0) grew by 1 GB to 7 GB"));
 }
 
+// Of a process that was there and had no row while those without one had so many GB together, and
+// then has 8; told at once, or after an epoch in which memory was not low yet.
+std::string OfOneWithoutARow(double others, int quiet = 0) {
+  Watch watch(LowMemoryFilter());
+  const auto unlisted = [](Watch& w, double gigabytes) {
+    w.Others(300, {{TELLTALE_PROCESS_RSS_BYTES, gigabytes * 1e9 / w.length_s}});
+  };
+  for (int epoch = 0; epoch < 40; ++epoch) {
+    unlisted(watch, others);
+    Quiet(watch, 1, {.pid = 800, .other = 0.1});
+  }
+  const auto job = [](Watch& w) {
+    w.Process(790, "/usr/bin/hog", {{TELLTALE_PROCESS_RSS_BYTES, 8e9}});
+  };
+  for (int epoch = 0; epoch < quiet; ++epoch) {
+    job(watch);
+    unlisted(watch, 1);
+    Quiet(watch, 1, {.pid = 800, .other = 0.1});
+  }
+  Play(
+      watch, 0, 2,
+      [&](Watch& w) {
+        job(w);
+        Hold(w, {.database = 6.5, .pid = 800, .other = 0.1});
+      },
+      [](Watch& w) { Thrash(w, 0.03); });
+  EXPECT_EQ(watch.told.size(), 1u);
+  return watch.told.empty() ? "" : watch.told[0].text;
+}
+
+TEST(LowMemoryTest, WhoHadNoRowGrewByWhatThoseWithoutOneDidNotHave) {
+  constexpr char kAtLeast[] = "; hog (pid 790, uid 0) grew by at least 7 GB to 8 GB";
+  EXPECT_THAT(OfOneWithoutARow(1), HasSubstr(kAtLeast));
+  EXPECT_THAT(OfOneWithoutARow(1, 1), HasSubstr("hog (pid 790, uid 0) grew by at least 7 GB"));
+  // It may have had all of it.
+  constexpr char kOther[] = "; the largest process is hog (pid 790, uid 0) with 8 GB";
+  EXPECT_THAT(OfOneWithoutARow(9), HasSubstr(kOther));
+}
+
 // As the backends of a database have its buffers in what is resident of them.
 TEST(LowMemoryTest, ACopyOfAProcessTookNoneOfWhatItShares) {
   Watch watch(LowMemoryFilter());

@@ -2,6 +2,7 @@
 // memory (6).
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -315,14 +316,15 @@ class KernelBottleneck : public Rule {
 // well tells how near the end is: then what runs out next is killed. Who reads its pages back is
 // the victim; who took the memory is another one as often as not: the process that grew most within
 // half an hour or so, before memory was low or since, or, where none grew by much, the largest. One
-// that was started meanwhile grew from nothing. After half an hour without epochs nobody knows who
-// grew when, and it begins anew.
+// that was started meanwhile grew from nothing; one that was there and had no row had at most what
+// all those without a row had together, so it grew at least by the rest. After half an hour without
+// epochs nobody knows who grew when, and it begins anew.
 class LowMemory : public Rule {
  public:
   static constexpr const char* kVitals[] = {"user_page", "blocking", "reclaim", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_low_memory",
-      .version = 8,
+      .version = 9,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "low memory and swap, against plenty",
       .vitals = kVitals,
@@ -340,6 +342,13 @@ class LowMemory : public Rule {
   static constexpr uint32_t kAway = 60;  // epochs without a row; then it is another life
   static constexpr size_t kFollowed = 1'024;
   static constexpr double kLongHole = 30;  // epochs
+  static constexpr double kUnknown = std::numeric_limits<double>::infinity();
+
+  struct Usual {
+    double resident = 0;   // bytes, moving average
+    uint32_t away = 0;     // epochs without a row
+    bool at_most = false;  // it had that or less when it was first followed
+  };
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     const telltale_filter_epoch& of = epoch.epoch();
@@ -440,7 +449,8 @@ class LowMemory : public Rule {
       if (IsNew(*grown)) {
         return absl::StrCat("; ", who, " was started ", itself ? "itself " : "", "and has ", to);
       }
-      return absl::StrCat("; ", who, " grew ", itself ? "itself, " : "", "by ",
+      return absl::StrCat("; ", who, " grew ", itself ? "itself, " : "",
+                          UsualOf(epoch, *grown).at_most ? "by at least " : "by ",
                           BytesText(most_grown), " to ", to);
     }
     return largest == &victim
@@ -454,24 +464,33 @@ class LowMemory : public Rule {
     return newest_ns_ != 0 && process.start_ns > newest_ns_ && !usual_.contains(Who(process));
   }
 
-  // What processes of one program share is in the memory of each: a new one took what it has beyond
-  // the largest that was there before it.
+  // What processes of one program share is in the memory of each: one that is new, or new among the
+  // rows, took what it has beyond the largest that was there before it.
   double SharedWithOthers(const RuleEpoch& epoch, const telltale_filter_process& process) const {
     double most = 0;
     for (const telltale_filter_process* other : epoch.Processes()) {
-      if (other->pid == 0 || IsNew(*other) || process.exe[0] == '\0') continue;
+      if (other->pid == 0 || other == &process || IsNew(*other) || process.exe[0] == '\0') continue;
       if (std::string_view(other->exe) != process.exe) continue;
       most = std::max(most, Resident(epoch, *other));
     }
     return most;
   }
 
-  // Bytes, since half an hour or so; of who had no row so far nobody knows.
+  // Bytes, since half an hour or so.
   double Grew(const RuleEpoch& epoch, const telltale_filter_process& process,
               double resident) const {
-    if (IsNew(process)) return resident - std::min(resident, SharedWithOthers(epoch, process));
+    return resident - UsualOf(epoch, process).resident;
+  }
+
+  // What is remembered of it, or what is known of one that is seen for the first time.
+  Usual UsualOf(const RuleEpoch& epoch, const telltale_filter_process& process) const {
     const auto usual = usual_.find(Who(process));
-    return usual == usual_.end() ? 0 : resident - usual->second.resident;
+    if (usual != usual_.end()) return usual->second;
+    const double resident = Resident(epoch, process), shared = SharedWithOthers(epoch, process);
+    if (IsNew(process)) return {.resident = std::min(resident, shared)};
+    const double most = std::max(shared, unlisted_);
+    return most >= resident ? Usual{.resident = resident}
+                            : Usual{.resident = most, .at_most = true};
   }
 
   void PassHole(double epochs) override {
@@ -481,6 +500,7 @@ class LowMemory : public Rule {
   void Forget() {
     usual_.clear();
     newest_ns_ = 0;
+    unlisted_ = kUnknown;
   }
 
   // While memory is low, what is resident is not what is usual.
@@ -509,6 +529,9 @@ class LowMemory : public Rule {
       Follow(epoch, *process);
     }
     newest_ns_ = newest_ns;
+    const auto resident = ColumnOf(epoch.epoch(), TELLTALE_PROCESS_RSS_BYTES);
+    const uint64_t* other = epoch.epoch().other_value;
+    unlisted_ = other == nullptr ? kUnknown : static_cast<double>(other[*resident]);
   }
 
   // Of one that is new also before it has memory worth telling.
@@ -517,8 +540,7 @@ class LowMemory : public Rule {
     const bool is_new = IsNew(process);
     if (resident <= 0 && !is_new) return;
     if (usual_.size() >= kFollowed && !ForgetOne()) return;
-    const double base = is_new ? std::min(resident, SharedWithOthers(epoch, process)) : resident;
-    usual_.try_emplace(Who(process), Usual{base, 0});
+    usual_.try_emplace(Who(process), UsualOf(epoch, process));
   }
 
   // The one longest away, who is most likely gone. False: all are there.
@@ -532,25 +554,26 @@ class LowMemory : public Rule {
 
   void SaveUsual(StateWriter& to) const override {
     to.Put(newest_ns_);
+    to.Put(unlisted_);
     to.Map(usual_, [&](const Usual& usual) {
       to.Put(usual.resident);
       to.Put(usual.away);
+      to.Put(static_cast<uint8_t>(usual.at_most));
     });
   }
   void LoadUsual(StateReader& from) override {
     newest_ns_ = from.Get<uint64_t>();
+    unlisted_ = from.Get<double>();
     from.Map(usual_, [&](Usual& usual) {
       usual.resident = from.Get<double>();
       usual.away = from.Get<uint32_t>();
+      usual.at_most = from.Get<uint8_t>() != 0;
     });
   }
 
-  struct Usual {
-    double resident = 0;  // bytes, moving average
-    uint32_t away = 0;    // epochs without a row
-  };
   std::map<std::pair<uint32_t, uint64_t>, Usual> usual_;  // by pid and start
   uint64_t newest_ns_ = 0;  // start of the last that was started of all these epochs; 0: not known
+  double unlisted_ = kUnknown;  // bytes that those without a row had, in the last of these epochs
 };
 
 }  // namespace
