@@ -148,6 +148,21 @@ class Judgements(unittest.TestCase):
         self.assertEqual(judging.judge_innocent(load, [symptom], 5)["false"], [])
         self.assertEqual(len(judging.judge_innocent(load, [{**symptom, "rule": 4}], 5)["false"]), 1)
 
+    def test_who_has_most_of_a_symptom_must_be_the_planted_program_where_the_fault_itself_does_it(self):
+        def line(name, vital, who):
+            entry = next(entry for entry in corpus.load("fault") if entry.name == name)
+            load = types.SimpleNamespace(**{**vars(planted(name)), "entry": entry})
+            text = f"{vital} high at 23.8 /s; usual is 0.3 /s, give or take 0.3 /s (learned from 43 epochs){who}"
+            return judging.judge_fault(load, [said(subject="", text=text, cause="", filter_="ewma", vital=entry.vital)],
+                                       FILTERS, 5)
+        for name, vital in (("herd", "sched_delay/woken"), ("signal_storm", "signal/generated"),
+                            ("signal_storm", "signal/delivered")):
+            self.assertTrue(line(name, vital, f"; most of it is planted_{name} (pid 9, uid 7), 97 %")["found"], name)
+            for who in ("", "; most of it is cc1plus (pid 9, uid 7), 97 %",
+                        f"; the largest part of it is planted_{name} (pid 9, uid 7), 40 %"):
+                self.assertFalse(line(name, vital, who)["found"], name + who)
+        self.assertTrue(line("retransmits", "retransmit/segments", "; most of it is in interrupts, 97 %")["found"])
+
     def test_an_innocent_load_is_accused_by_its_user(self):
         load = planted(kind="innocent")
         self.assertEqual(len(judging.judge_innocent(load, [said(subject="cc1plus (pid 3, uid 7)")], 5)["false"]), 1)
