@@ -96,6 +96,7 @@ bool NeedsField(const BodyParts& parts, const std::vector<int>& path) {
     case SummaryBody::kGaugesFieldNumber:
       return accounts;
     case SummaryBody::kProcessesFieldNumber:
+    case SummaryBody::kHostNamesFieldNumber:  // they are strings of the tables
       return !totals;
     case SummaryBody::kTablesFieldNumber:
       if (accounts && path.size() > 1) return inside(1, Tables::kStringsFieldNumber);
@@ -131,6 +132,7 @@ absl::StatusOr<std::string> KeepParts(std::string_view body, const BodyParts& pa
         }
         [[fallthrough]];
       case SummaryBody::kProcessesFieldNumber:
+      case SummaryBody::kHostNamesFieldNumber:
         if (!totals) kept.append(field.whole);
         break;
       case SummaryBody::kGaugesFieldNumber:

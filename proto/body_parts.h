@@ -19,7 +19,7 @@ struct BodyParts {
     kWhole,     // everything; `vitals` does not matter
     kLabels,    // no histograms, events and gauges
     kAccounts,  // totals, processes and gauges, of tables the strings; no samples
-    kTotals,    // no tables, processes and gauges; of a sample only how many it stands for
+    kTotals,    // no tables, names, processes and gauges; of a sample only how many it stands for
   };
   Depth depth = Depth::kWhole;
   std::vector<uint32_t> vitals;  // ids; empty: all
