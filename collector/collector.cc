@@ -46,6 +46,7 @@
 #include "collector/query/store_source.h"
 #include "collector/revocation.h"
 #include "collector/tls.h"
+#include "collector/verify_copy.h"
 #include "collector/web/web_front.h"
 #include "config/values.h"
 #include "sketch/time_units.h"
@@ -165,6 +166,9 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   auto store = storage::Store::Open(StoreOptionsOf(config));
   if (!store.ok()) return store.status();
   parts.store = *std::move(store);
+  if (absl::Status status = VerifyCopy::RemoveLeft(config.data); !status.ok()) {
+    spdlog::warn("{}", std::string(status.message()));
+  }
   if (const auto& upgrade = parts.store->upgrade()) {
     spdlog::info(
         "store: {} upgraded from format {} to {} in {:.1f} s; older programs cannot open it",

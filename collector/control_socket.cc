@@ -66,6 +66,11 @@ bool Send(int fd, const std::string& line) {
 class Lines {
  public:
   explicit Lines(int fd) : fd_(fd) {}
+  // Whether there is something to read, were it the end.
+  bool Await(int timeout_ms) const {
+    pollfd readable = {fd_, POLLIN, 0};
+    return !text_.empty() || poll(&readable, 1, timeout_ms) == 1;
+  }
   std::optional<std::string> Next(int timeout_ms) {
     while (true) {
       if (const size_t end = text_.find('\n'); end != std::string::npos) {
@@ -92,6 +97,11 @@ bool IsOwner(int peer) {
   socklen_t size = sizeof who;
   return getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
          (who.uid == geteuid() || who.uid == 0);
+}
+
+bool HungUp(int peer) {
+  pollfd end = {peer, 0, 0};
+  return poll(&end, 1, 0) == 1 && (end.revents & (POLLHUP | POLLERR)) != 0;
 }
 
 std::string OneLine(std::string_view text) {
@@ -149,6 +159,7 @@ void ControlSocket::Serve(int peer) {
     return;
   }
   const std::string to_data = absl::StrCat("/", to);
+  if (HungUp(peer)) return;  // before its turn came
   spdlog::info("backup: to {} begins", to_data);
   auto told = std::chrono::steady_clock::now();
   const auto copied = back_up_(to_data, [&](uint64_t done, uint64_t total) {
@@ -190,14 +201,26 @@ absl::StatusOr<storage::CopyResult> AskForBackup(const std::string& data,
       absl::StrCat("back up to ", to_data, ": the collector ended before it was done"));
   Lines lines(fd);
   if (Send(fd, absl::StrCat("backup ", to_data, "\n"))) {
-    // Opening the files of a large store comes before the first word.
-    while (const auto line = lines.Next(/*timeout_ms=*/-1)) {
+    uint64_t done = 0, total = 0;
+    while (true) {
+      // The first word may be long in coming: another asker, or the files of a large store, come
+      // before it.
+      if (!lines.Await(kPollMs)) {
+        if (!watch || watch(done, total)) continue;
+        result = absl::CancelledError(absl::StrCat("back up to ", to_data, ": stopped"));
+        break;
+      }
+      const auto line = lines.Next(kRequestMs);
+      if (!line.has_value()) break;
       const std::vector<std::string> words = absl::StrSplit(*line, absl::MaxSplits(' ', 3));
       const auto number = [&words](size_t i) {
         uint64_t value = 0;
         return i < words.size() && absl::SimpleAtoi(words[i], &value) ? value : 0;
       };
-      if (words[0] == "progress" && watch && !watch(number(1), number(2))) {
+      if (words[0] == "progress") {
+        done = number(1);
+        total = number(2);
+        if (!watch || watch(done, total)) continue;
         result = absl::CancelledError(absl::StrCat("back up to ", to_data, ": stopped"));
         break;
       }

@@ -43,7 +43,7 @@ class ControlSocket {
 };
 
 // The other side. NotFound: no collector listens there. `to_data` is absolute: the collector writes
-// it.
+// it. `watch` is asked also while nothing comes.
 absl::StatusOr<storage::CopyResult> AskForBackup(const std::string& data,
                                                  const std::string& to_data,
                                                  const storage::CopyWatcher& watch);

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,6 +16,8 @@
 #include "absl/time/clock.h"
 #include "collector/access/audit_log.h"
 #include "collector/control_socket.h"
+#include "collector/stop_signals.h"
+#include "collector/verify_copy.h"
 #include "storage/backup.h"
 #include "storage/salvage.h"
 #include "storage/verify.h"
@@ -105,6 +109,35 @@ int TellFaults(const storage::VerifyReport& report, const std::string& data, boo
   return 1;
 }
 
+// All that was found. The exit code.
+int TellReport(const storage::VerifyReport& report, const std::string& data, bool opens) {
+  if (!opens) {
+    std::puts("  it cannot be opened: its rows were read, and not held against each other");
+    return TellFaults(report, data, opens);
+  }
+  absl::PrintF("  epochs    %d of %d nodes; %d declared lost, %d missing, %d kept apart\n",
+               report.epochs, report.nodes, report.lost, report.missing, report.apart);
+  if (report.unlisted != 0) {
+    absl::PrintF(
+        "            %d more were written and never acknowledged; they count for nothing\n",
+        report.unlisted);
+  }
+  absl::PrintF(
+      "  tiers     %d rows equal what they are made of, %d wait to be computed, of %d the "
+      "source has expired\n",
+      report.recomputed, report.pending, report.sealed);
+  absl::PrintF("  names     %d stand where windows need them\n", report.names);
+  if (report.blobs != 0) {
+    absl::PrintF("  blobs     %d have the digest they were put with\n", report.blobs);
+  }
+  for (const auto& [family, rows] : report.told) {
+    absl::PrintF("  salvaged  %d rows of %s say that what stood there was lost\n", rows, family);
+  }
+  if (report.fault_count != 0) return TellFaults(report, data, opens);
+  std::puts("good");
+  return 0;
+}
+
 // In the audit, where whoever misses something looks for who took it.
 absl::Status RecordSalvage(storage::Catalog& catalog, const storage::SalvageReport& report) {
   const auto now = [] { return static_cast<uint64_t>(absl::GetCurrentTimeNanos()); };
@@ -176,14 +209,26 @@ int RunRestore(const Config& config, const std::string& from) {
 }
 
 int RunVerify(const Config& config) {
-  const std::string path = config.data + "/store";
-  const storage::StoreOptions options = {
-      .path = path, .memory_bytes = kVerifyMemory, .read_only = true};
+  std::optional<StopSignals> stop(std::in_place);
+  std::unique_ptr<VerifyCopy> copy;  // outlives the store that is read of it
+  storage::StoreOptions options = {
+      .path = config.data + "/store", .memory_bytes = kVerifyMemory, .read_only = true};
   auto store = storage::Store::Open(options);
   if (absl::IsUnavailable(store.status())) {
-    return Complain(absl::UnavailableError(
-        absl::StrCat(std::string(store.status().message()),
-                     "; of a running collector verify a backup: telltale-collector backup DIR")));
+    ProgressLine progress;
+    auto asked =
+        VerifyCopy::Ask(Absolute(config.data), [&progress, &stop](uint64_t done, uint64_t total) {
+          progress.Show("copy", done, total);
+          return !stop->Came();
+        });
+    // Who holds it is no collector.
+    if (absl::IsNotFound(asked.status())) return Complain(store.status());
+    if (!asked.ok()) return Complain(asked.status());
+    copy = *std::move(asked);
+    options.path = copy->path() + "/store";
+    store = storage::Store::Open(options);
+  } else {
+    stop.reset();
   }
   if (!store.ok() && !absl::IsDataLoss(store.status())) return Complain(store.status());
   absl::StatusOr<storage::VerifyReport> read;
@@ -191,9 +236,9 @@ int RunVerify(const Config& config) {
   {
     ProgressLine progress;
     const storage::VerifyOptions verifying = {
-        .watch = [&progress](std::string_view step, uint64_t done, uint64_t total) {
+        .watch = [&progress, &stop](std::string_view step, uint64_t done, uint64_t total) {
           progress.Show(absl::StrCat("verify ", std::string(step)), done, total);
-          return true;
+          return !stop.has_value() || !stop->Came();
         }};
     read =
         store.ok() ? storage::Verify(**store, verifying) : storage::VerifyRows(options, verifying);
@@ -201,33 +246,11 @@ int RunVerify(const Config& config) {
   }
   if (!store.ok()) Complain(store.status());
   if (!read.ok()) return store.ok() ? Complain(read.status()) : 1;
-  const storage::VerifyReport& report = *read;
-  absl::PrintF("%s: %d rows read in %.1f s\n", path, report.rows, seconds);
-  if (!store.ok()) {
-    std::puts("  it cannot be opened: its rows were read, and not held against each other");
-    return TellFaults(report, config.data, /*opens=*/false);
+  absl::PrintF("%s/store: %d rows read in %.1f s\n", config.data, read->rows, seconds);
+  if (copy != nullptr) {
+    std::puts("  of the running collector's, as of the moment this began; files have their names");
   }
-  absl::PrintF("  epochs    %d of %d nodes; %d declared lost, %d missing, %d kept apart\n",
-               report.epochs, report.nodes, report.lost, report.missing, report.apart);
-  if (report.unlisted != 0) {
-    absl::PrintF(
-        "            %d more were written and never acknowledged; they count for nothing\n",
-        report.unlisted);
-  }
-  absl::PrintF(
-      "  tiers     %d rows equal what they are made of, %d wait to be computed, of %d the "
-      "source has expired\n",
-      report.recomputed, report.pending, report.sealed);
-  absl::PrintF("  names     %d stand where windows need them\n", report.names);
-  if (report.blobs != 0) {
-    absl::PrintF("  blobs     %d have the digest they were put with\n", report.blobs);
-  }
-  for (const auto& [family, rows] : report.told) {
-    absl::PrintF("  salvaged  %d rows of %s say that what stood there was lost\n", rows, family);
-  }
-  if (report.fault_count != 0) return TellFaults(report, config.data, /*opens=*/true);
-  std::puts("good");
-  return 0;
+  return TellReport(*read, config.data, store.ok());
 }
 
 int RunSalvage(const Config& config) {

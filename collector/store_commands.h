@@ -15,6 +15,7 @@ namespace telltale::collector {
 int RunBackup(const Config& config, const std::string& to_data);
 // Into config.data, which must not have a store.
 int RunRestore(const Config& config, const std::string& from_data);
+// Of a running collector, by a copy of its store. Before any thread is made.
 int RunVerify(const Config& config);
 // Takes damaged files out of config.data's store, on which no collector may run.
 int RunSalvage(const Config& config);

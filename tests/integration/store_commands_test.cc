@@ -1,8 +1,12 @@
 // backup, restore, verify and salvage as an operator uses them: of a collector that runs and of one
 // that does not, and what they say about a damaged store.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,6 +16,7 @@
 #include "tests/support/collector_process.h"
 #include "tests/support/damage.h"
 #include "tests/support/ingest_bench.h"
+#include "tests/support/program.h"
 #include "tests/support/raw_agent.h"
 
 namespace telltale::testing {
@@ -23,6 +28,22 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr uint64_t kEpochs = 40;
+
+// Holds a data directory as a verify does that reads its copy.
+class ReadingVerify {
+ public:
+  explicit ReadingVerify(const std::string& data)
+      : directory_(open(data.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
+        holds_(flock(directory_, LOCK_EX | LOCK_NB) == 0) {}
+  ~ReadingVerify() { close(directory_); }
+  ReadingVerify(const ReadingVerify&) = delete;
+  ReadingVerify& operator=(const ReadingVerify&) = delete;
+  bool holds() const { return holds_; }
+
+ private:
+  const int directory_;
+  const bool holds_;
+};
 
 class StoreCommandsTest : public ::testing::Test {
  protected:
@@ -63,6 +84,12 @@ class StoreCommandsTest : public ::testing::Test {
   ProgramRun Backup(const std::string& to) const {
     return RunCollector({"backup", to, "--data", data_});
   }
+  size_t CopiesBegun(const CollectorProcess& collector) const {
+    const std::string log = collector.log(), begun = "backup: to " + copy_ + " begins";
+    size_t times = 0;
+    for (size_t at = 0; (at = log.find(begun, at)) != std::string::npos; ++at) ++times;
+    return times;
+  }
   static ProgramRun Verify(const std::string& data) {
     return RunCollector({"verify", "--data", data});
   }
@@ -78,6 +105,7 @@ class StoreCommandsTest : public ::testing::Test {
   const IssuedFiles operator_ = pki_.Issue("olga", "URI:telltale://operator/olga");
   const uint64_t start_ = LastMinute() - 86'400 * kSecond;
   const std::string data_ = scratch_.path() + "/data";
+  const std::string copy_ = data_ + "/verify.part";  // that verify makes of a running collector's
   const std::string backup_ = scratch_.path() + "/backup";
 };
 
@@ -97,9 +125,6 @@ TEST_F(StoreCommandsTest, ABackupOfARunningCollectorVerifiesAndAnswersLikeIt) {
     EXPECT_THAT(made.output, HasSubstr("verify --data " + backup_));
     answers = Answers(collector);
     EXPECT_THAT(answers, HasSubstr("deploy 1.2"));
-    const ProgramRun running = Verify(data_);
-    EXPECT_EQ(running.exit_code, 1);
-    EXPECT_THAT(running.output, HasSubstr("telltale-collector backup DIR"));
     EXPECT_EQ(collector.Stop(), 0);
   }
   const ProgramRun verified = Verify(backup_);
@@ -120,6 +145,82 @@ TEST_F(StoreCommandsTest, ABackupOfARunningCollectorVerifiesAndAnswersLikeIt) {
   const ProgramRun over = RunCollector({"restore", backup_, "--data", restored});
   EXPECT_EQ(over.exit_code, 1);
   EXPECT_THAT(over.output, HasSubstr("there is a store already"));
+}
+
+TEST_F(StoreCommandsTest, ARunningCollectorIsVerifiedByACopyThatIsGoneAfterwards) {
+  CollectorProcess collector(data_, pki_, own_);
+  ASSERT_TRUE(collector.Start()) << collector.log();
+  Send(collector, 1, kEpochs);
+  fs::create_directories(copy_ + "/store/rocks");  // as a killed one leaves it
+  std::ofstream(copy_ + "/store/rocks/000009.sst") << "half";
+  for (const uint64_t more : {0, 1}) {
+    Send(collector, kEpochs + 1, kEpochs + more);
+    const ProgramRun verified = Verify(data_);
+    EXPECT_EQ(verified.exit_code, 0) << verified.output;
+    EXPECT_THAT(verified.output,
+                AllOf(HasSubstr("of the running collector's"),
+                      HasSubstr("epochs    " + std::to_string(kEpochs + more) + " of 1 nodes"),
+                      HasSubstr("good\n")));
+    EXPECT_FALSE(fs::exists(copy_));
+  }
+  EXPECT_EQ(collector.Stop(), 0);
+  EXPECT_EQ(Verify(data_).exit_code, 0);
+}
+
+TEST_F(StoreCommandsTest, AnInterruptedVerifyTakesItsCopyAway) {
+  CollectorProcess collector(data_, pki_, own_);
+  ASSERT_TRUE(collector.Start()) << collector.log();
+  Send(collector, 1, kEpochs);
+  // In the middle of reading, if it is not faster than the signal.
+  bool interrupted = false;
+  for (int i = 0; i < 50 && !interrupted; ++i) {
+    Program verify(scratch_.path() + "/verify-" + std::to_string(i));
+    verify.Start(CollectorProgram(), {"verify", "--data", data_});
+    ASSERT_TRUE(Await([&] { return fs::exists(copy_ + "/store") || verify.Ended(); }));
+    verify.Signal(SIGINT);
+    const int code = verify.AwaitEnd();
+    EXPECT_FALSE(fs::exists(copy_)) << verify.log();
+    interrupted = code == 1;
+    EXPECT_THAT(verify.log(), HasSubstr(interrupted ? "verify store: stopped" : "good\n"));
+  }
+  EXPECT_TRUE(interrupted);
+
+  // Before the collector has even heard of it, which then makes nothing.
+  const size_t copies = CopiesBegun(collector);
+  collector.Signal(SIGSTOP);
+  Program verify(scratch_.path() + "/verify");
+  verify.Start(CollectorProgram(), {"verify", "--data", data_});
+  ASSERT_TRUE(Await([&] { return !ReadingVerify(data_).holds(); }));
+  verify.Signal(SIGTERM);
+  EXPECT_EQ(verify.AwaitEnd(), 1);
+  EXPECT_THAT(verify.log(), HasSubstr("stopped"));
+  collector.Signal(SIGCONT);
+  const ProgramRun next = Verify(data_);
+  EXPECT_EQ(next.exit_code, 0) << next.output;
+  EXPECT_EQ(CopiesBegun(collector), copies + 1) << collector.log();
+  EXPECT_EQ(collector.Stop(), 0);
+}
+
+TEST_F(StoreCommandsTest, OnlyACopyThatNobodyReadsIsRemovedAtTheStart) {
+  CollectorProcess collector(data_, pki_, own_);
+  ASSERT_TRUE(collector.Start()) << collector.log();
+  Send(collector, 1, 1);
+  EXPECT_EQ(collector.Stop(), 0);
+  fs::create_directories(copy_ + "/store/rocks");
+  {
+    const ReadingVerify reading(data_);
+    ASSERT_TRUE(reading.holds());
+    ASSERT_TRUE(collector.Start()) << collector.log();
+    EXPECT_TRUE(fs::exists(copy_ + "/store/rocks"));
+    const ProgramRun second = Verify(data_);
+    EXPECT_EQ(second.exit_code, 1);
+    EXPECT_THAT(second.output, HasSubstr("another verify reads its copy " + copy_));
+    EXPECT_TRUE(fs::exists(copy_ + "/store/rocks"));
+    EXPECT_EQ(collector.Stop(), 0);
+  }
+  ASSERT_TRUE(collector.Start()) << collector.log();
+  EXPECT_FALSE(fs::exists(copy_));
+  EXPECT_EQ(collector.Stop(), 0);
 }
 
 TEST_F(StoreCommandsTest, AStoppedCollectorsStoreIsBackedUpByTheCommandItself) {

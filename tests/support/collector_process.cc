@@ -19,6 +19,7 @@ ProgramRun RunCollector(const std::vector<std::string>& arguments) {
   return Run(TELLTALE_COLLECTOR_PROGRAM, arguments);
 }
 
+std::string CollectorProgram() { return TELLTALE_COLLECTOR_PROGRAM; }
 std::string TelltaleProgram() { return TELLTALE_PROGRAM; }
 
 ProgramRun RunTelltale(const std::vector<std::string>& arguments) {

@@ -20,7 +20,8 @@ struct ProgramRun {
 };
 // Runs the collector, or the command line, to its end, which must come by itself within a minute.
 ProgramRun RunCollector(const std::vector<std::string>& arguments);
-// Path of the command line, for tests that run it in their own way.
+// Paths of both, for tests that run them in their own way.
+std::string CollectorProgram();
 std::string TelltaleProgram();
 ProgramRun RunTelltale(const std::vector<std::string>& arguments);
 
