@@ -241,5 +241,26 @@ TEST_F(HostileHttpTest, TooSlow) {
   });
 }
 
+class HostileReaderTest : public HostileTest {
+ protected:
+  HostileReaderTest() { more_arguments_ = {"--http-write", "1s"}; }
+};
+
+TEST_F(HostileReaderTest, TakesNothing) {
+  Attack("an answer nobody takes", [&] {
+    // More than both sides' socket buffers take in.
+    constexpr size_t kAsked = 1000;
+    std::string requests;
+    for (size_t i = 0; i < kAsked; ++i) requests += "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
+    const auto client = Https(viewer_);
+    client->Send(requests);
+    const std::string cut = "telltale_http_refused_total{reason=\"timeout\"}";
+    EXPECT_TRUE(Await([&] { return Counted(cut) > 0; })) << collector_.log();
+    size_t taken = 0;
+    while (client->Read().complete) ++taken;
+    EXPECT_LT(taken, kAsked);
+  });
+}
+
 }  // namespace
 }  // namespace telltale::testing
