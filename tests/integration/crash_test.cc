@@ -59,15 +59,15 @@ class DiskTrials {
     std::printf(
         "%lu crashes, %lu with a power cut: %lu epochs acknowledged (%lu stored before the crash "
         "that came before their acknowledgement), %lu declared lost, %lu missing, %lu windows "
-        "computed, %lu days expired, %lu whole backups\n",
+        "computed, %lu days expired, %lu whole backups, %lu batches refused\n",
         all_.trials, all_.power_cuts, all_.acked, all_.stored_before, all_.declared_lost,
-        all_.missing, all_.computed, all_.expired, all_.backups);
+        all_.missing, all_.computed, all_.expired, all_.backups, all_.refused);
     const std::pair<const char*, uint64_t> numbers[] = {
         {"trials", all_.trials},         {"power cuts", all_.power_cuts},
         {"acknowledged", all_.acked},    {"stored before", all_.stored_before},
         {"lost", all_.declared_lost},    {"missing", all_.missing},
         {"windows", all_.computed},      {"days", all_.expired},
-        {"whole backups", all_.backups},
+        {"whole backups", all_.backups}, {"refused", all_.refused},
     };
     for (const auto& [name, number] : numbers) Record(name, number);
     for (int step = 0; step < kCrashSteps; ++step) {
@@ -115,6 +115,9 @@ TEST(CrashTest, StorageLosesNothingAndCountsNothingTwice) {
   EXPECT_GT(retention.expired, 0u);
   EXPECT_GT(done.Of(CrashDuring::kBackup).DeathsIn(CrashStep::kBackingUp), 0u);
   EXPECT_GT(done.Of(CrashDuring::kCompaction).DeathsIn(CrashStep::kCompaction), 0u);
+  // And these only once the disk has refused something.
+  EXPECT_GT(done.Of(CrashDuring::kFullDisk).refused, 0u);
+  EXPECT_GT(done.Of(CrashDuring::kWriteErrors).refused, 0u);
   if (trials < kTrialsThatMeetAll) return;
   for (uint32_t step = 1; step < kCrashSteps; ++step) {
     EXPECT_GT(done.all().DeathsIn(CrashStep{step}), 0u)

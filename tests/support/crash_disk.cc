@@ -289,7 +289,7 @@ void ForEachNumber(CrashTally& here, const CrashTally& there, const Change& chan
   for (const auto number :
        {&CrashTally::trials, &CrashTally::power_cuts, &CrashTally::acked,
         &CrashTally::stored_before, &CrashTally::declared_lost, &CrashTally::missing,
-        &CrashTally::computed, &CrashTally::expired, &CrashTally::backups}) {
+        &CrashTally::computed, &CrashTally::refused, &CrashTally::expired, &CrashTally::backups}) {
     change(here.*number, there.*number);
   }
   for (size_t step = 0; step < here.deaths.size(); ++step) {
@@ -325,6 +325,9 @@ void CrashDisk::Take(const CrashReport& report) {
       break;
     case CrashReport::kComputed:
       tally_.computed += report.number;
+      break;
+    case CrashReport::kRefused:
+      ++tally_.refused;
       break;
     case CrashReport::kRawFloor:
       if (raw_floor_ != 0) tally_.expired += report.number - raw_floor_;

@@ -28,6 +28,7 @@ struct CrashTally {
   uint64_t declared_lost = 0;
   uint64_t missing = 0;   // neither came nor were declared lost
   uint64_t computed = 0;  // windows, by the writers that crashed
+  uint64_t refused = 0;   // batches, by a disk that was full or failed
   uint64_t expired = 0;   // days of raw
   uint64_t backups = 0;   // whole ones, which were checked, too
   // Where the writers died.

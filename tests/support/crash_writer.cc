@@ -147,9 +147,10 @@ class Writer {
     switch (trial_.during) {
       case CrashDuring::kOpening:
         return;  // is armed
-      case CrashDuring::kStreaming:
       case CrashDuring::kFullDisk:
       case CrashDuring::kWriteErrors:
+        return;  // once the fault has struck
+      case CrashDuring::kStreaming:
         return files_->DieIn(1 + Pick(1, 200), Anywhere);
       case CrashDuring::kRollup:
         return DieInside(CrashStep::kRollingUp, 1 + Pick(1, 24));
@@ -212,9 +213,16 @@ class Writer {
     const InTheMiddleOf step(kStoring);
     while (streaming_) {
       if (Summaries().PutBatch(batch).ok()) return true;
+      Refused();
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return false;
+  }
+  void Refused() {
+    Tell({CrashReport::kRefused});
+    const bool faulty =
+        trial_.during == CrashDuring::kFullDisk || trial_.during == CrashDuring::kWriteErrors;
+    if (faulty && !struck_.exchange(true)) files_->DieIn(1 + Pick(1, 200), Anywhere);
   }
   void DeclareLost(uint32_t node, uint64_t sequence) {
     const storage::LostRange lost = {.first = sequence,
@@ -259,7 +267,9 @@ class Writer {
         case CrashDuring::kWriteErrors:
           pause(static_cast<int>(Pick(4, 30)));
           files_->set_fail_every(11 + Pick(3, 40));
+          // Most of them strike what computes windows.
           pause(20);
+          for (int ms = 0; ms < 500 && !struck_; ++ms) pause(1);
           files_->set_fail_every(0);
           pause(20);
           break;
@@ -310,6 +320,7 @@ class Writer {
   std::array<uint64_t, kCrashNodes> next_;  // each only used by its shard
   std::atomic<uint64_t> now_ns_{0};
   std::atomic<bool> streaming_{true};
+  std::atomic<bool> struck_{false};  // the fault, a batch
   std::array<std::atomic<uint64_t>, 2> rounds_ = {};
   uint16_t floor_before_ = 0;  // when Maintain began; only of the thread that maintains
   std::shared_ptr<FaultFileSystem> files_ = std::make_shared<FaultFileSystem>(work_.dir + "/keep");

@@ -64,6 +64,7 @@ struct CrashReport {
     kBackupBegun,
     kBackupDone,
     kComputed,  // windows
+    kRefused,   // a batch: the disk was full or failed
     kRawFloor,  // a day: what is older has expired
     kDied,
   };
