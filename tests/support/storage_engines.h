@@ -3,7 +3,9 @@
 #ifndef TELLTALE_TESTS_SUPPORT_STORAGE_ENGINES_H_
 #define TELLTALE_TESTS_SUPPORT_STORAGE_ENGINES_H_
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "storage/memory_catalog.h"
@@ -29,14 +31,28 @@ struct MemoryEngine : StorageEngine {
 };
 
 struct RocksEngine : StorageEngine {
-  RocksEngine()
-      : database_(*storage::RocksDatabase::Open({dir_.path() + "/rocks", nullptr, 64 << 20})) {}
-  storage::History& history() override { return history_; }
-  storage::Catalog& catalog() override { return catalog_; }
+  explicit RocksEngine(rocksdb::Env* env = nullptr) : env_(env) {
+    // Its entry is durable, as data_directory.h sees to it in a store.
+    std::filesystem::create_directory(dir_.path() + "/rocks");
+    Open();
+  }
+  storage::History& history() override { return *history_; }
+  storage::Catalog& catalog() override { return *catalog_; }
+  void Close() {
+    catalog_.reset();
+    history_.reset();
+    database_.reset();
+  }
+  void Open() {
+    database_ = *storage::RocksDatabase::Open({dir_.path() + "/rocks", env_, 64 << 20});
+    history_.emplace(database_.get());
+    catalog_.emplace(database_.get());
+  }
   TempDir dir_;
+  rocksdb::Env* const env_;
   std::unique_ptr<storage::RocksDatabase> database_;
-  storage::RocksHistory history_{database_.get()};
-  storage::RocksCatalog catalog_{database_.get()};
+  std::optional<storage::RocksHistory> history_;
+  std::optional<storage::RocksCatalog> catalog_;
 };
 
 // "memory" or "rocks".

@@ -11,7 +11,7 @@ telltale_test(storage_ledger_test LABEL unit
 telltale_test(storage_node_book_test LABEL unit
   SOURCES unit/storage_node_book_test.cc LINK telltale::storage)
 telltale_test(storage_conformance_test LABEL unit
-  SOURCES unit/storage_conformance_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
+  SOURCES unit/storage_conformance_test.cc LINK telltale::storage telltale_fault_disk RocksDB::rocksdb-shared)
 telltale_test(storage_blob_conformance_test LABEL unit
   SOURCES unit/storage_blob_conformance_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
 telltale_test(storage_dictionary_test LABEL unit

@@ -239,11 +239,11 @@ TEST_F(RetentionTest, WindowsThatRawCouldStillChangeDoNotGoWithoutIt) {
 // many with each run.
 TEST(RetentionOnDiskTest, WhatWasDroppedGivesItsSpaceBackAndIsNotCutForAgain) {
   testing::RocksEngine engine;
-  const auto registry = *NodeRegistry::Open(&engine.catalog_, 10);
-  const auto dictionary = *Dictionary::Open(&engine.history_);
+  const auto registry = *NodeRegistry::Open(&engine.catalog(), 10);
+  const auto dictionary = *Dictionary::Open(&engine.history());
   SummaryStoreOptions made;
-  made.history = &engine.history_;
-  made.catalog = &engine.catalog_;
+  made.history = &engine.history();
+  made.catalog = &engine.catalog();
   made.registry = registry.get();
   made.dictionary = dictionary.get();
   made.now_ns = [] { return kToday * kDayNs; };
@@ -259,19 +259,19 @@ TEST(RetentionOnDiskTest, WhatWasDroppedGivesItsSpaceBackAndIsNotCutForAgain) {
       key.sequence = i;
       rows.push_back({Family::kRaw, EncodeRawKey(key), std::string(kBytes, 'r'), 0});
     }
-    ASSERT_TRUE(engine.history_.Append(rows).ok());
+    ASSERT_TRUE(engine.history().Append(rows).ok());
     const auto instance = *engine.database_->Use();
     ASSERT_TRUE(instance->db().Flush({}, instance->family(Family::kRaw)).ok());
   }
-  const uint64_t full = engine.history_.Size(Family::kRaw)->bytes;
+  const uint64_t full = engine.history().Size(Family::kRaw)->bytes;
   RetentionOptions options;
   options.max_bytes = full / kDays * 9 / 2;  // four days and a half
-  Retention retention(options, &engine.history_, summaries.get(), dictionary.get());
+  Retention retention(options, &engine.history(), summaries.get(), dictionary.get());
   for (int run = 0; run < 3; ++run) {
     ASSERT_TRUE(retention.Run(kToday * kDayNs + kHourNs).ok());
     EXPECT_EQ(summaries->RawFloor(), kToday - 3) << "after run " << run;
   }
-  EXPECT_LT(engine.history_.Size(Family::kRaw)->bytes, full * 3 / 4);
+  EXPECT_LT(engine.history().Size(Family::kRaw)->bytes, full * 3 / 4);
 }
 
 }  // namespace
