@@ -10,7 +10,7 @@ telltale_test(storage_ledger_test LABEL unit
   SOURCES unit/storage_ledger_test.cc LINK telltale::storage)
 telltale_test(storage_node_book_test LABEL unit
   SOURCES unit/storage_node_book_test.cc LINK telltale::storage)
-telltale_test(storage_conformance_test LABEL unit
+telltale_test(storage_conformance_test LABEL unit tsan
   SOURCES unit/storage_conformance_test.cc LINK telltale::storage telltale_fault_disk RocksDB::rocksdb-shared)
 telltale_test(storage_blob_conformance_test LABEL unit
   SOURCES unit/storage_blob_conformance_test.cc LINK telltale::storage RocksDB::rocksdb-shared)

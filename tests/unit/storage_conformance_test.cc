@@ -234,6 +234,12 @@ TEST_P(ConformanceTest, AScanOverIsAScanWhereNothingIsDamaged) {
 }
 
 TEST_P(ConformanceTest, TwoWritersLoseNothingAndAReaderSeesWholeCommits) {
+#ifdef __SANITIZE_THREAD__
+  if (std::string(GetParam()) == "rocks") {
+    GTEST_SKIP() << "Debian's RocksDB is not built for the thread sanitizer, which cannot see how "
+                    "its threads wait for each other";
+  }
+#endif
   constexpr int kRounds = 2000;
   std::atomic<int> writing{2};
   const auto write = [&](const std::string& name) {
