@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "collector/filter/detect/rules.h"
+#include "sketch/layout.h"
 #include "tests/unit/filter_play.h"
 
 namespace telltale::filter {
@@ -154,7 +155,7 @@ std::vector<Watch::Told> OnABusyNode(double times, double wanting, uint64_t prio
 
 // On a node where CPUs change hands 100,000 times a second its row tells of no wait it ended.
 TEST(HeldFromCpuTest, WhereARowCannotTellOfTurnsTheyAreNotTakenForNone) {
-  const auto told = [](double took_s, uint32_t duty_ppm) {
+  const auto told = [](double took_s, uint32_t duty_ppm, uint64_t state = 0) {
     Watch watch(HeldFromCpuFilter());
     Play(watch, 40, 4, Nothing, [&](Watch& w) {
       w.Rate("cpu", "user", 3.9);
@@ -165,6 +166,7 @@ TEST(HeldFromCpuTest, WhereARowCannotTellOfTurnsTheyAreNotTakenForNone) {
       v1::FoldedSample& sample = w.Label("sched_delay", "preempted", "/usr/bin/app", 0.5);
       sample.mutable_exemplar()->set_pid(812);
       sample.mutable_exemplar()->set_detail(0, 120);
+      sample.mutable_exemplar()->set_detail(3, state);
       sample.mutable_exemplar()->set_weight(static_cast<uint64_t>(took_s * 1e9));
       sample.mutable_exemplar()->set_duty_ppm(duty_ppm);
     });
@@ -172,6 +174,8 @@ TEST(HeldFromCpuTest, WhereARowCannotTellOfTurnsTheyAreNotTakenForNone) {
   };
   EXPECT_TRUE(told(0.01, 0).empty()) << "its turn comes as anybody's";
   EXPECT_TRUE(told(0.64, 15'625).empty()) << "10 ms that stand for 64 times as much";
+  EXPECT_TRUE(told(0.95, 0, TELLTALE_WAIT_SEVERAL).empty()) << "many turns in one sum";
+  EXPECT_EQ(told(0.95, 0, TELLTALE_WAIT_OPEN).size(), 1u);
   const auto starved = told(0.95, 0);
   ASSERT_EQ(starved.size(), 1u);
   EXPECT_THAT(starved[0].text, HasSubstr("for 36 s of 60 s, 950 ms at a time, where its turn"));

@@ -149,8 +149,9 @@ struct CallRate {
 CallRate Calls(const RuleEpoch& epoch, const telltale_filter_process& process);
 // "12.3", "at most 68" where that is all that is known.
 std::string AtMostText(double told, double most);
-// Seconds that a sampled wait took itself, whatever its weight stands for besides.
-double Took(const telltale_filter_sample& wait);
+// Seconds that a sampled wait took itself, whatever its weight stands for besides. 0: it is of
+// several in one sum, as its detail at that place says (enum telltale_wait_end, sketch/layout.h).
+double Took(const telltale_filter_sample& wait, uint32_t state_detail);
 // "44.1 s of 60 s": how long of the epoch, all threads together.
 std::string OfEpoch(const RuleEpoch& epoch, double per_second);
 // "ECONNREFUSED", "error 999".

@@ -392,9 +392,9 @@ class HeldFromCpu : public Rule {
       const telltale_filter_sample* wait = label->exemplar;
       if (wait == nullptr || wait->pid != process.pid || wait->details <= kStateDetail) continue;
       const bool low = wait->detail[0] > kUsual || wait->detail[1] == kIdle;
-      if (wait->detail[kStateDetail] == 0) return {low, wait->cpu, Took(*wait)};
+      if (wait->detail[kStateDetail] == 0) return {low, wait->cpu, Took(*wait, kStateDetail)};
       open.low = low;
-      open.seconds = Took(*wait);
+      open.seconds = std::max(open.seconds, Took(*wait, kStateDetail));
     }
     return open;
   }

@@ -15,6 +15,7 @@ namespace {
 constexpr double kSpins = 0.8;             // CPUs
 constexpr double kWorthAWord = 0.2;        // of all it waits
 constexpr double kRounded = 1 + 1.0 / 64;  // what a value that travels may be more
+constexpr uint32_t kStateDetail = 2;       // place of `state` among the details of `blocking`
 
 constexpr WaitClass kClasses[] = {
     {"disk", nullptr, "a disk", false},
@@ -70,7 +71,8 @@ double SampledWait(const RuleEpoch& epoch, const telltale_filter_process& proces
   double longest = 0;
   for (const telltale_filter_label* label : epoch.Labels("blocking")) {
     if (label->exemplar == nullptr || label->exemplar->pid != process.pid) continue;
-    if (static_cast<int>(label->sub) == sub) longest = std::max(longest, Took(*label->exemplar));
+    if (static_cast<int>(label->sub) != sub) continue;
+    longest = std::max(longest, Took(*label->exemplar, kStateDetail));
   }
   return longest;
 }
