@@ -187,7 +187,7 @@ struct telltale_filter_disk {
   uint64_t device;       /* as in labels */
   const char* name;      /* "sda1" */
   /* By kind: requests that ended in the epoch, and how long one took on average, from its making to its end. Agents
-   * measure that of all disks together, so it is one disk's where samples name no other; else it is of the largest
+   * measure that of all disks together, so it is one disk's where samples name no other; else it is of one
    * request that was sampled. 0: none ended, or it is not known. */
   uint64_t requests[TELLTALE_REQUEST_KINDS];
   uint64_t await_ns[TELLTALE_REQUEST_KINDS];

@@ -89,6 +89,25 @@ TEST(UngratifiedIoTest, ADiskFromWhichNothingComesBackIsTold) {
   EXPECT_EQ(asked[0].text, "nothing has come back from disk sda for 2 min, 1 request is out");
 }
 
+// As a disk that is reset again and again.
+TEST(UngratifiedIoTest, OneThatAnswersLittleAndThenNothingInTurnIsTold) {
+  Watch watch(UngratifiedIoFilter());
+  Play(
+      watch, 40, 0, [](Watch& w) { Writes(w); }, Nothing);
+  for (int turn = 0; turn < 2; ++turn) {
+    Play(watch, 0, 1, Nothing, [](Watch& w) {
+      w.Rate("disk_io", "write_issued", 1e6);
+      w.Rate("disk_io", "write_done", 1e5);
+    });
+    Play(watch, 0, 1, Nothing, [](Watch& w) {
+      Out(w, 1);
+      w.Rate("disk_io", "write_issued", 1e6);
+    });
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("disk writes are not answered"));
+}
+
 TEST(UngratifiedIoTest, WhichOfTwoDisksHangsIsNotKnown) {
   Watch watch(UngratifiedIoFilter());
   Play(

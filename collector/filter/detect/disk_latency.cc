@@ -13,7 +13,7 @@ constexpr size_t kEpochs = 60;     // that the median is of
 constexpr size_t kLearned = 10;    // with fewer it is not known
 constexpr double kSlow = 2;        // times the usual
 constexpr size_t kSeries = 64;     // disks and kinds that are followed
-constexpr uint32_t kAway = 1'440;  // epochs without an answer; then it is forgotten
+constexpr uint32_t kAway = 1'440;  // epochs without an answer, or slow ones; then it is forgotten
 constexpr const char* kKinds[TELLTALE_REQUEST_KINDS] = {"read", "write", "flush"};
 
 const telltale_filter_disk* DiskAt(const RuleEpoch& epoch, uint64_t device) {
@@ -66,7 +66,9 @@ DiskLatency::Told DiskLatency::Of(const RuleEpoch& epoch, uint64_t device) const
   const double usual = Median(past->second.await_ns);
   absl::StrAppend(&text, ", usual ", LatencyText(usual));
   if (now >= kSlow * usual) return {absl::StrCat(name, ": ", text), ""};
-  return {"", absl::StrCat(name, " is as fast as usual, ", text)};
+  // One request that was fast is no evidence for the disk.
+  if (IsSampled(*disk, kind)) return {};
+  return {"", absl::StrCat(name, " answers as fast as usual, ", text)};
 }
 
 void DiskLatency::Note(const RuleEpoch& epoch) {
@@ -77,20 +79,39 @@ void DiskLatency::Note(const RuleEpoch& epoch) {
     for (uint32_t kind = 0; kind < TELLTALE_REQUEST_KINDS; ++kind) {
       if (disk.await_ns[kind] == 0) continue;
       const std::pair key(disk.device, SeriesOf(disk, kind));
-      if (past_.size() >= kSeries && !past_.contains(key)) continue;
-      Past& past = past_[key];
-      past.away = 0;
-      if (past.await_ns.size() == kEpochs) past.await_ns.erase(past.await_ns.begin());
-      past.await_ns.push_back(static_cast<double>(disk.await_ns[kind]));
+      if (past_.size() >= kSeries && !past_.contains(key) && !ForgetOne()) continue;
+      past_[key].Take(static_cast<double>(disk.await_ns[kind]));
     }
   }
   std::erase_if(past_, [](const auto& entry) { return entry.second.away > kAway; });
+}
+
+// A fault must not become the usual while it lasts; what lasts for a day is no passing fault.
+void DiskLatency::Past::Take(double now_ns) {
+  away = 0;
+  if (await_ns.size() >= kLearned && now_ns >= kSlow * Median(await_ns)) {
+    if (++slow < kAway) return;
+    await_ns.clear();
+  }
+  slow = 0;
+  if (await_ns.size() == kEpochs) await_ns.erase(await_ns.begin());
+  await_ns.push_back(now_ns);
+}
+
+// That which has been away for longest, if any is. False: all answered in the last epoch.
+bool DiskLatency::ForgetOne() {
+  const auto longest =
+      std::ranges::max_element(past_, {}, [](const auto& entry) { return entry.second.away; });
+  if (longest == past_.end() || longest->second.away <= 1) return false;
+  past_.erase(longest);
+  return true;
 }
 
 void DiskLatency::Save(StateWriter& to) const {
   to.Map(past_, [&](const Past& past) {
     to.List(past.await_ns);
     to.Put(past.away);
+    to.Put(past.slow);
   });
 }
 
@@ -98,6 +119,7 @@ void DiskLatency::Load(StateReader& from) {
   from.Map(past_, [&](Past& past) {
     past.await_ns = from.List<double>();
     past.away = from.Get<uint32_t>();
+    past.slow = from.Get<uint32_t>();
   });
 }
 

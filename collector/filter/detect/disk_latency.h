@@ -1,7 +1,8 @@
 // How long requests to a disk take, and how long they usually do: what the rule about blocked
 // processes says for or against the disk.
 //
-// Usual is the median of the last sixty epochs in which it answered any. Of each kind of request it
+// Usual is the median of the last sixty epochs in which it answered any, and not slowly: a day of
+// that is its new usual. Of each kind of request it
 // is another: a flush takes longer than a write to a cache. Told is the kind that took most time.
 // Where only one request that was sampled tells, usual is the median of such.
 //
@@ -25,7 +26,8 @@ class DiskLatency {
   // At most one of them is not "".
   struct Told {
     std::string evidence;  // "disk sda: await 1.9 s a write, usual 4 ms"
-    std::string against;   // "disk sda is as fast as usual, await 4 ms a write, usual 4 ms"
+    // "disk sda answers as fast as usual, await 4 ms a write, usual 4 ms"; of all requests only
+    std::string against;
   };
   // Of the epoch, against those noted before. Both "": it is not known which disk, or how fast.
   Told Of(const RuleEpoch& epoch, uint64_t device) const;
@@ -39,7 +41,12 @@ class DiskLatency {
   struct Past {
     std::vector<double> await_ns;  // of epochs, newest last
     uint32_t away = 0;             // epochs since then
+    uint32_t slow = 0;             // epochs in a row that were not taken in
+
+    void Take(double now_ns);
   };
+  bool ForgetOne();
+
   std::map<std::pair<uint64_t, uint32_t>, Past> past_;  // by device and SeriesOf its kind
 };
 

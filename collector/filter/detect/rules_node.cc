@@ -48,7 +48,11 @@ class UngratifiedIo : public Rule {
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     std::vector<Case> cases;
-    if (const int64_t out = StandsStill(epoch); out > 0) return {Hang(epoch, out)};
+    const int64_t out = StandsStill(epoch);
+    if (out > 0) cases.push_back(Hang(epoch, out));
+    // From its second epoch on the hang says it all. In the first it may be one epoch of several of
+    // which less is done than asked.
+    if (out > 0 && still_since_ns_ != 0) return cases;
     const struct {
       const char *issued, *done, *word;
       uint64_t key;
