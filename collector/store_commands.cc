@@ -250,7 +250,11 @@ int RunVerify(const Config& config) {
   if (copy != nullptr) {
     std::puts("  of the running collector's, as of the moment this began; files have their names");
   }
-  return TellReport(*read, config.data, store.ok());
+  const int code = TellReport(*read, config.data, store.ok());
+  // A signal that came after all was read ends the program as `stop` goes, before it would be
+  // written by itself.
+  std::fflush(stdout);
+  return code;
 }
 
 int RunSalvage(const Config& config) {
