@@ -216,6 +216,23 @@ TEST_F(StoreCommandsTest, AnInterruptedVerifyTakesItsCopyAway) {
   EXPECT_EQ(collector.Stop(), 0);
 }
 
+TEST_F(StoreCommandsTest, SignalsThatAVerifyWasStartedToIgnoreDoNotStopIt) {
+  CollectorProcess collector(data_, pki_, own_);
+  ASSERT_TRUE(collector.Start()) << collector.log();
+  Send(collector, 1, kEpochs);
+  collector.Signal(SIGSTOP);  // so that they come before it has read anything
+  Program verify(scratch_.path() + "/verify");
+  verify.Start("/bin/sh",
+               {"-c", "trap '' INT HUP; exec " + CollectorProgram() + " verify --data " + data_});
+  ASSERT_TRUE(Await([&] { return HoldsADirectory(verify.pid()); }));
+  verify.Signal(SIGHUP);
+  verify.Signal(SIGINT);
+  collector.Signal(SIGCONT);
+  EXPECT_EQ(verify.AwaitEnd(), 0);
+  EXPECT_THAT(verify.log(), HasSubstr("good\n"));
+  EXPECT_EQ(collector.Stop(), 0);
+}
+
 TEST_F(StoreCommandsTest, OnlyACopyThatNobodyReadsIsRemovedAtTheStart) {
   CollectorProcess collector(data_, pki_, own_);
   ASSERT_TRUE(collector.Start()) << collector.log();
