@@ -277,7 +277,7 @@ absl::Status RocksDatabase::Failure() const {
   return failure_;
 }
 
-absl::Status RocksDatabase::CheckFiles(const BadFile& bad) {
+absl::Status RocksDatabase::CheckFiles(const BadFile& bad, const FileWatcher& watch) {
   auto instance = Use();
   if (!instance.ok()) return instance.status();
   // Compaction deletes none of them meanwhile; of a database that is only read it is not there.
@@ -287,7 +287,16 @@ absl::Status RocksDatabase::CheckFiles(const BadFile& bad) {
   rocksdb::ReadOptions reading;
   reading.fill_cache = false;
   reading.readahead_size = 1 << 20;
+  uint64_t checked_bytes = 0, all_bytes = 0;
+  for (const rocksdb::LiveFileMetaData& file : files) all_bytes += file.size;
+  absl::Status done;
   for (const rocksdb::LiveFileMetaData& file : files) {
+    if (watch && !watch(checked_bytes, all_bytes)) {
+      done = absl::CancelledError(
+          absl::StrCat("check files: stopped after ", checked_bytes, " of ", all_bytes, " bytes"));
+      break;
+    }
+    checked_bytes += file.size;
     rocksdb::ColumnFamilyHandle* handle = (*instance)->catalog();
     for (size_t i = 0; i < kFamilies; ++i) {
       rocksdb::ColumnFamilyHandle* const other = (*instance)->family(static_cast<Family>(i));
@@ -303,7 +312,7 @@ absl::Status RocksDatabase::CheckFiles(const BadFile& bad) {
         catalog ? "catalog" : file.column_family_name, FromRocks(checked, "check", "file"));
   }
   if (held) (*instance)->db().EnableFileDeletions(/*force=*/false).PermitUncheckedError();
-  return absl::OkStatus();
+  return done;
 }
 
 absl::Status RocksDatabase::ScanCatalogOver(std::string_view from, std::string_view to,

@@ -72,10 +72,12 @@ class RocksDatabase {
   absl::Status Failure() const;  // the error that stopped writing; OK when nothing did
 
   // Reads every block of every table file against its checksum. Told the name of each file that is
-  // not good, what it holds ("dict") and its first fault. An error: they could not all be checked.
+  // not good, what it holds ("dict") and its first fault. `watch` is asked before each file; false:
+  // stop (Cancelled). Another error: they could not all be checked.
   using BadFile = std::function<void(const std::string& name, const std::string& family,
                                      const absl::Status& fault)>;
-  absl::Status CheckFiles(const BadFile& bad);
+  using FileWatcher = std::function<bool(uint64_t checked_bytes, uint64_t all_bytes)>;
+  absl::Status CheckFiles(const BadFile& bad, const FileWatcher& watch);
   // As History::ScanOver, of the catalog as it is on disk.
   absl::Status ScanCatalogOver(std::string_view from, std::string_view to, const RowVisitor& visit,
                                const DamageVisitor& damaged);

@@ -174,7 +174,8 @@ absl::StatusOr<std::vector<DamagedFile>> FindDamaged(RocksDatabase& database) {
   const absl::Status checked = database.CheckFiles(
       [&](const std::string& name, const std::string& family, const absl::Status& fault) {
         bad[name] = {.name = name, .family = family, .fault = std::string(fault.message())};
-      });
+      },
+      {});
   if (!checked.ok()) return checked;
   const auto instance = database.Use();
   if (!instance.ok()) return instance.status();

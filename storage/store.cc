@@ -199,7 +199,9 @@ absl::StatusOr<CopyResult> Store::BackUp(const std::string& to_data, const CopyW
   return storage::BackUp(*parts_->database, parts_->env(), to_data, watch);
 }
 
-absl::Status Store::CheckFiles(const BadFile& bad) { return parts_->database->CheckFiles(bad); }
+absl::Status Store::CheckFiles(const BadFile& bad, const FileWatcher& watch) {
+  return parts_->database->CheckFiles(bad, watch);
+}
 
 absl::Status Store::ScanCatalogOver(std::string_view from, std::string_view to,
                                     const RowVisitor& visit, const DamageVisitor& damaged) {

@@ -99,10 +99,11 @@ class Store {
   absl::StatusOr<CopyResult> BackUp(const std::string& to_data, const CopyWatcher& watch);
 
   // Every block of every table file against its checksum; told each file that is not good and what
-  // it holds ("dict").
+  // it holds ("dict"). `watch` is asked before each file; false: stop (Cancelled).
   using BadFile = std::function<void(const std::string& name, const std::string& family,
                                      const absl::Status& fault)>;
-  absl::Status CheckFiles(const BadFile& bad);
+  using FileWatcher = std::function<bool(uint64_t checked_bytes, uint64_t all_bytes)>;
+  absl::Status CheckFiles(const BadFile& bad, const FileWatcher& watch);
 
   // All rows of the catalog that can be read, and what cannot.
   absl::Status ScanCatalogOver(std::string_view from, std::string_view to, const RowVisitor& visit,

@@ -58,9 +58,13 @@ class Verifier {
     Step("files");
     const absl::Status files = store_.CheckFiles(
         [this](const std::string& name, const std::string& family, const absl::Status& fault) {
-          Watch();
           Fault("files", BadFileText(name, family, fault));
+        },
+        [this](uint64_t checked, uint64_t all) {
+          Watch(checked, all);
+          return !stopped_;
         });
+    if (stopped_) return Stopped();
     if (!files.ok()) Fault("files", files);
     ReadCatalog();
     raw_whole_ = ReadFamily(Family::kRaw, [this](auto key, auto value) { ReadRaw(key, value); });
@@ -73,7 +77,7 @@ class Verifier {
     ReadFamily(Family::kLine, [this](auto key, auto value) { ReadLine(key, value); });
     ReadFamily(Family::kDerived, [this](auto key, auto value) { ReadDerived(key, value); });
     ReadFamily(Family::kDict, [this](auto key, auto value) { ReadName(key, value); });
-    if (stopped_) return absl::CancelledError("verify store: stopped");
+    if (stopped_) return Stopped();
     report_.names = names_.found();
     return std::move(report_);
   }
@@ -93,9 +97,11 @@ class Verifier {
     described_ = 0;
     Watch();
   }
-  void Watch() {
-    if (options_.watch && !stopped_) stopped_ = !options_.watch(step_, done_, total_);
+  void Watch() { Watch(done_, total_); }
+  void Watch(uint64_t done, uint64_t total) {
+    if (options_.watch && !stopped_) stopped_ = !options_.watch(step_, done, total);
   }
+  static absl::Status Stopped() { return absl::CancelledError("verify store: stopped"); }
   std::string NodeName(uint32_t node) const {
     const std::optional<NodeRecord> record = store_.reader().Node(node);
     return record.has_value() ? record->name() : absl::StrCat("number ", node);

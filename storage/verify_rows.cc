@@ -101,11 +101,15 @@ absl::StatusOr<VerifyReport> VerifyRows(const StoreOptions& store, const VerifyO
       fault(name + "; the rest of it was not read", std::string(scanned.message()));
     }
   };
-  watch("files");
   const absl::Status files = (*database)->CheckFiles(
       [&](const std::string& name, const std::string& family, const absl::Status& bad) {
         fault("files", BadFileText(name, family, bad));
+      },
+      [&](uint64_t checked, uint64_t all) {
+        stopped = options.watch && !options.watch("files", checked, all);
+        return !stopped;
       });
+  if (stopped) return absl::CancelledError("verify store: stopped");
   if (!files.ok()) fault("files", std::string(files.message()));
   const std::string pieces = TablePrefix(CatalogTable::kBlobPieces);
   const std::pair<std::string, std::string> around_pieces[] = {{"", pieces},

@@ -29,6 +29,7 @@ namespace {
 using telltale::testing::MadeSummary;
 using telltale::testing::SyntheticNode;
 using telltale::testing::TempDir;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr uint64_t kStart = 20'500 * kDayNs;
@@ -460,6 +461,29 @@ TEST_F(VerifyTest, ItCanBeStopped) {
   const auto report =
       Verify(*store_, {.watch = [](std::string_view, uint64_t, uint64_t) { return false; }});
   EXPECT_EQ(report.status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(VerifyTest, ItTellsHowFarItsFilesAreAndCanBeStoppedBetweenThem) {
+  std::vector<std::string> steps;
+  uint64_t checked = 0, all = 0;
+  const VerifyOptions second = {.watch = [&](std::string_view step, uint64_t done, uint64_t total) {
+    steps.emplace_back(step);
+    checked = done;
+    all = total;
+    return steps.size() < 3;
+  }};
+  store_.reset();
+  Open(/*read_only=*/true);
+  const auto stops = [&](const absl::Status& status) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+    EXPECT_THAT(steps, ElementsAre("files", "files", "files"));
+    EXPECT_GT(checked, 0u);
+    EXPECT_LT(checked, all);
+    steps.clear();
+  };
+  stops(Verify(*store_, second).status());
+  store_.reset();
+  stops(VerifyRows({.path = dir_.path() + "/data/store", .read_only = true}, second).status());
 }
 
 }  // namespace
