@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,9 +26,10 @@ namespace telltale::collector {
 namespace {
 
 constexpr char kName[] = "control";
-constexpr size_t kMostLine = 8192;  // PATH_MAX and a word
-constexpr int kPollMs = 200;        // how soon an end is noticed
-constexpr int kRequestMs = 5'000;   // for the asker's line
+constexpr size_t kMostLine = 8192;                // PATH_MAX and a word
+constexpr int kPollMs = 200;                      // how soon an end is noticed
+constexpr int kRequestMs = 5'000;                 // for the asker's line
+constexpr auto kLeave = std::chrono::seconds(5);  // another asker may be before this one
 constexpr auto kProgressEvery = std::chrono::milliseconds(200);
 
 absl::Status Failed(const std::string& data, const char* step) {
@@ -99,9 +102,22 @@ bool IsOwner(int peer) {
          (who.uid == geteuid() || who.uid == 0);
 }
 
+// Whether the asker is gone or wants no more (Leave).
 bool HungUp(int peer) {
-  pollfd end = {peer, 0, 0};
-  return poll(&end, 1, 0) == 1 && (end.revents & (POLLHUP | POLLERR)) != 0;
+  pollfd end = {peer, POLLRDHUP, 0};
+  return poll(&end, 1, 0) == 1 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+// Says that nothing more is wanted, and waits until the collector has ended what it was at: whoever
+// removes what it made would be in its way before.
+void Leave(int fd, Lines& lines) {
+  shutdown(fd, SHUT_WR);
+  const auto until = std::chrono::steady_clock::now() + kLeave;
+  while (true) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        until - std::chrono::steady_clock::now());
+    if (left.count() <= 0 || !lines.Next(static_cast<int>(left.count())).has_value()) return;
+  }
 }
 
 std::string OneLine(std::string_view text) {
@@ -163,12 +179,24 @@ void ControlSocket::Serve(int peer) {
   spdlog::info("backup: to {} begins", to_data);
   auto told = std::chrono::steady_clock::now();
   const auto copied = back_up_(to_data, [&](uint64_t done, uint64_t total) {
-    if (stopping_) return false;
+    if (stopping_ || HungUp(peer)) return false;
     const auto now = std::chrono::steady_clock::now();
     if (now - told < kProgressEvery) return true;
     told = now;
     return Send(peer, absl::StrCat("progress ", done, " ", total, "\n"));
   });
+  if (copied.ok() && HungUp(peer)) {
+    std::error_code error;
+    std::filesystem::remove_all(to_data + "/store", error);
+    if (error) {
+      spdlog::error(
+          "backup: remove {}/store, which nobody waits for any more: {}; remove it by hand",
+          to_data, error.message());
+    } else {
+      spdlog::info("backup: {} is removed again, nobody waits for it any more", to_data);
+    }
+    return;
+  }
   if (copied.ok()) {
     spdlog::info("backup: {} is whole, {} files, {} bytes", to_data, copied->files, copied->bytes);
     Send(peer,
@@ -236,6 +264,7 @@ absl::StatusOr<storage::CopyResult> AskForBackup(const std::string& data,
       }
     }
   }
+  if (absl::IsCancelled(result.status())) Leave(fd, lines);
   close(fd);
   return result;
 }

@@ -1,8 +1,9 @@
 // What may be asked of a running collector on its own machine, by whoever may write to its data
 // directory: at present, to back it up. A unix socket `control` in that directory, for its owner
 // and root alone; a line each way: "backup DIR", then "progress DONE TOTAL" lines, then "done FILES
-// BYTES LINKED" or "error CODE MESSAGE". One asker at a time; whoever hangs up stops what it asked
-// for. Owned by the collector, with a thread of its own.
+// BYTES LINKED" or "error CODE MESSAGE". One asker at a time; whoever hangs up, or only shuts down
+// its own side, stops what it asked for and leaves no backup. Owned by the collector, with a thread
+// of its own.
 
 #ifndef TELLTALE_COLLECTOR_CONTROL_SOCKET_H_
 #define TELLTALE_COLLECTOR_CONTROL_SOCKET_H_
@@ -43,7 +44,8 @@ class ControlSocket {
 };
 
 // The other side. NotFound: no collector listens there. `to_data` is absolute: the collector writes
-// it. `watch` is asked also while nothing comes.
+// it. `watch` is asked also while nothing comes. Cancelled: it wanted no more; the collector has
+// ended what it was at, unless that takes it more than seconds.
 absl::StatusOr<storage::CopyResult> AskForBackup(const std::string& data,
                                                  const std::string& to_data,
                                                  const storage::CopyWatcher& watch);

@@ -62,3 +62,5 @@ telltale_test(storage_retention_test LABEL unit
   SOURCES unit/storage_retention_test.cc LINK telltale::storage RocksDB::rocksdb-shared)
 telltale_test(storage_verify_test LABEL long TIMEOUT 240
   SOURCES unit/storage_verify_test.cc LINK telltale::storage telltale_synthetic)
+telltale_test(control_socket_test LABEL unit
+  SOURCES unit/control_socket_test.cc LINK telltale::collector telltale::storage)
