@@ -223,7 +223,15 @@ int RunVerify(const Config& config) {
         });
     // Who holds it is no collector.
     if (absl::IsNotFound(asked.status())) return Complain(store.status());
-    if (!asked.ok()) return Complain(asked.status());
+    if (absl::IsFailedPrecondition(asked.status()) || absl::IsCancelled(asked.status())) {
+      return Complain(asked.status());
+    }
+    if (!asked.ok()) {
+      return Complain(absl::UnavailableError(absl::StrCat(
+          std::string(store.status().message()),
+          "; nor is there a copy of it to read: ", std::string(asked.status().message()),
+          "; verify a backup: telltale-collector backup DIR")));
+    }
     copy = *std::move(asked);
     options.path = copy->path() + "/store";
     store = storage::Store::Open(options);

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -252,6 +254,25 @@ TEST_F(StoreCommandsTest, OnlyACopyThatNobodyReadsIsRemovedAtTheStart) {
   }
   ASSERT_TRUE(collector.Start()) << collector.log();
   EXPECT_FALSE(fs::exists(copy_));
+  EXPECT_EQ(collector.Stop(), 0);
+}
+
+TEST_F(StoreCommandsTest, AVerifyThatCannotAskSaysWhyAndWhatElseCanBeDone) {
+  CollectorProcess collector(data_, pki_, own_);
+  ASSERT_TRUE(collector.Start()) << collector.log();
+  Send(collector, 1, 1);
+  // Something stands in the socket's place that takes no such connection.
+  fs::remove(data_ + "/control");
+  const int other = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
+  (data_ + "/control").copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(other, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  const ProgramRun verified = Verify(data_);
+  close(other);
+  EXPECT_EQ(verified.exit_code, 1);
+  EXPECT_THAT(verified.output, AllOf(HasSubstr("another process holds this data directory"),
+                                     HasSubstr("/control: connect: "),
+                                     HasSubstr("verify a backup: telltale-collector backup DIR")));
   EXPECT_EQ(collector.Stop(), 0);
 }
 
