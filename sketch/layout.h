@@ -31,6 +31,8 @@
 /* Dense: the number of a vital here, less one. Telltale's own have their id for a number. */
 #define TELLTALE_VITALS (14 + TELLTALE_LOCAL_VITAL_COUNT)
 #define TELLTALE_COLUMNS 256
+/* Tokens with which each cell may have its first sample. */
+#define TELLTALE_FULL_BURST (TELLTALE_COLUMNS * 5 / 4)
 #define TELLTALE_CELL_SHIFT 56
 #define TELLTALE_BITMAP_BITS 8192
 #define TELLTALE_BITMAP_SHIFT 43

@@ -32,7 +32,7 @@ double MachineFactor(const std::function<bool()>& attach, const std::function<vo
   const double without = CallNs();
   if (!attach()) return 1;
   const double with = CallNs();
-  return std::clamp((with - without) / kLoopSyscallNs, 0.5, 6.0);
+  return std::clamp((with - without) / kLoopSyscallNs, 1.0, 6.0);
 }
 
 }  // namespace telltale::agent

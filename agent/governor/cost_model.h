@@ -22,8 +22,10 @@ inline constexpr PerPart<double> kEventNs = {95,  110, 140,  140, 150, 200,
 inline constexpr double kLoopSyscallNs = 92;
 
 // How much slower this machine runs a program than that one: the least of several differences
-// between system calls with and without the program, over kLoopSyscallNs; 0.5 to 6. `attach` and
-// `detach` switch the program. Takes about 10 ms.
+// between system calls with and without the program, over kLoopSyscallNs; 1 to 6. Not less: a
+// machine that is quicker in the loop is not where caches are cold. (An Intel Xeon of 0.6: in a g++
+// build a system call took 90 ns, a fault 137, a page 146, as on the machine of the table.)
+// `attach` and `detach` switch the program. Takes about 10 ms.
 double MachineFactor(const std::function<bool()>& attach, const std::function<void()>& detach);
 
 }  // namespace telltale::agent

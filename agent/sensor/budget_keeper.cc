@@ -20,9 +20,9 @@ namespace telltale::agent {
 namespace {
 
 constexpr uint64_t kAlways = 1'000'000;
-// Of a vital's tokens on a CPU at the begin of an epoch: a quarter of what lets each cell of the
+// Of a vital's tokens on a CPU at the begin of an epoch: two fifths of what lets each cell of the
 // sketch have its first sample. Rare events are cheap, and their few labels need no more.
-constexpr uint32_t kLeastBurst = TELLTALE_COLUMNS / 4;
+constexpr uint32_t kLeastBurst = TELLTALE_COLUMNS / 2;
 constexpr double kAttachShare = 0.1;  // of the budget, about, for taking all units off and on
 constexpr double kOftenS = 1, kSeldomS = 10;  // seconds from one window to the next
 constexpr double kTellEveryNs = 10e9;
@@ -130,7 +130,8 @@ void BudgetKeeper::Begin() {
   governor.cycling_ns = attach_ns_ / pace.interval_s();
   governor_ = std::make_unique<Governor>(governor);
   spdlog::info(
-      "governor: budget {}; a system call watched costs {:.0f} ns here, taking a program off and "
+      "governor: budget {}; a system call watched is reckoned at {:.0f} ns, taking a program off "
+      "and "
       "on "
       "{:.2f} ms",
       options_.governor.budget > 0

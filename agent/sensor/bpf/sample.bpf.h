@@ -61,7 +61,8 @@ static __always_inline void refuse(struct telltale_half* h, uint32_t vital, uint
 }
 
 /* To a wait by choice the bucket looks a quarter emptier: of the last half of the burst only heavy
- * ones take. */
+ * ones take. As many tokens are for the heavy where the governor leaves fewer: then those are all.
+ */
 static __always_inline bool too_light(struct telltale_half* h, uint32_t what, uint64_t hash,
                                       uint32_t tokens, uint32_t burst) {
   uint32_t vital = what & 0xff, v = vital - 1, kept_back;
@@ -74,6 +75,7 @@ static __always_inline bool too_light(struct telltale_half* h, uint32_t what, ui
   stake = telltale_stake(&h->sketch[v].slot[hash >> TELLTALE_CELL_SHIFT], hash);
   kept_back = by_choice(vital, what >> 8 & 0xff) ? burst / 4 : 0;
   tokens = tokens > kept_back ? tokens - kept_back : 0;
+  if (burst < TELLTALE_FULL_BURST) burst = TELLTALE_FULL_BURST;
   return telltale_too_light(stake >> k->quantum_log2, k->heavy_log2, tokens, burst);
 }
 
