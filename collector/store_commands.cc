@@ -230,7 +230,7 @@ int RunVerify(const Config& config) {
       return Complain(absl::UnavailableError(absl::StrCat(
           std::string(store.status().message()),
           "; nor is there a copy of it to read: ", std::string(asked.status().message()),
-          "; verify a backup: telltale-collector backup DIR")));
+          "; verify an earlier backup, or stop the collector and verify again")));
     }
     copy = *std::move(asked);
     options.path = copy->path() + "/store";

@@ -31,8 +31,6 @@
 /* Dense: the number of a vital here, less one. Telltale's own have their id for a number. */
 #define TELLTALE_VITALS (14 + TELLTALE_LOCAL_VITAL_COUNT)
 #define TELLTALE_COLUMNS 256
-/* Tokens with which each cell may have its first sample. */
-#define TELLTALE_FULL_BURST (TELLTALE_COLUMNS * 5 / 4)
 #define TELLTALE_CELL_SHIFT 56
 #define TELLTALE_BITMAP_BITS 8192
 #define TELLTALE_BITMAP_SHIFT 43
@@ -289,7 +287,8 @@ struct telltale_control {
   uint32_t no_user_stacks;    /* samples take kernel stacks only */
   uint32_t pass_tokens_per_s; /* of each vital, for what the task iterator meets, of any CPU */
   uint32_t pass_token_burst;
-  uint32_t switch_level; /* enum telltale_switch_level */
+  uint32_t full_token_burst; /* of each vital on each CPU, where the governor leaves them all */
+  uint32_t switch_level;     /* enum telltale_switch_level */
   uint32_t resting; /* number of the rest of the agent's thread; 0: none, or roused (rouse.bpf.h) */
   uint32_t next_drain;         /* number of the drain that the agent's thread does next; from 1 */
   uint32_t least_run_ns;       /* a new task is followed once it has run so long; 0: at once */

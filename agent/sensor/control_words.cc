@@ -151,13 +151,14 @@ void InitControl(const SampleBudget& budget, uint32_t possible_cpus, uint32_t on
   const uint32_t shares = std::max(TELLTALE_VITALS * std::max(online_cpus, 1U) / kOvercommit, 1U);
   control.pass_tokens_per_s = std::max(budget.per_second * kOvercommit / TELLTALE_VITALS, 1U);
   control.pass_token_burst = kPassBurst;
+  // Each cell is eligible once as it passes the quantum: at least that burst must not run dry, or t
+  // would rise in every busy epoch for nothing.
+  control.full_token_burst = std::max<uint32_t>(budget.burst / shares, TELLTALE_COLUMNS * 5 / 4);
   for (unsigned v = 0; v < TELLTALE_VITALS; ++v) {
     telltale_knobs& knobs = control.knobs[v];
     knobs.quantum_log2 = QuantumLog2(Vitals()[v].quantum);
     knobs.tokens_per_s = std::max(budget.per_second / shares, 1U);
-    // Each cell is eligible once as it passes the quantum: at least that burst must not run dry, or
-    // t would rise in every busy epoch for nothing.
-    knobs.token_burst = std::max<uint32_t>(budget.burst / shares, TELLTALE_FULL_BURST);
+    knobs.token_burst = control.full_token_burst;
     SetTLog2(control, v, 1);
     // Nothing is known yet: as of a busy vital.
     for (uint32_t half : {0U, 1U}) SetGroup(control, half, v, UINT64_MAX, 0);

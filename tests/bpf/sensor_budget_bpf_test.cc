@@ -293,7 +293,7 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsThatAreOverAreKeptToo) {
     return StatusOf(TELLTALE_BLOCKING).reason.find("only counted") != std::string::npos;
   };
   EXPECT_TRUE(DrainUntil(only_counted, 8)) << StatusOf(TELLTALE_BLOCKING).reason;
-  const auto until = Clock::now() + milliseconds(5'000);
+  const auto until = Clock::now() + milliseconds(8'000);
   Child hogs([until] {
     PinTo(1);
     while (Clock::now() < until) {

@@ -272,7 +272,7 @@ TEST_F(StoreCommandsTest, AVerifyThatCannotAskSaysWhyAndWhatElseCanBeDone) {
   EXPECT_EQ(verified.exit_code, 1);
   EXPECT_THAT(verified.output, AllOf(HasSubstr("another process holds this data directory"),
                                      HasSubstr("/control: connect: "),
-                                     HasSubstr("verify a backup: telltale-collector backup DIR")));
+                                     HasSubstr("verify an earlier backup, or stop the collector")));
   EXPECT_EQ(collector.Stop(), 0);
 }
 

@@ -58,9 +58,12 @@ TEST_F(ControlSocketTest, WhoStopsABackupGoesOnWhenItHasEnded) {
 
 TEST_F(ControlSocketTest, ABackupThatIsWholeWhenNobodyWantsItIsRemoved) {
   Listen([&](const std::string& to,
-             const storage::CopyWatcher&) -> absl::StatusOr<storage::CopyResult> {
+             const storage::CopyWatcher& watch) -> absl::StatusOr<storage::CopyResult> {
     begun_ = true;
-    std::this_thread::sleep_for(milliseconds(700));  // longer than the asker takes to be stopped
+    const auto give_up = steady_clock::now() + std::chrono::seconds(10);
+    while (watch(0, 1) && steady_clock::now() < give_up) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
     fs::create_directories(to + "/store/rocks");
     return storage::CopyResult{1, 1, 1};
   });

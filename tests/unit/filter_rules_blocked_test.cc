@@ -165,6 +165,25 @@ TEST(BlockedTest, ThatItsDiskIsSlowIsNotTheUsualBeforeADayOfIt) {
   EXPECT_THAT(told(1'500).against, HasSubstr("disk sda answers as fast as usual, await 1.9 s"));
 }
 
+TEST(BlockedTest, OfADiskThatWasIdleAndIsNowFastNowSlowThatIsUsual) {
+  Watch watch(BlockedFilter());
+  int epoch = 0;
+  const auto answers = [&](Watch& w) {
+    const double await_s = ++epoch <= 40 || epoch % 3 == 0 ? 0.004 : 0.012;
+    Sampled(w, kDisk, "sda", await_s);
+    Answers(w, "write", 100, await_s);
+  };
+  Play(
+      watch, 400, 0, [&](Watch& w) { answers(w); }, Nothing);
+  Play(watch, 0, 2, Nothing, [&](Watch& w) {
+    Wait(w, 90, "/usr/bin/writer", "disk", 0.9, 5);
+    Sampled(w, kDisk, "sda", 0.012);
+    Answers(w, "write", 100, 0.012);
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].against, HasSubstr("await 12 ms a write, usual 12 ms"));
+}
+
 // The agent measures latencies of all disks together.
 TEST(BlockedTest, OfOneOfTwoDisksARequestThatWasSampledTells) {
   EXPECT_THAT(OnADisk(0.004, 1.9, 0.05, 0.05).evidence,

@@ -60,12 +60,12 @@ static __always_inline void refuse(struct telltale_half* h, uint32_t vital, uint
   lose(h, vital, why, weight);
 }
 
-/* To a wait by choice the bucket looks a quarter emptier: of the last half of the burst only heavy
- * ones take. As many tokens are for the heavy where the governor leaves fewer: then those are all.
- */
+/* A quarter of a full burst is for the heavy, also where the governor leaves fewer in all. To a
+ * wait by choice the bucket looks a quarter emptier: of what is left then only heavy ones take,
+ * too. */
 static __always_inline bool too_light(struct telltale_half* h, uint32_t what, uint64_t hash,
-                                      uint32_t tokens, uint32_t burst) {
-  uint32_t vital = what & 0xff, v = vital - 1, kept_back;
+                                      uint32_t tokens) {
+  uint32_t vital = what & 0xff, v = vital - 1, burst = control.full_token_burst, kept_back;
   struct telltale_knobs* k;
   uint64_t stake;
 
@@ -75,7 +75,6 @@ static __always_inline bool too_light(struct telltale_half* h, uint32_t what, ui
   stake = telltale_stake(&h->sketch[v].slot[hash >> TELLTALE_CELL_SHIFT], hash);
   kept_back = by_choice(vital, what >> 8 & 0xff) ? burst / 4 : 0;
   tokens = tokens > kept_back ? tokens - kept_back : 0;
-  if (burst < TELLTALE_FULL_BURST) burst = TELLTALE_FULL_BURST;
   return telltale_too_light(stake >> k->quantum_log2, k->heavy_log2, tokens, burst);
 }
 
@@ -103,7 +102,7 @@ static __noinline uint64_t sample_paid(struct telltale_cpu* c, int32_t tgid, uin
          c->of_passes ? control.pass_tokens_per_s : k->tokens_per_s, burst);
   /* The agent watches itself too, but with at most 1 % of the samples. */
   if (own) refill(&c->own, now, 0, 1, 4);
-  if ((own && !take_token(&c->own, &own_runs_dry)) || too_light(h, what, hash, b->tokens, burst) ||
+  if ((own && !take_token(&c->own, &own_runs_dry)) || too_light(h, what, hash, b->tokens) ||
       !take_token(b, &runs_dry)) {
     /* They raise t, which is of all CPUs' events. */
     if (runs_dry && !c->of_passes) h->dry_spells[v]++;

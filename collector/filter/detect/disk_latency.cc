@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kEpochs = 60;     // that the median is of
 constexpr size_t kLearned = 10;    // with fewer it is not known
 constexpr double kSlow = 2;        // times the usual
+constexpr uint32_t kFewSlow = 5;   // epochs in a row that count for the usual
 constexpr size_t kSeries = 64;     // disks and kinds that are followed
 constexpr uint32_t kAway = 1'440;  // epochs without an answer, or slow ones; then it is forgotten
 constexpr const char* kKinds[TELLTALE_REQUEST_KINDS] = {"read", "write", "flush"};
@@ -86,23 +87,25 @@ void DiskLatency::Note(const RuleEpoch& epoch) {
   std::erase_if(past_, [](const auto& entry) { return entry.second.away > kAway; });
 }
 
-// A fault must not become the usual while it lasts; what lasts for a day is no passing fault.
+// A fault must not become the usual while it lasts; what lasts for a day is no passing fault. A few
+// slow epochs are taken in, or the usual of a disk that is now fast, now slow would sink.
 void DiskLatency::Past::Take(double now_ns) {
   away = 0;
   if (await_ns.size() >= kLearned && now_ns >= kSlow * Median(await_ns)) {
-    if (++slow < kAway) return;
-    await_ns.clear();
+    if (++slow > kFewSlow && slow < kAway) return;
+    if (slow >= kAway) await_ns.clear();
+  } else {
+    slow = 0;
   }
-  slow = 0;
   if (await_ns.size() == kEpochs) await_ns.erase(await_ns.begin());
   await_ns.push_back(now_ns);
 }
 
-// That which has been away for longest, if any is. False: all answered in the last epoch.
+// That which has been away for longest. False: all answered not long ago.
 bool DiskLatency::ForgetOne() {
   const auto longest =
       std::ranges::max_element(past_, {}, [](const auto& entry) { return entry.second.away; });
-  if (longest == past_.end() || longest->second.away <= 1) return false;
+  if (longest == past_.end() || longest->second.away <= kEpochs) return false;
   past_.erase(longest);
   return true;
 }

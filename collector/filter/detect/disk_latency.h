@@ -1,8 +1,8 @@
 // How long requests to a disk take, and how long they usually do: what the rule about blocked
 // processes says for or against the disk.
 //
-// Usual is the median of the last sixty epochs in which it answered any, and not slowly: a day of
-// that is its new usual. Of each kind of request it
+// Usual is the median of sixty epochs in which it answered any, the last ones but those in which it
+// had been slow for a while: a day of that is its new usual. Of each kind of request it
 // is another: a flush takes longer than a write to a cache. Told is the kind that took most time.
 // Where only one request that was sampled tells, usual is the median of such.
 //
@@ -41,7 +41,7 @@ class DiskLatency {
   struct Past {
     std::vector<double> await_ns;  // of epochs, newest last
     uint32_t away = 0;             // epochs since then
-    uint32_t slow = 0;             // epochs in a row that were not taken in
+    uint32_t slow = 0;             // epochs in a row
 
     void Take(double now_ns);
   };
