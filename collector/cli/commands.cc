@@ -156,16 +156,18 @@ int FollowAnomalies(const Arguments& arguments) {
   absl::StatusOr<v1::FollowRequest> request = FollowOf(arguments, *vital, *session);
   if (!request.ok()) return Report(request.status());
   if (session->table()) Print(ZoneLine(session->view));
+  bool heard = false;
   while (true) {
     const absl::Status status = session->client->Follow(*request, [&](const v1::Anomaly& anomaly) {
       request->set_cursor(anomaly.cursor());
+      heard = true;
       if (!IsFollowed(anomaly, arguments, *vital)) return true;
       if (session->json()) return PrintJson(anomaly).ok() && std::cout.good();
       Print(RenderAnomaly(anomaly, session->view));
       return std::cout.good();
     });
     if (status.ok()) return kOk;
-    if (!absl::IsUnavailable(status)) return Report(status);
+    if (!MayPass(status, heard)) return Report(status);
     std::cerr << "telltale: " << status.message() << "; trying again every 5 s\n";
     std::this_thread::sleep_for(std::chrono::seconds(5));
   }

@@ -19,15 +19,17 @@ int Follow(const Session& session, const std::string& cursor) {
   v1::FollowIncidentsRequest request;
   request.set_cursor(cursor);
   if (!session.json()) Print(ZoneLine(session.view));
+  bool heard = false;
   while (true) {
     const absl::Status status = session.client->Follow(request, [&](const v1::IncidentNews& news) {
       request.set_cursor(news.cursor());
+      heard = true;
       if (session.json()) return PrintJson(news).ok() && std::cout.good();
       if (news.has_incident()) Print(RenderIncidentNews(news.incident(), session.view));
       return std::cout.good();
     });
     if (status.ok()) return kOk;
-    if (!absl::IsUnavailable(status)) return Report(status);
+    if (!MayPass(status, heard)) return Report(status);
     std::cerr << "telltale: " << status.message() << "; trying again every 5 s\n";
     std::this_thread::sleep_for(std::chrono::seconds(5));
   }

@@ -153,6 +153,10 @@ int Deliver(const Session& session, const google::protobuf::Message& answer,
   return kNoData;
 }
 
+bool MayPass(const absl::Status& status, bool heard) {
+  return absl::IsUnavailable(status) || (heard && absl::IsUnauthenticated(status));
+}
+
 int Report(const absl::Status& status) {
   std::cerr << "telltale: " << Escaped(std::string(status.message())) << "\n";
   switch (status.code()) {

@@ -70,6 +70,11 @@ int Deliver(const Session& session, const google::protobuf::Message& answer,
             const std::function<std::string()>& render, Side side = Side::kAsked,
             const std::function<absl::StatusOr<std::string>()>& json = {});
 
+// Whether who follows tries again. `heard`: this collector has told us something before, so it
+// takes our certificate; one that goes down closes connections in the midst of a handshake as one
+// does that refuses it.
+bool MayPass(const absl::Status& status, bool heard);
+
 }  // namespace telltale::cli
 
 #endif  // TELLTALE_COLLECTOR_CLI_SESSION_H_

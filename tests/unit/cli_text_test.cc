@@ -9,6 +9,7 @@
 
 #include "collector/cli/render.h"
 #include "collector/cli/retyped.h"
+#include "collector/cli/session.h"
 #include "collector/cli/terminal_text.h"
 #include "collector/cli/time_text.h"
 
@@ -407,6 +408,13 @@ TEST(RetypedTest, NamesFromElsewhereAreQuoted) {
   EXPECT_EQ(Quoted("\x1b[2J'\\"), R"($'\x1b[2J\'\\')");
   EXPECT_EQ(Quoted("$(id)"), "'$(id)'");
   EXPECT_EQ(Quoted(""), "''");
+}
+
+TEST(FollowTest, GoesOnWhenACollectorThatTookOurCertificateClosesInTheHandshake) {
+  EXPECT_TRUE(MayPass(absl::UnavailableError("away"), false));
+  EXPECT_TRUE(MayPass(absl::UnauthenticatedError("it closed the connection"), true));
+  EXPECT_FALSE(MayPass(absl::UnauthenticatedError("it closed the connection"), false));
+  EXPECT_FALSE(MayPass(absl::PermissionDeniedError("a viewer only"), true));
 }
 
 }  // namespace
