@@ -193,7 +193,7 @@ void ControlSocket::Serve(int peer) {
           "backup: remove {}/store, which nobody waits for any more: {}; remove it by hand",
           to_data, error.message());
     } else {
-      spdlog::info("backup: {} is removed again, nobody waits for it any more", to_data);
+      spdlog::info("backup: {}/store is removed again, nobody waits for it any more", to_data);
     }
     return;
   }

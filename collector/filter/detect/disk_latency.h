@@ -29,7 +29,8 @@ class DiskLatency {
     // "disk sda answers as fast as usual, await 4 ms a write, usual 4 ms"; of all requests only
     std::string against;
   };
-  // Of the epoch, against those noted before. Both "": it is not known which disk, or how fast.
+  // Of the epoch, against those noted before. Both "": it is not known which disk, or
+  // how fast, or all that is known is one fast request.
   Told Of(const RuleEpoch& epoch, uint64_t device) const;
   // The epoch is over.
   void Note(const RuleEpoch& epoch);

@@ -385,7 +385,7 @@ class HeldFromCpu : public Rule {
     return most > told ? std::max(least, wait.seconds) : least;
   }
 
-  // The heaviest that ended; else one that goes on, of which the CPU is not known.
+  // The heaviest that ended; else what is known of one that goes on, or of several in one sum.
   static Wait WaitOf(const RuleEpoch& epoch, const telltale_filter_process& process) {
     Wait open;
     for (const telltale_filter_label* label : epoch.Labels("sched_delay")) {
