@@ -10,7 +10,7 @@ using K = FieldKind;
 
 constexpr std::string_view kModes[] = {"user", "kernel", "irq"};
 // enum telltale_wait_end
-constexpr std::string_view kWaitEnds[] = {"ended", "open", "several"};
+constexpr std::string_view kWaitEnds[] = {"ended", "open", "several", "open of several"};
 constexpr std::string_view kPolicies[] = {"other", "fifo", "rr",       "batch",
                                           "iso",   "idle", "deadline", "ext"};
 constexpr std::string_view kDiskOps[] = {"read", "write", "flush", "discard", "other"};

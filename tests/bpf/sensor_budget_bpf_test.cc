@@ -69,6 +69,14 @@ class BudgetTest : public UnstartedSensorTest {
     return done();
   }
   VitalStatus StatusOf(uint8_t vital) const { return sensor_->Status()[vital - 1U]; }
+  // Switches: tasks are looked at.
+  bool OnlyCounted() const {
+    return StatusOf(TELLTALE_BLOCKING).reason.find("only counted") != std::string::npos;
+  }
+  void AwaitOnlyCounted() {
+    EXPECT_TRUE(DrainUntil([this] { return OnlyCounted(); }, 8))
+        << StatusOf(TELLTALE_BLOCKING).reason;
+  }
   // That a knob of the vital was set to this in the epoch.
   static bool WasSet(const RawEpoch& epoch, uint8_t vital, KnobKind knob, uint64_t to) {
     return std::ranges::any_of(epoch.vitals[vital - 1U].knobs, [&](const RawKnobChange& change) {
@@ -182,10 +190,7 @@ TEST_F(BudgetTest, OfAStormOfSwitchesStacksGoFirstThenWaitsAndBothComeBack) {
   if (!Watch(0.01)) return;
   PipeStorm storm;
   storm.Begin();
-  EXPECT_TRUE(DrainUntil(
-      [&] { return StatusOf(TELLTALE_BLOCKING).reason.find("only counted") != std::string::npos; },
-      8))
-      << StatusOf(TELLTALE_BLOCKING).reason;
+  AwaitOnlyCounted();
   Cut();
   // Whose system calls they are is known as before; they may be looked at in a few moments alone.
   uint64_t not_followed = 0, seen = 0;
@@ -220,10 +225,7 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsAreKnownByTheKernelsAccounts)
   if (!Watch(0.01)) return;
   PipeStorm storm;
   storm.Begin();
-  const auto only_counted = [&] {
-    return StatusOf(TELLTALE_BLOCKING).reason.find("only counted") != std::string::npos;
-  };
-  EXPECT_TRUE(DrainUntil(only_counted, 8)) << StatusOf(TELLTALE_BLOCKING).reason;
+  AwaitOnlyCounted();
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const auto spin = [] {
@@ -246,7 +248,7 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsAreKnownByTheKernelsAccounts)
   kept_.samples.clear();
   DrainFor(2.5);
   const RawEpoch epoch = Cut();
-  ASSERT_TRUE(only_counted()) << StatusOf(TELLTALE_BLOCKING).reason;
+  ASSERT_TRUE(OnlyCounted()) << StatusOf(TELLTALE_BLOCKING).reason;
   const uint64_t length = epoch.end_mono_ns - epoch.start_mono_ns;
   EXPECT_TRUE(Within(
       0.1, ShareOf(epoch, sleeps.pid(), TELLTALE_BLOCKING, TELLTALE_BLOCK_TIMER).weight, length));
@@ -270,7 +272,8 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsAreKnownByTheKernelsAccounts)
   // It is if its label leads its cell of the sketch and a token is left: of about one epoch in ten
   // it does not.
   const auto of_reads = [&](const RawSample& sample) {
-    return sample.vital == TELLTALE_BLOCKING && sample.tgid == static_cast<uint32_t>(reads.pid());
+    return sample.open && sample.vital == TELLTALE_BLOCKING &&
+           sample.tgid == static_cast<uint32_t>(reads.pid());
   };
   auto open = std::ranges::find_if(kept_.samples, of_reads);
   for (int more = 3; open == kept_.samples.end() && more > 0; --more) {
@@ -281,6 +284,7 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsAreKnownByTheKernelsAccounts)
   }
   ASSERT_NE(open, kept_.samples.end()) << "a wait of all the epoch is kept at the cut";
   EXPECT_FALSE(open->stack.kernel.empty());
+  EXPECT_EQ(open->detail[2], TELLTALE_WAIT_OPEN) << "it is one wait";
   Await(storm.caller());
 }
 
@@ -289,11 +293,8 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsThatAreOverAreKeptToo) {
   if (!Watch(0.01)) return;
   PipeStorm storm;
   storm.Begin();
-  const auto only_counted = [&] {
-    return StatusOf(TELLTALE_BLOCKING).reason.find("only counted") != std::string::npos;
-  };
-  EXPECT_TRUE(DrainUntil(only_counted, 8)) << StatusOf(TELLTALE_BLOCKING).reason;
-  const auto until = Clock::now() + milliseconds(8'000);
+  AwaitOnlyCounted();
+  const auto until = Clock::now() + milliseconds(14'000);
   Child hogs([until] {
     PinTo(1);
     while (Clock::now() < until) {
@@ -312,18 +313,27 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedWaitsThatAreOverAreKeptToo) {
   DrainFor(0.5);  // in which what they waited for until here is charged
   Cut();
   kept_.samples.clear();
-  // How many looks there are in this time is the host's affair: of one of the two vitals is enough.
-  const auto kept = [&] {
-    return std::ranges::any_of(kept_.samples, [&](const RawSample& sample) {
-      const size_t state = sample.vital == TELLTALE_SCHED_DELAY ? 3 : 2;
-      return sample.tgid == static_cast<uint32_t>(naps.pid()) && !sample.open &&
-             (sample.vital == TELLTALE_SCHED_DELAY || sample.vital == TELLTALE_BLOCKING) &&
-             sample.detail[state] == TELLTALE_WAIT_SEVERAL;
-    });
+  const auto of_naps = [&](const RawSample& sample, telltale_wait_end end) {
+    const size_t state = sample.vital == TELLTALE_SCHED_DELAY ? 3 : 2;
+    return sample.tgid == static_cast<uint32_t>(naps.pid()) &&
+           sample.open == (end != TELLTALE_WAIT_SEVERAL) &&
+           (sample.vital == TELLTALE_SCHED_DELAY || sample.vital == TELLTALE_BLOCKING) &&
+           sample.detail[state] == end;
   };
-  if (!DrainUntil(kept, 3.5)) Cut();  // which looks once more
-  EXPECT_TRUE(kept());
-  EXPECT_TRUE(only_counted()) << StatusOf(TELLTALE_BLOCKING).reason;
+  const auto kept = [&](telltale_wait_end end) {
+    return std::ranges::any_of(kept_.samples, [&](const auto& s) { return of_naps(s, end); });
+  };
+  // How many looks there are in this time is the host's affair: of one of the two vitals is enough.
+  if (!DrainUntil([&] { return kept(TELLTALE_WAIT_SEVERAL); }, 3.5))
+    Cut();  // which looks once more
+  EXPECT_TRUE(kept(TELLTALE_WAIT_SEVERAL));
+  // At the cut it mostly stands in the queue or sleeps, after other turns and naps since the look.
+  for (int cuts = 0; cuts < 8 && !kept(TELLTALE_WAIT_OPEN_SEVERAL); ++cuts) {
+    DrainFor(0.7);
+    Cut();
+  }
+  EXPECT_TRUE(kept(TELLTALE_WAIT_OPEN_SEVERAL));
+  EXPECT_TRUE(OnlyCounted()) << StatusOf(TELLTALE_BLOCKING).reason;
   Await(storm.caller());
 }
 
@@ -363,10 +373,7 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedIdleKernelThreadsAreNotInTheContro
   if (!Watch(0.01)) return;
   PipeStorm storm;
   storm.Begin();
-  EXPECT_TRUE(DrainUntil(
-      [&] { return StatusOf(TELLTALE_BLOCKING).reason.find("only counted") != std::string::npos; },
-      8))
-      << StatusOf(TELLTALE_BLOCKING).reason;
+  AwaitOnlyCounted();
   Cut();
   size_t labels = 0, of_kernel_threads = 0;
   for (int epochs = 0; epochs < 4; ++epochs) {
@@ -397,10 +404,7 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedMajorFaultsAreToldFromMinorOnesAll
   fsync(fd);
   PipeStorm storm;
   storm.Begin();
-  const auto only_counted = [&] {
-    return StatusOf(TELLTALE_BLOCKING).reason.find("only counted") != std::string::npos;
-  };
-  EXPECT_TRUE(DrainUntil(only_counted, 8)) << StatusOf(TELLTALE_BLOCKING).reason;
+  AwaitOnlyCounted();
   SharedCount faults;
   Child child([&] {
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -416,7 +420,7 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedMajorFaultsAreToldFromMinorOnesAll
   Cut();
   child.Begin();
   Await(child);
-  ASSERT_TRUE(only_counted()) << StatusOf(TELLTALE_BLOCKING).reason;
+  ASSERT_TRUE(OnlyCounted()) << StatusOf(TELLTALE_BLOCKING).reason;
   const std::string watched = StatusOf(TELLTALE_USER_PAGE).reason;
   const RawEpoch epoch = Cut();
   close(fd);

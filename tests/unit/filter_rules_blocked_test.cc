@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "collector/filter/detect/rules.h"
+#include "sketch/layout.h"
 #include "tests/unit/filter_play.h"
 
 namespace telltale::filter {
@@ -560,12 +561,13 @@ void GoesOn(Watch& watch, const char* sub, double waits = 0, double threads = 1)
                  {watch.Share("blocking", sub, true), 0.99e9},
                  {watch.Share("blocking", sub, false), waits}});
 }
-void Sampled(Watch& watch, const char* sub, uint64_t call, bool open = true,
+void Sampled(Watch& watch, const char* sub, uint64_t call,
+             telltale_wait_end state = TELLTALE_WAIT_OPEN,
              const char* site = "unix_wait < unix_sendmsg") {
   v1::FoldedSample& sample = watch.Label("blocking", sub, "/usr/bin/app", 0.9);
   sample.set_label(1, call + 1);
   sample.mutable_exemplar()->set_pid(812);
-  sample.mutable_exemplar()->set_detail(2, open ? 1 : 0);
+  sample.mutable_exemplar()->set_detail(2, state);
   sample.mutable_exemplar()->set_wait_site(watch.String(site));
 }
 // Two epochs of a wait for a socket of which the first alone was sampled, each as `first` and
@@ -632,10 +634,27 @@ TEST(BlockedTest, AWaitThatMayBeAnotherIsNotTakenForTheOneThatWasSampled) {
                         })
                 .size(),
             1u);
+  EXPECT_EQ(SampledOnce(
+                [](Watch& w) {
+                  GoesOn(w, "socket", 1.0 / 60);
+                  Sampled(w, "socket", kSendto, TELLTALE_WAIT_OPEN_SEVERAL);
+                },
+                StillWaits)
+                .size(),
+            1u)
+      << "the last of several goes on";
   EXPECT_TRUE(SampledOnce(
                   [](Watch& w) {
                     GoesOn(w, "socket");
-                    Sampled(w, "socket", kSendto, false);
+                    Sampled(w, "socket", kSendto, TELLTALE_WAIT_SEVERAL);
+                  },
+                  StillWaits)
+                  .empty())
+      << "of several that may all be over";
+  EXPECT_TRUE(SampledOnce(
+                  [](Watch& w) {
+                    GoesOn(w, "socket");
+                    Sampled(w, "socket", kSendto, TELLTALE_WAIT_ENDED);
                   },
                   StillWaits)
                   .empty())
@@ -695,7 +714,8 @@ TEST(BlockedTest, WhereInTheKernelAWaitThatGoesOnIsWasSampledBefore) {
   const auto told = SampledOnce(
       [](Watch& w) {
         GoesOn(w, "uninterruptible");
-        Sampled(w, "uninterruptible", kSendto, true, "fuse_get_req < fuse_simple_request");
+        Sampled(w, "uninterruptible", kSendto, TELLTALE_WAIT_OPEN,
+                "fuse_get_req < fuse_simple_request");
       },
       [](Watch& w) { GoesOn(w, "uninterruptible"); });
   ASSERT_EQ(told.size(), 1u);

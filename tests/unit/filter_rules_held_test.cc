@@ -175,6 +175,7 @@ TEST(HeldFromCpuTest, WhereARowCannotTellOfTurnsTheyAreNotTakenForNone) {
   EXPECT_TRUE(told(0.01, 0).empty()) << "its turn comes as anybody's";
   EXPECT_TRUE(told(0.64, 15'625).empty()) << "10 ms that stand for 64 times as much";
   EXPECT_TRUE(told(0.95, 0, TELLTALE_WAIT_SEVERAL).empty()) << "many turns in one sum";
+  EXPECT_TRUE(told(0.95, 0, TELLTALE_WAIT_OPEN_SEVERAL).empty()) << "and the last goes on";
   EXPECT_EQ(told(0.95, 0, TELLTALE_WAIT_OPEN).size(), 1u);
   const auto starved = told(0.95, 0);
   ASSERT_EQ(starved.size(), 1u);

@@ -207,7 +207,7 @@ static __always_inline void charge_open(struct task_struct* task, struct telltal
       leave_out_of_truth(half, vital, hash);
     }
   }
-  if (keep) keep_wait(own, task, &u, vital, sub, true, hash, before, off);
+  if (keep) keep_wait(own, task, &u, vital, sub, true, false, hash, before, off);
 }
 
 /* The backlog of locks begins each epoch with what is open: that of which an end was not seen must

@@ -13,11 +13,13 @@
 
 /* Keeps time waited, of the label that these registers gave. Of who waits now its kernel stack says
  * where; of waits that are over nothing does any more. Open is what goes on at the cut: what a look
- * in between meets may be over by then. */
+ * in between meets may be over by then. `others`: of the time a part may be of waits before. */
 static __always_inline void keep_wait(struct telltale_cpu* own, struct task_struct* task,
                                       const struct user_regs* u, uint32_t vital, uint32_t sub,
-                                      bool waits, uint64_t hash, uint64_t before, uint64_t ns) {
+                                      bool waits, bool others, uint64_t hash, uint64_t before,
+                                      uint64_t ns) {
   bool open = waits && control.pass != TELLTALE_PASS_LOOK;
+  uint64_t last = others ? TELLTALE_WAIT_OPEN_SEVERAL : TELLTALE_WAIT_OPEN;
   uint32_t flags = TELLTALE_SAMPLE_OF_PASS | (open ? TELLTALE_SAMPLE_OPEN : 0);
   struct telltale_sample* s =
       sample_begin(own, task, SAMPLE_WHAT(vital, sub, control.half & 1, flags), hash, ns);
@@ -33,11 +35,11 @@ static __always_inline void keep_wait(struct telltale_cpu* own, struct task_stru
   if (vital == TELLTALE_SCHED_DELAY) {
     s->detail[1] = task->policy;
     s->detail[2] = s->time_ns - s->who.start_ns;
-    s->detail[3] = open ? TELLTALE_WAIT_OPEN : TELLTALE_WAIT_SEVERAL;
+    s->detail[3] = open ? last : TELLTALE_WAIT_SEVERAL;
     if (waits) name_runner(&s->peer, task);
   } else {
     s->detail[1] = s->time_ns - s->who.start_ns;
-    s->detail[2] = open ? TELLTALE_WAIT_OPEN : TELLTALE_WAIT_SEVERAL;
+    s->detail[2] = open ? last : TELLTALE_WAIT_SEVERAL;
   }
   if (waits) {
     s->flags |= TELLTALE_SAMPLE_KSTACK;
@@ -111,7 +113,8 @@ static __noinline int charge_queue(struct telltale_cpu* own, struct task_struct*
   due = charge_waits(own, half, st, task->tgid, TELLTALE_SCHED_DELAY,
                      TELLTALE_SUBS_SCHED_DELAY + sub, hash, at->turns, at->queue, &before);
   if (keeps(own, half, TELLTALE_SCHED_DELAY, hash, due, at->queued))
-    keep_wait(own, task, &u, TELLTALE_SCHED_DELAY, sub, at->queued, hash, before, at->queue);
+    keep_wait(own, task, &u, TELLTALE_SCHED_DELAY, sub, at->queued, at->turns > 0, hash, before,
+              at->queue);
   return 0;
 }
 
@@ -137,7 +140,8 @@ static __noinline int charge_block(struct telltale_cpu* own, struct task_struct*
     return 0;
   }
   if (keeps(own, half, TELLTALE_BLOCKING, hash, due, at->asleep))
-    keep_wait(own, task, &u, TELLTALE_BLOCKING, class, at->asleep, hash, before, at->block);
+    keep_wait(own, task, &u, TELLTALE_BLOCKING, class, at->asleep, at->waits > 0, hash, before,
+              at->block);
   return 0;
 }
 

@@ -7,13 +7,19 @@ namespace telltale::filter {
 namespace {
 
 constexpr uint32_t kStateDetail = 2;  // place of `state` among the details of a wait
-constexpr uint64_t kStillOpen = 1;    // of it
 // Clocks put the ends of adjacent epochs this far apart without anything being missing.
 constexpr uint64_t kJoinNs = 1'500'000'000;
 constexpr size_t kProcesses = 256;
 
 bool WatchedThroughout(const telltale_filter_epoch& epoch, const telltale_filter_vital& vital) {
   return vital.watched_ns == epoch.end_ns - epoch.start_ns;
+}
+
+// At the cut; how long it went on until then need not be known.
+bool StillOpen(const telltale_filter_sample& wait) {
+  constexpr uint64_t kOpen = 1, kOpenOfSeveral = 3;  // enum telltale_wait_end, sketch/layout.h
+  if (wait.details <= kStateDetail) return false;
+  return wait.detail[kStateDetail] == kOpen || wait.detail[kStateDetail] == kOpenOfSeveral;
 }
 
 bool OfOneThread(const RuleEpoch& epoch, const telltale_filter_process& process) {
@@ -67,8 +73,8 @@ void OpenWaits::Note(const RuleEpoch& epoch) {
     if (const Open* before = GoesOn(epoch, *process)) now[Who(*process)] = *before;
     for (const telltale_filter_label* label : labels) {
       const telltale_filter_sample* wait = label->exemplar;
-      if (wait == nullptr || wait->pid != process->pid || wait->details <= kStateDetail) continue;
-      if (wait->detail[kStateDetail] != kStillOpen || ByChoice(*blocking, label->sub)) continue;
+      if (wait == nullptr || wait->pid != process->pid || !StillOpen(*wait)) continue;
+      if (ByChoice(*blocking, label->sub)) continue;
       const WaitPlace place = PlaceOfLabel(*label);
       if (place.known()) now[Who(*process)] = {label->sub, place};
       break;

@@ -390,8 +390,8 @@ std::string AtMostText(double told, double most) {
 }
 
 double Took(const telltale_filter_sample& wait, uint32_t state_detail) {
-  constexpr uint64_t kSeveral = 2;
-  if (state_detail < wait.details && wait.detail[state_detail] == kSeveral) return 0;
+  constexpr uint64_t kSeveral = 2;  // and open of several
+  if (state_detail < wait.details && wait.detail[state_detail] >= kSeveral) return 0;
   return static_cast<double>(wait.weight) / 1e9 * wait.duty_ppm * kMillionth;
 }
 
