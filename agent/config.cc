@@ -41,7 +41,8 @@ config::Option WithUsualPort(config::OptionInfo info, std::string& field, const 
 
 // Epoch lengths divide a minute, so that windows nest.
 config::Option EpochLength(uint32_t& field) {
-  return {{"epoch", "DURATION", "length of an epoch: 5s 10s 15s 20s 30s or 60s", false},
+  return {{"epoch", "DURATION",
+           "length of an epoch: 5s 10s 15s 20s 30s or 60s; each may cost the same bytes", false},
           [&field](const std::string& text) -> absl::Status {
             auto seconds = config::ParseSeconds(text, 5, 60);
             if (!seconds.ok() || 60 % *seconds != 0) {
@@ -110,9 +111,11 @@ config::OptionTable AgentOptions(Config& config) {
                 false},
                config.enroll_renew);
   table.Add(EpochLength(config.epoch_s));
-  table.Pairs(
-      {"labels", "KEY=VALUE,...", "what the node is for: role, rack ...; filters use role", true},
-      config.labels);
+  table.Pairs({"labels", "KEY=VALUE,...",
+               "what the node is for: role, group, rack ...; filters compare equal role, metrics "
+               "are by group",
+               true},
+              config.labels);
   table.Path({"spool.dir", "DIR", "summaries not yet acknowledged; the node's identity", false},
              config.spool_dir, false);
   table.Bytes(

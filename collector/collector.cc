@@ -88,7 +88,7 @@ void CloseRevoked(const RevocationList& revoked, ingest::IngestCore& ingest) {
   ingest.CloseStreams(
       [&revoked](const ingest::Session& session) {
         const auto& peer = session.peer();
-        return !revoked.CheckNode(peer.node_name, peer.certificate_id).ok();
+        return !revoked.CheckNode(peer.node_name, peer.certificate_ids).ok();
       },
       absl::UnauthenticatedError("certificate: was revoked; issue another"));
 }
@@ -103,7 +103,7 @@ struct Collector::Parts {
   // Apart: whoever keeps the one port busy with handshakes leaves the other alone.
   GrpcConnections enroll_connections{&grpc_stats};
   RevocationList revoked;
-  FileStamp crl_stamp, ca_stamp;
+  FileStamp crl_stamp, ca_stamp, issuing_stamp;
   enroll::EnrollStats enroll_stats;
   std::atomic<uint64_t> maintenance_failures = 0;
   ingest::SystemClock clock;
@@ -150,8 +150,9 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   if (absl::Status status = CheckTlsFiles(tls, now_s); !status.ok()) return status;
   parts.crl_stamp = StampOf(config.tls_crl);
   parts.ca_stamp = StampOf(config.tls_ca);
+  parts.issuing_stamp = StampOf(config.enroll_ca_cert);
   if (absl::Status status =
-          parts.revoked.Load(config.tls_crl, {config.tls_ca, config.enroll_ca_cert});
+          parts.revoked.Load(config.tls_crl, config.tls_ca, config.enroll_ca_cert);
       !status.ok()) {
     return status;
   }
@@ -330,8 +331,8 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
 
   web::WebFrontOptions web;
   web.http = HttpOptionsOf(config, *https_address);
-  web.http.check_certificate = [&parts](const X509* certificate) {
-    return parts.revoked.Check(CertificateId(certificate));
+  web.http.check_certificate = [&parts](const CertificateIds& certificates) {
+    return parts.revoked.Check(certificates);
   };
   web.http.log = [](const std::string& line) { spdlog::warn("{}", line); };
   web.http.check_token = [&parts](std::string_view token, const std::string& address) {
@@ -407,6 +408,7 @@ void Collector::Reload(const Config& config) {
   parts.config.tls_crl = config.tls_crl;
   parts.crl_stamp = {};
   parts.ca_stamp = {};
+  parts.issuing_stamp = {};
   const auto now_s = static_cast<int64_t>(parts.clock.UnixNs() / kNsPerS);
   if (absl::Status status = CheckTlsFiles(TlsFilesOf(parts.config), now_s); !status.ok()) {
     spdlog::error("reload: {}; the certificates loaded before stay in use",
@@ -419,12 +421,15 @@ void Collector::Tick() {
   Parts& parts = *parts_;
   parts.live_renewal->Tick(parts.clock.MonoNs());
   // A list may come before the authority that signed it.
-  const FileStamp crl = StampOf(parts.config.tls_crl), ca = StampOf(parts.config.tls_ca);
-  if (crl == parts.crl_stamp && (ca == parts.ca_stamp || parts.config.tls_crl.empty())) return;
+  const FileStamp crl = StampOf(parts.config.tls_crl), ca = StampOf(parts.config.tls_ca),
+                  issuing = StampOf(parts.config.enroll_ca_cert);
+  const bool authorities = ca != parts.ca_stamp || issuing != parts.issuing_stamp;
+  if (crl == parts.crl_stamp && (!authorities || parts.config.tls_crl.empty())) return;
   parts.crl_stamp = crl;
   parts.ca_stamp = ca;
-  if (absl::Status status = parts.revoked.Load(parts.config.tls_crl,
-                                               {parts.config.tls_ca, parts.config.enroll_ca_cert});
+  parts.issuing_stamp = issuing;
+  if (absl::Status status = parts.revoked.Load(parts.config.tls_crl, parts.config.tls_ca,
+                                               parts.config.enroll_ca_cert);
       !status.ok()) {
     spdlog::error("reload: {}; the list loaded before stays in force",
                   std::string(status.message()));

@@ -142,9 +142,9 @@ config::OptionTable CollectorOptions(Config& config) {
   table.Path({"filters.dir", "DIR",
               "your own filters, NAME.so each; looked at all the time; empty: none", false},
              config.filters_dir, true);
-  table.Bytes({"filters.memory_bytes", "BYTES",
-               "memory of one of them; beyond it it is disabled for a while", false},
-              config.filters_memory_bytes, 16 * kMiB, 1ull << 36);
+  table.Bytes(
+      {"filters.memory_bytes", "BYTES", "memory of one of them; beyond it allocations fail", false},
+      config.filters_memory_bytes, 16 * kMiB, 1ull << 36);
   table.Seconds(
       {"filters.cpu", "DURATION",
        "processor time of one of them for one epoch of one node; beyond it it is disabled for "
@@ -198,10 +198,11 @@ config::OptionTable CollectorOptions(Config& config) {
   table.Number(
       {"http.connections_per_address", "N", "of one address; more are closed at once", false},
       config.http_connections_per_address, 1, 65536);
-  table.Number(
-      {"http.answers", "N",
-       "of one asker computed at the same time, a thread each; one more is the others'", false},
-      config.http_answers, 1, 64);
+  table.Number({"http.answers", "N",
+                "of one asker computed at the same time, his others wait; a thread each, and one "
+                "for the others",
+                false},
+               config.http_answers, 1, 64);
   table.Bytes(
       {"http.header_bytes", "BYTES", "request line and headers together; beyond it 431", false},
       config.http_header_bytes, 4 << 10, kMiB);

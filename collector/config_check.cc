@@ -45,7 +45,7 @@ std::vector<absl::Status> ConfigFaults(const Config& config, absl::Time now) {
   RevocationList revoked;
   const absl::Status checked[] = {
       CheckTlsFiles(TlsFilesOf(config), absl::ToUnixSeconds(now)),
-      revoked.Load(config.tls_crl, {config.tls_ca, config.enroll_ca_cert}),
+      revoked.Load(config.tls_crl, config.tls_ca, config.enroll_ca_cert),
       MakeIssuer(config, now).status(),
       storage::CheckRetention(StoreOptionsOf(config).retention),
       CheckDataDirectory(config.data),

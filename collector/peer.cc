@@ -32,10 +32,17 @@ absl::StatusOr<Peer> PeerOf(const grpc::ServerContextBase& context, const Revoca
       ParseCertificates("certificate", "of the peer", std::string(pem[0].data(), pem[0].size()));
   if (!presented.ok()) return absl::UnauthenticatedError(presented.status().message());
   const X509* certificate = presented->front().get();
-  peer.certificate_id = CertificateId(certificate);
+  peer.certificate_ids.push_back(CertificateId(certificate));
+  // OpenSSL gives a server the chain without the peer's own.
+  for (const auto& pems : auth->FindPropertyValues(GRPC_X509_PEM_CERT_CHAIN_PROPERTY_NAME)) {
+    const auto chain =
+        ParseCertificates("certificate", "of the peer", std::string(pems.data(), pems.size()));
+    if (!chain.ok()) return absl::UnauthenticatedError(chain.status().message());
+    for (const auto& above : *chain) peer.certificate_ids.push_back(CertificateId(above.get()));
+  }
   const absl::Status counts = peer.role == Role::kNode
-                                  ? revoked.CheckNode(peer.name, peer.certificate_id)
-                                  : revoked.Check(peer.certificate_id);
+                                  ? revoked.CheckNode(peer.name, peer.certificate_ids)
+                                  : revoked.Check(peer.certificate_ids);
   if (!counts.ok()) return counts;
   peer.certificate_end_s = EndOfValidity(certificate).value_or(0);
   return peer;

@@ -1,12 +1,10 @@
 // What counts no more: the authorities' revocation lists, and the nodes that operators revoked.
-// gRPC checks the chain of a certificate; whether it was revoked is checked here, per call and
-// again for open streams when that changes, because gRPC would look only at handshakes.
+// gRPC checks the chain of a certificate; whether one of it was revoked is checked here, per call
+// and again for open streams when that changes, because gRPC would look only at handshakes.
 // Thread-safe.
 
 #ifndef TELLTALE_COLLECTOR_REVOCATION_H_
 #define TELLTALE_COLLECTOR_REVOCATION_H_
-
-#include <openssl/x509.h>
 
 #include <cstddef>
 #include <map>
@@ -16,34 +14,34 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
+#include "collector/certificate_id.h"
 
 namespace telltale::collector {
 
-// What revocation lists know a certificate (PEM) by: its issuer and serial number.
-absl::StatusOr<std::string> CertificateId(const std::string& certificate_pem);
-std::string CertificateId(const X509* certificate);
-
 class RevocationList {
  public:
-  // Reads all lists in `crl_file` (PEM), each signed by a certificate in one of `ca_files` (an
-  // empty name: no file). An empty `crl_file`: none are revoked. On an error the lists read before
-  // stay in force.
-  absl::Status Load(const std::string& crl_file, const std::vector<std::string>& ca_files);
+  // Reads all lists in `crl_file` (PEM), each signed by a certificate in `ca_file`, which holds
+  // those that are trusted, or in `issuing_file` (an empty name: no file). An empty `crl_file`:
+  // none are revoked. On an error the lists read before stay in force.
+  absl::Status Load(const std::string& crl_file, const std::string& ca_file,
+                    const std::string& issuing_file);
 
   // Of this node only the certificates with these serial numbers (hexadecimal) count from now on.
   void SetOnly(const std::string& node, const std::vector<std::string>& serials);
 
-  // Unauthenticated if the certificate of this id is on a list.
-  absl::Status Check(const std::string& certificate_id) const;
+  // Unauthenticated if one of these certificates is on a list, or if there are lists and none of
+  // them is of an authority that was ever trusted: what lies between is not known (a resumed TLS
+  // session tells only the first).
+  absl::Status Check(const CertificateIds& certificates) const;
   // The same, also if this node is revoked and the certificate not one that it got since.
-  absl::Status CheckNode(const std::string& node, const std::string& certificate_id) const;
+  absl::Status CheckNode(const std::string& node, const CertificateIds& certificates) const;
 
   size_t size() const;
 
  private:
   mutable std::mutex mutex_;
-  std::set<std::string> revoked_;                      // guarded by mutex_; certificate ids
+  std::set<std::string> revoked_;  // guarded by mutex_; certificate ids
+  std::set<std::string> trusted_;  // guarded by mutex_; names of authorities, with those of before
   std::map<std::string, std::set<std::string>> only_;  // guarded by mutex_; by node: serial numbers
 };
 

@@ -16,8 +16,8 @@ absl::StatusOr<feed::Asker> Gate::Asks(const grpc::ServerContextBase& context) c
   const auto peer = PeerOf(context, *revoked_);
   if (peer.ok() && peer->role != Role::kNode) {
     Admitted(*peer);
-    return feed::Asker{Who(*peer), [this, certificate = peer->certificate_id] {
-                         absl::Status good = revoked_->Check(certificate);
+    return feed::Asker{Who(*peer), [this, certificates = peer->certificate_ids] {
+                         absl::Status good = revoked_->Check(certificates);
                          if (!good.ok()) stats_->Refuse(collector::GrpcRefusal::kDenied);
                          return good;
                        }};

@@ -96,10 +96,22 @@ absl::StatusOr<std::string> PkiIssuing(const PkiFlags& flags, absl::Time now) {
   const auto issuing = pki::MakeIssuing(*root, name, now - kBackdate, now + absl::Hours(24) * days);
   if (!issuing.ok()) return issuing.status();
   if (absl::Status status = WritePair(base, *issuing, flags.force); !status.ok()) return status;
-  return absl::StrCat("wrote ", base, ".crt and ", base, ".key, valid ", days,
-                      " days\nnext: both to the collector, as its enroll.ca_cert and "
-                      "enroll.ca_key; then ",
-                      flags.dir, "/ca.key to where nobody reaches it\n");
+  const std::string lists = flags.dir + "/crl.pem";
+  const auto before = ReadFile(lists, kMaxPem);
+  if (before.ok()) {
+    const auto signed_anew =
+        pki::RevokeSerials(*issuing, *before, {}, now, now + absl::Hours(24) * kListDays);
+    if (!signed_anew.ok()) return signed_anew.status();
+    if (absl::Status status = WriteFile(lists, *signed_anew, 0644, true); !status.ok())
+      return status;
+  } else if (!absl::IsNotFound(before.status())) {
+    return before.status();
+  }
+  return absl::StrCat("wrote ", base, ".crt and ", base, ".key, valid ", days, " days\n",
+                      before.ok() ? absl::StrCat("signed its list in ", lists, " anew\n") : "",
+                      "next: both to the collector, as its enroll.ca_cert and enroll.ca_key",
+                      before.ok() ? ", and the list as its tls.crl; then " : "; then ", flags.dir,
+                      "/ca.key to where nobody reaches it\n");
 }
 
 absl::StatusOr<std::string> PkiRevoke(const PkiFlags& flags, absl::Time now) {

@@ -31,7 +31,7 @@ class EnrolmentService final : public v1::Enrolment::Service {
     const EnrollDesk::Asked asked = {.node = peer->name,
                                      .signing_request = request->signing_request(),
                                      .address = HostOf(peer->address)};
-    const std::string serial = peer->certificate_id.substr(0, peer->certificate_id.find('/'));
+    const std::string serial = collector::SerialOf(peer->certificate_ids.front());
     return Deliver(options_, asked, "renew", options_.desk->Renew(asked, serial), issued);
   }
 

@@ -12,7 +12,7 @@ ConnectReactor::ConnectReactor(IngestCore* core, const collector::Peer& peer,
       renewed_after_(std::chrono::steady_clock::now() + connection_age * 9 / 10) {
   session_ = core_->Open({.node_name = peer.name,
                           .address = peer.address,
-                          .certificate_id = peer.certificate_id,
+                          .certificate_ids = peer.certificate_ids,
                           .certificate_end_s = peer.certificate_end_s},
                          this);
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -45,7 +45,7 @@ class IngestService final : public v1::Ingest::CallbackService {
     auto* stream =
         new ConnectReactor(core_, *peer, connection_age_, connections_->Of(peer->address));
     // Who was revoked since the look above may have come too late to be closed with the others.
-    const absl::Status counts = revoked_->CheckNode(peer->name, peer->certificate_id);
+    const absl::Status counts = revoked_->CheckNode(peer->name, peer->certificate_ids);
     if (!counts.ok()) stream->Close(counts);
     return stream;
   }

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "collector/certificate_id.h"
 #include "collector/ingest/stream_sink.h"
 #include "storage/keys.h"
 #include "telltale/v1/ingest.pb.h"
@@ -60,8 +61,8 @@ struct StreamState {
 struct StreamPeer {
   std::string node_name = {};  // of the certificate
   std::string address = {};
-  std::string certificate_id = {};  // what revocation lists know it by
-  int64_t certificate_end_s = 0;    // Unix seconds; 0: unknown
+  collector::CertificateIds certificate_ids = {};
+  int64_t certificate_end_s = 0;  // Unix seconds; 0: unknown
 };
 
 class Session {

@@ -24,9 +24,11 @@ std::string ShownIn(const HttpAsker::Fields& head) {
 HttpAsker::HttpAsker(const HttpServerOptions& options, std::string address)
     : options_(options), address_(std::move(address)) {}
 
-void HttpAsker::SetCertificate(X509* certificate) {
-  certificate_.reset(certificate);
-  auto peer = collector::IdentityOf(certificate);
+void HttpAsker::SetCertificate(const STACK_OF(X509) * chain) {
+  for (int i = 0; i < sk_X509_num(chain); ++i) {
+    certificates_.push_back(collector::CertificateId(sk_X509_value(chain, i)));
+  }
+  auto peer = collector::IdentityOf(sk_X509_value(chain, 0));
   if (peer.ok()) {
     peer_ = *std::move(peer);
   } else {
@@ -35,8 +37,8 @@ void HttpAsker::SetCertificate(X509* certificate) {
 }
 
 absl::Status HttpAsker::CheckCertificate() const {
-  if (certificate_ == nullptr || !options_.check_certificate) return absl::OkStatus();
-  return options_.check_certificate(certificate_.get());
+  if (certificates_.empty() || !options_.check_certificate) return absl::OkStatus();
+  return options_.check_certificate(certificates_);
 }
 
 bool HttpAsker::Known(const Fields& head) const {

@@ -9,11 +9,12 @@
 #include <openssl/x509.h>
 
 #include <boost/beast/http/fields.hpp>
-#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "collector/certificate_id.h"
 #include "collector/identity.h"
 #include "collector/web/http_server.h"
 
@@ -36,7 +37,8 @@ class HttpAsker {
 
   // `options` outlive it.
   HttpAsker(const HttpServerOptions& options, std::string address);
-  void SetCertificate(X509* certificate);  // takes it over
+  // What the handshake has verified: the certificate, those it rests on.
+  void SetCertificate(const STACK_OF(X509) * chain);
 
   const std::string& address() const { return address_; }
   // Whether the certificate alone tells that a reader asks. Cheap; false where a token is shown.
@@ -49,15 +51,12 @@ class HttpAsker {
   std::string Name(const Fields& head) const;
 
  private:
-  struct FreeCertificate {
-    void operator()(X509* certificate) const { X509_free(certificate); }
-  };
   absl::Status CheckCertificate() const;
 
   const HttpServerOptions& options_;
   const std::string address_;
-  std::unique_ptr<X509, FreeCertificate> certificate_;  // that was shown, if any
-  std::optional<collector::Identity> peer_;             // whom it names
+  collector::CertificateIds certificates_;   // ids of the one that was shown, if any, and its chain
+  std::optional<collector::Identity> peer_;  // whom it names
   std::string peer_problem_;
 };
 

@@ -25,6 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "collector/access/address_limits.h"
+#include "collector/certificate_id.h"
 #include "collector/web/http_stats.h"
 #include "collector/web/http_types.h"
 
@@ -43,9 +44,10 @@ struct HttpServerOptions {
       at_once;
   // Whether a path takes the handler no time to speak of. Empty: none does.
   std::function<bool(const std::string& path)> quick;
-  // Whether a certificate that its authority vouches for is still good; asked for each request, so
-  // that open connections end too. Any thread. Empty: all are.
-  std::function<absl::Status(const X509* certificate)> check_certificate;
+  // Whether a certificate that its authority vouches for is still good, by the ids of it and of its
+  // chain; asked for each request, so that open connections end too. Any
+  // thread. Empty: all are.
+  std::function<absl::Status(const collector::CertificateIds& certificates)> check_certificate;
   // Whom a bearer token stands for, or Unauthenticated; any thread. Empty: no tokens are taken.
   std::function<absl::StatusOr<collector::Identity>(std::string_view token,
                                                     const std::string& address)>

@@ -97,9 +97,8 @@ net::awaitable<bool> HttpSession::Handshake() {
     beast::get_lowest_layer(stream_).close();
     co_return false;
   }
-  if (X509* certificate = SSL_get1_peer_certificate(stream_.native_handle())) {
-    asker_.SetCertificate(certificate);
-  }
+  const STACK_OF(X509)* chain = SSL_get0_verified_chain(stream_.native_handle());
+  if (chain != nullptr && sk_X509_num(chain) > 0) asker_.SetCertificate(chain);
   co_return true;
 }
 

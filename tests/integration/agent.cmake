@@ -19,7 +19,8 @@ telltale_test(agent_tls_test LABEL integration TIMEOUT 300
 telltale_test(agent_reload_test LABEL integration TIMEOUT 300
   SOURCES integration/agent_reload_test.cc LINK telltale_agent_rig telltale::storage)
 telltale_test(enrolment_test LABEL integration TIMEOUT 300
-  SOURCES integration/enrolment_test.cc LINK telltale_agent_rig telltale::agent_enroll)
+  SOURCES integration/enrolment_test.cc support/https_client.cc
+  LINK telltale_agent_rig telltale::agent_enroll OpenSSL::SSL)
 telltale_test(clone_decision_test LABEL integration TIMEOUT 300
   SOURCES integration/clone_decision_test.cc LINK telltale_agent_rig)
 telltale_test(stalled_files_test LABEL integration

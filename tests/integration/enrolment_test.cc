@@ -19,6 +19,7 @@
 #include "telltale/v1/query.grpc.pb.h"
 #include "tests/support/agent_process.h"
 #include "tests/support/collector_process.h"
+#include "tests/support/https_client.h"
 
 namespace telltale::testing {
 namespace {
@@ -43,7 +44,8 @@ class EnrolmentTest : public ::testing::Test {
     };
     pki({"init"});
     pki({"issuing"});
-    pki({"issue", "--role", "collector", "--name", "collector", "--dns", "localhost"});
+    pki({"issue", "--role", "collector", "--name", "collector", "--dns", "localhost", "--ip",
+         "127.0.0.1"});
     pki({"issue", "--role", "operator", "--name", "olga"});
     pki({"issue", "--role", "viewer", "--name", "ann"});
     pki({"revoke", "--issuing", "--serial", "01"});  // makes the list
@@ -199,6 +201,54 @@ TEST_F(EnrolmentTest, OneCommandRevokesANodeUntilItEnrolsAnew) {
   agent.Start(collector_.address());
   EXPECT_TRUE(Await([&] { return stored() > received; }, kSeconds)) << agent.log();
   EXPECT_EQ(renew().code(), absl::StatusCode::kUnauthenticated) << renew();
+}
+
+// Whoever stole its key signs serial numbers that are on no list.
+TEST_F(EnrolmentTest, WhatARevokedIssuingAuthoritySignedCountsNoMoreUntilTheNodeEnrolsAnew) {
+  ASSERT_TRUE(Start()) << collector_.log();
+  ASSERT_EQ(Enroll("db-1", {"--token", Token("db-1")}).exit_code, 0);
+  const std::string ca = scratch_.path() + "/db-1/ca.crt";
+  AgentProcess agent(scratch_.path(), "db-1", ca, FilesOf("db-1"));
+  agent.Start(collector_.address());
+  const auto stored = [&] {
+    auto nodes = nlohmann::json::parse(Telltale({"nodes", "-o", "json"}).output)["nodes"];
+    return nodes.empty() ? 0 : nodes[0].value("epochsReceived", 0);
+  };
+  ASSERT_TRUE(Await([&] { return stored() >= 1; }, kSeconds)) << agent.log();
+  const auto https = [&] {
+    HttpsClient client({.port = collector_.https_port(), .ca_file = ca, .client = FilesOf("db-1")});
+    return client.Get("/api/v1/nodes").body;
+  };
+  EXPECT_THAT(https(), HasSubstr("node"));
+  EXPECT_THAT(https(), Not(HasSubstr("revoked")));
+
+  const auto pki = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "pki");
+    words.insert(words.begin() + 2, {"--dir", dir_});
+    return RunTelltale(words);
+  };
+  ASSERT_EQ(pki({"revoke", "--cert", dir_ + "/issuing.crt"}).exit_code, 0);
+  EXPECT_TRUE(Await([&] { return agent.Logged("was revoked") >= 1; }, kSeconds)) << agent.log();
+  EXPECT_TRUE(Await([&] { return agent.Logged("its authority's serial") >= 1; }, kSeconds))
+      << agent.log();
+  const int received = stored();
+  EXPECT_THAT(https(), HasSubstr("its authority's serial"));
+  EXPECT_EQ(Telltale({"nodes"}).exit_code, 0) << "the root signed the operator";
+
+  const ProgramRun anew = pki({"issuing", "--force"});
+  ASSERT_EQ(anew.exit_code, 0) << anew.output;
+  EXPECT_THAT(anew.output, HasSubstr("signed its list"));
+  ASSERT_TRUE(Await([&] {
+    return collector_.log().find("certificates are revoked") !=
+           collector_.log().rfind("certificates are revoked");
+  })) << collector_.log();
+  ASSERT_EQ(Enroll("db-1", {"--again", "--token", Token("db-1")}).exit_code, 0);
+  EXPECT_EQ(agent.Stop(), 0) << agent.log();
+  agent.Start(collector_.address());
+  EXPECT_TRUE(Await([&] { return stored() > received; }, kSeconds)) << agent.log();
+  ASSERT_EQ(collector_.Stop(), 0) << collector_.log();
+  EXPECT_TRUE(Start()) << "what the former authority had revoked is signed by the new one\n"
+                       << collector_.log();
 }
 
 TEST_F(EnrolmentTest, TwoHundredEnrolAtOnce) {

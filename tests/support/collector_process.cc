@@ -47,5 +47,8 @@ std::string CollectorProcess::PortOf(const std::string& listener) const {
 
 std::string CollectorProcess::address() const { return "localhost:" + PortOf("grpc"); }
 std::string CollectorProcess::enroll_address() const { return "localhost:" + PortOf("enroll"); }
+uint16_t CollectorProcess::https_port() const {
+  return static_cast<uint16_t>(std::stoul(PortOf("https")));
+}
 
 }  // namespace telltale::testing

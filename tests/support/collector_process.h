@@ -46,6 +46,7 @@ class CollectorProcess {
   void Signal(int number) const { program_.Signal(number); }
   std::string address() const;         // of gRPC
   std::string enroll_address() const;  // once it was started with enroll.ca_cert
+  uint16_t https_port() const;
   pid_t pid() const { return program_.pid(); }
   std::string log() const { return program_.log(); }
 

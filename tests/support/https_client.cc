@@ -31,7 +31,7 @@ HttpsClient::HttpsClient(const Options& options) {
     SSL_CTX_set_max_proto_version(context_, options.max_tls_version);
   }
   if (options.client.has_value()) {
-    SSL_CTX_use_certificate_file(context_, options.client->cert.c_str(), SSL_FILETYPE_PEM);
+    SSL_CTX_use_certificate_chain_file(context_, options.client->cert.c_str());
     SSL_CTX_use_PrivateKey_file(context_, options.client->key.c_str(), SSL_FILETYPE_PEM);
   }
   if (options.http2) {

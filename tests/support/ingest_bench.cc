@@ -116,7 +116,7 @@ absl::StatusOr<uint32_t> MemoryIngestStore::RollUp(std::span<const uint32_t> nod
 std::shared_ptr<ingest::Session> FakeStream::Open(ingest::IngestCore& core,
                                                   const std::string& node) {
   core_ = &core;
-  session_ = core.Open({.node_name = node, .certificate_id = "certificate of " + node}, this);
+  session_ = core.Open({.node_name = node, .certificate_ids = {"certificate of " + node}}, this);
   return session_;
 }
 

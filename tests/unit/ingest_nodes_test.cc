@@ -519,7 +519,7 @@ TEST_F(NodesTest, ARevokedCertificateEndsItsStreamOnly) {
   auto other = Connect({.node = "db-1"});
   core_.CloseStreams(
       [](const ingest::Session& session) {
-        return session.peer().certificate_id == "certificate of web-1";
+        return session.peer().certificate_ids.front() == "certificate of web-1";
       },
       absl::UnauthenticatedError("revoked"));
   EXPECT_TRUE(agent->stream.closed().has_value());

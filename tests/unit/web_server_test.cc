@@ -259,7 +259,7 @@ TEST_F(HttpServerTest, ATokenStandsForItsHolderAndABadOneForNobody) {
 
 TEST_F(HttpServerTest, ACertificateIsAskedAboutForEachRequest) {
   std::atomic<bool> revoked = false;
-  options_.check_certificate = [&](const X509*) {
+  options_.check_certificate = [&](const std::vector<std::string>&) {
     return revoked ? absl::UnauthenticatedError("revoked") : absl::OkStatus();
   };
   Start();
@@ -291,7 +291,7 @@ TEST_F(HttpServerTest, AnAddressAsksOnlySoOftenWithoutSayingWhoItIs) {
 TEST_F(HttpServerTest, OnlyACertificateThatMayAskSparesTheRate) {
   options_.anonymous_rate = {.per_second = 0, .at_once = 3};
   std::atomic<bool> revoked = false;
-  options_.check_certificate = [&](const X509*) {
+  options_.check_certificate = [&](const std::vector<std::string>&) {
     return revoked ? absl::UnauthenticatedError("revoked") : absl::OkStatus();
   };
   options_.check_token = [](std::string_view, const std::string&) {
@@ -399,7 +399,7 @@ TEST_F(HttpServerTest, AnOpenStreamEndsWhenItsReaderMayNoLonger) {
     return revoked ? absl::UnauthenticatedError("revoked") : absl::OkStatus();
   };
   options_.heartbeat = std::chrono::milliseconds(50);
-  options_.check_certificate = [&](const X509*) { return good(); };
+  options_.check_certificate = [&](const std::vector<std::string>&) { return good(); };
   options_.check_token = [](std::string_view, const std::string&) {
     return absl::StatusOr<collector::Identity>(
         collector::Identity{collector::Role::kViewer, "grafana"});
