@@ -18,8 +18,10 @@
  * of the whole epoch: no later one may come, the third of three alike can pass no power, and an
  * epoch has hardly more of them than cells. A leader that had its sample is kept again only while
  * tokens are plenty; the last ones are for who weighs much (telltale_too_light). A heavy leader
- * that found no token tries again at each power of its own margin: its cell's total may be past the
- * last one of the epoch.
+ * that was not kept yet also tries at each power of the most that it may weigh, margin + contested,
+ * which grows by its own events alone: it may have found no token, and of two labels that take
+ * turns with equal weights, as code does that runs in one order each time, all powers of the total
+ * fall to the same one.
  */
 #ifndef TELLTALE_SKETCH_SLOT_H_
 #define TELLTALE_SKETCH_SLOT_H_
@@ -87,9 +89,11 @@ TELLTALE_INLINE enum telltale_due telltale_add(struct telltale_slot* slot, uint6
   if (((lead ^ hash) & TELLTALE_MARK_MASK) == 0) {
     next = lead + (weight << TELLTALE_MARGIN_SHIFT);
     if (TELLTALE_RARE(next < lead)) next = lead | TELLTALE_VOTE_MAX << TELLTALE_MARGIN_SHIFT;
-    if (!(lead & TELLTALE_LEAD_SEEN) && telltale_margin(next) >> quantum_log2 >> heavy_log2)
-      passed |= telltale_passed(telltale_margin(lead) >> quantum_log2,
-                                telltale_margin(next) >> quantum_log2, powers);
+    margin = telltale_margin(lead);
+    if (!(lead & TELLTALE_LEAD_SEEN) &&
+        (after + margin + weight) >> (quantum_log2 + 1) >> heavy_log2)
+      passed |= telltale_passed((before + margin) >> (quantum_log2 + 1),
+                                (after + margin + weight) >> (quantum_log2 + 1), powers);
     if (TELLTALE_RARE(passed)) {
       due = lead & TELLTALE_LEAD_SEEN ? TELLTALE_DUE_AGAIN : TELLTALE_DUE;
       next |= TELLTALE_LEAD_SEEN;
@@ -113,12 +117,13 @@ TELLTALE_INLINE enum telltale_due telltale_add(struct telltale_slot* slot, uint6
   return due;
 }
 
-/* What a label may weigh by what its cell knows now: the margin with which it leads, or what is
- * contested. */
+/* The most a label may weigh by what its cell knows now: what is contested, and if it leads its
+ * margin besides. Two labels that weigh alike lead by little in turn. Without a branch, of which
+ * the verifier takes few more: (total + margin) / 2, or (total - margin) / 2. */
 TELLTALE_INLINE uint64_t telltale_stake(const struct telltale_slot* slot, uint64_t hash) {
   uint64_t margin = telltale_margin(slot->lead);
-  if (((slot->lead ^ hash) & TELLTALE_MARK_MASK) == 0) return margin;
-  return (slot->total - margin) / 2;
+  uint64_t other = (((slot->lead ^ hash) & TELLTALE_MARK_MASK) + TELLTALE_MARK_MASK) >> 16;
+  return (slot->total + ((margin ^ -other) + other)) / 2;
 }
 
 /* Whether an event with that stake, in quanta, must leave the tokens that are left (of a full

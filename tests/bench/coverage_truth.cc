@@ -285,8 +285,8 @@ int Run(int epoch_seconds, char** command) {
   const auto drain = [&] { sensor.Drain(taken).status().IgnoreError(); };
   TakeTruth(truth_map, 0, drain);
   if (!sensor.Cut(taken).ok()) return 1;
-  TakeTruth(truth_map, 1, drain);
   taken.Take();
+  TakeTruth(truth_map, 1, drain);
   bool running = true;
   for (uint32_t half = 0; running; half ^= 1) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(epoch_seconds);

@@ -202,7 +202,7 @@ TEST(MissCurveTest, IsNearTheShareOfMissedLabelsInSimulatedEpochs) {
     const Bins bins = Compare(epochs, random).measured;
     // Where labels come in runs and tokens are plenty, those missed most are stated too high.
     ExpectNear(bins, -0.12, epochs.longest > 1 ? 0.3 : 0.2, epochs.name);
-    ExpectNearInAll(bins, 0.12, epochs.name);
+    ExpectNearInAll(bins, epochs.longest > 1 ? 0.14 : 0.12, epochs.name);
   }
 }
 

@@ -257,18 +257,41 @@ TEST(DueTest, ALeaderThatWasRefusedIsDueAtTheNextPower) {
   EXPECT_EQ(telltale_margin(counting.slot(0, 0).lead), 56u);
 }
 
-TEST(DueTest, AHeavyLeaderThatWasRefusedIsDueAtThePowersOfItsOwnMargin) {
+TEST(DueTest, AHeavyLeaderThatWasRefusedIsDueAtThePowersOfTheMostItMayWeigh) {
   Counting counting(1);
-  counting.Add({6, 1000, 0}, 0, 1, 5);  // the total's next power is 1,024, then 2,048
-  counting.Add({5, 1002, 0}, 0, 1, 5);  // leads with 2
+  counting.Add({6, 1000, 0}, 0, 1, 5);
+  counting.Add({5, 1002, 0}, 0, 1, 5);  // leads with 2, may weigh 1,002; the total's next is 2,048
   counting.Refuse(5);
-  EXPECT_EQ(counting.Add({5, 2, 0}, 0, 1, 5), TELLTALE_NOT_DUE) << "4 is light";
-  EXPECT_EQ(counting.Add({5, 27, 0}, 0, 1, 5), TELLTALE_NOT_DUE) << "31 is light";
-  EXPECT_EQ(counting.Add({5, 1, 0}, 0, 1, 5), TELLTALE_DUE) << "32 is heavy";
+  EXPECT_EQ(counting.Add({5, 2, 0}, 0, 1, 5), TELLTALE_NOT_DUE);
+  EXPECT_EQ(counting.Add({5, 20, 0}, 0, 1, 5), TELLTALE_DUE) << "1,024";
   counting.Refuse(5);
   EXPECT_EQ(counting.Add({5, 1, 0}, 0, 1, 5), TELLTALE_NOT_DUE);
-  EXPECT_EQ(telltale_stake(&counting.slot(0, 0), 5), 33u);
+  EXPECT_EQ(telltale_stake(&counting.slot(0, 0), 5), 1025u) << "1,000 contested, a margin of 25";
   EXPECT_EQ(telltale_stake(&counting.slot(0, 0), 6), 1000u) << "what is contested";
+  Counting light(1);
+  light.Add({6, 10, 0}, 0, 1, 5);
+  light.Add({5, 12, 0}, 0, 1, 5);
+  light.Refuse(5);
+  EXPECT_EQ(light.Add({5, 4, 0}, 0, 1, 5), TELLTALE_NOT_DUE) << "16 is a power, and light";
+}
+
+// As code does that runs in one order each time, say the faults of each fork: the total, even after
+// every second event, passes all powers of two at the events of one label.
+TEST(DueTest, OfTwoLabelsThatTakeTurnsWithEqualWeightsBothAreDueOnceTheyAreHeavy) {
+  Counting counting(1);
+  std::map<uint64_t, int> due;
+  for (int turn = 0; turn < 1000; ++turn) {
+    for (const uint64_t label : {5, 6}) {
+      if (counting.Add({label, 1, 0}, 0, 1, 3) != TELLTALE_DUE) continue;
+      if (turn < 100) {
+        counting.Refuse(label);  // no token is left for who is light
+      } else {
+        ++due[label];
+      }
+    }
+  }
+  EXPECT_GE(due[5], 1);
+  EXPECT_GE(due[6], 1);
 }
 
 // 300 threads sleep through an epoch, 256 cells: three of them share one in many an epoch.
