@@ -104,6 +104,7 @@ struct Collector::Parts {
   GrpcConnections enroll_connections{&grpc_stats};
   RevocationList revoked;
   FileStamp crl_stamp, ca_stamp, issuing_stamp;
+  bool lists_due = false;  // to be read whether or not a file has changed
   enroll::EnrollStats enroll_stats;
   std::atomic<uint64_t> maintenance_failures = 0;
   ingest::SystemClock clock;
@@ -406,9 +407,7 @@ void Collector::Reload(const Config& config) {
   Parts& parts = *parts_;
   parts.ingest->SetSettings(IngestSettingsOf(config));
   parts.config.tls_crl = config.tls_crl;
-  parts.crl_stamp = {};
-  parts.ca_stamp = {};
-  parts.issuing_stamp = {};
+  parts.lists_due = true;
   const auto now_s = static_cast<int64_t>(parts.clock.UnixNs() / kNsPerS);
   if (absl::Status status = CheckTlsFiles(TlsFilesOf(parts.config), now_s); !status.ok()) {
     spdlog::error("reload: {}; the certificates loaded before stay in use",
@@ -424,7 +423,9 @@ void Collector::Tick() {
   const FileStamp crl = StampOf(parts.config.tls_crl), ca = StampOf(parts.config.tls_ca),
                   issuing = StampOf(parts.config.enroll_ca_cert);
   const bool authorities = ca != parts.ca_stamp || issuing != parts.issuing_stamp;
-  if (crl == parts.crl_stamp && (!authorities || parts.config.tls_crl.empty())) return;
+  const bool changed = crl != parts.crl_stamp || (authorities && !parts.config.tls_crl.empty());
+  if (!changed && !parts.lists_due) return;
+  parts.lists_due = false;
   parts.crl_stamp = crl;
   parts.ca_stamp = ca;
   parts.issuing_stamp = issuing;

@@ -36,16 +36,21 @@ absl::Status RevocationList::Load(const std::string& crl_file, const std::string
     return absl::OkStatus();
   }
   std::vector<OpenSslPtr<X509>> authorities;
-  std::set<std::string> trusted;
+  std::vector<std::pair<std::string, std::string>> trusted;  // id, name
   for (const std::string& file : {ca_file, issuing_file}) {
     if (file.empty()) continue;
     const auto ca_text = ReadPemFile("ca", file);
     if (!ca_text.ok()) return ca_text.status();
     auto parsed = ParseCertificates("ca", file, *ca_text);
     if (!parsed.ok()) return parsed.status();
-    for (auto& authority : *parsed) {
-      if (file == ca_file) trusted.insert(NameBytes(X509_get_subject_name(authority.get())));
-      authorities.push_back(std::move(authority));
+    for (auto& authority : *parsed) authorities.push_back(std::move(authority));
+    if (file != ca_file) continue;
+    // Whatever is wrong with the rest: handshakes believe them from now on.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& authority : authorities) {
+      trusted.emplace_back(CertificateId(authority.get()),
+                           NameBytes(X509_get_subject_name(authority.get())));
+      trusted_.insert(trusted.back().second);
     }
   }
   const auto text = ReadPemFile("crl", crl_file);
@@ -76,7 +81,13 @@ absl::Status RevocationList::Load(const std::string& crl_file, const std::string
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   revoked_ = std::move(ids);
-  trusted_.merge(trusted);
+  // Handshakes believe an authority in tls.ca that is itself on a list, and then no other is sent.
+  for (const auto& [id, name] : trusted) {
+    if (revoked_.contains(id)) trusted_.erase(name);
+  }
+  for (const auto& [id, name] : trusted) {
+    if (!revoked_.contains(id)) trusted_.insert(name);
+  }
   return absl::OkStatus();
 }
 

@@ -22,7 +22,8 @@ class RevocationList {
  public:
   // Reads all lists in `crl_file` (PEM), each signed by a certificate in `ca_file`, which holds
   // those that are trusted, or in `issuing_file` (an empty name: no file). An empty `crl_file`:
-  // none are revoked. On an error the lists read before stay in force.
+  // none are revoked. On an error the lists read before stay in force; who is trusted is taken
+  // over all the same, as handshakes do it.
   absl::Status Load(const std::string& crl_file, const std::string& ca_file,
                     const std::string& issuing_file);
 

@@ -25,10 +25,9 @@ constexpr absl::Duration kBackdate = absl::Hours(2);
 
 bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-absl::Status Refuse(const std::string& path) {
+absl::Status Refuse(const std::string& path, const char* consequence = "") {
   return absl::AlreadyExistsError(
-      absl::StrCat("pki: ", path,
-                   " is there already; give --force to replace it (what it signed stops working)"));
+      absl::StrCat("pki: ", path, " is there already; give --force to replace it", consequence));
 }
 
 absl::Status CheckDays(int days) {
@@ -60,6 +59,30 @@ absl::StatusOr<pki::KeyPair> ReadPair(const std::string& dir, const std::string&
   return pki::KeyPair{*std::move(certificate), *std::move(key)};
 }
 
+// The lists in `lists` with that of the authority in `former` signed by the one that takes its
+// place; nothing where it has none.
+absl::StatusOr<std::string> SignListAnew(const std::string& lists, const std::string& former,
+                                         const pki::KeyPair& authority, absl::Time now) {
+  const auto before = ReadFile(lists, kMaxPem), certificate = ReadFile(former, kMaxPem);
+  if (absl::IsNotFound(before.status()) || absl::IsNotFound(certificate.status())) return "";
+  for (const absl::Status& status : {before.status(), certificate.status()}) {
+    if (!status.ok()) return status;
+  }
+  const auto has = pki::HasListOf(*certificate, *before);
+  if (!has.ok()) return has.status();
+  if (!*has) return "";
+  const auto own = pki::ReadCertificates(authority.certificate);
+  const auto was = pki::ReadCertificates(*certificate);
+  if (!own.ok()) return own.status();
+  if (!was.ok()) return was.status();
+  if (own->front().subject != was->front().subject) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "pki: ", lists, " holds a list of ", Escaped(was->front().subject),
+        ", for which an authority of another name cannot sign; leave --name as it was"));
+  }
+  return pki::RevokeSerials(authority, *before, {}, now, now + absl::Hours(24) * kListDays);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> PkiInit(const PkiFlags& flags, absl::Time now) {
@@ -70,7 +93,9 @@ absl::StatusOr<std::string> PkiInit(const PkiFlags& flags, absl::Time now) {
   }
   const std::string base = flags.dir + "/ca";
   for (const char* end : {".key", ".crt"}) {
-    if (!flags.force && Exists(base + end)) return Refuse(base + end);
+    if (!flags.force && Exists(base + end)) {
+      return Refuse(base + end, " (what it signed stops working)");
+    }
   }
   const int days = flags.days == 0 ? kAuthorityDays : flags.days;
   const std::string name = flags.name.empty() ? "Telltale CA" : flags.name;
@@ -95,23 +120,21 @@ absl::StatusOr<std::string> PkiIssuing(const PkiFlags& flags, absl::Time now) {
   const std::string name = flags.name.empty() ? "Telltale issuing CA" : flags.name;
   const auto issuing = pki::MakeIssuing(*root, name, now - kBackdate, now + absl::Hours(24) * days);
   if (!issuing.ok()) return issuing.status();
-  if (absl::Status status = WritePair(base, *issuing, flags.force); !status.ok()) return status;
+  // Before anything is written: the former one's key is gone with it.
   const std::string lists = flags.dir + "/crl.pem";
-  const auto before = ReadFile(lists, kMaxPem);
-  if (before.ok()) {
-    const auto signed_anew =
-        pki::RevokeSerials(*issuing, *before, {}, now, now + absl::Hours(24) * kListDays);
-    if (!signed_anew.ok()) return signed_anew.status();
+  const auto signed_anew = SignListAnew(lists, base + ".crt", *issuing, now);
+  if (!signed_anew.ok()) return signed_anew.status();
+  if (absl::Status status = WritePair(base, *issuing, flags.force); !status.ok()) return status;
+  if (!signed_anew->empty()) {
     if (absl::Status status = WriteFile(lists, *signed_anew, 0644, true); !status.ok())
       return status;
-  } else if (!absl::IsNotFound(before.status())) {
-    return before.status();
   }
-  return absl::StrCat("wrote ", base, ".crt and ", base, ".key, valid ", days, " days\n",
-                      before.ok() ? absl::StrCat("signed its list in ", lists, " anew\n") : "",
-                      "next: both to the collector, as its enroll.ca_cert and enroll.ca_key",
-                      before.ok() ? ", and the list as its tls.crl; then " : "; then ", flags.dir,
-                      "/ca.key to where nobody reaches it\n");
+  return absl::StrCat(
+      "wrote ", base, ".crt and ", base, ".key, valid ", days, " days\n",
+      signed_anew->empty() ? "" : absl::StrCat("signed its list in ", lists, " anew\n"),
+      "next: both to the collector, as its enroll.ca_cert and enroll.ca_key",
+      signed_anew->empty() ? "; then " : ", and the list as its tls.crl; then ", flags.dir,
+      "/ca.key to where nobody reaches it\n");
 }
 
 absl::StatusOr<std::string> PkiRevoke(const PkiFlags& flags, absl::Time now) {

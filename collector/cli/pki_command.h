@@ -28,7 +28,8 @@ struct PkiFlags {
 absl::StatusOr<std::string> PkiInit(const PkiFlags& flags, absl::Time now);
 
 // Writes DIR/issuing.crt and DIR/issuing.key: an authority below DIR/ca.* that signs leaves only.
-// What the one before it had revoked stays so: it signs DIR/crl.pem anew, if there is one.
+// What the one before it had revoked stays so: it signs its list in DIR/crl.pem anew, if there is
+// one. InvalidArgument: there is, and the name is another.
 absl::StatusOr<std::string> PkiIssuing(const PkiFlags& flags, absl::Time now);
 
 // Puts certificates on the list DIR/crl.pem, which it makes if there is none.

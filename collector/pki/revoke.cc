@@ -107,4 +107,16 @@ absl::StatusOr<std::string> RevokeSerials(const KeyPair& authority, const std::s
   return std::string(data, static_cast<size_t>(size));
 }
 
+absl::StatusOr<bool> HasListOf(const std::string& authority, const std::string& lists) {
+  const Owned<X509> issuer(PEM_read_bio_X509(Reader(authority).get(), nullptr, nullptr, nullptr));
+  if (issuer == nullptr) return Wrong("the certificate of the authority cannot be read");
+  const Owned<BIO> text = Reader(lists);
+  bool has = false;
+  while (Owned<X509_CRL> next{PEM_read_bio_X509_CRL(text.get(), nullptr, nullptr, nullptr)}) {
+    has |= X509_NAME_cmp(X509_CRL_get_issuer(next.get()), X509_get_subject_name(issuer.get())) == 0;
+  }
+  ERR_clear_error();
+  return has;
+}
+
 }  // namespace telltale::pki

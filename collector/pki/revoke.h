@@ -19,6 +19,9 @@ absl::StatusOr<std::string> RevokeSerials(const KeyPair& authority, const std::s
                                           const std::vector<std::string>& serials, absl::Time now,
                                           absl::Time next_update);
 
+// Whether `lists` (PEM, may be empty) hold one of the authority with this certificate (PEM).
+absl::StatusOr<bool> HasListOf(const std::string& authority, const std::string& lists);
+
 }  // namespace telltale::pki
 
 #endif  // TELLTALE_COLLECTOR_PKI_REVOKE_H_
