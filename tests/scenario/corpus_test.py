@@ -122,6 +122,17 @@ class Judgements(unittest.TestCase):
     def test_what_another_rule_said_of_it_is_told(self):
         self.assertEqual(self.judge(said(filter_="rule_blocked"))["also"], ["rule_blocked"])
 
+    def test_the_cgroup_of_whoever_ran_it_is_left_out_of_what_was_said(self):
+        load = planted(rule=1, cause="busy", program="p", run="r")
+        text = "busy; its cgroup is /user.slice/session-3.scope; killed, in cgroup /planted_spin"
+        self.assertEqual(judging.said({"text": text}, load), "busy; killed, in cgroup /planted_spin")
+
+    def test_of_an_entry_that_names_nobody_what_began_after_it_is_about_something_else(self):
+        load = planted(detector="ewma", vital="signal", cause="busy", program="p", run="r")
+        for began_s, found in ((load.planted_s + 1, True), (load.ended_s + 1, False)):
+            anomaly = {**said(filter_="ewma"), "vital": "signal", "startS": began_s}
+            self.assertEqual(judging.judge_fault(load, [anomaly], FILTERS, 5)["found"], found)
+
     def test_of_root_it_is_told_by_the_name_of_its_program(self):
         load = planted(uid=0, rule=1, cause="busy", program="p", run="r")
         line = judging.judge_fault(load, [said(subject="/x/bin/planted_spin")], FILTERS, 5)
@@ -338,6 +349,22 @@ class Joined(unittest.TestCase):
         self.assertEqual((both["filters"]["leak"]["hits"], both["filters"]["rule_busy_loop"]["misses"]), (1, 0))
         self.assertEqual(record.joined(old, self.of(1, found=True, epochs=2))["filters"]["rule_busy_loop"]["misses"], 1)
 
+    def test_what_another_filter_found_in_an_earlier_version_replaces_no_miss(self):
+        new, old = self.of(2, found=False), self.of(1, found=True, epochs=2)
+        old["faults"][0]["expected"] = "leak"
+        new["filters"]["leak"], old["filters"]["leak"] = {"rule": 2, "version": 3}, {"rule": 2, "version": 1}
+        both = record.joined(new, old)
+        self.assertEqual((both["filters"]["leak"]["hits"], both["filters"]["rule_busy_loop"]["misses"]), (0, 1))
+
+    def test_what_was_left_out_counts_for_no_later_version_of_its_filter(self):
+        both = record.joined(self.of(2, not_run="no time"), self.of(1, found=True, epochs=2))
+        self.assertEqual((both["faults"][0]["version"], both["filters"]["rule_busy_loop"]["hits"]), (1, 0))
+
+    def test_where_a_line_came_from_stays_with_it(self):
+        first = record.joined(self.of(1, not_run="no time"), self.of(1, found=True, epochs=2))
+        again = record.joined({**self.of(1, not_run="no time"), "measured": "2026-01-09"}, {**first, "measured": "2026-01-08"})
+        self.assertEqual(again["faults"][0]["apart"], "2026-01-02")
+
     def test_what_is_left_of_an_earlier_version_says_so_and_counts_for_no_other(self):
         other = {**self.of(2, not_run="no time"), "innocents": []}
         both = record.joined(self.of(1, found=True, epochs=2), other)
@@ -424,7 +451,7 @@ class Joined(unittest.TestCase):
         held["faults"] = [{**fault, "found": False} for fault in held["faults"]]
         told = record.with_held(committed, held)
         section = record.held_text(told)
-        self.assertRegex(section[-1], r"^\| 2026-01-02 \| 1% \| \d+ s, \d+ \| .* \| 0 of \d+ .* \| packet_loss \|$")
+        self.assertRegex(section[-1], r"^\| 2026-01-02 \| 1% \| \d+ s, \d+ \| .* \| 0 of \d+ .* \| [a-z_, ]+ \|$")
         beside = [line for line in record.page(told).splitlines() if line not in section]
         alone = [line for line in record.page(committed).splitlines() if line]
         self.assertEqual([line for line in alone if line not in beside], [alone[1]])  # which says where it is told

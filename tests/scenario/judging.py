@@ -3,6 +3,7 @@
 import re
 
 GRACE_EPOCHS = 3  # what is found that long after the end of a load is still about it
+CGROUP = re.compile(r"(?:; its cgroup is|, in cgroup) (/[^\s;,]+)")  # as rules tell it
 
 
 def names(anomaly, planted):
@@ -23,8 +24,9 @@ def accuses(anomaly):
 
 
 def said(anomaly, planted):
-    """Without the directory that the programs of this run happened to be in."""
-    return anomaly["text"].replace(f"{planted.exe.parent}/", "")
+    """Without the directory that the programs of this run happened to be in, and the cgroup that whoever ran it was in."""
+    text = anomaly["text"].replace(f"{planted.exe.parent}/", "")
+    return CGROUP.sub(lambda found: found[0] if found[1] == f"/{planted.exe.name}" else "", text)
 
 
 def in_time(anomaly, planted, epoch_s):
@@ -50,7 +52,9 @@ def judge_fault(planted, anomalies, filters, epoch_s):
     began_s = planted.planted_s + entry.quiet_epochs * epoch_s
     near = [anomaly for anomaly in anomalies if in_time(anomaly, planted, epoch_s) and anomaly["foundS"] >= began_s]
     if entry.vital:
-        about = [anomaly for anomaly in near if anomaly.get("vital") == entry.vital]
+        # Nobody is named: what began later is about something else.
+        about = [anomaly for anomaly in near if anomaly.get("vital") == entry.vital and
+                 anomaly.get("startS", 0) < planted.ended_s]
     else:
         about = [anomaly for anomaly in near if names(anomaly, planted)]
     right = [anomaly for anomaly in about if anomaly["filter"] in expected and
@@ -130,7 +134,8 @@ def replayed(said, faults):
     def of_fault(text):
         return any(re.search(rf"(?<![\w-])planted_{re.escape(name)}(?![\w-])", text) for name in faults)
 
-    loads = [text for text in said["of_loads"] if not of_fault(text)]
-    diagnoses = {what: told for what, told in said.get("diagnoses_of_loads", {}).items() if not of_fault(what)}
+    loads = [CGROUP.sub("", text) for text in said["of_loads"] if not of_fault(text)]
+    diagnoses = {what: {key: CGROUP.sub("", value) if key == "first" else value for key, value in told.items()}
+                 for what, told in said.get("diagnoses_of_loads", {}).items() if not of_fault(what)}
     return {**said, "of_loads": loads, "incidents_of_loads": len(loads),
             "incidents_of_faults": len(said["of_loads"]) - len(loads), "diagnoses_of_loads": diagnoses}

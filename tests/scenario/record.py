@@ -92,14 +92,19 @@ def joined(record, other):
     later = {name: (row["rule"], row["version"]) for name, row in other["filters"].items()
              if name not in filters or row["version"] > filters[name][1]}
     apart = apart_text(record, other)
-    ran = {line["name"]: {**line, "apart": apart} for line in other["faults"] if "not_run" not in line}
+    def there(line):
+        version = other["filters"].get(line["expected"], {}).get("version", 0)
+        now = max(filters.get(line["expected"], (0, 0))[1], version)
+        return {**({"version": version} if version < now else {}), **line, "apart": line.get("apart", apart)}
+
+    ran = {line["name"]: there(line) for line in other["faults"] if "not_run" not in line}
     here = {line["name"] for line in record["faults"]}
     faults = []
     for line in record["faults"]:
         instead = ran.get(line["name"])
         if instead is not None:
             expected = {instead["expected"], line["expected"]}
-            if "not_run" in line or len(expected) > 1 or expected & set(later):
+            if "not_run" in line or (len(expected) > 1 and "version" not in instead) or expected & set(later):
                 faults.append(instead)
                 continue
         if "not_run" not in line and line["expected"] in later:
@@ -107,7 +112,8 @@ def joined(record, other):
         faults.append(line)
     faults += [ran.get(line["name"], line) for line in other["faults"] if line["name"] not in here]
     innocents = joined_innocents(record, other, later, apart)
-    played = {line["name"]: {**line, "apart": apart} for line in other.get("fleets", []) if "not_run" not in line}
+    played = {line["name"]: {**line, "apart": line.get("apart", apart)} for line in other.get("fleets", [])
+              if "not_run" not in line}
     fleets = {line["name"]: line for line in record.get("fleets", [])}
     fleets |= {name: line for name, line in played.items() if "not_run" in fleets.get(name, {"not_run": ""})}
     # A record from before there were fleets has them among its faults.
@@ -130,7 +136,7 @@ def joined_innocents(record, other, later, apart):
         return {name: version for name, version in versions.items() if version < now.get(name, 0)}
 
     def of_there(line):
-        return {**line, "apart": apart, "older": older(line)}
+        return {**line, "apart": line.get("apart", apart), "older": older(line)}
 
     def same(line, there):
         return "apart" in line and all(line.get(key) == there.get(key) for key in ("hours", "false"))
