@@ -1,7 +1,6 @@
 #include "collector/peer.h"
 
 #include <grpcpp/grpcpp.h>
-
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
