@@ -13,8 +13,10 @@ namespace telltale::collector {
 // Serial number (hexadecimal), "/", the issuer's name (DER).
 std::string CertificateId(const X509_NAME* issuer, const ASN1_INTEGER* serial);
 std::string CertificateId(const X509* certificate);
+// Its two parts.
 std::string SerialOf(const std::string& id);
 std::string IssuerOf(const std::string& id);
+// A name as IssuerOf gives it, to compare with: names of other encodings are others.
 std::string NameBytes(const X509_NAME* name);
 
 // Of a peer: of its certificate, then of those between it and the authority that is trusted (or

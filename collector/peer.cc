@@ -68,9 +68,9 @@ absl::StatusOr<Peer> PeerOf(const grpc::ServerContextBase& context, const Revoca
       ParseCertificates("certificate", "of the peer", std::string(pem[0].data(), pem[0].size()));
   if (!presented.ok()) return absl::UnauthenticatedError(presented.status().message());
   const X509* certificate = presented->front().get();
-  const auto ids = PathIds(certificate, *auth);
+  auto ids = PathIds(certificate, *auth);
   if (!ids.ok()) return ids.status();
-  peer.certificate_ids = *ids;
+  peer.certificate_ids = *std::move(ids);
   const absl::Status counts = peer.role == Role::kNode
                                   ? revoked.CheckNode(peer.name, peer.certificate_ids)
                                   : revoked.Check(peer.certificate_ids);

@@ -439,7 +439,8 @@ enum telltale_wait_end {
   TELLTALE_WAIT_ENDED = 0,
   TELLTALE_WAIT_OPEN = 1,         /* it goes on at the cut */
   TELLTALE_WAIT_SEVERAL = 2,      /* all of a task's since it was looked at last, in one sum */
-  TELLTALE_WAIT_OPEN_SEVERAL = 3, /* such a sum, of which the last goes on at the cut */
+  TELLTALE_WAIT_OPEN_SEVERAL = 3, /* such a sum, of which the last, or the only one that began
+                                     since, goes on at the cut */
 };
 
 #define TELLTALE_SAMPLE_OPEN 1u

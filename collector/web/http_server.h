@@ -45,8 +45,7 @@ struct HttpServerOptions {
   // Whether a path takes the handler no time to speak of. Empty: none does.
   std::function<bool(const std::string& path)> quick;
   // Whether a certificate that its authority vouches for is still good, by the ids of it and of its
-  // chain; asked for each request, so that open connections end too. Any
-  // thread. Empty: all are.
+  // chain; asked for each request, so that open connections end too. Any thread. Empty: all are.
   std::function<absl::Status(const collector::CertificateIds& certificates)> check_certificate;
   // Whom a bearer token stands for, or Unauthenticated; any thread. Empty: no tokens are taken.
   std::function<absl::StatusOr<collector::Identity>(std::string_view token,

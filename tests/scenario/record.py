@@ -92,6 +92,7 @@ def joined(record, other):
     later = {name: (row["rule"], row["version"]) for name, row in other["filters"].items()
              if name not in filters or row["version"] > filters[name][1]}
     apart = apart_text(record, other)
+
     def there(line):
         version = other["filters"].get(line["expected"], {}).get("version", 0)
         now = max(filters.get(line["expected"], (0, 0))[1], version)
