@@ -436,8 +436,10 @@ def mute_in_replay(replay):
     if recorded < 30:
         mute += [(name, f"wants 30 rows of a process that only grows; the recording goes round after {recorded} epochs")
                  for name in ("leak", "descriptor_leak")]
-        mute += [("vanished", f"wants to have seen a program for 60 epochs; the recording goes round after {recorded}"),
-                 ("rule_load", "its slow start: five epochs of one process; no load was recorded for so long (the growing load and "
+    if recorded < 60:
+        mute.append(("vanished", f"wants to have seen a program for 60 epochs; the recording goes round after {recorded}"))
+    if replay.get("recorded", {}).get("hold_epochs", 0) < 5:
+        mute += [("rule_load", "its slow start: five epochs of one process; no load was recorded for so long (the growing load and "
                   "the storm of processes can be told)"),
                  ("rule_busy_loop", "a loop in many places: five epochs of one process (one in few places can be told)")]
     if epochs < 1440:
