@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #include "storage/keys.h"
 #include "storage/rollup/portable.h"
@@ -248,6 +249,10 @@ void EpochView::AddLabels(const v1::Vital& vital, const v1::VitalDescriptor& des
     sample.duty_ppm = kept.duty_ppm() == 0 ? kAlwaysPpm : kept.duty_ppm();
     label.exemplar = &sample;
   }
+  // Agents send them by what was sampled of each stack, which says less of what a label weighs.
+  std::ranges::stable_sort(labels, [](const auto& a, const auto& b) {
+    return std::tie(b.low, b.high, a.stable_id) < std::tie(a.low, a.high, b.stable_id);
+  });
   view.label_count = static_cast<uint32_t>(labels.size());
   view.labels = labels.data();
 }

@@ -59,6 +59,10 @@ TEST(LeakTest, AStartOfFourMinutesIsNoTrendHoweverShortTheEpochs) {
   watch.length_s = 5;
   Grow(watch, 48, [](int i) { return 100 * kMb + i * kMb; });
   EXPECT_TRUE(watch.told.empty());
+  EXPECT_EQ(watch.Learned().learned_epochs, 5u);
+  EXPECT_STREQ(watch.Learned().unit, "minutes");
+  Grow(watch, 26 * 12, [](int) { return 150 * kMb; });
+  EXPECT_GE(watch.Learned().learned_epochs, watch.Learned().needed_epochs);
 }
 
 TEST(LeakTest, EpochsOfAMinuteCountAlsoIfTheyEndALittleEarly) {
@@ -73,9 +77,36 @@ TEST(LeakTest, EpochsOfAMinuteCountAlsoIfTheyEndALittleEarly) {
 
 TEST(LeakTest, WhatDoublesInHalfAnHourIsToldHoweverYoungItIs) {
   Watch watch(LeakFilter());
-  Grow(watch, 110, [](int i) { return 20 * kMb + i * kMb; });
+  Grow(watch, 50, [](int i) { return 20 * kMb + i * kMb; });
   ASSERT_EQ(watch.told.size(), 1u) << "and it goes on, though it takes longer to double again";
   EXPECT_LE(watch.told[0].end_ns - watch.told[0].start_ns, 31 * 60 * Watch::kSecond);
+}
+
+TEST(LeakTest, WhatGoesOnIsToldAgainWithEachDoublingOfWhatItGrewBy) {
+  Watch watch(LeakFilter());
+  Grow(watch, 1'000, [](int i) { return 20 * kMb + i * kMb; });
+  const std::vector<std::string> so_far = {"29 MB",  "58 MB",  "116 MB",
+                                           "232 MB", "464 MB", "928 MB"};
+  ASSERT_EQ(watch.told.size(), so_far.size());
+  for (size_t i = 0; i < so_far.size(); ++i) {
+    EXPECT_THAT(watch.told[i].text, HasSubstr(": " + so_far[i] + " so far"));
+    EXPECT_EQ(watch.told[i].start_ns, watch.told[0].start_ns) << "the same anomaly";
+    EXPECT_EQ(watch.told[i].subject, watch.told[0].subject);
+    EXPECT_TRUE(watch.told[i].open);
+  }
+}
+
+TEST(LeakTest, ThatItGivesNothingBackIsSaidOnlyOfOneThatDoesNot) {
+  const auto told = [](double breath) {
+    Watch watch(LeakFilter());
+    Grow(watch, 50, [&](int i) { return 20 * kMb + i * kMb + i % 2 * breath * kMb; });
+    EXPECT_EQ(watch.told.size(), 1u);
+    return watch.told.empty() ? Watch::Told{} : watch.told[0];
+  };
+  EXPECT_THAT(told(0).text, HasSubstr("60 MB an hour and gives nothing back: "));
+  EXPECT_THAT(told(0).evidence, HasSubstr("; 0 % of what it took came back"));
+  EXPECT_THAT(told(1.5).text, HasSubstr("60 MB an hour: "));
+  EXPECT_THAT(told(1.5).evidence, HasSubstr("; 19 % of what it took came back"));
 }
 
 void Open(Watch& watch, int epochs, const std::function<double(int)>& files) {
@@ -87,7 +118,7 @@ void Open(Watch& watch, int epochs, const std::function<double(int)>& files) {
 
 TEST(DescriptorLeakTest, AProcessThatOpensAndClosesNoneIsNamedWithItsPace) {
   Watch watch(DescriptorLeakFilter());
-  Open(watch, 60, [](int i) { return 20 + 4.0 * i + i % 2; });
+  Open(watch, 50, [](int i) { return 20 + 4.0 * i + i % 2; });
   ASSERT_EQ(watch.told.size(), 1u);
   EXPECT_EQ(watch.told[0].subject, "app (pid 812, uid 0)");
   EXPECT_EQ(watch.told[0].cause, "descriptor leak");
@@ -117,7 +148,7 @@ TEST(DescriptorLeakTest, AServerIsNotAccusedOfItsClients) {
 TEST(LeakTest, OneThatIsStartedAmongManyIsFollowedAsTheyWere) {
   for (const telltale_filter* filter : {LeakFilter(), DescriptorLeakFilter()}) {
     Watch watch(filter);
-    for (int i = 0; i < 140; ++i) {
+    for (int i = 0; i < 110; ++i) {
       for (uint32_t pid = 100; pid < 160; ++pid) {
         const double grew = pid < 110 && i > 2 ? 1 : 0;
         watch.Process(pid, "/usr/lib/postgresql/bin/postgres",
@@ -141,7 +172,7 @@ TEST(LeakTest, OneThatIsStartedAmongManyIsFollowedAsTheyWere) {
 TEST(LeakTest, ThoseThatComeAndGoKeepNobodyFromBeingFollowed) {
   Watch watch(LeakFilter());
   uint32_t pid = 10'000;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 50; ++i) {
     for (int n = 0; n < 60; ++n) {
       watch.Process(pid++, "/usr/bin/cc", {{TELLTALE_PROCESS_RSS_BYTES, 40 * kMb}});
     }
@@ -153,7 +184,7 @@ TEST(LeakTest, ThoseThatComeAndGoKeepNobodyFromBeingFollowed) {
 
 TEST(LeakTest, EndsWithItsProcess) {
   Watch watch(LeakFilter());
-  Grow(watch, 60, [](int i) { return 20 * kMb + i * kMb; });
+  Grow(watch, 50, [](int i) { return 20 * kMb + i * kMb; });
   for (int i = 0; i < 5; ++i) watch.Show();
   EXPECT_EQ(watch.told.size(), 1u) << "epochs without a process table do not end it";
   for (int i = 0; i < 5; ++i) {
@@ -170,11 +201,11 @@ TEST(LeakTest, ItsEndIsToldOfTheSameSubjectWhateverTheProcessIsCalledThen) {
   for (const telltale_filter* filter : {LeakFilter(), DescriptorLeakFilter()}) {
     Watch watch(filter);
     for (int i = 0; i < 120; ++i) {
-      const double grown = std::min(i, 60);
+      const double grown = std::min(i, 50);
       watch.Process(812, "/usr/bin/app",
                     {{TELLTALE_PROCESS_RSS_BYTES, 20 * kMb + grown * kMb},
                      {TELLTALE_PROCESS_OPEN_FILES, 20 + 4 * grown}});
-      if (i >= 50) {
+      if (i >= 40) {
         watch.body.mutable_host_names()->add_uid(0);
         watch.body.mutable_host_names()->add_user(watch.String("root"));
       }

@@ -81,6 +81,44 @@ TEST(RobustTest, BinomialTailIsTheSumOfItsTerms) {
   EXPECT_EQ(BinomialTail(4, 5, 0.5), 0);
 }
 
+TEST(EpochViewTest, LabelsComeByTheirBoundsHeaviestFirst) {
+  const v1::Schema schema = proto::BuiltinSchema();
+  v1::SummaryBody body;
+  for (const char* exe : {"/usr/bin/a", "/usr/bin/b", "/usr/bin/c", "/usr/bin/d"}) {
+    body.mutable_tables()->add_strings(exe);
+  }
+  v1::Vital& cpu = *body.add_vitals();
+  cpu.set_id(1);
+  cpu.set_state(v1::VITAL_STATE_ACTIVE);
+  const auto add = [&](uint32_t exe, uint64_t samples, uint64_t low, uint64_t high) {
+    v1::FoldedSample& sample = *cpu.add_samples();
+    sample.set_exe(exe);
+    sample.add_label(0);
+    sample.set_samples(samples);
+    sample.set_low(low);
+    sample.set_high(high);
+  };
+  // As agents send them, by what was sampled of each stack.
+  add(1, 9, 10, 40);
+  add(2, 8, 30, 30);
+  add(3, 7, 10, 20);
+  add(4, 6, 30, 60);
+  add(4, 5, 30, 60);
+  SourceEpoch epoch;
+  epoch.span = {.start_ns = 0, .end_ns = kSecond, .watched_ns = kSecond};
+  epoch.body = &body;
+  epoch.schema = &schema;
+  telltale_filter filter = {};
+  filter.needs = TELLTALE_NEEDS_LABELS;
+  const EpochView view(epoch, filter);
+  ASSERT_EQ(view.get()->vital_count, 1u);
+  std::vector<uint64_t> samples;
+  for (uint32_t i = 0; i < view.get()->vitals->label_count; ++i) {
+    samples.push_back(view.get()->vitals->labels[i].samples);
+  }
+  EXPECT_THAT(samples, testing::ElementsAre(6, 5, 8, 9, 7));
+}
+
 TEST(LevelShiftTest, ANewLevelIsToldOnceWithItsBeginning) {
   Watch watch(LevelShiftFilter());
   Noise noise(3);
@@ -164,6 +202,21 @@ TEST(LevelShiftTest, LevelsBeforeAndAfterALongHoleAreNotCompared) {
     }
     EXPECT_EQ(watch.told.size(), epochs_missing == 2 ? 1u : 0u) << epochs_missing;
   }
+}
+
+TEST(LevelShiftTest, LevelsBeforeAndAfterAVitalWasAwayForHoursAreNotCompared) {
+  Watch watch(LevelShiftFilter());
+  Noise noise(8);
+  for (int i = 0; i < 640; ++i) {
+    watch.Rate("cpu", "user", 1);
+    if (i < 200 || i >= 560) {
+      watch.Rate("blocking", "disk", noise(i < 200 ? 1 : 1.8, 0.05));
+    } else {
+      watch.Vital("blocking").set_unwatched_ns(60 * kSecond);
+    }
+    watch.Show();
+  }
+  EXPECT_TRUE(watch.told.empty());
 }
 
 // Two windows of ten epochs at least: with fewer on one side there is nothing to compare.
@@ -326,6 +379,39 @@ TEST(NewLabelTest, OfAProgramsNewLabelsTheHeaviestIsTold) {
   EXPECT_THAT(watch.told[0].text, HasSubstr("45 % of it"));
 }
 
+// Each write is told when it is issued and when it is done.
+TEST(NewLabelTest, ATenthOfWhatWasAskedOfDisksIsATenthWhateverCameBack) {
+  Watch watch(NewLabelFilter(), LearnFor(100));
+  for (int i = 0; i < 200; ++i) {
+    watch.Rate("disk_io", "write_issued", 10e6);
+    watch.Rate("disk_io", "write_done", 10e6);
+    watch.Label("disk_io", "write_done", "", 9e6);
+    if (i >= 150) watch.Label("disk_io", "write_issued", "/usr/bin/miner", 1.5e6);
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("at least 1.5 MB/s, 15 % of it"));
+}
+
+// With epochs of five seconds they are as many in two hours.
+TEST(NewLabelTest, NothingIsNewBeforeADayIsOverHoweverShortTheEpochs) {
+  Watch watch(NewLabelFilter());
+  watch.length_s = 5;
+  const int day = 24 * 3'600 / 5;
+  for (int i = 0; i < day + 20; ++i) {
+    watch.Rate("cpu", "user", 2);
+    watch.Label("cpu", "user", "/usr/bin/old", 1.5);
+    if (i >= 1'500 && i < 1'510) watch.Label("cpu", "user", "/usr/bin/nightly", 0.4);
+    if (i >= day + 10) watch.Label("cpu", "user", "/usr/bin/miner", 0.4);
+    watch.Show();
+    if (i == 1'500) {
+      EXPECT_LT(watch.Learned().learned_epochs, watch.Learned().needed_epochs);
+    }
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].subject, "/usr/bin/miner");
+}
+
 TEST(NewLabelTest, AnotherBuildIsADeployAndWhatItBringsCountsHalfForThirtyEpochs) {
   // A call of its own that the new build begins with after so many epochs.
   const auto run = [](bool deployed, int after) {
@@ -476,6 +562,8 @@ TEST(AffinityTest, AProgramAndAVitalAreToldOnceByTheLabelThatSaysItBest) {
     const bool busy = i % 15 == 7, other = busy || i % 30 == 4;
     watch.Rate("disk_io", "write_done", busy ? 80e6 : 2e6 + i % 5 * 1e4);
     watch.Rate("cpu", "user", 1);
+    watch.Rate("syscall", "ok", 4e3);
+    watch.Rate("user_page", "minor", 4e3);
     if (other) watch.Label("cpu", "user", "/usr/bin/backup", 0.3);
     if (busy) watch.Label("syscall", "ok", "/usr/bin/backup", 900).set_label(0, 2);
     if (busy) watch.Label("syscall", "ok", "/usr/bin/tar", 900).set_label(0, 2);
@@ -486,6 +574,22 @@ TEST(AffinityTest, AProgramAndAVitalAreToldOnceByTheLabelThatSaysItBest) {
   EXPECT_EQ(watch.told[0].subject, "/usr/bin/backup");
   EXPECT_THAT(watch.told[0].text, testing::Not(testing::HasSubstr("is there in cpu")));
   EXPECT_EQ(watch.told[1].subject, "/usr/bin/tar");
+}
+
+// A server whose hundreds of threads wait for work.
+TEST(AffinityTest, WaitingByChoiceHidesNothingAndIsNothing) {
+  Watch watch(AffinityFilter());
+  for (int i = 0; i < 300; ++i) {
+    const bool busy = i % 15 == 7;
+    watch.Rate("disk_io", "write_done", busy ? 80e6 : 2e6 + i % 5 * 1e4);
+    watch.Rate("blocking", "poll", 300);
+    watch.Rate("blocking", "lock", 0.5);
+    if (busy) watch.Label("blocking", "lock", "/usr/bin/backup", 0.3);
+    if (busy) watch.Label("blocking", "poll", "/usr/bin/server", 200);
+    watch.Show();
+  }
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].text, "whenever disk_io is high, /usr/bin/backup is there in blocking");
 }
 
 // High once in `period` epochs, with a job that is there then, and at no other time.

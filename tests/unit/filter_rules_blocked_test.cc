@@ -145,8 +145,9 @@ TEST(BlockedTest, ThatItsDiskIsAsFastAsUsualSpeaksAgainst) {
 
 // A failing disk is slow for hours before somebody waits for it long enough to be told.
 TEST(BlockedTest, ThatItsDiskIsSlowIsNotTheUsualBeforeADayOfIt) {
-  const auto told = [](int slow) {
+  const auto told = [](int slow, uint64_t length_s) {
     Watch watch(BlockedFilter());
+    watch.length_s = length_s;
     const auto answers = [](Watch& w, double await_s) {
       Sampled(w, kDisk, "sda", await_s);
       Answers(w, "write", 100, await_s);
@@ -162,8 +163,10 @@ TEST(BlockedTest, ThatItsDiskIsSlowIsNotTheUsualBeforeADayOfIt) {
     EXPECT_EQ(watch.told.size(), 1u);
     return watch.told.empty() ? Watch::Told{} : watch.told[0];
   };
-  EXPECT_THAT(told(120).evidence, HasSubstr("disk sda: await 1.9 s a write, usual 4 ms"));
-  EXPECT_THAT(told(1'500).against, HasSubstr("disk sda answers as fast as usual, await 1.9 s"));
+  EXPECT_THAT(told(120, 60).evidence, HasSubstr("disk sda: await 1.9 s a write, usual 4 ms"));
+  EXPECT_THAT(told(1'500, 60).against, HasSubstr("disk sda answers as fast as usual, await 1.9 s"));
+  EXPECT_THAT(told(1'500, 5).evidence, HasSubstr("disk sda: await 1.9 s a write, usual 4 ms"))
+      << "two hours of short epochs";
 }
 
 TEST(BlockedTest, OfADiskThatWasIdleAndIsNowFastNowSlowThatIsUsual) {

@@ -24,10 +24,31 @@ TEST(UngratifiedIoTest, RequestsThatAreNotAnsweredAndThoseThatFailAreTold) {
   Play(fails, 40, 4, Nothing, [](Watch& w) {
     w.Rate("disk_io", "read_issued", 1e6);
     w.Rate("disk_io", "read_done", 1e6);
-    w.Label("disk_io", "read_done", "/usr/bin/reader", 1e6).mutable_exemplar()->set_detail(5, 5);
+    v1::Sample& failed =
+        *w.Label("disk_io", "read_done", "/usr/bin/reader", 1e6).mutable_exemplar();
+    failed.set_detail(2, 65536);
+    failed.set_detail(5, 5);
   });
   ASSERT_EQ(fails.told.size(), 1u);
   EXPECT_EQ(fails.told[0].text, "reads of a disk fail with EIO, those of /usr/bin/reader");
+  EXPECT_EQ(fails.told[0].evidence,
+            "the largest of 3 that were sampled failed, of 65.5 kB; 1 MB/s asked");
+}
+
+// What comes back with an error counts as done, as if nothing were wrong.
+TEST(UngratifiedIoTest, ThatRequestsFailIsAsSevereAsAnythingHoweverFewBytesTheyHave) {
+  Watch watch(UngratifiedIoFilter());
+  Play(watch, 40, 2, Nothing, [](Watch& w) {
+    w.Rate("disk_io", "read_issued", 100e6);
+    w.Rate("disk_io", "read_done", 100e6);
+    v1::FoldedSample& failed = w.Label("disk_io", "read_done", "", 1e6);
+    failed.mutable_exemplar()->set_detail(2, 4096);
+    failed.mutable_exemplar()->set_detail(5, 5);
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_GE(watch.told[0].severity, 100);
+  EXPECT_NEAR(watch.told[0].value, 4096 / 60.0, 1e-6);
+  EXPECT_EQ(watch.told[0].expected, 0);
 }
 
 // Requests end in an interrupt, so what failed names nobody.
@@ -485,6 +506,21 @@ TEST(LowMemoryTest, WhoGrewOverALongHoleDidSoInNobodyKnowsWhatTime) {
     return ToldLow(watch, {.pid = 90, .other = 5});
   };
   EXPECT_THAT(told(10), HasSubstr("; job (pid 90, uid 0) grew by 4 GB to 5 GB"));
+  EXPECT_THAT(told(31), HasSubstr("; the largest process is database (pid 70, uid 0) with 6 GB"));
+}
+
+// Half an hour, however many epochs it has.
+TEST(LowMemoryTest, WhoGrewWithinHalfAnHourIsNamedHoweverShortTheEpochs) {
+  const auto told = [](uint64_t minutes_missing) {
+    Watch watch(LowMemoryFilter());
+    watch.length_s = 5;
+    Quiet(watch, 40, {.pid = 90, .other = 1});
+    Quiet(watch, 5 * 60 / 5, {.pid = 90, .other = 5});
+    watch.now += minutes_missing * 60 * Watch::kSecond;
+    return ToldLow(watch, {.pid = 90, .other = 5});
+  };
+  EXPECT_THAT(told(0), HasSubstr("; job (pid 90, uid 0) grew by 3.4"));
+  EXPECT_THAT(told(10), HasSubstr("; job (pid 90, uid 0) grew by 3.4"));
   EXPECT_THAT(told(31), HasSubstr("; the largest process is database (pid 70, uid 0) with 6 GB"));
 }
 

@@ -403,6 +403,20 @@ TEST(FailingCallTest, ALoopAroundAFailingSendIsNamedWithItsCallAndError) {
   EXPECT_EQ(watch.told[0].cause, "busy loop around a failing call");
 }
 
+// Agents send labels by what was sampled of each stack.
+TEST(FailingCallTest, OfCallsThatFailTheHeaviestIsNamedWhereverItStands) {
+  Watch watch(FailingCallFilter());
+  Play(watch, 40, 4, Nothing, [](Watch& w) {
+    v1::FoldedSample& first = w.Label("syscall", "failed", "/usr/bin/app", 500);
+    first.set_label(0, 3 + 1);
+    first.mutable_exemplar()->set_pid(812);
+    first.mutable_exemplar()->set_detail(1, 2 * EBADF - 1);
+    Fails(w, 3e5, 1e3);
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_THAT(watch.told[0].text, HasSubstr("goes round a call that fails (sendto, EPIPE)"));
+}
+
 TEST(FailingCallTest, WhatItMayBeAfterSpeaksAgainst) {
   const auto against = [](double ok, uint64_t error) {
     Watch watch(FailingCallFilter());
@@ -709,8 +723,9 @@ TEST(CrashLoopTest, AProgramThatCrashesAgainAndAgainIsToldInItsSecondEpoch) {
   const auto told = Ends(0, 6, 1);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].text,
-            "app (uid 0) crashes, is started again and crashes: 2 times in 60 s by signal 6 "
+            "app (uid 0) crashes, is started again and crashes: 4 times in 2 min by signal 6 "
             "(SIGABRT), last pid 901");
+  EXPECT_EQ(told[0].evidence, "it ended so in 2 epochs within 2 min");
   EXPECT_EQ(told[0].end_ns - told[0].start_ns, 120 * Watch::kSecond);
   EXPECT_TRUE(told[0].open);
 }
@@ -731,6 +746,101 @@ TEST(CrashLoopTest, ThatOfOneUserEndsWithoutThatOfAnother) {
   EXPECT_EQ(watch.told[1].subject, "/usr/bin/app (uid 1001)");
   EXPECT_FALSE(watch.told[2].open);
   EXPECT_EQ(watch.told[2].subject, watch.told[0].subject);
+}
+
+// Crashes `times` times, so many epochs apart; then so many follow.
+std::vector<Watch::Told> CrashesApart(uint64_t length_s, int times, int apart, int after = 0) {
+  Watch watch(CrashLoopFilter());
+  watch.length_s = length_s;
+  for (int i = 0; i < 40; ++i) watch.Show();
+  for (int i = 0; i < times * apart + after; ++i) {
+    if (i % apart == 0 && i < times * apart) watch.Exit(900, "/usr/sbin/daemon", 0, 11);
+    watch.Show();
+  }
+  return watch.told;
+}
+
+TEST(CrashLoopTest, AServiceThatCrashesEveryFewMinutesForDaysIsToldOnce) {
+  const auto told = CrashesApart(60, 1'000, 3);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].text,
+            "daemon (uid 0) crashes, is started again and crashes: 3 times in 8 min by signal 11 "
+            "(SIGSEGV), last pid 900");
+  EXPECT_EQ(told[0].evidence, "it ended so in 3 epochs within 8 min");
+  EXPECT_TRUE(told[0].open);
+}
+
+TEST(CrashLoopTest, ItIsOverWhenTheNextCrashIsLongOverdue) {
+  const auto told = CrashesApart(60, 5, 3, 10);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_FALSE(told[1].open);
+  EXPECT_EQ(told[0].start_ns, told[1].start_ns);
+  EXPECT_LE(told[1].end_ns - told[1].start_ns, 12 * 60 * kSecond);
+}
+
+TEST(CrashLoopTest, WithShortEpochsACrashNowAndThenIsALoopAsWell) {
+  EXPECT_EQ(CrashesApart(5, 10, 3).size(), 1u);
+}
+
+TEST(CrashLoopTest, ThreeTimesWithinHalfAnHourAreALoopAndFewerAreNone) {
+  EXPECT_EQ(CrashesApart(60, 3, 15).size(), 1u);
+  EXPECT_TRUE(CrashesApart(60, 20, 16).empty());
+  EXPECT_TRUE(CrashesApart(60, 2, 15, 60).empty());
+}
+
+void KillForMemory(Watch& watch, const std::string& exe, uint32_t count) {
+  v1::DiscreteEvent& event = *watch.body.add_events();
+  event.set_type(v1::EVENT_TYPE_OOM);
+  event.set_exe(watch.String(exe));
+  event.set_cgroup(watch.String("/kubepods/shop"));
+  event.set_count(count);
+}
+
+// As in a container with too low a limit, every twenty seconds.
+TEST(CrashLoopTest, AProgramThatIsKilledForWantOfMemoryAgainAndAgainIsTold) {
+  Watch watch(CrashLoopFilter());
+  Play(watch, 40, 4, Nothing, [](Watch& w) {
+    KillForMemory(w, "/usr/bin/app", 3);
+    w.Exit(0, "/usr/bin/app", 0, 9);
+    w.body.mutable_events()->rbegin()->set_count(3);
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].text,
+            "app (uid 0) is killed for want of memory, is started again and killed: 6 times in 2 "
+            "min, in cgroup /kubepods/shop");
+  EXPECT_EQ(watch.told[0].cgroup, "/kubepods/shop");
+  EXPECT_EQ(watch.told[0].cause, "disappearance, again and again: killed for want of memory");
+}
+
+TEST(CrashLoopTest, WhereTheKernelTellsOfItsVictimThePidOnlyTheExitSaysWhatItWas) {
+  Watch watch(CrashLoopFilter());
+  uint32_t pid = 900;
+  Play(watch, 40, 4, Nothing, [&](Watch& w) {
+    v1::DiscreteEvent& event = *w.body.add_events();
+    event.set_type(v1::EVENT_TYPE_OOM);
+    event.set_pid(++pid);
+    w.Exit(pid, "/usr/bin/app", 0, 9);
+    w.Exit(pid + 1'000, "/usr/bin/stopped", 0, 9);
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].text,
+            "app (uid 0) is killed for want of memory, is started again and killed: 2 times in 2 "
+            "min, last pid 902");
+}
+
+TEST(CrashLoopTest, OfOneThatEndsNowSoNowSoTheLastTimeIsTold) {
+  Watch watch(CrashLoopFilter());
+  Play(watch, 40, 2, Nothing, [epoch = 0](Watch& w) mutable {
+    if (epoch++ == 0) {
+      KillForMemory(w, "/usr/bin/app", 1);
+    } else {
+      w.Exit(900, "/usr/bin/app", 0, 6);
+    }
+  });
+  ASSERT_EQ(watch.told.size(), 1u);
+  EXPECT_EQ(watch.told[0].text,
+            "app (uid 0) ends abnormally, is started again and does so: 2 times in 2 min, the last "
+            "time by signal 6 (SIGABRT), last pid 900");
 }
 
 TEST(CrashLoopTest, ProgramsThatFailAreEndedOrCrashOnceAreNone) {

@@ -42,7 +42,7 @@ using Epochs = std::bitset<kWindow>;  // bit i: i epochs ago
 class Affinity : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {.name = "affinity",
-                                           .version = 2,
+                                           .version = 3,
                                            .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS,
                                            .about = "what is there whenever a vital is high",
                                            .history_epochs = kWindow,
@@ -155,16 +155,11 @@ class Affinity : public Detector {
     std::set<uint64_t> seen;
     for (uint32_t v = 0; v < epoch.vital_count; ++v) {
       const auto& vital = *TELLTALE_FILTER_AT(telltale_filter_vital, epoch.vitals, v);
-      double total = 0;
-      for (uint32_t s = 0; s < vital.sub_count; ++s) {
-        total +=
-            static_cast<double>(TELLTALE_FILTER_AT(telltale_filter_sub, vital.subs, s)->weight);
-      }
+      const std::vector<double> wholes = WholesOf(vital);
       for (uint32_t i = 0; i < vital.label_count; ++i) {
         const auto& label = *TELLTALE_FILTER_AT(telltale_filter_label, vital.labels, i);
         const uint64_t id = label.stable_id ^ (uint64_t{vital.id} << 56);
-        const bool heavy = static_cast<double>(label.low) >= kShare * total && label.low > 0;
-        if (!heavy || !seen.insert(id).second) continue;
+        if (ShareOf(label, wholes) < kShare || !seen.insert(id).second) continue;
         if (labels_.size() >= kLabels && !labels_.contains(id)) continue;
         labels_[id][0] = true;
         present.push_back({id, &vital, &label});

@@ -20,7 +20,7 @@ class DescriptorLeak : public GrowthDetector {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "descriptor_leak",
-      .version = 3,
+      .version = 4,
       .needs = TELLTALE_NEEDS_PROCESSES,
       .about = "a process that opens files and sockets and closes none",
       .history_epochs = kWindow,

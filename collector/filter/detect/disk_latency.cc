@@ -5,16 +5,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "collector/filter/detect/robust.h"
+#include "sketch/time_units.h"
 
 namespace telltale::filter {
 namespace {
 
-constexpr size_t kEpochs = 60;     // that the median is of
-constexpr size_t kLearned = 10;    // with fewer it is not known
-constexpr double kSlow = 2;        // times the usual
-constexpr uint32_t kFewSlow = 5;   // epochs in a row that count for the usual
-constexpr size_t kSeries = 64;     // disks and kinds that are followed
-constexpr uint32_t kAway = 1'440;  // epochs without an answer, or slow ones; then it is forgotten
+constexpr size_t kEpochs = 60;    // that the median is of
+constexpr size_t kLearned = 10;   // with fewer it is not known
+constexpr double kSlow = 2;       // times the usual
+constexpr uint32_t kFewSlow = 5;  // epochs in a row that count for the usual
+constexpr size_t kSeries = 64;    // disks and kinds that are followed
+constexpr uint64_t kHourNs = 3'600 * kNsPerS;
+constexpr uint64_t kDayNs = 24 * kHourNs;
 constexpr const char* kKinds[TELLTALE_REQUEST_KINDS] = {"read", "write", "flush"};
 
 const telltale_filter_disk* DiskAt(const RuleEpoch& epoch, uint64_t device) {
@@ -74,26 +76,29 @@ DiskLatency::Told DiskLatency::Of(const RuleEpoch& epoch, uint64_t device) const
 
 void DiskLatency::Note(const RuleEpoch& epoch) {
   const telltale_filter_epoch& of = epoch.epoch();
-  for (auto& [key, past] : past_) ++past.away;
   for (uint32_t i = 0; i < of.disk_count; ++i) {
     const auto& disk = *TELLTALE_FILTER_AT(telltale_filter_disk, of.disks, i);
     for (uint32_t kind = 0; kind < TELLTALE_REQUEST_KINDS; ++kind) {
       if (disk.await_ns[kind] == 0) continue;
       const std::pair key(disk.device, SeriesOf(disk, kind));
-      if (past_.size() >= kSeries && !past_.contains(key) && !ForgetOne()) continue;
-      past_[key].Take(static_cast<double>(disk.await_ns[kind]));
+      if (past_.size() >= kSeries && !past_.contains(key) && !ForgetOne(of.end_ns)) continue;
+      past_[key].Take(static_cast<double>(disk.await_ns[kind]), of.start_ns, of.end_ns);
     }
   }
-  std::erase_if(past_, [](const auto& entry) { return entry.second.away > kAway; });
+  std::erase_if(past_,
+                [&](const auto& entry) { return entry.second.last_ns + kDayNs < of.end_ns; });
 }
 
 // A fault must not become the usual while it lasts; what lasts for a day is no passing fault. A few
 // slow epochs are taken in, or the usual of a disk that is now fast, now slow would sink.
-void DiskLatency::Past::Take(double now_ns) {
-  away = 0;
+void DiskLatency::Past::Take(double now_ns, uint64_t start_ns, uint64_t end_ns) {
+  last_ns = end_ns;
   if (await_ns.size() >= kLearned && now_ns >= kSlow * Median(await_ns)) {
-    if (++slow > kFewSlow && slow < kAway) return;
-    if (slow >= kAway) await_ns.clear();
+    if (slow == 0) slow_since_ns = start_ns;
+    if (++slow > kFewSlow) {
+      if (end_ns - slow_since_ns < kDayNs) return;
+      await_ns.clear();
+    }
   } else {
     slow = 0;
   }
@@ -101,11 +106,11 @@ void DiskLatency::Past::Take(double now_ns) {
   await_ns.push_back(now_ns);
 }
 
-// That which has been away for longest. False: all answered not long ago.
-bool DiskLatency::ForgetOne() {
+// That which has been away for longest. False: all answered within the hour.
+bool DiskLatency::ForgetOne(uint64_t now_ns) {
   const auto longest =
-      std::ranges::max_element(past_, {}, [](const auto& entry) { return entry.second.away; });
-  if (longest == past_.end() || longest->second.away <= kEpochs) return false;
+      std::ranges::min_element(past_, {}, [](const auto& entry) { return entry.second.last_ns; });
+  if (longest == past_.end() || longest->second.last_ns + kHourNs >= now_ns) return false;
   past_.erase(longest);
   return true;
 }
@@ -113,7 +118,8 @@ bool DiskLatency::ForgetOne() {
 void DiskLatency::Save(StateWriter& to) const {
   to.Map(past_, [&](const Past& past) {
     to.List(past.await_ns);
-    to.Put(past.away);
+    to.Put(past.last_ns);
+    to.Put(past.slow_since_ns);
     to.Put(past.slow);
   });
 }
@@ -121,7 +127,8 @@ void DiskLatency::Save(StateWriter& to) const {
 void DiskLatency::Load(StateReader& from) {
   from.Map(past_, [&](Past& past) {
     past.await_ns = from.List<double>();
-    past.away = from.Get<uint32_t>();
+    past.last_ns = from.Get<uint64_t>();
+    past.slow_since_ns = from.Get<uint64_t>();
     past.slow = from.Get<uint32_t>();
   });
 }

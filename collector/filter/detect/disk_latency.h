@@ -41,12 +41,13 @@ class DiskLatency {
  private:
   struct Past {
     std::vector<double> await_ns;  // of epochs, newest last
-    uint32_t away = 0;             // epochs since then
+    uint64_t last_ns = 0;          // end of the newest of them
+    uint64_t slow_since_ns = 0;    // start of the first of the slow ones
     uint32_t slow = 0;             // epochs in a row
 
-    void Take(double now_ns);
+    void Take(double now_ns, uint64_t start_ns, uint64_t end_ns);
   };
-  bool ForgetOne();
+  bool ForgetOne(uint64_t now_ns);
 
   std::map<std::pair<uint64_t, uint32_t>, Past> past_;  // by device and SeriesOf its kind
 };

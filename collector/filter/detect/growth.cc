@@ -14,6 +14,7 @@ namespace {
 // Between rows that count: with short epochs a start is no trend. Epochs of a minute may end a
 // little early.
 constexpr uint64_t kApartS = 55;
+constexpr double kToldAgain = 2;    // times what was told
 constexpr size_t kProcesses = 48;   // followed on a node, those that grew most
 constexpr size_t kNewRows = 10;     // a process is new until then: it cannot have grown yet
 constexpr size_t kNew = 192;        // new ones beside those; with few rows they take little room
@@ -51,6 +52,10 @@ void GrowthDetector::Epoch(const telltale_filter_epoch& epoch) {
   if (!IsUsual(epoch) || !column.has_value()) return;
   ++epochs_;
   const auto end_s = static_cast<uint32_t>(epoch.end_ns / kNsPerS);
+  if (minutes_ == 0 || end_s >= minute_s_ + kApartS) {
+    ++minutes_;
+    minute_s_ = end_s;
+  }
   for (uint32_t i = 0; i < epoch.process_count; ++i) {
     const auto& process = *TELLTALE_FILTER_AT(telltale_filter_process, epoch.processes, i);
     if (process.pid == 0 || process.value[*column] == 0) continue;
@@ -80,6 +85,8 @@ void GrowthDetector::Epoch(const telltale_filter_epoch& epoch) {
 
 void GrowthDetector::Save(StateWriter& to) const {
   to.Put(epochs_);
+  to.Put(minutes_);
+  to.Put(minute_s_);
   to.Map(growths_, [&](const Growth& growth) {
     to.Put(growth.seen);
     to.Put(growth.seen_s);
@@ -89,15 +96,19 @@ void GrowthDetector::Save(StateWriter& to) const {
     to.List(growth.level);
     to.Put(static_cast<uint8_t>(growth.open));
     to.Put(growth.start_ns);
+    to.Put(growth.start_level);
     to.Put(growth.pace);
     to.Put(growth.p);
     to.Put(growth.grown);
+    to.Put(growth.given_back);
     to.Put(growth.judged);
   });
 }
 
 bool GrowthDetector::Load(StateReader& from) {
   epochs_ = from.Get<uint64_t>();
+  minutes_ = from.Get<uint64_t>();
+  minute_s_ = from.Get<uint32_t>();
   bool fits = true;
   from.Map(growths_, [&](Growth& growth) {
     growth.seen = from.Get<uint64_t>();
@@ -108,9 +119,11 @@ bool GrowthDetector::Load(StateReader& from) {
     growth.level = from.List<float>();
     growth.open = from.Get<uint8_t>() != 0;
     growth.start_ns = from.Get<uint64_t>();
+    growth.start_level = from.Get<float>();
     growth.pace = from.Get<double>();
     growth.p = from.Get<double>();
     growth.grown = from.Get<double>();
+    growth.given_back = from.Get<double>();
     growth.judged = from.Get<uint64_t>();
     fits = fits && growth.level.size() == growth.time_s.size() && growth.level.size() <= kWindow;
   });
@@ -127,15 +140,21 @@ void GrowthDetector::Judge(const telltale_filter_epoch& epoch, Growth& growth) c
   if (!may_leak && !growth.open) return;
   const Trend trend = TrendOf(growth, 0);
   const Trend later = TrendOf(growth, growth.level.size() / 2);
+  const double given_back = GivenBack(growth);
   const bool leaks = may_leak && trend.p < kChance && trend.slope > level_.least_pace &&
-                     later.slope > trend.slope / 2 && GivenBack(growth) <= level_.most_given_back;
-  if (leaks == growth.open) return;
+                     later.slope > trend.slope / 2 && given_back <= level_.most_given_back;
+  if (leaks && !growth.open) {
+    growth.start_ns = uint64_t{growth.time_s.front()} * kNsPerS;
+    growth.start_level = growth.level.front();
+  }
+  const double since_start = growth.level.back() - growth.start_level;
+  if (leaks == growth.open && !(leaks && since_start >= kToldAgain * growth.grown)) return;
   growth.open = leaks;
   if (leaks) {
-    growth.start_ns = uint64_t{growth.time_s.front()} * kNsPerS;
     growth.pace = trend.slope;
     growth.p = trend.p;
-    growth.grown = grown;
+    growth.grown = since_start;
+    growth.given_back = given_back;
     growth.judged = growth.level.size();
   }
   Tell(growth, epoch.end_ns, leaks);

@@ -1,9 +1,10 @@
-// Something a process holds that only grows: the slope of its level over the last 40 epochs (of a
-// minute at least; Theil-Sen), where a rise so steady comes by chance less than once in 10,000
+// Something a process holds that only grows: the slope of its level over its last 40 rows (a minute
+// or more apart; Theil-Sen), where a rise so steady comes by chance less than once in 10,000
 // (Mann-Kendall). Growth that has stopped is a start-up and no leak: the later half must still rise
 // at half the pace at least. A program that was started lately fills up for longer than that, at a
 // pace that hardly falls: until a process has been followed for two hours, it is told only if what
-// it holds doubled meanwhile. Rule 2 of Chopstix 3.2.
+// it holds doubled meanwhile. What goes on is told again each time that it has grown to twice of
+// what was told. Rule 2 of Chopstix 3.2.
 //
 // Followed are the 48 processes of a node that grew most and beside them up to 192 that were first
 // seen in one of their last ten rows, and so cannot have grown yet.
@@ -33,8 +34,10 @@ struct Growth {
   std::vector<float> level;
   bool open = false;
   uint64_t start_ns = 0;
-  double pace = 0, p = 1, grown = 0;  // an hour, when it was told last; since start_ns
-  uint64_t judged = 0;                // rows, then
+  float start_level = 0;
+  // When it was told last: an hour; since start_ns; of the rows that were judged then.
+  double pace = 0, p = 1, grown = 0, given_back = 0;
+  uint64_t judged = 0;
 };
 
 // A detector of one level: which, from when on it counts, and how it is said.
@@ -43,9 +46,9 @@ class GrowthDetector : public Detector {
   void Epoch(const telltale_filter_epoch& epoch) override;
   void Save(StateWriter& to) const override;
   bool Load(StateReader& from) override;
-  Learned HowFar() const override { return {epochs_, kNeeded}; }
+  Learned HowFar() const override { return {minutes_, kNeeded, "minutes"}; }
 
-  static constexpr size_t kWindow = 40;  // epochs
+  static constexpr size_t kWindow = 40;  // rows, a minute or more apart
   static constexpr size_t kNeeded = 30;  // of them, to judge
 
  protected:
@@ -69,6 +72,8 @@ class GrowthDetector : public Detector {
 
   const Level level_;
   uint64_t epochs_ = 0;
+  uint64_t minutes_ = 0;   // epochs that are so far apart as rows must be to count
+  uint32_t minute_s_ = 0;  // end of the last of them
   std::map<std::pair<uint32_t, uint64_t>, Growth> growths_;  // by pid and start
 };
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "collector/filter/detect/detectors.h"
 #include "collector/filter/detect/growth.h"
 
@@ -12,11 +13,12 @@ namespace {
 
 constexpr double kBytesPerHour = 1e6;
 constexpr double kPages = 16 * 4096;  // how an allocator breathes
+constexpr double kNothing = 0.02;     // of what it took, given back
 
 class Leak : public GrowthDetector {
  public:
   static constexpr DetectorFacts kFacts = {.name = "leak",
-                                           .version = 6,
+                                           .version = 7,
                                            .needs = TELLTALE_NEEDS_PROCESSES,
                                            .about = "a process whose memory only grows",
                                            .history_epochs = kWindow,
@@ -30,11 +32,12 @@ class Leak : public GrowthDetector {
  private:
   void Describe(const Growth& growth, Finding& found) const override {
     found.vital = "user_page";
-    found.text =
-        absl::StrCat(growth.name, " grows by ", BytesText(growth.pace),
-                     " an hour and gives nothing back: ", BytesText(growth.grown), " so far");
-    found.evidence = absl::StrCat("resident bytes, Theil-Sen over ", growth.judged,
-                                  " epochs, p = ", PText(growth.p));
+    found.text = absl::StrCat(growth.name, " grows by ", BytesText(growth.pace), " an hour",
+                              growth.given_back < kNothing ? " and gives nothing back" : "", ": ",
+                              BytesText(growth.grown), " so far");
+    found.evidence = absl::StrCat(
+        "resident bytes, Theil-Sen over ", growth.judged, " epochs, p = ", PText(growth.p),
+        absl::StrFormat("; %.0f %% of what it took came back", 100 * growth.given_back));
     found.against = "a cache that fills up grows the same until it is full";
     found.cause = "memory leak";
     found.next = "telltale top --vital user_page --by site";

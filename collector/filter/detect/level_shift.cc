@@ -3,7 +3,8 @@
 // as a scale are the usual robust two-sample comparison; what makes it quiet are two more
 // conditions: eight of the last ten lie beyond the middle between both levels, and the step is four
 // times what the two medians usually differ by on this node, so that loads that come and go are no
-// steps. Two windows with more than ten epochs missing between or in them are not compared.
+// steps. Where more than ten epochs in a row are missing, of the node or of the vital, what was
+// before them is not compared with what comes after.
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +31,7 @@ class LevelShift : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "level_shift",
-      .version = 2,
+      .version = 3,
       .needs = TELLTALE_NEEDS_TOTALS,
       .about = "a rate that went to another level and stayed there",
       .history_epochs = kLearn,
@@ -40,16 +41,13 @@ class LevelShift : public Detector {
 
   void Epoch(const telltale_filter_epoch& epoch) override {
     if (!IsUsual(epoch)) return;
-    if (last_end_ns_ != 0 && epoch.start_ns > last_end_ns_ &&
-        epoch.start_ns - last_end_ns_ > kAfter * (epoch.end_ns - epoch.start_ns)) {
-      for (auto& [key, track] : tracks_) {
+    for (const Rate& rate : RatesOf(epoch)) {
+      Track& track = tracks_[rate.key];
+      if (epoch.start_ns > track.end_ns + kAfter * (epoch.end_ns - epoch.start_ns)) {
         track.rate.clear();
         track.start_ns.clear();
       }
-    }
-    last_end_ns_ = epoch.end_ns;
-    for (const Rate& rate : RatesOf(epoch)) {
-      Track& track = tracks_[rate.key];
+      track.end_ns = epoch.end_ns;
       track.rate.push_back(static_cast<float>(rate.per_second));
       track.start_ns.push_back(epoch.start_ns);
       if (track.rate.size() > kBefore + kAfter) track.rate.erase(track.rate.begin());
@@ -60,23 +58,23 @@ class LevelShift : public Detector {
   }
 
   void Save(StateWriter& to) const override {
-    to.Put(last_end_ns_);
     to.Put(static_cast<uint32_t>(tracks_.size()));
     for (const auto& [key, track] : tracks_) {
       to.Put(key);
       to.Put(track.learned);
       to.Put(track.usual_step);
+      to.Put(track.end_ns);
       to.List(track.rate);
       to.List(track.start_ns);
     }
   }
   bool Load(StateReader& from) override {
-    last_end_ns_ = from.Get<uint64_t>();
     const auto count = from.Get<uint32_t>();
     for (uint32_t i = 0; i < count && from.ok(); ++i) {
       Track& track = tracks_[from.Get<uint16_t>()];
       track.learned = from.Get<uint64_t>();
       track.usual_step = from.Get<double>();
+      track.end_ns = from.Get<uint64_t>();
       track.rate = from.List<float>();
       track.start_ns = from.List<uint64_t>();
       if (track.rate.size() > kBefore + kAfter || track.start_ns.size() > kAfter) return false;
@@ -93,6 +91,7 @@ class LevelShift : public Detector {
   struct Track {
     uint64_t learned = 0;
     double usual_step = 0;
+    uint64_t end_ns = 0;             // of the last epoch that told of it
     std::vector<float> rate;         // the last kBefore + kAfter
     std::vector<uint64_t> start_ns;  // of the last kAfter
   };
@@ -144,7 +143,6 @@ class LevelShift : public Detector {
                      track.rate.begin() + static_cast<std::ptrdiff_t>(kBefore + first));
   }
 
-  uint64_t last_end_ns_ = 0;
   std::map<uint16_t, Track> tracks_;  // by Rate::key
 };
 

@@ -24,7 +24,8 @@
 namespace telltale::filter {
 namespace {
 
-constexpr uint64_t kLearn = 1'440;  // a day of minutes: nightly jobs are known then
+constexpr uint64_t kLearn = 1'440;  // epochs, and as many minutes: nightly jobs are known then
+constexpr uint64_t kMinuteNs = 60'000'000'000;
 constexpr uint32_t kForgetHours = 7 * 24;
 constexpr size_t kKnown = 4'096;  // labels of a node; the longest unseen go first
 // Of executables' paths whose build is known. A node that builds and tests runs ever new ones, and
@@ -41,7 +42,7 @@ class NewLabel : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "new_label",
-      .version = 3,
+      .version = 4,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS,
       .about = "what was never seen on the node and takes a good part of a vital",
       .history_epochs = kLearn,
@@ -50,12 +51,16 @@ class NewLabel : public Detector {
   explicit NewLabel(const telltale_filter_host& host) : Detector(host) {}
 
   void Option(const std::string& name, double value) override {
-    if (name == "new_label_learn") learn_ = static_cast<uint64_t>(std::max(0.0, value));
+    if (name != "new_label_learn") return;
+    learn_ = static_cast<uint64_t>(std::max(0.0, value));
+    by_time_ = false;
   }
 
   void Epoch(const telltale_filter_epoch& epoch) override {
     if (!IsUsual(epoch)) return;
     ++epochs_;
+    if (epochs_ == 1) first_ns_ = epoch.start_ns;
+    last_ns_ = epoch.end_ns;
     hour_ = static_cast<uint32_t>(epoch.end_ns / kHourNs);
     for (uint32_t v = 0; v < epoch.vital_count; ++v) {
       const auto& vital = *TELLTALE_FILTER_AT(telltale_filter_vital, epoch.vitals, v);
@@ -70,6 +75,8 @@ class NewLabel : public Detector {
 
   void Save(StateWriter& to) const override {
     to.Put(epochs_);
+    to.Put(first_ns_);
+    to.Put(last_ns_);
     to.Put(hour_);
     to.Put(static_cast<uint32_t>(known_.size()));
     for (const auto& [id, hour] : known_) {
@@ -98,6 +105,8 @@ class NewLabel : public Detector {
   }
   bool Load(StateReader& from) override {
     epochs_ = from.Get<uint64_t>();
+    first_ns_ = from.Get<uint64_t>();
+    last_ns_ = from.Get<uint64_t>();
     hour_ = from.Get<uint32_t>();
     for (auto n = from.Get<uint32_t>(); n > 0 && from.ok(); --n) {
       const auto id = from.Get<uint64_t>();
@@ -120,7 +129,10 @@ class NewLabel : public Detector {
     }
     return from.ok();
   }
-  Learned HowFar() const override { return {epochs_, learn_}; }
+  Learned HowFar() const override {
+    if (!by_time_) return {epochs_, learn_};
+    return {std::min(epochs_, (last_ns_ - first_ns_) / kMinuteNs), learn_, "minutes"};
+  }
 
  private:
   // Epochs counted as epochs_ does.
@@ -138,12 +150,13 @@ class NewLabel : public Detector {
     return label.stable_id ^ (uint64_t{vital.id} << 56);
   }
 
+  // However short epochs are, a day must have passed.
+  bool Learns(const telltale_filter_epoch& epoch) const {
+    return epochs_ <= learn_ || (by_time_ && epoch.start_ns < first_ns_ + learn_ * kMinuteNs);
+  }
+
   void Look(const telltale_filter_epoch& epoch, const telltale_filter_vital& vital) {
-    double total = 0;
-    for (uint32_t s = 0; s < vital.sub_count; ++s) {
-      const auto& sub = *TELLTALE_FILTER_AT(telltale_filter_sub, vital.subs, s);
-      if (sub.idle == 0) total += static_cast<double>(sub.weight);
-    }
+    const std::vector<double> wholes = WholesOf(vital);
     for (uint32_t i = 0; i < vital.label_count; ++i) {
       const auto& label = *TELLTALE_FILTER_AT(telltale_filter_label, vital.labels, i);
       NoteBuild(epoch, label);
@@ -158,10 +171,10 @@ class NewLabel : public Detector {
       const double unit = std::string_view(vital.unit) == "ns" ? 1e9 : 1;
       const double rate =
           static_cast<double>(label.low) / unit / (static_cast<double>(vital.watched_ns) / 1e9);
-      const bool heavy = !idle && static_cast<double>(label.low) >= kShare * total &&
-                         rate >= 4 * FloorOf(vital.unit);
+      const double share = ShareOf(label, wholes);
+      const bool heavy = share >= kShare && rate >= 4 * FloorOf(vital.unit);
       const bool full = fresh_.size() >= kFresh && !fresh_.contains(id);
-      if (epochs_ <= learn_ || idle || full) {
+      if (Learns(epoch) || idle || full) {
         known_[id] = hour_;
         continue;
       }
@@ -175,7 +188,7 @@ class NewLabel : public Detector {
       }
       const auto of = absl::StrCat(vital.id, "/", label.sub, " ", label.exe);
       if (told_.try_emplace(of, epochs_).second) {
-        Tell(epoch, vital, label, rate, static_cast<double>(label.low) / total, fresh.start_ns);
+        Tell(epoch, vital, label, rate, share, fresh.start_ns);
       }
       fresh_.erase(id);
       known_[id] = hour_;
@@ -272,7 +285,9 @@ class NewLabel : public Detector {
   }
 
   uint64_t learn_ = kLearn;
+  bool by_time_ = true;  // not where it was told how many epochs are enough
   uint64_t epochs_ = 0;
+  uint64_t first_ns_ = 0, last_ns_ = 0;        // start of the first epoch, end of the latest
   uint32_t hour_ = 0;                          // since 1970
   absl::btree_map<uint64_t, uint32_t> known_;  // hour it was seen last, by id
   std::map<uint64_t, Fresh> fresh_;            // not known yet, by id

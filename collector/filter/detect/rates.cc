@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -16,6 +17,18 @@ struct Scale {
 };
 constexpr Scale kSeconds[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}};
 constexpr Scale kBytes[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "bytes"}};
+
+// Sub-series that tell again of what others of their vital told when it began.
+constexpr std::pair<std::string_view, std::string_view> kToldAgain[] = {{"disk_io", "read_done"},
+                                                                        {"disk_io", "write_done"},
+                                                                        {"disk_io", "flush_done"},
+                                                                        {"kernel_page", "free"},
+                                                                        {"signal", "delivered"}};
+
+bool TellsAgain(const telltale_filter_vital& vital, const telltale_filter_sub& sub) {
+  return std::ranges::count(
+             kToldAgain, std::pair<std::string_view, std::string_view>(vital.name, sub.name)) > 0;
+}
 
 std::string Figure(double value) {
   return std::abs(value) >= 100 ? absl::StrFormat("%.0f", value) : absl::StrFormat("%.3g", value);
@@ -53,6 +66,26 @@ std::vector<Rate> RatesOf(const telltale_filter_epoch& epoch) {
     }
   }
   return rates;
+}
+
+std::vector<double> WholesOf(const telltale_filter_vital& vital) {
+  double told = 0, told_again = 0;
+  for (uint32_t s = 0; s < vital.sub_count; ++s) {
+    const auto& sub = *TELLTALE_FILTER_AT(telltale_filter_sub, vital.subs, s);
+    if (sub.idle != 0) continue;
+    (TellsAgain(vital, sub) ? told_again : told) += static_cast<double>(sub.weight);
+  }
+  std::vector<double> wholes;
+  for (uint32_t s = 0; s < vital.sub_count; ++s) {
+    const auto& sub = *TELLTALE_FILTER_AT(telltale_filter_sub, vital.subs, s);
+    wholes.push_back(sub.idle != 0 ? 0 : TellsAgain(vital, sub) ? told_again : told);
+  }
+  return wholes;
+}
+
+double ShareOf(const telltale_filter_label& label, const std::vector<double>& wholes) {
+  const double whole = label.sub < wholes.size() ? wholes[label.sub] : 0;
+  return whole > 0 ? static_cast<double>(label.low) / whole : 0;
 }
 
 double FloorOf(std::string_view unit) {

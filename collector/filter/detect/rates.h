@@ -27,6 +27,13 @@ struct Rate {
 // Of the sub-series that are not idle, where their vital was watched for half of the epoch.
 std::vector<Rate> RatesOf(const telltale_filter_epoch& epoch);
 
+// Of each sub-series, by index, the weight of the whole that its labels are a share of: of all that
+// are not idle; where a vital tells of an event twice, as it begins and when it is over, of those
+// that tell of it at the same time. 0 of one that is idle.
+std::vector<double> WholesOf(const telltale_filter_vital& vital);
+// What a label has of its whole at least; 0 of waiting by choice.
+double ShareOf(const telltale_filter_label& label, const std::vector<double>& wholes);
+
 // The deviation below which nobody cares, in base units per second: hundredths of a CPU, quarter
 // megabytes ...
 double FloorOf(std::string_view unit);

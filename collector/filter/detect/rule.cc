@@ -147,7 +147,7 @@ void Rule::Epoch(const telltale_filter_epoch& epoch) {
   const RuleEpoch seen(epoch);
   if (const double missing = MissingBefore(epoch); missing > kHole) {
     std::erase_if(open_, [](const auto& entry) { return !entry.second.told; });
-    PassHole(missing);
+    PassHole(missing * seen.whole_seconds());
   }
   last_end_ns_ = epoch.end_ns;
   std::set<std::string> held, teach;
@@ -398,6 +398,13 @@ double Took(const telltale_filter_sample& wait, uint32_t state_detail) {
 std::string OfEpoch(const RuleEpoch& epoch, double per_second) {
   const double seconds = epoch.seconds();
   return absl::StrFormat("%.3g s of %.0f s", per_second * seconds, seconds);
+}
+
+std::string LastingText(double seconds) {
+  constexpr double kMinute = 60, kHour = 3'600;
+  if (seconds < 2 * kMinute) return absl::StrFormat("%.0f s", seconds);
+  if (seconds < 2 * kHour) return absl::StrFormat("%.0f min", seconds / kMinute);
+  return absl::StrFormat("%.0f h", seconds / kHour);
 }
 
 std::string CallText(const char* machine, uint64_t number) {

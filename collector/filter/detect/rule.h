@@ -96,9 +96,9 @@ class Rule : public Detector {
   virtual std::vector<Case> Look(const RuleEpoch& epoch) const = 0;
   // What a rule remembers of usual epochs besides habits: called for each epoch after Look, with
   // the programs whose condition held in it; saved and loaded with the rest. PassHole, before Look:
-  // so many epochs are missing before this one, and what is remembered of processes is of before
+  // so many seconds are missing before this one, and what is remembered of processes is of before
   // that.
-  virtual void PassHole(double epochs);
+  virtual void PassHole(double seconds);
   virtual void NoteUsual(const RuleEpoch& epoch, const std::set<std::string>& held);
   virtual void SaveUsual(StateWriter& to) const;
   virtual void LoadUsual(StateReader& from);
@@ -152,6 +152,8 @@ std::string AtMostText(double told, double most);
 // Seconds that a sampled wait took itself, whatever its weight stands for besides. 0: it is of
 // several in one sum, as its detail at that place says (enum telltale_wait_end, sketch/layout.h).
 double Took(const telltale_filter_sample& wait, uint32_t state_detail);
+// "42 s", "7 min", "3 h".
+std::string LastingText(double seconds);
 // "44.1 s of 60 s": how long of the epoch, all threads together.
 std::string OfEpoch(const RuleEpoch& epoch, double per_second);
 // "ECONNREFUSED", "error 999".

@@ -69,7 +69,7 @@ class Blocked : public Rule {
   static constexpr const char* kVitals[] = {"blocking", "lock", "retransmit", "disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_blocked",
-      .version = 14,
+      .version = 15,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "what a blocked process waits for, and who holds it",

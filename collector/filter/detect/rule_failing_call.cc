@@ -22,7 +22,7 @@ class FailingCall : public Rule {
  public:
   static constexpr const char* kVitals[] = {"syscall", nullptr};
   static constexpr DetectorFacts kFacts = {.name = "rule_failing_call",
-                                           .version = 8,
+                                           .version = 9,
                                            .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS |
                                                     TELLTALE_NEEDS_SAMPLES |
                                                     TELLTALE_NEEDS_PROCESSES,

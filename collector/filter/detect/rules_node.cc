@@ -30,7 +30,7 @@ class UngratifiedIo : public Rule {
   static constexpr const char* kVitals[] = {"disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_ungratified_io",
-      .version = 7,
+      .version = 8,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES,
       .about = "disk requests of which less is done than was asked",
       .vitals = kVitals,
@@ -41,10 +41,21 @@ class UngratifiedIo : public Rule {
  private:
   static constexpr double kShort = 0.2;        // of what was issued
   static constexpr double kBytes = 256e3;      // per second
-  static constexpr uint32_t kErrorDetail = 5;  // place of `error` among the details
+  static constexpr uint32_t kAskedDetail = 2;  // place of `asked` among the details
+  static constexpr uint32_t kErrorDetail = 5;  // and of `error`
   static constexpr uint32_t kDeviceValue = 2;  // place of `device` in the label
   static constexpr double kAllWatched = 0.95;  // of the epoch, to say that nothing came back
   static constexpr uint64_t kHang = 3;         // key of the case, beside those of the kinds
+  static constexpr double kNoneFails = 1'000;  // deviations: farther than a rate gets
+
+  // The heaviest kind of request that came back with an error.
+  struct Failure {
+    uint64_t error = 0;  // 0: none did
+    std::string who;
+    uint64_t device = 0;
+    double bytes = 0;      // of the one request that is known to have failed
+    uint64_t samples = 0;  // of its kind
+  };
 
   std::vector<Case> Look(const RuleEpoch& epoch) const override {
     std::vector<Case> cases;
@@ -63,32 +74,50 @@ class UngratifiedIo : public Rule {
                  done = epoch.Rate("disk_io", kind.done);
       if (!issued.has_value() || !done.has_value()) continue;
       const double missing = *issued - *done;
-      const auto [error, who, device] = Error(epoch, kind.issued, kind.done);
-      if (error == 0 && (missing < kBytes || missing < kShort * *issued)) continue;
+      const Failure failure = Error(epoch, kind.issued, kind.done);
+      if (failure.error == 0 && (missing < kBytes || missing < kShort * *issued)) continue;
       Case found{{0, kind.key}, absl::StrCat("disk ", kind.word), {}};
       found.found.vital = "disk_io";
       found.found.sub = kind.done;
-      found.found.value = *done;
-      found.found.expected = *issued;
-      found.found.deviation = std::max(kBytes / 6, *issued / 20);
-      found.found.subject = who;
-      found.found.text =
-          error != 0
-              ? absl::StrCat(kind.word, " of ", DiskText(epoch, device), " fail with ",
-                             ErrorText(error), who.empty() ? "" : absl::StrCat(", those of ", who))
-              : absl::StrCat("disk ", kind.word, " are not answered: ", RateText(*issued, "bytes"),
-                             " asked, ", RateText(*done, "bytes"), " done");
-      found.found.evidence =
-          absl::StrCat(RateText(*issued, "bytes"), " asked, ", RateText(*done, "bytes"), " done");
-      found.found.against = error != 0
-                                ? "a request that may fail, as a look beyond the end of a disk"
-                                : "a queue that grows for a minute looks the same";
       found.found.cause = "ungratified I/O: bad blocks, a full or a lost disk";
-      found.found.device = error != 0 ? DiskName(epoch, device) : "";
       found.found.next = "telltale samples --vital disk_io";
+      if (failure.error != 0) {
+        SayFails(epoch, kind.word, failure, *issued, found.found);
+      } else {
+        SayShort(kind.word, *issued, *done, found.found);
+      }
       cases.push_back(std::move(found));
     }
     return cases;
+  }
+
+  static void SayShort(const char* word, double issued, double done, Finding& found) {
+    found.value = done;
+    found.expected = issued;
+    found.deviation = std::max(kBytes / 6, issued / 20);
+    found.evidence =
+        absl::StrCat(RateText(issued, "bytes"), " asked, ", RateText(done, "bytes"), " done");
+    found.text = absl::StrCat("disk ", word, " are not answered: ", found.evidence);
+    found.against = "a queue that grows for a minute looks the same";
+  }
+
+  // Of a disk that works none fails, so one that does is far from usual, however few bytes it has.
+  // What came back with an error counts as done: how much is done says nothing.
+  static void SayFails(const RuleEpoch& epoch, const char* word, const Failure& failure,
+                       double issued, Finding& found) {
+    found.value = std::max(1.0, failure.bytes) / epoch.seconds();
+    found.deviation = found.value / kNoneFails;
+    found.subject = failure.who;
+    found.device = DiskName(epoch, failure.device);
+    found.text = absl::StrCat(word, " of ", DiskText(epoch, failure.device), " fail with ",
+                              ErrorText(failure.error),
+                              failure.who.empty() ? "" : absl::StrCat(", those of ", failure.who));
+    found.evidence = absl::StrCat(
+        failure.samples == 1
+            ? "the one that was sampled failed"
+            : absl::StrCat("the largest of ", failure.samples, " that were sampled failed"),
+        ", of ", BytesText(failure.bytes), "; ", RateText(issued, "bytes"), " asked");
+    found.against = "a request that may fail, as a look beyond the end of a disk";
   }
 
   // Requests that are out, where some are all the time and none came back; else 0. What was looked
@@ -117,12 +146,10 @@ class UngratifiedIo : public Rule {
     found.found.vital = "disk_io";
     found.found.expected = kBytes;  // with less than that a disk may just have nothing to do
     found.found.deviation = kBytes / 20;
-    found.found.text =
-        absl::StrCat("nothing has come back from ",
-                     disk.empty() ? "any disk" : absl::StrCat("disk ", disk), " for ",
-                     seconds < 120 ? absl::StrFormat("%.0f s", seconds)
-                                   : absl::StrFormat("%.0f min", seconds / 60),
-                     ", ", out, out == 1 ? " request is out" : " requests are out");
+    found.found.text = absl::StrCat("nothing has come back from ",
+                                    disk.empty() ? "any disk" : absl::StrCat("disk ", disk),
+                                    " for ", LastingText(seconds), ", ", out,
+                                    out == 1 ? " request is out" : " requests are out");
     found.found.evidence =
         absl::StrCat("requests are out in every second, ", out, " at the end, and none came back");
     found.found.against =
@@ -170,13 +197,7 @@ class UngratifiedIo : public Rule {
   uint64_t still_since_ns_ = 0;  // start of the first epoch in which nothing came back; 0: it does
   std::string asked_;            // disk that was asked last; "": it was not one, or is not known
 
-  // Of the heaviest kind of request that came back with one; 0: none did. Requests end in an
-  // interrupt: whose they are is told by who asks most of the same device.
-  struct Failure {
-    uint64_t error = 0;
-    std::string who;
-    uint64_t device = 0;
-  };
+  // Requests end in an interrupt: whose they are is told by who asks most of the same device.
   static Failure Error(const RuleEpoch& epoch, const char* issued, const char* done) {
     const telltale_filter_vital& vital = *epoch.Vital("disk_io");
     const int issued_sub = RuleEpoch::SubOf(vital, issued), sub = RuleEpoch::SubOf(vital, done);
@@ -185,14 +206,20 @@ class UngratifiedIo : public Rule {
       if (static_cast<int>(label->sub) != sub || sample == nullptr) continue;
       if (sample->details <= kErrorDetail || sample->detail[kErrorDetail] == 0) continue;
       const uint64_t device = label->values > kDeviceValue ? label->value[kDeviceValue] : 0;
-      if (label->exe[0] != '\0') return {sample->detail[kErrorDetail], label->exe, device};
+      Failure failure{.error = sample->detail[kErrorDetail],
+                      .who = label->exe,
+                      .device = device,
+                      .bytes = static_cast<double>(sample->detail[kAskedDetail]),
+                      .samples = label->samples};
+      if (!failure.who.empty()) return failure;
       for (const telltale_filter_label* asked : epoch.Labels("disk_io")) {
         if (static_cast<int>(asked->sub) != issued_sub || asked->values <= kDeviceValue) continue;
         if (label->values <= kDeviceValue || asked->exe[0] == '\0') continue;
         if (asked->value[kDeviceValue] != device) continue;
-        return {sample->detail[kErrorDetail], asked->exe, device};
+        failure.who = asked->exe;
+        break;
       }
-      return {sample->detail[kErrorDetail], "", device};
+      return failure;
     }
     return {};
   }
@@ -328,7 +355,7 @@ class LowMemory : public Rule {
   static constexpr const char* kVitals[] = {"user_page", "blocking", "reclaim", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_low_memory",
-      .version = 9,
+      .version = 10,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_PROCESSES,
       .about = "low memory and swap, against plenty",
       .vitals = kVitals,
@@ -337,15 +364,15 @@ class LowMemory : public Rule {
   using Rule::Rule;
 
  private:
-  static constexpr double kFaults = 50;      // major ones per second, of one process
-  static constexpr double kAvailable = 0.1;  // of all memory; with more it is plenty
-  static constexpr double kReclaims = 5;     // per second, of a process in its cgroup
-  static constexpr double kSwapLeft = 0.1;   // of all swap; with less it is used up
-  static constexpr double kGrew = 0.05;      // of all that was taken: by much
-  static constexpr double kUsualMemory = 1.0 / 32;
-  static constexpr uint32_t kAway = 60;  // epochs without a row; then it is another life
+  static constexpr double kFaults = 50;             // major ones per second, of one process
+  static constexpr double kAvailable = 0.1;         // of all memory; with more it is plenty
+  static constexpr double kReclaims = 5;            // per second, of a process in its cgroup
+  static constexpr double kSwapLeft = 0.1;          // of all swap; with less it is used up
+  static constexpr double kGrew = 0.05;             // of all that was taken: by much
+  static constexpr double kUsualMemory = 1.0 / 32;  // a minute
+  static constexpr uint32_t kAway = 60;             // epochs without a row; then it is another life
   static constexpr size_t kFollowed = 1'024;
-  static constexpr double kLongHole = 30;  // epochs
+  static constexpr double kMinute = 60, kLongHole = 30 * kMinute;  // seconds
   static constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
   struct Usual {
@@ -497,8 +524,8 @@ class LowMemory : public Rule {
                             : Usual{.resident = most, .at_most = true};
   }
 
-  void PassHole(double epochs) override {
-    if (epochs >= kLongHole) Forget();
+  void PassHole(double seconds) override {
+    if (seconds >= kLongHole) Forget();
   }
 
   void Forget() {
@@ -515,6 +542,7 @@ class LowMemory : public Rule {
     const auto is_known = [this](const auto* process) { return usual_.contains(Who(*process)); };
     if (!rows.empty() && !usual_.empty() && std::ranges::none_of(rows, is_known)) Forget();
     for (auto& [who, usual] : usual_) ++usual.away;
+    const double weight = std::min(1.0, kUsualMemory * epoch.whole_seconds() / kMinute);
     std::vector<const telltale_filter_process*> others;
     for (const telltale_filter_process* process : rows) {
       if (process->pid == 0) continue;
@@ -524,7 +552,7 @@ class LowMemory : public Rule {
         continue;
       }
       known->second.away = 0;
-      known->second.resident += kUsualMemory * (Resident(epoch, *process) - known->second.resident);
+      known->second.resident += weight * (Resident(epoch, *process) - known->second.resident);
     }
     std::erase_if(usual_, [](const auto& entry) { return entry.second.away > kAway; });
     uint64_t newest_ns = newest_ns_;
