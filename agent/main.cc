@@ -101,12 +101,9 @@ int Check(const Config& config, bool json) {
   auto parts = MakeSensor(config, nullptr);
   if (!parts.ok()) return Complain(parts.status(), kFailed);
   const absl::Status status = parts->sensor->Start();
-  const std::vector<VitalStatus> vitals = parts->sensor->Status();
-  std::fputs((json ? VitalsJson(vitals) : VitalsTable(vitals)).c_str(), stdout);
-  if (!json) std::printf("user stacks: %s\n", parts->user_stacks.c_str());
-  if (!json && config.sensor_scope != "host") {
-    std::printf("scope: only tasks of %s and below it\n", config.sensor_scope.c_str());
-  }
+  const CheckedSensor checked = {parts->sensor->Status(), parts->sensor->Sources(),
+                                 parts->user_stacks, ScopeOf(config)};
+  std::fputs((json ? CheckJson(checked) : CheckPage(checked)).c_str(), stdout);
   return status.ok() ? 0 : Complain(status, kFailed);
 }
 

@@ -292,7 +292,8 @@ void DumpUserStacks(const v1::UserStacks& stacks, std::string& out) {
        " frames in ", ShowDuration(stacks.unwind_ns()), "; tables ",
        ShowNumber(stacks.tables_built()), " built, ", ShowNumber(stacks.tables_loaded()),
        " loaded, ", ShowNumber(stacks.tables_damaged()), " damaged, ",
-       ShowBytes(stacks.table_bytes()), " in memory");
+       ShowNumber(stacks.tables_unsaved()), " not saved, ", ShowBytes(stacks.table_bytes()),
+       " in memory");
 }
 
 void DumpUserFrames(const v1::UserFrames& frames, std::string& out) {

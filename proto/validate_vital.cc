@@ -45,6 +45,9 @@ absl::Status ValidateSketch(const FieldPath& at, const v1::SketchDigest& sketch)
                                      sketch.control_labels(), "control_labels"));
   TELLTALE_RETURN_IF_ERROR(at.AtMost("control_heavy_missed", sketch.control_heavy_missed(),
                                      sketch.control_heavy(), "control_heavy"));
+  TELLTALE_RETURN_IF_ERROR(at.AtMost("control_heavy_unlisted", sketch.control_heavy_unlisted(),
+                                     sketch.control_heavy() - sketch.control_heavy_missed(),
+                                     "control_heavy with samples"));
   if (sketch.load_exponents_size() != sketch.load_cells_size()) {
     return at.Refuse(
         "load_cells", sketch.load_cells_size(),

@@ -124,6 +124,7 @@ void WriteUserStacks(const RawUnwinding& raw, const FoldedEpoch& folded, v1::Use
   stacks->set_tables_built(raw.tables_built);
   stacks->set_tables_loaded(raw.tables_loaded);
   stacks->set_tables_damaged(raw.tables_damaged);
+  stacks->set_tables_unsaved(raw.tables_unsaved);
   stacks->set_table_bytes(raw.table_bytes);
 }
 

@@ -201,7 +201,9 @@ uint32_t SampleFolder::StackOf(const RawSample& sample, const ProcessRef& proces
 
 void SampleFolder::FoldKernelPart(const RawStack& raw, FoldStack* stack) {
   if (!raw.kernel_wanted && raw.kernel.empty()) return;
-  stack->kernel_end = raw.kernel_errno == 0 ? v1::STACK_END_COMPLETE : v1::STACK_END_UNREADABLE;
+  stack->kernel_end = raw.kernel_errno != 0 ? v1::STACK_END_UNREADABLE
+                      : raw.kernel_cut      ? v1::STACK_END_DEPTH
+                                            : v1::STACK_END_COMPLETE;
   for (size_t i = 0; i < raw.kernel.size(); ++i) {
     // A caller's frame holds the return address, which may be the next function's first byte.
     const CodeLocation location = resolver_.Kernel(raw.kernel[i] - (i == 0 ? 0 : 1));

@@ -4,7 +4,10 @@
 #include <array>
 #include <span>
 #include <tuple>
+#include <utility>
 
+#include "absl/container/flat_hash_set.h"
+#include "agent/epoch/vital_part.h"
 #include "agent/vitals/vitals.h"
 #include "sketch/round7.h"
 
@@ -79,6 +82,25 @@ void WriteEntry(const FoldedLabel& label, const FoldedEntry& entry, const Bounds
   to->set_irq(label.irq);
 }
 
+// Of the control group's heavy labels those that were sampled and have no entry in the body.
+void CountUnlisted(const FoldedEpoch& epoch, const RawEpoch& raw, const std::vector<bool>& listed,
+                   std::span<v1::Vital* const> vitals) {
+  absl::flat_hash_set<std::pair<uint8_t, uint64_t>> hashes;
+  for (size_t i = 0; i < epoch.labels.size(); ++i) {
+    if (!listed[i]) continue;
+    for (const uint64_t hash : epoch.labels[i].hashes) hashes.emplace(epoch.labels[i].vital, hash);
+  }
+  for (const RawVital& of : raw.vitals) {
+    v1::Vital* vital = of.id < vitals.size() ? vitals[of.id] : nullptr;
+    if (vital == nullptr || vital->sketch().control_heavy() == 0) continue;
+    const auto unlisted =
+        std::ranges::count_if(HeavySampled(of, epoch.sampled), [&](uint64_t hash) {
+          return !hashes.contains({of.id, hash});
+        });
+    vital->mutable_sketch()->set_control_heavy_unlisted(static_cast<uint32_t>(unlisted));
+  }
+}
+
 }  // namespace
 
 void WriteSamples(const FoldedEpoch& epoch, const RawEpoch& raw, const std::vector<Bounds>& bounds,
@@ -114,6 +136,7 @@ void WriteSamples(const FoldedEpoch& epoch, const RawEpoch& raw, const std::vect
     WriteEntry(label, entry, bounds[entry.label], *vital, span, tables,
                vitals[label.vital]->add_samples());
   }
+  CountUnlisted(epoch, raw, listed, vitals);
   for (const auto& [id, high] : BoundUnlisted(epoch, raw, bounds, listed)) {
     v1::Vital* vital = vitals[id];
     if (vital == nullptr || vital->sketch().layout() != v1::CELL_LAYOUT_VOTED) continue;

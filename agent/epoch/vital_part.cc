@@ -80,9 +80,13 @@ std::vector<sketch::ExactLabel> Group(const RawVital& raw, const SampledHashes& 
   return group;
 }
 
+uint64_t MeanCell(const RawVital& raw) {
+  return std::max(raw.cells.Sum() / raw.cells.columns(), uint64_t{1});
+}
+
 void WriteGroup(const RawVital& raw, const std::vector<sketch::ExactLabel>& group,
                 v1::SketchDigest* to) {
-  const uint64_t load = std::max(raw.cells.Sum() / raw.cells.columns(), uint64_t{1});
+  const uint64_t load = MeanCell(raw);
   uint32_t heavy = 0, missed = 0;
   for (const sketch::ExactLabel& label : group) {
     if (label.weight < load) continue;
@@ -200,6 +204,16 @@ HistogramKind KindOf(HistogramOp op) {
 }
 
 }  // namespace
+
+std::vector<uint64_t> HeavySampled(const RawVital& raw, const SampledHashes& sampled) {
+  std::vector<uint64_t> hashes;
+  if (raw.cells.columns() == 0 || sampled.overflowed()) return hashes;
+  const uint64_t from = std::max(MeanCell(raw), raw.quantum);
+  for (const RawExact& label : raw.group) {
+    if (label.weight >= from && sampled.Has(raw.id, label.hash)) hashes.push_back(label.hash);
+  }
+  return hashes;
+}
 
 void WriteVitals(const RawEpoch& raw, const FoldedEpoch& folded,
                  const std::vector<VitalStatus>& statuses, v1::SummaryBody* body) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/epoch/folded_epoch.h"
+#include "agent/epoch/sampled_hashes.h"
 #include "agent/sensor/sensor.h"
 #include "telltale/v1/summary.pb.h"
 
@@ -17,6 +18,10 @@ namespace telltale::agent {
 // it is unavailable; states from `statuses`.
 void WriteVitals(const RawEpoch& raw, const FoldedEpoch& folded,
                  const std::vector<VitalStatus>& statuses, v1::SummaryBody* body);
+
+// The control group's labels that are at least as heavy as the mean cell and were sampled: hashes.
+// None where the samples' hashes are not all known (SketchDigest then has no control group).
+std::vector<uint64_t> HeavySampled(const RawVital& raw, const SampledHashes& sampled);
 
 void WriteHistograms(const RawEpoch& raw, v1::SummaryBody* body);
 

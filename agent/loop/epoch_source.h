@@ -55,6 +55,7 @@ class EpochSource {
   // before.
   absl::Status Start();
   std::vector<VitalStatus> Status() const { return options_.sensor->Status(); }
+  std::vector<SourceStatus> Sources() const { return options_.sensor->Sources(); }
 
   absl::Status Drain();
   // How long the next Drain may be put off from now.

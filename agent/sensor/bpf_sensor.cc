@@ -60,6 +60,7 @@ class BpfSensor::Impl {
 
   absl::Status Start();
   std::vector<VitalStatus> Status() const;
+  const std::vector<SourceStatus>& Sources() const { return sources_; }
   absl::StatusOr<uint64_t> Drain(SampleSink& sink);
   SensorRest Rest();
   absl::StatusOr<RawEpoch> Cut(SampleSink& sink);
@@ -76,8 +77,10 @@ class BpfSensor::Impl {
   void StartKeeper();
   void StartGroups();
   // What a group that was started, or was not, means for its vitals.
+  VitalStatus StatusOf(const BpfGroup& group, const absl::Status& started) const;
   void Describe(const BpfGroup& group, const std::vector<uint8_t>& vitals,
                 const absl::Status& started);
+  void DescribeSource(const BpfGroup& group, const absl::Status& started);
   bool HasTicked() const;
   void ProveTicks(PerfEvents* perf);
   int64_t RequestsInFlight() const;
@@ -116,6 +119,7 @@ class BpfSensor::Impl {
   std::unique_ptr<BudgetKeeper> keeper_;  // after groups_, which it takes off their hooks
   bool beats_ = false;  // a kernel timer moves the seconds on; else each drain does
   std::vector<VitalStatus> status_;
+  std::vector<SourceStatus> sources_;
   DrainPace pace_;
   uint32_t rests_ = 0;
   bool resting_ = false;      // a rest that programs may end early
@@ -184,43 +188,55 @@ void BpfSensor::Impl::StartGroups() {
   for (VitalGroup& spec : VitalGroups()) {
     Group group{std::make_unique<BpfGroup>(spec.object, std::move(spec.rungs)), spec.vitals, {}};
     const absl::Status started = group.programs->Start(*maps_, perf.get());
-    Describe(*group.programs, spec.vitals, started);
-    if (!started.ok()) continue;
-    hears_execs_ = hears_execs_ || spec.object == "lifecycle";
-    if (spec.object == "departure" && router_.unwinds()) {
+    absl::Status heard = started;
+    if (started.ok() && spec.object == "departure" && router_.unwinds()) {
       // Without it processes that end early are gone, as on kernels that cannot tell.
-      if (const int ring = group.programs->map_fd("departures");
-          !router_.OpenDepartures(ring).ok()) {
-        continue;
-      }
+      heard = router_.OpenDepartures(group.programs->map_fd("departures"));
     }
+    if (spec.vitals.empty()) {
+      DescribeSource(*group.programs, heard);
+    } else {
+      Describe(*group.programs, spec.vitals, heard);
+    }
+    if (!heard.ok()) continue;
+    hears_execs_ = hears_execs_ || spec.object == "lifecycle";
     if (spec.object == "sched") control_->exit_hook = ExitHookOf(*group.programs->rung());
     groups_.push_back(std::move(group));
   }
   ProveTicks(perf.get());
 }
 
+VitalStatus BpfSensor::Impl::StatusOf(const BpfGroup& group, const absl::Status& started) const {
+  VitalStatus status;
+  if (!started.ok()) {
+    status.reason = std::string(started.message());
+    return status;
+  }
+  if (scope_) status.reason = scope_->WhyNothing(group.object());
+  if (!status.reason.empty()) return status;
+  const Rung& rung = *group.rung();
+  status.hook = rung.hook;
+  status.reason = rung.reason.empty()
+                      ? group.gaps()
+                      : absl::StrCat(rung.reason, " (", group.why_not_higher(), ")");
+  status.state = status.reason.empty() ? VitalState::kActive : VitalState::kDegraded;
+  return status;
+}
+
 void BpfSensor::Impl::Describe(const BpfGroup& group, const std::vector<uint8_t>& vitals,
                                const absl::Status& started) {
-  const std::string nothing = scope_ ? scope_->WhyNothing(group.object()) : "";
   for (const uint8_t id : vitals) {
     VitalStatus& status = status_[PlaceOf(id)];
-    status = {id, VitalState::kUnavailable, "", ""};
-    if (!started.ok()) {
-      status.reason = std::string(started.message());
-      continue;
-    }
-    if (!nothing.empty()) {
-      status.reason = nothing;
-      continue;
-    }
-    const Rung& rung = *group.rung();
-    status.hook = rung.hook;
-    status.reason = rung.reason.empty()
-                        ? group.gaps()
-                        : absl::StrCat(rung.reason, " (", group.why_not_higher(), ")");
-    status.state = status.reason.empty() ? VitalState::kActive : VitalState::kDegraded;
+    status = StatusOf(group, started);
+    status.id = id;
   }
+}
+
+void BpfSensor::Impl::DescribeSource(const BpfGroup& group, const absl::Status& started) {
+  const VitalStatus status = StatusOf(group, started);
+  const char* name = group.object() == "departure" ? "files of processes that have ended"
+                                                   : "starts and ends of processes";
+  sources_.push_back({name, status.state, status.hook, status.reason});
 }
 
 bool BpfSensor::Impl::HasTicked() const {
@@ -592,6 +608,7 @@ BpfSensor::BpfSensor(BpfSensorOptions options)
 BpfSensor::~BpfSensor() = default;
 absl::Status BpfSensor::Start() { return impl_->Start(); }
 std::vector<VitalStatus> BpfSensor::Status() const { return impl_->Status(); }
+std::vector<SourceStatus> BpfSensor::Sources() const { return impl_->Sources(); }
 absl::StatusOr<uint64_t> BpfSensor::Drain(SampleSink& sink) { return impl_->Drain(sink); }
 SensorRest BpfSensor::Rest() { return impl_->Rest(); }
 absl::StatusOr<RawEpoch> BpfSensor::Cut(SampleSink& sink) { return impl_->Cut(sink); }

@@ -51,6 +51,7 @@ class BpfSensor : public Sensor {
 
   absl::Status Start() override;
   std::vector<VitalStatus> Status() const override;
+  std::vector<SourceStatus> Sources() const override;
   absl::StatusOr<uint64_t> Drain(SampleSink& sink) override;
   SensorRest Rest() override;
   absl::StatusOr<RawEpoch> Cut(SampleSink& sink) override;

@@ -27,6 +27,11 @@ void CopyFrames(int32_t bytes, const uint64_t* frames, size_t limit, std::vector
   out.assign(frames, frames + count);
 }
 
+void CopyKernelFrames(int32_t bytes, const uint64_t* frames, size_t limit, RawStack& stack) {
+  CopyFrames(bytes, frames, limit, stack.kernel, stack.kernel_errno);
+  stack.kernel_cut = stack.kernel.size() == limit;
+}
+
 // Place of each register (DWARF's number) in the kernel's pt_regs (asm/ptrace.h).
 constexpr size_t kInPtRegs[] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16};
 
@@ -37,8 +42,7 @@ RawPeer Peer(const telltale_sample& record) {
   peer.start_ns = record.peer.start_ns;
   peer.comm = Comm(record.peer.comm);
   peer.stack.kernel_wanted = record.peer_bytes != 0;
-  CopyFrames(record.peer_bytes, record.peer_kernel, TELLTALE_PEER_FRAMES, peer.stack.kernel,
-             peer.stack.kernel_errno);
+  CopyKernelFrames(record.peer_bytes, record.peer_kernel, TELLTALE_PEER_FRAMES, peer.stack);
   return peer;
 }
 
@@ -98,8 +102,7 @@ RawSample DecodeSample(const telltale_sample& record) {
   stack.kernel_wanted = (record.flags & TELLTALE_SAMPLE_KSTACK) != 0;
   stack.user_wanted = (record.flags & TELLTALE_SAMPLE_USTACK) != 0;
   if (stack.kernel_wanted) {
-    CopyFrames(record.kernel_bytes, record.kernel, TELLTALE_KERNEL_FRAMES, stack.kernel,
-               stack.kernel_errno);
+    CopyKernelFrames(record.kernel_bytes, record.kernel, TELLTALE_KERNEL_FRAMES, stack);
   }
   if (stack.user_wanted) {
     CopyFrames(record.user_bytes, record.user, TELLTALE_USER_FRAMES, stack.user, stack.user_errno);

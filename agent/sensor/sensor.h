@@ -53,7 +53,8 @@ inline constexpr size_t kUserEnds = 16;
 struct RawStack {
   std::vector<uint64_t> kernel;
   std::vector<uint64_t> user;
-  int kernel_errno = 0;  // 0: whole (or not asked for)
+  int kernel_errno = 0;     // 0: as far as there was room (or not asked for)
+  bool kernel_cut = false;  // as many frames as there is room for: there may have been more
   int user_errno = 0;
   bool kernel_wanted = false;  // false: this hook takes no such stack, absence is not a loss
   bool user_wanted = false;
@@ -261,6 +262,7 @@ struct RawUnwinding {
   uint64_t tables_built = 0;
   uint64_t tables_loaded = 0;   // from disk
   uint64_t tables_damaged = 0;  // on disk: built again
+  uint64_t tables_unsaved = 0;  // refused by the file system
   uint64_t table_bytes = 0;     // in memory at the cut
 };
 
@@ -291,6 +293,14 @@ struct VitalStatus {
   std::string reason;  // why degraded or unavailable, with what to do; empty if active
 };
 
+// What is watched besides the vitals.
+struct SourceStatus {
+  std::string name;  // "starts and ends of processes"
+  VitalState state = VitalState::kUnavailable;
+  std::string hook;
+  std::string reason;
+};
+
 // Receives samples and events in the order drained, soon after they happened, so that what needs
 // the live process (its maps, its executable's name) can still be read.
 class SampleSink {
@@ -316,6 +326,9 @@ class Sensor {
 
   // One entry per vital of the table, in id order; valid after Start.
   virtual std::vector<VitalStatus> Status() const = 0;
+
+  // Valid after Start.
+  virtual std::vector<SourceStatus> Sources() const { return {}; }
 
   // Hands samples and events gathered so far to `sink`. Call every 50 to 100 ms, or as Rest says.
   // Returns how many.

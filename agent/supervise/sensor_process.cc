@@ -142,6 +142,9 @@ class SensorProcess {
         "agent: node {}, {} sensor on {}, {} of {} vitals active, epochs of {} s, version {}",
         options_.node, config_.sensor_kind, config_.sensor_scope, active, vitals_.size(),
         config_.epoch_s, TELLTALE_VERSION);
+    for (const SourceStatus& heard : source_->Sources()) {
+      if (heard.state != VitalState::kActive) spdlog::warn("sensor: {}", SourceText(heard));
+    }
     return absl::OkStatus();
   }
 

@@ -110,12 +110,39 @@ std::string ClockText(const Json& clock) {
 
 }  // namespace
 
-std::string VitalsJson(const std::vector<VitalStatus>& vitals) {
-  return Json{{"vitals", VitalsOf(vitals)}}.dump(2) + "\n";
+std::string SourceText(const SourceStatus& source) {
+  std::string text = absl::StrCat(source.name, ": ", StateName(source.state));
+  for (const std::string& part : {source.hook, source.reason}) {
+    const std::string shown = proto::SanitizeText(part, kTextBytes);
+    if (!shown.empty()) absl::StrAppend(&text, ": ", shown);
+  }
+  return text;
 }
 
-std::string VitalsTable(const std::vector<VitalStatus>& vitals) {
-  return TableOf(VitalsOf(vitals));
+std::string CheckJson(const CheckedSensor& checked) {
+  Json json = {{"vitals", VitalsOf(checked.vitals)},
+               {"sources", Json::array()},
+               {"userStacks", checked.user_stacks},
+               {"scope", checked.scope}};
+  for (const SourceStatus& source : checked.sources) {
+    json["sources"].push_back({{"name", source.name},
+                               {"state", StateName(source.state)},
+                               {"hook", proto::SanitizeText(source.hook, kTextBytes)},
+                               {"reason", proto::SanitizeText(source.reason, kTextBytes)}});
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string CheckPage(const CheckedSensor& checked) {
+  std::string page = TableOf(VitalsOf(checked.vitals));
+  for (const SourceStatus& source : checked.sources) {
+    absl::StrAppend(&page, SourceText(source), "\n");
+  }
+  absl::StrAppend(&page, "user stacks: ", checked.user_stacks, "\n");
+  if (!checked.scope.empty()) {
+    absl::StrAppend(&page, "scope: only tasks of ", checked.scope, " and below it\n");
+  }
+  return page;
 }
 
 std::string StatusJson(const AgentStatus& status) {

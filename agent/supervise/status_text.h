@@ -34,9 +34,19 @@ std::string StatusJson(const AgentStatus& status);
 // InvalidArgument: no status of an agent.
 absl::StatusOr<std::string> StatusPage(const std::string& json);
 
-// The vitals alone, as `telltale-agent check` shows them.
-std::string VitalsJson(const std::vector<VitalStatus>& vitals);
-std::string VitalsTable(const std::vector<VitalStatus>& vitals);
+// What `telltale-agent check` tells.
+struct CheckedSensor {
+  std::vector<VitalStatus> vitals;
+  std::vector<SourceStatus> sources;
+  std::string user_stacks;  // how they are taken
+  std::string scope;        // a cgroup; empty: the host
+};
+
+std::string CheckJson(const CheckedSensor& checked);
+std::string CheckPage(const CheckedSensor& checked);
+
+// "files of processes that have ended: unavailable: why".
+std::string SourceText(const SourceStatus& source);
 
 }  // namespace telltale::agent
 

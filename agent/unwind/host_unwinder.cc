@@ -2,6 +2,7 @@
 
 #include "agent/clock_ns.h"
 #include "agent/symbols/vdso.h"
+#include "spdlog/spdlog.h"
 
 namespace telltale::agent {
 
@@ -119,10 +120,18 @@ RawUnwinding HostUnwinder::EndEpoch() {
   now.tables_built = tables_.counts().built - taken_.tables_built;
   now.tables_loaded = store.loaded - taken_.tables_loaded;
   now.tables_damaged = store.damaged - taken_.tables_damaged;
+  now.tables_unsaved = store.failed - taken_.tables_unsaved;
   now.table_bytes = tables_.bytes();
   taken_.tables_built += now.tables_built;
   taken_.tables_loaded += now.tables_loaded;
   taken_.tables_damaged += now.tables_damaged;
+  if (now.tables_unsaved > 0 && taken_.tables_unsaved == 0) {
+    spdlog::warn(
+        "unwind tables: {}; the next start reads the programs anew; mend the disk or set "
+        "unwind.dir",
+        store.last_failure);
+  }
+  taken_.tables_unsaved += now.tables_unsaved;
   return now;
 }
 

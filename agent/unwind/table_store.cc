@@ -150,7 +150,14 @@ absl::StatusOr<UnwindTable> DecodeTable(std::string_view bytes, std::shared_ptr<
 
 TableStore::TableStore(Options options) : options_(std::move(options)) {
   if (options_.directory.empty()) return;
-  if (mkdir(options_.directory.c_str(), 0700) != 0 && errno != EEXIST) ++counts_.failed;
+  if (mkdir(options_.directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    CountFailure("mkdir", options_.directory);
+  }
+}
+
+void TableStore::CountFailure(const char* step, const std::string& path) {
+  ++counts_.failed;
+  counts_.last_failure = absl::StrCat(step, " ", path, ": ", std::strerror(errno));
 }
 
 std::string TableStore::PathOf(std::string_view build_id) const {
@@ -209,7 +216,7 @@ std::optional<UnwindTable> TableStore::Save(std::string_view build_id, const Unw
     if (kept && kept->ok()) return **std::move(kept);
     return std::nullopt;
   }
-  ++counts_.failed;
+  CountFailure("write", draft);
   unlink(draft.c_str());
   return std::nullopt;
 }

@@ -50,7 +50,8 @@ class TableStore {
     uint64_t loaded = 0, saved = 0;
     uint64_t damaged = 0;  // files that could not be used, removed
     uint64_t evicted = 0;
-    uint64_t failed = 0;  // writes refused by the file system
+    uint64_t failed = 0;       // writes refused by the file system
+    std::string last_failure;  // of them, for people: the step, the path and why
   };
   explicit TableStore(Options options);
 
@@ -72,6 +73,7 @@ class TableStore {
   // nullopt: no such file; DataLoss: it is damaged.
   std::optional<absl::StatusOr<UnwindTable>> Map(std::string_view build_id);
   bool Write(const std::string& path, std::string_view bytes);
+  void CountFailure(const char* step, const std::string& path);  // by errno
   void MakeRoom(uint64_t bytes);
 
   const Options options_;

@@ -154,17 +154,21 @@ std::string Wrapped(const std::vector<std::string>& parts, size_t columns) {
   return absl::StrCat(out, line, "\n");
 }
 
-// What the sensor missed of heavy labels that it also counted one by one; empty: none was.
+// What the sensor missed of heavy labels that it also counted one by one, and what of their samples
+// the summaries had no bytes for; empty: none was counted so.
 std::string ControlTable(const v1::Coverage& coverage, const View& view) {
   if (coverage.control().empty()) return "";
   Table table({{"checked label by label: heavy labels", Table::Align::kRight},
                {"without a sample", Table::Align::kRight},
                {"", Table::Align::kRight},
+               {"cut for bytes", Table::Align::kRight},
+               {"", Table::Align::kRight},
                {"vital"}});
   for (const v1::ControlGroup& group : coverage.control()) {
+    const double heavy = std::max(1.0, group.heavy());
     table.Add({Count(group.heavy()), Count(group.heavy_missed()),
-               Share(group.heavy() > 0 ? group.heavy_missed() / group.heavy() : 0),
-               Escaped(group.vital())});
+               Share(group.heavy_missed() / heavy), Count(group.heavy_unlisted()),
+               Share(group.heavy_unlisted() / heavy), Escaped(group.vital())});
   }
   return absl::StrCat("\n", table.Render(view.style));
 }

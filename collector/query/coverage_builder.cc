@@ -146,6 +146,7 @@ void CoverageBuilder::AddControl(const v1::SketchDigest& sketch, const v1::Vital
   group.set_vital(vital->name());
   group.set_heavy(group.heavy() + sketch.control_heavy());
   group.set_heavy_missed(group.heavy_missed() + sketch.control_heavy_missed());
+  group.set_heavy_unlisted(group.heavy_unlisted() + sketch.control_heavy_unlisted());
 }
 
 void CoverageBuilder::AddEpoch(const StoredEpoch& epoch, const VitalBook& book,
@@ -218,6 +219,7 @@ void CoverageBuilder::Add(const CoverageBuilder& part) {
     sum.set_vital(vital);
     sum.set_heavy(sum.heavy() + group.heavy());
     sum.set_heavy_missed(sum.heavy_missed() + group.heavy_missed());
+    sum.set_heavy_unlisted(sum.heavy_unlisted() + group.heavy_unlisted());
   }
   steps_.Add(part.steps_);
   for (const auto& [tier, use] : part.used_) Used(use.tier(), use.rows(), use.length_s());

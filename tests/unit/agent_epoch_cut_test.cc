@@ -516,6 +516,7 @@ TEST(EpochCutterTest, SaysOfLabelsWhatHappenedToThoseCountedExactly) {
   EXPECT_EQ(sketch.control_labels(), 2'000u) << "one is too light to be sampled at all";
   EXPECT_EQ(sketch.control_heavy(), 20u);
   EXPECT_EQ(sketch.control_heavy_missed(), 0u);
+  EXPECT_EQ(sketch.control_heavy_unlisted(), 20u) << "nothing of these was folded";
   EXPECT_NEAR(told_of(sketch).At(light), 0.5, 0.06);
 
   raw->estimated = true;

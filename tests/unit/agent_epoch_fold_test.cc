@@ -194,6 +194,16 @@ TEST_F(SampleFolderTest, AKernelStackThatCannotBePlacedIsCountedAndItsAddressesS
   EXPECT_EQ(epoch.losses.at({TELLTALE_LOCK, v1::LOSS_REASON_STACK_UNREADABLE}).events, 1u);
 }
 
+TEST_F(SampleFolderTest, AKernelStackOfMoreFramesThanThereIsRoomForSaysSo) {
+  RawSample s = Lock(10, 5);
+  s.stack.kernel_wanted = true;
+  s.stack.kernel = {0xffffffff81000000, 0xffffffff81000100};
+  s.stack.kernel_cut = true;
+  folder_.OnSample(s);
+  const FoldedEpoch epoch = folder_.Take();
+  EXPECT_EQ(epoch.tables.StackAt(epoch.entries[0].stack).kernel_end, v1::STACK_END_DEPTH);
+}
+
 TEST_F(SampleFolderTest, WorkInInterruptContextBelongsToNobody) {
   RawSample s = Lock(10, 5);
   s.in_irq = true;

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -140,7 +141,10 @@ TEST_F(TableStoreTest, WithoutADirectoryNothingIsKept) {
   TableStore nowhere({.directory = "/nonexistent/unwind"});
   nowhere.Save("id", SomeTable(1));
   EXPECT_FALSE(nowhere.Load("id"));
-  EXPECT_GT(nowhere.counts().failed, 0u);
+  EXPECT_EQ(nowhere.counts().failed, 2u);
+  EXPECT_THAT(nowhere.counts().last_failure,
+              ::testing::AllOf(::testing::HasSubstr("write /nonexistent/unwind/6964.unwind"),
+                               ::testing::HasSubstr("No such file")));
 }
 
 TEST_F(TableStoreTest, ATableIsBuiltOnceAndThenLoaded) {

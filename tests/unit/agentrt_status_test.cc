@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/supervise/status_text.h"
+#include "sketch/vital_ids.h"
 
 namespace telltale::agent {
 namespace {
@@ -81,6 +82,27 @@ TEST(AgentStatusTest, OneIsOne) {
   status.spool.records = 1;
   status.spool.lost_ranges = 1;
   EXPECT_THAT(Page(status), HasSubstr("1 epoch, 0 bytes, 0 in memory only, 1 lost range to"));
+}
+
+TEST(AgentCheckTest, TellsWhatIsNotHeardOfBesidesTheVitals) {
+  const CheckedSensor checked = {
+      .vitals = {{TELLTALE_CPU, VitalState::kActive, "tp_btf/local_timer_entry", ""}},
+      .sources = {{"starts and ends of processes", VitalState::kActive, "tp_btf/sched_process_exec",
+                   ""},
+                  {"files of processes that have ended", VitalState::kUnavailable, "",
+                   "load: no such hook"}},
+      .user_stacks = "unwound",
+      .scope = "/web.slice"};
+  const std::string page = CheckPage(checked);
+  EXPECT_THAT(page, HasSubstr("starts and ends of processes: active: tp_btf/sched_process_exec\n"));
+  EXPECT_THAT(page,
+              HasSubstr("files of processes that have ended: unavailable: load: no such hook\n"));
+  EXPECT_THAT(page, HasSubstr("user stacks: unwound\nscope: only tasks of /web.slice"));
+  const std::string json = CheckJson(checked);
+  for (const char* told : {"\"sources\"", "no such hook", "\"userStacks\": \"unwound\"",
+                           "\"scope\": \"/web.slice\""}) {
+    EXPECT_THAT(json, HasSubstr(told));
+  }
 }
 
 }  // namespace

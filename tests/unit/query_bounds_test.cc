@@ -50,6 +50,7 @@ TEST(CoverageTest, TellsTheFalseNegativesOfEachVital) {
   v1::SketchDigest* sketch = first.Vital(TELLTALE_SYSCALL, {100, 0})->mutable_sketch();
   sketch->set_control_heavy(300);
   sketch->set_control_heavy_missed(1);
+  sketch->set_control_heavy_unlisted(30);
   sketch = second.Vital(TELLTALE_SYSCALL, {100, 0})->mutable_sketch();
   sketch->set_control_heavy(200);
   second.Vital(TELLTALE_CPU, {100, 0, 0});  // had no group
@@ -62,6 +63,7 @@ TEST(CoverageTest, TellsTheFalseNegativesOfEachVital) {
   EXPECT_EQ(answer->coverage().control(0).vital(), "syscall");
   EXPECT_DOUBLE_EQ(answer->coverage().control(0).heavy(), 500);
   EXPECT_DOUBLE_EQ(answer->coverage().control(0).heavy_missed(), 1);
+  EXPECT_DOUBLE_EQ(answer->coverage().control(0).heavy_unlisted(), 30);
 }
 
 // A chance is of labels of which something was seen (sketch/miss_curve.h).

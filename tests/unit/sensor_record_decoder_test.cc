@@ -87,5 +87,15 @@ TEST(SampleRecordTest, HasTheIdOfTheVitalWithItsNumber) {
   }
 }
 
+TEST(SampleRecordTest, KernelFramesThatFillTheirRoomMayNotBeAll) {
+  telltale_sample record = {};
+  record.vital = 1;
+  record.flags = TELLTALE_SAMPLE_KSTACK;
+  record.kernel_bytes = (TELLTALE_KERNEL_FRAMES - 1) * sizeof(uint64_t);
+  EXPECT_FALSE(DecodeSample(record).stack.kernel_cut);
+  record.kernel_bytes += sizeof(uint64_t);
+  EXPECT_TRUE(DecodeSample(record).stack.kernel_cut);
+}
+
 }  // namespace
 }  // namespace telltale::agent

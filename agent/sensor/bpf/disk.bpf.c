@@ -36,9 +36,9 @@ static __always_inline uint32_t sub_of(uint32_t op) {
                           : TELLTALE_DISK_WRITE_ISSUED;
 }
 static __always_inline uint64_t device_of(struct request* rq) {
-  struct gendisk* disk = BPF_CORE_READ(rq, q, disk);
+  struct gendisk* disk = rq->q->disk;
   if (!disk) return 0;
-  return (uint64_t)BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
+  return (uint64_t)disk->major << 20 | (uint32_t)disk->first_minor;
 }
 static __always_inline uint64_t callback_of(struct request* rq) {
   struct bio* bio = rq->bio;

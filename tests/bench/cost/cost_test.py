@@ -103,9 +103,10 @@ class Summaries(unittest.TestCase):
 
     def test_labels_without_a_sample_are_summed_over_epochs(self):
         def body(heavy, missed):
-            return {'vitals': [{'id': 9, 'sketch': {'controlHeavy': heavy, 'controlHeavyMissed': missed}},
+            return {'vitals': [{'id': 9, 'sketch': {'controlHeavy': heavy, 'controlHeavyMissed': missed, 'controlHeavyUnlisted': 4}},
                                {'id': 1, 'sketch': {}}, {'id': 7}]}
-        self.assertEqual(one_run_rows.missed_labels([body(30, 1), body(20, 2)]), {9: (50, 3)})
+        self.assertEqual(one_run_rows.missed_labels([body(30, 1), body(20, 2)]), {9: (50, 3, 8)})
+        self.assertEqual(one_run_rows.worst({9: (50, 3, 8), 1: (10, 0, 0)}, 2), ', 8 of 50 of signal')
 
     def test_vitals_have_their_names(self):
         self.assertEqual([one_run_rows.vital_names()[number] for number in (1, 4, 11)], ['cpu', 'blocking', 'lock'])

@@ -31,15 +31,23 @@ def vital_names():
 
 
 def missed_labels(bodies):
-    """{id of a vital: (cases, missed)} of labels at least as heavy as the mean cell of their vital, of the group whose labels
-    the agent counts one by one: missed had no sample in their epoch."""
+    """{id of a vital: (cases, missed, unlisted)} of labels at least as heavy as the mean cell of their vital, of the group whose
+    labels the agent counts one by one: missed had no sample in their epoch, unlisted had some and its summary none."""
     found = {}
     for body in bodies:
         for vital in body['vitals']:
             sketch = vital.get('sketch', {})
-            cases, missed = found.get(vital['id'], (0, 0))
-            found[vital['id']] = (cases + sketch.get('controlHeavy', 0), missed + sketch.get('controlHeavyMissed', 0))
+            before = found.get(vital['id'], (0, 0, 0))
+            now = (sketch.get(name, 0) for name in ('controlHeavy', 'controlHeavyMissed', 'controlHeavyUnlisted'))
+            found[vital['id']] = tuple(map(sum, zip(before, now)))
     return {vital: figures for vital, figures in found.items() if figures[0]}
+
+
+def worst(labels, at):
+    """Of what stands at that place in what missed_labels found: ", 3 of 50 of signal, ..." of the three vitals with the most."""
+    names = vital_names()
+    most = sorted(((figures[at], figures[0], vital) for vital, figures in labels.items() if figures[at]), reverse=True)[:3]
+    return ''.join(f', {count} of {cases} of {names.get(vital, vital)}' for count, cases, vital in most)
 
 
 class OneRunRows:
@@ -105,18 +113,19 @@ class OneRunRows:
         there = sum(one['there'] for one in seen)
         counted = sum(one['counted'] * one['there'] for one in seen)
         labels = missed_labels(bodies)
-        cases, missed = (sum(figures[at] for figures in labels.values()) for at in (0, 1))
+        cases, missed, unlisted = (sum(figures[at] for figures in labels.values()) for at in range(3))
         low, high = wilson(missed, cases)
-        names = vital_names()
-        worst = sorted(((m, c, vital) for vital, (c, m) in labels.items() if m), reverse=True)[:3]
-        of = ''.join(f', {m} of {c} of {names.get(vital, vital)}' for m, c, vital in worst)
         return [
             Row(GROUP, 'events counted', once(100 * counted / max(there, 1)), '%', '',
                 f'of {there:,.0f}; the rest by estimate, and told with the epoch'),
             Row(GROUP, 'labels at least as heavy as the mean cell, without a sample',
                 once(100 * missed / cases) if cases else None, '%', 'one.missed',
-                f'{missed} of {cases} ({100 * low:.2g} to {100 * high:.2g} %){of}; of labels the agent counts one by one; '
-                'Chopstix: more than 99.9 % of relevant events captured' if cases else 'not measured: no such label'),
+                f'{missed} of {cases} ({100 * low:.2g} to {100 * high:.2g} %){worst(labels, 1)}; of labels the agent counts one by '
+                'one; Chopstix: more than 99.9 % of relevant events captured' if cases else 'not measured: no such label'),
+            Row(GROUP, 'of these with a sample, but in no summary, whose bytes ran out',
+                once(100 * unlisted / cases) if cases else None, '%', '',
+                f'{unlisted} of {cases}{worst(labels, 2)}; that they were there is in totals and bounds alone'
+                if cases else 'not measured: no such label'),
         ]
 
     @staticmethod
