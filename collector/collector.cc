@@ -241,6 +241,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
              return marks->Notice(filter, node, mark.start_ns(), mark.text());
            },
        .learn_epochs = config.filters_learn,
+       .filter_options = {config.filters_options.begin(), config.filters_options.end()},
        .hints = absl::StrSplit(config.incidents_hints, ',', absl::SkipEmpty()),
        .user_directory = config.filters_dir,
        .host = {.memory_bytes = config.filters_memory_bytes,

@@ -1,6 +1,8 @@
 #include "collector/config.h"
 
+#include <cmath>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,8 +15,30 @@ namespace {
 constexpr uint64_t kDay = 86400;
 constexpr uint64_t kYear = 365 * kDay;
 constexpr uint64_t kMiB = 1 << 20;
+constexpr char kFilterNames[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
 // Less would hold no day of a single node, and whole days go at a time.
 constexpr uint64_t kLeastLimitBytes = 64 * kMiB;
+
+// Filters make whole numbers of them.
+constexpr double kMostOption = 1e15;
+constexpr size_t kMostOptions = 128;
+
+absl::Status CheckFilterOptions(const std::map<std::string, double>& options) {
+  if (options.size() > kMostOptions) {
+    return absl::InvalidArgumentError(absl::StrCat("must be ", kMostOptions, " at most"));
+  }
+  for (const auto& [key, value] : options) {
+    const size_t dot = key.find('.');
+    const bool named = dot != 0 && dot != std::string::npos && dot + 1 < key.size() &&
+                       key.find_first_not_of(kFilterNames) == dot;
+    if (!named || std::abs(value) > kMostOption) {
+      return absl::InvalidArgumentError(
+          "must be NAME.KEY=NUMBER pairs with commas between them: a filter's name, what it calls "
+          "the number, and a number between -1e15 and 1e15");
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::Status CheckLimits(const Config& config) {
   const std::pair<const char*, uint64_t> limits[] = {
@@ -157,14 +181,17 @@ config::OptionTable CollectorOptions(Config& config) {
        "disabled for a while",
        false},
       config.filters_wait_s, 1, 3600);
+  table.Numbers(
+      {"filters.options", "NAME.KEY=NUMBER,...",
+       "what filters, built-in or your own, are told: of filter NAME the number KEY", false},
+      config.filters_options, CheckFilterOptions);
   table.Text(
       {"incidents.hints", "NAME,NAME",
        "filters that say that something is unusual, not that anything is wrong: they begin "
        "no incident, but stand in one; empty: each anomaly begins one",
        false},
       config.incidents_hints, [](const std::string& text) {
-        return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-,") ==
-                       std::string::npos
+        return text.find_first_not_of(absl::StrCat(kFilterNames, ",")) == std::string::npos
                    ? absl::OkStatus()
                    : absl::InvalidArgumentError("must be names of filters, separated by commas");
       });

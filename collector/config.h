@@ -6,6 +6,7 @@
 #define TELLTALE_COLLECTOR_CONFIG_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -65,6 +66,7 @@ struct Config {
   uint64_t filters_memory_bytes = 256ull << 20;   // of one filter's process, on top of its own
   uint64_t filters_cpu_s = 1;                     // processor time for one epoch
   uint64_t filters_wait_s = 30;                   // until it must have replied
+  std::map<std::string, double> filters_options;  // by "NAME.key"
   std::string incidents_hints = "affinity,ewma";  // filters, comma-separated
   std::string incidents_alertmanager;             // addresses, comma-separated; empty: none
   std::string incidents_alertmanager_ca, incidents_alertmanager_cert, incidents_alertmanager_key;

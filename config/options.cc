@@ -1,10 +1,14 @@
 #include "config/options.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -49,6 +53,29 @@ bool ValidWord(const std::string& word) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-' ||
            c == '/';
   });
+}
+
+absl::StatusOr<std::map<std::string, std::string>> ParsePairs(const std::string& text) {
+  std::map<std::string, std::string> pairs;
+  for (const auto& piece : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    const std::vector<std::string> sides = absl::StrSplit(piece, absl::MaxSplits('=', 1));
+    if (sides.size() != 2 || !ValidWord(sides[0]) || !ValidWord(sides[1])) {
+      return absl::InvalidArgumentError(
+          "must be key=value pairs with commas between them, each side 1 to 64 letters, digits or "
+          "._/-");
+    }
+    pairs[sides[0]] = sides[1];
+  }
+  return pairs;
+}
+
+// As short as it can be read back the same: "1e15", as a plus is part of no word.
+std::string FormatDouble(double value) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  std::string text(digits.data(), end);
+  std::erase(text, '+');
+  return text;
 }
 
 }  // namespace
@@ -114,21 +141,38 @@ void OptionTable::Switch(OptionInfo info, bool& field) {
 void OptionTable::Pairs(OptionInfo info, std::map<std::string, std::string>& field) {
   Option option{std::move(info),
                 [&field](const std::string& text) -> absl::Status {
-                  std::map<std::string, std::string> pairs;
-                  for (const auto& piece : absl::StrSplit(text, ',', absl::SkipEmpty())) {
-                    const std::vector<std::string> sides =
-                        absl::StrSplit(piece, absl::MaxSplits('=', 1));
-                    if (sides.size() != 2 || !ValidWord(sides[0]) || !ValidWord(sides[1])) {
-                      return absl::InvalidArgumentError(
-                          "must be key=value pairs with commas between them, each side 1 to 64 "
-                          "letters, digits or ._/-");
-                    }
-                    pairs[sides[0]] = sides[1];
-                  }
-                  field = std::move(pairs);
+                  auto pairs = ParsePairs(text);
+                  if (!pairs.ok()) return pairs.status();
+                  field = *std::move(pairs);
                   return absl::OkStatus();
                 },
                 [&field] { return absl::StrJoin(field, ",", absl::PairFormatter("=")); }};
+  option.mapping = true;
+  Add(std::move(option));
+}
+
+void OptionTable::Numbers(OptionInfo info, std::map<std::string, double>& field,
+                          std::function<absl::Status(const std::map<std::string, double>&)> check) {
+  Option option{std::move(info),
+                [&field, check = std::move(check)](const std::string& text) -> absl::Status {
+                  const auto pairs = ParsePairs(text);
+                  if (!pairs.ok()) return pairs.status();
+                  std::map<std::string, double> numbers;
+                  for (const auto& [key, value] : *pairs) {
+                    if (!absl::SimpleAtod(value, &numbers[key]) || !std::isfinite(numbers[key])) {
+                      return absl::InvalidArgumentError(
+                          absl::StrCat("must be numbers, and ", key, " is none"));
+                    }
+                  }
+                  if (absl::Status status = check(numbers); !status.ok()) return status;
+                  field = std::move(numbers);
+                  return absl::OkStatus();
+                },
+                [&field] {
+                  return absl::StrJoin(field, ",", [](std::string* out, const auto& pair) {
+                    absl::StrAppend(out, pair.first, "=", FormatDouble(pair.second));
+                  });
+                }};
   option.mapping = true;
   Add(std::move(option));
 }

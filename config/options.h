@@ -51,6 +51,9 @@ class OptionTable {
             std::function<absl::Status(const std::string&)> check);
   // Pairs of free keys and values; both 1..64 of [a-zA-Z0-9._/-].
   void Pairs(OptionInfo info, std::map<std::string, std::string>& field);
+  // The same of finite numbers, if the check accepts them all.
+  void Numbers(OptionInfo info, std::map<std::string, double>& field,
+               std::function<absl::Status(const std::map<std::string, double>&)> check);
   void Add(Option option) { options_.push_back(std::move(option)); }
 
   const std::vector<Option>& options() const { return options_; }

@@ -238,6 +238,11 @@ std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view)
                       "this run ends\n");
     }
   }
+  if (answer.points() + answer.marks() > 0) {
+    absl::StrAppend(&out, "and ", Plural(static_cast<double>(answer.points()), "point"),
+                    " of series and ", Plural(static_cast<double>(answer.marks()), "mark"),
+                    ", which are not held against live\n");
+  }
   for (const v1::LateEpoch& late : answer.late()) {
     absl::StrAppend(&out, "passed over, it came too late: ", Escaped(late.node()), " ",
                     MomentText(late.start_s(), view.zone), "\n");

@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,6 +38,8 @@ struct NodeHead {
   std::string kernel_release;
   std::string role;  // its label `role`; empty: none
 };
+
+using NodeNames = std::set<std::string_view>;  // where a question takes them, none are any
 
 class StableIds;
 

@@ -63,6 +63,24 @@ class LocalInstance : public FilterInstance {
 
 }  // namespace
 
+std::vector<telltale_filter_option> OptionsFor(std::string_view filter, const FilterOptions& all) {
+  std::vector<telltale_filter_option> options;
+  for (const auto& [name, value] : all) {
+    const size_t dot = name.find('.');
+    if (dot == std::string::npos || filter != std::string_view(name).substr(0, dot)) continue;
+    options.push_back({name.c_str() + dot + 1, value});
+  }
+  const size_t own = options.size();
+  for (const auto& [name, value] : all) {
+    const auto is_it = [&](const telltale_filter_option& one) { return one.name == name; };
+    const auto end = options.begin() + static_cast<ptrdiff_t>(own);
+    if (name.find('.') == std::string::npos && std::none_of(options.begin(), end, is_it)) {
+      options.push_back({name.c_str(), value});
+    }
+  }
+  return options;
+}
+
 bool ValidFilterName(std::string_view name) {
   const bool plain = std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -58,6 +59,12 @@ class FilterCode {
       const telltale_filter_host& host, const HourReader& hours,
       const std::vector<telltale_filter_option>& options) = 0;
 };
+
+// The operator's numbers for filters: "NAME.key" is of that filter alone, as its `key`, and stands
+// there in place of "key", which is of all.
+using FilterOptions = std::vector<std::pair<std::string, double>>;
+// Those of the filter of this name. Their names are parts of `all`.
+std::vector<telltale_filter_option> OptionsFor(std::string_view filter, const FilterOptions& all);
 
 bool ValidFilterName(std::string_view name);  // 1..64 bytes of [a-z0-9_-]
 

@@ -17,10 +17,6 @@ namespace {
 constexpr uint64_t kResumeNs = 2 * storage::kDayNs;
 constexpr size_t kMaxSaid = 1000;
 constexpr int kMutedShown = 20;
-constexpr uint64_t kFoundOfANode = 2;
-// A filter that begins runs over a day of the past, one that asks for more over up to six weeks of
-// it (host_reply.cc), and an anomaly may begin a week before the epoch that shows it.
-constexpr size_t kFoundHours = 24 * (7 * 7 + 2);
 // A filter speaks only when it is shown an epoch: of a node that is gone it never says that
 // something ended. So what is open on a node of which no epoch came for so long is not known to go
 // on (that the node is silent is told by the filter of that name). It is 15 epochs of the longest
@@ -54,9 +50,7 @@ absl::Status FilterRunner::Add(FilterCode* code) {
   auto running = std::make_unique<Running>();
   FeedOptions& feed = running->feed;
   feed.code = code;
-  for (const auto& [name, value] : options_.filter_options) {
-    feed.options.push_back({name.c_str(), value});
-  }
+  feed.options = OptionsFor(filter.name, options_.filter_options);
   const auto number = options_.store->FilterNumber(filter.name, filter.version);
   if (!number.ok()) return number.status();
   feed.filter_number = *number;
@@ -83,8 +77,8 @@ absl::Status FilterRunner::Add(FilterCode* code) {
       Say(options_.on_mark(name, node, mark));
     };
   }
-  if (options_.max_found_an_hour > 0) {
-    feed.admits = [this, of = running.get()](uint64_t start_ns) { return Admits(*of, start_ns); };
+  if (options_.flood_limits.has_value()) {
+    feed.guard = &running->guard.emplace(*options_.flood_limits, code);
   }
   feed.hold_ns = options_.hold_ns;
   feed.backfill_ns = options_.backfill_ns;
@@ -309,28 +303,6 @@ std::vector<v1::MutedProgram> FilterRunner::MutedOn(const Running& running) {
   return all;
 }
 
-// By when they began, so that a filter that runs over a past day may find in it what it would have
-// found in a day.
-bool FilterRunner::Admits(Running& running, uint64_t start_ns) const {
-  const uint64_t most = options_.max_found_an_hour + kFoundOfANode * running.nodes.size();
-  uint64_t hour_ns = storage::FloorTo(start_ns, storage::kHourNs);
-  // What is older than all that is kept counts as of the oldest: else it would not be counted.
-  if (running.found.size() == kFoundHours) {
-    hour_ns = std::max(hour_ns, running.found.begin()->first);
-  }
-  uint64_t& found = running.found[hour_ns];
-  const bool admits = found < most;
-  if (admits) {
-    ++found;
-  } else {
-    running.feed.code->End(absl::FailedPreconditionError(
-        absl::StrCat("flooded: more than ", most, " anomalies of one hour on ",
-                     running.nodes.size(), " nodes")));
-  }
-  if (running.found.size() > kFoundHours) running.found.erase(running.found.begin());
-  return admits;
-}
-
 // By the keys of this hour and the one before, where a filter that ran is found; only of a node
 // that was away, or that the filter never saw, its other rows are gone through.
 std::optional<FilterRunner::StoredHour> FilterRunner::LatestHour(Running& running,
@@ -396,6 +368,7 @@ uint64_t FilterRunner::ToldUntil(const Running& running, uint32_t node, uint64_t
 
 NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
   if (head.number >= running.nodes.size()) running.nodes.resize(head.number + 1);
+  if (running.guard.has_value()) running.guard->set_nodes(running.nodes.size());
   auto& feed = running.nodes[head.number];
   if (feed != nullptr) return *feed;
   feed = std::make_unique<NodeFeed>(running.feed, head.number, head.name);
@@ -454,21 +427,27 @@ bool FilterRunner::Speaks(const NodeFeed& feed) const {
   return !feed.failed() && StillSends(feed.node());
 }
 
-bool FilterRunner::IsOpen(const std::string& filter, const std::string& node,
+bool FilterRunner::IsOpen(const std::string& filter, const NodeNames& nodes,
                           const std::function<bool(const OpenAnomaly&)>& fits) const {
-  const auto number = numbers_.find(node);
-  if (number == numbers_.end()) return false;
+  const auto holds = [&](const NodeFeed* feed) {
+    return feed != nullptr && std::ranges::any_of(feed->open(), fits) && Speaks(*feed);
+  };
   for (const auto& running : running_) {
     if (running->report.status.name() != filter || running->feed.code->ended()) continue;
-    const NodeFeed* feed = FeedAt(*running, number->second);
-    if (feed == nullptr || !Speaks(*feed)) continue;
-    if (std::ranges::any_of(feed->open(), fits)) return true;
+    const bool on_any = nodes.empty() && std::ranges::any_of(running->nodes, [&](const auto& feed) {
+                          return holds(feed.get());
+                        });
+    const bool on_one = std::ranges::any_of(nodes, [&](std::string_view node) {
+      const auto number = numbers_.find(node);
+      return number != numbers_.end() && holds(FeedAt(*running, number->second));
+    });
+    if (on_any || on_one) return true;
   }
   return false;
 }
 
-std::map<std::string, std::set<OpenAnomaly>> FilterRunner::AllOpen() const {
-  std::map<std::string, std::set<OpenAnomaly>> all;
+OpenByNode FilterRunner::AllOpen() const {
+  OpenByNode all;
   for (const auto& running : running_) {
     if (running->feed.code->ended()) continue;
     for (const auto& feed : running->nodes) {

@@ -30,6 +30,7 @@
 #include "collector/filter/anomaly_log.h"
 #include "collector/filter/epoch_source.h"
 #include "collector/filter/filter_code.h"
+#include "collector/filter/flood_guard.h"
 #include "collector/filter/node_feed.h"
 #include "collector/filter/resting_states.h"
 #include "collector/filter/telltale_filter.h"
@@ -45,8 +46,8 @@ struct FilterRunnerOptions {
   AnomalyLog* log = nullptr;
   std::vector<const telltale_filter*> filters;  // called where they stand
   std::vector<FilterCode*> codes;               // of whatever kind; outlive the runner
-  std::vector<std::pair<std::string, double>> filter_options;  // handed to each filter
-  std::function<uint64_t()> now_ns;                            // wall clock
+  FilterOptions filter_options;
+  std::function<uint64_t()> now_ns;          // wall clock
   std::function<absl::Status()> after_look;  // from the runner's thread; may be empty
   // Each epoch that is read, perhaps more than once; from the runner's thread; may be empty.
   std::function<void(uint32_t node, const SourceEpoch& epoch)> on_epoch;
@@ -55,12 +56,9 @@ struct FilterRunnerOptions {
                              const v1::FilterMark& mark)>
       on_mark;
   std::function<void(const std::string&)> log_line;  // what went wrong; any thread; may be empty
-  // A filter that finds more than so many anomalies of one hour on all nodes together, and two more
-  // for each node, is ended where it can be (FilterCode::End): it would drive out of log and
-  // incidents what others found. 0: no filter is.
-  uint64_t max_found_an_hour = 0;
-  std::chrono::milliseconds poll{1'000};  // between looks for new epochs
-  uint64_t hold_ns = 60'000'000'000;      // see FeedOptions
+  std::optional<FloodLimits> flood_limits;  // of each filter; none: it may emit what it wants
+  std::chrono::milliseconds poll{1'000};    // between looks for new epochs
+  uint64_t hold_ns = 60'000'000'000;        // see FeedOptions
   uint64_t backfill_ns = 86'400'000'000'000;
 };
 
@@ -87,13 +85,13 @@ class FilterRunner {
   void RunOnce();
 
   std::vector<FilterIdentity> filters() const;
-  // Whether an anomaly that fits is known to go on for the filter on the node: it spoke of it as
-  // open, still looks at the node, and the node still sends epochs. From after_look, or with the
-  // thread at rest.
-  bool IsOpen(const std::string& filter, const std::string& node,
+  // Whether an anomaly that fits is known to go on for the filter on one of the nodes (none named:
+  // on any): it spoke of it as open, still looks at the node, and the node still sends epochs. From
+  // after_look, or with the thread at rest.
+  bool IsOpen(const std::string& filter, const NodeNames& nodes,
               const std::function<bool(const OpenAnomaly&)>& fits) const;
   // All that IsOpen knows of, by node; called as that.
-  std::map<std::string, std::set<OpenAnomaly>> AllOpen() const;
+  OpenByNode AllOpen() const;
   // For status and metrics; any thread.
   std::vector<FilterReport> Reports() const;
   // Where a filter has not learned enough yet to speak; any thread.
@@ -115,7 +113,7 @@ class FilterRunner {
     std::map<uint32_t, v1::FilterLearning> learning;     // by node; where it has not learned enough
     std::map<uint32_t, std::vector<std::string>> muted;  // programs, by node; runner's thread
     bool muted_changed = false;
-    std::map<uint64_t, uint64_t> found;  // anomalies of the latest hours, by hour; runner's thread
+    std::optional<FloodGuard> guard;  // runner's thread
   };
 
   // What a node has sent so far.
@@ -144,8 +142,6 @@ class FilterRunner {
   void NoteLearning(Running& running, const NodeFeed& feed);
   static void NoteMuted(Running& running, const NodeFeed& feed);
   static std::vector<v1::MutedProgram> MutedOn(const Running& running);
-  // Whether one more may be kept.
-  bool Admits(Running& running, uint64_t start_ns) const;
   void Report(Running& running, const std::vector<NodeHead>& heads);  // fills in its status
   using StoredHour = std::pair<uint64_t, v1::FilterHour>;             // and when it begins
   // The latest of the last two days.
@@ -165,12 +161,12 @@ class FilterRunner {
 
   const FilterRunnerOptions options_;
   std::vector<std::unique_ptr<LocalFilter>> local_;
-  std::vector<std::unique_ptr<Running>> running_;  // report, learning: guarded by mutex_
-  std::map<std::string, uint32_t> numbers_;        // of nodes met, by name; runner's thread
-  RestingStates resting_;                          // in the order of running_; runner's thread
-  bool advanced_ = false;                          // since the last Sync; runner's thread
-  uint64_t published_ns_ = 0;                      // by now_ns; runner's thread
-  uint64_t last_listen_ns_ = 0;                    // by now_ns; runner's thread
+  std::vector<std::unique_ptr<Running>> running_;         // report, learning: guarded by mutex_
+  std::map<std::string, uint32_t, std::less<>> numbers_;  // of nodes met, by name; runner's thread
+  RestingStates resting_;            // in the order of running_; runner's thread
+  bool advanced_ = false;            // since the last Sync; runner's thread
+  uint64_t published_ns_ = 0;        // by now_ns; runner's thread
+  uint64_t last_listen_ns_ = 0;      // by now_ns; runner's thread
   uint64_t listened_ns_ = 0;         // how long nodes could be heard, see Listen; runner's thread
   std::map<uint32_t, Heard> heard_;  // by number; runner's thread
   // By number: NodeHead::epochs with which all filters were done; runner's thread.

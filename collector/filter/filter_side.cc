@@ -26,8 +26,8 @@ absl::StatusOr<std::unique_ptr<FilterSide>> FilterSide::Open(FilterSideOptions o
   book.log = side->log_.get();
   book.silences = side->silences_.get();
   book.hints = options.hints;
-  book.goes_on = [side = side.get()](const v1::StoredSymptom& symptom) {
-    return side->GoesOn(symptom);
+  book.goes_on = [side = side.get()](const v1::StoredSymptom& symptom, const NodeNames& nodes) {
+    return side->GoesOn(symptom, nodes);
   };
   auto incidents = incident::IncidentBook::Open(std::move(book));
   if (!incidents.ok()) return incidents.status();
@@ -44,6 +44,9 @@ absl::StatusOr<std::unique_ptr<FilterSide>> FilterSide::Open(FilterSideOptions o
   running.now_ns = options.now_ns;
   running.log_line = options.log_line;
   running.on_mark = options.on_mark;
+  side->filter_options_ = std::move(options.filter_options);
+  side->filter_options_.emplace_back("learn", options.learn_epochs);
+  running.filter_options = side->filter_options_;
   UserFiltersOptions users;
   users.directory = options.user_directory;
   users.host = options.host;
@@ -53,7 +56,6 @@ absl::StatusOr<std::unique_ptr<FilterSide>> FilterSide::Open(FilterSideOptions o
   for (const FilterIdentity& fleet : FleetWatch::Identities()) users.taken.insert(fleet.name);
   side->users_ = std::make_unique<UserFilters>(std::move(users));
   running.filters = side->filters_;
-  running.filter_options = side->filter_options_ = {{"learn", options.learn_epochs}};
   running.on_epoch = [fleet = side->fleet_.get()](uint32_t node, const SourceEpoch& epoch) {
     fleet->Note(node, epoch);
   };
@@ -131,17 +133,14 @@ v1::ListFiltersAnswer FilterSide::List() const {
   return answer;
 }
 
-bool FilterSide::GoesOn(const v1::StoredSymptom& symptom) const {
+bool FilterSide::GoesOn(const v1::StoredSymptom& symptom, const NodeNames& nodes) const {
   const auto fits = [&](const OpenAnomaly& open) {
     return open.vital == symptom.vital() && open.sub == symptom.sub() &&
            incident::ProgramOfSubject(open.subject) == symptom.program();
   };
-  const auto on = [&](const std::string& node) {
-    return fleet_->IsOpen(symptom.filter(), node, symptom.vital(), symptom.sub()) ||
-           runner_->IsOpen(symptom.filter(), node, fits) ||
-           users_->IsOpen(symptom.filter(), node, fits);
-  };
-  return on(symptom.node()) || std::ranges::any_of(symptom.more_nodes(), on);
+  return fleet_->IsOpen(symptom.filter(), nodes, symptom.vital(), symptom.sub()) ||
+         runner_->IsOpen(symptom.filter(), nodes, fits) ||
+         users_->IsOpen(symptom.filter(), nodes, fits);
 }
 
 absl::StatusOr<Replayed> FilterSide::Run(const std::string& name, uint32_t node, uint64_t from_ns,
@@ -173,15 +172,14 @@ absl::StatusOr<Replayed> FilterSide::Run(const std::string& name, uint32_t node,
     }
     code = *std::move(user);
   }
-  return Replay(
-      {.code = code.get(),
-       .filter_options = builtin != filters_.end() ? filter_options_ : decltype(filter_options_)(),
-       .source = epochs_.get(),
-       .store = &store_->derived(),
-       .node = std::move(*head),
-       .from_ns = from_ns,
-       .to_ns = to_ns},
-      stop);
+  return Replay({.code = code.get(),
+                 .filter_options = filter_options_,
+                 .source = epochs_.get(),
+                 .store = &store_->derived(),
+                 .node = std::move(*head),
+                 .from_ns = from_ns,
+                 .to_ns = to_ns},
+                stop);
 }
 
 absl::Status FilterSide::Unknown(const std::string& name) const {

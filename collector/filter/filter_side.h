@@ -35,7 +35,8 @@ struct FilterSideOptions {
   std::function<absl::Status(const std::string& filter, const std::string& node,
                              const v1::FilterMark& mark)>
       on_mark;
-  uint32_t learn_epochs = 0;    // what rules see of a node before they speak
+  uint32_t learn_epochs = 0;  // what rules see of a node before they speak
+  FilterOptions filter_options;
   std::set<std::string> hints;  // filters whose anomalies begin no incident
   std::string user_directory;   // filters.d; empty: none
   HostOptions host;             // of its filters
@@ -64,13 +65,14 @@ class FilterSide {
 
  private:
   FilterSide() = default;
-  // Whether an anomaly of the kind is open on a node of the symptom; runner's thread.
-  bool GoesOn(const v1::StoredSymptom& symptom) const;
+  // Whether an anomaly of the kind is open on one of the nodes (none named: on any); runner's
+  // thread.
+  bool GoesOn(const v1::StoredSymptom& symptom, const NodeNames& nodes) const;
   std::vector<v1::FilterLearning> Learning() const;
   absl::Status Unknown(const std::string& name) const;
   storage::Store* store_ = nullptr;
   std::vector<const telltale_filter*> filters_;
-  std::vector<std::pair<std::string, double>> filter_options_;
+  FilterOptions filter_options_;
   std::unique_ptr<AnomalyLog> log_;
   std::unique_ptr<incident::SilenceBook> silences_;
   std::unique_ptr<incident::IncidentBook> incidents_;

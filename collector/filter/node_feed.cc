@@ -7,7 +7,6 @@
 #include "absl/strings/str_split.h"
 #include "collector/filter/epoch_view.h"
 #include "proto/codec.h"
-#include "storage/keys.h"
 
 namespace telltale::filter {
 namespace {
@@ -18,8 +17,7 @@ constexpr size_t kMaxTextBytes = 512;
 constexpr size_t kMaxLabelNameBytes = 64;
 constexpr size_t kMaxSubjectBytes = 256;
 constexpr size_t kMaxOpen = 1'024;
-constexpr size_t kMaxMuted = 64;                         // programs of a node
-constexpr uint64_t kMaxEarlierNs = 7 * storage::kDayNs;  // that one tells of first
+constexpr size_t kMaxMuted = 64;     // programs of a node
 constexpr double kMaxFigure = 9e12;  // of a base unit; beyond it millionths do not fit 64 bits
 
 uint64_t HourOf(uint64_t time_ns) { return storage::FloorTo(time_ns, storage::kHourNs); }
@@ -272,6 +270,7 @@ absl::Status NodeFeed::Show(const SourceEpoch& epoch) {
   }
   showing_start_ns_ = epoch.span.start_ns;
   points_there_ = TakeStored(epoch.sequence);
+  if (options_.guard != nullptr) options_.guard->Show(epoch.span.start_ns);
   const auto code = instance_->Show(epoch);
   if (!code.ok() || *code != 0) {
     failed_ = true;
@@ -410,6 +409,10 @@ void NodeFeed::NoteOpen(const v1::FilterAnomaly& anomaly) {
 }
 
 absl::Status NodeFeed::TakeAnomaly(v1::FilterAnomaly found) {
+  if (options_.guard != nullptr && !options_.guard->Say()) {
+    CountDropped();
+    return absl::OkStatus();
+  }
   const uint64_t hour = HourOf(found.start_ns());
   if (hour == hour_start_ns_) {
     dirty_ = true;
@@ -417,7 +420,7 @@ absl::Status NodeFeed::TakeAnomaly(v1::FilterAnomaly found) {
   }
   // What is known to be open may have begun at any time: else its end would never be known.
   const bool known = open_.contains(Identity(found));
-  if (hour > hour_start_ns_ || (!known && hour_start_ns_ - hour > kMaxEarlierNs)) {
+  if (hour > hour_start_ns_ || (!known && hour_start_ns_ - hour > kMostEarlierNs)) {
     CountDropped();
     return absl::OkStatus();
   }
@@ -448,7 +451,7 @@ absl::Status NodeFeed::PutInto(v1::FilterHour& hour, v1::FilterAnomaly found) {
     return absl::OkStatus();
   }
   if (!RoomFor(static_cast<size_t>(list.size()))) return absl::OkStatus();
-  if (options_.admits && !options_.admits(found.start_ns())) {
+  if (options_.guard != nullptr && !options_.guard->Find(found.start_ns())) {
     CountDropped();
     return absl::OkStatus();
   }
@@ -549,6 +552,10 @@ int NodeFeed::OnHour(void* context, uint64_t start_ns,
 
 void NodeFeed::OnMark(void* context, const telltale_filter_mark* mark) {
   NodeFeed& self = *static_cast<NodeFeed*>(context);
+  if (self.options_.guard != nullptr && !self.options_.guard->Say()) {
+    self.CountDropped();
+    return;
+  }
   v1::FilterMark told;
   told.set_vital(Name(mark->vital));
   told.set_sub(Name(mark->sub));
@@ -570,17 +577,21 @@ void NodeFeed::OnMark(void* context, const telltale_filter_mark* mark) {
 void NodeFeed::OnPoint(void* context, const telltale_filter_point* point) {
   NodeFeed& self = *static_cast<NodeFeed*>(context);
   if (self.points_there_) return;
+  if (self.options_.guard != nullptr && !self.options_.guard->Draw()) {
+    self.CountDropped();
+    return;
+  }
+  const std::string name = Name(point->series), vital = Name(point->vital), sub = Name(point->sub);
   auto& all = *self.hour_.mutable_points();
   auto series = std::ranges::find_if(all, [&](const v1::FilterPoints& known) {
-    return known.series() == Name(point->series) && known.vital() == Name(point->vital) &&
-           known.sub() == Name(point->sub);
+    return known.series() == name && known.vital() == vital && known.sub() == sub;
   });
   if (series == all.end()) {
     if (!self.RoomFor(static_cast<size_t>(all.size()))) return;
     v1::FilterPoints& added = *all.Add();
-    added.set_series(Name(point->series));
-    added.set_vital(Name(point->vital));
-    added.set_sub(Name(point->sub));
+    added.set_series(name);
+    added.set_vital(vital);
+    added.set_sub(sub);
     series = all.end() - 1;
   }
   if (self.AddPoint(point->time_ns, Fixed(point->value, 1e6), &*series)) self.dirty_ = true;

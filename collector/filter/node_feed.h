@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -26,12 +27,17 @@
 #include "collector/filter/anomaly_log.h"
 #include "collector/filter/epoch_source.h"
 #include "collector/filter/filter_code.h"
+#include "collector/filter/flood_guard.h"
 #include "collector/filter/telltale_filter.h"
 #include "storage/derived.h"
+#include "storage/keys.h"
 #include "telltale/v1/filter.pb.h"
 #include "telltale/v1/query.pb.h"
 
 namespace telltale::filter {
+
+// How long before an epoch what it brings may begin, unless it is known to be open.
+inline constexpr uint64_t kMostEarlierNs = 7 * storage::kDayNs;
 
 // An anomaly that was still going on when its filter spoke of it last.
 struct OpenAnomaly {
@@ -39,6 +45,7 @@ struct OpenAnomaly {
   uint64_t start_ns = 0;
   auto operator<=>(const OpenAnomaly&) const = default;
 };
+using OpenByNode = std::map<std::string, std::set<OpenAnomaly>, std::less<>>;
 
 struct FeedOptions {
   FilterCode* code = nullptr;  // outlives the feed
@@ -50,9 +57,7 @@ struct FeedOptions {
   std::function<uint64_t()> now_ns;  // collector's wall clock
   // Wakes what rests of a node (NodeFeed::Rest); may be empty where nothing does.
   std::function<void(uint32_t node)> wake;
-  // Asked before an anomaly is kept that begins at that time and was not there yet; false: it is
-  // not kept. May be empty.
-  std::function<bool(uint64_t start_ns)> admits;
+  FloodGuard* guard = nullptr;  // asked before anything is kept; null: all is
   // A mark that was not there yet; may be empty.
   std::function<void(const std::string& node, const v1::FilterMark& mark)> on_mark;
   // An epoch behind a hole waits so long, counted from its end, for what is missing: three epoch

@@ -105,6 +105,25 @@ absl::StatusOr<std::vector<v1::Anomaly>> List(const ReplayOptions& options,
   return std::move(page->anomalies);
 }
 
+absl::Status CountOutputs(const ReplayOptions& options, storage::DerivedStore& store,
+                          uint32_t number, Replayed& replayed) {
+  const auto in_range = [&](uint64_t time_ns) {
+    return time_ns >= options.from_ns && time_ns < options.to_ns;
+  };
+  const auto visit = [&](const storage::DerivedKey&, std::string_view value) {
+    v1::FilterHour hour;
+    if (!hour.ParseFromArray(value.data(), static_cast<int>(value.size()))) return true;
+    for (const v1::FilterPoints& points : hour.points()) {
+      replayed.points += static_cast<uint64_t>(std::ranges::count_if(points.time_ns(), in_range));
+    }
+    replayed.marks += static_cast<uint64_t>(
+        std::ranges::count_if(hour.marks(), in_range, &v1::FilterMark::start_ns));
+    return true;
+  };
+  return store.ForEach(number, storage::FloorTo(options.from_ns, storage::kHourNs),
+                       options.to_ns + storage::kHourNs, visit);
+}
+
 std::string Bytes(const std::vector<v1::Anomaly>& anomalies) {
   std::string bytes;
   for (const v1::Anomaly& anomaly : anomalies) {
@@ -157,9 +176,7 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
 
   FeedOptions feeding;
   feeding.code = options.code;
-  for (const auto& [name, value] : options.filter_options) {
-    feeding.options.push_back({name.c_str(), value});
-  }
+  feeding.options = OptionsFor(options.code->declared().name, options.filter_options);
   feeding.filter_number = *apart_number;
   feeding.source = options.source;
   feeding.store = &apart;
@@ -176,6 +193,7 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
     hour.clear_anomalies();  // it emits them again
     hour.clear_marks();
     hour.clear_points();
+    hour.clear_shown_sequences();  // whose points are there
     hour.clear_dropped();
     if (auto status = feed.Resume(saved->resume->first, hour); !status.ok()) return status;
     replayed.resumed = true;
@@ -230,6 +248,9 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
   auto again = List(options, &apart);
   if (!again.ok()) return again.status();
   replayed.anomalies = *std::move(again);
+  if (auto status = CountOutputs(options, apart, *apart_number, replayed); !status.ok()) {
+    return status;
+  }
   return replayed;
 }
 

@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,7 +25,7 @@ namespace telltale::filter {
 
 struct ReplayOptions {
   FilterCode* code = nullptr;
-  std::vector<std::pair<std::string, double>> filter_options;  // as the live run has them
+  FilterOptions filter_options;  // as the live run has them
   const EpochSource* source = nullptr;
   storage::DerivedStore* store = nullptr;  // with the outputs of the live run; is only read
   NodeHead node;
@@ -38,6 +37,7 @@ struct Replayed {
   std::vector<v1::Anomaly> anomalies;  // that overlap [from, to), newest first
   std::vector<v1::Anomaly> live;       // what the live run has there
   std::vector<uint64_t> late_ns;       // starts of epochs passed over: they came too late
+  uint64_t points = 0, marks = 0;      // of [from, to)
   uint64_t epochs = 0;                 // shown, those before `from` and behind `to` included
   uint64_t shown_ns = 0;               // end of the last of them
   bool resumed = false;                // from a saved state; else it began a day (or more) before

@@ -131,6 +131,8 @@ class WatchService final : public v1::Watch::Service {
     answer.set_nodes(answer.nodes() + 1);
     answer.set_nodes_resumed(answer.nodes_resumed() + (replayed.resumed ? 1 : 0));
     answer.set_epochs(answer.epochs() + replayed.epochs);
+    answer.set_points(answer.points() + replayed.points);
+    answer.set_marks(answer.marks() + replayed.marks);
     answer.set_late_epochs(answer.late_epochs() + replayed.late_ns.size());
     for (const uint64_t start_ns : replayed.late_ns) {
       if (answer.late_size() == kMaxLate) break;

@@ -196,14 +196,16 @@ void IncidentBook::SeeWhatGoesOn(uint64_t now_ns, bool settled) {
   }
 }
 
+bool IncidentBook::GoesOn(const v1::StoredIncident& incident,
+                          const v1::StoredSymptom& symptom) const {
+  return options_.goes_on(symptom, NodesOf(incident, symptom));
+}
+
 // The log tells once of what is found, while it goes on.
 void IncidentBook::SeeWhatIsOver(v1::StoredIncident& incident, uint64_t now_ns) {
   if (!options_.goes_on) return;
   for (v1::StoredSymptom& symptom : *incident.mutable_symptoms()) {
-    // Of a fault of very many nodes not all are known by name.
-    const auto listed = static_cast<uint64_t>(symptom.more_nodes_size()) + 1;
-    if (symptom.rule() == 0 || symptom.ended_ns() != 0 || symptom.node_count() > listed) continue;
-    if (options_.goes_on(symptom)) continue;
+    if (symptom.rule() == 0 || symptom.ended_ns() != 0 || GoesOn(incident, symptom)) continue;
     symptom.set_ended_ns(now_ns);
     changed_.insert(incident.number());
   }
@@ -212,7 +214,8 @@ void IncidentBook::SeeWhatIsOver(v1::StoredIncident& incident, uint64_t now_ns) 
 void IncidentBook::SeeWhetherItGoesOn(const v1::StoredIncident& incident, uint64_t now_ns) {
   const auto seen = going_on_ns_.find(incident.number());
   if (!options_.goes_on || (seen != going_on_ns_.end() && seen->second == now_ns)) return;
-  if (!std::ranges::any_of(incident.symptoms(), options_.goes_on)) return;
+  const auto goes_on = [&](const v1::StoredSymptom& symptom) { return GoesOn(incident, symptom); };
+  if (!std::ranges::any_of(incident.symptoms(), goes_on)) return;
   going_on_ns_[incident.number()] = now_ns;
 }
 

@@ -42,6 +42,7 @@
 #include "absl/status/statusor.h"
 #include "collector/feed/waiters.h"
 #include "collector/filter/anomaly_log.h"
+#include "collector/filter/epoch_source.h"
 #include "collector/incident/silence_book.h"
 #include "storage/derived.h"
 #include "telltale/v1/filter.pb.h"
@@ -54,8 +55,9 @@ struct IncidentBookOptions {
   storage::DerivedStore* store = nullptr;
   const filter::AnomalyLog* log = nullptr;
   const SilenceBook* silences = nullptr;  // nullptr: none
-  // Whether the symptom still goes on somewhere; from Advance's thread. May be empty: not known.
-  std::function<bool(const v1::StoredSymptom& symptom)> goes_on;
+  // Whether the symptom still goes on on one of the nodes (none named: on any); from Advance's
+  // thread. May be empty: not known.
+  std::function<bool(const v1::StoredSymptom& symptom, const filter::NodeNames& nodes)> goes_on;
   std::set<std::string> hints;              // filters whose anomalies begin no incident
   uint64_t kept = 4'096;                    // the same for the life of a store
   uint64_t together_ns = 600'000'000'000;   // without news, then a new incident begins
@@ -122,6 +124,7 @@ class IncidentBook {
   void RingAgain(v1::StoredIncident& incident, const v1::Anomaly& anomaly);
   void TakeIn(v1::StoredIncident& incident, uint64_t found_ns, uint64_t now_ns);
   void Resolve(v1::StoredIncident& incident, uint64_t now_ns, const std::string& why);
+  bool GoesOn(const v1::StoredIncident& incident, const v1::StoredSymptom& symptom) const;
   void SeeWhatGoesOn(uint64_t now_ns, bool settled);
   void SeeWhatIsOver(v1::StoredIncident& incident, uint64_t now_ns);
   void SeeWhetherItGoesOn(const v1::StoredIncident& incident, uint64_t now_ns);

@@ -180,6 +180,17 @@ std::string ProgramOfSubject(const std::string& subject) {
   return slash == std::string::npos ? program : program.substr(slash + 1);
 }
 
+filter::NodeNames NodesOf(const v1::StoredIncident& incident, const v1::StoredSymptom& symptom) {
+  filter::NodeNames nodes;
+  if (symptom.node_count() <= static_cast<uint64_t>(symptom.more_nodes_size()) + 1) {
+    nodes.insert(symptom.more_nodes().begin(), symptom.more_nodes().end());
+    nodes.insert(symptom.node());
+  } else if (incident.node_count() == static_cast<uint64_t>(incident.nodes_size())) {
+    nodes.insert(incident.nodes().begin(), incident.nodes().end());
+  }
+  return nodes;
+}
+
 bool Explains(const v1::StoredSymptom& diagnosis, const v1::StoredSymptom& symptom) {
   if (diagnosis.rule() == 0 || symptom.rule() != 0 || !SharesNode(diagnosis, symptom)) return false;
   // Figures of a time when the fault was not there yet, or no more, have another reason.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "collector/filter/epoch_source.h"
 #include "telltale/v1/filter.pb.h"
 #include "telltale/v1/query.pb.h"
 
@@ -21,6 +22,11 @@ enum class Fit {
   kSameSymptom,  // filter, vital, sub-series and program are equal, on whatever node
 };
 Fit FitOf(const v1::StoredIncident& incident, const v1::Anomaly& anomaly);
+
+// Where the symptom of the incident may be, by names that live as long as both: on its own nodes,
+// or, where it is on more than are kept of it, on those of the incident. Empty: nor are all of
+// these kept.
+filter::NodeNames NodesOf(const v1::StoredIncident& incident, const v1::StoredSymptom& symptom);
 
 // Whether a diagnosis is a reason for the symptom: both are on one node, and of one program, or the
 // symptom's vital is one that this rule's fault drives up for all who are there.

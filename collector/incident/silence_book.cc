@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "collector/incident/incident_match.h"
 #include "collector/random_id.h"
 #include "proto/codec.h"
 #include "sketch/time_units.h"
@@ -178,11 +179,15 @@ bool SilenceBook::Silences(const v1::StoredIncident& incident, const std::set<st
   const auto is_hint = [&hints](const v1::StoredSymptom& symptom) {
     return hints.contains(symptom.filter());
   };
-  const auto silenced = [&](const v1::StoredSymptom& symptom, const std::string& node) {
-    return std::ranges::any_of(silences_.silences(), [&](const v1::StoredSilence& silence) {
-      return InForce(silence, now_ns) && silence.incident() == 0 && Fits(silence.node(), node) &&
-             FitsRule(silence.rule(), symptom) && Fits(silence.process(), symptom.program());
-    });
+  const auto node_patterns = [&](const v1::StoredSymptom& symptom) {
+    std::set<std::string> patterns;
+    for (const v1::StoredSilence& silence : silences_.silences()) {
+      if (InForce(silence, now_ns) && silence.incident() == 0 &&
+          FitsRule(silence.rule(), symptom) && Fits(silence.process(), symptom.program())) {
+        patterns.insert(silence.node());
+      }
+    }
+    return patterns;
   };
   if (silences_.silences().empty() || incident.symptoms().empty()) return false;
   if (std::ranges::any_of(silences_.silences(), [&](const v1::StoredSilence& silence) {
@@ -194,13 +199,18 @@ bool SilenceBook::Silences(const v1::StoredIncident& incident, const std::set<st
   return std::ranges::all_of(incident.symptoms(), [&](const v1::StoredSymptom& symptom) {
     // What would have begun no incident does not make one ring.
     if (symptom.explained_by() != 0 || (has_more && is_hint(symptom))) return true;
-    const auto listed = static_cast<uint64_t>(symptom.more_nodes_size()) + 1;
-    // Nodes beyond the list are only under a silence of all nodes, as "" is a name no pattern with
-    // a letter fits.
-    if (symptom.node_count() > listed && !silenced(symptom, "")) return false;
-    return silenced(symptom, symptom.node()) &&
-           std::ranges::all_of(symptom.more_nodes(),
-                               [&](const std::string& node) { return silenced(symptom, node); });
+    const std::set<std::string> patterns = node_patterns(symptom);
+    if (patterns.empty()) return false;
+    const auto silenced = [&](std::string_view name) {
+      return std::ranges::any_of(patterns, [node = std::string(name)](const std::string& pattern) {
+        return Fits(pattern, node);
+      });
+    };
+    filter::NodeNames nodes = NodesOf(incident, symptom);
+    // Nodes that are not known are only under a silence of all nodes, as "" is a name no pattern
+    // with a letter fits.
+    if (nodes.empty()) nodes.insert("");
+    return std::ranges::all_of(nodes, silenced);
   });
 }
 

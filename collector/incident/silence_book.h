@@ -35,9 +35,9 @@ class SilenceBook {
   absl::StatusOr<v1::Silence> End(const std::string& id, const std::string& who, uint64_t now_ns);
   v1::ListSilencesAnswer List(bool ended, uint64_t now_ns) const;
 
-  // Whether the incident is under a silence in force, or all that stands for itself in it, on all
-  // its nodes that are stored, is. What `hints`, filters, found stands for itself only where an
-  // incident has nothing else.
+  // Whether the incident is under a silence in force, or all that stands for itself in it is, on
+  // all its nodes; where those are not all stored, under one of any node. What `hints`, filters,
+  // found stands for itself only where an incident has nothing else.
   bool Silences(const v1::StoredIncident& incident, const std::set<std::string>& hints,
                 uint64_t now_ns) const;
 

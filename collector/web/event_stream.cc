@@ -51,7 +51,8 @@ class EventStream : public BodyStream {
     if (!greeted_ && fresh->empty())
       absl::StrAppend(&piece, "id: ", cursor_, "\nevent: begin\ndata: {}\n\n");
     greeted_ = true;
-    return fresh->size() == kBatch ? Step::kMore : Step::kWait;
+    // A source may give less than was asked for although it has more.
+    return fresh->empty() ? Step::kWait : Step::kMore;
   }
 
   std::string_view Heartbeat() const override { return ": waiting\n\n"; }

@@ -253,7 +253,7 @@ TEST_F(FilterHostTest, WhatAFilterHoldsOpenGoesOnUntilTheFilterIsGone) {
   Install("holder");
   Start();
   const auto goes_on = [this](const std::string& filter, const std::string& node) {
-    return filters_->IsOpen(filter, node,
+    return filters_->IsOpen(filter, {node},
                             [](const OpenAnomaly& open) { return open.subject == "a program"; });
   };
   Await("holder", [&](const v1::FilterInfo&) { return goes_on("holder", "n1"); });

@@ -76,7 +76,9 @@ class FiltersPageTest : public ::testing::Test {
 };
 
 TEST_F(FiltersPageTest, FromTheHeaderToWhatTheExampleFound) {
-  ASSERT_TRUE(collector_.Start({"--filters-dir", filters_})) << collector_.log();
+  ASSERT_TRUE(
+      collector_.Start({"--filters-dir", filters_, "--filters-options", "crowded.taken=0.8"}))
+      << collector_.log();
   RawAgent agent(collector_.address(), pki_.ca(), node_);
   ASSERT_TRUE(agent.Write(Hello({})) && agent.Write(SchemaMessage()));
   const uint64_t newest = LastMinute();
@@ -106,8 +108,10 @@ TEST_F(FiltersPageTest, FromTheHeaderToWhatTheExampleFound) {
       << collector_.log();
   const ProgramRun run = Type(blocks[4]);
   EXPECT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr("1.0 of 1 CPUs taken, for 5 epochs by now"));
+  EXPECT_THAT(run.output, HasSubstr("1.0 of 1 CPUs taken, for 5 epochs"));
   EXPECT_THAT(run.output, HasSubstr("against: a node that is paid to compute"));
+  EXPECT_THAT(run.output, HasSubstr("80 % in 3 in a row are crowded"));
+  EXPECT_THAT(run.output, HasSubstr("the same as live"));
   EXPECT_EQ(collector_.Stop(), 0) << collector_.log();
 }
 

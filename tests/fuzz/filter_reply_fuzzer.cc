@@ -27,8 +27,8 @@ void RequireText(const std::string& text, size_t limit) {
   for (const char c : text) Require(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
 }
 
-void RequireTimes(uint64_t start_ns, uint64_t end_ns) {
-  Require(kFrom <= start_ns && start_ns <= end_ns && end_ns <= kTo);
+void RequireTimes(uint64_t from_ns, uint64_t start_ns, uint64_t end_ns) {
+  Require(from_ns <= start_ns && start_ns <= end_ns && end_ns <= kTo);
 }
 
 void CheckDeclared(const std::string& bytes) {
@@ -54,19 +54,19 @@ void CheckReply(const std::string& bytes) {
           done.anomalies_size() <= kMaxAnomalies);
   Require(done.state().size() <= FilterCode::kMaxStateBytes && done.failed().empty());
   for (const v1::HostPoint& point : done.points()) {
-    RequireTimes(point.time_ns(), point.time_ns());
+    RequireTimes(kFrom, point.time_ns(), point.time_ns());
     RequireText(point.series(), kMaxHostName);
     RequireText(point.vital(), kMaxHostName);
     RequireText(point.sub(), kMaxHostName);
   }
   for (const v1::HostMark& mark : done.marks()) {
-    RequireTimes(mark.start_ns(), mark.end_ns());
+    RequireTimes(kFrom, mark.start_ns(), mark.end_ns());
     RequireText(mark.vital(), kMaxHostName);
     RequireText(mark.sub(), kMaxHostName);
     RequireText(mark.text(), kMaxHostText);
   }
   for (const v1::HostAnomaly& anomaly : done.anomalies()) {
-    RequireTimes(anomaly.start_ns(), anomaly.end_ns());
+    RequireTimes(0, anomaly.start_ns(), anomaly.end_ns());
     RequireText(anomaly.vital(), kMaxHostName);
     RequireText(anomaly.sub(), kMaxHostName);
     RequireText(anomaly.subject(), kMaxHostSubject);

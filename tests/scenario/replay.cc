@@ -89,14 +89,12 @@ class Diagnoses {
 };
 
 // As the collector's filter side tells its incidents.
-bool GoesOn(const filter::FilterRunner& runner, const v1::StoredSymptom& symptom) {
-  const auto on = [&](const std::string& node) {
-    return runner.IsOpen(symptom.filter(), node, [&](const filter::OpenAnomaly& open) {
-      return open.vital == symptom.vital() && open.sub == symptom.sub() &&
-             incident::ProgramOfSubject(open.subject) == symptom.program();
-    });
-  };
-  return on(symptom.node()) || std::ranges::any_of(symptom.more_nodes(), on);
+bool GoesOn(const filter::FilterRunner& runner, const v1::StoredSymptom& symptom,
+            const filter::NodeNames& nodes) {
+  return runner.IsOpen(symptom.filter(), nodes, [&](const filter::OpenAnomaly& open) {
+    return open.vital == symptom.vital() && open.sub == symptom.sub() &&
+           incident::ProgramOfSubject(open.subject) == symptom.program();
+  });
 }
 
 // The epochs of a fleet up to now; each is made when it is asked for, and the one that will be
@@ -201,7 +199,9 @@ absl::StatusOr<nlohmann::json> Replay(const std::string& spool, uint32_t nodes, 
   keeps.log = log->get();
   keeps.kept = kIncidents;
   keeps.hints = absl::StrSplit(collector::Config().incidents_hints, ',', absl::SkipEmpty());
-  keeps.goes_on = [&](const v1::StoredSymptom& symptom) { return GoesOn(**runner, symptom); };
+  keeps.goes_on = [&](const v1::StoredSymptom& symptom, const filter::NodeNames& on) {
+    return GoesOn(**runner, symptom, on);
+  };
   auto book = incident::IncidentBook::Open(std::move(keeps));
   if (!book.ok()) return book.status();
   Diagnoses diagnoses(log->get());

@@ -101,9 +101,10 @@ TEST(RenderTest, CoverageTellsWhatTheSensorMissedOfTheLabelsItChecked) {
   group.set_vital("user_page");
   group.set_heavy(400);
   group.set_heavy_missed(2);
+  group.set_heavy_unlisted(40);
   const std::string text = RenderGaps(answer, Plain());
   EXPECT_THAT(text, HasSubstr("checked label by label"));
-  EXPECT_THAT(text, ContainsRegex("400 +2 +0.5 % +user_page"));
+  EXPECT_THAT(text, ContainsRegex("400 +2 +0.5 % +40 +10.0 % +user_page"));
 }
 
 TEST(RenderTest, CoverageTellsWhenTheAgentWatchedLess) {
@@ -276,6 +277,18 @@ TEST(RenderTest, TimesSayWhichZoneTheyAreIn) {
   v1::StatusAnswer status;
   status.add_store()->set_family("raw");
   EXPECT_THAT(RenderStatus(status, Plain()), HasSubstr("times are UTC+1\n"));
+}
+
+TEST(RunFilterTest, WhatIsNotHeldAgainstLiveIsSaid) {
+  v1::RunFilterAnswer run;
+  run.set_epochs(60);
+  run.set_nodes(1);
+  EXPECT_THAT(RenderFilterRun(run, Plain()), Not(HasSubstr("point")));
+  run.set_points(120);
+  run.set_marks(1);
+  EXPECT_THAT(RenderFilterRun(run, Plain()),
+              HasSubstr("the same as live\n"
+                        "and 120 points of series and 1 mark, which are not held against live\n"));
 }
 
 TEST(TextTest, ANameOfCppKeepsItsFunction) {

@@ -6,6 +6,11 @@ telltale_test(filter_detect_test LABEL unit
 telltale_test(filter_versions_test LABEL unit SOURCES unit/filter_versions_test.cc LINK telltale::filter telltale::formats absl::str_format)
 target_compile_definitions(filter_versions_test PRIVATE TELLTALE_PROGRAM="$<TARGET_FILE:telltale>")
 add_dependencies(filter_versions_test telltale)
+# The example that is shipped, as it is.
+add_library(filter_example OBJECT ${CMAKE_SOURCE_DIR}/deploy/filters/crowded/crowded.c)
+target_include_directories(filter_example PRIVATE ${CMAKE_BINARY_DIR}/tests/filter_include)
+telltale_test(filter_example_test LABEL unit SOURCES unit/filter_example_test.cc LINK telltale::filter)
+target_sources(filter_example_test PRIVATE $<TARGET_OBJECTS:filter_example>)
 telltale_test(filter_fleet_test LABEL unit SOURCES unit/filter_fleet_test.cc LINK telltale::filter)
 telltale_test(filter_rules_test LABEL unit
   SOURCES unit/filter_rules_test.cc unit/filter_rules_held_test.cc unit/filter_rules_blocked_test.cc unit/filter_rules_node_test.cc

@@ -16,6 +16,7 @@
 namespace telltale::filter {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 constexpr uint64_t kSecond = 1'000'000'000, kMinute = 60 * kSecond;
 constexpr uint64_t kBegin = 480'000 * storage::kHourNs;
@@ -133,7 +134,7 @@ TEST_F(FleetTest, ANodeThatSaysNothingMoreIsSilentUntilItIsBack) {
   EXPECT_EQ(silent.start_s(), static_cast<double>(last / kSecond));
   EXPECT_THAT(silent.text(), HasSubstr("nothing of it for 360 s"));
   EXPECT_THAT(silent.evidence(), HasSubstr("1 of 2 nodes report"));
-  EXPECT_TRUE(watch_->IsOpen("silence", "a", "node", ""));
+  EXPECT_TRUE(watch_->IsOpen("silence", {"a"}, "node", ""));
   Pass(10, {"a"});
   EXPECT_EQ(Found().size(), 1u) << "told once";
   Pass(1);
@@ -185,10 +186,10 @@ TEST_F(FleetTest, TheSilenceOfAWholeLargeFleetSurvivesARestart) {
   std::set<std::string> all;
   for (const NodeHead& node : nodes_) all.insert(node.name);
   Pass(6, all);
-  ASSERT_TRUE(watch_->IsOpen("silence", "a-node-of-the-large-fleet-5999", "node", ""));
+  ASSERT_TRUE(watch_->IsOpen("silence", {"a-node-of-the-large-fleet-5999"}, "node", ""));
   ASSERT_TRUE(store_.Sync().ok());
   Restart();
-  EXPECT_TRUE(watch_->IsOpen("silence", "a-node-of-the-large-fleet-5999", "node", ""));
+  EXPECT_TRUE(watch_->IsOpen("silence", {"a-node-of-the-large-fleet-5999"}, "node", ""));
 }
 
 // Its agent is stopped properly, started again, and cut off before its first epoch is over.
@@ -204,28 +205,53 @@ TEST_F(FleetTest, ASecondSilenceBehindTheSameEpochIsAnotherOne) {
     if (times == 3) Restart();
     Pass(10, {"a"});
     EXPECT_EQ(log_->Counts().at({"silence", "node"}), times);
-    EXPECT_TRUE(watch_->IsOpen("silence", "a", "node", ""));
+    EXPECT_TRUE(watch_->IsOpen("silence", {"a"}, "node", ""));
   }
   Pass(1);
   for (const v1::Anomaly& silent : Found()) EXPECT_FALSE(silent.open());
 }
 
 TEST_F(FleetTest, SaysHowFarItIsWithWhatItMustHaveSeen) {
-  for (const char* name : {"a", "b"}) Add(name);
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) Add(name);
   const auto learning = [&](const std::string& filter) {
     return std::ranges::count(watch_->Learning(), filter, &v1::FilterLearning::filter);
   };
   Pass(1);
-  EXPECT_EQ(learning("silence"), 2);
-  EXPECT_EQ(learning("peer_outlier"), 2);
+  EXPECT_EQ(learning("silence"), 6);
+  EXPECT_EQ(learning("peer_outlier"), 6);
   Pass(4);
   EXPECT_EQ(learning("silence"), 0);
-  EXPECT_EQ(learning("peer_outlier"), 2) << "it looks at minutes that are over for three";
+  EXPECT_EQ(learning("peer_outlier"), 6) << "it looks at minutes that are over for three";
   Pass(5);
   EXPECT_EQ(learning("peer_outlier"), 0);
   Pass(10, {"a"});
   ASSERT_EQ(Found().size(), 1u);
   EXPECT_EQ(Found()[0].learned_epochs(), nodes_[0].epochs);
+}
+
+TEST_F(FleetTest, SaysOfWhichNodesItCannotSpeakForWantOfPeers) {
+  const auto said = [&] {
+    std::vector<std::string> all;
+    for (const v1::FilterLearning& of : watch_->Learning()) {
+      if (of.filter() != "peer_outlier") continue;
+      all.push_back(absl::StrCat(of.node(), " ", of.learned_epochs(), " of ", of.needed_epochs(),
+                                 " ", of.unit()));
+    }
+    return all;
+  };
+  Add("cache-0", "cache");
+  Add("cache-1", "cache");
+  Pass(20);
+  EXPECT_THAT(said(), ElementsAre("cache-0 1 of 5 peers", "cache-1 1 of 5 peers"));
+  for (int i = 0; i < 6; ++i) Add(absl::StrCat("web-", i), "web");
+  Pass(20);
+  EXPECT_THAT(said(), ElementsAre("cache-0 1 of 5 peers", "cache-1 1 of 5 peers"));
+  for (const v1::FilterInfo& info : watch_->Infos()) {
+    EXPECT_EQ(info.nodes_learning(), info.name() == "peer_outlier" ? 2u : 0u) << info.name();
+  }
+  for (int i = 2; i < 6; ++i) Add(absl::StrCat("cache-", i), "cache");
+  Pass(10);
+  EXPECT_THAT(said(), ElementsAre());
 }
 
 TEST_F(FleetTest, MostNodesSilentAtOnceIsSaidToHaveOneReason) {
@@ -316,11 +342,11 @@ TEST_F(FleetTest, TheOutliersOfALargeFleetFitTheStoreAndSurviveARestart) {
     busy_[i] = i <= 800 ? 0.9 : 0.2;
   }
   Pass(10);
-  ASSERT_TRUE(watch_->IsOpen("peer_outlier", "web-800", "cpu", "user"));
-  EXPECT_FALSE(watch_->IsOpen("peer_outlier", "web-801", "cpu", "user"));
+  ASSERT_TRUE(watch_->IsOpen("peer_outlier", {"web-800"}, "cpu", "user"));
+  EXPECT_FALSE(watch_->IsOpen("peer_outlier", {"web-801"}, "cpu", "user"));
   ASSERT_TRUE(store_.Sync().ok());
   Restart();
-  EXPECT_TRUE(watch_->IsOpen("peer_outlier", "web-800", "cpu", "user"));
+  EXPECT_TRUE(watch_->IsOpen("peer_outlier", {"web-800"}, "cpu", "user"));
 }
 
 TEST_F(FleetTest, AnOutlierThatIsGoneOrHasNoPeersAnyMoreGoesOnNoLonger) {
@@ -334,12 +360,12 @@ TEST_F(FleetTest, AnOutlierThatIsGoneOrHasNoPeersAnyMoreGoesOnNoLonger) {
   Pass(20);
   ASSERT_EQ(outliers().size(), 1u);
   Pass(10, {"web-2"});
-  EXPECT_TRUE(watch_->IsOpen("peer_outlier", "web-2", "cpu", "user")) << "it may come back";
+  EXPECT_TRUE(watch_->IsOpen("peer_outlier", {"web-2"}, "cpu", "user")) << "it may come back";
   Pass(1);
   Pass(14, {"web-2"});
   EXPECT_TRUE(outliers()[0].open());
   Pass(10, {"web-2"});
-  EXPECT_FALSE(watch_->IsOpen("peer_outlier", "web-2", "cpu", "user"));
+  EXPECT_FALSE(watch_->IsOpen("peer_outlier", {"web-2"}, "cpu", "user"));
   EXPECT_FALSE(outliers()[0].open());
   Pass(20);
   ASSERT_EQ(outliers().size(), 2u) << "back, and unlike them again";

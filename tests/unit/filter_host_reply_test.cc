@@ -26,6 +26,31 @@ TEST(HostReplyTest, MutedProgramsOfAnyNameAreToldAndDoNotEndTheFilter) {
   EXPECT_EQ(Muted("/usr/bin/a\n\n/opt/caf\xe9\n"), "/usr/bin/a\n/opt/caf\\xe9\n");
 }
 
+// Whether one that began long ago is known the feed knows, which has room for it or not; points and
+// marks of then would stand in the hour that is shown.
+TEST(HostReplyTest, AnAnomalyMayHaveBegunLongAgoAndAPointOrAMarkMayNot) {
+  constexpr uint64_t kDay = 86'400'000'000'000, kNow = 20'000 * kDay;
+  v1::HostReply reply;
+  v1::HostDone& done = *reply.mutable_done();
+  v1::HostAnomaly& anomaly = *done.add_anomalies();
+  anomaly.set_start_ns(kNow - 40 * kDay);
+  anomaly.set_end_ns(kNow);
+  v1::HostAnomaly& ahead = *done.add_anomalies();
+  ahead.set_start_ns(kNow);
+  ahead.set_end_ns(kNow + 1);
+  v1::HostMark& mark = *done.add_marks();
+  mark.set_start_ns(kNow - 40 * kDay);
+  mark.set_end_ns(kNow);
+  done.add_points()->set_time_ns(kNow - 40 * kDay);
+  const auto read =
+      ReadReply(reply.SerializeAsString(), {.from_ns = kNow - 7 * kDay, .to_ns = kNow});
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->done.anomalies_size(), 1);
+  EXPECT_EQ(read->done.anomalies(0).start_ns(), kNow - 40 * kDay);
+  EXPECT_EQ(read->done.marks_size() + read->done.points_size(), 0);
+  EXPECT_EQ(read->dropped, 3u);
+}
+
 // It is kept for each node: a thousand of them with what a reply has room for are 4 GB.
 TEST(HostReplyTest, OfMutedProgramsAsManyAreKeptAsAreShown) {
   EXPECT_LE(Muted(std::string(3 << 20, 'x')).size(), kMaxHostSubject + 1);

@@ -68,7 +68,8 @@ class StuckWorld : public World {
     Restart();
   }
   bool IsStuck(const std::string& node = "n1") const {
-    return runner_->IsOpen("stuck", node, [](const OpenAnomaly& one) { return one.sub == "disk"; });
+    return runner_->IsOpen("stuck", {node},
+                           [](const OpenAnomaly& one) { return one.sub == "disk"; });
   }
 };
 
@@ -90,7 +91,7 @@ TEST_F(FilterOpenTest, WhatGoesOnForDaysIsListedAndKnownAlsoAfterARestart) {
   EXPECT_FALSE(IsStuck());  // until it has looked
   Look();
   EXPECT_TRUE(IsStuck());
-  EXPECT_FALSE(runner_->IsOpen("ewma", "n1", [](const OpenAnomaly&) { return true; }));
+  EXPECT_FALSE(runner_->IsOpen("ewma", {"n1"}, [](const OpenAnomaly&) { return true; }));
   for (uint64_t i = 24'000; i < 26'000; ++i) Arrive(i, 1);
   Look();
   EXPECT_FALSE(IsStuck());
@@ -119,6 +120,22 @@ TEST_F(FilterOpenTest, WhatWentOnForMoreThanAWeekIsKnownToEnd) {
   for (uint64_t i = 70'000; i < 70'100; ++i) Arrive(i, 1, 3);
   Look();
   EXPECT_FALSE(IsStuck("n3"));
+}
+
+TEST_F(FilterOpenTest, OfSeveralNodesOrOfAnyItIsEnoughThatItGoesOnOnOne) {
+  for (uint64_t i = 0; i < 100; ++i) Arrive(i, 1, 2);
+  for (uint64_t i = 50; i < 100; ++i) Arrive(i, 1, 4);  // behind what n2 is stuck in
+  Look();
+  const auto is_stuck = [this](const NodeNames& nodes) {
+    return runner_->IsOpen("stuck", nodes,
+                           [](const OpenAnomaly& one) { return one.sub == "disk"; });
+  };
+  EXPECT_TRUE(is_stuck({"n1", "n2", "n4"}));
+  EXPECT_FALSE(is_stuck({"n1", "n4"}));
+  EXPECT_TRUE(is_stuck({}));
+  for (uint64_t i = 25'000; i < 25'020; ++i) Arrive(i, 1, 2);
+  Look();
+  EXPECT_FALSE(is_stuck({}));
 }
 
 TEST_F(FilterOpenTest, WhatIsOpenOnANodeThatIsGoneIsNotKnownToGoOn) {

@@ -99,6 +99,40 @@ const telltale_filter* Later() {
   return &filter;
 }
 
+TEST_F(FilterReplayTest, PointsAndMarksOfTheTimeAskedForAreCounted) {
+  static const telltale_filter filter = [] {
+    telltale_filter made = *Later<100, 102, 500>();
+    made.name = "draws";
+    made.epoch = [](void* instance, const telltale_filter_epoch* shown) {
+      const auto& host = *static_cast<telltale_filter_host*>(instance);
+      telltale_filter_point point = {};
+      point.struct_size = sizeof point;
+      point.series = "all";
+      point.vital = "cpu";
+      point.sub = "";
+      point.time_ns = shown->start_ns;
+      host.point(host.context, &point);
+      if ((shown->start_ns - kBegin) / kEpoch % 10 != 0) return 0;
+      telltale_filter_mark mark = {};
+      mark.struct_size = sizeof mark;
+      mark.vital = mark.sub = "";
+      mark.start_ns = shown->start_ns;
+      mark.end_ns = shown->end_ns;
+      mark.text = "a tenth";
+      host.mark(host.context, &mark);
+      return 0;
+    };
+    return made;
+  }();
+  filters_ = {&filter};
+  Restart();
+  for (uint64_t i = 0; i < 1'000; ++i) Arrive(i, 1);
+  Look();
+  const Replayed again = Again(*this, 50, 750);
+  EXPECT_EQ(again.points, 700u);
+  EXPECT_EQ(again.marks, 70u);
+}
+
 TEST_F(FilterReplayTest, WhatIsToldBehindTheTimeAskedForIsTheSame) {
   filters_ = {Later<100, 102, 500>()};
   Restart();

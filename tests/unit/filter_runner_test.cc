@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -409,6 +411,21 @@ TEST_F(FilterRunnerTest, ProgramsThatAFilterSaysNothingNewOfAreListedWithTheirNo
   EXPECT_TRUE(runner_->Learning().empty());
 }
 
+TEST(FilterOptionsTest, AFiltersOwnStandInPlaceOfThoseOfAll) {
+  const FilterOptions all = {
+      {"held.limit", 2}, {"learn", 30}, {"held.learn", 5}, {"other.limit", 3}, {"hel.learn", 4}};
+  const auto told = [&](std::string_view filter) {
+    std::string text;
+    for (const telltale_filter_option& option : OptionsFor(filter, all)) {
+      absl::StrAppend(&text, option.name, "=", option.value, " ");
+    }
+    return text;
+  };
+  EXPECT_EQ(told("held"), "limit=2 learn=5 ");
+  EXPECT_EQ(told("other"), "limit=3 learn=30 ");
+  EXPECT_EQ(told("ewma"), "learn=30 ");
+}
+
 // As of a user's filter, whose process can be ended.
 class EndedCode : public LocalFilter {
  public:
@@ -463,7 +480,7 @@ class FilterFloodTest : public FilterRunnerTest {
     options.log = log_.get();
     options.codes = {&code};
     options.now_ns = [this] { return now_; };
-    options.max_found_an_hour = kMost;
+    options.flood_limits = FloodLimits{.found = kMost};
     options.backfill_ns = 30 * storage::kDayNs;
     auto runner = FilterRunner::Open(options);
     EXPECT_TRUE(runner.ok()) << runner.status();
@@ -505,6 +522,77 @@ TEST_F(FilterFloodTest, InAnHourOfLongAgoEndsTheFilterThatMakesIt) {
       Found([](uint64_t start_ns) -> uint64_t { return start_ns == kBegin ? 20 : 1; });
   EXPECT_LE(kept, kHours * kNodes);
   EXPECT_THAT(why, ::testing::HasSubstr("flooded: more than "));
+}
+
+// A filter that says and draws so much in each epoch: what it says is known from its first one on.
+class FilterRepeatsTest : public FilterRunnerTest {
+ protected:
+  // Why it was ended, after so many epochs of one node; empty: it was not.
+  std::string EndedAfter(uint64_t epochs, int anomalies, int points) {
+    says = anomalies;
+    draws = points;
+    static telltale_filter repeats = *silence_filter();
+    repeats.name = "repeats";
+    repeats.create = [](const telltale_filter_host* host, const telltale_filter_option*,
+                        uint32_t) -> void* { return new telltale_filter_host(*host); };
+    repeats.destroy = [](void* node) { delete static_cast<telltale_filter_host*>(node); };
+    repeats.epoch = [](void* node, const telltale_filter_epoch* epoch) {
+      const auto& host = *static_cast<telltale_filter_host*>(node);
+      for (int i = 0; i < says; ++i) {
+        const std::string subject = absl::StrCat(i);
+        telltale_filter_anomaly anomaly = {};
+        anomaly.struct_size = sizeof anomaly;
+        anomaly.open = 1;
+        anomaly.vital = "cpu";
+        anomaly.sub = "";
+        anomaly.start_ns = kBegin;
+        anomaly.end_ns = epoch->end_ns;
+        anomaly.text = "it is so";
+        anomaly.subject = subject.c_str();
+        host.anomaly(host.context, &anomaly);
+      }
+      for (int i = 0; i < draws; ++i) {
+        const std::string series = absl::StrCat(i);
+        telltale_filter_point point = {};
+        point.struct_size = sizeof point;
+        point.series = series.c_str();
+        point.vital = "cpu";
+        point.sub = "";
+        point.time_ns = epoch->start_ns;
+        host.point(host.context, &point);
+      }
+      return 0;
+    };
+    EndedCode code(&repeats);
+    FilterRunnerOptions options;
+    options.source = &source_;
+    options.store = &store_;
+    options.log = log_.get();
+    options.codes = {&code};
+    options.now_ns = [this] { return now_; };
+    options.flood_limits = FloodLimits{.found = 100, .said = 100, .drawn = 1'000};
+    auto runner = FilterRunner::Open(options);
+    EXPECT_TRUE(runner.ok()) << runner.status();
+    for (uint64_t i = 0; i < epochs; ++i) Arrive(i, 1);
+    (*runner)->RunOnce();
+    return code.why();
+  }
+
+ private:
+  static inline int says = 0, draws = 0;
+};
+
+TEST_F(FilterRepeatsTest, WhoDrawsManyTimesWhatSortDrawsIsEnded) {
+  EXPECT_THAT(EndedAfter(300, 1, 80),
+              ::testing::HasSubstr("flooded: more than 5032 points in 63 epochs of one hour"));
+}
+
+TEST_F(FilterRepeatsTest, WhoSaysManyKnownThingsAgainInEachEpochIsEnded) {
+  EXPECT_THAT(EndedAfter(300, 8, 1), ::testing::HasSubstr("flooded: more than 204 anomalies"));
+}
+
+TEST_F(FilterRepeatsTest, WhoSaysAFewThingsAndDrawsASeriesOfEachVitalInEachEpochIsNot) {
+  EXPECT_EQ(EndedAfter(300, 4, 64), "");
 }
 
 TEST_F(FilterRunnerTest, AFilterOfAnotherInterfaceVersionIsRefusedByNumber) {

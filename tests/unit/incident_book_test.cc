@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
 
 #include "collector/incident/incident_book.h"
 #include "collector/incident/incident_match.h"
@@ -31,8 +35,10 @@ class IncidentBookTest : public ::testing::Test {
     options.store = &store_;
     options.log = log_.get();
     options.silences = silences_.get();
-    options.goes_on = [this](const v1::StoredSymptom& symptom) {
-      return going_on_.contains(symptom.program());
+    options.goes_on = [this](const v1::StoredSymptom& symptom, const filter::NodeNames& nodes) {
+      const auto well = [this](std::string_view node) { return well_.contains(node); };
+      return going_on_.contains(symptom.program()) &&
+             (nodes.empty() || !std::ranges::all_of(nodes, well));
     };
     options.hints = hints_;
     options.kept = 8;
@@ -121,12 +127,13 @@ class IncidentBookTest : public ::testing::Test {
   storage::MemoryHistory history_;
   storage::MemoryCatalog catalog_;
   storage::DerivedStore store_;
-  std::set<std::string> hints_;         // filters
-  std::set<std::string> going_on_;      // programs
-  std::string next_;                    // command that is proposed
-  bool open_ = false;                   // whether what is found goes on
-  uint64_t told_after_ = 0;             // minutes after it was found
-  std::string cgroup_, device_, site_;  // what is found next is about
+  std::set<std::string> hints_;              // filters
+  std::set<std::string> going_on_;           // programs
+  std::set<std::string, std::less<>> well_;  // nodes on which nothing goes on
+  std::string next_;                         // command that is proposed
+  bool open_ = false;                        // whether what is found goes on
+  uint64_t told_after_ = 0;                  // minutes after it was found
+  std::string cgroup_, device_, site_;       // what is found next is about
   std::unique_ptr<filter::AnomalyLog> log_;
   std::unique_ptr<SilenceBook> silences_;
   std::unique_ptr<IncidentBook> book_;
@@ -242,6 +249,20 @@ TEST_F(IncidentBookTest, ADiagnosisThatIsOverExplainsNothingNew) {
   going_on_ = {"app"};
   open_ = true;
   Find(0, "db-1", "rule_busy_loop", "cpu", "app (pid 7, uid 0)", 1);
+  Find(20, "db-1", "level_shift", "cpu");
+  ASSERT_EQ(All().size(), 1u);
+  going_on_.clear();
+  Look(21);
+  Find(25, "db-1", "level_shift", "sched_delay");
+  EXPECT_EQ(All().size(), 2u);
+}
+
+TEST_F(IncidentBookTest, ADiagnosisOfAHundredNodesThatIsOverExplainsNothingNew) {
+  going_on_ = {"app"};
+  open_ = true;
+  for (int i = 0; i < 100; ++i) {
+    Find(0, "db-" + std::to_string(i), "rule_busy_loop", "cpu", "app (pid 7, uid 0)", 1);
+  }
   Find(20, "db-1", "level_shift", "cpu");
   ASSERT_EQ(All().size(), 1u);
   going_on_.clear();
@@ -659,6 +680,66 @@ TEST_F(IncidentBookTest, WhatGoesOnIsNotOverAndTakesNewsIn) {
   EXPECT_EQ(All()[0].state(), "open");
   Look(361);
   EXPECT_EQ(All()[0].state(), "resolved");
+}
+
+// Of more nodes than are kept of a symptom the first are well again.
+TEST_F(IncidentBookTest, WhatGoesOnOnOneOfAHundredNodesIsNotOver) {
+  const auto node = [](int number) { return "web-" + std::to_string(number); };
+  open_ = true;
+  going_on_.insert("nginx");
+  for (int i = 0; i < 100; ++i) {
+    Find(0, node(i), "rule_blocked", "blocking", "nginx (pid 7, uid 0)", 5);
+  }
+  ASSERT_EQ(All().size(), 1u);
+  for (int i = 0; i < 99; ++i) well_.insert(node(i));
+  for (uint64_t minute = 1; minute < 300; ++minute) Look(minute);
+  EXPECT_EQ(Whole(1).state(), "open");
+  well_.insert(node(99));
+  Look(361);
+  EXPECT_EQ(Whole(1).state(), "resolved") << "what goes on elsewhere is another incident";
+}
+
+TEST_F(IncidentBookTest, OfMoreNodesThanAreStoredAnyWhereItGoesOnKeepsItOpen) {
+  going_on_.insert("nginx");
+  open_ = true;
+  for (int i = 0; i < 2'100; ++i) {
+    const std::string node = "web-" + std::to_string(i);
+    Find(0, node, "rule_blocked", "blocking", "nginx (pid 7, uid 0)", 5);
+    if (i < 2'048) well_.insert(node);
+  }
+  ASSERT_EQ(Whole(1).node_count(), 2'100u);
+  for (uint64_t minute = 1; minute < 300; ++minute) Look(minute);
+  EXPECT_EQ(Whole(1).state(), "open");
+  going_on_.clear();
+  Look(361);
+  EXPECT_EQ(Whole(1).state(), "resolved");
+}
+
+TEST_F(IncidentBookTest, ASilenceOfNodesIsOfAHundredNodesToo) {
+  for (int i = 0; i < 100; ++i) {
+    Find(0, "web-" + std::to_string(i), "rule_blocked", "blocking", "nginx (pid 7, uid 0)", 5);
+  }
+  ASSERT_TRUE(Silence("web-[0-4]*", "5", "").ok());
+  Look(1);
+  EXPECT_FALSE(Whole(1).silenced()) << "others have it, too";
+  ASSERT_TRUE(Silence("web-*", "5", "").ok());
+  Look(1);
+  EXPECT_TRUE(Whole(1).silenced());
+  Find(2, "db-1", "rule_blocked", "blocking", "nginx (pid 7, uid 0)", 5);
+  EXPECT_EQ(Whole(1).node_count(), 101u);
+  EXPECT_FALSE(Whole(1).silenced());
+}
+
+TEST_F(IncidentBookTest, OfMoreNodesThanAreStoredOnlyASilenceOfAnyNodeIsOfAll) {
+  for (int i = 0; i < 2'100; ++i) {
+    Find(0, "web-" + std::to_string(i), "rule_blocked", "blocking", "nginx (pid 7, uid 0)", 5);
+  }
+  ASSERT_TRUE(Silence("web-*", "5", "").ok());
+  Look(1);
+  EXPECT_FALSE(Whole(1).silenced());
+  ASSERT_TRUE(Silence("", "5", "").ok());
+  Look(1);
+  EXPECT_TRUE(Whole(1).silenced());
 }
 
 // Its node was cut off for hours and sends what it kept.

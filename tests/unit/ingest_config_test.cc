@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <string>
 
 #include "config/values.h"
 
@@ -99,6 +101,29 @@ TEST_F(ConfigTest, ThePrintedConfigurationReadsBackAsTheSame) {
   const config::Change change = Difference(first->values, second->values);
   EXPECT_TRUE(change.fixed.empty() && change.reloadable.empty());
   EXPECT_EQ(second->values.retention_raw_s, 7u * 86400);
+}
+
+TEST_F(ConfigTest, WhatFiltersAreToldIsANumberByTheNameOfTheFilter) {
+  const std::map<std::string, double> wanted = {{"crowded.taken", 0.8}, {"rule_held.learn", 1e15}};
+  Write("filters:\n  options:\n    crowded.taken: 0.8\n    rule_held.learn: 1e15\n");
+  const auto loaded = LoadConfig(sources_);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->values.filters_options, wanted);
+  Write(PrintConfig(*loaded));
+  const auto again = LoadConfig(sources_);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->values.filters_options, wanted);
+  Write("");
+  for (const char* wrong : {"taken=1", "Crowded.taken=1", ".taken=1", "crowded.=1", "crowded/a.b=1",
+                            "crowded.taken=many", "crowded.taken=inf", "crowded.taken=nan",
+                            "crowded.taken=2e15", "crowded.taken"}) {
+    sources_.flags = {{"filters.options", wrong}};
+    EXPECT_NE(Error().find("filters.options"), std::string::npos) << wrong;
+  }
+  std::string many;
+  for (int i = 0; i < 129; ++i) many += "a.k" + std::to_string(i) + "=1,";
+  sources_.flags = {{"filters.options", many}};
+  EXPECT_NE(Error().find("must be 128 at most"), std::string::npos);
 }
 
 TEST_F(ConfigTest, AChangeIsSortedByWhetherItNeedsARestart) {

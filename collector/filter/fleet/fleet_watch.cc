@@ -1,6 +1,7 @@
 #include "collector/filter/fleet/fleet_watch.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace telltale::filter {
 
@@ -18,12 +19,7 @@ absl::Status FleetWatch::Look(uint64_t now_ns) {
   const absl::Status peers = peers_.Look(nodes, now_ns);
   const absl::Status published = log_->Publish();
   auto learning = silent_.Learning(nodes, now_ns);
-  const v1::FilterLearning minutes = peers_.Learning();
-  for (const NodeHead& node : nodes) {
-    if (minutes.learned_epochs() >= minutes.needed_epochs()) break;
-    learning.push_back(minutes);
-    learning.back().set_node(node.name);
-  }
+  for (v1::FilterLearning& of : peers_.Learning(nodes)) learning.push_back(std::move(of));
   {
     const std::lock_guard lock(mutex_);
     learning_ = std::move(learning);
@@ -32,10 +28,10 @@ absl::Status FleetWatch::Look(uint64_t now_ns) {
   return peers.ok() ? published : peers;
 }
 
-bool FleetWatch::IsOpen(const std::string& filter, const std::string& node,
-                        const std::string& vital, const std::string& sub) const {
-  if (filter == SilentNodes::kName) return silent_.IsOpen(node);
-  return filter == PeerOutliers::kName && peers_.IsOpen(node, vital, sub);
+bool FleetWatch::IsOpen(const std::string& filter, const NodeNames& nodes, const std::string& vital,
+                        const std::string& sub) const {
+  if (filter == SilentNodes::kName) return silent_.IsOpen(nodes);
+  return filter == PeerOutliers::kName && peers_.IsOpen(nodes, vital, sub);
 }
 
 std::vector<FilterIdentity> FleetWatch::Identities() {

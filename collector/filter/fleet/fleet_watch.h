@@ -31,8 +31,8 @@ class FleetWatch {
   void Note(uint32_t node, const SourceEpoch& epoch) { peers_.Note(node, epoch); }
   // With each of the filters' looks.
   absl::Status Look(uint64_t now_ns);
-  // Whether such an anomaly of the node goes on.
-  bool IsOpen(const std::string& filter, const std::string& node, const std::string& vital,
+  // Whether such an anomaly of one of the nodes (none named: of any) goes on.
+  bool IsOpen(const std::string& filter, const NodeNames& nodes, const std::string& vital,
               const std::string& sub) const;
 
   static std::vector<FilterIdentity> Identities();

@@ -126,8 +126,15 @@ void PeerOutliers::LookAt(const std::vector<NodeHead>& nodes, uint64_t minute_ns
   }
   std::map<std::string, std::vector<const Minute*>> groups;
   for (const Minute& minute : minutes) groups[GroupOf(minute)].push_back(&minute);
+  few_peers_.clear();
   for (const auto& [group, peers] : groups) {
-    if (peers.size() > kPeers) Judge(group, peers, minute_ns);
+    if (peers.size() > kPeers) {
+      Judge(group, peers, minute_ns);
+      continue;
+    }
+    for (const Minute* minute : peers) {
+      few_peers_[minute->node->number] = static_cast<uint32_t>(peers.size()) - 1;
+    }
   }
   EndWhatIsGone(minute_ns);
   to_carry_ = to_carry_ || minute_ns % storage::kHourNs == 0;
@@ -325,20 +332,34 @@ void PeerOutliers::Tell(const Key& key, const Track& track, bool goes_on) {
   untold_.push_back({key.first, track.node, std::move(anomaly)});
 }
 
-v1::FilterLearning PeerOutliers::Learning() const {
-  v1::FilterLearning learning;
-  learning.set_filter(kName);
-  learning.set_learned_epochs(looked_);
-  learning.set_needed_epochs(kHeld);
-  learning.set_unit("minutes");
-  return learning;
+std::optional<uint32_t> PeerOutliers::FewPeers(const NodeHead& node, size_t nodes) const {
+  // Of so few, whose minutes are not looked at, no node has more peers than there are others.
+  if (nodes <= kPeers) return static_cast<uint32_t>(nodes) - 1;
+  const auto few = few_peers_.find(node.number);
+  return few == few_peers_.end() ? std::nullopt : std::optional(few->second);
 }
 
-bool PeerOutliers::IsOpen(const std::string& node, const std::string& vital,
+std::vector<v1::FilterLearning> PeerOutliers::Learning(const std::vector<NodeHead>& nodes) const {
+  std::vector<v1::FilterLearning> all;
+  for (const NodeHead& node : nodes) {
+    const std::optional<uint32_t> few = FewPeers(node, nodes.size());
+    if (!few.has_value() && looked_ >= kHeld) continue;
+    v1::FilterLearning& learning = all.emplace_back();
+    learning.set_filter(kName);
+    learning.set_node(node.name);
+    learning.set_learned_epochs(few.value_or(looked_));
+    learning.set_needed_epochs(few.has_value() ? kPeers : kHeld);
+    learning.set_unit(few.has_value() ? "peers" : "minutes");
+  }
+  return all;
+}
+
+bool PeerOutliers::IsOpen(const NodeNames& nodes, const std::string& vital,
                           const std::string& sub) const {
+  const Series series(vital, sub);
   return std::ranges::any_of(tracks_, [&](const auto& entry) {
-    return entry.second.told && entry.second.node == node &&
-           entry.first.second == Series(vital, sub);
+    return entry.second.told && entry.first.second == series &&
+           (nodes.empty() || nodes.contains(entry.second.node));
   });
 }
 

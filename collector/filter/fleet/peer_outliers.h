@@ -42,9 +42,11 @@ class PeerOutliers {
   // Of an epoch that is open, ascending by start; again is safe.
   void Note(uint32_t node, const SourceEpoch& epoch);
   absl::Status Look(const std::vector<NodeHead>& nodes, uint64_t now_ns);
-  bool IsOpen(const std::string& node, const std::string& vital, const std::string& sub) const;
-  // How far it is with the minutes it must have seen before it speaks of any node; without one.
-  v1::FilterLearning Learning() const;
+  // On one of the nodes; none named: on any.
+  bool IsOpen(const NodeNames& nodes, const std::string& vital, const std::string& sub) const;
+  // Of which nodes it cannot speak: those without five peers, as of the last minute, and all until
+  // it has seen as many minutes as it must.
+  std::vector<v1::FilterLearning> Learning(const std::vector<NodeHead>& nodes) const;
 
  private:
   using Series = std::pair<std::string, std::string>;  // vital, sub-series
@@ -122,6 +124,8 @@ class PeerOutliers {
   void AddTo(Account& account, uint32_t node, const SourceEpoch& epoch);
   void NoteProgram(uint32_t node, const char* program, double run_ns);
   std::string GroupOf(const Minute& minute);
+  // nullopt: enough, or it is not known.
+  std::optional<uint32_t> FewPeers(const NodeHead& node, size_t nodes) const;
   void Judge(const std::string& group, const std::vector<const Minute*>& peers, uint64_t minute_ns);
   void Advance(const Key& key, Track& track, bool outlier, uint64_t minute_ns);
   void EndWhatIsGone(uint64_t minute_ns);
@@ -137,6 +141,7 @@ class PeerOutliers {
   uint64_t next_minute_ns_ = 0;  // 0: none was looked at yet
   bool are_many_ = false;        // nodes: else none has peers
   uint32_t looked_ = 0;          // minutes in a row since a restart, as far as it matters
+  std::map<uint32_t, uint32_t> few_peers_;  // how many, by node, of those with too few
   std::map<Key, Track> tracks_;
   // What Settle has to do.
   std::deque<Untold> untold_;

@@ -14,7 +14,7 @@ namespace {
 constexpr char kSilenceState[] = "fleet/silence";
 constexpr uint8_t kSilenceLayout = 3;
 // Of ten thousand silent nodes the texts are some megabytes, and nearly the same.
-constexpr size_t kMostBytes = 64 << 20;
+constexpr size_t kMostOpenedBytes = 64 << 20;
 constexpr uint64_t kHourNs = 3'600 * kNsPerS;
 constexpr uint64_t kSpareNs = 120 * kNsPerS;
 constexpr uint64_t kAwayNs = 60 * kNsPerS;  // without a look: the machine slept, or was overloaded
@@ -128,8 +128,9 @@ std::vector<v1::FilterLearning> SilentNodes::Learning(const std::vector<NodeHead
   return all;
 }
 
-bool SilentNodes::IsOpen(const std::string& node) const {
-  return std::ranges::any_of(open_, [&](const auto& entry) { return entry.second.name == node; });
+bool SilentNodes::IsOpen(const NodeNames& nodes) const {
+  return std::ranges::any_of(
+      open_, [&](const auto& entry) { return nodes.empty() || nodes.contains(entry.second.name); });
 }
 
 absl::Status SilentNodes::Save() {
@@ -160,7 +161,7 @@ void SilentNodes::Load() {
   StateReader state(*bytes);
   if (state.Get<uint8_t>() != kSilenceLayout) return;
   const std::string packed = state.Text();
-  const auto opened = proto::DecompressWhole("open silences", packed, kMostBytes);
+  const auto opened = proto::DecompressWhole("open silences", packed, kMostOpenedBytes);
   if (!opened.ok() || !state.at_end()) return;
   StateReader from(*opened);
   from.Map(open_, [&](Open& open) {

@@ -30,7 +30,7 @@ class SilentNodes {
   SilentNodes(storage::DerivedStore* store, FleetOutputs* outputs, uint64_t now_ns);
 
   absl::Status Look(const std::vector<NodeHead>& nodes, uint64_t now_ns);
-  bool IsOpen(const std::string& node) const;
+  bool IsOpen(const NodeNames& nodes) const;  // on one of them; none named: on any
   // Of those that were not listened to for long enough yet.
   std::vector<v1::FilterLearning> Learning(const std::vector<NodeHead>& nodes,
                                            uint64_t now_ns) const;

@@ -145,17 +145,17 @@ absl::StatusOr<CheckedReply> ReadReply(const std::string& bytes, const ReplyBoun
     return absl::AbortedError(absl::StrCat("its state has ", done.state().size(), " bytes, limit ",
                                            FilterCode::kMaxStateBytes));
   }
-  const auto within = [&](uint64_t start_ns, uint64_t end_ns) {
-    return start_ns >= bounds.from_ns && start_ns <= end_ns && end_ns <= bounds.to_ns;
+  const auto within = [&](uint64_t from_ns, uint64_t start_ns, uint64_t end_ns) {
+    return start_ns >= from_ns && start_ns <= end_ns && end_ns <= bounds.to_ns;
   };
   checked.dropped += Keep(done.mutable_points(), [&](const v1::HostPoint& point) {
-    return within(point.time_ns(), point.time_ns());
+    return within(bounds.from_ns, point.time_ns(), point.time_ns());
   });
   checked.dropped += Keep(done.mutable_marks(), [&](const v1::HostMark& mark) {
-    return within(mark.start_ns(), mark.end_ns());
+    return within(bounds.from_ns, mark.start_ns(), mark.end_ns());
   });
   checked.dropped += Keep(done.mutable_anomalies(), [&](const v1::HostAnomaly& anomaly) {
-    return within(anomaly.start_ns(), anomaly.end_ns());
+    return within(0, anomaly.start_ns(), anomaly.end_ns());
   });
   CleanTexts(done);
   return checked;

@@ -40,7 +40,9 @@ absl::StatusOr<v1::HostDeclared> ReadDeclared(const std::string& bytes);
 
 // Of a request, what the reply may speak of.
 struct ReplyBounds {
-  uint64_t from_ns = 0;  // outputs begin within [from, to] and end by `to`
+  // Points and marks begin within [from, to] and end by `to`. Anomalies, too, end by then; how
+  // early one may begin depends on whether it is known (NodeFeed).
+  uint64_t from_ns = 0;
   uint64_t to_ns = 0;
 };
 struct CheckedReply {

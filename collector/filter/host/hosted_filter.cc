@@ -8,15 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "collector/filter/host/filter_file.h"
 #include "collector/filter/host/host_limits.h"
-#include "storage/keys.h"
+#include "collector/filter/node_feed.h"
 
 namespace telltale::filter {
-namespace {
-
-// How far back an output may begin: an anomaly that goes on says again when it began.
-constexpr uint64_t kMaxBackNs = 31 * storage::kDayNs;
-
-}  // namespace
 
 class HostedInstance : public FilterInstance {
  public:
@@ -45,7 +39,8 @@ class HostedInstance : public FilterInstance {
     const uint64_t start_ns = epoch.span.start_ns;
     const bool ran = filter_->failure_.ok();
     auto done = filter_->Call(
-        request, {.from_ns = start_ns - std::min(start_ns, kMaxBackNs), .to_ns = epoch.span.end_ns},
+        request,
+        {.from_ns = start_ns - std::min(start_ns, kMostEarlierNs), .to_ns = epoch.span.end_ns},
         &hours_);
     if (!done.ok()) {
       if (!ran) return done.status();

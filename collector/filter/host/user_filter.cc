@@ -13,8 +13,6 @@ namespace telltale::filter {
 namespace {
 
 constexpr size_t kMaxReason = 800;
-// A quarter of the incidents there is room for, if each were one (incident_book.h).
-constexpr uint64_t kMaxFoundAnHour = 1'000;
 
 std::string StemOf(const std::string& file) {
   return proto::SanitizeText(std::filesystem::path(file).stem().string(), 64);
@@ -96,7 +94,7 @@ absl::Status UserFilter::Begin(HostedFilter& filter, std::unique_ptr<FilterRunne
   options.filters.clear();
   options.codes = {&filter};
   options.after_look = nullptr;
-  options.max_found_an_hour = kMaxFoundAnHour;
+  options.flood_limits.emplace();
   auto opened = FilterRunner::Open(std::move(options));
   if (!opened.ok()) return opened.status();
   *runner = *std::move(opened);
@@ -189,11 +187,15 @@ std::vector<v1::FilterLearning> UserFilter::Learning() const {
   return learning_;
 }
 
-bool UserFilter::IsOpen(const std::string& node,
+bool UserFilter::IsOpen(const NodeNames& nodes,
                         const std::function<bool(const OpenAnomaly&)>& fits) const {
   const std::lock_guard lock(mutex_);
-  const auto of = open_.find(node);
-  return of != open_.end() && std::ranges::any_of(of->second, fits);
+  const auto holds = [&](const auto& of) { return std::ranges::any_of(of.second, fits); };
+  if (nodes.empty()) return std::ranges::any_of(open_, holds);
+  return std::ranges::any_of(nodes, [&](std::string_view node) {
+    const auto of = open_.find(node);
+    return of != open_.end() && holds(*of);
+  });
 }
 
 }  // namespace telltale::filter

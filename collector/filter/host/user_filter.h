@@ -3,8 +3,8 @@
 //
 // Nobody waits for it. It takes its epochs from the store when it is ready for them, so that a slow
 // one is late (its lag is told), not a burden; what it emits is bounded per epoch (host_limits.h)
-// and per hour (FeedOptions), and what is beyond is counted. One that finds thousands of anomalies
-// of an hour on all nodes together floods (FilterRunnerOptions) and is not tried again as it is.
+// and per hour (FeedOptions), and what is beyond is counted. One that emits more in an hour, of all
+// nodes together, than FloodLimits has floods, and is not tried again as it is.
 //
 // When it crashes, hangs, floods or eats its memory it is disabled, and tried again after
 // retry_first, then after twice as long each time, at most retry_most; once it ran for retry_most
@@ -21,10 +21,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,7 +59,7 @@ class UserFilter {
   v1::FilterInfo Info() const;
   std::vector<v1::FilterLearning> Learning() const;
   // As FilterRunner::IsOpen, by its last look; nothing while it does not run.
-  bool IsOpen(const std::string& node, const std::function<bool(const OpenAnomaly&)>& fits) const;
+  bool IsOpen(const NodeNames& nodes, const std::function<bool(const OpenAnomaly&)>& fits) const;
   const std::string& file() const { return file_; }
 
  private:
@@ -85,9 +83,9 @@ class UserFilter {
   v1::FilterInfo info_;
   FilterReport report_;
   std::vector<v1::FilterLearning> learning_;
-  std::map<std::string, std::set<OpenAnomaly>> open_;  // by node, at its last look
-  std::chrono::milliseconds retry_;                    // its thread's
-  std::thread thread_;                                 // keep last
+  OpenByNode open_;                  // at its last look
+  std::chrono::milliseconds retry_;  // its thread's
+  std::thread thread_;               // keep last
 };
 
 }  // namespace telltale::filter

@@ -148,12 +148,12 @@ std::vector<v1::FilterLearning> UserFilters::Learning() const {
   return all;
 }
 
-bool UserFilters::IsOpen(const std::string& filter, const std::string& node,
+bool UserFilters::IsOpen(const std::string& filter, const NodeNames& nodes,
                          const std::function<bool(const OpenAnomaly&)>& fits) const {
   const std::lock_guard lock(mutex_);
   const auto file = names_.find(filter);
   const auto running = file == names_.end() ? filters_.end() : filters_.find(file->second);
-  return running != filters_.end() && running->second.second->IsOpen(node, fits);
+  return running != filters_.end() && running->second.second->IsOpen(nodes, fits);
 }
 
 std::vector<FilterIdentity> UserFilters::Identities() const {

@@ -51,7 +51,7 @@ class UserFilters {
   std::vector<v1::FilterInfo> List() const;
   std::vector<v1::FilterLearning> Learning() const;
   // As FilterRunner::IsOpen, of the filter that has the name now; any thread.
-  bool IsOpen(const std::string& filter, const std::string& node,
+  bool IsOpen(const std::string& filter, const NodeNames& nodes,
               const std::function<bool(const OpenAnomaly&)>& fits) const;
   // All that ran since the start, also of files that are gone: what they found is still there.
   std::vector<FilterIdentity> Identities() const;
