@@ -29,7 +29,8 @@ SampleRanking RankSamples(const FoldedEpoch& epoch, const std::vector<Bounds>& b
 
 // Writes the first `kept` entries of the ranking into the vitals of `body` (already there, with
 // id), each vital's by descending weight, counts the rest as folded away, and says what no label
-// weighs more that has no entry. `bounds` per label.
+// weighs more that has no entry and how many heavy ones of the control group have none. `bounds`
+// per label.
 void WriteSamples(const FoldedEpoch& epoch, const RawEpoch& raw, const std::vector<Bounds>& bounds,
                   const SampleRanking& ranking, size_t kept, const EpochSpan& span,
                   BodyTables& tables, v1::SummaryBody* body);

@@ -526,6 +526,33 @@ TEST(EpochCutterTest, SaysOfLabelsWhatHappenedToThoseCountedExactly) {
       << "labels that were not seen at all are in no group";
 }
 
+TEST(EpochCutterTest, HeavyLabelsOfTheGroupThatHaveAnEntryAreNotCountedAsLeftOut) {
+  for (const bool few_bytes : {false, true}) {
+    EpochCutter::Options options;
+    options.max_samples = 100'000;
+    options.bytes.mean_bytes = options.bytes.burst_bytes = few_bytes ? 4'500 : 1 << 20;
+    options.bytes.hard_bytes = 1 << 20;
+    ReplayedNode node({}, options);
+    node.Epoch(20);
+    std::map<uint8_t, uint32_t> heavy;
+    for (const FoldedLabel& label : node.folded.labels) {
+      const auto raw = std::ranges::find(node.raw.vitals, label.vital, &RawVital::id);
+      if (raw == node.raw.vitals.end() || raw->cells.columns() == 0 || label.hashes.empty())
+        continue;
+      raw->group.push_back({label.hashes[0], raw->cells.Sum() + raw->quantum});
+      ++heavy[label.vital];
+    }
+    const auto cut = node.cutter.Cut(node.raw, node.folded, node.Context(20));
+    ASSERT_TRUE(cut.ok()) << cut.status();
+    uint32_t unlisted = 0;
+    for (const v1::Vital& vital : cut->body.vitals()) {
+      EXPECT_EQ(vital.sketch().control_heavy(), heavy[static_cast<uint8_t>(vital.id())]);
+      unlisted += vital.sketch().control_heavy_unlisted();
+    }
+    EXPECT_EQ(unlisted > 0, few_bytes) << cut->folded_away << " folded away";
+  }
+}
+
 TEST(EpochCutterTest, SaysWhatNoLabelWithoutAnEntryExceeds) {
   EpochCutter::Options few;
   few.bytes.mean_bytes = few.bytes.burst_bytes = few.bytes.floor_bytes = 10;
