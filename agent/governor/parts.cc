@@ -3,9 +3,9 @@
 namespace telltale::agent {
 
 std::string_view PartName(Part part) {
-  constexpr std::string_view kNames[kParts] = {"syscall", "fault",     "pages",   "socket",
-                                               "signal",  "lock",      "softirq", "switch",
-                                               "samples", "unwinding", "rest",    "tasks"};
+  constexpr std::string_view kNames[kParts] = {
+      "syscall", "fault",   "pages",     "socket", "signal", "lock", "softirq",
+      "switch",  "samples", "unwinding", "rest",   "tasks",  "disk"};
   return kNames[Index(part)];
 }
 

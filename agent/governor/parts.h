@@ -24,8 +24,9 @@ enum class Part : uint8_t {
   kUnwinding,  // user stacks of samples
   kRest,       // all else: other programs, reading and sending epochs
   kTasks,      // the lives of tasks: their storage and last row
+  kDisk,       // counting disk requests
 };
-inline constexpr size_t kParts = 12;
+inline constexpr size_t kParts = 13;
 
 template <typename T>
 using PerPart = std::array<T, kParts>;
@@ -35,6 +36,7 @@ std::string_view PartName(Part part);
 
 // The steps of a part: 0 does all, `MaxLevel` least.
 //   programs    attached 1/2^level of the time
+//   disk        counting 1/2^level of the time; its programs stay, since what is in flight is exact
 //   switch      1: no stacks, 2: counting only
 //   samples     1..4: tokens / 2^level; beyond: t not below 4, 8
 //   unwinding   1: of 4 KB, 2: kernel stacks only
@@ -47,7 +49,8 @@ inline constexpr uint8_t kUnwindShort = 1, kUnwindNone = 2;
 inline constexpr uint32_t kShortStack = 4096;  // bytes copied of one at kUnwindShort
 inline constexpr uint8_t kTokenLevels = 4;
 
-constexpr bool IsCycled(Part part) { return part < Part::kSwitch; }
+// Watched a part of the time.
+constexpr bool IsCycled(Part part) { return part < Part::kSwitch || part == Part::kDisk; }
 // Its programs alone make the cost of it.
 constexpr bool IsInKernel(Part part) {
   return IsCycled(part) || part == Part::kSwitch || part == Part::kTasks;

@@ -33,6 +33,7 @@ struct Cycled {
   Part part;
   const char* object;
   std::vector<std::string> programs;  // empty: all of the group's
+  bool stays = false;                 // on its hooks: it does more than count
 };
 
 // A wait for a lock is found by its begin: one that began in a window is counted however long it
@@ -46,6 +47,7 @@ const std::vector<Cycled>& CycledParts() {
       {Part::kSignal, "signal", {}},
       {Part::kLock, "lock", {"on_contention"}},
       {Part::kSoftirq, "irq", {"on_softirq", "on_softirq_exit"}},
+      {Part::kDisk, "disk", {}, true},
   };
   return parts;
 }
@@ -91,6 +93,10 @@ DutyCycler::Hooks HooksOf(BpfGroup* group, const std::vector<std::string>& progr
           std::move(gate)};
 }
 
+DutyCycler::Hooks GateOf(std::function<void(bool open)> gate) {
+  return {[] { return absl::OkStatus(); }, [] {}, std::move(gate)};
+}
+
 uint64_t DutyPpm(uint8_t level) { return kAlways >> level; }
 
 }  // namespace
@@ -121,8 +127,9 @@ void BudgetKeeper::Begin() {
   }
   // Where attaching is dear (many tasks, many CPUs) it is done less often.
   size_t programs = 0;
-  for (const Cycled& cycled : CycledParts())
-    programs += std::max<size_t>(1, cycled.programs.size());
+  for (const Cycled& cycled : CycledParts()) {
+    if (!cycled.stays) programs += std::max<size_t>(1, cycled.programs.size());
+  }
   CostPace pace(kAttachShare * options_.governor.budget * options_.governor.cpus, kOftenS,
                 kSeldomS);
   pace.Took(attach_ns_ * static_cast<double>(programs));
@@ -142,13 +149,13 @@ void BudgetKeeper::Begin() {
   for (const Cycled& cycled : CycledParts()) {
     const auto it = groups_.find(cycled.object);
     if (it == groups_.end() || !IsCycledWhere(cycled, options_.scoped)) continue;
-    const std::vector<std::string>& all = it->second->rung()->programs;
     const auto gate = [knobs = &control_->knobs[VitalOfPart(cycled.part) - 1U]](bool open) {
       knobs->closed = open ? 0 : 1;
     };
+    const auto& watching = cycled.programs.empty() ? it->second->rung()->programs : cycled.programs;
     units_.push_back(
-        {cycled.part, cycler_->AddUnit(HooksOf(
-                          it->second, cycled.programs.empty() ? all : cycled.programs, gate))});
+        {cycled.part,
+         cycler_->AddUnit(cycled.stays ? GateOf(gate) : HooksOf(it->second, watching, gate))});
   }
   if (const auto it = groups_.find("sched"); it != groups_.end()) {
     switch_exits_ = cycler_->AddUnit(HooksOf(it->second, SwitchExits(), [](bool) {}));
@@ -358,7 +365,9 @@ std::vector<std::string> BudgetKeeper::OwnPrograms(const std::string& object) co
   };
   if (object == "sched") leave(SwitchExits());
   for (const Cycled& cycled : CycledParts()) {
-    if (cycled.object != object || !IsCycledWhere(cycled, options_.scoped)) continue;
+    if (cycled.object != object || cycled.stays || !IsCycledWhere(cycled, options_.scoped)) {
+      continue;
+    }
     if (cycled.programs.empty()) return {};
     leave(cycled.programs);
   }
@@ -426,11 +435,17 @@ void BudgetKeeper::Finish(RawEpoch& epoch) {
         {static_cast<uint8_t>(i), static_cast<uint64_t>(spent_ns_[i]), governor_->level(part)});
     spent_ns_[i] = 0;
   }
-  // Lock waits are as rare in the histogram as they are seen.
+  // Lock waits are as rare in the histogram as they are seen. Of disk requests the ends are counted
+  // all the time, what was issued is an estimate then.
   for (RawHistogram& histogram : epoch.histograms) {
     if (histogram.op == HistogramOp::kLockWait) {
       histogram.share_ppm = static_cast<uint32_t>(DutyPpm(governor_->level(Part::kLock)));
     }
+    const bool of_disk = histogram.op == HistogramOp::kDiskRead ||
+                         histogram.op == HistogramOp::kDiskWrite ||
+                         histogram.op == HistogramOp::kDiskFlush;
+    if (of_disk && epoch.vitals[TELLTALE_DISK_IO - 1].estimated)
+      histogram.entries = histogram.exits;
   }
 }
 

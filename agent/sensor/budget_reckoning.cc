@@ -14,12 +14,11 @@
 namespace telltale::agent {
 namespace {
 
-// What follows no lever: a tick, the issue or the end of a disk request (with a part of the
-// interrupt that tells of it), an event of a vital that has no part of its own (reclaim,
-// retransmit, llc, local ones: judged by the others, not measured), and the record of a process's
-// exec or exit (judged by its size beside a sample's). Run statistics on the machine of kEventNs,
-// ticks of a CPU that spins and requests of one that writes 9,000 a second.
-constexpr double kTickNs = 1'200, kDiskNs = 700, kOtherNs = 350, kRecordNs = 1'000;
+// What follows no lever: a tick; a disk request's issue or end while its vital is not counted; an
+// event of a vital that has no part of its own (reclaim, retransmit, llc, local ones: judged by the
+// others, not measured); the record of a process's exec or exit (judged by its size beside a
+// sample's). Run statistics on the machine of kEventNs, ticks of a CPU that spins.
+constexpr double kTickNs = 1'200, kClosedDiskNs = 400, kOtherNs = 350, kRecordNs = 1'000;
 // Over which the parts are spread that come in bursts: each epoch begins with many samples, and a
 // cut is one burst. And what is done once.
 constexpr double kBurstSeconds = 30, kOnceSeconds = 300;
@@ -93,8 +92,10 @@ GovernorReading BudgetKeeper::Reckon(uint64_t mono_ns, const DrainUse& use,
   for (const sketch::Vital& vital : LocalVitals()) {
     others += events(static_cast<uint8_t>(PlaceOf(vital.id) + 1));
   }
+  const auto closed_requests = static_cast<double>(counts.unseen[TELLTALE_DISK_IO - 1U] -
+                                                   last_.unseen[TELLTALE_DISK_IO - 1U]);
   const double rest_ns =
-      own_ns + (events(TELLTALE_CPU) * kTickNs + events(TELLTALE_DISK_IO) * kDiskNs +
+      own_ns + (events(TELLTALE_CPU) * kTickNs + closed_requests * kClosedDiskNs +
                 others * kOtherNs + static_cast<double>(use.process_records) * kRecordNs) *
                    factor_;
   reading.full_ns[Index(Part::kRest)] = rest_ns;

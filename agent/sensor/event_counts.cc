@@ -32,6 +32,8 @@ uint8_t VitalOfPart(Part part) {
       return TELLTALE_LOCK;
     case Part::kSoftirq:
       return TELLTALE_SOFTIRQ;
+    case Part::kDisk:
+      return TELLTALE_DISK_IO;
     default:
       return 0;
   }
@@ -71,7 +73,7 @@ double UnseenNs(const EventCounts& counts, const EventCounts& before) {
   double ns = 0;
   for (size_t i = 0; i < kParts; ++i) {
     const auto part = static_cast<Part>(i);
-    if (!IsCycled(part) || part == Part::kSoftirq) continue;
+    if (!IsCycled(part) || part == Part::kSoftirq || part == Part::kDisk) continue;
     const size_t v = VitalOfPart(part) - 1U;
     ns += kUnseen * kEventNs[i] * static_cast<double>(counts.unseen[v] - before.unseen[v]);
   }

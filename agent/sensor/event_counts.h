@@ -38,7 +38,8 @@ uint64_t SwitchesInside(const EventCounts& counts, const EventCounts& before);
 
 // What programs took, since `before`, that ran outside of their windows: the kernel may take
 // seconds to let them come or go. ns on the machine of kEventNs (agent/governor/cost_model.h). Of
-// soft interrupts nothing: they are counted whether a window is open or not.
+// soft interrupts nothing: they are counted whether a window is open or not; nor of disk requests,
+// whose programs stay.
 double UnseenNs(const EventCounts& counts, const EventCounts& before);
 
 }  // namespace telltale::agent

@@ -145,6 +145,50 @@ TEST_F(BudgetTest, OfAStormOfSystemCallsAPartStandsForAllAndItSaysSo) {
       << StatusOf(TELLTALE_SYSCALL).reason;
 }
 
+// Reads a block over and over past the page cache. One request a read.
+void ReadUntil(volatile uint64_t& reads, milliseconds length) {
+  constexpr size_t kBlock = 4096;
+  const int fd = UnnamedFile(O_DIRECT);
+  void* block = nullptr;
+  if (fd < 0 || posix_memalign(&block, kBlock, kBlock) != 0) return;
+  const auto end = Clock::now() + length;
+  if (pwrite(fd, block, kBlock, 0) == static_cast<ssize_t>(kBlock)) {
+    while (Clock::now() < end && pread(fd, block, kBlock, 0) > 0) reads = reads + 1;
+  }
+  free(block);
+  close(fd);
+}
+
+TEST_F(BudgetTest, OfAStormOfDiskRequestsAPartIsCountedAndHowLongEachTookStaysExact) {
+  if (!Watch(0.001)) return;
+  SharedCount reads;
+  Child child([&] { ReadUntil(reads.value(), milliseconds(20'000)); });
+  child.Begin();
+  DrainFor(1);
+  if (reads.value() < 1'000) GTEST_SKIP() << "SKIPPED: no disk here that can be read directly";
+  EXPECT_TRUE(DrainUntil(
+      [&] {
+        return StatusOf(TELLTALE_DISK_IO).reason.find("of the time, at random") !=
+               std::string::npos;
+      },
+      8))
+      << StatusOf(TELLTALE_DISK_IO).reason;
+  Cut();
+  const uint64_t before = reads.value();
+  DrainFor(8);
+  const uint64_t made = reads.value() - before;
+  const RawEpoch epoch = Cut();
+  const RawVital& disk = epoch.vitals[TELLTALE_DISK_IO - 1];
+  EXPECT_TRUE(disk.estimated);
+  EXPECT_GE(Lost(epoch, TELLTALE_DISK_IO), made / 4);
+  const auto times = std::ranges::find(epoch.histograms, HistogramOp::kDiskRead, &RawHistogram::op);
+  ASSERT_NE(times, epoch.histograms.end());
+  EXPECT_TRUE(Within(0.05, times->exits, made));
+  EXPECT_EQ(times->entries, times->exits) << "what was issued is an estimate";
+  EXPECT_GE(disk.backlog.back(), 0);
+  EXPECT_LE(disk.backlog.back(), 64);
+}
+
 // Two processes that switch on one CPU as often as it can, for 16 s.
 class BudgetTest::PipeStorm {
  public:

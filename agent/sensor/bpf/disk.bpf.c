@@ -130,13 +130,15 @@ int on_issue(uint64_t* ctx) {
   struct request* rq = (struct request*)ctx[0];
   struct telltale_cpu* c = this_cpu();
   uint32_t half = control.half & 1, op = op_of(rq->cmd_flags), sub = sub_of(op);
-  uint64_t bytes = rq->__data_len, device = device_of(rq), hash, before;
+  uint64_t bytes = rq->__data_len, device, hash, before;
   struct telltale_sample* s;
   struct user_regs u;
 
   if (!c || !take_on(c, rq)) return 0;
   backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_DISK, 1);
   if (issued_again(rq)) return 0;
+  if (unlikely(closed(c, TELLTALE_DISK_IO))) return 0;
+  device = device_of(rq);
   no_regs(&u);
   if (!c->irq_depth) running_regs(c, &u);
   hash = mix(mix(mix(label_begin(c, half), u.syscall), u.place), device << 8 | op);
@@ -177,7 +179,7 @@ SEC("tp_btf/block_rq_complete")
 int on_complete(uint64_t* ctx) {
   struct request* rq = (struct request*)ctx[0];
   int32_t status = ctx[1];
-  uint64_t bytes = (uint32_t)ctx[2], device = device_of(rq), now = bpf_ktime_get_ns();
+  uint64_t bytes = (uint32_t)ctx[2], device, now = bpf_ktime_get_ns();
   uint32_t half = control.half & 1, op = op_of(rq->cmd_flags), sub = sub_of(op) + 1, kind;
   uint64_t begun = rq->start_time_ns, latency = begun && begun < now ? now - begun : 0;
   struct telltale_cpu* c = this_cpu();
@@ -197,6 +199,8 @@ int on_complete(uint64_t* ctx) {
                             : TELLTALE_HIST_DISK_WRITE;
     if (latency) hist_add(h, kind, latency);
   }
+  if (unlikely(closed(c, TELLTALE_DISK_IO))) return 0;
+  device = device_of(rq);
   /* The interrupted task has nothing to do with it, even where no interrupt hook is attached. */
   hash = mix(mix(mix(mix(control.seed[half], TELLTALE_IRQ_IDENT), TELLTALE_NO_SYSCALL), 0),
              device << 8 | op);
