@@ -244,9 +244,8 @@ struct telltale_knobs {
   uint8_t quantum_log2; /* quantum is a power of two: a shift instead of a division an event */
   uint8_t t_log2;
   uint8_t heavy_log2; /* from so many quanta on a label's first sample may take the last tokens */
-  uint8_t
-      duty_log2;  /* its programs are attached 1/2^duty_log2 of the time: events stand for more */
-  uint8_t closed; /* they are attached, but not to count now */
+  uint8_t duty_log2;  /* counted 1/2^duty_log2 of the time, at random: events stand for more */
+  uint8_t closed;     /* they are attached, but not to count now */
   uint8_t group_mask[2]; /* per half: of the control group are labels whose bits here are 0 */
   uint8_t pad;
 };

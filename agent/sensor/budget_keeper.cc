@@ -93,6 +93,7 @@ DutyCycler::Hooks HooksOf(BpfGroup* group, const std::vector<std::string>& progr
           std::move(gate)};
 }
 
+// Of programs that stay: outside of their windows they do not count.
 DutyCycler::Hooks GateOf(std::function<void(bool open)> gate) {
   return {[] { return absl::OkStatus(); }, [] {}, std::move(gate)};
 }

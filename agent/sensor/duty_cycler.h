@@ -42,7 +42,8 @@ class DutyCycler {
   DutyCycler(const DutyCycler&) = delete;
   DutyCycler& operator=(const DutyCycler&) = delete;
 
-  // Programs that come and go together. They are attached when they are added.
+  // Programs that come and go together. They are attached when they are added. Those that must stay
+  // on their hooks have a gate alone, and nothing to attach.
   struct Hooks {
     std::function<absl::Status()> attach;  // by the cycler's thread; may take long
     std::function<void()> detach;          // the same

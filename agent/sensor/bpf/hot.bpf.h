@@ -90,8 +90,8 @@ static __always_inline bool weigh(struct telltale_cpu* c, uint32_t half, uint32_
   return add(c, v, slot, hash, weight);
 }
 
-/* What one event stands for whose programs are attached part of the time, at random (inverse
- * probability: agent/sensor/duty_cycler.h). */
+/* What one event stands for that is counted part of the time, at random (inverse probability:
+ * agent/sensor/duty_cycler.h). */
 static __always_inline uint64_t stands_for(uint32_t vital, uint64_t number) {
   return number << (control.knobs[vital - 1].duty_log2 & 15);
 }
