@@ -204,7 +204,7 @@ struct telltale_bases {
  * last CPU belongs to the agent's own iterator. */
 struct telltale_cpu {
   /* The first line is all that the common path of most events reads besides its counters. */
-  uint64_t ident;      /* hash of the running task's (executable, uid); not keyed */
+  uint64_t ident;      /* hash of the running task's (executable, uid), not keyed; 0: not asked */
   uint64_t touched[2]; /* per half: sub-series with totals not yet given to the running task */
   uint32_t irq_depth;  /* > 0: interrupt or soft interrupt running */
   uint32_t tid;        /* of the running task; 0: idle, or no switch seen yet */

@@ -2,6 +2,7 @@
 // rest, it says so, and it recovers.
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -16,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -474,6 +476,52 @@ TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedMajorFaultsAreToldFromMinorOnesAll
   }
   EXPECT_GT(ShareOf(epoch, child.pid(), TELLTALE_USER_PAGE, TELLTALE_FAULT_MAJOR).events,
             faults.value() / 2);
+}
+
+// Who runs is found out by the first event of a turn: the same call of two users is of two labels,
+// whatever came between.
+TEST_F(BudgetTest, WhereSwitchesAreOnlyCountedLabelsTellUsersApartAndEventsReachTheirProcess) {
+  if (!Watch(0.01)) return;
+  constexpr uint64_t kSignals = 300;
+  PipeStorm storm;
+  storm.Begin();
+  AwaitOnlyCounted();
+  const auto signals_of = [](uid_t user) {
+    return [user] {
+      PinTo(1);
+      if (setuid(user) != 0) return;
+      signal(SIGUSR1, SIG_IGN);
+      for (uint64_t i = 0; i < kSignals; ++i) {
+        std::this_thread::sleep_for(milliseconds(2));  // a new user is known from the next turn on
+        kill(getpid(), SIGUSR1);
+      }
+    };
+  };
+  Child one(signals_of(12'001)), other(signals_of(12'002));
+  Cut();
+  kept_.samples.clear();
+  one.Begin();
+  other.Begin();
+  DrainFor(2);
+  const RawEpoch epoch = Cut();
+  ASSERT_TRUE(OnlyCounted()) << StatusOf(TELLTALE_BLOCKING).reason;
+  const std::string watched = StatusOf(TELLTALE_SIGNAL).reason;
+  Await(storm.caller());
+  if (watched.find("of the time") != std::string::npos) {
+    GTEST_SKIP() << "SKIPPED: signals are " << watched;
+  }
+  std::map<uint32_t, std::set<uint64_t>> labels;
+  for (const RawSample& sample : kept_.samples) {
+    if (sample.vital != TELLTALE_SIGNAL || sample.sub != TELLTALE_SIGNAL_GENERATED) continue;
+    if (sample.label[0] == SIGUSR1) labels[sample.uid].insert(sample.label_hash);
+  }
+  EXPECT_EQ(labels[12'001].size(), 1u);
+  EXPECT_EQ(labels[12'002].size(), 1u);
+  EXPECT_NE(labels[12'001], labels[12'002]);
+  for (const Child* child : {&one, &other}) {
+    EXPECT_EQ(ShareOf(epoch, child->pid(), TELLTALE_SIGNAL, TELLTALE_SIGNAL_GENERATED).events,
+              kSignals);
+  }
 }
 
 TEST_F(BudgetTest, OfAStormOfShortThreadsTheBusyAreFollowedAndTheOthersCounted) {

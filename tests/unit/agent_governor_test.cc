@@ -253,7 +253,7 @@ TEST(Governor, TakesBackUserStacksThatTakeNextToNothingWhereLittleRoomIsLeft) {
 TEST(Governor, LeavesOffWhatIsNotSmallWhereLittleRoomIsLeft) {
   Host host(TwoCpus());
   const Load tight = [](double at) {
-    return Parts({{Part::kSwitch, at < 10 ? 0.05 : 0.0035}, {Part::kRest, 0.0132}});
+    return Parts({{Part::kSwitch, at < 10 ? 0.05 : 0.0055}, {Part::kRest, 0.0132}});
   };
   host.Run(tight, 600);
   EXPECT_EQ(host.governor().level(Part::kSwitch), kSwitchCount);

@@ -136,8 +136,9 @@ int on_issue(uint64_t* ctx) {
 
   if (!c || !take_on(c, rq)) return 0;
   backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_DISK, 1);
-  if (issued_again(rq)) return 0;
-  if (unlikely(closed(c, TELLTALE_DISK_IO))) return 0;
+  /* What is remembered of one taken back and issued again meanwhile is of no other request. */
+  if (unlikely(closed(c, TELLTALE_DISK_IO)) || issued_again(rq)) return 0;
+  know_who_runs(c);
   device = device_of(rq);
   no_regs(&u);
   if (!c->irq_depth) running_regs(c, &u);

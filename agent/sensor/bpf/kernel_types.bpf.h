@@ -136,6 +136,7 @@ struct cred {
   kuid_t uid;
 };
 struct sched_info {
+  unsigned long pcount;
   unsigned long long run_delay;
   unsigned long long last_queued;
 };

@@ -73,6 +73,7 @@ struct look_at {
 static __always_inline void begin_looks(struct task_struct* task, struct telltale_task* st,
                                         const struct look_at* at) {
   look_from(task, st, at->now, queued_in_all(task, at->rq_now, at->queued));
+  st->state = TELLTALE_TASK_RUNNING; /* who is switched in need not be looked into for it */
   if (at->asleep) st->block_sub = wait_class(0, task, st, task->__state);
 }
 

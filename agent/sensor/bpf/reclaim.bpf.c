@@ -23,7 +23,7 @@ static __always_inline int begin(uint32_t order) {
 static __always_inline int end(void* ctx, uint64_t reclaimed, uint32_t sub) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_task* st = bpf_task_storage_get(&tasks, task, 0, 0);
-  struct telltale_cpu* c = this_cpu();
+  struct telltale_cpu* c = running_cpu();
   uint32_t half = control.half & 1;
   uint64_t ns, hash, before;
   struct telltale_sample* s;

@@ -365,28 +365,39 @@ static __always_inline void begins_to_run(struct telltale_cpu* c, struct task_st
   if (!in) stay_out(c, next, half);
 }
 
-/* Follows who runs, so that labels name their program and counts reach their process. To the agent
- * the task is running from now on: when waits are followed again (TELLTALE_PASS_RESUME), one that
- * was switched in between counts as an interval lost. */
+/* Where switches are only counted, so many turns of a task are looked into, and then one in so
+ * many: storage may be refused at the first, and where it must run for a while before its life is
+ * followed that begins with a later one. */
+#define TURNS 16
+
+static __always_inline bool is_looked_into(struct task_struct* task) {
+  uint64_t turn = task->sched_info.pcount;
+
+  if (SCOPED || control.pass == TELLTALE_PASS_RESUME) return true;
+  return (turn < TURNS || turn % TURNS == 0) && follow(task);
+}
+
+/* Notes who runs; the first event finds out more, and most turns see none: to ask at each took half
+ * of this program's time. To the agent a task that is looked into is running from now on. While
+ * waits begin to be followed again (TELLTALE_PASS_RESUME) all are, and one that was switched in
+ * meanwhile counts as an interval lost. */
 static __always_inline int only_follow(struct telltale_cpu* c, struct task_struct* next) {
   struct telltale_task* st;
   uint64_t create, rq_now;
 
   if (!enters(c, next)) return stay_out(c, next, control.half);
   c->tid = next->pid;
-  c->ident = 1;
-  c->regs = TELLTALE_NO_REGS;
+  c->ident = next->pid ? 0 : 1;
+  c->regs = next->pid ? 0 : TELLTALE_NO_REGS;
   if (!next->pid) return 0;
-  if (!(next->flags & PF_KTHREAD)) c->regs = (uint64_t)bpf_task_pt_regs(next);
+  if (!is_looked_into(next)) return 0;
   create = follow(next);
   st = bpf_task_storage_get(&tasks, next, 0, create);
   if (!st) {
-    unknown_runs(c, next);
     if (create) lose(&c->half[control.half & 1], TELLTALE_SCHED_DELAY, TELLTALE_LOST_MAP, 0);
     return 0;
   }
   refresh_ident(st, next);
-  now_runs(c, st);
   if (st->state == TELLTALE_TASK_UNKNOWN || came_in(st)) {
     rq_now = next->se.cfs_rq->rq->clock;
     begin_life(st, next);

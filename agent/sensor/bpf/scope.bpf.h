@@ -13,6 +13,22 @@
 
 #include "agent/sensor/bpf/hot.bpf.h"
 
+/* Where switches are only counted, most of those who run meet no event that asks who they are: the
+ * first that does finds it out (task.bpf.h). */
+__noinline int find_out_who_runs(struct telltale_cpu* c);
+
+static __always_inline void know_who_runs(struct telltale_cpu* c) {
+  if (unlikely(!c->ident)) find_out_who_runs(c);
+}
+
+/* For an event of the running task: its CPU's block, which says who it is. */
+static __always_inline struct telltale_cpu* running_cpu(void) {
+  struct telltale_cpu* c = this_cpu();
+
+  if (c) know_who_runs(c);
+  return c;
+}
+
 #ifdef TELLTALE_SCOPED
 #define SCOPED 1
 #define DEEPEST_LEVEL 64
@@ -83,7 +99,7 @@ static __always_inline bool enters(struct telltale_cpu* c, struct task_struct* n
 
 /* For an event of the running task: its CPU's block, or null: it is none of ours. */
 static __always_inline struct telltale_cpu* watched_cpu(uint32_t vital) {
-  struct telltale_cpu* c = this_cpu();
+  struct telltale_cpu* c = running_cpu();
 
   if (!c || (likely(c->in_scope) && likely(!c->irq_depth))) return c;
   c->outside[vital - 1] += stands_for(vital, 1);
@@ -98,7 +114,7 @@ static __always_inline bool counts_here(void) { return true; }
 static __always_inline bool enters(struct telltale_cpu* c, struct task_struct* next) {
   return true;
 }
-static __always_inline struct telltale_cpu* watched_cpu(uint32_t vital) { return this_cpu(); }
+static __always_inline struct telltale_cpu* watched_cpu(uint32_t vital) { return running_cpu(); }
 #endif
 
 #endif /* TELLTALE_SENSOR_SCOPE_BPF_H_ */

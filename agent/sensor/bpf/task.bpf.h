@@ -154,6 +154,21 @@ static __noinline int unknown_runs(struct telltale_cpu* c, struct task_struct* t
   return 0;
 }
 
+/* Between the switch programs and the switch itself the task before is still the current one: what
+ * happens there belongs to nobody. Not static, as bits_set. */
+__noinline int find_out_who_runs(struct telltale_cpu* c) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct telltale_task* st;
+
+  if (!c || c->tid != (uint32_t)task->pid) return 0;
+  c->regs = task->flags & PF_KTHREAD ? TELLTALE_NO_REGS : (uint64_t)bpf_task_pt_regs(task);
+  st = bpf_task_storage_get(&tasks, task, 0, 0);
+  if (!st) return unknown_runs(c, task);
+  refresh_ident(st, task);
+  now_runs(c, st);
+  return 0;
+}
+
 static __always_inline void read_accounts(struct task_struct* task, struct telltale_accounts* a) {
   a->run_ns = task->se.sum_exec_runtime;
   a->user_ns = task->utime;

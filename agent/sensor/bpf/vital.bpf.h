@@ -28,7 +28,7 @@ struct vital_event {
 /* A code address as a label wants it: the same in each process of a program, in blocks of 2^log2
  * bytes. */
 static __always_inline uint64_t code_block(uint64_t ip, uint32_t log2) {
-  struct telltale_cpu* c = this_cpu();
+  struct telltale_cpu* c = running_cpu();
 
   return c ? code_place(&c->bases, ip) >> log2 : 0;
 }
