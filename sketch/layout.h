@@ -204,11 +204,11 @@ struct telltale_bases {
  * last CPU belongs to the agent's own iterator. */
 struct telltale_cpu {
   /* The first line is all that the common path of most events reads besides its counters. */
-  uint64_t ident;      /* hash of the running task's (executable, uid), not keyed; 0: not asked */
+  uint64_t ident;      /* hash of the running task's (executable, uid), not keyed; 0: not known */
   uint64_t touched[2]; /* per half: sub-series with totals not yet given to the running task */
   uint32_t irq_depth;  /* > 0: interrupt or soft interrupt running */
   uint32_t tid;        /* of the running task; 0: idle, or no switch seen yet */
-  struct telltale_bases bases; /* of the running task; not of idle and kernel threads */
+  struct telltale_bases bases; /* of the task of ident; not of idle and kernel threads */
   uint64_t regs; /* where the running task keeps its user registers; 1: it has none; 0: not known */
   uint64_t softirq_begin_ns; /* 0: this one is not timed */
   uint32_t softirq_count;
@@ -282,6 +282,7 @@ struct telltale_control {
   uint32_t use_ktime;         /* run-queue clocks of the CPUs do not agree: take CLOCK_MONOTONIC */
   uint32_t exit_hook;         /* enum telltale_exit_hook */
   uint32_t pass;              /* of the task iterator, enum telltale_pass */
+  uint32_t adoptions_left;    /* in this pass, of tasks that were not followed from their birth */
   uint32_t stack_bytes;       /* of a user stack copied with a sample; 0: frame pointers only */
   uint32_t no_user_stacks;    /* samples take kernel stacks only */
   uint32_t pass_tokens_per_s; /* of each vital, for what the task iterator meets, of any CPU */
@@ -301,7 +302,7 @@ struct telltale_control {
 enum telltale_switch_level {
   TELLTALE_SWITCH_ALL = 0,
   TELLTALE_SWITCH_NO_STACKS = 1, /* samples of waits without stacks and without who woke */
-  TELLTALE_SWITCH_COUNT = 2      /* who runs is followed; waits are looked at some times a second */
+  TELLTALE_SWITCH_COUNT = 2      /* who runs is noted; waits are looked at some times a second */
 };
 
 enum telltale_pass {

@@ -14,9 +14,10 @@ constexpr double kComfort = 0.7;  // of the budget, at most, after a step back
 constexpr double kSmall = 0.05;   // of the budget: a step back that may fill it up to kAim
 constexpr double kMeanS = 10;     // in which a reading fades to 1/e of the mean
 
-// Kernel ns of a switch with all its programs, without stacks, counting only: 500, 250, 150.
+// Kernel ns of a switch with all its programs, without stacks, counting only: 500, 250, 150 (and as
+// much again where an event asks who runs).
 constexpr double kSwitchShare[] = {1.0, 0.5, 0.3};
-// Of a short life what its identity takes, at each switch to it.
+// Of a short life what its identity takes.
 constexpr double kTasksShare[] = {1.0, 0.1};
 // Copying and unwinding 4 KB instead of all (measured with 16 KB in all); nothing.
 constexpr double kUnwindShare[] = {1.0, 0.4, 0.0};

@@ -107,11 +107,15 @@ static __always_inline void adopt(struct task_struct* task, uint64_t now, uint64
   }
 }
 
-/* One that has hardly run and is there all the same: no short life, but one that waits. */
+/* One that has hardly run and is there all the same: no short life, but one that waits. Storage
+ * costs some microseconds: where tens of thousands begin at once, others are left for later passes.
+ */
 static __always_inline void adopt_late(struct task_struct* task, uint64_t now) {
   uint64_t first_ns = bpf_ktime_get_ns();
 
   if (!task->pid || task->exit_state || first_ns < task->start_time + SECOND_NS) return;
+  if (!control.adoptions_left) return;
+  control.adoptions_left--;
   adopt(task, now, first_ns);
 }
 

@@ -77,12 +77,29 @@ static __always_inline uint64_t errno_of(int32_t status) {
   }
 }
 
+/* How many those are: mostly none, and then none need be looked up. */
+static uint64_t in_requeued;
+
+/* False: there is no room. */
+static __always_inline bool note_requeued(struct request* rq) {
+  uint64_t address = (uint64_t)rq, start = rq->start_time_ns;
+
+  if (!bpf_map_update_elem(&requeued, &address, &start, BPF_NOEXIST)) {
+    __sync_fetch_and_add(&in_requeued, 1);
+    return true;
+  }
+  return !bpf_map_update_elem(&requeued, &address, &start, BPF_EXIST);
+}
+
 /* True: this request was issued before and taken back. */
 static __always_inline bool issued_again(struct request* rq) {
-  uint64_t address = (uint64_t)rq, *start = bpf_map_lookup_elem(&requeued, &address);
-  bool again = start && *start == rq->start_time_ns;
+  uint64_t address = (uint64_t)rq, *start;
+  bool again;
 
-  if (start) bpf_map_delete_elem(&requeued, &address);
+  if (likely(!in_requeued)) return false;
+  start = bpf_map_lookup_elem(&requeued, &address);
+  again = start && *start == rq->start_time_ns;
+  if (start && !bpf_map_delete_elem(&requeued, &address)) __sync_fetch_and_sub(&in_requeued, 1);
   return again;
 }
 
@@ -136,8 +153,7 @@ int on_issue(uint64_t* ctx) {
 
   if (!c || !take_on(c, rq)) return 0;
   backlog_begin(&c->half[half], half, TELLTALE_BACKLOG_DISK, 1);
-  /* What is remembered of one taken back and issued again meanwhile is of no other request. */
-  if (unlikely(closed(c, TELLTALE_DISK_IO)) || issued_again(rq)) return 0;
+  if (issued_again(rq) || unlikely(closed(c, TELLTALE_DISK_IO))) return 0;
   know_who_runs(c);
   device = device_of(rq);
   no_regs(&u);
@@ -166,13 +182,11 @@ int on_issue(uint64_t* ctx) {
 SEC("tp_btf/block_rq_requeue")
 int on_requeue(uint64_t* ctx) {
   struct request* rq = (struct request*)ctx[0];
-  uint64_t address = (uint64_t)rq, start = rq->start_time_ns;
   struct telltale_cpu* c = this_cpu();
 
   if (!c || !is_ours(rq)) return 0;
   backlog_end(&c->half[control.half & 1], control.half, TELLTALE_BACKLOG_DISK, 1);
-  if (bpf_map_update_elem(&requeued, &address, &start, BPF_ANY))
-    lose(&c->half[control.half & 1], TELLTALE_DISK_IO, TELLTALE_LOST_MAP, 0);
+  if (!note_requeued(rq)) lose(&c->half[control.half & 1], TELLTALE_DISK_IO, TELLTALE_LOST_MAP, 0);
   return 0;
 }
 

@@ -18,6 +18,22 @@ static __always_inline struct telltale_cpu* this_cpu(void) {
   return cpu_block(bpf_get_smp_processor_id());
 }
 
+/* Where switches are only counted, most of those who run meet no event that asks who they are: the
+ * first that does finds it out (task.bpf.h). */
+__noinline int find_out_who_runs(struct telltale_cpu* c);
+
+static __always_inline void know_who_runs(struct telltale_cpu* c) {
+  if (unlikely(!c->ident)) find_out_who_runs(c);
+}
+
+/* For an event of the running task: its CPU's block, with ident, bases and regs of that task. */
+static __always_inline struct telltale_cpu* running_cpu(void) {
+  struct telltale_cpu* c = this_cpu();
+
+  if (c) know_who_runs(c);
+  return c;
+}
+
 /* One round of multiply and fold; the cell is picked by the top bits, which a multiply mixes best.
  */
 static __always_inline uint64_t mix(uint64_t hash, uint64_t field) {

@@ -3,8 +3,9 @@
 // Vital llc: which code misses the last-level cache. A hardware counter interrupts after so many
 // misses; all of them are laid at the door of the code that made the last. On a PMU that is a
 // non-maskable interrupt, which may come in the middle of any other program: what this one writes
-// is its own, but for the bit in `touched`, which the other may put back; the next miss sets it
-// again, and until then a switch leaves the weight for the task that comes after.
+// is its own, but for who runs, which is the same whoever finds it out, and for the bit in
+// `touched`, which the other may put back; the next miss sets it again, and until then a switch
+// leaves the weight for the task that comes after.
 
 #include "agent/sensor/bpf/sample.bpf.h"
 

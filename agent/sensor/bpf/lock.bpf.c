@@ -137,6 +137,7 @@ static __always_inline int waited(void* ctx, struct telltale_cpu* c, struct tell
   uint64_t hash, before;
   struct user_regs u;
 
+  know_who_runs(c);
   no_regs(&u);
   if (!c->irq_depth) running_regs(c, &u);
   hist_add(h, TELLTALE_HIST_LOCK, ns);
@@ -165,7 +166,7 @@ static __always_inline int waited(void* ctx, struct telltale_cpu* c, struct tell
 SEC("tp_btf/contention_end")
 int on_contention_end(uint64_t* ctx) {
   uint64_t lock = ctx[0], begun;
-  struct telltale_cpu* c = running_cpu();
+  struct telltale_cpu* c = this_cpu();
   uint32_t half = control.half & 1, slot;
   struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_task* st;

@@ -73,7 +73,7 @@ struct look_at {
 static __always_inline void begin_looks(struct task_struct* task, struct telltale_task* st,
                                         const struct look_at* at) {
   look_from(task, st, at->now, queued_in_all(task, at->rq_now, at->queued));
-  st->state = TELLTALE_TASK_RUNNING; /* who is switched in need not be looked into for it */
+  st->state = TELLTALE_TASK_RUNNING; /* all the while: TELLTALE_PASS_RESUME says what it is in */
   if (at->asleep) st->block_sub = wait_class(0, task, st, task->__state);
 }
 
@@ -197,6 +197,8 @@ static __always_inline void look(struct task_struct* task, struct telltale_task*
   struct look_at at = {};
 
   if (!own || task->exit_state) return;
+  /* No switch need have, since it changed its user. Who runs may be in the midst of an exec. */
+  if (!task->on_cpu) refresh_ident(st, task);
   at.now = now;
   at.rq_now = rq_now;
   at.asleep = !task->on_cpu && task->__state && task->__state != TASK_WAKING;

@@ -365,32 +365,32 @@ static __always_inline void begins_to_run(struct telltale_cpu* c, struct task_st
   if (!in) stay_out(c, next, half);
 }
 
-/* Where switches are only counted, so many turns of a task are looked into, and then one in so
- * many: storage may be refused at the first, and where it must run for a while before its life is
- * followed that begins with a later one. */
-#define TURNS 16
+/* Where switches are only counted, the task's first turns on a CPU are looked up and then one in so
+ * many: its storage may have been refused, or it have run too little to be followed (follow). A
+ * cgroup's tasks may have been moved at any. */
+#define LOOKED_UP_TURNS 16
 
-static __always_inline bool is_looked_into(struct task_struct* task) {
+static __always_inline bool is_looked_up(struct task_struct* task) {
   uint64_t turn = task->sched_info.pcount;
 
   if (SCOPED || control.pass == TELLTALE_PASS_RESUME) return true;
-  return (turn < TURNS || turn % TURNS == 0) && follow(task);
+  return (turn < LOOKED_UP_TURNS || turn % LOOKED_UP_TURNS == 0) && follow(task);
 }
 
-/* Notes who runs; the first event finds out more, and most turns see none: to ask at each took half
- * of this program's time. To the agent a task that is looked into is running from now on. While
- * waits begin to be followed again (TELLTALE_PASS_RESUME) all are, and one that was switched in
- * meanwhile counts as an interval lost. */
-static __always_inline int only_follow(struct telltale_cpu* c, struct task_struct* next) {
+/* Notes who runs; the first event finds out more (find_out_who_runs), and most turns see none: to
+ * ask at each took half of this program's time. To the agent a task that is looked up is running
+ * from now on. While waits begin to be followed again (TELLTALE_PASS_RESUME) all are, and one that
+ * was switched in meanwhile counts as an interval lost. */
+static __always_inline int note_runner(struct telltale_cpu* c, struct task_struct* next) {
   struct telltale_task* st;
   uint64_t create, rq_now;
 
   if (!enters(c, next)) return stay_out(c, next, control.half);
   c->tid = next->pid;
+  barrier(); /* what interrupts here and cannot be put off finds the task before, or nobody */
   c->ident = next->pid ? 0 : 1;
   c->regs = next->pid ? 0 : TELLTALE_NO_REGS;
-  if (!next->pid) return 0;
-  if (!is_looked_into(next)) return 0;
+  if (!next->pid || !is_looked_up(next)) return 0;
   create = follow(next);
   st = bpf_task_storage_get(&tasks, next, 0, create);
   if (!st) {
@@ -398,6 +398,7 @@ static __always_inline int only_follow(struct telltale_cpu* c, struct task_struc
     return 0;
   }
   refresh_ident(st, next);
+  now_runs(c, st);
   if (st->state == TELLTALE_TASK_UNKNOWN || came_in(st)) {
     rq_now = next->se.cfs_rq->rq->clock;
     begin_life(st, next);
@@ -429,7 +430,7 @@ static __noinline int only_count(struct telltale_cpu* c, struct task_struct* pre
     }
     if (st) send_last_row(c, prev, st, control.half, 1);
   }
-  return only_follow(c, next);
+  return note_runner(c, next);
 }
 
 static __always_inline bool gave_way(struct task_struct* task) {
@@ -485,7 +486,7 @@ static __noinline int switch_in_late(struct telltale_cpu* c, struct task_struct*
 
   if (c->touched[0]) give_to(c, 0, 0, 0);
   if (c->touched[1]) give_to(c, 1, 0, 0);
-  if (unlikely(control.switch_level == TELLTALE_SWITCH_COUNT)) return only_follow(c, task);
+  if (unlikely(control.switch_level == TELLTALE_SWITCH_COUNT)) return note_runner(c, task);
   __builtin_memset(&c->ran, 0, sizeof(c->ran));
   begins_to_run(c, task, half, control.use_ktime ? bpf_ktime_get_ns() : rq_now, rq_now);
   return 0;

@@ -13,22 +13,6 @@
 
 #include "agent/sensor/bpf/hot.bpf.h"
 
-/* Where switches are only counted, most of those who run meet no event that asks who they are: the
- * first that does finds it out (task.bpf.h). */
-__noinline int find_out_who_runs(struct telltale_cpu* c);
-
-static __always_inline void know_who_runs(struct telltale_cpu* c) {
-  if (unlikely(!c->ident)) find_out_who_runs(c);
-}
-
-/* For an event of the running task: its CPU's block, which says who it is. */
-static __always_inline struct telltale_cpu* running_cpu(void) {
-  struct telltale_cpu* c = this_cpu();
-
-  if (c) know_who_runs(c);
-  return c;
-}
-
 #ifdef TELLTALE_SCOPED
 #define SCOPED 1
 #define DEEPEST_LEVEL 64
@@ -99,9 +83,13 @@ static __always_inline bool enters(struct telltale_cpu* c, struct task_struct* n
 
 /* For an event of the running task: its CPU's block, or null: it is none of ours. */
 static __always_inline struct telltale_cpu* watched_cpu(uint32_t vital) {
-  struct telltale_cpu* c = running_cpu();
+  struct telltale_cpu* c = this_cpu();
 
-  if (!c || (likely(c->in_scope) && likely(!c->irq_depth))) return c;
+  if (!c) return 0;
+  if (likely(c->in_scope) && likely(!c->irq_depth)) {
+    know_who_runs(c);
+    return c;
+  }
   c->outside[vital - 1] += stands_for(vital, 1);
   return 0;
 }

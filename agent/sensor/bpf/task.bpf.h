@@ -2,7 +2,8 @@
  *
  * Who a task is, what the kernel accounts to it, and how the totals of the running task reach its
  * storage: at each switch, what the CPU's totals grew by since the last one is given to the task
- * that ran. So an event costs no lookup of its task.
+ * that ran. So an event costs no lookup of its task: only the first of a turn does, and only where
+ * switches are counted and no more.
  */
 #ifndef TELLTALE_SENSOR_TASK_BPF_H_
 #define TELLTALE_SENSOR_TASK_BPF_H_
@@ -70,9 +71,10 @@ extern void* bpf_dynptr_slice(const struct bpf_dynptr* from, uint32_t offset, vo
                               uint32_t size) __ksym __weak;
 #define TELLTALE_CASTS (bpf_rdonly_cast && bpf_dynptr_slice)
 
-/* Where a task keeps its user registers does not change in its life, so the switch notes it, and an
- * event of the running task reads them without asking for the task and then for the place: a call
- * of a helper costs 10 to 20 ns where the kernel must guard each return. */
+/* Where a task keeps its user registers does not change in its life, so the switch (or, where it
+ * is only counted, the first event) notes it, and an event of the running task reads them without
+ * asking for the task and then for the place: a call of a helper costs 10 to 20 ns where the kernel
+ * must guard each return. */
 #define TELLTALE_NO_REGS 1ULL
 static __always_inline struct pt_regs* regs_at(uint64_t place) {
   return bpf_rdonly_cast((void*)place, bpf_core_type_id_kernel(struct pt_regs));
@@ -137,9 +139,11 @@ static __always_inline void refresh_ident(struct telltale_task* st, struct task_
   st->ident = ident_of(&st->exe, st->uid);
 }
 
+/* `ident` last, as it tells that the others hold. */
 static __always_inline void now_runs(struct telltale_cpu* c, const struct telltale_task* st) {
-  c->ident = st->ident;
   c->bases = st->bases;
+  barrier();
+  c->ident = st->ident;
 }
 
 /* The same for a task without storage: its events are counted and kept like all others, and belong
@@ -149,13 +153,14 @@ static __noinline int unknown_runs(struct telltale_cpu* c, struct task_struct* t
   struct telltale_exe exe;
 
   read_exe(task, &exe);
-  c->ident = ident_of(&exe, task->cred->uid.val);
   if (mm) read_bases(mm, &c->bases);
+  barrier();
+  c->ident = ident_of(&exe, task->cred->uid.val);
   return 0;
 }
 
-/* Between the switch programs and the switch itself the task before is still the current one: what
- * happens there belongs to nobody. Not static, as bits_set. */
+/* Between the switch programs and the switch itself the task before is still the current one: an
+ * event there (a cache miss) has the label of no program. Not static, as bits_set. */
 __noinline int find_out_who_runs(struct telltale_cpu* c) {
   struct task_struct* task = bpf_get_current_task_btf();
   struct telltale_task* st;
