@@ -24,7 +24,13 @@ constexpr size_t kDetailBytes = 200;
 // Far more than a backlog with all its names is.
 constexpr uint32_t kFloodMessages = 20'000;
 constexpr uint64_t kFloodNs = 10'000'000'000;
+// What is made durable by itself keeps the shard's other nodes waiting for the disk.
+constexpr uint32_t kDurableCountsFor = 50;
 constexpr int64_t kClockRemarkNs = 2'000'000'000;
+
+uint32_t CountsFor(const v1::AgentMessage& message) {
+  return message.has_lost() || message.has_goodbye() ? kDurableCountsFor : 1;
+}
 
 CloneWatch::Options CloneOptions(const IngestOptions& options) {
   return {.contest_ns = options.contest_ns, .margin_ns = options.contest_margin_ns};
@@ -84,10 +90,12 @@ void Shard::HandleMessage(InboxItem& item) {
     entry->flood_since_mono_ns = item.received_mono_ns;
     entry->flood_messages = 0;
   }
-  if (++entry->flood_messages > kFloodMessages) {
+  entry->flood_messages += CountsFor(item.message);
+  if (entry->flood_messages > kFloodMessages) {
     const absl::Status status = absl::ResourceExhaustedError(
         absl::StrCat("stream: more than ", kFloodMessages, " messages of node ", entry->name,
-                     " in ", kFloodNs / (1000 * kNsPerMs), " s"));
+                     " in ", kFloodNs / (1000 * kNsPerMs),
+                     " s; a loss declared and a goodbye count for ", kDurableCountsFor));
     Remark(entry->number, v1::REMARK_KIND_REFUSED, std::string(status.message()));
     Refuse(session, Count::kStreamFlood, status);
     return;
@@ -322,6 +330,7 @@ void Shard::SendVerdict(Session& session, const v1::Verdict& verdict, uint64_t r
   v1::CollectorMessage message;
   *message.mutable_verdict() = verdict;
   session.Send(std::move(message));
+  if (verdict.kind() != v1::Verdict::STORED) return;  // nothing became durable
   const uint64_t now = context_.clock->MonoNs();
   context_.stats->AddAck(now > received_mono_ns ? now - received_mono_ns : 0);
 }

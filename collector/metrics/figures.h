@@ -72,6 +72,7 @@ struct IngestFigures {
   uint64_t clone_conflicts = 0;
   uint64_t clone_decisions = 0;
   uint64_t implausible = 0;
+  uint64_t rollup_errors = 0;
 };
 
 // Of a filter that runs in a process of its own.

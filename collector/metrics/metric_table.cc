@@ -219,6 +219,12 @@ std::vector<MetricRow> MakeTable() {
        "windows",
        {},
        "Rollup windows that wait to be computed again."},
+      {"telltale_rollup_errors_total",
+       kCounter,
+       "attempts",
+       {},
+       "Failed attempts to compute the windows of some nodes, since the collector's start. They are "
+       "tried again as long as their raw epochs are kept."},
       {"telltale_store_unreadable_rows_total",
        kCounter,
        "rows",

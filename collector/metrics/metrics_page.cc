@@ -254,6 +254,7 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
   AddPairs("telltale_certificate_end_seconds", "of",
            sources.certificate_ends ? sources.certificate_ends() : Pairs());
   AddValue("telltale_dirty_windows", Integer(store.dirty_windows));
+  AddValue("telltale_rollup_errors_total", Integer(ingest.rollup_errors));
   AddPairs("telltale_store_unreadable_rows_total", "family", std::move(store.unreadable));
   AddValue("telltale_names_contradicted_total", Integer(store.names_contradicted));
   AddValue("telltale_store_writable",

@@ -228,6 +228,7 @@ void CoverageBuilder::Add(const CoverageBuilder& part) {
   AddLacking(part.lacking_);
   for (const std::string& note : part.notes_) Note(note);
   if (part.covers_end_ns_ != 0) Covers(part.covers_start_ns_, part.covers_end_ns_);
+  gone_ns_ += part.gone_ns_;
   unspooled_ += part.unspooled_;
   values_watched_ns_ += part.values_watched_ns_;
   miss_sum_ += part.miss_sum_;
@@ -329,12 +330,12 @@ absl::Status CoverageBuilder::LookAtNode(const storage::NodeRecord& node, v1::Co
   return absl::OkStatus();
 }
 
-void CoverageBuilder::TakeOutDamaged(v1::Coverage* coverage) {
-  const double seconds = std::min(Seconds(damaged_.watched_ns), coverage->watched_s());
+void CoverageBuilder::TakeOut(uint64_t watched_ns, const char* reason, v1::Coverage* coverage) {
+  const double seconds = std::min(Seconds(watched_ns), coverage->watched_s());
   if (seconds <= 0) return;
   coverage->set_watched_s(coverage->watched_s() - seconds);
   coverage->set_unwatched_s(coverage->unwatched_s() + seconds);
-  unwatched_["stored, but it could not be read"].seconds += seconds;
+  unwatched_[reason].seconds += seconds;
 }
 
 absl::Status CoverageBuilder::AddRanges(bool found, v1::Tier tier, v1::Coverage* coverage) {
@@ -404,7 +405,8 @@ absl::StatusOr<v1::Coverage> CoverageBuilder::Finish(v1::Tier tier, bool found) 
     if (context_.cancelled()) return absl::CancelledError("query: the asker went away");
     if (absl::Status status = LookAtNode(node, &coverage); !status.ok()) return status;
   }
-  TakeOutDamaged(&coverage);
+  TakeOut(damaged_.watched_ns, "stored, but it could not be read", &coverage);
+  TakeOut(gone_ns_, "watched, but not stored any more in this detail", &coverage);
   AddLostEvents(&coverage);
   for (const auto& [vital, group] : control_) *coverage.add_control() = group;
   steps_.Write(&coverage);

@@ -45,6 +45,8 @@ class CoverageBuilder {
     damaged_.epochs += epochs.epochs;
     damaged_.watched_ns += epochs.watched_ns;
   }
+  // Time that was watched and of which nothing is stored any more that this answer may rest on.
+  void AddGone(uint64_t watched_ns) { gone_ns_ += watched_ns; }
   // Stored windows that cannot be read: the answer has finer data in their place, or nothing.
   void AddUnreadable(uint32_t windows) { unreadable_ += windows; }
   // A window that was used and of which some could not be read when it was made.
@@ -73,7 +75,8 @@ class CoverageBuilder {
   };
   void AddControl(const v1::SketchDigest& sketch, const v1::VitalDescriptor* vital);
   void AddLostEvents(v1::Coverage* coverage) const;
-  void TakeOutDamaged(v1::Coverage* coverage);
+  // What was watched and is not in the answer.
+  void TakeOut(uint64_t watched_ns, const char* reason, v1::Coverage* coverage);
   absl::Status LookAtNode(const storage::NodeRecord& node, v1::Coverage* coverage);
   void AddGap(const storage::NodeRecord& node, const storage::Gap& gap);
   void AddNodeGap(const storage::NodeRecord& node, uint64_t start_ns, uint64_t end_ns,
@@ -95,6 +98,7 @@ class CoverageBuilder {
   std::vector<v1::Gap> gaps_;
   std::vector<std::string> notes_;
   LeftOut damaged_;
+  uint64_t gone_ns_ = 0;
   uint32_t unreadable_ = 0, lacking_ = 0;
   uint32_t unspooled_ = 0;  // epochs
   uint64_t covers_start_ns_ = 0, covers_end_ns_ = 0;

@@ -131,11 +131,11 @@ double EpochsBetween(const Selection& selection) {
 absl::Status ForEachEpoch(const Selection& selection, const Context& context,
                           const std::function<void(const StoredEpoch&)>& visit, LeftOut* left_out) {
   const absl::Status too_many = absl::ResourceExhaustedError(
-      absl::StrCat("query: more than ", context.max_epochs,
+      absl::StrCat("query: more than ", context.limits.epochs,
                    " epochs in the selection; narrow the time or the nodes"));
   // What surely is too much is refused before the work; nodes may have been down for half of it.
-  if (EpochsBetween(selection) > 2.0 * context.max_epochs) return too_many;
-  uint32_t seen = 0;
+  if (EpochsBetween(selection) > 2.0 * static_cast<double>(context.limits.epochs)) return too_many;
+  uint64_t seen = 0;
   for (const storage::NodeRecord& node : selection.nodes) {
     absl::Status stopped;
     absl::Status status = context.source->ForEachEpoch(
@@ -146,7 +146,7 @@ absl::Status ForEachEpoch(const Selection& selection, const Context& context,
             stopped = absl::CancelledError("query: the asker went away");
             return false;
           }
-          if (++seen > context.max_epochs) {
+          if (++seen > context.limits.epochs) {
             stopped = too_many;
             return false;
           }

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "collector/query/helpers.h"
+#include "collector/query/scan_count.h"
 #include "collector/query/source.h"
 #include "telltale/v1/query.pb.h"
 
@@ -22,9 +23,7 @@ struct Context {
   uint64_t now_ns = 0;
   Helpers* helpers = nullptr;  // nullptr: one thread does it all; outlives the answer
   std::function<bool()> cancelled = [] { return false; };  // any thread
-  // Raw epochs one answer may open; more are refused with the remedy. 1,000 nodes x 2 h of 60 s
-  // epochs.
-  uint32_t max_epochs = 120'000;
+  ScanLimits limits;
 };
 
 struct Selection {
@@ -49,7 +48,7 @@ absl::StatusOr<bool> MatchesLabels(const storage::NodeRecord& node,
 bool Belongs(const storage::EpochSpan& span, uint64_t from_ns, uint64_t to_ns);
 
 // Visits all raw epochs that belong to the selection, node by node, each ascending by start.
-// Cancelled, or ResourceExhausted beyond max_epochs. `left_out` counts what could not be opened.
+// Cancelled, or ResourceExhausted beyond limits.epochs. `left_out` counts what could not be opened.
 absl::Status ForEachEpoch(const Selection& selection, const Context& context,
                           const std::function<void(const StoredEpoch&)>& visit, LeftOut* left_out);
 

@@ -30,11 +30,13 @@ void ScanDefects::Add(const ScanDefects& of_others) {
   unreadable += of_others.unreadable;
   behind += of_others.behind;
   awaited += of_others.awaited;
+  gone_ns += of_others.gone_ns;
 }
 
 void NoteDefects(const ScanDefects& defects, CoverageBuilder& coverage) {
   coverage.AddDamaged(defects.damaged);
   coverage.AddUnreadable(defects.unreadable);
+  coverage.AddGone(defects.gone_ns);
   if (defects.behind != 0) {
     coverage.Note(absl::StrCat(
         defects.behind, " windows wait to be computed again: what came late is not in them"));
@@ -55,28 +57,22 @@ struct TierScan::Part {
 };
 
 TierScan::TierScan(const Selection& selection, const Context& context, TierChoice choice,
-                   storage::RollupParts windows, TierVisitor visitor,
-                   std::atomic<uint32_t>* visited)
+                   storage::RollupParts windows, TierVisitor visitor, ScanCount* count)
     : selection_(selection),
       context_(context),
       choice_(choice),
       windows_(std::move(windows)),
       visitor_(std::move(visitor)),
-      visited_(visited != nullptr ? *visited : own_visited_) {}
+      own_count_(context.limits, selection.nodes.size()),
+      count_(count != nullptr ? *count : own_count_) {}
 
 ScanDefects TierScan::defects() const {
-  return {damaged_, static_cast<uint32_t>(unreadable_.size()), behind_, awaited_};
+  return {damaged_, static_cast<uint32_t>(unreadable_.size()), behind_, awaited_, gone_ns_};
 }
 
-absl::Status TierScan::Count() {
-  if (context_.cancelled()) return absl::CancelledError("query: the asker went away");
-  if (visited_.fetch_add(1, std::memory_order_relaxed) < context_.max_epochs) {
-    return absl::OkStatus();
-  }
-  return absl::ResourceExhaustedError(
-      absl::StrCat("query: more than ", context_.max_epochs,
-                   " epochs in the selection; narrow the time or the nodes, or ask a coarser tier "
-                   "(--tier 5m, 1h or 1d)"));
+absl::Status TierScan::Cancelled() const {
+  if (!context_.cancelled()) return absl::OkStatus();
+  return absl::CancelledError("query: the asker went away");
 }
 
 absl::Status TierScan::Windows(v1::Tier tier, bool touching, Part& part) {
@@ -101,7 +97,8 @@ absl::Status TierScan::Windows(v1::Tier tier, bool touching, Part& part) {
           }
           const bool behind = Behind(part.dirty, StoreTier(tier), start);
           if (touching ? part.done.Overlaps(start, end) : behind) return true;
-          stopped = Count();
+          stopped = Cancelled();
+          if (stopped.ok()) stopped = count_.AddWindow();
           if (!stopped.ok()) return false;
           if (behind) ++behind_;
           visitor_.window(row);
@@ -146,7 +143,8 @@ absl::Status TierScan::Epochs(Part& part) {
           const uint64_t middle = epoch.span.middle_ns();
           if (!Belongs(epoch.span, selection_.start_ns, selection_.end_ns)) return true;
           if (fragment && (middle < from || middle >= stretch.to_ns)) return true;
-          stopped = Count();
+          stopped = Cancelled();
+          if (stopped.ok()) stopped = count_.AddEpoch();
           if (!stopped.ok()) return false;
           visitor_.epoch(epoch);
           return true;
@@ -156,6 +154,16 @@ absl::Status TierScan::Epochs(Part& part) {
     if (!scanned.ok()) return scanned;
     part.done.Add(from, stretch.to_ns);
     part.rest.Remove(from, stretch.to_ns);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TierScan::CountGone(const Part& part) {
+  for (const Stretch& stretch : part.rest.list()) {
+    const absl::StatusOr<storage::CoverageView> view =
+        context_.source->Coverage(part.node.number(), stretch.from_ns, stretch.to_ns);
+    if (!view.ok()) return view.status();
+    gone_ns_ += view->watched_ns;
   }
   return absl::OkStatus();
 }
@@ -177,12 +185,12 @@ absl::Status TierScan::Node(const storage::NodeRecord& node, const Stretches& ti
     if (absl::Status status = Windows(tier, /*touching=*/false, part); !status.ok()) return status;
   }
   if (absl::Status status = Epochs(part); !status.ok()) return status;
-  if (choice_.only || !visitor_.window) return absl::OkStatus();
+  if (choice_.only || !visitor_.window) return CountGone(part);
   for (const v1::Tier tier : {v1::TIER_5MIN, v1::TIER_1H, v1::TIER_1D}) {
     if (part.rest.empty()) break;
     if (absl::Status status = Windows(tier, /*touching=*/true, part); !status.ok()) return status;
   }
-  return absl::OkStatus();
+  return CountGone(part);
 }
 
 absl::Status TierScan::All() {

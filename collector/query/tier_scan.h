@@ -12,7 +12,6 @@
 #ifndef TELLTALE_COLLECTOR_QUERY_TIER_SCAN_H_
 #define TELLTALE_COLLECTOR_QUERY_TIER_SCAN_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <set>
@@ -21,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "collector/query/coverage_builder.h"
+#include "collector/query/scan_count.h"
 #include "collector/query/selection.h"
 #include "collector/query/stretches.h"
 #include "collector/query/tier_choice.h"
@@ -41,19 +41,19 @@ struct ScanDefects {
   uint32_t behind = 0;      // windows used although they wait to be recomputed
   // Of a tier that was asked for by name: windows that are over and not there yet.
   uint32_t awaited = 0;
+  // Time of the nodes that was watched and of which no epoch or window is left.
+  uint64_t gone_ns = 0;
 
   void Add(const ScanDefects& of_others);  // of other nodes
 };
 
 class TierScan {
  public:
-  // `windows`: what of them to open. `visited`: how many epochs and windows the scans of one answer
-  // have visited together; nullptr: this one is alone.
+  // `windows`: what of them to open. `count`: of the whole answer; nullptr: this scan is all of it.
   TierScan(const Selection& selection, const Context& context, TierChoice choice,
-           storage::RollupParts windows, TierVisitor visitor,
-           std::atomic<uint32_t>* visited = nullptr);
+           storage::RollupParts windows, TierVisitor visitor, ScanCount* count = nullptr);
 
-  // Errors as ForEachEpoch of selection.h; windows count as epochs do.
+  // Cancelled, or ResourceExhausted beyond the limits.
   absl::Status All();
   // The same for some of the selected time of one node.
   absl::Status Node(const storage::NodeRecord& node, const Stretches& time);
@@ -65,17 +65,19 @@ class TierScan {
   absl::Status Windows(v1::Tier tier, bool touching, Part& part);
   uint32_t Awaited(const Part& part) const;
   absl::Status Epochs(Part& part);
-  absl::Status Count();
+  absl::Status CountGone(const Part& part);
+  absl::Status Cancelled() const;
 
   const Selection& selection_;
   const Context& context_;
   const TierChoice choice_;
   const storage::RollupParts windows_;
   const TierVisitor visitor_;
-  std::atomic<uint32_t> own_visited_ = 0;
-  std::atomic<uint32_t>& visited_;
+  ScanCount own_count_;
+  ScanCount& count_;
   LeftOut damaged_;
   uint32_t behind_ = 0, awaited_ = 0;
+  uint64_t gone_ns_ = 0;
   // Found by more than one pass: tier, node, start.
   std::set<std::tuple<storage::Tier, uint32_t, uint64_t>> unreadable_;
 };

@@ -1,7 +1,6 @@
 #include "collector/query/window_sums.h"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -191,7 +190,7 @@ class PartScan {
         sums_(asked),
         coverage_(selection_, context) {}
 
-  absl::Status Run(TierChoice tier, const VitalBook& book, std::atomic<uint32_t>* visited) {
+  absl::Status Run(TierChoice tier, const VitalBook& book, ScanCount* count) {
     TierVisitor visitor;
     visitor.parts = {proto::BodyParts::Depth::kLabels, asked_.vitals};
     visitor.epoch = [&](const StoredEpoch& epoch) {
@@ -218,7 +217,7 @@ class PartScan {
     };
     TierScan scan(selection_, context_, tier,
                   storage::RollupParts::Labels(asked_.vitals, sums_.parts().run_time), visitor,
-                  visited);
+                  count);
     absl::Status status = scan.All();
     defects_ = scan.defects();
     return status;
@@ -267,7 +266,7 @@ absl::StatusOr<std::unique_ptr<WindowSums>> SumWindows(const Selection& selectio
   const std::vector<Selection> selections = PartsOf(selection);
   std::vector<std::unique_ptr<PartScan>> parts(selections.size());
   std::vector<absl::Status> read(selections.size());
-  std::atomic<uint32_t> visited = 0;
+  ScanCount count(context.limits, selection.nodes.size());
   auto sums = std::make_unique<WindowSums>(asked);
   ScanDefects defects;
   uint32_t unknown = 0;
@@ -277,7 +276,7 @@ absl::StatusOr<std::unique_ptr<WindowSums>> SumWindows(const Selection& selectio
     const size_t end = std::min(begin + kPartsAtOnce, parts.size());
     const auto scan = [&](size_t i) {
       parts[begin + i] = std::make_unique<PartScan>(selections[begin + i], context, asked);
-      read[begin + i] = parts[begin + i]->Run(tier, book, &visited);
+      read[begin + i] = parts[begin + i]->Run(tier, book, &count);
     };
     if (context.helpers != nullptr) {
       context.helpers->Run(end - begin, scan);

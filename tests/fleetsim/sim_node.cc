@@ -189,7 +189,10 @@ void SimNode::Send(v1::AgentMessage message) {
   if (message.has_summary()) {
     ++answers().sent;
     const auto pending = pending_.find(message.summary().identity().sequence());
-    if (pending != pending_.end()) pending->second.sent_mono_ns = MonoNowNs();
+    // An epoch sent once more waits since it was first sent.
+    if (pending != pending_.end() && pending->second.sent_mono_ns == 0) {
+      pending->second.sent_mono_ns = MonoNowNs();
+    }
     if (plan_.behaviour == Behaviour::kSlowReader) {
       silent_until_ns_ = MonoNowNs() + plan_.slow_ns;
       stream_.SetReading(false);

@@ -179,6 +179,21 @@ TEST_F(NodesTest, AFloodIsOfTheNodeNotOfItsStream) {
   EXPECT_EQ(SendSummary(*third, 1), Verdict::STORED);
 }
 
+TEST_F(NodesTest, OfWhatIsMadeDurableByItselfFewMakeAFlood) {
+  v1::AgentMessage lost;
+  lost.mutable_lost()->set_first_sequence(1);
+  lost.mutable_lost()->set_last_sequence(1);
+  auto agent = Connect({});
+  int sent = 0;
+  for (; sent < 2'000 && !agent->stream.closed().has_value(); sent += 10) {
+    for (int i = 0; i < 10; ++i) core_.Deliver(agent->session, lost);
+    core_.RunPending();
+  }
+  EXPECT_GE(sent, 300) << "an agent with holes in its spool says so at once";
+  EXPECT_LE(sent, 420);
+  EXPECT_EQ(Counted(ingest::Count::kStreamFlood), 1u);
+}
+
 TEST_F(NodesTest, MoreNodesThanAllowedAreRefused) {
   MemoryIngestStore small(&clock_, /*max_nodes=*/1);
   ingest::IngestCore core(Options(), {}, &small, &clock_);

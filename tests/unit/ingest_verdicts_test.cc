@@ -425,6 +425,9 @@ TEST_F(VerdictTest, AnAckTakesAsLongAsItsWrite) {
   EXPECT_EQ(ack.count, 1u);
   EXPECT_DOUBLE_EQ(ack.sum_s, 0.1);
   EXPECT_DOUBLE_EQ(ack.Quantile(0.99), 0.128);  // upper bound of its bucket
+  Send(Summary(agent_, 1));
+  ASSERT_EQ(stream_.VerdictOn(1).kind(), Verdict::REPEAT);
+  EXPECT_EQ(core_.Stats().ack.count, 1u) << "nothing became durable";
 }
 
 TEST_F(VerdictTest, ASlowDiskPausesReadingInsteadOfFillingMemory) {

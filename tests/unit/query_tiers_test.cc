@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 
+#include "collector/query/scan_count.h"
 #include "collector/query/stretches.h"
 #include "collector/query/vital_choice.h"
 #include "collector/query/window_sums.h"
@@ -20,6 +21,7 @@ namespace telltale::query {
 namespace {
 
 using ::telltale::testing::QueryStore;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -74,6 +76,21 @@ TEST(StretchesTest, AddingJoinsAndRemovingSplits) {
   EXPECT_THAT(time.list(), ElementsAre(Stretch{10, 50}));
   time.Remove(0, 100);
   EXPECT_TRUE(time.empty());
+}
+
+TEST(ScanCountTest, AFleetMayOpenSoManyANodeAndIsToldWhatToDoBeyond) {
+  const ScanLimits limits = {.epochs = 1, .windows = 3, .epochs_a_node = 2, .windows_a_node = 2};
+  ScanCount node(limits, 1), fleet(limits, 100);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(node.AddWindow().ok());
+  const absl::Status refused = node.AddWindow();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused));
+  EXPECT_THAT(refused.message(), HasSubstr("more than 3 windows"));
+  EXPECT_THAT(refused.message(), HasSubstr("--tier"));
+  EXPECT_TRUE(node.AddEpoch().ok()) << "windows are no epochs";
+  for (int i = 0; i < 200; ++i) EXPECT_TRUE(fleet.AddWindow().ok());
+  for (int i = 0; i < 200; ++i) EXPECT_TRUE(fleet.AddEpoch().ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(fleet.AddWindow()));
+  EXPECT_TRUE(absl::IsResourceExhausted(fleet.AddEpoch()));
 }
 
 // 25.5 h of two nodes, read by all tests; the last hour is neither over nor rolled up.
@@ -456,6 +473,17 @@ TEST(QueryExpiryTest, CoarserTiersServeWhereRawExpiredAndNothingCountsTwice) {
   const double truth = TruthOf(store, choice, 0, 20 * 60 + 1, 26 * 60 + 2) - down;
   EXPECT_NEAR(SumOf(drawn->series(0)), truth, 1e-9 * truth);
   EXPECT_THAT(TiersOf(drawn->coverage()), ElementsAre(v1::TIER_RAW, v1::TIER_5MIN));
+  EXPECT_DOUBLE_EQ(answer->coverage().watched_s(), 6 * kHour - 20 * kMinute);
+  // Of raw epochs alone what is gone is not watched, as far as the answer goes.
+  top = store.Asked<v1::TopRequest>(20 * kHour, 26 * kHour, v1::TIER_RAW);
+  top.set_vital("syscall");
+  top.set_by(v1::DIMENSION_NODE);
+  const auto raw = store.engine().Top(top, {});
+  ASSERT_TRUE(raw.ok()) << raw.status();
+  const uint64_t floor_s = (store.source().RawFloorNs() - QueryStore::kStart) / storage::kSecondNs;
+  ASSERT_GT(floor_s, 23 * kHour);
+  EXPECT_DOUBLE_EQ(raw->coverage().watched_s(), static_cast<double>(26 * kHour - floor_s));
+  EXPECT_THAT(raw->coverage().notes(), Contains(HasSubstr("not stored any more in this detail")));
   // A range that begins inside a window whose epochs are gone has the whole window, and says so.
   top = store.Asked<v1::TopRequest>(20 * kHour + 2 * kMinute, 20 * kHour + 9 * kMinute);
   top.set_vital("syscall");

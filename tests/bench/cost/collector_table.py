@@ -5,8 +5,9 @@ import time
 import pairs
 import questions
 from fleet_site import FleetFailed
-from queries_table import percentile
+from queries_table import SCRAPED, percentile
 from rows import Row, once
+from targets import all_targets
 
 FLEET, LARGEST, QUESTIONS = 'Fleets', 'The largest fleet that ran', 'Questions while it reports, one after the other'
 ACK_LIMIT_MS = 250
@@ -18,8 +19,14 @@ def held(report):
     """Whether this fleet was borne: nobody refused or left behind, acks in time, and both sides together
     left the machine room to tell so."""
     return bool(report['connected_most'] == report['nodes'] and report['drained'] and report['latency_claim']
-                and report['good_refused'] == 0 and report['verified_wrong'] == 0
+                and report['good_refused'] == report['good_too_late'] == report['good_kept_apart'] == 0
+                and report['verified_wrong'] == 0
                 and report['ack_p99_ms'] is not None and report['ack_p99_ms'] < ACK_LIMIT_MS)
+
+
+def judged(key, value, nodes):
+    """The target's key, or '': a fleet smaller than the target's proves nothing by keeping it, only by breaking it."""
+    return key if nodes >= SCRAPED or value > all_targets(1)[key].limit else ''
 
 
 def knee(reports):
@@ -32,8 +39,9 @@ def why_not(report):
         return f"only {report['connected_most']:.0f} were connected at once"
     if not report['drained'] or report['verified_wrong']:
         return 'not every epoch was settled'
-    if report['good_refused']:
-        return f"{report['good_refused']:.0f} epochs refused"
+    for key, what in (('good_refused', 'refused'), ('good_too_late', 'too late'), ('good_kept_apart', 'kept apart')):
+        if report[key]:
+            return f'{report[key]:.0f} epochs {what}'
     if not report['latency_claim']:
         return report['latency_claim_words']
     return '' if held(report) else f"ack p99 over {ACK_LIMIT_MS} ms"
@@ -106,20 +114,20 @@ class CollectorTable:
         return Row(FLEET, f"durable ack p99, {report['nodes']:.0f} nodes", figure, 'ms', target=target, note=note)
 
     def _largest_rows(self, report):
-        troubled = self.troubled
+        troubled, nodes = self.troubled, report['nodes']
 
         def of_troubled(name, key, unit, target='', note=lambda: ''):
             figure = once(troubled[key]) if troubled and troubled[key] is not None else None
             return Row(LARGEST, name, figure, unit, target=target, note=note() if troubled else self.failure)
 
-        runs = [report, troubled] if troubled else [report]
+        most_mb = max(one['collector_rss_most_mb'] for one in ([report, troubled] if troubled else [report]))
         return [
-            Row(LARGEST, f"CPU of the collector, {report['nodes']:.0f} nodes", once(report['collector_cores']), 'cores',
-                target='fleet.cores', note='while the fleet reports'),
+            Row(LARGEST, f'CPU of the collector, {nodes:.0f} nodes', once(report['collector_cores']), 'cores',
+                target=judged('fleet.cores', report['collector_cores'], nodes), note='while the fleet reports'),
             of_troubled('while it is asked and all connect anew', 'collector_cores', 'cores', note=lambda: (
                 f"simulator {troubled['simulator_cores']:.2f} cores; both {troubled['both_share']:.0f} % of the machine; "
                 f"acks before the storm: p99 {troubled['ack_p99_ms']} ms")),
-            Row(LARGEST, 'its memory, at most', once(max(one['collector_rss_most_mb'] for one in runs)), 'MB', target='fleet.rss'),
+            Row(LARGEST, 'its memory, at most', once(most_mb), 'MB', target=judged('fleet.rss', most_mb, nodes)),
             self._lost_row(),
             of_troubled('reconnect storm, until the last was back', 'storm_back_max_s', 's', note=lambda: (
                 'no storm was measured' if troubled['storm_back_max_s'] is None else f"half of them within {troubled['storm_back_p50_s']} s")),
@@ -160,8 +168,9 @@ class CollectorTable:
                 rows.append(Row(QUESTIONS, name, target=question.target, note=self._failed.get(question.key, 'was not asked')))
                 continue
             p95, median = percentile(times, 95), pairs.figure(times).value
+            target = judged(question.target, p95, self._sizes[-1]) if question.key == 'metrics' else question.target
             notes = [f'p95 of {len(times)}, median {median:.1f}, longest {max(times):.1f}',
                      self._rested[question.key], self._failed.get(question.key, '')]
-            rows.append(Row(QUESTIONS, name, once(p95), 'ms', target=question.target, note='; '.join(filter(None, notes)),
+            rows.append(Row(QUESTIONS, name, once(p95), 'ms', target=target, note='; '.join(filter(None, notes)),
                             more={'median': median, 'p95': p95, 'times': len(times)}))
         return rows

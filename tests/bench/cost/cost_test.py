@@ -123,7 +123,7 @@ class Summaries(unittest.TestCase):
 def fleet(nodes, ack_p99_ms, **more):
     """A report of telltale-fleetsim of a fleet that was borne."""
     return {'nodes': nodes, 'connected_most': nodes, 'drained': True, 'latency_claim': True, 'good_refused': 0,
-            'verified_wrong': 0, 'ack_p99_ms': ack_p99_ms, 'collector_cores': nodes / 10_000,
+            'good_too_late': 0, 'good_kept_apart': 0, 'verified_wrong': 0, 'ack_p99_ms': ack_p99_ms, 'collector_cores': nodes / 10_000,
             'collector_rss_most_mb': nodes / 4, **more}
 
 
@@ -214,7 +214,13 @@ class Fleets(unittest.TestCase):
     def test_the_knee_is_the_largest_fleet_held(self):
         reports = [fleet(1000, 20), fleet(2500, 240), fleet(5000, 260), fleet(9000, 30, verified_wrong=1)]
         self.assertEqual(collector_table.knee(reports), 2500)
-        self.assertEqual(collector_table.knee([fleet(1000, 20, latency_claim=False)]), 0)
+        for more in ({'latency_claim': False}, {'good_too_late': 1}, {'good_kept_apart': 2}):
+            self.assertEqual(collector_table.knee([fleet(1000, 20, **more)]), 0)
+
+    def test_a_fleet_smaller_than_the_targets_keeps_none_of_them(self):
+        self.assertEqual(collector_table.judged('fleet.cores', 0.4, 1000), '')
+        self.assertEqual(collector_table.judged('fleet.cores', 1.4, 1000), 'fleet.cores')
+        self.assertEqual(collector_table.judged('fleet.cores', 0.4, 10_000), 'fleet.cores')
 
     def test_the_picture_tells_fleets_held_from_others(self):
         drawn = fleet_plot.picture([fleet(1000, 20), fleet(2500, 240), fleet(5000, 260)])

@@ -3,6 +3,7 @@ import math
 from xml.sax.saxutils import escape
 
 from collector_table import ACK_LIMIT_MS, held
+from targets import all_targets
 
 WIDTH, PANEL, LEFT, RIGHT, TOP, GAP = 520, 120, 64, 24, 26, 34
 INK, GRID, LINE, LIMIT = '#333333', '#dddddd', '#0072b2', '#d55e00'
@@ -54,9 +55,12 @@ def draw(panel, top, at, reports):
 
 def picture(reports):
     """reports: of telltale-fleetsim, by ascending size. Full points were held, hollow ones not."""
+    limits = all_targets(1)
     panels = [Panel('durable ack, p99, ms', [report['ack_p99_ms'] for report in reports], True, ACK_LIMIT_MS),
-              Panel('CPU of the collector, cores', [report['collector_cores'] for report in reports], False, 1),
-              Panel('memory of the collector at most, MB', [report['collector_rss_most_mb'] for report in reports], False, 2500)]
+              Panel('CPU of the collector, cores', [report['collector_cores'] for report in reports], False,
+                    limits['fleet.cores'].limit),
+              Panel('memory of the collector at most, MB', [report['collector_rss_most_mb'] for report in reports], False,
+                    limits['fleet.rss'].limit)]
     most = max(report['nodes'] for report in reports)
     at = lambda report: LEFT + (WIDTH - LEFT - RIGHT) * report['nodes'] / most
     height = TOP + len(panels) * (PANEL + GAP) + 10
