@@ -197,7 +197,8 @@ static __always_inline void look(struct task_struct* task, struct telltale_task*
   struct look_at at = {};
 
   if (!own || task->exit_state) return;
-  /* No switch need have, since it changed its user. Who runs may be in the midst of an exec. */
+  /* Its last turns may have been counted and no more, so nobody saw it change its user. Who runs
+   * may be in the midst of an exec. */
   if (!task->on_cpu) refresh_ident(st, task);
   at.now = now;
   at.rq_now = rq_now;

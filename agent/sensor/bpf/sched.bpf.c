@@ -378,9 +378,9 @@ static __always_inline bool is_looked_up(struct task_struct* task) {
 }
 
 /* Notes who runs; the first event finds out more (find_out_who_runs), and most turns see none: to
- * ask at each took half of this program's time. To the agent a task that is looked up is running
- * from now on. While waits begin to be followed again (TELLTALE_PASS_RESUME) all are, and one that
- * was switched in meanwhile counts as an interval lost. */
+ * ask at each took a quarter to half of this program's time. To the agent a task that is looked up
+ * is running from now on. While waits begin to be followed again (TELLTALE_PASS_RESUME) all are,
+ * and one that was switched in meanwhile counts as an interval lost. */
 static __always_inline int note_runner(struct telltale_cpu* c, struct task_struct* next) {
   struct telltale_task* st;
   uint64_t create, rq_now;
