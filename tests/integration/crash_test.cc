@@ -67,9 +67,12 @@ class DiskTrials {
         {"acknowledged", all_.acked},    {"stored before", all_.stored_before},
         {"lost", all_.declared_lost},    {"missing", all_.missing},
         {"windows", all_.computed},      {"days", all_.expired},
-        {"whole backups", all_.backups}, {"refused", all_.refused},
+        {"whole backups", all_.backups}, {"found", all_.found},
+        {"counted", all_.counted},       {"explained", all_.explained},
     };
     for (const auto& [name, number] : numbers) Record(name, number);
+    Record("refused by a full disk", Refused(CrashDuring::kFullDisk));
+    Record("refused by a failing disk", Refused(CrashDuring::kWriteErrors));
     for (int step = 0; step < kCrashSteps; ++step) {
       for (int file = 0; file < kCrashFiles; ++file) {
         const uint64_t times = all_.deaths[step][file];
@@ -83,6 +86,11 @@ class DiskTrials {
   }
 
  private:
+  uint64_t Refused(CrashDuring during) const {
+    const auto found = of_.find(during);
+    return found == of_.end() ? 0 : found->second.refused;
+  }
+
   std::map<CrashDuring, CrashTally> of_;
   CrashTally all_;
 };
@@ -174,6 +182,8 @@ TEST(CrashTest, ACollectorLosesNothingAndCountsNothingTwice) {
       {"windows", all.computed},
       {"torn rollups", all.torn_rollups},
       {"latest ms", all.longest_ms},
+      {"found", all.found},
+      {"counted", all.counted},
   };
   for (const auto& [name, number] : numbers) Record(name, number);
   EXPECT_GT(all.acked, trials * 5) << "too little was sent for the trials to say anything";
@@ -213,6 +223,9 @@ TEST(CrashTest, AgentsAndTheirCollectorLoseNothingInSilenceAndCountNothingTwice)
       {"partial", all.partial},
       {"lost", all.lost},
       {"seen", all.seen},
+      {"found", all.found},
+      {"counted", all.counted},
+      {"cut", all.cut},
   };
   for (const auto& [name, number] : numbers) Record(name, number);
   EXPECT_GT(all.seen, 0u) << "no spool held an epoch when somebody looked";

@@ -36,7 +36,10 @@ void CrashAgents::Tally::Add(const Tally& other) {
   epochs += other.epochs;
   partial += other.partial;
   lost += other.lost;
+  cut += other.cut;
+  counted += other.counted;
   seen += other.seen;
+  found += other.found;
 }
 
 CrashAgents::CrashAgents()
@@ -132,7 +135,10 @@ std::string CrashAgents::Finish() {
     tally_.epochs += stored.epochs;
     tally_.partial += stored.partial;
     tally_.lost += stored.lost;
+    tally_.cut += stored.cut;
+    tally_.counted += stored.counted;
     tally_.seen += victim.witness->seen().size();
+    tally_.found += stored.found;
   }
   return wrong;
 }

@@ -32,7 +32,9 @@ class CrashAgents {
   struct Tally {
     uint64_t agents = 0, sensors = 0, uplinks = 0, collectors = 0;  // killed
     uint64_t epochs = 0, partial = 0, lost = 0;                     // known when finished
-    uint64_t seen = 0;  // epochs that stood in a spool when somebody looked
+    uint64_t cut = 0, counted = 0;  // sequence numbers given away, epochs by the nodes' counters
+    uint64_t seen = 0, found = 0;   // epochs that stood in a spool when somebody looked, and of
+                                    // them those stored
 
     void Add(const Tally& other);
   };

@@ -31,9 +31,10 @@ v1::AgentMessage Epoch(const std::string& node, uint64_t sequence) {
                  BodyEnding(first + sequence * 60 * kSecond, WeightOf(sequence)));
 }
 
-// Empty: the store has all of it, and if `exactly` nothing else.
+// Empty: the store has all of it, and if `exactly` nothing else. Adds what it found.
 std::string CheckNode(storage::Store& store, const std::string& node,
-                      const std::set<uint64_t>& acked, bool exactly) {
+                      const std::set<uint64_t>& acked, bool exactly, uint64_t& found,
+                      uint64_t& counted_epochs) {
   const auto record = store.nodes().Find(node);
   if (!record.has_value()) return acked.empty() ? "" : node + " is not known";
   storage::Incarnation incarnation;
@@ -44,9 +45,11 @@ std::string CheckNode(storage::Store& store, const std::string& node,
     if (!store.summaries().Received(record->number(), incarnation, sequence)) {
       return absl::StrCat(node, ": acked ", sequence, " is lost");
     }
+    ++found;
   }
   if (!exactly) return "";
   const storage::NodeCounters counters = store.summaries().Counters(record->number());
+  counted_epochs += counters.epochs;
   const auto cpu = counters.subs.find({1, 0});
   const uint64_t counted = cpu == counters.subs.end() ? 0 : cpu->second.weight;
   if (counters.epochs != acked.size() || counted != weight || counters.apart != 0) {
@@ -75,6 +78,8 @@ void CrashCollector::Tally::Add(const Tally& other) {
   computed += other.computed;
   torn_rollups += other.torn_rollups;
   longest_ms = std::max(longest_ms, other.longest_ms);
+  found += other.found;
+  counted += other.counted;
 }
 
 CrashCollector::Tally CrashCollector::tally() const {
@@ -133,7 +138,8 @@ CrashCollector::Found CrashCollector::Check(const std::string& data, const Seque
     found.wrong = absl::StrCat(report->faults[0].place, ": ", report->faults[0].what);
   }
   for (size_t i = 0; i < agents_.size() && found.wrong.empty(); ++i) {
-    found.wrong = CheckNode(**store, agents_[i].node, acked[i], exactly);
+    found.wrong =
+        CheckNode(**store, agents_[i].node, acked[i], exactly, found.acked, found.counted);
   }
   return found;
 }
@@ -203,6 +209,8 @@ std::string CrashCollector::Run(const Trial& trial) {
   }
   const Found found = Check(data_, Acked(), /*exactly=*/true);
   recomputed_ = found.recomputed;
+  tally_.found = found.acked;
+  tally_.counted = found.counted;
   return found.wrong;
 }
 

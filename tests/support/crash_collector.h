@@ -53,6 +53,9 @@ class CrashCollector {
     uint64_t computed = 0;      // windows and blocks, in lives that a late kill ended
     uint64_t torn_rollups = 0;  // late kills after some windows of what came, before the others
     uint64_t longest_ms = 0;    // from the beginning of the streams to the kill
+    // By the last check of a directory, of all that was ever stored in it.
+    uint64_t found = 0;    // of acked
+    uint64_t counted = 0;  // epochs, by the nodes' counters
 
     void Add(const Tally& other);
   };
@@ -64,6 +67,8 @@ class CrashCollector {
     std::string wrong;  // empty: nothing
     uint64_t recomputed = 0;
     uint64_t pending = 0;
+    uint64_t acked = 0;    // of those that had been acknowledged
+    uint64_t counted = 0;  // epochs
   };
   using Sequences = std::vector<std::set<uint64_t>>;  // of each agent
   Sequences Acked() const;

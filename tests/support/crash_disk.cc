@@ -80,7 +80,7 @@ class Checker {
       : agents_(agents), store_(store), floor_(floor) {}
 
   // Everything in `acked` of a node and no more.
-  std::string Node(uint32_t node, const std::set<uint64_t>& acked, bool exactly) const {
+  std::string Node(uint32_t node, const std::set<uint64_t>& acked, bool exactly) {
     const CrashDisk::Agent& agent = agents_[node - 1];
     std::set<uint64_t> readable;
     std::string wrong;
@@ -100,9 +100,11 @@ class Checker {
                              ? store_.summaries().Received(node, CrashIncarnation(node), sequence)
                              : readable.contains(sequence);
       if (!there) return absl::StrCat("acked ", sequence, " is lost");
+      ++found_;
     }
     if (!exactly) return "";
     const storage::NodeCounters counters = reader.Counters(node);
+    counted_ += counters.epochs;
     if (counters.epochs != acked.size()) {
       return absl::StrCat("counts ", counters.epochs, " epochs, acknowledged were ", acked.size());
     }
@@ -114,9 +116,17 @@ class Checker {
     return Gaps(node);
   }
 
+  // Of all nodes so far.
+  std::vector<CrashReport> Findings() const {
+    std::vector<CrashReport> findings = explained_;
+    findings.push_back({CrashReport::kFound, 0, found_});
+    findings.push_back({CrashReport::kCounted, 0, counted_});
+    return findings;
+  }
+
  private:
   // Every number that never came is missing or lost in the ledger, and its time a gap.
-  std::string Gaps(uint32_t node) const {
+  std::string Gaps(uint32_t node) {
     const CrashDisk::Agent& agent = agents_[node - 1];
     const auto ledgers = store_.reader().Ledgers(node);
     if (ledgers.size() != 1) return absl::StrCat(ledgers.size(), " ledgers, want 1");
@@ -131,6 +141,7 @@ class Checker {
             "received and ", ledger.DeclaredLost(sequence) ? "" : "not ", "lost, but was ",
             received ? "" : "not ", "acknowledged and ", lost ? "" : "not ", "declared");
       }
+      if (!received) explained_.push_back({CrashReport::kExplained, node, sequence});
       const uint64_t start = CrashEpochStart(sequence);
       if (storage::DayOf(start) < floor_) continue;
       const auto view = store_.reader().Coverage(node, start, start + 60 * storage::kSecondNs);
@@ -149,6 +160,8 @@ class Checker {
   const Agents& agents_;
   storage::Store& store_;
   const uint16_t floor_;
+  uint64_t found_ = 0, counted_ = 0;
+  std::vector<CrashReport> explained_;
 };
 
 // Of a child, for its parent.
@@ -234,10 +247,13 @@ int CheckStore(const std::string& dir, const Agents& agents, int pipe) {
   const auto opened = OpenCrashStore(
       {.data = dir + "/data", .now_ns = [now_ns] { return now_ns; }, .read_only = true});
   if (!opened.ok()) return Complain(dir, opened.status().ToString());
-  const Checker checker(agents, **opened, (*opened)->summaries().RawFloor());
+  Checker checker(agents, **opened, (*opened)->summaries().RawFloor());
   for (uint32_t node = 1; node <= kCrashNodes; ++node) {
     const std::string wrong = checker.Node(node, agents[node - 1].acked, /*exactly=*/true);
     if (!wrong.empty()) return Complain(dir, absl::StrCat("node ", node, ": ", wrong));
+  }
+  for (const CrashReport& finding : checker.Findings()) {
+    if (write(pipe, &finding, sizeof finding) != sizeof finding) return 3;
   }
   const CrashReport floor{CrashReport::kRawFloor, 0, (*opened)->summaries().RawFloor()};
   return write(pipe, &floor, sizeof floor) == sizeof floor ? 0 : 3;
@@ -249,7 +265,7 @@ int CheckBackup(const std::string& dir, const Agents& agents) {
       {.data = dir + "/backup", .now_ns = [now_ns] { return now_ns; }, .read_only = true});
   if (!opened.ok()) return Complain(dir, opened.status().ToString());
   std::string wrong = VerifyText(**opened, /*nothing_pending=*/false);
-  const Checker checker(agents, **opened, (*opened)->summaries().RawFloor());
+  Checker checker(agents, **opened, (*opened)->summaries().RawFloor());
   for (uint32_t node = 1; node <= kCrashNodes && wrong.empty(); ++node) {
     wrong = checker.Node(node, agents[node - 1].backed, /*exactly=*/false);
   }
@@ -289,7 +305,8 @@ void ForEachNumber(CrashTally& here, const CrashTally& there, const Change& chan
   for (const auto number :
        {&CrashTally::trials, &CrashTally::power_cuts, &CrashTally::acked,
         &CrashTally::stored_before, &CrashTally::declared_lost, &CrashTally::missing,
-        &CrashTally::computed, &CrashTally::refused, &CrashTally::expired, &CrashTally::backups}) {
+        &CrashTally::computed, &CrashTally::refused, &CrashTally::expired, &CrashTally::backups,
+        &CrashTally::found, &CrashTally::counted, &CrashTally::explained}) {
     change(here.*number, there.*number);
   }
   for (size_t step = 0; step < here.deaths.size(); ++step) {
@@ -313,6 +330,7 @@ CrashTally CrashDisk::tally() const {
   for (const Agent& agent : agents_) {
     tally.acked += agent.acked.size();
     tally.declared_lost += agent.lost.size();
+    tally.explained += agent.explained.size();
     tally.missing += agent.next - 1 - agent.acked.size() - agent.lost.size();
   }
   return tally;
@@ -333,6 +351,15 @@ void CrashDisk::Take(const CrashReport& report) {
       if (raw_floor_ != 0) tally_.expired += report.number - raw_floor_;
       raw_floor_ = report.number;
       break;
+    case CrashReport::kFound:
+      tally_.found = report.number;
+      break;
+    case CrashReport::kCounted:
+      tally_.counted = report.number;
+      break;
+    case CrashReport::kExplained:
+      agents_[report.node - 1].explained.insert(report.number);
+      return;
     case CrashReport::kBackupBegun:
       for (Agent& agent : agents_) agent.backed = agent.acked;
       break;

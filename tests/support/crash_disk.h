@@ -31,6 +31,11 @@ struct CrashTally {
   uint64_t refused = 0;   // batches, by a disk that was full or failed
   uint64_t expired = 0;   // days of raw
   uint64_t backups = 0;   // whole ones, which were checked, too
+  // By the last check of a directory, of all that was ever stored in it:
+  uint64_t found = 0;    // of acked
+  uint64_t counted = 0;  // epochs, by the nodes' counters
+  // Of those lost and missing, by any check: the ledger had them as what they are.
+  uint64_t explained = 0;
   // Where the writers died.
   std::array<std::array<uint64_t, kCrashFiles>, kCrashSteps> deaths = {};
 
@@ -53,10 +58,11 @@ class CrashDisk {
 
   struct Agent {
     std::set<uint64_t> acked;
-    std::set<uint64_t> lost;    // declared, and that was acknowledged
-    uint64_t next = 1;          // the first that is not acknowledged
-    uint64_t cpu_weight = 0;    // sum over the acknowledged ones
-    std::set<uint64_t> backed;  // acknowledged when the last backup began
+    std::set<uint64_t> lost;       // declared, and that was acknowledged
+    std::set<uint64_t> explained;  // lost or missing, and a check found it so in the ledger
+    uint64_t next = 1;             // the first that is not acknowledged
+    uint64_t cpu_weight = 0;       // sum over the acknowledged ones
+    std::set<uint64_t> backed;     // acknowledged when the last backup began
   };
 
  private:

@@ -63,9 +63,12 @@ struct CrashReport {
     kLost,
     kBackupBegun,
     kBackupDone,
-    kComputed,  // windows
-    kRefused,   // a batch: the disk was full or failed
-    kRawFloor,  // a day: what is older has expired
+    kComputed,   // windows
+    kRefused,    // a batch: the disk was full or failed
+    kRawFloor,   // a day: what is older has expired
+    kFound,      // by a check: acknowledged epochs
+    kCounted,    // epochs that counters have
+    kExplained,  // one that never came, which the ledger has as what it is
     kDied,
   };
   Kind kind = kAcked;

@@ -123,6 +123,7 @@ SpoolWitness::Stored SpoolWitness::HoldAgainst(storage::Store& store) const {
   rows.Expect((*spool)->records().empty(), (*spool)->records().size(), " records were not sent");
   rows.Expect((*spool)->lost().empty(), (*spool)->lost().size(), " losses were not declared");
   const uint64_t newest = (*spool)->next_sequence() - 1;
+  stored.cut = newest;
 
   rows.Read(store, node->number());
   const auto ledgers = store.reader().Ledgers(node->number());
@@ -145,8 +146,11 @@ SpoolWitness::Stored SpoolWitness::HoldAgainst(storage::Store& store) const {
   }
   for (const auto& [sequence, record] : seen_) {
     rows.Expect(rows.Has(sequence), "epoch ", sequence, " stood in the spool and is lost");
+    stored.found += rows.Has(sequence) ? 1 : 0;
   }
-  rows.ExpectCounted(store.summaries().Counters(node->number()));
+  const storage::NodeCounters counters = store.summaries().Counters(node->number());
+  stored.counted = counters.epochs;
+  rows.ExpectCounted(counters);
   return stored;
 }
 

@@ -27,6 +27,9 @@ class SpoolWitness {
   struct Stored {
     std::string wrong;  // empty: nothing; else a line each
     uint64_t epochs = 0;
+    uint64_t cut = 0;      // sequence numbers the agent gave away
+    uint64_t found = 0;    // of those seen in its spool
+    uint64_t counted = 0;  // epochs, by the node's counters
     uint64_t lost = 0;     // declared
     uint64_t partial = 0;  // of the epochs
     uint64_t first_ns = UINT64_MAX, last_ns = 0;

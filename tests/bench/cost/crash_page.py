@@ -49,28 +49,42 @@ def count(number, one, many=None):
     return f'{number:,} {one if number == 1 else many or one + "s"}'
 
 
+def row(what, crashes, of_them, acked, found, counted, refused='', acked_counted=None):
+    """`acked_counted`: of those that counters must have, if not `acked`."""
+    twice = counted - (acked if acked_counted is None else acked_counted)
+    return (f'| {what} | {crashes:,} | {of_them} | {acked:,} | {found:,} | {counted:,} | {acked - found:,} | {twice:,} | '
+            f'{refused} |')
+
+
 def page(soak, about, how):
     n = soak.number
     storage, collector = n(STORAGE, 'trials'), n(COLLECTOR, 'trials')
     whole, sensors, uplinks = (n(AGENTS, f'{what} killed') for what in ('agents', 'sensors', 'uplinks'))
     between = n(AGENTS, 'collectors killed')
-    acked = n(STORAGE, 'acknowledged') + n(COLLECTOR, 'acknowledged')
     agents = whole + sensors + uplinks
+    full, failing = n(STORAGE, 'refused by a full disk'), n(STORAGE, 'refused by a failing disk')
     lines = [
         '# What crashes cost: nothing that was acknowledged', '',
         f'Made by `{how}`; do not edit. What is done and checked: [crash_test.cc](../integration/crash_test.cc).', '',
         f"{about['date']}, {about['system']}, kernel {about['kernel']}, {about['cpus']} x {about['cpu']}"
         f"{' (virtual machine)' if about['virtual'] else ''}, {about['memory_gb']} GB, collector {about['agent']}; "
         f'{soak.seconds / 60:.0f} min.', '',
-        '| | crashes | of them | epochs acknowledged | lost | counted twice | gaps the ledger does not have |',
-        '|---|---|---|---|---|---|---|',
-        f"| storage on a disk of the test's | {storage:,} | {count(n(STORAGE, 'power cuts'), 'power cut')} | "
-        f"{n(STORAGE, 'acknowledged'):,} | 0 | 0 | 0 |",
-        f"| a collector under three streams | {collector:,} | {collector:,} kill -9 | {n(COLLECTOR, 'acknowledged'):,} | 0 | 0 | 0 |",
-        f"| agents, and their collector | {agents + between:,} | kill -9 of {count(whole, 'whole agent')}, {count(sensors, 'sensor')}, "
-        f"{count(uplinks, 'uplink')}, {count(between, 'collector')} | {n(AGENTS, 'stored'):,} | 0 | 0 | 0 |",
-        f"| sum | {storage + collector + agents + between:,} | | {acked + n(AGENTS, 'stored'):,} | 0 | 0 | 0 |", '',
-        'The zeros are asserted after each crash (of agents: after each 40); a soak in which one was not writes no page.', '',
+        '| | crashes | of them | epochs acknowledged | found | counted | lost | counted twice | refused by the disk |',
+        '|---|---|---|---|---|---|---|---|---|',
+        row("storage on a disk of the test's", storage, count(n(STORAGE, 'power cuts'), 'power cut'),
+            n(STORAGE, 'acknowledged'), n(STORAGE, 'found'), n(STORAGE, 'counted'),
+            f"{count(full, 'batch', 'batches')} by a full one, {failing:,} by a failing one"),
+        row('a collector under three streams', collector, f'{collector:,} kill -9', n(COLLECTOR, 'acknowledged'),
+            n(COLLECTOR, 'found'), n(COLLECTOR, 'counted')),
+        row('agents, and their collector', agents + between,
+            f"kill -9 of {count(whole, 'whole agent')}, {count(sensors, 'sensor')}, {count(uplinks, 'uplink')}, "
+            f"{count(between, 'collector')}", n(AGENTS, 'seen'), n(AGENTS, 'found'), n(AGENTS, 'counted'),
+            acked_counted=n(AGENTS, 'stored')), '',
+        'Found: those of the acknowledged ones that the store still has (of days that expired, that it knows to have had); of '
+        'agents, those that somebody saw in a spool. Counted: what the counters of the nodes have; they are of each epoch '
+        "once, by its number and, as each has a weight of its own, by their sum. Both after the last crash of a directory of "
+        '40; after each crash (of agents: after each 40) they are asserted, and a soak in which one was wrong ends there and '
+        'writes no page.', '',
         '## Storage', '',
         'Where the writer died: what its thread was in the middle of, and the file it was about to change (half of a write is '
         'written). "Between its steps": the moment lay behind the end of what the trial did.', '',
@@ -81,8 +95,8 @@ def page(soak, about, how):
     lines += [
         '', f"{count(n(STORAGE, 'stored before'), 'epoch was', 'epochs were')} on disk when the crash came before the acknowledgement: "
         'sent again, each was known and counted once. '
-        f"Gaps: {count(n(STORAGE, 'lost'), 'epoch')} declared lost and {n(STORAGE, 'missing'):,} that never came, each in the ledger "
-        f"as what it is. The writers computed {count(n(STORAGE, 'windows'), 'window')} and let {count(n(STORAGE, 'days'), 'day')} of "
+        f"Gaps: {count(n(STORAGE, 'lost'), 'epoch')} declared lost and {n(STORAGE, 'missing'):,} that never came; in the "
+        f"ledger {n(STORAGE, 'explained'):,} of these were found as what they are. The writers computed {count(n(STORAGE, 'windows'), 'window')} and let {count(n(STORAGE, 'days'), 'day')} of "
         f"raw expire; {count(n(STORAGE, 'whole backups'), 'backup')} became whole before the crash and passed every check.", '',
         '## A real collector', '',
         f"Killed within 200 ms of the streams' beginning, a quarter up to {n(COLLECTOR, 'latest ms') / 1000:.1f} s later, a third while "
@@ -92,8 +106,9 @@ def page(soak, about, how):
         f"{n(COLLECTOR, 'whole backups'):,} became whole and were checked.", '',
         '## Real agents', '',
         f"Epochs of 5 s of the replay sensor. {n(AGENTS, 'seen'):,} of {n(AGENTS, 'stored'):,} epochs were seen in a spool on their way: "
-        f"each stands in the store once. {n(AGENTS, 'partial'):,} were cut short by a kill and say so, "
-        f"{count(n(AGENTS, 'lost'), 'sequence number is', 'sequence numbers are')} declared lost, with a reason; none is missing.", '',
+        f"{n(AGENTS, 'found'):,} of these are stored. {n(AGENTS, 'partial'):,} were cut short by a kill and say so. Of "
+        f"{n(AGENTS, 'cut'):,} sequence numbers {n(AGENTS, 'stored'):,} are stored and {n(AGENTS, 'lost'):,} declared lost, with "
+        'a reason.', '',
         '## Does it find anything?', '',
         'The same harness over a store that acknowledges before it syncs ([early_ack.h](../support/early_ack.h)) must find it within ten '
         f"power cuts, or the soak fails. Here it took {count(n(PLANTED, 'power cuts'), 'power cut')}: "
