@@ -1,9 +1,9 @@
 #include "collector/web/web_front.h"
 
 #include <atomic>
-#include <map>
 
 #include "collector/metrics/store_figures.h"
+#include "collector/web/engine_api.h"
 #include "collector/web/landing_page.h"
 #include "collector/web/live_events.h"
 #include "collector/web/metrics_handler.h"
@@ -14,45 +14,9 @@
 namespace telltale::web {
 namespace {
 
-query::Cancelled CancelledBy(std::shared_ptr<const std::atomic<bool>> flag) {
-  return [flag = std::move(flag)] { return flag != nullptr && flag->load(); };
-}
-
-template <typename Question, typename Answer>
-void Add(ApiTable& api, const std::string& name, const query::Engine* engine,
-         absl::StatusOr<Answer> (query::Engine::*ask)(const Question&, const query::Cancelled&)
-             const) {
-  api.Add<Question, Answer>(name, [engine, ask](const Question& question, const CallContext& call) {
-    return (engine->*ask)(question, CancelledBy(call.cancelled));
-  });
-}
-
-ApiTable ApiOf(const query::Engine* engine) {
-  using query::Engine;
-  ApiTable api;
-  Add(api, "status", engine, &Engine::Status);
-  Add(api, "nodes", engine, &Engine::Nodes);
-  Add(api, "vitals", engine, &Engine::Vitals);
-  Add(api, "series", engine, &Engine::Series);
-  Add(api, "top", engine, &Engine::Top);
-  Add(api, "samples", engine, &Engine::Samples);
-  Add(api, "stacks", engine, &Engine::Stacks);
-  Add(api, "flame", engine, &Engine::Flame);
-  Add(api, "diff", engine, &Engine::Diff);
-  Add(api, "histogram", engine, &Engine::Histogram);
-  Add(api, "coverage", engine, &Engine::Coverage);
-  Add(api, "host", engine, &Engine::Host);
-  Add(api, "events", engine, &Engine::Events);
-  Add(api, "anomalies", engine, &Engine::Anomalies);
-  Add(api, "filter_series", engine, &Engine::FilterSeries);
-  Add(api, "marks", engine, &Engine::Marks);
-  Add(api, "investigate", engine, &Engine::Investigate);
-  return api;
-}
-
 Handler Landing(const query::Engine* engine) {
   return LandingHandler([engine](const Request& request) -> absl::StatusOr<LandingData> {
-    const auto cancelled = CancelledBy(request.cancelled);
+    const query::Cancelled cancelled = CancelledBy(request.cancelled);
     auto status = engine->Status({}, cancelled);
     if (!status.ok()) return status.status();
     auto nodes = engine->Nodes({}, cancelled);
@@ -145,7 +109,7 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
   if (options.live != nullptr) routes.live = FollowLive(options.live);
   routes.landing = Landing(options.engine);
   routes.ui = UiResponse;
-  routes.api = ApiOf(options.engine);
+  routes.api = EngineApi(options.engine);
   if (options.filters) {
     routes.api.Add<v1::ListFiltersRequest, v1::ListFiltersAnswer>(
         "filters", [filters = options.filters](const v1::ListFiltersRequest&, const CallContext&) {

@@ -10,3 +10,4 @@ telltale_fuzzer(keys LINK telltale::storage_keys)
 telltale_fuzzer(query LINK telltale::web_requests)
 telltale_fuzzer(spool LINK telltale::agent_spool telltale::cli_spool PkgConfig::XXHASH
   absl::str_format)
+telltale_fuzzer(answer LINK telltale::engine_api telltale_query_store)

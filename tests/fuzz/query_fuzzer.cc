@@ -1,31 +1,22 @@
 // Feeds arbitrary parameters and bodies to the REST interface: target and body as they would come,
 // through the router to every kind of question. First byte: which question (Router below), or 'p' a
-// path of any kind. Then the query up to the first newline, then the body; a query that begins with
-// 'x' posts protobuf, one with 'j' JSON, else it is a GET. An answer is JSON or protobuf that can
-// be read, an error is one line of JSON with its reason, and nothing takes a second walk through a
-// question.
-#include <google/protobuf/struct.pb.h>
+// path of any kind. Then query and body (rest_call.h). What a question was understood as is its
+// answer here; answer_fuzzer.cc has real ones.
 #include <google/protobuf/stubs/logging.h>
-#include <google/protobuf/util/json_util.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
-#include "absl/strings/match.h"
 #include "collector/web/router.h"
 #include "telltale/v1/query.pb.h"
 #include "telltale/v1/watch.pb.h"
+#include "tests/fuzz/rest_call.h"
 
 namespace {
 
 using namespace telltale;
-
-void Require(bool fact) {
-  if (!fact) std::abort();
-}
 
 // Answers with the question: what was understood comes out.
 template <typename Question>
@@ -65,55 +56,19 @@ const web::Handler& Router() {
   return router;
 }
 
-void CheckAnswer(const web::Response& response) {
-  Require(response.status >= 200 && response.status < 600);
-  if (response.content_type != "application/json") return;
-  Require(absl::EndsWith(response.body, "\n"));
-  if (response.status == 200) {
-    google::protobuf::Struct json;
-    Require(google::protobuf::util::JsonStringToMessage(response.body, &json).ok());
-    return;
-  }
-  // By hand, because protobuf's reader of JSON takes most of the time.
-  std::string_view body = response.body;
-  Require(body.starts_with(R"({"error": ")") && body.ends_with("\"}\n"));
-  Require(web::ValidUtf8(body));
-  body = body.substr(11, body.size() - 14);
-  for (size_t i = 0; i < body.size(); ++i) {
-    Require(static_cast<unsigned char>(body[i]) >= 0x20 && body[i] != '"');
-    if (body[i] == '\\') Require(++i < body.size());
-  }
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const size_t newline = std::min(rest.find('\n'), rest.size());
-  const std::string_view target = rest.substr(0, newline);
-  web::Request request;
-  request.method = "GET";
-  request.peer = collector::Identity{collector::Role::kViewer, "fuzz"};
   if (data[0] == 'p') {
-    const auto path = web::PercentDecode(target, false);
+    const auto path = web::PercentDecode(rest.substr(0, rest.find('\n')), false);
     if (!path.ok()) return 0;
-    request.path = *path;
-  } else {
-    request.path = std::string("/api/v1/") + static_cast<char>(data[0]);
-    if (target.starts_with('x') || target.starts_with('j')) {
-      request.method = "POST";
-      request.content_type = target.front() == 'x' ? "application/x-protobuf" : "application/json";
-      request.body = std::string(rest.substr(std::min(newline + 1, rest.size())));
-    }
-    auto query = web::ParseQuery(request.method == "POST" ? target.substr(1) : target);
-    if (!query.ok()) {
-      CheckAnswer(web::ErrorResponse(query.status()));
-      return 0;
-    }
-    request.query = *std::move(query);
+    auto call = fuzz::RestCall(*path, "");
+    fuzz::CheckAnswer(Router()(*call));
+    return 0;
   }
-  if (!target.starts_with('j')) request.accept = "application/x-protobuf";
-  CheckAnswer(Router()(request));
+  const auto call = fuzz::RestCall(std::string("/api/v1/") + static_cast<char>(data[0]), rest);
+  fuzz::CheckAnswer(call.ok() ? Router()(*call) : web::ErrorResponse(call.status()));
   return 0;
 }

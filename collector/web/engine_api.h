@@ -1,0 +1,22 @@
+// Which question of the query engine has which path below /api/v1.
+
+#ifndef TELLTALE_COLLECTOR_WEB_ENGINE_API_H_
+#define TELLTALE_COLLECTOR_WEB_ENGINE_API_H_
+
+#include <atomic>
+#include <memory>
+
+#include "collector/query/engine.h"
+#include "collector/web/api.h"
+
+namespace telltale::web {
+
+// The engine outlives the table. Its handlers may be called by any thread.
+ApiTable EngineApi(const query::Engine* engine);
+
+// For the engine: cancelled once the flag is set. No flag: never.
+query::Cancelled CancelledBy(std::shared_ptr<const std::atomic<bool>> flag);
+
+}  // namespace telltale::web
+
+#endif  // TELLTALE_COLLECTOR_WEB_ENGINE_API_H_
