@@ -1,5 +1,6 @@
-"""The table of `run collector`: fleets of growing size against one collector, each by itself; the largest
-once more while its streams break and people ask."""
+"""The table of `run collector`: fleets of growing size against one collector, each by itself; the largest once more
+while people ask and then its streams break, the largest held once more without a spread of sending."""
+import dataclasses
 import time
 
 import pairs
@@ -12,7 +13,9 @@ from targets import all_targets
 FLEET, LARGEST, QUESTIONS = 'Fleets', 'The largest fleet that ran', 'Questions while it reports, one after the other'
 ACK_LIMIT_MS = 250
 # Measured are five, as long as the windows of a fleet take to come round.
-WARMUP_EPOCHS, EPOCHS, TROUBLED_EPOCHS = 1, 6, 3
+# Of a troubled run: a warm-up, two in which people ask, one in which the streams break.
+WARMUP_EPOCHS, EPOCHS, TROUBLED_EPOCHS = 1, 6, 4
+NO_SPREAD = ('--ingest-spread', '0s')
 
 
 def held(report):
@@ -56,6 +59,7 @@ class CollectorTable:
         self._recordings, self._progress = recordings, progress
         # troubled: None also where that run failed, which failure says.
         self.reports, self.troubled, self.failure = [], None, ''
+        self.at_once, self.at_once_failure = None, ''  # without a spread, likewise
         self._filled, self._turn = filled, 0
         self._asked, self._rested, self._failed = {}, {}, {}  # by question: ms; what the first rested on; why not
 
@@ -67,8 +71,21 @@ class CollectorTable:
             self.troubled = self._run(self._sizes[-1], troubled=True)
         except FleetFailed as failure:
             self.failure = f'the run with questions and a storm failed: {failure}'
+        self._run_at_once()
         rows = [self._fleet_row(report) for report in self.reports]
-        return [self._knee_row(), *rows, *self._largest_rows(self.reports[-1]), *self._question_rows()]
+        return [self._knee_row(), *rows, self._at_once_row(), *self._largest_rows(self.reports[-1]), *self._question_rows()]
+
+    def _run_at_once(self):
+        """Every node of the largest fleet held sends as soon as its epoch ends, and all end with the minute."""
+        if size := knee(self.reports):
+            try:
+                self._site.restart(NO_SPREAD)
+                self._site.settle()
+                self.at_once = self._run(size)
+            except FleetFailed as failure:
+                self.at_once_failure = f'the run without a spread failed: {failure}'
+        else:
+            self.at_once_failure = 'no fleet was held'
 
     def _run(self, size, troubled=False):
         epochs = TROUBLED_EPOCHS if troubled else EPOCHS
@@ -77,11 +94,11 @@ class CollectorTable:
             options += ['--recordings', ','.join(str(path) for path in self._recordings)]
         if troubled:
             # In the last measured epoch; what is acked from then on is told apart.
-            options += ['--storm-at', f'{self._epoch_s * 3 // 2}s']
+            options += ['--storm-at', f'{self._epoch_s * 5 // 2}s']
         with self._site.fleet(size, options) as fleet:
             while (said := fleet.progress()) is not None:
                 self._progress(f'{size} nodes: {said}')
-                if troubled and f'{size * 2} epochs cut' in said:
+                if troubled and any(f' {size * cut} epochs cut' in said for cut in (2, 3)):
                     self._ask()
                 time.sleep(1)
             return fleet.result()
@@ -103,6 +120,12 @@ class CollectorTable:
         note = ('the largest that was tried' if best == largest else
                 '; '.join(f"{report['nodes']:.0f}: {why_not(report)}" for report in self.reports if not held(report)))
         return Row(FLEET, 'largest fleet held', once(best), 'nodes', target='fleet.held', note=note)
+
+    def _at_once_row(self):
+        if self.at_once is None:
+            return Row(FLEET, 'the same without a spread of sending', None, 'ms', note=self.at_once_failure)
+        row = self._fleet_row(self.at_once)
+        return dataclasses.replace(row, name=f'{row.name}, all sent with the minute', target='')
 
     def _fleet_row(self, report):
         figure = once(report['ack_p99_ms']) if report['ack_p99_ms'] is not None else None

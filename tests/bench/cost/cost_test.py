@@ -131,12 +131,12 @@ class Site:
     """Runs no fleet; keeps what was asked of it."""
 
     def __init__(self):
-        self.fleets, self.asked = [], []
+        self.fleets, self.asked, self.restarts = [], [], []
 
     @contextlib.contextmanager
     def fleet(self, size, options):
         self.fleets.append((size, '--storm-at' in options))
-        self._said = [f'{2 * size} epochs cut']
+        self._said = [f'{size} of {size} nodes connected, {cut * size} epochs cut' for cut in (4, 3, 2, 1)]
         storm = {'storm_back_max_s': 20, 'storm_back_p50_s': 10, 'storm_ack_p99_ms': 900, 'storm_ack_max_ms': 950,
                  'storm_reconnected': size}
         more = {'simulator_cores': 0.1, 'both_share': 20, 'collector_rss_mb': 1, 'ack_p50_ms': 1, 'ack_max_ms': 9,
@@ -145,6 +145,12 @@ class Site:
                 'stacks_of_fleet': 1, 'other_builds_share': 1}
         self._report = fleet(size, 20, **more, **(storm if '--storm-at' in options else {}))
         yield self
+
+    def restart(self, options=()):
+        self.restarts.append((len(self.fleets), options))
+
+    def settle(self):
+        pass
 
     def progress(self):
         return self._said.pop() if self._said else None
@@ -163,8 +169,12 @@ class Fleets(unittest.TestCase):
         site = Site()
         table = collector_table.CollectorTable(site, 10, [10, 20], 60, [], lambda text: None)
         named = {row.name: row for row in table.rows()}
-        self.assertEqual(site.fleets, [(10, False), (20, False), (20, True)])
+        self.assertEqual(site.fleets, [(10, False), (20, False), (20, True), (20, False)])
+        # In two epochs, each question in each.
         self.assertEqual({number for number, _ in site.asked}, {3})
+        self.assertEqual(site.asked.count((3, '/metrics')), 2)
+        self.assertEqual(site.restarts, [(3, ('--ingest-spread', '0s'))])
+        self.assertEqual(named['durable ack p99, 20 nodes, all sent with the minute'].figure.value, 20)
         # Of the nodes that have weeks behind them; the page is everybody's.
         self.assertEqual(named['one vital, 30 d, 10 nodes'].figure.value, 100)
         self.assertEqual(named['/metrics of 20 nodes'].figure.value, 100)
@@ -211,6 +221,16 @@ class Fleets(unittest.TestCase):
         self.assertIn('7 had not come back', row(storm_reconnected=3).note)
         self.assertEqual(row(drained=False, verified_wrong=2).figure.value, 2)
 
+    @mock.patch('time.sleep')
+    def test_without_a_fleet_held_none_is_run_without_a_spread(self, _):
+        class Slow(Site):
+            def result(self):
+                return {**super().result(), 'ack_p99_ms': 251}
+        site = Slow()
+        named = {row.name: row for row in collector_table.CollectorTable(site, 10, [10], 60, [], lambda text: None).rows()}
+        self.assertEqual(site.restarts, [])
+        self.assertEqual(named['the same without a spread of sending'].note, 'no fleet was held')
+
     def test_the_knee_is_the_largest_fleet_held(self):
         reports = [fleet(1000, 20), fleet(2500, 240), fleet(5000, 260), fleet(9000, 30, verified_wrong=1)]
         self.assertEqual(collector_table.knee(reports), 2500)
@@ -234,12 +254,13 @@ class Fleets(unittest.TestCase):
 
 class CrashPage(unittest.TestCase):
     STORAGE = {'trials': 4, 'power cuts': 2, 'acknowledged': 1000, 'stored before': 1, 'lost': 3, 'missing': 7, 'windows': 50, 'days': 2,
-               'whole backups': 1, 'died in computing windows: the log': 1, 'died in a compaction: a manifest': 1,
+               'whole backups': 1, 'found': 1000, 'counted': 1000, 'explained': 10, 'refused by a full disk': 6,
+               'refused by a failing disk': 1, 'died in computing windows: the log': 1, 'died in a compaction: a manifest': 1,
                'died in a compaction: a table file': 2}
     COLLECTOR = {'trials': 2, 'acknowledged': 200, 'stored before': 5, 'whole backups': 1, 'torn backups': 0, 'windows': 9,
-                 'torn rollups': 1, 'latest ms': 2500}
+                 'torn rollups': 1, 'latest ms': 2500, 'found': 200, 'counted': 200}
     AGENTS = {'agents killed': 3, 'sensors killed': 1, 'uplinks killed': 1, 'collectors killed': 2, 'stored': 30, 'partial': 2, 'lost': 0,
-              'seen': 12}
+              'seen': 12, 'found': 12, 'counted': 30, 'cut': 30}
     PLANTED = {'power cuts': 2, 'found': 'node 1: epoch 6 was taken for a new one'}
 
     def results(self, **changed):
@@ -252,10 +273,20 @@ class CrashPage(unittest.TestCase):
     def test_it_adds_up_what_the_tests_recorded(self):
         about = {'date': '', 'system': '', 'kernel': '', 'cpu': '', 'cpus': 2, 'virtual': True, 'memory_gb': 8, 'agent': '1'}
         page = crash_page.page(crash_page.Soak(self.results()), about, 'tests/soak crash 6')
-        self.assertIn('| sum | 13 | | 1,230 | 0 | 0 | 0 |', page)
+        self.assertIn("| storage on a disk of the test's | 4 | 2 power cuts | 1,000 | 1,000 | 1,000 | 0 | 0 | "
+                      '6 batches by a full one, 1 by a failing one |', page)
+        self.assertIn('| 12 | 12 | 30 | 0 | 0 |', page)
+        self.assertIn('in the ledger 10 of these', page)
         self.assertIn('| a compaction | 3 | a table file 2, a manifest 1 |', page)
         self.assertLess(page.index('| a compaction |'), page.index('| computing windows | 1 |'))
         self.assertIn('2 power cuts: node 1: epoch 6 was taken for a new one.', page)
+
+    def test_what_is_lost_or_counted_twice_is_worked_out_from_what_was_found_and_counted(self):
+        about = {'date': '', 'system': '', 'kernel': '', 'cpu': '', 'cpus': 2, 'virtual': True, 'memory_gb': 8, 'agent': '1'}
+        changed = {crash_page.COLLECTOR: {'found': '199', 'counted': '203'}, crash_page.AGENTS: {'counted': '31'}}
+        page = crash_page.page(crash_page.Soak(self.results(**changed)), about, 'tests/soak crash 6')
+        self.assertIn('| 200 | 199 | 203 | 1 | 3 |', page)
+        self.assertIn('| 12 | 12 | 31 | 0 | 1 |', page)
 
     def test_a_soak_that_found_something_has_no_page(self):
         failed = {'failures': [{'failure': 'crash_test.cc:50\ntrial 7 of kind 3'}]}

@@ -46,13 +46,13 @@ class FleetSite:
         self._stop()
         self._log.close()
 
-    def _start(self):
+    def _start(self, options=()):
         (self.data / 'ports').unlink(missing_ok=True)  # of a collector before this one
         self._collector = subprocess.Popen(
             [self._binaries / 'telltale-collector', '--listen-grpc', '127.0.0.1:0', '--listen-https', '127.0.0.1:0',
              '--data', self.data, '--tls-ca', self._pki / 'ca.crt', '--tls-cert', self._pki / 'collector-collector.crt',
              '--tls-key', self._pki / 'collector-collector.key', '--metrics-per-node-limit', '10000',
-             *self._options],
+             *self._options, *options],
             stdout=self._log, stderr=self._log, start_new_session=True)
         self.pid = self._collector.pid
         deadline = time.monotonic() + START_LIMIT_S
@@ -67,10 +67,10 @@ class FleetSite:
         if self._collector is not None:
             processes.stop(self._collector, signal.SIGTERM)
 
-    def restart(self):
-        """Its ports and process id are others afterwards."""
+    def restart(self, options=()):
+        """With these options besides; its ports and process id are others afterwards."""
         self._stop()
-        self._start()
+        self._start(options)
 
     def settle(self):
         """Waits until the collector is at rest: windows that were due are made, filters have caught up."""
