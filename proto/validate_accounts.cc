@@ -78,7 +78,7 @@ absl::Status ValidateHistogram(const FieldPath& at, const v1::Histogram& histogr
   if (histogram.layer() <= 0) return at.RefuseSigned("layer", histogram.layer(), "must be stated");
   TELLTALE_RETURN_IF_ERROR(at.Text("operation", histogram.operation(), kOperationBytes));
   if (histogram.subject_kind() < 0) {
-    return at.RefuseSigned("subject_kind", histogram.subject_kind(), "negative");
+    return at.RefuseSigned("subject_kind", histogram.subject_kind(), "must not be negative");
   }
   TELLTALE_RETURN_IF_ERROR(at.AtMost("subject", histogram.subject(), context.strings, "strings"));
   if (histogram.r() != 1 && histogram.r() != 2 && histogram.r() != 4) {
@@ -105,7 +105,7 @@ absl::Status ValidateProcesses(const FieldPath& at, const v1::ProcessTable& tabl
       at.AtMost("estimated", table.estimated_size(), table.columns_size(), "columns"));
   for (const uint32_t column : table.estimated()) {
     if (column >= kColumnNumbers || !columns.test(column)) {
-      return at.Refuse("estimated", column, "is not one of the columns");
+      return at.Refuse("estimated", column, "must be one of the columns");
     }
   }
   TELLTALE_RETURN_IF_ERROR(

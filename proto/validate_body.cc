@@ -22,8 +22,9 @@ absl::Status Range(const FieldPath& at, const char* field, uint64_t start, uint6
   }
   const uint64_t limit = limits.max_epoch_s * kNsPerS;
   if (end - start > limit) {
-    return at.Refuse(field, end,
-                     absl::StrCat("which is ", end - start, " ns after the start, limit ", limit));
+    return at.Refuse(
+        field, end,
+        absl::StrCat("must be at most ", limit, " ns after the start, is ", end - start));
   }
   return absl::OkStatus();
 }
@@ -59,7 +60,8 @@ absl::Status ValidateEpoch(const FieldPath& at, const v1::Epoch& epoch, const Li
   }
   const auto most = static_cast<int64_t>(kMaxUnixNs);
   if (epoch.clock_offset_ns() > most || epoch.clock_offset_ns() < -most) {
-    return at.RefuseSigned("clock_offset_ns", epoch.clock_offset_ns(), "beyond 130 years");
+    return at.RefuseSigned("clock_offset_ns", epoch.clock_offset_ns(),
+                           "must be within 130 years either way");
   }
   TELLTALE_RETURN_IF_ERROR(
       at.AtMost("clock_error_ns", epoch.clock_error_ns(), kMaxUnixNs, "130 years"));

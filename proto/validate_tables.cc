@@ -18,8 +18,10 @@ absl::Status ValidateStack(const FieldPath& at, const v1::Stack& stack, size_t f
       return at.Refuse("user", frame, absl::StrCat("must be below ", frames, " (frames)"));
     }
   }
-  if (stack.kernel_end() < 0) return at.RefuseSigned("kernel_end", stack.kernel_end(), "negative");
-  if (stack.user_end() < 0) return at.RefuseSigned("user_end", stack.user_end(), "negative");
+  if (stack.kernel_end() < 0)
+    return at.RefuseSigned("kernel_end", stack.kernel_end(), "must not be negative");
+  if (stack.user_end() < 0)
+    return at.RefuseSigned("user_end", stack.user_end(), "must not be negative");
   return absl::OkStatus();
 }
 

@@ -5,7 +5,7 @@ telltale_test(proto_codec_test LABEL unit
 telltale_test(proto_columns_test LABEL unit
   SOURCES unit/proto_columns_test.cc LINK telltale_proto_bodies)
 telltale_test(proto_hostile_test LABEL unit
-  SOURCES unit/proto_hostile_test.cc LINK telltale_proto_bodies)
+  SOURCES unit/proto_hostile_test.cc support/mutations.cc LINK telltale_proto_bodies)
 telltale_test(proto_golden_test LABEL unit
   SOURCES unit/proto_golden_test.cc LINK telltale_proto_bodies)
 telltale_test(proto_dump_test LABEL unit

@@ -11,11 +11,13 @@
 
 #include "proto/codec.h"
 #include "proto/compress.h"
+#include "tests/support/mutations.h"
 #include "tests/unit/proto_bodies.h"
 
 namespace telltale::proto {
 namespace {
 
+using ::testing::ContainsRegex;
 using testing::FullBody;
 using ::testing::HasSubstr;
 using testing::SomeCells;
@@ -109,7 +111,7 @@ const Lie kLies[] = {
      [](auto& b) {
        b.mutable_epoch()->set_end_mono_ns(b.epoch().start_mono_ns() + 3'600'000'000'000);
      },
-     "ns after the start, limit 120000000000"},
+     "must be at most 120000000000 ns after the start, is 3600000000000"},
     {"after_2100", [](auto& b) { b.mutable_epoch()->set_end_unix_ns(UINT64_MAX); },
      "epoch.end_unix_ns is 18446744073709551615, must be at most"},
     {"watched_longer_than_the_epoch",
@@ -292,7 +294,7 @@ const Lie kLies[] = {
     {"a_column_twice", [](auto& b) { b.mutable_processes()->set_columns(1, 1); },
      "processes.columns is 1, stands there twice"},
     {"an_estimate_of_no_column", [](auto& b) { b.mutable_processes()->set_estimated(0, 77); },
-     "processes.estimated is 77, is not one of the columns"},
+     "processes.estimated is 77, must be one of the columns"},
     {"other_without_values",
      [](auto& b) { b.mutable_processes()->mutable_other()->clear_values(); },
      "processes.other.values is 0"},
@@ -511,6 +513,21 @@ TEST(HostileTest, LyingBodiesAreRefusedBeforeTheyAreSentToo) {
   body.mutable_tables()->set_strings(0, "a\x1b");
   EXPECT_EQ(EncodeSummary(SomeIdentity(), TestSchema().id(), body, {}).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST(HostileTest, EveryRefusalOfAFieldNamesItItsValueAndWhatItMustBe) {
+  size_t refused = 0;
+  for (const telltale::testing::Mutation& mutation :
+       telltale::testing::Mutations(FullBody(TestSchema()))) {
+    const auto& body = static_cast<const v1::SummaryBody&>(*mutation.message);
+    const absl::Status status = Open(Wrap(body));
+    if (status.ok()) continue;
+    ++refused;
+    // Of what is opened the size is known and no field yet.
+    EXPECT_THAT(std::string(status.message()), ContainsRegex("[a-z_]+.* is .+, (must|limit)"))
+        << mutation.what;
+  }
+  EXPECT_GT(refused, 400u);
 }
 
 TEST(HostileTest, ABodyOverItsLimitAsksForMoreFolding) {
