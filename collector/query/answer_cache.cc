@@ -15,7 +15,7 @@ void AnswerCache::Drop(Entries::iterator entry) {
   entries_.erase(entry);
 }
 
-std::shared_ptr<const std::string> AnswerCache::Find(
+std::shared_ptr<const std::string> AnswerCache::FindFirst(
     const std::string& key, uint64_t now_ns,
     const std::function<uint64_t(const AnswerBasis&)>& stamp_of) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -29,6 +29,15 @@ std::shared_ptr<const std::string> AnswerCache::Find(
     }
     Drop(entry);
   }
+  return nullptr;
+}
+
+std::shared_ptr<const std::string> AnswerCache::Find(
+    const std::string& key, uint64_t now_ns,
+    const std::function<uint64_t(const AnswerBasis&)>& stamp_of) {
+  std::shared_ptr<const std::string> found = FindFirst(key, now_ns, stamp_of);
+  if (found != nullptr) return found;
+  std::lock_guard<std::mutex> lock(mutex_);
   ++figures_.misses;
   return nullptr;
 }

@@ -46,6 +46,10 @@ class AnswerCache {
   std::shared_ptr<const std::string> Find(
       const std::string& key, uint64_t now_ns,
       const std::function<uint64_t(const AnswerBasis&)>& stamp_of);
+  // The same for who asks the engine next if there is none: that is one question, and one miss.
+  std::shared_ptr<const std::string> FindFirst(
+      const std::string& key, uint64_t now_ns,
+      const std::function<uint64_t(const AnswerBasis&)>& stamp_of);
   // One that would take more than an eighth of the room is not kept.
   void Keep(const std::string& key, std::string answer, AnswerBasis basis);
 

@@ -93,6 +93,17 @@ AnswerBasis Engine::BasisOf(const v1::Selection& asked, uint64_t now_ns) const {
   return basis;
 }
 
+uint64_t Engine::StampNow(const AnswerBasis& basis) const {
+  return options_.source->Stamp(basis.groups, basis.from_ns, basis.to_ns);
+}
+
+template <typename Request>
+std::shared_ptr<const std::string> Engine::KeptOf(char kind, const Request& request) const {
+  if (!cache_.enabled()) return nullptr;
+  return cache_.FindFirst(kind + request.SerializeAsString(), options_.now_ns(),
+                          [this](const AnswerBasis& basis) { return StampNow(basis); });
+}
+
 template <typename Answer, typename Request>
 absl::StatusOr<Answer> Engine::Remembered(char kind, const Request& request,
                                           const Cancelled& cancelled,
@@ -101,9 +112,8 @@ absl::StatusOr<Answer> Engine::Remembered(char kind, const Request& request,
   const Context context = NewContext(cancelled);
   if (!cache_.enabled()) return answer(request, context);
   const std::string key = kind + request.SerializeAsString();
-  const auto kept = cache_.Find(key, context.now_ns, [&](const AnswerBasis& basis) {
-    return options_.source->Stamp(basis.groups, basis.from_ns, basis.to_ns);
-  });
+  const auto kept = cache_.Find(key, context.now_ns,
+                                [this](const AnswerBasis& basis) { return StampNow(basis); });
   Answer known;
   if (kept != nullptr && known.ParseFromString(*kept)) return known;
   AnswerBasis basis = BasisOf(request.selection(), context.now_ns);
@@ -151,6 +161,16 @@ absl::StatusOr<v1::SamplesAnswer> Engine::Samples(const v1::SamplesRequest& requ
 absl::StatusOr<v1::StacksAnswer> Engine::Stacks(const v1::StacksRequest& request,
                                                 const Cancelled& cancelled) const {
   return Remembered('k', request, cancelled, &AnswerStacks);
+}
+
+std::shared_ptr<const std::string> Engine::Kept(const v1::SeriesRequest& request) const {
+  return KeptOf('s', request);
+}
+std::shared_ptr<const std::string> Engine::Kept(const v1::TopRequest& request) const {
+  return KeptOf('t', request);
+}
+std::shared_ptr<const std::string> Engine::Kept(const v1::StacksRequest& request) const {
+  return KeptOf('k', request);
 }
 
 absl::StatusOr<v1::FlameAnswer> Engine::Flame(const v1::FlameRequest& request,

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -95,6 +96,11 @@ class Engine {
                                             const Cancelled& cancelled) const;
   absl::StatusOr<v1::StacksAnswer> Stacks(const v1::StacksRequest& request,
                                           const Cancelled& cancelled) const;
+  // The bytes of the answer to this question, if it is kept and still valid, for who sends it on
+  // as it is: to read a large one and write it again takes longer than to find it. nullptr: ask.
+  std::shared_ptr<const std::string> Kept(const v1::SeriesRequest& request) const;
+  std::shared_ptr<const std::string> Kept(const v1::TopRequest& request) const;
+  std::shared_ptr<const std::string> Kept(const v1::StacksRequest& request) const;
   absl::StatusOr<v1::FlameAnswer> Flame(const v1::FlameRequest& request,
                                         const Cancelled& cancelled) const;
   absl::StatusOr<v1::DiffAnswer> Diff(const v1::DiffRequest& request,
@@ -131,6 +137,10 @@ class Engine {
 
  private:
   Context NewContext(const Cancelled& cancelled) const;
+  // What a kept answer was computed from, as it is now.
+  uint64_t StampNow(const AnswerBasis& basis) const;
+  template <typename Request>
+  std::shared_ptr<const std::string> KeptOf(char kind, const Request& request) const;
   // The kept answer to this question, or a new one.
   template <typename Answer, typename Request>
   absl::StatusOr<Answer> Remembered(char kind, const Request& request, const Cancelled& cancelled,

@@ -123,6 +123,24 @@ absl::Status SetScalar(Message* message, const FieldDescriptor* field, const std
   }
 }
 
+bool WantsBinary(const Request& http) { return absl::StrContains(http.accept, kBinary); }
+
+Response Binary(std::string bytes) {
+  Response response;
+  response.content_type = kBinary;
+  response.body = std::move(bytes);
+  return response;
+}
+
+Response Json(absl::StatusOr<std::string> text) {
+  if (!text.ok()) {
+    return ErrorResponse(500, absl::StrCat(text.status().message(), "; ask for ", kBinary));
+  }
+  Response response;
+  response.body = *std::move(text);
+  return response;
+}
+
 }  // namespace
 
 absl::Status SetField(Message* message, const std::string& path, const std::string& value) {
@@ -196,17 +214,15 @@ Response ApiTable::RenderAnswer(const Request& http, const Message& answer, Json
                      file->extension, "\""));
     return response;
   }
-  if (absl::StrContains(http.accept, kBinary)) {
-    response.content_type = kBinary;
-    response.body = answer.SerializeAsString();
-    return response;
-  }
-  absl::StatusOr<std::string> text = texts.Of(answer);
-  if (!text.ok()) {
-    return ErrorResponse(500, absl::StrCat(text.status().message(), "; ask for ", kBinary));
-  }
-  response.body = *std::move(text);
-  return response;
+  if (WantsBinary(http)) return Binary(answer.SerializeAsString());
+  return Json(texts.Of(answer));
+}
+
+bool ApiTable::IsMessage(const Request& http) { return FormatOf(http) == kJson; }
+
+Response ApiTable::RenderBytes(const Request& http, const Message& type, const std::string& answer,
+                               JsonTexts& texts) {
+  return WantsBinary(http) ? Binary(answer) : Json(texts.OfBytes(type, answer));
 }
 
 Response ApiTable::Answer(const std::string& name, const Request& http) const {

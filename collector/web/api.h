@@ -32,14 +32,21 @@ class ApiTable {
   template <typename Question, typename Answer>
   using Call = std::function<absl::StatusOr<Answer>(const Question&, const CallContext&)>;
 
-  // Adds /api/v1/<name>. A name is added once.
+  // The bytes of an answer that was given before; nullptr: call.
+  template <typename Question>
+  using Kept = std::function<std::shared_ptr<const std::string>(const Question&)>;
+
+  // Adds /api/v1/<name>. A name is added once. `kept` may be empty.
   template <typename Question, typename Answer>
-  void Add(const std::string& name, Call<Question, Answer> call) {
-    calls_[name] = [call = std::move(call), texts = texts_](
+  void Add(const std::string& name, Call<Question, Answer> call, Kept<Question> kept = {}) {
+    calls_[name] = [call = std::move(call), kept = std::move(kept), texts = texts_](
                        const Request& http, const CallContext& context) -> Response {
       Question question;
       if (auto status = ParseQuestion(http, &question); !status.ok()) return ErrorResponse(status);
       if (auto status = CheckFormat(http, Answer()); !status.ok()) return ErrorResponse(status);
+      if (kept && IsMessage(http)) {
+        if (const auto bytes = kept(question)) return RenderBytes(http, Answer(), *bytes, *texts);
+      }
       const absl::StatusOr<Answer> answer = call(question, context);
       if (!answer.ok()) return ErrorResponse(answer.status());
       return RenderAnswer(http, *answer, *texts);
@@ -74,6 +81,12 @@ class ApiTable {
   // ?format=csv, folded or pprof: a file for other programs (formats/export.h).
   static Response RenderAnswer(const Request& http, const google::protobuf::Message& answer,
                                JsonTexts& texts);
+
+  // Whether the answer comes as JSON or binary, and not as a file.
+  static bool IsMessage(const Request& http);
+  // Of an answer that is there as bytes, of this type.
+  static Response RenderBytes(const Request& http, const google::protobuf::Message& type,
+                              const std::string& answer, JsonTexts& texts);
 
   static constexpr size_t kTextBytes = 32 << 20;
   std::shared_ptr<JsonTexts> texts_ = std::make_shared<JsonTexts>(kTextBytes);

@@ -12,12 +12,28 @@ query::Cancelled CancelledBy(std::shared_ptr<const std::atomic<bool>> flag) {
 namespace {
 
 template <typename Question, typename Answer>
-void Add(ApiTable& api, const std::string& name, const query::Engine* engine,
-         absl::StatusOr<Answer> (query::Engine::*ask)(const Question&, const query::Cancelled&)
-             const) {
-  api.Add<Question, Answer>(name, [engine, ask](const Question& question, const CallContext& call) {
+using Ask = absl::StatusOr<Answer> (query::Engine::*)(const Question&,
+                                                      const query::Cancelled&) const;
+
+template <typename Question, typename Answer>
+ApiTable::Call<Question, Answer> CallOf(const query::Engine* engine, Ask<Question, Answer> ask) {
+  return [engine, ask](const Question& question, const CallContext& call) {
     return (engine->*ask)(question, CancelledBy(call.cancelled));
-  });
+  };
+}
+
+template <typename Question, typename Answer>
+void Add(ApiTable& api, const std::string& name, const query::Engine* engine,
+         Ask<Question, Answer> ask) {
+  api.Add<Question, Answer>(name, CallOf(engine, ask));
+}
+
+// One whose answers are kept.
+template <typename Question, typename Answer>
+void AddKept(ApiTable& api, const std::string& name, const query::Engine* engine,
+             Ask<Question, Answer> ask) {
+  api.Add<Question, Answer>(name, CallOf(engine, ask),
+                            [engine](const Question& asked) { return engine->Kept(asked); });
 }
 
 }  // namespace
@@ -28,10 +44,10 @@ ApiTable EngineApi(const query::Engine* engine) {
   Add(api, "status", engine, &Engine::Status);
   Add(api, "nodes", engine, &Engine::Nodes);
   Add(api, "vitals", engine, &Engine::Vitals);
-  Add(api, "series", engine, &Engine::Series);
-  Add(api, "top", engine, &Engine::Top);
+  AddKept(api, "series", engine, &Engine::Series);
+  AddKept(api, "top", engine, &Engine::Top);
   Add(api, "samples", engine, &Engine::Samples);
-  Add(api, "stacks", engine, &Engine::Stacks);
+  AddKept(api, "stacks", engine, &Engine::Stacks);
   Add(api, "flame", engine, &Engine::Flame);
   Add(api, "diff", engine, &Engine::Diff);
   Add(api, "histogram", engine, &Engine::Histogram);

@@ -3,6 +3,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 
@@ -27,15 +28,32 @@ absl::StatusOr<std::string> Print(const Message& answer) {
 
 }  // namespace
 
-absl::StatusOr<std::string> JsonTexts::Of(const Message& answer) {
-  if (answer.ByteSizeLong() < kLarge) return Print(answer);
-  const std::string key = absl::StrCat(answer.GetTypeName(), ":", answer.SerializeAsString());
+absl::StatusOr<std::string> JsonTexts::KeptOr(
+    const Message& type, const std::string& answer,
+    const std::function<absl::StatusOr<std::string>()>& print) {
+  if (answer.size() < kLarge) return print();
+  const std::string key = absl::StrCat(type.GetTypeName(), ":", answer);
   if (const auto kept = kept_.Find(key, 0, [](const query::AnswerBasis&) { return uint64_t{0}; })) {
     return *kept;
   }
-  absl::StatusOr<std::string> text = Print(answer);
+  absl::StatusOr<std::string> text = print();
   if (text.ok()) kept_.Keep(key, *text, {.expires_ns = UINT64_MAX});
   return text;
+}
+
+absl::StatusOr<std::string> JsonTexts::Of(const Message& answer) {
+  return KeptOr(answer, answer.SerializeAsString(), [&answer] { return Print(answer); });
+}
+
+absl::StatusOr<std::string> JsonTexts::OfBytes(const Message& type, const std::string& answer) {
+  return KeptOr(type, answer, [&]() -> absl::StatusOr<std::string> {
+    const std::unique_ptr<Message> read(type.New());
+    if (!read->ParseFromString(answer)) {
+      return absl::InternalError(
+          absl::StrCat("answer: its bytes are not those of a ", type.GetTypeName()));
+    }
+    return Print(*read);
+  });
 }
 
 }  // namespace telltale::web

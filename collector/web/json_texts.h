@@ -11,6 +11,7 @@
 #include <google/protobuf/message.h>
 
 #include <cstddef>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -24,9 +25,17 @@ class JsonTexts {
 
   // Protobuf JSON with the names of query.proto and every field. Internal: it has none.
   absl::StatusOr<std::string> Of(const google::protobuf::Message& answer);
+  // The same of an answer that is there as bytes; `type`: any message of its type.
+  absl::StatusOr<std::string> OfBytes(const google::protobuf::Message& type,
+                                      const std::string& answer);
   query::AnswerCache::Figures figures() const { return kept_.figures(); }
 
  private:
+  // `print` where the text is not kept.
+  absl::StatusOr<std::string> KeptOr(const google::protobuf::Message& type,
+                                     const std::string& answer,
+                                     const std::function<absl::StatusOr<std::string>()>& print);
+
   query::AnswerCache kept_;  // by type and bytes of the answer
 };
 

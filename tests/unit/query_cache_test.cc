@@ -87,6 +87,22 @@ TEST_F(AnswerCacheStoreTest, TheSameQuestionIsAnsweredOnceUntilALateEpochComes) 
   EXPECT_EQ(store_.engine().CacheFigures().hits, 2u) << "the first hour did not change";
 }
 
+TEST_F(AnswerCacheStoreTest, WhoSendsAKeptAnswerOnGetsItsBytesWhileItIsValid) {
+  const auto question = store_.Asked<v1::SeriesRequest>(0, 7200);
+  EXPECT_EQ(store_.engine().Kept(question), nullptr);
+  const auto answer = store_.engine().Series(question, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(store_.engine().CacheFigures().misses, 1u) << "one question";
+  const auto kept = store_.engine().Kept(question);
+  ASSERT_NE(kept, nullptr);
+  EXPECT_EQ(*kept, answer->SerializeAsString());
+  EXPECT_EQ(store_.engine().CacheFigures().hits, 1u);
+  EXPECT_EQ(store_.engine().Kept(store_.Asked<v1::SeriesRequest>(0, 3000)), nullptr);
+  EXPECT_EQ(store_.engine().Kept(store_.Asked<v1::TopRequest>(0, 7200)), nullptr);
+  store_.PutOne(0, 65);  // late
+  EXPECT_EQ(store_.engine().Kept(question), nullptr);
+}
+
 TEST_F(AnswerCacheStoreTest, OfTheOpenHourAnAnswerIsKeptForSecondsWhateverComes) {
   store_.Put(4 * 3600 - 1800, 4 * 3600);
   store_.set_now(4 * 3600 + 70);

@@ -41,6 +41,17 @@ TEST(JsonTextsTest, AnotherAnswerIsNotTakenForIt) {
   EXPECT_NE(texts.Of(other).value(), texts.Of(Large("one")).value());
 }
 
+TEST(JsonTextsTest, OfBytesItIsTheSameText) {
+  JsonTexts texts(8 << 20);
+  const std::string bytes = Large("one").SerializeAsString();
+  const auto of_bytes = texts.OfBytes(v1::TopAnswer(), bytes);
+  ASSERT_TRUE(of_bytes.ok()) << of_bytes.status();
+  EXPECT_EQ(*of_bytes, JsonTexts(0).Of(Large("one")).value());
+  EXPECT_EQ(texts.Of(Large("one")).value(), *of_bytes);
+  EXPECT_EQ(texts.figures().hits, 1u);
+  EXPECT_FALSE(texts.OfBytes(v1::TopAnswer(), std::string(10'000, '\xff')).ok());
+}
+
 TEST(JsonTextsTest, WhatIsSmallTakesNoRoom) {
   JsonTexts texts(8 << 20);
   EXPECT_THAT(texts.Of(v1::TopAnswer()).value(), HasSubstr("{"));

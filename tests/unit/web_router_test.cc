@@ -43,6 +43,38 @@ class RouterTest : public ::testing::Test {
   v1::TopRequest asked_;
 };
 
+TEST_F(RouterTest, AnAnswerThatIsKeptIsSentOnWithoutBeingAskedFor) {
+  v1::TopAnswer kept;
+  kept.mutable_coverage()->set_watched_s(7);
+  for (int i = 0; i < 1000; ++i) kept.add_tables()->set_vital("cpu");  // a large one
+  int asked = 0;
+  options_.api.Add<v1::TopRequest, v1::TopAnswer>(
+      "kept",
+      [&asked](const v1::TopRequest&, const CallContext&) {
+        ++asked;
+        return v1::TopAnswer();
+      },
+      [&kept](const v1::TopRequest& question) {
+        return question.vital() != "cpu"
+                   ? nullptr
+                   : std::make_shared<const std::string>(kept.SerializeAsString());
+      });
+  auto request = Get("/api/v1/kept", collector::Role::kViewer);
+  request.query = {{"vital", "cpu"}};
+  EXPECT_THAT(Ask(request).body, HasSubstr("\"watched_s\":7"));
+  EXPECT_EQ(Ask(request).content_type, "application/json");
+  request.accept = "application/x-protobuf";
+  EXPECT_EQ(Ask(request).body, kept.SerializeAsString());
+  EXPECT_EQ(Ask(request).content_type, "application/x-protobuf");
+  EXPECT_EQ(asked, 0);
+  request.query = {{"vital", "cpu"}, {"format", "csv"}};
+  EXPECT_EQ(Ask(request).status, 200);
+  EXPECT_EQ(asked, 1) << "a file is made of the answer itself";
+  request.query = {{"vital", "disk"}};
+  Ask(request);
+  EXPECT_EQ(asked, 2);
+}
+
 TEST_F(RouterTest, HealthIsOpenToAll) { EXPECT_EQ(Ask(Get("/healthz")).status, 200); }
 
 TEST_F(RouterTest, HealthNeedsNoRequest) {
