@@ -284,6 +284,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   });
   query::QueryServiceOptions asking;
   asking.engine = parts.engine.get();
+  asking.stats = &parts.grpc_stats;
   asking.authorize = [gate = parts.gate.get()](const grpc::ServerContextBase& context) {
     return gate->Asks(context);
   };
@@ -300,17 +301,20 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
        .resolve = [engine = parts.engine.get()](
                       const v1::Selection& asked) { return engine->Select(asked); },
        .gate = parts.gate.get(),
+       .stats = &parts.grpc_stats,
        .alertmanagers = alertmanagers,
        .now_ns = now_ns});
   incident::IncidentServiceOptions following;
   following.book = parts.filters->incidents();
   following.silences = parts.filters->silences();
   following.gate = parts.gate.get();
+  following.stats = &parts.grpc_stats;
   following.now_ns = now_ns;
   parts.incident_service = std::make_unique<incident::IncidentService>(std::move(following));
 
   parts.live_renewal = std::make_unique<ingest::LiveRenewal>(parts.ingest.get());
-  parts.live_service = ingest::MakeLiveService(&parts.ingest->live(), asking.authorize);
+  parts.live_service =
+      ingest::MakeLiveService(&parts.ingest->live(), &parts.grpc_stats, asking.authorize);
 
   std::vector<grpc::Service*> services = {
       parts.ingest_service.get(),    parts.query_service->service(),   parts.operate_service.get(),

@@ -241,6 +241,7 @@ bool GrpcListener::TakeFrom(int listener) {
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
     if (OnlyThisOne(errno)) continue;
+    Refuse(GrpcRefusal::kAccept);
     SayFull(FileLimit());
     return false;
   }

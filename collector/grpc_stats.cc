@@ -38,6 +38,8 @@ const char* GrpcRefusalName(GrpcRefusal refusal) {
       return "files";
     case GrpcRefusal::kRate:
       return "rate";
+    case GrpcRefusal::kAccept:
+      return "accept";
     case GrpcRefusal::kNoCertificate:
       return "no_certificate";
     case GrpcRefusal::kCertificate:
@@ -54,6 +56,14 @@ const char* GrpcRefusalName(GrpcRefusal refusal) {
       return "flood";
     case GrpcRefusal::kDenied:
       return "denied";
+    case GrpcRefusal::kBusy:
+      return "busy";
+    case GrpcRefusal::kTooLarge:
+      return "too_large";
+    case GrpcRefusal::kFollowers:
+      return "followers";
+    case GrpcRefusal::kStalled:
+      return "stalled";
     case GrpcRefusal::kEnd:
       break;
   }

@@ -1,7 +1,7 @@
-// What was refused at gRPC's door before a service could: connections and handshakes by reason, and
-// calls of those who may not make them. Why a handshake failed gRPC 1.51 tells its log alone;
-// CountHandshakes reads it there. Counts are written by gRPC's threads without locks and read by
-// /metrics at any time.
+// What was refused over gRPC: connections and handshakes by reason, calls of those who may not make
+// them, and what services turn away of those who may. Why a handshake failed gRPC 1.51 tells its
+// log alone; CountHandshakes reads it there. Counts are written by gRPC's threads without locks and
+// read by /metrics at any time.
 
 #ifndef TELLTALE_COLLECTOR_GRPC_STATS_H_
 #define TELLTALE_COLLECTOR_GRPC_STATS_H_
@@ -17,8 +17,9 @@ namespace telltale::collector {
 
 enum class GrpcRefusal : uint8_t {
   // Connections, before a handshake.
-  kFiles,  // the process has few file descriptors left
-  kRate,   // too many from one address
+  kFiles,   // the process has few file descriptors left
+  kRate,    // too many from one address
+  kAccept,  // accept() failed, most often for want of one; who waits is taken once it goes again
   // Handshakes.
   kNoCertificate,
   kCertificate,  // of another authority, or not valid now
@@ -29,7 +30,11 @@ enum class GrpcRefusal : uint8_t {
   // Open connections.
   kFlood,  // brought far more than the messages of its calls
   // Calls.
-  kDenied,  // role, name or revocation of the certificate; those of agents count with ingest
+  kDenied,     // role, name or revocation of the certificate; those of agents count with ingest
+  kBusy,       // a question while too many wait
+  kTooLarge,   // a question that would read, draw or tell too much
+  kFollowers,  // one more than may follow
+  kStalled,    // a follower who reads nothing
   kEnd,
 };
 inline constexpr size_t kGrpcRefusals = static_cast<size_t>(GrpcRefusal::kEnd);

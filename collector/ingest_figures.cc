@@ -22,6 +22,7 @@ metrics::IngestFigures FiguresOf(const ingest::IngestSnapshot& stats) {
   figures.implausible = stats.Of(ingest::Count::kImplausible);
   figures.clone_decisions = stats.Of(ingest::Count::kCloneDecisions);
   figures.rollup_errors = stats.Of(ingest::Count::kRollupErrors);
+  figures.windows_expired = stats.Of(ingest::Count::kWindowsExpired);
   figures.spread_s = stats.spread_s;
   figures.ack_seconds = {stats.ack.bounds_s, stats.ack.counts, stats.ack.sum_s};
   for (size_t i = 0; i < ingest::kCounts; ++i) {

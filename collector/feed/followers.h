@@ -4,7 +4,7 @@
 // takes nothing for `stalled` is cut, and told with which cursor to go on; one who may not ask any
 // more is cut, too.
 //
-// Thread-safe. Owned by a service; what its source calls outlives it.
+// Thread-safe. Owned by a service; what its source names outlives it.
 
 #ifndef TELLTALE_COLLECTOR_FEED_FOLLOWERS_H_
 #define TELLTALE_COLLECTOR_FEED_FOLLOWERS_H_
@@ -12,7 +12,6 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -29,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "collector/feed/asker.h"
+#include "collector/grpc_stats.h"
 
 namespace telltale::feed {
 
@@ -46,6 +46,7 @@ class Followers {
     std::function<Item(const std::string& cursor)> greeting;
     size_t most = 256;
     std::chrono::milliseconds stalled{60'000};
+    collector::GrpcStats* stats = nullptr;  // counts those who are one too many and those cut
   };
   using Wants = std::function<bool(const Item&)>;
 
@@ -70,6 +71,7 @@ class Followers {
       if (room) reactors_.insert(reactor);
     }
     if (!room) {
+      source_.stats->Refuse(collector::GrpcRefusal::kFollowers);
       reactor->End(
           {grpc::StatusCode::RESOURCE_EXHAUSTED,
            absl::StrCat(source_.of, ": ", source_.most, " follow already; try again later")});
@@ -77,8 +79,6 @@ class Followers {
     wake_.notify_one();
     return reactor.get();
   }
-
-  uint64_t cut() const { return cut_; }  // followers who took nothing
 
   void Stop() {  // finishes all with Unavailable
     std::set<std::shared_ptr<Reactor>> all;
@@ -120,7 +120,7 @@ class Followers {
               absl::StrCat(source.of, ": nothing was read for ", source.stalled.count() / 1000,
                            " s; go on with cursor ", taken_);
           lock.unlock();
-          ++owner_->cut_;
+          source.stats->Refuse(collector::GrpcRefusal::kStalled);
           End({grpc::StatusCode::RESOURCE_EXHAUSTED, told});
           return;
         }
@@ -224,7 +224,6 @@ class Followers {
   }
 
   const Source source_;
-  std::atomic<uint64_t> cut_{0};
   std::mutex mutex_;
   std::condition_variable wake_;
   std::set<std::shared_ptr<Reactor>> reactors_;  // guarded by mutex_

@@ -35,10 +35,14 @@ class WatchService final : public v1::Watch::Service {
     if (const auto allowed = options_.gate->MayAsk(*context); !allowed.ok()) return ToGrpc(allowed);
     const Turn turn(runs_);
     if (turn.number > options_.max_runs) {
+      options_.stats->Refuse(collector::GrpcRefusal::kBusy);
       return ToGrpc(absl::ResourceExhaustedError(absl::StrCat(
           "filter run: ", options_.max_runs, " run already; try again when they are done")));
     }
     const absl::Status done = Run(*context, *request, *answer);
+    if (absl::IsResourceExhausted(done)) {
+      options_.stats->Refuse(collector::GrpcRefusal::kTooLarge);
+    }
     return done.ok() ? grpc::Status::OK : ToGrpc(done);
   }
 

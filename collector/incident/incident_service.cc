@@ -35,7 +35,8 @@ class IncidentService::Impl final : public v1::Incidents::CallbackService {
                    return now;
                  },
              .most = options_.max_followers,
-             .stalled = options_.stalled}) {}
+             .stalled = options_.stalled,
+             .stats = options_.stats}) {}
 
   void Stop() { followers_.Stop(); }
 

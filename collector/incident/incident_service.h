@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "collector/access/gate.h"
+#include "collector/grpc_stats.h"
 #include "collector/incident/incident_book.h"
 #include "collector/incident/silence_book.h"
 
@@ -21,6 +22,7 @@ struct IncidentServiceOptions {
   IncidentBook* book = nullptr;
   SilenceBook* silences = nullptr;
   const access::Gate* gate = nullptr;
+  collector::GrpcStats* stats = nullptr;  // see feed::Followers
   std::function<uint64_t()> now_ns;
   size_t max_followers = 256;
   std::chrono::milliseconds stalled{60'000};  // see feed::Followers

@@ -89,6 +89,8 @@ const char* CountName(Count count) {
       return "reinstalled";
     case Count::kRollupErrors:
       return "rollup_errors";
+    case Count::kWindowsExpired:
+      return "windows_expired";
     case Count::kEnd:
       break;
   }

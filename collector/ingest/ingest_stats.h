@@ -58,6 +58,7 @@ enum class Count : uint8_t {
   kCloneDecisions,
   kReinstalled,
   kRollupErrors,
+  kWindowsExpired,  // windows of 5 minutes whose raw epochs expired before they were computed
   kEnd,
 };
 inline constexpr size_t kCounts = static_cast<size_t>(Count::kEnd);

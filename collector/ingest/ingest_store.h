@@ -51,9 +51,9 @@ class IngestStore {
 
   // Brings at most `max_windows` windows of these nodes up to date, prunes the books of at most so
   // many and counts epochs that were apart of at most so many; returns how many of all, 0: nothing
-  // is due.
+  // is due. `expired` as in storage/rollup/roller.h.
   virtual absl::StatusOr<uint32_t> RollUp(std::span<const uint32_t> nodes, uint64_t now_ns,
-                                          uint32_t max_windows) = 0;
+                                          uint32_t max_windows, uint64_t* expired) = 0;
 };
 
 }  // namespace telltale::ingest

@@ -16,12 +16,15 @@ namespace {
 class Reactor final : public grpc::ServerWriteReactor<v1::LiveNews> {
  public:
   void Begin(std::shared_ptr<Reactor> self, feed::Asker asker, LiveHub* hub,
-             const v1::SubscribeRequest& request) {
+             collector::GrpcStats* stats, const v1::SubscribeRequest& request) {
     self_ = std::move(self);
     asker_ = std::move(asker);
     auto follower = Subscribe(*hub, request, [weak = std::weak_ptr<Reactor>(self_)] {
       if (const auto reactor = weak.lock()) reactor->Advance();
     });
+    if (absl::IsResourceExhausted(follower.status())) {
+      stats->Refuse(collector::GrpcRefusal::kFollowers);
+    }
     if (!follower.ok()) return End(ToGrpc(follower.status()));
     const std::lock_guard lock(mutex_);
     follower_ = *std::move(follower);
@@ -80,14 +83,15 @@ class Reactor final : public grpc::ServerWriteReactor<v1::LiveNews> {
 class LiveService final : public v1::LiveFeed::CallbackService {
  public:
   using Authorize = std::function<absl::StatusOr<feed::Asker>(const grpc::ServerContextBase&)>;
-  LiveService(LiveHub* hub, Authorize authorize) : hub_(hub), authorize_(std::move(authorize)) {}
+  LiveService(LiveHub* hub, collector::GrpcStats* stats, Authorize authorize)
+      : hub_(hub), stats_(stats), authorize_(std::move(authorize)) {}
 
   grpc::ServerWriteReactor<v1::LiveNews>* Subscribe(grpc::CallbackServerContext* context,
                                                     const v1::SubscribeRequest* request) override {
     const auto reactor = std::make_shared<Reactor>();
     auto asker = authorize_(*context);
     if (asker.ok()) {
-      reactor->Begin(reactor, *std::move(asker), hub_, *request);
+      reactor->Begin(reactor, *std::move(asker), hub_, stats_, *request);
     } else {
       reactor->Refuse(reactor, asker.status());
     }
@@ -96,15 +100,16 @@ class LiveService final : public v1::LiveFeed::CallbackService {
 
  private:
   LiveHub* const hub_;
+  collector::GrpcStats* const stats_;
   const Authorize authorize_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeLiveService(
-    LiveHub* hub,
+    LiveHub* hub, collector::GrpcStats* stats,
     std::function<absl::StatusOr<feed::Asker>(const grpc::ServerContextBase&)> authorize) {
-  return std::make_unique<LiveService>(hub, std::move(authorize));
+  return std::make_unique<LiveService>(hub, stats, std::move(authorize));
 }
 
 }  // namespace telltale::ingest

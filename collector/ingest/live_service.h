@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "collector/feed/asker.h"
+#include "collector/grpc_stats.h"
 #include "collector/ingest/live_hub.h"
 
 namespace grpc {
@@ -20,9 +21,10 @@ class ServerContextBase;
 
 namespace telltale::ingest {
 
-// Both outlive the service. `authorize`: who looks, if he may.
+// All outlive the service. `authorize`: who looks, if he may. `stats` counts those who are one too
+// many.
 std::unique_ptr<grpc::Service> MakeLiveService(
-    LiveHub* hub,
+    LiveHub* hub, collector::GrpcStats* stats,
     std::function<absl::StatusOr<feed::Asker>(const grpc::ServerContextBase&)> authorize);
 
 }  // namespace telltale::ingest

@@ -440,12 +440,13 @@ bool Shard::RollUp(uint32_t max_windows) {
   const std::span<const uint32_t> nodes = nodes_.numbers();
   absl::Status first_error;
   uint32_t errors = 0;
+  uint64_t expired = 0;
   bool worked = false;
   for (size_t looked = 0; looked < nodes.size() && !worked; looked += kRollupNodes) {
     if (rollup_at_ >= nodes.size()) rollup_at_ = 0;
     const auto some = nodes.subspan(rollup_at_, std::min(kRollupNodes, nodes.size() - rollup_at_));
     rollup_at_ += some.size();
-    const auto done = context_.store->RollUp(some, context_.clock->UnixNs(), max_windows);
+    const auto done = context_.store->RollUp(some, context_.clock->UnixNs(), max_windows, &expired);
     if (done.ok()) {
       worked = *done > 0;
       continue;
@@ -461,6 +462,13 @@ bool Shard::RollUp(uint32_t max_windows) {
         "rollup: {} groups of nodes had errors, the first: {}; their windows stay marked "
         "and are tried again",
         errors, std::string(first_error.message()));
+  }
+  if (expired > 0) {
+    context_.stats->Add(Count::kWindowsExpired, expired);
+    spdlog::warn(
+        "rollup: windows of 5 min not computed before their raw epochs expired: {}; what came for "
+        "them since they were last computed, all of it if they never were, is in no tier any more",
+        expired);
   }
   return worked;
 }

@@ -60,7 +60,7 @@ absl::StatusOr<std::shared_ptr<const v1::Schema>> StoreAdapter::Schema(uint64_t 
 }
 
 absl::StatusOr<uint32_t> StoreAdapter::RollUp(std::span<const uint32_t> nodes, uint64_t now_ns,
-                                              uint32_t max_windows) {
+                                              uint32_t max_windows, uint64_t* expired) {
   storage::SummaryStore& summaries = store_->summaries();
   uint32_t worked = 0;
   absl::Status first_error;
@@ -76,7 +76,7 @@ absl::StatusOr<uint32_t> StoreAdapter::RollUp(std::span<const uint32_t> nodes, u
     if (pruned < max_windows) pruned += take(summaries.Prune({&node, 1}, 1));
     if (adopted < max_windows) adopted += take(summaries.AdoptDue({&node, 1}, 1));
   }
-  take(store_->roller().RunDue(nodes, now_ns, max_windows));
+  take(store_->roller().RunDue(nodes, now_ns, max_windows, expired));
   if (!first_error.ok()) return first_error;
   return worked;
 }

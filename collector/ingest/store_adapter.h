@@ -36,7 +36,7 @@ class StoreAdapter final : public IngestStore {
   uint64_t ReceivedThrough(uint32_t node, const storage::Incarnation& incarnation) const override;
   absl::StatusOr<std::shared_ptr<const v1::Schema>> Schema(uint64_t id) const override;
   absl::StatusOr<uint32_t> RollUp(std::span<const uint32_t> nodes, uint64_t now_ns,
-                                  uint32_t max_windows) override;
+                                  uint32_t max_windows, uint64_t* expired) override;
 
  private:
   storage::Store* const store_;

@@ -73,6 +73,7 @@ struct IngestFigures {
   uint64_t clone_decisions = 0;
   uint64_t implausible = 0;
   uint64_t rollup_errors = 0;
+  uint64_t windows_expired = 0;
 };
 
 // Of a filter that runs in a process of its own.

@@ -223,8 +223,15 @@ std::vector<MetricRow> MakeTable() {
        kCounter,
        "attempts",
        {},
-       "Failed attempts to compute the windows of some nodes, since the collector's start. They are "
-       "tried again as long as their raw epochs are kept."},
+       "Failed attempts to compute the windows of some nodes, since the collector's start. They "
+       "are tried again as long as their raw epochs are kept."},
+      {"telltale_rollup_windows_expired_total",
+       kCounter,
+       "windows",
+       {},
+       "Windows of 5 min of a node that still waited to be computed when their raw epochs expired, "
+       "since the collector's start: what came for them since they were last computed, all of it "
+       "if they never were, is in no tier any more."},
       {"telltale_store_unreadable_rows_total",
        kCounter,
        "rows",
@@ -279,13 +286,14 @@ std::vector<MetricRow> MakeTable() {
        "connections",
        {"reason"},
        "gRPC connections refused before a handshake (files: few file descriptors are left, rate: "
-       "so many "
-       "of one address wait that others would not get in), those whose handshake failed "
-       "(no_certificate, certificate: of "
-       "another authority or not valid now, old_tls, not_tls, handshake_timeout, handshake: "
-       "anything "
-       "else), connections ended because they brought far more than the messages of their calls "
-       "(flood) and calls of those who may not make them (denied)."},
+       "so many of one address wait that others would not get in), failures to take one in, "
+       "which waits meanwhile (accept), those whose handshake failed (no_certificate, "
+       "certificate: of another authority or not valid now, old_tls, not_tls, handshake_timeout, "
+       "handshake: anything else), connections ended because they brought far more than the "
+       "messages of their calls (flood), calls of those who may not make them (denied), "
+       "questions while too many wait (busy) or that would take too much (too_large), followers "
+       "beyond the most there may be (followers) and those ended because they read nothing "
+       "(stalled)."},
       {"telltale_enrolments_total",
        kCounter,
        "requests",
@@ -308,9 +316,10 @@ std::vector<MetricRow> MakeTable() {
        kCounter,
        "connections",
        {"reason"},
-       "HTTPS connections and requests ended early or refused: full, rate, tls, timeout, "
+       "HTTPS connections and requests ended early or refused: accept, full, rate, tls, timeout, "
        "aborted, bad_request, header_limit, body_limit, parameter, unauthenticated, token, "
-       "forbidden, not_found, method, busy; HOSTILE.md says what leads to which."},
+       "forbidden, not_found, method, too_large, followers, no_room; HOSTILE.md says what leads to "
+       "which."},
       {"process_cpu_seconds_total", kCounter, "seconds", {}, "CPU time of the collector."},
       {"process_resident_memory_bytes", kGauge, "bytes", {}, "Resident memory of the collector."},
       {"process_virtual_memory_bytes", kGauge, "bytes", {}, "Virtual memory of the collector."},

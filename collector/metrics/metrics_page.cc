@@ -255,6 +255,7 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
            sources.certificate_ends ? sources.certificate_ends() : Pairs());
   AddValue("telltale_dirty_windows", Integer(store.dirty_windows));
   AddValue("telltale_rollup_errors_total", Integer(ingest.rollup_errors));
+  AddValue("telltale_rollup_windows_expired_total", Integer(ingest.windows_expired));
   AddPairs("telltale_store_unreadable_rows_total", "family", std::move(store.unreadable));
   AddValue("telltale_names_contradicted_total", Integer(store.names_contradicted));
   AddValue("telltale_store_writable",

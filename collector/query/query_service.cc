@@ -61,7 +61,8 @@ class QueryService::Impl final : public v1::Query::CallbackService {
                           now.set_cursor(cursor);
                           return now;
                         },
-                    .most = options_.max_followers}),
+                    .most = options_.max_followers,
+                    .stats = options_.stats}),
         pool_(options_.threads, options_.max_queued) {}
 
   void Stop() { followers_.Stop(); }
@@ -165,7 +166,7 @@ class QueryService::Impl final : public v1::Query::CallbackService {
         reactor->Finish(ToGrpc(parts.status()));
       }
     });
-    if (!taken) reactor->Finish(Busy());
+    if (!taken) reactor->Finish(TurnAway());
     return reactor;
   }
 
@@ -180,7 +181,8 @@ class QueryService::Impl final : public v1::Query::CallbackService {
     return new Reactor(ToGrpc(status));
   }
 
-  grpc::Status Busy() const {
+  grpc::Status TurnAway() const {
+    options_.stats->Refuse(collector::GrpcRefusal::kBusy);
     return {grpc::StatusCode::RESOURCE_EXHAUSTED,
             "query: too many questions wait already (" + std::to_string(options_.max_queued) +
                 ", half of them of one asker); ask again in a moment"};
@@ -202,10 +204,13 @@ class QueryService::Impl final : public v1::Query::CallbackService {
         answer->Swap(&*result);
         reactor->Finish(grpc::Status::OK);
       } else {
+        if (absl::IsResourceExhausted(result.status())) {
+          options_.stats->Refuse(collector::GrpcRefusal::kTooLarge);
+        }
         reactor->Finish(ToGrpc(result.status()));
       }
     });
-    if (!taken) reactor->Finish(Busy());
+    if (!taken) reactor->Finish(TurnAway());
     return reactor;
   }
 

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "collector/feed/asker.h"
+#include "collector/grpc_stats.h"
 #include "collector/query/engine.h"
 
 namespace grpc {
@@ -26,6 +27,7 @@ struct QueryServiceOptions {
   // Who asks, Unauthenticated or PermissionDenied with one line (operators and viewers may, nodes
   // may not).
   std::function<absl::StatusOr<feed::Asker>(const grpc::ServerContextBase&)> authorize;
+  collector::GrpcStats* stats = nullptr;  // counts what is turned away; outlives the service
   size_t threads = 4;
   size_t max_queued = 64;  // questions waiting, half of them of one asker; more come back later
   size_t max_followers = 256;

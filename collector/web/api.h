@@ -39,27 +39,16 @@ class ApiTable {
   // Adds /api/v1/<name>. A name is added once. `kept` may be empty.
   template <typename Question, typename Answer>
   void Add(const std::string& name, Call<Question, Answer> call, Kept<Question> kept = {}) {
-    calls_[name] = [call = std::move(call), kept = std::move(kept), texts = texts_](
-                       const Request& http, const CallContext& context) -> Response {
-      Question question;
-      if (auto status = ParseQuestion(http, &question); !status.ok()) return ErrorResponse(status);
-      if (auto status = CheckFormat(http, Answer()); !status.ok()) return ErrorResponse(status);
-      if (kept && IsMessage(http)) {
-        if (const auto bytes = kept(question)) return RenderBytes(http, Answer(), *bytes, *texts);
-      }
-      const absl::StatusOr<Answer> answer = call(question, context);
-      if (!answer.ok()) return ErrorResponse(answer.status());
-      return RenderAnswer(http, *answer, *texts);
-    };
+    calls_[name] =
+        Answering<Question, Answer>(std::move(call), std::move(kept), Refusal::kTooLarge);
   }
 
   // The same for what changes something: by POST with a JSON or binary body alone, which no page of
   // another site can send.
   template <typename Order, typename Answer>
   void AddOrder(const std::string& name, Call<Order, Answer> call) {
-    Add<Order, Answer>(name, std::move(call));
-    calls_[name] = [answer = std::move(calls_[name])](const Request& http,
-                                                      const CallContext& context) -> Response {
+    calls_[name] = [answer = Answering<Order, Answer>(std::move(call), {}, Refusal::kNoRoom)](
+                       const Request& http, const CallContext& context) -> Response {
       if (http.method == "POST" && !http.body.empty()) return answer(http, context);
       return ErrorResponse(405, "this changes something: POST it with a body");
     };
@@ -71,6 +60,25 @@ class ApiTable {
   std::vector<std::string> Names() const;
 
  private:
+  using Answerer = std::function<Response(const Request&, const CallContext&)>;
+
+  // ResourceExhausted counts as `too_much`.
+  template <typename Question, typename Answer>
+  Answerer Answering(Call<Question, Answer> call, Kept<Question> kept, Refusal too_much) {
+    return [call = std::move(call), kept = std::move(kept), too_much, texts = texts_](
+               const Request& http, const CallContext& context) -> Response {
+      Question question;
+      if (auto status = ParseQuestion(http, &question); !status.ok()) return ErrorResponse(status);
+      if (auto status = CheckFormat(http, Answer()); !status.ok()) return ErrorResponse(status);
+      if (kept && IsMessage(http)) {
+        if (const auto bytes = kept(question)) return RenderBytes(http, Answer(), *bytes, *texts);
+      }
+      const absl::StatusOr<Answer> answer = call(question, context);
+      if (!answer.ok()) return ErrorResponse(answer.status(), too_much);
+      return RenderAnswer(http, *answer, *texts);
+    };
+  }
+
   // POST: the body is protobuf JSON, or binary with content type application/x-protobuf. GET: each
   // parameter is a field, nested ones by path:
   // ?vital=cpu&selection.nodes=a&selection.nodes=b&selection.tier=TIER_RAW.
@@ -90,7 +98,7 @@ class ApiTable {
 
   static constexpr size_t kTextBytes = 32 << 20;
   std::shared_ptr<JsonTexts> texts_ = std::make_shared<JsonTexts>(kTextBytes);
-  std::map<std::string, std::function<Response(const Request&, const CallContext&)>> calls_;
+  std::map<std::string, Answerer> calls_;
 };
 
 // Sets one field by dotted path from text; repeated fields grow. InvalidArgument names path, value

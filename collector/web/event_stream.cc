@@ -101,7 +101,9 @@ Handler FollowEvents(EventSource of) {
       return ErrorResponse(check.status());
     }
     auto stream = std::make_unique<EventStream>(source, std::move(cursor), std::move(nodes));
-    if (const auto begun = stream->Begin(); !begun.ok()) return ErrorResponse(begun);
+    if (const auto begun = stream->Begin(); !begun.ok()) {
+      return ErrorResponse(begun, Refusal::kFollowers);
+    }
     Response response;
     response.content_type = "text/event-stream";
     response.stream = std::move(stream);

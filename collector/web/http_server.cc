@@ -84,6 +84,7 @@ class HttpServer::Impl {
           co_await acceptor_.async_accept(net::redirect_error(net::use_awaitable, error));
       if (stopping_) break;
       if (error) {
+        stats_.Refuse(Refusal::kAccept);
         // Out of file descriptors or a connection that was already gone: wait a little, go on.
         net::steady_timer pause(io_, std::chrono::milliseconds(50));
         co_await pause.async_wait(net::redirect_error(net::use_awaitable, error));

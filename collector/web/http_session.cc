@@ -316,7 +316,8 @@ net::awaitable<bool> HttpSession::Answer(Parser& parser) {
       co_await OnPool(server_.pool, work);
     }
   }
-  if (const auto refusal = RefusalOf(response.status)) {
+  const auto refusal = response.refusal ? response.refusal : RefusalOf(response.status);
+  if (refusal.has_value()) {
     const bool token = response.status == 401 && who_.has_value() && who_->bad_token;
     stats_.Refuse(token ? Refusal::kToken : *refusal);
   }

@@ -4,6 +4,8 @@ namespace telltale::web {
 
 const char* RefusalName(Refusal refusal) {
   switch (refusal) {
+    case Refusal::kAccept:
+      return "accept";
     case Refusal::kFull:
       return "full";
     case Refusal::kRate:
@@ -32,8 +34,12 @@ const char* RefusalName(Refusal refusal) {
       return "not_found";
     case Refusal::kMethod:
       return "method";
-    case Refusal::kBusy:
-      return "busy";
+    case Refusal::kTooLarge:
+      return "too_large";
+    case Refusal::kFollowers:
+      return "followers";
+    case Refusal::kNoRoom:
+      return "no_room";
     case Refusal::kEnd:
       break;
   }
@@ -53,7 +59,7 @@ std::optional<Refusal> RefusalOf(int http_status) {
     case 405:
       return Refusal::kMethod;
     case 429:
-      return Refusal::kBusy;
+      return Refusal::kTooLarge;
     default:
       return std::nullopt;
   }

@@ -14,6 +14,7 @@ namespace telltale::web {
 
 enum class Refusal : uint8_t {
   // Connections.
+  kAccept,   // accept() failed, most often for want of a file descriptor; who waits is taken later
   kFull,     // above a limit of open connections
   kRate,     // an address that knocks too often, or asks too often without saying who it is
   kTls,      // handshakes: not TLS 1.3, a certificate that is not good, too slow ...
@@ -30,14 +31,16 @@ enum class Refusal : uint8_t {
   kForbidden,
   kNotFound,
   kMethod,
-  kBusy,  // a limit of work under way
+  kTooLarge,   // a question that would read or draw too much
+  kFollowers,  // one more than may follow
+  kNoRoom,     // an order to keep one more than the most there may be
   kEnd,
 };
 inline constexpr size_t kRefusals = static_cast<size_t>(Refusal::kEnd);
 
 // Lower-case name for labels: "header_limit".
 const char* RefusalName(Refusal refusal);
-// What an answer of this HTTP status refuses, if anything.
+// What an answer of this HTTP status refuses, if anything and if its handler did not say.
 std::optional<Refusal> RefusalOf(int http_status);
 
 struct HttpStats {

@@ -108,6 +108,12 @@ Response ErrorResponse(const absl::Status& status) {
                        std::string(status.message().data(), status.message().size()));
 }
 
+Response ErrorResponse(const absl::Status& status, Refusal too_much) {
+  Response response = ErrorResponse(status);
+  if (absl::IsResourceExhausted(status)) response.refusal = too_much;
+  return response;
+}
+
 absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus_is_space) {
   std::string out;
   out.reserve(text.size());

@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "collector/identity.h"
+#include "collector/web/http_stats.h"
 
 namespace telltale::web {
 
@@ -65,12 +66,15 @@ struct Response {
   std::string body;                                          // used if stream is null
   std::unique_ptr<BodyStream> stream;                        // sent in chunks
   std::vector<std::pair<std::string, std::string>> headers;  // besides the server's own
+  std::optional<Refusal> refusal;  // what it counts as, where its status does not tell
 };
 
 using Handler = std::function<Response(const Request&)>;
 
 // {"error": "<message>"} on one line with the HTTP status that fits the code.
 Response ErrorResponse(const absl::Status& status);
+// The same; ResourceExhausted counts as `too_much`.
+Response ErrorResponse(const absl::Status& status, Refusal too_much);
 Response ErrorResponse(int http_status, std::string_view message);
 int HttpStatus(absl::StatusCode code);
 

@@ -77,7 +77,7 @@ Handler FollowLive(ingest::LiveHub* hub) {
     }
     auto alarm = std::make_shared<Alarm>();
     auto follower = ingest::Subscribe(*hub, wanted, [alarm] { alarm->Ring(); });
-    if (!follower.ok()) return ErrorResponse(follower.status());
+    if (!follower.ok()) return ErrorResponse(follower.status(), Refusal::kFollowers);
     Response response;
     response.content_type = "text/event-stream";
     response.stream = std::make_unique<LiveStream>(std::move(alarm), *std::move(follower));

@@ -76,10 +76,12 @@ Roller::Roller(RollerOptions options, History* history, Catalog* catalog, const 
       summaries_(summaries),
       dictionary_(dictionary) {}
 
+bool Roller::IsSealed(const DirtyKey& key) const {
+  return DayOf(key.window_start_ns) < summaries_->RawFloor();
+}
+
 absl::StatusOr<std::vector<Row>> Roller::Compute(const DirtyMark& mark) const {
   const DirtyKey& key = mark.key;
-  // Some of its source has expired: the window is sealed and stays as it is.
-  if (DayOf(key.window_start_ns) < summaries_->RawFloor()) return std::vector<Row>();
   if (key.tier == Tier::kRaw) {
     auto block = recompute_.Series(key.node, key.window_start_ns);
     if (!block.ok()) return block.status();
@@ -197,7 +199,7 @@ std::vector<DirtyMark> Roller::NextDue(std::span<const uint32_t> nodes, uint64_t
 }
 
 absl::StatusOr<uint32_t> Roller::RunDue(std::span<const uint32_t> nodes, uint64_t now_ns,
-                                        uint32_t max_windows) {
+                                        uint32_t max_windows, uint64_t* expired) {
   uint32_t total = 0;
   uint32_t tried = 0;
   Failures failures;
@@ -209,8 +211,11 @@ absl::StatusOr<uint32_t> Roller::RunDue(std::span<const uint32_t> nodes, uint64_
     tried += static_cast<uint32_t>(due.size());
     std::vector<DirtyMark> done;
     std::vector<Row> rows;
+    uint64_t sealed = 0;  // of 5 minutes
     for (const DirtyMark& mark : due) {
-      absl::StatusOr<std::vector<Row>> computed = Compute(mark);
+      const bool is_sealed = IsSealed(mark.key);
+      if (is_sealed && mark.key.tier == Tier::k5Min) ++sealed;
+      absl::StatusOr<std::vector<Row>> computed = is_sealed ? std::vector<Row>() : Compute(mark);
       // The disk is full: not this window's fault, and the others could not be written either.
       if (absl::IsResourceExhausted(computed.status())) return computed.status();
       if (!computed.ok()) {
@@ -230,6 +235,7 @@ absl::StatusOr<uint32_t> Roller::RunDue(std::span<const uint32_t> nodes, uint64_
     absl::Status committed = Commit(done);
     if (!committed.ok()) return committed;
     total += static_cast<uint32_t>(done.size());
+    if (expired != nullptr) *expired += sealed;
   }
   absl::Status failed = failures.Told();
   if (!failed.ok()) return failed;

@@ -57,8 +57,11 @@ class Roller {
   // cannot be computed (NotFound: no schema describes a summary) keeps its mark and waits for
   // `retry_ns`; the others are made all the same, then its error is returned. Errors as of PutBatch
   // end the call at once; the next one tries again.
+  // One whose raw epochs have expired meanwhile stays as it is, and is done. `expired`, if given,
+  // is raised by how many of 5 minutes were, also in a call that has an error: what came for them
+  // since they were computed, all of it if they never were, is in no tier any more.
   absl::StatusOr<uint32_t> RunDue(std::span<const uint32_t> nodes, uint64_t now_ns,
-                                  uint32_t max_windows);
+                                  uint32_t max_windows, uint64_t* expired = nullptr);
 
   // Rebuilds at most `max_blocks` groups of fleet-graph blocks whose windows changed: those of
   // buckets whose windows could all be there at once, the others once one more of every node could
@@ -77,7 +80,9 @@ class Roller {
   size_t FailedOf(uint32_t node) const;
   void NoteFailed(const DirtyKey& key, uint64_t now_ns);
   void NoteComputed(const DirtyKey& key);
-  // The rows of a window or series block, with the names they need kept.
+  // Whether some of what it would be computed from has expired: it stays as it is.
+  bool IsSealed(const DirtyKey& key) const;
+  // The rows of a window or series block that is not sealed, with the names they need kept.
   absl::StatusOr<std::vector<Row>> Compute(const DirtyMark& mark) const;
   absl::Status Commit(const std::vector<DirtyMark>& done);
   // How long after its end a window of this tier waits, of the last of a group's nodes.

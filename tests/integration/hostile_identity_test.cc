@@ -6,6 +6,7 @@
 
 #include "telltale/v1/operate.grpc.pb.h"
 #include "telltale/v1/query.grpc.pb.h"
+#include "telltale/v1/watch.grpc.pb.h"
 #include "tests/integration/hostile_rig.h"
 #include "tests/support/ingest_bench.h"
 #include "tests/support/program.h"
@@ -163,6 +164,20 @@ TEST_F(HostileIdentityTest, Roles) {
     }
     EXPECT_EQ(writer->Finish().error_code(), StatusCode::UNIMPLEMENTED);
   });
+}
+
+TEST_F(HostileIdentityTest, ARunOverMoreThanMayBeIsCountedAsTooLarge) {
+  grpc::ClientContext context;
+  Bound(context);
+  v1::RunFilterRequest request;
+  request.set_name("ewma");
+  request.mutable_selection()->set_start_s(1);
+  request.mutable_selection()->set_end_s(2e9);
+  v1::RunFilterAnswer answer;
+  const grpc::Status status =
+      v1::Watch::NewStub(Channel(viewer_))->RunFilter(&context, request, &answer);
+  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  EXPECT_EQ(Counted("telltale_grpc_refused_total{reason=\"too_large\"}"), 1u);
 }
 
 TEST_F(HostileIdentityTest, AsAnother) {

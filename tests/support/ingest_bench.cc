@@ -108,7 +108,7 @@ absl::StatusOr<std::shared_ptr<const v1::Schema>> MemoryIngestStore::Schema(uint
 }
 
 absl::StatusOr<uint32_t> MemoryIngestStore::RollUp(std::span<const uint32_t> nodes, uint64_t,
-                                                   uint32_t max_windows) {
+                                                   uint32_t max_windows, uint64_t*) {
   if (before_roll_up) before_roll_up();
   return summaries_->AdoptDue(nodes, max_windows);
 }

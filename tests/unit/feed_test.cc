@@ -26,7 +26,8 @@ class FeedTest : public ::testing::Test, public v1::Query::CallbackService {
                                     size_t limit) { return After(cursor, limit); },
                     .greeting = {},
                     .most = 2,
-                    .stalled = std::chrono::milliseconds(1'000)}) {
+                    .stalled = std::chrono::milliseconds(1'000),
+                    .stats = &stats_}) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
     builder.RegisterService(this);
@@ -77,8 +78,13 @@ class FeedTest : public ::testing::Test, public v1::Query::CallbackService {
     return cursors;
   }
 
+  uint64_t Refused(collector::GrpcRefusal why) const {
+    return stats_.refused[static_cast<size_t>(why)];
+  }
+
   std::atomic<uint64_t> fetched_{0};
   std::atomic<bool> revoked_{false};
+  collector::GrpcStats stats_;
   Followers<v1::Anomaly> followers_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
@@ -118,7 +124,7 @@ TEST_F(FeedTest, WhoReadsNothingIsCutToldHowToGoOnAndLosesNothing) {
   // Another reader is not kept waiting by him, and he costs one batch.
   grpc::Status other;
   EXPECT_EQ(Read("190", &other).size(), 10u);
-  ASSERT_TRUE(testing::Await([&] { return followers_.cut() == 1; }));
+  ASSERT_TRUE(testing::Await([&] { return Refused(collector::GrpcRefusal::kStalled) == 1; }));
   std::vector<std::string> got = {item.cursor()};
   while (stream->Read(&item)) got.push_back(item.cursor());
   const grpc::Status ended = stream->Finish();
@@ -147,6 +153,7 @@ TEST_F(FeedTest, OneTooManyIsRefused) {
   EXPECT_TRUE(Read("0", &third).empty());
   EXPECT_EQ(third.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(third.error_message(), HasSubstr("2 follow already"));
+  EXPECT_EQ(Refused(collector::GrpcRefusal::kFollowers), 1u);
   for (const auto& context : contexts) context->TryCancel();
   for (const auto& stream : streams) {
     v1::Anomaly item;

@@ -181,6 +181,7 @@ TEST_F(GrpcListenerTest, ConnectionsComeInAgainOnceAFileDescriptorIsFree) {
     ASSERT_TRUE(waiting.Connect(listener_->port())) << "the kernel greets whoever comes";
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     EXPECT_EQ(In(), 0u);
+    EXPECT_GT(Refused(GrpcRefusal::kAccept), 0u);
   }
   EXPECT_TRUE(ComeToBe(1)) << "who came meanwhile";
   ASSERT_TRUE(later.Connect(listener_->port()));

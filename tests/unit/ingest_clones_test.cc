@@ -84,7 +84,7 @@ class ClonesTest : public ::testing::Test {
   void Adopt() {
     const uint32_t number = Node().number();
     for (int step = 0; step < 100; ++step) {
-      const auto worked = store_.RollUp({&number, 1}, clock_.UnixNs(), 8);
+      const auto worked = store_.RollUp({&number, 1}, clock_.UnixNs(), 8, nullptr);
       ASSERT_TRUE(worked.ok()) << worked.status();
       if (*worked == 0) return;
     }
@@ -293,7 +293,7 @@ TEST_F(ClonesTest, MoreEpochsThanOneStepTakesAreAllCounted) {
   }
   ASSERT_TRUE(Keep(kFirstId).ok());
   const uint32_t number = Node().number();
-  ASSERT_TRUE(store_.RollUp({&number, 1}, clock_.UnixNs(), 8).ok());
+  ASSERT_TRUE(store_.RollUp({&number, 1}, clock_.UnixNs(), 8, nullptr).ok());
   EXPECT_LT(Counters().epochs, static_cast<uint64_t>(kEpochs));
   Disconnect(*first);
   Disconnect(*second);

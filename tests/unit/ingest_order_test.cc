@@ -95,7 +95,7 @@ class World {
   void RollUp(uint64_t now_ns, uint32_t most) {
     std::vector<uint32_t> nodes;
     for (const storage::NodeRecord& node : store_->nodes().List()) nodes.push_back(node.number());
-    EXPECT_TRUE(adapter_->RollUp(nodes, now_ns, most).ok());
+    EXPECT_TRUE(adapter_->RollUp(nodes, now_ns, most, nullptr).ok());
     EXPECT_TRUE(store_->roller().RunLines(now_ns, most).ok());
   }
 

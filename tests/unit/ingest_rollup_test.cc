@@ -9,6 +9,7 @@
 
 #include "collector/ingest/shard.h"
 #include "collector/ingest/store_adapter.h"
+#include "collector/ingest_figures.h"
 #include "proto/codec.h"
 #include "storage/store.h"
 #include "tests/support/ingest_bench.h"
@@ -64,6 +65,15 @@ class ShardRollupTest : public ::testing::Test {
     EXPECT_EQ(junk.size(), 1u);
     EXPECT_TRUE(store_->history().Append(junk).ok());
   }
+  // So that the clock is believed.
+  void HearFrom(uint32_t node) {
+    ASSERT_TRUE(store_->nodes()
+                    .Update(node, storage::Durability::kBuffered,
+                            [this](storage::NodeRecord& record) {
+                              record.set_last_received_ns(clock_.UnixNs());
+                            })
+                    .ok());
+  }
   uint32_t WindowsOf(uint32_t node) {
     uint32_t windows = 0;
     EXPECT_TRUE(store_->reader()
@@ -108,6 +118,29 @@ TEST_F(ShardRollupTest, ADamagedEpochOfOneNodeHoldsUpNothing) {
   for (size_t i = 0; i < nodes_.size(); ++i) EXPECT_EQ(WindowsOf(nodes_[i]), 1u) << "node " << i;
   EXPECT_GT(store_->reader().Unreadable(storage::Family::kRaw), 0u);
   EXPECT_EQ(stats_.Snapshot().Of(ingest::Count::kRollupErrors), 0u) << "its windows say it";
+}
+
+TEST_F(ShardRollupTest, WindowsWhoseEpochsExpiredBeforeTheyWereComputedAreCounted) {
+  MadeSummary made = SyntheticNode("web-1", 1).Make(2, kStart + 60 * kSecond);
+  const uint64_t day_ns = storage::kDayNs;
+  clock_.Advance(600 * kSecond);
+  while (shard_.RollUp(1000)) {
+  }
+  EXPECT_EQ(stats_.Snapshot().Of(ingest::Count::kWindowsExpired), 0u) << "all were computed";
+
+  // Late, and nobody computes its window while its epochs are kept.
+  const storage::Incoming item{nodes_[0], &made.summary, &made.body, true};
+  ASSERT_TRUE(store_->summaries().PutBatch({&item, 1}).ok());
+  clock_.Advance(23 * day_ns);
+  for (const uint32_t node : nodes_) HearFrom(node);
+  ASSERT_TRUE(store_->Maintain().ok());
+  ASSERT_GT(store_->reader().RawFloorNs(), kStart);
+  while (shard_.RollUp(1000)) {
+  }
+  EXPECT_EQ(stats_.Snapshot().Of(ingest::Count::kWindowsExpired), 1u)
+      << "its window of 5 minutes, not those of an hour and a day around it";
+  EXPECT_EQ(collector::FiguresOf(stats_.Snapshot()).windows_expired, 1u);
+  EXPECT_EQ(*store_->reader().DirtyWindows(), 0u);
 }
 
 // An agent that always has one more epoch waiting.

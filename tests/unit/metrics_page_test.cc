@@ -37,6 +37,8 @@ class MetricsPageTest : public ::testing::Test {
       IngestFigures figures;
       figures.ack_seconds = {{0.001, 0.01}, {5, 3, 1}, 0.5};
       figures.refused = {{"oversize", 2}};
+      figures.rollup_errors = 8;
+      figures.windows_expired = 9;
       return figures;
     };
     sources_.store = [] { return StoreFigures{{{"raw", 12345}, {"rollup", 6}}, 3}; };
@@ -147,6 +149,12 @@ TEST_F(MetricsPageTest, TheDoorTellsWhoIsInWhoWaitsAndWhoWasRefused) {
                            "telltale_grpc_refused_total{reason=\"flood\"} 5\n"}) {
     EXPECT_THAT(page, HasSubstr(line));
   }
+}
+
+TEST_F(MetricsPageTest, WindowsNotComputedAreCountedByWhatBecomesOfThem) {
+  const std::string page = Page();
+  EXPECT_THAT(page, HasSubstr("\ntelltale_rollup_errors_total 8\n"));
+  EXPECT_THAT(page, HasSubstr("\ntelltale_rollup_windows_expired_total 9\n"));
 }
 
 TEST_F(MetricsPageTest, UserStacksAreCountedByHowTheyEnded) {

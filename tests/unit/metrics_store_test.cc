@@ -91,7 +91,7 @@ TEST(AgedStoreTest, EpochsOfInstallationsLongGoneAreStillMissing) {
   ASSERT_TRUE(store->Maintain().ok());
   ingest::StoreAdapter adapter(store.get());
   uint32_t rounds = 0;
-  while (*adapter.RollUp({&node, 1}, now_ns, 8) != 0) ASSERT_LT(++rounds, 1000u);
+  while (*adapter.RollUp({&node, 1}, now_ns, 8, nullptr) != 0) ASSERT_LT(++rounds, 1000u);
   EXPECT_EQ(store->reader().Ledgers(node).size(), storage::kIdleLedgers);
   EXPECT_EQ(MissingOf(*store), 2 * kInstallations);
 }

@@ -90,6 +90,40 @@ class OneAnomaly : public AnomalySource {
   std::atomic<bool> found_ = false;
 };
 
+// A service over a source, and who asks it.
+class Asking {
+ public:
+  Asking(const Engine* engine, QueryServiceOptions options) : service_(With(engine, options)) {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(service_.service());
+    server_ = builder.BuildAndStart();
+    stub_ = v1::Query::NewStub(server_->InProcessChannel({}));
+  }
+  ~Asking() {
+    service_.Stop();
+    server_->Shutdown();
+  }
+  v1::Query::Stub& stub() { return *stub_; }
+  uint64_t Refused(collector::GrpcRefusal why) const {
+    return stats_.refused[static_cast<size_t>(why)];
+  }
+
+ private:
+  QueryServiceOptions With(const Engine* engine, QueryServiceOptions options) {
+    options.engine = engine;
+    options.authorize = [](const grpc::ServerContextBase&) {
+      return feed::Asker{"viewer/ann", {}};
+    };
+    options.stats = &stats_;
+    return options;
+  }
+
+  collector::GrpcStats stats_;
+  QueryService service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<v1::Query::Stub> stub_;
+};
+
 TEST(QueryServiceTest, WhoIsCutBeforeTheFirstAnomalyGoesOnWhereHeBegan) {
   FakeSource source;
   OneAnomaly anomalies;
@@ -98,19 +132,12 @@ TEST(QueryServiceTest, WhoIsCutBeforeTheFirstAnomalyGoesOnWhereHeBegan) {
   engine_options.anomalies = &anomalies;
   engine_options.now_ns = [] { return 1000 * kS; };
   const Engine engine(engine_options);
-  QueryServiceOptions options;
-  options.engine = &engine;
-  options.authorize = [](const grpc::ServerContextBase&) { return feed::Asker{"viewer/ann", {}}; };
-  QueryService service(options);
-  grpc::ServerBuilder builder;
-  builder.RegisterService(service.service());
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  const auto stub = v1::Query::NewStub(server->InProcessChannel({}));
+  Asking asking(&engine, {});
   v1::FollowRequest request;
   const auto first = [&] {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-    const auto stream = stub->FollowAnomalies(&context, request);
+    const auto stream = asking.stub().FollowAnomalies(&context, request);
     v1::Anomaly anomaly;
     EXPECT_TRUE(stream->Read(&anomaly));
     context.TryCancel();
@@ -126,35 +153,77 @@ TEST(QueryServiceTest, WhoIsCutBeforeTheFirstAnomalyGoesOnWhereHeBegan) {
   anomalies.Find();  // meanwhile
   request.set_cursor(greeting.cursor());
   EXPECT_EQ(first().filter(), "ewma");
-  service.Stop();
-  server->Shutdown();
 }
 
 TEST(QueryServiceTest, ACancelledCallEndsTheWorkOnItsAnswer) {
   EndlessSource source;
   source.AddNode("a");
   const Engine engine = MakeEngine(source, 1040);
-  QueryServiceOptions options;
-  options.engine = &engine;
-  options.authorize = [](const grpc::ServerContextBase&) { return feed::Asker{"viewer/ann", {}}; };
-  QueryService service(options);
-  grpc::ServerBuilder builder;
-  builder.RegisterService(service.service());
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  const auto stub = v1::Query::NewStub(server->InProcessChannel({}));
+  Asking asking(&engine, {});
   grpc::ClientContext context;
   std::thread asker([&] {
     auto request = Asked<v1::TopRequest>(1000, 1030);
     request.set_vital("cpu");
     v1::TopAnswer answer;
-    EXPECT_EQ(stub->GetTop(&context, request, &answer).error_code(), grpc::StatusCode::CANCELLED);
+    EXPECT_EQ(asking.stub().GetTop(&context, request, &answer).error_code(),
+              grpc::StatusCode::CANCELLED);
   });
   source.AwaitBegin();
   context.TryCancel();
   EXPECT_TRUE(source.AwaitStopped());
   asker.join();
-  service.Stop();
-  server->Shutdown();
+}
+
+TEST(QueryServiceTest, AQuestionWhileTooManyWaitIsTurnedAwayAndCounted) {
+  EndlessSource source;
+  source.AddNode("a");
+  const Engine engine = MakeEngine(source, 1040);
+  Asking asking(&engine, {.threads = 1, .max_queued = 2});  // one of which is another asker's
+  struct Call {
+    grpc::ClientContext context;
+    grpc::Status status;
+    std::thread thread;
+  };
+  std::vector<std::unique_ptr<Call>> calls;
+  std::atomic<int> busy = 0;
+  const auto ask = [&] {
+    Call& call = *calls.emplace_back(std::make_unique<Call>());
+    call.thread = std::thread([&asking, &busy, &call] {
+      auto request = Asked<v1::TopRequest>(1000, 1030);
+      request.set_vital("cpu");
+      v1::TopAnswer answer;
+      call.status = asking.stub().GetTop(&call.context, request, &answer);
+      if (call.status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED) ++busy;
+    });
+  };
+  ask();
+  source.AwaitBegin();
+  ask();
+  ask();  // whichever of the two comes second
+  for (int look = 0; look < 3'000 && busy == 0; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(busy, 1);
+  EXPECT_EQ(asking.Refused(collector::GrpcRefusal::kBusy), 1u);
+  EXPECT_EQ(asking.Refused(collector::GrpcRefusal::kTooLarge), 0u);
+  for (const auto& call : calls) call->context.TryCancel();
+  for (const auto& call : calls) call->thread.join();
+}
+
+TEST(QueryServiceTest, AQuestionThatIsTooLargeIsCountedAsSuch) {
+  FakeSource source;
+  const uint32_t node = source.AddNode("a");
+  source.Node(node).set_first_epoch_ns(1 * kS);
+  source.Node(node).set_last_epoch_ns(10'000'000 * kS);  // a million epochs
+  const Engine engine = MakeEngine(source, 10'000'000);
+  Asking asking(&engine, {});
+  grpc::ClientContext context;
+  v1::HostLevelsAnswer answer;
+  const grpc::Status status =
+      asking.stub().GetHostLevels(&context, Asked<v1::HostLevelsRequest>(1000, 9'000'000), &answer);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  EXPECT_EQ(asking.Refused(collector::GrpcRefusal::kTooLarge), 1u);
+  EXPECT_EQ(asking.Refused(collector::GrpcRefusal::kBusy), 0u);
 }
 
 TEST(WorkerPoolTest, WhoAsksMuchWaitsBehindHimself) {

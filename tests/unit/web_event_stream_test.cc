@@ -58,6 +58,18 @@ TEST(EventStreamTest, WhoResumesGetsAllThereIsBeforeItWaits) {
   EXPECT_EQ(Told(*response.stream), "");
 }
 
+TEST(EventStreamTest, OneTooManyIsCountedAsAFollower) {
+  EventSource source = LogOf(0);
+  feed::Waiters waiters("anomalies", 1);
+  source.wait = [&](std::function<void()> wake) { return waiters.Add(std::move(wake)); };
+  const Handler handler = FollowEvents(std::move(source));
+  const Response first = handler(Request());
+  EXPECT_NE(first.stream, nullptr) << first.body;
+  const Response refused = handler(Request());
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.refusal, Refusal::kFollowers);
+}
+
 TEST(EventStreamTest, WhereNothingCameYetTheFirstAnswerTellsWhereToResume) {
   const Response response = FollowEvents(LogOf(0))(Request());
   ASSERT_NE(response.stream, nullptr) << response.body;

@@ -75,7 +75,9 @@ TEST_F(LiveEventsTest, TooManyAreTurnedAwayAndThoseWhoLeaveMakeRoom) {
   std::vector<Response> open;
   for (size_t i = 0; i < ingest::LiveHub::kMaxFollowers; ++i) open.push_back(Ask({}));
   EXPECT_EQ(open.back().status, 200);
-  EXPECT_EQ(Ask({}).status, 429);
+  const Response refused = Ask({});
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.refusal, Refusal::kFollowers);
   open.pop_back();
   EXPECT_EQ(Ask({}).status, 200);
 }

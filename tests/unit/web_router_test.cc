@@ -94,6 +94,24 @@ TEST_F(RouterTest, OnlyQuestionsTakeTime) {
   }
 }
 
+TEST_F(RouterTest, WhatIsTooMuchCountsAsAQuestionOrAsAnOrder) {
+  const auto much = [](const v1::TopRequest&, const CallContext&) -> absl::StatusOr<v1::TopAnswer> {
+    return absl::ResourceExhaustedError("more than there may be");
+  };
+  options_.api.Add<v1::TopRequest, v1::TopAnswer>("all", much);
+  options_.api.AddOrder<v1::TopRequest, v1::TopAnswer>("keep", much);
+  const Response question = Ask(Get("/api/v1/all", collector::Role::kViewer));
+  EXPECT_EQ(question.status, 429);
+  EXPECT_EQ(question.refusal, Refusal::kTooLarge);
+  Request order = Get("/api/v1/keep", collector::Role::kViewer);
+  order.method = "POST";
+  order.content_type = "application/json";
+  order.body = "{}";
+  const Response refused = Ask(order);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.refusal, Refusal::kNoRoom);
+}
+
 TEST_F(RouterTest, NotReadyGivesTheReason) {
   options_.ready = [] { return absl::UnavailableError("store: disk full"); };
   const auto response = Ask(Get("/readyz"));

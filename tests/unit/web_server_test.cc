@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -480,6 +484,49 @@ TEST_F(HttpServerTest, ConnectionsAboveTheLimitAreClosedAndCounted) {
   EXPECT_TRUE(second.ok());
   EXPECT_FALSE(third.ok());
   EXPECT_EQ(server_->stats().Refused(Refusal::kFull), 1u);
+}
+
+TEST_F(HttpServerTest, ConnectionsThatCannotBeTakenForWantOfAFileAreCountedAndTakenLater) {
+  Start();
+  const int client = socket(AF_INET, SOCK_STREAM, 0);
+  ASSERT_GE(client, 0);
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const int lowest = dup(client);  // no lower one is free
+  close(lowest);
+  const rlimit none{static_cast<rlim_t>(lowest), before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(server_->port());
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(client, reinterpret_cast<sockaddr*>(&to), sizeof to), 0)
+      << "the kernel greets whoever comes";
+  for (int i = 0; i < 500 && server_->stats().Refused(Refusal::kAccept) == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_GT(server_->stats().Refused(Refusal::kAccept), 0u);
+  for (int i = 0; i < 500 && server_->stats().accepted == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(server_->stats().accepted, 1u);
+  close(client);
+}
+
+TEST_F(HttpServerTest, WhatIsTurnedAwayCountsAsItsHandlerSays) {
+  options_.handler = [](const Request& request) {
+    const absl::Status much = absl::ResourceExhaustedError("more than there may be");
+    return request.path == "/follow" ? ErrorResponse(much, Refusal::kFollowers)
+                                     : ErrorResponse(much);
+  };
+  Start();
+  HttpsClient client(As("viewer", "grafana"));
+  EXPECT_EQ(client.Get("/follow").status, 429);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kFollowers), 1u);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kTooLarge), 0u);
+  EXPECT_EQ(client.Get("/all").status, 429);
+  EXPECT_EQ(server_->stats().Refused(Refusal::kTooLarge), 1u);
 }
 
 TEST_F(HttpServerTest, OneAddressCannotTakeAllConnections) {
