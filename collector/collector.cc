@@ -4,8 +4,10 @@
 #include <grpcpp/impl/codegen/service_type.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -104,7 +106,8 @@ struct Collector::Parts {
   GrpcConnections enroll_connections{&grpc_stats};
   RevocationList revoked;
   FileStamp crl_stamp, ca_stamp, issuing_stamp;
-  bool lists_due = false;  // to be read whether or not a file has changed
+  bool lists_due = false;      // to be read whether or not a file has changed
+  bool outdated_told = false;  // that the lists in force are outdated
   enroll::EnrollStats enroll_stats;
   std::atomic<uint64_t> maintenance_failures = 0;
   ingest::SystemClock clock;
@@ -371,6 +374,11 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   web.certificate_ends = [tls, core = parts.ingest.get()] {
     return CertificateEnds(tls, core->FirstCertificateEnd());
   };
+  web.crl_next_update = [revoked = &parts.revoked]() -> std::optional<uint64_t> {
+    const auto due_s = revoked->next_update_s();
+    if (!due_s) return std::nullopt;
+    return static_cast<uint64_t>(std::max<int64_t>(*due_s, 0));
+  };
   web.ready = [store = parts.store.get()] { return store->Writable(); };
   web.ingest = [core = parts.ingest.get()] { return FiguresOf(core->Stats()); };
   web.grpc = [&parts] { return FiguresOf(parts.grpc_stats, parts.grpc_connections); };
@@ -424,6 +432,12 @@ void Collector::Reload(const Config& config) {
 void Collector::Tick() {
   Parts& parts = *parts_;
   parts.live_renewal->Tick(parts.clock.MonoNs());
+  ReadChangedLists();
+  TellIfOutdated();
+}
+
+void Collector::ReadChangedLists() {
+  Parts& parts = *parts_;
   // A list may come before the authority that signed it.
   const FileStamp crl = StampOf(parts.config.tls_crl), ca = StampOf(parts.config.tls_ca),
                   issuing = StampOf(parts.config.enroll_ca_cert);
@@ -441,8 +455,20 @@ void Collector::Tick() {
                   std::string(status.message()));
     return;
   }
+  parts.outdated_told = false;
   spdlog::info("reload: {} certificates are revoked", parts.revoked.size());
   CloseRevoked(parts.revoked, *parts.ingest);
+}
+
+// Once for each time that lists are read.
+void Collector::TellIfOutdated() {
+  Parts& parts = *parts_;
+  if (parts.outdated_told) return;
+  const auto outdated =
+      parts.revoked.Outdated(static_cast<int64_t>(parts.clock.UnixNs() / kNsPerS));
+  if (!outdated) return;
+  spdlog::warn("{}", *outdated);
+  parts.outdated_told = true;
 }
 
 void Collector::Stop() {

@@ -28,8 +28,8 @@ class Collector {
   // Takes over what can change while running; the rest of `config` is ignored.
   void Reload(const Config& config);
 
-  // About every second: looks whether the revocation list changed, and asks followed nodes for
-  // their seconds.
+  // About every second: looks whether the revocation list changed or is outdated, and asks followed
+  // nodes for their seconds.
   void Tick();
 
   // No new streams; what arrived is stored and answered; then everything ends. Twice is safe.
@@ -37,6 +37,8 @@ class Collector {
 
  private:
   struct Parts;
+  void ReadChangedLists();
+  void TellIfOutdated();
   explicit Collector(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };

@@ -60,4 +60,12 @@ std::vector<absl::Status> ConfigFaults(const Config& config, absl::Time now) {
   return faults;
 }
 
+std::vector<std::string> ConfigWarnings(const Config& config, absl::Time now) {
+  RevocationList revoked;
+  // What is wrong with the files is a fault.
+  (void)revoked.Load(config.tls_crl, config.tls_ca, config.enroll_ca_cert);
+  const auto outdated = revoked.Outdated(absl::ToUnixSeconds(now));
+  return outdated ? std::vector{*outdated} : std::vector<std::string>();
+}
+
 }  // namespace telltale::collector

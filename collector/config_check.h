@@ -5,6 +5,7 @@
 #ifndef TELLTALE_COLLECTOR_CONFIG_CHECK_H_
 #define TELLTALE_COLLECTOR_CONFIG_CHECK_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,6 +17,9 @@ namespace telltale::collector {
 // Each fault names option or file, value and remedy; none: it may start. Certificates are judged at
 // `now`.
 std::vector<absl::Status> ConfigFaults(const Config& config, absl::Time now);
+
+// What keeps nothing from working but wants to be looked at: a revocation list that is outdated.
+std::vector<std::string> ConfigWarnings(const Config& config, absl::Time now);
 
 }  // namespace telltale::collector
 

@@ -157,6 +157,9 @@ int Main(int argc, char** argv) {
   if (arguments.check_config) {
     const auto faults = ConfigFaults(loaded->values, absl::Now());
     for (const absl::Status& fault : faults) Complain(std::string(fault.message()), kUsage);
+    for (const std::string& warning : ConfigWarnings(loaded->values, absl::Now())) {
+      Complain(absl::StrCat("warning: ", warning), 0);
+    }
     if (!faults.empty()) return kUsage;
     std::printf("configuration %s: good\n",
                 loaded->from.file.empty() ? "(defaults)" : loaded->from.file.c_str());

@@ -17,6 +17,12 @@ namespace {
 
 constexpr size_t kMaxBytes = 1 << 20;
 
+std::optional<int64_t> UnixSeconds(const ASN1_TIME* time) {
+  struct tm parts = {};
+  if (time == nullptr || ASN1_TIME_to_tm(time, &parts) != 1) return std::nullopt;
+  return static_cast<int64_t>(timegm(&parts));
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadPemFile(const char* what, const std::string& file) {
@@ -54,9 +60,11 @@ absl::StatusOr<std::vector<OpenSslPtr<X509>>> ParseCertificates(const char* what
 }
 
 std::optional<int64_t> EndOfValidity(const X509* certificate) {
-  struct tm parts = {};
-  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &parts) != 1) return std::nullopt;
-  return static_cast<int64_t>(timegm(&parts));
+  return UnixSeconds(X509_get0_notAfter(certificate));
+}
+
+std::optional<int64_t> NextUpdate(const X509_CRL* list) {
+  return UnixSeconds(X509_CRL_get0_nextUpdate(list));
 }
 
 OpenSslPtr<BIO> TextBio(const std::string& text) {

@@ -35,6 +35,8 @@ absl::StatusOr<std::vector<OpenSslPtr<X509>>> ParseCertificates(const char* what
 
 // When it is valid no longer, in Unix seconds; nullopt: it does not say so readably.
 std::optional<int64_t> EndOfValidity(const X509* certificate);
+// When its authority meant to have the next one out; as above.
+std::optional<int64_t> NextUpdate(const X509_CRL* list);
 
 // Memory BIO over `text`, which must outlive it.
 OpenSslPtr<BIO> TextBio(const std::string& text);

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "collector/pem.h"
 
 namespace telltale::collector {
@@ -26,6 +27,14 @@ bool SignedByOneOf(X509_CRL* crl, const std::vector<OpenSslPtr<X509>>& authoriti
   return false;
 }
 
+std::string NameText(const X509_NAME* name) {
+  const OpenSslPtr<BIO> bio(BIO_new(BIO_s_mem()));
+  X509_NAME_print_ex(bio.get(), name, 0, XN_FLAG_RFC2253);
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &text);
+  return {text, static_cast<size_t>(size)};
+}
+
 }  // namespace
 
 absl::Status RevocationList::Load(const std::string& crl_file, const std::string& ca_file,
@@ -33,6 +42,7 @@ absl::Status RevocationList::Load(const std::string& crl_file, const std::string
   if (crl_file.empty()) {
     const std::lock_guard<std::mutex> lock(mutex_);
     revoked_.clear();
+    update_.reset();
     return absl::OkStatus();
   }
   std::vector<OpenSslPtr<X509>> authorities;
@@ -57,6 +67,7 @@ absl::Status RevocationList::Load(const std::string& crl_file, const std::string
   if (!text.ok()) return text.status();
 
   std::set<std::string> ids;
+  std::map<std::string, Update> updates;  // by the authority's name as it is encoded
   size_t lists = 0;
   const OpenSslPtr<BIO> bio = TextBio(*text);
   while (OpenSslPtr<X509_CRL> crl{PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr)}) {
@@ -67,6 +78,12 @@ absl::Status RevocationList::Load(const std::string& crl_file, const std::string
           issuing_file.empty() ? "" : " ", issuing_file));
     }
     const X509_NAME* issuer = X509_CRL_get_issuer(crl.get());
+    if (const auto due_s = NextUpdate(crl.get())) {
+      Update& update = updates[NameBytes(issuer)];
+      if (update.file.empty() || *due_s > update.due_s) {
+        update = {*due_s, NameText(issuer), crl_file};
+      }
+    }
     const STACK_OF(X509_REVOKED)* revoked = X509_CRL_get_REVOKED(crl.get());
     for (int i = 0; i < sk_X509_REVOKED_num(revoked); ++i) {
       const X509_REVOKED* entry = sk_X509_REVOKED_value(revoked, i);
@@ -81,6 +98,10 @@ absl::Status RevocationList::Load(const std::string& crl_file, const std::string
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   revoked_ = std::move(ids);
+  update_.reset();
+  for (auto& [name, update] : updates) {
+    if (!update_ || update.due_s < update_->due_s) update_ = std::move(update);
+  }
   // Handshakes believe an authority in tls.ca that is itself on a list, and then no other is sent.
   for (const auto& [id, name] : trusted) {
     if (revoked_.contains(id)) trusted_.erase(name);
@@ -131,6 +152,23 @@ absl::Status RevocationList::CheckNode(const std::string& node,
 size_t RevocationList::size() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return revoked_.size();
+}
+
+std::optional<int64_t> RevocationList::next_update_s() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return update_ ? std::optional(update_->due_s) : std::nullopt;
+}
+
+std::optional<std::string> RevocationList::Outdated(int64_t unix_s) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!update_ || unix_s <= update_->due_s) return std::nullopt;
+  return absl::StrCat("tls: crl ", update_->file, ": the list of ", update_->authority,
+                      " is outdated, its next was due ",
+                      absl::FormatTime(absl::RFC3339_sec, absl::FromUnixSeconds(update_->due_s),
+                                       absl::UTCTimeZone()),
+                      "; it stays in force, but what was revoked since is not on it: bring the "
+                      "next one (telltale pki revoke "
+                      "signs it anew, also where what it is given is on it)");
 }
 
 }  // namespace telltale::collector

@@ -7,8 +7,10 @@
 #define TELLTALE_COLLECTOR_REVOCATION_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,11 +41,26 @@ class RevocationList {
 
   size_t size() const;
 
+  // When the first of the lists in force should have made way for the next of its authority, in
+  // Unix seconds; of one authority the latest counts. nullopt: no list says so.
+  std::optional<int64_t> next_update_s() const;
+  // What to tell people once that is past; nullopt: it is not. A list stays in force all the same:
+  // without it what it revoked would count again, and to refuse everybody would lock a fleet out.
+  std::optional<std::string> Outdated(int64_t unix_s) const;
+
  private:
+  // Of the list that is to be replaced first.
+  struct Update {
+    int64_t due_s = 0;
+    std::string authority;  // its name as people write it
+    std::string file;
+  };
+
   mutable std::mutex mutex_;
   std::set<std::string> revoked_;  // guarded by mutex_; certificate ids
   std::set<std::string> trusted_;  // guarded by mutex_; names of authorities, with those of before
   std::map<std::string, std::set<std::string>> only_;  // guarded by mutex_; by node: serial numbers
+  std::optional<Update> update_;                       // guarded by mutex_
 };
 
 }  // namespace telltale::collector

@@ -149,6 +149,8 @@ struct MetricSources {
   std::function<std::optional<DiskFigures>()> disk;  // none: could not be asked
   // Whose certificate ends when, in Unix seconds.
   std::function<std::vector<std::pair<std::string, uint64_t>>()> certificate_ends;
+  // When the first of the revocation lists should have made way for its next, in Unix seconds.
+  std::function<std::optional<uint64_t>()> crl_next_update;
   std::function<AnswerCacheFigures()> answer_cache;
   std::function<HttpFigures()> http;
   std::function<GrpcFigures()> grpc;

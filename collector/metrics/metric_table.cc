@@ -214,6 +214,13 @@ std::vector<MetricRow> MakeTable() {
        {"of"},
        "When the certificate is valid no longer, since 1970. collector: its own; authority: the "
        "last to end of those in tls.ca; nodes: the first to end of the nodes connected now."},
+      {"telltale_tls_crl_next_update_timestamp_seconds",
+       kGauge,
+       "seconds",
+       {},
+       "When the first of the revocation lists in tls.crl should have made way for the next of its "
+       "authority (nextUpdate), since 1970. It stays in force after that. Without lists: not "
+       "shown."},
       {"telltale_dirty_windows",
        kGauge,
        "windows",

@@ -242,17 +242,19 @@ void MetricsPage::AddIngest(const MetricSources& sources) {
   StoreFigures store = sources.store ? sources.store() : StoreFigures();
   AddPairs("telltale_store_bytes", "tier", std::move(store.bytes));
   const std::optional<DiskFigures> disk = sources.disk ? sources.disk() : std::nullopt;
-  const auto of_disk = [&](const char* name, uint64_t DiskFigures::*bytes) {
-    const std::string text = disk ? Integer((*disk).*bytes) : std::string();
-    families_.push_back({Metric(name), disk ? size_t{1} : size_t{0},
-                         [text](size_t, const MetricRow& row, std::string& out) {
-                           WriteSample(row, {}, text, out);
-                         }});
+  const auto if_known = [&](const char* name, const std::optional<uint64_t>& value) {
+    families_.push_back(
+        {Metric(name), value ? size_t{1} : size_t{0},
+         [text = Integer(value.value_or(0))](size_t, const MetricRow& row, std::string& out) {
+           WriteSample(row, {}, text, out);
+         }});
   };
-  of_disk("telltale_store_disk_free_bytes", &DiskFigures::free_bytes);
-  of_disk("telltale_store_disk_size_bytes", &DiskFigures::size_bytes);
+  if_known("telltale_store_disk_free_bytes", disk ? std::optional(disk->free_bytes) : std::nullopt);
+  if_known("telltale_store_disk_size_bytes", disk ? std::optional(disk->size_bytes) : std::nullopt);
   AddPairs("telltale_certificate_end_seconds", "of",
            sources.certificate_ends ? sources.certificate_ends() : Pairs());
+  if_known("telltale_tls_crl_next_update_timestamp_seconds",
+           sources.crl_next_update ? sources.crl_next_update() : std::nullopt);
   AddValue("telltale_dirty_windows", Integer(store.dirty_windows));
   AddValue("telltale_rollup_errors_total", Integer(ingest.rollup_errors));
   AddValue("telltale_rollup_windows_expired_total", Integer(ingest.windows_expired));

@@ -79,6 +79,7 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
   if (options.ready) sources.store_writable = [ready = options.ready] { return ready().ok(); };
   sources.maintenance_failures = options.maintenance_failures;
   sources.certificate_ends = options.certificate_ends;
+  sources.crl_next_update = options.crl_next_update;
   sources.answer_cache = [engine = options.engine] {
     const query::AnswerCache::Figures kept = engine->CacheFigures();
     return metrics::AnswerCacheFigures{kept.hits, kept.misses, kept.evictions, kept.bytes};

@@ -44,6 +44,8 @@ struct WebFrontOptions {
   std::function<uint64_t()> maintenance_failures;             // of the store; may be empty
   // Whose certificate ends when, in Unix seconds; may be empty.
   std::function<std::vector<std::pair<std::string, uint64_t>>()> certificate_ends;
+  // Of the revocation lists in force, in Unix seconds; may be empty.
+  std::function<std::optional<uint64_t>()> crl_next_update;
   std::function<absl::Status()> ready;  // may be empty: ready as long as it runs
 };
 

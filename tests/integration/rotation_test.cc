@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -202,6 +203,39 @@ TEST_F(RotationTest, AListThatComesBeforeItsAuthorityHoldsOnceThatIsThere) {
   Replace(old_.ca(), ReadAll(old_.ca()) + ReadAll(fresh_.ca()));
   const auto sender = Send("web-1", gone);
   EXPECT_TRUE(Await([&] { return sender->refused() > 0; })) << collector_.log();
+}
+
+TEST_F(RotationTest, AListThatBecomesOutdatedStaysInForceAndIsSaidOnce) {
+  const IssuedFiles gone = old_.Issue("web-1", "URI:telltale://node/web-1");
+  const auto said = [this](const std::string& what) {
+    const std::string log = collector_.log();
+    size_t count = 0;
+    for (size_t at = 0; (at = log.find(what, at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  const auto warnings = [&said] { return said("is outdated"); };
+  const auto due_s = [this] {
+    const std::string name = "\ntelltale_tls_crl_next_update_timestamp_seconds ";
+    const std::string page = Https()->Get("/metrics").body;
+    const size_t at = page.find(name);
+    return at == std::string::npos ? 0 : std::stoll(page.substr(at + name.size()));
+  };
+  const std::string crl = old_.Revoke({gone}, 5);
+  ASSERT_TRUE(collector_.Start({"--tls-crl", crl})) << collector_.log();
+  ASSERT_TRUE(Await([&] { return warnings() == 1; })) << collector_.log();
+  EXPECT_NEAR(static_cast<double>(due_s()), static_cast<double>(std::time(nullptr)), 60);
+  const auto sender = Send("web-1", gone);
+  EXPECT_TRUE(Await([&] { return sender->refused() > 0; })) << collector_.log();
+  // It looks every second.
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  EXPECT_EQ(warnings(), 1u) << collector_.log();
+
+  old_.Revoke({gone}, 3600);
+  ASSERT_TRUE(Await([&] { return said("are revoked") == 1; })) << collector_.log();
+  EXPECT_GT(due_s(), std::time(nullptr) + 1800);
+  EXPECT_EQ(warnings(), 1u) << collector_.log();
+  old_.Revoke({gone}, -60);
+  ASSERT_TRUE(Await([&] { return warnings() == 2; })) << collector_.log();
 }
 
 TEST_F(RotationTest, ConnectionsHaveAnAge) {

@@ -91,12 +91,12 @@ IssuedFiles Pki::Issue(const std::string& name, const std::string& names, int da
   return files;
 }
 
-std::string Pki::Revoke(const std::vector<IssuedFiles>& revoked) {
+std::string Pki::Revoke(const std::vector<IssuedFiles>& revoked, long good_for_s) {
   X509_CRL* crl = X509_CRL_new();
   X509_CRL_set_version(crl, 1);
   X509_CRL_set_issuer_name(crl, X509_get_subject_name(certificate_));
   ASN1_TIME* now = X509_gmtime_adj(nullptr, 0);
-  ASN1_TIME* later = X509_gmtime_adj(nullptr, 10 * kDay);
+  ASN1_TIME* later = X509_gmtime_adj(nullptr, good_for_s);
   X509_CRL_set1_lastUpdate(crl, now);
   X509_CRL_set1_nextUpdate(crl, later);
   for (const IssuedFiles& files : revoked) {

@@ -31,8 +31,9 @@ class Pki {
   // Writes NAME.crt and NAME.key. `names` as OpenSSL spells them:
   // "URI:telltale://node/a,DNS:localhost". `days`: until it ends; negative: it has ended.
   IssuedFiles Issue(const std::string& name, const std::string& names, int days = 10);
-  // Writes, by rename, a list that revokes these; returns its file.
-  std::string Revoke(const std::vector<IssuedFiles>& revoked);
+  // Writes, by rename, a list that revokes these; returns its file. `good_for_s`: until its next is
+  // due; negative: that is past.
+  std::string Revoke(const std::vector<IssuedFiles>& revoked, long good_for_s = 10 * 86400);
 
  private:
   const std::string directory_;

@@ -59,6 +59,15 @@ TEST_F(ConfigCheckTest, ARevocationListThatIsNotThereIsAFault) {
   EXPECT_THAT(Faults(), ElementsAre(HasSubstr(config_.tls_crl)));
 }
 
+TEST_F(ConfigCheckTest, AnOutdatedRevocationListIsNoFaultButIsSaid) {
+  config_.tls_crl = pki_.Revoke({}, 3600);
+  EXPECT_THAT(ConfigWarnings(config_, absl::Now()), IsEmpty());
+  config_.tls_crl = pki_.Revoke({}, -60);
+  EXPECT_THAT(Faults(), IsEmpty());
+  EXPECT_THAT(ConfigWarnings(config_, absl::Now()),
+              ElementsAre(AllOf(HasSubstr(config_.tls_crl), HasSubstr("is outdated"))));
+}
+
 TEST_F(ConfigCheckTest, AnAuthorityWithoutItsKeyCannotEnrol) {
   config_.enroll_ca_cert = pki_.ca();
   config_.enroll_ca_key = Missing("ca.key");

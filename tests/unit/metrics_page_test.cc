@@ -182,6 +182,9 @@ TEST_F(MetricsPageTest, DiskAndCertificatesAreShownAsFarAsTheyAreKnown) {
   EXPECT_THAT(page, HasSubstr("telltale_store_disk_free_bytes 1000\n"));
   EXPECT_THAT(page, HasSubstr("telltale_store_disk_size_bytes 5000\n"));
   EXPECT_THAT(page, HasSubstr("telltale_certificate_end_seconds{of=\"collector\"} 1800000000\n"));
+  EXPECT_THAT(page, Not(HasSubstr("\ntelltale_tls_crl_next_update_timestamp_seconds ")));
+  sources_.crl_next_update = [] { return 1800000001; };
+  EXPECT_THAT(Page(), HasSubstr("\ntelltale_tls_crl_next_update_timestamp_seconds 1800000001\n"));
   sources_.disk = [] { return std::nullopt; };
   EXPECT_THAT(Page(), Not(HasSubstr("\ntelltale_store_disk_free_bytes ")));
 }

@@ -3,9 +3,11 @@
 
 #include "collector/revocation.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,9 @@
 
 namespace telltale::collector {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Optional;
 
 std::string IdOf(const pki::KeyPair& pair) {
   return CertificateId(
@@ -99,6 +104,33 @@ TEST_F(RevocationTest, ANewAuthorityIsTrustedAlsoWhereAListCannotBeRead) {
   EXPECT_FALSE(Passes({IdOf(other_)})) << "the list read before stays in force";
   ASSERT_TRUE(list_.Load("", "", "").ok());
   EXPECT_TRUE(Passes({IdOf(other_)})) << "no list is wanted any more";
+}
+
+TEST_F(RevocationTest, AnOutdatedListStaysInForceAndSaysSo) {
+  EXPECT_EQ(list_.next_update_s(), std::nullopt);
+  ASSERT_TRUE(Load(root_.certificate, ListOf(root_, {other_})).ok());
+  const int64_t due_s = absl::ToUnixSeconds(now_ + absl::Hours(1));
+  EXPECT_EQ(list_.next_update_s(), due_s);
+  EXPECT_EQ(list_.Outdated(due_s), std::nullopt);
+  EXPECT_THAT(list_.Outdated(due_s + 1),
+              Optional(HasSubstr(scratch_.path() + "/crl.pem: the list of CN=root is outdated")));
+  EXPECT_FALSE(Passes({IdOf(other_)}));
+  EXPECT_FALSE(Load(root_.certificate, "damaged").ok());
+  EXPECT_EQ(list_.next_update_s(), due_s) << "of the list that stays in force";
+  ASSERT_TRUE(list_.Load("", "", "").ok());
+  EXPECT_EQ(list_.next_update_s(), std::nullopt);
+}
+
+TEST_F(RevocationTest, OfAnAuthorityItsLatestListCountsAndOfAllTheFirstToBeReplaced) {
+  const auto until = [this](const pki::KeyPair& authority, int hours) {
+    return *pki::RevokeSerials(authority, "", {}, now_, now_ + absl::Hours(hours));
+  };
+  const auto due = [this](int hours) { return absl::ToUnixSeconds(now_ + absl::Hours(hours)); };
+  ASSERT_TRUE(Load(root_.certificate, until(root_, 2) + until(root_, 5) + until(root_, 3)).ok());
+  EXPECT_EQ(list_.next_update_s(), due(5));
+  ASSERT_TRUE(Load(root_.certificate, until(root_, 5) + until(issuing_, 4)).ok());
+  EXPECT_EQ(list_.next_update_s(), due(4));
+  EXPECT_THAT(list_.Outdated(due(6)), Optional(HasSubstr("the list of CN=issuing is")));
 }
 
 TEST_F(RevocationTest, ItIsKnownWhoseListsAFileHolds) {
