@@ -16,12 +16,15 @@ inline constexpr char kAuditTable = '\x0e';
 
 inline std::string TokenKey(const std::string& id) { return kTokenTable + id; }
 
-// What was done and what was refused are two sequences, so that refusals cannot push out the rest.
-inline std::string AuditPrefix(bool refused) {
-  return std::string({kAuditTable, static_cast<char>(refused ? 1 : 0)});
+// Each kind of entry is a sequence of its own, so that none pushes out another.
+enum class AuditKind : uint8_t { kDone = 0, kRefused = 1 };
+inline constexpr AuditKind kAuditKinds[] = {AuditKind::kDone, AuditKind::kRefused};
+
+inline std::string AuditPrefix(AuditKind kind) {
+  return std::string({kAuditTable, static_cast<char>(kind)});
 }
-inline std::string AuditKey(bool refused, uint64_t number) {
-  return AuditPrefix(refused) + storage::EncodeU64(number);
+inline std::string AuditKey(AuditKind kind, uint64_t number) {
+  return AuditPrefix(kind) + storage::EncodeU64(number);
 }
 
 }  // namespace telltale::access

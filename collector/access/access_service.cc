@@ -65,9 +65,9 @@ class AccessService final : public v1::Access::Service {
                          v1::ListAuditAnswer* answer) override {
     const auto peer = options_.gate->Operator(*context, "audit");
     if (!peer.ok()) return ToGrpc(peer.status());
-    auto entries = options_.audit->List(request->limit());
-    if (!entries.ok()) return ToGrpc(entries.status());
-    for (v1::AuditEntry& entry : *entries) *answer->add_entries() = std::move(entry);
+    auto listed = options_.audit->List(*request);
+    if (!listed.ok()) return ToGrpc(listed.status());
+    *answer = *std::move(listed);
     return grpc::Status::OK;
   }
 

@@ -1,7 +1,9 @@
 #include "collector/access/audit_log.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -18,6 +20,8 @@ constexpr size_t kKindBytes = 2;  // of the key, before the number
 // More than are written in the life of a store.
 constexpr uint64_t kBeyondAll = uint64_t{1} << 32;
 
+double UnixSeconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+
 v1::StoredAuditEntry Entry(uint64_t time_ns, const std::string& who, const std::string& address,
                            const std::string& action, const std::string& detail) {
   v1::StoredAuditEntry entry;
@@ -29,15 +33,54 @@ v1::StoredAuditEntry Entry(uint64_t time_ns, const std::string& who, const std::
   return entry;
 }
 
+v1::AuditEntry Shown(const v1::StoredAuditEntry& stored) {
+  v1::AuditEntry entry;
+  entry.set_time_s(UnixSeconds(stored.time_ns()));
+  entry.set_time(AuditLog::Moment(entry.time_s()));
+  entry.set_who(stored.who());
+  entry.set_address(stored.address());
+  entry.set_action(stored.action());
+  entry.set_detail(stored.detail());
+  entry.set_refused(stored.refused());
+  entry.set_unlisted(stored.unlisted());
+  return entry;
+}
+
+const char* NameOf(AuditKind kind) {
+  return kind == AuditKind::kRefused ? "refusals of the audit" : "entries of the audit";
+}
+
+uint64_t KeptOf(AuditKind kind) {
+  return kind == AuditKind::kRefused ? AuditLog::kKeptRefusals : AuditLog::kKeptOrders;
+}
+
+absl::Status Check(const v1::ListAuditRequest& request) {
+  if (request.limit() > AuditLog::kMaxLimit) {
+    return absl::InvalidArgumentError(absl::StrCat("audit: limit ", request.limit(),
+                                                   " must be at most ", AuditLog::kMaxLimit,
+                                                   "; ask for fewer and follow next_page"));
+  }
+  const double start_s = request.start_s(), end_s = request.end_s();
+  if (start_s >= 0 && end_s >= 0 && (end_s == 0 || start_s < end_s)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("audit: from ", start_s, " to ", end_s,
+                                                 " is no time; give start_s before end_s"));
+}
+
+// As the answer shows the time.
+bool Within(const v1::ListAuditRequest& request, uint64_t time_ns) {
+  const double time_s = UnixSeconds(time_ns);
+  return time_s >= request.start_s() && (request.end_s() == 0 || time_s < request.end_s());
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(storage::Catalog* catalog, Now now) {
   std::unique_ptr<AuditLog> log(new AuditLog(catalog, std::move(now)));
-  for (const bool refused : {false, true}) {
-    uint64_t& next = log->next_[refused ? 1 : 0];
+  for (const AuditKind kind : kAuditKinds) {
+    uint64_t& next = log->Next(kind);
     const auto read = storage::ReadReadable(
-        *catalog, AuditPrefix(refused), refused ? "refusals of the audit" : "entries of the audit",
-        "telltale audit does not show them", [&](std::string_view key, std::string_view) {
+        *catalog, AuditPrefix(kind), NameOf(kind), "telltale audit does not show them",
+        [&](std::string_view key, std::string_view) {
           const auto number = storage::DecodeU64(key.substr(kKindBytes));
           if (!number.ok()) return number.status();
           next = *number + 1;
@@ -52,14 +95,14 @@ absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(storage::Catalog* catal
   return log;
 }
 
-absl::Status AuditLog::Write(bool refused, const v1::StoredAuditEntry& entry) {
-  uint64_t& next = next_[refused ? 1 : 0];
-  const uint64_t kept = refused ? kKeptRefusals : kKeptOrders;
+absl::Status AuditLog::Write(AuditKind kind, const v1::StoredAuditEntry& entry) {
+  uint64_t& next = Next(kind);
+  const uint64_t kept = KeptOf(kind);
   auto transaction = catalog_->Begin();
-  transaction->Put(AuditKey(refused, next), proto::Canonical(entry));
-  if (next >= kept) transaction->Delete(AuditKey(refused, next - kept));
-  absl::Status written =
-      transaction->Commit(refused ? storage::Durability::kBuffered : storage::Durability::kDurable);
+  transaction->Put(AuditKey(kind, next), proto::Canonical(entry));
+  if (next >= kept) transaction->Delete(AuditKey(kind, next - kept));
+  absl::Status written = transaction->Commit(
+      kind == AuditKind::kDone ? storage::Durability::kDurable : storage::Durability::kBuffered);
   if (written.ok()) ++next;
   return written;
 }
@@ -67,7 +110,7 @@ absl::Status AuditLog::Write(bool refused, const v1::StoredAuditEntry& entry) {
 absl::Status AuditLog::Done(const std::string& who, const std::string& address,
                             const std::string& action, const std::string& detail) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return Write(false, Entry(now_(), who, address, action, detail));
+  return Write(AuditKind::kDone, Entry(now_(), who, address, action, detail));
 }
 
 void AuditLog::Refused(const std::string& who, const std::string& address,
@@ -82,7 +125,7 @@ void AuditLog::Refused(const std::string& who, const std::string& address,
   v1::StoredAuditEntry entry = Entry(now, who, address, action, why);
   entry.set_refused(true);
   entry.set_unlisted(unlisted_);
-  if (!Write(true, entry).ok()) {
+  if (!Write(AuditKind::kRefused, entry).ok()) {
     ++unlisted_;
     return;
   }
@@ -90,24 +133,31 @@ void AuditLog::Refused(const std::string& who, const std::string& address,
   unlisted_ = 0;
 }
 
-absl::Status AuditLog::Collect(bool refused, std::vector<v1::StoredAuditEntry>* entries) const {
-  const std::string prefix = AuditPrefix(refused);
-  uint64_t last_ns = 0;
+absl::Status AuditLog::ForEach(AuditKind kind, const std::function<void(Kept)>& visit) const {
+  const std::string prefix = AuditPrefix(kind);
+  AuditPlace last = {.time_ns = 0, .kind = kind, .number = 0};
   return catalog_->Begin()->ScanOver(
       prefix, storage::PrefixEnd(prefix),
-      [&](std::string_view, std::string_view value) {
-        v1::StoredAuditEntry& entry = entries->emplace_back();
-        if (!entry.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
-          entry.set_action("(an entry that cannot be read)");
+      [&](std::string_view key, std::string_view value) {
+        Kept kept;
+        if (!kept.entry.ParseFromArray(value.data(), static_cast<int>(value.size()))) {
+          kept.entry.set_time_ns(last.time_ns);
+          kept.entry.set_action("(an entry that cannot be read)");
         }
-        last_ns = entry.time_ns();
+        last.time_ns = kept.entry.time_ns();
+        last.number = storage::DecodeU64(key.substr(kKindBytes)).value_or(last.number);
+        kept.place = last;
+        visit(std::move(kept));
         return true;
       },
       [&](const storage::DamagedRange& range) {
-        v1::StoredAuditEntry& entry = entries->emplace_back();
-        entry.set_time_ns(last_ns);
-        entry.set_action(absl::StrCat("(about ", range.rows, " entries that cannot be read)"));
-        entry.set_refused(refused);
+        Kept kept;
+        ++last.number;  // the first of those that are lost
+        kept.place = last;
+        kept.entry.set_time_ns(last.time_ns);
+        kept.entry.set_action(absl::StrCat("(about ", range.rows, " entries that cannot be read)"));
+        kept.entry.set_refused(kind == AuditKind::kRefused);
+        visit(std::move(kept));
       });
 }
 
@@ -116,32 +166,32 @@ std::string AuditLog::Moment(double unix_s) {
                           absl::UTCTimeZone());
 }
 
-absl::StatusOr<std::vector<v1::AuditEntry>> AuditLog::List(uint32_t limit) const {
-  if (limit > kMaxLimit) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("audit: limit ", limit, " must be at most ", kMaxLimit));
+absl::StatusOr<v1::ListAuditAnswer> AuditLog::List(const v1::ListAuditRequest& request) const {
+  if (absl::Status status = Check(request); !status.ok()) return status;
+  std::optional<AuditPlace> behind;
+  if (!request.page().empty()) {
+    const auto place = ParseAuditPlace(request.page());
+    if (!place.ok()) return place.status();
+    behind = *place;
   }
-  std::vector<v1::StoredAuditEntry> entries;
-  for (const bool refused : {false, true}) {
-    if (absl::Status status = Collect(refused, &entries); !status.ok()) return status;
+  std::vector<Kept> entries;
+  for (const AuditKind kind : kAuditKinds) {
+    const absl::Status status = ForEach(kind, [&](Kept kept) {
+      if (behind && kept.place >= *behind) return;
+      if (Within(request, kept.place.time_ns)) entries.push_back(std::move(kept));
+    });
+    if (!status.ok()) return status;
   }
-  std::ranges::stable_sort(entries, std::ranges::greater(), &v1::StoredAuditEntry::time_ns);
-  if (const size_t most = limit == 0 ? kUsualLimit : limit; entries.size() > most) {
+  std::ranges::sort(entries, std::ranges::greater(), &Kept::place);
+  v1::ListAuditAnswer answer;
+  const size_t most = request.limit() == 0 ? kUsualLimit : request.limit();
+  if (entries.size() > most) {
+    answer.set_left_out(static_cast<uint32_t>(entries.size() - most));
     entries.resize(most);
+    answer.set_next_page(entries.back().place.Page());
   }
-  std::vector<v1::AuditEntry> list;
-  for (const v1::StoredAuditEntry& stored : entries) {
-    v1::AuditEntry& entry = list.emplace_back();
-    entry.set_time_s(static_cast<double>(stored.time_ns()) / 1e9);
-    entry.set_time(Moment(entry.time_s()));
-    entry.set_who(stored.who());
-    entry.set_address(stored.address());
-    entry.set_action(stored.action());
-    entry.set_detail(stored.detail());
-    entry.set_refused(stored.refused());
-    entry.set_unlisted(stored.unlisted());
-  }
-  return list;
+  for (const Kept& kept : entries) *answer.add_entries() = Shown(kept.entry);
+  return answer;
 }
 
 }  // namespace telltale::access

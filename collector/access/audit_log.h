@@ -9,13 +9,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "collector/access/access_keys.h"
+#include "collector/access/audit_place.h"
 #include "storage/catalog.h"
 #include "telltale/v1/access.pb.h"
 
@@ -45,18 +47,25 @@ class AuditLog {
   // A moment in words of an entry: RFC 3339 in UTC, "2026-11-22T18:00:00Z".
   static std::string Moment(double unix_s);
 
-  // Newest first. InvalidArgument: limit.
-  absl::StatusOr<std::vector<v1::AuditEntry>> List(uint32_t limit) const;
+  // Newest first, with the page that goes on behind and how many are there; what is written
+  // meanwhile moves none from one page to another. InvalidArgument: limit, page, times.
+  absl::StatusOr<v1::ListAuditAnswer> List(const v1::ListAuditRequest& request) const;
 
  private:
   AuditLog(storage::Catalog* catalog, Now now) : catalog_(catalog), now_(std::move(now)) {}
-  absl::Status Write(bool refused, const v1::StoredAuditEntry& entry);
-  absl::Status Collect(bool refused, std::vector<v1::StoredAuditEntry>* entries) const;
+  // What a row holds, also one that cannot be read or a range of such.
+  struct Kept {
+    AuditPlace place;
+    v1::StoredAuditEntry entry;
+  };
+  absl::Status Write(AuditKind kind, const v1::StoredAuditEntry& entry);
+  absl::Status ForEach(AuditKind kind, const std::function<void(Kept)>& visit) const;
+  uint64_t& Next(AuditKind kind) { return next_[static_cast<size_t>(kind)]; }
 
   storage::Catalog* const catalog_;
   const Now now_;
   mutable std::mutex mutex_;
-  uint64_t next_[2] = {0, 0};    // number of the next order, refusal; guarded by mutex_
+  uint64_t next_[std::size(kAuditKinds)] = {};  // number of the next of a kind; guarded by mutex_
   uint64_t refusal_due_ns_ = 0;  // when the bucket of refusals would be full; guarded by mutex_
   uint64_t unlisted_ = 0;        // guarded by mutex_
 };

@@ -1,6 +1,7 @@
 // telltale token and telltale audit: what only an operator may do and see.
 
 #include <algorithm>
+#include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,6 +18,8 @@ using AccessStub = v1::Access::Stub;
 
 constexpr uint64_t kShortestS = 60;
 constexpr uint64_t kLongestS = 400ull * 86400;
+constexpr uint32_t kUsualAudit = 100;
+constexpr uint32_t kAuditPage = 1'000;  // the most that one question is answered with
 
 std::string StateOf(const v1::Token& token, const View& view) {
   if (token.revoked_s() > 0) {
@@ -41,8 +44,16 @@ std::string TokensText(const v1::ListTokensAnswer& answer, const View& view) {
   return absl::StrCat(table.Render(view.style), ZoneLine(view));
 }
 
+std::string CutText(const v1::ListAuditAnswer& answer) {
+  if (answer.left_out() == 0) return "";
+  return absl::StrCat("the newest ", answer.entries_size(), "; ", answer.left_out(),
+                      " older ones of this time are left out: --limit ",
+                      answer.entries_size() + answer.left_out(),
+                      " shows all, --to begins earlier\n");
+}
+
 std::string AuditText(const v1::ListAuditAnswer& answer, const View& view) {
-  if (answer.entries().empty()) return "nothing was done or refused yet\n";
+  if (answer.entries().empty()) return "nothing was done or refused in this time\n";
   Table table({{"when"}, {"who"}, {"from"}, {"what"}});
   for (const v1::AuditEntry& entry : answer.entries()) {
     std::string what = absl::StrCat(entry.refused() ? "REFUSED " : "", Escaped(entry.action()),
@@ -53,7 +64,45 @@ std::string AuditText(const v1::ListAuditAnswer& answer, const View& view) {
     table.Add({MomentText(entry.time_s(), view.zone),
                entry.who().empty() ? "-" : Escaped(entry.who()), Escaped(entry.address()), what});
   }
-  return absl::StrCat(table.Render(view.style), ZoneLine(view));
+  return absl::StrCat(table.Render(view.style), ZoneLine(view), CutText(answer));
+}
+
+// What of it was typed: nothing is all of it.
+absl::StatusOr<v1::ListAuditRequest> AuditQuestion(const Arguments& arguments, const View& view) {
+  v1::ListAuditRequest request;
+  const RangeFlags& typed = arguments.range;
+  if (typed.from.empty() && typed.to.empty() && typed.at.empty() && typed.length.empty()) {
+    return request;
+  }
+  // --to alone: all before it.
+  const absl::StatusOr<Range> range =
+      ResolveRange(typed, view.now, view.zone, view.now - absl::UnixEpoch());
+  if (!range.ok()) return range.status();
+  request.set_start_s(std::max(absl::ToDoubleSeconds(range->start - absl::UnixEpoch()), 0.0));
+  // Up to now is up to the collector's now.
+  if (range->end != view.now)
+    request.set_end_s(absl::ToDoubleSeconds(range->end - absl::UnixEpoch()));
+  return request;
+}
+
+// The newest so many, page by page.
+absl::StatusOr<v1::ListAuditAnswer> AskAudit(const Session& session, v1::ListAuditRequest request,
+                                             uint32_t limit) {
+  v1::ListAuditAnswer all;
+  while (true) {
+    const uint32_t missing = limit - static_cast<uint32_t>(all.entries_size());
+    request.set_limit(std::min(missing, kAuditPage));
+    auto answer = session.client->Ask(&AccessStub::ListAudit, request);
+    if (!answer.ok()) return answer;
+    for (v1::AuditEntry& entry : *answer->mutable_entries()) {
+      *all.add_entries() = std::move(entry);
+    }
+    all.set_next_page(answer->next_page());
+    all.set_left_out(answer->left_out());
+    const bool done = answer->entries().empty() || answer->next_page().empty();
+    if (done || static_cast<uint32_t>(all.entries_size()) >= limit) return all;
+    request.set_page(answer->next_page());
+  }
 }
 
 // The id of the token people mean: an id as it is, a name if one token in force has it.
@@ -120,11 +169,17 @@ int RunTokenRevoke(const Arguments& arguments) {
 int RunAudit(const Arguments& arguments) {
   const absl::StatusOr<Session> session = OpenSession(arguments);
   if (!session.ok()) return Report(session.status());
-  v1::ListAuditRequest request;
-  request.set_limit(arguments.limit);
-  return AskAndShow(
-      *session, &AccessStub::ListAudit, request,
-      [&](const v1::ListAuditAnswer& entries) { return AuditText(entries, session->view); });
+  const absl::Status format = CheckFormat(*session, v1::ListAuditAnswer::default_instance());
+  if (!format.ok()) return Report(format);
+  const auto question = AuditQuestion(arguments, session->view);
+  if (!question.ok()) return Report(question.status());
+  const auto answer =
+      AskAudit(*session, *question, arguments.limit == 0 ? kUsualAudit : arguments.limit);
+  if (!answer.ok()) return Report(answer.status());
+  const int code = Show(*session, *answer, [&] { return AuditText(*answer, session->view); });
+  // JSON has it in it; beside files it goes to stderr.
+  if (code == kOk && !session->json() && !session->table()) std::cerr << CutText(*answer);
+  return code;
 }
 
 }  // namespace telltale::cli

@@ -46,7 +46,8 @@ CLI::Validator From1To(int most) { return CLI::Range(1, most); }
 void AddRange(CLI::App* command, Arguments& a, const char* usual) {
   command
       ->add_option("--from", a.range.from,
-                   std::string("start; without any of these four: the last ") + usual)
+                   std::string("start; without any of these four: ") +
+                       (usual == nullptr ? "all" : std::string("the last ") + usual))
       ->group("Time");
   command->add_option("--to", a.range.to, "end; now if not given")->group("Time");
   command->add_option("--at", a.range.at, "the minute (or --for) that begins then")->group("Time");

@@ -23,7 +23,7 @@ struct Command {
 
 void AddConnection(CLI::App* command, Arguments& a);
 void AddNodes(CLI::App* command, Arguments& a);
-// --from, --to, --at and --for; `usual`: the time without any of them.
+// --from, --to, --at and --for; `usual`: the last so much without any of them; null: all.
 void AddRange(CLI::App* command, Arguments& a, const char* usual);
 // Only for answers that windows can give, too.
 void AddTier(CLI::App* command, Arguments& a);

@@ -264,9 +264,11 @@ const Command kCommands[] = {
     {"status", "how the collector is: nodes, store, latency, refusals", "  telltale status",
      [](CLI::App*, Arguments&) {}, RunStatus},
     {"audit", "who did what: orders of operators, and what was refused to whom; an operator's",
-     "  telltale audit\n  telltale audit --limit 1000 -o csv > audit.csv",
+     "  telltale audit\n  telltale audit --from yesterday --to \"today 6:00\"\n"
+     "  telltale audit --limit 100000 -o csv > audit.csv   all that is kept",
      [](CLI::App* c, Arguments& a) {
-       AddLimit(c, a, 1000, "the newest so many (100); at most 1,000");
+       AddLimit(c, a, 100'000, "the newest so many (100); at most 100,000");
+       AddRange(c, a, nullptr);
      },
      RunAudit},
     {"bundle", "one .tar.gz with what a maintainer asks for first; no secrets, no samples",

@@ -32,7 +32,7 @@ telltale_test(rotation_test LABEL integration TIMEOUT 300
   LINK telltale_collector_rig OpenSSL::SSL)
 telltale_test(token_test LABEL integration
   SOURCES integration/token_test.cc support/https_client.cc
-  LINK telltale_collector_rig OpenSSL::SSL)
+  LINK telltale_collector_rig telltale::access telltale::storage OpenSSL::SSL)
 telltale_test(incident_feed_test LABEL integration
   SOURCES integration/incident_feed_test.cc support/https_client.cc support/plain_http.cc
   LINK telltale_collector_rig OpenSSL::SSL)

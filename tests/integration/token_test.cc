@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+
+#include "collector/access/audit_log.h"
+#include "storage/store.h"
 #include "tests/support/collector_process.h"
 #include "tests/support/https_client.h"
 
@@ -80,6 +85,46 @@ TEST_F(TokenTest, ATokenIsMadeUsedRevokedAndWrittenDown) {
   EXPECT_THAT(audit.output, HasSubstr("until 20")) << "and not for how many seconds";
   EXPECT_THAT(Telltale(operator_, {"audit", "-o", "json"}).output, HasSubstr("\"time\": \"20"));
   EXPECT_THAT(Telltale(operator_, {"audit", "-o", "csv"}).output, HasSubstr("time,who,address"));
+}
+
+TEST_F(TokenTest, AllThatTheAuditKeepsIsListedPageByPage) {
+  constexpr int kEntries = 1'700;  // more than one question is answered with
+  constexpr uint64_t kSecond = 1'000'000'000, kFirst = 1'763'632'800 * kSecond;
+  {
+    std::filesystem::create_directories(scratch_.path() + "/data");
+    auto store = storage::Store::Open({.path = scratch_.path() + "/data/store"});
+    ASSERT_TRUE(store.ok()) << store.status();
+    uint64_t now = kFirst;
+    const auto log = access::AuditLog::Open(&(*store)->catalog(), [&now] { return now; });
+    ASSERT_TRUE(log.ok()) << log.status();
+    for (int i = 0; i < kEntries; ++i, now += 2 * kSecond) {
+      (*log)->Refused("", "1.2.3.4", "use a token", "unknown");
+    }
+  }
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  const auto rows = [](const ProgramRun& run) {
+    size_t count = 0;
+    for (size_t at = 0; (at = run.output.find("use a token", at)) != std::string::npos; ++at) {
+      ++count;
+    }
+    return count;
+  };
+  const ProgramRun usual = Telltale(operator_, {"audit"});
+  EXPECT_EQ(rows(usual), 100u);
+  EXPECT_THAT(usual.output, HasSubstr("1600 older ones of this time are left out: --limit 1700"));
+  const ProgramRun more = Telltale(operator_, {"audit", "--limit", "1650", "-o", "csv"});
+  EXPECT_EQ(rows(more), 1650u);
+  EXPECT_NE(more.output.find("50 older ones of this time are left out"), std::string::npos);
+  const ProgramRun json = Telltale(operator_, {"audit", "--limit", "1100", "-o", "json"});
+  EXPECT_EQ(rows(json), 1100u);
+  EXPECT_THAT(json.output.substr(json.output.size() - 100), HasSubstr("\"leftOut\": 600"));
+  const ProgramRun all = Telltale(operator_, {"audit", "--limit", "100000"});
+  EXPECT_EQ(rows(all), static_cast<size_t>(kEntries));
+  EXPECT_EQ(all.output.find("left out"), std::string::npos);
+  EXPECT_EQ(rows(Telltale(operator_, {"audit", "--from", "@1763632810", "--to", "@1763632830"})),
+            10u);
+  EXPECT_EQ(rows(Telltale(operator_, {"audit", "--to", "@1763632810"})), 5u);
+  EXPECT_EQ(rows(Telltale(operator_, {"audit", "--from", "-1h"})), 0u);
 }
 
 TEST_F(TokenTest, NoneIsMadeWhereItsSecretCouldNotBeShown) {

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "collector/access/access_keys.h"
 #include "collector/access/address_limits.h"
 #include "collector/access/audit_log.h"
@@ -39,6 +42,12 @@ class AccessTest : public ::testing::Test {
   }
   std::string Refusal(const std::string& secret) {
     return std::string(tokens_->Check(secret).status().message());
+  }
+  absl::StatusOr<v1::ListAuditAnswer> List(uint32_t limit, const std::string& page = "") const {
+    v1::ListAuditRequest request;
+    request.set_limit(limit);
+    request.set_page(page);
+    return audit_->List(request);
   }
   std::string AllBytes() {
     std::string bytes;
@@ -150,25 +159,95 @@ TEST_F(AccessTest, TheAuditLogIsNewestFirstAndSurvivesARestart) {
   now_ += kSecond;
   Reopen();
   ASSERT_TRUE(audit_->Done("operator/olga", "ipv4:1", "token revoke", "\x1b[2J").ok());
-  const auto list = *audit_->List(0);
-  ASSERT_EQ(list.size(), 3u);
+  const auto list = List(0)->entries();
+  ASSERT_EQ(list.size(), 3);
   EXPECT_EQ(list[0].action(), "token revoke");
   EXPECT_THAT(list[0].detail(), Not(HasSubstr("\x1b")));
   EXPECT_TRUE(list[1].refused());
   EXPECT_EQ(list[2].action(), "token create");
   EXPECT_EQ(list[2].time(), AuditLog::Moment(list[2].time_s()));
   EXPECT_EQ(AuditLog::Moment(1'763'632'800.9), "2025-11-20T10:00:00Z");
-  EXPECT_EQ(audit_->List(1)->size(), 1u);
-  EXPECT_FALSE(audit_->List(1001).ok());
+  EXPECT_FALSE(List(1001).ok());
+}
+
+TEST_F(AccessTest, PagesOfTheAuditLogReachAllThatIsKeptOnceWhateverIsWrittenMeanwhile) {
+  constexpr int kOrders = 2'500, kRefusals = 300;
+  for (int i = 0; i < kOrders; ++i) {
+    now_ += kSecond * (i % 2);  // two at each moment
+    ASSERT_TRUE(audit_->Done("operator/olga", "ipv4:1", "note", std::to_string(i)).ok());
+  }
+  now_ = kStart;
+  for (int i = 0; i < kRefusals; ++i) {
+    now_ += 2 * kSecond;
+    audit_->Refused("", "1.2.3.4", "use a token", absl::StrCat("r", i));
+  }
+  std::set<std::string> seen;
+  std::vector<double> times;
+  std::string page;
+  uint32_t left_out = kOrders + kRefusals;
+  do {
+    const auto answer = List(900, page);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    ASSERT_LE(static_cast<uint32_t>(answer->entries_size()), left_out);
+    left_out -= static_cast<uint32_t>(answer->entries_size());
+    EXPECT_EQ(answer->left_out(), left_out);
+    for (const v1::AuditEntry& entry : answer->entries()) {
+      EXPECT_TRUE(seen.insert(entry.detail()).second) << entry.detail();
+      times.push_back(entry.time_s());
+    }
+    page = answer->next_page();
+    EXPECT_EQ(page.empty(), left_out == 0);
+    now_ += 5'000 * kSecond;
+    ASSERT_TRUE(audit_->Done("operator/olga", "ipv4:1", "note", "meanwhile").ok());
+  } while (!page.empty());
+  EXPECT_EQ(seen.size(), size_t{kOrders + kRefusals});
+  EXPECT_TRUE(std::ranges::is_sorted(times, std::ranges::greater()));
+}
+
+TEST_F(AccessTest, OfTheAuditLogATimeIsListed) {
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(audit_->Done("operator/olga", "ipv4:1", "note", std::to_string(i)).ok());
+    now_ += kSecond;
+  }
+  v1::ListAuditRequest request;
+  request.set_start_s(static_cast<double>(kStart / kSecond + 2));
+  request.set_end_s(static_cast<double>(kStart / kSecond + 7));
+  request.set_limit(2);
+  std::string listed;
+  for (const size_t left : {3u, 1u, 0u}) {
+    const auto answer = audit_->List(request);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->left_out(), left);
+    for (const v1::AuditEntry& entry : answer->entries()) listed += entry.detail();
+    request.set_page(answer->next_page());
+  }
+  EXPECT_EQ(listed, "65432");
+}
+
+TEST_F(AccessTest, WhatAsksForNoPartOfTheAuditLogIsRefused) {
+  for (const std::string page :
+       {"1", "1.0", "1.9.1", "1.0.1.1", "a.0.1", "1.0.-1", "\x1b[2J", "18446744073709551616.0.1"}) {
+    const auto answer = List(1, page);
+    EXPECT_TRUE(absl::IsInvalidArgument(answer.status())) << page;
+    EXPECT_THAT(std::string(answer.status().message()), Not(HasSubstr("\x1b")));
+  }
+  EXPECT_FALSE(List(1, std::string(1 << 20, '.')).ok());
+  for (const auto& [start_s, end_s] :
+       {std::pair(5.0, 5.0), {6.0, 5.0}, {-1.0, 5.0}, {NAN, 0.0}, {0.0, NAN}, {0.0, -1.0}}) {
+    v1::ListAuditRequest request;
+    request.set_start_s(start_s);
+    request.set_end_s(end_s);
+    EXPECT_TRUE(absl::IsInvalidArgument(audit_->List(request).status())) << start_s << " " << end_s;
+  }
 }
 
 TEST_F(AccessTest, AFloodOfRefusalsIsCountedAndPushesNothingOut) {
   ASSERT_TRUE(audit_->Done("operator/olga", "ipv4:1", "token create", "a").ok());
   for (int i = 0; i < 100'000; ++i) audit_->Refused("", "1.2.3.4", "use a token", "unknown");
-  EXPECT_EQ(audit_->List(1000)->size(), 1 + AuditLog::kRefusalsAtOnce);
+  EXPECT_EQ(static_cast<uint64_t>(List(1000)->entries_size()), 1 + AuditLog::kRefusalsAtOnce);
   now_ += 10 * kSecond;
   audit_->Refused("", "1.2.3.4", "use a token", "unknown");
-  EXPECT_EQ(audit_->List(1)->front().unlisted(), 100'000 - AuditLog::kRefusalsAtOnce);
+  EXPECT_EQ(List(1)->entries(0).unlisted(), 100'000 - AuditLog::kRefusalsAtOnce);
   for (uint64_t i = 0; i < AuditLog::kKeptRefusals + 10; ++i) {
     now_ += 2 * kSecond;
     audit_->Refused("", "1.2.3.4", "use a token", "unknown");
@@ -176,14 +255,15 @@ TEST_F(AccessTest, AFloodOfRefusalsIsCountedAndPushesNothingOut) {
   size_t kept = 0;
   std::string first;
   EXPECT_TRUE(catalog_.Begin()
-                  ->Scan(AuditPrefix(true), storage::PrefixEnd(AuditPrefix(true)),
+                  ->Scan(AuditPrefix(AuditKind::kRefused),
+                         storage::PrefixEnd(AuditPrefix(AuditKind::kRefused)),
                          [&](std::string_view, std::string_view) { return ++kept > 0; })
                   .ok());
   EXPECT_EQ(kept, AuditLog::kKeptRefusals);
-  const auto all = *audit_->List(1000);
   size_t orders = 0;
   EXPECT_TRUE(catalog_.Begin()
-                  ->Scan(AuditPrefix(false), storage::PrefixEnd(AuditPrefix(false)),
+                  ->Scan(AuditPrefix(AuditKind::kDone),
+                         storage::PrefixEnd(AuditPrefix(AuditKind::kDone)),
                          [&](std::string_view, std::string_view) { return ++orders > 0; })
                   .ok());
   EXPECT_EQ(orders, 1u);

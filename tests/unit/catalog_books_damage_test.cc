@@ -98,7 +98,7 @@ TEST_F(BooksDamageTest, AnAuditWhoseEndIsLostGivesNoNumberTwice) {
     v1::StoredAuditEntry entry;
     entry.set_time_ns(kNow + i);
     entry.set_action(disk_.Noise(200));
-    rows[access::AuditKey(false, i)] = entry.SerializeAsString();
+    rows[access::AuditKey(access::AuditKind::kDone, i)] = entry.SerializeAsString();
   }
   disk_.Put(rows);
   disk_.Damage(0.9, 1.0);
@@ -109,7 +109,8 @@ TEST_F(BooksDamageTest, AnAuditWhoseEndIsLostGivesNoNumberTwice) {
   ASSERT_TRUE(disk_.catalog()
                   .Begin()
                   ->ScanOver(
-                      access::AuditPrefix(false), access::AuditPrefix(true),
+                      access::AuditPrefix(access::AuditKind::kDone),
+                      storage::PrefixEnd(access::AuditPrefix(access::AuditKind::kDone)),
                       [&](std::string_view key, std::string_view) {
                         last = *storage::DecodeU64(key.substr(2));
                         return true;
@@ -117,10 +118,12 @@ TEST_F(BooksDamageTest, AnAuditWhoseEndIsLostGivesNoNumberTwice) {
                       [](const storage::DamagedRange&) {})
                   .ok());
   EXPECT_GE(last, kRows);
-  const auto listed = (*log)->List(50);
+  v1::ListAuditRequest request;
+  request.set_limit(50);
+  const auto listed = (*log)->List(request);
   ASSERT_TRUE(listed.ok()) << listed.status();
   std::vector<std::string> actions;
-  for (const v1::AuditEntry& entry : *listed) actions.push_back(entry.action());
+  for (const v1::AuditEntry& entry : listed->entries()) actions.push_back(entry.action());
   EXPECT_THAT(actions, Contains("note"));
   EXPECT_THAT(actions, Contains(HasSubstr("entries that cannot be read")));
 }
