@@ -291,6 +291,10 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   asking.authorize = [gate = parts.gate.get()](const grpc::ServerContextBase& context) {
     return gate->Asks(context);
   };
+  asking.opened = [audit = parts.audit.get()](const std::string& who, const std::string& address,
+                                              const char* what, const v1::Selection& selection) {
+    audit->Asked(who, address, what, selection);
+  };
   parts.query_service = std::make_unique<query::QueryService>(asking);
 
   auto alertmanager = MakeAlertmanager(config, parts.filters->incidents(), id, now_ns);
@@ -356,6 +360,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   web.metrics_per_node_limit = config.metrics_per_node_limit;
   web.version = TELLTALE_VERSION;
   web.engine = parts.engine.get();
+  web.opened = asking.opened;
   web.reader = &parts.store->reader();
   web.anomalies = parts.filters->log();
   web.incidents = {.book = parts.filters->incidents(),

@@ -369,7 +369,7 @@ class Teller {
       done = put_if_missing(FilterStateKey(absl::StrCat("incidents/", slot)), lost);
     }
     if (done.ok()) done = put_if_missing(FilterStateKey("incidents/silences"), lost);
-    for (const char kind : {'\x00', '\x01'}) {
+    for (const char kind : {'\x00', '\x01', '\x02'}) {
       if (done.ok()) done = PassLostAudit(part, {kAudit, kind});
     }
     return done;

@@ -17,8 +17,9 @@ inline constexpr char kAuditTable = '\x0e';
 inline std::string TokenKey(const std::string& id) { return kTokenTable + id; }
 
 // Each kind of entry is a sequence of its own, so that none pushes out another.
-enum class AuditKind : uint8_t { kDone = 0, kRefused = 1 };
-inline constexpr AuditKind kAuditKinds[] = {AuditKind::kDone, AuditKind::kRefused};
+enum class AuditKind : uint8_t { kDone = 0, kRefused = 1, kAsked = 2 };
+inline constexpr AuditKind kAuditKinds[] = {AuditKind::kDone, AuditKind::kRefused,
+                                            AuditKind::kAsked};
 
 inline std::string AuditPrefix(AuditKind kind) {
   return std::string({kAuditTable, static_cast<char>(kind)});

@@ -1,6 +1,7 @@
 #include "collector/access/audit_log.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -43,15 +44,43 @@ v1::AuditEntry Shown(const v1::StoredAuditEntry& stored) {
   entry.set_detail(stored.detail());
   entry.set_refused(stored.refused());
   entry.set_unlisted(stored.unlisted());
+  entry.set_count(stored.count());
   return entry;
 }
 
 const char* NameOf(AuditKind kind) {
-  return kind == AuditKind::kRefused ? "refusals of the audit" : "entries of the audit";
+  switch (kind) {
+    case AuditKind::kDone:
+      return "entries of the audit";
+    case AuditKind::kRefused:
+      return "refusals of the audit";
+    case AuditKind::kAsked:
+      return "questions of the audit";
+  }
+  return "";
 }
 
 uint64_t KeptOf(AuditKind kind) {
-  return kind == AuditKind::kRefused ? AuditLog::kKeptRefusals : AuditLog::kKeptOrders;
+  switch (kind) {
+    case AuditKind::kDone:
+      return AuditLog::kKeptOrders;
+    case AuditKind::kRefused:
+      return AuditLog::kKeptRefusals;
+    case AuditKind::kAsked:
+      return AuditLog::kKeptQuestions;
+  }
+  return 0;
+}
+
+// "db-1, db-2, all with role=db": as much of it as an entry has room for.
+std::string NodesText(const v1::Selection& selection) {
+  std::string text;
+  const auto add = [&text](const char* before, const std::string& name) {
+    if (text.size() < kTextBytes) absl::StrAppend(&text, text.empty() ? "" : ", ", before, name);
+  };
+  for (const std::string& node : selection.nodes()) add("", node);
+  for (const std::string& label : selection.label_matches()) add("all with ", label);
+  return text.empty() ? "all nodes" : text;
 }
 
 absl::Status Check(const v1::ListAuditRequest& request) {
@@ -133,6 +162,35 @@ void AuditLog::Refused(const std::string& who, const std::string& address,
   unlisted_ = 0;
 }
 
+void AuditLog::Asked(const std::string& who, const std::string& address, const std::string& action,
+                     const v1::Selection& selection) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  QuestionCounts::Question& question =
+      questions_.Count(Entry(now_(), who, address, action, NodesText(selection)),
+                       [this](QuestionCounts::Question& over) { WriteCount(over); });
+  // A row is written again each time its count has doubled.
+  if (std::has_single_bit(question.entry.count())) WriteCount(question);
+}
+
+void AuditLog::WriteCount(QuestionCounts::Question& question) {
+  if (question.written == question.entry.count()) return;
+  if (!question.number) {
+    const uint64_t number = Next(AuditKind::kAsked);
+    if (!Write(AuditKind::kAsked, question.entry).ok()) return;
+    question.number = number;
+  } else if (*question.number + kKeptQuestions >= Next(AuditKind::kAsked)) {
+    auto transaction = catalog_->Begin();
+    transaction->Put(AuditKey(AuditKind::kAsked, *question.number),
+                     proto::Canonical(question.entry));
+    if (!transaction->Commit(storage::Durability::kBuffered).ok()) return;
+  }
+  question.written = question.entry.count();
+}
+
+AuditLog::~AuditLog() {
+  questions_.ForEach([this](QuestionCounts::Question& question) { WriteCount(question); });
+}
+
 absl::Status AuditLog::ForEach(AuditKind kind, const std::function<void(Kept)>& visit) const {
   const std::string prefix = AuditPrefix(kind);
   AuditPlace last = {.time_ns = 0, .kind = kind, .number = 0};
@@ -166,13 +224,17 @@ std::string AuditLog::Moment(double unix_s) {
                           absl::UTCTimeZone());
 }
 
-absl::StatusOr<v1::ListAuditAnswer> AuditLog::List(const v1::ListAuditRequest& request) const {
+absl::StatusOr<v1::ListAuditAnswer> AuditLog::List(const v1::ListAuditRequest& request) {
   if (absl::Status status = Check(request); !status.ok()) return status;
   std::optional<AuditPlace> behind;
   if (!request.page().empty()) {
     const auto place = ParseAuditPlace(request.page());
     if (!place.ok()) return place.status();
     behind = *place;
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    questions_.ForEach([this](QuestionCounts::Question& question) { WriteCount(question); });
   }
   std::vector<Kept> entries;
   for (const AuditKind kind : kAuditKinds) {

@@ -61,6 +61,10 @@ std::string AuditText(const v1::ListAuditAnswer& answer, const View& view) {
     if (entry.unlisted() > 0) {
       absl::StrAppend(&what, " (", entry.unlisted(), " more before it came too fast to be listed)");
     }
+    if (entry.count() > 0) {
+      what = absl::StrCat("asked for ", what);
+      if (entry.count() > 1) absl::StrAppend(&what, ", ", entry.count(), " times in the hour");
+    }
     table.Add({MomentText(entry.time_s(), view.zone),
                entry.who().empty() ? "-" : Escaped(entry.who()), Escaped(entry.address()), what});
   }

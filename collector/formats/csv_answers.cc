@@ -266,11 +266,12 @@ std::string CsvOf(const v1::FilterSeriesAnswer& answer) {
 }
 
 std::string CsvOf(const v1::ListAuditAnswer& answer) {
-  Csv csv({"time", "who", "address", "action", "detail", "refused", "unlisted"});
+  Csv csv({"time", "who", "address", "action", "detail", "refused", "unlisted", "count"});
   for (const v1::AuditEntry& entry : answer.entries()) {
     csv.Time(entry.time_s()).Text(entry.who()).Text(entry.address()).Text(entry.action());
     csv.Text(entry.detail()).Flag(entry.refused());
-    csv.Number(static_cast<double>(entry.unlisted())).EndRow();
+    csv.Number(static_cast<double>(entry.unlisted()));
+    csv.Number(static_cast<double>(entry.count())).EndRow();
   }
   return csv.bytes();
 }

@@ -169,9 +169,6 @@ std::shared_ptr<const std::string> Engine::Kept(const v1::SeriesRequest& request
 std::shared_ptr<const std::string> Engine::Kept(const v1::TopRequest& request) const {
   return KeptOf('t', request);
 }
-std::shared_ptr<const std::string> Engine::Kept(const v1::StacksRequest& request) const {
-  return KeptOf('k', request);
-}
 
 absl::StatusOr<v1::FlameAnswer> Engine::Flame(const v1::FlameRequest& request,
                                               const Cancelled& cancelled) const {

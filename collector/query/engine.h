@@ -100,7 +100,6 @@ class Engine {
   // as it is: to read a large one and write it again takes longer than to find it. nullptr: ask.
   std::shared_ptr<const std::string> Kept(const v1::SeriesRequest& request) const;
   std::shared_ptr<const std::string> Kept(const v1::TopRequest& request) const;
-  std::shared_ptr<const std::string> Kept(const v1::StacksRequest& request) const;
   absl::StatusOr<v1::FlameAnswer> Flame(const v1::FlameRequest& request,
                                         const Cancelled& cancelled) const;
   absl::StatusOr<v1::DiffAnswer> Diff(const v1::DiffRequest& request,

@@ -197,6 +197,11 @@ class QueryService::Impl final : public v1::Query::CallbackService {
       reactor->Finish(ToGrpc(asker.status()));
       return reactor;
     }
+    if (options_.opened) {
+      ForEachOpened(*question, [&](const char* what, const v1::Selection& selection) {
+        options_.opened(asker->who, context->peer(), what, selection);
+      });
+    }
     const bool taken = pool_.Submit(asker->who, [=, this] {
       const Cancelled cancelled = [context] { return context->IsCancelled(); };
       absl::StatusOr<Answer> result = std::invoke(method, *options_.engine, *question, cancelled);

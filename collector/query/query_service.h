@@ -14,6 +14,7 @@
 #include "collector/feed/asker.h"
 #include "collector/grpc_stats.h"
 #include "collector/query/engine.h"
+#include "collector/query/opened.h"
 
 namespace grpc {
 class Service;
@@ -28,6 +29,7 @@ struct QueryServiceOptions {
   // may not).
   std::function<absl::StatusOr<feed::Asker>(const grpc::ServerContextBase&)> authorize;
   collector::GrpcStats* stats = nullptr;  // counts what is turned away; outlives the service
+  TellOpened opened;  // may be empty
   size_t threads = 4;
   size_t max_queued = 64;  // questions waiting, half of them of one asker; more come back later
   size_t max_followers = 256;

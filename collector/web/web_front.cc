@@ -110,7 +110,7 @@ absl::StatusOr<std::unique_ptr<WebFront>> WebFront::Start(WebFrontOptions option
   if (options.live != nullptr) routes.live = FollowLive(options.live);
   routes.landing = Landing(options.engine);
   routes.ui = UiResponse;
-  routes.api = EngineApi(options.engine);
+  routes.api = EngineApi(options.engine, options.opened);
   if (options.filters) {
     routes.api.Add<v1::ListFiltersRequest, v1::ListFiltersAnswer>(
         "filters", [filters = options.filters](const v1::ListFiltersRequest&, const CallContext&) {

@@ -18,6 +18,7 @@
 #include "collector/ingest/live_hub.h"
 #include "collector/metrics/metrics_page.h"
 #include "collector/query/engine.h"
+#include "collector/query/opened.h"
 #include "collector/web/http_server.h"
 #include "collector/web/incident_api.h"
 #include "storage/reader.h"
@@ -32,6 +33,7 @@ struct WebFrontOptions {
   size_t metrics_per_node_limit = 1000;
   std::string version;
   const query::Engine* engine = nullptr;
+  query::TellOpened opened;  // may be empty
   const storage::Reader* reader = nullptr;
   filter::AnomalyLog* anomalies = nullptr;
   std::function<v1::ListFiltersAnswer()> filters;  // may be empty

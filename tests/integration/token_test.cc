@@ -14,6 +14,7 @@
 namespace telltale::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -41,13 +42,13 @@ class TokenTest : public ::testing::Test {
     EXPECT_EQ(run.exit_code, 0) << run.output;
     return run.output.substr(0, run.output.find('\n'));
   }
-  HttpReply Get(const std::string& token) const {
+  HttpReply Get(const std::string& token, const std::string& question = "status") const {
     const std::string ports = ReadAll(scratch_.path() + "/data/ports");
     HttpsClient client(
         {.port = static_cast<uint16_t>(std::stoul(ports.substr(ports.find("https=") + 6))),
          .ca_file = pki_.ca(),
          .client = {}});
-    return client.Get("/api/v1/status", "Authorization: Bearer " + token + "\r\n");
+    return client.Get("/api/v1/" + question, "Authorization: Bearer " + token + "\r\n");
   }
 
   const TempDir scratch_;
@@ -125,6 +126,24 @@ TEST_F(TokenTest, AllThatTheAuditKeepsIsListedPageByPage) {
             10u);
   EXPECT_EQ(rows(Telltale(operator_, {"audit", "--to", "@1763632810"})), 5u);
   EXPECT_EQ(rows(Telltale(operator_, {"audit", "--from", "-1h"})), 0u);
+}
+
+TEST_F(TokenTest, WhoOpensSamplesIsWrittenDownAtBothDoors) {
+  ASSERT_TRUE(collector_.Start()) << collector_.log();
+  const std::string token = Create();
+  (void)Telltale(viewer_, {"samples", "--vital", "cpu"});
+  (void)Telltale(viewer_, {"flame", "--vital", "cpu"});
+  (void)Telltale(viewer_, {"top", "--vital", "cpu"});
+  for (int i = 0; i < 2; ++i) (void)Get(token, "stacks?vital=cpu");
+  (void)Get(token, "investigate");
+  const std::string audit = Telltale(operator_, {"audit", "-o", "csv"}).output;
+  EXPECT_THAT(audit, ContainsRegex("viewer/ann,ipv4:127.0.0.1:[0-9]+,samples,all nodes,0,0,1"));
+  EXPECT_THAT(audit, ContainsRegex("viewer/ann,ipv4:127.0.0.1:[0-9]+,flame,all nodes,0,0,1"));
+  EXPECT_THAT(audit, ContainsRegex("grafana,127.0.0.1,stacks,all nodes,0,0,2"));
+  EXPECT_THAT(audit, ContainsRegex("grafana,127.0.0.1,investigate,all nodes,0,0,1"));
+  EXPECT_THAT(audit, Not(HasSubstr(",top,")));
+  EXPECT_THAT(Telltale(operator_, {"audit"}).output,
+              HasSubstr("asked for stacks: all nodes, 2 times in the hour"));
 }
 
 TEST_F(TokenTest, NoneIsMadeWhereItsSecretCouldNotBeShown) {

@@ -269,6 +269,57 @@ TEST_F(AccessTest, AFloodOfRefusalsIsCountedAndPushesNothingOut) {
   EXPECT_EQ(orders, 1u);
 }
 
+v1::Selection Of(const std::vector<std::string>& nodes) {
+  v1::Selection selection;
+  selection.mutable_nodes()->Assign(nodes.begin(), nodes.end());
+  return selection;
+}
+
+TEST_F(AccessTest, QuestionsOfAnHourAreOneEntryWithTheirCount) {
+  for (int i = 0; i < 1'000; ++i) {
+    audit_->Asked("viewer/ann", "1.2.3.4", "samples", Of({"db-1", "db-2"}));
+  }
+  now_ += kSecond;
+  audit_->Asked("viewer/ann", "1.2.3.4", "stacks", Of({}));
+  audit_->Asked("viewer/bob", "1.2.3.5", "samples", Of({"db-1", "db-2"}));
+  EXPECT_EQ(List(0)->entries_size(), 3);
+  Reopen();
+  const auto listed = List(0)->entries();
+  ASSERT_EQ(listed.size(), 3);
+  EXPECT_EQ(listed[0].who(), "viewer/bob");
+  EXPECT_EQ(listed[1].detail(), "all nodes");
+  EXPECT_EQ(listed[2].who(), "viewer/ann");
+  EXPECT_EQ(listed[2].action(), "samples");
+  EXPECT_EQ(listed[2].detail(), "db-1, db-2");
+  EXPECT_EQ(listed[2].count(), 1'000u);
+  EXPECT_FALSE(listed[2].refused());
+  now_ += QuestionCounts::kHourNs;
+  audit_->Asked("viewer/ann", "1.2.3.4", "samples", Of({"db-1", "db-2"}));
+  EXPECT_EQ(List(0)->entries_size(), 4);
+}
+
+TEST_F(AccessTest, ACountIsWrittenAsItDoubles) {
+  for (int i = 0; i < 600; ++i) audit_->Asked("viewer/ann", "1.2.3.4", "samples", Of({}));
+  const auto crashed = *AuditLog::Open(&catalog_, [this] { return now_; });
+  EXPECT_EQ(crashed->List({})->entries(0).count(), 512u);
+}
+
+TEST_F(AccessTest, WhoAsksAboutEverOtherNodesFillsNothing) {
+  for (int i = 0; i < 5'000; ++i) {
+    audit_->Asked("viewer/ann", "1.2.3.4", "samples", Of({absl::StrCat("n-", i)}));
+  }
+  const auto listed = *List(0);
+  EXPECT_EQ(static_cast<size_t>(listed.entries_size()), QuestionCounts::kToldApart + 1);
+  uint64_t counted = 0;
+  for (const v1::AuditEntry& entry : listed.entries()) counted += entry.count();
+  EXPECT_EQ(counted, 5'000u);
+  for (size_t i = 0; i < 3 * QuestionCounts::kAskers; ++i) {
+    now_ += kSecond;
+    audit_->Asked(absl::StrCat("viewer/v-", i), "1.2.3.4", "samples", Of({"db-1"}));
+  }
+  EXPECT_EQ(List(1)->left_out(), QuestionCounts::kToldApart + 3 * QuestionCounts::kAskers);
+}
+
 class AddressLimitsTest : public ::testing::Test {
  protected:
   AddressLimits::Time At(double seconds) const {
