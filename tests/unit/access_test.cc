@@ -293,9 +293,19 @@ TEST_F(AccessTest, QuestionsOfAnHourAreOneEntryWithTheirCount) {
   EXPECT_EQ(listed[2].detail(), "db-1, db-2");
   EXPECT_EQ(listed[2].count(), 1'000u);
   EXPECT_FALSE(listed[2].refused());
-  now_ += QuestionCounts::kHourNs;
-  audit_->Asked("viewer/ann", "1.2.3.4", "samples", Of({"db-1", "db-2"}));
-  EXPECT_EQ(List(0)->entries_size(), 4);
+}
+
+TEST_F(AccessTest, AnHourAfterTheFirstAQuestionIsAnotherEntry) {
+  const auto ask = [this] { audit_->Asked("viewer/ann", "1.2.3.4", "samples", Of({"db-1"})); };
+  for (int i = 0; i < 3; ++i) ask();
+  now_ += QuestionCounts::kHourNs - 1;
+  ask();
+  now_ += 1;
+  ask();
+  const auto listed = List(0)->entries();
+  ASSERT_EQ(listed.size(), 2);
+  EXPECT_EQ(listed[0].count(), 1u);
+  EXPECT_EQ(listed[1].count(), 4u);
 }
 
 TEST_F(AccessTest, ACountIsWrittenAsItDoubles) {
