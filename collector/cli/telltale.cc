@@ -263,7 +263,9 @@ const Command kCommands[] = {
      "  telltale rules", [](CLI::App*, Arguments&) {}, RunRules},
     {"status", "how the collector is: nodes, store, latency, refusals", "  telltale status",
      [](CLI::App*, Arguments&) {}, RunStatus},
-    {"audit", "who did what: orders of operators, and what was refused to whom; an operator's",
+    {"audit",
+     "who did what: orders of operators, what was refused to whom, who opened samples; an "
+     "operator's",
      "  telltale audit\n  telltale audit --from yesterday --to \"today 6:00\"\n"
      "  telltale audit --limit 100000 -o csv > audit.csv   all that is kept",
      [](CLI::App* c, Arguments& a) {
