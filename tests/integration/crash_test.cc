@@ -122,6 +122,7 @@ TEST(CrashTest, StorageLosesNothingAndCountsNothingTwice) {
   EXPECT_GT(retention.DeathsIn(CrashStep::kRetention), 0u);
   EXPECT_GT(retention.expired, 0u);
   EXPECT_GT(done.Of(CrashDuring::kBackup).DeathsIn(CrashStep::kBackingUp), 0u);
+  EXPECT_GT(done.Of(CrashDuring::kFlush).DeathsIn(CrashStep::kFlush), 0u);
   EXPECT_GT(done.Of(CrashDuring::kCompaction).DeathsIn(CrashStep::kCompaction), 0u);
   // And these only once the disk has refused something.
   EXPECT_GT(done.Of(CrashDuring::kFullDisk).refused, 0u);

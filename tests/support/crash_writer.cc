@@ -160,6 +160,8 @@ class Writer {
           return DieInside(CrashStep::kRetention, 1 + Pick(1, 12));
         return files_->DieIn(1 + Pick(1, 24),
                              [](const std::string&) { return ThreadName() == kMaintaining; });
+      case CrashDuring::kFlush:
+        return DieInside(CrashStep::kFlush, 1 + Pick(1, 30));
       case CrashDuring::kCompaction:
         return DieInside(CrashStep::kCompaction, 1 + Pick(1, 30));
       case CrashDuring::kBackup:
@@ -273,6 +275,7 @@ class Writer {
           files_->set_fail_every(0);
           pause(20);
           break;
+        case CrashDuring::kFlush:
         case CrashDuring::kCompaction:
           // Each makes files of what was in memory; four of a family are merged.
           BackUp(work_.dir + "/scratch");

@@ -23,12 +23,13 @@ enum class CrashDuring {
   kStreaming,
   kRollup,
   kRetention,
+  kFlush,  // of what is in memory to a file of its own
   kCompaction,
   kBackup,
   kFullDisk,
   kWriteErrors,
 };
-inline constexpr int kCrashKinds = 8;
+inline constexpr int kCrashKinds = 9;
 
 inline constexpr uint32_t kCrashNodes = 3;
 
