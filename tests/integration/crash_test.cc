@@ -34,9 +34,9 @@ uint64_t CollectorRuns() { return Runs() / 3; }
 uint64_t AgentRuns() { return Runs() / 5; }
 
 // Hundreds of trials take many minutes: how far they are, a line now and then.
-void TellProgress(uint64_t done, uint64_t trials, uint64_t acked) {
+void TellProgress(const char* of, uint64_t done, uint64_t trials, uint64_t acked) {
   if (done % kTrialsOfADirectory != 0 || trials <= kUsualRuns) return;
-  std::printf("%lu of %lu trials, %lu epochs acknowledged\n", done, trials, acked);
+  std::printf("%s: %lu of %lu trials, %lu epochs acknowledged\n", of, done, trials, acked);
   std::fflush(stdout);
 }
 
@@ -109,7 +109,7 @@ TEST(CrashTest, StorageLosesNothingAndCountsNothingTwice) {
     ASSERT_EQ(wrong, "") << "trial " << i << " of kind " << i % kCrashKinds
                          << (trial.power_cut ? ", with a power cut" : "");
     done.Add(trial.during, disk->tally().Since(before));
-    TellProgress(i + 1, trials, done.all().acked);
+    TellProgress("storage", i + 1, trials, done.all().acked);
   }
   done.Tell();
   EXPECT_GT(done.all().acked, trials * 5) << "too little was stored for the trials to say anything";
@@ -165,7 +165,7 @@ TEST(CrashTest, ACollectorLosesNothingAndCountsNothingTwice) {
     const std::string wrong = collector->Run(trial);
     ASSERT_EQ(wrong, "") << "trial " << i << (trial.late ? ", late" : "")
                          << (trial.backing_up ? ", while backing up" : "");
-    TellProgress(i + 1, trials, all.acked + collector->tally().acked);
+    TellProgress("a collector", i + 1, trials, all.acked + collector->tally().acked);
   }
   if (collector != nullptr) all.Add(collector->tally());
   std::printf(
@@ -208,7 +208,7 @@ TEST(CrashTest, AgentsAndTheirCollectorLoseNothingInSilenceAndCountNothingTwice)
     const std::string wrong = agents.Finish();
     ASSERT_EQ(wrong, "") << "after kill " << i;
     all.Add(agents.tally());
-    TellProgress(i, kills, all.epochs);
+    TellProgress("agents", i, kills, all.epochs);
   }
   std::printf(
       "%lu agents, %lu sensors, %lu uplinks and between them %lu collectors killed: %lu epochs "

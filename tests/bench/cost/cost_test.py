@@ -281,6 +281,15 @@ class CrashPage(unittest.TestCase):
         self.assertLess(page.index('| a compaction |'), page.index('| computing windows | 1 |'))
         self.assertIn('2 power cuts: node 1: epoch 6 was taken for a new one.', page)
 
+    def test_runs_side_by_side_took_as_long_as_the_longest(self):
+        storage, others = self.results(), self.results()
+        of = {crash_page.STORAGE: storage, **dict.fromkeys((crash_page.COLLECTOR, crash_page.AGENTS, crash_page.PLANTED), others)}
+        for results in (storage, others):
+            results['testsuites'][0]['testsuite'] = [test for test in results['testsuites'][0]['testsuite'] if of[test['name']] is results]
+        others['time'] = '120s'
+        soak = crash_page.Soak(storage, others)
+        self.assertEqual((soak.seconds, soak.number(crash_page.STORAGE, 'trials'), soak.number(crash_page.COLLECTOR, 'trials')), (120, 4, 2))
+
     def test_what_is_lost_or_counted_twice_is_worked_out_from_what_was_found_and_counted(self):
         about = {'date': '', 'system': '', 'kernel': '', 'cpu': '', 'cpus': 2, 'virtual': True, 'memory_gb': 8, 'agent': '1'}
         changed = {crash_page.COLLECTOR: {'found': '199', 'counted': '203'}, crash_page.AGENTS: {'counted': '31'}}

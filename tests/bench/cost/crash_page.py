@@ -1,5 +1,5 @@
 """The page about crashes (tests/bench/CRASH.md): what the tests of one soak recorded, as GoogleTest's
-own JSON report has it. `tests/soak crash RUNS --markdown` writes it; only of a soak in which all passed."""
+own JSON reports have it. `tests/soak crash RUNS --markdown` writes it; only of a soak in which all passed."""
 import json
 import pathlib
 import sys
@@ -18,11 +18,11 @@ class Incomplete(Exception):
 
 
 class Soak:
-    """One run of crash_test: its figures by test."""
+    """Runs of crash_test side by side: their figures by test."""
 
-    def __init__(self, results):
-        self.seconds = float(results['time'].rstrip('s'))
-        self._tests = {test['name']: test for suite in results['testsuites'] for test in suite['testsuite']}
+    def __init__(self, *runs):
+        self.seconds = max(float(run['time'].rstrip('s')) for run in runs)
+        self._tests = {test['name']: test for run in runs for suite in run['testsuites'] for test in suite['testsuite']}
         for name in (STORAGE, COLLECTOR, AGENTS, PLANTED):
             if self._tests.get(name, {}).get('result') != 'COMPLETED':
                 raise Incomplete(f'{name} did not run')
@@ -116,9 +116,9 @@ def page(soak, about, how):
     return '\n'.join(lines) + '\n'
 
 
-def main(results, target, runs, version):
+def main(target, runs, version, *results):
     try:
-        soak = Soak(json.loads(pathlib.Path(results).read_text()))
+        soak = Soak(*(json.loads(pathlib.Path(result).read_text()) for result in results))
     except Incomplete as why:
         sys.exit(f'tests/soak: no page: {why}')
     pathlib.Path(target).write_text(page(soak, report.machine(version), f'tests/soak crash {runs} --markdown'))
