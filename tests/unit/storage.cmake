@@ -38,6 +38,7 @@ target_link_libraries(telltale_rollup_trial
   PUBLIC telltale::storage PRIVATE telltale_synthetic telltale::warnings)
 telltale_test(storage_rollup_test LABEL long TIMEOUT 240
   SOURCES unit/storage_rollup_test.cc LINK telltale_rollup_trial telltale_synthetic)
+telltale_test(storage_read_test LABEL unit SOURCES unit/storage_read_test.cc LINK telltale::storage)
 telltale_test(storage_scan_over_test LABEL unit
   SOURCES unit/storage_scan_over_test.cc LINK telltale::storage)
 add_library(telltale_damaged_store STATIC support/damaged_store.cc)
