@@ -28,7 +28,8 @@ constexpr int kCacheShardBits = 4;
 
 // A filter or index is read in parts. That of a dictionary of millions of names has megabytes, and
 // as a whole does not stay in a cache's part beside the write buffers: each name that was looked up
-// read it from the file again.
+// read it from the file again. None is read before it is asked for (pinned ones are, at opening): a
+// damaged one is damage to what it leads to, and no reason not to open.
 rocksdb::BlockBasedTableOptions TableOptions(const std::shared_ptr<rocksdb::Cache>& cache,
                                              size_t block_size) {
   rocksdb::BlockBasedTableOptions table;
@@ -39,7 +40,6 @@ rocksdb::BlockBasedTableOptions TableOptions(const std::shared_ptr<rocksdb::Cach
   table.partition_filters = true;
   table.metadata_block_size = 16 << 10;
   table.cache_index_and_filter_blocks = true;
-  table.pin_l0_filter_and_index_blocks_in_cache = true;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   return table;
 }
