@@ -58,8 +58,12 @@ const char* GrpcRefusalName(GrpcRefusal refusal) {
       return "denied";
     case GrpcRefusal::kBusy:
       return "busy";
+    case GrpcRefusal::kParameter:
+      return "parameter";
     case GrpcRefusal::kTooLarge:
       return "too_large";
+    case GrpcRefusal::kNoRoom:
+      return "no_room";
     case GrpcRefusal::kFollowers:
       return "followers";
     case GrpcRefusal::kStalled:
@@ -68,6 +72,11 @@ const char* GrpcRefusalName(GrpcRefusal refusal) {
       break;
   }
   return "";
+}
+
+void GrpcStats::CountAnswer(absl::StatusCode code, GrpcRefusal too_much) {
+  if (code == absl::StatusCode::kInvalidArgument) Refuse(GrpcRefusal::kParameter);
+  if (code == absl::StatusCode::kResourceExhausted) Refuse(too_much);
 }
 
 std::optional<GrpcRefusal> HandshakeRefusal(std::string_view log_line) {

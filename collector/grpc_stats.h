@@ -13,6 +13,8 @@
 #include <optional>
 #include <string_view>
 
+#include "absl/status/status.h"
+
 namespace telltale::collector {
 
 enum class GrpcRefusal : uint8_t {
@@ -32,7 +34,9 @@ enum class GrpcRefusal : uint8_t {
   // Calls.
   kDenied,     // role, name or revocation of the certificate; those of agents count with ingest
   kBusy,       // a question while too many wait
+  kParameter,  // a question or an order that says something impossible
   kTooLarge,   // a question that would read, draw or tell too much
+  kNoRoom,     // an order to keep one more silence or note than there may be
   kFollowers,  // one more than may follow
   kStalled,    // a follower who reads nothing
   kEnd,
@@ -44,6 +48,9 @@ const char* GrpcRefusalName(GrpcRefusal refusal);
 
 struct GrpcStats {
   void Refuse(GrpcRefusal refusal) { ++refused[static_cast<size_t>(refusal)]; }
+  // Counts an answer of a service with this code if it refuses what was asked: kParameter, and
+  // `too_much` where a limit stands against it.
+  void CountAnswer(absl::StatusCode code, GrpcRefusal too_much);
   std::array<std::atomic<uint64_t>, kGrpcRefusals> refused{};
   std::atomic<uint64_t> waiting{0};  // connections that wait for their turn, now
 };

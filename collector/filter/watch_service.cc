@@ -40,17 +40,14 @@ class WatchService final : public v1::Watch::Service {
           "filter run: ", options_.max_runs, " run already; try again when they are done")));
     }
     const absl::Status done = Run(*context, *request, *answer);
-    if (absl::IsResourceExhausted(done)) {
-      options_.stats->Refuse(collector::GrpcRefusal::kTooLarge);
-    }
-    return done.ok() ? grpc::Status::OK : ToGrpc(done);
+    return Refused(done, collector::GrpcRefusal::kTooLarge);
   }
 
   grpc::Status ListIncidents(grpc::ServerContext* context, const v1::ListIncidentsRequest* request,
                              v1::ListIncidentsAnswer* answer) override {
     if (const auto allowed = options_.gate->MayAsk(*context); !allowed.ok()) return ToGrpc(allowed);
     auto listed = options_.side->incidents()->List(*request);
-    if (!listed.ok()) return ToGrpc(listed.status());
+    if (!listed.ok()) return Refused(listed.status(), collector::GrpcRefusal::kTooLarge);
     *answer = *std::move(listed);
     if (!options_.alertmanagers) return grpc::Status::OK;
     for (v1::AlertTarget& target : options_.alertmanagers()) {
@@ -67,7 +64,7 @@ class WatchService final : public v1::Watch::Service {
     if (!peer.ok()) return ToGrpc(peer.status());
     auto changed =
         options_.side->incidents()->Change(*request, access::Who(*peer), options_.now_ns());
-    if (!changed.ok()) return ToGrpc(changed.status());
+    if (!changed.ok()) return Refused(changed.status(), collector::GrpcRefusal::kNoRoom);
     const v1::IncidentNote& note = *changed->notes().rbegin();
     const auto noted =
         options_.gate->Done(*peer, kAction, absl::StrCat(changed->number(), ": ", note.text()));
@@ -84,6 +81,11 @@ class WatchService final : public v1::Watch::Service {
     std::atomic<int>& runs;
     const int number;
   };
+
+  grpc::Status Refused(const absl::Status& status, collector::GrpcRefusal too_much) const {
+    options_.stats->CountAnswer(status.code(), too_much);
+    return ToGrpc(status);
+  }
 
   absl::Status Run(grpc::ServerContext& context, const v1::RunFilterRequest& request,
                    v1::RunFilterAnswer& answer) {

@@ -25,7 +25,7 @@ struct WatchServiceOptions {
   // Nodes and times a selection means.
   std::function<absl::StatusOr<query::Selection>(const v1::Selection&)> resolve;
   const access::Gate* gate = nullptr;
-  collector::GrpcStats* stats = nullptr;  // counts the runs that are turned away
+  collector::GrpcStats* stats = nullptr;                        // counts what is turned away
   std::function<std::vector<v1::AlertTarget>()> alertmanagers;  // may be empty
   std::function<uint64_t()> now_ns;
   int max_runs = 2;              // at once; more are refused

@@ -88,10 +88,11 @@ class IncidentService::Impl final : public v1::Incidents::CallbackService {
 
  private:
   template <typename Work>
-  static grpc::ServerUnaryReactor* Done(Context* context, const Work& work) {
+  grpc::ServerUnaryReactor* Done(Context* context, const Work& work) const {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     const absl::Status status = work();
-    reactor->Finish(status.ok() ? grpc::Status::OK : ToGrpc(status));
+    options_.stats->CountAnswer(status.code(), collector::GrpcRefusal::kNoRoom);
+    reactor->Finish(ToGrpc(status));
     return reactor;
   }
 

@@ -22,7 +22,7 @@ struct IncidentServiceOptions {
   IncidentBook* book = nullptr;
   SilenceBook* silences = nullptr;
   const access::Gate* gate = nullptr;
-  collector::GrpcStats* stats = nullptr;  // see feed::Followers
+  collector::GrpcStats* stats = nullptr;  // counts what is refused; see feed::Followers
   std::function<uint64_t()> now_ns;
   size_t max_followers = 256;
   std::chrono::milliseconds stalled{60'000};  // see feed::Followers

@@ -298,9 +298,10 @@ std::vector<MetricRow> MakeTable() {
        "certificate: of another authority or not valid now, old_tls, not_tls, handshake_timeout, "
        "handshake: anything else), connections ended because they brought far more than the "
        "messages of their calls (flood), calls of those who may not make them (denied), "
-       "questions while too many wait (busy) or that would take too much (too_large), followers "
-       "beyond the most there may be (followers) and those ended because they read nothing "
-       "(stalled)."},
+       "questions while too many wait (busy) or that would take too much (too_large), questions "
+       "and orders that say something impossible (parameter), orders to keep more than there may "
+       "be (no_room), followers beyond the most there may be (followers) and those ended because "
+       "they read nothing (stalled)."},
       {"telltale_enrolments_total",
        kCounter,
        "requests",

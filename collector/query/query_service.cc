@@ -209,9 +209,7 @@ class QueryService::Impl final : public v1::Query::CallbackService {
         answer->Swap(&*result);
         reactor->Finish(grpc::Status::OK);
       } else {
-        if (absl::IsResourceExhausted(result.status())) {
-          options_.stats->Refuse(collector::GrpcRefusal::kTooLarge);
-        }
+        options_.stats->CountAnswer(result.status().code(), collector::GrpcRefusal::kTooLarge);
         reactor->Finish(ToGrpc(result.status()));
       }
     });

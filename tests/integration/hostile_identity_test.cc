@@ -2,8 +2,11 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <ctime>
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
+#include "telltale/v1/incident.grpc.pb.h"
 #include "telltale/v1/operate.grpc.pb.h"
 #include "telltale/v1/query.grpc.pb.h"
 #include "telltale/v1/watch.grpc.pb.h"
@@ -178,6 +181,27 @@ TEST_F(HostileIdentityTest, ARunOverMoreThanMayBeIsCountedAsTooLarge) {
       v1::Watch::NewStub(Channel(viewer_))->RunFilter(&context, request, &answer);
   EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
   EXPECT_EQ(Counted("telltale_grpc_refused_total{reason=\"too_large\"}"), 1u);
+}
+
+TEST_F(HostileIdentityTest, OrdersThatSayTooLittleOrAreTooManyAreCounted) {
+  const auto stub = v1::Incidents::NewStub(Channel(operator_));
+  const auto silence = [&](const std::string& node) {
+    grpc::ClientContext context;
+    Bound(context);
+    v1::AddSilenceRequest request;
+    request.set_node(node);
+    request.set_until_s(static_cast<double>(std::time(nullptr)) + 3600);
+    request.set_reason("planned work");
+    v1::AddSilenceAnswer answer;
+    return stub->AddSilence(&context, request, &answer).error_code();
+  };
+  EXPECT_EQ(silence(""), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Counted("telltale_grpc_refused_total{reason=\"parameter\"}"), 1u);
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_EQ(silence(absl::StrCat("db-", i)), StatusCode::OK);
+  }
+  EXPECT_EQ(silence("one-too-many"), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Counted("telltale_grpc_refused_total{reason=\"no_room\"}"), 1u);
 }
 
 TEST_F(HostileIdentityTest, AsAnother) {

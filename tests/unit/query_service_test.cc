@@ -226,6 +226,21 @@ TEST(QueryServiceTest, AQuestionThatIsTooLargeIsCountedAsSuch) {
   EXPECT_EQ(asking.Refused(collector::GrpcRefusal::kBusy), 0u);
 }
 
+TEST(QueryServiceTest, AQuestionThatSaysSomethingImpossibleIsCountedAsSuch) {
+  FakeSource source;
+  source.AddNode("a");
+  const Engine engine = MakeEngine(source, 10'000'000);
+  Asking asking(&engine, {});
+  grpc::ClientContext context;
+  v1::TopAnswer answer;
+  auto request = Asked<v1::TopRequest>(1000, 1030);
+  request.set_vital("no such vital");
+  const grpc::Status status = asking.stub().GetTop(&context, request, &answer);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+  EXPECT_EQ(asking.Refused(collector::GrpcRefusal::kParameter), 1u);
+  EXPECT_EQ(asking.Refused(collector::GrpcRefusal::kTooLarge), 0u);
+}
+
 TEST(WorkerPoolTest, WhoAsksMuchWaitsBehindHimself) {
   std::mutex mutex;
   std::condition_variable changed;
