@@ -507,6 +507,36 @@ TEST_F(SalvageTest, WhoWasRevokedIsNotLetInByASalvage) {
               AllOf(HasSubstr("a node that was revoked could be let in"), HasSubstr(file_)));
 }
 
+// Of a kind of entries: done, refused, asked (storage/FORMAT.md, table 0e).
+class SalvageAuditTest : public SalvageTest, public ::testing::WithParamInterface<char> {};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SalvageAuditTest, ::testing::Values('\x00', '\x01', '\x02'));
+
+TEST_P(SalvageAuditTest, WhoseEndIsLostGivesNoNumberTwice) {
+  constexpr uint64_t kEntries = 3000;
+  const std::string prefix({'\x0e', GetParam()});
+  Rows rows;
+  for (uint64_t i = 0; i < kEntries; ++i) {
+    rows[prefix + EncodeU64(i)] = absl::StrCat(random_(), random_(), random_());
+  }
+  PutRows(rows);
+  Damage("default", 0.9, 1.0);
+  Salvaged("default");
+  uint64_t read = 0, last = 0;
+  ASSERT_TRUE(store_->catalog()
+                  .Begin()
+                  ->Scan(prefix, PrefixEnd(prefix),
+                         [&](std::string_view key, std::string_view) {
+                           ++read;
+                           last = *DecodeU64(key.substr(prefix.size()));
+                           return true;
+                         })
+                  .ok());
+  EXPECT_LT(read, kEntries);
+  EXPECT_GT(read, kEntries / 2);
+  EXPECT_GE(last, kEntries);
+}
+
 TEST_F(SalvageTest, OfAGoodStoreNothingIsChanged) {
   PutBoth(0, 9);
   const auto report = Salvage();
