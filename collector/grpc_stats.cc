@@ -74,11 +74,6 @@ const char* GrpcRefusalName(GrpcRefusal refusal) {
   return "";
 }
 
-void GrpcStats::CountAnswer(absl::StatusCode code, GrpcRefusal too_much) {
-  if (code == absl::StatusCode::kInvalidArgument) Refuse(GrpcRefusal::kParameter);
-  if (code == absl::StatusCode::kResourceExhausted) Refuse(too_much);
-}
-
 std::optional<GrpcRefusal> HandshakeRefusal(std::string_view log_line) {
   if (log_line.starts_with(kGivenUp) && log_line.find(kTimedOut) != std::string_view::npos) {
     return GrpcRefusal::kHandshakeTimeout;

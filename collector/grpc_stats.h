@@ -50,7 +50,10 @@ struct GrpcStats {
   void Refuse(GrpcRefusal refusal) { ++refused[static_cast<size_t>(refusal)]; }
   // Counts an answer of a service with this code if it refuses what was asked: kParameter, and
   // `too_much` where a limit stands against it.
-  void CountAnswer(absl::StatusCode code, GrpcRefusal too_much);
+  void CountAnswer(absl::StatusCode code, GrpcRefusal too_much) {
+    if (code == absl::StatusCode::kInvalidArgument) Refuse(GrpcRefusal::kParameter);
+    if (code == absl::StatusCode::kResourceExhausted) Refuse(too_much);
+  }
   std::array<std::atomic<uint64_t>, kGrpcRefusals> refused{};
   std::atomic<uint64_t> waiting{0};  // connections that wait for their turn, now
 };
