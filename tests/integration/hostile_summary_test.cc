@@ -5,6 +5,7 @@
 
 #include "proto/codec.h"
 #include "proto/compress.h"
+#include "sketch/vital_ids.h"
 #include "tests/integration/hostile_rig.h"
 #include "tests/support/ingest_bench.h"
 #include "tests/support/mutations.h"
@@ -117,6 +118,30 @@ TEST_F(HostileSummaryTest, ImpossibleTotals) {
     }
     // Believed to be wrong, not impossible: kept, and said with the node.
     EXPECT_EQ(VerdictOn(*stream, summary)->kind(), Verdict::STORED);
+  });
+  Attack("more time in soft interrupts than its CPUs have", [&] {
+    const auto verdict = VerdictOn(*Stream(), NextSummary([](v1::SummaryBody& body) {
+      v1::Vital& vital = *body.mutable_vitals(TELLTALE_SOFTIRQ - 1);
+      ASSERT_EQ(vital.id(), static_cast<uint32_t>(TELLTALE_SOFTIRQ));
+      vital.mutable_subs(0)->clear_second_weight();
+      vital.mutable_subs(0)->set_weight(1'000'000 * kSecond);
+    }));
+    EXPECT_EQ(verdict->kind(), Verdict::STORED) << verdict->reason();
+  });
+  const auto processes_ran = [&](uint64_t ns) {
+    return VerdictOn(*Stream(), NextSummary([ns](v1::SummaryBody& body) {
+      v1::ProcessTable& table = *body.mutable_processes();
+      ASSERT_EQ(table.columns(0), static_cast<uint32_t>(v1::PROCESS_COLUMN_RUN_NS));
+      table.mutable_rows(0)->set_values(0, ns);
+    }));
+  };
+  Attack("processes that ran for longer than its CPUs could", [&] {
+    const auto verdict = processes_ran(1'000'000 * kSecond);
+    EXPECT_EQ(verdict->kind(), Verdict::STORED) << verdict->reason();
+  });
+  Attack("processes that ran for longer than anything could", [&] {
+    const auto verdict = processes_ran(280'000'000 * kSecond);
+    EXPECT_EQ(verdict->kind(), Verdict::REFUSED);
   });
   Attack("an epoch of tomorrow", [&] {
     const auto stream = Stream();

@@ -289,6 +289,98 @@ TEST_F(VerdictTest, MoreCpuTimeThanTheCpusHaveIsStoredButRemarked) {
   EXPECT_EQ(store_.Node(agent_.node).remarks(0).kind(), v1::REMARK_KIND_IMPLAUSIBLE);
 }
 
+TEST_F(VerdictTest, MoreTimeInSoftInterruptsThanTheCpusHaveIsStoredButRemarked) {
+  const auto body = [](int minute, uint64_t ns, bool estimated) {
+    v1::SummaryBody made = Body(minute);
+    v1::Vital& vital = *made.add_vitals();
+    vital.set_id(TELLTALE_SOFTIRQ);
+    vital.set_state(v1::VITAL_STATE_ACTIVE);
+    vital.set_quantum(1'000'000);
+    vital.set_t_log2(1);
+    vital.set_estimated(estimated);
+    for (int i = 0; i < TELLTALE_SOFTIRQ_SUBS; ++i) vital.add_subs();
+    vital.mutable_subs(TELLTALE_SOFTIRQ_NET_RX)->set_events(1);
+    vital.mutable_subs(TELLTALE_SOFTIRQ_NET_RX)->set_weight(ns);
+    return made;
+  };
+  Send(Summary(agent_, 1, body(-9, 4 * 60 * kSecond, false)));
+  // One of 10 ms that stood for 2,048, with all CPUs in soft interrupts besides.
+  Send(Summary(agent_, 2, body(-8, 4 * 60 * kSecond + 2048 * 10'000'000ull, true)));
+  EXPECT_EQ(Counted(ingest::Count::kImplausible), 0u);
+  Send(Summary(agent_, 3, body(-7, 300 * kSecond, false)));
+  EXPECT_EQ(Counted(ingest::Count::kImplausible), 1u);
+  Send(Summary(agent_, 4, body(-6, 300 * kSecond, true)));
+  EXPECT_EQ(Counted(ingest::Count::kImplausible), 2u);
+  EXPECT_EQ(Counted(ingest::Count::kStored), 4u);
+  ASSERT_EQ(store_.Node(agent_.node).remarks_size(), 1);
+  EXPECT_EQ(store_.Node(agent_.node).remarks(0).text(),
+            "softirq time 300 s in an epoch of 60 s on 4 CPUs");
+}
+
+// A table of processes that has only `column`: half of `ns` in a row, half without one.
+v1::SummaryBody Processes(int minute, v1::ProcessColumn column, uint64_t ns) {
+  v1::SummaryBody body = Body(minute);
+  v1::ProcessTable& table = *body.mutable_processes();
+  table.add_columns(column);
+  v1::ProcessRow& row = *table.add_rows();
+  row.set_pid(1);
+  row.set_instances(1);
+  row.add_values(ns / 2);
+  table.mutable_other()->add_values(ns - ns / 2);
+  return body;
+}
+
+TEST_F(VerdictTest, ProcessesThatRanForLongerThanTheCpusCouldAreStoredButRemarked) {
+  struct Case {
+    v1::ProcessColumn column;
+    const char* remark;
+  };
+  const Case cases[] = {
+      {v1::PROCESS_COLUMN_RUN_NS, "processes: run time 300 s in an epoch of 60 s on 4 CPUs"},
+      {v1::PROCESS_COLUMN_USER_NS, "processes: user time 300 s in an epoch of 60 s on 4 CPUs"},
+      {v1::PROCESS_COLUMN_SYSTEM_NS, "processes: system time 300 s in an epoch of 60 s on 4 CPUs"},
+  };
+  uint64_t sequence = 0;
+  int minute = -40;
+  uint64_t implausible = 0;
+  for (const Case& one : cases) {
+    Send(Summary(agent_, ++sequence, Processes(++minute, one.column, 4 * 60 * kSecond)));
+    EXPECT_EQ(Counted(ingest::Count::kImplausible), implausible) << one.remark;
+    Send(Summary(agent_, ++sequence, Processes(++minute, one.column, 300 * kSecond)));
+    EXPECT_EQ(stream_.VerdictOn(sequence).kind(), Verdict::STORED);
+    EXPECT_EQ(Counted(ingest::Count::kImplausible), ++implausible) << one.remark;
+    ASSERT_EQ(store_.Node(agent_.node).remarks_size(), static_cast<int>(implausible));
+    EXPECT_EQ(store_.Node(agent_.node).remarks().rbegin()->text(), one.remark);
+  }
+  // Any number of tasks may wait.
+  Send(Summary(agent_, ++sequence,
+               Processes(++minute, v1::PROCESS_COLUMN_BLOCKED_NS, 5000 * 60 * kSecond)));
+  EXPECT_EQ(Counted(ingest::Count::kImplausible), implausible);
+}
+
+TEST_F(VerdictTest, AShortEpochMayHoldAccountsThatWereReadAfterItsEnd) {
+  v1::SummaryBody body = Processes(-5, v1::PROCESS_COLUMN_RUN_NS, 4 * 2 * kSecond);
+  v1::Epoch& epoch = *body.mutable_epoch();
+  epoch.set_kind(v1::EPOCH_KIND_SHORT);
+  epoch.set_start_unix_ns(epoch.end_unix_ns() - kSecond);
+  epoch.set_start_mono_ns(epoch.end_mono_ns() - kSecond);
+  epoch.set_watched_ns(kSecond);
+  body.mutable_vitals(0)->mutable_subs(0)->set_weight(kSecond);
+  Send(Summary(agent_, 1, body));
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::STORED) << stream_.VerdictOn(1).reason();
+  EXPECT_EQ(Counted(ingest::Count::kImplausible), 0u);
+}
+
+TEST_F(VerdictTest, ProcessesThatRanForLongerThanAnythingCouldAreRefused) {
+  // More than 4,194,304 tasks could in a minute, and still a number of the format.
+  Send(Summary(agent_, 1, Processes(-5, v1::PROCESS_COLUMN_RUN_NS, 280'000'000 * kSecond)));
+  EXPECT_EQ(stream_.VerdictOn(1).kind(), Verdict::REFUSED);
+  EXPECT_TRUE(stream_.VerdictOn(1).reason().starts_with("processes: run time"))
+      << stream_.VerdictOn(1).reason();
+  EXPECT_EQ(Counted(ingest::Count::kRefusedImpossible), 1u);
+  EXPECT_EQ(Counters().epochs, 0u);
+}
+
 TEST_F(VerdictTest, ImpossibleTotalsAreRefusedAndDoNotReachTheCounters) {
   v1::SummaryBody body = Body(-5);
   body.mutable_vitals(0)->mutable_subs(0)->set_events(1ull << 40);
