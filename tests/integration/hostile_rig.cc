@@ -190,6 +190,21 @@ uint64_t HostileTest::Counted(const std::string& series) {
   return std::stoull(reply.body.substr(at + series.size() + 2));
 }
 
+std::map<std::string, uint64_t> HostileTest::Refusals() {
+  const HttpReply reply = Https(viewer_)->Get("/metrics");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_TRUE(reply.complete);
+  const std::string family = "\ntelltale_ingest_refused_total{reason=\"";
+  std::map<std::string, uint64_t> refusals;
+  for (size_t at = reply.body.find(family); at != std::string::npos;
+       at = reply.body.find(family, at + 1)) {
+    const size_t begin = at + family.size();
+    const size_t end = reply.body.find("\"} ", begin);
+    refusals[reply.body.substr(begin, end - begin)] = std::stoull(reply.body.substr(end + 3));
+  }
+  return refusals;
+}
+
 void HostileTest::Attack(const std::string& name, const std::function<void()>& attack) {
   SCOPED_TRACE(name);
   static const std::map<std::string, std::string> list = HostileList();

@@ -40,6 +40,8 @@ class HostileTest : public ::testing::Test {
 
   // Of a series as it stands on /metrics, labels and all; 0 if it is not there.
   uint64_t Counted(const std::string& series);
+  // By reason, what ingest refused, as it stands on /metrics.
+  std::map<std::string, uint64_t> Refusals();
 
   // Streams as the attacker's node, greeted and with the schema told.
   std::unique_ptr<RawAgent> Stream(const IssuedFiles& certificate);

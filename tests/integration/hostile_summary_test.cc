@@ -17,6 +17,7 @@ namespace {
 using v1::Verdict;
 
 constexpr uint64_t kMiB = 1 << 20;
+constexpr char kStored[] = "telltale_ingest_ack_seconds_count";
 
 class HostileSummaryTest : public HostileTest {
  protected:
@@ -25,6 +26,31 @@ class HostileSummaryTest : public HostileTest {
     const auto verdict = VerdictOn(*stream, summary);
     ASSERT_TRUE(verdict.has_value());
     EXPECT_EQ(verdict->kind(), Verdict::REFUSED) << verdict->reason();
+  }
+  // By how much what ingest refused for reasons that begin with `prefix` grew since `before`.
+  uint64_t Grown(const std::map<std::string, uint64_t>& before, const std::string& prefix) {
+    uint64_t grown = 0;
+    for (const auto& [reason, count] : Refusals()) {
+      const auto was = before.find(reason);
+      if (reason.starts_with(prefix)) grown += count - (was == before.end() ? 0 : was->second);
+    }
+    return grown;
+  }
+  // Verdicts by kind, of which each was counted as what it said.
+  void ExpectCounted(const std::map<Verdict::Kind, uint64_t>& told,
+                     const std::map<std::string, uint64_t>& refused_before,
+                     uint64_t stored_before) {
+    const auto of = [&told](Verdict::Kind kind) {
+      const auto found = told.find(kind);
+      return found == told.end() ? 0 : found->second;
+    };
+    EXPECT_EQ(Grown(refused_before, "refused_"), of(Verdict::REFUSED));
+    EXPECT_EQ(Grown(refused_before, "retry_"), of(Verdict::RETRY_AFTER));
+    EXPECT_EQ(Grown(refused_before, "too_late"), of(Verdict::TOO_LATE));
+    EXPECT_EQ(of(Verdict::KIND_UNSPECIFIED), 0u);
+    // This one is counted once the verdict is on its way.
+    EXPECT_TRUE(Await([&] { return Counted(kStored) == stored_before + of(Verdict::STORED); }, 10))
+        << Counted(kStored) - stored_before << " counted, " << of(Verdict::STORED) << " told";
   }
   uint64_t MemoryOfCollector() { return Counted("process_resident_memory_bytes"); }
   // Whether the collector has handled all of the stream and still takes from it.
@@ -304,7 +330,9 @@ TEST_F(HostileSummaryTest, EveryFieldOfABodyWrong) {
     ++sequence_;
     const auto mutations = Mutations(attacking_.Body(1, LastMinute() - 2 * 3600 * kSecond, 60));
     ASSERT_GT(mutations.size(), 500u);
-    size_t refused = 0, taken = 0;
+    const auto refused_before = Refusals();
+    const uint64_t stored_before = Counted(kStored);
+    std::map<Verdict::Kind, uint64_t> told;
     // As many under way as an agent has.
     constexpr size_t kTogether = 16;
     for (size_t begin = 0; begin < mutations.size(); begin += kTogether) {
@@ -317,32 +345,63 @@ TEST_F(HostileSummaryTest, EveryFieldOfABodyWrong) {
       for (size_t i = begin; i < end; ++i) {
         const auto verdict = stream->ReadVerdict();
         ASSERT_TRUE(verdict.has_value()) << mutations[i].what << "\n" << collector_.log();
-        ++(verdict->kind() == Verdict::REFUSED ? refused : taken);
+        ++told[verdict->kind()];
+        if (verdict->kind() == Verdict::STORED) continue;
+        EXPECT_FALSE(verdict->reason().empty()) << mutations[i].what;
+        EXPECT_EQ(verdict->permanent(), verdict->kind() == Verdict::REFUSED) << mutations[i].what;
       }
     }
-    // Many lies are small enough to be true.
-    EXPECT_EQ(refused + taken, mutations.size());
-    EXPECT_GT(refused, mutations.size() / 4);
+    // Many lies are small enough to be true. Each has a sequence of its own, so none is a repeat.
+    ExpectCounted(told, refused_before, stored_before);
+    EXPECT_EQ(told[Verdict::REPEAT], 0u);
+    EXPECT_GT(told[Verdict::REFUSED], mutations.size() / 4);
   });
   Attack("every field of an envelope wrong", [&] {
     ++sequence_;
+    const auto refused_before = Refusals();
+    const uint64_t stored_before = Counted(kStored);
+    std::map<Verdict::Kind, uint64_t> told;
     for (const Mutation& mutation : Mutations(NextSummary())) {
       const auto stream = Stream();
       const auto verdict = VerdictOn(*stream, static_cast<const v1::Summary&>(*mutation.message));
-      EXPECT_TRUE(verdict.has_value()) << mutation.what;
+      ASSERT_TRUE(verdict.has_value()) << mutation.what;
+      ++told[verdict->kind()];
+      if (verdict->kind() == Verdict::REFUSED || verdict->kind() == Verdict::RETRY_AFTER) {
+        EXPECT_FALSE(verdict->reason().empty()) << mutation.what;
+      }
     }
+    ExpectCounted(told, refused_before, stored_before);
+    EXPECT_GT(told[Verdict::REFUSED], 0u);
   });
 }
 
 TEST_F(HostileSummaryTest, EveryFieldOfAMessageWrong) {
   Attack("every field of Hello wrong", [&] {
+    // What a stream may end with, and as what that is counted.
+    const std::map<grpc::StatusCode, std::string> outcomes = {
+        {grpc::StatusCode::INVALID_ARGUMENT, "stream_bad_hello"},
+        {grpc::StatusCode::FAILED_PRECONDITION, "stream_protocol"},
+        {grpc::StatusCode::PERMISSION_DENIED, "stream_wrong_node"},
+    };
+    const auto before = Refusals();
+    std::map<grpc::StatusCode, uint64_t> ended;
     for (const Mutation& mutation : Mutations(AttackersHello().hello())) {
       RawAgent stream(collector_.address(), pki_.ca(), attacker_);
       v1::AgentMessage message;
       *message.mutable_hello() = static_cast<const v1::Hello&>(*mutation.message);
       stream.Write(message);
       stream.WritesDone();
-      stream.Finish();
+      const auto first = stream.Read();
+      const grpc::Status status = stream.Finish();
+      EXPECT_EQ(first.has_value() && first->has_welcome(), status.ok()) << mutation.what;
+      EXPECT_TRUE(status.ok() || outcomes.contains(status.error_code()))
+          << mutation.what << ": " << status.error_code() << ' ' << status.error_message();
+      EXPECT_EQ(status.error_message().empty(), status.ok()) << mutation.what;
+      ++ended[status.error_code()];
+    }
+    for (const auto& [code, reason] : outcomes) {
+      EXPECT_GT(ended[code], 0u) << reason;
+      EXPECT_EQ(Grown(before, reason), ended[code]) << reason;
     }
     EXPECT_TRUE(StillServed(*Stream()));
   });
