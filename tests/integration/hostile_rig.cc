@@ -130,15 +130,16 @@ void HostileTest::StoreBystander() {
 
 std::string HostileTest::BystandersAnswers() {
   const auto client = Https(viewer_);
-  // Windows, too: their graphs stand in blocks that nodes share, which are written anew for what
-  // the attacker brought.
-  const auto selection = [this](const std::string& tier, uint64_t seconds) {
-    return "selection.nodes=db-1&selection.tier=" + tier +
-           "&selection.start_s=" + std::to_string(begin_ns_ / kSecond) +
-           "&selection.end_s=" + std::to_string(begin_ns_ / kSecond + seconds);
+  const auto part = [this](const std::string& field, const std::string& tier, uint64_t from_s,
+                           uint64_t to_s) {
+    return field + ".nodes=db-1&" + field + ".tier=" + tier + "&" + field +
+           ".start_s=" + std::to_string(begin_ns_ / kSecond + from_s) + "&" + field +
+           ".end_s=" + std::to_string(begin_ns_ / kSecond + to_s);
   };
+  constexpr uint64_t kAll = kBystanderEpochs * 60;
+  const std::vector<std::string> tiers = {"TIER_RAW", "TIER_5MIN", "TIER_1H"};
+  const auto end = [](const std::string& tier) { return tier == "TIER_RAW" ? kAll : 3600; };
   const std::vector<std::string> of_any_tier = {
-      "series?per_node=true&",
       "top?vital=cpu&by=DIMENSION_PROCESS&",
       "top?vital=cpu&by=DIMENSION_SITE&",
       "top?vital=blocking&by=DIMENSION_STACK&",
@@ -147,26 +148,43 @@ std::string HostileTest::BystandersAnswers() {
       "coverage?",
   };
   std::vector<std::string> questions = {
-      "samples?vital=disk_io&" + selection("TIER_RAW", kBystanderEpochs * 60),
-      "events?" + selection("TIER_RAW", kBystanderEpochs * 60),
+      "samples?vital=disk_io&" + part("selection", "TIER_RAW", 0, kAll),
+      "events?" + part("selection", "TIER_RAW", 0, kAll),
   };
-  for (const std::string& question : of_any_tier) {
-    questions.push_back(question + selection("TIER_RAW", kBystanderEpochs * 60));
-    for (const char* tier : {"TIER_5MIN", "TIER_1H"}) {
-      questions.push_back(question + selection(tier, 3600));
+  for (const std::string& tier : tiers) {
+    for (const std::string& question : of_any_tier) {
+      questions.push_back(question + part("selection", tier, 0, end(tier)));
     }
+    questions.push_back("flame?stacks.vital=cpu&" + part("stacks.selection", tier, 0, end(tier)));
+    if (tier == "TIER_1H") continue;
+    // Its second half against its first.
+    questions.push_back("diff?top.vital=cpu&" + part("top.selection", tier, kAll / 2, kAll) + "&" +
+                        part("against", tier, 0, kAll / 2));
   }
   std::string answers;
   for (const std::string& question : questions) {
     const HttpReply reply = client->Get("/api/v1/" + question);
     EXPECT_EQ(reply.status, 200) << question << ": " << reply.body;
-    // A graph of windows comes from their rows until its block is there, and says so: what it shows
-    // is the same.
-    const bool graph =
-        question.starts_with("series") && question.find("TIER_RAW") == std::string::npos;
-    answers += question + "\n" +
-               reply.body.substr(0, graph ? reply.body.find("\"coverage\"") : reply.body.npos) +
-               "\n";
+    answers += question + "\n" + reply.body + "\n";
+  }
+  // Windows, too: their graphs stand in blocks that nodes share, which are written anew for what
+  // the attacker brought. A graph comes from the windows' rows until its block is there, and tells
+  // what was read for it and which time that is of: what it shows is the same.
+  for (const std::string& tier : tiers) {
+    const std::string question = "series?per_node=true&" + part("selection", tier, 0, end(tier));
+    const HttpReply reply =
+        client->Get("/api/v1/" + question, "Accept: application/x-protobuf\r\n");
+    v1::SeriesAnswer series;
+    EXPECT_TRUE(series.ParseFromString(reply.body)) << reply.body;
+    EXPECT_GT(series.series_size(), 0) << question;
+    if (tier != "TIER_RAW") {
+      v1::Coverage& coverage = *series.mutable_coverage();
+      coverage.clear_used();
+      coverage.clear_values_start_s();
+      coverage.clear_values_end_s();
+      coverage.clear_values_watched_s();
+    }
+    answers += question + "\n" + series.DebugString();
   }
   const HttpReply reply = client->Get("/api/v1/nodes", "Accept: application/x-protobuf\r\n");
   v1::NodesAnswer nodes;
