@@ -131,11 +131,13 @@ class Site:
     """Runs no fleet; keeps what was asked of it."""
 
     def __init__(self):
-        self.fleets, self.asked, self.restarts = [], [], []
+        self.fleets, self.in_company, self.asked, self.restarts = [], [], [], []
 
     @contextlib.contextmanager
     def fleet(self, size, options):
         self.fleets.append((size, '--storm-at' in options))
+        if '--garbage' in options:
+            self.in_company.append(len(self.fleets))
         self._said = [f'{size} of {size} nodes connected, {cut * size} epochs cut' for cut in (4, 3, 2, 1)]
         storm = {'storm_back_max_s': 20, 'storm_back_p50_s': 10, 'storm_ack_p99_ms': 900, 'storm_ack_max_ms': 950,
                  'storm_reconnected': size}
@@ -169,12 +171,15 @@ class Fleets(unittest.TestCase):
         site = Site()
         table = collector_table.CollectorTable(site, 10, [10, 20], 60, [], lambda text: None)
         named = {row.name: row for row in table.rows()}
-        self.assertEqual(site.fleets, [(10, False), (20, False), (20, True), (20, False)])
+        self.assertEqual(site.fleets, [(10, False), (20, False), (20, False), (20, True), (20, False)])
+        self.assertEqual(site.in_company, [3])
         # In two epochs, each question in each.
-        self.assertEqual({number for number, _ in site.asked}, {3})
-        self.assertEqual(site.asked.count((3, '/metrics')), 2)
-        self.assertEqual(site.restarts, [(3, ('--ingest-spread', '0s'))])
-        self.assertEqual(named['durable ack p99, 20 nodes, all sent with the minute'].figure.value, 20)
+        self.assertEqual({number for number, _ in site.asked}, {4})
+        self.assertEqual(site.asked.count((4, '/metrics')), 2)
+        self.assertEqual(site.restarts, [(4, ('--ingest-spread', '0s'))])
+        for how in ('in bad company', 'all sent with the minute'):
+            self.assertEqual(named[f'durable ack p99, {how}'].figure.value, 20)
+        self.assertEqual(named['epochs lost or counted twice in bad company'].figure.value, 0)
         # Of the nodes that have weeks behind them; the page is everybody's.
         self.assertEqual(named['one vital, 30 d, 10 nodes'].figure.value, 100)
         self.assertEqual(named['/metrics of 20 nodes'].figure.value, 100)
@@ -222,14 +227,34 @@ class Fleets(unittest.TestCase):
         self.assertEqual(row(drained=False, verified_wrong=2).figure.value, 2)
 
     @mock.patch('time.sleep')
-    def test_without_a_fleet_held_none_is_run_without_a_spread(self, _):
+    def test_beyond_a_fleet_that_is_not_held_none_is_run(self, _):
         class Slow(Site):
             def result(self):
-                return {**super().result(), 'ack_p99_ms': 251}
+                return {**super().result(), 'ack_p99_ms': 20 if self.fleets[-1][0] < 7000 else 251}
         site = Slow()
-        named = {row.name: row for row in collector_table.CollectorTable(site, 10, [10], 60, [], lambda text: None).rows()}
-        self.assertEqual(site.restarts, [])
-        self.assertEqual(named['the same without a spread of sending'].note, 'no fleet was held')
+        named = {row.name: row for row in collector_table.CollectorTable(site, 10, [5000, 7000, 9000], 60, [], lambda text: None).rows()}
+        self.assertEqual([size for size, _ in site.fleets], [5000, 7000, 5000, 5000, 5000])
+        self.assertEqual(named['largest fleet held'].figure.value, 5000)
+        self.assertEqual(named['largest fleet held'].note, '7000: ack p99 over 250 ms; within one core and 2.5 GB: 5,000')
+
+    def test_what_the_targets_say_is_asked_of_a_fleet_of_their_size(self):
+        held = [fleet(size, 20) for size in (5000, 10_000, 15_000)]
+        self.assertEqual(collector_table.chosen(held)['nodes'], 10_000)
+        self.assertEqual(collector_table.chosen([fleet(5000, 20), fleet(10_000, 300)])['nodes'], 5000)
+        self.assertEqual(collector_table.chosen([fleet(5000, 300)])['nodes'], 5000)
+
+    @mock.patch('time.sleep')
+    def test_in_bad_company_nothing_may_be_lost(self, _):
+        def row(**more):
+            class Worse(Site):
+                def result(self):
+                    return {**super().result(), **(more if self.in_company == [len(self.fleets)] else {})}
+            table = collector_table.CollectorTable(Worse(), 10, [10], 60, [], lambda text: None)
+            return next(row for row in table.rows() if row.name == 'epochs lost or counted twice in bad company')
+
+        self.assertEqual(row().figure.value, 0)
+        self.assertIsNone(row(drained=False).figure)
+        self.assertEqual(row(drained=False, verified_wrong=2).figure.value, 2)
 
     def test_the_knee_is_the_largest_fleet_held(self):
         reports = [fleet(1000, 20), fleet(2500, 240), fleet(5000, 260), fleet(9000, 30, verified_wrong=1)]
