@@ -212,14 +212,13 @@ v1::SummaryBody BodyEnding(uint64_t end_ns, uint64_t cpu_ns) {
   return body;
 }
 
-v1::AgentMessage Summary(const AgentIdentity& agent, uint64_t sequence,
-                         const v1::SummaryBody& body) {
+v1::AgentMessage Summary(const AgentIdentity& agent, uint64_t sequence, const v1::SummaryBody& body,
+                         const v1::SketchCells& cells) {
   v1::Identity identity;
   identity.set_node(agent.node);
   identity.set_incarnation(std::string(16, agent.incarnation));
   identity.set_sequence(sequence);
-  const auto summary =
-      proto::EncodeSummary(identity, proto::BuiltinSchema().id(), body, v1::SketchCells());
+  const auto summary = proto::EncodeSummary(identity, proto::BuiltinSchema().id(), body, cells);
   EXPECT_TRUE(summary.ok()) << summary.status();
   v1::AgentMessage message;
   if (summary.ok()) *message.mutable_summary() = *summary;

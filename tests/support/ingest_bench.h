@@ -150,8 +150,8 @@ v1::AgentMessage SchemaMessage();
 v1::SummaryBody BodyEnding(uint64_t end_ns, uint64_t cpu_ns = 5'000'000'000);
 // The same, `minutes` after kStart.
 v1::SummaryBody Body(int minutes, uint64_t cpu_ns = 5'000'000'000);
-v1::AgentMessage Summary(const AgentIdentity& agent, uint64_t sequence,
-                         const v1::SummaryBody& body);
+v1::AgentMessage Summary(const AgentIdentity& agent, uint64_t sequence, const v1::SummaryBody& body,
+                         const v1::SketchCells& cells = {});
 v1::AgentMessage Summary(const AgentIdentity& agent, uint64_t sequence);
 // For a collector with a real clock: the last whole minute of today's clock.
 uint64_t LastMinute();

@@ -15,7 +15,7 @@ telltale_test(ingest_config_test LABEL unit
 telltale_test(http_options_test LABEL unit
   SOURCES unit/http_options_test.cc LINK telltale::http_options)
 telltale_test(ingest_order_test LABEL unit
-  SOURCES unit/ingest_order_test.cc LINK telltale_ingest_bench telltale::storage)
+  SOURCES unit/ingest_order_test.cc LINK telltale_ingest_bench telltale_synthetic telltale::storage)
 telltale_test(live_service_test LABEL unit
   SOURCES unit/live_service_test.cc LINK telltale::ingest_service telltale::services)
 telltale_test(ingest_rollup_test LABEL unit

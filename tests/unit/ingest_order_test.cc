@@ -8,17 +8,23 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "collector/ingest/store_adapter.h"
+#include "sketch/vital_ids.h"
 #include "storage/store.h"
+#include "storage/stored_value.h"
 #include "storage/verify.h"
+#include "telltale/v1/store.pb.h"
 #include "tests/support/ingest_bench.h"
+#include "tests/support/synthetic_node.h"
 #include "tests/support/temp_dir.h"
 
 namespace telltale::testing {
@@ -33,14 +39,74 @@ struct Sent {
   AgentIdentity agent;  // whose stream it comes over
   uint64_t sequence = 0;
   v1::SummaryBody body;
+  v1::SketchCells cells = {};
   std::string named_for = {};  // the node it says it is of, where that is another
   bool cut_off = false;        // its bytes are no body
 
   bool Refused() const { return !named_for.empty() || cut_off; }
 };
 
+using Rows = std::map<std::string, std::string>;
+
+constexpr int kNodes = 10;
+
+int NumberOf(const AgentIdentity& agent) { return std::stoi(agent.node.substr(4)); }
+
+// Where code of a SyntheticNode lies: all nodes have the same files.
+constexpr int kFiles = 4;
+std::string BuildId(int file) { return std::string(20, static_cast<char>(file + 1)); }
+std::vector<uint64_t> OffsetsIn(int file) {
+  std::vector<uint64_t> offsets;
+  for (int i = file; i < 64; i += kFiles) {
+    offsets.push_back(0x1000 + 0x40 * static_cast<uint64_t>(i));
+  }
+  return offsets;
+}
+
+// What a node calls them. Of the first file all say the same, of the second two say the same each
+// time, of the third some say nothing, of the fourth nobody says anything.
+v1::Names NamesIn(int file, int node) {
+  v1::Names names;
+  names.set_build_id(BuildId(file));
+  names.set_kind(file == 0 ? v1::MAPPING_KIND_KERNEL : v1::MAPPING_KIND_FILE);
+  if (file == 3 || (file == 2 && node % 3 == 0)) return names;
+  for (const uint64_t offset : OffsetsIn(file)) {
+    names.add_offset(offset);
+    names.add_name("function_" + std::to_string(offset) +
+                   (file == 1 ? "_of_" + std::to_string(node / 2) : ""));
+  }
+  return names;
+}
+
+// Everything but the epoch: vitals with labels, stacks and exemplars, processes, histograms. Other
+// numbers for each epoch of each agent; some labels, stacks and processes are in all of a node's.
+void Fill(Sent& sent) {
+  const SyntheticNode node(sent.agent.node, static_cast<uint64_t>(NumberOf(sent.agent)));
+  const uint64_t number = sent.sequence + (sent.agent.incarnation == 'a' ? 0 : 1000);
+  const v1::Epoch epoch = sent.body.epoch();
+  sent.body =
+      node.Body(number, epoch.start_unix_ns(),
+                static_cast<uint32_t>((epoch.end_unix_ns() - epoch.start_unix_ns()) / kSecond));
+  *sent.body.mutable_epoch() = epoch;
+  sent.cells.set_seed_id(number);
+  v1::SketchCells::One& one = *sent.cells.add_vitals();
+  one.set_vital(TELLTALE_CPU);
+  one.add_cells(number);
+}
+
 std::string HexId(const AgentIdentity& agent) {
   return absl::BytesToHexString(std::string(16, agent.incarnation));
+}
+
+// A node's counters but for how much it told of names: only those nobody had told before count, and
+// it is written with its next epoch.
+std::string WithoutNames(std::string_view counters) {
+  auto record = storage::DecodeValue<v1::CountersRecord>(counters, "counters");
+  EXPECT_TRUE(record.ok()) << record.status();
+  if (!record.ok()) return std::string(counters);
+  record->clear_name_bytes();
+  record->clear_name_bucket();
+  return storage::EncodeValue(*record);
 }
 
 // A collector's ingest and store, on a clock that is turned.
@@ -57,7 +123,7 @@ class World {
     core_ = std::make_unique<ingest::IngestCore>(ingest::IngestOptions{.shards = 1},
                                                  ingest::IngestSettings{}, adapter_.get(), &clock_);
     // Numbers are given in the order nodes are first heard of; it is not what is compared.
-    for (int i = 1; i <= 10; ++i) EXPECT_TRUE(store_->nodes().NumberOf(Name(i)).ok());
+    for (int i = 1; i <= kNodes; ++i) EXPECT_TRUE(store_->nodes().NumberOf(Name(i)).ok());
   }
   static std::string Name(int i) { return "web-" + std::to_string(i); }
 
@@ -65,7 +131,7 @@ class World {
   Verdict Send(const Sent& sent) {
     AgentIdentity identity = sent.agent;
     if (!sent.named_for.empty()) identity.node = sent.named_for;
-    v1::AgentMessage message = Summary(identity, sent.sequence, sent.body);
+    v1::AgentMessage message = Summary(identity, sent.sequence, sent.body, sent.cells);
     if (sent.cut_off) message.mutable_summary()->mutable_body()->resize(20);
     return SendMessage(sent.agent, sent.sequence, std::move(message));
   }
@@ -75,11 +141,21 @@ class World {
     core_->RunPending();
     return stream.stream.VerdictOn(sequence);
   }
+  void TellNames(const AgentIdentity& agent) {
+    for (int file = 0; file < kFiles; ++file) {
+      v1::AgentMessage message;
+      *message.mutable_names() = NamesIn(file, NumberOf(agent));
+      if (message.names().name_size() > 0) SendMessage(agent, 0, std::move(message));
+    }
+  }
   void Disconnect(const AgentIdentity& agent) {
     streams_.erase({agent.node, agent.incarnation});
     core_->RunPending();
   }
   void Connect(const AgentIdentity& agent) { Of(agent); }
+  bool Knows(const AgentIdentity& agent) const {
+    return streams_.contains({agent.node, agent.incarnation});
+  }
   void Wait(uint64_t ns) {
     clock_.Advance(ns);
     core_->RunPending();
@@ -100,11 +176,11 @@ class World {
   }
 
   // Everything that answers rest on; `what`: names of what differs first are made of it.
-  std::map<std::string, std::string> Everything() {
+  Rows Everything() {
     RollUp(clock_.UnixNs() + 48 * kHourNs, 1'000'000);
-    std::map<std::string, std::string> all;
-    for (const Family family :
-         {Family::kRaw, Family::kCells, Family::kSeries, Family::kRollup, Family::kLine}) {
+    Rows all;
+    for (const Family family : {Family::kRaw, Family::kCells, Family::kSeries, Family::kRollup,
+                                Family::kLine, Family::kDerived}) {
       EXPECT_TRUE(
           store_->history()
               .Scan(family, "", "",
@@ -115,6 +191,18 @@ class World {
                     })
               .ok());
     }
+    // Of two nodes that call a location the same the first to say so has a row of its own, and what
+    // is not told yet has one until it is: not the rows of kDict are the same, but what they say.
+    for (int node = 1; node <= kNodes; ++node) {
+      for (int file = 0; file < kFiles; ++file) {
+        for (const uint64_t offset : OffsetsIn(file)) {
+          const auto called =
+              store_->reader().SymbolName(BuildId(file), offset, static_cast<uint32_t>(node));
+          all["name " + Name(node) + " " + std::to_string(file) + " " + std::to_string(offset)] =
+              called.value_or("(none)");
+        }
+      }
+    }
     for (const storage::CatalogTable table :
          {storage::CatalogTable::kLedger, storage::CatalogTable::kCoverage,
           storage::CatalogTable::kCounters, storage::CatalogTable::kDirty}) {
@@ -123,7 +211,9 @@ class World {
                       .Begin()
                       ->Scan(prefix, storage::PrefixEnd(prefix),
                              [&](std::string_view key, std::string_view value) {
-                               all["catalog " + std::string(key)] = std::string(value);
+                               all["catalog " + std::string(key)] =
+                                   table == storage::CatalogTable::kCounters ? WithoutNames(value)
+                                                                             : std::string(value);
                                return true;
                              })
                       .ok());
@@ -208,8 +298,8 @@ std::vector<Sent> Everybody() {
   std::vector<Sent> all;
   uint64_t cpu = 1'000'000'000;
   // 1: offline for a day, comes back with all of it.
-  for (uint64_t i = 0; i < 150; ++i) {
-    all.push_back({{.node = "web-1"}, i + 1, Epoch(1500 - static_cast<int>(i) * 10, ++cpu)});
+  for (uint64_t i = 0; i < 75; ++i) {
+    all.push_back({{.node = "web-1"}, i + 1, Epoch(1500 - static_cast<int>(i) * 20, ++cpu)});
   }
   // 2: reports each minute; its machine reboots inside one: the epoch before ends early, the next
   // begins in the same minute.
@@ -264,7 +354,33 @@ std::vector<Sent> Everybody() {
     sent.cut_off = i % 5 == 3 && i < 15;
     all.push_back(std::move(sent));
   }
+  for (Sent& sent : all) Fill(sent);
   return all;
+}
+
+// What differs first; nothing if all is the same.
+std::string Difference(const Rows& expected, const Rows& found) {
+  for (const auto& [key, value] : expected) {
+    const auto there = found.find(key);
+    if (there == found.end()) return "not there: " + ::testing::PrintToString(key);
+    if (there->second != value) return "other: " + ::testing::PrintToString(key);
+  }
+  for (const auto& [key, value] : found) {
+    if (!expected.contains(key)) return "not expected: " + ::testing::PrintToString(key);
+  }
+  return "";
+}
+
+// All days that nodes have sent of pass, and what is kept of them are their windows, and the names
+// in these.
+void LetRawExpire(World& world) {
+  constexpr int kDays = 40;
+  world.Wait(kDays * storage::kDayNs);
+  Sent sent{{.node = "web-2"}, 1000, Epoch(1 - kDays * 24 * 60, 1)};
+  Fill(sent);
+  world.Disconnect(sent.agent);
+  ASSERT_EQ(world.Send(sent).kind(), Verdict::STORED);
+  ASSERT_TRUE(world.store().Maintain().ok());
 }
 
 TEST(OrderTest, AnyOrderGivesTheBytesOfOneOrder) {
@@ -275,14 +391,21 @@ TEST(OrderTest, AnyOrderGivesTheBytesOfOneOrder) {
     if (sent.agent.incarnation == 'b' && sent.sequence == 1) {
       in_order.Disconnect({.node = sent.agent.node});
     }
+    if (sent.agent.incarnation == 'a' && !in_order.Knows(sent.agent)) {
+      in_order.TellNames(sent.agent);
+    }
     ASSERT_EQ(in_order.Send(sent).kind(), sent.Refused() ? Verdict::REFUSED : Verdict::STORED)
         << sent.agent.node << " " << sent.sequence << ": " << in_order.Send(sent).reason();
   }
   EXPECT_EQ(in_order.Epochs("web-9"), 12u);
   EXPECT_EQ(in_order.Epochs("web-10"), 10u);
-  const std::map<std::string, std::string> expected = in_order.Everything();
+  const Rows expected = in_order.Everything();
   EXPECT_EQ(in_order.Faults(), "");
   EXPECT_GT(expected.size(), all.size());
+  LetRawExpire(in_order);
+  const Rows expected_later = in_order.Everything();
+  EXPECT_EQ(in_order.Faults(), "");
+  EXPECT_LT(expected_later.size(), expected.size());
 
   for (const uint32_t seed : {1u, 2u}) {
     std::mt19937 random(seed);
@@ -294,24 +417,30 @@ TEST(OrderTest, AnyOrderGivesTheBytesOfOneOrder) {
                           [](const Sent& sent) { return sent.agent.incarnation == 'a'; });
     World world;
     std::set<std::pair<char, std::pair<std::string, uint64_t>>> seen;
+    // Half of the nodes tell their names amid their epochs, half when all windows that want them
+    // are written.
+    std::map<std::string, uint64_t> until_names;
+    for (int i = 1; i <= kNodes; i += 2) until_names[World::Name(i)] = random() % 15;
     for (const Sent& sent : scrambled) {
       if (sent.agent.incarnation == 'b') world.Disconnect({.node = sent.agent.node});
       if (random() % 20 == 0) world.Disconnect(sent.agent);
-      if (random() % 10 == 0) world.RollUp(world.clock().UnixNs() + kHourNs, 20);
+      if (random() % 20 == 0) world.RollUp(world.clock().UnixNs() + kHourNs, 20);
+      if (const auto names = until_names.find(sent.agent.node);
+          names != until_names.end() && names->second-- == 0) {
+        world.TellNames(sent.agent);
+      }
       const bool fresh =
           seen.insert({sent.agent.incarnation, {sent.agent.node, sent.sequence}}).second;
       const Verdict::Kind due = fresh ? Verdict::STORED : Verdict::REPEAT;
       ASSERT_EQ(world.Send(sent).kind(), sent.Refused() ? Verdict::REFUSED : due)
           << sent.agent.node << " " << sent.sequence;
     }
-    const std::map<std::string, std::string> found = world.Everything();
+    world.RollUp(world.clock().UnixNs() + 48 * kHourNs, 1'000'000);
+    for (int i = 2; i <= kNodes; i += 2) world.TellNames({.node = World::Name(i)});
+    ASSERT_EQ(Difference(expected, world.Everything()), "") << "seed " << seed;
     EXPECT_EQ(world.Faults(), "");
-    ASSERT_EQ(found.size(), expected.size()) << "seed " << seed;
-    for (const auto& [key, value] : expected) {
-      const auto there = found.find(key);
-      ASSERT_TRUE(there != found.end() && there->second == value)
-          << "seed " << seed << ": " << ::testing::PrintToString(key.substr(0, 40));
-    }
+    LetRawExpire(world);
+    ASSERT_EQ(Difference(expected_later, world.Everything()), "") << "seed " << seed;
   }
 }
 
@@ -468,7 +597,9 @@ TEST(OrderTest, APoisonedSummaryIsSetAsideAndTheStreamGoesOn) {
 TEST(OrderTest, WhatAnOperatorKeepsOfAClonedNodeIsCountedAsIfThereHadBeenNoClone) {
   const AgentIdentity kept{.node = "web-1"}, clone{.node = "web-1", .incarnation = 'b'};
   const auto epoch = [](const AgentIdentity& agent, uint64_t i) {
-    return Sent{agent, i, Epoch(60 - static_cast<int>(i), agent.incarnation * 10'000'000ull + i)};
+    Sent sent{agent, i, Epoch(60 - static_cast<int>(i), 1)};
+    Fill(sent);
+    return sent;
   };
   World alone, cloned;
   for (World* world : {&alone, &cloned}) {
@@ -476,27 +607,25 @@ TEST(OrderTest, WhatAnOperatorKeepsOfAClonedNodeIsCountedAsIfThereHadBeenNoClone
     if (world == &cloned) world->Connect(clone);
     world->Wait(26 * kSecond);  // longer than a stream may be dead without being known to be
   }
-  for (uint64_t i = 11; i <= 30; ++i) {
+  // As from two spools, newest and oldest mixed.
+  std::vector<uint64_t> disputed(20);
+  std::iota(disputed.begin(), disputed.end(), uint64_t{11});
+  std::shuffle(disputed.begin(), disputed.end(), std::mt19937(1));
+  for (const uint64_t i : disputed) {
     ASSERT_TRUE(cloned.Send(epoch(kept, i)).apart()) << i;
-    ASSERT_TRUE(cloned.Send(epoch(clone, i)).apart()) << i;
+    ASSERT_TRUE(cloned.Send(epoch(clone, 41 - i)).apart()) << i;
   }
   ASSERT_TRUE(cloned.Keep(kept).ok());
   for (uint64_t i = 31; i <= 40; ++i) ASSERT_FALSE(cloned.Send(epoch(kept, i)).apart()) << i;
   for (uint64_t i = 11; i <= 40; ++i) alone.Send(epoch(kept, i));
 
   const auto counted = [](World& world) {
-    std::map<std::string, std::string> rows = world.Everything();
+    Rows rows = world.Everything();
     std::erase_if(rows,
                   [](const auto& row) { return IsApart(row.first) || IsCounters(row.first); });
     return rows;
   };
-  const std::map<std::string, std::string> expected = counted(alone), found = counted(cloned);
-  ASSERT_EQ(found.size(), expected.size());
-  for (const auto& [key, value] : expected) {
-    const auto there = found.find(key);
-    ASSERT_TRUE(there != found.end() && there->second == value)
-        << ::testing::PrintToString(key.substr(0, 40));
-  }
+  ASSERT_EQ(Difference(counted(alone), counted(cloned)), "");
   EXPECT_EQ(cloned.Epochs("web-1"), 40u);
   EXPECT_EQ(cloned.Counters("web-1").apart, 40u);
   EXPECT_EQ(cloned.Counters("web-1").adopted, 20u);
