@@ -552,27 +552,41 @@ TEST(OrderTest, AClockInAnotherCenturyThatIsNotKnownToBeIsHarmlessAndSaid) {
 }
 
 TEST(OrderTest, AnAgentBackAfterRetentionIsToldAndTheNodeSaysSo) {
-  World world;
-  const AgentIdentity agent{.node = "web-1"};
-  EXPECT_EQ(world.Send({agent, 1, Epoch(3, 1'000'000'000)}).kind(), Verdict::STORED);
-  world.Disconnect(agent);
-  world.clock().Advance(40 * 24 * kHourNs);
-  // Another node reports at that time, so the collector's clock is believed.
-  const AgentIdentity other{.node = "web-2"};
-  EXPECT_EQ(world.Send({other, 1, Epoch(-40 * 24 * 60 + 1, 1'000'000'000)}).kind(),
-            Verdict::STORED);
-  ASSERT_TRUE(world.store().Maintain().ok());
-  // Three epochs of before its silence, then one of now.
-  EXPECT_EQ(world.Send({agent, 2, Epoch(2, 1'000'000'000)}).kind(), Verdict::TOO_LATE);
-  EXPECT_EQ(world.Send({agent, 3, Epoch(1, 1'000'000'000)}).kind(), Verdict::TOO_LATE);
-  EXPECT_EQ(world.Send({agent, 4, Epoch(-40 * 24 * 60 + 1, 1'000'000'000)}).kind(),
-            Verdict::STORED);
-  const storage::NodeRecord node = world.Node("web-1");
+  constexpr int kDays = 40;
+  const AgentIdentity agent{.node = "web-1"}, other{.node = "web-2"};
+  const auto epoch = [](const AgentIdentity& of, uint64_t sequence, int minutes_ago) {
+    Sent sent{of, sequence, Epoch(minutes_ago, 1)};
+    Fill(sent);
+    return sent;
+  };
+  World never, late;
+  for (World* world : {&never, &late}) {
+    EXPECT_EQ(world->Send(epoch(agent, 1, 3)).kind(), Verdict::STORED);
+    world->Disconnect(agent);
+    world->clock().Advance(kDays * storage::kDayNs);
+    // Another node reports at that time, so the collector's clock is believed.
+    EXPECT_EQ(world->Send(epoch(other, 1, 1 - kDays * 24 * 60)).kind(), Verdict::STORED);
+    ASSERT_TRUE(world->store().Maintain().ok());
+    // Two epochs of before its silence, then one of now.
+    if (world == &late) {
+      EXPECT_EQ(world->Send(epoch(agent, 2, 2)).kind(), Verdict::TOO_LATE);
+      EXPECT_EQ(world->Send(epoch(agent, 3, 1)).kind(), Verdict::TOO_LATE);
+    }
+    EXPECT_EQ(world->Send(epoch(agent, 4, 1 - kDays * 24 * 60)).kind(), Verdict::STORED);
+  }
+  const storage::NodeRecord node = late.Node("web-1");
   ASSERT_EQ(node.remarks_size(), 1);
   EXPECT_EQ(node.remarks(0).kind(), v1::REMARK_KIND_LATE);
   EXPECT_EQ(node.remarks(0).count(), 2u);
-  EXPECT_EQ(world.Epochs("web-1"), 2u);
-  EXPECT_EQ(world.Faults(), "");
+  EXPECT_EQ(late.Epochs("web-1"), 2u);
+  EXPECT_EQ(late.Counters("web-1").too_late, 2u);
+  const auto counted = [](World& world) {
+    Rows rows = world.Everything();
+    std::erase_if(rows, [](const auto& row) { return IsCounters(row.first); });
+    return rows;
+  };
+  EXPECT_EQ(Difference(counted(never), counted(late)), "") << "what came too late left something";
+  EXPECT_EQ(late.Faults(), "");
 }
 
 TEST(OrderTest, APoisonedSummaryIsSetAsideAndTheStreamGoesOn) {
