@@ -107,7 +107,10 @@ void WriteSamples(const FoldedEpoch& epoch, const RawEpoch& raw, const std::vect
                   const SampleRanking& ranking, size_t kept, const EpochSpan& span,
                   BodyTables& tables, v1::SummaryBody* body) {
   std::array<v1::Vital*, TELLTALE_MAX_VITAL + 1> vitals{};
-  for (v1::Vital& vital : *body->mutable_vitals()) vitals[vital.id()] = &vital;
+  for (v1::Vital& vital : *body->mutable_vitals()) {
+    // One that cannot be watched has no totals for samples to be part of, whatever its program saw.
+    if (vital.state() != v1::VITAL_STATE_UNAVAILABLE) vitals[vital.id()] = &vital;
+  }
   kept = std::min(kept, ranking.entries.size());
   for (const uint32_t i : std::span(ranking.entries).subspan(kept)) {
     v1::Vital* vital = vitals[epoch.labels[epoch.entries[i].label].vital];

@@ -187,7 +187,11 @@ void BpfSensor::Impl::StartGroups() {
   }
   for (VitalGroup& spec : VitalGroups()) {
     Group group{std::make_unique<BpfGroup>(spec.object, std::move(spec.rungs)), spec.vitals, {}};
-    const absl::Status started = group.programs->Start(*maps_, perf.get());
+    const std::string nothing = scope_ ? scope_->WhyNothing(spec.object) : "";
+    // The programs of irq tell the others what happens in an interrupt; they stay.
+    const absl::Status started = nothing.empty() || spec.object == "irq"
+                                     ? group.programs->Start(*maps_, perf.get())
+                                     : absl::FailedPreconditionError(nothing);
     absl::Status heard = started;
     if (started.ok() && spec.object == "departure" && router_.unwinds()) {
       // Without it processes that end early are gone, as on kernels that cannot tell.

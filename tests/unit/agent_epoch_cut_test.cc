@@ -172,6 +172,21 @@ TEST(EpochCutterTest, SaysWhatAnUnavailableVitalIsAndGivesItNoTotals) {
   EXPECT_EQ(VitalOf(cut.body, TELLTALE_LLC).subs_size(), 0);
 }
 
+TEST(EpochCutterTest, SamplesOfAVitalThatCannotBeWatchedDoNotCostTheEpoch) {
+  ReplayedNode node;
+  node.raw = node.Run(5);
+  node.folded = node.folder.Take();
+  CutContext context = node.Context(5);
+  const auto syscall = std::ranges::find(context.vitals, TELLTALE_SYSCALL, &VitalStatus::id);
+  syscall->state = VitalState::kUnavailable;
+  ASSERT_GT(std::ranges::count(node.folded.labels, TELLTALE_SYSCALL, &FoldedLabel::vital), 0);
+  const auto cut = node.cutter.Cut(node.raw, node.folded, context);
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  const v1::Schema schema = proto::BuiltinSchema();
+  const auto summary = proto::EncodeSummary(Someone(), schema.id(), cut->body, cut->cells);
+  EXPECT_TRUE(summary.ok()) << summary.status();
+}
+
 TEST(EpochCutterTest, SecondsKeepSevenSignificantBitsOfEachSecond) {
   ReplayedNode node;
   const CutResult cut = node.Epoch(10);
