@@ -96,8 +96,9 @@ def page(soak, about, how):
         '', f"{count(n(STORAGE, 'stored before'), 'epoch was', 'epochs were')} on disk when the crash came before the acknowledgement: "
         'sent again, each was known and counted once. '
         f"Gaps: {count(n(STORAGE, 'lost'), 'epoch')} declared lost and {n(STORAGE, 'missing'):,} that never came; in the "
-        f"ledger {n(STORAGE, 'explained'):,} of these were found as what they are. The writers computed {count(n(STORAGE, 'windows'), 'window')} and let {count(n(STORAGE, 'days'), 'day')} of "
-        f"raw expire; {count(n(STORAGE, 'whole backups'), 'backup')} became whole before the crash and passed every check.", '',
+        f"ledger {n(STORAGE, 'explained'):,} of these were found as what they are, the others lie behind all that their node "
+        'had stored, or in days that had expired first. '
+        f"The writers computed {count(n(STORAGE, 'windows'), 'window')} and let {count(n(STORAGE, 'days'), 'day')} of raw expire; {count(n(STORAGE, 'whole backups'), 'backup')} became whole before the crash and passed every check.", '',
         '## A real collector', '',
         f"Killed within 200 ms of the streams' beginning, a quarter up to {n(COLLECTOR, 'latest ms') / 1000:.1f} s later, a third while "
         f"it makes a backup. {count(n(COLLECTOR, 'stored before'), 'epoch')} had been stored and had no verdict yet. Before late kills "
