@@ -13,6 +13,8 @@ namespace {
 constexpr uint64_t kSecondsPerDay = 86400;
 constexpr uint64_t kSecondsPerHour = 3600;
 constexpr unsigned kMostShards = 8;
+// A summary waits no longer for the windows its shard computes, and for what is left of the last.
+constexpr uint64_t kRollupTurnNs = 20 * kNsPerMs;
 
 uint32_t RoundedUp(uint64_t seconds, uint64_t unit) {
   return static_cast<uint32_t>((seconds + unit - 1) / unit);
@@ -22,6 +24,7 @@ uint32_t RoundedUp(uint64_t seconds, uint64_t unit) {
 
 storage::StoreOptions StoreOptionsOf(const Config& config) {
   storage::StoreOptions options;
+  options.roller.turn_ns = kRollupTurnNs;
   options.path = config.data + "/store";
   options.max_nodes = config.ingest_max_nodes;
   options.max_name_bytes_per_node = config.ingest_names_bytes;

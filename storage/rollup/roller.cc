@@ -1,6 +1,7 @@
 #include "storage/rollup/roller.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -203,16 +204,24 @@ absl::StatusOr<uint32_t> Roller::RunDue(std::span<const uint32_t> nodes, uint64_
   uint32_t total = 0;
   uint32_t tried = 0;
   Failures failures;
+  const auto begun = std::chrono::steady_clock::now();
+  const auto turn_is_over = [&] {
+    return options_.turn_ns != 0 &&
+           std::chrono::steady_clock::now() - begun >= std::chrono::nanoseconds(options_.turn_ns);
+  };
+  bool over = false;
   // A computed window makes its parent dirty: go round until nothing is due. One that fails counts
   // as tried, so that each round comes nearer to the end.
-  while (tried < max_windows) {
+  while (tried < max_windows && !over) {
     const std::vector<DirtyMark> due = NextDue(nodes, now_ns, max_windows - tried);
     if (due.empty()) break;
-    tried += static_cast<uint32_t>(due.size());
     std::vector<DirtyMark> done;
     std::vector<Row> rows;
     uint64_t sealed = 0;  // of 5 minutes
     for (const DirtyMark& mark : due) {
+      over = tried > 0 && turn_is_over();
+      if (over) break;
+      ++tried;
       const bool is_sealed = IsSealed(mark.key);
       if (is_sealed && mark.key.tier == Tier::k5Min) ++sealed;
       absl::StatusOr<std::vector<Row>> computed = is_sealed ? std::vector<Row>() : Compute(mark);

@@ -44,6 +44,10 @@ struct RollerOptions {
   // A window that could not be computed is tried again after so long: what it lacks may never come,
   // and trying each second would keep the thread of a shard busy.
   uint64_t retry_ns = 300 * kSecondNs;
+  // Once a call of RunDue has computed for so long it stores what it has and leaves the rest due:
+  // whoever calls it has other work that waits, and windows of an hour or a day take many times
+  // what those of 5 minutes do. 0: no such end.
+  uint64_t turn_ns = 0;
 };
 
 class Roller {
@@ -52,13 +56,13 @@ class Roller {
   Roller(RollerOptions options, History* history, Catalog* catalog, const Reader* reader,
          const SummaryStore* summaries, Dictionary* dictionary);
 
-  // Recomputes at most `max_windows` due windows of these nodes; returns how many were done, 0:
-  // nothing is due. What cannot be read is left out of a window, which says so. A window that
-  // cannot be computed (NotFound: no schema describes a summary) keeps its mark and waits for
-  // `retry_ns`; the others are made all the same, then its error is returned. Errors as of PutBatch
-  // end the call at once; the next one tries again.
-  // One whose raw epochs have expired meanwhile stays as it is, and is done. `expired`, if given,
-  // is raised by how many of 5 minutes were, also in a call that has an error: what came for them
+  // Recomputes at most `max_windows` due windows of these nodes, at least one, fewer where
+  // `turn_ns` ends it; returns how many were done, 0: nothing is due. What cannot be read is left
+  // out of a window, which says so. A window that cannot be computed (NotFound: no schema describes
+  // a summary) keeps its mark and waits for `retry_ns`; the others are made all the same, then its
+  // error is returned. Errors as of PutBatch end the call at once; the next one tries again. One
+  // whose raw epochs have expired meanwhile stays as it is, and is done. `expired`, if given, is
+  // raised by how many of 5 minutes were, also in a call that has an error: what came for them
   // since they were computed, all of it if they never were, is in no tier any more.
   absl::StatusOr<uint32_t> RunDue(std::span<const uint32_t> nodes, uint64_t now_ns,
                                   uint32_t max_windows, uint64_t* expired = nullptr);

@@ -469,6 +469,26 @@ TEST_F(RollerTest, ManyThatCannotBeComputedKeepALaterOneNotWaitingAndAreMadeOnce
   EXPECT_EQ(Windows(Tier::k5Min), 13u);
 }
 
+TEST_F(RollerTest, ATurnThatIsOverLeavesTheOtherWindowsDue) {
+  constexpr uint64_t kFiveMinutesNs = 300 * kSecondNs;
+  for (uint64_t i = 0; i < 12; ++i) Put(i + 1, kStart + i * kFiveMinutesNs);
+  now_ns_ = kStart + kDayNs + kHourNs;
+  auto dictionary = Dictionary::Open(&store_->history());
+  ASSERT_TRUE(dictionary.ok()) << dictionary.status();
+  RollerOptions options;
+  options.turn_ns = 1;
+  Roller roller(options, &store_->history(), &store_->catalog(), &store_->reader(),
+                &store_->summaries(), dictionary->get());
+  uint32_t calls = 0;
+  for (uint32_t done = 1; done != 0; ++calls) {
+    done = *roller.RunDue({&node_, 1}, now_ns_, 1000);
+    EXPECT_LE(done, 1u) << "call " << calls;
+  }
+  EXPECT_EQ(calls, 12u + 1 + 1 + 1 + 1) << "12 of 5 minutes, series, hour, day, and the end";
+  EXPECT_EQ(Windows(Tier::k5Min), 12u);
+  EXPECT_EQ(Windows(Tier::k1Day), 1u);
+}
+
 TEST_F(RollerTest, AWindowMadeWhileItsLineBlockIsBuiltComesIntoTheBlock) {
   const uint32_t other = *store_->nodes().NumberOf("web-2");
   WatchedHistory history(&store_->history());

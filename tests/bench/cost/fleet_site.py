@@ -14,8 +14,9 @@ import processes
 
 START_LIMIT_S = 60
 QUESTION_LIMIT_S = 60
-# When a collector counts as at rest: what is left are timers.
-REST_SHARE, REST_LIMIT_S = 0.05, 600
+# When a collector counts as at rest: what is left are timers, and for half an hour after each the windows of the hour, which
+# come one node after the other.
+REST_SHARE, REST_LIMIT_S = 0.3, 600
 
 
 class FleetFailed(Exception):
