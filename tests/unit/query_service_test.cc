@@ -234,7 +234,8 @@ TEST(QueryServiceTest, AQuestionThatSaysSomethingImpossibleIsCountedAsSuch) {
   grpc::ClientContext context;
   v1::TopAnswer answer;
   auto request = Asked<v1::TopRequest>(1000, 1030);
-  request.set_vital("no such vital");
+  request.set_vital("cpu");
+  request.set_limit(1'000'000);
   const grpc::Status status = asking.stub().GetTop(&context, request, &answer);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
   EXPECT_EQ(asking.Refused(collector::GrpcRefusal::kParameter), 1u);
