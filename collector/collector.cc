@@ -44,6 +44,7 @@
 #include "collector/part_options.h"
 #include "collector/query/engine.h"
 #include "collector/query/nearest.h"
+#include "collector/query/peers.h"
 #include "collector/query/query_service.h"
 #include "collector/query/store_source.h"
 #include "collector/revocation.h"
@@ -303,6 +304,10 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   const auto alertmanagers = [alertmanager = parts.alertmanager.get()] {
     return alertmanager->State();
   };
+  const auto peers = [engine = parts.engine.get()](const v1::IncidentSymptom& symptom) {
+    const auto text = query::PeersText(*engine, symptom, {});
+    return text.ok() ? *text : absl::StrCat("not compared: ", text.status().message());
+  };
   parts.watch_service = filter::MakeWatchService(
       {.side = parts.filters.get(),
        .resolve = [engine = parts.engine.get()](
@@ -310,6 +315,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
        .gate = parts.gate.get(),
        .stats = &parts.grpc_stats,
        .alertmanagers = alertmanagers,
+       .peers = peers,
        .now_ns = now_ns});
   incident::IncidentServiceOptions following;
   following.book = parts.filters->incidents();
@@ -366,6 +372,7 @@ absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(const LoadedConfig& 
   web.incidents = {.book = parts.filters->incidents(),
                    .silences = parts.filters->silences(),
                    .alertmanagers = alertmanagers,
+                   .peers = peers,
                    .now_ns = now_ns,
                    .audit = [&parts](const std::string& who, const std::string& address,
                                      const std::string& action, const std::string& detail,

@@ -56,6 +56,7 @@ std::string EntryText(const v1::Incident& incident, int place, const View& view)
   if (symptom.rule() > 0) {
     line("because: ", symptom.evidence());
     line("against: ", symptom.against());
+    line("peers:   ", symptom.peers());
     if (symptom.has_record()) line("record:  ", formats::RecordText(symptom.record()));
     line("next:    ", symptom.next());
   }

@@ -49,6 +49,9 @@ class WatchService final : public v1::Watch::Service {
     auto listed = options_.side->incidents()->List(*request);
     if (!listed.ok()) return Refused(listed.status(), collector::GrpcRefusal::kTooLarge);
     *answer = *std::move(listed);
+    if (request->number() != 0 && options_.peers) {
+      incident::AddPeers(options_.peers, *answer->mutable_incidents(0));
+    }
     if (!options_.alertmanagers) return grpc::Status::OK;
     for (v1::AlertTarget& target : options_.alertmanagers()) {
       *answer->add_alertmanagers() = std::move(target);

@@ -16,6 +16,7 @@
 #include "collector/access/gate.h"
 #include "collector/filter/filter_side.h"
 #include "collector/grpc_stats.h"
+#include "collector/incident/incident_answer.h"
 #include "telltale/v1/watch.pb.h"
 
 namespace telltale::filter {
@@ -27,6 +28,7 @@ struct WatchServiceOptions {
   const access::Gate* gate = nullptr;
   collector::GrpcStats* stats = nullptr;                        // counts what is turned away
   std::function<std::vector<v1::AlertTarget>()> alertmanagers;  // may be empty
+  incident::PeerLook peers;                                     // may be empty
   std::function<uint64_t()> now_ns;
   int max_runs = 2;              // at once; more are refused
   uint64_t max_node_days = 100;  // of one run: nodes times days

@@ -8,7 +8,7 @@
 namespace telltale::incident {
 namespace {
 
-constexpr int kShownNodes = 64, kSymptomsInList = 8;
+constexpr int kShownNodes = 64, kSymptomsInList = 8, kMostLooks = 8;
 
 double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
@@ -81,6 +81,15 @@ v1::Incident ToAnswer(const v1::StoredIncident& stored, Shown shown) {
     to.set_text(from.text());
   }
   return answer;
+}
+
+void AddPeers(const PeerLook& look, v1::Incident& incident) {
+  int looks = 0;
+  for (v1::IncidentSymptom& symptom : *incident.mutable_symptoms()) {
+    if (symptom.rule() == 0 || symptom.explained_by() != 0) continue;
+    if (++looks > kMostLooks) return;
+    symptom.set_peers(look(symptom));
+  }
 }
 
 }  // namespace telltale::incident

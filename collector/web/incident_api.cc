@@ -30,6 +30,9 @@ void AddIncidents(const IncidentApi& api, ApiTable& table) {
         if (!answer.ok()) return answer;
         answer->set_asker(Who(call));
         answer->set_may_change(MayChange(call));
+        if (question.number() != 0 && api.peers) {
+          incident::AddPeers(api.peers, *answer->mutable_incidents(0));
+        }
         if (!api.alertmanagers) return answer;
         for (v1::AlertTarget& target : api.alertmanagers()) {
           *answer->add_alertmanagers() = std::move(target);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "collector/incident/incident_answer.h"
 #include "collector/incident/incident_book.h"
 #include "collector/incident/silence_book.h"
 #include "collector/web/api.h"
@@ -20,6 +21,7 @@ struct IncidentApi {
   incident::IncidentBook* book = nullptr;
   incident::SilenceBook* silences = nullptr;
   std::function<std::vector<v1::AlertTarget>()> alertmanagers;  // may be empty
+  incident::PeerLook peers;                                     // may be empty
   std::function<uint64_t()> now_ns;
   // Writes down what an operator did ("operator/alice") from where, or, where `refused` is an
   // error, what somebody was refused.

@@ -22,6 +22,7 @@ telltale_test(query_cache_test LABEL unit
   SOURCES unit/query_cache_test.cc LINK telltale_query_store)
 telltale_test(query_comparison_test LABEL unit
   SOURCES unit/query_comparison_test.cc LINK telltale_query_store)
+telltale_test(query_peers_test LABEL unit SOURCES unit/query_peers_test.cc LINK telltale::query)
 telltale_test(query_pages_test LABEL unit SOURCES unit/query_pages_test.cc LINK telltale::query)
 telltale_test(query_fit_test LABEL unit SOURCES unit/query_fit_test.cc LINK telltale::query)
 telltale_test(query_bounds_test LABEL unit SOURCES unit/query_bounds_test.cc LINK telltale::query)

@@ -12,9 +12,11 @@
 namespace telltale::web {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kNow = 1'790'000'000 * kSecond;
@@ -44,6 +46,7 @@ class IncidentApiTest : public ::testing::Test {
     AddIncidents(
         {.book = book_.get(),
          .silences = silences_.get(),
+         .peers = [](const v1::IncidentSymptom& of) { return absl::StrCat("rule ", of.rule()); },
          .now_ns = [] { return kNow; },
          .audit =
              [this](const std::string& who, const std::string& address, const std::string& action,
@@ -95,6 +98,22 @@ TEST_F(IncidentApiTest, AnOperatorAcknowledgesAndTakesItBackAndBothAreWrittenDow
   EXPECT_THAT(audit_,
               ElementsAre("operator/olga (10.0.0.7) incident 1: acknowledged: disk on order",
                           "operator/olga (10.0.0.7) incident 1: reopened"));
+}
+
+TEST_F(IncidentApiTest, PeersAreLookedAtForDiagnosesOfOneIncident) {
+  v1::FilterAnomaly diagnosis;
+  diagnosis.set_vital("cpu");
+  diagnosis.set_start_ns(kNow);
+  diagnosis.set_end_ns(kNow);
+  diagnosis.set_found_ns(kNow);
+  diagnosis.set_rule(4);
+  diagnosis.set_text("the kernel takes the CPUs");
+  ASSERT_TRUE(log_->Append("rule_kernel_bottleneck", 1, "db-1", diagnosis).ok());
+  ASSERT_TRUE(log_->Publish().ok());
+  ASSERT_TRUE(book_->Advance(kNow).ok());
+  EXPECT_THAT(Ask(Order("incidents", R"({"number": "1"})")).body,
+              AllOf(HasSubstr(R"("peers":"rule 4")"), HasSubstr(R"("peers":"")")));
+  EXPECT_THAT(List(), Not(HasSubstr("rule 4")));
 }
 
 TEST_F(IncidentApiTest, AnOperatorSilencesOneIncidentAndEndsIt) {

@@ -62,6 +62,7 @@ function Symptom({ symptom, explains, grounds, params, vitals }: SymptomProps) {
         {grounds.cause && <div><dt>it is</dt><dd>{grounds.cause}</dd></div>}
         {grounds.evidence && <div><dt>because</dt><dd>{grounds.evidence}</dd></div>}
         {grounds.against && <div><dt>against</dt><dd>{grounds.against}</dd></div>}
+        {symptom.peers && <div><dt>peers</dt><dd>{symptom.peers}</dd></div>}
         {grounds.record && <div><dt>record</dt><dd>{recordText(grounds.record)}</dd></div>}
         {grounds.next && <div><dt>in a terminal</dt><dd><code>{grounds.next}</code></dd></div>}
       </dl>

@@ -163,6 +163,7 @@ export interface IncidentSymptom {
   against?: string;
   next?: string;
   record?: FilterRecord;
+  peers?: string;        // of a diagnosis, in the answer about one incident
 }
 
 // 64-bit numbers come as text.
