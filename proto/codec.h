@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/body_parts.h"
+#include "proto/open_body.h"
 #include "telltale/v1/ingest.pb.h"
 #include "telltale/v1/summary.pb.h"
 
@@ -47,7 +48,7 @@ inline constexpr uint32_t kBodyFormat = 1;
 inline constexpr uint32_t kColumnsFormat = 2;  // compressed are its columns (columns.h)
 
 struct Decoded {
-  v1::SummaryBody body;
+  OpenBody body = OpenBody::Make();
 };
 
 // Canonical bytes of any stored message: fields in number order, deterministic, the same on every

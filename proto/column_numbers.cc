@@ -12,7 +12,6 @@ namespace telltale::proto {
 namespace {
 
 constexpr int kSignificant = 7;
-constexpr size_t kLongestVarint = 10;
 constexpr size_t kMostPlaces = 256;  // more are no table
 constexpr double kSayingSo = 3;      // bits, of each value that occurs
 constexpr uint64_t kHalf = uint64_t{1} << (kSignificant - 1);
@@ -39,20 +38,6 @@ uint64_t ZigZag(uint64_t difference) {
 }
 uint64_t UnZigZag(uint64_t value) { return value >> 1 ^ ((value & 1) != 0 ? UINT64_MAX : 0); }
 
-// A varint of at most eight bytes, without a branch for each: the groups of seven bits are moved
-// apart, and all bytes but the last are marked.
-constexpr uint64_t kInEight = uint64_t{1} << 56;
-char* PutInEight(uint64_t value, char* end) {
-  static_assert(std::endian::native == std::endian::little);
-  const size_t size = VarintSize(value);
-  value = (value & 0x00ff'ffff'f000'0000) << 4 | (value & 0x0fff'ffff);
-  value = (value & 0x0fff'c000'0fff'c000) << 2 | (value & 0x0000'3fff'0000'3fff);
-  value = (value & 0x3f80'3f80'3f80'3f80) << 1 | (value & 0x007f'007f'007f'007f);
-  value |= 0x8080'8080'8080'8080 & ((uint64_t{1} << 8 * (size - 1)) - 1);
-  std::memcpy(end, &value, sizeof(value));
-  return end + size;
-}
-
 // `bytes` grows to what they need at most.
 std::string_view InVarints(std::span<const uint64_t> numbers, bool steps,
                            std::vector<char>& bytes) {
@@ -61,15 +46,7 @@ std::string_view InVarints(std::span<const uint64_t> numbers, bool steps,
   char* end = bytes.data();
   uint64_t before = 0;
   for (const uint64_t number : numbers) {
-    uint64_t value = steps ? ZigZag(number - std::exchange(before, number)) : number;
-    if (value < 0x80) {
-      *end++ = static_cast<char>(value);
-    } else if (value < kInEight) {
-      end = PutInEight(value, end);
-    } else {
-      for (; value >= 0x80; value >>= 7) *end++ = static_cast<char>(value | 0x80);
-      *end++ = static_cast<char>(value);
-    }
+    end = PutVarint(steps ? ZigZag(number - std::exchange(before, number)) : number, end);
   }
   return {bytes.data(), static_cast<size_t>(end - bytes.data())};
 }
@@ -84,17 +61,43 @@ double RoughLog2(uint32_t number) {
          (std::bit_cast<double>(fraction) - 1);
 }
 
-bool ReadInOrder(std::string_view& bytes, uint8_t form, size_t step, std::span<uint64_t> numbers) {
+// Passes by `count` varints.
+bool Skip(std::string_view& bytes, size_t count) {
+  // A varint ends with its only byte below 128.
+  size_t at = 0;
+  for (uint64_t eight = 0; count >= sizeof(eight) && bytes.size() - at >= sizeof(eight);) {
+    std::memcpy(&eight, bytes.data() + at, sizeof(eight));
+    // The ends among them, added up in the highest byte: any x86-64 does that at once.
+    count -= (~eight >> 7 & 0x0101'0101'0101'0101) * 0x0101'0101'0101'0101 >> 56;
+    at += sizeof(eight);
+  }
+  for (; count != 0; ++at) {
+    if (at == bytes.size()) return false;
+    if (static_cast<uint8_t>(bytes[at]) < 0x80) --count;
+  }
+  bytes.remove_prefix(at);
+  return true;
+}
+
+// Every `step`th of the numbers, which are `count`; of those only [first, last).
+bool ReadInOrder(std::string_view& bytes, uint8_t form, size_t step, size_t count,
+                 NumberRange wanted, uint64_t* numbers) {
   if (form > (kShort | kSteps)) return false;
+  const size_t last = std::min(wanted.last, count), first = std::min(wanted.first, last);
+  const bool steps = (form & kSteps) != 0;
+  // A step rests on all before it.
+  size_t i = steps && first != last ? 0 : first;
+  if (i != 0 && !Skip(bytes, i)) return false;
   uint64_t before = 0;
-  for (size_t i = 0; i < numbers.size(); i += step) {
+  for (; i < last; ++i) {
     uint64_t number = 0;
     if (!TakeVarint(bytes, number)) return false;
-    if ((form & kSteps) != 0) number = before += UnZigZag(number);
+    if (steps) number = before += UnZigZag(number);
+    if (i < first) continue;
     if ((form & kShort) != 0 && !Lengthen(number)) return false;
-    numbers[i] = number;
+    numbers[i * step] = number;
   }
-  return true;
+  return Skip(bytes, count - i);
 }
 
 }  // namespace
@@ -158,17 +161,19 @@ uint8_t NumberWriter::Write(std::span<const uint64_t> numbers, size_t row, std::
 }
 
 bool ReadNumbers(std::string_view& bytes, uint8_t form, size_t count, size_t row,
-                 std::vector<uint64_t>& numbers) {
+                 std::vector<uint64_t>& numbers, NumberRange wanted) {
   numbers.clear();
   if (count > bytes.size()) return false;
   numbers.resize(count);
-  if (form != kTurned) return ReadInOrder(bytes, form, 1, numbers);
+  if (form != kTurned) return ReadInOrder(bytes, form, 1, count, wanted, numbers.data());
   if (row == 0 || row > bytes.size() || count % row != 0) return false;
   const std::string_view forms = bytes.substr(0, row);
   bytes.remove_prefix(row);
+  const NumberRange rows{wanted.first / row, wanted.last / row};
   for (size_t place = 0; place < row; ++place) {
     const auto form_here = static_cast<uint8_t>(forms[place]);
-    if (!ReadInOrder(bytes, form_here, row, std::span(numbers).subspan(place))) return false;
+    uint64_t* const begin = numbers.data() + place;
+    if (!ReadInOrder(bytes, form_here, row, count / row, rows, begin)) return false;
   }
   return true;
 }
@@ -178,19 +183,7 @@ bool SkipNumbers(std::string_view& bytes, uint8_t form, size_t count, size_t row
     if (row == 0 || row > bytes.size()) return false;
     bytes.remove_prefix(row);
   }
-  // A varint ends with its only byte below 128.
-  size_t at = 0;
-  for (uint64_t eight = 0; count >= sizeof(eight) && bytes.size() - at >= sizeof(eight);) {
-    std::memcpy(&eight, bytes.data() + at, sizeof(eight));
-    count -= static_cast<size_t>(std::popcount(~eight & 0x8080'8080'8080'8080));
-    at += sizeof(eight);
-  }
-  for (; count != 0; ++at) {
-    if (at == bytes.size()) return false;
-    if (static_cast<uint8_t>(bytes[at]) < 0x80) --count;
-  }
-  bytes.remove_prefix(at);
-  return true;
+  return Skip(bytes, count);
 }
 
 }  // namespace telltale::proto

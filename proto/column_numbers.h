@@ -47,10 +47,16 @@ class NumberWriter {
   std::array<uint32_t, 256> times_{};  // each byte occurs; all 0 between calls of Cost
 };
 
+// Some of a column's numbers, [first, last).
+struct NumberRange {
+  size_t first = 0, last = SIZE_MAX;
+};
+
 // Takes `count` numbers off `bytes`. False: there are not so many, or they have no such form. `row`
-// as when they were written.
+// as when they were written. Those outside `wanted` may be left 0; where there are rows it begins
+// and ends with one.
 bool ReadNumbers(std::string_view& bytes, uint8_t form, size_t count, size_t row,
-                 std::vector<uint64_t>& numbers);
+                 std::vector<uint64_t>& numbers, NumberRange wanted = {});
 
 // The same, without looking at them.
 bool SkipNumbers(std::string_view& bytes, uint8_t form, size_t count, size_t row);

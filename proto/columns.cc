@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -53,6 +54,7 @@ struct Column {
 struct Columns {
   size_t parts = 0;
   size_t next = 0;                             // part to be written next
+  NumberRange wanted;                          // parts that may be written, of what is turned back
   std::vector<std::pair<int, Column>> fields;  // ascending by number
 };
 
@@ -236,6 +238,7 @@ bool ReadTree(std::string_view& bytes, const WantsField& wants, std::vector<int>
   uint64_t fields = 0;
   if (path.size() > kDeepest || !TakeVarint(bytes, fields) || fields > room) return false;
   room -= fields;
+  columns.fields.reserve(fields);
   int before = 0;
   for (uint64_t i = 0; i < fields; ++i) {
     uint64_t number = 0;
@@ -295,51 +298,127 @@ bool ReadFixed(std::string_view& bytes, size_t values, Column& column) {
   return true;
 }
 
-// Each number stands for a byte of `bytes` or more, so none is made that is not there.
-bool ReadData(std::string_view& bytes, Columns& columns, size_t limit) {
+// Whether it says what their field 1 does of parts that may be left out by it.
+bool IsFirst(int number, const Column& column) {
+  return number == 1 && column.kind == kNumber && !column.repeated && column.wanted;
+}
+
+// Of the parts of a message that may be written, by their field 1: the first and the last.
+void Narrow(const std::vector<uint64_t>& firsts, const std::function<bool(uint64_t)>& wants,
+            NumberRange& wanted) {
+  size_t first = firsts.size(), last = 0;
+  for (size_t part = 0; part < firsts.size(); ++part) {
+    if (!wants(firsts[part])) continue;
+    first = std::min(first, part);
+    last = part + 1;
+  }
+  wanted = {std::min(first, last), last};
+}
+
+// The values of the parts that may be written, of a column that has as many as `counts` says.
+NumberRange ValuesOf(const std::vector<uint64_t>& counts, NumberRange parts) {
+  NumberRange values{0, 0};
+  const size_t last = std::min(parts.last, counts.size());
+  for (size_t part = 0; part < last; ++part) {
+    if (part < parts.first) values.first += counts[part];
+    values.last += counts[part];
+  }
+  return values;
+}
+
+// Each number stands for a byte of `bytes` or more, so none is made that is not there. `wants`: by
+// their field 1, which parts.
+bool ReadData(std::string_view& bytes, Columns& columns, size_t limit,
+              const std::function<bool(uint64_t)>& wants, const WantsMessage& wants_inside) {
   for (auto& [number, column] : columns.fields) {
     size_t values = columns.parts;
+    NumberRange wanted = columns.wanted;
     if (column.counted()) {
       if (!ReadNumbers(bytes, column.count_form, columns.parts, 0, column.counts) ||
           !Sum(column.counts, limit, values)) {
         return false;
       }
+      wanted = ValuesOf(column.counts, columns.wanted);
     }
     bool good = false;
     if (column.kind == kMessage) {
       column.inside->parts = values;
-      good = ReadData(bytes, *column.inside, limit);
+      column.inside->wanted = wanted;
+      std::function<bool(uint64_t)> of_field;
+      if (wants_inside != nullptr) {
+        of_field = [&, field = number](uint64_t first) { return wants_inside(field, first); };
+      }
+      good = ReadData(bytes, *column.inside, limit, of_field, {});
     } else if (column.kind == kFixed) {
       good = ReadFixed(bytes, values, column);
     } else if (column.kind == kNumber && !column.wanted) {
       good = SkipNumbers(bytes, column.number_form, values, column.Row());
+    } else if (column.kind == kNumber) {
+      good = ReadNumbers(bytes, column.number_form, values, column.Row(), column.numbers, wanted);
     } else {
       good = ReadNumbers(bytes, column.number_form, values, column.Row(), column.numbers) &&
-             (column.kind != kText || ReadTexts(bytes, column));
+             ReadTexts(bytes, column);
     }
     if (!good) return false;
+    if (wants != nullptr && IsFirst(number, column)) Narrow(column.numbers, wants, columns.wanted);
   }
   return true;
 }
 
-void PutTag(int number, int wire, std::string& out) {
-  PutVarint(static_cast<uint64_t>(number) << 3 | static_cast<uint64_t>(wire), out);
-}
-void PutText(int number, std::string_view text, std::string& out) {
-  PutTag(number, kWireLength, out);
-  PutVarint(text.size(), out);
-  out.append(text);
-}
-// The length of what was written since `begin` goes in front of it.
-void PutLength(size_t begin, std::string& out) {
-  const size_t length = out.size() - begin, room = VarintSize(length);
-  out.append(room, '\0');
-  std::memmove(out.data() + begin + room, out.data() + begin, length);
-  char* place = out.data() + begin;
-  uint64_t rest = length;
-  for (; rest >= 0x80; rest >>= 7) *place++ = static_cast<char>(rest | 0x80);
-  *place = static_cast<char>(rest);
-}
+// The bytes of a message that is being made.
+class MessageBytes {
+ public:
+  explicit MessageBytes(size_t expected)
+      : bytes_(std::make_unique_for_overwrite<char[]>(expected)), room_(expected) {}
+
+  size_t size() const { return size_; }
+  std::string_view view() const { return {bytes_.get(), size_}; }
+  void Number(uint64_t value) { Told(PutVarint(value, Room(kLongestVarint))); }
+  void Tag(int number, int wire) {
+    Number(static_cast<uint64_t>(number) << 3 | static_cast<uint64_t>(wire));
+  }
+  void Bytes(const void* bytes, size_t size) {
+    char* const end = Room(size);
+    if (size != 0) std::memcpy(end, bytes, size);
+    Told(end + size);
+  }
+  void Text(int number, std::string_view text) {
+    Tag(number, kWireLength);
+    Number(text.size());
+    Bytes(text.data(), text.size());
+  }
+  // What has a length: leaves a byte for it, which most need no more of; returns where it begins.
+  size_t Begin(int number) {
+    Tag(number, kWireLength);
+    Told(Room(1) + 1);
+    return size_;
+  }
+  void End(size_t begin) {
+    uint64_t length = size_ - begin;
+    if (const size_t more = VarintSize(length) - 1; more != 0) {
+      Told(Room(more) + more);
+      std::memmove(bytes_.get() + begin + more, bytes_.get() + begin, length);
+    }
+    char* place = bytes_.get() + begin - 1;
+    for (; length >= 0x80; length >>= 7) *place++ = static_cast<char>(length | 0x80);
+    *place = static_cast<char>(length);
+  }
+
+ private:
+  char* Room(size_t more) {
+    if (more > room_ - size_) {
+      room_ = std::max(2 * room_, size_ + more);
+      auto wider = std::make_unique_for_overwrite<char[]>(room_);
+      std::memcpy(wider.get(), bytes_.get(), size_);
+      bytes_ = std::move(wider);
+    }
+    return bytes_.get() + size_;
+  }
+  void Told(const char* end) { size_ = static_cast<size_t>(end - bytes_.get()); }
+
+  std::unique_ptr<char[]> bytes_;
+  size_t room_, size_ = 0;
+};
 
 // Passes by the next parts.
 void SkipParts(Columns& columns, uint64_t parts) {
@@ -361,39 +440,37 @@ void SkipParts(Columns& columns, uint64_t parts) {
 uint64_t FirstOf(const Columns& columns) {
   if (columns.fields.empty()) return 0;
   const auto& [number, column] = columns.fields.front();
-  const bool told = number == 1 && column.kind == kNumber && !column.repeated && column.wanted;
-  return told ? column.numbers[columns.next] : 0;
+  return IsFirst(number, column) ? column.numbers[columns.next] : 0;
 }
 
-bool WritePart(Columns& columns, const WantsMessage& wants, size_t limit, std::string& out);
+bool WritePart(Columns& columns, const WantsMessage& wants, size_t limit, MessageBytes& out);
 
 // What one field says in one part. Parts are asked for in the order in which they stand.
 bool WriteField(int number, Column& column, size_t place, const WantsMessage& wants, size_t limit,
-                std::string& out) {
+                MessageBytes& out) {
   uint64_t times = column.counted() ? column.counts[place] : 1;
   switch (column.kind) {
     case kNumber:
       if (column.repeated) {
         if (times == 0) return true;
-        PutTag(number, kWireLength, out);
-        const size_t begin = out.size();
-        for (; times != 0; --times) PutVarint(column.numbers[column.next++], out);
-        PutLength(begin, out);
+        const size_t begin = out.Begin(number);
+        for (; times != 0; --times) out.Number(column.numbers[column.next++]);
+        out.End(begin);
       } else if (column.numbers[place] != 0) {
-        PutTag(number, kWireVarint, out);
-        PutVarint(column.numbers[place], out);
+        out.Tag(number, kWireVarint);
+        out.Number(column.numbers[place]);
       }
       return true;
     case kFixed:
       if (column.numbers[place] == 0) return true;
-      PutTag(number, kWireFixed64, out);
-      out.append(reinterpret_cast<const char*>(&column.numbers[place]), sizeof(uint64_t));
+      out.Tag(number, kWireFixed64);
+      out.Bytes(&column.numbers[place], sizeof(uint64_t));
       return true;
     case kText:
       for (; times != 0; --times) {
         const std::string_view text = column.texts[column.next++];
         if (text.empty() && !column.repeated) continue;
-        PutText(number, text, out);
+        out.Text(number, text);
         if (out.size() > limit) return false;
       }
       return true;
@@ -403,10 +480,9 @@ bool WriteField(int number, Column& column, size_t place, const WantsMessage& wa
           SkipParts(*column.inside, 1);
           continue;
         }
-        PutTag(number, kWireLength, out);
-        const size_t begin = out.size();
+        const size_t begin = out.Begin(number);
         if (!WritePart(*column.inside, {}, limit, out)) return false;
-        PutLength(begin, out);
+        out.End(begin);
         if (out.size() > limit) return false;
       }
       return true;
@@ -414,7 +490,7 @@ bool WriteField(int number, Column& column, size_t place, const WantsMessage& wa
 }
 
 // False: more than the limit.
-bool WritePart(Columns& columns, const WantsMessage& wants, size_t limit, std::string& out) {
+bool WritePart(Columns& columns, const WantsMessage& wants, size_t limit, MessageBytes& out) {
   const size_t place = columns.next++;
   for (auto& [number, column] : columns.fields) {
     if (column.wanted && !WriteField(number, column, place, wants, limit, out)) return false;
@@ -453,13 +529,15 @@ absl::StatusOr<std::string> FromColumns(std::string_view columns, size_t limit,
   if (!ReadTree(left, wants, path, true, room, all)) {
     return refused("do not begin with a tree of fields");
   }
-  if (!ReadData(left, all, columns.size())) return refused("lack what their fields should have");
+  if (!ReadData(left, all, columns.size(), {}, wants_message)) {
+    return refused("lack what their fields should have");
+  }
   if (!left.empty()) return refused("have more than their fields say");
-  std::string message;
-  message.reserve(std::min(limit, columns.size() * 8));
-  if (!WritePart(all, wants_message, limit, message))
+  MessageBytes message(std::min(limit, columns.size() * 4) + kLongestVarint);
+  if (!WritePart(all, wants_message, limit, message)) {
     return refused("are a message beyond its limit");
-  return message;
+  }
+  return std::string(message.view());
 }
 
 }  // namespace telltale::proto

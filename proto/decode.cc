@@ -103,9 +103,9 @@ absl::StatusOr<Decoded> DecodeBody(const v1::Summary& summary, const v1::Schema&
                                    const Limits& limits, size_t objects) {
   TELLTALE_RETURN_IF_ERROR(CheckEnvelope(summary, schema));
   Decoded decoded;
-  TELLTALE_RETURN_IF_ERROR(Open(BodyOf(summary, limits, objects), decoded.body));
-  TELLTALE_RETURN_IF_ERROR(ValidateBody(decoded.body, &schema, limits));
-  TELLTALE_RETURN_IF_ERROR(CheckSpan(summary, decoded.body.epoch()));
+  TELLTALE_RETURN_IF_ERROR(Open(BodyOf(summary, limits, objects), *decoded.body));
+  TELLTALE_RETURN_IF_ERROR(ValidateBody(*decoded.body, &schema, limits));
+  TELLTALE_RETURN_IF_ERROR(CheckSpan(summary, decoded.body->epoch()));
   const FieldPath root("summary");
   TELLTALE_RETURN_IF_ERROR(
       root.AtMost("cells", summary.cells().size(), limits.cells_bytes, "bytes"));
@@ -129,18 +129,19 @@ absl::StatusOr<Decoded> DecodeParts(const v1::Summary& summary, const v1::Schema
   const auto needs_message = [&](int field, uint64_t id) {
     return field != v1::SummaryBody::kVitalsFieldNumber || NeedsVital(parts, id);
   };
-  const absl::StatusOr<std::string> raw = Unpack(BodyOf(summary, limits, 0), needs, needs_message);
+  const Part body = BodyOf(summary, limits, 0);
+  absl::StatusOr<std::string> raw = Unpack(body, needs, needs_message);
+  // Columns are opened without the rest.
+  if (raw.ok() && !body.columns) raw = KeepParts(*raw, parts);
   if (!raw.ok()) return raw.status();
-  const absl::StatusOr<std::string> kept = KeepParts(*raw, parts);
-  if (!kept.ok()) return kept.status();
   Decoded decoded;
-  if (!decoded.body.ParseFromString(*kept)) {
+  if (!decoded.body->ParseFromString(*raw)) {
     return absl::InvalidArgumentError(
         absl::StrCat("summary: body of ", raw->size(), " bytes is no summary body"));
   }
   const bool samples = parts.depth == BodyParts::Depth::kLabels;
-  TELLTALE_RETURN_IF_ERROR(ValidateBody(decoded.body, &schema, limits, samples));
-  TELLTALE_RETURN_IF_ERROR(CheckSpan(summary, decoded.body.epoch()));
+  TELLTALE_RETURN_IF_ERROR(ValidateBody(*decoded.body, &schema, limits, samples));
+  TELLTALE_RETURN_IF_ERROR(CheckSpan(summary, decoded.body->epoch()));
   return decoded;
 }
 

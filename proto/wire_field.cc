@@ -4,7 +4,7 @@ namespace telltale::proto {
 
 bool TakeLongVarint(std::string_view& bytes, uint64_t& value) {
   value = 0;
-  for (size_t i = 0; i < bytes.size() && i < 10; ++i) {
+  for (size_t i = 0; i < bytes.size() && i < kLongestVarint; ++i) {
     const auto byte = static_cast<uint8_t>(bytes[i]);
     value |= static_cast<uint64_t>(byte & 0x7f) << (7 * i);
     if (byte < 0x80) {
@@ -16,11 +16,8 @@ bool TakeLongVarint(std::string_view& bytes, uint64_t& value) {
 }
 
 void PutLongVarint(uint64_t value, std::string& out) {
-  char bytes[10];
-  size_t size = 0;
-  for (; value >= 0x80; value >>= 7) bytes[size++] = static_cast<char>(value | 0x80);
-  bytes[size++] = static_cast<char>(value);
-  out.append(bytes, size);
+  char bytes[kLongestVarint];
+  out.append(bytes, static_cast<size_t>(PutVarint(value, bytes) - bytes));
 }
 
 bool NextField(std::string_view& bytes, WireField& field) {

@@ -5,8 +5,8 @@
 namespace telltale::storage {
 
 // What gives way goes with `body`, after the lock: to free one takes longer than all else here.
-void FreshBodies::Put(const Key& key, v1::SummaryBody body) {
-  if (body.ByteSizeLong() > kLargestBytes) return;
+void FreshBodies::Put(const Key& key, proto::OpenBody body) {
+  if (body->ByteSizeLong() > kLargestBytes) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (places_.empty() || where_.contains(key)) return;
   const size_t at = next_;
@@ -15,14 +15,14 @@ void FreshBodies::Put(const Key& key, v1::SummaryBody body) {
   if (!place.taken) where_.erase(place.key);
   place.taken = false;
   place.key = key;
-  place.body.Swap(&body);
+  std::swap(place.body, body);
   where_.emplace(key, at);
 }
 
-std::optional<v1::SummaryBody> FreshBodies::Take(const Key& key) {
+proto::OpenBody FreshBodies::Take(const Key& key) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = where_.find(key);
-  if (found == where_.end()) return std::nullopt;
+  if (found == where_.end()) return {};
   Place& place = places_[found->second];
   where_.erase(found);
   place.taken = true;

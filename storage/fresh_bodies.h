@@ -12,12 +12,11 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <tuple>
 #include <vector>
 
+#include "proto/open_body.h"
 #include "storage/keys.h"
-#include "telltale/v1/summary.pb.h"
 
 namespace telltale::storage {
 
@@ -32,15 +31,15 @@ class FreshBodies {
   explicit FreshBodies(size_t most = 512) : places_(most) {}
 
   // Of a summary that is stored now.
-  void Put(const Key& key, v1::SummaryBody body);
-  // Gives it away; nullopt: it is not here.
-  std::optional<v1::SummaryBody> Take(const Key& key);
+  void Put(const Key& key, proto::OpenBody body);
+  // Gives it away; empty: it is not here.
+  proto::OpenBody Take(const Key& key);
 
  private:
   struct Place {
     bool taken = true;
     Key key;
-    v1::SummaryBody body;
+    proto::OpenBody body;
   };
 
   std::mutex mutex_;

@@ -353,7 +353,7 @@ absl::Status SummaryStore::Impl::AdoptSome(uint32_t node) {
   if (!rows.ok()) return rows.status();
   BatchWriter writer(options, raw_floor.load(), [this](uint32_t of) { return BookOf(of); });
   uint64_t adopted = 0;
-  std::vector<v1::SummaryBody> bodies(rows->rows.size());  // outlive the write
+  std::vector<proto::OpenBody> bodies(rows->rows.size());  // outlive the write
   for (size_t i = 0; i < rows->rows.size(); ++i) {
     const ApartRow& row = rows->rows[i];
     const auto schema = SchemaOf(row.summary.schema_id());
@@ -362,7 +362,7 @@ absl::Status SummaryStore::Impl::AdoptSome(uint32_t node) {
     if (!decoded.ok()) continue;
     bodies[i] = std::move(decoded->body);
     absl::StatusOr<Outcome> outcome = writer.Adopt(
-        row.key, row.header, {.node = node, .summary = &row.summary, .body = &bodies[i]});
+        row.key, row.header, {.node = node, .summary = &row.summary, .body = &*bodies[i]});
     if (!outcome.ok()) return outcome.status();
     if (*outcome == Outcome::kStored || *outcome == Outcome::kRepeat) ++adopted;
   }

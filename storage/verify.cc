@@ -199,7 +199,7 @@ class Verifier {
     if (!schema.ok()) return Fault(place, schema.status());
     const absl::StatusOr<proto::Decoded> decoded = proto::DecodeSummary(*summary, **schema);
     if (!decoded.ok()) return Fault(place, decoded.status());
-    const EpochSpan span = PlaceEpoch(decoded->body.epoch());
+    const EpochSpan span = PlaceEpoch(decoded->body->epoch());
     if (span.start_ns != key->start_ns || span.end_ns - span.start_ns != header->length_ns ||
         DayOf(span.middle_ns()) != key->day || summary->identity().sequence() != key->sequence) {
       return Fault(place, "stands under another time or number than its body has");
@@ -225,7 +225,7 @@ class Verifier {
       return;
     }
     ++report_.epochs;
-    if (!books_.Add(*key, decoded->body)) return Fault(place, "its number stands in raw twice");
+    if (!books_.Add(*key, *decoded->body)) return Fault(place, "its number stands in raw twice");
     // The finest tiers must have a row for it, unless they are still to be computed.
     NeedWindow(Tier::k5Min, key->node, WindowStart(Tier::k5Min, span));
     NeedSeries(key->node, FloorTo(span.middle_ns(), kHourNs));

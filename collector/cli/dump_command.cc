@@ -63,7 +63,7 @@ class Dump {
       return status;
     }
     if (!decoded.ok()) return decoded.status();
-    if (absl::Status status = Body(decoded->body); !status.ok()) return status;
+    if (absl::Status status = Body(*decoded->body); !status.ok()) return status;
     const absl::StatusOr<v1::SketchCells> cells = proto::DecodeCells(summary);
     if (!cells.ok()) return cells.status();
     if (cells->vitals().empty()) return absl::OkStatus();

@@ -53,14 +53,14 @@ absl::Status StoreEpochSource::Read(uint32_t node, uint64_t from_ns, uint64_t to
       return true;
     }
     const auto body = Body(row, **schema, parts);
-    if (body == nullptr) {
+    if (!body) {
       ++damaged_;
       return true;
     }
     SourceEpoch epoch;
     epoch.span = storage::PlaceEpoch(body->epoch());
     epoch.sequence = row.key.sequence;
-    epoch.body = body.get();
+    epoch.body = &*body;
     epoch.schema = schema->get();
     StableIds ids;
     epoch.ids = &ids;
@@ -70,16 +70,15 @@ absl::Status StoreEpochSource::Read(uint32_t node, uint64_t from_ns, uint64_t to
                              [this](const storage::DamagedRow&) { ++damaged_; });
 }
 
-std::unique_ptr<const v1::SummaryBody> StoreEpochSource::Body(const storage::RawRow& row,
-                                                              const v1::Schema& schema,
-                                                              const proto::BodyParts& parts) const {
+proto::OpenBody StoreEpochSource::Body(const storage::RawRow& row, const v1::Schema& schema,
+                                       const proto::BodyParts& parts) const {
   if (fresh_ != nullptr) {
     auto fresh = fresh_->Take({row.key.node, row.key.incarnation, row.key.sequence});
-    if (fresh.has_value()) return std::make_unique<const v1::SummaryBody>(*std::move(fresh));
+    if (fresh) return fresh;
   }
   auto decoded = proto::DecodeParts(row.summary, schema, parts);
-  if (!decoded.ok()) return nullptr;
-  return std::make_unique<const v1::SummaryBody>(std::move(decoded->body));
+  if (!decoded.ok()) return {};
+  return std::move(decoded->body);
 }
 
 bool StoreEpochSource::Hour(uint32_t node, uint64_t start_ns, const HourVisitor& visit) const {

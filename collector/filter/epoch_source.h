@@ -98,9 +98,9 @@ class StoreEpochSource : public EpochSource {
   absl::Status Read(uint32_t node, uint64_t from_ns, uint64_t to_ns, const Wanted& wanted,
                     const proto::BodyParts& parts, const Visitor& visit) const;
 
-  // The body of a row, taken or opened; null: it cannot be opened.
-  std::unique_ptr<const v1::SummaryBody> Body(const storage::RawRow& row, const v1::Schema& schema,
-                                              const proto::BodyParts& parts) const;
+  // The body of a row, taken or opened; empty: it cannot be opened.
+  proto::OpenBody Body(const storage::RawRow& row, const v1::Schema& schema,
+                       const proto::BodyParts& parts) const;
 
   const storage::Reader* const reader_;
   storage::FreshBodies* const fresh_;

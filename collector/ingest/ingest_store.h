@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/open_body.h"
 #include "storage/node_registry.h"
 #include "storage/summary_store.h"
 
@@ -37,7 +38,7 @@ class IngestStore {
       std::span<const storage::Incoming> batch) = 0;
   // The body of a counted summary that was stored, for who would have to open it again.
   virtual void KeepBody(uint32_t, const storage::Incarnation&, uint64_t /*sequence*/,
-                        v1::SummaryBody) {}
+                        proto::OpenBody) {}
   virtual absl::Status DeclareLost(uint32_t node, const storage::Incarnation& incarnation,
                                    const storage::LostRange& lost) = 0;
   virtual absl::Status RecordStop(uint32_t node, const storage::PlannedStop& stop) = 0;

@@ -198,7 +198,7 @@ void Shard::HandleSummary(InboxItem& item) {
     context_.stats->Add(Count::kImplausible);
     Remark(entry->number, v1::REMARK_KIND_IMPLAUSIBLE, accepted.implausible);
   }
-  const v1::Epoch& epoch = accepted.body.epoch();
+  const v1::Epoch& epoch = accepted.body->epoch();
   if (epoch.hlc() != 0 && !context_.hybrid_clock->Merge(epoch.hlc())) {
     context_.stats->Add(Count::kHlcRefused);
   }
@@ -230,7 +230,7 @@ void Shard::Flush() {
   for (const Staged& staged : all) {
     batch.push_back({.node = staged.session->stream.node,
                      .summary = staged.summary,
-                     .body = &staged.body,
+                     .body = &*staged.body,
                      .counted = staged.session->stream.counted});
   }
   const auto outcomes = context_.store->PutBatch(batch);
@@ -278,11 +278,11 @@ void Shard::Answer(const Staged& staged, storage::Outcome outcome) {
       }
       context_.stats->Add(session.stream.counted ? Count::kStored : Count::kStoredApart);
       if (session.stream.counted) {
-        context_.live->PublishEpoch(session.node_name(), staged.body.epoch().start_unix_ns(),
-                                    staged.body.epoch().end_unix_ns());
-        RemarkOrder(session, verdict.sequence(), staged.body.epoch());
+        context_.live->PublishEpoch(session.node_name(), staged.body->epoch().start_unix_ns(),
+                                    staged.body->epoch().end_unix_ns());
+        RemarkOrder(session, verdict.sequence(), staged.body->epoch());
       }
-      if (staged.body.epoch().unspooled()) {
+      if (staged.body->epoch().unspooled()) {
         Remark(session.stream.node, v1::REMARK_KIND_SPOOL,
                "could not be written: epochs waited in memory, where a kill would have lost them; "
                "the disk of spool.dir is full or hangs (telltale-agent status)");

@@ -26,6 +26,7 @@
 #include "collector/ingest/node_table.h"
 #include "collector/ingest/session.h"
 #include "collector/ingest/shared_settings.h"
+#include "proto/open_body.h"
 
 namespace telltale::ingest {
 
@@ -71,7 +72,7 @@ class Shard {
   struct Staged {
     std::shared_ptr<Session> session;
     const v1::Summary* summary;
-    v1::SummaryBody body;
+    proto::OpenBody body;
     uint64_t received_mono_ns;
     uint64_t bytes;  // of its node's budget
   };

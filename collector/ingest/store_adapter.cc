@@ -27,7 +27,7 @@ absl::StatusOr<std::vector<storage::Outcome>> StoreAdapter::PutBatch(
 }
 
 void StoreAdapter::KeepBody(uint32_t node, const storage::Incarnation& incarnation,
-                            uint64_t sequence, v1::SummaryBody body) {
+                            uint64_t sequence, proto::OpenBody body) {
   store_->fresh_bodies().Put({node, incarnation, sequence}, std::move(body));
 }
 

@@ -26,7 +26,7 @@ class StoreAdapter final : public IngestStore {
   absl::StatusOr<std::vector<storage::Outcome>> PutBatch(
       std::span<const storage::Incoming> batch) override;
   void KeepBody(uint32_t node, const storage::Incarnation& incarnation, uint64_t sequence,
-                v1::SummaryBody body) override;
+                proto::OpenBody body) override;
   absl::Status DeclareLost(uint32_t node, const storage::Incarnation& incarnation,
                            const storage::LostRange& lost) override;
   absl::Status RecordStop(uint32_t node, const storage::PlannedStop& stop) override;

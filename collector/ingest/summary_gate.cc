@@ -91,7 +91,7 @@ std::variant<Accepted, Rejected> CheckSummary(const GateInput& input) {
     return Reject(Count::kRefusedMalformed,
                   Refuse(sequence, std::string(decoded.status().message())));
   }
-  const storage::EpochSpan span = storage::PlaceEpoch(decoded->body.epoch());
+  const storage::EpochSpan span = storage::PlaceEpoch(decoded->body->epoch());
   const uint64_t latest = input.now_unix_ns + input.settings.max_future_ns;
   if (span.end_ns > latest) {
     const uint64_t wait_ms = std::min((span.end_ns - latest) / kNsPerMs + 1, kLongestRetryMs);
@@ -105,7 +105,7 @@ std::variant<Accepted, Rejected> CheckSummary(const GateInput& input) {
                    static_cast<uint32_t>(wait_ms)),
         v1::REMARK_KIND_CLOCK);
   }
-  Judgement judgement = JudgeTotals(decoded->body, *input.schema, input.cpus);
+  Judgement judgement = JudgeTotals(*decoded->body, *input.schema, input.cpus);
   if (judgement.belief == Belief::kImpossible) {
     return Reject(Count::kRefusedImpossible, Refuse(sequence, judgement.reason),
                   v1::REMARK_KIND_IMPLAUSIBLE);

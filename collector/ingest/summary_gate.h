@@ -10,10 +10,10 @@
 
 #include "collector/ingest/ingest_options.h"
 #include "collector/ingest/ingest_stats.h"
+#include "proto/open_body.h"
 #include "storage/keys.h"
 #include "telltale/v1/ingest.pb.h"
 #include "telltale/v1/store.pb.h"
-#include "telltale/v1/summary.pb.h"
 
 namespace telltale::ingest {
 
@@ -28,7 +28,7 @@ struct GateInput {
 };
 
 struct Accepted {
-  v1::SummaryBody body;
+  proto::OpenBody body;
   std::string implausible;  // stored, but this should be remarked; empty: nothing
 };
 

@@ -28,9 +28,9 @@ absl::Status StoreSource::ForEachEpoch(uint32_t node, uint64_t from_ns, uint64_t
     if (!decoded.ok()) return leave_out(row.key.start_ns, row.end_ns);
     StoredEpoch epoch;
     epoch.node = node;
-    epoch.span = storage::PlaceEpoch(decoded->body.epoch());
+    epoch.span = storage::PlaceEpoch(decoded->body->epoch());
     epoch.sequence = row.key.sequence;
-    epoch.body = &decoded->body;
+    epoch.body = &*decoded->body;
     epoch.schema = schema;
     return visit(epoch);
   };

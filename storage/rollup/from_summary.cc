@@ -58,45 +58,53 @@ PortableExemplar MakeExemplar(const v1::FoldedSample& sample, const v1::VitalDes
 void FillLabels(const v1::Vital& vital, const v1::VitalDescriptor* descriptor,
                 const TableView& tables, uint64_t epoch_start_ns, uint64_t sequence,
                 const ModelParts& parts, VitalModel* model) {
-  struct Chosen {
-    sketch::LabelWeight weight;
+  struct Entry {
+    uint64_t id = 0;
+    const v1::FoldedSample* sample = nullptr;
+  };
+  std::vector<Entry> entries;
+  entries.reserve(static_cast<size_t>(vital.samples_size()));
+  for (const v1::FoldedSample& sample : vital.samples()) {
+    entries.push_back({ExactId(LabelViewOf(sample, descriptor, tables)), &sample});
+  }
+  std::ranges::stable_sort(entries, {}, &Entry::id);
+  uint64_t lows = 0;
+  std::vector<std::pair<uint32_t, uint64_t>> samples_of;  // by sub-series, of one label
+  for (auto entry = entries.begin(); entry != entries.end();) {
+    sketch::LabelWeight& weight = model->labels.labels.emplace_back();
+    weight.id = entry->id;
     const v1::FoldedSample* exemplar = nullptr;
     uint64_t digest = 0;
-    std::map<uint32_t, uint64_t> sub_samples;
-  };
-  std::map<uint64_t, Chosen> labels;
-  for (const v1::FoldedSample& sample : vital.samples()) {
-    const uint64_t id = ExactId(LabelViewOf(sample, descriptor, tables));
-    Chosen& chosen = labels[id];
-    chosen.weight.id = id;
-    chosen.weight.low = std::max(chosen.weight.low, sample.low());
-    chosen.weight.high = std::max(chosen.weight.high, sample.high());
-    chosen.weight.samples = SaturatingAdd(chosen.weight.samples, sample.samples());
-    uint64_t& of_sub = chosen.sub_samples[sample.sub()];
-    of_sub = SaturatingAdd(of_sub, sample.samples());
-    const uint64_t digest = ExemplarDigest(id, epoch_start_ns, sequence, sample.exemplar());
-    if (chosen.exemplar == nullptr || digest < chosen.digest) {
-      chosen.exemplar = &sample;
-      chosen.digest = digest;
+    samples_of.clear();
+    for (; entry != entries.end() && entry->id == weight.id; ++entry) {
+      const v1::FoldedSample& sample = *entry->sample;
+      weight.low = std::max(weight.low, sample.low());
+      weight.high = std::max(weight.high, sample.high());
+      weight.samples = SaturatingAdd(weight.samples, sample.samples());
+      auto of_sub =
+          std::ranges::find(samples_of, sample.sub(), &std::pair<uint32_t, uint64_t>::first);
+      if (of_sub == samples_of.end()) of_sub = samples_of.insert(of_sub, {sample.sub(), 0});
+      of_sub->second = SaturatingAdd(of_sub->second, sample.samples());
+      const uint64_t own = ExemplarDigest(weight.id, epoch_start_ns, sequence, sample.exemplar());
+      if (exemplar == nullptr || own < digest) {
+        exemplar = &sample;
+        digest = own;
+      }
     }
-  }
-  uint64_t lows = 0;
-  for (auto& [id, chosen] : labels) {
-    model->labels.labels.push_back(chosen.weight);
-    lows = SaturatingAdd(lows, chosen.weight.low);
-    if (parts.facts && !parts.facts(vital.id(), id, chosen.digest)) continue;
-    LabelFacts& facts = model->facts[id];
-    facts.label = LabelOf(*chosen.exemplar, descriptor, tables);
+    lows = SaturatingAdd(lows, weight.low);
+    if (parts.facts && !parts.facts(vital.id(), weight.id, digest)) continue;
+    LabelFacts& facts = model->facts[weight.id];
+    facts.label = LabelOf(*exemplar, descriptor, tables);
     if (parts.distributions) facts.stable_id = StableId(facts.label, descriptor);
-    for (const auto& [sub, samples] : chosen.sub_samples) {
+    std::ranges::sort(samples_of);
+    for (const auto& [sub, samples] : samples_of) {
       if (samples > facts.sub_samples) {
         facts.sub = sub;
         facts.sub_samples = samples;
       }
     }
-    if (parts.exemplar && !parts.exemplar(vital.id(), id, chosen.digest)) continue;
-    facts.exemplar =
-        MakeExemplar(*chosen.exemplar, descriptor, tables, chosen.digest, epoch_start_ns, sequence);
+    if (parts.exemplar && !parts.exemplar(vital.id(), weight.id, digest)) continue;
+    facts.exemplar = MakeExemplar(*exemplar, descriptor, tables, digest, epoch_start_ns, sequence);
   }
   sketch::DivideTotal(model->labels);
   model->labels.threshold = EpochThreshold(vital, model->labels.total, lows);

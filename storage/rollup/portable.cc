@@ -3,32 +3,64 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <type_traits>
-
-#include "storage/keys.h"
+#include <array>
 
 namespace telltale::storage {
 namespace {
 
-void AppendText(std::string* out, std::string_view text) {
-  *out += EncodeU64(text.size());
-  out->append(text);
-}
-
-void AppendValue(std::string* out, const ValueView& value) {
-  out->push_back(static_cast<char>(value.index()));
-  if (const uint64_t* number = std::get_if<uint64_t>(&value)) {
-    *out += EncodeU64(*number);
-  } else if (const LocationView* location = std::get_if<LocationView>(&value)) {
-    out->push_back(static_cast<char>(location->kind));
-    AppendText(out, location->build_id);
-    // A file without a build id is told apart by its path.
-    if (location->build_id.empty()) AppendText(out, location->path);
-    *out += EncodeU64(location->offset);
-  } else if (const std::string_view* text = std::get_if<std::string_view>(&value)) {
-    AppendText(out, *text);
+// What a digest is of. Every label that is read is digested, so what most need lies on the stack.
+class DigestBytes {
+ public:
+  void Byte(int value) {
+    const char byte = static_cast<char>(value);
+    Append(&byte, 1);
   }
-}
+  void U64(uint64_t value) {  // big endian
+    char bytes[sizeof(value)];
+    for (size_t i = 0; i < sizeof(value); ++i) {
+      bytes[i] = static_cast<char>(value >> (8 * (sizeof(value) - 1 - i)));
+    }
+    Append(bytes, sizeof(bytes));
+  }
+  void Text(std::string_view text) {
+    U64(text.size());
+    Append(text.data(), text.size());
+  }
+  void Value(const ValueView& value) {
+    Byte(static_cast<int>(value.index()));
+    if (const uint64_t* number = std::get_if<uint64_t>(&value)) {
+      U64(*number);
+    } else if (const LocationView* location = std::get_if<LocationView>(&value)) {
+      Byte(location->kind);
+      Text(location->build_id);
+      // A file without a build id is told apart by its path.
+      if (location->build_id.empty()) Text(location->path);
+      U64(location->offset);
+    } else if (const std::string_view* text = std::get_if<std::string_view>(&value)) {
+      Text(*text);
+    }
+  }
+  std::string_view bytes() const {
+    return many_.empty() ? std::string_view(few_.data(), used_) : many_;
+  }
+
+ private:
+  void Append(const char* bytes, size_t size) {
+    if (many_.empty() && size <= few_.size() - used_) {
+      std::copy_n(bytes, size, few_.data() + used_);
+      used_ += size;
+      return;
+    }
+    if (many_.empty()) many_.assign(few_.data(), used_);
+    many_.append(bytes, size);
+  }
+
+  std::array<char, 256> few_;
+  size_t used_ = 0;
+  std::string many_;  // all of them, where there are more
+};
+
+uint64_t Digest(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
 ValueView ViewOf(const PortableValue& value) {
   if (const uint64_t* number = std::get_if<uint64_t>(&value)) return *number;
@@ -64,8 +96,6 @@ bool Fleeting(v1::FieldKind kind) {
   return kind == v1::FIELD_KIND_PID || kind == v1::FIELD_KIND_STACK_POINTER ||
          kind == v1::FIELD_KIND_HEX || kind == v1::FIELD_KIND_ADDRESS;
 }
-
-uint64_t Digest(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
 }  // namespace
 
@@ -179,39 +209,39 @@ uint64_t ExactId(const PortableLabel& label) {
 }
 
 uint64_t ExactId(const LabelView& label) {
-  constexpr size_t kMostNeed = 256;
-  std::string bytes;
-  bytes.reserve(kMostNeed);
-  AppendText(&bytes, label.exe);
-  bytes += EncodeU64(label.uid);
-  bytes.push_back(label.irq ? 1 : 0);
-  for (const ValueView& value : label.values) AppendValue(&bytes, value);
-  return Digest(bytes);
+  DigestBytes bytes;
+  bytes.Text(label.exe);
+  bytes.U64(label.uid);
+  bytes.Byte(label.irq ? 1 : 0);
+  for (const ValueView& value : label.values) bytes.Value(value);
+  return Digest(bytes.bytes());
 }
 
 uint64_t StableId(const PortableLabel& label, const v1::VitalDescriptor* descriptor) {
-  std::string bytes;
-  AppendText(&bytes, label.exe);
-  bytes.push_back(label.irq ? 1 : 0);
+  DigestBytes bytes;
+  bytes.Text(label.exe);
+  bytes.Byte(label.irq ? 1 : 0);
   for (size_t i = 0; i < label.values.size(); ++i) {
     const bool described =
         descriptor != nullptr && i < static_cast<size_t>(descriptor->label_size());
     if (described && Fleeting(descriptor->label(static_cast<int>(i)).kind())) continue;
     if (const Location* location = std::get_if<Location>(&label.values[i])) {
-      AppendText(&bytes, location->path);
+      bytes.Text(location->path);
     } else {
-      AppendValue(&bytes, ViewOf(label.values[i]));
+      bytes.Value(ViewOf(label.values[i]));
     }
   }
-  return Digest(bytes);
+  return Digest(bytes.bytes());
 }
 
 uint64_t ExemplarDigest(uint64_t exact_id, uint64_t epoch_start_ns, uint64_t sequence,
                         const v1::Sample& sample) {
-  const std::string bytes = EncodeU64(epoch_start_ns) + EncodeU64(sequence) +
-                            EncodeU64(sample.time_ns()) + EncodeU64(sample.tid()) +
-                            EncodeU64(sample.cpu()) + EncodeU64(sample.weight());
-  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), exact_id);
+  DigestBytes bytes;
+  for (const uint64_t value : {epoch_start_ns, sequence, uint64_t{sample.time_ns()},
+                               uint64_t{sample.tid()}, uint64_t{sample.cpu()}, sample.weight()}) {
+    bytes.U64(value);
+  }
+  return XXH3_64bits_withSeed(bytes.bytes().data(), bytes.bytes().size(), exact_id);
 }
 
 uint64_t DigestText(std::string_view text) { return Digest(text); }

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "storage/rollup/stored_tables.h"
 #include "telltale/v1/store.pb.h"
 #include "telltale/v1/summary.pb.h"
@@ -57,7 +58,7 @@ struct LabelView {
   std::string_view exe;
   uint32_t uid = 0;
   bool irq = false;
-  std::vector<ValueView> values;
+  absl::InlinedVector<ValueView, 6> values;
 };
 PortableLabel Owned(const LabelView& label);
 

@@ -23,7 +23,7 @@ constexpr uint64_t kLongestEpochNs = 120 * kSecondNs;  // the codec's limit
 absl::Status ForEachEpoch(
     const Reader& reader, uint32_t node, uint64_t start_ns, uint64_t end_ns,
     const proto::BodyParts& parts,
-    const std::function<void(const RawRow&, const v1::Schema&, v1::SummaryBody)>& take,
+    const std::function<void(const RawRow&, const v1::Schema&, proto::OpenBody)>& take,
     std::vector<UnreadableTime>* unreadable) {
   absl::Status bad;
   const uint64_t from = start_ns > kLongestEpochNs ? start_ns - kLongestEpochNs : 0;
@@ -110,8 +110,8 @@ absl::StatusOr<std::optional<v1::SeriesBlock>> Recompute::Series(uint32_t node,
   absl::Status read = ForEachEpoch(
       *reader_, node, hour_start_ns, hour_start_ns + kHourNs,
       {proto::BodyParts::Depth::kAccounts, {}},
-      [&](const RawRow&, const v1::Schema&, v1::SummaryBody body) {
-        const EpochSpan span = PlaceEpoch(body.epoch());
+      [&](const RawRow&, const v1::Schema&, proto::OpenBody body) {
+        const EpochSpan span = PlaceEpoch(body->epoch());
         epochs.push_back({span, std::move(body)});
       },
       &unreadable);
@@ -164,9 +164,9 @@ absl::StatusOr<std::optional<WindowRows>> Recompute::Window(Tier tier, uint32_t 
     std::vector<UnreadableTime> unreadable;
     read = ForEachEpoch(
         *reader_, node, start_ns, end_ns, {},
-        [&](const RawRow& row, const v1::Schema& schema, const v1::SummaryBody& body) {
+        [&](const RawRow& row, const v1::Schema& schema, const proto::OpenBody& body) {
           children.push_back(
-              FromSummary(body, schema, PlaceEpoch(body.epoch()), row.key.sequence, parts));
+              FromSummary(*body, schema, PlaceEpoch(body->epoch()), row.key.sequence, parts));
         },
         &unreadable);
     if (!unreadable.empty()) children.emplace_back().unreadable = std::move(unreadable);

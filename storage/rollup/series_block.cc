@@ -31,11 +31,11 @@ v1::SeriesBlock MakeSeriesBlock(uint64_t hour_start_ns, const std::vector<Series
     before_ms = start_ms;
     block.add_length_ms(ToMs(epoch.span.end_ns - epoch.span.start_ns));
     block.add_watched_ms(ToMs(epoch.span.watched_ns));
-    block.add_kind(epoch.body.epoch().kind());
-    block.add_load1_centi(epoch.body.gauges().load1_centi());
-    block.add_memory_available_bytes(epoch.body.gauges().memory_available_bytes());
-    block.add_agent_cpu_ns(epoch.body.gauges().agent_cpu_ns());
-    for (const v1::Vital& vital : epoch.body.vitals()) {
+    block.add_kind(epoch.body->epoch().kind());
+    block.add_load1_centi(epoch.body->gauges().load1_centi());
+    block.add_memory_available_bytes(epoch.body->gauges().memory_available_bytes());
+    block.add_agent_cpu_ns(epoch.body->gauges().agent_cpu_ns());
+    for (const v1::Vital& vital : epoch.body->vitals()) {
       if (vital.id() > UINT8_MAX) continue;
       for (int sub = 0; sub < vital.subs_size() && sub <= UINT8_MAX; ++sub) {
         subs.insert(vital.id() << 8 | static_cast<uint32_t>(sub));
@@ -46,7 +46,7 @@ v1::SeriesBlock MakeSeriesBlock(uint64_t hour_start_ns, const std::vector<Series
   for (uint32_t sub : subs) {
     block.add_sub(sub);
     for (const SeriesEpoch& epoch : epochs) {
-      const v1::SubSeries* series = FindSub(epoch.body, sub);
+      const v1::SubSeries* series = FindSub(*epoch.body, sub);
       uint64_t least = 0;
       uint64_t most = 0;
       if (series == nullptr) {

@@ -7,15 +7,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "proto/open_body.h"
 #include "storage/placement.h"
 #include "telltale/v1/store.pb.h"
-#include "telltale/v1/summary.pb.h"
 
 namespace telltale::storage {
 
 struct SeriesEpoch {
   EpochSpan span;
-  v1::SummaryBody body;
+  proto::OpenBody body;
 };
 
 // Epochs ascending by start; each belongs to the hour that begins at `hour_start_ns`.

@@ -59,10 +59,10 @@ class NodeRead {
             failed = decoded.status();
             return false;
           }
-          if (decoded->body.epoch().kind() != v1::EPOCH_KIND_FULL) return true;
+          if (decoded->body->epoch().kind() != v1::EPOCH_KIND_FULL) return true;
           if (++number < chosen.first || number > chosen.last) return true;
           recording_.schemas[row.summary.schema_id()] = *schema;
-          failed = Add(row, std::move(decoded->body), node);
+          failed = Add(row, std::move(*decoded->body), node);
           return failed.ok();
         });
     return failed.ok() ? read : failed;

@@ -59,7 +59,7 @@ class RedrawTest : public ::testing::Test {
     auto decoded = proto::DecodeSummary(drawn.record.summary, drawn.record.schema);
     EXPECT_TRUE(decoded.ok()) << decoded.status();
     EXPECT_TRUE(proto::DecodeCells(drawn.record.summary).ok());
-    return decoded.ok() ? decoded->body : v1::SummaryBody();
+    return decoded.ok() ? *decoded->body : v1::SummaryBody();
   }
 
   const Recording recording_ = Recording::Synthetic(60);

@@ -66,12 +66,12 @@ void OpenSummary(const v1::Summary& summary) {
     Require(decoded.status().code() == absl::StatusCode::kInvalidArgument);
     RequireHarmless(std::string(decoded.status().message()));
   } else {
-    const std::string canonical = proto::Canonical(decoded->body);
+    const std::string canonical = proto::Canonical(*decoded->body);
     v1::SummaryBody again;
     Require(again.ParseFromString(canonical) && proto::Canonical(again) == canonical);
     RequireSameByColumns(canonical);
-    RequireHarmless(proto::DumpBody(decoded->body, Schema()));
-    Require(proto::EncodeSummary(summary.identity(), Schema().id(), decoded->body, {}).ok());
+    RequireHarmless(proto::DumpBody(*decoded->body, Schema()));
+    Require(proto::EncodeSummary(summary.identity(), Schema().id(), *decoded->body, {}).ok());
   }
   const absl::StatusOr<v1::SketchCells> cells = proto::DecodeCells(summary);
   if (cells.ok()) RequireHarmless(proto::DumpCells(*cells, Schema()));

@@ -111,13 +111,13 @@ TEST(AgentDiskTest, AFullDiskLosesNothingAndIsReported) {
         const auto decoded = proto::DecodeSummary(row.summary, schema);
         EXPECT_TRUE(decoded.ok()) << decoded.status();
         if (!decoded.ok()) return true;
-        marks[row.key.sequence] = decoded->body.epoch().unspooled();
-        for (const v1::DiscreteEvent& event : decoded->body.events()) {
+        marks[row.key.sequence] = decoded->body->epoch().unspooled();
+        for (const v1::DiscreteEvent& event : decoded->body->events()) {
           if (event.type() == v1::EVENT_TYPE_AGENT_START) starts.push_back(row.key.sequence);
         }
-        unspooled += decoded->body.epoch().unspooled() ? 1 : 0;
+        unspooled += decoded->body->epoch().unspooled() ? 1 : 0;
         most_in_memory =
-            std::max<uint64_t>(most_in_memory, decoded->body.gauges().unspooled_summaries());
+            std::max<uint64_t>(most_in_memory, decoded->body->gauges().unspooled_summaries());
         return true;
       });
   EXPECT_TRUE(read.ok()) << read;

@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<storage::Outcome>> MemoryIngestStore::PutBatch(
 }
 
 void MemoryIngestStore::KeepBody(uint32_t, const storage::Incarnation&, uint64_t sequence,
-                                 v1::SummaryBody) {
+                                 proto::OpenBody) {
   const std::lock_guard<std::mutex> lock(kept_mutex_);
   kept_.push_back(sequence);
 }

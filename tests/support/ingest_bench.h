@@ -71,7 +71,7 @@ class MemoryIngestStore final : public ingest::IngestStore {
   absl::StatusOr<std::vector<storage::Outcome>> PutBatch(
       std::span<const storage::Incoming> batch) override;
   void KeepBody(uint32_t node, const storage::Incarnation& incarnation, uint64_t sequence,
-                v1::SummaryBody body) override;
+                proto::OpenBody body) override;
   // Sequences of the bodies kept open, in order.
   std::vector<uint64_t> kept() const {
     const std::lock_guard<std::mutex> lock(kept_mutex_);

@@ -33,7 +33,7 @@ class NodeRows {
           Expect(sequences_.insert(sequence).second, "epoch ", sequence, " stands twice");
           auto decoded = proto::DecodeSummary(row.summary, schema);
           Expect(decoded.ok(), "epoch ", sequence, ": ", decoded.status().ToString());
-          if (decoded.ok()) bodies[sequence] = std::move(decoded->body);
+          if (decoded.ok()) bodies[sequence] = std::move(*decoded->body);
           stored_.first_ns = std::min(stored_.first_ns, row.key.start_ns);
           stored_.last_ns = std::max(stored_.last_ns, row.end_ns);
           return true;

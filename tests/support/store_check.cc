@@ -24,7 +24,7 @@ std::string CheckBooks(storage::Store& store, uint32_t node, const std::set<uint
           wrong = absl::StrCat("sequence ", row.key.sequence, ": ", decoded.status().ToString());
           return false;
         }
-        for (const v1::Vital& vital : decoded->body.vitals()) {
+        for (const v1::Vital& vital : decoded->body->vitals()) {
           for (int sub = 0; sub < vital.subs_size(); ++sub) {
             auto& sum = sums[{static_cast<uint8_t>(vital.id()), static_cast<uint8_t>(sub)}];
             sum.events += vital.subs(sub).events();

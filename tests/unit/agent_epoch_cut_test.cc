@@ -39,7 +39,7 @@ TEST(EpochCutterTest, MakesBodiesThatTheCodecAccepts) {
     ASSERT_TRUE(summary.ok()) << summary.status();
     const auto decoded = proto::DecodeSummary(*summary, schema);
     ASSERT_TRUE(decoded.ok()) << decoded.status();
-    EXPECT_EQ(proto::Canonical(decoded->body), proto::Canonical(cut.body));
+    EXPECT_EQ(proto::Canonical(*decoded->body), proto::Canonical(cut.body));
     EXPECT_GT(cut.body.vitals_size(), 10);
     EXPECT_GT(cut.body.tables().stacks_size(), 10);
   }

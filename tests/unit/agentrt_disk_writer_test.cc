@@ -104,7 +104,7 @@ class DiskWriterTest : public ::testing::Test {
   static v1::SummaryBody BodyOf(const Record& record) {
     const auto decoded = proto::DecodeSummary(record.summary, record.schema);
     EXPECT_TRUE(decoded.ok()) << decoded.status();
-    return decoded.ok() ? decoded->body : v1::SummaryBody();
+    return decoded.ok() ? *decoded->body : v1::SummaryBody();
   }
   static FinishedEpoch Epoch(uint64_t n) { return {MakeTestBody(n), {}, {}}; }
   template <typename F>

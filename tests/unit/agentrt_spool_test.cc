@@ -379,7 +379,7 @@ TEST_F(SpoolTest, ACrashedEpochBecomesOnePartialEpochExactlyOnceWhereverTheResta
     ASSERT_TRUE(record.ok()) << record.status();
     const auto decoded = proto::DecodeSummary(record->summary, record->schema);
     ASSERT_TRUE(decoded.ok()) << decoded.status();
-    EXPECT_EQ(decoded->body.epoch().kind(), v1::EPOCH_KIND_PARTIAL);
+    EXPECT_EQ(decoded->body->epoch().kind(), v1::EPOCH_KIND_PARTIAL);
   }
 }
 

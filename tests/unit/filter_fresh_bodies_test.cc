@@ -92,18 +92,19 @@ TEST_F(FilterFreshBodiesTest, WhatCameIsKeptOpenUntilItIsTaken) {
   Arrive(1);
   const storage::FreshBodies::Key key = {*adapter_.NumberOf("web-1"), node_.incarnation(), 1};
   const auto kept = store_->fresh_bodies().Take(key);
-  ASSERT_TRUE(kept.has_value());
+  ASSERT_TRUE(static_cast<bool>(kept));
   EXPECT_EQ(proto::Canonical(*kept), Shown(filter::StoreEpochSource(&store_->reader())).front());
 }
 
 TEST_F(FilterFreshBodiesTest, ABodyThatIsThereIsNotOpened) {
   Arrive(1);
-  v1::SummaryBody marked;
-  marked.mutable_epoch()->set_scope("as it came");
+  proto::OpenBody marked = proto::OpenBody::Make();
+  marked->mutable_epoch()->set_scope("as it came");
+  const std::string canonical = proto::Canonical(*marked);
   storage::FreshBodies fresh;
-  fresh.Put({*adapter_.NumberOf("web-1"), node_.incarnation(), 1}, marked);
+  fresh.Put({*adapter_.NumberOf("web-1"), node_.incarnation(), 1}, std::move(marked));
   const filter::StoreEpochSource takes(&store_->reader(), &fresh);
-  EXPECT_EQ(Shown(takes), std::vector<std::string>{proto::Canonical(marked)});
+  EXPECT_EQ(Shown(takes), std::vector<std::string>{canonical});
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TEST_F(CodecTest, GivesBackTheBodyAndCellsItWasGiven) {
   const v1::Summary summary = Encoded(body, cells);
   const absl::StatusOr<Decoded> decoded = DecodeSummary(summary, schema_);
   ASSERT_TRUE(decoded.ok()) << decoded.status();
-  EXPECT_EQ(Canonical(decoded->body), Canonical(body));
+  EXPECT_EQ(Canonical(*decoded->body), Canonical(body));
   const absl::StatusOr<v1::SketchCells> decoded_cells = DecodeCells(summary);
   ASSERT_TRUE(decoded_cells.ok()) << decoded_cells.status();
   EXPECT_EQ(Canonical(*decoded_cells), Canonical(cells));
@@ -48,7 +48,7 @@ TEST_F(CodecTest, GivesBackRandomBodies) {
     const v1::Summary summary = Encoded(body);
     const absl::StatusOr<Decoded> decoded = DecodeSummary(summary, schema_);
     ASSERT_TRUE(decoded.ok()) << decoded.status() << " in round " << round;
-    ASSERT_EQ(Canonical(decoded->body), Canonical(body)) << "round " << round;
+    ASSERT_EQ(Canonical(*decoded->body), Canonical(body)) << "round " << round;
   }
 }
 
@@ -75,7 +75,7 @@ TEST_F(CodecTest, PartsOfABodyAreThoseOfTheWholeAndNothingElse) {
                  kept.end());
       const auto labels = DecodeParts(summary, schema_, {BodyParts::Depth::kLabels, vitals});
       ASSERT_TRUE(labels.ok()) << labels.status();
-      ASSERT_EQ(Canonical(labels->body), Canonical(expected)) << "round " << round;
+      ASSERT_EQ(Canonical(*labels->body), Canonical(expected)) << "round " << round;
 
       v1::SummaryBody accounts = expected;
       accounts.clear_tables();
@@ -85,7 +85,7 @@ TEST_F(CodecTest, PartsOfABodyAreThoseOfTheWholeAndNothingElse) {
       for (v1::Vital& vital : *accounts.mutable_vitals()) vital.clear_samples();
       const auto counted = DecodeParts(summary, schema_, {BodyParts::Depth::kAccounts, vitals});
       ASSERT_TRUE(counted.ok()) << counted.status();
-      ASSERT_EQ(Canonical(counted->body), Canonical(accounts)) << "round " << round;
+      ASSERT_EQ(Canonical(*counted->body), Canonical(accounts)) << "round " << round;
 
       expected.clear_tables();
       expected.clear_host_names();
@@ -99,11 +99,11 @@ TEST_F(CodecTest, PartsOfABodyAreThoseOfTheWholeAndNothingElse) {
       }
       const auto totals = DecodeParts(summary, schema_, {BodyParts::Depth::kTotals, vitals});
       ASSERT_TRUE(totals.ok()) << totals.status();
-      ASSERT_EQ(Canonical(totals->body), Canonical(expected)) << "round " << round;
+      ASSERT_EQ(Canonical(*totals->body), Canonical(expected)) << "round " << round;
     }
     const auto whole = DecodeParts(summary, schema_, {});
     ASSERT_TRUE(whole.ok()) << whole.status();
-    ASSERT_EQ(Canonical(whole->body), Canonical(body));
+    ASSERT_EQ(Canonical(*whole->body), Canonical(body));
   }
 }
 

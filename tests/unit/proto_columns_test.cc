@@ -112,6 +112,15 @@ TEST(ColumnsTest, NumbersPassedOverEndWhereThoseReadDo) {
       EXPECT_EQ(left, "behind") << count << " in rows of " << row;
       left = std::string_view(bytes).substr(0, bytes.size() - 1);
       EXPECT_FALSE(SkipNumbers(left, form, count, row)) << "cut off";
+      // Some of them, whole rows.
+      const size_t step = std::max<size_t>(row, 1), all_rows = count / step;
+      const size_t first = random() % all_rows, last = first + random() % (all_rows - first + 1);
+      left = all;
+      std::vector<uint64_t> some;
+      ASSERT_TRUE(ReadNumbers(left, form, count, row, some, {first * step, last * step}));
+      EXPECT_EQ(left, "behind");
+      ASSERT_EQ(some.size(), count);
+      for (size_t i = first * step; i < last * step; ++i) ASSERT_EQ(some[i], numbers[i]) << i;
     }
   }
 }
@@ -161,6 +170,11 @@ TEST(ColumnsTest, ATableIsWrittenPlaceByPlaceEachInItsForm) {
   std::vector<uint64_t> back;
   ASSERT_TRUE(ReadNumbers(left, form, rows.size(), 3, back));
   EXPECT_EQ(back, rows);
+  // Only the second row.
+  left = bytes;
+  ASSERT_TRUE(ReadNumbers(left, form, rows.size(), 3, back, {3, 6}));
+  EXPECT_TRUE(left.empty());
+  EXPECT_TRUE(std::equal(back.begin() + 3, back.begin() + 6, rows.begin() + 3));
 }
 
 TEST(ColumnsTest, ASummaryWithColumnsOpensToTheSameBodyAndParts) {
@@ -174,13 +188,19 @@ TEST(ColumnsTest, ASummaryWithColumnsOpensToTheSameBodyAndParts) {
   EXPECT_LT(stored->body().size(), sent->body().size());
   const auto opened = DecodeSummary(*stored, schema);
   ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ(Canonical(opened->body), Canonical(body));
+  EXPECT_EQ(Canonical(*opened->body), Canonical(body));
   for (const auto depth : {BodyParts::Depth::kTotals, BodyParts::Depth::kAccounts,
                            BodyParts::Depth::kLabels, BodyParts::Depth::kWhole}) {
-    const auto of_sent = DecodeParts(*sent, schema, {.depth = depth});
-    const auto of_stored = DecodeParts(*stored, schema, {.depth = depth});
-    ASSERT_TRUE(of_sent.ok() && of_stored.ok()) << of_stored.status();
-    EXPECT_EQ(Canonical(of_stored->body), Canonical(of_sent->body));
+    // All vitals, each alone, the first and the last, and none of them.
+    std::vector<std::vector<uint32_t>> choices = {
+        {}, {body.vitals(0).id(), body.vitals().rbegin()->id()}, {200}};
+    for (const v1::Vital& vital : body.vitals()) choices.push_back({vital.id()});
+    for (const std::vector<uint32_t>& vitals : choices) {
+      const auto of_sent = DecodeParts(*sent, schema, {depth, vitals});
+      const auto of_stored = DecodeParts(*stored, schema, {depth, vitals});
+      ASSERT_TRUE(of_sent.ok() && of_stored.ok()) << of_stored.status();
+      EXPECT_EQ(Canonical(*of_stored->body), Canonical(*of_sent->body));
+    }
   }
   v1::Summary other = *stored;
   other.set_body_bytes(other.body_bytes() + 1);

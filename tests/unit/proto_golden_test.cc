@@ -42,7 +42,7 @@ TEST_P(GoldenTest, IsReadAndWrittenBackByteForByte) {
   const absl::StatusOr<std::string> raw =
       Decompress("body", summary_.body(), summary_.body_bytes(), 1 << 20);
   ASSERT_TRUE(raw.ok()) << raw.status();
-  EXPECT_EQ(Canonical(decoded->body), *raw);
+  EXPECT_EQ(Canonical(*decoded->body), *raw);
   const absl::StatusOr<v1::SketchCells> cells = DecodeCells(summary_);
   ASSERT_TRUE(cells.ok()) << cells.status();
   EXPECT_EQ(cells->vitals_size(), schema_.vitals_size());
@@ -82,10 +82,10 @@ TEST(UnknownFieldsTest, SurviveOpeningAndWritingBack) {
   EXPECT_EQ(Digest(received), Digest(*summary));
   const absl::StatusOr<Decoded> decoded = DecodeSummary(received, schema);
   ASSERT_TRUE(decoded.ok()) << decoded.status();
-  EXPECT_EQ(Canonical(decoded->body), Canonical(body));
-  EXPECT_EQ(decoded->body.vitals(0)
+  EXPECT_EQ(Canonical(*decoded->body), Canonical(body));
+  EXPECT_EQ(decoded->body->vitals(0)
                 .GetReflection()
-                ->GetUnknownFields(decoded->body.vitals(0))
+                ->GetUnknownFields(decoded->body->vitals(0))
                 .field_count(),
             3);
 }
@@ -102,8 +102,8 @@ TEST(UnknownFieldsTest, UnknownEnumValuesAreKept) {
   ASSERT_TRUE(summary.ok()) << summary.status();
   const absl::StatusOr<Decoded> decoded = DecodeSummary(*summary, schema);
   ASSERT_TRUE(decoded.ok()) << decoded.status();
-  EXPECT_EQ(decoded->body.epoch().kind(), 9);
-  EXPECT_EQ(decoded->body.losses().rbegin()->reason(), 63);
+  EXPECT_EQ(decoded->body->epoch().kind(), 9);
+  EXPECT_EQ(decoded->body->losses().rbegin()->reason(), 63);
 }
 
 }  // namespace

@@ -210,7 +210,7 @@ class ExpiryTest : public ::testing::Test {
                          [&](const RawRow& row) {
                            auto decoded = proto::DecodeSummary(row.summary, proto::BuiltinSchema());
                            if (!decoded.ok()) return false;
-                           CheckTables(decoded->body.tables(), row.key.start_ns, row.end_ns);
+                           CheckTables(decoded->body->tables(), row.key.start_ns, row.end_ns);
                            return broken_ < 5;
                          })
             .ok());

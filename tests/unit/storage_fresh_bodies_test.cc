@@ -5,13 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <thread>
+#include <utility>
 
 namespace telltale::storage {
 namespace {
 
-v1::SummaryBody Body(uint64_t start_ns) {
-  v1::SummaryBody body;
-  body.mutable_epoch()->set_start_unix_ns(start_ns);
+proto::OpenBody Body(uint64_t start_ns) {
+  proto::OpenBody body = proto::OpenBody::Make();
+  body->mutable_epoch()->set_start_unix_ns(start_ns);
   return body;
 }
 
@@ -21,32 +22,32 @@ TEST(FreshBodiesTest, ABodyIsGivenAwayOnce) {
   FreshBodies fresh;
   fresh.Put(Key(1, 7), Body(70));
   fresh.Put(Key(2, 7), Body(71));
-  EXPECT_FALSE(fresh.Take({1, Incarnation{2}, 7}).has_value()) << "another life of the node";
+  EXPECT_FALSE(static_cast<bool>(fresh.Take({1, Incarnation{2}, 7}))) << "another life of the node";
   const auto body = fresh.Take(Key(1, 7));
-  ASSERT_TRUE(body.has_value());
+  ASSERT_TRUE(static_cast<bool>(body));
   EXPECT_EQ(body->epoch().start_unix_ns(), 70u);
-  EXPECT_FALSE(fresh.Take(Key(1, 7)).has_value());
-  EXPECT_TRUE(fresh.Take(Key(2, 7)).has_value());
+  EXPECT_FALSE(static_cast<bool>(fresh.Take(Key(1, 7))));
+  EXPECT_TRUE(static_cast<bool>(fresh.Take(Key(2, 7))));
 }
 
 TEST(FreshBodiesTest, BeyondTheLimitTheOldestGoes) {
   FreshBodies fresh(3);
   for (uint64_t sequence = 1; sequence <= 3; ++sequence) fresh.Put(Key(1, sequence), Body(1));
-  EXPECT_TRUE(fresh.Take(Key(1, 2)).has_value());
+  EXPECT_TRUE(static_cast<bool>(fresh.Take(Key(1, 2))));
   fresh.Put(Key(1, 4), Body(1));
   fresh.Put(Key(1, 5), Body(1));
-  EXPECT_FALSE(fresh.Take(Key(1, 1)).has_value());
+  EXPECT_FALSE(static_cast<bool>(fresh.Take(Key(1, 1))));
   for (const uint64_t sequence : {3, 4, 5}) {
-    EXPECT_TRUE(fresh.Take(Key(1, sequence)).has_value()) << sequence;
+    EXPECT_TRUE(static_cast<bool>(fresh.Take(Key(1, sequence)))) << sequence;
   }
 }
 
 TEST(FreshBodiesTest, AHugeBodyIsNotKept) {
   FreshBodies fresh;
-  v1::SummaryBody huge;
-  huge.mutable_epoch()->set_scope(std::string(FreshBodies::kLargestBytes, 'x'));
-  fresh.Put(Key(1, 1), huge);
-  EXPECT_FALSE(fresh.Take(Key(1, 1)).has_value());
+  proto::OpenBody huge = Body(1);
+  huge->mutable_epoch()->set_scope(std::string(FreshBodies::kLargestBytes, 'x'));
+  fresh.Put(Key(1, 1), std::move(huge));
+  EXPECT_FALSE(static_cast<bool>(fresh.Take(Key(1, 1))));
 }
 
 TEST(FreshBodiesTest, OneThreadPutsAnotherTakes) {
@@ -55,7 +56,7 @@ TEST(FreshBodiesTest, OneThreadPutsAnotherTakes) {
   std::thread taker([&fresh] {
     for (uint64_t sequence = 0; sequence < kBodies; ++sequence) {
       const auto body = fresh.Take(Key(1, sequence));
-      if (body.has_value()) {
+      if (body) {
         EXPECT_EQ(body->epoch().start_unix_ns(), sequence);
       }
     }

@@ -540,7 +540,7 @@ TEST_F(StoreTest, ABodyIsKeptByColumnsUnlessItCameWithCells) {
   EXPECT_EQ(stored[1].format(), proto::kColumnsFormat);
   const auto opened = proto::DecodeSummary(stored[1], proto::BuiltinSchema());
   ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ(proto::Canonical(opened->body), proto::Canonical(plain.body));
+  EXPECT_EQ(proto::Canonical(*opened->body), proto::Canonical(plain.body));
   EXPECT_EQ(*Put({&plain}), std::vector{Outcome::kRepeat}) << "its digest is that of what came";
 }
 

@@ -228,7 +228,7 @@ absl::Status Filler::Epochs(uint32_t number, uint64_t from_ns) {
     absl::Status schema = store_->summaries().PutSchema(number, drawn->record.schema);
     if (!schema.ok()) return schema;
     records.push_back(std::move(drawn->record));
-    bodies.push_back(std::move(decoded->body));
+    bodies.push_back(std::move(*decoded->body));
     if (records.size() < kBatch) continue;
     if (absl::Status status = put(); !status.ok()) return status;
   }
