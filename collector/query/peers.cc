@@ -19,10 +19,11 @@ constexpr uint32_t kPoints = 10;  // of each line
 
 // An agent of a cgroup is no peer of one of a whole host.
 struct Kind {
-  std::string role, kernel, scope;
+  std::string role, kernel;
+  bool scoped = false;
   uint32_t cpus = 1;
   bool operator==(const Kind& other) const {
-    if (scope != other.scope) return false;
+    if (scoped != other.scoped) return false;
     if (!role.empty() || !other.role.empty()) return role == other.role;
     return kernel == other.kernel && cpus == other.cpus;
   }
@@ -35,7 +36,7 @@ struct Kind {
 Kind KindOf(const storage::NodeRecord& node) {
   Kind kind;
   kind.kernel = node.info().kernel_release();
-  kind.scope = node.info().scope();
+  kind.scoped = !node.info().scope().empty();
   kind.cpus = std::max(1U, node.info().cpus_online());
   for (const v1::Label& label : node.info().labels()) {
     if (label.key() == "role") kind.role = label.value();

@@ -1,6 +1,7 @@
 // Is it only here? What one node had of a vital in a while, per CPU, beside what its peers had of
 // it at the same time. Peers are nodes with the same label `role`; of a node without one, those
-// with the same kernel and number of CPUs that have no role either.
+// with the same kernel and number of CPUs that have no role either. Agents of a cgroup and of a
+// whole host are no peers.
 //
 // Pure but for what the engine reads; any thread.
 
