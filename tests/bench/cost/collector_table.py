@@ -14,8 +14,9 @@ from targets import all_targets
 FLEET, CHOSEN, QUESTIONS = 'Fleets', 'The largest fleet held, up to 10,000 nodes', 'Questions while it reports, one after the other'
 ACK_LIMIT_MS = 250
 # Measured are five, as long as the windows of a fleet take to come round.
-# Of a troubled run: a warm-up, two in which people ask, one in which the streams break.
-WARMUP_EPOCHS, EPOCHS, TROUBLED_EPOCHS = 1, 6, 4
+# Of a troubled run: in the second people ask, in the fourth the streams break, and then all must come back.
+WARMUP_EPOCHS, EPOCHS, TROUBLED_EPOCHS = 1, 6, 8
+ASKED_EPOCH = 2
 NO_SPREAD = ('--ingest-spread', '0s')
 SKEW_S = 30
 
@@ -120,12 +121,12 @@ class CollectorTable:
         if self._recordings:
             options += ['--recordings', ','.join(str(path) for path in self._recordings)]
         if troubled:
-            # In the last measured epoch; what is acked from then on is told apart.
+            # What is acked from then on is told apart.
             options += ['--storm-at', f'{self._epoch_s * 5 // 2}s']
         with self._site.fleet(size, options) as fleet:
             while (said := fleet.progress()) is not None:
                 self._progress(f'{size} nodes: {said}')
-                if troubled and any(f' {size * cut} epochs cut' in said for cut in (2, 3)):
+                if troubled and f' {size * ASKED_EPOCH} epochs cut' in said:
                     self._ask()
                 time.sleep(1)
             return fleet.result()
