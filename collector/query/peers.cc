@@ -125,7 +125,11 @@ absl::StatusOr<std::string> PeersText(const Engine& engine, const v1::IncidentSy
     unit = line.unit();
     // As if it had as many CPUs as the node.
     *rate *= static_cast<double>(peers.kind.cpus) / cpus->second;
-    line.node() == symptom.node() ? own = rate : (others.push_back(*rate), own);
+    if (line.node() == symptom.node()) {
+      own = rate;
+    } else {
+      others.push_back(*rate);
+    }
   }
   if (!own.has_value() || others.empty()) return "";
   std::sort(others.begin(), others.end());
