@@ -35,8 +35,8 @@ using WantsField = std::function<bool(const std::vector<int>& path)>;
 using WantsMessage = std::function<bool(int field, uint64_t first)>;
 
 // The message, which has at most `limit` bytes. It knows no type: columns name their fields. What
-// is read is bounded by the length of `columns`; InvalidArgument: they are none. Of what is not
-// wanted nothing is made, of fields nothing checked either; empty: all is.
+// is read is bounded by the length of `columns`; InvalidArgument: they are none. Of fields and
+// messages that are not wanted nothing is made, and not all is checked; empty: all is.
 absl::StatusOr<std::string> FromColumns(std::string_view columns, size_t limit,
                                         const WantsField& wants = {},
                                         const WantsMessage& wants_message = {});
