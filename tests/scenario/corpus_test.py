@@ -145,19 +145,19 @@ class Judgements(unittest.TestCase):
     def test_whom_another_waits_for_is_not_accused(self):
         load = planted(kind="innocent")
         other = said(subject="dd (pid 3, uid 0)", text="dd (pid 3, uid 0) waited; it is held by tar (pid 9, uid 7)")
-        self.assertEqual(judging.judge_innocent(load, [other], 5)["false"], [])
+        self.assertEqual(judging.judge_innocent(load, [other], 5, [load])["false"], [])
 
     def test_where_the_subject_is_a_program_the_sentence_tells_whose(self):
         load = planted(kind="innocent")
         gone = said(subject="/usr/bin/tar", text="/usr/bin/tar is gone: pid 9 (uid 7) exited with code 0")
-        self.assertEqual(len(judging.judge_innocent(load, [gone], 5)["false"]), 1)
+        self.assertEqual(len(judging.judge_innocent(load, [gone], 5, [load])["false"]), 1)
 
     def test_a_symptom_of_the_node_that_says_who_has_most_of_it_accuses_nobody(self):
         load = planted(kind="innocent")
         text = "blocking/other high at 7 s/s; the largest part of it is bash (pid 9, uid 7), 14.6 %"
         symptom = {**said(filter_="ewma", subject="", text=text), "rule": 0}
-        self.assertEqual(judging.judge_innocent(load, [symptom], 5)["false"], [])
-        self.assertEqual(len(judging.judge_innocent(load, [{**symptom, "rule": 4}], 5)["false"]), 1)
+        self.assertEqual(judging.judge_innocent(load, [symptom], 5, [load])["false"], [])
+        self.assertEqual(len(judging.judge_innocent(load, [{**symptom, "rule": 4}], 5, [load])["false"]), 1)
 
     def test_who_has_most_of_a_symptom_must_be_the_planted_program_where_the_fault_itself_does_it(self):
         def line(name, vital, who):
@@ -176,8 +176,19 @@ class Judgements(unittest.TestCase):
 
     def test_an_innocent_load_is_accused_by_its_user(self):
         load = planted(kind="innocent")
-        self.assertEqual(len(judging.judge_innocent(load, [said(subject="cc1plus (pid 3, uid 7)")], 5)["false"]), 1)
-        self.assertEqual(judging.judge_innocent(load, [said(subject="cc1plus (pid 3, uid 70)")], 5)["false"], [])
+        self.assertEqual(len(judging.judge_innocent(load, [said(subject="cc1plus (pid 3, uid 7)")], 5, [load])["false"]), 1)
+        self.assertEqual(judging.judge_innocent(load, [said(subject="cc1plus (pid 3, uid 70)")], 5, [load])["false"], [])
+
+
+    def test_an_hour_in_which_several_loads_ran_is_one_hour_of_the_node(self):
+        def load(began_s, ended_s, problem=""):
+            return types.SimpleNamespace(planted_s=began_s, ended_s=ended_s, problem=problem)
+
+        loads = [load(0, 3600), load(0, 3600), load(1800, 7200), load(0, 7200, "it did not run")]
+        shares = [judging.node_hours(one, loads) for one in loads[:3]]
+        self.assertAlmostEqual(sum(shares), 2)
+        self.assertAlmostEqual(shares[0], 0.25 + 0.5 / 3)
+        self.assertAlmostEqual(judging.node_hours(load(0, 1800), [load(0, 1800)]), 0.5)
 
 
 class InnocentsRan(unittest.TestCase):
@@ -387,13 +398,13 @@ class Joined(unittest.TestCase):
         this, other = self.of(2, found=True, epochs=1), self.of(1, found=True, epochs=2)
         this["epoch_s"], other["epoch_s"] = 60, 5
         alarm = {"filter": "rule_busy_loop", "text": "t"}
-        other["innocents"] = [{"name": "web", "what": "w", "hours": 0.5, "false": [alarm]}, {"name": "x", "not_run": "w"}]
+        other["innocents"] = [{"name": "web", "what": "w", "hours": 0.5, "node_hours": 0.5, "false": [alarm]}, {"name": "x", "not_run": "w"}]
         both = record.joined(this, other)
         web = both["innocents"][0]
         self.assertEqual((web["apart"], web["older"]), ("2026-01-02, in epochs of 5 s", {"rule_busy_loop": 1}))
         row = both["filters"]["rule_busy_loop"]
         self.assertEqual((row["false_alarms"], row["loads"]), (0, 0), "an alarm of another version")
-        self.assertEqual(record.false_text(row, 1), "0 in the 0 of 1 that this version saw")
+        self.assertEqual(record.false_text("rule_busy_loop", row, {"innocents": [{}]}), "0 in the 0 of 1 that this version saw")
         # One that was taken before that was noted.
         both["innocents"][0] = {**other["innocents"][0], "apart": "2026-01-02"}
         self.assertEqual(record.joined(both, other)["innocents"][0], web)
@@ -418,12 +429,36 @@ class Joined(unittest.TestCase):
         mute = dict(record.mute_in_replay(replay))
         self.assertLessEqual({"leak", "descriptor_leak", "vanished", "rule_load", "rule_busy_loop", "new_label", "seasonal",
                               "peer_outlier", "silence"}, set(mute))
-        self.assertIn("each node has 480", mute["new_label"])
+        self.assertIn("a node has 480", mute["new_label"])
         half_an_hour = {name for name, _ in record.mute_in_replay({**replay, "recorded_epochs": 30})}
         self.assertNotIn("leak", half_an_hour)
         self.assertLessEqual({"vanished", "rule_load", "rule_busy_loop"}, half_an_hour)
         held = record.mute_in_replay({**replay, "recorded_epochs": 60, "recorded": {"hold_epochs": 5}})
         self.assertFalse({"vanished", "rule_load", "rule_busy_loop"} & {name for name, _ in held})
+
+    def test_a_zero_of_who_could_raise_no_false_alarm_is_no_figure(self):
+        row, live = {"false_alarms": 0}, {"innocents": [{}], "live": {"epochs": 40, "hold_epochs": 4}}
+        for name, text in (("rule_held", "0"), ("rule_load", "0"), ("leak", "could not speak"), ("vanished", "could not speak"),
+                           ("new_label", "could not speak"), ("ewma", "names no process")):
+            self.assertEqual(record.false_text(name, row, live), text)
+            self.assertEqual(record.false_text(name, {"false_alarms": 2}, live), "2")
+        self.assertEqual(record.false_text("leak", row, {**live, "live": {"epochs": 2000, "hold_epochs": 60}}), "0")
+
+    def test_each_incident_of_innocent_loads_alone_is_told(self):
+        lines = record.live_text({"live": {"epochs": 40, "hold_epochs": 4, "incidents": ["a | b"]}}, [{"node_hours": 2, "false": []}])
+        self.assertIn("0 in 2 node-hours", lines[0])
+        self.assertEqual(lines[3], "- a \\| b")
+        self.assertNotIn("All incidents", "".join(record.live_text({"live": {"epochs": 40, "hold_epochs": 4}}, [])))
+
+    def test_goals_are_said_to_be_reached_only_where_the_figures_say_so(self):
+        faults = [{"found": True, "epochs": 2}] * 9 + [{"found": True, "epochs": 3}]
+        replay = {"incidents_of_loads": 0, "node_hours": 3000}
+        text = record.goals_text({"replay": replay}, faults, faults)[1]
+        self.assertIn("of all faults: reached (90 %", text)
+        self.assertIn("reached in the replay (at most 0.999)", text)
+        self.assertIn("not reached (82 %, and 90 %", record.goals_text({}, faults + [{"found": True}], faults)[1])
+        for other in ({"incidents_of_loads": 1, "node_hours": 3000}, {"incidents_of_loads": 0, "node_hours": 2990}):
+            self.assertIn("not reached in the replay (at most", record.goals_text({"replay": other}, faults, faults)[1])
 
     def test_loads_of_another_run_are_not_said_to_be_of_this_one(self):
         text = record.loads_text({}, [{"apart": "2026-01-02, in epochs of 5 s"}])
@@ -506,7 +541,7 @@ class Joined(unittest.TestCase):
         this, other = self.of(1, found=True, epochs=2), self.of(1, found=True, epochs=1)
         this["epoch_s"], other["epoch_s"], other["replay"] = 60, 5, {"nodes": 1000}
         other["faults"] = [{**other["faults"][0], "name": "spin_two"}]
-        other["innocents"] = [{"name": "web", "what": "w", "hours": 0.5, "false": []}]
+        other["innocents"] = [{"name": "web", "what": "w", "hours": 0.5, "node_hours": 0.5, "false": []}]
         both = record.joined(this, other)
         self.assertEqual([line.get("apart") for line in both["faults"]], [None, "2026-01-02, in epochs of 5 s"])
         self.assertEqual(([line["name"] for line in both["innocents"]], both["replay"]), (["web"], {"nodes": 1000}))

@@ -1,5 +1,6 @@
 """Holds what Telltale said against what was planted."""
 
+import itertools
 import re
 
 GRACE_EPOCHS = 3  # what is found that long after the end of a load is still about it
@@ -116,13 +117,23 @@ def says(entry, finding):
     return re.search(entry.cause, finding.get("cause", "") + " " + finding["text"]) is not None
 
 
-def judge_innocent(planted, anomalies, epoch_s):
+def node_hours(planted, loads):
+    """Its part of the node's time: what several loads share counts once, however many they are."""
+    ran = [(load.planted_s, load.ended_s) for load in loads if not load.problem]
+    edges = sorted({edge for times in ran for edge in times if planted.planted_s <= edge <= planted.ended_s})
+    return sum((end - begin) / sum(planted_s <= begin and end <= ended_s for planted_s, ended_s in ran)
+               for begin, end in itertools.pairwise(edges)) / 3600
+
+
+def judge_innocent(planted, anomalies, epoch_s, loads):
+    """The line of one innocent load; `loads`: all of the run, itself too."""
     entry = planted.entry
     line = {"name": entry.name, "what": entry.what}
     if planted.problem:
         line["not_run"] = planted.problem
         return line
     line["hours"] = round((planted.ended_s - planted.planted_s) / 3600, 4)
+    line["node_hours"] = round(node_hours(planted, loads), 4)
     line["false"] = [{"filter": anomaly["filter"], "text": said(anomaly, planted)} for anomaly in anomalies
                      if in_time(anomaly, planted, epoch_s) and accuses(anomaly) and names(anomaly, planted)]
     return line

@@ -4,6 +4,13 @@ import math
 
 CONFIDENT = 1.96  # deviations: 95 %
 CROWDED = 3       # processes a CPU
+IN_TWO = 0.9      # goal: faults whose process and cause are named within two epochs
+FALSE_HOURS = 1_000   # goal: node-hours for each false incident, by the upper bound
+LEAST_HOURS = 3_000   # of innocent loads, to speak of that goal
+FALSE_A_DAY = 5       # goal: incidents of innocent loads a day on 1,000 nodes
+
+# They speak of the node or the fleet: whether they blamed an innocent process cannot be read from what they say.
+OF_NO_PROCESS = {"affinity", "ewma", "level_shift", "peer_outlier", "seasonal", "silence", "sort"}
 
 
 def wilson(hits, of):
@@ -119,7 +126,7 @@ def joined(record, other):
     fleets |= {name: line for name, line in played.items() if "not_run" in fleets.get(name, {"not_run": ""})}
     # A record from before there were fleets has them among its faults.
     faults = [line for line in faults if line["name"] not in fleets]
-    more = {key: other[key] for key in ("replay", "held") if key in other}
+    more = {key: other[key] for key in ("replay", "held", "live") if key in other}
     both = {**more, **record, "faults": faults, "planted": sum("not_run" not in line for line in faults), "innocents": innocents,
             "fleets": list(fleets.values()), "scoped": record.get("scoped") or other.get("scoped", []),
             "innocent_loads": sum("not_run" not in line for line in innocents),
@@ -250,7 +257,7 @@ def totals(record):
             "learned_epochs": record["learned_epochs"],
             "not_run": sorted(fault["name"] for fault in record["faults"] if "not_run" in fault),
             "not_found": sorted(fault["name"] for fault in run if not fault["found"]),
-            "false": sum(len(load["false"]) for load in loads), "hours": round(sum(load["hours"] for load in loads), 2)}
+            "false": sum(len(load["false"]) for load in loads), "hours": round(sum(load["node_hours"] for load in loads), 2)}
 
 
 def with_held(record, held):
@@ -394,9 +401,15 @@ def version_text(row):
     return f"{row['version']}" if built == row["version"] else f"{row['version']}; now {built}, not measured"
 
 
-def false_text(row, loads):
-    """False alarms of the version that was measured, and how many of the loads it saw."""
+def false_text(name, row, record):
+    """False alarms of the version that was measured, and how many of the loads it saw; no figure of one that could raise none."""
+    loads = sum("not_run" not in load for load in record["innocents"])
     seen = row.get("loads", loads)
+    if row["false_alarms"] == 0:
+        if name in OF_NO_PROCESS:
+            return "names no process"
+        if loads and name in {who for who, _ in mute_live(record.get("live", {})) if who not in IN_ONE_WAY}:
+            return "could not speak"
     return f"{row['false_alarms']}" if seen == loads else f"{row['false_alarms']} in the {seen} of {loads} that this version saw"
 
 
@@ -428,25 +441,77 @@ def other_live_text(record):
                    f"{rate_text(run['false'], run['hours'])}." for run in record.get("held", []) if not run["named"])
 
 
+IN_ONE_WAY = {"rule_load", "rule_busy_loop"}  # they have others, in which they could speak
+
+
+def mute(longest, held, of_a_node, why):
+    """Filters that cannot speak, or not in one of their ways, where a process has rows in `longest` epochs at most, a load is
+    held for `held` and a node has `of_a_node`: a zero of theirs says nothing. `why`: what the first two come from."""
+    silent = []
+    if longest < 30:
+        silent += [(name, f"wants 30 rows of a process that only grows; {why}") for name in ("leak", "descriptor_leak")]
+    if longest < 60:
+        silent.append(("vanished", f"wants to have seen a program for 60 epochs; {why}"))
+    if held < 5:
+        silent += [("rule_load", "its slow start: five epochs of one process; no load was held for so long (the growing load and "
+                    "the storm of processes can be told)"),
+                   ("rule_busy_loop", "a loop in many places: five epochs of one process (one in few places can be told)")]
+    if of_a_node < 1440:
+        silent.append(("new_label", f"learns for 1440 epochs; a node has {of_a_node}"))
+    return silent + [("seasonal", "asks for hours of past weeks; there are none")]
+
+
 def mute_in_replay(replay):
-    """Filters that cannot speak of these loads in such a replay, or not in one of their ways, with why: a zero of theirs there
-    says nothing."""
+    """In the replay of the innocent loads."""
     recorded, epochs = replay["recorded_epochs"], 60 + 60 * replay["node_hours"] // replay["nodes"] * 60 // replay["epoch_s"]
-    mute = []
-    if recorded < 30:
-        mute += [(name, f"wants 30 rows of a process that only grows; the recording goes round after {recorded} epochs")
-                 for name in ("leak", "descriptor_leak")]
-    if recorded < 60:
-        mute.append(("vanished", f"wants to have seen a program for 60 epochs; the recording goes round after {recorded}"))
-    if replay.get("recorded", {}).get("hold_epochs", 0) < 5:
-        mute += [("rule_load", "its slow start: five epochs of one process; no load was recorded for so long (the growing load and "
-                  "the storm of processes can be told)"),
-                 ("rule_busy_loop", "a loop in many places: five epochs of one process (one in few places can be told)")]
-    if epochs < 1440:
-        mute += [("new_label", f"learns for 1440 epochs; each node has {epochs}")]
-    return mute + [("seasonal", "asks for hours of past weeks; there are none"),
-                   ("peer_outlier", "is not in the replay: it watches the fleet"),
-                   ("silence", "is not in the replay: it watches the fleet")]
+    held = replay.get("recorded", {}).get("hold_epochs", 0)
+    return mute(recorded, held, epochs, f"the recording goes round after {recorded} epochs") + [
+        (name, "is not in the replay: it watches the fleet") for name in ("peer_outlier", "silence")]
+
+
+def mute_live(live):
+    """While the innocent loads ran."""
+    held = live.get("hold_epochs", 0)
+    return mute(held, held, live.get("epochs", 0), f"a load is held for {held} epochs") + [
+        (name, "there was one node") for name in ("peer_outlier", "silence")]
+
+
+def live_text(record, loads):
+    """What was said while the innocent loads ran."""
+    hours, false = sum(load["node_hours"] for load in loads), sum(len(load["false"]) for load in loads)
+    live = record.get("live", {})
+    out = [f"Live: false alarms {rate_text(false, hours)}. Only what names a process of the load counts, and an hour in which "
+           f"several loads ran on the node is one.{other_live_text(record)}"]
+    if "incidents" in live:
+        told = live["incidents"]
+        out += ["", f"All incidents of that run, whoever they name, and the others on this host are in them: {rate_text(len(told), hours)}"
+                + (":" if told else "."), *[f"- {cell(title)}" for title in told]]
+    if loads and live:
+        out += ["", "Some filters could not speak of these loads:", "", "| filter | what it wants, and did not get |", "|---|---|",
+                *[f"| `{name}` | {why} |" for name, why in mute_live(live)]]
+    return out + [""]
+
+
+def reached(goal):
+    return "reached" if goal else "not reached"
+
+
+def goals_text(record, run, named):
+    """What was aimed at, and whether these figures say that it was reached."""
+    if not named:
+        return []
+    in_two = sum(fault["found"] and fault["epochs"] <= 2 for fault in named)
+    out = ["", f"Goals. Right process and cause within two epochs in {100 * IN_TWO:.0f} % of all faults: "
+           f"{reached(in_two >= IN_TWO * len(run))} ({100 * in_two / len(run):.0f} %, and {100 * in_two / len(named):.0f} % of those "
+           "that a rule can name)."]
+    if replay := record.get("replay"):
+        most = FALSE_HOURS * most_events(replay["incidents_of_loads"]) / replay["node_hours"]
+        a_day = replay["incidents_of_loads"] / (replay["node_hours"] / 24) * 1_000
+        out[-1] += (f" At most one false incident in {FALSE_HOURS:,} node-hours, by the 95 % bound over {LEAST_HOURS:,} or more: "
+                    f"{reached(most <= 1 and replay['node_hours'] >= LEAST_HOURS)} in the replay (at most {figure(most)}); the live "
+                    f"hours are too few to tell. At most {FALSE_A_DAY} a day on 1,000 nodes: {reached(a_day <= FALSE_A_DAY)} in the "
+                    f"replay ({a_day:.1f} a day).")
+    return out
 
 
 def page(record):
@@ -455,8 +520,6 @@ def page(record):
     run = [fault for fault in faults if "not_run" not in fault]
     loads = [load for load in innocents if "not_run" not in load]
     named = [fault for fault in run if fault["names_process"]]
-    live_hours = sum(load["hours"] for load in loads)
-    false = sum(len(load["false"]) for load in loads)
     load = f"; the load average was {record['load']:.0f}" if "load" in record else ""
     if record.get("load", 0) > CROWDED * int(record["machine"].split()[0]):
         load += (", far more than this machine has CPUs: epochs grew long, processes lost their rows to busier ones, and "
@@ -477,13 +540,14 @@ def page(record):
         f"{share_text(sum(f['found'] for f in run if not f['names_process']), len(run) - len(named))}. "
         f"{all_text(run, named)}{apart_share(record, named)} "
         "Counted are the whole epochs a fault had lasted when it was found, so two is less than three: a rule wants its "
-        "condition in two whole epochs in a row, and the first begins up to one after the fault.", "",
+        "condition in two whole epochs in a row, and the first begins up to one after the fault. It was found when the epoch that "
+        "showed it ended: the agent sends it within the next one, and the collector looks at it then.", *goals_text(record, run, named), "",
         "| rule | filter | version | found | epochs to the finding, median (range) | false alarms in innocent loads | measured |",
         "|---|---|---|---|---|---|---|"]
     for name, row in sorted(record["filters"].items(), key=lambda item: (item[1]["rule"] or 99, item[0])):
         out.append(f"| {row['rule'] or ''} | `{name}` | {version_text(row)} | "
                    f"{share_text(row['hits'], row['hits'] + row['misses'])} | "
-                   f"{epochs_text(row['epochs'])} | {false_text(row, len(loads))} | {runs_text(row)} |")
+                   f"{epochs_text(row['epochs'])} | {false_text(name, row, record)} | {runs_text(row)} |")
     out += ["", "## Faults", "", "| fault | truth | ought to say it | found | after epochs | what was said |",
             "|---|---|---|---|---|---|"]
     for fault in run:
@@ -495,9 +559,7 @@ def page(record):
                    f"{'yes' if fault['found'] else 'no'} | {fault.get('epochs', '')} | {cell(fault.get('said', ''))}{also}{apart} |")
     out += held_text(record)
     out += fleets_text(record)
-    out += ["", "## Innocent loads", "",
-            f"Live: false alarms {rate_text(false, live_hours)}. Only what names a process of the load counts."
-            f"{other_live_text(record)}", ""]
+    out += ["", "## Innocent loads", "", *live_text(record, loads)]
     if replay := record.get("replay"):
         out += [f"Replayed: {replay['recorded_epochs']} epochs recorded during these loads were drawn again with noise for "
                 f"{replay['nodes']} nodes and shown to the filters and the incidents of the collector, as epochs of "
