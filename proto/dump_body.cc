@@ -186,6 +186,10 @@ void DumpProcesses(const v1::ProcessTable& table, const v1::Schema& schema, cons
     }
     Line(out, "  ", who, ":", values);
   };
+  if (table.whole_from_run_ns() != 0) {
+    Line(out, "  who ran for ", ShowDuration(table.whole_from_run_ns()),
+         " or more has no value left out");
+  }
   for (const v1::ProcessRow& process : table.rows()) {
     row(absl::StrCat(
             process.irq() ? "[irq]" : text.String(process.exe()), " (", text.String(process.comm()),

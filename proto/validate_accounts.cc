@@ -121,6 +121,8 @@ absl::Status ValidateProcesses(const FieldPath& at, const v1::ProcessTable& tabl
   }
   TELLTALE_RETURN_IF_ERROR(
       at.AtMost("other_processes", table.other_processes(), kMaxTotal, "limit"));
+  TELLTALE_RETURN_IF_ERROR(
+      at.AtMost("whole_from_run_ns", table.whole_from_run_ns(), kMaxTotal, "limit"));
   return ValidateSums(at, table);
 }
 

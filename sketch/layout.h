@@ -367,6 +367,12 @@ struct telltale_task_half {
   uint64_t touched;
 };
 
+/* A process's memory; more than fits reads as the most there can be. */
+struct telltale_memory {
+  uint32_t rss_pages; /* resident: anonymous, shared, and files it has mapped */
+  uint32_t own_pages; /* anonymous, resident or swapped out: what it took and may give back */
+};
+
 /* Task storage. Written by the CPU that switches the task, and by the iterator. */
 struct telltale_task {
   uint64_t since_rq_ns; /* all time before is charged */
@@ -377,8 +383,8 @@ struct telltale_task {
   uint64_t began_rq_ns;  /* when it left the CPU: the whole wait, for the histograms */
   uint64_t run_delay_ns; /* the scheduler's account of queue time when it left the CPU */
   uint64_t woken_rq_ns; /* when it was woken, if the scheduler's account of that is wrong; else 0 */
-  uint64_t rss_pages;   /* left by the exit hook for the last row */
-  uint64_t lock_begin_ns[2]; /* by enum telltale_lock_slot */
+  struct telltale_memory memory; /* left by the exit hook for the last row */
+  uint64_t lock_begin_ns[2];     /* by enum telltale_lock_slot */
   uint64_t lock_address[2];
   struct telltale_peer lock_holder; /* of the sleeping lock, when the wait began */
   uint64_t reclaim_begin_ns;
@@ -542,7 +548,7 @@ struct telltale_row {
   uint16_t open_files; /* of the process, 65,535 or more; 0: a thread's row, or a last one */
   uint64_t task_ns;    /* time it existed in the epoch */
   struct telltale_who who;
-  uint64_t rss_pages;
+  struct telltale_memory memory;
   struct telltale_accounts used; /* in the epoch */
   struct telltale_task_half did;
 };

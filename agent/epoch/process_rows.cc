@@ -23,6 +23,8 @@ namespace {
 constexpr std::string_view kIrqComm = "[irq]";
 // A row is worth its bytes if it has this part of a column that ranks.
 constexpr uint64_t kWorthOneIn = 1'000;
+// A row that ran for this part of one CPU leaves nothing out.
+constexpr uint64_t kToldWholeOneIn = 20;
 constexpr size_t kStaysOneIn = 4;  // rows
 
 void AddTo(std::vector<uint64_t>& sum, const std::vector<uint64_t>& values) {
@@ -48,17 +50,23 @@ bool Whole(uint32_t column) {
     case v1::PROCESS_COLUMN_RSS_BYTES:
     case v1::PROCESS_COLUMN_THREADS:
     case v1::PROCESS_COLUMN_OPEN_FILES:
+    case v1::PROCESS_COLUMN_OWN_BYTES:
       return true;
     default:
       return IsShare(column) && VitalOf(column) == TELLTALE_KERNEL_PAGE;
   }
 }
 
-// As much of a value as travels with its row.
-uint64_t Travels(uint32_t column, uint64_t value, uint64_t total) {
+// As much of a value as travels with its row; `all`: also what is little of the column's total.
+uint64_t Travels(uint32_t column, uint64_t value, uint64_t total, bool all) {
   if (Whole(column)) return value;
-  if (value < total / kWorthOneIn) return 0;
+  if (!all && value < total / kWorthOneIn) return 0;
   return sketch::Floor7(value);
+}
+
+uint64_t Bytes(uint64_t pages, uint64_t page_size) {
+  const uint64_t most = std::numeric_limits<uint64_t>::max();
+  return pages > most / page_size ? most : pages * page_size;
 }
 
 bool Ranks(uint32_t column) {
@@ -94,9 +102,7 @@ uint64_t Account(const RawProcess& p, uint32_t column, uint64_t page_size) {
     case v1::PROCESS_COLUMN_FAULTS_MAJOR:
       return p.faults_major;
     case v1::PROCESS_COLUMN_RSS_BYTES:
-      return p.rss_pages > std::numeric_limits<uint64_t>::max() / page_size
-                 ? std::numeric_limits<uint64_t>::max()
-                 : p.rss_pages * page_size;
+      return Bytes(p.rss_pages, page_size);
     case v1::PROCESS_COLUMN_READ_BYTES:
       return p.read_bytes;
     case v1::PROCESS_COLUMN_WRITE_BYTES:
@@ -105,6 +111,8 @@ uint64_t Account(const RawProcess& p, uint32_t column, uint64_t page_size) {
       return p.threads;
     case v1::PROCESS_COLUMN_OPEN_FILES:
       return p.open_files;
+    case v1::PROCESS_COLUMN_OWN_BYTES:
+      return Bytes(p.own_pages, page_size);
     default:
       return 0;
   }
@@ -119,7 +127,9 @@ bool IsIrq(const RawProcess& p) {
 
 ProcessRows::ProcessRows(const RawEpoch& raw, const Options& options, Resolver& resolver,
                          const AskTerms& terms, FoldTables& tables)
-    : options_(options) {
+    : options_(options),
+      whole_from_run_ns_(
+          std::max<uint64_t>((raw.end_mono_ns - raw.start_mono_ns) / kToldWholeOneIn, 1)) {
   ChooseColumns(raw);
   Group(raw);
   Total(raw);
@@ -130,7 +140,7 @@ ProcessRows::ProcessRows(const RawEpoch& raw, const Options& options, Resolver& 
 void ProcessRows::ChooseColumns(const RawEpoch& raw) {
   std::set<uint32_t> used;
   auto look = [&](const RawProcess& p) {
-    for (uint32_t c = v1::PROCESS_COLUMN_RUN_NS; c <= v1::PROCESS_COLUMN_OPEN_FILES; ++c) {
+    for (uint32_t c = v1::PROCESS_COLUMN_RUN_NS; c <= v1::PROCESS_COLUMN_OWN_BYTES; ++c) {
       if (Account(p, c, options_.page_size) != 0) used.insert(c);
     }
     for (const RawProcess::Share& s : p.shares) {
@@ -303,6 +313,7 @@ void ProcessRows::Name(Resolver& resolver, const AskTerms& terms, FoldTables& ta
 absl::Status ProcessRows::Write(size_t limit, BodyTables& tables, v1::ProcessTable* to) const {
   to->mutable_columns()->Assign(columns_.begin(), columns_.end());
   to->mutable_estimated()->Assign(estimated_.begin(), estimated_.end());
+  to->set_whole_from_run_ns(whole_from_run_ns_);
   const size_t kept = std::min(limit, rows_.size());
   std::vector<uint64_t> other = rest_;
   uint64_t other_processes = unranked_processes_;
@@ -321,7 +332,7 @@ absl::Status ProcessRows::Write(size_t limit, BodyTables& tables, v1::ProcessTab
   for (const Row* row : rows) {
     std::vector<uint64_t> values = row->values;
     for (size_t i = 0; i < values.size(); ++i) {
-      values[i] = Travels(columns_[i], row->values[i], totals_[i]);
+      values[i] = Travels(columns_[i], row->values[i], totals_[i], Ran(*row) >= whole_from_run_ns_);
       other[i] = sketch::SaturatingAdd(other[i], row->values[i] - values[i]);
     }
     AddTo(sum, values);

@@ -34,6 +34,7 @@ void AddLife(const RawProcess& one, RawProcess& all) {
   all.start_ns = std::min(all.start_ns, one.start_ns);
   all.threads += one.threads;
   all.rss_pages += one.rss_pages;
+  all.own_pages += one.own_pages;
   all.open_files += one.open_files;
   all.run_ns += one.run_ns;
   all.user_ns += one.user_ns;
@@ -120,7 +121,8 @@ void ProcessTable::Add(const telltale_row& row) {
     }
   }
   p.threads += 1;
-  p.rss_pages = std::max(p.rss_pages, row.rss_pages);
+  p.rss_pages = std::max<uint64_t>(p.rss_pages, row.memory.rss_pages);
+  p.own_pages = std::max<uint64_t>(p.own_pages, row.memory.own_pages);
   p.open_files = std::max<uint64_t>(p.open_files, row.open_files);
   AddAccounts(row.used, p);
   p.on_cpu_ns += row.did.run_ns;

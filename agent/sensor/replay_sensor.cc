@@ -37,6 +37,7 @@ RawProcess NewProcess(size_t program, uint32_t tgid, uint64_t start_ns) {
   process.exe = ReplayExe(program);
   process.cgroup_id = ReplayCgroup(program);
   process.rss_pages = 2'000 + ReplayMix(program) % 20'000;
+  process.own_pages = process.rss_pages / 2;
   process.open_files = 16 + ReplayMix(program) % 200;
   process.threads = p.threads;
   return process;

@@ -230,6 +230,7 @@ struct RawProcess {
   uint64_t switches_voluntary = 0, switches_involuntary = 0;
   uint64_t faults_minor = 0, faults_major = 0;
   uint64_t rss_pages = 0;   // at the cut or exit
+  uint64_t own_pages = 0;   // of them and of what is swapped out, the anonymous ones
   uint64_t open_files = 0;  // at the cut, 65,535 at most; 0: it exited
   uint64_t read_bytes = 0, write_bytes = 0;
   uint32_t threads = 0;

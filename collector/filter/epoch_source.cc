@@ -19,6 +19,7 @@ std::vector<NodeHead> StoreEpochSource::Nodes() const {
     head.last_received_ns = record.last_received_ns();
     head.state = record.state();
     head.kernel_release = record.info().kernel_release();
+    head.scope = record.info().scope();
     for (const v1::Label& label : record.info().labels()) {
       if (label.key() == "role") head.role = label.value();
     }

@@ -36,7 +36,8 @@ struct NodeHead {
   v1::NodeState state = v1::NODE_STATE_UNSPECIFIED;
   std::string machine;  // "x86_64"; empty: not told
   std::string kernel_release;
-  std::string role;  // its label `role`; empty: none
+  std::string role;   // its label `role`; empty: none
+  std::string scope;  // the cgroup that its agent watches; empty: the whole host
 };
 
 using NodeNames = std::set<std::string_view>;  // where a question takes them, none are any

@@ -284,6 +284,7 @@ void EpochView::AddProcesses(const v1::ProcessTable& table) {
   epoch_.process_count = static_cast<uint32_t>(processes_.size());
   epoch_.processes = processes_.data();
   epoch_.other_processes = table.other_processes();
+  epoch_.whole_from_run_ns = table.whole_from_run_ns();
   if (table.other().values_size() == table.columns_size()) {
     epoch_.other_value = table.other().values().data();
   }

@@ -373,6 +373,7 @@ NodeFeed& FilterRunner::FeedOf(Running& running, const NodeHead& head) {
   if (feed != nullptr) return *feed;
   feed = std::make_unique<NodeFeed>(running.feed, head.number, head.name);
   feed->set_machine(head.machine);
+  feed->set_scope(head.scope);
   numbers_[head.name] = head.number;
   const uint64_t now = options_.now_ns();
   uint64_t from_ns = now - std::min(now, kResumeNs);

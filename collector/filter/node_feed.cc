@@ -63,6 +63,7 @@ NodeFeed::NodeFeed(const FeedOptions& options, uint32_t node, std::string name)
 absl::Status NodeFeed::Create() {
   if (instance_ != nullptr || resting_) return absl::OkStatus();
   host_.machine = machine_.c_str();
+  host_.scope = scope_.c_str();
   auto instance = options_.code->Create(host_, hours_, options_.options);
   if (instance.ok()) {
     instance_ = *std::move(instance);

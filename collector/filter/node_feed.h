@@ -78,6 +78,7 @@ class NodeFeed {
 
   // What the node's system calls are called by ("x86_64"); before Resume and the first Begin.
   void set_machine(const std::string& machine) { machine_ = machine; }
+  void set_scope(const std::string& scope) { scope_ = scope; }
 
   // What it finds in epochs that end by then is stored and listed, and is no news: another version
   // of the filter, whose place it takes, told the log of that time. Before the first Begin.
@@ -157,7 +158,7 @@ class NodeFeed {
   const FeedOptions& options_;
   const uint32_t node_;
   const std::string name_;
-  std::string machine_;
+  std::string machine_, scope_;
   telltale_filter_host host_ = {};
   const HourReader hours_;
   std::unique_ptr<FilterInstance> instance_;

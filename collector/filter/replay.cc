@@ -187,6 +187,7 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
   feeding.waits = false;
   NodeFeed feed(feeding, options.node.number, options.node.name);
   feed.set_machine(options.node.machine);
+  feed.set_scope(options.node.scope);
   Replayed replayed;
   if (saved->resume.has_value()) {
     v1::FilterHour& hour = saved->resume->second;

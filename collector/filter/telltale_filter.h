@@ -144,11 +144,12 @@ enum {
   TELLTALE_PROCESS_SWITCHES_INVOLUNTARY = 8,
   TELLTALE_PROCESS_FAULTS_MINOR = 9,
   TELLTALE_PROCESS_FAULTS_MAJOR = 10,
-  TELLTALE_PROCESS_RSS_BYTES = 11, /* at the end of the epoch */
+  TELLTALE_PROCESS_RSS_BYTES = 11, /* resident, with mapped files, at the end of the epoch */
   TELLTALE_PROCESS_READ_BYTES = 12,
   TELLTALE_PROCESS_WRITE_BYTES = 13,
   TELLTALE_PROCESS_THREADS = 14,
-  TELLTALE_PROCESS_OPEN_FILES = 15 /* descriptors, at the end of the epoch; at most 65,535 of a process */
+  TELLTALE_PROCESS_OPEN_FILES = 15, /* descriptors, at the end of the epoch; at most 65,535 of a process */
+  TELLTALE_PROCESS_OWN_BYTES = 16  /* anonymous, resident or swapped out, at the end of the epoch */
 };
 #define TELLTALE_PROCESS_SHARE(vital_id, sub_index, is_weight) \
   (64u + (vital_id) * 32u + (sub_index) * 2u + ((is_weight) ? 1u : 0u))
@@ -163,7 +164,8 @@ struct telltale_filter_process {
   const char* comm;
   const char* cgroup;
   uint64_t start_ns;     /* on the node's monotonic clock: tells processes of one pid apart */
-  const uint64_t* value; /* one per column of the epoch; less than a thousandth of the node's may stand as 0 */
+  const uint64_t* value; /* one per column of the epoch; less than a thousandth of the node's may stand as 0, but for
+                          * rows that ran for the epoch's whole_from_run_ns */
   const char* user;      /* what the node calls uid; "": unknown */
   uint32_t policy;       /* SCHED_*, at the end of the epoch */
   uint32_t real_time_priority; /* 1 to 99; 0: none */
@@ -244,6 +246,7 @@ struct telltale_filter_epoch {
   uint32_t disk_count;
   uint32_t reserved;
   const struct telltale_filter_disk* disks; /* those whose names are known, ascending by device */
+  uint64_t whole_from_run_ns; /* rows that ran so long leave out no value; 0: none does so for certain */
 };
 
 /* What a filter emits. Times lie within [start of the first epoch shown, end of the current one], and not more than seven
@@ -311,6 +314,8 @@ struct telltale_filter_host {
   int (*hour)(void* context, uint64_t start_ns,
               void (*show)(void* argument, const struct telltale_filter_epoch* hour), void* argument);
   const char* machine;   /* "x86_64" as uname says: what system calls' numbers mean; NULL or "": unknown */
+  const char* scope;     /* the one cgroup of the node's host that is watched: then processes, vitals and rates are its
+                          * own, and cpus and memory the host's; NULL or "": the whole host */
 };
 
 /* Named numbers from the operator's configuration: those of `filters.options` that begin with the filter's name, without

@@ -13,8 +13,18 @@ std::string RecordText(const v1::FilterRecord& record) {
                    : absl::StrCat(record.hits(), " of ", planted,
                                   absl::StrFormat(" found (%.0f to %.0f %%)", 100 * record.low(),
                                                   100 * record.high()));
+  const std::string after =
+      record.epochs() == 0
+          ? ""
+          : absl::StrCat(" after ", Plural(record.epochs(), "epoch"),
+                         record.most_epochs() > record.epochs()
+                             ? absl::StrCat(" (at most ", record.most_epochs(), ")")
+                             : "");
   return absl::StrCat(
-      found, ", ", Plural(record.false_alarms(), "false alarm"),
+      found, after, ", ",
+      record.mute() ? "no innocent load to be wrong about"
+                    : Plural(record.false_alarms(), "false alarm"),
+      record.without().empty() ? "" : absl::StrCat("; measured without ", record.without()),
       record.earlier_version() == 0
           ? ""
           : absl::StrCat("; measured of version ", record.earlier_version(), ", not of this one"));

@@ -220,6 +220,7 @@ TEST_F(SensorCountTest, CountsPageFaultsAndPageAllocationsOfTouchedMemory) {
   ASSERT_NE(row, nullptr);
   EXPECT_TRUE(Within(kOnePercent, row->faults_minor, faults->load()));
   EXPECT_GE(row->rss_pages, kPages * 98 / 100);
+  EXPECT_GE(row->own_pages, kPages * 98 / 100);
   child.End();
   const RawEpoch after = Cut();
   const uint64_t freed =
@@ -262,6 +263,36 @@ TEST_F(SensorCountTest, TellsTheKernelsTimeInPageFaultsFromTheProgramsOwn) {
          static_cast<double>(user_ns) / 1e9);
   EXPECT_TRUE(Within(0.2, kernel_ns, system_ns->load()));
   munmap(system_ns, sizeof(uint64_t));
+}
+
+TEST_F(SensorTest, TellsAProcessesOwnMemoryFromFilesItMapsAndFromWhatItShares) {
+  constexpr size_t kPages = 5'000;
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const int fd = UnnamedFile();
+  ASSERT_GE(fd, 0);
+  const std::vector<char> bytes(kPages * page, 'x');
+  ASSERT_EQ(write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  auto* const shared = static_cast<volatile char*>(
+      mmap(nullptr, kPages * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  Child child([fd, page, shared] {
+    const auto* file = static_cast<const volatile char*>(
+        mmap(nullptr, kPages * page, PROT_READ, MAP_SHARED, fd, 0));
+    unsigned sum = 0;
+    for (size_t i = 0; i < kPages; ++i) {
+      sum += static_cast<unsigned char>(file[i * page]);
+      shared[i * page] = static_cast<char>(sum);
+    }
+  });
+  Cut();
+  child.Begin();
+  Await(child);
+  const RawEpoch epoch = Cut();
+  const RawProcess* row = Find(epoch, child.pid());
+  ASSERT_NE(row, nullptr);
+  EXPECT_GE(row->rss_pages, 2 * kPages * 98 / 100);
+  EXPECT_LE(row->own_pages, kPages / 2);
+  munmap(const_cast<char*>(shared), kPages * page);
+  close(fd);
 }
 
 TEST_F(SensorTest, CountsTheFilesAProcessHasOpen) {

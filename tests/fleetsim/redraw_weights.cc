@@ -51,7 +51,7 @@ double Total(const v1::Vital& vital) {
 // Columns that are states at the cut, not sums over the epoch; they stay as recorded.
 bool IsState(uint32_t column) {
   return column == v1::PROCESS_COLUMN_RSS_BYTES || column == v1::PROCESS_COLUMN_THREADS ||
-         column == v1::PROCESS_COLUMN_OPEN_FILES;
+         column == v1::PROCESS_COLUMN_OPEN_FILES || column == v1::PROCESS_COLUMN_OWN_BYTES;
 }
 
 // New values of one column: each row by its factor, all together by `all`.

@@ -444,6 +444,21 @@ class Joined(unittest.TestCase):
             self.assertEqual(record.false_text(name, {"false_alarms": 2}, live), "2")
         self.assertEqual(record.false_text("leak", row, {**live, "live": {"epochs": 2000, "hold_epochs": 60}}), "0")
 
+    def test_how_soon_a_fault_was_found_and_whether_a_false_alarm_was_possible_goes_into_the_build(self):
+        rows = {"leak": {"rule": 2, "epochs": [31, 40], "false_alarms": 0}, "rule_held": {"rule": 7, "epochs": [], "false_alarms": 0},
+                "rule_load": {"rule": 9, "epochs": [], "false_alarms": 0}}
+        figures = record.with_figures({"filters": rows, "live": {"epochs": 40, "hold_epochs": 4}})["filters"]
+        self.assertEqual([figures["leak"][key] for key in ("median", "most", "mute")], [40, 40, 1])
+        self.assertEqual([figures["rule_held"][key] for key in ("median", "most", "mute")], [0, 0, 0])
+        self.assertEqual(figures["rule_load"]["without"], "")
+        without = record.with_figures({"filters": rows, "unavailable": ["llc"]})["filters"]
+        self.assertEqual([without[name]["without"] for name in rows], ["", "", "hardware counters"])
+
+    def test_how_long_it_took_who_asks_is_told_where_it_was_measured(self):
+        self.assertEqual(record.seconds_text([{"found": True}]), "")
+        text = record.seconds_text([{"seconds": 90}, {"found": False}, {"seconds": 130}, {"seconds": 95}])
+        self.assertIn("was told of 3 of them 95 s after they began, the median, and of the last after 130 s", text)
+
     def test_each_incident_of_innocent_loads_alone_is_told(self):
         lines = record.live_text({"live": {"epochs": 40, "hold_epochs": 4, "incidents": ["a | b"]}}, [{"node_hours": 2, "false": []}])
         self.assertIn("0 in 2 node-hours", lines[0])

@@ -34,6 +34,11 @@ def in_time(anomaly, planted, epoch_s):
     return planted.planted_s <= anomaly["foundS"] <= planted.ended_s + GRACE_EPOCHS * epoch_s
 
 
+def began_s(planted, epoch_s):
+    """When it began to be a fault."""
+    return planted.planted_s + planted.entry.quiet_epochs * epoch_s
+
+
 def whole_epochs(seconds, epoch_s):
     """That were over; at least one, for an epoch that is going on has not been seen."""
     return max(1, int(seconds // epoch_s))
@@ -50,8 +55,8 @@ def judge_fault(planted, anomalies, filters, epoch_s):
     if planted.problem or not expected:
         line["not_run"] = planted.problem or "no filter of this build applies the rule"
         return line
-    began_s = planted.planted_s + entry.quiet_epochs * epoch_s
-    near = [anomaly for anomaly in anomalies if in_time(anomaly, planted, epoch_s) and anomaly["foundS"] >= began_s]
+    begin_s = began_s(planted, epoch_s)
+    near = [anomaly for anomaly in anomalies if in_time(anomaly, planted, epoch_s) and anomaly["foundS"] >= begin_s]
     if entry.vital:
         # Nobody is named: what began later is about something else.
         about = [anomaly for anomaly in near if anomaly.get("vital") == entry.vital and
@@ -63,7 +68,7 @@ def judge_fault(planted, anomalies, filters, epoch_s):
     line["found"] = bool(right)
     if right:
         first = min(right, key=lambda anomaly: anomaly["foundS"])
-        line["epochs"] = whole_epochs(first["foundS"] - began_s, epoch_s)
+        line["epochs"] = whole_epochs(first["foundS"] - begin_s, epoch_s)
         line["said"] = said(first, planted)
         line["expected"] = first["filter"]  # two may apply a rule
     elif entry.weak:

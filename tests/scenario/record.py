@@ -43,9 +43,17 @@ def unavailable(vitals, nodes):
                    if vital["state"] == "VITAL_STATE_UNAVAILABLE"})
 
 
+TWO_WAYS = {1, 9}  # rules that use hardware counters where there are any
+
+
+def lacks_counters(record):
+    """A record that did not note what its node could watch says nothing of them."""
+    return "llc" in record.get("unavailable", [])
+
+
 def counters_text(record):
-    """Rules 1 and 9 have two ways each. A record that did not note what its node could watch says nothing of them."""
-    if "llc" not in record.get("unavailable", []):
+    """Which way of those rules that have two was measured."""
+    if not lacks_counters(record):
         return ""
     return (" This machine has no hardware counters: rules 1 and 9 were measured by what stands in for cache misses, the few places "
             "or the long time of a loop and the age of a process, and nobody knows how often they are right by cache misses.")
@@ -164,6 +172,20 @@ def with_versions(record, versions):
     """The record with the versions of the filters as they are built now: figures are of those that were measured."""
     filters = {name: {**row, "built": max(row["version"], versions.get(name, 0))} for name, row in record["filters"].items()}
     return {**record, "filters": filters}
+
+
+def with_figures(record):
+    """The record with what the build embeds of each filter besides: how soon it found what it found (the median is the later one
+    of two), whether no innocent load was such that it could have spoken, and what the machine lacked that it uses."""
+    silent = {name for name, _ in mute_live(record.get("live", {})) if name not in IN_ONE_WAY}
+
+    def figures(name, row):
+        epochs = row["epochs"]
+        mute = row["false_alarms"] == 0 and (name in silent or name in OF_NO_PROCESS)
+        without = "hardware counters" if row["rule"] in TWO_WAYS and lacks_counters(record) else ""
+        return {"without": without, "median": epochs[len(epochs) // 2] if epochs else 0, "most": max(epochs, default=0), "mute": int(mute)}
+
+    return {**record, "filters": {name: {**row, **figures(name, row)} for name, row in record["filters"].items()}}
 
 
 def share_text(hits, of):
@@ -492,6 +514,15 @@ def live_text(record, loads):
     return out + [""]
 
 
+def seconds_text(run):
+    """What that comes to for who asks."""
+    seconds = sorted(fault["seconds"] for fault in run if "seconds" in fault)
+    if not seconds:
+        return ""
+    return (f" Who asked every five seconds was told of {len(seconds)} of them {seconds[len(seconds) // 2]} s after they began, the "
+            f"median, and of the last after {seconds[-1]} s.")
+
+
 def reached(goal):
     return "reached" if goal else "not reached"
 
@@ -541,7 +572,7 @@ def page(record):
         f"{all_text(run, named)}{apart_share(record, named)} "
         "Counted are the whole epochs a fault had lasted when it was found, so two is less than three: a rule wants its "
         "condition in two whole epochs in a row, and the first begins up to one after the fault. It was found when the epoch that "
-        "showed it ended: the agent sends it within the next one, and the collector looks at it then.", *goals_text(record, run, named), "",
+        "showed it ended: the agent sends it within the next one, and the collector looks at it then." + seconds_text(run), *goals_text(record, run, named), "",
         "| rule | filter | version | found | epochs to the finding, median (range) | false alarms in innocent loads | measured |",
         "|---|---|---|---|---|---|---|"]
     for name, row in sorted(record["filters"].items(), key=lambda item: (item[1]["rule"] or 99, item[0])):

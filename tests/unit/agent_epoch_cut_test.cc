@@ -234,7 +234,10 @@ TEST(EpochCutterTest, ARowSaysAtMostOnePartIn64TooLittleAndWhatItLeavesOutIsInOt
   big.run_ns = 3'999'999'999'999;
   big.switches_voluntary = 999'999;
   small.switches_voluntary = 99;  // below one part in 1,000
+  big.faults_major = 99;
+  small.faults_major = 999'999;
   small.rss_pages = 12'345'678;
+  small.own_pages = 2'345'679;
   small.open_files = 54'321;
   small.threads = 4'321;
   node.raw.processes.push_back(big);
@@ -252,8 +255,13 @@ TEST(EpochCutterTest, ARowSaysAtMostOnePartIn64TooLittleAndWhatItLeavesOutIsInOt
   EXPECT_LT(run, big.run_ns);
   EXPECT_GE(run, big.run_ns - big.run_ns / 64);
   EXPECT_EQ(value(4'002, v1::PROCESS_COLUMN_SWITCHES_VOLUNTARY), 0u);
+  EXPECT_EQ(value(4'001, v1::PROCESS_COLUMN_FAULTS_MAJOR), big.faults_major)
+      << "who runs for so much leaves nothing out";
+  EXPECT_LE(table.whole_from_run_ns(), (node.raw.end_mono_ns - node.raw.start_mono_ns) / 20);
+  EXPECT_GT(table.whole_from_run_ns(), small.run_ns);
   // What leaks slowly is looked for in these.
   EXPECT_EQ(value(4'002, v1::PROCESS_COLUMN_RSS_BYTES), small.rss_pages * 4096);
+  EXPECT_EQ(value(4'002, v1::PROCESS_COLUMN_OWN_BYTES), small.own_pages * 4096);
   EXPECT_EQ(value(4'002, v1::PROCESS_COLUMN_OPEN_FILES), small.open_files);
   EXPECT_EQ(value(4'002, v1::PROCESS_COLUMN_THREADS), small.threads);
   const auto switches =

@@ -54,6 +54,23 @@ TEST(LeakTest, WhatIsNoLeakIsNotTold) {
   }
 }
 
+// A database that touches more and more of the files it has mapped, or of buffers that it shares.
+TEST(LeakTest, WhatFilesStandBehindOrOthersShareIsNoLeak) {
+  const auto grow = [](double own_mb_a_minute) {
+    Watch watch(LeakFilter());
+    for (int i = 0; i < 60; ++i) {
+      watch.Process(812, "/usr/bin/app",
+                    {{TELLTALE_PROCESS_RSS_BYTES, (40 + i) * kMb},
+                     {TELLTALE_PROCESS_OWN_BYTES, (20 + i * own_mb_a_minute) * kMb}});
+      watch.Show();
+    }
+    return watch.told;
+  };
+  EXPECT_TRUE(grow(0).empty());
+  ASSERT_EQ(grow(1).size(), 1u) << "all of it its own";
+  EXPECT_THAT(grow(1)[0].evidence, HasSubstr("its own memory"));
+}
+
 TEST(LeakTest, AStartOfFourMinutesIsNoTrendHoweverShortTheEpochs) {
   Watch watch(LeakFilter());
   watch.length_s = 5;
@@ -283,6 +300,28 @@ TEST(VanishedTest, TheRootCgroupIsNoPlaceToName) {
   const Watch::Told gone = GoneIn("/");
   EXPECT_EQ(gone.text, "/usr/sbin/daemon is gone: pid 500 (uid 0) exited with code 1");
   EXPECT_EQ(gone.cgroup, "");
+}
+
+// Before Linux 6.8.
+TEST(VanishedTest, OfWhoWasKilledForWantOfMemoryTheKernelMayTellThePidOnly) {
+  const auto how = [](uint32_t victim, uint32_t signal) {
+    Watch watch(VanishedFilter());
+    for (int i = 0; i < 85; ++i) {
+      watch.Process(1, "/usr/bin/other", kRuns);
+      if (i < 80) watch.Process(500, "/usr/sbin/daemon", kRuns);
+      if (i == 79) {
+        v1::DiscreteEvent& event = *watch.body.add_events();
+        event.set_type(v1::EVENT_TYPE_OOM);
+        event.set_pid(victim);
+        watch.Exit(500, "/usr/sbin/daemon", 0, signal);
+      }
+      watch.Show();
+    }
+    return watch.told.empty() ? "" : watch.told[0].text;
+  };
+  EXPECT_EQ(how(500, 9), "/usr/sbin/daemon is gone: pid 500 (uid 0) was killed for want of memory");
+  EXPECT_EQ(how(501, 9), "/usr/sbin/daemon is gone: pid 500 (uid 0) ended by signal 9");
+  EXPECT_EQ(how(500, 11), "/usr/sbin/daemon is gone: pid 500 (uid 0) ended by signal 11");
 }
 
 // How many epochs without it until it is told of; 0: not within five.

@@ -386,6 +386,19 @@ TEST_F(FleetTest, FewPeersAnotherRoleOrMoreCpusAreNoOutliers) {
   EXPECT_TRUE(Found().empty()) << Found()[0].text();
 }
 
+TEST_F(FleetTest, AnAgentOfACgroupIsNoPeerOfOneOfAWholeHost) {
+  for (int i = 0; i < 6; ++i) Add(absl::StrCat("web-", i), "web");
+  NodeHead& scoped = Add("web-cgroup", "web");
+  scoped.scope = "/kubepods/web";
+  busy_[scoped.number] = 0.9;
+  Pass(30);
+  EXPECT_TRUE(Found().empty()) << Found()[0].text();
+  scoped.scope.clear();
+  Pass(12);
+  ASSERT_EQ(Found().size(), 1u);
+  EXPECT_EQ(Found()[0].node(), "web-cgroup");
+}
+
 TEST_F(FleetTest, WithoutARoleKernelAndCpusMakePeers) {
   for (int i = 0; i < 12; ++i) {
     NodeHead& node = Add(absl::StrCat("n-", i));

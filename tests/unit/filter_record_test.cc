@@ -2,7 +2,7 @@
 
 #include "collector/filter/record/record.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <set>
@@ -55,6 +55,28 @@ TEST(RecordTest, ADiagnosisComesWithTheRecordOfItsRuleASymptomWithNone) {
             rule->version);
   found.set_rule(0);
   EXPECT_FALSE(ToAnswer(rule->name, rule->version, "db-1", found).has_record());
+}
+
+TEST(RecordTest, ItIsToldHowSoonAFaultWasFoundAndWhereNoFalseAlarmSaysNothing) {
+  v1::FilterRecord record;
+  record.set_hits(10);
+  record.set_misses(1);
+  record.set_low(0.62);
+  record.set_high(0.98);
+  EXPECT_EQ(formats::RecordText(record), "10 of 11 found (62 to 98 %), 0 false alarms");
+  record.set_epochs(1);
+  record.set_most_epochs(1);
+  EXPECT_EQ(formats::RecordText(record),
+            "10 of 11 found (62 to 98 %) after 1 epoch, 0 false alarms");
+  record.set_most_epochs(3);
+  record.set_mute(true);
+  EXPECT_EQ(formats::RecordText(record),
+            "10 of 11 found (62 to 98 %) after 1 epoch (at most 3), no innocent load to be wrong "
+            "about");
+  record.set_mute(false);
+  record.set_without("hardware counters");
+  EXPECT_THAT(formats::RecordText(record),
+              ::testing::EndsWith("0 false alarms; measured without hardware counters"));
 }
 
 // Who changes a rule measures it anew: tests/scenario/run --only ... --out DIR, then --join DIR.

@@ -56,6 +56,25 @@ TEST(BlockedTest, NamesTheOwnerOfALockWhereTheKernelTells) {
   EXPECT_THAT(watch.told[0].text, HasSubstr("it is held by other (pid 1, uid 0)"));
 }
 
+// Of the processes of a program that wait in one place a sample is of one.
+TEST(BlockedTest, WhereOnlyTheWaitOfAnotherOfItsProgramWasSampledTheHolderIsThatOnes) {
+  const auto text = [](const char* exe, uint32_t holder) {
+    Watch watch(BlockedFilter());
+    Play(watch, 40, 4, Nothing, [&](Watch& w) {
+      Wait(w, 812, "/usr/lib/postgres", "lock", 0.7, 1.6);
+      v1::FoldedSample& sample = w.Label("lock", "mutex", exe, 0.6);
+      sample.mutable_exemplar()->set_pid(813);
+      sample.mutable_exemplar()->set_detail(1, holder);
+    });
+    return watch.told.empty() ? "" : watch.told[0].text;
+  };
+  EXPECT_THAT(text("/usr/lib/postgres", 1),
+              HasSubstr("; what another of its program waits for is held by other (pid 1, uid 0)"));
+  EXPECT_THAT(text("/usr/lib/postgres", 812), HasSubstr("for is held by postgres (pid 812, uid 0)"))
+      << "they take turns";
+  EXPECT_THAT(text("/usr/bin/elsewhere", 1), Not(HasSubstr("held by")));
+}
+
 TEST(BlockedTest, NamesTheDiskAndThePlaceInTheKernelWhereSamplesTell) {
   constexpr uint64_t kSda = 8 << 20, kSdb = kSda + 16;
   Watch watch(BlockedFilter());

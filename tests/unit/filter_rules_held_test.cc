@@ -25,6 +25,22 @@ TEST(HeldFromCpuTest, AProcessThatMayNotRunOnAnIdleNodeIsHeldAbnormally) {
   EXPECT_THAT(watch.told[0].text, HasSubstr("3.5 of 4 CPUs had nothing to do"));
 }
 
+// Who else of its host wanted the CPUs, an agent of one cgroup does not see.
+TEST(HeldFromCpuTest, WhereOneCgroupIsWatchedAloneOnlyALimitIsTold) {
+  for (const bool limited : {false, true}) {
+    Watch watch(HeldFromCpuFilter(), {}, "/shop.slice");
+    Play(watch, 40, 4, Nothing, [&](Watch& w) {
+      Queued(w, 0.9, 0.5);
+      if (!limited) return;
+      v1::ProcessRow& app = *w.body.mutable_processes()->mutable_rows()->rbegin();
+      app.set_throttled_cgroup(w.String("/shop.slice"));
+      app.set_throttled_periods(580);
+      app.set_throttled_ns(51'000'000'000);
+    });
+    EXPECT_EQ(watch.told.size(), limited ? 1u : 0u);
+  }
+}
+
 // Beside so many others that wait for half of the time.
 std::string AgainstWith(int others, double busy) {
   Watch watch(HeldFromCpuFilter());

@@ -67,6 +67,25 @@ TEST(BusyLoopTest, WhereARowCannotTellOfCallsNobodyIsSaidToMakeNone) {
   EXPECT_THAT(told(30, 30).at(0).evidence, HasSubstr("0.99 CPUs, 0 calls/s"));
 }
 
+// Beside a program that makes half a million calls a second.
+TEST(BusyLoopTest, ARowThatLeavesNothingOutTellsOfCallsHoweverManyOthersMake) {
+  const auto told = [](double calls, uint64_t whole_from_run_ns) {
+    Watch watch(BusyLoopFilter());
+    Play(watch, 40, 2, Nothing, [&](Watch& w) {
+      Spin(w, calls, 0.97);
+      w.Others(900, {{w.Share("syscall", "ok", false), 5e5}});
+      w.body.mutable_processes()->set_whole_from_run_ns(whole_from_run_ns);
+    });
+    return watch.told;
+  };
+  const uint64_t ran_ns = 59'400'000'000;
+  ASSERT_EQ(told(0, ran_ns).size(), 1u);
+  EXPECT_THAT(told(0, ran_ns)[0].evidence, HasSubstr("0.99 CPUs, 0 calls/s"));
+  EXPECT_TRUE(told(400, ran_ns).empty()) << "an encoder";
+  EXPECT_TRUE(told(0, ran_ns + 1).empty());
+  EXPECT_TRUE(told(0, 0).empty());
+}
+
 // Of a loop on a machine with hardware counters: its cache misses a second, those of all without a
 // row, and what was sampled of it in one place of the code, in CPUs.
 std::vector<Watch::Told> SpinsAndMisses(double misses, double of_others, double of_place) {

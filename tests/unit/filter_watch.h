@@ -30,13 +30,16 @@ class Watch {
     bool operator==(const Told&) const = default;
   };
 
-  explicit Watch(const telltale_filter* filter, std::vector<telltale_filter_option> options = {})
-      : filter_(filter), options_(std::move(options)) {
+  // `scope`: the cgroup that is watched; empty: the whole host.
+  explicit Watch(const telltale_filter* filter, std::vector<telltale_filter_option> options = {},
+                 std::string scope = "")
+      : filter_(filter), options_(std::move(options)), scope_(std::move(scope)) {
     host_.struct_size = sizeof host_;
     host_.abi = TELLTALE_FILTER_ABI;
     host_.context = this;
     host_.node = "a";
     host_.machine = "x86_64";
+    host_.scope = scope_.c_str();
     host_.anomaly = [](void* context, const telltale_filter_anomaly* a) {
       const auto text = [](const char* of) { return std::string(of == nullptr ? "" : of); };
       // Whatever a filter says comes with what speaks for it, and against.
@@ -152,9 +155,9 @@ class Watch {
     for (int i = 0; i < body.processes().rows_size(); ++i) {
       for (const auto& [column, place] : columns_) {
         const auto value = values_[static_cast<size_t>(i)].find(column);
-        const bool level = column == TELLTALE_PROCESS_RSS_BYTES ||
-                           column == TELLTALE_PROCESS_THREADS ||
-                           column == TELLTALE_PROCESS_OPEN_FILES;
+        const bool level =
+            column == TELLTALE_PROCESS_RSS_BYTES || column == TELLTALE_PROCESS_THREADS ||
+            column == TELLTALE_PROCESS_OPEN_FILES || column == TELLTALE_PROCESS_OWN_BYTES;
         body.mutable_processes()->mutable_rows(i)->add_values(
             value == values_[static_cast<size_t>(i)].end()
                 ? 0
@@ -232,6 +235,7 @@ class Watch {
 
   const telltale_filter* const filter_;
   const std::vector<telltale_filter_option> options_;
+  const std::string scope_;
   const v1::Schema schema_ = proto::BuiltinSchema();
   telltale_filter_host host_ = {};
   void* instance_ = nullptr;

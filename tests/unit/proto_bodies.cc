@@ -259,6 +259,7 @@ class Maker {
     for (size_t i = Up(1, 30); i > 0; --i) Row(table->add_rows(), table->columns_size());
     if (Present()) Row(table->mutable_other(), table->columns_size());
     table->set_other_processes(Up(0, 500));
+    table->set_whole_from_run_ns(Up(0, 3'000'000'000));
   }
 
   void Events(v1::SummaryBody& body) {

@@ -250,7 +250,7 @@ static __always_inline int collect(struct seq_file* seq, struct task_struct* tas
   row->half = old;
   row->exited = 0;
   row->task_ns = cut > st->first_ns ? cut - st->first_ns : 0;
-  row->rss_pages = rss_pages(task);
+  read_memory(task, &row->memory);
   row->open_files = 0;
   if (task->pid == task->tgid && !(task->flags & PF_KTHREAD)) row->open_files = open_files(task);
   fill_who(&row->who, task, st);

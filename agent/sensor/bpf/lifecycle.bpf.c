@@ -69,7 +69,7 @@ static __always_inline int exiting(struct task_struct* task, bool group_dead) {
   if (!counts_here()) return 0;
   if (st) {
     refresh_ident(st, task);
-    st->rss_pages = rss_pages(task);
+    read_memory(task, &st->memory);
   }
   if (!group_dead) return 0;
   e = event_begin(TELLTALE_RECORD_EXIT, task, st);

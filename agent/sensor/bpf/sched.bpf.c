@@ -105,7 +105,7 @@ static __noinline int send_last_row(struct telltale_cpu* c, struct task_struct* 
     row->half = which;
     row->exited = exited;
     fill_who(&row->who, task, st);
-    row->rss_pages = st->rss_pages;
+    row->memory = st->memory;
     row->open_files = 0;
     row->did = st->half[which];
     row->task_ns = 0;
@@ -245,7 +245,8 @@ static __noinline int stay_out(struct telltale_cpu* c, struct task_struct* task,
     st->lock_begin_ns[i] = 0;
   }
   st->reclaim_begin_ns = 0;
-  st->rss_pages = 0;
+  st->memory.rss_pages = 0;
+  st->memory.own_pages = 0;
   return send_last_row(c, task, st, half, 0);
 }
 #else

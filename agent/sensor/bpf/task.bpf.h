@@ -224,23 +224,33 @@ static __always_inline uint64_t cgroup_id(struct task_struct* task) {
   return css ? BPF_CORE_READ(css, cgroup, kn, id) : 0;
 }
 
-/* File, anonymous and shared memory; 2 is swap. Off by the counters' per-CPU batches. */
-static __always_inline uint64_t rss_pages(struct task_struct* task) {
-  struct mm_struct* mm = task->mm;
-  int64_t pages = 0;
+static __always_inline uint32_t whole_pages(int64_t pages) {
+  if (pages < 0) return 0;
+  return pages > 0xffffffffLL ? 0xffffffffU : pages;
+}
 
-  if (!mm || (task->flags & PF_KTHREAD)) return 0;
+/* Off by the counters' per-CPU batches. */
+static __always_inline void read_memory(struct task_struct* task, struct telltale_memory* to) {
+  struct mm_struct* mm = task->mm;
+  int64_t file, anonymous, swapped, shared;
+
+  to->rss_pages = 0;
+  to->own_pages = 0;
+  if (!mm || (task->flags & PF_KTHREAD)) return;
   if (bpf_core_type_exists(struct mm_rss_stat)) {
     struct mm_struct___before_6_2* old = (void*)mm;
-    pages += BPF_CORE_READ(old, rss_stat.count[0].counter);
-    pages += BPF_CORE_READ(old, rss_stat.count[1].counter);
-    pages += BPF_CORE_READ(old, rss_stat.count[3].counter);
+    file = BPF_CORE_READ(old, rss_stat.count[0].counter);
+    anonymous = BPF_CORE_READ(old, rss_stat.count[1].counter);
+    swapped = BPF_CORE_READ(old, rss_stat.count[2].counter);
+    shared = BPF_CORE_READ(old, rss_stat.count[3].counter);
   } else {
-    pages += mm->rss_stat[0].count;
-    pages += mm->rss_stat[1].count;
-    pages += mm->rss_stat[3].count;
+    file = mm->rss_stat[0].count;
+    anonymous = mm->rss_stat[1].count;
+    swapped = mm->rss_stat[2].count;
+    shared = mm->rss_stat[3].count;
   }
-  return pages > 0 ? pages : 0;
+  to->rss_pages = whole_pages(file + anonymous + shared);
+  to->own_pages = whole_pages(anonymous + swapped);
 }
 
 /* Words of 64 bits each that are looked at, of a process's table of open files: 65,536 files. */

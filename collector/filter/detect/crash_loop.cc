@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "collector/filter/detect/rule.h"
 #include "collector/filter/detect/rules.h"
+#include "collector/filter/detect/victims.h"
 #include "sketch/time_units.h"
 #include "storage/rollup/portable.h"
 
@@ -105,18 +106,6 @@ class CrashLoop : public Rule {
           programs, {}, [](const auto& entry) { return entry.second.last_ns[0]; }));
     }
     return programs;
-  }
-
-  // Some kernels tell of whom they kill for want of memory the process only; what it was, its exit
-  // says.
-  static std::set<uint32_t> NamelessVictims(const telltale_filter_epoch& epoch) {
-    std::set<uint32_t> pids;
-    for (uint32_t i = 0; i < epoch.event_count; ++i) {
-      const auto& event = *TELLTALE_FILTER_AT(telltale_filter_event, epoch.events, i);
-      const bool nameless = event.type == TELLTALE_EVENT_OOM && event.exe[0] == '\0';
-      if (nameless && event.pid != 0) pids.insert(event.pid);
-    }
-    return pids;
   }
 
   static bool IsAbnormal(const telltale_filter_event& event, const std::set<uint32_t>& victims) {

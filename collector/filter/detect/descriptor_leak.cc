@@ -28,7 +28,11 @@ class DescriptorLeak : public GrowthDetector {
       .make = Make<DescriptorLeak>};
 
   explicit DescriptorLeak(const telltale_filter_host& host)
-      : GrowthDetector(host, {TELLTALE_PROCESS_OPEN_FILES, kLeast, kAnHour, kGivenBack}) {}
+      : GrowthDetector(host, {.column = TELLTALE_PROCESS_OPEN_FILES,
+                              .instead = TELLTALE_PROCESS_OPEN_FILES,
+                              .least_grown = kLeast,
+                              .least_pace = kAnHour,
+                              .most_given_back = kGivenBack}) {}
 
  private:
   void Describe(const Growth& growth, Finding& found) const override {

@@ -48,7 +48,8 @@ double GivenBack(const Growth& growth) {
 }  // namespace
 
 void GrowthDetector::Epoch(const telltale_filter_epoch& epoch) {
-  const auto column = ColumnOf(epoch, level_.column);
+  auto column = ColumnOf(epoch, level_.column);
+  if (!column.has_value()) column = ColumnOf(epoch, level_.instead);
   if (!IsUsual(epoch) || !column.has_value()) return;
   ++epochs_;
   const auto end_s = static_cast<uint32_t>(epoch.end_ns / kNsPerS);

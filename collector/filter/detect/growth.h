@@ -54,6 +54,7 @@ class GrowthDetector : public Detector {
  protected:
   struct Level {
     uint32_t column;         // TELLTALE_PROCESS_*
+    uint32_t instead;        // of an epoch that does not have it
     double least_grown;      // in the window: below it is how the innocent breathe
     double least_pace;       // an hour
     double most_given_back;  // sum of its falls, as a share of that of its rises

@@ -1,5 +1,7 @@
-// Memory of a process that only grows, by more than 1 MB an hour. Its resident bytes are its own
-// pages and the files it has mapped, not the page cache.
+// Memory of a process that only grows, by more than 1 MB an hour: its anonymous pages, resident or
+// swapped out. No file stands behind them, neither in the page cache nor mapped; nor are they
+// shared, as those of a database's buffers, which each of its processes touches by and by. Of an
+// agent that does not tell them, resident bytes.
 
 #include <limits>
 
@@ -18,7 +20,7 @@ constexpr double kNothing = 0.02;     // of what it took, given back
 class Leak : public GrowthDetector {
  public:
   static constexpr DetectorFacts kFacts = {.name = "leak",
-                                           .version = 7,
+                                           .version = 8,
                                            .needs = TELLTALE_NEEDS_PROCESSES,
                                            .about = "a process whose memory only grows",
                                            .history_epochs = kWindow,
@@ -26,8 +28,11 @@ class Leak : public GrowthDetector {
                                            .make = Make<Leak>};
 
   explicit Leak(const telltale_filter_host& host)
-      : GrowthDetector(host, {TELLTALE_PROCESS_RSS_BYTES, kPages, kBytesPerHour,
-                              std::numeric_limits<double>::infinity()}) {}
+      : GrowthDetector(host, {.column = TELLTALE_PROCESS_OWN_BYTES,
+                              .instead = TELLTALE_PROCESS_RSS_BYTES,
+                              .least_grown = kPages,
+                              .least_pace = kBytesPerHour,
+                              .most_given_back = std::numeric_limits<double>::infinity()}) {}
 
  private:
   void Describe(const Growth& growth, Finding& found) const override {
@@ -36,7 +41,7 @@ class Leak : public GrowthDetector {
                               growth.given_back < kNothing ? " and gives nothing back" : "", ": ",
                               BytesText(growth.grown), " so far");
     found.evidence = absl::StrCat(
-        "resident bytes, Theil-Sen over ", growth.judged, " epochs, p = ", PText(growth.p),
+        "its own memory, Theil-Sen over ", growth.judged, " epochs, p = ", PText(growth.p),
         absl::StrFormat("; %.0f %% of what it took came back", 100 * growth.given_back));
     found.against = "a cache that fills up grows the same until it is full";
     found.cause = "memory leak";

@@ -81,9 +81,18 @@ double RuleEpoch::SecondsOf(uint32_t column) const {
   return IsOfTheWholeEpoch(column) ? whole_seconds() : seconds();
 }
 
+bool RuleEpoch::IsWhole(const telltale_filter_process& process) const {
+  if (!TELLTALE_FILTER_HAS(&epoch_, telltale_filter_epoch, whole_from_run_ns)) return false;
+  const auto run = ColumnOf(epoch_, TELLTALE_PROCESS_RUN_NS);
+  const uint64_t from = epoch_.whole_from_run_ns;
+  return run.has_value() && from > 0 && process.value[*run] >= from;
+}
+
 double RuleEpoch::AtMost(const telltale_filter_process& process, uint32_t column) const {
   const auto place = ColumnOf(epoch_, column);
-  if (!place.has_value() || process.value[*place] > 0) return Of(process, column);
+  if (!place.has_value() || process.value[*place] > 0 || IsWhole(process)) {
+    return Of(process, column);
+  }
   if (epoch_.other_value == nullptr) return std::numeric_limits<double>::infinity();
   uint64_t all = epoch_.other_value[*place];
   for (const telltale_filter_process* row : Processes()) all += row->value[*place];

@@ -50,8 +50,8 @@ class RuleEpoch {
   // A share of a vital: its weight, or its events. In stored units.
   double Of(const telltale_filter_process& process, const char* vital, const char* sub,
             bool weight) const;
-  // The most that may stand behind what Of tells: a value of less than a thousandth of the node's
-  // travels as 0. Where the row tells a value, that.
+  // The most that may stand behind what Of tells: of a process that ran for little, a value of less
+  // than a thousandth of the node's travels as 0. Where the row tells a value, that.
   double AtMost(const telltale_filter_process& process, uint32_t column) const;
   double AtMost(const telltale_filter_process& process, const char* vital, const char* sub,
                 bool weight) const;
@@ -65,6 +65,8 @@ class RuleEpoch {
  private:
   // nullopt: no such vital or sub-series.
   std::optional<uint32_t> ShareColumn(const char* vital, const char* sub, bool weight) const;
+  // Whether its row leaves nothing out.
+  bool IsWhole(const telltale_filter_process& process) const;
   // Seconds that a column is counted in.
   double SecondsOf(uint32_t column) const;
 

@@ -9,8 +9,9 @@
 // agent counted part of the time and scaled up is never more than the process had threads for.
 //
 // Which disk it is, where in the kernel it waits and which thread holds the lock is said as far as
-// samples tell. Of one wait that goes on it is enough if a sample told the place in an epoch
-// before. Of the disk, its own or the one whose answer its holder or waker waits for, it is
+// samples tell; of a lock of the kernel they may tell it of another process of its program that
+// waits in the same place. Of one wait that goes on it is enough if a sample told the place in an
+// epoch before. Of the disk, its own or the one whose answer its holder or waker waits for, it is
 // evidence that it is slower than usual, and speaks against it that it is not.
 //
 // Waiting in a futex or for a socket is also how threads wait for work. It counts only where more
@@ -69,7 +70,7 @@ class Blocked : public Rule {
   static constexpr const char* kVitals[] = {"blocking", "lock", "retransmit", "disk_io", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_blocked",
-      .version = 15,
+      .version = 16,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "what a blocked process waits for, and who holds it",

@@ -33,7 +33,7 @@ class BusyLoop : public Rule {
   static constexpr const char* kVitals[] = {"cpu", "llc", "syscall", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_busy_loop",
-      .version = 12,
+      .version = 13,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_PROCESSES,
       .about = "much CPU time without memory traffic or calls: a busy loop",
       .vitals = kVitals,
@@ -254,13 +254,15 @@ class BusyLoop : public Rule {
 // milliseconds for each who waits: told is who waits twenty times as long at a time. Who was given
 // a low priority waits for all others because somebody wanted that, also on a node that was idle
 // for the rest of the epoch. Where CPUs change hands very often a row may leave out how often its
-// process waited: then what counts is how long a wait took at least, or one that was sampled.
+// process waited: then what counts is how long a wait took at least, or one that was sampled. Where
+// one cgroup is watched alone nobody knows who else of its host wanted the CPUs: there only a limit
+// is told.
 class HeldFromCpu : public Rule {
  public:
   static constexpr const char* kVitals[] = {"cpu", "sched_delay", nullptr};
   static constexpr DetectorFacts kFacts = {
       .name = "rule_held",
-      .version = 12,
+      .version = 13,
       .needs = TELLTALE_NEEDS_TOTALS | TELLTALE_NEEDS_LABELS | TELLTALE_NEEDS_SAMPLES |
                TELLTALE_NEEDS_PROCESSES,
       .about = "a process held from the CPU, normally or abnormally",
@@ -307,7 +309,7 @@ class HeldFromCpu : public Rule {
         cases.push_back(ByLimit(epoch, *process, queued, ran, limited));
         continue;
       }
-      if (ran > kLess * queued) continue;
+      if (ran > kLess * queued || OfACgroup()) continue;
       const Wait wait = WaitOf(epoch, *process);
       const double turn = AtATime(epoch, *process, queued, wait);
       if (turn < (crowded ? std::max(kTurns * fair, kLongest) : kTurn)) continue;
@@ -342,6 +344,8 @@ class HeldFromCpu : public Rule {
     }
     return cases;
   }
+
+  bool OfACgroup() const { return host().scope != nullptr && host().scope[0] != '\0'; }
 
   // Who else waited: of many it is no case of their own.
   static std::string OthersText(const RuleEpoch& epoch, const telltale_filter_process& process,

@@ -9,13 +9,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <csignal>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "collector/filter/detect/detector.h"
 #include "collector/filter/detect/detectors.h"
 #include "collector/filter/detect/rates.h"
+#include "collector/filter/detect/victims.h"
 
 namespace telltale::filter {
 namespace {
@@ -34,7 +37,7 @@ class Vanished : public Detector {
  public:
   static constexpr DetectorFacts kFacts = {
       .name = "vanished",
-      .version = 5,
+      .version = 6,
       .needs = TELLTALE_NEEDS_PROCESSES | TELLTALE_NEEDS_EVENTS,
       .about = "a program that was always there and is gone",
       .history_epochs = kWindow,
@@ -167,7 +170,12 @@ class Vanished : public Detector {
     return cgroup == "/" ? "" : std::string(cgroup);
   }
 
+  static bool Was(const telltale_filter_event& exit, const std::set<uint32_t>& victims) {
+    return exit.exit_signal == SIGKILL && victims.contains(exit.pid);
+  }
+
   void NoteExits(const telltale_filter_epoch& epoch) {
+    const std::set<uint32_t> victims = NamelessVictims(epoch);
     for (uint32_t i = 0; i < epoch.event_count; ++i) {
       const auto& event = *TELLTALE_FILTER_AT(telltale_filter_event, epoch.events, i);
       if (event.type != TELLTALE_EVENT_EXIT && event.type != TELLTALE_EVENT_OOM) continue;
@@ -181,7 +189,7 @@ class Vanished : public Detector {
           event.pid != 0 ? absl::StrCat("pid ", event.pid)
                          : absl::StrCat(event.count, event.count == 1 ? " process" : " processes"),
           " (", UserText(event.user, event.uid), ") ");
-      if (event.type == TELLTALE_EVENT_OOM) {
+      if (event.type == TELLTALE_EVENT_OOM || Was(event, victims)) {
         track->second.how = absl::StrCat(who, "was killed for want of memory");
         track->second.cgroup = CgroupOf(event);
       } else if (track->second.how.find("want of memory") == std::string::npos) {

@@ -49,6 +49,38 @@ Waits Possible(const RuleEpoch& epoch, const telltale_filter_process& process, W
   return waits;
 }
 
+// Who holds the lock of the first wait that `fits`. The vital knows the owner of some by its
+// number.
+template <typename Fits>
+Other HolderOf(const RuleEpoch& epoch, const WaitClass& of, const Fits& fits) {
+  const telltale_filter_vital* locks = epoch.Vital("lock");
+  if (of.lock == nullptr || locks == nullptr) return {};
+  const int sub = RuleEpoch::SubOf(*locks, of.lock);
+  for (const telltale_filter_label* label : epoch.Labels("lock")) {
+    const telltale_filter_sample* sample = label->exemplar;
+    if (sample == nullptr || static_cast<int>(label->sub) != sub || !fits(*label)) continue;
+    if (sample->holder_pid != 0) {
+      return {sample->holder_pid, sample->holder_tid, sample->holder_comm, true};
+    }
+    if (sample->details < 2 || sample->detail[1] == 0) continue;
+    return {static_cast<uint32_t>(sample->detail[1]), 0, "", true};
+  }
+  return {};
+}
+
+Other ByItsWaits(const RuleEpoch& epoch, const telltale_filter_process& process,
+                 const WaitClass& of) {
+  const int sub = RuleEpoch::SubOf(*epoch.Vital("blocking"), of.sub);
+  for (const telltale_filter_label* label : epoch.Labels("blocking")) {
+    const telltale_filter_sample* wait = label->exemplar;
+    if (wait == nullptr || wait->pid != process.pid) continue;
+    if (static_cast<int>(label->sub) != sub) continue;
+    if (wait->holder_pid != 0) return {wait->holder_pid, wait->holder_tid, wait->holder_comm, true};
+    if (wait->waker_pid != 0) return {wait->waker_pid, 0, wait->waker_comm, false};
+  }
+  return {};
+}
+
 }  // namespace
 
 const WaitClass& DiskWaits() { return kDisk; }
@@ -110,28 +142,17 @@ Waits Forced(const RuleEpoch& epoch, const telltale_filter_process& process) {
 }
 
 Other OtherOf(const RuleEpoch& epoch, const telltale_filter_process& process, const WaitClass& of) {
-  // A lock vital knows the owner of some locks by its number.
-  const telltale_filter_vital* locks = epoch.Vital("lock");
-  for (const telltale_filter_label* label : epoch.Labels("lock")) {
-    const telltale_filter_sample* sample = label->exemplar;
-    if (of.lock == nullptr || sample == nullptr) break;
-    if (static_cast<int>(label->sub) != RuleEpoch::SubOf(*locks, of.lock)) continue;
-    if (sample->pid != process.pid) continue;
-    if (sample->holder_pid != 0) {
-      return {sample->holder_pid, sample->holder_tid, sample->holder_comm, true};
-    }
-    if (sample->details < 2 || sample->detail[1] == 0) continue;
-    return {static_cast<uint32_t>(sample->detail[1]), 0, "", true};
-  }
-  const int sub = RuleEpoch::SubOf(*epoch.Vital("blocking"), of.sub);
-  for (const telltale_filter_label* label : epoch.Labels("blocking")) {
-    const telltale_filter_sample* wait = label->exemplar;
-    if (wait == nullptr || wait->pid != process.pid) continue;
-    if (static_cast<int>(label->sub) != sub) continue;
-    if (wait->holder_pid != 0) return {wait->holder_pid, wait->holder_tid, wait->holder_comm, true};
-    if (wait->waker_pid != 0) return {wait->waker_pid, 0, wait->waker_comm, false};
-  }
-  return {};
+  Other own = HolderOf(epoch, of, [&](const telltale_filter_label& label) {
+    return label.exemplar->pid == process.pid;
+  });
+  if (own.pid == 0) own = ByItsWaits(epoch, process, of);
+  // A lock of its own memory may be another one in each process.
+  if (own.holds || of.by_choice) return own;
+  Other another = HolderOf(epoch, of, [&](const telltale_filter_label& label) {
+    return label.uid == process.uid && std::strcmp(label.exe, process.exe) == 0;
+  });
+  another.of_another = true;
+  return another.pid != 0 ? another : own;
 }
 
 WaitPlace PlaceOfLabel(const telltale_filter_label& label) {
@@ -198,7 +219,11 @@ std::string StuckBy(const RuleEpoch& epoch, const telltale_filter_process& proce
 std::string Named(const RuleEpoch& epoch, const Other& other,
                   const telltale_filter_process& waits) {
   if (other.pid == 0) return "";
-  const std::string begins = other.holds ? "; it is held by " : "; its waits are ended by ";
+  const std::string begins = other.of_another
+                                 ? "; what another of its program waits for is held by "
+                             : other.holds ? "; it is held by "
+                                           : "; its waits are ended by ";
+  if (other.pid == waits.pid && other.of_another) return absl::StrCat(begins, ProcessText(waits));
   if (other.pid == waits.pid) {
     if (other.tid == 0) return absl::StrCat(begins, "another thread of its own");
     return absl::StrCat(begins, "its own thread ", other.comm, " (tid ", other.tid, ")");

@@ -59,6 +59,8 @@ struct Other {
   uint32_t tid = 0;  // 0: not known which thread of it
   std::string comm;
   bool holds = false;  // else: ends its waits
+  // Samples tell of one wait in a place, whoever of a program waits there: it is another's.
+  bool of_another = false;
 };
 Other OtherOf(const RuleEpoch& epoch, const telltale_filter_process& process, const WaitClass& of);
 // "; it is held by ...", with what keeps that one; "": nobody is named.

@@ -229,10 +229,11 @@ void PeerOutliers::NoteProgram(uint32_t node, const char* program, double run_ns
 
 std::string PeerOutliers::GroupOf(const Minute& minute) {
   const NodeHead& node = *minute.node;
-  if (!node.role.empty()) return absl::StrCat("role ", node.role);
+  const char* of = node.scope.empty() ? "" : "cgroups, ";
+  if (!node.role.empty()) return absl::StrCat(of, "role ", node.role);
   const auto& programs = programs_[node.number];
   const auto most = std::ranges::max_element(programs, {}, &std::pair<uint32_t, float>::second);
-  return absl::StrCat("kernel ", node.kernel_release, ", ", minute.cpus, " CPUs, ",
+  return absl::StrCat(of, "kernel ", node.kernel_release, ", ", minute.cpus, " CPUs, ",
                       most == programs.end() ? "" : BaseOf(program_numbers_[most->first]));
 }
 

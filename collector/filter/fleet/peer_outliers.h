@@ -1,8 +1,9 @@
 // A node unlike its peers: per CPU, a rate that lies six deviations (median and MAD over its peers)
 // from what they do at the same time, in five minutes in a row. Peers are nodes with the same label
 // `role`; nodes without one are peers if kernel, number of CPUs and the program that runs most
-// there are the same. A node needs five peers. It ends with five minutes in a row within the bound,
-// or with fifteen in which there was nothing to compare: the node, its peers or the vital are gone.
+// there are the same. An agent of a cgroup is no peer of one of a whole host. A node needs five
+// peers. It ends with five minutes in a row within the bound, or with fifteen in which there was
+// nothing to compare: the node, its peers or the vital are gone.
 //
 // Minutes are looked at once, three minutes after they ended; what comes later is not seen. What
 // was counted in an epoch is noted when it is shown to the filters; epochs of a node of whose
@@ -33,7 +34,7 @@ namespace telltale::filter {
 class PeerOutliers {
  public:
   static constexpr char kName[] = "peer_outlier";
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
   static constexpr size_t kPeers = 5;
 
   // All outlive it.

@@ -21,7 +21,7 @@ namespace telltale::filter {
 
 struct HostLoop::Served {
   HostLoop* loop = nullptr;
-  std::string node, machine;
+  std::string node, machine, scope;
   telltale_filter_host host = {};
   HourReader no_hours;
   std::unique_ptr<FilterInstance> instance;
@@ -117,6 +117,8 @@ void HostLoop::Create(const v1::HostCreate& request, v1::HostDone& done) {
   host.node = served->node.c_str();
   served->machine = request.machine();
   host.machine = served->machine.c_str();
+  served->scope = request.scope();
+  host.scope = served->scope.c_str();
   host.point = [](void* context, const telltale_filter_point* point) {
     static_cast<Served*>(context)->loop->outputs_.Take(*point);
   };

@@ -212,6 +212,7 @@ absl::StatusOr<std::unique_ptr<FilterInstance>> HostedFilter::Create(
   create.set_instance(next_instance_);
   create.set_node(host.node);
   if (host.machine != nullptr) create.set_machine(host.machine);
+  if (host.scope != nullptr) create.set_scope(host.scope);
   for (const telltale_filter_option& option : options) {
     v1::HostOption& to = *create.add_options();
     to.set_name(option.name);

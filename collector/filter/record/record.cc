@@ -14,8 +14,12 @@ std::optional<v1::FilterRecord> RecordOf(std::string_view filter, uint32_t versi
   record.set_hits(of->hits);
   record.set_misses(of->misses);
   record.set_false_alarms(of->false_alarms);
+  record.set_epochs(of->epochs);
+  record.set_most_epochs(of->most_epochs);
+  record.set_mute(of->mute != 0);
   record.set_low(of->low);
   record.set_high(of->high);
+  record.set_without(of->without);
   record.set_measured(of->measured);
   record.set_faults(measured.faults);
   record.set_innocent_loads(measured.innocent_loads);

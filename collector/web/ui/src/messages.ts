@@ -102,6 +102,10 @@ export interface FilterRecord {
   faults: number;
   innocent_loads: number;
   earlier_version?: number;  // the figures are of it, the filter has changed since
+  epochs?: number;       // to the finding: the median
+  most_epochs?: number;
+  mute?: boolean;        // no innocent load was such that it could have spoken
+  without?: string;      // what the machine lacked that it uses where it is there
 }
 
 // What watches: a rule of ten, a detector, or a filter of the user's.

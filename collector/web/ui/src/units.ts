@@ -63,13 +63,17 @@ export function plural(count: number, what: string): string {
   return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
 }
 
-// "27 of 29 found (78 to 98 %), 0 false alarms", as the command line has it.
+// "27 of 29 found (78 to 98 %) after 1 epoch (at most 3), 0 false alarms", as the command line has it.
 export function recordText(record: FilterRecord): string {
   const planted = record.hits + record.misses;
   const found = planted === 0 ? 'no fault planted'
     : `${record.hits} of ${planted} found (${(100 * record.low).toFixed(0)} to ${(100 * record.high).toFixed(0)} %)`;
   const earlier = record.earlier_version ? `; measured of version ${record.earlier_version}, not of this one` : '';
-  return `${found}, ${plural(record.false_alarms, 'false alarm')}${earlier}`;
+  const most = (record.most_epochs ?? 0) > (record.epochs ?? 0) ? ` (at most ${record.most_epochs})` : '';
+  const after = record.epochs ? ` after ${plural(record.epochs, 'epoch')}${most}` : '';
+  const wrong = record.mute ? 'no innocent load to be wrong about' : plural(record.false_alarms, 'false alarm');
+  const without = record.without ? `; measured without ${record.without}` : '';
+  return `${found}${after}, ${wrong}${without}${earlier}`;
 }
 
 const kTimes = 2;  // from here on "3 ×" says more than "+200 %"
