@@ -24,7 +24,7 @@ std::string RecordText(const v1::FilterRecord& record) {
       found, after, ", ",
       record.mute() ? "no innocent load to be wrong about"
                     : Plural(record.false_alarms(), "false alarm"),
-      record.without().empty() ? "" : absl::StrCat("; measured without ", record.without()),
+      record.without_counters() ? "; measured without hardware counters" : "",
       record.earlier_version() == 0
           ? ""
           : absl::StrCat("; measured of version ", record.earlier_version(), ", not of this one"));

@@ -450,9 +450,9 @@ class Joined(unittest.TestCase):
         figures = record.with_figures({"filters": rows, "live": {"epochs": 40, "hold_epochs": 4}})["filters"]
         self.assertEqual([figures["leak"][key] for key in ("median", "most", "mute")], [40, 40, 1])
         self.assertEqual([figures["rule_held"][key] for key in ("median", "most", "mute")], [0, 0, 0])
-        self.assertEqual(figures["rule_load"]["without"], "")
+        self.assertEqual(figures["rule_load"]["without_counters"], 0)
         without = record.with_figures({"filters": rows, "unavailable": ["llc"]})["filters"]
-        self.assertEqual([without[name]["without"] for name in rows], ["", "", "hardware counters"])
+        self.assertEqual([without[name]["without_counters"] for name in rows], [0, 0, 1])
 
     def test_how_long_it_took_who_asks_is_told_where_it_was_measured(self):
         self.assertEqual(record.seconds_text([{"found": True}]), "")

@@ -182,8 +182,8 @@ def with_figures(record):
     def figures(name, row):
         epochs = row["epochs"]
         mute = row["false_alarms"] == 0 and (name in silent or name in OF_NO_PROCESS)
-        without = "hardware counters" if row["rule"] in TWO_WAYS and lacks_counters(record) else ""
-        return {"without": without, "median": epochs[len(epochs) // 2] if epochs else 0, "most": max(epochs, default=0), "mute": int(mute)}
+        without = int(row["rule"] in TWO_WAYS and lacks_counters(record))
+        return {"without_counters": without, "median": epochs[len(epochs) // 2] if epochs else 0, "most": max(epochs, default=0), "mute": int(mute)}
 
     return {**record, "filters": {name: {**row, **figures(name, row)} for name, row in record["filters"].items()}}
 

@@ -74,7 +74,7 @@ TEST(RecordTest, ItIsToldHowSoonAFaultWasFoundAndWhereNoFalseAlarmSaysNothing) {
             "10 of 11 found (62 to 98 %) after 1 epoch (at most 3), no innocent load to be wrong "
             "about");
   record.set_mute(false);
-  record.set_without("hardware counters");
+  record.set_without_counters(true);
   EXPECT_THAT(formats::RecordText(record),
               ::testing::EndsWith("0 false alarms; measured without hardware counters"));
 }

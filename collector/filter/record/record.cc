@@ -19,7 +19,7 @@ std::optional<v1::FilterRecord> RecordOf(std::string_view filter, uint32_t versi
   record.set_mute(of->mute != 0);
   record.set_low(of->low);
   record.set_high(of->high);
-  record.set_without(of->without);
+  record.set_without_counters(of->without_counters != 0);
   record.set_measured(of->measured);
   record.set_faults(measured.faults);
   record.set_innocent_loads(measured.innocent_loads);

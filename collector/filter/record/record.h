@@ -21,8 +21,8 @@ struct MeasuredFilter {
   uint32_t hits, misses, false_alarms;
   uint32_t epochs, most_epochs;  // whole ones to the finding: median and most; 0: nothing was found
   uint32_t mute;                 // 1: no innocent load was such that it could have spoken
+  uint32_t without_counters;     // 1: it uses hardware counters, and there were none
   double low, high;
-  const char* without;   // what the machine lacked that it uses where it is there; "": nothing
   const char* measured;  // the day, or "FIRST to LAST"
 };
 struct MeasuredRecord {

@@ -105,7 +105,7 @@ export interface FilterRecord {
   epochs?: number;       // to the finding: the median
   most_epochs?: number;
   mute?: boolean;        // no innocent load was such that it could have spoken
-  without?: string;      // what the machine lacked that it uses where it is there
+  without_counters?: boolean;  // it uses hardware counters, and there were none
 }
 
 // What watches: a rule of ten, a detector, or a filter of the user's.

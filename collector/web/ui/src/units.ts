@@ -72,7 +72,7 @@ export function recordText(record: FilterRecord): string {
   const most = (record.most_epochs ?? 0) > (record.epochs ?? 0) ? ` (at most ${record.most_epochs})` : '';
   const after = record.epochs ? ` after ${plural(record.epochs, 'epoch')}${most}` : '';
   const wrong = record.mute ? 'no innocent load to be wrong about' : plural(record.false_alarms, 'false alarm');
-  const without = record.without ? `; measured without ${record.without}` : '';
+  const without = record.without_counters ? '; measured without hardware counters' : '';
   return `${found}${after}, ${wrong}${without}${earlier}`;
 }
 
