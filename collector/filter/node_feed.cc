@@ -33,7 +33,7 @@ void Free(google::protobuf::RepeatedPtrField<v1::FilterPoints>* points) {
 }
 
 OpenAnomaly Identity(const v1::FilterAnomaly& anomaly) {
-  return {anomaly.vital(), anomaly.sub(), anomaly.subject(), anomaly.start_ns()};
+  return {anomaly.vital(), anomaly.sub(), anomaly.subject(), anomaly.start_ns(), anomaly.news_ns()};
 }
 
 // What a filter hands over is text of unknown origin: it may carry names of the node.
@@ -396,15 +396,14 @@ absl::Status NodeFeed::BeginHour(uint64_t hour_start_ns) {
 }
 
 void NodeFeed::NoteOpen(const v1::FilterAnomaly& anomaly) {
-  const OpenAnomaly one = Identity(anomaly);
+  OpenAnomaly one = Identity(anomaly);
+  open_.erase(one);
   if (anomaly.open()) {
-    open_.insert(one);
+    open_.insert(std::move(one));
     // Of a filter that begins ever more and ends nothing.
     if (open_.size() > kMaxOpen) {
       open_.erase(std::ranges::min_element(open_, {}, &OpenAnomaly::start_ns));
     }
-  } else {
-    open_.erase(one);
   }
 }
 
@@ -435,6 +434,16 @@ absl::Status NodeFeed::Tell(v1::FilterAnomaly& found) {
   return options_.log->Append(filter().name, filter().version, name_, found).status();
 }
 
+// The log tells of each once. That a leak has doubled is news all the same; what a filter says
+// again in each epoch is none, nor is what comes again after a restart.
+void NodeFeed::NoteNews(const v1::FilterAnomaly& known, v1::FilterAnomaly& found) const {
+  const uint64_t before_ns = std::max(known.told_ns(), known.found_ns());
+  const bool again = found.found_ns() > before_ns;
+  const bool after_a_pause = before_ns + kJoinNs < showing_start_ns_;
+  found.set_told_ns(std::max(before_ns, found.found_ns()));
+  found.set_news_ns(found.open() && again && after_a_pause ? options_.now_ns() : known.news_ns());
+}
+
 absl::Status NodeFeed::PutInto(v1::FilterHour& hour, v1::FilterAnomaly found) {
   auto& list = *hour.mutable_anomalies();
   const auto known = std::ranges::find_if(list, [&](const v1::FilterAnomaly& one) {
@@ -442,6 +451,7 @@ absl::Status NodeFeed::PutInto(v1::FilterHour& hour, v1::FilterAnomaly found) {
            one.sub() == found.sub() && one.subject() == found.subject();
   });
   if (known != list.end()) {
+    NoteNews(*known, found);
     found.set_found_ns(known->found_ns());
     if (known->untold()) {
       if (auto status = Tell(found); !status.ok()) return status;

@@ -20,6 +20,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,13 @@ inline constexpr uint64_t kMostEarlierNs = 7 * storage::kDayNs;
 struct OpenAnomaly {
   std::string vital, sub, subject;
   uint64_t start_ns = 0;
-  auto operator<=>(const OpenAnomaly&) const = default;
+  // FilterAnomaly's; not a part of what it is known by.
+  uint64_t news_ns = 0;
+  std::strong_ordering operator<=>(const OpenAnomaly& other) const {
+    return std::tie(vital, sub, subject, start_ns) <=>
+           std::tie(other.vital, other.sub, other.subject, other.start_ns);
+  }
+  bool operator==(const OpenAnomaly& other) const { return (*this <=> other) == 0; }
 };
 using OpenByNode = std::map<std::string, std::set<OpenAnomaly>, std::less<>>;
 
@@ -140,6 +147,7 @@ class NodeFeed {
   // log where it is news.
   absl::Status PutInto(v1::FilterHour& hour, v1::FilterAnomaly found);
   absl::Status Tell(v1::FilterAnomaly& found);
+  void NoteNews(const v1::FilterAnomaly& known, v1::FilterAnomaly& found) const;
   absl::Status PutIntoEarlier(uint64_t hour_start_ns, v1::FilterAnomaly found);
   bool RoomFor(size_t outputs);
   void NoteOpen(const v1::FilterAnomaly& anomaly);

@@ -68,9 +68,8 @@ class WatchService final : public v1::Watch::Service {
     auto changed =
         options_.side->incidents()->Change(*request, access::Who(*peer), options_.now_ns());
     if (!changed.ok()) return Refused(changed.status(), collector::GrpcRefusal::kNoRoom);
-    const v1::IncidentNote& note = *changed->notes().rbegin();
-    const auto noted =
-        options_.gate->Done(*peer, kAction, absl::StrCat(changed->number(), ": ", note.text()));
+    const auto noted = options_.gate->Done(
+        *peer, kAction, absl::StrCat(changed->number(), ": ", incident::LastDone(*changed)));
     *answer->mutable_incident() = *std::move(changed);
     return noted.ok() ? grpc::Status::OK : ToGrpc(noted);
   }

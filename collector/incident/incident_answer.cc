@@ -83,6 +83,13 @@ v1::Incident ToAnswer(const v1::StoredIncident& stored, Shown shown) {
   return answer;
 }
 
+std::string LastDone(const v1::Incident& incident) {
+  const auto& notes = incident.notes();
+  const auto last = std::find_if(notes.rbegin(), notes.rend(),
+                                 [](const v1::IncidentNote& note) { return !note.who().empty(); });
+  return last == notes.rend() ? "" : last->text();
+}
+
 void AddPeers(const PeerLook& look, v1::Incident& incident) {
   int looks = 0;
   for (v1::IncidentSymptom& symptom : *incident.mutable_symptoms()) {

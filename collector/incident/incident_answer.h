@@ -20,6 +20,9 @@ using PeerLook = std::function<std::string(const v1::IncidentSymptom& symptom)>;
 // Of the first 8 diagnoses that stand for themselves.
 void AddPeers(const PeerLook& look, v1::Incident& incident);
 
+// What the last who changed it did, as its note has it; the collector's own notes may follow it.
+std::string LastDone(const v1::Incident& incident);
+
 const char* StateText(v1::IncidentState state);
 
 }  // namespace telltale::incident

@@ -55,7 +55,7 @@ void AddIncidents(const IncidentApi& api, ApiTable& table) {
         if (!changed.ok()) return changed.status();
         const auto noted =
             api.audit(Who(call), call.address, kAction,
-                      absl::StrCat(changed->number(), ": ", changed->notes().rbegin()->text()), {});
+                      absl::StrCat(changed->number(), ": ", incident::LastDone(*changed)), {});
         if (!noted.ok()) return noted;
         v1::ChangeIncidentAnswer answer;
         *answer.mutable_incident() = *std::move(changed);
