@@ -43,7 +43,8 @@ struct Replayed {
   bool resumed = false;                // from a saved state; else it began a day (or more) before
 };
 
-// Errors: those of the store, and of a filter that gives up. Cancelled when `stop` says so.
+// Errors: those of the store, and of a filter that gives up. ResourceExhausted: here or live there
+// are more anomalies than are compared, 10,000. Cancelled when `stop` says so.
 absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::function<bool()>& stop);
 
 }  // namespace telltale::filter
