@@ -113,6 +113,11 @@ std::string FilterTable(const v1::ListFiltersAnswer& answer, bool rules, const V
     if (filter->dropped() > 0) {
       absl::StrAppend(&state, "; ", Count(static_cast<double>(filter->dropped())), " not kept");
     }
+    if (filter->epochs_unreadable() > 0) {
+      absl::StrAppend(&state, "; ",
+                      Plural(static_cast<double>(filter->epochs_unreadable()), "epoch"),
+                      " unreadable");
+    }
     table.Add({rules ? absl::StrCat(filter->rule()) : "", Escaped(filter->name()),
                Escaped(filter->about()), RecordOf(*filter), state,
                Count(filter->status().anomalies())});
@@ -237,6 +242,11 @@ std::string RenderFilterRun(const v1::RunFilterAnswer& answer, const View& view)
                       " only live more was told later than a day after the time asked for, where "
                       "this run ends\n");
     }
+  }
+  if (answer.unreadable_epochs() > 0) {
+    absl::StrAppend(
+        &out, Plural(static_cast<double>(answer.unreadable_epochs()), "epoch"),
+        " of this time cannot be opened and so were not shown; live may have seen them\n");
   }
   if (answer.points() + answer.marks() > 0) {
     absl::StrAppend(&out, "and ", Plural(static_cast<double>(answer.points()), "point"),

@@ -121,6 +121,7 @@ v1::ListFiltersAnswer FilterSide::List() const {
     *info.mutable_status() = of->status;
     info.set_epochs(of->shown);
     info.set_epochs_late(of->skipped);
+    info.set_epochs_unreadable(of->unreadable);
     info.set_dropped(of->dropped);
     info.mutable_muted()->Assign(of->muted.begin(), of->muted.end());
   }

@@ -129,6 +129,7 @@ absl::StatusOr<std::optional<uint64_t>> NodeFeed::Begin(const NodeHead& head) {
                                  : last_start_ns_ + 1;
   pending_ = 0;
   shown_before_ = shown_;
+  unreadable_before_ = unreadable_;
   problem_ = absl::OkStatus();
   return from_ns_;
 }
@@ -145,9 +146,16 @@ void NodeFeed::Offer(const SourceEpoch& epoch) {
   problem_ = Show(epoch);
 }
 
+// It is met again in each look until a later one was shown.
+void NodeFeed::PassOver(uint64_t start_ns) {
+  if (!problem_.ok() || start_ns < from_ns_ || start_ns <= last_unreadable_ns_) return;
+  last_unreadable_ns_ = start_ns;
+  ++unreadable_;
+}
+
 absl::Status NodeFeed::Finish(const NodeHead& head, bool complete) {
   const uint64_t shown = shown_ - shown_before_;
-  dealt_with_ += shown;
+  dealt_with_ += shown + (unreadable_ - unreadable_before_);
   if (!problem_.ok()) return problem_;
   if (!complete) return absl::OkStatus();
   waiting_ = pending_;

@@ -249,8 +249,11 @@ absl::StatusOr<Replayed> Replay(const ReplayOptions& options, const std::functio
       }
       return true;
     };
-    const auto read =
-        options.source->ForEach(options.node.number, **from, options.to_ns + kBehindNs, visit);
+    const auto unreadable = [&](uint64_t start_ns) {
+      if (start_ns >= options.from_ns && start_ns < options.to_ns) ++replayed.unreadable;
+    };
+    const auto read = options.source->ForEachStored(options.node.number, **from,
+                                                    options.to_ns + kBehindNs, visit, unreadable);
     if (!read.ok()) return read;
     if (!problem.ok()) return problem;
     const auto finished = feed.Finish(options.node, false);

@@ -141,6 +141,7 @@ class WatchService final : public v1::Watch::Service {
     answer.set_epochs(answer.epochs() + replayed.epochs);
     answer.set_points(answer.points() + replayed.points);
     answer.set_marks(answer.marks() + replayed.marks);
+    answer.set_unreadable_epochs(answer.unreadable_epochs() + replayed.unreadable);
     answer.set_late_epochs(answer.late_epochs() + replayed.late_ns.size());
     for (const uint64_t start_ns : replayed.late_ns) {
       if (answer.late_size() == kMaxLate) break;

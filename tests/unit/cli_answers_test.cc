@@ -291,6 +291,16 @@ TEST(RunFilterTest, WhatIsNotHeldAgainstLiveIsSaid) {
                         "and 120 points of series and 1 mark, which are not held against live\n"));
 }
 
+TEST(RunFilterTest, EpochsThatCannotBeOpenedAreSaid) {
+  v1::RunFilterAnswer run;
+  run.set_epochs(60);
+  run.set_nodes(1);
+  EXPECT_THAT(RenderFilterRun(run, Plain()), Not(HasSubstr("opened")));
+  run.set_unreadable_epochs(3);
+  EXPECT_THAT(RenderFilterRun(run, Plain()),
+              HasSubstr("3 epochs of this time cannot be opened and so were not shown"));
+}
+
 TEST(TextTest, ANameOfCppKeepsItsFunction) {
   const std::string symbol =
       "std::_Rb_tree<std::string, std::pair<std::string const, int>, std::less<std::string> >::"

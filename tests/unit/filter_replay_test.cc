@@ -232,6 +232,17 @@ TEST_F(FilterReplayTest, MoreAnomaliesThanAreComparedAreNoComparison) {
               ::testing::HasSubstr("live has more than 10000 anomalies of many on node n1"));
 }
 
+TEST_F(FilterReplayTest, EpochsThatCannotBeOpenedAreCounted) {
+  filters_ = {Later<100, 102, 500>()};
+  Restart();
+  for (uint64_t i = 0; i < 1'000; ++i) Arrive(i, 1);
+  source_.AddUnreadable(1, 200);
+  source_.AddUnreadable(1, 400);
+  Look();
+  EXPECT_EQ(Again(*this, 50, 300).unreadable, 1u);
+  EXPECT_TRUE(Again(*this, 50, 300).late_ns.empty());
+}
+
 TEST_F(FilterReplayTest, WhatIsToldDaysLaterIsNotWaitedFor) {
   constexpr uint64_t kDay = 86'400 * kSecond / kEpoch;
   filters_ = {Later<100, 102, 2 * kDay + 100>()};
