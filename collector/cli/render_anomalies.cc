@@ -113,6 +113,10 @@ std::string FilterTable(const v1::ListFiltersAnswer& answer, bool rules, const V
     if (filter->dropped() > 0) {
       absl::StrAppend(&state, "; ", Count(static_cast<double>(filter->dropped())), " not kept");
     }
+    if (filter->no_room() > 0) {
+      absl::StrAppend(&state, "; no room for ",
+                      Plural(static_cast<double>(filter->no_room()), "label"));
+    }
     if (filter->epochs_unreadable() > 0) {
       absl::StrAppend(&state, "; ",
                       Plural(static_cast<double>(filter->epochs_unreadable()), "epoch"),

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "collector/filter/detect/detectors.h"
+#include "collector/filter/detect/no_room.h"
 #include "collector/filter/record/record.h"
 #include "collector/incident/incident_match.h"
 #include "collector/query/nearest.h"
@@ -121,6 +122,7 @@ v1::ListFiltersAnswer FilterSide::List() const {
     *info.mutable_status() = of->status;
     info.set_epochs(of->shown);
     info.set_epochs_late(of->skipped);
+    info.set_no_room(NoRoom(filter->name));
     info.set_epochs_unreadable(of->unreadable);
     info.set_dropped(of->dropped);
     info.mutable_muted()->Assign(of->muted.begin(), of->muted.end());

@@ -291,6 +291,18 @@ TEST(RunFilterTest, WhatIsNotHeldAgainstLiveIsSaid) {
                         "and 120 points of series and 1 mark, which are not held against live\n"));
 }
 
+TEST(RenderTest, AFilterSaysWhatItDidNotSee) {
+  v1::ListFiltersAnswer answer;
+  v1::FilterInfo& filter = *answer.add_filters();
+  filter.set_name("affinity");
+  filter.mutable_status()->set_state("running");
+  EXPECT_THAT(RenderFilters(answer, Plain()), Not(HasSubstr("running;")));
+  filter.set_no_room(1200);
+  filter.set_epochs_unreadable(1);
+  EXPECT_THAT(RenderFilters(answer, Plain()),
+              HasSubstr("running; no room for 1,200 labels; 1 epoch unreadable"));
+}
+
 TEST(RunFilterTest, EpochsThatCannotBeOpenedAreSaid) {
   v1::RunFilterAnswer run;
   run.set_epochs(60);
