@@ -2,6 +2,7 @@
 
 #include "collector/filter/epoch_view.h"
 #include "proto/codec.h"
+#include "storage/node_role.h"
 
 namespace telltale::filter {
 
@@ -19,9 +20,7 @@ std::vector<NodeHead> StoreEpochSource::Nodes() const {
     head.last_received_ns = record.last_received_ns();
     head.state = record.state();
     head.kernel_release = record.info().kernel_release();
-    for (const v1::Label& label : record.info().labels()) {
-      if (label.key() == "role") head.role = label.value();
-    }
+    head.role = storage::RoleOf(record);
   }
   return heads;
 }

@@ -31,7 +31,9 @@ void AddIncidents(const IncidentApi& api, ApiTable& table) {
         answer->set_asker(Who(call));
         answer->set_may_change(MayChange(call));
         if (question.number() != 0 && api.peers) {
-          incident::AddPeers(api.peers, *answer->mutable_incidents(0));
+          const auto cancelled = [&call] { return call.cancelled && *call.cancelled; };
+          incident::AddPeers(api.peers, cancelled, incident::kPeerTime,
+                             *answer->mutable_incidents(0));
         }
         if (!api.alertmanagers) return answer;
         for (v1::AlertTarget& target : api.alertmanagers()) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <set>
@@ -886,6 +887,36 @@ TEST_F(IncidentBookTest, AfterARestartFiltersHaveTenMinutesToSayWhatGoesOn) {
   Restart();
   Find(200, "db-1", "ewma", "user_page");
   EXPECT_EQ(All().size(), 2u) << "what goes on takes the first news in, too";
+}
+
+TEST(AddPeersTest, WhatThereIsNoTimeForIsNotLookedAtAndSaysSo) {
+  v1::Incident incident;
+  for (uint32_t rule = 1; rule <= 3; ++rule) incident.add_symptoms()->set_rule(rule);
+  int looks = 0;
+  bool asker_is_gone = false;
+  // The second looks for longer than there is time.
+  const auto look = [&](const v1::IncidentSymptom& symptom,
+                        const std::function<bool()>& cancelled) -> absl::StatusOr<std::string> {
+    ++looks;
+    asker_is_gone = symptom.rule() == 2;
+    if (cancelled()) return absl::CancelledError("as asked");
+    return "only here";
+  };
+  AddPeers(
+      look, [&] { return asker_is_gone; }, std::chrono::milliseconds(60'000), incident);
+  EXPECT_EQ(looks, 2);
+  EXPECT_EQ(incident.symptoms(0).peers(), "only here");
+  EXPECT_THAT(incident.symptoms(1).peers(), HasSubstr("not looked at"));
+  EXPECT_THAT(incident.symptoms(2).peers(), HasSubstr("not looked at"));
+  AddPeers(look, {}, std::chrono::milliseconds(0), incident);
+  EXPECT_EQ(looks, 2);
+  EXPECT_THAT(incident.symptoms(0).peers(), HasSubstr("there were 0 ms"));
+  AddPeers(
+      [](const v1::IncidentSymptom&, const std::function<bool()>&) -> absl::StatusOr<std::string> {
+        return absl::ResourceExhaustedError("too much");
+      },
+      {}, std::chrono::milliseconds(60'000), incident);
+  EXPECT_EQ(incident.symptoms(0).peers(), "not compared: too much");
 }
 
 TEST(ProgramOfSubjectTest, IsTheSameForOtherProcessesAndPaths) {
