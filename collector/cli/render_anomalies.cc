@@ -185,6 +185,18 @@ std::string JudgedText(const v1::Anomaly& anomaly) {
                       Escaped(anomaly.filter()));
 }
 
+// What the judgement rests on, unless it is said already. What seasonal counts are hours, which its
+// evidence names; those that compare nodes judge by what the others do now.
+std::string LearnedText(const v1::Anomaly& anomaly) {
+  const bool counts_epochs = anomaly.filter() != "seasonal" && anomaly.filter() != "silence" &&
+                             anomaly.filter() != "peer_outlier";
+  if (!counts_epochs || anomaly.learned_epochs() < 1) return "";
+  for (const std::string& said : {anomaly.text(), anomaly.evidence()}) {
+    if (said.find("learned from") != std::string::npos) return "";
+  }
+  return absl::StrCat("learned from ", Plural(anomaly.learned_epochs(), "epoch"));
+}
+
 }  // namespace
 
 std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view) {
@@ -200,7 +212,9 @@ std::string RenderAnomaly(const v1::Anomaly& anomaly, const View& view) {
   const auto add = [&](const char* word, const std::string& said) {
     if (!said.empty()) absl::StrAppend(&out, "    ", word, " ", Escaped(said), "\n");
   };
-  add("because:", anomaly.evidence());
+  const std::string learned = LearnedText(anomaly);
+  const bool both = !anomaly.evidence().empty() && !learned.empty();
+  add("because:", absl::StrCat(anomaly.evidence(), both ? "; " : "", learned));
   add("against:", anomaly.against());
   if (anomaly.has_record()) add("record: ", formats::RecordText(anomaly.record()));
   add("next:   ", anomaly.next());

@@ -279,6 +279,22 @@ TEST(RenderTest, TimesSayWhichZoneTheyAreIn) {
   EXPECT_THAT(RenderStatus(status, Plain()), HasSubstr("times are UTC+1\n"));
 }
 
+TEST(RenderTest, AnAnomalySaysOnceWhatItWasLearnedFrom) {
+  v1::Anomaly anomaly;
+  anomaly.set_filter("level_shift");
+  anomaly.set_evidence("7 of the last 8 epochs");
+  anomaly.set_learned_epochs(1234);
+  EXPECT_THAT(RenderAnomaly(anomaly, Plain()),
+              HasSubstr("    because: 7 of the last 8 epochs; learned from 1,234 epochs\n"));
+  anomaly.clear_evidence();
+  EXPECT_THAT(RenderAnomaly(anomaly, Plain()), HasSubstr("because: learned from 1,234 epochs\n"));
+  anomaly.set_text("high (learned from 1234 epochs)");
+  EXPECT_THAT(RenderAnomaly(anomaly, Plain()), Not(HasSubstr("because")));
+  anomaly.set_text("high");
+  anomaly.set_filter("seasonal");
+  EXPECT_THAT(RenderAnomaly(anomaly, Plain()), Not(HasSubstr("learned")));
+}
+
 TEST(RunFilterTest, WhatIsNotHeldAgainstLiveIsSaid) {
   v1::RunFilterAnswer run;
   run.set_epochs(60);
